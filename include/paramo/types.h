@@ -1,0 +1,154 @@
+/*
+ * Plain vocabulary of the public API: enumerations and option structs, no functions. Includes only
+ * <stdint.h> and <stddef.h>, so every layer may use it.
+ *
+ * Each options struct begins with `size`: set it by the struct's _init function (or to sizeof). A library
+ * newer than the caller takes the fields that the caller does not know at their defaults.
+ */
+#ifndef PARAMO_TYPES_H
+#define PARAMO_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "errors.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum paramo_role {
+    PARAMO_ROLE_SCHEDULER = 1,
+    PARAMO_ROLE_SERVER = 2,
+    PARAMO_ROLE_WORKER = 4,
+    PARAMO_ROLE_ALL = 7 /* everything in one process: "embedded" */
+} paramo_role;
+
+/* Node ids and group ids are ps-lite's: scheduler 1; groups 1, 2, 4 and their sums; servers 8 + 2 rank,
+ * workers 9 + 2 rank. */
+#define PARAMO_ID_SCHEDULER   1u
+#define PARAMO_GROUP_SERVERS  2u
+#define PARAMO_GROUP_WORKERS  4u
+#define PARAMO_GROUP_ALL      7u
+#define PARAMO_ID_SERVER(rank) (8u + 2u * (uint32_t)(rank))
+#define PARAMO_ID_WORKER(rank) (9u + 2u * (uint32_t)(rank))
+
+typedef enum paramo_dtype {
+    PARAMO_F32 = 0,
+    PARAMO_F64 = 1,
+    PARAMO_I32 = 2,
+    PARAMO_I64 = 3,
+    PARAMO_U8 = 4
+} paramo_dtype;
+
+/* How a table stores its rows. */
+typedef enum paramo_table_kind {
+    PARAMO_TABLE_SPARSE = 0, /* any 64-bit keys; a row appears when it is first pushed or pulled with CREATE */
+    PARAMO_TABLE_DENSE = 1,  /* keys 0 .. rows-1, all there from the start */
+    PARAMO_TABLE_VAR = 2,    /* any keys, rows of any length (lens); assign and add only */
+    PARAMO_TABLE_USER = 3    /* no storage: a request handler on the servers answers */
+} paramo_table_kind;
+
+/* How keys fall on the ring, that is, on servers. */
+typedef enum paramo_placement {
+    PARAMO_PLACE_AUTO = 0,    /* dense tables: DENSE; all others: MIXED */
+    PARAMO_PLACE_UNIFORM = 1, /* keys are hashes already: taken as they are */
+    PARAMO_PLACE_DENSE = 2,   /* 0 .. rows-1 spread evenly and contiguously */
+    PARAMO_PLACE_MIXED = 3,   /* any ids: through a bijection first */
+    PARAMO_PLACE_RANGE = 4    /* contiguous equal ranges by server rank (ps-lite's rule, top key included) */
+} paramo_placement;
+
+/* What a push does to a row. w is the row's parameters, g what was pushed, t the row's count of pushes. */
+typedef enum paramo_optimizer {
+    PARAMO_OPT_ASSIGN = 0,   /* w = g */
+    PARAMO_OPT_ADD = 1,      /* w += g */
+    PARAMO_OPT_SGD = 2,      /* w -= alpha (g + l2 w), then soft threshold alpha l1 */
+    PARAMO_OPT_MOMENTUM = 3, /* v = momentum v + g + l2 w; w -= alpha v */
+    PARAMO_OPT_ADAGRAD = 4,  /* n += g^2; w -= alpha g / (beta + sqrt n) */
+    PARAMO_OPT_FTRL = 5,     /* FTRL-proximal, McMahan et al., KDD 2013, Algorithm 1 */
+    PARAMO_OPT_ADAM = 6      /* Kingma and Ba, ICLR 2015, Algorithm 1 */
+} paramo_optimizer;
+
+/* Initial parameters of a row; a function of seed, key and column alone, so that a row starts the same on
+ * every server and in every order. */
+typedef enum paramo_init_kind {
+    PARAMO_INIT_ZERO = 0,
+    PARAMO_INIT_CONSTANT = 1, /* a */
+    PARAMO_INIT_UNIFORM = 2,  /* [a, b) */
+    PARAMO_INIT_NORMAL = 3    /* mean a, standard deviation b */
+} paramo_init_kind;
+
+typedef struct paramo_table_options {
+    size_t size;
+    paramo_table_kind kind;
+    paramo_dtype dtype;         /* optimizers other than assign and add need F32 */
+    uint32_t dim;               /* values per key; 1 by default; unused for VAR and USER */
+    uint64_t rows;              /* DENSE: number of rows */
+    paramo_placement placement;
+    paramo_optimizer optimizer; /* ADD by default */
+    float alpha, beta;          /* learning rate, its smoothing (FTRL, AdaGrad); 0.1, 1 */
+    float l1, l2;               /* 0, 0 */
+    float momentum;             /* 0.9 */
+    float beta1, beta2, epsilon; /* Adam: 0.9, 0.999, 1e-8 */
+    paramo_init_kind init;
+    float init_a, init_b;
+    uint64_t seed;
+} paramo_table_options;
+
+/* One request's keys and values. Values of key i are vals[i*dim ..], or lens[i] values each, one after the other. */
+typedef struct paramo_kv {
+    size_t size;
+    const uint64_t *keys; /* n keys, ascending, no repeats */
+    size_t n;
+    void *vals;           /* push: read; pull and pushpull: written (pushpull: read first) */
+    size_t vals_len;      /* number of values (not bytes) in vals; for a pull with lens: its capacity */
+    uint32_t *lens;       /* NULL, or n lengths: read by push, written by pull */
+} paramo_kv;
+
+typedef enum paramo_request_flags {
+    PARAMO_COPY = 1,    /* keys, values and lens are copied before the call returns */
+    PARAMO_NOWAIT = 2,  /* a full queue is PARAMO_E_AGAIN at once; otherwise the call drives the lane until there is room */
+    PARAMO_TRUSTED = 4, /* the caller vouches that keys are sorted and unique: not checked again */
+    PARAMO_CREATE = 8   /* pull from a sparse table: create missing rows (else their initial values are only computed) */
+} paramo_request_flags;
+
+/* Called once when a request completes, on some thread of this process, after the lane is released; those of
+ * one customer one at a time, in completion order. It may issue requests; it may not wait. */
+typedef void (*paramo_callback)(void *arg, uint64_t ts, paramo_err status);
+
+typedef struct paramo_request_options {
+    size_t size;
+    uint32_t flags;
+    int32_t priority;      /* higher first, in the sender's queue only; 0 */
+    int32_t cmd;           /* handed to request handlers; 0 */
+    uint32_t timeout_ms;   /* 0: the node's request_timeout_ms */
+    paramo_callback callback;
+    void *callback_arg;
+} paramo_request_options;
+
+/* A node's settings. Strings are copied. */
+typedef struct paramo_config {
+    size_t size;
+    uint32_t roles;            /* one paramo_role, or PARAMO_ROLE_ALL */
+    const char *scheduler;     /* "host:port", "[v6]:port" */
+    const char *token;         /* the job's secret; "" is a job without one, accepted on loopback only */
+    const char *listen;        /* host to listen on; default "127.0.0.1" */
+    uint16_t port;             /* server: port to listen on; 0 picks one */
+    const char *advertise;     /* host that others are told to use; default: listen, or the address that reaches the scheduler */
+    const char *name;          /* node name for a stable rank; default none */
+    int32_t rank;              /* wanted rank; -1: the scheduler's choice */
+    uint32_t num_servers, num_workers; /* the job's size; scheduler and embedded */
+    uint32_t shards;           /* server: shards (threads) per server; 1 */
+    const char *van;           /* "auto", "tcp", "inproc" */
+    uint32_t connect_timeout_ms;   /* how long start waits for the scheduler and for the cluster to be complete; 60 s */
+    uint32_t request_timeout_ms;   /* default deadline of a request; 60 s */
+    uint32_t heartbeat_ms;         /* 1 s */
+    uint32_t heartbeat_timeout_ms; /* silence after which a node counts as dead; 10 s */
+    uint64_t max_message_bytes;    /* a longer frame is refused; 1 GiB */
+    uint32_t drop_percent;         /* PS_DROP_MSG: drop this share of received data frames, for tests */
+} paramo_config;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

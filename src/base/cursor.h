@@ -1,0 +1,70 @@
+/*
+ * A cursor over bytes: every field of a message or file goes in and out through it, little-endian, and each
+ * access checks the length first. Errors stick: after the first short read or full buffer all later calls do
+ * nothing, and cursor_ok says so once at the end. Never knows what the bytes mean. Tests:
+ * test/base/test_cursor.c.
+ */
+#ifndef BASE_CURSOR_H
+#define BASE_CURSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/err.h"
+
+struct reader {
+    const uint8_t *at;
+    size_t left;
+    bool failed;
+};
+
+/* Grows by realloc when it owns its memory; a writer over a fixed array fails when that is full. */
+struct writer {
+    uint8_t *data;
+    size_t len;
+    size_t capacity;
+    bool fixed;
+    bool failed;
+};
+
+static inline struct reader reader_over(const void *data, size_t len)
+{
+    return (struct reader){.at = data, .left = len};
+}
+
+static inline struct writer writer_over(void *data, size_t capacity)
+{
+    return (struct writer){.data = data, .capacity = capacity, .fixed = true};
+}
+
+uint8_t read_u8(struct reader *r);
+uint16_t read_u16(struct reader *r);
+uint32_t read_u32(struct reader *r);
+uint64_t read_u64(struct reader *r);
+float read_f32(struct reader *r);
+double read_f64(struct reader *r);
+void read_bytes(struct reader *r, void *dst, size_t len);
+/* The next len bytes in place; NULL (and failed) if there are fewer. */
+const uint8_t *read_span(struct reader *r, size_t len);
+/* A string with a u16 length, into dst with its end; fails if it does not fit or holds a zero byte. */
+void read_string(struct reader *r, char *dst, size_t capacity);
+/* True if nothing failed and nothing is left over. */
+static inline bool reader_done(const struct reader *r)
+{
+    return !r->failed && r->left == 0;
+}
+
+void write_u8(struct writer *w, uint8_t v);
+void write_u16(struct writer *w, uint16_t v);
+void write_u32(struct writer *w, uint32_t v);
+void write_u64(struct writer *w, uint64_t v);
+void write_f32(struct writer *w, float v);
+void write_f64(struct writer *w, double v);
+void write_bytes(struct writer *w, const void *src, size_t len);
+void write_string(struct writer *w, const char *s);
+/* Frees what a growing writer owns. */
+void writer_fini(struct writer *w);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * The log: one line per event, to stderr or to a sink the application gives. A cause is logged once, where it
+ * is known. Knows nothing of nodes; who speaks stands in the line. Tests: test/base/test_log.c.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+enum log_level { LOG_ERROR = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
+
+void log_set_level(int level);
+int log_level(void);
+/* sink NULL: stderr. Called under the log's lock: it must not log. */
+void log_set_sink(void (*sink)(void *arg, int level, const char *line), void *arg);
+void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...)  log_line(LOG_WARN, __VA_ARGS__)
+#define log_info(...)  log_line(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) (log_level() >= LOG_DEBUG ? log_line(LOG_DEBUG, __VA_ARGS__) : (void)0)
+
+#endif

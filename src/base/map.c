@@ -1,0 +1,94 @@
+#include "base/map.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+
+void map_init(struct map *m)
+{
+    *m = (struct map){0};
+}
+
+void map_fini(struct map *m)
+{
+    free(m->slots);
+    *m = (struct map){0};
+}
+
+static size_t map_find(const struct map *m, uint64_t key)
+{
+    size_t mask = m->capacity - 1;
+    size_t i = mix64(key) & mask;
+    while (m->slots[i].value && m->slots[i].key != key)
+        i = (i + 1) & mask;
+    return i;
+}
+
+void *map_get(const struct map *m, uint64_t key)
+{
+    return m->count ? m->slots[map_find(m, key)].value : NULL;
+}
+
+static paramo_err map_grow(struct map *m)
+{
+    size_t capacity = m->capacity ? m->capacity * 2 : 16;
+    struct map_slot *slots = calloc(capacity, sizeof *slots);
+    if (!slots)
+        return err_memory(capacity * sizeof *slots);
+    struct map grown = {.slots = slots, .capacity = capacity, .count = m->count};
+    for (size_t i = 0; i < m->capacity; i++)
+        if (m->slots[i].value)
+            slots[map_find(&grown, m->slots[i].key)] = m->slots[i];
+    free(m->slots);
+    *m = grown;
+    return PARAMO_OK;
+}
+
+paramo_err map_put(struct map *m, uint64_t key, void *value)
+{
+    if (m->count * 2 >= m->capacity) {
+        paramo_err err = map_grow(m);
+        if (err)
+            return err;
+    }
+    size_t i = map_find(m, key);
+    if (!m->slots[i].value)
+        m->count++;
+    m->slots[i] = (struct map_slot){.key = key, .value = value};
+    return PARAMO_OK;
+}
+
+void *map_remove(struct map *m, uint64_t key)
+{
+    if (!m->count)
+        return NULL;
+    size_t mask = m->capacity - 1;
+    size_t hole = map_find(m, key);
+    void *value = m->slots[hole].value;
+    if (!value)
+        return NULL;
+    for (size_t i = (hole + 1) & mask; m->slots[i].value; i = (i + 1) & mask) {
+        size_t home = mix64(m->slots[i].key) & mask;
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            m->slots[hole] = m->slots[i];
+            hole = i;
+        }
+    }
+    m->slots[hole] = (struct map_slot){0};
+    m->count--;
+    return value;
+}
+
+int map_next(const struct map *m, size_t *cursor, uint64_t *key, void **value)
+{
+    for (; *cursor < m->capacity; ++*cursor) {
+        const struct map_slot *slot = &m->slots[*cursor];
+        if (slot->value) {
+            *key = slot->key;
+            *value = slot->value;
+            ++*cursor;
+            return 1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,35 @@
+/*
+ * A map from 64-bit keys to pointers: open addressing, linear probing, backward-shift deletion. One owner.
+ * Iteration order depends on the keys and the history of inserts only, never on addresses.
+ * Tests: test/base/test_map.c.
+ */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct map_slot {
+    uint64_t key;
+    void *value; /* NULL: empty */
+};
+
+struct map {
+    struct map_slot *slots;
+    size_t capacity; /* 0 or a power of two */
+    size_t count;
+};
+
+void map_init(struct map *m);
+void map_fini(struct map *m);
+void *map_get(const struct map *m, uint64_t key);
+/* value is not NULL; replaces what is there. On MEMORY the map is as it was. */
+MUST_USE paramo_err map_put(struct map *m, uint64_t key, void *value);
+/* The removed value, or NULL. */
+void *map_remove(struct map *m, uint64_t key);
+/* for (size_t i = 0; map_next(m, &i, &key, &value);) ... ; the map must not change meanwhile. */
+int map_next(const struct map *m, size_t *cursor, uint64_t *key, void **value);
+
+#endif

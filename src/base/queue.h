@@ -1,0 +1,107 @@
+/*
+ * Intrusive queues. `queue` is a plain FIFO for one owner. `mailbox` takes posts from any thread and gives
+ * all of them, in the order posted, to the one thread that takes (a Treiber stack, reversed by the taker:
+ * posting is one compare-and-swap, taking one exchange). Tests: test/base/test_queue.c.
+ */
+#ifndef BASE_QUEUE_H
+#define BASE_QUEUE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct qnode {
+    struct qnode *next;
+};
+
+struct queue {
+    struct qnode *head;
+    struct qnode *tail;
+};
+
+#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+static inline bool queue_empty(const struct queue *q)
+{
+    return q->head == NULL;
+}
+
+static inline void queue_push(struct queue *q, struct qnode *n)
+{
+    n->next = NULL;
+    if (q->tail)
+        q->tail->next = n;
+    else
+        q->head = n;
+    q->tail = n;
+}
+
+static inline void queue_push_front(struct queue *q, struct qnode *n)
+{
+    n->next = q->head;
+    q->head = n;
+    if (!q->tail)
+        q->tail = n;
+}
+
+static inline struct qnode *queue_pop(struct queue *q)
+{
+    struct qnode *n = q->head;
+    if (n) {
+        q->head = n->next;
+        if (!q->head)
+            q->tail = NULL;
+    }
+    return n;
+}
+
+/* Moves all of from to the end of to. */
+static inline void queue_splice(struct queue *to, struct queue *from)
+{
+    if (!from->head)
+        return;
+    if (to->tail)
+        to->tail->next = from->head;
+    else
+        to->head = from->head;
+    to->tail = from->tail;
+    from->head = from->tail = NULL;
+}
+
+struct mailbox {
+    _Atomic(struct qnode *) top;
+};
+
+static inline void mailbox_post(struct mailbox *m, struct qnode *n)
+{
+    struct qnode *top = atomic_load_explicit(&m->top, memory_order_relaxed);
+    do {
+        n->next = top;
+    } while (
+        !atomic_compare_exchange_weak_explicit(&m->top, &top, n, memory_order_release, memory_order_relaxed));
+}
+
+static inline bool mailbox_empty(struct mailbox *m)
+{
+    return atomic_load_explicit(&m->top, memory_order_acquire) == NULL;
+}
+
+/* Appends everything posted so far to q, oldest first. One taker at a time. */
+static inline void mailbox_take(struct mailbox *m, struct queue *q)
+{
+    struct qnode *n = atomic_exchange_explicit(&m->top, NULL, memory_order_acquire);
+    struct qnode *oldest_first = NULL;
+    while (n) {
+        struct qnode *next = n->next;
+        n->next = oldest_first;
+        oldest_first = n;
+        n = next;
+    }
+    while (oldest_first) {
+        struct qnode *next = oldest_first->next;
+        queue_push(q, oldest_first);
+        oldest_first = next;
+    }
+}
+
+#endif

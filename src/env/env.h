@@ -1,0 +1,46 @@
+/*
+ * The door to the world: clock and randomness. Real (env/real.c) or simulated (env/sim.h). Nothing else under
+ * src/ asks the system for time, random numbers, threads or files. An env outlives everything made with it;
+ * its functions may be called from any thread. Tests: test/env/test_env.c.
+ */
+#ifndef ENV_ENV_H
+#define ENV_ENV_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct env;
+struct lane;
+
+struct env_ops {
+    /* Monotonic nanoseconds, never 0. */
+    uint64_t (*now)(struct env *env);
+    /* 64 random bits: from the kernel, or from the simulation's seed. */
+    uint64_t (*random)(struct env *env);
+    /* How a lane of this env is started, woken, waited for and ended (env/lane.c only). */
+    const struct lane_ops *lanes;
+};
+
+struct env {
+    const struct env_ops *ops;
+};
+
+#define ENV_SEC UINT64_C(1000000000)
+#define ENV_MS  UINT64_C(1000000)
+#define ENV_US  UINT64_C(1000)
+
+static inline uint64_t env_now(struct env *env)
+{
+    return env->ops->now(env);
+}
+
+static inline uint64_t env_random(struct env *env)
+{
+    return env->ops->random(env);
+}
+
+/* The one real environment of this process. */
+struct env *env_real(void);
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * A lane: what drives single-threaded state machines. It has an inbox, timers, descriptors to poll, and the
+ * right to run, which one thread holds at a time. Its own thread usually does; a thread that waits
+ * (lane_wait) drives it instead, and a thread that posts to an idle lane from inside another lane's step runs
+ * it after its own step has returned (design: "Lanes"). docs/THREADS.md has the states and the proof that no
+ * wake-up is lost.
+ *
+ *            post                     enter / thread / borrower (compare-and-swap)
+ *     IDLE ---------> someone summoned -------------------------> RUNNING --post--> RUNNING_MAIL
+ *       ^                                                            |  ^               |
+ *       +------------ leave (compare-and-swap from RUNNING) ---------+  +--- takes mail +
+ *
+ * "On the lane" below means: called by the thread that holds it, that is, from a task, timer, source or end
+ * hook of this lane, or between lane_enter and lane_leave. A lane never knows what its state machines are.
+ * Tests: test/env/test_lane.c.
+ */
+#ifndef ENV_LANE_H
+#define ENV_LANE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/queue.h"
+#include "env/env.h"
+
+/* A task is run once per post; its memory is the poster's and is free again when run is called. It must not
+ * be posted again before that. */
+struct lane_task {
+    struct qnode node;
+    void (*run)(struct lane_task *task);
+};
+
+/* Zero-initialised: not armed. */
+struct lane_timer {
+    uint64_t at;
+    uint64_t seq; /* order of arming */
+    size_t slot;  /* position in the lane's heap from 1; 0: not armed */
+    void (*fire)(struct lane_timer *timer);
+};
+
+/* A descriptor; real environments only. events are EPOLLIN, EPOLLOUT ... (level-triggered). */
+struct lane_source {
+    int fd;
+    uint32_t events;
+    void (*ready)(struct lane_source *source, uint32_t events);
+    bool dead; /* removed during the current round: its pending event is dropped */
+    struct qnode node;
+};
+
+enum lane_flags {
+    LANE_NO_BORROW =
+        1, /* its thread never runs foreign steps (the control lane: heartbeats must leave on time) */
+    LANE_NO_SPIN = 2 /* never polls before it sleeps */
+};
+
+/* In a real environment starts the lane's thread. */
+MUST_USE paramo_err lane_create(struct env *env, const char *name, unsigned flags, struct lane **lane);
+/* Stops and joins the thread, runs what is still in the inbox, frees. No source may be left, no other thread
+ * inside; not on a lane. */
+void lane_destroy(struct lane *lane);
+
+struct env *lane_env(struct lane *lane);
+const char *lane_name(const struct lane *lane);
+uint64_t lane_now(struct lane *lane);
+/* True if the calling thread holds this lane. */
+bool lane_held(const struct lane *lane);
+/* True if the calling thread holds any lane or is inside a completion: it must not wait. */
+bool lane_inside(void);
+
+/* Any thread. */
+void lane_post(struct lane *lane, struct lane_task *task);
+/* Takes the lane if it is idle (the inbox is drained first, so that what was posted earlier comes earlier).
+ * Never blocks, never succeeds inside a step. */
+bool lane_enter(struct lane *lane);
+void lane_leave(struct lane *lane);
+
+/* On the lane. Arming an armed timer moves it. Timers that are due at the same time fire in the order of
+ * arming. */
+MUST_USE paramo_err lane_timer_arm(struct lane *lane, struct lane_timer *timer, uint64_t at);
+void lane_timer_cancel(struct lane *lane, struct lane_timer *timer);
+
+/* On the lane. A source's memory must stay until the current round ends (free it in a task given to
+ * lane_at_end). */
+MUST_USE paramo_err lane_source_add(struct lane *lane, struct lane_source *source);
+MUST_USE paramo_err lane_source_change(struct lane *lane, struct lane_source *source, uint32_t events);
+void lane_source_remove(struct lane *lane, struct lane_source *source);
+
+/* On the lane: run at the end of this round, before the lane is released (flushing what gathered, freeing).
+ */
+void lane_at_end(struct lane *lane, struct lane_task *task);
+/* On the lane: run after the lane is released; those of one lane one at a time, in this order. In one,
+ * lane_inside() is true, and requests may be issued. */
+void lane_complete(struct lane *lane, struct lane_task *task);
+/* On the lane: what a waiter waits for may have become true. */
+void lane_notify(struct lane *lane);
+
+/* Drives the lane, or waits for whoever does, until done(arg) is true. done is called without the lane: it
+ * reads atomics. TIMEOUT at the deadline (lane_now's clock); IN_CALLBACK if lane_inside(). Any number of
+ * threads. */
+MUST_USE paramo_err lane_wait(struct lane *lane, bool (*done)(void *arg), void *arg, uint64_t deadline);
+
+#endif

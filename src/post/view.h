@@ -1,0 +1,76 @@
+/*
+ * A view: who is in the cluster, which shards there are, who owns each arc, which tables exist; numbered. Immutable once
+ * published and shared by reference between the lanes of a process. Nobody ever adopts a view with a lower number.
+ * Bumped by every change: a death, a join, arcs that move, a new table.
+ * Tests: test/post/test_view.c.
+ */
+#ifndef POST_VIEW_H
+#define POST_VIEW_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/cursor.h"
+#include "paramo/types.h"
+#include "ring/ring.h"
+
+enum {
+    VIEW_NAME_MAX = 64,    /* node and table names, with the end */
+    VIEW_HOST_MAX = 256,
+    VIEW_NODES_MAX = 10000,
+    VIEW_SHARDS_MAX = 4096,
+    VIEW_TABLES_MAX = 4096
+};
+
+struct view_node {
+    uint32_t id; /* ps-lite's numbers */
+    uint32_t role; /* one paramo_role */
+    uint64_t incarnation;
+    bool alive;
+    bool left;       /* said goodbye: gone, but not dead */
+    bool recovered;  /* took a dead node's rank: its tables hold nothing of what was pushed before */
+    uint16_t port;   /* 0: does not listen */
+    uint16_t shards; /* servers */
+    char host[VIEW_HOST_MAX];
+    char name[VIEW_NAME_MAX];
+};
+
+struct view_shard {
+    uint32_t node;          /* node id */
+    uint16_t index;         /* which shard of that server */
+    uint64_t arcs_changed;  /* number of the last view that changed this shard's arcs */
+};
+
+struct view_table {
+    uint32_t id; /* from 1, never reused */
+    char name[VIEW_NAME_MAX];
+    paramo_table_options options; /* placement resolved, never AUTO */
+};
+
+struct view {
+    atomic_uint refs;
+    uint64_t job;    /* random: tells jobs apart */
+    uint64_t number; /* term in the upper 32 bits, epoch in the lower */
+    uint32_t num_servers, num_workers; /* the job's size */
+    bool complete;   /* all have registered at least once */
+    uint32_t nodes_count, shards_count, tables_count;
+    struct view_node *nodes; /* ascending id */
+    struct view_shard *shards; /* by server rank, then index: the order the ring's owners refer to */
+    struct view_table *tables; /* ascending id */
+    struct ring ring;
+};
+
+struct view *view_ref(struct view *view);
+void view_unref(struct view *view); /* NULL is allowed */
+const struct view_node *view_node(const struct view *view, uint32_t id);
+const struct view_table *view_table(const struct view *view, uint32_t id);
+const struct view_table *view_table_named(const struct view *view, const char *name);
+/* -1 if there is none. */
+int view_shard_index(const struct view *view, uint32_t node, unsigned index);
+void view_encode(const struct view *view, struct writer *w);
+/* Checks everything; *view has one reference. */
+MUST_USE paramo_err view_decode(struct reader *r, struct view **view);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * HELLO and WELCOME: the first frame each way on every connection. Until a HELLO with the right token has come, a listener
+ * reads nothing else and no more than a few KiB. One file per message: struct, encoder, decoder, checks.
+ * HELLO travels in one body segment; WELCOME likewise (or REJECT with a code and a text).
+ * Tests: test/wire/test_hello.c.
+ */
+#ifndef WIRE_HELLO_H
+#define WIRE_HELLO_H
+
+#include <stdint.h>
+
+#include "base/cursor.h"
+
+enum { HELLO_TOKEN_MAX = 256, HELLO_TEXT_MAX = 256 };
+
+enum hello_purpose {
+    HELLO_CONTROL = 1, /* a member to the scheduler */
+    HELLO_DATA = 2     /* a worker's customer (later: a shard) to a shard */
+};
+
+struct hello {
+    uint16_t version_min, version_max; /* protocol versions spoken */
+    uint8_t purpose;
+    uint32_t node;         /* sender's id; 0 before it has one */
+    uint64_t incarnation;
+    uint64_t job;          /* 0 before it knows it */
+    uint32_t app, customer;
+    uint16_t shard;        /* DATA: which shard of this process */
+    char token[HELLO_TOKEN_MAX];
+};
+
+struct welcome {
+    uint16_t version;      /* the one to speak */
+    uint64_t job;
+    uint64_t incarnation;  /* of the process that answers */
+};
+
+void hello_encode(const struct hello *m, struct writer *w);
+MUST_USE paramo_err hello_decode(struct reader *r, struct hello *m);
+void welcome_encode(const struct welcome *m, struct writer *w);
+MUST_USE paramo_err welcome_decode(struct reader *r, struct welcome *m);
+void reject_encode(paramo_err code, const char *text, struct writer *w);
+/* Sets this thread's message to the peer's text and *code to its code. */
+MUST_USE paramo_err reject_decode(struct reader *r, paramo_err *code);
+
+#endif
