@@ -1,0 +1,19 @@
+/*
+ * host and port as one string and back: "10.0.0.5:8000", "[::1]:8000", "name:1". Resolves nothing.
+ * Tests: test/post/test_view.c.
+ */
+#ifndef POST_ADDRESS_H
+#define POST_ADDRESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { ADDRESS_MAX = 280 };
+
+void address_join(const char *host, uint16_t port, char address[ADDRESS_MAX]);
+/* ADDRESS if it has no port or the host does not fit. */
+MUST_USE paramo_err address_split(const char *address, char *host, size_t host_capacity, uint16_t *port);
+
+#endif

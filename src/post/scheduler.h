@@ -1,0 +1,56 @@
+/*
+ * The scheduler: the paper's server manager and task scheduler (OSDI'14, section 4). Membership, ranks, the
+ * ring, views, tables' names, barriers, pools of work, small values. A state machine on one lane, entered by
+ * messages and timers only; never on the path of a push or pull.
+ *
+ *   GATHERING --all have registered--> RUNNING --workers gone, or shutdown--> ENDING --members gone, or 5
+ * s--> OVER
+ *
+ * A node: JOINED --connection lost--> ABSENT --rejoin_ms--> DEAD
+ *            |  ^----same incarnation----+         ^
+ *            |---silence of heartbeat_timeout -----+--taken by a new node--> JOINED (recovered)
+ *            +--LEAVE--> LEFT
+ *
+ * Split by noun: scheduler.c (life, job end), roster.c (registration, ranks, deaths, views), sched_calls.c
+ * (calls done once), barrier.c, pool.c, kvstore.c. Never reads configuration itself. All functions on the
+ * lane. Tests: test/post/test_scheduler.c, test_cluster_sim.c.
+ */
+#ifndef POST_SCHEDULER_H
+#define POST_SCHEDULER_H
+
+#include <stdbool.h>
+
+#include "post/view.h"
+#include "van/van.h"
+
+struct scheduler;
+
+/* Strings are copied. 0 means the default where one is named. */
+struct scheduler_config {
+    struct van *van;
+    struct lane *lane;
+    const char *address; /* to listen on */
+    const char *token;
+    uint32_t num_servers, num_workers;
+    bool
+        own_member; /* a member of role SCHEDULER will join too, and the cluster is not complete without it */
+    uint32_t heartbeat_ms, heartbeat_timeout_ms; /* 1 s, 10 s */
+    uint32_t rejoin_ms;   /* a member whose connection broke may come back for so long; 300 ms */
+    uint32_t end_wait_ms; /* how long members may take to leave when the job is over; 5 s */
+    uint64_t frame_bytes; /* 64 MiB */
+    void *arg;
+    /* Once: the job is over and its members have gone (or had their time). OK, NODE_LOST (names who),
+     * SHUTDOWN. It may not destroy the scheduler. */
+    void (*over)(void *arg, paramo_err status, const char *text);
+};
+
+MUST_USE paramo_err scheduler_create(const struct scheduler_config *config, struct scheduler **scheduler);
+/* The address that members dial, with the real port. */
+const char *scheduler_address(const struct scheduler *scheduler);
+/* Ends the job for all, as a SHUTDOWN call does (SHUTDOWN when status is that). Nothing if it is over
+ * already. */
+void scheduler_end(struct scheduler *scheduler, paramo_err status, const char *text);
+/* Closes every connection and frees; over is not called any more. NULL is allowed. */
+void scheduler_destroy(struct scheduler *scheduler);
+
+#endif

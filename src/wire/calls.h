@@ -1,0 +1,46 @@
+/*
+ * Calls of a member to its scheduler and their replies: head.kind is WIRE_CALL or WIRE_REPLY, head.table the
+ * call's kind, head.number the call's number (per incarnation, from 1; REGISTER has 0), head.floor the
+ * caller's lowest unanswered number; segment 0 is the body. A reply repeats kind and number; its status is a
+ * paramo_err, and its body the result, or, when the status is not OK, a text. A call that was answered before
+ * is answered the same again until the floor has passed it: so a call is done once, however often it is sent.
+ *
+ * Bodies stand in files of their own: register.h, barrier.h, table_spec.h, pool.h, kv.h; heartbeat.h and
+ * end.h are not calls. Never knows who calls whom. Tests: test/wire/test_calls.c.
+ */
+#ifndef WIRE_CALLS_H
+#define WIRE_CALLS_H
+
+#include <stdbool.h>
+
+#include "base/cursor.h"
+
+enum call_kind {
+    CALL_REGISTER = 1,
+    CALL_BARRIER = 2,
+    CALL_TABLE_OPEN = 3,
+    CALL_LEAVE = 4,    /* no body, no result */
+    CALL_SHUTDOWN = 5, /* body: a text */
+    CALL_POOL_OPEN = 6,
+    CALL_POOL_NEXT = 7,
+    CALL_POOL_DONE = 8,
+    CALL_POOL_END = 9,
+    CALL_KV_PUT = 10,
+    CALL_KV_GET = 11,
+    CALL_KV_ADD = 12
+};
+
+enum {
+    CALL_WINDOW = 256,    /* calls that a member may have between floor and number */
+    CALL_TEXT_MAX = 2048, /* longest text of a reply or SHUTDOWN, with the end */
+    CALL_TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000
+};
+
+const char *call_kind_name(unsigned kind);
+/* A text as the whole body; what is too long is cut. */
+void call_text_encode(const char *text, struct writer *w);
+MUST_USE paramo_err call_text_decode(struct reader *r, char text[CALL_TEXT_MAX]);
+/* For the decoders of bodies: PROTOCOL, naming the message, unless all was read and nothing failed. */
+MUST_USE paramo_err call_body_end(const struct reader *r, const char *message);
+
+#endif

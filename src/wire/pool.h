@@ -1,0 +1,54 @@
+/*
+ * POOL_OPEN, POOL_NEXT, POOL_DONE, POOL_END: dealing out work in parts (paramo_pool_* in paramo.h says what
+ * they mean). Tests: test/wire/test_calls.c.
+ */
+#ifndef WIRE_POOL_H
+#define WIRE_POOL_H
+
+#include "base/cursor.h"
+
+enum {
+    POOL_NAME_MAX = 256, /* with the end */
+    POOL_STREAMS_MAX = 1 << 20,
+    POOL_ROUNDS_MAX = 1 << 20,
+    POOL_PARTS_MAX = 1 << 24 /* of one pool */
+};
+
+/* As paramo_part. */
+struct pool_part {
+    uint32_t stream;
+    uint32_t round;
+    uint64_t index;
+    uint64_t token;
+};
+
+enum pool_state { POOL_GOT = 0, POOL_NONE_NOW = 1, POOL_FINISHED = 2 };
+
+struct pool_open {
+    char name[POOL_NAME_MAX];
+    uint32_t streams, rounds;
+};
+struct pool_next {
+    char name[POOL_NAME_MAX];
+    uint32_t who, round, timeout_ms;
+};
+struct pool_next_result {
+    uint8_t state; /* enum pool_state */
+    struct pool_part part;
+};
+/* Body of POOL_DONE and of POOL_END. */
+struct pool_report {
+    char name[POOL_NAME_MAX];
+    struct pool_part part;
+};
+
+void pool_open_encode(const struct pool_open *m, struct writer *w);
+MUST_USE paramo_err pool_open_decode(struct reader *r, struct pool_open *m);
+void pool_next_encode(const struct pool_next *m, struct writer *w);
+MUST_USE paramo_err pool_next_decode(struct reader *r, struct pool_next *m);
+void pool_next_result_encode(const struct pool_next_result *m, struct writer *w);
+MUST_USE paramo_err pool_next_result_decode(struct reader *r, struct pool_next_result *m);
+void pool_report_encode(const struct pool_report *m, struct writer *w);
+MUST_USE paramo_err pool_report_decode(struct reader *r, struct pool_report *m);
+
+#endif
