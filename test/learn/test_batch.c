@@ -1,0 +1,106 @@
+#include "learn/batch.h"
+#include "learn/support_learn.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* Every property that batch.h states, checked directly. */
+static void check(const struct block *b, size_t batch_rows, const struct batch_list *list)
+{
+    assert_int_equal(list->n, (b->rows + batch_rows - 1) / batch_rows);
+    size_t row = 0, least = SIZE_MAX, most = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct batch *t = &list->batch[i];
+        least = t->rows < least ? t->rows : least;
+        most = t->rows > most ? t->rows : most;
+        assert_true(t->rows >= 1 && t->rows <= batch_rows);
+        assert_true(t->unique <= list->most_unique && t->rows <= list->most_rows);
+        assert_ptr_equal(t->label, b->label + row);
+        char *used = calloc(t->unique, 1);
+        for (size_t k = 1; k < t->unique; k++)
+            assert_true(t->key[k - 1] < t->key[k]);
+        assert_true(t->key[t->unique - 1] == BATCH_BIAS_KEY);
+        used[t->unique - 1] = 1;
+        for (size_t r = 0; r < t->rows; r++, row++) {
+            assert_int_equal(t->start[r], b->offset[row]);
+            for (uint32_t f = b->offset[row]; f < b->offset[row + 1]; f++) {
+                uint32_t place = t->index[f - t->start[0]];
+                assert_true(place < t->unique);
+                assert_true(t->key[place] == b->key[f]);
+                used[place] = 1;
+                if (b->value != NULL)
+                    assert_true(t->value[f - t->start[0]] == b->value[f]);
+            }
+        }
+        for (size_t k = 0; k < t->unique; k++)
+            assert_true(used[k]); /* no key that no row has */
+        free(used);
+    }
+    assert_int_equal(row, b->rows);
+    if (list->n > 0)
+        assert_true(most - least <= 1);
+}
+
+static void test_random_blocks(void **state)
+{
+    (void)state;
+    struct batcher *batcher;
+    struct batch_list list = {0};
+    assert_int_equal(batcher_new(&batcher), PARAMO_OK);
+    uint64_t s = 3;
+    for (int i = 0; i < 300; i++) {
+        size_t rows = 1 + draw(&s) % 200;
+        uint64_t keys = 1 + draw(&s) % 500, stride = i % 3 == 0 ? 1 : i % 3 == 1 ? 257 : draw(&s);
+        struct block b = random_block(draw(&s), rows, draw(&s) % 20, keys, stride, i % 2);
+        size_t batch_rows = 1 + draw(&s) % 64;
+        assert_int_equal(batcher_cut(batcher, &b, batch_rows, &list), PARAMO_OK);
+        check(&b, batch_rows, &list);
+        block_free(&b);
+    }
+    batch_list_free(&list);
+    batcher_free(batcher);
+}
+
+static void test_edge_keys(void **state)
+{
+    (void)state;
+    struct batcher *batcher;
+    struct batch_list list = {0};
+    assert_int_equal(batcher_new(&batcher), PARAMO_OK);
+    struct block b;
+    size_t bytes;
+    assert_int_equal(block_alloc(&b, 3, 4, 0, 0, &bytes), PARAMO_OK);
+    uint32_t offset[] = {0, 2, 2, 4};
+    uint64_t key[] = {0, UINT64_MAX, UINT64_MAX, UINT64_MAX - 1};
+    for (int i = 0; i < 4; i++) {
+        b.offset[i] = offset[i];
+        b.key[i] = key[i];
+    }
+    for (int i = 0; i < 3; i++)
+        b.label[i] = 0;
+    for (size_t batch_rows = 1; batch_rows < 5; batch_rows++) {
+        assert_int_equal(batcher_cut(batcher, &b, batch_rows, &list), PARAMO_OK);
+        check(&b, batch_rows, &list);
+    }
+    assert_int_equal(list.n, 1);
+    assert_int_equal(list.batch[0].unique, 3); /* the feature of the bias's id and the bias are one key */
+    b.rows = 0;
+    assert_int_equal(batcher_cut(batcher, &b, 7, &list), PARAMO_OK);
+    assert_int_equal(list.n, 0);
+    block_free(&b);
+    batch_list_free(&list);
+    batcher_free(batcher);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_blocks),
+        cmocka_unit_test(test_edge_keys),
+    };
+    return cmocka_run_group_tests_name("batch", tests, NULL, NULL);
+}
