@@ -4,7 +4,7 @@
  * `return err_set(PARAMO_E_ADDRESS, "resolve %s: %s", ...)` is the idiom; a function that only passes an
  * error on returns the code and leaves the message alone. An error that travels to another thread or node
  * takes its message along as text (err_text_copy) and is set again where it is reported. Never aborts, never
- * logs. Tests: test/base/test_err.c.
+ * logs. Tests: test/base/test_base.c.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H

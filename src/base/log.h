@@ -1,6 +1,6 @@
 /*
  * The log: one line per event, to stderr or to a sink the application gives. A cause is logged once, where it
- * is known. Knows nothing of nodes; who speaks stands in the line. Tests: test/base/test_log.c.
+ * is known. Knows nothing of nodes; who speaks stands in the line. Tests: test/base/test_base.c.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

@@ -1,7 +1,7 @@
 /*
  * A map from 64-bit keys to pointers: open addressing, linear probing, backward-shift deletion. One owner.
  * Iteration order depends on the keys and the history of inserts only, never on addresses.
- * Tests: test/base/test_map.c.
+ * Tests: test/base/test_base.c.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H

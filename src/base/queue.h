@@ -1,7 +1,9 @@
 /*
  * Intrusive queues. `queue` is a plain FIFO for one owner. `mailbox` takes posts from any thread and gives
  * all of them, in the order posted, to the one thread that takes (a Treiber stack, reversed by the taker:
- * posting is one compare-and-swap, taking one exchange). Tests: test/base/test_queue.c.
+ * posting is one compare-and-swap, taking one exchange).
+ * Posting and looking are sequentially consistent: lanes rely on it for not losing a wake-up. Tests:
+ * test/base/test_base.c.
  */
 #ifndef BASE_QUEUE_H
 #define BASE_QUEUE_H
@@ -78,12 +80,12 @@ static inline void mailbox_post(struct mailbox *m, struct qnode *n)
     do {
         n->next = top;
     } while (
-        !atomic_compare_exchange_weak_explicit(&m->top, &top, n, memory_order_release, memory_order_relaxed));
+        !atomic_compare_exchange_weak_explicit(&m->top, &top, n, memory_order_seq_cst, memory_order_relaxed));
 }
 
 static inline bool mailbox_empty(struct mailbox *m)
 {
-    return atomic_load_explicit(&m->top, memory_order_acquire) == NULL;
+    return atomic_load(&m->top) == NULL;
 }
 
 /* Appends everything posted so far to q, oldest first. One taker at a time. */

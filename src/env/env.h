@@ -1,7 +1,7 @@
 /*
  * The door to the world: clock and randomness. Real (env/real.c) or simulated (env/sim.h). Nothing else under
  * src/ asks the system for time, random numbers, threads or files. An env outlives everything made with it;
- * its functions may be called from any thread. Tests: test/env/test_env.c.
+ * its functions may be called from any thread. Tests: test/env/test_lane.c, test_sim.c.
  */
 #ifndef ENV_ENV_H
 #define ENV_ENV_H

@@ -271,7 +271,6 @@ void lane_post(struct lane *lane, struct lane_task *task)
 {
     atomic_fetch_add(&lane->inside, 1);
     mailbox_post(&lane->inbox, &task->node);
-    atomic_thread_fence(memory_order_seq_cst);
     int state = atomic_load(&lane->state);
     for (;;) {
         if (state == LANE_RUNNING_MAIL)

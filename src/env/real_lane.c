@@ -51,7 +51,6 @@ static void fd_drain(int fd)
 
 static void real_wake(struct lane *lane)
 {
-    atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load(&lane->real.sleepers))
         fd_signal(lane->real.wake_fd);
     else if (atomic_load(&lane->real.parked))
@@ -262,7 +261,6 @@ static void *real_thread(void *arg)
         next = atomic_load(&lane->next_timer);
         atomic_store(&lane->real.sleep_until, next);
         atomic_fetch_add(&lane->real.sleepers, 1);
-        atomic_thread_fence(memory_order_seq_cst);
         if (!real_has_mail(lane) && !atomic_load(&lane->real.stop) && atomic_load(&lane->next_timer) >= next)
             real_sleep(lane, next);
         atomic_fetch_sub(&lane->real.sleepers, 1);
@@ -282,7 +280,6 @@ static void real_lead(struct lane *lane, bool (*done)(void *), void *arg, uint64
         uint64_t until = earlier(deadline, atomic_load(&lane->next_timer));
         atomic_fetch_add(&lane->real.sleepers, 1);
         atomic_store(&lane->real.leader_asleep, true);
-        atomic_thread_fence(memory_order_seq_cst);
         if (!real_has_mail(lane) && !done(arg))
             real_sleep(lane, until);
         atomic_store(&lane->real.leader_asleep, false);

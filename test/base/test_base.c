@@ -1,0 +1,212 @@
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/queue.h"
+
+static void errors_carry_their_cause(void **state)
+{
+    (void)state;
+    assert_int_equal(err_set(PARAMO_E_ADDRESS, "resolve %s", "x"), PARAMO_E_ADDRESS);
+    assert_string_equal(err_text(), "resolve x");
+    assert_int_equal(err_prefix(PARAMO_E_ADDRESS, "node %d", 8), PARAMO_E_ADDRESS);
+    assert_string_equal(err_text(), "node 8: resolve x");
+    assert_int_equal(err_set(PARAMO_E_IO, "again: %s", err_text()),
+                     PARAMO_E_IO); /* its own text as an argument */
+    assert_string_equal(err_text(), "again: node 8: resolve x");
+    (void)err_errno(PARAMO_E_IO, 2, "open f");
+    assert_string_equal(err_text(), "open f: No such file or directory");
+    char longer[600];
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    (void)err_set(PARAMO_E_IO, "%s", longer);
+    assert_int_equal(strlen(err_text()), ERR_TEXT_MAX - 1);
+    (void)err_prefix(PARAMO_E_IO, "p");
+    assert_int_equal(strlen(err_text()), ERR_TEXT_MAX - 1);
+    assert_int_equal(strncmp(err_text(), "p: aaa", 6), 0);
+    assert_string_equal(err_name(PARAMO_E_TIMEOUT), "PARAMO_E_TIMEOUT");
+    assert_int_equal(err_from_wire(PARAMO_E_TIMEOUT), PARAMO_E_TIMEOUT);
+    assert_int_equal(err_from_wire(65535), PARAMO_E_INTERNAL);
+}
+
+static void keep_line(void *arg, int level, const char *line)
+{
+    (void)snprintf(arg, 128, "%d %s", level, line);
+}
+
+static void log_lines_reach_the_sink_by_level(void **state)
+{
+    (void)state;
+    char got[128] = "";
+    log_set_sink(keep_line, got);
+    log_info("not shown at the default level");
+    assert_string_equal(got, "");
+    log_warn("shown %d", 1);
+    assert_string_equal(got, "1 shown 1");
+    log_set_level(LOG_INFO);
+    log_info("now");
+    assert_string_equal(got, "2 now");
+    log_set_level(LOG_WARN);
+    log_set_sink(NULL, NULL);
+}
+
+static void mix64_is_a_bijection_on_what_we_try(void **state)
+{
+    (void)state;
+    struct map seen;
+    map_init(&seen);
+    for (uint64_t i = 0; i < 100000; i++) {
+        assert_null(map_get(&seen, mix64(i)));
+        assert_int_equal(map_put(&seen, mix64(i), &seen), PARAMO_OK);
+    }
+    map_fini(&seen);
+    assert_true(bytes_equal_secret("abc", "abc", 3));
+    assert_false(bytes_equal_secret("abc", "abd", 3));
+}
+
+static void map_behaves_like_an_array(void **state)
+{
+    (void)state;
+    enum { KEYS = 512, STEPS = 40000 };
+    static void *model[KEYS];
+    struct map m;
+    map_init(&m);
+    assert_null(map_get(&m, 0));
+    assert_null(map_remove(&m, 0));
+    size_t count = 0;
+    for (uint64_t step = 0; step < STEPS; step++) {
+        uint64_t draw = mix64(step * 2 + 1);
+        uint64_t slot = draw % KEYS;
+        uint64_t key = slot == 0 ? UINT64_MAX : slot - 1; /* both ends of the range */
+        if (draw >> 63) {
+            count += model[slot] == NULL;
+            model[slot] = &model[draw % 7];
+            assert_int_equal(map_put(&m, key, model[slot]), PARAMO_OK);
+        } else {
+            assert_ptr_equal(map_remove(&m, key), model[slot]);
+            count -= model[slot] != NULL;
+            model[slot] = NULL;
+        }
+        assert_int_equal(m.count, count);
+        assert_ptr_equal(map_get(&m, key), model[slot]);
+    }
+    size_t cursor = 0, found = 0;
+    uint64_t key;
+    void *value;
+    while (map_next(&m, &cursor, &key, &value)) {
+        assert_ptr_equal(value, model[key == UINT64_MAX ? 0 : key + 1]);
+        found++;
+    }
+    assert_int_equal(found, count);
+    map_fini(&m);
+}
+
+static void cursor_gives_back_what_it_took(void **state)
+{
+    (void)state;
+    struct writer w = {0};
+    write_u8(&w, 0xab);
+    write_u16(&w, 0x1234);
+    write_u32(&w, 0xdeadbeef);
+    write_u64(&w, UINT64_C(0x0123456789abcdef));
+    write_f32(&w, -1.5f);
+    write_f64(&w, 2.25);
+    write_string(&w, "name");
+    assert_false(w.failed);
+    assert_int_equal(w.data[1], 0x34); /* little-endian */
+    struct reader r = reader_over(w.data, w.len);
+    char name[8];
+    assert_int_equal(read_u8(&r), 0xab);
+    assert_int_equal(read_u16(&r), 0x1234);
+    assert_int_equal(read_u32(&r), 0xdeadbeef);
+    assert_true(read_u64(&r) == UINT64_C(0x0123456789abcdef));
+    assert_true(read_f32(&r) == -1.5f);
+    assert_true(read_f64(&r) == 2.25);
+    read_string(&r, name, sizeof name);
+    assert_string_equal(name, "name");
+    assert_true(reader_done(&r));
+    for (size_t cut = 0; cut < w.len; cut++) { /* every shorter input fails, and stays failed */
+        r = reader_over(w.data, cut);
+        (void)read_u8(&r);
+        (void)read_u16(&r);
+        (void)read_u32(&r);
+        (void)read_u64(&r);
+        (void)read_f32(&r);
+        (void)read_f64(&r);
+        read_string(&r, name, sizeof name);
+        assert_true(r.failed);
+        assert_false(reader_done(&r));
+        assert_int_equal(read_u8(&r), 0);
+    }
+    r = reader_over(w.data, w.len);
+    (void)read_span(&r, w.len - 6);
+    read_string(&r, name, 4); /* too small for "name" and its end */
+    assert_true(r.failed);
+    writer_fini(&w);
+    uint8_t small[3];
+    struct writer fixed = writer_over(small, sizeof small);
+    write_u16(&fixed, 1);
+    write_u16(&fixed, 2);
+    assert_true(fixed.failed);
+    assert_int_equal(fixed.len, 2);
+}
+
+struct mail {
+    struct qnode node;
+    unsigned sender, number;
+};
+
+enum { SENDERS = 3, MAILS = 20000 };
+static struct mailbox box;
+static struct mail mails[SENDERS][MAILS];
+
+static void *send_mails(void *arg)
+{
+    struct mail *mine = arg;
+    for (unsigned i = 0; i < MAILS; i++)
+        mailbox_post(&box, &mine[i].node);
+    return NULL;
+}
+
+static void mailbox_keeps_each_senders_order(void **state)
+{
+    (void)state;
+    pthread_t threads[SENDERS];
+    for (unsigned s = 0; s < SENDERS; s++) {
+        for (unsigned i = 0; i < MAILS; i++)
+            mails[s][i] = (struct mail){.sender = s, .number = i};
+        assert_int_equal(pthread_create(&threads[s], NULL, send_mails, mails[s]), 0);
+    }
+    unsigned next[SENDERS] = {0};
+    for (unsigned got = 0; got < SENDERS * MAILS;) {
+        struct queue q = {0};
+        mailbox_take(&box, &q);
+        for (struct qnode *n; (n = queue_pop(&q)); got++) {
+            struct mail *m = container_of(n, struct mail, node);
+            assert_int_equal(m->number, next[m->sender]++);
+        }
+    }
+    for (unsigned s = 0; s < SENDERS; s++)
+        assert_int_equal(pthread_join(threads[s], NULL), 0);
+    assert_true(mailbox_empty(&box));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_carry_their_cause),
+        cmocka_unit_test(log_lines_reach_the_sink_by_level),
+        cmocka_unit_test(mix64_is_a_bijection_on_what_we_try),
+        cmocka_unit_test(map_behaves_like_an_array),
+        cmocka_unit_test(cursor_gives_back_what_it_took),
+        cmocka_unit_test(mailbox_keeps_each_senders_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

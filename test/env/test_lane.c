@@ -1,0 +1,304 @@
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "env/cores.h"
+#include "env/lane.h"
+
+#define LONG_AWAY (30 * ENV_SEC) /* deadlines that only a hang reaches */
+
+struct counter {
+    struct lane_task task;
+    struct lane *lane;
+    atomic_uint runs;
+    unsigned order;
+};
+
+static void counter_run(struct lane_task *task)
+{
+    struct counter *c = container_of(&task->node, struct counter, task.node);
+    assert_true(lane_held(c->lane));
+    lane_notify(c->lane);
+    atomic_fetch_add(&c->runs, 1); /* last: the waiter may now reuse the memory */
+}
+
+static bool counter_ran(void *arg)
+{
+    return atomic_load(&((struct counter *)arg)->runs) > 0;
+}
+
+static struct lane *lane_new(const char *name)
+{
+    struct lane *lane;
+    assert_int_equal(lane_create(env_real(), name, 0, &lane), PARAMO_OK);
+    return lane;
+}
+
+static void a_post_runs_on_the_lane(void **state)
+{
+    (void)state;
+    struct lane *lane = lane_new("post");
+    for (int i = 0; i < 1000; i++) {
+        struct counter c = {.task.run = counter_run, .lane = lane};
+        lane_post(lane, &c.task);
+        assert_int_equal(lane_wait(lane, counter_ran, &c, lane_now(lane) + LONG_AWAY), PARAMO_OK);
+        assert_int_equal(atomic_load(&c.runs), 1);
+    }
+    lane_destroy(lane);
+}
+
+static void destroy_runs_what_was_posted(void **state)
+{
+    (void)state;
+    struct lane *lane = lane_new("drain");
+    static struct counter many[100];
+    for (int i = 0; i < 100; i++) {
+        many[i] = (struct counter){.task.run = counter_run, .lane = lane};
+        lane_post(lane, &many[i].task);
+    }
+    lane_destroy(lane);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(atomic_load(&many[i].runs), 1);
+}
+
+static void a_wait_ends_at_its_deadline(void **state)
+{
+    (void)state;
+    struct lane *lane = lane_new("deadline");
+    struct counter never_posted = {.lane = lane};
+    uint64_t start = lane_now(lane);
+    assert_int_equal(lane_wait(lane, counter_ran, &never_posted, start + 5 * ENV_MS), PARAMO_E_TIMEOUT);
+    assert_true(lane_now(lane) >= start + 5 * ENV_MS);
+    lane_destroy(lane);
+}
+
+struct alarm {
+    struct lane_timer timer;
+    struct counter *counter;
+    struct alarm **fired;
+};
+
+static void alarm_fire(struct lane_timer *timer)
+{
+    struct alarm *a = container_of(timer, struct alarm, timer);
+    *a->fired++ = a;
+    counter_run(&a->counter->task);
+}
+
+static void timers_fire_without_a_waiter_and_in_order(void **state)
+{
+    (void)state;
+    struct lane *lane = lane_new("timers");
+    struct counter c = {.lane = lane};
+    struct alarm *fired[4] = {0};
+    struct alarm alarms[4];
+    while (!lane_enter(lane)) {
+    }
+    uint64_t now = lane_now(lane);
+    static const uint64_t after[4] = {3, 1, 2, 1};
+    for (int i = 0; i < 4; i++) {
+        alarms[i] = (struct alarm){.timer.fire = alarm_fire, .counter = &c, .fired = fired + i};
+        assert_int_equal(lane_timer_arm(lane, &alarms[i].timer, now + after[i] * ENV_MS), PARAMO_OK);
+    }
+    lane_timer_cancel(lane, &alarms[2].timer);
+    assert_int_equal(alarms[2].timer.slot, 0);
+    lane_leave(lane);
+    while (atomic_load(&c.runs) < 3) { /* nobody drives: the lane's own thread must */
+    }
+    assert_ptr_equal(fired[0], &alarms[0]);
+    assert_ptr_equal(fired[1], &alarms[1]);
+    assert_null(fired[2]);
+    assert_ptr_equal(fired[3], &alarms[3]);
+    lane_destroy(lane);
+}
+
+struct ping {
+    struct lane_source source;
+    struct counter *counter;
+    struct lane *lane;
+};
+
+static void ping_ready(struct lane_source *source, uint32_t events)
+{
+    struct ping *p = container_of(source, struct ping, source);
+    assert_true(events & EPOLLIN);
+    uint64_t count;
+    assert_int_equal(read(source->fd, &count, sizeof count), sizeof count);
+    counter_run(&p->counter->task);
+}
+
+struct target {
+    struct counter *counter;
+    unsigned runs;
+};
+
+static bool target_reached(void *arg)
+{
+    struct target *t = arg;
+    return atomic_load(&t->counter->runs) >= t->runs;
+}
+
+static void a_descriptor_wakes_thread_and_waiter(void **state)
+{
+    (void)state;
+    struct lane *lane = lane_new("fd");
+    struct counter c = {.lane = lane};
+    struct ping p = {.source = {.fd = eventfd(0, EFD_NONBLOCK), .events = EPOLLIN, .ready = ping_ready},
+                     .counter = &c};
+    while (!lane_enter(lane)) {
+    }
+    assert_int_equal(lane_source_add(lane, &p.source), PARAMO_OK);
+    lane_leave(lane);
+    uint64_t one = 1;
+    for (unsigned i = 1; i <= 200; i++) {
+        struct target target = {&c, i};
+        assert_int_equal(write(p.source.fd, &one, sizeof one), sizeof one);
+        if (i % 2) {
+            while (!target_reached(&target)) { /* the thread alone */
+            }
+        } else {
+            assert_int_equal(lane_wait(lane, target_reached, &target, lane_now(lane) + LONG_AWAY), PARAMO_OK);
+        }
+    }
+    while (!lane_enter(lane)) {
+    }
+    lane_source_remove(lane, &p.source);
+    lane_leave(lane);
+    (void)close(p.source.fd);
+    lane_destroy(lane);
+}
+
+/* ---- completions
+ * -------------------------------------------------------------------------------------------------- */
+
+struct completion {
+    struct lane_task task;
+    struct lane *lane;
+    unsigned *log, *logged, id;
+    atomic_uint *running;
+};
+
+static void completion_run(struct lane_task *task)
+{
+    struct completion *c = container_of(task, struct completion, task);
+    assert_int_equal(atomic_fetch_add(c->running, 1), 0);
+    assert_false(lane_held(c->lane));
+    assert_true(lane_inside());
+    assert_int_equal(lane_wait(c->lane, counter_ran, &(struct counter){0}, UINT64_MAX), PARAMO_E_IN_CALLBACK);
+    c->log[(*c->logged)++] = c->id;
+    atomic_fetch_sub(c->running, 1);
+}
+
+static void completions_run_in_order_after_the_release(void **state)
+{
+    (void)state;
+    struct lane *lane = lane_new("complete");
+    unsigned log[64], logged = 0;
+    atomic_uint running = 0;
+    struct completion all[64];
+    while (!lane_enter(lane)) {
+    }
+    for (unsigned i = 0; i < 64; i++) {
+        all[i] = (struct completion){{.run = completion_run}, lane, log, &logged, i, &running};
+        lane_complete(lane, &all[i].task);
+    }
+    assert_int_equal(logged, 0);
+    lane_leave(lane);
+    assert_int_equal(logged, 64);
+    for (unsigned i = 0; i < 64; i++)
+        assert_int_equal(log[i], i);
+    lane_destroy(lane);
+}
+
+/* ---- many lanes passing messages round, with drivers: no wake-up is lost
+ * ---------------------------------------------- */
+
+enum { RING_LANES = 4, RING_BALLS = 8, RING_HOPS = 4000, RING_WAITERS = 3 };
+
+struct ball {
+    struct lane_task task;
+    unsigned at, hops;
+};
+
+static struct lane *ring_lanes[RING_LANES];
+static struct ball balls[RING_BALLS];
+static atomic_uint balls_home;
+
+static void ball_run(struct lane_task *task)
+{
+    struct ball *b = container_of(task, struct ball, task);
+    assert_true(lane_held(ring_lanes[b->at]));
+    if (++b->hops == RING_HOPS) {
+        atomic_fetch_add(&balls_home, 1);
+        lane_notify(ring_lanes[b->at]);
+        return;
+    }
+    b->at = (b->at + 1) % RING_LANES;
+    lane_post(ring_lanes[b->at], &b->task);
+}
+
+static bool all_home(void *arg)
+{
+    (void)arg;
+    return atomic_load(&balls_home) == RING_BALLS;
+}
+
+static void *ring_waiter(void *arg)
+{
+    struct lane *lane = arg;
+    /* Short waits, so that drivers come and go all the time; the balls end on lane 0 (RING_HOPS %
+     * RING_LANES), others only see the deadline. */
+    while (!all_home(NULL)) {
+        paramo_err err = lane_wait(lane, all_home, NULL, lane_now(lane) + ENV_MS / 4);
+        assert_true(err == PARAMO_OK || err == PARAMO_E_TIMEOUT);
+    }
+    return NULL;
+}
+
+static void no_wake_up_is_lost(void **state)
+{
+    (void)state;
+    for (int i = 0; i < RING_LANES; i++)
+        ring_lanes[i] = lane_new("ring");
+    atomic_store(&balls_home, 0);
+    for (unsigned i = 0; i < RING_BALLS; i++) {
+        balls[i] = (struct ball){.task.run = ball_run, .at = i % RING_LANES};
+        lane_post(ring_lanes[balls[i].at], &balls[i].task);
+    }
+    pthread_t threads[RING_WAITERS];
+    for (int i = 0; i < RING_WAITERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ring_waiter, ring_lanes[i % 2]), 0);
+    for (int i = 0; i < RING_WAITERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < RING_LANES; i++)
+        lane_destroy(ring_lanes[i]);
+    for (int i = 0; i < RING_BALLS; i++)
+        assert_int_equal(balls[i].hops, RING_HOPS);
+}
+
+static void cores_are_counted(void **state)
+{
+    (void)state;
+    assert_in_range(cores_usable(), 1, 4096);
+    assert_int_equal(cores_usable(), cores_usable());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_post_runs_on_the_lane),
+        cmocka_unit_test(destroy_runs_what_was_posted),
+        cmocka_unit_test(a_wait_ends_at_its_deadline),
+        cmocka_unit_test(timers_fire_without_a_waiter_and_in_order),
+        cmocka_unit_test(a_descriptor_wakes_thread_and_waiter),
+        cmocka_unit_test(completions_run_in_order_after_the_release),
+        cmocka_unit_test(no_wake_up_is_lost),
+        cmocka_unit_test(cores_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
