@@ -1,6 +1,10 @@
 #include "learn/support_learn.h"
 
+#include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 uint64_t draw(uint64_t *state)
 {
@@ -36,4 +40,75 @@ struct block random_block(uint64_t seed, size_t rows, size_t most, uint64_t keys
     b.offset[rows] = (uint32_t)at;
     b.features = at;
     return b;
+}
+
+char *new_dir(void)
+{
+    const char *base = getenv("TMPDIR");
+    char *dir = NULL;
+    if (asprintf(&dir, "%s/paramo-test-XXXXXX", base != NULL ? base : "/tmp") < 0 || mkdtemp(dir) == NULL)
+        abort();
+    return dir;
+}
+
+void remove_dir(char *dir)
+{
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        (void)unlinkat(dirfd(d), e->d_name, 0);
+    if (d != NULL)
+        (void)closedir(d);
+    (void)rmdir(dir);
+    free(dir);
+}
+
+void write_file(const char *path, const void *bytes, size_t len)
+{
+    FILE *f = fopen(path, "w");
+    if (f == NULL || fwrite(bytes, 1, len, f) != len || fclose(f) != 0)
+        abort();
+}
+
+char *read_file(const char *path, size_t *len)
+{
+    FILE *f = fopen(path, "r");
+    char *text = malloc(1 << 20);
+    if (f == NULL || text == NULL)
+        abort();
+    *len = fread(text, 1, (1 << 20) - 1, f);
+    text[*len] = 0;
+    (void)fclose(f);
+    return text;
+}
+
+void write_table(const char *path, uint64_t seed, size_t n, size_t dim, size_t state)
+{
+    char header[1024], tensor[256] = "";
+    size_t keys = 8 * n, values = 4 * n * dim, states = 4 * n * state;
+    if (state > 0)
+        (void)snprintf(tensor, sizeof tensor,
+                       ",\"state\":{\"dtype\":\"F32\",\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}", n,
+                       state, keys + values, keys + values + states);
+    int used = snprintf(header, sizeof header - 8,
+                        "{\"__metadata__\":{\"table\":\"t\"},\"keys\":{\"dtype\":\"U64\",\"shape\":[%zu],"
+                        "\"data_offsets\":[0,%zu]},"
+                        "\"values\":{\"dtype\":\"F32\",\"shape\":[%zu,%zu],\"data_offsets\":[%zu,%zu]}%s}",
+                        n, keys, n, dim, keys, keys + values, tensor);
+    while (used % 8 != 0)
+        header[used++] = ' ';
+    size_t len = 8 + (size_t)used + keys + values + states;
+    unsigned char *file = calloc(1, len);
+    if (file == NULL)
+        abort();
+    file[0] = (unsigned char)used;
+    file[1] = (unsigned char)(used >> 8);
+    memcpy(file + 8, header, (size_t)used);
+    unsigned char *at = file + 8 + used;
+    for (size_t i = 0; i < n; i++, at += 8)
+        memcpy(at, &(uint64_t){seed + 3 * i}, 8);
+    uint64_t s = seed;
+    for (size_t i = 0; i < n * (dim + state); i++, at += 4)
+        memcpy(at, &(float){draw_float(&s)}, 4);
+    write_file(path, file, len);
+    free(file);
 }

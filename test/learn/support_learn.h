@@ -14,4 +14,14 @@ float draw_float(uint64_t *state);
 struct block random_block(uint64_t seed, size_t rows, size_t most, uint64_t keys, uint64_t stride,
                           int values);
 
+/* A new empty directory under TMPDIR; and its removal with all plain files in it. */
+char *new_dir(void);
+void remove_dir(char *dir);
+void write_file(const char *path, const void *bytes, size_t len);
+/* The whole file, NUL-terminated; the caller frees it. */
+char *read_file(const char *path, size_t *len);
+
+/* A table as paramo_table_save writes it: keys seed, seed + 3, ...; state 0 leaves the tensor out. */
+void write_table(const char *path, uint64_t seed, size_t n, size_t dim, size_t state);
+
 #endif

@@ -1,0 +1,253 @@
+#include "learn/modelio.h"
+#include "learn/support_learn.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char *dir;
+
+static int setup(void **state)
+{
+    (void)state;
+    dir = new_dir();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    remove_dir(dir);
+    return 0;
+}
+
+static const struct model_info fm = {
+    .kind = MODEL_FM,
+    .dim = 3,
+    .hash_bits = 20,
+    .data_format = "libffm",
+    .w = {"ftrl", 0.1, 1, 0.5, 0},
+    .v = {"adagrad", 0.05, 1, 0, 0.001},
+    .factor_init = 0.01,
+    .seed = UINT64_MAX,
+    .batch = 256,
+    .epochs = 2,
+    .rows = 1000,
+};
+
+/* Stands for the cluster: writes tables made from a seed; fails at table `fail`. */
+struct writer {
+    uint64_t seed;
+    size_t fail;
+};
+
+static paramo_err write_one(void *arg, size_t table, const char *path)
+{
+    struct writer *w = arg;
+    if (table == w->fail)
+        return lerr(PARAMO_E_NODE_LOST, "server 0 died");
+    write_table(path, w->seed, 7, table == 0 ? 1 : fm.dim, table == 0 ? 2 : fm.dim);
+    return PARAMO_OK;
+}
+
+static void save(uint64_t seed)
+{
+    assert_int_equal(modelio_save(dir, &fm, write_one, &(struct writer){seed, SIZE_MAX}), PARAMO_OK);
+}
+
+static size_t files(void)
+{
+    size_t n = 0;
+    DIR *d = opendir(dir);
+    for (struct dirent *e; (e = readdir(d)) != NULL;)
+        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    (void)closedir(d);
+    return n;
+}
+
+static char *in_dir(const char *name)
+{
+    static char path[4096];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    return path;
+}
+
+/* The seed that the saved tables were made from. */
+static uint64_t saved_seed(void)
+{
+    struct model m;
+    assert_int_equal(modelio_open(dir, &m), PARAMO_OK);
+    uint64_t seed = m.table[0].keys[0];
+    modelio_close(&m);
+    return seed;
+}
+
+static void test_what_is_saved_is_opened(void **state)
+{
+    (void)state;
+    save(5);
+    struct model m;
+    assert_int_equal(modelio_open(dir, &m), PARAMO_OK);
+    assert_int_equal(m.n, 2);
+    assert_true(memcmp(&m.info.w, &fm.w, sizeof fm.w) == 0 && memcmp(&m.info.v, &fm.v, sizeof fm.v) == 0);
+    assert_true(m.info.kind == fm.kind && m.info.dim == 3 && m.info.hash_bits == 20 &&
+                m.info.seed == UINT64_MAX && m.info.batch == 256 && m.info.epochs == 2 &&
+                m.info.rows == 1000 && m.info.factor_init == 0.01);
+    assert_string_equal(m.info.data_format, "libffm");
+    assert_string_equal(m.table[1].name, "v");
+    assert_true(m.table[1].n == 7 && m.table[1].dim == 3 && m.table[1].state == 3 &&
+                m.table[1].keys[6] == 5 + 18);
+    modelio_close(&m);
+}
+
+static void test_equal_models_are_equal_files(void **state)
+{
+    (void)state;
+    size_t a, b;
+    save(5);
+    char *first = read_file(in_dir("manifest.json"), &a);
+    save(6);
+    save(5);
+    char *second = read_file(in_dir("manifest.json"), &b);
+    assert_string_equal(first, second); /* checksums of the tables included */
+    assert_int_equal(files(), 3);       /* nothing is left of the others */
+    free(first);
+    free(second);
+}
+
+static void test_a_failed_save_leaves_the_old_model(void **state)
+{
+    (void)state;
+    save(5);
+    for (size_t fail = 0; fail < 2; fail++) {
+        assert_int_equal(modelio_save(dir, &fm, write_one, &(struct writer){6, fail}), PARAMO_E_NODE_LOST);
+        assert_int_equal(saved_seed(), 5);
+    }
+    /* a crash before the manifest: the new tables and temporary files lie about, and the next save clears
+     * them */
+    write_file(in_dir(".paramo-tmp-123-w"), "x", 1);
+    write_file(in_dir("w-0123456789abcdef.safetensors"), "x", 1);
+    write_file(in_dir("w-notes.txt"), "mine", 4);
+    assert_int_equal(saved_seed(), 5);
+    save(7);
+    assert_int_equal(saved_seed(), 7);
+    assert_int_equal(files(), 4); /* and nobody else's file */
+}
+
+static paramo_err open_it(void)
+{
+    struct model m;
+    paramo_err err = modelio_open(dir, &m);
+    if (err == PARAMO_OK)
+        modelio_close(&m);
+    return err;
+}
+
+static void replace_in_manifest(const char *what, const char *with)
+{
+    size_t len;
+    char *text = read_file(in_dir("manifest.json"), &len), *at = strstr(text, what), *out;
+    assert_non_null(at);
+    int n = asprintf(&out, "%.*s%s%s", (int)(at - text), text, with, at + strlen(what));
+    write_file(in_dir("manifest.json"), out, (size_t)n);
+    free(text);
+    free(out);
+}
+
+static void test_refuses_damage(void **state)
+{
+    (void)state;
+    static const char *const changes[][2] = {
+        {"\"rows\": 7", "\"rows\": 8"},
+        {"\"dim\": 3", "\"dim\": 4"},
+        {"\"dim\": 3,\n      \"s", "\"dim\": 2,\n      \"s"},
+        {"\"state\": 2", "\"state\": 3"},
+        {"\"bytes\": ", "\"bytes\": 1"},
+        {"\"model\": \"fm\"", "\"model\": \"ffm\""},
+        {"\"alpha\": 0.1", "\"alpha\": -0.1"},
+        {"\"file\": \"", "\"file\": \"../"},
+        {"\"file\": \"w", "\"file\": \"u"},
+        {"\"name\": \"v\"", "\"name\": \"x\""},
+        {"\"hash_bits\": 20", "\"hash_bits\": 99"},
+        {"\"tables\": [", "\"tables\": [[],"},
+        {"\"seed\"", "\"sad\""},
+        {"{", ""},
+        {"\"xxh3_128\": \"", "\"xxh3_128\": \"0"},
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        save(5);
+        replace_in_manifest(changes[i][0], changes[i][1]);
+        if (open_it() != PARAMO_E_CORRUPT)
+            fail_msg("not refused: %s", changes[i][1]);
+        assert_int_equal(modelio_prepare(dir), PARAMO_OK); /* but it may be replaced */
+    }
+    save(5);
+    struct model m;
+    assert_int_equal(modelio_open(dir, &m), PARAMO_OK);
+    char *path = strdup(m.table[1].path);
+    modelio_close(&m);
+    size_t len;
+    char *bytes = read_file(path, &len);
+    bytes[len - 1] ^= 1;
+    write_file(path, bytes, len);
+    assert_int_equal(open_it(), PARAMO_E_CORRUPT);
+    assert_non_null(strstr(lerr_text(), "checksum"));
+    write_file(path, bytes, len - 4);
+    assert_int_equal(open_it(), PARAMO_E_CORRUPT);
+    (void)unlink(path);
+    assert_int_equal(open_it(), PARAMO_E_CORRUPT);
+    assert_non_null(strstr(lerr_text(), "missing"));
+    free(bytes);
+    free(path);
+}
+
+static void test_refuses_foreign_models(void **state)
+{
+    (void)state;
+    assert_int_equal(open_it(), PARAMO_E_NOT_FOUND);
+    assert_int_equal(modelio_prepare(dir), PARAMO_OK);
+    static const char other[] = "{\"format\": \"someone-else\", \"version\": 1}";
+    write_file(in_dir("manifest.json"), other, sizeof other - 1);
+    assert_int_equal(open_it(), PARAMO_E_FORMAT);
+    assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);
+    (void)unlink(in_dir("manifest.json"));
+    save(5);
+    replace_in_manifest("\"version\": 1", "\"version\": 2");
+    assert_int_equal(open_it(), PARAMO_E_FORMAT);
+    assert_non_null(strstr(lerr_text(), "newer"));
+    assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);
+}
+
+static void test_prepare(void **state)
+{
+    (void)state;
+    char *sub = strdup(in_dir("model"));
+    assert_int_equal(modelio_prepare(sub), PARAMO_OK);
+    assert_int_equal(modelio_prepare(sub), PARAMO_OK);
+    assert_int_equal(rmdir(sub), 0);
+    write_file(sub, "x", 1);
+    assert_int_equal(modelio_prepare(sub), PARAMO_E_IO);
+    free(sub);
+    assert_int_equal(modelio_prepare("/proc/nowhere"), PARAMO_E_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_what_is_saved_is_opened, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_equal_models_are_equal_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_failed_save_leaves_the_old_model, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refuses_damage, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refuses_foreign_models, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_prepare, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("modelio", tests, NULL, NULL);
+}
