@@ -17,13 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "env/cores.h"
 #include "env/lane_impl.h"
+#include "env/process.h"
 #include "env/real_lane.h"
 
 #define PARK_NS       (2 * ENV_MS) /* how late a lane's thread may notice that nobody drives any more */
@@ -35,26 +35,12 @@
 #define SPIN_BACK_OFF 512
 enum { EVENTS_MAX = 64 };
 
-static void fd_signal(int fd)
-{
-    uint64_t one = 1;
-    ssize_t wrote = write(fd, &one, sizeof one);
-    (void)wrote; /* EAGAIN: the counter is full, so it is readable, which is what was wanted */
-}
-
-static void fd_drain(int fd)
-{
-    uint64_t count;
-    ssize_t got = read(fd, &count, sizeof count);
-    (void)got;
-}
-
 static void real_wake(struct lane *lane)
 {
     if (atomic_load(&lane->real.sleepers))
-        fd_signal(lane->real.wake_fd);
+        event_signal(lane->real.wake_fd);
     else if (atomic_load(&lane->real.parked))
-        fd_signal(lane->real.park_fd);
+        event_signal(lane->real.park_fd);
     /* else: its thread or leader is awake and looks at the inbox before it sleeps */
 }
 
@@ -76,13 +62,13 @@ static void real_released(struct lane *lane, uint64_t next, bool notify)
         if (atomic_load(&lane->real.followers))
             futex_wake_all(&lane->real.generation);
         if (atomic_load(&lane->real.leader_asleep))
-            fd_signal(lane->real.wake_fd);
+            event_signal(lane->real.wake_fd);
     }
     if (next < atomic_load(&lane->real.sleep_until)) {
         if (atomic_load(&lane->real.parked))
-            fd_signal(lane->real.park_fd);
+            event_signal(lane->real.park_fd);
         else
-            fd_signal(lane->real.wake_fd);
+            event_signal(lane->real.wake_fd);
     }
 }
 
@@ -93,7 +79,7 @@ static void real_poll(struct lane *lane)
     for (int i = 0; i < n; i++) {
         struct lane_source *source = events[i].data.ptr;
         if (!source) {
-            fd_drain(lane->real.wake_fd);
+            event_drain(lane->real.wake_fd);
         } else if (!source->dead) {
             atomic_fetch_add_explicit(&lane->work, 1, memory_order_relaxed);
             source->ready(source, events[i].events);
@@ -220,7 +206,7 @@ static void real_park(struct lane *lane, uint64_t until, bool deep)
         }
         struct pollfd fd = {.fd = l->real.park_fd, .events = POLLIN};
         if (ppoll(&fd, 1, until == UINT64_MAX ? NULL : &limit, NULL) > 0)
-            fd_drain(l->real.park_fd);
+            event_drain(l->real.park_fd);
     }
     atomic_store(&l->real.parked, false);
     atomic_store(&l->real.deep, false);
@@ -313,7 +299,7 @@ static paramo_err real_wait(struct lane *lane, bool (*done)(void *arg), void *ar
         atomic_fetch_sub(&lane->real.followers, 1);
     }
     if (atomic_fetch_sub(&lane->real.drivers, 1) == 1 && atomic_load(&lane->real.deep))
-        fd_signal(lane->real.park_fd);
+        event_signal(lane->real.park_fd);
     return err;
 }
 
@@ -326,16 +312,12 @@ static paramo_err real_start(struct lane *lane)
     lane->real.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (lane->real.epoll_fd < 0)
         return err_errno(PARAMO_E_SYSTEM, errno, "epoll_create1");
-    lane->real.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (lane->real.wake_fd < 0) {
-        err = err_errno(PARAMO_E_SYSTEM, errno, "eventfd");
+    err = event_create(&lane->real.wake_fd);
+    if (err)
         goto err_close_epoll;
-    }
-    lane->real.park_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (lane->real.park_fd < 0) {
-        err = err_errno(PARAMO_E_SYSTEM, errno, "eventfd");
+    err = event_create(&lane->real.park_fd);
+    if (err)
         goto err_close_wake;
-    }
     struct epoll_event event = {.events = EPOLLIN};
     if (epoll_ctl(lane->real.epoll_fd, EPOLL_CTL_ADD, lane->real.wake_fd, &event)) {
         err = err_errno(PARAMO_E_SYSTEM, errno, "epoll_ctl");
@@ -356,9 +338,9 @@ static paramo_err real_start(struct lane *lane)
     return PARAMO_OK;
 
 err_close_park:
-    (void)close(lane->real.park_fd);
+    event_close(lane->real.park_fd);
 err_close_wake:
-    (void)close(lane->real.wake_fd);
+    event_close(lane->real.wake_fd);
 err_close_epoll:
     (void)close(lane->real.epoll_fd);
     return err;
@@ -367,15 +349,15 @@ err_close_epoll:
 static void real_stop(struct lane *lane)
 {
     atomic_store(&lane->real.stop, true);
-    fd_signal(lane->real.wake_fd);
-    fd_signal(lane->real.park_fd);
+    event_signal(lane->real.wake_fd);
+    event_signal(lane->real.park_fd);
     (void)pthread_join(lane->real.thread, NULL);
 }
 
 static void real_fini(struct lane *lane)
 {
-    (void)close(lane->real.park_fd);
-    (void)close(lane->real.wake_fd);
+    event_close(lane->real.park_fd);
+    event_close(lane->real.wake_fd);
     (void)close(lane->real.epoll_fd);
 }
 

@@ -1,0 +1,21 @@
+/*
+ * What a node needs of its process besides lanes: whether it was forked, its environment variables, an event
+ * descriptor for a foreign event loop. Tests: test/env/test_process.c.
+ */
+#ifndef ENV_PROCESS_H
+#define ENV_PROCESS_H
+
+#include "base/err.h"
+
+/* Raised in each child of fork: a handle made under another number belongs to the parent. */
+unsigned process_generation(void);
+/* NULL if it is not set, or empty. Valid until the environment changes. */
+const char *process_variable(const char *name);
+
+/* A descriptor that is readable from event_signal to event_drain. signal is async-signal-safe. */
+MUST_USE paramo_err event_create(int *fd);
+void event_signal(int fd);
+void event_drain(int fd);
+void event_close(int fd);
+
+#endif
