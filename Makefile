@@ -1,6 +1,13 @@
 # The commands of README.md; the build itself is CMake's (CMakePresets.json).
 .DEFAULT_GOAL := release
-.PHONY: release demo test asan tsan install setup clean check-layers check-format format tidy
+.PHONY: release debug demo test asan tsan install setup clean check-layers check-format format tidy
+
+export CTEST_PARALLEL_LEVEL ?= $(shell nproc)
+export ASAN_OPTIONS ?= detect_stack_use_after_return=1
+export UBSAN_OPTIONS ?= print_stacktrace=1
+export TSAN_OPTIONS ?= halt_on_error=1
+# ThreadSanitizer's address map does not fit every layout that a kernel with more random bits draws.
+tsan: run := $(shell [ "$$(cat /proc/sys/vm/mmap_rnd_bits 2>/dev/null || echo 28)" -le 28 ] || echo setarch -R)
 
 setup:
 	@scripts/setup.sh
@@ -9,16 +16,20 @@ release: setup
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release
 
+debug: setup
+	@cmake --preset debug >/dev/null
+	@cmake --build --preset debug
+
 demo: release
 	@scripts/demo.sh build/release/paramo
 
 test: release
-	@ctest --preset release
+	@ctest --preset release --no-tests=error $(CTEST_FLAGS)
 
 asan tsan: setup
 	@cmake --preset $@ >/dev/null
-	@cmake --build --preset $@
-	@ctest --preset $@
+	@$(run) cmake --build --preset $@
+	@$(run) ctest --preset $@ --no-tests=error $(CTEST_FLAGS)
 
 install: release
 	@cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX))
@@ -26,7 +37,7 @@ install: release
 check-layers:
 	@scripts/layers
 
-check-format: setup
+check-format:
 	@scripts/format --check
 
 format:

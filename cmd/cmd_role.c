@@ -1,0 +1,406 @@
+/*
+ * paramo scheduler, server, worker: one role of a job, for a cluster set up by hand or by another program.
+ * The first two are the node itself; 'worker' sets the environment of a worker and becomes COMMAND.
+ *
+ * Settings come from the environment (paramo_config_from_env), then from the options, which win.
+ * Tests: test/e2e/roles.sh.
+ */
+#include "cmd/command.h"
+#include "cmd/verbs.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "paramo/paramo.h"
+
+enum { TOKEN_BYTES = 256 };
+
+enum role_option {
+    OPT_SCHEDULER = 1,
+    OPT_LISTEN,
+    OPT_PORT,
+    OPT_ADVERTISE,
+    OPT_SERVERS,
+    OPT_WORKERS,
+    OPT_SHARDS,
+    OPT_RANK,
+    OPT_NAME,
+    OPT_TOKEN,
+    OPT_TOKEN_FILE,
+    OPT_WAIT,
+    OPT_VERBOSE,
+    OPT_HELP
+};
+
+#define COMMON_OPTIONS                                                                                       \
+    {"token", required_argument, NULL, OPT_TOKEN}, {"token-file", required_argument, NULL, OPT_TOKEN_FILE},  \
+        {"wait", required_argument, NULL, OPT_WAIT}, {"verbose", no_argument, NULL, OPT_VERBOSE},            \
+        {"help", no_argument, NULL, OPT_HELP},                                                               \
+    {                                                                                                        \
+        NULL, 0, NULL, 0                                                                                     \
+    }
+
+#define COMMON_USAGE                                                                                         \
+    "      --token TOKEN       the job's secret, the same on every node; others can see it in the process "  \
+    "list:\n"                                                                                                \
+    "                          better in PARAMO_TOKEN or a file. Without one only loopback is served\n"      \
+    "      --token-file FILE   the secret is the first line of FILE\n"                                       \
+    "      --wait SECONDS      how long to wait for the scheduler and for the job to be complete (60)\n"     \
+    "      --verbose           print the progress of the cluster\n"
+
+#define NODE_EXIT_CODES                                                                                      \
+    "\n"                                                                                                     \
+    "Exit code: 0 when the job ended in order, 1 when it did not (one line on standard error says why),\n"   \
+    "2 for wrong usage, 130 or 143 when stopped by SIGINT or SIGTERM.\n"
+
+struct role {
+    const char *verb;
+    paramo_role role;
+    const char *env_name;
+    const char *usage;
+    const struct option *options;
+};
+
+static const struct option scheduler_options[] = {
+    {"port", required_argument, NULL, OPT_PORT},
+    {"servers", required_argument, NULL, OPT_SERVERS},
+    {"workers", required_argument, NULL, OPT_WORKERS},
+    {"listen", required_argument, NULL, OPT_LISTEN},
+    COMMON_OPTIONS,
+};
+static const struct option server_options[] = {
+    {"scheduler", required_argument, NULL, OPT_SCHEDULER},
+    {"listen", required_argument, NULL, OPT_LISTEN},
+    {"port", required_argument, NULL, OPT_PORT},
+    {"advertise", required_argument, NULL, OPT_ADVERTISE},
+    {"shards", required_argument, NULL, OPT_SHARDS},
+    {"rank", required_argument, NULL, OPT_RANK},
+    {"name", required_argument, NULL, OPT_NAME},
+    COMMON_OPTIONS,
+};
+static const struct option worker_options[] = {
+    {"scheduler", required_argument, NULL, OPT_SCHEDULER},
+    {"rank", required_argument, NULL, OPT_RANK},
+    {"name", required_argument, NULL, OPT_NAME},
+    COMMON_OPTIONS,
+};
+
+static const struct role roles[] = {
+    {"scheduler", PARAMO_ROLE_SCHEDULER, "scheduler",
+     "usage: paramo scheduler --port PORT --servers S --workers W [options]\n"
+     "\n"
+     "Runs the scheduler of a job until the job is over.\n"
+     "\n"
+     "      --port PORT         port to listen on\n"
+     "      --servers S         number of servers of the job\n"
+     "      --workers W         number of workers of the job\n"
+     "      --listen HOST       address to listen on (127.0.0.1)\n" COMMON_USAGE NODE_EXIT_CODES "\n"
+     "  paramo scheduler --port 9000 --servers 2 --workers 4\n",
+     scheduler_options},
+    {"server", PARAMO_ROLE_SERVER, "server",
+     "usage: paramo server --scheduler HOST:PORT [options]\n"
+     "\n"
+     "Runs a server of a job until the job is over.\n"
+     "\n"
+     "      --scheduler ADDRESS the scheduler's host:port or [v6]:port\n"
+     "      --listen HOST       address to listen on (127.0.0.1)\n"
+     "      --port PORT         port to listen on (any free one)\n"
+     "      --advertise HOST    address that the workers are told\n"
+     "      --shards N          shards (threads) of this server (1)\n"
+     "      --rank N            wanted rank\n"
+     "      --name NAME         node name: a restarted node of this name gets its rank back\n" COMMON_USAGE
+         NODE_EXIT_CODES "\n"
+     "  paramo server --scheduler 127.0.0.1:9000\n",
+     server_options},
+    {"worker", PARAMO_ROLE_WORKER, "worker",
+     "usage: paramo worker --scheduler HOST:PORT [options] [--] COMMAND...\n"
+     "\n"
+     "Runs COMMAND ('paramo train ...' or any program that uses the library) as a worker of a job: sets its\n"
+     "environment (DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT ...) and becomes it.\n"
+     "\n"
+     "      --scheduler ADDRESS the scheduler's host:port or [v6]:port\n"
+     "      --rank N            wanted rank\n"
+     "      --name NAME         node name: a restarted node of this name gets its rank back\n" COMMON_USAGE
+     "\n"
+     "Exit code: COMMAND's; 2 for wrong usage, 126 or 127 if COMMAND cannot be run.\n"
+     "\n"
+     "  paramo worker --scheduler 127.0.0.1:9000 -- paramo train --model lr --data train.ffm --model-out "
+     "model\n",
+     worker_options},
+};
+
+struct role_settings {
+    paramo_config cfg;
+    int log_level;
+    char token[TOKEN_BYTES];
+    char address[300]; /* the scheduler's own, from --listen and --port */
+};
+
+/* 0, or 2 after a message. */
+static int parse_number(const struct role *r, const char *option, const char *text, long low, long high,
+                        long *value)
+{
+    char *end;
+    errno = 0;
+    long v = strtol(text, &end, 10);
+    if (errno != 0 || end == text || *end != '\0' || v < low || v > high) {
+        fprintf(stderr, "paramo %s: --%s wants a number from %ld to %ld, not '%s'\n", r->verb, option, low,
+                high, text);
+        return 2;
+    }
+    *value = v;
+    return 0;
+}
+
+static int read_token_file(const struct role *r, const char *path, struct role_settings *s)
+{
+    FILE *f = fopen(path, "re");
+    if (f == NULL) {
+        fprintf(stderr, "paramo %s: cannot open the token file '%s': %s\n", r->verb, path, strerror(errno));
+        return 1;
+    }
+    char *line = fgets(s->token, sizeof s->token, f);
+    int rest = line != NULL && strchr(line, '\n') == NULL && fgetc(f) != EOF;
+    fclose(f);
+    if (line != NULL)
+        line[strcspn(line, "\r\n")] = '\0';
+    if (line == NULL || *line == '\0' || rest) {
+        fprintf(stderr, "paramo %s: the token file '%s' has no token of 1 to %d bytes in its first line\n",
+                r->verb, path, TOKEN_BYTES - 2);
+        return 1;
+    }
+    s->cfg.token = s->token;
+    return 0;
+}
+
+static int set_option(const struct role *r, const struct option *option, struct role_settings *s)
+{
+    paramo_config *cfg = &s->cfg;
+    long v = 0;
+    int code = 0;
+    switch ((enum role_option)option->val) {
+    case OPT_SCHEDULER:
+        cfg->scheduler = optarg;
+        break;
+    case OPT_LISTEN:
+        cfg->listen = optarg;
+        break;
+    case OPT_PORT:
+        code = parse_number(r, option->name, optarg, 1, 65535, &v);
+        cfg->port = (uint16_t)v;
+        break;
+    case OPT_ADVERTISE:
+        cfg->advertise = optarg;
+        break;
+    case OPT_SERVERS:
+        code = parse_number(r, option->name, optarg, 1, 65535, &v);
+        cfg->num_servers = (uint32_t)v;
+        break;
+    case OPT_WORKERS:
+        code = parse_number(r, option->name, optarg, 1, 65535, &v);
+        cfg->num_workers = (uint32_t)v;
+        break;
+    case OPT_SHARDS:
+        code = parse_number(r, option->name, optarg, 1, 256, &v);
+        cfg->shards = (uint32_t)v;
+        break;
+    case OPT_RANK:
+        code = parse_number(r, option->name, optarg, 0, 65534, &v);
+        cfg->rank = (int32_t)v;
+        break;
+    case OPT_NAME:
+        cfg->name = optarg;
+        break;
+    case OPT_TOKEN:
+        cfg->token = optarg;
+        break;
+    case OPT_TOKEN_FILE:
+        code = read_token_file(r, optarg, s);
+        break;
+    case OPT_WAIT:
+        code = parse_number(r, option->name, optarg, 1, 86400, &v);
+        cfg->connect_timeout_ms = (uint32_t)v * 1000;
+        break;
+    case OPT_VERBOSE:
+        s->log_level = 2;
+        break;
+    case OPT_HELP:
+        break;
+    }
+    return code;
+}
+
+/* -1: go on; else the exit code. */
+static int parse_options(const struct role *r, int argc, char **argv, struct role_settings *s)
+{
+    optind = 0; /* glibc: begin anew */
+    opterr = 0;
+    int c, index = 0;
+    while ((c = getopt_long(argc, argv, "+:", r->options, &index)) != -1) {
+        if (c == ':' || c == '?') {
+            fprintf(stderr, "paramo %s: %s '%s' (see paramo %s --help)\n", r->verb,
+                    c == ':' ? "no value after option" : "unknown option", argv[optind - 1], r->verb);
+            return 2;
+        }
+        if (c == OPT_HELP) {
+            fputs(r->usage, stdout);
+            return 0;
+        }
+        int code = set_option(r, &r->options[index], s);
+        if (code != 0)
+            return code;
+    }
+    return -1;
+}
+
+static void set_scheduler_address(struct role_settings *s)
+{
+    const char *host = s->cfg.listen != NULL ? s->cfg.listen : "127.0.0.1";
+    const char *format = strchr(host, ':') != NULL && *host != '[' ? "[%s]:%u" : "%s:%u";
+    snprintf(s->address, sizeof s->address, format, host, (unsigned)s->cfg.port);
+    s->cfg.scheduler = s->address;
+}
+
+static int missing(const struct role *r, const char *what)
+{
+    fprintf(stderr, "paramo %s: %s is missing (see paramo %s --help)\n", r->verb, what, r->verb);
+    return 2;
+}
+
+static int fail(const struct role *r)
+{
+    fprintf(stderr, "paramo %s: %s\n", r->verb, paramo_last_error());
+    return 1;
+}
+
+/* ---- the node itself ---- */
+
+static paramo_node *running_node;
+static volatile sig_atomic_t stopped_by;
+
+static void on_signal(int sig)
+{
+    stopped_by = sig;
+    paramo_interrupt(running_node);
+}
+
+static int run_node(const struct role *r, const struct role_settings *s)
+{
+    paramo_log_level(s->log_level);
+    paramo_node *node;
+    if (paramo_create(&s->cfg, &node) != PARAMO_OK)
+        return fail(r);
+    running_node = node;
+    /* Once: a second signal ends the process at once. */
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+
+    int code = 0;
+    if (paramo_join(node) != PARAMO_OK) {
+        code = stopped_by ? 128 + stopped_by : fail(r);
+        (void)paramo_stop(node); /* the first error is the one that counts */
+        return code;
+    }
+    if (paramo_stop(node) != PARAMO_OK)
+        code = stopped_by ? 128 + stopped_by : fail(r);
+    return code;
+}
+
+/* ---- a worker ---- */
+
+static void set_number(const char *name, uint32_t value)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", value);
+    setenv(name, text, 1);
+}
+
+static int become_worker(const struct role *r, const struct role_settings *s, char **command)
+{
+    const paramo_config *cfg = &s->cfg;
+    const char *colon = strrchr(cfg->scheduler, ':');
+    size_t host_len = colon != NULL ? (size_t)(colon - cfg->scheduler) : 0;
+    char host[256];
+    if (host_len == 0 || host_len >= sizeof host || colon[1] == '\0') {
+        fprintf(stderr, "paramo %s: --scheduler wants HOST:PORT, not '%s'\n", r->verb, cfg->scheduler);
+        return 2;
+    }
+    memcpy(host, cfg->scheduler, host_len);
+    host[host_len] = '\0';
+    setenv("DMLC_ROLE", r->env_name, 1);
+    setenv("DMLC_PS_ROOT_URI", host, 1);
+    setenv("DMLC_PS_ROOT_PORT", colon + 1, 1);
+    if (cfg->rank >= 0)
+        set_number("DMLC_RANK", (uint32_t)cfg->rank);
+    if (cfg->name != NULL)
+        setenv("PARAMO_NAME", cfg->name, 1);
+    if (cfg->token != NULL)
+        setenv("PARAMO_TOKEN", cfg->token, 1);
+    set_number("PARAMO_CONNECT_TIMEOUT_MS", cfg->connect_timeout_ms);
+    if (s->log_level > 1)
+        set_number("PS_VERBOSE", (uint32_t)s->log_level);
+    execvp(command_path(command[0]), command);
+    int e = errno;
+    fprintf(stderr, "paramo %s: cannot run '%s': %s\n", r->verb, command[0], strerror(e));
+    return command_exit_code(e);
+}
+
+/* ---- the verbs ---- */
+
+static int cmd_role(const struct role *r, int argc, char **argv)
+{
+    struct role_settings s = {.log_level = 1};
+    paramo_config_init(&s.cfg);
+    unsetenv("DMLC_ROLE"); /* the verb says it */
+    if (paramo_config_from_env(&s.cfg) != PARAMO_OK)
+        return fail(r);
+    s.cfg.roles = r->role;
+    if (r->role == PARAMO_ROLE_SCHEDULER)
+        s.cfg.port = 0; /* PORT in the environment is a server's */
+    int code = parse_options(r, argc, argv, &s);
+    if (code >= 0)
+        return code;
+    if (r->role == PARAMO_ROLE_WORKER) {
+        if (s.cfg.scheduler == NULL)
+            return missing(r, "--scheduler");
+        return optind >= argc ? missing(r, "COMMAND") : become_worker(r, &s, argv + optind);
+    }
+    if (optind < argc) {
+        fprintf(stderr, "paramo %s: there is no argument '%s' (see paramo %s --help)\n", r->verb,
+                argv[optind], r->verb);
+        return 2;
+    }
+    if (r->role == PARAMO_ROLE_SERVER)
+        return s.cfg.scheduler == NULL ? missing(r, "--scheduler") : run_node(r, &s);
+
+    if (s.cfg.port != 0)
+        set_scheduler_address(&s);
+    if (s.cfg.scheduler == NULL)
+        return missing(r, "--port");
+    if (s.cfg.num_servers == 0)
+        return missing(r, "--servers");
+    if (s.cfg.num_workers == 0)
+        return missing(r, "--workers");
+    return run_node(r, &s);
+}
+
+int cmd_scheduler(int argc, char **argv)
+{
+    return cmd_role(&roles[0], argc, argv);
+}
+
+int cmd_server(int argc, char **argv)
+{
+    return cmd_role(&roles[1], argc, argv);
+}
+
+int cmd_worker(int argc, char **argv)
+{
+    return cmd_role(&roles[2], argc, argv);
+}

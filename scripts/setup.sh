@@ -1,0 +1,62 @@
+#!/bin/sh
+# Installs what Paramo needs from Debian's archive; does nothing, in a few milliseconds, where it is all there.
+#   setup.sh          what building, testing and installing need
+#   setup.sh --all    also what .ci/run needs: clang, clang-format, clang-tidy
+set -eu
+
+all=0
+case "${1-}" in
+"") ;;
+--all) all=1 ;;
+*)
+    echo "usage: setup.sh [--all]" >&2
+    exit 2
+    ;;
+esac
+
+missing=
+need() { # need PACKAGES COMMAND...: the packages are missing if one of the commands is
+    packages=$1
+    shift
+    for command in "$@"; do
+        if ! command -v "$command" >/dev/null 2>&1; then
+            missing="$missing $packages"
+            return 0
+        fi
+    done
+}
+
+need "gcc libc6-dev" gcc
+need cmake cmake ctest
+need ninja-build ninja
+need pkg-config pkg-config
+need zstd zstd
+libraries="libxxhash-dev zlib1g-dev libzstd-dev libjansson-dev libcmocka-dev"
+if ! pkg-config --exists libxxhash zlib libzstd jansson cmocka 2>/dev/null; then
+    missing="$missing $libraries"
+fi
+if [ "$all" = 1 ]; then
+    need clang clang
+    need clang-format-14 clang-format-14
+    need clang-tidy-14 clang-tidy-14
+fi
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null 2>&1; then
+    echo "setup.sh: missing (Debian's names):$missing; there is no apt-get here, install them by hand" >&2
+    exit 1
+fi
+if [ "$(id -u)" != 0 ]; then
+    echo "setup.sh: missing:$missing; as root, run: apt-get install$missing" >&2
+    exit 1
+fi
+echo "setup.sh: installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+# shellcheck disable=SC2086 # a list of packages
+if ! { apt-get update && apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "setup.sh: apt-get could not install$missing (its log: $log)" >&2
+    exit 1
+fi
+rm -f "$log"
