@@ -43,25 +43,22 @@ struct reader_options {
 };
 
 struct reader_stats {
-    uint64_t bad_lines;    /* skipped so far */
+    uint64_t bad_lines;    /* skipped so far; each counts once, however many epochs there are */
     uint64_t parts_parsed; /* parts that were parsed from text */
     uint64_t parts_cached; /* parts that came from the cache */
     uint64_t rows_parsed;
-    uint64_t text_bytes;  /* parsed */
-    uint64_t cache_bytes; /* in memory now */
-    uint64_t spill_bytes; /* in the temporary file */
-    /* Progress of this pass: file bytes (compressed, if the file is) up to the furthest part that this
-     * process asked for, and of all files; total 0 if unknown (stdin, pipes). */
-    uint64_t done_bytes, total_bytes;
-    char spill_error[160];    /* why the temporary file is not used any more; "" if it is */
+    uint64_t text_bytes;      /* parsed */
+    uint64_t cache_bytes;     /* in memory now */
+    uint64_t spill_bytes;     /* in the temporary file */
+    char spill_error[160];    /* why the temporary file cannot be used; "" if it can */
     char first_bad[LERR_MAX]; /* the first bad line that was skipped, as file:line: what; "" if none */
 };
 
 void reader_options_init(struct reader_options *options);
 
 /* paths: files, "-" for standard input (at most once), or glob patterns (sorted; one that matches nothing is
- * an error). Every file is opened and its first bytes are looked at (standard input's are read), so that a
- * missing or empty file, a directory, or a file of no known format is an error here. */
+ * an error). Every regular file is opened and its first lines are looked at, so that a missing or empty file,
+ * a directory, or a file of no known format is an error here; of pipes, when they are first read. */
 LEARN_MUST_USE paramo_err reader_open(const struct reader_options *options, const char *const *paths,
                                       size_t n, struct reader **reader);
 /* Stops the threads and frees all. No other call may be running, no block may be held. NULL is allowed. */
@@ -84,9 +81,14 @@ LEARN_MUST_USE paramo_err reader_rewind(struct reader *reader);
 LEARN_MUST_USE paramo_err reader_part(struct reader *reader, uint32_t stream, uint64_t index,
                                       const struct block **block, int *ended);
 
-/* Gives a block back; from any thread. One more owner for it, who releases it too. */
+/* Gives a block back; from any thread. NULL is allowed. retain: one more owner for it, who releases it too.
+ */
 void reader_release(struct reader *reader, const struct block *block);
 void reader_retain(struct reader *reader, const struct block *block);
+
+/* How far through the data the end of that part is, in bytes of the files (compressed ones, if they are):
+ * done of total. Roughly, for a progress bar. total 0: not known (a pipe is among them). */
+void reader_progress(struct reader *reader, uint32_t stream, uint64_t index, uint64_t *done, uint64_t *total);
 
 /* Makes every call that runs or comes return INTERRUPTED soon (also a read from a pipe that has nothing).
  * Async-signal-safe. */

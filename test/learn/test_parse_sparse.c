@@ -1,0 +1,239 @@
+/* libsvm and libffm, good and bad lines, and telling the format. */
+#include "learn/parse.h"
+#include "learn/support_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct parse_buffer buffer;
+static uint64_t bad_lines[16];
+static char bad_text[16][256];
+static int bads;
+
+static paramo_err on_bad(void *arg, uint64_t line, const char *what)
+{
+    (void)arg;
+    assert_true(bads < 16);
+    bad_lines[bads] = line;
+    (void)strncpy(bad_text[bads++], what, sizeof bad_text[0] - 1);
+    return PARAMO_OK;
+}
+
+static void parse(enum parse_format format, unsigned bits, const char *text)
+{
+    char *t = text_padded(text, strlen(text));
+    bads = 0;
+    assert_int_equal(parse_text(format, bits, t, strlen(text), &buffer, on_bad, NULL), PARAMO_OK);
+    free(t);
+}
+
+static void libsvm_rows(void **s)
+{
+    (void)s;
+    parse(PARSE_LIBSVM, 0,
+          "1 3:1 18446744073709551615:0.5\n-1 qid:7 0:-2e1 # a comment 5:1\n\n# only a comment\n+1\n0\t7:1\t "
+          "8:1 \r\n-1.0 9:1");
+    assert_int_equal(bads, 0);
+    assert_int_equal(buffer.rows, 5);
+    assert_int_equal(buffer.lines, 7);
+    assert_int_equal(buffer.features, 6);
+    assert_false(buffer.has_field);
+    assert_true(buffer.not_one);
+    static const float labels[] = {1, 0, 1, 0, 0};
+    static const uint32_t offsets[] = {0, 2, 3, 3, 5, 6};
+    static const uint64_t keys[] = {3, UINT64_MAX, 0, 7, 8, 9};
+    static const float values[] = {1, 0.5f, -20, 1, 1, 1};
+    assert_memory_equal(buffer.label, labels, sizeof labels);
+    assert_memory_equal(buffer.offset, offsets, sizeof offsets);
+    assert_memory_equal(buffer.key, keys, sizeof keys);
+    assert_memory_equal(buffer.value, values, sizeof values);
+}
+
+static void libffm_rows(void **s)
+{
+    (void)s;
+    parse(PARSE_LIBFFM, 0, "1 0:62385:1 65535:123456789012:1\n0 3:5:1.0\n");
+    assert_int_equal(bads, 0);
+    assert_int_equal(buffer.rows, 2);
+    assert_false(buffer.not_one);
+    static const uint64_t keys[] = {62385, 123456789012, 5};
+    static const uint16_t fields[] = {0, 65535, 3};
+    assert_memory_equal(buffer.key, keys, sizeof keys);
+    assert_memory_equal(buffer.field, fields, sizeof fields);
+
+    struct block block;
+    size_t bytes;
+    assert_int_equal(parse_block(&buffer, &block, &bytes), PARAMO_OK);
+    assert_null(block.value);
+    assert_int_equal(block.rows, 2);
+    assert_int_equal(block.offset[2], 3);
+    assert_memory_equal(block.key, keys, sizeof keys);
+    assert_memory_equal(block.field, fields, sizeof fields);
+    block_free(&block);
+}
+
+static void hashed_keys(void **s)
+{
+    (void)s;
+    parse(PARSE_LIBFFM, 10, "1 0:1:1 1:2:1 2:1:1\n");
+    assert_true(buffer.key[0] == parse_hash_id(1, 10));
+    assert_true(buffer.key[1] == parse_hash_id(2, 10));
+    assert_true(buffer.key[0] == buffer.key[2]);
+    assert_true(buffer.key[0] < 1024 && buffer.key[1] < 1024);
+    assert_true(parse_hash_id(1, 63) != parse_hash_id(2, 63));
+}
+
+/* A bad line names its place and cause and leaves nothing behind; the lines around it are kept. */
+static void bad_line(enum parse_format format, const char *line, const char *what)
+{
+    char text[512], good[32];
+    strcpy(good, format == PARSE_LIBFFM ? "1 1:2:1\n" : "1 2:1\n");
+    strcpy(text, good);
+    strcat(text, line);
+    strcat(text, "\n");
+    strcat(text, good);
+    parse(format, 0, text);
+    assert_int_equal(bads, 1);
+    assert_int_equal(bad_lines[0], 1);
+    if (strstr(bad_text[0], what) == NULL) {
+        fail_msg("'%s' gives \"%s\", not \"%s\"", line, bad_text[0], what);
+    }
+    assert_int_equal(buffer.rows, 2);
+    assert_int_equal(buffer.features, 2);
+    assert_int_equal(buffer.offset[2], 2);
+    assert_int_equal(buffer.key[1], 2);
+    assert_false(buffer.not_one);
+}
+
+static void bad_lines_say_why(void **s)
+{
+    (void)s;
+    bad_line(PARSE_LIBSVM, "2 1:1", "expected a label");
+    bad_line(PARSE_LIBSVM, "x", "found 'x'");
+    bad_line(PARSE_LIBSVM, "1 1:2 5", "expected ':' after the index, found the end of the line");
+    bad_line(PARSE_LIBSVM, "1 1:2 :5", "expected an index, found ':5'");
+    bad_line(PARSE_LIBSVM, "1 -1:2", "expected an index");
+    bad_line(PARSE_LIBSVM, "1 18446744073709551616:2", "above 2^64-1");
+    bad_line(PARSE_LIBSVM, "1 1:", "expected a number, found the end of the line");
+    bad_line(PARSE_LIBSVM, "1 1:2x", "expected a space after the value");
+    bad_line(PARSE_LIBSVM, "1 1:1\x80", "expected a space after the value");
+    bad_line(PARSE_LIBSVM, "1 1:nan", "inf and nan");
+    bad_line(PARSE_LIBSVM, "1 1:-inf", "inf and nan");
+    bad_line(PARSE_LIBSVM, "1 1:1e99", "beyond the range");
+    bad_line(PARSE_LIBSVM, "1 1:2:3", "expected a space after the value");
+    bad_line(PARSE_LIBSVM, "1 qid:x 1:1", "expected an index");
+    bad_line(PARSE_LIBSVM, "1,2,3", "expected a label");
+    bad_line(PARSE_LIBFFM, "1 1:2", "expected ':' after the index");
+    bad_line(PARSE_LIBFFM, "1 65536:2:1", "field number above 65535");
+    bad_line(PARSE_LIBFFM, "1 99999999999999999999:2:1", "field number above 65535");
+    bad_line(PARSE_LIBFFM, "1 1:1:5 1", "expected ':' after the field number");
+    bad_line(PARSE_LIBFFM, "1 1:x:5", "expected an index, found 'x:5'");
+    parse(PARSE_LIBSVM, 0, "");
+    assert_int_equal(buffer.rows + buffer.lines, 0);
+
+    char zero[] = "1 1:1\n1 2:\0001 3:1\n";
+    char *t = text_padded(zero, sizeof zero - 1);
+    bads = 0;
+    assert_int_equal(parse_text(PARSE_LIBSVM, 0, t, sizeof zero - 1, &buffer, on_bad, NULL), PARAMO_OK);
+    assert_non_null(strstr(bad_text[0], "zero byte"));
+    assert_int_equal(bad_lines[0], 1);
+    free(t);
+}
+
+static paramo_err on_bad_stop(void *arg, uint64_t line, const char *what)
+{
+    return lerr(PARAMO_E_FORMAT, "%s%llu %s", (const char *)arg, (unsigned long long)line, what);
+}
+
+static void the_handler_can_stop(void **s)
+{
+    (void)s;
+    static char text[] = "1 1:1\nbad\nworse\n\n\n\n\n\n\n\n\n\n";
+    char name[] = "at ";
+    assert_int_equal(parse_text(PARSE_LIBSVM, 0, text, 16, &buffer, on_bad_stop, name), PARAMO_E_FORMAT);
+    assert_non_null(strstr(lerr_text(), "at 1 expected a label"));
+}
+
+/* Any bytes: never out of bounds (the sanitizers watch), and rows and features stay consistent. */
+static void noise(void **s)
+{
+    (void)s;
+    static const char alphabet[] = "0123456789:. \n\t\r#-+eqid1111:: \0\xff";
+    uint64_t x = 12345;
+    for (int round = 0; round < 20000; round++) {
+        char text[96];
+        size_t len = (size_t)(round % 96);
+        for (size_t i = 0; i < len; i++) {
+            x = x * 6364136223846793005u + 1442695040888963407u;
+            text[i] = alphabet[(x >> 33) % (sizeof alphabet - 1)];
+        }
+        char *t = text_padded(text, len);
+        for (int f = PARSE_LIBSVM; f <= PARSE_CRITEO; f++) {
+            bads = 0;
+            struct parse_buffer b = {0};
+            paramo_err err = parse_text((enum parse_format)f, 0, t, len, &b, on_bad_stop, "");
+            if (err == PARAMO_OK) {
+                assert_int_equal(b.offset[b.rows], b.features);
+            }
+            parse_buffer_free(&b);
+        }
+        free(t);
+    }
+}
+
+static void detect(const char *text, int whole, int want)
+{
+    enum parse_format format = PARSE_AUTO;
+    paramo_err err = parse_detect(text, strlen(text), whole, &format);
+    assert_int_equal(err, want < 0 ? PARAMO_E_FORMAT : PARAMO_OK);
+    if (want >= 0) {
+        assert_int_equal(format, want);
+    }
+}
+
+static void formats_are_told(void **s)
+{
+    (void)s;
+    detect("1 1:1\n", 1, PARSE_LIBSVM);
+    detect("# a comment\n\n-1\n+1 qid:3 1:0.5", 1, PARSE_LIBSVM);
+    detect("1 1:2:1\n", 1, PARSE_LIBFFM);
+    detect("1 1:2:1 1:2", 0, PARSE_LIBFFM);
+    detect("x\n1 1:2:1 1:2\n", 0, PARSE_LIBFFM);
+    detect("1\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\tabc\r\n", 1,
+           PARSE_CRITEO);
+    detect("1\n0\n", 1, PARSE_LIBSVM);
+    detect("a,b,c\n1,2,3\n", 1, -1);
+    detect("{\"x\": 1}\n", 1, -1);
+    detect("12 1:1\n", 1, -1);
+    enum parse_format format;
+    assert_int_equal(parse_detect("\x7f"
+                                  "ELF\0\0\0",
+                                  7, 0, &format),
+                     PARAMO_E_FORMAT);
+    assert_non_null(strstr(lerr_text(), "binary data"));
+    assert_int_equal(parse_format_find("LibFFM"), PARSE_LIBFFM);
+    assert_int_equal(parse_format_find("csv"), -1);
+}
+
+static int done(void **s)
+{
+    (void)s;
+    parse_buffer_free(&buffer);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(libsvm_rows),          cmocka_unit_test(libffm_rows),
+        cmocka_unit_test(hashed_keys),          cmocka_unit_test(bad_lines_say_why),
+        cmocka_unit_test(the_handler_can_stop), cmocka_unit_test(noise),
+        cmocka_unit_test(formats_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, done);
+}
