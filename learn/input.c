@@ -270,7 +270,9 @@ static paramo_err input_start(struct input *in)
         in->raw_len += n;
         in->raw_end = n == 0;
     }
-    if ((err = decoder_detect((const unsigned char *)in->raw, in->raw_len, &in->kind)) != PARAMO_OK) {
+    /* of regular files it is known, and asked for by other threads */
+    if (!in->regular &&
+        (err = decoder_detect((const unsigned char *)in->raw, in->raw_len, &in->kind)) != PARAMO_OK) {
         return lerr(err, "%s: %s", in->name, lerr_text());
     }
     return in->kind != DECODER_NONE ? decoder_open(in->kind, &in->decoder) : PARAMO_OK;

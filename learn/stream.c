@@ -25,6 +25,7 @@ struct stream {
     struct stream_recent *recent;
     const _Atomic int *stop;
     size_t part_bytes;
+    int plain;                 /* read at offsets, without the decoder */
     _Atomic uint64_t parts;    /* UINT64_MAX: not known yet */
     _Atomic uint64_t position; /* bytes of the file used by the decoder, for progress */
 
@@ -165,8 +166,8 @@ paramo_err stream_open(const char *path, size_t part_bytes, struct stream_recent
     s->part_bytes = part_bytes;
     s->recent = recent;
     s->stop = stop;
-    atomic_init(&s->parts,
-                input_is_plain(s->input) ? parts_of(input_size(s->input), part_bytes) : UINT64_MAX);
+    s->plain = input_is_plain(s->input);
+    atomic_init(&s->parts, s->plain ? parts_of(input_size(s->input), part_bytes) : UINT64_MAX);
     *stream = s;
     return PARAMO_OK;
 }
@@ -424,7 +425,7 @@ paramo_err stream_part(struct stream *s, uint64_t index, struct stream_text *tex
     if (*ended) {
         return PARAMO_OK;
     }
-    if (input_is_plain(s->input)) {
+    if (s->plain) {
         return plain_part(s, index, text);
     }
     (void)pthread_mutex_lock(&s->lock);
@@ -441,7 +442,7 @@ paramo_err stream_part(struct stream *s, uint64_t index, struct stream_text *tex
 
 uint64_t stream_first_line(struct stream *s, uint64_t index, const struct stream_text *text)
 {
-    if (text->first_line != 0 || !input_is_plain(s->input)) {
+    if (text->first_line != 0 || !s->plain) {
         return text->first_line;
     }
     char *buf = malloc(READ_BYTES);
