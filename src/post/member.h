@@ -18,7 +18,7 @@
 #include "post/view.h"
 #include "van/van.h"
 #include "wire/heartbeat.h"
-#include "wire/pool.h"
+#include "wire/pool_calls.h"
 
 struct member;
 

@@ -11,9 +11,9 @@
  *            |---silence of heartbeat_timeout -----+--taken by a new node--> JOINED (recovered)
  *            +--LEAVE--> LEFT
  *
- * Split by noun: scheduler.c (life, job end), roster.c (registration, ranks, deaths, views), sched_calls.c
- * (calls done once), barrier.c, pool.c, kvstore.c. Never reads configuration itself. All functions on the
- * lane. Tests: test/post/test_scheduler.c, test_cluster_sim.c.
+ * Split by noun, with sched.h inside: scheduler.c (life, job end), roster.c (registration, ranks, deaths),
+ * sched_view.c, sched_calls.c (calls done once), sched_barrier.c, sched_pool.c, sched_kv.c. Never reads
+ * configuration itself. All functions on the lane. Tests: test/post/test_scheduler.c, test_cluster_sim.c.
  */
 #ifndef POST_SCHEDULER_H
 #define POST_SCHEDULER_H

@@ -1,8 +1,8 @@
 /*
- * A view: who is in the cluster, which shards there are, who owns each arc, which tables exist; numbered. Immutable once
- * published and shared by reference between the lanes of a process. Nobody ever adopts a view with a lower number.
- * Bumped by every change: a death, a join, arcs that move, a new table.
- * Tests: test/post/test_view.c.
+ * A view: who is in the cluster, which shards there are, who owns each arc, which tables exist; numbered.
+ * Immutable once published and shared by reference between the lanes of a process. Nobody ever adopts a view
+ * with a lower number. Bumped by every change: a death, a join, arcs that move, a new table. Tests:
+ * test/post/test_view.c.
  */
 #ifndef POST_VIEW_H
 #define POST_VIEW_H
@@ -11,13 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "base/cursor.h"
+#include "base/err.h"
 #include "paramo/types.h"
 #include "ring/ring.h"
 
 enum {
-    VIEW_NAME_MAX = 64,    /* node and table names, with the end */
+    VIEW_NAME_MAX = 64, /* node and table names, with the end */
     VIEW_HOST_MAX = 256,
     VIEW_NODES_MAX = 10000,
     VIEW_SHARDS_MAX = 4096,
@@ -25,7 +25,7 @@ enum {
 };
 
 struct view_node {
-    uint32_t id; /* ps-lite's numbers */
+    uint32_t id;   /* ps-lite's numbers */
     uint32_t role; /* one paramo_role */
     uint64_t incarnation;
     bool alive;
@@ -38,9 +38,9 @@ struct view_node {
 };
 
 struct view_shard {
-    uint32_t node;          /* node id */
-    uint16_t index;         /* which shard of that server */
-    uint64_t arcs_changed;  /* number of the last view that changed this shard's arcs */
+    uint32_t node;         /* node id */
+    uint16_t index;        /* which shard of that server */
+    uint64_t arcs_changed; /* number of the last view that changed this shard's arcs */
 };
 
 struct view_table {
@@ -51,12 +51,12 @@ struct view_table {
 
 struct view {
     atomic_uint refs;
-    uint64_t job;    /* random: tells jobs apart */
-    uint64_t number; /* term in the upper 32 bits, epoch in the lower */
+    uint64_t job;                      /* random: tells jobs apart */
+    uint64_t number;                   /* term in the upper 32 bits, epoch in the lower */
     uint32_t num_servers, num_workers; /* the job's size */
-    bool complete;   /* all have registered at least once */
+    bool complete;                     /* all have registered at least once */
     uint32_t nodes_count, shards_count, tables_count;
-    struct view_node *nodes; /* ascending id */
+    struct view_node *nodes;   /* ascending id */
     struct view_shard *shards; /* by server rank, then index: the order the ring's owners refer to */
     struct view_table *tables; /* ascending id */
     struct ring ring;

@@ -5,8 +5,8 @@
  * paramo_err, and its body the result, or, when the status is not OK, a text. A call that was answered before
  * is answered the same again until the floor has passed it: so a call is done once, however often it is sent.
  *
- * Bodies stand in files of their own: register.h, barrier.h, table_spec.h, pool.h, kv.h; heartbeat.h and
- * end.h are not calls. Never knows who calls whom. Tests: test/wire/test_calls.c.
+ * Bodies stand in files of their own: register_call.h, barrier_call.h, table_spec.h, pool_calls.h,
+ * kv_calls.h; heartbeat.h and end.h are not calls. Never knows who calls whom. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_CALLS_H
 #define WIRE_CALLS_H

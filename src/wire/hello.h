@@ -1,7 +1,7 @@
 /*
- * HELLO and WELCOME: the first frame each way on every connection. Until a HELLO with the right token has come, a listener
- * reads nothing else and no more than a few KiB. One file per message: struct, encoder, decoder, checks.
- * HELLO travels in one body segment; WELCOME likewise (or REJECT with a code and a text).
+ * HELLO and WELCOME: the first frame each way on every connection. Until a HELLO with the right token has
+ * come, a listener reads nothing else and no more than a few KiB. One file per message: struct, encoder,
+ * decoder, checks. HELLO travels in one body segment; WELCOME likewise (or REJECT with a code and a text).
  * Tests: test/wire/test_hello.c.
  */
 #ifndef WIRE_HELLO_H
@@ -12,6 +12,8 @@
 #include "base/cursor.h"
 
 enum { HELLO_TOKEN_MAX = 256, HELLO_TEXT_MAX = 256 };
+/* Versions of the protocol that this side speaks. */
+enum { HELLO_VERSION_MIN = 1, HELLO_VERSION_MAX = 1 };
 
 enum hello_purpose {
     HELLO_CONTROL = 1, /* a member to the scheduler */
@@ -21,18 +23,18 @@ enum hello_purpose {
 struct hello {
     uint16_t version_min, version_max; /* protocol versions spoken */
     uint8_t purpose;
-    uint32_t node;         /* sender's id; 0 before it has one */
+    uint32_t node; /* sender's id; 0 before it has one */
     uint64_t incarnation;
-    uint64_t job;          /* 0 before it knows it */
+    uint64_t job; /* 0 before it knows it */
     uint32_t app, customer;
-    uint16_t shard;        /* DATA: which shard of this process */
+    uint16_t shard; /* DATA: which shard of this process */
     char token[HELLO_TOKEN_MAX];
 };
 
 struct welcome {
-    uint16_t version;      /* the one to speak */
+    uint16_t version; /* the one to speak */
     uint64_t job;
-    uint64_t incarnation;  /* of the process that answers */
+    uint64_t incarnation; /* of the process that answers */
 };
 
 void hello_encode(const struct hello *m, struct writer *w);

@@ -2,8 +2,8 @@
  * POOL_OPEN, POOL_NEXT, POOL_DONE, POOL_END: dealing out work in parts (paramo_pool_* in paramo.h says what
  * they mean). Tests: test/wire/test_calls.c.
  */
-#ifndef WIRE_POOL_H
-#define WIRE_POOL_H
+#ifndef WIRE_POOL_CALLS_H
+#define WIRE_POOL_CALLS_H
 
 #include "base/cursor.h"
 

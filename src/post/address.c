@@ -1,0 +1,35 @@
+#include "post/address.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void address_join(const char *host, uint16_t port, char address[ADDRESS_MAX])
+{
+    snprintf(address, ADDRESS_MAX, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
+}
+
+paramo_err address_split(const char *address, char *host, size_t host_capacity, uint16_t *port)
+{
+    const char *colon = strrchr(address, ':'), *begin = address, *end = colon;
+    unsigned number = 0;
+    const char *digit = colon ? colon + 1 : "";
+    size_t digits = strlen(digit);
+    for (; *digit >= '0' && *digit <= '9' && number <= UINT16_MAX; digit++)
+        number = number * 10 + (unsigned)(*digit - '0');
+    if (digits == 0 || *digit || number > UINT16_MAX)
+        return err_set(PARAMO_E_ADDRESS, "%s has no port", address);
+    if (*begin == '[') {
+        if (end == begin || end[-1] != ']')
+            return err_set(PARAMO_E_ADDRESS, "%s: [ without ]", address);
+        begin++;
+        end--;
+    } else if (memchr(begin, ':', (size_t)(end - begin))) {
+        return err_set(PARAMO_E_ADDRESS, "%s: write an IPv6 address as [address]:port", address);
+    }
+    if (begin == end || (size_t)(end - begin) >= host_capacity)
+        return err_set(PARAMO_E_ADDRESS, "%s: the host is empty or too long", address);
+    memcpy(host, begin, (size_t)(end - begin));
+    host[end - begin] = '\0';
+    *port = (uint16_t)number;
+    return PARAMO_OK;
+}

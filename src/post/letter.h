@@ -1,0 +1,33 @@
+/*
+ * Control messages as frames: head and body in one piece of memory that frees itself when the van is done
+ * with it; and the other way, a received frame as head and body. Never knows what a message means. Tests:
+ * test/post/test_door.c.
+ */
+#ifndef POST_LETTER_H
+#define POST_LETTER_H
+
+#include "base/cursor.h"
+#include "van/van.h"
+#include "wire/head.h"
+
+/* Copies the body. On an error nothing was sent. */
+MUST_USE paramo_err letter_send(struct van_conn *conn, const struct wire_head *head, const void *body,
+                                size_t len);
+/* letter_send of what was written, or MEMORY if that failed; frees what w owns either way. */
+MUST_USE paramo_err letter_send_written(struct van_conn *conn, const struct wire_head *head,
+                                        struct writer *w);
+
+/* A body that many letters share, counted; all on one lane. */
+struct letter_body;
+/* Takes what w owns; NULL when memory is short (w is freed then too). */
+struct letter_body *letter_body_new(struct writer *w);
+struct letter_body *letter_body_ref(struct letter_body *body);
+void letter_body_unref(struct letter_body *body); /* NULL is allowed */
+MUST_USE paramo_err letter_send_shared(struct van_conn *conn, const struct wire_head *head,
+                                       struct letter_body *body);
+
+/* PROTOCOL unless the head is right and there is at most a body. */
+MUST_USE paramo_err letter_open(const uint8_t bytes[VAN_HEAD], const struct van_seg *seg, unsigned nseg,
+                                struct wire_head *head, struct reader *body);
+
+#endif

@@ -1,0 +1,258 @@
+#include "post/view.h"
+
+#include <stdlib.h>
+
+#include "wire/calls.h"
+#include "wire/table_spec.h"
+
+struct view *view_ref(struct view *view)
+{
+    atomic_fetch_add_explicit(&view->refs, 1, memory_order_relaxed);
+    return view;
+}
+
+void view_unref(struct view *view)
+{
+    if (!view || atomic_fetch_sub_explicit(&view->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    free(view->nodes);
+    free(view->shards);
+    free(view->tables);
+    free(view);
+}
+
+const struct view_node *view_node(const struct view *view, uint32_t id)
+{
+    size_t low = 0, high = view->nodes_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (view->nodes[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < view->nodes_count && view->nodes[low].id == id ? &view->nodes[low] : NULL;
+}
+
+const struct view_table *view_table(const struct view *view, uint32_t id)
+{
+    size_t low = 0, high = view->tables_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (view->tables[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < view->tables_count && view->tables[low].id == id ? &view->tables[low] : NULL;
+}
+
+const struct view_table *view_table_named(const struct view *view, const char *name)
+{
+    for (uint32_t i = 0; i < view->tables_count; i++)
+        if (strcmp(view->tables[i].name, name) == 0)
+            return &view->tables[i];
+    return NULL;
+}
+
+int view_shard_index(const struct view *view, uint32_t node, unsigned index)
+{
+    for (uint32_t i = 0; i < view->shards_count; i++)
+        if (view->shards[i].node == node && view->shards[i].index == index)
+            return (int)i;
+    return -1;
+}
+
+enum { NODE_ALIVE = 1, NODE_LEFT = 2, NODE_RECOVERED = 4 };
+
+static void node_encode(const struct view_node *node, struct writer *w)
+{
+    write_u32(w, node->id);
+    write_u8(w, (uint8_t)node->role);
+    write_u8(w, (uint8_t)((node->alive ? NODE_ALIVE : 0) | (node->left ? NODE_LEFT : 0) |
+                          (node->recovered ? NODE_RECOVERED : 0)));
+    write_u64(w, node->incarnation);
+    write_u16(w, node->port);
+    write_u16(w, node->shards);
+    write_string(w, node->host);
+    write_string(w, node->name);
+}
+
+/* The ring travels as runs: an owner and how many arcs it has in a row. */
+static void ring_encode(const struct ring *ring, struct writer *w)
+{
+    for (size_t a = 0, end; a < RING_ARCS; a = end) {
+        for (end = a + 1; end < RING_ARCS && ring->owner[end] == ring->owner[a]; end++)
+            ;
+        write_u16(w, ring->owner[a]);
+        write_u16(w, (uint16_t)(end - a));
+    }
+}
+
+void view_encode(const struct view *view, struct writer *w)
+{
+    write_u64(w, view->job);
+    write_u64(w, view->number);
+    write_u32(w, view->num_servers);
+    write_u32(w, view->num_workers);
+    write_u8(w, view->complete);
+    write_u32(w, view->nodes_count);
+    for (uint32_t i = 0; i < view->nodes_count; i++)
+        node_encode(&view->nodes[i], w);
+    write_u32(w, view->shards_count);
+    for (uint32_t i = 0; i < view->shards_count; i++) {
+        write_u32(w, view->shards[i].node);
+        write_u16(w, view->shards[i].index);
+        write_u64(w, view->shards[i].arcs_changed);
+    }
+    write_u32(w, view->tables_count);
+    for (uint32_t i = 0; i < view->tables_count; i++) {
+        write_u32(w, view->tables[i].id);
+        write_string(w, view->tables[i].name);
+        table_spec_encode(&view->tables[i].options, w);
+    }
+    ring_encode(&view->ring, w);
+}
+
+static paramo_err bad(const char *what)
+{
+    return err_set(PARAMO_E_PROTOCOL, "VIEW: %s", what);
+}
+
+/* Each element takes at least `least` bytes, so a count that lies is refused before memory is taken. */
+static paramo_err array_decode(struct reader *r, uint32_t limit, size_t least, size_t size, uint32_t *count,
+                               void **array)
+{
+    uint32_t n = read_u32(r);
+    if (r->failed || n > limit || n > r->left / least)
+        return bad("a count is beyond its limit");
+    *array = calloc(n ? n : 1, size);
+    if (!*array)
+        return err_memory(n * size);
+    *count = n;
+    return PARAMO_OK;
+}
+
+static paramo_err node_decode(struct reader *r, const struct view_node *previous, struct view_node *node)
+{
+    node->id = read_u32(r);
+    node->role = read_u8(r);
+    unsigned flags = read_u8(r);
+    node->alive = flags & NODE_ALIVE;
+    node->left = flags & NODE_LEFT;
+    node->recovered = flags & NODE_RECOVERED;
+    node->incarnation = read_u64(r);
+    node->port = read_u16(r);
+    node->shards = read_u16(r);
+    read_string(r, node->host, sizeof node->host);
+    read_string(r, node->name, sizeof node->name);
+    if (r->failed || flags > 7 || (previous && node->id <= previous->id))
+        return bad("a node is not valid");
+    bool id_fits = node->role == PARAMO_ROLE_SCHEDULER ? node->id == PARAMO_ID_SCHEDULER
+                   : node->role == PARAMO_ROLE_SERVER  ? node->id >= 8 && node->id % 2 == 0
+                   : node->role == PARAMO_ROLE_WORKER  ? node->id >= 9 && node->id % 2 == 1
+                                                       : false;
+    if (!id_fits || (node->alive && node->left) || (node->role != PARAMO_ROLE_SERVER && node->shards))
+        return bad("a node is not valid");
+    return PARAMO_OK;
+}
+
+static paramo_err shards_decode(struct reader *r, struct view *view)
+{
+    void *array;
+    paramo_err err = array_decode(r, VIEW_SHARDS_MAX, 14, sizeof *view->shards, &view->shards_count, &array);
+    if (err)
+        return err;
+    view->shards = array;
+    for (uint32_t i = 0; i < view->shards_count; i++) {
+        struct view_shard *shard = &view->shards[i];
+        shard->node = read_u32(r);
+        shard->index = read_u16(r);
+        shard->arcs_changed = read_u64(r);
+        const struct view_node *node = view_node(view, shard->node);
+        if (r->failed || !node || shard->index >= node->shards || shard->arcs_changed > view->number)
+            return bad("a shard is not valid");
+        if (i && (shard->node < shard[-1].node ||
+                  (shard->node == shard[-1].node && shard->index <= shard[-1].index)))
+            return bad("shards are not in order");
+    }
+    return PARAMO_OK;
+}
+
+static paramo_err tables_decode(struct reader *r, struct view *view)
+{
+    void *array;
+    paramo_err err = array_decode(r, VIEW_TABLES_MAX, 7, sizeof *view->tables, &view->tables_count, &array);
+    if (err)
+        return err;
+    view->tables = array;
+    for (uint32_t i = 0; i < view->tables_count; i++) {
+        struct view_table *table = &view->tables[i];
+        table->id = read_u32(r);
+        read_string(r, table->name, sizeof table->name);
+        err = table_spec_decode(r, &table->options);
+        if (err)
+            return err_prefix(PARAMO_E_PROTOCOL, "VIEW");
+        if (table->id == 0 || (i && table->id <= table[-1].id) || !table->name[0] ||
+            table->options.placement == PARAMO_PLACE_AUTO)
+            return bad("a table is not valid");
+    }
+    return PARAMO_OK;
+}
+
+static paramo_err ring_decode(struct reader *r, struct view *view)
+{
+    for (size_t a = 0; a < RING_ARCS;) {
+        uint16_t owner = read_u16(r);
+        size_t len = read_u16(r);
+        if (r->failed || len == 0 || len > RING_ARCS - a ||
+            (owner != RING_NOBODY && owner >= view->shards_count))
+            return bad("the ring is not valid");
+        for (size_t end = a + len; a < end; a++)
+            view->ring.owner[a] = owner;
+    }
+    return PARAMO_OK;
+}
+
+static paramo_err nodes_decode(struct reader *r, struct view *view)
+{
+    void *array;
+    paramo_err err = array_decode(r, VIEW_NODES_MAX, 22, sizeof *view->nodes, &view->nodes_count, &array);
+    if (err)
+        return err;
+    view->nodes = array;
+    for (uint32_t i = 0; i < view->nodes_count && !err; i++)
+        err = node_decode(r, i ? &view->nodes[i - 1] : NULL, &view->nodes[i]);
+    return err;
+}
+
+paramo_err view_decode(struct reader *r, struct view **out)
+{
+    struct view *view = calloc(1, sizeof *view);
+    if (!view)
+        return err_memory(sizeof *view);
+    atomic_init(&view->refs, 1);
+    view->job = read_u64(r);
+    view->number = read_u64(r);
+    view->num_servers = read_u32(r);
+    view->num_workers = read_u32(r);
+    uint8_t complete = read_u8(r);
+    view->complete = complete == 1;
+    paramo_err err = r->failed || complete > 1 || view->job == 0 ? bad("its head is not valid") : PARAMO_OK;
+    if (!err)
+        err = nodes_decode(r, view);
+    if (!err)
+        err = shards_decode(r, view);
+    if (!err)
+        err = tables_decode(r, view);
+    if (!err)
+        err = ring_decode(r, view);
+    if (!err)
+        err = call_body_end(r, "VIEW");
+    if (err) {
+        view_unref(view);
+        return err;
+    }
+    *out = view;
+    return PARAMO_OK;
+}

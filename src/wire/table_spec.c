@@ -1,0 +1,167 @@
+#include "wire/table_spec.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "wire/calls.h"
+
+/* Every option once: X(type, name). Order and types are the wire's; never change them. */
+#define TABLE_SPEC_FIELDS(X)                                                                                 \
+    X(enum, kind)                                                                                            \
+    X(enum, dtype)                                                                                           \
+    X(u32, dim)                                                                                              \
+    X(u64, rows)                                                                                             \
+    X(enum, placement)                                                                                       \
+    X(enum, optimizer)                                                                                       \
+    X(f32, alpha)                                                                                            \
+    X(f32, beta)                                                                                             \
+    X(f32, l1)                                                                                               \
+    X(f32, l2)                                                                                               \
+    X(f32, momentum)                                                                                         \
+    X(f32, beta1)                                                                                            \
+    X(f32, beta2)                                                                                            \
+    X(f32, epsilon)                                                                                          \
+    X(enum, init)                                                                                            \
+    X(f32, init_a)                                                                                           \
+    X(f32, init_b)                                                                                           \
+    X(u64, seed)
+
+#define WRITE_enum(name) write_u8(w, (uint8_t)o->name);
+#define WRITE_u32(name)  write_u32(w, o->name);
+#define WRITE_u64(name)  write_u64(w, o->name);
+#define WRITE_f32(name)  write_f32(w, o->name);
+#define READ_enum(name)  o->name = read_u8(r);
+#define READ_u32(name)   o->name = read_u32(r);
+#define READ_u64(name)   o->name = read_u64(r);
+#define READ_f32(name)   o->name = read_f32(r);
+
+void table_spec_encode(const paramo_table_options *o, struct writer *w){
+#define WRITE(type, name) WRITE_##type(name)
+    TABLE_SPEC_FIELDS(WRITE)}
+
+paramo_err table_spec_decode(struct reader *r, paramo_table_options *o)
+{
+    *o = (paramo_table_options){.size = sizeof *o};
+#define READ(type, name) READ_##type(name)
+    TABLE_SPEC_FIELDS(READ)
+    if (r->failed)
+        return err_set(PARAMO_E_PROTOCOL, "table options are cut short");
+    return table_spec_check(o);
+}
+
+static bool out_of(unsigned value, unsigned last)
+{
+    return value > last;
+}
+
+paramo_err table_spec_check(const paramo_table_options *o)
+{
+    const char *field = NULL;
+    if (out_of(o->kind, PARAMO_TABLE_USER))
+        field = "kind";
+    else if (out_of(o->dtype, PARAMO_U8))
+        field = "dtype";
+    else if (out_of(o->placement, PARAMO_PLACE_RANGE))
+        field = "placement";
+    else if (out_of(o->optimizer, PARAMO_OPT_ADAM))
+        field = "optimizer";
+    else if (out_of(o->init, PARAMO_INIT_NORMAL))
+        field = "init";
+    else if (o->kind == PARAMO_TABLE_DENSE && o->rows == 0)
+        field = "rows";
+    else if (o->kind != PARAMO_TABLE_DENSE && o->placement == PARAMO_PLACE_DENSE)
+        field = "placement";
+    if (field)
+        return err_set(PARAMO_E_INVALID, "table option %s is not valid", field);
+    if (o->dim > TABLE_SPEC_DIM_MAX)
+        return err_set(PARAMO_E_TOO_LARGE, "table option dim is %" PRIu32 ", at most %d", o->dim,
+                       TABLE_SPEC_DIM_MAX);
+    if (o->kind == PARAMO_TABLE_DENSE && o->rows > TABLE_SPEC_ROWS_MAX)
+        return err_set(PARAMO_E_TOO_LARGE, "table option rows is %" PRIu64 ", at most %" PRIu64, o->rows,
+                       TABLE_SPEC_ROWS_MAX);
+#define FINITE_enum(name)
+#define FINITE_u32(name)
+#define FINITE_u64(name)
+#define FINITE_f32(name)                                                                                     \
+    if (!isfinite(o->name))                                                                                  \
+        return err_set(PARAMO_E_INVALID, "table option " #name " is not a finite number");
+#define FINITE(type, name) FINITE_##type(name)
+    TABLE_SPEC_FIELDS(FINITE)
+    return PARAMO_OK;
+}
+
+paramo_table_options table_spec_resolved(const paramo_table_options *o)
+{
+    paramo_table_options resolved = *o;
+    resolved.size = sizeof resolved;
+    if (o->placement == PARAMO_PLACE_AUTO)
+        resolved.placement = o->kind == PARAMO_TABLE_DENSE ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED;
+    return resolved;
+}
+
+/* Floats by their bits: what was sent is what was meant. */
+static bool same_f32(float a, float b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+paramo_err table_spec_same(const char *table, const paramo_table_options *have,
+                           const paramo_table_options *want)
+{
+#define DIFFERS(name, format, type)                                                                          \
+    return err_set(PARAMO_E_TABLE_EXISTS, "table %s exists with " #name " %" format ", not %" format, table, \
+                   (type)have->name, (type)want->name);
+#define SAME_enum(name)                                                                                      \
+    if (have->name != want->name)                                                                            \
+    DIFFERS(name, "u", unsigned)
+#define SAME_u32(name)                                                                                       \
+    if (have->name != want->name)                                                                            \
+    DIFFERS(name, PRIu32, uint32_t)
+#define SAME_u64(name)                                                                                       \
+    if (have->name != want->name)                                                                            \
+    DIFFERS(name, PRIu64, uint64_t)
+#define SAME_f32(name)                                                                                       \
+    if (!same_f32(have->name, want->name))                                                                   \
+    DIFFERS(name, "g", double)
+#define SAME(type, name) SAME_##type(name)
+    TABLE_SPEC_FIELDS(SAME)
+    return PARAMO_OK;
+}
+
+void table_open_encode(const struct table_open *m, struct writer *w)
+{
+    write_string(w, m->name);
+    write_u8(w, m->create);
+    if (m->create)
+        table_spec_encode(&m->options, w);
+}
+
+paramo_err table_open_decode(struct reader *r, struct table_open *m)
+{
+    *m = (struct table_open){0};
+    read_string(r, m->name, sizeof m->name);
+    uint8_t create = read_u8(r);
+    m->create = create == 1;
+    if (m->create) {
+        paramo_err err = table_spec_decode(r, &m->options);
+        if (err)
+            return err;
+    }
+    paramo_err err = call_body_end(r, "TABLE_OPEN");
+    if (!err && (create > 1 || !m->name[0]))
+        return err_set(PARAMO_E_PROTOCOL, "TABLE_OPEN: a field is not valid");
+    return err;
+}
+
+void table_open_result_encode(const struct table_open_result *m, struct writer *w)
+{
+    write_u32(w, m->table);
+    write_u64(w, m->view);
+}
+
+paramo_err table_open_result_decode(struct reader *r, struct table_open_result *m)
+{
+    m->table = read_u32(r);
+    m->view = read_u64(r);
+    return call_body_end(r, "TABLE_OPEN's answer");
+}

@@ -1,0 +1,44 @@
+/*
+ * TABLE_OPEN, and a table's options on the wire, as views carry them too. The bounds here are what any node
+ * may be told; what an option means is table/'s business, and so are the finer checks. Tests:
+ * test/wire/test_calls.c.
+ */
+#ifndef WIRE_TABLE_SPEC_H
+#define WIRE_TABLE_SPEC_H
+
+#include <stdbool.h>
+
+#include "base/cursor.h"
+#include "paramo/types.h"
+
+enum { TABLE_SPEC_NAME_MAX = 64 /* with the end */, TABLE_SPEC_DIM_MAX = 1 << 26 };
+#define TABLE_SPEC_ROWS_MAX (UINT64_C(1) << 32) /* DENSE */
+
+struct table_open {
+    char name[TABLE_SPEC_NAME_MAX];
+    bool create; /* options are there; else the table must exist */
+    paramo_table_options options;
+};
+struct table_open_result {
+    uint32_t table;
+    uint64_t view; /* number of a view that has it */
+};
+
+void table_spec_encode(const paramo_table_options *options, struct writer *w);
+/* size is set. */
+MUST_USE paramo_err table_spec_decode(struct reader *r, paramo_table_options *options);
+/* INVALID or TOO_LARGE, naming the field: unknown kinds, sizes beyond their limits, numbers that are not
+ * finite. */
+MUST_USE paramo_err table_spec_check(const paramo_table_options *options);
+/* The options with placement AUTO resolved. */
+paramo_table_options table_spec_resolved(const paramo_table_options *options);
+/* TABLE_EXISTS naming the first field that differs and both its values. Both resolved. */
+MUST_USE paramo_err table_spec_same(const char *name, const paramo_table_options *have,
+                                    const paramo_table_options *want);
+
+void table_open_encode(const struct table_open *m, struct writer *w);
+MUST_USE paramo_err table_open_decode(struct reader *r, struct table_open *m);
+void table_open_result_encode(const struct table_open_result *m, struct writer *w);
+MUST_USE paramo_err table_open_result_decode(struct reader *r, struct table_open_result *m);
+
+#endif

@@ -1,0 +1,193 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "post/address.h"
+#include "post/view.h"
+
+static struct view_node nodes[] = {
+    {.id = 1, .role = PARAMO_ROLE_SCHEDULER, .incarnation = 1, .alive = true, .host = "a"},
+    {.id = 8,
+     .role = PARAMO_ROLE_SERVER,
+     .incarnation = 2,
+     .alive = true,
+     .port = 5,
+     .shards = 2,
+     .host = "::1"},
+    {.id = 9, .role = PARAMO_ROLE_WORKER, .incarnation = 3, .left = true, .host = "b", .name = "w0"},
+    {.id = 10,
+     .role = PARAMO_ROLE_SERVER,
+     .incarnation = 4,
+     .recovered = true,
+     .port = 6,
+     .shards = 1,
+     .host = "c"},
+};
+static struct view_shard shards[] = {{8, 0, 3}, {8, 1, 3}, {10, 0, 4}};
+static struct view_table tables[] = {
+    {.id = 1, .name = "w", .options = {.dim = 1, .placement = PARAMO_PLACE_MIXED}},
+    {.id = 3, .name = "v", .options = {.dim = 8, .placement = PARAMO_PLACE_UNIFORM}},
+};
+
+static struct view *example(void)
+{
+    static struct view view;
+    view = (struct view){.job = 7,
+                         .number = (UINT64_C(1) << 32) + 9,
+                         .num_servers = 2,
+                         .num_workers = 1,
+                         .complete = true,
+                         .nodes_count = 4,
+                         .shards_count = 3,
+                         .tables_count = 2,
+                         .nodes = nodes,
+                         .shards = shards,
+                         .tables = tables};
+    assert_int_equal(ring_assign(NULL, 3, NULL, &view.ring), PARAMO_OK);
+    view.ring.owner[4095] = RING_NOBODY;
+    return &view;
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    struct writer w = {0}, again = {0};
+    view_encode(example(), &w);
+    struct reader r = reader_over(w.data, w.len);
+    struct view *view;
+    assert_int_equal(view_decode(&r, &view), PARAMO_OK);
+    view_encode(view, &again);
+    assert_int_equal(again.len, w.len);
+    assert_memory_equal(again.data, w.data, w.len);
+    assert_memory_equal(&view->ring, &example()->ring, sizeof view->ring);
+
+    assert_string_equal(view_node(view, 9)->name, "w0");
+    assert_null(view_node(view, 11));
+    assert_null(view_node(view, 0));
+    assert_int_equal(view_table(view, 3)->options.dim, 8);
+    assert_null(view_table(view, 2));
+    assert_int_equal(view_table_named(view, "v")->id, 3);
+    assert_null(view_table_named(view, "x"));
+    assert_int_equal(view_shard_index(view, 10, 0), 2);
+    assert_int_equal(view_shard_index(view, 8, 1), 1);
+    assert_int_equal(view_shard_index(view, 10, 1), -1);
+    view_unref(view_ref(view));
+    view_unref(view);
+    view_unref(NULL);
+    writer_fini(&w);
+    writer_fini(&again);
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    struct writer w = {0};
+    view_encode(example(), &w);
+    struct view *view;
+    for (size_t len = 0; len < w.len; len++) {
+        uint8_t *cut = malloc(len ? len : 1);
+        memcpy(cut, w.data, len);
+        struct reader r = reader_over(cut, len);
+        assert_int_equal(view_decode(&r, &view), PARAMO_E_PROTOCOL);
+        free(cut);
+    }
+    for (uint64_t seed = 0; seed < 20000; seed++) {
+        uint8_t *damaged = malloc(w.len);
+        memcpy(damaged, w.data, w.len);
+        for (unsigned hits = 0; hits < 1 + seed % 3; hits++)
+            damaged[mix64(seed * 3 + hits) % w.len] = (uint8_t)(mix64(~(seed * 3 + hits)) >> 8);
+        struct reader r = reader_over(damaged, w.len);
+        if (view_decode(&r, &view) == PARAMO_OK)
+            view_unref(view);
+        free(damaged);
+    }
+    writer_fini(&w);
+}
+
+/* Views that hang together as bytes and not as a cluster. */
+static void test_refuses(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 8; which++) {
+        struct view *bad = example();
+        struct view_node n[4];
+        struct view_shard s[3];
+        struct view_table t[2];
+        memcpy(n, nodes, sizeof n);
+        memcpy(s, shards, sizeof s);
+        memcpy(t, tables, sizeof t);
+        bad->nodes = n;
+        bad->shards = s;
+        bad->tables = t;
+        switch (which) {
+        case 0: /* two nodes of one id */
+            n[3].id = 8;
+            break;
+        case 1: /* a server with a worker's id */
+            n[3].id = 11;
+            break;
+        case 2: /* gone and alive */
+            n[2].alive = true;
+            break;
+        case 3: /* a shard of nobody */
+            s[2].node = 12;
+            break;
+        case 4: /* one shard twice */
+            s[1].index = 0;
+            break;
+        case 5: /* an owner that is not there */
+            bad->ring.owner[7] = 3;
+            break;
+        case 6: /* placement that nobody decided */
+            t[0].options.placement = PARAMO_PLACE_AUTO;
+            break;
+        default: /* changed by a view to come */
+            s[0].arcs_changed = bad->number + 1;
+        }
+        struct writer w = {0};
+        view_encode(bad, &w);
+        struct reader r = reader_over(w.data, w.len);
+        struct view *view;
+        assert_int_equal(view_decode(&r, &view), PARAMO_E_PROTOCOL);
+        writer_fini(&w);
+    }
+}
+
+static void test_address(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *address, *host;
+        uint16_t port;
+    } good[] = {{"10.0.0.1:80", "10.0.0.1", 80}, {"[::1]:65535", "::1", 65535}, {"name-x:0", "name-x", 0}};
+    static const char *const bad[] = {"",      "host", "host:", ":80",  "host:65536",     "host:x",
+                                      "::1:5", "[::1", "[]:5",  "[::1", "host:123456789", "]:5"};
+    char host[256], address[ADDRESS_MAX];
+    uint16_t port;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(address_split(good[i].address, host, sizeof host, &port), PARAMO_OK);
+        assert_string_equal(host, good[i].host);
+        assert_int_equal(port, good[i].port);
+        address_join(host, port, address);
+        assert_string_equal(address, good[i].address);
+    }
+    for (size_t i = 0; i + 1 < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(address_split(bad[i], host, sizeof host, &port), PARAMO_E_ADDRESS);
+    assert_int_equal(address_split("abcdef:5", host, 6, &port), PARAMO_E_ADDRESS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_address),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "wire/barrier_call.h"
+#include "wire/calls.h"
+#include "wire/end.h"
+#include "wire/heartbeat.h"
+#include "wire/kv_calls.h"
+#include "wire/pool_calls.h"
+#include "wire/register_call.h"
+#include "wire/table_spec.h"
+
+union any {
+    struct register_call reg;
+    struct register_result registered;
+    struct barrier_call barrier;
+    struct barrier_result released;
+    struct table_open open;
+    struct table_open_result opened;
+    struct pool_open pool;
+    struct pool_next next;
+    struct pool_next_result part;
+    struct pool_report report;
+    struct kv_put put;
+    struct kv_get get;
+    struct heartbeat beat;
+    struct {
+        paramo_err status;
+        char text[CALL_TEXT_MAX];
+    } end;
+};
+
+/* One adapter per message, so that one test holds all decoders to the same rules. */
+#define ADAPT(name, field)                                                                                   \
+    static paramo_err get_##name(struct reader *r, union any *m)                                             \
+    {                                                                                                        \
+        return name##_decode(r, &m->field);                                                                  \
+    }                                                                                                        \
+    static void put_##name(const union any *m, struct writer *w)                                             \
+    {                                                                                                        \
+        name##_encode(&m->field, w);                                                                         \
+    }
+ADAPT(register_call, reg)
+ADAPT(register_result, registered)
+ADAPT(barrier_call, barrier)
+ADAPT(barrier_result, released)
+ADAPT(table_open, open)
+ADAPT(table_open_result, opened)
+ADAPT(pool_open, pool)
+ADAPT(pool_next, next)
+ADAPT(pool_next_result, part)
+ADAPT(pool_report, report)
+ADAPT(kv_put, put)
+ADAPT(kv_get, get)
+ADAPT(heartbeat, beat)
+
+static paramo_err get_end(struct reader *r, union any *m)
+{
+    return end_decode(r, &m->end.status, m->end.text);
+}
+
+static void put_end(const union any *m, struct writer *w)
+{
+    end_encode(m->end.status, m->end.text, w);
+}
+
+static const paramo_table_options options = {.kind = PARAMO_TABLE_DENSE,
+                                             .dim = 4,
+                                             .rows = 100,
+                                             .optimizer = PARAMO_OPT_FTRL,
+                                             .alpha = 0.5f,
+                                             .l1 = 1,
+                                             .seed = 12345678901234567};
+
+static struct {
+    paramo_err (*get)(struct reader *r, union any *m);
+    void (*put)(const union any *m, struct writer *w);
+    union any m;
+} messages[] = {
+    {get_register_call, put_register_call, {.reg = {PARAMO_ROLE_SERVER, 0, 99, 2, -1, 5, "10.0.0.1", "a"}}},
+    {get_register_call, put_register_call, {.reg = {PARAMO_ROLE_WORKER, 11, 0, 0, 3, 5, "", ""}}},
+    {get_register_result, put_register_result, {.registered = {8, true}}},
+    {get_barrier_call, put_barrier_call, {.barrier = {6, 1, 1000}}},
+    {get_barrier_result, put_barrier_result, {.released = {7}}},
+    {get_table_open, put_table_open, {.open = {"w", false, {0}}}},
+    {get_table_open_result, put_table_open_result, {.opened = {1, 1}}},
+    {get_pool_open, put_pool_open, {.pool = {"train", 3, 2}}},
+    {get_pool_next, put_pool_next, {.next = {"train", 0, 1, 100}}},
+    {get_pool_next_result, put_pool_next_result, {.part = {POOL_GOT, {1, 2, 3, 4}}}},
+    {get_pool_report, put_pool_report, {.report = {"train", {1, 2, 3, 4}}}},
+    {get_kv_put, put_kv_put, {.put = {"key", (const uint8_t *)"value", 5}}},
+    {get_kv_get, put_kv_get, {.get = {"key", 100}}},
+    {get_heartbeat, put_heartbeat, {.beat = {2, {{5, true}, {6, false}}}}},
+    {get_end, put_end, {.end = {PARAMO_E_NODE_LOST, "worker 9 died"}}},
+};
+
+/* What goes in comes out; each shorter or longer message is refused; random damage never crashes. */
+static void test_every_message(void **state)
+{
+    (void)state;
+    static union any got;
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+        struct writer w = {0}, again = {0};
+        messages[i].put(&messages[i].m, &w);
+        struct reader r = reader_over(w.data, w.len);
+        assert_int_equal(messages[i].get(&r, &got), PARAMO_OK);
+        messages[i].put(&got, &again);
+        assert_int_equal(again.len, w.len);
+        assert_memory_equal(again.data, w.data, w.len);
+        for (size_t len = 0; len < w.len; len++) {
+            uint8_t *cut = malloc(len ? len : 1);
+            memcpy(cut, w.data, len);
+            r = reader_over(cut, len);
+            assert_int_equal(messages[i].get(&r, &got), PARAMO_E_PROTOCOL);
+            free(cut);
+        }
+        write_u8(&w, 0);
+        r = reader_over(w.data, w.len);
+        assert_int_equal(messages[i].get(&r, &got), PARAMO_E_PROTOCOL);
+        for (uint64_t seed = 0; seed < 2000; seed++) {
+            uint8_t *damaged = malloc(w.len);
+            memcpy(damaged, w.data, w.len);
+            for (unsigned hits = 0; hits < 3; hits++)
+                damaged[mix64(seed * 3 + hits) % w.len] = (uint8_t)mix64(~(seed * 3 + hits));
+            r = reader_over(damaged, w.len - seed % 2);
+            paramo_err err = messages[i].get(&r, &got);
+            assert_true(err == PARAMO_OK || err == PARAMO_E_PROTOCOL || err == PARAMO_E_INVALID ||
+                        err == PARAMO_E_TOO_LARGE);
+            free(damaged);
+        }
+        writer_fini(&w);
+        writer_fini(&again);
+    }
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    const union any bad[] = {
+        {.reg = {3, 0, 0, 0, -1, 0, "", ""}},                  /* no role */
+        {.reg = {PARAMO_ROLE_SERVER, 0, 1, 0, -1, 0, "", ""}}, /* no shard */
+        {.reg = {PARAMO_ROLE_SERVER, 0, 0, 1, -1, 0, "", ""}}, /* no port */
+        {.reg = {PARAMO_ROLE_WORKER, 0, 0, 1, -1, 0, "", ""}},
+        {.reg = {PARAMO_ROLE_WORKER, 0, 0, 0, -2, 0, "", ""}},
+    };
+    uint8_t bytes[1024];
+    union any got;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct writer w = writer_over(bytes, sizeof bytes);
+        register_call_encode(&bad[i].reg, &w);
+        struct reader r = reader_over(bytes, w.len);
+        assert_int_equal(register_call_decode(&r, &got.reg), PARAMO_E_PROTOCOL);
+    }
+    for (uint32_t group = 0; group < 10; group++) {
+        struct writer w = writer_over(bytes, sizeof bytes);
+        barrier_call_encode(&(struct barrier_call){group, 0, 1}, &w);
+        struct reader r = reader_over(bytes, w.len);
+        assert_int_equal(barrier_call_decode(&r, &got.barrier),
+                         group >= 1 && group <= 7 ? PARAMO_OK : PARAMO_E_PROTOCOL);
+    }
+    static char value[KV_VALUE_MAX + 1];
+    for (uint32_t len = KV_VALUE_MAX; len <= KV_VALUE_MAX + 1; len++) {
+        struct writer w = {0};
+        kv_put_encode(&(struct kv_put){"k", (const uint8_t *)value, len}, &w);
+        struct reader r = reader_over(w.data, w.len);
+        assert_int_equal(kv_put_decode(&r, &got.put), len == KV_VALUE_MAX ? PARAMO_OK : PARAMO_E_PROTOCOL);
+        writer_fini(&w);
+    }
+}
+
+static void test_table_spec(void **state)
+{
+    (void)state;
+    uint8_t bytes[512];
+    struct writer w = writer_over(bytes, sizeof bytes);
+    struct table_open m = {.name = "w", .create = true, .options = options}, got;
+    table_open_encode(&m, &w);
+    struct reader r = reader_over(bytes, w.len);
+    assert_int_equal(table_open_decode(&r, &got), PARAMO_OK);
+    paramo_table_options a = table_spec_resolved(&options), b = table_spec_resolved(&got.options);
+    assert_int_equal(a.placement, PARAMO_PLACE_DENSE);
+    assert_int_equal(table_spec_same("w", &a, &b), PARAMO_OK);
+    b.l1 = 2;
+    assert_int_equal(table_spec_same("w", &a, &b), PARAMO_E_TABLE_EXISTS);
+    assert_string_equal(err_text(), "table w exists with l1 1, not 2");
+    b.dim = 5;
+    assert_int_equal(table_spec_same("w", &a, &b), PARAMO_E_TABLE_EXISTS);
+    assert_string_equal(err_text(), "table w exists with dim 4, not 5");
+
+    paramo_table_options bad = options;
+    bad.alpha = NAN;
+    assert_int_equal(table_spec_check(&bad), PARAMO_E_INVALID);
+    bad = options;
+    bad.rows = 0;
+    assert_int_equal(table_spec_check(&bad), PARAMO_E_INVALID);
+    bad.rows = TABLE_SPEC_ROWS_MAX + 1;
+    assert_int_equal(table_spec_check(&bad), PARAMO_E_TOO_LARGE);
+    bad = options;
+    bad.kind = PARAMO_TABLE_SPARSE;
+    bad.placement = PARAMO_PLACE_DENSE;
+    assert_int_equal(table_spec_check(&bad), PARAMO_E_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_message),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_table_spec),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
