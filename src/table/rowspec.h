@@ -1,0 +1,32 @@
+/*
+ * What the rows of one table are: their type and width, how they start, what a push does to them. Made once
+ * by table_create; the stores (table_sparse, table_dense) read it. Tests: through theirs.
+ */
+#ifndef TABLE_ROWSPEC_H
+#define TABLE_ROWSPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "table/optimizer.h"
+#include "table/rowinit.h"
+
+struct rowspec {
+    struct optimizer optimizer;
+    struct rowinit init;
+    uint32_t dim;
+    size_t value_bytes;
+    size_t param_bytes;  /* of a row: dim values */
+    size_t state_values; /* of a row, F32 */
+    unsigned planes;     /* state of dim values each */
+    bool counts;         /* and a count of steps */
+};
+
+void rowspec_setup(struct rowspec *s, const paramo_table_options *o);
+/* The parameters that a row of this key starts with, without making it. */
+void rowspec_initial(const struct rowspec *s, uint64_t key, uint32_t col, uint32_t ncols, void *out);
+/* Of n values of the table's type, those that are not zero. */
+uint64_t rowspec_count_nonzero(const struct rowspec *s, const void *values, size_t n);
+
+#endif

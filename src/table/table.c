@@ -1,0 +1,443 @@
+#include "table/table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/keysort.h"
+#include "table/rowspec.h"
+#include "table/table_dense.h"
+#include "table/table_sparse.h"
+#include "table/table_var.h"
+
+_Static_assert(TABLE_NO_ROW == KEYINDEX_NONE, "row numbers are the index's");
+
+/* Row numbers of one call are kept in memory that stays, up to this many (1 MiB). */
+#define SCRATCH_KEPT ((size_t)256 << 10)
+
+struct table {
+    struct tablemem mem;
+    paramo_table_options options;
+    struct rowspec spec;
+    uint64_t generation;
+    uint32_t *scratch;
+    size_t scratch_room;
+    union {
+        struct table_sparse sparse;
+        struct table_dense dense;
+        struct table_var var;
+    };
+};
+
+static bool is_dense(const struct table *t)
+{
+    return t->options.kind == PARAMO_TABLE_DENSE;
+}
+
+static bool is_var(const struct table *t)
+{
+    return t->options.kind == PARAMO_TABLE_VAR;
+}
+
+/* ---- life ---- */
+
+paramo_err table_create(const paramo_table_options *options, uint64_t hash_seed,
+                        const struct table_alloc *alloc, struct table **table)
+{
+    paramo_err err = table_options_check(options);
+    if (err) {
+        return err;
+    }
+    if (options->kind == PARAMO_TABLE_USER) {
+        return err_set(PARAMO_E_INVALID, "a user table has no storage");
+    }
+    struct tablemem mem;
+    tablemem_init(&mem, alloc);
+    struct table *t = tablemem_get(&mem, 64, sizeof *t);
+    if (!t) {
+        return err_memory(sizeof *t);
+    }
+    *t = (struct table){.mem = mem, .options = *options, .generation = 1};
+    rowspec_setup(&t->spec, options);
+    if (is_dense(t)) {
+        table_dense_init(&t->dense, &t->spec, &t->mem, options->rows);
+    } else if (is_var(t)) {
+        table_var_init(&t->var, &t->spec, &t->mem, hash_seed);
+    } else {
+        table_sparse_init(&t->sparse, &t->spec, &t->mem, hash_seed);
+    }
+    *table = t;
+    return PARAMO_OK;
+}
+
+void table_destroy(struct table *t)
+{
+    if (!t) {
+        return;
+    }
+    if (is_dense(t)) {
+        table_dense_fini(&t->dense);
+    } else if (is_var(t)) {
+        table_var_clear(&t->var);
+    } else {
+        table_sparse_clear(&t->sparse);
+    }
+    tablemem_put(&t->mem, t->scratch, t->scratch_room * sizeof *t->scratch);
+    struct tablemem mem = t->mem;
+    tablemem_put(&mem, t, sizeof *t);
+    assert(mem.bytes == 0);
+}
+
+const paramo_table_options *table_get_options(const struct table *t)
+{
+    return &t->options;
+}
+
+paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count)
+{
+    if (!is_dense(t)) {
+        return err_set(PARAMO_E_UNSUPPORTED, "only a dense table has ranges of rows");
+    }
+    return table_dense_add_run(&t->dense, first, count);
+}
+
+uint64_t table_generation(const struct table *t)
+{
+    return t->generation;
+}
+
+/* ---- row numbers of one call ---- */
+
+static paramo_err scratch_get(struct table *t, size_t n, uint32_t **rows)
+{
+    if (n <= t->scratch_room) {
+        *rows = t->scratch;
+        return PARAMO_OK;
+    }
+    size_t room = n;
+    if (n <= SCRATCH_KEPT) {
+        for (room = 256; room < n; room *= 2) {
+        }
+    }
+    *rows = tablemem_get(&t->mem, 64, room * sizeof **rows);
+    if (!*rows) {
+        return err_memory(room * sizeof **rows);
+    }
+    if (n <= SCRATCH_KEPT) {
+        tablemem_put(&t->mem, t->scratch, t->scratch_room * sizeof *t->scratch);
+        t->scratch = *rows;
+        t->scratch_room = room;
+    }
+    return PARAMO_OK;
+}
+
+static void scratch_put(struct table *t, uint32_t *rows, size_t n)
+{
+    if (rows != t->scratch) {
+        tablemem_put(&t->mem, rows, n * sizeof *rows);
+    }
+}
+
+static paramo_err check_fixed(const struct table *t, size_t n)
+{
+    if (is_var(t)) {
+        return err_set(PARAMO_E_UNSUPPORTED,
+                       "rows of a variable-length table are read and written with lens");
+    }
+    if (n >= TABLE_NO_ROW) {
+        return err_set(PARAMO_E_TOO_LARGE, "%zu keys in one piece", n);
+    }
+    return PARAMO_OK;
+}
+
+/* ---- push and pull ---- */
+
+paramo_err table_resolve(struct table *t, const uint64_t *keys, size_t n, uint32_t *rows, bool create)
+{
+    paramo_err err = check_fixed(t, n);
+    if (err) {
+        return err;
+    }
+    if (is_dense(t)) {
+        err = table_dense_check(&t->dense, keys, n);
+        if (err == PARAMO_OK) {
+            memset(rows, 0, n * sizeof *rows);
+        }
+        return err;
+    }
+    return table_sparse_resolve(&t->sparse, keys, n, rows, create);
+}
+
+paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows, size_t n, const void *vals)
+{
+    paramo_err err = check_fixed(t, n);
+    if (err) {
+        return err;
+    }
+    return is_dense(t) ? table_dense_push(&t->dense, keys, n, vals)
+                       : table_sparse_push(&t->sparse, keys, rows, n, vals);
+}
+
+paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t *rows, size_t n, void *vals)
+{
+    paramo_err err = check_fixed(t, n);
+    if (err) {
+        return err;
+    }
+    if (is_dense(t)) {
+        return table_dense_pull(&t->dense, keys, n, vals);
+    }
+    table_sparse_pull(&t->sparse, keys, rows, n, vals);
+    return PARAMO_OK;
+}
+
+enum { PUSH = 1, PULL = 2, CREATE = 4 };
+
+/* Does what each of the three calls needs of: find rows, create them, push, pull. */
+static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, const void *in, void *out,
+                            unsigned what)
+{
+    paramo_err err = check_fixed(t, n);
+    if (err || n == 0) {
+        return err;
+    }
+    if (is_dense(t)) {
+        if (what & PUSH) {
+            err = table_dense_push(&t->dense, keys, n, in);
+        }
+        return !err && (what & PULL) ? table_dense_pull(&t->dense, keys, n, out) : err;
+    }
+    uint32_t *rows;
+    err = scratch_get(t, n, &rows);
+    if (err) {
+        return err;
+    }
+    err = table_sparse_resolve(&t->sparse, keys, n, rows, what & CREATE);
+    if (!err && (what & PUSH)) {
+        err = table_sparse_push(&t->sparse, keys, rows, n, in);
+    }
+    if (!err && (what & PULL)) {
+        table_sparse_pull(&t->sparse, keys, rows, n, out);
+    }
+    scratch_put(t, rows, n);
+    return err;
+}
+
+paramo_err table_push(struct table *t, const uint64_t *keys, size_t n, const void *vals)
+{
+    return push_pull(t, keys, n, vals, NULL, PUSH);
+}
+
+paramo_err table_pull(struct table *t, const uint64_t *keys, size_t n, void *vals, bool create)
+{
+    return push_pull(t, keys, n, NULL, vals, PULL | (create ? CREATE : 0));
+}
+
+paramo_err table_pushpull(struct table *t, const uint64_t *keys, size_t n, void *vals)
+{
+    return push_pull(t, keys, n, vals, vals, PUSH | PULL);
+}
+
+static paramo_err check_part(const struct table *t, uint32_t col, uint32_t ncols)
+{
+    if (!table_options_cuttable(&t->options)) {
+        return err_set(PARAMO_E_UNSUPPORTED, "rows of this table cannot be pushed or pulled in parts");
+    }
+    if (ncols == 0 || col >= t->options.dim || ncols > t->options.dim - col) {
+        return err_set(PARAMO_E_SIZE_MISMATCH, "columns %u and %u more: a row has %u", col, ncols,
+                       t->options.dim);
+    }
+    return PARAMO_OK;
+}
+
+paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, const void *vals)
+{
+    paramo_err err = check_part(t, col, ncols);
+    if (err) {
+        return err;
+    }
+    if (is_dense(t)) {
+        return table_dense_push_part(&t->dense, key, col, ncols, vals);
+    }
+    uint32_t row;
+    if ((err = optimizer_check(&t->spec.optimizer, vals, ncols)) != PARAMO_OK ||
+        (err = table_sparse_resolve(&t->sparse, &key, 1, &row, true)) != PARAMO_OK) {
+        return err;
+    }
+    table_sparse_push_part(&t->sparse, row, col, ncols, vals);
+    return PARAMO_OK;
+}
+
+paramo_err table_pull_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, void *vals,
+                           bool create)
+{
+    paramo_err err = check_part(t, col, ncols);
+    if (err) {
+        return err;
+    }
+    if (is_dense(t)) {
+        return table_dense_pull_part(&t->dense, key, col, ncols, vals);
+    }
+    uint32_t row;
+    err = table_sparse_resolve(&t->sparse, &key, 1, &row, create);
+    if (err == PARAMO_OK) {
+        table_sparse_pull_part(&t->sparse, key, row, col, ncols, vals);
+    }
+    return err;
+}
+
+/* ---- variable-length rows ---- */
+
+static paramo_err check_var(const struct table *t, size_t n)
+{
+    if (!is_var(t)) {
+        return err_set(PARAMO_E_UNSUPPORTED, "rows of this table have a fixed length: no lens");
+    }
+    if (n >= TABLE_NO_ROW) {
+        return err_set(PARAMO_E_TOO_LARGE, "%zu keys in one piece", n);
+    }
+    return PARAMO_OK;
+}
+
+paramo_err table_var_push(struct table *t, const uint64_t *keys, size_t n, const void *vals,
+                          const uint32_t *lens)
+{
+    paramo_err err = check_var(t, n);
+    bool assign = t->options.optimizer == PARAMO_OPT_ASSIGN;
+    return err ? err : table_var_store(&t->var, keys, n, vals, lens, assign);
+}
+
+paramo_err table_var_put(struct table *t, const uint64_t *keys, size_t n, const void *vals,
+                         const uint32_t *lens)
+{
+    paramo_err err = check_var(t, n);
+    return err ? err : table_var_store(&t->var, keys, n, vals, lens, true);
+}
+
+void table_var_lens(const struct table *t, const uint64_t *keys, size_t n, uint32_t *lens, size_t *total)
+{
+    assert(is_var(t));
+    table_var_read_lens(&t->var, keys, n, lens, total);
+}
+
+void table_var_pull(const struct table *t, const uint64_t *keys, size_t n, void *vals)
+{
+    assert(is_var(t));
+    table_var_read(&t->var, keys, n, vals);
+}
+
+/* ---- whole rows ---- */
+
+uint64_t table_rows(const struct table *t)
+{
+    if (is_dense(t)) {
+        return table_dense_rows(&t->dense);
+    }
+    return is_var(t) ? t->var.index.count : t->sparse.index.count;
+}
+
+paramo_err table_sorted_keys(const struct table *t, uint64_t **keys, size_t *n)
+{
+    size_t rows = (size_t)table_rows(t);
+    if (rows == 0) {
+        *keys = NULL;
+        *n = 0;
+        return PARAMO_OK;
+    }
+    uint64_t *all = malloc(rows * sizeof *all);
+    if (!all) {
+        return err_memory(rows * sizeof *all);
+    }
+    if (is_dense(t)) {
+        table_dense_keys(&t->dense, all);
+    } else {
+        uint64_t *scratch = malloc(rows * sizeof *scratch);
+        if (!scratch) {
+            free(all);
+            return err_memory(rows * sizeof *scratch);
+        }
+        keyindex_dump(is_var(t) ? &t->var.index : &t->sparse.index, all, NULL);
+        keysort(all, scratch, rows);
+        free(scratch);
+    }
+    *keys = all;
+    *n = rows;
+    return PARAMO_OK;
+}
+
+paramo_err table_get_rows(const struct table *t, const uint64_t *keys, size_t n, bool with_state, void *out)
+{
+    paramo_err err = check_fixed(t, n);
+    if (err || n == 0) {
+        return err;
+    }
+    if (is_dense(t)) {
+        return table_dense_get(&t->dense, keys, n, with_state, out);
+    }
+    uint32_t *rows = malloc(n * sizeof *rows);
+    if (!rows) {
+        return err_memory(n * sizeof *rows);
+    }
+    keyindex_find(&t->sparse.index, keys, n, rows);
+    err = table_sparse_get(&t->sparse, keys, rows, n, with_state, out);
+    free(rows);
+    return err;
+}
+
+paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool with_state, const void *in)
+{
+    paramo_err err = check_fixed(t, n);
+    if (err || n == 0) {
+        return err;
+    }
+    if (is_dense(t)) {
+        return table_dense_put(&t->dense, keys, n, with_state, in);
+    }
+    uint32_t *rows;
+    err = scratch_get(t, n, &rows);
+    if (err) {
+        return err;
+    }
+    keyindex_find(&t->sparse.index, keys, n, rows);
+    err = table_sparse_put(&t->sparse, keys, rows, n, with_state, in);
+    scratch_put(t, rows, n);
+    return err;
+}
+
+paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t *removed)
+{
+    if (is_dense(t)) {
+        return err_set(PARAMO_E_UNSUPPORTED, "rows of a dense table cannot be deleted");
+    }
+    size_t count = is_var(t) ? table_var_delete(&t->var, keys, n) : table_sparse_delete(&t->sparse, keys, n);
+    t->generation += count > 0;
+    if (removed) {
+        *removed = count;
+    }
+    return PARAMO_OK;
+}
+
+void table_clear(struct table *t)
+{
+    t->generation++;
+    if (is_dense(t)) {
+        table_dense_reset(&t->dense);
+    } else if (is_var(t)) {
+        table_var_clear(&t->var);
+    } else {
+        table_sparse_clear(&t->sparse);
+    }
+}
+
+struct table_stats table_get_stats(const struct table *t)
+{
+    return (struct table_stats){.rows = table_rows(t), .bytes = t->mem.bytes};
+}
+
+uint64_t table_count_nonzero(const struct table *t)
+{
+    if (is_dense(t)) {
+        return table_dense_count_nonzero(&t->dense);
+    }
+    return is_var(t) ? table_var_count_nonzero(&t->var) : table_sparse_count_nonzero(&t->sparse);
+}

@@ -1,0 +1,121 @@
+/*
+ * One shard's part of one parameter table: rows of values by 64-bit key, with the optimizer that a push
+ * applies.
+ *
+ *     table.h --- table_sparse (any keys) --- keyindex (key -> row number) + rowslab (rows that never move)
+ *             \-- table_dense  (runs of 0 .. rows-1, kept contiguous)
+ *             \-- table_var    (rows of any length) --- keyindex + rowslab
+ *     optimizer: what a push does to values; rowinit: what a row holds at first; tablemem: memory, counted
+ *
+ * A table is a pure data structure: no I/O, no threads, no clock, no randomness; the lane of its shard is the
+ * only one to touch it. It must never know who pushes, where other keys live, or what an epoch is. The shard
+ * checks that keys are ascending and without repeats (the table stays sound if they are not, but repeats
+ * apply in order). Values are n * dim of the table's dtype, aligned to it. Each changing call either does all
+ * or, with an error, nothing. Tests: test/table/.
+ */
+#ifndef TABLE_TABLE_H
+#define TABLE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "paramo/types.h"
+#include "table/table_options.h"
+#include "table/tablemem.h"
+
+struct table;
+
+/* A key without a row (table_resolve). */
+#define TABLE_NO_ROW UINT32_MAX
+
+struct table_stats {
+    uint64_t rows;
+    size_t bytes; /* all memory of the table, its index and spare room included */
+};
+
+/* ---- life ---- */
+
+/* Checks the options (table_options_check) and builds an empty table; a USER table is refused, it has no
+ * storage. hash_seed places keys in the index only: draw it at random so that no client can aim at
+ * collisions; results never depend on it. alloc may be NULL. A dense table holds no rows before
+ * table_dense_own. */
+MUST_USE paramo_err table_create(const paramo_table_options *options, uint64_t hash_seed,
+                                 const struct table_alloc *alloc, struct table **table);
+void table_destroy(struct table *t);
+const paramo_table_options *table_get_options(const struct table *t);
+/* DENSE: this shard holds the rows first .. first+count-1 from now on, at their initial values, in one
+ * contiguous piece. They may not be held already. */
+MUST_USE paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count);
+
+/* ---- push and pull (SPARSE and DENSE) ---- */
+
+/* Applies the optimizer to each key's row. SPARSE: missing rows are created at their initial values first.
+ * DENSE: a key >= rows is KEY_RANGE, a key of another shard MOVED. A value that is not finite is NUMERIC (for
+ * assign any value goes; for the gradient optimizers see OPTIMIZER_GRADIENT_MAX). */
+MUST_USE paramo_err table_push(struct table *t, const uint64_t *keys, size_t n, const void *vals);
+/* Reads parameters. A missing row of a sparse table is created if `create`, else its initial values are
+ * computed. */
+MUST_USE paramo_err table_pull(struct table *t, const uint64_t *keys, size_t n, void *vals, bool create);
+/* Pushes vals, then writes the new parameters over them. */
+MUST_USE paramo_err table_pushpull(struct table *t, const uint64_t *keys, size_t n, void *vals);
+/* Columns col .. col+ncols-1 of one row: a chunk cut inside a row. Only where table_options_cuttable. */
+MUST_USE paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols,
+                                    const void *vals);
+MUST_USE paramo_err table_pull_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, void *vals,
+                                    bool create);
+
+/* ---- rows that the shard remembers, so that a push after a pull costs no look-up (SPARSE; DENSE goes by
+ * key) ---- Row numbers are valid while table_generation stays the same: growth keeps them, table_delete and
+ * table_clear end them. Never hand over numbers of an older generation. */
+uint64_t table_generation(const struct table *t);
+/* rows[i] is key i's row number, or TABLE_NO_ROW where there is none and not `create`. For a DENSE table the
+ * keys are checked and rows is filled with 0. */
+MUST_USE paramo_err table_resolve(struct table *t, const uint64_t *keys, size_t n, uint32_t *rows,
+                                  bool create);
+/* table_push and table_pull by resolved rows. push creates those that are TABLE_NO_ROW and writes their
+ * numbers to rows; pull computes their initial values. */
+MUST_USE paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows, size_t n,
+                                    const void *vals);
+MUST_USE paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t *rows, size_t n,
+                                    void *vals);
+
+/* ---- variable-length rows (VAR) ---- */
+
+/* Key i's values are the next lens[i] of vals. assign replaces a row; add adds to one of the same length
+ * (SIZE_MISMATCH otherwise) and stores where there is none. */
+MUST_USE paramo_err table_var_push(struct table *t, const uint64_t *keys, size_t n, const void *vals,
+                                   const uint32_t *lens);
+/* Lengths (0 where there is no row) and their sum. */
+void table_var_lens(const struct table *t, const uint64_t *keys, size_t n, uint32_t *lens, size_t *total);
+/* Values one after the other; vals has room for table_var_lens' total. */
+void table_var_pull(const struct table *t, const uint64_t *keys, size_t n, void *vals);
+
+/* ---- whole rows: save, load, iterate, delete, clear ---- */
+
+uint64_t table_rows(const struct table *t);
+/* All keys ascending, in memory from malloc that the caller frees (NULL for none). */
+MUST_USE paramo_err table_sorted_keys(const struct table *t, uint64_t **keys, size_t *n);
+/* Rows as table_row_values values each: dim parameters and, with_state, the optimizer's state in the order of
+ * optimizer.h. A missing key is NOT_FOUND. Not for VAR (table_var_lens, table_var_pull). */
+MUST_USE paramo_err table_get_rows(const struct table *t, const uint64_t *keys, size_t n, bool with_state,
+                                   void *out);
+/* The other way; rows are created. Without state a row starts from these parameters as from initial values.
+ * Not for VAR (table_var_put). */
+MUST_USE paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool with_state,
+                                   const void *in);
+/* Like table_var_push with assign, whatever the table's optimizer. */
+MUST_USE paramo_err table_var_put(struct table *t, const uint64_t *keys, size_t n, const void *vals,
+                                  const uint32_t *lens);
+/* Removes rows; keys without one are no error; *removed may be NULL. A DENSE table's rows cannot be removed
+ * (UNSUPPORTED). */
+MUST_USE paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t *removed);
+/* Removes all rows; those of a DENSE table return to their initial values. */
+void table_clear(struct table *t);
+
+struct table_stats table_get_stats(const struct table *t);
+/* Parameters (not rows) that are not zero. Reads the whole table. */
+uint64_t table_count_nonzero(const struct table *t);
+
+#endif

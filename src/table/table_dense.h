@@ -1,0 +1,59 @@
+/*
+ * Store of a dense table: the runs of 0 .. rows-1 that this shard holds. A run keeps its parameters in one
+ * piece and each plane of state in another, so that a push of consecutive keys is one vector loop, whatever
+ * the optimizer.
+ *
+ *     runs, ascending:   [first, count) -> w: count * dim values | s0 | s1: count * dim floats | t: count
+ * floats
+ *
+ * See table.h for what the functions promise. Tests: test/table/test_table_dense.c, test_table_model.c.
+ */
+#ifndef TABLE_TABLE_DENSE_H
+#define TABLE_TABLE_DENSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "table/rowspec.h"
+#include "table/tablemem.h"
+
+struct dense_run {
+    uint64_t first, count;
+    char *w;
+    float *s0, *s1; /* NULL where the optimizer has none */
+    float *t;
+};
+
+struct table_dense {
+    const struct rowspec *spec;
+    struct tablemem *mem;
+    uint64_t limit; /* keys are below it */
+    struct dense_run *runs;
+    size_t count, room;
+};
+
+void table_dense_init(struct table_dense *d, const struct rowspec *spec, struct tablemem *mem, uint64_t rows);
+void table_dense_fini(struct table_dense *d);
+MUST_USE paramo_err table_dense_add_run(struct table_dense *d, uint64_t first, uint64_t count);
+/* KEY_RANGE or MOVED at the first key that is not held. */
+MUST_USE paramo_err table_dense_check(const struct table_dense *d, const uint64_t *keys, size_t n);
+MUST_USE paramo_err table_dense_push(struct table_dense *d, const uint64_t *keys, size_t n, const void *vals);
+MUST_USE paramo_err table_dense_pull(const struct table_dense *d, const uint64_t *keys, size_t n, void *vals);
+MUST_USE paramo_err table_dense_push_part(struct table_dense *d, uint64_t key, uint32_t col, uint32_t ncols,
+                                          const void *vals);
+MUST_USE paramo_err table_dense_pull_part(const struct table_dense *d, uint64_t key, uint32_t col,
+                                          uint32_t ncols, void *vals);
+MUST_USE paramo_err table_dense_get(const struct table_dense *d, const uint64_t *keys, size_t n,
+                                    bool with_state, void *out);
+MUST_USE paramo_err table_dense_put(struct table_dense *d, const uint64_t *keys, size_t n, bool with_state,
+                                    const void *in);
+/* All rows at their initial values. */
+void table_dense_reset(struct table_dense *d);
+uint64_t table_dense_rows(const struct table_dense *d);
+/* Writes all keys held, ascending. */
+void table_dense_keys(const struct table_dense *d, uint64_t *keys);
+uint64_t table_dense_count_nonzero(const struct table_dense *d);
+
+#endif

@@ -1,0 +1,257 @@
+#include "table/table_options.h"
+
+#include <math.h>
+#include <string.h>
+
+void table_options_default(paramo_table_options *o)
+{
+    *o = (paramo_table_options){
+        .size = sizeof *o,
+        .kind = PARAMO_TABLE_SPARSE,
+        .dtype = PARAMO_F32,
+        .dim = 1,
+        .placement = PARAMO_PLACE_AUTO,
+        .optimizer = PARAMO_OPT_ADD,
+        .alpha = 0.1F,
+        .beta = 1.0F,
+        .momentum = 0.9F,
+        .beta1 = 0.9F,
+        .beta2 = 0.999F,
+        .epsilon = 1e-8F,
+        .init = PARAMO_INIT_ZERO,
+    };
+}
+
+size_t table_dtype_size(paramo_dtype dtype)
+{
+    switch (dtype) {
+    case PARAMO_F32:
+    case PARAMO_I32:
+        return 4;
+    case PARAMO_F64:
+    case PARAMO_I64:
+        return 8;
+    case PARAMO_U8:
+        return 1;
+    }
+    return 0;
+}
+
+static bool is_gradient(paramo_optimizer optimizer)
+{
+    return optimizer != PARAMO_OPT_ASSIGN && optimizer != PARAMO_OPT_ADD;
+}
+
+static paramo_err check_number(const char *field, float value, bool fine, const char *rule)
+{
+    if (isfinite(value) && fine) {
+        return PARAMO_OK;
+    }
+    return err_set(PARAMO_E_INVALID, "table option %s is %g: must be %s", field, (double)value, rule);
+}
+
+static paramo_err check_optimizer(const paramo_table_options *o)
+{
+    if ((unsigned)o->optimizer > PARAMO_OPT_ADAM) {
+        return err_set(PARAMO_E_INVALID, "table option optimizer is %u: no such optimizer",
+                       (unsigned)o->optimizer);
+    }
+    if (!is_gradient(o->optimizer)) {
+        return PARAMO_OK;
+    }
+    if (o->kind == PARAMO_TABLE_VAR) {
+        return err_set(PARAMO_E_INVALID,
+                       "table option optimizer: a variable-length table takes assign and add only");
+    }
+    if (o->dtype != PARAMO_F32) {
+        return err_set(PARAMO_E_INVALID, "table option dtype: optimizers other than assign and add need F32");
+    }
+    paramo_err err;
+    bool needs_beta = o->optimizer == PARAMO_OPT_FTRL || o->optimizer == PARAMO_OPT_ADAGRAD;
+    if ((err = check_number("alpha", o->alpha, o->alpha > 0, "finite and greater than 0")) ||
+        (err = check_number("l1", o->l1, o->l1 >= 0, "finite and not negative")) ||
+        (err = check_number("l2", o->l2, o->l2 >= 0, "finite and not negative")) ||
+        (needs_beta && (err = check_number("beta", o->beta, o->beta > 0, "finite and greater than 0")))) {
+        return err;
+    }
+    if (o->optimizer == PARAMO_OPT_MOMENTUM) {
+        return check_number("momentum", o->momentum, o->momentum >= 0 && o->momentum < 1, "in [0, 1)");
+    }
+    if (o->optimizer == PARAMO_OPT_ADAM) {
+        if ((err = check_number("beta1", o->beta1, o->beta1 >= 0 && o->beta1 < 1, "in [0, 1)")) ||
+            (err = check_number("beta2", o->beta2, o->beta2 >= 0 && o->beta2 < 1, "in [0, 1)"))) {
+            return err;
+        }
+        return check_number("epsilon", o->epsilon, o->epsilon > 0, "finite and greater than 0");
+    }
+    return PARAMO_OK;
+}
+
+/* Smallest and largest initial value that converts to the type without overflow. */
+static void dtype_limits(paramo_dtype dtype, float *low, float *high)
+{
+    *low = -0x1p127F;
+    *high = 0x1p127F;
+    if (dtype == PARAMO_I32) {
+        *low = -0x1p30F;
+        *high = 0x1p30F;
+    } else if (dtype == PARAMO_I64) {
+        *low = -0x1p62F;
+        *high = 0x1p62F;
+    } else if (dtype == PARAMO_U8) {
+        *low = 0;
+        *high = 256;
+    }
+}
+
+static paramo_err check_init(const paramo_table_options *o)
+{
+    paramo_err err;
+    if ((unsigned)o->init > PARAMO_INIT_NORMAL) {
+        return err_set(PARAMO_E_INVALID, "table option init is %u: no such kind of initial value",
+                       (unsigned)o->init);
+    }
+    if (o->init == PARAMO_INIT_ZERO) {
+        return PARAMO_OK;
+    }
+    if (o->kind == PARAMO_TABLE_VAR) {
+        return err_set(PARAMO_E_INVALID, "table option init: variable-length rows have no initial values");
+    }
+    float low;
+    float high;
+    dtype_limits(o->dtype, &low, &high);
+    const char *within = "finite and in the range of the table's type";
+    if (o->init == PARAMO_INIT_NORMAL) {
+        if (o->dtype != PARAMO_F32 && o->dtype != PARAMO_F64) {
+            return err_set(PARAMO_E_INVALID, "table option init: normal initial values need F32 or F64");
+        }
+        /* 9 standard deviations is more than the generator ever draws */
+        float reach = high / 16;
+        if ((err = check_number("init_a", o->init_a, fabsf(o->init_a) <= reach, within))) {
+            return err;
+        }
+        return check_number("init_b", o->init_b, o->init_b >= 0 && o->init_b <= reach,
+                            "a standard deviation: finite and not negative");
+    }
+    bool a_fits = o->init_a >= low && (o->init_a < high || o->dtype == PARAMO_F32 || o->dtype == PARAMO_F64);
+    if ((err = check_number("init_a", o->init_a, a_fits, within))) {
+        return err;
+    }
+    if (o->init == PARAMO_INIT_UNIFORM) {
+        return check_number("init_b", o->init_b, o->init_b > o->init_a && o->init_b <= high,
+                            "greater than init_a and in the range of the table's type");
+    }
+    return PARAMO_OK;
+}
+
+paramo_err table_options_check(const paramo_table_options *o)
+{
+    if ((unsigned)o->kind > PARAMO_TABLE_USER) {
+        return err_set(PARAMO_E_INVALID, "table option kind is %u: no such kind", (unsigned)o->kind);
+    }
+    if (table_dtype_size(o->dtype) == 0) {
+        return err_set(PARAMO_E_INVALID, "table option dtype is %u: no such type", (unsigned)o->dtype);
+    }
+    if ((unsigned)o->placement > PARAMO_PLACE_RANGE) {
+        return err_set(PARAMO_E_INVALID, "table option placement is %u: no such placement",
+                       (unsigned)o->placement);
+    }
+    if (o->kind == PARAMO_TABLE_DENSE) {
+        if (o->rows == 0) {
+            return err_set(PARAMO_E_INVALID,
+                           "table option rows is 0: a dense table needs its number of rows");
+        }
+        if (o->rows > TABLE_DENSE_ROWS_MAX) {
+            return err_set(PARAMO_E_TOO_LARGE, "table option rows is %llu: at most %llu",
+                           (unsigned long long)o->rows, (unsigned long long)TABLE_DENSE_ROWS_MAX);
+        }
+        if (o->placement == PARAMO_PLACE_MIXED || o->placement == PARAMO_PLACE_UNIFORM) {
+            return err_set(PARAMO_E_INVALID,
+                           "table option placement: a dense table is placed dense or by range");
+        }
+    } else if (o->placement == PARAMO_PLACE_DENSE) {
+        return err_set(PARAMO_E_INVALID, "table option placement: dense placement needs a dense table");
+    }
+    if (o->kind == PARAMO_TABLE_USER) {
+        return PARAMO_OK;
+    }
+    if (o->kind != PARAMO_TABLE_VAR) {
+        if (o->dim == 0) {
+            return err_set(PARAMO_E_INVALID, "table option dim is 0: a row needs at least one value");
+        }
+        if (o->dim > TABLE_DIM_MAX) {
+            return err_set(PARAMO_E_TOO_LARGE, "table option dim is %u: at most %u", o->dim, TABLE_DIM_MAX);
+        }
+    }
+    paramo_err err = check_optimizer(o);
+    return err ? err : check_init(o);
+}
+
+paramo_placement table_options_placement(const paramo_table_options *o)
+{
+    if (o->placement != PARAMO_PLACE_AUTO) {
+        return o->placement;
+    }
+    return o->kind == PARAMO_TABLE_DENSE ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED;
+}
+
+bool table_options_equal(const paramo_table_options *a, const paramo_table_options *b, const char **field)
+{
+#define SAME(name)                                                                                           \
+    if (memcmp(&a->name, &b->name, sizeof a->name) != 0) {                                                   \
+        *field = #name;                                                                                      \
+        return false;                                                                                        \
+    }
+    SAME(kind)
+    SAME(dtype)
+    SAME(dim)
+    SAME(rows)
+    if (table_options_placement(a) != table_options_placement(b)) {
+        *field = "placement";
+        return false;
+    }
+    SAME(optimizer)
+    SAME(alpha)
+    SAME(beta)
+    SAME(l1)
+    SAME(l2)
+    SAME(momentum)
+    SAME(beta1)
+    SAME(beta2)
+    SAME(epsilon)
+    SAME(init)
+    SAME(init_a)
+    SAME(init_b)
+    SAME(seed)
+#undef SAME
+    return true;
+}
+
+size_t table_state_values(const paramo_table_options *o)
+{
+    switch (o->optimizer) {
+    case PARAMO_OPT_ASSIGN:
+    case PARAMO_OPT_ADD:
+    case PARAMO_OPT_SGD:
+        return 0;
+    case PARAMO_OPT_MOMENTUM:
+    case PARAMO_OPT_ADAGRAD:
+        return o->dim;
+    case PARAMO_OPT_FTRL:
+        return 2 * (size_t)o->dim;
+    case PARAMO_OPT_ADAM:
+        return 2 * (size_t)o->dim + 1;
+    }
+    return 0;
+}
+
+size_t table_row_values(const paramo_table_options *o, bool with_state)
+{
+    return o->dim + (with_state ? table_state_values(o) : 0);
+}
+
+bool table_options_cuttable(const paramo_table_options *o)
+{
+    return (o->kind == PARAMO_TABLE_SPARSE || o->kind == PARAMO_TABLE_DENSE) &&
+           o->optimizer != PARAMO_OPT_ADAM;
+}

@@ -1,0 +1,260 @@
+#include "table/table_sparse.h"
+
+#include <string.h>
+
+enum {
+    BATCH = 64,        /* rows whose cache misses overlap */
+    PREFETCH_MAX = 256 /* bytes of a row fetched ahead: the machine's own prefetcher goes on from there */
+};
+
+void table_sparse_init(struct table_sparse *s, const struct rowspec *spec, struct tablemem *mem,
+                       uint64_t hash_seed)
+{
+    s->spec = spec;
+    s->mem = mem;
+    keyindex_init(&s->index, mem, hash_seed);
+    size_t row_bytes = spec->param_bytes + spec->state_values * sizeof(float);
+    rowslab_init(&s->slab, mem, row_bytes, spec->value_bytes == 8 ? 8 : 4);
+}
+
+void table_sparse_clear(struct table_sparse *s)
+{
+    keyindex_clear(&s->index);
+    rowslab_clear(&s->slab);
+}
+
+static float *state_plane(const struct rowspec *spec, void *row, unsigned plane)
+{
+    return (float *)((char *)row + spec->param_bytes) + (size_t)plane * spec->dim;
+}
+
+/* State of a row whose parameters stand. */
+static void start_row(const struct rowspec *spec, void *row)
+{
+    optimizer_start(&spec->optimizer, row, state_plane(spec, row, 0), state_plane(spec, row, 1), spec->dim);
+    if (spec->counts) {
+        *state_plane(spec, row, 2) = 0;
+    }
+}
+
+/* Makes a row for each key that has none; on error for none of them. 1. the list of what to undo, 2. rows and
+ * index entries, 3. initial values. */
+static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n)
+{
+    const struct rowspec *spec = s->spec;
+    size_t missing = 0;
+    for (size_t i = 0; i < n; i++) {
+        missing += rows[i] == KEYINDEX_NONE;
+    }
+    if (missing == 0) {
+        return PARAMO_OK;
+    }
+    size_t *undo = tablemem_get(s->mem, sizeof *undo, missing * sizeof *undo);
+    if (!undo) {
+        return err_memory(missing * sizeof *undo);
+    }
+    paramo_err err = PARAMO_OK;
+    size_t done = 0;
+    for (size_t i = 0; done < missing; i++) {
+        if (rows[i] != KEYINDEX_NONE) {
+            continue;
+        }
+        uint32_t fresh;
+        err = rowslab_take(&s->slab, &fresh);
+        if (err) {
+            break;
+        }
+        err = keyindex_insert(&s->index, keys[i], fresh, &rows[i]);
+        if (err) {
+            rowslab_give(&s->slab, fresh);
+            break;
+        }
+        undo[done++] = i;
+        if (rows[i] != fresh) { /* the key stands twice in the request */
+            rowslab_give(&s->slab, fresh);
+            continue;
+        }
+        void *row = rowslab_row(&s->slab, fresh);
+        rowinit_fill(&spec->init, keys[i], 0, spec->dim, row);
+        start_row(spec, row);
+    }
+    if (err) {
+        while (done > 0) {
+            size_t i = undo[--done];
+            if (keyindex_remove(&s->index, keys[i], NULL)) {
+                rowslab_give(&s->slab, rows[i]);
+            }
+            rows[i] = KEYINDEX_NONE;
+        }
+    }
+    tablemem_put(s->mem, undo, missing * sizeof *undo);
+    return err;
+}
+
+paramo_err table_sparse_resolve(struct table_sparse *s, const uint64_t *keys, size_t n, uint32_t *rows,
+                                bool create)
+{
+    size_t found = keyindex_find(&s->index, keys, n, rows);
+    return create && found < n ? create_missing(s, keys, rows, n) : PARAMO_OK;
+}
+
+static void prefetch_rows(const struct table_sparse *s, const uint32_t *rows, size_t n)
+{
+    size_t bytes = s->slab.row_bytes < PREFETCH_MAX ? s->slab.row_bytes : PREFETCH_MAX;
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i] == KEYINDEX_NONE) {
+            continue;
+        }
+        const char *row = rowslab_row(&s->slab, rows[i]);
+        for (size_t at = 0; at < bytes; at += 64) {
+            __builtin_prefetch(row + at);
+        }
+    }
+}
+
+static size_t batch_at(size_t done, size_t n)
+{
+    return n - done < BATCH ? n - done : BATCH;
+}
+
+paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
+                             const void *vals)
+{
+    const struct rowspec *spec = s->spec;
+    paramo_err err = optimizer_check(&spec->optimizer, vals, n * spec->dim);
+    if (err || (err = create_missing(s, keys, rows, n)) != PARAMO_OK) {
+        return err;
+    }
+    prefetch_rows(s, rows, batch_at(0, n));
+    for (size_t done = 0, m; done < n; done += m) {
+        void *batch[BATCH];
+        m = batch_at(done, n);
+        prefetch_rows(s, rows + done + m, batch_at(done + m, n));
+        for (size_t i = 0; i < m; i++) {
+            batch[i] = rowslab_row(&s->slab, rows[done + i]);
+        }
+        spec->optimizer.rows(&spec->optimizer, batch, m, spec->dim,
+                             (const char *)vals + done * spec->param_bytes);
+    }
+    return PARAMO_OK;
+}
+
+void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows, size_t n,
+                       void *vals)
+{
+    const struct rowspec *spec = s->spec;
+    size_t bytes = spec->param_bytes;
+    char *out = vals;
+    prefetch_rows(s, rows, batch_at(0, n));
+    for (size_t done = 0, m; done < n; done += m) {
+        m = batch_at(done, n);
+        prefetch_rows(s, rows + done + m, batch_at(done + m, n));
+        for (size_t i = done; i < done + m; i++, out += bytes) {
+            if (rows[i] == KEYINDEX_NONE) {
+                rowspec_initial(spec, keys[i], 0, spec->dim, out);
+            } else if (bytes == 4) {
+                memcpy(out, rowslab_row(&s->slab, rows[i]), 4);
+            } else {
+                memcpy(out, rowslab_row(&s->slab, rows[i]), bytes);
+            }
+        }
+    }
+}
+
+void table_sparse_push_part(struct table_sparse *s, uint32_t row, uint32_t col, uint32_t ncols,
+                            const void *vals)
+{
+    const struct rowspec *spec = s->spec;
+    char *w = rowslab_row(&s->slab, row);
+    spec->optimizer.span(&spec->optimizer, w + col * spec->value_bytes, state_plane(spec, w, 0) + col,
+                         state_plane(spec, w, 1) + col, 0, vals, ncols);
+}
+
+void table_sparse_pull_part(const struct table_sparse *s, uint64_t key, uint32_t row, uint32_t col,
+                            uint32_t ncols, void *vals)
+{
+    if (row == KEYINDEX_NONE) {
+        rowspec_initial(s->spec, key, col, ncols, vals);
+        return;
+    }
+    const char *w = rowslab_row(&s->slab, row);
+    memcpy(vals, w + col * s->spec->value_bytes, ncols * s->spec->value_bytes);
+}
+
+paramo_err table_sparse_get(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows,
+                            size_t n, bool with_state, void *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i] == KEYINDEX_NONE) {
+            return err_set(PARAMO_E_NOT_FOUND, "the table has no row of key %llu",
+                           (unsigned long long)keys[i]);
+        }
+    }
+    size_t bytes = s->spec->param_bytes + (with_state ? s->spec->state_values * sizeof(float) : 0);
+    char *to = out;
+    prefetch_rows(s, rows, batch_at(0, n));
+    for (size_t i = 0; i < n; i++) {
+        if (i % BATCH == 0) {
+            prefetch_rows(s, rows + i + batch_at(i, n), batch_at(i + batch_at(i, n), n));
+        }
+        memcpy(to + i * bytes, rowslab_row(&s->slab, rows[i]), bytes);
+    }
+    return PARAMO_OK;
+}
+
+paramo_err table_sparse_put(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
+                            bool with_state, const void *in)
+{
+    const struct rowspec *spec = s->spec;
+    size_t bytes = spec->param_bytes + (with_state ? spec->state_values * sizeof(float) : 0);
+    const char *from = in;
+    for (size_t i = 0; i < n; i++) {
+        const float *w = (const float *)(const void *)(from + i * bytes);
+        bool state = with_state && spec->state_values > 0;
+        float t = state && spec->counts ? w[3 * (size_t)spec->dim] : 0;
+        paramo_err err = optimizer_check_state(&spec->optimizer, w, state ? w + spec->dim : NULL,
+                                               state ? w + 2 * (size_t)spec->dim : NULL, t, spec->dim);
+        if (err) {
+            return err_prefix(err, "key %llu", (unsigned long long)keys[i]);
+        }
+    }
+    paramo_err err = create_missing(s, keys, rows, n);
+    if (err) {
+        return err;
+    }
+    for (size_t i = 0; i < n; i++) {
+        void *row = rowslab_row(&s->slab, rows[i]);
+        memcpy(row, from + i * bytes, bytes);
+        if (!with_state) {
+            start_row(spec, row);
+        }
+    }
+    return PARAMO_OK;
+}
+
+size_t table_sparse_delete(struct table_sparse *s, const uint64_t *keys, size_t n)
+{
+    size_t removed = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t row;
+        if (keyindex_remove(&s->index, keys[i], &row)) {
+            rowslab_give(&s->slab, row);
+            removed++;
+        }
+    }
+    return removed;
+}
+
+/* All rows ever used, less those that are free (their first bytes are the chain). */
+uint64_t table_sparse_count_nonzero(const struct table_sparse *s)
+{
+    const struct rowspec *spec = s->spec;
+    uint64_t count = 0;
+    for (uint32_t row = 0; row < s->slab.top; row++) {
+        count += rowspec_count_nonzero(spec, rowslab_row(&s->slab, row), spec->dim);
+    }
+    for (uint32_t row = s->slab.free_head; row != ROWSLAB_NONE; row = rowslab_free_next(&s->slab, row)) {
+        count -= rowspec_count_nonzero(spec, rowslab_row(&s->slab, row), spec->dim);
+    }
+    return count;
+}

@@ -1,0 +1,48 @@
+/*
+ * Store of a sparse table: keyindex gives a key's row number, rowslab the row, laid out as parameters, then
+ * state (dim values per plane, then Adam's count). See table.h for what the functions promise; arguments are
+ * checked there. Tests: test/table/test_table_sparse.c, test_table_model.c.
+ */
+#ifndef TABLE_TABLE_SPARSE_H
+#define TABLE_TABLE_SPARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "table/keyindex.h"
+#include "table/rowslab.h"
+#include "table/rowspec.h"
+#include "table/tablemem.h"
+
+struct table_sparse {
+    const struct rowspec *spec;
+    struct tablemem *mem;
+    struct keyindex index;
+    struct rowslab slab;
+};
+
+void table_sparse_init(struct table_sparse *s, const struct rowspec *spec, struct tablemem *mem,
+                       uint64_t hash_seed);
+void table_sparse_clear(struct table_sparse *s);
+MUST_USE paramo_err table_sparse_resolve(struct table_sparse *s, const uint64_t *keys, size_t n,
+                                         uint32_t *rows, bool create);
+MUST_USE paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
+                                      const void *vals);
+void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows, size_t n,
+                       void *vals);
+/* One row, which is there; values are checked. */
+void table_sparse_push_part(struct table_sparse *s, uint32_t row, uint32_t col, uint32_t ncols,
+                            const void *vals);
+/* row may be TABLE_NO_ROW. */
+void table_sparse_pull_part(const struct table_sparse *s, uint64_t key, uint32_t row, uint32_t col,
+                            uint32_t ncols, void *vals);
+MUST_USE paramo_err table_sparse_get(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows,
+                                     size_t n, bool with_state, void *out);
+MUST_USE paramo_err table_sparse_put(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
+                                     bool with_state, const void *in);
+size_t table_sparse_delete(struct table_sparse *s, const uint64_t *keys, size_t n);
+uint64_t table_sparse_count_nonzero(const struct table_sparse *s);
+
+#endif

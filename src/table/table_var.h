@@ -1,0 +1,38 @@
+/*
+ * Store of a variable-length table: keyindex gives a key's row number, rowslab a small record that points to
+ * the row's values, which have memory of their own. See table.h for what the functions promise. Tests:
+ * test/table/test_table_var.c.
+ */
+#ifndef TABLE_TABLE_VAR_H
+#define TABLE_TABLE_VAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "table/keyindex.h"
+#include "table/rowslab.h"
+#include "table/rowspec.h"
+#include "table/tablemem.h"
+
+struct table_var {
+    const struct rowspec *spec; /* dim is not used */
+    struct tablemem *mem;
+    struct keyindex index;
+    struct rowslab slab; /* of struct var_row */
+};
+
+void table_var_init(struct table_var *v, const struct rowspec *spec, struct tablemem *mem,
+                    uint64_t hash_seed);
+void table_var_clear(struct table_var *v);
+/* assign: replace rows, whatever the optimizer. Keys must ascend: a repeat would break all or nothing. */
+MUST_USE paramo_err table_var_store(struct table_var *v, const uint64_t *keys, size_t n, const void *vals,
+                                    const uint32_t *lens, bool assign);
+void table_var_read_lens(const struct table_var *v, const uint64_t *keys, size_t n, uint32_t *lens,
+                         size_t *total);
+void table_var_read(const struct table_var *v, const uint64_t *keys, size_t n, void *vals);
+size_t table_var_delete(struct table_var *v, const uint64_t *keys, size_t n);
+uint64_t table_var_count_nonzero(const struct table_var *v);
+
+#endif

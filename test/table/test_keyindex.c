@@ -1,0 +1,267 @@
+/* The index of keys against a plain array, its growth, its bounds, and what happens without memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "support_reference.h"
+#include "table/keyindex.h"
+
+static void put(struct keyindex *x, uint64_t key, uint32_t row)
+{
+    uint32_t found;
+    assert_int_equal(keyindex_insert(x, key, row, &found), PARAMO_OK);
+    assert_int_equal(found, row);
+}
+
+static uint32_t get(const struct keyindex *x, uint64_t key)
+{
+    uint32_t row;
+    size_t found = keyindex_find(x, &key, 1, &row);
+    assert_int_equal(found, row != KEYINDEX_NONE);
+    return row;
+}
+
+static void every_key_is_possible(void **state)
+{
+    (void)state;
+    struct tablemem mem;
+    struct keyindex x;
+    tablemem_init(&mem, NULL);
+    keyindex_init(&x, &mem, 3);
+    static const uint64_t keys[] = {0, UINT64_MAX, 1, UINT64_MAX - 1, UINT64_C(1) << 63, 3};
+    assert_false(keyindex_remove(&x, 0, NULL));
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(get(&x, keys[i]), KEYINDEX_NONE);
+        put(&x, keys[i], i);
+    }
+    uint32_t found;
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(get(&x, keys[i]), i);
+        assert_int_equal(keyindex_insert(&x, keys[i], 99, &found), PARAMO_OK);
+        assert_int_equal(found, i); /* the first stays */
+    }
+    assert_int_equal(x.count, 6);
+    assert_true(keyindex_remove(&x, 0, &found));
+    assert_int_equal(found, 0);
+    assert_int_equal(get(&x, 0), KEYINDEX_NONE);
+    assert_int_equal(get(&x, UINT64_MAX), 1);
+    keyindex_clear(&x);
+    assert_int_equal(mem.bytes, 0);
+}
+
+/* Inserts and removes at random among UNIVERSE keys; a plain array is the model. Removal is as frequent as
+ * entry, so that `passed` counts come and go. */
+static void behaves_like_an_array(void **state)
+{
+    (void)state;
+    enum { UNIVERSE = 3000, STEPS = 200000 };
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        static uint32_t model[UNIVERSE];
+        memset(model, 0xff, sizeof model);
+        struct tablemem mem;
+        struct keyindex x;
+        tablemem_init(&mem, NULL);
+        keyindex_init(&x, &mem, seed);
+        uint64_t random = seed;
+        size_t count = 0;
+        for (size_t step = 0; step < STEPS; step++) {
+            uint64_t r = draw(&random);
+            size_t which = r >> 32 & 0xffff;
+            which %= UNIVERSE;
+            uint64_t key = seed == 2 ? mix64(which) : which; /* hashes, or small numbers */
+            uint32_t row;
+            if (r & 1) {
+                assert_int_equal(keyindex_insert(&x, key, (uint32_t)step, &row), PARAMO_OK);
+                if (model[which] == UINT32_MAX) {
+                    model[which] = (uint32_t)step;
+                    count++;
+                }
+                assert_int_equal(row, model[which]);
+            } else {
+                bool there = keyindex_remove(&x, key, &row);
+                assert_int_equal(there, model[which] != UINT32_MAX);
+                if (there) {
+                    assert_int_equal(row, model[which]);
+                    model[which] = UINT32_MAX;
+                    count--;
+                }
+            }
+            assert_int_equal(x.count, count);
+        }
+        static uint64_t keys[UNIVERSE];
+        static uint32_t rows[UNIVERSE];
+        for (size_t i = 0; i < UNIVERSE; i++) {
+            keys[i] = seed == 2 ? mix64(i) : i;
+        }
+        assert_int_equal(keyindex_find(&x, keys, UNIVERSE, rows), count);
+        assert_memory_equal(rows, model, sizeof model);
+        keyindex_dump(&x, keys, rows);
+        for (size_t i = 0; i < count; i++) {
+            assert_int_equal(get(&x, keys[i]), rows[i]);
+        }
+        /* nothing is left of the removed: each search is as long as entries alone make it */
+        uint64_t probes = keyindex_probes(&x);
+        assert_true(probes < 2 * count);
+        for (size_t i = 0; i < UNIVERSE; i++) {
+            keyindex_remove(&x, seed == 2 ? mix64(i) : i, NULL);
+        }
+        assert_int_equal(keyindex_probes(&x), 0);
+        keyindex_clear(&x);
+        assert_int_equal(mem.bytes, 0);
+    }
+}
+
+/* To 3 million keys, each entered and found; on the way the index never takes more than 19 bytes a key once
+ * it is large, searches stay short, and no single allocation is large: growth is in small pieces. */
+static size_t largest;
+
+static void *watch_get(void *ctx, size_t align, size_t size)
+{
+    (void)ctx;
+    largest = size > largest ? size : largest;
+    return aligned_alloc(align < 16 ? 16 : align, (size + 63) & ~(size_t)63);
+}
+
+static void watch_put(void *ctx, void *memory, size_t size)
+{
+    (void)ctx;
+    (void)size;
+    free(memory);
+}
+
+static void grows_in_small_pieces(void **state)
+{
+    (void)state;
+    enum { KEYS = 3000000, BLOCK = 1000 };
+    static const struct table_alloc watch = {.alloc = watch_get, .release = watch_put};
+    struct tablemem mem;
+    struct keyindex x;
+    largest = 0;
+    tablemem_init(&mem, &watch);
+    keyindex_init(&x, &mem, 77);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        put(&x, i * UINT64_C(64), i);
+        if (i >= 100000 && i % 5000 == 0) {
+            assert_true(mem.bytes <= (uint64_t)i * 19);
+        }
+    }
+    assert_true(largest <= 128 << 10);
+    assert_true(keyindex_probes(&x) < UINT64_C(2) * KEYS);
+    static uint64_t keys[2 * BLOCK];
+    static uint32_t rows[2 * BLOCK];
+    for (uint32_t first = 0; first < KEYS; first += BLOCK) {
+        for (uint32_t i = 0; i < BLOCK; i++) {
+            keys[2 * i] = (first + i) * UINT64_C(64);
+            keys[2 * i + 1] = keys[2 * i] + 1; /* not there */
+        }
+        assert_int_equal(keyindex_find(&x, keys, sizeof keys / sizeof *keys, rows), BLOCK);
+        for (uint32_t i = 0; i < BLOCK; i++) {
+            assert_int_equal(rows[2 * i], first + i);
+            assert_int_equal(rows[2 * i + 1], KEYINDEX_NONE);
+        }
+    }
+    keyindex_clear(&x);
+    assert_int_equal(mem.bytes, 0);
+}
+
+static uint64_t unmix64(uint64_t x) /* the inverse of mix64 */
+{
+    x ^= x >> 31 ^ x >> 62;
+    x *= UINT64_C(0x319642b2d24d8ec3);
+    x ^= x >> 27 ^ x >> 54;
+    x *= UINT64_C(0x96de1b173f119089);
+    x ^= x >> 30 ^ x >> 60;
+    return x;
+}
+
+/* Keys made for a known seed, whose hashes share their top 34 bits (no split tells them apart) or their low
+ * bits (all have one home): slow it may get, but right, and in bounded memory. */
+static void keys_against_the_hash_are_survived(void **state)
+{
+    (void)state;
+    enum { KEYS = 12000 };
+    const uint64_t seed = 1234567;
+    for (unsigned attack = 0; attack < 2; attack++) {
+        struct tablemem mem;
+        struct keyindex x;
+        tablemem_init(&mem, NULL);
+        keyindex_init(&x, &mem, seed);
+        static uint64_t keys[KEYS];
+        for (uint32_t i = 0; i < KEYS; i++) {
+            uint64_t hash = attack == 0 ? (uint64_t)i << 12 : (uint64_t)i << 48 | 5;
+            keys[i] = unmix64(hash) ^ seed;
+            assert_true(mix64(keys[i] ^ seed) == hash);
+            put(&x, keys[i], i);
+        }
+        assert_true(mem.bytes < (size_t)KEYS * 400);
+        for (uint32_t i = 0; i < KEYS; i += 17) {
+            assert_int_equal(get(&x, keys[i]), i);
+        }
+        for (uint32_t i = 0; i < KEYS; i += 2) {
+            assert_true(keyindex_remove(&x, keys[i], NULL));
+        }
+        for (uint32_t i = 0; i < KEYS; i += 13) {
+            assert_int_equal(get(&x, keys[i]), i % 2 ? i : KEYINDEX_NONE);
+        }
+        keyindex_clear(&x);
+        assert_int_equal(mem.bytes, 0);
+    }
+}
+
+/* Every allocation on the way to 40,000 keys fails once: the index is as it was, and the next try works. */
+static void failing_memory_changes_nothing(void **state)
+{
+    (void)state;
+    enum { KEYS = 40000 };
+    struct failing_alloc f;
+    failing_alloc_init(&f);
+    struct tablemem mem;
+    struct keyindex x;
+    tablemem_init(&mem, &f.alloc);
+    keyindex_init(&x, &mem, 5);
+    size_t failures = 0;
+    for (uint32_t i = 0; i < KEYS; i++) {
+        uint32_t found = 7;
+        for (size_t at = 1;; at++) { /* the first, second, ... allocation of this insertion */
+            size_t before = f.calls;
+            f.fail_at = at;
+            paramo_err err = keyindex_insert(&x, i, i, &found);
+            if (err == PARAMO_OK) {
+                f.fail_at = 0;
+                break;
+            }
+            assert_int_equal(err, PARAMO_E_MEMORY);
+            assert_int_equal(f.calls - before, at);
+            assert_int_equal(x.count, i);
+            assert_int_equal(get(&x, i), KEYINDEX_NONE);
+            assert_int_equal(get(&x, i / 2), i ? i / 2 : KEYINDEX_NONE);
+            failures++;
+        }
+        assert_int_equal(found, i);
+    }
+    assert_true(failures > 50);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        assert_int_equal(get(&x, i), i);
+    }
+    keyindex_clear(&x);
+    assert_int_equal(f.live_bytes, 0);
+    assert_int_equal(f.live_blocks, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_key_is_possible),
+        cmocka_unit_test(behaves_like_an_array),
+        cmocka_unit_test(grows_in_small_pieces),
+        cmocka_unit_test(keys_against_the_hash_are_survived),
+        cmocka_unit_test(failing_memory_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
