@@ -1,0 +1,88 @@
+# A job of 3 servers and 4 workers under load, with one of its nodes killed, stopped for a while, or interrupted: it ends
+# in time, with a correct model or an error that names the node.
+# shellcheck shell=bash disable=SC2016
+. "$(dirname "$0")/lib.sh"
+cd "$WORK" || exit 1
+
+rows=$((200000 / SLOW))
+expect 0 "a training log" "$PARAMO" data synth --rows $rows --seed 1 --model-seed 7 --out train.ffm
+expect 0 "a test log" "$PARAMO" data synth --rows 20000 --seed 2 --model-seed 7 --out test.ffm
+job=("$PARAMO" run --verbose -s 3 -w 4 -- paramo train --model lr --data train.ffm --epochs 8 --seed 1)
+
+# logloss NAME: of the model in folder NAME on the test log.
+logloss() {
+    "$PARAMO" eval --model-in "$1" --data test.ffm --json >"$1.json" 2>"$ERR" && json "$1.json" logloss
+}
+
+# at_work JOB ROLE RANK: the node has done enough to be in the middle of the job, and is still there.
+at_work() {
+    local pid
+    pid=$(node_pid "$@") && worked "$pid" 15
+}
+
+expect 0 "the job undisturbed" "${job[@]}" --model-out calm
+calm=$(logloss calm)
+check "its model is good ($calm)" at_most "$calm" 0.68
+
+# whole TEXT FOLDER: the model is not there at all, or as good as the undisturbed one.
+whole() {
+    local value
+    if [ ! -e "$2" ]; then
+        passed "$1: there is no model"
+        return
+    fi
+    value=$(logloss "$2")
+    check "$1: the model is as good as undisturbed ($value, $calm)" near "$value" "$calm" 0.01
+}
+
+start worker "${job[@]}" --model-out m-worker
+check "worker 2 is at work" wait_for 20 at_work worker worker 2
+kill -KILL "$(node_pid worker worker 2)"
+ends worker 137 "a worker is killed: the job ends"
+says "worker 2 is named" 'worker 2 \(pid [0-9]+\) was killed by signal 9'
+whole "a worker was killed" m-worker
+
+start server "${job[@]}" --model-out m-server
+check "server 1 is at work" wait_for 20 at_work server server 1
+before=$SECONDS
+kill -KILL "$(node_pid server server 1)"
+ends server '[1-9][0-9]*' "a server is killed: the job ends with an error"
+check "soon ($((SECONDS - before)) s)" test $((SECONDS - before)) -le $((15 * SLOW))
+says "the runner names server 1" 'server 1 \(pid [0-9]+\) was killed by signal 9'
+says "the workers name it" '^(\[worker [0-9]\] )?paramo.*server 1'
+check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
+check "there is no model" test ! -e m-server
+
+start scheduler "${job[@]}" --model-out m-scheduler
+check "a worker is at work" wait_for 20 at_work scheduler worker 0
+kill -KILL "$(node_pid scheduler scheduler)"
+ends scheduler '[0-9]+' "the scheduler is killed: the job ends"
+says "the scheduler is named" 'scheduler \(pid [0-9]+\) was killed by signal 9'
+check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
+whole "the scheduler was killed" m-scheduler
+
+# A node that stands still for a while (well below the 10 s of silence that count as death) is waited for.
+for node in "server 1" "worker 3"; do
+    start still "${job[@]}" --model-out "m-still ${node% *}"
+    # shellcheck disable=SC2086 # role and rank
+    check "$node is at work" wait_for 20 at_work still $node
+    # shellcheck disable=SC2086
+    pid=$(node_pid still $node)
+    kill -STOP "$pid"
+    end=$((SECONDS + 4))
+    while [ "$SECONDS" -lt $end ] && [ -d "/proc/$pid" ]; do pause; done
+    kill -CONT "$pid"
+    ends still 0 "$node stood still for 4 s and went on: the job ends well"
+    check "nobody called it dead" sh -c '! grep -Eiq "dead|lost|killed|fenced" "$0"' "$ERR"
+    whole "$node stood still" "m-still ${node% *}"
+done
+
+# Ctrl-C saves what there is.
+start interrupt "${job[@]}" --epochs 100000 --model-out m-interrupt
+check "worker 3 is at work" wait_for 20 at_work interrupt worker 3
+kill -INT "$(job_pid interrupt)"
+ends interrupt '[0-9]+' "Ctrl-C: the job ends"
+check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
+value=$(logloss m-interrupt)
+check "and has saved a model that is some way on ($value)" at_most "$value" 0.69
+finish

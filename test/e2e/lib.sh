@@ -1,0 +1,194 @@
+# Helpers of the end-to-end tests: bash test/e2e/NAME.sh PROGRAM. A script checks things one after the other, prints each,
+# and ends with `finish`, which fails if a check did. Nothing waits for an amount of time: wait_for polls for an event up
+# to a deadline, and every program runs under a deadline (a hang is exit code 124).
+# shellcheck shell=bash disable=SC2034
+set -u
+
+PARAMO=$(readlink -f "$1")
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+SHARED=$TOP/../shared/data
+WORK=$(mktemp -d)
+OUT=$WORK/.out ERR=$WORK/.err
+CHECKS=0 FAILURES=0 JOBS=0
+SLOW=1 # how much longer things may take
+case $PARAMO in */asan/* | */tsan/*) SLOW=6 ;; esac
+DEADLINE=$((60 * SLOW)) # for one program, in seconds; far beyond what it needs
+declare -A JOB_PID=()
+
+mkfifo "$WORK/.never"
+exec {NEVER}<>"$WORK/.never" # a descriptor that never has anything to read: for pauses between polls
+pause() { read -r -t 0.02 -u "$NEVER" || true; }
+
+clean_up() {
+    local name
+    for name in "${!JOB_PID[@]}"; do kill -KILL "${JOB_PID[$name]}" 2>/dev/null; done
+    rm -rf "$WORK"
+}
+trap clean_up EXIT
+trap 'exit 1' INT TERM
+
+passed() { CHECKS=$((CHECKS + 1)) && echo "ok    $1"; }
+
+failed() {
+    CHECKS=$((CHECKS + 1)) FAILURES=$((FAILURES + 1))
+    echo "FAIL  $1"
+}
+
+show() { # the end of a file, indented
+    [ -s "$1" ] && tail -n 20 "$1" | sed 's/^/      | /'
+    return 0
+}
+
+# check TEXT COMMAND...: the command succeeds.
+check() {
+    local text=$1
+    shift
+    if "$@"; then passed "$text"; else failed "$text: $*"; fi
+}
+
+no_sanitizer_report() { ! grep -q 'Sanitizer\|runtime error:' "$@"; }
+
+# expect CODE TEXT COMMAND...: the command ends with this exit code in time; its output is in $OUT and $ERR afterwards.
+expect() {
+    local want=$1 text=$2 code=0
+    shift 2
+    timeout -k 5 "$DEADLINE" "$@" >"$OUT" 2>"$ERR" || code=$?
+    if [ "$code" -eq "$want" ] && no_sanitizer_report "$OUT" "$ERR"; then
+        passed "$text"
+    else
+        failed "$text: exit code $code, not $want: $*"
+        show "$OUT"
+        show "$ERR"
+    fi
+}
+
+# says TEXT REGEX: the last command's standard error has a line that matches.
+says() {
+    if grep -Eq -- "$2" "$ERR"; then
+        passed "$1"
+    else
+        failed "$1: nothing on standard error matches '$2'"
+        show "$ERR"
+    fi
+}
+
+# refused CODE TEXT REGEX COMMAND...: ends with CODE, nothing on standard output, one line on standard error, which matches.
+refused() {
+    local want=$1 text=$2 regex=$3 code=0
+    shift 3
+    timeout -k 5 "$DEADLINE" "$@" >"$OUT" 2>"$ERR" </dev/null || code=$?
+    if [ "$code" -eq "$want" ] && [ ! -s "$OUT" ] && [ "$(wc -l <"$ERR")" -eq 1 ] && grep -Eq -- "$regex" "$ERR"; then
+        passed "$text"
+    else
+        failed "$text: exit code $code (wanted $want and one line matching '$regex'): $*"
+        show "$OUT"
+        show "$ERR"
+    fi
+}
+
+# wait_for SECONDS COMMAND...: until the command succeeds; fails at the deadline.
+wait_for() {
+    local end=$((SECONDS + $1 * SLOW))
+    shift
+    until "$@" 2>/dev/null; do
+        [ "$SECONDS" -lt "$end" ] || return 1
+        pause
+    done
+}
+
+# start NAME COMMAND...: in the background, under the deadline, output in $WORK/NAME.out and NAME.err. Its own pid is $(job_pid NAME).
+start() {
+    local name=$1
+    shift
+    env --default-signal=INT timeout --foreground -k 5 "$DEADLINE" "$@" \
+        >"$WORK/$name.out" 2>"$WORK/$name.err" </dev/null &
+    JOB_PID[$name]=$!
+    wait_for 10 job_pid "$name" >/dev/null || true
+}
+
+job_pid() { # the program itself, a child of timeout
+    local pid
+    pid=$(cat "/proc/${JOB_PID[$1]}/task/${JOB_PID[$1]}/children" 2>/dev/null)
+    [ -n "$pid" ] && [ "$(readlink "/proc/${pid% }/exe")" != "$(readlink -f "$(command -v timeout)")" ] && echo "${pid% }"
+}
+
+alive() { kill -0 "${JOB_PID[$1]}" 2>/dev/null; }
+
+# ends NAME CODE TEXT: the job ends by itself with this exit code (a regex) before its deadline.
+ends() {
+    local name=$1 want=$2 text=$3 code=0
+    wait "${JOB_PID[$name]}" || code=$?
+    unset "JOB_PID[$name]"
+    cp "$WORK/$name.out" "$OUT"
+    cp "$WORK/$name.err" "$ERR"
+    if [[ $code =~ ^($want)$ ]] && no_sanitizer_report "$OUT" "$ERR"; then
+        passed "$text"
+    else
+        failed "$text: exit code $code, not $want"
+        show "$OUT"
+        show "$ERR"
+    fi
+}
+
+# node_pid JOB ROLE [RANK]: the pid that 'paramo run --verbose' printed.
+node_pid() {
+    local pid
+    pid=$(sed -n "s/^paramo run: $2${3+ $3} is pid \([0-9]*\)$/\1/p" "$WORK/$1.err")
+    [ -n "$pid" ] && echo "$pid"
+}
+
+# worked PID TICKS: the process has used this many hundredths of a second of CPU: it is at work.
+worked() {
+    local stat
+    stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+    # shellcheck disable=SC2086
+    set -- "$2" ${stat##*) }
+    [ $((${13} + ${14})) -ge "$1" ]
+}
+
+# ports_of PID: the TCP ports on which it listens.
+ports_of() {
+    local link inode
+    for link in /proc/"$1"/fd/*; do
+        inode=$(readlink "$link") || continue
+        case $inode in
+        socket:*)
+            inode=${inode#socket:[}
+            awk -v inode="${inode%]}" '$4 == "0A" && $10 == inode { n = split($2, a, ":"); print a[n] }' \
+                "/proc/$1/net/tcp" "/proc/$1/net/tcp6" 2>/dev/null
+            ;;
+        esac
+    done | while read -r hex; do echo $((16#$hex)); done | sort -un
+}
+
+listens() { [ -n "$(ports_of "$1")" ]; }
+
+# A port that nobody listens on, outside the range from which the kernel deals; each call another.
+NEXT_PORT=$((10000 + $$ % 1100 * 20))
+free_port() { # sets PORT
+    PORT=$NEXT_PORT
+    NEXT_PORT=$((NEXT_PORT + 1))
+    while (exec 3<>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do
+        PORT=$NEXT_PORT
+        NEXT_PORT=$((NEXT_PORT + 1))
+    done
+}
+
+# json FILE KEY: the value of a number in flat JSON.
+json() { sed -n 's/.*"'"$2"'"[[:space:]]*:[[:space:]]*"\{0,1\}\([^",}]*\).*/\1/p' "$1" | head -n 1; }
+
+# near A B LIMIT: |A - B| <= LIMIT, and both are numbers.
+near() { awk -v a="$1" -v b="$2" -v d="$3" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && b ~ /^[-0-9.e+]+$/ && a - b <= d && b - a <= d) }'; }
+at_most() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && a + 0 <= b + 0) }'; }
+at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && a + 0 >= b + 0) }'; }
+
+skip() { # the whole script: counted as skipped by ctest
+    echo "skipped: $1"
+    exit 77
+}
+
+finish() {
+    echo "$((CHECKS - FAILURES)) passed, $FAILURES failed"
+    [ "$FAILURES" -eq 0 ] && [ "$CHECKS" -gt 0 ]
+    exit
+}

@@ -1,0 +1,93 @@
+# paramo scheduler, server, worker: usage, ports in use, a scheduler that is not there, tokens, signals.
+# shellcheck shell=bash
+. "$(dirname "$0")/lib.sh"
+cd "$WORK" || exit 1
+unset PARAMO_TOKEN
+
+for verb in scheduler server worker; do
+    expect 0 "$verb --help" "$PARAMO" $verb --help
+    check "$verb: help on standard output" grep -q "^usage: paramo $verb" "$OUT"
+    refused 2 "$verb: an unknown option" "paramo $verb: unknown option '--bogus'" "$PARAMO" $verb --bogus
+    refused 2 "$verb: an option without its value" "no value after option" "$PARAMO" $verb --token
+    refused 2 "$verb: a wait that is no number" "wants a number" "$PARAMO" $verb --wait soon
+    refused 1 "$verb: a token file that is not there" "cannot open the token file 'nonesuch'" \
+        "$PARAMO" $verb --token-file nonesuch
+done
+: >empty
+refused 1 "an empty token file" "has no token" "$PARAMO" server --token-file empty
+refused 2 "a scheduler without a port" "--port is missing" "$PARAMO" scheduler --servers 1 --workers 1
+refused 2 "a scheduler without servers" "--servers is missing" "$PARAMO" scheduler --port 9 --workers 1
+refused 2 "a scheduler without workers" "--workers is missing" "$PARAMO" scheduler --port 9 --servers 1
+refused 2 "a port beyond the last" "from 1 to 65535" "$PARAMO" scheduler --port 65536
+refused 2 "a server without a scheduler" "--scheduler is missing" "$PARAMO" server
+refused 2 "an argument too many" "no argument 'x'" "$PARAMO" server --scheduler 127.0.0.1:1 x
+refused 2 "a worker without a command" "COMMAND is missing" "$PARAMO" worker --scheduler 127.0.0.1:1
+refused 2 "a worker's scheduler without a port" "HOST:PORT" "$PARAMO" worker --scheduler somewhere -- true
+refused 127 "a worker's command that is not there" "cannot run 'nonesuch'" \
+    "$PARAMO" worker --scheduler 127.0.0.1:1 -- nonesuch
+refused 1 "a variable that does not parse is named" DMLC_PS_ROOT_PORT env DMLC_PS_ROOT_PORT=x "$PARAMO" server
+# shellcheck disable=SC2016
+expect 0 "a worker's environment" "$PARAMO" worker --scheduler 10.0.0.1:77 --rank 3 --name n --token t -- \
+    sh -c 'echo "$DMLC_ROLE $DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT $DMLC_RANK $PARAMO_NAME $PARAMO_TOKEN"'
+check "its variables" test "$(cat "$OUT")" = "worker 10.0.0.1 77 3 n t"
+
+# ---- a scheduler that is not there ----
+free_port
+before=$SECONDS
+refused 1 "no scheduler: the server says so" "127.0.0.1:$PORT" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --wait 2
+check "after the 2 seconds that it was told ($((SECONDS - before)))" test $((SECONDS - before)) -le $((4 * SLOW))
+refused 1 "a host that does not exist" "nonesuch.invalid" "$PARAMO" server --scheduler nonesuch.invalid:9 --wait 2
+
+# ---- a job that does not become complete, and a port in use ----
+free_port
+start lonely "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1 --wait 3
+check "the scheduler listens" wait_for 20 listens "$(job_pid lonely)"
+refused 1 "a port in use" "$PORT.*in use" "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1
+ends lonely 1 "nobody came in 3 s: the scheduler says so"
+check "in one line" test "$(wc -l <"$ERR")" -eq 1
+says "with what is missing" 'server.*worker'
+
+# ---- tokens, a second listener on a server's port, SIGTERM ----
+free_port
+port=$PORT
+start scheduler "$PARAMO" scheduler --port "$port" --servers 1 --workers 1 --token secret
+check "the scheduler listens" wait_for 20 listens "$(job_pid scheduler)"
+refused 1 "another token is refused" "token" "$PARAMO" server --scheduler "127.0.0.1:$port" --token wrong --wait 20
+refused 1 "no token is refused" "token" "$PARAMO" server --scheduler "127.0.0.1:$port" --wait 20
+refused 1 "a server cannot listen on the scheduler's port" "$port.*in use" \
+    "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --port "$port" --wait 20
+echo secret >token
+start server "$PARAMO" server --scheduler "127.0.0.1:$port" --token-file token
+check "a server with the token waits for the workers" wait_for 20 listens "$(job_pid server)"
+kill -TERM "$(job_pid server)"
+ends server 143 "SIGTERM stops a server that waits"
+check "without a word" test ! -s "$ERR"
+kill -INT "$(job_pid scheduler)"
+ends scheduler 130 "SIGINT stops a scheduler that waits"
+
+# ---- a whole job by hand, on IPv6 ----
+if grep -q '^0*1 ' /proc/net/if_inet6 2>/dev/null; then
+    free_port
+    expect 0 "a small log" "$PARAMO" data synth --rows 2000 --out small.ffm
+    export PARAMO_TOKEN=secret
+    start scheduler "$PARAMO" scheduler --listen ::1 --port "$PORT" --servers 2 --workers 1
+    start server0 "$PARAMO" server --scheduler "[::1]:$PORT" --listen ::1 --shards 2
+    start server1 "$PARAMO" server --scheduler "[::1]:$PORT" --listen ::1
+    expect 0 "a job over IPv6" "$PARAMO" worker --scheduler "[::1]:$PORT" -- \
+        paramo train --model lr --data small.ffm --model-out six
+    for name in server0 server1 scheduler; do ends $name 0 "IPv6: $name ends well"; done
+    # In one that is complete, SIGTERM to a server ends the job with an error.
+    free_port
+    start scheduler "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1
+    start server "$PARAMO" server --scheduler "127.0.0.1:$PORT"
+    start worker "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- paramo train --model lr --data small.ffm \
+        --epochs 1000000 --model-out never
+    at_work() { worked "$(job_pid worker)" 10; }
+    check "the worker is at work" wait_for 20 at_work
+    kill -TERM "$(job_pid server)"
+    ends server 143 "SIGTERM stops a server at work"
+    ends worker '[1-9][0-9]*' "the worker ends with an error"
+    says "that names the server" "server 0"
+    ends scheduler '[0-9]+' "the scheduler ends"
+fi
+finish

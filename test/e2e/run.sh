@@ -1,0 +1,77 @@
+# paramo run: places, output, exit codes, signals. COMMAND is a shell here: what is tested is the runner alone.
+# shellcheck shell=bash disable=SC2016
+. "$(dirname "$0")/lib.sh"
+cd "$WORK" || exit 1
+
+# ---- usage ----
+expect 0 "--help" "$PARAMO" run --help
+check "--help goes to standard output" grep -q '^usage: paramo run' "$OUT"
+refused 2 "no servers" "-s SERVERS is missing" "$PARAMO" run -w 1 -- true
+refused 2 "no workers" "-w WORKERS is missing" "$PARAMO" run -s 1 -- true
+refused 2 "no command" "COMMAND is missing" "$PARAMO" run -s 1 -w 1
+refused 2 "zero servers" "from 1 to" "$PARAMO" run -s 0 -w 1 -- true
+refused 2 "servers that are no number" "not '2x'" "$PARAMO" run -s 2x -w 1 -- true
+refused 2 "an unknown option" "unknown option '--bogus'" "$PARAMO" run --bogus
+refused 2 "an option without its value" "no value after option '-s'" "$PARAMO" run -s
+refused 127 "a command that is not there" "cannot run 'nonesuch'" "$PARAMO" run -s 1 -w 1 -- nonesuch
+refused 126 "a command that is not executable" "cannot run" "$PARAMO" run -s 1 -w 1 -- /etc/passwd
+
+# ---- the environment of each node ----
+expect 0 "the environment" env PORT=80 PARAMO_NAME=x "$PARAMO" run -s 2 -w 2 -- sh -c \
+    'echo "$DMLC_ROLE/$DMLC_RANK/$DMLC_NUM_SERVER/$DMLC_NUM_WORKER/$DMLC_PS_ROOT_URI/${PORT-}${PARAMO_NAME-}/${#PARAMO_TOKEN}"'
+check "worker 0 has standard output to itself" test "$(cat "$OUT")" = "worker/0/2/2/127.0.0.1//32"
+for line in "[scheduler] scheduler//" "[server 0] server/0/" "[server 1] server/1/" "[worker 1] worker/1/"; do
+    check "$line is told its place" grep -qF "${line}2/2/127.0.0.1//32" "$ERR"
+done
+expect 0 "a token that is set stays" env PARAMO_TOKEN=mine "$PARAMO" run -s 1 -w 1 -- sh -c 'echo "$PARAMO_TOKEN"'
+check "the token" test "$(cat "$OUT")" = mine
+expect 0 "standard input is worker 0's" sh -c 'echo hello | "$0" run -s 1 -w 2 -- cat' "$PARAMO"
+check "the input" test "$(cat "$OUT")" = hello
+expect 0 "'paramo' is this program" "$PARAMO" run -s 1 -w 1 -- paramo --version
+check "its version" grep -q '[0-9]\.[0-9]' "$OUT"
+expect 0 "a last line without an end, a long line" "$PARAMO" run -s 1 -w 2 -- sh -c 'head -c 10000 /dev/zero | tr "\0" x'
+check "the long line of worker 1 is all there" test "$(grep -F '[worker 1] ' "$ERR" | tr -cd x | wc -c)" = 10000
+
+# ---- exit codes ----
+expect 5 "a worker's exit code" "$PARAMO" run -s 1 -w 3 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker2 ] || exit 5'
+says "and which worker it was" '^paramo run: worker 2 \(pid [0-9]+\) ended with exit code 5$'
+expect 137 "a worker that is killed" "$PARAMO" run -s 1 -w 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker1 ] || kill -9 $$'
+says "names worker and signal" '^paramo run: worker 1 \(pid [0-9]+\) was killed by signal 9 \(Killed\)$'
+expect 143 "workers that wait for a dead server for ever are stopped" "$PARAMO" run -s 2 -w 2 --grace 1 -- \
+    sh -c '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || kill -9 $$; exec tail -f /dev/null'
+says "the server is named" 'server 1 \(pid [0-9]+\) was killed by signal 9'
+says "who is stopped is named" 'worker 0 has not ended in time, stopping it'
+expect 0 "servers that stay are stopped, too" "$PARAMO" run -s 1 -w 1 --grace 1 -- \
+    sh -c '[ "$DMLC_ROLE" = worker ] || exec tail -f /dev/null'
+expect 0 "even if they do not listen" "$PARAMO" run -s 1 -w 1 --grace 1 -- \
+    sh -c '[ "$DMLC_ROLE" = worker ] || { trap "" TERM; while :; do read -r x <>.never; done; }'
+
+# ---- signals, and what is left behind ----
+said() { # FILE TEXT TIMES
+    [ "$(grep -c -- "$2" "$1")" -eq "$3" ]
+}
+loop='while :; do read -r -t 0.05 -u 9 || true; done'
+start interrupt "$PARAMO" run -v -s 1 -w 2 -- bash -c \
+    'exec 9<>.never; [ $DMLC_ROLE = worker ] || exec tail -f /dev/null; trap "echo saved; exit 7" INT; echo ready >&2;'"$loop"
+check "both workers are there" wait_for 20 said interrupt.err ready 2
+kill -INT "$(job_pid interrupt)"
+ends interrupt 7 "Ctrl-C is passed on to the workers, which end as they like"
+check "worker 0 has saved" grep -q '^saved$' interrupt.out
+check "worker 1 has saved" grep -q '^\[worker 1\] saved$' interrupt.err
+start twice "$PARAMO" run -v -s 1 -w 1 -- bash -c 'exec 9<>.never; trap "echo heard >&2" INT; echo ready >&2;'"$loop"
+check "the worker is there" wait_for 20 said twice.err '^ready' 1
+kill -INT "$(job_pid twice)"
+check "it hears the first Ctrl-C" wait_for 20 said twice.err '^heard' 1
+kill -INT "$(job_pid twice)"
+ends twice 137 "the second kills the job"
+start orphans "$PARAMO" run -v -s 2 -w 2 -- tail -f /dev/null
+check "the job runs" wait_for 20 node_pid orphans worker 1 >/dev/null
+pids=$(sed -n 's/.* is pid //p' orphans.err)
+kill -KILL "$(job_pid orphans)"
+ends orphans 137 "the runner is killed"
+gone() { for pid in $pids; do [ ! -d "/proc/$pid" ] || [ "$(cut -d' ' -f3 "/proc/$pid/stat")" = Z ] || return 1; done; }
+check "no node outlives it" wait_for 10 gone
+expect 0 "what a node leaves running goes with it" "$PARAMO" run -s 1 -w 1 -- sh -c 'tail -f /dev/null & echo $! >$DMLC_ROLE.left'
+pids=$(cat ./*.left)
+check "none is left" wait_for 10 gone
+finish
