@@ -6,7 +6,10 @@
  * Tests: test/e2e/roles.sh.
  */
 #include "cmd/command.h"
+#include "cmd/exitcode.h"
 #include "cmd/verbs.h"
+
+#include "paramo/paramo.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -15,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "paramo/paramo.h"
 
 enum { TOKEN_BYTES = 256 };
 
@@ -141,7 +142,7 @@ struct role_settings {
     char address[300]; /* the scheduler's own, from --listen and --port */
 };
 
-/* 0, or 2 after a message. */
+/* 0, or the exit code after a message. */
 static int parse_number(const struct role *r, const char *option, const char *text, long low, long high,
                         long *value)
 {
@@ -151,7 +152,7 @@ static int parse_number(const struct role *r, const char *option, const char *te
     if (errno != 0 || end == text || *end != '\0' || v < low || v > high) {
         fprintf(stderr, "paramo %s: --%s wants a number from %ld to %ld, not '%s'\n", r->verb, option, low,
                 high, text);
-        return 2;
+        return CODE_USAGE;
     }
     *value = v;
     return 0;
@@ -162,7 +163,7 @@ static int read_token_file(const struct role *r, const char *path, struct role_s
     FILE *f = fopen(path, "re");
     if (f == NULL) {
         fprintf(stderr, "paramo %s: cannot open the token file '%s': %s\n", r->verb, path, strerror(errno));
-        return 1;
+        return CODE_DATA;
     }
     char *line = fgets(s->token, sizeof s->token, f);
     int rest = line != NULL && strchr(line, '\n') == NULL && fgetc(f) != EOF;
@@ -172,7 +173,7 @@ static int read_token_file(const struct role *r, const char *path, struct role_s
     if (line == NULL || *line == '\0' || rest) {
         fprintf(stderr, "paramo %s: the token file '%s' has no token of 1 to %d bytes in its first line\n",
                 r->verb, path, TOKEN_BYTES - 2);
-        return 1;
+        return CODE_DATA;
     }
     s->cfg.token = s->token;
     return 0;
@@ -245,7 +246,7 @@ static int parse_options(const struct role *r, int argc, char **argv, struct rol
         if (c == ':' || c == '?') {
             fprintf(stderr, "paramo %s: %s '%s' (see paramo %s --help)\n", r->verb,
                     c == ':' ? "no value after option" : "unknown option", argv[optind - 1], r->verb);
-            return 2;
+            return CODE_USAGE;
         }
         if (c == OPT_HELP) {
             fputs(r->usage, stdout);
@@ -269,13 +270,7 @@ static void set_scheduler_address(struct role_settings *s)
 static int missing(const struct role *r, const char *what)
 {
     fprintf(stderr, "paramo %s: %s is missing (see paramo %s --help)\n", r->verb, what, r->verb);
-    return 2;
-}
-
-static int fail(const struct role *r)
-{
-    fprintf(stderr, "paramo %s: %s\n", r->verb, paramo_last_error());
-    return 1;
+    return CODE_USAGE;
 }
 
 /* ---- the node itself ---- */
@@ -293,23 +288,27 @@ static int run_node(const struct role *r, const struct role_settings *s)
 {
     paramo_log_level(s->log_level);
     paramo_node *node;
-    if (paramo_create(&s->cfg, &node) != PARAMO_OK)
-        return fail(r);
+    paramo_err err = paramo_create(&s->cfg, &node);
+    if (err != PARAMO_OK)
+        return code_fail(r->verb, err, paramo_last_error());
     running_node = node;
     /* Once: a second signal ends the process at once. */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 
-    int code = 0;
-    if (paramo_join(node) != PARAMO_OK) {
-        code = stopped_by ? 128 + stopped_by : fail(r);
-        (void)paramo_stop(node); /* the first error is the one that counts */
-        return code;
+    err = paramo_join(node);
+    char cause[512] = "";
+    if (err != PARAMO_OK)
+        snprintf(cause, sizeof cause, "%s", paramo_last_error());
+    paramo_err end = paramo_stop(node);
+    if (err == PARAMO_OK && end != PARAMO_OK) {
+        err = end;
+        snprintf(cause, sizeof cause, "%s", paramo_last_error());
     }
-    if (paramo_stop(node) != PARAMO_OK)
-        code = stopped_by ? 128 + stopped_by : fail(r);
-    return code;
+    if (err != PARAMO_OK && stopped_by)
+        return 128 + stopped_by;
+    return err == PARAMO_OK ? CODE_DONE : code_fail(r->verb, err, cause);
 }
 
 /* ---- a worker ---- */
@@ -329,9 +328,11 @@ static int become_worker(const struct role *r, const struct role_settings *s, ch
     char host[256];
     if (host_len == 0 || host_len >= sizeof host || colon[1] == '\0') {
         fprintf(stderr, "paramo %s: --scheduler wants HOST:PORT, not '%s'\n", r->verb, cfg->scheduler);
-        return 2;
+        return CODE_USAGE;
     }
-    memcpy(host, cfg->scheduler, host_len);
+    int bare = *cfg->scheduler == '[' && host_len > 2 && colon[-1] == ']'; /* the variable has no brackets */
+    host_len -= bare ? 2 : 0;
+    memcpy(host, cfg->scheduler + bare, host_len);
     host[host_len] = '\0';
     setenv("DMLC_ROLE", r->env_name, 1);
     setenv("DMLC_PS_ROOT_URI", host, 1);
@@ -358,8 +359,9 @@ static int cmd_role(const struct role *r, int argc, char **argv)
     struct role_settings s = {.log_level = 1};
     paramo_config_init(&s.cfg);
     unsetenv("DMLC_ROLE"); /* the verb says it */
-    if (paramo_config_from_env(&s.cfg) != PARAMO_OK)
-        return fail(r);
+    paramo_err err = paramo_config_from_env(&s.cfg);
+    if (err != PARAMO_OK)
+        return code_fail(r->verb, err, paramo_last_error());
     s.cfg.roles = r->role;
     if (r->role == PARAMO_ROLE_SCHEDULER)
         s.cfg.port = 0; /* PORT in the environment is a server's */
@@ -374,7 +376,7 @@ static int cmd_role(const struct role *r, int argc, char **argv)
     if (optind < argc) {
         fprintf(stderr, "paramo %s: there is no argument '%s' (see paramo %s --help)\n", r->verb,
                 argv[optind], r->verb);
-        return 2;
+        return CODE_USAGE;
     }
     if (r->role == PARAMO_ROLE_SERVER)
         return s.cfg.scheduler == NULL ? missing(r, "--scheduler") : run_node(r, &s);

@@ -6,9 +6,15 @@
 #ifndef CMD_VERBS_H
 #define CMD_VERBS_H
 
+int cmd_data(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_scheduler(int argc, char **argv);
 int cmd_server(int argc, char **argv);
 int cmd_worker(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
+int cmd_eval(int argc, char **argv);
+int cmd_export(int argc, char **argv);
+int cmd_predict(int argc, char **argv);
+int cmd_train(int argc, char **argv);
 
 #endif

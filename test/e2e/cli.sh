@@ -30,7 +30,7 @@ done
 "$PARAMO" data synth --rows 3000 --seed 2 --format libsvm --out again.txt >"$OUT" 2>"$ERR"
 check "another seed, another log" sh -c '! cmp -s libsvm.txt again.txt'
 refused 2 "synth: no rows given a number" "rows" "$PARAMO" data synth --rows many --out x.txt
-refused 1 "synth: a folder that is not there" "nonesuch/x" "$PARAMO" data synth --rows 10 --out nonesuch/x
+refused 3 "synth: a folder that is not there" "nonesuch/x" "$PARAMO" data synth --rows 10 --out nonesuch/x
 
 # ---- train, eval, predict, export in every format and form ----
 gzip -k libsvm.txt
@@ -86,32 +86,32 @@ refused 2 "train: no such model" "lr" "$PARAMO" train --model tree --data libsvm
 refused 2 "train: no such optimizer" "ftrl" "$PARAMO" train --model lr --data libsvm.txt --optimizer bogus
 refused 2 "train: no epochs" "epochs" "$PARAMO" train --model lr --data libsvm.txt --epochs 0
 refused 2 "train: a rate that is no number" "alpha" "$PARAMO" train --model lr --data libsvm.txt --alpha fast
-refused 1 "train: a file that is not there" "nonesuch.txt" "$PARAMO" train --model lr --data nonesuch.txt
-refused 1 "train: a pattern without files" "nonesuch-" "$PARAMO" train --model lr --data 'nonesuch-*'
+refused 3 "train: a file that is not there" "nonesuch.txt" "$PARAMO" train --model lr --data nonesuch.txt
+refused 3 "train: a pattern without files" "nonesuch-" "$PARAMO" train --model lr --data 'nonesuch-*'
 mkdir folder
-refused 1 "train: a folder" "folder" "$PARAMO" train --model lr --data folder
+refused 3 "train: a folder" "folder" "$PARAMO" train --model lr --data folder
 : >empty.txt
-refused 1 "train: an empty file" "empty.txt" "$PARAMO" train --model lr --data empty.txt
+refused 3 "train: an empty file" "empty.txt" "$PARAMO" train --model lr --data empty.txt
 head -c 20000 /dev/urandom >binary.txt
-refused 1 "train: a binary file" "binary.txt" "$PARAMO" train --model lr --data binary.txt --format libsvm
+refused 3 "train: a binary file" "binary.txt" "$PARAMO" train --model lr --data binary.txt --format libsvm
 head -c 3000 libsvm.txt.gz >cut.gz
-refused 1 "train: a gzip file that is cut off" "cut.gz" "$PARAMO" train --model lr --data cut.gz
+refused 3 "train: a gzip file that is cut off" "cut.gz" "$PARAMO" train --model lr --data cut.gz
 sed '1700s/.*/1 oops/' libsvm.txt >bad.txt
-refused 1 "train: a bad line" "bad.txt:1700" "$PARAMO" train --model lr --data bad.txt --model-out never
+refused 3 "train: a bad line" "bad.txt:1700" "$PARAMO" train --model lr --data bad.txt --model-out never
 check "no model is left" test ! -e never
 expect 0 "train: --skip-bad 1" "$PARAMO" train --model lr --data bad.txt --skip-bad 1
 says "what was skipped is said" 'skipped|bad'
-refused 1 "eval: no model" "nonesuch" "$PARAMO" eval --model-in nonesuch --data libsvm.txt
-refused 1 "eval: something else" "folder" "$PARAMO" eval --model-in folder --data libsvm.txt
-refused 1 "eval: no data there" "nonesuch.txt" "$PARAMO" eval --model-in m-libsvm --data nonesuch.txt
-refused 1 "predict: nowhere to write" "nonesuch/p" "$PARAMO" predict --model-in m-libsvm --data libsvm.txt --out nonesuch/p
+refused 3 "eval: no model" "nonesuch" "$PARAMO" eval --model-in nonesuch --data libsvm.txt
+refused 3 "eval: something else" "folder" "$PARAMO" eval --model-in folder --data libsvm.txt
+refused 3 "eval: no data there" "nonesuch.txt" "$PARAMO" eval --model-in m-libsvm --data nonesuch.txt
+refused 3 "predict: nowhere to write" "nonesuch/p" "$PARAMO" predict --model-in m-libsvm --data libsvm.txt --out nonesuch/p
 cp -r m-libsvm damaged
 printf 'X' | dd of="$(ls damaged/*.safetensors)" bs=1 seek=2000 conv=notrunc 2>/dev/null
-refused 1 "a damaged table is refused" "damaged" "$PARAMO" eval --model-in damaged --data libsvm.txt
+refused 3 "a damaged table is refused" "damaged" "$PARAMO" eval --model-in damaged --data libsvm.txt
 cp -r m-libsvm short
 truncate -s -4 "$(ls short/*.safetensors)"
-refused 1 "a short table is refused" "short" "$PARAMO" export --model-in short --text
+refused 3 "a short table is refused" "short" "$PARAMO" export --model-in short --text
 echo '{' >"$(ls m-gz/*.json)"
-refused 1 "a damaged manifest is refused" "m-gz" "$PARAMO" predict --model-in m-gz --data libsvm.txt --out x
-refused 1 "a disk that is full" "/dev/full" "$PARAMO" predict --model-in m-libsvm --data libsvm.txt --out /dev/full
+refused 3 "a damaged manifest is refused" "m-gz" "$PARAMO" predict --model-in m-gz --data libsvm.txt --out x
+refused 3 "a disk that is full" "/dev/full" "$PARAMO" predict --model-in m-libsvm --data libsvm.txt --out /dev/full
 finish

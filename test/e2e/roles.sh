@@ -10,11 +10,11 @@ for verb in scheduler server worker; do
     refused 2 "$verb: an unknown option" "paramo $verb: unknown option '--bogus'" "$PARAMO" $verb --bogus
     refused 2 "$verb: an option without its value" "no value after option" "$PARAMO" $verb --token
     refused 2 "$verb: a wait that is no number" "wants a number" "$PARAMO" $verb --wait soon
-    refused 1 "$verb: a token file that is not there" "cannot open the token file 'nonesuch'" \
+    refused 3 "$verb: a token file that is not there" "cannot open the token file 'nonesuch'" \
         "$PARAMO" $verb --token-file nonesuch
 done
 : >empty
-refused 1 "an empty token file" "has no token" "$PARAMO" server --token-file empty
+refused 3 "an empty token file" "has no token" "$PARAMO" server --token-file empty
 refused 2 "a scheduler without a port" "--port is missing" "$PARAMO" scheduler --servers 1 --workers 1
 refused 2 "a scheduler without servers" "--servers is missing" "$PARAMO" scheduler --port 9 --workers 1
 refused 2 "a scheduler without workers" "--workers is missing" "$PARAMO" scheduler --port 9 --servers 1
@@ -34,16 +34,16 @@ check "its variables" test "$(cat "$OUT")" = "worker 10.0.0.1 77 3 n t"
 # ---- a scheduler that is not there ----
 free_port
 before=$SECONDS
-refused 1 "no scheduler: the server says so" "127.0.0.1:$PORT" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --wait 2
+refused 4 "no scheduler: the server says so" "127.0.0.1:$PORT" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --wait 2
 check "after the 2 seconds that it was told ($((SECONDS - before)))" test $((SECONDS - before)) -le $((4 * SLOW))
-refused 1 "a host that does not exist" "nonesuch.invalid" "$PARAMO" server --scheduler nonesuch.invalid:9 --wait 2
+refused 4 "a host that does not exist" "nonesuch.invalid" "$PARAMO" server --scheduler nonesuch.invalid:9 --wait 2
 
 # ---- a job that does not become complete, and a port in use ----
 free_port
 start lonely "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1 --wait 3
 check "the scheduler listens" wait_for 20 listens "$(job_pid lonely)"
-refused 1 "a port in use" "$PORT.*in use" "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1
-ends lonely 1 "nobody came in 3 s: the scheduler says so"
+refused 4 "a port in use" "$PORT.*in use" "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1
+ends lonely 4 "nobody came in 3 s: the scheduler says so"
 check "in one line" test "$(wc -l <"$ERR")" -eq 1
 says "with what is missing" 'server.*worker'
 
@@ -52,9 +52,9 @@ free_port
 port=$PORT
 start scheduler "$PARAMO" scheduler --port "$port" --servers 1 --workers 1 --token secret
 check "the scheduler listens" wait_for 20 listens "$(job_pid scheduler)"
-refused 1 "another token is refused" "token" "$PARAMO" server --scheduler "127.0.0.1:$port" --token wrong --wait 20
-refused 1 "no token is refused" "token" "$PARAMO" server --scheduler "127.0.0.1:$port" --wait 20
-refused 1 "a server cannot listen on the scheduler's port" "$port.*in use" \
+refused 4 "another token is refused" "token" "$PARAMO" server --scheduler "127.0.0.1:$port" --token wrong --wait 20
+refused 4 "no token is refused" "token" "$PARAMO" server --scheduler "127.0.0.1:$port" --wait 20
+refused 4 "a server cannot listen on the scheduler's port" "$port.*in use" \
     "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --port "$port" --wait 20
 echo secret >token
 start server "$PARAMO" server --scheduler "127.0.0.1:$port" --token-file token
