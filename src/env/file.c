@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "env/env.h"
@@ -250,4 +252,31 @@ void file_spool_close(struct file_spool *spool)
     (void)close(spool->sink.fd);
     free(spool->sink.buffer);
     free(spool);
+}
+
+paramo_err file_map(const char *path, const void **data, size_t *len)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_errno(errno == ENOENT ? PARAMO_E_NOT_FOUND : PARAMO_E_IO, errno, "%s", path);
+    paramo_err err = PARAMO_OK;
+    struct stat st;
+    void *map = NULL;
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+        err = err_set(PARAMO_E_IO, "%s: not a regular file", path);
+    else if (st.st_size > 0 &&
+             (map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED)
+        err = err_errno(PARAMO_E_IO, errno, "%s: cannot be mapped", path);
+    (void)close(fd);
+    if (err)
+        return err;
+    *data = map;
+    *len = (size_t)st.st_size;
+    return PARAMO_OK;
+}
+
+void file_unmap(const void *data, size_t len)
+{
+    if (data)
+        (void)munmap((void *)(uintptr_t)data, len);
 }

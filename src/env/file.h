@@ -31,4 +31,8 @@ MUST_USE paramo_err file_spool_open(const char *path, struct file_spool **spool)
 MUST_USE paramo_err file_spool_write(struct file_spool *spool, const void *data, size_t len);
 void file_spool_close(struct file_spool *spool); /* NULL is allowed */
 
+/* A whole regular file, mapped for reading. NOT_FOUND, IO. An empty file has data NULL. */
+MUST_USE paramo_err file_map(const char *path, const void **data, size_t *len);
+void file_unmap(const void *data, size_t len);
+
 #endif

@@ -1,0 +1,33 @@
+/* Errors, log, version: the public names of what base/ has. */
+#include "base/log.h"
+#include "node/node.h"
+
+const char *paramo_err_name(paramo_err code)
+{
+    return err_name(code);
+}
+
+const char *paramo_err_text(paramo_err code)
+{
+    return err_sentence(code);
+}
+
+const char *paramo_last_error(void)
+{
+    return err_text();
+}
+
+const char *paramo_version(void)
+{
+    return PARAMO_VERSION;
+}
+
+void paramo_log_level(int level)
+{
+    log_set_level(level);
+}
+
+void paramo_log_sink(void (*sink)(void *arg, int level, const char *line), void *arg)
+{
+    log_set_sink(sink, arg);
+}

@@ -1,0 +1,528 @@
+/* Workers, tables and their requests: the public functions over worker/client.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "env/process.h"
+#include "node/node.h"
+#include "table/table_options.h"
+
+paramo_err worker_check(const paramo_worker *worker)
+{
+    if (!worker)
+        return err_set(PARAMO_E_INVALID, "worker is NULL");
+    return node_check(worker->node);
+}
+
+/* ---- open and close
+ * --------------------------------------------------------------------------------------------------- */
+
+static void worker_takes_view(void *target, struct view *view)
+{
+    client_set_view(target, view);
+}
+
+static void need_run(struct lane_task *task)
+{
+    paramo_worker *w = container_of(task, paramo_worker, need);
+    atomic_store(&w->need_posted, false);
+    struct member *member = w->node->own->member;
+    struct view *view = member ? member_view(member) : NULL;
+    if (view)
+        view_feed_offer(&w->feed, view);
+}
+
+/* The scheduler sends each new view unasked; what the client may have missed is one that came before the
+ * worker did. */
+static void client_needs_view(void *arg, uint64_t number)
+{
+    (void)number;
+    paramo_worker *w = arg;
+    if (!atomic_exchange(&w->need_posted, true))
+        lane_post(w->node->control, &w->need);
+}
+
+static void nudge_run(struct lane_task *task)
+{
+    paramo_worker *w = container_of(task, paramo_worker, nudge);
+    atomic_store(&w->nudge_posted, false);
+    lane_notify(w->lane);
+}
+
+static void callbacks_wait(void *arg)
+{
+    event_signal(atomic_load(&((paramo_worker *)arg)->event_fd));
+}
+
+struct enlist {
+    paramo_worker *worker;
+    paramo_err err;
+};
+
+static void enlist_worker(void *arg)
+{
+    struct enlist *e = arg;
+    paramo_worker *w = e->worker;
+    for (const paramo_worker *other = w->node->workers; other; other = other->next)
+        if (other->customer == w->customer)
+            e->err = PARAMO_E_INVALID;
+    if (e->err)
+        return;
+    w->next = w->node->workers;
+    w->node->workers = w;
+    struct view *view = member_view(w->node->own->member);
+    if (view)
+        view_feed_offer(&w->feed, view);
+}
+
+static void delist_worker(void *arg)
+{
+    paramo_worker *w = arg;
+    for (paramo_worker **at = &w->node->workers; *at; at = &(*at)->next) {
+        if (*at == w) {
+            *at = w->next;
+            break;
+        }
+    }
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void worker_free(paramo_worker *w)
+{
+    if (w->client) {
+        client_close(w->client);
+        /* What the control lane has posted before the worker was delisted runs while there is a client. */
+        (void)!node_run_on(w->lane, nothing, NULL);
+        client_free(w->client);
+    }
+    lane_destroy(w->lane);
+    view_feed_fini(&w->feed);
+    for (paramo_table *t = atomic_load(&w->tables); t;) {
+        paramo_table *next = t->next;
+        free(t);
+        t = next;
+    }
+    int fd = atomic_load(&w->event_fd);
+    if (fd >= 0)
+        event_close(fd);
+    free(w);
+}
+
+paramo_err paramo_worker_open(paramo_node *node, uint32_t customer_id, paramo_worker **worker)
+{
+    paramo_err err = node_check(node);
+    if (err)
+        return err;
+    if (!worker)
+        return err_set(PARAMO_E_INVALID, "worker is NULL");
+    if (!(node->config.roles & PARAMO_ROLE_WORKER))
+        return err_set(PARAMO_E_INVALID, "only a worker node can open a worker");
+    if (!node->joined)
+        return err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+    if (lane_inside())
+        return err_set(PARAMO_E_IN_CALLBACK, "a worker cannot be opened in a callback or handler");
+    paramo_worker *w = calloc(1, sizeof *w);
+    if (!w)
+        return err_memory(sizeof *w);
+    w->node = node;
+    w->customer = customer_id;
+    w->need.run = need_run;
+    w->nudge.run = nudge_run;
+    atomic_store(&w->event_fd, -1);
+    char name[24];
+    (void)snprintf(name, sizeof name, "pm-worker%u", customer_id);
+    err = lane_create(node->env, name, 0, &w->lane);
+    if (err) {
+        free(w);
+        return err;
+    }
+    struct client_config config = {
+        .lane = w->lane,
+        .van = node->van,
+        .node = node->id,
+        .incarnation = node->own->incarnation,
+        .customer = customer_id,
+        .token = node->config.token ? node->config.token : "",
+        .frame_bytes = node->config.max_message_bytes,
+        .request_timeout_ms = node->config.request_timeout_ms,
+        .connect_timeout_ms = 5000,
+        .drop_percent = node->config.drop_percent,
+        .need_view = client_needs_view,
+        .callbacks_waiting = callbacks_wait,
+        .arg = w,
+    };
+    err = client_create(&config, &w->client);
+    if (err) {
+        worker_free(w);
+        return err;
+    }
+    view_feed_init(&w->feed, w->lane, worker_takes_view, w->client);
+    struct enlist e = {.worker = w};
+    err = node_run_on(node->control, enlist_worker, &e);
+    if (!err && e.err)
+        err = err_set(e.err, "customer %u is open already", customer_id);
+    if (err) {
+        char text[ERR_TEXT_MAX];
+        err_text_copy(text);
+        worker_free(w);
+        return err_set(err, "%s", text);
+    }
+    *worker = w;
+    return PARAMO_OK;
+}
+
+void paramo_worker_close(paramo_worker *worker)
+{
+    if (worker_check(worker) || lane_inside())
+        return;
+    if (node_run_on(worker->node->control, delist_worker, worker))
+        return;
+    (void)!node_run_on(worker->node->control, nothing, NULL); /* a `need` that was posted meanwhile has run */
+    worker_free(worker);
+}
+
+/* ---- tables
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+void paramo_table_options_init(paramo_table_options *options)
+{
+    table_options_default(options);
+}
+
+struct open_args {
+    const char *name;
+    const paramo_table_options *options;
+    uint64_t deadline;
+    struct view_table found;
+    bool known;
+};
+
+static paramo_err begin_table_open(struct node_call *c, struct member *m, void *arg)
+{
+    const struct open_args *a = arg;
+    return member_table_open(m, &c->call, a->name, a->options, a->deadline);
+}
+
+static void table_taken(struct node_call *c, void *arg)
+{
+    struct open_args *a = arg;
+    const struct view_table *t = view_table(member_view(c->seat->member), c->call.result.table);
+    a->known = t != NULL;
+    if (t)
+        a->found = *t;
+}
+
+static paramo_table *find_table(paramo_worker *w, uint32_t id)
+{
+    for (paramo_table *t = atomic_load(&w->tables); t; t = t->next)
+        if (t->spec.id == id)
+            return t;
+    return NULL;
+}
+
+paramo_err paramo_table_open(paramo_worker *worker, const char *name, const paramo_table_options *options,
+                             paramo_table **table)
+{
+    paramo_err err = worker_check(worker);
+    if (err)
+        return err;
+    if (!name || !*name || strlen(name) >= VIEW_NAME_MAX || !table)
+        return err_set(PARAMO_E_INVALID, "a table's name has 1 to %d bytes", VIEW_NAME_MAX - 1);
+    paramo_table_options whole;
+    if (options) {
+        table_options_default(&whole);
+        options_complete(&whole, sizeof whole, options);
+        whole.size = sizeof whole;
+        err = table_options_check(&whole);
+        if (err)
+            return err_prefix(err, "table %s", name);
+        whole.placement = table_options_placement(&whole);
+    }
+    struct open_args args = {
+        .name = name, .options = options ? &whole : NULL, .deadline = node_deadline(worker->node, 0)};
+    err = node_call(worker->node->own, begin_table_open, table_taken, &args);
+    if (err)
+        return err;
+    if (!args.known)
+        return err_set(PARAMO_E_INTERNAL, "table %s was opened but is in no view", name);
+    paramo_table *t = find_table(worker, args.found.id);
+    if (t) {
+        atomic_fetch_add(&t->users, 1);
+        *table = t;
+        return PARAMO_OK;
+    }
+    t = calloc(1, sizeof *t);
+    if (!t)
+        return err_memory(sizeof *t);
+    t->worker = worker;
+    t->options = args.found.options;
+    client_table_init(&t->spec, &args.found);
+    atomic_store(&t->users, 1);
+    t->next = atomic_load(&worker->tables);
+    while (!atomic_compare_exchange_weak(&worker->tables, &t->next, t)) {
+    }
+    *table = t;
+    return PARAMO_OK;
+}
+
+void paramo_table_close(paramo_table *table)
+{
+    if (!table || worker_check(table->worker))
+        return;
+    unsigned users = atomic_load(&table->users);
+    while (users && !atomic_compare_exchange_weak(&table->users, &users, users - 1)) {
+    }
+}
+
+void paramo_table_info(const paramo_table *table, paramo_table_options *options)
+{
+    *options = table->options;
+}
+
+uint32_t paramo_table_state_values(const paramo_table *table)
+{
+    return table->spec.state_values;
+}
+
+/* ---- requests
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+void paramo_kv_init(paramo_kv *kv)
+{
+    *kv = (paramo_kv){.size = sizeof *kv};
+}
+
+void paramo_request_options_init(paramo_request_options *options)
+{
+    *options = (paramo_request_options){.size = sizeof *options};
+}
+
+static paramo_err table_check(const paramo_worker *worker, const paramo_table *table)
+{
+    paramo_err err = worker_check(worker);
+    if (err)
+        return err;
+    if (!table)
+        return err_set(PARAMO_E_NO_TABLE, "table is NULL");
+    if (table->worker != worker)
+        return err_set(PARAMO_E_NO_TABLE, "table %s was opened by another worker", table->spec.name);
+    if (!atomic_load_explicit(&table->users, memory_order_relaxed))
+        return err_set(PARAMO_E_CLOSED, "table %s is closed", table->spec.name);
+    return PARAMO_OK;
+}
+
+static paramo_err request(enum request_kind kind, paramo_worker *worker, paramo_table *table,
+                          const paramo_kv *kv, const paramo_request_options *options, uint64_t *ts)
+{
+    paramo_err err = table_check(worker, table);
+    if (err)
+        return err;
+    if (!kv || kv->size < sizeof *kv)
+        return err_set(PARAMO_E_INVALID, "kv is NULL, or its size was not set (paramo_kv_init)");
+    paramo_request_options whole;
+    if (options && options->size < sizeof whole) {
+        paramo_request_options_init(&whole);
+        options_complete(&whole, sizeof whole, options);
+        whole.size = sizeof whole;
+        options = &whole;
+    }
+    if (!ts && !(options && options->callback))
+        return err_set(PARAMO_E_INVALID,
+                       "ts is NULL and there is no callback: nobody would know when it is done");
+    struct client_call call = {.kind = kind, .table = &table->spec, .kv = kv, .options = options};
+    uint64_t given;
+    return client_issue(worker->client, &call, ts ? ts : &given);
+}
+
+paramo_err paramo_push(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,
+                       const paramo_request_options *options, uint64_t *ts)
+{
+    return request(REQUEST_PUSH, worker, table, kv, options, ts);
+}
+
+paramo_err paramo_pull(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,
+                       const paramo_request_options *options, uint64_t *ts)
+{
+    return request(REQUEST_PULL, worker, table, kv, options, ts);
+}
+
+paramo_err paramo_pushpull(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,
+                           const paramo_request_options *options, uint64_t *ts)
+{
+    return request(REQUEST_PUSHPULL, worker, table, kv, options, ts);
+}
+
+/* A request that ended because the whole node did is told so. */
+static paramo_err with_cause(const paramo_worker *worker, paramo_err err)
+{
+    const struct seat *own = worker->node->own;
+    if (err == PARAMO_E_CLOSED && atomic_load(&own->state) == SEAT_ENDED && own->code)
+        return err_set(own->code, "%s", own->text);
+    return err;
+}
+
+paramo_err paramo_wait(paramo_worker *worker, uint64_t ts, uint32_t timeout_ms)
+{
+    paramo_err err = worker_check(worker);
+    return err ? err : with_cause(worker, client_wait(worker->client, ts, timeout_ms));
+}
+
+paramo_err paramo_wait_all(paramo_worker *worker, uint32_t timeout_ms)
+{
+    paramo_err err = worker_check(worker);
+    return err ? err : with_cause(worker, client_wait_all(worker->client, timeout_ms));
+}
+
+paramo_err paramo_test(paramo_worker *worker, uint64_t ts, int *done)
+{
+    paramo_err err = worker_check(worker);
+    if (!err && !done)
+        err = err_set(PARAMO_E_INVALID, "done is NULL");
+    return err ? err : client_test(worker->client, ts, done);
+}
+
+paramo_err paramo_cancel(paramo_worker *worker, uint64_t ts)
+{
+    paramo_err err = worker_check(worker);
+    return err ? err : client_cancel(worker->client, ts);
+}
+
+paramo_err paramo_worker_fd(paramo_worker *worker, int *fd)
+{
+    paramo_err err = worker_check(worker);
+    if (err)
+        return err;
+    if (!fd)
+        return err_set(PARAMO_E_INVALID, "fd is NULL");
+    int have = atomic_load(&worker->event_fd);
+    if (have < 0) {
+        int made;
+        err = event_create(&made);
+        if (err)
+            return err;
+        if (!atomic_compare_exchange_strong(&worker->event_fd, &have, made)) {
+            event_close(made); /* another thread was first */
+        } else {
+            have = made;
+            client_defer_callbacks(worker->client);
+        }
+    }
+    *fd = have;
+    return PARAMO_OK;
+}
+
+paramo_err paramo_worker_poll(paramo_worker *worker)
+{
+    paramo_err err = worker_check(worker);
+    if (err)
+        return err;
+    int fd = atomic_load(&worker->event_fd);
+    if (fd < 0)
+        return err_set(PARAMO_E_INVALID, "paramo_worker_poll needs paramo_worker_fd first");
+    event_drain(fd);
+    client_run_callbacks(worker->client);
+    return PARAMO_OK;
+}
+
+void paramo_worker_counters(paramo_worker *worker, paramo_counters *counters)
+{
+    struct client_counters c = {0};
+    if (!worker_check(worker))
+        client_get_counters(worker->client, &c);
+    *counters = (paramo_counters){
+        .size = sizeof *counters,
+        .bytes_sent = c.bytes_sent,
+        .bytes_received = c.bytes_received,
+        .frames_sent = c.frames_sent,
+        .frames_received = c.frames_received,
+        .requests = c.requests,
+        .retries = c.retries,
+        .moved = c.moved,
+        .in_flight = c.in_flight,
+    };
+}
+
+/* ---- whole tables
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+static paramo_err whole_request(paramo_worker *worker, struct client_call *call)
+{
+    uint64_t ts;
+    paramo_err err = client_issue(worker->client, call, &ts);
+    return err ? err : with_cause(worker, client_wait(worker->client, ts, 0));
+}
+
+paramo_err paramo_table_stat(paramo_worker *worker, paramo_table *table, paramo_table_stats *stats)
+{
+    paramo_err err = table_check(worker, table);
+    if (!err && !stats)
+        err = err_set(PARAMO_E_INVALID, "stats is NULL");
+    if (err)
+        return err;
+    struct client_stats found = {0};
+    struct client_call call = {.kind = REQUEST_STAT, .table = &table->spec, .stats = &found};
+    err = whole_request(worker, &call);
+    if (!err)
+        *stats = (paramo_table_stats){.size = sizeof *stats,
+                                      .rows = found.rows,
+                                      .nonzero = found.nonzero,
+                                      .bytes = found.bytes,
+                                      .pushes = found.pushes,
+                                      .pulls = found.pulls};
+    return err;
+}
+
+paramo_err paramo_table_clear(paramo_worker *worker, paramo_table *table)
+{
+    paramo_err err = table_check(worker, table);
+    if (err)
+        return err;
+    struct client_call call = {.kind = REQUEST_CLEAR, .table = &table->spec};
+    return whole_request(worker, &call);
+}
+
+paramo_err paramo_table_delete(paramo_worker *worker, paramo_table *table, const uint64_t *keys, size_t n)
+{
+    paramo_err err = table_check(worker, table);
+    if (err)
+        return err;
+    paramo_kv kv = {.size = sizeof kv, .keys = keys, .n = n};
+    struct client_call call = {.kind = REQUEST_DELETE, .table = &table->spec, .kv = &kv};
+    return whole_request(worker, &call);
+}
+
+paramo_err paramo_table_put(paramo_worker *worker, paramo_table *table, int with_state,
+                            const paramo_rows *rows)
+{
+    paramo_err err = table_check(worker, table);
+    if (err)
+        return err;
+    if (!rows || rows->size < sizeof *rows)
+        return err_set(PARAMO_E_INVALID, "rows is NULL, or its size was not set");
+    uint32_t row_values = table->spec.row_values + (with_state ? table->spec.state_values : 0);
+    if (rows->row_values != (rows->lens ? 0 : row_values))
+        return err_set(PARAMO_E_SIZE_MISMATCH, "rows of %u values given, table %s takes %u", rows->row_values,
+                       table->spec.name, row_values);
+    size_t vals_len = rows->n * row_values;
+    if (rows->lens) {
+        vals_len = 0;
+        for (size_t i = 0; i < rows->n; i++)
+            vals_len += rows->lens[i];
+    }
+    paramo_kv kv = {.size = sizeof kv,
+                    .keys = rows->keys,
+                    .n = rows->n,
+                    .vals = (void *)(uintptr_t)rows->vals,
+                    .vals_len = vals_len,
+                    .lens = (uint32_t *)(uintptr_t)rows->lens};
+    struct client_call call = {
+        .kind = REQUEST_PUT, .table = &table->spec, .kv = &kv, .with_state = with_state != 0};
+    return whole_request(worker, &call);
+}

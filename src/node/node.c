@@ -1,0 +1,518 @@
+#include "node/node.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/log.h"
+#include "env/process.h"
+
+/* ---- errands: from any thread to a lane and back
+ * ---------------------------------------------------------------------- */
+
+struct errand {
+    struct lane_task task;
+    struct lane *lane;
+    void (*fn)(void *arg);
+    void *arg;
+    atomic_bool done;
+};
+
+static void errand_run(struct lane_task *task)
+{
+    struct errand *errand = container_of(task, struct errand, task);
+    errand->fn(errand->arg);
+    lane_notify(errand->lane);
+    atomic_store(&errand->done, true); /* last: the waiter's stack may go */
+}
+
+static bool errand_done(void *arg)
+{
+    return atomic_load(&((struct errand *)arg)->done);
+}
+
+paramo_err node_run_on(struct lane *lane, void (*fn)(void *arg), void *arg)
+{
+    if (lane_inside())
+        return err_set(PARAMO_E_IN_CALLBACK, "this cannot be done in a callback or handler");
+    struct errand errand = {.task.run = errand_run, .lane = lane, .fn = fn, .arg = arg};
+    lane_post(lane, &errand.task);
+    return lane_wait(lane, errand_done, &errand, UINT64_MAX);
+}
+
+paramo_err node_check(const paramo_node *node)
+{
+    if (!node)
+        return err_set(PARAMO_E_INVALID, "node is NULL");
+    if (node->generation != process_generation())
+        return err_set(PARAMO_E_FORKED, "the node belongs to the process that this one was forked from");
+    return PARAMO_OK;
+}
+
+uint64_t node_deadline(const paramo_node *node, uint32_t ms)
+{
+    return env_now(node->env) + (ms ? ms : 60000) * ENV_MS;
+}
+
+/* ---- calls to the scheduler
+ * ------------------------------------------------------------------------------------------------ */
+
+static void call_finish(struct node_call *c, paramo_err status)
+{
+    c->status = status;
+    if (status)
+        err_text_copy(c->text);
+    else if (c->taken)
+        c->taken(c, c->arg);
+    lane_notify(c->seat->node->control);
+    atomic_store(&c->done, true);
+}
+
+static void call_done(struct member_call *call, paramo_err status)
+{
+    call_finish(call->arg, status);
+}
+
+static void call_begin(struct lane_task *task)
+{
+    struct node_call *c = container_of(task, struct node_call, task);
+    c->call.done = call_done;
+    c->call.arg = c;
+    paramo_err err = c->seat->member ? c->begin(c, c->seat->member, c->arg)
+                                     : err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+    if (err)
+        call_finish(c, err);
+}
+
+static void call_cancel(struct lane_task *task)
+{
+    struct node_call *c = container_of(task, struct node_call, cancel);
+    if (!atomic_load(&c->done))
+        member_cancel(c->seat->member, &c->call);
+    /* The waiter waits for this task to have run, not only for done. */
+    lane_notify(c->seat->node->control);
+}
+
+static bool call_is_done(void *arg)
+{
+    return atomic_load(&((struct node_call *)arg)->done);
+}
+
+static bool call_is_done_or_interrupted(void *arg)
+{
+    struct node_call *c = arg;
+    return atomic_load(&c->done) || atomic_load(&c->seat->node->interrupted);
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+paramo_err node_call(struct seat *seat, paramo_err (*begin)(struct node_call *c, struct member *m, void *arg),
+                     void (*taken)(struct node_call *c, void *arg), void *arg)
+{
+    if (lane_inside())
+        return err_set(PARAMO_E_IN_CALLBACK, "this cannot be done in a callback or handler");
+    struct lane *control = seat->node->control;
+    struct node_call c = {.task.run = call_begin,
+                          .cancel.run = call_cancel,
+                          .seat = seat,
+                          .begin = begin,
+                          .taken = taken,
+                          .arg = arg};
+    lane_post(control, &c.task);
+    paramo_err err = lane_wait(control, call_is_done_or_interrupted, &c, UINT64_MAX);
+    if (!err && !atomic_load(&c.done)) {
+        lane_post(control, &c.cancel);
+        err = lane_wait(control, call_is_done, &c, UINT64_MAX);
+        if (!err)
+            err = node_run_on(control, nothing, NULL); /* the cancel task has run, too */
+        if (!err)
+            err = err_set(PARAMO_E_CLOSED, "interrupted");
+        return err;
+    }
+    if (!err && c.status)
+        err = err_set(c.status, "%s", c.text);
+    return err;
+}
+
+/* ---- interrupt
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+static void interrupt_ready(struct lane_source *source, uint32_t events)
+{
+    (void)events;
+    paramo_node *node = container_of(source, paramo_node, interrupt);
+    event_drain(node->interrupt_fd);
+    for (paramo_worker *w = node->workers; w; w = w->next) {
+        client_interrupt(w->client);
+        if (!atomic_exchange(&w->nudge_posted, true))
+            lane_post(w->lane, &w->nudge);
+    }
+    lane_notify(node->control);
+}
+
+void paramo_interrupt(paramo_node *node)
+{
+    if (!node)
+        return;
+    atomic_store(&node->interrupted, true);
+    event_signal(node->interrupt_fd);
+}
+
+/* ---- create
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+static void node_free(paramo_node *node)
+{
+    for (unsigned i = 0; i < node->seats_count; i++) {
+        struct seat *seat = &node->seats[i];
+        for (unsigned k = 0; k < seat->shards_count; k++) {
+            lane_destroy(seat->shards[k].lane);
+            view_feed_fini(&seat->shards[k].feed);
+        }
+        free(seat->shards);
+    }
+    lane_destroy(node->control);
+    if (node->van)
+        van_destroy(node->van);
+    if (node->interrupt_fd >= 0)
+        event_close(node->interrupt_fd);
+    free(node->seats);
+    config_free(&node->config);
+    free(node);
+}
+
+static uint64_t random_nonzero(struct env *env)
+{
+    uint64_t random;
+    do {
+        random = env_random(env);
+    } while (!random);
+    return random;
+}
+
+static paramo_err seat_prepare(paramo_node *node, struct seat *seat, uint32_t role, int32_t rank)
+{
+    *seat = (struct seat){.node = node, .role = role, .rank = rank, .incarnation = random_nonzero(node->env)};
+    if (role != PARAMO_ROLE_SERVER)
+        return PARAMO_OK;
+    unsigned n = node->config.shards;
+    seat->shards = calloc(n, sizeof *seat->shards);
+    if (!seat->shards)
+        return err_memory(n * sizeof *seat->shards);
+    seat->shards_count = n;
+    /* Embedded shards are run by whoever posts to them; their own threads would only be in the way. */
+    unsigned flags = node->config.roles == PARAMO_ROLE_ALL ? LANE_NO_SPIN : 0;
+    for (unsigned i = 0; i < n; i++) {
+        char name[24];
+        (void)snprintf(name, sizeof name, "pm-shard%u", i);
+        paramo_err err = lane_create(node->env, name, flags, &seat->shards[i].lane);
+        if (err)
+            return err;
+    }
+    return PARAMO_OK;
+}
+
+static paramo_err node_prepare(paramo_node *node)
+{
+    bool embedded = node->config.roles == PARAMO_ROLE_ALL;
+    paramo_err err = event_create(&node->interrupt_fd);
+    if (!err)
+        err = lane_create(node->env, "pm-control", LANE_NO_BORROW | LANE_NO_SPIN, &node->control);
+    if (!err)
+        err = embedded ? van_inproc_create(node->env, &node->van) : van_tcp_create(node->env, &node->van);
+    if (err)
+        return err;
+    unsigned seats = embedded ? node->config.num_servers + 1 : 1;
+    node->seats = calloc(seats, sizeof *node->seats);
+    if (!node->seats)
+        return err_memory(seats * sizeof *node->seats);
+    for (unsigned i = 0; i < seats && !err; i++) {
+        uint32_t role = !embedded       ? node->config.roles
+                        : i + 1 < seats ? PARAMO_ROLE_SERVER
+                                        : PARAMO_ROLE_WORKER;
+        int32_t rank = !embedded ? node->config.rank : i + 1 < seats ? (int32_t)i : 0;
+        node->seats_count = i + 1; /* node_free frees what a failed seat holds */
+        err = seat_prepare(node, &node->seats[i], role, rank);
+    }
+    if (!err)
+        node->own = &node->seats[seats - 1];
+    return err;
+}
+
+paramo_err paramo_create(const paramo_config *config, paramo_node **node)
+{
+    if (!config || !node)
+        return err_set(PARAMO_E_INVALID, "config or node is NULL");
+    paramo_node *made = calloc(1, sizeof *made);
+    if (!made)
+        return err_memory(sizeof *made);
+    made->generation = process_generation();
+    made->env = env_real();
+    made->interrupt_fd = -1;
+    paramo_err err = config_copy(config, &made->config);
+    if (!err)
+        err = config_check(&made->config);
+    if (!err)
+        err = node_prepare(made);
+    if (err) {
+        node_free(made);
+        return err;
+    }
+    *node = made;
+    return PARAMO_OK;
+}
+
+/* ---- join
+ * --------------------------------------------------------------------------------------------------------------------
+ */
+
+struct joining {
+    paramo_node *node;
+    paramo_err err;
+    char text[ERR_TEXT_MAX];
+};
+
+static void scheduler_over(void *arg, paramo_err status, const char *text)
+{
+    paramo_node *node = arg;
+    node->over_code = status;
+    (void)snprintf(node->over_text, sizeof node->over_text, "%s", text ? text : "");
+    atomic_store(&node->over, true);
+    lane_notify(node->control);
+}
+
+static paramo_err join_scheduler(paramo_node *node)
+{
+    bool embedded = node->config.roles == PARAMO_ROLE_ALL;
+    char address[ADDRESS_MAX] = "scheduler:1";
+    paramo_err err = embedded ? PARAMO_OK : config_scheduler_listen(&node->config, address);
+    if (err)
+        return err;
+    struct scheduler_config config = {
+        .van = node->van,
+        .lane = node->control,
+        .address = address,
+        .token = node->config.token ? node->config.token : "",
+        .num_servers = node->config.num_servers,
+        .num_workers = embedded ? 1 : node->config.num_workers,
+        .own_member = !embedded,
+        .heartbeat_ms = node->config.heartbeat_ms,
+        .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,
+        .arg = node,
+        .over = scheduler_over,
+    };
+    return scheduler_create(&config, &node->scheduler);
+}
+
+static void join_on_control(void *arg)
+{
+    struct joining *j = arg;
+    paramo_node *node = j->node;
+    bool embedded = node->config.roles == PARAMO_ROLE_ALL;
+    node->interrupt =
+        (struct lane_source){.fd = node->interrupt_fd, .events = EPOLLIN, .ready = interrupt_ready};
+    j->err = lane_source_add(node->control, &node->interrupt);
+    if (!j->err && (node->config.roles & PARAMO_ROLE_SCHEDULER))
+        j->err = join_scheduler(node);
+    const char *scheduler = node->scheduler ? scheduler_address(node->scheduler) : node->config.scheduler;
+    for (unsigned i = 0; i < node->seats_count && !j->err; i++) {
+        char listen[ADDRESS_MAX];
+        (void)snprintf(listen, sizeof listen, "server:%u", i + 1);
+        j->err = seat_open(&node->seats[i], scheduler, embedded ? listen : NULL);
+    }
+    if (j->err)
+        err_text_copy(j->text);
+}
+
+/* All seats have joined, or one has failed. */
+static bool joined_or_failed(void *arg)
+{
+    paramo_node *node = arg;
+    if (atomic_load(&node->interrupted))
+        return true;
+    unsigned joined = 0;
+    for (unsigned i = 0; i < node->seats_count; i++) {
+        int state = atomic_load(&node->seats[i].state);
+        if (state == SEAT_FAILED || state == SEAT_ENDED)
+            return true;
+        joined += state == SEAT_JOINED;
+    }
+    return joined == node->seats_count;
+}
+
+static void learn_self(void *arg)
+{
+    paramo_node *node = arg;
+    struct member *member = node->own->member;
+    const struct view *view = member_view(member);
+    node->id = member_id(member);
+    node->rank = member_rank(member);
+    node->recovered = member_recovered(member);
+    node->num_servers = view->num_servers;
+    node->num_workers = view->num_workers;
+}
+
+paramo_err paramo_join(paramo_node *node)
+{
+    paramo_err err = node_check(node);
+    if (err)
+        return err;
+    if (node->join_begun)
+        return err_set(PARAMO_E_INVALID, "the node has joined already");
+    node->join_begun = true;
+    struct joining j = {.node = node};
+    err = node_run_on(node->control, join_on_control, &j);
+    if (err)
+        return err;
+    if (j.err)
+        return err_set(j.err, "%s", j.text);
+    /* The members keep the deadline themselves and know who is missing; ours is only a net. */
+    uint64_t deadline = env_now(node->env) + (node->config.connect_timeout_ms + 10000) * ENV_MS;
+    err = lane_wait(node->control, joined_or_failed, node, deadline);
+    if (err)
+        return err;
+    for (unsigned i = 0; i < node->seats_count; i++) {
+        struct seat *seat = &node->seats[i];
+        int state = atomic_load(&seat->state);
+        if (state == SEAT_FAILED || (state == SEAT_ENDED && seat->code))
+            return err_set(seat->code, "%s", seat->text);
+    }
+    if (atomic_load(&node->interrupted))
+        return err_set(PARAMO_E_CLOSED, "interrupted");
+    err = node_run_on(node->control, learn_self, node);
+    if (!err)
+        node->joined = true;
+    return err;
+}
+
+paramo_err paramo_start(const paramo_config *config, paramo_node **node)
+{
+    paramo_node *made;
+    paramo_err err = paramo_create(config, &made);
+    if (err)
+        return err;
+    err = paramo_join(made);
+    if (err) {
+        char text[ERR_TEXT_MAX];
+        err_text_copy(text);
+        (void)paramo_stop(made);
+        return err_set(err, "%s", text);
+    }
+    *node = made;
+    return PARAMO_OK;
+}
+
+/* ---- stop
+ * --------------------------------------------------------------------------------------------------------------------
+ */
+
+static paramo_err begin_leave(struct node_call *c, struct member *m, void *arg)
+{
+    (void)arg;
+    return member_leave(m, &c->call, lane_now(c->seat->node->control) + 5 * ENV_SEC);
+}
+
+static bool servers_ended(void *arg)
+{
+    paramo_node *node = arg;
+    if (atomic_load(&node->interrupted))
+        return true;
+    for (unsigned i = 0; i < node->seats_count; i++)
+        if (node->seats[i].role != PARAMO_ROLE_WORKER && atomic_load(&node->seats[i].state) != SEAT_ENDED)
+            return false;
+    return true;
+}
+
+static bool scheduler_is_over(void *arg)
+{
+    return atomic_load(&((paramo_node *)arg)->over);
+}
+
+static void end_scheduler(void *arg)
+{
+    scheduler_end(((paramo_node *)arg)->scheduler, PARAMO_E_SHUTDOWN, "the scheduler was interrupted");
+}
+
+static void close_control(void *arg)
+{
+    paramo_node *node = arg;
+    for (unsigned i = 0; i < node->seats_count; i++)
+        seat_close_control(&node->seats[i]);
+    scheduler_destroy(node->scheduler);
+    node->scheduler = NULL;
+    if (node->interrupt.ready)
+        lane_source_remove(node->control, &node->interrupt);
+}
+
+static void close_shard(void *arg)
+{
+    struct seat_shard *s = arg;
+    shard_close(s->shard);
+    s->shard = NULL;
+}
+
+static void seat_leave(struct seat *seat)
+{
+    /* Goodbyes are a courtesy: without one the scheduler sees the connection end. */
+    paramo_err err = node_call(seat, begin_leave, NULL, NULL);
+    if (err)
+        log_info("leaving: %s", err_text());
+}
+
+/* Says goodbye in order: workers, then, when the job is over, servers and the scheduler's own member; then
+ * the scheduler. */
+static void leave_all(paramo_node *node)
+{
+    if (node->own->role == PARAMO_ROLE_WORKER)
+        seat_leave(node->own);
+    if (lane_wait(node->control, servers_ended, node, UINT64_MAX))
+        return;
+    bool interrupted = atomic_exchange(&node->interrupted, false); /* the rest is bounded and must be done */
+    if (interrupted && node->scheduler)
+        (void)!node_run_on(node->control, end_scheduler, node);
+    for (unsigned i = 0; i < node->seats_count; i++)
+        if (node->seats[i].role != PARAMO_ROLE_WORKER)
+            seat_leave(&node->seats[i]);
+    if (node->scheduler)
+        (void)!lane_wait(node->control, scheduler_is_over, node, env_now(node->env) + 30 * ENV_SEC);
+}
+
+paramo_err paramo_stop(paramo_node *node)
+{
+    if (!node)
+        return PARAMO_OK;
+    paramo_err err = node_check(node);
+    if (err)
+        return err;
+    if (lane_inside())
+        return err_set(PARAMO_E_IN_CALLBACK, "a node cannot be stopped in a callback or handler");
+    while (node->workers) /* nobody else opens or closes one any more */
+        paramo_worker_close(node->workers);
+    if (node->joined)
+        leave_all(node);
+    paramo_err code = PARAMO_OK;
+    char text[ERR_TEXT_MAX] = "";
+    if (node->joined && node->scheduler && atomic_load(&node->over)) {
+        code = node->over_code;
+        (void)snprintf(text, sizeof text, "%s", node->over_text);
+    } else if (node->joined && atomic_load(&node->own->state) == SEAT_ENDED) {
+        code = node->own->code;
+        (void)snprintf(text, sizeof text, "%s", node->own->text);
+    }
+    err = node_run_on(node->control, close_control, node);
+    for (unsigned i = 0; i < node->seats_count && !err; i++)
+        for (unsigned k = 0; k < node->seats[i].shards_count && !err; k++)
+            if (node->seats[i].shards[k].shard)
+                err = node_run_on(node->seats[i].shards[k].lane, close_shard, &node->seats[i].shards[k]);
+    if (err)
+        return err;
+    node_free(node);
+    return code ? err_set(code, "%s", text) : PARAMO_OK;
+}

@@ -1,0 +1,159 @@
+/*
+ * The inside of a node: how scheduler, shards, members and clients are put together behind paramo.h. A node
+ * has one control lane with a thread of its own (membership, heartbeats, the door), one lane per shard, and
+ * one per worker.
+ *
+ * A seat is one membership: a process with one role has one; an embedded node has one per server and one for
+ * its workers, all on the same control lane and the inproc van. What the fields below belong to stands beside
+ * them. This is the only layer that knows all others; it holds no logic of theirs. Tests: test/node/.
+ */
+#ifndef NODE_NODE_H
+#define NODE_NODE_H
+
+#include <stdatomic.h>
+
+#include "env/lane.h"
+#include "paramo/paramo.h"
+#include "post/address.h"
+#include "post/door.h"
+#include "post/member.h"
+#include "post/scheduler.h"
+#include "server/shard.h"
+#include "worker/client.h"
+
+/* Hands the newest view to a state machine on another lane: offers coalesce, no memory is taken. */
+struct view_feed {
+    struct lane_task task;
+    struct lane *lane;
+    _Atomic(struct view *) pending;
+    atomic_bool posted;
+    void (*take)(void *target, struct view *view);
+    void *target;
+};
+void view_feed_init(struct view_feed *feed, struct lane *lane, void (*take)(void *, struct view *),
+                    void *target);
+void view_feed_offer(struct view_feed *feed, struct view *view); /* on the control lane */
+void view_feed_fini(struct view_feed *feed);                     /* after its lane has run what was posted */
+
+struct seat_shard {
+    struct lane *lane;
+    struct shard *shard;
+    struct view_feed feed;
+};
+
+enum seat_state { SEAT_NEW, SEAT_JOINING, SEAT_JOINED, SEAT_FAILED, SEAT_ENDED };
+
+struct seat {
+    struct paramo_node *node;
+    uint32_t role;
+    uint64_t incarnation;
+    int32_t rank;              /* wanted */
+    struct member *member;     /* control lane */
+    struct door *door;         /* servers; control lane */
+    struct seat_shard *shards; /* servers */
+    unsigned shards_count;
+    atomic_int state; /* enum seat_state: written on the control lane, read anywhere */
+    paramo_err code;  /* why it failed or ended: whole before state says so */
+    char text[ERR_TEXT_MAX];
+};
+
+struct handler {
+    char table[VIEW_NAME_MAX]; /* "": every table without one of its own */
+    paramo_handler fn;
+    void *arg;
+};
+
+enum { HANDLERS_MAX = 64 };
+
+struct paramo_node {
+    unsigned generation;  /* of the process that made it (fork) */
+    paramo_config config; /* strings are ours */
+    struct env *env;
+    struct van *van;
+    struct lane *control;
+    struct scheduler *scheduler; /* control lane */
+    atomic_bool over;            /* the scheduler's job is over; code and text are whole before */
+    paramo_err over_code;
+    char over_text[ERR_TEXT_MAX];
+    struct seat *seats;
+    unsigned seats_count;
+    struct seat *own;                      /* whose id, calls and barriers the API speaks for */
+    bool join_begun, joined;               /* the thread that starts and stops */
+    struct paramo_worker *workers;         /* control lane */
+    struct handler handlers[HANDLERS_MAX]; /* fixed before the node joins */
+    unsigned handlers_count;
+    atomic_bool interrupted;
+    int interrupt_fd;
+    struct lane_source interrupt;
+    /* fixed when joined */
+    uint32_t id, rank, num_servers, num_workers;
+    bool recovered;
+};
+
+struct paramo_worker {
+    struct paramo_node *node;
+    struct lane *lane;
+    struct client *client;
+    struct view_feed feed;
+    struct lane_task need; /* posted to the control lane: offer the view again */
+    atomic_bool need_posted;
+    struct lane_task nudge; /* posted to the client's lane: waiters look again (interrupt) */
+    atomic_bool nudge_posted;
+    _Atomic(paramo_table *) tables; /* pushed by any thread, freed with the worker */
+    atomic_int event_fd;            /* -1: paramo_worker_fd was not called */
+    uint32_t customer;
+    struct paramo_worker *next; /* control lane */
+};
+
+struct paramo_table {
+    paramo_worker *worker;
+    struct client_table spec;
+    paramo_table_options options;
+    atomic_uint users; /* 0: closed */
+    paramo_table *next;
+};
+
+/* Runs fn(arg) on a lane and waits for it. IN_CALLBACK in a callback or handler. */
+MUST_USE paramo_err node_run_on(struct lane *lane, void (*fn)(void *arg), void *arg);
+/* FORKED in a child, INVALID for NULL. */
+MUST_USE paramo_err node_check(const paramo_node *node);
+MUST_USE paramo_err worker_check(const paramo_worker *worker);
+
+/* A call to the scheduler made from any thread: begin starts it on the control lane, taken (may be NULL)
+ * copies its result there; then the caller goes on. Ends early with CLOSED when the node is interrupted. */
+struct node_call {
+    struct lane_task task;
+    struct lane_task cancel;
+    struct member_call call;
+    struct seat *seat;
+    paramo_err (*begin)(struct node_call *c, struct member *m, void *arg);
+    void (*taken)(struct node_call *c, void *arg);
+    void *arg;
+    paramo_err status;
+    char text[ERR_TEXT_MAX];
+    atomic_bool done;
+};
+MUST_USE paramo_err node_call(struct seat *seat,
+                              paramo_err (*begin)(struct node_call *c, struct member *m, void *arg),
+                              void (*taken)(struct node_call *c, void *arg), void *arg);
+/* lane_now's clock, ms from now; 0: 60 s. */
+uint64_t node_deadline(const paramo_node *node, uint32_t ms);
+
+/* node_seat.c: a server's or worker's or the scheduler's own membership; both on the control lane. */
+MUST_USE paramo_err seat_open(struct seat *seat, const char *scheduler_address, const char *listen_address);
+void seat_close_control(struct seat *seat);
+/* config.c: every string copied; INVALID names the field. */
+MUST_USE paramo_err config_copy(const paramo_config *from, paramo_config *to);
+void config_free(paramo_config *config);
+MUST_USE paramo_err config_check(const paramo_config *config);
+/* Where the scheduler and a server listen; the address others dial. */
+MUST_USE paramo_err config_scheduler_listen(const paramo_config *config, char address[ADDRESS_MAX]);
+MUST_USE paramo_err config_server_listen(const paramo_config *config, char address[ADDRESS_MAX],
+                                         char advertise[VIEW_HOST_MAX]);
+/* serve.c */
+void serve_request(void *arg, struct shard_request *request, const struct shard_request_info *info);
+
+/* Makes a caller's options struct, perhaps an older and shorter one, whole: defaults are in whole already. */
+void options_complete(void *whole, size_t whole_size, const void *given);
+
+#endif

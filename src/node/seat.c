@@ -1,0 +1,219 @@
+/* One membership of this process: its member, and for a server its door and shards. On the control lane. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "node/node.h"
+
+/* ---- views to other lanes
+ * ---------------------------------------------------------------------------------------- */
+
+static void feed_run(struct lane_task *task)
+{
+    struct view_feed *feed = container_of(task, struct view_feed, task);
+    atomic_store(&feed->posted, false);
+    struct view *view = atomic_exchange(&feed->pending, NULL);
+    if (view) {
+        feed->take(feed->target, view);
+        view_unref(view);
+    }
+}
+
+void view_feed_init(struct view_feed *feed, struct lane *lane, void (*take)(void *, struct view *),
+                    void *target)
+{
+    *feed = (struct view_feed){.task.run = feed_run, .lane = lane, .take = take, .target = target};
+}
+
+void view_feed_offer(struct view_feed *feed, struct view *view)
+{
+    view_unref(atomic_exchange(&feed->pending, view_ref(view)));
+    if (!atomic_exchange(&feed->posted, true))
+        lane_post(feed->lane, &feed->task);
+}
+
+void view_feed_fini(struct view_feed *feed)
+{
+    view_unref(atomic_exchange(&feed->pending, NULL));
+}
+
+static void shard_takes_view(void *target, struct view *view)
+{
+    shard_set_view(target, view);
+}
+
+/* ---- what the member says
+ * ---------------------------------------------------------------------------------------------- */
+
+static void seat_settle(struct seat *seat, enum seat_state state, paramo_err code, const char *text)
+{
+    seat->code = code;
+    (void)snprintf(seat->text, sizeof seat->text, "%s", text ? text : "");
+    atomic_store(&seat->state, (int)state);
+    lane_notify(seat->node->control);
+}
+
+static void seat_joined(void *arg, paramo_err status, const char *text)
+{
+    struct seat *seat = arg;
+    seat_settle(seat, status ? SEAT_FAILED : SEAT_JOINED, status, text);
+}
+
+static void seat_ended(void *arg, paramo_err status, const char *text)
+{
+    struct seat *seat = arg;
+    if (status)
+        log_info("node %u: %s: %s", member_id(seat->member), err_sentence(status), text);
+    seat_settle(seat, SEAT_ENDED, status, text);
+    if (seat->role != PARAMO_ROLE_WORKER || status == PARAMO_OK || status == PARAMO_E_NO_SCHEDULER)
+        return; /* pushes and pulls go on without a scheduler */
+    for (paramo_worker *w = seat->node->workers; w; w = w->next) {
+        client_interrupt(w->client);
+        if (!atomic_exchange(&w->nudge_posted, true))
+            lane_post(w->lane, &w->nudge);
+    }
+}
+
+static void seat_view(void *arg, struct view *view)
+{
+    struct seat *seat = arg;
+    if (seat->door)
+        door_set_job(seat->door, view->job);
+    for (unsigned i = 0; i < seat->shards_count; i++)
+        view_feed_offer(&seat->shards[i].feed, view);
+    if (seat == seat->node->own)
+        for (paramo_worker *w = seat->node->workers; w; w = w->next)
+            view_feed_offer(&w->feed, view);
+    lane_notify(seat->node->control);
+}
+
+/* ---- a server's door
+ * ---------------------------------------------------------------------------------------------------- */
+
+struct arrival {
+    struct hello hello;
+    struct shard *shard;
+};
+
+static void conn_arrived(void *arg, struct van_conn *conn)
+{
+    struct arrival *arrival = arg;
+    shard_accept(arrival->shard, conn, &arrival->hello);
+    free(arrival);
+}
+
+static void seat_accept(void *arg, struct van_conn *conn, const struct hello *hello)
+{
+    struct seat *seat = arg;
+    if (hello->shard >= seat->shards_count) {
+        door_reject(conn, PARAMO_E_REFUSED, "there is no such shard here");
+        return;
+    }
+    struct arrival *arrival = malloc(sizeof *arrival);
+    if (!arrival) {
+        door_reject(conn, PARAMO_E_MEMORY, "out of memory");
+        return;
+    }
+    *arrival = (struct arrival){.hello = *hello, .shard = seat->shards[hello->shard].shard};
+    van_move(conn, seat->shards[hello->shard].lane, conn_arrived, arrival);
+}
+
+static paramo_err seat_open_door(struct seat *seat, const char *listen_address)
+{
+    paramo_node *node = seat->node;
+    struct door_config config = {
+        .van = node->van,
+        .lane = node->control,
+        .address = listen_address,
+        .token = node->config.token ? node->config.token : "",
+        .purposes = DOOR_PURPOSE_DATA,
+        .frame_bytes = node->config.max_message_bytes,
+        .accept = seat_accept,
+        .arg = seat,
+    };
+    return door_open(&config, &seat->door);
+}
+
+/* ---- opening and closing
+ * ------------------------------------------------------------------------------------------------- */
+
+static paramo_err seat_make_shards(struct seat *seat)
+{
+    paramo_node *node = seat->node;
+    for (unsigned i = 0; i < seat->shards_count; i++) {
+        struct seat_shard *s = &seat->shards[i];
+        struct shard_config config = {
+            .lane = s->lane,
+            .node = 0, /* not known before it has joined; the shard finds itself by incarnation */
+            .incarnation = seat->incarnation,
+            .index = i,
+            .frame_bytes = node->config.max_message_bytes,
+            .drop_percent = node->config.drop_percent,
+            .handler = serve_request,
+            .arg = node,
+        };
+        paramo_err err = shard_create(&config, &s->shard);
+        if (err)
+            return err;
+        view_feed_init(&s->feed, s->lane, shard_takes_view, s->shard);
+    }
+    return PARAMO_OK;
+}
+
+paramo_err seat_open(struct seat *seat, const char *scheduler_address, const char *listen_address)
+{
+    paramo_node *node = seat->node;
+    char host[VIEW_HOST_MAX] = "";
+    char listen[ADDRESS_MAX];
+    uint16_t port = 0;
+    paramo_err err;
+    if (seat->role == PARAMO_ROLE_SERVER) {
+        if (listen_address)
+            (void)snprintf(listen, sizeof listen, "%s", listen_address);
+        else if ((err = config_server_listen(&node->config, listen, host)))
+            return err;
+        err = seat_make_shards(seat);
+        if (!err)
+            err = seat_open_door(seat, listen);
+        if (err)
+            return err;
+        char bound[VIEW_HOST_MAX];
+        err = address_split(door_address(seat->door), bound, sizeof bound, &port);
+        if (err)
+            return err;
+        if (listen_address) /* inproc: the name is the address */
+            (void)snprintf(host, sizeof host, "%s", bound);
+    }
+    struct member_config config = {
+        .van = node->van,
+        .lane = node->control,
+        .scheduler = scheduler_address,
+        .token = node->config.token ? node->config.token : "",
+        .role = seat->role,
+        .host = host,
+        .port = port,
+        .shards = (uint16_t)seat->shards_count,
+        .name = node->config.name ? node->config.name : "",
+        .rank = seat->rank,
+        .incarnation = seat->incarnation,
+        .connect_timeout_ms = node->config.connect_timeout_ms,
+        .heartbeat_ms = node->config.heartbeat_ms,
+        .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,
+        .frame_bytes = 64 << 20,
+        .arg = seat,
+        .on_joined = seat_joined,
+        .on_view = seat_view,
+        .on_ended = seat_ended,
+    };
+    atomic_store(&seat->state, SEAT_JOINING);
+    return member_create(&config, &seat->member);
+}
+
+void seat_close_control(struct seat *seat)
+{
+    door_close(seat->door);
+    seat->door = NULL;
+    member_destroy(seat->member);
+    seat->member = NULL;
+}
