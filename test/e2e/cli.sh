@@ -1,10 +1,9 @@
-# The verbs that read and write files: good input in every format and form, wrong flags, missing and damaged files.
+# The program itself: help, version, wrong verbs and options.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
 unset PARAMO_TOKEN
 
-# ---- the program ----
 expect 0 "--help" "$PARAMO" --help
 for verb in train predict eval export run scheduler server worker data bench; do
     check "--help names $verb" grep -qw "$verb" "$OUT"
@@ -20,98 +19,4 @@ for verb in train predict eval export data bench; do
     refused 2 "$verb: an unknown option" "bogus" "$PARAMO" $verb --bogus
 done
 
-# ---- data synth ----
-for format in libsvm libffm criteo; do
-    expect 0 "synth writes $format" "$PARAMO" data synth --rows 3000 --seed 1 --format $format --out "$format.txt"
-    check "$format: its rows" test "$(wc -l <"$format.txt")" -eq 3000
-    "$PARAMO" data synth --rows 3000 --seed 1 --format $format --out again.txt >"$OUT" 2>"$ERR"
-    check "$format: the same seed, the same log" cmp -s "$format.txt" again.txt
-done
-"$PARAMO" data synth --rows 3000 --seed 2 --format libsvm --out again.txt >"$OUT" 2>"$ERR"
-check "another seed, another log" sh -c '! cmp -s libsvm.txt again.txt'
-refused 2 "synth: no rows given a number" "rows" "$PARAMO" data synth --rows many --out x.txt
-refused 3 "synth: a folder that is not there" "nonesuch/x" "$PARAMO" data synth --rows 10 --out nonesuch/x
-
-# ---- train, eval, predict, export in every format and form ----
-gzip -k libsvm.txt
-zstd -q libffm.txt
-head -n 1500 libsvm.txt >part-1.txt
-tail -n 1500 libsvm.txt >part-2.txt
-trained() { # TEXT FOLDER ARGS...
-    local text=$1 folder=$2
-    shift 2
-    expect 0 "$text" "$PARAMO" train --model lr --seed 1 --model-out "$folder" "$@"
-    check "$text: a manifest and tables" sh -c 'ls "$0"/*.json && ls "$0"/*.safetensors' "$folder" >/dev/null
-}
-same() { cmp -s "$1"/*.safetensors "$2"/*.safetensors; } # lr has one table
-for format in libsvm libffm criteo; do trained "train on $format" "m-$format" --data "$format.txt" --valid "$format.txt"; done
-trained "libsvm, gzip" m-gz --data libsvm.txt.gz
-trained "libffm, zstd" m-zst --data libffm.txt.zst
-check "gzip makes no difference" same m-libsvm m-gz
-check "zstd makes no difference" same m-libffm m-zst
-expect 0 "from standard input" sh -c '"$0" train --model lr --seed 1 --model-out m-stdin --data - <libsvm.txt' "$PARAMO"
-check "standard input makes no difference" same m-libsvm m-stdin
-trained "several files" m-two --data part-1.txt part-2.txt
-trained "a pattern" m-glob --data 'part-*.txt'
-check "a pattern is its files" same m-two m-glob
-trained "fm" m-fm --model fm --dim 3 --data libffm.txt
-trained "two workers in one process" m-workers --workers 2 --servers 2 --data libsvm.txt
-trained "go on from a model" m-more --model-in m-libsvm --data libsvm.txt
-expect 0 "train --json" "$PARAMO" train --model lr --data libsvm.txt --json
-check "one JSON object with the rows" test "$(json "$OUT" rows)" -eq 3000
-
-expect 0 "eval" "$PARAMO" eval --model-in m-libsvm --data libsvm.txt
-for word in rows positives logloss auc accuracy calibration; do
-    check "eval prints $word" grep -qi "$word" "$OUT"
-done
-expect 0 "eval --json" "$PARAMO" eval --model-in m-libsvm --data libsvm.txt --json
-cp "$OUT" eval.json
-check "all rows" test "$(json eval.json rows)" -eq 3000
-check "it has learned something" at_most "$(json eval.json logloss)" 0.69
-expect 0 "predict" "$PARAMO" predict --model-in m-libsvm --data libsvm.txt --out p.txt
-check "one probability a row" test "$(grep -cE '^(0|1|0\.[0-9]+|[0-9.]+e-[0-9]+)$' p.txt)" -eq 3000
-logloss=$(paste -d' ' p.txt <(cut -d' ' -f1 libsvm.txt) | awk '{ s -= $2 > 0 ? log($1) : log(1 - $1) } END { print s / NR }')
-check "in the order of the rows: their log-loss is eval's ($logloss)" near "$logloss" "$(json eval.json logloss)" 1e-4
-expect 0 "predict to standard output" "$PARAMO" predict --model-in m-libsvm --data libsvm.txt --out -
-check "the same there" cmp -s p.txt "$OUT"
-expect 0 "export" "$PARAMO" export --model-in m-libsvm --text
-check "key, tab, value, sorted by key" sh -c \
-    'test -s "$0" && ! grep -qvE "^[0-9]+	[-0-9.e+]+" "$0" && sort -c -n -k1,1 "$0"' "$OUT"
-expect 0 "export to a file" "$PARAMO" export --model-in m-libsvm --text --out e.txt
-check "the same there" sh -c '"$0" export --model-in m-libsvm --text --out - | cmp -s e.txt -' "$PARAMO"
-
-# ---- what is wrong is said in one line ----
-refused 2 "train: no data" "data" "$PARAMO" train --model lr
-refused 2 "train: no such model" "lr" "$PARAMO" train --model tree --data libsvm.txt
-refused 2 "train: no such optimizer" "ftrl" "$PARAMO" train --model lr --data libsvm.txt --optimizer bogus
-refused 2 "train: no epochs" "epochs" "$PARAMO" train --model lr --data libsvm.txt --epochs 0
-refused 2 "train: a rate that is no number" "alpha" "$PARAMO" train --model lr --data libsvm.txt --alpha fast
-refused 3 "train: a file that is not there" "nonesuch.txt" "$PARAMO" train --model lr --data nonesuch.txt
-refused 3 "train: a pattern without files" "nonesuch-" "$PARAMO" train --model lr --data 'nonesuch-*'
-mkdir folder
-refused 3 "train: a folder" "folder" "$PARAMO" train --model lr --data folder
-: >empty.txt
-refused 3 "train: an empty file" "empty.txt" "$PARAMO" train --model lr --data empty.txt
-head -c 20000 /dev/urandom >binary.txt
-refused 3 "train: a binary file" "binary.txt" "$PARAMO" train --model lr --data binary.txt --format libsvm
-head -c 3000 libsvm.txt.gz >cut.gz
-refused 3 "train: a gzip file that is cut off" "cut.gz" "$PARAMO" train --model lr --data cut.gz
-sed '1700s/.*/1 oops/' libsvm.txt >bad.txt
-refused 3 "train: a bad line" "bad.txt:1700" "$PARAMO" train --model lr --data bad.txt --model-out never
-check "no model is left" test ! -e never
-expect 0 "train: --skip-bad 1" "$PARAMO" train --model lr --data bad.txt --skip-bad 1
-says "what was skipped is said" 'skipped|bad'
-refused 3 "eval: no model" "nonesuch" "$PARAMO" eval --model-in nonesuch --data libsvm.txt
-refused 3 "eval: something else" "folder" "$PARAMO" eval --model-in folder --data libsvm.txt
-refused 3 "eval: no data there" "nonesuch.txt" "$PARAMO" eval --model-in m-libsvm --data nonesuch.txt
-refused 3 "predict: nowhere to write" "nonesuch/p" "$PARAMO" predict --model-in m-libsvm --data libsvm.txt --out nonesuch/p
-cp -r m-libsvm damaged
-printf 'X' | dd of="$(ls damaged/*.safetensors)" bs=1 seek=2000 conv=notrunc 2>/dev/null
-refused 3 "a damaged table is refused" "damaged" "$PARAMO" eval --model-in damaged --data libsvm.txt
-cp -r m-libsvm short
-truncate -s -4 "$(ls short/*.safetensors)"
-refused 3 "a short table is refused" "short" "$PARAMO" export --model-in short --text
-echo '{' >"$(ls m-gz/*.json)"
-refused 3 "a damaged manifest is refused" "m-gz" "$PARAMO" predict --model-in m-gz --data libsvm.txt --out x
-refused 3 "a disk that is full" "/dev/full" "$PARAMO" predict --model-in m-libsvm --data libsvm.txt --out /dev/full
 finish

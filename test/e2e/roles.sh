@@ -81,7 +81,7 @@ if grep -q '^0*1 ' /proc/net/if_inet6 2>/dev/null; then
     start scheduler "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1
     start server "$PARAMO" server --scheduler "127.0.0.1:$PORT"
     start worker "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- paramo train --model lr --data small.ffm \
-        --epochs 1000000 --model-out never
+        --epochs 100000 --model-out never
     at_work() { worked "$(job_pid worker)" 10; }
     check "the worker is at work" wait_for 20 at_work
     kill -TERM "$(job_pid server)"
