@@ -1,0 +1,53 @@
+/*
+ * What the van implementations share: the header on the wire, the base of vans and connections, the delivery
+ * of a frame. Included by src/van and test/van only. Knows no transport. Tests: test/van/test_van.c.
+ */
+#ifndef VAN_CORE_H
+#define VAN_CORE_H
+
+#include "van/van.h"
+
+struct van_header {
+    uint8_t head[VAN_HEAD];
+    uint64_t len[VAN_SEGS];
+    uint64_t padded; /* bytes that follow the header */
+    unsigned nseg;
+    uint8_t class;
+};
+
+static inline uint64_t van_padded(uint64_t len)
+{
+    return (len + VAN_ALIGN - 1) & ~(uint64_t)(VAN_ALIGN - 1);
+}
+
+void van_header_encode(const struct van_frame *frame, uint8_t out[VAN_HEADER_BYTES]);
+/* Checks magic, version, nseg, class, checksum and the sum of lengths against limit: PROTOCOL, VERSION,
+ * TOO_LARGE. */
+MUST_USE paramo_err van_header_decode(const uint8_t in[VAN_HEADER_BYTES], uint64_t limit,
+                                      struct van_header *header);
+/* The same check where there are no bytes to decode (inproc). */
+MUST_USE paramo_err van_frame_check(const struct van_seg *seg, unsigned nseg, uint64_t limit);
+
+MUST_USE paramo_err van_init(struct van *van, const struct van_ops *ops, struct env *env);
+void van_fini(struct van *van);
+void van_conn_init(struct van_conn *conn, struct van *van, struct lane *lane);
+
+/* True if van_set_drop wants a received frame of this class thrown away. */
+bool van_drops(struct van *van, uint8_t class);
+/* Asks the user where the segments go; all VAN_POOL if it has no wish. */
+MUST_USE paramo_err van_ask_place(struct van_conn *conn, const uint8_t *head, const uint64_t *len,
+                                  unsigned nseg, void *dst[VAN_SEGS]);
+/* Counts the frame and gives it to the user. hold: where its pooled segments are, or NULL; borrowed: bits of
+ * the segments that lie in memory that is gone after frame(), so that van_keep must copy them. */
+MUST_USE paramo_err van_deliver(struct van_conn *conn, const uint8_t *head, const struct van_seg *seg,
+                                unsigned nseg, struct van_hold *hold, unsigned borrowed);
+
+/* A connection that is closed but still flushing. */
+void van_orphan_add(struct van_conn *conn);
+void van_orphan_remove(struct van_conn *conn);
+
+enum {
+    VAN_FLUSH_SECONDS = 3 /* how long a closed connection may take to flush; arbitrary */
+};
+
+#endif

@@ -1,0 +1,140 @@
+#include "van/pool.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <threads.h>
+
+#include "van/van.h"
+
+enum { POOL_CLASSES = POOL_MAX_SHIFT - POOL_MIN_SHIFT + 1 };
+
+struct van_hold {
+    _Alignas(64) struct pool *pool;
+    struct van_hold *next; /* while free */
+    uint64_t size;
+    unsigned class; /* POOL_CLASSES: not kept */
+    atomic_uint refs;
+};
+
+struct pool {
+    mtx_t lock; /* guards free, free_bytes, out and orphaned */
+    struct van_hold *free[POOL_CLASSES];
+    uint64_t free_bytes;
+    uint64_t out;
+    bool orphaned;
+};
+
+static unsigned pool_class(uint64_t bytes)
+{
+    unsigned class = 0;
+    while (class < POOL_CLASSES && bytes > (UINT64_C(1) << (class + POOL_MIN_SHIFT)) + POOL_SLACK)
+        class ++;
+    return class;
+}
+
+static void pool_free(struct pool *pool)
+{
+    for (unsigned i = 0; i < POOL_CLASSES; i++)
+        while (pool->free[i]) {
+            struct van_hold *hold = pool->free[i];
+            pool->free[i] = hold->next;
+            free(hold);
+        }
+    mtx_destroy(&pool->lock);
+    free(pool);
+}
+
+paramo_err pool_create(struct pool **out)
+{
+    struct pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        return err_memory(sizeof *pool);
+    if (mtx_init(&pool->lock, mtx_plain) != thrd_success) {
+        free(pool);
+        return err_set(PARAMO_E_SYSTEM, "mtx_init failed");
+    }
+    *out = pool;
+    return PARAMO_OK;
+}
+
+void pool_destroy(struct pool *pool)
+{
+    mtx_lock(&pool->lock);
+    pool->orphaned = true;
+    bool last = pool->out == 0;
+    mtx_unlock(&pool->lock);
+    if (last)
+        pool_free(pool);
+}
+
+paramo_err pool_take(struct pool *pool, uint64_t bytes, struct van_hold **out)
+{
+    if (bytes > SIZE_MAX / 2)
+        return err_memory(SIZE_MAX);
+    unsigned class = pool_class(bytes);
+    struct van_hold *hold = NULL;
+    mtx_lock(&pool->lock);
+    if (class < POOL_CLASSES && pool->free[class]) {
+        hold = pool->free[class];
+        pool->free[class] = hold->next;
+        pool->free_bytes -= hold->size;
+    }
+    pool->out++;
+    mtx_unlock(&pool->lock);
+    if (!hold) {
+        uint64_t size = class < POOL_CLASSES ? (UINT64_C(1) << (class + POOL_MIN_SHIFT)) + POOL_SLACK : bytes;
+        hold = aligned_alloc(64, sizeof *hold + (size_t)((size + 63) / 64 * 64));
+        if (!hold) {
+            mtx_lock(&pool->lock);
+            pool->out--;
+            mtx_unlock(&pool->lock);
+            return err_memory((size_t)size);
+        }
+        hold->pool = pool;
+        hold->size = size;
+        hold->class = class;
+    }
+    atomic_init(&hold->refs, 1);
+    *out = hold;
+    return PARAMO_OK;
+}
+
+uint8_t *hold_data(struct van_hold *hold)
+{
+    return (uint8_t *)(hold + 1);
+}
+
+void hold_ref(struct van_hold *hold)
+{
+    atomic_fetch_add_explicit(&hold->refs, 1, memory_order_relaxed);
+}
+
+void van_release(struct van_hold *hold)
+{
+    if (!hold || atomic_fetch_sub_explicit(&hold->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    struct pool *pool = hold->pool;
+    mtx_lock(&pool->lock);
+    bool keep =
+        hold->class < POOL_CLASSES && !pool->orphaned && pool->free_bytes + hold->size <= POOL_KEEP_BYTES;
+    if (keep) {
+        hold->next = pool->free[hold->class];
+        pool->free[hold->class] = hold;
+        pool->free_bytes += hold->size;
+    }
+    pool->out--;
+    bool last = pool->orphaned && pool->out == 0;
+    mtx_unlock(&pool->lock);
+    if (!keep)
+        free(hold);
+    if (last)
+        pool_free(pool);
+}
+
+uint64_t pool_free_bytes(struct pool *pool)
+{
+    mtx_lock(&pool->lock);
+    uint64_t bytes = pool->free_bytes;
+    mtx_unlock(&pool->lock);
+    return bytes;
+}

@@ -1,0 +1,142 @@
+/*
+ * The inside of the tcp van: one connection is one non-blocking socket on its lane's poller. tcp.c has the
+ * life cycle, tcp_send.c and tcp_recv.c the two directions, tcp_listen.c the listeners. Included by those
+ * only. Tests: test/van/test_tcp.c.
+ *
+ *   RESOLVING --> CONNECTING --> OPEN --> DRAINED --+
+ *       |             |           |     (orphans)   |
+ *       +-------------+-----------+--> BROKEN ------+--> GONE
+ *
+ * BROKEN: the socket is closed, the user has been told (or will be by the hook) and has not called van_close
+ * yet. DRAINED: an orphan has sent everything and waits for the peer's end of stream, since closing a socket
+ * with unread bytes would reset it and take the last frames away from the peer. GONE: freed at the end of the
+ * round.
+ */
+#ifndef VAN_TCP_H
+#define VAN_TCP_H
+
+#include "van/addr.h"
+#include "van/core.h"
+#include "van/outq.h"
+#include "van/resolve.h"
+
+enum {
+    TCP_STAGE_BYTES = 64 << 10, /* small frames are copied together up to this: one system call's worth */
+    TCP_COPY_MAX = 4 << 10, /* a frame up to this is copied (measured: cheaper than its part of an iovec) */
+    TCP_GATHER_BYTES = 16 << 10, /* requests gather up to this while an answer is awaited */
+    TCP_RBUF_BYTES = 64 << 10,
+    TCP_WHOLE_MAX =
+        8 << 10, /* a frame up to this waits in rbuf until it is whole; longer ones go where they belong */
+    TCP_TRAIL_BYTES = 4 << 10, /* how much after a large frame is read with its end */
+    TCP_SINK_AT = 8 << 10,     /* rbuf from here on takes what is thrown away during a large frame */
+    TCP_PLACE_MIN = 4 << 10,   /* a whole frame up to this is delivered without asking place() */
+    TCP_ROUND_BYTES = 2 << 20  /* per direction and round, so that other connections get their turn */
+};
+#define TCP_GATHER_NS (100 * ENV_US)
+
+enum tcp_state { TCP_RESOLVING, TCP_CONNECTING, TCP_OPEN, TCP_DRAINED, TCP_BROKEN, TCP_GONE };
+
+/* A large frame on its way in. */
+struct tcp_incoming {
+    bool active;
+    bool dropped;
+    struct van_header header;
+    void *dst[VAN_SEGS]; /* NULL: thrown away */
+    struct van_hold *hold;
+    unsigned seg;
+    uint64_t at; /* in the padded segment */
+};
+
+struct tcp_conn {
+    struct van_conn base;
+    enum tcp_state state;
+    struct lane_source source;
+    struct lane_task hook; /* at the end of a round: sends, tells writable, breaks */
+    bool hooked;
+    struct lane_task end; /* at the end of a round: frees, or moves */
+    struct lane_task arrive;
+    struct lane_timer timer; /* gathering; an orphan's deadline */
+
+    /* connecting */
+    struct resolve *question;
+    struct addr_list addresses;
+    unsigned address_next;
+
+    /* sending */
+    struct outq out;
+    uint8_t *stage; /* bytes of frames that have begun; sent before the current frame */
+    size_t stage_at, stage_len;
+    struct van_frame *current; /* begun, sent from its segments; or, if it was withdrawn, the rest of it: */
+    uint64_t current_at;       /* in its padded segments */
+    uint8_t *rest;
+    uint64_t rest_at, rest_len;
+    struct queue finished; /* have left; done is due */
+    bool unheard;          /* a request is out and no frame came since */
+    bool urgent;           /* do not gather */
+    bool blocked;          /* the socket is full: EPOLLOUT tells when to go on */
+    bool deaf;             /* the socket cannot send any more; the receiving side finds out why */
+
+    /* receiving */
+    uint8_t *rbuf;
+    size_t rbuf_at, rbuf_len;
+    bool expect_large;
+    struct tcp_incoming in;
+
+    /* breaking from outside a round */
+    paramo_err broken_why;
+    char broken_text[ERR_TEXT_MAX];
+
+    /* moving */
+    struct lane *move_to; /* not NULL from van_move until arrived() */
+    void (*arrived)(void *arg, struct van_conn *conn);
+    void *arrived_arg;
+};
+
+static inline struct tcp_conn *tcp_of(struct van_conn *conn)
+{
+    return (struct tcp_conn *)conn;
+}
+
+/* True while the connection may call its user and use its socket. */
+static inline bool tcp_alive(const struct tcp_conn *conn)
+{
+    return conn->state == TCP_OPEN && !conn->move_to;
+}
+
+/* tcp.c */
+MUST_USE paramo_err tcp_conn_create(struct van *van, struct lane *lane, struct tcp_conn **conn);
+/* The socket stands (accepted or connected). */
+MUST_USE paramo_err tcp_conn_open(struct tcp_conn *conn);
+/* In a round: ends the connection and tells the user; the message is err_text(). */
+void tcp_break(struct tcp_conn *conn, paramo_err why);
+/* Anywhere: tcp_break at the end of this round. */
+void tcp_break_later(struct tcp_conn *conn, paramo_err why);
+void tcp_hook(struct tcp_conn *conn);
+void tcp_socket_options(int fd);
+/* Frees what was never given to anyone or is orphaned. */
+void tcp_discard(struct tcp_conn *conn, paramo_err status);
+
+/* tcp_send.c */
+paramo_err tcp_send(struct van_conn *base, struct van_frame *frame);
+void tcp_withdraw(struct van_conn *base, struct van_frame *frame);
+void tcp_flush(struct van_conn *base);
+/* Sends what should leave now; done callbacks. */
+void tcp_send_round(struct tcp_conn *conn);
+bool tcp_send_pending(const struct tcp_conn *conn);
+/* Gives every frame back. */
+void tcp_send_abort(struct tcp_conn *conn, paramo_err status);
+
+/* tcp_recv.c */
+void tcp_recv_round(struct tcp_conn *conn);
+/* Delivers what is in rbuf already. */
+void tcp_recv_parse(struct tcp_conn *conn);
+void tcp_recv_abort(struct tcp_conn *conn);
+void tcp_displace(struct van_conn *base, const void *begin, size_t len);
+
+/* tcp_listen.c */
+paramo_err tcp_listen(struct van *van, struct lane *lane, const char *address,
+                      void (*accept)(void *arg, struct van_conn *conn), void *arg,
+                      struct van_listener **listener);
+void tcp_listener_close(struct van_listener *listener);
+
+#endif

@@ -1,0 +1,300 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "van/pool.h"
+#include "van/tcp.h"
+
+static bool receiving(const struct tcp_conn *conn)
+{
+    return tcp_alive(conn) && !conn->base.orphan;
+}
+
+static void heard(struct tcp_conn *conn)
+{
+    conn->unheard = false;
+    if (conn->out.frames)
+        tcp_hook(conn);
+}
+
+static void incoming_end(struct tcp_conn *conn)
+{
+    van_release(conn->in.hold);
+    conn->in.hold = NULL;
+    conn->in.active = false;
+}
+
+static void break_with_peer(struct tcp_conn *conn, paramo_err err)
+{
+    tcp_break(conn, err_prefix(err, "peer %s", conn->base.peer));
+}
+
+/* A frame that lies whole in rbuf. */
+static void deliver_whole(struct tcp_conn *conn, const struct van_header *h, uint8_t *bytes)
+{
+    struct van_seg seg[VAN_SEGS];
+    void *dst[VAN_SEGS] = {NULL};
+    unsigned borrowed = 0;
+    paramo_err err = PARAMO_OK;
+    heard(conn);
+    if (van_drops(conn->base.van, h->class))
+        return;
+    if (h->padded > TCP_PLACE_MIN)
+        err = van_ask_place(&conn->base, h->head, h->len, h->nseg, dst);
+    if (err || !receiving(conn)) {
+        if (err)
+            break_with_peer(conn, err);
+        return;
+    }
+    for (unsigned i = 0; i < h->nseg; i++) {
+        seg[i] = (struct van_seg){.data = bytes, .len = h->len[i]};
+        if (dst[i] == VAN_POOL) {
+            borrowed |= 1u << i;
+        } else if (dst[i] == VAN_SINK) {
+            seg[i].data = NULL;
+        } else {
+            memcpy(dst[i], bytes, (size_t)h->len[i]);
+            seg[i].data = dst[i];
+        }
+        bytes += van_padded(h->len[i]);
+    }
+    err = van_deliver(&conn->base, h->head, seg, h->nseg, NULL, borrowed);
+    if (err && receiving(conn))
+        break_with_peer(conn, err);
+}
+
+static void deliver_incoming(struct tcp_conn *conn)
+{
+    struct tcp_incoming *in = &conn->in;
+    struct van_seg seg[VAN_SEGS];
+    for (unsigned i = 0; i < in->header.nseg; i++)
+        seg[i] = (struct van_seg){.data = in->dst[i], .len = in->header.len[i]};
+    struct van_hold *hold = in->hold;
+    in->hold = NULL;
+    in->active = false;
+    heard(conn);
+    paramo_err err = PARAMO_OK;
+    if (!in->dropped)
+        err = van_deliver(&conn->base, in->header.head, seg, in->header.nseg, hold, 0);
+    van_release(hold);
+    if (err && receiving(conn))
+        break_with_peer(conn, err);
+}
+
+/* Goes forward by n bytes; returns those beyond the frame. */
+static size_t incoming_advance(struct tcp_incoming *in, size_t n)
+{
+    while (in->seg < in->header.nseg) {
+        uint64_t left = van_padded(in->header.len[in->seg]) - in->at;
+        if (n < left) {
+            in->at += n;
+            return 0;
+        }
+        n -= (size_t)left;
+        in->seg++;
+        in->at = 0;
+    }
+    return n;
+}
+
+/* Decides where the segments go and copies what has come already. False if the connection ended over it. */
+static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, const uint8_t *bytes,
+                           size_t have)
+{
+    struct tcp_incoming *in = &conn->in;
+    void *dst[VAN_SEGS];
+    *in = (struct tcp_incoming){.active = true, .header = *h, .dropped = van_drops(conn->base.van, h->class)};
+    if (!in->dropped) {
+        paramo_err err = van_ask_place(&conn->base, h->head, h->len, h->nseg, dst);
+        uint64_t pooled = 0;
+        for (unsigned i = 0; i < h->nseg; i++)
+            if (dst[i] == VAN_POOL)
+                pooled += van_padded(h->len[i]);
+        if (!err && pooled && receiving(conn))
+            err = pool_take(conn->base.van->pool, pooled, &in->hold);
+        if (err)
+            break_with_peer(conn, err);
+        if (!receiving(conn)) {
+            incoming_end(conn);
+            return false;
+        }
+        uint8_t *at = in->hold ? hold_data(in->hold) : conn->rbuf;
+        for (unsigned i = 0; i < h->nseg; i++) {
+            if (dst[i] == VAN_POOL) {
+                in->dst[i] = at; /* an empty one may have no pool: any address will do */
+                at += van_padded(h->len[i]);
+            } else {
+                in->dst[i] = dst[i] == VAN_SINK ? NULL : dst[i];
+            }
+        }
+    }
+    for (unsigned i = 0; i < h->nseg && have; i++) {
+        size_t take = have < h->len[i] ? have : (size_t)h->len[i];
+        if (in->dst[i])
+            memcpy(in->dst[i], bytes, take);
+        uint64_t padded = van_padded(h->len[i]);
+        size_t skip = have < padded ? have : (size_t)padded;
+        (void)incoming_advance(in, skip);
+        bytes += skip;
+        have -= skip;
+    }
+    return true;
+}
+
+/* Where the next bytes go: the rest of the frame, then what follows it to the beginning of rbuf. */
+static size_t incoming_iov(struct tcp_conn *conn, struct iovec iov[2 * VAN_SEGS + 1], int *n, size_t room)
+{
+    const struct tcp_incoming *in = &conn->in;
+    size_t total = 0;
+    uint64_t at = in->at;
+    *n = 0;
+    for (unsigned i = in->seg; i < in->header.nseg; i++, at = 0) {
+        uint64_t len = in->header.len[i];
+        if (at < len) {
+            uint64_t left = len - at;
+            bool sink = !in->dst[i];
+            uint64_t most = sink ? TCP_RBUF_BYTES - TCP_SINK_AT : left;
+            most = most < left ? most : left;
+            size_t take = most < room - total ? (size_t)most : room - total;
+            uint8_t *to = sink ? conn->rbuf + TCP_SINK_AT : (uint8_t *)in->dst[i] + at;
+            iov[(*n)++] = (struct iovec){.iov_base = to, .iov_len = take};
+            total += take;
+            if (take < left)
+                return total;
+            at = len;
+        }
+        size_t padding = (size_t)(van_padded(len) - at);
+        if (padding) {
+            if (room - total < padding)
+                return total;
+            iov[(*n)++] = (struct iovec){.iov_base = conn->rbuf + TCP_SINK_AT, .iov_len = padding};
+            total += padding;
+        }
+    }
+    iov[(*n)++] = (struct iovec){.iov_base = conn->rbuf, .iov_len = TCP_TRAIL_BYTES};
+    return total + TCP_TRAIL_BYTES;
+}
+
+void tcp_recv_parse(struct tcp_conn *conn)
+{
+    while (receiving(conn)) {
+        if (conn->in.active) {
+            if (conn->in.seg < conn->in.header.nseg)
+                return;
+            deliver_incoming(conn);
+            continue;
+        }
+        size_t have = conn->rbuf_len - conn->rbuf_at;
+        if (have < VAN_HEADER_BYTES)
+            return;
+        uint8_t *at = conn->rbuf + conn->rbuf_at;
+        struct van_header h;
+        paramo_err err = van_header_decode(at, conn->base.limits.frame_bytes, &h);
+        if (err) {
+            break_with_peer(conn, err);
+            return;
+        }
+        have -= VAN_HEADER_BYTES;
+        if (have >= h.padded) {
+            conn->expect_large = false;
+            conn->rbuf_at += VAN_HEADER_BYTES + (size_t)h.padded;
+            deliver_whole(conn, &h, at + VAN_HEADER_BYTES);
+        } else if (h.padded <= TCP_WHOLE_MAX - VAN_HEADER_BYTES) {
+            return;
+        } else {
+            conn->expect_large = true;
+            conn->rbuf_at = conn->rbuf_len = 0;
+            if (!incoming_begin(conn, &h, at + VAN_HEADER_BYTES, have))
+                return;
+        }
+    }
+}
+
+static void read_failed(struct tcp_conn *conn, ssize_t got)
+{
+    if (got == 0) {
+        bool middle = conn->in.active || conn->rbuf_len > conn->rbuf_at;
+        tcp_break(conn, err_set(PARAMO_E_DISCONNECTED, "peer %s closed the connection%s", conn->base.peer,
+                                middle ? " in the middle of a frame" : ""));
+    } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+        tcp_break(conn, err_errno(PARAMO_E_DISCONNECTED, errno, "connection to %s", conn->base.peer));
+    }
+}
+
+/* An orphan reads only to see the peer's end. */
+static void recv_orphan(struct tcp_conn *conn)
+{
+    for (unsigned i = 0; i < TCP_ROUND_BYTES / TCP_RBUF_BYTES; i++) {
+        ssize_t got = recv(conn->source.fd, conn->rbuf, TCP_RBUF_BYTES, MSG_DONTWAIT);
+        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+            return;
+        if (got <= 0) {
+            tcp_discard(conn, PARAMO_E_DISCONNECTED);
+            return;
+        }
+    }
+}
+
+void tcp_recv_round(struct tcp_conn *conn)
+{
+    if (!conn->rbuf && !(conn->rbuf = aligned_alloc(64, TCP_RBUF_BYTES))) {
+        tcp_break(conn, err_memory(TCP_RBUF_BYTES));
+        return;
+    }
+    if (conn->base.orphan) {
+        recv_orphan(conn);
+        return;
+    }
+    struct iovec iov[2 * VAN_SEGS + 1];
+    for (size_t room = TCP_ROUND_BYTES; receiving(conn) && room >= VAN_ALIGN;) {
+        size_t want;
+        ssize_t got;
+        if (conn->in.active) {
+            int n;
+            want = incoming_iov(conn, iov, &n, room);
+            got = readv(conn->source.fd, iov, n);
+        } else {
+            size_t left = conn->rbuf_len - conn->rbuf_at;
+            if (conn->rbuf_at) {
+                memmove(conn->rbuf, conn->rbuf + conn->rbuf_at, left);
+                conn->rbuf_at = 0;
+                conn->rbuf_len = left;
+            }
+            want = conn->expect_large && left < VAN_HEADER_BYTES ? TCP_TRAIL_BYTES : TCP_RBUF_BYTES - left;
+            got = recv(conn->source.fd, conn->rbuf + left, want, MSG_DONTWAIT);
+        }
+        if (got <= 0) {
+            read_failed(conn, got);
+            return;
+        }
+        conn->base.counters.bytes_received += (uint64_t)got;
+        if (conn->in.active)
+            conn->rbuf_len = incoming_advance(&conn->in, (size_t)got);
+        else
+            conn->rbuf_len += (size_t)got;
+        tcp_recv_parse(conn);
+        if ((size_t)got < want)
+            return; /* the socket is empty */
+        room -= (size_t)got < room ? (size_t)got : room;
+    }
+}
+
+void tcp_recv_abort(struct tcp_conn *conn)
+{
+    incoming_end(conn);
+    conn->rbuf_at = conn->rbuf_len = 0;
+}
+
+void tcp_displace(struct van_conn *base, const void *begin, size_t len)
+{
+    struct tcp_conn *conn = tcp_of(base);
+    if (!conn->in.active)
+        return;
+    for (unsigned i = 0; i < conn->in.header.nseg; i++) {
+        const uint8_t *dst = conn->in.dst[i];
+        if (dst && (uintptr_t)dst - (uintptr_t)begin < len)
+            conn->in.dst[i] = NULL;
+    }
+}

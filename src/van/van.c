@@ -1,0 +1,302 @@
+#include "van/van.h"
+
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/hash.h"
+#include "van/core.h"
+#include "van/pool.h"
+
+enum { CHECKSUM_AT = 8, DEFAULT_FRAME_LIMIT = 4096 };
+
+static uint64_t header_checksum(const uint8_t header[VAN_HEADER_BYTES])
+{
+    uint8_t copy[VAN_HEADER_BYTES];
+    memcpy(copy, header, sizeof copy);
+    memset(copy + CHECKSUM_AT, 0, 8);
+    return hash_bytes(copy, sizeof copy);
+}
+
+void van_header_encode(const struct van_frame *frame, uint8_t out[VAN_HEADER_BYTES])
+{
+    struct writer w = writer_over(out, VAN_HEADER_BYTES);
+    write_u32(&w, VAN_MAGIC);
+    write_u8(&w, VAN_VERSION);
+    write_u8(&w, frame->nseg);
+    write_u8(&w, frame->class);
+    write_u8(&w, 0);
+    write_u64(&w, 0);
+    for (unsigned i = 0; i < VAN_SEGS; i++)
+        write_u64(&w, i < frame->nseg ? frame->seg[i].len : 0);
+    write_bytes(&w, frame->head, VAN_HEAD);
+    w.len = CHECKSUM_AT;
+    write_u64(&w, hash_bytes(out, VAN_HEADER_BYTES));
+}
+
+/* Sums what cannot overflow: each length is compared with the limit first. */
+static paramo_err lengths_check(const uint64_t *len, unsigned nseg, uint64_t limit, uint64_t *padded)
+{
+    uint64_t left = limit;
+    *padded = 0;
+    for (unsigned i = 0; i < nseg; i++) {
+        if (len[i] > left)
+            return err_set(PARAMO_E_TOO_LARGE, "a frame is longer than the %llu bytes allowed",
+                           (unsigned long long)limit);
+        left -= len[i];
+        *padded += van_padded(len[i]);
+    }
+    return PARAMO_OK;
+}
+
+paramo_err van_header_decode(const uint8_t in[VAN_HEADER_BYTES], uint64_t limit, struct van_header *header)
+{
+    struct reader r = reader_over(in, VAN_HEADER_BYTES);
+    if (read_u32(&r) != VAN_MAGIC)
+        return err_set(PARAMO_E_PROTOCOL, "not a Paramo frame (it begins with %02x %02x %02x %02x)", in[0],
+                       in[1], in[2], in[3]);
+    unsigned version = read_u8(&r);
+    if (version != VAN_VERSION)
+        return err_set(PARAMO_E_VERSION, "frame format %u, this side speaks %u", version, VAN_VERSION);
+    header->nseg = read_u8(&r);
+    header->class = read_u8(&r);
+    unsigned zero = read_u8(&r);
+    if (read_u64(&r) != header_checksum(in))
+        return err_set(PARAMO_E_PROTOCOL, "a frame header is damaged");
+    if (header->nseg > VAN_SEGS || header->class >= VAN_CLASSES || zero != 0)
+        return err_set(PARAMO_E_PROTOCOL, "a frame header with %u segments of class %u", header->nseg,
+                       header->class);
+    for (unsigned i = 0; i < VAN_SEGS; i++) {
+        header->len[i] = read_u64(&r);
+        if (i >= header->nseg && header->len[i] != 0)
+            return err_set(PARAMO_E_PROTOCOL, "a frame header has the length of a segment that is not there");
+    }
+    read_bytes(&r, header->head, VAN_HEAD);
+    return lengths_check(header->len, header->nseg, limit < UINT64_MAX / 2 ? limit : UINT64_MAX / 2,
+                         &header->padded);
+}
+
+paramo_err van_frame_check(const struct van_seg *seg, unsigned nseg, uint64_t limit)
+{
+    uint64_t len[VAN_SEGS];
+    uint64_t padded;
+    for (unsigned i = 0; i < nseg; i++)
+        len[i] = seg[i].len;
+    return lengths_check(len, nseg, limit, &padded);
+}
+
+paramo_err van_init(struct van *van, const struct van_ops *ops, struct env *env)
+{
+    van->ops = ops;
+    van->env = env;
+    van->orphans = NULL;
+    atomic_init(&van->drop_percent, 0);
+    if (mtx_init(&van->orphan_lock, mtx_plain) != thrd_success)
+        return err_set(PARAMO_E_SYSTEM, "mtx_init failed");
+    paramo_err err = pool_create(&van->pool);
+    if (err)
+        mtx_destroy(&van->orphan_lock);
+    return err;
+}
+
+void van_fini(struct van *van)
+{
+    pool_destroy(van->pool);
+    mtx_destroy(&van->orphan_lock);
+}
+
+void van_conn_init(struct van_conn *conn, struct van *van, struct lane *lane)
+{
+    conn->van = van;
+    conn->lane = lane;
+    /* Arbitrary, but for the order: a peer that floods requests leaves room for all that is later in the
+     * line. */
+    conn->limits = (struct van_limits){.frame_bytes = DEFAULT_FRAME_LIMIT,
+                                       .queue_bytes = {[VAN_CONTROL] = UINT64_C(1) << 20,
+                                                       [VAN_ANSWER] = UINT64_C(16) << 20,
+                                                       [VAN_CHAIN] = UINT64_C(16) << 20,
+                                                       [VAN_REQUEST] = UINT64_C(8) << 20}};
+}
+
+bool van_drops(struct van *van, uint8_t class)
+{
+    unsigned percent = atomic_load_explicit(&van->drop_percent, memory_order_relaxed);
+    return percent && class != VAN_CONTROL && env_random(van->env) % 100 < percent;
+}
+
+paramo_err van_ask_place(struct van_conn *conn, const uint8_t *head, const uint64_t *len, unsigned nseg,
+                         void *dst[VAN_SEGS])
+{
+    for (unsigned i = 0; i < VAN_SEGS; i++)
+        dst[i] = VAN_POOL;
+    return conn->user_ops->place ? conn->user_ops->place(conn->user, conn, head, len, nseg, dst) : PARAMO_OK;
+}
+
+paramo_err van_deliver(struct van_conn *conn, const uint8_t *head, const struct van_seg *seg, unsigned nseg,
+                       struct van_hold *hold, unsigned borrowed)
+{
+    conn->counters.frames_received++;
+    conn->rx_hold = hold;
+    conn->rx_borrowed = borrowed;
+    paramo_err err = conn->user_ops->frame(conn->user, conn, head, seg, nseg);
+    conn->rx_hold = NULL;
+    conn->rx_borrowed = 0;
+    return err;
+}
+
+paramo_err van_keep(struct van_conn *conn, struct van_seg *seg, unsigned nseg, struct van_hold **hold)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < nseg; i++)
+        if (conn->rx_borrowed >> i & 1)
+            bytes += van_padded(seg[i].len);
+    if (!conn->rx_borrowed) {
+        if (conn->rx_hold)
+            hold_ref(conn->rx_hold);
+        *hold = conn->rx_hold;
+        return PARAMO_OK;
+    }
+    paramo_err err = pool_take(conn->van->pool, bytes, hold);
+    if (err)
+        return err;
+    uint8_t *at = hold_data(*hold);
+    for (unsigned i = 0; i < nseg; i++) {
+        if (!(conn->rx_borrowed >> i & 1))
+            continue;
+        if (seg[i].len)
+            memcpy(at, seg[i].data, (size_t)seg[i].len);
+        seg[i].data = at;
+        at += van_padded(seg[i].len);
+    }
+    return PARAMO_OK;
+}
+
+void van_orphan_add(struct van_conn *conn)
+{
+    struct van *van = conn->van;
+    mtx_lock(&van->orphan_lock);
+    conn->orphan = true;
+    conn->orphan_prev = NULL;
+    conn->orphan_next = van->orphans;
+    if (van->orphans)
+        van->orphans->orphan_prev = conn;
+    van->orphans = conn;
+    mtx_unlock(&van->orphan_lock);
+}
+
+void van_orphan_remove(struct van_conn *conn)
+{
+    struct van *van = conn->van;
+    if (!conn->orphan)
+        return;
+    mtx_lock(&van->orphan_lock);
+    conn->orphan = false;
+    if (conn->orphan_prev)
+        conn->orphan_prev->orphan_next = conn->orphan_next;
+    else
+        van->orphans = conn->orphan_next;
+    if (conn->orphan_next)
+        conn->orphan_next->orphan_prev = conn->orphan_prev;
+    mtx_unlock(&van->orphan_lock);
+}
+
+unsigned van_flushing(struct van *van)
+{
+    unsigned count = 0;
+    mtx_lock(&van->orphan_lock);
+    for (const struct van_conn *conn = van->orphans; conn; conn = conn->orphan_next)
+        count++;
+    mtx_unlock(&van->orphan_lock);
+    return count;
+}
+
+void van_abandon(struct van *van, struct lane *lane)
+{
+    for (;;) {
+        mtx_lock(&van->orphan_lock);
+        struct van_conn *conn = van->orphans;
+        while (conn && conn->lane != lane)
+            conn = conn->orphan_next;
+        mtx_unlock(&van->orphan_lock);
+        if (!conn)
+            return;
+        van->ops->abandon(conn); /* only this lane ends it, so it is still there */
+    }
+}
+
+void van_set_drop(struct van *van, unsigned percent)
+{
+    atomic_store_explicit(&van->drop_percent, percent > 100 ? 100 : percent, memory_order_relaxed);
+}
+
+paramo_err van_connect(struct van *van, struct lane *lane, const char *address,
+                       const struct van_user *user_ops, void *user, struct van_conn **conn)
+{
+    return van->ops->connect(van, lane, address, user_ops, user, conn);
+}
+
+paramo_err van_listen(struct van *van, struct lane *lane, const char *address,
+                      void (*accept)(void *arg, struct van_conn *conn), void *arg,
+                      struct van_listener **listener)
+{
+    return van->ops->listen(van, lane, address, accept, arg, listener);
+}
+
+void van_listener_close(struct van_listener *listener)
+{
+    listener->van->ops->listener_close(listener);
+}
+
+const char *van_listener_address(const struct van_listener *listener)
+{
+    return listener->address;
+}
+
+void van_set_user(struct van_conn *conn, const struct van_user *user_ops, void *user)
+{
+    conn->user_ops = user_ops;
+    conn->user = user;
+}
+
+void van_set_frame_limit(struct van_conn *conn, uint64_t bytes)
+{
+    conn->limits.frame_bytes = bytes;
+}
+
+paramo_err van_send(struct van_conn *conn, struct van_frame *frame)
+{
+    return conn->van->ops->send(conn, frame);
+}
+
+void van_flush(struct van_conn *conn)
+{
+    if (conn->van->ops->flush)
+        conn->van->ops->flush(conn);
+}
+
+void van_withdraw(struct van_conn *conn, struct van_frame *frame)
+{
+    conn->van->ops->withdraw(conn, frame);
+}
+
+void van_displace(struct van_conn *conn, const void *begin, size_t len)
+{
+    if (conn->van->ops->displace)
+        conn->van->ops->displace(conn, begin, len);
+}
+
+void van_close(struct van_conn *conn, bool flush)
+{
+    conn->van->ops->close(conn, flush);
+}
+
+void van_move(struct van_conn *conn, struct lane *lane, void (*arrived)(void *arg, struct van_conn *conn),
+              void *arg)
+{
+    conn->van->ops->move(conn, lane, arrived, arg);
+}
+
+void van_destroy(struct van *van)
+{
+    if (van)
+        van->ops->destroy(van);
+}
