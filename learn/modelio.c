@@ -299,10 +299,11 @@ void modelio_close(struct model *model)
 
 /* ---- saving ---- */
 
-static paramo_err make_directory(const char *dir)
+static paramo_err make_directory(const char *dir, int *made)
 {
     struct stat st;
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+    *made = mkdir(dir, 0777) == 0;
+    if (!*made && errno != EEXIST)
         return lerr(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
     if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
         return lerr(PARAMO_E_IO, "%s: not a directory", dir);
@@ -311,10 +312,10 @@ static paramo_err make_directory(const char *dir)
     return PARAMO_OK;
 }
 
-paramo_err modelio_prepare(const char *dir)
+paramo_err modelio_prepare(const char *dir, int *made)
 {
     json_t *m = NULL;
-    paramo_err err = make_directory(dir);
+    paramo_err err = make_directory(dir, made);
     if (err != PARAMO_OK)
         return err;
     err = load_manifest(dir, &m);
@@ -434,7 +435,8 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, modelio_
     const char *name[MODEL_MAX_TABLES];
     uint32_t dim[MODEL_MAX_TABLES];
     size_t n = model_tables(info, name, dim);
-    paramo_err err = make_directory(dir);
+    int made;
+    paramo_err err = make_directory(dir, &made);
     if (err != PARAMO_OK)
         return err;
     char temporary[64];
@@ -447,8 +449,11 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, modelio_
         err = save_table(dir, name[i], dim[i], i, write, arg, tables);
     if (err == PARAMO_OK && (text = json_dumps(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(15))) == NULL)
         err = no_memory();
-    if (err == PARAMO_OK)
-        err = write_synced(from, text, strlen(text));
+    if (err == PARAMO_OK) {
+        size_t len = strlen(text);
+        text[len] = '\n'; /* for its NUL, which nobody needs */
+        err = write_synced(from, text, len + 1);
+    }
     if (err == PARAMO_OK)
         err = sync_directory(dir); /* the tables' names, before the manifest that needs them */
     if (err == PARAMO_OK && rename(from, to) != 0)

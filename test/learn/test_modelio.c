@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 static char *dir;
+static int made;
 
 static int setup(void **state)
 {
@@ -187,7 +188,7 @@ static void test_refuses_damage(void **state)
         replace_in_manifest(changes[i][0], changes[i][1]);
         if (open_it() != PARAMO_E_CORRUPT)
             fail_msg("not refused: %s", changes[i][1]);
-        assert_int_equal(modelio_prepare(dir), PARAMO_OK); /* but it may be replaced */
+        assert_int_equal(modelio_prepare(dir, &made), PARAMO_OK); /* but it may be replaced */
     }
     save(5);
     struct model m;
@@ -213,30 +214,32 @@ static void test_refuses_foreign_models(void **state)
 {
     (void)state;
     assert_int_equal(open_it(), PARAMO_E_NOT_FOUND);
-    assert_int_equal(modelio_prepare(dir), PARAMO_OK);
+    assert_int_equal(modelio_prepare(dir, &made), PARAMO_OK);
     static const char other[] = "{\"format\": \"someone-else\", \"version\": 1}";
     write_file(in_dir("manifest.json"), other, sizeof other - 1);
     assert_int_equal(open_it(), PARAMO_E_FORMAT);
-    assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);
+    assert_int_equal(modelio_prepare(dir, &made), PARAMO_E_FORMAT);
     (void)unlink(in_dir("manifest.json"));
     save(5);
     replace_in_manifest("\"version\": 1", "\"version\": 2");
     assert_int_equal(open_it(), PARAMO_E_FORMAT);
     assert_non_null(strstr(lerr_text(), "newer"));
-    assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);
+    assert_int_equal(modelio_prepare(dir, &made), PARAMO_E_FORMAT);
 }
 
 static void test_prepare(void **state)
 {
     (void)state;
     char *sub = strdup(in_dir("model"));
-    assert_int_equal(modelio_prepare(sub), PARAMO_OK);
-    assert_int_equal(modelio_prepare(sub), PARAMO_OK);
+    assert_int_equal(modelio_prepare(sub, &made), PARAMO_OK);
+    assert_true(made);
+    assert_int_equal(modelio_prepare(sub, &made), PARAMO_OK);
+    assert_false(made);
     assert_int_equal(rmdir(sub), 0);
     write_file(sub, "x", 1);
-    assert_int_equal(modelio_prepare(sub), PARAMO_E_IO);
+    assert_int_equal(modelio_prepare(sub, &made), PARAMO_E_IO);
     free(sub);
-    assert_int_equal(modelio_prepare("/proc/nowhere"), PARAMO_E_IO);
+    assert_int_equal(modelio_prepare("/proc/nowhere", &made), PARAMO_E_IO);
 }
 
 int main(void)

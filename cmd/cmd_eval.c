@@ -1,0 +1,117 @@
+/*
+ * paramo eval: how good a model is on labelled rows. Tests: test/e2e/train.sh, cli.sh.
+ */
+#include "cmd/dataargs.h"
+#include "cmd/exitcode.h"
+#include "cmd/verbs.h"
+#include "learn/score.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+
+static const char usage[] =
+    "usage: paramo eval --model-in DIR --data FILE... [--json]\n"
+    "\n"
+    "Measures a model on labelled rows: rows, positives, log-loss (natural logarithm), area under the\n"
+    "ROC curve, accuracy at 0.5, calibration (mean prediction / mean label).\n";
+
+static const char more[] = CODE_HELP "\n"
+                                     "  paramo eval --model-in model --data test.libffm.zst\n";
+
+static paramo_err evaluate(const char *dir, const struct data_args *data, struct metrics_result *result)
+{
+    struct model model;
+    struct reader_options options;
+    struct reader *reader = NULL;
+    struct metrics *metrics = NULL;
+    paramo_err err = modelio_open(dir, &model);
+    if (err != PARAMO_OK)
+        return err;
+    data_args_apply(data, &options);
+    options.hash_bits = model.info.hash_bits;
+    err = reader_open(&options, data->files.item, data->files.n, &reader);
+    if (err == PARAMO_OK)
+        err = metrics_new(&metrics);
+    if (err == PARAMO_OK) {
+        struct score_source source = score_model(&model);
+        err = score_reader(&source, reader, score_metrics, metrics);
+    }
+    if (err == PARAMO_OK)
+        err = metrics_finish(metrics, result);
+    if (err == PARAMO_OK) {
+        struct reader_stats stats;
+        reader_get_stats(reader, &stats);
+        data_args_report("eval", stats.bad_lines, stats.first_bad);
+    }
+    metrics_free(metrics);
+    reader_close(reader);
+    modelio_close(&model);
+    return err;
+}
+
+static json_t *real_or_null(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static void print_number(const char *name, double x)
+{
+    if (isfinite(x))
+        (void)printf("%-12s %.6f\n", name, x);
+    else
+        (void)printf("%-12s -\n", name); /* not defined: only one kind of rows */
+}
+
+static int print_result(const struct metrics_result *r, int json)
+{
+    if (json) {
+        json_t *j = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "rows", (json_int_t)r->rows, "positives",
+                              (json_int_t)r->positives, "logloss", real_or_null(r->logloss), "auc",
+                              real_or_null(r->auc), "accuracy", real_or_null(r->accuracy), "calibration",
+                              real_or_null(r->calibration));
+        int bad = j == NULL || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
+        json_decref(j);
+        if (bad)
+            return code_fail("eval", PARAMO_E_IO, "standard output cannot be written");
+        (void)putchar('\n');
+    } else {
+        (void)printf("%-12s %" PRIu64 "\n%-12s %" PRIu64 "\n", "rows", r->rows, "positives", r->positives);
+        print_number("logloss", r->logloss);
+        print_number("auc", r->auc);
+        print_number("accuracy", r->accuracy);
+        print_number("calibration", r->calibration);
+    }
+    if (fflush(stdout) != 0)
+        return code_fail("eval", PARAMO_E_IO, "standard output cannot be written");
+    return CODE_DONE;
+}
+
+int cmd_eval(int argc, char **argv)
+{
+    struct data_args data = {0};
+    const char *model = NULL;
+    int json = 0;
+    /* clang-format off */
+    const struct arg args[] = {
+        {.name = "Options", .kind = ARG_SECTION},
+        {.name = "model-in", .kind = ARG_STRING, .out = &model, .meta = "DIR", .help = "a model that 'paramo train' saved"},
+        DATA_ARGS(data),
+        {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "one JSON document instead of lines"},
+    };
+    /* clang-format on */
+    const size_t n = sizeof args / sizeof *args;
+    int code = args_parse("eval", argc, argv, args, n, usage, more);
+    if (code < 0 && model == NULL)
+        code = args_wrong("eval", "--model-in is missing");
+    if (code < 0 && data.files.n == 0)
+        code = args_wrong("eval", "--data is missing");
+    if (code < 0) {
+        struct metrics_result result = {0};
+        paramo_err err = evaluate(model, &data, &result);
+        code = err == PARAMO_OK ? print_result(&result, json) : code_fail("eval", err, lerr_text());
+    }
+    args_free(args, n);
+    return code;
+}

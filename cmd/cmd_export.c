@@ -1,0 +1,100 @@
+/*
+ * paramo export: a model as text. Tests: test/e2e/train.sh, cli.sh.
+ */
+#include "cmd/args.h"
+#include "cmd/exitcode.h"
+#include "cmd/verbs.h"
+#include "learn/modelio.h"
+#include "learn/output.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char usage[] =
+    "usage: paramo export --model-in DIR --text [--out FILE|-]\n"
+    "\n"
+    "Writes a model as text, sorted by key: a line 'key<TAB>w' for each feature whose weight is not 0,\n"
+    "for a factorization machine 'key<TAB>w<TAB>v1<TAB>...<TAB>vK'. The last line's key,\n"
+    "18446744073709551615, is the bias. Numbers have nine digits, which give the same floats back.\n";
+
+static const char more[] = CODE_HELP "\n"
+                                     "  paramo export --model-in model --text --out weights.tsv.gz\n";
+
+static paramo_err write_value(struct output *out, float value)
+{
+    char text[32];
+    int len = snprintf(text, sizeof text, "\t%.9g", (double)value);
+    return output_write(out, text, (size_t)len);
+}
+
+/* w's rows that are not 0, each with the factors of the same key (0 where it has none). */
+static paramo_err write_model(const struct model *m, struct output *out)
+{
+    const struct model_table *w = &m->table[0], *v = m->info.kind == MODEL_FM ? &m->table[1] : NULL;
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < w->n; i++) {
+        if (w->values[i] == 0)
+            continue;
+        char key[32];
+        int len = snprintf(key, sizeof key, "%" PRIu64, w->keys[i]);
+        paramo_err err = output_write(out, key, (size_t)len);
+        if (err == PARAMO_OK)
+            err = write_value(out, w->values[i]);
+        while (v != NULL && at < v->n && v->keys[at] < w->keys[i])
+            at++;
+        int has = v != NULL && at < v->n && v->keys[at] == w->keys[i];
+        for (uint32_t f = 0; err == PARAMO_OK && v != NULL && f < v->dim; f++)
+            err = write_value(out, has ? v->values[at * v->dim + f] : 0.0f);
+        if (err == PARAMO_OK)
+            err = output_write(out, "\n", 1);
+        if (err != PARAMO_OK)
+            return err;
+    }
+    return PARAMO_OK;
+}
+
+static paramo_err export_model(const char *dir, const char *path)
+{
+    struct model model;
+    struct output *out;
+    paramo_err err = modelio_open(dir, &model);
+    if (err != PARAMO_OK)
+        return err;
+    err = output_open(path, &out);
+    if (err == PARAMO_OK) {
+        err = write_model(&model, out);
+        if (err == PARAMO_OK)
+            err = output_commit(out);
+        else
+            output_abort(out);
+    }
+    modelio_close(&model);
+    return err;
+}
+
+int cmd_export(int argc, char **argv)
+{
+    const char *model = NULL, *out = "-";
+    int text = 0;
+    /* clang-format off */
+    const struct arg args[] = {
+        {.name = "Options", .kind = ARG_SECTION},
+        {.name = "model-in", .kind = ARG_STRING, .out = &model, .meta = "DIR", .help = "a model that 'paramo train' saved"},
+        {.name = "text", .kind = ARG_FLAG, .out = &text, .help = "as lines of text (the only form so far; must be given)"},
+        {.name = "out", .kind = ARG_STRING, .out = &out, .meta = "FILE|-",
+         .help = "where to; - is standard output, .gz and .zst are compressed (-)"},
+    };
+    /* clang-format on */
+    const size_t n = sizeof args / sizeof *args;
+    int code = args_parse("export", argc, argv, args, n, usage, more);
+    if (code < 0 && model == NULL)
+        code = args_wrong("export", "--model-in is missing");
+    if (code < 0 && !text)
+        code = args_wrong("export", "--text is missing");
+    if (code < 0) {
+        paramo_err err = export_model(model, out);
+        code = err == PARAMO_OK ? CODE_DONE : code_fail("export", err, lerr_text());
+    }
+    args_free(args, n);
+    return code;
+}

@@ -1,0 +1,377 @@
+/*
+ * paramo train: options, signals, the summary. The job itself is learn/train.c. Tests: test/e2e/train.sh,
+ * cli.sh.
+ */
+#include "cmd/dataargs.h"
+#include "cmd/exitcode.h"
+#include "cmd/verbs.h"
+#include "learn/train.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: paramo train --model lr|fm --data FILE... [options]\n"
+    "\n"
+    "Trains a click model. Without a cluster in the environment everything runs in this process; started by\n"
+    "'paramo run -s S -w W -- paramo train ...', or with DMLC_ROLE and the scheduler's address set by hand, "
+    "it\n"
+    "is one node of a cluster, and every node is given the same options. The data is dealt out to the "
+    "workers\n"
+    "part by part.\n";
+
+static const char more[] =
+    "Gradients are summed over a batch's rows, so --alpha is per row; a greater --batch learns faster and\n"
+    "reaches a little less. Batches are cut within parts of 1 MiB of text. Each batch is scored before it "
+    "is\n"
+    "learned: that is the log-loss shown while training.\n"
+    "\n"
+    "With one worker (the default) the model is the same to the last bit in every run, in one process or as "
+    "a\n"
+    "cluster with any number of servers. More workers learn at the same time, each without waiting for the\n"
+    "others, so results differ a little from run to run.\n"
+    "\n"
+    "FM (Rendle, ICDM 2010) scores with w and factors v; a feature whose w is 0 has no factors. Feature id\n"
+    "18446744073709551615 is the bias.\n"
+    "\n"
+    "Ctrl-C ends after the current batches and saves the model; a second one leaves at once.\n"
+    "\n" CODE_HELP "\n"
+    "  paramo train --model lr --data train.ffm.zst --valid test.ffm.zst --model-out model\n"
+    "  paramo train --model fm --dim 8 --data 'day*.gz' --epochs 10 --valid v.gz --early-stop 2 --model-out "
+    "m\n"
+    "  paramo run -s 2 -w 2 -- paramo train --model lr --data train.ffm --model-out model\n";
+
+struct settings {
+    struct data_args data;
+    struct arg_list valid;
+    const char *model, *model_in, *model_out, *optimizer, *factor_optimizer;
+    uint64_t epochs, batch, ahead, dim, hash_bits, servers, workers, seed, early_stop;
+    double alpha, beta, l1, l2;
+    double factor_alpha, factor_beta, factor_l1, factor_l2, factor_init;
+    int no_state, json, quiet;
+    /* whether they were there */
+    int has_model, has_optimizer, has_alpha, has_beta, has_l1, has_l2, has_dim, has_hash_bits, has_seed;
+    int has_factor_optimizer, has_factor_alpha, has_factor_beta, has_factor_l1, has_factor_l2,
+        has_factor_init;
+};
+
+static void on_signal(int sig)
+{
+    static volatile sig_atomic_t before;
+    (void)sig;
+    if (before++ > 0 || !train_interrupt())
+        _exit(CODE_INTERRUPTED); /* a second time, or before there is anything to end cleanly */
+    static const char text[] = "\nparamo train: ending after the current batches; again to leave at once\n";
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)ignored;
+}
+
+static double default_alpha(const char *optimizer)
+{
+    return strcmp(optimizer, "sgd") == 0 ? 0.002 : 0.1;
+}
+
+/* ---- settings ---- */
+
+static void set_name(char out[MODEL_NAME_MAX + 1], const char *name)
+{
+    (void)snprintf(out, MODEL_NAME_MAX + 1, "%s", name);
+}
+
+static void set_optimizer(struct model_optimizer *o, const struct settings *s)
+{
+    set_name(o->name, s->optimizer);
+    *o = (struct model_optimizer){
+        .alpha = s->has_alpha ? s->alpha : default_alpha(o->name), .beta = s->beta, .l1 = s->l1, .l2 = s->l2};
+    set_name(o->name, s->optimizer);
+}
+
+static void set_factor_optimizer(struct model_optimizer *o, const struct settings *s)
+{
+    *o = (struct model_optimizer){
+        .alpha = s->factor_alpha, .beta = s->factor_beta, .l1 = s->factor_l1, .l2 = s->factor_l2};
+    set_name(o->name, s->factor_optimizer);
+}
+
+/* Going on from a model: what was trained stands, what was not asked for stays as it was. Returns -1 or the
+ * exit code. */
+static int go_on_from(const struct settings *s, struct model_info *info)
+{
+    paramo_err err = train_take_settings(s->model_in, info);
+    if (err != PARAMO_OK)
+        return code_fail("train", err, lerr_text());
+    int fm = info->kind == MODEL_FM;
+    if (s->has_model && strcmp(s->model, model_kind_name(info->kind)) != 0)
+        return args_wrong("train", "%s is a model of kind %s", s->model_in, model_kind_name(info->kind));
+    if (fm && s->has_dim && s->dim != info->dim)
+        return args_wrong("train", "%s has %u factors a feature", s->model_in, info->dim);
+    if (s->has_hash_bits && s->hash_bits != info->hash_bits)
+        return args_wrong("train", "%s was trained with --hash-bits %u", s->model_in, info->hash_bits);
+    if (s->has_optimizer && strcmp(s->optimizer, info->w.name) != 0)
+        return args_wrong("train", "%s was trained with %s, whose state does not fit another optimizer",
+                          s->model_in, info->w.name);
+    if (fm && s->has_factor_optimizer && strcmp(s->factor_optimizer, info->v.name) != 0)
+        return args_wrong(
+            "train", "the factors of %s were trained with %s, whose state does not fit another optimizer",
+            s->model_in, info->v.name);
+    info->w.alpha = s->has_alpha ? s->alpha : info->w.alpha;
+    info->w.beta = s->has_beta ? s->beta : info->w.beta;
+    info->w.l1 = s->has_l1 ? s->l1 : info->w.l1;
+    info->w.l2 = s->has_l2 ? s->l2 : info->w.l2;
+    if (fm) {
+        info->v.alpha = s->has_factor_alpha ? s->factor_alpha : info->v.alpha;
+        info->v.beta = s->has_factor_beta ? s->factor_beta : info->v.beta;
+        info->v.l1 = s->has_factor_l1 ? s->factor_l1 : info->v.l1;
+        info->v.l2 = s->has_factor_l2 ? s->factor_l2 : info->v.l2;
+        info->factor_init = s->has_factor_init ? s->factor_init : info->factor_init;
+    }
+    if (s->has_seed)
+        info->seed = s->seed;
+    return -1;
+}
+
+static int make_options(const struct settings *s, struct train_options *o)
+{
+    if (s->data.files.n == 0)
+        return args_wrong("train", "--data is missing");
+    if (s->model == NULL && s->model_in == NULL)
+        return args_wrong("train", "--model is missing");
+    if (s->early_stop > 0 && s->valid.n == 0)
+        return args_wrong("train", "--early-stop needs --valid");
+    struct model_info *info = &o->model;
+    if (s->model_in != NULL) {
+        int code = go_on_from(s, info);
+        if (code >= 0)
+            return code;
+    } else {
+        info->kind = strcmp(s->model, "fm") == 0 ? MODEL_FM : MODEL_LR;
+        info->hash_bits = (uint32_t)s->hash_bits;
+        info->seed = s->seed;
+        set_optimizer(&info->w, s);
+        if (info->kind == MODEL_FM) {
+            info->dim = (uint32_t)s->dim;
+            info->factor_init = s->factor_init;
+            set_factor_optimizer(&info->v, s);
+        }
+    }
+    if (info->kind == MODEL_LR &&
+        (s->has_dim || s->has_factor_optimizer || s->has_factor_alpha || s->has_factor_beta ||
+         s->has_factor_l1 || s->has_factor_l2 || s->has_factor_init))
+        return args_wrong("train", "--dim and --factor-... are for --model fm");
+    info->batch = s->batch;
+    set_name(info->data_format, s->data.format == NULL ? "auto" : s->data.format);
+    data_args_apply(&s->data, &o->reader);
+    o->data = s->data.files.item;
+    o->data_n = s->data.files.n;
+    o->valid = s->valid.item;
+    o->valid_n = s->valid.n;
+    o->model_in = s->model_in;
+    o->model_out = s->model_out;
+    o->epochs = s->epochs;
+    o->batch = s->batch;
+    o->ahead = (uint32_t)s->ahead;
+    o->servers = (uint32_t)s->servers;
+    o->workers = (uint32_t)s->workers;
+    o->early_stop = (uint32_t)s->early_stop;
+    o->drop_state = s->no_state;
+    o->quiet = s->quiet;
+    return -1;
+}
+
+/* ---- results ---- */
+
+static json_t *real_or_null(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *metrics_json(const struct metrics_result *m)
+{
+    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "rows", (json_int_t)m->rows, "positives",
+                     (json_int_t)m->positives, "logloss", real_or_null(m->logloss), "auc",
+                     real_or_null(m->auc), "accuracy", real_or_null(m->accuracy), "calibration",
+                     real_or_null(m->calibration));
+}
+
+static json_t *epoch_json(size_t number, const struct train_epoch *e)
+{
+    json_t *j = json_pack("{s:I, s:I, s:o, s:f, s:f, s:I, s:I, s:I, s:I}", "epoch", (json_int_t)number,
+                          "rows", (json_int_t)e->rows, "logloss", real_or_null(e->logloss), "seconds",
+                          e->seconds, "rows_per_second", e->seconds > 0 ? (double)e->rows / e->seconds : 0.0,
+                          "keys", (json_int_t)e->keys, "nonzero", (json_int_t)e->nonzero, "bytes_pushed",
+                          (json_int_t)e->sent, "bytes_pulled", (json_int_t)e->received);
+    if (j != NULL && e->has_valid)
+        (void)json_object_set_new(j, "valid", metrics_json(&e->valid));
+    return j;
+}
+
+static int print_json(const struct settings *s, const struct train_options *o, const struct train_result *r)
+{
+    json_t *epochs = json_array();
+    for (size_t i = 0; i < r->epochs; i++)
+        (void)json_array_append_new(epochs, epoch_json(i + 1, &r->epoch[i]));
+    json_t *j = json_pack("{s:s, s:i, s:i, s:I, s:f, s:b, s:b, s:b, s:I, s:o}", "model",
+                          model_kind_name(o->model.kind), "servers", (int)r->num_servers, "workers",
+                          (int)r->num_workers, "rows", (json_int_t)r->rows, "seconds", r->seconds,
+                          "interrupted", r->interrupted, "stopped_early", r->stopped_early, "saved", r->saved,
+                          "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
+    if (j != NULL && s->model_out != NULL)
+        (void)json_object_set_new(j, "model_out", json_string(s->model_out));
+    if (j != NULL && r->best_epoch > 0)
+        (void)json_object_set_new(j, "best_epoch", json_integer((json_int_t)r->best_epoch));
+    int bad = j == NULL || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
+    json_decref(j);
+    if (bad || putchar('\n') == EOF || fflush(stdout) != 0)
+        return code_fail("train", PARAMO_E_IO, "standard output cannot be written");
+    return CODE_DONE;
+}
+
+static char *seconds_text(char *out, size_t cap, double seconds)
+{
+    if (seconds >= 60)
+        return progress_time(out, cap, seconds);
+    (void)snprintf(out, cap, "%.1f s", seconds);
+    return out;
+}
+
+static void print_summary(const struct settings *s, const struct train_result *r)
+{
+    char a[16], b[16], c[16], d[16], rate[16];
+    if (r->epochs > 0) {
+        int valid = r->epoch[0].has_valid;
+        (void)printf("epoch       rows  log-loss%s    weights     pushed     pulled     time     rows/s\n",
+                     valid ? "   valid    AUC    " : "");
+        for (size_t i = 0; i < r->epochs; i++) {
+            const struct train_epoch *e = &r->epoch[i];
+            char scores[48] = "", mark = i + 1 == r->best_epoch && r->epochs > 1 ? '*' : ' ';
+            if (valid)
+                (void)snprintf(scores, sizeof scores, "  %.5f %.5f%c", e->valid.logloss, e->valid.auc, mark);
+            (void)printf(
+                "%5zu %10" PRIu64 "   %.5f%s %10s %10s %10s %8s %10s\n", i + 1, e->rows, e->logloss, scores,
+                progress_count(a, sizeof a, (double)e->nonzero), progress_bytes(b, sizeof b, e->sent),
+                progress_bytes(c, sizeof c, e->received), seconds_text(d, sizeof d, e->seconds),
+                progress_count(rate, sizeof rate, e->seconds > 0 ? (double)e->rows / e->seconds : 0));
+        }
+    }
+    (void)printf("%s%s rows by %u worker%s and %u server%s in %s", r->interrupted ? "interrupted: " : "",
+                 progress_count(a, sizeof a, (double)r->rows), r->num_workers, r->num_workers == 1 ? "" : "s",
+                 r->num_servers, r->num_servers == 1 ? "" : "s", seconds_text(b, sizeof b, r->seconds));
+    if (r->stopped_early)
+        (void)printf("; stopped early, epoch %zu was the best", r->best_epoch);
+    (void)printf(r->saved ? "; model saved to %s\n" : "\n", s->model_out);
+}
+
+int cmd_train(int argc, char **argv)
+{
+    struct settings s = {
+        .optimizer = "ftrl",
+        .factor_optimizer = "adagrad",
+        .epochs = 1,
+        .batch = 256,
+        .ahead = 1,
+        .dim = 8,
+        .servers = 1,
+        .workers = 1,
+        .seed = 1,
+        .beta = 1,
+        .factor_alpha = 0.05,
+        .factor_beta = 1,
+        .factor_init = 0.01,
+    };
+    /* clang-format off */
+    const struct arg args[] = {
+        {.name = "What to learn from", .kind = ARG_SECTION},
+        DATA_ARGS(s.data),
+        {.name = "valid", .kind = ARG_LIST, .out = &s.valid, .meta = "FILE...",
+         .help = "measure the model on these after each epoch"},
+        {.name = "hash-bits", .kind = ARG_INT, .out = &s.hash_bits, .meta = "N", .max = 63, .given = &s.has_hash_bits,
+         .help = "hash feature ids to N bits; 0 keeps them (0)"},
+        {.name = "epochs", .kind = ARG_INT, .out = &s.epochs, .meta = "N", .min = 1, .max = TRAIN_EPOCHS_MAX,
+         .help = "passes over the data (1)"},
+        {.name = "early-stop", .kind = ARG_INT, .out = &s.early_stop, .meta = "N", .max = TRAIN_EPOCHS_MAX,
+         .help = "stop after N epochs without a better log-loss on --valid, and keep\nthe best epoch's model; 0: never (0)"},
+        {.name = "The model", .kind = ARG_SECTION},
+        {.name = "model", .kind = ARG_CHOICE, .out = &s.model, .meta = "lr|fm", .given = &s.has_model,
+         .help = "logistic regression, or a factorization machine"},
+        {.name = "model-out", .kind = ARG_STRING, .out = &s.model_out, .meta = "DIR",
+         .help = "save it there (the directory is made)"},
+        {.name = "model-in", .kind = ARG_STRING, .out = &s.model_in, .meta = "DIR",
+         .help = "go on from this model, with its settings where none are given"},
+        {.name = "dim", .kind = ARG_INT, .out = &s.dim, .meta = "K", .min = 1, .max = 512, .given = &s.has_dim,
+         .help = "fm: factors per feature (8)"},
+        {.name = "no-state", .kind = ARG_FLAG, .out = &s.no_state,
+         .help = "save without the optimizers' state: smaller, but training can't\ngo on from it"},
+        {.name = "How to learn", .kind = ARG_SECTION},
+        {.name = "optimizer", .kind = ARG_CHOICE, .out = &s.optimizer, .meta = "ftrl|adagrad|sgd", .given = &s.has_optimizer,
+         .help = "FTRL-proximal (McMahan et al., KDD 2013), AdaGrad, or plain steps\n(ftrl)"},
+        {.name = "alpha", .kind = ARG_POSITIVE, .out = &s.alpha, .meta = "A", .given = &s.has_alpha,
+         .help = "learning rate (0.1; sgd: 0.002)"},
+        {.name = "beta", .kind = ARG_NATURAL, .out = &s.beta, .meta = "B", .given = &s.has_beta,
+         .help = "smoothing of the learning rate, ftrl and adagrad (1)"},
+        {.name = "l1", .kind = ARG_NATURAL, .out = &s.l1, .meta = "L", .given = &s.has_l1,
+         .help = "L1 regularisation: more makes more weights 0 (0)"},
+        {.name = "l2", .kind = ARG_NATURAL, .out = &s.l2, .meta = "L", .given = &s.has_l2, .help = "L2 regularisation (0)"},
+        {.name = "batch", .kind = ARG_INT, .out = &s.batch, .meta = "N", .min = 1, .max = 1 << 20,
+         .help = "rows learned at once (256)"},
+        {.name = "factor-optimizer", .kind = ARG_CHOICE, .out = &s.factor_optimizer, .meta = "ftrl|adagrad|sgd",
+         .given = &s.has_factor_optimizer, .help = "the same for fm's factors (adagrad)"},
+        {.name = "factor-alpha", .kind = ARG_POSITIVE, .out = &s.factor_alpha, .meta = "A", .given = &s.has_factor_alpha,
+         .help = "(0.05)"},
+        {.name = "factor-beta", .kind = ARG_NATURAL, .out = &s.factor_beta, .meta = "B", .given = &s.has_factor_beta,
+         .help = "(1)"},
+        {.name = "factor-l1", .kind = ARG_NATURAL, .out = &s.factor_l1, .meta = "L", .given = &s.has_factor_l1, .help = "(0)"},
+        {.name = "factor-l2", .kind = ARG_NATURAL, .out = &s.factor_l2, .meta = "L", .given = &s.has_factor_l2, .help = "(0)"},
+        {.name = "factor-init", .kind = ARG_POSITIVE, .out = &s.factor_init, .meta = "S", .given = &s.has_factor_init,
+         .help = "standard deviation of the first factors (0.01)"},
+        {.name = "seed", .kind = ARG_INT, .out = &s.seed, .meta = "N", .max = UINT64_MAX, .given = &s.has_seed,
+         .help = "of the first factors (1)"},
+        {.name = "Where", .kind = ARG_SECTION},
+        {.name = "servers", .kind = ARG_INT, .out = &s.servers, .meta = "S", .min = 1, .max = 256,
+         .help = "in one process: server shards, a thread each (1)"},
+        {.name = "workers", .kind = ARG_INT, .out = &s.workers, .meta = "W", .min = 1, .max = 256,
+         .help = "in one process: learners, a thread each (1); in a cluster both\nnumbers are the cluster's"},
+        {.name = "ahead", .kind = ARG_INT, .out = &s.ahead, .meta = "N", .max = 64,
+         .help = "parameters are pulled N batches ahead (1)"},
+        {.name = "Output", .kind = ARG_SECTION},
+        {.name = "json", .kind = ARG_FLAG, .out = &s.json, .help = "the summary as one JSON document on standard output"},
+        {.name = "quiet", .kind = ARG_FLAG, .out = &s.quiet, .letter = 'q', .help = "no progress"},
+    };
+    /* clang-format on */
+    const size_t n = sizeof args / sizeof *args;
+    struct train_options options = {0};
+    struct train_result result;
+    int code = args_parse("train", argc, argv, args, n, usage, more);
+    if (code < 0)
+        code = make_options(&s, &options);
+    if (code < 0) {
+        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+        (void)sigaction(SIGINT, &action, NULL);
+        (void)sigaction(SIGTERM, &action, NULL);
+        paramo_err err = train_run(&options, &result);
+        code = CODE_DONE;
+        if (err == PARAMO_E_INTERRUPTED)
+            code = CODE_INTERRUPTED;
+        else if (err == PARAMO_E_NUMERIC)
+            code = code_fail("train", err,
+                             "the model has diverged (its numbers are no longer finite); a lower --alpha or "
+                             "--factor-alpha helps");
+        else if (err != PARAMO_OK)
+            code = code_fail("train", err, lerr_text());
+        if (result.leader && (code == CODE_DONE || code == CODE_INTERRUPTED)) {
+            if (!s.json)
+                print_summary(&s, &result);
+            else if (print_json(&s, &options, &result) != CODE_DONE)
+                code = CODE_DATA;
+        }
+        data_args_report("train", result.bad_lines, result.first_bad);
+        train_result_free(&result);
+    }
+    args_free(args, n);
+    return code;
+}

@@ -1,0 +1,27 @@
+/*
+ * The program's exit codes, the same for every verb, and the one line on standard error that goes with a
+ * failure.
+ */
+#ifndef CMD_EXITCODE_H
+#define CMD_EXITCODE_H
+
+#include "paramo/errors.h"
+
+enum {
+    CODE_DONE = 0,
+    CODE_FAILED = 1,       /* anything not named below */
+    CODE_USAGE = 2,        /* a wrong option or argument: nothing was done */
+    CODE_DATA = 3,         /* a file: missing, unreadable, malformed, damaged, or cannot be written */
+    CODE_CLUSTER = 4,      /* a node died, cannot be reached, or the job was ended elsewhere */
+    CODE_INTERRUPTED = 130 /* Ctrl-C or SIGTERM; what could be saved was saved */
+};
+
+/* For --help. */
+#define CODE_HELP                                                                                            \
+    "Exit code: 0 done, 1 failed, 2 wrong usage, 3 a file is missing, malformed or damaged or cannot be\n"   \
+    "written, 4 a node of the cluster died or cannot be reached, 130 interrupted.\n"
+
+/* Prints "paramo VERB: message" and returns the code for err. */
+int code_fail(const char *verb, paramo_err err, const char *message);
+
+#endif

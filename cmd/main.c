@@ -1,0 +1,62 @@
+/*
+ * The program: finds the verb and hands over to its file.
+ */
+#include "cmd/exitcode.h"
+#include "cmd/verbs.h"
+
+#include "paramo/paramo.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} verbs[] = {
+    {"train", cmd_train, "train a click model, in one process or as one node of a cluster"},
+    {"predict", cmd_predict, "probabilities for rows, by a model"},
+    {"eval", cmd_eval, "how good a model is: log-loss, AUC, accuracy, calibration"},
+    {"export", cmd_export, "a model as text: key and values"},
+    {"run", cmd_run, "a job as processes on this machine: scheduler, servers, workers"},
+    {"scheduler", cmd_scheduler, "one scheduler, for a cluster by hand"},
+    {"server", cmd_server, "one server"},
+    {"worker", cmd_worker, "one worker: runs a command in that role"},
+    {"data", cmd_data, "make click logs to try things with"},
+};
+
+static void print_help(void)
+{
+    (void)printf("usage: paramo VERB [options]\n"
+                 "\n"
+                 "Paramo %s trains models whose parameters live on servers, through push and pull.\n\n",
+                 paramo_version());
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        (void)printf("  %-10s %s\n", verbs[i].name, verbs[i].help);
+    (void)printf("\n'paramo VERB --help' shows a verb's options. 'paramo --version' prints the version.\n"
+                 "\n"
+                 "  paramo train --model lr --data train.libsvm --valid test.libsvm --model-out model\n"
+                 "  paramo eval --model-in model --data test.libsvm\n"
+                 "\n" CODE_HELP);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        (void)fprintf(stderr, "paramo: which verb? ('paramo --help' lists them)\n");
+        return CODE_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help();
+        return CODE_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        (void)printf("paramo %s\n", paramo_version());
+        return CODE_DONE;
+    }
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(argv[1], verbs[i].name) == 0)
+            return verbs[i].run(argc - 1, argv + 1);
+    (void)fprintf(stderr, "paramo: there is no verb '%s' ('paramo --help' lists them)\n", argv[1]);
+    return CODE_USAGE;
+}

@@ -1,0 +1,74 @@
+/*
+ * A training job, as one process sees it: joins the cluster (or is all of it), runs its learners, and, if it
+ * is the leader, validates after each epoch, decides whether to go on, and saves the model.
+ *
+ *     every customer:  round of learning | wait for the leader's word          | next round ...
+ *     the leader:      round of learning | sums, validation, saving, the word  |
+ *
+ * The leader is customer 0 of the worker with rank 0. A round ends for everyone when the scheduler has every
+ * part reported done, so no barrier is needed, and a dead worker's parts are learned by the others; if the
+ * leader dies, the others end with an error that names it. Without DMLC_ROLE in the environment the process
+ * is the whole cluster (embedded), with `workers` customers on as many threads. Tests:
+ * test/learn/test_train.c, test/e2e/train.sh.
+ */
+#ifndef LEARN_TRAIN_H
+#define LEARN_TRAIN_H
+
+#include "learn/metrics.h"
+#include "learn/modelio.h"
+#include "learn/progress.h"
+#include "learn/reader.h"
+
+#include "paramo/types.h"
+
+struct train_options {
+    const char *const *data, *const *valid; /* files; valid may be none */
+    size_t data_n, valid_n;
+    const char *model_in, *model_out; /* or NULL */
+    struct reader_options reader;
+    struct model_info model; /* kind, dim, optimizers, ... to begin with; epochs and rows are filled in */
+    uint64_t epochs, batch;
+    uint32_t servers, workers; /* embedded */
+    uint32_t ahead;
+    uint32_t early_stop; /* stop after so many epochs without a better validation log-loss; 0: never */
+    int drop_state;      /* save without the optimizers' state */
+    int quiet;
+};
+
+#define TRAIN_EPOCHS_MAX 100000
+
+struct train_epoch {
+    uint64_t rows;
+    double logloss;                /* progressive */
+    double seconds, valid_seconds; /* learning; validation */
+    double sent, received;         /* bytes, of all workers, validation not included */
+    uint64_t keys, nonzero;        /* rows of w, and those that are not 0 */
+    int has_valid;
+    struct metrics_result valid;
+};
+
+struct train_result {
+    int leader; /* the rest is filled in only then */
+    size_t epochs;
+    struct train_epoch *epoch; /* [epochs], freed by train_result_free */
+    uint64_t rows;             /* learned in this run */
+    double seconds;            /* from the first batch to the last epoch's end */
+    uint32_t num_servers, num_workers;
+    size_t best_epoch; /* from 1; 0: no validation */
+    int interrupted, stopped_early, saved;
+    uint64_t bad_lines; /* skipped by this process */
+    char first_bad[LERR_MAX];
+};
+
+/* Reads model_in's manifest and takes its kind, dim, hash_bits, factor_init and seed over into
+ * options->model. */
+LEARN_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info *info);
+/* Runs the job to its end. INTERRUPTED: train_interrupt was called; the result is valid and says whether the
+ * model was saved. A scheduler or server process returns when the job is over. */
+LEARN_MUST_USE paramo_err train_run(const struct train_options *options, struct train_result *result);
+void train_result_free(struct train_result *result);
+/* Ends the running job after the current batches; async-signal-safe. Returns 0 if no learning has begun yet,
+ * so that there is nothing to end cleanly. */
+int train_interrupt(void);
+
+#endif
