@@ -60,7 +60,7 @@ struct inproc_end {
     struct lane_task task;
     atomic_bool posted;
     atomic_bool peer_closed;        /* the other end sends no more; set after its last parcel was pushed */
-    mtx_t lock;                     /* keeps lane_at from moving on or ending while a task is posted to it */
+    pthread_mutex_t lock;           /* keeps lane_at from moving on or ending while a task is posted to it */
     _Atomic(struct lane *) lane_at; /* written under lock; NULL: closed */
 
     /* this lane's */
@@ -90,7 +90,7 @@ struct inproc_pipe {
 
 struct inproc_van {
     struct van base;
-    mtx_t lock; /* guards the list of listeners and whether each is closed */
+    pthread_mutex_t lock; /* guards the list of listeners and whether each is closed */
     struct inproc_listener *listeners;
     unsigned next_number;
 };
@@ -141,7 +141,7 @@ static void pipe_unref(struct inproc_pipe *pipe)
             free(e->spare);
             e->spare = next;
         }
-        mtx_destroy(&e->lock);
+        pthread_mutex_destroy(&e->lock);
     }
     free(pipe);
 }
@@ -160,12 +160,12 @@ static void kick(struct inproc_end *e)
 {
     if (atomic_exchange(&e->posted, true))
         return;
-    mtx_lock(&e->lock);
+    pthread_mutex_lock(&e->lock);
     if (e->lane_at) {
         atomic_fetch_add_explicit(&e->pipe->refs, 1, memory_order_relaxed);
         lane_post(e->lane_at, &e->task);
     }
-    mtx_unlock(&e->lock);
+    pthread_mutex_unlock(&e->lock);
 }
 
 static void push_all(struct mailbox *box, struct queue *q)
@@ -361,9 +361,9 @@ static void end_close(struct inproc_end *e, paramo_err status)
     van_orphan_remove(&e->base);
     lane_timer_cancel(e->base.lane, &e->deadline);
     send_abort(e, status);
-    mtx_lock(&e->lock);
+    pthread_mutex_lock(&e->lock);
     e->lane_at = NULL;
-    mtx_unlock(&e->lock);
+    pthread_mutex_unlock(&e->lock);
     say_goodbye(e);
     e->end.run = end_free;
     lane_at_end(e->base.lane, &e->end);
@@ -550,12 +550,12 @@ static void end_run(struct lane_task *task)
     struct inproc_pipe *pipe = e->pipe;
     struct queue returned = {0};
 
-    mtx_lock(&e->lock);
+    pthread_mutex_lock(&e->lock);
     struct lane *lane = e->lane_at;
     bool elsewhere = lane && !lane_held(lane);
     if (elsewhere)
         lane_post(lane, &e->task); /* it has moved since; the reference goes along */
-    mtx_unlock(&e->lock);
+    pthread_mutex_unlock(&e->lock);
     if (elsewhere)
         return;
     atomic_store(&e->posted, false);
@@ -596,9 +596,9 @@ static void move_leave(struct lane_task *task)
     struct inproc_end *e = container_of(task, struct inproc_end, end);
     struct lane *to = e->base.lane;
     e->arrive.run = move_arrive;
-    mtx_lock(&e->lock);
+    pthread_mutex_lock(&e->lock);
     e->lane_at = to;
-    mtx_unlock(&e->lock);
+    pthread_mutex_unlock(&e->lock);
     lane_post(to, &e->arrive);
 }
 
@@ -624,17 +624,17 @@ static void accept_run(struct lane_task *task)
     struct inproc_end *e = container_of(task, struct inproc_end, arrive);
     struct inproc_listener *l = e->pipe->listener;
     struct inproc_van *van = van_of(e->base.van);
-    mtx_lock(&van->lock);
+    pthread_mutex_lock(&van->lock);
     bool closed = l->closed;
-    mtx_unlock(&van->lock);
+    pthread_mutex_unlock(&van->lock);
     e->state = END_OPEN;
     if (closed)
         end_close(e, PARAMO_E_CLOSED);
     else
         l->accept(l->arg, &e->base);
-    mtx_lock(&van->lock);
+    pthread_mutex_lock(&van->lock);
     listener_unref_locked(l);
-    mtx_unlock(&van->lock);
+    pthread_mutex_unlock(&van->lock);
     if (e->state == END_OPEN && !e->moving)
         kick(e);
 }
@@ -649,8 +649,8 @@ static paramo_err end_init(struct inproc_pipe *pipe, unsigned i, struct van *van
     e->task.run = end_run;
     e->hook.run = hook_run;
     e->deadline.fire = flush_deadline;
-    return mtx_init(&e->lock, mtx_plain) == thrd_success ? PARAMO_OK
-                                                         : err_set(PARAMO_E_SYSTEM, "mtx_init failed");
+    return pthread_mutex_init(&e->lock, NULL) == 0 ? PARAMO_OK
+                                                   : err_set(PARAMO_E_SYSTEM, "pthread_mutex_init failed");
 }
 
 static paramo_err inproc_connect(struct van *base, struct lane *lane, const char *address,
@@ -660,14 +660,14 @@ static paramo_err inproc_connect(struct van *base, struct lane *lane, const char
     struct inproc_pipe *pipe = calloc(1, sizeof *pipe);
     if (!pipe)
         return err_memory(sizeof *pipe);
-    mtx_lock(&van->lock);
+    pthread_mutex_lock(&van->lock);
     struct inproc_listener *l = van->listeners;
     while (l && strcmp(l->base.address, address) != 0)
         l = l->next;
     if (l)
         l->refs++;
     unsigned number = ++van->next_number;
-    mtx_unlock(&van->lock);
+    pthread_mutex_unlock(&van->lock);
 
     paramo_err err = end_init(pipe, 0, base, lane);
     if (err)
@@ -692,12 +692,12 @@ static paramo_err inproc_connect(struct van *base, struct lane *lane, const char
     return PARAMO_OK;
 
 err_fini_end:
-    mtx_destroy(&pipe->end[0].lock);
+    pthread_mutex_destroy(&pipe->end[0].lock);
 err_free:
     if (l) {
-        mtx_lock(&van->lock);
+        pthread_mutex_lock(&van->lock);
         listener_unref_locked(l);
-        mtx_unlock(&van->lock);
+        pthread_mutex_unlock(&van->lock);
     }
     free(pipe);
     return err;
@@ -721,7 +721,7 @@ static paramo_err inproc_listen(struct van *base, struct lane *lane, const char 
     l->accept = accept;
     l->arg = arg;
     l->refs = 1;
-    mtx_lock(&van->lock);
+    pthread_mutex_lock(&van->lock);
     const struct inproc_listener *same = van->listeners;
     while (same && strcmp(same->base.address, address) != 0)
         same = same->next;
@@ -729,7 +729,7 @@ static paramo_err inproc_listen(struct van *base, struct lane *lane, const char 
         l->next = van->listeners;
         van->listeners = l;
     }
-    mtx_unlock(&van->lock);
+    pthread_mutex_unlock(&van->lock);
     if (same) {
         free(l);
         return err_set(PARAMO_E_ADDRESS_IN_USE, "listen %s: the address is in use", address);
@@ -742,21 +742,21 @@ static void inproc_listener_close(struct van_listener *listener)
 {
     struct inproc_listener *l = (struct inproc_listener *)listener;
     struct inproc_van *van = van_of(listener->van);
-    mtx_lock(&van->lock);
+    pthread_mutex_lock(&van->lock);
     struct inproc_listener **at = &van->listeners;
     while (*at != l)
         at = &(*at)->next;
     *at = l->next;
     l->closed = true;
     listener_unref_locked(l);
-    mtx_unlock(&van->lock);
+    pthread_mutex_unlock(&van->lock);
 }
 
 static void inproc_destroy(struct van *base)
 {
     struct inproc_van *van = van_of(base);
     assert(!van->listeners);
-    mtx_destroy(&van->lock);
+    pthread_mutex_destroy(&van->lock);
     van_fini(base);
     free(van);
 }
@@ -779,13 +779,13 @@ paramo_err van_inproc_create(struct env *env, struct van **out)
     struct inproc_van *van = calloc(1, sizeof *van);
     if (!van)
         return err_memory(sizeof *van);
-    if (mtx_init(&van->lock, mtx_plain) != thrd_success) {
+    if (pthread_mutex_init(&van->lock, NULL)) {
         free(van);
-        return err_set(PARAMO_E_SYSTEM, "mtx_init failed");
+        return err_set(PARAMO_E_SYSTEM, "pthread_mutex_init failed");
     }
     paramo_err err = van_init(&van->base, &inproc_ops, env);
     if (err) {
-        mtx_destroy(&van->lock);
+        pthread_mutex_destroy(&van->lock);
         free(van);
         return err;
     }

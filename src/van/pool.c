@@ -1,8 +1,8 @@
 #include "van/pool.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <threads.h>
 
 #include "van/van.h"
 
@@ -17,7 +17,7 @@ struct van_hold {
 };
 
 struct pool {
-    mtx_t lock; /* guards free, free_bytes, out and orphaned */
+    pthread_mutex_t lock; /* guards free, free_bytes, out and orphaned */
     struct van_hold *free[POOL_CLASSES];
     uint64_t free_bytes;
     uint64_t out;
@@ -40,7 +40,7 @@ static void pool_free(struct pool *pool)
             pool->free[i] = hold->next;
             free(hold);
         }
-    mtx_destroy(&pool->lock);
+    pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
 
@@ -49,9 +49,9 @@ paramo_err pool_create(struct pool **out)
     struct pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         return err_memory(sizeof *pool);
-    if (mtx_init(&pool->lock, mtx_plain) != thrd_success) {
+    if (pthread_mutex_init(&pool->lock, NULL)) {
         free(pool);
-        return err_set(PARAMO_E_SYSTEM, "mtx_init failed");
+        return err_set(PARAMO_E_SYSTEM, "pthread_mutex_init failed");
     }
     *out = pool;
     return PARAMO_OK;
@@ -59,10 +59,10 @@ paramo_err pool_create(struct pool **out)
 
 void pool_destroy(struct pool *pool)
 {
-    mtx_lock(&pool->lock);
+    pthread_mutex_lock(&pool->lock);
     pool->orphaned = true;
     bool last = pool->out == 0;
-    mtx_unlock(&pool->lock);
+    pthread_mutex_unlock(&pool->lock);
     if (last)
         pool_free(pool);
 }
@@ -73,21 +73,21 @@ paramo_err pool_take(struct pool *pool, uint64_t bytes, struct van_hold **out)
         return err_memory(SIZE_MAX);
     unsigned class = pool_class(bytes);
     struct van_hold *hold = NULL;
-    mtx_lock(&pool->lock);
+    pthread_mutex_lock(&pool->lock);
     if (class < POOL_CLASSES && pool->free[class]) {
         hold = pool->free[class];
         pool->free[class] = hold->next;
         pool->free_bytes -= hold->size;
     }
     pool->out++;
-    mtx_unlock(&pool->lock);
+    pthread_mutex_unlock(&pool->lock);
     if (!hold) {
         uint64_t size = class < POOL_CLASSES ? (UINT64_C(1) << (class + POOL_MIN_SHIFT)) + POOL_SLACK : bytes;
         hold = aligned_alloc(64, sizeof *hold + (size_t)((size + 63) / 64 * 64));
         if (!hold) {
-            mtx_lock(&pool->lock);
+            pthread_mutex_lock(&pool->lock);
             pool->out--;
-            mtx_unlock(&pool->lock);
+            pthread_mutex_unlock(&pool->lock);
             return err_memory((size_t)size);
         }
         hold->pool = pool;
@@ -114,7 +114,7 @@ void van_release(struct van_hold *hold)
     if (!hold || atomic_fetch_sub_explicit(&hold->refs, 1, memory_order_acq_rel) != 1)
         return;
     struct pool *pool = hold->pool;
-    mtx_lock(&pool->lock);
+    pthread_mutex_lock(&pool->lock);
     bool keep =
         hold->class < POOL_CLASSES && !pool->orphaned && pool->free_bytes + hold->size <= POOL_KEEP_BYTES;
     if (keep) {
@@ -124,7 +124,7 @@ void van_release(struct van_hold *hold)
     }
     pool->out--;
     bool last = pool->orphaned && pool->out == 0;
-    mtx_unlock(&pool->lock);
+    pthread_mutex_unlock(&pool->lock);
     if (!keep)
         free(hold);
     if (last)
@@ -133,8 +133,8 @@ void van_release(struct van_hold *hold)
 
 uint64_t pool_free_bytes(struct pool *pool)
 {
-    mtx_lock(&pool->lock);
+    pthread_mutex_lock(&pool->lock);
     uint64_t bytes = pool->free_bytes;
-    mtx_unlock(&pool->lock);
+    pthread_mutex_unlock(&pool->lock);
     return bytes;
 }

@@ -90,18 +90,18 @@ paramo_err van_init(struct van *van, const struct van_ops *ops, struct env *env)
     van->env = env;
     van->orphans = NULL;
     atomic_init(&van->drop_percent, 0);
-    if (mtx_init(&van->orphan_lock, mtx_plain) != thrd_success)
-        return err_set(PARAMO_E_SYSTEM, "mtx_init failed");
+    if (pthread_mutex_init(&van->orphan_lock, NULL))
+        return err_set(PARAMO_E_SYSTEM, "pthread_mutex_init failed");
     paramo_err err = pool_create(&van->pool);
     if (err)
-        mtx_destroy(&van->orphan_lock);
+        pthread_mutex_destroy(&van->orphan_lock);
     return err;
 }
 
 void van_fini(struct van *van)
 {
     pool_destroy(van->pool);
-    mtx_destroy(&van->orphan_lock);
+    pthread_mutex_destroy(&van->orphan_lock);
 }
 
 void van_conn_init(struct van_conn *conn, struct van *van, struct lane *lane)
@@ -173,14 +173,14 @@ paramo_err van_keep(struct van_conn *conn, struct van_seg *seg, unsigned nseg, s
 void van_orphan_add(struct van_conn *conn)
 {
     struct van *van = conn->van;
-    mtx_lock(&van->orphan_lock);
+    pthread_mutex_lock(&van->orphan_lock);
     conn->orphan = true;
     conn->orphan_prev = NULL;
     conn->orphan_next = van->orphans;
     if (van->orphans)
         van->orphans->orphan_prev = conn;
     van->orphans = conn;
-    mtx_unlock(&van->orphan_lock);
+    pthread_mutex_unlock(&van->orphan_lock);
 }
 
 void van_orphan_remove(struct van_conn *conn)
@@ -188,7 +188,7 @@ void van_orphan_remove(struct van_conn *conn)
     struct van *van = conn->van;
     if (!conn->orphan)
         return;
-    mtx_lock(&van->orphan_lock);
+    pthread_mutex_lock(&van->orphan_lock);
     conn->orphan = false;
     if (conn->orphan_prev)
         conn->orphan_prev->orphan_next = conn->orphan_next;
@@ -196,27 +196,27 @@ void van_orphan_remove(struct van_conn *conn)
         van->orphans = conn->orphan_next;
     if (conn->orphan_next)
         conn->orphan_next->orphan_prev = conn->orphan_prev;
-    mtx_unlock(&van->orphan_lock);
+    pthread_mutex_unlock(&van->orphan_lock);
 }
 
 unsigned van_flushing(struct van *van)
 {
     unsigned count = 0;
-    mtx_lock(&van->orphan_lock);
+    pthread_mutex_lock(&van->orphan_lock);
     for (const struct van_conn *conn = van->orphans; conn; conn = conn->orphan_next)
         count++;
-    mtx_unlock(&van->orphan_lock);
+    pthread_mutex_unlock(&van->orphan_lock);
     return count;
 }
 
 void van_abandon(struct van *van, struct lane *lane)
 {
     for (;;) {
-        mtx_lock(&van->orphan_lock);
+        pthread_mutex_lock(&van->orphan_lock);
         struct van_conn *conn = van->orphans;
         while (conn && conn->lane != lane)
             conn = conn->orphan_next;
-        mtx_unlock(&van->orphan_lock);
+        pthread_mutex_unlock(&van->orphan_lock);
         if (!conn)
             return;
         van->ops->abandon(conn); /* only this lane ends it, so it is still there */

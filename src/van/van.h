@@ -15,11 +15,11 @@
 #ifndef VAN_VAN_H
 #define VAN_VAN_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <threads.h>
 
 #include "base/err.h"
 #include "base/queue.h"
@@ -120,7 +120,7 @@ struct van {
     struct env *env;
     struct pool *pool;
     atomic_uint drop_percent;
-    mtx_t orphan_lock; /* guards the list of connections that are closed but still flushing */
+    pthread_mutex_t orphan_lock; /* guards the list of connections that are closed but still flushing */
     struct van_conn *orphans;
 };
 struct van_listener {

@@ -21,9 +21,10 @@ struct on_call {
 static void on_call_run(struct lane_task *task)
 {
     struct on_call *call = container_of(task, struct on_call, task);
+    struct lane *lane = call->lane;
     call->fn(call->arg);
-    atomic_store(&call->done, 1);
-    lane_notify(call->lane);
+    atomic_store(&call->done, 1); /* from here on the call may be gone */
+    lane_notify(lane);
 }
 
 struct wait_for {
