@@ -6,7 +6,7 @@
 
 static _Thread_local char text[LERR_MAX];
 
-paramo_err lerr(paramo_err code, const char *fmt, ...)
+paramo_err(lerr)(paramo_err code, const char *fmt, ...)
 {
     /* through a buffer: an argument may be lerr_text() itself */
     char next[LERR_MAX];

@@ -16,5 +16,8 @@
 paramo_err lerr(paramo_err code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The message of the last lerr() on this thread; valid until the next one. Never NULL. */
 const char *lerr_text(void);
+#ifdef __clang_analyzer__ /* let it see that what comes back is the code, so not PARAMO_OK */
+#define lerr(code, ...) ((void)lerr(code, __VA_ARGS__), (code))
+#endif
 
 #endif

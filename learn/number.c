@@ -93,12 +93,13 @@ const char *number_float(const char *p, float *value, const char **what)
     }
     /* Both mantissa and power of ten are exact doubles: one correctly rounded operation (Clinger, "How to
      * read floating point numbers accurately", 1990). Rounding that again to float is right unless the double
-     * may be the very middle between two floats (its lower 29 bits), or the float is subnormal. */
+     * may be the very middle between two floats (its lower 29 bits). Zero or between 1e-22 and 9e37, it is
+     * neither subnormal nor infinite as a float. */
     if (count <= 19 && mantissa <= (1ull << 53) && exponent >= -22 && exponent <= 22) {
         double d = exponent < 0 ? (double)mantissa / ten[-exponent] : (double)mantissa * ten[exponent];
         uint64_t bits;
         memcpy(&bits, &d, sizeof bits);
-        if ((d >= 1.2e-38 || mantissa == 0) && d <= 3.4e38 && (bits & 0x1fffffff) != 0x10000000) {
+        if ((bits & 0x1fffffff) != 0x10000000) {
             *value = (float)(negative ? -d : d);
             return p;
         }

@@ -279,8 +279,7 @@ static paramo_err on_bad_line(void *arg, uint64_t line, const char *what)
     const char *name = reader_stream_name(r, bad->stream);
     uint64_t first = stream_first_line(r->stream[bad->stream], bad->index, bad->text);
     if (first != 0) {
-        (void)snprintf(message, sizeof message, "%s:%llu: %s", name, (unsigned long long)(first + line),
-                       what);
+        (void)snprintf(message, sizeof message, "%s:%llu: %s", name, (unsigned long long)first + line, what);
     } else {
         (void)snprintf(message, sizeof message, "%s: %s", name, what);
     }

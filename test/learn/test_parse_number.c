@@ -95,6 +95,10 @@ static void floats_as_strtof(void **s)
         check_float(text);
     }
     /* the middle between two floats, a little above it, and halves of subnormals */
+    check_float("8846531951244069e19"); /* its double is such a middle, it is not */
+    check_float("8556970633636368e22");
+    check_float("9007199254740992e22");
+    check_float("1e-22");
     check_float("16777217");
     check_float("16777217.0000000001");
     check_float("1.00000005960464477539062500");

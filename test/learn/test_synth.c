@@ -142,6 +142,38 @@ static void the_best_logloss_is_the_conditional_entropy(void **s)
     check_against_counts(&o);
 }
 
+/* With one factor and no weights the logit of cell (i, k) less the bias is v_i * w_k: a matrix of rank 1,
+ * whose size the factor spread tells. */
+static void interactions_are_a_factorization_machine(void **s)
+{
+    (void)s;
+    struct synth_options o;
+    synth_options_init(&o);
+    o.rows = 400000;
+    o.fields = 2;
+    o.features = 2;
+    o.zipf = 0;
+    o.bias = 0;
+    o.spread = 0;
+    o.factors = 1;
+    double squares = 0;
+    for (o.model_seed = 1; o.model_seed <= 8; o.model_seed++) {
+        double z[4];
+        (void)write_log(&o, text_path("fm"));
+        struct counts c = count(text_path("fm"), &o);
+        for (int i = 0; i < 4; i++) {
+            double p = (double)c.cell_clicks[i] / (double)c.cell_rows[i];
+            z[i] = log(p / (1 - p));
+            squares += z[i] * z[i] / 32;
+        }
+        if (fabs(z[0] * z[3] - z[1] * z[2]) > 0.04) {
+            fail_msg("%f %f %f %f", z[0], z[1], z[2], z[3]);
+        }
+    }
+    print_message("mean square of the logits %f, expected about 1\n", squares);
+    assert_true(squares > 0.4 && squares < 2);
+}
+
 static void nothing_to_learn(void **s)
 {
     (void)s;
@@ -282,6 +314,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_logloss_is_the_conditional_entropy),
+        cmocka_unit_test(interactions_are_a_factorization_machine),
         cmocka_unit_test(nothing_to_learn),
         cmocka_unit_test(the_seed_decides_everything),
         cmocka_unit_test(train_and_test_share_a_model),
