@@ -606,8 +606,8 @@ static void interruption_ends_waits(void **s)
     int ended;
     assert_int_equal(reader_part(r, 0, 0, &b, &ended), PARAMO_E_INTERRUPTED);
     assert_int_equal(pthread_join(other, NULL), 0);
+    reader_close(r); /* waits for the threads: the pipe is still open */
     (void)close(feed.fd);
-    reader_close(r);
 }
 
 int main(void)
