@@ -1,0 +1,106 @@
+#include "support_cluster.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static const char *const token = "a token for tests";
+
+static void *node_start(void *arg)
+{
+    struct cluster_node *n = arg;
+    n->started = paramo_create(&n->config, &n->node);
+    if (!n->started && n->prepare)
+        n->prepare(n->node);
+    if (!n->started)
+        n->started = paramo_join(n->node);
+    if (n->started)
+        (void)fprintf(stderr, "start: %s\n", paramo_last_error());
+    return NULL;
+}
+
+static void *node_stop(void *arg)
+{
+    struct cluster_node *n = arg;
+    n->stopped = paramo_stop(n->node);
+    if (n->stopped)
+        (void)fprintf(stderr, "stop: %s\n", paramo_last_error());
+    return NULL;
+}
+
+static void node_begin(struct cluster_node *n, uint32_t role, const struct cluster *c)
+{
+    paramo_config_init(&n->config);
+    n->config.roles = role;
+    n->config.scheduler = c->address;
+    n->config.token = token;
+    n->config.num_servers = c->servers_count;
+    n->config.num_workers = c->workers_count;
+    assert_int_equal(pthread_create(&n->thread, NULL, node_start, n), 0);
+}
+
+/* A port that was free a moment ago: the scheduler binds it next. */
+static unsigned free_port(void)
+{
+    static unsigned next;
+    return 20000 + (unsigned)getpid() % 20000 + next++;
+}
+
+void cluster_start(struct cluster *c, unsigned servers, unsigned workers, void (*prepare)(paramo_node *node))
+{
+    memset(c, 0, sizeof *c);
+    c->servers_count = servers;
+    c->workers_count = workers;
+    (void)snprintf(c->address, sizeof c->address, "127.0.0.1:%u", free_port());
+    /* Workers and servers first, so that they wait for a scheduler that is not there yet. */
+    for (unsigned i = 0; i < workers; i++)
+        node_begin(&c->workers[i], PARAMO_ROLE_WORKER, c);
+    for (unsigned i = 0; i < servers; i++) {
+        c->servers[i].prepare = prepare;
+        node_begin(&c->servers[i], PARAMO_ROLE_SERVER, c);
+    }
+    node_begin(&c->scheduler, PARAMO_ROLE_SCHEDULER, c);
+    assert_int_equal(pthread_join(c->scheduler.thread, NULL), 0);
+    assert_int_equal(c->scheduler.started, PARAMO_OK);
+    for (unsigned i = 0; i < servers; i++) {
+        assert_int_equal(pthread_join(c->servers[i].thread, NULL), 0);
+        assert_int_equal(c->servers[i].started, PARAMO_OK);
+    }
+    for (unsigned i = 0; i < workers; i++) {
+        assert_int_equal(pthread_join(c->workers[i].thread, NULL), 0);
+        assert_int_equal(c->workers[i].started, PARAMO_OK);
+    }
+}
+
+void cluster_stop(struct cluster *c)
+{
+    assert_int_equal(pthread_create(&c->scheduler.thread, NULL, node_stop, &c->scheduler), 0);
+    for (unsigned i = 0; i < c->servers_count; i++)
+        assert_int_equal(pthread_create(&c->servers[i].thread, NULL, node_stop, &c->servers[i]), 0);
+    for (unsigned i = 0; i < c->workers_count; i++) {
+        (void)node_stop(&c->workers[i]);
+        assert_int_equal(c->workers[i].stopped, PARAMO_OK);
+    }
+    for (unsigned i = 0; i < c->servers_count; i++) {
+        assert_int_equal(pthread_join(c->servers[i].thread, NULL), 0);
+        assert_int_equal(c->servers[i].stopped, PARAMO_OK);
+    }
+    assert_int_equal(pthread_join(c->scheduler.thread, NULL), 0);
+    assert_int_equal(c->scheduler.stopped, PARAMO_OK);
+}
+
+paramo_node *embedded_start(unsigned servers)
+{
+    paramo_config config;
+    paramo_config_init(&config);
+    config.roles = PARAMO_ROLE_ALL;
+    config.num_servers = servers;
+    paramo_node *node = NULL;
+    paramo_err err = paramo_start(&config, &node);
+    if (err)
+        (void)fprintf(stderr, "start: %s\n", paramo_last_error());
+    assert_int_equal(err, PARAMO_OK);
+    return node;
+}
