@@ -52,7 +52,8 @@ PARAMO_API const char *paramo_err_text(paramo_err code);
 /* The message of the last failed call on this thread; valid until the next failing call on it. Never NULL. */
 PARAMO_API const char *paramo_last_error(void);
 PARAMO_API const char *paramo_version(void);
-/* 0 errors only, 1 warnings (default), 2 progress of the cluster, 3 each message. Lines go to stderr, or to sink. */
+/* 0 errors only, 1 warnings (default), 2 progress of the cluster, 3 each message. Lines go to stderr, or to
+ * sink, which several threads may call at once; set it before the first node is created. */
 PARAMO_API void paramo_log_level(int level);
 PARAMO_API void paramo_log_sink(void (*sink)(void *arg, int level, const char *line), void *arg);
 

@@ -3,18 +3,15 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <threads.h>
+
+struct sink {
+    void (*fn)(void *arg, int level, const char *line);
+    void *arg;
+};
 
 static atomic_int level_now = LOG_WARN;
-static mtx_t sink_lock;
-static once_flag sink_once = ONCE_FLAG_INIT;
-static void (*sink_fn)(void *, int, const char *);
-static void *sink_arg;
-
-static void sink_init(void)
-{
-    (void)mtx_init(&sink_lock, mtx_plain);
-}
+static struct sink sink_given;
+static _Atomic(const struct sink *) sink_now; /* NULL: stderr */
 
 void log_set_level(int level)
 {
@@ -28,11 +25,11 @@ int log_level(void)
 
 void log_set_sink(void (*sink)(void *arg, int level, const char *line), void *arg)
 {
-    call_once(&sink_once, sink_init);
-    mtx_lock(&sink_lock);
-    sink_fn = sink;
-    sink_arg = arg;
-    mtx_unlock(&sink_lock);
+    atomic_store(&sink_now, NULL);
+    if (!sink)
+        return;
+    sink_given = (struct sink){sink, arg};
+    atomic_store(&sink_now, &sink_given);
 }
 
 void log_line(enum log_level level, const char *fmt, ...)
@@ -45,11 +42,9 @@ void log_line(enum log_level level, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
-    call_once(&sink_once, sink_init);
-    mtx_lock(&sink_lock);
-    if (sink_fn)
-        sink_fn(sink_arg, (int)level, line);
+    const struct sink *sink = atomic_load(&sink_now);
+    if (sink)
+        sink->fn(sink->arg, (int)level, line);
     else
-        (void)fprintf(stderr, "paramo: %s: %s\n", names[level], line);
-    mtx_unlock(&sink_lock);
+        (void)fprintf(stderr, "paramo: %s: %s\n", names[level], line); /* stdio keeps lines whole */
 }

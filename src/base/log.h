@@ -9,7 +9,7 @@ enum log_level { LOG_ERROR = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
 
 void log_set_level(int level);
 int log_level(void);
-/* sink NULL: stderr. Called under the log's lock: it must not log. */
+/* sink NULL: stderr. A sink may be called by several threads at once. Set it while nothing logs. */
 void log_set_sink(void (*sink)(void *arg, int level, const char *line), void *arg);
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
