@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEASE_WAIT_MS                                                                                        \
-    200 /* how long a lease call waits for work before the loader looks at its own state again */
-#define THREADS_MAX 16
+/* How long a lease call waits for work: at first hardly, so that the learner hears of a time without work at
+ * once and finishes what the others wait for; then until there is some, or it is time to look whether to
+ * stop. */
+#define LEASE_LOOK_MS 1
+#define LEASE_WAIT_MS 200
+#define THREADS_MAX   16
 
 struct slot {
     struct loader_part part; /* first: loader_release casts */
@@ -84,11 +87,11 @@ static struct slot *lease(struct loader *l)
             continue;
         }
         l->leasing = 1;
+        uint32_t wait_ms = l->idle ? LEASE_WAIT_MS : LEASE_LOOK_MS;
         (void)pthread_mutex_unlock(&l->lock);
         paramo_part part;
         int state = 0;
-        paramo_err err =
-            paramo_pool_next(l->o.node, l->o.pool, l->o.who, l->round, LEASE_WAIT_MS, &part, &state);
+        paramo_err err = paramo_pool_next(l->o.node, l->o.pool, l->o.who, l->round, wait_ms, &part, &state);
         (void)pthread_mutex_lock(&l->lock);
         l->leasing = 0;
         (void)pthread_cond_broadcast(&l->changed);

@@ -1,0 +1,264 @@
+#include "learn/score.h"
+#include "learn/support_learn.h"
+#include "learn/train.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Whole jobs in this process, on a log whose labels follow a known logistic model of 30 features; with
+ * `noise`, each row has one more of so many that mean nothing. */
+static char *dir, data[4096], valid[4096];
+
+static void write_log(const char *path, uint64_t seed, size_t rows, unsigned noise)
+{
+    FILE *f = fopen(path, "w");
+    if (f == NULL)
+        abort();
+    for (size_t r = 0; r < rows; r++) {
+        unsigned a = (unsigned)(draw(&seed) % 10), b = (unsigned)(draw(&seed) % 20);
+        double p = 1 / (1 + exp(-((double)a - 4.5) * 0.6 - ((double)b - 9.5) * 0.1));
+        int y = (double)(draw(&seed) >> 11) / 9007199254740992.0 < p;
+        (void)fprintf(f, "%d %u:1 %u:1", y, a, 100 + b);
+        if (noise > 0)
+            (void)fprintf(f, " %u:1", 1000 + (unsigned)(draw(&seed) % noise));
+        (void)fputc('\n', f);
+    }
+    (void)fclose(f);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    dir = new_dir();
+    (void)snprintf(data, sizeof data, "%s/data", dir);
+    (void)snprintf(valid, sizeof valid, "%s/valid", dir);
+    write_log(data, 1, 20000, 0);
+    write_log(valid, 2, 5000, 0);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    remove_dir(dir);
+    return 0;
+}
+
+static const char *const data_files[] = {data}, *const valid_files[] = {valid};
+
+static struct train_options options(enum model_kind kind, char *out)
+{
+    struct train_options o = {
+        .data = data_files,
+        .data_n = 1,
+        .valid = valid_files,
+        .valid_n = 1,
+        .model_out = out,
+        .model = {.kind = kind, .data_format = "auto", .seed = 1, .batch = 64, .w = {"ftrl", 0.1, 1, 0, 0}},
+        .epochs = 2,
+        .batch = 64,
+        .servers = 1,
+        .workers = 1,
+        .ahead = 1,
+        .quiet = 1,
+    };
+    reader_options_init(&o.reader);
+    o.reader.part_bytes = 20000; /* several parts */
+    if (kind == MODEL_FM) {
+        o.model.dim = 4;
+        o.model.factor_init = 0.05;
+        o.model.v = (struct model_optimizer){"adagrad", 0.05, 1, 0, 0};
+    }
+    return o;
+}
+
+static struct train_result run(const struct train_options *o)
+{
+    struct train_result r;
+    paramo_err err = train_run(o, &r);
+    if (err != PARAMO_OK)
+        fail_msg("%s", lerr_text());
+    assert_true(r.leader && !r.interrupted);
+    return r;
+}
+
+static char *model_dir(const char *name)
+{
+    char *path;
+    if (asprintf(&path, "%s-%s", dir, name) < 0)
+        abort();
+    return path;
+}
+
+/* The manifest holds the tables' checksums, so equal manifests are equal models. */
+static char *manifest(const char *model)
+{
+    char path[4096];
+    size_t len;
+    (void)snprintf(path, sizeof path, "%s/manifest.json", model);
+    return read_file(path, &len);
+}
+
+static struct metrics_result measure(const char *model)
+{
+    struct model m;
+    struct reader *reader;
+    struct reader_options o;
+    struct metrics *metrics;
+    struct metrics_result result;
+    reader_options_init(&o);
+    assert_int_equal(modelio_open(model, &m), PARAMO_OK);
+    assert_int_equal(reader_open(&o, valid_files, 1, &reader), PARAMO_OK);
+    assert_int_equal(metrics_new(&metrics), PARAMO_OK);
+    struct score_source source = score_model(&m);
+    assert_int_equal(score_reader(&source, reader, score_metrics, metrics), PARAMO_OK);
+    assert_int_equal(metrics_finish(metrics, &result), PARAMO_OK);
+    metrics_free(metrics);
+    reader_close(reader);
+    modelio_close(&m);
+    return result;
+}
+
+static void test_learns_and_saves_what_it_validated(void **state)
+{
+    (void)state;
+    for (int kind = MODEL_LR; kind <= MODEL_FM; kind++) {
+        char *out = model_dir("m");
+        struct train_options o = options((enum model_kind)kind, out);
+        struct train_result r = run(&o);
+        assert_int_equal(r.epochs, 2);
+        assert_int_equal(r.rows, 40000);
+        assert_int_equal(r.epoch[1].rows, 20000);
+        assert_int_equal(r.epoch[1].keys, 31); /* and the bias */
+        assert_true(r.epoch[1].logloss < r.epoch[0].logloss && r.epoch[0].logloss < 0.6);
+        assert_int_equal(r.epoch[1].valid.rows, 5000);
+        assert_true(r.epoch[1].valid.auc > 0.8);
+        assert_true(r.saved);
+        struct metrics_result again = measure(out); /* from the files, without servers */
+        assert_true(again.logloss == r.epoch[1].valid.logloss && again.auc == r.epoch[1].valid.auc);
+        train_result_free(&r);
+        remove_dir(out);
+    }
+}
+
+static void test_one_worker_gives_the_same_bits(void **state)
+{
+    (void)state;
+    for (int kind = MODEL_LR; kind <= MODEL_FM; kind++) {
+        char *first = NULL;
+        for (uint32_t servers = 1; servers <= 3; servers++) {
+            char *out = model_dir("m");
+            struct train_options o = options((enum model_kind)kind, out);
+            o.servers = servers;
+            struct train_result r = run(&o);
+            char *text = manifest(out);
+            if (first != NULL)
+                assert_string_equal(first, text);
+            else
+                first = strdup(text);
+            free(text);
+            train_result_free(&r);
+            remove_dir(out);
+        }
+        free(first);
+    }
+}
+
+static void test_going_on_is_as_if_never_stopped(void **state)
+{
+    (void)state;
+    for (int kind = MODEL_LR; kind <= MODEL_FM; kind++) {
+        char *whole = model_dir("whole"), *half = model_dir("half");
+        struct train_options o = options((enum model_kind)kind, whole);
+        struct train_result r = run(&o);
+        train_result_free(&r);
+        o.epochs = 1;
+        o.model_out = half;
+        r = run(&o);
+        train_result_free(&r);
+        o.model_in = half;
+        assert_int_equal(train_take_settings(half, &o.model), PARAMO_OK);
+        r = run(&o);
+        train_result_free(&r);
+        char *a = manifest(whole), *b = manifest(half);
+        assert_string_equal(a, b);
+        free(a);
+        free(b);
+        remove_dir(whole);
+        remove_dir(half);
+    }
+}
+
+static void test_many_workers_learn_each_row_once(void **state)
+{
+    (void)state;
+    struct train_options o = options(MODEL_LR, NULL);
+    o.workers = 3;
+    o.servers = 2;
+    o.epochs = 3;
+    struct train_result r = run(&o);
+    assert_int_equal(r.epochs, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(r.epoch[i].rows, 20000);
+    assert_true(r.epoch[2].valid.auc > 0.8);
+    train_result_free(&r);
+}
+
+static void test_early_stop_keeps_the_best(void **state)
+{
+    (void)state;
+    char *out = model_dir("m");
+    write_log(data, 1, 5000, 3000); /* it can learn the noise by heart */
+    struct train_options o = options(MODEL_LR, out);
+    o.model.w.alpha = 0.3;
+    o.epochs = 200;
+    o.early_stop = 2;
+    struct train_result r = run(&o);
+    assert_true(r.stopped_early && r.epochs < 200 && r.best_epoch == r.epochs - 2 && r.best_epoch > 0);
+    struct metrics_result saved = measure(out);
+    assert_true(saved.logloss == r.epoch[r.best_epoch - 1].valid.logloss);
+    train_result_free(&r);
+    remove_dir(out);
+}
+
+static void test_failures_leave_nothing_behind(void **state)
+{
+    (void)state;
+    struct train_result r;
+    char *out = model_dir("m");
+    struct train_options o = options(MODEL_LR, out);
+    FILE *f = fopen(data, "a");
+    (void)fputs("1 2:3:four\n", f);
+    (void)fclose(f);
+    assert_int_equal(train_run(&o, &r), PARAMO_E_FORMAT);
+    assert_non_null(strstr(lerr_text(), ":20001"));
+    train_result_free(&r);
+    struct model m;
+    assert_int_equal(modelio_open(out, &m), PARAMO_E_NOT_FOUND);
+    assert_int_not_equal(remove(out), 0); /* not even the directory */
+    o.reader.skip_bad = 1;
+    r = run(&o);
+    assert_int_equal(r.bad_lines, 1);
+    train_result_free(&r);
+    remove_dir(out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_learns_and_saves_what_it_validated, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_worker_gives_the_same_bits, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_going_on_is_as_if_never_stopped, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_workers_learn_each_row_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_early_stop_keeps_the_best, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_failures_leave_nothing_behind, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("train", tests, NULL, NULL);
+}
