@@ -81,11 +81,13 @@ struct member_call {
     } result; /* set when the status is OK */
     /* the member's */
     struct member *member;
-    struct member_call *next, *prev;
+    struct member_call *newer, *older;
     uint64_t call_number;
-    uint64_t min_view; /* done waits until the own view is at least this */
-    uint32_t kind;
+    uint64_t sent_at;  /* 0: not on this connection */
+    uint64_t min_view; /* answered; done waits until the own view is at least this */
     uint64_t deadline;
+    uint32_t kind;
+    bool finished; /* by itself: the timer ends it */
     struct lane_timer timer;
     struct writer body;
 };

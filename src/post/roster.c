@@ -1,0 +1,556 @@
+#include "post/sched.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "post/address.h"
+#include "wire/register_call.h"
+
+enum { REGISTER_SECONDS = 10 };
+
+static uint64_t now(const struct scheduler *s)
+{
+    return lane_now(s->config.lane);
+}
+
+static const char *role_name(uint32_t role)
+{
+    return role == PARAMO_ROLE_SERVER ? "server" : role == PARAMO_ROLE_WORKER ? "worker" : "scheduler";
+}
+
+const char *node_label(const struct sched_node *node, char label[SCHED_LABEL])
+{
+    const char *place = node->info.name[0] ? node->info.name : node->info.host;
+    if (node->info.id)
+        snprintf(label, SCHED_LABEL, "%s %" PRIu32 " (%s)", role_name(node->info.role), node->info.id, place);
+    else
+        snprintf(label, SCHED_LABEL, "a %s (%s)", role_name(node->info.role), place);
+    return label;
+}
+
+static struct slot_list *slots_of(struct scheduler *s, uint32_t role)
+{
+    return &s->slots[role == PARAMO_ROLE_SERVER   ? SLOTS_SERVERS
+                     : role == PARAMO_ROLE_WORKER ? SLOTS_WORKERS
+                                                  : SLOTS_SCHEDULER];
+}
+
+struct sched_node *roster_next(const struct scheduler *s, size_t *cursor)
+{
+    size_t at = *cursor;
+    for (size_t i = 0; i < SLOTS; at -= s->slots[i++].count)
+        if (at < s->slots[i].count) {
+            ++*cursor;
+            return s->slots[i].node[at]; /* NULL while gathering: there is nobody in place */
+        }
+    return NULL;
+}
+
+size_t roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity)
+{
+    size_t count = 0, len = 0, cursor = 0;
+    char label[SCHED_LABEL];
+    text[0] = '\0';
+    for (struct sched_node *node; (node = roster_next(s, &cursor));) {
+        if (!(node->info.role & group) || (node->state != SNODE_DEAD && !(left && node->state == SNODE_LEFT)))
+            continue;
+        count++;
+        const char *how = node->state == SNODE_DEAD ? "died" : "left";
+        int wrote =
+            snprintf(text + len, capacity - len, "%s%s %s", len ? ", " : "", node_label(node, label), how);
+        if (wrote > 0 && (size_t)wrote < capacity - len)
+            len += (size_t)wrote;
+        else
+            text[len] = '\0';
+    }
+    return count;
+}
+
+/* ---- the waiting list ---------------------------------------------------------------------------------- */
+
+static void wait_push(struct scheduler *s, struct sched_node *node)
+{
+    node->arrival = s->arrivals++;
+    node->next = NULL;
+    node->prev = s->waiting_last;
+    *(s->waiting_last ? &s->waiting_last->next : &s->waiting_first) = node;
+    s->waiting_last = node;
+}
+
+static void wait_remove(struct sched_node *node)
+{
+    struct scheduler *s = node->sched;
+    lane_timer_cancel(s->config.lane, &node->timer);
+    *(node->prev ? &node->prev->next : &s->waiting_first) = node->next;
+    *(node->next ? &node->next->prev : &s->waiting_last) = node->prev;
+}
+
+static void node_free(struct sched_node *node)
+{
+    struct scheduler *s = node->sched;
+    lane_timer_cancel(s->config.lane, &node->timer);
+    calls_drop(node, false);
+    map_remove(&s->incarnations, node->info.incarnation);
+    if (node->peer)
+        node->peer->node = NULL;
+    free(node->lanes);
+    free(node);
+}
+
+static void register_reply_error(struct peer *peer, paramo_err status)
+{
+    struct writer w = {0};
+    call_text_encode(err_text(), &w);
+    paramo_err err = w.failed ? PARAMO_E_MEMORY : peer_reply(peer, CALL_REGISTER, 0, status, &w);
+    if (err)
+        log_debug("scheduler: an answer to REGISTER was not sent: %s", err_text());
+    writer_fini(&w);
+}
+
+/* A node that waits gets an error and is forgotten; its connection has a few seconds to close. */
+static void refuse(struct sched_node *node, paramo_err status)
+{
+    struct scheduler *s = node->sched;
+    struct peer *peer = node->peer;
+    char label[SCHED_LABEL];
+    log_info("scheduler: %s gets no place: %s", node_label(node, label), err_text());
+    register_reply_error(peer, status);
+    wait_remove(node);
+    node_free(node);
+    if (lane_timer_arm(s->config.lane, &peer->timer, now(s) + REGISTER_SECONDS * ENV_SEC))
+        sched_peer_close(peer, true);
+}
+
+static void waited_long_enough(struct lane_timer *timer)
+{
+    struct sched_node *node = container_of(timer, struct sched_node, timer);
+    struct scheduler *s = node->sched;
+    uint32_t came[SLOTS] = {0};
+    for (const struct sched_node *other = s->waiting_first; other; other = other->next)
+        came[slots_of(s, other->info.role) - s->slots]++;
+    if (s->state == SCHED_GATHERING)
+        refuse(node, err_set(PARAMO_E_TIMEOUT,
+                             "the cluster is not complete: %" PRIu32 " of %" PRIu32 " servers and %" PRIu32
+                             " of %" PRIu32 " workers have come",
+                             came[SLOTS_SERVERS], s->slots[SLOTS_SERVERS].count, came[SLOTS_WORKERS],
+                             s->slots[SLOTS_WORKERS].count));
+    else
+        refuse(node, err_set(PARAMO_E_TIMEOUT, "no %s's place came free", role_name(node->info.role)));
+}
+
+void roster_refuse_waiting(struct scheduler *s, paramo_err status, const char *text)
+{
+    while (s->waiting_first)
+        refuse(s->waiting_first, err_set(status, "%s", text));
+}
+
+/* ---- places ------------------------------------------------------------------------------------------- */
+
+static void reply_registered(struct sched_node *node)
+{
+    struct register_result result = {.node = node->info.id, .recovered = node->info.recovered};
+    struct writer w = {0};
+    register_result_encode(&result, &w);
+    paramo_err err = w.failed ? PARAMO_E_MEMORY : peer_reply(node->peer, CALL_REGISTER, 0, PARAMO_OK, &w);
+    if (err)
+        log_debug("scheduler: an answer to REGISTER waits: %s", err_text()); /* it will be asked for again */
+    writer_fini(&w);
+}
+
+static void take_place(struct sched_node *node, struct slot_list *slots, uint32_t rank)
+{
+    static const uint32_t first_id[SLOTS] = {PARAMO_ID_SCHEDULER, PARAMO_ID_SERVER(0), PARAMO_ID_WORKER(0)};
+    wait_remove(node);
+    node->state = SNODE_JOINED;
+    node->rank = rank;
+    node->info.id = first_id[slots - node->sched->slots] + 2 * rank;
+    node->info.alive = true;
+    slots->node[rank] = node;
+    char label[SCHED_LABEL];
+    log_info("scheduler: %s has joined%s", node_label(node, label),
+             node->info.recovered ? " in a dead node's place" : "");
+}
+
+/* By name, those without one last; then host, port and arrival. */
+static int by_name_host_arrival(const void *left, const void *right)
+{
+    const struct sched_node *a = *(struct sched_node *const *)left, *b = *(struct sched_node *const *)right;
+    if (!a->info.name[0] != !b->info.name[0])
+        return a->info.name[0] ? -1 : 1;
+    int order = strcmp(a->info.name, b->info.name);
+    if (!order)
+        order = strcmp(a->info.host, b->info.host);
+    if (!order)
+        order = (a->info.port > b->info.port) - (a->info.port < b->info.port);
+    return order ? order : (a->arrival > b->arrival) - (a->arrival < b->arrival);
+}
+
+static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
+{
+    struct sched_node **order = calloc(slots->count ? slots->count : 1, sizeof(struct sched_node *));
+    if (!order)
+        return err_memory(slots->count * sizeof(struct sched_node *));
+    uint32_t count = 0, rank = 0;
+    for (struct sched_node *node = s->waiting_first, *next; node; node = next) {
+        next = node->next;
+        if (node->info.role == slots->role && node->wanted_rank >= 0)
+            take_place(node, slots, (uint32_t)node->wanted_rank);
+        else if (node->info.role == slots->role)
+            order[count++] = node;
+    }
+    qsort(order, count, sizeof(struct sched_node *), by_name_host_arrival);
+    for (uint32_t i = 0; i < count; i++) {
+        while (slots->node[rank])
+            rank++;
+        take_place(order[i], slots, rank);
+    }
+    free(order);
+    return PARAMO_OK;
+}
+
+static void gather(struct scheduler *s)
+{
+    uint32_t came[SLOTS] = {0};
+    for (const struct sched_node *node = s->waiting_first; node; node = node->next)
+        came[slots_of(s, node->info.role) - s->slots]++;
+    for (size_t i = 0; i < SLOTS; i++)
+        if (came[i] < s->slots[i].count)
+            return;
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; i < SLOTS && !err; i++)
+        err = place_role(s, &s->slots[i]);
+    if (!err)
+        err = sched_ring_build(s);
+    if (err) {
+        sched_end(s, err, err_text());
+        return;
+    }
+    s->state = SCHED_RUNNING;
+    log_info("scheduler: complete with %" PRIu32 " servers and %" PRIu32 " workers",
+             s->slots[SLOTS_SERVERS].count, s->slots[SLOTS_WORKERS].count);
+    sched_view_change(s);
+    size_t cursor = 0;
+    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+        if (node->peer)
+            reply_registered(node);
+}
+
+static bool silent(const struct sched_node *node)
+{
+    return node->state == SNODE_ABSENT ||
+           (node->state == SNODE_JOINED &&
+            now(node->sched) > node->heard_at + 2 * node->sched->config.heartbeat_ms * ENV_MS);
+}
+
+/* Does the place look like the one this node had before it was started anew? Higher is more alike. */
+static int likeness(const struct sched_node *node, const struct sched_node *holder)
+{
+    if (node->info.name[0] || holder->info.name[0])
+        return strcmp(node->info.name, holder->info.name) == 0 ? 3 : 0;
+    if (strcmp(node->info.host, holder->info.host) != 0)
+        return 0;
+    return node->info.port == holder->info.port ? 2 : 1;
+}
+
+/* Finds the dead node whose place a latecomer takes. *wait: there is none yet, but a silent node may turn out
+ * dead. */
+static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait)
+{
+    struct slot_list *slots = slots_of(node->sched, node->info.role);
+    int best = -1;
+    *wait = false;
+    for (uint32_t i = 0; i < slots->count; i++) {
+        const struct sched_node *holder = slots->node[i];
+        if (node->wanted_rank >= 0 && node->wanted_rank != (int32_t)i)
+            continue;
+        *wait = *wait || silent(holder);
+        if (holder->state == SNODE_DEAD && likeness(node, holder) > best) {
+            best = likeness(node, holder);
+            *rank = i;
+        }
+    }
+    if (best >= 0 || *wait)
+        return best >= 0 ? PARAMO_OK : err_set(PARAMO_E_AGAIN, "not yet");
+    char label[SCHED_LABEL];
+    if (node->wanted_rank >= 0)
+        return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is held by %s", node->wanted_rank,
+                       node_label(slots->node[node->wanted_rank], label));
+    return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count, role_name(slots->role));
+}
+
+/* A latecomer takes a dead node's place, waits for one, or is refused. True if a place was taken. */
+static bool place_late(struct sched_node *node)
+{
+    struct scheduler *s = node->sched;
+    struct slot_list *slots = slots_of(s, node->info.role);
+    uint32_t rank;
+    bool wait;
+    paramo_err err = find_place(node, &rank, &wait);
+    if (err) {
+        if (!wait)
+            refuse(node, err);
+        return false;
+    }
+    struct sched_node *dead = slots->node[rank];
+    if (dead->info.shards != node->info.shards) {
+        refuse(node,
+               err_set(PARAMO_E_INVALID, "the server in whose place this one comes had %u shards, not %u",
+                       dead->info.shards, node->info.shards));
+        return false;
+    }
+    node_free(dead);
+    slots->gone--;
+    node->info.recovered = true;
+    take_place(node, slots, rank);
+    sched_view_change(s);
+    reply_registered(node);
+    return true;
+}
+
+/* Called whenever a place may have come free, or it has become certain that none will. */
+static void place_waiting(struct scheduler *s)
+{
+    if (s->state == SCHED_GATHERING) {
+        gather(s);
+        return;
+    }
+    for (struct sched_node *node = s->waiting_first, *next; node && s->state == SCHED_RUNNING; node = next) {
+        next = node->next;
+        place_late(node);
+    }
+}
+
+/* ---- registration
+ * ------------------------------------------------------------------------------------------ */
+
+/* What can be refused at once, whatever comes later. */
+static paramo_err check_new(struct scheduler *s, const struct register_call *m)
+{
+    const struct slot_list *slots = slots_of(s, m->role);
+    if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
+        return err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", s->end_text);
+    if (m->node)
+        return err_set(PARAMO_E_FENCED, "node %" PRIu32 " was declared dead and another has its place",
+                       m->node);
+    if (m->rank >= 0 && (uint32_t)m->rank >= slots->count)
+        return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is wanted, the job has %" PRIu32 " %ss", m->rank,
+                       slots->count, role_name(m->role));
+    uint32_t same = 0, shards = m->shards;
+    for (const struct sched_node *other = s->waiting_first; other; other = other->next) {
+        shards += other->info.shards;
+        if (other->info.role != m->role)
+            continue;
+        same++;
+        if (s->state == SCHED_GATHERING && m->rank >= 0 && other->wanted_rank == m->rank)
+            return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is wanted by another %s too", m->rank,
+                           role_name(m->role));
+        if (m->name[0] && strcmp(m->name, other->info.name) == 0)
+            return err_set(PARAMO_E_INVALID, "another %s is called %s too", role_name(m->role), m->name);
+    }
+    if (same >= slots->count)
+        return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count, role_name(m->role));
+    if (s->state == SCHED_GATHERING && shards > VIEW_SHARDS_MAX)
+        return err_set(PARAMO_E_TOO_LARGE, "the servers have more than %d shards", VIEW_SHARDS_MAX);
+    return PARAMO_OK;
+}
+
+/* The host of a connection's other end, as it says itself nothing better. */
+static void host_of_peer(const struct peer *peer, char host[VIEW_HOST_MAX])
+{
+    uint16_t port;
+    if (address_split(peer->conn->peer, host, VIEW_HOST_MAX, &port))
+        snprintf(host, VIEW_HOST_MAX, "%s", peer->conn->peer);
+}
+
+static paramo_err node_new(struct scheduler *s, struct peer *peer, const struct register_call *m,
+                           struct sched_node **out)
+{
+    struct sched_node *node = calloc(1, sizeof *node);
+    if (!node)
+        return err_memory(sizeof *node);
+    node->sched = s;
+    node->wanted_rank = m->rank;
+    node->heard_at = now(s);
+    node->timer.fire = waited_long_enough;
+    node->info = (struct view_node){
+        .role = m->role, .incarnation = peer->incarnation, .port = m->port, .shards = m->shards};
+    memcpy(node->info.name, m->name, sizeof m->name);
+    memcpy(node->info.host, m->host, sizeof m->host);
+    if (!m->host[0])
+        host_of_peer(peer, node->info.host);
+    paramo_err err = lane_timer_arm(s->config.lane, &node->timer, now(s) + m->timeout_ms * ENV_MS);
+    if (!err)
+        err = map_put(&s->incarnations, peer->incarnation, node);
+    if (err) {
+        lane_timer_cancel(s->config.lane, &node->timer);
+        free(node);
+        return err;
+    }
+    *out = node;
+    return PARAMO_OK;
+}
+
+static void attach(struct sched_node *node, struct peer *peer)
+{
+    struct peer *before = node->peer;
+    node->peer = peer;
+    peer->node = node;
+    node->heard_at = now(node->sched);
+    node->view_due = false;
+    lane_timer_cancel(node->sched->config.lane, &peer->timer);
+    if (before && before != peer) {
+        before->node = NULL;
+        sched_peer_close(before, false);
+    }
+}
+
+static void welcome_back(struct sched_node *node, struct peer *peer)
+{
+    struct scheduler *s = node->sched;
+    char label[SCHED_LABEL];
+    if (node->state == SNODE_DEAD) {
+        register_reply_error(peer, err_set(PARAMO_E_FENCED, "%s was declared dead", node_label(node, label)));
+        return;
+    }
+    if (node->state == SNODE_LEFT) {
+        register_reply_error(peer, err_set(PARAMO_E_CLOSED, "%s has left already", node_label(node, label)));
+        return;
+    }
+    attach(node, peer);
+    if (node->state == SNODE_WAITING)
+        return;
+    if (node->state == SNODE_ABSENT) {
+        lane_timer_cancel(s->config.lane, &node->timer);
+        node->state = SNODE_JOINED;
+        log_info("scheduler: %s is back", node_label(node, label));
+    }
+    reply_registered(node);
+    if (s->state == SCHED_RUNNING)
+        sched_view_send(node);
+    else
+        sched_send_end(node, s->end_status, s->end_text);
+    place_waiting(s); /* a latecomer that hoped for this place */
+}
+
+void roster_register(struct scheduler *s, struct peer *peer, struct reader *body)
+{
+    struct register_call m;
+    struct sched_node *node = map_get(&s->incarnations, peer->incarnation);
+    paramo_err err = register_call_decode(body, &m);
+    if (!err && node) {
+        welcome_back(node, peer);
+        return;
+    }
+    if (!err)
+        err = check_new(s, &m);
+    if (!err)
+        err = node_new(s, peer, &m, &node);
+    if (err) {
+        log_info("scheduler: a %s at %s gets no place: %s", role_name(m.role), peer->conn->peer, err_text());
+        register_reply_error(peer, err);
+        return;
+    }
+    attach(node, peer);
+    wait_push(s, node);
+    place_waiting(s);
+}
+
+/* ---- departures ------------------------------------------------------------------------------------------
+ */
+
+static void node_gone(struct sched_node *node, enum sched_node_state state)
+{
+    struct scheduler *s = node->sched;
+    lane_timer_cancel(s->config.lane, &node->timer);
+    node->state = state;
+    node->info.alive = false;
+    node->info.left = state == SNODE_LEFT;
+    slots_of(s, node->info.role)->gone++;
+    calls_drop(node, state == SNODE_LEFT);
+    sched_view_change(s);
+    sched_node_gone(node);
+    place_waiting(s);
+}
+
+static void node_dies(struct sched_node *node, const char *why)
+{
+    char label[SCHED_LABEL];
+    log_warn("scheduler: %s is dead: %s", node_label(node, label), why);
+    if (node->peer) {
+        struct peer *peer = node->peer;
+        char text[ERR_TEXT_MAX];
+        snprintf(text, sizeof text, "this node was declared dead: %s", why);
+        sched_send_end(node, PARAMO_E_FENCED, text);
+        node->peer = NULL;
+        peer->node = NULL;
+        sched_peer_close(peer, true);
+    }
+    node_gone(node, SNODE_DEAD);
+}
+
+static void not_back_in_time(struct lane_timer *timer)
+{
+    node_dies(container_of(timer, struct sched_node, timer), "its connection was lost");
+}
+
+void roster_connection_lost(struct sched_node *node)
+{
+    struct scheduler *s = node->sched;
+    node->peer = NULL;
+    if (node->state == SNODE_WAITING) {
+        wait_remove(node);
+        node_free(node);
+    } else if (node->state == SNODE_JOINED) {
+        node->state = SNODE_ABSENT;
+        node->timer.fire = not_back_in_time;
+        if (lane_timer_arm(s->config.lane, &node->timer, now(s) + s->config.rejoin_ms * ENV_MS))
+            node_dies(node, "its connection was lost");
+    }
+}
+
+void roster_left(struct sched_node *node)
+{
+    char label[SCHED_LABEL];
+    log_info("scheduler: %s has left", node_label(node, label));
+    node_gone(node, SNODE_LEFT);
+}
+
+void roster_check_silence(struct scheduler *s)
+{
+    uint64_t limit = s->config.heartbeat_timeout_ms * ENV_MS;
+    char why[64];
+    snprintf(why, sizeof why, "it was silent for %" PRIu32 " ms", s->config.heartbeat_timeout_ms);
+    for (struct sched_node *node = s->waiting_first, *next; node; node = next) {
+        next = node->next;
+        if (now(s) > node->heard_at + limit) {
+            wait_remove(node);
+            sched_peer_close(node->peer, false);
+            node_free(node);
+        }
+    }
+    size_t cursor = 0;
+    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+        if (node->state == SNODE_JOINED && now(s) > node->heard_at + limit)
+            node_dies(node, why);
+    if (s->state == SCHED_RUNNING)
+        place_waiting(s); /* a node that seemed silent may have spoken: its place will not come free */
+}
+
+void roster_fini(struct scheduler *s)
+{
+    while (s->waiting_first) {
+        struct sched_node *node = s->waiting_first;
+        wait_remove(node);
+        node_free(node);
+    }
+    for (size_t i = 0; i < SLOTS; i++) {
+        for (uint32_t rank = 0; s->slots[i].node && rank < s->slots[i].count; rank++)
+            if (s->slots[i].node[rank])
+                node_free(s->slots[i].node[rank]);
+        free(s->slots[i].node);
+    }
+    map_fini(&s->incarnations);
+}

@@ -1,0 +1,199 @@
+/*
+ * The inside of the scheduler: what its files share. Nobody else includes it. Each file is entered by
+ * functions named after it (roster_..., barrier_..., pool_..., kv_...); all on the scheduler's lane.
+ */
+#ifndef POST_SCHED_H
+#define POST_SCHED_H
+
+#include "base/map.h"
+#include "post/door.h"
+#include "post/letter.h"
+#include "post/scheduler.h"
+#include "wire/calls.h"
+#include "wire/heartbeat.h"
+
+enum {
+    SCHED_LABEL = 384,          /* room for a node's name in a message */
+    SCHED_BARRIERS_MAX = 65536, /* groups times customers */
+    SCHED_POOLS_MAX = 4096,
+    SCHED_KV_MAX = 65536,      /* values, and ... */
+    SCHED_KV_BYTES = 64 << 20, /* ... their bytes */
+};
+
+struct sched_node;
+
+/* ---- calls done once (sched_calls.c) ----------------------------------------------------------------- */
+
+/* A call from its first arrival until the caller's floor has passed it. Until it is answered it may be parked
+ * in one queue. */
+struct sched_call {
+    struct sched_node *node;
+    uint64_t number;
+    uint32_t kind;
+    bool answered;
+    paramo_err status;
+    struct writer answer;
+    /* parked */
+    struct call_queue *queue;
+    struct sched_call *next, *prev;
+    struct lane_timer timer;
+    void (*timed_out)(struct sched_call *call); /* answers it */
+    void (*withdrawn)(struct sched_call *call); /* it goes without an answer; NULL: nothing to do */
+    void *object;                               /* the barrier, pool or value it waits for */
+    union {
+        struct {
+            uint32_t who, round;
+        } pool;
+        char *kv_key;
+    } u;
+};
+
+struct call_queue {
+    struct sched_call *first, *last;
+};
+
+/* Each answers the call (once) and takes it from its queue. */
+void call_answer(struct sched_call *call, struct writer *result); /* takes what result owns; NULL: nothing */
+void call_fail(struct sched_call *call, paramo_err status);       /* with this thread's message */
+/* Puts it last in the queue until it is answered, or timed_out at the end of timeout_ms. */
+void call_park(struct sched_call *call, struct call_queue *queue, uint32_t timeout_ms,
+               void (*timed_out)(struct sched_call *call));
+
+/* ---- nodes (roster.c) -------------------------------------------------------------------------------- */
+
+enum sched_node_state { SNODE_WAITING, SNODE_JOINED, SNODE_ABSENT, SNODE_DEAD, SNODE_LEFT };
+
+struct sched_node {
+    struct scheduler *sched;
+    enum sched_node_state state;
+    struct view_node info; /* id 0 while it waits for a place */
+    uint32_t rank;         /* in place */
+    uint32_t arrival;      /* WAITING: which came first */
+    int32_t wanted_rank;
+    struct peer *peer; /* NULL: no connection */
+    uint64_t heard_at;
+    uint64_t view_seen, view_sent_at;
+    bool view_due;                  /* its queue was full */
+    struct lane_timer timer;        /* WAITING: for a place; ABSENT: may come back */
+    struct sched_node *next, *prev; /* WAITING: in order of arrival */
+    uint64_t call_floor;
+    struct sched_call *calls[CALL_WINDOW]; /* at number % CALL_WINDOW */
+    struct lane_progress {
+        uint64_t steps, moved_at;
+        bool reported;
+    } * lanes;
+    uint32_t lanes_count;
+};
+
+/* A control connection that was welcomed. */
+struct peer {
+    struct scheduler *sched;
+    struct van_conn *conn;
+    struct sched_node *node; /* NULL before REGISTER */
+    uint64_t incarnation;
+    struct lane_timer timer; /* for the REGISTER */
+    struct peer *next, *prev;
+};
+
+enum sched_state { SCHED_GATHERING, SCHED_RUNNING, SCHED_ENDING, SCHED_OVER };
+
+struct slot_list {
+    uint32_t role, count;
+    struct sched_node **node; /* by rank; NULL while gathering */
+    uint32_t gone;            /* DEAD or LEFT */
+};
+enum { SLOTS_SCHEDULER, SLOTS_SERVERS, SLOTS_WORKERS, SLOTS };
+
+struct scheduler {
+    struct scheduler_config config;
+    struct door *door;
+    enum sched_state state;
+    uint64_t job, incarnation;
+    struct view_node self; /* while no member of its own has joined */
+    struct peer *peers;
+    uint32_t peers_count;
+    struct slot_list slots[SLOTS];
+    struct sched_node *waiting_first, *waiting_last;
+    uint32_t arrivals;
+    struct map incarnations; /* -> sched_node */
+    struct lane_timer tick, end_timer;
+    uint64_t ticked_at;
+
+    uint64_t view_number;
+    struct letter_body *view;     /* encoded; NULL before it is complete */
+    struct lane_timer view_timer; /* several changes of one moment are one view */
+    bool view_changed;
+    struct view_shard *shards;
+    uint32_t shards_count;
+    struct ring ring;
+    struct view_table *tables;
+    uint32_t tables_count;
+
+    struct map barriers;
+    struct sched_pool *pools;
+    uint32_t pools_count;
+    struct map kv; /* hash of the key -> kv_value, a chain */
+    size_t kv_count, kv_bytes;
+    struct call_queue kv_waiting;
+
+    paramo_err end_status;
+    char end_text[CALL_TEXT_MAX];
+};
+
+/* "worker 9 (host-3)". */
+const char *node_label(const struct sched_node *node, char label[SCHED_LABEL]);
+
+/* ---- between the files ------------------------------------------------------------------------------- */
+
+/* roster.c */
+void roster_register(struct scheduler *s, struct peer *peer, struct reader *body);
+void roster_connection_lost(struct sched_node *node);
+void roster_left(struct sched_node *node);
+void roster_check_silence(struct scheduler *s);
+void roster_refuse_waiting(struct scheduler *s, paramo_err status, const char *text);
+void roster_fini(struct scheduler *s);
+/* Writes the labels of dead (left too, if asked) nodes of a group, cut to fit; returns how many there are. */
+size_t roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity);
+/* The next node in place, from cursor 0 on: scheduler, servers, workers; NULL at the end. */
+struct sched_node *roster_next(const struct scheduler *s, size_t *cursor);
+
+/* sched_view.c */
+void sched_view_change(struct scheduler *s); /* number goes up now; it is sent in a moment */
+void sched_view_send(struct sched_node *node);
+void sched_table_open(struct sched_call *call, struct reader *body);
+MUST_USE paramo_err sched_ring_build(struct scheduler *s);
+void sched_view_fini(struct scheduler *s);
+
+/* sched_calls.c */
+MUST_USE paramo_err calls_received(struct sched_node *node, const struct wire_head *head,
+                                   struct reader *body);
+MUST_USE paramo_err calls_floor(struct sched_node *node, uint64_t floor);
+/* The node is gone: parked calls are withdrawn. */
+void calls_drop(struct sched_node *node, bool keep_answered);
+MUST_USE paramo_err peer_send(struct peer *peer, const struct wire_head *head, const void *body, size_t len);
+MUST_USE paramo_err peer_reply(struct peer *peer, uint32_t kind, uint64_t number, paramo_err status,
+                               const struct writer *body);
+
+/* scheduler.c */
+void sched_node_gone(
+    struct sched_node *node); /* DEAD or LEFT: tells barriers and pools, looks whether the job is over */
+void sched_end(struct scheduler *s, paramo_err status, const char *text);
+void sched_send_end(struct sched_node *node, paramo_err status, const char *text);
+void sched_peer_close(struct peer *peer, bool flush);
+
+/* sched_barrier.c, sched_pool.c, sched_kv.c */
+void sched_barrier_enter(struct sched_call *call, struct reader *body);
+void sched_barrier_node_gone(struct sched_node *node);
+void sched_barrier_fini(struct scheduler *s);
+void sched_pool_open(struct sched_call *call, struct reader *body);
+void sched_pool_next(struct sched_call *call, struct reader *body);
+void sched_pool_done(struct sched_call *call, struct reader *body);
+void sched_pool_end(struct sched_call *call, struct reader *body);
+void sched_pool_node_gone(struct sched_node *node);
+void sched_pool_fini(struct scheduler *s);
+void sched_kv_put(struct sched_call *call, struct reader *body);
+void sched_kv_get(struct sched_call *call, struct reader *body);
+void sched_kv_add(struct sched_call *call, struct reader *body);
+void sched_kv_fini(struct scheduler *s);
+
+#endif

@@ -1,0 +1,211 @@
+#include "post/sched.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+static struct lane *lane_of(const struct sched_call *call)
+{
+    return call->node->sched->config.lane;
+}
+
+paramo_err peer_send(struct peer *peer, const struct wire_head *head, const void *body, size_t len)
+{
+    return letter_send(peer->conn, head, body, len);
+}
+
+paramo_err peer_reply(struct peer *peer, uint32_t kind, uint64_t number, paramo_err status,
+                      const struct writer *body)
+{
+    struct wire_head head = {.kind = WIRE_REPLY, .table = kind, .number = number, .status = (uint16_t)status};
+    return peer_send(peer, &head, body->data, body->len);
+}
+
+/* An answer that cannot leave now is asked for again: the caller repeats its call, and the answer is kept. */
+static void answer_send(const struct sched_call *call)
+{
+    if (!call->node->peer)
+        return;
+    paramo_err err = peer_reply(call->node->peer, call->kind, call->number, call->status, &call->answer);
+    if (err)
+        log_debug("scheduler: an answer to %s waits: %s", call_kind_name(call->kind), err_text());
+}
+
+static void call_unpark(struct sched_call *call)
+{
+    if (!call->queue)
+        return;
+    lane_timer_cancel(lane_of(call), &call->timer);
+    *(call->prev ? &call->prev->next : &call->queue->first) = call->next;
+    *(call->next ? &call->next->prev : &call->queue->last) = call->prev;
+    call->queue = NULL;
+    if (call->withdrawn)
+        call->withdrawn(call);
+}
+
+static void call_free(struct sched_call *call)
+{
+    call_unpark(call);
+    writer_fini(&call->answer);
+    free(call);
+}
+
+static void call_settle(struct sched_call *call, paramo_err status)
+{
+    call_unpark(call);
+    call->answered = true;
+    call->status = status;
+    answer_send(call);
+}
+
+void call_fail(struct sched_call *call, paramo_err status)
+{
+    writer_fini(&call->answer);
+    call_text_encode(err_text(), &call->answer);
+    if (call->answer.failed)
+        writer_fini(&call->answer);
+    call_settle(call, status);
+}
+
+void call_answer(struct sched_call *call, struct writer *result)
+{
+    if (result && result->failed) {
+        writer_fini(result);
+        call_fail(call, err_memory(0));
+        return;
+    }
+    if (result) {
+        call->answer = *result;
+        *result = (struct writer){0};
+    }
+    call_settle(call, PARAMO_OK);
+}
+
+static void call_due(struct lane_timer *timer)
+{
+    struct sched_call *call = container_of(timer, struct sched_call, timer);
+    call->timed_out(call);
+}
+
+void call_park(struct sched_call *call, struct call_queue *queue, uint32_t timeout_ms,
+               void (*timed_out)(struct sched_call *call))
+{
+    call->timer.fire = call_due;
+    call->timed_out = timed_out;
+    paramo_err err =
+        lane_timer_arm(lane_of(call), &call->timer, lane_now(lane_of(call)) + timeout_ms * ENV_MS);
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    call->queue = queue;
+    call->next = NULL;
+    call->prev = queue->last;
+    *(queue->last ? &queue->last->next : &queue->first) = call;
+    queue->last = call;
+}
+
+paramo_err calls_floor(struct sched_node *node, uint64_t floor)
+{
+    if (floor <= node->call_floor)
+        return PARAMO_OK;
+    for (size_t i = 0; i < CALL_WINDOW; i++)
+        if (node->calls[i] && node->calls[i]->number < floor) {
+            call_free(node->calls[i]);
+            node->calls[i] = NULL;
+        }
+    node->call_floor = floor;
+    return PARAMO_OK;
+}
+
+void calls_drop(struct sched_node *node, bool keep_answered)
+{
+    for (size_t i = 0; i < CALL_WINDOW; i++)
+        if (node->calls[i] && !(keep_answered && node->calls[i]->answered)) {
+            call_free(node->calls[i]);
+            node->calls[i] = NULL;
+        }
+}
+
+static void shutdown_call(struct sched_call *call, struct reader *body)
+{
+    char text[CALL_TEXT_MAX], label[SCHED_LABEL], whole[CALL_TEXT_MAX];
+    struct scheduler *s = call->node->sched;
+    paramo_err err = call_text_decode(body, text);
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    snprintf(whole, sizeof whole, "%.*s (asked for by %s)", 1024, text[0] ? text : "shut down",
+             node_label(call->node, label));
+    call_answer(call, NULL);
+    sched_end(s, PARAMO_E_SHUTDOWN, whole);
+}
+
+static void leave_call(struct sched_call *call, struct reader *body)
+{
+    paramo_err err = call_body_end(body, "LEAVE");
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    call_answer(call, NULL);
+    roster_left(call->node);
+}
+
+static void call_handle(struct sched_call *call, struct reader *body)
+{
+    static void (*const handlers[])(struct sched_call * call, struct reader * body) = {
+        [CALL_BARRIER] = sched_barrier_enter,
+        [CALL_TABLE_OPEN] = sched_table_open,
+        [CALL_LEAVE] = leave_call,
+        [CALL_SHUTDOWN] = shutdown_call,
+        [CALL_POOL_OPEN] = sched_pool_open,
+        [CALL_POOL_NEXT] = sched_pool_next,
+        [CALL_POOL_DONE] = sched_pool_done,
+        [CALL_POOL_END] = sched_pool_end,
+        [CALL_KV_PUT] = sched_kv_put,
+        [CALL_KV_GET] = sched_kv_get,
+        [CALL_KV_ADD] = sched_kv_add,
+    };
+    const struct scheduler *s = call->node->sched;
+    if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])
+        call_fail(call, err_set(PARAMO_E_UNSUPPORTED, "the scheduler knows no call %" PRIu32, call->kind));
+    else if (call->node->state == SNODE_LEFT)
+        call_fail(call, err_set(PARAMO_E_CLOSED, "this node has left the job"));
+    else if (s->state != SCHED_RUNNING && call->kind != CALL_LEAVE)
+        call_fail(call, err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", s->end_text));
+    else
+        handlers[call->kind](call, body);
+}
+
+paramo_err calls_received(struct sched_node *node, const struct wire_head *head, struct reader *body)
+{
+    if (node->info.id == 0 || head->number == 0)
+        return err_set(PARAMO_E_PROTOCOL, "%s before the node has its place", call_kind_name(head->table));
+    if (head->floor > head->number || head->number - head->floor >= CALL_WINDOW)
+        return err_set(PARAMO_E_PROTOCOL, "call %" PRIu64 " is too far from the floor %" PRIu64, head->number,
+                       head->floor);
+    paramo_err err = calls_floor(node, head->floor);
+    if (err || head->number < node->call_floor)
+        return err; /* given up or answered long ago: an old copy */
+    struct sched_call **place = &node->calls[head->number % CALL_WINDOW];
+    if (*place && (*place)->number != head->number)
+        return PARAMO_OK; /* an old copy that overtook: beyond what this side keeps; it will be sent again */
+    if (*place) {
+        if ((*place)->answered)
+            answer_send(*place);
+        return PARAMO_OK;
+    }
+    struct sched_call *call = calloc(1, sizeof *call);
+    if (!call)
+        return err_memory(sizeof *call);
+    *place = call;
+    call->node = node;
+    call->number = head->number;
+    call->kind = head->table;
+    call_handle(call, body);
+    return PARAMO_OK;
+}

@@ -1,0 +1,465 @@
+#include "post/sched.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "wire/pool_calls.h"
+
+/*
+ * A pool's parts, in the order in which they were first dealt. Round 0 deals stream after stream: (stream 0:
+ * 0 1 2 ...), and goes on to the next stream when someone has found the end, so the order is that of (stream,
+ * index). What lay beyond an end is VOID: it never existed. From round 1 on the parts are known; each owner's
+ * are chained, so that it is dealt its own first, and a cursor gives everybody else's in order.
+ *
+ *   FREE --dealt--> LEASED --done--> DONE          LEASED --holder gone--> FREE        any --beyond an end-->
+ * VOID
+ */
+enum part_state { PART_FREE, PART_LEASED, PART_DONE, PART_VOID };
+enum { NONE = -1, OWNERS_MAX = 1 << 16, LEASES_MAX = 4096 /* of one owner */ };
+
+struct part {
+    uint32_t stream;
+    uint32_t index;
+    int32_t owner; /* who did it last; NONE: nobody yet */
+    int32_t next;  /* the owner's next part of this round */
+    uint8_t state;
+};
+
+/* One customer of one incarnation of a node. */
+struct owner {
+    uint64_t incarnation;
+    int32_t own; /* the next of its parts in this round */
+    uint32_t leases;
+};
+
+struct lease {
+    uint64_t token;
+    uint32_t part;
+    int32_t owner;
+    struct sched_node *node;
+    struct lease *next, *prev;
+};
+
+struct sched_pool {
+    struct sched_pool *next;
+    char name[POOL_NAME_MAX];
+    uint32_t streams, rounds;
+    uint32_t round;         /* == rounds: all is done, and the parts are forgotten */
+    uint32_t stream, index; /* round 0: what is dealt next; stream == streams: all ends are known */
+    struct part *parts;
+    uint32_t count, capacity;
+    uint32_t voids, done, free; /* how many */
+    uint32_t cursor;            /* no part before it is FREE */
+    struct owner *owners;
+    uint32_t owners_count, owners_capacity;
+    struct map owner_of;  /* node id and who -> index + 1 */
+    struct map leases;    /* token -> lease */
+    struct lease *leased; /* all of them */
+    uint64_t tokens;
+    struct call_queue waiting;
+};
+
+/* ---- leases
+ * ------------------------------------------------------------------------------------------------ */
+
+static void lease_remove(struct sched_pool *pool, struct lease *lease)
+{
+    map_remove(&pool->leases, lease->token);
+    *(lease->prev ? &lease->prev->next : &pool->leased) = lease->next;
+    if (lease->next)
+        lease->next->prev = lease->prev;
+    pool->owners[lease->owner].leases--;
+    free(lease);
+}
+
+static paramo_err lease_add(struct sched_pool *pool, uint32_t part, int32_t owner, struct sched_node *node,
+                            struct lease **out)
+{
+    struct lease *lease = calloc(1, sizeof *lease);
+    if (!lease)
+        return err_memory(sizeof *lease);
+    *lease = (struct lease){
+        .token = ++pool->tokens, .part = part, .owner = owner, .node = node, .next = pool->leased};
+    paramo_err err = map_put(&pool->leases, lease->token, lease);
+    if (err) {
+        free(lease);
+        return err;
+    }
+    if (pool->leased)
+        pool->leased->prev = lease;
+    pool->leased = lease;
+    pool->owners[owner].leases++;
+    *out = lease;
+    return PARAMO_OK;
+}
+
+static void part_release(struct sched_pool *pool, uint32_t part)
+{
+    pool->parts[part].state = PART_FREE;
+    pool->free++;
+    if (part < pool->cursor)
+        pool->cursor = part;
+}
+
+/* ---- owners
+ * ------------------------------------------------------------------------------------------------ */
+
+static paramo_err owner_find(struct sched_pool *pool, const struct sched_node *node, uint32_t who,
+                             int32_t *out)
+{
+    uint64_t key = (uint64_t)node->info.id << 32 | who;
+    uintptr_t found = (uintptr_t)map_get(&pool->owner_of, key);
+    if (found && pool->owners[found - 1].incarnation == node->info.incarnation) {
+        *out = (int32_t)found - 1;
+        return PARAMO_OK;
+    }
+    if (pool->owners_count == OWNERS_MAX)
+        return err_set(PARAMO_E_FULL, "pool %s has had %d workers", pool->name, OWNERS_MAX);
+    if (pool->owners_count == pool->owners_capacity) {
+        uint32_t capacity = pool->owners_capacity ? 2 * pool->owners_capacity : 8;
+        struct owner *owners = realloc(pool->owners, capacity * sizeof *owners);
+        if (!owners)
+            return err_memory(capacity * sizeof *owners);
+        pool->owners = owners;
+        pool->owners_capacity = capacity;
+    }
+    paramo_err err = map_put(&pool->owner_of, key, (void *)(uintptr_t)(pool->owners_count + 1));
+    if (err)
+        return err;
+    pool->owners[pool->owners_count] = (struct owner){.incarnation = node->info.incarnation, .own = NONE};
+    *out = (int32_t)pool->owners_count++;
+    return PARAMO_OK;
+}
+
+/* ---- rounds
+ * ------------------------------------------------------------------------------------------------ */
+
+static void chain_owners(struct sched_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->owners_count; i++)
+        pool->owners[i].own = NONE;
+    for (uint32_t i = pool->count; i-- > 0;) {
+        struct part *part = &pool->parts[i];
+        if (part->state == PART_VOID)
+            continue;
+        part->state = PART_FREE;
+        part->next = NONE;
+        if (part->owner != NONE) {
+            part->next = pool->owners[part->owner].own;
+            pool->owners[part->owner].own = (int32_t)i;
+        }
+    }
+    pool->free = pool->count - pool->voids;
+    pool->done = 0;
+    pool->cursor = 0;
+}
+
+/* Goes on to the next round while the present one is finished. */
+static void finish_round(struct sched_pool *pool)
+{
+    while (pool->round < pool->rounds && pool->stream == pool->streams &&
+           pool->done == pool->count - pool->voids) {
+        pool->round++;
+        if (pool->round < pool->rounds)
+            chain_owners(pool);
+    }
+    if (pool->round == pool->rounds) {
+        free(pool->parts);
+        pool->parts = NULL;
+        pool->count = pool->capacity = pool->voids = pool->done = pool->free = 0;
+    }
+}
+
+/* ---- dealing
+ * ----------------------------------------------------------------------------------------------- */
+
+/* Round 0: the stream's next part, which may turn out not to exist. */
+static paramo_err part_new(struct sched_pool *pool, uint32_t *out)
+{
+    if (pool->count == POOL_PARTS_MAX)
+        return err_set(PARAMO_E_FULL, "pool %s has %d parts already", pool->name, POOL_PARTS_MAX);
+    if (pool->count == pool->capacity) {
+        uint32_t capacity = pool->capacity ? 2 * pool->capacity : 64;
+        struct part *parts = realloc(pool->parts, capacity * sizeof *parts);
+        if (!parts)
+            return err_memory(capacity * sizeof *parts);
+        pool->parts = parts;
+        pool->capacity = capacity;
+    }
+    pool->parts[pool->count] = (struct part){
+        .stream = pool->stream, .index = pool->index++, .owner = NONE, .next = NONE, .state = PART_FREE};
+    pool->free++;
+    *out = pool->count++;
+    return PARAMO_OK;
+}
+
+static bool take_free(struct sched_pool *pool, int32_t owner, uint32_t *out)
+{
+    struct owner *o = &pool->owners[owner];
+    while (o->own != NONE) {
+        uint32_t part = (uint32_t)o->own;
+        o->own = pool->parts[part].next;
+        if (pool->parts[part].state == PART_FREE) {
+            *out = part;
+            return true;
+        }
+    }
+    if (!pool->free)
+        return false;
+    while (pool->parts[pool->cursor].state != PART_FREE)
+        pool->cursor++;
+    *out = pool->cursor++;
+    return true;
+}
+
+/* *state GOT with the part, NONE_NOW or FINISHED. */
+static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_t who, uint32_t round,
+                       struct pool_next_result *result)
+{
+    *result = (struct pool_next_result){.state = round < pool->round ? POOL_FINISHED : POOL_NONE_NOW};
+    if (round != pool->round)
+        return PARAMO_OK;
+    int32_t owner = NONE;
+    uint32_t part = 0;
+    paramo_err err = owner_find(pool, node, who, &owner);
+    if (err)
+        return err;
+    if (pool->owners[owner].leases == LEASES_MAX)
+        return err_set(PARAMO_E_AGAIN, "%d parts are being worked on", LEASES_MAX);
+    if (!take_free(pool, owner, &part)) {
+        if (pool->stream == pool->streams)
+            return PARAMO_OK;
+        err = part_new(pool, &part);
+        if (err)
+            return err;
+    }
+    struct lease *lease = NULL;
+    err = lease_add(pool, part, owner, node, &lease);
+    if (err) {
+        if (part < pool->cursor)
+            pool->cursor = part;
+        return err;
+    }
+    pool->parts[part].state = PART_LEASED;
+    pool->free--;
+    result->state = POOL_GOT;
+    result->part = (struct pool_part){.stream = pool->parts[part].stream,
+                                      .round = round,
+                                      .index = pool->parts[part].index,
+                                      .token = lease->token};
+    return PARAMO_OK;
+}
+
+static void answer_part(struct sched_call *call, const struct pool_next_result *result)
+{
+    struct writer w = {0};
+    pool_next_result_encode(result, &w);
+    call_answer(call, &w);
+}
+
+/* Something has changed: whoever waits and can be served is. */
+static void wake(struct sched_pool *pool)
+{
+    for (struct sched_call *call = pool->waiting.first, *next; call; call = next) {
+        struct pool_next_result result;
+        next = call->next;
+        paramo_err err = deal(pool, call->node, call->u.pool.who, call->u.pool.round, &result);
+        if (err)
+            call_fail(call, err);
+        else if (result.state != POOL_NONE_NOW)
+            answer_part(call, &result);
+    }
+}
+
+/* ---- calls
+ * ------------------------------------------------------------------------------------------------- */
+
+static struct sched_pool *pool_named(const struct scheduler *s, const char *name)
+{
+    struct sched_pool *pool = s->pools;
+    while (pool && strcmp(pool->name, name) != 0)
+        pool = pool->next;
+    if (!pool)
+        (void)err_set(PARAMO_E_NOT_FOUND, "there is no pool %s", name);
+    return pool;
+}
+
+static paramo_err pool_add(struct scheduler *s, const struct pool_open *m)
+{
+    if (s->pools_count == SCHED_POOLS_MAX)
+        return err_set(PARAMO_E_FULL, "there are %d pools already", SCHED_POOLS_MAX);
+    struct sched_pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        return err_memory(sizeof *pool);
+    memcpy(pool->name, m->name, sizeof m->name);
+    pool->streams = m->streams;
+    pool->rounds = m->rounds;
+    pool->next = s->pools;
+    s->pools = pool;
+    s->pools_count++;
+    return PARAMO_OK;
+}
+
+void sched_pool_open(struct sched_call *call, struct reader *body)
+{
+    struct scheduler *s = call->node->sched;
+    struct pool_open m;
+    paramo_err err = pool_open_decode(body, &m);
+    const struct sched_pool *pool = err ? NULL : pool_named(s, m.name);
+    if (pool && (pool->streams != m.streams || pool->rounds != m.rounds))
+        err = err_set(PARAMO_E_INVALID,
+                      "pool %s has %" PRIu32 " streams and %" PRIu32 " rounds, not %" PRIu32 " and %" PRIu32,
+                      m.name, pool->streams, pool->rounds, m.streams, m.rounds);
+    else if (!err && !pool)
+        err = pool_add(s, &m);
+    if (err)
+        call_fail(call, err);
+    else
+        call_answer(call, NULL);
+}
+
+static void next_late(struct sched_call *call)
+{
+    answer_part(call, &(struct pool_next_result){.state = POOL_NONE_NOW});
+}
+
+void sched_pool_next(struct sched_call *call, struct reader *body)
+{
+    struct pool_next m;
+    struct pool_next_result result;
+    paramo_err err = pool_next_decode(body, &m);
+    struct sched_pool *pool = err ? NULL : pool_named(call->node->sched, m.name);
+    if (!err && !pool)
+        err = PARAMO_E_NOT_FOUND;
+    if (!err && m.round >= pool->rounds)
+        err = err_set(PARAMO_E_INVALID, "round %" PRIu32 " is asked for, pool %s has %" PRIu32, m.round,
+                      m.name, pool->rounds);
+    if (!err)
+        err = deal(pool, call->node, m.who, m.round, &result);
+    if (err)
+        call_fail(call, err);
+    else if (result.state != POOL_NONE_NOW || m.timeout_ms == 0)
+        answer_part(call, &result);
+    else {
+        call->u.pool.who = m.who;
+        call->u.pool.round = m.round;
+        call_park(call, &pool->waiting, m.timeout_ms, next_late);
+    }
+}
+
+/* The lease that a report is about; NULL: it has passed on (or never was). */
+static paramo_err report_lease(const struct sched_call *call, struct reader *body, struct sched_pool **pool,
+                               struct lease **lease)
+{
+    struct pool_report m;
+    paramo_err err = pool_report_decode(body, &m);
+    if (err)
+        return err;
+    *pool = pool_named(call->node->sched, m.name);
+    if (!*pool)
+        return PARAMO_E_NOT_FOUND;
+    *lease = map_get(&(*pool)->leases, m.part.token);
+    if (*lease && ((*lease)->node != call->node || (*pool)->parts[(*lease)->part].index != m.part.index ||
+                   (*pool)->parts[(*lease)->part].stream != m.part.stream))
+        return err_set(PARAMO_E_INVALID, "the token of this part of pool %s is another's", m.name);
+    return PARAMO_OK;
+}
+
+void sched_pool_done(struct sched_call *call, struct reader *body)
+{
+    struct sched_pool *pool;
+    struct lease *lease;
+    paramo_err err = report_lease(call, body, &pool, &lease);
+    if (!err && !lease)
+        err = err_set(PARAMO_E_NOT_FOUND, "the part has passed to someone else");
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    struct part *part = &pool->parts[lease->part];
+    part->state = PART_DONE;
+    part->owner = lease->owner;
+    pool->done++;
+    lease_remove(pool, lease);
+    call_answer(call, NULL);
+    finish_round(pool);
+    wake(pool);
+}
+
+/* Parts of the stream from `first` on were dealt in a row and do not exist. One that is DONE was done: the
+ * first report stands. */
+static void stream_ends(struct sched_pool *pool, uint32_t first)
+{
+    uint32_t stream = pool->parts[first].stream;
+    if (pool->stream == stream) {
+        pool->stream++;
+        pool->index = 0;
+    }
+    for (uint32_t i = first; i < pool->count && pool->parts[i].stream == stream; i++) {
+        struct part *part = &pool->parts[i];
+        if (part->state == PART_DONE || part->state == PART_VOID)
+            continue;
+        pool->free -= part->state == PART_FREE;
+        part->state = PART_VOID;
+        pool->voids++;
+    }
+    for (struct lease *lease = pool->leased, *next; lease; lease = next) {
+        next = lease->next;
+        if (pool->parts[lease->part].state == PART_VOID)
+            lease_remove(pool, lease);
+    }
+    while (pool->count && pool->parts[pool->count - 1].state == PART_VOID) {
+        pool->count--;
+        pool->voids--;
+    }
+    if (pool->cursor > pool->count)
+        pool->cursor = pool->count;
+}
+
+void sched_pool_end(struct sched_call *call, struct reader *body)
+{
+    struct sched_pool *pool;
+    struct lease *lease;
+    paramo_err err = report_lease(call, body, &pool, &lease);
+    if (!err && lease && pool->round > 0)
+        err = err_set(PARAMO_E_INVALID, "a stream of pool %s ends before a part that was there in round 0",
+                      pool->name);
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    call_answer(call, NULL);
+    if (!lease)
+        return; /* somebody found an end before this part */
+    stream_ends(pool, lease->part);
+    finish_round(pool);
+    wake(pool);
+}
+
+void sched_pool_node_gone(struct sched_node *node)
+{
+    for (struct sched_pool *pool = node->sched->pools; pool; pool = pool->next) {
+        for (struct lease *lease = pool->leased, *next; lease; lease = next) {
+            next = lease->next;
+            if (lease->node == node) {
+                part_release(pool, lease->part);
+                lease_remove(pool, lease);
+            }
+        }
+        wake(pool);
+    }
+}
+
+void sched_pool_fini(struct scheduler *s)
+{
+    for (struct sched_pool *pool = s->pools, *next; pool; pool = next) {
+        next = pool->next;
+        while (pool->leased)
+            lease_remove(pool, pool->leased);
+        map_fini(&pool->leases);
+        map_fini(&pool->owner_of);
+        free(pool->owners);
+        free(pool->parts);
+        free(pool);
+    }
+}

@@ -1,0 +1,166 @@
+#include "post/sched.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "wire/table_spec.h"
+
+/* Merges the slots by id: the scheduler, then server and worker of each rank. */
+static uint32_t nodes_fill(const struct scheduler *s, struct view_node *nodes)
+{
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS], *workers = &s->slots[SLOTS_WORKERS];
+    uint32_t count = 0;
+    nodes[count++] = s->slots[SLOTS_SCHEDULER].count ? s->slots[SLOTS_SCHEDULER].node[0]->info : s->self;
+    for (uint32_t rank = 0; rank < servers->count || rank < workers->count; rank++) {
+        if (rank < servers->count)
+            nodes[count++] = servers->node[rank]->info;
+        if (rank < workers->count)
+            nodes[count++] = workers->node[rank]->info;
+    }
+    return count;
+}
+
+static paramo_err view_build(struct scheduler *s)
+{
+    struct view view = {.job = s->job,
+                        .number = s->view_number,
+                        .num_servers = s->slots[SLOTS_SERVERS].count,
+                        .num_workers = s->slots[SLOTS_WORKERS].count,
+                        .complete = true,
+                        .shards_count = s->shards_count,
+                        .shards = s->shards,
+                        .tables_count = s->tables_count,
+                        .tables = s->tables,
+                        .ring = s->ring};
+    size_t bytes = (1 + (size_t)view.num_servers + view.num_workers) * sizeof *view.nodes;
+    view.nodes = malloc(bytes);
+    if (!view.nodes)
+        return err_memory(bytes);
+    view.nodes_count = nodes_fill(s, view.nodes);
+    struct writer w = {0};
+    view_encode(&view, &w);
+    free(view.nodes);
+    struct letter_body *encoded = letter_body_new(&w);
+    if (!encoded)
+        return err_memory(bytes);
+    letter_body_unref(s->view);
+    s->view = encoded;
+    return PARAMO_OK;
+}
+
+void sched_view_send(struct sched_node *node)
+{
+    struct scheduler *s = node->sched;
+    if (!node->peer || !s->view || s->view_changed)
+        return; /* a change that is not out yet comes to all in a moment */
+    struct wire_head head = {.kind = WIRE_VIEW, .view = s->view_number};
+    paramo_err err = letter_send_shared(node->peer->conn, &head, s->view);
+    node->view_due = err != PARAMO_OK; /* writable() or a heartbeat brings it */
+    node->view_sent_at = lane_now(s->config.lane);
+}
+
+static void view_out(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, view_timer);
+    if (s->state == SCHED_OVER || view_build(s)) {
+        /* Without memory nobody hears of the change now; the next heartbeats find them behind. */
+        s->view_changed = false;
+        return;
+    }
+    s->view_changed = false;
+    size_t cursor = 0;
+    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+        sched_view_send(node);
+}
+
+void sched_view_change(struct scheduler *s)
+{
+    if (s->view_changed || s->state != SCHED_RUNNING)
+        return;
+    s->view_changed = true;
+    s->view_number++;
+    s->view_timer.fire = view_out;
+    if (lane_timer_arm(s->config.lane, &s->view_timer, lane_now(s->config.lane)))
+        view_out(&s->view_timer);
+}
+
+paramo_err sched_ring_build(struct scheduler *s)
+{
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    uint32_t count = 0;
+    for (uint32_t rank = 0; rank < servers->count; rank++)
+        count += servers->node[rank]->info.shards;
+    s->shards = calloc(count ? count : 1, sizeof *s->shards);
+    if (!s->shards)
+        return err_memory(count * sizeof *s->shards);
+    for (uint32_t rank = 0; rank < servers->count; rank++)
+        for (uint16_t i = 0; i < servers->node[rank]->info.shards; i++)
+            s->shards[s->shards_count++] = (struct view_shard){
+                .node = servers->node[rank]->info.id, .index = i, .arcs_changed = s->view_number + 1};
+    if (count)
+        return ring_assign(NULL, count, NULL, &s->ring);
+    for (size_t arc = 0; arc < RING_ARCS; arc++)
+        s->ring.owner[arc] = RING_NOBODY;
+    return PARAMO_OK;
+}
+
+static const struct view_table *table_find(const struct scheduler *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->tables_count; i++)
+        if (strcmp(s->tables[i].name, name) == 0)
+            return &s->tables[i];
+    return NULL;
+}
+
+static paramo_err table_add(struct scheduler *s, const struct table_open *m, const struct view_table **out)
+{
+    if (s->tables_count == VIEW_TABLES_MAX)
+        return err_set(PARAMO_E_FULL, "there are %d tables already", VIEW_TABLES_MAX);
+    struct view_table *tables = realloc(s->tables, (s->tables_count + 1) * sizeof *tables);
+    if (!tables)
+        return err_memory((s->tables_count + 1) * sizeof *tables);
+    s->tables = tables;
+    struct view_table *table = &tables[s->tables_count++];
+    *table = (struct view_table){.id = s->tables_count, .options = table_spec_resolved(&m->options)};
+    memcpy(table->name, m->name, sizeof m->name);
+    *out = table;
+    log_info("scheduler: table %s is number %" PRIu32, table->name, table->id);
+    sched_view_change(s);
+    return PARAMO_OK;
+}
+
+void sched_table_open(struct sched_call *call, struct reader *body)
+{
+    struct scheduler *s = call->node->sched;
+    struct table_open m;
+    const struct view_table *table = NULL;
+    paramo_err err = table_open_decode(body, &m);
+    if (!err) {
+        table = table_find(s, m.name);
+        if (table && m.create) {
+            paramo_table_options want = table_spec_resolved(&m.options);
+            err = table_spec_same(m.name, &table->options, &want);
+        } else if (!table && m.create) {
+            err = table_add(s, &m, &table);
+        } else if (!table) {
+            err = err_set(PARAMO_E_NO_TABLE, "there is no table %s", m.name);
+        }
+    }
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    struct table_open_result result = {.table = table->id, .view = s->view_number};
+    struct writer w = {0};
+    table_open_result_encode(&result, &w);
+    call_answer(call, &w);
+}
+
+void sched_view_fini(struct scheduler *s)
+{
+    lane_timer_cancel(s->config.lane, &s->view_timer);
+    letter_body_unref(s->view);
+    free(s->shards);
+    free(s->tables);
+}

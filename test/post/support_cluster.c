@@ -1,0 +1,241 @@
+#include "post/support_cluster.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SCHEDULER "scheduler:1"
+
+void cluster_init(struct cluster *c, uint64_t seed, uint32_t servers, uint32_t workers)
+{
+    memset(c, 0, sizeof *c);
+    assert_int_equal(sim_create(seed, &c->sim), PARAMO_OK);
+    assert_int_equal(van_inproc_create(sim_env(c->sim), &c->van), PARAMO_OK);
+    assert_int_equal(lane_create(sim_env(c->sim), "scheduler", 0, &c->lane), PARAMO_OK);
+    for (size_t i = 0; i < CLUSTER_NODES; i++) {
+        c->nodes[i].cluster = c;
+        assert_int_equal(lane_create(sim_env(c->sim), "node", 0, &c->nodes[i].lane), PARAMO_OK);
+    }
+    c->config.num_servers = servers;
+    c->config.num_workers = workers;
+}
+
+void cluster_fini(struct cluster *c)
+{
+    for (size_t i = 0; i < CLUSTER_NODES; i++)
+        cluster_kill(&c->nodes[i]);
+    cluster_kill_scheduler(c);
+    cluster_pass(c, 20);
+    for (size_t i = 0; i < CLUSTER_NODES; i++)
+        lane_destroy(c->nodes[i].lane);
+    lane_destroy(c->lane);
+    van_destroy(c->van);
+    sim_destroy(c->sim);
+}
+
+static void job_over(void *arg, paramo_err status, const char *text)
+{
+    struct cluster *c = arg;
+    assert_false(c->over);
+    c->over = true;
+    c->over_status = status;
+    snprintf(c->over_text, sizeof c->over_text, "%s", text);
+}
+
+void cluster_start_scheduler(struct cluster *c)
+{
+    struct scheduler_config config = c->config;
+    config.van = c->van;
+    config.lane = c->lane;
+    config.address = SCHEDULER;
+    config.token = "token";
+    config.arg = c;
+    config.over = job_over;
+    c->over = false;
+    assert_true(lane_enter(c->lane));
+    assert_int_equal(scheduler_create(&config, &c->scheduler), PARAMO_OK);
+    lane_leave(c->lane);
+}
+
+void cluster_kill_scheduler(struct cluster *c)
+{
+    if (!c->scheduler)
+        return;
+    assert_true(lane_enter(c->lane));
+    scheduler_destroy(c->scheduler);
+    lane_leave(c->lane);
+    c->scheduler = NULL;
+}
+
+static void joined(void *arg, paramo_err status, const char *text)
+{
+    struct tnode *node = arg;
+    assert_false(node->joined);
+    node->joined = true;
+    node->joined_status = status;
+    snprintf(node->joined_text, sizeof node->joined_text, "%s", text);
+    if (status == PARAMO_OK) {
+        struct view *view = member_view(node->member);
+        const struct view_node *self = view_node(view, member_id(node->member));
+        assert_non_null(self);
+        assert_true(self->alive);
+        assert_int_equal(self->role, node->role);
+        assert_true(view->complete);
+    }
+    if (node->on_joined)
+        node->on_joined(node);
+}
+
+static void viewed(void *arg, struct view *view)
+{
+    struct tnode *node = arg;
+    assert_true(view->number > node->view_number);
+    node->view_number = view->number;
+}
+
+static void ended(void *arg, paramo_err status, const char *text)
+{
+    struct tnode *node = arg;
+    assert_true(node->joined && !node->ended);
+    node->ended = true;
+    node->ended_status = status;
+    snprintf(node->ended_text, sizeof node->ended_text, "%s", text);
+    if (node->on_ended)
+        node->on_ended(node);
+}
+
+struct member_config cluster_member_config(struct cluster *c, struct tnode *node, uint32_t role)
+{
+    return (struct member_config){.van = c->van,
+                                  .lane = node->lane,
+                                  .scheduler = SCHEDULER,
+                                  .token = "token",
+                                  .role = role,
+                                  .host = "host",
+                                  .port = role == PARAMO_ROLE_SERVER ? (uint16_t)(1 + (node - c->nodes)) : 0,
+                                  .shards = role == PARAMO_ROLE_SERVER ? 2 : 0,
+                                  .name = "",
+                                  .rank = -1,
+                                  .incarnation = sim_random(c->sim) | 1,
+                                  .connect_timeout_ms = 20000,
+                                  .heartbeat_ms = 1000,
+                                  .heartbeat_timeout_ms = 10000,
+                                  .frame_bytes = 1 << 24,
+                                  .arg = node,
+                                  .on_joined = joined,
+                                  .on_view = viewed,
+                                  .on_ended = ended};
+}
+
+void cluster_start_config(struct tnode *node, const struct member_config *config)
+{
+    assert_null(node->member);
+    node->role = config->role;
+    node->joined = node->ended = node->left = false;
+    node->view_number = 0;
+    tnode_enter(node);
+    assert_int_equal(member_create(config, &node->member), PARAMO_OK);
+    tnode_leave(node);
+}
+
+void cluster_start(struct cluster *c, struct tnode *node, uint32_t role)
+{
+    struct member_config config = cluster_member_config(c, node, role);
+    cluster_start_config(node, &config);
+}
+
+void cluster_kill(struct tnode *node)
+{
+    if (!node->member)
+        return;
+    tnode_enter(node);
+    member_destroy(node->member);
+    tnode_leave(node);
+    node->member = NULL;
+}
+
+void cluster_leave(struct tnode *node)
+{
+    struct tcall leave;
+    tcall_init(&leave);
+    tnode_enter(node);
+    assert_int_equal(member_leave(node->member, &leave.call, in_seconds(node->cluster, 10)), PARAMO_OK);
+    tnode_leave(node);
+    assert_true(cluster_run(node->cluster, tcall_done, &leave, 20));
+    assert_int_equal(leave.status, PARAMO_OK);
+    node->left = true;
+}
+
+bool cluster_run(struct cluster *c, bool (*done)(void *arg), void *arg, double seconds)
+{
+    return sim_run(c->sim, done, arg, in_seconds(c, seconds));
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+void cluster_pass(struct cluster *c, double seconds)
+{
+    (void)cluster_run(c, never, NULL, seconds);
+}
+
+static void tcall_ends(struct member_call *call, paramo_err status)
+{
+    struct tcall *t = container_of(call, struct tcall, call);
+    assert_false(t->done);
+    t->done = true;
+    t->status = status;
+    if (status)
+        snprintf(t->text, sizeof t->text, "%s", err_text());
+    else if (call->result.value_len && call->result.value_len <= sizeof t->value)
+        memcpy(t->value, call->result.value, call->result.value_len);
+}
+
+void tcall_init(struct tcall *call)
+{
+    memset(call, 0, sizeof *call);
+    call->call.done = tcall_ends;
+}
+
+bool tcall_done(void *call)
+{
+    return ((struct tcall *)call)->done;
+}
+
+bool tnode_joined(void *node)
+{
+    return ((struct tnode *)node)->joined;
+}
+
+bool tnode_ended(void *node)
+{
+    return ((struct tnode *)node)->ended;
+}
+
+bool cluster_over(void *cluster)
+{
+    return ((struct cluster *)cluster)->over;
+}
+
+void tnode_enter(struct tnode *node)
+{
+    assert_true(lane_enter(node->lane));
+}
+
+void tnode_leave(struct tnode *node)
+{
+    lane_leave(node->lane);
+}
+
+uint64_t in_seconds(struct cluster *c, double seconds)
+{
+    return sim_now(c->sim) + (uint64_t)(seconds * (double)ENV_SEC);
+}
