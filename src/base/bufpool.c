@@ -7,7 +7,7 @@ static unsigned class_of(size_t size)
 {
     unsigned class = 0;
     while (class < BUFPOOL_CLASSES && ((size_t)1 << (class + BUFPOOL_MIN_SHIFT)) < size)
-        class++;
+        class ++;
     return class; /* BUFPOOL_CLASSES: too large to be pooled */
 }
 

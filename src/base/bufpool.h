@@ -1,14 +1,18 @@
 /*
- * A pool of byte buffers in powers of two, so that steady traffic neither asks the system for memory nor pays for its first
- * touch. One owner. What is cached is bounded; what is handed out is counted, so that a test can tell that all came back.
- * Tests: test/base/test_bufpool.c.
+ * A pool of byte buffers in powers of two, so that steady traffic neither asks the system for memory nor pays
+ * for its first touch. One owner. What is cached is bounded; what is handed out is counted, so that a test
+ * can tell that all came back. Tests: test/base/test_bufpool.c.
  */
 #ifndef BASE_BUFPOOL_H
 #define BASE_BUFPOOL_H
 
 #include <stddef.h>
 
-enum { BUFPOOL_MIN_SHIFT = 8, BUFPOOL_MAX_SHIFT = 22, BUFPOOL_CLASSES = BUFPOOL_MAX_SHIFT - BUFPOOL_MIN_SHIFT + 1 };
+enum {
+    BUFPOOL_MIN_SHIFT = 8,
+    BUFPOOL_MAX_SHIFT = 22,
+    BUFPOOL_CLASSES = BUFPOOL_MAX_SHIFT - BUFPOOL_MIN_SHIFT + 1
+};
 
 struct bufpool_free {
     struct bufpool_free *next;

@@ -1,0 +1,248 @@
+/* What built-in tables do with a piece: the record of its number and the update are one step. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "server/shard_impl.h"
+#include "table/rowinit.h"
+
+bool apply_owned(const struct shard *s, const struct ring_placement *placement, const uint64_t *keys,
+                 size_t n)
+{
+    const uint16_t *owner = s->view->ring.owner;
+    if (s->owns_all || !n)
+        return true;
+    if (placement->kind != PARAMO_PLACE_MIXED) {
+        unsigned first = ring_arc(ring_position(placement, keys[0]));
+        unsigned last = ring_arc(ring_position(placement, keys[n - 1]));
+        unsigned a = first;
+        while (a <= last && owner[a] == (unsigned)s->self)
+            a++;
+        if (a > last)
+            return true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (owner[ring_arc(ring_position(placement, keys[i]))] != (unsigned)s->self)
+            return false;
+    }
+    return true;
+}
+
+/* Keys that a client which keeps the protocol has not sent: the connection's end. */
+paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, const uint64_t *keys,
+                            size_t n)
+{
+    size_t bad = data_keys_ascend(keys, n);
+    if (bad < n)
+        return err_set(PARAMO_E_PROTOCOL, "key %" PRIu64 " at %zu after %" PRIu64, keys[bad], bad,
+                       keys[bad - 1]);
+    if (t->options.kind == PARAMO_TABLE_DENSE && n && keys[n - 1] >= t->options.rows)
+        return err_set(PARAMO_E_PROTOCOL, "row %" PRIu64 " of table %s, which has %" PRIu64, keys[n - 1],
+                       t->name, t->options.rows);
+    if (!apply_owned(s, &t->placement, keys, n))
+        return err_set(PARAMO_E_PROTOCOL, "a key of table %s that another shard owns", t->name);
+    return PARAMO_OK;
+}
+
+static paramo_err check_len(const struct shard_table *t, const char *what, uint64_t got, uint64_t want)
+{
+    if (got != want)
+        return err_set(PARAMO_E_PROTOCOL, "%s to table %s with %" PRIu64 " bytes of values, not %" PRIu64,
+                       what, t->name, got, want);
+    return PARAMO_OK;
+}
+
+/* Bytes of values that a request must bring, or with lens, has. */
+static paramo_err check_vals(const struct shard_table *t, const struct wire_head *h,
+                             const struct van_seg *seg, unsigned nseg)
+{
+    uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS), sum = 0;
+    const char *what = wire_kind_name(h->kind);
+    if (t->options.kind == PARAMO_TABLE_VAR) {
+        if (!(h->flags & WIRE_LENS))
+            return err_set(PARAMO_E_PROTOCOL, "%s to table %s without lens", what, t->name);
+        const uint32_t *lens = seg[WIRE_SEG_LENS].data;
+        for (uint32_t i = 0; i < h->count; i++)
+            sum += lens[i];
+        return check_len(t, what, vals, sum * t->value_bytes);
+    }
+    if (h->flags & WIRE_LENS)
+        return err_set(PARAMO_E_PROTOCOL, "%s to table %s with lens", what, t->name);
+    uint64_t row = t->row_values;
+    if (h->flags & WIRE_PART)
+        row = h->columns;
+    else if (h->kind == WIRE_PUT && (h->flags & WIRE_STATE))
+        row += t->state_values;
+    return check_len(t, what, vals, h->count * row * t->value_bytes);
+}
+
+static paramo_err check_part(const struct shard_table *t, const struct wire_head *h)
+{
+    if (!(h->flags & WIRE_PART))
+        return PARAMO_OK;
+    if (!t->row_values || !table_options_cuttable(&t->options) || h->column >= t->row_values ||
+        h->columns > t->row_values - h->column)
+        return err_set(PARAMO_E_PROTOCOL, "columns %u to %" PRIu64 " of table %s", h->column,
+                       (uint64_t)h->column + h->columns, t->name);
+    return PARAMO_OK;
+}
+
+/* ---- reading ---- */
+
+static paramo_err pull_var(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                           const uint64_t *keys)
+{
+    /* The lengths say how much room the values need. */
+    struct shard *s = peer->shard;
+    size_t n = h->count, total = 0, lens_bytes = (4 * n + 7) & ~(size_t)7;
+    uint32_t *lens = bufpool_get(&s->pool, lens_bytes);
+    if (!lens) {
+        reply_status(peer, h, PARAMO_E_MEMORY, "no memory for the answer");
+        return PARAMO_OK;
+    }
+    table_var_lens(t->table, keys, n, lens, &total);
+    struct reply *r = reply_begin(peer, h, lens_bytes + total * t->value_bytes);
+    if (r) {
+        memcpy(r->buffer, lens, 4 * n);
+        table_var_pull(t->table, keys, n, (uint8_t *)r->buffer + lens_bytes);
+        reply_seg(r, WIRE_SEG_LENS, 0, 4 * n);
+        reply_seg(r, WIRE_SEG_VALS, lens_bytes, total * t->value_bytes);
+        reply_send(peer, r, h, true, h->count, 0);
+    }
+    bufpool_put(&s->pool, lens, lens_bytes);
+    return PARAMO_OK;
+}
+
+static paramo_err pull(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                       const uint64_t *keys)
+{
+    t->pulls += h->count;
+    if (t->options.kind == PARAMO_TABLE_VAR)
+        return pull_var(peer, t, h, keys);
+    bool part = h->flags & WIRE_PART, create = h->flags & WIRE_CREATE;
+    size_t bytes = (size_t)h->count * (part ? h->columns : t->row_values) * t->value_bytes;
+    struct reply *r = reply_begin(peer, h, bytes);
+    if (!r)
+        return PARAMO_OK;
+    paramo_err err = part ? table_pull_part(t->table, keys[0], h->column, h->columns, r->buffer, create)
+                          : table_pull(t->table, keys, h->count, r->buffer, create);
+    if (err) {
+        reply_free(r);
+        reply_status(peer, h, err, err_text());
+        return PARAMO_OK;
+    }
+    reply_seg(r, WIRE_SEG_VALS, 0, bytes);
+    reply_send(peer, r, h, false, h->count, 0);
+    return PARAMO_OK;
+}
+
+static void stat(struct peer *peer, struct shard_table *t, const struct wire_head *h)
+{
+    struct table_stats stats = table_get_stats(t->table);
+    struct data_stat answer = {.rows = stats.rows,
+                               .nonzero = table_count_nonzero(t->table),
+                               .bytes = stats.bytes,
+                               .pushes = t->pushes,
+                               .pulls = t->pulls};
+    struct reply *r = reply_begin(peer, h, DATA_STAT_BYTES);
+    if (!r)
+        return;
+    data_stat_encode(&answer, r->buffer);
+    reply_seg(r, WIRE_SEG_BODY, 0, DATA_STAT_BYTES);
+    reply_send(peer, r, h, false, 0, 0);
+}
+
+/* ---- changing ---- */
+
+/* Dense rows cannot go; they return to what they were at first. */
+static paramo_err reset_rows(struct shard *s, struct shard_table *t, const uint64_t *keys, size_t n)
+{
+    enum { ROWS = 64 };
+    struct rowinit init;
+    rowinit_setup(&init, &t->options);
+    size_t row = (size_t)t->row_values * t->value_bytes, bytes = row * ROWS;
+    uint8_t *rows = bufpool_get(&s->pool, bytes);
+    if (!rows)
+        return err_memory(bytes);
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; i < n && !err; i += ROWS) {
+        size_t count = n - i < ROWS ? n - i : ROWS;
+        for (size_t k = 0; k < count; k++)
+            rowinit_fill(&init, keys[i + k], 0, t->row_values, rows + k * row);
+        err = table_put_rows(t->table, keys + i, count, false, rows);
+    }
+    bufpool_put(&s->pool, rows, bytes);
+    return err;
+}
+
+static paramo_err change(struct shard *s, struct shard_table *t, const struct wire_head *h,
+                         const struct van_seg *seg)
+{
+    struct table *table = t->table;
+    size_t n = h->count;
+    const uint64_t *keys = n ? seg[WIRE_SEG_KEYS].data : NULL;
+    bool var = t->options.kind == PARAMO_TABLE_VAR;
+    switch (h->kind) {
+    case WIRE_PUSH:
+    case WIRE_PUSHPULL:
+        t->pushes += n;
+        if (var)
+            return table_var_push(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
+        if (h->flags & WIRE_PART)
+            return table_push_part(table, keys[0], h->column, h->columns, seg[WIRE_SEG_VALS].data);
+        return table_push(table, keys, n, seg[WIRE_SEG_VALS].data);
+    case WIRE_PUT:
+        if (var)
+            return table_var_put(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
+        return table_put_rows(table, keys, n, h->flags & WIRE_STATE, seg[WIRE_SEG_VALS].data);
+    case WIRE_DELETE:
+        return t->options.kind == PARAMO_TABLE_DENSE ? reset_rows(s, t, keys, n)
+                                                     : table_delete(table, keys, n, NULL);
+    default: /* CLEAR */
+        table_clear(table);
+        return PARAMO_OK;
+    }
+}
+
+paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                       const struct van_seg *seg, unsigned nseg, bool repeated)
+{
+    struct shard *s = peer->shard;
+    const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
+    bool brings = h->kind == WIRE_PUSH || h->kind == WIRE_PUSHPULL || h->kind == WIRE_PUT;
+    paramo_err err = check_part(t, h);
+    if (!err && brings)
+        err = check_vals(t, h, seg, nseg);
+    if (!err && h->kind != WIRE_SCAN)
+        err = apply_check_keys(s, t, keys, h->count);
+    if (err)
+        return err;
+    if (t->lost && !(h->kind == WIRE_CLEAR || h->kind == WIRE_PUT) && !repeated) {
+        (void)err_set(PARAMO_E_DATA_LOST,
+                      "table %s: the server came back without the rows it had; clear or load the table",
+                      t->name);
+        reply_status(peer, h, PARAMO_E_DATA_LOST, err_text());
+        return PARAMO_OK;
+    }
+    if (data_changes(h->kind) && !repeated) {
+        err = change(s, t, h, seg);
+        if (err) { /* nothing has changed */
+            reply_status(peer, h, err, err_text());
+            return PARAMO_OK;
+        }
+        dedup_record(&peer->sender->dedup, h->number);
+        t->lost = false;
+    }
+    switch (h->kind) {
+    case WIRE_PULL:
+    case WIRE_PUSHPULL:
+        return pull(peer, t, h, keys);
+    case WIRE_SCAN:
+        return scanning_piece(peer, t, h, seg);
+    case WIRE_STAT:
+        stat(peer, t, h);
+        return PARAMO_OK;
+    default:
+        reply_status(peer, h, PARAMO_OK, NULL);
+        return PARAMO_OK;
+    }
+}

@@ -1,0 +1,302 @@
+/* One request from its arrival to its fate (design, section 3, step 5). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/shard_impl.h"
+
+/* ---- pieces that cannot be handled now ---- */
+
+/* Keeps the piece's bytes. hold: they are kept already, and the reference goes over. NULL: no memory, as if
+ * it had been lost on the way. */
+static struct kept *keep(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
+                         unsigned nseg, struct van_hold **hold)
+{
+    struct kept *k = malloc(sizeof *k);
+    if (!k)
+        return NULL;
+    *k = (struct kept){.peer = peer, .head = *head, .nseg = nseg, .bytes = sizeof *k};
+    for (unsigned i = 0; i < nseg; i++) {
+        k->seg[i] = seg[i];
+        k->bytes += seg[i].len;
+    }
+    if (hold && *hold) {
+        k->hold = *hold;
+        *hold = NULL;
+    } else if (!hold && van_keep(peer->conn, k->seg, nseg, &k->hold)) {
+        free(k);
+        return NULL;
+    }
+    return k;
+}
+
+static void kept_free(struct kept *k)
+{
+    van_release(k->hold);
+    free(k);
+}
+
+static void park(struct peer *peer, const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
+                 struct van_hold **hold)
+{
+    struct shard *s = peer->shard;
+    struct kept *k = NULL;
+    if (s->parked_count < SHARD_PARKED_MAX && s->parked_bytes < SHARD_PARKED_BYTES)
+        k = keep(peer, head, seg, nseg, hold);
+    if (!k) {
+        s->counters.dropped++;
+        return;
+    }
+    k->deadline = lane_now(s->lane) + SHARD_PARKED_SECONDS * ENV_SEC;
+    queue_push(&s->parked, &k->node);
+    s->parked_count++;
+    s->parked_bytes += k->bytes;
+    s->counters.parked++;
+    shard_keep_house(s);
+}
+
+void piece_drop_parked(struct shard *s, const struct peer *peer, uint64_t now)
+{
+    struct queue old = s->parked;
+    s->parked = (struct queue){0};
+    for (struct qnode *node; (node = queue_pop(&old));) {
+        struct kept *k = container_of(node, struct kept, node);
+        if (k->peer != peer && k->deadline > now) {
+            queue_push(&s->parked, node);
+            continue;
+        }
+        s->parked_count--;
+        s->parked_bytes -= k->bytes;
+        kept_free(k);
+    }
+}
+
+void piece_drop_waiting(struct peer *peer)
+{
+    for (struct qnode *node; (node = queue_pop(&peer->waiting));)
+        kept_free(container_of(node, struct kept, node));
+    peer->waiting_count = peer->waiting_bytes = 0;
+}
+
+static void wait_for_room(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
+                          unsigned nseg)
+{
+    struct kept *k = NULL;
+    if (peer->waiting_count < PEER_WAITING_MAX && peer->waiting_bytes < PEER_WAITING_BYTES)
+        k = keep(peer, head, seg, nseg, NULL);
+    if (!k) {
+        peer->shard->counters.dropped++;
+        return;
+    }
+    queue_push(&peer->waiting, &k->node);
+    peer->waiting_count++;
+    peer->waiting_bytes += k->bytes;
+}
+
+/* ---- who may ask ---- */
+
+/* A sender that the view, which is at least as new as its own, does not have alive is over. */
+static bool fenced(struct shard *s, struct sender *sender)
+{
+    if (sender->checked != s->view->number) {
+        const struct view_node *node = view_node(s->view, sender->node);
+        sender->fenced = !node || !node->alive || node->incarnation != sender->incarnation;
+        sender->checked = s->view->number;
+    }
+    return sender->fenced;
+}
+
+static void floor_raise(struct shard *s, struct sender *sender, uint64_t floor)
+{
+    uint64_t before = sender->dedup.floor;
+    if (floor <= before)
+        return;
+    dedup_raise(&sender->dedup, floor);
+    if (sender->handled)
+        handling_floor(s, sender, before);
+}
+
+/* ---- a request ---- */
+
+static paramo_err handle(struct peer *peer, const struct wire_head *h, const struct van_seg *seg,
+                         unsigned nseg, struct van_hold **hold)
+{
+    struct shard *s = peer->shard;
+    struct sender *sender = peer->sender;
+    if (!s->view || h->view > s->view->number) {
+        park(peer, h, seg, nseg, hold);
+        return PARAMO_OK;
+    }
+    s->counters.pieces++;
+    if (s->self < 0 || h->view < s->arcs_changed) {
+        reply_moved(peer, h);
+        return PARAMO_OK;
+    }
+    if (fenced(s, sender)) {
+        reply_status(peer, h, PARAMO_E_FENCED, "this incarnation of the node was declared dead");
+        return PARAMO_OK;
+    }
+    struct shard_table *t = s->last && s->last->id == h->table ? s->last : shard_table_find(s, h->table);
+    if (!t) {
+        reply_status(peer, h, PARAMO_E_NO_TABLE, "the server has no table of this id");
+        return PARAMO_OK;
+    }
+    floor_raise(s, sender, h->floor);
+    if (t->options.kind == PARAMO_TABLE_USER)
+        return handling_piece(peer, t, h, seg, nseg, hold);
+    bool repeated = false;
+    switch (dedup_look(&sender->dedup, h->number)) {
+    case DEDUP_OLD:
+        return PARAMO_OK; /* nobody waits for it */
+    case DEDUP_BEYOND:
+        return err_set(PARAMO_E_PROTOCOL, "a sender ran ahead of its window");
+    case DEDUP_DONE:
+        s->counters.repeats++;
+        repeated = true;
+        break;
+    case DEDUP_NEW:
+        break;
+    }
+    return apply_piece(peer, t, h, seg, nseg, repeated);
+}
+
+/* Is the piece that a probe asks about waiting here? */
+static bool is_kept(const struct queue *queue, const struct sender *sender, uint64_t number)
+{
+    for (const struct qnode *node = queue->head; node; node = node->next) {
+        const struct kept *k = container_of(node, struct kept, node);
+        if (k->peer->sender == sender && k->head.number == number)
+            return true;
+    }
+    return false;
+}
+
+static void probe(struct peer *peer, const struct wire_head *h)
+{
+    struct shard *s = peer->shard;
+    struct sender *sender = peer->sender;
+    floor_raise(s, sender, h->floor);
+    enum dedup_state state = dedup_look(&sender->dedup, h->number);
+    if (state == DEDUP_OLD || state == DEDUP_BEYOND)
+        return;
+    if (is_kept(&peer->waiting, sender, h->number) || is_kept(&s->parked, sender, h->number)) {
+        reply_probe(peer, h, PROBE_WORKING);
+        return;
+    }
+    if (s->view && fenced(s, sender) && h->view <= s->view->number) {
+        reply_status(peer, h, PARAMO_E_FENCED, "this incarnation of the node was declared dead");
+        return;
+    }
+    if (sender->handled && handling_probe(peer, h))
+        return;
+    /* What the answer of a pushpull was is not kept; sent again it is read again. */
+    if (state == DEDUP_DONE && h->columns != WIRE_PUSHPULL)
+        reply_status(peer, h, PARAMO_OK, NULL);
+    else
+        reply_probe(peer, h, PROBE_UNKNOWN);
+}
+
+static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head[VAN_HEAD],
+                           const struct van_seg *seg, unsigned nseg)
+{
+    struct peer *peer = user;
+    struct shard *s = peer->shard;
+    struct wire_head h;
+    (void)conn;
+    paramo_err err = wire_head_decode(head, &h);
+    if (!err)
+        err = data_check_request(&h, seg, nseg);
+    if (err)
+        return err;
+    if (s->config.drop_percent && env_random(lane_env(s->lane)) % 100 < s->config.drop_percent)
+        return PARAMO_OK;
+    if (h.kind == WIRE_PROBE) {
+        probe(peer, &h);
+        return PARAMO_OK;
+    }
+    if (peer->blocked || !queue_empty(&peer->waiting)) {
+        wait_for_room(peer, &h, seg, nseg);
+        return PARAMO_OK;
+    }
+    return handle(peer, &h, seg, nseg, NULL);
+}
+
+static paramo_err handle_kept(struct kept *k)
+{
+    paramo_err err = handle(k->peer, &k->head, k->seg, k->nseg, &k->hold);
+    kept_free(k);
+    return err;
+}
+
+paramo_err piece_resume(struct peer *peer)
+{
+    reply_backlog(peer);
+    while (!peer->blocked) {
+        struct qnode *node = queue_pop(&peer->waiting);
+        if (!node)
+            break;
+        struct kept *k = container_of(node, struct kept, node);
+        peer->waiting_count--;
+        peer->waiting_bytes -= k->bytes;
+        paramo_err err = handle_kept(k);
+        if (err)
+            return err;
+    }
+    return PARAMO_OK;
+}
+
+static void peer_gone(struct peer *peer);
+
+static void peer_fail(struct peer *peer)
+{
+    log_warn("server %u: closing the connection of node %u: %s", peer->shard->config.node, peer->sender->node,
+             err_text());
+    peer_gone(peer);
+}
+
+void piece_unpark(struct shard *s)
+{
+    struct queue old = s->parked;
+    s->parked = (struct queue){0};
+    s->parked_count = s->parked_bytes = 0;
+    for (struct qnode *node; (node = queue_pop(&old));) {
+        struct kept *k = container_of(node, struct kept, node);
+        struct peer *peer = k->peer;
+        if (!peer->broken && handle_kept(k)) /* it may be parked again */
+            peer->broken = true;
+        else if (peer->broken)
+            kept_free(k);
+    }
+    for (struct peer *peer = s->peers, *next; peer; peer = next) {
+        next = peer->next;
+        if (peer->broken)
+            peer_fail(peer);
+    }
+}
+
+static void on_writable(void *user, struct van_conn *conn)
+{
+    struct peer *peer = user;
+    (void)conn;
+    if (piece_resume(peer))
+        peer_fail(peer);
+}
+
+static void peer_gone(struct peer *peer)
+{
+    struct shard *s = peer->shard;
+    van_close(peer->conn, false);
+    shard_peer_forget(s, peer);
+}
+
+static void on_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
+{
+    struct peer *peer = user;
+    (void)conn;
+    if (why == PARAMO_E_PROTOCOL || why == PARAMO_E_TOO_LARGE || why == PARAMO_E_VERSION)
+        log_warn("server %u: node %u broke the protocol: %s", peer->shard->config.node, peer->sender->node,
+                 text);
+    peer_gone(peer);
+}
+
+const struct van_user shard_van_user = {.frame = on_frame, .writable = on_writable, .closed = on_closed};

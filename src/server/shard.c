@@ -1,0 +1,322 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "post/door.h"
+#include "server/shard_impl.h"
+#include "table/table_options.h"
+
+/* ---- tables ---- */
+
+struct shard_table *shard_table_find(struct shard *s, uint32_t id)
+{
+    struct shard_table *t = map_get(&s->tables, id);
+    if (t)
+        s->last = t;
+    return t;
+}
+
+static void table_free(struct shard_table *t)
+{
+    table_destroy(t->table);
+    free(t);
+}
+
+/* Rows of arcs that are ours and were not before. A run of arcs is one contiguous piece of the table. */
+static paramo_err table_own(struct shard *s, struct shard_table *t)
+{
+    for (unsigned a = 0; a < RING_ARCS;) {
+        unsigned end = a;
+        while (end < RING_ARCS && s->view->ring.owner[end] == (unsigned)s->self &&
+               !(t->held[end / 64] >> (end % 64) & 1))
+            end++;
+        if (end == a) {
+            a++;
+            continue;
+        }
+        uint64_t first = ring_first_row(&t->placement, a);
+        uint64_t last = end == RING_ARCS ? t->options.rows : ring_first_row(&t->placement, end);
+        if (last > first) {
+            paramo_err err = table_dense_own(t->table, first, last - first);
+            if (err)
+                return err;
+        }
+        for (; a < end; a++)
+            t->held[a / 64] |= UINT64_C(1) << (a % 64);
+    }
+    return PARAMO_OK;
+}
+
+static paramo_err table_make(struct shard *s, const struct view_table *from, struct shard_table **made)
+{
+    struct shard_table *t = calloc(1, sizeof *t);
+    if (!t)
+        return err_memory(sizeof *t);
+    t->id = from->id;
+    memcpy(t->name, from->name, sizeof t->name);
+    t->options = from->options;
+    t->placement =
+        (struct ring_placement){.kind = table_options_placement(&from->options), .rows = from->options.rows};
+    t->value_bytes = (uint32_t)table_dtype_size(from->options.dtype);
+    if (from->options.kind == PARAMO_TABLE_SPARSE || from->options.kind == PARAMO_TABLE_DENSE) {
+        t->row_values = from->options.dim;
+        t->state_values = (uint32_t)table_state_values(&from->options);
+    }
+    paramo_err err = PARAMO_OK;
+    if (from->options.kind != PARAMO_TABLE_USER)
+        err = table_create(&from->options, env_random(lane_env(s->lane)), NULL, &t->table);
+    if (!err)
+        err = map_put(&s->tables, t->id, t);
+    if (err) {
+        table_free(t);
+        return err;
+    }
+    *made = t;
+    return PARAMO_OK;
+}
+
+/* Tables are made when a view first names them. One that cannot be made is tried again with the next view;
+ * until then requests to it answer NO_TABLE (or, for rows of a dense one, MOVED). */
+static void tables_update(struct shard *s, bool recovered)
+{
+    for (uint32_t i = 0; i < s->view->tables_count; i++) {
+        const struct view_table *from = &s->view->tables[i];
+        struct shard_table *t = map_get(&s->tables, from->id);
+        paramo_err err = PARAMO_OK;
+        if (!t) {
+            err = table_make(s, from, &t);
+            if (!err)
+                t->lost = recovered && from->options.kind != PARAMO_TABLE_USER;
+        }
+        if (!err && s->self >= 0 && from->options.kind == PARAMO_TABLE_DENSE)
+            err = table_own(s, t);
+        if (err)
+            log_error("server %u, shard %u: table %s: %s", s->config.node, s->config.index, from->name,
+                      err_text());
+    }
+}
+
+/* ---- senders and peers ---- */
+
+static void sender_free(struct shard *s, struct sender *sender)
+{
+    if (sender->prev)
+        sender->prev->next = sender->next;
+    else
+        s->senders = sender->next;
+    if (sender->next)
+        sender->next->prev = sender->prev;
+    s->senders_count--;
+    handling_forget(s, sender);
+    scanning_forget(s, sender);
+    free(sender->handled);
+    free(sender);
+}
+
+/* Without a connection a record is kept for as long as its worker may come back: while the view has that
+ * incarnation alive. */
+static bool sender_over(const struct shard *s, const struct sender *sender)
+{
+    if (sender->peers)
+        return false;
+    const struct view_node *node = s->view ? view_node(s->view, sender->node) : NULL;
+    return !node || !node->alive || node->incarnation != sender->incarnation;
+}
+
+static struct sender *sender_find(struct shard *s, const struct hello *hello)
+{
+    for (struct sender *sender = s->senders; sender; sender = sender->next) {
+        if (sender->node == hello->node && sender->customer == hello->customer &&
+            sender->incarnation == hello->incarnation)
+            return sender;
+    }
+    if (s->senders_count >= SHARD_SENDERS_MAX)
+        return NULL;
+    struct sender *sender = calloc(1, sizeof *sender);
+    if (!sender)
+        return NULL;
+    sender->node = hello->node;
+    sender->customer = hello->customer;
+    sender->incarnation = hello->incarnation;
+    sender->checked = UINT64_MAX;
+    dedup_init(&sender->dedup);
+    sender->next = s->senders;
+    if (s->senders)
+        s->senders->prev = sender;
+    s->senders = sender;
+    s->senders_count++;
+    return sender;
+}
+
+void shard_peer_forget(struct shard *s, struct peer *peer)
+{
+    struct sender *sender = peer->sender;
+    piece_drop_parked(s, peer, 0);
+    piece_drop_waiting(peer);
+    for (struct qnode *node; (node = queue_pop(&peer->backlog));)
+        reply_free(container_of(container_of(node, struct van_frame, node), struct reply, frame));
+    if (peer->prev)
+        peer->prev->next = peer->next;
+    else
+        s->peers = peer->next;
+    if (peer->next)
+        peer->next->prev = peer->prev;
+    sender->peers--;
+    if (sender->peer == peer)
+        sender->peer = NULL;
+    free(peer);
+    if (sender_over(s, sender))
+        sender_free(s, sender);
+}
+
+void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *hello)
+{
+    if (hello->purpose != HELLO_DATA || hello->shard != s->config.index) {
+        door_reject(conn, PARAMO_E_REFUSED, "this server has no such shard");
+        return;
+    }
+    struct peer *peer = calloc(1, sizeof *peer);
+    struct sender *sender = peer ? sender_find(s, hello) : NULL;
+    if (!sender) {
+        free(peer);
+        door_reject(conn, PARAMO_E_FULL, "the server has too many senders");
+        return;
+    }
+    peer->shard = s;
+    peer->conn = conn;
+    peer->sender = sender;
+    peer->next = s->peers;
+    if (s->peers)
+        s->peers->prev = peer;
+    s->peers = peer;
+    sender->peers++;
+    sender->peer = peer;
+    van_set_user(conn, &shard_van_user, peer);
+    van_set_frame_limit(conn, s->config.frame_bytes);
+    if (door_welcome(conn, s->view ? s->view->job : hello->job, s->config.incarnation)) {
+        van_close(conn, false);
+        shard_peer_forget(s, peer);
+    }
+}
+
+/* ---- views ---- */
+
+void shard_set_view(struct shard *s, struct view *view)
+{
+    if (s->view && view->number <= s->view->number)
+        return;
+    const struct view_node *node = NULL;
+    for (uint32_t i = 0; i < view->nodes_count && !node; i++) {
+        if (view->nodes[i].incarnation == s->config.incarnation && view->nodes[i].role == PARAMO_ROLE_SERVER)
+            node = &view->nodes[i];
+    }
+    if (node)
+        s->config.node = node->id;
+    bool recovered = !s->view && node && node->recovered;
+    struct view *old = s->view;
+    s->view = view_ref(view);
+    view_unref(old);
+    /* Not in the view: not yet, or another process has our rank; nothing is ours. */
+    s->self = node ? view_shard_index(view, node->id, s->config.index) : -1;
+    s->arcs_changed = s->self >= 0 ? view->shards[s->self].arcs_changed : UINT64_MAX;
+    s->owns_all = s->self >= 0;
+    for (unsigned a = 0; a < RING_ARCS && s->owns_all; a++)
+        s->owns_all = view->ring.owner[a] == (unsigned)s->self;
+    tables_update(s, recovered);
+    for (struct sender *sender = s->senders, *next; sender; sender = next) {
+        next = sender->next;
+        if (sender_over(s, sender))
+            sender_free(s, sender);
+    }
+    piece_unpark(s);
+}
+
+/* ---- housekeeping ---- */
+
+void shard_keep_house(struct shard *s)
+{
+    if (s->housekeeping.slot || (!s->parked_count && !s->sessions))
+        return;
+    if (lane_timer_arm(s->lane, &s->housekeeping, lane_now(s->lane) + 5 * ENV_SEC))
+        log_warn("server %u: no memory for a timer: what is abandoned stays until the next request",
+                 s->config.node);
+}
+
+static void housekeeping_fire(struct lane_timer *timer)
+{
+    struct shard *s = container_of(timer, struct shard, housekeeping);
+    uint64_t now = lane_now(s->lane);
+    piece_drop_parked(s, NULL, now);
+    scanning_expire(s, now > SCAN_SESSION_SECONDS * ENV_SEC ? now - SCAN_SESSION_SECONDS * ENV_SEC : 0);
+    shard_keep_house(s);
+}
+
+void shard_get_counters(const struct shard *s, struct shard_counters *counters)
+{
+    *counters = s->counters;
+    counters->senders = s->senders_count;
+    counters->kept_bytes = s->kept_bytes;
+    counters->parked_bytes = s->parked_bytes;
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &key, &value);) {
+        const struct shard_table *t = value;
+        if (t->table)
+            counters->tables_bytes += table_get_stats(t->table).bytes;
+    }
+}
+
+/* ---- life ---- */
+
+paramo_err shard_create(const struct shard_config *config, struct shard **shard)
+{
+    struct shard *s = calloc(1, sizeof *s);
+    struct gate *gate = calloc(1, sizeof *gate);
+    if (!s || !gate) {
+        free(s);
+        free(gate);
+        return err_memory(sizeof *s + sizeof *gate);
+    }
+    s->config = *config;
+    s->lane = config->lane;
+    s->self = -1;
+    s->gate = gate;
+    s->housekeeping.fire = housekeeping_fire;
+    gate->lane = config->lane;
+    atomic_store(&gate->refs, 1);
+    map_init(&s->tables);
+    bufpool_init(&s->pool, SHARD_POOL_BYTES);
+    *shard = s;
+    return PARAMO_OK;
+}
+
+void shard_close(struct shard *s)
+{
+    if (!s)
+        return;
+    handling_close(s);
+    while (s->peers) {
+        struct peer *peer = s->peers;
+        van_close(peer->conn, false);
+        shard_peer_forget(s, peer);
+    }
+    while (s->senders)
+        sender_free(s, s->senders);
+    scanning_expire(s, UINT64_MAX);
+    lane_timer_cancel(s->lane, &s->housekeeping);
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)
+        table_free(value);
+    map_fini(&s->tables);
+    assert(s->replies_out == 0);
+    while (s->free_replies) {
+        struct reply *next = s->free_replies->next;
+        free(s->free_replies);
+        s->free_replies = next;
+    }
+    bufpool_fini(&s->pool);
+    view_unref(s->view);
+    free(s);
+}

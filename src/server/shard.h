@@ -1,0 +1,77 @@
+/*
+ * A shard: one thread's share of the key space, a state machine on its lane. It owns the arcs that the view
+ * gives it, the tables' rows on them, and one record per sender of which numbered chunks it has applied
+ * (dedup.h).
+ *
+ *     conn --> peer --> view (MOVED, park) --> fence --> dedup --> table or handler --> answer --> conn
+ *
+ * Everything that comes from a peer is checked here: a request that is well-formed but wrong gets an error as
+ * its answer, what breaks the protocol closes the connection with a reason. It never knows where views come
+ * from, or what a value means. Tests: test/server/, test/sim/test_exactly_once_sim.c.
+ */
+#ifndef SERVER_SHARD_H
+#define SERVER_SHARD_H
+
+#include "env/lane.h"
+#include "paramo/types.h"
+#include "post/view.h"
+#include "van/van.h"
+#include "wire/hello.h"
+
+struct shard;
+struct shard_request; /* one request to a USER table, being handled */
+
+struct shard_request_info {
+    const char *table;
+    paramo_dtype dtype;
+    uint32_t sender, customer;
+    uint64_t ts;
+    int32_t cmd;
+    bool push, pull;
+    const uint64_t *keys;
+    size_t n;
+    const void *vals;
+    size_t vals_len;      /* values, not bytes */
+    const uint32_t *lens; /* or NULL */
+};
+
+/* On the shard's lane, for each new request to a USER table. It answers now or later, from any thread,
+ * exactly once. info and what it points to stay until then. */
+typedef void (*shard_handler)(void *arg, struct shard_request *request,
+                              const struct shard_request_info *info);
+
+struct shard_config {
+    struct lane *lane;
+    uint32_t node; /* this node's id; 0: learned from the view, by incarnation */
+    uint64_t incarnation;
+    unsigned index;        /* which shard of the node */
+    uint64_t frame_bytes;  /* no longer answer is sent */
+    uint32_t drop_percent; /* this share of received frames is dropped, for tests */
+    shard_handler handler; /* NULL: requests to USER tables fail with HANDLER */
+    void *arg;
+};
+
+MUST_USE paramo_err shard_create(const struct shard_config *config, struct shard **shard);
+/* On the lane. An authenticated data connection that names this shard: takes it over, sets its user and frame
+ * limit and sends WELCOME (or rejects it). */
+void shard_accept(struct shard *shard, struct van_conn *conn, const struct hello *hello);
+/* On the lane. Takes a reference of its own; a view that is not newer is ignored. MEMORY: a new table could
+ * not be made; requests to it answer MEMORY until clear. */
+void shard_set_view(struct shard *shard, struct view *view);
+/* On the lane: closes connections and frees. Requests that handlers still hold may be answered later, without
+ * effect. */
+void shard_close(struct shard *shard);
+
+/* Any thread. Answer and free the request. vals and lens are copied; lens NULL or one length per key. */
+MUST_USE paramo_err shard_answer(struct shard_request *request, const void *vals, size_t vals_len,
+                                 const uint32_t *lens);
+MUST_USE paramo_err shard_answer_error(struct shard_request *request, paramo_err status, const char *text);
+
+struct shard_counters {
+    uint64_t pieces, repeats, moved, parked, dropped;
+    uint64_t senders, kept_bytes, parked_bytes, tables_bytes;
+};
+/* On the lane. */
+void shard_get_counters(const struct shard *shard, struct shard_counters *counters);
+
+#endif

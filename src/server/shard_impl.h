@@ -1,0 +1,222 @@
+/*
+ * The inside of a shard, for src/server only: who owns what. Everything is the lane's, unless it says
+ * otherwise.
+ *
+ *     shard.c     life, views, tables, senders, peers
+ *     piece.c     one request from arrival to its fate: park, refuse, dedup, keep for later, probe
+ *     apply.c     what built-in tables do with it
+ *     handling.c  requests to USER tables: handed over, answered later, answers kept
+ *     scanning.c  batches of rows
+ *     reply.c     answers and their memory
+ */
+#ifndef SERVER_SHARD_IMPL_H
+#define SERVER_SHARD_IMPL_H
+
+#include <stdatomic.h>
+
+#include "base/bufpool.h"
+#include "base/map.h"
+#include "server/dedup.h"
+#include "server/shard.h"
+#include "table/table.h"
+#include "wire/data.h"
+
+/* Bounds; arbitrary where nothing else is said. */
+enum {
+    SHARD_SENDERS_MAX = 1 << 16,
+    SHARD_PARKED_MAX = 1 << 14, /* pieces that wait for a view */
+    SHARD_PARKED_BYTES = 256 << 20,
+    SHARD_PARKED_SECONDS = 60,
+    PEER_WAITING_MAX = 2 * DATA_WINDOW, /* pieces that wait for answers to leave */
+    PEER_WAITING_BYTES = 64 << 20,
+    SHARD_KEPT_BYTES = 256 << 20, /* answers of handlers, until the floor passes */
+    SHARD_POOL_BYTES = 64 << 20,  /* free buffers kept */
+    SCAN_SESSIONS_MAX = 64,
+    SCAN_SESSION_SECONDS = 60,
+    SCAN_BATCH_BYTES = 256 << 10
+};
+
+struct shard_table {
+    uint32_t id;
+    char name[VIEW_NAME_MAX];
+    paramo_table_options options;
+    struct ring_placement placement;
+    uint32_t value_bytes, row_values, state_values;
+    struct table *table;           /* NULL: USER, or it could not be made */
+    bool lost;                     /* rows pushed to the node that was here before are gone */
+    uint64_t pushes, pulls;        /* keys */
+    uint64_t held[RING_ARCS / 64]; /* DENSE: arcs whose rows the table has */
+};
+
+struct sender {
+    struct sender *prev, *next;
+    uint32_t node, customer;
+    uint64_t incarnation;
+    uint64_t checked; /* number of the view by which `fenced` is right */
+    bool fenced;      /* the view says that this incarnation is over */
+    unsigned peers;
+    struct peer *peer; /* its latest connection, or NULL */
+    struct dedup dedup;
+    struct shard_request **handled; /* DATA_WINDOW of them, by number; NULL until a USER table is used */
+};
+
+struct peer {
+    struct shard *shard;
+    struct peer *prev, *next;
+    struct van_conn *conn;
+    struct sender *sender;
+    struct queue backlog; /* answers that the van refused */
+    struct queue waiting; /* struct kept: pieces that wait until the backlog is gone */
+    size_t waiting_count, waiting_bytes;
+    bool blocked;
+    bool broken; /* closed at the end of piece_unpark */
+};
+
+/* A piece that could not be handled at once. */
+struct kept {
+    struct qnode node;
+    struct peer *peer;
+    struct wire_head head;
+    struct van_seg seg[VAN_SEGS];
+    unsigned nseg;
+    struct van_hold *hold;
+    size_t bytes;
+    uint64_t deadline;
+};
+
+/* Bytes of a handler's answer, shared by the record and the frames that carry it. */
+struct kept_answer {
+    atomic_uint refs;
+    size_t bytes; /* lens, then values at the next multiple of 8 */
+    size_t lens_bytes, vals_bytes;
+    uint8_t data[];
+};
+
+struct reply {
+    struct van_frame frame;
+    struct shard *shard;
+    struct reply *next;
+    void *buffer; /* the shard's pool */
+    size_t buffer_bytes;
+    struct kept_answer *kept;
+};
+
+/* What outlives the shard while handlers hold requests. */
+struct gate {
+    atomic_uint refs;
+    atomic_uint posting;
+    atomic_bool closed;
+    struct lane *lane;
+};
+
+struct shard_request {
+    struct lane_task task;
+    struct gate *gate;
+    struct shard *shard;
+    struct sender *sender; /* NULL: nobody waits any more */
+    struct wire_head head; /* of the latest attempt */
+    struct shard_request_info info;
+    char table[VIEW_NAME_MAX];
+    struct van_hold *hold;
+    struct shard_request *prev, *next; /* shard->handling */
+    bool answered;
+    paramo_err status;
+    struct kept_answer *answer; /* body: text when status is an error */
+};
+
+struct session {
+    struct session *next;
+    uint32_t node, customer, id, table;
+    uint64_t incarnation;
+    uint64_t *keys;
+    size_t n;
+    uint64_t used_at;
+    bool over; /* its last row has been given */
+};
+
+struct shard {
+    struct shard_config config;
+    struct lane *lane;
+    struct view *view;
+    int self; /* our index in the view, or -1 */
+    uint64_t arcs_changed;
+    bool owns_all;
+    struct map tables;        /* by id */
+    struct shard_table *last; /* the table asked for last */
+    struct sender *senders;
+    size_t senders_count;
+    struct peer *peers;
+    struct queue parked; /* struct kept */
+    size_t parked_count, parked_bytes;
+    struct shard_request *handling;
+    struct gate *gate;
+    size_t kept_bytes;
+    struct session *sessions;
+    unsigned sessions_count;
+    struct lane_timer housekeeping;
+    struct bufpool pool;
+    struct reply *free_replies;
+    size_t free_replies_count, replies_out;
+    struct shard_counters counters;
+};
+
+/* ---- shard.c ---- */
+void shard_keep_house(struct shard *s);
+struct shard_table *shard_table_find(struct shard *s, uint32_t id);
+/* The connection is closed already: frees the peer, and its sender when nothing is left of it. */
+void shard_peer_forget(struct shard *s, struct peer *peer);
+
+/* ---- piece.c ---- */
+extern const struct van_user shard_van_user;
+/* What waited for a view is handled. */
+void piece_unpark(struct shard *s);
+/* Parked pieces of this peer (NULL: of all), or past their deadline, are let go. */
+void piece_drop_parked(struct shard *s, const struct peer *peer, uint64_t now);
+void piece_drop_waiting(struct peer *peer);
+/* The backlog has left: pieces that waited are handled. An error closes the connection. */
+MUST_USE paramo_err piece_resume(struct peer *peer);
+
+/* ---- reply.c ---- */
+/* Answers head with a status; text only for errors. */
+void reply_status(struct peer *peer, const struct wire_head *head, paramo_err status, const char *text);
+void reply_moved(struct peer *peer, const struct wire_head *head);
+void reply_probe(struct peer *peer, const struct wire_head *head, uint32_t what);
+/* A reply with room for the bytes in its buffer; NULL: an error has been answered. */
+struct reply *reply_begin(struct peer *peer, const struct wire_head *head, size_t bytes);
+void reply_seg(struct reply *reply, unsigned seg, size_t offset, size_t bytes);
+void reply_send(struct peer *peer, struct reply *reply, const struct wire_head *head, bool lens,
+                uint32_t count, uint32_t column);
+void reply_kept(struct peer *peer, const struct wire_head *head, paramo_err status, struct kept_answer *kept);
+void reply_free(struct reply *reply);
+void reply_backlog(struct peer *peer);
+void kept_unref(struct kept_answer *kept);
+
+/* ---- apply.c ---- */
+/* Applies or reads and answers; the dedup record is made with the update. An error closes the connection.
+ * repeated: applied before, only the answer is wanted. */
+MUST_USE paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wire_head *head,
+                                const struct van_seg *seg, unsigned nseg, bool repeated);
+/* Does this shard own all of the keys? */
+bool apply_owned(const struct shard *s, const struct ring_placement *placement, const uint64_t *keys,
+                 size_t n);
+MUST_USE paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, const uint64_t *keys,
+                                     size_t n);
+
+/* ---- handling.c ---- */
+MUST_USE paramo_err handling_piece(struct peer *peer, struct shard_table *t, const struct wire_head *head,
+                                   const struct van_seg *seg, unsigned nseg, struct van_hold **hold);
+/* True if the number is a handler's business, and the probe has been answered. */
+bool handling_probe(struct peer *peer, const struct wire_head *head);
+/* The sender's floor has gone from `from` to its present place: answers below are let go. */
+void handling_floor(struct shard *s, struct sender *sender, uint64_t from);
+void handling_forget(struct shard *s, struct sender *sender);
+void handling_close(struct shard *s);
+
+/* ---- scanning.c ---- */
+MUST_USE paramo_err scanning_piece(struct peer *peer, struct shard_table *t, const struct wire_head *head,
+                                   const struct van_seg *seg);
+/* Sessions older than this, or all of a sender. */
+void scanning_expire(struct shard *s, uint64_t now);
+void scanning_forget(struct shard *s, const struct sender *sender);
+
+#endif

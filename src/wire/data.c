@@ -1,0 +1,104 @@
+#include "wire/data.h"
+
+#include "base/cursor.h"
+
+enum { KEYS_BLOCK = 512 };
+
+size_t data_keys_ascend(const uint64_t *keys, size_t n)
+{
+    for (size_t i = 1; i < n;) {
+        size_t end = n - i > KEYS_BLOCK ? i + KEYS_BLOCK : n;
+        unsigned bad = 0;
+        for (size_t j = i; j < end; j++) /* no exit inside, so that it is done several keys at a time */
+            bad |= keys[j - 1] >= keys[j];
+        if (bad) {
+            while (keys[i - 1] < keys[i])
+                i++;
+            return i;
+        }
+        i = end;
+    }
+    return n;
+}
+
+static paramo_err check_len(const struct wire_head *h, const char *what, uint64_t len, uint64_t want)
+{
+    if (len != want)
+        return err_set(PARAMO_E_PROTOCOL, "%s of %u keys has %llu bytes of %s, not %llu",
+                       wire_kind_name(h->kind), h->count, (unsigned long long)len, what,
+                       (unsigned long long)want);
+    return PARAMO_OK;
+}
+
+paramo_err data_check_request(const struct wire_head *h, const struct van_seg *seg, unsigned nseg)
+{
+    uint64_t keys = data_seg_len(seg, nseg, WIRE_SEG_KEYS), lens = data_seg_len(seg, nseg, WIRE_SEG_LENS);
+    uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS), body = data_seg_len(seg, nseg, WIRE_SEG_BODY);
+    bool has_keys = false, has_vals = false;
+    switch (h->kind) {
+    case WIRE_PUSH:
+    case WIRE_PUSHPULL:
+    case WIRE_PUT:
+        has_vals = true;
+        has_keys = true;
+        break;
+    case WIRE_PULL:
+    case WIRE_DELETE:
+    case WIRE_SCAN:
+        has_keys = true;
+        break;
+    case WIRE_PROBE:
+    case WIRE_CLEAR:
+    case WIRE_STAT:
+        break;
+    default:
+        return err_set(PARAMO_E_PROTOCOL, "%s where a request was expected", wire_kind_name(h->kind));
+    }
+    if (h->floor == 0 || h->number < h->floor || h->number - h->floor >= DATA_WINDOW)
+        return err_set(PARAMO_E_PROTOCOL, "%s with number %llu and floor %llu", wire_kind_name(h->kind),
+                       (unsigned long long)h->number, (unsigned long long)h->floor);
+    if (!has_keys && h->kind != WIRE_PROBE && h->count)
+        return err_set(PARAMO_E_PROTOCOL, "%s with %u keys", wire_kind_name(h->kind), h->count);
+    if (has_keys && h->count == 0)
+        return err_set(PARAMO_E_PROTOCOL, "%s without keys", wire_kind_name(h->kind));
+    if (h->kind == WIRE_SCAN && h->count != 1)
+        return err_set(PARAMO_E_PROTOCOL, "SCAN with %u keys", h->count);
+    paramo_err err = check_len(h, "keys", keys, has_keys ? UINT64_C(8) * h->count : 0);
+    if (!err)
+        err = check_len(h, "lens", lens, has_vals && (h->flags & WIRE_LENS) ? UINT64_C(4) * h->count : 0);
+    if (!err && !has_vals)
+        err = check_len(h, "values", vals, 0);
+    if (!err)
+        err = check_len(h, "body", body, 0);
+    if (!err && (h->flags & WIRE_PART) &&
+        (h->count != 1 || !h->columns ||
+         (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)))
+        return err_set(PARAMO_E_PROTOCOL, "%s of %u columns of %u rows", wire_kind_name(h->kind), h->columns,
+                       h->count);
+    return err;
+}
+
+void data_stat_encode(const struct data_stat *stat, uint8_t out[DATA_STAT_BYTES])
+{
+    struct writer w = writer_over(out, DATA_STAT_BYTES);
+    write_u64(&w, stat->rows);
+    write_u64(&w, stat->nonzero);
+    write_u64(&w, stat->bytes);
+    write_u64(&w, stat->pushes);
+    write_u64(&w, stat->pulls);
+}
+
+paramo_err data_stat_decode(const void *body, uint64_t len, struct data_stat *stat)
+{
+    struct reader r = reader_over(body, len);
+    struct data_stat s = {.rows = read_u64(&r)};
+    s.nonzero = read_u64(&r);
+    s.bytes = read_u64(&r);
+    s.pushes = read_u64(&r);
+    s.pulls = read_u64(&r);
+    if (!reader_done(&r))
+        return err_set(PARAMO_E_PROTOCOL, "statistics of %llu bytes, not %d", (unsigned long long)len,
+                       DATA_STAT_BYTES);
+    *stat = s;
+    return PARAMO_OK;
+}

@@ -1,0 +1,56 @@
+/*
+ * Data messages: which segments each kind has and how long they must be, for both ends. Segments are keys,
+ * lens, values, body (head.h). Errors travel as a status and a text in the body.
+ *
+ *     PUSH, PUT          keys, [lens], values      ANSWER: nothing
+ *     PULL               keys                      ANSWER: [lens], values
+ *     PUSHPULL           keys, [lens], values      ANSWER: [lens], values
+ *     DELETE             keys                      ANSWER: nothing
+ *     CLEAR, PROBE       nothing                   ANSWER: nothing / PROBE_ANSWER: nothing, `column` says
+ * what is known PROBE: columns: kind of the request asked about STAT               nothing ANSWER: body, five
+ * u64 SCAN               one key, the first wanted; ANSWER: keys, [lens], values; `column` 1: there are more
+ *                        columns: id of the scan
+ *
+ * Never knows tables: what a length must be in values is checked where the table is. Tests:
+ * test/wire/test_data.c.
+ */
+#ifndef WIRE_DATA_H
+#define WIRE_DATA_H
+
+#include <stddef.h>
+
+#include "wire/head.h"
+
+/* PROBE_ANSWER's column. What was done is answered as it was answered first. */
+enum { PROBE_WORKING = 1, PROBE_UNKNOWN = 2 };
+
+enum { DATA_STAT_BYTES = 40 };
+
+struct data_stat {
+    uint64_t rows, nonzero, bytes, pushes, pulls;
+};
+
+/* A sender's chunk numbers run at most this far ahead of its floor. */
+enum { DATA_WINDOW = 1024 };
+
+/* Is it a kind that changes something, so that it must be done once? */
+static inline bool data_changes(unsigned kind)
+{
+    return kind == WIRE_PUSH || kind == WIRE_PUSHPULL || kind == WIRE_PUT || kind == WIRE_DELETE ||
+           kind == WIRE_CLEAR;
+}
+
+/* Index of the first key that is not greater than the one before it; n if all ascend. */
+size_t data_keys_ascend(const uint64_t *keys, size_t n);
+/* A request's head and segment lengths agree; PROTOCOL says what does not. */
+MUST_USE paramo_err data_check_request(const struct wire_head *head, const struct van_seg *seg,
+                                       unsigned nseg);
+void data_stat_encode(const struct data_stat *stat, uint8_t out[DATA_STAT_BYTES]);
+MUST_USE paramo_err data_stat_decode(const void *body, uint64_t len, struct data_stat *stat);
+/* Length of a segment that may not be there. */
+static inline uint64_t data_seg_len(const struct van_seg *seg, unsigned nseg, unsigned i)
+{
+    return i < nseg ? seg[i].len : 0;
+}
+
+#endif

@@ -1,0 +1,222 @@
+/* What comes back over a link: answers to pieces and to probes. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/check.h"
+#include "worker/client_impl.h"
+
+/* The piece that an answer is for, if it still waits: not one of an older attempt, not answered before. */
+static struct piece *piece_of(struct link *l, const struct wire_head *h)
+{
+    struct chunk *chunk = l->client->numbers[h->number % DATA_WINDOW];
+    if (!chunk || chunk->number != h->number || chunk->attempt != h->attempt || h->piece >= chunk->count)
+        return NULL;
+    struct piece *p = chunk->split ? &chunk->split[h->piece].piece : &chunk->one;
+    bool waits = p->state == PIECE_SENT || p->state == PIECE_RESEND;
+    return waits && p->link == l && !chunk->request->ended ? p : NULL;
+}
+
+static paramo_err on_place(void *user, struct van_conn *conn, const uint8_t head[VAN_HEAD],
+                           const uint64_t *len, unsigned nseg, void *dst[])
+{
+    struct link *l = user;
+    struct wire_head h;
+    (void)conn;
+    paramo_err err = wire_head_decode(head, &h);
+    if (err)
+        return err;
+    if (h.kind != WIRE_ANSWER)
+        return PARAMO_OK;
+    struct piece *p = piece_of(l, &h);
+    if (!p) {
+        for (unsigned i = 0; i < nseg; i++)
+            dst[i] = VAN_SINK;
+        return PARAMO_OK;
+    }
+    if (!h.status && nseg > WIRE_SEG_VALS && p->slice->dst && p->slice->dst_bytes &&
+        len[WIRE_SEG_VALS] == p->slice->dst_bytes) {
+        dst[WIRE_SEG_VALS] = p->slice->dst;
+        p->placing = true;
+    }
+    return PARAMO_OK;
+}
+
+static void end_with(struct link *l, struct request *r, paramo_err status, const char *text, size_t len)
+{
+    char name[LINK_NAME_MAX];
+    link_name(l, name);
+    (void)err_set(status, "%s: %.*s", name, (int)(len < ERR_TEXT_MAX ? len : ERR_TEXT_MAX),
+                  len ? text : err_sentence(status));
+    request_end(r, status, err_text());
+}
+
+static void mismatch(struct link *l, struct request *r, uint64_t got, uint64_t want)
+{
+    char text[128];
+    bool user = r->table->options.kind == PARAMO_TABLE_USER;
+    int n = snprintf(text, sizeof text, "answered %" PRIu64 " bytes of values, %" PRIu64 " were expected",
+                     got, want);
+    end_with(l, r, user ? PARAMO_E_SIZE_MISMATCH : PARAMO_E_PROTOCOL, text, (size_t)n);
+}
+
+/* An answer with lengths is kept until all are there. False: the request has ended. */
+static bool take_lens(struct link *l, struct piece *p, const struct van_seg *seg, unsigned nseg)
+{
+    struct request *r = p->chunk->request;
+    struct client *c = l->client;
+    uint64_t lens = data_seg_len(seg, nseg, WIRE_SEG_LENS), vals = data_seg_len(seg, nseg, WIRE_SEG_VALS);
+    uint64_t count = p->slice->count, value = r->table->value_bytes, sum = 0;
+    if (lens && lens != 4 * count) {
+        mismatch(l, r, lens, 4 * count);
+        return false;
+    }
+    if (lens)
+        check_sum(seg[WIRE_SEG_LENS].data, count, &sum);
+    else
+        sum = vals / value / count * count; /* a handler that gives each key as many */
+    if (sum * value != vals) {
+        mismatch(l, r, vals, sum * value);
+        return false;
+    }
+    p->lens = bufpool_get(&c->pool, 4 * count);
+    p->vals = vals ? bufpool_get(&c->pool, vals) : NULL;
+    p->vals_bytes = vals;
+    if (!p->lens || (vals && !p->vals)) {
+        request_end(r, err_memory(vals + 4 * count), err_text());
+        return false;
+    }
+    for (uint32_t i = 0; !lens && i < count; i++)
+        p->lens[i] = (uint32_t)(sum / count);
+    if (lens)
+        memcpy(p->lens, seg[WIRE_SEG_LENS].data, lens);
+    if (vals)
+        memcpy(p->vals, seg[WIRE_SEG_VALS].data, vals);
+    return true;
+}
+
+/* True if the piece has what it asked for. */
+static bool take(struct link *l, struct piece *p, const struct wire_head *h, const struct van_seg *seg,
+                 unsigned nseg)
+{
+    struct request *r = p->chunk->request;
+    for (unsigned i = 0; i < nseg; i++) {
+        if (seg[i].len && !seg[i].data)
+            return false; /* displaced meanwhile; it is asked for again */
+    }
+    if (r->kind == REQUEST_PULL || r->kind == REQUEST_PUSHPULL) {
+        if (r->pulls_lens)
+            return take_lens(l, p, seg, nseg);
+        uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS),
+                 want = p->slice->dst ? p->slice->dst_bytes : 0;
+        if (vals != want) {
+            mismatch(l, r, vals, want);
+            return false;
+        }
+        if (vals && seg[WIRE_SEG_VALS].data != p->slice->dst)
+            memcpy(p->slice->dst, seg[WIRE_SEG_VALS].data, vals);
+    } else if (r->kind == REQUEST_STAT) {
+        struct data_stat s;
+        const void *body = nseg > WIRE_SEG_BODY ? seg[WIRE_SEG_BODY].data : NULL;
+        paramo_err err = data_stat_decode(body, data_seg_len(seg, nseg, WIRE_SEG_BODY), &s);
+        if (err) {
+            end_with(l, r, err, err_text(), strlen(err_text()));
+            return false;
+        }
+        r->stats->rows += s.rows;
+        r->stats->nonzero += s.nonzero;
+        r->stats->bytes += s.bytes;
+        r->stats->pushes += s.pushes;
+        r->stats->pulls += s.pulls;
+    } else if (r->kind == REQUEST_SCAN) {
+        paramo_err err = scan_take(r->batch, r->table, h, seg, nseg);
+        if (err) {
+            request_end(r, err, err_text());
+            return false;
+        }
+    }
+    return true;
+}
+
+static void on_moved(struct client *c, struct chunk *chunk, uint64_t number)
+{
+    c->moved++;
+    /* Refused by a shard that knows no more than we: only a newer view can help. */
+    uint64_t need = number > chunk->view ? number : chunk->view + 1;
+    if (need <= c->view->number) {
+        cut_chunk(c, chunk);
+    } else {
+        chunk_withdraw(chunk);
+        cut_wait(c, chunk, need);
+    }
+}
+
+static void on_answer(struct link *l, struct piece *p, const struct wire_head *h, const struct van_seg *seg,
+                      unsigned nseg)
+{
+    struct client *c = l->client;
+    struct chunk *chunk = p->chunk;
+    paramo_err status = h->status ? err_from_wire(h->status) : PARAMO_OK;
+    if (status == PARAMO_E_MOVED) {
+        on_moved(c, chunk, h->view);
+    } else if (status == PARAMO_E_AGAIN) {
+        return; /* asked again by the retry timer */
+    } else if (status) {
+        bool text = nseg > WIRE_SEG_BODY && seg[WIRE_SEG_BODY].data;
+        end_with(l, chunk->request, status, text ? seg[WIRE_SEG_BODY].data : NULL,
+                 text ? seg[WIRE_SEG_BODY].len : 0);
+    } else if (take(l, p, h, seg, nseg)) {
+        link_forget(p);
+        p->state = PIECE_ANSWERED;
+        if (--chunk->unanswered == 0)
+            chunk_finished(c, chunk);
+    }
+}
+
+static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head[VAN_HEAD],
+                           const struct van_seg *seg, unsigned nseg)
+{
+    struct link *l = user;
+    struct client *c = l->client;
+    struct wire_head h;
+    (void)conn;
+    paramo_err err = wire_head_decode(head, &h);
+    if (err)
+        return err;
+    if (h.kind != WIRE_ANSWER && h.kind != WIRE_PROBE_ANSWER)
+        return err_set(PARAMO_E_PROTOCOL, "%s from a server", wire_kind_name(h.kind));
+    struct piece *p = piece_of(l, &h);
+    if (!p)
+        return PARAMO_OK; /* a repeat, or an attempt given up */
+    p->placing = false;
+    if (c->config.drop_percent && env_random(lane_env(c->lane)) % 100 < c->config.drop_percent)
+        return PARAMO_OK;
+    link_heard(l, p);
+    if (h.kind == WIRE_ANSWER)
+        on_answer(l, p, &h, seg, nseg);
+    else if (h.column == PROBE_UNKNOWN)
+        link_again(l, p);
+    client_settle(c);
+    return PARAMO_OK;
+}
+
+static void on_writable(void *user, struct van_conn *conn)
+{
+    struct link *l = user;
+    (void)conn;
+    l->blocked = false;
+    link_pump(l);
+    client_settle(l->client);
+}
+
+static void on_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
+{
+    struct link *l = user;
+    (void)conn;
+    (void)why;
+    link_lost(l, text);
+    client_settle(l->client);
+}
+
+const struct van_user client_van_user = {
+    .place = on_place, .frame = on_frame, .writable = on_writable, .closed = on_closed};

@@ -1,0 +1,134 @@
+#include "worker/check.h"
+
+#include <inttypes.h>
+
+#include "wire/data.h"
+
+paramo_err check_keys(const uint64_t *keys, size_t n)
+{
+    size_t i = data_keys_ascend(keys, n);
+    if (i >= n)
+        return PARAMO_OK;
+    if (keys[i - 1] == keys[i])
+        return err_set(PARAMO_E_KEYS_REPEATED, "key %" PRIu64 " stands at %zu and %zu", keys[i], i - 1, i);
+    return err_set(PARAMO_E_KEYS_UNSORTED, "key %" PRIu64 " at %zu comes after %" PRIu64, keys[i], i,
+                   keys[i - 1]);
+}
+
+void check_sum(const uint32_t *lens, size_t n, uint64_t *sum)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; i++)
+        total += lens[i];
+    *sum = total;
+}
+
+static paramo_err check_fixed(const struct client_call *call, const char *verb, size_t row_values)
+{
+    const struct client_table *t = call->table;
+    const paramo_kv *kv = call->kv;
+    if (kv->lens)
+        return err_set(PARAMO_E_SIZE_MISMATCH, "%s: lens given, but each key of table %s has %zu values",
+                       verb, t->name, row_values);
+    if (kv->vals_len / row_values != kv->n || kv->vals_len % row_values)
+        return err_set(PARAMO_E_SIZE_MISMATCH,
+                       "%s: %zu keys of table %s have %zu values each, not %zu in all", verb, kv->n, t->name,
+                       row_values, kv->vals_len);
+    return PARAMO_OK;
+}
+
+static paramo_err check_lens(const struct client_call *call, const char *verb, bool sends)
+{
+    const struct client_table *t = call->table;
+    const paramo_kv *kv = call->kv;
+    if (!kv->lens) {
+        if (t->options.kind == PARAMO_TABLE_VAR)
+            return err_set(PARAMO_E_SIZE_MISMATCH,
+                           "%s: rows of table %s have lengths of their own: lens are needed", verb, t->name);
+        if (kv->n && kv->vals_len % kv->n)
+            return err_set(PARAMO_E_SIZE_MISMATCH,
+                           "%s: %zu values cannot be shared by %zu keys (no lens are given)", verb,
+                           kv->vals_len, kv->n);
+        return PARAMO_OK;
+    }
+    uint64_t sum;
+    if (!sends)
+        return PARAMO_OK; /* of a pull, vals_len is room */
+    check_sum(kv->lens, kv->n, &sum);
+    if (sum != kv->vals_len && !(call->kind == REQUEST_PUSHPULL && sum < kv->vals_len))
+        return err_set(PARAMO_E_SIZE_MISMATCH, "%s: lens add up to %" PRIu64 ", but there are %zu values",
+                       verb, sum, kv->vals_len);
+    return PARAMO_OK;
+}
+
+/* The largest frame that this makes must be one that can be sent. */
+static paramo_err check_size(const struct client_call *call, const char *verb, uint64_t frame_bytes,
+                             bool sends)
+{
+    const struct client_table *t = call->table;
+    const paramo_kv *kv = call->kv;
+    uint64_t limit = frame_bytes - VAN_HEADER_BYTES, row = 0;
+    if (t->row_values) {
+        row = (uint64_t)t->value_bytes * (t->row_values + (call->kind == REQUEST_PUT ? t->state_values : 0)) +
+              8;
+        if (t->cuttable && call->kind != REQUEST_PUT)
+            return PARAMO_OK;
+    } else if (sends && kv->lens && t->options.kind == PARAMO_TABLE_VAR) {
+        for (size_t i = 0; i < kv->n; i++) {
+            uint64_t bytes = (uint64_t)kv->lens[i] * t->value_bytes + 12;
+            row = bytes > row ? bytes : row;
+        }
+    }
+    if (row > limit)
+        return err_set(PARAMO_E_TOO_LARGE,
+                       "%s: a row of table %s takes %" PRIu64 " bytes, a message at most %" PRIu64, verb,
+                       t->name, row, limit);
+    return PARAMO_OK;
+}
+
+paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
+{
+    static const char *const verbs[] = {"push",   "pull",  "pushpull", "put",
+                                        "delete", "clear", "stat",     "iterate"};
+    const char *verb = verbs[call->kind];
+    const struct client_table *t = call->table;
+    const paramo_kv *kv = call->kv;
+    if (t->options.kind == PARAMO_TABLE_USER && call->kind >= REQUEST_PUT)
+        return err_set(PARAMO_E_UNSUPPORTED, "%s: table %s has no storage, its handler answers requests",
+                       verb, t->name);
+    if (call->kind >= REQUEST_CLEAR)
+        return PARAMO_OK;
+    if (!kv)
+        return err_set(PARAMO_E_INVALID, "%s: keys and values are missing", verb);
+    if (kv->n > UINT32_MAX)
+        return err_set(PARAMO_E_TOO_LARGE, "%s: %zu keys, at most %u are possible", verb, kv->n, UINT32_MAX);
+    if (kv->n && !kv->keys)
+        return err_set(PARAMO_E_INVALID, "%s: keys is NULL", verb);
+    if (call->kind != REQUEST_DELETE) {
+        if (kv->vals_len && !kv->vals)
+            return err_set(PARAMO_E_INVALID, "%s: vals is NULL", verb);
+        bool sends = call->kind != REQUEST_PULL;
+        paramo_err err;
+        if (!kv->n && sends && kv->vals_len)
+            err = err_set(PARAMO_E_SIZE_MISMATCH, "%s: %zu values without a key", verb, kv->vals_len);
+        else if (t->row_values)
+            err = check_fixed(call, verb,
+                              t->row_values +
+                                  (call->kind == REQUEST_PUT && call->with_state ? t->state_values : 0));
+        else
+            err = check_lens(call, verb, sends);
+        if (!err)
+            err = check_size(call, verb, frame_bytes, sends);
+        if (err)
+            return err;
+    }
+    if (!(call->options && (call->options->flags & PARAMO_TRUSTED))) {
+        paramo_err err = check_keys(kv->keys, kv->n);
+        if (err)
+            return err_prefix(err, "%s", verb);
+    }
+    if (t->options.kind == PARAMO_TABLE_DENSE && kv->n && kv->keys[kv->n - 1] >= t->options.rows)
+        return err_set(PARAMO_E_KEY_RANGE, "%s: key %" PRIu64 " at %zu, but table %s has %" PRIu64 " rows",
+                       verb, kv->keys[kv->n - 1], kv->n - 1, t->name, t->options.rows);
+    return PARAMO_OK;
+}

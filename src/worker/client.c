@@ -1,0 +1,796 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "table/table_options.h"
+#include "worker/check.h"
+#include "worker/client_impl.h"
+
+void client_table_init(struct client_table *t, const struct view_table *from)
+{
+    memset(t, 0, sizeof *t);
+    t->id = from->id;
+    t->options = from->options;
+    t->placement =
+        (struct ring_placement){.kind = table_options_placement(&from->options), .rows = from->options.rows};
+    t->value_bytes = (uint32_t)table_dtype_size(from->options.dtype);
+    if (from->options.kind == PARAMO_TABLE_SPARSE || from->options.kind == PARAMO_TABLE_DENSE) {
+        t->row_values = from->options.dim;
+        t->state_values = (uint32_t)table_state_values(&from->options);
+        t->cuttable = table_options_cuttable(&from->options);
+    }
+    memcpy(t->name, from->name, sizeof t->name);
+}
+
+/* ---- requests come and go ---- */
+
+/* on_lane: from the free list, which is the lane's. */
+static struct request *request_get(struct client *c, bool on_lane)
+{
+    struct request *r = on_lane ? c->free_requests : NULL;
+    if (r) {
+        c->free_requests = r->next;
+        c->free_requests_count--;
+    } else {
+        r = malloc(sizeof *r);
+        if (!r)
+            return NULL;
+    }
+    /* All but the frames and what is set when it is used. */
+    memset(r, 0, offsetof(struct request, first));
+    r->client = c;
+    return r;
+}
+
+static void request_put(struct client *c, struct request *r)
+{
+    if (c->free_requests_count >= REQUESTS_CACHED) {
+        free(r);
+        return;
+    }
+    r->next = c->free_requests;
+    c->free_requests = r;
+    c->free_requests_count++;
+}
+
+struct chunk *client_chunk_get(struct client *c)
+{
+    struct chunk *chunk = c->free_chunks;
+    if (chunk) {
+        c->free_chunks = chunk->next;
+        c->free_chunks_count--;
+        return chunk;
+    }
+    return malloc(sizeof *chunk);
+}
+
+void client_chunk_put(struct client *c, struct chunk *chunk)
+{
+    if (c->free_chunks_count >= REQUESTS_CACHED) {
+        free(chunk);
+        return;
+    }
+    chunk->next = c->free_chunks;
+    c->free_chunks = chunk;
+    c->free_chunks_count++;
+}
+
+/* Bytes that a copy of what the request reads takes. */
+static size_t copy_size(const struct client_call *call, const struct request *r)
+{
+    size_t bytes = 8 * r->n + (r->src_lens ? 4 * r->n : 0);
+    if (r->src)
+        bytes += (r->src_len * call->table->value_bytes + 7) & ~(size_t)7;
+    return bytes;
+}
+
+static void copy_in(struct request *r, uint8_t *to, size_t value_bytes)
+{
+    if (r->n) {
+        memcpy(to, r->keys, 8 * r->n);
+        r->keys = (const uint64_t *)(void *)to;
+        to += 8 * r->n;
+    }
+    if (r->src && r->src_len) {
+        memcpy(to, r->src, r->src_len * value_bytes);
+        r->src = to;
+        to +=
+            (r->src_len * value_bytes + 7) & ~(size_t)7; /* values keep their alignment, and so do the lens */
+    }
+    if (r->src_lens && r->n) {
+        memcpy(to, r->src_lens, 4 * r->n);
+        r->src_lens = (const uint32_t *)(void *)to;
+    }
+}
+
+static paramo_err request_fill(struct request *r, const struct client_call *call, uint64_t deadline)
+{
+    static const uint8_t kinds[] = {WIRE_PUSH,   WIRE_PULL,  WIRE_PUSHPULL, WIRE_PUT,
+                                    WIRE_DELETE, WIRE_CLEAR, WIRE_STAT,     WIRE_SCAN};
+    const paramo_request_options *o = call->options;
+    const paramo_kv *kv = call->kv;
+    r->table = call->table;
+    r->kind = call->kind;
+    r->wire_kind = kinds[call->kind];
+    r->deadline = deadline;
+    r->stats = call->stats;
+    r->batch = call->batch;
+    if (o) {
+        r->priority = o->priority;
+        r->cmd = o->cmd;
+        r->callback = o->callback;
+        r->callback_arg = o->callback_arg;
+        if ((o->flags & PARAMO_CREATE) && call->kind == REQUEST_PULL)
+            r->flags |= WIRE_CREATE;
+    }
+    if (call->with_state || (call->batch && call->batch->with_state))
+        r->flags |= WIRE_STATE;
+    if (call->kind >= REQUEST_CLEAR)
+        return PARAMO_OK;
+    bool sends = call->kind == REQUEST_PUSH || call->kind == REQUEST_PUSHPULL || call->kind == REQUEST_PUT;
+    bool pulls = call->kind == REQUEST_PULL || call->kind == REQUEST_PUSHPULL;
+    r->keys = kv->keys;
+    r->n = kv->n;
+    if (sends) {
+        r->src = kv->vals;
+        r->src_len = kv->vals_len;
+        r->src_lens = kv->lens;
+        if (kv->lens && call->kind == REQUEST_PUSHPULL) {
+            uint64_t sum;
+            check_sum(kv->lens, kv->n, &sum);
+            r->src_len = sum;
+        }
+        if (r->src_lens)
+            r->flags |= WIRE_LENS;
+    }
+    if (pulls) {
+        r->dst = kv->vals;
+        r->dst_len = kv->vals_len;
+        r->dst_lens = kv->lens;
+        r->pulls_lens = kv->lens != NULL;
+    }
+    if (o && (o->flags & PARAMO_COPY)) {
+        size_t bytes = copy_size(call, r);
+        uint8_t *to = r->small;
+        if (bytes > sizeof r->small) {
+            to = malloc(bytes);
+            if (!to)
+                return err_memory(bytes);
+            r->copy = to;
+            r->copy_bytes = bytes;
+            atomic_fetch_add(&r->client->copied, bytes);
+        }
+        copy_in(r, to, call->table->value_bytes);
+    }
+    return PARAMO_OK;
+}
+
+static void request_copy_free(struct request *r)
+{
+    if (r->copy) {
+        atomic_fetch_sub(&r->client->copied, r->copy_bytes);
+        free(r->copy);
+        r->copy = NULL;
+    }
+}
+
+static void submit_task(struct lane_task *task)
+{
+    struct request *r = container_of(task, struct request, task);
+    client_submit(r->client, r);
+}
+
+static bool has_room(void *arg)
+{
+    struct client *c = arg;
+    return client_has_room(c) || atomic_load(&c->closed) || atomic_load(&c->interrupted);
+}
+
+bool client_has_room(struct client *c)
+{
+    return tracker_has_room(&c->tracker) && atomic_load(&c->copied) < CLIENT_COPIES_MAX;
+}
+
+static paramo_err closed_error(void)
+{
+    return err_set(PARAMO_E_CLOSED, "the worker is closed");
+}
+
+/* A timestamp, when there is room for one more request. */
+static paramo_err issue_ts(struct client *c, bool nowait, uint64_t deadline, uint64_t *ts)
+{
+    for (;;) {
+        paramo_err err = PARAMO_E_AGAIN;
+        if (atomic_load_explicit(&c->copied, memory_order_relaxed) < CLIENT_COPIES_MAX)
+            err = tracker_issue(&c->tracker, ts);
+        if (err != PARAMO_E_AGAIN)
+            return err;
+        if (nowait || lane_inside())
+            return err_set(PARAMO_E_AGAIN, "too many requests are in flight");
+        err = lane_wait(c->lane, has_room, c, deadline);
+        if (err)
+            return err_prefix(err, "waiting for room for one more request");
+        if (atomic_load(&c->closed) || atomic_load(&c->interrupted))
+            return closed_error();
+    }
+}
+
+paramo_err client_issue(struct client *c, const struct client_call *call, uint64_t *ts)
+{
+    if (atomic_load_explicit(&c->closed, memory_order_acquire))
+        return closed_error();
+    paramo_err err = check_call(call, c->config.frame_bytes);
+    if (err)
+        return err;
+    const paramo_request_options *o = call->options;
+    uint32_t timeout_ms = o && o->timeout_ms ? o->timeout_ms : c->config.request_timeout_ms;
+    uint64_t deadline = lane_now(c->lane) + timeout_ms * ENV_MS;
+    uint64_t issued;
+    err = issue_ts(c, o && (o->flags & PARAMO_NOWAIT), deadline, &issued);
+    if (err)
+        return err;
+    bool held = lane_held(c->lane);
+    bool entered = !held && lane_enter(c->lane);
+    struct request *r = request_get(c, held || entered);
+    err = r ? request_fill(r, call, deadline) : err_memory(sizeof *r);
+    if (err) {
+        tracker_complete(&c->tracker, issued);
+        free(r);
+    } else {
+        r->ts = issued;
+        if (ts)
+            *ts = issued;
+        if (held || entered) {
+            client_submit(c, r);
+        } else {
+            r->task.run = submit_task;
+            lane_post(c->lane, &r->task);
+        }
+    }
+    if (entered)
+        lane_leave(c->lane);
+    return err;
+}
+
+static void deadline_arm(struct client *c, uint64_t at)
+{
+    if (at >= c->deadline_at)
+        return;
+    if (lane_timer_arm(c->lane, &c->deadline_timer, at))
+        log_error("customer %u: no memory for a timer, deadlines are late", c->config.customer);
+    else
+        c->deadline_at = at;
+}
+
+void client_submit(struct client *c, struct request *r)
+{
+    r->prev = c->requests_tail;
+    r->next = NULL;
+    if (c->requests_tail)
+        c->requests_tail->next = r;
+    else
+        c->requests = r;
+    c->requests_tail = r;
+    c->of_slot[r->ts % TRACKER_SLOTS] = r;
+    c->requests_total++;
+    if (atomic_load_explicit(&c->down, memory_order_relaxed)) {
+        request_end(r, PARAMO_E_CLOSED, "the worker was closed");
+    } else {
+        deadline_arm(c, r->deadline);
+        if (r->stats)
+            *r->stats = (struct client_stats){0};
+        cut_request(c, r);
+    }
+    client_settle(c);
+}
+
+/* ---- endings ---- */
+
+void request_end(struct request *r, paramo_err status, const char *text)
+{
+    struct client *c = r->client;
+    if (r->ended)
+        return;
+    r->ended = true;
+    r->status = status;
+    if (status)
+        tracker_failed(&c->tracker, r->ts, status, text, r->callback != NULL);
+    r->ended_next = NULL;
+    if (c->ended_tail)
+        c->ended_tail->ended_next = r;
+    else
+        c->ended = r;
+    c->ended_tail = r;
+}
+
+static void number_free(struct client *c, struct chunk *chunk)
+{
+    if (!chunk->number)
+        return;
+    c->numbers[chunk->number % DATA_WINDOW] = NULL;
+    chunk->number = 0;
+    while (c->floor < c->next_number && !c->numbers[c->floor % DATA_WINDOW])
+        c->floor++;
+}
+
+static void piece_answer_free(struct client *c, struct piece *p)
+{
+    if (p->lens)
+        bufpool_put(&c->pool, p->lens, 4 * (size_t)p->slice->count);
+    if (p->vals)
+        bufpool_put(&c->pool, p->vals, p->vals_bytes);
+    p->lens = NULL;
+    p->vals = NULL;
+}
+
+void chunk_withdraw(struct chunk *chunk)
+{
+    struct client *c = chunk->request->client;
+    if (chunk->split) {
+        for (uint32_t i = 0; i < chunk->count; i++) {
+            link_forget(&chunk->split[i].piece);
+            piece_answer_free(c, &chunk->split[i].piece);
+        }
+        bufpool_put(&c->pool, chunk->split, chunk->split_bytes);
+        chunk->split = NULL;
+    } else if (chunk->count) {
+        link_forget(&chunk->one);
+        piece_answer_free(c, &chunk->one);
+    }
+    chunk->count = chunk->unanswered = 0;
+}
+
+void chunk_finished(struct client *c, struct chunk *chunk)
+{
+    struct request *r = chunk->request;
+    number_free(c, chunk);
+    if (!r->pulls_lens) {
+        if (chunk->split)
+            gather_split(chunk);
+        if (chunk->slice.index && chunk->slice.dst)
+            gather_chunk(chunk);
+        chunk_withdraw(chunk);
+    }
+    if (--r->unfinished)
+        return;
+    paramo_err err = r->pulls_lens ? gather_lens(r) : PARAMO_OK;
+    request_end(r, err, err ? err_text() : "");
+}
+
+/* Back on the lane after its callback. */
+static void request_return(struct lane_task *task)
+{
+    struct request *r = container_of(task, struct request, task);
+    struct client *c = r->client;
+    request_put(c, r);
+    atomic_fetch_sub(&c->callbacks_out, 1);
+    lane_notify(c->lane);
+}
+
+static void request_callback(struct lane_task *task)
+{
+    struct request *r = container_of(task, struct request, task);
+    struct client *c = r->client;
+    if (r->status)
+        r->status = tracker_result(&c->tracker, r->ts); /* so that paramo_last_error has the cause */
+    r->callback(r->callback_arg, r->ts, r->status);
+    tracker_complete(&c->tracker, r->ts);
+    r->task.run = request_return;
+    lane_post(c->lane, &r->task);
+}
+
+static void request_release(struct client *c, struct request *r)
+{
+    for (struct chunk *chunk = r->chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        if (chunk->need)
+            cut_unwait(c, chunk);
+        chunk_withdraw(chunk);
+        number_free(c, chunk);
+        if (chunk != &r->first)
+            client_chunk_put(c, chunk);
+    }
+    r->chunks = NULL;
+    if (r->scatter)
+        bufpool_put(&c->pool, r->scatter, r->scatter_bytes);
+    request_copy_free(r);
+    if (r->prev)
+        r->prev->next = r->next;
+    else
+        c->requests = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    else
+        c->requests_tail = r->prev;
+    c->of_slot[r->ts % TRACKER_SLOTS] = NULL;
+}
+
+static void request_complete(struct client *c, struct request *r)
+{
+    request_release(c, r);
+    if (!r->callback) {
+        uint64_t ts = r->ts;
+        request_put(c, r);
+        tracker_complete(&c->tracker, ts);
+        lane_notify(c->lane);
+        return;
+    }
+    atomic_fetch_add(&c->callbacks_out, 1);
+    r->task.run = request_callback;
+    if (atomic_load(&c->deferred)) {
+        mailbox_post(&c->callbacks, &r->task.node);
+        if (c->config.callbacks_waiting)
+            c->config.callbacks_waiting(c->config.arg);
+    } else {
+        lane_complete(c->lane, &r->task);
+    }
+}
+
+void client_settle(struct client *c)
+{
+    for (;;) {
+        struct request *r = c->ended;
+        if (r) {
+            c->ended = r->ended_next;
+            if (!c->ended)
+                c->ended_tail = NULL;
+            request_complete(c, r);
+        } else if (c->window_full && c->next_number - c->floor < DATA_WINDOW) {
+            c->window_full = false;
+            for (size_t i = 0; i < c->links_count; i++)
+                link_pump(c->links[i]);
+        } else {
+            return;
+        }
+    }
+}
+
+/* ---- deadlines ---- */
+
+/* Sets this thread's message: what the request still waits for. */
+static void deadline_text(const struct request *r)
+{
+    const char *what = wire_kind_name(r->wire_kind), *table = r->table->name;
+    for (const struct chunk *chunk = r->chunks; chunk; chunk = chunk->next) {
+        if (chunk->need) {
+            (void)err_set(PARAMO_E_TIMEOUT, "%s to table %s: its keys had no reachable owner in time", what,
+                          table);
+            return;
+        }
+        for (uint32_t i = 0; i < chunk->count; i++) {
+            const struct piece *p = chunk->split ? &chunk->split[i].piece : &chunk->one;
+            if (p->state == PIECE_ANSWERED || !p->link)
+                continue;
+            char name[LINK_NAME_MAX];
+            link_name(p->link, name);
+            (void)err_set(PARAMO_E_TIMEOUT, "%s to table %s: no answer from %s in time%s%s", what, table,
+                          name, p->link->trouble[0] ? ": " : "", p->link->trouble);
+            return;
+        }
+    }
+    (void)err_set(PARAMO_E_TIMEOUT, "%s to table %s: not done in time", what, table);
+}
+
+static void deadline_fire(struct lane_timer *timer)
+{
+    struct client *c = container_of(timer, struct client, deadline_timer);
+    uint64_t now = lane_now(c->lane), next = UINT64_MAX;
+    c->deadline_at = UINT64_MAX;
+    for (struct request *r = c->requests; r; r = r->next) {
+        if (r->deadline <= now) {
+            deadline_text(r);
+            request_end(r, PARAMO_E_TIMEOUT, err_text());
+        } else if (r->deadline < next) {
+            next = r->deadline;
+        }
+    }
+    if (next != UINT64_MAX)
+        deadline_arm(c, next > now + ENV_MS ? next : now + ENV_MS); /* coarse: not a wake-up for each */
+    client_settle(c);
+    client_publish(c);
+}
+
+/* ---- waiting, cancelling ---- */
+
+struct waiter {
+    struct client *client;
+    uint64_t ts;
+};
+
+static bool wait_done(void *arg)
+{
+    struct waiter *w = arg;
+    return tracker_done(&w->client->tracker, w->ts) ||
+           atomic_load_explicit(&w->client->interrupted, memory_order_relaxed);
+}
+
+static uint64_t wait_deadline(struct client *c, uint32_t timeout_ms)
+{
+    return timeout_ms ? lane_now(c->lane) + timeout_ms * ENV_MS : UINT64_MAX;
+}
+
+/* What gathers in the van for company leaves now. If another thread drives the lane, its rounds see to it. */
+static void flush_links(struct client *c)
+{
+    if (!lane_enter(c->lane))
+        return;
+    for (size_t i = 0; i < c->links_count; i++) {
+        if (c->links[i]->conn && c->links[i]->sent.head)
+            van_flush(c->links[i]->conn);
+    }
+    lane_leave(c->lane);
+}
+
+paramo_err client_wait(struct client *c, uint64_t ts, uint32_t timeout_ms)
+{
+    struct waiter w = {.client = c, .ts = ts};
+    if (!tracker_done(&c->tracker, ts)) {
+        flush_links(c);
+        paramo_err err = lane_wait(c->lane, wait_done, &w, wait_deadline(c, timeout_ms));
+        if (err)
+            return err == PARAMO_E_TIMEOUT
+                       ? err_set(err, "request %" PRIu64 " has not completed in %u ms", ts, timeout_ms)
+                       : err;
+        if (!tracker_done(&c->tracker, ts))
+            return err_set(PARAMO_E_CLOSED, "the wait was interrupted");
+    }
+    return tracker_result(&c->tracker, ts);
+}
+
+struct waiter_all {
+    struct client *client;
+    struct tracker_all all;
+};
+
+static bool wait_all_done(void *arg)
+{
+    struct waiter_all *w = arg;
+    return tracker_all_done(&w->all) || atomic_load_explicit(&w->client->interrupted, memory_order_relaxed);
+}
+
+paramo_err client_wait_all(struct client *c, uint32_t timeout_ms)
+{
+    struct waiter_all w = {.client = c};
+    tracker_all_begin(&c->tracker, &w.all);
+    if (!tracker_all_done(&w.all))
+        flush_links(c);
+    paramo_err err = lane_wait(c->lane, wait_all_done, &w, wait_deadline(c, timeout_ms));
+    if (err)
+        return err == PARAMO_E_TIMEOUT ? err_set(err, "requests have not completed in %u ms", timeout_ms)
+                                       : err;
+    if (!tracker_all_done(&w.all))
+        return err_set(PARAMO_E_CLOSED, "the wait was interrupted");
+    return tracker_all_result(&w.all);
+}
+
+paramo_err client_test(struct client *c, uint64_t ts, int *done)
+{
+    if (ts == 0 || ts > atomic_load(&c->tracker.issued))
+        return err_set(PARAMO_E_INVALID, "no request has timestamp %" PRIu64, ts);
+    *done = tracker_done(&c->tracker, ts);
+    return PARAMO_OK;
+}
+
+struct canceller {
+    struct lane_task task;
+    struct client *client;
+    uint64_t ts;
+    bool found;
+    atomic_bool done;
+};
+
+static void cancel_task(struct lane_task *task)
+{
+    struct canceller *w = container_of(task, struct canceller, task);
+    struct client *c = w->client;
+    struct request *r = c->of_slot[w->ts % TRACKER_SLOTS];
+    w->found = r && r->ts == w->ts;
+    if (w->found)
+        request_end(r, PARAMO_E_CANCELLED, "the request was cancelled");
+    client_settle(c);
+    lane_notify(c->lane);
+    atomic_store_explicit(&w->done, true, memory_order_release);
+}
+
+static bool cancel_done(void *arg)
+{
+    struct canceller *w = arg;
+    return atomic_load_explicit(&w->done, memory_order_acquire);
+}
+
+paramo_err client_cancel(struct client *c, uint64_t ts)
+{
+    struct canceller w = {.client = c, .ts = ts, .task.run = cancel_task};
+    if (lane_held(c->lane)) {
+        cancel_task(&w.task);
+    } else if (lane_enter(c->lane)) {
+        cancel_task(&w.task);
+        lane_leave(c->lane);
+    } else if (lane_inside()) {
+        return err_set(PARAMO_E_IN_CALLBACK,
+                       "another thread drives the worker: a callback cannot wait for it");
+    } else {
+        lane_post(c->lane, &w.task);
+        paramo_err err = lane_wait(c->lane, cancel_done, &w, UINT64_MAX);
+        if (err)
+            return err;
+    }
+    return w.found ? PARAMO_OK : err_set(PARAMO_E_NOT_FOUND, "request %" PRIu64 " has completed", ts);
+}
+
+void client_interrupt(struct client *c)
+{
+    atomic_store(&c->interrupted, true);
+}
+
+/* ---- callbacks in the application's own loop ---- */
+
+void client_defer_callbacks(struct client *c)
+{
+    atomic_store(&c->deferred, true);
+}
+
+void client_run_callbacks(struct client *c)
+{
+    while (!mailbox_empty(&c->callbacks)) {
+        if (atomic_flag_test_and_set(&c->callbacks_running))
+            return; /* another thread runs them */
+        struct queue tasks = {0};
+        mailbox_take(&c->callbacks, &tasks);
+        for (struct qnode *node; (node = queue_pop(&tasks));)
+            request_callback(container_of(node, struct lane_task, node));
+        atomic_flag_clear(&c->callbacks_running);
+    }
+}
+
+/* ---- counters ---- */
+
+void client_publish(struct client *c)
+{
+    struct van_counters sum = c->closed_conns;
+    for (size_t i = 0; i < c->links_count; i++) {
+        const struct van_conn *conn = c->links[i]->conn;
+        if (!conn)
+            continue;
+        sum.bytes_sent += conn->counters.bytes_sent;
+        sum.bytes_received += conn->counters.bytes_received;
+        sum.frames_sent += conn->counters.frames_sent;
+        sum.frames_received += conn->counters.frames_received;
+    }
+    atomic_store_explicit(&c->published.bytes_sent, sum.bytes_sent, memory_order_relaxed);
+    atomic_store_explicit(&c->published.bytes_received, sum.bytes_received, memory_order_relaxed);
+    atomic_store_explicit(&c->published.frames_sent, sum.frames_sent, memory_order_relaxed);
+    atomic_store_explicit(&c->published.frames_received, sum.frames_received, memory_order_relaxed);
+    atomic_store_explicit(&c->published.requests, c->requests_total, memory_order_relaxed);
+    atomic_store_explicit(&c->published.retries, c->retries, memory_order_relaxed);
+    atomic_store_explicit(&c->published.moved, c->moved, memory_order_relaxed);
+}
+
+void client_get_counters(struct client *c, struct client_counters *out)
+{
+    if (lane_enter(c->lane)) {
+        client_publish(c);
+        lane_leave(c->lane);
+    }
+    *out = (struct client_counters){
+        .bytes_sent = atomic_load_explicit(&c->published.bytes_sent, memory_order_relaxed),
+        .bytes_received = atomic_load_explicit(&c->published.bytes_received, memory_order_relaxed),
+        .frames_sent = atomic_load_explicit(&c->published.frames_sent, memory_order_relaxed),
+        .frames_received = atomic_load_explicit(&c->published.frames_received, memory_order_relaxed),
+        .requests = atomic_load_explicit(&c->published.requests, memory_order_relaxed),
+        .retries = atomic_load_explicit(&c->published.retries, memory_order_relaxed),
+        .moved = atomic_load_explicit(&c->published.moved, memory_order_relaxed),
+        .in_flight = atomic_load(&c->tracker.in_flight),
+    };
+}
+
+struct lane *client_lane(struct client *c)
+{
+    return c->lane;
+}
+
+/* ---- life ---- */
+
+static void close_on_lane(struct lane_task *task)
+{
+    struct client *c = container_of(task, struct client, close_task);
+    atomic_store(&c->down, true);
+    for (struct request *r = c->requests; r; r = r->next)
+        request_end(r, PARAMO_E_CLOSED, "the worker was closed");
+    client_settle(c);
+    client_publish(c);
+    route_fini(c);
+    lane_timer_cancel(c->lane, &c->deadline_timer);
+    lane_notify(c->lane);
+}
+
+static bool close_done(void *arg)
+{
+    struct client *c = arg;
+    return atomic_load(&c->down) && atomic_load(&c->callbacks_out) == 0 &&
+           atomic_load(&c->tracker.in_flight) == 0;
+}
+
+/* With deferred callbacks: those that nobody polls for any more. */
+static bool close_or_callbacks(void *arg)
+{
+    struct client *c = arg;
+    return close_done(c) || !mailbox_empty(&c->callbacks);
+}
+
+void client_close(struct client *c)
+{
+    if (!atomic_exchange(&c->closed, true)) {
+        c->close_task.run = close_on_lane;
+        lane_post(c->lane, &c->close_task);
+    }
+    while (!close_done(c)) {
+        if (lane_wait(c->lane, close_or_callbacks, c, UINT64_MAX))
+            return; /* in a callback: the contract is broken, and waiting would hang */
+        client_run_callbacks(c);
+    }
+}
+
+paramo_err client_create(const struct client_config *config, struct client **client)
+{
+    struct client *c = calloc(1, sizeof *c);
+    if (!c)
+        return err_memory(sizeof *c);
+    c->config = *config;
+    c->lane = config->lane;
+    (void)snprintf(c->token, sizeof c->token, "%s", config->token ? config->token : "");
+    c->config.token = c->token;
+    c->config.view = NULL;
+    c->sole = -1;
+    c->next_number = c->floor = 1;
+    c->deadline_at = UINT64_MAX;
+    c->deadline_timer.fire = deadline_fire;
+    atomic_flag_clear(&c->callbacks_running);
+    bufpool_init(&c->pool, CLIENT_POOL_MAX);
+    paramo_err err = tracker_init(&c->tracker);
+    if (err)
+        goto err_free_client;
+    c->runs = malloc((RING_ARCS + 1) * sizeof *c->runs);
+    if (!c->runs) {
+        err = err_memory((RING_ARCS + 1) * sizeof *c->runs);
+        goto err_fini_tracker;
+    }
+    client_set_view(c, config->view);
+    if (!c->view) {
+        err = err_prefix(PARAMO_E_MEMORY, "the first view");
+        goto err_free_runs;
+    }
+    *client = c;
+    return PARAMO_OK;
+err_free_runs:
+    free(c->runs);
+err_fini_tracker:
+    tracker_fini(&c->tracker);
+err_free_client:
+    free(c);
+    return err;
+}
+
+void client_free(struct client *c)
+{
+    if (!c)
+        return;
+    for (struct request *r = c->free_requests, *next; r; r = next) {
+        next = r->next;
+        free(r);
+    }
+    for (struct chunk *chunk = c->free_chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        free(chunk);
+    }
+    for (struct probe *probe = c->free_probes, *next; probe; probe = next) {
+        next = probe->next;
+        free(probe);
+    }
+    bufpool_fini(&c->pool);
+    free(c->runs);
+    tracker_fini(&c->tracker);
+    free(c);
+}

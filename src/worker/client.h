@@ -1,0 +1,126 @@
+/*
+ * The client: one customer's side of push and pull, a state machine on its own lane. It checks a request in
+ * the caller's thread (check.h), cuts it into chunks by the present view, sends them over connections that it
+ * opens at first use, places answers into the caller's arrays, and sends again what was moved or lost, so
+ * that a push is applied exactly once (design, section 3) and every request completes exactly once.
+ *
+ *     any thread: client_issue --> check --> tracker (timestamp) --> the lane: cut --> chunks --> links -->
+ * van ^                          | lane: complete (callback after the release, waiters woken) <-- all chunks
+ * answered <-- answers, probes, deadlines
+ *
+ * It never knows what a server does with a push, who else is in the cluster, or where views come from.
+ * Tests: test/worker/, test/sim/test_exactly_once_sim.c.
+ */
+#ifndef WORKER_CLIENT_H
+#define WORKER_CLIENT_H
+
+#include <stdatomic.h>
+
+#include "env/lane.h"
+#include "paramo/types.h"
+#include "post/view.h"
+#include "van/van.h"
+
+struct client;
+
+/* What requests need to know of a table. Plain data; must stay until the client is freed. */
+struct client_table {
+    uint32_t id;
+    paramo_table_options options; /* placement resolved */
+    struct ring_placement placement;
+    uint32_t value_bytes; /* of one value */
+    uint32_t row_values;  /* values a key: dim; 0 where rows have lengths of their own (VAR, USER) */
+    uint32_t state_values;
+    bool cuttable; /* inside a row */
+    char name[VIEW_NAME_MAX];
+};
+void client_table_init(struct client_table *t, const struct view_table *from);
+
+enum request_kind {
+    REQUEST_PUSH,
+    REQUEST_PULL,
+    REQUEST_PUSHPULL,
+    REQUEST_PUT,    /* kv holds whole rows: vals_len = n * (dim + state), or lens for VAR */
+    REQUEST_DELETE, /* kv: keys only */
+    REQUEST_CLEAR,  /* no kv; asks every shard */
+    REQUEST_STAT,   /* no kv; client_call.stats */
+    REQUEST_SCAN    /* worker/scan.h only */
+};
+
+struct client_stats {
+    uint64_t rows, nonzero, bytes, pushes, pulls;
+};
+
+struct scan_batch;
+
+struct client_call {
+    enum request_kind kind;
+    const struct client_table *table;
+    const paramo_kv *kv;                   /* NULL for CLEAR, STAT */
+    const paramo_request_options *options; /* NULL: defaults; whole (the API has completed a shorter one) */
+    bool with_state;                       /* PUT */
+    struct client_stats *stats;            /* STAT: the sum over shards, written before it completes */
+    struct scan_batch *batch;              /* SCAN */
+};
+
+struct client_config {
+    struct lane *lane; /* the client's own */
+    struct van *van;
+    struct view *view; /* the present one; the client takes a reference of its own */
+    uint32_t node;     /* this node's id and incarnation */
+    uint64_t incarnation;
+    uint32_t app, customer;
+    const char *token;           /* copied */
+    uint64_t frame_bytes;        /* no longer frame is sent or received */
+    uint32_t request_timeout_ms; /* default deadline */
+    uint32_t connect_timeout_ms; /* of one attempt */
+    uint32_t drop_percent;       /* this share of received frames is dropped, for tests */
+    /* On the lane, from a step: a view of at least this number is wanted (more than one call may come for
+     * it). */
+    void (*need_view)(void *arg, uint64_t number);
+    /* Any thread: a callback waits in client_run_callbacks (only after client_defer_callbacks). */
+    void (*callbacks_waiting)(void *arg);
+    void *arg;
+};
+
+/* ---- life ---- */
+
+/* Not on the lane. */
+MUST_USE paramo_err client_create(const struct client_config *config, struct client **client);
+/* Any thread, not on a lane: ends requests in flight with CLOSED, runs or waits for their callbacks, closes
+ * the connections. Later calls answer CLOSED. */
+void client_close(struct client *client);
+/* After client_close; nobody may still be inside a call. */
+void client_free(struct client *client);
+
+/* On the lane. Takes a reference of its own; a view that is not newer is ignored. */
+void client_set_view(struct client *client, struct view *view);
+
+/* ---- requests: any thread ---- */
+
+/* Checks, takes a timestamp, and begins. When the queue is full: drives the lane until there is room, or the
+ * request's timeout (TIMEOUT); AGAIN at once with PARAMO_NOWAIT, in a callback, or on a lane. */
+MUST_USE paramo_err client_issue(struct client *client, const struct client_call *call, uint64_t *ts);
+bool client_has_room(struct client *client);
+/* As paramo_wait, paramo_wait_all, paramo_test, paramo_cancel. */
+MUST_USE paramo_err client_wait(struct client *client, uint64_t ts, uint32_t timeout_ms);
+MUST_USE paramo_err client_wait_all(struct client *client, uint32_t timeout_ms);
+MUST_USE paramo_err client_test(struct client *client, uint64_t ts, int *done);
+MUST_USE paramo_err client_cancel(struct client *client, uint64_t ts);
+/* Async-signal-safe: waits end with CLOSED once somebody wakes them (the node posts to the lane). */
+void client_interrupt(struct client *client);
+
+/* From now on callbacks wait for client_run_callbacks, which runs them one at a time. */
+void client_defer_callbacks(struct client *client);
+void client_run_callbacks(struct client *client);
+
+struct client_counters {
+    uint64_t bytes_sent, bytes_received, frames_sent, frames_received;
+    uint64_t requests, retries, moved, in_flight;
+};
+/* Any thread; a snapshot as of the lane's last round. */
+void client_get_counters(struct client *client, struct client_counters *counters);
+
+struct lane *client_lane(struct client *client);
+
+#endif

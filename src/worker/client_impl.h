@@ -1,0 +1,290 @@
+/*
+ * The inside of the client, for src/worker only: what a request is made of, and who owns what.
+ *
+ *     request --- chunk: some of its keys, one number for ever
+ *                   |--- piece: what one shard gets of the chunk in the present attempt; one frame
+ *     link ------ the connection to one shard, with the pieces that wait for it or for an answer over it
+ *
+ * All fields are the lane's, unless they say otherwise. A request that has ended stays in memory, with its
+ * chunks, until client_settle at the end of the lane's entry, so that no loop loses what it stands on.
+ *
+ *     piece:  IDLE --> QUEUED --> SENT --> ANSWERED      SENT --> RESEND --> SENT: lost, or unknown to the
+ * shard chunk:  waiting for a view <--> cut (pieces) --> finished
+ */
+#ifndef WORKER_CLIENT_IMPL_H
+#define WORKER_CLIENT_IMPL_H
+
+#include "base/bufpool.h"
+#include "customer/tracker.h"
+#include "post/address.h"
+#include "post/dial.h"
+#include "wire/data.h"
+#include "worker/client.h"
+
+enum {
+    CHUNK_BYTES = 256 << 10, /* of keys and values; measured in docs/PERFORMANCE.md */
+    REQUESTS_CACHED = TRACKER_LIMIT,
+    REQUEST_INLINE = 96,          /* a copied request this small needs no memory of its own */
+    CLIENT_COPIES_MAX = 64 << 20, /* bytes of copied requests in flight (one always may) */
+    CLIENT_POOL_MAX = 64 << 20,   /* bytes of free buffers kept */
+    LINK_NAME_MAX = 320,
+    PRIORITY_OVERTAKEN_MAX = 64 /* after so many overtakers a waiting piece keeps its place */
+};
+
+/* A run of keys with what belongs to them. */
+struct slice {
+    const uint64_t *keys;
+    const uint32_t *lens;  /* of what is sent, or NULL */
+    const uint8_t *src;    /* values that are sent */
+    uint8_t *dst;          /* where the answer's values go; NULL: kept in the piece (lens) */
+    const uint32_t *index; /* place of each key in the owner's keys; NULL: one after the other from `first` */
+    size_t first;
+    uint32_t count;
+    uint32_t column, columns; /* columns > 0: this part of one row */
+    uint64_t src_bytes, dst_bytes;
+};
+
+enum piece_state { PIECE_IDLE, PIECE_QUEUED, PIECE_RESEND, PIECE_SENT, PIECE_ANSWERED };
+
+struct piece {
+    struct van_frame frame;
+    struct chunk *chunk;
+    struct link *link;
+    const struct slice *slice;
+    struct piece *prev, *next; /* in the link's list of its state */
+    uint64_t sent_at, probe_at;
+    uint8_t state;
+    bool in_van;  /* the frame is the van's */
+    bool placing; /* an answer is on its way into slice->dst */
+    bool resent;  /* its round trip says nothing (Karn and Partridge, SIGCOMM'87) */
+    uint32_t overtaken;
+    /* an answer with lens, until the request is complete */
+    uint32_t *lens;
+    uint8_t *vals;
+    uint64_t vals_bytes;
+};
+
+struct piece_list {
+    struct piece *head, *tail;
+};
+
+struct split {
+    struct piece piece;
+    struct slice slice;
+};
+
+struct chunk {
+    struct request *request;
+    struct chunk *next;                  /* of the request */
+    struct chunk *wait_prev, *wait_next; /* client->waiting */
+    uint64_t number;                     /* 0: not sent yet */
+    uint64_t view;                       /* cut by */
+    uint64_t need;                       /* waiting: for a view of at least this number; 0: not waiting */
+    uint32_t attempt;
+    uint32_t count; /* pieces of this attempt */
+    uint32_t unanswered;
+    int32_t target; /* the shard's index in the view; -1: by its keys */
+    bool uncut;     /* stands for the whole request, which waits for arcs to have an owner */
+    struct slice slice;
+    struct piece one;    /* the piece when there is one */
+    struct split *split; /* the pieces when there are more, with their buffers behind them */
+    size_t split_bytes;
+};
+
+struct request {
+    struct lane_task task; /* submission, later the callback, later its return */
+    struct client *client;
+    struct request *prev, *next; /* client->requests */
+    struct request *ended_next;
+    uint64_t ts;
+    const struct client_table *table;
+    enum request_kind kind;
+    uint8_t wire_kind;
+    uint8_t flags; /* wire flags */
+    bool ended;
+    bool pulls_lens; /* answers have lengths, placed when all are there */
+    bool first_used;
+    paramo_err status;
+    int32_t priority, cmd;
+    uint64_t deadline;
+    /* the caller's arrays, or copies of what is only read */
+    const uint64_t *keys;
+    size_t n;
+    const uint8_t *src;
+    uint8_t *dst;
+    size_t src_len, dst_len; /* values; dst: capacity */
+    const uint32_t *src_lens;
+    uint32_t *dst_lens;
+    struct client_stats *stats;
+    struct scan_batch *batch;
+    paramo_callback callback;
+    void *callback_arg;
+    uint32_t unfinished; /* chunks */
+    struct chunk *chunks;
+    void *copy; /* malloc'd copies */
+    size_t copy_bytes;
+    void *scatter; /* the client's pool: keys, values, index by shard */
+    size_t scatter_bytes;
+    struct chunk first;
+    _Alignas(8) uint8_t small[REQUEST_INLINE];
+};
+
+enum link_state { LINK_IDLE, LINK_DIALING, LINK_PAUSE, LINK_UP };
+
+struct link {
+    struct client *client;
+    uint32_t node;
+    uint16_t index;
+    uint64_t incarnation;
+    char address[ADDRESS_MAX];
+    enum link_state state;
+    bool stale;   /* no shard of the present view: being dropped */
+    bool dead;    /* the view says its node is dead, and nobody has taken its place */
+    bool blocked; /* the van said AGAIN */
+    struct dial *dial;
+    struct van_conn *conn;
+    struct piece_list queue;  /* first transmissions, by priority, then order of issue */
+    struct piece_list resend; /* by number; before the queue, so that the floor can move */
+    struct piece_list sent;   /* by time of transmission */
+    struct lane_timer pause;
+    struct lane_timer retry;
+    unsigned failures;          /* connections in a row that came to nothing */
+    uint64_t srtt, rttvar, rto; /* Jacobson and Karels, SIGCOMM'88 */
+    unsigned backoff;           /* doublings of rto since the last sign of life */
+    unsigned samples;
+    char trouble[ERR_TEXT_MAX]; /* why the last connection failed; "" while all is well */
+};
+
+/* A header without segments. */
+struct probe {
+    struct van_frame frame;
+    struct client *client;
+    struct probe *next;
+};
+
+struct client {
+    struct client_config config;
+    char token[HELLO_TOKEN_MAX];
+    struct lane *lane;
+    struct tracker tracker;
+    atomic_bool closed; /* no new requests */
+    atomic_bool interrupted;
+    atomic_bool deferred;      /* callbacks wait for client_run_callbacks */
+    atomic_bool down;          /* client_close has done its part on the lane */
+    atomic_uint shards;        /* of the present view */
+    atomic_uint scans;         /* ids given */
+    atomic_size_t copied;      /* bytes of copies in flight */
+    atomic_uint callbacks_out; /* requests whose callback has not returned to the lane */
+    struct mailbox callbacks;  /* deferred */
+    atomic_flag callbacks_running;
+    struct lane_task close_task;
+
+    struct view *view;
+    int sole;               /* the shard that owns every arc, or -1 */
+    struct link **by_shard; /* view->shards_count of them */
+    struct link **links;
+    size_t links_count;
+    struct ring_run *runs; /* scratch: RING_ARCS + 1 */
+    uint64_t asked_view;
+
+    uint64_t next_number, floor;
+    struct chunk *numbers[DATA_WINDOW];
+    bool window_full; /* some link waits for the floor */
+
+    struct request *requests; /* in flight */
+    struct request *requests_tail;
+    struct request *ended, *ended_tail;
+    struct request *of_slot[TRACKER_SLOTS]; /* by timestamp */
+    struct chunk *waiting, *waiting_tail;
+    struct lane_timer deadline_timer;
+    uint64_t deadline_at; /* when it fires; UINT64_MAX: not armed */
+
+    struct bufpool pool;
+    struct request *free_requests;
+    size_t free_requests_count;
+    struct chunk *free_chunks;
+    size_t free_chunks_count;
+    struct probe *free_probes;
+    size_t probes_made, probes_out;
+    struct van_counters closed_conns; /* sums of connections that are gone */
+    uint64_t requests_total, retries, moved;
+    struct {
+        _Atomic uint64_t bytes_sent, bytes_received, frames_sent, frames_received, requests, retries, moved;
+    } published;
+};
+
+/* ---- client.c: requests begin and end ---- */
+void client_submit(struct client *c, struct request *r);
+/* Marks; client_settle does the rest. Only the first ending counts. */
+void request_end(struct request *r, paramo_err status, const char *text);
+void client_settle(struct client *c);
+/* Chunk's answers are all there. */
+void chunk_finished(struct client *c, struct chunk *chunk);
+/* Takes the chunk's memory back from the van and its links. */
+void chunk_withdraw(struct chunk *chunk);
+struct chunk *client_chunk_get(struct client *c);
+void client_chunk_put(struct client *c, struct chunk *chunk);
+void client_publish(struct client *c);
+
+/* ---- route.c: client_set_view ---- */
+void route_fini(struct client *c);
+
+/* ---- cut.c ---- */
+/* Makes the request's chunks and starts them; the request may have ended on return. */
+void cut_request(struct client *c, struct request *r);
+/* A new attempt of the whole chunk by the present view. */
+void cut_chunk(struct client *c, struct chunk *chunk);
+/* owner >= 0: one piece, to that shard of the view. */
+void cut_start(struct client *c, struct chunk *chunk, int owner);
+void cut_wait(struct client *c, struct chunk *chunk, uint64_t need);
+void cut_unwait(struct client *c, struct chunk *chunk);
+/* The view is new: what waited for it goes on. */
+void cut_resume(struct client *c);
+
+/* ---- link.c ---- */
+MUST_USE paramo_err link_create(struct client *c, const struct view_node *node, unsigned index,
+                                struct link **link);
+/* Its pieces have been withdrawn. */
+void link_destroy(struct link *l);
+/* Sends the piece or queues it. */
+void link_give(struct link *l, struct piece *p);
+/* Sends an unanswered piece once more. */
+void link_again(struct link *l, struct piece *p);
+void link_forget(struct piece *p);
+void link_pump(struct link *l);
+/* The connection broke: its pieces wait for the next one. */
+void link_lost(struct link *l, const char *text);
+/* An answer or probe answer for p came. */
+void link_heard(struct link *l, struct piece *p);
+/* "server 8 (host:port)" */
+void link_name(const struct link *l, char text[LINK_NAME_MAX]);
+
+/* ---- answer.c: callbacks of the connection ---- */
+extern const struct van_user client_van_user;
+
+/* ---- gather.c: answers into the caller's arrays ---- */
+/* Rows of a finished split chunk (or scattered slice) to where they belong. */
+void gather_split(struct chunk *chunk);
+void gather_chunk(struct chunk *chunk);
+/* All answers with lens: SIZE_MISMATCH if there is no room. */
+MUST_USE paramo_err gather_lens(struct request *r);
+
+/* ---- scan.c ---- */
+struct scan_batch {
+    uint32_t shard;  /* of the view */
+    uint32_t id;     /* of the scan, within the client */
+    uint64_t cursor; /* the first key wanted */
+    bool with_state;
+    /* the answer */
+    uint64_t *keys;
+    uint32_t *lens;
+    uint8_t *vals;
+    size_t n, vals_bytes;
+    bool more;
+    size_t capacity[3]; /* of keys, lens, vals in bytes */
+};
+/* Takes an answer in. */
+MUST_USE paramo_err scan_take(struct scan_batch *b, const struct client_table *table,
+                              const struct wire_head *head, const struct van_seg *seg, unsigned nseg);
+
+#endif

@@ -1,0 +1,598 @@
+/*
+ * Cutting a request into chunks by the view, and a chunk into pieces when the view has changed (design,
+ * section 3).
+ *
+ *   1. one owner for all keys            chunks straight from the caller's arrays
+ *   2. a placement that keeps order      runs of keys with one owner, straight from the caller's arrays
+ *   3. else                              keys and values gathered per owner into one buffer; answers
+ * scattered back
+ */
+#include <string.h>
+
+#include "worker/client_impl.h"
+
+static bool is_user(const struct request *r)
+{
+    return r->table->options.kind == PARAMO_TABLE_USER;
+}
+
+static unsigned owner_of(const struct view *view, const struct request *r, uint64_t key)
+{
+    return view->ring.owner[ring_arc(ring_position(&r->table->placement, key))];
+}
+
+/* ---- waiting for a view ---- */
+
+void cut_wait(struct client *c, struct chunk *chunk, uint64_t need)
+{
+    chunk->need = need;
+    chunk->wait_next = NULL;
+    chunk->wait_prev = c->waiting_tail;
+    if (c->waiting_tail)
+        c->waiting_tail->wait_next = chunk;
+    else
+        c->waiting = chunk;
+    c->waiting_tail = chunk;
+    if (need > c->asked_view) {
+        c->asked_view = need;
+        if (c->config.need_view)
+            c->config.need_view(c->config.arg, need);
+    }
+}
+
+void cut_unwait(struct client *c, struct chunk *chunk)
+{
+    if (chunk->wait_prev)
+        chunk->wait_prev->wait_next = chunk->wait_next;
+    else
+        c->waiting = chunk->wait_next;
+    if (chunk->wait_next)
+        chunk->wait_next->wait_prev = chunk->wait_prev;
+    else
+        c->waiting_tail = chunk->wait_prev;
+    chunk->need = 0;
+}
+
+void cut_resume(struct client *c)
+{
+    struct chunk *last = c->waiting_tail; /* what has to wait again comes after it */
+    for (struct chunk *chunk = c->waiting, *next; chunk; chunk = next) {
+        next = chunk == last ? NULL : chunk->wait_next;
+        if (chunk->need > c->view->number)
+            continue;
+        cut_unwait(c, chunk);
+        struct request *r = chunk->request;
+        if (r->ended)
+            continue;
+        if (chunk->uncut) {
+            r->chunks = NULL;
+            r->unfinished = 0;
+            r->first_used = false;
+            cut_request(c, r);
+        } else {
+            cut_chunk(c, chunk);
+        }
+    }
+}
+
+/* ---- pieces ---- */
+
+static void piece_sent(struct van_frame *frame, paramo_err status)
+{
+    (void)status; /* what was not sent is sent again when the connection is back */
+    container_of(frame, struct piece, frame)->in_van = false;
+}
+
+static void *unconst(const void *p)
+{
+    return (void *)(uintptr_t)p;
+}
+
+static void piece_init(struct piece *p, struct chunk *chunk, struct link *link, const struct slice *s)
+{
+    const struct request *r = chunk->request;
+    p->chunk = chunk;
+    p->link = link;
+    p->slice = s;
+    p->prev = p->next = NULL;
+    p->state = PIECE_IDLE;
+    p->in_van = p->placing = p->resent = false;
+    p->overtaken = 0;
+    p->lens = NULL;
+    p->vals = NULL;
+    struct van_frame *f = &p->frame;
+    f->class = VAN_REQUEST;
+    f->priority = r->priority;
+    f->done = piece_sent;
+    f->seg[WIRE_SEG_KEYS] = (struct van_seg){.data = unconst(s->keys), .len = 8 * (uint64_t)s->count};
+    f->nseg = s->count ? 1 : 0;
+    if (s->src || r->src) {
+        f->seg[WIRE_SEG_LENS] =
+            (struct van_seg){.data = unconst(s->lens), .len = s->lens ? 4 * (uint64_t)s->count : 0};
+        f->seg[WIRE_SEG_VALS] = (struct van_seg){.data = unconst(s->src), .len = s->src_bytes};
+        f->nseg = 3;
+    }
+}
+
+static bool link_usable(struct chunk *chunk, const struct link *l)
+{
+    if (!l->dead)
+        return true;
+    const struct view_node *node = view_node(l->client->view, l->node);
+    char name[LINK_NAME_MAX];
+    link_name(l, name);
+    (void)err_set(PARAMO_E_NODE_LOST, "%s has %s", name, node && node->left ? "left" : "died");
+    request_end(chunk->request, PARAMO_E_NODE_LOST, err_text());
+    return false;
+}
+
+void cut_start(struct client *c, struct chunk *chunk, int owner)
+{
+    struct link *l = c->by_shard[owner];
+    if (!link_usable(chunk, l))
+        return;
+    chunk->view = c->view->number;
+    chunk->count = chunk->unanswered = 1;
+    piece_init(&chunk->one, chunk, l, &chunk->slice);
+    link_give(l, &chunk->one);
+}
+
+/* ---- gathering keys and values by owner ---- */
+
+struct group {
+    uint32_t owner, count;
+    uint64_t src_bytes, dst_bytes;
+    struct slice slice; /* in the buffer */
+};
+
+/* Where the parts of a gathered buffer begin, behind `head` bytes. */
+struct layout {
+    size_t keys, index, lens, vals, total;
+};
+
+static struct layout layout_of(size_t head, size_t n, bool lens, uint64_t vals_bytes)
+{
+    struct layout l = {.keys = (head + 63) & ~(size_t)63};
+    l.index = l.keys + 8 * n;
+    l.lens = l.index + 4 * n;
+    l.vals = (l.lens + (lens ? 4 * n : 0) + 63) & ~(size_t)63;
+    l.total = l.vals + vals_bytes;
+    return l;
+}
+
+/* Bytes of key i's values in a slice whose lens are its own. */
+static uint64_t src_row(const struct slice *s, size_t i, uint32_t value_bytes)
+{
+    return s->lens ? (uint64_t)s->lens[i] * value_bytes : s->src_bytes / s->count;
+}
+
+static void copy_row(uint8_t *to, const uint8_t *from, uint64_t bytes)
+{
+    if (bytes == 4)
+        memcpy(to, from, 4);
+    else
+        memcpy(to, from, bytes);
+}
+
+/* Fills the groups' slices with what their keys have in s. cursor[owner]: the group of each owner. Values
+ * that are sent and values that come back share their room: what comes back has been applied. */
+static void gather_groups(const struct slice *s, const uint16_t *owner, struct group *groups,
+                          const uint16_t *group_of, uint8_t *base, const struct layout *l, size_t ngroups,
+                          uint32_t value_bytes)
+{
+    size_t at = 0;
+    uint64_t vals_at = 0;
+    for (size_t g = 0; g < ngroups; g++) {
+        struct slice *to = &groups[g].slice;
+        uint64_t dst_row = s->dst ? s->dst_bytes / s->count : 0;
+        memset(to, 0, sizeof *to);
+        to->keys = (uint64_t *)(void *)(base + l->keys) + at;
+        to->index = (uint32_t *)(void *)(base + l->index) + at;
+        to->lens = s->lens ? (uint32_t *)(void *)(base + l->lens) + at : NULL;
+        to->src_bytes = groups[g].src_bytes;
+        to->dst_bytes = dst_row * groups[g].count;
+        to->src = s->src ? base + l->vals + vals_at : NULL;
+        to->dst = s->dst ? base + l->vals + vals_at : NULL;
+        at += groups[g].count;
+        vals_at += to->src_bytes > to->dst_bytes ? to->src_bytes : to->dst_bytes;
+        groups[g].src_bytes = 0; /* now: filled so far */
+    }
+    const uint8_t *src = s->src;
+    uint64_t fixed = s->count ? s->src_bytes / s->count : 0;
+    for (size_t i = 0; i < s->count; i++) {
+        struct group *g = &groups[group_of[owner[i]]];
+        struct slice *to = &g->slice;
+        uint32_t k = to->count++;
+        ((uint64_t *)(uintptr_t)to->keys)[k] = s->keys[i];
+        ((uint32_t *)(uintptr_t)to->index)[k] = (uint32_t)i;
+        if (src) {
+            uint64_t bytes = s->lens ? (uint64_t)s->lens[i] * value_bytes : fixed;
+            if (s->lens)
+                ((uint32_t *)(uintptr_t)to->lens)[k] = s->lens[i];
+            copy_row((uint8_t *)(uintptr_t)to->src + g->src_bytes, src, bytes);
+            g->src_bytes += bytes;
+            src += bytes;
+        }
+    }
+}
+
+/* Cuts s by owner into gathered groups, in one buffer of the client's pool with head bytes before them.
+ * *groups are in scratch memory that the caller gives back (*scratch). AGAIN: a key has no owner in this
+ * view. */
+struct gathered {
+    struct group *groups;
+    size_t count;
+    uint8_t *base;
+    size_t bytes;
+    void *scratch;
+    size_t scratch_bytes;
+};
+
+static paramo_err gather(struct client *c, const struct request *r, const struct slice *s, size_t head_each,
+                         struct gathered *out)
+{
+    uint32_t nshards = c->view->shards_count;
+    /* scratch: groups, count of each shard, group of each shard, owner of each key */
+    size_t groups_bytes = nshards * sizeof(struct group);
+    size_t bytes = groups_bytes + nshards * sizeof(size_t) + 2 * (size_t)nshards + 2 * (size_t)s->count;
+    uint8_t *scratch = bufpool_get(&c->pool, bytes);
+    if (!scratch)
+        return err_memory(bytes);
+    struct group *groups = (struct group *)(void *)scratch;
+    size_t *counts = (size_t *)(void *)(scratch + groups_bytes);
+    uint16_t *group_of = (uint16_t *)(void *)(counts + nshards);
+    uint16_t *owner = group_of + nshards;
+    memset(groups, 0, groups_bytes);
+    memset(counts, 0, nshards * sizeof(size_t));
+    for (size_t i = 0; i < s->count; i++) {
+        unsigned o = owner_of(c->view, r, s->keys[i]);
+        if (o >= nshards) {
+            bufpool_put(&c->pool, scratch, bytes);
+            return PARAMO_E_AGAIN;
+        }
+        owner[i] = (uint16_t)o;
+        counts[o]++;
+    }
+    size_t n = 0;
+    uint64_t vals = 0, dst_row = s->dst && s->count ? s->dst_bytes / s->count : 0;
+    for (uint32_t o = 0; o < nshards; o++) {
+        if (counts[o]) {
+            group_of[o] = (uint16_t)n;
+            groups[n].owner = o;
+            groups[n++].count = (uint32_t)counts[o];
+        }
+    }
+    if (s->src) {
+        for (size_t i = 0; s->lens && i < s->count; i++)
+            groups[group_of[owner[i]]].src_bytes += src_row(s, i, r->table->value_bytes);
+        for (size_t g = 0; !s->lens && g < n; g++)
+            groups[g].src_bytes = s->src_bytes / s->count * groups[g].count;
+    }
+    for (size_t g = 0; g < n; g++)
+        vals +=
+            groups[g].src_bytes > dst_row * groups[g].count ? groups[g].src_bytes : dst_row * groups[g].count;
+    struct layout l = layout_of(head_each * n, s->count, s->lens != NULL, vals);
+    uint8_t *base = bufpool_get(&c->pool, l.total);
+    if (!base) {
+        bufpool_put(&c->pool, scratch, bytes);
+        return err_memory(l.total);
+    }
+    gather_groups(s, owner, groups, group_of, base, &l, n, r->table->value_bytes);
+    *out = (struct gathered){.groups = groups,
+                             .count = n,
+                             .base = base,
+                             .bytes = l.total,
+                             .scratch = scratch,
+                             .scratch_bytes = bytes};
+    return PARAMO_OK;
+}
+
+/* ---- a chunk's next attempt ---- */
+
+/* -1: several; -2: a key without an owner. */
+static int chunk_owner(const struct client *c, const struct chunk *chunk)
+{
+    const struct slice *s = &chunk->slice;
+    if (chunk->target >= 0)
+        return (uint32_t)chunk->target < c->view->shards_count ? chunk->target : -2;
+    if (c->sole >= 0)
+        return c->sole;
+    unsigned first = owner_of(c->view, chunk->request, s->keys[0]);
+    if (first >= c->view->shards_count)
+        return -2;
+    for (uint32_t i = 1; i < s->count; i++) {
+        if (owner_of(c->view, chunk->request, s->keys[i]) != first)
+            return -1;
+    }
+    return (int)first;
+}
+
+static void chunk_split(struct client *c, struct chunk *chunk)
+{
+    struct gathered g;
+    paramo_err err = gather(c, chunk->request, &chunk->slice, sizeof(struct split), &g);
+    if (err == PARAMO_E_AGAIN) {
+        cut_wait(c, chunk, c->view->number + 1);
+        return;
+    }
+    if (err) {
+        request_end(chunk->request, err, err_text());
+        return;
+    }
+    struct split *split = (struct split *)(void *)g.base;
+    for (size_t i = 0; i < g.count; i++) {
+        split[i].slice = g.groups[i].slice;
+        piece_init(&split[i].piece, chunk, c->by_shard[g.groups[i].owner], &split[i].slice);
+    }
+    chunk->split = split;
+    chunk->split_bytes = g.bytes;
+    chunk->view = c->view->number;
+    chunk->count = chunk->unanswered = (uint32_t)g.count;
+    bufpool_put(&c->pool, g.scratch, g.scratch_bytes);
+    for (uint32_t i = 0; i < chunk->count && !chunk->request->ended; i++) {
+        if (link_usable(chunk, split[i].piece.link))
+            link_give(split[i].piece.link, &split[i].piece);
+    }
+}
+
+void cut_chunk(struct client *c, struct chunk *chunk)
+{
+    chunk_withdraw(chunk);
+    chunk->attempt++;
+    c->retries++;
+    int owner = chunk_owner(c, chunk);
+    if (owner >= 0)
+        cut_start(c, chunk, owner);
+    else if (owner == -1)
+        chunk_split(c, chunk);
+    else
+        cut_wait(c, chunk, c->view->number + 1);
+}
+
+/* ---- a request's chunks ---- */
+
+static struct chunk *chunk_add(struct client *c, struct request *r, const struct slice *s, int target)
+{
+    struct chunk *chunk = &r->first;
+    if (r->first_used) {
+        chunk = client_chunk_get(c);
+        if (!chunk) {
+            request_end(r, err_memory(sizeof *chunk), err_text());
+            return NULL;
+        }
+    }
+    r->first_used = true;
+    chunk->request = r;
+    chunk->number = chunk->need = 0;
+    chunk->attempt = 0;
+    chunk->count = chunk->unanswered = 0;
+    chunk->target = target;
+    chunk->uncut = false;
+    chunk->split = NULL;
+    chunk->slice = *s;
+    chunk->next = r->chunks; /* the order does not matter: gathering goes by place */
+    r->chunks = chunk;
+    r->unfinished++;
+    return chunk;
+}
+
+static void chunk_add_start(struct client *c, struct request *r, const struct slice *s, int owner, int target)
+{
+    struct chunk *chunk = chunk_add(c, r, s, target);
+    if (chunk)
+        cut_start(c, chunk, owner);
+}
+
+/* The keys [first, first + count) of a slice whose values begin at given offsets. */
+static struct slice slice_sub(const struct slice *s, size_t first, uint32_t count, uint64_t src_at,
+                              uint64_t src_bytes)
+{
+    uint64_t dst_row = s->dst_bytes / s->count;
+    struct slice sub = {
+        .keys = s->keys + first,
+        .lens = s->lens ? s->lens + first : NULL,
+        .src = s->src ? s->src + src_at : NULL,
+        .dst = s->dst ? s->dst + first * dst_row : NULL,
+        .index = s->index ? s->index + first : NULL,
+        .first = s->first + first,
+        .count = count,
+        .src_bytes = src_bytes,
+        .dst_bytes = dst_row * count,
+    };
+    return sub;
+}
+
+/* One row after the other, each in parts of columns. */
+static void chop_rows(struct client *c, struct request *r, const struct slice *s, int owner)
+{
+    uint32_t value = r->table->value_bytes, dim = r->table->row_values, per = CHUNK_BYTES / value;
+    for (uint32_t i = 0; i < s->count; i++) {
+        for (uint32_t column = 0; column < dim && !r->ended; column += per) {
+            uint32_t columns = dim - column < per ? dim - column : per;
+            uint64_t at = ((uint64_t)i * dim + column) * value, bytes = (uint64_t)columns * value;
+            struct slice part = slice_sub(s, i, 1, at, s->src ? bytes : 0);
+            part.column = column;
+            part.columns = columns;
+            part.dst = s->dst ? s->dst + at : NULL;
+            part.dst_bytes = s->dst ? bytes : 0;
+            chunk_add_start(c, r, &part, owner, -1);
+        }
+    }
+}
+
+/* Keys of one owner, in chunks of about CHUNK_BYTES; for a handler in one. */
+static void chop(struct client *c, struct request *r, const struct slice *s, int owner)
+{
+    uint64_t dst_row = s->dst_bytes / s->count;
+    uint64_t bytes = 8 * (uint64_t)s->count + (s->src_bytes > s->dst_bytes ? s->src_bytes : s->dst_bytes);
+    if (is_user(r)) {
+        uint64_t all = bytes + (s->lens ? 4 * (uint64_t)s->count : 0) + VAN_HEADER_BYTES;
+        if (all > c->config.frame_bytes) {
+            (void)err_set(PARAMO_E_TOO_LARGE, "one server's part takes %llu bytes, a message at most %llu",
+                          (unsigned long long)all, (unsigned long long)c->config.frame_bytes);
+            request_end(r, PARAMO_E_TOO_LARGE, err_text());
+            return;
+        }
+        chunk_add_start(c, r, s, owner, -1);
+        return;
+    }
+    if (bytes <= CHUNK_BYTES) {
+        chunk_add_start(c, r, s, owner, -1);
+        return;
+    }
+    if (s->lens) {
+        uint64_t at = 0;
+        for (uint32_t first = 0; first < s->count && !r->ended;) {
+            uint64_t sum = 0;
+            uint32_t k = first;
+            while (k < s->count && (k == first || sum + 12 * (uint64_t)(k - first) < CHUNK_BYTES))
+                sum += (uint64_t)s->lens[k++] * r->table->value_bytes;
+            struct slice sub = slice_sub(s, first, k - first, at, sum);
+            chunk_add_start(c, r, &sub, owner, -1);
+            at += sum;
+            first = k;
+        }
+        return;
+    }
+    uint64_t src_row_bytes = s->src_bytes / s->count;
+    uint64_t row = src_row_bytes > dst_row ? src_row_bytes : dst_row;
+    if (row > 2 * CHUNK_BYTES && r->table->cuttable && !s->index && r->kind <= REQUEST_PUSHPULL) {
+        chop_rows(c, r, s, owner);
+        return;
+    }
+    uint32_t per = (uint32_t)(CHUNK_BYTES / (8 + row));
+    if (!per)
+        per = 1;
+    for (uint32_t first = 0; first < s->count && !r->ended; first += per) {
+        uint32_t count = s->count - first < per ? s->count - first : per;
+        struct slice sub = slice_sub(s, first, count, first * src_row_bytes, count * src_row_bytes);
+        chunk_add_start(c, r, &sub, owner, -1);
+    }
+}
+
+/* Arcs without an owner: the whole request waits for a view that has one. */
+static void request_wait(struct client *c, struct request *r)
+{
+    struct slice none = {0};
+    struct chunk *chunk = chunk_add(c, r, &none, -1);
+    if (!chunk)
+        return;
+    chunk->uncut = true;
+    cut_wait(c, chunk, c->view->number + 1);
+}
+
+static void cut_runs(struct client *c, struct request *r, const struct slice *s)
+{
+    size_t count = 0;
+    paramo_err err =
+        ring_runs(&c->view->ring, &r->table->placement, s->keys, s->count, c->runs, RING_ARCS + 1, &count);
+    if (err) {
+        request_end(r, err, err_text());
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (c->runs[i].shard >= c->view->shards_count) {
+            request_wait(c, r);
+            return;
+        }
+    }
+    uint64_t at = 0, row = s->src_bytes / s->count;
+    for (size_t i = 0; i < count && !r->ended; i++) {
+        const struct ring_run *run = &c->runs[i];
+        uint64_t bytes = row * run->count;
+        if (s->lens) {
+            bytes = 0;
+            for (size_t k = 0; k < run->count; k++)
+                bytes += (uint64_t)s->lens[run->first + k] * r->table->value_bytes;
+        }
+        struct slice sub = slice_sub(s, run->first, (uint32_t)run->count, at, bytes);
+        chop(c, r, &sub, (int)run->shard);
+        at += bytes;
+    }
+}
+
+/* Keys of each owner in one buffer of the request. Rows that must be cut inside go one by one from the
+ * caller's array. */
+static void cut_gathered(struct client *c, struct request *r, const struct slice *s)
+{
+    uint64_t row = (s->src_bytes > s->dst_bytes ? s->src_bytes : s->dst_bytes) / s->count;
+    if (!s->lens && !is_user(r) && row >= CHUNK_BYTES / 2) {
+        for (uint32_t i = 0; i < s->count && !r->ended; i++) {
+            unsigned owner = owner_of(c->view, r, s->keys[i]);
+            if (owner >= c->view->shards_count) {
+                request_end(r, PARAMO_E_NODE_LOST, "a key has no owner");
+                return;
+            }
+            uint64_t src = s->src_bytes / s->count;
+            struct slice one = slice_sub(s, i, 1, i * src, src);
+            chop(c, r, &one, (int)owner);
+        }
+        return;
+    }
+    struct gathered g;
+    paramo_err err = gather(c, r, s, 0, &g);
+    if (err == PARAMO_E_AGAIN) {
+        request_wait(c, r);
+        return;
+    }
+    if (err) {
+        request_end(r, err, err_text());
+        return;
+    }
+    r->scatter = g.base;
+    r->scatter_bytes = g.bytes;
+    for (size_t i = 0; i < g.count && !r->ended; i++)
+        chop(c, r, &g.groups[i].slice, (int)g.groups[i].owner);
+    bufpool_put(&c->pool, g.scratch, g.scratch_bytes);
+}
+
+static void cut_everywhere(struct client *c, struct request *r)
+{
+    struct slice none = {0};
+    for (uint32_t s = 0; s < c->view->shards_count && !r->ended; s++)
+        chunk_add_start(c, r, &none, (int)s, (int)s);
+}
+
+static void cut_scan(struct client *c, struct request *r)
+{
+    struct scan_batch *b = r->batch;
+    struct slice s = {.keys = &b->cursor, .count = 1, .columns = b->id};
+    if (b->shard >= c->view->shards_count)
+        request_end(r, PARAMO_E_MOVED, "the shard is gone");
+    else
+        chunk_add_start(c, r, &s, (int)b->shard, (int)b->shard);
+}
+
+void cut_request(struct client *c, struct request *r)
+{
+    if (r->kind == REQUEST_CLEAR || r->kind == REQUEST_STAT) {
+        cut_everywhere(c, r);
+    } else if (r->kind == REQUEST_SCAN) {
+        cut_scan(c, r);
+    } else if (r->n) {
+        uint32_t value = r->table->value_bytes;
+        bool dst = r->dst && !r->pulls_lens;
+        struct slice s = {
+            .keys = r->keys,
+            .lens = r->src_lens,
+            .src = r->src,
+            .dst = dst ? r->dst : NULL,
+            .count = (uint32_t)r->n,
+            .src_bytes = r->src ? r->src_len * value : 0,
+            .dst_bytes = dst ? r->dst_len * value : 0,
+        };
+        int owner = c->sole;
+        if (owner < 0 && r->n == 1) {
+            unsigned o = owner_of(c->view, r, r->keys[0]);
+            owner = o < c->view->shards_count ? (int)o : -1;
+        }
+        if (owner >= 0)
+            chop(c, r, &s, owner);
+        else if (r->table->placement.kind != PARAMO_PLACE_MIXED && !is_user(r))
+            cut_runs(c, r, &s);
+        else
+            cut_gathered(c, r, &s);
+    }
+    if (!r->unfinished)
+        request_end(r, PARAMO_OK, "");
+}

@@ -1,0 +1,484 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "worker/client_impl.h"
+
+#define RTO_FIRST (200 * ENV_MS)
+#define RTO_MIN   (20 * ENV_MS) /* a busy shard is asked no more often; arbitrary */
+#define RTO_MAX   (4 * ENV_SEC)
+#define PAUSE_MIN (10 * ENV_MS)
+#define PAUSE_MAX ENV_SEC
+enum { PROBES_AT_ONCE = 32, PROBES_OUT_MAX = 256, SAMPLE_EVERY = 8 };
+
+/* ---- lists of pieces ---- */
+
+static struct piece_list *list_of(struct piece *p)
+{
+    struct link *l = p->link;
+    return p->state == PIECE_QUEUED ? &l->queue : p->state == PIECE_RESEND ? &l->resend : &l->sent;
+}
+
+/* before NULL: at the end. */
+static void list_insert(struct piece_list *list, struct piece *before, struct piece *p)
+{
+    p->next = before;
+    p->prev = before ? before->prev : list->tail;
+    if (p->prev)
+        p->prev->next = p;
+    else
+        list->head = p;
+    if (before)
+        before->prev = p;
+    else
+        list->tail = p;
+}
+
+static void list_remove(struct piece_list *list, struct piece *p)
+{
+    if (p->prev)
+        p->prev->next = p->next;
+    else
+        list->head = p->next;
+    if (p->next)
+        p->next->prev = p->prev;
+    else
+        list->tail = p->prev;
+    p->prev = p->next = NULL;
+}
+
+static void queue_by_priority(struct link *l, struct piece *p)
+{
+    struct piece *before = NULL;
+    for (struct piece *at = l->queue.tail; at; at = at->prev) {
+        if (at->frame.priority >= p->frame.priority || at->overtaken >= PRIORITY_OVERTAKEN_MAX)
+            break;
+        at->overtaken++;
+        before = at;
+    }
+    p->state = PIECE_QUEUED;
+    list_insert(&l->queue, before, p);
+}
+
+static void resend_by_number(struct link *l, struct piece *p)
+{
+    struct piece *before = NULL;
+    for (struct piece *at = l->resend.tail; at && at->chunk->number > p->chunk->number; at = at->prev)
+        before = at;
+    p->state = PIECE_RESEND;
+    list_insert(&l->resend, before, p);
+}
+
+void link_forget(struct piece *p)
+{
+    struct link *l = p->link;
+    if (p->in_van) /* calls piece_sent */
+        van_withdraw(l->conn, &p->frame);
+    if (p->placing) {
+        van_displace(l->conn, p->slice->dst, p->slice->dst_bytes);
+        p->placing = false;
+    }
+    if (p->state != PIECE_IDLE && p->state != PIECE_ANSWERED)
+        list_remove(list_of(p), p);
+    p->state = PIECE_IDLE;
+}
+
+void link_name(const struct link *l, char text[LINK_NAME_MAX])
+{
+    (void)snprintf(text, LINK_NAME_MAX, "server %u (%s)", l->node, l->address);
+}
+
+/* ---- sending ---- */
+
+/* Gives the chunk its number, if the window has room. */
+static bool number_take(struct client *c, struct chunk *chunk)
+{
+    if (c->next_number - c->floor >= DATA_WINDOW) {
+        c->window_full = true;
+        return false;
+    }
+    chunk->number = c->next_number++;
+    c->numbers[chunk->number % DATA_WINDOW] = chunk;
+    return true;
+}
+
+/* It was the last one given, and nothing was sent under it. */
+static void number_return(struct client *c, struct chunk *chunk)
+{
+    c->numbers[chunk->number % DATA_WINDOW] = NULL;
+    c->next_number--;
+    chunk->number = 0;
+}
+
+/* A chunk that has its number may not wait behind one that waits for the floor to move. */
+static void number_hurry(struct chunk *chunk, const struct piece *but)
+{
+    for (uint32_t i = 0; chunk->split && i < chunk->count; i++) {
+        struct piece *p = &chunk->split[i].piece;
+        if (p == but || p->state != PIECE_QUEUED)
+            continue;
+        list_remove(&p->link->queue, p);
+        resend_by_number(p->link, p);
+    }
+}
+
+static void piece_head(const struct client *c, const struct piece *p, uint8_t kind, uint8_t head[VAN_HEAD])
+{
+    const struct chunk *chunk = p->chunk;
+    const struct request *r = chunk->request;
+    const struct slice *s = p->slice;
+    struct wire_head h = {
+        .kind = kind,
+        .flags = r->flags,
+        .table = r->table->id,
+        .number = chunk->number,
+        .floor = c->floor,
+        .ts = r->ts,
+        .view = chunk->view,
+        .attempt = chunk->attempt,
+        .piece = chunk->split ? (uint32_t)(container_of(p, struct split, piece) - chunk->split) : 0,
+        .cmd = r->cmd,
+        .count = s->count,
+        .column = s->column,
+        .columns = s->columns,
+    };
+    if (kind == WIRE_PROBE) {
+        h.count = h.column = 0;
+        h.columns = r->wire_kind;
+    } else if (s->columns && r->kind != REQUEST_SCAN) {
+        h.flags |= WIRE_PART;
+    }
+    wire_head_encode(&h, head);
+}
+
+static void retry_arm(struct link *l, uint64_t at)
+{
+    if (lane_timer_arm(l->client->lane, &l->retry, at))
+        log_error("no memory for a timer: lost messages to %s are noticed late", l->address);
+}
+
+static uint64_t link_rto(const struct link *l)
+{
+    uint64_t rto = l->rto << (l->backoff < 8 ? l->backoff : 8);
+    return rto < RTO_MAX ? rto : RTO_MAX;
+}
+
+/* True if the piece has left its list (sent, or its request has ended). */
+static bool transmit(struct link *l, struct piece *p)
+{
+    struct client *c = l->client;
+    struct chunk *chunk = p->chunk;
+    bool first = chunk->number == 0;
+    if (first && !number_take(c, chunk))
+        return false;
+    piece_head(c, p, chunk->request->wire_kind, p->frame.head);
+    paramo_err err = van_send(l->conn, &p->frame);
+    if (err == PARAMO_E_AGAIN || err == PARAMO_E_DISCONNECTED) {
+        if (first)
+            number_return(c, chunk);
+        l->blocked = true; /* writable() or closed() will come */
+        return false;
+    }
+    if (p->state != PIECE_IDLE)
+        list_remove(list_of(p), p);
+    p->state = PIECE_IDLE;
+    if (err) {
+        request_end(chunk->request, err, err_text());
+        return true;
+    }
+    p->in_van = true;
+    p->state = PIECE_SENT;
+    p->sent_at = lane_now(c->lane);
+    p->probe_at = p->sent_at + link_rto(l);
+    list_insert(&l->sent, NULL, p);
+    if (!l->retry.slot)
+        retry_arm(l, p->probe_at);
+    if (first && chunk->split)
+        number_hurry(chunk, p);
+    return true;
+}
+
+static void link_dial(struct link *l);
+
+void link_pump(struct link *l)
+{
+    if (l->state == LINK_IDLE && (l->queue.head || l->resend.head))
+        link_dial(l);
+    while (l->state == LINK_UP && !l->blocked) {
+        struct piece *p = l->resend.head ? l->resend.head : l->queue.head;
+        if (!p || !transmit(l, p))
+            return;
+    }
+}
+
+void link_give(struct link *l, struct piece *p)
+{
+    if (l->state == LINK_UP && !l->blocked && !l->resend.head && !l->queue.head) {
+        p->state = PIECE_IDLE;
+        if (transmit(l, p))
+            return;
+    }
+    if (p->chunk->number)
+        resend_by_number(l, p);
+    else
+        queue_by_priority(l, p);
+    if (l->state == LINK_IDLE)
+        link_dial(l);
+}
+
+void link_again(struct link *l, struct piece *p)
+{
+    if (p->state != PIECE_SENT || p->in_van)
+        return;
+    list_remove(&l->sent, p);
+    p->resent = true;
+    l->client->retries++;
+    resend_by_number(l, p);
+    link_pump(l);
+}
+
+/* ---- measuring and asking ---- */
+
+void link_heard(struct link *l, struct piece *p)
+{
+    l->backoff = 0;
+    if (p->resent || (l->srtt && ++l->samples % SAMPLE_EVERY))
+        return;
+    uint64_t rtt = lane_now(l->client->lane) - p->sent_at;
+    if (!l->srtt) {
+        l->srtt = rtt + 1;
+        l->rttvar = rtt / 2;
+    } else {
+        uint64_t off = rtt > l->srtt ? rtt - l->srtt : l->srtt - rtt;
+        l->rttvar = l->rttvar - l->rttvar / 4 + off / 4;
+        l->srtt = l->srtt - l->srtt / 8 + rtt / 8;
+    }
+    uint64_t rto = l->srtt + 4 * l->rttvar;
+    l->rto = rto < RTO_MIN ? RTO_MIN : rto > RTO_MAX ? RTO_MAX : rto;
+}
+
+static void probe_sent(struct van_frame *frame, paramo_err status)
+{
+    (void)status;
+    struct probe *probe = container_of(frame, struct probe, frame);
+    probe->next = probe->client->free_probes;
+    probe->client->free_probes = probe;
+    probe->client->probes_out--;
+}
+
+/* A probe that cannot leave now is not missed: the next one will. */
+static bool probe_send(struct link *l, struct piece *p)
+{
+    struct client *c = l->client;
+    struct probe *probe = c->free_probes;
+    if (probe) {
+        c->free_probes = probe->next;
+    } else {
+        if (c->probes_made >= PROBES_OUT_MAX)
+            return false;
+        probe = calloc(1, sizeof *probe);
+        if (!probe)
+            return false;
+        c->probes_made++;
+        probe->client = c;
+        probe->frame.class = VAN_REQUEST;
+        probe->frame.done = probe_sent;
+    }
+    piece_head(c, p, WIRE_PROBE, probe->frame.head);
+    c->probes_out++;
+    if (van_send(l->conn, &probe->frame)) {
+        probe_sent(&probe->frame, PARAMO_E_AGAIN);
+        return false;
+    }
+    return true;
+}
+
+static void retry_fire(struct lane_timer *timer)
+{
+    struct link *l = container_of(timer, struct link, retry);
+    uint64_t now = lane_now(l->client->lane), next = UINT64_MAX;
+    unsigned sent = 0, seen = 0;
+    if (l->state != LINK_UP)
+        return;
+    for (struct piece *p = l->sent.head; p && seen < DATA_WINDOW; p = p->next, seen++) {
+        if (p->probe_at <= now) {
+            /* What has not left us yet, or is being answered, is not lost. */
+            if (!p->in_van && !p->placing && sent < PROBES_AT_ONCE && probe_send(l, p))
+                sent++;
+            p->probe_at = now + (link_rto(l) << (l->backoff < 8));
+        }
+        if (p->probe_at < next)
+            next = p->probe_at;
+        if (!p->resent && p->sent_at + link_rto(l) > now)
+            break; /* the rest was sent later still */
+    }
+    if (sent)
+        l->backoff++;
+    if (next != UINT64_MAX)
+        retry_arm(l, next > now + ENV_MS ? next : now + ENV_MS);
+}
+
+/* ---- connecting ---- */
+
+static void link_pause(struct link *l)
+{
+    struct client *c = l->client;
+    l->state = LINK_PAUSE;
+    uint64_t pause = PAUSE_MIN << (l->failures < 7 ? l->failures : 7);
+    if (pause > PAUSE_MAX)
+        pause = PAUSE_MAX;
+    pause = pause / 2 + env_random(lane_env(c->lane)) % (pause / 2 + 1);
+    l->failures++;
+    if (lane_timer_arm(c->lane, &l->pause, lane_now(c->lane) + pause)) {
+        l->state = LINK_IDLE; /* the next request tries again */
+        log_error("no memory for a timer: the connection to %s waits for the next request", l->address);
+    }
+}
+
+static void pause_fire(struct lane_timer *timer)
+{
+    struct link *l = container_of(timer, struct link, pause);
+    l->state = LINK_IDLE;
+    link_pump(l);
+}
+
+/* Requests that wait for this link cannot be helped by another attempt. */
+static void link_hopeless(struct link *l, paramo_err code)
+{
+    char name[LINK_NAME_MAX];
+    link_name(l, name);
+    struct piece_list *lists[] = {&l->resend, &l->queue, &l->sent};
+    for (unsigned i = 0; i < 3; i++) {
+        for (struct piece *p = lists[i]->head; p; p = p->next) {
+            (void)err_set(code, "%s: %s", name, l->trouble);
+            request_end(p->chunk->request, code, err_text());
+        }
+    }
+}
+
+static void link_failed(void *arg, paramo_err code, const char *text)
+{
+    struct link *l = arg;
+    l->dial = NULL;
+    (void)snprintf(l->trouble, sizeof l->trouble, "%s", text);
+    log_debug("server %u (%s): %s", l->node, l->address, l->trouble);
+    if (code == PARAMO_E_TOKEN || code == PARAMO_E_VERSION || code == PARAMO_E_FENCED)
+        link_hopeless(l, code);
+    link_pause(l);
+    client_settle(l->client);
+}
+
+static void link_up(void *arg, struct van_conn *conn, const struct welcome *welcome)
+{
+    struct link *l = arg;
+    if (welcome->incarnation != l->incarnation) {
+        van_close(conn, false);
+        link_failed(l, PARAMO_E_REFUSED, "another process listens at its address now");
+        return;
+    }
+    l->dial = NULL;
+    l->conn = conn;
+    l->state = LINK_UP;
+    l->blocked = false;
+    l->failures = 0;
+    l->trouble[0] = 0;
+    van_set_user(conn, &client_van_user, l);
+    link_pump(l);
+    client_settle(l->client);
+}
+
+static void link_dial(struct link *l)
+{
+    struct client *c = l->client;
+    struct dial_config config = {
+        .van = c->config.van,
+        .lane = c->lane,
+        .address = l->address,
+        .frame_bytes = c->config.frame_bytes,
+        .deadline = lane_now(c->lane) + c->config.connect_timeout_ms * ENV_MS,
+        .up = link_up,
+        .failed = link_failed,
+        .arg = l,
+    };
+    config.hello = (struct hello){
+        .purpose = HELLO_DATA,
+        .node = c->config.node,
+        .incarnation = c->config.incarnation,
+        .job = c->view->job,
+        .app = c->config.app,
+        .customer = c->config.customer,
+        .shard = l->index,
+    };
+    memcpy(config.hello.token, c->token, sizeof config.hello.token);
+    l->state = LINK_DIALING;
+    if (dial_start(&config, &l->dial)) {
+        (void)snprintf(l->trouble, sizeof l->trouble, "%s", err_text());
+        l->dial = NULL;
+        link_pause(l);
+    }
+}
+
+static void link_hang_up(struct link *l)
+{
+    struct van_counters *sum = &l->client->closed_conns;
+    const struct van_counters *n = &l->conn->counters;
+    sum->bytes_sent += n->bytes_sent;
+    sum->bytes_received += n->bytes_received;
+    sum->frames_sent += n->frames_sent;
+    sum->frames_received += n->frames_received;
+    van_close(l->conn, false);
+    l->conn = NULL;
+}
+
+void link_lost(struct link *l, const char *text)
+{
+    struct client *c = l->client;
+    link_hang_up(l);
+    l->blocked = false;
+    lane_timer_cancel(c->lane, &l->retry);
+    (void)snprintf(l->trouble, sizeof l->trouble, "%s", text);
+    while (l->sent.head) {
+        struct piece *p = l->sent.head;
+        list_remove(&l->sent, p);
+        p->placing = false;
+        p->resent = true;
+        c->retries++;
+        resend_by_number(l, p);
+    }
+    link_pause(l);
+}
+
+/* ---- life ---- */
+
+paramo_err link_create(struct client *c, const struct view_node *node, unsigned index, struct link **link)
+{
+    struct link *l = calloc(1, sizeof *l);
+    if (!l)
+        return err_memory(sizeof *l);
+    l->client = c;
+    l->node = node->id;
+    l->index = (uint16_t)index;
+    l->incarnation = node->incarnation;
+    address_join(node->host, node->port, l->address);
+    l->rto = RTO_FIRST;
+    l->pause.fire = pause_fire;
+    l->retry.fire = retry_fire;
+    *link = l;
+    return PARAMO_OK;
+}
+
+void link_destroy(struct link *l)
+{
+    struct lane *lane = l->client->lane;
+    if (l->dial)
+        dial_cancel(l->dial);
+    if (l->conn)
+        link_hang_up(l);
+    if (l->pause.slot)
+        lane_timer_cancel(lane, &l->pause);
+    if (l->retry.slot)
+        lane_timer_cancel(lane, &l->retry);
+    free(l);
+}

@@ -1,0 +1,126 @@
+/* Which shard is reached over which link, as the view says. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "worker/client_impl.h"
+
+static struct link *link_find(struct client *c, const struct view_node *node, unsigned index)
+{
+    for (size_t i = 0; i < c->links_count; i++) {
+        struct link *l = c->links[i];
+        if (l->node == node->id && l->index == index && l->incarnation == node->incarnation)
+            return l;
+    }
+    return NULL;
+}
+
+static int sole_owner(const struct ring *ring)
+{
+    for (unsigned a = 1; a < RING_ARCS; a++) {
+        if (ring->owner[a] != ring->owner[0])
+            return -1;
+    }
+    return ring->owner[0] == RING_NOBODY ? -1 : ring->owner[0];
+}
+
+/* Each shard's link: one there is, or a new one. links is what c->links will be; made ones are freed on an
+ * error. */
+static paramo_err routes_make(struct client *c, const struct view *view, struct link **by_shard,
+                              struct link **links, size_t *count)
+{
+    size_t n = c->links_count;
+    if (n)
+        memcpy(links, c->links, n * sizeof *links);
+    for (uint32_t s = 0; s < view->shards_count; s++) {
+        const struct view_node *node = view_node(view, view->shards[s].node);
+        paramo_err err = node ? PARAMO_OK : err_set(PARAMO_E_INTERNAL, "shard %u is on no node", s);
+        if (!err) {
+            by_shard[s] = link_find(c, node, view->shards[s].index);
+            if (!by_shard[s]) {
+                err = link_create(c, node, view->shards[s].index, &by_shard[s]);
+                if (!err)
+                    links[n++] = by_shard[s];
+            }
+        }
+        if (err) {
+            while (n > c->links_count)
+                free(links[--n]);
+            return err;
+        }
+    }
+    *count = n;
+    return PARAMO_OK;
+}
+
+/* All pieces that the link has are cut anew. */
+static void link_evacuate(struct client *c, struct link *l)
+{
+    for (;;) {
+        struct piece *p = l->resend.head ? l->resend.head : l->queue.head ? l->queue.head : l->sent.head;
+        if (!p)
+            return;
+        if (p->chunk->request->ended)
+            chunk_withdraw(p->chunk);
+        else
+            cut_chunk(c, p->chunk);
+    }
+}
+
+void client_set_view(struct client *c, struct view *view)
+{
+    if (atomic_load(&c->down) || (c->view && view->number <= c->view->number))
+        return;
+    struct link **by_shard = malloc((view->shards_count + 1) * sizeof *by_shard);
+    struct link **links = malloc((c->links_count + view->shards_count + 1) * sizeof *links);
+    size_t count = 0;
+    if (!by_shard || !links || routes_make(c, view, by_shard, links, &count)) {
+        log_error("customer %u: cannot take view %llu: out of memory", c->config.customer,
+                  (unsigned long long)view->number);
+        free(by_shard);
+        free(links);
+        return;
+    }
+    free(c->links);
+    free(c->by_shard);
+    view_unref(c->view);
+    c->links = links;
+    c->links_count = count;
+    c->by_shard = by_shard;
+    c->view = view_ref(view);
+    atomic_store(&c->shards, view->shards_count);
+    c->sole = sole_owner(&view->ring);
+    for (size_t i = 0; i < count; i++)
+        links[i]->stale = true;
+    for (uint32_t s = 0; s < view->shards_count; s++) {
+        by_shard[s]->stale = false;
+        by_shard[s]->dead = !view_node(view, by_shard[s]->node)->alive;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (links[i]->stale || links[i]->dead)
+            link_evacuate(c, links[i]);
+    }
+    cut_resume(c);
+    client_settle(c);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (links[i]->stale)
+            link_destroy(links[i]);
+        else
+            links[kept++] = links[i];
+    }
+    c->links_count = kept;
+}
+
+void route_fini(struct client *c)
+{
+    for (size_t i = 0; i < c->links_count; i++)
+        link_destroy(c->links[i]);
+    free(c->links);
+    free(c->by_shard);
+    c->links = NULL;
+    c->by_shard = NULL;
+    c->links_count = 0;
+    view_unref(c->view);
+    c->view = NULL;
+}

@@ -1,0 +1,267 @@
+#include "worker/scan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/check.h"
+#include "worker/client_impl.h"
+
+enum { SCAN_ROWS = 4096, SCAN_BYTES = 1 << 20 }; /* handed on at once, where shards interleave; arbitrary */
+
+/* One shard's rows. */
+struct source {
+    struct scan_batch batch;
+    size_t at;      /* rows handed on */
+    size_t vals_at; /* bytes of values before row `at` */
+    uint64_t ts;
+    bool pending;
+};
+
+struct merge {
+    struct client *client;
+    const struct client_table *table;
+    bool with_state;
+    uint32_t timeout_ms;
+    uint32_t row_values;
+    struct source *sources;
+    uint32_t count;
+    int (*fn)(void *arg, const struct scan_rows *rows);
+    void *arg;
+    /* rows of several sources, in order */
+    uint64_t *keys;
+    uint32_t *lens;
+    uint8_t *vals;
+    size_t n, vals_bytes, vals_capacity;
+};
+
+static paramo_err grow(void *buffer, size_t *capacity, size_t bytes)
+{
+    void **p = buffer;
+    if (bytes <= *capacity)
+        return PARAMO_OK;
+    void *grown = realloc(*p, bytes);
+    if (!grown)
+        return err_memory(bytes);
+    *p = grown;
+    *capacity = bytes;
+    return PARAMO_OK;
+}
+
+paramo_err scan_take(struct scan_batch *b, const struct client_table *table, const struct wire_head *h,
+                     const struct van_seg *seg, unsigned nseg)
+{
+    uint64_t keys = data_seg_len(seg, nseg, WIRE_SEG_KEYS), lens = data_seg_len(seg, nseg, WIRE_SEG_LENS);
+    uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS);
+    size_t n = h->count;
+    uint64_t row = (uint64_t)table->row_values + (b->with_state ? table->state_values : 0);
+    uint64_t want = n * row * table->value_bytes;
+    bool var = table->row_values == 0;
+    if (var && lens == 4 * n) {
+        check_sum(n ? seg[WIRE_SEG_LENS].data : NULL, n, &want);
+        want *= table->value_bytes;
+    }
+    if (keys != 8 * n || lens != (var ? 4 * n : 0) || vals != want || (h->column && !n))
+        return err_set(PARAMO_E_PROTOCOL, "a batch of %zu rows with segments of %llu, %llu and %llu bytes", n,
+                       (unsigned long long)keys, (unsigned long long)lens, (unsigned long long)vals);
+    paramo_err err = grow(&b->keys, &b->capacity[0], keys);
+    if (!err)
+        err = grow(&b->lens, &b->capacity[1], lens);
+    if (!err)
+        err = grow(&b->vals, &b->capacity[2], vals);
+    if (err)
+        return err;
+    if (n) {
+        memcpy(b->keys, seg[WIRE_SEG_KEYS].data, keys);
+        err = check_keys(b->keys, n);
+        if (err || b->keys[0] < b->cursor)
+            return err_set(PARAMO_E_PROTOCOL, "a batch of rows out of order");
+    }
+    if (lens)
+        memcpy(b->lens, seg[WIRE_SEG_LENS].data, lens);
+    if (vals)
+        memcpy(b->vals, seg[WIRE_SEG_VALS].data, vals);
+    b->n = n;
+    b->vals_bytes = vals;
+    b->more = h->column != 0;
+    return PARAMO_OK;
+}
+
+static paramo_err fetch(struct merge *m, struct source *s)
+{
+    struct scan_batch *b = &s->batch;
+    paramo_request_options o = {.size = sizeof o, .timeout_ms = m->timeout_ms};
+    struct client_call call = {.kind = REQUEST_SCAN, .table = m->table, .options = &o, .batch = b};
+    b->cursor = b->n ? b->keys[b->n - 1] + 1 : 0;
+    s->at = s->vals_at = 0;
+    b->n = 0;
+    paramo_err err = client_issue(m->client, &call, &s->ts);
+    s->pending = !err;
+    return err;
+}
+
+/* Waits for the sources that fetch. */
+static paramo_err arrive(struct merge *m)
+{
+    paramo_err first = PARAMO_OK;
+    for (uint32_t i = 0; i < m->count && !first; i++) {
+        if (!m->sources[i].pending)
+            continue;
+        first = client_wait(m->client, m->sources[i].ts, 0);
+        int done = 0;
+        m->sources[i].pending = client_test(m->client, m->sources[i].ts, &done) == PARAMO_OK && !done;
+    }
+    return first;
+}
+
+static paramo_err hand_on(struct merge *m, const struct scan_rows *rows)
+{
+    if (!rows->n)
+        return PARAMO_OK;
+    return m->fn(m->arg, rows) ? err_set(PARAMO_E_INTERRUPTED, "the iteration was stopped by its function")
+                               : PARAMO_OK;
+}
+
+static paramo_err flush(struct merge *m)
+{
+    bool var = m->row_values == 0;
+    struct scan_rows rows = {.keys = m->keys,
+                             .n = m->n,
+                             .vals = m->vals,
+                             .vals_len = m->vals_bytes / m->table->value_bytes,
+                             .lens = var ? m->lens : NULL,
+                             .row_values = m->row_values};
+    m->n = m->vals_bytes = 0;
+    return hand_on(m, &rows);
+}
+
+/* Hands on rows [at, at + count) of a source: in place when they are many, else through the common buffer. */
+static paramo_err take_rows(struct merge *m, struct source *s, size_t count)
+{
+    struct scan_batch *b = &s->batch;
+    size_t value = m->table->value_bytes, bytes = 0;
+    bool var = m->row_values == 0;
+    if (var) {
+        for (size_t i = 0; i < count; i++)
+            bytes += b->lens[s->at + i] * value;
+    } else {
+        bytes = count * m->row_values * value;
+    }
+    paramo_err err = PARAMO_OK;
+    if (count >= SCAN_ROWS / 4) {
+        struct scan_rows rows = {.keys = b->keys + s->at,
+                                 .n = count,
+                                 .vals = b->vals + s->vals_at,
+                                 .vals_len = bytes / value,
+                                 .lens = var ? b->lens + s->at : NULL,
+                                 .row_values = m->row_values};
+        err = flush(m);
+        if (!err)
+            err = hand_on(m, &rows);
+    } else {
+        if (m->n + count > SCAN_ROWS || m->vals_bytes + bytes > SCAN_BYTES)
+            err = flush(m);
+        if (!err)
+            err = grow(&m->vals, &m->vals_capacity, m->vals_bytes + bytes);
+        if (err)
+            return err;
+        memcpy(m->keys + m->n, b->keys + s->at, count * sizeof *m->keys);
+        if (var)
+            memcpy(m->lens + m->n, b->lens + s->at, count * sizeof *m->lens);
+        if (bytes)
+            memcpy(m->vals + m->vals_bytes, b->vals + s->vals_at, bytes);
+        m->n += count;
+        m->vals_bytes += bytes;
+    }
+    s->at += count;
+    s->vals_at += bytes;
+    return err;
+}
+
+/* The source with the least key, and the least key of the others. NULL: all are at their end. */
+static struct source *least(struct merge *m, uint64_t *bound, bool *bounded)
+{
+    struct source *best = NULL;
+    *bounded = false;
+    for (uint32_t i = 0; i < m->count; i++) {
+        struct source *s = &m->sources[i];
+        if (s->at == s->batch.n)
+            continue;
+        uint64_t key = s->batch.keys[s->at];
+        if (!best) {
+            best = s;
+            continue;
+        }
+        uint64_t best_key = best->batch.keys[best->at];
+        uint64_t later = key < best_key ? best_key : key;
+        if (key < best_key)
+            best = s;
+        if (!*bounded || later < *bound)
+            *bound = later;
+        *bounded = true;
+    }
+    return best;
+}
+
+static paramo_err merge_run(struct merge *m)
+{
+    for (;;) {
+        uint64_t bound = 0;
+        bool bounded;
+        struct source *s = least(m, &bound, &bounded);
+        if (!s)
+            return flush(m);
+        size_t count = 1, left = s->batch.n - s->at;
+        while (count < left && (!bounded || s->batch.keys[s->at + count] < bound))
+            count++;
+        paramo_err err = take_rows(m, s, count);
+        if (!err && s->at == s->batch.n && s->batch.more) {
+            err = fetch(m, s);
+            if (!err)
+                err = arrive(m);
+        }
+        if (err)
+            return err;
+    }
+}
+
+paramo_err scan_run(struct client *client, const struct client_table *table, bool with_state,
+                    uint32_t timeout_ms, int (*fn)(void *arg, const struct scan_rows *rows), void *arg)
+{
+    if (lane_inside())
+        return err_set(PARAMO_E_IN_CALLBACK, "a callback or handler cannot iterate over a table");
+    struct merge m = {.client = client,
+                      .table = table,
+                      .with_state = with_state,
+                      .timeout_ms = timeout_ms,
+                      .fn = fn,
+                      .arg = arg};
+    if (table->row_values)
+        m.row_values = table->row_values + (with_state ? table->state_values : 0);
+    m.count = atomic_load(&client->shards);
+    m.sources = calloc(m.count + 1, sizeof *m.sources);
+    m.keys = malloc(SCAN_ROWS * sizeof *m.keys);
+    m.lens = malloc(SCAN_ROWS * sizeof *m.lens);
+    paramo_err err = m.sources && m.keys && m.lens ? PARAMO_OK : err_memory(SCAN_ROWS * sizeof *m.keys);
+    uint32_t id = atomic_fetch_add(&client->scans, 1) | 1u << 31; /* never 0 */
+    for (uint32_t i = 0; i < m.count && !err; i++) {
+        m.sources[i].batch = (struct scan_batch){.shard = i, .id = id, .with_state = with_state};
+        err = fetch(&m, &m.sources[i]);
+    }
+    if (!err)
+        err = arrive(&m);
+    if (!err)
+        err = merge_run(&m);
+    for (uint32_t i = 0; m.sources && i < m.count; i++) {
+        struct source *s = &m.sources[i];
+        if (s->pending && client_cancel(client, s->ts) == PARAMO_OK && !err)
+            err = err_set(PARAMO_E_INTERNAL, "a batch was still on its way");
+        free(s->batch.keys);
+        free(s->batch.lens);
+        free(s->batch.vals);
+    }
+    free(m.sources);
+    free(m.keys);
+    free(m.lens);
+    free(m.vals);
+    return err;
+}

@@ -1,0 +1,27 @@
+/*
+ * A scan: all rows of a table in ascending key order, merged from every shard's own ascending batches. Driven
+ * by the thread that asks for it: it fetches one batch per shard at a time and hands the merged rows on. What
+ * changes while a scan runs may or may not be seen, but no row is given twice. Never knows what is done with
+ * the rows. Tests: test/worker/test_scan.c.
+ */
+#ifndef WORKER_SCAN_H
+#define WORKER_SCAN_H
+
+#include "worker/client.h"
+
+struct scan_rows {
+    const uint64_t *keys;
+    size_t n;
+    const void *vals;
+    size_t vals_len;      /* values, not bytes */
+    const uint32_t *lens; /* VAR only */
+    uint32_t row_values;  /* 0 for VAR */
+};
+
+/* Not in a callback. fn returns non-zero to stop: INTERRUPTED. timeout_ms (0: the client's) bounds each
+ * batch. */
+MUST_USE paramo_err scan_run(struct client *client, const struct client_table *table, bool with_state,
+                             uint32_t timeout_ms, int (*fn)(void *arg, const struct scan_rows *rows),
+                             void *arg);
+
+#endif

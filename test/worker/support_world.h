@@ -1,0 +1,85 @@
+/*
+ * Servers and clients without a scheduler: the test itself makes the views. Over the simulated environment
+ * and van, or over real lanes and the inproc van.
+ */
+#ifndef TEST_WORKER_SUPPORT_WORLD_H
+#define TEST_WORKER_SUPPORT_WORLD_H
+
+#include <stdbool.h>
+
+#include "env/sim.h"
+#include "post/door.h"
+#include "server/shard.h"
+#include "van/simvan.h"
+#include "worker/client.h"
+
+enum { WORLD_SERVERS = 6, WORLD_CLIENTS = 6, WORLD_TABLES = 8 };
+
+struct world_server {
+    struct world *world;
+    unsigned rank;
+    uint64_t incarnation;
+    bool up, alive, recovered;
+    struct lane *lane;
+    struct van *van; /* the world's own, but one each in a simulation */
+    struct door *door;
+    struct shard *shard;
+};
+
+struct world_client {
+    struct world *world;
+    unsigned rank;
+    uint64_t incarnation;
+    struct lane *lane;
+    struct van *van;
+    struct client *client;
+    uint64_t wanted_view;
+};
+
+struct world {
+    bool simulated;
+    struct sim *sim;
+    struct simnet *net;
+    struct env *env;
+    struct van *van; /* real worlds */
+    unsigned servers_count, clients_count, tables_count;
+    struct world_server servers[WORLD_SERVERS];
+    struct world_client clients[WORLD_CLIENTS];
+    paramo_table_options options[WORLD_TABLES];
+    struct client_table tables[WORLD_TABLES];
+    struct ring ring;
+    uint64_t arcs_changed[WORLD_SERVERS];
+    uint64_t number; /* of the present view */
+    struct view *view;
+    uint32_t timeout_ms;
+    shard_handler handler;
+    void *handler_arg;
+};
+
+/* Aborts when something cannot be made: a test cannot go on without its world. */
+void world_init(struct world *w, bool simulated, uint64_t seed);
+/* Everything is closed and freed. */
+void world_fini(struct world *w);
+/* kind, dim, optimizer and the rest at their defaults; *t to be changed before world_start. */
+paramo_table_options *world_table(struct world *w, paramo_table_kind kind, uint32_t dim);
+/* Starts servers and clients with a view in which `owners` of the servers share the ring. */
+void world_start(struct world *w, unsigned servers, unsigned owners, unsigned clients);
+/* A new view from the world's present state (ring, tables, alive, recovered); servers and clients do not have
+ * it yet. */
+void world_view(struct world *w);
+void world_server_view(struct world *w, unsigned server);
+void world_client_view(struct world *w, unsigned client);
+void world_all_view(struct world *w);
+void world_server_stop(struct world *w, unsigned server);
+/* Again with another incarnation and empty tables. */
+void world_server_start(struct world *w, unsigned server);
+/* Runs fn on a lane: directly if it can be entered, else posted and waited for. */
+void world_on_lane(struct lane *lane, void (*fn)(void *arg), void *arg);
+
+paramo_err world_push(struct world *w, unsigned client, unsigned table, const uint64_t *keys, size_t n,
+                      const void *vals, size_t vals_len, uint64_t *ts);
+paramo_err world_pull(struct world *w, unsigned client, unsigned table, const uint64_t *keys, size_t n,
+                      void *vals, size_t vals_len, uint64_t *ts);
+paramo_err world_wait(struct world *w, unsigned client, uint64_t ts);
+
+#endif
