@@ -358,7 +358,9 @@ static int cmd_role(const struct role *r, int argc, char **argv)
 {
     struct role_settings s = {.log_level = 1};
     paramo_config_init(&s.cfg);
-    unsetenv("DMLC_ROLE"); /* the verb says it */
+    if (r->role == PARAMO_ROLE_SCHEDULER)
+        s.cfg.num_servers = s.cfg.num_workers = 0; /* must be said */
+    unsetenv("DMLC_ROLE");                         /* the verb says it */
     paramo_err err = paramo_config_from_env(&s.cfg);
     if (err != PARAMO_OK)
         return code_fail(r->verb, err, paramo_last_error());

@@ -117,7 +117,7 @@ alive() { kill -0 "${JOB_PID[$1]}" 2>/dev/null; }
 # ends NAME CODE TEXT: the job ends by itself with this exit code (a regex) before its deadline.
 ends() {
     local name=$1 want=$2 text=$3 code=0
-    wait "${JOB_PID[$name]}" || code=$?
+    wait "${JOB_PID[$name]}" 2>/dev/null || code=$?
     unset "JOB_PID[$name]"
     cp "$WORK/$name.out" "$OUT"
     cp "$WORK/$name.err" "$ERR"

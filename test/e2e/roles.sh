@@ -36,7 +36,8 @@ free_port
 before=$SECONDS
 refused 4 "no scheduler: the server says so" "127.0.0.1:$PORT" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --wait 2
 check "after the 2 seconds that it was told ($((SECONDS - before)))" test $((SECONDS - before)) -le $((4 * SLOW))
-refused 4 "a host that does not exist" "nonesuch.invalid" "$PARAMO" server --scheduler nonesuch.invalid:9 --wait 2
+refused 4 "a host that does not exist" "nonesuch.invalid" "$PARAMO" server --scheduler nonesuch.invalid:9 \
+    --listen 127.0.0.1 --wait 2
 
 # ---- a job that does not become complete, and a port in use ----
 free_port
