@@ -29,7 +29,8 @@ static double slow_margin(const struct batch *t, size_t dim, size_t row, const d
 }
 
 /* sum_r residual_r margin_r, whose derivative by a parameter is what fm_gradient claims to give. */
-static double slow_objective(const struct batch *t, size_t dim, const float *residual, const double *w, const double *v)
+static double slow_objective(const struct batch *t, size_t dim, const float *residual, const double *w,
+                             const double *v)
 {
     double sum = 0;
     for (size_t r = 0; r < t->rows; r++)

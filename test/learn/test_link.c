@@ -52,7 +52,8 @@ static void test_batches_equal_single_rows(void **state)
         sum += link_loss(margin[i], label[i]);
     }
     for (size_t n = 0; n < 130; n++)
-        (void)link_residuals(margin, label, n, residual); /* no byte beyond n is touched: the sanitizer watches */
+        (void)link_residuals(margin, label, n,
+                             residual); /* no byte beyond n is touched: the sanitizer watches */
     assert_true(link_residuals(margin, label, N, residual) == sum);
     for (size_t i = 0; i < N; i++)
         assert_true(residual[i] == (float)(link_probability(margin[i]) - (double)label[i]));

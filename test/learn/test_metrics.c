@@ -25,8 +25,8 @@ static struct metrics_result slow(const float *m, const float *y, size_t n)
             }
         }
     }
-    return (struct metrics_result){n,   (uint64_t)positives, loss / (double)n, right / pairs, correct / (double)n,
-                                   sum / positives};
+    return (struct metrics_result){
+        n, (uint64_t)positives, loss / (double)n, right / pairs, correct / (double)n, sum / positives};
 }
 
 static void test_against_the_definition(void **state)
