@@ -59,6 +59,17 @@ struct enlist {
     paramo_err err;
 };
 
+struct glance {
+    paramo_node *node;
+    struct view *view; /* with a reference of ours */
+};
+
+static void glance_at_view(void *arg)
+{
+    struct glance *g = arg;
+    g->view = view_ref(member_view(g->node->own->member));
+}
+
 static void enlist_worker(void *arg)
 {
     struct enlist *e = arg;
@@ -140,8 +151,15 @@ paramo_err paramo_worker_open(paramo_node *node, uint32_t customer_id, paramo_wo
         free(w);
         return err;
     }
+    struct glance glance = {.node = node};
+    err = node_run_on(node->control, glance_at_view, &glance);
+    if (err) {
+        worker_free(w);
+        return err;
+    }
     struct client_config config = {
         .lane = w->lane,
+        .view = glance.view,
         .van = node->van,
         .node = node->id,
         .incarnation = node->own->incarnation,
@@ -156,6 +174,7 @@ paramo_err paramo_worker_open(paramo_node *node, uint32_t customer_id, paramo_wo
         .arg = w,
     };
     err = client_create(&config, &w->client);
+    view_unref(glance.view);
     if (err) {
         worker_free(w);
         return err;

@@ -96,7 +96,7 @@ static void dense_ranges_stay_whole(paramo_worker *w)
     for (uint64_t i = 0; i < N; i++) {
         keys[i] = i;
         vals[2 * i] = (float)i;
-        vals[2 * i + 1] = -(float)i;
+        vals[2 * i + 1] = -1 - (float)i; /* never -0: 0 + -0 is 0 */
     }
     paramo_kv push = kv_of(keys, N, vals, 2 * N), pull = kv_of(keys, N, got, 2 * N);
     push_now(w, t, &push);
