@@ -171,9 +171,19 @@ void cluster_leave(struct tnode *node)
     node->left = true;
 }
 
+static void nothing(struct sim_event *event)
+{
+    (void)event;
+}
+
 bool cluster_run(struct cluster *c, bool (*done)(void *arg), void *arg, double seconds)
 {
-    return sim_run(c->sim, done, arg, in_seconds(c, seconds));
+    /* A marker, so that the clock comes to this moment though nothing else happens then. */
+    struct sim_event marker = {.fire = nothing};
+    assert_int_equal(sim_schedule(c->sim, &marker, in_seconds(c, seconds)), PARAMO_OK);
+    bool held = sim_run(c->sim, done, arg, marker.at);
+    sim_cancel(c->sim, &marker);
+    return held;
 }
 
 static bool never(void *arg)

@@ -1,0 +1,168 @@
+/* A member alone against what goes wrong: no scheduler, the wrong one, silence, being declared dead. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "post/support_cluster.h"
+
+static struct cluster c;
+
+static void start_pair(void)
+{
+    cluster_init(&c, 1, 0, 2);
+    cluster_start_scheduler(&c);
+    for (int i = 0; i < 2; i++)
+        cluster_start(&c, &c.nodes[i], PARAMO_ROLE_WORKER);
+    for (int i = 0; i < 2; i++)
+        assert_true(cluster_run(&c, tnode_joined, &c.nodes[i], 5));
+}
+
+static void test_no_scheduler(void **state)
+{
+    (void)state;
+    cluster_init(&c, 1, 0, 1);
+    struct tnode *node = &c.nodes[0];
+    struct member_config config = cluster_member_config(&c, node, PARAMO_ROLE_WORKER);
+    config.connect_timeout_ms = 3000;
+    cluster_start_config(node, &config);
+    assert_false(cluster_run(&c, tnode_joined, node, 2.9));
+    assert_true(cluster_run(&c, tnode_joined, node, 0.2));
+    assert_int_equal(node->joined_status, PARAMO_E_NO_SCHEDULER);
+    assert_non_null(strstr(node->joined_text, "scheduler:1"));
+    cluster_fini(&c);
+}
+
+static void test_late_scheduler(void **state)
+{
+    (void)state;
+    cluster_init(&c, 1, 0, 1);
+    cluster_start(&c, &c.nodes[0], PARAMO_ROLE_WORKER);
+    cluster_pass(&c, 10);
+    cluster_start_scheduler(&c);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 1));
+    assert_int_equal(c.nodes[0].joined_status, PARAMO_OK);
+    cluster_fini(&c);
+}
+
+static void test_wrong_token(void **state)
+{
+    (void)state;
+    cluster_init(&c, 1, 0, 1);
+    cluster_start_scheduler(&c);
+    struct member_config config = cluster_member_config(&c, &c.nodes[0], PARAMO_ROLE_WORKER);
+    config.token = "guess";
+    cluster_start_config(&c.nodes[0], &config);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 1));
+    assert_int_equal(c.nodes[0].joined_status, PARAMO_E_TOKEN);
+    cluster_fini(&c);
+}
+
+static void test_incomplete(void **state)
+{
+    (void)state;
+    cluster_init(&c, 1, 2, 3);
+    cluster_start_scheduler(&c);
+    cluster_start(&c, &c.nodes[0], PARAMO_ROLE_WORKER);
+    cluster_start(&c, &c.nodes[1], PARAMO_ROLE_SERVER);
+    assert_false(cluster_run(&c, tnode_joined, &c.nodes[0], 19.9));
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 0.6));
+    assert_int_equal(c.nodes[0].joined_status, PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(c.nodes[0].joined_text, "1 of 2 servers and 1 of 3 workers"));
+    cluster_fini(&c);
+}
+
+static void test_scheduler_lost(void **state)
+{
+    (void)state;
+    start_pair();
+    struct tcall t;
+    tcall_init(&t);
+    tnode_enter(&c.nodes[0]);
+    assert_int_equal(member_barrier(c.nodes[0].member, &t.call, 4, 0, in_seconds(&c, 100)), PARAMO_OK);
+    tnode_leave(&c.nodes[0]);
+    cluster_pass(&c, 1);
+    cluster_kill_scheduler(&c);
+    assert_false(cluster_run(&c, tnode_ended, &c.nodes[0], 9));
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 2));
+    assert_int_equal(c.nodes[0].ended_status, PARAMO_E_NO_SCHEDULER);
+    assert_true(t.done);
+    assert_int_equal(t.status, PARAMO_E_NO_SCHEDULER);
+    cluster_leave(&c.nodes[0]); /* nobody to say goodbye to */
+    cluster_fini(&c);
+}
+
+/* A scheduler that was started anew runs another job (until it keeps its store). */
+static void test_another_job(void **state)
+{
+    (void)state;
+    start_pair();
+    cluster_kill_scheduler(&c);
+    cluster_start_scheduler(&c);
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 2));
+    assert_int_equal(c.nodes[0].ended_status, PARAMO_E_NO_SCHEDULER);
+    assert_non_null(strstr(c.nodes[0].ended_text, "another job"));
+    cluster_fini(&c);
+}
+
+static void test_calls_refused(void **state)
+{
+    (void)state;
+    cluster_init(&c, 1, 0, 1);
+    cluster_start(&c, &c.nodes[0], PARAMO_ROLE_WORKER);
+    static struct tcall calls[300];
+    struct member *m = c.nodes[0].member;
+    tnode_enter(&c.nodes[0]);
+    tcall_init(&calls[0]);
+    assert_int_equal(member_kv_get(m, &calls[0].call, "k", UINT64_MAX), PARAMO_E_CLOSED);
+    tnode_leave(&c.nodes[0]);
+    cluster_start_scheduler(&c);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 1));
+    tnode_enter(&c.nodes[0]);
+    char name[300];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_int_equal(member_kv_get(m, &calls[0].call, name, UINT64_MAX), PARAMO_E_INVALID);
+    assert_int_equal(member_kv_get(m, &calls[0].call, "", UINT64_MAX), PARAMO_E_INVALID);
+    int i = 0;
+    for (;; i++) {
+        tcall_init(&calls[i]);
+        paramo_err err = member_kv_get(m, &calls[i].call, "k", UINT64_MAX);
+        if (err) {
+            assert_int_equal(err, PARAMO_E_AGAIN);
+            break;
+        }
+    }
+    assert_int_equal(i, 256);
+    member_cancel(m, &calls[7].call);
+    assert_int_equal(calls[7].status, PARAMO_E_CANCELLED);
+    member_cancel(m, &calls[0].call);
+    tcall_init(&calls[0]);
+    assert_int_equal(member_kv_put(m, &calls[0].call, "k", "v", 1, UINT64_MAX), PARAMO_OK);
+    tnode_leave(&c.nodes[0]);
+    assert_true(cluster_run(&c, tcall_done, &calls[255], 5));
+    for (i = 0; i < 256; i++)
+        assert_true(calls[i].done && (i == 7 || calls[i].status == PARAMO_OK));
+    tnode_enter(&c.nodes[0]);
+    tcall_init(&calls[0]);
+    assert_int_equal(member_kv_get(m, &calls[0].call, "z", UINT64_MAX), PARAMO_OK);
+    tnode_leave(&c.nodes[0]);
+    cluster_kill(&c.nodes[0]);
+    assert_int_equal(calls[0].status, PARAMO_E_CLOSED);
+    cluster_fini(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_scheduler),   cmocka_unit_test(test_late_scheduler),
+        cmocka_unit_test(test_wrong_token),    cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_scheduler_lost), cmocka_unit_test(test_another_job),
+        cmocka_unit_test(test_calls_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
