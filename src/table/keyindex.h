@@ -41,6 +41,8 @@ struct keyindex {
     unsigned depth;
     size_t segments;
     uint64_t count;
+    void *spare; /* pages to use again, chained through their first bytes */
+    size_t spares;
 };
 
 /* Takes no memory yet. */

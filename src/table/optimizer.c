@@ -7,40 +7,93 @@
 #include "table/table_options.h"
 
 /*
- * Each float kernel is one inline function over a span, written without branches so that compilers turn it
- * into vector code, and two functions made from it: the span itself, and rows, where a row of one column (the
- * most common: linear models) gets a loop of its own.
+ * Each float kernel is one function over a span, written without branches so that compilers turn it into
+ * vector code. Rows of at least GATHER_BELOW columns are spans; shorter ones (linear models have rows of one)
+ * are gathered into spans of up to GATHER values and put back, which costs less than a square root one at a
+ * time.
  */
-#define FLOAT_KERNEL(name)                                                                                   \
-    static void name##_span(const struct optimizer *o, void *w, float *s0, float *s1, float t,               \
-                            const void *g, size_t n)                                                         \
-    {                                                                                                        \
-        const struct optimizer local = *o; /* in registers: stores to w cannot change it */                  \
-        name(&local, w, s0, s1, t, g, n);                                                                    \
-    }                                                                                                        \
-    static void name##_rows(const struct optimizer *o, void *const *rows, size_t count, size_t dim,          \
-                            const void *g)                                                                   \
-    {                                                                                                        \
-        const struct optimizer local = *o;                                                                   \
-        const float *values = g;                                                                             \
-        if (dim == 1) {                                                                                      \
-            for (size_t i = 0; i < count; i++) {                                                             \
-                float *w = rows[i];                                                                          \
-                name(&local, w, w + 1, w + 2, 0, values + i, 1);                                             \
-            }                                                                                                \
-            return;                                                                                          \
-        }                                                                                                    \
-        for (size_t i = 0; i < count; i++) {                                                                 \
-            float *w = rows[i];                                                                              \
-            name(&local, w, w + dim, w + 2 * dim, 0, values + i * dim, dim);                                 \
-        }                                                                                                    \
+enum { GATHER = 64, GATHER_BELOW = 8 };
+
+struct gathered {
+    float w[GATHER], s0[GATHER], s1[GATHER];
+};
+
+static inline void copy_values(float *restrict to, const float *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] = from[i];
     }
+}
+
+static void gather(struct gathered *to, void *const *rows, size_t count, size_t dim, unsigned planes)
+{
+    for (size_t i = 0; i < count; i++) {
+        const float *row = rows[i];
+        copy_values(to->w + i * dim, row, dim);
+        if (planes > 0) {
+            copy_values(to->s0 + i * dim, row + dim, dim);
+        }
+        if (planes > 1) {
+            copy_values(to->s1 + i * dim, row + 2 * dim, dim);
+        }
+    }
+}
+
+static void scatter(const struct gathered *from, void *const *rows, size_t count, size_t dim, unsigned planes)
+{
+    for (size_t i = 0; i < count; i++) {
+        float *row = rows[i];
+        copy_values(row, from->w + i * dim, dim);
+        if (planes > 0) {
+            copy_values(row + dim, from->s0 + i * dim, dim);
+        }
+        if (planes > 1) {
+            copy_values(row + 2 * dim, from->s1 + i * dim, dim);
+        }
+    }
+}
+
+/* rows of every kernel but Adam, assign and add. */
+static void span_rows(const struct optimizer *o, void *const *rows, size_t count, size_t dim, const void *g)
+{
+    const float *values = g;
+    if (dim >= GATHER_BELOW) {
+        for (size_t i = 0; i < count; i++) {
+            float *w = rows[i];
+            o->span(o, w, w + dim, w + 2 * dim, 0, values + i * dim, dim);
+        }
+        return;
+    }
+    unsigned planes = optimizer_planes(o);
+    size_t batch = GATHER / dim;
+    struct gathered span;
+    for (size_t done = 0, m; done < count; done += m) {
+        m = count - done < batch ? count - done : batch;
+        if (dim == 1) { /* said again for the compiler: copies of one value */
+            gather(&span, rows + done, m, 1, planes);
+            o->span(o, span.w, span.s0, span.s1, 0, values + done, m);
+            scatter(&span, rows + done, m, 1, planes);
+        } else {
+            gather(&span, rows + done, m, dim, planes);
+            o->span(o, span.w, span.s0, span.s1, 0, values + done * dim, m * dim);
+            scatter(&span, rows + done, m, dim, planes);
+        }
+    }
+}
 
 /* restrict is true: w and the state are distinct, and g is the caller's. */
 #define FLOAT_SPAN(name)                                                                                     \
     static inline __attribute__((always_inline)) void name(const struct optimizer *o, float *restrict w,     \
                                                            float *restrict s0, float *restrict s1, float t,  \
                                                            const float *restrict g, size_t n)
+
+#define SPAN_OF(name)                                                                                        \
+    static void name##_span(const struct optimizer *o, void *w, float *s0, float *s1, float t,               \
+                            const void *g, size_t n)                                                         \
+    {                                                                                                        \
+        const struct optimizer local = *o; /* in registers: stores to w cannot change it */                  \
+        name(&local, w, s0, s1, t, g, n);                                                                    \
+    }
 
 static inline float soft(float x, float threshold)
 {
@@ -64,7 +117,7 @@ FLOAT_SPAN(sgd)
         w[i] = soft(w[i] - o->alpha * h, threshold);
     }
 }
-FLOAT_KERNEL(sgd)
+SPAN_OF(sgd)
 
 FLOAT_SPAN(momentum)
 {
@@ -78,7 +131,7 @@ FLOAT_SPAN(momentum)
         w[i] = soft(w[i] - o->alpha * v, threshold);
     }
 }
-FLOAT_KERNEL(momentum)
+SPAN_OF(momentum)
 
 FLOAT_SPAN(adagrad)
 {
@@ -92,7 +145,7 @@ FLOAT_SPAN(adagrad)
         w[i] = soft(w[i] - eta * h, eta * o->l1);
     }
 }
-FLOAT_KERNEL(adagrad)
+SPAN_OF(adagrad)
 
 /* Algorithm 1's closed form; root is sqrt n. */
 static inline float ftrl_weight(const struct optimizer *o, float z, float root)
@@ -115,7 +168,7 @@ FLOAT_SPAN(ftrl)
         w[i] = ftrl_weight(o, z, root);
     }
 }
-FLOAT_KERNEL(ftrl)
+SPAN_OF(ftrl)
 
 /* b^t by squaring, in double: t < 2^25. */
 static double power(double b, float t)
@@ -145,22 +198,16 @@ FLOAT_SPAN(adam)
     }
 }
 
-static void adam_span(const struct optimizer *o, void *w, float *s0, float *s1, float t, const void *g,
-                      size_t n)
-{
-    const struct optimizer local = *o;
-    adam(&local, w, s0, s1, t, g, n);
-}
+SPAN_OF(adam)
 
 static void adam_rows(const struct optimizer *o, void *const *rows, size_t count, size_t dim, const void *g)
 {
-    const struct optimizer local = *o;
     const float *values = g;
     for (size_t i = 0; i < count; i++) {
         float *w = rows[i];
         float t = optimizer_next_step(w[3 * dim]);
         w[3 * dim] = t;
-        adam(&local, w, w + dim, w + 2 * dim, t, values + i * dim, dim);
+        adam_span(o, w, w + dim, w + 2 * dim, t, values + i * dim, dim);
     }
 }
 
@@ -236,10 +283,10 @@ void optimizer_setup(struct optimizer *o, const paramo_table_options *options)
     } gradient[] =
         {
             [PARAMO_OPT_ASSIGN] = {assign_span, assign_rows},
-            [PARAMO_OPT_SGD] = {sgd_span, sgd_rows},
-            [PARAMO_OPT_MOMENTUM] = {momentum_span, momentum_rows},
-            [PARAMO_OPT_ADAGRAD] = {adagrad_span, adagrad_rows},
-            [PARAMO_OPT_FTRL] = {ftrl_span, ftrl_rows},
+            [PARAMO_OPT_SGD] = {sgd_span, span_rows},
+            [PARAMO_OPT_MOMENTUM] = {momentum_span, span_rows},
+            [PARAMO_OPT_ADAGRAD] = {adagrad_span, span_rows},
+            [PARAMO_OPT_FTRL] = {ftrl_span, span_rows},
             [PARAMO_OPT_ADAM] = {adam_span, adam_rows},
         },
       add[] = {

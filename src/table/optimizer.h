@@ -44,8 +44,8 @@ struct optimizer;
 /* n columns: w, s0 and s1 (unused ones may be anything), g. t is Adam's count, this push included. */
 typedef void optimizer_span_fn(const struct optimizer *o, void *w, float *s0, float *s1, float t,
                                const void *g, size_t n);
-/* count rows of dim columns, each laid out w, s0, s1, t without gaps; g is count * dim values. Counts t up
- * itself. */
+/* count distinct rows of dim columns, each laid out w, s0, s1, t without gaps; g is count * dim values.
+ * Counts t up itself. */
 typedef void optimizer_rows_fn(const struct optimizer *o, void *const *rows, size_t count, size_t dim,
                                const void *g);
 

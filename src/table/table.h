@@ -9,9 +9,9 @@
  *
  * A table is a pure data structure: no I/O, no threads, no clock, no randomness; the lane of its shard is the
  * only one to touch it. It must never know who pushes, where other keys live, or what an epoch is. The shard
- * checks that keys are ascending and without repeats (the table stays sound if they are not, but repeats
- * apply in order). Values are n * dim of the table's dtype, aligned to it. Each changing call either does all
- * or, with an error, nothing. Tests: test/table/.
+ * checks that keys ascend without repeats: the table stays sound if they do not, but what becomes of repeats
+ * is not said. Values are n * dim of the table's dtype, aligned to it. Each changing call either does all or,
+ * with an error, nothing. Tests: test/table/.
  */
 #ifndef TABLE_TABLE_H
 #define TABLE_TABLE_H

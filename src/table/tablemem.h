@@ -1,8 +1,8 @@
 /*
  * The memory that a table takes, through one door: it counts what is held, so that table_stats tells the
  * truth and a test can assert bytes per key, and a test can make the n-th allocation fail. The allocator
- * behind it is the C library's unless the caller of table_create gives another. Knows nothing of rows and keys.
- * Tests: test/table/test_tablemem.c.
+ * behind it is the C library's unless the caller of table_create gives another. Knows nothing of rows and
+ * keys. Tests: test/table/test_tablemem.c.
  */
 #ifndef TABLE_TABLEMEM_H
 #define TABLE_TABLEMEM_H
