@@ -110,7 +110,7 @@ static void worker_free(paramo_worker *w)
         (void)!node_run_on(w->lane, nothing, NULL);
         client_free(w->client);
     }
-    lane_destroy(w->lane);
+    node_lane_end(w->node, w->lane);
     view_feed_fini(&w->feed);
     for (paramo_table *t = atomic_load(&w->tables); t;) {
         paramo_table *next = t->next;

@@ -168,17 +168,45 @@ void paramo_interrupt(paramo_node *node)
  * ------------------------------------------------------------------------------------------------------------------
  */
 
+struct last_words {
+    struct van *van;
+    struct lane *lane;
+};
+
+static bool all_said(void *arg)
+{
+    return van_flushing(((struct last_words *)arg)->van) == 0;
+}
+
+static void give_up(void *arg)
+{
+    const struct last_words *w = arg;
+    van_abandon(w->van, w->lane);
+}
+
+void node_lane_end(paramo_node *node, struct lane *lane)
+{
+    if (!lane)
+        return;
+    struct last_words w = {node->van, lane};
+    if (node->van) {
+        (void)!lane_wait(lane, all_said, &w, env_now(node->env) + ENV_SEC);
+        (void)!node_run_on(lane, give_up, &w);
+    }
+    lane_destroy(lane);
+}
+
 static void node_free(paramo_node *node)
 {
     for (unsigned i = 0; i < node->seats_count; i++) {
         struct seat *seat = &node->seats[i];
         for (unsigned k = 0; k < seat->shards_count; k++) {
-            lane_destroy(seat->shards[k].lane);
+            node_lane_end(node, seat->shards[k].lane);
             view_feed_fini(&seat->shards[k].feed);
         }
         free(seat->shards);
     }
-    lane_destroy(node->control);
+    node_lane_end(node, node->control);
     if (node->van)
         van_destroy(node->van);
     if (node->interrupt_fd >= 0)

@@ -136,6 +136,8 @@ struct node_call {
 MUST_USE paramo_err node_call(struct seat *seat,
                               paramo_err (*begin)(struct node_call *c, struct member *m, void *arg),
                               void (*taken)(struct node_call *c, void *arg), void *arg);
+/* Ends a lane (or NULL); connections that were closed with something left to say get a second to say it. */
+void node_lane_end(paramo_node *node, struct lane *lane);
 /* lane_now's clock, ms from now; 0: 60 s. */
 uint64_t node_deadline(const paramo_node *node, uint32_t ms);
 
