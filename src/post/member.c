@@ -144,6 +144,7 @@ static paramo_err member_frame(void *user, struct van_conn *conn, const uint8_t 
         return head.table == CALL_REGISTER ? got_registered(m, &head, &body)
                                            : member_calls_reply(m, &head, &body);
     case WIRE_HEARTBEAT:
+    case WIRE_WELCOME: /* a second copy */
         return PARAMO_OK;
     case WIRE_END: {
         paramo_err status;

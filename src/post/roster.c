@@ -128,14 +128,11 @@ static void waited_long_enough(struct lane_timer *timer)
 {
     struct sched_node *node = container_of(timer, struct sched_node, timer);
     struct scheduler *s = node->sched;
-    uint32_t came[SLOTS] = {0};
-    for (const struct sched_node *other = s->waiting_first; other; other = other->next)
-        came[slots_of(s, other->info.role) - s->slots]++;
     if (s->state == SCHED_GATHERING)
         refuse(node, err_set(PARAMO_E_TIMEOUT,
                              "the cluster is not complete: %" PRIu32 " of %" PRIu32 " servers and %" PRIu32
                              " of %" PRIu32 " workers have come",
-                             came[SLOTS_SERVERS], s->slots[SLOTS_SERVERS].count, came[SLOTS_WORKERS],
+                             s->came[SLOTS_SERVERS], s->slots[SLOTS_SERVERS].count, s->came[SLOTS_WORKERS],
                              s->slots[SLOTS_WORKERS].count));
     else
         refuse(node, err_set(PARAMO_E_TIMEOUT, "no %s's place came free", role_name(node->info.role)));
@@ -216,9 +213,13 @@ static void gather(struct scheduler *s)
     uint32_t came[SLOTS] = {0};
     for (const struct sched_node *node = s->waiting_first; node; node = node->next)
         came[slots_of(s, node->info.role) - s->slots]++;
-    for (size_t i = 0; i < SLOTS; i++)
-        if (came[i] < s->slots[i].count)
-            return;
+    bool complete = true;
+    for (size_t i = 0; i < SLOTS; i++) {
+        complete = complete && came[i] == s->slots[i].count;
+        s->came[i] = came[i] > s->came[i] ? came[i] : s->came[i];
+    }
+    if (!complete)
+        return;
     paramo_err err = PARAMO_OK;
     for (size_t i = 0; i < SLOTS && !err; i++)
         err = place_role(s, &s->slots[i]);

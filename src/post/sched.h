@@ -115,6 +115,7 @@ struct scheduler {
     struct slot_list slots[SLOTS];
     struct sched_node *waiting_first, *waiting_last;
     uint32_t arrivals;
+    uint32_t came[SLOTS];    /* while gathering: most that were there at a time */
     struct map incarnations; /* -> sched_node */
     struct lane_timer tick, end_timer;
     uint64_t ticked_at;

@@ -105,6 +105,8 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
         peer->node->heard_at = lane_now(peer->sched->config.lane);
     if (head.kind == WIRE_HEARTBEAT)
         return got_heartbeat(peer, &head, &body);
+    if (head.kind == WIRE_HELLO)
+        return PARAMO_OK; /* a second copy of the first */
     if (head.kind != WIRE_CALL)
         return err_set(PARAMO_E_PROTOCOL, "%s to a scheduler", wire_kind_name(head.kind));
     if (head.table == CALL_REGISTER) {

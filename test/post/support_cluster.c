@@ -15,7 +15,7 @@ void cluster_init(struct cluster *c, uint64_t seed, uint32_t servers, uint32_t w
 {
     memset(c, 0, sizeof *c);
     assert_int_equal(sim_create(seed, &c->sim), PARAMO_OK);
-    assert_int_equal(van_inproc_create(sim_env(c->sim), &c->van), PARAMO_OK);
+    assert_int_equal(simnet_create(c->sim, &c->net), PARAMO_OK);
     assert_int_equal(lane_create(sim_env(c->sim), "scheduler", 0, &c->lane), PARAMO_OK);
     for (size_t i = 0; i < CLUSTER_NODES; i++) {
         c->nodes[i].cluster = c;
@@ -34,8 +34,25 @@ void cluster_fini(struct cluster *c)
     for (size_t i = 0; i < CLUSTER_NODES; i++)
         lane_destroy(c->nodes[i].lane);
     lane_destroy(c->lane);
-    van_destroy(c->van);
+    while (c->old_count)
+        van_destroy(c->old_vans[--c->old_count]);
+    simnet_destroy(c->net);
     sim_destroy(c->sim);
+}
+
+static struct van *van_new(struct cluster *c, const char *node)
+{
+    struct van *van;
+    assert_int_equal(van_sim_create(c->net, node, &van), PARAMO_OK);
+    van_sim_set_faulty(van, c->faulty);
+    return van;
+}
+
+static void van_crash(struct cluster *c, struct van *van)
+{
+    van_sim_crash(van);
+    assert_true(c->old_count < CLUSTER_VANS);
+    c->old_vans[c->old_count++] = van;
 }
 
 static void job_over(void *arg, paramo_err status, const char *text)
@@ -50,7 +67,7 @@ static void job_over(void *arg, paramo_err status, const char *text)
 void cluster_start_scheduler(struct cluster *c)
 {
     struct scheduler_config config = c->config;
-    config.van = c->van;
+    config.van = c->van = van_new(c, "scheduler");
     config.lane = c->lane;
     config.address = SCHEDULER;
     config.token = "token";
@@ -66,6 +83,7 @@ void cluster_kill_scheduler(struct cluster *c)
 {
     if (!c->scheduler)
         return;
+    van_crash(c, c->van);
     assert_true(lane_enter(c->lane));
     scheduler_destroy(c->scheduler);
     lane_leave(c->lane);
@@ -111,7 +129,11 @@ static void ended(void *arg, paramo_err status, const char *text)
 
 struct member_config cluster_member_config(struct cluster *c, struct tnode *node, uint32_t role)
 {
-    return (struct member_config){.van = c->van,
+    char name[8];
+    snprintf(name, sizeof name, "n%d", (int)(node - c->nodes));
+    if (!node->van)
+        node->van = van_new(c, name);
+    return (struct member_config){.van = node->van,
                                   .lane = node->lane,
                                   .scheduler = SCHEDULER,
                                   .token = "token",
@@ -153,6 +175,8 @@ void cluster_kill(struct tnode *node)
 {
     if (!node->member)
         return;
+    van_crash(node->cluster, node->van);
+    node->van = NULL;
     tnode_enter(node);
     member_destroy(node->member);
     tnode_leave(node);

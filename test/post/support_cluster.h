@@ -9,14 +9,16 @@
 #include "env/sim.h"
 #include "post/member.h"
 #include "post/scheduler.h"
+#include "van/simvan.h"
 
-enum { CLUSTER_NODES = 16 };
+enum { CLUSTER_NODES = 16, CLUSTER_VANS = 256 };
 
 struct cluster;
 
 struct tnode {
     struct cluster *cluster;
     struct lane *lane;
+    struct van *van;
     struct member *member; /* NULL: not running */
     uint32_t role;
     bool joined, ended, left;
@@ -30,8 +32,12 @@ struct tnode {
 
 struct cluster {
     struct sim *sim;
-    struct van *van;
-    struct lane *lane; /* the scheduler's */
+    struct simnet *net;
+    struct van *van; /* the scheduler's, and its lane */
+    struct lane *lane;
+    struct van *old_vans[CLUSTER_VANS]; /* of what was killed */
+    size_t old_count;
+    unsigned faulty; /* for vans made from now on */
     struct scheduler *scheduler;
     struct scheduler_config config;
     bool over;
