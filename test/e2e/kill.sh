@@ -7,7 +7,7 @@ cd "$WORK" || exit 1
 rows=$((200000 / SLOW))
 expect 0 "a training log" "$PARAMO" data synth --rows $rows --seed 1 --model-seed 7 --out train.ffm
 expect 0 "a test log" "$PARAMO" data synth --rows 20000 --seed 2 --model-seed 7 --out test.ffm
-job=("$PARAMO" run --verbose -s 3 -w 4 -- paramo train --model lr --data train.ffm --epochs 8 --seed 1)
+job=("$PARAMO" run --verbose -s 3 -w 4 -- paramo train --model lr --data train.ffm --epochs 40 --seed 1)
 
 # logloss NAME: of the model in folder NAME on the test log.
 logloss() {
@@ -22,7 +22,7 @@ at_work() {
 
 expect 0 "the job undisturbed" "${job[@]}" --model-out calm
 calm=$(logloss calm)
-check "its model is good ($calm)" at_most "$calm" 0.68
+check "its model is good ($calm)" at_most "$calm" 0.62
 
 # whole TEXT FOLDER: the model is not there at all, or as good as the undisturbed one.
 whole() {
@@ -37,7 +37,7 @@ whole() {
 
 start worker "${job[@]}" --model-out m-worker
 check "worker 2 is at work" wait_for 20 at_work worker worker 2
-kill -KILL "$(node_pid worker worker 2)"
+check "it is killed" signal_node KILL worker worker 2
 ends worker 137 "a worker is killed: the job ends"
 says "worker 2 is named" 'worker 2 \(pid [0-9]+\) was killed by signal 9'
 whole "a worker was killed" m-worker
@@ -45,7 +45,7 @@ whole "a worker was killed" m-worker
 start server "${job[@]}" --model-out m-server
 check "server 1 is at work" wait_for 20 at_work server server 1
 before=$SECONDS
-kill -KILL "$(node_pid server server 1)"
+check "it is killed" signal_node KILL server server 1
 ends server '[1-9][0-9]*' "a server is killed: the job ends with an error"
 check "soon ($((SECONDS - before)) s)" test $((SECONDS - before)) -le $((15 * SLOW))
 says "the runner names server 1" 'server 1 \(pid [0-9]+\) was killed by signal 9'
@@ -55,7 +55,7 @@ check "there is no model" test ! -e m-server
 
 start scheduler "${job[@]}" --model-out m-scheduler
 check "a worker is at work" wait_for 20 at_work scheduler worker 0
-kill -KILL "$(node_pid scheduler scheduler)"
+check "the scheduler is killed" signal_node KILL scheduler scheduler
 ends scheduler '[0-9]+' "the scheduler is killed: the job ends"
 says "the scheduler is named" 'scheduler \(pid [0-9]+\) was killed by signal 9'
 check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
@@ -67,11 +67,11 @@ for node in "server 1" "worker 3"; do
     # shellcheck disable=SC2086 # role and rank
     check "$node is at work" wait_for 20 at_work still $node
     # shellcheck disable=SC2086
-    pid=$(node_pid still $node)
-    kill -STOP "$pid"
+    check "it is stopped" signal_node STOP still $node
     end=$((SECONDS + 4))
-    while [ "$SECONDS" -lt $end ] && [ -d "/proc/$pid" ]; do pause; done
-    kill -CONT "$pid"
+    while [ "$SECONDS" -lt $end ] && alive still; do pause; done
+    # shellcheck disable=SC2086
+    check "it goes on" signal_node CONT still $node
     ends still 0 "$node stood still for 4 s and went on: the job ends well"
     check "nobody called it dead" sh -c '! grep -Eiq "dead|lost|killed|fenced" "$0"' "$ERR"
     whole "$node stood still" "m-still ${node% *}"

@@ -19,9 +19,10 @@ mkfifo "$WORK/.never"
 exec {NEVER}<>"$WORK/.never" # a descriptor that never has anything to read: for pauses between polls
 pause() { read -r -t 0.02 -u "$NEVER" || true; }
 
-clean_up() {
+clean_up() { # SIGTERM: timeout passes it on and follows with SIGKILL
     local name
-    for name in "${!JOB_PID[@]}"; do kill -KILL "${JOB_PID[$name]}" 2>/dev/null; done
+    for name in "${!JOB_PID[@]}"; do kill -TERM "${JOB_PID[$name]}" 2>/dev/null; done
+    wait
     rm -rf "$WORK"
 }
 trap clean_up EXIT
@@ -135,6 +136,15 @@ node_pid() {
     local pid
     pid=$(sed -n "s/^paramo run: $2${3+ $3} is pid \([0-9]*\)$/\1/p" "$WORK/$1.err")
     [ -n "$pid" ] && echo "$pid"
+}
+
+# signal_node SIGNAL JOB ROLE [RANK]: only if the node is still a child of the job: a number may have gone to another.
+signal_node() {
+    local sig=$1 pid parent
+    shift
+    pid=$(node_pid "$@") || return 1
+    parent=$(sed 's/.*) [A-Za-z] \([0-9]*\) .*/\1/' "/proc/$pid/stat" 2>/dev/null)
+    [ "$parent" = "$(job_pid "$1")" ] && kill "-$sig" "$pid"
 }
 
 # worked PID TICKS: the process has used this many hundredths of a second of CPU: it is at work.
