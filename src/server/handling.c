@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "server/shard_impl.h"
 
 static void gate_unref(struct gate *gate)
@@ -260,6 +261,13 @@ paramo_err handling_piece(struct peer *peer, struct shard_table *t, const struct
     if (h->number < sender->dedup.floor)
         return PARAMO_OK;
     struct shard_request *q = find(sender, h->number);
+    uint64_t keys_hash = hash_bytes(seg[WIRE_SEG_KEYS].data, seg[WIRE_SEG_KEYS].len);
+    if (q && !q->info.push && q->keys_hash != keys_hash) {
+        /* Cut anew by a newer view: what was read was for other keys. (Pushed keys do not change hands.) */
+        let_go(s, q);
+        *slot_of(sender, h->number) = NULL;
+        q = NULL;
+    }
     if (q) {
         s->counters.repeats++;
         q->head = *h;
@@ -286,6 +294,7 @@ paramo_err handling_piece(struct peer *peer, struct shard_table *t, const struct
         s->counters.dropped++;
         return PARAMO_OK;
     }
+    q->keys_hash = keys_hash;
     *slot_of(sender, h->number) = q;
     if (q->info.push)
         t->pushes += h->count;
@@ -300,14 +309,15 @@ bool handling_probe(struct peer *peer, const struct wire_head *h)
     struct shard_request *q = find(peer->sender, h->number);
     if (!q)
         return false;
+    if (q->head.attempt != h->attempt) { /* perhaps for other keys: only the request itself can tell */
+        reply_probe(peer, h, PROBE_UNKNOWN);
+        return true;
+    }
     if (!q->answered) {
         reply_probe(peer, h, PROBE_WORKING);
         return true;
     }
-    struct wire_head again = q->head;
-    again.attempt = h->attempt;
-    again.piece = h->piece;
-    reply_kept(peer, &again, q->status, q->answer);
+    reply_kept(peer, &q->head, q->status, q->answer);
     return true;
 }
 

@@ -115,6 +115,7 @@ struct shard_request {
     struct shard *shard;
     struct sender *sender; /* NULL: nobody waits any more */
     struct wire_head head; /* of the latest attempt */
+    uint64_t keys_hash;
     struct shard_request_info info;
     char table[VIEW_NAME_MAX];
     struct van_hold *hold;

@@ -46,7 +46,7 @@ static struct request *request_get(struct client *c, bool on_lane)
 
 static void request_put(struct client *c, struct request *r)
 {
-    if (c->free_requests_count >= REQUESTS_CACHED) {
+    if (r->posted || c->free_requests_count >= REQUESTS_CACHED) {
         free(r);
         return;
     }
@@ -245,6 +245,7 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
         if (held || entered) {
             client_submit(c, r);
         } else {
+            r->posted = true;
             r->task.run = submit_task;
             lane_post(c->lane, &r->task);
         }
@@ -437,8 +438,8 @@ void client_settle(struct client *c)
             if (!c->ended)
                 c->ended_tail = NULL;
             request_complete(c, r);
-        } else if (c->window_full && c->next_number - c->floor < DATA_WINDOW) {
-            c->window_full = false;
+        } else if (c->pump || (c->window_full && c->next_number - c->floor < DATA_WINDOW)) {
+            c->pump = c->window_full = false;
             for (size_t i = 0; i < c->links_count; i++)
                 link_pump(c->links[i]);
         } else {

@@ -102,6 +102,7 @@ struct request {
     uint8_t wire_kind;
     uint8_t flags; /* wire flags */
     bool ended;
+    bool posted; /* made off the lane: goes back to malloc, so that the free list is no longer than needed */
     bool pulls_lens; /* answers have lengths, placed when all are there */
     bool first_used;
     paramo_err status;
@@ -190,6 +191,7 @@ struct client {
     uint64_t next_number, floor;
     struct chunk *numbers[DATA_WINDOW];
     bool window_full; /* some link waits for the floor */
+    bool pump;        /* some link has a numbered piece that may go at once: client_settle sees to it */
 
     struct request *requests; /* in flight */
     struct request *requests_tail;

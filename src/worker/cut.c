@@ -11,6 +11,8 @@
 
 #include "worker/client_impl.h"
 
+enum { RUNS_PER_SHARD = 8 }; /* arbitrary */
+
 static bool is_user(const struct request *r)
 {
     return r->table->options.kind == PARAMO_TABLE_USER;
@@ -481,36 +483,6 @@ static void request_wait(struct client *c, struct request *r)
     cut_wait(c, chunk, c->view->number + 1);
 }
 
-static void cut_runs(struct client *c, struct request *r, const struct slice *s)
-{
-    size_t count = 0;
-    paramo_err err =
-        ring_runs(&c->view->ring, &r->table->placement, s->keys, s->count, c->runs, RING_ARCS + 1, &count);
-    if (err) {
-        request_end(r, err, err_text());
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (c->runs[i].shard >= c->view->shards_count) {
-            request_wait(c, r);
-            return;
-        }
-    }
-    uint64_t at = 0, row = s->src_bytes / s->count;
-    for (size_t i = 0; i < count && !r->ended; i++) {
-        const struct ring_run *run = &c->runs[i];
-        uint64_t bytes = row * run->count;
-        if (s->lens) {
-            bytes = 0;
-            for (size_t k = 0; k < run->count; k++)
-                bytes += (uint64_t)s->lens[run->first + k] * r->table->value_bytes;
-        }
-        struct slice sub = slice_sub(s, run->first, (uint32_t)run->count, at, bytes);
-        chop(c, r, &sub, (int)run->shard);
-        at += bytes;
-    }
-}
-
 /* Keys of each owner in one buffer of the request. Rows that must be cut inside go one by one from the
  * caller's array. */
 static void cut_gathered(struct client *c, struct request *r, const struct slice *s)
@@ -544,6 +516,40 @@ static void cut_gathered(struct client *c, struct request *r, const struct slice
     for (size_t i = 0; i < g.count && !r->ended; i++)
         chop(c, r, &g.groups[i].slice, (int)g.groups[i].owner);
     bufpool_put(&c->pool, g.scratch, g.scratch_bytes);
+}
+
+static void cut_runs(struct client *c, struct request *r, const struct slice *s)
+{
+    size_t count = 0;
+    paramo_err err =
+        ring_runs(&c->view->ring, &r->table->placement, s->keys, s->count, c->runs, RING_ARCS + 1, &count);
+    if (err) {
+        request_end(r, err, err_text());
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (c->runs[i].shard >= c->view->shards_count) {
+            request_wait(c, r);
+            return;
+        }
+    }
+    if (count > RUNS_PER_SHARD * (size_t)c->view->shards_count) {
+        cut_gathered(c, r, s); /* arcs lie in crumbs: a copy costs less than so many messages */
+        return;
+    }
+    uint64_t at = 0, row = s->src_bytes / s->count;
+    for (size_t i = 0; i < count && !r->ended; i++) {
+        const struct ring_run *run = &c->runs[i];
+        uint64_t bytes = row * run->count;
+        if (s->lens) {
+            bytes = 0;
+            for (size_t k = 0; k < run->count; k++)
+                bytes += (uint64_t)s->lens[run->first + k] * r->table->value_bytes;
+        }
+        struct slice sub = slice_sub(s, run->first, (uint32_t)run->count, at, bytes);
+        chop(c, r, &sub, (int)run->shard);
+        at += bytes;
+    }
 }
 
 static void cut_everywhere(struct client *c, struct request *r)

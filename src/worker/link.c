@@ -121,6 +121,7 @@ static void number_hurry(struct chunk *chunk, const struct piece *but)
             continue;
         list_remove(&p->link->queue, p);
         resend_by_number(p->link, p);
+        p->link->client->pump = true;
     }
 }
 
@@ -220,10 +221,12 @@ void link_give(struct link *l, struct piece *p)
         if (transmit(l, p))
             return;
     }
-    if (p->chunk->number)
+    if (p->chunk->number) {
         resend_by_number(l, p);
-    else
+        l->client->pump = true; /* what it finds in the queue may only be waiting for the floor */
+    } else {
         queue_by_priority(l, p);
+    }
     if (l->state == LINK_IDLE)
         link_dial(l);
 }
@@ -342,6 +345,7 @@ static void pause_fire(struct lane_timer *timer)
     struct link *l = container_of(timer, struct link, pause);
     l->state = LINK_IDLE;
     link_pump(l);
+    client_settle(l->client);
 }
 
 /* Requests that wait for this link cannot be helped by another attempt. */

@@ -308,6 +308,8 @@ void world_fini(struct world *w)
         world_server_stop(w, i);
     view_unref(w->view);
     if (w->simulated) {
+        while (sim_step(w->sim)) /* what is still on its way arrives nowhere */
+            ;
         simnet_destroy(w->net);
         sim_destroy(w->sim);
     } else {

@@ -1,10 +1,11 @@
 /* Requests of every kind through client and shards, in a simulation and over real lanes. */
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "worker/client_impl.h"
 #include "worker/scan.h"
@@ -165,7 +166,7 @@ static void test_user(void **state)
     float out[N];
     uint32_t lens[N];
     for (unsigned i = 0; i < N; i++)
-        keys[i] = 7 * i;
+        keys[i] = 7 * (uint64_t)i;
     paramo_request_options o = {.size = sizeof o, .cmd = 5};
     paramo_kv kv = {.size = sizeof kv, .keys = keys, .n = N, .vals = out, .vals_len = N};
     struct client_call call = {.kind = REQUEST_PULL, .table = &w.tables[USER], .kv = &kv, .options = &o};
@@ -344,6 +345,12 @@ static void test_copy_and_callback(void **state)
     world_fini(&w);
 }
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(__clang__)
+enum { MANY = 100000 };
+#else
+enum { MANY = 1000000 };
+#endif
+
 /* A million requests leave no more memory behind than a thousand. */
 static void test_memory_bounded(void **state)
 {
@@ -353,23 +360,17 @@ static void test_memory_bounded(void **state)
     struct client *c = w.clients[0].client;
     float vals[2] = {1, 1}, out[2];
     uint64_t key = 5, ts = 0;
-    size_t requests = 0, chunks = 0;
-    for (unsigned i = 0; i < 1000000; i++) {
+    for (unsigned i = 0; i < MANY; i++) {
         assert_ok(world_push(&w, 0, DENSE, &key, 1, vals, 2, &ts));
         if (i % 64 == 63)
             assert_ok(world_wait(&w, 0, ts));
-        if (i == 10000) {
-            assert_ok(client_wait_all(c, 0));
-            requests = c->free_requests_count;
-            chunks = c->free_chunks_count;
-        }
     }
     assert_ok(client_wait_all(c, 0));
     assert_ok(world_pull(&w, 0, DENSE, &key, 1, out, 2, &ts));
     assert_ok(world_wait(&w, 0, ts));
-    assert_true(out[0] == 1000000);
-    assert_true(c->free_requests_count <= requests + 64);
-    assert_int_equal(c->free_chunks_count, chunks);
+    assert_true(out[0] == MANY);
+    assert_true(c->free_requests_count <= 128); /* about as many as were in flight */
+    assert_int_equal(c->free_chunks_count, 0);
     assert_int_equal(c->pool.out, 0);
     assert_int_equal(atomic_load(&c->tracker.in_flight), 0);
     world_fini(&w);

@@ -1,0 +1,2 @@
+/* The same world as the worker's tests have. */
+#include "../worker/support_world.c"
