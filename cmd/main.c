@@ -23,6 +23,7 @@ static const struct {
     {"server", cmd_server, "one server"},
     {"worker", cmd_worker, "one worker: runs a command in that role"},
     {"data", cmd_data, "make click logs to try things with"},
+    {"bench", cmd_bench, "the speed of this machine: each path of Paramo beside its raw limit"},
 };
 
 static void print_help(void)

@@ -31,7 +31,6 @@ for line in doc["lines"]:
     name = (line["path"], line["settings"], line["name"], line["raw_name"])
     assert name not in seen, ("twice", name)
     seen.add(name)
-print(len(seen), "lines")
 EOF
 }
 

@@ -1,0 +1,58 @@
+/*
+ * The processes that a benchmark needs beside itself: a Paramo job (a scheduler and a server as programs of
+ * their own, this process its worker) or an embedded node, and raw peers at the other end of a bare socket.
+ *
+ * Children die with this process (PR_SET_PDEATHSIG); everything is on loopback. Functions that return int
+ * return 0, or the program's exit code after having said why in one line. Tests: test/e2e/bench.sh.
+ */
+#ifndef CMD_BENCH_JOB_H
+#define CMD_BENCH_JOB_H
+
+#include "paramo/paramo.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* All zero: not started; job_stop and peer_stop may be called all the same. */
+struct bench_job {
+    pid_t scheduler, server; /* 0: embedded */
+    int port_fd;             /* holds the scheduler's port; 0: none */
+    paramo_node *node;
+    paramo_worker *worker;
+};
+
+struct bench_peer {
+    pid_t pid;
+    int fd;
+};
+
+/* Forgets settings in the environment: the benchmark runs with defaults, whatever the shell has set. */
+int job_environment(void);
+
+/* One scheduler, one server and this process as the worker, over TCP. */
+int job_start(struct bench_job *job);
+/* The same in this process (PARAMO_ROLE_ALL). */
+int job_start_embedded(struct bench_job *job);
+void job_stop(struct bench_job *job);
+
+/* Forks a process that serves its end of a fresh loopback connection until that ends. Fork before this
+ * process has threads or large memory. */
+int peer_start(struct bench_peer *peer, void (*serve)(int fd));
+void peer_stop(struct bench_peer *peer);
+
+/* Processes that do nothing but use a core, to see what waiting costs when cores are not free. */
+int busy_start(pid_t *pids, size_t n);
+void busy_stop(pid_t *pids, size_t n);
+
+/* The exit code for a failed library call (paramo_last_error) or system call (errno), after one line. */
+int bench_failed(paramo_err err, const char *what);
+int bench_system(const char *what);
+
+/* What /proc says of a process: resident memory in bytes, threads, open descriptors. */
+struct process_facts {
+    double rss, threads, descriptors;
+};
+int process_facts(pid_t pid, struct process_facts *facts);
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * The time of one small request over TCP between processes: push or pull of one key with one float, one at a
+ * time, beside a bare ping-pong that blocks and one that waits as Paramo does. With --busy N, N processes
+ * keep the cores busy meanwhile.
+ */
+#include "cmd/bench_job.h"
+#include "cmd/bench_load.h"
+#include "cmd/bench_paths.h"
+#include "cmd/bench_raw.h"
+#include "cmd/exitcode.h"
+
+#include "paramo/paramo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BUSY_MAX = 64 };
+enum { PUSH, PULL, BLOCKING, PATIENT, KINDS };
+
+struct latency {
+    struct bench_job job;
+    struct bench_peer blocking, patient;
+    struct raw_wait wait;
+    paramo_table *table;
+    double *us; /* trips of a sample */
+    size_t trips;
+};
+
+static int paramo_trip(struct latency *l, int kind)
+{
+    static const uint64_t key = 7;
+    static float value;
+    struct load_window w = {.worker = l->job.worker, .table = l->table, .size = 1};
+    paramo_kv kv;
+    paramo_kv_init(&kv);
+    kv.keys = &key;
+    kv.n = 1;
+    kv.vals = &value;
+    kv.vals_len = 1;
+    int code = load_issue(&w, kind == PUSH ? LOAD_PUSH : LOAD_PULL, &kv);
+    return code != 0 ? code : load_drain(&w);
+}
+
+/* Median and 99th percentile of a sample, in microseconds. */
+static int sample(struct latency *l, int kind, double *median, double *p99)
+{
+    for (size_t i = 0; i < l->trips; i++) {
+        int code = 0;
+        uint64_t start = raw_now_ns();
+        if (kind == BLOCKING)
+            code = raw_echo(l->blocking.fd, NULL) != 0 ? bench_system("bare socket") : 0;
+        else if (kind == PATIENT)
+            code = raw_echo(l->patient.fd, &l->wait) != 0 ? bench_system("bare socket") : 0;
+        else
+            code = paramo_trip(l, kind);
+        if (code != 0)
+            return code;
+        l->us[i] = 1e-3 * (double)(raw_now_ns() - start);
+    }
+    *median = quantile(l->us, l->trips, 0.5);
+    *p99 = quantile(l->us, l->trips, 0.99);
+    return 0;
+}
+
+static int measure(struct latency *l, const struct bench_settings *s, struct bench_report *r)
+{
+    struct bench_line *line[2][2][2]; /* push or pull; blocking or patient; median or p99 */
+    char settings[100];
+    (void)snprintf(settings, sizeof settings,
+                   "TCP, 1 server, one key and one float, one request at a time; busy processes: %u",
+                   (unsigned)s->busy);
+    for (int op = PUSH; op <= PULL; op++)
+        for (int raw = 0; raw < 2; raw++)
+            for (int p99 = 0; p99 < 2; p99++)
+                line[op][raw][p99] = report_line(
+                    r, "latency", "us", BENCH_LOWER,
+                    raw ? "bare ping-pong of 128 bytes, polling briefly, then asleep"
+                        : "bare ping-pong of 128 bytes, blocking",
+                    settings, "%s, %s", op == PUSH ? "push" : "pull", p99 ? "99th percentile" : "median");
+    for (uint64_t pair = 0; pair <= s->pairs; pair++) { /* the first warms up */
+        double at[KINDS][2];
+        for (int kind = 0; kind < KINDS; kind++) {
+            int code = sample(l, kind, &at[kind][0], &at[kind][1]);
+            if (code != 0)
+                return code;
+        }
+        for (int i = 0; i < 8 && pair > 0; i++)
+            line_pair(line[i >> 2][i >> 1 & 1][i & 1], at[i >> 2][i & 1], at[BLOCKING + (i >> 1 & 1)][i & 1]);
+    }
+    return 0;
+}
+
+static int prepare(struct latency *l)
+{
+    int code = peer_start(&l->blocking, raw_echo_blocking_serve);
+    if (code == 0)
+        code = peer_start(&l->patient, raw_echo_patient_serve);
+    if (code == 0)
+        code = job_start(&l->job);
+    if (code != 0)
+        return code;
+    if (raw_wait_open(&l->wait, l->patient.fd) != 0)
+        return bench_system("epoll");
+    paramo_table_options o;
+    paramo_table_options_init(&o);
+    paramo_err err = paramo_table_open(l->job.worker, "latency", &o, &l->table);
+    if (err != PARAMO_OK)
+        return bench_failed(err, "cannot open the table");
+    l->us = malloc(l->trips * sizeof *l->us);
+    return l->us != NULL ? 0 : code_fail("bench", PARAMO_E_MEMORY, "out of memory");
+}
+
+int bench_latency(const struct bench_settings *s, struct bench_report *r)
+{
+    struct latency l = {.trips = s->quick ? 50 : s->busy ? 200 : 1000};
+    pid_t busy[BUSY_MAX] = {0};
+    int code = prepare(&l);
+    if (code == 0)
+        code = busy_start(busy, s->busy < BUSY_MAX ? (size_t)s->busy : BUSY_MAX);
+    if (code == 0)
+        code = measure(&l, s, r);
+    busy_stop(busy, BUSY_MAX);
+    paramo_table_close(l.table);
+    job_stop(&l.job);
+    raw_wait_close(&l.wait);
+    peer_stop(&l.blocking);
+    peer_stop(&l.patient);
+    free(l.us);
+    return code;
+}

@@ -1,0 +1,29 @@
+/*
+ * The paths that 'paramo bench' measures (design: "Budgets"), a file each. Each starts what it needs,
+ * measures pair by pair, adds its lines to the report, and leaves no process behind. Each returns 0, or the
+ * program's exit code after one line on standard error. Tests: test/e2e/bench.sh.
+ */
+#ifndef CMD_BENCH_PATHS_H
+#define CMD_BENCH_PATHS_H
+
+#include "cmd/bench_report.h"
+
+#include <stdint.h>
+
+struct bench_settings {
+    uint64_t pairs;       /* pairs per line */
+    uint64_t keys;        /* sparse, memory: keys known */
+    uint64_t count;       /* memory: small pushes */
+    uint64_t connections; /* memory: workers opened and closed */
+    uint64_t busy;        /* latency: processes that keep the cores busy meanwhile */
+    int quick;            /* small samples: figures are rough */
+};
+
+int bench_dense(const struct bench_settings *s, struct bench_report *r);
+int bench_latency(const struct bench_settings *s, struct bench_report *r);
+int bench_rate(const struct bench_settings *s, struct bench_report *r);
+int bench_sparse(const struct bench_settings *s, struct bench_report *r);
+int bench_embedded(const struct bench_settings *s, struct bench_report *r);
+int bench_memory(const struct bench_settings *s, struct bench_report *r);
+
+#endif
