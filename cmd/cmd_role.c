@@ -306,7 +306,7 @@ static int run_node(const struct role *r, const struct role_settings *s)
         err = end;
         snprintf(cause, sizeof cause, "%s", paramo_last_error());
     }
-    if (err != PARAMO_OK && stopped_by)
+    if (stopped_by)
         return 128 + stopped_by;
     return err == PARAMO_OK ? CODE_DONE : code_fail(r->verb, err, cause);
 }

@@ -76,8 +76,10 @@ knock() { # PORT: garbage, half a frame, a huge length, a web browser, silence
         true
     )
 }
-start visited "$PARAMO" run --verbose -s 2 -w 2 -- paramo "${train[@]}" --epochs 6 --model-out visited
+start visited "$PARAMO" run --verbose -s 2 -w 2 -- paramo "${train[@]}" --epochs 100000 --model-out visited
 check "the job is there" wait_for 20 node_pid visited worker 1
+worker=$(node_pid visited worker 1)
+check "it is at work" wait_for 20 worked "$worker" 10
 nodes=$(sed -n 's/.* is pid //p' visited.err)
 for role in scheduler "server 0" "server 1"; do
     # shellcheck disable=SC2086 # role and rank
@@ -97,8 +99,11 @@ for _ in 1 2 3; do
     for port in $ports; do knock "$port" && rounds=$((rounds + 1)); done
 done
 check "strangers came ($rounds times to $(echo "$ports" | wc -w) ports)" test "$rounds" -ge 9
-ends visited 0 "strangers at every port: the job ends well"
+ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat"; }
+check "the job goes on" wait_for 20 worked "$worker" $(($(ticks "$worker") + 30))
+kill -INT "$(job_pid visited)"
+ends visited 130 "strangers at every port: the job ends as it is asked to"
 for fd in "${silent[@]}"; do exec {fd}>&-; done
-check "with a model" test -d visited
-check "nobody died of it" sh -c '! grep -Eq "was killed by|has not ended in time" "$0"' "$ERR"
+check "no node was lost" sh -c '! grep -Eiq "was killed by|has not ended in time|died|has left|lost" "$0"' "$ERR"
+expect 0 "it has saved a model" "$PARAMO" eval --model-in visited --data train.ffm
 finish

@@ -49,7 +49,7 @@ check "it is killed" signal_node KILL server server 1
 ends server '[1-9][0-9]*' "a server is killed: the job ends with an error"
 check "soon ($((SECONDS - before)) s)" test $((SECONDS - before)) -le $((15 * SLOW))
 says "the runner names server 1" 'server 1 \(pid [0-9]+\) was killed by signal 9'
-says "the workers name it" '^(\[worker [0-9]\] )?paramo.*server 1'
+says "the workers name it" '^(\[worker [0-9]\] )?paramo.*server 10 '
 check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
 check "there is no model" test ! -e m-server
 

@@ -91,7 +91,7 @@ refused() {
 wait_for() {
     local end=$((SECONDS + $1 * SLOW))
     shift
-    until "$@" 2>/dev/null; do
+    until "$@" >/dev/null 2>&1; do
         [ "$SECONDS" -lt "$end" ] || return 1
         pause
     done

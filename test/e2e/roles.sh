@@ -88,7 +88,7 @@ if grep -q '^0*1 ' /proc/net/if_inet6 2>/dev/null; then
     kill -TERM "$(job_pid server)"
     ends server 143 "SIGTERM stops a server at work"
     ends worker '[1-9][0-9]*' "the worker ends with an error"
-    says "that names the server" "server 0"
+    says "that names the server" "server 8 "
     ends scheduler '[0-9]+' "the scheduler ends"
 fi
 finish

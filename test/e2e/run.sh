@@ -65,7 +65,7 @@ check "it hears the first Ctrl-C" wait_for 20 said twice.err '^heard' 1
 kill -INT "$(job_pid twice)"
 ends twice 137 "the second kills the job"
 start orphans "$PARAMO" run -v -s 2 -w 2 -- tail -f /dev/null
-check "the job runs" wait_for 20 node_pid orphans worker 1 >/dev/null
+check "the job runs" wait_for 20 node_pid orphans worker 1
 pids=$(sed -n 's/.* is pid //p' orphans.err)
 kill -KILL "$(job_pid orphans)"
 ends orphans 137 "the runner is killed"
