@@ -7,8 +7,8 @@
 
 #define WAIT_NS (UINT64_C(30) * ENV_SEC) /* virtual where the van is simulated */
 
-/* conf_van is defined by programs that run the suite; the others link this file too. */
-__attribute__((weak)) const struct conf_van conf_van;
+/* conf_van is defined by the programs that run the suite; the others link this file too. */
+#pragma weak conf_van
 
 struct on_call {
     struct lane_task task;
