@@ -67,7 +67,7 @@ static void on_signal(int sig)
     (void)sig;
     if (before++ > 0 || !train_interrupt())
         _exit(CODE_INTERRUPTED); /* a second time, or before there is anything to end cleanly */
-    static const char text[] = "\nparamo train: ending after the current batches; again to leave at once\n";
+    static const char text[] = "paramo train: ending after the current batches; again to leave at once\n";
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)ignored;
 }

@@ -1,4 +1,5 @@
 #include "learn/learner.h"
+#include "learn/library.h"
 #include "learn/link.h"
 #include "learn/model_fm.h"
 #include "learn/model_lr.h"
@@ -36,11 +37,6 @@ struct learner {
     double loss;
     uint64_t sent, received; /* counters when last reported */
 };
-
-static paramo_err from_library(paramo_err err)
-{
-    return err == PARAMO_OK ? err : lerr(err, "%s", paramo_last_error());
-}
 
 paramo_err learner_new(const struct learner_options *options, struct learner **learner)
 {
@@ -300,8 +296,8 @@ paramo_err learner_round(struct learner *l, uint32_t round)
         if (l->computed < l->pulled) {
             paramo_part at = l->slot[l->computed % l->slots].part->lease;
             err = compute(l);
-            if (err == PARAMO_OK && l->o.tick != NULL)
-                l->o.tick(l->o.arg, l->rows, l->loss, &at);
+            if (err == PARAMO_OK)
+                err = l->o.tick(l->o.arg, l->rows, l->loss, &at);
         } else if (l->acked < l->computed) {
             err = take_answer(l);
         } else if (state == LOADER_END || atomic_load_explicit(l->o.stop, memory_order_relaxed)) {

@@ -37,9 +37,9 @@ struct learner_options {
     unsigned ahead;
     unsigned threads; /* loader threads */
     const atomic_int *stop;
-    /* After each batch, if not NULL: this learner's rows and loss of the round so far, and
-     * the part that it is at. */
-    void (*tick)(void *arg, uint64_t rows, double loss, const paramo_part *at);
+    /* After each batch: this learner's rows and loss of the round so far, and the part that it is at. Its
+     * error ends the round. */
+    paramo_err (*tick)(void *arg, uint64_t rows, double loss, const paramo_part *at);
     void *arg;
 };
 

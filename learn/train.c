@@ -1,7 +1,7 @@
 #include "learn/train.h"
-#include "learn/learner.h"
+#include "learn/leader.h"
+#include "learn/library.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -13,39 +13,10 @@
 #define POOL          "train/data"
 #define READY_KEY     "train/ready"
 #define LOOK_MS       500 /* how long a wait for the leader lasts before its health is looked at */
+#define LOOK_PERIOD   1.0 /* seconds between two looks while learning */
+#define ASK_MS        10  /* and how long one may take: 1 % */
 #define CUSTOMERS_MAX 1024
 #define NODES_LOOKED  64
-
-struct customer {
-    struct job *job;
-    uint32_t id;
-    pthread_t thread;
-    paramo_worker *worker;
-    paramo_table *w, *v;
-    struct learner *learner;
-};
-
-struct job {
-    const struct train_options *o;
-    struct train_result *result;
-    paramo_node *node;
-    struct reader *reader, *valid;
-    uint32_t customers;
-    int embedded;
-    int made;     /* we made model_out's directory */
-    int finished; /* every epoch was learned: a late Ctrl-C changes nothing */
-    struct customer *customer;
-    struct metrics *metrics;
-    struct progress progress;
-    double started;
-    struct model_info info; /* as saved */
-    double epoch_began;
-    size_t bad_epochs; /* without a better validation */
-    atomic_int stop;   /* to the learners: end after the current batches */
-    pthread_mutex_t lock;
-    paramo_err err; /* the first failure, under lock */
-    char message[LERR_MAX];
-};
 
 /* What the signal handler may touch. */
 static volatile sig_atomic_t interrupted, learning;
@@ -64,11 +35,6 @@ int train_interrupt(void)
     return 1;
 }
 
-static paramo_err from_library(paramo_err err)
-{
-    return err == PARAMO_OK ? err : lerr(err, "%s", paramo_last_error());
-}
-
 static void fail(struct job *job, paramo_err err)
 {
     (void)pthread_mutex_lock(&job->lock);
@@ -78,11 +44,6 @@ static void fail(struct job *job, paramo_err err)
     }
     (void)pthread_mutex_unlock(&job->lock);
     atomic_store(&job->stop, 1);
-}
-
-static int leads(const struct customer *c)
-{
-    return c->id == 0 && paramo_node_rank(c->job->node) == 0;
 }
 
 /* ---- settings ---- */
@@ -143,27 +104,38 @@ static paramo_err open_tables(struct customer *c)
 
 /* ---- between the customers ---- */
 
-/* Waits for a value that the leader puts; it may be long at work, so only its death, or ours, ends the wait.
- */
+static int leader_died(const struct job *job)
+{
+    uint32_t dead[NODES_LOOKED];
+    size_t n = paramo_dead_nodes(job->node, dead, NODES_LOOKED);
+    for (size_t i = 0; i < n && i < NODES_LOOKED; i++)
+        if (dead[i] == PARAMO_ID_WORKER(0))
+            return 1;
+    return 0;
+}
+
+/* Asks for a value that the leader puts; TIMEOUT if it is not there yet. */
+static paramo_err ask_leader(struct customer *c, const char *key, uint32_t timeout_ms, unsigned char *value)
+{
+    size_t len = 0;
+    paramo_err err = paramo_kv_get(c->job->node, key, value, 1, &len, timeout_ms);
+    if (err == PARAMO_OK && len != 1)
+        return lerr(PARAMO_E_INTERNAL, "%s has %zu bytes", key, len);
+    if (err == PARAMO_E_TIMEOUT && leader_died(c->job))
+        return lerr(PARAMO_E_NODE_LOST, "worker 0 (node %u), which validates and saves the model, has died",
+                    PARAMO_ID_WORKER(0));
+    return from_library(err);
+}
+
+/* Waits for it: the leader may be long at work, so only its death, or our own end, ends the wait. */
 static paramo_err wait_for_leader(struct customer *c, const char *key, unsigned char *value)
 {
-    struct job *job = c->job;
     for (;;) {
-        size_t len = 0;
-        paramo_err err = paramo_kv_get(job->node, key, value, 1, &len, LOOK_MS);
-        if (err == PARAMO_OK)
-            return len == 1 ? PARAMO_OK : lerr(PARAMO_E_INTERNAL, "%s has %zu bytes", key, len);
+        paramo_err err = ask_leader(c, key, LOOK_MS, value);
         if (err != PARAMO_E_TIMEOUT)
-            return from_library(err);
-        if (atomic_load(&job->stop))
+            return err;
+        if (atomic_load(&c->job->stop))
             return lerr(PARAMO_E_INTERRUPTED, "interrupted");
-        uint32_t dead[NODES_LOOKED];
-        size_t n = paramo_dead_nodes(job->node, dead, NODES_LOOKED);
-        for (size_t i = 0; i < n && i < NODES_LOOKED; i++)
-            if (dead[i] == PARAMO_ID_WORKER(0))
-                return lerr(PARAMO_E_NODE_LOST,
-                            "worker 0 (node %u), which validates and saves the model, has died",
-                            PARAMO_ID_WORKER(0));
     }
 }
 
@@ -177,159 +149,23 @@ static paramo_err put(struct job *job, const char *key, unsigned char value)
     return from_library(paramo_kv_put(job->node, key, &value, 1));
 }
 
-/* ---- the leader ---- */
-
-static paramo_err load_model(struct customer *c)
-{
-    struct model model;
-    paramo_err err = modelio_open(c->job->o->model_in, &model);
-    if (err != PARAMO_OK)
-        return err;
-    err = from_library(paramo_table_load(c->worker, c->w, model.table[0].path));
-    if (err == PARAMO_OK && c->v != NULL)
-        err = from_library(paramo_table_load(c->worker, c->v, model.table[1].path));
-    modelio_close(&model);
-    return err;
-}
-
-static paramo_err write_table(void *arg, size_t table, const char *path)
+/* The others look now and then whether the leader is still there, and still wants the round to be finished.
+ */
+static paramo_err other_tick(void *arg, uint64_t rows, double loss, const paramo_part *at)
 {
     struct customer *c = arg;
-    return from_library(paramo_table_save(c->worker, table == 0 ? c->w : c->v, path, !c->job->o->drop_state));
-}
-
-static paramo_err save_model(struct customer *c)
-{
-    struct job *job = c->job;
-    if (job->o->model_out == NULL)
-        return PARAMO_OK;
-    paramo_err err = modelio_save(job->o->model_out, &job->info, write_table, c);
-    job->result->saved |= err == PARAMO_OK;
-    return err;
-}
-
-/* The job's sums of a round. */
-static paramo_err get_sums(struct job *job, uint32_t round, double sums[SUM_N])
-{
-    char key[48];
-    size_t len = 0;
-    memset(sums, 0, SUM_N * sizeof *sums);
-    learner_sums_key(key, sizeof key, round);
-    paramo_err err = paramo_kv_get(job->node, key, sums, SUM_N * sizeof *sums, &len, LOOK_MS);
-    return err == PARAMO_E_TIMEOUT ? PARAMO_OK : from_library(err); /* not there: no part had rows */
-}
-
-static paramo_err validate(struct customer *c, struct train_epoch *e)
-{
-    struct job *job = c->job;
-    if (job->valid == NULL)
-        return PARAMO_OK;
-    double began = progress_now();
-    struct score_source source = {
-        .dim = c->v == NULL ? 0 : job->info.dim, .fetch = learner_fetch, .arg = c->learner};
-    metrics_reset(job->metrics);
-    paramo_err err = reader_rewind(job->valid);
-    if (err == PARAMO_OK)
-        err = score_reader(&source, job->valid, score_metrics, job->metrics);
-    if (err == PARAMO_OK)
-        err = metrics_finish(job->metrics, &e->valid);
-    e->has_valid = err == PARAMO_OK;
-    e->valid_seconds = progress_now() - began;
-    return err;
-}
-
-static void show_epoch(struct job *job, uint32_t round)
-{
-    const struct train_epoch *e = &job->result->epoch[round];
-    char rows[16], rate[16], nonzero[16], sent[16], received[16], valid[96] = "";
-    if (e->has_valid)
-        (void)snprintf(valid, sizeof valid, "  valid log-loss %.5f  AUC %.5f", e->valid.logloss,
-                       e->valid.auc);
-    progress_line(
-        &job->progress,
-        "epoch %u/%llu  %s rows in %.1f s (%s/s)  log-loss %.5f%s  %s weights  pushed %s  pulled %s",
-        round + 1, (unsigned long long)job->o->epochs, progress_count(rows, sizeof rows, (double)e->rows),
-        e->seconds, progress_count(rate, sizeof rate, e->seconds > 0 ? (double)e->rows / e->seconds : 0),
-        e->logloss, valid, progress_count(nonzero, sizeof nonzero, (double)e->nonzero),
-        progress_bytes(sent, sizeof sent, e->sent), progress_bytes(received, sizeof received, e->received));
-}
-
-/* After a round: measures it, saves if it is time to, and says whether to go on. Without early stopping the
- * model is saved once, at the end; with it, after each epoch that is better than all before, so that the best
- * one stays. */
-static paramo_err lead(struct customer *c, uint32_t round, int *go_on)
-{
-    struct job *job = c->job;
-    struct train_result *r = job->result;
-    struct train_epoch *epochs = realloc(r->epoch, (round + 1) * sizeof *epochs);
-    if (epochs == NULL)
-        return lerr(PARAMO_E_MEMORY, "out of memory");
-    r->epoch = epochs;
-    struct train_epoch *e = &epochs[round];
-    *e = (struct train_epoch){.seconds = progress_now() - job->epoch_began};
-    double sums[SUM_N];
-    paramo_table_stats stats = {.size = sizeof stats};
-    paramo_err err = get_sums(job, round, sums);
-    if (err == PARAMO_OK && sums[SUM_ROWS] == 0)
-        err = lerr(PARAMO_E_FORMAT, "the training data has no rows");
-    if (err == PARAMO_OK)
-        err = from_library(paramo_table_stat(c->worker, c->w, &stats));
-    if (err == PARAMO_OK)
-        err = validate(c, e);
-    if (err != PARAMO_OK)
-        return err;
-    e->rows = (uint64_t)sums[SUM_ROWS];
-    e->logloss = sums[SUM_LOSS] / sums[SUM_ROWS];
-    e->sent = sums[SUM_SENT];
-    e->received = sums[SUM_RECEIVED];
-    e->keys = stats.rows;
-    e->nonzero = stats.nonzero;
-    r->epochs = round + 1;
-    r->rows += e->rows;
-    r->seconds = progress_now() - job->started;
-    job->info.epochs++;
-    job->info.rows += e->rows;
-    show_epoch(job, round);
-    int better =
-        e->has_valid && (r->best_epoch == 0 || e->valid.logloss < r->epoch[r->best_epoch - 1].valid.logloss);
-    if (better)
-        r->best_epoch = round + 1;
-    job->bad_epochs = better ? 0 : job->bad_epochs + 1;
-    int early = job->o->early_stop > 0 && e->has_valid;
-    r->stopped_early = early && job->bad_epochs >= job->o->early_stop && round + 1 < job->o->epochs;
-    *go_on = round + 1 < job->o->epochs && !r->stopped_early;
-    if (early ? better : !*go_on)
-        err = save_model(c);
-    return err;
-}
-
-/* ---- progress ---- */
-
-static void tick(void *arg, uint64_t rows, double loss, const paramo_part *at)
-{
-    struct customer *c = arg;
-    struct job *job = c->job;
+    (void)rows, (void)loss;
     double now = progress_now();
-    if (!progress_due(&job->progress, now))
-        return;
-    uint64_t done, total;
-    paramo_counters counters = {.size = sizeof counters};
-    reader_progress(job->reader, at->stream, at->index, &done, &total);
-    paramo_worker_counters(c->worker, &counters);
-    /* The whole job's figures come with each epoch; in between this learner's stand for all of them, which
-     * work at about the same pace. */
-    uint32_t learners = job->embedded ? job->customers : paramo_num_workers(job->node);
-    struct progress_state state = {
-        .epoch = (uint32_t)job->result->epochs + 1,
-        .epochs = (uint32_t)job->o->epochs,
-        .part = total > 0 ? (double)done / (double)total : -1,
-        .rows = rows * learners,
-        .seconds = now - job->epoch_began,
-        .logloss = rows > 0 ? loss / (double)rows : (double)NAN,
-        .pushed = (double)(counters.bytes_sent * learners),
-        .pulled = (double)(counters.bytes_received * learners),
-    };
-    progress_show(&job->progress, now, &state);
+    if (c->job->embedded || now - c->looked < LOOK_PERIOD)
+        return PARAMO_OK;
+    c->looked = now;
+    char key[48];
+    unsigned char word;
+    word_key(key, sizeof key, at->round);
+    paramo_err err = ask_leader(c, key, ASK_MS, &word);
+    if (err == PARAMO_OK) /* its word comes only after the round's end, or to end the job */
+        return lerr(PARAMO_E_INTERRUPTED, "ended by worker 0");
+    return err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
 }
 
 /* ---- one customer ---- */
@@ -344,7 +180,7 @@ static paramo_err prepare(struct customer *c)
     if (err == PARAMO_OK)
         err = open_tables(c);
     if (err == PARAMO_OK && leads(c) && job->o->model_in != NULL)
-        err = load_model(c);
+        err = leader_load(c);
     if (err == PARAMO_OK)
         err = from_library(
             paramo_pool_open(job->node, POOL, reader_streams(job->reader), (uint32_t)job->o->epochs));
@@ -368,7 +204,7 @@ static paramo_err prepare(struct customer *c)
         .ahead = job->o->ahead,
         .threads = share > 4 ? 4 : share, /* four parse faster than one learner learns */
         .stop = &job->stop,
-        .tick = leads(c) ? tick : NULL,
+        .tick = leads(c) ? leader_tick : other_tick,
         .arg = c,
     };
     return learner_new(&options, &c->learner);
@@ -389,7 +225,7 @@ static paramo_err learn(struct customer *c)
         if (err != PARAMO_OK)
             return err;
         if (leads(c)) {
-            err = lead(c, round, &go_on);
+            err = leader_finish_round(c, round, &go_on);
             if (err == PARAMO_OK)
                 err = put(job, key, (unsigned char)go_on);
         } else {
@@ -457,27 +293,25 @@ static paramo_err open_readers(struct job *job)
     return err;
 }
 
-/* The leader of an interrupted job. Nothing is saved if nothing was learned, so that an older model stays;
- * nor, with early stopping, once the best epoch's model is: what came since was never validated. */
-static paramo_err save_interrupted(struct job *job)
+/* Is it for everybody's sake that this process has failed? Then the rest need not find out one by one. What
+ * is wrong only here (a file, memory) is not: the others learn this worker's parts. */
+static int ends_the_job(const struct job *job, paramo_err err)
 {
-    struct train_result *r = job->result;
-    double sums[SUM_N];
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < job->customers; i++)
-        rows += job->customer[i].learner == NULL ? 0 : learner_rows(job->customer[i].learner);
-    if (job->customer[0].learner == NULL)
-        return PARAMO_OK;
-    paramo_err err = get_sums(job, (uint32_t)r->epochs, sums);
-    if (err != PARAMO_OK)
-        return err;
-    rows = rows > (uint64_t)sums[SUM_ROWS] ? rows : (uint64_t)sums[SUM_ROWS];
-    r->rows += rows;
-    r->seconds = progress_now() - job->started;
-    job->info.rows += rows;
-    if (r->rows == 0 || (job->o->early_stop > 0 && r->saved))
-        return PARAMO_OK;
-    return save_model(&job->customer[0]);
+    switch (err) {
+    case PARAMO_OK:
+    case PARAMO_E_INTERRUPTED:
+    case PARAMO_E_SHUTDOWN:
+    case PARAMO_E_FENCED:
+        return 0;
+    case PARAMO_E_FORMAT:
+    case PARAMO_E_CORRUPT:
+    case PARAMO_E_NUMERIC:
+    case PARAMO_E_NODE_LOST:
+    case PARAMO_E_DATA_LOST:
+        return 1;
+    default:
+        return job->result->leader;
+    }
 }
 
 static paramo_err run_worker(struct job *job, const paramo_config *config)
@@ -503,7 +337,14 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     (void)snprintf(why, sizeof why, "%s", lerr_text());
     if (err == PARAMO_E_INTERRUPTED) {
         r->interrupted = 1;
-        paramo_err bad = r->leader ? save_interrupted(job) : PARAMO_OK;
+        paramo_err bad = PARAMO_OK;
+        if (r->leader) {
+            char key[48]; /* the others need not finish the round */
+            word_key(key, sizeof key, (uint32_t)r->epochs);
+            bad = put(job, key, 0);
+            if (bad == PARAMO_OK)
+                bad = leader_save_interrupted(job);
+        }
         if (bad != PARAMO_OK) {
             err = bad;
             (void)snprintf(why, sizeof why, "%s", lerr_text());
@@ -515,8 +356,7 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
         learner_free(job->customer[i].learner);
         paramo_worker_close(job->customer[i].worker);
     }
-    /* the rest of the cluster need not find out by waiting for us */
-    if (err != PARAMO_OK && !job->embedded && (r->leader || err != PARAMO_E_INTERRUPTED)) {
+    if (!job->embedded && ends_the_job(job, err)) {
         paramo_err ignored = paramo_shutdown(job->node, why);
         (void)ignored; /* err is what began it */
     }

@@ -1,0 +1,179 @@
+#include "learn/leader.h"
+#include "learn/library.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUMS_WAIT_MS 500 /* they are there unless no part had rows */
+
+paramo_err leader_load(struct customer *c)
+{
+    struct model model;
+    paramo_err err = modelio_open(c->job->o->model_in, &model);
+    if (err != PARAMO_OK)
+        return err;
+    err = from_library(paramo_table_load(c->worker, c->w, model.table[0].path));
+    if (err == PARAMO_OK && c->v != NULL)
+        err = from_library(paramo_table_load(c->worker, c->v, model.table[1].path));
+    modelio_close(&model);
+    return err;
+}
+
+static paramo_err write_table(void *arg, size_t table, const char *path)
+{
+    struct customer *c = arg;
+    return from_library(paramo_table_save(c->worker, table == 0 ? c->w : c->v, path, !c->job->o->drop_state));
+}
+
+static paramo_err save_model(struct customer *c)
+{
+    struct job *job = c->job;
+    if (job->o->model_out == NULL)
+        return PARAMO_OK;
+    paramo_err err = modelio_save(job->o->model_out, &job->info, write_table, c);
+    job->result->saved |= err == PARAMO_OK;
+    return err;
+}
+
+/* The job's sums of a round. */
+static paramo_err get_sums(struct job *job, uint32_t round, double sums[SUM_N])
+{
+    char key[48];
+    size_t len = 0;
+    memset(sums, 0, SUM_N * sizeof *sums);
+    learner_sums_key(key, sizeof key, round);
+    paramo_err err = paramo_kv_get(job->node, key, sums, SUM_N * sizeof *sums, &len, SUMS_WAIT_MS);
+    return err == PARAMO_E_TIMEOUT ? PARAMO_OK : from_library(err); /* not there: no part had rows */
+}
+
+static paramo_err validate(struct customer *c, struct train_epoch *e)
+{
+    struct job *job = c->job;
+    if (job->valid == NULL)
+        return PARAMO_OK;
+    double began = progress_now();
+    struct score_source source = {
+        .dim = c->v == NULL ? 0 : job->info.dim, .fetch = learner_fetch, .arg = c->learner};
+    metrics_reset(job->metrics);
+    paramo_err err = reader_rewind(job->valid);
+    if (err == PARAMO_OK)
+        err = score_reader(&source, job->valid, score_metrics, job->metrics);
+    if (err == PARAMO_OK)
+        err = metrics_finish(job->metrics, &e->valid);
+    e->has_valid = err == PARAMO_OK;
+    e->valid_seconds = progress_now() - began;
+    return err;
+}
+
+static void show_epoch(struct job *job, uint32_t round)
+{
+    const struct train_epoch *e = &job->result->epoch[round];
+    char rows[16], rate[16], nonzero[16], sent[16], received[16], valid[96] = "";
+    if (e->has_valid)
+        (void)snprintf(valid, sizeof valid, "  valid log-loss %.5f  AUC %.5f", e->valid.logloss,
+                       e->valid.auc);
+    progress_line(
+        &job->progress,
+        "epoch %u/%llu  %s rows in %.1f s (%s/s)  log-loss %.5f%s  %s weights  pushed %s  pulled %s",
+        round + 1, (unsigned long long)job->o->epochs, progress_count(rows, sizeof rows, (double)e->rows),
+        e->seconds, progress_count(rate, sizeof rate, e->seconds > 0 ? (double)e->rows / e->seconds : 0),
+        e->logloss, valid, progress_count(nonzero, sizeof nonzero, (double)e->nonzero),
+        progress_bytes(sent, sizeof sent, e->sent), progress_bytes(received, sizeof received, e->received));
+}
+
+paramo_err leader_finish_round(struct customer *c, uint32_t round, int *go_on)
+{
+    struct job *job = c->job;
+    struct train_result *r = job->result;
+    struct train_epoch *epochs = realloc(r->epoch, (round + 1) * sizeof *epochs);
+    if (epochs == NULL)
+        return lerr(PARAMO_E_MEMORY, "out of memory");
+    r->epoch = epochs;
+    struct train_epoch *e = &epochs[round];
+    *e = (struct train_epoch){.seconds = progress_now() - job->epoch_began};
+    double sums[SUM_N];
+    paramo_table_stats stats = {.size = sizeof stats};
+    paramo_err err = get_sums(job, round, sums);
+    if (err == PARAMO_OK && sums[SUM_ROWS] == 0)
+        err = lerr(PARAMO_E_FORMAT, "the training data has no rows");
+    if (err == PARAMO_OK)
+        err = from_library(paramo_table_stat(c->worker, c->w, &stats));
+    if (err == PARAMO_OK)
+        err = validate(c, e);
+    if (err != PARAMO_OK)
+        return err;
+    e->rows = (uint64_t)sums[SUM_ROWS];
+    e->logloss = sums[SUM_LOSS] / sums[SUM_ROWS];
+    e->sent = sums[SUM_SENT];
+    e->received = sums[SUM_RECEIVED];
+    e->keys = stats.rows;
+    e->nonzero = stats.nonzero;
+    r->epochs = round + 1;
+    r->rows += e->rows;
+    r->seconds = progress_now() - job->started;
+    job->info.epochs++;
+    job->info.rows += e->rows;
+    show_epoch(job, round);
+    int better =
+        e->has_valid && (r->best_epoch == 0 || e->valid.logloss < r->epoch[r->best_epoch - 1].valid.logloss);
+    if (better)
+        r->best_epoch = round + 1;
+    job->bad_epochs = better ? 0 : job->bad_epochs + 1;
+    int early = job->o->early_stop > 0 && e->has_valid;
+    r->stopped_early = early && job->bad_epochs >= job->o->early_stop && round + 1 < job->o->epochs;
+    *go_on = round + 1 < job->o->epochs && !r->stopped_early;
+    if (early ? better : !*go_on)
+        err = save_model(c);
+    return err;
+}
+
+paramo_err leader_tick(void *arg, uint64_t rows, double loss, const paramo_part *at)
+{
+    struct customer *c = arg;
+    struct job *job = c->job;
+    double now = progress_now();
+    if (!progress_due(&job->progress, now))
+        return PARAMO_OK;
+    uint64_t done, total;
+    paramo_counters counters = {.size = sizeof counters};
+    reader_progress(job->reader, at->stream, at->index, &done, &total);
+    paramo_worker_counters(c->worker, &counters);
+    /* The whole job's figures come with each epoch; in between this learner's stand for all of them, which
+     * work at about the same pace. */
+    uint32_t learners = job->embedded ? job->customers : paramo_num_workers(job->node);
+    struct progress_state state = {
+        .epoch = (uint32_t)job->result->epochs + 1,
+        .epochs = (uint32_t)job->o->epochs,
+        .part = total > 0 ? (double)done / (double)total : -1,
+        .rows = rows * learners,
+        .seconds = now - job->epoch_began,
+        .logloss = rows > 0 ? loss / (double)rows : (double)NAN,
+        .pushed = (double)(counters.bytes_sent * learners),
+        .pulled = (double)(counters.bytes_received * learners),
+    };
+    progress_show(&job->progress, now, &state);
+    return PARAMO_OK;
+}
+
+paramo_err leader_save_interrupted(struct job *job)
+{
+    struct train_result *r = job->result;
+    double sums[SUM_N];
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < job->customers; i++)
+        rows += job->customer[i].learner == NULL ? 0 : learner_rows(job->customer[i].learner);
+    if (job->customer[0].learner == NULL)
+        return PARAMO_OK;
+    paramo_err err = get_sums(job, (uint32_t)r->epochs, sums);
+    if (err != PARAMO_OK)
+        return err;
+    rows = rows > (uint64_t)sums[SUM_ROWS] ? rows : (uint64_t)sums[SUM_ROWS];
+    r->rows += rows;
+    r->seconds = progress_now() - job->started;
+    job->info.rows += rows;
+    if (r->rows == 0 || (job->o->early_stop > 0 && r->saved))
+        return PARAMO_OK;
+    return save_model(&job->customer[0]);
+}
