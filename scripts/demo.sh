@@ -24,8 +24,8 @@ json() { sed -n 's/.*"'"$2"'"[[:space:]]*:[[:space:]]*\([-0-9.e+]*\).*/\1/p' "$1
 # holds A OP B: compares numbers; a number that is missing never holds.
 holds() { awk -v a="$1" -v op="$2" -v b="$3" 'BEGIN { exit !(a != "" && b != "" && (op == "<=" ? a + 0 <= b + 0 : a + 0 >= b + 0)) }'; }
 
-say "A click log drawn from a known model: 300,000 rows to learn from, 100,000 to test on"
-run data synth --rows 300000 --seed 1 --model-seed 1 --out train.ffm
+say "A click log drawn from a known model: 1,000,000 rows to learn from, 100,000 to test on"
+run data synth --rows 1000000 --seed 1 --model-seed 1 --out train.ffm
 run data synth --rows 100000 --seed 2 --model-seed 1 --out test.ffm
 "$paramo" data synth --rows 100000 --seed 2 --model-seed 1 --out again.ffm --json >synth.json
 cmp test.ffm again.ffm # the same seed, the same log
@@ -66,7 +66,7 @@ real() {
     local name=$1 model=$2 logloss=$3 auc=$4 test=$5 result
     shift 5
     say "$name, $model"
-    run run -s 2 -w 2 -- paramo train --model "$model" "$@" --model-out "$name-$model"
+    run run -s 2 -w 2 -- paramo train --quiet --model "$model" "$@" --model-out "$name-$model"
     "$paramo" eval --model-in "$name-$model" --data "$test" --json >"$name-$model.json"
     result=ok
     if ! holds "$(json "$name-$model.json" logloss)" "<=" "$logloss" ||

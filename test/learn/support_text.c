@@ -26,7 +26,7 @@ const char *text_dir(void)
 
 const char *text_path(const char *name)
 {
-    static char path[8][256];
+    static char path[8][512];
     static unsigned next;
     char *p = path[next++ % 8];
     (void)snprintf(p, sizeof path[0], "%s/%s", text_dir(), name);
