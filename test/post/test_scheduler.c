@@ -8,7 +8,17 @@
 
 #include <cmocka.h>
 
+#include "base/hash.h"
+#include "base/log.h"
+#include "post/dial.h"
+#include "post/letter.h"
 #include "post/support_cluster.h"
+#include "wire/barrier_call.h"
+#include "wire/calls.h"
+#include "wire/kv_calls.h"
+#include "wire/pool_calls.h"
+#include "wire/register_call.h"
+#include "wire/table_spec.h"
 
 #define SERVER PARAMO_ROLE_SERVER
 #define WORKER PARAMO_ROLE_WORKER
@@ -18,8 +28,10 @@ static void start_all(struct cluster *c, uint32_t servers, uint32_t workers)
 {
     cluster_init(c, 1, servers, workers);
     cluster_start_scheduler(c);
-    for (uint32_t i = 0; i < servers + workers; i++)
+    for (uint32_t i = 0; i < servers + workers; i++) {
         cluster_start(c, &c->nodes[i], i < servers ? SERVER : WORKER);
+        cluster_pass(c, 0.01); /* so that they arrive in this order */
+    }
     for (uint32_t i = 0; i < servers + workers; i++) {
         assert_true(cluster_run(c, tnode_joined, &c->nodes[i], 5));
         assert_int_equal(c->nodes[i].joined_status, PARAMO_OK);
@@ -378,15 +390,294 @@ static void test_shutdown(void **state)
     cluster_fini(&c);
 }
 
+/* ---- silence ------------------------------------------------------------------------------------------- */
+
+static void cut(struct cluster *c, const char *name, bool cut)
+{
+    struct simnet_node *node, *scheduler;
+    struct simnet_link *link;
+    assert_int_equal(simnet_node(c->net, name, &node), PARAMO_OK);
+    assert_int_equal(simnet_node(c->net, "scheduler", &scheduler), PARAMO_OK);
+    assert_int_equal(simnet_link(c->net, node, scheduler, &link), PARAMO_OK);
+    link->cut = cut;
+    assert_int_equal(simnet_link(c->net, scheduler, node, &link), PARAMO_OK);
+    link->cut = cut;
+}
+
+/* Silence shorter than the timeout is nothing; longer is death, and the node is told as soon as it can be. */
+static void test_silence(void **state)
+{
+    (void)state;
+    struct cluster c;
+    start_all(&c, 0, 2);
+    cut(&c, "n1", true);
+    cluster_pass(&c, 8);
+    cut(&c, "n1", false);
+    cluster_pass(&c, 20);
+    assert_false(c.nodes[1].ended);
+    assert_true(view_node(member_view(c.nodes[0].member), 11)->alive);
+    cut(&c, "n1", true);
+    cluster_pass(&c, 9);
+    assert_true(view_node(member_view(c.nodes[0].member), 11)->alive);
+    cluster_pass(&c, 3);
+    assert_false(view_node(member_view(c.nodes[0].member), 11)->alive);
+    cut(&c, "n1", false);
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[1], 5));
+    assert_int_equal(c.nodes[1].ended_status, PARAMO_E_FENCED);
+    cluster_leave(&c.nodes[1]); /* nothing to leave any more */
+    cluster_kill(&c.nodes[1]);
+    cluster_start(&c, &c.nodes[1], WORKER);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 5));
+    assert_int_equal(member_id(c.nodes[1].member), 11);
+    cluster_fini(&c);
+}
+
+/* A member that comes back after another took its place is told so, not given a place. */
+static void test_fenced_after_replacement(void **state)
+{
+    (void)state;
+    struct cluster c;
+    start_all(&c, 0, 2);
+    cut(&c, "n1", true);
+    cluster_pass(&c, 11.5);
+    cluster_start(&c, &c.nodes[2], WORKER);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[2], 1));
+    assert_int_equal(member_id(c.nodes[2].member), 11);
+    cut(&c, "n1", false);
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[1], 20));
+    assert_int_equal(c.nodes[1].ended_status, PARAMO_E_FENCED);
+    assert_false(c.nodes[2].ended);
+    cluster_fini(&c);
+}
+
+static unsigned warnings;
+
+static void count_warnings(void *arg, int level, const char *line)
+{
+    (void)arg;
+    warnings += level == LOG_WARN && strstr(line, "lane 1") != NULL;
+}
+
+static void wedged(void *arg, struct heartbeat *beat)
+{
+    static uint64_t steps;
+    (void)arg;
+    beat->lanes = 3;
+    beat->lane[0] = (struct heartbeat_lane){.steps = ++steps, .busy = true};
+    beat->lane[1] = (struct heartbeat_lane){.steps = 7, .busy = true};
+    beat->lane[2] = (struct heartbeat_lane){.steps = 7, .busy = false};
+}
+
+/* Busy is not dead, and wedged is seen: once. */
+static void test_wedged_lane(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_init(&c, 1, 0, 1);
+    cluster_start_scheduler(&c);
+    struct member_config config = cluster_member_config(&c, &c.nodes[0], WORKER);
+    config.progress = wedged;
+    cluster_start_config(&c.nodes[0], &config);
+    warnings = 0;
+    log_set_sink(count_warnings, NULL);
+    cluster_pass(&c, 10);
+    assert_int_equal(warnings, 0);
+    cluster_pass(&c, 30);
+    assert_int_equal(warnings, 1);
+    log_set_sink(NULL, NULL);
+    assert_false(c.nodes[0].ended);
+    cluster_fini(&c);
+}
+
+/* The scheduler process's own member: number 1, part of groups 1, 3, 5 and 7, and not waited for at the end.
+ */
+static void test_own_member(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_init(&c, 1, 0, 1);
+    c.config.own_member = true;
+    cluster_start_scheduler(&c);
+    cluster_start(&c, &c.nodes[0], WORKER);
+    cluster_pass(&c, 2);
+    assert_false(c.nodes[0].joined);
+    cluster_start(&c, &c.nodes[1], PARAMO_ROLE_SCHEDULER);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 1));
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 1));
+    assert_int_equal(member_id(c.nodes[1].member), PARAMO_ID_SCHEDULER);
+    struct tcall t, u;
+    CALL(&c.nodes[0], &t, member_barrier(c.nodes[0].member, &t.call, 7, 0, in_seconds(&c, 50)));
+    cluster_pass(&c, 1);
+    assert_false(t.done);
+    CALL(&c.nodes[1], &u, member_barrier(c.nodes[1].member, &u.call, 7, 0, in_seconds(&c, 50)));
+    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
+    assert_int_equal(wait_call(&c, &u), PARAMO_OK);
+    cluster_leave(&c.nodes[0]);
+    assert_true(cluster_run(&c, cluster_over, &c, 1));
+    assert_int_equal(c.over_status, PARAMO_OK);
+    cluster_fini(&c);
+}
+
+/* ---- a peer with the token and no manners ---------------------------------------------------------------
+ */
+
+static struct abuser {
+    struct van_conn *conn;
+    bool closed;
+} abuser;
+
+static paramo_err abuser_frame(void *user, struct van_conn *conn, const uint8_t head[VAN_HEAD],
+                               const struct van_seg *seg, unsigned nseg)
+{
+    (void)user, (void)conn, (void)head, (void)seg, (void)nseg;
+    return PARAMO_OK;
+}
+
+static void abuser_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
+{
+    (void)user, (void)why, (void)text;
+    van_close(conn, false);
+    abuser.closed = true;
+    abuser.conn = NULL;
+}
+
+static const struct van_user abuser_user = {.frame = abuser_frame, .closed = abuser_closed};
+
+static void abuser_up(void *arg, struct van_conn *conn, const struct welcome *welcome)
+{
+    (void)arg, (void)welcome;
+    abuser.conn = conn;
+    van_set_user(conn, &abuser_user, NULL);
+}
+
+static void abuser_failed(void *arg, paramo_err code, const char *text)
+{
+    (void)arg, (void)code;
+    fail_msg("%s", text);
+}
+
+static uint64_t abuser_number;
+
+static void abuser_say(struct cluster *c, struct tnode *node, const struct wire_head *head, const void *body,
+                       size_t len)
+{
+    if (!abuser.conn)
+        return;
+    tnode_enter(node);
+    assert_int_equal(letter_send(abuser.conn, head, body, len), PARAMO_OK);
+    tnode_leave(node);
+    cluster_pass(c, 0.002);
+}
+
+/* Comes as a worker in good standing, says a few things that are wrong in many ways, and is gone without a
+ * word. Half of the bodies are valid ones with a few bytes changed. */
+static void abuse(struct cluster *c, struct tnode *node, struct van *van, uint64_t seed)
+{
+    struct dial *dial;
+    struct dial_config config = {.van = van,
+                                 .lane = node->lane,
+                                 .address = "scheduler:1",
+                                 .hello = {.purpose = HELLO_CONTROL, .incarnation = 99, .token = "token"},
+                                 .frame_bytes = 1 << 24,
+                                 .deadline = in_seconds(c, 5),
+                                 .up = abuser_up,
+                                 .failed = abuser_failed};
+    abuser = (struct abuser){0};
+    tnode_enter(node);
+    assert_int_equal(dial_start(&config, &dial), PARAMO_OK);
+    tnode_leave(node);
+    cluster_pass(c, 0.01);
+    assert_non_null(abuser.conn);
+    struct writer w = {0};
+    register_call_encode(&(struct register_call){.role = WORKER, .rank = -1, .timeout_ms = 5000, .host = "x"},
+                         &w);
+    abuser_say(c, node, &(struct wire_head){.kind = WIRE_CALL, .table = CALL_REGISTER}, w.data, w.len);
+    writer_fini(&w);
+    for (unsigned i = 0; i < 6; i++) {
+        uint64_t r = mix64(seed * 100 + i);
+        struct wire_head head = {.kind = r % 16 ? WIRE_CALL : WIRE_HEARTBEAT,
+                                 .table = (uint32_t)(r >> 8) % 14,
+                                 .number = (r >> 16) % 16 ? ++abuser_number : r,
+                                 .floor = (r >> 24) % 16 ? abuser_number : r >> 3};
+        if (head.table == CALL_LEAVE || head.table == CALL_SHUTDOWN)
+            head.table = CALL_POOL_NEXT; /* it may say those, and then it is over */
+        w = (struct writer){0};
+        switch (head.table) {
+        case CALL_TABLE_OPEN:
+            table_open_encode(&(struct table_open){.name = "t", .create = true, .options = {.dim = 1}}, &w);
+            break;
+        case CALL_BARRIER:
+            barrier_call_encode(&(struct barrier_call){.group = 4, .timeout_ms = 10}, &w);
+            break;
+        case CALL_POOL_OPEN:
+            pool_open_encode(&(struct pool_open){.name = "p", .streams = 2, .rounds = 2}, &w);
+            break;
+        case CALL_POOL_NEXT:
+            pool_next_encode(&(struct pool_next){.name = "p", .timeout_ms = 10}, &w);
+            break;
+        case CALL_POOL_DONE:
+        case CALL_POOL_END:
+            pool_report_encode(&(struct pool_report){.name = "p", .part = {.token = (r >> 32) % 40}}, &w);
+            break;
+        default:
+            kv_put_encode(&(struct kv_put){.key = "k", .value = (const uint8_t *)"12345678", .len = 8}, &w);
+        }
+        for (unsigned hits = (r >> 40) % 4; hits && w.len; hits--)
+            w.data[mix64(r + hits) % w.len] = (uint8_t)mix64(r - hits);
+        abuser_say(c, node, &head, w.data, (r >> 48) % 8 ? w.len : w.len / 2);
+        writer_fini(&w);
+    }
+    if (abuser.conn) {
+        tnode_enter(node);
+        van_close(abuser.conn, false);
+        tnode_leave(node);
+    }
+}
+
+static void test_abuse(void **state)
+{
+    (void)state;
+    struct cluster c;
+    struct van *van;
+    cluster_init(&c, 1, 1, 2);
+    cluster_start_scheduler(&c);
+    cluster_start(&c, &c.nodes[0], SERVER);
+    cluster_start(&c, &c.nodes[1], WORKER);
+    cluster_pass(&c, 0.1);
+    assert_int_equal(van_sim_create(c.net, "abuser", &van), PARAMO_OK);
+    abuser_number = 0;
+    for (uint64_t seed = 1; seed <= 1000; seed++)
+        abuse(&c, &c.nodes[9], van, seed);
+    assert_true(c.nodes[1].joined && !c.nodes[1].ended);
+    struct tcall t;
+    CALL(&c.nodes[1], &t, member_kv_put(c.nodes[1].member, &t.call, "fine", "x", 1, in_seconds(&c, 5)));
+    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
+    cluster_leave(&c.nodes[1]);
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 1));
+    assert_int_equal(c.nodes[0].ended_status, PARAMO_E_NODE_LOST); /* the abuser's silence */
+    c.old_vans[c.old_count++] = van;
+    cluster_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids_and_ring), cmocka_unit_test(test_wanted_ranks_and_names),
-        cmocka_unit_test(test_too_many),     cmocka_unit_test(test_restart_takes_dead_rank),
-        cmocka_unit_test(test_tables),       cmocka_unit_test(test_barriers),
-        cmocka_unit_test(test_values),       cmocka_unit_test(test_pool_order_and_affinity),
-        cmocka_unit_test(test_end),          cmocka_unit_test(test_end_with_deaths),
+        cmocka_unit_test(test_ids_and_ring),
+        cmocka_unit_test(test_wanted_ranks_and_names),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_restart_takes_dead_rank),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_pool_order_and_affinity),
+        cmocka_unit_test(test_end),
+        cmocka_unit_test(test_end_with_deaths),
         cmocka_unit_test(test_shutdown),
+        cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_fenced_after_replacement),
+        cmocka_unit_test(test_wedged_lane),
+        cmocka_unit_test(test_own_member),
+        cmocka_unit_test(test_abuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
