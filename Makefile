@@ -14,7 +14,7 @@ setup:
 
 release: setup
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release
+	@cmake --build --preset release --target paramo paramo_static paramo_shared
 
 debug: setup
 	@cmake --preset debug >/dev/null
@@ -24,6 +24,7 @@ demo: release
 	@scripts/demo.sh build/release/paramo
 
 test: release
+	@cmake --build --preset release
 	@ctest --preset release --no-tests=error $(CTEST_FLAGS)
 
 asan tsan: setup
