@@ -1,0 +1,371 @@
+/* The shard, one frame at a time. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "server/support_fake.h"
+
+static const float one = 1;
+static const uint64_t key = UINT64_C(0xf000000000000007), row = 4000;
+
+static float value_of(struct fake *f, struct fake_conn *c, uint32_t table, uint64_t number)
+{
+    struct wire_head h = fake_head(f, WIRE_PULL, table, number);
+    assert_int_equal(fake_send(c, &h, table == 2 ? &row : &key, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+    assert_int_equal(fake_last(c)->vals_bytes, 4);
+    return fake_last(c)->vals[0];
+}
+
+static void test_once(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    fake_view(&f);
+    struct fake_conn *c = fake_connect(&f, 0);
+    struct wire_head h = fake_head(&f, WIRE_PUSH, 1, 5);
+    h.attempt = 3;
+    h.piece = 1;
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+        assert_int_equal(c->count, i);
+        assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+        assert_int_equal(fake_last(c)->head.attempt, 3);
+        assert_int_equal(fake_last(c)->head.piece, 1);
+        assert_int_equal(fake_last(c)->class, VAN_ANSWER);
+    }
+    assert_true(value_of(&f, c, 1, 6) == 1);
+    /* another sender's number 5 is another chunk */
+    struct fake_conn *d = fake_connect(&f, 1);
+    assert_int_equal(fake_send(d, &h, &key, &one), PARAMO_OK);
+    assert_true(value_of(&f, c, 1, 7) == 2);
+    /* the record outlives the connection */
+    fake_disconnect(c);
+    c = fake_connect(&f, 0);
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_true(value_of(&f, c, 1, 8) == 2);
+    /* below the floor nobody waits */
+    struct wire_head later = fake_head(&f, WIRE_PUSH, 1, 900);
+    later.floor = 800;
+    assert_int_equal(fake_send(c, &later, &key, &one), PARAMO_OK);
+    unsigned before = c->count;
+    h.number = 799;
+    h.floor = 799;
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_int_equal(c->count, before);
+    later.kind = WIRE_PULL;
+    later.number = 901;
+    assert_int_equal(fake_send(c, &later, &key, NULL), PARAMO_OK);
+    assert_true(fake_last(c)->vals[0] == 3);
+    /* a repeated pushpull reads only */
+    struct wire_head both = later;
+    both.kind = WIRE_PUSHPULL;
+    both.number = 902;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(fake_send(c, &both, &key, &one), PARAMO_OK);
+        assert_true(fake_last(c)->vals[0] == 4);
+    }
+    fake_disconnect(c);
+    fake_disconnect(d);
+    fake_fini(&f);
+}
+
+static void test_views(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    struct fake_conn *c = fake_connect(&f, 0);
+    /* before the first view all wait; so does what comes from a newer one */
+    struct wire_head h = fake_head(&f, WIRE_PUSH, 2, 1), probe = fake_head(&f, WIRE_PROBE, 2, 1);
+    h.view = 2;
+    probe.count = 0;
+    assert_int_equal(fake_send(c, &h, &row, &one), PARAMO_OK);
+    fake_view(&f);
+    assert_int_equal(c->count, 0);
+    assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.kind, WIRE_PROBE_ANSWER);
+    assert_int_equal(fake_last(c)->head.column, PROBE_WORKING);
+    fake_view(&f);
+    assert_int_equal(fake_last(c)->head.kind, WIRE_ANSWER);
+    assert_int_equal(fake_last(c)->head.number, 1);
+    assert_int_equal(f.shard->parked_bytes, 0);
+    assert_true(value_of(&f, c, 2, 2) == 1);
+    probe.columns = WIRE_PUSH;
+    assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.kind, WIRE_ANSWER);
+    probe.columns = WIRE_PUSHPULL;
+    assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.column, PROBE_UNKNOWN);
+    probe.number = 3;
+    assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.column, PROBE_UNKNOWN);
+    /* arcs change: what was cut by an older view is refused with the new one's number */
+    f.arcs_changed = 3;
+    f.foreign = 100;
+    fake_view(&f);
+    h = fake_head(&f, WIRE_PUSH, 2, 4);
+    h.view = 2;
+    assert_int_equal(fake_send(c, &h, &row, &one), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_E_MOVED);
+    assert_int_equal(fake_last(c)->head.view, 3);
+    h.view = 3;
+    assert_int_equal(fake_send(c, &h, &row, &one), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+    /* a sender that cuts wrongly breaks the protocol */
+    uint64_t foreign = 99;
+    h.number = 5;
+    assert_int_equal(fake_send(c, &h, &foreign, &one), PARAMO_E_PROTOCOL);
+    foreign = 1;
+    h.table = 1;
+    assert_int_equal(fake_send(c, &h, &foreign, &one), PARAMO_E_PROTOCOL);
+    /* parked pieces go with their connection, or after a while */
+    h.view = 9;
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_true(f.shard->parked_bytes > 0);
+    piece_drop_parked(f.shard, NULL, lane_now(f.lane) + (SHARD_PARKED_SECONDS + 1) * ENV_SEC);
+    assert_int_equal(f.shard->parked_bytes, 0);
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    fake_disconnect(c);
+    assert_int_equal(f.shard->parked_bytes, 0);
+    fake_fini(&f);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    fake_view(&f);
+    struct fake_conn *c = fake_connect(&f, 0);
+    struct wire_head h = fake_head(&f, WIRE_PUSH, 9, 1);
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_E_NO_TABLE);
+    h.table = 3;
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_E_HANDLER);
+    /* a value that is refused changes nothing, so that the same number may try again */
+    float nan = NAN;
+    f.options[3] = f.options[0];
+    f.options[3].optimizer = PARAMO_OPT_SGD;
+    f.tables = 4;
+    fake_view(&f);
+    h.table = 4;
+    assert_int_equal(fake_send(c, &h, &key, &nan), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_E_NUMERIC);
+    assert_true(fake_last(c)->text[0] != 0);
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+    /* what breaks the protocol */
+    uint64_t two[2] = {key + 1, key};
+    float vals[2] = {1, 1};
+    h = fake_head(&f, WIRE_PUSH, 1, 2);
+    h.count = 2;
+    assert_int_equal(fake_send(c, &h, two, vals), PARAMO_E_PROTOCOL);
+    two[0] = key;
+    assert_int_equal(fake_send(c, &h, two, vals), PARAMO_E_PROTOCOL);
+    h.count = 1;
+    h.number = 1 + DATA_WINDOW;
+    assert_int_equal(fake_send(c, &h, &key, vals), PARAMO_E_PROTOCOL);
+    h.number = 0;
+    assert_int_equal(fake_send(c, &h, &key, vals), PARAMO_E_PROTOCOL);
+    h = fake_head(&f, WIRE_ANSWER, 1, 3);
+    assert_int_equal(fake_send(c, &h, &key, NULL), PARAMO_E_PROTOCOL);
+    h = fake_head(&f, WIRE_PULL, 1, 3);
+    h.flags = WIRE_PART;
+    h.column = 1;
+    h.columns = 1;
+    assert_int_equal(fake_send(c, &h, &key, NULL), PARAMO_E_PROTOCOL);
+    h = fake_head(&f, WIRE_PULL, 2, 3);
+    two[0] = RING_ARCS;
+    assert_int_equal(fake_send(c, &h, two, NULL), PARAMO_E_PROTOCOL);
+    fake_disconnect(c);
+    fake_fini(&f);
+}
+
+static void test_fence(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    fake_view(&f);
+    struct fake_conn *c = fake_connect(&f, 0);
+    struct wire_head h = fake_head(&f, WIRE_PUSH, 1, 1);
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    f.worker_dead = true;
+    fake_view(&f);
+    h.number = 2;
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_E_FENCED);
+    assert_int_equal(f.shard->senders_count, 1);
+    fake_disconnect(c);
+    assert_int_equal(f.shard->senders_count, 0);
+    struct fake_conn *d = fake_connect(&f, 1);
+    fake_disconnect(d);
+    assert_int_equal(f.shard->senders_count, 1); /* it is alive, and may come back */
+    fake_fini(&f);
+}
+
+static void test_lost_data(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    f.recovered = true;
+    fake_view(&f);
+    struct fake_conn *c = fake_connect(&f, 0);
+    struct wire_head h = fake_head(&f, WIRE_PUSH, 1, 1);
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_E_DATA_LOST);
+    h = fake_head(&f, WIRE_CLEAR, 1, 2);
+    h.count = 0;
+    assert_int_equal(fake_send(c, &h, NULL, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+    h = fake_head(&f, WIRE_PUSH, 1, 1);
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+    h = fake_head(&f, WIRE_PULL, 2, 3); /* each table by itself */
+    assert_int_equal(fake_send(c, &h, &row, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_E_DATA_LOST);
+    /* a table made after the node came back has lost nothing */
+    f.options[3] = f.options[0];
+    f.tables = 4;
+    fake_view(&f);
+    h = fake_head(&f, WIRE_PUSH, 4, 4);
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+    fake_disconnect(c);
+    fake_fini(&f);
+}
+
+/* Answers that cannot leave hold back what would make more of them, in order, and nothing is lost. */
+static void test_back_pressure(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    fake_view(&f);
+    struct fake_conn *c = fake_connect(&f, 0);
+    c->full = true;
+    for (uint64_t n = 1; n <= 500; n++) {
+        struct wire_head h = fake_head(&f, n % 2 ? WIRE_PUSHPULL : WIRE_PULL, 1, n);
+        assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    }
+    assert_int_equal(c->count, 0);
+    c->full = false;
+    c->conn.user_ops->writable(c->conn.user, &c->conn);
+    assert_int_equal(c->count, 500);
+    for (uint64_t n = 1; n <= 500; n++) {
+        assert_int_equal(c->sent[n - 1].head.number, n);
+        assert_true(c->sent[n - 1].vals[0] == (float)((n + 1) / 2));
+    }
+    c->full = true;
+    for (uint64_t n = 501; n <= 600; n++) {
+        struct wire_head h = fake_head(&f, WIRE_PULL, 1, n);
+        assert_int_equal(fake_send(c, &h, &key, NULL), PARAMO_OK);
+    }
+    fake_disconnect(c);
+    assert_int_equal(f.shard->replies_out, 0);
+    assert_int_equal(f.shard->pool.out, 0);
+    fake_fini(&f);
+}
+
+/* ---- handlers ---- */
+
+struct desk {
+    unsigned handled;
+    struct shard_request *open[8];
+    unsigned open_count;
+    float seen;
+};
+
+static void take(void *arg, struct shard_request *request, const struct shard_request_info *info)
+{
+    struct desk *desk = arg;
+    desk->handled++;
+    desk->seen = info->vals_len ? ((const float *)info->vals)[0] : 0;
+    assert_string_equal(info->table, "t3");
+    assert_int_equal(info->sender, 9);
+    assert_int_equal(info->keys[0], key);
+    if (info->cmd)
+        assert_int_equal(shard_answer(request, &(float){7}, info->pull, NULL), PARAMO_OK);
+    else
+        desk->open[desk->open_count++] = request;
+}
+
+static void test_handler(void **state)
+{
+    (void)state;
+    struct fake f;
+    struct desk desk = {0};
+    fake_init(&f, take, &desk);
+    fake_view(&f);
+    struct fake_conn *c = fake_connect(&f, 0);
+    struct wire_head h = fake_head(&f, WIRE_PUSHPULL, 3, 1), probe = fake_head(&f, WIRE_PROBE, 3, 1);
+    probe.count = 0;
+    float vals = 5;
+    assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK);
+    assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK); /* a repeat waits for the same answer */
+    assert_int_equal(desk.handled, 1);
+    assert_true(desk.seen == 5);
+    assert_int_equal(c->count, 0);
+    assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.column, PROBE_WORKING);
+    assert_int_equal(shard_answer(desk.open[0], &(float){3}, 1, NULL), PARAMO_OK);
+    assert_true(fake_last(c)->vals[0] == 3);
+    size_t kept = f.shard->kept_bytes;
+    assert_true(kept > 0);
+    unsigned before = c->count;
+    assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK);
+    assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
+    assert_int_equal(c->count, before + 2);
+    assert_true(fake_last(c)->vals[0] == 3);
+    assert_int_equal(desk.handled, 1);
+    /* the kept answer goes when the floor passes; a request that fails keeps its error */
+    h.number = 2;
+    h.floor = 2;
+    h.cmd = 0;
+    assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK);
+    assert_int_equal(f.shard->kept_bytes, 0);
+    assert_int_equal(shard_answer_error(desk.open[1], PARAMO_E_INVALID, "no"), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_E_INVALID);
+    assert_string_equal(fake_last(c)->text, "no");
+    /* answered inside the handler */
+    h.number = 3;
+    h.cmd = 1;
+    assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK);
+    assert_true(fake_last(c)->vals[0] == 7);
+    /* given up by its sender while it is worked on */
+    h.number = 4;
+    h.cmd = 0;
+    assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK);
+    h.number = 5;
+    h.floor = 5;
+    assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK);
+    before = c->count;
+    assert_int_equal(shard_answer(desk.open[2], NULL, 0, NULL), PARAMO_OK);
+    assert_int_equal(c->count, before);
+    /* answered when the shard is gone */
+    fake_disconnect(c);
+    shard_close(f.shard);
+    f.shard = NULL;
+    assert_int_equal(shard_answer(desk.open[3], NULL, 0, NULL), PARAMO_OK);
+    fake_fini(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_once),          cmocka_unit_test(test_views),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_fence),
+        cmocka_unit_test(test_lost_data),     cmocka_unit_test(test_back_pressure),
+        cmocka_unit_test(test_handler),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
