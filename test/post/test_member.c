@@ -156,13 +156,109 @@ static void test_calls_refused(void **state)
     cluster_fini(&c);
 }
 
+/* ---- connections that break though both ends live ---------------------------------------------------------
+ */
+
+static struct simnet_link *link_between(const char *from, const char *to)
+{
+    struct simnet_node *a, *b;
+    struct simnet_link *link;
+    assert_int_equal(simnet_node(c.net, from, &a), PARAMO_OK);
+    assert_int_equal(simnet_node(c.net, to, &b), PARAMO_OK);
+    assert_int_equal(simnet_link(c.net, a, b, &link), PARAMO_OK);
+    return link;
+}
+
+/* Two workers whose connections may break for long without anyone taking them for dead. */
+static void start_patient(void)
+{
+    cluster_init(&c, 1, 0, 2);
+    c.config.heartbeat_timeout_ms = 100000;
+    c.config.rejoin_ms = 100000;
+    cluster_start_scheduler(&c);
+    for (int i = 0; i < 2; i++) {
+        struct member_config config = cluster_member_config(&c, &c.nodes[i], PARAMO_ROLE_WORKER);
+        config.heartbeat_timeout_ms = 100000;
+        cluster_start_config(&c.nodes[i], &config);
+    }
+    for (int i = 0; i < 2; i++)
+        assert_true(cluster_run(&c, tnode_joined, &c.nodes[i], 5));
+}
+
+/* The call is done, its answer is lost with the connection; asked for again, it is not done again. */
+static void test_call_survives_connection(void **state)
+{
+    (void)state;
+    start_patient();
+    const double one = 1;
+    struct tcall add, barrier, get;
+    uint32_t id = member_id(c.nodes[0].member);
+    tcall_init(&add);
+    tcall_init(&barrier);
+    tcall_init(&get);
+    link_between("scheduler", "n0")->cut = true;
+    tnode_enter(&c.nodes[0]);
+    assert_int_equal(member_kv_add(c.nodes[0].member, &add.call, "sum", &one, 1, in_seconds(&c, 90)),
+                     PARAMO_OK);
+    assert_int_equal(member_barrier(c.nodes[0].member, &barrier.call, 4, 0, in_seconds(&c, 90)), PARAMO_OK);
+    tnode_leave(&c.nodes[0]);
+    cluster_pass(&c, 20); /* the connection has broken */
+    assert_false(add.done);
+    link_between("scheduler", "n0")->cut = false;
+    assert_true(cluster_run(&c, tcall_done, &add, 20));
+    assert_int_equal(add.status, PARAMO_OK);
+    tnode_enter(&c.nodes[1]);
+    assert_int_equal(member_kv_get(c.nodes[1].member, &get.call, "sum", in_seconds(&c, 5)), PARAMO_OK);
+    tnode_leave(&c.nodes[1]);
+    assert_true(cluster_run(&c, tcall_done, &get, 5));
+    double sum;
+    memcpy(&sum, get.value, sizeof sum);
+    assert_true(sum == 1);
+    assert_false(barrier.done);
+    tcall_init(&get);
+    tnode_enter(&c.nodes[1]);
+    assert_int_equal(member_barrier(c.nodes[1].member, &get.call, 4, 0, in_seconds(&c, 5)), PARAMO_OK);
+    tnode_leave(&c.nodes[1]);
+    assert_true(cluster_run(&c, tcall_done, &barrier, 5));
+    assert_int_equal(barrier.status, PARAMO_OK);
+    assert_int_equal(member_id(c.nodes[0].member), id);
+    assert_true(view_node(member_view(c.nodes[1].member), id)->alive);
+    cluster_fini(&c);
+}
+
+static void test_goodbye_survives_connection(void **state)
+{
+    (void)state;
+    start_patient();
+    struct tcall leave;
+    tcall_init(&leave);
+    link_between("scheduler", "n0")->cut = true;
+    tnode_enter(&c.nodes[0]);
+    assert_int_equal(member_leave(c.nodes[0].member, &leave.call, in_seconds(&c, 90)), PARAMO_OK);
+    tnode_leave(&c.nodes[0]);
+    cluster_pass(&c, 20);
+    assert_false(leave.done);
+    link_between("scheduler", "n0")->cut = false;
+    assert_true(cluster_run(&c, tcall_done, &leave, 20));
+    assert_int_equal(leave.status, PARAMO_OK);
+    cluster_pass(&c, 5);
+    assert_false(c.nodes[0].ended); /* it knows */
+    assert_true(view_node(member_view(c.nodes[1].member), member_id(c.nodes[0].member))->left);
+    cluster_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_scheduler),   cmocka_unit_test(test_late_scheduler),
-        cmocka_unit_test(test_wrong_token),    cmocka_unit_test(test_incomplete),
-        cmocka_unit_test(test_scheduler_lost), cmocka_unit_test(test_another_job),
+        cmocka_unit_test(test_no_scheduler),
+        cmocka_unit_test(test_late_scheduler),
+        cmocka_unit_test(test_wrong_token),
+        cmocka_unit_test(test_incomplete),
+        cmocka_unit_test(test_scheduler_lost),
+        cmocka_unit_test(test_another_job),
         cmocka_unit_test(test_calls_refused),
+        cmocka_unit_test(test_call_survives_connection),
+        cmocka_unit_test(test_goodbye_survives_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
