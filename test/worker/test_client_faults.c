@@ -1,0 +1,352 @@
+/* How requests end when they cannot succeed, and that their arrays are free when they have ended. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "worker/client_impl.h"
+#include "worker/support_world.h"
+
+#define assert_ok(e)                                                                                         \
+    do {                                                                                                     \
+        paramo_err assert_ok_err = (e);                                                                      \
+        if (assert_ok_err)                                                                                   \
+            fail_msg("%s: %s", err_name(assert_ok_err), err_text());                                         \
+    } while (0)
+
+enum { DENSE, USER, SPARSE };
+enum { SEEN_MAX = 64 };
+
+struct seen {
+    uint64_t keys[SEEN_MAX];
+    unsigned count;
+};
+
+static void note(void *arg, struct shard_request *q, const struct shard_request_info *info)
+{
+    struct seen *seen = arg;
+    if (seen->count < SEEN_MAX)
+        seen->keys[seen->count++] = info->keys[0];
+    assert_ok(shard_answer(q, NULL, 0, NULL));
+}
+
+static void world_make(struct world *w, unsigned servers, struct seen *seen)
+{
+    world_init(w, true, 7);
+    world_table(w, PARAMO_TABLE_DENSE, 1)->rows = 1 << 20;
+    world_table(w, PARAMO_TABLE_USER, 1);
+    world_table(w, PARAMO_TABLE_SPARSE, 1);
+    w->handler = note;
+    w->handler_arg = seen;
+    world_start(w, servers, servers, 1);
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+static void run_for(struct world *w, uint64_t ns)
+{
+    (void)sim_run(w->sim, never, NULL, sim_now(w->sim) + ns);
+}
+
+static void cut(struct world *w, const char *from, const char *to, bool cut)
+{
+    struct simnet_node *a, *b;
+    struct simnet_link *link;
+    assert_ok(simnet_node(w->net, from, &a));
+    assert_ok(simnet_node(w->net, to, &b));
+    assert_ok(simnet_link(w->net, a, b, &link));
+    link->cut = cut;
+}
+
+/* ---- deadlines ---- */
+
+static void test_timeout(void **state)
+{
+    (void)state;
+    struct world w;
+    world_make(&w, 1, NULL);
+    struct client *c = w.clients[0].client;
+    uint64_t key = 3, ts, other;
+    float val = 1;
+    cut(&w, "w0", "s0", true);
+    paramo_request_options o = {.size = sizeof o, .timeout_ms = 500};
+    paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1, .vals = &val, .vals_len = 1};
+    struct client_call call = {.kind = REQUEST_PUSH, .table = &w.tables[DENSE], .kv = &kv, .options = &o};
+    uint64_t began = sim_now(w.sim);
+    assert_ok(client_issue(c, &call, &ts));
+    o.timeout_ms = 2000;
+    assert_ok(client_issue(c, &call, &other));
+    assert_int_equal(client_wait(c, ts, 100), PARAMO_E_TIMEOUT); /* of the wait only */
+    int done = 1;
+    assert_ok(client_test(c, ts, &done));
+    assert_int_equal(done, 0);
+    assert_int_equal(client_wait(c, ts, 0), PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(err_text(), "server 8 (s0:1000)"));
+    assert_true(sim_now(w.sim) - began >= 500 * ENV_MS && sim_now(w.sim) - began < 600 * ENV_MS);
+    assert_int_equal(client_wait_all(c, 0), PARAMO_E_TIMEOUT);
+    assert_int_equal(client_wait(c, ts, 0), PARAMO_E_TIMEOUT); /* remembered */
+    assert_int_equal(client_wait(c, other + 1, 0), PARAMO_E_INVALID);
+    assert_ok(client_wait_all(c, 0)); /* told once */
+    /* when the server is back the next ones pass */
+    cut(&w, "w0", "s0", false);
+    o.timeout_ms = 0;
+    assert_ok(client_issue(c, &call, &ts));
+    assert_ok(client_wait(c, ts, 0));
+    world_fini(&w);
+}
+
+/* A lost answer or request is asked about soon, not at the deadline. */
+static void test_probe(void **state)
+{
+    (void)state;
+    struct world w;
+    world_make(&w, 1, NULL);
+    uint64_t key = 3, ts;
+    float val = 1, out = 0;
+    assert_ok(world_push(&w, 0, DENSE, &key, 1, &val, 1, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    van_sim_set_faulty(w.clients[0].van, 1u << VAN_REQUEST);
+    van_sim_set_faulty(w.servers[0].van, 1u << VAN_ANSWER);
+    for (int answers = 0; answers < 2; answers++) {
+        cut(&w, answers ? "s0" : "w0", answers ? "w0" : "s0", true);
+        uint64_t began = sim_now(w.sim);
+        assert_ok(world_push(&w, 0, DENSE, &key, 1, &val, 1, &ts));
+        run_for(&w, 50 * ENV_MS);
+        cut(&w, answers ? "s0" : "w0", answers ? "w0" : "s0", false);
+        assert_ok(world_wait(&w, 0, ts));
+        assert_true(sim_now(w.sim) - began < 2 * ENV_SEC);
+    }
+    assert_ok(world_pull(&w, 0, DENSE, &key, 1, &out, 1, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    assert_true(out == 3);
+    world_fini(&w);
+}
+
+/* ---- cancelling at every point of a request's life ---- */
+
+enum { ROWS = 30000 }; /* two chunks on each of two servers */
+
+static bool cancel_after(unsigned steps, bool push)
+{
+    struct world w;
+    world_make(&w, 2, NULL);
+    simnet_defaults(w.net)->bytes_per_sec = 20 << 20;
+    struct client *c = w.clients[0].client;
+    uint64_t *keys = malloc(ROWS * 4 * sizeof *keys), ts;
+    float *vals = malloc(ROWS * 4 * sizeof *vals);
+    size_t n = ROWS * 4;
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = i * 8;
+        vals[i] = 1;
+    }
+    assert_ok(push ? world_push(&w, 0, DENSE, keys, n, vals, n, &ts)
+                   : world_pull(&w, 0, DENSE, keys, n, vals, n, &ts));
+    for (unsigned i = 0; i < steps; i++)
+        (void)sim_step(w.sim);
+    paramo_err err = client_cancel(c, ts);
+    assert_true(err == PARAMO_OK || err == PARAMO_E_NOT_FOUND);
+    assert_int_equal(client_wait(c, ts, 0), err ? PARAMO_OK : PARAMO_E_CANCELLED);
+    for (size_t i = 0; i < n; i++)
+        vals[i] = -77;
+    assert_int_equal(c->pool.out, 0);
+    assert_null(c->requests);
+    run_for(&w, 5 * ENV_SEC);
+    for (size_t i = 0; i < n; i++)
+        assert_true(vals[i] == -77);
+    /* a push has been applied or not, chunk by chunk, but with the values it had */
+    if (push) {
+        assert_ok(world_pull(&w, 0, DENSE, keys, n, vals, n, &ts));
+        assert_ok(world_wait(&w, 0, ts));
+        for (size_t i = 0; i < n; i++)
+            assert_true(vals[i] == 0 || vals[i] == 1);
+    }
+    free(keys);
+    free(vals);
+    world_fini(&w);
+    return err == PARAMO_OK;
+}
+
+static void test_cancel(void **state)
+{
+    (void)state;
+    for (int push = 0; push < 2; push++) {
+        unsigned steps = 0, stride = 1;
+        while (cancel_after(steps, push) && steps < 5000) {
+            stride = steps < 60 ? 1 : 7;
+            steps += stride;
+        }
+        assert_true(steps > 20 && steps < 5000);
+    }
+}
+
+/* ---- nodes that die ---- */
+
+static void test_node_lost(void **state)
+{
+    (void)state;
+    struct world w;
+    world_make(&w, 2, NULL);
+    struct client *c = w.clients[0].client;
+    enum { N = 64 };
+    uint64_t keys[N], ts;
+    float vals[N];
+    for (unsigned i = 0; i < N; i++) {
+        keys[i] = i * ((1u << 20) / N);
+        vals[i] = 1;
+    }
+    assert_ok(world_push(&w, 0, DENSE, keys, N, vals, N, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    world_server_stop(&w, 1);
+    assert_ok(world_push(&w, 0, DENSE, keys, N, vals, N, &ts));
+    run_for(&w, 300 * ENV_MS);
+    int done = 1;
+    assert_ok(client_test(c, ts, &done));
+    assert_int_equal(done, 0); /* it may come back: nobody has said that it is dead */
+    world_view(&w);
+    world_all_view(&w);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_NODE_LOST);
+    assert_non_null(strstr(err_text(), "server 10 (s1:1001)"));
+    assert_ok(world_pull(&w, 0, DENSE, keys, N, vals, N, &ts));
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_NODE_LOST);
+    assert_ok(world_pull(&w, 0, DENSE, keys, N / 2, vals, N / 2, &ts)); /* the other server's */
+    assert_ok(world_wait(&w, 0, ts));
+    /* another process takes its place, without the data */
+    world_server_start(&w, 1);
+    world_view(&w);
+    world_all_view(&w);
+    assert_ok(world_push(&w, 0, DENSE, keys, N, vals, N, &ts));
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_DATA_LOST);
+    struct client_call clear = {.kind = REQUEST_CLEAR, .table = &w.tables[DENSE]};
+    assert_ok(client_issue(c, &clear, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    for (unsigned i = 0; i < N; i++)
+        vals[i] = 2;
+    assert_ok(world_push(&w, 0, DENSE, keys, N, vals, N, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    memset(vals, 0, sizeof vals);
+    assert_ok(world_pull(&w, 0, DENSE, keys, N, vals, N, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    for (unsigned i = 0; i < N; i++)
+        assert_true(vals[i] == 2);
+    world_fini(&w);
+}
+
+static void test_wrong_token(void **state)
+{
+    (void)state;
+    struct world w;
+    world_make(&w, 1, NULL);
+    memcpy(w.clients[0].client->token, "wrong", 6);
+    uint64_t key = 3, ts, began = sim_now(w.sim);
+    float val = 1;
+    assert_ok(world_push(&w, 0, DENSE, &key, 1, &val, 1, &ts));
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_TOKEN);
+    assert_non_null(strstr(err_text(), "server 8"));
+    assert_true(sim_now(w.sim) - began < ENV_SEC);
+    world_fini(&w);
+}
+
+/* ---- bounds, order, closing ---- */
+
+static void test_full(void **state)
+{
+    (void)state;
+    struct world w;
+    world_make(&w, 1, NULL);
+    struct client *c = w.clients[0].client;
+    uint64_t key = 3, ts;
+    float val = 1, out = 0;
+    cut(&w, "w0", "s0", true);
+    paramo_request_options o = {.size = sizeof o, .flags = PARAMO_NOWAIT};
+    paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1, .vals = &val, .vals_len = 1};
+    struct client_call call = {.kind = REQUEST_PUSH, .table = &w.tables[DENSE], .kv = &kv, .options = &o};
+    unsigned issued = 0;
+    paramo_err err;
+    while ((err = client_issue(c, &call, &ts)) == PARAMO_OK)
+        assert_true(++issued <= TRACKER_LIMIT);
+    assert_int_equal(err, PARAMO_E_AGAIN);
+    assert_int_equal(issued, TRACKER_LIMIT);
+    assert_false(client_has_room(c));
+    cut(&w, "w0", "s0", false);
+    o.flags = 0; /* waits for room */
+    assert_ok(client_issue(c, &call, &ts));
+    assert_ok(client_wait_all(c, 0));
+    assert_true(client_has_room(c));
+    assert_ok(world_pull(&w, 0, DENSE, &key, 1, &out, 1, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    assert_true(out == TRACKER_LIMIT + 1);
+    world_fini(&w);
+}
+
+static void test_priority(void **state)
+{
+    (void)state;
+    struct world w;
+    struct seen seen = {.count = 0};
+    world_make(&w, 1, &seen);
+    static const int32_t priorities[] = {0, 0, 5, 0, 5, -1, 9};
+    static const uint64_t expected[] = {6, 2, 4, 0, 1, 3, 5};
+    uint64_t keys[7], ts;
+    for (unsigned i = 0; i < 7; i++) { /* all wait for the connection */
+        keys[i] = i;
+        paramo_request_options o = {.size = sizeof o, .priority = priorities[i]};
+        paramo_kv kv = {.size = sizeof kv, .keys = &keys[i], .n = 1};
+        struct client_call call = {.kind = REQUEST_PUSH, .table = &w.tables[USER], .kv = &kv, .options = &o};
+        assert_ok(client_issue(w.clients[0].client, &call, &ts));
+    }
+    assert_ok(client_wait_all(w.clients[0].client, 0));
+    assert_int_equal(seen.count, 7);
+    assert_memory_equal(seen.keys, expected, sizeof expected);
+    world_fini(&w);
+}
+
+static unsigned closed_calls;
+
+static void on_closed(void *arg, uint64_t ts, paramo_err status)
+{
+    (void)arg;
+    (void)ts;
+    assert_int_equal(status, PARAMO_E_CLOSED);
+    closed_calls++;
+}
+
+static void test_close(void **state)
+{
+    (void)state;
+    struct world w;
+    world_make(&w, 1, NULL);
+    struct client *c = w.clients[0].client;
+    uint64_t key = 3, ts;
+    float val = 1;
+    closed_calls = 0;
+    for (int deferred = 0; deferred < 2; deferred++) {
+        paramo_request_options o = {.size = sizeof o, .callback = on_closed};
+        paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1, .vals = &val, .vals_len = 1};
+        struct client_call call = {.kind = REQUEST_PUSH, .table = &w.tables[DENSE], .kv = &kv, .options = &o};
+        assert_ok(client_issue(c, &call, &ts));
+        if (!deferred)
+            client_defer_callbacks(c);
+    }
+    client_close(c);
+    assert_int_equal(closed_calls, 2);
+    assert_int_equal(client_wait(c, ts, 0), PARAMO_E_CLOSED);
+    assert_int_equal(world_push(&w, 0, DENSE, &key, 1, &val, 1, &ts), PARAMO_E_CLOSED);
+    world_fini(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_timeout),   cmocka_unit_test(test_probe),       cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_node_lost), cmocka_unit_test(test_wrong_token), cmocka_unit_test(test_full),
+        cmocka_unit_test(test_priority),  cmocka_unit_test(test_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
