@@ -1,0 +1,130 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "customer/tracker.h"
+
+static void test_one(void **state)
+{
+    (void)state;
+    struct tracker t;
+    uint64_t ts;
+    assert_int_equal(tracker_init(&t), PARAMO_OK);
+    assert_int_equal(tracker_issue(&t, &ts), PARAMO_OK);
+    assert_int_equal(ts, 1);
+    assert_false(tracker_done(&t, 1));
+    tracker_complete(&t, 1);
+    assert_true(tracker_done(&t, 1));
+    assert_int_equal(tracker_result(&t, 1), PARAMO_OK);
+    assert_int_equal(tracker_result(&t, 0), PARAMO_E_INVALID);
+    assert_int_equal(tracker_result(&t, 2), PARAMO_E_INVALID);
+    tracker_fini(&t);
+}
+
+/* A slow request does not stand in the way of a million others, nor they in its. */
+static void test_slow_one(void **state)
+{
+    (void)state;
+    struct tracker t;
+    uint64_t slow, ts = 0, before = 0;
+    assert_int_equal(tracker_init(&t), PARAMO_OK);
+    assert_int_equal(tracker_issue(&t, &slow), PARAMO_OK);
+    for (unsigned i = 0; i < 1000000; i++) {
+        assert_int_equal(tracker_issue(&t, &ts), PARAMO_OK);
+        assert_true(ts > before);
+        before = ts;
+        assert_false(tracker_done(&t, ts));
+        tracker_complete(&t, ts);
+        assert_true(tracker_done(&t, ts));
+    }
+    assert_false(tracker_done(&t, slow));
+    assert_int_equal(atomic_load(&t.in_flight), 1);
+    tracker_complete(&t, slow);
+    assert_true(tracker_done(&t, slow));
+    tracker_fini(&t);
+}
+
+static void test_limit(void **state)
+{
+    (void)state;
+    struct tracker t;
+    uint64_t ts, first = 0;
+    assert_int_equal(tracker_init(&t), PARAMO_OK);
+    for (unsigned i = 0; i < TRACKER_LIMIT; i++) {
+        assert_true(tracker_has_room(&t));
+        assert_int_equal(tracker_issue(&t, &ts), PARAMO_OK);
+        first = first ? first : ts;
+    }
+    assert_false(tracker_has_room(&t));
+    assert_int_equal(tracker_issue(&t, &ts), PARAMO_E_AGAIN);
+    tracker_complete(&t, first);
+    assert_int_equal(tracker_issue(&t, &ts), PARAMO_OK);
+    tracker_fini(&t);
+}
+
+static void test_failures(void **state)
+{
+    (void)state;
+    struct tracker t;
+    uint64_t ts;
+    char text[32];
+    enum { N = 3000 };
+    assert_int_equal(tracker_init(&t), PARAMO_OK);
+    for (unsigned i = 1; i <= N; i++) {
+        assert_int_equal(tracker_issue(&t, &ts), PARAMO_OK);
+        (void)snprintf(text, sizeof text, "failure %u", i);
+        if (i % 2)
+            tracker_failed(&t, ts, PARAMO_E_TIMEOUT, text, false);
+        tracker_complete(&t, ts);
+    }
+    /* the last 1,024 that failed are remembered, each with its own words */
+    for (uint64_t i = 1; i <= N; i++) {
+        bool remembered = i % 2 && i > N - 2 * TRACKER_FAILURES;
+        assert_int_equal(tracker_result(&t, i), remembered ? PARAMO_E_TIMEOUT : PARAMO_OK);
+        (void)snprintf(text, sizeof text, "failure %u", (unsigned)i);
+        if (remembered)
+            assert_string_equal(err_text(), text);
+    }
+    tracker_fini(&t);
+}
+
+static void test_all(void **state)
+{
+    (void)state;
+    struct tracker t;
+    struct tracker_all all;
+    uint64_t ts[5];
+    assert_int_equal(tracker_init(&t), PARAMO_OK);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(tracker_issue(&t, &ts[i]), PARAMO_OK);
+    tracker_all_begin(&t, &all);
+    assert_int_equal(tracker_issue(&t, &ts[4]), PARAMO_OK); /* later: not its concern */
+    tracker_failed(&t, ts[3], PARAMO_E_NODE_LOST, "second", false);
+    tracker_complete(&t, ts[3]);
+    tracker_failed(&t, ts[1], PARAMO_E_TIMEOUT, "first", false);
+    tracker_complete(&t, ts[1]);
+    tracker_failed(&t, ts[0], PARAMO_E_INVALID, "told", true);
+    tracker_complete(&t, ts[0]);
+    assert_false(tracker_all_done(&all));
+    tracker_complete(&t, ts[2]);
+    assert_true(tracker_all_done(&all));
+    assert_false(tracker_done(&t, ts[4]));
+    assert_int_equal(tracker_all_result(&all), PARAMO_E_TIMEOUT);
+    assert_string_equal(err_text(), "first");
+    assert_int_equal(tracker_all_result(&all), PARAMO_OK);
+    assert_int_equal(tracker_result(&t, ts[3]), PARAMO_E_NODE_LOST); /* by name it is still there */
+    tracker_fini(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one),      cmocka_unit_test(test_slow_one), cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

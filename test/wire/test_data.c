@@ -1,0 +1,91 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire/data.h"
+
+static uint8_t bytes[64];
+
+/* lens of the segments keys, lens, values, body */
+static paramo_err check(struct wire_head h, uint64_t keys, uint64_t lens, uint64_t vals, uint64_t body)
+{
+    struct van_seg seg[VAN_SEGS] = {{bytes, keys}, {bytes, lens}, {bytes, vals}, {bytes, body}};
+    h.number = h.number ? h.number : 1;
+    h.floor = h.floor ? h.floor : 1;
+    return data_check_request(&h, seg, VAN_SEGS);
+}
+
+#define head(...) ((struct wire_head){__VA_ARGS__})
+
+static void test_shapes(void **state)
+{
+    (void)state;
+    assert_int_equal(check(head(.kind = WIRE_PUSH, .count = 2), 16, 0, 8, 0), PARAMO_OK);
+    assert_int_equal(check(head(.kind = WIRE_PUSH, .count = 2), 24, 0, 8, 0), PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_PUSH, .count = 2), 16, 8, 8, 0), PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_PUSH, .count = 2, .flags = WIRE_LENS), 16, 8, 8, 0), PARAMO_OK);
+    assert_int_equal(check(head(.kind = WIRE_PUSH, .count = 2, .flags = WIRE_LENS), 16, 4, 8, 0),
+                     PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_PUSH, .count = 0), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_PUSH, .count = 1), 8, 0, 4, 1), PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_PUSH, .count = 1u << 29), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_PULL, .count = 1), 8, 0, 0, 0), PARAMO_OK);
+    assert_int_equal(check(head(.kind = WIRE_PULL, .count = 1), 8, 0, 4, 0), PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_SCAN, .count = 1), 8, 0, 0, 0), PARAMO_OK);
+    assert_int_equal(check(head(.kind = WIRE_SCAN, .count = 2), 16, 0, 0, 0), PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_CLEAR), 0, 0, 0, 0), PARAMO_OK);
+    assert_int_equal(check(head(.kind = WIRE_CLEAR, .count = 1), 8, 0, 0, 0), PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_PROBE), 0, 0, 0, 0), PARAMO_OK);
+    assert_int_equal(check(head(.kind = WIRE_ANSWER), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_HELLO), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
+    /* parts of rows */
+    assert_int_equal(
+        check(head(.kind = WIRE_PUSH, .flags = WIRE_PART, .count = 1, .columns = 3), 8, 0, 12, 0), PARAMO_OK);
+    assert_int_equal(
+        check(head(.kind = WIRE_PUSH, .flags = WIRE_PART, .count = 2, .columns = 3), 16, 0, 12, 0),
+        PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_PUSH, .flags = WIRE_PART, .count = 1), 8, 0, 0, 0),
+                     PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_PUT, .flags = WIRE_PART, .count = 1, .columns = 3), 8, 0, 12, 0),
+                     PARAMO_E_PROTOCOL);
+    /* numbers stand in the window above the floor */
+    assert_int_equal(check(head(.kind = WIRE_CLEAR, .number = 5, .floor = 6), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_CLEAR, .number = 5 + DATA_WINDOW, .floor = 6), 0, 0, 0, 0),
+                     PARAMO_OK);
+    assert_int_equal(check(head(.kind = WIRE_CLEAR, .number = 6 + DATA_WINDOW, .floor = 6), 0, 0, 0, 0),
+                     PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_CLEAR, .number = UINT64_MAX, .floor = UINT64_MAX), 0, 0, 0, 0),
+                     PARAMO_OK);
+}
+
+static void test_stat(void **state)
+{
+    (void)state;
+    struct data_stat s = {.rows = 1, .nonzero = 2, .bytes = 3, .pushes = 4, .pulls = 5}, back = {0};
+    uint8_t body[DATA_STAT_BYTES];
+    data_stat_encode(&s, body);
+    assert_int_equal(data_stat_decode(body, sizeof body, &back), PARAMO_OK);
+    assert_memory_equal(&s, &back, sizeof s);
+    assert_int_equal(data_stat_decode(body, sizeof body - 1, &back), PARAMO_E_PROTOCOL);
+}
+
+static void test_ascend(void **state)
+{
+    (void)state;
+    uint64_t keys[] = {0, 5, 5, 4};
+    assert_int_equal(data_keys_ascend(keys, 0), 0);
+    assert_int_equal(data_keys_ascend(keys, 1), 1);
+    assert_int_equal(data_keys_ascend(keys, 2), 2);
+    assert_int_equal(data_keys_ascend(keys, 4), 2);
+    assert_int_equal(data_keys_ascend(keys + 2, 2), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_shapes), cmocka_unit_test(test_stat),
+                                       cmocka_unit_test(test_ascend)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "wire/head.h"
+
+static void test_bytes(void **state)
+{
+    (void)state;
+    /* The layout is the protocol: docs/PROTOCOL.md. */
+    struct wire_head h = {.kind = WIRE_PUSH,
+                          .flags = WIRE_LENS | WIRE_PART,
+                          .status = 0x0102,
+                          .table = 0x03040506,
+                          .number = 0x1112131415161718,
+                          .floor = 0x2122232425262728,
+                          .ts = 0x3132333435363738,
+                          .view = 0x4142434445464748,
+                          .attempt = 0x51525354,
+                          .piece = 0x61626364,
+                          .cmd = -2,
+                          .count = 0x71727374,
+                          .column = 0x01828384,
+                          .columns = 0x01929394};
+    static const uint8_t want[VAN_HEAD] = {
+        32,   9,    0x02, 0x01, 0x06, 0x05, 0x04, 0x03, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,
+        0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0x21, 0x38, 0x37, 0x36, 0x35, 0x34, 0x33, 0x32, 0x31,
+        0x48, 0x47, 0x46, 0x45, 0x44, 0x43, 0x42, 0x41, 0x54, 0x53, 0x52, 0x51, 0x64, 0x63, 0x62, 0x61,
+        0xfe, 0xff, 0xff, 0xff, 0x74, 0x73, 0x72, 0x71, 0x84, 0x83, 0x82, 0x01, 0x94, 0x93, 0x92, 0x01};
+    uint8_t got[VAN_HEAD];
+    memset(got, 0xaa, sizeof got);
+    wire_head_encode(&h, got);
+    assert_memory_equal(got, want, sizeof want);
+    struct wire_head back;
+    memset(&back, 0xaa, sizeof back);
+    assert_int_equal(wire_head_decode(got, &back), PARAMO_OK);
+    uint8_t again[VAN_HEAD];
+    wire_head_encode(&back, again);
+    assert_memory_equal(again, want, sizeof want);
+    assert_int_equal(back.cmd, -2);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    struct wire_head h = {.kind = WIRE_PULL}, back;
+    uint8_t bytes[VAN_HEAD];
+    for (unsigned kind = 0; kind < 256; kind++) {
+        wire_head_encode(&h, bytes);
+        bytes[0] = (uint8_t)kind;
+        bool known = strcmp(wire_kind_name(kind), "unknown") != 0;
+        assert_int_equal(wire_head_decode(bytes, &back), known ? PARAMO_OK : PARAMO_E_PROTOCOL);
+    }
+    wire_head_encode(&h, bytes);
+    bytes[1] = 16;
+    assert_int_equal(wire_head_decode(bytes, &back), PARAMO_E_PROTOCOL);
+    for (unsigned at = 64; at < VAN_HEAD; at++) {
+        wire_head_encode(&h, bytes);
+        bytes[at] = 1;
+        assert_int_equal(wire_head_decode(bytes, &back), PARAMO_E_PROTOCOL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
