@@ -85,7 +85,7 @@ static void test_keys(void **state)
     static float vals[N];
     char text[64];
     for (size_t i = 0; i < N; i++)
-        keys[i] = 10 * i;
+        keys[i] = 10 * (i + 1);
     assert_int_equal(check_keys(keys, N), PARAMO_OK);
     for (size_t i = 1; i < N; i += i < 1030 ? 1 : 97) {
         uint64_t good = keys[i];
