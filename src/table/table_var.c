@@ -107,7 +107,7 @@ static void undo(struct table_var *v, uint64_t key, uint32_t len, struct change 
 static void commit(struct table_var *v, uint32_t len, bool assign, const struct change *c, const void *from)
 {
     struct var_row *r = row_at(v, c->row);
-    bool kept = !c->created && len == r->len;
+    bool kept = len == r->len; /* a new row has length 0 */
     if (!kept) {
         row_free_values(v, r);
         *r = (struct var_row){.values = c->values, .len = len};

@@ -257,6 +257,36 @@ static void others_by_hand(void **state)
     assert_true(row[0] == 1);
 }
 
+/* The largest gradient again and again: sums of squares stay at the largest float, nothing becomes infinite.
+ */
+static void sums_of_squares_saturate(void **state)
+{
+    (void)state;
+    static const paramo_optimizer squaring[] = {PARAMO_OPT_ADAGRAD, PARAMO_OPT_FTRL, PARAMO_OPT_ADAM};
+    for (size_t k = 0; k < 3; k++) {
+        paramo_table_options o = options_for(squaring[k], 1, 0, 0);
+        struct optimizer opt;
+        optimizer_setup(&opt, &o);
+        float row[4] = {0};
+        float expected[4] = {0};
+        void *at = row;
+        float g = OPTIMIZER_GRADIENT_MAX;
+        if (squaring[k] != PARAMO_OPT_ADAM) {
+            row[squaring[k] == PARAMO_OPT_FTRL ? 2 : 1] = FLT_MAX;
+            expected[squaring[k] == PARAMO_OPT_FTRL ? 2 : 1] = FLT_MAX;
+        }
+        for (unsigned round = 0; round < 600; round++) {
+            opt.rows(&opt, &at, 1, 1, &g);
+            reference_push(&o, expected, &g);
+            size_t values = table_row_values(&o, true);
+            for (size_t i = 0; i < values; i++) {
+                assert_true(isfinite(row[i]));
+            }
+            assert_same(row, expected, values);
+        }
+    }
+}
+
 static void ftrl_starts_where_it_is_told(void **state)
 {
     (void)state;
@@ -389,6 +419,7 @@ int main(void)
         cmocka_unit_test(ftrl_by_hand),
         cmocka_unit_test(adam_by_hand),
         cmocka_unit_test(others_by_hand),
+        cmocka_unit_test(sums_of_squares_saturate),
         cmocka_unit_test(ftrl_starts_where_it_is_told),
         cmocka_unit_test(all_types_add_and_assign),
         cmocka_unit_test(values_that_are_no_numbers_are_found),
