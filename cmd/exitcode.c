@@ -6,6 +6,8 @@ int code_fail(const char *verb, paramo_err err, const char *message)
 {
     (void)fprintf(stderr, "paramo %s: %s\n", verb, message);
     switch (err) {
+    case PARAMO_E_INVALID: /* settings that only the job itself could see to be wrong */
+        return CODE_USAGE;
     case PARAMO_E_NOT_FOUND:
     case PARAMO_E_IO:
     case PARAMO_E_FORMAT:

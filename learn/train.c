@@ -378,9 +378,6 @@ static paramo_err prepare_job(struct job *job, const paramo_config *config)
         return lerr(PARAMO_E_MEMORY, "out of memory");
     for (uint32_t i = 0; i < job->customers; i++)
         job->customer[i] = (struct customer){.job = job, .id = i};
-    for (size_t i = 0; i < o->data_n; i++)
-        if (strcmp(o->data[i], "-") == 0 && !job->embedded && config->num_workers > 1)
-            return lerr(PARAMO_E_INVALID, "standard input can be shared by the workers of one process only");
     paramo_err err = o->model_out == NULL ? PARAMO_OK : modelio_prepare(o->model_out, &job->made);
     return err == PARAMO_OK ? open_readers(job) : err;
 }
@@ -401,6 +398,10 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
         config.num_servers = options->servers;
         config.num_workers = options->workers;
     }
+    /* in every role, so that none waits for those that refuse */
+    for (size_t i = 0; i < options->data_n; i++)
+        if (strcmp(options->data[i], "-") == 0 && config.roles != PARAMO_ROLE_ALL && config.num_workers > 1)
+            return lerr(PARAMO_E_INVALID, "standard input can't be shared by several worker processes");
     if (config.roles == PARAMO_ROLE_SCHEDULER || config.roles == PARAMO_ROLE_SERVER) {
         paramo_node *node;
         err = from_library(paramo_start(&config, &node));

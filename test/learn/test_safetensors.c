@@ -99,9 +99,8 @@ static void test_refuses_bad_headers(void **state)
         {ONE("F32", "2", "[0,8]"), 8},
         {ONE("F32", "[2]", "[0,8,9]"), 8},
         {ONE("F32", "[2]", "[0,\"8\"]"), 8},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"a\":{\"dtype\":\"F32\",\"shape\":"
-         "[1],\"data_"
-         "offsets\":[4,8]}}",
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+         "\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}     ",
          8}, /* the same name twice */
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"b\":{\"dtype\":\"F32\",\"shape\":"
          "[1],\"data_"
