@@ -54,7 +54,8 @@ for order in scheduler-server-worker scheduler-worker-server server-scheduler-wo
     free_port
     for role in ${order//-/ }; do
         begin "$role"
-        check "$order: $role waits or works" wait_for 20 sleeping "$role"
+        # Before the next one starts; the last may be done before we look.
+        [ "$role" = "${order##*-}" ] || check "$order: the $role waits" wait_for 20 sleeping "$role"
     done
     for role in worker server scheduler; do ends "$role" 0 "$order: the $role ends well"; done
     check "$order: the same model" same_model one "$order"
