@@ -10,7 +10,7 @@
  *
  * A part is reported done when the last push of it has been answered; its sums are added to the job's (kv
  * "sums/<round>") just before, so what a dead worker did not report is done and counted again by another,
- * once. It never knows of files, validation or how many workers there are. Tests: test/e2e/train.sh.
+ * once. It never knows of files, validation or how many workers there are. Tests: test/learn/test_train.c.
  */
 #ifndef LEARN_LEARNER_H
 #define LEARN_LEARNER_H

@@ -10,7 +10,7 @@
  *
  * When the pool has nothing for now (other workers are still at the round's last parts) loader_next says so:
  * the learner must then finish what it holds before it waits, since the round ends only when every part is
- * done. It never knows of models. Tests: test/e2e/train.sh (it needs a node).
+ * done. It never knows of models. Tests: test/learn/test_train.c.
  */
 #ifndef LEARN_LOADER_H
 #define LEARN_LOADER_H
