@@ -226,6 +226,10 @@ void chunk_finished(struct client *c, struct chunk *chunk);
 void chunk_withdraw(struct chunk *chunk);
 struct chunk *client_chunk_get(struct client *c);
 void client_chunk_put(struct client *c, struct chunk *chunk);
+/* Runs a completed request's callback, off the lane. */
+void client_request_callback(struct lane_task *task);
+
+/* ---- waiting.c ---- */
 void client_publish(struct client *c);
 
 /* ---- route.c: client_set_view ---- */

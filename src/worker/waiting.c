@@ -1,0 +1,203 @@
+/* What an application's threads do beside issuing: wait, cancel, run deferred callbacks, read counters. */
+#include <inttypes.h>
+
+#include "worker/client_impl.h"
+
+/* ---- waiting, cancelling ---- */
+
+struct waiter {
+    struct client *client;
+    uint64_t ts;
+};
+
+static bool wait_done(void *arg)
+{
+    struct waiter *w = arg;
+    return tracker_done(&w->client->tracker, w->ts) ||
+           atomic_load_explicit(&w->client->interrupted, memory_order_relaxed);
+}
+
+static uint64_t wait_deadline(struct client *c, uint32_t timeout_ms)
+{
+    return timeout_ms ? lane_now(c->lane) + timeout_ms * ENV_MS : UINT64_MAX;
+}
+
+/* What gathers in the van for company leaves now. If another thread drives the lane, its rounds see to it. */
+static void flush_links(struct client *c)
+{
+    if (!lane_enter(c->lane))
+        return;
+    for (size_t i = 0; i < c->links_count; i++) {
+        if (c->links[i]->conn && c->links[i]->sent.head)
+            van_flush(c->links[i]->conn);
+    }
+    lane_leave(c->lane);
+}
+
+paramo_err client_wait(struct client *c, uint64_t ts, uint32_t timeout_ms)
+{
+    struct waiter w = {.client = c, .ts = ts};
+    if (!tracker_done(&c->tracker, ts)) {
+        flush_links(c);
+        paramo_err err = lane_wait(c->lane, wait_done, &w, wait_deadline(c, timeout_ms));
+        if (err)
+            return err == PARAMO_E_TIMEOUT
+                       ? err_set(err, "request %" PRIu64 " has not completed in %u ms", ts, timeout_ms)
+                       : err;
+        if (!tracker_done(&c->tracker, ts))
+            return err_set(PARAMO_E_CLOSED, "the wait was interrupted");
+    }
+    return tracker_result(&c->tracker, ts);
+}
+
+struct waiter_all {
+    struct client *client;
+    struct tracker_all all;
+};
+
+static bool wait_all_done(void *arg)
+{
+    struct waiter_all *w = arg;
+    return tracker_all_done(&w->all) || atomic_load_explicit(&w->client->interrupted, memory_order_relaxed);
+}
+
+paramo_err client_wait_all(struct client *c, uint32_t timeout_ms)
+{
+    struct waiter_all w = {.client = c};
+    tracker_all_begin(&c->tracker, &w.all);
+    if (!tracker_all_done(&w.all))
+        flush_links(c);
+    paramo_err err = lane_wait(c->lane, wait_all_done, &w, wait_deadline(c, timeout_ms));
+    if (err)
+        return err == PARAMO_E_TIMEOUT ? err_set(err, "requests have not completed in %u ms", timeout_ms)
+                                       : err;
+    if (!tracker_all_done(&w.all))
+        return err_set(PARAMO_E_CLOSED, "the wait was interrupted");
+    return tracker_all_result(&w.all);
+}
+
+paramo_err client_test(struct client *c, uint64_t ts, int *done)
+{
+    if (ts == 0 || ts > atomic_load(&c->tracker.issued))
+        return err_set(PARAMO_E_INVALID, "no request has timestamp %" PRIu64, ts);
+    *done = tracker_done(&c->tracker, ts);
+    return PARAMO_OK;
+}
+
+struct canceller {
+    struct lane_task task;
+    struct client *client;
+    uint64_t ts;
+    bool found;
+    atomic_bool done;
+};
+
+static void cancel_task(struct lane_task *task)
+{
+    struct canceller *w = container_of(task, struct canceller, task);
+    struct client *c = w->client;
+    struct request *r = c->of_slot[w->ts % TRACKER_SLOTS];
+    w->found = r && r->ts == w->ts;
+    if (w->found)
+        request_end(r, PARAMO_E_CANCELLED, "the request was cancelled");
+    client_settle(c);
+    lane_notify(c->lane);
+    atomic_store_explicit(&w->done, true, memory_order_release);
+}
+
+static bool cancel_done(void *arg)
+{
+    struct canceller *w = arg;
+    return atomic_load_explicit(&w->done, memory_order_acquire);
+}
+
+paramo_err client_cancel(struct client *c, uint64_t ts)
+{
+    struct canceller w = {.client = c, .ts = ts, .task.run = cancel_task};
+    if (lane_held(c->lane)) {
+        cancel_task(&w.task);
+    } else if (lane_enter(c->lane)) {
+        cancel_task(&w.task);
+        lane_leave(c->lane);
+    } else if (lane_inside()) {
+        return err_set(PARAMO_E_IN_CALLBACK,
+                       "another thread drives the worker: a callback cannot wait for it");
+    } else {
+        lane_post(c->lane, &w.task);
+        paramo_err err = lane_wait(c->lane, cancel_done, &w, UINT64_MAX);
+        if (err)
+            return err;
+    }
+    return w.found ? PARAMO_OK : err_set(PARAMO_E_NOT_FOUND, "request %" PRIu64 " has completed", ts);
+}
+
+void client_interrupt(struct client *c)
+{
+    atomic_store(&c->interrupted, true);
+}
+
+/* ---- callbacks in the application's own loop ---- */
+
+void client_defer_callbacks(struct client *c)
+{
+    atomic_store(&c->deferred, true);
+}
+
+void client_run_callbacks(struct client *c)
+{
+    while (!mailbox_empty(&c->callbacks)) {
+        if (atomic_flag_test_and_set(&c->callbacks_running))
+            return; /* another thread runs them */
+        struct queue tasks = {0};
+        mailbox_take(&c->callbacks, &tasks);
+        for (struct qnode *node; (node = queue_pop(&tasks));)
+            client_request_callback(container_of(node, struct lane_task, node));
+        atomic_flag_clear(&c->callbacks_running);
+    }
+}
+
+/* ---- counters ---- */
+
+void client_publish(struct client *c)
+{
+    struct van_counters sum = c->closed_conns;
+    for (size_t i = 0; i < c->links_count; i++) {
+        const struct van_conn *conn = c->links[i]->conn;
+        if (!conn)
+            continue;
+        sum.bytes_sent += conn->counters.bytes_sent;
+        sum.bytes_received += conn->counters.bytes_received;
+        sum.frames_sent += conn->counters.frames_sent;
+        sum.frames_received += conn->counters.frames_received;
+    }
+    atomic_store_explicit(&c->published.bytes_sent, sum.bytes_sent, memory_order_relaxed);
+    atomic_store_explicit(&c->published.bytes_received, sum.bytes_received, memory_order_relaxed);
+    atomic_store_explicit(&c->published.frames_sent, sum.frames_sent, memory_order_relaxed);
+    atomic_store_explicit(&c->published.frames_received, sum.frames_received, memory_order_relaxed);
+    atomic_store_explicit(&c->published.requests, c->requests_total, memory_order_relaxed);
+    atomic_store_explicit(&c->published.retries, c->retries, memory_order_relaxed);
+    atomic_store_explicit(&c->published.moved, c->moved, memory_order_relaxed);
+}
+
+void client_get_counters(struct client *c, struct client_counters *out)
+{
+    if (lane_enter(c->lane)) {
+        client_publish(c);
+        lane_leave(c->lane);
+    }
+    *out = (struct client_counters){
+        .bytes_sent = atomic_load_explicit(&c->published.bytes_sent, memory_order_relaxed),
+        .bytes_received = atomic_load_explicit(&c->published.bytes_received, memory_order_relaxed),
+        .frames_sent = atomic_load_explicit(&c->published.frames_sent, memory_order_relaxed),
+        .frames_received = atomic_load_explicit(&c->published.frames_received, memory_order_relaxed),
+        .requests = atomic_load_explicit(&c->published.requests, memory_order_relaxed),
+        .retries = atomic_load_explicit(&c->published.retries, memory_order_relaxed),
+        .moved = atomic_load_explicit(&c->published.moved, memory_order_relaxed),
+        .in_flight = atomic_load(&c->tracker.in_flight),
+    };
+}
+
+struct lane *client_lane(struct client *c)
+{
+    return c->lane;
+}
