@@ -9,7 +9,7 @@
 #include "post/address.h"
 #include "wire/register_call.h"
 
-enum { REGISTER_SECONDS = 10 };
+enum { REGISTER_SECONDS = 10, WAITING_SPARE = 16 };
 
 static uint64_t now(const struct scheduler *s)
 {
@@ -193,9 +193,11 @@ static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
     uint32_t count = 0, rank = 0;
     for (struct sched_node *node = s->waiting_first, *next; node; node = next) {
         next = node->next;
-        if (node->info.role == slots->role && node->wanted_rank >= 0)
+        if (node->info.role != slots->role || !node->chosen)
+            continue;
+        if (node->wanted_rank >= 0)
             take_place(node, slots, (uint32_t)node->wanted_rank);
-        else if (node->info.role == slots->role)
+        else
             order[count++] = node;
     }
     qsort(order, count, sizeof(struct sched_node *), by_name_host_arrival);
@@ -208,17 +210,59 @@ static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
     return PARAMO_OK;
 }
 
-static void gather(struct scheduler *s)
+/* A node that seems one too many may be a restarted one that was quicker than the news of its death: it is
+ * refused only when that news has had its time. */
+static bool overdue(const struct sched_node *node)
+{
+    const struct scheduler *s = node->sched;
+    return now(s) >= node->arrived_at + 2 * s->config.heartbeat_ms * ENV_MS;
+}
+
+/* While gathering: may this node be one of the cluster, beside those that were chosen before? */
+static paramo_err choose(struct sched_node *node)
+{
+    const struct slot_list *slots = slots_of(node->sched, node->info.role);
+    uint32_t same = 0;
+    for (const struct sched_node *other = node->sched->waiting_first; other; other = other->next) {
+        if (!other->chosen || other->info.role != node->info.role)
+            continue;
+        same++;
+        if (node->wanted_rank >= 0 && other->wanted_rank == node->wanted_rank)
+            return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is wanted by another %s too",
+                           node->wanted_rank, role_name(slots->role));
+        if (node->info.name[0] && strcmp(node->info.name, other->info.name) == 0)
+            return err_set(PARAMO_E_INVALID, "another %s is called %s too", role_name(slots->role),
+                           node->info.name);
+    }
+    if (same >= slots->count)
+        return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count,
+                       role_name(slots->role));
+    node->chosen = true;
+    return PARAMO_OK;
+}
+
+static bool gathered(struct scheduler *s)
 {
     uint32_t came[SLOTS] = {0};
-    for (const struct sched_node *node = s->waiting_first; node; node = node->next)
-        came[slots_of(s, node->info.role) - s->slots]++;
     bool complete = true;
+    for (struct sched_node *node = s->waiting_first, *next; node; node = next) {
+        next = node->next;
+        paramo_err err = node->chosen ? PARAMO_OK : choose(node);
+        if (!err)
+            came[slots_of(s, node->info.role) - s->slots]++;
+        else if (overdue(node))
+            refuse(node, err);
+    }
     for (size_t i = 0; i < SLOTS; i++) {
         complete = complete && came[i] == s->slots[i].count;
         s->came[i] = came[i] > s->came[i] ? came[i] : s->came[i];
     }
-    if (!complete)
+    return complete;
+}
+
+static void gather(struct scheduler *s)
+{
+    if (!gathered(s))
         return;
     paramo_err err = PARAMO_OK;
     for (size_t i = 0; i < SLOTS && !err; i++)
@@ -262,7 +306,7 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
 {
     struct slot_list *slots = slots_of(node->sched, node->info.role);
     int best = -1;
-    *wait = false;
+    *wait = !overdue(node);
     for (uint32_t i = 0; i < slots->count; i++) {
         const struct sched_node *holder = slots->node[i];
         if (node->wanted_rank >= 0 && node->wanted_rank != (int32_t)i)
@@ -342,16 +386,9 @@ static paramo_err check_new(struct scheduler *s, const struct register_call *m)
     uint32_t same = 0, shards = m->shards;
     for (const struct sched_node *other = s->waiting_first; other; other = other->next) {
         shards += other->info.shards;
-        if (other->info.role != m->role)
-            continue;
-        same++;
-        if (s->state == SCHED_GATHERING && m->rank >= 0 && other->wanted_rank == m->rank)
-            return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is wanted by another %s too", m->rank,
-                           role_name(m->role));
-        if (m->name[0] && strcmp(m->name, other->info.name) == 0)
-            return err_set(PARAMO_E_INVALID, "another %s is called %s too", role_name(m->role), m->name);
+        same += other->info.role == m->role;
     }
-    if (same >= slots->count)
+    if (slots->count == 0 || same >= 2 * slots->count + WAITING_SPARE)
         return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count, role_name(m->role));
     if (s->state == SCHED_GATHERING && shards > VIEW_SHARDS_MAX)
         return err_set(PARAMO_E_TOO_LARGE, "the servers have more than %d shards", VIEW_SHARDS_MAX);
@@ -374,7 +411,7 @@ static paramo_err node_new(struct scheduler *s, struct peer *peer, const struct 
         return err_memory(sizeof *node);
     node->sched = s;
     node->wanted_rank = m->rank;
-    node->heard_at = now(s);
+    node->heard_at = node->arrived_at = now(s);
     node->timer.fire = waited_long_enough;
     node->info = (struct view_node){
         .role = m->role, .incarnation = peer->incarnation, .port = m->port, .shards = m->shards};
@@ -504,6 +541,7 @@ void roster_connection_lost(struct sched_node *node)
     if (node->state == SNODE_WAITING) {
         wait_remove(node);
         node_free(node);
+        place_waiting(s);
     } else if (node->state == SNODE_JOINED) {
         node->state = SNODE_ABSENT;
         node->timer.fire = not_back_in_time;
@@ -536,8 +574,7 @@ void roster_check_silence(struct scheduler *s)
     for (struct sched_node *node; (node = roster_next(s, &cursor));)
         if (node->state == SNODE_JOINED && now(s) > node->heard_at + limit)
             node_dies(node, why);
-    if (s->state == SCHED_RUNNING)
-        place_waiting(s); /* a node that seemed silent may have spoken: its place will not come free */
+    place_waiting(s); /* whoever waited for a place long enough is refused; a silent node may have spoken */
 }
 
 void roster_fini(struct scheduler *s)

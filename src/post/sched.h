@@ -71,7 +71,8 @@ struct sched_node {
     uint32_t arrival;      /* WAITING: which came first */
     int32_t wanted_rank;
     struct peer *peer; /* NULL: no connection */
-    uint64_t heard_at;
+    uint64_t arrived_at, heard_at;
+    bool chosen; /* WAITING while the cluster gathers: it will have a place */
     uint64_t view_seen, view_sent_at;
     bool view_due;                  /* its queue was full */
     struct lane_timer timer;        /* WAITING: for a place; ABSENT: may come back */

@@ -456,6 +456,8 @@ static void test_seeds(void **state)
         run_seed(strtoull(only, NULL, 10));
         return;
     }
+    seed_now = 13735; /* a server restarted before the news of its death had come got no place */
+    run_seed(seed_now);
     for (seed_now = 1; seed_now <= 400; seed_now++)
         run_seed(seed_now);
     seed_now = 0;
