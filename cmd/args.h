@@ -30,12 +30,12 @@ struct arg_list {
 struct arg {
     const char *name; /* without "--"; a heading's text */
     enum arg_kind kind;
+    char letter; /* "-n" as well, or 0 */
     void *out;
     const char *meta; /* what stands for the value in --help; choices for ARG_CHOICE */
     const char *help; /* lines separated by \n */
     uint64_t min, max;
     int *given; /* set to 1 if the option was there; or NULL */
-    char letter;
 };
 
 /* Reads argv[1..argc). Returns -1 to go on; else the exit code (0 after --help, 2 after a wrong option), all

@@ -56,7 +56,7 @@ struct settings {
     double factor_alpha, factor_beta, factor_l1, factor_l2, factor_init;
     int no_state, json, quiet;
     /* whether they were there */
-    int has_model, has_optimizer, has_alpha, has_beta, has_l1, has_l2, has_dim, has_hash_bits, has_seed;
+    int has_optimizer, has_alpha, has_beta, has_l1, has_l2, has_dim, has_hash_bits, has_seed;
     int has_factor_optimizer, has_factor_alpha, has_factor_beta, has_factor_l1, has_factor_l2,
         has_factor_init;
 };
@@ -107,7 +107,7 @@ static int go_on_from(const struct settings *s, struct model_info *info)
     if (err != PARAMO_OK)
         return code_fail("train", err, lerr_text());
     int fm = info->kind == MODEL_FM;
-    if (s->has_model && strcmp(s->model, model_kind_name(info->kind)) != 0)
+    if (s->model != NULL && strcmp(s->model, model_kind_name(info->kind)) != 0)
         return args_wrong("train", "%s is a model of kind %s", s->model_in, model_kind_name(info->kind));
     if (fm && s->has_dim && s->dim != info->dim)
         return args_wrong("train", "%s has %u factors a feature", s->model_in, info->dim);
@@ -297,7 +297,7 @@ int cmd_train(int argc, char **argv)
         {.name = "early-stop", .kind = ARG_INT, .out = &s.early_stop, .meta = "N", .max = TRAIN_EPOCHS_MAX,
          .help = "stop after N epochs without a better log-loss on --valid, and keep\nthe best epoch's model; 0: never (0)"},
         {.name = "The model", .kind = ARG_SECTION},
-        {.name = "model", .kind = ARG_CHOICE, .out = &s.model, .meta = "lr|fm", .given = &s.has_model,
+        {.name = "model", .kind = ARG_CHOICE, .out = &s.model, .meta = "lr|fm",
          .help = "logistic regression, or a factorization machine"},
         {.name = "model-out", .kind = ARG_STRING, .out = &s.model_out, .meta = "DIR",
          .help = "save it there (the directory is made)"},

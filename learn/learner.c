@@ -4,6 +4,7 @@
 #include "learn/model_fm.h"
 #include "learn/model_lr.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,7 @@ static paramo_err part_done(struct learner *l, struct loader_part *part)
 /* Waits for the oldest push. */
 static paramo_err take_answer(struct learner *l)
 {
+    assert(l->slots > 0);
     struct slot *s = &l->slot[l->acked % l->slots];
     paramo_err err = from_library(paramo_wait(l->o.worker, s->ts_w, 0));
     if (err == PARAMO_OK && l->o.v != NULL && s->batch->unique > 1)

@@ -156,7 +156,7 @@ static int get_name(json_t *object, const char *name, char out[MODEL_NAME_MAX + 
     const char *text = json_string_value(json_object_get(object, name));
     if (text == NULL || strlen(text) > MODEL_NAME_MAX)
         return 0;
-    strcpy(out, text);
+    memcpy(out, text, strlen(text) + 1);
     return 1;
 }
 
@@ -229,7 +229,7 @@ static paramo_err open_table(const char *dir, json_t *object, const char *name, 
         !get_uint(object, "state", UINT32_MAX, &state) || !get_uint(object, "bytes", INT64_MAX, &bytes) ||
         listed_dim != dim)
         return lerr(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: table '%s'", dir, name);
-    strcpy(t->name, name);
+    memcpy(t->name, name, strlen(name) + 1); /* ours: it fits */
     t->path = path_of(dir, file);
     if (t->path == NULL)
         return no_memory();

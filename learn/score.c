@@ -30,7 +30,7 @@ static paramo_err scratch_fit(struct scratch *s, const struct batch_list *list, 
     scratch_free(s);
     s->w = malloc(unique * sizeof *s->w);
     s->v = malloc((unique * dim + 1) * sizeof *s->v);
-    s->margin = malloc(rows * sizeof *s->margin);
+    s->margin = malloc((rows + 1) * sizeof *s->margin);
     s->sum = malloc((rows * dim + 1) * sizeof *s->sum);
     if (s->w == NULL || s->v == NULL || s->margin == NULL || s->sum == NULL) {
         scratch_free(s);
