@@ -26,11 +26,11 @@ static paramo_err scratch_fit(struct scratch *s, const struct batch_list *list, 
 {
     if (list->most_unique <= s->unique_cap && list->most_rows <= s->rows_cap)
         return PARAMO_OK;
-    size_t unique = list->most_unique + list->most_unique / 4, rows = list->most_rows;
+    size_t unique = list->most_unique + list->most_unique / 4 + 1, rows = list->most_rows + 1;
     scratch_free(s);
     s->w = malloc(unique * sizeof *s->w);
     s->v = malloc((unique * dim + 1) * sizeof *s->v);
-    s->margin = malloc((rows + 1) * sizeof *s->margin);
+    s->margin = malloc(rows * sizeof *s->margin);
     s->sum = malloc((rows * dim + 1) * sizeof *s->sum);
     if (s->w == NULL || s->v == NULL || s->margin == NULL || s->sum == NULL) {
         scratch_free(s);
