@@ -369,3 +369,9 @@ uint64_t lane_now(struct lane *lane)
 {
     return env_now(lane->env);
 }
+
+void lane_progress(struct lane *lane, uint64_t *handled, bool *waiting)
+{
+    *handled = atomic_load_explicit(&lane->work, memory_order_relaxed);
+    *waiting = !mailbox_empty(&lane->inbox);
+}

@@ -65,6 +65,8 @@ const char *lane_name(const struct lane *lane);
 uint64_t lane_now(struct lane *lane);
 /* True if the calling thread holds this lane. */
 bool lane_held(const struct lane *lane);
+/* Any thread: tasks, timers and events handled so far, and whether something waits to be handled. */
+void lane_progress(struct lane *lane, uint64_t *handled, bool *waiting);
 /* True if the calling thread holds any lane or is inside a completion: it must not wait. */
 bool lane_inside(void);
 

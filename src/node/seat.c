@@ -88,6 +88,16 @@ static void seat_view(void *arg, struct view *view)
     lane_notify(seat->node->control);
 }
 
+/* Shards tell how far they are, so that busy is not taken for dead, and wedged is seen. */
+static void seat_progress(void *arg, struct heartbeat *heartbeat)
+{
+    const struct seat *seat = arg;
+    unsigned n = seat->shards_count < HEARTBEAT_LANES_MAX ? seat->shards_count : HEARTBEAT_LANES_MAX;
+    heartbeat->lanes = n;
+    for (unsigned i = 0; i < n; i++)
+        lane_progress(seat->shards[i].lane, &heartbeat->lane[i].steps, &heartbeat->lane[i].busy);
+}
+
 /* ---- a server's door
  * ---------------------------------------------------------------------------------------------------- */
 
@@ -205,6 +215,7 @@ paramo_err seat_open(struct seat *seat, const char *scheduler_address, const cha
         .on_joined = seat_joined,
         .on_view = seat_view,
         .on_ended = seat_ended,
+        .progress = seat_progress,
     };
     atomic_store(&seat->state, SEAT_JOINING);
     return member_create(&config, &seat->member);
