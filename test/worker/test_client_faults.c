@@ -186,6 +186,102 @@ static void test_cancel(void **state)
     }
 }
 
+/* What a cancelled request has with the van, seen from the van: an answer half received, a frame half sent.
+ */
+struct fake {
+    struct van_conn conn; /* first */
+    struct van_frame *sent;
+    const void *displaced;
+    size_t displaced_len;
+    unsigned withdrawn;
+};
+
+static paramo_err fake_send(struct van_conn *conn, struct van_frame *frame)
+{
+    ((struct fake *)conn)->sent = frame;
+    return PARAMO_OK;
+}
+
+static void fake_withdraw(struct van_conn *conn, struct van_frame *frame)
+{
+    ((struct fake *)conn)->withdrawn++;
+    frame->done(frame, PARAMO_E_CANCELLED);
+}
+
+static void fake_displace(struct van_conn *conn, const void *begin, size_t len)
+{
+    ((struct fake *)conn)->displaced = begin;
+    ((struct fake *)conn)->displaced_len = len;
+}
+
+static void fake_close(struct van_conn *conn, bool flush)
+{
+    (void)conn;
+    (void)flush;
+}
+
+static void test_cancel_takes_memory_back(void **state)
+{
+    (void)state;
+    static const struct van_ops ops = {
+        .send = fake_send, .withdraw = fake_withdraw, .displace = fake_displace, .close = fake_close};
+    struct van van = {.ops = &ops};
+    struct fake fake = {.conn.van = &van};
+    struct world w;
+    world_make(&w, 1, NULL);
+    struct client *c = w.clients[0].client;
+    struct link *l = c->by_shard[0];
+    fake.conn.lane = c->lane;
+    fake.conn.user_ops = &client_van_user;
+    fake.conn.user = l;
+    l->conn = &fake.conn;
+    l->state = LINK_UP;
+    uint64_t keys[4] = {1, 2, 3, 4}, ts;
+    float vals[4];
+    /* a frame that the van still has */
+    assert_ok(world_push(&w, 0, DENSE, keys, 4, vals, 4, &ts));
+    assert_non_null(fake.sent);
+    assert_ptr_equal(fake.sent->seg[WIRE_SEG_VALS].data, vals); /* no copy was made */
+    assert_ok(client_cancel(c, ts));
+    assert_int_equal(fake.withdrawn, 1);
+    /* one that has left, and whose answer is on its way into the array */
+    assert_ok(world_pull(&w, 0, DENSE, keys, 4, vals, 4, &ts));
+    fake.sent->done(fake.sent, PARAMO_OK);
+    struct wire_head h;
+    assert_ok(wire_head_decode(fake.sent->head, &h));
+    h.kind = WIRE_ANSWER;
+    uint8_t head[VAN_HEAD];
+    wire_head_encode(&h, head);
+    uint64_t lens[3] = {0, 0, sizeof vals};
+    void *dst[3] = {NULL, NULL, NULL};
+    assert_true(lane_enter(c->lane));
+    assert_ok(client_van_user.place(l, &fake.conn, head, lens, 3, dst));
+    assert_ptr_equal(dst[WIRE_SEG_VALS], vals);
+    assert_null(fake.displaced);
+    lane_leave(c->lane);
+    assert_ok(client_cancel(c, ts));
+    assert_int_equal(fake.withdrawn, 1);
+    assert_ptr_equal(fake.displaced, vals);
+    assert_int_equal(fake.displaced_len, sizeof vals);
+    /* the same answer once more is nobody's */
+    assert_true(lane_enter(c->lane));
+    assert_ok(client_van_user.place(l, &fake.conn, head, lens, 3, dst));
+    assert_ptr_equal(dst[WIRE_SEG_VALS], VAN_SINK);
+    /* one whose values have not the expected length does not go into the array */
+    lane_leave(c->lane);
+    assert_ok(world_pull(&w, 0, DENSE, keys, 4, vals, 4, &ts));
+    assert_ok(wire_head_decode(fake.sent->head, &h));
+    h.kind = WIRE_ANSWER;
+    wire_head_encode(&h, head);
+    lens[WIRE_SEG_VALS] = 2 * sizeof vals;
+    dst[WIRE_SEG_VALS] = NULL;
+    assert_true(lane_enter(c->lane));
+    assert_ok(client_van_user.place(l, &fake.conn, head, lens, 3, dst));
+    assert_null(dst[WIRE_SEG_VALS]);
+    lane_leave(c->lane);
+    world_fini(&w);
+}
+
 /* ---- nodes that die ---- */
 
 static void test_node_lost(void **state)
@@ -344,9 +440,11 @@ static void test_close(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_timeout),   cmocka_unit_test(test_probe),       cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_node_lost), cmocka_unit_test(test_wrong_token), cmocka_unit_test(test_full),
-        cmocka_unit_test(test_priority),  cmocka_unit_test(test_close),
+        cmocka_unit_test(test_timeout),   cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_cancel),    cmocka_unit_test(test_cancel_takes_memory_back),
+        cmocka_unit_test(test_node_lost), cmocka_unit_test(test_wrong_token),
+        cmocka_unit_test(test_full),      cmocka_unit_test(test_priority),
+        cmocka_unit_test(test_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
