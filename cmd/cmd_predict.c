@@ -4,7 +4,7 @@
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
 #include "cmd/verbs.h"
-#include "learn/link.h"
+#include "learn/logistic.h"
 #include "learn/output.h"
 #include "learn/score.h"
 

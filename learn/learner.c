@@ -1,6 +1,6 @@
 #include "learn/learner.h"
 #include "learn/library.h"
-#include "learn/link.h"
+#include "learn/logistic.h"
 #include "learn/model_fm.h"
 #include "learn/model_lr.h"
 

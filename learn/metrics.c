@@ -1,5 +1,5 @@
 #include "learn/metrics.h"
-#include "learn/link.h"
+#include "learn/logistic.h"
 
 #include <math.h>
 #include <stdlib.h>

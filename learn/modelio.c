@@ -217,6 +217,20 @@ static paramo_err check_rows(const struct model_table *t)
     return PARAMO_OK;
 }
 
+/* Paramo's own functions keep their message elsewhere. */
+static paramo_err tensors_open(const char *path, paramo_tensors **file)
+{
+    paramo_err err = paramo_tensors_open(path, file);
+    return err == PARAMO_OK ? err : lerr(err, "%s", paramo_last_error());
+}
+
+static paramo_err tensors_get(const paramo_tensors *file, const char *name, const char *type, size_t rank,
+                              paramo_tensor *tensor)
+{
+    paramo_err err = paramo_tensors_get(file, name, type, rank, tensor);
+    return err == PARAMO_OK ? err : lerr(err, "%s", paramo_last_error());
+}
+
 static paramo_err open_table(const char *dir, json_t *object, const char *name, uint32_t dim,
                              struct model_table *t)
 {
@@ -233,14 +247,14 @@ static paramo_err open_table(const char *dir, json_t *object, const char *name, 
     t->path = path_of(dir, file);
     if (t->path == NULL)
         return no_memory();
-    paramo_err err = safetensors_open(t->path, &t->file);
+    paramo_err err = tensors_open(t->path, &t->file);
     if (err == PARAMO_E_NOT_FOUND)
         return lerr(PARAMO_E_CORRUPT, "%s: a file of the model is missing", t->path);
     if (err != PARAMO_OK)
         return err;
     size_t len;
     char actual[CHECKSUM_LEN + 1];
-    const void *whole = safetensors_bytes(t->file, &len);
+    const void *whole = paramo_tensors_bytes(t->file, &len);
     if (len != bytes)
         return lerr(PARAMO_E_CORRUPT, "%s: damaged: %zu bytes instead of %llu", t->path, len,
                     (unsigned long long)bytes);
@@ -248,10 +262,10 @@ static paramo_err open_table(const char *dir, json_t *object, const char *name, 
     if (strcmp(actual, sum) != 0)
         return lerr(PARAMO_E_CORRUPT, "%s: damaged: its checksum is %s, the manifest says %s", t->path,
                     actual, sum);
-    struct safetensor keys, values, states;
-    if ((err = safetensors_get(t->file, "keys", "U64", 1, &keys)) != PARAMO_OK ||
-        (err = safetensors_get(t->file, "values", "F32", 2, &values)) != PARAMO_OK ||
-        (state > 0 && (err = safetensors_get(t->file, "state", "F32", 2, &states)) != PARAMO_OK))
+    paramo_tensor keys, values, states;
+    if ((err = tensors_get(t->file, "keys", "U64", 1, &keys)) != PARAMO_OK ||
+        (err = tensors_get(t->file, "values", "F32", 2, &values)) != PARAMO_OK ||
+        (state > 0 && (err = tensors_get(t->file, "state", "F32", 2, &states)) != PARAMO_OK))
         return err;
     if (keys.shape[0] != rows || values.shape[0] != rows || values.shape[1] != dim ||
         (state > 0 && (states.shape[0] != rows || states.shape[1] != state)))
@@ -291,7 +305,7 @@ paramo_err modelio_open(const char *dir, struct model *model)
 void modelio_close(struct model *model)
 {
     for (size_t i = 0; i < model->n; i++) {
-        safetensors_close(model->table[i].file);
+        paramo_tensors_close(model->table[i].file);
         free(model->table[i].path);
     }
     *model = (struct model){0};
@@ -368,18 +382,18 @@ static paramo_err save_table(const char *dir, const char *name, uint32_t dim, si
     char temporary[64], final[MODEL_NAME_MAX + 64], sum[CHECKSUM_LEN + 1];
     (void)snprintf(temporary, sizeof temporary, TEMPORARY "%ld-%s", (long)getpid(), name);
     char *from = path_of(dir, temporary), *to = NULL;
-    struct safetensors *file = NULL;
+    paramo_tensors *file = NULL;
     paramo_err err = from == NULL ? no_memory() : write(arg, number, from);
     if (err == PARAMO_OK)
-        err = safetensors_open(from, &file);
-    struct safetensor keys, state = {0};
+        err = tensors_open(from, &file);
+    paramo_tensor keys, state = {0};
     if (err == PARAMO_OK)
-        err = safetensors_get(file, "keys", "U64", 1, &keys);
-    if (err == PARAMO_OK && safetensors_has(file, "state"))
-        err = safetensors_get(file, "state", "F32", 2, &state);
+        err = tensors_get(file, "keys", "U64", 1, &keys);
+    if (err == PARAMO_OK && paramo_tensors_has(file, "state"))
+        err = tensors_get(file, "state", "F32", 2, &state);
     if (err == PARAMO_OK) {
         size_t len;
-        const void *whole = safetensors_bytes(file, &len);
+        const void *whole = paramo_tensors_bytes(file, &len);
         checksum(whole, len, sum);
         (void)snprintf(final, sizeof final, "%s-%.16s" SUFFIX, name, sum);
         json_t *entry = json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:s}", "name", name, "file", final, "rows",
@@ -393,7 +407,7 @@ static paramo_err save_table(const char *dir, const char *name, uint32_t dim, si
     }
     if (err != PARAMO_OK && from != NULL)
         (void)unlink(from);
-    safetensors_close(file);
+    paramo_tensors_close(file);
     free(from);
     free(to);
     return err;

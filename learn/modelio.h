@@ -17,7 +17,11 @@
 #ifndef LEARN_MODELIO_H
 #define LEARN_MODELIO_H
 
-#include "learn/safetensors.h"
+#include "learn/lerr.h"
+#include "paramo/tensors.h"
+
+#include <stddef.h>
+#include <stdint.h>
 
 #define MODEL_FORMAT     "paramo-model"
 #define MODEL_VERSION    1
@@ -51,7 +55,7 @@ struct model_table {
     const uint64_t *keys; /* [n], ascending */
     const float *values;  /* [n * dim], all finite */
     char *path;
-    struct safetensors *file;
+    paramo_tensors *file;
 };
 
 struct model {

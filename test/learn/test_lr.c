@@ -1,4 +1,4 @@
-#include "learn/link.h"
+#include "learn/logistic.h"
 #include "learn/model_lr.h"
 #include "learn/support_learn.h"
 

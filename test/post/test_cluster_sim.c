@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "post/support_cluster.h"
+#include "post/support_simcluster.h"
 
 enum { STREAMS = 3, ROUNDS = 3, PARTS = 6 };
 static const uint32_t stream_len[STREAMS] = {PARTS, 0, 2};

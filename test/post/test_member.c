@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "post/support_cluster.h"
+#include "post/support_simcluster.h"
 
 static struct cluster c;
 

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "post/dial.h"
 #include "post/letter.h"
-#include "post/support_cluster.h"
+#include "post/support_simcluster.h"
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
 #include "wire/kv_calls.h"

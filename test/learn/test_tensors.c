@@ -1,5 +1,5 @@
-#include "learn/safetensors.h"
 #include "learn/support_learn.h"
+#include "paramo/tensors.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,12 +30,12 @@ static int teardown(void **state)
 static void test_reads_what_was_written(void **state)
 {
     (void)state;
-    struct safetensors *f;
-    struct safetensor keys, values, other;
+    paramo_tensors *f;
+    paramo_tensor keys, values, other;
     write_table(path, 10, 5, 3, 2);
-    assert_int_equal(safetensors_open(path, &f), PARAMO_OK);
-    assert_int_equal(safetensors_get(f, "keys", "U64", 1, &keys), PARAMO_OK);
-    assert_int_equal(safetensors_get(f, "values", "F32", 2, &values), PARAMO_OK);
+    assert_int_equal(paramo_tensors_open(path, &f), PARAMO_OK);
+    assert_int_equal(paramo_tensors_get(f, "keys", "U64", 1, &keys), PARAMO_OK);
+    assert_int_equal(paramo_tensors_get(f, "values", "F32", 2, &values), PARAMO_OK);
     assert_int_equal(keys.shape[0], 5);
     assert_int_equal(values.shape[0], 5);
     assert_int_equal(values.shape[1], 3);
@@ -44,15 +44,15 @@ static void test_reads_what_was_written(void **state)
     uint64_t s = 10;
     for (size_t i = 0; i < 15; i++)
         assert_true(((const float *)values.data)[i] == draw_float(&s));
-    assert_true(safetensors_has(f, "state"));
-    assert_false(safetensors_has(f, "__metadata__"));
-    assert_int_equal(safetensors_get(f, "nothing", "F32", 2, &other), PARAMO_E_CORRUPT);
-    assert_int_equal(safetensors_get(f, "values", "F64", 2, &other), PARAMO_E_CORRUPT);
-    assert_int_equal(safetensors_get(f, "values", "F32", 1, &other), PARAMO_E_CORRUPT);
-    safetensors_close(f);
+    assert_true(paramo_tensors_has(f, "state"));
+    assert_false(paramo_tensors_has(f, "__metadata__"));
+    assert_int_equal(paramo_tensors_get(f, "nothing", "F32", 2, &other), PARAMO_E_CORRUPT);
+    assert_int_equal(paramo_tensors_get(f, "values", "F64", 2, &other), PARAMO_E_CORRUPT);
+    assert_int_equal(paramo_tensors_get(f, "values", "F32", 1, &other), PARAMO_E_CORRUPT);
+    paramo_tensors_close(f);
     write_table(path, 0, 0, 1, 0);
-    assert_int_equal(safetensors_open(path, &f), PARAMO_OK);
-    safetensors_close(f);
+    assert_int_equal(paramo_tensors_open(path, &f), PARAMO_OK);
+    paramo_tensors_close(f);
 }
 
 /* header text and data length -> the status of opening such a file */
@@ -65,9 +65,9 @@ static paramo_err open_made(const char *header, size_t data)
     memcpy(file + 8, header, len);
     write_file(path, file, 8 + len + data);
     free(file);
-    struct safetensors *f = NULL;
-    paramo_err err = safetensors_open(path, &f);
-    safetensors_close(f);
+    paramo_tensors *f = NULL;
+    paramo_err err = paramo_tensors_open(path, &f);
+    paramo_tensors_close(f);
     return err;
 }
 
@@ -118,24 +118,24 @@ static void test_any_cut_and_any_flipped_header_byte_is_safe(void **state)
     size_t len;
     write_table(path, 1, 4, 2, 1);
     char *whole = read_file(path, &len);
-    struct safetensors *f;
+    paramo_tensors *f;
     for (size_t cut = 0; cut < len; cut++) {
         write_file(path, whole, cut);
-        assert_int_equal(safetensors_open(path, &f), PARAMO_E_CORRUPT);
+        assert_int_equal(paramo_tensors_open(path, &f), PARAMO_E_CORRUPT);
     }
     for (size_t at = 0; at < len; at++) { /* accepted or refused, but every tensor lies inside the file */
         char keep = whole[at];
         whole[at] = (char)(keep ^ (1 << at % 8));
         write_file(path, whole, len);
         whole[at] = keep;
-        if (safetensors_open(path, &f) != PARAMO_OK)
+        if (paramo_tensors_open(path, &f) != PARAMO_OK)
             continue;
-        struct safetensor t;
+        paramo_tensor t;
         size_t total;
-        const char *bytes = safetensors_bytes(f, &total);
-        if (safetensors_get(f, "values", "F32", 2, &t) == PARAMO_OK)
+        const char *bytes = paramo_tensors_bytes(f, &total);
+        if (paramo_tensors_get(f, "values", "F32", 2, &t) == PARAMO_OK)
             assert_true((const char *)t.data >= bytes && (const char *)t.data + t.bytes <= bytes + total);
-        safetensors_close(f);
+        paramo_tensors_close(f);
     }
     free(whole);
 }
@@ -143,10 +143,10 @@ static void test_any_cut_and_any_flipped_header_byte_is_safe(void **state)
 static void test_files_that_cannot_be_read(void **state)
 {
     (void)state;
-    struct safetensors *f;
-    assert_int_equal(safetensors_open("/nowhere/at/all", &f), PARAMO_E_NOT_FOUND);
-    assert_int_equal(safetensors_open(dir, &f), PARAMO_E_IO);
-    assert_non_null(strstr(lerr_text(), dir));
+    paramo_tensors *f;
+    assert_int_equal(paramo_tensors_open("/nowhere/at/all", &f), PARAMO_E_NOT_FOUND);
+    assert_int_equal(paramo_tensors_open(dir, &f), PARAMO_E_IO);
+    assert_non_null(strstr(paramo_last_error(), dir));
 }
 
 int main(void)

@@ -4,10 +4,10 @@
  * Gradients made from these numbers end in the model, and equal runs must give equal models on every machine
  * and build (ARCHITECTURE.md, "Same bits"); so exp and log are written out here in operations that IEEE 754
  * fixes, and no libm function is called. Each is within 1e-14 of the true value. It never knows of keys,
- * models or servers. Tests: test/learn/test_link.c.
+ * models or servers. Tests: test/learn/test_logistic.c.
  */
-#ifndef LEARN_LINK_H
-#define LEARN_LINK_H
+#ifndef LEARN_LOGISTIC_H
+#define LEARN_LOGISTIC_H
 
 #include <stddef.h>
 

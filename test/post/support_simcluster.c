@@ -1,4 +1,4 @@
-#include "post/support_cluster.h"
+#include "post/support_simcluster.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

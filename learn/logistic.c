@@ -1,4 +1,4 @@
-#include "learn/link.h"
+#include "learn/logistic.h"
 
 #include <stdint.h>
 #include <string.h>
