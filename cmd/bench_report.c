@@ -99,6 +99,8 @@ static double copy_rate(size_t block, size_t total)
 
 void report_machine(struct bench_report *r)
 {
+    if (getloadavg(&r->load, 1) != 1)
+        r->load = -1;
     r->copy_cache = copy_rate((size_t)1 << 20, (size_t)1 << 30);
     r->copy_memory = copy_rate((size_t)128 << 20, (size_t)512 << 20);
 }
@@ -143,6 +145,10 @@ void report_print_machine(const struct bench_report *r)
                  sysconf(_SC_NPROCESSORS_ONLN), model, u.sysname, u.release,
                  (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 1e9, r->copy_cache,
                  r->copy_memory);
+    if (r->load >
+        0.2 * (double)sysconf(_SC_NPROCESSORS_ONLN)) /* arbitrary: what an idle machine stays below */
+        (void)printf("others are at work here: the load was %.1f before this run. Its figures say little\n",
+                     r->load);
     (void)printf("median [quartiles] of pairs: each raw limit is measured in turn with Paramo\n");
 }
 
@@ -194,12 +200,13 @@ int report_print_json(const struct bench_report *r, size_t pairs, int quick)
             spread_json(spread_of(line->raw, line->pairs)), "ratio", spread_json(ratio));
         (void)json_array_append_new(lines, j);
     }
-    json_t *doc = json_pack("{s:s, s:{s:I, s:s, s:s, s:s, s:I, s:f, s:f}, s:{s:I, s:b}, s:o}", "version",
+    json_t *doc = json_pack("{s:s, s:{s:I, s:s, s:s, s:s, s:I, s:f, s:f, s:f}, s:{s:I, s:b}, s:o}", "version",
                             paramo_version(), "machine", "cores", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
                             "processor", model, "system", u.sysname, "kernel", u.release, "memory_bytes",
                             (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE),
                             "memcpy_1MiB_GB_per_s", r->copy_cache, "memcpy_128MiB_GB_per_s", r->copy_memory,
-                            "settings", "pairs", (json_int_t)pairs, "quick", quick, "lines", lines);
+                            "load_before", r->load, "settings", "pairs", (json_int_t)pairs, "quick", quick,
+                            "lines", lines);
     int ok = doc != NULL && json_array_size(lines) == r->n &&
              json_dumpf(doc, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0 && putchar('\n') != EOF &&
              fflush(stdout) == 0;

@@ -30,6 +30,7 @@ struct bench_report {
     struct bench_line line[BENCH_LINES_MAX];
     size_t n;
     double copy_cache, copy_memory; /* memcpy, one core, GB/s: 1 MiB blocks, blocks beyond the caches */
+    double load; /* what others ran before we began: the 1-minute load average; -1 unknown */
 };
 
 /* Measures what belongs to the machine. */
