@@ -307,10 +307,17 @@ static void retry_fire(struct lane_timer *timer)
         return;
     for (struct piece *p = l->sent.head; p && seen < DATA_WINDOW; p = p->next, seen++) {
         if (p->probe_at <= now) {
+            if (sent == PROBES_AT_ONCE) {
+                next = now + RTO_MIN; /* the others soon after */
+                break;
+            }
             /* What has not left us yet, or is being answered, is not lost. */
-            if (!p->in_van && !p->placing && sent < PROBES_AT_ONCE && probe_send(l, p))
+            if (!p->in_van && !p->placing && probe_send(l, p)) {
+                p->resent = true;
                 sent++;
-            p->probe_at = now + (link_rto(l) << (l->backoff < 8));
+            }
+            uint64_t wait = 2 * link_rto(l);
+            p->probe_at = now + (wait < RTO_MAX ? wait : RTO_MAX);
         }
         if (p->probe_at < next)
             next = p->probe_at;

@@ -326,8 +326,13 @@ static void run_act(struct run *r)
 {
     switch (draw(r, 20)) {
     case 0:
-        if (r->moves < SERVERS - OWNERS)
+        if (r->moves < SERVERS - OWNERS) {
+            /* Now and then more than the window of numbers holds: what has moved must not wait behind what is
+             * new. */
+            for (unsigned i = 0; r->seed % 10 == 0 && i < 600; i++)
+                issue(r);
             move_arcs(r);
+        }
         break;
     case 1: /* long enough for the connection to break, or not */
         if (!r->heal_at) {
