@@ -92,8 +92,12 @@ void fake_init(struct fake *f, shard_handler handler, void *arg)
     f->options[1].kind = PARAMO_TABLE_DENSE;
     f->options[1].rows = RING_ARCS;
     f->options[2].kind = PARAMO_TABLE_USER;
-    struct shard_config config = {
-        .lane = f->lane, .node = 8, .incarnation = 100, .frame_bytes = 1 << 20, .handler = handler, .arg = arg};
+    struct shard_config config = {.lane = f->lane,
+                                  .node = 8,
+                                  .incarnation = 100,
+                                  .frame_bytes = 1 << 20,
+                                  .handler = handler,
+                                  .arg = arg};
     must(shard_create(&config, &f->shard));
     if (!lane_enter(f->lane))
         abort();
@@ -142,14 +146,16 @@ struct wire_head fake_head(const struct fake *f, unsigned kind, uint32_t table, 
                               .count = 1};
 }
 
-paramo_err fake_send(struct fake_conn *c, const struct wire_head *head, const uint64_t *keys, const float *vals)
+paramo_err fake_send(struct fake_conn *c, const struct wire_head *head, const uint64_t *keys,
+                     const float *vals)
 {
     uint8_t bytes[VAN_HEAD];
     wire_head_encode(head, bytes);
     bool has_vals = head->kind == WIRE_PUSH || head->kind == WIRE_PUSHPULL || head->kind == WIRE_PUT;
     struct van_seg seg[VAN_SEGS] = {{0}};
     seg[WIRE_SEG_KEYS] = (struct van_seg){.data = (void *)(uintptr_t)keys, .len = 8 * (uint64_t)head->count};
-    seg[WIRE_SEG_VALS] = (struct van_seg){.data = (void *)(uintptr_t)vals, .len = has_vals ? 4 * head->count : 0};
+    seg[WIRE_SEG_VALS] =
+        (struct van_seg){.data = (void *)(uintptr_t)vals, .len = has_vals ? 4 * head->count : 0};
     unsigned nseg = has_vals ? 3 : head->count ? 1 : 0;
     return van_deliver(&c->conn, bytes, seg, nseg, NULL, 7);
 }

@@ -1,4 +1,5 @@
-/* A shard with fake connections: frames go in by hand, what it sends is recorded. One lane in a simulated environment. */
+/* A shard with fake connections: frames go in by hand, what it sends is recorded. One lane in a simulated
+ * environment. */
 #ifndef TEST_SERVER_SUPPORT_FAKE_H
 #define TEST_SERVER_SUPPORT_FAKE_H
 
@@ -20,7 +21,7 @@ struct fake_conn {
     struct van_conn conn; /* first */
     bool full;            /* van_send answers AGAIN */
     bool closed;
-    unsigned count;       /* sent so far */
+    unsigned count; /* sent so far */
     struct fake_sent sent[FAKE_SENT_MAX];
 };
 
@@ -30,7 +31,7 @@ struct fake {
     struct van van;
     struct shard *shard;
     struct view *view;
-    uint64_t number; /* of the next view */
+    uint64_t number;  /* of the next view */
     uint16_t foreign; /* arcs below belong to another shard */
     uint64_t arcs_changed;
     bool recovered, worker_dead;
@@ -46,7 +47,8 @@ struct fake_conn *fake_connect(struct fake *f, uint32_t worker_rank);
 void fake_disconnect(struct fake_conn *c);
 /* A request with its number; floor 1 and the present view unless changed in *head. */
 struct wire_head fake_head(const struct fake *f, unsigned kind, uint32_t table, uint64_t number);
-paramo_err fake_send(struct fake_conn *c, const struct wire_head *head, const uint64_t *keys, const float *vals);
+paramo_err fake_send(struct fake_conn *c, const struct wire_head *head, const uint64_t *keys,
+                     const float *vals);
 /* The last frame that was sent; fails if there was none. */
 const struct fake_sent *fake_last(struct fake_conn *c);
 

@@ -362,9 +362,9 @@ static void test_handler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_once),          cmocka_unit_test(test_views),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_fence),
-        cmocka_unit_test(test_lost_data),     cmocka_unit_test(test_back_pressure),
+        cmocka_unit_test(test_once),      cmocka_unit_test(test_views),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_fence),
+        cmocka_unit_test(test_lost_data), cmocka_unit_test(test_back_pressure),
         cmocka_unit_test(test_handler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
