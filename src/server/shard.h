@@ -7,7 +7,7 @@
  *
  * Everything that comes from a peer is checked here: a request that is well-formed but wrong gets an error as
  * its answer, what breaks the protocol closes the connection with a reason. It never knows where views come
- * from, or what a value means. Tests: test/server/, test/sim/test_exactly_once_sim.c.
+ * from, or what a value means. Tests: test/server/, test/worker/test_exactly_once_sim.c.
  */
 #ifndef SERVER_SHARD_H
 #define SERVER_SHARD_H

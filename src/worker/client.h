@@ -9,7 +9,7 @@
  * answered <-- answers, probes, deadlines
  *
  * It never knows what a server does with a push, who else is in the cluster, or where views come from.
- * Tests: test/worker/, test/sim/test_exactly_once_sim.c.
+ * Tests: test/worker/, test/worker/test_exactly_once_sim.c.
  */
 #ifndef WORKER_CLIENT_H
 #define WORKER_CLIENT_H
