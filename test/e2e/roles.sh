@@ -25,7 +25,7 @@ refused 2 "a worker without a command" "COMMAND is missing" "$PARAMO" worker --s
 refused 2 "a worker's scheduler without a port" "HOST:PORT" "$PARAMO" worker --scheduler somewhere -- true
 refused 127 "a worker's command that is not there" "cannot run 'nonesuch'" \
     "$PARAMO" worker --scheduler 127.0.0.1:1 -- nonesuch
-refused 1 "a variable that does not parse is named" DMLC_PS_ROOT_PORT env DMLC_PS_ROOT_PORT=x "$PARAMO" server
+refused 2 "a variable that does not parse is named" DMLC_PS_ROOT_PORT env DMLC_PS_ROOT_PORT=x "$PARAMO" server
 # shellcheck disable=SC2016
 expect 0 "a worker's environment" "$PARAMO" worker --scheduler 10.0.0.1:77 --rank 3 --name n --token t -- \
     sh -c 'echo "$DMLC_ROLE $DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT $DMLC_RANK $PARAMO_NAME $PARAMO_TOKEN"'
