@@ -17,9 +17,9 @@
  *     paramo_stop(node);                          // a server or scheduler stays until the job is over
  *
  * Threads: every function may be called from any thread unless its comment says otherwise; requests of one
- * worker are ordered as they were issued. Errors: functions return a paramo_err, and paramo_last_error() has the
- * cause in words. Outputs are set on success only. Nothing here ever aborts the process or installs a signal
- * handler; after fork() every handle answers PARAMO_E_FORKED in the child.
+ * worker are ordered as they were issued. Errors: functions return a paramo_err, and paramo_last_error() has
+ * the cause in words. Outputs are set on success only. Nothing here ever aborts the process or installs a
+ * signal handler; after fork() every handle answers PARAMO_E_FORKED in the child.
  */
 #ifndef PARAMO_PARAMO_H
 #define PARAMO_PARAMO_H
@@ -32,19 +32,20 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define PARAMO_API __attribute__((visibility("default")))
+#define PARAMO_API      __attribute__((visibility("default")))
 #define PARAMO_MUST_USE __attribute__((warn_unused_result))
 #else
 #define PARAMO_API
 #define PARAMO_MUST_USE
 #endif
 
-typedef struct paramo_node paramo_node;     /* this process's membership in a cluster */
-typedef struct paramo_worker paramo_worker; /* one customer of a worker node */
-typedef struct paramo_table paramo_table;   /* a worker's handle on a table */
+typedef struct paramo_node paramo_node;       /* this process's membership in a cluster */
+typedef struct paramo_worker paramo_worker;   /* one customer of a worker node */
+typedef struct paramo_table paramo_table;     /* a worker's handle on a table */
 typedef struct paramo_request paramo_request; /* server side: one request being handled */
 
-/* ---- errors, log, version ------------------------------------------------------------------------------- */
+/* ---- errors, log, version -------------------------------------------------------------------------------
+ */
 
 /* The code's name ("PARAMO_E_TIMEOUT") and sentence. Never NULL. */
 PARAMO_API const char *paramo_err_name(paramo_err code);
@@ -57,7 +58,8 @@ PARAMO_API const char *paramo_version(void);
 PARAMO_API void paramo_log_level(int level);
 PARAMO_API void paramo_log_sink(void (*sink)(void *arg, int level, const char *line), void *arg);
 
-/* ---- a node ------------------------------------------------------------------------------------------------ */
+/* ---- a node
+ * ------------------------------------------------------------------------------------------------ */
 
 PARAMO_API void paramo_config_init(paramo_config *cfg);
 /* Reads DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, DMLC_NUM_SERVER, DMLC_NUM_WORKER, DMLC_NODE_HOST,
@@ -67,18 +69,19 @@ PARAMO_API void paramo_config_init(paramo_config *cfg);
  * Strings point into the environment. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_config_from_env(paramo_config *cfg);
 
-/* Joins the cluster and returns when it is complete (all servers and workers have registered), or with an error
- * after connect_timeout_ms. With PARAMO_ROLE_ALL, a scheduler, num_servers servers and one worker node with room
- * for num_workers customers run in this process over the inproc van; no socket is opened. */
+/* Joins the cluster and returns when it is complete (all servers and workers have registered), or with an
+ * error after connect_timeout_ms. With PARAMO_ROLE_ALL, a scheduler, num_servers servers and one worker node
+ * with room for num_workers customers run in this process over the inproc van; no socket is opened. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_start(const paramo_config *cfg, paramo_node **node);
 /* Like paramo_start, but server request handlers can be set before the node joins: create, then
  * paramo_serve(...), then paramo_join. paramo_start is the two together. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_create(const paramo_config *cfg, paramo_node **node);
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_join(paramo_node *node);
 
-/* Leaves the cluster and frees the node. Workers: says goodbye at once. Servers and scheduler: return when the
- * job is over (every worker has left, or paramo_shutdown was called anywhere), with the error that ended it if it
- * ended early (NODE_LOST, NO_SCHEDULER ...). Workers and tables of the node are closed. NULL is allowed. */
+/* Leaves the cluster and frees the node. Workers: says goodbye at once. Servers and scheduler: return when
+ * the job is over (every worker has left, or paramo_shutdown was called anywhere), with the error that ended
+ * it if it ended early (NODE_LOST, NO_SCHEDULER ...). Workers and tables of the node are closed. NULL is
+ * allowed. */
 PARAMO_API paramo_err paramo_stop(paramo_node *node);
 /* Asks the scheduler to end the job: servers and scheduler return from paramo_stop. Any role may call it. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_shutdown(paramo_node *node, const char *reason);
@@ -86,7 +89,7 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_shutdown(paramo_node *node, const c
 PARAMO_API void paramo_interrupt(paramo_node *node);
 
 PARAMO_API int paramo_node_is(const paramo_node *node, paramo_role role);
-PARAMO_API uint32_t paramo_node_id(const paramo_node *node);   /* 1, 8 + 2 rank, 9 + 2 rank */
+PARAMO_API uint32_t paramo_node_id(const paramo_node *node); /* 1, 8 + 2 rank, 9 + 2 rank */
 PARAMO_API uint32_t paramo_node_rank(const paramo_node *node);
 PARAMO_API uint32_t paramo_num_servers(const paramo_node *node);
 PARAMO_API uint32_t paramo_num_workers(const paramo_node *node);
@@ -96,11 +99,13 @@ PARAMO_API uint16_t paramo_node_port(const paramo_node *node); /* the port it li
 PARAMO_API size_t paramo_dead_nodes(const paramo_node *node, uint32_t *ids, size_t cap);
 
 /* Waits until every node of the group (1, 2, 4 and sums) has entered. customer tells several barriers of one
- * group apart. BARRIER error names the nodes that died; TIMEOUT those that have not come. timeout_ms 0: 60 s. */
+ * group apart. BARRIER error names the nodes that died; TIMEOUT those that have not come. timeout_ms 0: 60 s.
+ */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_barrier(paramo_node *node, uint32_t group, uint32_t customer,
                                                      uint32_t timeout_ms);
 
-/* ---- a worker ------------------------------------------------------------------------------------------------ */
+/* ---- a worker
+ * ------------------------------------------------------------------------------------------------ */
 
 /* customer_id is unique within the node; each worker has its own lane, connections and timestamps. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_worker_open(paramo_node *node, uint32_t customer_id,
@@ -112,7 +117,8 @@ PARAMO_API void paramo_table_options_init(paramo_table_options *options);
 /* Opens a table by name, creating it on every server if nobody has yet; all who open it must agree on the
  * options (TABLE_EXISTS says which field differs). With options NULL it must exist (NO_TABLE). */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_open(paramo_worker *worker, const char *name,
-                                                        const paramo_table_options *options, paramo_table **table);
+                                                        const paramo_table_options *options,
+                                                        paramo_table **table);
 PARAMO_API void paramo_table_close(paramo_table *table);
 PARAMO_API void paramo_table_info(const paramo_table *table, paramo_table_options *options);
 
@@ -120,41 +126,45 @@ PARAMO_API void paramo_kv_init(paramo_kv *kv);
 PARAMO_API void paramo_request_options_init(paramo_request_options *options);
 
 /* Each issues a request and returns its timestamp in *ts (which may be NULL when a callback is given).
- * The caller leaves keys, vals and lens alone until the request completes (with PARAMO_COPY: keys and what push
- * reads are free again on return). options may be NULL. Errors before anything is sent: INVALID, KEYS_UNSORTED,
- * KEYS_REPEATED, SIZE_MISMATCH, KEY_RANGE, NO_TABLE, CLOSED, AGAIN, TOO_LARGE, MEMORY.
- * push: applies vals by the table's optimizer, exactly once, whatever is lost on the way.
- * pull: writes the rows of keys to vals. pushpull: push, then pull of the same keys, as one request. */
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_push(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,
-                                                  const paramo_request_options *options, uint64_t *ts);
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_pull(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,
-                                                  const paramo_request_options *options, uint64_t *ts);
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_pushpull(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,
+ * The caller leaves keys, vals and lens alone until the request completes (with PARAMO_COPY: keys and what
+ * push reads are free again on return). options may be NULL. Errors before anything is sent: INVALID,
+ * KEYS_UNSORTED, KEYS_REPEATED, SIZE_MISMATCH, KEY_RANGE, NO_TABLE, CLOSED, AGAIN, TOO_LARGE, MEMORY. push:
+ * applies vals by the table's optimizer, exactly once, whatever is lost on the way. pull: writes the rows of
+ * keys to vals. pushpull: push, then pull of the same keys, as one request. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_push(paramo_worker *worker, paramo_table *table,
+                                                  const paramo_kv *kv, const paramo_request_options *options,
+                                                  uint64_t *ts);
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_pull(paramo_worker *worker, paramo_table *table,
+                                                  const paramo_kv *kv, const paramo_request_options *options,
+                                                  uint64_t *ts);
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_pushpull(paramo_worker *worker, paramo_table *table,
+                                                      const paramo_kv *kv,
                                                       const paramo_request_options *options, uint64_t *ts);
 
-/* Waits for a request and returns its status. timeout_ms 0: the request's own deadline; TIMEOUT from a shorter
- * wait leaves the request running. A timestamp that completed long ago is OK; the failures of the last 1,024 failed
- * requests that nobody waited for are kept. */
+/* Waits for a request and returns its status. timeout_ms 0: the request's own deadline; TIMEOUT from a
+ * shorter wait leaves the request running. A timestamp that completed long ago is OK; the failures of the
+ * last 1,024 failed requests that nobody waited for are kept. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_wait(paramo_worker *worker, uint64_t ts, uint32_t timeout_ms);
 /* Waits for all requests in flight; returns the first failure among them. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_wait_all(paramo_worker *worker, uint32_t timeout_ms);
 /* *done: 1 if the request has completed (its status is then what paramo_wait would return), else 0. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_test(paramo_worker *worker, uint64_t ts, int *done);
-/* Ends a request with CANCELLED if it has not completed; its arrays are free on return. A push that was cancelled may
- * or may not have been applied (never twice). NOT_FOUND: it had completed. */
+/* Ends a request with CANCELLED if it has not completed; its arrays are free on return. A push that was
+ * cancelled may or may not have been applied (never twice). NOT_FOUND: it had completed. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_cancel(paramo_worker *worker, uint64_t ts);
-/* For one's own event loop: a descriptor that is readable when paramo_worker_poll has something to do. With it, callbacks
- * run in paramo_worker_poll only. */
+/* For one's own event loop: a descriptor that is readable when paramo_worker_poll has something to do. With
+ * it, callbacks run in paramo_worker_poll only. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_worker_fd(paramo_worker *worker, int *fd);
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_worker_poll(paramo_worker *worker);
 
-/* ---- whole tables ------------------------------------------------------------------------------------------ */
+/* ---- whole tables
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct paramo_table_stats {
     size_t size;
-    uint64_t rows;    /* rows that exist */
-    uint64_t nonzero; /* rows with a parameter that is not zero */
-    uint64_t bytes;   /* memory on the servers */
+    uint64_t rows;          /* rows that exist */
+    uint64_t nonzero;       /* rows with a parameter that is not zero */
+    uint64_t bytes;         /* memory on the servers */
     uint64_t pushes, pulls; /* keys pushed and pulled since the start */
 } paramo_table_stats;
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_stat(paramo_worker *worker, paramo_table *table,
@@ -165,9 +175,10 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_clear(paramo_worker *worker, 
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_delete(paramo_worker *worker, paramo_table *table,
                                                           const uint64_t *keys, size_t n);
 
-/* Whole rows, in ascending key order over all servers, in batches. state_dim values of optimizer state follow the dim
- * parameters of each row when state is asked for (row_values = dim + state values); for VAR tables lens is set and
- * vals holds the rows one after the other. Return non-zero to stop; the iteration then ends with INTERRUPTED. */
+/* Whole rows, in ascending key order over all servers, in batches. state_dim values of optimizer state follow
+ * the dim parameters of each row when state is asked for (row_values = dim + state values); for VAR tables
+ * lens is set and vals holds the rows one after the other. Return non-zero to stop; the iteration then ends
+ * with INTERRUPTED. */
 typedef struct paramo_rows {
     size_t size;
     const uint64_t *keys;
@@ -177,26 +188,30 @@ typedef struct paramo_rows {
     uint32_t row_values;  /* values per row; 0 for VAR tables */
 } paramo_rows;
 typedef int (*paramo_rows_fn)(void *arg, const paramo_rows *rows);
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_iterate(paramo_worker *worker, paramo_table *table, int with_state,
-                                                           paramo_rows_fn fn, void *arg);
-/* Stores whole rows as iterate gave them (with_state: dim + state values per row), replacing what is there. */
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_put(paramo_worker *worker, paramo_table *table, int with_state,
-                                                       const paramo_rows *rows);
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_iterate(paramo_worker *worker, paramo_table *table,
+                                                           int with_state, paramo_rows_fn fn, void *arg);
+/* Stores whole rows as iterate gave them (with_state: dim + state values per row), replacing what is there.
+ */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_put(paramo_worker *worker, paramo_table *table,
+                                                       int with_state, const paramo_rows *rows);
 /* Values of optimizer state per row: FTRL 2 dim, AdaGrad dim ... */
 PARAMO_API uint32_t paramo_table_state_values(const paramo_table *table);
-/* One table to or from a safetensors file (tensors "keys" U64 [n], "values" [n, dim], "state" [n, s]; VAR: "lens" U32
- * [n], "values" [sum]; sorted by key). Written beside path, synced, then renamed: a crash leaves the old file or the new.
- * load adds to or replaces rows; FORMAT and CORRUPT leave the table as it was. */
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_save(paramo_worker *worker, paramo_table *table, const char *path,
-                                                        int with_state);
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_load(paramo_worker *worker, paramo_table *table, const char *path);
+/* One table to or from a safetensors file (tensors "keys" U64 [n], "values" [n, dim], "state" [n, s]; VAR:
+ * "lens" U32 [n], "values" [sum]; sorted by key). Written beside path, synced, then renamed: a crash leaves
+ * the old file or the new. load adds to or replaces rows; FORMAT and CORRUPT leave the table as it was. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_save(paramo_worker *worker, paramo_table *table,
+                                                        const char *path, int with_state);
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_load(paramo_worker *worker, paramo_table *table,
+                                                        const char *path);
 
-/* ---- data assignment ------------------------------------------------------------------------------------------ */
+/* ---- data assignment
+ * ------------------------------------------------------------------------------------------ */
 
-/* The scheduler deals out work in parts. A pool is a named list of streams (files, say), each an open-ended run of
- * parts 0, 1, 2 ...; whoever finds that a stream ends at part k (that part does not exist) says so. Parts are dealt in
- * order, first those this worker already did in an earlier round (epoch), whose parsed form it may have kept. A dead
- * worker's unfinished parts are dealt again. `who` tells several customers of a node apart (use the customer id). */
+/* The scheduler deals out work in parts. A pool is a named list of streams (files, say), each an open-ended
+ * run of parts 0, 1, 2 ...; whoever finds that a stream ends at part k (that part does not exist) says so.
+ * Parts are dealt in order, first those this worker already did in an earlier round (epoch), whose parsed
+ * form it may have kept. A dead worker's unfinished parts are dealt again. `who` tells several customers of a
+ * node apart (use the customer id). */
 typedef struct paramo_part {
     uint32_t stream;
     uint32_t round;
@@ -206,52 +221,62 @@ typedef struct paramo_part {
 /* Creates the pool if it is not there (all must agree on streams and rounds). */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_open(paramo_node *node, const char *pool, uint32_t streams,
                                                        uint32_t rounds);
-/* The next part of `round`; *state 0: got one; 1: none now, others are still at work on the round (ask again: the call
- * itself waits up to timeout_ms for a change); 2: the round is finished. */
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_next(paramo_node *node, const char *pool, uint32_t who, uint32_t round,
-                                                       uint32_t timeout_ms, paramo_part *part, int *state);
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_done(paramo_node *node, const char *pool, const paramo_part *part);
+/* The next part of `round`; *state 0: got one; 1: none now, others are still at work on the round (ask again:
+ * the call itself waits up to timeout_ms for a change); 2: the round is finished. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_next(paramo_node *node, const char *pool, uint32_t who,
+                                                       uint32_t round, uint32_t timeout_ms, paramo_part *part,
+                                                       int *state);
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_done(paramo_node *node, const char *pool,
+                                                       const paramo_part *part);
 /* This part does not exist: its stream has ended before it. */
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_end(paramo_node *node, const char *pool, const paramo_part *part);
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_end(paramo_node *node, const char *pool,
+                                                      const paramo_part *part);
 
 /* Small shared values kept by the scheduler, for agreeing on settings and adding up results. */
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_kv_put(paramo_node *node, const char *key, const void *value, size_t len);
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_kv_put(paramo_node *node, const char *key, const void *value,
+                                                    size_t len);
 /* Waits until the key is there. TOO_LARGE if it does not fit into cap; *len is then its length. */
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_kv_get(paramo_node *node, const char *key, void *value, size_t cap, size_t *len,
-                                                    uint32_t timeout_ms);
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_kv_get(paramo_node *node, const char *key, void *value,
+                                                    size_t cap, size_t *len, uint32_t timeout_ms);
 /* Adds n doubles to the key's values (missing: zeros). Applied once per call. */
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_kv_add(paramo_node *node, const char *key, const double *values, size_t n);
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_kv_add(paramo_node *node, const char *key, const double *values,
+                                                    size_t n);
 
-/* ---- a server's own request handlers ------------------------------------------------------------------------ */
+/* ---- a server's own request handlers
+ * ------------------------------------------------------------------------ */
 
 /* What a handler sees of a request; valid until it is answered. */
 typedef struct paramo_request_info {
     size_t size;
     const char *table;
-    uint32_t sender;       /* node id */
+    uint32_t sender; /* node id */
     uint32_t customer;
-    uint64_t ts;           /* the worker's timestamp */
+    uint64_t ts; /* the worker's timestamp */
     int32_t cmd;
-    int push, pull;        /* what is asked */
+    int push, pull; /* what is asked */
     const uint64_t *keys;
     size_t n;
-    const void *vals;      /* push: vals_len values of the table's dtype */
+    const void *vals; /* push: vals_len values of the table's dtype */
     size_t vals_len;
-    const uint32_t *lens;  /* or NULL */
+    const uint32_t *lens; /* or NULL */
 } paramo_request_info;
-/* Runs on the shard's lane for each request to a USER table, one at a time per shard; a shard's whole slice of a request
- * in one call. It answers now or later, from any thread, exactly once, by paramo_answer or paramo_answer_error; it must
- * not wait. A repeated request (a lost answer) is not handed over again: the kept answer is repeated. The handler's own
- * state is the user's: it is not replicated, moved or checkpointed. */
+/* Runs on the shard's lane for each request to a USER table, one at a time per shard; a shard's whole slice
+ * of a request in one call. It answers now or later, from any thread, exactly once, by paramo_answer or
+ * paramo_answer_error; it must not wait. A repeated request (a lost answer) is not handed over again: the
+ * kept answer is repeated. The handler's own state is the user's: it is not replicated, moved or
+ * checkpointed. */
 typedef void (*paramo_handler)(void *arg, paramo_request *request, const paramo_request_info *info);
 /* Before paramo_join. table NULL: for every USER table without a handler of its own. */
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_serve(paramo_node *node, const char *table, paramo_handler handler, void *arg);
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_serve(paramo_node *node, const char *table,
+                                                   paramo_handler handler, void *arg);
 /* Answers and frees the request. For a pull: vals_len values (copied), lens NULL or n lengths (copied). */
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_answer(paramo_request *request, const void *vals, size_t vals_len,
-                                                    const uint32_t *lens);
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_answer_error(paramo_request *request, paramo_err status, const char *message);
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_answer(paramo_request *request, const void *vals,
+                                                    size_t vals_len, const uint32_t *lens);
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_answer_error(paramo_request *request, paramo_err status,
+                                                          const char *message);
 
-/* ---- counters ------------------------------------------------------------------------------------------------- */
+/* ---- counters
+ * ------------------------------------------------------------------------------------------------- */
 
 typedef struct paramo_counters {
     size_t size;

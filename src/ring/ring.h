@@ -1,7 +1,7 @@
 /*
- * The ring: the 64-bit position space cut once into RING_ARCS equal arcs, who owns each, and how sorted keys fall on them.
- * Pure functions: no state, no I/O. An arc is the only unit of ownership. Positions come from keys by the table's
- * placement (design, section 4). Tests: test/ring/test_ring.c, test_slice.c.
+ * The ring: the 64-bit position space cut once into RING_ARCS equal arcs, who owns each, and how sorted keys
+ * fall on them. Pure functions: no state, no I/O. An arc is the only unit of ownership. Positions come from
+ * keys by the table's placement (design, section 4). Tests: test/ring/test_ring.c, test_slice.c.
  */
 #ifndef RING_RING_H
 #define RING_RING_H
@@ -25,18 +25,20 @@ struct ring_placement {
     uint64_t rows;         /* DENSE */
 };
 
-/* UNIFORM, RANGE: the key; DENSE: key * 2^64 / rows, so that arcs hold contiguous equal runs of rows; MIXED: mix64(key), a
- * bijection. All but MIXED keep the order of keys. */
+/* UNIFORM, RANGE: the key; DENSE: key * 2^64 / rows, so that arcs hold contiguous equal runs of rows; MIXED:
+ * mix64(key), a bijection. All but MIXED keep the order of keys. */
 uint64_t ring_position(const struct ring_placement *placement, uint64_t key);
 static inline unsigned ring_arc(uint64_t position)
 {
     return (unsigned)(position >> RING_ARC_SHIFT);
 }
 
-/* Assigns all arcs to n shards by weight (all 1 when weights is NULL): each shard's share within one arc of its due, in long
- * contiguous runs; with `before`, as few arcs change hands as the shares allow. Shards with weight 0 own nothing. Shard i of the result
- * owns about i-th part of the ring in order when before is NULL (so RANGE tables are contiguous by rank). */
-MUST_USE paramo_err ring_assign(const uint32_t *weights, size_t n, const struct ring *before, struct ring *ring);
+/* Assigns all arcs to n shards by weight (all 1 when weights is NULL): each shard's share within one arc of
+ * its due, in long contiguous runs; with `before`, as few arcs change hands as the shares allow. Shards with
+ * weight 0 own nothing. Shard i of the result owns about i-th part of the ring in order when before is NULL
+ * (so RANGE tables are contiguous by rank). */
+MUST_USE paramo_err ring_assign(const uint32_t *weights, size_t n, const struct ring *before,
+                                struct ring *ring);
 
 /* A slice: the part of a request's keys that one shard owns, as runs of contiguous keys. */
 struct ring_run {
@@ -44,14 +46,17 @@ struct ring_run {
     uint32_t pad;
     size_t first, count; /* keys[first .. first+count-1] */
 };
-/* Placements that keep order: writes the maximal runs of consecutive keys with one owner, in key order, to runs (cap of them);
- * *count is how many there are (TOO_LARGE if more than cap). Binary search by arc boundaries: cost by runs, not by keys. */
-MUST_USE paramo_err ring_runs(const struct ring *ring, const struct ring_placement *placement, const uint64_t *keys,
-                              size_t n, struct ring_run *runs, size_t cap, size_t *count);
+/* Placements that keep order: writes the maximal runs of consecutive keys with one owner, in key order, to
+ * runs (cap of them); *count is how many there are (TOO_LARGE if more than cap). Binary search by arc
+ * boundaries: cost by runs, not by keys. */
+MUST_USE paramo_err ring_runs(const struct ring *ring, const struct ring_placement *placement,
+                              const uint64_t *keys, size_t n, struct ring_run *runs, size_t cap,
+                              size_t *count);
 /* Any placement: shard_of[i] for each key, and count_of[shard] (nshards of them, zeroed here). */
-void ring_scatter(const struct ring *ring, const struct ring_placement *placement, const uint64_t *keys, size_t n,
-                  uint16_t *shard_of, size_t *count_of, size_t nshards);
-/* First row (DENSE) whose position is in arc a: rows of arc a are [ring_first_row(a), ring_first_row(a + 1)). */
+void ring_scatter(const struct ring *ring, const struct ring_placement *placement, const uint64_t *keys,
+                  size_t n, uint16_t *shard_of, size_t *count_of, size_t nshards);
+/* First row (DENSE) whose position is in arc a: rows of arc a are [ring_first_row(a), ring_first_row(a + 1)).
+ */
 uint64_t ring_first_row(const struct ring_placement *placement, unsigned arc);
 
 #endif

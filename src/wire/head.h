@@ -1,8 +1,8 @@
 /*
- * The 80 bytes of a frame's header that are ours: kind, status and the numbers that identify a request. One struct for all
- * kinds; a field that a kind does not use is zero. Little-endian, fixed offsets, written down in docs/PROTOCOL.md.
- * Control messages put everything else into segment 0 (the body); data messages use segments keys, lens, values, body.
- * Tests: test/wire/test_head.c.
+ * The 80 bytes of a frame's header that are ours: kind, status and the numbers that identify a request. One
+ * struct for all kinds; a field that a kind does not use is zero. Little-endian, fixed offsets, written down
+ * in docs/PROTOCOL.md. Control messages put everything else into segment 0 (the body); data messages use
+ * segments keys, lens, values, body. Tests: test/wire/test_head.c.
  */
 #ifndef WIRE_HEAD_H
 #define WIRE_HEAD_H
@@ -14,17 +14,29 @@
 
 enum wire_kind {
     /* connection */
-    WIRE_HELLO = 1, WIRE_WELCOME = 2, WIRE_REJECT = 3,
+    WIRE_HELLO = 1,
+    WIRE_WELCOME = 2,
+    WIRE_REJECT = 3,
     /* member -> scheduler: calls with a call number, and their replies */
-    WIRE_CALL = 8, WIRE_REPLY = 9,
+    WIRE_CALL = 8,
+    WIRE_REPLY = 9,
     /* scheduler -> member, unasked */
-    WIRE_VIEW = 10, WIRE_END = 11,
+    WIRE_VIEW = 10,
+    WIRE_END = 11,
     WIRE_HEARTBEAT = 12,
     /* data: client -> shard */
-    WIRE_PUSH = 32, WIRE_PULL = 33, WIRE_PUSHPULL = 34, WIRE_PROBE = 35,
-    WIRE_SCAN = 36, WIRE_PUT = 37, WIRE_DELETE = 38, WIRE_CLEAR = 39, WIRE_STAT = 40,
+    WIRE_PUSH = 32,
+    WIRE_PULL = 33,
+    WIRE_PUSHPULL = 34,
+    WIRE_PROBE = 35,
+    WIRE_SCAN = 36,
+    WIRE_PUT = 37,
+    WIRE_DELETE = 38,
+    WIRE_CLEAR = 39,
+    WIRE_STAT = 40,
     /* data: shard -> client; the status says how it went (OK, MOVED, NODE_LOST ...) */
-    WIRE_ANSWER = 48, WIRE_PROBE_ANSWER = 49
+    WIRE_ANSWER = 48,
+    WIRE_PROBE_ANSWER = 49
 };
 
 enum wire_flags {
@@ -40,16 +52,16 @@ enum { WIRE_SEG_KEYS = 0, WIRE_SEG_LENS = 1, WIRE_SEG_VALS = 2, WIRE_SEG_BODY = 
 struct wire_head {
     uint8_t kind;
     uint8_t flags;
-    uint16_t status;   /* answers: a paramo_err */
-    uint32_t table;    /* or, control: call kind */
-    uint64_t number;   /* the chunk's number (exactly-once); control: call number */
-    uint64_t floor;    /* the sender's lowest unanswered number */
-    uint64_t ts;       /* the request's timestamp within its customer */
-    uint64_t view;     /* number of the view the sender cut by */
-    uint32_t attempt;  /* raised each time the chunk is cut anew */
-    uint32_t piece;    /* which piece of this attempt; an answer repeats both */
+    uint16_t status;  /* answers: a paramo_err */
+    uint32_t table;   /* or, control: call kind */
+    uint64_t number;  /* the chunk's number (exactly-once); control: call number */
+    uint64_t floor;   /* the sender's lowest unanswered number */
+    uint64_t ts;      /* the request's timestamp within its customer */
+    uint64_t view;    /* number of the view the sender cut by */
+    uint32_t attempt; /* raised each time the chunk is cut anew */
+    uint32_t piece;   /* which piece of this attempt; an answer repeats both */
     int32_t cmd;
-    uint32_t count;    /* keys */
+    uint32_t count; /* keys */
     uint32_t column, columns;
     uint64_t spare[2]; /* zero */
 };

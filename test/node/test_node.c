@@ -3,8 +3,8 @@
 
 #include <math.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -595,9 +595,11 @@ static void abuse(struct cluster *c, struct tnode *node, struct van *van, uint64
     writer_fini(&w);
     for (unsigned i = 0; i < 6; i++) {
         uint64_t r = mix64(seed * 100 + i);
+        bool in_order = (r >> 16) % 16 != 0;
+        abuser_number += in_order;
         struct wire_head head = {.kind = r % 16 ? WIRE_CALL : WIRE_HEARTBEAT,
                                  .table = (uint32_t)(r >> 8) % 14,
-                                 .number = (r >> 16) % 16 ? ++abuser_number : r,
+                                 .number = in_order ? abuser_number : r,
                                  .floor = (r >> 24) % 16 ? abuser_number : r >> 3};
         if (head.table == CALL_LEAVE || head.table == CALL_SHUTDOWN)
             head.table = CALL_POOL_NEXT; /* it may say those, and then it is over */
