@@ -44,8 +44,7 @@ typedef struct paramo_worker paramo_worker;   /* one customer of a worker node *
 typedef struct paramo_table paramo_table;     /* a worker's handle on a table */
 typedef struct paramo_request paramo_request; /* server side: one request being handled */
 
-/* ---- errors, log, version -------------------------------------------------------------------------------
- */
+/* ---- errors, log, version ---- */
 
 /* The code's name ("PARAMO_E_TIMEOUT") and sentence. Never NULL. */
 PARAMO_API const char *paramo_err_name(paramo_err code);
