@@ -75,6 +75,8 @@ struct lane {
         } real;
         struct {
             struct sim *sim;
+            struct sim_host *host;
+            struct lane *next; /* of the host */
             struct sim_event run;
             struct sim_event timer;
         } sim;

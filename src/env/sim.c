@@ -6,18 +6,30 @@
 #include "base/hash.h"
 #include "env/lane_impl.h"
 
-struct sim {
+struct sim_host {
     struct env env;
+    struct sim *sim;
+    struct sim_host *next;
+    uint32_t number;
+    uint64_t ahead;
+    uint64_t paused_until;
+    struct lane *lanes;
+};
+
+struct sim {
+    struct sim_host host; /* sim_env */
+    struct sim_host *hosts;
     uint64_t now;
+    uint64_t trace;
     uint64_t seq;
     uint64_t random;
     struct sim_event **events; /* binary heap from 1, by (at, seq) */
     size_t count, capacity;
 };
 
-static struct sim *sim_of(struct env *env)
+static struct sim_host *host_of(struct env *env)
 {
-    return container_of(env, struct sim, env);
+    return container_of(env, struct sim_host, env);
 }
 
 /* SplitMix64 (Steele, Lea, Flood, OOPSLA'14). */
@@ -96,8 +108,25 @@ bool sim_step(struct sim *sim)
     struct sim_event *event = sim->events[1];
     sim_cancel(sim, event);
     sim->now = event->at;
+    sim_note(sim, event->at);
+    sim_note(sim, event->seq << 32 ^ event->tag);
     event->fire(event);
     return true;
+}
+
+uint64_t sim_next_at(const struct sim *sim)
+{
+    return sim->count ? sim->events[1]->at : UINT64_MAX;
+}
+
+uint64_t sim_trace(const struct sim *sim)
+{
+    return sim->trace;
+}
+
+void sim_note(struct sim *sim, uint64_t value)
+{
+    sim->trace = mix64(sim->trace + value + UINT64_C(0x9e3779b97f4a7c15));
 }
 
 bool sim_run(struct sim *sim, bool (*done)(void *arg), void *arg, uint64_t until)
@@ -115,16 +144,23 @@ bool sim_run(struct sim *sim, bool (*done)(void *arg), void *arg, uint64_t until
 
 static uint64_t sim_env_now(struct env *env)
 {
-    return sim_of(env)->now;
+    const struct sim_host *host = host_of(env);
+    return host->sim->now + host->ahead;
 }
 
 static uint64_t sim_env_random(struct env *env)
 {
-    return sim_random(sim_of(env));
+    return sim_random(host_of(env)->sim);
 }
 
 /* ---- lanes without threads
  * ------------------------------------------------------------------------------------------ */
+
+static void sim_must_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
+{
+    if (sim_schedule(sim, event, at))
+        abort(); /* the simulation itself is out of memory: its result would mean nothing */
+}
 
 static void sim_lane_turn(struct lane *lane)
 {
@@ -134,21 +170,36 @@ static void sim_lane_turn(struct lane *lane)
     }
 }
 
+static void sim_lane_event(struct lane *lane, struct sim_event *event)
+{
+    const struct sim_host *host = lane->sim.host;
+    if (host->paused_until > host->sim->now)
+        sim_must_schedule(host->sim, event, host->paused_until);
+    else
+        sim_lane_turn(lane);
+}
+
 static void sim_lane_run(struct sim_event *event)
 {
-    sim_lane_turn(container_of(event, struct lane, sim.run));
+    sim_lane_event(container_of(event, struct lane, sim.run), event);
 }
 
 static void sim_lane_timer(struct sim_event *event)
 {
-    sim_lane_turn(container_of(event, struct lane, sim.timer));
+    sim_lane_event(container_of(event, struct lane, sim.timer), event);
 }
 
 static paramo_err sim_lane_start(struct lane *lane)
 {
-    lane->sim.sim = sim_of(lane->env);
+    struct sim_host *host = host_of(lane->env);
+    lane->sim.sim = host->sim;
+    lane->sim.host = host;
+    lane->sim.next = host->lanes;
+    host->lanes = lane;
     lane->sim.run.fire = sim_lane_run;
+    lane->sim.run.tag = SIM_TAG(SIM_TAG_RUN, host->number);
     lane->sim.timer.fire = sim_lane_timer;
+    lane->sim.timer.tag = SIM_TAG(SIM_TAG_TIMER, host->number);
     return PARAMO_OK;
 }
 
@@ -159,14 +210,12 @@ static void sim_lane_stop(struct lane *lane)
 
 static void sim_lane_fini(struct lane *lane)
 {
+    struct lane **at = &lane->sim.host->lanes;
+    while (*at != lane)
+        at = &(*at)->sim.next;
+    *at = lane->sim.next;
     sim_cancel(lane->sim.sim, &lane->sim.run);
     sim_cancel(lane->sim.sim, &lane->sim.timer);
-}
-
-static void sim_must_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
-{
-    if (sim_schedule(sim, event, at))
-        abort(); /* the simulation itself is out of memory: its result would mean nothing */
 }
 
 static void sim_lane_wake(struct lane *lane)
@@ -178,10 +227,11 @@ static void sim_lane_wake(struct lane *lane)
 static void sim_lane_released(struct lane *lane, uint64_t next, bool notify)
 {
     (void)notify;
+    uint64_t ahead = lane->sim.host->ahead, at = next > ahead ? next - ahead : 0;
     if (next == UINT64_MAX)
         sim_cancel(lane->sim.sim, &lane->sim.timer);
-    else if (!lane->sim.timer.slot || lane->sim.timer.at != next)
-        sim_must_schedule(lane->sim.sim, &lane->sim.timer, next);
+    else if (!lane->sim.timer.slot || lane->sim.timer.at != at)
+        sim_must_schedule(lane->sim.sim, &lane->sim.timer, at);
 }
 
 static void sim_lane_poll(struct lane *lane)
@@ -192,6 +242,14 @@ static void sim_lane_poll(struct lane *lane)
 static paramo_err sim_lane_wait(struct lane *lane, bool (*done)(void *arg), void *arg, uint64_t deadline)
 {
     struct sim *sim = lane->sim.sim;
+    /* Who waits drives the lane: what is in its inbox needs nobody else, and no time. */
+    while (lane->sim.run.slot && !done(arg)) {
+        sim_cancel(sim, &lane->sim.run);
+        sim_lane_turn(lane);
+    }
+    uint64_t ahead = lane->sim.host->ahead;
+    if (deadline != UINT64_MAX)
+        deadline = deadline > ahead ? deadline - ahead : 0;
     if (sim_run(sim, done, arg, deadline))
         return PARAMO_OK;
     if (sim->now < deadline && deadline != UINT64_MAX)
@@ -221,7 +279,7 @@ paramo_err sim_create(uint64_t seed, struct sim **sim)
     struct sim *made = calloc(1, sizeof *made);
     if (!made)
         return err_memory(sizeof *made);
-    made->env.ops = &sim_ops;
+    made->host = (struct sim_host){.env.ops = &sim_ops, .sim = made};
     made->now = ENV_SEC; /* not 0, so that "before the start" can be said */
     made->random = mix64(seed + 1);
     *sim = made;
@@ -232,13 +290,55 @@ void sim_destroy(struct sim *sim)
 {
     if (!sim)
         return;
+    while (sim->hosts) {
+        struct sim_host *next = sim->hosts->next;
+        free(sim->hosts);
+        sim->hosts = next;
+    }
     free(sim->events);
     free(sim);
 }
 
 struct env *sim_env(struct sim *sim)
 {
-    return &sim->env;
+    return &sim->host.env;
+}
+
+paramo_err sim_host_create(struct sim *sim, uint32_t number, struct sim_host **host)
+{
+    struct sim_host *made = malloc(sizeof *made);
+    if (!made)
+        return err_memory(sizeof *made);
+    *made = (struct sim_host){.env.ops = &sim_ops, .sim = sim, .next = sim->hosts, .number = number};
+    sim->hosts = made;
+    *host = made;
+    return PARAMO_OK;
+}
+
+struct env *sim_host_env(struct sim_host *host)
+{
+    return &host->env;
+}
+
+void sim_host_pause(struct sim_host *host, uint64_t until)
+{
+    host->paused_until =
+        until; /* an event that was put off comes when it was put off to, or is put off again */
+}
+
+uint64_t sim_host_paused_until(const struct sim_host *host)
+{
+    return host->paused_until;
+}
+
+void sim_host_jump(struct sim_host *host, uint64_t ns)
+{
+    host->ahead += ns;
+    for (struct lane *lane = host->lanes; lane; lane = lane->sim.next) {
+        struct sim_event *timer = &lane->sim.timer;
+        if (timer->slot)
+            sim_must_schedule(host->sim, timer, timer->at > ns ? timer->at - ns : 0);
+    }
 }
 
 uint64_t sim_now(const struct sim *sim)

@@ -1,8 +1,12 @@
 /*
  * The simulated environment: a virtual clock, seeded randomness and one queue of events, ordered by time,
  * then by sequence. Lanes made with it have no threads: a posted task or a due timer becomes an event that
- * runs the lane. One thread. sim_step runs one event; nothing in here depends on addresses or on real time.
- * Tests: test/env/test_sim.c.
+ * runs the lane. One thread. sim_step runs one event; nothing in here depends on addresses or on real time,
+ * and a hash over all that happened (sim_trace) shows it: equal seeds, equal traces.
+ *
+ * Lanes live on hosts. A host's clock may stand ahead of the simulation's (a machine that was suspended), and
+ * its lanes may stand still for a while (a stopped process); sim_env is a host that does neither. Tests:
+ * test/env/test_sim.c.
  */
 #ifndef ENV_SIM_H
 #define ENV_SIM_H
@@ -13,11 +17,17 @@
 #include "env/env.h"
 
 struct sim;
+struct sim_host;
+
+/* What an event is, for the trace: the upper 8 bits. */
+enum { SIM_TAG_OTHER, SIM_TAG_RUN, SIM_TAG_TIMER, SIM_TAG_WIRE, SIM_TAG_PACKET };
+#define SIM_TAG(kind, of) ((uint32_t)(kind) << 24 | ((uint32_t)(of)&0xffffff))
 
 struct sim_event {
     uint64_t at;
     uint64_t seq;
     size_t slot; /* 0: not scheduled */
+    uint32_t tag;
     void (*fire)(struct sim_event *event);
 };
 
@@ -32,7 +42,22 @@ MUST_USE paramo_err sim_schedule(struct sim *sim, struct sim_event *event, uint6
 void sim_cancel(struct sim *sim, struct sim_event *event);
 /* Runs the earliest event; false if there is none. */
 bool sim_step(struct sim *sim);
+/* When the earliest event comes; UINT64_MAX: there is none. */
+uint64_t sim_next_at(const struct sim *sim);
+/* The hash over time, sequence and tag of every event so far, and over what was noted. */
+uint64_t sim_trace(const struct sim *sim);
+void sim_note(struct sim *sim, uint64_t value);
 /* Steps until done(arg), or virtual time passes until, or no event is left; returns done(arg). */
 bool sim_run(struct sim *sim, bool (*done)(void *arg), void *arg, uint64_t until);
+
+/* A host with a clock of its own; it lives as long as the simulation. number tells hosts apart in the trace.
+ */
+MUST_USE paramo_err sim_host_create(struct sim *sim, uint32_t number, struct sim_host **host);
+struct env *sim_host_env(struct sim_host *host);
+/* Its lanes do nothing before this time of the simulation's clock (0: they go on). */
+void sim_host_pause(struct sim_host *host, uint64_t until);
+uint64_t sim_host_paused_until(const struct sim_host *host);
+/* Its clock jumps forward: what is due in between is due now. */
+void sim_host_jump(struct sim_host *host, uint64_t ns);
 
 #endif

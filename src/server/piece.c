@@ -204,6 +204,12 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
     struct wire_head h;
     (void)conn;
     paramo_err err = wire_head_decode(head, &h);
+    if (!err && h.kind == WIRE_HELLO)
+        return PARAMO_OK; /* a second copy of the first */
+    if (!err && h.kind == WIRE_BYE) {
+        peer->sender->gone = true;
+        return PARAMO_OK;
+    }
     if (!err)
         err = data_check_request(&h, seg, nseg);
     if (err)

@@ -17,6 +17,8 @@ struct simnet {
     uint32_t count;
     struct map links; /* from << 32 | to */
     struct simnet_link defaults;
+    struct simnet_fate (*decide)(void *arg, struct simnet_link *link);
+    void *decide_arg;
     void *world;
     void (*world_free)(void *world);
 };
@@ -93,6 +95,8 @@ paramo_err simnet_link(struct simnet *net, const struct simnet_node *from, const
         if (!link)
             return err_memory(sizeof *link);
         *link = net->defaults;
+        link->from = from->number;
+        link->to = to->number;
         paramo_err err = map_put(&net->links, key, link);
         if (err) {
             free(link);
@@ -132,6 +136,12 @@ static uint64_t draw_delay(struct simnet *net, const struct simnet_link *link)
 struct simnet_fate simnet_decide(struct simnet *net, struct simnet_link *link)
 {
     struct simnet_fate fate = {.copies = 1};
+    if (net->decide) {
+        fate = net->decide(net->decide_arg, link);
+        link->lost += fate.copies == 0;
+        link->repeated += fate.copies > 1;
+        return fate;
+    }
     if (link->cut || happens(net, link->loss_ppm)) {
         link->lost++;
         return (struct simnet_fate){0};
@@ -143,6 +153,18 @@ struct simnet_fate simnet_decide(struct simnet *net, struct simnet_link *link)
     for (unsigned i = 0; i < fate.copies; i++)
         fate.delay[i] = draw_delay(net, link);
     return fate;
+}
+
+void simnet_set_decider(struct simnet *net, struct simnet_fate (*decide)(void *arg, struct simnet_link *link),
+                        void *arg)
+{
+    net->decide = decide;
+    net->decide_arg = arg;
+}
+
+uint32_t simnet_node_number(const struct simnet_node *node)
+{
+    return node->number;
 }
 
 void *simnet_world(struct simnet *net)

@@ -13,6 +13,7 @@ struct simnet;
 struct simnet_node;
 
 struct simnet_link {
+    uint32_t from, to; /* numbers of its nodes */
     /* Settings; those of a new link are the net's defaults. */
     uint64_t delay_min_ns, delay_max_ns; /* drawn per packet */
     uint64_t bytes_per_sec;              /* 0: as fast as you like */
@@ -34,10 +35,16 @@ MUST_USE paramo_err simnet_create(struct sim *sim, struct simnet **net);
 /* After its vans, before the simulation. What is still on its way is dropped. */
 void simnet_destroy(struct simnet *net);
 struct sim *simnet_sim(struct simnet *net);
+/* From now on decide says what becomes of each packet, instead of the links' settings: a simulation whose
+ * faults come from a list. */
+void simnet_set_decider(struct simnet *net, struct simnet_fate (*decide)(void *arg, struct simnet_link *link),
+                        void *arg);
 /* Settings of links that are made from now on: 0.1 to 0.2 ms, no faults, unless changed. */
 struct simnet_link *simnet_defaults(struct simnet *net);
 /* The node of that name, made if need be; it lives as long as the net. */
 MUST_USE paramo_err simnet_node(struct simnet *net, const char *name, struct simnet_node **node);
+/* From 0, in the order of making. */
+uint32_t simnet_node_number(const struct simnet_node *node);
 /* The link from one node to another (or to itself), made if need be. */
 MUST_USE paramo_err simnet_link(struct simnet *net, const struct simnet_node *from,
                                 const struct simnet_node *to, struct simnet_link **link);

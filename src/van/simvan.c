@@ -20,7 +20,8 @@ struct sim_world {
     struct simnet *net;
     struct sim_van *vans;
     struct packet *packets; /* all there are */
-    unsigned connections;   /* made so far */
+    struct simvan_watch watch;
+    unsigned connections; /* made so far */
 };
 
 struct packet {
@@ -118,8 +119,11 @@ static void end_break(struct sim_end *e, paramo_err why);
 
 static void pipe_unref(struct sim_pipe *pipe)
 {
-    if (--pipe->refs == 0)
-        free(pipe);
+    if (--pipe->refs)
+        return;
+    for (unsigned i = 0; i < 2; i++) /* scheduled only when the net goes with packets on the wire */
+        sim_cancel(pipe->world->sim, &pipe->end[i].wire_event);
+    free(pipe);
 }
 
 static struct packet *packet_make(struct sim_end *to, enum packet_kind kind)
@@ -132,6 +136,7 @@ static struct packet *packet_make(struct sim_end *to, enum packet_kind kind)
     p->kind = kind;
     p->size = VAN_HEADER_BYTES;
     p->event.fire = packet_arrive;
+    p->event.tag = SIM_TAG(SIM_TAG_PACKET, to->pipe->number << 1 | (to == &to->pipe->end[1]));
     p->next = p->world->packets;
     if (p->next)
         p->next->prev = p;
@@ -412,6 +417,8 @@ static void end_run(struct lane_task *task)
         hook_arm(e);
     for (struct qnode *node; e->state == END_OPEN && !e->moving && (node = queue_pop(&e->incoming));) {
         struct packet *p = container_of(node, struct packet, node);
+        if (p->world->watch.arrives)
+            p->world->watch.arrives(p->world->watch.arg, e->link->to, e->link->from, p->head);
         paramo_err err = deliver(e, p);
         packet_free(p);
         if (err)
@@ -473,6 +480,8 @@ static void send_queued(struct sim_end *e)
         outq_settle(&e->out, frame);
         e->base.counters.frames_sent++;
         e->base.counters.bytes_sent += size;
+        if (p->world->watch.leaves)
+            p->world->watch.leaves(p->world->watch.arg, e->link->from, e->link->to, frame);
         transmit(e, p, van_of(e->base.van)->faulty >> frame->class & 1);
         frame->done(frame, PARAMO_OK);
     }
@@ -662,6 +671,7 @@ static void pipe_init(struct sim_pipe *pipe)
         e->task.run = end_run;
         e->hook.run = hook_run;
         e->wire_event.fire = wire_fire;
+        e->wire_event.tag = SIM_TAG(SIM_TAG_WIRE, pipe->number << 1 | i);
         e->deadline.fire = flush_deadline;
     }
 }
@@ -779,17 +789,34 @@ static void world_free(void *arg)
     free(world);
 }
 
-paramo_err van_sim_create(struct simnet *net, const char *node, struct van **out)
+static struct sim_world *world_of(struct simnet *net)
 {
     struct sim_world *world = simnet_world(net);
     if (!world) {
         world = calloc(1, sizeof *world);
         if (!world)
-            return err_memory(sizeof *world);
+            return NULL;
         world->sim = simnet_sim(net);
         world->net = net;
         simnet_set_world(net, world, world_free);
     }
+    return world;
+}
+
+paramo_err van_sim_watch(struct simnet *net, const struct simvan_watch *watch)
+{
+    struct sim_world *world = world_of(net);
+    if (!world)
+        return err_memory(sizeof *world);
+    world->watch = *watch;
+    return PARAMO_OK;
+}
+
+paramo_err van_sim_create(struct simnet *net, const char *node, struct van **out)
+{
+    struct sim_world *world = world_of(net);
+    if (!world)
+        return err_memory(sizeof *world);
     struct sim_van *van = calloc(1, sizeof *van);
     if (!van)
         return err_memory(sizeof *van);
@@ -811,6 +838,30 @@ paramo_err van_sim_create(struct simnet *net, const char *node, struct van **out
 void van_sim_set_faulty(struct van *base, unsigned classes)
 {
     van_of(base)->faulty = classes;
+}
+
+/* What is on its way to the other end is lost, and the end learns of it at its next round. */
+static void end_cut(struct sim_end *e)
+{
+    if (e->state != END_OPEN && e->state != END_FLUSHING)
+        return;
+    sim_cancel(e->pipe->world->sim, &e->wire_event);
+    packets_free(&e->wire);
+    packets_free(&e->incoming);
+    e->stalled_since = 0;
+    if (!e->ended)
+        e->ended_why = PARAMO_E_DISCONNECTED;
+    e->ended = true;
+    kick(e);
+}
+
+void van_sim_reset(struct van *base, uint32_t node)
+{
+    for (struct sim_end *e = van_of(base)->ends; e; e = e->van_next)
+        if (node == UINT32_MAX || e->link->to == node) {
+            end_cut(e);
+            end_cut(e->peer);
+        }
 }
 
 void van_sim_crash(struct van *base)

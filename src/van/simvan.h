@@ -22,6 +22,16 @@ enum {
 MUST_USE paramo_err van_sim_create(struct simnet *net, const char *node, struct van **van);
 /* Bits (1 << class) of the classes that this van sends as datagrams. */
 void van_sim_set_faulty(struct van *van, unsigned classes);
+/* Breaks this van's connections to and from a node, both ends, with all that is on its way; to itself and
+ * every other: UINT32_MAX. */
+void van_sim_reset(struct van *van, uint32_t node);
+/* Told of each frame that leaves (it is still the sender's) and of each that arrives, to look on. */
+struct simvan_watch {
+    void (*leaves)(void *arg, uint32_t from, uint32_t to, const struct van_frame *frame);
+    void (*arrives)(void *arg, uint32_t from, uint32_t to, const uint8_t head[VAN_HEAD]);
+    void *arg;
+};
+MUST_USE paramo_err van_sim_watch(struct simnet *net, const struct simvan_watch *watch);
 /* The node is gone from one event to the next: its listeners refuse, the other ends of its connections are
  * reset (when the news has travelled), its own hear nothing more and wait for their van_close. */
 void van_sim_crash(struct van *van);

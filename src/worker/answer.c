@@ -183,6 +183,8 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
     paramo_err err = wire_head_decode(head, &h);
     if (err)
         return err;
+    if (h.kind == WIRE_WELCOME)
+        return PARAMO_OK; /* a second copy of the first */
     if (h.kind != WIRE_ANSWER && h.kind != WIRE_PROBE_ANSWER)
         return err_set(PARAMO_E_PROTOCOL, "%s from a server", wire_kind_name(h.kind));
     struct piece *p = piece_of(l, &h);

@@ -1,0 +1,353 @@
+/*
+ * paramo sim: plays schedules of the simulator (src/sim), on several cores by processes. A schedule that
+ * fails is written to a file, and the one command that replays it is printed. Of the program only this file
+ * looks inside src/ (scripts/layers).
+ */
+#include "cmd/args.h"
+#include "cmd/exitcode.h"
+#include "cmd/verbs.h"
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mutant.h"
+#include "sim/play.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define VERB "sim"
+
+enum { FAULTS_BAR = 50, SHRINK_PLAYS = 600, TEXT_MAX = 1 << 20 };
+
+struct options {
+    uint64_t seeds, seed, jobs;
+    const char *replay, *mutant;
+    int shrink, json, verbose, list;
+};
+
+/* What a job has done so far; in memory that parent and child share, so that a crash loses nothing. */
+struct tally {
+    uint64_t seed; /* being played */
+    uint64_t played, again, steps, sim_ns, requests;
+    uint64_t injected[FAULT_KINDS_COUNT];
+    uint64_t fewest; /* faults in one schedule */
+    uint64_t below;  /* schedules with fewer than FAULTS_BAR: their job ended early */
+    bool failed;
+    uint64_t failed_seed, failed_after; /* seeds played before */
+    char text[512];
+};
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void tally_add(struct tally *to, const struct play_result *r)
+{
+    to->played++;
+    to->steps += r->steps;
+    to->sim_ns += r->sim_ns;
+    to->requests += r->requests;
+    to->fewest = r->injected_total < to->fewest ? r->injected_total : to->fewest;
+    to->below += r->injected_total < FAULTS_BAR;
+    for (int k = 0; k < FAULT_KINDS_COUNT; k++)
+        to->injected[k] += r->injected[k];
+}
+
+/* One seed; of every twentieth the trace must come out twice. */
+static void play_seed(uint64_t seed, struct tally *t)
+{
+    struct schedule s;
+    struct play_result r, again;
+    t->seed = seed;
+    if (schedule_draw(seed, &s))
+        abort();
+    play(&s, &r);
+    tally_add(t, &r);
+    if (!r.failed && mix64(seed) % 20 == 0) {
+        play(&s, &again);
+        t->again++;
+        if (again.trace != r.trace || again.failed) {
+            r.failed = true;
+            (void)snprintf(r.text, sizeof r.text,
+                           "played twice, the traces are %016" PRIx64 " and %016" PRIx64, r.trace,
+                           again.trace);
+        }
+    }
+    if (r.failed) {
+        t->failed = true;
+        t->failed_seed = seed;
+        memcpy(t->text, r.text, sizeof t->text);
+    }
+    schedule_fini(&s);
+}
+
+static void job(const struct options *o, uint64_t first, struct tally *t)
+{
+    for (uint64_t i = first; i < o->seeds && !t->failed; i += o->jobs)
+        play_seed(o->seed + i, t);
+}
+
+/* ---- replay, shrink ------------------------------------------------------------------------------------ */
+
+static int write_file(const char *name, const struct schedule *s)
+{
+    char *text = schedule_write(s);
+    FILE *f = text != NULL ? fopen(name, "w") : NULL;
+    int bad = f == NULL || fputs(text, f) < 0;
+    if (f != NULL && fclose(f) != 0)
+        bad = 1;
+    free(text);
+    return bad;
+}
+
+static void print_schedule(const struct schedule *s)
+{
+    char line[96];
+    (void)printf("seed %" PRIu64 ": %u servers of %u shards, %u workers of %u customers, %zu faults:\n",
+                 s->seed, s->servers, s->shards, s->workers, s->customers, s->count);
+    for (size_t i = 0; i < s->count; i++) {
+        (void)fault_print(&s->faults[i], line, sizeof line);
+        (void)printf("  %s", line);
+    }
+}
+
+static void report(const struct options *o, struct schedule *s, struct play_result *r)
+{
+    char name[64];
+    if (o->shrink)
+        play_shrink(s, r, SHRINK_PLAYS);
+    print_schedule(s);
+    (void)snprintf(name, sizeof name, "paramo-sim-%" PRIu64 ".txt", s->seed);
+    (void)printf("FAILED: %s\n", r->text);
+    if (write_file(name, s))
+        (void)printf("replay: paramo sim --seed %" PRIu64 " --seeds 1 (%s cannot be written)\n", s->seed,
+                     name);
+    else
+        (void)printf("replay: paramo sim --replay %s%s%s\n", name, o->mutant ? " --mutant " : "",
+                     o->mutant ? o->mutant : "");
+}
+
+static int replay(const struct options *o)
+{
+    FILE *f = fopen(o->replay, "r");
+    char *text = calloc(1, TEXT_MAX);
+    struct schedule s = {0};
+    struct play_result r;
+    if (f == NULL || text == NULL || fread(text, 1, TEXT_MAX - 1, f) == 0) {
+        if (f != NULL)
+            (void)fclose(f);
+        free(text);
+        (void)fprintf(stderr, "paramo sim: %s cannot be read\n", o->replay);
+        return CODE_DATA;
+    }
+    (void)fclose(f);
+    paramo_err err = schedule_read(text, &s);
+    free(text);
+    if (err)
+        return code_fail(VERB, err, err_text());
+    play(&s, &r);
+    if (r.failed)
+        report(o, &s, &r);
+    else
+        (void)printf("%zu faults, %" PRIu32 " struck: nothing was violated; trace %016" PRIx64 "\n", s.count,
+                     r.injected_total, r.trace);
+    schedule_fini(&s);
+    return r.failed ? CODE_FAILED : CODE_DONE;
+}
+
+/* ---- many seeds ---------------------------------------------------------------------------------------- */
+
+static void print_json(const struct tally *t, double seconds)
+{
+    json_t *faults = json_object(), *root = json_object();
+    for (int k = 0; k < FAULT_KINDS_COUNT; k++)
+        (void)json_object_set_new(faults, fault_name((enum fault_kind)k),
+                                  json_integer((json_int_t)t->injected[k]));
+    (void)json_object_set_new(root, "schedules", json_integer((json_int_t)t->played));
+    (void)json_object_set_new(root, "played_twice", json_integer((json_int_t)t->again));
+    (void)json_object_set_new(root, "seconds", json_real(seconds));
+    (void)json_object_set_new(root, "schedules_per_s", json_real((double)t->played / seconds));
+    (void)json_object_set_new(root, "simulated_s_per_s", json_real((double)t->sim_ns * 1e-9 / seconds));
+    (void)json_object_set_new(root, "events", json_integer((json_int_t)t->steps));
+    (void)json_object_set_new(root, "requests", json_integer((json_int_t)t->requests));
+    (void)json_object_set_new(root, "faults", faults);
+    (void)json_object_set_new(root, "fewest_faults", json_integer((json_int_t)t->fewest));
+    (void)json_object_set_new(root, "below_50", json_integer((json_int_t)t->below));
+    (void)json_object_set_new(root, "failed", json_boolean(t->failed));
+    if (t->failed) {
+        (void)json_object_set_new(root, "seed", json_integer((json_int_t)t->failed_seed));
+        (void)json_object_set_new(root, "text", json_string(t->text));
+    }
+    (void)json_dumpf(root, stdout, JSON_INDENT(2));
+    (void)printf("\n");
+    json_decref(root);
+}
+
+static void print_tally(const struct tally *t, double seconds)
+{
+    uint64_t faults = 0;
+    for (int k = 0; k < FAULT_KINDS_COUNT; k++)
+        faults += t->injected[k];
+    double played = t->played ? (double)t->played : 1;
+    (void)printf("%" PRIu64
+                 " schedules in %.1f s: %.1f schedules/s, %.0f simulated seconds/s, %.0f events and %.0f "
+                 "requests each; %" PRIu64 " played twice\n",
+                 t->played, seconds, (double)t->played / seconds, (double)t->sim_ns * 1e-9 / seconds,
+                 (double)t->steps / played, (double)t->requests / played, t->again);
+    (void)printf("%" PRIu64 " faults (%.1f a schedule; fewer than %d in %" PRIu64 ", at least %" PRIu64 "):",
+                 faults, (double)faults / played, FAULTS_BAR, t->below, t->fewest);
+    for (int k = 0; k < FAULT_KINDS_COUNT; k++)
+        (void)printf(" %s %" PRIu64, fault_name((enum fault_kind)k), t->injected[k]);
+    (void)printf("\n");
+}
+
+/* Takes what a job has done; how it ended counts, too. */
+static void tally_join(struct tally *sum, struct tally *t, int status)
+{
+    sum->played += t->played;
+    sum->again += t->again;
+    sum->steps += t->steps;
+    sum->sim_ns += t->sim_ns;
+    sum->requests += t->requests;
+    sum->below += t->below;
+    sum->fewest = t->fewest < sum->fewest ? t->fewest : sum->fewest;
+    for (int k = 0; k < FAULT_KINDS_COUNT; k++)
+        sum->injected[k] += t->injected[k];
+    if (!t->failed && status != 0) {
+        t->failed = true;
+        t->failed_seed = t->seed;
+        (void)snprintf(t->text, sizeof t->text, "the process ended with %s %d",
+                       WIFSIGNALED(status) ? "signal" : "code",
+                       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    }
+    if (t->failed && (!sum->failed || t->failed_seed < sum->failed_seed)) {
+        sum->failed = true;
+        sum->failed_seed = t->failed_seed;
+        memcpy(sum->text, t->text, sizeof sum->text);
+    }
+}
+
+static int many(const struct options *o)
+{
+    size_t bytes = o->jobs * sizeof(struct tally);
+    struct tally *tallies = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t pids[64];
+    struct tally sum = {.fewest = UINT64_MAX};
+    double start = now();
+    if (tallies == MAP_FAILED)
+        return code_fail(VERB, PARAMO_E_MEMORY, "out of memory");
+    for (uint64_t j = 0; j < o->jobs; j++) {
+        tallies[j].fewest = UINT64_MAX;
+        pids[j] = fork();
+        if (pids[j] == 0) {
+            job(o, j, &tallies[j]);
+            _exit(0);
+        }
+        if (pids[j] < 0) {
+            job(o, j, &tallies[j]); /* then here, one after the other */
+        }
+    }
+    for (uint64_t j = 0; j < o->jobs; j++) {
+        int status = 0;
+        if (pids[j] > 0)
+            (void)waitpid(pids[j], &status, 0);
+        tally_join(&sum, &tallies[j], status);
+    }
+    (void)munmap(tallies, bytes);
+    double seconds = now() - start;
+    if (o->json)
+        print_json(&sum, seconds);
+    else
+        print_tally(&sum, seconds);
+    if (!sum.failed)
+        return CODE_DONE;
+    if (!o->json) {
+        struct schedule s;
+        struct play_result r = {.failed = true};
+        (void)snprintf(r.text, sizeof r.text, "%s", sum.text);
+        if (schedule_draw(sum.failed_seed, &s))
+            return code_fail(VERB, PARAMO_E_MEMORY, err_text());
+        report(o, &s, &r);
+        schedule_fini(&s);
+    }
+    return CODE_FAILED;
+}
+
+static int list_mutants(void)
+{
+    const char *name, *text;
+    for (size_t i = 1; (name = mutant_name(i, &text)) != NULL; i++)
+        (void)printf("%-24s %s\n", name, text);
+    return CODE_DONE;
+}
+
+int cmd_sim(int argc, char **argv)
+{
+    struct options o = {.seeds = 1000, .seed = 1, .jobs = 1};
+    const struct arg args[] = {
+        {.name = "seeds",
+         .kind = ARG_INT,
+         .out = &o.seeds,
+         .meta = "N",
+         .help = "schedules to play; 1000",
+         .min = 1,
+         .max = UINT32_MAX},
+        {.name = "seed",
+         .kind = ARG_INT,
+         .out = &o.seed,
+         .meta = "S",
+         .help = "the first seed; 1",
+         .max = UINT64_MAX},
+        {.name = "jobs",
+         .kind = ARG_INT,
+         .out = &o.jobs,
+         .meta = "N",
+         .help = "processes; 1",
+         .min = 1,
+         .max = 64},
+        {.name = "replay",
+         .kind = ARG_STRING,
+         .out = &o.replay,
+         .meta = "FILE",
+         .help = "plays the schedule in a file instead"},
+        {.name = "shrink",
+         .kind = ARG_FLAG,
+         .out = &o.shrink,
+         .help = "takes out of a failing schedule what it does not need"},
+        {.name = "mutant",
+         .kind = ARG_STRING,
+         .out = &o.mutant,
+         .meta = "NAME",
+         .help = "switches a planted bug on (builds with PARAMO_MUTANTS)"},
+        {.name = "mutants", .kind = ARG_FLAG, .out = &o.list, .help = "lists the planted bugs"},
+        {.name = "json", .kind = ARG_FLAG, .out = &o.json, .help = "figures as JSON"},
+        {.name = "verbose", .kind = ARG_FLAG, .out = &o.verbose, .help = "the nodes' logs, with --replay"},
+    };
+    const size_t n = sizeof args / sizeof *args;
+    int code = args_parse(
+        VERB, argc, argv, args, n,
+        "usage: paramo sim [options]\n\n"
+        "Plays whole clusters on a simulated network, with faults drawn from seeds, and checks after\n"
+        "each event what must hold. docs/SIMULATOR.md says what that is.\n\n",
+        CODE_HELP);
+    if (code >= 0)
+        return code;
+    if (o.list)
+        return list_mutants();
+    if (o.mutant != NULL && !mutant_choose(o.mutant))
+        return args_wrong(VERB, "this build has no mutant '%s'", o.mutant);
+    log_set_level(o.verbose ? LOG_INFO : LOG_ERROR);
+    return o.replay != NULL ? replay(&o) : many(&o);
+}

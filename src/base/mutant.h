@@ -1,0 +1,66 @@
+/*
+ * Bugs that are planted on purpose, to see whether the tests find them: one build (CMake PARAMO_MUTANTS=ON)
+ * carries all, and one is switched on by name at run time (scripts/mutants). In every other build MUTANT() is
+ * constant false and its branch is gone. docs/SIMULATOR.md says which are found by what.
+ *
+ * A mutant stands where a likely mistake would: one line, in the words of the code around it.
+ */
+#ifndef BASE_MUTANT_H
+#define BASE_MUTANT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* clang-format off */
+#define MUTANTS(X)                                                                                       \
+    X(record_before_update, "the shard records a number although the update then fails to be made")      \
+    X(update_without_record, "the shard updates and forgets the number when it answers on a new connection") \
+    X(floor_without_window, "a number above the floor raises the floor when it is applied")              \
+    X(repeat_applied, "a repeat whose number is recorded is applied again")                              \
+    X(ack_before_apply, "a piece that waits for a view is acknowledged at once")                         \
+    X(ack_when_sent, "a push counts as answered when its frame has left")                                \
+    X(retry_new_number, "a lost chunk is sent again under a new number")                                 \
+    X(last_key_lost, "the last key of a shard's slice is left out")                                      \
+    X(answer_counted_twice, "a repeated answer counts for a piece that still waits")                     \
+    X(old_attempt_accepted, "an answer to an older attempt counts")                                      \
+    X(overtakes_equal, "a piece overtakes those of the same priority")                                   \
+    X(buffer_reused, "the buffer of gathered keys goes back to the pool before the answers")             \
+    X(array_after_deadline, "at its deadline a request is reported, but its answers are still placed")   \
+    X(callback_twice, "a request that is cancelled is called back twice")                                \
+    X(lost_not_resent, "pieces on a broken connection are not sent again")                               \
+    X(probe_says_done, "a probe for an unknown number is answered with done")                            \
+    X(lost_rows_as_zeros, "a server that came back answers zeros for the rows it lost")                  \
+    X(old_view_adopted, "a member takes a view that is older than its own")                              \
+    X(view_not_awaited, "a piece of a newer view is handled by the old one")                             \
+    X(dead_server_waits, "requests to a dead server wait for their deadline instead of ending")          \
+    X(fence_forgotten, "a shard serves a worker that was declared dead")                                 \
+    X(old_incarnation_returns, "a dead node that registers again is taken back")                         \
+    X(call_done_twice, "the scheduler does a repeated call again")                                       \
+    X(barrier_number_stays, "a barrier is released with the number of the one before")                   \
+    X(barrier_counts_calls, "a barrier is released one node early")                                      \
+    X(handler_repeated, "a repeated request is handed to the handler again")                             \
+    X(kept_answer_leaks, "the handlers' requests stay when the floor has passed")                        \
+    X(rank_not_freed, "a restarted node does not get a dead one's place")
+/* clang-format on */
+
+enum mutant {
+    MUTANT_none,
+#define MUTANT_ENUM(name, text) MUTANT_##name,
+    MUTANTS(MUTANT_ENUM)
+#undef MUTANT_ENUM
+        MUTANT_COUNT
+};
+
+#ifdef PARAMO_MUTANTS
+extern enum mutant mutant_chosen;
+#define MUTANT(name) (mutant_chosen == MUTANT_##name)
+#else
+#define MUTANT(name) false
+#endif
+
+/* From here on that one; false: there is none of this name in this build. */
+bool mutant_choose(const char *name);
+/* From 1; NULL at the end. *text: what it does. */
+const char *mutant_name(size_t i, const char **text);
+
+#endif

@@ -1,0 +1,244 @@
+#include "sim/fault.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "env/env.h"
+#include "van/van.h"
+
+static const char *const names[] = {
+#define FAULT_NAME(name, number) #name,
+    FAULT_KINDS(FAULT_NAME)
+#undef FAULT_NAME
+};
+
+const char *fault_name(enum fault_kind kind)
+{
+    return names[kind];
+}
+
+struct dice dice_of(uint64_t seed, uint64_t stream)
+{
+    return (struct dice){mix64(mix64(seed + 1) + stream)};
+}
+
+uint64_t dice_draw(struct dice *d, uint64_t below)
+{
+    d->state += UINT64_C(0x9e3779b97f4a7c15);
+    return mix64(d->state) % below;
+}
+
+uint64_t dice_scale(struct dice *d, uint64_t least, uint64_t most)
+{
+    unsigned doublings = 0;
+    while (least << (doublings + 1) <= most)
+        doublings++;
+    uint64_t from = least << dice_draw(d, doublings + 1);
+    uint64_t n = from + dice_draw(d, from);
+    return n < most ? n : most;
+}
+
+/* ---- drawing ------------------------------------------------------------------------------------------- */
+
+static void shape_draw(struct schedule *s, struct dice *d)
+{
+    s->servers = 1 + (uint32_t)dice_draw(d, SCHEDULE_SERVERS_MAX);
+    s->workers =
+        2 + (uint32_t)dice_draw(d, SCHEDULE_WORKERS_MAX - 1); /* the death of an only one ends the job */
+    s->shards = 1 + (uint32_t)dice_draw(d, 2);
+    s->customers = 1 + (uint32_t)dice_draw(d, 2);
+    switch (dice_draw(d, 4)) {
+    case 0:
+        s->datagrams = 0;
+        break;
+    case 1:
+        s->datagrams = 1u << VAN_CONTROL;
+        break;
+    case 2:
+        s->datagrams = 1u << VAN_REQUEST | 1u << VAN_ANSWER;
+        break;
+    default:
+        s->datagrams = 1u << VAN_REQUEST | 1u << VAN_ANSWER | 1u << VAN_CONTROL;
+    }
+}
+
+/* How often each kind comes where it is on; arbitrary, packets are cheap and crashes are not. */
+static const uint32_t weights[FAULT_KINDS_COUNT] = {
+    [FAULT_drop] = 12, [FAULT_repeat] = 10, [FAULT_late] = 12, [FAULT_cut] = 3,  [FAULT_lag] = 2,
+    [FAULT_slow] = 2,  [FAULT_reset] = 4,   [FAULT_pause] = 2, [FAULT_jump] = 1, [FAULT_crash] = 2,
+};
+static const uint32_t most[FAULT_KINDS_COUNT] = {
+    [FAULT_cut] = 16, [FAULT_pause] = 6, [FAULT_jump] = 4, [FAULT_crash] = 6};
+
+static void link_draw(const struct schedule *s, struct dice *d, struct fault *f)
+{
+    uint32_t server = 1 + (uint32_t)dice_draw(d, s->servers);
+    uint32_t worker = 1 + s->servers + (uint32_t)dice_draw(d, s->workers);
+    uint32_t a = worker, b = server;
+    if (dice_draw(d, 5) == 0) {
+        a = dice_draw(d, 2) ? worker : server;
+        b = 0;
+    }
+    bool back = dice_draw(d, 2);
+    f->from = back ? b : a;
+    f->to = back ? a : b;
+}
+
+static void strength_draw(struct dice *d, struct fault *f)
+{
+    switch (f->kind) {
+    case FAULT_drop:
+    case FAULT_repeat:
+        f->n = dice_draw(d, 4) ? 1 : dice_scale(d, 1, 8);
+        break;
+    case FAULT_late:
+        f->n = dice_scale(d, 100 * ENV_US, 2 * ENV_SEC);
+        break;
+    case FAULT_cut:
+        f->n = dice_scale(d, 10 * ENV_MS, 20 * ENV_SEC);
+        break;
+    case FAULT_lag:
+        f->n = dice_scale(d, ENV_MS, 300 * ENV_MS);
+        break;
+    case FAULT_slow:
+        f->n = dice_scale(d, 10 * ENV_MS, ENV_SEC);
+        break;
+    case FAULT_pause:
+        f->n = dice_scale(d, ENV_MS, 16 * ENV_SEC);
+        break;
+    case FAULT_jump:
+        f->n = dice_scale(d, ENV_MS, 30 * ENV_SEC);
+        break;
+    case FAULT_crash:
+        f->n = dice_draw(d, 8) ? dice_scale(d, ENV_MS, 4 * ENV_SEC) : 0;
+        break;
+    default:
+        f->n = 0;
+    }
+}
+
+paramo_err schedule_draw(uint64_t seed, struct schedule *s)
+{
+    struct dice d = dice_of(seed, 1);
+    *s = (struct schedule){.seed = seed};
+    shape_draw(s, &d);
+    size_t count = 200 + dice_draw(&d, 160);
+    s->faults = calloc(count, sizeof *s->faults);
+    if (!s->faults)
+        return err_memory(count * sizeof *s->faults);
+    uint32_t on = (uint32_t)dice_draw(&d, 1u << FAULT_KINDS_COUNT) | 1u << dice_draw(&d, FAULT_cut);
+    bool scheduler_may = dice_draw(&d, 16) == 0;
+    bool kept =
+        false; /* one node that does not come back is enough: without servers or workers little can fail */
+    uint32_t had[FAULT_KINDS_COUNT] = {0}, step = 1, gap = 4 + (uint32_t)dice_draw(&d, 40);
+    while (s->count < count) {
+        struct fault f = {.kind = (enum fault_kind)dice_draw(&d, FAULT_KINDS_COUNT)};
+        bool skip = !(on >> f.kind & 1) || dice_draw(&d, 12) >= weights[f.kind];
+        if (skip || (most[f.kind] && had[f.kind] >= most[f.kind]))
+            continue;
+        had[f.kind]++;
+        step += 1 + (uint32_t)dice_draw(&d, gap);
+        f.step = step;
+        if (f.kind <= FAULT_reset) {
+            link_draw(s, &d, &f);
+        } else {
+            bool any = f.kind != FAULT_crash || scheduler_may;
+            f.from = (any ? 0 : 1) + (uint32_t)dice_draw(&d, s->servers + s->workers + (any ? 1 : 0));
+        }
+        strength_draw(&d, &f);
+        if (f.kind == FAULT_crash && !f.n && (kept || s->servers == 1))
+            f.n = ENV_SEC;
+        kept = kept || (f.kind == FAULT_crash && !f.n);
+        s->faults[s->count++] = f;
+    }
+    return PARAMO_OK;
+}
+
+void schedule_fini(struct schedule *s)
+{
+    free(s->faults);
+    s->faults = NULL;
+    s->count = 0;
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
+
+size_t fault_print(const struct fault *f, char *line, size_t size)
+{
+    return (size_t)snprintf(line, size, "%" PRIu32 " %s %" PRIu32 " %" PRIu32 " %" PRIu64 "\n", f->step,
+                            fault_name(f->kind), f->from, f->to, f->n);
+}
+
+enum { LINE = 96 };
+static const char first_line[] = "paramo-sim 1";
+
+char *schedule_write(const struct schedule *s)
+{
+    char *text = malloc(LINE * (s->count + 3));
+    if (!text)
+        return NULL;
+    size_t at = (size_t)snprintf(text, LINE, "%s\n# step fault from to number\nseed %" PRIu64 "\n",
+                                 first_line, s->seed);
+    for (size_t i = 0; i < s->count; i++)
+        at += fault_print(&s->faults[i], text + at, LINE);
+    return text;
+}
+
+static paramo_err fault_read(const char *line, const struct schedule *s, struct fault *f)
+{
+    char name[16], end;
+    uint32_t nodes = 1 + s->servers + s->workers;
+    if (sscanf(line, "%" SCNu32 " %15s %" SCNu32 " %" SCNu32 " %" SCNu64 " %c", &f->step, name, &f->from,
+               &f->to, &f->n, &end) != 5)
+        return err_set(PARAMO_E_FORMAT, "not a fault: %.80s", line);
+    for (int k = 0; k < FAULT_KINDS_COUNT; k++) {
+        if (strcmp(name, names[k]) == 0 && f->from < nodes && f->to < nodes && f->n < 1000 * ENV_SEC) {
+            f->kind = (enum fault_kind)k;
+            return PARAMO_OK;
+        }
+    }
+    return err_set(PARAMO_E_FORMAT, "no such fault in this cluster: %.80s", line);
+}
+
+paramo_err schedule_read(const char *text, struct schedule *s)
+{
+    char line[LINE];
+    bool named = false, seeded = false;
+    *s = (struct schedule){0};
+    for (const char *at = text; *at;) {
+        size_t len = strcspn(at, "\n");
+        if (len >= sizeof line)
+            return err_set(PARAMO_E_FORMAT, "a line is too long: %.80s", at);
+        memcpy(line, at, len);
+        line[len] = '\0';
+        at += len + (at[len] == '\n');
+        if (!line[0] || line[0] == '#')
+            continue;
+        if (!named) {
+            if (strcmp(line, first_line) != 0)
+                return err_set(PARAMO_E_FORMAT, "the first line is not '%s'", first_line);
+            named = true;
+        } else if (!seeded) {
+            if (sscanf(line, "seed %" SCNu64, &s->seed) != 1)
+                return err_set(PARAMO_E_FORMAT, "not 'seed N': %s", line);
+            struct dice d = dice_of(s->seed, 1);
+            shape_draw(s, &d);
+            s->faults = calloc(SCHEDULE_FAULTS_MAX, sizeof *s->faults);
+            if (!s->faults)
+                return err_memory(SCHEDULE_FAULTS_MAX * sizeof *s->faults);
+            seeded = true;
+        } else {
+            paramo_err err = s->count == SCHEDULE_FAULTS_MAX ? err_set(PARAMO_E_FORMAT, "too many faults")
+                                                             : fault_read(line, s, &s->faults[s->count]);
+            if (err) {
+                schedule_fini(s);
+                return err;
+            }
+            s->count++;
+        }
+    }
+    return seeded ? PARAMO_OK : err_set(PARAMO_E_FORMAT, "there is no seed");
+}

@@ -1,0 +1,79 @@
+/*
+ * A schedule: the seed, what is drawn from it (how large the cluster is, how its van behaves), and the
+ * explicit list of faults, each with the step before which it strikes. The seed draws a whole schedule
+ * (swarm: which kinds are on and how hard differs from seed to seed, Groce et al., ISSTA'12); a file holds
+ * one; shrinking takes faults out and leaves the rest as it was.
+ *
+ * Knows nothing of how a fault is done (play.c). Tests: test/sim/test_play.c.
+ */
+#ifndef SIM_FAULT_H
+#define SIM_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* X(name, what the number is): the first seven strike the link from -> to, the rest the node `from`. */
+#define FAULT_KINDS(X)                                                                                       \
+    X(drop, packets)                                                                                         \
+    X(repeat, packets)                                                                                       \
+    X(late, ns) /* the next packet; those behind it overtake */                                              \
+    X(cut, ns)  /* one way */                                                                                \
+    X(lag, ns)  /* that much slower, for ten times as long */                                                \
+    X(slow, ns) /* 100 kB/s for so long */                                                                   \
+    X(reset, none)                                                                                           \
+    X(pause, ns)                                                                                             \
+    X(jump, ns)  /* its clock, forward */                                                                    \
+    X(crash, ns) /* until it is started again; 0: never */
+
+enum fault_kind {
+#define FAULT_ENUM(name, number) FAULT_##name,
+    FAULT_KINDS(FAULT_ENUM)
+#undef FAULT_ENUM
+        FAULT_KINDS_COUNT
+};
+
+struct fault {
+    uint32_t step;
+    enum fault_kind kind;
+    uint32_t from, to; /* nodes: 0 the scheduler, then servers, then workers */
+    uint64_t n;
+};
+
+enum {
+    SCHEDULE_SERVERS_MAX = 3,
+    SCHEDULE_WORKERS_MAX = 3,
+    SCHEDULE_NODES_MAX = 7,
+    SCHEDULE_FAULTS_MAX = 4096
+};
+
+struct schedule {
+    uint64_t seed;
+    /* drawn from the seed */
+    uint32_t servers, workers, shards, customers;
+    unsigned datagrams;   /* classes of frames that links may lose, repeat and reorder (van_sim_set_faulty) */
+    struct fault *faults; /* by step */
+    size_t count;
+};
+
+/* A generator of its own (SplitMix64), so that what is drawn here depends on nothing else. */
+struct dice {
+    uint64_t state;
+};
+struct dice dice_of(uint64_t seed, uint64_t stream);
+uint64_t dice_draw(struct dice *d, uint64_t below);
+/* Between least and most, every magnitude as likely. */
+uint64_t dice_scale(struct dice *d, uint64_t least, uint64_t most);
+
+const char *fault_name(enum fault_kind kind);
+MUST_USE paramo_err schedule_draw(uint64_t seed, struct schedule *s);
+void schedule_fini(struct schedule *s);
+/* One line each, as in a file. */
+size_t fault_print(const struct fault *f, char *line, size_t size);
+/* A file's text: malloc'd. And back: FORMAT names the line. */
+char *schedule_write(const struct schedule *s);
+MUST_USE paramo_err schedule_read(const char *text, struct schedule *s);
+
+#endif

@@ -1,0 +1,326 @@
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "server/shard_impl.h"
+#include "sim/world.h"
+#include "wire/head.h"
+#include "worker/client_impl.h"
+
+void judge_broken(struct world *w, const char *fmt, ...)
+{
+    va_list args;
+    if (w->broken[0])
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(w->broken, sizeof w->broken, fmt, args);
+    va_end(args);
+}
+
+/* ---- order --------------------------------------------------------------------------------------------- */
+
+/* A first transmission may not overtake an earlier request of the same customer, shard and priority. */
+void judge_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct van_frame *frame)
+{
+    struct world *w = arg;
+    struct wire_head h;
+    if (wire_head_decode(frame->head, &h)) {
+        judge_broken(w, "node %u sends what nobody can read", from);
+        return;
+    }
+    sim_note(w->sim, (uint64_t)from << 56 ^ (uint64_t)to << 48 ^ (uint64_t)h.kind << 40 ^ h.number);
+    if (h.kind < WIRE_PUSH || h.kind >= WIRE_ANSWER || h.kind == WIRE_PROBE)
+        return;
+    const struct piece *p = container_of(frame, const struct piece, frame);
+    struct op *op = p->chunk->request->callback_arg;
+    if (p->resent || h.attempt) {
+        op->again = true;
+        return;
+    }
+    unsigned shard = (p->link->node - PARAMO_ID_SERVER(0)) / 2 * w->schedule->shards + p->link->index;
+    uint64_t *last = &op->machine->customers[op->customer].first_ts[shard][op->priority];
+    if (h.ts < *last)
+        judge_broken(w,
+                     "%s: request %" PRIu64 " of customer %u leaves for shard %u after request %" PRIu64
+                     " of the same priority",
+                     op->machine->name, h.ts, op->customer, shard, *last);
+    *last = h.ts;
+}
+
+void judge_watch_arrives(void *arg, uint32_t from, uint32_t to, const uint8_t head[VAN_HEAD])
+{
+    struct world *w = arg;
+    uint64_t number;
+    memcpy(&number, head + 8, sizeof number);
+    sim_note(w->sim, (uint64_t)from << 56 ^ (uint64_t)to << 48 ^ (uint64_t)head[0] << 40 ^ number);
+}
+
+void judge_handled(struct world *w, struct machine *server, const paramo_request_info *info)
+{
+    struct op *op = w->by_serial[(uint32_t)info->cmd % SIM_SERIALS];
+    if (!op || op->serial != (uint32_t)info->cmd || op->again || w->schedule->datagrams & 1u << VAN_REQUEST)
+        return;
+    int index = info->n ? ledger_owner(w, info->keys[0]) : -1;
+    if (index < 0)
+        return;
+    uint64_t *last = &op->machine->customers[op->customer].handled_ts[index][op->priority];
+    if (op->ts < *last)
+        judge_broken(w, "%s: a handler is given request %" PRIu64 " after %" PRIu64 " of the same customer",
+                     server->name, op->ts, *last);
+    *last = op->ts;
+}
+
+/* ---- how requests may end ------------------------------------------------------------------------------ */
+
+static bool sees_dead_server(const struct view *view)
+{
+    for (uint32_t i = 0; view && i < view->nodes_count; i++)
+        if (view->nodes[i].role == PARAMO_ROLE_SERVER && !view->nodes[i].alive)
+            return true;
+    return false;
+}
+
+void judge_status(struct op *op, paramo_err status)
+{
+    struct machine *m = op->machine;
+    struct world *w = m->world;
+    const struct client *client = m->customers[op->customer].worker->client;
+    bool ok = false;
+    switch (status) {
+    case PARAMO_OK:
+        ok = true;
+        break;
+    case PARAMO_E_TIMEOUT:
+        ok = lane_now(client->lane) >= op->deadline;
+        break;
+    case PARAMO_E_CANCELLED:
+        ok = op->cancelled;
+        break;
+    case PARAMO_E_NODE_LOST:
+        ok = sees_dead_server(client->view);
+        break;
+    case PARAMO_E_DATA_LOST:
+        ok = w->recovered;
+        break;
+    case PARAMO_E_FENCED:
+        ok = m->declared_dead;
+        break;
+    default:
+        break;
+    }
+    if (!ok)
+        judge_broken(w, "%s: request %" PRIu64 " (kind %d, table %d) ended with %s, without a cause: %s",
+                     m->name, op->ts, (int)op->kind, (int)op->table, err_name(status),
+                     status ? err_text() : "");
+}
+
+/* ---- barriers: all or none, once ----------------------------------------------------------------------- */
+
+void judge_barrier(struct machine *m, uint64_t number)
+{
+    struct world *w = m->world;
+    struct at_barrier *own = &w->barrier[m->place];
+    for (uint32_t i = 0; i < w->schedule->workers; i++) {
+        const struct at_barrier *other = &w->barrier[i];
+        if (!other->inside && other->released < number && !other->ghost)
+            judge_broken(w, "%s: barrier %" PRIu64 " was released while worker %u was not in it", m->name,
+                         number, i);
+    }
+    if (number <= own->released)
+        judge_broken(w, "%s: barrier %" PRIu64 " was released after %" PRIu64, m->name, number,
+                     own->released);
+    own->released = number;
+    own->inside = own->ghost = false;
+}
+
+/* ---- views --------------------------------------------------------------------------------------------- */
+
+static uint64_t members_hash(const struct view *view)
+{
+    uint64_t hash = view->number;
+    for (uint32_t i = 0; i < view->nodes_count; i++)
+        hash = mix64(hash ^ view->nodes[i].incarnation) + view->nodes[i].id + view->nodes[i].alive;
+    return hash;
+}
+
+static void view_came(struct world *w, const struct view *view)
+{
+    uint64_t hash = members_hash(view);
+    if (view->number == w->newest_view && hash != w->view_hash)
+        judge_broken(w, "there are two views of number %" PRIx64, view->number);
+    if (view->number <= w->newest_view)
+        return;
+    w->newest_view = view->number;
+    w->view_hash = hash;
+    for (uint32_t i = 0; i < view->nodes_count; i++) {
+        const struct view_node *node = &view->nodes[i];
+        if (node->role == PARAMO_ROLE_SERVER) {
+            unsigned place = (node->id - PARAMO_ID_SERVER(0)) / 2;
+            if (w->holder[place] && w->holder[place] != node->incarnation)
+                ledger_server_died(w, place);
+            w->holder[place] = node->incarnation;
+        }
+        w->recovered = w->recovered || (node->recovered && node->role == PARAMO_ROLE_SERVER);
+        for (uint32_t k = 0; k < i; k++)
+            if (view->nodes[k].id == node->id || view->nodes[k].incarnation == node->incarnation)
+                judge_broken(w, "view %" PRIx64 " has node %u twice", view->number, node->id);
+        for (uint32_t k = 0; k < w->count; k++) {
+            struct machine *m = &w->machines[k];
+            if (!m->up || !m->made->own || m->made->own->incarnation != node->incarnation)
+                continue;
+            m->place = (int)(node->id - PARAMO_ID_SERVER(0)) / 2;
+            m->declared_dead = m->declared_dead || !node->alive;
+        }
+    }
+    for (uint32_t k = 0; k < w->count; k++) { /* who was in it and is not any more has lost its place */
+        struct machine *m = &w->machines[k];
+        if (!machine_joined(m) || m->role == PARAMO_ROLE_SCHEDULER)
+            continue;
+        const struct view_node *node = view_node(view, member_id(m->made->own->member));
+        if (!node || node->incarnation != m->made->own->incarnation)
+            m->declared_dead = true;
+    }
+}
+
+static void member_views(struct world *w, struct machine *m)
+{
+    struct member *member = m->made->own->member;
+    const struct view *view = member_view(member);
+    if (view && view->number != m->view_seen) {
+        if (view->number < m->view_seen)
+            judge_broken(w, "%s went back from view %" PRIx64 " to %" PRIx64, m->name, m->view_seen,
+                         view->number);
+        m->view_seen = view->number;
+        view_came(w, view);
+    }
+    for (unsigned i = 0; i < m->made->own->shards_count; i++) {
+        const struct shard *shard = m->made->own->shards[i].shard;
+        uint64_t number = shard->view ? shard->view->number : 0;
+        if (number < m->shard_view_seen[i])
+            judge_broken(w, "a shard of %s went back to view %" PRIx64, m->name, number);
+        m->shard_view_seen[i] = number;
+    }
+}
+
+/* ---- after each event ---------------------------------------------------------------------------------- */
+
+/* What costs a few loads: views only move forward, and what each keeps is bounded by what is in flight. */
+void judge_step(struct world *w)
+{
+    for (uint32_t k = 1; k < w->count; k++) {
+        struct machine *m = &w->machines[k];
+        if (!m->up)
+            continue;
+        if (m->made->own->member)
+            member_views(w, m);
+        for (unsigned i = 0; i < w->schedule->customers && m->role == PARAMO_ROLE_WORKER; i++) {
+            struct customer *c = &m->customers[i];
+            if (!c->worker)
+                continue;
+            struct client *client = c->worker->client;
+            if (client->view->number < c->view_seen)
+                judge_broken(w, "customer %u of %s went back to view %" PRIx64, i, m->name,
+                             client->view->number);
+            c->view_seen = client->view->number;
+            if (atomic_load(&client->tracker.in_flight) != c->open)
+                judge_broken(w, "customer %u of %s: %u requests are tracked, %u are in flight", i, m->name,
+                             atomic_load(&client->tracker.in_flight), c->open);
+            if (!c->open && (client->pool.out || client->floor != client->next_number || client->waiting))
+                judge_broken(w, "customer %u of %s keeps something although nothing is in flight", i,
+                             m->name);
+        }
+    }
+}
+
+/* ---- the full look ------------------------------------------------------------------------------------- */
+
+static void table_look(struct world *w, const struct machine *m, const struct shard *shard, unsigned index,
+                       enum sim_table t, struct shard_table *st)
+{
+    uint64_t keys[SIM_KEYS], vals[SIM_KEYS];
+    uint32_t lens[SIM_KEYS];
+    unsigned at[SIM_KEYS];
+    size_t n = 0, total = 0;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        if (w->ledger[t].keys[i].shard == (int)index) {
+            at[n] = i;
+            keys[n++] = w->ledger[t].keys[i].key;
+        }
+    }
+    (void)shard;
+    if (t == SIM_VAR) {
+        uint64_t packed[SIM_KEYS];
+        size_t next = 0;
+        table_var_lens(st->table, keys, n, lens, &total);
+        if (total > n) {
+            judge_broken(w, "%s: rows of more than one value", m->name);
+            return;
+        }
+        table_var_pull(st->table, keys, n, packed);
+        for (size_t i = 0; i < n; i++)
+            vals[i] = lens[i] ? packed[next++] : 0;
+    } else if (n && table_pull(st->table, keys, n, vals, false)) {
+        judge_broken(w, "%s cannot read its own rows: %s", m->name, err_text());
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct ledger_key *k = &w->ledger[t].keys[at[i]];
+        ledger_look(w, m->name, t, k, vals[i], st->lost ? 0 : k->must);
+    }
+}
+
+/* Pieces that wait for a view beyond their time, and handlers' requests below the floor, are forgotten ones.
+ */
+static void keeps_look(struct world *w, const struct machine *m, const struct shard *shard)
+{
+    for (const struct qnode *node = shard->parked.head; node; node = node->next)
+        if (container_of(node, struct kept, node)->deadline + 6 * ENV_SEC < lane_now(shard->lane))
+            judge_broken(w, "%s keeps a request that waits for a view beyond its time", m->name);
+    for (const struct sender *s = shard->senders; s; s = s->next)
+        for (unsigned i = 0; s->handled && i < DATA_WINDOW; i++)
+            if (s->handled[i] && s->handled[i]->head.number < s->dedup.floor)
+                judge_broken(w, "%s keeps the answer to request %" PRIu64 " that nobody can ask for any more",
+                             m->name, s->handled[i]->head.number);
+}
+
+static void server_look(struct world *w, struct machine *m, bool last)
+{
+    static const char *const names[SIM_TABLES] = {"dense", "sparse", "var", "user"};
+    const struct seat *seat = m->made->own;
+    bool in_place = machine_joined(m) && !m->declared_dead;
+    for (unsigned i = 0; i < seat->shards_count; i++) {
+        const struct shard *shard = seat->shards[i].shard;
+        if (last)
+            keeps_look(w, m, shard);
+        if (shard->senders_count > (size_t)w->schedule->workers * w->schedule->customers * 8)
+            judge_broken(w, "%s remembers %zu senders", m->name, shard->senders_count);
+        if (!in_place || shard->self < 0)
+            continue;
+        for (unsigned t = SIM_DENSE; t <= SIM_VAR; t++) {
+            const struct view_table *vt = view_table_named(shard->view, names[t]);
+            struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
+            if (st && st->table)
+                table_look(w, m, shard, (unsigned)shard->self, (enum sim_table)t, st);
+        }
+    }
+    for (unsigned i = 0; i < SIM_KEYS && m->place >= 0; i++) {
+        const struct ledger_key *k = &w->ledger[SIM_USER].keys[i];
+        if (k->shard >= 0 && (unsigned)k->shard / w->schedule->shards == (unsigned)m->place)
+            ledger_look(w, m->name, SIM_USER, k, m->sums[i], in_place ? k->must : 0);
+    }
+}
+
+void judge_full(struct world *w, bool last)
+{
+    for (uint32_t k = 1; k < w->count; k++) {
+        struct machine *m = &w->machines[k];
+        if (m->up && m->role == PARAMO_ROLE_SERVER)
+            server_look(w, m, last);
+    }
+    for (unsigned i = 0; i < SIM_QUARANTINE; i++)
+        if (w->quarantine[i])
+            ledger_poisoned(w, w->quarantine[i]);
+}

@@ -1,0 +1,330 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/world.h"
+
+#define SCHEDULER_ADDRESS "scheduler:1"
+enum { REQUEST_MS = 20000, HEARTBEAT_MS = 1000, HEARTBEAT_TIMEOUT_MS = 10000, CONNECT_MS = 60000 };
+
+static void *must_have(void *p)
+{
+    if (!p)
+        abort();
+    return p;
+}
+
+struct member *machine_member(const struct machine *m)
+{
+    return m->up && m->made->own ? m->made->own->member : NULL;
+}
+
+bool machine_joined(const struct machine *m)
+{
+    return m->up && m->seen == SEAT_JOINED;
+}
+
+/* ---- starting ------------------------------------------------------------------------------------------ */
+
+static void job_over(void *arg, paramo_err status, const char *text)
+{
+    struct world *w = ((struct machine *)arg)->world;
+    (void)text;
+    if (w->over)
+        judge_broken(w, "the job ended twice");
+    w->over = true;
+    w->over_status = status;
+}
+
+static void start_scheduler(struct machine *m)
+{
+    const struct schedule *s = m->world->schedule;
+    struct scheduler_config config = {.van = m->van,
+                                      .lane = m->made->control,
+                                      .address = SCHEDULER_ADDRESS,
+                                      .token = "token",
+                                      .num_servers = s->servers,
+                                      .num_workers = s->workers,
+                                      .heartbeat_ms = HEARTBEAT_MS,
+                                      .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
+                                      .arg = m,
+                                      .over = job_over};
+    if (!lane_enter(m->made->control))
+        abort();
+    sim_must(scheduler_create(&config, &m->made->scheduler));
+    lane_leave(m->made->control);
+}
+
+static void start_seat(struct machine *m)
+{
+    paramo_node *node = m->made;
+    struct seat *seat = must_have(calloc(1, sizeof *seat));
+    *seat =
+        (struct seat){.node = node, .role = m->role, .rank = -1, .incarnation = env_random(node->env) | 1};
+    node->seats = node->own = seat;
+    node->seats_count = 1;
+    char listen[16];
+    (void)snprintf(listen, sizeof listen, "%s:1", m->name);
+    if (m->role == PARAMO_ROLE_SERVER) {
+        seat->shards_count = m->world->schedule->shards;
+        seat->shards = must_have(calloc(seat->shards_count, sizeof *seat->shards));
+        for (unsigned i = 0; i < seat->shards_count; i++)
+            sim_must(lane_create(node->env, "shard", 0, &seat->shards[i].lane));
+    }
+    if (!lane_enter(node->control))
+        abort();
+    /* A worker's listen address is not used. */
+    sim_must(seat_open(seat, SCHEDULER_ADDRESS, listen));
+    lane_leave(node->control);
+}
+
+void machine_start(struct machine *m)
+{
+    struct world *w = m->world;
+    paramo_node *node = must_have(calloc(1, sizeof *node));
+    m->made = node;
+    m->seen = SEAT_JOINING;
+    m->view_seen = m->shard_view_seen[0] = m->shard_view_seen[1] = 0;
+    m->declared_dead = false;
+    m->place = -1;
+    memset(m->sums, 0, sizeof m->sums);
+    sim_must(van_sim_create(w->net, m->name, &m->van));
+    van_sim_set_faulty(m->van, w->schedule->datagrams);
+    node->env = sim_host_env(m->host);
+    node->van = m->van;
+    node->interrupt_fd = -1;
+    node->config = (paramo_config){.roles = m->role,
+                                   .token = "token",
+                                   .connect_timeout_ms = CONNECT_MS,
+                                   .request_timeout_ms = REQUEST_MS,
+                                   .heartbeat_ms = HEARTBEAT_MS,
+                                   .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
+                                   .max_message_bytes = 1 << 20};
+    node->handlers[0] = (struct handler){.fn = script_handler, .arg = m};
+    node->handlers_count = 1;
+    sim_must(lane_create(node->env, "control", 0, &node->control));
+    m->up = true;
+    if (m->role == PARAMO_ROLE_SCHEDULER) {
+        start_scheduler(m);
+    } else {
+        start_seat(m);
+        if (m->role == PARAMO_ROLE_WORKER)
+            script_start(m);
+    }
+}
+
+/* ---- customers ----------------------------------------------------------------------------------------- */
+
+static void takes_view(void *target, struct view *view)
+{
+    client_set_view(target, view);
+}
+
+static void need_run(struct lane_task *task)
+{
+    paramo_worker *worker = container_of(task, paramo_worker, need);
+    atomic_store(&worker->need_posted, false);
+    view_feed_offer(&worker->feed, member_view(worker->node->own->member));
+}
+
+static void needs_view(void *arg, uint64_t number)
+{
+    paramo_worker *worker = arg;
+    (void)number;
+    if (!atomic_exchange(&worker->need_posted, true))
+        lane_post(worker->node->control, &worker->need);
+}
+
+static void nudge_run(struct lane_task *task)
+{
+    atomic_store(&container_of(task, paramo_worker, nudge)->nudge_posted, false);
+}
+
+void machine_open_customers(struct machine *m)
+{
+    paramo_node *node = m->made;
+    struct member *member = node->own->member;
+    for (unsigned i = 0; i < m->world->schedule->customers; i++) {
+        struct customer *c = &m->customers[i];
+        paramo_worker *worker = must_have(calloc(1, sizeof *worker));
+        *c = (struct customer){.worker = worker};
+        worker->node = node;
+        worker->customer = i;
+        worker->need.run = need_run;
+        worker->nudge.run = nudge_run;
+        sim_must(lane_create(node->env, "customer", 0, &worker->lane));
+        struct client_config config = {.lane = worker->lane,
+                                       .van = m->van,
+                                       .view = member_view(member),
+                                       .node = member_id(member),
+                                       .incarnation = node->own->incarnation,
+                                       .customer = i,
+                                       .token = "token",
+                                       .frame_bytes = node->config.max_message_bytes,
+                                       .request_timeout_ms = REQUEST_MS,
+                                       .connect_timeout_ms = 5000,
+                                       .need_view = needs_view,
+                                       .arg = worker};
+        sim_must(client_create(&config, &worker->client));
+        view_feed_init(&worker->feed, worker->lane, takes_view, worker->client);
+        worker->next = node->workers;
+        node->workers = worker;
+    }
+}
+
+static void drain(struct lane *lane)
+{
+    if (!lane_enter(lane))
+        abort();
+    lane_leave(lane);
+}
+
+static void end_lane(struct machine *m, struct lane *lane)
+{
+    if (!lane_enter(lane))
+        abort();
+    van_abandon(m->van, lane);
+    lane_leave(lane);
+    lane_destroy(lane);
+}
+
+static void customer_end(struct machine *m, struct customer *c)
+{
+    paramo_worker *worker = c->worker;
+    client_close(worker->client);
+    drain(worker->lane);
+    client_free(worker->client);
+    end_lane(m, worker->lane);
+    view_feed_fini(&worker->feed);
+    free(worker);
+    c->worker = NULL;
+    if (c->open)
+        judge_broken(m->world, "%s: %u requests of customer %td had no end when it was closed", m->name,
+                     c->open, c - m->customers);
+}
+
+/* ---- dying --------------------------------------------------------------------------------------------- */
+
+static void let_late_answers_go(struct machine *m)
+{
+    while (m->late) {
+        struct late_answer *late = m->late;
+        m->late = late->next;
+        sim_cancel(m->world->sim, &late->event);
+        sim_must(paramo_answer(late->request, m->sums, late->info->pull ? late->info->n : 0, NULL));
+        free(late);
+    }
+}
+
+static void seat_end(struct machine *m, struct seat *seat)
+{
+    for (unsigned i = 0; i < seat->shards_count; i++) {
+        struct seat_shard *s = &seat->shards[i];
+        if (!lane_enter(s->lane))
+            abort();
+        shard_close(s->shard);
+        lane_leave(s->lane);
+    }
+    let_late_answers_go(m);
+    for (unsigned i = 0; i < seat->shards_count; i++) {
+        end_lane(m, seat->shards[i].lane);
+        view_feed_fini(&seat->shards[i].feed);
+    }
+    free(seat->shards);
+    free(seat);
+}
+
+static void restart_due(struct sim_event *event)
+{
+    struct machine *m = container_of(event, struct machine, restart);
+    if (m->world->scheduler_lost && m->role != PARAMO_ROLE_SCHEDULER)
+        m->gone = true; /* there is nobody left to give it a place */
+    else
+        machine_start(m);
+}
+
+void machine_kill(struct machine *m, uint64_t again_ns)
+{
+    struct world *w = m->world;
+    paramo_node *node = m->made;
+    if (!m->up)
+        return;
+    m->dying = true;
+    sim_host_pause(m->host, 0);
+    van_sim_crash(m->van);
+    if (m->role == PARAMO_ROLE_WORKER)
+        script_stop(m);
+    while (node->workers) {
+        struct customer *c = &m->customers[node->workers->customer];
+        node->workers = node->workers->next;
+        drain(node->control); /* what the client has posted there */
+        customer_end(m, c);
+    }
+    if (!lane_enter(node->control))
+        abort();
+    if (node->own)
+        seat_close_control(node->own);
+    scheduler_destroy(node->scheduler);
+    lane_leave(node->control);
+    if (node->own)
+        seat_end(m, node->own);
+    end_lane(m, node->control);
+    van_destroy(m->van);
+    free(node);
+    m->made = NULL;
+    m->van = NULL;
+    m->up = m->dying = false;
+    if (m->role == PARAMO_ROLE_SERVER && m->place >= 0)
+        ledger_server_died(w, (unsigned)m->place);
+    m->restart.fire = restart_due;
+    if (again_ns)
+        sim_must(sim_schedule(w->sim, &m->restart, sim_now(w->sim) + again_ns));
+    else
+        m->gone = true;
+}
+
+/* ---- after each event ---------------------------------------------------------------------------------- */
+
+static void joined(struct machine *m)
+{
+    struct world *w = m->world;
+    const struct view *view = member_view(machine_member(m));
+    if (!w->complete) {
+        w->complete = true;
+        ledger_owners(w, view);
+    }
+    if (m->role == PARAMO_ROLE_WORKER)
+        script_joined(m);
+}
+
+static void ended(struct machine *m)
+{
+    struct world *w = m->world;
+    paramo_err code = m->made->own->code;
+    if (m->seen == SEAT_ENDED && code == PARAMO_E_NO_SCHEDULER && w->scheduler_lost)
+        return; /* pushes and pulls go on without one */
+    if (m->seen == SEAT_ENDED && (code == PARAMO_OK || code == PARAMO_E_NODE_LOST) &&
+        w->over_status == PARAMO_OK) {
+        if (m->role == PARAMO_ROLE_WORKER)
+            return; /* its script leaves */
+        machine_kill(m, 0);
+        return;
+    }
+    /* Its supervisor starts it anew, unless there is no job for it any more. */
+    bool again = !w->scheduler_lost && !w->over && code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NODE_LOST;
+    machine_kill(m, again ? 50 * ENV_MS : 0);
+}
+
+void machine_tick(struct machine *m)
+{
+    if (!m->up || !m->made->own)
+        return;
+    enum seat_state state = (enum seat_state)atomic_load(&m->made->own->state);
+    if (state == m->seen)
+        return;
+    m->seen = state;
+    if (state == SEAT_JOINED)
+        joined(m);
+    else
+        ended(m);
+}

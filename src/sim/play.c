@@ -1,0 +1,374 @@
+#include "sim/play.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "sim/world.h"
+
+enum {
+    STEPS_MAX = 400000, /* of the faulty phase; far beyond what any takes */
+    CALM_SECONDS = 200, /* for all to finish once it is calm: two request timeouts, a join, a goodbye */
+    EARLY_REQUESTS = 20,
+    LOOK_EVERY = 64 /* steps between full looks */
+};
+
+/* ---- links --------------------------------------------------------------------------------------------- */
+
+static void hit(struct world *w, size_t fault)
+{
+    w->hit[fault] = true;
+}
+
+static struct simnet_fate decide(void *arg, struct simnet_link *link)
+{
+    struct world *w = arg;
+    struct road *l = &w->links[link->from][link->to];
+    uint64_t now = sim_now(w->sim);
+    struct simnet_fate fate = {.copies = 1};
+    uint64_t draw = mix64(l->seed + ++l->packets);
+    uint64_t delay = 50 * ENV_US + draw % (100 * ENV_US);
+    if (now < l->cut_until) {
+        hit(w, l->cut_by);
+        return (struct simnet_fate){0};
+    }
+    if (link->bytes_per_sec && now >= l->slow_until)
+        link->bytes_per_sec = 0;
+    else if (link->bytes_per_sec)
+        hit(w, l->slow_by);
+    if (l->drop) {
+        l->drop--;
+        hit(w, l->drop_by);
+        return (struct simnet_fate){0};
+    }
+    if (now < l->lag_until) {
+        delay += l->lag_ns;
+        hit(w, l->lag_by);
+    }
+    if (l->repeat) {
+        l->repeat--;
+        fate.copies = 2;
+        fate.delay[1] = delay + (draw >> 32) % (2 * ENV_MS);
+        hit(w, l->repeat_by);
+    }
+    if (l->late_ns) {
+        delay += l->late_ns;
+        l->late_ns = 0;
+        hit(w, l->late_by);
+    }
+    fate.delay[0] = delay;
+    return fate;
+}
+
+static void links_make(struct world *w)
+{
+    for (uint32_t a = 0; a < w->count; a++) {
+        for (uint32_t b = 0; b < w->count; b++) {
+            sim_must(simnet_link(w->net, w->nodes[a], w->nodes[b], &w->links[a][b].link));
+            w->links[a][b].seed = mix64(w->schedule->seed + (a << 8 | b) + 1);
+        }
+    }
+}
+
+static void links_heal(struct world *w)
+{
+    for (uint32_t a = 0; a < w->count; a++) {
+        for (uint32_t b = 0; b < w->count; b++) {
+            struct road *l = &w->links[a][b];
+            *l = (struct road){.link = l->link, .seed = l->seed, .packets = l->packets};
+            l->link->bytes_per_sec = 0;
+        }
+    }
+}
+
+/* ---- faults -------------------------------------------------------------------------------------------- */
+
+static void strike_link(struct world *w, const struct fault *f, size_t i)
+{
+    struct road *l = &w->links[f->from][f->to];
+    uint64_t now = sim_now(w->sim);
+    switch (f->kind) {
+    case FAULT_drop:
+        l->drop += (uint32_t)f->n;
+        l->drop_by = i;
+        break;
+    case FAULT_repeat:
+        l->repeat += (uint32_t)f->n;
+        l->repeat_by = i;
+        break;
+    case FAULT_late:
+        l->late_ns = f->n;
+        l->late_by = i;
+        break;
+    case FAULT_cut:
+        l->cut_until = now + f->n;
+        l->cut_by = i;
+        break;
+    case FAULT_lag:
+        l->lag_ns = f->n;
+        l->lag_until = now + 10 * f->n;
+        l->lag_by = i;
+        break;
+    case FAULT_slow:
+        l->slow_until = now + f->n;
+        l->link->bytes_per_sec = 100000;
+        l->slow_by = i;
+        break;
+    default:
+        if (w->machines[f->from].up) {
+            van_sim_reset(w->machines[f->from].van, f->to);
+            hit(w, i);
+        }
+    }
+}
+
+static unsigned machines_up(const struct world *w, uint32_t role)
+{
+    unsigned up = 0;
+    for (uint32_t k = 0; k < w->count; k++)
+        up += w->machines[k].up && w->machines[k].role == role;
+    return up;
+}
+
+static void strike_node(struct world *w, const struct fault *f, size_t i)
+{
+    struct machine *m = &w->machines[f->from];
+    uint64_t n = f->n;
+    if (!m->up)
+        return;
+    switch (f->kind) {
+    case FAULT_pause:
+        sim_host_pause(m->host, sim_now(w->sim) + n);
+        hit(w, i);
+        break;
+    case FAULT_jump:
+        sim_host_jump(m->host, n);
+        hit(w, i);
+        break;
+    default:
+        if (m->role == PARAMO_ROLE_SCHEDULER) {
+            /* It keeps nothing yet: one that comes back is another job's, and knows nobody. So the job has
+             * begun its work before, and afterwards nobody who dies can come back. */
+            if (w->serial < EARLY_REQUESTS)
+                return;
+            w->scheduler_lost = true;
+        } else if (w->scheduler_lost && machines_up(w, m->role) == 1) {
+            return;
+        }
+        hit(w, i);
+        if (!n && !w->complete)
+            n = ENV_SEC; /* a cluster that has never been complete waits for everybody */
+        machine_kill(m, n);
+    }
+}
+
+static void strike(struct world *w)
+{
+    const struct schedule *s = w->schedule;
+    while (w->next_fault < s->count && s->faults[w->next_fault].step <= w->step) {
+        size_t i = w->next_fault++;
+        if (s->faults[i].kind <= FAULT_reset)
+            strike_link(w, &s->faults[i], i);
+        else
+            strike_node(w, &s->faults[i], i);
+    }
+}
+
+/* ---- a world ------------------------------------------------------------------------------------------- */
+
+static void world_make(struct world *w, const struct schedule *s)
+{
+    w->schedule = s;
+    w->hit = calloc(s->count + 1, sizeof *w->hit);
+    if (!w->hit)
+        abort();
+    w->dice = dice_of(s->seed, 2);
+    sim_must(sim_create(s->seed, &w->sim));
+    sim_must(simnet_create(w->sim, &w->net));
+    simnet_set_decider(w->net, decide, w);
+    sim_must(van_sim_watch(w->net, &(struct simvan_watch){judge_watch_leaves, judge_watch_arrives, w}));
+    w->count = 1 + s->servers + s->workers;
+    w->workers = &w->machines[1 + s->servers];
+    for (uint32_t k = 0; k < w->count; k++) {
+        struct machine *m = &w->machines[k];
+        bool worker = m >= w->workers;
+        m->world = w;
+        m->node = k;
+        m->role = k == 0 ? PARAMO_ROLE_SCHEDULER : worker ? PARAMO_ROLE_WORKER : PARAMO_ROLE_SERVER;
+        m->rank = k == 0 ? 0 : worker ? (uint32_t)(m - w->workers) : k - 1;
+        (void)snprintf(m->name, sizeof m->name, "%s%u", k == 0 ? "sched" : worker ? "w" : "s", m->rank);
+        sim_must(sim_host_create(w->sim, k, &m->host));
+        sim_must(simnet_node(w->net, m->name, &w->nodes[k]));
+    }
+    links_make(w);
+    ledger_init(w);
+    for (uint32_t k = 0; k < w->count; k++)
+        machine_start(&w->machines[k]);
+}
+
+static void world_free(struct world *w)
+{
+    for (uint32_t k = w->count; k-- > 0;) {
+        sim_cancel(w->sim, &w->machines[k].restart);
+        machine_kill(&w->machines[k], 0);
+        sim_cancel(w->sim, &w->machines[k].restart);
+    }
+    simnet_destroy(w->net);
+    sim_destroy(w->sim);
+    for (unsigned i = 0; i < SIM_QUARANTINE; i++)
+        free(w->quarantine[i]);
+    while (w->free_ops) {
+        struct op *next = w->free_ops->next;
+        free(w->free_ops);
+        w->free_ops = next;
+    }
+    free(w->hit);
+}
+
+static bool step(struct world *w)
+{
+    strike(w);
+    if (w->broken[0] || !sim_step(w->sim))
+        return false;
+    w->step++;
+    for (uint32_t k = 1; k < w->count; k++)
+        machine_tick(&w->machines[k]);
+    judge_step(w);
+    if (w->step % LOOK_EVERY == 0)
+        judge_full(w, false);
+    return !w->broken[0];
+}
+
+/* ---- the calm ------------------------------------------------------------------------------------------ */
+
+static bool finished(const struct world *w)
+{
+    for (uint32_t i = 0; i < w->schedule->workers; i++)
+        if (!script_over(&w->workers[i]))
+            return false;
+    return true;
+}
+
+static void unfinished(struct world *w)
+{
+    char who[256] = "";
+    size_t at = 0;
+    for (uint32_t i = 0; i < w->schedule->workers; i++) {
+        const struct machine *m = &w->workers[i];
+        if (script_over(m))
+            continue;
+        at += (size_t)snprintf(
+            who + at, sizeof who - at, " %s is in step %d (up %d, state %d) with %u and %u requests;",
+            m->name, (int)m->script.step, m->up, (int)m->seen, m->customers[0].open, m->customers[1].open);
+    }
+    judge_broken(w, "%d seconds after the faults have ended not everything has:%s job %s", CALM_SECONDS, who,
+                 w->over ? "over" : "not over");
+}
+
+static void calm(struct world *w)
+{
+    links_heal(w);
+    w->calm = true;
+    for (uint32_t k = 0; k < w->count; k++)
+        sim_host_pause(w->machines[k].host, sim_now(w->sim)); /* what was put off comes at its old time */
+    uint64_t until = sim_now(w->sim) + CALM_SECONDS * ENV_SEC;
+    while (!finished(w) && sim_next_at(w->sim) <= until)
+        if (!step(w))
+            break;
+    if (!w->broken[0] && !finished(w))
+        unfinished(w);
+    /* The goodbyes: the scheduler ends the job when all workers have gone. */
+    while (!w->broken[0] && !w->over && !w->scheduler_lost && sim_next_at(w->sim) <= until)
+        if (!step(w))
+            break;
+    if (!w->broken[0] && !w->over && !w->scheduler_lost)
+        unfinished(w);
+    if (!w->broken[0] && w->over && w->over_status != PARAMO_OK && w->over_status != PARAMO_E_NODE_LOST)
+        judge_broken(w, "the job ended with %s", err_name(w->over_status));
+    if (!w->broken[0])
+        judge_full(w, true);
+}
+
+/* ---- the play ------------------------------------------------------------------------------------------ */
+
+/* What the product says when a peer breaks the protocol: here all peers are its own. */
+static void overhear(void *arg, int level, const char *line)
+{
+    (void)level;
+    if (strstr(line, "broke the protocol") || strstr(line, "closing the connection of node"))
+        judge_broken(arg, "%s", line);
+}
+
+void play(const struct schedule *schedule, struct play_result *result)
+{
+    struct world *w = calloc(1, sizeof *w);
+    if (!w)
+        abort();
+    int level = log_level();
+    *result = (struct play_result){0};
+    if (level < LOG_INFO) {
+        log_set_level(LOG_WARN);
+        log_set_sink(overhear, w);
+    }
+    world_make(w, schedule);
+    while (w->next_fault < schedule->count && w->step < STEPS_MAX && step(w))
+        ;
+    if (!w->broken[0] && w->step == STEPS_MAX)
+        judge_broken(w, "the faults do not end");
+    if (!w->broken[0])
+        calm(w);
+    result->failed = w->broken[0] != 0;
+    memcpy(result->text, w->broken, sizeof result->text);
+    result->trace = sim_trace(w->sim);
+    result->steps = w->step;
+    result->sim_ns = sim_now(w->sim) - ENV_SEC;
+    result->requests = w->serial;
+    for (size_t i = 0; i < schedule->count; i++) {
+        result->injected[schedule->faults[i].kind] += w->hit[i];
+        result->injected_total += w->hit[i];
+    }
+    world_free(w);
+    if (!result->failed && w->broken[0]) { /* something was found when all was closed */
+        result->failed = true;
+        memcpy(result->text, w->broken, sizeof result->text);
+    }
+    log_set_sink(NULL, NULL);
+    log_set_level(level);
+    free(w);
+}
+
+/* ---- shrinking ----------------------------------------------------------------------------------------- */
+
+void play_shrink(struct schedule *s, struct play_result *result, unsigned plays)
+{
+    struct schedule less = *s;
+    struct play_result got;
+    less.faults = malloc((s->count + 1) * sizeof *less.faults);
+    if (!less.faults)
+        return;
+    for (size_t part = (s->count + 1) / 2; part && plays;) {
+        bool shrunk = false;
+        for (size_t from = 0; from < s->count && plays;) {
+            size_t out = s->count - from < part ? s->count - from : part;
+            memcpy(less.faults, s->faults, from * sizeof *s->faults);
+            memcpy(less.faults + from, s->faults + from + out, (s->count - from - out) * sizeof *s->faults);
+            less.count = s->count - out;
+            plays--;
+            play(&less, &got);
+            if (!got.failed) {
+                from += out;
+                continue;
+            }
+            memcpy(s->faults, less.faults, less.count * sizeof *s->faults);
+            s->count = less.count;
+            *result = got;
+            shrunk = true;
+        }
+        if (part == 1 && !shrunk)
+            break;
+        part = part > 1 ? part / 2 : 1;
+    }
+    free(less.faults);
+}
