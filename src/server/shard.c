@@ -115,11 +115,13 @@ static void sender_free(struct shard *s, struct sender *sender)
 }
 
 /* Without a connection a record is kept for as long as its worker may come back: while the view has that
- * incarnation alive. */
+ * incarnation alive, and the customer has not said goodbye. */
 static bool sender_over(const struct shard *s, const struct sender *sender)
 {
     if (sender->peers)
         return false;
+    if (sender->gone)
+        return true;
     const struct view_node *node = s->view ? view_node(s->view, sender->node) : NULL;
     return !node || !node->alive || node->incarnation != sender->incarnation;
 }
@@ -186,6 +188,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     peer->shard = s;
     peer->conn = conn;
     peer->sender = sender;
+    sender->gone = false; /* a customer may be opened again before the goodbye's connection has ended */
     peer->next = s->peers;
     if (s->peers)
         s->peers->prev = peer;

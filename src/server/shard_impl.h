@@ -58,6 +58,7 @@ struct sender {
     struct peer *peer; /* its latest connection, or NULL */
     struct dedup dedup;
     struct shard_request **handled; /* DATA_WINDOW of them, by number; NULL until a USER table is used */
+    bool gone; /* said goodbye: the record ends with its last connection */
 };
 
 struct peer {

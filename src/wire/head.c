@@ -76,6 +76,7 @@ static const char *const names[] = {
     [WIRE_DELETE] = "DELETE",
     [WIRE_CLEAR] = "CLEAR",
     [WIRE_STAT] = "STAT",
+    [WIRE_BYE] = "BYE",
     [WIRE_ANSWER] = "ANSWER",
     [WIRE_PROBE_ANSWER] = "PROBE_ANSWER",
 };

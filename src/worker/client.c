@@ -503,6 +503,8 @@ static void close_on_lane(struct lane_task *task)
         request_end(r, PARAMO_E_CLOSED, "the worker was closed");
     client_settle(c);
     client_publish(c);
+    for (size_t i = 0; i < c->links_count; i++)
+        link_goodbye(c->links[i]);
     route_fini(c);
     lane_timer_cancel(c->lane, &c->deadline_timer);
     lane_notify(c->lane);
@@ -546,7 +548,9 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     c->config.token = c->token;
     c->config.view = NULL;
     c->sole = -1;
-    c->next_number = c->floor = 1;
+    /* A customer that is opened again is the same sender: its numbers must be above all that the one before
+     * it gave out. The clock is: nobody sends a chunk a nanosecond. */
+    c->next_number = c->floor = lane_now(c->lane);
     c->deadline_at = UINT64_MAX;
     c->deadline_timer.fire = deadline_fire;
     atomic_flag_clear(&c->callbacks_running);

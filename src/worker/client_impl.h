@@ -153,6 +153,7 @@ struct link {
     uint64_t srtt, rttvar, rto; /* Jacobson and Karels, SIGCOMM'88 */
     unsigned backoff;           /* doublings of rto since the last sign of life */
     unsigned samples;
+    bool goodbye;               /* has been said: it leaves before the connection ends */
     char trouble[ERR_TEXT_MAX]; /* why the last connection failed; "" while all is well */
 };
 
@@ -251,6 +252,8 @@ void cut_resume(struct client *c);
 MUST_USE paramo_err link_create(struct client *c, const struct view_node *node, unsigned index,
                                 struct link **link);
 /* Its pieces have been withdrawn. */
+/* Tells the server that this customer will not come back; link_destroy follows. */
+void link_goodbye(struct link *l);
 void link_destroy(struct link *l);
 /* Sends the piece or queues it. */
 void link_give(struct link *l, struct piece *p);

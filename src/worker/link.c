@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "post/letter.h"
 #include "worker/client_impl.h"
 
 #define RTO_FIRST (200 * ENV_MS)
@@ -396,6 +397,7 @@ static void link_up(void *arg, struct van_conn *conn, const struct welcome *welc
     l->failures = 0;
     l->trouble[0] = 0;
     van_set_user(conn, &client_van_user, l);
+    van_settle(conn);
     link_pump(l);
     client_settle(l->client);
 }
@@ -439,8 +441,14 @@ static void link_hang_up(struct link *l)
     sum->bytes_received += n->bytes_received;
     sum->frames_sent += n->frames_sent;
     sum->frames_received += n->frames_received;
-    van_close(l->conn, false);
+    van_close(l->conn, l->goodbye);
     l->conn = NULL;
+}
+
+void link_goodbye(struct link *l)
+{
+    struct wire_head head = {.kind = WIRE_BYE};
+    l->goodbye = l->state == LINK_UP && letter_send(l->conn, &head, NULL, 0) == PARAMO_OK;
 }
 
 void link_lost(struct link *l, const char *text)

@@ -349,6 +349,23 @@ static void small_values_and_pools(paramo_node *node)
     ok(paramo_barrier(node, PARAMO_GROUP_WORKERS, 0, 0));
 }
 
+/* The same sender again: what it pushes is not taken for repeats. */
+static void a_customer_can_be_opened_again(paramo_node *node)
+{
+    uint64_t key = 4;
+    for (unsigned i = 1; i <= 20; i++) {
+        paramo_worker *w = NULL;
+        ok(paramo_worker_open(node, 33, &w));
+        paramo_table *t = open_table(w, "again", PARAMO_TABLE_SPARSE, 1);
+        float value = 1;
+        paramo_kv kv = kv_of(&key, 1, &value, 1);
+        push_now(w, t, &kv);
+        pull_now(w, t, &kv);
+        assert_true(value == (float)i);
+        paramo_worker_close(w);
+    }
+}
+
 static void everything_a_worker_does(paramo_node *node)
 {
     paramo_worker *w = NULL;
@@ -361,6 +378,7 @@ static void everything_a_worker_does(paramo_node *node)
     tables_are_saved_and_loaded(w);
     a_foreign_loop_can_poll(node);
     small_values_and_pools(node);
+    a_customer_can_be_opened_again(node);
     paramo_counters counters;
     paramo_worker_counters(w, &counters);
     assert_true(counters.requests > 32 && counters.in_flight == 0);
