@@ -32,7 +32,9 @@ enum {
     TCP_PLACE_MIN = 4 << 10,   /* a whole frame up to this is delivered without asking place() */
     TCP_ROUND_BYTES = 2 << 20  /* per direction and round, so that other connections get their turn */
 };
-#define TCP_GATHER_NS (100 * ENV_US)
+/* As long as a lane's thread stays parked beside a thread that comes and goes (env/real_lane.c): gathering
+ * shall not wake it. */
+#define TCP_GATHER_NS (500 * ENV_US)
 
 enum tcp_state { TCP_RESOLVING, TCP_CONNECTING, TCP_OPEN, TCP_DRAINED, TCP_BROKEN, TCP_GONE };
 

@@ -210,6 +210,8 @@ void tcp_send_round(struct tcp_conn *conn)
         if (!conn->stage && !(conn->stage = malloc(TCP_STAGE_BYTES))) {
             tcp_break_later(conn, err_memory(TCP_STAGE_BYTES));
         } else if (should_leave(conn)) {
+            if (!conn->base.orphan)
+                lane_timer_cancel(conn->base.lane, &conn->timer);
             push_out(conn);
         } else if (!conn->timer.slot) {
             conn->timer.fire = gather_over;
