@@ -34,13 +34,16 @@ enum role_option {
     OPT_TOKEN,
     OPT_TOKEN_FILE,
     OPT_WAIT,
+    OPT_VAN,
+    OPT_FABRIC,
     OPT_VERBOSE,
     OPT_HELP
 };
 
 #define COMMON_OPTIONS                                                                                       \
     {"token", required_argument, NULL, OPT_TOKEN}, {"token-file", required_argument, NULL, OPT_TOKEN_FILE},  \
-        {"wait", required_argument, NULL, OPT_WAIT}, {"verbose", no_argument, NULL, OPT_VERBOSE},            \
+        {"wait", required_argument, NULL, OPT_WAIT}, {"van", required_argument, NULL, OPT_VAN},              \
+        {"trusted-fabric", no_argument, NULL, OPT_FABRIC}, {"verbose", no_argument, NULL, OPT_VERBOSE},      \
         {"help", no_argument, NULL, OPT_HELP},                                                               \
     {                                                                                                        \
         NULL, 0, NULL, 0                                                                                     \
@@ -52,6 +55,9 @@ enum role_option {
     "                          better in PARAMO_TOKEN or a file. Without one only loopback is served\n"      \
     "      --token-file FILE   the secret is the first line of FILE\n"                                       \
     "      --wait SECONDS      how long to wait for the scheduler and for the job to be complete (60)\n"     \
+    "      --van auto|tcp|ucx  auto (the default): UCX between processes of one host and user, and over a\n" \
+    "                          trusted fabric; tcp otherwise\n"                                              \
+    "      --trusted-fabric    tables may go to other hosts by UCX, which neither checks nor hides them\n"   \
     "      --verbose           print the progress of the cluster\n"
 
 #define NODE_EXIT_CODES                                                                                      \
@@ -227,6 +233,12 @@ static int set_option(const struct role *r, const struct option *option, struct 
         code = parse_number(r, option->name, optarg, 1, 86400, &v);
         cfg->connect_timeout_ms = (uint32_t)v * 1000;
         break;
+    case OPT_VAN:
+        cfg->van = optarg;
+        break;
+    case OPT_FABRIC:
+        cfg->trusted_fabric = 1;
+        break;
     case OPT_VERBOSE:
         s->log_level = 2;
         break;
@@ -343,6 +355,9 @@ static int become_worker(const struct role *r, const struct role_settings *s, ch
         setenv("PARAMO_NAME", cfg->name, 1);
     if (cfg->token != NULL)
         setenv("PARAMO_TOKEN", cfg->token, 1);
+    if (cfg->van != NULL)
+        setenv("PARAMO_VAN", cfg->van, 1);
+    set_number("PARAMO_TRUSTED_FABRIC", cfg->trusted_fabric);
     set_number("PARAMO_CONNECT_TIMEOUT_MS", cfg->connect_timeout_ms);
     if (s->log_level > 1)
         set_number("PS_VERBOSE", (uint32_t)s->log_level);

@@ -84,6 +84,8 @@ static const char usage[] =
     "server'\n"
     "      --grace SECONDS how long the rest may take to end once a server or the scheduler has failed, or\n"
     "                      once all workers have ended, before they are stopped (15)\n"
+    "      --van NAME      auto (the default): UCX between processes that can share memory, else tcp; tcp; "
+    "ucx\n"
     "  -v, --verbose       print each node's process id and how it ended\n"
     "\n"
     "Worker 0 has standard input and writes to standard output and error directly; what the others print "
@@ -468,12 +470,13 @@ static int parse_number(const char *option, const char *text, int low, int high,
 /* -1: go on; else the exit code. */
 static int parse_options(int argc, char **argv, struct run_options *o)
 {
-    enum { OPT_WORKERS_ONLY = 256, OPT_GRACE };
+    enum { OPT_WORKERS_ONLY = 256, OPT_GRACE, OPT_VAN };
     static const struct option options[] = {
         {"servers", required_argument, NULL, 's'},
         {"workers", required_argument, NULL, 'w'},
         {"workers-only", no_argument, NULL, OPT_WORKERS_ONLY},
         {"grace", required_argument, NULL, OPT_GRACE},
+        {"van", required_argument, NULL, OPT_VAN},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -493,6 +496,13 @@ static int parse_options(int argc, char **argv, struct run_options *o)
             break;
         case OPT_GRACE:
             bad = parse_number("--grace", optarg, 0, 86400, &o->grace_s);
+            break;
+        case OPT_VAN:
+            if (strcmp(optarg, "auto") != 0 && strcmp(optarg, "tcp") != 0 && strcmp(optarg, "ucx") != 0) {
+                fprintf(stderr, "paramo run: --van wants auto, tcp or ucx, not '%s'\n", optarg);
+                return 2;
+            }
+            setenv("PARAMO_VAN", optarg, 1); /* the children's */
             break;
         case OPT_WORKERS_ONLY:
             o->workers_only = 1;

@@ -35,8 +35,15 @@ libraries="libxxhash-dev zlib1g-dev libzstd-dev libjansson-dev libcmocka-dev"
 if ! pkg-config --exists libxxhash zlib libzstd jansson cmocka 2>/dev/null; then
     missing="$missing $libraries"
 fi
+if ! pkg-config --exists ucx 2>/dev/null; then # the ucx van; a build without it has the others
+    missing="$missing libucx-dev"
+fi
 if [ "$all" = 1 ]; then
     need clang clang
+    runtime=$(clang -print-resource-dir 2>/dev/null || true)
+    if [ -z "$(find "${runtime:-/nowhere}" -name 'libclang_rt.fuzzer-*' 2>/dev/null)" ]; then # sanitizers, libFuzzer
+        missing="$missing libclang-rt-14-dev"
+    fi
     need clang-format-14 clang-format-14
     need clang-tidy-14 clang-tidy-14
 fi

@@ -139,13 +139,14 @@ typedef struct paramo_config {
     int32_t rank;              /* wanted rank; -1: the scheduler's choice */
     uint32_t num_servers, num_workers; /* the job's size; scheduler and embedded */
     uint32_t shards;           /* server: shards (threads) per server; 1 */
-    const char *van;           /* "auto", "tcp", "inproc" */
+    const char *van;           /* "auto": ucx where it may be, else tcp; "tcp"; "ucx": no tables by anything else; "inproc" */
     uint32_t connect_timeout_ms;   /* how long start waits for the scheduler and for the cluster to be complete; 60 s */
     uint32_t request_timeout_ms;   /* default deadline of a request; 60 s */
     uint32_t heartbeat_ms;         /* 1 s */
     uint32_t heartbeat_timeout_ms; /* silence after which a node counts as dead; 10 s */
     uint64_t max_message_bytes;    /* a longer frame is refused; 1 GiB */
     uint32_t drop_percent;         /* PS_DROP_MSG: drop this share of received data frames, for tests */
+    uint32_t trusted_fabric;       /* 1: tables may go to other hosts by UCX, which neither checks nor hides their bytes; 0 */
 } paramo_config;
 
 #ifdef __cplusplus

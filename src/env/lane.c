@@ -152,6 +152,8 @@ void lane_round(struct lane *lane)
     inbox_run(lane);
     timers_run(lane);
     lane->ops->poll(lane);
+    if (lane->hook && lane->hook->progress(lane->hook))
+        atomic_fetch_add_explicit(&lane->work, 1, memory_order_relaxed);
     end_run(lane);
 }
 
@@ -357,6 +359,12 @@ void lane_destroy(struct lane *lane)
 
 struct env *lane_env(struct lane *lane)
 {
+struct lane_hook *lane_hook(const struct lane *lane)
+{
+    assert(lane_held(lane));
+    return lane->hook;
+}
+
     return lane->env;
 }
 

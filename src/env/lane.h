@@ -44,8 +44,20 @@ struct lane_source {
     int fd;
     uint32_t events;
     void (*ready)(struct lane_source *source, uint32_t events);
-    bool dead; /* removed during the current round: its pending event is dropped */
+    bool dead;  /* removed during the current round: its pending event is dropped */
+    bool quiet; /* only wakes: what it announces is counted as work by who finds it (a hook) */
     struct qnode node;
+};
+
+/* What must be asked in every round, since a descriptor alone does not tell (a transport that is polled);
+ * real environments only, one for a lane. Both are called on the lane. docs/THREADS.md says why no wake-up is
+ * lost. */
+struct lane_hook {
+    /* Once a round, after the descriptors; true if something was handled. */
+    bool (*progress)(struct lane_hook *hook);
+    /* Before the lane's driver sleeps: true if whatever comes from now on makes one of the lane's quiet
+     * sources ready, or a timer of the lane is set for it; false: another round comes first. */
+    bool (*arm)(struct lane_hook *hook);
 };
 
 enum lane_flags {
@@ -87,6 +99,10 @@ void lane_timer_cancel(struct lane *lane, struct lane_timer *timer);
 MUST_USE paramo_err lane_source_add(struct lane *lane, struct lane_source *source);
 MUST_USE paramo_err lane_source_change(struct lane *lane, struct lane_source *source, uint32_t events);
 void lane_source_remove(struct lane *lane, struct lane_source *source);
+
+/* On the lane; NULL takes it away. */
+void lane_hook_set(struct lane *lane, struct lane_hook *hook);
+struct lane_hook *lane_hook(const struct lane *lane);
 
 /* On the lane: run at the end of this round, before the lane is released (flushing what gathered, freeing).
  */

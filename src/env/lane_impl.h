@@ -53,6 +53,7 @@ struct lane {
     bool notify;
     struct lane_timer **timers; /* binary heap from 1 */
     size_t timers_count, timers_capacity;
+    struct lane_hook *hook;
     uint64_t timer_seq;
 
     union {
@@ -62,6 +63,7 @@ struct lane {
             atomic_bool stop;
             atomic_int sleepers; /* threads inside epoll_wait */
             atomic_bool parked;  /* the lane's thread sleeps on park_fd */
+            atomic_bool hooked;  /* the lane has a hook: it must be armed before anyone sleeps */
             atomic_bool deep;    /* ... and no timeout will make it look for absent drivers */
             atomic_bool led;     /* some waiting thread is the leader */
             atomic_bool leader_asleep;

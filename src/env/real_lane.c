@@ -8,6 +8,7 @@
  * Before it sleeps, a thread polls for a short time if that has paid before, and not if it was descheduled
  * while polling, which means that cores are not free.
  */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -81,7 +82,8 @@ static void real_poll(struct lane *lane)
         if (!source) {
             event_drain(lane->real.wake_fd);
         } else if (!source->dead) {
-            atomic_fetch_add_explicit(&lane->work, 1, memory_order_relaxed);
+            if (!source->quiet)
+                atomic_fetch_add_explicit(&lane->work, 1, memory_order_relaxed);
             source->ready(source, events[i].events);
         }
     }
@@ -130,6 +132,28 @@ static bool real_turn(struct lane *lane)
 static bool real_has_mail(struct lane *lane)
 {
     return !mailbox_empty(&lane->inbox) && atomic_load(&lane->state) == LANE_IDLE;
+void lane_hook_set(struct lane *lane, struct lane_hook *hook)
+{
+    assert(lane_held(lane) && (!hook || !lane->hook));
+    lane->hook = hook;
+    atomic_store(&lane->real.hooked, hook != NULL);
+}
+
+/* What a driver does last before it sleeps; false: it goes round again instead. It has counted itself among
+ * the sleepers, so that whoever leaves the lane without having armed (real_wait) wakes it. */
+static bool real_arm(struct lane *lane)
+{
+    if (!atomic_load(&lane->real.hooked))
+        return true;
+    if (!lane_acquire(lane)) {
+        (void)sched_yield(); /* somebody is inside a step: after it there may be more to do */
+        return false;
+    }
+    bool armed = !lane->hook || lane->hook->arm(lane->hook);
+    lane_leave(lane);
+    return armed;
+}
+
 }
 
 static bool never(void *arg)
@@ -247,8 +271,9 @@ static void *real_thread(void *arg)
         next = atomic_load(&lane->next_timer);
         atomic_store(&lane->real.sleep_until, next);
         atomic_fetch_add(&lane->real.sleepers, 1);
-        if (!real_has_mail(lane) && !atomic_load(&lane->real.stop) && atomic_load(&lane->next_timer) >= next)
-            real_sleep(lane, next);
+        if (!real_has_mail(lane) && !atomic_load(&lane->real.stop) &&
+            atomic_load(&lane->next_timer) >= next && real_arm(lane))
+            real_sleep(lane, earlier(next, atomic_load(&lane->next_timer)));
         atomic_fetch_sub(&lane->real.sleepers, 1);
         atomic_store(&lane->real.sleep_until, 0);
     }
@@ -263,11 +288,10 @@ static void real_lead(struct lane *lane, bool (*done)(void *), void *arg, uint64
             return;
         if (progress || real_spin(lane, &lane->real.leader_spin, done, arg))
             continue;
-        uint64_t until = earlier(deadline, atomic_load(&lane->next_timer));
         atomic_fetch_add(&lane->real.sleepers, 1);
         atomic_store(&lane->real.leader_asleep, true);
-        if (!real_has_mail(lane) && !done(arg))
-            real_sleep(lane, until);
+        if (real_arm(lane) && !real_has_mail(lane) && !done(arg))
+            real_sleep(lane, earlier(deadline, atomic_load(&lane->next_timer)));
         atomic_store(&lane->real.leader_asleep, false);
         atomic_fetch_sub(&lane->real.sleepers, 1);
     }
@@ -298,8 +322,13 @@ static paramo_err real_wait(struct lane *lane, bool (*done)(void *arg), void *ar
             futex_wait(&lane->real.generation, generation, deadline - now);
         atomic_fetch_sub(&lane->real.followers, 1);
     }
-    if (atomic_fetch_sub(&lane->real.drivers, 1) == 1 && atomic_load(&lane->real.deep))
-        event_signal(lane->real.park_fd);
+    if (atomic_fetch_sub(&lane->real.drivers, 1) == 1) {
+        if (atomic_load(&lane->real.deep))
+            event_signal(lane->real.park_fd);
+        /* The thread may sleep since before this wait; what it had armed we have used up. */
+        if (atomic_load(&lane->real.hooked) && atomic_load(&lane->real.sleepers))
+            event_signal(lane->real.wake_fd);
+    }
     return err;
 }
 

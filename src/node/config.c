@@ -123,6 +123,8 @@ paramo_err paramo_config_from_env(paramo_config *config)
         err = variable_u32("PARAMO_REQUEST_TIMEOUT_MS", 1, WEEK_S * 1000u, 1, &config->request_timeout_ms);
     if (!err)
         err = variable_u32("PARAMO_SHARDS", 1, 256, 1, &config->shards);
+    if (!err)
+        err = variable_u32("PARAMO_TRUSTED_FABRIC", 0, 1, 1, &config->trusted_fabric);
     if (err)
         return err;
     if (rank != UINT32_MAX)
@@ -241,9 +243,9 @@ paramo_err config_check(const paramo_config *config)
                        (unsigned long long)config->max_message_bytes);
     const char *van = config->van ? config->van : "auto";
     bool inproc = strcmp(van, "inproc") == 0;
-    if (!inproc && strcmp(van, "auto") && strcmp(van, "tcp"))
-        return err_set(PARAMO_E_INVALID, "there is no van \"%s\": auto, tcp, or inproc (embedded)", van);
-    if (roles == PARAMO_ROLE_ALL ? strcmp(van, "tcp") == 0 : inproc)
+    if (!inproc && strcmp(van, "auto") && strcmp(van, "tcp") && strcmp(van, "ucx"))
+        return err_set(PARAMO_E_INVALID, "there is no van \"%s\": auto, tcp, ucx, or inproc (embedded)", van);
+    if (roles == PARAMO_ROLE_ALL ? !inproc && strcmp(van, "auto") != 0 : inproc)
         return err_set(PARAMO_E_INVALID, "the van \"%s\" does not go with %s", van,
                        roles == PARAMO_ROLE_ALL ? "an embedded node" : "a node of one role");
     if (roles == PARAMO_ROLE_ALL)

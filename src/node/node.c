@@ -247,6 +247,21 @@ static paramo_err seat_prepare(paramo_node *node, struct seat *seat, uint32_t ro
     return PARAMO_OK;
 }
 
+/* auto is ucx where the library is there; which connections use it, the van decides. */
+static paramo_err node_van(paramo_node *node)
+{
+    const char *name = node->config.van ? node->config.van : "auto";
+    if (strcmp(name, "tcp") == 0)
+        return van_tcp_create(node->env, &node->van);
+    struct van_ucx_config config = {.required = strcmp(name, "ucx") == 0,
+                                    .trusted_fabric = node->config.trusted_fabric != 0};
+    paramo_err err = van_ucx_create(node->env, &config, &node->van);
+    if (err != PARAMO_E_UNSUPPORTED || config.required)
+        return err;
+    log_info("van: tcp: %s", err_text());
+    return van_tcp_create(node->env, &node->van);
+}
+
 static paramo_err node_prepare(paramo_node *node)
 {
     bool embedded = node->config.roles == PARAMO_ROLE_ALL;
@@ -254,7 +269,7 @@ static paramo_err node_prepare(paramo_node *node)
     if (!err)
         err = lane_create(node->env, "pm-control", LANE_NO_BORROW | LANE_NO_SPIN, &node->control);
     if (!err)
-        err = embedded ? van_inproc_create(node->env, &node->van) : van_tcp_create(node->env, &node->van);
+        err = embedded ? van_inproc_create(node->env, &node->van) : node_van(node);
     if (err)
         return err;
     unsigned seats = embedded ? node->config.num_servers + 1 : 1;

@@ -197,6 +197,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     sender->peer = peer;
     van_set_user(conn, &shard_van_user, peer);
     van_set_frame_limit(conn, s->config.frame_bytes);
+    van_settle(conn);
     if (door_welcome(conn, s->view ? s->view->job : hello->job, s->config.incarnation)) {
         van_close(conn, false);
         shard_peer_forget(s, peer);

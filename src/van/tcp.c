@@ -57,6 +57,7 @@ static void conn_free(struct lane_task *task)
 {
     struct tcp_conn *conn = container_of(task, struct tcp_conn, end);
     free(conn->stage);
+    free(conn->say);
     free(conn->rbuf);
     free(conn);
 }
@@ -70,6 +71,8 @@ static void conn_stop(struct tcp_conn *conn, paramo_err status)
         resolve_drop(conn->question);
         conn->question = NULL;
     }
+    if (tcp_ways(conn))
+        tcp_ways(conn)->end(conn);
     tcp_recv_abort(conn);
     tcp_send_abort(conn, status);
 }
@@ -115,7 +118,7 @@ static void orphan_deadline(struct lane_timer *timer)
     tcp_discard(container_of(timer, struct tcp_conn, timer), PARAMO_E_TIMEOUT);
 }
 
-static void tcp_close(struct van_conn *base, bool flush)
+void tcp_close(struct van_conn *base, bool flush)
 {
     struct tcp_conn *conn = tcp_of(base);
     assert(!conn->move_to && !base->orphan);
@@ -132,10 +135,12 @@ static void tcp_close(struct van_conn *base, bool flush)
     base->user_ops = NULL;
     tcp_recv_abort(conn);
     van_orphan_add(base);
+    if (tcp_ways(conn))
+        tcp_ways(conn)->closing(conn);
     tcp_hook(conn);
 }
 
-static void tcp_abandon(struct van_conn *base)
+void tcp_abandon(struct van_conn *base)
 {
     tcp_discard(tcp_of(base), PARAMO_E_CLOSED);
 }
@@ -158,7 +163,10 @@ static void hook_run(struct lane_task *task)
     if (conn->state >= TCP_BROKEN || conn->move_to)
         return;
     if (conn->base.orphan && conn->state == TCP_OPEN && !tcp_send_pending(conn)) {
-        (void)shutdown(conn->source.fd, SHUT_WR);
+        if (conn->out_by == TCP_OUT_WAY)
+            tcp_ways(conn)->finish(conn);
+        else
+            (void)shutdown(conn->source.fd, SHUT_WR);
         conn->state = TCP_DRAINED;
     }
     bool writable = outq_writable(&conn->out, &conn->base.limits);
@@ -254,7 +262,7 @@ static void on_ready(struct lane_source *source, uint32_t events)
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
         tcp_recv_round(conn);
     if ((events & EPOLLOUT) && conn->state == TCP_OPEN && !conn->move_to && conn->blocked) {
-        conn->blocked = false;
+        conn->blocked = conn->out_by == TCP_OUT_WAY;
         if (lane_source_change(conn->base.lane, source, EPOLLIN))
             tcp_break_later(conn, PARAMO_E_SYSTEM);
         tcp_hook(conn);
@@ -273,8 +281,8 @@ static void resolved(void *arg, const struct addr_list *list, paramo_err why, co
     connect_next(conn, ECONNREFUSED);
 }
 
-static paramo_err tcp_connect(struct van *van, struct lane *lane, const char *address,
-                              const struct van_user *user_ops, void *user, struct van_conn **out)
+paramo_err tcp_connect(struct van *van, struct lane *lane, const char *address,
+                       const struct van_user *user_ops, void *user, struct van_conn **out)
 {
     char host[ADDR_HOST_MAX];
     uint16_t port;
@@ -332,11 +340,12 @@ static void move_leave(struct lane_task *task)
     lane_post(conn->move_to, &conn->arrive);
 }
 
-static void tcp_move(struct van_conn *base, struct lane *lane,
-                     void (*arrived)(void *arg, struct van_conn *conn), void *arg)
+void tcp_move(struct van_conn *base, struct lane *lane, void (*arrived)(void *arg, struct van_conn *conn),
+              void *arg)
 {
     struct tcp_conn *conn = tcp_of(base);
-    assert(conn->state == TCP_OPEN && !base->orphan && !conn->move_to && !conn->out.frames && !conn->current);
+    assert(conn->state == TCP_OPEN && !base->orphan && !conn->move_to && !conn->out.frames &&
+           !conn->current && conn->out_by == TCP_OUT_SOCKET && !conn->say_len);
     conn->move_to = lane;
     conn->arrived = arrived;
     conn->arrived_arg = arg;
@@ -373,14 +382,14 @@ static const struct van_ops tcp_ops = {
 
 paramo_err van_tcp_create(struct env *env, struct van **out)
 {
-    struct van *van = calloc(1, sizeof *van);
+    struct tcp_van *van = calloc(1, sizeof *van);
     if (!van)
         return err_memory(sizeof *van);
-    paramo_err err = van_init(van, &tcp_ops, env);
+    paramo_err err = van_init(&van->base, &tcp_ops, env);
     if (err) {
         free(van);
         return err;
     }
-    *out = van;
+    *out = &van->base;
     return PARAMO_OK;
 }

@@ -15,6 +15,8 @@
 #ifndef VAN_TCP_H
 #define VAN_TCP_H
 
+#include <sys/uio.h>
+
 #include "van/addr.h"
 #include "van/core.h"
 #include "van/outq.h"
@@ -30,8 +32,11 @@ enum {
     TCP_TRAIL_BYTES = 4 << 10, /* how much after a large frame is read with its end */
     TCP_SINK_AT = 8 << 10,     /* rbuf from here on takes what is thrown away during a large frame */
     TCP_PLACE_MIN = 4 << 10,   /* a whole frame up to this is delivered without asking place() */
-    TCP_ROUND_BYTES = 2 << 20  /* per direction and round, so that other connections get their turn */
+    TCP_ROUND_BYTES = 2 << 20, /* per direction and round, so that other connections get their turn */
+    TCP_OWN_MAX = 4 << 10      /* of a van's own frame */
 };
+struct tcp_conn;
+struct ucx_way;
 /* As long as a lane's thread stays parked beside a thread that comes and goes (env/real_lane.c): gathering
  * shall not wake it. */
 #define TCP_GATHER_NS (500 * ENV_US)
@@ -47,6 +52,32 @@ struct tcp_incoming {
     struct van_hold *hold;
     unsigned seg;
     uint64_t at; /* in the padded segment */
+};
+
+/* A faster way for the bytes of a connection, beside its socket (van/ucx.h): the socket sets it up and tells
+ * when the peer is gone. The stream of frames is one; each direction changes over between two frames, after
+ * an own frame that was said with `last`. */
+struct tcp_way_ops {
+    void (*settle)(struct tcp_conn *conn);
+    /* An own frame came on the socket. An error closes the connection. */
+    paramo_err (*own)(struct tcp_conn *conn, const uint8_t *bytes, size_t len);
+    /* Takes some of what tcp_gather has: how many bytes. 0: full; then tcp_way_open will come, and says how
+     * many of them have been taken meanwhile. */
+    size_t (*write)(struct tcp_conn *conn, const struct iovec *iov, int n);
+    void (*closing)(struct tcp_conn *conn); /* the connection became an orphan */
+    void (*finish)(struct tcp_conn *conn);  /* nothing more will be written: tells the peer */
+    void (*end)(struct tcp_conn *conn);
+};
+
+enum tcp_out {
+    TCP_OUT_SOCKET,
+    TCP_OUT_HELD, /* the last frame for the socket was said; the rest waits for the way */
+    TCP_OUT_WAY
+};
+
+struct tcp_van {
+    struct van base;
+    const struct tcp_way_ops *ways; /* NULL: the socket only */
 };
 
 struct tcp_conn {
@@ -84,6 +115,14 @@ struct tcp_conn {
     bool expect_large;
     struct tcp_incoming in;
 
+    /* the way beside the socket */
+    struct ucx_way *way;
+    enum tcp_out out_by;
+    bool in_by_way;
+    uint8_t *say; /* an own frame that waits for the end of the current one */
+    size_t say_len;
+    bool say_last;
+
     /* breaking from outside a round */
     paramo_err broken_why;
     char broken_text[ERR_TEXT_MAX];
@@ -99,6 +138,11 @@ static inline struct tcp_conn *tcp_of(struct van_conn *conn)
     return (struct tcp_conn *)conn;
 }
 
+static inline const struct tcp_way_ops *tcp_ways(const struct tcp_conn *conn)
+{
+    return ((const struct tcp_van *)conn->base.van)->ways;
+}
+
 /* True while the connection may call its user and use its socket. */
 static inline bool tcp_alive(const struct tcp_conn *conn)
 {
@@ -106,6 +150,12 @@ static inline bool tcp_alive(const struct tcp_conn *conn)
 }
 
 /* tcp.c */
+paramo_err tcp_connect(struct van *van, struct lane *lane, const char *address,
+                       const struct van_user *user_ops, void *user, struct van_conn **out);
+void tcp_close(struct van_conn *base, bool flush);
+void tcp_abandon(struct van_conn *base);
+void tcp_move(struct van_conn *base, struct lane *lane, void (*arrived)(void *arg, struct van_conn *conn),
+              void *arg);
 MUST_USE paramo_err tcp_conn_create(struct van *van, struct lane *lane, struct tcp_conn **conn);
 /* The socket stands (accepted or connected). */
 MUST_USE paramo_err tcp_conn_open(struct tcp_conn *conn);
@@ -128,7 +178,18 @@ bool tcp_send_pending(const struct tcp_conn *conn);
 /* Gives every frame back. */
 void tcp_send_abort(struct tcp_conn *conn, paramo_err status);
 
+/* Says an own frame on the socket, before all frames that have not begun; one at a time. last: nothing
+ * follows it there. */
+MUST_USE paramo_err tcp_say(struct tcp_conn *conn, const void *body, size_t len, bool last);
+/* The way takes bytes (again), after it has taken this many. */
+void tcp_way_open(struct tcp_conn *conn, size_t taken);
+/* What is to leave next, at most room bytes; the same until it is taken, but a frame that is withdrawn is
+ * copied elsewhere. */
+size_t tcp_gather(struct tcp_conn *conn, struct iovec iov[1 + 2 * VAN_SEGS], int *n, size_t room);
+
 /* tcp_recv.c */
+/* Bytes that came by the way; false if the connection ended over them. */
+bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len);
 void tcp_recv_round(struct tcp_conn *conn);
 /* Delivers what is in rbuf already. */
 void tcp_recv_parse(struct tcp_conn *conn);

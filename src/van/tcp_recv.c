@@ -39,6 +39,14 @@ static void deliver_whole(struct tcp_conn *conn, const struct van_header *h, uin
     unsigned borrowed = 0;
     paramo_err err = PARAMO_OK;
     heard(conn);
+    if (h->own) {
+        /* A van that has no ways, or does not know this one, leaves it unanswered. */
+        if (tcp_ways(conn))
+            err = tcp_ways(conn)->own(conn, bytes, (size_t)h->len[0]);
+        if (err && receiving(conn))
+            break_with_peer(conn, err);
+        return;
+    }
     if (van_drops(conn->base.van, h->class))
         return;
     if (h->padded > TCP_PLACE_MIN)
@@ -99,6 +107,22 @@ static size_t incoming_advance(struct tcp_incoming *in, size_t n)
     return n;
 }
 
+/* Copies what has come; returns how much of it was the frame's. */
+static size_t incoming_copy(struct tcp_incoming *in, const uint8_t *bytes, size_t have)
+{
+    size_t used = 0;
+    while (used < have && in->seg < in->header.nseg) {
+        uint64_t len = in->header.len[in->seg];
+        uint64_t left = (in->at < len ? len : van_padded(len)) - in->at;
+        size_t take = have - used < left ? have - used : (size_t)left;
+        if (in->at < len && in->dst[in->seg])
+            memcpy((uint8_t *)in->dst[in->seg] + in->at, bytes + used, take);
+        used += take;
+        (void)incoming_advance(in, take);
+    }
+    return used;
+}
+
 /* Decides where the segments go and copies what has come already. False if the connection ended over it. */
 static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, const uint8_t *bytes,
                            size_t have)
@@ -130,16 +154,7 @@ static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, co
             }
         }
     }
-    for (unsigned i = 0; i < h->nseg && have; i++) {
-        size_t take = have < h->len[i] ? have : (size_t)h->len[i];
-        if (in->dst[i])
-            memcpy(in->dst[i], bytes, take);
-        uint64_t padded = van_padded(h->len[i]);
-        size_t skip = have < padded ? have : (size_t)padded;
-        (void)incoming_advance(in, skip);
-        bytes += skip;
-        have -= skip;
-    }
+    (void)incoming_copy(in, bytes, have);
     return true;
 }
 
@@ -177,39 +192,100 @@ static size_t incoming_iov(struct tcp_conn *conn, struct iovec iov[2 * VAN_SEGS 
     return total + TCP_TRAIL_BYTES;
 }
 
-void tcp_recv_parse(struct tcp_conn *conn)
+/* Delivers the frames in these bytes; returns how many bytes are done with: less than a frame is left. */
+static size_t parse(struct tcp_conn *conn, uint8_t *at, size_t have)
 {
+    size_t used = 0;
     while (receiving(conn)) {
         if (conn->in.active) {
             if (conn->in.seg < conn->in.header.nseg)
-                return;
+                used += incoming_copy(&conn->in, at + used, have - used);
+            if (conn->in.seg < conn->in.header.nseg)
+                return used;
             deliver_incoming(conn);
             continue;
         }
-        size_t have = conn->rbuf_len - conn->rbuf_at;
-        if (have < VAN_HEADER_BYTES)
-            return;
-        uint8_t *at = conn->rbuf + conn->rbuf_at;
+        size_t left = have - used;
+        if (left < VAN_HEADER_BYTES)
+            return used;
         struct van_header h;
-        paramo_err err = van_header_decode(at, conn->base.limits.frame_bytes, &h);
+        paramo_err err = van_header_decode(at + used, conn->base.limits.frame_bytes, &h);
+        if (!err && h.own && (h.padded > TCP_OWN_MAX || h.nseg != 1))
+            err = err_set(PARAMO_E_PROTOCOL, "an own frame of %u segments", h.nseg);
         if (err) {
             break_with_peer(conn, err);
-            return;
+            return used;
         }
-        have -= VAN_HEADER_BYTES;
-        if (have >= h.padded) {
+        left -= VAN_HEADER_BYTES;
+        if (left >= h.padded) {
+            uint8_t *bytes = at + used + VAN_HEADER_BYTES;
             conn->expect_large = false;
-            conn->rbuf_at += VAN_HEADER_BYTES + (size_t)h.padded;
-            deliver_whole(conn, &h, at + VAN_HEADER_BYTES);
+            used += VAN_HEADER_BYTES + (size_t)h.padded;
+            deliver_whole(conn, &h, bytes);
         } else if (h.padded <= TCP_WHOLE_MAX - VAN_HEADER_BYTES) {
-            return;
+            return used;
         } else {
             conn->expect_large = true;
-            conn->rbuf_at = conn->rbuf_len = 0;
-            if (!incoming_begin(conn, &h, at + VAN_HEADER_BYTES, have))
-                return;
+            used += VAN_HEADER_BYTES + left;
+            if (!incoming_begin(conn, &h, at + used - left, left))
+                return used;
         }
     }
+    return used;
+}
+
+void tcp_recv_parse(struct tcp_conn *conn)
+{
+    size_t used = parse(conn, conn->rbuf + conn->rbuf_at, conn->rbuf_len - conn->rbuf_at);
+    if (conn->rbuf_len) /* else the connection ended meanwhile */
+        conn->rbuf_at += used;
+    if (conn->rbuf_at == conn->rbuf_len)
+        conn->rbuf_at = conn->rbuf_len = 0;
+}
+
+static bool rbuf_ready(struct tcp_conn *conn)
+{
+    if (conn->rbuf || (conn->rbuf = aligned_alloc(64, TCP_RBUF_BYTES)))
+        return true;
+    tcp_break(conn, err_memory(TCP_RBUF_BYTES));
+    return false;
+}
+
+bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len)
+{
+    if (conn->base.orphan || !receiving(conn) || !rbuf_ready(conn))
+        return false;
+    if (!conn->in_by_way) {
+        break_with_peer(conn, err_set(PARAMO_E_PROTOCOL, "bytes by a way that does not stand"));
+        return false;
+    }
+    conn->base.counters.bytes_received += len;
+    /* Frames are read where they lie, if they are aligned as van.h promises. */
+    bool in_place = (uintptr_t)bytes % VAN_ALIGN == 0;
+    while (len && receiving(conn)) {
+        size_t used;
+        if (conn->in.active && conn->in.seg < conn->in.header.nseg) {
+            used = incoming_copy(&conn->in, bytes, len);
+            (void)parse(conn, conn->rbuf, 0);
+        } else if (in_place && conn->rbuf_len == 0 &&
+                   (used = parse(conn, (uint8_t *)(uintptr_t)bytes, len)) > 0) {
+            ;
+        } else {
+            if (conn->rbuf_at) {
+                memmove(conn->rbuf, conn->rbuf + conn->rbuf_at, conn->rbuf_len - conn->rbuf_at);
+                conn->rbuf_len -= conn->rbuf_at;
+                conn->rbuf_at = 0;
+            }
+            size_t room = TCP_RBUF_BYTES - conn->rbuf_len;
+            used = len < room ? len : room;
+            memcpy(conn->rbuf + conn->rbuf_len, bytes, used);
+            conn->rbuf_len += used;
+            tcp_recv_parse(conn);
+        }
+        bytes += used;
+        len -= used;
+    }
+    return receiving(conn);
 }
 
 static void read_failed(struct tcp_conn *conn, ssize_t got)
@@ -237,14 +313,27 @@ static void recv_orphan(struct tcp_conn *conn)
     }
 }
 
+/* While the frames come by the way: nothing but the end is to come here. */
+static void recv_beside(struct tcp_conn *conn)
+{
+    uint8_t byte;
+    ssize_t got = recv(conn->source.fd, &byte, 1, MSG_DONTWAIT);
+    if (got > 0)
+        break_with_peer(conn, err_set(PARAMO_E_PROTOCOL, "bytes on the socket beside the way"));
+    else
+        read_failed(conn, got);
+}
+
 void tcp_recv_round(struct tcp_conn *conn)
 {
-    if (!conn->rbuf && !(conn->rbuf = aligned_alloc(64, TCP_RBUF_BYTES))) {
-        tcp_break(conn, err_memory(TCP_RBUF_BYTES));
+    if (!rbuf_ready(conn))
         return;
-    }
     if (conn->base.orphan) {
         recv_orphan(conn);
+        return;
+    }
+    if (conn->in_by_way) {
+        recv_beside(conn);
         return;
     }
     struct iovec iov[2 * VAN_SEGS + 1];

@@ -11,7 +11,8 @@ static const uint8_t zeroes[VAN_ALIGN];
 
 bool tcp_send_pending(const struct tcp_conn *conn)
 {
-    return conn->out.frames || conn->stage_at < conn->stage_len || conn->current || conn->rest;
+    return conn->out.frames || conn->stage_at < conn->stage_len || conn->current || conn->rest ||
+           conn->say_len;
 }
 
 paramo_err tcp_send(struct van_conn *base, struct van_frame *frame)
@@ -57,6 +58,18 @@ static void fill(struct tcp_conn *conn)
 {
     if (conn->stage_at == conn->stage_len)
         conn->stage_at = conn->stage_len = 0;
+    if (conn->out_by == TCP_OUT_HELD)
+        return;
+    if (conn->say_len && !conn->current && !conn->rest) {
+        if (conn->stage_len + conn->say_len > TCP_STAGE_BYTES)
+            return;
+        stage_append(conn, conn->say, conn->say_len);
+        conn->say_len = 0;
+        if (conn->say_last) {
+            conn->out_by = TCP_OUT_HELD;
+            return;
+        }
+    }
     struct van_frame *frame;
     while (!conn->current && !conn->rest && (frame = outq_peek(&conn->out))) {
         uint64_t bytes = outq_frame_bytes(frame);
@@ -95,8 +108,7 @@ static size_t iov_add(struct iovec *iov, int *n, const void *data, uint64_t len,
     return take;
 }
 
-/* The stage and what follows it, at most room bytes. */
-static size_t gather(struct tcp_conn *conn, struct iovec iov[1 + 2 * VAN_SEGS], int *n, size_t room)
+size_t tcp_gather(struct tcp_conn *conn, struct iovec iov[1 + 2 * VAN_SEGS], int *n, size_t room)
 {
     size_t total = 0;
     *n = 0;
@@ -154,8 +166,57 @@ static void block(struct tcp_conn *conn)
         tcp_break_later(conn, PARAMO_E_SYSTEM);
 }
 
+/* The same over the way, which is bounded itself. */
+static void push_over(struct tcp_conn *conn)
+{
+    struct iovec iov[1 + 2 * VAN_SEGS];
+    int n;
+    while (tcp_send_pending(conn)) {
+        fill(conn);
+        (void)tcp_gather(conn, iov, &n, SIZE_MAX);
+        size_t sent = tcp_ways(conn)->write(conn, iov, n);
+        if (!sent) {
+            conn->blocked = true;
+            return;
+        }
+        advance(conn, sent);
+    }
+    conn->urgent = false;
+}
+
+void tcp_way_open(struct tcp_conn *conn, size_t taken)
+{
+    if (taken)
+        advance(conn, taken);
+    conn->out_by = TCP_OUT_WAY;
+    conn->blocked = false;
+    conn->urgent = true;
+    tcp_hook(conn); /* if only for what is finished */
+}
+
+paramo_err tcp_say(struct tcp_conn *conn, const void *body, size_t len, bool last)
+{
+    size_t size = VAN_HEADER_BYTES + (size_t)van_padded(len);
+    if (!conn->say && !(conn->say = malloc(TCP_OWN_MAX)))
+        return err_memory(TCP_OWN_MAX);
+    if (conn->say_len || size > TCP_OWN_MAX)
+        return err_set(PARAMO_E_INVALID, "an own frame of %zu bytes", len);
+    van_own_header_encode(len, conn->say);
+    memset(conn->say + size - VAN_ALIGN, 0, VAN_ALIGN);
+    memcpy(conn->say + VAN_HEADER_BYTES, body, len);
+    conn->say_len = size;
+    conn->say_last = last;
+    conn->urgent = true;
+    tcp_hook(conn);
+    return PARAMO_OK;
+}
+
 static void push_out(struct tcp_conn *conn)
 {
+    if (conn->out_by == TCP_OUT_WAY) {
+        push_over(conn);
+        return;
+    }
     struct iovec iov[1 + 2 * VAN_SEGS];
     int n;
     for (size_t room = TCP_ROUND_BYTES; tcp_send_pending(conn);) {
@@ -164,7 +225,9 @@ static void push_out(struct tcp_conn *conn)
             return;
         }
         fill(conn);
-        size_t total = gather(conn, iov, &n, room);
+        size_t total = tcp_gather(conn, iov, &n, room);
+        if (!total)
+            return; /* held */
         struct msghdr message = {.msg_iov = iov, .msg_iovlen = (size_t)n};
         ssize_t sent = sendmsg(conn->source.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) {
@@ -232,7 +295,7 @@ static bool copy_rest(struct tcp_conn *conn)
     struct iovec iov[1 + 2 * VAN_SEGS];
     int n;
     size_t staged = conn->stage_len - conn->stage_at;
-    size_t total = gather(conn, iov, &n, SIZE_MAX);
+    size_t total = tcp_gather(conn, iov, &n, SIZE_MAX);
     size_t left = total - staged;
     uint8_t *rest = malloc(left ? left : 1);
     if (!rest)

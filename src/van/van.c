@@ -17,20 +17,31 @@ static uint64_t header_checksum(const uint8_t header[VAN_HEADER_BYTES])
     return hash_bytes(copy, sizeof copy);
 }
 
-void van_header_encode(const struct van_frame *frame, uint8_t out[VAN_HEADER_BYTES])
+static void header_encode(const struct van_frame *frame, uint8_t own, uint8_t out[VAN_HEADER_BYTES])
 {
     struct writer w = writer_over(out, VAN_HEADER_BYTES);
     write_u32(&w, VAN_MAGIC);
     write_u8(&w, VAN_VERSION);
     write_u8(&w, frame->nseg);
     write_u8(&w, frame->class);
-    write_u8(&w, 0);
+    write_u8(&w, own);
     write_u64(&w, 0);
     for (unsigned i = 0; i < VAN_SEGS; i++)
         write_u64(&w, i < frame->nseg ? frame->seg[i].len : 0);
     write_bytes(&w, frame->head, VAN_HEAD);
     w.len = CHECKSUM_AT;
     write_u64(&w, hash_bytes(out, VAN_HEADER_BYTES));
+}
+
+void van_header_encode(const struct van_frame *frame, uint8_t out[VAN_HEADER_BYTES])
+{
+    header_encode(frame, 0, out);
+}
+
+void van_own_header_encode(uint64_t len, uint8_t out[VAN_HEADER_BYTES])
+{
+    struct van_frame frame = {.nseg = 1, .class = VAN_CONTROL, .seg[0].len = len};
+    header_encode(&frame, 1, out);
 }
 
 /* Sums what cannot overflow: each length is compared with the limit first. */
@@ -59,12 +70,13 @@ paramo_err van_header_decode(const uint8_t in[VAN_HEADER_BYTES], uint64_t limit,
         return err_set(PARAMO_E_VERSION, "frame format %u, this side speaks %u", version, VAN_VERSION);
     header->nseg = read_u8(&r);
     header->class = read_u8(&r);
-    unsigned zero = read_u8(&r);
+    unsigned own = read_u8(&r);
     if (read_u64(&r) != header_checksum(in))
         return err_set(PARAMO_E_PROTOCOL, "a frame header is damaged");
-    if (header->nseg > VAN_SEGS || header->class >= VAN_CLASSES || zero != 0)
+    if (header->nseg > VAN_SEGS || header->class >= VAN_CLASSES || own > 1)
         return err_set(PARAMO_E_PROTOCOL, "a frame header with %u segments of class %u", header->nseg,
                        header->class);
+    header->own = own == 1;
     for (unsigned i = 0; i < VAN_SEGS; i++) {
         header->len[i] = read_u64(&r);
         if (i >= header->nseg && header->len[i] != 0)
@@ -293,6 +305,12 @@ void van_move(struct van_conn *conn, struct lane *lane, void (*arrived)(void *ar
               void *arg)
 {
     conn->van->ops->move(conn, lane, arrived, arg);
+}
+
+void van_settle(struct van_conn *conn)
+{
+    if (conn->van->ops->settle)
+        conn->van->ops->settle(conn);
 }
 
 void van_destroy(struct van *van)

@@ -107,6 +107,7 @@ struct van_ops {
     void (*displace)(struct van_conn *conn, const void *begin, size_t len);
     void (*close)(struct van_conn *conn, bool flush);
     void (*flush)(struct van_conn *conn);
+    void (*settle)(struct van_conn *conn); /* may be NULL */
     void (*move)(struct van_conn *conn, struct lane *lane, void (*arrived)(void *arg, struct van_conn *conn),
                  void *arg);
     void (*abandon)(
@@ -156,6 +157,15 @@ struct van_conn {
 MUST_USE paramo_err van_tcp_create(struct env *env, struct van **van);
 MUST_USE paramo_err van_inproc_create(struct env *env, struct van **van);
 
+/* tcp, and UCX where it may be (van/ucx.h): between processes of one host and user, or to any peer if the
+ * fabric between is trusted. UNSUPPORTED where UCX is not there. */
+struct van_ucx_config {
+    bool required;       /* a connection that cannot use UCX is closed */
+    bool trusted_fabric; /* the bytes may go to other hosts by UCX, which neither checks nor hides them */
+    bool no_shm;         /* not through shared memory */
+};
+MUST_USE paramo_err van_ucx_create(struct env *env, const struct van_ucx_config *config, struct van **van);
+
 /* Begins to connect: returns at once; frames may be sent meanwhile and leave when the connection stands; a
  * failure comes as closed(). Addresses: tcp "host:port", "[v6]:port", host names; inproc and sim: any string
  * that a listener has. A name is resolved without blocking the lane. */
@@ -194,6 +204,9 @@ void van_close(struct van_conn *conn, bool flush);
  */
 void van_move(struct van_conn *conn, struct lane *lane, void (*arrived)(void *arg, struct van_conn *conn),
               void *arg);
+/* The peer has proved who it is, and the connection stays on this lane (no van_move any more): the van may
+ * take a faster way to it. Nothing changes in what the van promises. */
+void van_settle(struct van_conn *conn);
 /* Frees the van: its listeners and connections are closed, and none is flushing (van_abandon). */
 void van_destroy(struct van *van);
 /* Any thread: how many connections closed with flush have not gone yet. */

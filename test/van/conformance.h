@@ -31,13 +31,16 @@
 
 enum { CONF_LANES = 3, CONF_PEERS = 256 };
 
+struct conf;
+
 /* How a van is made; opened and closed around each test. */
 struct conf_van {
     void (*open)(struct env **env, struct van **van);
     void (*close)(struct van *van);
-    const char *listen_address; /* twice in use is refused */
-    const char *dead_address;   /* nobody listens there */
-    uint64_t large_bytes;       /* of one large frame */
+    const char *listen_address;     /* twice in use is refused */
+    const char *dead_address;       /* nobody listens there */
+    void (*paired)(struct conf *c); /* may be NULL: a pair stands, nothing was sent */
+    uint64_t large_bytes;           /* of one large frame */
     unsigned large_count;
 };
 extern const struct conf_van conf_van;
@@ -73,6 +76,7 @@ struct conf {
     atomic_uint accepted;
     void (*on_accept)(struct peer *peer);
     uint64_t frame_limit;
+    bool moving; /* an accepted connection is not settled at once */
     const char *address;
 };
 

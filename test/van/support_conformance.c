@@ -11,6 +11,8 @@ static void pair(struct conf *c)
     conf_listen(c);
     conf_connect(c, 0);
     conf_wait(c->lane[1], &c->accepted, 1);
+    if (conf_van.paired && !c->moving)
+        conf_van.paired(c);
 }
 
 static unsigned all_done(const struct peer *peer)
@@ -577,6 +579,8 @@ static void moved(void *arg, struct van_conn *conn)
     peer->conn = conn;
     peer->lane = conn->lane;
     van_set_user(conn, &conf_user, peer);
+    if (peer->next_id + 50 == BURST)
+        van_settle(conn);
 }
 
 /* At every 50th frame to the other lane. */
@@ -601,6 +605,7 @@ void conf_test_move(void **state)
 {
     (void)state;
     struct conf *c = conf_open();
+    c->moving = true;
     pair(c);
     c->server[0].on_frame = moving_frame;
     conf_on(c->lane[0], send_burst, &(struct shapes){.c = c});
@@ -616,6 +621,7 @@ static void connect_same_lane(void *arg)
     struct peer *peer = &c->client[0];
     assert_int_equal(van_connect(c->van, c->lane[1], c->address, &conf_user, peer, &peer->conn), PARAMO_OK);
     van_set_frame_limit(peer->conn, c->frame_limit);
+    van_settle(peer->conn);
     send_burst(&(struct shapes){.c = c});
 }
 
