@@ -1,6 +1,6 @@
 # The commands of README.md; the build itself is CMake's (CMakePresets.json).
 .DEFAULT_GOAL := release
-.PHONY: release debug demo test asan tsan install setup clean check-layers check-format format tidy
+.PHONY: release debug demo test asan tsan fuzz install setup clean check-layers check-format format tidy
 
 export CTEST_PARALLEL_LEVEL ?= $(shell nproc)
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1
@@ -31,6 +31,11 @@ asan tsan: setup
 	@cmake --preset $@ >/dev/null
 	@$(run) cmake --build --preset $@
 	@$(run) ctest --preset $@ --no-tests=error $(CTEST_FLAGS)
+
+# Longer than .ci/run does: FUZZ_SECONDS of processor time over all targets.
+fuzz:
+	@scripts/setup.sh --all
+	@FUZZ_SECONDS=$(or $(FUZZ_SECONDS),3600) scripts/fuzz
 
 install: release
 	@cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX))

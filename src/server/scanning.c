@@ -108,7 +108,7 @@ static paramo_err answer_rows(struct peer *peer, struct shard_table *t, const st
         memcpy(to, x->keys + first, 8 * n);
     if (lens_bytes)
         memcpy(to + 8 * n, lens, lens_bytes);
-    if (var)
+    if (var && n) /* an empty list has no address */
         table_var_pull(t->table, x->keys + first, n, to + vals_at);
     else if (n)
         err = table_get_rows(t->table, x->keys + first, n, h->flags & WIRE_STATE, to + vals_at);
@@ -141,7 +141,8 @@ static paramo_err batch(struct peer *peer, struct shard_table *t, const struct w
     if (!lens)
         return err_memory(VAR_ROWS * sizeof *lens);
     size_t n = left < VAR_ROWS ? left : VAR_ROWS, total, vals = 0, fit = 0;
-    table_var_lens(t->table, x->keys + first, n, lens, &total);
+    if (n)
+        table_var_lens(t->table, x->keys + first, n, lens, &total);
     while (fit < n && (fit == 0 || vals < SCAN_BATCH_BYTES))
         vals += lens[fit++] * (size_t)t->value_bytes;
     paramo_err err = answer_rows(peer, t, h, x, first, fit, lens, vals);

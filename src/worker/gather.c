@@ -78,8 +78,9 @@ paramo_err gather_lens(struct request *r)
             const uint8_t *from = piece->vals;
             for (uint32_t i = 0; i < piece->slice->count; i++) {
                 uint64_t len = piece->lens[i] * value;
-                if (len)
-                    memcpy(r->dst + at[place_of(chunk, piece->slice, i)] * value, from, len);
+                if (!len) /* and if all are empty, there are no values */
+                    continue;
+                memcpy(r->dst + at[place_of(chunk, piece->slice, i)] * value, from, len);
                 from += len;
             }
         }

@@ -1,0 +1,268 @@
+/* Both sides of the handshake: strangers at a door say anything, and whoever is dialled answers anything.
+ * Only the right token comes in; a dial ends once; and afterwards the door still opens for who knocks
+ * properly. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fakevan.h"
+#include "post/dial.h"
+#include "post/door.h"
+#include "post/letter.h"
+
+enum { CONNS = 6, DIALS = 3 };
+
+struct dialling {
+    struct dial *dial;
+    struct fakeconn *conn;
+    bool over;
+};
+
+static struct world {
+    struct fakeworld world;
+    struct door *door;
+    struct fakeconn *stranger[CONNS];
+    struct dialling dial[DIALS];
+    struct dialling *dialling; /* being begun */
+    unsigned accepted, welcomes;
+    unsigned mode; /* what the owner does with who is accepted */
+} w;
+
+static paramo_err owned_frame(void *user, struct van_conn *conn, const uint8_t head[VAN_HEAD],
+                              const struct van_seg *seg, unsigned nseg)
+{
+    (void)user, (void)conn, (void)head, (void)seg, (void)nseg;
+    return PARAMO_OK;
+}
+
+static void owned_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
+{
+    (void)user, (void)why, (void)text;
+    van_close(conn, false);
+}
+
+static const struct van_user owned = {.frame = owned_frame, .closed = owned_closed};
+
+static void accepted(void *arg, struct van_conn *conn, const struct hello *hello)
+{
+    (void)arg;
+    CHECK(strcmp(hello->token, "secret") == 0 && hello->incarnation);
+    CHECK(hello->purpose == HELLO_DATA && (!hello->job || hello->job == 5));
+    w.accepted++;
+    if (w.mode == 1) {
+        door_reject(conn, PARAMO_E_FULL, "no room");
+        return;
+    }
+    van_set_user(conn, &owned, NULL);
+    if (door_welcome(conn, 5, 6) != PARAMO_OK)
+        van_close(conn, false);
+}
+
+static void up(void *arg, struct van_conn *conn, const struct welcome *welcome)
+{
+    struct dialling *d = arg;
+    CHECK(!d->over && welcome->version == HELLO_VERSION_MAX);
+    d->over = true;
+    d->dial = NULL;
+    van_set_user(conn, &owned, NULL);
+}
+
+static void failed(void *arg, paramo_err code, const char *text)
+{
+    struct dialling *d = arg;
+    CHECK(!d->over && code != PARAMO_OK && text);
+    d->over = true;
+    d->dial = NULL;
+}
+
+static void connected(void *arg, struct fakeconn *conn)
+{
+    (void)arg;
+    w.dialling->conn = conn;
+}
+
+static void sent(void *arg, struct fakeconn *conn, const struct van_frame *frame)
+{
+    struct wire_head head;
+    struct reader body;
+    struct welcome welcome;
+    struct hello hello;
+    paramo_err code;
+    (void)arg, (void)conn;
+    CHECK(letter_open(frame->head, frame->seg, frame->nseg, &head, &body) == PARAMO_OK);
+    if (head.kind == WIRE_WELCOME) {
+        CHECK(welcome_decode(&body, &welcome) == PARAMO_OK);
+        w.welcomes++;
+    } else if (head.kind == WIRE_HELLO) {
+        CHECK(hello_decode(&body, &hello) == PARAMO_OK);
+    } else {
+        CHECK(head.kind == WIRE_REJECT && reject_decode(&body, &code) == PARAMO_OK);
+    }
+}
+
+static void edit(struct writer *body, struct source *s)
+{
+    for (unsigned n = take_below(s, 4); n-- && body->len;)
+        body->data[take_u16(s) % body->len] = take_u8(s);
+    if (take_below(s, 8) == 7)
+        body->len -= take_below(s, 8) % (body->len + 1);
+}
+
+static void say_hello(struct fakeconn *c, struct source *s)
+{
+    static const char *const tokens[] = {"secret", "secret", "secret", "Secret", "", "secret2"};
+    struct hello hello = {.version_min = 1,
+                          .version_max = 1,
+                          .purpose = HELLO_DATA,
+                          .node = take_u8(s),
+                          .incarnation = 1 + take_number(s),
+                          .job = take_below(s, 4) == 3 ? take_u8(s) : 0};
+    const char *token = tokens[take_below(s, 6)];
+    memcpy(hello.token, token, strlen(token) + 1);
+    struct wire_head head = {.kind = WIRE_HELLO};
+    struct writer body = {0};
+    hello_encode(&hello, &body);
+    edit(&body, s);
+    (void)fakeconn_letter(c, &head, body.data, body.len);
+    writer_fini(&body);
+}
+
+static void answer(struct fakeconn *c, struct source *s)
+{
+    struct wire_head head = {.kind = WIRE_WELCOME};
+    struct welcome welcome = {.version = 1, .job = take_u8(s), .incarnation = take_u64(s)};
+    struct writer body = {0};
+    char text[64];
+    if (take_below(s, 3)) {
+        welcome_encode(&welcome, &body);
+    } else {
+        head.kind = WIRE_REJECT;
+        take_text(s, text, sizeof text);
+        reject_encode((paramo_err)take_u8(s), text, &body);
+    }
+    edit(&body, s);
+    (void)fakeconn_letter(c, &head, body.data, body.len);
+    writer_fini(&body);
+}
+
+static void start_dial(struct dialling *d, struct source *s)
+{
+    struct dial_config config = {.van = &w.world.van.van,
+                                 .lane = w.world.lane,
+                                 .address = "somebody:1",
+                                 .hello = {.purpose = HELLO_DATA, .incarnation = 3, .token = "secret"},
+                                 .frame_bytes = 1 << 16,
+                                 .deadline = fakeworld_now(&w.world) + (1 + take_u8(s)) * ENV_SEC / 10,
+                                 .up = up,
+                                 .failed = failed,
+                                 .arg = d};
+    *d = (struct dialling){0};
+    w.dialling = d;
+    if (dial_start(&config, &d->dial) != PARAMO_OK)
+        d->over = true;
+}
+
+static void step(struct source *s)
+{
+    uint8_t op = take_u8(s);
+    struct fakeconn **stranger = &w.stranger[take_below(s, CONNS)], *c = *stranger;
+    struct dialling *d = &w.dial[take_below(s, DIALS)];
+    switch (op % 12) {
+    case 0:
+        if (!fakeconn_alive(c))
+            *stranger = fakevan_stranger(&w.world.van);
+        break;
+    case 1:
+    case 2:
+        if (fakeconn_alive(c))
+            say_hello(c, s);
+        break;
+    case 3:
+        if (fakeconn_alive(c))
+            (void)fakeconn_raw(c, s);
+        break;
+    case 4:
+        if (fakeconn_alive(c))
+            fakeconn_break(c, PARAMO_E_DISCONNECTED, "cut");
+        break;
+    case 5:
+        w.mode = take_below(s, 2);
+        w.world.van.refuse = take_below(s, 4) == 3;
+        break;
+    case 6:
+        if (!d->dial)
+            start_dial(d, s);
+        break;
+    case 7:
+    case 8:
+        if (fakeconn_alive(d->conn))
+            answer(d->conn, s);
+        break;
+    case 9:
+        if (fakeconn_alive(d->conn))
+            (void)fakeconn_raw(d->conn, s);
+        break;
+    case 10:
+        if (fakeconn_alive(d->conn))
+            fakeconn_break(d->conn, PARAMO_E_DISCONNECTED, "cut");
+        break;
+    default:
+        if (d->dial)
+            dial_cancel(d->dial);
+        d->dial = NULL;
+        d->over = true;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct source s = {data, size};
+    memset(&w, 0, sizeof w);
+    fakeworld_open(&w.world);
+    w.world.van.sent = sent;
+    w.world.van.connected = connected;
+    struct door_config config = {.van = &w.world.van.van,
+                                 .lane = w.world.lane,
+                                 .address = "door",
+                                 .token = "secret",
+                                 .purposes = DOOR_PURPOSE_DATA,
+                                 .frame_bytes = 1 << 20,
+                                 .strangers = 3,
+                                 .accept = accepted};
+    fakeworld_enter(&w.world);
+    CHECK(door_open(&config, &w.door) == PARAMO_OK);
+    door_set_job(w.door, 5);
+    fakeworld_leave(&w.world);
+    for (unsigned n = 0; s.left && n < 200; n++) {
+        fakeworld_enter(&w.world);
+        step(&s);
+        fakeworld_leave(&w.world);
+        if (take_below(&s, 4) == 3)
+            fakeworld_pass(&w.world, take_u8(&s) * 16);
+    }
+    /* Whoever knocks properly comes in. */
+    struct hello hello = {
+        .version_min = 1, .version_max = 1, .purpose = HELLO_DATA, .incarnation = 9, .token = "secret"};
+    struct wire_head head = {.kind = WIRE_HELLO};
+    struct writer body = {0};
+    w.mode = 0;
+    fakeworld_enter(&w.world);
+    struct fakeconn *last = fakevan_stranger(&w.world.van);
+    unsigned before = w.welcomes;
+    hello_encode(&hello, &body);
+    CHECK(fakeconn_letter(last, &head, body.data, body.len) && w.welcomes == before + 1);
+    writer_fini(&body);
+    door_close(w.door);
+    fakeworld_leave(&w.world);
+    fakeworld_pass(&w.world, 40000); /* every deadline */
+    fakeworld_enter(&w.world);
+    for (unsigned i = 0; i < DIALS; i++)
+        CHECK(!w.dial[i].dial);
+    for (struct fakeconn *c = w.world.van.conns; c; c = c->next)
+        if (fakeconn_alive(c)) {
+            CHECK(c->conn.user_ops == &owned);
+            fakeconn_break(c, PARAMO_E_DISCONNECTED, "the end");
+        }
+    fakeworld_leave(&w.world);
+    fakeworld_close(&w.world);
+    return 0;
+}

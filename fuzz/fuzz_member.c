@@ -1,0 +1,357 @@
+/* A member and a scheduler that says anything: welcomes and rejections, places, views, answers to calls, the
+ * end, right or edited, in any order. Every call is done once, the node joins and ends at most once, and
+ * views only get newer. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fakevan.h"
+#include "post/letter.h"
+#include "post/member.h"
+#include "wire/barrier_call.h"
+#include "wire/calls.h"
+#include "wire/end.h"
+#include "wire/hello.h"
+#include "wire/register_call.h"
+#include "wire/table_spec.h"
+
+enum { CALLS = 12 };
+
+struct called {
+    struct member_call call;
+    bool begun;
+    unsigned done;
+};
+
+static struct world {
+    struct fakeworld world;
+    struct member *member;
+    struct fakeconn *fake; /* the latest connection */
+    struct called call[CALLS];
+    uint32_t kind; /* of the latest call that was heard, and its number */
+    uint64_t number, view;
+    bool viewed;
+    unsigned joined, ended;
+    bool is_in;
+} w;
+
+static void joined(void *arg, paramo_err status, const char *text)
+{
+    (void)arg;
+    CHECK(!w.joined++ && text);
+    w.is_in = status == PARAMO_OK;
+    CHECK(status || (member_view(w.member) && member_view(w.member)->complete));
+}
+
+static void viewed(void *arg, struct view *view)
+{
+    (void)arg;
+    CHECK((view->number > w.view || !w.viewed) && !w.ended);
+    w.viewed = true;
+    w.view = view->number;
+}
+
+static void ended(void *arg, paramo_err status, const char *text)
+{
+    (void)arg, (void)status;
+    CHECK(w.is_in && !w.ended++ && text);
+}
+
+static void progress(void *arg, struct heartbeat *heartbeat)
+{
+    (void)arg;
+    heartbeat->lanes = 1;
+    heartbeat->lane[0] = (struct heartbeat_lane){.steps = 5};
+}
+
+static void connected(void *arg, struct fakeconn *c)
+{
+    (void)arg;
+    w.fake = c;
+}
+
+static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
+{
+    struct wire_head head;
+    struct reader body;
+    (void)arg, (void)c;
+    CHECK(letter_open(frame->head, frame->seg, frame->nseg, &head, &body) == PARAMO_OK);
+    CHECK(head.kind == WIRE_HELLO || head.kind == WIRE_CALL || head.kind == WIRE_HEARTBEAT);
+    if (head.kind == WIRE_CALL) {
+        w.kind = head.table;
+        w.number = head.number;
+    }
+}
+
+static void done(struct member_call *call, paramo_err status)
+{
+    struct called *c = container_of(call, struct called, call);
+    CHECK(c->begun && !c->done++);
+    if (status == PARAMO_OK && call->kind == CALL_KV_GET) {
+        volatile uint8_t sum = 0;
+        for (size_t i = 0; i < call->result.value_len; i++)
+            sum = (uint8_t)(sum + ((const uint8_t *)call->result.value)[i]);
+    }
+}
+
+static void begin_call(struct source *s)
+{
+    struct called *c = NULL;
+    for (unsigned i = 0; i < CALLS && !c; i++)
+        if (!w.call[i].begun || w.call[i].done)
+            c = &w.call[i];
+    if (!c)
+        return;
+    *c = (struct called){.call.done = done};
+    uint64_t deadline = fakeworld_now(&w.world) + take_u8(s) * 100 * ENV_MS;
+    struct pool_part part = {.index = 1};
+    paramo_table_options options = {.size = sizeof options, .dim = 1};
+    double one = 1;
+    paramo_err err;
+    c->begun = true; /* done may come only later */
+    switch (take_below(s, 11)) {
+    case 0:
+        err = member_barrier(w.member, &c->call, PARAMO_GROUP_WORKERS, 0, deadline);
+        break;
+    case 1:
+        err = member_table_open(w.member, &c->call, "t", take_u8(s) & 1 ? &options : NULL, deadline);
+        break;
+    case 2:
+        err = member_pool_open(w.member, &c->call, "p", 1, 1, deadline);
+        break;
+    case 3:
+        err = member_pool_next(w.member, &c->call, "p", 0, 0, 500, deadline);
+        break;
+    case 4:
+        err = member_pool_done(w.member, &c->call, "p", &part, deadline);
+        break;
+    case 5:
+        err = member_pool_end(w.member, &c->call, "p", &part, deadline);
+        break;
+    case 6:
+        err = member_kv_put(w.member, &c->call, "k", "value", 5, deadline);
+        break;
+    case 7:
+        err = member_kv_get(w.member, &c->call, "k", deadline);
+        break;
+    case 8:
+        err = member_kv_add(w.member, &c->call, "k", &one, 1, deadline);
+        break;
+    case 9:
+        err = member_shutdown(w.member, &c->call, "enough", deadline);
+        break;
+    default:
+        err = member_leave(w.member, &c->call, deadline);
+    }
+    if (err) {
+        CHECK(!c->done);
+        c->begun = false;
+    }
+}
+
+static void cancel_call(struct source *s)
+{
+    struct called *c = &w.call[take_below(s, CALLS)];
+    if (c->begun && !c->done) {
+        member_cancel(w.member, &c->call);
+        CHECK(c->done == 1);
+    }
+}
+
+/* ---- the scheduler's side ---- */
+
+static void say(struct wire_head *head, struct writer *body, struct source *s)
+{
+    if (take_below(s, 5) == 4 && body->len) {
+        for (unsigned n = 1 + take_below(s, 3); n--;)
+            body->data[take_u16(s) % body->len] = take_u8(s);
+        if (take_below(s, 4) == 3)
+            body->len -= take_below(s, 8) % (body->len + 1);
+    }
+    (void)fakeconn_letter(w.fake, head, body->data, body->len);
+    writer_fini(body);
+}
+
+static void say_welcome(struct source *s)
+{
+    struct wire_head head = {.kind = WIRE_WELCOME};
+    struct welcome welcome = {.version = 1, .job = 7, .incarnation = 1 + take_below(s, 2)};
+    struct writer body = {0};
+    if (take_below(s, 8) == 7) {
+        head.kind = WIRE_REJECT;
+        reject_encode((paramo_err)take_u8(s), "no", &body);
+    } else {
+        welcome_encode(&welcome, &body);
+    }
+    say(&head, &body, s);
+}
+
+static void say_place(struct source *s)
+{
+    struct wire_head head = {.kind = WIRE_REPLY, .table = CALL_REGISTER};
+    struct register_result place = {.node = 9, .recovered = take_u8(s) & 1};
+    struct writer body = {0};
+    if (take_below(s, 8) == 7) {
+        head.status = take_u8(s);
+        call_text_encode("no place", &body);
+    } else {
+        register_result_encode(&place, &body);
+    }
+    say(&head, &body, s);
+}
+
+static void say_view(struct source *s)
+{
+    struct view_node nodes[3] = {
+        {.id = 1, .role = PARAMO_ROLE_SCHEDULER, .incarnation = 1, .alive = true},
+        {.id = 8, .role = PARAMO_ROLE_SERVER, .incarnation = 2, .alive = true, .port = 1, .shards = 1},
+        {.id = 9, .role = PARAMO_ROLE_WORKER, .incarnation = 3, .alive = true}};
+    struct view_shard shard = {.node = 8, .arcs_changed = 0};
+    struct view_table tables[2] = {{.id = 1, .name = "t"}, {.id = 2, .name = "u"}};
+    struct view view = {.job = take_below(s, 8) == 7 ? 8 : 7,
+                        .number = take_below(s, 16),
+                        .complete = take_below(s, 8) != 7,
+                        .num_servers = 1,
+                        .num_workers = 1,
+                        .nodes_count = 3,
+                        .shards_count = 1,
+                        .tables_count = take_below(s, 3),
+                        .nodes = nodes,
+                        .shards = &shard,
+                        .tables = tables};
+    tables[0].options = tables[1].options = (paramo_table_options){
+        .size = sizeof(paramo_table_options), .dim = 1, .placement = PARAMO_PLACE_MIXED};
+    struct wire_head head = {.kind = WIRE_VIEW};
+    struct writer body = {0};
+    view_encode(&view, &body);
+    say(&head, &body, s);
+}
+
+static void say_reply(struct source *s)
+{
+    struct wire_head head = {.kind = WIRE_REPLY, .table = w.kind, .number = w.number};
+    struct writer body = {0};
+    uint8_t how = take_u8(s);
+    if (how & 1)
+        head.number -= how >> 6;
+    if (how & 2)
+        head.table = how >> 4;
+    if ((how & 12) == 12) {
+        head.status = take_u8(s);
+        call_text_encode("it failed", &body);
+    } else if (head.table == CALL_BARRIER) {
+        barrier_result_encode(&(struct barrier_result){.number = 1}, &body);
+    } else if (head.table == CALL_TABLE_OPEN) {
+        table_open_result_encode(&(struct table_open_result){.table = 1, .view = take_below(s, 16)}, &body);
+    } else if (head.table == CALL_POOL_NEXT) {
+        pool_next_result_encode(&(struct pool_next_result){.state = (uint8_t)take_below(s, 3)}, &body);
+    } else if (head.table == CALL_KV_GET) {
+        write_u64(&body, take_u64(s));
+    }
+    say(&head, &body, s);
+}
+
+static void say_end(struct source *s)
+{
+    struct wire_head head = {.kind = WIRE_END};
+    struct writer body = {0};
+    end_encode((paramo_err)take_u8(s), "it is over", &body);
+    say(&head, &body, s);
+}
+
+static void step(struct source *s)
+{
+    uint8_t op = take_u8(s);
+    bool alive = fakeconn_alive(w.fake);
+    switch (op % 16) {
+    case 0:
+        if (alive)
+            say_welcome(s);
+        break;
+    case 1:
+        if (alive)
+            say_place(s);
+        break;
+    case 2:
+    case 3:
+        if (alive)
+            say_view(s);
+        break;
+    case 4:
+    case 5:
+    case 6:
+        if (alive)
+            say_reply(s);
+        break;
+    case 7:
+        if (alive && take_below(s, 4) == 3)
+            say_end(s);
+        break;
+    case 8:
+        if (alive)
+            (void)fakeconn_raw(w.fake, s);
+        break;
+    case 9:
+        if (alive)
+            fakeconn_break(w.fake, PARAMO_E_DISCONNECTED, "cut");
+        break;
+    case 10:
+        w.world.van.refuse = op & 128;
+        if (alive)
+            w.fake->full = op & 64;
+        break;
+    case 11:
+        cancel_call(s);
+        break;
+    default:
+        begin_call(s);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct source s = {data, size};
+    memset(&w, 0, sizeof w);
+    fakeworld_open(&w.world);
+    w.world.van.sent = sent;
+    w.world.van.connected = connected;
+    fakeworld_pass(&w.world, 1000); /* a machine that has been on for a second */
+    struct member_config config = {.van = &w.world.van.van,
+                                   .lane = w.world.lane,
+                                   .scheduler = "scheduler:1",
+                                   .token = "token",
+                                   .role = PARAMO_ROLE_WORKER,
+                                   .host = "host",
+                                   .name = "",
+                                   .rank = -1,
+                                   .incarnation = 3,
+                                   .connect_timeout_ms = 20000,
+                                   .heartbeat_ms = 1000,
+                                   .heartbeat_timeout_ms = 10000,
+                                   .frame_bytes = 1 << 20,
+                                   .on_joined = joined,
+                                   .on_view = viewed,
+                                   .on_ended = ended,
+                                   .progress = take_u8(&s) & 1 ? progress : NULL};
+    fakeworld_enter(&w.world);
+    CHECK(member_create(&config, &w.member) == PARAMO_OK);
+    fakeworld_leave(&w.world);
+    fakeworld_pass(&w.world, 1);
+    for (unsigned n = 0; s.left && n < 200; n++) {
+        fakeworld_enter(&w.world);
+        step(&s);
+        fakeworld_leave(&w.world);
+        if (take_below(&s, 8) == 7)
+            fakeworld_pass(&w.world, take_u8(&s) * 20);
+    }
+    if (w.fake)
+        w.fake->full = false;
+    fakeworld_pass(&w.world, 30000); /* every deadline */
+    for (unsigned i = 0; i < CALLS; i++)
+        CHECK(!w.call[i].begun || w.call[i].done == 1);
+    CHECK(w.joined == 1);
+    fakeworld_enter(&w.world);
+    member_destroy(w.member);
+    fakeworld_leave(&w.world);
+    fakeworld_close(&w.world);
+    return 0;
+}

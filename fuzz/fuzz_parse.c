@@ -1,0 +1,133 @@
+/* Text to rows: every format, the detection of one, and numbers against the C library's. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "learn/number.h"
+#include "learn/parse.h"
+
+struct bad_lines {
+    uint64_t count, last;
+    bool stop;
+};
+
+static paramo_err bad_line(void *arg, uint64_t line, const char *what)
+{
+    struct bad_lines *bad = arg;
+    CHECK(what[0] && (!bad->count || line > bad->last));
+    bad->count++;
+    bad->last = line;
+    return bad->stop ? lerr(PARAMO_E_FORMAT, "line %llu: %s", (unsigned long long)line, what) : PARAMO_OK;
+}
+
+/* The text with its newline and PARSE_PAD bytes, and no more. */
+static char *padded(const uint8_t *text, size_t len, size_t *whole)
+{
+    char *copy = harness_alloc(len + 1 + PARSE_PAD);
+    memcpy(copy, text, len);
+    *whole = len;
+    if (len && copy[len - 1] != '\n')
+        copy[(*whole)++] = '\n';
+    memset(copy + *whole, 0x5a, PARSE_PAD);
+    copy[*whole] = '\n';
+    return realloc(copy, *whole + PARSE_PAD);
+}
+
+static void rows(enum parse_format format, unsigned hash_bits, bool stop, const uint8_t *text, size_t len)
+{
+    struct parse_buffer b = {0};
+    struct bad_lines bad = {.stop = stop};
+    struct block block;
+    size_t whole, bytes, lines = 0;
+    char *copy = padded(text, len, &whole);
+    CHECK(copy);
+    for (size_t i = 0; i < whole; i++)
+        lines += copy[i] == '\n';
+    for (int pass = 0; pass < 2; pass++) { /* the buffer is used again */
+        bad.count = 0;
+        paramo_err err = parse_text(format, hash_bits, copy, whole, &b, bad_line, &bad);
+        CHECK(err == PARAMO_OK || (stop && bad.count == 1));
+        if (err)
+            continue;
+        CHECK(b.lines == lines && b.rows + bad.count <= lines);
+        CHECK(b.rows <= b.row_cap && b.features <= b.feature_cap);
+        CHECK(b.offset[0] == 0 && b.offset[b.rows] == b.features);
+        for (size_t r = 0; r < b.rows; r++) {
+            CHECK(b.label[r] == 0 || b.label[r] == 1);
+            CHECK(b.offset[r] <= b.offset[r + 1]);
+        }
+        int not_one = 0;
+        for (size_t i = 0; i < b.features; i++) {
+            CHECK(!hash_bits || b.key[i] < UINT64_C(1) << hash_bits);
+            CHECK(isfinite(b.value[i]));
+            not_one |= b.value[i] != 1;
+        }
+        CHECK(b.not_one || !not_one);
+        CHECK(parse_block(&b, &block, &bytes) == PARAMO_OK);
+        CHECK(block.rows == b.rows && block.features == b.features);
+        block_free(&block);
+    }
+    parse_buffer_free(&b);
+    free(copy);
+}
+
+static void number(const uint8_t *text, size_t len)
+{
+    size_t whole;
+    char *copy = padded(text, len, &whole), *end;
+    const char *what = NULL, *stop;
+    float value;
+    uint64_t integer;
+    CHECK(copy);
+    stop = number_float(copy, &value, &what);
+    CHECK(stop || what);
+    if (stop) {
+        CHECK(stop > copy && stop <= copy + whole);
+        char *alone = harness_alloc((size_t)(stop - copy) + 1);
+        memcpy(alone, copy, (size_t)(stop - copy));
+        alone[stop - copy] = '\0';
+        float want = strtof(alone, &end);
+        CHECK(*end == '\0' && memcmp(&want, &value, sizeof want) == 0);
+        free(alone);
+    }
+    stop = number_u64(copy, &integer);
+    if (stop) {
+        CHECK(stop > copy && stop <= copy + whole);
+        CHECK(integer == strtoull(copy, &end, 10) && end == stop);
+    }
+    free(copy);
+}
+
+static void detect(bool whole, const uint8_t *text, size_t len)
+{
+    enum parse_format format = PARSE_AUTO;
+    char *copy = harness_alloc(len);
+    memcpy(copy, text, len);
+    if (parse_detect(copy, len, whole, &format) == PARAMO_OK) {
+        CHECK(format == PARSE_LIBSVM || format == PARSE_LIBFFM || format == PARSE_CRITEO);
+        CHECK(parse_format_find(parse_format_name(format)) == (int)format);
+        rows(format, 0, false, text, len);
+    }
+    free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct source s = {data, size};
+    uint8_t how = take_u8(&s);
+    static const uint8_t bits[] = {0, 1, 20, 63};
+    switch (how % 5) {
+    case 0:
+        number(s.at, s.left);
+        break;
+    case 1:
+        detect(how & 0x40, s.at, s.left);
+        break;
+    default:
+        rows((enum parse_format)(PARSE_LIBSVM + how % 5 - 2), bits[how >> 4 & 3], how & 0x40, s.at, s.left);
+    }
+    return 0;
+}

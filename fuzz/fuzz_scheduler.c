@@ -1,0 +1,385 @@
+/* A scheduler and members that say anything: calls of every kind, right, edited or mere bytes, from nodes
+ * that come, fall silent, leave and come back. Each frame it sends must be one that a member can read; views
+ * only get newer; and afterwards it still answers who registers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fakevan.h"
+#include "post/letter.h"
+#include "post/scheduler.h"
+#include "wire/barrier_call.h"
+#include "wire/calls.h"
+#include "wire/end.h"
+#include "wire/heartbeat.h"
+#include "wire/hello.h"
+#include "wire/kv_calls.h"
+#include "wire/pool_calls.h"
+#include "wire/register_call.h"
+#include "wire/table_spec.h"
+
+enum { NODES = 6 };
+
+struct node {
+    struct fakeconn *fake;
+    uint64_t incarnation, number, floor, view;
+};
+
+static struct world {
+    struct fakeworld world;
+    struct scheduler *scheduler;
+    struct node node[NODES];
+    struct fakeconn *watched;
+    unsigned registered; /* answers to REGISTER that `watched` got */
+    bool over;
+} w;
+
+static void over(void *arg, paramo_err status, const char *text)
+{
+    (void)arg, (void)status;
+    CHECK(!w.over && text);
+    w.over = true;
+}
+
+static void check_reply(const struct wire_head *head, struct reader *body)
+{
+    struct register_result place;
+    struct barrier_result barrier;
+    struct table_open_result table;
+    struct pool_next_result part;
+    char text[CALL_TEXT_MAX];
+    if (head->status) {
+        CHECK(call_text_decode(body, text) == PARAMO_OK);
+        return;
+    }
+    switch (head->table) {
+    case CALL_REGISTER:
+        CHECK(register_result_decode(body, &place) == PARAMO_OK && place.node);
+        break;
+    case CALL_BARRIER:
+        CHECK(barrier_result_decode(body, &barrier) == PARAMO_OK && barrier.number);
+        break;
+    case CALL_TABLE_OPEN:
+        CHECK(table_open_result_decode(body, &table) == PARAMO_OK && table.table);
+        break;
+    case CALL_POOL_NEXT:
+        CHECK(pool_next_result_decode(body, &part) == PARAMO_OK);
+        break;
+    case CALL_KV_GET:
+        CHECK(body->left <= KV_VALUE_MAX);
+        break;
+    default:
+        CHECK(call_body_end(body, "reply") == PARAMO_OK);
+    }
+}
+
+static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
+{
+    struct wire_head head;
+    struct reader body;
+    struct view *view;
+    struct welcome welcome;
+    paramo_err code;
+    char text[CALL_TEXT_MAX];
+    struct node *node = c->arg;
+    (void)arg;
+    CHECK(letter_open(frame->head, frame->seg, frame->nseg, &head, &body) == PARAMO_OK);
+    switch (head.kind) {
+    case WIRE_WELCOME:
+        CHECK(welcome_decode(&body, &welcome) == PARAMO_OK);
+        break;
+    case WIRE_REJECT:
+        CHECK(reject_decode(&body, &code) == PARAMO_OK);
+        break;
+    case WIRE_REPLY:
+        check_reply(&head, &body);
+        if (c == w.watched && head.table == CALL_REGISTER)
+            w.registered++;
+        break;
+    case WIRE_VIEW:
+        CHECK(view_decode(&body, &view) == PARAMO_OK);
+        CHECK(view->complete && (!node || view->number >= node->view));
+        if (node)
+            node->view = view->number;
+        view_unref(view);
+        break;
+    case WIRE_END:
+        CHECK(end_decode(&body, &code, text) == PARAMO_OK);
+        break;
+    default:
+        CHECK(head.kind == WIRE_HEARTBEAT);
+    }
+}
+
+static void edit(struct writer *body, struct source *s)
+{
+    if (take_below(s, 4) || !body->len)
+        return;
+    for (unsigned n = 1 + take_below(s, 3); n--;)
+        body->data[take_u16(s) % body->len] = take_u8(s);
+    if (take_below(s, 4) == 3)
+        body->len -= take_below(s, 8) % (body->len + 1);
+}
+
+static void knock(struct node *node, struct source *s)
+{
+    if (fakeconn_alive(node->fake))
+        fakeconn_break(node->fake, PARAMO_E_DISCONNECTED, "cut");
+    node->fake = fakevan_stranger(&w.world.van);
+    if (!node->fake)
+        return;
+    if (take_below(s, 4) == 3 || !node->incarnation) {
+        *node =
+            (struct node){.fake = node->fake, .incarnation = 1 + take_below(s, 200), .number = 1, .floor = 1};
+    }
+    node->fake->arg = node;
+    node->view = 0;
+    struct hello hello = {.version_min = 1,
+                          .version_max = 1,
+                          .purpose = HELLO_CONTROL,
+                          .incarnation = node->incarnation,
+                          .token = "token"};
+    struct wire_head head = {.kind = WIRE_HELLO};
+    struct writer body = {0};
+    hello_encode(&hello, &body);
+    (void)fakeconn_letter(node->fake, &head, body.data, body.len);
+    writer_fini(&body);
+}
+
+static void enlist(struct node *node, struct source *s, uint32_t role)
+{
+    struct register_call call = {
+        .role = role, .rank = (int32_t)take_below(s, 4) - 1, .timeout_ms = take_u16(s)};
+    struct wire_head head = {.kind = WIRE_CALL, .table = CALL_REGISTER, .floor = node->floor};
+    struct writer body = {0};
+    if (role == PARAMO_ROLE_SERVER) {
+        call.port = (uint16_t)(1 + take_below(s, 3));
+        call.shards = (uint16_t)(1 + take_below(s, 3));
+    }
+    if (take_below(s, 4) == 3)
+        call.node = take_u8(s);
+    take_text(s, call.host, 8);
+    take_text(s, call.name, 4);
+    register_call_encode(&call, &body);
+    edit(&body, s);
+    (void)fakeconn_letter(node->fake, &head, body.data, body.len);
+    writer_fini(&body);
+}
+
+static void name(struct source *s, char *text)
+{
+    text[0] = (char)('a' + take_below(s, 3));
+    text[1] = '\0';
+}
+
+static void pool_part(struct source *s, struct pool_part *part)
+{
+    *part = (struct pool_part){.stream = take_below(s, 3),
+                               .round = take_below(s, 2),
+                               .index = take_below(s, 4),
+                               .token = take_number(s)};
+}
+
+static void table(struct source *s, struct writer *body)
+{
+    struct table_open open = {.create = take_below(s, 4)};
+    name(s, open.name);
+    open.options = (paramo_table_options){.size = sizeof open.options,
+                                          .kind = (paramo_table_kind)take_below(s, 4),
+                                          .dtype = (paramo_dtype)take_below(s, 2),
+                                          .dim = take_below(s, 3),
+                                          .rows = take_below(s, 3),
+                                          .optimizer = (paramo_optimizer)take_below(s, 3),
+                                          .placement = (paramo_placement)take_below(s, 5)};
+    table_open_encode(&open, body);
+}
+
+static void call(struct node *node, struct source *s)
+{
+    uint8_t value[64] = {0};
+    struct wire_head head = {
+        .kind = WIRE_CALL, .table = 2 + take_below(s, 12), .number = node->number, .floor = node->floor};
+    struct writer body = {0};
+    uint8_t how = take_u8(s);
+    if (how & 1)
+        head.number -= how / 64u; /* again */
+    else
+        node->number++;
+    if ((how & 6) == 6)
+        head.floor = node->floor = node->number - 1 > how / 16u ? node->number - 1 - how / 16u : 1;
+    if ((how & 0x18) == 0x18)
+        head.number = take_number(s), head.floor = take_number(s);
+    switch (head.table) {
+    case CALL_BARRIER: {
+        struct barrier_call m = {
+            .group = 1 + take_below(s, 7), .customer = take_below(s, 2), .timeout_ms = take_u16(s)};
+        barrier_call_encode(&m, &body);
+        break;
+    }
+    case CALL_TABLE_OPEN:
+        table(s, &body);
+        break;
+    case CALL_SHUTDOWN:
+        if (take_below(s, 8) == 7)
+            call_text_encode("enough", &body);
+        break;
+    case CALL_POOL_OPEN: {
+        struct pool_open m = {.streams = 1 + take_below(s, 3), .rounds = 1 + take_below(s, 3)};
+        name(s, m.name);
+        pool_open_encode(&m, &body);
+        break;
+    }
+    case CALL_POOL_NEXT: {
+        struct pool_next m = {.who = take_below(s, 3), .round = take_below(s, 3), .timeout_ms = take_u16(s)};
+        name(s, m.name);
+        pool_next_encode(&m, &body);
+        break;
+    }
+    case CALL_POOL_DONE:
+    case CALL_POOL_END: {
+        struct pool_report m = {.name = ""};
+        name(s, m.name);
+        pool_part(s, &m.part);
+        pool_report_encode(&m, &body);
+        break;
+    }
+    case CALL_KV_PUT:
+    case CALL_KV_ADD: {
+        struct kv_put m = {.value = value, .len = take_below(s, 8) * 8};
+        name(s, m.key);
+        kv_put_encode(&m, &body);
+        break;
+    }
+    case CALL_KV_GET: {
+        struct kv_get m = {.timeout_ms = take_u16(s)};
+        name(s, m.key);
+        kv_get_encode(&m, &body);
+        break;
+    }
+    default:
+        break;
+    }
+    edit(&body, s);
+    (void)fakeconn_letter(node->fake, &head, body.data, body.len);
+    writer_fini(&body);
+}
+
+static void beat(struct node *node, struct source *s)
+{
+    struct heartbeat m = {.lanes = take_below(s, 5)};
+    struct wire_head head = {.kind = WIRE_HEARTBEAT, .floor = node->floor, .view = node->view};
+    struct writer body = {0};
+    for (unsigned i = 0; i < m.lanes; i++)
+        m.lane[i] = (struct heartbeat_lane){.steps = take_u8(s), .busy = i & 1};
+    heartbeat_encode(&m, &body);
+    edit(&body, s);
+    (void)fakeconn_letter(node->fake, &head, body.data, body.len);
+    writer_fini(&body);
+}
+
+static void step(struct source *s)
+{
+    uint8_t op = take_u8(s);
+    struct node *node = &w.node[take_below(s, NODES)];
+    bool alive = fakeconn_alive(node->fake);
+    switch (op % 12) {
+    case 0:
+        knock(node, s);
+        break;
+    case 1:
+        if (alive)
+            enlist(node, s, PARAMO_ROLE_WORKER);
+        break;
+    case 2:
+        if (alive)
+            enlist(node, s, PARAMO_ROLE_SERVER);
+        break;
+    case 3:
+        if (alive)
+            (void)fakeconn_raw(node->fake, s);
+        break;
+    case 4:
+        if (alive)
+            fakeconn_break(node->fake, PARAMO_E_DISCONNECTED, "cut");
+        break;
+    case 5:
+        if (alive)
+            node->fake->full = op & 128;
+        break;
+    case 6:
+        if (alive)
+            beat(node, s);
+        break;
+    default:
+        if (alive)
+            call(node, s);
+    }
+}
+
+/* Two nodes come as they should, so that most inputs get to a running job. */
+static void begin(void)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        fakeworld_enter(&w.world);
+        w.node[i].incarnation = 1000 + i;
+        w.node[i].number = w.node[i].floor = 1;
+        struct source again = {(const uint8_t *)"\0", 1};
+        knock(&w.node[i], &again);
+        const uint8_t plain[] = {0, 0xff, 0xff}; /* rank -1 */
+        again = (struct source){plain, sizeof plain};
+        enlist(&w.node[i], &again, i ? PARAMO_ROLE_WORKER : PARAMO_ROLE_SERVER);
+        fakeworld_leave(&w.world);
+    }
+    fakeworld_pass(&w.world, 100);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct source s = {data, size};
+    memset(&w, 0, sizeof w);
+    fakeworld_open(&w.world);
+    w.world.van.sent = sent;
+    uint8_t how = take_u8(&s);
+    struct scheduler_config config = {.van = &w.world.van.van,
+                                      .lane = w.world.lane,
+                                      .address = "scheduler",
+                                      .token = "token",
+                                      .num_servers = 1 + (how >> 1 & 1),
+                                      .num_workers = 1 + (how >> 2 & 1),
+                                      .own_member = how & 8,
+                                      .arg = &w,
+                                      .over = over};
+    fakeworld_enter(&w.world);
+    CHECK(scheduler_create(&config, &w.scheduler) == PARAMO_OK);
+    fakeworld_leave(&w.world);
+    if (!(how & 1))
+        begin();
+    for (unsigned n = 0; s.left && n < 300; n++) {
+        fakeworld_enter(&w.world);
+        step(&s);
+        fakeworld_leave(&w.world);
+        if (take_below(&s, 8) == 7)
+            fakeworld_pass(&w.world, take_u8(&s) * 50);
+    }
+    /* It still listens, and answers who registers: with a place or with a reason. */
+    fakeworld_enter(&w.world);
+    struct node last = {.incarnation = 5000, .number = 1, .floor = 1};
+    struct source plain = {(const uint8_t *)"\0", 1};
+    for (unsigned i = 0; i < NODES; i++)
+        if (w.node[i].fake)
+            w.node[i].fake->full = false;
+    knock(&last, &plain);
+    if (fakeconn_alive(last.fake)) {
+        w.watched = last.fake;
+        const uint8_t bytes[] = {0, 0x40, 0};
+        plain = (struct source){bytes, sizeof bytes};
+        enlist(&last, &plain, PARAMO_ROLE_WORKER);
+    }
+    fakeworld_leave(&w.world);
+    fakeworld_pass(&w.world, 5000);
+    CHECK(w.registered || w.over);
+    fakeworld_enter(&w.world);
+    scheduler_destroy(w.scheduler);
+    fakeworld_leave(&w.world);
+    fakeworld_close(&w.world);
+    return 0;
+}
