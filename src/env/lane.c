@@ -245,6 +245,8 @@ bool lane_enter(struct lane *lane)
 {
     if (!lane_acquire(lane))
         return false;
+    if (lane->ops->entered)
+        lane->ops->entered(lane);
     inbox_run(lane);
     return true;
 }
@@ -357,14 +359,14 @@ void lane_destroy(struct lane *lane)
     free(lane);
 }
 
-struct env *lane_env(struct lane *lane)
-{
 struct lane_hook *lane_hook(const struct lane *lane)
 {
     assert(lane_held(lane));
     return lane->hook;
 }
 
+struct env *lane_env(struct lane *lane)
+{
     return lane->env;
 }
 

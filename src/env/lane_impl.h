@@ -22,6 +22,8 @@ struct lane_ops {
     void (*wake)(struct lane *lane);
     /* On the lane: handle descriptors that are ready, without waiting. */
     void (*poll)(struct lane *lane);
+    /* A caller from outside has taken the lane (lane_enter). May be NULL. */
+    void (*entered)(struct lane *lane);
     /* The lane was just released; next is its earliest timer; notify: waiters should look again. */
     void (*released)(struct lane *lane, uint64_t next, bool notify);
     /* True if a thread in a step may run this lane after it (lane_post's summons). */
@@ -51,9 +53,9 @@ struct lane {
     /* owned by the holder of the lane */
     struct queue at_end;
     bool notify;
+    struct lane_hook *hook;
     struct lane_timer **timers; /* binary heap from 1 */
     size_t timers_count, timers_capacity;
-    struct lane_hook *hook;
     uint64_t timer_seq;
 
     union {
@@ -61,14 +63,14 @@ struct lane {
             int epoll_fd, wake_fd, park_fd;
             pthread_t thread;
             atomic_bool stop;
+            atomic_bool hooked;  /* the lane has a hook: it must be armed before anyone sleeps */
             atomic_int sleepers; /* threads inside epoll_wait */
             atomic_bool parked;  /* the lane's thread sleeps on park_fd */
-            atomic_bool hooked;  /* the lane has a hook: it must be armed before anyone sleeps */
             atomic_bool deep;    /* ... and no timeout will make it look for absent drivers */
             atomic_bool led;     /* some waiting thread is the leader */
             atomic_bool leader_asleep;
             atomic_uint drivers;    /* threads in lane_wait */
-            atomic_uint sessions;   /* lane_wait calls that had to drive, ever */
+            atomic_uint sessions;   /* callers that took the lane or had to drive it, ever */
             atomic_uint generation; /* futex: raised by notify and when the lead is free */
             atomic_uint followers;
             _Atomic uint64_t sleep_until; /* the thread looks at the timers by then */
