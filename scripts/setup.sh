@@ -44,10 +44,6 @@ if [ "$all" = 1 ]; then
     if [ -z "$(find "${runtime:-/nowhere}" -name 'libclang_rt.fuzzer-*' 2>/dev/null)" ]; then # sanitizers, libFuzzer
         missing="$missing libclang-rt-14-dev"
     fi
-    runtime=$(clang -print-resource-dir 2>/dev/null || true)
-    if [ -z "$(find "${runtime:-/nowhere}" -name 'libclang_rt.fuzzer-*' 2>/dev/null)" ]; then # sanitizers, libFuzzer
-        missing="$missing libclang-rt-14-dev"
-    fi
     need clang-format-14 clang-format-14
     need clang-tidy-14 clang-tidy-14
 fi
