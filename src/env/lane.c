@@ -245,6 +245,8 @@ bool lane_enter(struct lane *lane)
 {
     if (!lane_acquire(lane))
         return false;
+    if (lane->ops->entered)
+        lane->ops->entered(lane);
     inbox_run(lane);
     return true;
 }

@@ -1,9 +1,9 @@
 /*
  * How a real lane waits. Its thread sleeps in epoll_wait. A thread that waits for a request becomes the
  * lane's leader and sleeps in epoll_wait itself, so an answer wakes the thread that wants it; the lane's
- * thread then parks on another descriptor, first for PARK_NS at a time (while waits come and go it stays
- * there), then, under one long wait, for good, until that leader leaves. Further waiters follow: they sleep
- * on a futex until the leader has news or leaves.
+ * thread then parks on another descriptor, first for PARK_NS at a time (while callers come and go it stays
+ * there, and looks once after each), then, under one long wait, for good, until that leader leaves. Further
+ * waiters follow: they sleep on a futex until the leader has news or leaves.
  *
  * Before it sleeps, a thread polls for a short time if that has paid before, and not if it was descheduled
  * while polling, which means that cores are not free.
@@ -27,8 +27,10 @@
 #include "env/process.h"
 #include "env/real_lane.h"
 
-#define PARK_NS       (2 * ENV_MS) /* how late a lane's thread may notice that nobody drives any more */
-#define PARK_SHALLOW  4            /* parks under one and the same wait before the thread parks for good */
+/* How late the lane's thread may notice a timer, or that nobody drives any more, while callers come and go.
+ */
+#define PARK_NS       (500 * ENV_US)
+#define PARK_SHALLOW  4 /* parks under one and the same wait before the thread parks for good */
 #define SPIN_MIN_NS   (8 * ENV_US)
 #define SPIN_MAX_NS   (60 * ENV_US) /* a wake-up costs 45 us (measured, PERFORMANCE.md) */
 #define SPIN_GAP_NS   (40 * ENV_US) /* between two polls: the thread was descheduled */
@@ -56,6 +58,17 @@ static void futex_wait(atomic_uint *word, unsigned value, uint64_t ns)
     (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
 }
 
+/* The lane's thread must not sleep beyond the earliest timer. */
+static void real_watch(struct lane *lane, uint64_t next)
+{
+    if (next >= atomic_load(&lane->real.sleep_until))
+        return;
+    if (atomic_load(&lane->real.parked))
+        event_signal(lane->real.park_fd);
+    else
+        event_signal(lane->real.wake_fd);
+}
+
 static void real_released(struct lane *lane, uint64_t next, bool notify)
 {
     if (notify) {
@@ -65,12 +78,14 @@ static void real_released(struct lane *lane, uint64_t next, bool notify)
         if (atomic_load(&lane->real.leader_asleep))
             event_signal(lane->real.wake_fd);
     }
-    if (next < atomic_load(&lane->real.sleep_until)) {
-        if (atomic_load(&lane->real.parked))
-            event_signal(lane->real.park_fd);
-        else
-            event_signal(lane->real.wake_fd);
-    }
+    /* A leader that is awake looks at the timers itself before it sleeps, and real_wait does after it. */
+    if (!atomic_load(&lane->real.led) || atomic_load(&lane->real.leader_asleep))
+        real_watch(lane, next);
+}
+
+static void real_entered(struct lane *lane)
+{
+    atomic_fetch_add_explicit(&lane->real.sessions, 1, memory_order_relaxed);
 }
 
 static void real_poll(struct lane *lane)
@@ -213,14 +228,17 @@ static void real_sleep(struct lane *lane, uint64_t until)
     }
 }
 
+/* Sleeps off the epoll set: deep until the timer `until`, or shallow for PARK_NS, which nobody need cut
+ * short. */
 static void real_park(struct lane *lane, uint64_t until, bool deep)
 {
     struct lane *l = lane;
-    atomic_store(&l->real.sleep_until, until);
+    atomic_store(&l->real.sleep_until, deep ? until : 0);
     atomic_store(&l->real.deep, deep);
     atomic_store(&l->real.parked, true);
-    bool stay = !real_has_mail(l) && !atomic_load(&l->real.stop) && atomic_load(&l->next_timer) >= until &&
-                !(deep && !atomic_load(&l->real.drivers));
+    bool stay = !real_has_mail(l) && !atomic_load(&l->real.stop);
+    if (deep)
+        stay = stay && atomic_load(&l->next_timer) >= until && atomic_load(&l->real.drivers);
     if (stay) {
         uint64_t now = env_now(l->env);
         struct timespec limit = {0};
@@ -255,17 +273,21 @@ static void *real_thread(void *arg)
             parks = sessions != seen ? 0 : parks + 1;
             seen = sessions;
             uint64_t now = env_now(lane->env);
-            if (next <= now || real_has_mail(lane)) {
-                (void)real_turn(lane);
+            if ((next <= now || real_has_mail(lane)) && real_turn(lane))
                 continue;
-            }
-            bool deep = parks >= PARK_SHALLOW;
-            real_park(lane, deep ? next : earlier(next, now + PARK_NS), deep);
+            bool deep = drivers && parks >= PARK_SHALLOW && next > now;
+            real_park(lane, deep ? next : now + PARK_NS, deep);
+            if (!atomic_load(&lane->real.drivers))
+                (void)real_turn(lane); /* callers come and go, and none waits for what has arrived */
             continue;
         }
         parks = 0;
         if (real_turn(lane))
             continue;
+        if (atomic_load(&lane->state) != LANE_IDLE) { /* a borrower is inside: what is ready is for it */
+            real_park(lane, env_now(lane->env) + PARK_NS, false);
+            continue;
+        }
         if (real_spin(lane, &lane->real.thread_spin, never, NULL))
             continue;
         next = atomic_load(&lane->next_timer);
@@ -311,6 +333,7 @@ static paramo_err real_wait(struct lane *lane, bool (*done)(void *arg), void *ar
         if (!atomic_exchange(&lane->real.led, true)) {
             real_lead(lane, done, arg, deadline);
             atomic_store(&lane->real.led, false);
+            real_watch(lane, atomic_load(&lane->next_timer));
             atomic_fetch_add(&lane->real.generation, 1);
             if (atomic_load(&lane->real.followers))
                 futex_wake_all(&lane->real.generation); /* one of them leads from here */
@@ -395,6 +418,7 @@ const struct lane_ops real_lane_ops = {
     .stop = real_stop,
     .fini = real_fini,
     .wake = real_wake,
+    .entered = real_entered,
     .poll = real_poll,
     .released = real_released,
     .borrow = true,
