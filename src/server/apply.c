@@ -5,6 +5,8 @@
 #include "server/shard_impl.h"
 #include "table/rowinit.h"
 
+enum { LEND_MIN = 16 << 10 }; /* a shorter copy costs less than sending by itself */
+
 bool apply_owned(const struct shard *s, const struct ring_placement *placement, const uint64_t *keys,
                  size_t n)
 {
@@ -123,6 +125,12 @@ static paramo_err pull(struct peer *peer, struct shard_table *t, const struct wi
     struct reply *r = reply_begin(peer, h, bytes);
     if (!r)
         return PARAMO_OK;
+    const void *span = bytes >= LEND_MIN ? table_span(t->table, keys, h->count, part ? h->column : 0) : NULL;
+    if (span) {
+        reply_lend(r, WIRE_SEG_VALS, span, bytes);
+        reply_send(peer, r, h, false, h->count, 0);
+        return PARAMO_OK;
+    }
     paramo_err err = part ? table_pull_part(t->table, keys[0], h->column, h->columns, r->buffer, create)
                           : table_pull(t->table, keys, h->count, r->buffer, create);
     if (err) {

@@ -29,6 +29,7 @@ static struct reply *reply_get(struct shard *s)
     }
     r->frame.nseg = 0;
     r->buffer = NULL;
+    r->lent = false;
     r->kept = NULL;
     s->replies_out++;
     return r;
@@ -64,6 +65,13 @@ void reply_seg(struct reply *r, unsigned seg, size_t offset, size_t bytes)
     r->frame.seg[seg] = (struct van_seg){.data = bytes ? (uint8_t *)r->buffer + offset : NULL, .len = bytes};
 }
 
+void reply_lend(struct reply *r, unsigned seg, const void *data, size_t bytes)
+{
+    reply_seg(r, seg, 0, bytes);
+    r->frame.seg[seg].data = (void *)(uintptr_t)data;
+    r->lent = true;
+}
+
 static void reply_head(struct reply *r, const struct wire_head *request, struct wire_head *head)
 {
     head->kind = head->kind ? head->kind : WIRE_ANSWER;
@@ -77,11 +85,18 @@ static void reply_head(struct reply *r, const struct wire_head *request, struct 
 
 static void push_out(struct peer *peer, struct reply *r)
 {
+    bool lent = r->lent;
+    r->lent = false;
     if (peer->blocked) {
+        struct van_seg *last = &r->frame.seg[lent ? r->frame.nseg - 1 : 0];
+        if (lent) {
+            memcpy(r->buffer, last->data, (size_t)last->len);
+            last->data = r->buffer;
+        }
         queue_push(&peer->backlog, &r->frame.node);
         return;
     }
-    paramo_err err = van_send(peer->conn, &r->frame);
+    paramo_err err = lent ? van_send_lent(peer->conn, &r->frame, r->buffer) : van_send(peer->conn, &r->frame);
     if (err == PARAMO_E_AGAIN) {
         peer->blocked = true;
         queue_push(&peer->backlog, &r->frame.node);

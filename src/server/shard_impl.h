@@ -99,6 +99,7 @@ struct reply {
     struct reply *next;
     void *buffer; /* the shard's pool */
     size_t buffer_bytes;
+    bool lent; /* the last segment is the table's; the buffer has room for it */
     struct kept_answer *kept;
 };
 
@@ -186,6 +187,8 @@ void reply_probe(struct peer *peer, const struct wire_head *head, uint32_t what)
 /* A reply with room for the bytes in its buffer; NULL: an error has been answered. */
 struct reply *reply_begin(struct peer *peer, const struct wire_head *head, size_t bytes);
 void reply_seg(struct reply *reply, unsigned seg, size_t offset, size_t bytes);
+/* Segment seg, the last, lies in memory that may change after reply_send; the buffer has room for it. */
+void reply_lend(struct reply *reply, unsigned seg, const void *data, size_t bytes);
 void reply_send(struct peer *peer, struct reply *reply, const struct wire_head *head, bool lens,
                 uint32_t count, uint32_t column);
 void reply_kept(struct peer *peer, const struct wire_head *head, paramo_err status, struct kept_answer *kept);

@@ -223,6 +223,12 @@ static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, con
     return err;
 }
 
+const void *table_span(const struct table *t, const uint64_t *keys, size_t n, uint32_t col)
+{
+    const char *rows = is_dense(t) && n ? table_dense_span(&t->dense, keys, n) : NULL;
+    return rows ? rows + col * t->spec.value_bytes : NULL;
+}
+
 paramo_err table_push(struct table *t, const uint64_t *keys, size_t n, const void *vals)
 {
     return push_pull(t, keys, n, vals, NULL, PUSH);

@@ -177,7 +177,7 @@ static paramo_err next_piece(const struct table_dense *d, const uint64_t *keys, 
 paramo_err table_dense_check(const struct table_dense *d, const uint64_t *keys, size_t n)
 {
     size_t hint = 0;
-    struct piece p;
+    struct piece p = {0};
     for (size_t done = 0; done < n; done += p.n) {
         paramo_err err = next_piece(d, keys + done, n - done, &hint, &p);
         if (err) {
@@ -238,6 +238,20 @@ paramo_err table_dense_push(struct table_dense *d, const uint64_t *keys, size_t 
         push_piece(d, &p, (const char *)vals + done * spec->param_bytes);
     }
     return PARAMO_OK;
+}
+
+const void *table_dense_span(const struct table_dense *d, const uint64_t *keys, size_t n)
+{
+    size_t at = run_at(d, keys[0]);
+    if (at == d->count || keys[0] - d->runs[at].first >= d->runs[at].count) {
+        return NULL;
+    }
+    const struct dense_run *r = &d->runs[at];
+    uint64_t offset = keys[0] - r->first;
+    if (n > r->count - offset || consecutive(keys, n) < n) {
+        return NULL;
+    }
+    return r->w + offset * d->spec->param_bytes;
 }
 
 paramo_err table_dense_pull(const struct table_dense *d, const uint64_t *keys, size_t n, void *vals)

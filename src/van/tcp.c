@@ -371,6 +371,7 @@ static const struct van_ops tcp_ops = {
     .listen = tcp_listen,
     .listener_close = tcp_listener_close,
     .send = tcp_send,
+    .send_lent = tcp_send_lent,
     .withdraw = tcp_withdraw,
     .displace = tcp_displace,
     .close = tcp_close,

@@ -33,6 +33,7 @@ enum {
     TCP_SINK_AT = 8 << 10,     /* rbuf from here on takes what is thrown away during a large frame */
     TCP_PLACE_MIN = 4 << 10,   /* a whole frame up to this is delivered without asking place() */
     TCP_ROUND_BYTES = 2 << 20, /* per direction and round, so that other connections get their turn */
+    TCP_LENT_BYTES = 8 << 20,  /* sent within a round, ahead of its end; what is lent beyond is copied */
     TCP_OWN_MAX = 4 << 10      /* of a van's own frame */
 };
 struct tcp_conn;
@@ -104,6 +105,7 @@ struct tcp_conn {
     uint8_t *rest;
     uint64_t rest_at, rest_len;
     struct queue finished; /* have left; done is due */
+    uint64_t lent;         /* bytes sent ahead of this round's end */
     bool unheard;          /* a request is out and no frame came since */
     bool urgent;           /* do not gather */
     bool blocked;          /* the socket is full: EPOLLOUT tells when to go on */
@@ -170,6 +172,7 @@ void tcp_discard(struct tcp_conn *conn, paramo_err status);
 
 /* tcp_send.c */
 paramo_err tcp_send(struct van_conn *base, struct van_frame *frame);
+paramo_err tcp_send_lent(struct van_conn *base, struct van_frame *frame, void *spare);
 void tcp_withdraw(struct van_conn *base, struct van_frame *frame);
 void tcp_flush(struct van_conn *base);
 /* Sends what should leave now; done callbacks. */

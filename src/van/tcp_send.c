@@ -38,6 +38,11 @@ void tcp_flush(struct van_conn *base)
     tcp_hook(conn);
 }
 
+static bool stage_ready(struct tcp_conn *conn)
+{
+    return conn->stage || (conn->stage = malloc(TCP_STAGE_BYTES));
+}
+
 static void stage_append(struct tcp_conn *conn, const void *src, size_t len)
 {
     memcpy(conn->stage + conn->stage_len, src, len);
@@ -267,10 +272,50 @@ static bool should_leave(const struct tcp_conn *conn)
            conn->rest || conn->current || conn->stage_at < conn->stage_len;
 }
 
+/* Ahead of the round's end, so that lent bytes need no copy while the socket has room. */
+static void send_ahead(struct tcp_conn *conn)
+{
+    if (conn->state != TCP_OPEN || conn->out_by != TCP_OUT_SOCKET || conn->blocked || conn->deaf ||
+        conn->lent >= TCP_LENT_BYTES || !stage_ready(conn))
+        return;
+    uint64_t before = conn->base.counters.bytes_sent;
+    push_out(conn);
+    conn->lent += conn->base.counters.bytes_sent - before;
+}
+
+/* How much of the end of its last segment is still to leave. */
+static uint64_t still_needed(const struct tcp_conn *conn, const struct van_frame *frame)
+{
+    uint64_t len = frame->seg[frame->nseg - 1].len, at = conn->current_at;
+    if (outq_where(frame) == OUTQ_LEFT)
+        return 0;
+    if (frame != conn->current)
+        return len;
+    for (unsigned i = 0; i + 1 < frame->nseg; i++) {
+        uint64_t padded = van_padded(frame->seg[i].len);
+        at -= at < padded ? at : padded;
+    }
+    return at < len ? len - at : 0;
+}
+
+paramo_err tcp_send_lent(struct van_conn *base, struct van_frame *frame, void *spare)
+{
+    struct tcp_conn *conn = tcp_of(base);
+    struct van_seg *last = &frame->seg[frame->nseg - 1];
+    paramo_err err = tcp_send(base, frame);
+    if (!err)
+        send_ahead(conn);
+    size_t need = (size_t)(err ? last->len : still_needed(conn, frame)), gone = (size_t)last->len - need;
+    memcpy((uint8_t *)spare + gone, (const uint8_t *)last->data + gone, need);
+    last->data = spare;
+    return err;
+}
+
 void tcp_send_round(struct tcp_conn *conn)
 {
+    conn->lent = 0;
     if (!conn->blocked && !conn->deaf && tcp_send_pending(conn)) {
-        if (!conn->stage && !(conn->stage = malloc(TCP_STAGE_BYTES))) {
+        if (!stage_ready(conn)) {
             tcp_break_later(conn, err_memory(TCP_STAGE_BYTES));
         } else if (should_leave(conn)) {
             if (!conn->base.orphan)

@@ -101,6 +101,7 @@ static const struct van_ops ucx_ops = {
     .listen = tcp_listen,
     .listener_close = tcp_listener_close,
     .send = tcp_send,
+    .send_lent = tcp_send_lent,
     .withdraw = tcp_withdraw,
     .displace = tcp_displace,
     .close = tcp_close,

@@ -279,6 +279,16 @@ paramo_err van_send(struct van_conn *conn, struct van_frame *frame)
     return conn->van->ops->send(conn, frame);
 }
 
+paramo_err van_send_lent(struct van_conn *conn, struct van_frame *frame, void *spare)
+{
+    if (conn->van->ops->send_lent)
+        return conn->van->ops->send_lent(conn, frame, spare);
+    struct van_seg *last = &frame->seg[frame->nseg - 1];
+    memcpy(spare, last->data, (size_t)last->len);
+    last->data = spare;
+    return van_send(conn, frame);
+}
+
 void van_flush(struct van_conn *conn)
 {
     if (conn->van->ops->flush)

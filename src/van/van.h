@@ -103,6 +103,7 @@ struct van_ops {
                          struct van_listener **listener);
     void (*listener_close)(struct van_listener *listener);
     paramo_err (*send)(struct van_conn *conn, struct van_frame *frame);
+    paramo_err (*send_lent)(struct van_conn *conn, struct van_frame *frame, void *spare); /* may be NULL */
     void (*withdraw)(struct van_conn *conn, struct van_frame *frame);
     void (*displace)(struct van_conn *conn, const void *begin, size_t len);
     void (*close)(struct van_conn *conn, bool flush);
@@ -186,6 +187,9 @@ void van_set_frame_limit(struct van_conn *conn, uint64_t bytes);
  * has been heard since, further requests gather across rounds, until a frame arrives, a byte limit is
  * reached, a control or answer frame is sent, van_flush is called, or a short time has passed. */
 MUST_USE paramo_err van_send(struct van_conn *conn, struct van_frame *frame);
+/* van_send of a frame whose last segment changes after this call: what does not leave at once is copied to
+ * spare, which has room for that segment and stays until done. So it is, too, when the frame is refused. */
+MUST_USE paramo_err van_send_lent(struct van_conn *conn, struct van_frame *frame, void *spare);
 /* What has gathered leaves at the end of this round: who begins to wait for an answer calls this first. */
 void van_flush(struct van_conn *conn);
 /* Takes a sent frame's memory back: done(CANCELLED) is called before this returns; what had begun to leave is

@@ -321,6 +321,57 @@ static void send_small(void *arg)
     conf_send(&s->c->client[0], conf_frame(&s->c->client[0], s->sent++, 1, (uint64_t[]){30}));
 }
 
+static void send_lent(void *arg)
+{
+    struct silent *s = arg;
+    struct peer *peer = &s->c->client[0];
+    static const uint64_t lens[][2] = {{40, 100}, {8, 300000}, {16, 20000000}, {24, 70000}};
+    peer->conn->limits.queue_bytes[VAN_REQUEST] = 20050000;
+    for (unsigned i = 0; i < 4; i++) {
+        struct van_frame *frame = conf_frame(peer, i, 2, lens[i]);
+        uint8_t *lent = frame->seg[1].data, *spare = malloc(lens[i][1]);
+        uint64_t sent = peer->conn->counters.bytes_sent;
+        paramo_err err = van_send_lent(peer->conn, frame, spare);
+        memset(lent, 0xee, lens[i][1]); /* it changes at once */
+        free(lent);
+        assert_ptr_equal(frame->seg[1].data, spare); /* freed by done */
+        assert_int_equal(err, i < 3 ? PARAMO_OK : PARAMO_E_AGAIN);
+        if (i < 2) /* the socket took it all: nothing was copied */
+            assert_true(peer->conn->counters.bytes_sent - sent > lens[i][1]);
+        if (err) {
+            uint8_t first = spare[0], last = spare[lens[i][1] - 1];
+            assert_false(first == 0xee && last == 0xee);
+            frame->done(frame, PARAMO_E_AGAIN);
+        }
+    }
+}
+
+/* What was lent arrives as it was lent: sent at once as far as the socket takes it, copied where not. */
+static void test_lent(void **state)
+{
+    (void)state;
+    static const uint64_t lens[][2] = {{40, 100}, {8, 300000}, {16, 20000000}};
+    struct silent s = {0};
+    silent_open(&s);
+    conf_on(s.c->lane[0], send_small, &s);
+    raw_check(s.fd, 0, 30); /* it stands */
+    conf_on(s.c->lane[0], send_lent, &s);
+    for (unsigned i = 0; i < 3; i++) {
+        uint8_t header[VAN_HEADER_BYTES];
+        struct van_header h;
+        raw_read(s.fd, header, sizeof header);
+        assert_int_equal(van_header_decode(header, UINT64_MAX, &h), PARAMO_OK);
+        assert_int_equal(h.len[1], lens[i][1]);
+        uint8_t *bytes = malloc(h.padded);
+        raw_read(s.fd, bytes, h.padded);
+        struct van_seg seg[2] = {{bytes, h.len[0]}, {bytes + van_padded(h.len[0]), h.len[1]}};
+        assert_int_equal(conf_check(h.head, seg, 2), i);
+        free(bytes);
+    }
+    conf_wait(s.c->lane[0], &s.c->client[0].done_ok, 4);
+    silent_close(&s);
+}
+
 /* Requests that gather behind an unanswered one leave though nobody answers, flushes or waits. */
 static void test_gathered_leave(void **state)
 {
@@ -535,6 +586,7 @@ int main(void)
         cmocka_unit_test(test_peer_does_not_read),
         cmocka_unit_test(test_withdraw_begun),
         cmocka_unit_test(test_gathered_leave),
+        cmocka_unit_test(test_lent),
         cmocka_unit_test(test_displace),
         cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_no_such_name),
