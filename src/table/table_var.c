@@ -151,7 +151,7 @@ paramo_err table_var_store(struct table_var *v, const uint64_t *keys, size_t n, 
     const char *from = vals;
     for (size_t i = 0; i < n; i++) {
         commit(v, lens[i], assign, &changes[i], from);
-        from += lens[i] * v->spec->value_bytes;
+        from = lens[i] ? from + lens[i] * v->spec->value_bytes : from; /* it is NULL if all rows are empty */
     }
 err_scratch:
     tablemem_put(v->mem, rows, n * sizeof *rows);
