@@ -61,13 +61,15 @@ static int measure(struct dense *d, const struct bench_settings *s, struct bench
 {
     static const size_t windows[] = {1, 8};
     const char *size = d->bytes >= (size_t)16 << 20 ? "16 MiB" : "1 MiB";
+    char settings[100];
+    (void)snprintf(settings, sizeof settings, "%s, 1 server, dense f32 table, add, one value a request",
+                   job_van());
     for (int op = LOAD_PUSH; op <= LOAD_PULL; op++) {
         for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
-            struct bench_line *line =
-                report_line(r, "dense", "GB/s", BENCH_HIGHER,
-                            op == LOAD_PUSH ? "bare socket whose receiver runs the same add" : "bare socket",
-                            "TCP, 1 server, dense f32 table, add, one value a request", "%s %s, window %zu",
-                            op == LOAD_PUSH ? "push" : "pull", size, windows[i]);
+            struct bench_line *line = report_line(
+                r, "dense", "GB/s", BENCH_HIGHER,
+                op == LOAD_PUSH ? "bare socket whose receiver runs the same add" : "bare socket", settings,
+                "%s %s, window %zu", op == LOAD_PUSH ? "push" : "pull", size, windows[i]);
             d->window = windows[i];
             for (uint64_t pair = 0; pair <= s->pairs; pair++) { /* the first warms up */
                 double value, raw;

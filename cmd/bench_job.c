@@ -43,7 +43,13 @@ int bench_system(const char *what)
     return code_fail("bench", PARAMO_E_SYSTEM, text);
 }
 
-int job_environment(void)
+const char *job_van(void)
+{
+    const char *van = getenv("PARAMO_VAN");
+    return van != NULL && strcmp(van, "ucx") == 0 ? "UCX (shared memory)" : "TCP";
+}
+
+int job_environment(const char *van)
 {
     for (char **e = environ; *e != NULL;) {
         char name[64];
@@ -63,7 +69,7 @@ int job_environment(void)
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
         return bench_system("no random token");
     (void)snprintf(token, sizeof token, "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
-    if (setenv("PARAMO_TOKEN", token, 1) != 0)
+    if (setenv("PARAMO_TOKEN", token, 1) != 0 || setenv("PARAMO_VAN", van, 1) != 0)
         return bench_system("no token for the job");
     (void)signal(SIGPIPE, SIG_IGN);
     return 0;
@@ -160,6 +166,7 @@ int job_start(struct bench_job *job)
     cfg.roles = PARAMO_ROLE_WORKER;
     cfg.scheduler = address;
     cfg.token = getenv("PARAMO_TOKEN");
+    cfg.van = getenv("PARAMO_VAN");
     return join(job, &cfg);
 }
 

@@ -28,7 +28,9 @@ struct bench_peer {
 };
 
 /* Forgets settings in the environment: the benchmark runs with defaults, whatever the shell has set. */
-int job_environment(void);
+int job_environment(const char *van);
+/* The van of the job, as the settings of a line say it. */
+const char *job_van(void);
 
 /* One scheduler, one server and this process as the worker, over TCP. */
 int job_start(struct bench_job *job);

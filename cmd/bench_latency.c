@@ -67,8 +67,8 @@ static int measure(struct latency *l, const struct bench_settings *s, struct ben
     struct bench_line *line[2][2][2]; /* push or pull; blocking or patient; median or p99 */
     char settings[100];
     (void)snprintf(settings, sizeof settings,
-                   "TCP, 1 server, one key and one float, one request at a time; busy processes: %u",
-                   (unsigned)s->busy);
+                   "%s, 1 server, one key and one float, one request at a time; busy processes: %u",
+                   job_van(), (unsigned)s->busy);
     for (int op = PUSH; op <= PULL; op++)
         for (int raw = 0; raw < 2; raw++)
             for (int p99 = 0; p99 < 2; p99++)

@@ -103,7 +103,7 @@ static int per_key(const struct memory *m)
         code = bench_failed(err, "cannot ask for the table's size");
     if (code == 0) {
         char settings[96];
-        (void)snprintf(settings, sizeof settings, "TCP, 1 server, %llu keys of one float, add",
+        (void)snprintf(settings, sizeof settings, "%s, 1 server, %llu keys of one float, add", job_van(),
                        (unsigned long long)stats.rows);
         line_once(m, "bytes", "key and value alone", settings, "server: table memory per key",
                   (double)stats.bytes / (double)stats.rows, BARE_BYTES);
@@ -155,8 +155,8 @@ static int many_requests(const struct memory *m)
         code = facts(m, &after);
     if (code == 0) {
         char settings[96];
-        (void)snprintf(settings, sizeof settings, "TCP, 1 server, after %llu pushes of one key, 64 in flight",
-                       (unsigned long long)m->settings->count);
+        (void)snprintf(settings, sizeof settings, "%s, 1 server, after %llu pushes of one key, 64 in flight",
+                       job_van(), (unsigned long long)m->settings->count);
         lines_unchanged(m, settings, &before, &after);
     }
     paramo_table_close(table);
@@ -210,8 +210,8 @@ static int many_connections(const struct memory *m)
         code = facts(m, &after);
     if (code == 0) {
         char settings[96];
-        (void)snprintf(settings, sizeof settings, "TCP, 1 server, after %llu workers opened, used and closed",
-                       (unsigned long long)m->settings->connections);
+        (void)snprintf(settings, sizeof settings, "%s, 1 server, after %llu workers opened, used and closed",
+                       job_van(), (unsigned long long)m->settings->connections);
         lines_unchanged(m, settings, &before, &after);
     }
     return code;

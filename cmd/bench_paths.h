@@ -17,6 +17,7 @@ struct bench_settings {
     uint64_t connections; /* memory: workers opened and closed */
     uint64_t busy;        /* latency: processes that keep the cores busy meanwhile */
     int quick;            /* small samples: figures are rough */
+    const char *van;      /* between processes: "tcp" or "ucx" */
 };
 
 int bench_dense(const struct bench_settings *s, struct bench_report *r);

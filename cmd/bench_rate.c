@@ -10,6 +10,8 @@
 
 #include "paramo/paramo.h"
 
+#include <stdio.h>
+
 enum { WINDOW = LOAD_WINDOW_MAX, KEYS = 4096, ARRAYS = 2 * WINDOW }; /* arrays: never two users at once */
 
 struct rate {
@@ -54,13 +56,14 @@ static int raw_stream(struct rate *m, int many, double *per_s)
 static int measure(struct rate *m, const struct bench_settings *s, struct bench_report *r)
 {
     struct bench_line *line[2][2];
+    char settings[80];
+    (void)snprintf(settings, sizeof settings, "%s, 1 server, one key and one float, 64 in flight", job_van());
     for (int op = LOAD_PUSH; op <= LOAD_PULL; op++)
         for (int many = 0; many < 2; many++)
             line[op][many] = report_line(r, "rate", "1/s", BENCH_HIGHER,
                                          many ? "bare socket, 128 bytes, many messages to a call"
                                               : "bare socket, 128 bytes, a call per message",
-                                         "TCP, 1 server, one key and one float, 64 in flight", "small %s",
-                                         op ? "pulls" : "pushes");
+                                         settings, "small %s", op ? "pulls" : "pushes");
     for (uint64_t pair = 0; pair <= s->pairs; pair++) { /* the first warms up */
         double at[2], raw[2];
         int code = 0;

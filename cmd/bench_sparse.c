@@ -198,7 +198,7 @@ static int prepare(struct sparse *m)
         return bench_system("bare socket");
     (void)snprintf(m->where, sizeof m->where,
                    "%s, 1 server, %.3g M keys of one float, add, batches of %zu, window %d",
-                   m->peer.pid != 0 ? "TCP" : "embedded", 1e-6 * (double)keys, m->batch, (int)WINDOW);
+                   m->peer.pid != 0 ? job_van() : "embedded", 1e-6 * (double)keys, m->batch, (int)WINDOW);
     paramo_table_options o;
     paramo_table_options_init(&o);
     paramo_err err = paramo_table_open(m->job.worker, "sparse", &o, &m->table);

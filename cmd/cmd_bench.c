@@ -19,10 +19,10 @@ static const char usage[] =
     "Measures Paramo's paths on this machine, each in turn with its raw limit (a bare socket, a bare table,\n"
     "a plain loop), and shows median and quartiles of both and of their ratio. PATH is any of\n"
     "\n"
-    "  dense      push and pull of values of 1 and 16 MiB, TCP between processes\n"
+    "  dense      push and pull of values of 1 and 16 MiB between processes\n"
     "  latency    one small push, one small pull\n"
     "  rate       small pushes and pulls, 64 in flight\n"
-    "  sparse     new and known keys in batches of 10,000, over TCP and embedded\n"
+    "  sparse     new and known keys in batches of 10,000, between processes and embedded\n"
     "  embedded   push of a batch within one process, beside the optimizer alone\n"
     "  memory     bytes per key; memory, descriptors and threads after many requests and connections\n"
     "\n"
@@ -33,6 +33,7 @@ static const char more[] =
     "Close other programs: figures of a busy machine say little, ratios a little more.\n" CODE_HELP "\n"
     "  paramo bench\n"
     "  paramo bench latency --busy 8\n"
+    "  paramo bench dense latency --van ucx\n"
     "  paramo bench memory --count 10000000 --connections 10000\n"
     "  paramo bench --quick --json\n";
 
@@ -62,7 +63,7 @@ static int named_paths(int argc, char **argv, int *words)
 
 static int run(const struct bench_settings *s, int named, int json, struct bench_report *r)
 {
-    int code = job_environment();
+    int code = job_environment(s->van);
     if (code != 0)
         return code;
     report_machine(r);
@@ -83,7 +84,7 @@ static int run(const struct bench_settings *s, int named, int json, struct bench
 
 int cmd_bench(int argc, char **argv)
 {
-    struct bench_settings s = {.pairs = 11};
+    struct bench_settings s = {.pairs = 11, .van = "tcp"};
     int json = 0, given_pairs = 0, given_keys = 0, given_count = 0, given_connections = 0, words;
     const struct arg args[] = {
         {.name = "quick",
@@ -128,6 +129,11 @@ int cmd_bench(int argc, char **argv)
          .meta = "N",
          .help = "latency: processes that use the cores meanwhile (0)",
          .max = 64},
+        {.name = "van",
+         .kind = ARG_CHOICE,
+         .out = &s.van,
+         .meta = "tcp|ucx",
+         .help = "what goes between processes: sockets, or UCX with shared memory (tcp)"},
         {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "one JSON document instead of the tables"},
     };
     int named = named_paths(argc, argv, &words);
