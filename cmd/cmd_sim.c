@@ -88,7 +88,8 @@ static void play_seed(uint64_t seed, struct tally *t)
     if (r.failed) {
         t->failed = true;
         t->failed_seed = seed;
-        memcpy(t->text, r.text, sizeof t->text);
+        for (size_t i = 0; i < sizeof t->text - 1 && r.text[i] != 0; i++) /* a bug may print anything */
+            t->text[i] = (char)(r.text[i] >= ' ' && r.text[i] <= '~' ? r.text[i] : '?');
     }
     schedule_fini(&s);
 }

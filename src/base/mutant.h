@@ -13,16 +13,15 @@
 
 /* clang-format off */
 #define MUTANTS(X)                                                                                       \
-    X(record_before_update, "the shard records a number although the update then fails to be made")      \
-    X(update_without_record, "the shard updates and forgets the number when it answers on a new connection") \
+    X(record_before_update, "a number is recorded before it is known that the update can be made")       \
+    X(update_without_record, "now and then an update is made and its number is not recorded")            \
     X(floor_without_window, "a number above the floor raises the floor when it is applied")              \
     X(repeat_applied, "a repeat whose number is recorded is applied again")                              \
     X(ack_before_apply, "a piece that waits for a view is acknowledged at once")                         \
     X(ack_when_sent, "a push counts as answered when its frame has left")                                \
     X(retry_new_number, "a lost chunk is sent again under a new number")                                 \
     X(last_key_lost, "the last key of a shard's slice is left out")                                      \
-    X(answer_counted_twice, "a repeated answer counts for a piece that still waits")                     \
-    X(old_attempt_accepted, "an answer to an older attempt counts")                                      \
+    X(answer_counted_twice, "the answer to a piece that was sent twice counts twice")                    \
     X(overtakes_equal, "a piece overtakes those of the same priority")                                   \
     X(buffer_reused, "the buffer of gathered keys goes back to the pool before the answers")             \
     X(array_after_deadline, "at its deadline a request is reported, but its answers are still placed")   \
@@ -37,7 +36,7 @@
     X(old_incarnation_returns, "a dead node that registers again is taken back")                         \
     X(call_done_twice, "the scheduler does a repeated call again")                                       \
     X(barrier_number_stays, "a barrier is released with the number of the one before")                   \
-    X(barrier_counts_calls, "a barrier is released one node early")                                      \
+    X(barrier_short, "a barrier is released one node early")                                             \
     X(handler_repeated, "a repeated request is handed to the handler again")                             \
     X(kept_answer_leaks, "the handlers' requests stay when the floor has passed")                        \
     X(rank_not_freed, "a restarted node does not get a dead one's place")

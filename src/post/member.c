@@ -86,7 +86,8 @@ static paramo_err got_view(struct member *m, struct reader *body)
         return err;
     if (view->job != m->job)
         err = err_set(PARAMO_E_PROTOCOL, "a view of another job");
-    if (err || !view->complete || (m->view && view->number <= m->view->number)) {
+    bool older = m->view && view->number <= m->view->number;
+    if (err || !view->complete || (older && !(MUTANT(old_view_adopted) && view->number < m->view->number))) {
         view_unref(view);
         return err;
     }

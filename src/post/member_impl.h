@@ -4,6 +4,7 @@
 #ifndef POST_MEMBER_IMPL_H
 #define POST_MEMBER_IMPL_H
 
+#include "base/mutant.h"
 #include "post/address.h"
 #include "post/dial.h"
 #include "post/member.h"

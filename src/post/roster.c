@@ -312,7 +312,7 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
         if (node->wanted_rank >= 0 && node->wanted_rank != (int32_t)i)
             continue;
         *wait = *wait || silent(holder);
-        if (holder->state == SNODE_DEAD && likeness(node, holder) > best) {
+        if (holder->state == SNODE_DEAD && !MUTANT(rank_not_freed) && likeness(node, holder) > best) {
             best = likeness(node, holder);
             *rank = i;
         }
@@ -449,7 +449,7 @@ static void welcome_back(struct sched_node *node, struct peer *peer)
 {
     struct scheduler *s = node->sched;
     char label[SCHED_LABEL];
-    if (node->state == SNODE_DEAD) {
+    if (node->state == SNODE_DEAD && !MUTANT(old_incarnation_returns)) {
         register_reply_error(peer, err_set(PARAMO_E_FENCED, "%s was declared dead", node_label(node, label)));
         return;
     }

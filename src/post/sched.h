@@ -6,6 +6,7 @@
 #define POST_SCHED_H
 
 #include "base/map.h"
+#include "base/mutant.h"
 #include "post/door.h"
 #include "post/letter.h"
 #include "post/scheduler.h"

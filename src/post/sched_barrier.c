@@ -76,7 +76,8 @@ static void barrier_late(struct sched_call *call)
 
 static void release(struct barrier *barrier)
 {
-    uint64_t number = barrier->number++;
+    uint64_t number = barrier->number;
+    barrier->number += !MUTANT(barrier_number_stays);
     while (barrier->entered.first) {
         struct barrier_result result = {.number = number};
         struct writer w = {0};
@@ -132,7 +133,7 @@ void sched_barrier_enter(struct sched_call *call, struct reader *body)
     }
     call->withdrawn = node_out;
     call_park(call, &barrier->entered, m.timeout_ms, barrier_late);
-    if (barrier->nodes.count == group_size(s, m.group))
+    if (barrier->nodes.count + MUTANT(barrier_short) >= group_size(s, m.group))
         release(barrier);
 }
 

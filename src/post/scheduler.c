@@ -260,8 +260,10 @@ static void tick(struct lane_timer *timer)
         size_t cursor = 0;
         for (struct sched_node *node; (node = roster_next(s, &cursor));)
             node->heard_at += grace;
-        for (struct sched_node *node = s->waiting_first; node; node = node->next)
+        for (struct sched_node *node = s->waiting_first; node; node = node->next) {
             node->heard_at += grace;
+            node->arrived_at += grace; /* the death that gives it a place may be news that waits, too */
+        }
         return;
     }
     roster_check_silence(s);

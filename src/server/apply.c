@@ -224,6 +224,8 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
         err = apply_check_keys(s, t, keys, h->count);
     if (err)
         return err;
+    if (MUTANT(record_before_update) && data_changes(h->kind) && !repeated)
+        dedup_record(&peer->sender->dedup, h->number);
     if (t->lost && !(h->kind == WIRE_CLEAR || h->kind == WIRE_PUT) && !repeated) {
         (void)err_set(PARAMO_E_DATA_LOST,
                       "table %s: the server came back without the rows it had; clear or load the table",
@@ -237,7 +239,13 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
             reply_status(peer, h, err, err_text());
             return PARAMO_OK;
         }
-        dedup_record(&peer->sender->dedup, h->number);
+        bool recorded = MUTANT(record_before_update) ||
+                        (MUTANT(update_without_record) && h->number % 16 == 0) ||
+                        (MUTANT(repeat_applied) && dedup_look(&peer->sender->dedup, h->number) != DEDUP_NEW);
+        if (!recorded)
+            dedup_record(&peer->sender->dedup, h->number);
+        if (MUTANT(floor_without_window))
+            dedup_raise(&peer->sender->dedup, h->number + 1);
         t->lost = false;
     }
     switch (h->kind) {

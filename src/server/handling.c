@@ -63,7 +63,7 @@ static void let_go(struct shard *s, struct shard_request *q)
 
 void handling_floor(struct shard *s, struct sender *sender, uint64_t from)
 {
-    uint64_t to = sender->dedup.floor;
+    uint64_t to = MUTANT(kept_answer_leaks) ? from : sender->dedup.floor;
     if (to - from > DATA_WINDOW)
         to = from + DATA_WINDOW;
     for (uint64_t n = from; n < to; n++) {
@@ -266,6 +266,10 @@ paramo_err handling_piece(struct peer *peer, struct shard_table *t, const struct
         /* Cut anew by a newer view: what was read was for other keys. (Pushed keys do not change hands.) */
         let_go(s, q);
         *slot_of(sender, h->number) = NULL;
+        q = NULL;
+    }
+    if (q && MUTANT(handler_repeated)) {
+        let_go(s, q);
         q = NULL;
     }
     if (q) {

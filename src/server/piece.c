@@ -52,6 +52,8 @@ static void park(struct peer *peer, const struct wire_head *head, const struct v
     s->parked_count++;
     s->parked_bytes += k->bytes;
     s->counters.parked++;
+    if (MUTANT(ack_before_apply) && data_changes(head->kind))
+        reply_status(peer, head, PARAMO_OK, NULL);
     shard_keep_house(s);
 }
 
@@ -103,7 +105,7 @@ static bool fenced(struct shard *s, struct sender *sender)
         sender->fenced = !node || !node->alive || node->incarnation != sender->incarnation;
         sender->checked = s->view->number;
     }
-    return sender->fenced;
+    return sender->fenced && !MUTANT(fence_forgotten);
 }
 
 static void floor_raise(struct shard *s, struct sender *sender, uint64_t floor)
@@ -123,7 +125,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
 {
     struct shard *s = peer->shard;
     struct sender *sender = peer->sender;
-    if (!s->view || h->view > s->view->number) {
+    if (!s->view || (h->view > s->view->number && !MUTANT(view_not_awaited))) {
         park(peer, h, seg, nseg, hold);
         return PARAMO_OK;
     }
@@ -152,7 +154,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         return err_set(PARAMO_E_PROTOCOL, "a sender ran ahead of its window");
     case DEDUP_DONE:
         s->counters.repeats++;
-        repeated = true;
+        repeated = !MUTANT(repeat_applied);
         break;
     case DEDUP_NEW:
         break;
@@ -190,7 +192,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
     if (sender->handled && handling_probe(peer, h))
         return;
     /* What the answer of a pushpull was is not kept; sent again it is read again. */
-    if (state == DEDUP_DONE && h->columns != WIRE_PUSHPULL)
+    if ((state == DEDUP_DONE || MUTANT(probe_says_done)) && h->columns != WIRE_PUSHPULL)
         reply_status(peer, h, PARAMO_OK, NULL);
     else
         reply_probe(peer, h, PROBE_UNKNOWN);

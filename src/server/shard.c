@@ -87,7 +87,7 @@ static void tables_update(struct shard *s, bool recovered)
         if (!t) {
             err = table_make(s, from, &t);
             if (!err)
-                t->lost = recovered && from->options.kind != PARAMO_TABLE_USER;
+                t->lost = recovered && !MUTANT(lost_rows_as_zeros) && from->options.kind != PARAMO_TABLE_USER;
         }
         if (!err && s->self >= 0 && from->options.kind == PARAMO_TABLE_DENSE)
             err = table_own(s, t);

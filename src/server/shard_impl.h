@@ -16,6 +16,7 @@
 
 #include "base/bufpool.h"
 #include "base/map.h"
+#include "base/mutant.h"
 #include "server/dedup.h"
 #include "server/shard.h"
 #include "table/table.h"

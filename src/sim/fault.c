@@ -125,11 +125,13 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
     struct dice d = dice_of(seed, 1);
     *s = (struct schedule){.seed = seed};
     shape_draw(s, &d);
-    size_t count = 200 + dice_draw(&d, 160);
+    size_t count = 300 + dice_draw(&d, 160);
     s->faults = calloc(count, sizeof *s->faults);
     if (!s->faults)
         return err_memory(count * sizeof *s->faults);
-    uint32_t on = (uint32_t)dice_draw(&d, 1u << FAULT_KINDS_COUNT) | 1u << dice_draw(&d, FAULT_cut);
+    /* Each kind with one half; of the three that strike single packets two at least, so that much happens. */
+    uint32_t on = (uint32_t)dice_draw(&d, 1u << FAULT_KINDS_COUNT) | 7u;
+    on &= ~((uint32_t)dice_draw(&d, 2) << dice_draw(&d, 3));
     bool scheduler_may = dice_draw(&d, 16) == 0;
     bool kept =
         false; /* one node that does not come back is enough: without servers or workers little can fail */

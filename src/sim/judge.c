@@ -10,6 +10,10 @@
 #include "wire/head.h"
 #include "worker/client_impl.h"
 
+#define PATIENCE (10 * ENV_SEC)
+
+static const char *const table_names[SIM_TABLES] = {"dense", "sparse", "var", "user"};
+
 void judge_broken(struct world *w, const char *fmt, ...)
 {
     va_list args;
@@ -94,7 +98,9 @@ void judge_status(struct op *op, paramo_err status)
         ok = true;
         break;
     case PARAMO_E_TIMEOUT:
-        ok = lane_now(client->lane) >= op->deadline;
+        /* Once it is calm, time is there: unless nobody is left to say that a server is dead. */
+        ok = lane_now(client->lane) >= op->deadline &&
+             !(w->calm && op->patient && !w->scheduler_lost && sim_now(w->sim) > w->calm_since + PATIENCE);
         break;
     case PARAMO_E_CANCELLED:
         ok = op->cancelled;
@@ -185,6 +191,16 @@ static void view_came(struct world *w, const struct view *view)
     }
 }
 
+/* A node hears of its own death before it sees a view without it. */
+static void sees_itself(struct world *w, const struct machine *m, const struct view *view)
+{
+    const struct view_node *self = view_node(view, member_id(m->made->own->member));
+    if (m->seen != SEAT_JOINED ||
+        (self && self->incarnation == m->made->own->incarnation && (self->alive || self->left)))
+        return;
+    judge_broken(w, "%s is joined and its own view %" PRIx64 " says it is dead", m->name, view->number);
+}
+
 static void member_views(struct world *w, struct machine *m)
 {
     struct member *member = m->made->own->member;
@@ -195,6 +211,7 @@ static void member_views(struct world *w, struct machine *m)
                          view->number);
         m->view_seen = view->number;
         view_came(w, view);
+        sees_itself(w, m, view);
     }
     for (unsigned i = 0; i < m->made->own->shards_count; i++) {
         const struct shard *shard = m->made->own->shards[i].shard;
@@ -272,6 +289,37 @@ static void table_look(struct world *w, const struct machine *m, const struct sh
     }
 }
 
+bool judge_value(struct world *w, enum sim_table table, const struct ledger_key *key, uint64_t *value)
+{
+    unsigned place = (unsigned)key->shard / w->schedule->shards,
+             index = (unsigned)key->shard % w->schedule->shards;
+    for (uint32_t k = 1; k <= w->schedule->servers; k++) {
+        const struct machine *m = &w->machines[k];
+        if (!m->up || m->place != (int)place || m->made->own->incarnation != w->holder[place])
+            continue;
+        if (table == SIM_USER) {
+            *value = m->sums[ledger_index(w, key->key)];
+            return true;
+        }
+        struct shard *shard = m->made->own->shards[index].shard;
+        const struct view_table *vt = shard->view ? view_table_named(shard->view, table_names[table]) : NULL;
+        struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
+        uint32_t len = 1;
+        size_t total;
+        *value = 0;
+        if (!st || !st->table)
+            return false;
+        if (table == SIM_VAR)
+            table_var_lens(st->table, &key->key, 1, &len, &total);
+        if (table == SIM_VAR && len == 1)
+            table_var_pull(st->table, &key->key, 1, value);
+        else if (table != SIM_VAR)
+            sim_must(table_pull(st->table, &key->key, 1, value, false));
+        return true;
+    }
+    return false;
+}
+
 /* Pieces that wait for a view beyond their time, and handlers' requests below the floor, are forgotten ones.
  */
 static void keeps_look(struct world *w, const struct machine *m, const struct shard *shard)
@@ -288,7 +336,6 @@ static void keeps_look(struct world *w, const struct machine *m, const struct sh
 
 static void server_look(struct world *w, struct machine *m, bool last)
 {
-    static const char *const names[SIM_TABLES] = {"dense", "sparse", "var", "user"};
     const struct seat *seat = m->made->own;
     bool in_place = machine_joined(m) && !m->declared_dead;
     for (unsigned i = 0; i < seat->shards_count; i++) {
@@ -300,7 +347,7 @@ static void server_look(struct world *w, struct machine *m, bool last)
         if (!in_place || shard->self < 0)
             continue;
         for (unsigned t = SIM_DENSE; t <= SIM_VAR; t++) {
-            const struct view_table *vt = view_table_named(shard->view, names[t]);
+            const struct view_table *vt = view_table_named(shard->view, table_names[t]);
             struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
             if (st && st->table)
                 table_look(w, m, shard, (unsigned)shard->self, (enum sim_table)t, st);

@@ -107,11 +107,23 @@ void ledger_look(struct world *w, const char *where, enum sim_table table, const
                      where, (int)table, key->key, value, must);
 }
 
+/* What is acknowledged is applied at that moment, by the process that holds the place since it was issued. */
+static void applied(struct world *w, const struct op *op)
+{
+    for (unsigned i = 0; i < op->n; i++) {
+        const struct ledger_key *k = &w->ledger[op->table].keys[op->index[i]];
+        uint64_t value;
+        if (op->deaths[server_of(w, k)] == w->deaths[server_of(w, k)] && judge_value(w, op->table, k, &value))
+            ledger_look(w, "an acknowledged push", op->table, k, value, op->digit[i]);
+    }
+}
+
 static void acknowledged(struct world *w, const struct op *op)
 {
     struct ledger_table *t = &w->ledger[op->table];
     if (!op->certain || t->tainted || t->clears_open || t->clears != op->clears)
         return; /* a clear may have come after it */
+    applied(w, op);
     for (unsigned i = 0; i < op->n; i++) {
         struct ledger_key *k = &t->keys[op->index[i]];
         /* A handler's sums die with their process; tables of one that came back say so themselves. */

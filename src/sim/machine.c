@@ -310,6 +310,12 @@ static void ended(struct machine *m)
         machine_kill(m, 0);
         return;
     }
+    /* Too late is who comes while a scheduler's clock jumps: it cannot know that the news of a death is on
+     * its way. */
+    bool full = code == PARAMO_E_FULL && w->scheduler_stood;
+    if (m->seen == SEAT_FAILED && !full && code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NO_SCHEDULER &&
+        code != PARAMO_E_TIMEOUT && code != PARAMO_E_NODE_LOST && code != PARAMO_E_FENCED)
+        judge_broken(w, "%s could not join: %s: %s", m->name, err_name(code), m->made->own->text);
     /* Its supervisor starts it anew, unless there is no job for it any more. */
     bool again = !w->scheduler_lost && !w->over && code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NODE_LOST;
     machine_kill(m, again ? 50 * ENV_MS : 0);

@@ -138,6 +138,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
     uint64_t n = f->n;
     if (!m->up)
         return;
+    w->scheduler_stood = w->scheduler_stood || f->from == 0;
     switch (f->kind) {
     case FAULT_pause:
         sim_host_pause(m->host, sim_now(w->sim) + n);
@@ -227,6 +228,30 @@ static void world_free(struct world *w)
     free(w->hit);
 }
 
+/* The job has ended early (all its workers were dead at a time, say): the rest of the faults strikes the next
+ * one. */
+static void world_again(struct world *w)
+{
+    for (uint32_t k = w->count; k-- > 0;) {
+        struct machine *m = &w->machines[k];
+        machine_kill(m, 0);
+        sim_cancel(w->sim, &m->restart);
+        sim_host_pause(m->host, 0);
+        m->gone = false;
+    }
+    w->complete = w->scheduler_lost = w->over = w->recovered = false;
+    w->over_status = PARAMO_OK;
+    memset(w->ledger, 0, sizeof w->ledger);
+    memset(w->deaths, 0, sizeof w->deaths);
+    memset(w->holder, 0, sizeof w->holder);
+    memset(w->barrier, 0, sizeof w->barrier);
+    w->newest_view = w->sums_sent = w->sums_acked = 0;
+    ledger_init(w);
+    for (uint32_t k = 0; k < w->count; k++)
+        machine_start(&w->machines[k]);
+    w->jobs++;
+}
+
 static bool step(struct world *w)
 {
     strike(w);
@@ -271,6 +296,7 @@ static void calm(struct world *w)
 {
     links_heal(w);
     w->calm = true;
+    w->calm_since = sim_now(w->sim);
     for (uint32_t k = 0; k < w->count; k++)
         sim_host_pause(w->machines[k].host, sim_now(w->sim)); /* what was put off comes at its old time */
     uint64_t until = sim_now(w->sim) + CALM_SECONDS * ENV_SEC;
@@ -314,7 +340,8 @@ void play(const struct schedule *schedule, struct play_result *result)
     }
     world_make(w, schedule);
     while (w->next_fault < schedule->count && w->step < STEPS_MAX && step(w))
-        ;
+        if (w->over)
+            world_again(w);
     if (!w->broken[0] && w->step == STEPS_MAX)
         judge_broken(w, "the faults do not end");
     if (!w->broken[0])

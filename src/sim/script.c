@@ -58,6 +58,7 @@ static void op_done(void *arg, uint64_t ts, paramo_err status)
     sim_note(w->sim, ts << 8 ^ (uint64_t)status);
     if (!m->dying)
         judge_status(op, status);
+    m->script.lost = status == PARAMO_E_NODE_LOST;
     ledger_done(w, op, status);
     op_retire(w, op);
 }
@@ -94,6 +95,7 @@ static void op_issue(struct machine *m, unsigned customer)
                                 .callback_arg = op};
     if (dice_draw(&w->dice, 12) == 0)
         o.timeout_ms = (uint32_t)dice_scale(&w->dice, 1, 1000);
+    op->patient = !o.timeout_ms;
     op->deadline = lane_now(c->worker->lane) +
                    (o.timeout_ms ? o.timeout_ms : m->made->config.request_timeout_ms) * ENV_MS;
     paramo_kv kv = {.size = sizeof kv,
@@ -387,7 +389,10 @@ static void tick(struct sim_event *event)
         op_issue(m, customer);
         s->calm_ops += w->calm;
     }
-    tick_in(m, dice_draw(&w->dice, 4) ? dice_scale(&w->dice, 10 * ENV_US, 4 * ENV_MS) : 0);
+    if (s->lost)
+        tick_in(m, 100 * ENV_MS);
+    else
+        tick_in(m, dice_draw(&w->dice, 4) ? dice_scale(&w->dice, 10 * ENV_US, 4 * ENV_MS) : 0);
 }
 
 void script_start(struct machine *m)

@@ -65,6 +65,7 @@ struct op {
     enum op_kind kind;
     enum sim_table table;
     int32_t priority;
+    bool patient;                /* the default timeout */
     bool open, cancelled, again; /* again: something of it was sent twice or cut anew */
     uint64_t ts, deadline;
     unsigned n;
@@ -125,6 +126,7 @@ struct script {
     unsigned tables; /* opened */
     unsigned ops;    /* issued */
     unsigned calm_ops;
+    bool lost; /* the last request found a server dead: no hurry with the next */
     double sum_at_least;
     struct sim_event tick;
 };
@@ -193,6 +195,8 @@ void judge_step(struct world *w);
 /* last: what is kept must be due. */
 void judge_full(struct world *w, bool last);
 void judge_barrier(struct machine *m, uint64_t number);
+/* The value of a key in the table of the server that is up in its place; false: there is none to look at. */
+bool judge_value(struct world *w, enum sim_table table, const struct ledger_key *key, uint64_t *value);
 void judge_status(struct op *op, paramo_err status);
 /* The first violation counts. */
 void judge_broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -221,6 +225,9 @@ struct world {
     size_t next_fault;
     bool *hit;
     bool calm, complete, scheduler_lost, over;
+    bool scheduler_stood; /* its process was stopped, or its clock jumped */
+    uint64_t calm_since;
+    uint32_t jobs; /* begun */
     paramo_err over_status;
 
     struct ledger_table ledger[SIM_TABLES];

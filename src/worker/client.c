@@ -377,6 +377,8 @@ void client_request_callback(struct lane_task *task)
     if (r->status)
         r->status = tracker_result(&c->tracker, r->ts); /* so that paramo_last_error has the cause */
     r->callback(r->callback_arg, r->ts, r->status);
+    if (MUTANT(callback_twice) && r->status == PARAMO_E_CANCELLED)
+        r->callback(r->callback_arg, r->ts, r->status);
     tracker_complete(&c->tracker, r->ts);
     r->task.run = request_return;
     lane_post(c->lane, &r->task);
@@ -480,7 +482,12 @@ static void deadline_fire(struct lane_timer *timer)
     uint64_t now = lane_now(c->lane), next = UINT64_MAX;
     c->deadline_at = UINT64_MAX;
     for (struct request *r = c->requests; r; r = r->next) {
-        if (r->deadline <= now) {
+        if (r->deadline <= now && MUTANT(array_after_deadline) && r->callback) {
+            paramo_callback callback = r->callback;
+            r->callback = NULL;
+            r->deadline = UINT64_MAX;
+            callback(r->callback_arg, r->ts, PARAMO_E_TIMEOUT);
+        } else if (r->deadline <= now) {
             deadline_text(r);
             request_end(r, PARAMO_E_TIMEOUT, err_text());
         } else if (r->deadline < next) {

@@ -15,6 +15,7 @@
 #define WORKER_CLIENT_IMPL_H
 
 #include "base/bufpool.h"
+#include "base/mutant.h"
 #include "customer/tracker.h"
 #include "post/address.h"
 #include "post/dial.h"

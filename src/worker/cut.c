@@ -81,8 +81,14 @@ void cut_resume(struct client *c)
 
 static void piece_sent(struct van_frame *frame, paramo_err status)
 {
-    (void)status; /* what was not sent is sent again when the connection is back */
-    container_of(frame, struct piece, frame)->in_van = false;
+    struct piece *p = container_of(frame, struct piece, frame);
+    p->in_van = false; /* what was not sent is sent again when the connection is back */
+    if (MUTANT(ack_when_sent) && !status && p->chunk->request->kind == REQUEST_PUSH && p->state == PIECE_SENT) {
+        link_forget(p);
+        p->state = PIECE_ANSWERED;
+        if (--p->chunk->unanswered == 0)
+            chunk_finished(p->link->client, p->chunk);
+    }
 }
 
 static void *unconst(const void *p)
@@ -372,6 +378,10 @@ static struct chunk *chunk_add(struct client *c, struct request *r, const struct
     chunk->uncut = false;
     chunk->split = NULL;
     chunk->slice = *s;
+    if (MUTANT(last_key_lost) && r->kind == REQUEST_PUSH && s->count > 1 && !s->lens) {
+        chunk->slice.src_bytes -= s->src_bytes / s->count;
+        chunk->slice.count--;
+    }
     chunk->next = r->chunks; /* the order does not matter: gathering goes by place */
     r->chunks = chunk;
     r->unfinished++;
@@ -516,6 +526,10 @@ static void cut_gathered(struct client *c, struct request *r, const struct slice
     for (size_t i = 0; i < g.count && !r->ended; i++)
         chop(c, r, &g.groups[i].slice, (int)g.groups[i].owner);
     bufpool_put(&c->pool, g.scratch, g.scratch_bytes);
+    if (MUTANT(buffer_reused)) {
+        bufpool_put(&c->pool, r->scatter, r->scatter_bytes);
+        r->scatter = NULL;
+    }
 }
 
 static void cut_runs(struct client *c, struct request *r, const struct slice *s)

@@ -54,7 +54,7 @@ static void queue_by_priority(struct link *l, struct piece *p)
 {
     struct piece *before = NULL;
     for (struct piece *at = l->queue.tail; at; at = at->prev) {
-        if (at->frame.priority >= p->frame.priority || at->overtaken >= PRIORITY_OVERTAKEN_MAX)
+        if (at->frame.priority >= p->frame.priority + (MUTANT(overtakes_equal) ? 1 : 0) || at->overtaken >= PRIORITY_OVERTAKEN_MAX)
             break;
         at->overtaken++;
         before = at;
@@ -111,6 +111,15 @@ static void number_return(struct client *c, struct chunk *chunk)
     c->numbers[chunk->number % DATA_WINDOW] = NULL;
     c->next_number--;
     chunk->number = 0;
+}
+
+/* Planted (retry_new_number): as if a request that is sent again were a new one. */
+static void number_return_early(struct client *c, struct chunk *chunk)
+{
+    c->numbers[chunk->number % DATA_WINDOW] = NULL;
+    chunk->number = 0;
+    while (c->floor < c->next_number && !c->numbers[c->floor % DATA_WINDOW])
+        c->floor++;
 }
 
 /* A chunk that has its number may not wait behind one that waits for the floor to move. */
@@ -464,6 +473,12 @@ void link_lost(struct link *l, const char *text)
         p->placing = false;
         p->resent = true;
         c->retries++;
+        if (MUTANT(lost_not_resent)) {
+            p->state = PIECE_IDLE;
+            continue;
+        }
+        if (MUTANT(retry_new_number) && !p->chunk->split)
+            number_return_early(c, p->chunk);
         resend_by_number(l, p);
     }
     link_pause(l);

@@ -94,7 +94,7 @@ void client_set_view(struct client *c, struct view *view)
         links[i]->stale = true;
     for (uint32_t s = 0; s < view->shards_count; s++) {
         by_shard[s]->stale = false;
-        by_shard[s]->dead = !view_node(view, by_shard[s]->node)->alive;
+        by_shard[s]->dead = !view_node(view, by_shard[s]->node)->alive && !MUTANT(dead_server_waits);
     }
     for (size_t i = 0; i < count; i++) {
         if (links[i]->stale || links[i]->dead)

@@ -1,0 +1,126 @@
+/* The simulator itself: what it plays is the seed's alone, a file replays it, shrinking keeps the failure.
+ * That it finds bugs is scripts/mutants' business. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "env/lane.h"
+#include "env/sim.h"
+#include "sim/play.h"
+
+static void the_same_seed_plays_the_same_way(void **state)
+{
+    (void)state;
+    uint64_t last = 0;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        struct schedule s;
+        struct play_result a, b;
+        assert_int_equal(schedule_draw(seed, &s), PARAMO_OK);
+        play(&s, &a);
+        play(&s, &b);
+        assert_string_equal(a.text, "");
+        assert_false(a.failed);
+        assert_true(a.trace == b.trace);
+        assert_true(a.trace != last);
+        assert_true(a.requests > 10 && a.steps > 500);
+        assert_true(a.injected_total > 20);
+        last = a.trace;
+        schedule_fini(&s);
+    }
+}
+
+static void a_file_replays_what_was_drawn(void **state)
+{
+    (void)state;
+    struct schedule drawn, read;
+    struct play_result a, b;
+    assert_int_equal(schedule_draw(42, &drawn), PARAMO_OK);
+    char *text = schedule_write(&drawn);
+    assert_non_null(text);
+    assert_int_equal(schedule_read(text, &read), PARAMO_OK);
+    assert_true(read.seed == 42 && read.count == drawn.count && read.servers == drawn.servers);
+    play(&drawn, &a);
+    play(&read, &b);
+    assert_true(a.trace == b.trace);
+    read.count /= 2; /* other faults, another play */
+    play(&read, &b);
+    assert_true(a.trace != b.trace);
+    free(text);
+    schedule_fini(&drawn);
+    schedule_fini(&read);
+}
+
+static void what_is_no_schedule_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",
+                                      "paramo-sim 2\nseed 1\n",
+                                      "paramo-sim 1\n",
+                                      "paramo-sim 1\nseed x\n",
+                                      "paramo-sim 1\nseed 1\n5 melt 0 1 1\n",
+                                      "paramo-sim 1\nseed 1\n5 drop 0 99 1\n",
+                                      "paramo-sim 1\nseed 1\n5 drop 0 1\n"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct schedule s;
+        assert_int_equal(schedule_read(bad[i], &s), PARAMO_E_FORMAT);
+        schedule_fini(&s);
+    }
+}
+
+struct counter {
+    struct lane_timer timer;
+    unsigned fired;
+};
+
+static void count(struct lane_timer *timer)
+{
+    container_of(timer, struct counter, timer)->fired++;
+}
+
+/* A host's clock jumps, and its lanes stand still, without a trace on other hosts. */
+static void hosts_have_clocks_of_their_own(void **state)
+{
+    (void)state;
+    struct sim *sim;
+    struct sim_host *host[2];
+    struct lane *lane[2];
+    struct counter counter[2];
+    assert_int_equal(sim_create(1, &sim), PARAMO_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(sim_host_create(sim, i, &host[i]), PARAMO_OK);
+        assert_int_equal(lane_create(sim_host_env(host[i]), "lane", 0, &lane[i]), PARAMO_OK);
+        counter[i] = (struct counter){.timer.fire = count};
+        assert_true(lane_enter(lane[i]));
+        assert_int_equal(lane_timer_arm(lane[i], &counter[i].timer, lane_now(lane[i]) + 10 * ENV_SEC),
+                         PARAMO_OK);
+        lane_leave(lane[i]);
+    }
+    uint64_t start = sim_now(sim);
+    sim_host_jump(host[0], 9 * ENV_SEC);
+    assert_true(lane_now(lane[0]) == start + 9 * ENV_SEC && lane_now(lane[1]) == start);
+    sim_host_pause(host[0], start + 3 * ENV_SEC);
+    assert_true(sim_step(sim)); /* due after one second, and put off */
+    assert_int_equal(counter[0].fired, 0);
+    assert_true(sim_step(sim));
+    assert_int_equal(counter[0].fired, 1);
+    assert_true(sim_now(sim) == start + 3 * ENV_SEC);
+    assert_int_equal(counter[1].fired, 0);
+    assert_true(sim_step(sim));
+    assert_int_equal(counter[1].fired, 1);
+    assert_true(sim_now(sim) == start + 10 * ENV_SEC);
+    lane_destroy(lane[0]);
+    lane_destroy(lane[1]);
+    sim_destroy(sim);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_seed_plays_the_same_way),
+        cmocka_unit_test(a_file_replays_what_was_drawn),
+        cmocka_unit_test(what_is_no_schedule_is_refused),
+        cmocka_unit_test(hosts_have_clocks_of_their_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
