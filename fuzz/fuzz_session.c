@@ -281,6 +281,10 @@ static void step(struct source *s)
         if (fakeconn_alive(c->fake))
             request(c, s);
         break;
+    case 15: /* the customer is closed */
+        if (fakeconn_alive(c->fake) && take_below(s, 4) == 3)
+            (void)fakeconn_letter(c->fake, &(struct wire_head){.kind = WIRE_BYE}, NULL, 0);
+        break;
     case 8:
         if (fakeconn_alive(c->fake))
             (void)fakeconn_raw(c->fake, s);
