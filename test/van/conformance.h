@@ -42,6 +42,7 @@ struct conf_van {
     void (*paired)(struct conf *c); /* may be NULL: a pair stands, nothing was sent */
     uint64_t large_bytes;           /* of one large frame */
     unsigned large_count;
+    unsigned lane_flags; /* enum lane_flags */
 };
 extern const struct conf_van conf_van;
 

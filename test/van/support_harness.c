@@ -62,7 +62,7 @@ struct conf *conf_open(void)
     for (unsigned i = 0; i < CONF_LANES; i++) {
         char name[16];
         (void)snprintf(name, sizeof name, "lane%u", i);
-        assert_int_equal(lane_create(c->env, name, 0, &c->lane[i]), PARAMO_OK);
+        assert_int_equal(lane_create(c->env, name, conf_van.lane_flags, &c->lane[i]), PARAMO_OK);
     }
     for (unsigned i = 0; i < CONF_PEERS; i++) {
         c->client[i].conf = c->server[i].conf = c;
