@@ -20,6 +20,7 @@ struct shard_table *shard_table_find(struct shard *s, uint32_t id)
 static void table_free(struct shard_table *t)
 {
     table_destroy(t->table);
+    hugemem_fini(&t->memory);
     free(t);
 }
 
@@ -53,6 +54,7 @@ static paramo_err table_make(struct shard *s, const struct view_table *from, str
     struct shard_table *t = calloc(1, sizeof *t);
     if (!t)
         return err_memory(sizeof *t);
+    hugemem_init(&t->memory);
     t->id = from->id;
     memcpy(t->name, from->name, sizeof t->name);
     t->options = from->options;
@@ -64,8 +66,9 @@ static paramo_err table_make(struct shard *s, const struct view_table *from, str
         t->state_values = (uint32_t)table_state_values(&from->options);
     }
     paramo_err err = PARAMO_OK;
+    struct table_alloc alloc = {.alloc = hugemem_alloc, .release = hugemem_release, .ctx = &t->memory};
     if (from->options.kind != PARAMO_TABLE_USER)
-        err = table_create(&from->options, env_random(lane_env(s->lane)), NULL, &t->table);
+        err = table_create(&from->options, env_random(lane_env(s->lane)), &alloc, &t->table);
     if (!err)
         err = map_put(&s->tables, t->id, t);
     if (err) {

@@ -17,6 +17,7 @@
 #include "base/bufpool.h"
 #include "base/map.h"
 #include "base/mutant.h"
+#include "env/hugemem.h"
 #include "server/dedup.h"
 #include "server/shard.h"
 #include "table/table.h"
@@ -43,6 +44,7 @@ struct shard_table {
     paramo_table_options options;
     struct ring_placement placement;
     uint32_t value_bytes, row_values, state_values;
+    struct hugemem memory;         /* of the table */
     struct table *table;           /* NULL: USER, or it could not be made */
     bool lost;                     /* rows pushed to the node that was here before are gone */
     uint64_t pushes, pulls;        /* keys */
@@ -59,7 +61,7 @@ struct sender {
     struct peer *peer; /* its latest connection, or NULL */
     struct dedup dedup;
     struct shard_request **handled; /* DATA_WINDOW of them, by number; NULL until a USER table is used */
-    bool gone; /* said goodbye: the record ends with its last connection */
+    bool gone;                      /* said goodbye: the record ends with its last connection */
 };
 
 struct peer {

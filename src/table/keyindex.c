@@ -431,6 +431,14 @@ size_t keyindex_find(const struct keyindex *x, const uint64_t *keys, size_t n, u
     return found;
 }
 
+void keyindex_prefetch(const struct keyindex *x, uint64_t key)
+{
+    struct probe p;
+    if (x->directory) {
+        probe_home(x, key, &p);
+    }
+}
+
 paramo_err keyindex_insert(struct keyindex *x, uint64_t key, uint32_t row, uint32_t *found)
 {
     paramo_err err;

@@ -53,6 +53,8 @@ void keyindex_clear(struct keyindex *x);
 /* Looks n keys up, overlapping their cache misses: rows[i] is the row number or KEYINDEX_NONE. Returns how
  * many were found. */
 size_t keyindex_find(const struct keyindex *x, const uint64_t *keys, size_t n, uint32_t *rows);
+/* Fetches what an insertion of this key will look at first. */
+void keyindex_prefetch(const struct keyindex *x, uint64_t key);
 /* Enters key -> row, unless the key is there. *found is the key's row number after the call. On error nothing
  * has changed. */
 MUST_USE paramo_err keyindex_insert(struct keyindex *x, uint64_t key, uint32_t row, uint32_t *found);

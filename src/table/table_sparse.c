@@ -4,6 +4,7 @@
 
 enum {
     BATCH = 64,        /* rows whose cache misses overlap */
+    INSERT_AHEAD = 16, /* keys from prefetch to insertion: the find before has long been forgotten */
     PREFETCH_MAX = 256 /* bytes of a row fetched ahead: the machine's own prefetcher goes on from there */
 };
 
@@ -55,7 +56,13 @@ static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, u
     }
     paramo_err err = PARAMO_OK;
     size_t done = 0;
+    for (size_t i = 0; i < n && i < INSERT_AHEAD; i++) {
+        keyindex_prefetch(&s->index, keys[i]);
+    }
     for (size_t i = 0; done < missing; i++) {
+        if (i + INSERT_AHEAD < n) {
+            keyindex_prefetch(&s->index, keys[i + INSERT_AHEAD]);
+        }
         if (rows[i] != KEYINDEX_NONE) {
             continue;
         }

@@ -1,0 +1,117 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "env/hugemem.h"
+
+enum { BLOCKS = 1200 };
+
+static const size_t sizes[] = {HUGEMEM_UNIT, HUGEMEM_BLOCK_MAX, HUGEMEM_UNIT + 1, 196608, 100, 40000};
+
+static size_t size_of(size_t i)
+{
+    return sizes[mix64(i) % (sizeof sizes / sizeof *sizes)];
+}
+
+static uint8_t mark_of(size_t i)
+{
+    return (uint8_t)mix64(i + 77);
+}
+
+static void *take(struct hugemem *m, size_t i)
+{
+    void *block = hugemem_alloc(m, 64, size_of(i));
+    assert_non_null(block);
+    assert_int_equal((uintptr_t)block % 64, 0);
+    memset(block, mark_of(i), size_of(i));
+    return block;
+}
+
+static void check(const uint8_t *block, size_t i)
+{
+    assert_int_equal(block[0], mark_of(i));
+    assert_int_equal(block[size_of(i) - 1], mark_of(i));
+    assert_memory_equal(block, block + 1, size_of(i) - 1);
+}
+
+/* No two blocks share a byte, whatever was given back before. */
+static void test_blocks(void **state)
+{
+    (void)state;
+    static uint8_t *block[BLOCKS];
+    struct hugemem m;
+    hugemem_init(&m);
+    for (size_t i = 0; i < BLOCKS; i++)
+        block[i] = take(&m, i);
+    for (size_t round = 0; round < 3; round++) {
+        for (size_t i = round; i < BLOCKS; i += 3) {
+            check(block[i], i);
+            hugemem_release(&m, block[i], size_of(i));
+        }
+        for (size_t i = round; i < BLOCKS; i += 3)
+            block[i] = take(&m, i);
+    }
+    size_t chunks = m.chunks.count;
+    assert_true(chunks > 10);
+    for (size_t i = 0; i < BLOCKS; i++) {
+        check(block[i], i);
+        hugemem_release(&m, block[i], size_of(i));
+    }
+    assert_int_equal(m.small, 0);
+    for (size_t i = 0; i < BLOCKS; i++)
+        block[i] = take(&m, i);
+    assert_true(m.chunks.count <= chunks); /* what was given back is used again */
+    for (size_t i = 0; i < BLOCKS; i++)
+        hugemem_release(&m, block[i], size_of(i));
+    hugemem_fini(&m);
+}
+
+static void test_small_table(void **state)
+{
+    (void)state;
+    struct hugemem m;
+    hugemem_init(&m);
+    void *a = hugemem_alloc(&m, 64, HUGEMEM_BLOCK_MAX), *b = hugemem_alloc(&m, 8, 10);
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_int_equal(m.chunks.count, 0);
+    hugemem_release(&m, a, HUGEMEM_BLOCK_MAX);
+    hugemem_release(&m, b, 10);
+    hugemem_fini(&m);
+}
+
+static void test_mapping(void **state)
+{
+    (void)state;
+    struct hugemem m;
+    hugemem_init(&m);
+    size_t size = HUGEMEM_MAPPED_MIN + 12345;
+    uint8_t *a = hugemem_alloc(&m, 64, size), *b = hugemem_alloc(&m, 64, size);
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_int_equal((uintptr_t)a % HUGEMEM_CHUNK, 0);
+    memset(a, 1, size);
+    memset(b, 2, size);
+    assert_int_equal(a[0] + a[size - 1], 2);
+    hugemem_release(&m, a, size);
+    hugemem_release(&m, b, size);
+    assert_null(hugemem_alloc(&m, 64, SIZE_MAX - 100));
+    assert_null(hugemem_alloc(&m, 64, SIZE_MAX / 2));
+    hugemem_fini(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_small_table),
+        cmocka_unit_test(test_mapping),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
