@@ -322,8 +322,15 @@ struct env *sim_host_env(struct sim_host *host)
 
 void sim_host_pause(struct sim_host *host, uint64_t until)
 {
-    host->paused_until =
-        until; /* an event that was put off comes when it was put off to, or is put off again */
+    bool sooner = until < host->paused_until;
+    host->paused_until = until;
+    for (struct lane *lane = host->lanes; sooner && lane; lane = lane->sim.next) { /* what was put off */
+        uint64_t timer = atomic_load(&lane->next_timer);
+        if (lane->sim.run.slot)
+            sim_must_schedule(host->sim, &lane->sim.run, until);
+        if (lane->sim.timer.slot)
+            sim_must_schedule(host->sim, &lane->sim.timer, timer > host->ahead ? timer - host->ahead : 0);
+    }
 }
 
 uint64_t sim_host_paused_until(const struct sim_host *host)

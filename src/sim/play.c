@@ -298,7 +298,10 @@ static void calm(struct world *w)
     w->calm = true;
     w->calm_since = sim_now(w->sim);
     for (uint32_t k = 0; k < w->count; k++)
-        sim_host_pause(w->machines[k].host, sim_now(w->sim)); /* what was put off comes at its old time */
+        sim_host_pause(w->machines[k].host, 0);
+    for (uint32_t i = 0; i < w->schedule->workers; i++) /* what the application put off */
+        if (w->workers[i].script.tick.slot)
+            sim_must(sim_schedule(w->sim, &w->workers[i].script.tick, sim_now(w->sim)));
     uint64_t until = sim_now(w->sim) + CALM_SECONDS * ENV_SEC;
     while (!finished(w) && sim_next_at(w->sim) <= until)
         if (!step(w))
