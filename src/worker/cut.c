@@ -83,7 +83,8 @@ static void piece_sent(struct van_frame *frame, paramo_err status)
 {
     struct piece *p = container_of(frame, struct piece, frame);
     p->in_van = false; /* what was not sent is sent again when the connection is back */
-    if (MUTANT(ack_when_sent) && !status && p->chunk->request->kind == REQUEST_PUSH && p->state == PIECE_SENT) {
+    if (MUTANT(ack_when_sent) && !status && p->chunk->request->kind == REQUEST_PUSH &&
+        p->state == PIECE_SENT) {
         link_forget(p);
         p->state = PIECE_ANSWERED;
         if (--p->chunk->unanswered == 0)

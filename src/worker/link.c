@@ -54,7 +54,8 @@ static void queue_by_priority(struct link *l, struct piece *p)
 {
     struct piece *before = NULL;
     for (struct piece *at = l->queue.tail; at; at = at->prev) {
-        if (at->frame.priority >= p->frame.priority + (MUTANT(overtakes_equal) ? 1 : 0) || at->overtaken >= PRIORITY_OVERTAKEN_MAX)
+        if (at->frame.priority >= p->frame.priority + (MUTANT(overtakes_equal) ? 1 : 0) ||
+            at->overtaken >= PRIORITY_OVERTAKEN_MAX)
             break;
         at->overtaken++;
         before = at;
