@@ -26,10 +26,10 @@ typedef enum paramo_role {
 
 /* Node ids and group ids are ps-lite's: scheduler 1; groups 1, 2, 4 and their sums; servers 8 + 2 rank,
  * workers 9 + 2 rank. */
-#define PARAMO_ID_SCHEDULER   1u
-#define PARAMO_GROUP_SERVERS  2u
-#define PARAMO_GROUP_WORKERS  4u
-#define PARAMO_GROUP_ALL      7u
+#define PARAMO_ID_SCHEDULER    1u
+#define PARAMO_GROUP_SERVERS   2u
+#define PARAMO_GROUP_WORKERS   4u
+#define PARAMO_GROUP_ALL       7u
 #define PARAMO_ID_SERVER(rank) (8u + 2u * (uint32_t)(rank))
 #define PARAMO_ID_WORKER(rank) (9u + 2u * (uint32_t)(rank))
 
@@ -43,10 +43,11 @@ typedef enum paramo_dtype {
 
 /* How a table stores its rows. */
 typedef enum paramo_table_kind {
-    PARAMO_TABLE_SPARSE = 0, /* any 64-bit keys; a row appears when it is first pushed or pulled with CREATE */
-    PARAMO_TABLE_DENSE = 1,  /* keys 0 .. rows-1, all there from the start */
-    PARAMO_TABLE_VAR = 2,    /* any keys, rows of any length (lens); assign and add only */
-    PARAMO_TABLE_USER = 3    /* no storage: a request handler on the servers answers */
+    PARAMO_TABLE_SPARSE =
+        0,                  /* any 64-bit keys; a row appears when it is first pushed or pulled with CREATE */
+    PARAMO_TABLE_DENSE = 1, /* keys 0 .. rows-1, all there from the start */
+    PARAMO_TABLE_VAR = 2,   /* any keys, rows of any length (lens); assign and add only */
+    PARAMO_TABLE_USER = 3   /* no storage: a request handler on the servers answers */
 } paramo_table_kind;
 
 /* How keys fall on the ring, that is, on servers. */
@@ -81,35 +82,38 @@ typedef enum paramo_init_kind {
 typedef struct paramo_table_options {
     size_t size;
     paramo_table_kind kind;
-    paramo_dtype dtype;         /* optimizers other than assign and add need F32 */
-    uint32_t dim;               /* values per key; 1 by default; unused for VAR and USER */
-    uint64_t rows;              /* DENSE: number of rows */
+    paramo_dtype dtype; /* optimizers other than assign and add need F32 */
+    uint32_t dim;       /* values per key; 1 by default; unused for VAR and USER */
+    uint64_t rows;      /* DENSE: number of rows */
     paramo_placement placement;
-    paramo_optimizer optimizer; /* ADD by default */
-    float alpha, beta;          /* learning rate, its smoothing (FTRL, AdaGrad); 0.1, 1 */
-    float l1, l2;               /* 0, 0 */
-    float momentum;             /* 0.9 */
+    paramo_optimizer optimizer;  /* ADD by default */
+    float alpha, beta;           /* learning rate, its smoothing (FTRL, AdaGrad); 0.1, 1 */
+    float l1, l2;                /* 0, 0 */
+    float momentum;              /* 0.9 */
     float beta1, beta2, epsilon; /* Adam: 0.9, 0.999, 1e-8 */
     paramo_init_kind init;
     float init_a, init_b;
     uint64_t seed;
 } paramo_table_options;
 
-/* One request's keys and values. Values of key i are vals[i*dim ..], or lens[i] values each, one after the other. */
+/* One request's keys and values. Values of key i are vals[i*dim ..], or lens[i] values each, one after the
+ * other. */
 typedef struct paramo_kv {
     size_t size;
     const uint64_t *keys; /* n keys, ascending, no repeats */
     size_t n;
-    void *vals;           /* push: read; pull and pushpull: written (pushpull: read first) */
-    size_t vals_len;      /* number of values (not bytes) in vals; for a pull with lens: its capacity */
-    uint32_t *lens;       /* NULL, or n lengths: read by push, written by pull */
+    void *vals;      /* push: read; pull and pushpull: written (pushpull: read first) */
+    size_t vals_len; /* number of values (not bytes) in vals; for a pull with lens: its capacity */
+    uint32_t *lens;  /* NULL, or n lengths: read by push, written by pull */
 } paramo_kv;
 
 typedef enum paramo_request_flags {
     PARAMO_COPY = 1,    /* keys, values and lens are copied before the call returns */
-    PARAMO_NOWAIT = 2,  /* a full queue is PARAMO_E_AGAIN at once; otherwise the call drives the lane until there is room */
+    PARAMO_NOWAIT = 2,  /* a full queue is PARAMO_E_AGAIN at once; otherwise the call drives the lane until
+                           there is room */
     PARAMO_TRUSTED = 4, /* the caller vouches that keys are sorted and unique: not checked again */
-    PARAMO_CREATE = 8   /* pull from a sparse table: create missing rows (else their initial values are only computed) */
+    PARAMO_CREATE =
+        8 /* pull from a sparse table: create missing rows (else their initial values are only computed) */
 } paramo_request_flags;
 
 /* Called once when a request completes, on some thread of this process, after the lane is released; those of
@@ -119,9 +123,9 @@ typedef void (*paramo_callback)(void *arg, uint64_t ts, paramo_err status);
 typedef struct paramo_request_options {
     size_t size;
     uint32_t flags;
-    int32_t priority;      /* higher first, in the sender's queue only; 0 */
-    int32_t cmd;           /* handed to request handlers; 0 */
-    uint32_t timeout_ms;   /* 0: the node's request_timeout_ms */
+    int32_t priority;    /* higher first, in the sender's queue only; 0 */
+    int32_t cmd;         /* handed to request handlers; 0 */
+    uint32_t timeout_ms; /* 0: the node's request_timeout_ms */
     paramo_callback callback;
     void *callback_arg;
 } paramo_request_options;
@@ -129,24 +133,28 @@ typedef struct paramo_request_options {
 /* A node's settings. Strings are copied. */
 typedef struct paramo_config {
     size_t size;
-    uint32_t roles;            /* one paramo_role, or PARAMO_ROLE_ALL */
-    const char *scheduler;     /* "host:port", "[v6]:port" */
-    const char *token;         /* the job's secret; "" is a job without one, accepted on loopback only */
-    const char *listen;        /* host to listen on; default "127.0.0.1" */
-    uint16_t port;             /* server: port to listen on; 0 picks one */
-    const char *advertise;     /* host that others are told to use; default: listen, or the address that reaches the scheduler */
-    const char *name;          /* node name for a stable rank; default none */
-    int32_t rank;              /* wanted rank; -1: the scheduler's choice */
+    uint32_t roles;        /* one paramo_role, or PARAMO_ROLE_ALL */
+    const char *scheduler; /* "host:port", "[v6]:port" */
+    const char *token;     /* the job's secret; "" is a job without one, accepted on loopback only */
+    const char *listen;    /* host to listen on; default "127.0.0.1" */
+    uint16_t port;         /* server: port to listen on; 0 picks one */
+    const char *advertise; /* host that others are told to use; default: listen, or the address that reaches
+                              the scheduler */
+    const char *name;      /* node name for a stable rank; default none */
+    int32_t rank;          /* wanted rank; -1: the scheduler's choice */
     uint32_t num_servers, num_workers; /* the job's size; scheduler and embedded */
-    uint32_t shards;           /* server: shards (threads) per server; 1 */
-    const char *van;           /* "auto": ucx where it may be, else tcp; "tcp"; "ucx": no tables by anything else; "inproc" */
-    uint32_t connect_timeout_ms;   /* how long start waits for the scheduler and for the cluster to be complete; 60 s */
-    uint32_t request_timeout_ms;   /* default deadline of a request; 60 s */
-    uint32_t heartbeat_ms;         /* 1 s */
+    uint32_t shards;                   /* server: shards (threads) per server; 1 */
+    const char
+        *van; /* "auto": ucx where it may be, else tcp; "tcp"; "ucx": no tables by anything else; "inproc" */
+    uint32_t connect_timeout_ms; /* how long start waits for the scheduler and for the cluster to be complete;
+                                    60 s */
+    uint32_t request_timeout_ms; /* default deadline of a request; 60 s */
+    uint32_t heartbeat_ms;       /* 1 s */
     uint32_t heartbeat_timeout_ms; /* silence after which a node counts as dead; 10 s */
     uint64_t max_message_bytes;    /* a longer frame is refused; 1 GiB */
     uint32_t drop_percent;         /* PS_DROP_MSG: drop this share of received data frames, for tests */
-    uint32_t trusted_fabric;       /* 1: tables may go to other hosts by UCX, which neither checks nor hides their bytes; 0 */
+    uint32_t trusted_fabric; /* 1: tables may go to other hosts by UCX, which neither checks nor hides their
+                                bytes; 0 */
 } paramo_config;
 
 #ifdef __cplusplus
