@@ -338,10 +338,12 @@ paramo_err member_shutdown(struct member *m, struct member_call *call, const cha
 paramo_err member_leave(struct member *m, struct member_call *call, uint64_t deadline)
 {
     bool alone = m->state == MEMBER_ENDED && !m->conn;
-    paramo_err err =
-        call_begin(m, call, CALL_LEAVE, alone ? lane_now(m->config.lane) - ANSWER_SLACK : deadline);
-    if (!err)
-        call->finished = alone;
+    uint64_t now = lane_now(m->config.lane);
+    paramo_err err = call_begin(m, call, CALL_LEAVE, alone ? now : deadline);
+    if (!err && alone) {
+        call->finished = true;
+        err = lane_timer_arm(m->config.lane, &call->timer, now); /* it is armed: it only moves */
+    }
     return err;
 }
 
