@@ -88,6 +88,59 @@ static paramo_err check_part(const struct shard_table *t, const struct wire_head
     return PARAMO_OK;
 }
 
+/* ---- rows that are remembered ---- */
+
+static bool all_there(const uint32_t *rows, size_t n)
+{
+    bool all = true;
+    for (size_t i = 0; i < n; i++)
+        all &= rows[i] != TABLE_NO_ROW;
+    return all;
+}
+
+/* Both offer what was not remembered; a list with a key that has no row even then is not kept. */
+static void offer_end(struct shard_table *t, const uint32_t *rows, size_t n, paramo_err err)
+{
+    if (!err && all_there(rows, n))
+        rowcache_keep(&t->rows, table_generation(t->table));
+    else
+        rowcache_drop(&t->rows);
+}
+
+static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t n, const void *vals)
+{
+    if (t->options.kind != PARAMO_TABLE_SPARSE)
+        return table_push(t->table, keys, n, vals);
+    uint32_t *rows = rowcache_find(&t->rows, table_generation(t->table), keys, n);
+    if (rows)
+        return table_push_rows(t->table, keys, rows, n, vals);
+    rows = rowcache_offer(&t->rows, keys, n);
+    if (!rows)
+        return table_push(t->table, keys, n, vals);
+    paramo_err err = table_resolve(t->table, keys, n, rows, false);
+    if (!err)
+        err = table_push_rows(t->table, keys, rows, n, vals);
+    offer_end(t, rows, n, err);
+    return err;
+}
+
+static paramo_err pull_rows(struct shard_table *t, const uint64_t *keys, size_t n, void *vals, bool create)
+{
+    if (t->options.kind != PARAMO_TABLE_SPARSE)
+        return table_pull(t->table, keys, n, vals, create);
+    uint32_t *rows = rowcache_find(&t->rows, table_generation(t->table), keys, n);
+    if (rows)
+        return table_pull_rows(t->table, keys, rows, n, vals);
+    rows = rowcache_offer(&t->rows, keys, n);
+    if (!rows)
+        return table_pull(t->table, keys, n, vals, create);
+    paramo_err err = table_resolve(t->table, keys, n, rows, create);
+    if (!err)
+        err = table_pull_rows(t->table, keys, rows, n, vals);
+    offer_end(t, rows, n, err);
+    return err;
+}
+
 /* ---- reading ---- */
 
 static paramo_err pull_var(struct peer *peer, struct shard_table *t, const struct wire_head *h,
@@ -132,7 +185,7 @@ static paramo_err pull(struct peer *peer, struct shard_table *t, const struct wi
         return PARAMO_OK;
     }
     paramo_err err = part ? table_pull_part(t->table, keys[0], h->column, h->columns, r->buffer, create)
-                          : table_pull(t->table, keys, h->count, r->buffer, create);
+                          : pull_rows(t, keys, h->count, r->buffer, create);
     if (err) {
         reply_free(r);
         reply_status(peer, h, err, err_text());
@@ -197,7 +250,7 @@ static paramo_err change(struct shard *s, struct shard_table *t, const struct wi
             return table_var_push(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
         if (h->flags & WIRE_PART)
             return table_push_part(table, keys[0], h->column, h->columns, seg[WIRE_SEG_VALS].data);
-        return table_push(table, keys, n, seg[WIRE_SEG_VALS].data);
+        return push_rows(t, keys, n, seg[WIRE_SEG_VALS].data);
     case WIRE_PUT:
         if (var)
             return table_var_put(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);

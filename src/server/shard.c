@@ -19,6 +19,7 @@ struct shard_table *shard_table_find(struct shard *s, uint32_t id)
 
 static void table_free(struct shard_table *t)
 {
+    rowcache_fini(&t->rows);
     table_destroy(t->table);
     hugemem_fini(&t->memory);
     free(t);
@@ -55,6 +56,7 @@ static paramo_err table_make(struct shard *s, const struct view_table *from, str
     if (!t)
         return err_memory(sizeof *t);
     hugemem_init(&t->memory);
+    rowcache_init(&t->rows, &s->pool);
     t->id = from->id;
     memcpy(t->name, from->name, sizeof t->name);
     t->options = from->options;

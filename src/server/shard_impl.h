@@ -19,6 +19,7 @@
 #include "base/mutant.h"
 #include "env/hugemem.h"
 #include "server/dedup.h"
+#include "server/rowcache.h"
 #include "server/shard.h"
 #include "table/table.h"
 #include "wire/data.h"
@@ -47,6 +48,7 @@ struct shard_table {
     struct hugemem memory;         /* of the table */
     struct table *table;           /* NULL: USER, or it could not be made */
     bool lost;                     /* rows pushed to the node that was here before are gone */
+    struct rowcache rows;          /* SPARSE: of the lists asked for last */
     uint64_t pushes, pulls;        /* keys */
     uint64_t held[RING_ARCS / 64]; /* DENSE: arcs whose rows the table has */
 };
