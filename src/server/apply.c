@@ -107,14 +107,20 @@ static void offer_end(struct shard_table *t, const uint32_t *rows, size_t n, par
         rowcache_drop(&t->rows);
 }
 
-static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t n, const void *vals)
+static uint32_t *rows_known(struct shard_table *t, const struct wire_head *h, const uint64_t *keys)
 {
-    if (t->options.kind != PARAMO_TABLE_SPARSE)
-        return table_push(t->table, keys, n, vals);
-    uint32_t *rows = rowcache_find(&t->rows, table_generation(t->table), keys, n);
-    if (rows)
-        return table_push_rows(t->table, keys, rows, n, vals);
-    rows = rowcache_offer(&t->rows, keys, n);
+    bool whole = (h->kind == WIRE_PUSH || h->kind == WIRE_PULL || h->kind == WIRE_PUSHPULL) &&
+                 !(h->flags & WIRE_PART) && t->options.kind == PARAMO_TABLE_SPARSE;
+    return whole ? rowcache_find(&t->rows, table_generation(t->table), keys, h->count) : NULL;
+}
+
+/* known: what rows_known had. */
+static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t n, uint32_t *known,
+                            const void *vals)
+{
+    if (known)
+        return table_push_rows(t->table, keys, known, n, vals);
+    uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
     if (!rows)
         return table_push(t->table, keys, n, vals);
     paramo_err err = table_resolve(t->table, keys, n, rows, false);
@@ -124,14 +130,12 @@ static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t 
     return err;
 }
 
-static paramo_err pull_rows(struct shard_table *t, const uint64_t *keys, size_t n, void *vals, bool create)
+static paramo_err pull_rows(struct shard_table *t, const uint64_t *keys, size_t n, const uint32_t *known,
+                            void *vals, bool create)
 {
-    if (t->options.kind != PARAMO_TABLE_SPARSE)
-        return table_pull(t->table, keys, n, vals, create);
-    uint32_t *rows = rowcache_find(&t->rows, table_generation(t->table), keys, n);
-    if (rows)
-        return table_pull_rows(t->table, keys, rows, n, vals);
-    rows = rowcache_offer(&t->rows, keys, n);
+    if (known)
+        return table_pull_rows(t->table, keys, known, n, vals);
+    uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
     if (!rows)
         return table_pull(t->table, keys, n, vals, create);
     paramo_err err = table_resolve(t->table, keys, n, rows, create);
@@ -168,7 +172,7 @@ static paramo_err pull_var(struct peer *peer, struct shard_table *t, const struc
 }
 
 static paramo_err pull(struct peer *peer, struct shard_table *t, const struct wire_head *h,
-                       const uint64_t *keys)
+                       const uint64_t *keys, const uint32_t *known)
 {
     t->pulls += h->count;
     if (t->options.kind == PARAMO_TABLE_VAR)
@@ -185,7 +189,7 @@ static paramo_err pull(struct peer *peer, struct shard_table *t, const struct wi
         return PARAMO_OK;
     }
     paramo_err err = part ? table_pull_part(t->table, keys[0], h->column, h->columns, r->buffer, create)
-                          : pull_rows(t, keys, h->count, r->buffer, create);
+                          : pull_rows(t, keys, h->count, known, r->buffer, create);
     if (err) {
         reply_free(r);
         reply_status(peer, h, err, err_text());
@@ -236,7 +240,7 @@ static paramo_err reset_rows(struct shard *s, struct shard_table *t, const uint6
 }
 
 static paramo_err change(struct shard *s, struct shard_table *t, const struct wire_head *h,
-                         const struct van_seg *seg)
+                         const struct van_seg *seg, uint32_t *known)
 {
     struct table *table = t->table;
     size_t n = h->count;
@@ -250,7 +254,7 @@ static paramo_err change(struct shard *s, struct shard_table *t, const struct wi
             return table_var_push(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
         if (h->flags & WIRE_PART)
             return table_push_part(table, keys[0], h->column, h->columns, seg[WIRE_SEG_VALS].data);
-        return push_rows(t, keys, n, seg[WIRE_SEG_VALS].data);
+        return push_rows(t, keys, n, known, seg[WIRE_SEG_VALS].data);
     case WIRE_PUT:
         if (var)
             return table_var_put(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
@@ -273,7 +277,9 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
     paramo_err err = check_part(t, h);
     if (!err && brings)
         err = check_vals(t, h, seg, nseg);
-    if (!err && h->kind != WIRE_SCAN)
+    /* Keys that are remembered have been checked, but perhaps under another view. */
+    uint32_t *known = err ? NULL : rows_known(t, h, keys);
+    if (!err && h->kind != WIRE_SCAN && !(known && apply_owned(s, &t->placement, keys, h->count)))
         err = apply_check_keys(s, t, keys, h->count);
     if (err)
         return err;
@@ -287,7 +293,7 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
         return PARAMO_OK;
     }
     if (data_changes(h->kind) && !repeated) {
-        err = change(s, t, h, seg);
+        err = change(s, t, h, seg, known);
         if (err) { /* nothing has changed */
             reply_status(peer, h, err, err_text());
             return PARAMO_OK;
@@ -304,7 +310,8 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
     switch (h->kind) {
     case WIRE_PULL:
     case WIRE_PUSHPULL:
-        return pull(peer, t, h, keys);
+        return pull(peer, t, h, keys,
+                    known ? known : rows_known(t, h, keys)); /* the push may have kept them */
     case WIRE_SCAN:
         return scanning_piece(peer, t, h, seg);
     case WIRE_STAT:
