@@ -23,7 +23,7 @@
 #include "worker/client.h"
 
 enum {
-    CHUNK_BYTES = 256 << 10, /* of keys and values; measured in docs/PERFORMANCE.md */
+    CHUNK_BYTES = 512 << 10, /* of keys and values; measured in docs/PERFORMANCE.md */
     REQUESTS_CACHED = TRACKER_LIMIT,
     REQUEST_INLINE = 96,          /* a copied request this small needs no memory of its own */
     CLIENT_COPIES_MAX = 64 << 20, /* bytes of copied requests in flight (one always may) */
