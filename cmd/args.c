@@ -63,6 +63,8 @@ static const struct arg *find(const struct arg *args, size_t n, const char *name
 static int is_choice(const char *choices, const char *value)
 {
     size_t len = strlen(value);
+    if (strchr(value, '|'))
+        return 0; /* several of them at once */
     for (const char *c = choices; c != NULL && len > 0; c = strchr(c, '|')) {
         c += *c == '|';
         if (strncmp(c, value, len) == 0 && (c[len] == 0 || c[len] == '|'))

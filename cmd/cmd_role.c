@@ -62,7 +62,8 @@ enum role_option {
 
 #define NODE_EXIT_CODES                                                                                      \
     "\n"                                                                                                     \
-    "Exit code: 0 when the job ended in order, 1 when it did not (one line on standard error says why),\n"   \
+    "Exit code: 0 when the job ended in order, 4 when a node died, could not be reached or bound, or was\n"  \
+    "refused, 1 for what else went wrong (one line on standard error says why),\n"                           \
     "2 for wrong usage, 130 or 143 when stopped by SIGINT or SIGTERM.\n"
 
 struct role {

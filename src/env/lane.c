@@ -301,6 +301,17 @@ void lane_complete(struct lane *lane, struct lane_task *task)
     mailbox_post(&lane->done_box, &task->node);
 }
 
+void lane_callbacks_begin(void)
+{
+    self.completing++;
+}
+
+void lane_callbacks_end(void)
+{
+    assert(self.completing);
+    self.completing--;
+}
+
 void lane_notify(struct lane *lane)
 {
     assert(lane_held(lane));

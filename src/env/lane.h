@@ -110,6 +110,10 @@ void lane_at_end(struct lane *lane, struct lane_task *task);
 /* On the lane: run after the lane is released; those of one lane one at a time, in this order. In one,
  * lane_inside() is true, and requests may be issued. */
 void lane_complete(struct lane *lane, struct lane_task *task);
+/* Around callbacks that a thread runs outside of any lane: lane_inside() is true between the two. Any thread;
+ * they nest. */
+void lane_callbacks_begin(void);
+void lane_callbacks_end(void);
 /* On the lane: what a waiter waits for may have become true. */
 void lane_notify(struct lane *lane);
 

@@ -175,7 +175,8 @@ struct last_words {
 
 static bool all_said(void *arg)
 {
-    return van_flushing(((struct last_words *)arg)->van) == 0;
+    const struct last_words *w = arg;
+    return van_flushing(w->van, w->lane) == 0;
 }
 
 static void give_up(void *arg)

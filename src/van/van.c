@@ -211,12 +211,12 @@ void van_orphan_remove(struct van_conn *conn)
     pthread_mutex_unlock(&van->orphan_lock);
 }
 
-unsigned van_flushing(struct van *van)
+unsigned van_flushing(struct van *van, const struct lane *lane)
 {
     unsigned count = 0;
     pthread_mutex_lock(&van->orphan_lock);
     for (const struct van_conn *conn = van->orphans; conn; conn = conn->orphan_next)
-        count++;
+        count += conn->lane == lane;
     pthread_mutex_unlock(&van->orphan_lock);
     return count;
 }

@@ -213,8 +213,8 @@ void van_move(struct van_conn *conn, struct lane *lane, void (*arrived)(void *ar
 void van_settle(struct van_conn *conn);
 /* Frees the van: its listeners and connections are closed, and none is flushing (van_abandon). */
 void van_destroy(struct van *van);
-/* Any thread: how many connections closed with flush have not gone yet. */
-unsigned van_flushing(struct van *van);
+/* Any thread: how many connections of this lane that were closed with flush have not gone yet. */
+unsigned van_flushing(struct van *van, const struct lane *lane);
 /* Before a lane is destroyed, on it: ends at once what is still flushing there. */
 void van_abandon(struct van *van, struct lane *lane);
 /* Any thread: from now on this share of the received chain, request and answer frames is thrown away

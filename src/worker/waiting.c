@@ -150,8 +150,10 @@ void client_run_callbacks(struct client *c)
             return; /* another thread runs them */
         struct queue tasks = {0};
         mailbox_take(&c->callbacks, &tasks);
+        lane_callbacks_begin();
         for (struct qnode *node; (node = queue_pop(&tasks));)
             client_request_callback(container_of(node, struct lane_task, node));
+        lane_callbacks_end();
         atomic_flag_clear(&c->callbacks_running);
     }
 }

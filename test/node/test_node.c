@@ -149,7 +149,7 @@ struct seen {
 static void on_done(void *arg, uint64_t ts, paramo_err status)
 {
     struct seen *s = arg;
-    s->waited = paramo_wait(s->worker, ts + 1, 0); /* not possible in here, unless it is done already */
+    s->waited = paramo_wait(s->worker, ts, 0); /* its own request: not possible in here */
     atomic_store(&s->ts, ts);
     atomic_store(&s->status, (int)status);
     atomic_fetch_add(&s->calls, 1);
@@ -176,6 +176,7 @@ static void callbacks_come_once(paramo_worker *w)
     }
     assert_int_equal(atomic_load(&s.ts), ts);
     assert_int_equal(atomic_load(&s.status), PARAMO_OK);
+    assert_int_equal(s.waited, PARAMO_E_IN_CALLBACK);
     int done = 0;
     ok(paramo_test(w, ts, &done));
     assert_int_equal(done, 1);
@@ -307,6 +308,7 @@ static void a_foreign_loop_can_poll(paramo_node *node)
             assert_int_equal(poll(&p, 1, 30000), 1); /* a hang ends here */
             ok(paramo_worker_poll(w));
         }
+        assert_int_equal(s.waited, PARAMO_E_IN_CALLBACK);
     }
     paramo_worker_close(w);
 }

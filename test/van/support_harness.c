@@ -103,9 +103,10 @@ void conf_close(struct conf *c)
     static const unsigned order[CONF_LANES] = {1, 0, 2};
     for (unsigned i = 0; i < CONF_LANES; i++)
         conf_on(c->lane[order[i]], close_on, &(struct closing){c, c->lane[order[i]]});
-    for (unsigned i = 0; i < CONF_LANES; i++)
+    for (unsigned i = 0; i < CONF_LANES; i++) {
+        assert_int_equal(van_flushing(c->van, c->lane[i]), 0);
         lane_destroy(c->lane[i]);
-    assert_int_equal(van_flushing(c->van), 0);
+    }
     conf_van.close(c->van);
     for (unsigned i = 0; i < CONF_PEERS; i++) {
         for (unsigned s = 0; s < VAN_SEGS; s++) {
