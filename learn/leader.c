@@ -143,10 +143,16 @@ paramo_err leader_tick(void *arg, uint64_t rows, double loss, const paramo_part 
     /* The whole job's figures come with each epoch; in between this learner's stand for all of them, which
      * work at about the same pace. */
     uint32_t learners = job->embedded ? job->customers : paramo_num_workers(job->node);
+    /* In the first round parts come in the order of the files, so the place in them tells how far it is;
+     * later each learner gets its own parts first, and how many rows there are is known. */
+    const struct train_result *r = job->result;
+    double part = total > 0 ? (double)done / (double)total : -1;
+    if (r->epochs > 0 && r->epoch[0].rows > 0)
+        part = (double)(rows * learners) / (double)r->epoch[0].rows;
     struct progress_state state = {
         .epoch = (uint32_t)job->result->epochs + 1,
         .epochs = (uint32_t)job->o->epochs,
-        .part = total > 0 ? (double)done / (double)total : -1,
+        .part = part > 1 ? 1 : part,
         .rows = rows * learners,
         .seconds = now - job->epoch_began,
         .logloss = rows > 0 ? loss / (double)rows : (double)NAN,
