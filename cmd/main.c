@@ -7,6 +7,7 @@
 #include "paramo/paramo.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -48,12 +49,19 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "paramo: which verb? ('paramo --help' lists them)\n");
         return CODE_USAGE;
     }
+    const char *cpu = getenv("PARAMO_CPU"); /* here too: not every verb joins a cluster */
+    paramo_err err = cpu == NULL || *cpu == '\0' ? PARAMO_OK : paramo_cpu_limit(cpu);
+    if (err != PARAMO_OK) {
+        (void)fprintf(stderr, "paramo: PARAMO_CPU: %s\n", paramo_last_error());
+        return CODE_USAGE;
+    }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
         print_help();
         return CODE_DONE;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        (void)printf("paramo %s\n", paramo_version());
+        (void)printf("paramo %s\nvector instructions: %s (PARAMO_CPU=base|avx2|avx512 limits them)\n",
+                     paramo_version(), paramo_cpu());
         return CODE_DONE;
     }
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)

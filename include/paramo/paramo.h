@@ -52,6 +52,13 @@ PARAMO_API const char *paramo_err_text(paramo_err code);
 /* The message of the last failed call on this thread; valid until the next failing call on it. Never NULL. */
 PARAMO_API const char *paramo_last_error(void);
 PARAMO_API const char *paramo_version(void);
+/* The vector instructions that the loops over numbers use: "base" (what every processor of this architecture
+ * has; NEON on AArch64), "avx2" or "avx512"; all that the processor has unless paramo_cpu_limit or the
+ * variable PARAMO_CPU says less. Results are the same to the last bit at every level. Any thread. */
+PARAMO_API const char *paramo_cpu(void);
+/* Takes one of these words, or "auto" to lift the limit, for the whole process; set it before the first node
+ * is created. INVALID: another word; UNSUPPORTED: this processor does not have it. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_cpu_limit(const char *name);
 /* 0 errors only, 1 warnings (default), 2 progress of the cluster, 3 each message. Lines go to stderr, or to
  * sink, which several threads may call at once; set it before the first node is created. */
 PARAMO_API void paramo_log_level(int level);
@@ -64,8 +71,8 @@ PARAMO_API void paramo_config_init(paramo_config *cfg);
 /* Reads DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, DMLC_NUM_SERVER, DMLC_NUM_WORKER, DMLC_NODE_HOST,
  * DMLC_RANK, PORT / DMLC_PORT, PS_HEARTBEAT_INTERVAL, PS_HEARTBEAT_TIMEOUT, PS_DROP_MSG, PS_VERBOSE, and
  * PARAMO_TOKEN, PARAMO_LISTEN, PARAMO_NAME, PARAMO_VAN, PARAMO_CONNECT_TIMEOUT_MS, PARAMO_REQUEST_TIMEOUT_MS,
- * PARAMO_SHARDS. What is not set is left as it is. A value that does not parse: INVALID naming the variable.
- * Strings point into the environment. */
+ * PARAMO_SHARDS, PARAMO_CPU (paramo_cpu_limit, at once). What is not set is left as it is. A value that does
+ * not parse: INVALID naming the variable. Strings point into the environment. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_config_from_env(paramo_config *cfg);
 
 /* Joins the cluster and returns when it is complete (all servers and workers have registered), or with an

@@ -1,4 +1,5 @@
 /* Errors, log, version: the public names of what base/ has. */
+#include "base/cpu.h"
 #include "base/log.h"
 #include "node/node.h"
 
@@ -20,6 +21,16 @@ const char *paramo_last_error(void)
 const char *paramo_version(void)
 {
     return PARAMO_VERSION;
+}
+
+const char *paramo_cpu(void)
+{
+    return cpu_level_name(cpu_level());
+}
+
+paramo_err paramo_cpu_limit(const char *name)
+{
+    return cpu_limit(name);
 }
 
 void paramo_log_level(int level)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/cpu.h"
 #include "base/log.h"
 #include "env/process.h"
 #include "node/node.h"
@@ -125,6 +126,9 @@ paramo_err paramo_config_from_env(paramo_config *config)
         err = variable_u32("PARAMO_SHARDS", 1, 256, 1, &config->shards);
     if (!err)
         err = variable_u32("PARAMO_TRUSTED_FABRIC", 0, 1, 1, &config->trusted_fabric);
+    const char *cpu = process_variable("PARAMO_CPU");
+    if (!err && cpu && (err = cpu_limit(cpu)) != PARAMO_OK)
+        err = err_prefix(err, "PARAMO_CPU");
     if (err)
         return err;
     if (rank != UINT32_MAX)

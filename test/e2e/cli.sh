@@ -9,6 +9,10 @@ for verb in train predict eval export run scheduler server worker data bench; do
     check "--help names $verb" grep -qw "$verb" "$OUT"
 done
 expect 0 "--version" "$PARAMO" --version
+check "--version names the vector instructions" grep -qE '^vector instructions: (base|avx2|avx512) ' "$OUT"
+expect 0 "PARAMO_CPU=base" env PARAMO_CPU=base "$PARAMO" --version
+check "--version: limited" grep -q '^vector instructions: base ' "$OUT"
+refused 2 "PARAMO_CPU=sse9" "sse9" env PARAMO_CPU=sse9 "$PARAMO" train --model lr --data x
 refused 2 "an unknown verb" "bogus" "$PARAMO" bogus
 code=0
 "$PARAMO" >"$OUT" 2>"$ERR" || code=$?
