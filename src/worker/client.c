@@ -365,9 +365,10 @@ static void request_return(struct lane_task *task)
 {
     struct request *r = container_of(task, struct request, task);
     struct client *c = r->client;
+    struct lane *lane = c->lane;
     request_put(c, r);
-    atomic_fetch_sub(&c->callbacks_out, 1);
-    lane_notify(c->lane);
+    atomic_fetch_sub(&c->callbacks_out, 1); /* a closing thread may free the client from here on */
+    lane_notify(lane);
 }
 
 void client_request_callback(struct lane_task *task)
@@ -505,6 +506,7 @@ static void deadline_fire(struct lane_timer *timer)
 static void close_on_lane(struct lane_task *task)
 {
     struct client *c = container_of(task, struct client, close_task);
+    struct lane *lane = c->lane;
     atomic_store(&c->down, true);
     for (struct request *r = c->requests; r; r = r->next)
         request_end(r, PARAMO_E_CLOSED, "the worker was closed");
@@ -513,14 +515,15 @@ static void close_on_lane(struct lane_task *task)
     for (size_t i = 0; i < c->links_count; i++)
         link_goodbye(c->links[i]);
     route_fini(c);
-    lane_timer_cancel(c->lane, &c->deadline_timer);
-    lane_notify(c->lane);
+    lane_timer_cancel(lane, &c->deadline_timer);
+    atomic_store(&c->gone, true); /* the closing thread may free the client from here on */
+    lane_notify(lane);
 }
 
 static bool close_done(void *arg)
 {
     struct client *c = arg;
-    return atomic_load(&c->down) && atomic_load(&c->callbacks_out) == 0 &&
+    return atomic_load(&c->gone) && atomic_load(&c->callbacks_out) == 0 &&
            atomic_load(&c->tracker.in_flight) == 0;
 }
 

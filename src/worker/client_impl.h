@@ -172,10 +172,11 @@ struct client {
     struct tracker tracker;
     atomic_bool closed; /* no new requests */
     atomic_bool interrupted;
-    atomic_bool deferred;      /* callbacks wait for client_run_callbacks */
-    atomic_bool down;          /* client_close has done its part on the lane */
-    atomic_uint shards;        /* of the present view */
-    atomic_uint scans;         /* ids given */
+    atomic_bool deferred; /* callbacks wait for client_run_callbacks */
+    atomic_bool down;     /* client_close runs on the lane, or has: requests end at once */
+    atomic_bool gone;   /* it has: the lane will not touch the client again, but for callbacks that are out */
+    atomic_uint shards; /* of the present view */
+    atomic_uint scans;  /* ids given */
     atomic_size_t copied;      /* bytes of copies in flight */
     atomic_uint callbacks_out; /* requests whose callback has not returned to the lane */
     struct mailbox callbacks;  /* deferred */
