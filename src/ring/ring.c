@@ -1,55 +1,8 @@
 #include "ring/ring.h"
 
-#include <assert.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-
-/* ---- assignment -------------------------------------------------------------------------------------- */
-
-struct share {
-    uint32_t have;   /* arcs held: before, then while arcs are taken and given */
-    uint32_t target; /* floor or ceiling of the due share */
-    bool fraction;   /* the due share is no whole number, so target may be one more */
-};
-
-/* Cuts the ring in order by cumulated weight: the boundary after shard i is the sum so far, rounded, so every
- * share is less than one arc off its due. */
-static void assign_in_order(const uint32_t *weights, size_t n, uint64_t total, struct ring *ring)
-{
-    uint64_t sum = 0;
-    size_t arc = 0;
-    for (size_t i = 0; i < n; i++) {
-        sum += weights ? weights[i] : 1;
-        size_t end = (size_t)((sum * RING_ARCS + total / 2) / total);
-        while (arc < end)
-            ring->owner[arc++] = (uint16_t)i;
-    }
-    assert(arc == RING_ARCS);
-}
-
-/* Targets whose sum is RING_ARCS. The roundings up go first to those who hold more than their floor: each
- * saves a move; so the moves are as few as shares within one arc allow. */
-static void set_targets(const uint32_t *weights, size_t n, uint64_t total, struct share *share)
-{
-    uint64_t given = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint64_t due = (weights ? weights[i] : 1) * (uint64_t)RING_ARCS;
-        share[i].target = (uint32_t)(due / total);
-        share[i].fraction = due % total != 0;
-        given += share[i].target;
-    }
-    for (int holders = 1; holders >= 0; holders--)
-        for (size_t i = 0; i < n && given < RING_ARCS; i++)
-            if (share[i].fraction && (!holders || share[i].have > share[i].target)) {
-                share[i].target++;
-                share[i].fraction = false;
-                given++;
-            }
-    assert(given == RING_ARCS);
-}
 
 static size_t run_end(const struct ring *ring, size_t begin)
 {
@@ -58,91 +11,6 @@ static size_t run_end(const struct ring *ring, size_t begin)
         end++;
     return end;
 }
-
-/* Frees what shard i holds beyond its target: its shortest runs, the last of them in part. */
-static void release_excess(struct ring *ring, uint16_t i, struct share *share)
-{
-    while (share->have > share->target) {
-        size_t best = 0, best_len = RING_ARCS + 1;
-        for (size_t a = 0, end; a < RING_ARCS; a = end) {
-            end = run_end(ring, a);
-            if (ring->owner[a] == i && end - a < best_len) {
-                best = a;
-                best_len = end - a;
-            }
-        }
-        size_t excess = share->have - share->target;
-        size_t freed = best_len < excess ? best_len : excess;
-        for (size_t a = best + best_len - freed; a < best + best_len; a++)
-            ring->owner[a] = RING_NOBODY;
-        share->have -= (uint32_t)freed;
-    }
-}
-
-static uint32_t wants(const struct share *share, size_t n, uint16_t i)
-{
-    return i < n && share[i].target > share[i].have ? share[i].target - share[i].have : 0;
-}
-
-static void give(struct ring *ring, struct share *share, size_t n, uint16_t i, size_t *begin, size_t *end,
-                 bool from_end)
-{
-    for (uint32_t left = wants(share, n, i); left && *begin < *end; left--) {
-        ring->owner[from_end ? --*end : (*begin)++] = i;
-        share[i].have++;
-    }
-}
-
-/* Fills the free arcs [begin, end): first the neighbours grow, then whoever lacks most. */
-static void fill_gap(struct ring *ring, struct share *share, size_t n, size_t begin, size_t end)
-{
-    if (begin > 0)
-        give(ring, share, n, ring->owner[begin - 1], &begin, &end, false);
-    if (end < RING_ARCS)
-        give(ring, share, n, ring->owner[end], &begin, &end, true);
-    while (begin < end) {
-        uint16_t most = 0;
-        for (size_t i = 1; i < n; i++)
-            if (wants(share, n, (uint16_t)i) > wants(share, n, most))
-                most = (uint16_t)i;
-        assert(wants(share, n, most));
-        give(ring, share, n, most, &begin, &end, false);
-    }
-}
-
-paramo_err ring_assign(const uint32_t *weights, size_t n, const struct ring *before, struct ring *ring)
-{
-    uint64_t total = 0;
-    for (size_t i = 0; i < n; i++)
-        total += weights ? weights[i] : 1;
-    if (n >= RING_NOBODY || total == 0)
-        return err_set(PARAMO_E_INVALID, "a ring needs 1 to %d shards with a weight, not %zu",
-                       RING_NOBODY - 1, n);
-    if (!before) {
-        assign_in_order(weights, n, total, ring);
-        return PARAMO_OK;
-    }
-    struct share *share = calloc(n, sizeof *share);
-    if (!share)
-        return err_memory(n * sizeof *share);
-    for (size_t a = 0; a < RING_ARCS; a++) {
-        ring->owner[a] = before->owner[a] < n ? before->owner[a] : RING_NOBODY;
-        if (ring->owner[a] != RING_NOBODY)
-            share[ring->owner[a]].have++;
-    }
-    set_targets(weights, n, total, share);
-    for (size_t i = 0; i < n; i++)
-        release_excess(ring, (uint16_t)i, &share[i]);
-    for (size_t a = 0, end; a < RING_ARCS; a = end) {
-        end = run_end(ring, a);
-        if (ring->owner[a] == RING_NOBODY)
-            fill_gap(ring, share, n, a, end);
-    }
-    free(share);
-    return PARAMO_OK;
-}
-
-/* ---- where keys fall ---------------------------------------------------------------------------------- */
 
 uint64_t ring_first_row(const struct ring_placement *placement, unsigned arc)
 {

@@ -1,7 +1,7 @@
 /*
  * The ring: the 64-bit position space cut once into RING_ARCS equal arcs, who owns each, and how sorted keys
  * fall on them. Pure functions: no state, no I/O. An arc is the only unit of ownership. Positions come from
- * keys by the table's placement (design, section 4). Tests: test/ring/test_ring.c, test_slice.c.
+ * keys by the table's placement (design, section 4). Replicas: ring/place.h. Tests: test/ring/test_ring.c.
  */
 #ifndef RING_RING_H
 #define RING_RING_H

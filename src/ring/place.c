@@ -1,0 +1,586 @@
+#include "ring/place.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Searches for room that found none (make_room) before a level takes what is nearest: arbitrary. Only
+ * placements whose domains leave no choice come near it. */
+enum { SEARCHES_MAX = 64 };
+
+struct share {
+    double held, due; /* of all levels above; with this one. In arcs, by weight */
+    uint32_t have;    /* arcs of this level */
+    uint32_t target;  /* floor or ceiling of due - held */
+    bool fraction;    /* that is no whole number, so target may be one more */
+};
+
+/* Made level by level, from the owners down. */
+struct placing {
+    const struct ring_shard *shards;
+    size_t n;
+    const struct ring_chains *before; /* NULL: none */
+    struct ring_chains *after;
+    unsigned level;
+    uint16_t *holder; /* of this level, by arc */
+    struct share *share;
+    uint16_t *domain, *server; /* by shard: numbers from 0 */
+    unsigned domains, servers; /* that have a weight */
+    const uint16_t *group;     /* domain or server: what the members of a chain may not share */
+    double *group_weight;      /* by group */
+    double *group_held;
+    uint16_t *queue, *rest, *from, *through; /* make_room */
+    unsigned searches;
+};
+
+/* ---- groups -------------------------------------------------------------------------------------------- */
+
+struct label {
+    const char *domain;
+    uint32_t server;
+    uint16_t shard;
+};
+
+static int by_domain(const void *a, const void *b)
+{
+    return strcmp(((const struct label *)a)->domain, ((const struct label *)b)->domain);
+}
+
+static int by_server(const void *a, const void *b)
+{
+    uint32_t x = ((const struct label *)a)->server, y = ((const struct label *)b)->server;
+    return (x > y) - (x < y);
+}
+
+/* Equal labels get one number; returns how many have a weight. */
+static unsigned number_groups(const struct placing *p, struct label *label,
+                              int (*compare)(const void *, const void *), uint16_t *group)
+{
+    unsigned number = 0, weighty = 0;
+    bool counted = false;
+    qsort(label, p->n, sizeof *label, compare);
+    for (size_t i = 0; i < p->n; i++) {
+        if (i && compare(&label[i - 1], &label[i]) != 0) {
+            number++;
+            counted = false;
+        }
+        group[label[i].shard] = (uint16_t)number;
+        if (p->shards[label[i].shard].weight && !counted) {
+            counted = true;
+            weighty++;
+        }
+    }
+    return weighty;
+}
+
+/* The shard that held the arc before; nobody if that is gone. */
+static uint16_t held_before(const struct placing *p, unsigned level, size_t arc)
+{
+    uint16_t shard = p->before ? p->before->level[level].owner[arc] : RING_NOBODY;
+    return shard < p->n && p->shards[shard].weight ? shard : RING_NOBODY;
+}
+
+/* True if shard may join the chain of the arc behind the members of the levels above. */
+static bool fits(const struct placing *p, size_t arc, uint16_t shard)
+{
+    if (!p->shards[shard].weight)
+        return false;
+    for (unsigned l = 0; l < p->level; l++)
+        if (p->group[p->after->level[l].owner[arc]] == p->group[shard])
+            return false;
+    return true;
+}
+
+/* True if it may, and pushes no member of the old chain out of it either. */
+static bool fits_well(const struct placing *p, size_t arc, uint16_t shard)
+{
+    if (!fits(p, arc, shard))
+        return false;
+    bool clash = false;
+    for (unsigned l = 0; l <= p->after->replicas; l++) {
+        uint16_t member = held_before(p, l, arc);
+        if (member == shard)
+            return true;
+        clash |= l != p->level && member != RING_NOBODY && p->group[member] == p->group[shard];
+    }
+    return !clash;
+}
+
+/* ---- shares -------------------------------------------------------------------------------------------- */
+
+/* What all groups hold when each takes lambda times its weight, but no less than it has and no arc twice. */
+static double filled(const struct placing *p, double lambda)
+{
+    double sum = 0;
+    for (size_t g = 0; g < p->n; g++) {
+        double level = lambda * p->group_weight[g];
+        level = level > p->group_held[g] ? level : p->group_held[g];
+        sum += level < RING_ARCS ? level : RING_ARCS;
+    }
+    return sum;
+}
+
+/* The due shares of the levels down to this one: water-filling over the groups, by bisection. */
+static void set_due(struct placing *p)
+{
+    memset(p->group_weight, 0, p->n * sizeof *p->group_weight);
+    memset(p->group_held, 0, p->n * sizeof *p->group_held);
+    for (size_t i = 0; i < p->n; i++) {
+        p->group_weight[p->group[i]] += p->shards[i].weight;
+        p->group_held[p->group[i]] += p->share[i].held;
+    }
+    double low = 0, high = RING_ARCS; /* every weight is 0 or at least 1 */
+    for (int step = 0; step < 200 && low < high; step++) {
+        double middle = low + (high - low) / 2;
+        if (middle <= low || middle >= high)
+            break;
+        if (filled(p, middle) < (double)RING_ARCS * (p->level + 1))
+            low = middle;
+        else
+            high = middle;
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        double weight = p->group_weight[p->group[i]], held = p->group_held[p->group[i]];
+        double level = high * weight;
+        level = level > held ? level : held;
+        level = level < RING_ARCS ? level : RING_ARCS;
+        p->share[i].due = weight > 0 ? level * (p->shards[i].weight / weight) : 0;
+        if (p->share[i].due < p->share[i].held)
+            p->share[i].due = p->share[i].held;
+    }
+}
+
+/* Owners need no groups: exact by weight. */
+static void set_due_owners(struct placing *p)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < p->n; i++)
+        total += p->shards[i].weight;
+    for (size_t i = 0; i < p->n; i++)
+        p->share[i].due = (double)(p->shards[i].weight * (uint64_t)RING_ARCS) / (double)total;
+}
+
+/* Targets whose sum is RING_ARCS. The roundings up go first to those who hold more than their floor: each
+ * saves a move; so the moves are as few as shares within one arc allow. */
+static void set_targets(struct placing *p)
+{
+    const double noise = 1e-6; /* of the sums above; far below 1 / the number of shards */
+    uint32_t given = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        struct share *share = &p->share[i];
+        double due = share->due - share->held;
+        share->target = (uint32_t)(due + noise);
+        share->fraction = due - share->target > noise;
+        given += share->target;
+    }
+    for (int pass = 0; pass < 3; pass++)
+        for (size_t i = 0; i < p->n && given < RING_ARCS; i++) {
+            struct share *share = &p->share[i];
+            if (pass < 2 ? share->fraction && (pass || share->have > share->target)
+                         : p->shards[i].weight != 0) {
+                share->target++;
+                share->fraction = false;
+                given++;
+            }
+        }
+    assert(given == RING_ARCS);
+}
+
+static uint32_t wants(const struct placing *p, uint16_t shard)
+{
+    const struct share *share = &p->share[shard];
+    return share->target > share->have ? share->target - share->have : 0;
+}
+
+/* ---- taking -------------------------------------------------------------------------------------------- */
+
+/* Some shard that wants arcs would fit well here, were shard i to leave. The chain excludes at most twice
+ * RING_LEVELS groups, so as many candidates of different groups suffice. */
+static bool is_wanted(const struct placing *p, const uint16_t *candidates, size_t count, size_t arc)
+{
+    for (size_t c = 0; c < count; c++)
+        if (fits_well(p, arc, candidates[c]))
+            return true;
+    return false;
+}
+
+static size_t wanting_groups(const struct placing *p, uint16_t *candidates, size_t cap)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < p->n && count < cap; i++) {
+        bool known = !wants(p, (uint16_t)i);
+        for (size_t c = 0; c < count && !known; c++)
+            known = p->group[candidates[c]] == p->group[i];
+        if (!known)
+            candidates[count++] = (uint16_t)i;
+    }
+    return count;
+}
+
+/* Frees what shard i holds beyond its target: its shortest runs, the last of them in part; first of the arcs
+ * marked as wanted. */
+static void release_excess(struct placing *p, uint16_t i, const bool *wanted)
+{
+    struct share *share = &p->share[i];
+    for (bool any = !wanted; share->have > share->target;) {
+        size_t best = 0, best_len = RING_ARCS + 1;
+        for (size_t a = 0, end; a < RING_ARCS; a = end) {
+            for (end = a; end < RING_ARCS && p->holder[end] == i && (any || wanted[end]); end++)
+                ;
+            if (end > a && end - a < best_len) {
+                best = a;
+                best_len = end - a;
+            }
+            end = end > a ? end : a + 1;
+        }
+        if (best_len > RING_ARCS) {
+            any = true;
+            continue;
+        }
+        size_t excess = share->have - share->target;
+        size_t freed = best_len < excess ? best_len : excess;
+        for (size_t a = best + best_len - freed; a < best + best_len; a++)
+            p->holder[a] = RING_NOBODY;
+        share->have -= (uint32_t)freed;
+    }
+}
+
+static void release(struct placing *p)
+{
+    uint16_t candidates[2 * RING_LEVELS];
+    bool wanted[RING_ARCS];
+    size_t count = wanting_groups(p, candidates, 2 * RING_LEVELS);
+    for (size_t a = 0; a < RING_ARCS; a++)
+        wanted[a] = p->holder[a] != RING_NOBODY && is_wanted(p, candidates, count, a);
+    for (size_t i = 0; i < p->n; i++)
+        if (p->share[i].have > p->share[i].target)
+            release_excess(p, (uint16_t)i, wanted);
+}
+
+/* ---- giving -------------------------------------------------------------------------------------------- */
+
+static void give(struct placing *p, size_t arc, uint16_t shard)
+{
+    p->holder[arc] = shard;
+    p->share[shard].have++;
+}
+
+static bool may_give(const struct placing *p, size_t arc, uint16_t shard, bool well)
+{
+    return shard != RING_NOBODY && wants(p, shard) && (well ? fits_well(p, arc, shard) : fits(p, arc, shard));
+}
+
+/* A shard that has the arc's rows already: no copy is made. */
+static bool give_to_member(struct placing *p, size_t arc)
+{
+    for (unsigned l = 0; l <= p->after->replicas; l++) {
+        uint16_t member = held_before(p, l, arc);
+        if (may_give(p, arc, member, false)) {
+            give(p, arc, member);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Among those that want at least half as much as any: the next by number behind the level above (so an
+ * owner's copies go to its successor, in one run). */
+static uint16_t pick(const struct placing *p, size_t arc, bool well)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (wants(p, (uint16_t)i) > most && may_give(p, arc, (uint16_t)i, well))
+            most = wants(p, (uint16_t)i);
+    size_t after = p->level ? p->after->level[p->level - 1].owner[arc] : p->n - 1;
+    for (size_t step = 1; most && step <= p->n; step++) {
+        uint16_t i = (uint16_t)((after + step) % p->n);
+        if (2 * wants(p, i) >= most && may_give(p, arc, i, well))
+            return i;
+    }
+    return RING_NOBODY;
+}
+
+/* Fills the free arcs [begin, end): the neighbours grow first. */
+static void fill_gap(struct placing *p, size_t begin, size_t end, bool well)
+{
+    uint16_t left = begin > 0 ? p->holder[begin - 1] : RING_NOBODY;
+    uint16_t right = end < RING_ARCS ? p->holder[end] : RING_NOBODY;
+    while (begin < end && may_give(p, begin, left, well))
+        give(p, begin++, left);
+    while (begin < end && may_give(p, end - 1, right, well))
+        give(p, --end, right);
+    for (uint16_t shard = RING_NOBODY; begin < end; begin++) {
+        if (!may_give(p, begin, shard, well) ||
+            (p->level &&
+             p->after->level[p->level - 1].owner[begin] != p->after->level[p->level - 1].owner[begin - 1]))
+            shard = pick(p, begin, well);
+        if (shard != RING_NOBODY)
+            give(p, begin, shard);
+    }
+}
+
+static void fill(struct placing *p, bool well)
+{
+    for (size_t a = 0, end; a < RING_ARCS; a = end) {
+        for (end = a; end < RING_ARCS && p->holder[end] == RING_NOBODY; end++)
+            ;
+        if (end > a)
+            fill_gap(p, a, end, well);
+        else
+            end = a + 1;
+    }
+}
+
+/* All that fit the arc are full: one of them takes it and passes another arc on, and so on, to one that is
+ * not full. Breadth first, so as few arcs as possible change hands. */
+static bool make_room(struct placing *p, size_t arc)
+{
+    size_t head = 0, tail = 0, rest = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        if (fits(p, arc, (uint16_t)i)) {
+            p->from[i] = RING_NOBODY;
+            p->queue[tail++] = (uint16_t)i;
+        } else if (p->shards[i].weight) {
+            p->rest[rest++] = (uint16_t)i;
+        }
+    }
+    while (head < tail && rest) {
+        uint16_t via = p->queue[head++];
+        for (size_t a = 0; a < RING_ARCS; a++) {
+            if (p->holder[a] != via)
+                continue;
+            for (size_t r = 0; r < rest;) {
+                uint16_t shard = p->rest[r];
+                if (!fits(p, a, shard)) {
+                    r++;
+                    continue;
+                }
+                p->from[shard] = via;
+                p->through[shard] = (uint16_t)a;
+                p->rest[r] = p->rest[--rest];
+                if (!wants(p, shard)) {
+                    p->queue[tail++] = shard;
+                    continue;
+                }
+                p->share[shard].have++;
+                for (; p->from[shard] != RING_NOBODY; shard = p->from[shard])
+                    p->holder[p->through[shard]] = shard;
+                p->holder[arc] = shard;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Beyond its target: the one that is least so, by its weight. */
+static void give_beyond(struct placing *p, size_t arc)
+{
+    uint16_t best = RING_NOBODY;
+    double least = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        if (!fits(p, arc, (uint16_t)i))
+            continue;
+        double load = (p->share[i].held + p->share[i].have + 1) / p->shards[i].weight;
+        if (best == RING_NOBODY || load < least) {
+            best = (uint16_t)i;
+            least = load;
+        }
+    }
+    assert(best != RING_NOBODY); /* there are more groups than levels above */
+    give(p, arc, best);
+}
+
+/* ---- a level ------------------------------------------------------------------------------------------- */
+
+/* The first owners: the ring cut in order by cumulated weight. */
+static void cut_in_order(struct placing *p)
+{
+    uint64_t sum = 0, total = 0;
+    size_t arc = 0;
+    for (size_t i = 0; i < p->n; i++)
+        total += p->shards[i].weight;
+    for (size_t i = 0; i < p->n; i++) {
+        sum += p->shards[i].weight;
+        size_t end = (size_t)((sum * RING_ARCS + total / 2) / total);
+        while (arc < end)
+            give(p, arc++, (uint16_t)i);
+    }
+}
+
+static void place_level(struct placing *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        p->share[i].have = 0;
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        uint16_t shard = held_before(p, p->level, a);
+        p->holder[a] = RING_NOBODY;
+        if (shard != RING_NOBODY && fits(p, a, shard))
+            give(p, a, shard);
+    }
+    if (p->level)
+        set_due(p);
+    else
+        set_due_owners(p);
+    if (!p->level && !p->before) {
+        cut_in_order(p);
+    } else {
+        set_targets(p);
+        release(p);
+        for (size_t a = 0; a < RING_ARCS; a++)
+            if (p->holder[a] == RING_NOBODY)
+                (void)give_to_member(p, a);
+        fill(p, true);
+        fill(p, false);
+        p->searches = 0;
+        for (size_t a = 0; a < RING_ARCS; a++)
+            if (p->holder[a] == RING_NOBODY && (p->searches == SEARCHES_MAX || !make_room(p, a))) {
+                p->searches += p->searches < SEARCHES_MAX;
+                give_beyond(p, a);
+            }
+    }
+    for (size_t i = 0; i < p->n; i++)
+        p->share[i].held = p->share[i].due;
+}
+
+static paramo_err placing_init(struct placing *p)
+{
+    size_t n = p->n;
+    p->share = calloc(n, sizeof *p->share);
+    p->group_weight = malloc(2 * n * sizeof *p->group_weight);
+    p->domain = malloc(6 * n * sizeof *p->domain);
+    struct label *label = malloc(n * sizeof *label);
+    if (!p->share || !p->group_weight || !p->domain || !label) {
+        free(label);
+        return err_memory(n * (sizeof *p->share + sizeof *label));
+    }
+    p->group_held = p->group_weight + n;
+    p->server = p->domain + n;
+    p->queue = p->domain + 2 * n;
+    p->rest = p->domain + 3 * n;
+    p->from = p->domain + 4 * n;
+    p->through = p->domain + 5 * n;
+    for (size_t i = 0; i < n; i++)
+        label[i] = (struct label){p->shards[i].domain, p->shards[i].server, (uint16_t)i};
+    p->domains = number_groups(p, label, by_domain, p->domain);
+    p->servers = number_groups(p, label, by_server, p->server);
+    free(label);
+    return PARAMO_OK;
+}
+
+paramo_err ring_place(const struct ring_shard *shards, size_t n, unsigned replicas,
+                      const struct ring_chains *before, struct ring_chains *after)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; i++)
+        total += shards[i].weight;
+    if (n >= RING_NOBODY || total == 0)
+        return err_set(PARAMO_E_INVALID, "a ring needs 1 to %d shards with a weight, not %zu",
+                       RING_NOBODY - 1, n);
+    if (replicas > RING_REPLICAS_MAX)
+        return err_set(PARAMO_E_INVALID, "there are at most %d replicas, not %u", RING_REPLICAS_MAX,
+                       replicas);
+    assert(before != after);
+    struct placing p = {.shards = shards, .n = n, .before = before, .after = after};
+    paramo_err err = placing_init(&p);
+    if (!err) {
+        after->replicas = replicas;
+        after->apart = after->present = 0;
+        for (p.level = 0; p.level < RING_LEVELS; p.level++) {
+            p.holder = after->level[p.level].owner;
+            if (p.level > replicas || p.level >= p.servers) {
+                for (size_t a = 0; a < RING_ARCS; a++)
+                    p.holder[a] = RING_NOBODY;
+                continue;
+            }
+            p.group = p.level < p.domains ? p.domain : p.server;
+            after->apart = p.level < p.domains ? p.level : after->apart;
+            after->present = p.level;
+            place_level(&p);
+        }
+    }
+    free(p.share);
+    free(p.group_weight);
+    free(p.domain);
+    return err;
+}
+
+paramo_err ring_assign(const uint32_t *weights, size_t n, const struct ring *before, struct ring *ring)
+{
+    struct ring_shard *shards = calloc(n + 1, sizeof *shards);
+    struct ring_chains *chains = malloc(2 * sizeof *chains);
+    paramo_err err;
+    if (!shards || !chains) {
+        err = err_memory(n * sizeof *shards + 2 * sizeof *chains);
+        goto free_both;
+    }
+    for (size_t i = 0; i < n; i++)
+        shards[i] = (struct ring_shard){weights ? weights[i] : 1, (uint32_t)i, ""};
+    if (before)
+        chains[0].level[0] = *before;
+    err = ring_place(shards, n, 0, before ? &chains[0] : NULL, &chains[1]);
+    if (!err)
+        *ring = chains[1].level[0];
+free_both:
+    free(shards);
+    free(chains);
+    return err;
+}
+
+/* ---- comparing ----------------------------------------------------------------------------------------- */
+
+static bool holds(const struct ring_chains *chains, size_t arc, uint16_t shard)
+{
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        if (chains->level[l].owner[arc] == shard)
+            return true;
+    return false;
+}
+
+paramo_err ring_compare(const struct ring_chains *before, const struct ring_chains *after,
+                        struct ring_moves *moves)
+{
+    int32_t *grown = calloc(2 * RING_NOBODY, sizeof *grown); /* by shard: owned, held */
+    if (!grown)
+        return err_memory(2 * RING_NOBODY * sizeof *grown);
+    *moves = (struct ring_moves){0};
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        for (size_t a = 0; a < RING_ARCS; a++) {
+            uint16_t old = before->level[l].owner[a], new = after->level[l].owner[a];
+            if (!l && new != RING_NOBODY) {
+                moves->owners += old != new;
+                grown[2 * new]++;
+            }
+            if (!l && old != RING_NOBODY)
+                grown[2 * old]--;
+            if (old != RING_NOBODY)
+                grown[2 * old + 1]--;
+            if (new != RING_NOBODY) {
+                grown[2 * new + 1]++;
+                moves->copies += !holds(before, a, new);
+            }
+        }
+    for (size_t i = 0; i < RING_NOBODY; i++) {
+        moves->owners_least += grown[2 * i] > 0 ? (uint32_t)grown[2 * i] : 0;
+        moves->copies_least += grown[2 * i + 1] > 0 ? (uint32_t)grown[2 * i + 1] : 0;
+    }
+    free(grown);
+    return PARAMO_OK;
+}
+
+bool ring_warning(const struct ring_chains *chains, char *text, size_t capacity)
+{
+    if (chains->present < chains->replicas)
+        (void)snprintf(text, capacity,
+                       "%u replicas were asked for, but only %u fit: there are too few servers",
+                       chains->replicas, chains->present);
+    else if (chains->apart < chains->replicas)
+        (void)snprintf(text, capacity,
+                       "%u replicas were asked for, but there are only %u failure domains: what is beyond is "
+                       "kept in other processes of the same domains",
+                       chains->replicas, chains->apart + 1);
+    else
+        return false;
+    return true;
+}

@@ -1,0 +1,55 @@
+/*
+ * Placing: which shard owns each arc, and the chain of its replicas. A pure function of the shards (weight,
+ * process, failure domain) and of the placement before:
+ *   - each shard's share, of ownership and of every level of the chains, is within one arc of its due by
+ *     weight (what a domain cannot hold, since it holds an arc once at most, falls to the others);
+ *   - owner and replicas of an arc are in distinct domains; with too few domains the last replicas are only
+ *     in distinct processes, and with too few processes they are missing (the result says how many);
+ *   - little moves: ownership as little as the shares allow, copies nearly so;
+ *   - the arcs of a shard, and of a pair of successors, come in long runs.
+ * The chains are nested: the first j replicas are a placement for j replicas, as good as one made for j; so
+ * tables of different k share one ring. A dead or leaving shard has weight 0. Where balance lets it, a shard
+ * that holds a copy becomes the owner of what the dead owned.
+ *
+ * It never knows views, nodes or tables. Tests: test/ring/test_ring.c, test_place.c.
+ */
+#ifndef RING_PLACE_H
+#define RING_PLACE_H
+
+#include <stdbool.h>
+
+#include "ring/ring.h"
+
+enum { RING_REPLICAS_MAX = 3, RING_LEVELS = 1 + RING_REPLICAS_MAX };
+
+struct ring_shard {
+    uint32_t weight;    /* 0: holds nothing */
+    uint32_t server;    /* shards of one process have one number */
+    const char *domain; /* what fails together: its host, unless the user says otherwise */
+};
+
+struct ring_chains {
+    struct ring level[RING_LEVELS]; /* 0: owners; j: the j-th replica, RING_NOBODY where there is none */
+    unsigned replicas;              /* asked for */
+    unsigned apart;                 /* the first so many replicas are in distinct domains ... */
+    unsigned present;               /* ... and the first so many in distinct processes; others are missing */
+};
+
+/* Shard i is the same in shards, before and after; before may know fewer or more (more are gone), or be NULL:
+ * the first placement, with owners in order of their numbers. Not in place: before != after. INVALID, MEMORY.
+ */
+MUST_USE paramo_err ring_place(const struct ring_shard *shards, size_t n, unsigned replicas,
+                               const struct ring_chains *before, struct ring_chains *after);
+
+/* What changes from one placement to the next, in arcs, and the least that the new shares allow. A copy is an
+ * arc that a shard holds and did not hold before, as owner or replica: its rows must travel. */
+struct ring_moves {
+    uint32_t owners, owners_least;
+    uint32_t copies, copies_least;
+};
+MUST_USE paramo_err ring_compare(const struct ring_chains *before, const struct ring_chains *after,
+                                 struct ring_moves *moves);
+/* One line if replicas are missing or not in distinct domains; false: all is as asked for. */
+bool ring_warning(const struct ring_chains *chains, char *text, size_t capacity);
+
+#endif
