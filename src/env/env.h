@@ -20,6 +20,8 @@ struct env_ops {
     uint64_t (*random)(struct env *env);
     /* How a lane of this env is started, woken, waited for and ended (env/lane.c only). */
     const struct lane_ops *lanes;
+    /* What may block runs beside the lanes (env/chore.c only). */
+    const struct chore_ops *chores;
 };
 
 struct env {

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "env/chore_impl.h"
 #include "env/lane_impl.h"
 #include "env/real_lane.h"
 
@@ -35,6 +36,7 @@ static const struct env_ops real_ops = {
     .now = real_now,
     .random = real_random,
     .lanes = &real_lane_ops,
+    .chores = &real_chore_ops,
 };
 
 struct env *env_real(void)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "env/chore_impl.h"
 #include "env/lane_impl.h"
 
 struct sim_host {
@@ -268,10 +269,69 @@ static const struct lane_ops sim_lane_ops = {
     .wait = sim_lane_wait,
 };
 
+/* ---- chores: events, one after the other, each after a time that is drawn
+ * ------------------------------------------------------------------------------------------ */
+
+struct sim_chores {
+    struct chores chores;
+    struct sim *sim;
+    struct queue waiting;
+    struct sim_event next;
+};
+
+static void sim_chores_arm(struct sim_chores *c)
+{
+    const uint64_t most = 5 * ENV_MS; /* a slow disk's sync */
+    sim_must_schedule(c->sim, &c->next, c->sim->now + 1 + sim_random(c->sim) % most);
+}
+
+static void sim_chores_next(struct sim_event *event)
+{
+    struct sim_chores *c = container_of(event, struct sim_chores, next);
+    chore_do(container_of(queue_pop(&c->waiting), struct chore, node));
+    if (!queue_empty(&c->waiting))
+        sim_chores_arm(c);
+}
+
+static paramo_err sim_chores_create(struct env *env, const char *name, struct chores **out)
+{
+    const struct sim_host *host = host_of(env);
+    struct sim_chores *c = calloc(1, sizeof *c);
+    if (!c)
+        return err_memory(sizeof *c);
+    (void)name;
+    c->sim = host->sim;
+    c->next.fire = sim_chores_next;
+    c->next.tag = SIM_TAG(SIM_TAG_CHORE, host->number);
+    *out = &c->chores;
+    return PARAMO_OK;
+}
+
+static void sim_chores_post(struct chores *chores, struct chore *chore)
+{
+    struct sim_chores *c = container_of(chores, struct sim_chores, chores);
+    queue_push(&c->waiting, &chore->node);
+    if (!c->next.slot)
+        sim_chores_arm(c);
+}
+
+static void sim_chores_destroy(struct chores *chores)
+{
+    struct sim_chores *c = container_of(chores, struct sim_chores, chores);
+    sim_cancel(c->sim, &c->next);
+    while (!queue_empty(&c->waiting))
+        chore_do(container_of(queue_pop(&c->waiting), struct chore, node));
+    free(c);
+}
+
+static const struct chore_ops sim_chore_ops = {
+    .create = sim_chores_create, .post = sim_chores_post, .destroy = sim_chores_destroy};
+
 static const struct env_ops sim_ops = {
     .now = sim_env_now,
     .random = sim_env_random,
     .lanes = &sim_lane_ops,
+    .chores = &sim_chore_ops,
 };
 
 paramo_err sim_create(uint64_t seed, struct sim **sim)

@@ -5,7 +5,8 @@
  * and a hash over all that happened (sim_trace) shows it: equal seeds, equal traces.
  *
  * Lanes live on hosts. A host's clock may stand ahead of the simulation's (a machine that was suspended), and
- * its lanes may stand still for a while (a stopped process); sim_env is a host that does neither. Tests:
+ * its lanes may stand still for a while (a stopped process); sim_env is a host that does neither. Chores
+ * (env/chore.h) are events, too, each some virtual milliseconds after it was posted. Tests:
  * test/env/test_sim.c.
  */
 #ifndef ENV_SIM_H
@@ -20,7 +21,7 @@ struct sim;
 struct sim_host;
 
 /* What an event is, for the trace: the upper 8 bits. */
-enum { SIM_TAG_OTHER, SIM_TAG_RUN, SIM_TAG_TIMER, SIM_TAG_WIRE, SIM_TAG_PACKET };
+enum { SIM_TAG_OTHER, SIM_TAG_RUN, SIM_TAG_TIMER, SIM_TAG_WIRE, SIM_TAG_PACKET, SIM_TAG_CHORE };
 #define SIM_TAG(kind, of) ((uint32_t)(kind) << 24 | ((uint32_t)(of)&0xffffff))
 
 struct sim_event {
