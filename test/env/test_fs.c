@@ -181,8 +181,9 @@ static void failed_sync_is_final(void **state)
 static void replaced_whole_or_not_at_all(void **state)
 {
     (void)state;
+    uint64_t steps = 0;
     for (enum simfs_fault fault = 0; fault < SIMFS_FAULTS; fault++)
-        for (uint64_t step = 0, end = 1; step < end; step++)
+        for (uint64_t step = 0, end = 1; step < end; step++) /* until it is beyond the last */
             for (uint64_t seed = 0; seed < 40; seed++) {
                 struct simfs *sim;
                 assert_int_equal(simfs_create(seed, &sim), PARAMO_OK);
@@ -192,7 +193,8 @@ static void replaced_whole_or_not_at_all(void **state)
                 uint64_t begin = simfs_steps(sim);
                 simfs_plan(sim, fault, begin + step);
                 paramo_err err = fs_replace(fs, "/d", "f", "newer", 5);
-                end = simfs_steps(sim) - begin > end ? simfs_steps(sim) - begin : end;
+                end = simfs_steps(sim) - begin > step ? step + 2 : step;
+                steps = step > steps ? step : steps;
                 if (fault == SIMFS_SHORT)
                     assert_int_equal(err, PARAMO_OK);
                 if (!simfs_crashed(sim) && seed % 2) {
@@ -207,6 +209,7 @@ static void replaced_whole_or_not_at_all(void **state)
                 assert_string_equal(get(fs, "/d/f"), "last");
                 simfs_destroy(sim);
             }
+    assert_int_equal(steps, 6); /* remove, create, write, sync, rename, sync of the folder; and none */
 }
 
 int main(void)
