@@ -39,8 +39,8 @@ struct tally {
     uint64_t seed; /* being played */
     uint64_t played, again, steps, sim_ns, requests;
     uint64_t injected[FAULT_KINDS_COUNT];
-    uint64_t fewest; /* faults in one schedule */
-    uint64_t below;  /* schedules with fewer than FAULTS_BAR: their job ended early */
+    uint64_t fewest, fewest_seed; /* faults in one schedule */
+    uint64_t below;               /* schedules with fewer than FAULTS_BAR: none should be */
     bool failed;
     uint64_t failed_seed, failed_after; /* seeds played before */
     char text[512];
@@ -59,7 +59,10 @@ static void tally_add(struct tally *to, const struct play_result *r)
     to->steps += r->steps;
     to->sim_ns += r->sim_ns;
     to->requests += r->requests;
-    to->fewest = r->injected_total < to->fewest ? r->injected_total : to->fewest;
+    if (r->injected_total < to->fewest) {
+        to->fewest = r->injected_total;
+        to->fewest_seed = to->seed;
+    }
     to->below += r->injected_total < FAULTS_BAR;
     for (int k = 0; k < FAULT_KINDS_COUNT; k++)
         to->injected[k] += r->injected[k];
@@ -185,6 +188,7 @@ static void print_json(const struct tally *t, double seconds)
     (void)json_object_set_new(root, "requests", json_integer((json_int_t)t->requests));
     (void)json_object_set_new(root, "faults", faults);
     (void)json_object_set_new(root, "fewest_faults", json_integer((json_int_t)t->fewest));
+    (void)json_object_set_new(root, "fewest_seed", json_integer((json_int_t)t->fewest_seed));
     (void)json_object_set_new(root, "below_50", json_integer((json_int_t)t->below));
     (void)json_object_set_new(root, "failed", json_boolean(t->failed));
     if (t->failed) {
@@ -207,8 +211,9 @@ static void print_tally(const struct tally *t, double seconds)
                  "requests each; %" PRIu64 " played twice\n",
                  t->played, seconds, (double)t->played / seconds, (double)t->sim_ns * 1e-9 / seconds,
                  (double)t->steps / played, (double)t->requests / played, t->again);
-    (void)printf("%" PRIu64 " faults (%.1f a schedule; fewer than %d in %" PRIu64 ", at least %" PRIu64 "):",
-                 faults, (double)faults / played, FAULTS_BAR, t->below, t->fewest);
+    (void)printf("%" PRIu64 " faults that struck something (%.1f a schedule; at least %" PRIu64
+                 ", seed %" PRIu64 "; fewer than %d in %" PRIu64 "):",
+                 faults, (double)faults / played, t->fewest, t->fewest_seed, FAULTS_BAR, t->below);
     for (int k = 0; k < FAULT_KINDS_COUNT; k++)
         (void)printf(" %s %" PRIu64, fault_name((enum fault_kind)k), t->injected[k]);
     (void)printf("\n");
@@ -223,7 +228,10 @@ static void tally_join(struct tally *sum, struct tally *t, int status)
     sum->sim_ns += t->sim_ns;
     sum->requests += t->requests;
     sum->below += t->below;
-    sum->fewest = t->fewest < sum->fewest ? t->fewest : sum->fewest;
+    if (t->fewest < sum->fewest) {
+        sum->fewest = t->fewest;
+        sum->fewest_seed = t->fewest_seed;
+    }
     for (int k = 0; k < FAULT_KINDS_COUNT; k++)
         sum->injected[k] += t->injected[k];
     if (!t->failed && status != 0) {

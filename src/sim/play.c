@@ -12,6 +12,8 @@ enum {
     STEPS_MAX = 400000, /* of the faulty phase; far beyond what any takes */
     CALM_SECONDS = 200, /* for all to finish once it is calm: two request timeouts, a join, a goodbye */
     EARLY_REQUESTS = 20,
+    ENOUGH = 100,   /* faults that have struck; until then those that wait for a packet are given ... */
+    LINGER = 40000, /* ... so many steps to meet one after the last has come */
     LOOK_EVERY = 64 /* steps between full looks */
 };
 
@@ -19,7 +21,35 @@ enum {
 
 static void hit(struct world *w, size_t fault)
 {
+    w->struck += !w->hit[fault];
     w->hit[fault] = true;
+}
+
+static void line_join(struct world *w, struct line *line, size_t fault)
+{
+    w->pending[fault] = (struct pending){.next = SIZE_MAX, .left = w->schedule->faults[fault].n};
+    if (line->first == SIZE_MAX)
+        line->first = fault;
+    else
+        w->pending[line->last].next = fault;
+    line->last = fault;
+    w->waiting++;
+}
+
+/* The first of the line strikes this packet; false: there is none. */
+static bool line_strikes(struct world *w, struct line *line, uint64_t cost)
+{
+    size_t fault = line->first;
+    if (fault == SIZE_MAX)
+        return false;
+    struct pending *p = &w->pending[fault];
+    hit(w, fault);
+    p->left -= cost < p->left ? cost : p->left;
+    if (!p->left) {
+        line->first = p->next;
+        w->waiting--;
+    }
+    return true;
 }
 
 static struct simnet_fate decide(void *arg, struct simnet_link *link)
@@ -38,28 +68,33 @@ static struct simnet_fate decide(void *arg, struct simnet_link *link)
         link->bytes_per_sec = 0;
     else if (link->bytes_per_sec)
         hit(w, l->slow_by);
-    if (l->drop) {
-        l->drop--;
-        hit(w, l->drop_by);
+    if (line_strikes(w, &l->drop, 1))
         return (struct simnet_fate){0};
-    }
     if (now < l->lag_until) {
         delay += l->lag_ns;
         hit(w, l->lag_by);
     }
-    if (l->repeat) {
-        l->repeat--;
+    if (line_strikes(w, &l->repeat, 1)) {
         fate.copies = 2;
         fate.delay[1] = delay + (draw >> 32) % (2 * ENV_MS);
-        hit(w, l->repeat_by);
     }
-    if (l->late_ns) {
-        delay += l->late_ns;
-        l->late_ns = 0;
-        hit(w, l->late_by);
-    }
+    uint64_t late = l->late.first == SIZE_MAX ? 0 : w->pending[l->late.first].left;
+    if (line_strikes(w, &l->late, late))
+        delay += late;
     fate.delay[0] = delay;
     return fate;
+}
+
+static void road_heal(struct road *l)
+{
+    static const struct line nobody = {SIZE_MAX, SIZE_MAX};
+    *l = (struct road){.link = l->link,
+                       .seed = l->seed,
+                       .packets = l->packets,
+                       .drop = nobody,
+                       .repeat = nobody,
+                       .late = nobody};
+    l->link->bytes_per_sec = 0;
 }
 
 static void links_make(struct world *w)
@@ -68,19 +103,17 @@ static void links_make(struct world *w)
         for (uint32_t b = 0; b < w->count; b++) {
             sim_must(simnet_link(w->net, w->nodes[a], w->nodes[b], &w->links[a][b].link));
             w->links[a][b].seed = mix64(w->schedule->seed + (a << 8 | b) + 1);
+            road_heal(&w->links[a][b]);
         }
     }
 }
 
 static void links_heal(struct world *w)
 {
-    for (uint32_t a = 0; a < w->count; a++) {
-        for (uint32_t b = 0; b < w->count; b++) {
-            struct road *l = &w->links[a][b];
-            *l = (struct road){.link = l->link, .seed = l->seed, .packets = l->packets};
-            l->link->bytes_per_sec = 0;
-        }
-    }
+    for (uint32_t a = 0; a < w->count; a++)
+        for (uint32_t b = 0; b < w->count; b++)
+            road_heal(&w->links[a][b]);
+    w->waiting = 0;
 }
 
 /* ---- faults -------------------------------------------------------------------------------------------- */
@@ -91,16 +124,13 @@ static void strike_link(struct world *w, const struct fault *f, size_t i)
     uint64_t now = sim_now(w->sim);
     switch (f->kind) {
     case FAULT_drop:
-        l->drop += (uint32_t)f->n;
-        l->drop_by = i;
+        line_join(w, &l->drop, i);
         break;
     case FAULT_repeat:
-        l->repeat += (uint32_t)f->n;
-        l->repeat_by = i;
+        line_join(w, &l->repeat, i);
         break;
     case FAULT_late:
-        l->late_ns = f->n;
-        l->late_by = i;
+        line_join(w, &l->late, i);
         break;
     case FAULT_cut:
         l->cut_until = now + f->n;
@@ -183,7 +213,8 @@ static void world_make(struct world *w, const struct schedule *s)
 {
     w->schedule = s;
     w->hit = calloc(s->count + 1, sizeof *w->hit);
-    if (!w->hit)
+    w->pending = calloc(s->count + 1, sizeof *w->pending);
+    if (!w->hit || !w->pending)
         abort();
     w->dice = dice_of(s->seed, 2);
     sim_must(sim_create(s->seed, &w->sim));
@@ -226,10 +257,11 @@ static void world_free(struct world *w)
         w->free_ops = next;
     }
     free(w->hit);
+    free(w->pending);
 }
 
-/* The job has ended early (all its workers were dead at a time, say): the rest of the faults strikes the next
- * one. */
+/* The job has ended early (all its workers were dead at a time, say), or nobody is left of one that has lost
+ * its scheduler: the rest of the faults strikes the next one. */
 static void world_again(struct world *w)
 {
     for (uint32_t k = w->count; k-- > 0;) {
@@ -342,9 +374,14 @@ void play(const struct schedule *schedule, struct play_result *result)
         log_set_sink(overhear, w);
     }
     world_make(w, schedule);
-    while (w->next_fault < schedule->count && w->step < STEPS_MAX && step(w))
-        if (w->over)
+    uint64_t linger = 0;
+    while (w->step < STEPS_MAX &&
+           (w->next_fault < schedule->count || (w->waiting && w->struck < ENOUGH && linger++ < LINGER))) {
+        if (!step(w))
+            break;
+        if (w->over || (w->scheduler_lost && (finished(w) || linger > LINGER / 40)))
             world_again(w);
+    }
     if (!w->broken[0] && w->step == STEPS_MAX)
         judge_broken(w, "the faults do not end");
     if (!w->broken[0])

@@ -203,12 +203,23 @@ void judge_broken(struct world *w, const char *fmt, ...) __attribute__((format(p
 
 /* ---- the world ---- */
 
+/* Faults that each wait for a packet of a link, oldest first: indices into the schedule, linked by
+ * world.pending. */
+struct line {
+    size_t first, last; /* SIZE_MAX: nobody */
+};
+
 struct road {
     struct simnet_link *link;
     uint64_t packets, seed;
-    uint32_t drop, repeat;
-    uint64_t late_ns, cut_until, lag_until, lag_ns, slow_until;
-    size_t drop_by, repeat_by, late_by, cut_by, lag_by, slow_by; /* which faults */
+    struct line drop, repeat, late;
+    uint64_t cut_until, lag_until, lag_ns, slow_until;
+    size_t cut_by, lag_by, slow_by; /* which faults */
+};
+
+struct pending {
+    size_t next;
+    uint64_t left; /* packets, or ns */
 };
 
 struct world {
@@ -223,7 +234,10 @@ struct world {
     struct dice dice; /* the application's */
     uint64_t step;
     size_t next_fault;
-    bool *hit;
+    size_t waiting; /* faults that wait for a packet */
+    size_t struck;
+    bool *hit; /* of each fault */
+    struct pending *pending;
     bool calm, complete, scheduler_lost, over;
     bool scheduler_stood; /* its process was stopped, or its clock jumped */
     uint64_t calm_since;
