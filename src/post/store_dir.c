@@ -175,12 +175,13 @@ static void store_free(struct store *s)
 static bool chore_over(struct store_chore *c)
 {
     struct store *s = c->store;
+    bool wanted = !s->closed;
     s->pending--;
-    if (s->closed && !s->pending)
-        store_free(s);
-    else if (!s->closed && c->status)
+    if (wanted && c->status)
         (void)err_set(c->status, "%s", c->text);
-    return !s->closed;
+    if (!wanted && !s->pending)
+        store_free(s);
+    return wanted;
 }
 
 static void chore_free(struct store_chore *c)

@@ -17,9 +17,9 @@ struct job {
 struct board {
     struct lane *lane;
     struct chores *chores;
-    int worked; /* of the chores' thread */
-    int ended;  /* the lane's */
-    bool off_lane, on_lane, in_order;
+    int worked, ended; /* each: the chores' thread's, the lane's */
+    bool off_lane, worked_in_order;
+    bool on_lane, ended_in_order;
     atomic_bool all;
     struct job job[CHORES];
 };
@@ -28,7 +28,7 @@ static void work(struct chore *chore)
 {
     struct job *job = container_of(chore, struct job, chore);
     job->board->off_lane &= !lane_held(job->board->lane);
-    job->board->in_order &= job->number == job->board->worked++;
+    job->board->worked_in_order &= job->number == job->board->worked++;
 }
 
 static void done(struct chore *chore)
@@ -36,7 +36,7 @@ static void done(struct chore *chore)
     struct job *job = container_of(chore, struct job, chore);
     struct board *b = job->board;
     b->on_lane &= lane_held(b->lane);
-    b->in_order &= job->number == b->ended++;
+    b->ended_in_order &= job->number == b->ended++;
     if (b->ended == CHORES) {
         struct lane *lane = b->lane;
         atomic_store(&b->all, true);
@@ -51,7 +51,7 @@ static bool all_done(void *arg)
 
 static void prepare(struct board *b, struct env *env)
 {
-    *b = (struct board){.off_lane = true, .on_lane = true, .in_order = true};
+    *b = (struct board){.off_lane = true, .worked_in_order = true, .on_lane = true, .ended_in_order = true};
     assert_int_equal(lane_create(env, "lane", 0, &b->lane), PARAMO_OK);
     assert_int_equal(chores_create(env, "chores", &b->chores), PARAMO_OK);
     for (int i = 0; i < CHORES; i++) {
@@ -65,7 +65,7 @@ static void check(const struct board *b)
 {
     assert_int_equal(b->worked, CHORES);
     assert_int_equal(b->ended, CHORES);
-    assert_true(b->off_lane && b->on_lane && b->in_order);
+    assert_true(b->off_lane && b->worked_in_order && b->on_lane && b->ended_in_order);
 }
 
 static void a_thread_of_their_own(void **state)
