@@ -46,6 +46,7 @@ static void check_reply(const struct wire_head *head, struct reader *body)
     struct barrier_result barrier;
     struct table_open_result table;
     struct pool_next_result part;
+    struct view *view;
     char text[CALL_TEXT_MAX];
     if (head->status) {
         CHECK(call_text_decode(body, text) == PARAMO_OK);
@@ -66,6 +67,10 @@ static void check_reply(const struct wire_head *head, struct reader *body)
         break;
     case CALL_KV_GET:
         CHECK(body->left <= KV_VALUE_MAX);
+        break;
+    case CALL_LOOK:
+        CHECK(view_decode(body, &view) == PARAMO_OK && view->complete);
+        view_unref(view);
         break;
     default:
         CHECK(call_body_end(body, "reply") == PARAMO_OK);

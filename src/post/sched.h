@@ -163,6 +163,9 @@ struct sched_node *roster_next(const struct scheduler *s, size_t *cursor);
 /* sched_view.c */
 void sched_view_change(struct scheduler *s); /* number goes up now; it is sent in a moment */
 void sched_view_send(struct sched_node *node);
+/* An observer asks: the view as it was last announced, or AGAIN while there is none. */
+MUST_USE paramo_err sched_view_look(struct peer *peer, const struct wire_head *head,
+                                    const struct reader *body);
 void sched_table_open(struct sched_call *call, struct reader *body);
 MUST_USE paramo_err sched_ring_build(struct scheduler *s);
 void sched_view_fini(struct scheduler *s);

@@ -60,6 +60,27 @@ void sched_view_send(struct sched_node *node)
     node->view_sent_at = lane_now(s->config.lane);
 }
 
+paramo_err sched_view_look(struct peer *peer, const struct wire_head *head, const struct reader *body)
+{
+    struct scheduler *s = peer->sched;
+    paramo_err err = call_body_end(body, "LOOK");
+    if (err)
+        return err;
+    struct wire_head answer = {.kind = WIRE_REPLY, .table = CALL_LOOK, .number = head->number};
+    if (s->view) {
+        answer.view = s->view_number;
+        err = letter_send_shared(peer->conn, &answer, s->view);
+    } else {
+        struct writer w = {0};
+        answer.status = PARAMO_E_AGAIN;
+        call_text_encode("the job is not complete yet: it has no ring", &w);
+        err = letter_send_written(peer->conn, &answer, &w);
+    }
+    if (err)
+        log_debug("scheduler: an answer to LOOK was not sent: %s", err_text()); /* it asks again */
+    return PARAMO_OK;
+}
+
 static void view_out(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct scheduler, view_timer);

@@ -113,6 +113,8 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
         roster_register(peer->sched, peer, &body);
         return PARAMO_OK;
     }
+    if (head.table == CALL_LOOK)
+        return sched_view_look(peer, &head, &body);
     if (!peer->node)
         return err_set(PARAMO_E_PROTOCOL, "%s before REGISTER", call_kind_name(head.table));
     return calls_received(peer->node, &head, &body);

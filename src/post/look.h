@@ -1,0 +1,30 @@
+/*
+ * An observer: asks a scheduler for the view once, without taking a place in the job. One attempt with one
+ * deadline. Never changes anything. All on one lane. Tests: test/post/test_look.c.
+ */
+#ifndef POST_LOOK_H
+#define POST_LOOK_H
+
+#include "post/view.h"
+#include "van/van.h"
+
+struct look;
+
+struct look_config {
+    struct van *van;
+    struct lane *lane;
+    const char *scheduler; /* copied */
+    const char *token;     /* used until look_start returns */
+    uint64_t incarnation;  /* random, not 0 */
+    uint64_t deadline;     /* lane_now's clock */
+    /* Once, from a round of the lane: the view (borrowed), or why there is none (err_text() says more):
+     * CONNECT, TOKEN, ..., TIMEOUT, AGAIN: the job is not complete yet. The look is gone already. */
+    void (*done)(void *arg, paramo_err status, struct view *view);
+    void *arg;
+};
+
+/* On an error nothing was begun and done does not come. */
+MUST_USE paramo_err look_start(const struct look_config *config, struct look **look);
+void look_cancel(struct look *look);
+
+#endif
