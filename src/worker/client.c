@@ -553,6 +553,8 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     if (!c)
         return err_memory(sizeof *c);
     c->config = *config;
+    if (!c->config.chunk_bytes)
+        c->config.chunk_bytes = CHUNK_BYTES;
     c->lane = config->lane;
     (void)snprintf(c->token, sizeof c->token, "%s", config->token ? config->token : "");
     c->config.token = c->token;

@@ -418,7 +418,7 @@ static struct slice slice_sub(const struct slice *s, size_t first, uint32_t coun
 /* One row after the other, each in parts of columns. */
 static void chop_rows(struct client *c, struct request *r, const struct slice *s, int owner)
 {
-    uint32_t value = r->table->value_bytes, dim = r->table->row_values, per = CHUNK_BYTES / value;
+    uint32_t value = r->table->value_bytes, dim = r->table->row_values, per = c->config.chunk_bytes / value;
     for (uint32_t i = 0; i < s->count; i++) {
         for (uint32_t column = 0; column < dim && !r->ended; column += per) {
             uint32_t columns = dim - column < per ? dim - column : per;
@@ -433,7 +433,7 @@ static void chop_rows(struct client *c, struct request *r, const struct slice *s
     }
 }
 
-/* Keys of one owner, in chunks of about CHUNK_BYTES; for a handler in one. */
+/* Keys of one owner, in chunks of about chunk_bytes; for a handler in one. */
 static void chop(struct client *c, struct request *r, const struct slice *s, int owner)
 {
     uint64_t dst_row = s->dst_bytes / s->count;
@@ -449,7 +449,7 @@ static void chop(struct client *c, struct request *r, const struct slice *s, int
         chunk_add_start(c, r, s, owner, -1);
         return;
     }
-    if (bytes <= CHUNK_BYTES) {
+    if (bytes <= c->config.chunk_bytes) {
         chunk_add_start(c, r, s, owner, -1);
         return;
     }
@@ -458,7 +458,7 @@ static void chop(struct client *c, struct request *r, const struct slice *s, int
         for (uint32_t first = 0; first < s->count && !r->ended;) {
             uint64_t sum = 0;
             uint32_t k = first;
-            while (k < s->count && (k == first || sum + 12 * (uint64_t)(k - first) < CHUNK_BYTES))
+            while (k < s->count && (k == first || sum + 12 * (uint64_t)(k - first) < c->config.chunk_bytes))
                 sum += (uint64_t)s->lens[k++] * r->table->value_bytes;
             struct slice sub = slice_sub(s, first, k - first, at, sum);
             chunk_add_start(c, r, &sub, owner, -1);
@@ -469,11 +469,11 @@ static void chop(struct client *c, struct request *r, const struct slice *s, int
     }
     uint64_t src_row_bytes = s->src_bytes / s->count;
     uint64_t row = src_row_bytes > dst_row ? src_row_bytes : dst_row;
-    if (row > 2 * CHUNK_BYTES && r->table->cuttable && !s->index && r->kind <= REQUEST_PUSHPULL) {
+    if (row > 2 * c->config.chunk_bytes && r->table->cuttable && !s->index && r->kind <= REQUEST_PUSHPULL) {
         chop_rows(c, r, s, owner);
         return;
     }
-    uint32_t per = (uint32_t)(CHUNK_BYTES / (8 + row));
+    uint32_t per = (uint32_t)(c->config.chunk_bytes / (8 + row));
     if (!per)
         per = 1;
     for (uint32_t first = 0; first < s->count && !r->ended; first += per) {
@@ -499,7 +499,7 @@ static void request_wait(struct client *c, struct request *r)
 static void cut_gathered(struct client *c, struct request *r, const struct slice *s)
 {
     uint64_t row = (s->src_bytes > s->dst_bytes ? s->src_bytes : s->dst_bytes) / s->count;
-    if (!s->lens && !is_user(r) && row >= CHUNK_BYTES / 2) {
+    if (!s->lens && !is_user(r) && row >= c->config.chunk_bytes / 2) {
         for (uint32_t i = 0; i < s->count && !r->ended; i++) {
             unsigned owner = owner_of(c->view, r, s->keys[i]);
             if (owner >= c->view->shards_count) {
