@@ -7,6 +7,7 @@
  */
 #include "cmd/command.h"
 #include "cmd/exitcode.h"
+#include "cmd/token.h"
 #include "cmd/verbs.h"
 
 #include "paramo/paramo.h"
@@ -18,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { TOKEN_BYTES = 256 };
 
 enum role_option {
     OPT_SCHEDULER = 1,
@@ -165,27 +164,6 @@ static int parse_number(const struct role *r, const char *option, const char *te
     return 0;
 }
 
-static int read_token_file(const struct role *r, const char *path, struct role_settings *s)
-{
-    FILE *f = fopen(path, "re");
-    if (f == NULL) {
-        fprintf(stderr, "paramo %s: cannot open the token file '%s': %s\n", r->verb, path, strerror(errno));
-        return CODE_DATA;
-    }
-    char *line = fgets(s->token, sizeof s->token, f);
-    int rest = line != NULL && strchr(line, '\n') == NULL && fgetc(f) != EOF;
-    fclose(f);
-    if (line != NULL)
-        line[strcspn(line, "\r\n")] = '\0';
-    if (line == NULL || *line == '\0' || rest) {
-        fprintf(stderr, "paramo %s: the token file '%s' has no token of 1 to %d bytes in its first line\n",
-                r->verb, path, TOKEN_BYTES - 2);
-        return CODE_DATA;
-    }
-    s->cfg.token = s->token;
-    return 0;
-}
-
 static int set_option(const struct role *r, const struct option *option, struct role_settings *s)
 {
     paramo_config *cfg = &s->cfg;
@@ -228,7 +206,8 @@ static int set_option(const struct role *r, const struct option *option, struct 
         cfg->token = optarg;
         break;
     case OPT_TOKEN_FILE:
-        code = read_token_file(r, optarg, s);
+        code = token_read(r->verb, optarg, s->token);
+        cfg->token = s->token;
         break;
     case OPT_WAIT:
         code = parse_number(r, option->name, optarg, 1, 86400, &v);

@@ -24,6 +24,7 @@ static const struct {
     {"server", cmd_server, "one server"},
     {"worker", cmd_worker, "one worker: runs a command in that role"},
     {"data", cmd_data, "make click logs to try things with"},
+    {"ring", cmd_ring, "who owns and keeps what: of a live cluster, or of one that is thought of"},
     {"sim", cmd_sim, "whole clusters on a simulated network, with faults from seeds: the proof"},
     {"bench", cmd_bench, "the speed of this machine: each path of Paramo beside its raw limit"},
 };

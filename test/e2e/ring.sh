@@ -1,0 +1,71 @@
+# paramo ring show: of clusters that are thought of, and of a live one, which does not notice.
+# shellcheck shell=bash
+. "$(dirname "$0")/lib.sh"
+cd "$WORK" || exit 1
+unset PARAMO_TOKEN
+
+refused 2 "no subject" "There is 'show'" "$PARAMO" ring
+refused 2 "another subject" "unknown subject 'draw'" "$PARAMO" ring draw
+refused 2 "neither servers nor a scheduler" "either --servers" "$PARAMO" ring show
+refused 2 "both" "either --servers" "$PARAMO" ring show --servers 2 --scheduler 127.0.0.1:1
+refused 2 "a server that is not there" "the servers are 0 to 1" "$PARAMO" ring show --servers 2 --remove 2
+refused 2 "nobody left" "no server would be left" "$PARAMO" ring show --servers 2 --remove 0 1
+refused 2 "no weight" "of the form R=VALUE" "$PARAMO" ring show --servers 2 --weight 1
+refused 2 "a weight of 0" "a weight is 1 to" "$PARAMO" ring show --servers 2 --weight 1=0
+refused 2 "replicas of a live cluster" "has what it has" "$PARAMO" ring show --scheduler 127.0.0.1:1 --replicas 1
+refused 4 "no scheduler there" "127.0.0.1:1" "$PARAMO" ring show --scheduler 127.0.0.1:1 --wait 2
+
+expect 0 "eight servers, two replicas, one more" "$PARAMO" ring show --servers 8 --replicas 2 --add 1
+check "drawn before and after" test "$(grep -c '^replica 2 |[0-8]\{64\}|$' "$OUT")" -eq 2
+check "the ninth joins" grep -q '^8 .* 11.11 %.* joins$' "$OUT"
+check "others are told" grep -q '^other owner: 455 arcs, 11.11 % of all; least possible 455, 1.000 times that$' "$OUT"
+check "rows travel" grep -q '^rows travel: 1365 arcs' "$OUT"
+check "without a warning" test ! -s "$ERR"
+expect 0 "as JSON" "$PARAMO" ring show --servers 8 --replicas 2 --remove 3 --weight 0=2 --json
+check "it parses" python3 -c '
+import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["arcs"] == 4096 and r["replicas"] == 2
+for when in "now", "then":
+    assert sum(s["owns"] for s in r[when]["shards"]) == 4096
+    assert sum(s["holds"] for s in r[when]["shards"]) == 3 * 4096
+    assert sum(x["arcs"] for x in r[when]["runs"]) == 4096
+    assert all(len({x["owner"], *x["replicas"]}) == 3 for x in r[when]["runs"])
+assert r["then"]["shards"][3]["holds"] == 0 and r["now"]["shards"][0]["owns"] in (910, 911)
+m = r["moves"]
+assert m["owners"] <= 1.2 * m["owners_least"] and m["copies"] <= 1.2 * m["copies_least"]
+' "$OUT"
+expect 0 "domains that are too few" "$PARAMO" ring show --servers 4 --replicas 2 --domain 0=a 1=a 2=b 3=b
+says "a warning" "only 2 failure domains"
+expect 0 "servers that are too few" "$PARAMO" ring show --servers 2 --shards 3 --replicas 2
+says "a warning" "only 1 fit"
+
+# ---- a live one ----
+expect 0 "a small log" "$PARAMO" data synth --rows 2000 --out small.ffm
+free_port
+port=$PORT
+echo secret >token
+LOOK=("$PARAMO" ring show --scheduler "127.0.0.1:$port" --token-file token)
+start scheduler "$PARAMO" scheduler --port "$port" --servers 2 --workers 1 --token secret
+check "the scheduler listens" wait_for 20 listens "$(job_pid scheduler)"
+refused 4 "nobody has come yet" "not complete yet" "$PARAMO" ring show --scheduler "127.0.0.1:$port" --token secret
+refused 4 "another token" "token" "$PARAMO" ring show --scheduler "127.0.0.1:$port" --token wrong
+start server0 "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --rank 0 --shards 2
+start server1 "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --rank 1
+start worker "$PARAMO" worker --scheduler "127.0.0.1:$port" --token secret -- paramo train --model lr \
+    --data small.ffm --epochs 100000 --model-out never
+check "then there is a ring" wait_for 30 "${LOOK[@]}"
+expect 0 "looked at" "${LOOK[@]}"
+check "three shards of two servers" grep -q '^2 servers, view 1\.' "$OUT"
+check "a third each" test "$(grep -c ' 33.3[0-9] %' "$OUT")" -eq 3
+expect 0 "what would move" "${LOOK[@]}" --add 1 --json
+check "a quarter" test "$(json "$OUT" owners)" -eq 1024
+for _ in 1 2 3 4 5; do "${LOOK[@]}" >looks 2>&1; done
+check "nobody took a rank" grep -q '^2 servers, view 1\.' looks
+check "the job goes on" alive worker
+kill -INT "$(job_pid worker)"
+ends worker 130 "the worker is stopped"
+ends server0 0 "server 0 ends"
+ends server1 0 "server 1 ends"
+ends scheduler 0 "the scheduler ends"
+finish
