@@ -28,7 +28,10 @@ static const char usage[] =
 
 static const char more[] =
     "Gradients are summed over a batch's rows, so --alpha is per row; a greater --batch learns faster and\n"
-    "reaches a little less. Batches are cut within parts of 1 MiB of text. Each batch is scored before it "
+    "reaches a little less. Rows under way at the same time lack each other's updates: more workers get\n"
+    "smaller batches. If the log-loss stays above that of guessing the mean rate, a warning says so.\n"
+    "Rows, log-loss and bytes are those of an epoch, in progress and summary. Batches are cut within parts "
+    "of 1 MiB of text. Each batch is scored before it "
     "is\n"
     "learned: that is the log-loss shown while training.\n"
     "\n"
@@ -164,7 +167,6 @@ static int make_options(const struct settings *s, struct train_options *o)
         (s->has_dim || s->has_factor_optimizer || s->has_factor_alpha || s->has_factor_beta ||
          s->has_factor_l1 || s->has_factor_l2 || s->has_factor_init))
         return args_wrong("train", "--dim and --factor-... are for --model fm");
-    info->batch = s->batch;
     set_name(info->data_format, s->data.format == NULL ? "auto" : s->data.format);
     data_args_apply(&s->data, &o->reader);
     o->data = s->data.files.item;
@@ -201,11 +203,12 @@ static json_t *metrics_json(const struct metrics_result *m)
 
 static json_t *epoch_json(size_t number, const struct train_epoch *e)
 {
-    json_t *j = json_pack("{s:I, s:I, s:o, s:f, s:f, s:I, s:I, s:I, s:I}", "epoch", (json_int_t)number,
-                          "rows", (json_int_t)e->rows, "logloss", real_or_null(e->logloss), "seconds",
-                          e->seconds, "rows_per_second", e->seconds > 0 ? (double)e->rows / e->seconds : 0.0,
-                          "keys", (json_int_t)e->keys, "nonzero", (json_int_t)e->nonzero, "bytes_pushed",
-                          (json_int_t)e->sent, "bytes_pulled", (json_int_t)e->received);
+    json_t *j = json_pack(
+        "{s:I, s:I, s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "epoch", (json_int_t)number, "rows",
+        (json_int_t)e->rows, "positives", (json_int_t)e->positives, "logloss", real_or_null(e->logloss),
+        "mean_logloss", e->mean_logloss, "seconds", e->seconds, "rows_per_second",
+        e->seconds > 0 ? (double)e->rows / e->seconds : 0.0, "keys", (json_int_t)e->keys, "nonzero",
+        (json_int_t)e->nonzero, "bytes_pushed", (json_int_t)e->sent, "bytes_pulled", (json_int_t)e->received);
     if (j != NULL && e->has_valid)
         (void)json_object_set_new(j, "valid", metrics_json(&e->valid));
     return j;
@@ -216,13 +219,17 @@ static int print_json(const struct settings *s, const struct train_options *o, c
     json_t *epochs = json_array();
     for (size_t i = 0; i < r->epochs; i++)
         (void)json_array_append_new(epochs, epoch_json(i + 1, &r->epoch[i]));
-    json_t *j = json_pack("{s:s, s:i, s:i, s:I, s:f, s:b, s:b, s:b, s:I, s:o}", "model",
+    json_t *j = json_pack("{s:s, s:i, s:i, s:I, s:i, s:I, s:s?, s:I, s:f, s:b, s:b, s:b, s:I, s:o}", "model",
                           model_kind_name(o->model.kind), "servers", (int)r->num_servers, "workers",
-                          (int)r->num_workers, "rows", (json_int_t)r->rows, "seconds", r->seconds,
-                          "interrupted", r->interrupted, "stopped_early", r->stopped_early, "saved", r->saved,
-                          "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
+                          (int)r->num_workers, "batch", (json_int_t)r->batch, "dead_workers",
+                          (int)r->dead_workers, "parts_dealt_again", (json_int_t)r->dealt_again, "warning",
+                          r->warning[0] != '\0' ? r->warning : NULL, "rows", (json_int_t)r->rows, "seconds",
+                          r->seconds, "interrupted", r->interrupted, "stopped_early", r->stopped_early,
+                          "saved", r->saved, "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
     if (j != NULL && s->model_out != NULL)
         (void)json_object_set_new(j, "model_out", json_string(s->model_out));
+    if (j != NULL && o->model.kind == MODEL_FM)
+        (void)json_object_set_new(j, "factor_alpha", json_real(r->factor_alpha));
     if (j != NULL && r->best_epoch > 0)
         (void)json_object_set_new(j, "best_epoch", json_integer((json_int_t)r->best_epoch));
     int bad = j == NULL || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
@@ -265,6 +272,12 @@ static void print_summary(const struct settings *s, const struct train_result *r
     if (r->stopped_early)
         (void)printf("; stopped early, epoch %zu was the best", r->best_epoch);
     (void)printf(r->saved ? "; model saved to %s\n" : "\n", s->model_out);
+    if (r->dead_workers > 0 || r->dealt_again > 0)
+        (void)printf("%u worker%s died; %" PRIu64 " part%s of the data begun and not finished, dealt again\n",
+                     r->dead_workers, r->dead_workers == 1 ? "" : "s", r->dealt_again,
+                     r->dealt_again == 1 ? "" : "s");
+    if (r->warning[0] != '\0')
+        (void)printf("warning: %s\n", r->warning);
 }
 
 int cmd_train(int argc, char **argv)
@@ -273,14 +286,12 @@ int cmd_train(int argc, char **argv)
         .optimizer = "ftrl",
         .factor_optimizer = "adagrad",
         .epochs = 1,
-        .batch = 256,
         .ahead = 1,
         .dim = 8,
         .servers = 1,
         .workers = 1,
         .seed = 1,
         .beta = 1,
-        .factor_alpha = 0.05,
         .factor_beta = 1,
         .factor_init = 0.01,
     };
@@ -318,11 +329,11 @@ int cmd_train(int argc, char **argv)
          .help = "L1 regularisation: more makes more weights 0 (0)"},
         {.name = "l2", .kind = ARG_NATURAL, .out = &s.l2, .meta = "L", .given = &s.has_l2, .help = "L2 regularisation (0)"},
         {.name = "batch", .kind = ARG_INT, .out = &s.batch, .meta = "N", .min = 1, .max = 1 << 20,
-         .help = "rows learned at once (256)"},
+         .help = "rows learned at once (512 / workers / (ahead + 1), at least 16: 256\nwith one worker)"},
         {.name = "factor-optimizer", .kind = ARG_CHOICE, .out = &s.factor_optimizer, .meta = "ftrl|adagrad|sgd",
          .given = &s.has_factor_optimizer, .help = "the same for fm's factors (adagrad)"},
         {.name = "factor-alpha", .kind = ARG_POSITIVE, .out = &s.factor_alpha, .meta = "A", .given = &s.has_factor_alpha,
-         .help = "(0.05)"},
+         .help = "(0.02 / square root of the workers)"},
         {.name = "factor-beta", .kind = ARG_NATURAL, .out = &s.factor_beta, .meta = "B", .given = &s.has_factor_beta,
          .help = "(1)"},
         {.name = "factor-l1", .kind = ARG_NATURAL, .out = &s.factor_l1, .meta = "L", .given = &s.has_factor_l1, .help = "(0)"},
@@ -340,7 +351,7 @@ int cmd_train(int argc, char **argv)
          .help = "parameters are pulled N batches ahead (1)"},
         {.name = "Output", .kind = ARG_SECTION},
         {.name = "json", .kind = ARG_FLAG, .out = &s.json, .help = "the summary as one JSON document on standard output"},
-        {.name = "quiet", .kind = ARG_FLAG, .out = &s.quiet, .letter = 'q', .help = "no progress"},
+        {.name = "quiet", .kind = ARG_FLAG, .out = &s.quiet, .letter = 'q', .help = "no progress; warnings and the summary are printed all the same"},
     };
     /* clang-format on */
     const size_t n = sizeof args / sizeof *args;

@@ -41,7 +41,9 @@ struct job {
     struct model_info info; /* as saved */
     double epoch_began;
     size_t bad_epochs; /* without a better validation */
-    atomic_int stop;   /* to the learners: end after the current batches */
+    size_t batch;      /* rows */
+    struct watch watch;
+    atomic_int stop; /* to the learners: end after the current batches */
     pthread_mutex_t lock;
     paramo_err err; /* the first failure, under lock */
     char message[LERR_MAX];

@@ -1,11 +1,14 @@
 #include "learn/leader.h"
 #include "learn/library.h"
+#include "learn/watch.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define DEAD_MAX     1024
 #define SUMS_WAIT_MS 500 /* they are there unless no part had rows */
 
 paramo_err leader_load(struct customer *c)
@@ -37,15 +40,63 @@ static paramo_err save_model(struct customer *c)
     return err;
 }
 
-/* The job's sums of a round. */
+/* n doubles of the scheduler's store; zeros if they are not there. */
+static paramo_err get_doubles(struct job *job, const char *key, double *values, size_t n)
+{
+    size_t len = 0;
+    memset(values, 0, n * sizeof *values);
+    paramo_err err = paramo_kv_get(job->node, key, values, n * sizeof *values, &len, SUMS_WAIT_MS);
+    return err == PARAMO_E_TIMEOUT ? PARAMO_OK : from_library(err);
+}
+
+/* The job's sums of a round; zeros if no part had rows. */
 static paramo_err get_sums(struct job *job, uint32_t round, double sums[SUM_N])
 {
     char key[48];
-    size_t len = 0;
-    memset(sums, 0, SUM_N * sizeof *sums);
     learner_sums_key(key, sizeof key, round);
-    paramo_err err = paramo_kv_get(job->node, key, sums, SUM_N * sizeof *sums, &len, SUMS_WAIT_MS);
-    return err == PARAMO_E_TIMEOUT ? PARAMO_OK : from_library(err); /* not there: no part had rows */
+    return get_doubles(job, key, sums, SUM_N);
+}
+
+/* Parts that were begun once more than they were done, and workers that have died. */
+static paramo_err count_losses(struct job *job, uint32_t round, const double sums[SUM_N])
+{
+    struct train_result *r = job->result;
+    uint32_t dead[DEAD_MAX];
+    char key[48];
+    double leases;
+    if (job->embedded)
+        return PARAMO_OK;
+    loader_leases_key(key, sizeof key, round);
+    paramo_err err = get_doubles(job, key, &leases, 1);
+    if (err != PARAMO_OK)
+        return err;
+    if (leases > sums[SUM_PARTS])
+        r->dealt_again += (uint64_t)(leases - sums[SUM_PARTS]);
+    size_t n = paramo_dead_nodes(job->node, dead, DEAD_MAX);
+    r->dead_workers = 0;
+    for (size_t i = 0; i < n && i < DEAD_MAX; i++)
+        r->dead_workers += dead[i] % 2 == PARAMO_ID_WORKER(0) % 2 && dead[i] >= PARAMO_ID_WORKER(0);
+    return PARAMO_OK;
+}
+
+/* Once. */
+static void warn(struct job *job, const struct watch_sums *sums, const char *at)
+{
+    struct train_result *r = job->result;
+    if (r->warning[0] != '\0')
+        return;
+    watch_text(r->warning, sizeof r->warning, sums, at, job->info.kind == MODEL_FM);
+    progress_warn(&job->progress, "%s", r->warning);
+}
+
+/* After the last epoch: is what was learned worth anything on other rows? */
+static void judge_valid(struct job *job, const struct train_epoch *e)
+{
+    struct watch_sums sums = {.rows = e->valid.rows,
+                              .positives = e->valid.positives,
+                              .loss = e->valid.logloss * (double)e->valid.rows};
+    if (e->has_valid && watch_epoch(&sums, 0))
+        warn(job, &sums, "on the validation data");
 }
 
 static paramo_err validate(struct customer *c, struct train_epoch *e)
@@ -104,7 +155,12 @@ paramo_err leader_finish_round(struct customer *c, uint32_t round, int *go_on)
         err = validate(c, e);
     if (err != PARAMO_OK)
         return err;
+    err = count_losses(job, round, sums);
+    if (err != PARAMO_OK)
+        return err;
     e->rows = (uint64_t)sums[SUM_ROWS];
+    e->positives = (uint64_t)sums[SUM_POSITIVES];
+    e->mean_logloss = watch_mean_loss(e->rows, e->positives);
     e->logloss = sums[SUM_LOSS] / sums[SUM_ROWS];
     e->sent = sums[SUM_SENT];
     e->received = sums[SUM_RECEIVED];
@@ -116,6 +172,9 @@ paramo_err leader_finish_round(struct customer *c, uint32_t round, int *go_on)
     job->info.epochs++;
     job->info.rows += e->rows;
     show_epoch(job, round);
+    struct watch_sums epoch = {.rows = e->rows, .positives = e->positives, .loss = sums[SUM_LOSS]};
+    if (watch_epoch(&epoch, round == 0 && job->o->model_in == NULL))
+        warn(job, &epoch, "over the epoch");
     int better =
         e->has_valid && (r->best_epoch == 0 || e->valid.logloss < r->epoch[r->best_epoch - 1].valid.logloss);
     if (better)
@@ -124,22 +183,27 @@ paramo_err leader_finish_round(struct customer *c, uint32_t round, int *go_on)
     int early = job->o->early_stop > 0 && e->has_valid;
     r->stopped_early = early && job->bad_epochs >= job->o->early_stop && round + 1 < job->o->epochs;
     *go_on = round + 1 < job->o->epochs && !r->stopped_early;
+    if (!*go_on)
+        judge_valid(job, &r->epoch[early && r->best_epoch > 0 ? r->best_epoch - 1 : round]);
     if (early ? better : !*go_on)
         err = save_model(c);
     return err;
 }
 
-paramo_err leader_tick(void *arg, uint64_t rows, double loss, const paramo_part *at)
+paramo_err leader_tick(void *arg, const struct watch_sums *sums, const paramo_part *at)
 {
     struct customer *c = arg;
     struct job *job = c->job;
     double now = progress_now();
+    struct watch_sums window;
+    if (watch_step(&job->watch, sums, &window))
+        warn(job, &window, "over the last rows");
     if (!progress_due(&job->progress, now))
         return PARAMO_OK;
     uint64_t done, total;
-    paramo_counters counters = {.size = sizeof counters};
+    double sent, received;
     reader_progress(job->reader, at->stream, at->index, &done, &total);
-    paramo_worker_counters(c->worker, &counters);
+    learner_bytes(c->learner, &sent, &received);
     /* The whole job's figures come with each epoch; in between this learner's stand for all of them, which
      * work at about the same pace. */
     uint32_t learners = job->embedded ? job->customers : paramo_num_workers(job->node);
@@ -148,16 +212,16 @@ paramo_err leader_tick(void *arg, uint64_t rows, double loss, const paramo_part 
     const struct train_result *r = job->result;
     double part = total > 0 ? (double)done / (double)total : -1;
     if (r->epochs > 0 && r->epoch[0].rows > 0)
-        part = (double)(rows * learners) / (double)r->epoch[0].rows;
+        part = (double)(sums->rows * learners) / (double)r->epoch[0].rows;
     struct progress_state state = {
         .epoch = (uint32_t)job->result->epochs + 1,
         .epochs = (uint32_t)job->o->epochs,
         .part = part > 1 ? 1 : part,
-        .rows = rows * learners,
+        .rows = sums->rows * learners,
         .seconds = now - job->epoch_began,
-        .logloss = rows > 0 ? loss / (double)rows : (double)NAN,
-        .pushed = (double)(counters.bytes_sent * learners),
-        .pulled = (double)(counters.bytes_received * learners),
+        .logloss = sums->rows > 0 ? sums->loss / (double)sums->rows : (double)NAN,
+        .pushed = sent * learners,
+        .pulled = received * learners,
     };
     progress_show(&job->progress, now, &state);
     return PARAMO_OK;

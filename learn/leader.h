@@ -17,6 +17,6 @@ LEARN_MUST_USE paramo_err leader_finish_round(struct customer *c, uint32_t round
  * early stopping, once the best epoch's model is: what came since was never validated. */
 LEARN_MUST_USE paramo_err leader_save_interrupted(struct job *job);
 /* Shows progress now and then: learner_options.tick. */
-paramo_err leader_tick(void *customer, uint64_t rows, double loss, const paramo_part *at);
+paramo_err leader_tick(void *customer, const struct watch_sums *sums, const paramo_part *at);
 
 #endif

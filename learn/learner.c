@@ -34,9 +34,9 @@ struct learner {
     uint64_t acked, computed, pulled;
     struct loader_part *part; /* the part that batches are taken from, and the next one's number */
     size_t next;
-    uint64_t rows; /* of the round */
-    double loss;
-    uint64_t sent, received; /* counters when last reported */
+    struct watch_sums sums;                /* of the round */
+    uint64_t sent, received;               /* counters when last reported */
+    uint64_t sent_before, received_before; /* and when the round began */
 };
 
 paramo_err learner_new(const struct learner_options *options, struct learner **learner)
@@ -54,7 +54,8 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
                                     .batch_rows = l->o.batch_rows,
                                     .held = l->slots,
                                     .stop = l->o.stop,
-                                    .threads = l->o.threads};
+                                    .threads = l->o.threads,
+                                    .alone = l->o.alone};
     paramo_err err =
         l->slot == NULL ? lerr(PARAMO_E_MEMORY, "out of memory") : loader_new(&loader, &l->loader);
     if (err != PARAMO_OK) {
@@ -91,7 +92,15 @@ void learner_free(struct learner *l)
 
 uint64_t learner_rows(const struct learner *l)
 {
-    return l->rows;
+    return l->sums.rows;
+}
+
+void learner_bytes(const struct learner *l, double *sent, double *received)
+{
+    paramo_counters now = {.size = sizeof now};
+    paramo_worker_counters(l->o.worker, &now);
+    *sent = (double)(now.bytes_sent - l->sent_before);
+    *received = (double)(now.bytes_received - l->received_before);
 }
 
 void learner_sums_key(char *out, size_t cap, uint32_t round)
@@ -134,8 +143,12 @@ static paramo_err part_done(struct learner *l, struct loader_part *part)
 {
     paramo_counters now = {.size = sizeof now};
     paramo_worker_counters(l->o.worker, &now);
-    double sums[SUM_N] = {part->rows, part->loss, (double)(now.bytes_sent - l->sent),
-                          (double)(now.bytes_received - l->received)};
+    double sums[SUM_N] = {[SUM_ROWS] = part->rows,
+                          [SUM_POSITIVES] = part->positives,
+                          [SUM_LOSS] = part->loss,
+                          [SUM_PARTS] = 1,
+                          [SUM_SENT] = (double)(now.bytes_sent - l->sent),
+                          [SUM_RECEIVED] = (double)(now.bytes_received - l->received)};
     char key[48];
     learner_sums_key(key, sizeof key, part->lease.round);
     paramo_err err = from_library(paramo_kv_add(l->o.node, key, sums, SUM_N));
@@ -212,7 +225,7 @@ static paramo_err next_batch(struct learner *l, int may_wait, enum loader_state 
         }
         l->next = 0;
         l->part->unlearned = l->part->list.n;
-        l->part->rows = l->part->loss = 0;
+        l->part->rows = l->part->positives = l->part->loss = 0;
         if (l->part->list.n == 0) {
             struct loader_part *empty = l->part;
             l->part = NULL;
@@ -275,10 +288,15 @@ static paramo_err compute(struct learner *l)
         lr_gradient(b, l->residual, s->gw);
     else
         fm_gradient(b, l->o.dim, s->v, l->sum, l->residual, s->gw, s->gv);
+    size_t positives = 0;
+    for (size_t r = 0; r < b->rows; r++)
+        positives += b->label[r] > 0.5f;
     l->computed++;
-    l->rows += b->rows;
-    l->loss += loss;
+    l->sums.rows += b->rows;
+    l->sums.positives += positives;
+    l->sums.loss += loss;
     s->part->rows += (double)b->rows;
+    s->part->positives += (double)positives;
     s->part->loss += loss;
     return push(l, s);
 }
@@ -287,8 +305,11 @@ paramo_err learner_round(struct learner *l, uint32_t round)
 {
     l->acked = l->computed = l->pulled = 0;
     l->part = NULL;
-    l->rows = 0;
-    l->loss = 0;
+    l->sums = (struct watch_sums){0};
+    paramo_counters now = {.size = sizeof now};
+    paramo_worker_counters(l->o.worker, &now); /* what validation pulled in between is not the round's */
+    l->sent = l->sent_before = now.bytes_sent;
+    l->received = l->received_before = now.bytes_received;
     enum loader_state state = LOADER_PART;
     paramo_err err = loader_start(l->loader, round);
     while (err == PARAMO_OK) {
@@ -299,7 +320,7 @@ paramo_err learner_round(struct learner *l, uint32_t round)
             paramo_part at = l->slot[l->computed % l->slots].part->lease;
             err = compute(l);
             if (err == PARAMO_OK)
-                err = l->o.tick(l->o.arg, l->rows, l->loss, &at);
+                err = l->o.tick(l->o.arg, &l->sums, &at);
         } else if (l->acked < l->computed) {
             err = take_answer(l);
         } else if (state == LOADER_END || atomic_load_explicit(l->o.stop, memory_order_relaxed)) {

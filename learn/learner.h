@@ -17,11 +17,12 @@
 
 #include "learn/loader.h"
 #include "learn/score.h"
+#include "learn/watch.h"
 
 #include <stdatomic.h>
 
 /* What is summed over a round's parts, in this order, as doubles. */
-enum learner_sum { SUM_ROWS, SUM_LOSS, SUM_SENT, SUM_RECEIVED, SUM_N };
+enum learner_sum { SUM_ROWS, SUM_POSITIVES, SUM_LOSS, SUM_PARTS, SUM_SENT, SUM_RECEIVED, SUM_N };
 
 struct learner; /* of one thread */
 
@@ -37,9 +38,10 @@ struct learner_options {
     unsigned ahead;
     unsigned threads; /* loader threads */
     const atomic_int *stop;
-    /* After each batch: this learner's rows and loss of the round so far, and the part that it is at. Its
-     * error ends the round. */
-    paramo_err (*tick)(void *arg, uint64_t rows, double loss, const paramo_part *at);
+    int alone; /* one process is the whole cluster: no part can be dealt again */
+    /* After each batch: this learner's sums of the round so far, and the part that it is at. Its error ends
+     * the round. */
+    paramo_err (*tick)(void *arg, const struct watch_sums *sums, const paramo_part *at);
     void *arg;
 };
 
@@ -50,6 +52,8 @@ void learner_free(struct learner *learner);
 LEARN_MUST_USE paramo_err learner_round(struct learner *learner, uint32_t round);
 /* Rows learned so far in the present round, those of parts that are not done included. */
 uint64_t learner_rows(const struct learner *learner);
+/* Bytes pushed and pulled so far in the present round. */
+void learner_bytes(const struct learner *learner, double *sent, double *received);
 /* Name of the round's sums in the scheduler's store. */
 void learner_sums_key(char *out, size_t cap, uint32_t round);
 /* Parameters pulled from the servers, for validation: score_fetch_fn, arg is the learner. */

@@ -114,6 +114,25 @@ static struct slot *lease(struct loader *l)
     return NULL;
 }
 
+void loader_leases_key(char *out, size_t cap, uint32_t round)
+{
+    (void)snprintf(out, cap, "train/leases/%u", round);
+}
+
+/* The message of an error is written to message. */
+static paramo_err count_lease(struct loader *l, const paramo_part *lease, char message[LERR_MAX])
+{
+    char key[48];
+    double one = 1;
+    if (l->o.alone)
+        return PARAMO_OK;
+    loader_leases_key(key, sizeof key, lease->round);
+    paramo_err err = paramo_kv_add(l->o.node, key, &one, 1);
+    if (err != PARAMO_OK)
+        (void)snprintf(message, LERR_MAX, "%s", paramo_last_error());
+    return err;
+}
+
 /* Fills a slot without the lock; the message of an error is written to message. */
 static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s, char message[LERR_MAX])
 {
@@ -131,7 +150,7 @@ static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s
         err = batcher_cut(batcher, s->block, l->o.batch_rows, &s->part.list);
     if (err != PARAMO_OK)
         (void)snprintf(message, LERR_MAX, "%s", lerr_text());
-    return err;
+    return err == PARAMO_OK ? count_lease(l, &s->part.lease, message) : err;
 }
 
 static void *load(void *arg)

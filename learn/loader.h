@@ -31,7 +31,7 @@ struct loader_part {
     /* the learner's: */
     size_t unlearned; /* batches whose push has not been answered */
     double loss;      /* sum over the rows learned so far */
-    double rows;
+    double rows, positives;
 };
 
 enum loader_state {
@@ -47,11 +47,15 @@ struct loader_options {
     struct reader *reader;
     size_t batch_rows;
     size_t held; /* parts that the learner may hold at once */
+    int alone;   /* nobody else's part can be dealt again: leases are not counted */
     unsigned threads;
     const atomic_int
         *stop; /* once set, loader_next ends with INTERRUPTED (within LEASE_WAIT_MS if it waits for work) */
 };
 
+/* How often a part that exists was leased in a round, in the scheduler's store as one double: more often than
+ * parts were done if some were dealt again, because their worker died or gave up. */
+void loader_leases_key(char *out, size_t cap, uint32_t round);
 /* node, pool and reader must outlive the loader. */
 LEARN_MUST_USE paramo_err loader_new(const struct loader_options *options, struct loader **loader);
 void loader_free(struct loader *loader);

@@ -140,6 +140,17 @@ void progress_line(struct progress *p, const char *fmt, ...)
     (void)fputc('\n', stderr);
 }
 
+void progress_warn(struct progress *p, const char *fmt, ...)
+{
+    va_list args;
+    clear(p);
+    (void)fputs("warning: ", stderr);
+    va_start(args, fmt);
+    (void)vfprintf(stderr, fmt, args);
+    va_end(args);
+    (void)fputc('\n', stderr);
+}
+
 void progress_end(struct progress *p)
 {
     clear(p);

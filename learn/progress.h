@@ -24,7 +24,7 @@ struct progress_state {
     uint64_t rows;          /* of this epoch so far */
     double seconds;         /* this epoch so far */
     double logloss;         /* progressive; NaN: none yet */
-    double pushed, pulled;  /* bytes since the start */
+    double pushed, pulled;  /* bytes of this epoch so far */
 };
 
 void progress_init(struct progress *progress, int quiet);
@@ -34,6 +34,8 @@ double progress_now(void);
 int progress_due(const struct progress *progress, double now);
 void progress_show(struct progress *progress, double now, const struct progress_state *state);
 void progress_line(struct progress *progress, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "warning: ...", also where no progress is shown. */
+void progress_warn(struct progress *progress, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Removes the bar. */
 void progress_end(struct progress *progress);
 

@@ -2,6 +2,7 @@
 #include "learn/leader.h"
 #include "learn/library.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -64,6 +65,28 @@ paramo_err train_take_settings(const char *dir, struct model_info *info)
         *info = model.info;
     modelio_close(&model);
     return err;
+}
+
+uint64_t train_batch(uint32_t workers, uint32_t ahead)
+{
+    uint64_t rows = TRAIN_IN_FLIGHT / ((uint64_t)workers * (ahead + 1));
+    return rows < 16 ? 16 : rows;
+}
+
+double train_factor_alpha(uint32_t workers)
+{
+    return 0.02 / sqrt((double)workers);
+}
+
+/* What the options leave open, now that the number of workers is known. */
+static void settle(struct job *job)
+{
+    struct train_result *r = job->result;
+    job->batch = (size_t)(job->o->batch > 0 ? job->o->batch : train_batch(r->num_workers, job->o->ahead));
+    r->batch = job->info.batch = job->batch;
+    if (job->info.kind == MODEL_FM && job->info.v.alpha == 0)
+        job->info.v.alpha = train_factor_alpha(r->num_workers);
+    r->factor_alpha = job->info.v.alpha;
 }
 
 static paramo_optimizer optimizer_code(const char *name)
@@ -151,10 +174,10 @@ static paramo_err put(struct job *job, const char *key, unsigned char value)
 
 /* The others look now and then whether the leader is still there, and still wants the round to be finished.
  */
-static paramo_err other_tick(void *arg, uint64_t rows, double loss, const paramo_part *at)
+static paramo_err other_tick(void *arg, const struct watch_sums *sums, const paramo_part *at)
 {
     struct customer *c = arg;
-    (void)rows, (void)loss;
+    (void)sums;
     double now = progress_now();
     if (c->job->embedded || now - c->looked < LOOK_PERIOD)
         return PARAMO_OK;
@@ -200,7 +223,8 @@ static paramo_err prepare(struct customer *c)
         .who = c->id,
         .pool = POOL,
         .reader = job->reader,
-        .batch_rows = (size_t)job->o->batch,
+        .batch_rows = job->batch,
+        .alone = job->embedded,
         .ahead = job->o->ahead,
         .threads = share > 4 ? 4 : share, /* four parse faster than one learner learns */
         .stop = &job->stop,
@@ -219,8 +243,10 @@ static paramo_err learn(struct customer *c)
     for (uint32_t round = 0; go_on; round++) {
         char key[48];
         word_key(key, sizeof key, round);
-        if (leads(c))
+        if (leads(c)) {
             job->epoch_began = progress_now();
+            watch_begin(&job->watch, round == 0 && job->o->model_in == NULL);
+        }
         paramo_err err = learner_round(c->learner, round);
         if (err != PARAMO_OK)
             return err;
@@ -323,6 +349,7 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     r->leader = paramo_node_rank(job->node) == 0;
     r->num_servers = paramo_num_servers(job->node);
     r->num_workers = job->embedded ? job->customers : paramo_num_workers(job->node);
+    settle(job);
     progress_init(&job->progress, job->o->quiet || !r->leader);
     running = job;
     learning = 1;

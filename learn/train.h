@@ -27,7 +27,8 @@ struct train_options {
     const char *model_in, *model_out; /* or NULL */
     struct reader_options reader;
     struct model_info model; /* kind, dim, optimizers, ... to begin with; epochs and rows are filled in */
-    uint64_t epochs, batch;
+    uint64_t epochs;
+    uint64_t batch;            /* rows; 0: train_batch. model.v.alpha 0: train_factor_alpha */
     uint32_t servers, workers; /* embedded */
     uint32_t ahead;
     uint32_t early_stop; /* stop after so many epochs without a better validation log-loss; 0: never */
@@ -37,9 +38,18 @@ struct train_options {
 
 #define TRAIN_EPOCHS_MAX 100000
 
+/* Rows of a batch where none are named: as many as leave TRAIN_IN_FLIGHT rows under way in all, each of whose
+ * gradients lacks the others' updates (docs/TRAINING.md, "Several workers"). */
+#define TRAIN_IN_FLIGHT 512
+uint64_t train_batch(uint32_t workers, uint32_t ahead);
+/* The factors' learning rate where none is named: 0.02 / sqrt(workers). */
+double train_factor_alpha(uint32_t workers);
+
 struct train_epoch {
     uint64_t rows;
+    uint64_t positives;
     double logloss;                /* progressive */
+    double mean_logloss;           /* of guessing the mean rate; 0 if there is one kind of rows only */
     double seconds, valid_seconds; /* learning; validation */
     double sent, received;         /* bytes, of all workers, validation not included */
     uint64_t keys, nonzero;        /* rows of w, and those that are not 0 */
@@ -54,7 +64,12 @@ struct train_result {
     uint64_t rows;             /* learned in this run */
     double seconds;            /* from the first batch to the last epoch's end */
     uint32_t num_servers, num_workers;
-    size_t best_epoch; /* from 1; 0: no validation */
+    uint64_t batch;         /* as used */
+    double factor_alpha;    /* fm: as used */
+    uint64_t dealt_again;   /* parts that a worker began and did not finish, so that another learned them */
+    uint32_t dead_workers;  /* died while the job ran */
+    char warning[LERR_MAX]; /* what seems to be wrong with the training; "": nothing */
+    size_t best_epoch;      /* from 1; 0: no validation */
     int interrupted, stopped_early, saved;
     uint64_t bad_lines; /* skipped by this process */
     char first_bad[LERR_MAX];

@@ -33,6 +33,19 @@ reaches "frappe_x1, fm" 0.2065 0.9650 "$SHARED/frappe_x1.test.ffm.zst" --model f
     --factor-alpha 0.2 --factor-init 0.1 --epochs 20 --early-stop 1
 reaches "globo, lr" 0.2320 0.9550 "$SHARED/globo.test.ffm.zst" --model lr --data "$SHARED/globo.train.ffm.zst" --beta 4
 
+# What is not set must stay calm however many rows are under way: --ahead 15 on one learner is what eight workers do at
+# their worst, in every run the same.
+for model in lr fm; do
+    for many in "--ahead 15" "--workers 8"; do
+        # shellcheck disable=SC2086
+        expect 0 "criteo80k, $model, defaults, $many" "$PARAMO" train -q --json --model $model "${criteo[@]}" $many \
+            --valid "$SHARED/criteo80k.test.ffm.zst"
+        check "no warning" grep -q '"warning": null' "$OUT"
+        check "log-loss $(sed -n '/valid/,$p' "$OUT" >valid.json && json valid.json logloss)" \
+            at_most "$(json valid.json logloss)" 0.4500
+    done
+done
+
 for model in lr fm; do
     expect 0 "$model in one process" "$PARAMO" train -q --model $model --seed 7 "${criteo[@]}" --epochs 2 --model-out one
     expect 0 "$model as processes" "$PARAMO" run -s 2 -w 1 -- paramo train -q --model $model --seed 7 "${criteo[@]}" \

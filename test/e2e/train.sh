@@ -55,6 +55,37 @@ check "key, tab, value, sorted by key" sh -c \
 expect 0 "export to a file" "$PARAMO" export --model-in m-libsvm --text --out e.txt
 check "the same there" sh -c '"$0" export --model-in m-libsvm --text --out - | cmp -s e.txt -' "$PARAMO"
 
+# ---- what is said while it trains ----
+expect 0 "train --quiet" "$PARAMO" train -q --model lr --data libsvm.txt
+check "no progress" test ! -s "$ERR"
+check "the summary all the same" grep -q 'rows by 1 worker' "$OUT"
+expect 0 "train without --quiet" "$PARAMO" train --model lr --epochs 2 --data libsvm.txt
+check "a line an epoch" test "$(grep -cE '^epoch [12]/2 .* pushed .* pulled ' "$ERR")" -eq 2
+check "nothing to warn of" sh -c '! grep -q warning "$0" "$1"' "$OUT" "$ERR"
+expect 0 "a rate much too high" "$PARAMO" train -q --model lr --optimizer sgd --alpha 5 --epochs 3 --data libsvm.txt
+check "a warning, once" test "$(grep -cE '^warning: training diverges: log-loss .*mean rate.*--alpha' "$ERR")" -eq 1
+check "and in the summary" test "$(grep -c '^warning: training diverges' "$OUT")" -eq 1
+expect 0 "the same, --json" "$PARAMO" train -q --json --model lr --optimizer sgd --alpha 5 --epochs 3 --data libsvm.txt
+check "the warning in JSON" grep -q '"warning": "training diverges' "$OUT"
+expect 0 "nothing wrong, --json" "$PARAMO" train -q --json --model lr --workers 4 --data libsvm.txt
+check "no warning in JSON" grep -q '"warning": null' "$OUT"
+check "four workers, smaller batches" test "$(json "$OUT" batch)" -eq 64
+check "log-loss $(json "$OUT" logloss), of the mean rate $(json "$OUT" mean_logloss)" at_most 0.4 "$(json "$OUT" mean_logloss)"
+expect 0 "a batch that was asked for" "$PARAMO" train -q --json --model lr --workers 4 --batch 100 --data libsvm.txt
+check "stays" test "$(json "$OUT" batch)" -eq 100
+
+# A worker that dies: the others learn its parts, and the summary says so.
+start dying "$PARAMO" run --verbose -s 1 -w 3 -- paramo train --model lr --epochs 100000 --data part-1.txt part-2.txt libsvm.txt
+check "it trains" wait_for 30 grep -q '^epoch 3/' dying.err
+check "worker 1 is killed" signal_node KILL dying worker 1
+was=$(grep -c '^epoch ' dying.err)
+after() { [ "$(grep -c '^epoch ' dying.err)" -ge $((was + 3)) ]; }
+check "the job goes on" wait_for 30 after
+kill -INT "$(job_pid dying)"
+ends dying '130|137' "Ctrl-C ends it"
+check "who died is said, and what was dealt again" grep -qE \
+    '^1 worker died; [0-9]+ parts? of the data begun and not finished, dealt again$' "$OUT"
+
 # ---- what is wrong is said in one line ----
 refused 2 "train: no data" "data" "$PARAMO" train --model lr
 refused 2 "train: no such model" "lr" "$PARAMO" train --model tree --data libsvm.txt

@@ -211,6 +211,47 @@ static void test_many_workers_learn_each_row_once(void **state)
     train_result_free(&r);
 }
 
+static void test_rows_under_way_are_bounded_whatever_the_workers(void **state)
+{
+    (void)state;
+    assert_int_equal(train_batch(1, 1), 256);
+    assert_int_equal(train_batch(2, 1), 128);
+    assert_int_equal(train_batch(8, 1), 32);
+    assert_int_equal(train_batch(1, 15), 32);
+    assert_int_equal(train_batch(1000, 64), 16);
+    assert_true(train_factor_alpha(1) == 0.02 && train_factor_alpha(4) == 0.01);
+    char *out = model_dir("m");
+    struct train_options o = options(MODEL_FM, out);
+    o.batch = 0;
+    o.model.v.alpha = 0;
+    o.workers = 4;
+    struct train_result r = run(&o);
+    struct model m;
+    assert_int_equal(r.batch, 64);
+    assert_int_equal(modelio_open(out, &m), PARAMO_OK);
+    assert_int_equal(m.info.batch, 64);
+    assert_true(m.info.v.alpha == 0.01 && r.factor_alpha == 0.01);
+    modelio_close(&m);
+    train_result_free(&r);
+    remove_dir(out);
+}
+
+static void test_divergence_is_warned_of(void **state)
+{
+    (void)state;
+    struct train_options o = options(MODEL_LR, NULL);
+    struct train_result r = run(&o);
+    assert_string_equal(r.warning, "");
+    assert_int_equal(r.epoch[0].positives, r.epoch[1].positives);
+    assert_true(r.epoch[0].mean_logloss > 0.6 && r.epoch[0].mean_logloss < 0.6932);
+    train_result_free(&r);
+    o.model.w = (struct model_optimizer){"sgd", 5, 1, 0, 0};
+    r = run(&o);
+    assert_non_null(strstr(r.warning, "training diverges"));
+    assert_true(r.epoch[1].logloss > r.epoch[1].mean_logloss);
+    train_result_free(&r);
+}
+
 static void test_early_stop_keeps_the_best(void **state)
 {
     (void)state;
@@ -257,6 +298,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_one_worker_gives_the_same_bits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_going_on_is_as_if_never_stopped, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_workers_learn_each_row_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rows_under_way_are_bounded_whatever_the_workers, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_divergence_is_warned_of, setup, teardown),
         cmocka_unit_test_setup_teardown(test_early_stop_keeps_the_best, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failures_leave_nothing_behind, setup, teardown),
     };
