@@ -1,10 +1,9 @@
 /*
  * paramo eval: how good a model is on labelled rows. Tests: test/e2e/train.sh, cli.sh.
  */
-#include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
+#include "cmd/scoring.h"
 #include "cmd/verbs.h"
-#include "learn/score.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -20,34 +19,18 @@ static const char usage[] =
 static const char more[] = CODE_HELP "\n"
                                      "  paramo eval --model-in model --data test.libffm.zst\n";
 
-static paramo_err evaluate(const char *dir, const struct data_args *data, struct metrics_result *result)
+static paramo_err evaluate(struct scoring *scoring, struct metrics_result *result)
 {
-    struct model model;
-    struct reader_options options;
-    struct reader *reader = NULL;
     struct metrics *metrics = NULL;
-    paramo_err err = modelio_open(dir, &model);
-    if (err != PARAMO_OK)
-        return err;
-    data_args_apply(data, &options);
-    options.hash_bits = model.info.hash_bits;
-    err = reader_open(&options, data->files.item, data->files.n, &reader);
+    paramo_err err = scoring_open(scoring);
     if (err == PARAMO_OK)
         err = metrics_new(&metrics);
-    if (err == PARAMO_OK) {
-        struct score_source source = score_model(&model);
-        err = score_reader(&source, reader, score_metrics, metrics);
-    }
+    if (err == PARAMO_OK)
+        err = scoring_run(scoring, score_metrics, metrics);
     if (err == PARAMO_OK)
         err = metrics_finish(metrics, result);
-    if (err == PARAMO_OK) {
-        struct reader_stats stats;
-        reader_get_stats(reader, &stats);
-        data_args_report("eval", stats.bad_lines, stats.first_bad);
-    }
     metrics_free(metrics);
-    reader_close(reader);
-    modelio_close(&model);
+    scoring_close(scoring);
     return err;
 }
 
@@ -90,26 +73,20 @@ static int print_result(const struct metrics_result *r, int json)
 
 int cmd_eval(int argc, char **argv)
 {
-    struct data_args data = {0};
-    const char *model = NULL;
+    struct scoring scoring = {.verb = "eval"};
     int json = 0;
-    /* clang-format off */
     const struct arg args[] = {
         {.name = "Options", .kind = ARG_SECTION},
-        {.name = "model-in", .kind = ARG_STRING, .out = &model, .meta = "DIR", .help = "a model that 'paramo train' saved"},
-        DATA_ARGS(data),
+        SCORING_ARGS(scoring),
         {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "one JSON document instead of lines"},
     };
-    /* clang-format on */
     const size_t n = sizeof args / sizeof *args;
     int code = args_parse("eval", argc, argv, args, n, usage, more);
-    if (code < 0 && model == NULL)
-        code = args_wrong("eval", "--model-in is missing");
-    if (code < 0 && data.files.n == 0)
-        code = args_wrong("eval", "--data is missing");
+    if (code < 0)
+        code = scoring_check(&scoring);
     if (code < 0) {
         struct metrics_result result = {0};
-        paramo_err err = evaluate(model, &data, &result);
+        paramo_err err = evaluate(&scoring, &result);
         code = err == PARAMO_OK ? print_result(&result, json) : code_fail("eval", err, lerr_text());
     }
     args_free(args, n);

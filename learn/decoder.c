@@ -87,7 +87,7 @@ static paramo_err run_gzip(struct decoder *d, const char *in, size_t len, size_t
                            size_t *got)
 {
     *got = 0;
-    if (d->complete && d->seen_member && (d->padding || in[*pos] == 0)) {
+    if (d->complete && d->seen_member && (d->padding || in[*pos] != '\x1f')) { /* no further member */
         d->padding = 1;
         for (; *pos < len; ++*pos) {
             if (in[*pos] != 0) {

@@ -81,7 +81,9 @@ paramo_err input_expand(const char *const *paths, size_t n, char ***names, size_
     int stdins = 0;
     paramo_err err = n > 0 ? PARAMO_OK : lerr(PARAMO_E_INVALID, "no input file is named");
     for (size_t i = 0; i < n && err == PARAMO_OK; i++) {
-        if (strcmp(paths[i], "-") == 0 && ++stdins > 1) {
+        if (paths[i][0] == '\0') {
+            err = lerr(PARAMO_E_INVALID, "a file name is empty");
+        } else if (strcmp(paths[i], "-") == 0 && ++stdins > 1) {
             err = lerr(PARAMO_E_INVALID, "standard input (-) is named twice");
         } else if (strpbrk(paths[i], "*?[") != NULL && access(paths[i], F_OK) != 0) {
             err = names_add_glob(&list, &len, paths[i]);

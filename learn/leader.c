@@ -57,26 +57,26 @@ static paramo_err get_sums(struct job *job, uint32_t round, double sums[SUM_N])
     return get_doubles(job, key, sums, SUM_N);
 }
 
-/* Parts that were begun once more than they were done, and workers that have died. */
-static paramo_err count_losses(struct job *job, uint32_t round, const double sums[SUM_N])
+/* Parts that were begun once more than they were done. */
+static paramo_err count_dealt_again(struct job *job, uint32_t round, const double sums[SUM_N])
 {
-    struct train_result *r = job->result;
-    uint32_t dead[DEAD_MAX];
     char key[48];
     double leases;
     if (job->embedded)
         return PARAMO_OK;
     loader_leases_key(key, sizeof key, round);
     paramo_err err = get_doubles(job, key, &leases, 1);
-    if (err != PARAMO_OK)
-        return err;
-    if (leases > sums[SUM_PARTS])
-        r->dealt_again += (uint64_t)(leases - sums[SUM_PARTS]);
+    if (err == PARAMO_OK && leases > sums[SUM_PARTS])
+        job->result->dealt_again += (uint64_t)(leases - sums[SUM_PARTS]);
+    return err;
+}
+
+void leader_count_dead(struct job *job)
+{
+    uint32_t dead[DEAD_MAX];
     size_t n = paramo_dead_nodes(job->node, dead, DEAD_MAX);
-    r->dead_workers = 0;
     for (size_t i = 0; i < n && i < DEAD_MAX; i++)
-        r->dead_workers += dead[i] % 2 == PARAMO_ID_WORKER(0) % 2 && dead[i] >= PARAMO_ID_WORKER(0);
-    return PARAMO_OK;
+        job->result->dead_workers += dead[i] >= PARAMO_ID_WORKER(0) && dead[i] % 2 == PARAMO_ID_WORKER(0) % 2;
 }
 
 /* Once. */
@@ -148,14 +148,15 @@ paramo_err leader_finish_round(struct customer *c, uint32_t round, int *go_on)
     paramo_table_stats stats = {.size = sizeof stats};
     paramo_err err = get_sums(job, round, sums);
     if (err == PARAMO_OK && sums[SUM_ROWS] == 0)
-        err = lerr(PARAMO_E_FORMAT, "the training data has no rows");
+        err = lerr(PARAMO_E_FORMAT, "%s%s: no rows, only empty, comment or bad lines", job->o->data[0],
+                   job->o->data_n > 1 ? " and the other files" : "");
     if (err == PARAMO_OK)
         err = from_library(paramo_table_stat(c->worker, c->w, &stats));
     if (err == PARAMO_OK)
         err = validate(c, e);
     if (err != PARAMO_OK)
         return err;
-    err = count_losses(job, round, sums);
+    err = count_dealt_again(job, round, sums);
     if (err != PARAMO_OK)
         return err;
     e->rows = (uint64_t)sums[SUM_ROWS];

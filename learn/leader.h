@@ -16,6 +16,8 @@ LEARN_MUST_USE paramo_err leader_finish_round(struct customer *c, uint32_t round
 /* The job was interrupted. Nothing is saved if nothing was learned, so that an older model stays; nor, with
  * early stopping, once the best epoch's model is: what came since was never validated. */
 LEARN_MUST_USE paramo_err leader_save_interrupted(struct job *job);
+/* Workers that have died, into the result. */
+void leader_count_dead(struct job *job);
 /* Shows progress now and then: learner_options.tick. */
 paramo_err leader_tick(void *customer, const struct watch_sums *sums, const paramo_part *at);
 

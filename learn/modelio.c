@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -87,6 +88,11 @@ static json_t *manifest_json(const struct model_info *info)
 static paramo_err slurp(const char *path, char **text, size_t *len)
 {
     FILE *file = fopen(path, "re");
+    struct stat st;
+    if (file != NULL && fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode)) {
+        (void)fclose(file);
+        return lerr(PARAMO_E_FORMAT, "%s: is a directory", path);
+    }
     if (file == NULL)
         return lerr(errno == ENOENT || errno == ENOTDIR ? PARAMO_E_NOT_FOUND : PARAMO_E_IO, "%s: %s", path,
                     strerror(errno));
@@ -175,27 +181,41 @@ static int get_optimizer(json_t *optimizers, const char *table, struct model_opt
            get_real(object, "l2", &o->l2);
 }
 
-static int get_info(json_t *m, struct model_info *info)
+/* Returns the name of a setting that is missing or not valid, or NULL. */
+static const char *get_info(json_t *m, struct model_info *info)
 {
     char kind[MODEL_NAME_MAX + 1];
     uint64_t dim, hash_bits;
     json_t *optimizers = json_object_get(m, "optimizers");
     const char *seed = json_string_value(json_object_get(m, "seed"));
     *info = (struct model_info){0};
-    if (!get_name(m, "model", kind) || !get_uint(m, "dim", UINT16_MAX, &dim) ||
-        !get_uint(m, "hash_bits", 63, &hash_bits) || !get_name(m, "data_format", info->data_format) ||
-        !get_uint(m, "batch", UINT32_MAX, &info->batch) || !get_uint(m, "epochs", INT64_MAX, &info->epochs) ||
-        !get_uint(m, "rows", INT64_MAX, &info->rows) || seed == NULL ||
-        !get_optimizer(optimizers, "w", &info->w))
-        return 0;
+    if (!get_name(m, "model", kind) || (strcmp(kind, "fm") != 0 && strcmp(kind, "lr") != 0))
+        return "model";
     info->kind = strcmp(kind, "fm") == 0 ? MODEL_FM : MODEL_LR;
+    if (!get_uint(m, "dim", UINT16_MAX, &dim) || (dim > 0) != (info->kind == MODEL_FM))
+        return "dim";
+    if (!get_uint(m, "hash_bits", 63, &hash_bits))
+        return "hash_bits";
+    if (!get_name(m, "data_format", info->data_format))
+        return "data_format";
+    if (!get_uint(m, "batch", UINT32_MAX, &info->batch))
+        return "batch";
+    if (!get_uint(m, "epochs", INT64_MAX, &info->epochs))
+        return "epochs";
+    if (!get_uint(m, "rows", INT64_MAX, &info->rows))
+        return "rows";
+    if (seed == NULL)
+        return "seed";
+    if (!get_optimizer(optimizers, "w", &info->w))
+        return "optimizers.w";
     info->dim = (uint32_t)dim;
     info->hash_bits = (uint32_t)hash_bits;
     info->seed = strtoull(seed, NULL, 10);
-    if (info->kind == MODEL_LR)
-        return strcmp(kind, "lr") == 0 && dim == 0;
-    return dim > 0 && get_optimizer(optimizers, "v", &info->v) &&
-           get_real(m, "factor_init", &info->factor_init);
+    if (info->kind == MODEL_FM && !get_optimizer(optimizers, "v", &info->v))
+        return "optimizers.v";
+    if (info->kind == MODEL_FM && !get_real(m, "factor_init", &info->factor_init))
+        return "factor_init";
+    return NULL;
 }
 
 /* ---- opening ---- */
@@ -231,6 +251,44 @@ static paramo_err tensors_get(const paramo_tensors *file, const char *name, cons
     return err == PARAMO_OK ? err : lerr(err, "%s", paramo_last_error());
 }
 
+/* Are these the bytes that the manifest means? */
+static paramo_err check_bytes(const char *path, const void *whole, size_t len, uint64_t bytes,
+                              const char *sum)
+{
+    char actual[CHECKSUM_LEN + 1];
+    if (len != bytes)
+        return lerr(PARAMO_E_CORRUPT, "%s: damaged: %zu bytes instead of %llu", path, len,
+                    (unsigned long long)bytes);
+    checksum(whole, len, actual);
+    if (strcmp(actual, sum) != 0)
+        return lerr(PARAMO_E_CORRUPT, "%s: damaged: its checksum is %s, the manifest says %s", path, actual,
+                    sum);
+    return PARAMO_OK;
+}
+
+/* A file whose header cannot be read (why is the last message): is it the one that was saved? */
+static paramo_err explain(const char *path, uint64_t bytes, const char *sum, paramo_err why)
+{
+    struct stat st;
+    char text[LERR_MAX];
+    (void)snprintf(text, sizeof text, "%s", lerr_text());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *whole = MAP_FAILED;
+    paramo_err err = PARAMO_OK;
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        size_t len = (size_t)st.st_size;
+        if (len > 0 && len == bytes)
+            whole = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (len != bytes || whole != MAP_FAILED)
+            err = check_bytes(path, whole, len, bytes, sum);
+        if (whole != MAP_FAILED)
+            (void)munmap(whole, len);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return err != PARAMO_OK ? err : lerr(why, "%s", text);
+}
+
 static paramo_err open_table(const char *dir, json_t *object, const char *name, uint32_t dim,
                              struct model_table *t)
 {
@@ -250,18 +308,15 @@ static paramo_err open_table(const char *dir, json_t *object, const char *name, 
     paramo_err err = tensors_open(t->path, &t->file);
     if (err == PARAMO_E_NOT_FOUND)
         return lerr(PARAMO_E_CORRUPT, "%s: a file of the model is missing", t->path);
+    if (err == PARAMO_E_CORRUPT || err == PARAMO_E_FORMAT)
+        return explain(t->path, bytes, sum, err);
     if (err != PARAMO_OK)
         return err;
     size_t len;
-    char actual[CHECKSUM_LEN + 1];
     const void *whole = paramo_tensors_bytes(t->file, &len);
-    if (len != bytes)
-        return lerr(PARAMO_E_CORRUPT, "%s: damaged: %zu bytes instead of %llu", t->path, len,
-                    (unsigned long long)bytes);
-    checksum(whole, len, actual);
-    if (strcmp(actual, sum) != 0)
-        return lerr(PARAMO_E_CORRUPT, "%s: damaged: its checksum is %s, the manifest says %s", t->path,
-                    actual, sum);
+    err = check_bytes(t->path, whole, len, bytes, sum);
+    if (err != PARAMO_OK)
+        return err;
     paramo_tensor keys, values, states;
     if ((err = tensors_get(t->file, "keys", "U64", 1, &keys)) != PARAMO_OK ||
         (err = tensors_get(t->file, "values", "F32", 2, &values)) != PARAMO_OK ||
@@ -290,8 +345,11 @@ paramo_err modelio_open(const char *dir, struct model *model)
     json_t *tables = json_object_get(m, "tables");
     const char *name[MODEL_MAX_TABLES];
     uint32_t dim[MODEL_MAX_TABLES];
-    if (!get_info(m, &model->info) || json_array_size(tables) != model_tables(&model->info, name, dim))
-        err = lerr(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: a setting is missing or not valid", dir);
+    const char *wrong = get_info(m, &model->info);
+    if (wrong == NULL && json_array_size(tables) != model_tables(&model->info, name, dim))
+        wrong = "tables";
+    if (wrong != NULL)
+        err = lerr(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: '%s' is missing or not valid", dir, wrong);
     for (size_t i = 0; err == PARAMO_OK && i < json_array_size(tables); i++) {
         model->n++;
         err = open_table(dir, json_array_get(tables, i), name[i], dim[i], &model->table[i]);

@@ -108,6 +108,25 @@ paramo_err parse_block(const struct parse_buffer *b, struct block *block, size_t
 /* ---- lines
  * ----------------------------------------------------------------------------------------------------- */
 
+#define QUOTED    20 /* characters of the text in a message */
+#define QUOTE_MAX (4 * QUOTED + 4)
+
+/* The text's beginning, with what is not printable as \xHH. */
+static const char *quote(char out[QUOTE_MAX], const char *p, const char *end)
+{
+    size_t n = 0;
+    const char *stop = end - p > QUOTED ? p + QUOTED : end;
+    for (; p < stop; p++) {
+        if (*p >= ' ' && *p <= '~') {
+            out[n++] = *p;
+        } else {
+            n += (size_t)snprintf(out + n, QUOTE_MAX - n, "\\x%02x", (unsigned)(unsigned char)*p);
+        }
+    }
+    out[n] = '\0';
+    return out;
+}
+
 paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char *what, const char *at)
 {
     char message[192];
@@ -118,15 +137,12 @@ paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char
     } else if (*at == '\0') {
         (void)snprintf(message, sizeof message, "%s, found a zero byte: this is not text", what);
     } else {
-        /* the rest of the word, at most 20 characters; anything unprintable as a dot */
-        char word[24];
-        int n = 0;
-        for (const char *p = at; p < job->end && n < 20 && *p != '\n' && *p != '\r' && (n == 0 || *p > ' ');
-             p++) {
-            word[n++] = *p >= ' ' && *p <= '~' ? *p : '.';
+        char word[QUOTE_MAX];
+        const char *stop = at + 1; /* the rest of the word */
+        while (stop < job->end && (unsigned char)*stop > ' ') {
+            stop++;
         }
-        word[n] = '\0';
-        (void)snprintf(message, sizeof message, "%s, found '%s'", what, word);
+        (void)snprintf(message, sizeof message, "%s, found '%s'", what, quote(word, at, stop));
     }
     return job->bad(job->arg, line, message);
 }
@@ -201,10 +217,43 @@ static int judge_line(const char *p, const char *end)
     }
 }
 
+size_t parse_mark(const char *text, size_t len)
+{
+    return len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+/* lines were judged, none of them good; bad to end is the first of them. */
+static paramo_err no_format(int lines, const char *bad, const char *end, int ended)
+{
+    static const char formats[] = "libsvm (label index:value), libffm (label field:index:value) or criteo "
+                                  "(40 columns between tabs) format";
+    char head[QUOTE_MAX];
+    if (!ended) {
+        return lerr(PARAMO_E_FORMAT,
+                    "its first line, which has no end in %td bytes and begins '%s', is not in %s", end - bad,
+                    quote(head, bad, end), formats);
+    }
+    if (lines == 1) {
+        return lerr(PARAMO_E_FORMAT, "its only line, '%s'%s, is not in %s", quote(head, bad, end),
+                    end - bad > QUOTED ? "..." : "", formats);
+    }
+    return lerr(PARAMO_E_FORMAT, "none of the first %d lines is in %s; the first begins '%s'", lines, formats,
+                quote(head, bad, end));
+}
+
+static paramo_err binary(const char *text, size_t len, const char *zero)
+{
+    if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0)) {
+        return lerr(PARAMO_E_FORMAT, "UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    }
+    return lerr(PARAMO_E_FORMAT, "binary data (a zero byte at offset %td), not libsvm, libffm or criteo text",
+                zero - text);
+}
+
 paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_format *format)
 {
-    const char *p = text, *end = text + len;
-    int lines = 0, bad = 0;
+    const char *p = text + parse_mark(text, len), *end = text + len, *bad = NULL, *bad_end = NULL;
+    int lines = 0, ended = 1;
     while (p < end && lines < DETECT_LINES) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         const char *stop = nl != NULL ? nl : end;
@@ -213,9 +262,7 @@ paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_form
         }
         const char *zero = memchr(p, '\0', (size_t)(stop - p));
         if (zero != NULL) {
-            return lerr(PARAMO_E_FORMAT,
-                        "binary data (a zero byte at offset %td), not libsvm, libffm or criteo text",
-                        zero - text);
+            return binary(text, len, zero);
         }
         lines++;
         if (stop > p && stop[-1] == '\r') {
@@ -226,15 +273,15 @@ paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_form
             *format = (enum parse_format)judged;
             return PARAMO_OK;
         }
-        bad += judged < 0;
+        if (judged < 0 && bad == NULL) {
+            bad = p;
+            bad_end = stop;
+            ended = nl != NULL || whole;
+        }
         p = nl != NULL ? nl + 1 : end;
     }
-    if (bad > 0) {
-        return lerr(PARAMO_E_FORMAT,
-                    "none of the first %d lines is in libsvm (label index:value), libffm (label "
-                    "field:index:value) or "
-                    "criteo (40 columns between tabs) format",
-                    lines);
+    if (bad != NULL) {
+        return no_format(lines, bad, bad_end, ended);
     }
     *format = PARSE_LIBSVM;
     return PARAMO_OK;

@@ -55,6 +55,9 @@ void parse_buffer_free(struct parse_buffer *buffer);
  * name) if it looks like none; a text without any feature counts as libsvm. */
 LEARN_MUST_USE paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_format *format);
 
+/* Length of the UTF-8 byte order mark at a file's start: 3 or 0. It is no part of the first line. */
+size_t parse_mark(const char *text, size_t len);
+
 /* The key of feature id with hash_bits > 0. */
 uint64_t parse_hash_id(uint64_t id, unsigned hash_bits);
 

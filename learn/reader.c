@@ -323,8 +323,9 @@ static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad
                              struct held **held)
 {
     const enum parse_format format = (enum parse_format)atomic_load(&r->stream_format[bad->stream]);
-    paramo_err err =
-        parse_text(format, r->hash_bits, shop->text.data, shop->text.len, &shop->buffer, on_bad_line, bad);
+    const size_t mark = bad->index == 0 ? parse_mark(shop->text.data, shop->text.len) : 0;
+    paramo_err err = parse_text(format, r->hash_bits, shop->text.data + mark, shop->text.len - mark,
+                                &shop->buffer, on_bad_line, bad);
     if (err != PARAMO_OK) {
         return err;
     }

@@ -110,28 +110,34 @@ static uint64_t lower_bound(const uint64_t *keys, uint64_t n, uint64_t from, uin
     return low;
 }
 
-static void fetch_table(const struct model_table *t, const struct batch *batch, float *out)
+/* Returns how many of the keys it has. */
+static size_t fetch_table(const struct model_table *t, const struct batch *batch, float *out)
 {
     uint64_t at = 0;
+    size_t known = 0;
     for (size_t i = 0; i < batch->unique; i++) {
         at = lower_bound(t->keys, t->n, at, batch->key[i]);
-        if (at < t->n && t->keys[at] == batch->key[i])
+        if (at < t->n && t->keys[at] == batch->key[i]) {
             memcpy(out + i * t->dim, t->values + at * t->dim, t->dim * sizeof *out);
-        else
+            known += batch->key[i] != BATCH_BIAS_KEY;
+        } else {
             memset(out + i * t->dim, 0, t->dim * sizeof *out);
+        }
     }
+    return known;
 }
 
-paramo_err score_fetch_model(void *model, const struct batch *batch, float *w, float *v)
+paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *w, float *v)
 {
-    const struct model *m = model;
-    fetch_table(&m->table[0], batch, w);
-    if (m->info.kind == MODEL_FM)
-        fetch_table(&m->table[1], batch, v);
+    struct score_lookup *l = lookup;
+    l->asked += batch->unique - 1;
+    l->known += fetch_table(&l->model->table[0], batch, w);
+    if (l->model->info.kind == MODEL_FM)
+        (void)fetch_table(&l->model->table[1], batch, v);
     return PARAMO_OK;
 }
 
-struct score_source score_model(struct model *model)
+struct score_source score_model(struct score_lookup *lookup)
 {
-    return (struct score_source){.dim = model->info.dim, .fetch = score_fetch_model, .arg = model};
+    return (struct score_source){.dim = lookup->model->info.dim, .fetch = score_fetch_model, .arg = lookup};
 }

@@ -30,8 +30,14 @@ LEARN_MUST_USE paramo_err score_reader(const struct score_source *source, struct
                                        score_rows_fn rows, void *arg);
 /* score_rows_fn that adds to a struct metrics. */
 paramo_err score_metrics(void *metrics, const float *margin, const float *label, size_t n);
-/* score_fetch_fn for a struct model; and the source for it. */
-paramo_err score_fetch_model(void *model, const struct batch *batch, float *w, float *v);
-struct score_source score_model(struct model *model);
+/* A model's parameters; how many keys were asked for, once a batch, and how many of them it has, the bias
+ * left out. */
+struct score_lookup {
+    const struct model *model;
+    uint64_t asked, known;
+};
+/* score_fetch_fn for a struct score_lookup; and the source for it. */
+paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *w, float *v);
+struct score_source score_model(struct score_lookup *lookup);
 
 #endif

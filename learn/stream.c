@@ -400,15 +400,11 @@ static paramo_err plain_part(struct stream *s, uint64_t index, struct stream_tex
             return err;
         }
         const char *nl = memchr(text->data + text->len, '\n', more);
-        if (nl != NULL) {
-            text->len = (size_t)(nl + 1 - text->data);
-            break;
-        }
-        text->len += more;
+        text->len = nl != NULL ? (size_t)(nl + 1 - text->data) : text->len + more;
         if (text->len - (size_t)(last - from) > STREAM_MAX_LINE) {
             const uint64_t before = stream_first_line(s, index, text);
             return line_too_long(
-                s, before == 0 ? 0 : before + count_lines(text->data + start, text->len - start));
+                s, before == 0 ? 0 : before + count_lines(text->data + start, text->len - 1 - start));
         }
         tail *= 2;
     }

@@ -377,6 +377,8 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
             (void)snprintf(why, sizeof why, "%s", lerr_text());
         }
     }
+    if (r->leader)
+        leader_count_dead(job);
     learning = 0;
     running = NULL;
     for (uint32_t i = 0; i < job->customers; i++) {

@@ -28,8 +28,8 @@ typedef struct paramo_tensor {
     size_t bytes;
 } paramo_tensor;
 
-/* NOT_FOUND or IO: it cannot be read; CORRUPT: it is not such a file, or damaged. The message names the file.
- */
+/* NOT_FOUND or IO: it cannot be read; FORMAT: it is not such a file; CORRUPT: it is damaged. The message
+ * names the file. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_tensors_open(const char *path, paramo_tensors **file);
 PARAMO_API void paramo_tensors_close(paramo_tensors *file); /* NULL is allowed */
 /* CORRUPT if there is no tensor of that name, type and rank. */

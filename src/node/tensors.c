@@ -84,13 +84,15 @@ static int by_begin(const void *a, const void *b)
 
 static paramo_err damaged(const paramo_tensors *f, const char *what)
 {
-    return err_set(PARAMO_E_CORRUPT, "%s: not a safetensors file, or damaged: %s", f->path, what);
+    return err_set(PARAMO_E_CORRUPT, "%s: damaged: %s", f->path, what);
 }
 
 static paramo_err read_header(paramo_tensors *f)
 {
     uint64_t len = 0;
-    if (f->len < 8)
+    if (f->len > 8 && f->map[8] != '{')
+        return err_set(PARAMO_E_FORMAT, "%s: not a safetensors file (no header at its start)", f->path);
+    if (f->len < 10)
         return damaged(f, "too short");
     for (int i = 7; i >= 0; i--)
         len = len << 8 | f->map[i];

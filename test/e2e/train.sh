@@ -78,6 +78,7 @@ check "stays" test "$(json "$OUT" batch)" -eq 100
 start dying "$PARAMO" run --verbose -s 1 -w 3 -- paramo train --model lr --epochs 100000 --data part-1.txt part-2.txt libsvm.txt
 check "it trains" wait_for 30 grep -q '^epoch 3/' dying.err
 check "worker 1 is killed" signal_node KILL dying worker 1
+check "its death is noticed" wait_for 30 grep -q 'worker 11 .* is dead' dying.err
 was=$(grep -c '^epoch ' dying.err)
 after() { [ "$(grep -c '^epoch ' dying.err)" -ge $((was + 3)) ]; }
 check "the job goes on" wait_for 30 after
@@ -107,6 +108,13 @@ refused 3 "train: a bad line" "bad.txt:1700" "$PARAMO" train --model lr --data b
 check "no model is left" test ! -e never
 expect 0 "train: --skip-bad 1" "$PARAMO" train --model lr --data bad.txt --skip-bad 1
 says "what was skipped is said" 'skipped|bad'
+refused 3 "train: one endless line" "xx.txt: its first line, which has no end" sh -c \
+    'head -c 17000000 /dev/zero | tr "\0" x >xx.txt && "$0" train --model lr --data xx.txt' "$PARAMO"
+refused 2 "train: a file name that is empty" "empty" "$PARAMO" train --model lr --data ''
+refused 2 "predict: over its own data" "data files" "$PARAMO" predict --model-in m-libsvm --data part-1.txt --out part-1.txt
+check "which stays" test "$(wc -l <part-1.txt)" -eq 1500
+expect 0 "eval: other features" "$PARAMO" eval --model-in m-libsvm --data criteo.txt
+says "is warned of" 'warning: the model has .* of the features in criteo.txt'
 refused 3 "eval: no model" "nonesuch" "$PARAMO" eval --model-in nonesuch --data libsvm.txt
 refused 3 "eval: something else" "folder" "$PARAMO" eval --model-in folder --data libsvm.txt
 refused 3 "eval: no data there" "nonesuch.txt" "$PARAMO" eval --model-in m-libsvm --data nonesuch.txt
@@ -114,6 +122,9 @@ refused 3 "predict: nowhere to write" "nonesuch/p" "$PARAMO" predict --model-in 
 cp -r m-libsvm damaged
 printf 'X' | dd of="$(ls damaged/*.safetensors)" bs=1 seek=2000 conv=notrunc 2>/dev/null
 refused 3 "a damaged table is refused" "damaged" "$PARAMO" eval --model-in damaged --data libsvm.txt
+cp -r m-libsvm flipped
+printf 'X' | dd of="$(ls flipped/*.safetensors)" bs=1 seek=20 conv=notrunc 2>/dev/null
+refused 3 "a bit of its header" "flipped.*checksum" "$PARAMO" train --model lr --model-in flipped --data libsvm.txt
 cp -r m-libsvm short
 truncate -s -4 "$(ls short/*.safetensors)"
 refused 3 "a short table is refused" "short" "$PARAMO" export --model-in short --text

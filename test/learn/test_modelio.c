@@ -188,6 +188,11 @@ static void test_refuses_damage(void **state)
         replace_in_manifest(changes[i][0], changes[i][1]);
         if (open_it() != PARAMO_E_CORRUPT)
             fail_msg("not refused: %s", changes[i][1]);
+        if (strncmp(changes[i][0], "\"hash_bits", 10) == 0 || strncmp(changes[i][0], "\"seed", 5) == 0) {
+            char quoted[16];
+            (void)snprintf(quoted, sizeof quoted, "'%s'", changes[i][0][1] == 's' ? "seed" : "hash_bits");
+            assert_non_null(strstr(lerr_text(), quoted));
+        }
         assert_int_equal(modelio_prepare(dir, &made), PARAMO_OK); /* but it may be replaced */
     }
     save(5);
@@ -201,8 +206,20 @@ static void test_refuses_damage(void **state)
     write_file(path, bytes, len);
     assert_int_equal(open_it(), PARAMO_E_CORRUPT);
     assert_non_null(strstr(lerr_text(), "checksum"));
+    bytes[len - 1] ^= 1;
+    for (size_t at = 0; at < 24; at++) { /* in the header, which cannot be read then */
+        bytes[at] ^= 16;
+        write_file(path, bytes, len);
+        bytes[at] ^= 16;
+        assert_int_equal(open_it(), PARAMO_E_CORRUPT);
+        assert_non_null(strstr(lerr_text(), "checksum"));
+    }
     write_file(path, bytes, len - 4);
     assert_int_equal(open_it(), PARAMO_E_CORRUPT);
+    assert_non_null(strstr(lerr_text(), "bytes instead of"));
+    write_file(path, "some text\n", 10);
+    assert_int_equal(open_it(), PARAMO_E_CORRUPT);
+    assert_non_null(strstr(lerr_text(), "10 bytes instead of"));
     (void)unlink(path);
     assert_int_equal(open_it(), PARAMO_E_CORRUPT);
     assert_non_null(strstr(lerr_text(), "missing"));

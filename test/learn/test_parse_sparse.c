@@ -216,6 +216,20 @@ static void formats_are_told(void **s)
                                   7, 0, &format),
                      PARAMO_E_FORMAT);
     assert_non_null(strstr(lerr_text(), "binary data"));
+    assert_int_equal(parse_detect("\xff\xfe"
+                                  "1\0 \0",
+                                  6, 0, &format),
+                     PARAMO_E_FORMAT);
+    assert_non_null(strstr(lerr_text(), "UTF-16"));
+    detect("\xef\xbb\xbf"
+           "1 1:1\n",
+           1, PARSE_LIBSVM);
+    detect("yes 1:1\n", 1, -1);
+    assert_non_null(strstr(lerr_text(), "its only line, 'yes 1:1', is not in"));
+    detect("# names\nlabel,id,\x01\n1,2,3\n", 1, -1);
+    assert_non_null(strstr(lerr_text(), "the first begins 'label,id,\\x01'"));
+    detect("xxxxxxxxxxxxxxxxxxxxxxxxx", 0, -1);
+    assert_non_null(strstr(lerr_text(), "no end in 25 bytes"));
     assert_int_equal(parse_format_find("LibFFM"), PARSE_LIBFFM);
     assert_int_equal(parse_format_find("csv"), -1);
 }

@@ -463,12 +463,44 @@ static void files_that_are_no_data(void **s)
     expect_open_error(text_path("binary"), PARAMO_E_FORMAT, "binary data");
     text_write_file(text_path("csv"), "a,b,c\n1,2,3\n", 12);
     expect_open_error(text_path("csv"), PARAMO_E_FORMAT, "none of the first 2 lines");
+    expect_open_error("", PARAMO_E_INVALID, "name is empty");
     struct reader_options o = options();
     text_write_file(text_path("comments"), "# nothing\n\n\n", 12);
     struct reader *r = open_one(&o, text_path("comments"));
     const struct block *b;
     assert_int_equal(reader_next(r, &b), PARAMO_E_FORMAT);
     assert_non_null(strstr(lerr_text(), "no rows"));
+    reader_close(r);
+}
+
+/* As Windows editors save text. In the middle of a file it is a bad line like any other. */
+static void a_byte_order_mark(void **s)
+{
+    (void)s;
+    static const char marked[] = "\xef\xbb\xbf"
+                                 "1 3:1\n0 4:1\n";
+    static const char twice[] = "1 3:1\n\xef\xbb\xbf"
+                                "0 4:1\n";
+    struct reader_options o = options();
+    const struct block *b;
+    for (int packed = 0; packed < 2; packed++) {
+        const char *path = text_path(packed ? "bom-zstd" : "bom");
+        if (packed)
+            text_write_zstd(path, marked, sizeof marked - 1, 1);
+        else
+            text_write_file(path, marked, sizeof marked - 1);
+        struct reader *r = open_one(&o, path);
+        assert_int_equal(reader_next(r, &b), PARAMO_OK);
+        assert_int_equal(b->rows, 2);
+        assert_true(b->label[0] == 1 && b->key[0] == 3 && b->key[1] == 4);
+        reader_release(r, b);
+        reader_close(r);
+    }
+    text_write_file(text_path("bom-2"), twice, sizeof twice - 1);
+    struct reader *r = open_one(&o, text_path("bom-2"));
+    assert_int_equal(reader_next(r, &b), PARAMO_E_FORMAT);
+    assert_non_null(strstr(lerr_text(), "bom-2:2: expected a label"));
+    assert_non_null(strstr(lerr_text(), "\\xef\\xbb\\xbf0"));
     reader_close(r);
 }
 
@@ -623,6 +655,7 @@ int main(void)
         cmocka_unit_test(bad_lines),
         cmocka_unit_test(bad_lines_count_once_without_a_cache),
         cmocka_unit_test(files_that_are_no_data),
+        cmocka_unit_test(a_byte_order_mark),
         cmocka_unit_test(a_line_without_end),
         cmocka_unit_test(truncated),
         cmocka_unit_test(standard_input),

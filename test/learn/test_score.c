@@ -46,7 +46,14 @@ static void test_fetch_finds_each_key(void **state)
              key += 1 + draw(&s) % (t % 7 == 0 ? 300 : 5))
             wanted[b.unique++] = key;
         wanted[b.unique++] = BATCH_BIAS_KEY;
-        assert_int_equal(score_fetch_model(&m, &b, w, v), PARAMO_OK);
+        struct score_lookup lookup = {.model = &m};
+        assert_int_equal(score_fetch_model(&lookup, &b, w, v), PARAMO_OK);
+        uint64_t known = 0;
+        for (size_t i = 0; i + 1 < b.unique; i++)
+            for (uint64_t k = 0; k < n; k++)
+                known += keys[k] == wanted[i];
+        assert_int_equal(lookup.asked, b.unique - 1);
+        assert_int_equal(lookup.known, known);
         for (size_t i = 0; i < b.unique; i++) {
             assert_true(w[i] == slow_value(&m.table[0], wanted[i], 0));
             for (size_t f = 0; f < DIM; f++)
@@ -99,7 +106,8 @@ static void test_rows_come_in_order(void **state)
     values[100] = 1;
     struct model m = {.info = {.kind = MODEL_LR}, .n = 1};
     m.table[0] = (struct model_table){.n = 101, .dim = 1, .keys = keys, .values = values};
-    struct score_source source = score_model(&m);
+    struct score_lookup lookup = {.model = &m};
+    struct score_source source = score_model(&lookup);
     struct reader_options options;
     struct reader *reader;
     reader_options_init(&options);

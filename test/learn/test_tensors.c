@@ -1,4 +1,5 @@
 #include "learn/support_learn.h"
+#include "paramo/paramo.h"
 #include "paramo/tensors.h"
 
 #include <setjmp.h>
@@ -83,7 +84,6 @@ static void test_refuses_bad_headers(void **state)
         size_t data;
     } bad[] = {
         {"", 0},
-        {"[]", 0},
         {"{", 0},
         {"{\"a\":1}", 0},
         {ONE("F32", "[2]", "[0,8]") "     ", 8},               /* not aligned */
@@ -110,6 +110,19 @@ static void test_refuses_bad_headers(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (open_made(bad[i].header, bad[i].data) != PARAMO_E_CORRUPT)
             fail_msg("not refused: %s + %zu", bad[i].header, bad[i].data);
+}
+
+static void test_other_files_are_not_called_damaged(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"1 3:1 7:0.5\n0 4:1\n", "\177ELF\2\1\1\0\0\0\0\0\0"};
+    assert_int_equal(open_made("[]", 0), PARAMO_E_FORMAT);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        paramo_tensors *f;
+        write_file(path, others[i], 12);
+        assert_int_equal(paramo_tensors_open(path, &f), PARAMO_E_FORMAT);
+        assert_non_null(strstr(paramo_last_error(), "not a safetensors file"));
+    }
 }
 
 static void test_any_cut_and_any_flipped_header_byte_is_safe(void **state)
@@ -154,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_reads_what_was_written, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refuses_bad_headers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_files_are_not_called_damaged, setup, teardown),
         cmocka_unit_test_setup_teardown(test_any_cut_and_any_flipped_header_byte_is_safe, setup, teardown),
         cmocka_unit_test_setup_teardown(test_files_that_cannot_be_read, setup, teardown),
     };

@@ -117,7 +117,8 @@ static struct metrics_result measure(const char *model)
     assert_int_equal(modelio_open(model, &m), PARAMO_OK);
     assert_int_equal(reader_open(&o, valid_files, 1, &reader), PARAMO_OK);
     assert_int_equal(metrics_new(&metrics), PARAMO_OK);
-    struct score_source source = score_model(&m);
+    struct score_lookup lookup = {.model = &m};
+    struct score_source source = score_model(&lookup);
     assert_int_equal(score_reader(&source, reader, score_metrics, metrics), PARAMO_OK);
     assert_int_equal(metrics_finish(metrics, &result), PARAMO_OK);
     metrics_free(metrics);

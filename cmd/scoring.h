@@ -1,0 +1,34 @@
+/*
+ * What predict and eval have in common: a model, data for it, and a run of the one over the other.
+ */
+#ifndef CMD_SCORING_H
+#define CMD_SCORING_H
+
+#include "cmd/dataargs.h"
+#include "learn/score.h"
+
+struct scoring {
+    const char *verb;
+    const char *dir; /* --model-in */
+    struct data_args data;
+    /* from scoring_open on */
+    struct model model;
+    struct reader *reader;
+};
+
+/* clang-format off */
+#define SCORING_ARGS(s)                                                                                                  \
+    {.name = "model-in", .kind = ARG_STRING, .out = &(s).dir, .meta = "DIR", .help = "a model that 'paramo train' saved"}, \
+    DATA_ARGS((s).data)
+/* clang-format on */
+
+/* -1, or the exit code once it has said which option is missing. */
+int scoring_check(const struct scoring *scoring);
+/* Opens model and data. Followed by scoring_close whatever it returns. */
+LEARN_MUST_USE paramo_err scoring_open(struct scoring *scoring);
+/* Hands all rows' margins to rows; then says on standard error which lines were skipped, and if the model
+ * knows next to nothing of the data. */
+LEARN_MUST_USE paramo_err scoring_run(struct scoring *scoring, score_rows_fn rows, void *arg);
+void scoring_close(struct scoring *scoring);
+
+#endif
