@@ -38,7 +38,7 @@ struct options {
 struct tally {
     uint64_t seed; /* being played */
     uint64_t played, again, steps, sim_ns, requests;
-    uint64_t injected[FAULT_KINDS_COUNT];
+    uint64_t injected[FAULT_KINDS_COUNT], counts[PLAY_COUNTS_COUNT];
     uint64_t fewest, fewest_seed; /* faults in one schedule */
     uint64_t below;               /* schedules with fewer than FAULTS_BAR: none should be */
     bool failed;
@@ -66,6 +66,8 @@ static void tally_add(struct tally *to, const struct play_result *r)
     to->below += r->injected_total < FAULTS_BAR;
     for (int k = 0; k < FAULT_KINDS_COUNT; k++)
         to->injected[k] += r->injected[k];
+    for (int k = 0; k < PLAY_COUNTS_COUNT; k++)
+        to->counts[k] += r->counts[k];
 }
 
 /* One seed; of every twentieth the trace must come out twice. */
@@ -175,7 +177,10 @@ static int replay(const struct options *o)
 
 static void print_json(const struct tally *t, double seconds)
 {
-    json_t *faults = json_object(), *root = json_object();
+    json_t *faults = json_object(), *well = json_object(), *root = json_object();
+    for (int k = 0; k < PLAY_COUNTS_COUNT; k++)
+        (void)json_object_set_new(well, play_count_name((enum play_count)k),
+                                  json_integer((json_int_t)t->counts[k]));
     for (int k = 0; k < FAULT_KINDS_COUNT; k++)
         (void)json_object_set_new(faults, fault_name((enum fault_kind)k),
                                   json_integer((json_int_t)t->injected[k]));
@@ -187,6 +192,7 @@ static void print_json(const struct tally *t, double seconds)
     (void)json_object_set_new(root, "events", json_integer((json_int_t)t->steps));
     (void)json_object_set_new(root, "requests", json_integer((json_int_t)t->requests));
     (void)json_object_set_new(root, "faults", faults);
+    (void)json_object_set_new(root, "ended_well", well);
     (void)json_object_set_new(root, "fewest_faults", json_integer((json_int_t)t->fewest));
     (void)json_object_set_new(root, "fewest_seed", json_integer((json_int_t)t->fewest_seed));
     (void)json_object_set_new(root, "below_50", json_integer((json_int_t)t->below));
@@ -216,6 +222,9 @@ static void print_tally(const struct tally *t, double seconds)
                  faults, (double)faults / played, t->fewest, t->fewest_seed, FAULTS_BAR, t->below);
     for (int k = 0; k < FAULT_KINDS_COUNT; k++)
         (void)printf(" %s %" PRIu64, fault_name((enum fault_kind)k), t->injected[k]);
+    (void)printf("\nended well:");
+    for (int k = 0; k < PLAY_COUNTS_COUNT; k++)
+        (void)printf(" %s %" PRIu64, play_count_name((enum play_count)k), t->counts[k]);
     (void)printf("\n");
 }
 
@@ -234,6 +243,8 @@ static void tally_join(struct tally *sum, struct tally *t, int status)
     }
     for (int k = 0; k < FAULT_KINDS_COUNT; k++)
         sum->injected[k] += t->injected[k];
+    for (int k = 0; k < PLAY_COUNTS_COUNT; k++)
+        sum->counts[k] += t->counts[k];
     if (!t->failed && status != 0) {
         t->failed = true;
         t->failed_seed = t->seed;

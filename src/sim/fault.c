@@ -63,15 +63,18 @@ static void shape_draw(struct schedule *s, struct dice *d)
     default:
         s->datagrams = 1u << VAN_REQUEST | 1u << VAN_ANSWER | 1u << VAN_CONTROL;
     }
+    static const uint32_t chunks[] = {0, 64, 64, 200};
+    s->chunk_bytes = chunks[dice_draw(d, 4)];
 }
 
 /* How often each kind comes where it is on; arbitrary, packets are cheap and crashes are not. */
 static const uint32_t weights[FAULT_KINDS_COUNT] = {
-    [FAULT_drop] = 12, [FAULT_repeat] = 10, [FAULT_late] = 12, [FAULT_cut] = 3,  [FAULT_lag] = 2,
-    [FAULT_slow] = 2,  [FAULT_reset] = 4,   [FAULT_pause] = 2, [FAULT_jump] = 1, [FAULT_crash] = 2,
+    [FAULT_drop] = 12, [FAULT_repeat] = 10, [FAULT_late] = 12, [FAULT_cut] = 3,
+    [FAULT_lag] = 2,   [FAULT_slow] = 2,    [FAULT_reset] = 4, [FAULT_pause] = 2,
+    [FAULT_jump] = 1,  [FAULT_crash] = 2,   [FAULT_move] = 3,
 };
 static const uint32_t most[FAULT_KINDS_COUNT] = {
-    [FAULT_cut] = 16, [FAULT_pause] = 6, [FAULT_jump] = 4, [FAULT_crash] = 6};
+    [FAULT_cut] = 16, [FAULT_pause] = 6, [FAULT_jump] = 4, [FAULT_crash] = 6, [FAULT_move] = 6};
 
 static void link_draw(const struct schedule *s, struct dice *d, struct fault *f)
 {
@@ -115,6 +118,9 @@ static void strength_draw(struct dice *d, struct fault *f)
     case FAULT_crash:
         f->n = dice_draw(d, 8) ? dice_scale(d, ENV_MS, 4 * ENV_SEC) : 0;
         break;
+    case FAULT_move:
+        f->n = dice_draw(d, 1u << 30);
+        break;
     default:
         f->n = 0;
     }
@@ -146,6 +152,9 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
         f.step = step;
         if (f.kind <= FAULT_reset) {
             link_draw(s, &d, &f);
+        } else if (f.kind == FAULT_move) {
+            f.from = 1 + (uint32_t)dice_draw(&d, s->servers);
+            f.to = 1 + (uint32_t)dice_draw(&d, s->servers);
         } else {
             bool any = f.kind != FAULT_crash || scheduler_may;
             f.from = (any ? 0 : 1) + (uint32_t)dice_draw(&d, s->servers + s->workers + (any ? 1 : 0));

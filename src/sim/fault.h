@@ -15,7 +15,8 @@
 
 #include "base/err.h"
 
-/* X(name, what the number is): the first seven strike the link from -> to, the rest the node `from`. */
+/* X(name, what the number is): the first seven strike the link from -> to, the rest the node `from` (a move:
+ * two servers). */
 #define FAULT_KINDS(X)                                                                                       \
     X(drop, packets)                                                                                         \
     X(repeat, packets)                                                                                       \
@@ -25,8 +26,9 @@
     X(slow, ns) /* 100 kB/s for so long */                                                                   \
     X(reset, none)                                                                                           \
     X(pause, ns)                                                                                             \
-    X(jump, ns)  /* its clock, forward */                                                                    \
-    X(crash, ns) /* until it is started again; 0: never */
+    X(jump, ns)   /* its clock, forward */                                                                   \
+    X(crash, ns)  /* until it is started again; 0: never */                                                  \
+    X(move, draw) /* arcs that hold nothing go from one server to another; which, the number says */
 
 enum fault_kind {
 #define FAULT_ENUM(name, number) FAULT_##name,
@@ -53,6 +55,7 @@ struct schedule {
     uint64_t seed;
     /* drawn from the seed */
     uint32_t servers, workers, shards, customers;
+    uint32_t chunk_bytes; /* requests are cut into; 0: as the product does */
     unsigned datagrams;   /* classes of frames that links may lose, repeat and reorder (van_sim_set_faulty) */
     struct fault *faults; /* by step */
     size_t count;

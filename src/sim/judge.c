@@ -12,7 +12,7 @@
 
 #define PATIENCE (10 * ENV_SEC)
 
-static const char *const table_names[SIM_TABLES] = {"dense", "sparse", "var", "user"};
+const char *const sim_table_names[SIM_TABLES] = {"dense", "sparse", "var", "user", "rows", "cells"};
 
 void judge_broken(struct world *w, const char *fmt, ...)
 {
@@ -138,6 +138,7 @@ void judge_barrier(struct machine *m, uint64_t number)
     if (number <= own->released)
         judge_broken(w, "%s: barrier %" PRIu64 " was released after %" PRIu64, m->name, number,
                      own->released);
+    w->counts[PLAY_barriers]++;
     own->released = number;
     own->inside = own->ghost = false;
 }
@@ -254,43 +255,48 @@ void judge_step(struct world *w)
 
 /* ---- the full look ------------------------------------------------------------------------------------- */
 
-static void table_look(struct world *w, const struct machine *m, const struct shard *shard, unsigned index,
-                       enum sim_table t, struct shard_table *st)
+uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2])
 {
-    uint64_t keys[SIM_KEYS], vals[SIM_KEYS];
-    uint32_t lens[SIM_KEYS];
-    unsigned at[SIM_KEYS];
-    size_t n = 0, total = 0;
-    for (unsigned i = 0; i < SIM_KEYS; i++) {
-        if (w->ledger[t].keys[i].shard == (int)index) {
-            at[n] = i;
-            keys[n++] = w->ledger[t].keys[i].key;
-        }
-    }
-    (void)shard;
-    if (t == SIM_VAR) {
-        uint64_t packed[SIM_KEYS];
-        size_t next = 0;
-        table_var_lens(st->table, keys, n, lens, &total);
-        if (total > n) {
-            judge_broken(w, "%s: rows of more than one value", m->name);
-            return;
-        }
-        table_var_pull(st->table, keys, n, packed);
-        for (size_t i = 0; i < n; i++)
-            vals[i] = lens[i] ? packed[next++] : 0;
-    } else if (n && table_pull(st->table, keys, n, vals, false)) {
-        judge_broken(w, "%s cannot read its own rows: %s", m->name, err_text());
+    if (vals[0] ? vals[1] != ~vals[0] : vals[1] != 0)
+        judge_broken(w, "%s: a row is torn: %" PRIx64 " and %" PRIx64, where, vals[0], vals[1]);
+    return vals[0];
+}
+
+static void row_read(const struct shard_table *st, enum sim_table t, uint64_t key, uint64_t *vals,
+                     unsigned *n)
+{
+    uint32_t len = 0;
+    size_t total;
+    *n = st->row_values;
+    if (t != SIM_VAR) {
+        sim_must(table_pull(st->table, &key, 1, vals, false));
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        const struct ledger_key *k = &w->ledger[t].keys[at[i]];
-        ledger_look(w, m->name, t, k, vals[i], st->lost ? 0 : k->must);
+    table_var_lens(st->table, &key, 1, &len, &total);
+    *n = len;
+    if (len && len <= SIM_WIDE)
+        table_var_pull(st->table, &key, 1, vals);
+}
+
+static void table_look(struct world *w, const struct machine *m, unsigned index, enum sim_table t,
+                       const struct shard_table *st)
+{
+    uint64_t vals[SIM_WIDE];
+    unsigned n;
+    if (st->lost && t == SIM_CELLS)
+        return;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *k = &w->ledger[t].keys[i];
+        if (k->shard != (int)index)
+            continue;
+        row_read(st, t, k->key, vals, &n);
+        ledger_row_look(w, m->name, t, i, vals, n, st->lost ? 0 : k->must, w->moment);
     }
 }
 
-bool judge_value(struct world *w, enum sim_table table, const struct ledger_key *key, uint64_t *value)
+bool judge_row(struct world *w, enum sim_table table, unsigned i, uint64_t *vals, unsigned *n)
 {
+    const struct ledger_key *key = &w->ledger[table].keys[i];
     unsigned place = (unsigned)key->shard / w->schedule->shards,
              index = (unsigned)key->shard % w->schedule->shards;
     for (uint32_t k = 1; k <= w->schedule->servers; k++) {
@@ -298,23 +304,17 @@ bool judge_value(struct world *w, enum sim_table table, const struct ledger_key 
         if (!m->up || m->place != (int)place || m->made->own->incarnation != w->holder[place])
             continue;
         if (table == SIM_USER) {
-            *value = m->sums[ledger_index(w, key->key)];
+            *vals = m->sums[i];
+            *n = 1;
             return true;
         }
         struct shard *shard = m->made->own->shards[index].shard;
-        const struct view_table *vt = shard->view ? view_table_named(shard->view, table_names[table]) : NULL;
-        struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
-        uint32_t len = 1;
-        size_t total;
-        *value = 0;
+        const struct view_table *vt =
+            shard->view ? view_table_named(shard->view, sim_table_names[table]) : NULL;
+        const struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
         if (!st || !st->table)
             return false;
-        if (table == SIM_VAR)
-            table_var_lens(st->table, &key->key, 1, &len, &total);
-        if (table == SIM_VAR && len == 1)
-            table_var_pull(st->table, &key->key, 1, value);
-        else if (table != SIM_VAR)
-            sim_must(table_pull(st->table, &key->key, 1, value, false));
+        row_read(st, table, key->key, vals, n);
         return true;
     }
     return false;
@@ -346,11 +346,11 @@ static void server_look(struct world *w, struct machine *m, bool last)
             judge_broken(w, "%s remembers %zu senders", m->name, shard->senders_count);
         if (!in_place || shard->self < 0)
             continue;
-        for (unsigned t = SIM_DENSE; t <= SIM_VAR; t++) {
-            const struct view_table *vt = view_table_named(shard->view, table_names[t]);
+        for (unsigned t = 0; t < SIM_TABLES; t++) {
+            const struct view_table *vt = view_table_named(shard->view, sim_table_names[t]);
             struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
             if (st && st->table)
-                table_look(w, m, shard, (unsigned)shard->self, (enum sim_table)t, st);
+                table_look(w, m, (unsigned)shard->self, (enum sim_table)t, st);
         }
     }
     for (unsigned i = 0; i < SIM_KEYS && m->place >= 0; i++) {

@@ -13,12 +13,35 @@ static int by_key(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static bool dense(unsigned table)
+{
+    return table == SIM_DENSE || table == SIM_ROWS;
+}
+
 void ledger_init(struct world *w)
 {
     for (unsigned t = 0; t < SIM_TABLES; t++) {
         for (unsigned i = 0; i < SIM_KEYS; i++)
-            w->ledger[t].keys[i] = (struct ledger_key){.key = t == SIM_DENSE ? i : mix64(i + 1), .shard = -1};
+            w->ledger[t].keys[i] = (struct ledger_key){.key = dense(t) ? i : mix64(i + 1), .shard = -1};
         qsort(w->ledger[t].keys, SIM_KEYS, sizeof w->ledger[t].keys[0], by_key);
+    }
+    for (unsigned i = 0; i < SIM_KEYS; i++)
+        cell_init(&w->cells[i]);
+    for (unsigned i = 0; i < SCHEDULE_NODES_MAX; i++)
+        cell_init(&w->values[i]);
+}
+
+unsigned ledger_row(enum sim_table table, unsigned index)
+{
+    switch (table) {
+    case SIM_VAR:
+        return 1 + index % 3;
+    case SIM_ROWS:
+        return SIM_WIDE;
+    case SIM_CELLS:
+        return 2; /* the second says what the first is: a torn row would show */
+    default:
+        return 1;
     }
 }
 
@@ -26,7 +49,7 @@ void ledger_owners(struct world *w, const struct view *view)
 {
     w->ring_shards = view->shards_count;
     for (unsigned t = 0; t < SIM_TABLES; t++) {
-        struct ring_placement placement = {.kind = t == SIM_DENSE ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED,
+        struct ring_placement placement = {.kind = dense(t) ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED,
                                            .rows = SIM_KEYS};
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &w->ledger[t].keys[i];
@@ -35,9 +58,9 @@ void ledger_owners(struct world *w, const struct view *view)
     }
 }
 
-unsigned ledger_index(const struct world *w, uint64_t key)
+unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key)
 {
-    const struct ledger_key *keys = w->ledger[SIM_USER].keys;
+    const struct ledger_key *keys = w->ledger[table].keys;
     unsigned low = 0, high = SIM_KEYS;
     while (low + 1 < high) {
         unsigned middle = (low + high) / 2;
@@ -48,7 +71,7 @@ unsigned ledger_index(const struct world *w, uint64_t key)
 
 int ledger_owner(const struct world *w, uint64_t key)
 {
-    unsigned index = ledger_index(w, key);
+    unsigned index = ledger_index(w, SIM_USER, key);
     return index < SIM_KEYS ? w->ledger[SIM_USER].keys[index].shard : -1;
 }
 
@@ -57,38 +80,79 @@ static unsigned server_of(const struct world *w, const struct ledger_key *key)
     return (unsigned)key->shard / w->schedule->shards;
 }
 
-bool ledger_issue(struct world *w, struct op *op, struct dice *dice)
+static bool pushes(enum op_kind kind)
+{
+    return kind == OP_PUSH || kind == OP_PUSHPULL || kind == OP_PUT;
+}
+
+/* A cell's values are told apart by who writes, and where. */
+static uint64_t cell_value(const struct op *op, unsigned index)
+{
+    return op->kind == OP_DELETE ? 0 : (uint64_t)op->serial << 8 | index;
+}
+
+/* False: the key cannot be had. */
+static bool take_key(struct world *w, struct op *op, unsigned i)
+{
+    struct ledger_key *k = &w->ledger[op->table].keys[i];
+    bool cells = op->table == SIM_CELLS, writes = pushes(op->kind);
+    if (cells && (writes || op->kind == OP_DELETE) && !cell_room(w, &w->cells[i]))
+        return false;
+    if (!cells && writes && k->used == SIM_DIGITS)
+        return false;
+    unsigned at = op->n++, row = ledger_row(op->table, i);
+    op->index[at] = (uint16_t)i;
+    op->keys[at] = k->key;
+    op->lens[at] = row;
+    op->must[at] = k->must;
+    op->digit[at] = 0;
+    if (cells && (writes || op->kind == OP_DELETE)) {
+        op->digit[at] = cell_value(op, i);
+        cell_write(&w->cells[i], op->digit[at], op->from);
+    } else if (writes) {
+        op->digit[at] = UINT64_C(1) << 2 * k->used++;
+        k->sent |= op->digit[at];
+    }
+    for (unsigned c = 0; c < row; c++)
+        op->vals[op->vals_n++] = cells && c && op->digit[at] ? ~op->digit[at] : op->digit[at];
+    return true;
+}
+
+static bool issue_clear(struct world *w, struct op *op)
 {
     struct ledger_table *t = &w->ledger[op->table];
-    bool pushes = op->kind == OP_PUSH || op->kind == OP_PUSHPULL;
+    for (unsigned i = 0; i < SIM_KEYS && op->table == SIM_CELLS; i++)
+        if (!cell_room(w, &w->cells[i]))
+            return false;
+    t->clears++;
+    t->clears_open++;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        t->keys[i].must = 0;
+        if (op->table == SIM_CELLS)
+            cell_write(&w->cells[i], 0, op->from);
+    }
+    return true;
+}
+
+bool ledger_issue(struct world *w, struct op *op, struct dice *dice)
+{
+    const struct ledger_table *t = &w->ledger[op->table];
+    op->from = ++w->moment;
     op->clears = t->clears;
+    op->moves = w->moves;
     op->certain = !t->tainted && !t->clears_open;
     memcpy(op->deaths, w->deaths, sizeof op->deaths);
-    op->n = 0;
-    if (op->kind == OP_CLEAR) {
-        t->clears++;
-        t->clears_open++;
-        for (unsigned i = 0; i < SIM_KEYS; i++)
-            t->keys[i].must = 0;
+    op->n = op->vals_n = 0;
+    if (op->kind == OP_CLEAR)
+        return issue_clear(w, op);
+    for (unsigned i = 0; i < SIM_KEYS && op->kind == OP_SCAN; i++)
+        op->all_must[i] = t->keys[i].must;
+    if (op->kind >= OP_CLEAR)
         return true;
-    }
     unsigned want = 1 + (unsigned)dice_draw(dice, SIM_OP_KEYS), gap = 2 * SIM_KEYS / want;
     for (unsigned i = (unsigned)dice_draw(dice, gap / 2); i < SIM_KEYS && op->n < want;
-         i += 1 + (unsigned)dice_draw(dice, gap)) {
-        struct ledger_key *k = &t->keys[i];
-        if (pushes && k->used == SIM_DIGITS)
-            continue;
-        unsigned at = op->n++;
-        op->index[at] = (uint16_t)i;
-        op->keys[at] = k->key;
-        op->lens[at] = 1;
-        op->must[at] = k->must;
-        op->digit[at] = op->vals[at] = 0;
-        if (pushes) {
-            op->digit[at] = op->vals[at] = UINT64_C(1) << 2 * k->used++;
-            k->sent |= op->digit[at];
-        }
-    }
+         i += 1 + (unsigned)dice_draw(dice, gap))
+        (void)take_key(w, op, i);
     return op->n > 0;
 }
 
@@ -107,14 +171,50 @@ void ledger_look(struct world *w, const char *where, enum sim_table table, const
                      where, (int)table, key->key, value, must);
 }
 
+static void row_look(struct world *w, const char *where, enum sim_table table, unsigned index,
+                     const uint64_t *vals, unsigned n, uint64_t must)
+{
+    const struct ledger_key *k = &w->ledger[table].keys[index];
+    if (table == SIM_VAR && n != 0 && n != ledger_row(table, index))
+        judge_broken(w, "%s: a row of %u values, all of this key have %u", where, n,
+                     ledger_row(table, index));
+    if (!n)
+        ledger_look(w, where, table, k, 0, must);
+    for (unsigned c = 0; c < n; c++)
+        ledger_look(w, where, table, k, vals[c], must);
+}
+
+static void cell_look(struct world *w, const char *where, unsigned index, const uint64_t vals[2],
+                      uint64_t from)
+{
+    uint64_t value = judge_cell(w, where, vals);
+    if (!cell_may_be(&w->cells[index], value, from))
+        judge_broken(
+            w, "%s: cell %u holds %" PRIx64 ", which nobody wrote, or which was written over before that",
+            where, index, value);
+}
+
+void ledger_row_look(struct world *w, const char *where, enum sim_table table, unsigned index,
+                     const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
+{
+    static const uint64_t none[2];
+    if (table == SIM_CELLS)
+        cell_look(w, where, index, n ? vals : none, from);
+    else
+        row_look(w, where, table, index, vals, n, must);
+}
+
 /* What is acknowledged is applied at that moment, by the process that holds the place since it was issued. */
 static void applied(struct world *w, const struct op *op)
 {
+    uint64_t vals[SIM_WIDE];
+    unsigned n;
     for (unsigned i = 0; i < op->n; i++) {
         const struct ledger_key *k = &w->ledger[op->table].keys[op->index[i]];
-        uint64_t value;
-        if (op->deaths[server_of(w, k)] == w->deaths[server_of(w, k)] && judge_value(w, op->table, k, &value))
-            ledger_look(w, "an acknowledged push", op->table, k, value, op->digit[i]);
+        if (op->deaths[server_of(w, k)] == w->deaths[server_of(w, k)] &&
+            judge_row(w, op->table, op->index[i], vals, &n))
+            ledger_row_look(w, "an acknowledged push", op->table, op->index[i], vals, n, op->digit[i],
+                            w->moment);
     }
 }
 
@@ -134,38 +234,65 @@ static void acknowledged(struct world *w, const struct op *op)
 
 static void pulled(struct world *w, const struct op *op)
 {
-    struct ledger_table *t = &w->ledger[op->table];
+    const struct ledger_table *t = &w->ledger[op->table];
     bool own = op->kind == OP_PUSHPULL && op->certain && !t->tainted && t->clears == op->clears;
     unsigned at = 0;
     for (unsigned i = 0; i < op->n; i++) {
         const struct ledger_key *k = &t->keys[op->index[i]];
-        uint64_t value = op->vals[i], must = op->must[i] & k->must;
+        uint64_t must = op->must[i] & k->must;
+        unsigned row = ledger_row(op->table, op->index[i]);
         if (own && (op->table != SIM_USER || op->deaths[server_of(w, k)] == w->deaths[server_of(w, k)]))
             must |= op->digit[i];
-        if (op->table == SIM_VAR) {
-            if (op->lens[i] > 1) {
-                judge_broken(w, "a row of %u values was pulled, all have one", op->lens[i]);
-                return;
-            }
-            value = op->lens[i] ? op->vals[at++] : 0;
+        if (op->table == SIM_VAR)
+            row = op->lens[i];
+        if (at + row > op->vals_n) {
+            judge_broken(w, "a row of %u values was pulled, all of this key have %u", row,
+                         ledger_row(op->table, op->index[i]));
+            return;
         }
-        ledger_look(w, "a pull", op->table, k, value, must);
+        ledger_row_look(w, "a pull", op->table, op->index[i], op->vals + at, row, must, op->from);
+        at += row;
     }
+}
+
+static void cells_done(struct world *w, const struct op *op)
+{
+    if (op->kind == OP_CLEAR) {
+        for (unsigned i = 0; i < SIM_KEYS; i++)
+            cell_written(&w->cells[i], 0, op->from, w->moment);
+    } else if (pushes(op->kind) || op->kind == OP_DELETE) {
+        for (unsigned i = 0; i < op->n; i++)
+            cell_written(&w->cells[op->index[i]], op->digit[i], op->from, w->moment);
+        applied(w, op);
+    }
+}
+
+/* Rows that a table can have: all of a dense one, else those of keys that were ever used. */
+static void counted(struct world *w, const struct op *op)
+{
+    uint64_t rows = op->stats.rows;
+    bool exact = dense(op->table) && !w->moves;
+    if (exact ? rows != SIM_KEYS : rows > SIM_KEYS * (uint64_t)(1 + w->moves))
+        judge_broken(w, "%s: table %d has %" PRIu64 " rows", op->machine->name, (int)op->table, rows);
 }
 
 void ledger_done(struct world *w, struct op *op, paramo_err status)
 {
     struct ledger_table *t = &w->ledger[op->table];
+    w->moment++;
     if (op->kind == OP_CLEAR) {
         t->clears_open--;
         t->tainted = t->tainted || status != PARAMO_OK;
-        return;
     }
     if (status)
         return;
-    if (op->kind != OP_PULL)
+    if (op->kind == OP_STAT)
+        counted(w, op);
+    if (op->table == SIM_CELLS)
+        cells_done(w, op);
+    else if (op->kind == OP_PUSH || op->kind == OP_PUSHPULL)
         acknowledged(w, op);
-    if (op->kind != OP_PUSH)
+    if (op->kind == OP_PULL || op->kind == OP_PUSHPULL)
         pulled(w, op);
 }
 
@@ -176,6 +303,9 @@ void ledger_server_died(struct world *w, unsigned place)
         struct ledger_key *k = &w->ledger[SIM_USER].keys[i];
         if (k->shard >= 0 && server_of(w, k) == place)
             k->must = 0;
+        k = &w->ledger[SIM_CELLS].keys[i];
+        if (k->shard >= 0 && server_of(w, k) == place)
+            cell_lost(w, &w->cells[i]);
     }
 }
 
@@ -185,17 +315,21 @@ void ledger_server_died(struct world *w, unsigned place)
 
 void ledger_poison(struct op *op)
 {
-    for (unsigned i = 0; i < SIM_OP_KEYS; i++) {
-        op->keys[i] = op->vals[i] =
-            POISON + i; /* ascending, so that a key that is read late is a wrong one */
+    for (unsigned i = 0; i < op->n; i++) { /* ascending, so that a key that is read late is a wrong one */
+        op->keys[i] = POISON + i;
         op->lens[i] = 1;
     }
+    for (unsigned i = 0; i < op->vals_n; i++)
+        op->vals[i] = POISON + i;
 }
 
 void ledger_poisoned(struct world *w, const struct op *op)
 {
-    for (unsigned i = 0; i < SIM_OP_KEYS; i++) {
-        if (op->keys[i] != POISON + i || op->vals[i] != POISON + i || op->lens[i] != 1)
-            judge_broken(w, "the arrays of request %" PRIu64 " were written to after its end", op->ts);
-    }
+    bool whole = true;
+    for (unsigned i = 0; i < op->n; i++)
+        whole = whole && op->keys[i] == POISON + i && op->lens[i] == 1;
+    for (unsigned i = 0; i < op->vals_n; i++)
+        whole = whole && op->vals[i] == POISON + i;
+    if (!whole)
+        judge_broken(w, "the arrays of request %" PRIu64 " were written to after its end", op->ts);
 }

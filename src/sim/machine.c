@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/world.h"
+#include "worker/client_impl.h"
 
 #define SCHEDULER_ADDRESS "scheduler:1"
 enum { REQUEST_MS = 20000, HEARTBEAT_MS = 1000, HEARTBEAT_TIMEOUT_MS = 10000, CONNECT_MS = 60000 };
@@ -100,7 +101,7 @@ void machine_start(struct machine *m)
                                    .heartbeat_ms = HEARTBEAT_MS,
                                    .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
                                    .max_message_bytes = 1 << 20};
-    node->handlers[0] = (struct handler){.fn = script_handler, .arg = m};
+    node->handlers[0] = (struct handler){.fn = op_handler, .arg = m};
     node->handlers_count = 1;
     sim_must(lane_create(node->env, "control", 0, &node->control));
     m->up = true;
@@ -161,6 +162,7 @@ void machine_open_customers(struct machine *m)
                                        .customer = i,
                                        .token = "token",
                                        .frame_bytes = node->config.max_message_bytes,
+                                       .chunk_bytes = m->world->schedule->chunk_bytes,
                                        .request_timeout_ms = REQUEST_MS,
                                        .connect_timeout_ms = 5000,
                                        .need_view = needs_view,
@@ -193,6 +195,7 @@ static void customer_end(struct machine *m, struct customer *c)
     paramo_worker *worker = c->worker;
     client_close(worker->client);
     drain(worker->lane);
+    m->world->counts[PLAY_refused_moved] += (uint32_t)worker->client->moved;
     client_free(worker->client);
     end_lane(m, worker->lane);
     view_feed_fini(&worker->feed);

@@ -168,7 +168,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
     uint64_t n = f->n;
     if (!m->up)
         return;
-    w->scheduler_stood = w->scheduler_stood || f->from == 0;
+    w->scheduler_stood = w->scheduler_stood || (f->from == 0 && f->kind != FAULT_move);
     switch (f->kind) {
     case FAULT_pause:
         sim_host_pause(m->host, sim_now(w->sim) + n);
@@ -177,6 +177,10 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
     case FAULT_jump:
         sim_host_jump(m->host, n);
         hit(w, i);
+        break;
+    case FAULT_move:
+        if (moves_strike(w, f))
+            hit(w, i);
         break;
     default:
         if (m->role == PARAMO_ROLE_SCHEDULER) {
@@ -277,7 +281,9 @@ static void world_again(struct world *w)
     memset(w->deaths, 0, sizeof w->deaths);
     memset(w->holder, 0, sizeof w->holder);
     memset(w->barrier, 0, sizeof w->barrier);
-    w->newest_view = w->sums_sent = w->sums_acked = 0;
+    memset(w->deals, 0, sizeof w->deals);
+    w->newest_view = w->sums_sent = w->sums_acked = w->moves = 0;
+    w->pool_leaks = false;
     ledger_init(w);
     for (uint32_t k = 0; k < w->count; k++)
         machine_start(&w->machines[k]);
@@ -362,6 +368,16 @@ static void overhear(void *arg, int level, const char *line)
         judge_broken(arg, "%s", line);
 }
 
+const char *play_count_name(enum play_count count)
+{
+    static const char *const names[] = {
+#define PLAY_NAME(name) #name,
+        PLAY_COUNTS(PLAY_NAME)
+#undef PLAY_NAME
+    };
+    return names[count];
+}
+
 void play(const struct schedule *schedule, struct play_result *result)
 {
     struct world *w = calloc(1, sizeof *w);
@@ -397,6 +413,7 @@ void play(const struct schedule *schedule, struct play_result *result)
         result->injected_total += w->hit[i];
     }
     world_free(w);
+    memcpy(result->counts, w->counts, sizeof result->counts);
     if (!result->failed && w->broken[0]) { /* something was found when all was closed */
         result->failed = true;
         memcpy(result->text, w->broken, sizeof result->text);

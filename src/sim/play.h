@@ -8,12 +8,36 @@
 
 #include "sim/fault.h"
 
+/* What the application and the cluster did, so that it can be seen that something was. X(name). */
+#define PLAY_COUNTS(X)                                                                                       \
+    X(push)                                                                                                  \
+    X(pull)                                                                                                  \
+    X(pushpull)                                                                                              \
+    X(put)                                                                                                   \
+    X(delete)                                                                                                \
+    X(clear)                                                                                                 \
+    X(stat)                                                                                                  \
+    X(scan)                                                                                                  \
+    X(refused_moved)                                                                                         \
+    X(barriers)                                                                                              \
+    X(parts)                                                                                                 \
+    X(values)
+
+enum play_count {
+#define PLAY_ENUM(name) PLAY_##name,
+    PLAY_COUNTS(PLAY_ENUM)
+#undef PLAY_ENUM
+        PLAY_COUNTS_COUNT
+};
+const char *play_count_name(enum play_count count);
+
 struct play_result {
     bool failed;
     char text[512]; /* what was violated */
     uint64_t trace, steps, sim_ns, requests;
     uint32_t injected[FAULT_KINDS_COUNT]; /* faults that struck something */
     uint32_t injected_total;
+    uint32_t counts[PLAY_COUNTS_COUNT]; /* requests and calls that ended well */
 };
 
 void play(const struct schedule *schedule, struct play_result *result);

@@ -1,8 +1,8 @@
 /*
- * What the workers' application does: opens the tables, meets the others at a barrier, pushes, pulls and
- * clears at random while faults strike, adds to a sum at the scheduler now and then, meets again, and leaves
- * once all is calm. It behaves as a sensible program would: a lost table is cleared, a broken barrier is not
- * waited for.
+ * What the workers' application does: opens the tables and the pool, meets the others at a barrier, issues
+ * requests at random while faults strike, works on parts of the pool, keeps values at the scheduler, meets
+ * again, and leaves once all is calm and the pool is done. It behaves as a sensible program would: a lost
+ * table is cleared, a broken barrier is not waited for.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,179 +16,6 @@
 enum { CALL_SECONDS = 30, CALM_OPS = 6 };
 
 static void go(struct machine *m, enum script_step step);
-
-/* ---- requests ------------------------------------------------------------------------------------------ */
-
-static struct op *op_get(struct world *w)
-{
-    struct op *op = w->free_ops;
-    if (op)
-        w->free_ops = op->next;
-    else if (!(op = malloc(sizeof *op)))
-        abort();
-    memset(op, 0, offsetof(struct op, keys));
-    return op;
-}
-
-static void op_retire(struct world *w, struct op *op)
-{
-    struct op **place = &w->quarantine[w->quarantine_at++ % SIM_QUARANTINE];
-    if (*place) {
-        ledger_poisoned(w, *place);
-        (*place)->next = w->free_ops;
-        w->free_ops = *place;
-    }
-    ledger_poison(op);
-    *place = op;
-    if (w->by_serial[op->serial % SIM_SERIALS] == op)
-        w->by_serial[op->serial % SIM_SERIALS] = NULL;
-}
-
-static void op_done(void *arg, uint64_t ts, paramo_err status)
-{
-    struct op *op = arg;
-    struct machine *m = op->machine;
-    struct world *w = m->world;
-    if (!op->open) {
-        judge_broken(w, "%s: request %" PRIu64 " completed twice", m->name, ts);
-        return;
-    }
-    op->open = false;
-    m->customers[op->customer].open--;
-    sim_note(w->sim, ts << 8 ^ (uint64_t)status);
-    if (!m->dying)
-        judge_status(op, status);
-    m->script.lost = status == PARAMO_E_NODE_LOST;
-    ledger_done(w, op, status);
-    op_retire(w, op);
-}
-
-static enum op_kind kind_draw(struct world *w, enum sim_table table)
-{
-    uint64_t n = dice_draw(&w->dice, 100);
-    if (table != SIM_USER && (n == 0 || (w->recovered && n < 12)))
-        return OP_CLEAR;
-    if (n < 50)
-        return OP_PUSH;
-    return n < 62 && table != SIM_VAR ? OP_PUSHPULL : OP_PULL;
-}
-
-static void op_issue(struct machine *m, unsigned customer)
-{
-    struct world *w = m->world;
-    struct customer *c = &m->customers[customer];
-    struct op *op = op_get(w);
-    op->machine = m;
-    op->customer = customer;
-    op->serial = ++w->serial;
-    op->table = (enum sim_table)dice_draw(&w->dice, SIM_TABLES);
-    op->kind = kind_draw(w, op->table);
-    op->priority = (int32_t)dice_draw(&w->dice, SIM_PRIORITIES);
-    if (!ledger_issue(w, op, &w->dice)) {
-        op->kind = OP_PULL;
-        (void)ledger_issue(w, op, &w->dice);
-    }
-    paramo_request_options o = {.size = sizeof o,
-                                .priority = op->priority,
-                                .cmd = (int32_t)op->serial,
-                                .callback = op_done,
-                                .callback_arg = op};
-    if (dice_draw(&w->dice, 12) == 0)
-        o.timeout_ms = (uint32_t)dice_scale(&w->dice, 1, 1000);
-    op->patient = !o.timeout_ms;
-    op->deadline = lane_now(c->worker->lane) +
-                   (o.timeout_ms ? o.timeout_ms : m->made->config.request_timeout_ms) * ENV_MS;
-    paramo_kv kv = {.size = sizeof kv,
-                    .keys = op->keys,
-                    .n = op->n,
-                    .vals = op->vals,
-                    .vals_len = op->kind == OP_CLEAR ? 0 : op->n,
-                    .lens = op->table == SIM_VAR ? op->lens : NULL};
-    static const enum request_kind kinds[] = {REQUEST_PUSH, REQUEST_PULL, REQUEST_PUSHPULL, REQUEST_CLEAR};
-    struct client_call call = {.kind = kinds[op->kind],
-                               .table = &m->tables[op->table],
-                               .kv = op->kind == OP_CLEAR ? NULL : &kv,
-                               .options = &o};
-    op->open = true;
-    c->open++;
-    w->by_serial[op->serial % SIM_SERIALS] = op;
-    m->script.ops++;
-    paramo_err err = client_issue(c->worker->client, &call, &op->ts);
-    if (err) {
-        judge_broken(w, "%s: a request was refused: %s: %s", m->name, err_name(err), err_text());
-        op->open = false;
-        c->open--;
-    }
-}
-
-/* Cancels the newest request, if it is this customer's. */
-static void op_cancel(struct machine *m)
-{
-    struct world *w = m->world;
-    struct op *op = w->by_serial[w->serial % SIM_SERIALS];
-    if (!op || op->machine != m || !op->open)
-        return;
-    op->cancelled = true;
-    paramo_err err = client_cancel(m->customers[op->customer].worker->client, op->ts);
-    if ((err && err != PARAMO_E_NOT_FOUND) || op->open)
-        judge_broken(w, "%s: request %" PRIu64 " was cancelled: %s", m->name, op->ts,
-                     err ? err_text() : "it lives on");
-}
-
-/* ---- the server's handler: adds, and answers now or later ---------------------------------------------- */
-
-static void answer(struct machine *m, paramo_request *request, const paramo_request_info *info)
-{
-    uint64_t vals[SIM_OP_KEYS];
-    for (size_t i = 0; i < info->n && i < SIM_OP_KEYS; i++)
-        vals[i] = m->sums[ledger_index(m->world, info->keys[i])];
-    sim_must(paramo_answer(request, vals, info->pull ? info->n : 0, NULL));
-}
-
-static void answer_late(struct sim_event *event)
-{
-    struct late_answer *late = container_of(event, struct late_answer, event);
-    struct machine *m = late->machine;
-    for (struct late_answer **at = &m->late; *at; at = &(*at)->next) {
-        if (*at == late) {
-            *at = late->next;
-            break;
-        }
-    }
-    answer(m, late->request, late->info);
-    free(late);
-}
-
-void script_handler(void *arg, paramo_request *request, const paramo_request_info *info)
-{
-    struct machine *m = arg;
-    struct world *w = m->world;
-    const uint64_t *vals = info->vals;
-    for (size_t i = 0; i < info->n; i++) {
-        unsigned at = ledger_index(w, info->keys[i]);
-        if (at == SIM_KEYS || info->n > SIM_OP_KEYS) {
-            judge_broken(w, "%s: a handler was given key %" PRIu64 ", which nobody sent", m->name,
-                         info->keys[i]);
-            sim_must(paramo_answer_error(request, PARAMO_E_HANDLER, "no such key"));
-            return;
-        }
-        if (info->push)
-            m->sums[at] += vals[i];
-    }
-    judge_handled(w, m, info);
-    if (dice_draw(&w->dice, 3)) {
-        answer(m, request, info);
-        return;
-    }
-    struct late_answer *late = malloc(sizeof *late);
-    if (!late)
-        abort();
-    *late = (struct late_answer){
-        .next = m->late, .event.fire = answer_late, .machine = m, .request = request, .info = info};
-    m->late = late;
-    sim_must(
-        sim_schedule(w->sim, &late->event, sim_now(w->sim) + dice_scale(&w->dice, ENV_US, 400 * ENV_MS)));
-}
 
 /* ---- calls to the scheduler ---------------------------------------------------------------------------- */
 
@@ -207,7 +34,7 @@ static void table_opened(struct machine *m)
         return;
     }
     client_table_init(&m->tables[s->tables++], t);
-    go(m, s->tables < SIM_TABLES ? SCRIPT_TABLES : SCRIPT_ENTER);
+    go(m, s->tables < SIM_TABLES ? SCRIPT_TABLES : SCRIPT_POOL);
 }
 
 static void sum_read(struct machine *m)
@@ -219,6 +46,33 @@ static void sum_read(struct machine *m)
     if (sum < m->script.sum_at_least || sum > (double)m->world->sums_sent)
         judge_broken(m->world, "%s: the sum at the scheduler is %g, between %g and %g was added", m->name,
                      sum, m->script.sum_at_least, (double)m->world->sums_sent);
+}
+
+static void part_dealt(struct machine *m)
+{
+    struct script *s = &m->script;
+    if (s->call.result.state == POOL_FINISHED) {
+        deal_finished(m, s->pool_round++);
+    } else if (s->call.result.state == POOL_NONE_NOW) {
+        s->none_now = true;
+    } else if (s->call.result.state == POOL_GOT) {
+        s->part = s->call.result.part;
+        s->holds = true;
+        deal_got(m, s->pool_round, &s->part);
+    }
+}
+
+static void value_read(struct machine *m)
+{
+    struct script *s = &m->script;
+    m->world->counts[PLAY_values]++;
+    uint64_t value = 0;
+    if (s->call.result.value_len == sizeof value)
+        memcpy(&value, s->call.result.value, sizeof value);
+    if (!value || !cell_may_be(&m->world->values[s->kv_of], value, s->kv_from))
+        judge_broken(m->world,
+                     "%s: node %u's value at the scheduler is %" PRIu64 ", which it is not any more", m->name,
+                     s->kv_of, value);
 }
 
 static void call_done(struct member_call *call, paramo_err status)
@@ -241,15 +95,18 @@ static void call_done(struct member_call *call, paramo_err status)
         w->barrier[m->place].ghost = true;
         w->barrier[m->place].inside = false;
     }
+    if (s->step == SCRIPT_DONE)
+        s->holds = false;
     if (no_job(status)) {
+        w->pool_leaks = w->pool_leaks || s->step == SCRIPT_NEXT || s->step == SCRIPT_DONE;
         go(m, SCRIPT_WORK); /* its process ends, or goes on without a scheduler */
         return;
     }
     if (status && status != PARAMO_E_TIMEOUT && !(barrier && status == PARAMO_E_BARRIER))
         judge_broken(w, "%s: a call to the scheduler failed in step %d: %s: %s", m->name, (int)s->step,
                      err_name(status), err_text());
-    if (status && s->step == SCRIPT_TABLES) {
-        go(m, SCRIPT_TABLES);
+    if (s->step == SCRIPT_POOL || (status && s->step == SCRIPT_TABLES)) {
+        go(m, status ? s->step : SCRIPT_ENTER);
         return;
     }
     switch (s->step) {
@@ -260,6 +117,24 @@ static void call_done(struct member_call *call, paramo_err status)
     case SCRIPT_BARRIER:
         if (!status)
             judge_barrier(m, call->result.number);
+        break;
+    case SCRIPT_NEXT:
+        if (!status)
+            part_dealt(m);
+        else
+            w->pool_leaks = true;
+        break;
+    case SCRIPT_DONE:
+        deal_reported(m, &s->part, status);
+        w->pool_leaks = w->pool_leaks || status;
+        break;
+    case SCRIPT_PUT:
+        if (!status)
+            cell_written(&w->values[m->node], s->kv_value, s->kv_from, ++w->moment);
+        break;
+    case SCRIPT_GET:
+        if (!status)
+            value_read(m);
         break;
     case SCRIPT_SUM:
         w->sums_acked += !status;
@@ -276,12 +151,14 @@ static void call_done(struct member_call *call, paramo_err status)
 
 static paramo_err call_begin(struct machine *m)
 {
-    static const char *const names[SIM_TABLES] = {"dense", "sparse", "var", "user"};
     static const paramo_table_kind kinds[SIM_TABLES] = {PARAMO_TABLE_DENSE, PARAMO_TABLE_SPARSE,
-                                                        PARAMO_TABLE_VAR, PARAMO_TABLE_USER};
+                                                        PARAMO_TABLE_VAR,   PARAMO_TABLE_USER,
+                                                        PARAMO_TABLE_DENSE, PARAMO_TABLE_SPARSE};
     static const double one = 1;
+    struct world *w = m->world;
     struct script *s = &m->script;
     struct member *member = machine_member(m);
+    char key[24];
     uint64_t deadline = lane_now(m->made->control) + CALL_SECONDS * ENV_SEC;
     paramo_table_options options;
     s->call = (struct member_call){.done = call_done, .arg = m};
@@ -290,17 +167,38 @@ static paramo_err call_begin(struct machine *m)
         table_options_default(&options);
         options.kind = kinds[s->tables];
         options.dtype = PARAMO_I64;
-        options.rows = s->tables == SIM_DENSE ? SIM_KEYS : 0;
-        return member_table_open(member, &s->call, names[s->tables], &options, deadline);
+        options.rows = options.kind == PARAMO_TABLE_DENSE ? SIM_KEYS : 0;
+        options.dim = s->tables == SIM_VAR ? 1 : ledger_row((enum sim_table)s->tables, 0);
+        if (s->tables == SIM_CELLS)
+            options.optimizer = PARAMO_OPT_ASSIGN;
+        return member_table_open(member, &s->call, sim_table_names[s->tables], &options, deadline);
+    case SCRIPT_POOL:
+        return member_pool_open(member, &s->call, "pool", SIM_STREAMS, SIM_ROUNDS, deadline);
+    case SCRIPT_NEXT:
+        return member_pool_next(member, &s->call, "pool", (uint32_t)dice_draw(&w->dice, 2), s->pool_round,
+                                (uint32_t)dice_draw(&w->dice, 2) * 200, deadline);
+    case SCRIPT_DONE:
+        if (!deal_exists(&s->part))
+            return member_pool_end(member, &s->call, "pool", &s->part, deadline);
+        w->deals[s->part.stream][s->part.index].sent[s->part.round]++;
+        return member_pool_done(member, &s->call, "pool", &s->part, deadline);
+    case SCRIPT_PUT:
+        (void)snprintf(key, sizeof key, "value-%u", m->node);
+        s->kv_value = ++w->values_put;
+        cell_write(&w->values[m->node], s->kv_value, s->kv_from);
+        return member_kv_put(member, &s->call, key, &s->kv_value, sizeof s->kv_value, deadline);
+    case SCRIPT_GET:
+        (void)snprintf(key, sizeof key, "value-%u", s->kv_of);
+        return member_kv_get(member, &s->call, key, lane_now(m->made->control) + ENV_SEC);
     case SCRIPT_ENTER:
     case SCRIPT_BARRIER:
-        m->world->barrier[m->place].inside = true;
+        w->barrier[m->place].inside = true;
         return member_barrier(member, &s->call, PARAMO_GROUP_WORKERS, 0, deadline);
     case SCRIPT_SUM:
-        m->world->sums_sent++;
+        w->sums_sent++;
         return member_kv_add(member, &s->call, "sum", &one, 1, deadline);
     case SCRIPT_READ:
-        s->sum_at_least = (double)m->world->sums_acked;
+        s->sum_at_least = (double)w->sums_acked;
         return member_kv_get(member, &s->call, "sum", deadline);
     default:
         return member_leave(member, &s->call, deadline);
@@ -330,6 +228,7 @@ static void go(struct machine *m, enum script_step step)
     /* What was in the lane's inbox may have changed everything. */
     if (s->step == step && !s->calling) {
         s->calling = true;
+        s->kv_from = ++m->world->moment;
         if (call_begin(m)) {
             s->calling = false;
             if (step == SCRIPT_ENTER || step == SCRIPT_BARRIER)
@@ -345,6 +244,33 @@ static void go(struct machine *m, enum script_step step)
 
 /* ---- the tick: what the application does next -----------------------------------------------------------
  */
+
+/* A call to the scheduler, or work on a part. */
+static void call_draw(struct machine *m, uint64_t what)
+{
+    struct world *w = m->world;
+    struct script *s = &m->script;
+    if (what < 2)
+        go(m, what ? SCRIPT_SUM : SCRIPT_BARRIER);
+    else if (s->holds)
+        go(m, SCRIPT_DONE);
+    else if (what < 53 && s->pool_round < SIM_ROUNDS)
+        go(m, SCRIPT_NEXT);
+    else if (what < 55 && cell_room(w, &w->values[m->node]))
+        go(m, SCRIPT_PUT);
+    else {
+        s->kv_of = 1 + w->schedule->servers + (unsigned)dice_draw(&w->dice, w->schedule->workers);
+        go(m, SCRIPT_GET);
+    }
+}
+
+/* All of the pool must be done in the end, unless a part was lost in a call. */
+static bool pool_goes_on(const struct machine *m)
+{
+    const struct world *w = m->world;
+    return m->script.pool_round < SIM_ROUNDS && !w->pool_leaks && !w->scheduler_lost && !m->declared_dead &&
+           machine_joined(m);
+}
 
 static void tick(struct sim_event *event)
 {
@@ -370,6 +296,11 @@ static void tick(struct sim_event *event)
         if (!open && s->calm_ops == CALM_OPS * w->schedule->customers) {
             s->calm_ops++;
             go(m, SCRIPT_READ);
+        } else if (!open && pool_goes_on(m) && s->none_now) {
+            s->none_now = false;
+            tick_in(m, 20 * ENV_MS);
+        } else if (!open && pool_goes_on(m)) {
+            go(m, s->holds ? SCRIPT_DONE : SCRIPT_NEXT);
         } else if (!open) {
             go(m, SCRIPT_LEAVE);
         } else {
@@ -378,8 +309,8 @@ static void tick(struct sim_event *event)
         return;
     }
     uint64_t what = dice_draw(&w->dice, 60);
-    if (what < 2 && !s->calling) {
-        go(m, what ? SCRIPT_SUM : SCRIPT_BARRIER);
+    if (!s->calling && (what < 2 || (what >= 50 && what < 56))) {
+        call_draw(m, what);
         return;
     }
     unsigned customer = (unsigned)dice_draw(&w->dice, w->schedule->customers);

@@ -5,8 +5,12 @@
  *
  *     play.c     one schedule from beginning to end: faults, steps, the calm that follows
  *     machine.c  processes: start, crash, restart
- *     script.c   what the workers' application does
- *     ledger.c   the model: what was pushed, acknowledged, cleared; what a pull may answer
+ *     script.c   what the workers' application does: its calls to the scheduler, when it does what
+ *     ops.c      its requests, and the server's handler
+ *     ledger.c   the model of what is added: what was pushed, acknowledged, cleared; what a pull may answer
+ *     cells.c    the model of what is overwritten: which values a read may answer
+ *     deals.c    the model of the pool: which part is whose
+ *     moves.c    arcs that hold nothing get another owner
  *     judge.c    invariants after each event, and the full look at all tables
  *
  * Everything aborts when memory runs out: a simulation's result would mean nothing. Tests:
@@ -20,10 +24,18 @@
 #include "sim/fault.h"
 #include "sim/play.h"
 #include "van/simvan.h"
+#include "wire/pool_calls.h"
+#include "worker/client.h"
 
 enum {
-    SIM_KEYS = 64,   /* of each table */
-    SIM_OP_KEYS = 8, /* of a request */
+    SIM_KEYS = 64,    /* of each table */
+    SIM_OP_KEYS = 12, /* of a request */
+    SIM_WIDE = 20,    /* values of a wide row */
+    SIM_OP_VALS = SIM_OP_KEYS * SIM_WIDE,
+    SIM_CELL_VALUES = 40, /* that one cell may hold, as far as is known */
+    SIM_STREAMS = 2,      /* of the pool, of 3 and 2 parts */
+    SIM_PARTS = 3,
+    SIM_ROUNDS = 2,
     SIM_DIGITS = 31, /* pushes to a key: two bits each in a 64-bit sum */
     SIM_PRIORITIES = 2,
     SIM_CUSTOMERS = 2,
@@ -33,7 +45,8 @@ enum {
     SIM_QUARANTINE = 32 /* requests whose arrays are watched after their end */
 };
 
-enum sim_table { SIM_DENSE, SIM_SPARSE, SIM_VAR, SIM_USER, SIM_TABLES };
+/* To all but the last is added; in that one rows are overwritten and deleted. */
+enum sim_table { SIM_DENSE, SIM_SPARSE, SIM_VAR, SIM_USER, SIM_ROWS, SIM_CELLS, SIM_TABLES };
 
 struct world;
 struct machine;
@@ -54,7 +67,8 @@ struct ledger_table {
     bool tainted; /* a clear ended without saying whether it was done, and may yet be */
 };
 
-enum op_kind { OP_PUSH, OP_PULL, OP_PUSHPULL, OP_CLEAR };
+/* In the order of play.h's counts. */
+enum op_kind { OP_PUSH, OP_PULL, OP_PUSHPULL, OP_PUT, OP_DELETE, OP_CLEAR, OP_STAT, OP_SCAN };
 
 /* One request of the application, its arrays, and what the model knew when it was issued. */
 struct op {
@@ -68,15 +82,20 @@ struct op {
     bool patient;                /* the default timeout */
     bool open, cancelled, again; /* again: something of it was sent twice or cut anew */
     uint64_t ts, deadline;
-    unsigned n;
+    uint64_t from; /* the moment it was issued */
+    unsigned n, vals_n;
     uint16_t index[SIM_OP_KEYS];
     uint64_t digit[SIM_OP_KEYS], must[SIM_OP_KEYS];
-    uint32_t clears;
+    uint32_t clears, moves;
     bool certain;
     uint32_t deaths[SCHEDULE_SERVERS_MAX];
+    uint64_t all_must[SIM_KEYS]; /* a scan's */
+    unsigned shard;
+    struct scan_batch *batch;
+    struct client_stats stats;
     uint64_t keys[SIM_OP_KEYS]; /* the caller's arrays */
-    uint64_t vals[SIM_OP_KEYS];
     uint32_t lens[SIM_OP_KEYS];
+    uint64_t vals[SIM_OP_VALS];
 };
 
 void ledger_init(struct world *w);
@@ -84,8 +103,10 @@ void ledger_init(struct world *w);
 void ledger_owners(struct world *w, const struct view *view);
 /* The shard that owns a key of the USER table; -1: there is no such key. */
 int ledger_owner(const struct world *w, uint64_t key);
-/* Its index; SIM_KEYS: there is no such key. */
-unsigned ledger_index(const struct world *w, uint64_t key);
+/* A key's index; SIM_KEYS: there is no such key. */
+unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key);
+/* How many values a row has; in SIM_VAR: once it is there. */
+unsigned ledger_row(enum sim_table table, unsigned index);
 /* Fills keys, digits and what may be answered; false: nothing is left to push. */
 bool ledger_issue(struct world *w, struct op *op, struct dice *dice);
 void ledger_done(struct world *w, struct op *op, paramo_err status);
@@ -94,19 +115,79 @@ void ledger_server_died(struct world *w, unsigned place);
 /* Is a key's value possible? must: with all that was acknowledged. */
 void ledger_look(struct world *w, const char *where, enum sim_table table, const struct ledger_key *key,
                  uint64_t value, uint64_t must);
+/* A row, 0 values if it is not there; from: cells, what was written over before that moment is wrong. */
+void ledger_row_look(struct world *w, const char *where, enum sim_table table, unsigned index,
+                     const uint64_t *vals, unsigned n, uint64_t must, uint64_t from);
 /* The arrays belong to the caller again: he writes over them; the library may not any more. */
 void ledger_poison(struct op *op);
 void ledger_poisoned(struct world *w, const struct op *op);
+
+/* ---- cells.c ----
+ * A cell is a register that several write and read at a time. A moment is a place in the order of beginnings
+ * and ends. A write that ended well before another began is gone when that one has ended well; one whose end
+ * is not known may come into force at any time. What a read answers must not have been gone when it began
+ * (Lamport's regular register, "On interprocess communication", 1986). */
+
+struct cell_value {
+    uint64_t value; /* 0: none */
+    uint64_t from, end, gone;
+};
+
+struct cell {
+    struct cell_value values[SIM_CELL_VALUES];
+    unsigned n;
+};
+
+void cell_init(struct cell *cell);
+/* Is there room for one more write? */
+bool cell_room(struct world *w, struct cell *cell);
+void cell_write(struct cell *cell, uint64_t value, uint64_t from);
+/* That write has ended well at this moment. */
+void cell_written(struct cell *cell, uint64_t value, uint64_t from, uint64_t moment);
+/* The value may be none from now on: its server has died. */
+void cell_lost(struct world *w, struct cell *cell);
+bool cell_may_be(const struct cell *cell, uint64_t value, uint64_t from);
+
+/* ---- deals.c ---- */
+
+struct deal {
+    uint64_t holder; /* incarnation of who was dealt the part last; 0: nobody */
+    uint32_t round;
+    uint32_t sent[SIM_ROUNDS], done[SIM_ROUNDS]; /* reports that were made, and that were taken */
+};
+
+/* Is there such a part? */
+bool deal_exists(const struct pool_part *part);
+void deal_got(struct machine *m, uint32_t round, const struct pool_part *part);
+void deal_finished(struct machine *m, uint32_t round);
+void deal_reported(struct machine *m, const struct pool_part *part, paramo_err status);
+
+/* ---- moves.c ---- */
+
+/* False: nothing can be moved now. */
+bool moves_strike(struct world *w, const struct fault *f);
+
+/* ---- ops.c ---- */
+
+void op_issue(struct machine *m, unsigned customer);
+/* The newest request, if it is this machine's. */
+void op_cancel(struct machine *m);
+void op_handler(void *arg, paramo_request *request, const paramo_request_info *info);
 
 /* ---- script.c ---- */
 
 enum script_step {
     SCRIPT_JOIN,
     SCRIPT_TABLES,
+    SCRIPT_POOL,
     SCRIPT_ENTER,
     SCRIPT_WORK,
     SCRIPT_SUM,
     SCRIPT_BARRIER,
+    SCRIPT_NEXT, /* part of the pool */
+    SCRIPT_DONE, /* with it */
+    SCRIPT_PUT,  /* a value at the scheduler */
+    SCRIPT_GET,
     SCRIPT_READ,
     SCRIPT_LEAVE,
     SCRIPT_GONE
@@ -128,6 +209,12 @@ struct script {
     unsigned calm_ops;
     bool lost; /* the last request found a server dead: no hurry with the next */
     double sum_at_least;
+    uint32_t pool_round;
+    bool holds; /* a part */
+    bool none_now;
+    struct pool_part part;
+    unsigned kv_of; /* whose value is asked for */
+    uint64_t kv_value, kv_from;
     struct sim_event tick;
 };
 
@@ -135,7 +222,6 @@ void script_start(struct machine *m); /* the process is up */
 void script_stop(
     struct machine *m); /* it is about to die: what its calls and requests answer counts no more */
 void script_joined(struct machine *m);
-void script_handler(void *arg, paramo_request *request, const paramo_request_info *info);
 bool script_over(const struct machine *m);
 
 /* ---- machine.c ---- */
@@ -195,8 +281,12 @@ void judge_step(struct world *w);
 /* last: what is kept must be due. */
 void judge_full(struct world *w, bool last);
 void judge_barrier(struct machine *m, uint64_t number);
-/* The value of a key in the table of the server that is up in its place; false: there is none to look at. */
-bool judge_value(struct world *w, enum sim_table table, const struct ledger_key *key, uint64_t *value);
+extern const char *const sim_table_names[SIM_TABLES];
+/* A key's row in the table of the server that is up in its place: SIM_WIDE values at most, how many in *n;
+ * false: there is none to look at. */
+bool judge_row(struct world *w, enum sim_table table, unsigned index, uint64_t *vals, unsigned *n);
+/* A cell's row, which has two values: 0, or what was written; broken if it is torn. */
+uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2]);
 void judge_status(struct op *op, paramo_err status);
 /* The first violation counts. */
 void judge_broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -245,6 +335,14 @@ struct world {
     paramo_err over_status;
 
     struct ledger_table ledger[SIM_TABLES];
+    uint64_t moment;
+    struct cell cells[SIM_KEYS];            /* of SIM_CELLS */
+    struct cell values[SCHEDULE_NODES_MAX]; /* at the scheduler, one of each worker */
+    uint64_t values_put;
+    struct deal deals[SIM_STREAMS][SIM_PARTS];
+    bool pool_leaks; /* a call may have taken a part with it that nobody knows of */
+    uint32_t moves;
+    uint32_t counts[PLAY_COUNTS_COUNT];
     uint32_t deaths[SCHEDULE_SERVERS_MAX]; /* of server processes */
     uint32_t ring_shards;
     struct op *free_ops, *ops; /* all that are open */

@@ -1,0 +1,69 @@
+#include <string.h>
+
+#include "sim/world.h"
+
+void cell_init(struct cell *cell)
+{
+    cell->n = 1;
+    cell->values[0] = (struct cell_value){.gone = UINT64_MAX};
+}
+
+/* No read that is open began before this moment. */
+static uint64_t oldest_read(const struct world *w)
+{
+    uint64_t oldest = w->moment;
+    for (unsigned i = 0; i < SIM_SERIALS; i++)
+        if (w->by_serial[i] && w->by_serial[i]->from < oldest)
+            oldest = w->by_serial[i]->from;
+    for (uint32_t i = 0; i < w->schedule->workers; i++)
+        if (w->workers[i].script.calling && w->workers[i].script.kv_from < oldest)
+            oldest = w->workers[i].script.kv_from;
+    return oldest;
+}
+
+bool cell_room(struct world *w, struct cell *cell)
+{
+    if (cell->n < SIM_CELL_VALUES - 1) /* one is for cell_lost */
+        return true;
+    uint64_t oldest = oldest_read(w);
+    unsigned kept = 0;
+    for (unsigned i = 0; i < cell->n; i++)
+        if (cell->values[i].gone > oldest)
+            cell->values[kept++] = cell->values[i];
+    cell->n = kept;
+    return kept < SIM_CELL_VALUES - 1;
+}
+
+void cell_write(struct cell *cell, uint64_t value, uint64_t from)
+{
+    cell->values[cell->n++] =
+        (struct cell_value){.value = value, .from = from, .end = UINT64_MAX, .gone = UINT64_MAX};
+}
+
+void cell_written(struct cell *cell, uint64_t value, uint64_t from, uint64_t moment)
+{
+    for (unsigned i = 0; i < cell->n; i++) {
+        struct cell_value *v = &cell->values[i];
+        if (v->value == value && v->from == from)
+            v->end = moment;
+        else if (v->end < from && moment < v->gone)
+            v->gone = moment;
+    }
+}
+
+void cell_lost(struct world *w, struct cell *cell)
+{
+    for (unsigned i = 0; i < cell->n; i++)
+        if (!cell->values[i].value && cell->values[i].end == UINT64_MAX)
+            return;
+    (void)cell_room(w, cell);
+    cell_write(cell, 0, ++w->moment);
+}
+
+bool cell_may_be(const struct cell *cell, uint64_t value, uint64_t from)
+{
+    for (unsigned i = 0; i < cell->n; i++)
+        if (cell->values[i].value == value && cell->values[i].gone > from)
+            return true;
+    return false;
+}

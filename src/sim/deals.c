@@ -1,0 +1,79 @@
+#include "post/sched.h"
+#include "sim/world.h"
+
+static const uint32_t lengths[SIM_STREAMS] = {3, 2};
+
+bool deal_exists(const struct pool_part *part)
+{
+    return part->stream < SIM_STREAMS && part->index < lengths[part->stream];
+}
+
+/* The scheduler's own word: the news of a death travels slower than a part that is dealt again. */
+static bool alive(const struct world *w, uint64_t incarnation)
+{
+    const struct machine *m = &w->machines[0];
+    const struct slot_list *workers = m->up ? &m->made->scheduler->slots[SLOTS_WORKERS] : NULL;
+    for (uint32_t i = 0; workers && i < workers->count; i++)
+        if (workers->node[i] && workers->node[i]->info.incarnation == incarnation)
+            return workers->node[i]->state == SNODE_JOINED || workers->node[i]->state == SNODE_ABSENT;
+    return false;
+}
+
+static void round_over(struct machine *m, uint32_t round, const char *why)
+{
+    struct world *w = m->world;
+    for (unsigned s = 0; s < SIM_STREAMS; s++)
+        for (unsigned i = 0; i < lengths[s]; i++)
+            if (!w->deals[s][i].sent[round])
+                judge_broken(w, "%s: %s, but nobody has done part %u of stream %u in round %u", m->name, why,
+                             i, s, round);
+}
+
+void deal_got(struct machine *m, uint32_t round, const struct pool_part *part)
+{
+    struct world *w = m->world;
+    uint64_t own = m->made->own->incarnation;
+    if (part->stream >= SIM_STREAMS || part->round != round || (round && !deal_exists(part))) {
+        judge_broken(w, "%s was dealt part %llu of stream %u in round %u, which is not there", m->name,
+                     (unsigned long long)part->index, part->stream, part->round);
+        return;
+    }
+    if (m->declared_dead || !alive(w, own))
+        return; /* it does not know yet, and the part has passed on */
+    if (round)
+        round_over(m, round - 1, "the next round is dealt");
+    if (!deal_exists(part))
+        return; /* found out in a moment */
+    struct deal *d = &w->deals[part->stream][part->index];
+    if (d->done[round])
+        judge_broken(w, "%s was dealt part %llu of stream %u, which was done", m->name,
+                     (unsigned long long)part->index, part->stream);
+    if (d->holder && d->holder != own && d->round == round && !d->sent[round] && alive(w, d->holder))
+        judge_broken(w, "%s was dealt part %llu of stream %u, which another has who is alive", m->name,
+                     (unsigned long long)part->index, part->stream);
+    d->holder = own;
+    d->round = round;
+}
+
+void deal_finished(struct machine *m, uint32_t round)
+{
+    round_over(m, round, "the round is finished");
+}
+
+void deal_reported(struct machine *m, const struct pool_part *part, paramo_err status)
+{
+    struct world *w = m->world;
+    if (!deal_exists(part)) {
+        if (status && status != PARAMO_E_TIMEOUT)
+            judge_broken(w, "%s: a stream's end was not taken: %s", m->name, err_text());
+        return;
+    }
+    struct deal *d = &w->deals[part->stream][part->index];
+    w->counts[PLAY_parts] += !status;
+    if (status == PARAMO_OK && ++d->done[part->round] > 1)
+        judge_broken(w, "%s: part %llu of stream %u was done twice", m->name, (unsigned long long)part->index,
+                     part->stream);
+    else if (status && status != PARAMO_E_TIMEOUT)
+        judge_broken(w, "%s: part %llu of stream %u was dealt to it, and its report is not taken: %s",
+                     m->name, (unsigned long long)part->index, part->stream, err_text());
+}

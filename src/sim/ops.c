@@ -1,0 +1,258 @@
+/* The application's requests, and the handler on the servers that adds, and answers now or later. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/world.h"
+#include "worker/client_impl.h"
+
+static struct op *op_get(struct world *w)
+{
+    struct op *op = w->free_ops;
+    if (op)
+        w->free_ops = op->next;
+    else if (!(op = malloc(sizeof *op)))
+        abort();
+    memset(op, 0, offsetof(struct op, keys));
+    return op;
+}
+
+static void batch_free(struct op *op)
+{
+    if (!op->batch)
+        return;
+    free(op->batch->keys);
+    free(op->batch->lens);
+    free(op->batch->vals);
+    free(op->batch);
+    op->batch = NULL;
+}
+
+static void op_retire(struct world *w, struct op *op)
+{
+    struct op **place = &w->quarantine[w->quarantine_at++ % SIM_QUARANTINE];
+    if (*place) {
+        ledger_poisoned(w, *place);
+        (*place)->next = w->free_ops;
+        w->free_ops = *place;
+    }
+    batch_free(op);
+    ledger_poison(op);
+    *place = op;
+    if (w->by_serial[op->serial % SIM_SERIALS] == op)
+        w->by_serial[op->serial % SIM_SERIALS] = NULL;
+}
+
+/* Rows in order, of this shard, none that was acknowledged left out. */
+static void scanned(struct world *w, const struct op *op)
+{
+    const struct scan_batch *b = op->batch;
+    const struct ledger_table *t = &w->ledger[op->table];
+    size_t at = 0, row = 0;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *k = &t->keys[i];
+        if (k->key < b->cursor)
+            continue;
+        bool there = row < b->n && b->keys[row] == k->key;
+        unsigned n = !there ? 0 : b->lens && op->table == SIM_VAR ? b->lens[row] : ledger_row(op->table, i);
+        uint64_t must = op->all_must[i] & k->must;
+        if (k->shard == (int)op->shard && op->moves == w->moves)
+            ledger_row_look(w, "a scan", op->table, i, (const uint64_t *)(const void *)b->vals + at, n, must,
+                            op->from);
+        else if (there && !w->moves)
+            judge_broken(w, "a scan of shard %u gives key %" PRIu64 ", which is another's", op->shard,
+                         k->key);
+        row += there;
+        at += n;
+    }
+    if (row != b->n)
+        judge_broken(w, "a scan gives key %" PRIu64 ", which nobody has used, or out of order", b->keys[row]);
+}
+
+static void op_done(void *arg, uint64_t ts, paramo_err status)
+{
+    struct op *op = arg;
+    struct machine *m = op->machine;
+    struct world *w = m->world;
+    if (!op->open) {
+        judge_broken(w, "%s: request %" PRIu64 " completed twice", m->name, ts);
+        return;
+    }
+    op->open = false;
+    m->customers[op->customer].open--;
+    sim_note(w->sim, ts << 8 ^ (uint64_t)status);
+    if (!m->dying)
+        judge_status(op, status);
+    m->script.lost = status == PARAMO_E_NODE_LOST;
+    w->counts[op->kind] += !status;
+    ledger_done(w, op, status);
+    if (!status && op->kind == OP_SCAN)
+        scanned(w, op);
+    op_retire(w, op);
+}
+
+static enum op_kind kind_draw(struct world *w, enum sim_table table)
+{
+    uint64_t n = dice_draw(&w->dice, 100);
+    if (table != SIM_USER && (n == 0 || (w->recovered && n < 12)))
+        return OP_CLEAR;
+    if (table != SIM_USER && n >= 94)
+        return n < 96 ? OP_STAT : OP_SCAN;
+    if (table == SIM_CELLS && n < 38)
+        return n < 28 ? OP_PUT : OP_DELETE;
+    if (n < 54)
+        return OP_PUSH;
+    return n < 64 && table != SIM_VAR ? OP_PUSHPULL : OP_PULL;
+}
+
+static void op_fill(struct machine *m, struct op *op)
+{
+    struct world *w = m->world;
+    op->table = (enum sim_table)dice_draw(&w->dice, SIM_TABLES);
+    op->kind = kind_draw(w, op->table);
+    op->priority = (int32_t)dice_draw(&w->dice, SIM_PRIORITIES);
+    if (!ledger_issue(w, op, &w->dice)) {
+        op->kind = OP_PULL;
+        (void)ledger_issue(w, op, &w->dice);
+    }
+    if (op->kind == OP_SCAN) {
+        op->batch = calloc(1, sizeof *op->batch);
+        if (!op->batch)
+            abort();
+        op->shard = (unsigned)dice_draw(&w->dice, w->ring_shards);
+        op->batch->shard = op->shard;
+        op->batch->id = op->serial;
+        op->batch->cursor =
+            dice_draw(&w->dice, 2) ? w->ledger[op->table].keys[dice_draw(&w->dice, SIM_KEYS)].key : 0;
+    }
+}
+
+static uint32_t flags_draw(struct world *w, const struct op *op)
+{
+    uint64_t n = dice_draw(&w->dice, 4);
+    if (n == 0)
+        return PARAMO_COPY;
+    return n == 1 && op->kind == OP_PULL ? PARAMO_CREATE : 0;
+}
+
+void op_issue(struct machine *m, unsigned customer)
+{
+    static const enum request_kind kinds[] = {REQUEST_PUSH,   REQUEST_PULL,  REQUEST_PUSHPULL, REQUEST_PUT,
+                                              REQUEST_DELETE, REQUEST_CLEAR, REQUEST_STAT,     REQUEST_SCAN};
+    struct world *w = m->world;
+    struct customer *c = &m->customers[customer];
+    struct op *op = op_get(w);
+    op->machine = m;
+    op->customer = customer;
+    op->serial = ++w->serial;
+    op_fill(m, op);
+    paramo_request_options o = {.size = sizeof o,
+                                .flags = flags_draw(w, op),
+                                .priority = op->priority,
+                                .cmd = (int32_t)op->serial,
+                                .callback = op_done,
+                                .callback_arg = op};
+    if (dice_draw(&w->dice, 12) == 0)
+        o.timeout_ms = (uint32_t)dice_scale(&w->dice, 1, 1000);
+    op->patient = !o.timeout_ms;
+    op->deadline = lane_now(c->worker->lane) +
+                   (o.timeout_ms ? o.timeout_ms : m->made->config.request_timeout_ms) * ENV_MS;
+    paramo_kv kv = {.size = sizeof kv, .keys = op->keys, .n = op->n};
+    if (op->kind != OP_DELETE) {
+        kv.vals = op->vals;
+        kv.vals_len = op->vals_n;
+        kv.lens = op->table == SIM_VAR ? op->lens : NULL;
+    }
+    struct client_call call = {.kind = kinds[op->kind],
+                               .table = &m->tables[op->table],
+                               .kv = op->kind >= OP_CLEAR ? NULL : &kv,
+                               .options = &o,
+                               .stats = op->kind == OP_STAT ? &op->stats : NULL,
+                               .batch = op->batch};
+    op->open = true;
+    c->open++;
+    w->by_serial[op->serial % SIM_SERIALS] = op;
+    m->script.ops++;
+    paramo_err err = client_issue(c->worker->client, &call, &op->ts);
+    if (err) {
+        judge_broken(w, "%s: a request was refused: %s: %s", m->name, err_name(err), err_text());
+        op->open = false;
+        c->open--;
+    } else if (op->open && (o.flags & PARAMO_COPY) && op->kind <= OP_DELETE && op->kind != OP_PULL &&
+               op->kind != OP_PUSHPULL) {
+        ledger_poison(op); /* they are the caller's again */
+    }
+}
+
+void op_cancel(struct machine *m)
+{
+    struct world *w = m->world;
+    struct op *op = w->by_serial[w->serial % SIM_SERIALS];
+    if (!op || op->machine != m || !op->open)
+        return;
+    op->cancelled = true;
+    paramo_err err = client_cancel(m->customers[op->customer].worker->client, op->ts);
+    if ((err && err != PARAMO_E_NOT_FOUND) || op->open)
+        judge_broken(w, "%s: request %" PRIu64 " was cancelled: %s", m->name, op->ts,
+                     err ? err_text() : "it lives on");
+}
+
+/* ---- the handler --------------------------------------------------------------------------------------- */
+
+/* Each key has one value; now and then that is said by lens. */
+static void answer(struct machine *m, paramo_request *request, const paramo_request_info *info)
+{
+    uint64_t vals[SIM_OP_KEYS];
+    uint32_t lens[SIM_OP_KEYS];
+    for (size_t i = 0; i < info->n && i < SIM_OP_KEYS; i++) {
+        vals[i] = m->sums[ledger_index(m->world, SIM_USER, info->keys[i])];
+        lens[i] = 1;
+    }
+    sim_must(
+        paramo_answer(request, vals, info->pull ? info->n : 0, info->pull && info->cmd % 3 ? lens : NULL));
+}
+
+static void answer_late(struct sim_event *event)
+{
+    struct late_answer *late = container_of(event, struct late_answer, event);
+    struct machine *m = late->machine;
+    for (struct late_answer **at = &m->late; *at; at = &(*at)->next) {
+        if (*at == late) {
+            *at = late->next;
+            break;
+        }
+    }
+    answer(m, late->request, late->info);
+    free(late);
+}
+
+void op_handler(void *arg, paramo_request *request, const paramo_request_info *info)
+{
+    struct machine *m = arg;
+    struct world *w = m->world;
+    const uint64_t *vals = info->vals;
+    for (size_t i = 0; i < info->n; i++) {
+        unsigned at = ledger_index(w, SIM_USER, info->keys[i]);
+        if (at == SIM_KEYS || info->n > SIM_OP_KEYS) {
+            judge_broken(w, "%s: a handler was given key %" PRIu64 ", which nobody sent", m->name,
+                         info->keys[i]);
+            sim_must(paramo_answer_error(request, PARAMO_E_HANDLER, "no such key"));
+            return;
+        }
+        if (info->push)
+            m->sums[at] += vals[i];
+    }
+    judge_handled(w, m, info);
+    if (dice_draw(&w->dice, 3)) {
+        answer(m, request, info);
+        return;
+    }
+    struct late_answer *late = malloc(sizeof *late);
+    if (!late)
+        abort();
+    *late = (struct late_answer){
+        .next = m->late, .event.fire = answer_late, .machine = m, .request = request, .info = info};
+    m->late = late;
+    sim_must(
+        sim_schedule(w->sim, &late->event, sim_now(w->sim) + dice_scale(&w->dice, ENV_US, 400 * ENV_MS)));
+}
