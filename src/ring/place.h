@@ -5,7 +5,8 @@
  *     weight (what a domain cannot hold, since it holds an arc once at most, falls to the others);
  *   - owner and replicas of an arc are in distinct domains; with too few domains the last replicas are only
  *     in distinct processes, and with too few processes they are missing (the result says how many);
- *   - little moves: ownership as little as the shares allow, copies nearly so;
+ *   - little moves: ownership as little as the shares allow, copies at most 1.2 times that, all in all; more
+ *     where a domain must hold nearly every arc, so that a change of one arc's chain forces others;
  *   - the arcs of a shard, and of a pair of successors, come in long runs.
  * The chains are nested: the first j replicas are a placement for j replicas, as good as one made for j; so
  * tables of different k share one ring. A dead or leaving shard has weight 0. Where balance lets it, a shard

@@ -114,11 +114,11 @@ static uint32_t moved(const struct ring_chains *before, const struct ring_chains
     return sum;
 }
 
-/* The shares by weight alone. True if every domain is light enough that they are possible. */
-static bool due_shares(const struct world *w, unsigned levels, double *due)
+/* The shares by weight alone; returns how near the heaviest domain is to holding every arc: above 1 they are
+ * not possible. */
+static double due_shares(const struct world *w, unsigned levels, double *due)
 {
-    double total = 0;
-    bool possible = true;
+    double total = 0, heaviest = 0;
     for (size_t i = 0; i < w->n; i++)
         total += w->shard[i].weight;
     for (size_t i = 0; i < w->n; i++) {
@@ -126,9 +126,9 @@ static bool due_shares(const struct world *w, unsigned levels, double *due)
         for (size_t k = 0; k < w->n; k++)
             domain += same_domain(w, (uint16_t)i, (uint16_t)k) ? w->shard[k].weight : 0;
         due[i] = levels * RING_ARCS * (w->shard[i].weight / total);
-        possible &= levels * domain <= total;
+        heaviest = levels * domain / total > heaviest ? levels * domain / total : heaviest;
     }
-    return possible;
+    return heaviest;
 }
 
 /* What no placement with these shares, each rounded down, can do without. */
@@ -152,7 +152,7 @@ static void check_shares(const struct world *w, const struct ring_chains *c)
         uint32_t held[SHARDS_MAX];
         double due[SHARDS_MAX];
         count(c, levels, held);
-        if (!due_shares(w, levels, due))
+        if (due_shares(w, levels, due) > 1)
             continue;
         for (size_t i = 0; i < w->n; i++)
             assert_true(held[i] < due[i] + levels && held[i] > due[i] - levels);
@@ -201,7 +201,8 @@ static void histories_of_equals(void **state)
 }
 
 /* Any weights, several servers on a host, hosts of any size: what may not be is not, and while no host is so
- * heavy that it forbids the shares, these are kept and a change moves little. */
+ * heavy that it forbids the shares, these are kept and a change moves little: ownership always, copies while
+ * no host is near that; else they do all in all. */
 static void histories_of_unequals(void **state)
 {
     (void)state;
@@ -229,15 +230,16 @@ static void histories_of_unequals(void **state)
             check_shares(&w, after);
             double due[SHARDS_MAX];
             for (unsigned levels = 1; levels <= after->present + 1; levels++) {
-                if (after->apart < w.replicas || !due_shares(&w, levels, due))
+                double heaviest = due_shares(&w, levels, due);
+                if (after->apart < w.replicas || heaviest > 1)
                     continue;
                 uint32_t moves = moved(before, after, levels), bound = least_moves(&w, before, levels);
                 uint32_t slack = levels * (uint32_t)w.n; /* shares are within one arc, not exact */
                 double ratio = bound ? (double)moves / bound : 0;
-                if (levels == 1) {
+                if (levels == 1 || heaviest <= 0.5)
                     assert_true(moves <= 1.2 * bound + slack);
+                if (levels == 1)
                     owners = bound > 200 && ratio > owners ? ratio : owners;
-                }
                 most = bound > 200 && ratio > most ? ratio : most;
                 sum += moves;
                 bound_sum += bound;
