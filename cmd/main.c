@@ -25,6 +25,7 @@ static const struct {
     {"worker", cmd_worker, "one worker: runs a command in that role"},
     {"data", cmd_data, "make click logs to try things with"},
     {"ring", cmd_ring, "who owns and keeps what: of a live cluster, or of one that is thought of"},
+    {"checkpoint", cmd_checkpoint, "what checkpoints a folder has, and whether they are whole"},
     {"sim", cmd_sim, "whole clusters on a simulated network, with faults from seeds: the proof"},
     {"bench", cmd_bench, "the speed of this machine: each path of Paramo beside its raw limit"},
 };
@@ -36,7 +37,7 @@ static void print_help(void)
                  "Paramo %s trains models whose parameters live on servers, through push and pull.\n\n",
                  paramo_version());
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
-        (void)printf("  %-10s %s\n", verbs[i].name, verbs[i].help);
+        (void)printf("  %-11s%s\n", verbs[i].name, verbs[i].help);
     (void)printf("\n'paramo VERB --help' shows a verb's options. 'paramo --version' prints the version.\n"
                  "\n"
                  "  paramo train --model lr --data train.libsvm --valid test.libsvm --model-out model\n"

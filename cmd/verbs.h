@@ -6,6 +6,7 @@
 #ifndef CMD_VERBS_H
 #define CMD_VERBS_H
 
+int cmd_checkpoint(int argc, char **argv);
 int cmd_data(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_scheduler(int argc, char **argv);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 paramo_err fs_write_all(struct fs_file *file, const void *data, size_t len)
 {
@@ -22,6 +23,35 @@ paramo_err fs_join(const char *dir, const char *name, char path[FS_PATH_MAX])
     if (snprintf(path, FS_PATH_MAX, "%s/%s", dir, name) >= FS_PATH_MAX)
         return err_set(PARAMO_E_TOO_LARGE, "the path is too long: %.64s...", dir);
     return PARAMO_OK;
+}
+
+/* The folder that path itself is in. */
+static paramo_err parent_of(const char *path, char parent[FS_PATH_MAX])
+{
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    while (len && path[len - 1] != '/')
+        len--;
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    if (len >= FS_PATH_MAX)
+        return err_set(PARAMO_E_TOO_LARGE, "the path is too long: %.64s...", path);
+    if (!len)
+        parent[len++] = '.';
+    else
+        memcpy(parent, path, len);
+    parent[len] = '\0';
+    return PARAMO_OK;
+}
+
+paramo_err fs_keep_dir(struct fs *fs, const char *path)
+{
+    char parent[FS_PATH_MAX];
+    paramo_err err = parent_of(path, parent);
+    if (!err)
+        err = fs_make_dir(fs, path);
+    return err ? err : fs_sync_dir(fs, parent);
 }
 
 paramo_err fs_load(struct fs *fs, const char *path, size_t max, struct writer *w)

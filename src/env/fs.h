@@ -115,6 +115,8 @@ MUST_USE paramo_err fs_write_all(struct fs_file *file, const void *data, size_t 
 /* dir/name, or TOO_LARGE. */
 enum { FS_PATH_MAX = 1024 };
 MUST_USE paramo_err fs_join(const char *dir, const char *name, char path[FS_PATH_MAX]);
+/* Makes the folder if it is not there, and its name durable either way. */
+MUST_USE paramo_err fs_keep_dir(struct fs *fs, const char *path);
 /* A whole small file into an empty writer (free it by writer_fini). NOT_FOUND; TOO_LARGE beyond max. */
 MUST_USE paramo_err fs_load(struct fs *fs, const char *path, size_t max, struct writer *w);
 /* Puts a whole file at dir/name: written as name.tmp, synced, renamed, and the folder synced; what was there

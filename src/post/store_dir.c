@@ -87,24 +87,6 @@ static paramo_err state_check(const char *path, const struct writer *file, struc
     return PARAMO_OK;
 }
 
-/* The folder that dir itself is in. */
-static paramo_err parent_of(const char *dir, char parent[FS_PATH_MAX])
-{
-    size_t len = strlen(dir);
-    while (len && dir[len - 1] != '/')
-        len--;
-    while (len > 1 && dir[len - 1] == '/')
-        len--;
-    if (len >= FS_PATH_MAX)
-        return err_set(PARAMO_E_TOO_LARGE, "the path is too long: %.64s...", dir);
-    if (!len)
-        parent[len++] = '.';
-    else
-        memcpy(parent, dir, len);
-    parent[len] = '\0';
-    return PARAMO_OK;
-}
-
 static paramo_err store_read(struct store_chore *c)
 {
     struct store *s = c->store;
@@ -138,12 +120,7 @@ static void start_work(struct chore *chore)
 {
     struct store_chore *c = container_of(chore, struct store_chore, chore);
     struct store *s = c->store;
-    char parent[FS_PATH_MAX];
-    paramo_err err = parent_of(s->dir, parent);
-    if (!err)
-        err = fs_make_dir(s->config.fs, s->dir);
-    if (!err)
-        err = fs_sync_dir(s->config.fs, parent);
+    paramo_err err = fs_keep_dir(s->config.fs, s->dir);
     if (!err)
         err = store_read(c);
     if (err) {

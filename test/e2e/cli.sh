@@ -5,7 +5,7 @@ cd "$WORK" || exit 1
 unset PARAMO_TOKEN
 
 expect 0 "--help" "$PARAMO" --help
-for verb in train predict eval export run scheduler server worker data bench ring; do
+for verb in train predict eval export run scheduler server worker data bench ring checkpoint; do
     check "--help names $verb" grep -qw "$verb" "$OUT"
 done
 expect 0 "--version" "$PARAMO" --version
@@ -17,7 +17,7 @@ refused 2 "an unknown verb" "bogus" "$PARAMO" bogus
 code=0
 "$PARAMO" >"$OUT" 2>"$ERR" || code=$?
 check "no verb: usage, exit code 2" test "$code" -eq 2 -a -s "$ERR"
-for verb in train predict eval export data bench ring; do
+for verb in train predict eval export data bench ring checkpoint; do
     expect 0 "$verb --help" "$PARAMO" $verb --help
     check "$verb: help on standard output" grep -q "usage: paramo $verb" "$OUT"
     refused 2 "$verb: an unknown option" "bogus" "$PARAMO" $verb --bogus

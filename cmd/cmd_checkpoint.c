@@ -1,0 +1,188 @@
+/*
+ * paramo checkpoint list, verify: what checkpoints a folder has, and whether every byte of one is as it was
+ * written. Like cmd_ring.c it looks inside src/ (scripts/layers). Tests: test/e2e/checkpoint.sh.
+ */
+#include "cmd/args.h"
+#include "cmd/exitcode.h"
+#include "cmd/verbs.h"
+
+#include "base/err.h"
+#include "server/ckpt.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define VERB "checkpoint"
+
+struct listing {
+    json_t *list; /* NULL: text */
+    unsigned damaged, shown;
+};
+
+static uint64_t bytes_of(const struct ckpt_manifest *m)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < m->files_count; i++)
+        bytes += m->files[i].bytes;
+    return bytes;
+}
+
+static void time_of(const struct ckpt_manifest *m, char text[32])
+{
+    time_t at = (time_t)m->made_at;
+    struct tm tm;
+    if (!gmtime_r(&at, &tm) || !strftime(text, 32, "%Y-%m-%d %H:%M:%S", &tm))
+        (void)snprintf(text, 32, "%" PRIu64, m->made_at);
+}
+
+static void list_one(void *arg, uint64_t number, paramo_err status, const char *text,
+                     const struct ckpt_manifest *m)
+{
+    struct listing *l = arg;
+    const char *state = status == PARAMO_OK            ? "whole"
+                        : status == PARAMO_E_NOT_FOUND ? "unfinished"
+                                                       : "damaged";
+    l->damaged += status && status != PARAMO_E_NOT_FOUND;
+    if (l->list) {
+        json_t *entry = json_pack("{s:I, s:s}", "number", (json_int_t)number, "state", state);
+        if (entry && m)
+            (void)json_object_update_new(
+                entry,
+                json_pack("{s:I, s:I, s:I, s:i, s:i, s:I}", "base", (json_int_t)m->base, "made_at",
+                          (json_int_t)m->made_at, "view", (json_int_t)m->view, "tables", (int)m->tables_count,
+                          "files", (int)m->files_count, "bytes", (json_int_t)bytes_of(m)));
+        else if (entry && status != PARAMO_E_NOT_FOUND)
+            (void)json_object_set_new(entry, "cause", json_string(text));
+        (void)json_array_append_new(l->list, entry);
+        return;
+    }
+    if (!l->shown++)
+        (void)printf("number  state       made (UTC)           based on  tables  files         bytes\n");
+    if (!m) {
+        (void)printf("%6" PRIu64 "  %-10s  %s\n", number, state, status == PARAMO_E_NOT_FOUND ? "" : text);
+        return;
+    }
+    char at[32], base[24] = "-";
+    time_of(m, at);
+    if (m->base)
+        (void)snprintf(base, sizeof base, "%" PRIu64, m->base);
+    (void)printf("%6" PRIu64 "  %-10s  %-19s  %8s  %6" PRIu32 "  %5" PRIu32 "  %12" PRIu64 "\n", number,
+                 state, at, base, m->tables_count, m->files_count, bytes_of(m));
+}
+
+static int print_json(json_t *root)
+{
+    int wrong = root ? json_dumpf(root, stdout, JSON_INDENT(1)) : -1;
+    json_decref(root);
+    if (wrong)
+        return code_fail(VERB, PARAMO_E_MEMORY, "the report could not be written");
+    (void)printf("\n");
+    return CODE_DONE;
+}
+
+static int list(const char *dir, int json)
+{
+    struct listing l = {.list = json ? json_array() : NULL};
+    paramo_err err = ckpt_list(fs_real(), dir, list_one, &l);
+    if (err) {
+        json_decref(l.list);
+        return code_fail(VERB, err, err_text());
+    }
+    int code = json ? print_json(l.list) : CODE_DONE;
+    if (!json && !l.shown)
+        (void)printf("no checkpoints\n");
+    return code == CODE_DONE && l.damaged ? CODE_DATA : code;
+}
+
+struct tally {
+    uint64_t blocks[CKPT_KINDS], bytes;
+};
+
+static paramo_err count(void *arg, const struct ckpt_block *b)
+{
+    struct tally *t = arg;
+    t->blocks[b->kind]++;
+    t->bytes += b->bytes;
+    return PARAMO_OK;
+}
+
+static int verify(const char *dir, uint64_t number, int json)
+{
+    struct ckpt *c;
+    struct tally t = {0};
+    paramo_err err = ckpt_open(fs_real(), dir, number, &c);
+    if (err)
+        return code_fail(VERB, err, err_text());
+    err = ckpt_visit(c, NULL, count, &t);
+    int code = CODE_DONE;
+    const struct ckpt_manifest *m = ckpt_manifest(c, 0);
+    if (err) {
+        code = code_fail(VERB, err, err_text());
+    } else if (json) {
+        json_t *chain = json_array();
+        for (unsigned i = 0; i < ckpt_links(c); i++)
+            (void)json_array_append_new(chain, json_integer((json_int_t)ckpt_manifest(c, i)->number));
+        code = print_json(json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "number", (json_int_t)m->number,
+                                    "chain", chain, "rows_blocks", (json_int_t)t.blocks[CKPT_ROWS],
+                                    "erased_blocks", (json_int_t)t.blocks[CKPT_ERASED], "cleared_blocks",
+                                    (json_int_t)t.blocks[CKPT_CLEARED], "clocks_blocks",
+                                    (json_int_t)t.blocks[CKPT_CLOCKS], "bytes", (json_int_t)t.bytes));
+    } else {
+        (void)printf("checkpoint %" PRIu64, m->number);
+        for (unsigned i = 1; i < ckpt_links(c); i++)
+            (void)printf("%s%" PRIu64, i == 1 ? ", based on " : ", on ", ckpt_manifest(c, i)->number);
+        (void)printf(": whole; %" PRIu64 " blocks of rows, %" PRIu64 " of other things, %" PRIu64
+                     " bytes in them\n",
+                     t.blocks[CKPT_ROWS],
+                     t.blocks[CKPT_ERASED] + t.blocks[CKPT_CLEARED] + t.blocks[CKPT_CLOCKS], t.bytes);
+    }
+    ckpt_close(c);
+    return code;
+}
+
+static const char usage[] =
+    "usage: paramo checkpoint list DIR [--json]\n"
+    "       paramo checkpoint verify DIR [--number N] [--json]\n"
+    "\n"
+    "list shows the checkpoints in a folder: those that are whole, attempts that did not end, and manifests\n"
+    "that are damaged. verify reads every byte of one, and of those it is based on, and checks it.\n";
+static const char more[] = "  paramo checkpoint list /data/ckpt\n"
+                           "  paramo checkpoint verify /data/ckpt --number 7\n"
+                           "\n" CODE_HELP;
+
+int cmd_checkpoint(int argc, char **argv)
+{
+    uint64_t number = 0;
+    int json = 0, number_given = 0;
+    const struct arg args[] = {
+        {.name = "number",
+         .kind = ARG_INT,
+         .out = &number,
+         .meta = "N",
+         .help = "this one (the last that has a manifest)",
+         .min = 1,
+         .max = INT64_MAX,
+         .given = &number_given},
+        {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "the report as JSON"},
+    };
+    const char *what = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
+    const char *dir = what && argc > 2 && argv[2][0] != '-' ? argv[2] : NULL;
+    const int named = (what != NULL) + (dir != NULL);
+    if (what && strcmp(what, "list") != 0 && strcmp(what, "verify") != 0)
+        return args_wrong(VERB, "unknown subject '%s': there are 'list' and 'verify'", what);
+    int code = args_parse(VERB, argc - named, argv + named, args, sizeof args / sizeof *args, usage, more);
+    if (code >= 0)
+        return code;
+    if (!what)
+        return args_wrong(VERB, "what? There are 'list' and 'verify'");
+    if (!dir || !*dir)
+        return args_wrong(VERB, "%s: DIR is missing", what);
+    if (strcmp(what, "verify") == 0)
+        return verify(dir, number, json);
+    if (number_given)
+        return args_wrong(VERB, "--number is for verify");
+    return list(dir, json);
+}

@@ -1,0 +1,119 @@
+/*
+ * Checkpoints: a table's rows with optimizer state, and the clocks that say which pushes are in them, in
+ * files that are never taken for whole unless they are.
+ *
+ *     dir/00000007/blocks-0, blocks-1, ...   one from each writer: blocks, each with a checksum, then an end
+ *     dir/00000007/manifest                  last: which files, their sizes and checksums, the tables
+ *
+ * A folder without a manifest is an attempt that did not end. A checkpoint is full, or incremental: all that
+ * changed since its base, another checkpoint of the same folder; then loading goes through the base's blocks
+ * first, and so on back to a full one. A block says which arcs of the ring its rows are from, so it is read
+ * by whoever owns them now, on any number of servers (ckpt_rows.h).
+ *
+ * Everything is synced before the manifest names it, and the manifest before ckpt_commit says OK; a crash at
+ * any step leaves the checkpoints that were there. Blocking: in a chore (env/chore.h), never on a lane. It
+ * never knows what a payload means. docs/CHECKPOINTS.md has the bytes. Tests: test/server/test_ckpt.c.
+ */
+#ifndef SERVER_CKPT_H
+#define SERVER_CKPT_H
+
+#include <stdbool.h>
+
+#include "env/fs.h"
+#include "post/view.h"
+
+enum {
+    CKPT_NAME_MAX = 32,
+    CKPT_FILES_MAX = 65536,
+    CKPT_CHAIN_MAX = 1024,     /* checkpoints from a full one to its last delta */
+    CKPT_EXTRA_MAX = 64 << 20, /* the scheduler's part of a manifest */
+    CKPT_MANIFEST_MAX = CKPT_EXTRA_MAX + (16 << 20)
+};
+
+enum ckpt_kind {
+    CKPT_ROWS = 1,   /* rows of a table, whole, in place of what there was */
+    CKPT_ERASED = 2, /* keys of a table that have no row any more */
+    CKPT_CLEARED =
+        3, /* nothing of the table that came before is left in these arcs (not in a full checkpoint) */
+    CKPT_CLOCKS = 4, /* the senders' records for these arcs, all of them: no table */
+    CKPT_KINDS,
+    CKPT_END = 0xff /* of a file; written and checked by this module */
+};
+
+struct ckpt_block {
+    uint32_t kind;
+    uint32_t table; /* 0: of none */
+    uint32_t arc, arcs;
+    const void *payload;
+    size_t bytes;
+};
+
+/* A block file as the manifest names it. */
+struct ckpt_file {
+    char name[CKPT_NAME_MAX];
+    uint64_t bytes, blocks;
+    uint64_t sum; /* over the heads of all blocks, which hold the payloads' sums */
+};
+
+struct ckpt_manifest {
+    uint64_t number;    /* of the folder; from 1 */
+    uint64_t id;        /* random, in every file of the checkpoint: files of others are not taken */
+    uint64_t base;      /* number of the checkpoint that this one adds to; 0: it is full */
+    uint64_t base_id;   /* that one's */
+    uint64_t job, view; /* what was saved: job, number of its view */
+    uint64_t made_at;   /* Unix time, seconds */
+    uint32_t tables_count;
+    struct view_table *tables; /* ascending id */
+    uint32_t files_count;
+    struct ckpt_file *files;
+    uint8_t *extra; /* what the scheduler adds */
+    size_t extra_bytes;
+};
+/* Frees the three arrays. */
+void ckpt_manifest_fini(struct ckpt_manifest *m);
+/* For the module's own files and its fuzz target. */
+void ckpt_manifest_encode(const struct ckpt_manifest *m, struct writer *w);
+MUST_USE paramo_err ckpt_manifest_decode(const void *data, size_t len, struct ckpt_manifest *m);
+
+/* ---- writing ---- */
+
+struct ckpt_writer;
+
+/* The number after all that are there, finished or not; 1 in an empty folder, or where there is none. */
+MUST_USE paramo_err ckpt_next_number(struct fs *fs, const char *dir, uint64_t *number);
+/* One file of checkpoint number, by its writer-th writer; makes the folders. */
+MUST_USE paramo_err ckpt_begin(struct fs *fs, const char *dir, uint64_t number, uint64_t id, uint32_t writer,
+                               struct ckpt_writer **w);
+/* In the order in which they will be read. After an error only ckpt_abort is left. */
+MUST_USE paramo_err ckpt_put(struct ckpt_writer *w, const struct ckpt_block *block);
+/* Ends and syncs the file, says what the manifest needs. Frees w in any case. */
+MUST_USE paramo_err ckpt_end(struct ckpt_writer *w, struct ckpt_file *file);
+void ckpt_abort(struct ckpt_writer *w); /* NULL is allowed; removes the file if it can */
+/* The checkpoint is whole with this, and only if it is OK: after an error either may be. */
+MUST_USE paramo_err ckpt_commit(struct fs *fs, const char *dir, const struct ckpt_manifest *m);
+
+/* ---- reading ---- */
+
+/* A checkpoint and those it is based on. */
+struct ckpt;
+
+/* Ascending numbers. m is NULL where status is not OK: NOT_FOUND an attempt that did not end, else a manifest
+ * that is damaged (text says how). NOT_FOUND: no such folder. */
+MUST_USE paramo_err ckpt_list(struct fs *fs, const char *dir,
+                              void (*each)(void *arg, uint64_t number, paramo_err status, const char *text,
+                                           const struct ckpt_manifest *m),
+                              void *arg);
+/* number 0: the last that has a manifest; if that one is damaged it is an error, not an older one's turn.
+ * Checks the manifests and that every file has its size. NOT_FOUND, CORRUPT, FORMAT, IO. */
+MUST_USE paramo_err ckpt_open(struct fs *fs, const char *dir, uint64_t number, struct ckpt **ckpt);
+void ckpt_close(struct ckpt *ckpt);
+/* The newest's; of links 0 (that one) to ckpt_links - 1 (the full one). */
+const struct ckpt_manifest *ckpt_manifest(const struct ckpt *ckpt, unsigned link);
+unsigned ckpt_links(const struct ckpt *ckpt);
+/* Calls block for all in the order that counts: a later block wins. Those for which wants says false are
+ * skipped unread (NULL: none are). Each is checked before it is handed over, each file to its end; an error
+ * of block ends it. CORRUPT names file and place. */
+MUST_USE paramo_err ckpt_visit(const struct ckpt *ckpt, bool (*wants)(void *arg, const struct ckpt_block *b),
+                               paramo_err (*block)(void *arg, const struct ckpt_block *b), void *arg);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * The payloads of checkpoint blocks: rows of a table with their optimizer state, keys that are gone, senders'
+ * records. Rows are saved arc by arc, so that whoever owns the arcs later finds them; taking them back checks
+ * everything and changes the table only by what is this shard's. Pure, but for the table. Tests:
+ * test/server/test_ckpt_rows.c.
+ */
+#ifndef SERVER_CKPT_ROWS_H
+#define SERVER_CKPT_ROWS_H
+
+#include "server/ckpt.h"
+#include "server/dedup.h"
+#include "table/table.h"
+
+enum { CKPT_BLOCK_BYTES = 1 << 20 /* a block of rows is about so large, or one row. Arbitrary */ };
+
+/* Orders keys by the arc they fall on, and leaves their order within an arc. out has room for n. */
+MUST_USE paramo_err ckpt_by_arc(const struct ring_placement *placement, const uint64_t *keys, size_t n,
+                                uint64_t *out);
+/* The next block of rows from keys[0 .. n) (as ckpt_by_arc leaves them; all have rows): as many as fill a
+ * block, *took of them. The payload goes into the empty writer payload. */
+MUST_USE paramo_err ckpt_rows_encode(const struct table *t, uint32_t table,
+                                     const struct ring_placement *placement, const uint64_t *keys, size_t n,
+                                     struct writer *payload, struct ckpt_block *block, size_t *took);
+/* The same for keys that were removed. */
+MUST_USE paramo_err ckpt_erased_encode(uint32_t table, const struct ring_placement *placement,
+                                       const uint64_t *keys, size_t n, struct writer *payload,
+                                       struct ckpt_block *block, size_t *took);
+/* Does to the table what a block of ROWS, ERASED or CLEARED says, as far as its arcs are in mine (by arc;
+ * NULL: all are). A dense table must hold its rows already (table_dense_own), and is never CLEARED: its rows
+ * are there, so they are saved. CORRUPT: the payload is not what it should be, and nothing was done. */
+MUST_USE paramo_err ckpt_rows_apply(struct table *t, const struct ring_placement *placement, const bool *mine,
+                                    const struct ckpt_block *block);
+
+/* One sender's record. */
+struct ckpt_clock {
+    uint32_t node, customer;
+    uint64_t incarnation;
+    struct dedup dedup;
+};
+void ckpt_clocks_encode(const struct ckpt_clock *clocks, size_t n, struct writer *payload);
+/* *clocks is from malloc, for the caller to free. */
+MUST_USE paramo_err ckpt_clocks_decode(const struct ckpt_block *block, struct ckpt_clock **clocks, size_t *n);
+
+#endif

@@ -1,0 +1,148 @@
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "server/ckpt_impl.h"
+
+struct ckpt_writer {
+    struct fs *fs;
+    struct fs_file *file;
+    struct ckpt_file info;
+    char path[FS_PATH_MAX];
+};
+
+static void see_number(void *arg, const char *name)
+{
+    uint64_t *highest = arg, number = 0;
+    size_t digits = strspn(name, "0123456789");
+    if (digits < 8 || digits > 19 || name[digits])
+        return;
+    for (size_t i = 0; i < digits; i++)
+        number = 10 * number + (uint64_t)(name[i] - '0');
+    *highest = number > *highest ? number : *highest;
+}
+
+paramo_err ckpt_next_number(struct fs *fs, const char *dir, uint64_t *number)
+{
+    uint64_t highest = 0;
+    paramo_err err = fs_list(fs, dir, see_number, &highest);
+    if (err && err != PARAMO_E_NOT_FOUND)
+        return err;
+    *number = highest + 1;
+    return PARAMO_OK;
+}
+
+paramo_err ckpt_begin(struct fs *fs, const char *dir, uint64_t number, uint64_t id, uint32_t writer,
+                      struct ckpt_writer **out)
+{
+    char folder[FS_PATH_MAX];
+    uint8_t head[CKPT_FILE_HEAD];
+    struct ckpt_writer *w = calloc(1, sizeof *w);
+    if (!w)
+        return err_memory(sizeof *w);
+    w->fs = fs;
+    (void)snprintf(w->info.name, sizeof w->info.name, "blocks-%" PRIu32, writer);
+    paramo_err err = ckpt_paths(dir, number, w->info.name, folder, w->path);
+    if (!err)
+        err = fs_keep_dir(fs, dir);
+    if (!err)
+        err = fs_keep_dir(fs, folder);
+    if (!err)
+        err = fs_open(fs, w->path, FS_CREATE, &w->file);
+    if (err) {
+        free(w);
+        return err;
+    }
+    ckpt_file_head_encode(writer, id, head);
+    w->info.bytes = sizeof head;
+    w->info.sum = id;
+    err = fs_write_all(w->file, head, sizeof head);
+    if (err) {
+        ckpt_abort(w);
+        return err;
+    }
+    *out = w;
+    return PARAMO_OK;
+}
+
+static paramo_err put(struct ckpt_writer *w, const struct ckpt_block *block)
+{
+    uint8_t bytes[CKPT_BLOCK_HEAD];
+    struct ckpt_head head = {.block = *block,
+                             .place = w->info.bytes,
+                             .payload_sum = hash_bytes(block->bytes ? block->payload : "", block->bytes)};
+    ckpt_head_encode(&head, bytes);
+    paramo_err err = fs_write_all(w->file, bytes, sizeof bytes);
+    if (!err && block->bytes)
+        err = fs_write_all(w->file, block->payload, block->bytes);
+    if (err)
+        return err;
+    w->info.bytes += sizeof bytes + block->bytes;
+    w->info.blocks++;
+    w->info.sum = ckpt_chain(w->info.sum, head.sum);
+    return PARAMO_OK;
+}
+
+paramo_err ckpt_put(struct ckpt_writer *w, const struct ckpt_block *block)
+{
+    assert(block->kind > 0 && block->kind < CKPT_KINDS);
+    assert(block->arcs > 0 && block->arc < RING_ARCS && block->arcs <= RING_ARCS - block->arc);
+    return put(w, block);
+}
+
+paramo_err ckpt_end(struct ckpt_writer *w, struct ckpt_file *file)
+{
+    struct ckpt_block end = {.kind = CKPT_END};
+    paramo_err err = put(w, &end);
+    if (!err)
+        err = fs_sync(w->file);
+    if (err) {
+        ckpt_abort(w);
+        return err;
+    }
+    *file = w->info;
+    fs_close(w->file);
+    free(w);
+    return PARAMO_OK;
+}
+
+void ckpt_abort(struct ckpt_writer *w)
+{
+    if (!w)
+        return;
+    char text[ERR_TEXT_MAX];
+    err_text_copy(text); /* the message is about what went wrong before */
+    fs_close(w->file);
+    if (fs_unlink(w->fs, w->path))
+        (void)err_set(PARAMO_E_IO, "%s", text);
+    free(w);
+}
+
+paramo_err ckpt_commit(struct fs *fs, const char *dir, const struct ckpt_manifest *m)
+{
+    char folder[FS_PATH_MAX];
+    struct writer w = {0};
+    assert(m->number && m->id && m->base < m->number);
+    if (m->extra_bytes > CKPT_EXTRA_MAX || m->files_count > CKPT_FILES_MAX)
+        return err_set(PARAMO_E_TOO_LARGE, "a checkpoint of %" PRIu32 " files and %zu bytes beside",
+                       m->files_count, m->extra_bytes);
+    paramo_err err = ckpt_paths(dir, m->number, NULL, folder, NULL);
+    if (err)
+        return err;
+    ckpt_manifest_encode(m, &w);
+    if (w.failed)
+        err = err_memory(w.len);
+    if (!err)
+        err = fs_keep_dir(fs, dir);
+    if (!err) /* a checkpoint without rows has no files that made it */
+        err = fs_keep_dir(fs, folder);
+    if (!err) /* the files' names, before anything says that they are there */
+        err = fs_sync_dir(fs, folder);
+    if (!err)
+        err = fs_replace(fs, folder, "manifest", w.data, w.len);
+    writer_fini(&w);
+    return err;
+}
