@@ -39,7 +39,18 @@
     X(barrier_short, "a barrier is released one node early")                                             \
     X(handler_repeated, "a repeated request is handed to the handler again")                             \
     X(kept_answer_leaks, "the handlers' requests stay when the floor has passed")                        \
-    X(rank_not_freed, "a restarted node does not get a dead one's place")
+    X(rank_not_freed, "a restarted node does not get a dead one's place")                                \
+    X(stale_view_accepted, "a shard takes pieces that were cut before its arcs changed")                 \
+    X(old_attempt_accepted, "the answer to an older attempt of a chunk counts")                          \
+    X(parted_keys_together, "a chunk whose keys have parted goes to the owner of the first")             \
+    X(last_columns_lost, "the last columns of a row that is cut inside are not sent")                    \
+    X(copy_forgotten, "a request that was to be copied stands on the caller's arrays")                   \
+    X(done_before_placed, "a request is reported before its last answers are placed")                    \
+    X(scan_from_next, "a batch of rows begins behind the key that it was asked from")                    \
+    X(part_back_too_soon, "a part of the pool is dealt again when its worker's connection breaks")       \
+    X(part_kept_by_dead, "a dead worker's part does not go back to the pool")                            \
+    X(round_ends_early, "a round of the pool ends with its last part still out")                         \
+    X(value_keeps_first, "a value that is put again at the scheduler stays as it was")
 /* clang-format on */
 
 enum mutant {

@@ -543,6 +543,8 @@ void roster_connection_lost(struct sched_node *node)
         node_free(node);
         place_waiting(s);
     } else if (node->state == SNODE_JOINED) {
+        if (MUTANT(part_back_too_soon))
+            sched_pool_node_gone(node);
         node->state = SNODE_ABSENT;
         node->timer.fire = not_back_in_time;
         if (lane_timer_arm(s->config.lane, &node->timer, now(s) + s->config.rejoin_ms * ENV_MS))

@@ -87,13 +87,14 @@ void sched_kv_put(struct sched_call *call, struct reader *body)
     struct kv_put m;
     struct kv_value *value;
     paramo_err err = kv_put_decode(body, &m);
+    bool stays = MUTANT(value_keeps_first) && !err && value_find(s, m.key);
     if (!err)
         err = value_resize(s, m.key, m.len, &value);
     if (err) {
         call_fail(call, err);
         return;
     }
-    if (m.len)
+    if (m.len && !stays)
         memcpy(value->data, m.value, m.len);
     call_answer(call, NULL);
     wake(s, value);

@@ -158,7 +158,7 @@ static void chain_owners(struct sched_pool *pool)
 static void finish_round(struct sched_pool *pool)
 {
     while (pool->round < pool->rounds && pool->stream == pool->streams &&
-           pool->done == pool->count - pool->voids) {
+           pool->done + (MUTANT(round_ends_early) && pool->done) >= pool->count - pool->voids) {
         pool->round++;
         if (pool->round < pool->rounds)
             chain_owners(pool);
@@ -441,7 +441,7 @@ void sched_pool_node_gone(struct sched_node *node)
     for (struct sched_pool *pool = node->sched->pools; pool; pool = pool->next) {
         for (struct lease *lease = pool->leased, *next; lease; lease = next) {
             next = lease->next;
-            if (lease->node == node) {
+            if (lease->node == node && !MUTANT(part_kept_by_dead)) {
                 part_release(pool, lease->part);
                 lease_remove(pool, lease);
             }

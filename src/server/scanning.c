@@ -83,7 +83,7 @@ static size_t lower_bound(const uint64_t *keys, size_t n, uint64_t key)
     size_t low = 0;
     while (n) {
         size_t half = n / 2;
-        if (keys[low + half] < key) {
+        if (keys[low + half] < key || (MUTANT(scan_from_next) && keys[low + half] == key)) {
             low += half + 1;
             n -= half + 1;
         } else {

@@ -10,7 +10,7 @@
 static struct piece *piece_of(struct link *l, const struct wire_head *h)
 {
     struct chunk *chunk = l->client->numbers[h->number % DATA_WINDOW];
-    if (!chunk || chunk->number != h->number || chunk->attempt != h->attempt || h->piece >= chunk->count)
+    if (!chunk || chunk->number != h->number || (chunk->attempt != h->attempt && !MUTANT(old_attempt_accepted)) || h->piece >= chunk->count)
         return NULL;
     struct piece *p = chunk->split ? &chunk->split[h->piece].piece : &chunk->one;
     bool waits = p->state == PIECE_SENT || p->state == PIECE_RESEND;

@@ -310,7 +310,7 @@ static int chunk_owner(const struct client *c, const struct chunk *chunk)
     if (first >= c->view->shards_count)
         return -2;
     for (uint32_t i = 1; i < s->count; i++) {
-        if (owner_of(c->view, chunk->request, s->keys[i]) != first)
+        if (owner_of(c->view, chunk->request, s->keys[i]) != first && !MUTANT(parted_keys_together))
             return -1;
     }
     return (int)first;
@@ -421,6 +421,8 @@ static void chop_rows(struct client *c, struct request *r, const struct slice *s
     uint32_t value = r->table->value_bytes, dim = r->table->row_values, per = c->config.chunk_bytes / value;
     for (uint32_t i = 0; i < s->count; i++) {
         for (uint32_t column = 0; column < dim && !r->ended; column += per) {
+            if (MUTANT(last_columns_lost) && column && column + per >= dim)
+                break;
             uint32_t columns = dim - column < per ? dim - column : per;
             uint64_t at = ((uint64_t)i * dim + column) * value, bytes = (uint64_t)columns * value;
             struct slice part = slice_sub(s, i, 1, at, s->src ? bytes : 0);
