@@ -4,7 +4,7 @@
 
 #include "harness.h"
 #include "node/node.h"
-#include "van/addr.h"
+#include "van/local.h"
 
 static void addresses(struct source *s)
 {
@@ -30,6 +30,30 @@ static void addresses(struct source *s)
     }
 }
 
+/* No name is looked up here. */
+static bool is_literal(const char *host)
+{
+    struct addr addr;
+    return !host || strcmp(host, "localhost") == 0 || addr_literal(host, 1, &addr);
+}
+
+static void place_check(const paramo_config *config)
+{
+    char host[VIEW_HOST_MAX];
+    uint16_t port;
+    struct place place;
+    if (config->scheduler && address_split(config->scheduler, host, sizeof host, &port) == PARAMO_OK &&
+        !is_literal(host))
+        return;
+    if (!is_literal(config->listen) || config_place(config, &place))
+        return;
+    CHECK(strlen(place.listen) < ADDRESS_MAX && strlen(place.advertise) < VIEW_HOST_MAX);
+    if (config->token && *config->token)
+        return;
+    CHECK(!place.listen[0] ||
+          (address_split(place.listen, host, sizeof host, &port) == PARAMO_OK && local_loopback(host)));
+}
+
 static void environment(struct source *s)
 {
     static const char *const names[] = {"DMLC_ROLE",
@@ -51,7 +75,11 @@ static void environment(struct source *s)
                                         "PARAMO_VAN",
                                         "PARAMO_NAME",
                                         "PARAMO_REQUEST_TIMEOUT_MS",
-                                        "PS_VERBOSE"};
+                                        "PS_VERBOSE",
+                                        "DMLC_LOCAL",
+                                        "DMLC_PS_VAN_TYPE",
+                                        "PS_RESEND",
+                                        "PS_RESEND_TIMEOUT"};
     enum { NAMES = sizeof names / sizeof names[0] };
     static const char *const roles[] = {"scheduler", "server", "worker"};
     char value[600];
@@ -67,7 +95,6 @@ static void environment(struct source *s)
         (void)setenv(names[which], value, 1);
     }
     paramo_config config, copy;
-    char address[ADDRESS_MAX], advertise[VIEW_HOST_MAX];
     paramo_config_init(&config);
     if (paramo_config_from_env(&config) == PARAMO_OK) {
         CHECK(config.shards >= 1 && config.shards <= 256 && config.drop_percent <= 90);
@@ -75,11 +102,7 @@ static void environment(struct source *s)
         CHECK(config_copy(&config, &copy) == PARAMO_OK);
         if (config_check(&copy) == PARAMO_OK) {
             CHECK(!copy.token || strlen(copy.token) < HELLO_TOKEN_MAX);
-            if (copy.roles == PARAMO_ROLE_SCHEDULER && config_scheduler_listen(&copy, address) == PARAMO_OK)
-                CHECK(strlen(address) < ADDRESS_MAX);
-            if (copy.roles == PARAMO_ROLE_SERVER &&
-                config_server_listen(&copy, address, advertise) == PARAMO_OK)
-                CHECK(strlen(address) < ADDRESS_MAX && strlen(advertise) < VIEW_HOST_MAX);
+            place_check(&copy);
         }
         config_free(&copy);
     }

@@ -43,6 +43,7 @@ typedef struct paramo_node paramo_node;       /* this process's membership in a 
 typedef struct paramo_worker paramo_worker;   /* one customer of a worker node */
 typedef struct paramo_table paramo_table;     /* a worker's handle on a table */
 typedef struct paramo_request paramo_request; /* server side: one request being handled */
+typedef struct paramo_array paramo_array;     /* counted bytes (array.h) */
 
 /* ---- errors, log, version ---- */
 
@@ -265,6 +266,10 @@ typedef struct paramo_request_info {
     const void *vals; /* push: vals_len values of the table's dtype */
     size_t vals_len;
     const uint32_t *lens; /* or NULL */
+    uint32_t app;         /* of the sender; of a message, the app it is for */
+    uint32_t to;          /* the id of the node that was asked: this one (embedded: of this part of it) */
+    uint32_t flags;       /* messages (app.h): the app's own bits; table is NULL then, cmd the head */
+    paramo_bytes seg[PARAMO_SEGS]; /* the bytes as they came; messages: keys, vals and lens are these */
 } paramo_request_info;
 /* Runs on the shard's lane for each request to a USER table, one at a time per shard; a shard's whole slice
  * of a request in one call. It answers now or later, from any thread, exactly once, by paramo_answer or
@@ -272,10 +277,12 @@ typedef struct paramo_request_info {
  * kept answer is repeated. The handler's own state is the user's: it is not replicated, moved or
  * checkpointed. */
 typedef void (*paramo_handler)(void *arg, paramo_request *request, const paramo_request_info *info);
-/* Before paramo_join. table NULL: for every USER table without a handler of its own. */
+/* table NULL: for every USER table without a handler of its own. After paramo_join, too: what came before
+ * waited (config.handler_wait_ms). INVALID: the table has a handler already. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_serve(paramo_node *node, const char *table,
                                                    paramo_handler handler, void *arg);
-/* Answers and frees the request. For a pull: vals_len values (copied), lens NULL or n lengths (copied). */
+/* Answers and frees the request (on an error it is still to be answered). For a pull: vals_len values
+ * (copied; of a message: bytes), lens NULL or n lengths (copied). */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_answer(paramo_request *request, const void *vals,
                                                     size_t vals_len, const uint32_t *lens);
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_answer_error(paramo_request *request, paramo_err status,
@@ -296,4 +303,7 @@ PARAMO_API void paramo_worker_counters(paramo_worker *worker, paramo_counters *c
 #ifdef __cplusplus
 }
 #endif
+
+#include "app.h"
+#include "array.h"
 #endif

@@ -128,7 +128,21 @@ typedef struct paramo_request_options {
     uint32_t timeout_ms; /* 0: the node's request_timeout_ms */
     paramo_callback callback;
     void *callback_arg;
+    /* Task dependencies: the request is held back until these requests of the same worker have completed. One
+     * that failed ends it with CANCELLED. The list is copied. */
+    const uint64_t *after;
+    size_t after_count;
+    uint64_t after_all; /* and all with this timestamp or a lower one; 0: none */
 } paramo_request_options;
+
+/* Bytes that somebody else owns. */
+typedef struct paramo_bytes {
+    const void *data;
+    size_t len;
+} paramo_bytes;
+
+/* The segments of a message. */
+enum { PARAMO_SEG_KEYS = 0, PARAMO_SEG_LENS = 1, PARAMO_SEG_VALS = 2, PARAMO_SEG_BODY = 3, PARAMO_SEGS = 4 };
 
 /* A node's settings. Strings are copied. */
 typedef struct paramo_config {
@@ -153,8 +167,10 @@ typedef struct paramo_config {
     uint32_t heartbeat_timeout_ms; /* silence after which a node counts as dead; 10 s */
     uint64_t max_message_bytes;    /* a longer frame is refused; 1 GiB */
     uint32_t drop_percent;         /* PS_DROP_MSG: drop this share of received data frames, for tests */
-    uint32_t trusted_fabric; /* 1: tables may go to other hosts by UCX, which neither checks nor hides their
-                                bytes; 0 */
+    uint32_t trusted_fabric;  /* 1: tables may go to other hosts by UCX, which neither checks nor hides their
+                                 bytes; 0 */
+    uint32_t handler_wait_ms; /* how long a request waits for an app or a USER table's handler to be set; 0:
+                                 not at all; 10 s */
 } paramo_config;
 
 #ifdef __cplusplus

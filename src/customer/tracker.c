@@ -14,6 +14,11 @@ paramo_err tracker_init(struct tracker *t)
         free(t->slots);
         return err_memory(TRACKER_FAILURES * sizeof *t->failures);
     }
+    t->answers = calloc(TRACKER_SLOTS, sizeof *t->answers);
+    if (!t->answers) {
+        tracker_fini(t);
+        return err_memory(TRACKER_SLOTS * sizeof *t->answers);
+    }
     return PARAMO_OK;
 }
 
@@ -21,6 +26,7 @@ void tracker_fini(struct tracker *t)
 {
     free(t->slots);
     free(t->failures);
+    free(t->answers);
 }
 
 paramo_err tracker_issue(struct tracker *t, uint64_t *ts)
@@ -33,6 +39,7 @@ paramo_err tracker_issue(struct tracker *t, uint64_t *ts)
         uint64_t next = atomic_fetch_add(&t->issued, 1) + 1;
         uint64_t empty = 0;
         if (atomic_compare_exchange_strong(&t->slots[next % TRACKER_SLOTS], &empty, next)) {
+            atomic_store_explicit(&t->answers[next % TRACKER_SLOTS], next << 16, memory_order_relaxed);
             *ts = next;
             return PARAMO_OK;
         }
@@ -87,6 +94,42 @@ paramo_err tracker_result(struct tracker *t, uint64_t ts)
     }
     failures_release(t);
     return found.status ? err_set(found.status, "%s", found.text) : PARAMO_OK;
+}
+
+paramo_err tracker_peek(struct tracker *t, uint64_t ts, char text[ERR_TEXT_MAX])
+{
+    paramo_err status = PARAMO_OK;
+    if (atomic_load_explicit(&t->failures_count, memory_order_acquire) == 0)
+        return PARAMO_OK;
+    failures_hold(t);
+    for (unsigned i = 0; i < TRACKER_FAILURES; i++) {
+        if (t->failures[i].ts == ts) {
+            status = t->failures[i].status;
+            (void)snprintf(text, ERR_TEXT_MAX, "%s", t->failures[i].text);
+            break;
+        }
+    }
+    failures_release(t);
+    return status;
+}
+
+void tracker_answered(struct tracker *t, uint64_t ts)
+{
+    _Atomic uint64_t *slot = &t->answers[ts % TRACKER_SLOTS]; /* its own while it is in flight */
+    uint64_t have = atomic_load_explicit(slot, memory_order_relaxed);
+    if ((have & 0xffff) < 0xffff)
+        atomic_store_explicit(slot, have + 1, memory_order_release);
+}
+
+paramo_err tracker_answers(struct tracker *t, uint64_t ts, uint32_t *count)
+{
+    if (ts == 0 || ts > atomic_load(&t->issued))
+        return err_set(PARAMO_E_INVALID, "no request has timestamp %llu", (unsigned long long)ts);
+    uint64_t have = atomic_load_explicit(&t->answers[ts % TRACKER_SLOTS], memory_order_acquire);
+    if (have >> 16 != (ts & (UINT64_MAX >> 16)))
+        return err_set(PARAMO_E_NOT_FOUND, "request %llu was long ago", (unsigned long long)ts);
+    *count = (uint32_t)(have & 0xffff);
+    return PARAMO_OK;
 }
 
 void tracker_all_begin(struct tracker *t, struct tracker_all *all)

@@ -33,6 +33,7 @@ struct tracker {
     _Atomic uint64_t issued; /* the last timestamp given */
     atomic_uint in_flight;
     _Atomic uint64_t *slots;
+    _Atomic uint64_t *answers; /* by slot: the timestamp in the upper 48 bits, answers so far in the lower */
     /* A spin lock: failures are rare, and held for a copy of one or a search of 1,024. */
     atomic_flag failures_lock;
     atomic_uint failures_count; /* ever, up to TRACKER_FAILURES */
@@ -61,6 +62,13 @@ static inline bool tracker_done(struct tracker *t, uint64_t ts)
 }
 /* INVALID for a timestamp never given; else how it ended, with its message. */
 MUST_USE paramo_err tracker_result(struct tracker *t, uint64_t ts);
+
+/* How a request that is over ended, without its being told; OK too when nothing is known of it any more. */
+paramo_err tracker_peek(struct tracker *t, uint64_t ts, char text[ERR_TEXT_MAX]);
+/* One more answer to a request in flight; one thread at a time. */
+void tracker_answered(struct tracker *t, uint64_t ts);
+/* INVALID for a timestamp never given, NOT_FOUND when another has its slot. */
+MUST_USE paramo_err tracker_answers(struct tracker *t, uint64_t ts, uint32_t *count);
 
 /* All that are in flight when it is begun. */
 struct tracker_all {

@@ -75,7 +75,7 @@ static void enlist_worker(void *arg)
     struct enlist *e = arg;
     paramo_worker *w = e->worker;
     for (const paramo_worker *other = w->node->workers; other; other = other->next)
-        if (other->customer == w->customer)
+        if (other->app == w->app && other->customer == w->customer)
             e->err = PARAMO_E_INVALID;
     if (e->err)
         return;
@@ -126,12 +126,20 @@ static void worker_free(paramo_worker *w)
 paramo_err paramo_worker_open(paramo_node *node, uint32_t customer_id, paramo_worker **worker)
 {
     paramo_err err = node_check(node);
+    if (!err && !(node->config.roles & PARAMO_ROLE_WORKER))
+        err = err_set(PARAMO_E_INVALID, "only a worker node can open a worker (paramo_customer_open: any)");
+    return err ? err : paramo_customer_open(node, 0, customer_id, worker);
+}
+
+paramo_err paramo_customer_open(paramo_node *node, uint32_t app, uint32_t customer_id, paramo_worker **worker)
+{
+    paramo_err err = node_check(node);
     if (err)
         return err;
     if (!worker)
         return err_set(PARAMO_E_INVALID, "worker is NULL");
-    if (!(node->config.roles & PARAMO_ROLE_WORKER))
-        return err_set(PARAMO_E_INVALID, "only a worker node can open a worker");
+    if (app == PARAMO_ANY || customer_id == PARAMO_ANY)
+        return err_set(PARAMO_E_INVALID, "app or customer is PARAMO_ANY, which is no number of its own");
     if (!node->joined)
         return err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
     if (lane_inside())
@@ -140,6 +148,7 @@ paramo_err paramo_worker_open(paramo_node *node, uint32_t customer_id, paramo_wo
     if (!w)
         return err_memory(sizeof *w);
     w->node = node;
+    w->app = app;
     w->customer = customer_id;
     w->need.run = need_run;
     w->nudge.run = nudge_run;
@@ -163,7 +172,9 @@ paramo_err paramo_worker_open(paramo_node *node, uint32_t customer_id, paramo_wo
         .van = node->van,
         .node = node->id,
         .incarnation = node->own->incarnation,
+        .app = app,
         .customer = customer_id,
+        .scheduler = node->scheduler_dial,
         .token = node->config.token ? node->config.token : "",
         .frame_bytes = node->config.max_message_bytes,
         .request_timeout_ms = node->config.request_timeout_ms,
@@ -183,7 +194,7 @@ paramo_err paramo_worker_open(paramo_node *node, uint32_t customer_id, paramo_wo
     struct enlist e = {.worker = w};
     err = node_run_on(node->control, enlist_worker, &e);
     if (!err && e.err)
-        err = err_set(e.err, "customer %u is open already", customer_id);
+        err = err_set(e.err, "customer %u of app %u is open already", customer_id, app);
     if (err) {
         char text[ERR_TEXT_MAX];
         err_text_copy(text);
@@ -300,7 +311,7 @@ void paramo_table_close(paramo_table *table)
 
 void paramo_table_info(const paramo_table *table, paramo_table_options *options)
 {
-    *options = table->options;
+    options_give(options, &table->options, sizeof table->options);
 }
 
 uint32_t paramo_table_state_values(const paramo_table *table)
@@ -336,6 +347,17 @@ static paramo_err table_check(const paramo_worker *worker, const paramo_table *t
     return PARAMO_OK;
 }
 
+const paramo_request_options *request_options(const paramo_request_options *options,
+                                              paramo_request_options *whole)
+{
+    if (!options || options->size >= sizeof *whole)
+        return options;
+    paramo_request_options_init(whole);
+    options_complete(whole, sizeof *whole, options);
+    whole->size = sizeof *whole;
+    return whole;
+}
+
 static paramo_err request(enum request_kind kind, paramo_worker *worker, paramo_table *table,
                           const paramo_kv *kv, const paramo_request_options *options, uint64_t *ts)
 {
@@ -345,12 +367,7 @@ static paramo_err request(enum request_kind kind, paramo_worker *worker, paramo_
     if (!kv || kv->size < sizeof *kv)
         return err_set(PARAMO_E_INVALID, "kv is NULL, or its size was not set (paramo_kv_init)");
     paramo_request_options whole;
-    if (options && options->size < sizeof whole) {
-        paramo_request_options_init(&whole);
-        options_complete(&whole, sizeof whole, options);
-        whole.size = sizeof whole;
-        options = &whole;
-    }
+    options = request_options(options, &whole);
     if (!ts && !(options && options->callback))
         return err_set(PARAMO_E_INVALID,
                        "ts is NULL and there is no callback: nobody would know when it is done");
@@ -454,7 +471,7 @@ void paramo_worker_counters(paramo_worker *worker, paramo_counters *counters)
     struct client_counters c = {0};
     if (!worker_check(worker))
         client_get_counters(worker->client, &c);
-    *counters = (paramo_counters){
+    paramo_counters found = {
         .size = sizeof *counters,
         .bytes_sent = c.bytes_sent,
         .bytes_received = c.bytes_received,
@@ -465,6 +482,7 @@ void paramo_worker_counters(paramo_worker *worker, paramo_counters *counters)
         .moved = c.moved,
         .in_flight = c.in_flight,
     };
+    options_give(counters, &found, sizeof found);
 }
 
 /* ---- whole tables
@@ -488,14 +506,15 @@ paramo_err paramo_table_stat(paramo_worker *worker, paramo_table *table, paramo_
     struct client_stats found = {0};
     struct client_call call = {.kind = REQUEST_STAT, .table = &table->spec, .stats = &found};
     err = whole_request(worker, &call);
-    if (!err)
-        *stats = (paramo_table_stats){.size = sizeof *stats,
-                                      .rows = found.rows,
-                                      .nonzero = found.nonzero,
-                                      .bytes = found.bytes,
-                                      .pushes = found.pushes,
-                                      .pulls = found.pulls};
-    return err;
+    if (err)
+        return err;
+    paramo_table_stats sum = {.rows = found.rows,
+                              .nonzero = found.nonzero,
+                              .bytes = found.bytes,
+                              .pushes = found.pushes,
+                              .pulls = found.pulls};
+    options_give(stats, &sum, sizeof sum);
+    return PARAMO_OK;
 }
 
 paramo_err paramo_table_clear(paramo_worker *worker, paramo_table *table)

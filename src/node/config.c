@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "env/process.h"
 #include "node/node.h"
+#include "van/local.h"
 
 void options_complete(void *whole, size_t whole_size, const void *given)
 {
@@ -18,6 +19,16 @@ void options_complete(void *whole, size_t whole_size, const void *given)
         size = whole_size;
     if (size > sizeof size)
         memcpy((char *)whole + sizeof size, (const char *)given + sizeof size, size - sizeof size);
+}
+
+void options_give(void *given, const void *whole, size_t whole_size)
+{
+    size_t size;
+    memcpy(&size, given, sizeof size);
+    if (size > whole_size)
+        size = whole_size;
+    if (size > sizeof size)
+        memcpy((char *)given + sizeof size, (const char *)whole + sizeof size, size - sizeof size);
 }
 
 void paramo_config_init(paramo_config *config)
@@ -34,6 +45,7 @@ void paramo_config_init(paramo_config *config)
         .heartbeat_ms = 1000,
         .heartbeat_timeout_ms = 10000,
         .max_message_bytes = UINT64_C(1) << 30,
+        .handler_wait_ms = 10000,
     };
 }
 
@@ -92,11 +104,54 @@ static paramo_err variable_role(paramo_config *config)
     return PARAMO_OK;
 }
 
+/* ps-lite's names of transports. Its own were ZeroMQ over TCP, InfiniBand verbs and a UCX of its own
+ * protocol. */
+static paramo_err variable_van(paramo_config *config)
+{
+    const char *type = process_variable("DMLC_PS_VAN_TYPE");
+    if (!type)
+        return PARAMO_OK;
+    static const char *const names[][2] = {
+        {"zmq", "auto"},    {"p3", "auto"},       {"0", "auto"},    {"ibverbs", "auto"}, {"1", "auto"},
+        {"fabric", "auto"}, {"multivan", "auto"}, {"auto", "auto"}, {"tcp", "tcp"},      {"ucx", "ucx"}};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcasecmp(type, names[i][0]) == 0) {
+            config->van = names[i][1];
+            return PARAMO_OK;
+        }
+    }
+    return err_set(PARAMO_E_INVALID, "DMLC_PS_VAN_TYPE=%s: not zmq, tcp, ucx, ibverbs, fabric or multivan",
+                   type);
+}
+
+/* Where this node listens and is reached, from DMLC_NODE_HOST, DMLC_INTERFACE and DMLC_LOCAL. */
+static paramo_err variable_host(paramo_config *config)
+{
+    static _Thread_local char host[ADDR_HOST_MAX];
+    const char *interface = process_variable("DMLC_INTERFACE");
+    uint32_t local = 0;
+    paramo_err err = variable_u32("DMLC_LOCAL", 0, 1, 1, &local);
+    if (err || config->roles == PARAMO_ROLE_SCHEDULER)
+        return err; /* its address is DMLC_PS_ROOT_URI */
+    const char *node = process_variable("DMLC_NODE_HOST");
+    if (local) {
+        node = "127.0.0.1";
+    } else if (!node && interface) {
+        err = local_interface(interface, host);
+        if (err)
+            return err_prefix(err, "DMLC_INTERFACE=%s", interface);
+        node = host;
+    }
+    if (node)
+        config->listen = config->advertise = node;
+    return PARAMO_OK;
+}
+
 paramo_err paramo_config_from_env(paramo_config *config)
 {
     static _Thread_local char root[ADDRESS_MAX];
-    enum { MINUTE_MS = 60000, WEEK_S = 7 * 24 * 3600 };
-    uint32_t port = 0, root_port = 0, rank = UINT32_MAX, verbose = 0;
+    enum { WEEK_S = 7 * 24 * 3600 };
+    uint32_t port = 0, root_port = 0, rank = UINT32_MAX, verbose = 0, ignored = 0;
     paramo_err err = variable_role(config);
     if (!err)
         err = variable_u32("DMLC_PS_ROOT_PORT", 1, 65535, 1, &root_port);
@@ -117,7 +172,16 @@ paramo_err paramo_config_from_env(paramo_config *config)
     if (!err)
         err = variable_u32("PS_DROP_MSG", 0, 90, 1, &config->drop_percent);
     if (!err)
-        err = variable_u32("PS_VERBOSE", 0, 2, 1, &verbose);
+        err = variable_u32("PS_VERBOSE", 0, 1000, 1, &verbose);
+    /* What is lost is always sent again here, after a time that is measured. */
+    if (!err)
+        err = variable_u32("PS_RESEND", 0, 1, 1, &ignored);
+    if (!err)
+        err = variable_u32("PS_RESEND_TIMEOUT", 0, WEEK_S * 1000u, 1, &ignored);
+    if (!err)
+        err = variable_van(config);
+    if (!err)
+        err = variable_host(config);
     if (!err)
         err = variable_u32("PARAMO_CONNECT_TIMEOUT_MS", 1, WEEK_S * 1000u, 1, &config->connect_timeout_ms);
     if (!err)
@@ -133,7 +197,7 @@ paramo_err paramo_config_from_env(paramo_config *config)
         return err;
     if (rank != UINT32_MAX)
         config->rank = (int32_t)rank;
-    if (port)
+    if (port && config->roles != PARAMO_ROLE_SCHEDULER) /* that one's is DMLC_PS_ROOT_PORT */
         config->port = (uint16_t)port;
     /* ps-lite's 0 means "off"; a node is never without heartbeats here, so 0 means the default. */
     if (config->heartbeat_ms == 0)
@@ -141,7 +205,7 @@ paramo_err paramo_config_from_env(paramo_config *config)
     if (config->heartbeat_timeout_ms == 0)
         config->heartbeat_timeout_ms = 10000;
     if (verbose)
-        log_set_level((int)verbose + 1);
+        log_set_level(verbose > 1 ? 3 : 2);
     const char *uri = process_variable("DMLC_PS_ROOT_URI");
     if (uri && root_port) {
         address_join(uri, (uint16_t)root_port, root);
@@ -149,10 +213,6 @@ paramo_err paramo_config_from_env(paramo_config *config)
     } else if (uri || root_port) {
         return err_set(PARAMO_E_INVALID,
                        "DMLC_PS_ROOT_URI and DMLC_PS_ROOT_PORT: one is set without the other");
-    }
-    if (config->roles != PARAMO_ROLE_SCHEDULER) {
-        variable_text("DMLC_NODE_HOST", &config->listen);
-        variable_text("DMLC_NODE_HOST", &config->advertise);
     }
     variable_text("PARAMO_LISTEN", &config->listen);
     variable_text("PARAMO_TOKEN", &config->token);
@@ -211,12 +271,7 @@ void config_free(paramo_config *config)
     }
 }
 
-static bool host_is_loopback(const char *host)
-{
-    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
-}
-
-static bool host_is_any(const char *host)
+bool config_host_is_any(const char *host)
 {
     return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0 || strcmp(host, "*") == 0;
 }
@@ -261,15 +316,23 @@ paramo_err config_check(const paramo_config *config)
     return PARAMO_OK;
 }
 
+static bool has_token(const paramo_config *config)
+{
+    return config->token && *config->token;
+}
+
 static paramo_err listen_check(const paramo_config *config, const char *host)
 {
-    if (!host_is_loopback(host) && !(config->token && *config->token))
-        return err_set(PARAMO_E_INVALID,
-                       "listening on %s, beyond this machine, needs a job token (PARAMO_TOKEN)", host);
+    if (!has_token(config) && !local_loopback(host))
+        return err_set(
+            PARAMO_E_INVALID,
+            "listening on %s, beyond this machine, needs a job token (PARAMO_TOKEN, the same for all "
+            "nodes)",
+            host);
     return PARAMO_OK;
 }
 
-paramo_err config_scheduler_listen(const paramo_config *config, char address[ADDRESS_MAX])
+static paramo_err scheduler_place(const paramo_config *config, struct place *place)
 {
     char host[VIEW_HOST_MAX] = "127.0.0.1";
     uint16_t port = config->port;
@@ -284,30 +347,61 @@ paramo_err config_scheduler_listen(const paramo_config *config, char address[ADD
     const char *listen = config->listen ? config->listen : host;
     paramo_err err = listen_check(config, listen);
     if (!err)
-        address_join(listen, port, address);
+        address_join(listen, port, place->listen);
     return err;
 }
 
-paramo_err config_server_listen(const paramo_config *config, char address[ADDRESS_MAX],
-                                char advertise[VIEW_HOST_MAX])
+/* Where a server or worker listens when it was not told: where it is reached from the scheduler. */
+static paramo_err default_host(const paramo_config *config, char host[ADDR_HOST_MAX])
 {
-    const char *listen = config->listen ? config->listen : "127.0.0.1";
-    char host[VIEW_HOST_MAX];
+    char scheduler[VIEW_HOST_MAX];
     uint16_t port;
-    paramo_err err = address_split(config->scheduler, host, sizeof host, &port);
-    if (!err && !config->listen && !host_is_loopback(host))
-        err = err_set(PARAMO_E_INVALID,
-                      "the scheduler is at %s: say where this server listens (--listen, PARAMO_LISTEN or "
-                      "DMLC_NODE_HOST)",
-                      config->scheduler);
+    paramo_err err = address_split(config->scheduler, scheduler, sizeof scheduler, &port);
+    if (err)
+        return err;
+    if (local_loopback(scheduler)) {
+        memcpy(host, "127.0.0.1", sizeof "127.0.0.1");
+        return PARAMO_OK;
+    }
+    err = local_towards(scheduler, host);
+    if (err)
+        return err_prefix(err, "where to listen (--listen, PARAMO_LISTEN or DMLC_NODE_HOST says it)");
+    return PARAMO_OK;
+}
+
+static paramo_err member_place(const paramo_config *config, struct place *place)
+{
+    char host[ADDR_HOST_MAX];
+    const char *listen = config->listen;
+    paramo_err err = PARAMO_OK;
+    if (!listen) {
+        err = default_host(config, host);
+        listen = host;
+    }
     if (!err)
         err = listen_check(config, listen);
     if (err)
         return err;
-    address_join(listen, config->port, address);
-    const char *known = config->advertise ? config->advertise : host_is_any(listen) ? "" : listen;
+    address_join(listen, config->port, place->listen);
+    const char *known = config->advertise ? config->advertise : config_host_is_any(listen) ? "" : listen;
     if (strlen(known) >= VIEW_HOST_MAX)
         return err_set(PARAMO_E_INVALID, "the host to advertise is longer than %d bytes", VIEW_HOST_MAX - 1);
-    memcpy(advertise, known, strlen(known) + 1);
+    memcpy(place->advertise, known, strlen(known) + 1);
+    return PARAMO_OK;
+}
+
+paramo_err config_place(const paramo_config *config, struct place *place)
+{
+    *place = (struct place){0};
+    if (config->roles == PARAMO_ROLE_ALL)
+        return PARAMO_OK;
+    if (config->roles == PARAMO_ROLE_SCHEDULER)
+        return scheduler_place(config, place);
+    paramo_err err = member_place(config, place);
+    if (!err || config->roles == PARAMO_ROLE_SERVER)
+        return err;
+    /* A worker that cannot listen works all the same: only that nobody can send it requests. */
+    log_info("this worker takes no requests from others: %s", err_text());
+    *place = (struct place){0};
     return PARAMO_OK;
 }

@@ -153,6 +153,7 @@ static void interrupt_ready(struct lane_source *source, uint32_t events)
         if (!atomic_exchange(&w->nudge_posted, true))
             lane_post(w->lane, &w->nudge);
     }
+    serve_nudge(node);
     lane_notify(node->control);
 }
 
@@ -207,12 +208,17 @@ static void node_free(paramo_node *node)
         }
         free(seat->shards);
     }
+    node_lane_end(node, node->apps);
+    for (unsigned i = 0; i < node->seats_count; i++)
+        view_feed_fini(&node->seats[i].host.feed);
+    view_feed_fini(&node->scheduler_host.feed);
     node_lane_end(node, node->control);
     if (node->van)
         van_destroy(node->van);
     if (node->interrupt_fd >= 0)
         event_close(node->interrupt_fd);
     free(node->seats);
+    free(node->ranges);
     config_free(&node->config);
     free(node);
 }
@@ -263,12 +269,23 @@ static paramo_err node_van(paramo_node *node)
     return van_tcp_create(node->env, &node->van);
 }
 
+static void apps_nudge(struct lane_task *task)
+{
+    paramo_node *node = container_of(task, paramo_node, apps_nudge);
+    atomic_store(&node->apps_nudge_posted, false);
+    lane_notify(node->apps);
+}
+
 static paramo_err node_prepare(paramo_node *node)
 {
     bool embedded = node->config.roles == PARAMO_ROLE_ALL;
     paramo_err err = event_create(&node->interrupt_fd);
     if (!err)
         err = lane_create(node->env, "pm-control", LANE_NO_BORROW | LANE_NO_SPIN, &node->control);
+    if (!err) /* a server's apps are as busy as its tables */
+        err = lane_create(node->env, "pm-apps", node->config.roles == PARAMO_ROLE_SERVER ? 0 : LANE_NO_SPIN,
+                          &node->apps);
+    node->apps_nudge.run = apps_nudge;
     if (!err)
         err = embedded ? van_inproc_create(node->env, &node->van) : node_van(node);
     if (err)
@@ -332,13 +349,28 @@ static void scheduler_over(void *arg, paramo_err status, const char *text)
     lane_notify(node->control);
 }
 
+/* A connection to the scheduler's apps. */
+static void scheduler_accept(void *arg, struct van_conn *conn, const struct hello *hello)
+{
+    paramo_node *node = arg;
+    struct seat_shard *host = node->scheduler_host.shard ? &node->scheduler_host : &node->own->host;
+    seat_take(hello->shard == HELLO_HOST ? host : NULL, conn, hello);
+}
+
+/* What this process itself dials, where the scheduler listens on all addresses. */
+static void scheduler_dialled(paramo_node *node, const char *address)
+{
+    char host[VIEW_HOST_MAX];
+    uint16_t port;
+    (void)snprintf(node->scheduler_dial, sizeof node->scheduler_dial, "%s", address);
+    if (address_split(address, host, sizeof host, &port) == PARAMO_OK && config_host_is_any(host))
+        address_join(strcmp(host, "::") == 0 ? "::1" : "127.0.0.1", port, node->scheduler_dial);
+}
+
 static paramo_err join_scheduler(paramo_node *node)
 {
     bool embedded = node->config.roles == PARAMO_ROLE_ALL;
-    char address[ADDRESS_MAX] = "scheduler:1";
-    paramo_err err = embedded ? PARAMO_OK : config_scheduler_listen(&node->config, address);
-    if (err)
-        return err;
+    const char *address = embedded ? "scheduler:1" : node->place.listen;
     struct scheduler_config config = {
         .van = node->van,
         .lane = node->control,
@@ -350,9 +382,14 @@ static paramo_err join_scheduler(paramo_node *node)
         .heartbeat_ms = node->config.heartbeat_ms,
         .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,
         .arg = node,
+        .accept_data = scheduler_accept,
         .over = scheduler_over,
     };
-    return scheduler_create(&config, &node->scheduler);
+    paramo_err err = scheduler_create(&config, &node->scheduler);
+    if (!err && embedded)
+        err = seat_make_shard(node, &node->scheduler_host, node->apps, scheduler_incarnation(node->scheduler),
+                              HELLO_HOST);
+    return err;
 }
 
 static void join_on_control(void *arg)
@@ -366,9 +403,11 @@ static void join_on_control(void *arg)
     if (!j->err && (node->config.roles & PARAMO_ROLE_SCHEDULER))
         j->err = join_scheduler(node);
     const char *scheduler = node->scheduler ? scheduler_address(node->scheduler) : node->config.scheduler;
+    if (!j->err)
+        scheduler_dialled(node, scheduler);
     for (unsigned i = 0; i < node->seats_count && !j->err; i++) {
         char listen[ADDRESS_MAX];
-        (void)snprintf(listen, sizeof listen, "server:%u", i + 1);
+        (void)snprintf(listen, sizeof listen, "node:%u", i + 1);
         j->err = seat_open(&node->seats[i], scheduler, embedded ? listen : NULL);
     }
     if (j->err)
@@ -391,9 +430,29 @@ static bool joined_or_failed(void *arg)
     return joined == node->seats_count;
 }
 
+/* The ring as it was first dealt out: tables placed by range keep to it. */
+static paramo_err learn_ranges(paramo_node *node, const struct view *view)
+{
+    struct ring *ring = malloc(sizeof *ring);
+    node->ranges = calloc(view->num_servers + 1, sizeof *node->ranges);
+    paramo_err err = ring && node->ranges ? PARAMO_OK : err_memory(sizeof *ring);
+    if (!err && view->shards_count)
+        err = ring_assign(NULL, view->shards_count, NULL, ring);
+    for (unsigned a = 0; !err && view->shards_count && a < RING_ARCS; a++) {
+        uint32_t rank = (view->shards[ring->owner[a]].node - PARAMO_ID_SERVER(0)) / 2;
+        if (rank >= view->num_servers)
+            continue;
+        if (!node->ranges[rank].arcs++)
+            node->ranges[rank].first_arc = a;
+    }
+    free(ring);
+    return err;
+}
+
 static void learn_self(void *arg)
 {
-    paramo_node *node = arg;
+    struct joining *j = arg;
+    paramo_node *node = j->node;
     struct member *member = node->own->member;
     const struct view *view = member_view(member);
     node->id = member_id(member);
@@ -401,6 +460,9 @@ static void learn_self(void *arg)
     node->recovered = member_recovered(member);
     node->num_servers = view->num_servers;
     node->num_workers = view->num_workers;
+    j->err = learn_ranges(node, view);
+    if (j->err)
+        err_text_copy(j->text);
 }
 
 paramo_err paramo_join(paramo_node *node)
@@ -412,6 +474,9 @@ paramo_err paramo_join(paramo_node *node)
         return err_set(PARAMO_E_INVALID, "the node has joined already");
     node->join_begun = true;
     struct joining j = {.node = node};
+    err = config_place(&node->config, &node->place);
+    if (err)
+        return err;
     err = node_run_on(node->control, join_on_control, &j);
     if (err)
         return err;
@@ -430,7 +495,9 @@ paramo_err paramo_join(paramo_node *node)
     }
     if (atomic_load(&node->interrupted))
         return err_set(PARAMO_E_CLOSED, "interrupted");
-    err = node_run_on(node->control, learn_self, node);
+    err = node_run_on(node->control, learn_self, &j);
+    if (!err && j.err)
+        err = err_set(j.err, "%s", j.text);
     if (!err)
         node->joined = true;
     return err;
@@ -457,10 +524,10 @@ paramo_err paramo_start(const paramo_config *config, paramo_node **node)
  * --------------------------------------------------------------------------------------------------------------------
  */
 
+/* arg: how long, in ns. */
 static paramo_err begin_leave(struct node_call *c, struct member *m, void *arg)
 {
-    (void)arg;
-    return member_leave(m, &c->call, lane_now(c->seat->node->control) + 5 * ENV_SEC);
+    return member_leave(m, &c->call, lane_now(c->seat->node->control) + *(const uint64_t *)arg);
 }
 
 static bool servers_ended(void *arg)
@@ -498,37 +565,44 @@ static void close_control(void *arg)
 static void close_shard(void *arg)
 {
     struct seat_shard *s = arg;
+    desk_close(&s->desk);
     shard_close(s->shard);
     s->shard = NULL;
 }
 
-static void seat_leave(struct seat *seat)
+static paramo_err end_shard(struct seat_shard *s)
+{
+    return s->shard ? node_run_on(s->lane, close_shard, s) : PARAMO_OK;
+}
+
+static void seat_leave(struct seat *seat, bool now)
 {
     /* Goodbyes are a courtesy: without one the scheduler sees the connection end. */
-    paramo_err err = node_call(seat, begin_leave, NULL, NULL);
+    uint64_t patience = now ? ENV_SEC : 5 * ENV_SEC;
+    paramo_err err = node_call(seat, begin_leave, NULL, &patience);
     if (err)
         log_info("leaving: %s", err_text());
 }
 
 /* Says goodbye in order: workers, then, when the job is over, servers and the scheduler's own member; then
  * the scheduler. */
-static void leave_all(paramo_node *node)
+static void leave_all(paramo_node *node, bool now)
 {
     if (node->own->role == PARAMO_ROLE_WORKER)
-        seat_leave(node->own);
-    if (lane_wait(node->control, servers_ended, node, UINT64_MAX))
+        seat_leave(node->own, now);
+    if (!now && lane_wait(node->control, servers_ended, node, UINT64_MAX))
         return;
     bool interrupted = atomic_exchange(&node->interrupted, false); /* the rest is bounded and must be done */
     if (interrupted && node->scheduler)
         (void)!node_run_on(node->control, end_scheduler, node);
     for (unsigned i = 0; i < node->seats_count; i++)
         if (node->seats[i].role != PARAMO_ROLE_WORKER)
-            seat_leave(&node->seats[i]);
-    if (node->scheduler)
+            seat_leave(&node->seats[i], now);
+    if (node->scheduler && !now)
         (void)!lane_wait(node->control, scheduler_is_over, node, env_now(node->env) + 30 * ENV_SEC);
 }
 
-paramo_err paramo_stop(paramo_node *node)
+static paramo_err stop(paramo_node *node, bool now)
 {
     if (!node)
         return PARAMO_OK;
@@ -539,8 +613,11 @@ paramo_err paramo_stop(paramo_node *node)
         return err_set(PARAMO_E_IN_CALLBACK, "a node cannot be stopped in a callback or handler");
     while (node->workers) /* nobody else opens or closes one any more */
         paramo_worker_close(node->workers);
+    if (now || node->own->role == PARAMO_ROLE_WORKER)
+        serve_close_all(node); /* who waits for them is told before the node is gone */
     if (node->joined)
-        leave_all(node);
+        leave_all(node, now);
+    serve_close_all(node);
     paramo_err code = PARAMO_OK;
     char text[ERR_TEXT_MAX] = "";
     if (node->joined && node->scheduler && atomic_load(&node->over)) {
@@ -551,12 +628,28 @@ paramo_err paramo_stop(paramo_node *node)
         (void)snprintf(text, sizeof text, "%s", node->own->text);
     }
     err = node_run_on(node->control, close_control, node);
-    for (unsigned i = 0; i < node->seats_count && !err; i++)
+    for (unsigned i = 0; i < node->seats_count && !err; i++) {
         for (unsigned k = 0; k < node->seats[i].shards_count && !err; k++)
-            if (node->seats[i].shards[k].shard)
-                err = node_run_on(node->seats[i].shards[k].lane, close_shard, &node->seats[i].shards[k]);
+            err = end_shard(&node->seats[i].shards[k]);
+        if (!err)
+            err = end_shard(&node->seats[i].host);
+    }
+    if (!err)
+        err = end_shard(&node->scheduler_host);
     if (err)
         return err;
+    for (unsigned i = 0; i < atomic_load(&node->exits_count); i++)
+        node->exits[i].fn(node->exits[i].arg);
     node_free(node);
     return code ? err_set(code, "%s", text) : PARAMO_OK;
+}
+
+paramo_err paramo_stop(paramo_node *node)
+{
+    return stop(node, false);
+}
+
+paramo_err paramo_stop_now(paramo_node *node)
+{
+    return stop(node, true);
 }

@@ -35,10 +35,21 @@ void view_feed_init(struct view_feed *feed, struct lane *lane, void (*take)(void
 void view_feed_offer(struct view_feed *feed, struct view *view); /* on the control lane */
 void view_feed_fini(struct view_feed *feed);                     /* after its lane has run what was posted */
 
+/* Where a shard's requests go to handlers: serve.c. Its lane's. */
+struct desk {
+    paramo_node *node;
+    struct lane *lane;
+    struct paramo_request *first, *last; /* no handler yet */
+    struct lane_timer expiry;
+    struct lane_task retry; /* a handler has come, or the node closes */
+    atomic_bool retry_posted;
+};
+
 struct seat_shard {
     struct lane *lane;
-    struct shard *shard;
+    struct shard *shard; /* NULL: there is none */
     struct view_feed feed;
+    struct desk desk;
 };
 
 enum seat_state { SEAT_NEW, SEAT_JOINING, SEAT_JOINED, SEAT_FAILED, SEAT_ENDED };
@@ -49,21 +60,50 @@ struct seat {
     uint64_t incarnation;
     int32_t rank;              /* wanted */
     struct member *member;     /* control lane */
-    struct door *door;         /* servers; control lane */
+    struct door *door;         /* NULL: does not listen; control lane */
     struct seat_shard *shards; /* servers */
     unsigned shards_count;
-    atomic_int state; /* enum seat_state: written on the control lane, read anywhere */
-    paramo_err code;  /* why it failed or ended: whole before state says so */
+    struct seat_shard host; /* of apps, on node->apps */
+    atomic_int state;       /* enum seat_state: written on the control lane, read anywhere */
+    paramo_err code;        /* why it failed or ended: whole before state says so */
     char text[ERR_TEXT_MAX];
 };
 
+enum handler_state { HANDLER_FREE, HANDLER_OPEN, HANDLER_CLOSING };
+
+/* One table's or app's handler. All but state and queue change while it is FREE only; whoever has seen it
+ * OPEN on a lane may use it until the end of that step (closing waits for all lanes). */
 struct handler {
+    atomic_int state;          /* enum handler_state */
+    bool app;                  /* else a table */
     char table[VIEW_NAME_MAX]; /* "": every table without one of its own */
-    paramo_handler fn;
+    uint32_t id, customer;     /* of an app */
+    paramo_handler fn;         /* NULL: paramo_app_take */
     void *arg;
+    atomic_flag lock; /* guards the queue; held for a few instructions */
+    struct paramo_request *first, *last;
+    atomic_size_t queued;
+    atomic_uint takers;
 };
 
-enum { HANDLERS_MAX = 64 };
+enum { HANDLERS_MAX = 64, EXITS_MAX = 64 };
+
+/* Where this process listens and how others reach it; empty strings: it does not, or as the scheduler sees.
+ */
+struct place {
+    char listen[ADDRESS_MAX];
+    char advertise[VIEW_HOST_MAX];
+};
+
+/* A server's arcs in tables placed by range. */
+struct server_range {
+    uint32_t first_arc, arcs;
+};
+
+struct exit_call {
+    void (*fn)(void *arg);
+    void *arg;
+};
 
 struct paramo_node {
     unsigned generation;  /* of the process that made it (fork) */
@@ -71,23 +111,32 @@ struct paramo_node {
     struct env *env;
     struct van *van;
     struct lane *control;
-    struct scheduler *scheduler; /* control lane */
-    atomic_bool over;            /* the scheduler's job is over; code and text are whole before */
+    struct lane *apps; /* of every host of this process; NULL: it serves no apps (the simulator's) */
+    struct place place;
+    struct scheduler *scheduler;      /* control lane */
+    struct seat_shard scheduler_host; /* embedded: of the scheduler's apps */
+    atomic_bool over;                 /* the scheduler's job is over; code and text are whole before */
     paramo_err over_code;
     char over_text[ERR_TEXT_MAX];
     struct seat *seats;
     unsigned seats_count;
-    struct seat *own;                      /* whose id, calls and barriers the API speaks for */
-    bool join_begun, joined;               /* the thread that starts and stops */
-    struct paramo_worker *workers;         /* control lane */
-    struct handler handlers[HANDLERS_MAX]; /* fixed before the node joins */
-    unsigned handlers_count;
+    struct seat *own;              /* whose id, calls and barriers the API speaks for */
+    bool join_begun, joined;       /* the thread that starts and stops */
+    struct paramo_worker *workers; /* control lane */
+    struct handler handlers[HANDLERS_MAX];
+    atomic_flag handlers_lock;   /* guards the choice of a free one */
+    struct lane_task apps_nudge; /* takers look again */
+    atomic_bool apps_nudge_posted;
+    struct exit_call exits[EXITS_MAX];
+    atomic_uint exits_count;
     atomic_bool interrupted;
     int interrupt_fd;
     struct lane_source interrupt;
     /* fixed when joined */
     uint32_t id, rank, num_servers, num_workers;
     bool recovered;
+    char scheduler_dial[ADDRESS_MAX];
+    struct server_range *ranges; /* num_servers of them */
 };
 
 struct paramo_worker {
@@ -101,7 +150,7 @@ struct paramo_worker {
     atomic_bool nudge_posted;
     _Atomic(paramo_table *) tables; /* pushed by any thread, freed with the worker */
     atomic_int event_fd;            /* -1: paramo_worker_fd was not called */
-    uint32_t customer;
+    uint32_t app, customer;
     struct paramo_worker *next; /* control lane */
 };
 
@@ -115,6 +164,9 @@ struct paramo_table {
 
 /* Runs fn(arg) on a lane and waits for it. IN_CALLBACK in a callback or handler. */
 MUST_USE paramo_err node_run_on(struct lane *lane, void (*fn)(void *arg), void *arg);
+/* options, or whole with what they have, if they are shorter. NULL stays. */
+const paramo_request_options *request_options(const paramo_request_options *options,
+                                              paramo_request_options *whole);
 /* FORKED in a child, INVALID for NULL. */
 MUST_USE paramo_err node_check(const paramo_node *node);
 MUST_USE paramo_err worker_check(const paramo_worker *worker);
@@ -148,14 +200,27 @@ void seat_close_control(struct seat *seat);
 MUST_USE paramo_err config_copy(const paramo_config *from, paramo_config *to);
 void config_free(paramo_config *config);
 MUST_USE paramo_err config_check(const paramo_config *config);
-/* Where the scheduler and a server listen; the address others dial. */
-MUST_USE paramo_err config_scheduler_listen(const paramo_config *config, char address[ADDRESS_MAX]);
-MUST_USE paramo_err config_server_listen(const paramo_config *config, char address[ADDRESS_MAX],
-                                         char advertise[VIEW_HOST_MAX]);
+/* Where it listens; may ask the resolver. */
+MUST_USE paramo_err config_place(const paramo_config *config, struct place *place);
+bool config_host_is_any(const char *host);
+/* seat.c */
+MUST_USE paramo_err seat_make_shard(paramo_node *node, struct seat_shard *s, struct lane *lane,
+                                    uint64_t incarnation, unsigned index);
+/* A data connection that has been let in goes to the shard (NULL: is rejected). */
+void seat_take(struct seat_shard *to, struct van_conn *conn, const struct hello *hello);
 /* serve.c */
-void serve_request(void *arg, struct shard_request *request, const struct shard_request_info *info);
+void desk_init(struct desk *desk, paramo_node *node, struct lane *lane);
+void desk_request(void *desk, struct shard_request *request, const struct shard_request_info *info);
+/* On the lane, before the shard is closed: what waits is answered with CLOSED. */
+void desk_close(struct desk *desk);
+/* Those who take requests look again whether they may; any thread. */
+void serve_nudge(paramo_node *node);
+/* Closes all apps and waits for those who are taking from them. */
+void serve_close_all(paramo_node *node);
 
 /* Makes a caller's options struct, perhaps an older and shorter one, whole: defaults are in whole already. */
 void options_complete(void *whole, size_t whole_size, const void *given);
+/* The other way: fills a caller's struct as far as it reaches; its size stays. */
+void options_give(void *given, const void *whole, size_t whole_size);
 
 #endif

@@ -66,6 +66,7 @@ static void seat_ended(void *arg, paramo_err status, const char *text)
     if (status)
         log_info("node %u: %s: %s", member_id(seat->member), err_sentence(status), text);
     seat_settle(seat, SEAT_ENDED, status, text);
+    serve_nudge(seat->node);
     if (seat->role != PARAMO_ROLE_WORKER || status == PARAMO_OK || status == PARAMO_E_NO_SCHEDULER)
         return; /* pushes and pulls go on without a scheduler */
     for (paramo_worker *w = seat->node->workers; w; w = w->next) {
@@ -82,6 +83,10 @@ static void seat_view(void *arg, struct view *view)
         door_set_job(seat->door, view->job);
     for (unsigned i = 0; i < seat->shards_count; i++)
         view_feed_offer(&seat->shards[i].feed, view);
+    if (seat->host.shard)
+        view_feed_offer(&seat->host.feed, view);
+    if (seat == seat->node->own && seat->node->scheduler_host.shard)
+        view_feed_offer(&seat->node->scheduler_host.feed, view);
     if (seat == seat->node->own)
         for (paramo_worker *w = seat->node->workers; w; w = w->next)
             view_feed_offer(&w->feed, view);
@@ -113,10 +118,9 @@ static void conn_arrived(void *arg, struct van_conn *conn)
     free(arrival);
 }
 
-static void seat_accept(void *arg, struct van_conn *conn, const struct hello *hello)
+void seat_take(struct seat_shard *to, struct van_conn *conn, const struct hello *hello)
 {
-    struct seat *seat = arg;
-    if (hello->shard >= seat->shards_count) {
+    if (!to) {
         door_reject(conn, PARAMO_E_REFUSED, "there is no such shard here");
         return;
     }
@@ -125,8 +129,17 @@ static void seat_accept(void *arg, struct van_conn *conn, const struct hello *he
         door_reject(conn, PARAMO_E_MEMORY, "out of memory");
         return;
     }
-    *arrival = (struct arrival){.hello = *hello, .shard = seat->shards[hello->shard].shard};
-    van_move(conn, seat->shards[hello->shard].lane, conn_arrived, arrival);
+    *arrival = (struct arrival){.hello = *hello, .shard = to->shard};
+    van_move(conn, to->lane, conn_arrived, arrival);
+}
+
+static void seat_accept(void *arg, struct van_conn *conn, const struct hello *hello)
+{
+    struct seat *seat = arg;
+    struct seat_shard *to = hello->shard == HELLO_HOST          ? (seat->host.shard ? &seat->host : NULL)
+                            : hello->shard < seat->shards_count ? &seat->shards[hello->shard]
+                                                                : NULL;
+    seat_take(to, conn, hello);
 }
 
 static paramo_err seat_open_door(struct seat *seat, const char *listen_address)
@@ -148,46 +161,53 @@ static paramo_err seat_open_door(struct seat *seat, const char *listen_address)
 /* ---- opening and closing
  * ------------------------------------------------------------------------------------------------- */
 
-static paramo_err seat_make_shards(struct seat *seat)
+paramo_err seat_make_shard(paramo_node *node, struct seat_shard *s, struct lane *lane, uint64_t incarnation,
+                           unsigned index)
+{
+    s->lane = lane;
+    desk_init(&s->desk, node, lane);
+    struct shard_config config = {
+        .lane = lane,
+        .node = 0, /* not known before it has joined; the shard finds itself by incarnation */
+        .incarnation = incarnation,
+        .index = index,
+        .frame_bytes = node->config.max_message_bytes,
+        .drop_percent = node->config.drop_percent,
+        .host = index == HELLO_HOST,
+        .handler = desk_request,
+        .arg = &s->desk,
+    };
+    paramo_err err = shard_create(&config, &s->shard);
+    if (!err)
+        view_feed_init(&s->feed, lane, shard_takes_view, s->shard);
+    return err;
+}
+
+/* What others connect to: a server's shards, and the apps of any node. */
+static paramo_err seat_listen(struct seat *seat, const char *listen)
 {
     paramo_node *node = seat->node;
-    for (unsigned i = 0; i < seat->shards_count; i++) {
-        struct seat_shard *s = &seat->shards[i];
-        struct shard_config config = {
-            .lane = s->lane,
-            .node = 0, /* not known before it has joined; the shard finds itself by incarnation */
-            .incarnation = seat->incarnation,
-            .index = i,
-            .frame_bytes = node->config.max_message_bytes,
-            .drop_percent = node->config.drop_percent,
-            .handler = serve_request,
-            .arg = node,
-        };
-        paramo_err err = shard_create(&config, &s->shard);
-        if (err)
-            return err;
-        view_feed_init(&s->feed, s->lane, shard_takes_view, s->shard);
-    }
-    return PARAMO_OK;
+    paramo_err err = PARAMO_OK;
+    for (unsigned i = 0; i < seat->shards_count && !err; i++)
+        err = seat_make_shard(node, &seat->shards[i], seat->shards[i].lane, seat->incarnation, i);
+    if (!err && node->apps)
+        err = seat_make_shard(node, &seat->host, node->apps, seat->incarnation, HELLO_HOST);
+    bool asked = seat->role == PARAMO_ROLE_SERVER || (seat->role == PARAMO_ROLE_WORKER && node->apps);
+    if (!err && asked && *listen)
+        err = seat_open_door(seat, listen);
+    return err;
 }
 
 paramo_err seat_open(struct seat *seat, const char *scheduler_address, const char *listen_address)
 {
     paramo_node *node = seat->node;
-    char host[VIEW_HOST_MAX] = "";
-    char listen[ADDRESS_MAX];
+    char host[VIEW_HOST_MAX];
     uint16_t port = 0;
-    paramo_err err;
-    if (seat->role == PARAMO_ROLE_SERVER) {
-        if (listen_address)
-            (void)snprintf(listen, sizeof listen, "%s", listen_address);
-        else if ((err = config_server_listen(&node->config, listen, host)))
-            return err;
-        err = seat_make_shards(seat);
-        if (!err)
-            err = seat_open_door(seat, listen);
-        if (err)
-            return err;
+    (void)snprintf(host, sizeof host, "%s", node->place.advertise);
+    paramo_err err = seat_listen(seat, listen_address ? listen_address : node->place.listen);
+    if (err)
+        return err;
+    if (seat->door) {
         char bound[VIEW_HOST_MAX];
         err = address_split(door_address(seat->door), bound, sizeof bound, &port);
         if (err)

@@ -1,5 +1,6 @@
-/* The user's own request handlers on a server: paramo_request is the shard's request with what the handler
- * sees of it. */
+/* The user's own request handlers, of tables and of apps: paramo_request is the shard's request with what the
+ * handler sees of it. A desk stands between a shard and the handlers; requests for which there is no handler
+ * yet wait at it. An app without a function has a queue, from which the application's threads take. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,273 @@
 
 struct paramo_request {
     struct shard_request *request;
+    struct paramo_request *next; /* of a desk or queue */
+    uint64_t deadline;           /* at a desk */
+    uint32_t for_customer;
     paramo_request_info info;
 };
+
+/* ---- finding a handler ---- */
+
+static bool is_open(struct handler *h)
+{
+    return atomic_load_explicit(&h->state, memory_order_acquire) == HANDLER_OPEN;
+}
+
+static struct handler *find_app(paramo_node *node, uint32_t app, uint32_t customer)
+{
+    for (unsigned i = 0; i < HANDLERS_MAX; i++) {
+        struct handler *h = &node->handlers[i];
+        if (is_open(h) && h->app && h->id == app && h->customer == customer)
+            return h;
+    }
+    return NULL;
+}
+
+static struct handler *find_table(paramo_node *node, const char *table)
+{
+    for (unsigned i = 0; i < HANDLERS_MAX; i++) {
+        struct handler *h = &node->handlers[i];
+        if (is_open(h) && !h->app && strcmp(h->table, table) == 0)
+            return h;
+    }
+    return NULL;
+}
+
+static struct handler *find_handler(paramo_node *node, const struct paramo_request *q)
+{
+    struct handler *h =
+        q->info.table ? find_table(node, q->info.table) : find_app(node, q->info.app, q->for_customer);
+    if (!h)
+        h = q->info.table ? find_table(node, "") : find_app(node, q->info.app, PARAMO_ANY);
+    return h;
+}
+
+/* ---- queues ---- */
+
+static void queue_hold(struct handler *h)
+{
+    while (atomic_flag_test_and_set_explicit(&h->lock, memory_order_acquire))
+        ;
+}
+
+static void queue_release(struct handler *h)
+{
+    atomic_flag_clear_explicit(&h->lock, memory_order_release);
+}
+
+static void queue_add(struct handler *h, struct paramo_request *q)
+{
+    q->next = NULL;
+    queue_hold(h);
+    if (h->last)
+        h->last->next = q;
+    else
+        h->first = q;
+    h->last = q;
+    atomic_fetch_add(&h->queued, 1);
+    queue_release(h);
+}
+
+static struct paramo_request *queue_take(struct handler *h)
+{
+    queue_hold(h);
+    struct paramo_request *q = h->first;
+    if (q) {
+        h->first = q->next;
+        if (!h->first)
+            h->last = NULL;
+        atomic_fetch_sub(&h->queued, 1);
+    }
+    queue_release(h);
+    return q;
+}
+
+/* ---- desks ---- */
+
+static void refuse(struct paramo_request *q, paramo_err status, const char *text)
+{
+    (void)!shard_answer_error(q->request, status, text); /* fails only for PARAMO_OK */
+    free(q);
+}
+
+static void refuse_unserved(struct paramo_request *q)
+{
+    char text[ERR_TEXT_MAX];
+    if (q->info.table)
+        (void)snprintf(text, sizeof text, "no handler serves table %s", q->info.table);
+    else
+        (void)snprintf(text, sizeof text, "node %u does not serve app %u", q->info.to, q->info.app);
+    refuse(q, PARAMO_E_HANDLER, text);
+}
+
+static void desk_wait(struct desk *desk, struct paramo_request *q)
+{
+    if (!desk->expiry.slot && lane_timer_arm(desk->lane, &desk->expiry, q->deadline)) {
+        refuse_unserved(q);
+        return;
+    }
+    q->next = NULL;
+    if (desk->last)
+        desk->last->next = q;
+    else
+        desk->first = q;
+    desk->last = q;
+}
+
+static void dispatch(struct desk *desk, struct paramo_request *q)
+{
+    struct handler *h = find_handler(desk->node, q);
+    if (h && h->fn) {
+        h->fn(h->arg, q, &q->info);
+    } else if (h) {
+        queue_add(h, q);
+        lane_notify(desk->lane);
+    } else if (q->deadline <= lane_now(desk->lane)) {
+        refuse_unserved(q);
+    } else {
+        desk_wait(desk, q);
+    }
+}
+
+/* All that waits looks for its handler again, in order of arrival. */
+static void desk_again(struct desk *desk)
+{
+    struct paramo_request *q = desk->first;
+    desk->first = desk->last = NULL;
+    lane_timer_cancel(desk->lane, &desk->expiry);
+    while (q) {
+        struct paramo_request *next = q->next;
+        dispatch(desk, q);
+        q = next;
+    }
+}
+
+static void desk_expire(struct lane_timer *timer)
+{
+    desk_again(container_of(timer, struct desk, expiry));
+}
+
+static void desk_retry(struct lane_task *task)
+{
+    struct desk *desk = container_of(task, struct desk, retry);
+    atomic_store(&desk->retry_posted, false);
+    desk_again(desk);
+}
+
+void desk_init(struct desk *desk, paramo_node *node, struct lane *lane)
+{
+    desk->node = node;
+    desk->lane = lane;
+    desk->expiry.fire = desk_expire;
+    desk->retry.run = desk_retry;
+}
+
+void desk_close(struct desk *desk)
+{
+    while (desk->first) {
+        struct paramo_request *q = desk->first;
+        desk->first = q->next;
+        refuse(q, PARAMO_E_CLOSED, "the node is leaving");
+    }
+    desk->last = NULL;
+    lane_timer_cancel(desk->lane, &desk->expiry);
+}
+
+void desk_request(void *arg, struct shard_request *request, const struct shard_request_info *info)
+{
+    struct desk *desk = arg;
+    struct paramo_request *q = malloc(sizeof *q);
+    if (!q) {
+        (void)!shard_answer_error(request, PARAMO_E_MEMORY, "out of memory");
+        return;
+    }
+    *q = (struct paramo_request){
+        .request = request,
+        .deadline = lane_now(desk->lane) + desk->node->config.handler_wait_ms * ENV_MS,
+        .for_customer = info->for_customer,
+        .info =
+            {
+                .size = sizeof q->info,
+                .table = info->table,
+                .sender = info->sender,
+                .customer = info->customer,
+                .ts = info->ts,
+                .cmd = info->cmd,
+                .push = info->push,
+                .pull = info->pull,
+                .keys = info->keys,
+                .n = info->n,
+                .vals = info->vals,
+                .vals_len = info->vals_len,
+                .lens = info->lens,
+                .app = info->app,
+                .to = info->to,
+                .flags = info->flags,
+            },
+    };
+    for (unsigned i = 0; i < PARAMO_SEGS; i++)
+        q->info.seg[i] = (paramo_bytes){.data = info->seg[i].data, .len = (size_t)info->seg[i].len};
+    if (desk->first)
+        desk_again(desk); /* what came earlier goes first */
+    dispatch(desk, q);
+}
+
+/* ---- serving ---- */
+
+static void desk_kick(struct seat_shard *s)
+{
+    if (s->shard && !atomic_exchange(&s->desk.retry_posted, true))
+        lane_post(s->lane, &s->desk.retry);
+}
+
+static void kick_all(void *arg)
+{
+    paramo_node *node = arg;
+    for (unsigned i = 0; i < node->seats_count; i++) {
+        for (unsigned k = 0; k < node->seats[i].shards_count; k++)
+            desk_kick(&node->seats[i].shards[k]);
+        desk_kick(&node->seats[i].host);
+    }
+    desk_kick(&node->scheduler_host);
+}
+
+static bool same(const struct handler *a, const struct handler *b)
+{
+    return a->app == b->app &&
+           (a->app ? a->id == b->id && a->customer == b->customer : strcmp(a->table, b->table) == 0);
+}
+
+static paramo_err serve(paramo_node *node, const struct handler *wanted)
+{
+    if (lane_inside())
+        return err_set(PARAMO_E_IN_CALLBACK, "a handler cannot be set in a callback or handler");
+    struct handler *place = NULL;
+    bool there = false;
+    while (atomic_flag_test_and_set(&node->handlers_lock))
+        ;
+    for (unsigned i = 0; i < HANDLERS_MAX; i++) {
+        struct handler *h = &node->handlers[i];
+        there |= is_open(h) && same(h, wanted);
+        if (!place && atomic_load(&h->state) == HANDLER_FREE)
+            place = h;
+    }
+    if (place && !there) {
+        place->app = wanted->app;
+        memcpy(place->table, wanted->table, sizeof place->table);
+        place->id = wanted->id;
+        place->customer = wanted->customer;
+        place->fn = wanted->fn;
+        place->arg = wanted->arg;
+        atomic_store_explicit(&place->state, HANDLER_OPEN, memory_order_release);
+    }
+    atomic_flag_clear(&node->handlers_lock);
+    if (there)
+        return err_set(PARAMO_E_INVALID, "that is served already");
+    if (!place)
+        return err_set(PARAMO_E_TOO_LARGE, "a node has at most %d handlers", HANDLERS_MAX);
+    return node_run_on(node->control, kick_all, node);
+}
 
 paramo_err paramo_serve(paramo_node *node, const char *table, paramo_handler handler, void *arg)
 {
@@ -18,79 +284,195 @@ paramo_err paramo_serve(paramo_node *node, const char *table, paramo_handler han
         return err;
     if (!handler)
         return err_set(PARAMO_E_INVALID, "handler is NULL");
-    if (node->join_begun)
-        return err_set(PARAMO_E_INVALID,
-                       "handlers are set before the node joins (paramo_create, paramo_serve, paramo_join)");
     if (table && (!*table || strlen(table) >= VIEW_NAME_MAX))
         return err_set(PARAMO_E_INVALID, "a table's name has 1 to %d bytes", VIEW_NAME_MAX - 1);
-    if (node->handlers_count == HANDLERS_MAX)
-        return err_set(PARAMO_E_TOO_LARGE, "a node has at most %d handlers", HANDLERS_MAX);
-    struct handler *h = &node->handlers[node->handlers_count++];
-    (void)snprintf(h->table, sizeof h->table, "%s", table ? table : "");
-    h->fn = handler;
-    h->arg = arg;
+    struct handler wanted = {.fn = handler, .arg = arg};
+    (void)snprintf(wanted.table, sizeof wanted.table, "%s", table ? table : "");
+    return serve(node, &wanted);
+}
+
+paramo_err paramo_app_serve(paramo_node *node, uint32_t app, uint32_t customer, paramo_handler handler,
+                            void *arg)
+{
+    paramo_err err = node_check(node);
+    if (err)
+        return err;
+    struct handler wanted = {.app = true, .id = app, .customer = customer, .fn = handler, .arg = arg};
+    return serve(node, &wanted);
+}
+
+/* A closed app's place is free when nobody takes from it any more. */
+static void free_if_left(struct handler *h)
+{
+    int closing = HANDLER_CLOSING;
+    if (!atomic_load(&h->takers))
+        (void)atomic_compare_exchange_strong(&h->state, &closing, HANDLER_FREE);
+}
+
+static void queue_refuse(struct handler *h)
+{
+    for (struct paramo_request *q; (q = queue_take(h));)
+        refuse(q, PARAMO_E_CLOSED, "the app was closed");
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+paramo_err paramo_app_close(paramo_node *node, uint32_t app, uint32_t customer)
+{
+    paramo_err err = node_check(node);
+    if (err)
+        return err;
+    if (lane_inside())
+        return err_set(PARAMO_E_IN_CALLBACK, "an app cannot be closed in a callback or handler");
+    struct handler *h = find_app(node, app, customer);
+    int open = HANDLER_OPEN;
+    if (!h || !atomic_compare_exchange_strong(&h->state, &open, HANDLER_CLOSING))
+        return err_set(PARAMO_E_NOT_FOUND, "app %u is not served", app);
+    err = node_run_on(node->apps, nothing, NULL); /* no step that saw it open is running any more */
+    serve_nudge(node);
+    queue_refuse(h);
+    free_if_left(h);
+    return err;
+}
+
+void serve_close_all(paramo_node *node)
+{
+    for (unsigned i = 0; i < HANDLERS_MAX; i++) {
+        struct handler *h = &node->handlers[i];
+        int open = HANDLER_OPEN;
+        if (h->app && atomic_compare_exchange_strong(&h->state, &open, HANDLER_CLOSING)) {
+            (void)!node_run_on(node->apps, nothing, NULL);
+            queue_refuse(h);
+        }
+    }
+    serve_nudge(node);
+}
+
+void serve_nudge(paramo_node *node)
+{
+    if (node->apps && !atomic_exchange(&node->apps_nudge_posted, true))
+        lane_post(node->apps, &node->apps_nudge);
+}
+
+/* ---- taking ---- */
+
+static bool job_is_over(paramo_node *node)
+{
+    int state = atomic_load(&node->own->state);
+    /* A worker goes on without its scheduler. */
+    return state == SEAT_ENDED &&
+           !(node->own->role == PARAMO_ROLE_WORKER && node->own->code == PARAMO_E_NO_SCHEDULER);
+}
+
+struct taker {
+    paramo_node *node;
+    struct handler *handler;
+};
+
+static bool take_ready(void *arg)
+{
+    const struct taker *t = arg;
+    return atomic_load(&t->handler->queued) || !is_open(t->handler) || atomic_load(&t->node->interrupted) ||
+           job_is_over(t->node);
+}
+
+static paramo_err take(struct taker *t, uint64_t deadline, struct paramo_request **q)
+{
+    while (!(*q = queue_take(t->handler))) {
+        if (!is_open(t->handler))
+            return err_set(PARAMO_E_CLOSED, "the app was closed");
+        if (atomic_load(&t->node->interrupted))
+            return err_set(PARAMO_E_CLOSED, "interrupted");
+        if (job_is_over(t->node))
+            return err_set(PARAMO_E_CLOSED, "the job is over");
+        paramo_err err = lane_wait(t->node->apps, take_ready, t, deadline);
+        if (err)
+            return err;
+    }
     return PARAMO_OK;
 }
 
-static const struct handler *find_handler(const paramo_node *node, const char *table)
+paramo_err paramo_app_take(paramo_node *node, uint32_t app, uint32_t customer, uint32_t timeout_ms,
+                           paramo_request **request, const paramo_request_info **info)
 {
-    const struct handler *fallback = NULL;
-    for (unsigned i = 0; i < node->handlers_count; i++) {
-        if (strcmp(node->handlers[i].table, table) == 0)
-            return &node->handlers[i];
-        if (!node->handlers[i].table[0])
-            fallback = &node->handlers[i];
-    }
-    return fallback;
+    paramo_err err = node_check(node);
+    if (err)
+        return err;
+    if (!request || !info)
+        return err_set(PARAMO_E_INVALID, "request or info is NULL");
+    if (lane_inside())
+        return err_set(PARAMO_E_IN_CALLBACK, "a callback or handler cannot wait for requests");
+    struct handler *h = find_app(node, app, customer);
+    if (!h)
+        return err_set(PARAMO_E_CLOSED, "app %u is not served", app);
+    atomic_fetch_add(&h->takers, 1);
+    if (is_open(h) && h->fn)
+        err = err_set(PARAMO_E_INVALID, "app %u has a handler: there is nothing to take", app);
+    struct taker t = {.node = node, .handler = h};
+    uint64_t deadline = timeout_ms ? env_now(node->env) + timeout_ms * ENV_MS : UINT64_MAX;
+    if (!err)
+        err = take(&t, deadline, request);
+    if (!err)
+        *info = &(*request)->info;
+    atomic_fetch_sub(&h->takers, 1);
+    free_if_left(h);
+    return err;
 }
 
-void serve_request(void *arg, struct shard_request *request, const struct shard_request_info *info)
+/* ---- answers ---- */
+
+static paramo_err answered(paramo_request *request, paramo_err err)
 {
-    const struct handler *h = find_handler(arg, info->table);
-    if (!h) {
-        char text[ERR_TEXT_MAX];
-        (void)snprintf(text, sizeof text, "no handler serves table %s", info->table);
-        (void)!shard_answer_error(request, PARAMO_E_HANDLER, text);
-        return;
-    }
-    paramo_request *made = malloc(sizeof *made);
-    if (!made) {
-        (void)!shard_answer_error(request, PARAMO_E_MEMORY, "out of memory");
-        return;
-    }
-    made->request = request;
-    made->info = (paramo_request_info){
-        .size = sizeof made->info,
-        .table = info->table,
-        .sender = info->sender,
-        .customer = info->customer,
-        .ts = info->ts,
-        .cmd = info->cmd,
-        .push = info->push,
-        .pull = info->pull,
-        .keys = info->keys,
-        .n = info->n,
-        .vals = info->vals,
-        .vals_len = info->vals_len,
-        .lens = info->lens,
-    };
-    h->fn(h->arg, made, &made->info);
+    if (!err)
+        free(request);
+    return err;
 }
 
 paramo_err paramo_answer(paramo_request *request, const void *vals, size_t vals_len, const uint32_t *lens)
 {
     if (!request || (!vals && vals_len))
         return err_set(PARAMO_E_INVALID, "request or vals is NULL");
-    paramo_err err = shard_answer(request->request, vals, vals_len, lens);
-    free(request);
-    return err;
+    return answered(request, shard_answer(request->request, vals, vals_len, lens));
+}
+
+static paramo_err answer_segs(paramo_request *request, const struct van_seg seg[VAN_SEGS],
+                              paramo_array *const array[PARAMO_SEGS])
+{
+    return answered(request, shard_answer_segs(request->request, seg, array));
+}
+
+paramo_err paramo_answer_body(paramo_request *request, const void *body, size_t len)
+{
+    if (!request || (!body && len))
+        return err_set(PARAMO_E_INVALID, "request or body is NULL");
+    static paramo_array *const none[PARAMO_SEGS];
+    struct van_seg seg[VAN_SEGS] = {{0}};
+    seg[PARAMO_SEG_BODY] = (struct van_seg){.data = (void *)(uintptr_t)body, .len = len};
+    return answer_segs(request, seg, none);
+}
+
+paramo_err paramo_answer_arrays(paramo_request *request, paramo_array *const seg[PARAMO_SEGS])
+{
+    if (!request || !seg)
+        return err_set(PARAMO_E_INVALID, "request or seg is NULL");
+    static const struct van_seg none[VAN_SEGS];
+    return answer_segs(request, none, seg);
 }
 
 paramo_err paramo_answer_error(paramo_request *request, paramo_err status, const char *message)
 {
     if (!request || status == PARAMO_OK)
         return err_set(PARAMO_E_INVALID, "request is NULL, or status is not an error");
-    paramo_err err = shard_answer_error(request->request, status, message ? message : err_sentence(status));
-    free(request);
-    return err;
+    return answered(request,
+                    shard_answer_error(request->request, status, message ? message : err_sentence(status)));
+}
+
+paramo_err paramo_request_keep(paramo_request *request, unsigned i, paramo_array **array)
+{
+    if (!request || !array || i >= PARAMO_SEGS)
+        return err_set(PARAMO_E_INVALID, "request or array is NULL, or there is no segment %u", i);
+    return shard_request_keep(request->request, i, array);
 }

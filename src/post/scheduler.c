@@ -149,6 +149,10 @@ static void peer_mute(struct lane_timer *timer)
 static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hello)
 {
     struct scheduler *s = arg;
+    if (hello->purpose == HELLO_DATA) {
+        s->config.accept_data(s->config.arg, conn, hello);
+        return;
+    }
     uint32_t most = 2 * (s->config.num_servers + s->config.num_workers) + PEERS_SPARE;
     struct peer *peer = s->peers_count < most ? calloc(1, sizeof *peer) : NULL;
     if (!peer) {
@@ -319,7 +323,8 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
                                .lane = c->lane,
                                .address = c->address,
                                .token = c->token,
-                               .purposes = DOOR_PURPOSE_CONTROL,
+                               .purposes =
+                                   DOOR_PURPOSE_CONTROL | (c->accept_data ? (unsigned)DOOR_PURPOSE_DATA : 0),
                                .frame_bytes = c->frame_bytes,
                                .accept = peer_comes,
                                .arg = s};
@@ -342,6 +347,11 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
         s->self.host[0] = '\0'; /* an address of a van that has no ports: nobody needs it from the view */
     *out = s;
     return PARAMO_OK;
+}
+
+uint64_t scheduler_incarnation(const struct scheduler *s)
+{
+    return s->incarnation;
 }
 
 const char *scheduler_address(const struct scheduler *s)

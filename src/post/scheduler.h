@@ -22,6 +22,7 @@
 
 #include "post/view.h"
 #include "van/van.h"
+#include "wire/hello.h"
 
 struct scheduler;
 
@@ -39,12 +40,16 @@ struct scheduler_config {
     uint32_t end_wait_ms; /* how long members may take to leave when the job is over; 5 s */
     uint64_t frame_bytes; /* 64 MiB */
     void *arg;
+    /* A data connection, which is somebody else's; as door_config.accept. NULL: they are refused. */
+    void (*accept_data)(void *arg, struct van_conn *conn, const struct hello *hello);
     /* Once: the job is over and its members have gone (or had their time). OK, NODE_LOST (names who),
      * SHUTDOWN. It may not destroy the scheduler. */
     void (*over)(void *arg, paramo_err status, const char *text);
 };
 
 MUST_USE paramo_err scheduler_create(const struct scheduler_config *config, struct scheduler **scheduler);
+/* Of the scheduler in the view, when it has no member of its own. */
+uint64_t scheduler_incarnation(const struct scheduler *scheduler);
 /* The address that members dial, with the real port. */
 const char *scheduler_address(const struct scheduler *scheduler);
 /* Ends the job for all, as a SHUTDOWN call does (SHUTDOWN when status is that). Nothing if it is over

@@ -1,11 +1,12 @@
-/* Requests to USER tables: the record is made when one is handed over; a repeat waits for the same answer,
- * and after it the kept answer is repeated until the sender's floor passes (design, section 3). */
+/* Requests to USER tables and apps: the record is made when one is handed over; a repeat waits for the same
+ * answer, and after it the kept answer is repeated until the sender's floor passes (design, section 3). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "server/shard_impl.h"
+#include "van/pool.h"
 
 static void gate_unref(struct gate *gate)
 {
@@ -55,6 +56,7 @@ static void let_go(struct shard *s, struct shard_request *q)
 {
     if (q->answered) {
         s->kept_bytes -= answer_bytes(q);
+        q->sender->kept_bytes -= answer_bytes(q);
         request_free(q);
     } else {
         q->sender = NULL; /* freed when it is answered */
@@ -89,6 +91,7 @@ static void finish(struct shard_request *q)
 {
     struct shard *s = q->shard;
     handling_unlink(s, q);
+    s->handling_bytes -= q->bytes;
     van_release(q->hold);
     q->hold = NULL;
     q->answered = true;
@@ -97,6 +100,7 @@ static void finish(struct shard_request *q)
         return;
     }
     s->kept_bytes += answer_bytes(q);
+    q->sender->kept_bytes += answer_bytes(q);
     if (q->sender->peer)
         reply_kept(q->sender->peer, &q->head, q->status, q->answer);
 }
@@ -130,46 +134,99 @@ static void answer_ready(struct shard_request *q)
     gate_unref(gate);
 }
 
-static struct kept_answer *answer_make(const void *lens, size_t lens_bytes, const void *vals,
-                                       size_t vals_bytes)
+/* What has an array stays there, the rest is copied. */
+static struct kept_answer *answer_make(const struct van_seg seg[VAN_SEGS],
+                                       struct paramo_array *const array[VAN_SEGS])
 {
-    size_t at = (lens_bytes + 7) & ~(size_t)7;
-    struct kept_answer *a = malloc(sizeof *a + at + vals_bytes);
+    size_t copied = 0;
+    for (unsigned i = 0; i < VAN_SEGS; i++)
+        copied += array[i] ? 0 : (size_t)(seg[i].len + 7) & ~(size_t)7;
+    struct kept_answer *a = malloc(sizeof *a + copied);
     if (!a)
         return NULL;
+    memset(a, 0, sizeof *a);
     atomic_init(&a->refs, 1);
-    a->bytes = at + vals_bytes;
-    a->lens_bytes = lens_bytes;
-    a->vals_bytes = vals_bytes;
-    if (lens_bytes)
-        memcpy(a->data, lens, lens_bytes);
-    if (vals_bytes)
-        memcpy(a->data + at, vals, vals_bytes);
+    uint8_t *at = a->data;
+    for (unsigned i = 0; i < VAN_SEGS; i++) {
+        if (array[i]) {
+            a->array[i] = array_ref(array[i]);
+            a->seg[i] = (struct van_seg){.data = array[i]->data, .len = array[i]->len};
+        } else if (seg[i].len) {
+            memcpy(at, seg[i].data, (size_t)seg[i].len);
+            a->seg[i] = (struct van_seg){.data = at, .len = seg[i].len};
+            at += (seg[i].len + 7) & ~(size_t)7;
+        }
+        a->bytes += (size_t)a->seg[i].len;
+        if (a->seg[i].len)
+            a->nseg = i + 1;
+    }
     return a;
 }
 
-paramo_err shard_answer(struct shard_request *q, const void *vals, size_t vals_len, const uint32_t *lens)
+static size_t value_bytes(const struct shard_request *q)
 {
-    size_t value = q->info.dtype == PARAMO_F64 || q->info.dtype == PARAMO_I64 ? 8
-                   : q->info.dtype == PARAMO_U8                               ? 1
-                                                                              : 4;
-    if (lens && q->info.pull) {
-        uint64_t sum = 0;
-        for (size_t i = 0; i < q->info.n; i++)
-            sum += lens[i];
-        if (sum != vals_len)
-            return err_set(PARAMO_E_SIZE_MISMATCH,
-                           "answer: lens add up to %" PRIu64 ", but there are %zu values", sum, vals_len);
+    if (!q->info.table)
+        return 1;
+    paramo_dtype t = q->info.dtype;
+    return t == PARAMO_F64 || t == PARAMO_I64 ? 8 : t == PARAMO_U8 ? 1 : 4;
+}
+
+/* lens add up to the values. */
+static paramo_err answer_check(const struct shard_request *q, const uint32_t *lens, size_t vals_bytes)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; lens && i < q->info.n; i++)
+        sum += lens[i];
+    if (vals_bytes % value_bytes(q) || (lens && sum * value_bytes(q) != vals_bytes))
+        return err_set(PARAMO_E_SIZE_MISMATCH, "answer: lens add up to %" PRIu64 ", but there are %zu values",
+                       sum, vals_bytes / value_bytes(q));
+    return PARAMO_OK;
+}
+
+paramo_err shard_answer_segs(struct shard_request *q, const struct van_seg seg[VAN_SEGS],
+                             struct paramo_array *const array[VAN_SEGS])
+{
+    for (unsigned i = 0; i < VAN_SEGS; i++) {
+        if (!array[i] && seg[i].len && !seg[i].data)
+            return err_set(PARAMO_E_INVALID, "answer: a segment of %" PRIu64 " bytes is NULL", seg[i].len);
     }
-    if (vals_len && !vals)
-        return err_set(PARAMO_E_INVALID, "answer: vals is NULL");
-    if (q->info.pull) {
-        q->answer = answer_make(lens, lens ? 4 * q->info.n : 0, vals, vals_len * value);
+    if (q->info.table && q->info.pull) {
+        const struct paramo_array *l = array[WIRE_SEG_LENS], *v = array[WIRE_SEG_VALS];
+        size_t lens_bytes = l ? l->len : (size_t)seg[WIRE_SEG_LENS].len;
+        if (lens_bytes && lens_bytes != 4 * q->info.n)
+            return err_set(PARAMO_E_SIZE_MISMATCH, "answer: %zu bytes of lens for %zu keys", lens_bytes,
+                           q->info.n);
+        const void *lens = l ? l->data : seg[WIRE_SEG_LENS].data;
+        paramo_err err =
+            answer_check(q, lens_bytes ? lens : NULL, v ? v->len : (size_t)seg[WIRE_SEG_VALS].len);
+        if (err)
+            return err;
+    }
+    if (!q->info.table || q->info.pull) {
+        q->answer = answer_make(seg, array);
         if (!q->answer)
-            return err_memory(vals_len * value);
+            return err_memory(sizeof *q->answer);
     }
     answer_ready(q);
     return PARAMO_OK;
+}
+
+static struct paramo_array *const no_arrays[VAN_SEGS];
+
+paramo_err shard_answer(struct shard_request *q, const void *vals, size_t vals_len, const uint32_t *lens)
+{
+    struct van_seg seg[VAN_SEGS] = {{0}};
+    if (vals_len && !vals)
+        return err_set(PARAMO_E_INVALID, "answer: vals is NULL");
+    bool given = lens && q->info.n && (q->info.pull || !q->info.table);
+    paramo_err err = given ? answer_check(q, lens, vals_len * value_bytes(q)) : PARAMO_OK;
+    if (err)
+        return err;
+    if (given)
+        seg[WIRE_SEG_LENS] =
+            (struct van_seg){.data = (void *)(uintptr_t)lens, .len = sizeof *lens * q->info.n};
+    seg[WIRE_SEG_VALS] = (struct van_seg){.data = (void *)(uintptr_t)vals, .len = vals_len * value_bytes(q)};
+    return shard_answer_segs(q, seg, no_arrays);
 }
 
 paramo_err shard_answer_error(struct shard_request *q, paramo_err status, const char *text)
@@ -177,12 +234,28 @@ paramo_err shard_answer_error(struct shard_request *q, paramo_err status, const 
     if (!status)
         return err_set(PARAMO_E_INVALID, "answer: an error was expected, not PARAMO_OK");
     const char *say = text && text[0] ? text : err_sentence(status);
-    q->answer = answer_make(NULL, 0, say, strnlen(say, ERR_TEXT_MAX - 1));
-    if (!q->answer)
-        return err_memory(ERR_TEXT_MAX);
+    struct van_seg seg[VAN_SEGS] = {{0}};
+    seg[WIRE_SEG_BODY] =
+        (struct van_seg){.data = (void *)(uintptr_t)say, .len = strnlen(say, ERR_TEXT_MAX - 1)};
+    q->answer = answer_make(seg, no_arrays); /* without memory: without the text */
     q->status = status;
     answer_ready(q);
     return PARAMO_OK;
+}
+
+static void hold_release(void *arg, void *data)
+{
+    (void)data;
+    van_release(arg);
+}
+
+paramo_err shard_request_keep(struct shard_request *q, unsigned i, struct paramo_array **array)
+{
+    const struct van_seg *seg = &q->info.seg[i];
+    paramo_err err = array_wrap(seg->data, (size_t)seg->len, hold_release, q->hold, array);
+    if (!err && q->hold)
+        hold_ref(q->hold);
+    return err;
 }
 
 static paramo_err check(const struct shard *s, const struct shard_table *t, const struct wire_head *h,
@@ -225,27 +298,39 @@ static struct shard_request *request_make(struct peer *peer, struct shard_table 
         free(q);
         return NULL;
     }
-    memcpy(q->table, t->name, sizeof q->table);
+    for (unsigned i = 0; i < nseg; i++)
+        q->bytes += (size_t)seg[i].len;
+    s->handling_bytes += q->bytes;
     q->gate = s->gate;
     atomic_fetch_add(&s->gate->refs, 1);
     q->shard = s;
     q->sender = peer->sender;
     q->head = *h;
-    q->info = (struct shard_request_info){
-        .table = q->table,
-        .dtype = t->options.dtype,
+    struct shard_request_info *info = &q->info;
+    *info = (struct shard_request_info){
+        .to = s->config.node,
         .sender = peer->sender->node,
         .customer = peer->sender->customer,
+        .app = t ? peer->sender->app : h->table,
         .ts = h->ts,
         .cmd = h->cmd,
-        .push = h->kind != WIRE_PULL,
-        .pull = h->kind != WIRE_PUSH,
         .keys = at[WIRE_SEG_KEYS].data,
-        .n = h->count,
+        .n = t ? h->count : (size_t)(at[WIRE_SEG_KEYS].len / sizeof *info->keys),
         .vals = at[WIRE_SEG_VALS].data,
-        .vals_len = at[WIRE_SEG_VALS].len / t->value_bytes,
+        .vals_len = (size_t)(at[WIRE_SEG_VALS].len / (t ? t->value_bytes : 1)),
         .lens = at[WIRE_SEG_LENS].len ? at[WIRE_SEG_LENS].data : NULL,
     };
+    memcpy(info->seg, at, sizeof info->seg);
+    if (t) {
+        memcpy(q->table, t->name, sizeof q->table);
+        info->table = q->table;
+        info->dtype = t->options.dtype;
+        info->push = h->kind != WIRE_PULL;
+        info->pull = h->kind != WIRE_PUSH;
+    } else {
+        info->for_customer = h->column;
+        info->flags = h->columns;
+    }
     q->next = s->handling;
     if (s->handling)
         s->handling->prev = q;
@@ -261,7 +346,7 @@ paramo_err handling_piece(struct peer *peer, struct shard_table *t, const struct
     if (h->number < sender->dedup.floor)
         return PARAMO_OK;
     struct shard_request *q = find(sender, h->number);
-    uint64_t keys_hash = hash_bytes(seg[WIRE_SEG_KEYS].data, seg[WIRE_SEG_KEYS].len);
+    uint64_t keys_hash = t ? hash_bytes(seg[WIRE_SEG_KEYS].data, seg[WIRE_SEG_KEYS].len) : 0;
     if (q && !q->info.push && q->keys_hash != keys_hash) {
         /* Cut anew by a newer view: what was read was for other keys. (Pushed keys do not change hands.) */
         let_go(s, q);
@@ -279,17 +364,18 @@ paramo_err handling_piece(struct peer *peer, struct shard_table *t, const struct
             reply_kept(peer, h, q->status, q->answer);
         return PARAMO_OK;
     }
-    paramo_err err = check(s, t, h, seg, nseg);
+    paramo_err err = t ? check(s, t, h, seg, nseg) : PARAMO_OK;
     if (err)
         return err;
     if (!s->config.handler) {
-        (void)err_set(PARAMO_E_HANDLER, "the server has no request handler for table %s", t->name);
+        (void)err_set(PARAMO_E_HANDLER, "the server has no request handler for table %s", t ? t->name : "");
         reply_status(peer, h, PARAMO_E_HANDLER, err_text());
         return PARAMO_OK;
     }
     if (!sender->handled)
         sender->handled = calloc(DATA_WINDOW, sizeof *sender->handled);
-    if (!sender->handled || s->kept_bytes > SHARD_KEPT_BYTES) {
+    if (!sender->handled || sender->kept_bytes > SENDER_KEPT_BYTES ||
+        s->handling_bytes > SHARD_HANDLING_BYTES) {
         s->counters.dropped++; /* asked again, when floors have passed */
         return PARAMO_OK;
     }
@@ -300,9 +386,9 @@ paramo_err handling_piece(struct peer *peer, struct shard_table *t, const struct
     }
     q->keys_hash = keys_hash;
     *slot_of(sender, h->number) = q;
-    if (q->info.push)
+    if (t && q->info.push)
         t->pushes += h->count;
-    if (q->info.pull)
+    if (t && q->info.pull)
         t->pulls += h->count;
     s->config.handler(s->config.arg, q, &q->info);
     return PARAMO_OK;

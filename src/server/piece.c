@@ -130,13 +130,17 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         return PARAMO_OK;
     }
     s->counters.pieces++;
-    if (s->self < 0 || h->view < s->arcs_changed) {
+    if (!s->config.host && (s->self < 0 || h->view < s->arcs_changed)) {
         reply_moved(peer, h);
         return PARAMO_OK;
     }
     if (fenced(s, sender)) {
         reply_status(peer, h, PARAMO_E_FENCED, "this incarnation of the node was declared dead");
         return PARAMO_OK;
+    }
+    if (s->config.host) {
+        floor_raise(s, sender, h->floor);
+        return handling_piece(peer, NULL, h, seg, nseg, hold);
     }
     struct shard_table *t = s->last && s->last->id == h->table ? s->last : shard_table_find(s, h->table);
     if (!t) {
@@ -214,6 +218,9 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
     }
     if (!err)
         err = data_check_request(&h, seg, nseg);
+    if (!err && h.kind != WIRE_PROBE && (h.kind == WIRE_MESSAGE) != s->config.host)
+        err = err_set(PARAMO_E_PROTOCOL, "%s to %s", wire_kind_name(h.kind),
+                      s->config.host ? "a host of apps" : "a shard of tables");
     if (err)
         return err;
     if (s->config.drop_percent && env_random(lane_env(s->lane)) % 100 < s->config.drop_percent)

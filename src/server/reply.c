@@ -54,8 +54,11 @@ void reply_free(struct reply *r)
 
 void kept_unref(struct kept_answer *kept)
 {
-    if (atomic_fetch_sub(&kept->refs, 1) == 1)
-        free(kept);
+    if (atomic_fetch_sub(&kept->refs, 1) != 1)
+        return;
+    for (unsigned i = 0; i < VAN_SEGS; i++)
+        array_unref(kept->array[i]);
+    free(kept);
 }
 
 void reply_seg(struct reply *r, unsigned seg, size_t offset, size_t bytes)
@@ -194,20 +197,11 @@ void reply_kept(struct peer *peer, const struct wire_head *request, paramo_err s
     if (kept) {
         atomic_fetch_add(&kept->refs, 1);
         r->kept = kept;
-        struct van_seg *seg = r->frame.seg;
-        memset(seg, 0, sizeof r->frame.seg);
-        if (status) {
-            seg[WIRE_SEG_BODY] = (struct van_seg){.data = kept->data, .len = kept->bytes};
-            r->frame.nseg = WIRE_SEG_BODY + 1;
-        } else {
-            size_t at = (kept->lens_bytes + 7) & ~(size_t)7;
-            seg[WIRE_SEG_LENS] = (struct van_seg){.data = kept->data, .len = kept->lens_bytes};
-            seg[WIRE_SEG_VALS] = (struct van_seg){.data = kept->data + at, .len = kept->vals_bytes};
-            r->frame.nseg = WIRE_SEG_VALS + 1;
-        }
+        memcpy(r->frame.seg, kept->seg, sizeof r->frame.seg);
+        r->frame.nseg = (uint8_t)kept->nseg;
     }
     struct wire_head head = {.status = (uint16_t)status,
-                             .flags = kept && !status && kept->lens_bytes ? WIRE_LENS : 0,
+                             .flags = kept && !status && kept->seg[WIRE_SEG_LENS].len ? WIRE_LENS : 0,
                              .view = peer->shard->view->number,
                              .count = request->count};
     reply_head(r, request, &head);

@@ -13,7 +13,7 @@ static void session_free(struct session *x)
 
 static bool session_is(const struct session *x, const struct sender *sender)
 {
-    return x->node == sender->node && x->customer == sender->customer &&
+    return x->node == sender->node && x->app == sender->app && x->customer == sender->customer &&
            x->incarnation == sender->incarnation;
 }
 
@@ -67,6 +67,7 @@ static struct session *session_make(struct shard *s, const struct sender *sender
         return NULL;
     }
     x->node = sender->node;
+    x->app = sender->app;
     x->customer = sender->customer;
     x->incarnation = sender->incarnation;
     x->id = h->columns;

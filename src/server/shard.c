@@ -134,7 +134,7 @@ static bool sender_over(const struct shard *s, const struct sender *sender)
 static struct sender *sender_find(struct shard *s, const struct hello *hello)
 {
     for (struct sender *sender = s->senders; sender; sender = sender->next) {
-        if (sender->node == hello->node && sender->customer == hello->customer &&
+        if (sender->node == hello->node && sender->app == hello->app && sender->customer == hello->customer &&
             sender->incarnation == hello->incarnation)
             return sender;
     }
@@ -144,6 +144,7 @@ static struct sender *sender_find(struct shard *s, const struct hello *hello)
     if (!sender)
         return NULL;
     sender->node = hello->node;
+    sender->app = hello->app;
     sender->customer = hello->customer;
     sender->incarnation = hello->incarnation;
     sender->checked = UINT64_MAX;
@@ -217,7 +218,8 @@ void shard_set_view(struct shard *s, struct view *view)
         return;
     const struct view_node *node = NULL;
     for (uint32_t i = 0; i < view->nodes_count && !node; i++) {
-        if (view->nodes[i].incarnation == s->config.incarnation && view->nodes[i].role == PARAMO_ROLE_SERVER)
+        if (view->nodes[i].incarnation == s->config.incarnation &&
+            (s->config.host || view->nodes[i].role == PARAMO_ROLE_SERVER))
             node = &view->nodes[i];
     }
     if (node)
@@ -234,7 +236,8 @@ void shard_set_view(struct shard *s, struct view *view)
     s->owns_all = s->self >= 0;
     for (unsigned a = 0; a < RING_ARCS && s->owns_all; a++)
         s->owns_all = view->ring.owner[a] == (unsigned)s->self;
-    tables_update(s, recovered);
+    if (!s->config.host)
+        tables_update(s, recovered);
     for (struct sender *sender = s->senders, *next; sender; sender = next) {
         next = sender->next;
         if (sender_over(s, sender))

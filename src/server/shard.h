@@ -5,6 +5,8 @@
  *
  *     conn --> peer --> view (MOVED, park) --> fence --> dedup --> table or handler --> answer --> conn
  *
+ * A host is a shard without tables: it takes messages to the apps of its node, and is the same in all else.
+ *
  * Everything that comes from a peer is checked here: a request that is well-formed but wrong gets an error as
  * its answer, what breaks the protocol closes the connection with a reason. It never knows where views come
  * from, or what a value means. Tests: test/server/, test/worker/test_exactly_once_sim.c.
@@ -12,6 +14,7 @@
 #ifndef SERVER_SHARD_H
 #define SERVER_SHARD_H
 
+#include "base/array.h"
 #include "env/lane.h"
 #include "paramo/types.h"
 #include "post/view.h"
@@ -22,21 +25,25 @@ struct shard;
 struct shard_request; /* one request to a USER table, being handled */
 
 struct shard_request_info {
-    const char *table;
+    const char *table; /* NULL: a message to an app */
     paramo_dtype dtype;
-    uint32_t sender, customer;
+    uint32_t to; /* the node that was asked: this one */
+    uint32_t sender, customer, app;
     uint64_t ts;
     int32_t cmd;
     bool push, pull;
     const uint64_t *keys;
     size_t n;
     const void *vals;
-    size_t vals_len;      /* values, not bytes */
+    size_t vals_len;      /* values, not bytes (of a message: bytes) */
     const uint32_t *lens; /* or NULL */
+    /* messages: app is the one asked, customer the asking one's */
+    uint32_t for_customer, flags;
+    struct van_seg seg[VAN_SEGS];
 };
 
-/* On the shard's lane, for each new request to a USER table. It answers now or later, from any thread,
- * exactly once. info and what it points to stay until then. */
+/* On the shard's lane, for each new request to a USER table, or to an app. It answers now or later, from any
+ * thread, exactly once. info and what it points to stay until then. */
 typedef void (*shard_handler)(void *arg, struct shard_request *request,
                               const struct shard_request_info *info);
 
@@ -47,6 +54,7 @@ struct shard_config {
     unsigned index;        /* which shard of the node */
     uint64_t frame_bytes;  /* no longer answer is sent */
     uint32_t drop_percent; /* this share of received frames is dropped, for tests */
+    bool host;             /* no tables: messages to this node's apps; index is HELLO_HOST */
     shard_handler handler; /* NULL: requests to USER tables fail with HANDLER */
     void *arg;
 };
@@ -66,6 +74,13 @@ void shard_close(struct shard *shard);
 MUST_USE paramo_err shard_answer(struct shard_request *request, const void *vals, size_t vals_len,
                                  const uint32_t *lens);
 MUST_USE paramo_err shard_answer_error(struct shard_request *request, paramo_err status, const char *text);
+/* Any segments (an answer to a USER table has lens and values only): where array[i] is given, segment i is
+ * all of it, and a reference of our own is held; else seg[i] is copied. */
+MUST_USE paramo_err shard_answer_segs(struct shard_request *request, const struct van_seg seg[VAN_SEGS],
+                                      struct paramo_array *const array[VAN_SEGS]);
+/* Before it is answered: segment i of what came, as an array without a copy. */
+MUST_USE paramo_err shard_request_keep(struct shard_request *request, unsigned i,
+                                       struct paramo_array **array);
 
 struct shard_counters {
     uint64_t pieces, repeats, moved, parked, dropped;

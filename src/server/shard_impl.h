@@ -32,8 +32,9 @@ enum {
     SHARD_PARKED_SECONDS = 60,
     PEER_WAITING_MAX = 2 * DATA_WINDOW, /* pieces that wait for answers to leave */
     PEER_WAITING_BYTES = 64 << 20,
-    SHARD_KEPT_BYTES = 256 << 20, /* answers of handlers, until the floor passes */
-    SHARD_POOL_BYTES = 64 << 20,  /* free buffers kept */
+    SENDER_KEPT_BYTES = 256 << 20,  /* answers of handlers to one sender, until its floor passes */
+    SHARD_HANDLING_BYTES = 1 << 30, /* of requests that handlers have; one may always be */
+    SHARD_POOL_BYTES = 64 << 20,    /* free buffers kept */
     SCAN_SESSIONS_MAX = 64,
     SCAN_SESSION_SECONDS = 60,
     SCAN_BATCH_BYTES = 256 << 10
@@ -55,14 +56,15 @@ struct shard_table {
 
 struct sender {
     struct sender *prev, *next;
-    uint32_t node, customer;
+    uint32_t node, app, customer;
     uint64_t incarnation;
     uint64_t checked; /* number of the view by which `fenced` is right */
     bool fenced;      /* the view says that this incarnation is over */
     unsigned peers;
     struct peer *peer; /* its latest connection, or NULL */
     struct dedup dedup;
-    struct shard_request **handled; /* DATA_WINDOW of them, by number; NULL until a USER table is used */
+    struct shard_request **handled; /* DATA_WINDOW of them, by number; NULL until a handler is used */
+    size_t kept_bytes;              /* of its answers */
     bool gone;                      /* said goodbye: the record ends with its last connection */
 };
 
@@ -90,12 +92,15 @@ struct kept {
     uint64_t deadline;
 };
 
-/* Bytes of a handler's answer, shared by the record and the frames that carry it. */
+/* A handler's answer, shared by the record and the frames that carry it: segments lie in data, or in an
+ * array. */
 struct kept_answer {
     atomic_uint refs;
-    size_t bytes; /* lens, then values at the next multiple of 8 */
-    size_t lens_bytes, vals_bytes;
-    uint8_t data[];
+    size_t bytes; /* of all segments */
+    unsigned nseg;
+    struct van_seg seg[VAN_SEGS];
+    struct paramo_array *array[VAN_SEGS];
+    _Alignas(8) uint8_t data[];
 };
 
 struct reply {
@@ -126,15 +131,16 @@ struct shard_request {
     struct shard_request_info info;
     char table[VIEW_NAME_MAX];
     struct van_hold *hold;
+    size_t bytes;                      /* held */
     struct shard_request *prev, *next; /* shard->handling */
     bool answered;
     paramo_err status;
-    struct kept_answer *answer; /* body: text when status is an error */
+    struct kept_answer *answer; /* the body is a text when status is an error */
 };
 
 struct session {
     struct session *next;
-    uint32_t node, customer, id, table;
+    uint32_t node, app, customer, id, table;
     uint64_t incarnation;
     uint64_t *keys;
     size_t n;
@@ -158,7 +164,7 @@ struct shard {
     size_t parked_count, parked_bytes;
     struct shard_request *handling;
     struct gate *gate;
-    size_t kept_bytes;
+    size_t kept_bytes, handling_bytes;
     struct session *sessions;
     unsigned sessions_count;
     struct lane_timer housekeeping;
@@ -213,6 +219,7 @@ MUST_USE paramo_err apply_check_keys(const struct shard *s, const struct shard_t
                                      size_t n);
 
 /* ---- handling.c ---- */
+/* t NULL: a message. */
 MUST_USE paramo_err handling_piece(struct peer *peer, struct shard_table *t, const struct wire_head *head,
                                    const struct van_seg *seg, unsigned nseg, struct van_hold **hold);
 /* True if the number is a handler's business, and the probe has been answered. */

@@ -101,8 +101,7 @@ void machine_start(struct machine *m)
                                    .heartbeat_ms = HEARTBEAT_MS,
                                    .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
                                    .max_message_bytes = 1 << 20};
-    node->handlers[0] = (struct handler){.fn = op_handler, .arg = m};
-    node->handlers_count = 1;
+    node->handlers[0] = (struct handler){.state = HANDLER_OPEN, .fn = op_handler, .arg = m};
     sim_must(lane_create(node->env, "control", 0, &node->control));
     m->up = true;
     if (m->role == PARAMO_ROLE_SCHEDULER) {

@@ -50,6 +50,7 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
     case WIRE_PROBE:
     case WIRE_CLEAR:
     case WIRE_STAT:
+    case WIRE_MESSAGE:
         break;
     default:
         return err_set(PARAMO_E_PROTOCOL, "%s where a request was expected", wire_kind_name(h->kind));
@@ -63,6 +64,8 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
         return err_set(PARAMO_E_PROTOCOL, "%s without keys", wire_kind_name(h->kind));
     if (h->kind == WIRE_SCAN && h->count != 1)
         return err_set(PARAMO_E_PROTOCOL, "SCAN with %u keys", h->count);
+    if (h->kind == WIRE_MESSAGE)
+        return h->flags ? err_set(PARAMO_E_PROTOCOL, "MESSAGE with flags 0x%x", h->flags) : PARAMO_OK;
     paramo_err err = check_len(h, "keys", keys, has_keys ? UINT64_C(8) * h->count : 0);
     if (!err)
         err = check_len(h, "lens", lens, has_vals && (h->flags & WIRE_LENS) ? UINT64_C(4) * h->count : 0);

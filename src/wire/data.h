@@ -11,6 +11,9 @@
  * u64 SCAN               one key, the first wanted; ANSWER: keys, [lens], values; `column` 1: there are more
  *                        columns: id of the scan
  *
+ *     MESSAGE            any of the four           ANSWER: any of the four
+ *                        table: the app; column: its customer there; columns: flags of the app's own; cmd
+ *
  * Never knows tables: what a length must be in values is checked where the table is. Tests:
  * test/wire/test_data.c.
  */

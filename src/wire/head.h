@@ -34,7 +34,8 @@ enum wire_kind {
     WIRE_DELETE = 38,
     WIRE_CLEAR = 39,
     WIRE_STAT = 40,
-    WIRE_BYE = 41, /* this customer is closed: its record may go with its connections */
+    WIRE_BYE = 41,     /* this customer is closed: its record may go with its connections */
+    WIRE_MESSAGE = 42, /* client -> host: an app's request (paramo/app.h) */
     /* data: shard -> client; the status says how it went (OK, MOVED, NODE_LOST ...) */
     WIRE_ANSWER = 48,
     WIRE_PROBE_ANSWER = 49

@@ -20,6 +20,9 @@ enum hello_purpose {
     HELLO_DATA = 2     /* a worker's customer (later: a shard) to a shard */
 };
 
+/* shard: not one of tables, but the host of the process's apps */
+enum { HELLO_HOST = 0xffff };
+
 struct hello {
     uint16_t version_min, version_max; /* protocol versions spoken */
     uint8_t purpose;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "worker/ask.h"
 #include "worker/check.h"
 #include "worker/client_impl.h"
 
@@ -10,7 +11,8 @@
 static struct piece *piece_of(struct link *l, const struct wire_head *h)
 {
     struct chunk *chunk = l->client->numbers[h->number % DATA_WINDOW];
-    if (!chunk || chunk->number != h->number || (chunk->attempt != h->attempt && !MUTANT(old_attempt_accepted)) || h->piece >= chunk->count)
+    if (!chunk || chunk->number != h->number ||
+        (chunk->attempt != h->attempt && !MUTANT(old_attempt_accepted)) || h->piece >= chunk->count)
         return NULL;
     struct piece *p = chunk->split ? &chunk->split[h->piece].piece : &chunk->one;
     bool waits = p->state == PIECE_SENT || p->state == PIECE_RESEND;
@@ -104,6 +106,8 @@ static bool take(struct link *l, struct piece *p, const struct wire_head *h, con
         if (seg[i].len && !seg[i].data)
             return false; /* displaced meanwhile; it is asked for again */
     }
+    if (r->kind == REQUEST_MESSAGE)
+        return ask_take(l->client, p, seg, nseg);
     if (r->kind == REQUEST_PULL || r->kind == REQUEST_PUSHPULL) {
         if (r->pulls_lens)
             return take_lens(l, p, seg, nseg);

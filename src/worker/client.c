@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "table/table_options.h"
+#include "worker/ask.h"
 #include "worker/check.h"
 #include "worker/client_impl.h"
 
@@ -105,13 +106,43 @@ static void copy_in(struct request *r, uint8_t *to, size_t value_bytes)
     }
 }
 
+static const struct client_table no_table = {.options.kind = PARAMO_TABLE_USER, .value_bytes = 1};
+
+/* What the request comes after must have been issued. */
+static paramo_err after_check(const struct client *c, const paramo_request_options *o)
+{
+    uint64_t issued = atomic_load(&c->tracker.issued);
+    if (o->after_count && !o->after)
+        return err_set(PARAMO_E_INVALID, "options.after is NULL");
+    for (size_t i = 0; i <= o->after_count; i++) {
+        uint64_t ts = i < o->after_count ? o->after[i] : o->after_all;
+        if (ts > issued || (!ts && i < o->after_count))
+            return err_set(PARAMO_E_INVALID, "no request has timestamp %llu, after which this one is to come",
+                           (unsigned long long)ts);
+    }
+    return PARAMO_OK;
+}
+
+static paramo_err after_fill(struct request *r, const paramo_request_options *o)
+{
+    r->after_all = o->after_all;
+    if (!o->after_count)
+        return PARAMO_OK;
+    r->after = malloc(o->after_count * sizeof *r->after);
+    if (!r->after)
+        return err_memory(o->after_count * sizeof *r->after);
+    memcpy(r->after, o->after, o->after_count * sizeof *r->after);
+    r->after_count = o->after_count;
+    return PARAMO_OK;
+}
+
 static paramo_err request_fill(struct request *r, const struct client_call *call, uint64_t deadline)
 {
-    static const uint8_t kinds[] = {WIRE_PUSH,   WIRE_PULL,  WIRE_PUSHPULL, WIRE_PUT,
-                                    WIRE_DELETE, WIRE_CLEAR, WIRE_STAT,     WIRE_SCAN};
+    static const uint8_t kinds[] = {WIRE_PUSH,  WIRE_PULL, WIRE_PUSHPULL, WIRE_PUT,    WIRE_DELETE,
+                                    WIRE_CLEAR, WIRE_STAT, WIRE_SCAN,     WIRE_MESSAGE};
     const paramo_request_options *o = call->options;
     const paramo_kv *kv = call->kv;
-    r->table = call->table;
+    r->table = call->table ? call->table : &no_table;
     r->kind = call->kind;
     r->wire_kind = kinds[call->kind];
     r->deadline = deadline;
@@ -125,6 +156,13 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
         if ((o->flags & PARAMO_CREATE) && call->kind == REQUEST_PULL)
             r->flags |= WIRE_CREATE;
     }
+    if (o && (o->after_count || o->after_all)) {
+        paramo_err err = after_fill(r, o);
+        if (err)
+            return err;
+    }
+    if (call->kind == REQUEST_MESSAGE)
+        return ask_fill(r, call);
     if (call->with_state || (call->batch && call->batch->with_state))
         r->flags |= WIRE_STATE;
     if (call->kind >= REQUEST_CLEAR)
@@ -221,10 +259,13 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
 {
     if (atomic_load_explicit(&c->closed, memory_order_acquire))
         return closed_error();
-    paramo_err err = check_call(call, c->config.frame_bytes);
+    const paramo_request_options *o = call->options;
+    paramo_err err =
+        call->kind == REQUEST_MESSAGE ? ask_check(c, call) : check_call(call, c->config.frame_bytes);
+    if (!err && o)
+        err = after_check(c, o);
     if (err)
         return err;
-    const paramo_request_options *o = call->options;
     uint32_t timeout_ms = o && o->timeout_ms ? o->timeout_ms : c->config.request_timeout_ms;
     uint64_t deadline = lane_now(c->lane) + timeout_ms * ENV_MS;
     uint64_t issued;
@@ -237,6 +278,8 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
     err = r ? request_fill(r, call, deadline) : err_memory(sizeof *r);
     if (err) {
         tracker_complete(&c->tracker, issued);
+        if (r)
+            free(r->after);
         free(r);
     } else {
         r->ts = issued;
@@ -282,7 +325,8 @@ void client_submit(struct client *c, struct request *r)
         deadline_arm(c, r->deadline);
         if (r->stats)
             *r->stats = (struct client_stats){0};
-        cut_request(c, r);
+        if (!after_hold(c, r))
+            cut_request(c, r);
     }
     client_settle(c);
 }
@@ -347,6 +391,8 @@ void chunk_finished(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
     number_free(c, chunk);
+    if (!r->on_reply)
+        tracker_answered(&c->tracker, r->ts);
     if (!r->pulls_lens) {
         if (MUTANT(done_before_placed) && r->callback && r->unfinished == 1) {
             paramo_callback callback = r->callback;
@@ -376,13 +422,14 @@ static void request_return(struct lane_task *task)
     lane_notify(lane);
 }
 
-void client_request_callback(struct lane_task *task)
+static void request_callback(struct lane_task *task)
 {
     struct request *r = container_of(task, struct request, task);
     struct client *c = r->client;
-    if (r->status)
+    if (r->status && r->callback)
         r->status = tracker_result(&c->tracker, r->ts); /* so that paramo_last_error has the cause */
-    r->callback(r->callback_arg, r->ts, r->status);
+    if (r->callback)
+        r->callback(r->callback_arg, r->ts, r->status);
     if (MUTANT(callback_twice) && r->status == PARAMO_E_CANCELLED)
         r->callback(r->callback_arg, r->ts, r->status);
     tracker_complete(&c->tracker, r->ts);
@@ -405,6 +452,7 @@ static void request_release(struct client *c, struct request *r)
     if (r->scatter)
         bufpool_put(&c->pool, r->scatter, r->scatter_bytes);
     request_copy_free(r);
+    after_done(c, r);
     if (r->prev)
         r->prev->next = r->next;
     else
@@ -416,10 +464,21 @@ static void request_release(struct client *c, struct request *r)
     c->of_slot[r->ts % TRACKER_SLOTS] = NULL;
 }
 
+void client_complete(struct client *c, struct lane_task *task)
+{
+    if (!atomic_load(&c->deferred)) {
+        lane_complete(c->lane, task);
+        return;
+    }
+    mailbox_post(&c->callbacks, &task->node);
+    if (c->config.callbacks_waiting)
+        c->config.callbacks_waiting(c->config.arg);
+}
+
 static void request_complete(struct client *c, struct request *r)
 {
     request_release(c, r);
-    if (!r->callback) {
+    if (!r->callback && !r->on_reply) {
         uint64_t ts = r->ts;
         request_put(c, r);
         tracker_complete(&c->tracker, ts);
@@ -427,14 +486,8 @@ static void request_complete(struct client *c, struct request *r)
         return;
     }
     atomic_fetch_add(&c->callbacks_out, 1);
-    r->task.run = client_request_callback;
-    if (atomic_load(&c->deferred)) {
-        mailbox_post(&c->callbacks, &r->task.node);
-        if (c->config.callbacks_waiting)
-            c->config.callbacks_waiting(c->config.arg);
-    } else {
-        lane_complete(c->lane, &r->task);
-    }
+    r->task.run = request_callback;
+    client_complete(c, &r->task);
 }
 
 void client_settle(struct client *c)
@@ -462,6 +515,10 @@ void client_settle(struct client *c)
 static void deadline_text(const struct request *r)
 {
     const char *what = wire_kind_name(r->wire_kind), *table = r->table->name;
+    if (r->edges_open) {
+        (void)err_set(PARAMO_E_TIMEOUT, "%s: what it comes after was not done in time", what);
+        return;
+    }
     for (const struct chunk *chunk = r->chunks; chunk; chunk = chunk->next) {
         if (chunk->need) {
             (void)err_set(PARAMO_E_TIMEOUT, "%s to table %s: its keys had no reachable owner in time", what,
@@ -474,8 +531,9 @@ static void deadline_text(const struct request *r)
                 continue;
             char name[LINK_NAME_MAX];
             link_name(p->link, name);
-            (void)err_set(PARAMO_E_TIMEOUT, "%s to table %s: no answer from %s in time%s%s", what, table,
-                          name, p->link->trouble[0] ? ": " : "", p->link->trouble);
+            (void)err_set(PARAMO_E_TIMEOUT, "%s%s%s: no answer from %s in time%s%s", what,
+                          table[0] ? " to table " : "", table, name, p->link->trouble[0] ? ": " : "",
+                          p->link->trouble);
             return;
         }
     }
@@ -563,6 +621,10 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     c->lane = config->lane;
     (void)snprintf(c->token, sizeof c->token, "%s", config->token ? config->token : "");
     c->config.token = c->token;
+    (void)snprintf(c->scheduler, sizeof c->scheduler, "%s", config->scheduler ? config->scheduler : "");
+    c->config.scheduler = c->scheduler;
+    c->num_servers = config->view->num_servers;
+    c->num_workers = config->view->num_workers;
     c->config.view = NULL;
     c->sole = -1;
     /* A customer that is opened again is the same sender: its numbers must be above all that the one before

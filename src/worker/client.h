@@ -44,7 +44,8 @@ enum request_kind {
     REQUEST_DELETE, /* kv: keys only */
     REQUEST_CLEAR,  /* no kv; asks every shard */
     REQUEST_STAT,   /* no kv; client_call.stats */
-    REQUEST_SCAN    /* worker/scan.h only */
+    REQUEST_SCAN,   /* worker/scan.h only */
+    REQUEST_MESSAGE /* no table, no kv; client_call.messages */
 };
 
 struct client_stats {
@@ -52,6 +53,25 @@ struct client_stats {
 };
 
 struct scan_batch;
+
+/* As paramo_message; app and customer are resolved. */
+struct client_message {
+    uint32_t to, app, customer, flags;
+    int32_t head;
+    struct van_seg seg[VAN_SEGS];
+    void *into;
+    size_t into_len;
+};
+
+struct client_reply {
+    uint32_t node, message;
+    int32_t head;
+    bool placed;
+    struct van_seg seg[VAN_SEGS];
+    struct van_hold *hold; /* of the segments that were not placed */
+};
+/* As paramo_reply_fn; `to` is the application's function, whose type is not known here. */
+typedef void (*client_reply_fn)(void (*to)(void), void *arg, uint64_t ts, const struct client_reply *reply);
 
 struct client_call {
     enum request_kind kind;
@@ -61,6 +81,12 @@ struct client_call {
     bool with_state;                       /* PUT */
     struct client_stats *stats;            /* STAT: the sum over shards, written before it completes */
     struct scan_batch *batch;              /* SCAN */
+    /* MESSAGE */
+    const struct client_message *messages;
+    size_t messages_count;
+    client_reply_fn on_reply; /* or NULL */
+    void (*reply_to)(void);
+    void *reply_arg;
 };
 
 struct client_config {
@@ -71,6 +97,7 @@ struct client_config {
     uint64_t incarnation;
     uint32_t app, customer;
     const char *token;           /* copied */
+    const char *scheduler;       /* its address, copied; NULL: it is sent no messages */
     uint64_t frame_bytes;        /* no longer frame is sent or received */
     uint32_t request_timeout_ms; /* default deadline */
     uint32_t connect_timeout_ms; /* of one attempt */
@@ -108,6 +135,8 @@ MUST_USE paramo_err client_wait(struct client *client, uint64_t ts, uint32_t tim
 MUST_USE paramo_err client_wait_all(struct client *client, uint32_t timeout_ms);
 MUST_USE paramo_err client_test(struct client *client, uint64_t ts, int *done);
 MUST_USE paramo_err client_cancel(struct client *client, uint64_t ts);
+/* As paramo_answers. */
+MUST_USE paramo_err client_answers(struct client *client, uint64_t ts, uint32_t *count);
 /* Async-signal-safe: waits end with CLOSED once somebody wakes them (the node posts to the lane). */
 void client_interrupt(struct client *client);
 

@@ -84,8 +84,9 @@ struct chunk {
     uint32_t attempt;
     uint32_t count; /* pieces of this attempt */
     uint32_t unanswered;
-    int32_t target; /* the shard's index in the view; -1: by its keys */
-    bool uncut;     /* stands for the whole request, which waits for arcs to have an owner */
+    int32_t target; /* the shard's index in the view; -1: by its keys; of a message: the node */
+    const struct client_message *message;
+    bool uncut; /* stands for the whole request, which waits for arcs to have an owner */
     struct slice slice;
     struct piece one;    /* the piece when there is one */
     struct split *split; /* the pieces when there are more, with their buffers behind them */
@@ -122,6 +123,18 @@ struct request {
     paramo_callback callback;
     void *callback_arg;
     uint32_t unfinished; /* chunks */
+    const struct client_message *messages;
+    size_t messages_count;
+    client_reply_fn on_reply;
+    void (*reply_to)(void);
+    void *reply_arg;
+    /* after.c: what it comes after, as given, and as long as that is not done */
+    uint64_t *after;
+    size_t after_count;
+    uint64_t after_all;
+    struct edge *edges;
+    size_t edges_count, edges_open;
+    struct edge *waiters; /* edges of those that wait for this one */
     struct chunk *chunks;
     void *copy; /* malloc'd copies */
     size_t copy_bytes;
@@ -182,6 +195,8 @@ struct client {
     struct mailbox callbacks;  /* deferred */
     atomic_flag callbacks_running;
     struct lane_task close_task;
+    char scheduler[ADDRESS_MAX];
+    uint32_t num_servers, num_workers; /* of the job */
 
     struct view *view;
     int sole;               /* the shard that owns every arc, or -1 */
@@ -229,8 +244,8 @@ void chunk_finished(struct client *c, struct chunk *chunk);
 void chunk_withdraw(struct chunk *chunk);
 struct chunk *client_chunk_get(struct client *c);
 void client_chunk_put(struct client *c, struct chunk *chunk);
-/* Runs a completed request's callback, off the lane. */
-void client_request_callback(struct lane_task *task);
+/* The task runs off the lane, after those before it: a callback. */
+void client_complete(struct client *c, struct lane_task *task);
 
 /* ---- waiting.c ---- */
 void client_publish(struct client *c);
@@ -245,10 +260,20 @@ void cut_request(struct client *c, struct request *r);
 void cut_chunk(struct client *c, struct chunk *chunk);
 /* owner >= 0: one piece, to that shard of the view. */
 void cut_start(struct client *c, struct chunk *chunk, int owner);
+/* One more chunk, or NULL: the request has ended. */
+struct chunk *cut_add(struct client *c, struct request *r, const struct slice *s, int target);
+/* The chunk as one piece over this link. */
+void cut_give(struct client *c, struct chunk *chunk, struct link *l);
 void cut_wait(struct client *c, struct chunk *chunk, uint64_t need);
 void cut_unwait(struct client *c, struct chunk *chunk);
 /* The view is new: what waited for it goes on. */
 void cut_resume(struct client *c);
+
+/* ---- after.c ---- */
+/* True: the request must not be cut now; it has ended, or after_done will cut it. */
+bool after_hold(struct client *c, struct request *r);
+/* The request is over: those that wait for it go on, and it waits for none. */
+void after_done(struct client *c, struct request *r);
 
 /* ---- link.c ---- */
 MUST_USE paramo_err link_create(struct client *c, const struct view_node *node, unsigned index,

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "worker/client_impl.h"
+#include "worker/ask.h"
 
 enum { RUNS_PER_SHARD = 8 }; /* arbitrary */
 
@@ -113,6 +113,12 @@ static void piece_init(struct piece *p, struct chunk *chunk, struct link *link, 
     f->class = VAN_REQUEST;
     f->priority = r->priority;
     f->done = piece_sent;
+    if (r->kind == REQUEST_MESSAGE) {
+        memcpy(f->seg, chunk->message->seg, sizeof f->seg);
+        for (f->nseg = VAN_SEGS; f->nseg && !f->seg[f->nseg - 1].len; f->nseg--)
+            ;
+        return;
+    }
     f->seg[WIRE_SEG_KEYS] = (struct van_seg){.data = unconst(s->keys), .len = 8 * (uint64_t)s->count};
     f->nseg = s->count ? 1 : 0;
     if (s->src || r->src) {
@@ -135,15 +141,19 @@ static bool link_usable(struct chunk *chunk, const struct link *l)
     return false;
 }
 
-void cut_start(struct client *c, struct chunk *chunk, int owner)
+void cut_give(struct client *c, struct chunk *chunk, struct link *l)
 {
-    struct link *l = c->by_shard[owner];
     if (!link_usable(chunk, l))
         return;
     chunk->view = c->view->number;
     chunk->count = chunk->unanswered = 1;
     piece_init(&chunk->one, chunk, l, &chunk->slice);
     link_give(l, &chunk->one);
+}
+
+void cut_start(struct client *c, struct chunk *chunk, int owner)
+{
+    cut_give(c, chunk, c->by_shard[owner]);
 }
 
 /* ---- gathering keys and values by owner ---- */
@@ -346,6 +356,10 @@ static void chunk_split(struct client *c, struct chunk *chunk)
 
 void cut_chunk(struct client *c, struct chunk *chunk)
 {
+    if (chunk->message) {
+        ask_again(c, chunk);
+        return;
+    }
     chunk_withdraw(chunk);
     chunk->attempt++;
     c->retries++;
@@ -360,7 +374,7 @@ void cut_chunk(struct client *c, struct chunk *chunk)
 
 /* ---- a request's chunks ---- */
 
-static struct chunk *chunk_add(struct client *c, struct request *r, const struct slice *s, int target)
+struct chunk *cut_add(struct client *c, struct request *r, const struct slice *s, int target)
 {
     struct chunk *chunk = &r->first;
     if (r->first_used) {
@@ -377,6 +391,7 @@ static struct chunk *chunk_add(struct client *c, struct request *r, const struct
     chunk->count = chunk->unanswered = 0;
     chunk->target = target;
     chunk->uncut = false;
+    chunk->message = NULL;
     chunk->split = NULL;
     chunk->slice = *s;
     if (MUTANT(last_key_lost) && r->kind == REQUEST_PUSH && s->count > 1 && !s->lens) {
@@ -391,7 +406,7 @@ static struct chunk *chunk_add(struct client *c, struct request *r, const struct
 
 static void chunk_add_start(struct client *c, struct request *r, const struct slice *s, int owner, int target)
 {
-    struct chunk *chunk = chunk_add(c, r, s, target);
+    struct chunk *chunk = cut_add(c, r, s, target);
     if (chunk)
         cut_start(c, chunk, owner);
 }
@@ -489,7 +504,7 @@ static void chop(struct client *c, struct request *r, const struct slice *s, int
 static void request_wait(struct client *c, struct request *r)
 {
     struct slice none = {0};
-    struct chunk *chunk = chunk_add(c, r, &none, -1);
+    struct chunk *chunk = cut_add(c, r, &none, -1);
     if (!chunk)
         return;
     chunk->uncut = true;
@@ -592,6 +607,8 @@ void cut_request(struct client *c, struct request *r)
         cut_everywhere(c, r);
     } else if (r->kind == REQUEST_SCAN) {
         cut_scan(c, r);
+    } else if (r->kind == REQUEST_MESSAGE) {
+        ask_cut(c, r);
     } else if (r->n) {
         uint32_t value = r->table->value_bytes;
         bool dst = r->dst && !r->pulls_lens;

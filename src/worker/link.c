@@ -89,7 +89,8 @@ void link_forget(struct piece *p)
 
 void link_name(const struct link *l, char text[LINK_NAME_MAX])
 {
-    (void)snprintf(text, LINK_NAME_MAX, "server %u (%s)", l->node, l->address);
+    (void)snprintf(text, LINK_NAME_MAX, "%s %u (%s)", l->index == HELLO_HOST ? "node" : "server", l->node,
+                   l->address);
 }
 
 /* ---- sending ---- */
@@ -156,10 +157,16 @@ static void piece_head(const struct client *c, const struct piece *p, uint8_t ki
         .column = s->column,
         .columns = s->columns,
     };
+    if (chunk->message) {
+        h.table = chunk->message->app;
+        h.cmd = chunk->message->head;
+        h.column = chunk->message->customer;
+        h.columns = chunk->message->flags;
+    }
     if (kind == WIRE_PROBE) {
         h.count = h.column = 0;
         h.columns = r->wire_kind;
-    } else if (s->columns && r->kind != REQUEST_SCAN) {
+    } else if (!chunk->message && s->columns && r->kind != REQUEST_SCAN) {
         h.flags |= WIRE_PART;
     }
     wire_head_encode(&h, head);
@@ -496,7 +503,10 @@ paramo_err link_create(struct client *c, const struct view_node *node, unsigned 
     l->node = node->id;
     l->index = (uint16_t)index;
     l->incarnation = node->incarnation;
-    address_join(node->host, node->port, l->address);
+    if (index == HELLO_HOST && node->role == PARAMO_ROLE_SCHEDULER)
+        memcpy(l->address, c->scheduler, sizeof l->address);
+    else
+        address_join(node->host, node->port, l->address);
     l->rto = RTO_FIRST;
     l->pause.fire = pause_fire;
     l->retry.fire = retry_fire;

@@ -90,24 +90,29 @@ void client_set_view(struct client *c, struct view *view)
     c->view = view_ref(view);
     atomic_store(&c->shards, view->shards_count);
     c->sole = sole_owner(&view->ring);
-    for (size_t i = 0; i < count; i++)
-        links[i]->stale = true;
+    for (size_t i = 0; i < count; i++) {
+        const struct view_node *node = view_node(view, links[i]->node);
+        bool host = links[i]->index == HELLO_HOST;
+        links[i]->stale = !host || !node || node->incarnation != links[i]->incarnation;
+        if (host && !links[i]->stale)
+            links[i]->dead = !node->alive;
+    }
     for (uint32_t s = 0; s < view->shards_count; s++) {
         by_shard[s]->stale = false;
         by_shard[s]->dead = !view_node(view, by_shard[s]->node)->alive && !MUTANT(dead_server_waits);
     }
-    for (size_t i = 0; i < count; i++) {
-        if (links[i]->stale || links[i]->dead)
-            link_evacuate(c, links[i]);
+    for (size_t i = 0; i < count; i++) { /* links may be added meanwhile, and move */
+        if (c->links[i]->stale || c->links[i]->dead)
+            link_evacuate(c, c->links[i]);
     }
     cut_resume(c);
     client_settle(c);
     size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (links[i]->stale)
-            link_destroy(links[i]);
+    for (size_t i = 0; i < c->links_count; i++) {
+        if (c->links[i]->stale)
+            link_destroy(c->links[i]);
         else
-            links[kept++] = links[i];
+            c->links[kept++] = c->links[i];
     }
     c->links_count = kept;
 }

@@ -84,6 +84,11 @@ paramo_err client_test(struct client *c, uint64_t ts, int *done)
     return PARAMO_OK;
 }
 
+paramo_err client_answers(struct client *c, uint64_t ts, uint32_t *count)
+{
+    return tracker_answers(&c->tracker, ts, count);
+}
+
 struct canceller {
     struct lane_task task;
     struct client *client;
@@ -152,7 +157,7 @@ void client_run_callbacks(struct client *c)
         mailbox_take(&c->callbacks, &tasks);
         lane_callbacks_begin();
         for (struct qnode *node; (node = queue_pop(&tasks));)
-            client_request_callback(container_of(node, struct lane_task, node));
+            container_of(node, struct lane_task, node)->run(container_of(node, struct lane_task, node));
         lane_callbacks_end();
         atomic_flag_clear(&c->callbacks_running);
     }

@@ -38,6 +38,8 @@ static void node_begin(struct cluster_node *n, uint32_t role, const struct clust
     n->config.token = token;
     n->config.num_servers = c->servers_count;
     n->config.num_workers = c->workers_count;
+    if (c->configure)
+        c->configure(&n->config);
     assert_int_equal(pthread_create(&n->thread, NULL, node_start, n), 0);
 }
 
@@ -48,9 +50,9 @@ static unsigned free_port(void)
     return 20000 + (unsigned)getpid() % 20000 + next++;
 }
 
-void cluster_start(struct cluster *c, unsigned servers, unsigned workers, void (*prepare)(paramo_node *node))
+static void cluster_begin(struct cluster *c, unsigned servers, unsigned workers,
+                          void (*prepare)(paramo_node *node))
 {
-    memset(c, 0, sizeof *c);
     c->servers_count = servers;
     c->workers_count = workers;
     (void)snprintf(c->address, sizeof c->address, "127.0.0.1:%u", free_port());
@@ -72,6 +74,20 @@ void cluster_start(struct cluster *c, unsigned servers, unsigned workers, void (
         assert_int_equal(pthread_join(c->workers[i].thread, NULL), 0);
         assert_int_equal(c->workers[i].started, PARAMO_OK);
     }
+}
+
+void cluster_start(struct cluster *c, unsigned servers, unsigned workers, void (*prepare)(paramo_node *node))
+{
+    memset(c, 0, sizeof *c);
+    cluster_begin(c, servers, workers, prepare);
+}
+
+void cluster_start_with(struct cluster *c, unsigned servers, unsigned workers,
+                        void (*configure)(paramo_config *config))
+{
+    memset(c, 0, sizeof *c);
+    c->configure = configure;
+    cluster_begin(c, servers, workers, NULL);
 }
 
 void cluster_stop(struct cluster *c)

@@ -23,11 +23,15 @@ struct cluster {
     struct cluster_node workers[CLUSTER_MAX];
     unsigned servers_count, workers_count;
     char address[64];
+    void (*configure)(paramo_config *config);
 };
 
 /* Fails the test if any of them does not join. prepare (or NULL) is called for each server before it joins.
  */
 void cluster_start(struct cluster *c, unsigned servers, unsigned workers, void (*prepare)(paramo_node *node));
+/* The same, with each node's settings changed by configure before it is made. */
+void cluster_start_with(struct cluster *c, unsigned servers, unsigned workers,
+                        void (*configure)(paramo_config *config));
 /* Workers first; each stop must be OK. */
 void cluster_stop(struct cluster *c);
 

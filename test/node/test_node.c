@@ -269,7 +269,7 @@ static void tables_are_saved_and_loaded(paramo_worker *w)
     /* A file of another table is refused and changes nothing. */
     paramo_table *other = open_table(w, "other", PARAMO_TABLE_SPARSE, 2);
     assert_int_equal(paramo_table_load(w, other, path), PARAMO_E_FORMAT);
-    paramo_table_stats stats;
+    paramo_table_stats stats = {.size = sizeof stats};
     ok(paramo_table_stat(w, other, &stats));
     assert_int_equal(stats.rows, 0);
 
@@ -381,7 +381,7 @@ static void everything_a_worker_does(paramo_node *node)
     a_foreign_loop_can_poll(node);
     small_values_and_pools(node);
     a_customer_can_be_opened_again(node);
-    paramo_counters counters;
+    paramo_counters counters = {.size = sizeof counters};
     paramo_worker_counters(w, &counters);
     assert_true(counters.requests > 32 && counters.in_flight == 0);
     paramo_worker_close(w);

@@ -1,0 +1,102 @@
+/* Task dependencies: a request that names earlier ones is held back until these have completed (Li et al.,
+ * OSDI'14, section 3.2). All on the lane; an edge stands in the lists of both its ends. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/client_impl.h"
+
+struct edge {
+    struct request *by;       /* waits */
+    struct request *on;       /* is waited for; NULL: not any more */
+    struct edge *prev, *next; /* of on->waiters */
+};
+
+static void edge_cut(struct edge *e)
+{
+    if (!e->on)
+        return;
+    *(e->prev ? &e->prev->next : &e->on->waiters) = e->next;
+    if (e->next)
+        e->next->prev = e->prev;
+    e->on = NULL;
+}
+
+static void edge_join(struct edge *e, struct request *by, struct request *on)
+{
+    *e = (struct edge){.by = by, .on = on, .next = on->waiters};
+    if (on->waiters)
+        on->waiters->prev = e;
+    on->waiters = e;
+    by->edges_open++;
+}
+
+static void cancel(struct request *r, uint64_t ts, paramo_err status, const char *text)
+{
+    (void)err_set(PARAMO_E_CANCELLED, "request %" PRIu64 ", which this one comes after, failed: %s: %s", ts,
+                  err_name(status), text);
+    request_end(r, PARAMO_E_CANCELLED, err_text());
+}
+
+/* A request that is not in flight: has it failed? */
+static void look_back(struct client *c, struct request *r, uint64_t ts)
+{
+    char text[ERR_TEXT_MAX];
+    paramo_err status = tracker_peek(&c->tracker, ts, text);
+    if (status)
+        cancel(r, ts, status, text);
+}
+
+static void depend(struct client *c, struct request *r, uint64_t ts, struct edge **at)
+{
+    struct request *on = c->of_slot[ts % TRACKER_SLOTS];
+    if (on && on->ts == ts && !on->ended && on != r)
+        edge_join((*at)++, r, on);
+    else
+        look_back(c, r, ts);
+}
+
+bool after_hold(struct client *c, struct request *r)
+{
+    if (!r->after_count && !r->after_all)
+        return false;
+    size_t most = r->after_count;
+    for (const struct request *on = c->requests; on && r->after_all; on = on->next)
+        most += on->ts <= r->after_all;
+    if (most)
+        r->edges = malloc(most * sizeof *r->edges);
+    if (most && !r->edges) {
+        request_end(r, err_memory(most * sizeof *r->edges), err_text());
+        return true;
+    }
+    struct edge *at = r->edges;
+    for (size_t i = 0; i < r->after_count && !r->ended; i++)
+        depend(c, r, r->after[i], &at);
+    for (struct request *on = c->requests; on && r->after_all && !r->ended; on = on->next)
+        if (on->ts <= r->after_all && on != r && !on->ended)
+            edge_join(at++, r, on);
+    r->edges_count = (size_t)(at - r->edges);
+    return r->edges_open || r->ended;
+}
+
+void after_done(struct client *c, struct request *on)
+{
+    while (on->waiters) {
+        struct request *r = on->waiters->by;
+        edge_cut(on->waiters);
+        r->edges_open--;
+        if (r->ended)
+            continue;
+        if (on->status)
+            look_back(c, r, on->ts);
+        else if (!r->edges_open)
+            cut_request(c, r);
+    }
+    for (size_t i = 0; i < on->edges_count; i++)
+        edge_cut(&on->edges[i]);
+    free(on->edges);
+    free(on->after);
+    on->edges = NULL;
+    on->after = NULL;
+    on->edges_count = 0;
+}

@@ -1,0 +1,22 @@
+/*
+ * Messages to apps on other nodes: which nodes each goes to, one chunk for each of them, answers handed on as
+ * they come. All that makes a chunk arrive once is the client's; what stands in a message is the
+ * application's. Tests: test/worker/test_ask.c, test_ask_sim.c.
+ */
+#ifndef WORKER_ASK_H
+#define WORKER_ASK_H
+
+#include "worker/client_impl.h"
+
+/* In the caller's thread, before a timestamp is taken: INVALID, TOO_LARGE. */
+MUST_USE paramo_err ask_check(const struct client *c, const struct client_call *call);
+/* Takes the messages over into r (with PARAMO_COPY: their bytes too). */
+MUST_USE paramo_err ask_fill(struct request *r, const struct client_call *call);
+/* A chunk for each message and node. */
+void ask_cut(struct client *c, struct request *r);
+/* The chunk's node has another link, or none, by the present view. */
+void ask_again(struct client *c, struct chunk *chunk);
+/* An answer; in its frame() callback. False: there was no memory, the request has ended. */
+MUST_USE bool ask_take(struct client *c, struct piece *p, const struct van_seg *seg, unsigned nseg);
+
+#endif
