@@ -328,7 +328,9 @@ void ckpt_clocks_encode(const struct ckpt_clock *clocks, size_t n, struct writer
     write_u32(w, WINDOW_WORDS);
     for (size_t i = 0; i < n; i++) {
         write_u32(w, clocks[i].node);
+        write_u32(w, clocks[i].app);
         write_u32(w, clocks[i].customer);
+        write_u32(w, 0);
         write_u64(w, clocks[i].incarnation);
         write_u64(w, clocks[i].dedup.floor);
         for (size_t k = 0; k < WINDOW_WORDS; k++)
@@ -341,18 +343,25 @@ paramo_err ckpt_clocks_decode(const struct ckpt_block *block, struct ckpt_clock 
     struct reader in = reader_over(block->payload, block->bytes);
     uint32_t count = read_u32(&in), words = read_u32(&in);
     if (in.failed || block->kind != CKPT_CLOCKS || words != WINDOW_WORDS || count > CLOCKS_MAX ||
-        in.left != count * (24 + 8 * (size_t)WINDOW_WORDS))
+        in.left != count * (32 + 8 * (size_t)WINDOW_WORDS))
         return wrong("its senders' records");
     struct ckpt_clock *list = calloc(count + 1, sizeof *list);
     if (!list)
         return err_memory(count * sizeof *list);
+    bool spare = false;
     for (uint32_t i = 0; i < count; i++) {
         list[i].node = read_u32(&in);
+        list[i].app = read_u32(&in);
         list[i].customer = read_u32(&in);
+        spare |= read_u32(&in) != 0;
         list[i].incarnation = read_u64(&in);
         list[i].dedup.floor = read_u64(&in);
         for (size_t k = 0; k < WINDOW_WORDS; k++)
             list[i].dedup.bits[k] = read_u64(&in);
+    }
+    if (spare) {
+        free(list);
+        return wrong("its senders' records");
     }
     *clocks = list;
     *n = count;

@@ -33,7 +33,7 @@ MUST_USE paramo_err ckpt_rows_apply(struct table *t, const struct ring_placement
 
 /* One sender's record. */
 struct ckpt_clock {
-    uint32_t node, customer;
+    uint32_t node, app, customer;
     uint64_t incarnation;
     struct dedup dedup;
 };

@@ -342,7 +342,8 @@ static void clocks(void **state)
     struct ckpt_clock list[3], *got;
     size_t n;
     for (uint32_t i = 0; i < 3; i++) {
-        list[i] = (struct ckpt_clock){.node = 9 + 2 * i, .customer = i, .incarnation = mix64(i)};
+        list[i] =
+            (struct ckpt_clock){.node = 9 + 2 * i, .app = 3 * i, .customer = i, .incarnation = mix64(i)};
         dedup_init(&list[i].dedup);
         dedup_raise(&list[i].dedup, 1000 * i + 5);
         dedup_record(&list[i].dedup, 1000 * i + 9);
@@ -355,6 +356,7 @@ static void clocks(void **state)
     assert_int_equal(n, 3);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(got[i].node, list[i].node);
+        assert_int_equal(got[i].app, list[i].app);
         assert_int_equal(got[i].customer, list[i].customer);
         assert_int_equal(got[i].incarnation, list[i].incarnation);
         assert_memory_equal(&got[i].dedup, &list[i].dedup, sizeof list[i].dedup);
