@@ -38,6 +38,7 @@ struct options {
 struct tally {
     uint64_t seed; /* being played */
     uint64_t played, again, steps, sim_ns, requests;
+    uint64_t trace; /* of all: the sum of what each seed and its trace give */
     uint64_t injected[FAULT_KINDS_COUNT], counts[PLAY_COUNTS_COUNT];
     uint64_t fewest, fewest_seed; /* faults in one schedule */
     uint64_t below;               /* schedules with fewer than FAULTS_BAR: none should be */
@@ -59,6 +60,7 @@ static void tally_add(struct tally *to, const struct play_result *r)
     to->steps += r->steps;
     to->sim_ns += r->sim_ns;
     to->requests += r->requests;
+    to->trace += mix64(to->seed ^ r->trace);
     if (r->injected_total < to->fewest) {
         to->fewest = r->injected_total;
         to->fewest_seed = to->seed;
@@ -177,6 +179,8 @@ static int replay(const struct options *o)
 
 static void print_json(const struct tally *t, double seconds)
 {
+    char trace[17];
+    (void)snprintf(trace, sizeof trace, "%016" PRIx64, t->trace);
     json_t *faults = json_object(), *well = json_object(), *root = json_object();
     for (int k = 0; k < PLAY_COUNTS_COUNT; k++)
         (void)json_object_set_new(well, play_count_name((enum play_count)k),
@@ -191,6 +195,7 @@ static void print_json(const struct tally *t, double seconds)
     (void)json_object_set_new(root, "simulated_s_per_s", json_real((double)t->sim_ns * 1e-9 / seconds));
     (void)json_object_set_new(root, "events", json_integer((json_int_t)t->steps));
     (void)json_object_set_new(root, "requests", json_integer((json_int_t)t->requests));
+    (void)json_object_set_new(root, "trace", json_string(trace));
     (void)json_object_set_new(root, "faults", faults);
     (void)json_object_set_new(root, "ended_well", well);
     (void)json_object_set_new(root, "fewest_faults", json_integer((json_int_t)t->fewest));
@@ -214,9 +219,9 @@ static void print_tally(const struct tally *t, double seconds)
     double played = t->played ? (double)t->played : 1;
     (void)printf("%" PRIu64
                  " schedules in %.1f s: %.1f schedules/s, %.0f simulated seconds/s, %.0f events and %.0f "
-                 "requests each; %" PRIu64 " played twice\n",
+                 "requests each; %" PRIu64 " played twice; trace %016" PRIx64 "\n",
                  t->played, seconds, (double)t->played / seconds, (double)t->sim_ns * 1e-9 / seconds,
-                 (double)t->steps / played, (double)t->requests / played, t->again);
+                 (double)t->steps / played, (double)t->requests / played, t->again, t->trace);
     (void)printf("%" PRIu64 " faults that struck something (%.1f a schedule; at least %" PRIu64
                  ", seed %" PRIu64 "; fewer than %d in %" PRIu64 "):",
                  faults, (double)faults / played, t->fewest, t->fewest_seed, FAULTS_BAR, t->below);
@@ -236,6 +241,7 @@ static void tally_join(struct tally *sum, struct tally *t, int status)
     sum->steps += t->steps;
     sum->sim_ns += t->sim_ns;
     sum->requests += t->requests;
+    sum->trace += t->trace;
     sum->below += t->below;
     if (t->fewest < sum->fewest) {
         sum->fewest = t->fewest;

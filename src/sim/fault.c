@@ -137,7 +137,8 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
         return err_memory(count * sizeof *s->faults);
     /* Each kind with one half; of the three that strike single packets two at least, so that much happens. */
     uint32_t on = (uint32_t)dice_draw(&d, 1u << FAULT_KINDS_COUNT) | 7u;
-    on &= ~((uint32_t)dice_draw(&d, 2) << dice_draw(&d, 3));
+    uint32_t off = (uint32_t)dice_draw(&d, 2);
+    on &= ~(off << dice_draw(&d, 3));
     bool scheduler_may = dice_draw(&d, 16) == 0;
     bool kept =
         false; /* one node that does not come back is enough: without servers or workers little can fail */
