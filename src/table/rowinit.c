@@ -15,6 +15,11 @@ void rowinit_setup(struct rowinit *r, const paramo_table_options *o)
         (struct rowinit){.kind = o->init, .dtype = o->dtype, .a = o->init_a, .b = o->init_b, .seed = o->seed};
 }
 
+bool rowinit_varies(const struct rowinit *r)
+{
+    return r->kind == PARAMO_INIT_UNIFORM || r->kind == PARAMO_INIT_NORMAL;
+}
+
 static uint64_t stream_start(uint64_t seed, uint64_t key)
 {
     return mix64(key + mix64(seed + GAMMA));

@@ -11,6 +11,7 @@
 #ifndef TABLE_ROWINIT_H
 #define TABLE_ROWINIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "paramo/types.h"
@@ -23,6 +24,8 @@ struct rowinit {
 };
 
 void rowinit_setup(struct rowinit *r, const paramo_table_options *o);
+/* Does a row depend on its key and column? */
+bool rowinit_varies(const struct rowinit *r);
 /* Writes columns col .. col+ncols-1 of key's row as the table's dtype. */
 void rowinit_fill(const struct rowinit *r, uint64_t key, uint32_t col, uint32_t ncols, void *out);
 

@@ -7,6 +7,7 @@
 #include "table/keysort.h"
 #include "table/rowspec.h"
 #include "table/table_dense.h"
+#include "table/table_small.h"
 #include "table/table_sparse.h"
 #include "table/table_var.h"
 
@@ -24,6 +25,7 @@ struct table {
     size_t scratch_room;
     union {
         struct table_sparse sparse;
+        struct table_small small;
         struct table_dense dense;
         struct table_var var;
     };
@@ -32,6 +34,12 @@ struct table {
 static bool is_dense(const struct table *t)
 {
     return t->options.kind == PARAMO_TABLE_DENSE;
+}
+
+/* A sparse table whose rows lie in its index. */
+static bool is_small(const struct table *t)
+{
+    return t->options.kind == PARAMO_TABLE_SPARSE && table_small_fits(&t->spec);
 }
 
 static bool is_var(const struct table *t)
@@ -63,6 +71,8 @@ paramo_err table_create(const paramo_table_options *options, uint64_t hash_seed,
         table_dense_init(&t->dense, &t->spec, &t->mem, options->rows);
     } else if (is_var(t)) {
         table_var_init(&t->var, &t->spec, &t->mem, hash_seed);
+    } else if (is_small(t)) {
+        table_small_init(&t->small, &t->spec, &t->mem, hash_seed);
     } else {
         table_sparse_init(&t->sparse, &t->spec, &t->mem, hash_seed);
     }
@@ -79,6 +89,8 @@ void table_destroy(struct table *t)
         table_dense_fini(&t->dense);
     } else if (is_var(t)) {
         table_var_clear(&t->var);
+    } else if (is_small(t)) {
+        table_small_clear(&t->small);
     } else {
         table_sparse_clear(&t->sparse);
     }
@@ -99,6 +111,11 @@ paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count)
         return err_set(PARAMO_E_UNSUPPORTED, "only a dense table has ranges of rows");
     }
     return table_dense_add_run(&t->dense, first, count);
+}
+
+bool table_numbers_rows(const struct table *t)
+{
+    return t->options.kind == PARAMO_TABLE_SPARSE && !is_small(t);
 }
 
 uint64_t table_generation(const struct table *t)
@@ -165,6 +182,13 @@ paramo_err table_resolve(struct table *t, const uint64_t *keys, size_t n, uint32
         }
         return err;
     }
+    if (is_small(t)) {
+        err = create ? table_small_visit(&t->small, keys, n, NULL, NULL, true) : PARAMO_OK;
+        if (err == PARAMO_OK) {
+            table_small_look(&t->small, keys, n, rows);
+        }
+        return err;
+    }
     return table_sparse_resolve(&t->sparse, keys, n, rows, create);
 }
 
@@ -174,8 +198,17 @@ paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows
     if (err) {
         return err;
     }
-    return is_dense(t) ? table_dense_push(&t->dense, keys, n, vals)
-                       : table_sparse_push(&t->sparse, keys, rows, n, vals);
+    if (is_dense(t)) {
+        return table_dense_push(&t->dense, keys, n, vals);
+    }
+    if (is_small(t)) {
+        err = table_small_visit(&t->small, keys, n, vals, NULL, true);
+        if (err == PARAMO_OK) {
+            memset(rows, 0, n * sizeof *rows);
+        }
+        return err;
+    }
+    return table_sparse_push(&t->sparse, keys, rows, n, vals);
 }
 
 paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t *rows, size_t n, void *vals)
@@ -186,6 +219,9 @@ paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t
     }
     if (is_dense(t)) {
         return table_dense_pull(&t->dense, keys, n, vals);
+    }
+    if (is_small(t)) {
+        return table_small_visit(&t->small, keys, n, NULL, vals, false);
     }
     table_sparse_pull(&t->sparse, keys, rows, n, vals);
     return PARAMO_OK;
@@ -206,6 +242,10 @@ static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, con
             err = table_dense_push(&t->dense, keys, n, in);
         }
         return !err && (what & PULL) ? table_dense_pull(&t->dense, keys, n, out) : err;
+    }
+    if (is_small(t)) {
+        return table_small_visit(&t->small, keys, n, what & PUSH ? in : NULL, what & PULL ? out : NULL,
+                                 what & CREATE);
     }
     uint32_t *rows;
     err = scratch_get(t, n, &rows);
@@ -265,6 +305,9 @@ paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col, uint32_t
     if (is_dense(t)) {
         return table_dense_push_part(&t->dense, key, col, ncols, vals);
     }
+    if (is_small(t)) {
+        return table_small_push_part(&t->small, key, col, ncols, vals);
+    }
     uint32_t row;
     if ((err = optimizer_check(&t->spec.optimizer, vals, ncols)) != PARAMO_OK ||
         (err = table_sparse_resolve(&t->sparse, &key, 1, &row, true)) != PARAMO_OK) {
@@ -283,6 +326,9 @@ paramo_err table_pull_part(struct table *t, uint64_t key, uint32_t col, uint32_t
     }
     if (is_dense(t)) {
         return table_dense_pull_part(&t->dense, key, col, ncols, vals);
+    }
+    if (is_small(t)) {
+        return table_small_pull_part(&t->small, key, col, ncols, vals, create);
     }
     uint32_t row;
     err = table_sparse_resolve(&t->sparse, &key, 1, &row, create);
@@ -334,12 +380,24 @@ void table_var_pull(const struct table *t, const uint64_t *keys, size_t n, void 
 
 /* ---- whole rows ---- */
 
+static const struct keyindex *index_of(const struct table *t)
+{
+    return is_var(t) ? &t->var.index : is_small(t) ? &t->small.index : &t->sparse.index;
+}
+
+static void collect_key(void *ctx, uint64_t key, void *payload)
+{
+    (void)payload;
+    uint64_t **end = ctx;
+    *(*end)++ = key;
+}
+
 uint64_t table_rows(const struct table *t)
 {
     if (is_dense(t)) {
         return table_dense_rows(&t->dense);
     }
-    return is_var(t) ? t->var.index.count : t->sparse.index.count;
+    return index_of(t)->count;
 }
 
 paramo_err table_sorted_keys(const struct table *t, uint64_t **keys, size_t *n)
@@ -362,7 +420,9 @@ paramo_err table_sorted_keys(const struct table *t, uint64_t **keys, size_t *n)
             free(all);
             return err_memory(rows * sizeof *scratch);
         }
-        keyindex_dump(is_var(t) ? &t->var.index : &t->sparse.index, all, NULL);
+        uint64_t *end = all;
+        keyindex_walk(index_of(t), collect_key, &end);
+        assert(end == all + rows);
         keysort(all, scratch, rows);
         free(scratch);
     }
@@ -379,6 +439,9 @@ paramo_err table_get_rows(const struct table *t, const uint64_t *keys, size_t n,
     }
     if (is_dense(t)) {
         return table_dense_get(&t->dense, keys, n, with_state, out);
+    }
+    if (is_small(t)) {
+        return table_small_get(&t->small, keys, n, with_state, out);
     }
     uint32_t *rows = malloc(n * sizeof *rows);
     if (!rows) {
@@ -399,6 +462,9 @@ paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool 
     if (is_dense(t)) {
         return table_dense_put(&t->dense, keys, n, with_state, in);
     }
+    if (is_small(t)) {
+        return table_small_put(&t->small, keys, n, with_state, in);
+    }
     uint32_t *rows;
     err = scratch_get(t, n, &rows);
     if (err) {
@@ -415,7 +481,9 @@ paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t 
     if (is_dense(t)) {
         return err_set(PARAMO_E_UNSUPPORTED, "rows of a dense table cannot be deleted");
     }
-    size_t count = is_var(t) ? table_var_delete(&t->var, keys, n) : table_sparse_delete(&t->sparse, keys, n);
+    size_t count = is_var(t)     ? table_var_delete(&t->var, keys, n)
+                   : is_small(t) ? table_small_delete(&t->small, keys, n)
+                                 : table_sparse_delete(&t->sparse, keys, n);
     t->generation += count > 0;
     if (removed) {
         *removed = count;
@@ -430,6 +498,8 @@ void table_clear(struct table *t)
         table_dense_reset(&t->dense);
     } else if (is_var(t)) {
         table_var_clear(&t->var);
+    } else if (is_small(t)) {
+        table_small_clear(&t->small);
     } else {
         table_sparse_clear(&t->sparse);
     }
@@ -444,6 +514,9 @@ uint64_t table_count_nonzero(const struct table *t)
 {
     if (is_dense(t)) {
         return table_dense_count_nonzero(&t->dense);
+    }
+    if (is_small(t)) {
+        return table_small_count_nonzero(&t->small);
     }
     return is_var(t) ? table_var_count_nonzero(&t->var) : table_sparse_count_nonzero(&t->sparse);
 }

@@ -13,7 +13,7 @@ void table_sparse_init(struct table_sparse *s, const struct rowspec *spec, struc
 {
     s->spec = spec;
     s->mem = mem;
-    keyindex_init(&s->index, mem, hash_seed);
+    keyindex_init(&s->index, mem, hash_seed, sizeof(uint32_t));
     size_t row_bytes = spec->param_bytes + spec->state_values * sizeof(float);
     rowslab_init(&s->slab, mem, row_bytes, spec->value_bytes == 8 ? 8 : 4);
 }
@@ -71,16 +71,21 @@ static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, u
         if (err) {
             break;
         }
-        err = keyindex_insert(&s->index, keys[i], fresh, &rows[i]);
+        void *number;
+        bool added;
+        err = keyindex_insert(&s->index, keys[i], &number, &added);
         if (err) {
             rowslab_give(&s->slab, fresh);
             break;
         }
         undo[done++] = i;
-        if (rows[i] != fresh) { /* the key stands twice in the request */
+        if (!added) { /* the key stands twice in the request */
             rowslab_give(&s->slab, fresh);
+            memcpy(&rows[i], number, sizeof rows[i]);
             continue;
         }
+        memcpy(number, &fresh, sizeof fresh);
+        rows[i] = fresh;
         void *row = rowslab_row(&s->slab, fresh);
         rowinit_fill(&spec->init, keys[i], 0, spec->dim, row);
         start_row(spec, row);

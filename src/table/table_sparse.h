@@ -1,7 +1,8 @@
 /*
- * Store of a sparse table: keyindex gives a key's row number, rowslab the row, laid out as parameters, then
- * state (dim values per plane, then Adam's count). See table.h for what the functions promise; arguments are
- * checked there. Tests: test/table/test_table_sparse.c, test_table_model.c.
+ * Store of a sparse table whose rows are not small (table_small.h): keyindex gives a key's row number,
+ * rowslab the row, laid out as parameters, then state (dim values per plane, then Adam's count). See table.h
+ * for what the functions promise; arguments are checked there. Tests: test/table/test_table_sparse.c,
+ * test_table_model.c.
  */
 #ifndef TABLE_TABLE_SPARSE_H
 #define TABLE_TABLE_SPARSE_H

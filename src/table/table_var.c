@@ -19,7 +19,7 @@ void table_var_init(struct table_var *v, const struct rowspec *spec, struct tabl
 {
     v->spec = spec;
     v->mem = mem;
-    keyindex_init(&v->index, mem, hash_seed);
+    keyindex_init(&v->index, mem, hash_seed, sizeof(uint32_t));
     rowslab_init(&v->slab, mem, sizeof(struct var_row), 8);
 }
 
@@ -76,16 +76,19 @@ static paramo_err prepare(struct table_var *v, uint64_t key, uint32_t len, bool 
                            (unsigned long long)key, len, before);
         }
     } else {
-        uint32_t fresh;
-        if ((err = rowslab_take(&v->slab, &fresh)) != PARAMO_OK) {
+        uint32_t row;
+        void *number;
+        if ((err = rowslab_take(&v->slab, &row)) != PARAMO_OK) {
             return err;
         }
-        *row_at(v, fresh) = (struct var_row){0};
-        if ((err = keyindex_insert(&v->index, key, fresh, &c->row)) != PARAMO_OK) {
-            rowslab_give(&v->slab, fresh);
+        *row_at(v, row) = (struct var_row){0};
+        if ((err = keyindex_insert(&v->index, key, &number, &c->created)) != PARAMO_OK) {
+            rowslab_give(&v->slab, row);
             return err;
         }
-        c->created = true;
+        assert(c->created); /* keys ascend: this one was not there */
+        memcpy(number, &row, sizeof row);
+        c->row = row;
     }
     if (len > 0) {
         c->values = tablemem_get(v->mem, 8, len * v->spec->value_bytes);

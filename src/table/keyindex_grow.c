@@ -1,0 +1,308 @@
+/* Memory and growth of the index: pages, segments that grow or split, the directory. */
+#include <assert.h>
+
+#include "table/keyindex_impl.h"
+
+enum {
+    LINE = 64,
+    BUCKETS_MIN = 8, /* of a new index: 40 or 24 slots */
+    PAGE_BYTES = PAGE * LINE,
+    SPARES_MAX = 2 * SEGMENT_PAGES,
+    BLOCK = 64,           /* segments made at once, of which the first only chains the blocks */
+    FETCH_AHEAD = 16,     /* buckets: the machine's own prefetcher does not see far in 16 KiB */
+    DIRECTORY_SLACK = 64, /* directory entries per segment at most; random hashes need about 4 */
+    DEPTH_MAX = 30,       /* bits of the directory: apart from the 32 that choose the bucket */
+};
+
+/* ---- pages ---- */
+
+/* Bytes of each piece of memory that a segment consists of. */
+static size_t piece_bytes(uint32_t nbuckets)
+{
+    return (nbuckets <= PAGE || in_one_piece(nbuckets) ? nbuckets : PAGE) * (size_t)LINE;
+}
+
+static size_t pieces_of(uint32_t nbuckets)
+{
+    return nbuckets <= PAGE || in_one_piece(nbuckets) ? 1 : nbuckets / PAGE;
+}
+
+static void *memory_get(struct keyindex *x, size_t bytes)
+{
+    if (bytes == PAGE_BYTES && x->spare) {
+        void *page = x->spare;
+        memcpy(&x->spare, page, sizeof x->spare);
+        x->spares--;
+        return page;
+    }
+    return tablemem_get(x->mem, LINE, bytes);
+}
+
+static void memory_put(struct keyindex *x, void *page, size_t bytes)
+{
+    if (bytes == PAGE_BYTES && x->spares < SPARES_MAX) {
+        memcpy(page, &x->spare, sizeof x->spare);
+        x->spare = page;
+        x->spares++;
+    } else {
+        tablemem_put(x->mem, page, bytes);
+    }
+}
+
+static void buckets_put(struct keyindex *x, const struct keyindex_segment *s)
+{
+    for (size_t i = 0; i < pieces_of(s->nbuckets); i++) {
+        memory_put(x, s->page[i], piece_bytes(s->nbuckets));
+    }
+}
+
+/* Makes *s an empty segment of that size and depth. */
+static paramo_err buckets_get(struct keyindex *x, uint32_t nbuckets, unsigned depth,
+                              struct keyindex_segment *s)
+{
+    if (nbuckets > UINT32_MAX / LINE) {
+        return err_set(PARAMO_E_TOO_LARGE, "too many keys of a table have the same hash");
+    }
+    *s = (struct keyindex_segment){
+        .nbuckets = nbuckets, .limit = segment_limit(nbuckets, x->slots), .depth = depth};
+    size_t bytes = piece_bytes(nbuckets);
+    for (size_t i = 0; i < pieces_of(nbuckets); i++) {
+        s->page[i] = memory_get(x, bytes);
+        if (!s->page[i]) {
+            while (i-- > 0) {
+                memory_put(x, s->page[i], bytes);
+            }
+            return err_memory(bytes);
+        }
+    }
+    for (size_t i = 0; i < pieces_of(nbuckets); i++) {
+        for (size_t k = 0; k < bytes / LINE; k++) { /* the rest of a bucket is not looked at */
+            s->page[i][k].used = 0;
+            s->page[i][k].passed = 0;
+        }
+    }
+    return PARAMO_OK;
+}
+
+/* ---- segments ---- */
+
+static uint32_t next_size(uint32_t nbuckets)
+{
+    if (nbuckets < PAGE) {
+        return 2 * nbuckets;
+    }
+    return nbuckets < SEGMENT_PAGES * PAGE ? nbuckets + PAGE
+                                           : (nbuckets + nbuckets / 4 + PAGE - 1) / PAGE * PAGE;
+}
+
+/* The smallest size, of whole pages, that takes count keys and one more. */
+static uint32_t size_for(const struct keyindex *x, uint32_t count)
+{
+    uint32_t nbuckets = PAGE;
+    while (segment_limit(nbuckets, x->slots) <= count) {
+        nbuckets = next_size(nbuckets);
+    }
+    return nbuckets;
+}
+
+static struct keyindex_segment *segment_get(struct keyindex *x)
+{
+    if (x->block_left == 0) {
+        struct keyindex_segment *block = tablemem_get(x->mem, LINE, BLOCK * sizeof *block);
+        if (!block) {
+            return NULL;
+        }
+        block[0].page[0] = (struct keyindex_bucket *)x->block;
+        x->block = block;
+        x->block_left = BLOCK - 1;
+    }
+    return &x->block[x->block_left--];
+}
+
+/* The one that was got last. */
+static void segment_unget(struct keyindex *x)
+{
+    x->block_left++;
+}
+
+/* Moves the keys of `from` to to[0], or to to[1] those with hash bit `bit` (of 64, from the top) set; both
+ * may be the same. */
+ALWAYS_INLINE void move_keys(const struct keyindex_segment *from, struct keyindex_segment *const to[2],
+                             unsigned bit, unsigned slots)
+{
+    size_t pieces = pieces_of(from->nbuckets);
+    size_t n = piece_bytes(from->nbuckets) / LINE;
+    for (size_t i = 0; i < pieces; i++) {
+        const struct keyindex_bucket *page = from->page[i];
+        for (size_t at = 0; at < n; at++) {
+            const struct keyindex_bucket *b = page + at;
+            __builtin_prefetch(b + FETCH_AHEAD);
+            for (unsigned used = b->used; used; used &= used - 1) {
+                unsigned slot = (unsigned)__builtin_ctz(used);
+                uint64_t hash = b->word[slot];
+                memcpy(segment_place(to[hash >> (63 - bit) & 1], hash, slots), bucket_payload(b, slot, slots),
+                       payload_bytes(slots));
+            }
+        }
+    }
+}
+
+static paramo_err segment_grow(struct keyindex *x, struct keyindex_segment *s)
+{
+    struct keyindex_segment grown;
+    paramo_err err = buckets_get(x, next_size(s->nbuckets), s->depth, &grown);
+    if (err) {
+        return err;
+    }
+    struct keyindex_segment *const to[2] = {&grown, &grown};
+    SLOTS_CALL(x, move_keys, s, to, 0);
+    buckets_put(x, s);
+    *s = grown;
+    return PARAMO_OK;
+}
+
+static paramo_err directory_double(struct keyindex *x)
+{
+    size_t old = (size_t)1 << x->depth;
+    struct keyindex_segment **directory =
+        tablemem_get(x->mem, LINE, 2 * old * sizeof(struct keyindex_segment *));
+    if (!directory) {
+        return err_memory(2 * old * sizeof(struct keyindex_segment *));
+    }
+    for (size_t i = 0; i < old; i++) {
+        directory[2 * i] = directory[2 * i + 1] = x->directory[i];
+    }
+    tablemem_put(x->mem, x->directory, old * sizeof(struct keyindex_segment *));
+    x->directory = directory;
+    x->depth++;
+    return PARAMO_OK;
+}
+
+static bool may_split(const struct keyindex *x, const struct keyindex_segment *s)
+{
+    if (s->depth < x->depth) {
+        return true;
+    }
+    return x->depth < DEPTH_MAX && (size_t)2 << x->depth <= DIRECTORY_SLACK * x->segments;
+}
+
+/* Keys with that bit set. */
+static uint32_t count_bit(const struct keyindex *x, const struct keyindex_segment *s, unsigned bit)
+{
+    uint32_t n = 0;
+    for (uint32_t at = 0; at < s->nbuckets; at++) {
+        const struct keyindex_bucket *b = bucket_at(s, at);
+        __builtin_prefetch(b + FETCH_AHEAD);
+        unsigned used = b->used;
+        for (unsigned slot = 0; slot < x->slots; slot++) {
+            n += (uint32_t)(b->word[slot] >> (63 - bit) & used >> slot & 1);
+        }
+    }
+    return n;
+}
+
+/* 1. all memory, 2. keys to the two halves, 3. the upper half of s's directory entries to the new segment. */
+static paramo_err segment_split(struct keyindex *x, struct keyindex_segment *s, uint64_t hash)
+{
+    unsigned bit = s->depth;
+    uint32_t ones = count_bit(x, s, bit);
+    struct keyindex_segment low;
+    struct keyindex_segment high;
+    paramo_err err = buckets_get(x, size_for(x, s->count - ones), bit + 1, &low);
+    if (err) {
+        return err;
+    }
+    err = buckets_get(x, size_for(x, ones), bit + 1, &high);
+    if (err) {
+        goto err_low;
+    }
+    struct keyindex_segment *added = segment_get(x);
+    if (!added) {
+        err = err_memory(BLOCK * sizeof *added);
+        goto err_high;
+    }
+    if (bit == x->depth && (err = directory_double(x)) != PARAMO_OK) {
+        goto err_added;
+    }
+    struct keyindex_segment *const to[2] = {&low, &high};
+    SLOTS_CALL(x, move_keys, s, to, bit);
+    buckets_put(x, s);
+    *s = low;
+    *added = high;
+    x->segments++;
+    size_t span = (size_t)1 << (x->depth - bit); /* entries of s, half of which now are added's */
+    size_t first = ((hash >> 1) >> (63 - x->depth)) & ~(span - 1);
+    for (size_t i = first + span / 2; i < first + span; i++) {
+        x->directory[i] = added;
+    }
+    return PARAMO_OK;
+
+err_added:
+    segment_unget(x);
+err_high:
+    buckets_put(x, &high);
+err_low:
+    buckets_put(x, &low);
+    return err;
+}
+
+/* ---- the index ---- */
+
+paramo_err keyindex_make_room(struct keyindex *x, uint64_t hash)
+{
+    struct keyindex_segment *s = segment_of(x, hash);
+    x->moves++;
+    bool split = s->nbuckets >= SEGMENT_PAGES * PAGE && may_split(x, s);
+    return split ? segment_split(x, s, hash) : segment_grow(x, s);
+}
+
+paramo_err keyindex_first_segment(struct keyindex *x)
+{
+    struct keyindex_segment first;
+    paramo_err err = buckets_get(x, BUCKETS_MIN, 0, &first);
+    if (err) {
+        return err;
+    }
+    struct keyindex_segment *s = segment_get(x);
+    if (!s) {
+        err = err_memory(BLOCK * sizeof *s);
+        goto err_buckets;
+    }
+    x->directory = tablemem_get(x->mem, LINE, sizeof(struct keyindex_segment *));
+    if (!x->directory) {
+        err = err_memory(sizeof(struct keyindex_segment *));
+        goto err_segment;
+    }
+    *s = first;
+    x->directory[0] = s;
+    x->segments = 1;
+    return PARAMO_OK;
+
+err_segment:
+    segment_unget(x);
+err_buckets:
+    buckets_put(x, &first);
+    return err;
+}
+
+void keyindex_clear(struct keyindex *x)
+{
+    if (x->directory) {
+        size_t entries = (size_t)1 << x->depth;
+        for (size_t i = 0; i < entries; i = next_segment(x, i)) {
+            buckets_put(x, x->directory[i]);
+        }
+        tablemem_put(x->mem, x->directory, entries * sizeof(struct keyindex_segment *));
+    }
+    while (x->spare) {
+        tablemem_put(x->mem, memory_get(x, PAGE_BYTES), PAGE_BYTES);
+    }
+    while (x->block) {
+        struct keyindex_segment *block = x->block;
+        x->block = (struct keyindex_segment *)block[0].page[0];
+        tablemem_put(x->mem, block, BLOCK * sizeof *block);
+    }
+    uint64_t moves = x->moves + 1;
+    keyindex_init(x, x->mem, x->seed, payload_bytes(x->slots));
+    x->moves = moves;
+}

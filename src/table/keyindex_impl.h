@@ -1,0 +1,124 @@
+/*
+ * What the two halves of the index share: keyindex.c looks up, enters and removes; keyindex_grow.c makes
+ * room. Private to them. See keyindex.h for the structure. Tests: test/table/test_keyindex.c.
+ *
+ * `slots` is a constant 5 or 3 wherever it is a parameter of an inline function: SLOTS_CALL makes one copy of
+ * each loop for either.
+ */
+#ifndef TABLE_KEYINDEX_IMPL_H
+#define TABLE_KEYINDEX_IMPL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "table/keyindex.h"
+
+enum {
+    PAGE = 256,        /* buckets: 16 KiB; a very small index is one smaller page */
+    SEGMENT_PAGES = 6, /* a segment that would need more splits */
+    LOAD_PERCENT =
+        74, /* measured: at 87 one key in four is not in its home bucket, which costs 5 ns for each key */
+};
+
+#define ALWAYS_INLINE __attribute__((always_inline)) static inline
+
+/* Calls f(..., slots) with slots constant. */
+#define SLOTS_CALL(x, f, ...) ((x)->slots == 5 ? f(__VA_ARGS__, 5) : f(__VA_ARGS__, 3))
+
+/* word[0 .. slots): hashes; then payloads */
+struct keyindex_bucket {
+    union {
+        _Alignas(64) uint64_t word[8];
+        struct {
+            char slots[60];
+            uint16_t passed; /* sticks at 65,535 */
+            uint8_t used;    /* a bit per slot */
+            uint8_t unused;
+        };
+    };
+};
+_Static_assert(sizeof(struct keyindex_bucket) == 64, "a bucket is a cache line");
+
+/* A cache line: what a search reads. */
+struct keyindex_segment {
+    struct keyindex_bucket *page[SEGMENT_PAGES]; /* [0]: all in one piece, if there are more buckets than
+                                                    SEGMENT_PAGES pages hold: only keys made against the hash
+                                                    bring that about */
+    uint32_t nbuckets;
+    uint32_t count;
+    uint32_t limit; /* count at which it grows */
+    uint32_t depth; /* hash bits that all its keys have in common */
+};
+_Static_assert(sizeof(struct keyindex_segment) == 64, "a segment is a cache line");
+
+ALWAYS_INLINE struct keyindex_segment *segment_of(const struct keyindex *x, uint64_t hash)
+{
+    return x->directory[(hash >> 1) >> (63 - x->depth)];
+}
+
+/* Monotone in the hash's low half, so that moving a segment's buckets in order writes in order. */
+ALWAYS_INLINE uint32_t home_of(const struct keyindex_segment *s, uint64_t hash)
+{
+    return (uint32_t)(((hash & UINT32_MAX) * s->nbuckets) >> 32);
+}
+
+ALWAYS_INLINE bool in_one_piece(uint32_t nbuckets)
+{
+    return nbuckets > SEGMENT_PAGES * PAGE;
+}
+
+ALWAYS_INLINE struct keyindex_bucket *bucket_at(const struct keyindex_segment *s, uint32_t b)
+{
+    return __builtin_expect(in_one_piece(s->nbuckets), 0) ? s->page[0] + b : s->page[b / PAGE] + b % PAGE;
+}
+
+ALWAYS_INLINE uint32_t bucket_after(const struct keyindex_segment *s, uint32_t b)
+{
+    return b + 1 == s->nbuckets ? 0 : b + 1;
+}
+
+ALWAYS_INLINE unsigned payload_bytes(unsigned slots)
+{
+    return slots == 5 ? 4 : 12;
+}
+
+ALWAYS_INLINE char *bucket_payload(const struct keyindex_bucket *b, unsigned slot, unsigned slots)
+{
+    return (char *)b + sizeof(uint64_t) * slots + (size_t)payload_bytes(slots) * slot;
+}
+
+/* Room is there and the hash is not. Returns where its payload belongs. */
+ALWAYS_INLINE char *segment_place(struct keyindex_segment *s, uint64_t hash, unsigned slots)
+{
+    uint32_t at = home_of(s, hash);
+    struct keyindex_bucket *b = bucket_at(s, at);
+    while (b->used == (1U << slots) - 1) {
+        b->passed = (uint16_t)(b->passed + (b->passed < UINT16_MAX));
+        at = bucket_after(s, at);
+        b = bucket_at(s, at);
+    }
+    unsigned slot = (unsigned)__builtin_ctz(~(unsigned)b->used);
+    b->word[slot] = hash;
+    b->used = (uint8_t)(b->used | 1U << slot);
+    s->count++;
+    return bucket_payload(b, slot, slots);
+}
+
+/* Keys at which a segment of that size grows. */
+static inline uint32_t segment_limit(uint32_t nbuckets, unsigned slots)
+{
+    return (uint32_t)((uint64_t)nbuckets * slots * LOAD_PERCENT / 100);
+}
+
+MUST_USE paramo_err keyindex_first_segment(struct keyindex *x);
+/* Makes room for one more key of that hash in its segment, which is full; may have to be called again. On
+ * error nothing has changed. */
+MUST_USE paramo_err keyindex_make_room(struct keyindex *x, uint64_t hash);
+/* Steps from segment to segment: those that serve several directory entries serve neighbours. */
+static inline size_t next_segment(const struct keyindex *x, size_t i)
+{
+    return i + ((size_t)1 << (x->depth - x->directory[i]->depth));
+}
+
+#endif

@@ -1,0 +1,337 @@
+#include "table/table_small.h"
+
+#include <string.h>
+
+enum { ROW = 4, ROW_STATE = 12 }; /* bytes that keyindex takes as a payload */
+
+static uint32_t row_bytes(const struct rowspec *spec)
+{
+    size_t bytes = spec->param_bytes + spec->state_values * sizeof(float);
+    return bytes <= ROW ? ROW : (uint32_t)bytes;
+}
+
+bool table_small_fits(const struct rowspec *spec)
+{
+    size_t bytes = spec->param_bytes + spec->state_values * sizeof(float);
+    return spec->value_bytes < 8 && (bytes <= ROW || bytes == ROW_STATE);
+}
+
+static float *state_plane(const struct rowspec *spec, void *row, unsigned plane)
+{
+    return (float *)((char *)row + spec->param_bytes) + (size_t)plane * spec->dim;
+}
+
+/* State of a row whose parameters stand. (Adam's count would make a row of four values.) */
+static void start_row(const struct rowspec *spec, void *row)
+{
+    optimizer_start(&spec->optimizer, row, state_plane(spec, row, 0), state_plane(spec, row, 1), spec->dim);
+}
+
+static void fill_row(const struct rowspec *spec, uint64_t key, void *row)
+{
+    rowinit_fill(&spec->init, key, 0, spec->dim, row);
+    start_row(spec, row);
+}
+
+void table_small_init(struct table_small *s, const struct rowspec *spec, struct tablemem *mem,
+                      uint64_t hash_seed)
+{
+    *s = (struct table_small){.spec = spec, .mem = mem, .row_bytes = row_bytes(spec)};
+    keyindex_init(&s->index, mem, hash_seed, s->row_bytes);
+    fill_row(spec, 0, s->initial);
+}
+
+void table_small_clear(struct table_small *s)
+{
+    keyindex_clear(&s->index);
+}
+
+static void new_row(const struct table_small *s, uint64_t key, void *row)
+{
+    if (s->row_bytes == ROW) {
+        memcpy(row, s->initial, ROW);
+    } else {
+        memcpy(row, s->initial, ROW_STATE);
+    }
+    if (rowinit_varies(&s->spec->init)) {
+        fill_row(s->spec, key, row);
+    }
+}
+
+/* ---- requests that may have to be undone ---- */
+
+/* What a request has changed, since it does all or nothing: rows are pushed to chunk by chunk, and only a
+ * later chunk may find that there is no memory for its new rows. */
+struct undo {
+    uint8_t *created; /* n flags, then the n rows as they were */
+    char *rows;
+    size_t bytes, done;
+    bool ascending; /* so far: no key stands twice */
+};
+
+static paramo_err undo_open(struct table_small *s, size_t n, struct undo *u)
+{
+    *u = (struct undo){.bytes = n * (1 + (size_t)s->row_bytes), .ascending = true};
+    u->created = tablemem_get(s->mem, 1, u->bytes);
+    if (!u->created) {
+        return err_memory(u->bytes);
+    }
+    u->rows = (char *)u->created + n;
+    return PARAMO_OK;
+}
+
+static void undo_all(struct table_small *s, const uint64_t *keys, struct undo *u)
+{
+    while (u->done-- > 0) {
+        if (u->created[u->done]) {
+            (void)keyindex_remove(&s->index, keys[u->done], NULL);
+        } else {
+            void *row = keyindex_payload(&s->index, keys[u->done]);
+            memcpy(row, u->rows + u->done * s->row_bytes, s->row_bytes);
+        }
+    }
+}
+
+static void undo_close(struct table_small *s, struct undo *u)
+{
+    tablemem_put(s->mem, u->created, u->bytes);
+}
+
+/* Makes the rows of a chunk that are missing, and notes in u how all were. On error u->done counts those
+ * noted. */
+static paramo_err chunk_create(struct table_small *s, const uint64_t *keys, size_t n, void **row,
+                               struct undo *u)
+{
+    uint64_t moves = s->index.moves;
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; i < n; i++) {
+        bool fresh = !row[i];
+        u->ascending = u->ascending && (u->done == 0 || keys[i] > *(&keys[i] - 1));
+        if (fresh && u->ascending) {
+            err = keyindex_add(&s->index, keys[i], &row[i]);
+        } else if (fresh || s->index.moves != moves) {
+            err = keyindex_insert(&s->index, keys[i], &row[i], &fresh);
+        }
+        if (err) {
+            return err;
+        }
+        if (fresh) {
+            new_row(s, keys[i], row[i]);
+        } else if (s->row_bytes == ROW) {
+            memcpy(u->rows + u->done * ROW, row[i], ROW);
+        } else {
+            memcpy(u->rows + u->done * ROW_STATE, row[i], ROW_STATE);
+        }
+        u->created[u->done++] = fresh;
+    }
+    if (s->index.moves != moves) { /* those before the last growth */
+        for (size_t i = 0; i < n; i++) {
+            row[i] = keyindex_payload(&s->index, keys[i]);
+        }
+    }
+    return PARAMO_OK;
+}
+
+static void chunk_read(const struct rowspec *spec, const uint64_t *keys, size_t n, void *const *row,
+                       char *out)
+{
+    size_t bytes = spec->param_bytes;
+    for (size_t i = 0; i < n; i++, out += bytes) {
+        if (!row[i]) {
+            rowspec_initial(spec, keys[i], 0, spec->dim, out);
+        } else if (bytes == ROW) {
+            memcpy(out, row[i], ROW);
+        } else {
+            memcpy(out, row[i], bytes);
+        }
+    }
+}
+
+paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t n, const void *in, void *out,
+                             bool create)
+{
+    const struct rowspec *spec = s->spec;
+    struct undo u = {0};
+    paramo_err err = in ? optimizer_check(&spec->optimizer, in, n * spec->dim) : PARAMO_OK;
+    bool changes = in || create;
+    if (err || n == 0 || (changes && (err = undo_open(s, n, &u)) != PARAMO_OK)) {
+        return err;
+    }
+    struct keyindex_scan scan;
+    void **row;
+    keyindex_scan_start(&scan, &s->index, keys, n);
+    for (size_t done = 0, m; !err && (m = keyindex_scan_next(&scan, &row)) > 0; done += m) {
+        if (changes && (err = chunk_create(s, keys + done, m, row, &u)) != PARAMO_OK) {
+            break;
+        }
+        if (in) {
+            spec->optimizer.rows(&spec->optimizer, row, m, spec->dim,
+                                 (const char *)in + done * spec->param_bytes);
+        }
+        if (out) {
+            chunk_read(spec, keys + done, m, row, (char *)out + done * spec->param_bytes);
+        }
+    }
+    if (err) {
+        undo_all(s, keys, &u);
+    }
+    undo_close(s, &u);
+    return err;
+}
+
+paramo_err table_small_put(struct table_small *s, const uint64_t *keys, size_t n, bool with_state,
+                           const void *in)
+{
+    const struct rowspec *spec = s->spec;
+    size_t bytes = spec->param_bytes + (with_state ? spec->state_values * sizeof(float) : 0);
+    const char *from = in;
+    for (size_t i = 0; i < n; i++) {
+        const float *w = (const float *)(const void *)(from + i * bytes);
+        bool state = with_state && spec->state_values > 0;
+        paramo_err err = optimizer_check_state(&spec->optimizer, w, state ? w + spec->dim : NULL,
+                                               state ? w + 2 * (size_t)spec->dim : NULL, 0, spec->dim);
+        if (err) {
+            return err_prefix(err, "key %llu", (unsigned long long)keys[i]);
+        }
+    }
+    struct undo u;
+    paramo_err err = n == 0 ? PARAMO_OK : undo_open(s, n, &u);
+    if (err || n == 0) {
+        return err;
+    }
+    struct keyindex_scan scan;
+    void **row;
+    keyindex_scan_start(&scan, &s->index, keys, n);
+    for (size_t m; (m = keyindex_scan_next(&scan, &row)) > 0; keys += m, from += m * bytes) {
+        err = chunk_create(s, keys, m, row, &u);
+        if (err) {
+            break;
+        }
+        for (size_t i = 0; i < m; i++) {
+            memcpy(row[i], from + i * bytes, bytes);
+            if (!with_state) {
+                start_row(spec, row[i]);
+            }
+        }
+    }
+    if (err) {
+        undo_all(s, scan.keys, &u);
+    }
+    undo_close(s, &u);
+    return err;
+}
+
+/* ---- the rest ---- */
+
+/* One row, made if it is missing. Its values are initial ones in that case. */
+static paramo_err row_made(struct table_small *s, uint64_t key, char **row)
+{
+    void *payload;
+    bool fresh;
+    paramo_err err = keyindex_insert(&s->index, key, &payload, &fresh);
+    if (err) {
+        return err;
+    }
+    if (fresh) {
+        new_row(s, key, payload);
+    }
+    *row = payload;
+    return PARAMO_OK;
+}
+
+paramo_err table_small_push_part(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,
+                                 const void *vals)
+{
+    const struct rowspec *spec = s->spec;
+    char *row;
+    paramo_err err = optimizer_check(&spec->optimizer, vals, ncols);
+    if (err || (err = row_made(s, key, &row)) != PARAMO_OK) {
+        return err;
+    }
+    spec->optimizer.span(&spec->optimizer, row + col * spec->value_bytes, state_plane(spec, row, 0) + col,
+                         state_plane(spec, row, 1) + col, 0, vals, ncols);
+    return PARAMO_OK;
+}
+
+paramo_err table_small_pull_part(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,
+                                 void *vals, bool create)
+{
+    const struct rowspec *spec = s->spec;
+    char *row = keyindex_payload(&s->index, key);
+    if (!row && create) {
+        paramo_err err = row_made(s, key, &row);
+        if (err) {
+            return err;
+        }
+    }
+    if (row) {
+        memcpy(vals, row + col * spec->value_bytes, ncols * spec->value_bytes);
+    } else {
+        rowspec_initial(spec, key, col, ncols, vals);
+    }
+    return PARAMO_OK;
+}
+
+void table_small_look(const struct table_small *s, const uint64_t *keys, size_t n, uint32_t *there)
+{
+    struct keyindex_scan scan;
+    void **row;
+    keyindex_scan_start(&scan, &s->index, keys, n);
+    for (size_t m; (m = keyindex_scan_next(&scan, &row)) > 0; there += m) {
+        for (size_t i = 0; i < m; i++) {
+            there[i] = row[i] ? 0 : KEYINDEX_NONE;
+        }
+    }
+}
+
+paramo_err table_small_get(const struct table_small *s, const uint64_t *keys, size_t n, bool with_state,
+                           void *out)
+{
+    size_t bytes = s->spec->param_bytes + (with_state ? s->spec->state_values * sizeof(float) : 0);
+    struct keyindex_scan scan;
+    void **row;
+    for (int copy = 0; copy < 2; copy++) { /* nothing is written if a key is missing */
+        char *to = out;
+        keyindex_scan_start(&scan, &s->index, keys, n);
+        for (size_t done = 0, m; (m = keyindex_scan_next(&scan, &row)) > 0; done += m) {
+            for (size_t i = 0; i < m; i++, to += bytes) {
+                if (!row[i]) {
+                    return err_set(PARAMO_E_NOT_FOUND, "the table has no row of key %llu",
+                                   (unsigned long long)keys[done + i]);
+                }
+                if (copy) {
+                    memcpy(to, row[i], bytes);
+                }
+            }
+        }
+    }
+    return PARAMO_OK;
+}
+
+size_t table_small_delete(struct table_small *s, const uint64_t *keys, size_t n)
+{
+    size_t removed = 0;
+    for (size_t i = 0; i < n; i++) {
+        removed += keyindex_remove(&s->index, keys[i], NULL);
+    }
+    return removed;
+}
+
+struct nonzero {
+    const struct rowspec *spec;
+    uint64_t count;
+};
+
+static void count_row(void *ctx, uint64_t key, void *row)
+{
+    (void)key;
+    struct nonzero *z = ctx;
+    z->count += rowspec_count_nonzero(z->spec, row, z->spec->dim);
+}
+
+uint64_t table_small_count_nonzero(const struct table_small *s)
+{
+    struct nonzero z = {.spec = s->spec};
+    keyindex_walk(&s->index, count_row, &z);
+    return z.count;
+}

@@ -1,0 +1,51 @@
+/*
+ * Store of a sparse table of small rows, 4 or 12 bytes (a float; a float with FTRL's state): a row lies
+ * beside its key in the index, one cache line for both. That saves a row number's memory and the second cache
+ * miss, but rows have no numbers that last, since growth moves them: everything goes by key, in one pass over
+ * the request. See table.h for what the functions promise; arguments are checked there. Tests:
+ * test/table/test_table_small.c, test_table_sparse.c, test_table_model.c.
+ */
+#ifndef TABLE_TABLE_SMALL_H
+#define TABLE_TABLE_SMALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "table/keyindex.h"
+#include "table/rowspec.h"
+#include "table/tablemem.h"
+
+struct table_small {
+    const struct rowspec *spec;
+    struct tablemem *mem;
+    struct keyindex index;
+    uint32_t row_bytes;
+    float initial[3]; /* a new row, unless it depends on the key */
+};
+
+/* Are rows of this kind small? */
+bool table_small_fits(const struct rowspec *spec);
+
+void table_small_init(struct table_small *s, const struct rowspec *spec, struct tablemem *mem,
+                      uint64_t hash_seed);
+void table_small_clear(struct table_small *s);
+/* Each key's row: creates it if `create` and it is missing, pushes `in` if that is not NULL (which creates),
+ * then writes the parameters to `out` if that is not NULL. out may be in. */
+MUST_USE paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t n, const void *in,
+                                      void *out, bool create);
+MUST_USE paramo_err table_small_push_part(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,
+                                          const void *vals);
+MUST_USE paramo_err table_small_pull_part(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,
+                                          void *vals, bool create);
+/* there[i] is 0 or, for a key without a row, UINT32_MAX. */
+void table_small_look(const struct table_small *s, const uint64_t *keys, size_t n, uint32_t *there);
+MUST_USE paramo_err table_small_get(const struct table_small *s, const uint64_t *keys, size_t n,
+                                    bool with_state, void *out);
+MUST_USE paramo_err table_small_put(struct table_small *s, const uint64_t *keys, size_t n, bool with_state,
+                                    const void *in);
+size_t table_small_delete(struct table_small *s, const uint64_t *keys, size_t n);
+uint64_t table_small_count_nonzero(const struct table_small *s);
+
+#endif
