@@ -570,6 +570,21 @@ static void close_shard(void *arg)
     s->shard = NULL;
 }
 
+static bool answers_said(void *arg)
+{
+    const paramo_node *node = arg;
+    size_t unsent = node->scheduler_host.shard ? shard_unsent(node->scheduler_host.shard) : 0;
+    for (unsigned i = 0; i < node->seats_count; i++)
+        unsent += node->seats[i].host.shard ? shard_unsent(node->seats[i].host.shard) : 0;
+    return unsent == 0;
+}
+
+/* What apps have answered leaves before the node does. */
+static void say_answers(paramo_node *node)
+{
+    (void)!lane_wait(node->apps, answers_said, node, env_now(node->env) + ENV_SEC);
+}
+
 static paramo_err end_shard(struct seat_shard *s)
 {
     return s->shard ? node_run_on(s->lane, close_shard, s) : PARAMO_OK;
@@ -615,9 +630,11 @@ static paramo_err stop(paramo_node *node, bool now)
         paramo_worker_close(node->workers);
     if (now || node->own->role == PARAMO_ROLE_WORKER)
         serve_close_all(node); /* who waits for them is told before the node is gone */
+    say_answers(node);
     if (node->joined)
         leave_all(node, now);
     serve_close_all(node);
+    say_answers(node);
     paramo_err code = PARAMO_OK;
     char text[ERR_TEXT_MAX] = "";
     if (node->joined && node->scheduler && atomic_load(&node->over)) {

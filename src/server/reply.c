@@ -12,6 +12,12 @@ static void reply_done(struct van_frame *frame, paramo_err status)
     reply_free(container_of(frame, struct reply, frame));
 }
 
+static void replies_count(struct shard *s, int change)
+{
+    size_t n = atomic_load_explicit(&s->replies_out, memory_order_relaxed) + (size_t)change;
+    atomic_store_explicit(&s->replies_out, n, memory_order_relaxed);
+}
+
 static struct reply *reply_get(struct shard *s)
 {
     struct reply *r = s->free_replies;
@@ -31,14 +37,14 @@ static struct reply *reply_get(struct shard *s)
     r->buffer = NULL;
     r->lent = false;
     r->kept = NULL;
-    s->replies_out++;
+    replies_count(s, 1);
     return r;
 }
 
 void reply_free(struct reply *r)
 {
     struct shard *s = r->shard;
-    s->replies_out--;
+    replies_count(s, -1);
     if (r->buffer)
         bufpool_put(&s->pool, r->buffer, r->buffer_bytes);
     if (r->kept)

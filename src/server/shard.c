@@ -305,6 +305,11 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
     return PARAMO_OK;
 }
 
+size_t shard_unsent(const struct shard *s)
+{
+    return atomic_load_explicit(&s->replies_out, memory_order_relaxed);
+}
+
 void shard_close(struct shard *s)
 {
     if (!s)

@@ -66,6 +66,8 @@ void shard_accept(struct shard *shard, struct van_conn *conn, const struct hello
 /* On the lane. Takes a reference of its own; a view that is not newer is ignored. MEMORY: a new table could
  * not be made; requests to it answer MEMORY until clear. */
 void shard_set_view(struct shard *shard, struct view *view);
+/* Any thread: answers that have not left yet. */
+size_t shard_unsent(const struct shard *shard);
 /* On the lane: closes connections and frees. Requests that handlers still hold may be answered later, without
  * effect. */
 void shard_close(struct shard *shard);

@@ -170,7 +170,8 @@ struct shard {
     struct lane_timer housekeeping;
     struct bufpool pool;
     struct reply *free_replies;
-    size_t free_replies_count, replies_out;
+    size_t free_replies_count;
+    _Atomic size_t replies_out; /* written on the lane */
     struct shard_counters counters;
 };
 

@@ -155,6 +155,7 @@ struct link {
     enum link_state state;
     bool stale;   /* no shard of the present view: being dropped */
     bool dead;    /* the view says its node is dead, and nobody has taken its place */
+    bool left;    /* of a node that has said goodbye: what it answered before is still coming */
     bool blocked; /* the van said AGAIN */
     struct dial *dial;
     struct van_conn *conn;

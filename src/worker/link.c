@@ -489,6 +489,11 @@ void link_lost(struct link *l, const char *text)
             number_return_early(c, p->chunk);
         resend_by_number(l, p);
     }
+    if (l->left) {
+        l->dead = true;
+        (void)snprintf(l->trouble, sizeof l->trouble, "it has left");
+        link_hopeless(l, PARAMO_E_NODE_LOST);
+    }
     link_pause(l);
 }
 

@@ -94,8 +94,10 @@ void client_set_view(struct client *c, struct view *view)
         const struct view_node *node = view_node(view, links[i]->node);
         bool host = links[i]->index == HELLO_HOST;
         links[i]->stale = !host || !node || node->incarnation != links[i]->incarnation;
-        if (host && !links[i]->stale)
-            links[i]->dead = !node->alive;
+        if (!host || links[i]->stale)
+            continue;
+        links[i]->left = node->left && links[i]->state == LINK_UP;
+        links[i]->dead = !node->alive && !links[i]->left;
     }
     for (uint32_t s = 0; s < view->shards_count; s++) {
         by_shard[s]->stale = false;

@@ -132,6 +132,7 @@ static void server_takes_view(void *arg)
 {
     struct world_server *s = arg;
     shard_set_view(s->shard, s->world->view);
+    shard_set_view(s->host, s->world->view);
 }
 
 static void client_takes_view(void *arg)
@@ -165,7 +166,7 @@ void world_all_view(struct world *w)
 static void server_accept(void *arg, struct van_conn *conn, const struct hello *hello)
 {
     struct world_server *s = arg;
-    shard_accept(s->shard, conn, hello);
+    shard_accept(hello->shard == HELLO_HOST ? s->host : s->shard, conn, hello);
 }
 
 static void server_open(void *arg)
@@ -189,6 +190,7 @@ static void server_close(void *arg)
     struct world_server *s = arg;
     door_close(s->door);
     shard_close(s->shard);
+    shard_close(s->host);
     van_abandon(s->van, s->lane);
 }
 
@@ -214,6 +216,9 @@ void world_server_start(struct world *w, unsigned server)
                                   .handler = w->handler,
                                   .arg = w->handler_arg};
     must(shard_create(&config, &s->shard), "shard");
+    config.host = true;
+    config.index = HELLO_HOST;
+    must(shard_create(&config, &s->host), "host");
     world_on_lane(s->lane, server_open, s);
 }
 

@@ -24,6 +24,7 @@ struct world_server {
     struct van *van; /* the world's own, but one each in a simulation */
     struct door *door;
     struct shard *shard;
+    struct shard *host; /* of apps; on the same lane */
 };
 
 struct world_client {
@@ -52,7 +53,7 @@ struct world {
     uint64_t number; /* of the present view */
     struct view *view;
     uint32_t timeout_ms;
-    shard_handler handler;
+    shard_handler handler; /* of tables and apps */
     void *handler_arg;
 };
 
