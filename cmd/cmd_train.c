@@ -7,6 +7,8 @@
 #include "cmd/verbs.h"
 #include "learn/train.h"
 
+#include "paramo/paramo.h"
+
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -219,13 +221,13 @@ static int print_json(const struct settings *s, const struct train_options *o, c
     json_t *epochs = json_array();
     for (size_t i = 0; i < r->epochs; i++)
         (void)json_array_append_new(epochs, epoch_json(i + 1, &r->epoch[i]));
-    json_t *j = json_pack("{s:s, s:i, s:i, s:I, s:i, s:I, s:s?, s:I, s:f, s:b, s:b, s:b, s:I, s:o}", "model",
-                          model_kind_name(o->model.kind), "servers", (int)r->num_servers, "workers",
-                          (int)r->num_workers, "batch", (json_int_t)r->batch, "dead_workers",
-                          (int)r->dead_workers, "parts_dealt_again", (json_int_t)r->dealt_again, "warning",
-                          r->warning[0] != '\0' ? r->warning : NULL, "rows", (json_int_t)r->rows, "seconds",
-                          r->seconds, "interrupted", r->interrupted, "stopped_early", r->stopped_early,
-                          "saved", r->saved, "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
+    json_t *j = json_pack(
+        "{s:s, s:s, s:i, s:i, s:I, s:i, s:I, s:s?, s:I, s:f, s:b, s:b, s:b, s:I, s:o}", "model",
+        model_kind_name(o->model.kind), "vectors", paramo_cpu(), "servers", (int)r->num_servers, "workers",
+        (int)r->num_workers, "batch", (json_int_t)r->batch, "dead_workers", (int)r->dead_workers,
+        "parts_dealt_again", (json_int_t)r->dealt_again, "warning", r->warning[0] != '\0' ? r->warning : NULL,
+        "rows", (json_int_t)r->rows, "seconds", r->seconds, "interrupted", r->interrupted, "stopped_early",
+        r->stopped_early, "saved", r->saved, "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
     if (j != NULL && s->model_out != NULL)
         (void)json_object_set_new(j, "model_out", json_string(s->model_out));
     if (j != NULL && o->model.kind == MODEL_FM)

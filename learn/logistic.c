@@ -1,16 +1,18 @@
 #include "learn/logistic.h"
+#include "learn/vector.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-/* exp(x) for x <= 0: x = k ln 2 + r with |r| <= ln(2)/2, exp(r) by its Taylor series to r^12 (the rest is
- * below 1e-15), then the exponent field is set to k. Below -700 (1e-304) the argument is held there: nothing
- * tells them apart. */
-static inline double exp_negative(double x)
+#define LOWEST (-700.0)
+
+/* exp(x) for LOWEST <= x <= 0: x = k ln 2 + r with |r| <= ln(2)/2, exp(r) by its Taylor series to r^12 (the
+ * rest is below 1e-15), then the exponent field is set to k. */
+VECTOR_INLINE double exp_clamped(double x)
 {
     static const double log2e = 1.4426950408889634, ln2_high = 6.93147180369123816490e-01,
                         ln2_low = 1.90821492927058770002e-10;
-    x = x < -700.0 ? -700.0 : x;
     int32_t k = (int32_t)(x * log2e - 0.5); /* x <= 0: cutting toward zero rounds to nearest */
     double r = (x - (double)k * ln2_high) - (double)k * ln2_low;
     double p = 1.0 / 479001600;
@@ -32,8 +34,14 @@ static inline double exp_negative(double x)
     return p * scale;
 }
 
+/* x <= 0. Below -700 (1e-304) the argument is held there: nothing tells them apart. */
+static double exp_negative(double x)
+{
+    return exp_clamped(x < LOWEST ? LOWEST : x);
+}
+
 /* log(1 + e) for 0 <= e <= 1: 2 artanh(s) with s = e / (2 + e) <= 1/3, by its series to s^29. */
-static inline double log1p_unit(double e)
+VECTOR_INLINE double log1p_unit(double e)
 {
     double s = e / (2.0 + e), q = s * s, p = 1.0 / 29;
     p = p * q + 1.0 / 27;
@@ -60,9 +68,9 @@ double link_probability(float margin)
 }
 
 /* log(1 + exp(m)) - label m, without overflow: max(m, 0) + log(1 + exp(-|m|)) - label m. */
-static inline double loss_from(double m, double e, double label)
+VECTOR_INLINE double loss_from(double m, double e, double label)
 {
-    double loss = (m > 0 ? m : 0) - label * m + log1p_unit(e);
+    double loss = 0.5 * (m + fabs(m)) - label * m + log1p_unit(e);
     return loss < LINK_MAX_LOSS ? loss : LINK_MAX_LOSS;
 }
 
@@ -72,16 +80,23 @@ double link_loss(float margin, float label)
     return loss_from(m, exp_negative(m < 0 ? m : -m), (double)label);
 }
 
-/* In strips: the first loop has no dependence between rows and vectorises, the sum keeps its order. */
-double link_residuals(const float *margin, const float *label, size_t n, float *residual)
+/* In strips: the first loops have no dependence between rows and become vector code, the sum keeps its order.
+ * The clamp is a loop of its own since compilers else carry its constant through all that follows, as a
+ * branch. */
+VECTOR_INLINE double residuals(const float *margin, const float *label, size_t n, float *residual)
 {
     double sum = 0;
     for (size_t at = 0; at < n; at += 64) {
         size_t strip = n - at < 64 ? n - at : 64;
-        double loss[64];
+        double x[64], loss[64];
         for (size_t i = 0; i < strip; i++) {
-            double m = (double)margin[at + i], y = (double)label[at + i];
-            double e = exp_negative(m < 0 ? m : -m);
+            double m = -fabs((double)margin[at + i]);
+            x[i] = m < LOWEST ? LOWEST : m;
+        }
+        for (size_t i = 0; i < strip; i++)
+            x[i] = exp_clamped(x[i]);
+        for (size_t i = 0; i < strip; i++) {
+            double m = (double)margin[at + i], y = (double)label[at + i], e = x[i];
             loss[i] = loss_from(m, e, y);
             residual[at + i] = (float)((m < 0 ? e : 1.0) / (1.0 + e) - y);
         }
@@ -89,4 +104,12 @@ double link_residuals(const float *margin, const float *label, size_t n, float *
             sum += loss[i];
     }
     return sum;
+}
+
+VECTOR_LOOP(double, residuals, (const float *margin, const float *label, size_t n, float *residual),
+            residuals(margin, label, n, residual));
+
+double link_residuals(const float *margin, const float *label, size_t n, float *residual)
+{
+    return residuals_at[vector_level()](margin, label, n, residual);
 }

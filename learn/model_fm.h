@@ -10,7 +10,8 @@
  * too; the rule is that of DiFacto (Li et al., WSDM 2016, section 3). fm_mask applies it to pulled factors.
  *
  * w, v and their gradients hold rows for the batch's unique keys in its order; the last is the bias, which
- * has no factors. Pure arithmetic: it never knows of tables, servers or files. Tests: test/learn/test_fm.c.
+ * has no factors. Vector code of three widths, chosen at run time, with the same bits (learn/vector.h). Pure
+ * arithmetic: it never knows of tables, servers or files. Tests: test/learn/test_fm.c.
  */
 #ifndef LEARN_MODEL_FM_H
 #define LEARN_MODEL_FM_H

@@ -30,6 +30,9 @@ trained "several files" m-two --data part-1.txt part-2.txt
 trained "a pattern" m-glob --data 'part-*.txt'
 check "a pattern is its files" same m-two m-glob
 trained "fm" m-fm --model fm --dim 3 --data libffm.txt
+trained "fm with all vector instructions" m-wide --model fm --dim 21 --data libffm.txt
+PARAMO_CPU=base trained "fm without vector instructions" m-base --model fm --dim 21 --data libffm.txt
+check "makes no difference" diff -r m-wide m-base
 trained "two workers in one process" m-workers --workers 2 --servers 2 --data libsvm.txt
 trained "go on from a model" m-more --model-in m-libsvm --data libsvm.txt
 expect 0 "train --json" "$PARAMO" train --model lr --data libsvm.txt --json

@@ -1,5 +1,7 @@
 #include "learn/support_learn.h"
 
+#include "paramo/paramo.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,4 +113,21 @@ void write_table(const char *path, uint64_t seed, size_t n, size_t dim, size_t s
         memcpy(at, &(float){draw_float(&s)}, 4);
     write_file(path, file, len);
     free(file);
+}
+
+const char *const vector_names[3] = {"base", "avx2", "avx512"};
+
+size_t vector_count(void)
+{
+    size_t n = 1;
+    while (n < 3 && paramo_cpu_limit(vector_names[n]) == PARAMO_OK)
+        n++;
+    vector_limit(NULL);
+    return n;
+}
+
+void vector_limit(const char *name)
+{
+    if (paramo_cpu_limit(name == NULL ? "auto" : name) != PARAMO_OK)
+        abort();
 }

@@ -14,6 +14,11 @@ float draw_float(uint64_t *state);
 struct block random_block(uint64_t seed, size_t rows, size_t most, uint64_t keys, uint64_t stride,
                           int values);
 
+/* Vector levels by name, from "base" up to what this processor has; and their limit put on (NULL: lifted). */
+extern const char *const vector_names[3];
+size_t vector_count(void);
+void vector_limit(const char *name);
+
 /* A new empty directory under TMPDIR; and its removal with all plain files in it. */
 char *new_dir(void);
 void remove_dir(char *dir);

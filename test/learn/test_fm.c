@@ -112,12 +112,100 @@ static void test_against_the_definition(void **state)
 {
     (void)state;
     static const uint32_t dims[] = {1, 3, 4, 8, 16, 20};
-    for (uint64_t seed = 1; seed <= 60; seed++)
-        one(seed, dims[seed % 6], seed % 2 == 0);
+    for (size_t level = 0; level < vector_count(); level++) {
+        vector_limit(vector_names[level]);
+        for (uint64_t seed = 1; seed <= 60; seed++)
+            one(seed, dims[seed % 6], seed % 2 == 0);
+    }
+    vector_limit(NULL);
+}
+
+/* Row r's margin and the gradient as model_fm.h and .c define their order, one float at a time. */
+static void slow_row(const struct batch *t, size_t dim, size_t r, const float *v, float *sum, float *margin)
+{
+    float lane[8] = {0};
+    for (size_t f = 0; f < dim; f++) {
+        float s = 0, squares = 0;
+        for (uint32_t i = t->start[r] - t->start[0]; i < t->start[r + 1] - t->start[0]; i++) {
+            float x = t->value == NULL ? 1.0f : t->value[i], p = v[t->index[i] * dim + f] * x;
+            s += p;
+            squares += p * p;
+        }
+        sum[r * dim + f] = s;
+        lane[f % 8] += s * s - squares;
+    }
+    *margin +=
+        0.5f * (((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7])));
+}
+
+static void slow_gradient(const struct batch *t, size_t dim, const float *v, const float *sum,
+                          const float *residual, float *gv)
+{
+    memset(gv, 0, t->unique * dim * sizeof *gv);
+    for (size_t r = 0; r < t->rows; r++)
+        for (uint32_t i = t->start[r] - t->start[0]; i < t->start[r + 1] - t->start[0]; i++) {
+            float x = t->value == NULL ? 1.0f : t->value[i], dx = residual[r] * x;
+            for (size_t f = 0; f < dim; f++)
+                gv[t->index[i] * dim + f] += dx * (sum[r * dim + f] - v[t->index[i] * dim + f] * x);
+        }
+}
+
+static void same_bits(const float *a, const float *b, size_t n, const char *what, size_t dim)
+{
+    if (memcmp(a, b, n * sizeof *a) != 0)
+        fail_msg("%s of %zu factors differ from the reference", what, dim);
+}
+
+static void test_the_same_bits_at_every_level(void **state)
+{
+    (void)state;
+    enum { ROWS = 40, MOST = 70 };
+    uint64_t s = 5;
+    struct batcher *batcher;
+    struct batch_list list = {0};
+    assert_int_equal(batcher_new(&batcher), PARAMO_OK);
+    for (size_t dim = 1; dim <= MOST; dim++) {
+        struct block b = random_block(dim, ROWS, 12, 60, 3, dim % 2 == 0);
+        assert_int_equal(batcher_cut(batcher, &b, ROWS, &list), PARAMO_OK);
+        const struct batch *t = &list.batch[0];
+        size_t n = t->unique * dim;
+        float *w = calloc(t->unique, sizeof *w), *v = calloc(n, sizeof *v),
+              *gw = calloc(t->unique, sizeof *gw);
+        float *gv = malloc(n * sizeof *gv), *slow_gv = malloc(n * sizeof *gv);
+        float *sum = malloc(ROWS * dim * sizeof *sum), *slow_sum = malloc(ROWS * dim * sizeof *sum);
+        float margin[ROWS], slow[ROWS] = {0}, residual[ROWS];
+        for (size_t i = 0; i < n; i++)
+            v[i] = draw_float(&s);
+        for (size_t r = 0; r < ROWS; r++) {
+            residual[r] = draw_float(&s);
+            slow_row(t, dim, r, v, slow_sum, &slow[r]);
+        }
+        slow_gradient(t, dim, v, slow_sum, residual, slow_gv);
+        for (size_t level = 0; level < vector_count(); level++) {
+            vector_limit(vector_names[level]);
+            fm_margins(t, (uint32_t)dim, w, v, sum, margin);
+            fm_gradient(t, (uint32_t)dim, v, sum, residual, gw, gv);
+            same_bits(margin, slow, ROWS, "margins", dim);
+            same_bits(sum, slow_sum, ROWS * dim, "sums", dim);
+            same_bits(gv, slow_gv, n, "gradients", dim);
+        }
+        free(w);
+        free(v);
+        free(gw);
+        free(gv);
+        free(slow_gv);
+        free(sum);
+        free(slow_sum);
+        block_free(&b);
+    }
+    vector_limit(NULL);
+    batch_list_free(&list);
+    batcher_free(batcher);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_the_definition)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_the_definition),
+                                       cmocka_unit_test(test_the_same_bits_at_every_level)};
     return cmocka_run_group_tests_name("fm", tests, NULL, NULL);
 }

@@ -54,9 +54,21 @@ static void test_batches_equal_single_rows(void **state)
     for (size_t n = 0; n < 130; n++)
         (void)link_residuals(margin, label, n,
                              residual); /* no byte beyond n is touched: the sanitizer watches */
-    assert_true(link_residuals(margin, label, N, residual) == sum);
+    margin[7] = 1e30f;                  /* beyond the clamp, of either sign, and none */
+    margin[8] = -1e30f;
+    margin[9] = 0.0f;
+    margin[10] = -0.0f;
+    margin[11] = -700.5f;
+    sum = 0;
     for (size_t i = 0; i < N; i++)
-        assert_true(residual[i] == (float)(link_probability(margin[i]) - (double)label[i]));
+        sum += link_loss(margin[i], label[i]);
+    for (size_t level = 0; level < vector_count(); level++) {
+        vector_limit(vector_names[level]);
+        assert_true(link_residuals(margin, label, N, residual) == sum);
+        for (size_t i = 0; i < N; i++)
+            assert_true(residual[i] == (float)(link_probability(margin[i]) - (double)label[i]));
+    }
+    vector_limit(NULL);
 }
 
 int main(void)
