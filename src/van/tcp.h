@@ -51,6 +51,8 @@ struct tcp_incoming {
     struct van_header header;
     void *dst[VAN_SEGS]; /* NULL: thrown away */
     struct van_hold *hold;
+    const uint8_t *lasting; /* where the next bytes must lie: pooled segments are read where they come */
+    unsigned borrowed;      /* bits of the segments that are */
     unsigned seg;
     uint64_t at; /* in the padded segment */
 };
@@ -191,8 +193,10 @@ void tcp_way_open(struct tcp_conn *conn, size_t taken);
 size_t tcp_gather(struct tcp_conn *conn, struct iovec iov[1 + 2 * VAN_SEGS], int *n, size_t room);
 
 /* tcp_recv.c */
-/* Bytes that came by the way; false if the connection ended over them. */
-bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len);
+/* Bytes that came by the way; false if the connection ended over them. lasting: from them on, so many lie in
+ * one piece that stays as long as tcp_recv_reads_there, and will be given in this order; 0: they are gone. */
+bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len, size_t lasting);
+bool tcp_recv_reads_there(const struct tcp_conn *conn);
 void tcp_recv_round(struct tcp_conn *conn);
 /* Delivers what is in rbuf already. */
 void tcp_recv_parse(struct tcp_conn *conn);

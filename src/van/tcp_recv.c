@@ -80,12 +80,13 @@ static void deliver_incoming(struct tcp_conn *conn)
     for (unsigned i = 0; i < in->header.nseg; i++)
         seg[i] = (struct van_seg){.data = in->dst[i], .len = in->header.len[i]};
     struct van_hold *hold = in->hold;
+    unsigned borrowed = in->borrowed;
     in->hold = NULL;
     in->active = false;
     heard(conn);
     paramo_err err = PARAMO_OK;
     if (!in->dropped)
-        err = van_deliver(&conn->base, in->header.head, seg, in->header.nseg, hold, 0);
+        err = van_deliver(&conn->base, in->header.head, seg, in->header.nseg, hold, borrowed);
     van_release(hold);
     if (err && receiving(conn))
         break_with_peer(conn, err);
@@ -115,17 +116,20 @@ static size_t incoming_copy(struct tcp_incoming *in, const uint8_t *bytes, size_
         uint64_t len = in->header.len[in->seg];
         uint64_t left = (in->at < len ? len : van_padded(len)) - in->at;
         size_t take = have - used < left ? have - used : (size_t)left;
-        if (in->at < len && in->dst[in->seg])
-            memcpy((uint8_t *)in->dst[in->seg] + in->at, bytes + used, take);
+        uint8_t *to = in->at < len && in->dst[in->seg] ? (uint8_t *)in->dst[in->seg] + in->at : NULL;
+        if (to && to != bytes + used)
+            memcpy(to, bytes + used, take);
         used += take;
         (void)incoming_advance(in, take);
     }
+    if (in->lasting && used)
+        in->lasting = bytes + used;
     return used;
 }
 
 /* Decides where the segments go and copies what has come already. False if the connection ended over it. */
 static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, const uint8_t *bytes,
-                           size_t have)
+                           size_t have, size_t lasting)
 {
     struct tcp_incoming *in = &conn->in;
     void *dst[VAN_SEGS];
@@ -136,7 +140,9 @@ static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, co
         for (unsigned i = 0; i < h->nseg; i++)
             if (dst[i] == VAN_POOL)
                 pooled += van_padded(h->len[i]);
-        if (!err && pooled && receiving(conn))
+        if (pooled && h->padded <= lasting)
+            in->lasting = bytes;
+        if (!err && pooled && !in->lasting && receiving(conn))
             err = pool_take(conn->base.van->pool, pooled, &in->hold);
         if (err)
             break_with_peer(conn, err);
@@ -145,13 +151,18 @@ static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, co
             return false;
         }
         uint8_t *at = in->hold ? hold_data(in->hold) : conn->rbuf;
+        const uint8_t *there = bytes;
         for (unsigned i = 0; i < h->nseg; i++) {
-            if (dst[i] == VAN_POOL) {
+            if (dst[i] == VAN_POOL && in->lasting) {
+                in->dst[i] = (uint8_t *)(uintptr_t)there;
+                in->borrowed |= 1u << i;
+            } else if (dst[i] == VAN_POOL) {
                 in->dst[i] = at; /* an empty one may have no pool: any address will do */
                 at += van_padded(h->len[i]);
             } else {
                 in->dst[i] = dst[i] == VAN_SINK ? NULL : dst[i];
             }
+            there += van_padded(h->len[i]);
         }
     }
     (void)incoming_copy(in, bytes, have);
@@ -192,8 +203,9 @@ static size_t incoming_iov(struct tcp_conn *conn, struct iovec iov[2 * VAN_SEGS 
     return total + TCP_TRAIL_BYTES;
 }
 
-/* Delivers the frames in these bytes; returns how many bytes are done with: less than a frame is left. */
-static size_t parse(struct tcp_conn *conn, uint8_t *at, size_t have)
+/* Delivers the frames in these bytes; returns how many bytes are done with: less than a frame is left.
+ * lasting: as tcp_recv_bytes has it. */
+static size_t parse(struct tcp_conn *conn, uint8_t *at, size_t have, size_t lasting)
 {
     size_t used = 0;
     while (receiving(conn)) {
@@ -227,7 +239,8 @@ static size_t parse(struct tcp_conn *conn, uint8_t *at, size_t have)
         } else {
             conn->expect_large = true;
             used += VAN_HEADER_BYTES + left;
-            if (!incoming_begin(conn, &h, at + used - left, left))
+            size_t begun = used - left;
+            if (!incoming_begin(conn, &h, at + begun, left, lasting > begun ? lasting - begun : 0))
                 return used;
         }
     }
@@ -236,7 +249,7 @@ static size_t parse(struct tcp_conn *conn, uint8_t *at, size_t have)
 
 void tcp_recv_parse(struct tcp_conn *conn)
 {
-    size_t used = parse(conn, conn->rbuf + conn->rbuf_at, conn->rbuf_len - conn->rbuf_at);
+    size_t used = parse(conn, conn->rbuf + conn->rbuf_at, conn->rbuf_len - conn->rbuf_at, 0);
     if (conn->rbuf_len) /* else the connection ended meanwhile */
         conn->rbuf_at += used;
     if (conn->rbuf_at == conn->rbuf_len)
@@ -251,12 +264,21 @@ static bool rbuf_ready(struct tcp_conn *conn)
     return false;
 }
 
-bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len)
+bool tcp_recv_reads_there(const struct tcp_conn *conn)
+{
+    return conn->in.active && conn->in.lasting;
+}
+
+bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len, size_t lasting)
 {
     if (conn->base.orphan || !receiving(conn) || !rbuf_ready(conn))
         return false;
     if (!conn->in_by_way) {
         break_with_peer(conn, err_set(PARAMO_E_PROTOCOL, "bytes by a way that does not stand"));
+        return false;
+    }
+    if (tcp_recv_reads_there(conn) && conn->in.lasting != bytes) {
+        break_with_peer(conn, err_set(PARAMO_E_PROTOCOL, "a frame that goes on elsewhere"));
         return false;
     }
     conn->base.counters.bytes_received += len;
@@ -266,9 +288,9 @@ bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len)
         size_t used;
         if (conn->in.active && conn->in.seg < conn->in.header.nseg) {
             used = incoming_copy(&conn->in, bytes, len);
-            (void)parse(conn, conn->rbuf, 0);
+            (void)parse(conn, conn->rbuf, 0, 0);
         } else if (in_place && conn->rbuf_len == 0 &&
-                   (used = parse(conn, (uint8_t *)(uintptr_t)bytes, len)) > 0) {
+                   (used = parse(conn, (uint8_t *)(uintptr_t)bytes, len, lasting)) > 0) {
             ;
         } else {
             if (conn->rbuf_at) {
@@ -284,6 +306,7 @@ bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len)
         }
         bytes += used;
         len -= used;
+        lasting -= used < lasting ? used : lasting;
     }
     return receiving(conn);
 }

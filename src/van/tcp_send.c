@@ -171,7 +171,7 @@ static void block(struct tcp_conn *conn)
         tcp_break_later(conn, PARAMO_E_SYSTEM);
 }
 
-/* The same over the way, which is bounded itself. */
+/* The same over the way, which has room for a few megabytes. */
 static void push_over(struct tcp_conn *conn)
 {
     struct iovec iov[1 + 2 * VAN_SEGS];
@@ -275,7 +275,7 @@ static bool should_leave(const struct tcp_conn *conn)
 /* Ahead of the round's end, so that lent bytes need no copy while the socket has room. */
 static void send_ahead(struct tcp_conn *conn)
 {
-    if (conn->state != TCP_OPEN || conn->out_by != TCP_OUT_SOCKET || conn->blocked || conn->deaf ||
+    if (conn->state != TCP_OPEN || conn->out_by == TCP_OUT_HELD || conn->blocked || conn->deaf ||
         conn->lent >= TCP_LENT_BYTES || !stage_ready(conn))
         return;
     uint64_t before = conn->base.counters.bytes_sent;

@@ -6,20 +6,27 @@
  * frees all.
  *
  *   connector                     acceptor                    own frames on the socket, unless said otherwise
- *       | OFFER host, what I allow -->|
- *       |<-- ACCEPT kind, address     |  or DECLINE why: both stay on the socket
- *       | READY address ------------->|  the connector's last frame on the socket (or RETRACT)
+ *       | OFFER host, kinds, area --->|
+ *       |<- ACCEPT kind, area, proof, |  or DECLINE why: both stay on the socket
+ *       |   address                   |
+ *       | READY proof, address ------>|  the connector's last frame on the socket (or RETRACT)
  *       |<-------------------- SWITCH |  the acceptor's last frame on the socket
  *       | PROBE (by UCX) ------------>|  from here the acceptor sends by UCX
  *       |<-------------- GO (by UCX)  |  from here the connector does
  *
- * Messages are cut to the transport's buffers and always sent eagerly: bytes are copied out of a frame when
- * the transport has room for them, and into the place that the receiver named when they come. Rendezvous
- * would save a copy, but lets the peer read a frame's memory at any time, and van_withdraw must be able to
- * take that back at once (docs/PERFORMANCE.md).
+ * UCX trusts the addresses it is given. Over shared memory each side therefore first proves that it is this
+ * host and user: it says what stands in the other's area (van/area.h), which nobody else could read.
  *
- * ucx_lib.c loads the library, ucx_way.c is one connection's way, ucx.c the van and what it decides. Tests:
- * test/van/test_ucx.c.
+ * Messages are cut to the transport's buffers and always sent eagerly: bytes are copied out of a frame when
+ * the transport has room for them. Rendezvous would save a copy, but lets the peer read a frame's memory at
+ * any time, and van_withdraw must be able to take that back at once. What is large goes through the area
+ * instead: copied into it once, announced by a message, and read where it lies (a frame that fits is
+ * delivered there) or copied from there to where the receiver wants it; ROOM gives the space back and wakes
+ * the writer (docs/PERFORMANCE.md).
+ *
+ * ucx_lib.c loads the library, ucx.c is the van and what it decides, ucx_way.c sets one connection's way up
+ * and ends it, ucx_say.c is what is said for that, ucx_lane.c asks UCX for what came, ucx_move.c moves bytes.
+ * Tests: test/van/test_ucx*.c.
  */
 #ifndef VAN_UCX_H
 #define VAN_UCX_H
@@ -27,6 +34,7 @@
 #include <ucp/api/ucp.h>
 
 #include "van/tcp.h"
+#include "van/ucx_say.h"
 
 /* What is used of UCX; loaded at the first use of the van, so that a program that does not use it pays
  * nothing. */
@@ -55,8 +63,6 @@ struct ucx_api {
 /* Any thread. UNSUPPORTED if the library is not there. */
 MUST_USE paramo_err ucx_load(const struct ucx_api **api);
 
-enum ucx_kind { UCX_SHM, UCX_FABRIC, UCX_KINDS };
-
 /* One way of a process to its peers: shared memory, or what reaches other hosts. */
 struct ucx_context {
     const struct ucx_api *api;
@@ -66,7 +72,7 @@ struct ucx_context {
 };
 MUST_USE paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context);
 
-enum { UCX_ADDRESS_MAX = 2048, UCX_WAYS_MAX = 64 };
+enum { UCX_WAYS_MAX = 64 };
 
 struct ucx_van {
     struct tcp_van tcp;
@@ -83,8 +89,8 @@ bool ucx_allows(struct ucx_van *van, enum ucx_kind kind, const char **why);
 MUST_USE paramo_err ucx_context_of(struct ucx_van *van, enum ucx_kind kind,
                                    const struct ucx_context **context);
 
+extern const ucp_generic_dt_ops_t ucx_pack_ops; /* ucx_move.c */
 /* ucx_way.c */
-extern const ucp_generic_dt_ops_t ucx_pack_ops;
 extern const struct tcp_way_ops ucx_way_ops;
 /* For a connection that this side began. */
 MUST_USE paramo_err ucx_way_prepare(struct tcp_conn *conn);

@@ -99,9 +99,9 @@ paramo_err ucx_load(const struct ucx_api **out)
     return err;
 }
 
-/* Large buffers, so that a message is worth its overhead; 64 of them each way, 2 MiB. */
+/* Buffers for what does not go through the area (ucx_move.c); 64 of them each way, 1 MiB. */
 static const char *const shm_settings[][2] = {{"TLS", "posix"},
-                                              {"MM_SEG_SIZE", "32K"},
+                                              {"MM_SEG_SIZE", "16K"},
                                               {"MM_FIFO_SIZE", "64"},
                                               {"RNDV_THRESH", "inf"},
                                               {"RCACHE_ENABLE", "n"}};
@@ -147,7 +147,7 @@ paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context)
     *context = (struct ucx_context){.api = api,
                                     .handle = handle,
                                     .datatype = datatype,
-                                    .message_bytes = kind == UCX_SHM ? (32 << 10) - 256 : (8 << 10) - 256};
+                                    .message_bytes = kind == UCX_SHM ? (16 << 10) - 256 : (8 << 10) - 256};
     return PARAMO_OK;
 }
 #else

@@ -486,7 +486,7 @@ static void chop(struct client *c, struct request *r, const struct slice *s, int
     }
     uint64_t src_row_bytes = s->src_bytes / s->count;
     uint64_t row = src_row_bytes > dst_row ? src_row_bytes : dst_row;
-    if (row > 2 * c->config.chunk_bytes && r->table->cuttable && !s->index && r->kind <= REQUEST_PUSHPULL) {
+    if (row > c->config.chunk_bytes && r->table->cuttable && !s->index && r->kind <= REQUEST_PUSHPULL) {
         chop_rows(c, r, s, owner);
         return;
     }

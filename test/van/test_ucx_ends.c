@@ -1,16 +1,12 @@
-/* The ucx van: who goes by UCX and who does not, peers that are killed, own frames out of place. */
-#include <arpa/inet.h>
+/* The ucx van: who goes by UCX and who does not, peers that are killed. */
 #include <dirent.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
-#include "van/core.h"
 #include "van/support_ucx.h"
 
 static struct van_ucx_config settings;
@@ -260,44 +256,6 @@ static void test_stopped_receiver_is_killed(void **state)
     assert_int_equal(segments_left(), 0);
 }
 
-/* ---- own frames out of place
- * ---------------------------------------------------------------------------------- */
-
-static void test_own_frames_out_of_place(void **state)
-{
-    (void)state;
-    static const struct {
-        uint8_t body[16];
-        size_t len;
-    } says[] = {
-        {{4, 4, 0, 1, 2, 3, 4}, 7},                 /* READY first */
-        {{2, 0, 0, 0}, 4},                          /* ACCEPT to the acceptor */
-        {{6}, 1},                                   /* SWITCH */
-        {{1, 1, 0, 0}, 4},                          /* a short offer */
-        {{0}, 0},                                   /* nothing */
-        {{77, 1}, 2},                               /* no such kind */
-        {{1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 3, 9}, 12}, /* a long offer */
-    };
-    for (unsigned i = 0; i < sizeof says / sizeof says[0]; i++) {
-        struct conf *c = conf_open();
-        conf_listen(c);
-        struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        addr.sin_port = htons((uint16_t)atoi(strrchr(c->address, ':') + 1));
-        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof addr), 0);
-        uint8_t bytes[VAN_HEADER_BYTES + 16] = {0};
-        van_own_header_encode(says[i].len, bytes);
-        memcpy(bytes + VAN_HEADER_BYTES, says[i].body, says[i].len);
-        size_t size = VAN_HEADER_BYTES + (size_t)van_padded(says[i].len);
-        assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
-        conf_wait(c->lane[1], &c->accepted, 1);
-        conf_wait(c->lane[1], &c->server[0].closed, 1);
-        assert_int_equal(c->server[0].why, PARAMO_E_PROTOCOL);
-        (void)close(fd);
-        conf_close(c);
-    }
-}
-
 int main(int argc, char **argv)
 {
     if (argc == 3)
@@ -308,7 +266,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_with_a_tcp_peer),
         cmocka_unit_test(test_sender_is_killed),
         cmocka_unit_test(test_stopped_receiver_is_killed),
-        cmocka_unit_test(test_own_frames_out_of_place),
     };
     if (!mkdtemp(segments) || setenv("UCX_POSIX_DIR", segments, 1))
         return 1;
