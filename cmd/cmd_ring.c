@@ -139,7 +139,9 @@ static int plan_servers(struct plan *p, const struct options *o, const struct vi
         const struct view_node *node = view ? view_node(view, PARAMO_ID_SERVER((uint32_t)i)) : NULL;
         *server = (struct server){.weight = 1, .shards = (uint32_t)o->shards, .joins = i >= there};
         if (node) {
-            server->shards = node->shards;
+            server->shards = 0; /* as the ring numbers them */
+            for (uint32_t k = 0; k < view->shards_count; k++)
+                server->shards += view->shards[k].node == node->id;
             server->dead = !node->alive;
         }
         if (node && node->host[0])
