@@ -47,6 +47,7 @@ extern "C" {
     X(45, VERSION,        "the peer speaks another version of the protocol")                \
     X(46, ADDRESS,        "the address is not valid or does not resolve")                   \
     X(47, ADDRESS_IN_USE, "the address is in use")                                          \
+    X(48, NOBODY,         "nobody listens at the address")                                  \
     /* the node */                                                                           \
     X(60, FENCED,         "this node was declared dead and must register anew")             \
     X(61, SHUTDOWN,       "the cluster is shutting down")                                   \

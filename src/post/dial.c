@@ -10,6 +10,7 @@ struct dial {
     char address[256];
     struct van_conn *conn;
     struct lane_timer timer;
+    bool heard; /* a whole frame has come: it is one of ours, whatever it says */
 };
 
 void dial_cancel(struct dial *dial)
@@ -34,16 +35,26 @@ static void dial_fail(struct dial *dial, paramo_err code)
 static void dial_late(struct lane_timer *timer)
 {
     struct dial *dial = container_of(timer, struct dial, timer);
-    dial_fail(dial, err_set(PARAMO_E_CONNECT, "%s does not answer", dial->address));
+    bool connected = dial->conn->counters.bytes_sent > 0;
+    dial_fail(dial, err_set(PARAMO_E_CONNECT, "%s %s", dial->address,
+                            connected ? "takes the connection and says nothing" : "does not answer"));
 }
 
 static void dial_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
     struct dial *dial = user;
     (void)conn;
-    /* Whatever broke, nobody of ours was reached; only what the address itself is to blame for stays. */
-    paramo_err code = why == PARAMO_E_ADDRESS || why == PARAMO_E_VERSION ? why : PARAMO_E_CONNECT;
-    dial_fail(dial, err_set(code, "%s: %s", dial->address, text));
+    /* Whatever else broke, nobody of ours was reached. */
+    bool stays = why == PARAMO_E_NOBODY || why == PARAMO_E_ADDRESS || why == PARAMO_E_VERSION ||
+                 (why == PARAMO_E_PROTOCOL && !dial->heard);
+    (void)err_set(why, "%s", text);
+    if (why == PARAMO_E_PROTOCOL && !dial->heard)
+        (void)err_prefix(why, "what answers there does not speak Paramo's protocol");
+    if (why == PARAMO_E_DISCONNECTED && !dial->heard)
+        (void)err_set(why, "%s, without an answer", text);
+    if (!strstr(text, dial->address)) /* vans name the peer, but cut a long one */
+        (void)err_prefix(why, "%s", dial->address);
+    dial_fail(dial, stays ? why : PARAMO_E_CONNECT);
 }
 
 static paramo_err dial_frame(void *user, struct van_conn *conn, const uint8_t bytes[VAN_HEAD],
@@ -52,6 +63,7 @@ static paramo_err dial_frame(void *user, struct van_conn *conn, const uint8_t by
     struct dial *dial = user;
     struct wire_head head;
     struct reader body;
+    dial->heard = true;
     paramo_err err = letter_open(bytes, seg, nseg, &head, &body);
     if (err)
         return err;

@@ -1,8 +1,9 @@
 /*
  * The connecting side of the handshake: connect, HELLO, await WELCOME, hand the connection to its user; one
- * attempt with one deadline, so that retrying and its pace are the caller's. Failures name the address:
- * CONNECT (nobody there, or no answer in time), TOKEN, VERSION, REFUSED and whatever code the other side
- * rejects with.
+ * attempt with one deadline, so that retrying and its pace are the caller's. Failures name the address once:
+ * NOBODY (it says that nobody listens there), CONNECT (it cannot be reached, does not answer in time, or
+ * hangs up), PROTOCOL (whoever answers there does not speak Paramo's), TOKEN, VERSION, REFUSED and whatever
+ * code the other side rejects with.
  *
  * Never knows what is said after the handshake. All on one lane. Tests: test/post/test_door.c.
  */

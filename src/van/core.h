@@ -26,6 +26,8 @@ void van_header_encode(const struct van_frame *frame, uint8_t out[VAN_HEADER_BYT
 void van_own_header_encode(uint64_t len, uint8_t out[VAN_HEADER_BYTES]);
 /* Checks magic, version, nseg, class, checksum and the sum of lengths against limit: PROTOCOL, VERSION,
  * TOO_LARGE. */
+/* Do these first bytes, perhaps not all of a header, begin one? PROTOCOL: they are no Paramo's. */
+MUST_USE paramo_err van_header_begins(const uint8_t *bytes, size_t have);
 MUST_USE paramo_err van_header_decode(const uint8_t in[VAN_HEADER_BYTES], uint64_t limit,
                                       struct van_header *header);
 /* The same check where there are no bytes to decode (inproc). */

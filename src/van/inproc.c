@@ -686,7 +686,7 @@ static paramo_err inproc_connect(struct van *base, struct lane *lane, const char
         lane_post(l->lane, &pipe->end[1].arrive);
     } else {
         pipe->end[1].lane_at = NULL;
-        break_later(&pipe->end[0], err_set(PARAMO_E_CONNECT, "connect %s: nobody listens there", address));
+        break_later(&pipe->end[0], err_set(PARAMO_E_NOBODY, "connect %s: nobody listens there", address));
     }
     *conn = &pipe->end[0].base;
     return PARAMO_OK;

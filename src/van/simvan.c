@@ -334,7 +334,7 @@ static void connect_arrive(struct sim_end *e)
     if (!l) {
         e->state = END_CLOSED;
         packets_free(&e->incoming); /* datagrams that overtook */
-        transmit_end(e, PARAMO_E_CONNECT);
+        transmit_end(e, PARAMO_E_NOBODY);
         return;
     }
     end_init(e, &van->base, l->lane);
@@ -425,8 +425,8 @@ static void end_run(struct lane_task *task)
             end_break(e, err_prefix(err, "peer %s", e->base.peer));
     }
     if (e->ended && !e->moving && e->state >= END_OPEN && e->state <= END_FLUSHING) {
-        if (e->ended_why == PARAMO_E_CONNECT)
-            end_break(e, err_set(PARAMO_E_CONNECT, "connect %s: nobody listens there", e->base.peer));
+        if (e->ended_why == PARAMO_E_NOBODY)
+            end_break(e, err_set(PARAMO_E_NOBODY, "connect %s: nobody listens there", e->base.peer));
         else
             end_break(e, err_set(e->ended_why, "the connection to %s is gone", e->base.peer));
     }

@@ -200,6 +200,7 @@ static bool connected_to_itself(int fd)
 static void connect_next(struct tcp_conn *conn, int cause)
 {
     char text[ADDR_TEXT_MAX] = "";
+    conn->refused |= conn->address_next > 0 && cause == ECONNREFUSED;
     while (conn->address_next < conn->addresses.count) {
         const struct addr *addr = &conn->addresses.addr[conn->address_next++];
         int fd = socket(addr->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -210,6 +211,7 @@ static void connect_next(struct tcp_conn *conn, int cause)
         tcp_socket_options(fd);
         if (connect(fd, (const struct sockaddr *)&addr->sa, addr->len) && errno != EINPROGRESS) {
             cause = errno;
+            conn->refused |= cause == ECONNREFUSED;
             (void)close(fd);
             continue;
         }
@@ -224,8 +226,9 @@ static void connect_next(struct tcp_conn *conn, int cause)
     }
     addr_format(&conn->addresses.addr[conn->addresses.count - 1], text);
     bool named = strcmp(text, conn->base.peer) != 0;
-    tcp_break_later(conn, err_errno(PARAMO_E_CONNECT, cause, "connect %s%s%s%s", conn->base.peer,
-                                    named ? " (" : "", named ? text : "", named ? ")" : ""));
+    tcp_break_later(conn,
+                    err_errno(conn->refused ? PARAMO_E_NOBODY : PARAMO_E_CONNECT, cause, "connect %s%s%s%s",
+                              conn->base.peer, named ? " (" : "", named ? text : "", named ? ")" : ""));
 }
 
 static void connect_done(struct tcp_conn *conn)

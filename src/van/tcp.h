@@ -97,6 +97,7 @@ struct tcp_conn {
     struct resolve *question;
     struct addr_list addresses;
     unsigned address_next;
+    bool refused; /* one of them answered that nobody listens there */
 
     /* sending */
     struct outq out;

@@ -218,10 +218,12 @@ static size_t parse(struct tcp_conn *conn, uint8_t *at, size_t have, size_t last
             continue;
         }
         size_t left = have - used;
-        if (left < VAN_HEADER_BYTES)
-            return used;
         struct van_header h;
-        paramo_err err = van_header_decode(at + used, conn->base.limits.frame_bytes, &h);
+        paramo_err err = van_header_begins(at + used, left);
+        if (!err && left < VAN_HEADER_BYTES)
+            return used;
+        if (!err)
+            err = van_header_decode(at + used, conn->base.limits.frame_bytes, &h);
         if (!err && h.own && (h.padded > TCP_OWN_MAX || h.nseg != 1))
             err = err_set(PARAMO_E_PROTOCOL, "an own frame of %u segments", h.nseg);
         if (err) {

@@ -59,12 +59,22 @@ static paramo_err lengths_check(const uint64_t *len, unsigned nseg, uint64_t lim
     return PARAMO_OK;
 }
 
+paramo_err van_header_begins(const uint8_t *bytes, size_t have)
+{
+    struct reader r = reader_over(bytes, have);
+    if (have < sizeof(uint32_t) || read_u32(&r) == VAN_MAGIC)
+        return PARAMO_OK;
+    return err_set(PARAMO_E_PROTOCOL, "not a Paramo frame (it begins with %02x %02x %02x %02x)", bytes[0],
+                   bytes[1], bytes[2], bytes[3]);
+}
+
 paramo_err van_header_decode(const uint8_t in[VAN_HEADER_BYTES], uint64_t limit, struct van_header *header)
 {
     struct reader r = reader_over(in, VAN_HEADER_BYTES);
-    if (read_u32(&r) != VAN_MAGIC)
-        return err_set(PARAMO_E_PROTOCOL, "not a Paramo frame (it begins with %02x %02x %02x %02x)", in[0],
-                       in[1], in[2], in[3]);
+    paramo_err err = van_header_begins(in, VAN_HEADER_BYTES);
+    if (err)
+        return err;
+    (void)read_u32(&r);
     unsigned version = read_u8(&r);
     if (version != VAN_VERSION)
         return err_set(PARAMO_E_VERSION, "frame format %u, this side speaks %u", version, VAN_VERSION);

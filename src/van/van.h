@@ -89,8 +89,9 @@ struct van_user {
     /* A send was refused with AGAIN before, and there is room now. May be NULL. */
     void (*writable)(void *user, struct van_conn *conn);
     /* The connection is gone (peer died, protocol broken, connect failed ...), once; frames that were not
-     * sent have been given back through done before. Not called after van_close. The user calls van_close in
-     * here or later. */
+     * sent have been given back through done before. why: NOBODY if the address answered that nobody listens
+     * there, CONNECT for what else keeps a connection from standing, ADDRESS, PROTOCOL, DISCONNECTED ...;
+     * text names the peer. Not called after van_close. The user calls van_close in here or later. */
     void (*closed)(void *user, struct van_conn *conn, paramo_err why, const char *text);
 };
 

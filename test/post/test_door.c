@@ -237,7 +237,7 @@ static void test_nobody_there(void **state)
     (void)state;
     dial("elsewhere", &good);
     pass(1);
-    assert_int_equal(w.failed, PARAMO_E_CONNECT);
+    assert_int_equal(w.failed, PARAMO_E_NOBODY);
     assert_non_null(strstr(w.text, "elsewhere"));
     w.failed = PARAMO_OK;
     struct dial *given_up = dial("door", &good);

@@ -101,7 +101,7 @@ static void nobody_there(void **state)
     struct cluster c;
     cluster_init(&c, 1, 1, 1);
     struct sight s = look(&c, &c.nodes[9], "token", 5);
-    assert_int_equal(s.status, PARAMO_E_CONNECT);
+    assert_int_equal(s.status, PARAMO_E_NOBODY);
     cluster_start_scheduler(&c);
     struct look_config config = {.lane = c.lane, .scheduler = "scheduler:1"};
     char token[300];

@@ -432,7 +432,7 @@ void conf_test_refused(void **state)
     struct conf *c = conf_open();
     conf_on(c->lane[0], connect_dead, c);
     conf_wait(c->lane[0], &c->client[0].closed, 1);
-    assert_int_equal(c->client[0].why, PARAMO_E_CONNECT);
+    assert_int_equal(c->client[0].why, PARAMO_E_NOBODY);
     assert_non_null(strstr(c->client[0].text, conf_van.dead_address));
     assert_int_equal(all_done(&c->client[0]), 1); /* OK where it was copied already */
     conf_close(c);

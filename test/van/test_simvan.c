@@ -241,7 +241,7 @@ static void test_crash(void **state)
     assert_int_equal(c->client[1].closed, 0);
     conf_on(c->lane[0], connect_second, &s);
     conf_wait(c->lane[0], &c->client[2].closed, 1);
-    assert_int_equal(c->client[2].why, PARAMO_E_CONNECT);
+    assert_int_equal(c->client[2].why, PARAMO_E_NOBODY);
     conf_on(c->lane[2], second_close, &s);
     van_destroy(s.van);
     conf_close(c);
