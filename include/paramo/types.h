@@ -160,6 +160,13 @@ typedef struct paramo_config {
     uint32_t shards;                   /* server: shards (threads) per server; 1 */
     const char
         *van; /* "auto": ucx where it may be, else tcp; "tcp"; "ucx": no tables by anything else; "inproc" */
+    /* A scheduler whose connection broke is given up once its address has said for so long that nobody
+     * listens there: 1 s; longer if something starts it anew. (Whatever is less certain, silence or a network
+     * that does not answer, has heartbeat_timeout_ms, or this if it is longer.) */
+    uint32_t scheduler_wait_ms;
+    /* Scheduler: a socket on which it says "listening\n", and "complete\n" when all have joined, to whoever
+     * started it. It stays the caller's. -1: none. */
+    int32_t notify_fd;
     uint32_t connect_timeout_ms; /* how long start waits for the scheduler and for the cluster to be complete;
                                     60 s */
     uint32_t request_timeout_ms; /* default deadline of a request; 60 s */

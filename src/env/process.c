@@ -5,7 +5,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static atomic_uint generation = 1;
@@ -31,6 +33,12 @@ const char *process_variable(const char *name)
 {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
+}
+
+void process_say(int fd, const char *line)
+{
+    ssize_t sent = fd < 0 ? 0 : send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)sent;
 }
 
 paramo_err event_create(int *fd)

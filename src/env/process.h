@@ -1,6 +1,6 @@
 /*
- * What a node needs of its process besides lanes: whether it was forked, its environment variables, an event
- * descriptor for a foreign event loop. Tests: test/env/test_process.c.
+ * What a node needs of its process besides lanes: whether it was forked, its environment variables, a word to
+ * its parent, an event descriptor for a foreign event loop. Tests: test/env/test_process.c.
  */
 #ifndef ENV_PROCESS_H
 #define ENV_PROCESS_H
@@ -11,6 +11,10 @@
 unsigned process_generation(void);
 /* NULL if it is not set, or empty. Valid until the environment changes. */
 const char *process_variable(const char *name);
+
+/* Says a line to whoever started this process, on a socket it gave us (-1: none). If nobody listens any more,
+ * or does not read, nothing is said. Any thread. */
+void process_say(int fd, const char *line);
 
 /* A descriptor that is readable from event_signal to event_drain. signal is async-signal-safe. */
 MUST_USE paramo_err event_create(int *fd);

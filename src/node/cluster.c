@@ -138,7 +138,7 @@ paramo_err paramo_shutdown(paramo_node *node, const char *reason)
     paramo_err err = check_joined(node);
     if (err)
         return err;
-    struct text_args args = {reason ? reason : "asked for", node_deadline(node, 0)};
+    struct text_args args = {reason ? reason : "", node_deadline(node, 0)};
     return node_call(node->own, begin_shutdown, NULL, &args);
 }
 

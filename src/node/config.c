@@ -44,6 +44,8 @@ void paramo_config_init(paramo_config *config)
         .request_timeout_ms = 60000,
         .heartbeat_ms = 1000,
         .heartbeat_timeout_ms = 10000,
+        .scheduler_wait_ms = 1000,
+        .notify_fd = -1,
         .max_message_bytes = UINT64_C(1) << 30,
         .handler_wait_ms = 10000,
     };
@@ -151,7 +153,7 @@ paramo_err paramo_config_from_env(paramo_config *config)
 {
     static _Thread_local char root[ADDRESS_MAX];
     enum { WEEK_S = 7 * 24 * 3600 };
-    uint32_t port = 0, root_port = 0, rank = UINT32_MAX, verbose = 0, ignored = 0;
+    uint32_t port = 0, root_port = 0, rank = UINT32_MAX, notify = UINT32_MAX, verbose = 0, ignored = 0;
     paramo_err err = variable_role(config);
     if (!err)
         err = variable_u32("DMLC_PS_ROOT_PORT", 1, 65535, 1, &root_port);
@@ -187,6 +189,10 @@ paramo_err paramo_config_from_env(paramo_config *config)
     if (!err)
         err = variable_u32("PARAMO_REQUEST_TIMEOUT_MS", 1, WEEK_S * 1000u, 1, &config->request_timeout_ms);
     if (!err)
+        err = variable_u32("PARAMO_SCHEDULER_WAIT_MS", 0, WEEK_S * 1000u, 1, &config->scheduler_wait_ms);
+    if (!err)
+        err = variable_u32("PARAMO_NOTIFY_FD", 0, INT32_MAX, 1, &notify);
+    if (!err)
         err = variable_u32("PARAMO_SHARDS", 1, 256, 1, &config->shards);
     if (!err)
         err = variable_u32("PARAMO_TRUSTED_FABRIC", 0, 1, 1, &config->trusted_fabric);
@@ -197,6 +203,8 @@ paramo_err paramo_config_from_env(paramo_config *config)
         return err;
     if (rank != UINT32_MAX)
         config->rank = (int32_t)rank;
+    if (notify != UINT32_MAX)
+        config->notify_fd = (int32_t)notify;
     if (port && config->roles != PARAMO_ROLE_SCHEDULER) /* that one's is DMLC_PS_ROOT_PORT */
         config->port = (uint16_t)port;
     /* ps-lite's 0 means "off"; a node is never without heartbeats here, so 0 means the default. */

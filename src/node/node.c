@@ -400,8 +400,11 @@ static void join_on_control(void *arg)
     node->interrupt =
         (struct lane_source){.fd = node->interrupt_fd, .events = EPOLLIN, .ready = interrupt_ready};
     j->err = lane_source_add(node->control, &node->interrupt);
-    if (!j->err && (node->config.roles & PARAMO_ROLE_SCHEDULER))
+    if (!j->err && (node->config.roles & PARAMO_ROLE_SCHEDULER)) {
         j->err = join_scheduler(node);
+        if (!j->err)
+            process_say(node->config.notify_fd, "listening\n");
+    }
     const char *scheduler = node->scheduler ? scheduler_address(node->scheduler) : node->config.scheduler;
     if (!j->err)
         scheduler_dialled(node, scheduler);
@@ -500,6 +503,8 @@ paramo_err paramo_join(paramo_node *node)
         err = err_set(j.err, "%s", j.text);
     if (!err)
         node->joined = true;
+    if (node->scheduler && node->joined)
+        process_say(node->config.notify_fd, "complete\n");
     return err;
 }
 

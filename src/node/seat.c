@@ -63,12 +63,14 @@ static void seat_joined(void *arg, paramo_err status, const char *text)
 static void seat_ended(void *arg, paramo_err status, const char *text)
 {
     struct seat *seat = arg;
+    char label[VIEW_LABEL_MAX];
     if (status)
-        log_info("node %u: %s: %s", member_id(seat->member), err_sentence(status), text);
+        log_info("%s: %s: %s", view_id_label(member_id(seat->member), label), err_sentence(status), text);
     seat_settle(seat, SEAT_ENDED, status, text);
     serve_nudge(seat->node);
-    if (seat->role != PARAMO_ROLE_WORKER || status == PARAMO_OK || status == PARAMO_E_NO_SCHEDULER)
-        return; /* pushes and pulls go on without a scheduler */
+    if (seat->role != PARAMO_ROLE_WORKER || status == PARAMO_OK)
+        return;
+    /* Without a scheduler, too: the servers give it up at the same time and end. */
     for (paramo_worker *w = seat->node->workers; w; w = w->next) {
         client_interrupt(w->client);
         if (!atomic_exchange(&w->nudge_posted, true))
@@ -230,6 +232,7 @@ paramo_err seat_open(struct seat *seat, const char *scheduler_address, const cha
         .connect_timeout_ms = node->config.connect_timeout_ms,
         .heartbeat_ms = node->config.heartbeat_ms,
         .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,
+        .scheduler_wait_ms = node->config.scheduler_wait_ms,
         .frame_bytes = 64 << 20,
         .arg = seat,
         .on_joined = seat_joined,

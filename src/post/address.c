@@ -8,6 +8,11 @@ void address_join(const char *host, uint16_t port, char address[ADDRESS_MAX])
     snprintf(address, ADDRESS_MAX, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
 }
 
+bool address_is_loopback(const char *host)
+{
+    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+}
+
 paramo_err address_split(const char *address, char *host, size_t host_capacity, uint16_t *port)
 {
     const char *colon = strrchr(address, ':'), *begin = address, *end = colon;

@@ -5,6 +5,7 @@
 #ifndef POST_ADDRESS_H
 #define POST_ADDRESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,8 @@
 enum { ADDRESS_MAX = 280 };
 
 void address_join(const char *host, uint16_t port, char address[ADDRESS_MAX]);
+/* By its looks: localhost, 127..., ::1. */
+bool address_is_loopback(const char *host);
 /* ADDRESS if it has no port or the host does not fit. */
 MUST_USE paramo_err address_split(const char *address, char *host, size_t host_capacity, uint16_t *port);
 

@@ -1,5 +1,6 @@
 #include "post/member_impl.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,8 +165,9 @@ static void member_closed(void *user, struct van_conn *conn, paramo_err why, con
 {
     struct member *m = user;
     (void)conn;
-    (void)why;
-    member_lost(m, text);
+    log_info("the connection to the scheduler: %s", text);
+    /* What the kernel calls it is a matter of chance. */
+    member_lost(m, why == PARAMO_E_DISCONNECTED ? "connection reset" : text);
 }
 
 static const struct van_user member_user = {.frame = member_frame, .closed = member_closed};
@@ -200,17 +202,39 @@ static void dialled(void *arg, struct van_conn *conn, const struct welcome *welc
     m->job = welcome->job;
     m->heard_at = now(m);
     m->pace = PACE_FIRST;
+    m->stood = true;
+    m->refused_since = 0;
     m->register_sent_at = 0;
     send_register(m);
+}
+
+static void remember_why(struct member *m, const char *text)
+{
+    memcpy(m->why, text, strnlen(text, sizeof m->why - 1) + 1);
+    m->why[sizeof m->why - 1] = '\0';
+}
+
+static uint64_t give_up_at(const struct member *m)
+{
+    uint64_t refused = m->refused_since + m->config.scheduler_wait_ms * ENV_MS;
+    return m->refused_since && refused < m->limit ? refused : m->limit;
+}
+
+/* Evidence that nobody listens where the scheduler was counts while it is not contradicted. */
+static paramo_err weigh(struct member *m, bool refused)
+{
+    if (!m->stood || refused == (m->refused_since != 0))
+        return PARAMO_OK;
+    m->refused_since = refused ? now(m) : 0;
+    return lane_timer_arm(m->config.lane, &m->limit_timer, give_up_at(m));
 }
 
 static void dial_failed(void *arg, paramo_err code, const char *text)
 {
     struct member *m = arg;
     m->dial = NULL;
-    memcpy(m->why, text, strnlen(text, sizeof m->why - 1) + 1);
-    m->why[sizeof m->why - 1] = '\0';
-    if (code != PARAMO_E_CONNECT && code != PARAMO_E_ADDRESS) {
+    remember_why(m, text);
+    if (code != PARAMO_E_CONNECT && code != PARAMO_E_NOBODY && code != PARAMO_E_ADDRESS) {
         /* Somebody answered, and trying again will not change what was said. */
         end(m,
             m->state == MEMBER_JOINING ? err_set(code, "%s", text)
@@ -218,7 +242,10 @@ static void dial_failed(void *arg, paramo_err code, const char *text)
             false);
         return;
     }
-    dial_again(m);
+    if (weigh(m, code == PARAMO_E_NOBODY))
+        end(m, PARAMO_E_MEMORY, false);
+    else
+        dial_again(m);
 }
 
 static void dial_now(struct member *m)
@@ -261,9 +288,16 @@ static void dial_again(struct member *m)
 static void limit_reached(struct lane_timer *timer)
 {
     struct member *m = container_of(timer, struct member, limit_timer);
-    if (!m->conn)
+    if (!m->conn && m->refused_since)
         end(m,
-            err_set(PARAMO_E_NO_SCHEDULER, "the scheduler at %s cannot be reached%s%s", m->scheduler,
+            err_set(PARAMO_E_NO_SCHEDULER, "the scheduler at %s is gone: nobody listens there any more",
+                    m->scheduler),
+            false);
+    else if (!m->conn && strstr(m->why, m->scheduler))
+        end(m, err_set(PARAMO_E_NO_SCHEDULER, "cannot reach the scheduler: %s", m->why), false);
+    else if (!m->conn)
+        end(m,
+            err_set(PARAMO_E_NO_SCHEDULER, "cannot reach the scheduler at %s%s%s", m->scheduler,
                     m->why[0] ? ": " : "", m->why),
             false);
     else if (now(m) < m->limit + JOIN_SLACK &&
@@ -282,17 +316,20 @@ void member_lost(struct member *m, const char *why)
         member_calls_fail(m, PARAMO_E_CLOSED, true);
         return;
     }
-    log_info("the connection to the scheduler at %s was lost: %s", m->scheduler, why);
-    memcpy(m->why, why, strnlen(why, sizeof m->why - 1) + 1);
-    m->why[sizeof m->why - 1] = '\0';
+    remember_why(m, why);
     m->pace = PACE_FIRST;
     if (m->state == MEMBER_JOINED) {
-        m->limit = now(m) + m->config.heartbeat_timeout_ms * ENV_MS;
+        uint32_t wait = m->config.heartbeat_timeout_ms;
+        if (wait < m->config.scheduler_wait_ms)
+            wait = m->config.scheduler_wait_ms;
+        m->limit = now(m) + wait * ENV_MS;
         if (lane_timer_arm(m->config.lane, &m->limit_timer, m->limit)) {
             end(m, PARAMO_E_MEMORY, false);
             return;
         }
     }
+    log_warn("lost the scheduler at %s: %s; trying to reach it again for up to %" PRIu64 " s", m->scheduler,
+             why, m->limit > now(m) ? (m->limit - now(m) + ENV_SEC / 2) / ENV_SEC : 0);
     dial_again(m);
 }
 

@@ -7,6 +7,10 @@
  *      ^                      |                               |
  *      +----- connection lost +-------------------------------+     (pace: 20 ms, doubling to 500 ms)
  *
+ * A connection that was lost is said once, in the log, at once. How long it is dialled again depends on what
+ * the address says: that nobody listens there is strong evidence of a dead process (scheduler_wait_ms),
+ * anything else may be a stopped or overloaded one (heartbeat_timeout_ms).
+ *
  * Threading: one lane (the node's control lane); every function and callback on it; other threads post.
  * Callbacks come from the lane's rounds, never from inside a member_* function but member_destroy; a callback
  * may call any member_* function except member_destroy, and must not wait. Nothing here touches data
@@ -37,6 +41,10 @@ struct member_config {
     uint64_t incarnation; /* random, not 0; the same that the node's door uses */
     uint32_t connect_timeout_ms;
     uint32_t heartbeat_ms, heartbeat_timeout_ms;
+    /* After the connection to the scheduler was lost: how long its address may say, without a break, that
+     * nobody listens there before it is given up. Whatever says less (silence, no route, a connection that is
+     * taken and not answered) is given heartbeat_timeout_ms, or this if it is longer. */
+    uint32_t scheduler_wait_ms;
     uint64_t frame_bytes;
     void *arg;
     /* Once: OK (id, rank and a complete view are there; on_view was called with it before), or why not:

@@ -28,6 +28,8 @@ struct member {
     uint64_t heard_at;
     uint64_t pace;          /* until the next dial */
     uint64_t limit;         /* joining, or reaching the scheduler again: not beyond this */
+    bool stood;             /* there was a connection: from then on a refusal is evidence */
+    uint64_t refused_since; /* ... and since then the address says that nobody listens; 0: it does not */
     char why[ERR_TEXT_MAX]; /* the last dial failed */
     struct lane_timer redial_timer, limit_timer, beat_timer;
     uint32_t id;

@@ -23,11 +23,10 @@ static const char *role_name(uint32_t role)
 
 const char *node_label(const struct sched_node *node, char label[SCHED_LABEL])
 {
-    const char *place = node->info.name[0] ? node->info.name : node->info.host;
     if (node->info.id)
-        snprintf(label, SCHED_LABEL, "%s %" PRIu32 " (%s)", role_name(node->info.role), node->info.id, place);
-    else
-        snprintf(label, SCHED_LABEL, "a %s (%s)", role_name(node->info.role), place);
+        return view_node_label(&node->info, label);
+    snprintf(label, SCHED_LABEL, "a %s (%s)", role_name(node->info.role),
+             node->info.name[0] ? node->info.name : node->info.host);
     return label;
 }
 
@@ -375,11 +374,12 @@ static void place_waiting(struct scheduler *s)
 static paramo_err check_new(struct scheduler *s, const struct register_call *m)
 {
     const struct slot_list *slots = slots_of(s, m->role);
+    char label[SCHED_LABEL];
     if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
         return err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", s->end_text);
     if (m->node)
-        return err_set(PARAMO_E_FENCED, "node %" PRIu32 " was declared dead and another has its place",
-                       m->node);
+        return err_set(PARAMO_E_FENCED, "%s was declared dead and another has its place",
+                       view_id_label(m->node, label));
     if (m->rank >= 0 && (uint32_t)m->rank >= slots->count)
         return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is wanted, the job has %" PRIu32 " %ss", m->rank,
                        slots->count, role_name(m->role));
@@ -515,8 +515,12 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
 
 static void node_dies(struct sched_node *node, const char *why)
 {
-    char label[SCHED_LABEL];
-    log_warn("scheduler: %s is dead: %s", node_label(node, label), why);
+    const struct slot_list *workers = &node->sched->slots[SLOTS_WORKERS];
+    char label[SCHED_LABEL], parts[96] = "";
+    size_t held = workers->gone + 1 < workers->count ? sched_pool_held(node) : 0;
+    if (held)
+        snprintf(parts, sizeof parts, "; the work it held (parts: %zu) goes to others", held);
+    log_warn("scheduler: %s is dead: %s%s", node_label(node, label), why, parts);
     if (node->peer) {
         struct peer *peer = node->peer;
         char text[ERR_TEXT_MAX];

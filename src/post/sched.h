@@ -14,7 +14,7 @@
 #include "wire/heartbeat.h"
 
 enum {
-    SCHED_LABEL = 384,          /* room for a node's name in a message */
+    SCHED_LABEL = VIEW_LABEL_MAX,
     SCHED_BARRIERS_MAX = 65536, /* groups times customers */
     SCHED_POOLS_MAX = 4096,
     SCHED_KV_MAX = 65536,      /* values, and ... */
@@ -143,7 +143,7 @@ struct scheduler {
     char end_text[CALL_TEXT_MAX];
 };
 
-/* "worker 9 (host-3)". */
+/* view_node_label, or "a worker (host-3)" of one that has no place yet. */
 const char *node_label(const struct sched_node *node, char label[SCHED_LABEL]);
 
 /* ---- between the files ------------------------------------------------------------------------------- */
@@ -195,6 +195,8 @@ void sched_pool_open(struct sched_call *call, struct reader *body);
 void sched_pool_next(struct sched_call *call, struct reader *body);
 void sched_pool_done(struct sched_call *call, struct reader *body);
 void sched_pool_end(struct sched_call *call, struct reader *body);
+/* Parts of work that the node holds. */
+size_t sched_pool_held(const struct sched_node *node);
 void sched_pool_node_gone(struct sched_node *node);
 void sched_pool_fini(struct scheduler *s);
 void sched_kv_put(struct sched_call *call, struct reader *body);

@@ -138,8 +138,8 @@ static void shutdown_call(struct sched_call *call, struct reader *body)
         call_fail(call, err);
         return;
     }
-    snprintf(whole, sizeof whole, "%.*s (asked for by %s)", 1024, text[0] ? text : "shut down",
-             node_label(call->node, label));
+    snprintf(whole, sizeof whole, "%s ended the job%s%.*s", node_label(call->node, label),
+             text[0] ? ": " : "", 1024, text);
     call_answer(call, NULL);
     sched_end(s, PARAMO_E_SHUTDOWN, whole);
 }

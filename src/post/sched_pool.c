@@ -436,6 +436,15 @@ void sched_pool_end(struct sched_call *call, struct reader *body)
     wake(pool);
 }
 
+size_t sched_pool_held(const struct sched_node *node)
+{
+    size_t count = 0;
+    for (const struct sched_pool *pool = node->sched->pools; pool; pool = pool->next)
+        for (const struct lease *lease = pool->leased; lease; lease = lease->next)
+            count += lease->node == node;
+    return count;
+}
+
 void sched_pool_node_gone(struct sched_node *node)
 {
     for (struct sched_pool *pool = node->sched->pools; pool; pool = pool->next) {

@@ -1,9 +1,34 @@
 #include "post/view.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "post/address.h"
 #include "wire/calls.h"
 #include "wire/table_spec.h"
+
+static const char *put_label(char label[VIEW_LABEL_MAX], uint32_t id, const char *place)
+{
+    char which[32] = "the scheduler";
+    if (id >= PARAMO_ID_SERVER(0)) {
+        uint32_t nth = id - PARAMO_ID_SERVER(0);
+        snprintf(which, sizeof which, "%s %" PRIu32, nth % 2 ? "worker" : "server", nth / 2);
+    }
+    snprintf(label, VIEW_LABEL_MAX, "%s (node %" PRIu32 "%s%s)", which, id, *place ? ", " : "", place);
+    return label;
+}
+
+const char *view_node_label(const struct view_node *node, char label[VIEW_LABEL_MAX])
+{
+    return put_label(label, node->id,
+                     node->name[0] || address_is_loopback(node->host) ? node->name : node->host);
+}
+
+const char *view_id_label(uint32_t id, char label[VIEW_LABEL_MAX])
+{
+    return put_label(label, id, "");
+}
 
 struct view *view_ref(struct view *view)
 {

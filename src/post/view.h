@@ -21,7 +21,8 @@ enum {
     VIEW_HOST_MAX = 256,
     VIEW_NODES_MAX = 10000,
     VIEW_SHARDS_MAX = 4096,
-    VIEW_TABLES_MAX = 4096
+    VIEW_TABLES_MAX = 4096,
+    VIEW_LABEL_MAX = VIEW_HOST_MAX + 64
 };
 
 struct view_node {
@@ -61,6 +62,12 @@ struct view {
     struct view_table *tables; /* ascending id */
     struct ring ring;
 };
+
+/* What every message calls a node, by its rank and its id: "server 0 (node 8)"; with its name if it has one,
+ * else its host unless that is only this machine: "server 0 (node 8, host-3)". The same text on every node,
+ * whoever speaks. Both return label. */
+const char *view_node_label(const struct view_node *node, char label[VIEW_LABEL_MAX]);
+const char *view_id_label(uint32_t id, char label[VIEW_LABEL_MAX]);
 
 struct view *view_ref(struct view *view);
 void view_unref(struct view *view); /* NULL is allowed */

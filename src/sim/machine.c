@@ -6,7 +6,13 @@
 #include "worker/client_impl.h"
 
 #define SCHEDULER_ADDRESS "scheduler:1"
-enum { REQUEST_MS = 20000, HEARTBEAT_MS = 1000, HEARTBEAT_TIMEOUT_MS = 10000, CONNECT_MS = 60000 };
+enum {
+    REQUEST_MS = 20000,
+    HEARTBEAT_MS = 1000,
+    HEARTBEAT_TIMEOUT_MS = 10000,
+    SCHEDULER_WAIT_MS = 1000,
+    CONNECT_MS = 60000
+};
 
 static void *must_have(void *p)
 {
@@ -100,6 +106,7 @@ void machine_start(struct machine *m)
                                    .request_timeout_ms = REQUEST_MS,
                                    .heartbeat_ms = HEARTBEAT_MS,
                                    .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
+                                   .scheduler_wait_ms = SCHEDULER_WAIT_MS,
                                    .max_message_bytes = 1 << 20};
     node->handlers[0] = (struct handler){.state = HANDLER_OPEN, .fn = op_handler, .arg = m};
     sim_must(lane_create(node->env, "control", 0, &node->control));

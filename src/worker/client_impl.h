@@ -28,7 +28,7 @@ enum {
     REQUEST_INLINE = 96,          /* a copied request this small needs no memory of its own */
     CLIENT_COPIES_MAX = 64 << 20, /* bytes of copied requests in flight (one always may) */
     CLIENT_POOL_MAX = 64 << 20,   /* bytes of free buffers kept */
-    LINK_NAME_MAX = 320,
+    LINK_NAME_MAX = VIEW_LABEL_MAX,
     PRIORITY_OVERTAKEN_MAX = 64 /* after so many overtakers a waiting piece keeps its place */
 };
 

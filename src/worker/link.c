@@ -89,8 +89,11 @@ void link_forget(struct piece *p)
 
 void link_name(const struct link *l, char text[LINK_NAME_MAX])
 {
-    (void)snprintf(text, LINK_NAME_MAX, "%s %u (%s)", l->index == HELLO_HOST ? "node" : "server", l->node,
-                   l->address);
+    const struct view_node *node = view_node(l->client->view, l->node);
+    if (node && node->incarnation == l->incarnation)
+        (void)view_node_label(node, text);
+    else
+        (void)view_id_label(l->node, text);
 }
 
 /* ---- sending ---- */

@@ -81,7 +81,7 @@ check "stays" test "$(json "$OUT" batch)" -eq 100
 start dying "$PARAMO" run --verbose -s 1 -w 3 -- paramo train --model lr --epochs 100000 --data part-1.txt part-2.txt libsvm.txt
 check "it trains" wait_for 30 grep -q '^epoch 3/' dying.err
 check "worker 1 is killed" signal_node KILL dying worker 1
-check "its death is noticed" wait_for 30 grep -q 'worker 11 .* is dead' dying.err
+check "its death is noticed" wait_for 30 grep -q 'worker 1 (node 11) is dead' dying.err
 was=$(grep -c '^epoch ' dying.err)
 after() { [ "$(grep -c '^epoch ' dying.err)" -ge $((was + 3)) ]; }
 check "the job goes on" wait_for 30 after

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,11 +46,27 @@ static void an_event_is_readable_until_drained(void **state)
     event_close(fd);
 }
 
+static void what_is_said_is_heard(void **state)
+{
+    (void)state;
+    int pair[2];
+    char text[32] = "";
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    process_say(-1, "nobody listens\n");
+    process_say(pair[0], "a word\n");
+    assert_int_equal(read(pair[1], text, sizeof text), 7);
+    assert_string_equal(text, "a word\n");
+    assert_int_equal(close(pair[1]), 0);
+    process_say(pair[0], "it has gone\n"); /* and SIGPIPE does not kill us */
+    assert_int_equal(close(pair[0]), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_knows_that_it_is_one),
         cmocka_unit_test(empty_variables_are_not_set),
+        cmocka_unit_test(what_is_said_is_heard),
         cmocka_unit_test(an_event_is_readable_until_drained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

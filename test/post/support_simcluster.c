@@ -147,6 +147,7 @@ struct member_config cluster_member_config(struct cluster *c, struct tnode *node
                                   .connect_timeout_ms = 20000,
                                   .heartbeat_ms = 1000,
                                   .heartbeat_timeout_ms = 10000,
+                                  .scheduler_wait_ms = 1000,
                                   .frame_bytes = 1 << 24,
                                   .arg = node,
                                   .on_joined = joined,

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/log.h"
 #include "post/support_simcluster.h"
 
 static struct cluster c;
@@ -76,24 +77,87 @@ static void test_incomplete(void **state)
     cluster_fini(&c);
 }
 
-static void test_scheduler_lost(void **state)
+/* What is logged. */
+static struct {
+    unsigned lines;
+    char last[512];
+} warned;
+
+static void warn(void *arg, int level, const char *line)
+{
+    (void)arg;
+    if (level > LOG_WARN || !strstr(line, "lost the scheduler"))
+        return;
+    warned.lines++;
+    snprintf(warned.last, sizeof warned.last, "%s", line);
+}
+
+/* Its process has died: its address says that nobody listens there. */
+static void test_scheduler_killed(void **state)
 {
     (void)state;
     start_pair();
     struct tcall t;
+    memset(&warned, 0, sizeof warned);
+    log_set_sink(warn, NULL);
     tcall_init(&t);
     tnode_enter(&c.nodes[0]);
     assert_int_equal(member_barrier(c.nodes[0].member, &t.call, 4, 0, in_seconds(&c, 100)), PARAMO_OK);
     tnode_leave(&c.nodes[0]);
     cluster_pass(&c, 1);
     cluster_kill_scheduler(&c);
-    assert_false(cluster_run(&c, tnode_ended, &c.nodes[0], 9));
-    assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 2));
+    cluster_pass(&c, 0.01);
+    assert_int_equal(warned.lines, 2); /* at once, by each */
+    assert_non_null(strstr(warned.last,
+                           "lost the scheduler at scheduler:1: connection reset; trying to reach it "
+                           "again for up to 10 s"));
+    assert_false(cluster_run(&c, tnode_ended, &c.nodes[0], 0.99));
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 0.1));
     assert_int_equal(c.nodes[0].ended_status, PARAMO_E_NO_SCHEDULER);
+    assert_string_equal(c.nodes[0].ended_text,
+                        "the scheduler at scheduler:1 is gone: nobody listens there any more");
     assert_true(t.done);
     assert_int_equal(t.status, PARAMO_E_NO_SCHEDULER);
+    assert_int_equal(warned.lines, 2);
+    log_set_sink(NULL, NULL);
     cluster_leave(&c.nodes[0]); /* nobody to say goodbye to */
     cluster_fini(&c);
+}
+
+/* The same before the cluster is complete; who has never reached a scheduler goes on waiting for one. */
+static void test_scheduler_killed_while_gathering(void **state)
+{
+    (void)state;
+    cluster_init(&c, 1, 0, 2);
+    cluster_start_scheduler(&c);
+    cluster_start(&c, &c.nodes[0], PARAMO_ROLE_WORKER);
+    cluster_pass(&c, 1);
+    cluster_kill_scheduler(&c);
+    cluster_start(&c, &c.nodes[1], PARAMO_ROLE_WORKER);
+    assert_false(cluster_run(&c, tnode_joined, &c.nodes[0], 0.99));
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 0.2));
+    assert_int_equal(c.nodes[0].joined_status, PARAMO_E_NO_SCHEDULER);
+    assert_false(cluster_run(&c, tnode_joined, &c.nodes[1], 15));
+    cluster_fini(&c);
+}
+
+/* The setting for a scheduler that will be started anew; it may be longer than silence is borne. */
+static void test_scheduler_waited_for(void **state)
+{
+    (void)state;
+    static const uint32_t wait_s[] = {5, 30};
+    for (size_t i = 0; i < 2; i++) {
+        cluster_init(&c, 1, 0, 1);
+        cluster_start_scheduler(&c);
+        struct member_config config = cluster_member_config(&c, &c.nodes[0], PARAMO_ROLE_WORKER);
+        config.scheduler_wait_ms = wait_s[i] * 1000;
+        cluster_start_config(&c.nodes[0], &config);
+        assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 5));
+        cluster_kill_scheduler(&c);
+        assert_false(cluster_run(&c, tnode_ended, &c.nodes[0], wait_s[i] - 0.1));
+        assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 0.2));
+        cluster_fini(&c);
+    }
 }
 
 /* A scheduler that was started anew runs another job (until it keeps its store). */
@@ -247,6 +311,30 @@ static void test_goodbye_survives_connection(void **state)
     cluster_fini(&c);
 }
 
+/* Silence is not death: a stopped or overloaded scheduler has its time twice, once until it counts as silent
+ * and once to be reached again. */
+static void test_scheduler_silent(void **state)
+{
+    (void)state;
+    start_pair();
+    struct simnet_link *there = link_between("n0", "scheduler"), *back = link_between("scheduler", "n0");
+    there->cut = back->cut = true;
+    assert_false(cluster_run(&c, tnode_ended, &c.nodes[0], 18));
+    there->cut = back->cut = false;
+    cluster_pass(&c, 5);
+    assert_true(c.nodes[0].ended); /* for the scheduler it was silent for too long, too */
+    assert_int_equal(c.nodes[0].ended_status, PARAMO_E_FENCED);
+    cluster_fini(&c);
+
+    start_pair();
+    there = link_between("n0", "scheduler"), back = link_between("scheduler", "n0");
+    there->cut = back->cut = true;
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 25));
+    assert_int_equal(c.nodes[0].ended_status, PARAMO_E_NO_SCHEDULER);
+    assert_non_null(strstr(c.nodes[0].ended_text, "cannot reach the scheduler"));
+    cluster_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,7 +342,10 @@ int main(void)
         cmocka_unit_test(test_late_scheduler),
         cmocka_unit_test(test_wrong_token),
         cmocka_unit_test(test_incomplete),
-        cmocka_unit_test(test_scheduler_lost),
+        cmocka_unit_test(test_scheduler_killed),
+        cmocka_unit_test(test_scheduler_killed_while_gathering),
+        cmocka_unit_test(test_scheduler_waited_for),
+        cmocka_unit_test(test_scheduler_silent),
         cmocka_unit_test(test_another_job),
         cmocka_unit_test(test_calls_refused),
         cmocka_unit_test(test_call_survives_connection),

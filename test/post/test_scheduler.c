@@ -207,9 +207,9 @@ static void test_barriers(void **state)
     CALL(a, &t, member_barrier(a->member, &t.call, 4, 0, in_seconds(&c, 3)));
     CALL(b, &u, member_barrier(b->member, &u.call, 4, 1, in_seconds(&c, 3)));
     assert_int_equal(wait_call(&c, &t), PARAMO_E_TIMEOUT);
-    assert_non_null(strstr(t.text, "worker 11"));
+    assert_non_null(strstr(t.text, "worker 1 (node 11, host)"));
     assert_int_equal(wait_call(&c, &u), PARAMO_E_TIMEOUT);
-    assert_non_null(strstr(u.text, "worker 9"));
+    assert_non_null(strstr(u.text, "worker 0 (node 9, host)"));
     /* Who has timed out is not in it any more. */
     CALL(b, &u, member_barrier(b->member, &u.call, 4, 0, in_seconds(&c, 50)));
     cluster_pass(&c, 3);
@@ -217,7 +217,7 @@ static void test_barriers(void **state)
     /* A death is named, at once and later. */
     cluster_kill(a);
     assert_int_equal(wait_call(&c, &u), PARAMO_E_BARRIER);
-    assert_non_null(strstr(u.text, "worker 9"));
+    assert_non_null(strstr(u.text, "worker 0 (node 9, host)"));
     CALL(b, &u, member_barrier(b->member, &u.call, 4, 0, in_seconds(&c, 50)));
     assert_int_equal(wait_call(&c, &u), PARAMO_E_BARRIER);
     CALL(s, &t, member_barrier(s->member, &t.call, 2, 0, in_seconds(&c, 50)));
@@ -363,7 +363,7 @@ static void test_end_with_deaths(void **state)
     cluster_leave(&c.nodes[2]);
     assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 1));
     assert_int_equal(c.nodes[0].ended_status, PARAMO_E_NODE_LOST);
-    assert_non_null(strstr(c.nodes[0].ended_text, "worker 9"));
+    assert_non_null(strstr(c.nodes[0].ended_text, "worker 0 (node 9, host)"));
     assert_true(cluster_run(&c, cluster_over, &c, 6)); /* though the server never leaves */
     assert_int_equal(c.over_status, PARAMO_E_NODE_LOST);
     cluster_fini(&c);

@@ -181,13 +181,31 @@ static void test_address(void **state)
     assert_int_equal(address_split("abcdef:5", host, 6, &port), PARAMO_E_ADDRESS);
 }
 
+static void test_labels(void **state)
+{
+    (void)state;
+    char label[VIEW_LABEL_MAX];
+    struct view_node node = {.id = 13, .role = PARAMO_ROLE_WORKER, .host = "127.0.0.1"};
+    assert_string_equal(view_node_label(&node, label), "worker 2 (node 13)");
+    strcpy(node.host, "host-3");
+    assert_string_equal(view_node_label(&node, label), "worker 2 (node 13, host-3)");
+    strcpy(node.name, "alpha");
+    assert_string_equal(view_node_label(&node, label), "worker 2 (node 13, alpha)");
+    strcpy(node.host, "::1");
+    assert_string_equal(view_node_label(&node, label), "worker 2 (node 13, alpha)");
+    memset(node.host, 'h', sizeof node.host - 1);
+    node.name[0] = '\0';
+    assert_int_equal(strlen(view_node_label(&node, label)),
+                     strlen("worker 2 (node 13, )") + VIEW_HOST_MAX - 1);
+    assert_string_equal(view_id_label(PARAMO_ID_SERVER(0), label), "server 0 (node 8)");
+    assert_string_equal(view_id_label(PARAMO_ID_SCHEDULER, label), "the scheduler (node 1)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_address),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_address),    cmocka_unit_test(test_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

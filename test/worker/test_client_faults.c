@@ -88,7 +88,7 @@ static void test_timeout(void **state)
     assert_ok(client_test(c, ts, &done));
     assert_int_equal(done, 0);
     assert_int_equal(client_wait(c, ts, 0), PARAMO_E_TIMEOUT);
-    assert_non_null(strstr(err_text(), "server 8 (s0:1000)"));
+    assert_non_null(strstr(err_text(), "server 0 (node 8, s0)"));
     assert_true(sim_now(w.sim) - began >= 500 * ENV_MS && sim_now(w.sim) - began < 600 * ENV_MS);
     assert_int_equal(client_wait_all(c, 0), PARAMO_E_TIMEOUT);
     assert_int_equal(client_wait(c, ts, 0), PARAMO_E_TIMEOUT); /* remembered */
@@ -311,7 +311,7 @@ static void test_node_lost(void **state)
     world_view(&w);
     world_all_view(&w);
     assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_NODE_LOST);
-    assert_non_null(strstr(err_text(), "server 10 (s1:1001)"));
+    assert_non_null(strstr(err_text(), "server 1 (node 10, s1)"));
     assert_ok(world_pull(&w, 0, DENSE, keys, N, vals, N, &ts));
     assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_NODE_LOST);
     assert_ok(world_pull(&w, 0, DENSE, keys, N / 2, vals, N / 2, &ts)); /* the other server's */
@@ -347,7 +347,7 @@ static void test_wrong_token(void **state)
     float val = 1;
     assert_ok(world_push(&w, 0, DENSE, &key, 1, &val, 1, &ts));
     assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_TOKEN);
-    assert_non_null(strstr(err_text(), "server 8"));
+    assert_non_null(strstr(err_text(), "server 0 (node 8"));
     assert_true(sim_now(w.sim) - began < ENV_SEC);
     world_fini(&w);
 }
