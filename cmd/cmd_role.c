@@ -33,6 +33,7 @@ enum role_option {
     OPT_TOKEN,
     OPT_TOKEN_FILE,
     OPT_WAIT,
+    OPT_SCHEDULER_WAIT,
     OPT_VAN,
     OPT_FABRIC,
     OPT_VERBOSE,
@@ -58,6 +59,11 @@ enum role_option {
     "                          trusted fabric; tcp otherwise\n"                                              \
     "      --trusted-fabric    tables may go to other hosts by UCX, which neither checks nor hides them\n"   \
     "      --verbose           print the progress of the cluster\n"
+
+#define SCHEDULER_WAIT_USAGE                                                                                 \
+    "      --scheduler-wait SECONDS\n"                                                                       \
+    "                          how long a scheduler that has died is looked for (1); longer, if something\n" \
+    "                          starts it anew. One that is only silent has 10 s and more\n"
 
 #define NODE_EXIT_CODES                                                                                      \
     "\n"                                                                                                     \
@@ -88,12 +94,14 @@ static const struct option server_options[] = {
     {"shards", required_argument, NULL, OPT_SHARDS},
     {"rank", required_argument, NULL, OPT_RANK},
     {"name", required_argument, NULL, OPT_NAME},
+    {"scheduler-wait", required_argument, NULL, OPT_SCHEDULER_WAIT},
     COMMON_OPTIONS,
 };
 static const struct option worker_options[] = {
     {"scheduler", required_argument, NULL, OPT_SCHEDULER},
     {"rank", required_argument, NULL, OPT_RANK},
     {"name", required_argument, NULL, OPT_NAME},
+    {"scheduler-wait", required_argument, NULL, OPT_SCHEDULER_WAIT},
     COMMON_OPTIONS,
 };
 
@@ -120,8 +128,8 @@ static const struct role roles[] = {
      "      --advertise HOST    address that the workers are told\n"
      "      --shards N          shards (threads) of this server (1)\n"
      "      --rank N            wanted rank\n"
-     "      --name NAME         node name: a restarted node of this name gets its rank back\n" COMMON_USAGE
-         NODE_EXIT_CODES "\n"
+     "      --name NAME         node name: a restarted node of this name gets its rank "
+     "back\n" SCHEDULER_WAIT_USAGE COMMON_USAGE NODE_EXIT_CODES "\n"
      "  paramo server --scheduler 127.0.0.1:9000\n",
      server_options},
     {"worker", PARAMO_ROLE_WORKER, "worker",
@@ -132,8 +140,8 @@ static const struct role roles[] = {
      "\n"
      "      --scheduler ADDRESS the scheduler's host:port or [v6]:port\n"
      "      --rank N            wanted rank\n"
-     "      --name NAME         node name: a restarted node of this name gets its rank back\n" COMMON_USAGE
-     "\n"
+     "      --name NAME         node name: a restarted node of this name gets its rank "
+     "back\n" SCHEDULER_WAIT_USAGE COMMON_USAGE "\n"
      "Exit code: COMMAND's; 2 for wrong usage, 126 or 127 if COMMAND cannot be run.\n"
      "\n"
      "  paramo worker --scheduler 127.0.0.1:9000 -- paramo train --model lr --data train.ffm --model-out "
@@ -164,6 +172,24 @@ static int parse_number(const struct role *r, const char *option, const char *te
     return 0;
 }
 
+/* 0, or the exit code after a message. host:port, and an IPv6 address in brackets. */
+static int check_scheduler(const struct role *r, const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    size_t host = colon != NULL ? (size_t)(colon - address) : 0;
+    char *end = NULL;
+    errno = 0;
+    long port = colon != NULL && colon[1] >= '0' && colon[1] <= '9' ? strtol(colon + 1, &end, 10) : 0;
+    int brackets = *address == '[';
+    int whole = brackets ? host > 2 && colon[-1] == ']' : host > 0 && memchr(address, ':', host) == NULL;
+    if (!whole || errno != 0 || port < 1 || port > 65535 || *end != '\0') {
+        fprintf(stderr, "paramo %s: --scheduler wants HOST:PORT or [IPV6]:PORT, not '%s'\n", r->verb,
+                address);
+        return CODE_USAGE;
+    }
+    return 0;
+}
+
 static int set_option(const struct role *r, const struct option *option, struct role_settings *s)
 {
     paramo_config *cfg = &s->cfg;
@@ -172,6 +198,7 @@ static int set_option(const struct role *r, const struct option *option, struct 
     switch ((enum role_option)option->val) {
     case OPT_SCHEDULER:
         cfg->scheduler = optarg;
+        code = check_scheduler(r, optarg);
         break;
     case OPT_LISTEN:
         cfg->listen = optarg;
@@ -212,6 +239,10 @@ static int set_option(const struct role *r, const struct option *option, struct 
     case OPT_WAIT:
         code = parse_number(r, option->name, optarg, 1, 86400, &v);
         cfg->connect_timeout_ms = (uint32_t)v * 1000;
+        break;
+    case OPT_SCHEDULER_WAIT:
+        code = parse_number(r, option->name, optarg, 0, 86400, &v);
+        cfg->scheduler_wait_ms = (uint32_t)v * 1000;
         break;
     case OPT_VAN:
         cfg->van = optarg;
@@ -318,8 +349,9 @@ static int become_worker(const struct role *r, const struct role_settings *s, ch
     const char *colon = strrchr(cfg->scheduler, ':');
     size_t host_len = colon != NULL ? (size_t)(colon - cfg->scheduler) : 0;
     char host[256];
-    if (host_len == 0 || host_len >= sizeof host || colon[1] == '\0') {
-        fprintf(stderr, "paramo %s: --scheduler wants HOST:PORT, not '%s'\n", r->verb, cfg->scheduler);
+    if (host_len >= sizeof host) {
+        fprintf(stderr, "paramo %s: --scheduler: the host is longer than %zu bytes\n", r->verb,
+                sizeof host - 1);
         return CODE_USAGE;
     }
     int bare = *cfg->scheduler == '[' && host_len > 2 && colon[-1] == ']'; /* the variable has no brackets */
@@ -339,6 +371,7 @@ static int become_worker(const struct role *r, const struct role_settings *s, ch
         setenv("PARAMO_VAN", cfg->van, 1);
     set_number("PARAMO_TRUSTED_FABRIC", cfg->trusted_fabric);
     set_number("PARAMO_CONNECT_TIMEOUT_MS", cfg->connect_timeout_ms);
+    set_number("PARAMO_SCHEDULER_WAIT_MS", cfg->scheduler_wait_ms);
     if (s->log_level > 1)
         set_number("PS_VERBOSE", (uint32_t)s->log_level);
     execvp(command_path(command[0]), command);

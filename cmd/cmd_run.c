@@ -3,30 +3,26 @@
  * with its place in the job in the environment (DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT,
  * DMLC_NUM_SERVER, DMLC_NUM_WORKER, DMLC_RANK, PARAMO_TOKEN). It knows nothing of what COMMAND does.
  *
- * The scheduler's port: we bind a free one and keep it bound, without listening, for the job's life. While we
- * hold it the kernel gives it to nobody who asks for any port, and the scheduler can still bind and listen on
- * it, because both sockets have SO_REUSEADDR. So two jobs started at once never meet.
+ * How far the job is: the scheduler's node says so on a socket (PARAMO_NOTIFY_FD). Until it is complete it
+ * needs every node, and the others would wait for one that is gone until their patience ends; so a node that
+ * fails before ends the job. A COMMAND that runs no scheduler says nothing there, and is left alone.
  *
- * Ending: the nodes learn of a death from Paramo itself. This program only sees to it that nothing is left
- * behind: every child has its own process group, which is killed when the child ends, and dies with us
- * (PR_SET_PDEATHSIG). Tests: test/e2e/run.sh, test/e2e/kill.sh.
+ * Ending: once it is complete the nodes learn of a death from Paramo itself. This program only sees to it
+ * that nothing is left behind: every child has its own process group, which is killed when the child ends,
+ * and dies with us (PR_SET_PDEATHSIG). Tests: test/e2e/run.sh, test/e2e/kill.sh.
  */
 #include "cmd/command.h"
+#include "cmd/run_child.h"
 #include "cmd/verbs.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <inttypes.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -34,21 +30,8 @@
 #include <unistd.h>
 
 enum { MAX_NODES_OF_A_ROLE = 512 }; /* arbitrary: far beyond what one machine runs well */
-enum { LINE_BYTES = 4096 };         /* longer lines are passed on in pieces */
 enum { TERM_SECONDS = 5 };          /* between SIGTERM and SIGKILL */
 enum { IDLE_SECONDS = 2 }; /* for scheduler and servers once every worker has ended and one has failed */
-
-struct child {
-    const char *role; /* "scheduler", "server", "worker" */
-    int rank;
-    pid_t pid;
-    int running;
-    int told;    /* we have sent it a signal: how it ends is no news */
-    int code;    /* exit code, 128 + signal when killed */
-    int out;     /* read end of its output, -1: it writes to our own stdout and stderr */
-    size_t used; /* bytes in line */
-    char line[LINE_BYTES];
-};
 
 /* How far the end has come; it only goes down this list. */
 enum phase {
@@ -60,6 +43,10 @@ enum phase {
 
 struct job {
     struct child *children;
+    struct run_output output;
+    int notify;                  /* our end of the scheduler's socket; -1: closed */
+    int listening, complete;     /* what it has said there */
+    const struct child *missing; /* it failed before the job was complete, which ended the job */
     size_t n;
     size_t running, workers_running;
     int worker_code; /* of the first worker that failed, 0: none did */
@@ -84,17 +71,24 @@ static const char usage[] =
     "server'\n"
     "      --grace SECONDS how long the rest may take to end once a server or the scheduler has failed, or\n"
     "                      once all workers have ended, before they are stopped (15)\n"
+    "      --scheduler-wait SECONDS\n"
+    "                      how long the others look for a scheduler that has died before they give it up "
+    "(1)\n"
     "      --van NAME      auto (the default): UCX between processes that can share memory, else tcp; tcp; "
     "ucx\n"
     "  -v, --verbose       print each node's process id and how it ended\n"
     "\n"
     "Worker 0 has standard input and writes to standard output and error directly; what the others print "
     "goes\n"
-    "to standard error, each line after a prefix such as '[server 1] '.\n"
+    "to standard error, each line after a prefix such as '[server 1] '; a message that several nodes print\n"
+    "at the same time appears once, behind all their names.\n"
     "Ctrl-C is passed on to the workers; a second one kills the job.\n"
     "\n"
+    "A server or worker that is killed or fails while the others still wait for it ends the job at once.\n"
+    "\n"
     "Exit code: 0 if every worker ended with 0, else the code of the first that did not (128 + signal if it\n"
-    "was killed); 1 if the job could not be started, 2 for wrong usage, 126 or 127 if COMMAND cannot be "
+    "was killed), or of the node whose failure kept the job from becoming complete; 1 if the job could not "
+    "be started, 2 for wrong usage, 126 or 127 if COMMAND cannot be "
     "run.\n"
     "\n"
     "  paramo run -s 2 -w 2 -- paramo train --model lr --data train.ffm --model-out model\n";
@@ -104,201 +98,6 @@ static int64_t now_ms(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static void write_all(int fd, const char *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, data, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return; /* nobody reads us any more: the job goes on */
-        data += n;
-        len -= (size_t)n;
-    }
-}
-
-static const char *child_name(const struct child *c, char *buf, size_t cap)
-{
-    if (strcmp(c->role, "scheduler") == 0)
-        snprintf(buf, cap, "scheduler");
-    else
-        snprintf(buf, cap, "%s %d", c->role, c->rank);
-    return buf;
-}
-
-/* ---- output of the children ---- */
-
-static void child_flush(struct child *c, size_t len, int complete)
-{
-    char name[32], out[LINE_BYTES + 64];
-    int head = snprintf(out, sizeof out, "[%s] ", child_name(c, name, sizeof name));
-    memcpy(out + head, c->line, len);
-    size_t total = (size_t)head + len;
-    if (!complete)
-        out[total++] = '\n';
-    write_all(STDERR_FILENO, out, total);
-    memmove(c->line, c->line + len, c->used - len);
-    c->used -= len;
-}
-
-static void child_read(struct child *c)
-{
-    for (;;) {
-        ssize_t n = read(c->out, c->line + c->used, sizeof c->line - c->used);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN)
-            return;
-        if (n <= 0) {
-            if (c->used > 0)
-                child_flush(c, c->used, 0);
-            close(c->out);
-            c->out = -1;
-            return;
-        }
-        c->used += (size_t)n;
-        char *end;
-        while ((end = memchr(c->line, '\n', c->used)) != NULL)
-            child_flush(c, (size_t)(end - c->line) + 1, 1);
-        if (c->used == sizeof c->line)
-            child_flush(c, c->used, 0);
-    }
-}
-
-/* ---- start ---- */
-
-/* Binds a free loopback port and returns the socket that holds it, -1 with errno if there is none. */
-static int reserve_port(uint16_t *port)
-{
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    int on = 1;
-    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof addr;
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-        bind(fd, (struct sockaddr *)&addr, sizeof addr) != 0 ||
-        getsockname(fd, (struct sockaddr *)&addr, &len) != 0) {
-        int saved = errno;
-        close(fd);
-        errno = saved;
-        return -1;
-    }
-    *port = ntohs(addr.sin_port);
-    return fd;
-}
-
-static void set_number(const char *name, int value)
-{
-    char text[16];
-    snprintf(text, sizeof text, "%d", value);
-    setenv(name, text, 1);
-}
-
-/* What all children share; only role and rank differ. */
-static int set_environment(uint16_t port, int servers, int workers)
-{
-    setenv("DMLC_PS_ROOT_URI", "127.0.0.1", 1);
-    set_number("DMLC_PS_ROOT_PORT", port);
-    set_number("DMLC_NUM_SERVER", servers);
-    set_number("DMLC_NUM_WORKER", workers);
-    /* One value for all nodes would name or place them alike. */
-    static const char *const single[] = {"PORT",          "DMLC_PORT",   "DMLC_NODE_HOST",
-                                         "PARAMO_LISTEN", "PARAMO_NAME", "DMLC_RANK"};
-    for (size_t i = 0; i < sizeof single / sizeof *single; i++)
-        unsetenv(single[i]);
-    if (getenv("PARAMO_TOKEN") == NULL) {
-        uint64_t random[2];
-        if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-            return -1;
-        char token[40];
-        snprintf(token, sizeof token, "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
-        setenv("PARAMO_TOKEN", token, 1);
-    }
-    return 0;
-}
-
-/* In the child. Never returns; an error goes to the parent as errno through fail_fd. */
-__attribute__((noreturn)) static void child_exec(const struct child *c, pid_t parent, int out, int fail_fd,
-                                                 const sigset_t *mask, const char *path, char **command)
-{
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it died before that took hold */
-        _exit(1);
-    int direct = out < 0;
-    if (!direct) {
-        dup2(out, STDOUT_FILENO);
-        dup2(out, STDERR_FILENO);
-    }
-    /* A terminal stays ours: reading it from another process group would stop the worker. */
-    if (!direct || isatty(STDIN_FILENO)) {
-        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        if (null >= 0)
-            dup2(null, STDIN_FILENO);
-    }
-    setenv("DMLC_ROLE", c->role, 1);
-    if (strcmp(c->role, "scheduler") != 0)
-        set_number("DMLC_RANK", c->rank);
-    signal(SIGPIPE, SIG_DFL);
-    sigprocmask(SIG_SETMASK, mask, NULL);
-    execvp(path, command);
-    int e = errno;
-    write_all(fail_fd, (const char *)&e, sizeof e);
-    _exit(127);
-}
-
-/* Starts one child; 0, or the errno of what failed. */
-static int child_start(struct child *c, const sigset_t *mask, const char *path, char **command)
-{
-    int pipe_out[2] = {-1, -1}, pipe_fail[2];
-    int direct = strcmp(c->role, "worker") == 0 && c->rank == 0;
-    int e = 0;
-    if (!direct && pipe2(pipe_out, O_CLOEXEC) != 0)
-        return errno;
-    if (pipe2(pipe_fail, O_CLOEXEC) != 0) {
-        e = errno;
-        goto err_close_out;
-    }
-    pid_t parent = getpid();
-    pid_t pid = fork();
-    if (pid < 0) {
-        e = errno;
-        goto err_close_fail;
-    }
-    if (pid == 0)
-        child_exec(c, parent, pipe_out[1], pipe_fail[1], mask, path, command);
-    setpgid(pid, pid); /* here too: whoever runs first */
-    close(pipe_fail[1]);
-    ssize_t n;
-    do
-        n = read(pipe_fail[0], &e, sizeof e);
-    while (n < 0 && errno == EINTR);
-    close(pipe_fail[0]);
-    if (n > 0) { /* exec failed */
-        waitpid(pid, NULL, 0);
-        goto err_close_out;
-    }
-    if (!direct) {
-        close(pipe_out[1]);
-        fcntl(pipe_out[0], F_SETFL, O_NONBLOCK); /* our end only: the description is not shared */
-    }
-    c->pid = pid;
-    c->running = 1;
-    c->out = pipe_out[0];
-    return 0;
-
-err_close_fail:
-    close(pipe_fail[0]);
-    close(pipe_fail[1]);
-err_close_out:
-    if (!direct) {
-        close(pipe_out[0]);
-        close(pipe_out[1]);
-    }
-    return e;
 }
 
 /* ---- life ---- */
@@ -330,37 +129,82 @@ static void job_kill(struct job *job)
     job->phase = PHASE_KILLED;
 }
 
-static void job_deadline(struct job *job)
+/* The scheduler goes last, so that its end is no news to the others. */
+static void job_signal_stop(struct job *job)
 {
-    if (job->phase == PHASE_STOPPING) {
-        job_kill(job);
-        return;
+    int last = job->running == 1;
+    for (size_t i = last ? 0 : 1; i < job->n; i++) {
+        struct child *c = &job->children[i];
+        if (!c->running)
+            continue;
+        c->told = 1;
+        kill(-c->pid, SIGTERM);
+        kill(-c->pid, SIGCONT); /* a stopped process would never see it */
     }
-    for (size_t i = 0; i < job->n; i++) {
-        char name[32];
-        if (job->children[i].running)
-            fprintf(stderr, "paramo run: %s has not ended in time, stopping it\n",
-                    child_name(&job->children[i], name, sizeof name));
-    }
-    job_signal(job, NULL, SIGTERM);
-    job_signal(job, NULL, SIGCONT); /* a stopped process would never see it */
+}
+
+static void job_stop(struct job *job)
+{
+    job_signal_stop(job);
     job->phase = PHASE_STOPPING;
     job->deadline_ms = now_ms() + TERM_SECONDS * 1000;
 }
 
+/* Its end has been told. */
+static void job_cannot(struct job *job, const struct child *missing)
+{
+    char label[64];
+    job->missing = missing;
+    if (!job->interrupts)
+        fprintf(stderr, "paramo run: the job cannot become complete without %s: ending it\n",
+                child_label(missing, label, sizeof label));
+    job_stop(job);
+}
+
+static void job_deadline(struct job *job)
+{
+    const struct child *scheduler = &job->children[0];
+    if (job->phase == PHASE_STOPPING) {
+        job_kill(job);
+        return;
+    }
+    if (!scheduler->running && scheduler->code != 0 && !job->listening && job->workers_running > 0) {
+        job_cannot(job, scheduler);
+        return;
+    }
+    for (size_t i = 0; i < job->n; i++) {
+        char label[64];
+        if (job->children[i].running)
+            fprintf(stderr, "paramo run: %s has not ended in time, stopping it\n",
+                    child_label(&job->children[i], label, sizeof label));
+    }
+    job_stop(job);
+}
+
+/* The job waits for a node that will not come. */
+static int job_misses(const struct job *job, const struct child *c)
+{
+    return job->listening && !job->complete && !c->running && c->code != 0 && job->phase < PHASE_STOPPING;
+}
+
 static void child_report(struct job *job, const struct child *c, int status)
 {
-    char name[32];
-    child_name(c, name, sizeof name);
+    char label[64], how[96];
     int failed = c->code != 0;
-    if (WIFSIGNALED(status) && (!c->told || job->verbose)) {
-        fprintf(stderr, "paramo run: %s (pid %d) was killed by signal %d (%s)\n", name, (int)c->pid,
-                WTERMSIG(status), strsignal(WTERMSIG(status)));
-        job->reported = 1;
-    } else if (job->verbose || (failed && !c->told && !job->reported)) {
-        fprintf(stderr, "paramo run: %s (pid %d) ended with exit code %d\n", name, (int)c->pid, c->code);
-        job->reported |= failed;
-    }
+    int killed = WIFSIGNALED(status) && !c->told;
+    int news = killed || (failed && !c->told && !job->reported);
+    if (!news && !job->verbose)
+        return;
+    if (news)
+        run_output_flush(&job->output, &c->out); /* its last words come before ours */
+    job->reported |= failed;
+    if (WIFSIGNALED(status))
+        snprintf(how, sizeof how, "was killed by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else
+        snprintf(how, sizeof how, "ended with exit code %d", c->code);
+    fprintf(stderr, "paramo run: %s, pid %d, %s%s\n", child_label(c, label, sizeof label), (int)c->pid, how,
+            job_misses(job, c) && !job->interrupts ? " before the job was complete: ending it" : "");
 }
 
 static void child_ended(struct job *job, struct child *c, int status)
@@ -369,16 +213,46 @@ static void child_ended(struct job *job, struct child *c, int status)
     c->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     job->running--;
     child_report(job, c, status);
+    int needed = job_misses(job, c);
     if (strcmp(c->role, "worker") == 0) {
         job->workers_running--;
-        if (job->worker_code == 0)
+        if (job->worker_code == 0 && !(job->missing != NULL && c->told))
             job->worker_code = c->code;
     } else if (c->code != 0) {
-        job_expect_end(job, job->grace_s);
+        /* A scheduler that fails before it listens is waited for in vain, unless all fail as it does. */
+        int early = c == &job->children[0] && !job->listening;
+        job_expect_end(job, !early ? job->grace_s : WIFSIGNALED(status) ? 0 : IDLE_SECONDS);
     }
+    if (needed) {
+        job->missing = c;
+        job_stop(job);
+    }
+    if (job->phase == PHASE_STOPPING && job->running == 1 && job->children[0].running)
+        job_signal_stop(job);
     if (job->workers_running == 0)
         job_expect_end(job,
                        job->worker_code != 0 && job->grace_s > IDLE_SECONDS ? IDLE_SECONDS : job->grace_s);
+}
+
+/* The scheduler says how far the job is. */
+static void job_hears(struct job *job)
+{
+    char said[64];
+    ssize_t n = recv(job->notify, said, sizeof said - 1, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        close(job->notify);
+        job->notify = -1;
+        return;
+    }
+    said[n] = '\0';
+    job->listening |= strstr(said, "listening") != NULL;
+    job->complete |= strstr(said, "complete") != NULL;
+    for (size_t i = 0; i < job->n; i++) {
+        if (job_misses(job, &job->children[i]))
+            job_cannot(job, &job->children[i]);
+    }
 }
 
 static void job_reap(struct job *job)
@@ -393,8 +267,8 @@ static void job_reap(struct job *job)
         kill(-c->pid, SIGKILL);
         int status = 0;
         waitpid(c->pid, &status, 0);
-        if (c->out >= 0)
-            child_read(c); /* its last words come before ours */
+        if (c->out.fd >= 0)
+            run_output_read(&job->output, &c->out, now_ms());
         child_ended(job, c, status);
     }
 }
@@ -417,41 +291,69 @@ static void job_on_signal(struct job *job, int sig)
         job_expect_end(job, job->grace_s);
 }
 
+/* Milliseconds until something is due; -1: nothing is. */
+static int job_timeout(const struct job *job)
+{
+    int64_t due = run_output_due(&job->output);
+    if ((job->phase == PHASE_ENDING || job->phase == PHASE_STOPPING) && (due < 0 || job->deadline_ms < due))
+        due = job->deadline_ms;
+    int64_t left = due - now_ms();
+    return due < 0 ? -1 : left > 0 ? (int)left : 0;
+}
+
 static void job_wait(struct job *job, int signal_fd, struct pollfd *fds)
 {
     while (job->running > 0) {
-        nfds_t n = 1;
+        nfds_t n = 2;
         fds[0] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
+        fds[1] = (struct pollfd){.fd = job->notify, .events = POLLIN};
         for (size_t i = 0; i < job->n; i++)
-            fds[n++] = (struct pollfd){.fd = job->children[i].out, .events = POLLIN}; /* poll skips -1 */
-        int timeout = -1;
-        if (job->phase == PHASE_ENDING || job->phase == PHASE_STOPPING) {
-            int64_t left = job->deadline_ms - now_ms();
-            timeout = left > 0 ? (int)left : 0;
-        }
-        int ready = poll(fds, n, timeout);
-        if (ready == 0) {
+            fds[n++] = (struct pollfd){.fd = job->children[i].out.fd, .events = POLLIN}; /* poll skips -1 */
+        int ready = poll(fds, n, job_timeout(job));
+        int64_t now = now_ms();
+        run_output_tick(&job->output, now);
+        if ((job->phase == PHASE_ENDING || job->phase == PHASE_STOPPING) && now >= job->deadline_ms)
             job_deadline(job);
-            continue;
-        }
-        if (ready < 0)
-            continue; /* EINTR only: every signal we handle is blocked */
+        if (ready <= 0)
+            continue; /* the time, or EINTR: every signal we handle is blocked */
         for (size_t i = 0; i < job->n; i++) {
-            if (fds[i + 1].revents)
-                child_read(&job->children[i]);
+            if (fds[i + 2].revents)
+                run_output_read(&job->output, &job->children[i].out, now);
         }
+        if (fds[1].revents) /* before deaths: what the scheduler said came first */
+            job_hears(job);
         struct signalfd_siginfo info;
         if ((fds[0].revents & POLLIN) && read(signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
             job_on_signal(job, (int)info.ssi_signo);
     }
+    for (size_t i = 0; i < job->n; i++) {
+        struct child *c = &job->children[i];
+        run_output_flush(&job->output, &c->out);
+        run_output_end(&c->out);
+    }
+}
+
+/* What became of the rest, when the job went on without some. */
+static void job_sum_up(const struct job *job)
+{
+    size_t workers = 0, well = 0;
+    const struct child *first = NULL;
+    for (size_t i = 0; i < job->n; i++) {
+        const struct child *c = &job->children[i];
+        if (strcmp(c->role, "worker") != 0)
+            continue;
+        workers++;
+        well += c->code == 0;
+        if (first == NULL && c->code == job->worker_code)
+            first = c;
+    }
+    char label[64];
+    if (job->worker_code != 0 && first != NULL && well > 0 && !job->interrupts && job->missing == NULL)
+        fprintf(stderr, "paramo run: %zu of %zu workers ended well; exit code %d is that of %s\n", well,
+                workers, job->worker_code, child_label(first, label, sizeof label));
 }
 
 /* ---- the verb ---- */
-
-struct run_options {
-    int servers, workers, workers_only, grace_s, verbose;
-    char **command;
-};
 
 /* 0, or -1 after a message. */
 static int parse_number(const char *option, const char *text, int low, int high, int *value)
@@ -470,18 +372,19 @@ static int parse_number(const char *option, const char *text, int low, int high,
 /* -1: go on; else the exit code. */
 static int parse_options(int argc, char **argv, struct run_options *o)
 {
-    enum { OPT_WORKERS_ONLY = 256, OPT_GRACE, OPT_VAN };
+    enum { OPT_WORKERS_ONLY = 256, OPT_GRACE, OPT_SCHEDULER_WAIT, OPT_VAN };
     static const struct option options[] = {
         {"servers", required_argument, NULL, 's'},
         {"workers", required_argument, NULL, 'w'},
         {"workers-only", no_argument, NULL, OPT_WORKERS_ONLY},
         {"grace", required_argument, NULL, OPT_GRACE},
+        {"scheduler-wait", required_argument, NULL, OPT_SCHEDULER_WAIT},
         {"van", required_argument, NULL, OPT_VAN},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    *o = (struct run_options){.grace_s = 15};
+    *o = (struct run_options){.grace_s = 15, .scheduler_wait_s = -1};
     optind = 0; /* glibc: begin anew */
     opterr = 0;
     int c;
@@ -496,6 +399,9 @@ static int parse_options(int argc, char **argv, struct run_options *o)
             break;
         case OPT_GRACE:
             bad = parse_number("--grace", optarg, 0, 86400, &o->grace_s);
+            break;
+        case OPT_SCHEDULER_WAIT:
+            bad = parse_number("--scheduler-wait", optarg, 0, 86400, &o->scheduler_wait_s);
             break;
         case OPT_VAN:
             if (strcmp(optarg, "auto") != 0 && strcmp(optarg, "tcp") != 0 && strcmp(optarg, "ucx") != 0) {
@@ -532,7 +438,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
     return -1;
 }
 
-static int job_start(struct job *job, const struct run_options *o, const sigset_t *mask)
+static int job_start(struct job *job, const struct run_options *o, int notify, const sigset_t *mask)
 {
     for (size_t i = 0; i < job->n; i++) {
         struct child *c = &job->children[i];
@@ -540,19 +446,21 @@ static int job_start(struct job *job, const struct run_options *o, const sigset_
         c->role = k == 0 ? "scheduler" : k <= (size_t)o->servers ? "server" : "worker";
         c->rank = k == 0 ? 0 : (int)(k <= (size_t)o->servers ? k - 1 : k - 1 - (size_t)o->servers);
         char *own[] = {(char *)"paramo", (char *)c->role, NULL};
+        if (k == 0)
+            snprintf(c->out.name, sizeof c->out.name, "scheduler");
+        else
+            snprintf(c->out.name, sizeof c->out.name, "%s %d", c->role, c->rank);
         int ours = o->workers_only && strcmp(c->role, "worker") != 0;
         char **command = ours ? own : o->command;
-        int e = child_start(c, mask, command_path(command[0]), command);
+        int e = child_start(c, notify, mask, command_path(command[0]), command);
         if (e != 0) {
             fprintf(stderr, "paramo run: cannot run '%s': %s\n", command[0], strerror(e));
             return command_exit_code(e);
         }
         job->running++;
         job->workers_running += strcmp(c->role, "worker") == 0;
-        if (o->verbose) {
-            char name[32];
-            fprintf(stderr, "paramo run: %s is pid %d\n", child_name(c, name, sizeof name), (int)c->pid);
-        }
+        if (o->verbose)
+            fprintf(stderr, "paramo run: %s is pid %d\n", c->out.name, (int)c->pid);
     }
     return 0;
 }
@@ -564,19 +472,20 @@ int cmd_run(int argc, char **argv)
     if (code >= 0)
         return code;
 
-    struct job job = {.grace_s = o.grace_s, .verbose = o.verbose};
+    struct job job = {.grace_s = o.grace_s, .verbose = o.verbose, .notify = -1};
     job.n = 1 + (size_t)o.servers + (size_t)o.workers;
     job.children = calloc(job.n, sizeof *job.children);
-    struct pollfd *fds = calloc(job.n + 1, sizeof *fds);
+    job.output.sources = job.n;
+    struct pollfd *fds = calloc(job.n + 2, sizeof *fds);
     uint16_t port = 0;
-    int port_fd = -1, signal_fd = -1;
+    int port_fd = -1, signal_fd = -1, notify[2] = {-1, -1};
     code = 1;
     if (job.children == NULL || fds == NULL) {
         fprintf(stderr, "paramo run: out of memory\n");
         goto out;
     }
     for (size_t i = 0; i < job.n; i++)
-        job.children[i].out = -1;
+        job.children[i].out.fd = -1;
 
     sigset_t handled, mask;
     sigemptyset(&handled);
@@ -586,25 +495,30 @@ int cmd_run(int argc, char **argv)
     sigaddset(&handled, SIGHUP);
     sigprocmask(SIG_BLOCK, &handled, &mask);
     signal(SIGPIPE, SIG_IGN);
-    port_fd = reserve_port(&port);
+    port_fd = run_reserve_port(&port);
     signal_fd = signalfd(-1, &handled, SFD_CLOEXEC);
-    if (port_fd < 0 || signal_fd < 0 || set_environment(port, o.servers, o.workers) != 0) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, notify) == 0)
+        job.notify = notify[0];
+    if (port_fd < 0 || signal_fd < 0 || job.notify < 0 || run_set_environment(port, &o) != 0) {
         fprintf(stderr, "paramo run: cannot prepare the job: %s\n", strerror(errno));
         goto out;
     }
-    code = job_start(&job, &o, &mask);
+    code = job_start(&job, &o, notify[1], &mask);
     if (code != 0)
         job_kill(&job);
+    close(notify[1]); /* the scheduler's: its end is to be seen */
+    notify[1] = -1;
     job_wait(&job, signal_fd, fds);
-    for (size_t i = 0; i < job.n; i++) {
-        struct child *c = &job.children[i];
-        if (c->out >= 0 && c->used > 0) /* a last line without its end */
-            child_flush(c, c->used, 0);
+    if (code == 0) {
+        job_sum_up(&job);
+        code = job.worker_code != 0 ? job.worker_code : job.missing != NULL ? job.missing->code : 0;
     }
-    if (code == 0)
-        code = job.worker_code;
 
 out:
+    if (job.notify >= 0)
+        close(job.notify);
+    if (notify[1] >= 0)
+        close(notify[1]);
     if (signal_fd >= 0)
         close(signal_fd);
     if (port_fd >= 0)

@@ -66,6 +66,7 @@ knock() { # PORT: garbage, half a frame, a huge length, a web browser, silence
     local port=$1
     (
         exec 2>/dev/null
+        trap '' PIPE # who is no friend is hung up on in the middle of a word
         head -c 5000 /dev/urandom >"/dev/tcp/127.0.0.1/$port"
         head -c 1000000 /dev/zero >"/dev/tcp/127.0.0.1/$port"
         head -c 200000 /dev/zero | tr '\0' '\377' >"/dev/tcp/127.0.0.1/$port"

@@ -39,7 +39,10 @@ start worker "${job[@]}" --model-out m-worker
 check "worker 2 is at work" wait_for 20 at_work worker worker 2
 check "it is killed" signal_node KILL worker worker 2
 ends worker 137 "a worker is killed: the job ends"
-says "worker 2 is named" 'worker 2 \(pid [0-9]+\) was killed by signal 9'
+says "worker 2 is named" 'worker 2 \(node 13\), pid [0-9]+, was killed by signal 9'
+says "the scheduler says so in the same words" '^\[.*scheduler.*worker 2 \(node 13\) is dead'
+says "the runner says that the others ended well" '3 of 4 workers ended well; exit code 137 is that of worker 2 \(node 13\)'
+check "the summary says that one died" grep -q '^1 worker died; ' "$OUT"
 whole "a worker was killed" m-worker
 
 start server "${job[@]}" --model-out m-server
@@ -48,16 +51,29 @@ before=$SECONDS
 check "it is killed" signal_node KILL server server 1
 ends server '[1-9][0-9]*' "a server is killed: the job ends with an error"
 check "soon ($((SECONDS - before)) s)" test $((SECONDS - before)) -le $((15 * SLOW))
-says "the runner names server 1" 'server 1 \(pid [0-9]+\) was killed by signal 9'
-says "the workers name it" '^(\[worker [0-9]\] )?paramo.*server 10 '
+says "the runner names server 1" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
+says "the workers name it in the same words" '^(\[[^]]*worker [0-9][^]]*\] )?paramo.*server 1 \(node 10\) '
 check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
 check "there is no model" test ! -e m-server
 
 start scheduler "${job[@]}" --model-out m-scheduler
 check "a worker is at work" wait_for 20 at_work scheduler worker 0
 check "the scheduler is killed" signal_node KILL scheduler scheduler
-ends scheduler '[0-9]+' "the scheduler is killed: the job ends"
-says "the scheduler is named" 'scheduler \(pid [0-9]+\) was killed by signal 9'
+ends scheduler 4 "the scheduler is killed: the job ends"
+says "the scheduler is named" 'the scheduler \(node 1\), pid [0-9]+, was killed by signal 9'
+says "the others notice" 'lost the scheduler at 127\.0\.0\.1:[0-9]+: connection reset; trying to reach it again for up to 10 s$'
+says "and give it up" 'the scheduler at 127\.0\.0\.1:[0-9]+ is gone: nobody listens there any more$'
+# Each of the seven others says each of both once: worker 0 without a prefix, the others behind their names.
+all_said() {
+    grep -F -- "$1" "$ERR" | awk '{
+        if (!sub(/^\[/, "")) { n++; next }
+        sub(/\].*/, "")
+        if (match($0, / and [0-9]+ more$/)) { n += substr($0, RSTART + 5) + 0; sub(/ and .*/, "") }
+        n += split($0, names, ", ")
+    } END { exit n != 7 }'
+}
+check "each of them notices once" all_said 'lost the scheduler'
+check "each of them gives it up once" all_said 'nobody listens there any more'
 check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
 whole "the scheduler was killed" m-scheduler
 
@@ -76,6 +92,21 @@ for node in "server 1" "worker 3"; do
     check "nobody called it dead" sh -c '! grep -Eiq "dead|lost|killed|fenced" "$0"' "$ERR"
     whole "$node stood still" "m-still ${node% *}"
 done
+
+# A scheduler that stood still longer than it bears silence takes nobody for dead: the silence was its own. (Each
+# node has its own settings here: only the scheduler is impatient.)
+export PROGRAM=$PARAMO
+start stood "$PARAMO" run --verbose -s 2 -w 2 -- sh -c '[ "$DMLC_ROLE" != scheduler ] || export PS_HEARTBEAT_TIMEOUT=2
+    exec "$PROGRAM" train --model lr --data train.ffm --epochs 40 --seed 1 --model-out m-stood'
+check "the scheduler is there" wait_for 20 node_pid stood scheduler
+check "worker 1 is at work" wait_for 20 at_work stood worker 1
+check "the scheduler is stopped" signal_node STOP stood scheduler
+end=$((SECONDS + 4))
+while [ "$SECONDS" -lt $end ]; do pause; done
+check "it goes on" signal_node CONT stood scheduler
+ends stood 0 "the scheduler stood still for 4 s and went on: the job ends well"
+check "nobody was called dead" sh -c '! grep -Eiq "dead|lost|killed|fenced" "$0"' "$ERR"
+whole "the scheduler stood still" m-stood
 
 # Ctrl-C saves what there is.
 start interrupt "${job[@]}" --epochs 100000 --model-out m-interrupt

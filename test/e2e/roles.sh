@@ -22,20 +22,25 @@ refused 2 "a port beyond the last" "from 1 to 65535" "$PARAMO" scheduler --port 
 refused 2 "a server without a scheduler" "--scheduler is missing" "$PARAMO" server
 refused 2 "an argument too many" "no argument 'x'" "$PARAMO" server --scheduler 127.0.0.1:1 x
 refused 2 "a worker without a command" "COMMAND is missing" "$PARAMO" worker --scheduler 127.0.0.1:1
-refused 2 "a worker's scheduler without a port" "HOST:PORT" "$PARAMO" worker --scheduler somewhere -- true
+for address in somewhere 127.0.0.1 127.0.0.1: :9 127.0.0.1:0 127.0.0.1:65536 127.0.0.1:9x ::1:9 '[]:9' '[::1]'; do
+    refused 2 "a server's scheduler '$address'" "HOST:PORT" "$PARAMO" server --scheduler "$address"
+    refused 2 "a worker's scheduler '$address'" "HOST:PORT" "$PARAMO" worker --scheduler "$address" -- true
+done
+refused 2 "a wait for the scheduler that is no number" "wants a number" "$PARAMO" server --scheduler-wait soon
 refused 127 "a worker's command that is not there" "cannot run 'nonesuch'" \
     "$PARAMO" worker --scheduler 127.0.0.1:1 -- nonesuch
 refused 2 "a variable that does not parse is named" DMLC_PS_ROOT_PORT env DMLC_PS_ROOT_PORT=x "$PARAMO" server
 # shellcheck disable=SC2016
-expect 0 "a worker's environment" "$PARAMO" worker --scheduler 10.0.0.1:77 --rank 3 --name n --token t -- \
-    sh -c 'echo "$DMLC_ROLE $DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT $DMLC_RANK $PARAMO_NAME $PARAMO_TOKEN"'
-check "its variables" test "$(cat "$OUT")" = "worker 10.0.0.1 77 3 n t"
+expect 0 "a worker's environment" "$PARAMO" worker --scheduler 10.0.0.1:77 --rank 3 --name n --token t --scheduler-wait 7 -- \
+    sh -c 'echo "$DMLC_ROLE $DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT $DMLC_RANK $PARAMO_NAME $PARAMO_TOKEN $PARAMO_SCHEDULER_WAIT_MS"'
+check "its variables" test "$(cat "$OUT")" = "worker 10.0.0.1 77 3 n t 7000"
 
 # ---- a scheduler that is not there ----
 free_port
 before=$SECONDS
 refused 4 "no scheduler: the server says so" "127.0.0.1:$PORT" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --wait 2
 check "after the 2 seconds that it was told ($((SECONDS - before)))" test $((SECONDS - before)) -le $((4 * SLOW))
+check "naming the address once" test "$(grep -o "127.0.0.1:$PORT" "$ERR" | wc -l)" -eq 1
 refused 4 "a host that does not exist" "nonesuch.invalid" "$PARAMO" server --scheduler nonesuch.invalid:9 \
     --listen 127.0.0.1 --wait 2
 
@@ -66,10 +71,45 @@ check "without a word" test ! -s "$ERR"
 kill -INT "$(job_pid scheduler)"
 ends scheduler 130 "SIGINT stops a scheduler that waits"
 
+# ---- a scheduler that is killed: the others notice, say so at once, and give it up ----
+free_port
+expect 0 "a small log" "$PARAMO" data synth --rows 2000 --out small.ffm
+export PARAMO_TOKEN=secret
+begin_job() { # OPTION...: of server and worker
+    start scheduler "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1
+    start server "$PARAMO" server --scheduler "127.0.0.1:$PORT" "$@"
+    start worker "$PARAMO" worker --scheduler "127.0.0.1:$PORT" "$@" -- paramo train --model lr --data small.ffm \
+        --epochs 100000 --quiet --model-out never
+}
+at_work() { worked "$(job_pid worker)" 10; }
+begin_job
+check "the worker is at work" wait_for 20 at_work
+check "the scheduler is killed" kill -KILL "$(job_pid scheduler)"
+ends scheduler 137 "it has ended"
+for name in server worker; do
+    ends $name 4 "the $name ends"
+    says "the $name noticed" "lost the scheduler at 127.0.0.1:$PORT: connection reset; trying to reach it again"
+    says "the $name says why it ended" "the scheduler at 127.0.0.1:$PORT is gone: nobody listens there any more$"
+    check "and nothing else" test "$(wc -l <"$ERR")" -eq 2
+done
+# With the wait that is meant for one that will be started anew they stay, until it is there (here: another job's).
+free_port
+begin_job --scheduler-wait 3600
+check "the worker is at work" wait_for 20 at_work
+check "the scheduler is killed" kill -KILL "$(job_pid scheduler)"
+ends scheduler 137 "it has ended"
+start scheduler "$PARAMO" scheduler --port "$PORT" --servers 1 --workers 1
+for name in server worker; do
+    ends $name 4 "the $name ends when another answers"
+    says "and says so" "127.0.0.1:$PORT: another job runs here$"
+done
+kill -INT "$(job_pid scheduler)"
+ends scheduler 130 "the second scheduler"
+unset PARAMO_TOKEN
+
 # ---- a whole job by hand, on IPv6 ----
 if grep -q '^0*1 ' /proc/net/if_inet6 2>/dev/null; then
     free_port
-    expect 0 "a small log" "$PARAMO" data synth --rows 2000 --out small.ffm
     export PARAMO_TOKEN=secret
     start scheduler "$PARAMO" scheduler --listen ::1 --port "$PORT" --servers 2 --workers 1
     start server0 "$PARAMO" server --scheduler "[::1]:$PORT" --listen ::1 --shards 2
@@ -83,12 +123,11 @@ if grep -q '^0*1 ' /proc/net/if_inet6 2>/dev/null; then
     start server "$PARAMO" server --scheduler "127.0.0.1:$PORT"
     start worker "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- paramo train --model lr --data small.ffm \
         --epochs 100000 --model-out never
-    at_work() { worked "$(job_pid worker)" 10; }
     check "the worker is at work" wait_for 20 at_work
     kill -TERM "$(job_pid server)"
     ends server 143 "SIGTERM stops a server at work"
     ends worker '[1-9][0-9]*' "the worker ends with an error"
-    says "that names the server" "server 8 "
+    says "that names the server" "server 0 \\(node 8\\)"
     ends scheduler '[0-9]+' "the scheduler ends"
 fi
 finish

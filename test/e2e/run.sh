@@ -25,6 +25,9 @@ for line in "[scheduler] scheduler//" "[server 0] server/0/" "[server 1] server/
 done
 expect 0 "a token that is set stays" env PARAMO_TOKEN=mine "$PARAMO" run -s 1 -w 1 -- sh -c 'echo "$PARAMO_TOKEN"'
 check "the token" test "$(cat "$OUT")" = mine
+expect 0 "--scheduler-wait" "$PARAMO" run -s 1 -w 1 --scheduler-wait 7 -- sh -c 'echo "$PARAMO_SCHEDULER_WAIT_MS"'
+check "is in the environment" test "$(cat "$OUT")" = 7000
+refused 2 "--scheduler-wait without a number" "from 0 to" "$PARAMO" run -s 1 -w 1 --scheduler-wait x -- true
 expect 0 "standard input is worker 0's" sh -c 'echo hello | "$0" run -s 1 -w 2 -- cat' "$PARAMO"
 check "the input" test "$(cat "$OUT")" = hello
 expect 0 "'paramo' is this program" "$PARAMO" run -s 1 -w 1 -- paramo --version
@@ -34,17 +37,70 @@ check "the long line of worker 1 is all there" test "$(grep -F '[worker 1] ' "$E
 
 # ---- exit codes ----
 expect 5 "a worker's exit code" "$PARAMO" run -s 1 -w 3 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker2 ] || exit 5'
-says "and which worker it was" '^paramo run: worker 2 \(pid [0-9]+\) ended with exit code 5$'
+says "and which worker it was" '^paramo run: worker 2 \(node 13\), pid [0-9]+, ended with exit code 5$'
+says "and that the others ended well" '^paramo run: 2 of 3 workers ended well; exit code 5 is that of worker 2 \(node 13\)$'
 expect 137 "a worker that is killed" "$PARAMO" run -s 1 -w 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != worker1 ] || kill -9 $$'
-says "names worker and signal" '^paramo run: worker 1 \(pid [0-9]+\) was killed by signal 9 \(Killed\)$'
+says "names worker and signal" '^paramo run: worker 1 \(node 11\), pid [0-9]+, was killed by signal 9 \(Killed\)$'
 expect 143 "workers that wait for a dead server for ever are stopped" "$PARAMO" run -s 2 -w 2 --grace 1 -- \
     sh -c '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || kill -9 $$; exec tail -f /dev/null'
-says "the server is named" 'server 1 \(pid [0-9]+\) was killed by signal 9'
-says "who is stopped is named" 'worker 0 has not ended in time, stopping it'
+says "the server is named" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
+says "who is stopped is named" 'worker 0 \(node 9\) has not ended in time, stopping it'
 expect 0 "servers that stay are stopped, too" "$PARAMO" run -s 1 -w 1 --grace 1 -- \
     sh -c '[ "$DMLC_ROLE" = worker ] || exec tail -f /dev/null'
 expect 0 "even if they do not listen" "$PARAMO" run -s 1 -w 1 --grace 1 -- \
     sh -c '[ "$DMLC_ROLE" = worker ] || { trap "" TERM; while :; do read -r x <>.never; done; }'
+
+# ---- a node that fails before the job is complete ----
+expect 0 "a small log" "$PARAMO" data synth --rows 2000 --out small.ffm
+export PROGRAM=$PARAMO
+says_nothing_else() {
+    if grep -qv "^paramo run: " "$ERR"; then
+        failed "$1" && show "$ERR"
+    else
+        passed "$1"
+    fi
+}
+# without ROLE+RANK HOW: the job, one node of which does HOW instead of joining.
+without() {
+    expect "$1" "$4" "$PARAMO" run -s 2 -w 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != '"$2"' ] || { '"$3"'; }
+        exec "$PROGRAM" train --model lr --data small.ffm --model-out never'
+    check "$4: nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
+    says_nothing_else "$4: and nothing else is said"
+}
+# Whether the scheduler listens by then decides in which words; the end is the same.
+incomplete='(before the job was complete|cannot become complete without'
+without 137 worker1 'kill -9 $$' "a worker is killed before"
+says "it is named" 'worker 1 \(node 11\), pid [0-9]+, was killed by signal 9'
+says "with what follows" "$incomplete worker 1 \(node 11\)): ending it"
+without 9 worker0 'exit 9' "worker 0 fails before"
+says "it is named, too" 'worker 0 \(node 9\), pid [0-9]+, ended with exit code 9'
+says "with what follows" "$incomplete worker 0 \(node 9\)): ending it"
+without 137 server1 'kill -9 $$' "a server is killed before"
+says "it is named" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
+says "with what follows" "$incomplete server 1 \(node 10\)): ending it"
+without 137 scheduler 'kill -9 $$' "the scheduler is killed before"
+says "it is named" 'the scheduler \(node 1\), pid [0-9]+, was killed by signal 9'
+says "with what follows" "$incomplete the scheduler \(node 1\)): ending it"
+without 9 scheduler 'exit 9' "the scheduler fails before it listens"
+says "with what follows" "cannot become complete without the scheduler \(node 1\): ending it"
+check "no model came of it" test -z "$(ls -A never 2>/dev/null)"
+start waiting "$PARAMO" run -v -s 2 -w 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || exec tail -f /dev/null
+    exec "$PROGRAM" train --model lr --data small.ffm --model-out never'
+check "a job that waits for a server" wait_for 20 node_pid waiting worker 1
+check "its scheduler listens" wait_for 20 listens "$(node_pid waiting scheduler)"
+check "Ctrl-C" kill -INT "$(job_pid waiting)"
+ends waiting '130' "ends it at once"
+check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
+
+# ---- --workers-only: scheduler and servers are this program's own ----
+expect 0 "--workers-only" "$PARAMO" run -s 2 -w 2 --workers-only -- sh -c 'echo "$DMLC_ROLE $DMLC_RANK" >>began
+    exec "$PROGRAM" train --model lr --data small.ffm --model-out only'
+check "COMMAND ran for the workers alone" test "$(sort began | tr '\n' ,)" = "worker 0,worker 1,"
+expect 0 "and they have trained a model" "$PARAMO" eval --model-in only --data small.ffm
+expect 9 "--workers-only: a worker that fails before ends the job" "$PARAMO" run -s 2 -w 2 --workers-only -- sh -c \
+    '[ "$DMLC_RANK" != 1 ] || exit 9; exec "$PROGRAM" train --model lr --data small.ffm --model-out never'
+says "and is named" 'worker 1 \(node 11\), pid [0-9]+, ended with exit code 9'
+check "no model came of it" test -z "$(ls -A never 2>/dev/null)"
 
 # ---- signals, and what is left behind ----
 said() { # FILE TEXT TIMES

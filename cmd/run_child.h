@@ -1,0 +1,45 @@
+/*
+ * One node of 'paramo run': a process in its own process group, with its place in the job in the environment
+ * and its output on a pipe; it dies with us (PR_SET_PDEATHSIG). Starting it is here, what becomes of it is
+ * cmd_run.c's.
+ *
+ * The scheduler's port: we bind a free one and keep it bound, without listening, for the job's life. While we
+ * hold it the kernel gives it to nobody who asks for any port, and the scheduler can still bind and listen on
+ * it, because both sockets have SO_REUSEADDR. So two jobs started at once never meet.
+ * Tests: test/e2e/run.sh.
+ */
+#ifndef CMD_RUN_CHILD_H
+#define CMD_RUN_CHILD_H
+
+#include "cmd/run_output.h"
+
+#include <signal.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct run_options {
+    int servers, workers, workers_only, grace_s, scheduler_wait_s, verbose;
+    char **command;
+};
+
+struct child {
+    const char *role; /* "scheduler", "server", "worker" */
+    int rank;
+    pid_t pid;
+    int running;
+    int told;              /* we have sent it a signal: how it ends is no news */
+    int code;              /* exit code, 128 + signal when killed */
+    struct run_source out; /* fd -1: it writes to our own stdout and stderr */
+};
+
+/* Binds a free loopback port and returns the socket that holds it, -1 with errno if there is none. */
+int run_reserve_port(uint16_t *port);
+/* What all children share; only role and rank differ. 0, or -1 with errno. */
+int run_set_environment(uint16_t port, const struct run_options *o);
+/* Starts one child, whose role, rank and name are set; 0, or the errno of what failed. notify: the socket on
+ * which the scheduler says how far the job is. */
+int child_start(struct child *c, int notify, const sigset_t *mask, const char *path, char **command);
+/* Both of its numbers, in the form that the nodes' own messages have: "server 0 (node 8)". Returns buf. */
+const char *child_label(const struct child *c, char *buf, size_t cap);
+
+#endif
