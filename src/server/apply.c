@@ -110,7 +110,7 @@ static void offer_end(struct shard_table *t, const uint32_t *rows, size_t n, par
 static uint32_t *rows_known(struct shard_table *t, const struct wire_head *h, const uint64_t *keys)
 {
     bool whole = (h->kind == WIRE_PUSH || h->kind == WIRE_PULL || h->kind == WIRE_PUSHPULL) &&
-                 !(h->flags & WIRE_PART) && table_numbers_rows(t->table);
+                 !(h->flags & WIRE_PART) && t->options.kind == PARAMO_TABLE_SPARSE;
     return whole ? rowcache_find(&t->rows, table_generation(t->table), keys, h->count) : NULL;
 }
 
@@ -120,12 +120,10 @@ static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t 
 {
     if (known)
         return table_push_rows(t->table, keys, known, n, vals);
-    uint32_t *rows = table_numbers_rows(t->table) ? rowcache_offer(&t->rows, keys, n) : NULL;
+    uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
     if (!rows)
         return table_push(t->table, keys, n, vals);
-    paramo_err err = table_resolve(t->table, keys, n, rows, false);
-    if (!err)
-        err = table_push_rows(t->table, keys, rows, n, vals);
+    paramo_err err = table_push_noting(t->table, keys, n, vals, rows);
     offer_end(t, rows, n, err);
     return err;
 }
@@ -135,12 +133,10 @@ static paramo_err pull_rows(struct shard_table *t, const uint64_t *keys, size_t 
 {
     if (known)
         return table_pull_rows(t->table, keys, known, n, vals);
-    uint32_t *rows = table_numbers_rows(t->table) ? rowcache_offer(&t->rows, keys, n) : NULL;
+    uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
     if (!rows)
         return table_pull(t->table, keys, n, vals, create);
-    paramo_err err = table_resolve(t->table, keys, n, rows, create);
-    if (!err)
-        err = table_pull_rows(t->table, keys, rows, n, vals);
+    paramo_err err = table_pull_noting(t->table, keys, n, vals, create, rows);
     offer_end(t, rows, n, err);
     return err;
 }

@@ -25,7 +25,8 @@ static uint64_t key_of(const struct keyindex *x, uint64_t hash)
 void keyindex_init(struct keyindex *x, struct tablemem *mem, uint64_t seed, unsigned bytes)
 {
     assert(bytes == 4 || bytes == 12);
-    *x = (struct keyindex){.mem = mem, .seed = seed, .slots = bytes == 4 ? 5 : 3};
+    *x = (struct keyindex){
+        .mem = mem, .seed = seed, .slots = bytes == 4 ? 5 : 3, .page_free = KEYINDEX_PAGES_MAX};
 }
 
 /* A bit for the slot that has this hash, if any. */
@@ -35,7 +36,7 @@ ALWAYS_INLINE unsigned bucket_match(const struct keyindex_bucket *b, uint64_t ha
     for (unsigned i = 0; i < slots; i++) {
         match |= (unsigned)(b->word[i] == hash) << i;
     }
-    return match & b->used;
+    return match & *bucket_meta(b);
 }
 
 ALWAYS_INLINE int bucket_slot(const struct keyindex_bucket *b, uint64_t hash, unsigned slots)
@@ -54,7 +55,7 @@ ALWAYS_INLINE struct keyindex_bucket *segment_find(const struct keyindex_segment
         if (*slot >= 0) {
             return b;
         }
-        if (b->passed == 0) {
+        if (!bucket_passed(b)) {
             return NULL;
         }
         *at = bucket_after(s, *at);
@@ -92,7 +93,7 @@ ALWAYS_INLINE size_t scan_look(struct keyindex_scan *scan, size_t i, const struc
     char *at = bucket_payload(b, (unsigned)__builtin_ctz(match | 1U << slots), slots);
     scan->payload[i] = match ? at : NULL;
     __builtin_prefetch(b + !match, 1); /* the next one, where it is not another page's */
-    return !match & (b->passed != 0);
+    return !match & bucket_passed(b);
 }
 
 /* 1. fetches the home buckets, KEYINDEX_AHEAD keys ahead, 2. looks there, 3. looks in the next bucket for the
@@ -185,6 +186,16 @@ void *keyindex_payload(const struct keyindex *x, uint64_t key)
     return b ? bucket_payload(b, (unsigned)slot, x->slots) : NULL;
 }
 
+uint32_t keyindex_place(const struct keyindex *x, const void *payload)
+{
+    uintptr_t at = (uintptr_t)payload;
+    const struct keyindex_bucket *b = (const struct keyindex_bucket *)(at / sizeof *b * sizeof *b);
+    uint32_t number = *bucket_meta(b) >> KEYINDEX_PAGE_AT;
+    uint32_t slot =
+        ((uint32_t)(at % sizeof *b) - (uint32_t)sizeof(uint64_t) * x->slots) / payload_bytes(x->slots);
+    return META_PAGE(number) | (uint32_t)(b - x->page[number]) << KEYINDEX_SLOT_BITS | slot;
+}
+
 /* ---- one key ---- */
 
 void keyindex_prefetch(const struct keyindex *x, uint64_t key)
@@ -248,11 +259,11 @@ bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload)
     if (payload) {
         memcpy(payload, bucket_payload(b, (unsigned)slot, x->slots), payload_bytes(x->slots));
     }
-    b->used = (uint8_t)(b->used & ~(1U << slot));
+    *bucket_meta(b) &= ~(1U << slot);
     for (uint32_t i = home_of(s, hash); i != at; i = bucket_after(s, i)) {
-        struct keyindex_bucket *p = bucket_at(s, i);
-        assert(p->passed > 0);
-        p->passed = (uint16_t)(p->passed - (p->passed < UINT16_MAX));
+        uint32_t *meta = bucket_meta(bucket_at(s, i));
+        assert(*meta & META_PASSED);
+        *meta -= (*meta & META_PASSED) == META_PASSED ? 0 : META_PASSED_ONE;
     }
     s->count--;
     x->count--;
@@ -266,7 +277,7 @@ void keyindex_walk(const struct keyindex *x, void (*each)(void *ctx, uint64_t ke
         const struct keyindex_segment *s = x->directory[i];
         for (uint32_t at = 0; at < s->nbuckets; at++) {
             const struct keyindex_bucket *b = bucket_at(s, at);
-            for (unsigned used = b->used; used; used &= used - 1) {
+            for (unsigned used = *bucket_meta(b) & META_USED(x->slots); used; used &= used - 1) {
                 unsigned slot = (unsigned)__builtin_ctz(used);
                 each(ctx, key_of(x, b->word[slot]), bucket_payload(b, slot, x->slots));
             }
@@ -281,7 +292,7 @@ uint64_t keyindex_probes(const struct keyindex *x)
     for (size_t i = 0; i < entries; i = next_segment(x, i)) {
         const struct keyindex_segment *s = x->directory[i];
         for (uint32_t at = 0; at < s->nbuckets; at++) {
-            probes += bucket_at(s, at)->passed;
+            probes += (*bucket_meta(bucket_at(s, at)) & META_PASSED) / META_PASSED_ONE;
         }
     }
     return probes;

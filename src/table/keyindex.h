@@ -12,7 +12,8 @@
  *
  *     bucket = one cache line:  5 hashes, 5 payloads of 4 bytes   (60 bytes)
  *                           or  3 hashes, 3 payloads of 12 bytes  (60 bytes)
- *                          and  how many keys passed (16 bits), which slots are used (8 bits)
+ *                          and  meta: which slots are used (5 bits), how many keys passed (6), page number
+ * (21)
  *
  * A bucket holds hashes, not keys: mixing is a bijection, and nothing need be mixed again when keys move. A
  * key lies in its home bucket or, where that is full, in the next one with room (linear probing). `passed`
@@ -38,20 +39,32 @@
 #define KEYINDEX_NONE UINT32_MAX
 
 enum {
+    KEYINDEX_SLOT_BITS = 3, /* of a place: page number, bucket in the page, slot */
+    KEYINDEX_PAGE_SHIFT = 8,
+    KEYINDEX_PAGE_AT = KEYINDEX_PAGE_SHIFT + KEYINDEX_SLOT_BITS,
+    KEYINDEX_PAGES_MAX = 1 << (32 - KEYINDEX_PAGE_AT), /* the last number is never given: NONE is no place */
     KEYINDEX_CHUNK = 128, /* keys that a scan gives at a time: their buckets stay in the first cache */
     KEYINDEX_AHEAD = 24   /* keys from prefetch to look; measured: 12 is slower, 48 no faster */
 };
 
+/* word[0 .. slots): hashes; then payloads; the last 4 bytes: meta */
+struct keyindex_bucket {
+    _Alignas(64) uint64_t word[8];
+};
+_Static_assert(sizeof(struct keyindex_bucket) == 64, "a bucket is a cache line");
+
 struct keyindex_segment;
-struct keyindex_bucket;
 
 struct keyindex {
     struct tablemem *mem;
     uint64_t seed;
     struct keyindex_segment **directory; /* 2^depth; NULL while the index is empty and new */
     uint64_t count;
-    uint64_t moves; /* counts what ends payload pointers and scans' prefetches: growth */
-    unsigned slots; /* of a bucket: 5 or 3 */
+    uint64_t moves; /* counts what ends payload pointers, places and scans' prefetches: growth */
+    struct keyindex_bucket **page; /* by number; of a free number: the next free one << 1 | 1 */
+    uint32_t page_top, page_room;  /* numbers ever used; room in `page` */
+    uint32_t page_free;            /* a chain of free numbers, to KEYINDEX_PAGES_MAX */
+    unsigned slots;                /* of a bucket: 5 or 3 */
     unsigned depth;
     size_t segments;
     struct keyindex_segment *block; /* segments are made in blocks, chained through their first element */
@@ -103,5 +116,19 @@ bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload);
 void keyindex_walk(const struct keyindex *x, void (*each)(void *ctx, uint64_t key, void *payload), void *ctx);
 /* Key positions that a search for each present key would read, in all: tests watch it. */
 uint64_t keyindex_probes(const struct keyindex *x);
+
+/* ---- places ---- A payload by a number of 32 bits, valid as long as a pointer to it: while `moves` stays
+ * the same and the key is not removed. */
+
+/* payload: from a scan, or keyindex_payload. */
+uint32_t keyindex_place(const struct keyindex *x, const void *payload);
+
+static inline void *keyindex_at(const struct keyindex *x, uint32_t place)
+{
+    struct keyindex_bucket *page = x->page[place >> KEYINDEX_PAGE_AT];
+    unsigned slot = place & ((1U << KEYINDEX_SLOT_BITS) - 1);
+    return (char *)(page + (place >> KEYINDEX_SLOT_BITS & ((1U << KEYINDEX_PAGE_SHIFT) - 1))) +
+           sizeof(uint64_t) * x->slots + (x->slots == 5 ? 4 : 12) * (size_t)slot;
+}
 
 #endif

@@ -1,4 +1,4 @@
-/* Memory and growth of the index: pages, segments that grow or split, the directory. */
+/* Memory and growth of the index: pages and their numbers, segments that grow or split, the directory. */
 #include <assert.h>
 
 #include "table/keyindex_impl.h"
@@ -49,14 +49,72 @@ static void memory_put(struct keyindex *x, void *page, size_t bytes)
     }
 }
 
+/* Room in the page table for n numbers beyond those ever used. */
+static paramo_err numbers_room(struct keyindex *x, size_t n)
+{
+    if (n >= KEYINDEX_PAGES_MAX - x->page_top) {
+        return err_set(PARAMO_E_TOO_LARGE, "a shard holds at most 2^31 or so rows of a table");
+    }
+    size_t room = x->page_room ? x->page_room : 8;
+    while (room < x->page_top + n) {
+        room *= 2;
+    }
+    if (room == x->page_room) {
+        return PARAMO_OK;
+    }
+    struct keyindex_bucket **page = tablemem_get(x->mem, LINE, room * sizeof(struct keyindex_bucket *));
+    if (!page) {
+        return err_memory(room * sizeof(struct keyindex_bucket *));
+    }
+    if (x->page) {
+        memcpy(page, x->page, x->page_top * sizeof(struct keyindex_bucket *));
+        tablemem_put(x->mem, x->page, x->page_room * sizeof(struct keyindex_bucket *));
+    }
+    x->page = page;
+    x->page_room = (uint32_t)room;
+    return PARAMO_OK;
+}
+
+/* There is room for one. */
+static uint32_t number_get(struct keyindex *x)
+{
+    uint32_t number = x->page_free;
+    if (number == KEYINDEX_PAGES_MAX) {
+        return x->page_top++;
+    }
+    x->page_free = (uint32_t)((uintptr_t)x->page[number] >> 1);
+    return number;
+}
+
+static void number_put(struct keyindex *x, uint32_t number)
+{
+    x->page[number] = (struct keyindex_bucket *)((uintptr_t)x->page_free << 1 | 1);
+    x->page_free = number;
+}
+
+/* Empties n buckets, which are the page of that number, or more in one piece, with the numbers after it. The
+ * rest of a bucket is not looked at. */
+static void number_page(struct keyindex *x, uint32_t number, struct keyindex_bucket *page, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (i % PAGE == 0) {
+            x->page[number + i / PAGE] = page + i;
+        }
+        *bucket_meta(page + i) = META_PAGE(number + i / PAGE);
+    }
+}
+
 static void buckets_put(struct keyindex *x, const struct keyindex_segment *s)
 {
+    for (uint32_t b = 0; b < s->nbuckets; b += PAGE) {
+        number_put(x, *bucket_meta(bucket_at(s, b)) >> KEYINDEX_PAGE_AT);
+    }
     for (size_t i = 0; i < pieces_of(s->nbuckets); i++) {
         memory_put(x, s->page[i], piece_bytes(s->nbuckets));
     }
 }
 
-/* Makes *s an empty segment of that size and depth. */
+/* Makes *s an empty segment of that size and depth: room for numbers, memory, which is given its numbers. */
 static paramo_err buckets_get(struct keyindex *x, uint32_t nbuckets, unsigned depth,
                               struct keyindex_segment *s)
 {
@@ -65,6 +123,10 @@ static paramo_err buckets_get(struct keyindex *x, uint32_t nbuckets, unsigned de
     }
     *s = (struct keyindex_segment){
         .nbuckets = nbuckets, .limit = segment_limit(nbuckets, x->slots), .depth = depth};
+    paramo_err err = numbers_room(x, (nbuckets + PAGE - 1) / PAGE);
+    if (err) {
+        return err;
+    }
     size_t bytes = piece_bytes(nbuckets);
     for (size_t i = 0; i < pieces_of(nbuckets); i++) {
         s->page[i] = memory_get(x, bytes);
@@ -75,11 +137,13 @@ static paramo_err buckets_get(struct keyindex *x, uint32_t nbuckets, unsigned de
             return err_memory(bytes);
         }
     }
+    if (in_one_piece(nbuckets)) {
+        number_page(x, x->page_top, s->page[0], nbuckets);
+        x->page_top += nbuckets / PAGE;
+        return PARAMO_OK;
+    }
     for (size_t i = 0; i < pieces_of(nbuckets); i++) {
-        for (size_t k = 0; k < bytes / LINE; k++) { /* the rest of a bucket is not looked at */
-            s->page[i][k].used = 0;
-            s->page[i][k].passed = 0;
-        }
+        number_page(x, number_get(x), s->page[i], (uint32_t)(bytes / LINE));
     }
     return PARAMO_OK;
 }
@@ -137,7 +201,7 @@ ALWAYS_INLINE void move_keys(const struct keyindex_segment *from, struct keyinde
         for (size_t at = 0; at < n; at++) {
             const struct keyindex_bucket *b = page + at;
             __builtin_prefetch(b + FETCH_AHEAD);
-            for (unsigned used = b->used; used; used &= used - 1) {
+            for (unsigned used = *bucket_meta(b) & META_USED(slots); used; used &= used - 1) {
                 unsigned slot = (unsigned)__builtin_ctz(used);
                 uint64_t hash = b->word[slot];
                 memcpy(segment_place(to[hash >> (63 - bit) & 1], hash, slots), bucket_payload(b, slot, slots),
@@ -193,7 +257,7 @@ static uint32_t count_bit(const struct keyindex *x, const struct keyindex_segmen
     for (uint32_t at = 0; at < s->nbuckets; at++) {
         const struct keyindex_bucket *b = bucket_at(s, at);
         __builtin_prefetch(b + FETCH_AHEAD);
-        unsigned used = b->used;
+        unsigned used = *bucket_meta(b);
         for (unsigned slot = 0; slot < x->slots; slot++) {
             n += (uint32_t)(b->word[slot] >> (63 - bit) & used >> slot & 1);
         }
@@ -302,6 +366,7 @@ void keyindex_clear(struct keyindex *x)
         x->block = (struct keyindex_segment *)block[0].page[0];
         tablemem_put(x->mem, block, BLOCK * sizeof *block);
     }
+    tablemem_put(x->mem, x->page, x->page_room * sizeof(struct keyindex_bucket *));
     uint64_t moves = x->moves + 1;
     keyindex_init(x, x->mem, x->seed, payload_bytes(x->slots));
     x->moves = moves;

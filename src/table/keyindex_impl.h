@@ -15,8 +15,8 @@
 #include "table/keyindex.h"
 
 enum {
-    PAGE = 256,        /* buckets: 16 KiB; a very small index is one smaller page */
-    SEGMENT_PAGES = 6, /* a segment that would need more splits */
+    PAGE = 1 << KEYINDEX_PAGE_SHIFT, /* buckets: 16 KiB; a very small index is one smaller page */
+    SEGMENT_PAGES = 6,               /* a segment that would need more splits */
     LOAD_PERCENT =
         74, /* measured: at 87 one key in four is not in its home bucket, which costs 5 ns for each key */
 };
@@ -25,20 +25,6 @@ enum {
 
 /* Calls f(..., slots) with slots constant. */
 #define SLOTS_CALL(x, f, ...) ((x)->slots == 5 ? f(__VA_ARGS__, 5) : f(__VA_ARGS__, 3))
-
-/* word[0 .. slots): hashes; then payloads */
-struct keyindex_bucket {
-    union {
-        _Alignas(64) uint64_t word[8];
-        struct {
-            char slots[60];
-            uint16_t passed; /* sticks at 65,535 */
-            uint8_t used;    /* a bit per slot */
-            uint8_t unused;
-        };
-    };
-};
-_Static_assert(sizeof(struct keyindex_bucket) == 64, "a bucket is a cache line");
 
 /* A cache line: what a search reads. */
 struct keyindex_segment {
@@ -51,6 +37,22 @@ struct keyindex_segment {
     uint32_t depth; /* hash bits that all its keys have in common */
 };
 _Static_assert(sizeof(struct keyindex_segment) == 64, "a segment is a cache line");
+
+/* meta */
+#define META_USED(slots)  ((1U << (slots)) - 1)
+#define META_PASSED_ONE   (1U << 5)
+#define META_PASSED       ((1U << KEYINDEX_PAGE_AT) - META_PASSED_ONE) /* sticks when all bits are set */
+#define META_PAGE(number) ((uint32_t)(number) << KEYINDEX_PAGE_AT)
+
+ALWAYS_INLINE uint32_t *bucket_meta(const struct keyindex_bucket *b)
+{
+    return (uint32_t *)(uintptr_t)b->word + 15;
+}
+
+ALWAYS_INLINE bool bucket_passed(const struct keyindex_bucket *b)
+{
+    return (*bucket_meta(b) & META_PASSED) != 0;
+}
 
 ALWAYS_INLINE struct keyindex_segment *segment_of(const struct keyindex *x, uint64_t hash)
 {
@@ -93,14 +95,16 @@ ALWAYS_INLINE char *segment_place(struct keyindex_segment *s, uint64_t hash, uns
 {
     uint32_t at = home_of(s, hash);
     struct keyindex_bucket *b = bucket_at(s, at);
-    while (b->used == (1U << slots) - 1) {
-        b->passed = (uint16_t)(b->passed + (b->passed < UINT16_MAX));
+    uint32_t *meta = bucket_meta(b);
+    while ((*meta & META_USED(slots)) == META_USED(slots)) {
+        *meta += (*meta & META_PASSED) == META_PASSED ? 0 : META_PASSED_ONE;
         at = bucket_after(s, at);
         b = bucket_at(s, at);
+        meta = bucket_meta(b);
     }
-    unsigned slot = (unsigned)__builtin_ctz(~(unsigned)b->used);
+    unsigned slot = (unsigned)__builtin_ctz(~*meta);
     b->word[slot] = hash;
-    b->used = (uint8_t)(b->used | 1U << slot);
+    *meta |= 1U << slot;
     s->count++;
     return bucket_payload(b, slot, slots);
 }

@@ -113,14 +113,9 @@ paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count)
     return table_dense_add_run(&t->dense, first, count);
 }
 
-bool table_numbers_rows(const struct table *t)
-{
-    return t->options.kind == PARAMO_TABLE_SPARSE && !is_small(t);
-}
-
 uint64_t table_generation(const struct table *t)
 {
-    return t->generation;
+    return t->generation + (is_small(t) ? t->small.index.moves : 0);
 }
 
 /* ---- row numbers of one call ---- */
@@ -183,13 +178,18 @@ paramo_err table_resolve(struct table *t, const uint64_t *keys, size_t n, uint32
         return err;
     }
     if (is_small(t)) {
-        err = create ? table_small_visit(&t->small, keys, n, NULL, NULL, true) : PARAMO_OK;
-        if (err == PARAMO_OK) {
-            table_small_look(&t->small, keys, n, rows);
-        }
-        return err;
+        return table_small_visit(&t->small, keys, n, NULL, NULL, create, rows);
     }
     return table_sparse_resolve(&t->sparse, keys, n, rows, create);
+}
+
+static bool all_there(const uint32_t *rows, size_t n)
+{
+    bool all = true;
+    for (size_t i = 0; i < n; i++) {
+        all &= rows[i] != TABLE_NO_ROW;
+    }
+    return all;
 }
 
 paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows, size_t n, const void *vals)
@@ -202,11 +202,8 @@ paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows
         return table_dense_push(&t->dense, keys, n, vals);
     }
     if (is_small(t)) {
-        err = table_small_visit(&t->small, keys, n, vals, NULL, true);
-        if (err == PARAMO_OK) {
-            memset(rows, 0, n * sizeof *rows);
-        }
-        return err;
+        return all_there(rows, n) ? table_small_push_rows(&t->small, rows, n, vals)
+                                  : table_small_visit(&t->small, keys, n, vals, NULL, true, rows);
     }
     return table_sparse_push(&t->sparse, keys, rows, n, vals);
 }
@@ -221,7 +218,8 @@ paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t
         return table_dense_pull(&t->dense, keys, n, vals);
     }
     if (is_small(t)) {
-        return table_small_visit(&t->small, keys, n, NULL, vals, false);
+        table_small_pull_rows(&t->small, keys, rows, n, vals);
+        return PARAMO_OK;
     }
     table_sparse_pull(&t->sparse, keys, rows, n, vals);
     return PARAMO_OK;
@@ -231,7 +229,7 @@ enum { PUSH = 1, PULL = 2, CREATE = 4 };
 
 /* Does what each of the three calls needs of: find rows, create them, push, pull. */
 static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, const void *in, void *out,
-                            unsigned what)
+                            unsigned what, uint32_t *noted)
 {
     paramo_err err = check_fixed(t, n);
     if (err || n == 0) {
@@ -245,11 +243,10 @@ static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, con
     }
     if (is_small(t)) {
         return table_small_visit(&t->small, keys, n, what & PUSH ? in : NULL, what & PULL ? out : NULL,
-                                 what & CREATE);
+                                 what & CREATE, noted);
     }
-    uint32_t *rows;
-    err = scratch_get(t, n, &rows);
-    if (err) {
+    uint32_t *rows = noted;
+    if (!noted && (err = scratch_get(t, n, &rows)) != PARAMO_OK) {
         return err;
     }
     err = table_sparse_resolve(&t->sparse, keys, n, rows, what & CREATE);
@@ -259,7 +256,9 @@ static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, con
     if (!err && (what & PULL)) {
         table_sparse_pull(&t->sparse, keys, rows, n, out);
     }
-    scratch_put(t, rows, n);
+    if (!noted) {
+        scratch_put(t, rows, n);
+    }
     return err;
 }
 
@@ -271,17 +270,31 @@ const void *table_span(const struct table *t, const uint64_t *keys, size_t n, ui
 
 paramo_err table_push(struct table *t, const uint64_t *keys, size_t n, const void *vals)
 {
-    return push_pull(t, keys, n, vals, NULL, PUSH);
+    return push_pull(t, keys, n, vals, NULL, PUSH, NULL);
 }
 
 paramo_err table_pull(struct table *t, const uint64_t *keys, size_t n, void *vals, bool create)
 {
-    return push_pull(t, keys, n, NULL, vals, PULL | (create ? CREATE : 0));
+    return push_pull(t, keys, n, NULL, vals, PULL | (create ? CREATE : 0), NULL);
+}
+
+paramo_err table_push_noting(struct table *t, const uint64_t *keys, size_t n, const void *vals,
+                             uint32_t *rows)
+{
+    assert(t->options.kind == PARAMO_TABLE_SPARSE);
+    return push_pull(t, keys, n, vals, NULL, PUSH, rows);
+}
+
+paramo_err table_pull_noting(struct table *t, const uint64_t *keys, size_t n, void *vals, bool create,
+                             uint32_t *rows)
+{
+    assert(t->options.kind == PARAMO_TABLE_SPARSE);
+    return push_pull(t, keys, n, NULL, vals, PULL | (create ? CREATE : 0), rows);
 }
 
 paramo_err table_pushpull(struct table *t, const uint64_t *keys, size_t n, void *vals)
 {
-    return push_pull(t, keys, n, vals, vals, PUSH | PULL);
+    return push_pull(t, keys, n, vals, vals, PUSH | PULL, NULL);
 }
 
 static paramo_err check_part(const struct table *t, uint32_t col, uint32_t ncols)

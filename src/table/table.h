@@ -3,7 +3,7 @@
  * applies.
  *
  *     table.h --- table_sparse (any keys) --- keyindex (key -> row number) + rowslab (rows that never move)
- *             \-- table_small  (any keys, rows of 4 or 12 bytes) --- keyindex (key -> row)
+ *             \-- table_small  (any keys, rows of 4 or 12 bytes) --- keyindex (key -> row that moves)
  *             \-- table_dense  (runs of 0 .. rows-1, kept contiguous)
  *             \-- table_var    (rows of any length) --- keyindex + rowslab
  *     optimizer: what a push does to values; rowinit: what a row holds at first; tablemem: memory, counted
@@ -70,14 +70,19 @@ MUST_USE paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col,
 MUST_USE paramo_err table_pull_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, void *vals,
                                     bool create);
 
-/* ---- rows that the shard remembers, so that a push after a pull costs no look-up (SPARSE; DENSE and sparse
- * tables of small rows go by key) ---- Row numbers are valid while table_generation stays the same: growth
- * keeps them, table_delete and table_clear end them. Never hand over numbers of an older generation. */
+/* ---- rows that the shard remembers, so that a push after a pull costs no look-up (SPARSE; DENSE goes by
+ * key) ---- Row numbers are valid while table_generation stays the same: table_delete and table_clear end
+ * them, and in a table of small rows (table_small.h) growth does. Never hand over numbers of an older
+ * generation. */
 uint64_t table_generation(const struct table *t);
-/* Is it worth while to remember row numbers? Otherwise the calls below go by key. */
-bool table_numbers_rows(const struct table *t);
+/* table_push and table_pull that write down the row numbers as well, as table_resolve does after them:
+ * SPARSE. */
+MUST_USE paramo_err table_push_noting(struct table *t, const uint64_t *keys, size_t n, const void *vals,
+                                      uint32_t *rows);
+MUST_USE paramo_err table_pull_noting(struct table *t, const uint64_t *keys, size_t n, void *vals,
+                                      bool create, uint32_t *rows);
 /* rows[i] is key i's row number, or TABLE_NO_ROW where there is none and not `create`. For a DENSE table the
- * keys are checked and rows is filled with 0; where rows have no numbers 0 says that there is one. */
+ * keys are checked and rows is filled with 0. */
 MUST_USE paramo_err table_resolve(struct table *t, const uint64_t *keys, size_t n, uint32_t *rows,
                                   bool create);
 /* table_push and table_pull by resolved rows. push creates those that are TABLE_NO_ROW and writes their

@@ -147,8 +147,26 @@ static void chunk_read(const struct rowspec *spec, const uint64_t *keys, size_t 
     }
 }
 
+static void chunk_places(const struct table_small *s, size_t n, void *const *row, uint32_t *rows)
+{
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = row[i] ? keyindex_place(&s->index, row[i]) : KEYINDEX_NONE;
+    }
+}
+
+/* All places, again: growth has ended those of earlier chunks. */
+static void find_places(const struct table_small *s, const uint64_t *keys, size_t n, uint32_t *rows)
+{
+    struct keyindex_scan scan;
+    void **row;
+    keyindex_scan_start(&scan, &s->index, keys, n);
+    for (size_t done = 0, m; (m = keyindex_scan_next(&scan, &row)) > 0; done += m) {
+        chunk_places(s, m, row, rows + done);
+    }
+}
+
 paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t n, const void *in, void *out,
-                             bool create)
+                             bool create, uint32_t *rows)
 {
     const struct rowspec *spec = s->spec;
     struct undo u = {0};
@@ -157,6 +175,7 @@ paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t
     if (err || n == 0 || (changes && (err = undo_open(s, n, &u)) != PARAMO_OK)) {
         return err;
     }
+    uint64_t moves = s->index.moves;
     struct keyindex_scan scan;
     void **row;
     keyindex_scan_start(&scan, &s->index, keys, n);
@@ -171,12 +190,59 @@ paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t
         if (out) {
             chunk_read(spec, keys + done, m, row, (char *)out + done * spec->param_bytes);
         }
+        if (rows) {
+            chunk_places(s, m, row, rows + done);
+        }
     }
     if (err) {
         undo_all(s, keys, &u);
+    } else if (rows && s->index.moves != moves) {
+        find_places(s, keys, n, rows);
     }
     undo_close(s, &u);
     return err;
+}
+
+/* ---- by row numbers ---- */
+
+enum { BATCH = 64 }; /* rows whose cache misses overlap */
+
+static size_t batch_rows(const struct table_small *s, const uint32_t *rows, size_t done, size_t n, void **row)
+{
+    size_t m = n - done < BATCH ? n - done : BATCH;
+    for (size_t i = 0; i < m; i++) {
+        row[i] = rows[done + i] == KEYINDEX_NONE ? NULL : keyindex_at(&s->index, rows[done + i]);
+        __builtin_prefetch(row[i], 1);
+    }
+    return m;
+}
+
+paramo_err table_small_push_rows(struct table_small *s, const uint32_t *rows, size_t n, const void *vals)
+{
+    const struct rowspec *spec = s->spec;
+    paramo_err err = optimizer_check(&spec->optimizer, vals, n * spec->dim);
+    if (err) {
+        return err;
+    }
+    void *row[2][BATCH];
+    size_t m = batch_rows(s, rows, 0, n, row[0]);
+    for (size_t done = 0, batch = 0, next; done < n; done += m, m = next, batch ^= 1) {
+        next = batch_rows(s, rows, done + m, n, row[batch ^ 1]);
+        spec->optimizer.rows(&spec->optimizer, row[batch], m, spec->dim,
+                             (const char *)vals + done * spec->param_bytes);
+    }
+    return PARAMO_OK;
+}
+
+void table_small_pull_rows(const struct table_small *s, const uint64_t *keys, const uint32_t *rows, size_t n,
+                           void *vals)
+{
+    void *row[2][BATCH];
+    size_t m = batch_rows(s, rows, 0, n, row[0]);
+    for (size_t done = 0, batch = 0, next; done < n; done += m, m = next, batch ^= 1) {
+        next = batch_rows(s, rows, done + m, n, row[batch ^ 1]);
+        chunk_read(s->spec, keys + done, m, row[batch], (char *)vals + done * s->spec->param_bytes);
+    }
 }
 
 paramo_err table_small_put(struct table_small *s, const uint64_t *keys, size_t n, bool with_state,
@@ -270,18 +336,6 @@ paramo_err table_small_pull_part(struct table_small *s, uint64_t key, uint32_t c
         rowspec_initial(spec, key, col, ncols, vals);
     }
     return PARAMO_OK;
-}
-
-void table_small_look(const struct table_small *s, const uint64_t *keys, size_t n, uint32_t *there)
-{
-    struct keyindex_scan scan;
-    void **row;
-    keyindex_scan_start(&scan, &s->index, keys, n);
-    for (size_t m; (m = keyindex_scan_next(&scan, &row)) > 0; there += m) {
-        for (size_t i = 0; i < m; i++) {
-            there[i] = row[i] ? 0 : KEYINDEX_NONE;
-        }
-    }
 }
 
 paramo_err table_small_get(const struct table_small *s, const uint64_t *keys, size_t n, bool with_state,

@@ -1,8 +1,8 @@
 /*
  * Store of a sparse table of small rows, 4 or 12 bytes (a float; a float with FTRL's state): a row lies
- * beside its key in the index, one cache line for both. That saves a row number's memory and the second cache
- * miss, but rows have no numbers that last, since growth moves them: everything goes by key, in one pass over
- * the request. See table.h for what the functions promise; arguments are checked there. Tests:
+ * beside its key in the index, one cache line for both. That saves the memory of a row number and the second
+ * cache miss. What stands for a row number is its place in the index, which growth ends: generations count
+ * that as well. See table.h for what the functions promise; arguments are checked there. Tests:
  * test/table/test_table_small.c, test_table_sparse.c, test_table_model.c.
  */
 #ifndef TABLE_TABLE_SMALL_H
@@ -32,15 +32,18 @@ void table_small_init(struct table_small *s, const struct rowspec *spec, struct 
                       uint64_t hash_seed);
 void table_small_clear(struct table_small *s);
 /* Each key's row: creates it if `create` and it is missing, pushes `in` if that is not NULL (which creates),
- * then writes the parameters to `out` if that is not NULL. out may be in. */
+ * then writes the parameters to `out` and row numbers to `rows` if these are not NULL. out may be in. */
 MUST_USE paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t n, const void *in,
-                                      void *out, bool create);
+                                      void *out, bool create, uint32_t *rows);
+/* By row numbers; push: all are there. */
+MUST_USE paramo_err table_small_push_rows(struct table_small *s, const uint32_t *rows, size_t n,
+                                          const void *vals);
+void table_small_pull_rows(const struct table_small *s, const uint64_t *keys, const uint32_t *rows, size_t n,
+                           void *vals);
 MUST_USE paramo_err table_small_push_part(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,
                                           const void *vals);
 MUST_USE paramo_err table_small_pull_part(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,
                                           void *vals, bool create);
-/* there[i] is 0 or, for a key without a row, UINT32_MAX. */
-void table_small_look(const struct table_small *s, const uint64_t *keys, size_t n, uint32_t *there);
 MUST_USE paramo_err table_small_get(const struct table_small *s, const uint64_t *keys, size_t n,
                                     bool with_state, void *out);
 MUST_USE paramo_err table_small_put(struct table_small *s, const uint64_t *keys, size_t n, bool with_state,

@@ -35,7 +35,6 @@ static struct table *make(size_t kind, paramo_init_kind init, const struct table
     o.init_b = 3;
     struct table *t;
     assert_int_equal(table_create(&o, 4711, alloc, &t), PARAMO_OK);
-    assert_false(table_numbers_rows(t));
     return t;
 }
 
@@ -166,26 +165,48 @@ static void without_memory_nothing_changes(void **state)
     }
 }
 
-static void rows_of_other_sizes_lie_in_slabs(void **state)
+/* Numbers noted by a push or a pull lead to the rows until the generation changes, which growth does. */
+static void noted_rows_are_the_rows(void **state)
 {
     (void)state;
-    static const struct {
-        paramo_optimizer optimizer;
-        paramo_dtype dtype;
-        uint32_t dim;
-    } large[] = {{PARAMO_OPT_ADD, PARAMO_F32, 2},  {PARAMO_OPT_ADAGRAD, PARAMO_F32, 1},
-                 {PARAMO_OPT_ADAM, PARAMO_F32, 1}, {PARAMO_OPT_ADD, PARAMO_F64, 1},
-                 {PARAMO_OPT_ADD, PARAMO_I64, 1},  {PARAMO_OPT_FTRL, PARAMO_F32, 2},
-                 {PARAMO_OPT_ADD, PARAMO_U8, 5}};
-    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
-        paramo_table_options o;
-        table_options_default(&o);
-        o.optimizer = large[i].optimizer;
-        o.dtype = large[i].dtype;
-        o.dim = large[i].dim;
-        struct table *t;
-        assert_int_equal(table_create(&o, 1, NULL, &t), PARAMO_OK);
-        assert_true(table_numbers_rows(t));
+    enum { KEYS = 20000, STEP = 1000 };
+    for (size_t kind = 0; kind < 2; kind++) {
+        struct table *t = make(kind * 2, PARAMO_INIT_ZERO, NULL);
+        static uint64_t keys[KEYS];
+        static uint32_t rows[KEYS];
+        static float ones[KEYS];
+        static float out[KEYS];
+        static float again[KEYS];
+        for (size_t i = 0; i < KEYS; i++) {
+            keys[i] = mix64(i);
+            ones[i] = 1;
+        }
+        size_t changes = 0;
+        for (size_t n = STEP; n <= KEYS; n += STEP) {
+            uint64_t before = table_generation(t);
+            if (n / STEP % 2) {
+                assert_int_equal(table_push_noting(t, keys, n, ones, rows), PARAMO_OK);
+            } else {
+                assert_int_equal(table_pull_noting(t, keys, n, out, true, rows), PARAMO_OK);
+            }
+            uint64_t generation = table_generation(t);
+            changes += generation != before;
+            assert_int_equal(table_push_rows(t, keys, rows, n, ones), PARAMO_OK);
+            assert_int_equal(table_pull_rows(t, keys, rows, n, out), PARAMO_OK);
+            assert_int_equal(table_pull(t, keys, n, again, false), PARAMO_OK);
+            assert_memory_equal(out, again, n * sizeof *out);
+            assert_int_equal(table_rows(t), n);
+            assert_int_equal(table_generation(t), generation);
+            rows[n / 2] = TABLE_NO_ROW; /* goes by key, and finds the number again */
+            assert_int_equal(table_push_rows(t, keys, rows, n, ones), PARAMO_OK);
+            assert_int_not_equal(rows[n / 2], TABLE_NO_ROW);
+            assert_int_equal(table_push_rows(t, keys, rows, n, ones), PARAMO_OK);
+            assert_int_equal(table_pull(t, keys, n, again, false), PARAMO_OK);
+            for (size_t i = 0; i < n && kind == 0; i++) {
+                assert_true(again[i] == out[i] + 2);
+            }
+        }
+        assert_true(changes > 8);
         table_destroy(t);
     }
 }
@@ -195,7 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_rows_learn_as_the_reference),
         cmocka_unit_test(without_memory_nothing_changes),
-        cmocka_unit_test(rows_of_other_sizes_lie_in_slabs),
+        cmocka_unit_test(noted_rows_are_the_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
