@@ -68,8 +68,8 @@ static int measure(struct dense *d, const struct bench_settings *s, struct bench
         for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
             struct bench_line *line = report_line(
                 r, "dense", "GB/s", BENCH_HIGHER,
-                op == LOAD_PUSH ? "bare socket whose receiver runs the same add" : "bare socket", settings,
-                "%s %s, window %zu", op == LOAD_PUSH ? "push" : "pull", size, windows[i]);
+                op == LOAD_PUSH ? "bare TCP socket whose receiver runs the same add" : "bare TCP socket",
+                settings, "%s %s, window %zu", op == LOAD_PUSH ? "push" : "pull", size, windows[i]);
             d->window = windows[i];
             for (uint64_t pair = 0; pair <= s->pairs; pair++) { /* the first warms up */
                 double value, raw;

@@ -1,7 +1,8 @@
 /*
  * The time of one small request over TCP between processes: push or pull of one key with one float, one at a
  * time, beside a bare ping-pong that blocks and one that waits as Paramo does. With --busy N, N processes
- * keep the cores busy meanwhile.
+ * keep the cores busy meanwhile, and the same requests of a job that never polls show what polling costs
+ * then.
  */
 #include "cmd/bench_job.h"
 #include "cmd/bench_load.h"
@@ -15,13 +16,15 @@
 #include <stdlib.h>
 
 enum { BUSY_MAX = 64 };
-enum { PUSH, PULL, BLOCKING, PATIENT, KINDS };
+/* ASLEEP: requests of a job whose lanes never poll */
+enum { PUSH, PULL, PUSH_ASLEEP, PULL_ASLEEP, BLOCKING, PATIENT, KINDS };
+enum { MEDIAN, P99, FIGURES, LIMITS = 3 };
 
 struct latency {
-    struct bench_job job;
+    struct bench_job job, asleep; /* the second only if cores are kept busy */
     struct bench_peer blocking, patient;
     struct raw_wait wait;
-    paramo_table *table;
+    paramo_table *table, *table_asleep;
     double *us; /* trips of a sample */
     size_t trips;
 };
@@ -30,14 +33,17 @@ static int paramo_trip(struct latency *l, int kind)
 {
     static const uint64_t key = 7;
     static float value;
-    struct load_window w = {.worker = l->job.worker, .table = l->table, .size = 1};
+    int asleep = kind >= PUSH_ASLEEP;
+    struct load_window w = {.worker = asleep ? l->asleep.worker : l->job.worker,
+                            .table = asleep ? l->table_asleep : l->table,
+                            .size = 1};
     paramo_kv kv;
     paramo_kv_init(&kv);
     kv.keys = &key;
     kv.n = 1;
     kv.vals = &value;
     kv.vals_len = 1;
-    int code = load_issue(&w, kind == PUSH ? LOAD_PUSH : LOAD_PULL, &kv);
+    int code = load_issue(&w, kind == PUSH || kind == PUSH_ASLEEP ? LOAD_PUSH : LOAD_PULL, &kv);
     return code != 0 ? code : load_drain(&w);
 }
 
@@ -64,48 +70,72 @@ static int sample(struct latency *l, int kind, double *median, double *p99)
 
 static int measure(struct latency *l, const struct bench_settings *s, struct bench_report *r)
 {
-    struct bench_line *line[2][2][2]; /* push or pull; blocking or patient; median or p99 */
+    static const char *const limit[LIMITS] = {"bare ping-pong of 128 bytes, blocking",
+                                              "bare ping-pong of 128 bytes, polling briefly, then asleep",
+                                              "the same request of a job that never polls (PARAMO_POLL=0)"};
+    struct bench_line *line[2][LIMITS][FIGURES]; /* push or pull */
+    int limits = l->asleep.worker != NULL ? LIMITS : LIMITS - 1;
     char settings[100];
     (void)snprintf(settings, sizeof settings,
                    "%s, 1 server, one key and one float, one request at a time; busy processes: %u",
                    job_van(), (unsigned)s->busy);
     for (int op = PUSH; op <= PULL; op++)
-        for (int raw = 0; raw < 2; raw++)
-            for (int p99 = 0; p99 < 2; p99++)
-                line[op][raw][p99] = report_line(
-                    r, "latency", "us", BENCH_LOWER,
-                    raw ? "bare ping-pong of 128 bytes, polling briefly, then asleep"
-                        : "bare ping-pong of 128 bytes, blocking",
-                    settings, "%s, %s", op == PUSH ? "push" : "pull", p99 ? "99th percentile" : "median");
+        for (int i = 0; i < limits; i++)
+            for (int f = 0; f < FIGURES; f++)
+                line[op][i][f] =
+                    report_line(r, "latency", "us", BENCH_LOWER, limit[i], settings, "%s, %s",
+                                op == PUSH ? "push" : "pull", f == P99 ? "99th percentile" : "median");
     for (uint64_t pair = 0; pair <= s->pairs; pair++) { /* the first warms up */
-        double at[KINDS][2];
+        double at[KINDS][FIGURES];
         for (int kind = 0; kind < KINDS; kind++) {
-            int code = sample(l, kind, &at[kind][0], &at[kind][1]);
+            if (limits < LIMITS && (kind == PUSH_ASLEEP || kind == PULL_ASLEEP))
+                continue;
+            int code = sample(l, kind, &at[kind][MEDIAN], &at[kind][P99]);
             if (code != 0)
                 return code;
         }
-        for (int i = 0; i < 8 && pair > 0; i++)
-            line_pair(line[i >> 2][i >> 1 & 1][i & 1], at[i >> 2][i & 1], at[BLOCKING + (i >> 1 & 1)][i & 1]);
+        for (int op = PUSH; op <= PULL && pair > 0; op++) {
+            const int other[LIMITS] = {BLOCKING, PATIENT, PUSH_ASLEEP + op};
+            for (int i = 0; i < limits; i++)
+                for (int f = 0; f < FIGURES; f++)
+                    line_pair(line[op][i][f], at[op][f], at[other[i]][f]);
+        }
     }
     return 0;
 }
 
-static int prepare(struct latency *l)
+static int open_table(struct bench_job *job, paramo_table **table)
+{
+    paramo_table_options o;
+    paramo_table_options_init(&o);
+    paramo_err err = paramo_table_open(job->worker, "latency", &o, table);
+    return err == PARAMO_OK ? 0 : bench_failed(err, "cannot open the table");
+}
+
+static int start_asleep(struct latency *l)
+{
+    if (setenv("PARAMO_POLL", "0", 1) != 0)
+        return bench_system("environment");
+    int code = job_start(&l->asleep);
+    (void)unsetenv("PARAMO_POLL");
+    return code != 0 ? code : open_table(&l->asleep, &l->table_asleep);
+}
+
+static int prepare(struct latency *l, int busy)
 {
     int code = peer_start(&l->blocking, raw_echo_blocking_serve);
     if (code == 0)
         code = peer_start(&l->patient, raw_echo_patient_serve);
     if (code == 0)
         code = job_start(&l->job);
+    if (code == 0)
+        code = open_table(&l->job, &l->table);
+    if (code == 0 && busy)
+        code = start_asleep(l);
     if (code != 0)
         return code;
     if (raw_wait_open(&l->wait, l->patient.fd) != 0)
         return bench_system("epoll");
-    paramo_table_options o;
-    paramo_table_options_init(&o);
-    paramo_err err = paramo_table_open(l->job.worker, "latency", &o, &l->table);
-    if (err != PARAMO_OK)
-        return bench_failed(err, "cannot open the table");
     l->us = malloc(l->trips * sizeof *l->us);
     return l->us != NULL ? 0 : code_fail("bench", PARAMO_E_MEMORY, "out of memory");
 }
@@ -114,14 +144,16 @@ int bench_latency(const struct bench_settings *s, struct bench_report *r)
 {
     struct latency l = {.trips = s->quick ? 50 : s->busy ? 200 : 1000};
     pid_t busy[BUSY_MAX] = {0};
-    int code = prepare(&l);
+    int code = prepare(&l, s->busy > 0);
     if (code == 0)
         code = busy_start(busy, s->busy < BUSY_MAX ? (size_t)s->busy : BUSY_MAX);
     if (code == 0)
         code = measure(&l, s, r);
     busy_stop(busy, BUSY_MAX);
     paramo_table_close(l.table);
+    paramo_table_close(l.table_asleep);
     job_stop(&l.job);
+    job_stop(&l.asleep);
     raw_wait_close(&l.wait);
     peer_stop(&l.blocking);
     peer_stop(&l.patient);

@@ -359,7 +359,8 @@ static paramo_err real_start(struct lane *lane)
 {
     paramo_err err;
     lane->real.thread_spin.budget = lane->real.leader_spin.budget = SPIN_MIN_NS * 2;
-    if (cores_usable() < 2)
+    const char *poll = process_variable("PARAMO_POLL");
+    if (cores_usable() < 2 || (poll && strcmp(poll, "0") == 0))
         lane->flags |= LANE_NO_SPIN;
     lane->real.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (lane->real.epoll_fd < 0)

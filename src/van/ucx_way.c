@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "van/ucx_way.h"
 
-enum { SETUP_SECONDS = 5 };
+enum { SETUP_SECONDS = 10 };
 
 static struct ucx_van *van_of(const struct tcp_conn *conn)
 {

@@ -49,6 +49,7 @@ check "and no other" test "$(grep -c '^[a-z][a-z]*$' "$OUT")" -eq 2
 expect 0 "settings of the environment do not count" env PARAMO_VAN=nonsense DMLC_ROLE=server DMLC_RANK=7 \
     "$PARAMO" bench latency --quick --pairs 1 --busy 2 --json
 check "busy processes are said" grep -q 'busy processes: 2' "$OUT"
+check "then beside a job that never polls" grep -q 'PARAMO_POLL=0' "$OUT"
 
 refused 2 "an unknown path" "there is no path 'fast'" "$PARAMO" bench fast
 refused 2 "no pairs" "pairs" "$PARAMO" bench latency --pairs 0
