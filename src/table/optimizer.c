@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "table/table_options.h"
 
 /*
@@ -87,13 +88,32 @@ static void span_rows(const struct optimizer *o, void *const *rows, size_t count
                                                            float *restrict s0, float *restrict s1, float t,  \
                                                            const float *restrict g, size_t n)
 
-#define SPAN_OF(name)                                                                                        \
-    static void name##_span(const struct optimizer *o, void *w, float *s0, float *s1, float t,               \
-                            const void *g, size_t n)                                                         \
+#define SPAN_AT(name, level, target)                                                                         \
+    target static void name##_##level(const struct optimizer *o, void *w, float *s0, float *s1, float t,     \
+                                      const void *g, size_t n)                                               \
     {                                                                                                        \
         const struct optimizer local = *o; /* in registers: stores to w cannot change it */                  \
         name(&local, w, s0, s1, t, g, n);                                                                    \
     }
+
+/* One kernel, compiled for each level of vector instructions (base/cpu.h): the same bits, since columns do
+ * not depend on each other and nothing is contracted. */
+#if defined(__x86_64__)
+#define SPAN_OF(name)                                                                                        \
+    SPAN_AT(name, base, )                                                                                    \
+    SPAN_AT(name, avx2, CPU_TARGET_AVX2)                                                                     \
+    SPAN_AT(name, avx512, CPU_TARGET_AVX512)
+#define LEVELS(name)                                                                                         \
+    {                                                                                                        \
+        name##_base, name##_avx2, name##_avx512                                                              \
+    }
+#else
+#define SPAN_OF(name) SPAN_AT(name, base, )
+#define LEVELS(name)                                                                                         \
+    {                                                                                                        \
+        name##_base, name##_base, name##_base                                                                \
+    }
+#endif
 
 static inline float soft(float x, float threshold)
 {
@@ -207,7 +227,7 @@ static void adam_rows(const struct optimizer *o, void *const *rows, size_t count
         float *w = rows[i];
         float t = optimizer_next_step(w[3 * dim]);
         w[3 * dim] = t;
-        adam_span(o, w, w + dim, w + 2 * dim, t, values + i * dim, dim);
+        o->span(o, w, w + dim, w + 2 * dim, t, values + i * dim, dim);
     }
 }
 
@@ -278,21 +298,23 @@ static void assign_rows(const struct optimizer *o, void *const *rows, size_t cou
 void optimizer_setup(struct optimizer *o, const paramo_table_options *options)
 {
     static const struct {
-        optimizer_span_fn *span;
+        optimizer_span_fn *span[CPU_LEVELS];
         optimizer_rows_fn *rows;
     } gradient[] =
         {
-            [PARAMO_OPT_ASSIGN] = {assign_span, assign_rows},
-            [PARAMO_OPT_SGD] = {sgd_span, span_rows},
-            [PARAMO_OPT_MOMENTUM] = {momentum_span, span_rows},
-            [PARAMO_OPT_ADAGRAD] = {adagrad_span, span_rows},
-            [PARAMO_OPT_FTRL] = {ftrl_span, span_rows},
-            [PARAMO_OPT_ADAM] = {adam_span, adam_rows},
+            [PARAMO_OPT_ASSIGN] = {{assign_span, assign_span, assign_span}, assign_rows},
+            [PARAMO_OPT_SGD] = {LEVELS(sgd), span_rows},
+            [PARAMO_OPT_MOMENTUM] = {LEVELS(momentum), span_rows},
+            [PARAMO_OPT_ADAGRAD] = {LEVELS(adagrad), span_rows},
+            [PARAMO_OPT_FTRL] = {LEVELS(ftrl), span_rows},
+            [PARAMO_OPT_ADAM] = {LEVELS(adam), adam_rows},
         },
       add[] = {
-          [PARAMO_F32] = {add_f32_span, add_f32_rows}, [PARAMO_F64] = {add_f64_span, add_f64_rows},
-          [PARAMO_I32] = {add_u32_span, add_u32_rows}, [PARAMO_I64] = {add_u64_span, add_u64_rows},
-          [PARAMO_U8] = {add_u8_span, add_u8_rows},
+          [PARAMO_F32] = {{add_f32_span, add_f32_span, add_f32_span}, add_f32_rows},
+          [PARAMO_F64] = {{add_f64_span, add_f64_span, add_f64_span}, add_f64_rows},
+          [PARAMO_I32] = {{add_u32_span, add_u32_span, add_u32_span}, add_u32_rows},
+          [PARAMO_I64] = {{add_u64_span, add_u64_span, add_u64_span}, add_u64_rows},
+          [PARAMO_U8] = {{add_u8_span, add_u8_span, add_u8_span}, add_u8_rows},
       };
     *o = (struct optimizer){
         .kind = options->optimizer,
@@ -307,7 +329,7 @@ void optimizer_setup(struct optimizer *o, const paramo_table_options *options)
         .epsilon = options->epsilon,
     };
     bool adds = o->kind == PARAMO_OPT_ADD;
-    o->span = adds ? add[o->dtype].span : gradient[o->kind].span;
+    o->span = (adds ? add[o->dtype].span : gradient[o->kind].span)[cpu_level()];
     o->rows = adds ? add[o->dtype].rows : gradient[o->kind].rows;
 }
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/cpu.h"
 #include "base/hash.h"
 #include "support_reference.h"
 #include "table/optimizer.h"
@@ -410,6 +411,46 @@ static void state_is_checked(void **state)
     assert_int_equal(optimizer_check_state(&opt, &w, &z, NULL, 0, 1), PARAMO_E_NUMERIC);
 }
 
+static const char *const LEVEL[CPU_LEVELS] = {"base", "avx2", "avx512"};
+
+/* Every vector level that this machine has: the same bits, the sign of zero included, at every length. */
+static void levels_give_the_same_bits(void **state)
+{
+    (void)state;
+    enum { LENGTHS = 70, ARRAYS = 3 };
+    static float start[ARRAYS + 1][LENGTHS];
+    uint64_t seed = 77;
+    size_t compared = 0;
+    for (size_t k = 0; k < sizeof ALL / sizeof *ALL; k++) {
+        for (size_t n = 0; n <= LENGTHS; n++) {
+            for (size_t i = 0; i < LENGTHS; i++) {
+                start[0][i] = gradient(&seed);
+                start[1][i] = draw_float(&seed);
+                start[2][i] = draw_float(&seed) * draw_float(&seed);
+                start[3][i] = gradient(&seed);
+                start[1][i] *= start[1][i]; /* either may be a sum of squares */
+                start[2][i] *= start[2][i];
+            }
+            static float result[CPU_LEVELS][ARRAYS][LENGTHS];
+            for (unsigned level = 0; level < CPU_LEVELS; level++) {
+                if (cpu_limit(LEVEL[level]) != PARAMO_OK) {
+                    continue;
+                }
+                paramo_table_options options = options_for(ALL[k], 1, n % 2 ? 0.1F : 0, n % 3 ? 0.01F : 0);
+                struct optimizer o;
+                optimizer_setup(&o, &options);
+                memcpy(result[level], start, sizeof result[level]);
+                o.span(&o, result[level][0], result[level][1], result[level][2], 3, start[3], n);
+                assert_memory_equal(result[level], result[0], sizeof result[0]);
+                compared += level > 0;
+            }
+        }
+    }
+    assert_int_equal(cpu_limit("auto"), PARAMO_OK);
+    print_message("%zu spans compared, up to %s\n", compared, cpu_level_name(cpu_level()));
+}
+
+/* All of it once for each vector level. */
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,5 +466,14 @@ int main(void)
         cmocka_unit_test(values_that_are_no_numbers_are_found),
         cmocka_unit_test(state_is_checked),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest between[] = {cmocka_unit_test(levels_give_the_same_bits)};
+    int failed = cmocka_run_group_tests_name("levels", between, NULL, NULL);
+    for (unsigned level = 0; level < CPU_LEVELS; level++) {
+        if (cpu_limit(LEVEL[level]) != PARAMO_OK) {
+            print_message("not here: %s\n", LEVEL[level]);
+            continue;
+        }
+        failed += cmocka_run_group_tests_name(LEVEL[level], tests, NULL, NULL);
+    }
+    return failed;
 }
