@@ -63,7 +63,7 @@ expect 0 "train --quiet" "$PARAMO" train -q --model lr --data libsvm.txt
 check "no progress" test ! -s "$ERR"
 check "the summary all the same" grep -q 'rows by 1 worker' "$OUT"
 expect 0 "train without --quiet" "$PARAMO" train --model lr --epochs 2 --data libsvm.txt
-check "a line an epoch" test "$(grep -cE '^epoch [12]/2 .* pushed .* pulled ' "$ERR")" -eq 2
+check "a line an epoch" test "$(grep -cE '^epoch [12]/2 .* rows in .* pushed .* pulled ' "$ERR")" -eq 2
 check "nothing to warn of" sh -c '! grep -q warning "$0" "$1"' "$OUT" "$ERR"
 expect 0 "a rate much too high" "$PARAMO" train -q --model lr --optimizer sgd --alpha 5 --epochs 3 --data libsvm.txt
 check "a warning, once" test "$(grep -cE '^warning: training diverges: log-loss .*mean rate.*--alpha' "$ERR")" -eq 1
@@ -79,11 +79,11 @@ check "stays" test "$(json "$OUT" batch)" -eq 100
 
 # A worker that dies: the others learn its parts, and the summary says so.
 start dying "$PARAMO" run --verbose -s 1 -w 3 -- paramo train --model lr --epochs 100000 --data part-1.txt part-2.txt libsvm.txt
-check "it trains" wait_for 30 grep -q '^epoch 3/' dying.err
+check "it trains" wait_for 30 grep -q '^epoch 3/.* rows in' dying.err
 check "worker 1 is killed" signal_node KILL dying worker 1
 check "its death is noticed" wait_for 30 grep -q 'worker 1 (node 11) is dead' dying.err
-was=$(grep -c '^epoch ' dying.err)
-after() { [ "$(grep -c '^epoch ' dying.err)" -ge $((was + 3)) ]; }
+was=$(grep -c 'rows in' dying.err)
+after() { [ "$(grep -c 'rows in' dying.err)" -ge $((was + 3)) ]; }
 check "the job goes on" wait_for 30 after
 kill -INT "$(job_pid dying)"
 ends dying '130|137' "Ctrl-C ends it"
