@@ -249,7 +249,7 @@ static char *seconds_text(char *out, size_t cap, double seconds)
     return out;
 }
 
-static void print_summary(const struct settings *s, const struct train_result *r)
+static int print_summary(const struct settings *s, const struct train_result *r)
 {
     char a[16], b[16], c[16], d[16], rate[16];
     if (r->epochs > 0) {
@@ -280,6 +280,9 @@ static void print_summary(const struct settings *s, const struct train_result *r
                      r->dealt_again == 1 ? "" : "s");
     if (r->warning[0] != '\0')
         (void)printf("warning: %s\n", r->warning);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return code_fail("train", PARAMO_E_IO, "standard output cannot be written");
+    return CODE_DONE;
 }
 
 int cmd_train(int argc, char **argv)
@@ -376,12 +379,9 @@ int cmd_train(int argc, char **argv)
                              "--factor-alpha helps");
         else if (err != PARAMO_OK)
             code = code_fail("train", err, lerr_text());
-        if (result.leader && (code == CODE_DONE || code == CODE_INTERRUPTED)) {
-            if (!s.json)
-                print_summary(&s, &result);
-            else if (print_json(&s, &options, &result) != CODE_DONE)
-                code = CODE_DATA;
-        }
+        if (result.leader && (code == CODE_DONE || code == CODE_INTERRUPTED) &&
+            (s.json ? print_json(&s, &options, &result) : print_summary(&s, &result)) != CODE_DONE)
+            code = CODE_DATA;
         data_args_report("train", result.bad_lines, result.first_bad);
         train_result_free(&result);
     }

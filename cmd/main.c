@@ -6,9 +6,11 @@
 
 #include "paramo/paramo.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const char *name;
@@ -45,8 +47,22 @@ static void print_help(void)
                  "\n" CODE_HELP);
 }
 
+/* A standard stream that is closed would be the next file that is opened, and what is printed would go into
+ * it. What is put there cannot be read or written. */
+static int hold_standard_streams(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            return 0;
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
+    if (!hold_standard_streams()) {
+        (void)fprintf(stderr, "paramo: a standard stream is closed, and /dev/null cannot be opened for it\n");
+        return CODE_FAILED;
+    }
     if (argc < 2) {
         (void)fprintf(stderr, "paramo: which verb? ('paramo --help' lists them)\n");
         return CODE_USAGE;

@@ -133,5 +133,11 @@ truncate -s -4 "$(ls short/*.safetensors)"
 refused 3 "a short table is refused" "short" "$PARAMO" export --model-in short --text
 echo '{' >"$(ls m-gz/*.json)"
 refused 3 "a damaged manifest is refused" "m-gz" "$PARAMO" predict --model-in m-gz --data libsvm.txt --out x
+# shellcheck disable=SC2016
+for verb in 'train --model lr --data libsvm.txt -q' 'eval --model-in m-libsvm --data libsvm.txt' \
+    'predict --model-in m-libsvm --data libsvm.txt --out -' 'export --model-in m-libsvm --text'; do
+    refused 3 "${verb%% *}: standard output is full" "standard output" sh -c "\"\$0\" $verb >/dev/full" "$PARAMO"
+    refused 3 "${verb%% *}: standard output is closed" "standard output" sh -c "\"\$0\" $verb >&-" "$PARAMO"
+done
 refused 3 "a disk that is full" "/dev/full" "$PARAMO" predict --model-in m-libsvm --data libsvm.txt --out /dev/full
 finish
