@@ -1,0 +1,48 @@
+# The examples in C, as this build made them: alone, and as processes; their curves side by side.
+# shellcheck shell=bash disable=SC2016
+. "$(dirname "$0")/lib.sh"
+cd "$WORK" || exit 1
+HERE=$(dirname "$PARAMO")/examples/c
+
+# ---- hello ----
+expect 0 "hello, alone" "$HERE/hello"
+check "one worker's sums" grep -qx 'worker 0 of 1, 1 servers: 1 2 3' "$OUT"
+expect 0 "hello as 1 + 2 + 3 processes" "$PARAMO" run -s 2 -w 3 -- "$HERE/hello"
+check "three workers' sums" grep -qx 'worker 0 of 3, 2 servers: 3 6 9' "$OUT"
+
+# ---- SGD ----
+curve() { grep -Eo '[ 0-9][0-9] [0-9]+\.[0-9]+$' "$1"; } # without the runner's prefixes
+expect 0 "synchronous SGD in one process, with the whole batch" "$HERE/sync_sgd"
+curve "$OUT" >alone
+for nodes in "1 1" "2 3" "3 7"; do
+    # shellcheck disable=SC2086
+    set -- $nodes
+    expect 0 "synchronous SGD on $1 servers and $2 workers" "$PARAMO" run -s "$1" -w "$2" -- "$HERE/sync_sgd"
+    cat "$OUT" "$ERR" | curve /dev/stdin >sync
+    check "the same curve as one process, digit by digit" cmp -s sync alone
+done
+expect 0 "synchronous SGD though a tenth of the frames is lost" env PS_DROP_MSG=10 "$PARAMO" run -s 2 -w 3 -- "$HERE/sync_sgd"
+cat "$OUT" "$ERR" | curve /dev/stdin >sync
+check "the same curve again" cmp -s sync alone
+expect 0 "asynchronous SGD, alone" "$HERE/async_sgd"
+curve "$OUT" >async1
+expect 0 "asynchronous SGD on 2 servers and 3 workers" "$PARAMO" run -s 2 -w 3 -- "$HERE/async_sgd"
+curve "$OUT" >async3
+echo "epoch: loss of synchronous, asynchronous (1 worker), asynchronous (3 workers)"
+paste -d' ' alone async1 async3 | awk '{ print "  " $1 ":", $2, $4, $6 }'
+check "each curve has all its epochs" test "$(cat alone async1 async3 | wc -l)" = 93
+ends_below() { awk -v limit="$2" 'NR == 1 { first = $2 } { last = $2 } END { exit !(first > 0.69 && last < limit) }' "$1"; }
+for name in alone async1 async3; do
+    check "$name starts at log 2 and ends far below" ends_below $name 0.45
+done
+
+# ---- without the runner: a shell loop that sets ps-lite's variables, and no token ----
+export DMLC_NUM_SERVER=2 DMLC_NUM_WORKER=2 DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT=$((20000 + $$ % 20000))
+unset PARAMO_TOKEN
+for role in worker worker server server scheduler; do
+    DMLC_ROLE=$role timeout -k 5 "$DEADLINE" "$HERE/sync_sgd" >"loop.$role.$RANDOM" 2>&1 &
+done
+wait
+cat loop.scheduler.* | curve /dev/stdin >loop
+check "the same curve from a plain shell loop" cmp -s loop alone
+finish
