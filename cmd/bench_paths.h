@@ -12,7 +12,8 @@
 
 struct bench_settings {
     uint64_t pairs;       /* pairs per line */
-    uint64_t keys;        /* sparse, memory: keys known */
+    uint64_t keys;        /* table, sparse, memory: keys known */
+    int big;              /* table: 100 M keys as well */
     uint64_t count;       /* memory: small pushes */
     uint64_t connections; /* memory: workers opened and closed */
     uint64_t busy;        /* latency: processes that keep the cores busy meanwhile */
@@ -23,6 +24,7 @@ struct bench_settings {
 int bench_dense(const struct bench_settings *s, struct bench_report *r);
 int bench_latency(const struct bench_settings *s, struct bench_report *r);
 int bench_rate(const struct bench_settings *s, struct bench_report *r);
+int bench_table(const struct bench_settings *s, struct bench_report *r);
 int bench_sparse(const struct bench_settings *s, struct bench_report *r);
 int bench_embedded(const struct bench_settings *s, struct bench_report *r);
 int bench_memory(const struct bench_settings *s, struct bench_report *r);

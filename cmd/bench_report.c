@@ -71,7 +71,22 @@ void line_pair(struct bench_line *line, double value, double raw)
     line->raw[line->pairs++] = raw;
 }
 
+double line_median(const struct bench_line *line)
+{
+    return spread_of(line->value, line->pairs).median;
+}
+
+double line_ratio(const struct bench_line *line)
+{
+    return ratio_of(line).median;
+}
+
 /* ---- the machine ---- */
+
+long report_cores(void)
+{
+    return sysconf(_SC_NPROCESSORS_ONLN);
+}
 
 static double copy_rate(size_t block, size_t total)
 {
@@ -105,7 +120,7 @@ void report_machine(struct bench_report *r)
     r->copy_memory = copy_rate((size_t)128 << 20, (size_t)512 << 20);
 }
 
-static void cpu_model(char *model, size_t cap)
+void report_processor(char *model, size_t cap)
 {
     (void)snprintf(model, cap, "unknown");
     FILE *f = fopen("/proc/cpuinfo", "re");
@@ -139,10 +154,10 @@ void report_print_machine(const struct bench_report *r)
 {
     struct utsname u;
     char model[128];
-    cpu_model(model, sizeof model);
+    report_processor(model, sizeof model);
     (void)uname(&u);
-    (void)printf("%ld cores (%s), %s %s, %.1f GB; memcpy %.1f GB/s (1 MiB), %.1f GB/s (128 MiB)\n",
-                 sysconf(_SC_NPROCESSORS_ONLN), model, u.sysname, u.release,
+    (void)printf("%ld cores (%s, %s), %s %s, %.1f GB; memcpy %.1f GB/s (1 MiB), %.1f GB/s (128 MiB)\n",
+                 report_cores(), model, paramo_cpu(), u.sysname, u.release,
                  (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 1e9, r->copy_cache,
                  r->copy_memory);
     if (r->load >
@@ -186,7 +201,7 @@ int report_print_json(const struct bench_report *r, size_t pairs, int quick)
 {
     struct utsname u;
     char model[128];
-    cpu_model(model, sizeof model);
+    report_processor(model, sizeof model);
     (void)uname(&u);
     json_t *lines = json_array();
     for (size_t i = 0; i < r->n; i++) {
@@ -200,13 +215,13 @@ int report_print_json(const struct bench_report *r, size_t pairs, int quick)
             spread_json(spread_of(line->raw, line->pairs)), "ratio", spread_json(ratio));
         (void)json_array_append_new(lines, j);
     }
-    json_t *doc = json_pack("{s:s, s:{s:I, s:s, s:s, s:s, s:I, s:f, s:f, s:f}, s:{s:I, s:b}, s:o}", "version",
-                            paramo_version(), "machine", "cores", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
-                            "processor", model, "system", u.sysname, "kernel", u.release, "memory_bytes",
-                            (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE),
-                            "memcpy_1MiB_GB_per_s", r->copy_cache, "memcpy_128MiB_GB_per_s", r->copy_memory,
-                            "load_before", r->load, "settings", "pairs", (json_int_t)pairs, "quick", quick,
-                            "lines", lines);
+    json_t *doc = json_pack(
+        "{s:s, s:{s:I, s:s, s:s, s:s, s:s, s:I, s:f, s:f, s:f}, s:{s:I, s:b}, s:o}", "version",
+        paramo_version(), "machine", "cores", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "processor", model,
+        "vectors", paramo_cpu(), "system", u.sysname, "kernel", u.release, "memory_bytes",
+        (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "memcpy_1MiB_GB_per_s",
+        r->copy_cache, "memcpy_128MiB_GB_per_s", r->copy_memory, "load_before", r->load, "settings", "pairs",
+        (json_int_t)pairs, "quick", quick, "lines", lines);
     int ok = doc != NULL && json_array_size(lines) == r->n &&
              json_dumpf(doc, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0 && putchar('\n') != EOF &&
              fflush(stdout) == 0;

@@ -41,6 +41,14 @@ struct bench_line *report_line(struct bench_report *r, const char *path, const c
                                const char *name_format, ...) __attribute__((format(printf, 7, 8)));
 void line_pair(struct bench_line *line, double value, double raw);
 
+/* Medians, of Paramo's figure and of its ratio to the raw limit. The line has pairs. */
+double line_median(const struct bench_line *line);
+double line_ratio(const struct bench_line *line);
+
+/* The processor's name, "unknown" if the system does not say; cores online. */
+void report_processor(char *model, size_t cap);
+long report_cores(void);
+
 void report_print_machine(const struct bench_report *r);
 /* The lines from `from` on, that is, those of one path. */
 void report_print(const struct bench_report *r, size_t from);

@@ -4,6 +4,7 @@
  */
 #include "cmd/args.h"
 #include "cmd/bench_job.h"
+#include "cmd/bench_past.h"
 #include "cmd/bench_paths.h"
 #include "cmd/bench_report.h"
 #include "cmd/exitcode.h"
@@ -22,6 +23,7 @@ static const char usage[] =
     "  dense      push and pull of values of 1 and 16 MiB between processes\n"
     "  latency    one small push, one small pull\n"
     "  rate       small pushes and pulls, 64 in flight\n"
+    "  table      a sparse table alone in this process: new and known keys, pauses while it grows\n"
     "  sparse     new and known keys in batches of 10,000, between processes and embedded\n"
     "  embedded   push of a batch within one process, beside the optimizer alone\n"
     "  memory     bytes per key; memory, descriptors and threads after many requests and connections\n"
@@ -34,6 +36,8 @@ static const char more[] =
     "  paramo bench\n"
     "  paramo bench latency --busy 8\n"
     "  paramo bench dense latency --van ucx\n"
+    "  paramo bench --json > bench/history/0.1.0.json\n"
+    "  paramo bench table --compare bench/history/0.1.0.json\n"
     "  paramo bench memory --count 10000000 --connections 10000\n"
     "  paramo bench --quick --json\n";
 
@@ -41,7 +45,7 @@ static const struct {
     const char *name;
     int (*run)(const struct bench_settings *s, struct bench_report *r);
 } paths[] = {
-    {"dense", bench_dense},   {"latency", bench_latency},   {"rate", bench_rate},
+    {"dense", bench_dense},   {"latency", bench_latency},   {"rate", bench_rate},     {"table", bench_table},
     {"sparse", bench_sparse}, {"embedded", bench_embedded}, {"memory", bench_memory},
 };
 enum { PATHS = sizeof paths / sizeof *paths };
@@ -85,6 +89,7 @@ static int run(const struct bench_settings *s, int named, int json, struct bench
 int cmd_bench(int argc, char **argv)
 {
     struct bench_settings s = {.pairs = 11, .van = "tcp"};
+    const char *compare = NULL;
     int json = 0, given_pairs = 0, given_keys = 0, given_count = 0, given_connections = 0, words;
     const struct arg args[] = {
         {.name = "quick",
@@ -103,10 +108,14 @@ int cmd_bench(int argc, char **argv)
          .kind = ARG_INT,
          .out = &s.keys,
          .meta = "N",
-         .help = "sparse, memory: keys in the table (10000000; quick: 200000)",
+         .help = "table, sparse, memory: keys in the table (10000000; quick: 200000)",
          .min = 10000,
          .max = 1000000000,
          .given = &given_keys},
+        {.name = "big",
+         .kind = ARG_FLAG,
+         .out = &s.big,
+         .help = "table: 100 M keys as well (7 GB of memory)"},
         {.name = "count",
          .kind = ARG_INT,
          .out = &s.count,
@@ -135,6 +144,11 @@ int cmd_bench(int argc, char **argv)
          .meta = "tcp|ucx",
          .help = "what goes between processes: sockets, or UCX with shared memory (tcp)"},
         {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "one JSON document instead of the tables"},
+        {.name = "compare",
+         .kind = ARG_STRING,
+         .out = &compare,
+         .meta = "FILE",
+         .help = "then show ratios against an earlier run's document (bench/history/)"},
     };
     int named = named_paths(argc, argv, &words);
     if (named < 0)
@@ -151,10 +165,16 @@ int cmd_bench(int argc, char **argv)
     if (!given_connections)
         s.connections = s.quick ? 20 : 500;
 
+    if (json && compare != NULL)
+        return args_wrong("bench", "--json and --compare: one or the other");
+    struct bench_past *past = NULL; /* read first: a wrong file costs no benchmark */
+    if (compare != NULL && (code = past_read(compare, &past)) != 0)
+        return code;
     struct bench_report *r = calloc(1, sizeof *r);
-    if (r == NULL)
-        return code_fail("bench", PARAMO_E_MEMORY, "out of memory");
-    code = run(&s, named, json, r);
+    code = r == NULL ? code_fail("bench", PARAMO_E_MEMORY, "out of memory") : run(&s, named, json, r);
+    if (code == 0 && past != NULL)
+        past_print(past, r);
+    past_free(past);
     free(r);
     return code;
 }

@@ -4,10 +4,10 @@
  * memory, as in a sparse table). It knows nothing of keys, tables or memory. tests:
  * test/table/test_optimizer.c, with a slow reference beside each kernel in test/table/support_reference.c.
  *
- * The kernels that gain from it exist once for each level of vector instructions (base/cpu.h); optimizer_setup chooses.
- * Only +, -, *, /, sqrt and comparisons of IEEE floats in a fixed order per column, never across columns:
- * every compiler, vector width and cutting into chunks gives the same bits. soft(x, t) = sign(x) max(|x| - t,
- * 0).
+ * The kernels that gain from it exist once for each level of vector instructions (base/cpu.h);
+ * optimizer_setup chooses. Only +, -, *, /, sqrt and comparisons of IEEE floats in a fixed order per column,
+ * never across columns: every compiler, vector width and cutting into chunks gives the same bits. soft(x, t)
+ * = sign(x) max(|x| - t, 0).
  *
  *   assign    w = g
  *   add       w += g                                              (integers wrap)

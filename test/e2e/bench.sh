@@ -18,6 +18,7 @@ import json, math, sys
 
 doc = json.load(open(sys.argv[1]))
 machine = doc["machine"]
+assert machine["vectors"] in ("base", "avx2", "avx512"), machine
 assert machine["cores"] >= 1 and machine["kernel"] and machine["memcpy_1MiB_GB_per_s"] > 0, machine
 assert {line["path"] for line in doc["lines"]} == set(sys.argv[2:]), "paths"
 seen = set()
@@ -34,7 +35,7 @@ for line in doc["lines"]:
 EOF
 }
 
-for path in dense latency rate sparse embedded memory; do
+for path in dense latency rate table sparse embedded memory; do
     expect 0 "bench $path" "$PARAMO" bench $path --quick --pairs 2 --keys 20000 --count 1000 --connections 3 --json
     check "$path: each figure beside its raw limit" whole_lines
     check "$path: valid JSON, all figures positive and in order" valid_json "$OUT" $path
@@ -53,6 +54,31 @@ check "then beside a job that never polls" grep -q 'PARAMO_POLL=0' "$OUT"
 
 refused 2 "an unknown path" "there is no path 'fast'" "$PARAMO" bench fast
 refused 2 "no pairs" "pairs" "$PARAMO" bench latency --pairs 0
+
+without() { ! grep -q "$1" "$OUT"; }
+# An earlier run's document: ratios against it, and what is only in one of the two. (With settings of its own each run
+# has other lines: the number of keys is part of them.)
+expect 0 "a document to compare with" "$PARAMO" bench latency table --quick --pairs 1 --keys 20000 --json
+cp "$OUT" then.json
+expect 0 "against itself" "$PARAMO" bench table --quick --pairs 1 --keys 20000 --compare then.json
+check "it is named, with its version" grep -q "against then.json: version" "$OUT"
+check "a known line has both figures" grep -Eq "^  push of known keys +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  M keys/s$" "$OUT"
+check "this machine is no other" without "another machine"
+check "lines of the document that were not run" grep -Eq "^not in this run: [0-9]+ of its [0-9]+ lines" "$OUT"
+check "none is only in this run" without "^only now"
+expect 0 "other settings" "$PARAMO" bench table --quick --pairs 1 --keys 40000 --compare then.json
+check "lines that are only in this run" test "$(grep -c '^only now:  table, ' "$OUT")" -eq 4
+sed 's/"processor": "[^"]*"/"processor": "Z80"/' then.json >elsewhere.json
+expect 0 "a document of another machine" "$PARAMO" bench table --quick --pairs 1 --keys 20000 --compare elsewhere.json
+check "which is said" grep -q "another machine" "$OUT"
+refused 3 "no document" "missing.json: No such file" "$PARAMO" bench table --quick --compare missing.json
+head -c 300 then.json >cut.json
+refused 3 "a document that was cut off" "cut.json: line " "$PARAMO" bench table --quick --compare cut.json
+echo '{"lines": [], "version": "0", "machine": {}}' >empty.json
+refused 3 "a document without lines" "no document of 'paramo bench --json'" "$PARAMO" bench table --quick --compare empty.json
+sed 's/"median": [0-9.e+-]*/"median": 0/' then.json >zero.json
+refused 3 "figures that cannot be divided by" "a line lacks a name or a figure" "$PARAMO" bench table --quick --compare zero.json
+refused 2 "both kinds of output" "one or the other" "$PARAMO" bench table --quick --json --compare then.json
 
 # Killed in the midst of it, it leaves no process behind.
 start midst "$PARAMO" bench dense --pairs 101
