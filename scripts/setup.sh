@@ -27,6 +27,7 @@ need() { # need PACKAGES COMMAND...: the packages are missing if one of the comm
 }
 
 need "gcc libc6-dev" gcc
+need g++ g++ # the tests of include/ps
 need cmake cmake ctest
 need ninja-build ninja
 need pkg-config pkg-config

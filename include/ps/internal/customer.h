@@ -1,0 +1,154 @@
+/*
+ * A Customer: one end of an app in this process. It asks (a paramo customer with timestamps and waits) and it
+ * is asked: a thread of its own takes requests and runs its handle, one at a time, as in ps-lite; so a handle
+ * may wait for requests of other customers. Handles for responses never run beside it either (strand.h).
+ *
+ * Made before ps::Start it attaches to the node when that starts; Finalize detaches it; a later Start
+ * attaches it again. Every function may be called from any thread. Tests: test/ps.
+ */
+#ifndef PS_INTERNAL_CUSTOMER_H_
+#define PS_INTERNAL_CUSTOMER_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "paramo/paramo.h"
+#include "ps/internal/incoming.h"
+#include "ps/internal/message.h"
+#include "ps/internal/strand.h"
+
+namespace ps
+{
+class Postoffice;
+
+class Customer
+{
+  public:
+    /* Gets every message to this customer: requests, and responses to its own messages. */
+    using RecvHandle = std::function<void(const Message &recved)>;
+
+    /* For programs that write their own app on messages (van()->Send). */
+    Customer(int app_id, int customer_id, const RecvHandle &recv_handle);
+    /* For SimpleApp, KVWorker, KVServer. */
+    Customer(int app_id, int customer_id, internal::Serving serving);
+    ~Customer();
+    Customer(const Customer &) = delete;
+    Customer &operator=(const Customer &) = delete;
+
+    int app_id() const
+    {
+        return app_id_;
+    }
+    int customer_id() const
+    {
+        return customer_id_;
+    }
+    int id() const
+    {
+        return customer_id_;
+    }
+
+    /* A timestamp for messages that the program sends itself: the request is over when every node of recver
+     * (a node or group) has answered. */
+    int NewRequest(int recver);
+    /* Waits until the request is over; throws dmlc::Error with the cause if it has failed. */
+    void WaitRequest(int timestamp);
+    /* How many nodes have answered so far; in a handle for responses, without the one being handled. */
+    int NumResponse(int timestamp);
+    /* Counts num answers that will not come, for a request of NewRequest. */
+    void AddResponse(int timestamp, int num = 1);
+    /* Hands a message to the handle as if it had come in. */
+    void Accept(const Message &recved);
+
+    /* ---- for this layer ---- */
+
+    /* The paramo customer; throws before Start. */
+    paramo_worker *worker() const
+    {
+        paramo_worker *w = worker_.load(std::memory_order_acquire);
+        if (w == nullptr)
+            LOG(FATAL) << "app " << app_id_ << ", customer " << customer_id_ << ": call ps::Start first";
+        return w;
+    }
+    /* paramo_ask, and the timestamp to show. */
+    int Ask(const paramo_message *messages, size_t count, paramo_reply_fn on_reply, void *arg, int priority,
+            paramo_callback done);
+    /* Takes the request out of those that wait for their answer; nullptr: it is not there (any more). */
+    paramo_request *Claim(const internal::Asked &asked);
+    /* Answers it with an error, if it still waits. */
+    void Refuse(const internal::Asked &asked, const std::string &why);
+    /* Runs the handle for a response to a request of ours on the strand, now or when it is free; NumResponse
+     * counts it afterwards. */
+    void HandleResponse(int timestamp, std::function<void()> handle);
+    /* A request of ours has failed: says so, and remembers it for WaitRequest. */
+    void Failed(int timestamp, const std::string &why);
+
+    void Attach(paramo_node *node, bool is_worker);
+    /* Waits for all that it has asked for; failures have been reported by then. */
+    void Finish();
+    /* Ends what it has asked for, and takes no more requests. May be called again. */
+    void Detach();
+
+  private:
+    friend class Van;
+
+    /* A request whose messages the program sends itself. */
+    struct Own {
+        int expected, received;
+        std::string error;
+    };
+    struct OwnCall {
+        Customer *customer;
+        int timestamp;
+        Message message; /* what is sent in place */
+    };
+
+    void SendOwn(const Message &msg);
+    void AnswerOwn(const Message &msg);
+    static void OwnReply(void *arg, uint64_t ts, const paramo_reply *reply) noexcept;
+    static void OwnDone(void *arg, uint64_t ts, paramo_err status) noexcept;
+    void CountOwn(int timestamp, int num, const std::string &error);
+
+    uint64_t UnfoldTime(int timestamp) const;
+    void TakeLoop(paramo_node *node, uint32_t serve_as);
+    void Handle(paramo_request *request, const paramo_request_info *info);
+    static Message MessageOf(const internal::Incoming &in);
+
+    const int app_id_;
+    const int customer_id_;
+    const RecvHandle recv_handle_;
+    const internal::Serving serving_;
+
+    std::atomic<paramo_worker *> worker_{nullptr};
+    std::atomic<uint64_t> last_ts_{0};
+    std::atomic<bool> any_failed_{false};
+    internal::Strand strand_;
+
+    std::mutex mu_; /* guards what follows */
+    std::condition_variable cond_;
+    std::unordered_map<internal::Asked, paramo_request *, internal::AskedHash> held_;
+    std::unordered_map<int, Own> own_;
+    int next_own_ = 0;
+    std::deque<std::pair<int, std::string>> failed_;
+    std::unordered_map<int, int> handled_; /* responses whose handle has run, for the latest requests */
+    std::deque<int> handled_order_;
+
+    /* Attach and Detach only, which the Postoffice calls one at a time. */
+    paramo_node *node_ = nullptr;
+    uint32_t serve_as_ = PARAMO_ANY;
+    std::thread taker_;
+};
+} // namespace ps
+
+#include "ps/internal/postoffice.h" /* the functions of Customer are there */
+#endif

@@ -1,0 +1,445 @@
+/*
+ * The functions of Customer and Van: asking through paramo_ask, being asked through paramo_app_take. Included
+ * by postoffice.h, when all three classes are there. Tests: test/ps.
+ */
+#ifndef PS_INTERNAL_CUSTOMER_IMPL_H_
+#define PS_INTERNAL_CUSTOMER_IMPL_H_
+
+#include <algorithm>
+#include <exception>
+
+#include "ps/internal/postoffice.h"
+
+namespace ps
+{
+inline Customer::Customer(int app_id, int customer_id, const RecvHandle &recv_handle)
+    : app_id_(app_id), customer_id_(customer_id), recv_handle_(recv_handle)
+{
+    CHECK(recv_handle_) << "a customer needs a handle";
+    Postoffice::Get()->AddCustomer(this);
+}
+
+inline Customer::Customer(int app_id, int customer_id, internal::Serving serving)
+    : app_id_(app_id), customer_id_(customer_id), serving_(std::move(serving))
+{
+    Postoffice::Get()->AddCustomer(this);
+}
+
+inline Customer::~Customer()
+{
+    Postoffice::Get()->RemoveCustomer(this);
+}
+
+/* ---- life ---- */
+
+/* In ps-lite a worker looks for the customer that a message names, all others for the one whose number is the
+ * app's. */
+inline void Customer::Attach(paramo_node *node, bool is_worker)
+{
+    const uint32_t app = static_cast<uint32_t>(app_id_), customer = static_cast<uint32_t>(customer_id_);
+    serve_as_ = !is_worker && customer_id_ == app_id_ ? PARAMO_ANY : customer;
+    paramo_worker *opened = nullptr;
+    internal::Check(paramo_customer_open(node, app, customer, &opened), "ps::Customer");
+    paramo_err err = paramo_app_serve(node, app, serve_as_, nullptr, nullptr);
+    if (err != PARAMO_OK) {
+        paramo_worker_close(opened);
+        internal::Check(err, "ps::Customer");
+    }
+    node_ = node;
+    last_ts_ = 0;
+    worker_.store(opened, std::memory_order_release);
+    taker_ = std::thread([this, node] { TakeLoop(node, serve_as_); });
+}
+
+inline void Customer::Finish()
+{
+    paramo_worker *w = worker_.load(std::memory_order_acquire);
+    if (w == nullptr)
+        return;
+    if (paramo_wait_all(w, 0) == PARAMO_OK)
+        strand_.Settle();
+    std::unique_lock<std::mutex> lock(mu_);
+    cond_.wait(lock, [this] {
+        return std::all_of(own_.begin(), own_.end(), [](const std::pair<const int, Own> &o) {
+            return o.second.received >= o.second.expected;
+        });
+    });
+}
+
+inline void Customer::Detach()
+{
+    if (node_ == nullptr)
+        return;
+    if (taker_.get_id() == std::this_thread::get_id()) {
+        LOG(ERROR) << "app " << app_id_ << " is deleted, or the process finalised, in a handle of its own";
+        std::abort();
+    }
+    if (serving_.close)
+        serving_.close();
+    (void)!paramo_app_close(node_, static_cast<uint32_t>(app_id_), serve_as_);
+    taker_.join();
+    std::unordered_map<internal::Asked, paramo_request *, internal::AskedHash> held;
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        held.swap(held_);
+    }
+    for (const auto &entry : held)
+        (void)!paramo_answer_error(entry.second, PARAMO_E_CLOSED, "the app has been closed");
+    paramo_worker *w = worker_.exchange(nullptr);
+    paramo_worker_close(w);
+    strand_.Settle();
+    node_ = nullptr;
+}
+
+/* ---- being asked ---- */
+
+inline void Customer::TakeLoop(paramo_node *node, uint32_t serve_as)
+{
+    paramo_request *request = nullptr;
+    const paramo_request_info *info = nullptr;
+    paramo_err err;
+    while ((err = paramo_app_take(node, static_cast<uint32_t>(app_id_), serve_as, 0, &request, &info)) ==
+           PARAMO_OK)
+        Handle(request, info);
+    if (err != PARAMO_E_CLOSED && err != PARAMO_E_SHUTDOWN)
+        LOG(ERROR) << "app " << app_id_ << " takes no more requests: " << paramo_last_error();
+}
+
+inline void Customer::Handle(paramo_request *request, const paramo_request_info *info)
+{
+    internal::Incoming in;
+    in.asked.sender = static_cast<int>(info->sender);
+    in.asked.customer = static_cast<int>(info->customer);
+    in.asked.timestamp = internal::FoldTime(info->ts);
+    in.info = info;
+    in.kept = std::make_shared<internal::Kept>();
+    for (unsigned i = 0; i < PARAMO_SEG_BODY; i++) {
+        if (info->seg[i].len == 0 || paramo_request_keep(request, i, &in.kept->seg[i]) == PARAMO_OK)
+            continue;
+        (void)!paramo_answer_error(request, PARAMO_E_MEMORY, paramo_last_error());
+        return;
+    }
+    paramo_request *before = nullptr;
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        paramo_request *&slot = held_[in.asked];
+        before = slot;
+        slot = request;
+    }
+    if (before != nullptr) /* of a node that was there before, with the same numbers */
+        (void)!paramo_answer_error(before, PARAMO_E_CLOSED, "the asker has started anew");
+    strand_.Run([&] {
+        try {
+            if (serving_.request)
+                serving_.request(in);
+            else
+                recv_handle_(MessageOf(in));
+        } catch (const std::exception &e) {
+            Refuse(in.asked, e.what());
+        }
+    });
+}
+
+inline paramo_request *Customer::Claim(const internal::Asked &asked)
+{
+    std::lock_guard<std::mutex> lock(mu_);
+    auto it = held_.find(asked);
+    if (it == held_.end())
+        return nullptr;
+    paramo_request *request = it->second;
+    held_.erase(it);
+    return request;
+}
+
+inline void Customer::Refuse(const internal::Asked &asked, const std::string &why)
+{
+    LOG(ERROR) << "app " << app_id_ << ": request " << asked.timestamp << " of node " << asked.sender
+               << " is refused: " << why;
+    paramo_request *request = Claim(asked);
+    if (request != nullptr)
+        (void)!paramo_answer_error(request, PARAMO_E_HANDLER, why.c_str());
+}
+
+inline Message Customer::MessageOf(const internal::Incoming &in)
+{
+    Message msg;
+    msg.meta.app_id = static_cast<int>(in.info->app);
+    msg.meta.customer_id = in.asked.customer;
+    msg.meta.sender = in.asked.sender;
+    msg.meta.recver = static_cast<int>(in.info->to);
+    msg.meta.timestamp = in.asked.timestamp;
+    msg.meta.head = in.info->cmd;
+    msg.meta.request = true;
+    msg.meta.body = in.body();
+    msg.meta.push = (in.flags() & internal::FLAG_PUSH) != 0;
+    msg.meta.pull = (in.flags() & internal::FLAG_PULL) != 0;
+    msg.meta.simple_app = (in.flags() & internal::FLAG_SIMPLE) != 0;
+    for (int i = 0; i < PARAMO_SEG_BODY; i++) {
+        uint32_t type = in.flags() >> (internal::TYPES_SHIFT + internal::TYPES_BITS * i) & 15u;
+        if (type == 0)
+            break;
+        msg.data.push_back(in.array<char>(i, "a message"));
+        msg.meta.data_type.push_back(static_cast<DataType>(type - 1));
+        msg.meta.data_size += static_cast<int>(msg.data.back().size());
+    }
+    return msg;
+}
+
+/* ---- asking ---- */
+
+inline int Customer::Ask(const paramo_message *messages, size_t count, paramo_reply_fn on_reply, void *arg,
+                         int priority, paramo_callback done)
+{
+    paramo_request_options options;
+    paramo_request_options_init(&options);
+    options.priority = priority;
+    options.callback = done;
+    options.callback_arg = arg;
+    uint64_t ts = 0;
+    internal::Check(paramo_ask(worker(), messages, count, on_reply, arg, &options, &ts), "a request");
+    uint64_t last = last_ts_.load(std::memory_order_relaxed);
+    while (last < ts && !last_ts_.compare_exchange_weak(last, ts, std::memory_order_relaxed))
+        ;
+    return internal::FoldTime(ts);
+}
+
+/* The latest request that shows this timestamp. */
+inline uint64_t Customer::UnfoldTime(int timestamp) const
+{
+    const uint64_t mask = static_cast<uint64_t>(internal::TIME_MASK), last = last_ts_.load();
+    const uint64_t ts = (last & ~mask) | static_cast<uint64_t>(timestamp);
+    return ts > last && ts > mask ? ts - mask - 1 : ts;
+}
+
+inline void Customer::WaitRequest(int timestamp)
+{
+    std::string error;
+    if (timestamp < internal::TIME_OWN) {
+        paramo_err err = paramo_wait(worker(), UnfoldTime(timestamp), 0);
+        if (err != PARAMO_OK)
+            error = paramo_last_error();
+        strand_.Settle();
+        if (error.empty() && any_failed_) {
+            std::lock_guard<std::mutex> lock(mu_);
+            for (const auto &failed : failed_)
+                if (failed.first == timestamp)
+                    error = failed.second;
+        }
+    } else {
+        std::unique_lock<std::mutex> lock(mu_);
+        cond_.wait(lock, [this, timestamp] {
+            auto it = own_.find(timestamp);
+            return it == own_.end() || it->second.received >= it->second.expected;
+        });
+        auto it = own_.find(timestamp);
+        if (it != own_.end())
+            error = it->second.error;
+    }
+    if (!error.empty())
+        LOG(FATAL) << "app " << app_id_ << ", customer " << customer_id_ << ": request " << timestamp
+                   << " failed: " << error;
+}
+
+inline int Customer::NumResponse(int timestamp)
+{
+    if (timestamp < internal::TIME_OWN) {
+        {
+            std::lock_guard<std::mutex> lock(mu_);
+            auto it = handled_.find(timestamp);
+            if (it != handled_.end())
+                return it->second;
+        }
+        uint32_t count = 0;
+        internal::Check(paramo_answers(worker(), UnfoldTime(timestamp), &count), "NumResponse");
+        return static_cast<int>(count);
+    }
+    std::lock_guard<std::mutex> lock(mu_);
+    auto it = own_.find(timestamp);
+    return it == own_.end() ? 0 : it->second.received;
+}
+
+inline void Customer::HandleResponse(int timestamp, std::function<void()> handle)
+{
+    const size_t remembered = 1024; /* arbitrary: requests that somebody may still ask about */
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        if (handled_.emplace(timestamp, 0).second)
+            handled_order_.push_back(timestamp);
+        if (handled_order_.size() > remembered) {
+            handled_.erase(handled_order_.front());
+            handled_order_.pop_front();
+        }
+    }
+    strand_.Offer([this, timestamp, handle] {
+        handle();
+        std::lock_guard<std::mutex> lock(mu_);
+        auto it = handled_.find(timestamp);
+        if (it != handled_.end())
+            it->second++;
+    });
+}
+
+inline void Customer::Failed(int timestamp, const std::string &why)
+{
+    const size_t remembered = 1024; /* arbitrary, as many as Paramo does */
+    LOG(ERROR) << "app " << app_id_ << ", customer " << customer_id_ << ": request " << timestamp
+               << " failed: " << why;
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        failed_.emplace_back(timestamp, why);
+        if (failed_.size() > remembered)
+            failed_.pop_front();
+    }
+    any_failed_ = true;
+}
+
+/* ---- messages of the program's own ---- */
+
+inline int Customer::NewRequest(int recver)
+{
+    int expected = static_cast<int>(Postoffice::Get()->GetNodeIDs(recver).size());
+    std::lock_guard<std::mutex> lock(mu_);
+    int timestamp = internal::TIME_OWN + next_own_;
+    next_own_ = (next_own_ + 1) & internal::TIME_MASK;
+    Own &own = own_[timestamp];
+    own.expected = expected;
+    own.received = 0;
+    own.error.clear();
+    /* As many as anybody asks about: those that are over, from 1,024 numbers ago. */
+    const int remembered = 1024;
+    auto old = own_.find(internal::TIME_OWN + ((timestamp - remembered) & internal::TIME_MASK));
+    if (old != own_.end() && old->second.received >= old->second.expected)
+        own_.erase(old);
+    return timestamp;
+}
+
+inline void Customer::CountOwn(int timestamp, int num, const std::string &error)
+{
+    std::lock_guard<std::mutex> lock(mu_);
+    auto it = own_.find(timestamp);
+    if (it == own_.end())
+        return;
+    it->second.received += num;
+    if (!error.empty())
+        it->second.error = error;
+    cond_.notify_all();
+}
+
+inline void Customer::AddResponse(int timestamp, int num)
+{
+    CountOwn(timestamp, num, std::string());
+}
+
+inline void Customer::Accept(const Message &recved)
+{
+    CHECK(recv_handle_) << "this customer takes no messages of a program's own";
+    strand_.Offer([this, recved] { recv_handle_(recved); });
+}
+
+inline void Customer::OwnReply(void *arg, uint64_t, const paramo_reply *reply) noexcept
+{
+    const OwnCall *call = static_cast<const OwnCall *>(arg);
+    Message msg;
+    msg.meta = call->message.meta;
+    msg.meta.request = false;
+    msg.meta.sender = static_cast<int>(reply->node);
+    msg.meta.recver = Postoffice::Get()->van()->my_node().id;
+    msg.meta.data_type.clear();
+    msg.meta.data_size = 0;
+    const paramo_bytes &body = reply->seg[PARAMO_SEG_BODY];
+    msg.meta.body.assign(static_cast<const char *>(body.len ? body.data : ""), body.len);
+    std::shared_ptr<internal::Kept> kept = std::make_shared<internal::Kept>();
+    int arrays = 0; /* up to the last that is not empty */
+    for (int i = 0; i < PARAMO_SEG_BODY; i++)
+        arrays = reply->seg[i].len != 0 ? i + 1 : arrays;
+    for (int i = 0; i < arrays; i++) {
+        if (reply->seg[i].len != 0)
+            internal::Check(paramo_reply_keep(reply, static_cast<unsigned>(i), &kept->seg[i]), "a response");
+        paramo_bytes bytes = {paramo_array_data(kept->seg[i]), reply->seg[i].len};
+        msg.data.push_back(internal::ShareBytes<char>(kept, bytes, "a response"));
+        msg.meta.data_type.push_back(OTHER);
+        msg.meta.data_size += static_cast<int>(bytes.len);
+    }
+    Customer *customer = call->customer;
+    customer->strand_.Offer([customer, msg] {
+        customer->recv_handle_(msg);
+        customer->CountOwn(msg.meta.timestamp, 1, std::string());
+    });
+}
+
+inline void Customer::OwnDone(void *arg, uint64_t, paramo_err status) noexcept
+{
+    std::unique_ptr<OwnCall> call(static_cast<OwnCall *>(arg));
+    if (status == PARAMO_OK)
+        return;
+    std::string why = paramo_last_error();
+    if (status != PARAMO_E_CLOSED)
+        LOG(ERROR) << "app " << call->customer->app_id_ << ": a message to node " << call->message.meta.recver
+                   << " failed: " << why;
+    call->customer->CountOwn(call->timestamp, 1, why);
+}
+
+inline void Customer::SendOwn(const Message &msg)
+{
+    CHECK_LE(msg.data.size(), static_cast<size_t>(PARAMO_SEG_BODY)) << "a message has at most 3 arrays";
+    std::unique_ptr<OwnCall> call(new OwnCall{this, msg.meta.timestamp, msg});
+    paramo_message m;
+    paramo_message_init(&m, static_cast<uint32_t>(msg.meta.recver));
+    m.head = msg.meta.head;
+    m.flags = (msg.meta.push ? internal::FLAG_PUSH : 0u) | (msg.meta.pull ? internal::FLAG_PULL : 0u) |
+              (msg.meta.simple_app ? internal::FLAG_SIMPLE : 0u);
+    for (size_t i = 0; i < msg.data.size(); i++) {
+        DataType type = i < msg.meta.data_type.size() ? msg.meta.data_type[i] : OTHER;
+        m.flags |= (static_cast<uint32_t>(type) + 1u) << (internal::TYPES_SHIFT + internal::TYPES_BITS * i);
+        m.seg[i].data = msg.data[i].data();
+        m.seg[i].len = msg.data[i].size();
+    }
+    m.seg[PARAMO_SEG_BODY].data = call->message.meta.body.data();
+    m.seg[PARAMO_SEG_BODY].len = call->message.meta.body.size();
+    OwnCall *raw = call.release();
+    try {
+        Ask(&m, 1, OwnReply, raw, msg.meta.priority, OwnDone);
+    } catch (...) {
+        delete raw;
+        throw;
+    }
+}
+
+inline void Customer::AnswerOwn(const Message &msg)
+{
+    internal::Asked asked = {msg.meta.recver, msg.meta.customer_id, msg.meta.timestamp};
+    paramo_request *request = Claim(asked);
+    if (request == nullptr) {
+        LOG(WARNING) << "nobody waits for this response (any more): " << msg.DebugString();
+        return;
+    }
+    CHECK_LE(msg.data.size(), static_cast<size_t>(PARAMO_SEG_BODY)) << "a message has at most 3 arrays";
+    internal::Kept out;
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; i < msg.data.size() && err == PARAMO_OK; i++)
+        err = paramo_array_copy(msg.data[i].data(), msg.data[i].size(), &out.seg[i]);
+    if (err == PARAMO_OK && !msg.meta.body.empty())
+        err = paramo_array_copy(msg.meta.body.data(), msg.meta.body.size(), &out.seg[PARAMO_SEG_BODY]);
+    if (err == PARAMO_OK)
+        err = paramo_answer_arrays(request, out.seg);
+    if (err != PARAMO_OK)
+        (void)!paramo_answer_error(request, err, paramo_last_error());
+}
+
+inline int Van::Send(const Message &msg)
+{
+    Customer *customer = Postoffice::Get()->GetCustomer(msg.meta.app_id, msg.meta.customer_id);
+    if (!msg.meta.request &&
+        customer == nullptr) /* it names the asker's customer; ours has the app's number */
+        customer = Postoffice::Get()->GetCustomer(msg.meta.app_id, msg.meta.app_id);
+    CHECK(customer != nullptr) << "no customer " << msg.meta.customer_id << " of app " << msg.meta.app_id;
+    if (Postoffice::Get()->verbose() >= 2)
+        LOG(INFO) << msg.DebugString();
+    if (msg.meta.request)
+        customer->SendOwn(msg);
+    else
+        customer->AnswerOwn(msg);
+    return msg.meta.data_size;
+}
+} // namespace ps
+#endif

@@ -1,0 +1,475 @@
+/*
+ * The Postoffice: this process's place in the cluster, once per process. It owns Paramo's node between Start
+ * and Finalize, and knows the Customers.
+ *
+ * Roles and numbers are known before Start, from the environment. DMLC_NUM_WORKER counts worker processes;
+ * each may hold several customers, that is threads that call Start(customer_id) ... Finalize(customer_id).
+ * Every function may be called from any thread. Failures throw dmlc::Error. Tests: test/ps.
+ */
+#ifndef PS_INTERNAL_POSTOFFICE_H_
+#define PS_INTERNAL_POSTOFFICE_H_
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "paramo/paramo.h"
+#include "ps/base.h"
+#include "ps/range.h"
+
+#include "ps/internal/customer.h"
+#include "ps/internal/env.h"
+#include "ps/internal/van.h"
+
+#ifndef PS_VLOG
+#define PS_VLOG(x) LOG_IF(INFO, x <= ::ps::Postoffice::Get()->verbose())
+#endif
+
+namespace ps
+{
+class Postoffice
+{
+  public:
+    using Callback = std::function<void()>;
+
+    /* Never destroyed: threads of customers that nobody finalised may outlive main. */
+    static Postoffice *Get()
+    {
+        static Postoffice *only = new Postoffice();
+        return only;
+    }
+
+    Van *van()
+    {
+        return &van_;
+    }
+
+    /* Joins the cluster, for the first customer of the process; returns when the cluster is complete. All
+     * servers, workers and the scheduler are there then, so do_barrier adds nothing. */
+    void Start(int customer_id, const char *argv0, const bool do_barrier);
+    /* Ends the customer's part. Customer 0 ends the process's: with do_barrier when all customers of the
+     * process and then all nodes have come here; it leaves the cluster and runs the exit callbacks. */
+    void Finalize(const int customer_id, const bool do_barrier = true);
+
+    void AddCustomer(Customer *customer);
+    void RemoveCustomer(Customer *customer);
+    /* nullptr if there is none after timeout seconds. */
+    Customer *GetCustomer(int app_id, int customer_id, int timeout = 0) const;
+
+    /* The nodes of a group (or sum of groups), or of one node. Throws if there is no such node. */
+    const std::vector<int> &GetNodeIDs(int node_id) const;
+    /* Which keys are which server's, by rank: contiguous, of equal size. The last one's end is kMaxKey, and
+     * the key kMaxKey itself, which no range can hold, belongs to it, too. */
+    const std::vector<Range> &GetServerKeyRanges();
+
+    /* Called at the end of Finalize(0), all that are registered, in order. */
+    void RegisterExitCallback(const Callback &cb)
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        exit_callbacks_.push_back(cb);
+    }
+
+    static int WorkerRankToID(int rank)
+    {
+        return static_cast<int>(PARAMO_ID_WORKER(rank));
+    }
+    static int ServerRankToID(int rank)
+    {
+        return static_cast<int>(PARAMO_ID_SERVER(rank));
+    }
+    static int IDtoRank(int id)
+    {
+        return std::max((id - 8) / 2, 0);
+    }
+
+    int num_workers() const
+    {
+        return NumberOf("DMLC_NUM_WORKER");
+    }
+    int num_servers() const
+    {
+        return NumberOf("DMLC_NUM_SERVER");
+    }
+    int my_rank() const
+    {
+        return IDtoRank(van_.my_node().id);
+    }
+    int is_worker() const
+    {
+        return Role() == "worker";
+    }
+    int is_server() const
+    {
+        return Role() == "server";
+    }
+    int is_scheduler() const
+    {
+        return Role() == "scheduler";
+    }
+    std::string role_str() const
+    {
+        return Role();
+    }
+    int verbose() const
+    {
+        return GetEnv("PS_VERBOSE", 0);
+    }
+    /* This node took the place of one that died. */
+    bool is_recovery() const
+    {
+        return van_.my_node().is_recovery;
+    }
+
+    /* Waits until every node of the group has come here, this one must be of it. If the process holds several
+     * customers, those of a group of workers only meet their own likes; any other barrier takes all of them.
+     */
+    void Barrier(int customer_id, int node_group);
+    void Barrier(int node_group)
+    {
+        Barrier(0, node_group);
+    }
+
+    /* The nodes that have died. Paramo decides that (PS_HEARTBEAT_TIMEOUT, lost connections); t, ps-lite's
+     * seconds of silence, is not used. */
+    std::vector<int> GetDeadNodes(int t = 60);
+
+    /* ---- for this layer ---- */
+
+    paramo_node *node() const
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        return node_;
+    }
+
+  private:
+    Postoffice() : env_(Environment::_GetSharedRef())
+    {
+    }
+
+    /* ps-lite has no deadlines; a job that wants them sets PARAMO_REQUEST_TIMEOUT_MS. */
+    enum : uint32_t { FOREVER_MS = 7u * 24 * 3600 * 1000, CLUSTER_MS = 600u * 1000 };
+
+    std::string Role() const
+    {
+        const char *role = env_->find("DMLC_ROLE");
+        if (role == nullptr)
+            LOG(FATAL) << "DMLC_ROLE is not set: worker, server or scheduler";
+        return role;
+    }
+    int NumberOf(const char *name) const
+    {
+        const char *text = env_->find(name);
+        if (text == nullptr)
+            LOG(FATAL) << name << " is not set";
+        return std::atoi(text);
+    }
+
+    void Join();
+    void Leave(bool wait_for_others);
+    std::vector<Customer *> Customers() const;
+    void Meet(int customer_id, uint32_t group);
+
+    const std::shared_ptr<Environment> env_;
+    Van van_;
+
+    std::mutex
+        start_mu_; /* held while the process joins or leaves; the Customers attach and detach under it */
+    bool joined_before_ = false; /* under start_mu_ */
+
+    mutable std::mutex mu_; /* guards what follows; taken after start_mu_ */
+    mutable std::condition_variable cond_;
+    paramo_node *node_ = nullptr;
+    std::map<std::pair<int, int>, Customer *> customers_;
+    std::set<int> started_,
+        finished_; /* customers between Start and Finalize; those that have called Finalize */
+    std::vector<Callback> exit_callbacks_;
+    mutable std::unordered_map<int, std::vector<int>> node_ids_;
+    std::vector<Range> key_ranges_;
+    struct Gathering {
+        int inside = 0;
+        uint64_t round = 0;
+        std::string error; /* of the round before */
+    };
+    std::map<uint32_t, Gathering> gatherings_; /* by group: customers of this process at a barrier */
+};
+
+inline void Postoffice::Start(int customer_id, const char *, const bool)
+{
+    std::lock_guard<std::mutex> starting(start_mu_);
+    if (node() == nullptr)
+        Join();
+    std::lock_guard<std::mutex> lock(mu_);
+    started_.insert(customer_id);
+}
+
+/* Under start_mu_. */
+inline void Postoffice::Join()
+{
+    for (const auto &variable : env_->given())
+        setenv(variable.first.c_str(), variable.second.c_str(), 1);
+    bool worker = is_worker() != 0, server = is_server() != 0;
+    CHECK(worker || server || is_scheduler())
+        << "DMLC_ROLE=" << Role() << ": not worker, server or scheduler";
+
+    paramo_config config;
+    paramo_config_init(&config);
+    config.connect_timeout_ms = CLUSTER_MS;
+    config.request_timeout_ms = FOREVER_MS;
+    internal::Check(paramo_config_from_env(&config), "ps::Start");
+    CHECK_NOTNULL(config.scheduler);
+    paramo_node *joined = nullptr;
+    paramo_err err;
+    const auto deadline =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(config.connect_timeout_ms);
+    /* The cluster of the round before may not have ended everywhere: that one does not take us, the next one
+     * will. */
+    while ((err = paramo_start(&config, &joined)) == PARAMO_E_SHUTDOWN ||
+           (err == PARAMO_E_FULL && joined_before_)) {
+        if (std::chrono::steady_clock::now() >= deadline)
+            break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    internal::Check(err, "ps::Start");
+    joined_before_ = true;
+
+    Node me;
+    me.role = worker ? Node::WORKER : server ? Node::SERVER : Node::SCHEDULER;
+    me.id = static_cast<int>(paramo_node_id(joined));
+    me.port = paramo_node_port(joined);
+    me.hostname = config.advertise ? config.advertise : config.listen ? config.listen : "127.0.0.1";
+    me.is_recovery = paramo_is_recovery(joined) != 0;
+    van_.my_node_ = me;
+    van_.ready_ = true;
+
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        node_ = joined;
+        started_.clear();
+        finished_.clear();
+        node_ids_.clear();
+        key_ranges_.clear();
+    }
+    for (Customer *customer : Customers())
+        customer->Attach(joined, worker);
+    PS_VLOG(1) << me.ShortDebugString() << " has joined: " << me.DebugString();
+}
+
+inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
+{
+    {
+        std::unique_lock<std::mutex> lock(mu_);
+        if (node_ == nullptr)
+            return;
+        finished_.insert(customer_id);
+        cond_.notify_all();
+        bool last = customer_id == 0 || (started_.count(0) == 0 && finished_.size() >= started_.size());
+        if (!last)
+            return;
+        /* The other customers of the process are still at work. */
+        if (do_barrier)
+            cond_.wait(lock, [this] {
+                return std::includes(finished_.begin(), finished_.end(), started_.begin(), started_.end());
+            });
+    }
+    Leave(do_barrier);
+    std::vector<Callback> callbacks;
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        callbacks.swap(exit_callbacks_);
+    }
+    for (const Callback &callback : callbacks)
+        callback();
+}
+
+inline std::vector<Customer *> Postoffice::Customers() const
+{
+    std::lock_guard<std::mutex> lock(mu_);
+    std::vector<Customer *> all;
+    for (const auto &entry : customers_)
+        all.push_back(entry.second);
+    return all;
+}
+
+inline void Postoffice::Leave(bool wait_for_others)
+{
+    paramo_node *left = node();
+    if (wait_for_others) {
+        {
+            std::lock_guard<std::mutex> steady(start_mu_);
+            for (Customer *customer : Customers())
+                customer->Finish();
+        }
+        /* Meanwhile this node serves the others. */
+        paramo_err err = paramo_barrier(left, PARAMO_GROUP_ALL, 0, FOREVER_MS);
+        if (err != PARAMO_OK)
+            LOG(WARNING) << "ps::Finalize: not everybody has come to the end: " << paramo_last_error();
+    }
+    std::lock_guard<std::mutex> leaving(start_mu_);
+    for (Customer *customer : Customers())
+        customer->Detach();
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        node_ = nullptr;
+    }
+    van_.ready_ = false;
+    paramo_err err = wait_for_others ? paramo_stop(left) : paramo_stop_now(left);
+    if (err != PARAMO_OK)
+        LOG(ERROR) << "ps::Finalize: " << paramo_last_error();
+    PS_VLOG(1) << van_.my_node_.ShortDebugString() << " is stopped";
+}
+
+inline void Postoffice::AddCustomer(Customer *customer)
+{
+    std::lock_guard<std::mutex> starting(start_mu_);
+    paramo_node *joined = nullptr;
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        std::pair<int, int> name(CHECK_NOTNULL(customer)->app_id(), customer->customer_id());
+        CHECK(customers_.emplace(name, customer).second)
+            << "app " << name.first << " has a customer " << name.second << " in this process already";
+        joined = node_;
+        cond_.notify_all();
+    }
+    if (joined == nullptr)
+        return;
+    try {
+        customer->Attach(joined, is_worker() != 0);
+    } catch (...) {
+        std::lock_guard<std::mutex> lock(mu_);
+        customers_.erase(std::make_pair(customer->app_id(), customer->customer_id()));
+        throw;
+    }
+}
+
+inline void Postoffice::RemoveCustomer(Customer *customer)
+{
+    std::lock_guard<std::mutex> starting(start_mu_);
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        auto it = customers_.find(std::make_pair(customer->app_id(), customer->customer_id()));
+        if (it != customers_.end() && it->second == customer)
+            customers_.erase(it);
+    }
+    customer->Detach();
+}
+
+inline Customer *Postoffice::GetCustomer(int app_id, int customer_id, int timeout) const
+{
+    std::unique_lock<std::mutex> lock(mu_);
+    Customer *found = nullptr;
+    cond_.wait_for(lock, std::chrono::seconds(timeout), [&] {
+        auto it = customers_.find(std::make_pair(app_id, customer_id));
+        found = it == customers_.end() ? nullptr : it->second;
+        return found != nullptr;
+    });
+    return found;
+}
+
+inline const std::vector<int> &Postoffice::GetNodeIDs(int node_id) const
+{
+    const int workers = num_workers(), servers = num_servers();
+    std::lock_guard<std::mutex> lock(mu_);
+    if (node_ids_.empty()) {
+        for (int g = 1; g <= kScheduler + kServerGroup + kWorkerGroup; g++) {
+            std::vector<int> &ids = node_ids_[g];
+            for (int i = 0; (g & kWorkerGroup) != 0 && i < workers; i++)
+                ids.push_back(WorkerRankToID(i));
+            for (int i = 0; (g & kServerGroup) != 0 && i < servers; i++)
+                ids.push_back(ServerRankToID(i));
+            if ((g & kScheduler) != 0)
+                ids.push_back(kScheduler);
+        }
+        for (int id : std::vector<int>(node_ids_[kServerGroup + kWorkerGroup]))
+            node_ids_[id].assign(1, id);
+    }
+    auto it = node_ids_.find(node_id);
+    CHECK(it != node_ids_.end()) << "node " << node_id << " doesn't exist";
+    return it->second;
+}
+
+inline const std::vector<Range> &Postoffice::GetServerKeyRanges()
+{
+    const int servers = num_servers();
+    std::lock_guard<std::mutex> lock(mu_);
+    if (key_ranges_.empty()) {
+        const uint64_t count = static_cast<uint64_t>(std::max(servers, 1)), share = kMaxKey / count;
+        for (uint64_t i = 0; i < count; i++)
+            key_ranges_.push_back(Range(share * i, i + 1 == count ? kMaxKey : share * (i + 1)));
+    }
+    return key_ranges_;
+}
+
+/* One barrier of the cluster. */
+inline void Postoffice::Meet(int customer_id, uint32_t group)
+{
+    paramo_node *joined = node();
+    CHECK(joined != nullptr) << "Barrier: call ps::Start first";
+    internal::Check(paramo_barrier(joined, group, static_cast<uint32_t>(customer_id), FOREVER_MS), "Barrier");
+}
+
+inline void Postoffice::Barrier(int customer_id, int node_group)
+{
+    if (GetNodeIDs(node_group).size() <= 1)
+        return;
+    const int mine = is_worker() ? kWorkerGroup : is_server() ? kServerGroup : kScheduler;
+    CHECK_LT(node_group, 8) << "Barrier: " << node_group << " is a node, not a group";
+    CHECK((node_group & mine) != 0) << "Barrier: this " << Role() << " is not of group " << node_group;
+    const uint32_t group = static_cast<uint32_t>(node_group);
+
+    std::unique_lock<std::mutex> lock(mu_);
+    if (node_group == kWorkerGroup || started_.size() <= 1) {
+        lock.unlock();
+        Meet(node_group == kWorkerGroup ? customer_id : 0, group);
+        return;
+    }
+    /* The others enter once per process: the last of our customers does so for all. */
+    Gathering &here = gatherings_[group];
+    const uint64_t round = here.round;
+    if (++here.inside < static_cast<int>(started_.size())) {
+        cond_.wait(lock, [&here, round] { return here.round != round; });
+        if (!here.error.empty())
+            LOG(FATAL) << here.error;
+        return;
+    }
+    std::string error;
+    lock.unlock();
+    try {
+        Meet(0, group);
+    } catch (const dmlc::Error &e) {
+        error = e.what();
+    }
+    lock.lock();
+    here.inside = 0;
+    here.error = error;
+    here.round++;
+    cond_.notify_all();
+    if (!error.empty())
+        LOG(FATAL) << error;
+}
+
+inline std::vector<int> Postoffice::GetDeadNodes(int)
+{
+    std::vector<int> dead;
+    paramo_node *joined = node();
+    if (joined == nullptr)
+        return dead;
+    std::vector<uint32_t> ids(paramo_dead_nodes(joined, nullptr, 0));
+    size_t there = paramo_dead_nodes(joined, ids.data(), ids.size());
+    for (size_t i = 0; i < ids.size() && i < there; i++)
+        dead.push_back(static_cast<int>(ids[i]));
+    return dead;
+}
+} // namespace ps
+
+#include "ps/internal/customer_impl.h"
+#endif

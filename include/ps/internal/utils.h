@@ -1,0 +1,39 @@
+/*
+ * Small things that every header of this layer and many programs use. Tests: test/ps/unit_env.cc.
+ */
+#ifndef PS_INTERNAL_UTILS_H_
+#define PS_INTERNAL_UTILS_H_
+
+#include <cinttypes>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "dmlc/logging.h"
+#include "ps/internal/env.h"
+
+namespace ps
+{
+/* A variable (ps::Environment) as a number, or the default if it is not set. */
+template <typename V> inline V GetEnv(const char *key, V default_val)
+{
+    const char *text = Environment::Get()->find(key);
+    return text == nullptr ? default_val : static_cast<V>(std::atoll(text));
+}
+inline std::string GetEnv(const char *key, std::string default_val)
+{
+    const char *text = Environment::Get()->find(key);
+    return text == nullptr ? default_val : std::string(text);
+}
+} // namespace ps
+
+#ifndef DISALLOW_COPY_AND_ASSIGN
+#define DISALLOW_COPY_AND_ASSIGN(TypeName)                                                                   \
+    TypeName(const TypeName &);                                                                              \
+    void operator=(const TypeName &)
+#endif
+
+#ifndef LL
+#define LL LOG(ERROR)
+#endif
+#endif

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# A user's file that includes the headers compiles without a warning by each compiler that is there and each standard
+# from C++14 on, with and without NDEBUG; each header also alone.
+set -eu
+cd "$(dirname "$0")/../.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0 count=0
+try() {
+    count=$((count + 1))
+    if ! "$@" >"$work/log" 2>&1; then
+        echo "FAIL  $*"
+        sed 's/^/      | /' "$work/log"
+        bad=$((bad + 1))
+    fi
+}
+flags="-Iinclude -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -fsyntax-only"
+for compiler in g++ clang++; do
+    command -v $compiler >/dev/null || continue
+    # shellcheck disable=SC2086 # flags are words
+    for standard in 14 17 20; do
+        try $compiler -std=c++$standard $flags -Itest/ps test/ps/many/main.cc
+        try $compiler -std=c++$standard $flags -DNDEBUG test/ps/kv_two_apps.cc
+    done
+done
+for header in $(cd include && find ps dmlc -name '*.h'); do
+    echo "#include \"$header\"" >"$work/alone.cc"
+    # shellcheck disable=SC2086
+    try g++ -std=c++14 $flags "$work/alone.cc"
+done
+# Keys of 32 bits; aborting instead of throwing.
+echo '#include "dmlc/logging.h"
+#include "ps/ps.h"
+int main() { ps::KVWorker<float> kv(0, 0); return 0; }' >"$work/user.cc"
+# shellcheck disable=SC2086
+try g++ -std=c++14 $flags -DUSE_KEY32=1 "$work/user.cc"
+# shellcheck disable=SC2086
+try g++ -std=c++14 $flags -DDMLC_LOG_FATAL_THROW=0 "$work/user.cc"
+echo "$count compiled, $bad failed"
+[ "$bad" -eq 0 ]
