@@ -578,6 +578,7 @@ static void close_on_lane(struct lane_task *task)
     for (size_t i = 0; i < c->links_count; i++)
         link_goodbye(c->links[i]);
     route_fini(c);
+    link_orphan_probes(c); /* they leave with the goodbye, perhaps after the client has gone */
     lane_timer_cancel(lane, &c->deadline_timer);
     atomic_store(&c->gone, true); /* the closing thread may free the client from here on */
     lane_notify(lane);

@@ -175,8 +175,10 @@ struct link {
 /* A header without segments. */
 struct probe {
     struct van_frame frame;
-    struct client *client;
-    struct probe *next;
+    struct client *client; /* NULL: it was closed, the probe frees itself */
+    struct probe *next;    /* of the free ones */
+    struct probe *made_next;
+    bool out; /* in the van */
 };
 
 struct client {
@@ -226,6 +228,7 @@ struct client {
     struct chunk *free_chunks;
     size_t free_chunks_count;
     struct probe *free_probes;
+    struct probe *made_probes;
     size_t probes_made, probes_out;
     struct van_counters closed_conns; /* sums of connections that are gone */
     uint64_t requests_total, retries, moved;
@@ -283,6 +286,8 @@ MUST_USE paramo_err link_create(struct client *c, const struct view_node *node, 
 /* Tells the server that this customer will not come back; link_destroy follows. */
 void link_goodbye(struct link *l);
 void link_destroy(struct link *l);
+/* Probes that have not left when the client closes are nobody's from then on. */
+void link_orphan_probes(struct client *c);
 /* Sends the piece or queues it. */
 void link_give(struct link *l, struct piece *p);
 /* Sends an unanswered piece once more. */

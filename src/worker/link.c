@@ -287,6 +287,11 @@ static void probe_sent(struct van_frame *frame, paramo_err status)
 {
     (void)status;
     struct probe *probe = container_of(frame, struct probe, frame);
+    probe->out = false;
+    if (!probe->client) {
+        free(probe);
+        return;
+    }
     probe->next = probe->client->free_probes;
     probe->client->free_probes = probe;
     probe->client->probes_out--;
@@ -307,16 +312,26 @@ static bool probe_send(struct link *l, struct piece *p)
             return false;
         c->probes_made++;
         probe->client = c;
+        probe->made_next = c->made_probes;
+        c->made_probes = probe;
         probe->frame.class = VAN_REQUEST;
         probe->frame.done = probe_sent;
     }
     piece_head(c, p, WIRE_PROBE, probe->frame.head);
     c->probes_out++;
+    probe->out = true;
     if (van_send(l->conn, &probe->frame)) {
         probe_sent(&probe->frame, PARAMO_E_AGAIN);
         return false;
     }
     return true;
+}
+
+void link_orphan_probes(struct client *c)
+{
+    for (struct probe *probe = c->made_probes; probe; probe = probe->made_next)
+        if (probe->out)
+            probe->client = NULL;
 }
 
 static void retry_fire(struct lane_timer *timer)
