@@ -239,19 +239,18 @@ static paramo_err learn(struct customer *c)
     struct job *job = c->job;
     int go_on = 1;
     if (leads(c))
-        job->started = progress_now();
+        job->started = job->epoch_began = progress_now();
     for (uint32_t round = 0; go_on; round++) {
         char key[48];
         word_key(key, sizeof key, round);
-        if (leads(c)) {
-            job->epoch_began = progress_now();
+        if (leads(c))
             watch_begin(&job->watch, round == 0 && job->o->model_in == NULL);
-        }
         paramo_err err = learner_round(c->learner, round);
         if (err != PARAMO_OK)
             return err;
         if (leads(c)) {
             err = leader_finish_round(c, round, &go_on);
+            job->epoch_began = progress_now(); /* the others begin when they hear the word */
             if (err == PARAMO_OK)
                 err = put(job, key, (unsigned char)go_on);
         } else {
