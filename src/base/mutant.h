@@ -50,7 +50,9 @@
     X(part_back_too_soon, "a part of the pool is dealt again when its worker's connection breaks")       \
     X(part_kept_by_dead, "a dead worker's part does not go back to the pool")                            \
     X(round_ends_early, "a round of the pool ends with its last part still out")                         \
-    X(value_keeps_first, "a value that is put again at the scheduler stays as it was")
+    X(value_keeps_first, "a value that is put again at the scheduler stays as it was")                     \
+    X(save_not_synced, "a table's file takes its name before its bytes are on the disk")                  \
+    X(named_before_whole, "a table's file takes its name before its last bytes are written")
 /* clang-format on */
 
 enum mutant {

@@ -2,8 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,195 +10,142 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/mutant.h"
 #include "env/env.h"
 
 enum { FILE_BUFFER = 1 << 20 };
 
-/* Bytes on their way to a descriptor. */
+static struct fs *chosen; /* NULL: the kernel's */
+
+void file_use(struct fs *fs)
+{
+    chosen = fs;
+}
+
+static struct fs *files(void)
+{
+    return chosen ? chosen : fs_real();
+}
+
+/* Bytes on their way to a file. */
 struct sink {
-    int fd;
+    struct fs_file *file;
     size_t held;
     uint8_t *buffer;
 };
 
 struct file_out {
     struct sink sink;
-    char path[PATH_MAX];
-    char temporary[PATH_MAX];
+    char path[FS_PATH_MAX], temporary[FS_PATH_MAX];
 };
 
 struct file_spool {
     struct sink sink;
-    char path[PATH_MAX]; /* for messages */
+    struct fs_file *back; /* for reading; its name is gone */
+    uint64_t bytes, taken;
 };
 
-static paramo_err write_all(int fd, const uint8_t *data, size_t len, const char *path)
-{
-    while (len) {
-        ssize_t wrote = write(fd, data, len);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote < 0)
-            return err_errno(PARAMO_E_IO, errno, "write %s", path);
-        data += wrote;
-        len -= (size_t)wrote;
-    }
-    return PARAMO_OK;
-}
-
-static paramo_err sink_flush(struct sink *sink, const char *path)
+static paramo_err sink_flush(struct sink *sink)
 {
     size_t held = sink->held;
     sink->held = 0;
-    return write_all(sink->fd, sink->buffer, held, path);
+    return fs_write_all(sink->file, sink->buffer, held);
 }
 
-static paramo_err sink_write(struct sink *sink, const void *data, size_t len, const char *path)
+static paramo_err sink_write(struct sink *sink, const void *data, size_t len)
 {
     if (len > FILE_BUFFER - sink->held) {
-        paramo_err err = sink_flush(sink, path);
+        paramo_err err = sink_flush(sink);
         if (err)
             return err;
         if (len >= FILE_BUFFER)
-            return write_all(sink->fd, data, len, path);
+            return fs_write_all(sink->file, data, len);
     }
     memcpy(sink->buffer + sink->held, data, len);
     sink->held += len;
     return PARAMO_OK;
 }
 
-static paramo_err directory_of(const char *path, char directory[PATH_MAX])
+static paramo_err directory_of(const char *path, char directory[FS_PATH_MAX])
 {
-    char copy[PATH_MAX];
-    if (strlen(path) >= sizeof copy - 32)
+    const char *slash = strrchr(path, '/');
+    size_t len = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+    if (strlen(path) >= FS_PATH_MAX - 32)
         return err_set(PARAMO_E_IO, "the path is too long: %.64s...", path);
-    (void)snprintf(copy, sizeof copy, "%s", path);
-    (void)snprintf(directory, PATH_MAX, "%s", dirname(copy));
+    (void)snprintf(directory, FS_PATH_MAX, "%.*s", slash ? (int)len : 1, slash ? path : ".");
     return PARAMO_OK;
 }
 
-/* A new file of a random name beside path, with the modes that the process gives its files (mkstemp would
- * not). */
-static paramo_err create_beside(const char *path, char name[PATH_MAX], int *fd)
+/* A new file of a random name beside path. */
+static paramo_err create_beside(const char *path, char name[FS_PATH_MAX], struct fs_file **file)
 {
-    for (int tries = 0; tries < 16; tries++) {
-        unsigned random = (unsigned)env_random(env_real());
-        if (snprintf(name, PATH_MAX, "%s.%08x.tmp", path, random) >= PATH_MAX)
-            return err_set(PARAMO_E_IO, "the path is too long: %.64s...", path);
-        *fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (*fd >= 0)
-            return PARAMO_OK;
-        if (errno != EEXIST)
-            return err_errno(PARAMO_E_IO, errno, "create %s", path);
-    }
-    return err_set(PARAMO_E_IO, "create %s: sixteen random names are taken", path);
+    char directory[FS_PATH_MAX];
+    paramo_err err = directory_of(path, directory);
+    if (err)
+        return err;
+    unsigned random = (unsigned)env_random(env_real());
+    (void)snprintf(name, FS_PATH_MAX, "%s.%08x.tmp", path, random);
+    err = fs_open(files(), name, FS_CREATE, file);
+    return err == PARAMO_E_NOT_FOUND ? err_prefix(PARAMO_E_IO, "%s", path) : err;
 }
 
 paramo_err file_out_open(const char *path, struct file_out **out)
 {
-    char directory[PATH_MAX];
-    paramo_err err = directory_of(path, directory);
-    if (err)
-        return err;
     struct file_out *made = calloc(1, sizeof *made);
-    if (!made)
-        return err_memory(sizeof *made);
-    made->sink.buffer = malloc(FILE_BUFFER);
-    if (!made->sink.buffer) {
-        err = err_memory(FILE_BUFFER);
-        goto err_free;
+    uint8_t *buffer = malloc(FILE_BUFFER);
+    paramo_err err = made && buffer ? PARAMO_OK : err_memory(FILE_BUFFER);
+    if (!err)
+        err = create_beside(path, made->temporary, &made->sink.file);
+    if (err) {
+        free(buffer);
+        free(made);
+        return err;
     }
+    made->sink.buffer = buffer;
     (void)snprintf(made->path, sizeof made->path, "%s", path);
-    err = create_beside(path, made->temporary, &made->sink.fd);
-    if (err)
-        goto err_free;
     *out = made;
     return PARAMO_OK;
-
-err_free:
-    free(made->sink.buffer);
-    free(made);
-    return err;
 }
 
 paramo_err file_out_write(struct file_out *out, const void *data, size_t len)
 {
-    return sink_write(&out->sink, data, len, out->path);
-}
-
-paramo_err file_out_patch(struct file_out *out, uint64_t offset, const void *data, size_t len)
-{
-    paramo_err err = sink_flush(&out->sink, out->path);
-    if (err)
-        return err;
-    const uint8_t *at = data;
-    while (len) {
-        ssize_t wrote = pwrite(out->sink.fd, at, len, (off_t)offset);
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote < 0)
-            return err_errno(PARAMO_E_IO, errno, "write %s", out->path);
-        at += wrote;
-        offset += (uint64_t)wrote;
-        len -= (size_t)wrote;
-    }
-    return PARAMO_OK;
+    return sink_write(&out->sink, data, len);
 }
 
 paramo_err file_out_append_spool(struct file_out *out, struct file_spool *spool)
 {
-    paramo_err err = sink_flush(&spool->sink, spool->path);
-    if (err)
-        return err;
-    off_t at = 0;
-    for (;;) {
-        ssize_t got = pread(spool->sink.fd, spool->sink.buffer, FILE_BUFFER, at);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return err_errno(PARAMO_E_IO, errno, "read a temporary file beside %s", spool->path);
-        if (got == 0)
-            break;
-        err = file_out_write(out, spool->sink.buffer, (size_t)got);
-        if (err)
-            return err;
-        at += got;
+    paramo_err err = sink_flush(&spool->sink);
+    while (!err && spool->taken < spool->bytes) {
+        uint64_t left = spool->bytes - spool->taken;
+        size_t got = 0;
+        err = fs_read(spool->back, spool->taken, spool->sink.buffer,
+                      left < FILE_BUFFER ? (size_t)left : FILE_BUFFER, &got);
+        if (!err && !got)
+            err = err_set(PARAMO_E_IO, "a temporary file beside %s is shorter than was written", out->path);
+        if (!err)
+            err = file_out_write(out, spool->sink.buffer, got);
+        spool->taken += got;
     }
-    if (ftruncate(spool->sink.fd, 0) || lseek(spool->sink.fd, 0, SEEK_SET) < 0)
-        return err_errno(PARAMO_E_IO, errno, "empty a temporary file beside %s", spool->path);
-    return PARAMO_OK;
-}
-
-static paramo_err directory_sync(const char *path)
-{
-    char directory[PATH_MAX];
-    paramo_err err = directory_of(path, directory);
-    if (err)
-        return err;
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return err_errno(PARAMO_E_IO, errno, "open %s", directory);
-    int failed = fsync(fd);
-    int why = errno;
-    (void)close(fd);
-    if (failed && why != EINVAL && why != ENOTSUP) /* some file systems cannot sync a directory */
-        return err_errno(PARAMO_E_IO, why, "sync %s", directory);
-    return PARAMO_OK;
+    return err;
 }
 
 paramo_err file_out_commit(struct file_out *out)
 {
-    paramo_err err = sink_flush(&out->sink, out->path);
-    if (!err && fsync(out->sink.fd))
-        err = err_errno(PARAMO_E_IO, errno, "sync %s", out->path);
-    if (!err && rename(out->temporary, out->path))
-        err = err_errno(PARAMO_E_IO, errno, "rename %s to %s", out->temporary, out->path);
+    char directory[FS_PATH_MAX];
+    bool named = MUTANT(named_before_whole) && !fs_rename(files(), out->temporary, out->path);
+    paramo_err err = sink_flush(&out->sink);
+    if (!err && !MUTANT(save_not_synced))
+        err = fs_sync(out->sink.file);
+    if (!err && !named)
+        err = fs_rename(files(), out->temporary, out->path);
     if (err) {
         file_out_abort(out);
         return err;
     }
-    err = directory_sync(out->path);
-    (void)close(out->sink.fd);
+    err = directory_of(out->path, directory);
+    if (!err)
+        err = fs_sync_dir(files(), directory);
+    fs_close(out->sink.file);
     free(out->sink.buffer);
     free(out);
     return err;
@@ -209,53 +155,70 @@ void file_out_abort(struct file_out *out)
 {
     if (!out)
         return;
-    (void)close(out->sink.fd);
-    (void)unlink(out->temporary);
+    fs_close(out->sink.file);
+    (void)!fs_unlink(files(), out->temporary);
     free(out->sink.buffer);
     free(out);
 }
 
 paramo_err file_spool_open(const char *path, struct file_spool **spool)
 {
-    char name[PATH_MAX];
+    char name[FS_PATH_MAX];
     struct file_spool *made = calloc(1, sizeof *made);
     uint8_t *buffer = malloc(FILE_BUFFER);
-    paramo_err err = PARAMO_OK;
-    if (!made || !buffer) {
-        err = err_memory(FILE_BUFFER);
-        goto err_free;
+    paramo_err err = made && buffer ? PARAMO_OK : err_memory(FILE_BUFFER);
+    if (!err)
+        err = create_beside(path, name, &made->sink.file);
+    if (err) {
+        free(buffer);
+        free(made);
+        return err;
     }
     made->sink.buffer = buffer;
-    (void)snprintf(made->path, sizeof made->path, "%s", path);
-    err = create_beside(path, name, &made->sink.fd);
-    if (err)
-        goto err_free;
-    (void)unlink(name);
+    err = fs_open(files(), name, FS_READ, &made->back);
+    paramo_err gone = fs_unlink(files(), name);
+    if (err || gone) {
+        file_spool_close(made);
+        return err ? err : gone;
+    }
     *spool = made;
     return PARAMO_OK;
-
-err_free:
-    free(buffer);
-    free(made);
-    return err;
 }
 
 paramo_err file_spool_write(struct file_spool *spool, const void *data, size_t len)
 {
-    return sink_write(&spool->sink, data, len, spool->path);
+    spool->bytes += len;
+    return sink_write(&spool->sink, data, len);
 }
 
 void file_spool_close(struct file_spool *spool)
 {
     if (!spool)
         return;
-    (void)close(spool->sink.fd);
+    fs_close(spool->sink.file);
+    fs_close(spool->back);
     free(spool->sink.buffer);
     free(spool);
 }
 
+/* ---- whole files --------------------------------------------------------------------------------------- */
+
+/* Where there is nothing to be mapped: a copy. */
+static paramo_err file_copy(const char *path, const void **data, size_t *len)
+{
+    struct writer w = {0};
+    paramo_err err = fs_load(chosen, path, SIZE_MAX / 2, &w);
+    if (err)
+        return err;
+    *data = w.data;
+    *len = w.len;
+    return PARAMO_OK;
+}
+
 paramo_err file_map(const char *path, const void **data, size_t *len)
 {
+    if (chosen)
+        return file_copy(path, data, len);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_errno(errno == ENOENT ? PARAMO_E_NOT_FOUND : PARAMO_E_IO, errno, "%s", path);
@@ -277,6 +240,8 @@ paramo_err file_map(const char *path, const void **data, size_t *len)
 
 void file_unmap(const void *data, size_t len)
 {
-    if (data)
+    if (chosen)
+        free((void *)(uintptr_t)data);
+    else if (data)
         (void)munmap((void *)(uintptr_t)data, len);
 }

@@ -10,16 +10,19 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "env/fs.h"
 
 struct file_out;
 struct file_spool;
+
+/* From here on files are this fs's (NULL: the kernel's), until it is called again; what is open or mapped
+ * belongs to the one it was made with. For simulations, which have one thread. */
+void file_use(struct fs *fs);
 
 /* IO names path and cause. */
 MUST_USE paramo_err file_out_open(const char *path, struct file_out **out);
 /* Appends; buffered. */
 MUST_USE paramo_err file_out_write(struct file_out *out, const void *data, size_t len);
-/* Overwrites len bytes at offset, which have been written before. */
-MUST_USE paramo_err file_out_patch(struct file_out *out, uint64_t offset, const void *data, size_t len);
 /* Appends all that is in the spool, which is then empty. */
 MUST_USE paramo_err file_out_append_spool(struct file_out *out, struct file_spool *spool);
 /* Syncs file and directory and renames; frees out in any case. */

@@ -24,6 +24,7 @@ struct sim {
     uint64_t trace;
     uint64_t seq;
     uint64_t random;
+    const struct sim_waiter *waiter;
     struct sim_event **events; /* binary heap from 1, by (at, seq) */
     size_t count, capacity;
 };
@@ -123,6 +124,11 @@ uint64_t sim_next_at(const struct sim *sim)
 uint64_t sim_trace(const struct sim *sim)
 {
     return sim->trace;
+}
+
+void sim_set_waiter(struct sim *sim, const struct sim_waiter *waiter)
+{
+    sim->waiter = waiter;
 }
 
 void sim_note(struct sim *sim, uint64_t value)
@@ -243,14 +249,18 @@ static void sim_lane_poll(struct lane *lane)
 static paramo_err sim_lane_wait(struct lane *lane, bool (*done)(void *arg), void *arg, uint64_t deadline)
 {
     struct sim *sim = lane->sim.sim;
+    uint64_t ahead = lane->sim.host->ahead;
+    if (deadline != UINT64_MAX)
+        deadline = deadline > ahead ? deadline - ahead : 0;
+    if (sim->waiter)
+        return sim->waiter->wait(sim->waiter->arg, done, arg, deadline)
+                   ? PARAMO_OK
+                   : err_set(PARAMO_E_TIMEOUT, "the wait's deadline has passed");
     /* Who waits drives the lane: what is in its inbox needs nobody else, and no time. */
     while (lane->sim.run.slot && !done(arg)) {
         sim_cancel(sim, &lane->sim.run);
         sim_lane_turn(lane);
     }
-    uint64_t ahead = lane->sim.host->ahead;
-    if (deadline != UINT64_MAX)
-        deadline = deadline > ahead ? deadline - ahead : 0;
     if (sim_run(sim, done, arg, deadline))
         return PARAMO_OK;
     if (sim->now < deadline && deadline != UINT64_MAX)

@@ -38,6 +38,14 @@ struct env *sim_env(struct sim *sim);
 uint64_t sim_now(const struct sim *sim);
 /* From the simulation's own generator: for faults and delays. */
 uint64_t sim_random(struct sim *sim);
+/* NULL: a wait on a lane (lane_wait) runs the simulation, as an application with nobody beside it would. Else
+ * it is given to `wait`, which returns true once done(of) is, or false when the deadline (of the simulation's
+ * clock; UINT64_MAX: none) has passed: an application whose thread the simulation plays (sim/fiber.h). */
+struct sim_waiter {
+    bool (*wait)(void *arg, bool (*done)(void *of), void *of, uint64_t deadline);
+    void *arg;
+};
+void sim_set_waiter(struct sim *sim, const struct sim_waiter *waiter);
 /* Schedules an event (memory is the caller's until it fires or is cancelled). */
 MUST_USE paramo_err sim_schedule(struct sim *sim, struct sim_event *event, uint64_t at);
 void sim_cancel(struct sim *sim, struct sim_event *event);

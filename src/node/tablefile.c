@@ -13,8 +13,7 @@
 #include "worker/scan.h"
 
 enum {
-    HEADER_BYTES = 1024, /* reserved before the tensors and filled with spaces, for how many rows there are is
-                            known last */
+    HEADER_BYTES = 1024, /* before the tensors, filled with spaces */
     LOAD_ROWS_BYTES = 4 << 20
 };
 
@@ -71,11 +70,11 @@ static const char *dtype_name(paramo_dtype dtype)
  * -----------------------------------------------------------------------------------------------------------------
  */
 
-/* Keys go straight to the file; the other tensors are gathered beside it and appended. */
+/* The header says how many rows there are, so each tensor is gathered beside the file first. */
 struct saving {
     const paramo_table *table;
     struct file_out *out;
-    struct file_spool *values, *state, *lens;
+    struct file_spool *keys, *values, *state, *lens;
     uint32_t dim, state_values;
     size_t value_bytes;
     uint64_t rows, values_count;
@@ -85,7 +84,7 @@ struct saving {
 
 static paramo_err save_batch(struct saving *s, const struct scan_rows *rows)
 {
-    paramo_err err = file_out_write(s->out, rows->keys, rows->n * sizeof *rows->keys);
+    paramo_err err = file_spool_write(s->keys, rows->keys, rows->n * sizeof *rows->keys);
     s->rows += rows->n;
     if (rows->lens || !s->state) {
         s->values_count += rows->vals_len;
@@ -156,15 +155,12 @@ static paramo_err save_header(struct saving *s)
     for (unsigned i = 0; i < 8; i++)
         header[i] = (char)(len >> (8 * i));
     memcpy(header + 8, json, (size_t)n);
-    return file_out_patch(s->out, 0, header, sizeof header);
+    return file_out_write(s->out, header, sizeof header);
 }
 
 static paramo_err save_all(struct saving *s, paramo_worker *worker, const char *path, bool with_state)
 {
-    static const char blank[HEADER_BYTES];
-    paramo_err err = file_out_open(path, &s->out);
-    if (!err)
-        err = file_out_write(s->out, blank, sizeof blank);
+    paramo_err err = file_spool_open(path, &s->keys);
     if (!err)
         err = file_spool_open(path, &s->values);
     if (!err && s->table->options.kind == PARAMO_TABLE_VAR)
@@ -175,6 +171,12 @@ static paramo_err save_all(struct saving *s, paramo_worker *worker, const char *
         err = scan_run(worker->client, &s->table->spec, s->state != NULL, 0, save_rows, s);
     if (s->err)
         err = err_set(s->err, "%s", s->text);
+    if (!err)
+        err = file_out_open(path, &s->out);
+    if (!err)
+        err = save_header(s);
+    if (!err)
+        err = file_out_append_spool(s->out, s->keys);
     if (!err && s->lens && s->value_bytes <= 4)
         err = file_out_append_spool(s->out, s->lens);
     if (!err)
@@ -183,8 +185,6 @@ static paramo_err save_all(struct saving *s, paramo_worker *worker, const char *
         err = file_out_append_spool(s->out, s->lens);
     if (!err && s->state)
         err = file_out_append_spool(s->out, s->state);
-    if (!err)
-        err = save_header(s);
     if (!err) {
         err = file_out_commit(s->out);
         s->out = NULL;
@@ -206,6 +206,7 @@ paramo_err paramo_table_save(paramo_worker *worker, paramo_table *table, const c
     err = save_all(&s, worker, path, with_state != 0);
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
+    file_spool_close(s.keys);
     file_spool_close(s.values);
     file_spool_close(s.state);
     file_spool_close(s.lens);

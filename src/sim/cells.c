@@ -18,6 +18,9 @@ static uint64_t oldest_read(const struct world *w)
     for (uint32_t i = 0; i < w->schedule->workers; i++)
         if (w->workers[i].script.calling && w->workers[i].script.kv_from < oldest)
             oldest = w->workers[i].script.kv_from;
+    for (uint32_t i = 0; i < w->schedule->workers; i++)
+        if (w->workers[i].errand && w->workers[i].errand_from < oldest)
+            oldest = w->workers[i].errand_from;
     return oldest;
 }
 

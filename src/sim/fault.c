@@ -69,12 +69,13 @@ static void shape_draw(struct schedule *s, struct dice *d)
 
 /* How often each kind comes where it is on; arbitrary, packets are cheap and crashes are not. */
 static const uint32_t weights[FAULT_KINDS_COUNT] = {
-    [FAULT_drop] = 12, [FAULT_repeat] = 10, [FAULT_late] = 12, [FAULT_cut] = 3,
-    [FAULT_lag] = 2,   [FAULT_slow] = 2,    [FAULT_reset] = 4, [FAULT_pause] = 2,
-    [FAULT_jump] = 1,  [FAULT_crash] = 2,   [FAULT_move] = 3,
+    [FAULT_drop] = 12, [FAULT_repeat] = 10, [FAULT_late] = 12, [FAULT_cut] = 3,  [FAULT_lag] = 2,
+    [FAULT_slow] = 2,  [FAULT_reset] = 4,   [FAULT_pause] = 2, [FAULT_jump] = 1, [FAULT_crash] = 2,
+    [FAULT_move] = 3,  [FAULT_stall] = 2,   [FAULT_disk] = 4,
 };
 static const uint32_t most[FAULT_KINDS_COUNT] = {
-    [FAULT_cut] = 16, [FAULT_pause] = 6, [FAULT_jump] = 4, [FAULT_crash] = 6, [FAULT_move] = 6};
+    [FAULT_cut] = 16, [FAULT_pause] = 6, [FAULT_jump] = 4, [FAULT_crash] = 6,
+    [FAULT_move] = 6, [FAULT_stall] = 4, [FAULT_disk] = 10};
 
 static void link_draw(const struct schedule *s, struct dice *d, struct fault *f)
 {
@@ -118,6 +119,10 @@ static void strength_draw(struct dice *d, struct fault *f)
     case FAULT_crash:
         f->n = dice_draw(d, 8) ? dice_scale(d, ENV_MS, 4 * ENV_SEC) : 0;
         break;
+    case FAULT_stall:
+        f->n = dice_scale(d, 10 * ENV_US, 200 * ENV_MS);
+        break;
+    case FAULT_disk:
     case FAULT_move:
         f->n = dice_draw(d, 1u << 30);
         break;
@@ -153,6 +158,8 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
         f.step = step;
         if (f.kind <= FAULT_reset) {
             link_draw(s, &d, &f);
+        } else if (f.kind == FAULT_stall || f.kind == FAULT_disk) {
+            f.from = 1 + s->servers + (uint32_t)dice_draw(&d, s->workers); /* servers keep nothing yet */
         } else if (f.kind == FAULT_move) {
             f.from = 1 + (uint32_t)dice_draw(&d, s->servers);
             f.to = 1 + (uint32_t)dice_draw(&d, s->servers);

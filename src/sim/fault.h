@@ -28,7 +28,9 @@
     X(pause, ns)                                                                                             \
     X(jump, ns)   /* its clock, forward */                                                                   \
     X(crash, ns)  /* until it is started again; 0: never */                                                  \
-    X(move, draw) /* arcs that hold nothing go from one server to another; which, the number says */
+    X(move, draw) /* arcs that hold nothing go from one server to another; which, the number says */         \
+    X(stall, ns)  /* operations of its disk take so long, for twenty times as long */                        \
+    X(disk, draw) /* an operation of its disk fails, stops half-way, or the power does; which, it says */
 
 enum fault_kind {
 #define FAULT_ENUM(name, number) FAULT_##name,

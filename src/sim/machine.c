@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "env/process.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 
@@ -100,6 +101,7 @@ void machine_start(struct machine *m)
     node->env = sim_host_env(m->host);
     node->van = m->van;
     node->interrupt_fd = -1;
+    node->generation = process_generation();
     node->config = (paramo_config){.roles = m->role,
                                    .token = "token",
                                    .connect_timeout_ms = CONNECT_MS,
@@ -201,6 +203,7 @@ static void customer_end(struct machine *m, struct customer *c)
     paramo_worker *worker = c->worker;
     client_close(worker->client);
     drain(worker->lane);
+    errand_die(m);
     m->world->counts[PLAY_refused_moved] += (uint32_t)worker->client->moved;
     client_free(worker->client);
     end_lane(m, worker->lane);

@@ -26,6 +26,10 @@ static bool possible(const struct world *w)
     const struct scheduler *s = scheduler->made->scheduler;
     if (s->state != SCHED_RUNNING || s->view_changed)
         return false;
+    for (uint32_t i = 0; i < w->schedule->workers; i++)
+        if (w->workers[i].errand)
+            return false; /* the old owner still lists rows of arcs that it had: a file would have them twice
+                           */
     for (uint32_t i = 0; i < w->schedule->servers; i++) {
         const struct machine *m = &w->machines[1 + i];
         const struct sched_node *node = s->slots[SLOTS_SERVERS].node[i];

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "sim/disk.h"
 #include "sim/world.h"
 
 enum {
@@ -178,6 +179,18 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         sim_host_jump(m->host, n);
         hit(w, i);
         break;
+    case FAULT_stall:
+        m->disk_takes = n;
+        m->disk_slow_until = sim_now(w->sim) + 20 * n;
+        m->disk_slow_by = i;
+        break;
+    case FAULT_disk:
+        if (m->errand) {
+            m->disk_fails = true;
+            disk_fail(m->disk, (enum simfs_fault)(n % SIMFS_FAULTS), (unsigned)(n / SIMFS_FAULTS % 16));
+            hit(w, i);
+        }
+        break;
     case FAULT_move:
         if (moves_strike(w, f))
             hit(w, i);
@@ -196,6 +209,9 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         if (!n && !w->complete)
             n = ENV_SEC; /* a cluster that has never been complete waits for everybody */
         machine_kill(m, n);
+        if (m->disk && f->n % 2) /* the machine's power, not only the process */
+            disk_power_fails(m->disk);
+        errand_look_at_files(m);
     }
 }
 
@@ -237,6 +253,8 @@ static void world_make(struct world *w, const struct schedule *s)
         (void)snprintf(m->name, sizeof m->name, "%s%u", k == 0 ? "sched" : worker ? "w" : "s", m->rank);
         sim_must(sim_host_create(w->sim, k, &m->host));
         sim_must(simnet_node(w->net, m->name, &w->nodes[k]));
+        if (worker)
+            errand_disk(m, s->seed + k);
     }
     links_make(w);
     ledger_init(w);
@@ -250,6 +268,8 @@ static void world_free(struct world *w)
         sim_cancel(w->sim, &w->machines[k].restart);
         machine_kill(&w->machines[k], 0);
         sim_cancel(w->sim, &w->machines[k].restart);
+        if (w->machines[k].disk)
+            disk_free(w->machines[k].disk);
     }
     simnet_destroy(w->net);
     sim_destroy(w->sim);
@@ -274,6 +294,8 @@ static void world_again(struct world *w)
         sim_cancel(w->sim, &m->restart);
         sim_host_pause(m->host, 0);
         m->gone = false;
+        if (m->role == PARAMO_ROLE_WORKER)
+            errand_disk(m, w->schedule->seed + k + ++w->jobs * SCHEDULE_NODES_MAX);
     }
     w->complete = w->scheduler_lost = w->over = w->recovered = false;
     w->over_status = PARAMO_OK;
@@ -282,6 +304,7 @@ static void world_again(struct world *w)
     memset(w->holder, 0, sizeof w->holder);
     memset(w->barrier, 0, sizeof w->barrier);
     memset(w->deals, 0, sizeof w->deals);
+    w->deaths_seen = false;
     w->newest_view = w->sums_sent = w->sums_acked = w->moves = 0;
     w->pool_leaks = false;
     ledger_init(w);
@@ -298,6 +321,8 @@ static bool step(struct world *w)
     w->step++;
     for (uint32_t k = 1; k < w->count; k++)
         machine_tick(&w->machines[k]);
+    for (uint32_t i = 0; i < w->schedule->workers; i++)
+        errand_look(&w->workers[i]);
     judge_step(w);
     if (w->step % LOOK_EVERY == 0)
         judge_full(w, false);
@@ -356,6 +381,8 @@ static void calm(struct world *w)
         judge_broken(w, "the job ended with %s", err_name(w->over_status));
     if (!w->broken[0])
         judge_full(w, true);
+    for (uint32_t i = 0; i < w->schedule->workers; i++)
+        errand_look_at_files(&w->workers[i]);
 }
 
 /* ---- the play ------------------------------------------------------------------------------------------ */

@@ -21,7 +21,9 @@
     X(refused_moved)                                                                                         \
     X(barriers)                                                                                              \
     X(parts)                                                                                                 \
-    X(values)
+    X(values)                                                                                                \
+    X(saves)                                                                                                 \
+    X(loads)
 
 enum play_count {
 #define PLAY_ENUM(name) PLAY_##name,

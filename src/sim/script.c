@@ -303,7 +303,7 @@ static void tick(struct sim_event *event)
             tick_in(m, 20 * ENV_MS);
         } else if (!open && pool_goes_on(m)) {
             go(m, s->holds ? SCRIPT_DONE : SCRIPT_NEXT);
-        } else if (!open) {
+        } else if (!open && !m->errand) {
             go(m, SCRIPT_LEAVE);
         } else {
             tick_in(m, 5 * ENV_MS);
@@ -316,7 +316,9 @@ static void tick(struct sim_event *event)
         return;
     }
     unsigned customer = (unsigned)dice_draw(&w->dice, w->schedule->customers);
-    if (what == 3) {
+    if (what == 57 && !m->errand && !w->calm && !w->moves) {
+        errand_start(m, customer, dice_draw(&w->dice, 15));
+    } else if (what == 3) {
         op_cancel(m);
     } else if (m->customers[customer].open < SIM_OPEN) {
         op_issue(m, customer);

@@ -11,6 +11,7 @@
  *     cells.c    the model of what is overwritten: which values a read may answer
  *     deals.c    the model of the pool: which part is whose
  *     moves.c    arcs that hold nothing get another owner
+ *     errands.c  what the application does on a thread of its own: it saves and loads tables
  *     judge.c    invariants after each event, and the full look at all tables
  *
  * Everything aborts when memory runs out: a simulation's result would mean nothing. Tests:
@@ -167,6 +168,21 @@ void deal_reported(struct machine *m, const struct pool_part *part, paramo_err s
 /* False: nothing can be moved now. */
 bool moves_strike(struct world *w, const struct fault *f);
 
+/* ---- errands.c ---- */
+
+struct errand;
+
+/* A new disk. */
+void errand_disk(struct machine *m, uint64_t seed);
+/* Saves or loads a table, by the draw, beside what else the machine does; one at a time. */
+void errand_start(struct machine *m, unsigned customer, uint64_t draw);
+/* After each event. */
+void errand_look(struct machine *m);
+/* Its process is dead, and its customer closed: what it did ends here. */
+void errand_die(struct machine *m);
+/* Are the files that must be there whole? */
+void errand_look_at_files(struct machine *m);
+
 /* ---- ops.c ---- */
 
 void op_issue(struct machine *m, unsigned customer);
@@ -261,6 +277,17 @@ struct machine {
     struct script script; /* workers */
     struct customer customers[SIM_CUSTOMERS];
     struct client_table tables[SIM_TABLES];
+    struct errand *errand; /* NULL: none */
+    unsigned errand_customer;
+    uint64_t errand_from;
+    struct disk *disk; /* a worker's; it outlives the process */
+    struct {
+        bool begun, there;       /* a save has been; one has been reported */
+        uint64_t must[SIM_KEYS]; /* what each row has in the file */
+    } saved[SIM_TABLES];
+    bool disk_fails;
+    uint64_t disk_takes, disk_slow_until;
+    size_t disk_slow_by;
 };
 
 void machine_start(struct machine *m);
@@ -340,7 +367,8 @@ struct world {
     struct cell values[SCHEDULE_NODES_MAX]; /* at the scheduler, one of each worker */
     uint64_t values_put;
     struct deal deals[SIM_STREAMS][SIM_PARTS];
-    bool pool_leaks; /* a call may have taken a part with it that nobody knows of */
+    bool deaths_seen; /* some server was dead in a view */
+    bool pool_leaks;  /* a call may have taken a part with it that nobody knows of */
     uint32_t moves;
     uint32_t counts[PLAY_COUNTS_COUNT];
     uint32_t deaths[SCHEDULE_SERVERS_MAX]; /* of server processes */

@@ -1,0 +1,27 @@
+/*
+ * A machine's disk: files in memory that keep what a disk keeps (env/simfs.h), whose operations take time.
+ * What waits for one pauses (`pause`). Never knows what files mean. Played by test/sim/test_play.c.
+ */
+#ifndef SIM_DISK_H
+#define SIM_DISK_H
+
+#include "env/simfs.h"
+
+struct disk;
+
+/* pause(arg) is called before each operation that changes something, or reads a file's bytes. Aborts without
+ * memory. */
+struct disk *disk_new(uint64_t seed, void (*pause)(void *arg), void *arg);
+/* Its files are closed. */
+void disk_free(struct disk *disk);
+struct fs *disk_fs(struct disk *disk);
+/* The next operation but n goes wrong in this way. */
+void disk_fail(struct disk *disk, enum simfs_fault fault, unsigned n);
+/* Who has files open is dead: its operations do nothing. */
+void disk_process_gone(struct disk *disk, bool gone);
+/* The power has failed in an operation. */
+bool disk_crashed(const struct disk *disk);
+/* The power fails, and comes back: what was not synced is as it may be. */
+void disk_power_fails(struct disk *disk);
+
+#endif

@@ -1,0 +1,124 @@
+#include "sim/fiber.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <ucontext.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FIBER_ASAN
+#elif __has_feature(thread_sanitizer)
+#define FIBER_TSAN
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define FIBER_ASAN
+#elif defined(__SANITIZE_THREAD__)
+#define FIBER_TSAN
+#endif
+#ifdef FIBER_ASAN
+#include <sanitizer/common_interface_defs.h>
+#elif defined(FIBER_TSAN)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+enum { STACK = 256 << 10 };
+
+struct fiber {
+    ucontext_t own, back;
+    void (*fn)(void *arg);
+    void *arg;
+    bool over;
+    void *stack;
+    void *sanitizer, *sanitizer_back; /* what the sanitizers know each stack by */
+    const void *back_stack;
+    size_t back_size;
+};
+
+/* Sanitizers must be told of a change of stacks. */
+static void leave(struct fiber *f, bool into)
+{
+#ifdef FIBER_ASAN
+    __sanitizer_start_switch_fiber(into      ? &f->sanitizer_back
+                                   : f->over ? NULL
+                                             : &f->sanitizer,
+                                   into ? f->stack : f->back_stack, into ? STACK : f->back_size);
+#elif defined(FIBER_TSAN)
+    __tsan_switch_to_fiber(into ? f->sanitizer : f->sanitizer_back, 0);
+#else
+    (void)f;
+    (void)into;
+#endif
+}
+
+static void arrive(struct fiber *f, bool into)
+{
+#ifdef FIBER_ASAN
+    if (into)
+        __sanitizer_finish_switch_fiber(f->sanitizer, &f->back_stack, &f->back_size);
+    else
+        __sanitizer_finish_switch_fiber(f->sanitizer_back, NULL, NULL);
+#else
+    (void)f;
+    (void)into;
+#endif
+}
+
+/* makecontext passes ints only. */
+static void run(unsigned high, unsigned low)
+{
+    struct fiber *f = (struct fiber *)(uintptr_t)((uint64_t)high << 32 | low);
+    arrive(f, true);
+    f->fn(f->arg);
+    f->over = true;
+    leave(f, false);
+    (void)setcontext(&f->back);
+    abort();
+}
+
+struct fiber *fiber_new(void (*fn)(void *arg), void *arg)
+{
+    struct fiber *f = calloc(1, sizeof *f);
+    void *stack = malloc(STACK);
+    if (!f || !stack || getcontext(&f->own))
+        abort();
+    f->fn = fn;
+    f->arg = arg;
+    f->stack = stack;
+    f->own.uc_stack.ss_sp = stack;
+    f->own.uc_stack.ss_size = STACK;
+    uint64_t at = (uint64_t)(uintptr_t)f;
+    makecontext(&f->own, (void (*)(void))(uintptr_t)run, 2, (unsigned)(at >> 32), (unsigned)at);
+#ifdef FIBER_TSAN
+    f->sanitizer = __tsan_create_fiber(0);
+#endif
+    return f;
+}
+
+bool fiber_resume(struct fiber *f)
+{
+#ifdef FIBER_TSAN
+    f->sanitizer_back = __tsan_get_current_fiber();
+#endif
+    leave(f, true);
+    if (swapcontext(&f->back, &f->own))
+        abort();
+    arrive(f, false);
+    return f->over;
+}
+
+void fiber_pause(struct fiber *f)
+{
+    leave(f, false);
+    if (swapcontext(&f->own, &f->back))
+        abort();
+    arrive(f, true);
+}
+
+void fiber_free(struct fiber *f)
+{
+#ifdef FIBER_TSAN
+    __tsan_destroy_fiber(f->sanitizer);
+#endif
+    free(f->stack);
+    free(f);
+}
