@@ -207,8 +207,10 @@ static paramo_err prepare(struct customer *c)
     if (err == PARAMO_OK)
         err = from_library(
             paramo_pool_open(job->node, POOL, reader_streams(job->reader), (uint32_t)job->o->epochs));
-    if (err == PARAMO_OK && leads(c))
+    if (err == PARAMO_OK && leads(c)) {
+        job->started = job->epoch_began = progress_now(); /* the others begin when they hear of it */
         err = put(job, READY_KEY, 1);
+    }
     if (err != PARAMO_OK)
         return err;
     /* readers beside each learner: what is left of the processors, at least one */
@@ -238,8 +240,6 @@ static paramo_err learn(struct customer *c)
 {
     struct job *job = c->job;
     int go_on = 1;
-    if (leads(c))
-        job->started = job->epoch_began = progress_now();
     for (uint32_t round = 0; go_on; round++) {
         char key[48];
         word_key(key, sizeof key, round);
@@ -250,7 +250,7 @@ static paramo_err learn(struct customer *c)
             return err;
         if (leads(c)) {
             err = leader_finish_round(c, round, &go_on);
-            job->epoch_began = progress_now(); /* the others begin when they hear the word */
+            job->epoch_began = progress_now();
             if (err == PARAMO_OK)
                 err = put(job, key, (unsigned char)go_on);
         } else {
