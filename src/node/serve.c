@@ -101,11 +101,12 @@ static void refuse(struct paramo_request *q, paramo_err status, const char *text
 
 static void refuse_unserved(struct paramo_request *q)
 {
-    char text[ERR_TEXT_MAX];
+    char text[ERR_TEXT_MAX], self[VIEW_LABEL_MAX];
     if (q->info.table)
         (void)snprintf(text, sizeof text, "no handler serves table %s", q->info.table);
     else
-        (void)snprintf(text, sizeof text, "node %u does not serve app %u", q->info.to, q->info.app);
+        (void)snprintf(text, sizeof text, "%s does not serve app %u", view_id_label(q->info.to, self),
+                       q->info.app);
     refuse(q, PARAMO_E_HANDLER, text);
 }
 
@@ -361,10 +362,7 @@ void serve_nudge(paramo_node *node)
 
 static bool job_is_over(paramo_node *node)
 {
-    int state = atomic_load(&node->own->state);
-    /* A worker goes on without its scheduler. */
-    return state == SEAT_ENDED &&
-           !(node->own->role == PARAMO_ROLE_WORKER && node->own->code == PARAMO_E_NO_SCHEDULER);
+    return atomic_load(&node->own->state) == SEAT_ENDED;
 }
 
 struct taker {

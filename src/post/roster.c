@@ -535,7 +535,14 @@ static void node_dies(struct sched_node *node, const char *why)
 
 static void not_back_in_time(struct lane_timer *timer)
 {
-    node_dies(container_of(timer, struct sched_node, timer), "its connection was lost");
+    struct sched_node *node = container_of(timer, struct sched_node, timer);
+    const struct scheduler_config *c = &node->sched->config;
+    uint64_t late = now(node->sched) - timer->at;
+    /* This process was stopped: the node's return may wait in its sockets. */
+    if (late > c->heartbeat_ms * ENV_MS &&
+        lane_timer_arm(c->lane, timer, now(node->sched) + c->rejoin_ms * ENV_MS) == PARAMO_OK)
+        return;
+    node_dies(node, "its connection was lost");
 }
 
 void roster_connection_lost(struct sched_node *node)

@@ -264,8 +264,9 @@ static void peer_gone(struct peer *peer);
 
 static void peer_fail(struct peer *peer)
 {
-    log_warn("server %u: closing the connection of node %u: %s", peer->shard->config.node, peer->sender->node,
-             err_text());
+    char self[VIEW_LABEL_MAX], sender[VIEW_LABEL_MAX];
+    log_warn("%s: closing the connection of %s: %s", view_id_label(peer->shard->config.node, self),
+             view_id_label(peer->sender->node, sender), err_text());
     peer_gone(peer);
 }
 
@@ -307,10 +308,11 @@ static void peer_gone(struct peer *peer)
 static void on_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
     struct peer *peer = user;
+    char self[VIEW_LABEL_MAX], sender[VIEW_LABEL_MAX];
     (void)conn;
     if (why == PARAMO_E_PROTOCOL || why == PARAMO_E_TOO_LARGE || why == PARAMO_E_VERSION)
-        log_warn("server %u: node %u broke the protocol: %s", peer->shard->config.node, peer->sender->node,
-                 text);
+        log_warn("%s: %s broke the protocol: %s", view_id_label(peer->shard->config.node, self),
+                 view_id_label(peer->sender->node, sender), text);
     peer_gone(peer);
 }
 

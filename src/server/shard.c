@@ -85,6 +85,7 @@ static paramo_err table_make(struct shard *s, const struct view_table *from, str
  * until then requests to it answer NO_TABLE (or, for rows of a dense one, MOVED). */
 static void tables_update(struct shard *s, bool recovered)
 {
+    char label[VIEW_LABEL_MAX];
     for (uint32_t i = 0; i < s->view->tables_count; i++) {
         const struct view_table *from = &s->view->tables[i];
         struct shard_table *t = map_get(&s->tables, from->id);
@@ -97,8 +98,8 @@ static void tables_update(struct shard *s, bool recovered)
         if (!err && s->self >= 0 && from->options.kind == PARAMO_TABLE_DENSE)
             err = table_own(s, t);
         if (err)
-            log_error("server %u, shard %u: table %s: %s", s->config.node, s->config.index, from->name,
-                      err_text());
+            log_error("%s, shard %u: table %s: %s", view_id_label(s->config.node, label), s->config.index,
+                      from->name, err_text());
     }
 }
 
@@ -250,11 +251,12 @@ void shard_set_view(struct shard *s, struct view *view)
 
 void shard_keep_house(struct shard *s)
 {
+    char label[VIEW_LABEL_MAX];
     if (s->housekeeping.slot || (!s->parked_count && !s->sessions))
         return;
     if (lane_timer_arm(s->lane, &s->housekeeping, lane_now(s->lane) + 5 * ENV_SEC))
-        log_warn("server %u: no memory for a timer: what is abandoned stays until the next request",
-                 s->config.node);
+        log_warn("%s: no memory for a timer: what is abandoned stays until the next request",
+                 view_id_label(s->config.node, label));
 }
 
 static void housekeeping_fire(struct lane_timer *timer)

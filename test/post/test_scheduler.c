@@ -432,6 +432,36 @@ static void test_silence(void **state)
     cluster_fini(&c);
 }
 
+/* A scheduler that was stopped just after a member's connection broke finds its return, not its death. */
+static void test_stopped_while_one_is_absent(void **state)
+{
+    (void)state;
+    struct cluster c;
+    struct sim_host *host;
+    cluster_init(&c, 1, 0, 2);
+    lane_destroy(c.lane);
+    assert_int_equal(sim_host_create(c.sim, 1, &host), PARAMO_OK);
+    assert_int_equal(lane_create(sim_host_env(host), "scheduler", 0, &c.lane), PARAMO_OK);
+    cluster_start_scheduler(&c);
+    for (int i = 0; i < 2; i++)
+        cluster_start(&c, &c.nodes[i], WORKER);
+    for (int i = 0; i < 2; i++)
+        assert_true(cluster_run(&c, tnode_joined, &c.nodes[i], 5));
+    van_sim_reset(c.nodes[0].van, UINT32_MAX);
+    cluster_pass(&c, 0.015); /* it has been noticed, and the member has not dialled again */
+    sim_host_pause(host, in_seconds(&c, 3));
+    cluster_pass(&c, 10);
+    for (int i = 0; i < 2; i++) {
+        assert_false(c.nodes[i].ended);
+        assert_true(view_node(member_view(c.nodes[1].member), member_id(c.nodes[i].member))->alive);
+    }
+    uint32_t id = member_id(c.nodes[0].member);
+    cluster_kill(&c.nodes[0]); /* and a death is still one */
+    cluster_pass(&c, 1);
+    assert_false(view_node(member_view(c.nodes[1].member), id)->alive);
+    cluster_fini(&c);
+}
+
 /* A member that comes back after another took its place is told so, not given a place. */
 static void test_fenced_after_replacement(void **state)
 {
@@ -676,6 +706,7 @@ int main(void)
         cmocka_unit_test(test_end_with_deaths),
         cmocka_unit_test(test_shutdown),
         cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_stopped_while_one_is_absent),
         cmocka_unit_test(test_fenced_after_replacement),
         cmocka_unit_test(test_wedged_lane),
         cmocka_unit_test(test_own_member),
