@@ -61,8 +61,8 @@ int run_set_environment(uint16_t port, const struct run_options *o)
     if (o->scheduler_wait_s >= 0)
         set_number("PARAMO_SCHEDULER_WAIT_MS", o->scheduler_wait_s * 1000);
     /* One value for all nodes would name or place them alike. */
-    static const char *const single[] = {"PORT",          "DMLC_PORT",   "DMLC_NODE_HOST",
-                                         "PARAMO_LISTEN", "PARAMO_NAME", "DMLC_RANK"};
+    static const char *const single[] = {"PORT",        "DMLC_PORT", "DMLC_NODE_HOST", "PARAMO_LISTEN",
+                                         "PARAMO_NAME", "DMLC_RANK", "DMLC_INTERFACE"};
     for (size_t i = 0; i < sizeof single / sizeof *single; i++)
         unsetenv(single[i]);
     if (getenv("PARAMO_TOKEN") == NULL) {

@@ -120,11 +120,60 @@ static void test_all(void **state)
     tracker_fini(&t);
 }
 
+/* Answers are counted until the slot has another request. */
+static void test_answers(void **state)
+{
+    (void)state;
+    struct tracker t;
+    uint64_t first, ts = 0;
+    uint32_t count = 9;
+    assert_int_equal(tracker_init(&t), PARAMO_OK);
+    assert_int_equal(tracker_issue(&t, &first), PARAMO_OK);
+    assert_int_equal(tracker_answers(&t, first, &count), PARAMO_OK);
+    assert_int_equal(count, 0);
+    tracker_answered(&t, first);
+    tracker_answered(&t, first);
+    tracker_complete(&t, first);
+    assert_int_equal(tracker_answers(&t, first, &count), PARAMO_OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(tracker_answers(&t, 0, &count), PARAMO_E_INVALID);
+    assert_int_equal(tracker_answers(&t, first + 1, &count), PARAMO_E_INVALID);
+    while (ts < first + TRACKER_SLOTS) {
+        assert_int_equal(tracker_issue(&t, &ts), PARAMO_OK);
+        tracker_complete(&t, ts);
+    }
+    assert_int_equal(tracker_answers(&t, first, &count), PARAMO_E_NOT_FOUND);
+    assert_int_equal(tracker_answers(&t, ts, &count), PARAMO_OK);
+    assert_int_equal(count, 0);
+    tracker_fini(&t);
+}
+
+/* Looking at a failure does not count as being told of it. */
+static void test_peek(void **state)
+{
+    (void)state;
+    struct tracker t;
+    struct tracker_all all;
+    uint64_t ts;
+    char text[ERR_TEXT_MAX] = "";
+    assert_int_equal(tracker_init(&t), PARAMO_OK);
+    assert_int_equal(tracker_issue(&t, &ts), PARAMO_OK);
+    assert_int_equal(tracker_peek(&t, ts, text), PARAMO_OK);
+    tracker_all_begin(&t, &all);
+    tracker_failed(&t, ts, PARAMO_E_TIMEOUT, "too late", false);
+    tracker_complete(&t, ts);
+    assert_int_equal(tracker_peek(&t, ts, text), PARAMO_E_TIMEOUT);
+    assert_string_equal(text, "too late");
+    assert_int_equal(tracker_all_result(&all), PARAMO_E_TIMEOUT);
+    tracker_fini(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one),      cmocka_unit_test(test_slow_one), cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_all),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_all),      cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_peek),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,12 @@ static void test_shapes(void **state)
     assert_int_equal(check(head(.kind = WIRE_PROBE), 0, 0, 0, 0), PARAMO_OK);
     assert_int_equal(check(head(.kind = WIRE_ANSWER), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
     assert_int_equal(check(head(.kind = WIRE_HELLO), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
+    /* messages: any segments, no flags */
+    assert_int_equal(check(head(.kind = WIRE_MESSAGE, .column = 7, .columns = UINT32_MAX), 3, 5, 7, 9),
+                     PARAMO_OK);
+    assert_int_equal(check(head(.kind = WIRE_MESSAGE), 0, 0, 0, 0), PARAMO_OK);
+    assert_int_equal(check(head(.kind = WIRE_MESSAGE, .count = 1), 8, 0, 0, 0), PARAMO_E_PROTOCOL);
+    assert_int_equal(check(head(.kind = WIRE_MESSAGE, .flags = WIRE_LENS), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
     /* parts of rows */
     assert_int_equal(
         check(head(.kind = WIRE_PUSH, .flags = WIRE_PART, .count = 1, .columns = 3), 8, 0, 12, 0), PARAMO_OK);
