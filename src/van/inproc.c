@@ -331,11 +331,7 @@ static void send_abort(struct inproc_end *e, paramo_err status)
         parcel_settle(e, p);
         frame->done(frame, arrived ? PARAMO_OK : status);
     }
-    while ((frame = outq_peek(&e->out))) {
-        outq_remove(&e->out, frame);
-        outq_settle(&e->out, frame);
-        frame->done(frame, status);
-    }
+    outq_give_back(&e->out, status);
 }
 
 /* ---- the end

@@ -194,6 +194,15 @@ void outq_settle(struct outq *q, const struct van_frame *frame)
     q->class[frame->class].charged -= outq_frame_bytes(frame);
 }
 
+void outq_give_back(struct outq *q, paramo_err status)
+{
+    for (struct van_frame *frame; (frame = outq_peek(q));) {
+        outq_remove(q, frame);
+        outq_settle(q, frame);
+        frame->done(frame, status);
+    }
+}
+
 bool outq_writable(struct outq *q, const struct van_limits *limits)
 {
     bool writable = false;

@@ -52,6 +52,8 @@ struct van_frame *outq_peek(const struct outq *q);
 /* Takes a queued frame out; it stays charged. */
 void outq_remove(struct outq *q, struct van_frame *frame);
 void outq_settle(struct outq *q, const struct van_frame *frame);
+/* Every frame that waits: taken out, settled, and given back through done. */
+void outq_give_back(struct outq *q, paramo_err status);
 /* True once after a class that refused has fallen to half its bound. */
 bool outq_writable(struct outq *q, const struct van_limits *limits);
 

@@ -5,101 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "van/core.h"
-#include "van/outq.h"
 #include "van/pool.h"
-
-enum packet_kind { PACKET_CONNECT, PACKET_FRAME, PACKET_END };
-
-struct sim_end;
-struct sim_pipe;
-
-/* What all vans of a net share. */
-struct sim_world {
-    struct sim *sim;
-    struct simnet *net;
-    struct sim_van *vans;
-    struct packet *packets; /* all there are */
-    struct simvan_watch watch;
-    unsigned connections; /* made so far */
-};
-
-struct packet {
-    struct qnode node; /* in an end's wire or incoming */
-    struct packet *next, *prev;
-    struct sim_world *world;
-    struct sim_event event;
-    struct sim_end *to;
-    enum packet_kind kind;
-    paramo_err why; /* of PACKET_END */
-    uint64_t size;
-    uint8_t head[VAN_HEAD];
-    uint64_t len[VAN_SEGS];
-    uint8_t nseg, class;
-    struct van_hold *bytes; /* the segments, padded; NULL if there are none */
-};
-
-enum end_state { END_UNBORN, END_OPEN, END_BROKEN, END_FLUSHING, END_CLOSED, END_CRASHED };
-
-struct sim_end {
-    struct van_conn base;
-    struct sim_pipe *pipe;
-    struct sim_end *peer;
-    enum end_state state;
-    struct sim_end *van_next, *van_prev; /* the van's list */
-
-    /* sending */
-    struct outq out;
-    struct simnet_link *link;
-    struct queue wire; /* the stream: its head is at the bottleneck or is being sent again */
-    struct sim_event wire_event;
-    uint64_t stalled_since; /* 0: the head has not been lost yet */
-    uint64_t last_arrival;  /* of the stream */
-    uint64_t flying;        /* bytes that have not arrived */
-
-    /* receiving */
-    struct queue incoming;
-    bool ended; /* PACKET_END came; after incoming */
-    paramo_err ended_why;
-    struct lane_task task;
-    bool posted;
-
-    struct lane_task hook, end, arrive;
-    bool hooked, moving;
-    struct lane_timer deadline;
-    paramo_err broken_why;
-    char broken_text[ERR_TEXT_MAX];
-    void (*arrived)(void *arg, struct van_conn *conn);
-    void *arrived_arg;
-};
-
-struct sim_pipe {
-    struct sim_end end[2]; /* 0: who connected */
-    struct sim_world *world;
-    unsigned refs; /* open ends, packets, posted tasks */
-    unsigned number;
-    char address[72];
-};
-
-struct sim_listener {
-    struct van_listener base;
-    struct sim_listener *next;
-    struct lane *lane;
-    void (*accept)(void *arg, struct van_conn *conn);
-    void *arg;
-};
-
-struct sim_van {
-    struct van base;
-    struct simnet *net;
-    struct simnet_node *node;
-    struct sim_world *world;
-    struct sim_van *next;
-    struct sim_listener *listeners;
-    struct sim_end *ends;
-    unsigned faulty;
-    bool crashed;
-};
+#include "van/simwire.h"
 
 static struct sim_end *end_of(struct van_conn *conn)
 {
@@ -111,207 +18,11 @@ static struct sim_van *van_of(struct van *van)
     return (struct sim_van *)van;
 }
 
-/* ---- packets
- * ------------------------------------------------------------------------------------------------- */
-
-static void packet_arrive(struct sim_event *event);
-static void end_break(struct sim_end *e, paramo_err why);
-
-static void pipe_unref(struct sim_pipe *pipe)
-{
-    if (--pipe->refs)
-        return;
-    for (unsigned i = 0; i < 2; i++) /* scheduled only when the net goes with packets on the wire */
-        sim_cancel(pipe->world->sim, &pipe->end[i].wire_event);
-    free(pipe);
-}
-
-static struct packet *packet_make(struct sim_end *to, enum packet_kind kind)
-{
-    struct packet *p = calloc(1, sizeof *p);
-    if (!p)
-        return NULL;
-    p->world = to->pipe->world;
-    p->to = to;
-    p->kind = kind;
-    p->size = VAN_HEADER_BYTES;
-    p->event.fire = packet_arrive;
-    p->event.tag = SIM_TAG(SIM_TAG_PACKET, to->pipe->number << 1 | (to == &to->pipe->end[1]));
-    p->next = p->world->packets;
-    if (p->next)
-        p->next->prev = p;
-    p->world->packets = p;
-    to->pipe->refs++;
-    return p;
-}
-
-static void packet_free(struct packet *p)
-{
-    sim_cancel(p->world->sim, &p->event);
-    if (p->prev)
-        p->prev->next = p->next;
-    else
-        p->world->packets = p->next;
-    if (p->next)
-        p->next->prev = p->prev;
-    van_release(p->bytes);
-    pipe_unref(p->to->pipe);
-    free(p);
-}
-
-static void packets_free(struct queue *q)
-{
-    for (struct qnode *node; (node = queue_pop(q));)
-        packet_free(container_of(node, struct packet, node));
-}
-
-static struct packet *packet_of_frame(struct sim_end *e, const struct van_frame *frame)
-{
-    struct packet *p = packet_make(e->peer, PACKET_FRAME);
-    if (!p)
-        return NULL;
-    p->size = outq_frame_bytes(frame);
-    if (p->size > VAN_HEADER_BYTES && pool_take(e->base.van->pool, p->size - VAN_HEADER_BYTES, &p->bytes)) {
-        packet_free(p);
-        return NULL;
-    }
-    memcpy(p->head, frame->head, VAN_HEAD);
-    p->nseg = frame->nseg;
-    p->class = frame->class;
-    uint8_t *at = p->bytes ? hold_data(p->bytes) : NULL;
-    for (unsigned i = 0; i < frame->nseg; i++) {
-        p->len[i] = frame->seg[i].len;
-        if (!p->len[i])
-            continue;
-        memcpy(at, frame->seg[i].data, (size_t)p->len[i]);
-        at += van_padded(p->len[i]);
-    }
-    return p;
-}
-
-static struct packet *packet_repeat(const struct packet *p)
-{
-    struct packet *copy = packet_make(p->to, p->kind);
-    if (!copy)
-        return NULL;
-    copy->size = p->size;
-    memcpy(copy->head, p->head, VAN_HEAD);
-    memcpy(copy->len, p->len, sizeof copy->len);
-    copy->nseg = p->nseg;
-    copy->class = p->class;
-    copy->bytes = p->bytes;
-    if (copy->bytes)
-        hold_ref(copy->bytes);
-    return copy;
-}
-
-/* Makes e's lane look at what has changed. */
-static void kick(struct sim_end *e)
-{
-    if (e->posted || e->moving || e->state < END_OPEN || e->state > END_FLUSHING)
-        return;
-    e->posted = true;
-    e->pipe->refs++;
-    lane_post(e->base.lane, &e->task);
-}
-
-static void must_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
-{
-    if (sim_schedule(sim, event, at))
-        abort(); /* the simulation itself is out of memory: its result would mean nothing */
-}
-
-/* The size is no longer on its way from e. */
-static void landed(struct sim_end *e, uint64_t size)
-{
-    e->flying -= size;
-    if (e->out.frames)
-        kick(e);
-}
-
-static void wire_next(struct sim_end *e)
-{
-    if (queue_empty(&e->wire) || e->wire_event.slot)
-        return;
-    const struct packet *p = container_of(e->wire.head, struct packet, node);
-    must_schedule(p->world->sim, &e->wire_event, simnet_bottleneck(p->world->net, e->link, p->size));
-}
-
-/* ---- the stream: its head is sent again until it passes
- * ------------------------------------------------------- */
-
-static void break_later(struct sim_end *e, paramo_err why);
-
-static void wire_fire(struct sim_event *event)
-{
-    struct sim_end *e = container_of(event, struct sim_end, wire_event);
-    struct packet *p = container_of(e->wire.head, struct packet, node);
-    struct sim_world *world = p->world;
-    uint64_t now = sim_now(world->sim);
-    struct simnet_fate fate = simnet_decide(world->net, e->link);
-    if (fate.copies == 0 && !e->stalled_since)
-        e->stalled_since = now;
-    if (fate.copies == 0 && now - e->stalled_since < SIMVAN_GIVE_UP_NS) {
-        must_schedule(world->sim, event, now + SIMVAN_RESEND_NS);
-        return;
-    }
-    if (fate.copies == 0) { /* nothing has passed for too long; the other side finds out when it sends */
-        e->pipe->refs++;
-        e->ended = true;
-        e->ended_why = PARAMO_E_DISCONNECTED;
-        packets_free(&e->wire);
-        kick(e);
-        pipe_unref(e->pipe);
-        return;
-    }
-    e->stalled_since = 0;
-    (void)queue_pop(&e->wire);
-    uint64_t at = now + fate.delay[0];
-    e->last_arrival = at > e->last_arrival ? at : e->last_arrival;
-    must_schedule(world->sim, &p->event, e->last_arrival);
-    wire_next(e);
-}
-
-/* Takes over the packet. */
-static void transmit(struct sim_end *e, struct packet *p, bool faulty)
-{
-    struct sim_world *world = p->world;
-    e->flying += p->size;
-    if (!faulty) {
-        queue_push(&e->wire, &p->node);
-        wire_next(e);
-        return;
-    }
-    uint64_t at = simnet_bottleneck(world->net, e->link, p->size);
-    struct simnet_fate fate = simnet_decide(world->net, e->link);
-    for (unsigned i = 1; i < fate.copies; i++) {
-        struct packet *copy = packet_repeat(p);
-        if (copy) {
-            e->flying += copy->size;
-            must_schedule(world->sim, &copy->event, at + fate.delay[i]);
-        }
-    }
-    if (fate.copies) {
-        must_schedule(world->sim, &p->event, at + fate.delay[0]);
-    } else {
-        landed(e, p->size);
-        packet_free(p);
-    }
-}
-
-static void transmit_end(struct sim_end *e, paramo_err why)
-{
-    struct packet *p = packet_make(e->peer, PACKET_END);
-    if (!p)
-        abort(); /* as must_schedule */
-    p->why = why;
-    transmit(e, p, false);
-}
-
 /* ---- arriving
  * ------------------------------------------------------------------------------------------------- */
 
 static void accept_run(struct lane_task *task);
+static void end_break(struct sim_end *e, paramo_err why);
 static void end_init(struct sim_end *e, struct van *van, struct lane *lane);
 
 /* Who listens there now. */
@@ -333,8 +44,8 @@ static void connect_arrive(struct sim_end *e)
     const struct sim_listener *l = find_listener(e->pipe->world, e->pipe->address, &van);
     if (!l) {
         e->state = END_CLOSED;
-        packets_free(&e->incoming); /* datagrams that overtook */
-        transmit_end(e, PARAMO_E_NOBODY);
+        sim_packets_free(&e->incoming); /* datagrams that overtook */
+        sim_transmit_end(e, PARAMO_E_NOBODY);
         return;
     }
     end_init(e, &van->base, l->lane);
@@ -344,31 +55,31 @@ static void connect_arrive(struct sim_end *e)
     lane_post(l->lane, &e->arrive);
 }
 
-static void packet_arrive(struct sim_event *event)
+void sim_packet_arrive(struct sim_event *event)
 {
     struct packet *p = container_of(event, struct packet, event);
     struct sim_end *e = p->to;
-    landed(e->peer, p->size);
+    sim_landed(e->peer, p->size);
     switch (p->kind) {
     case PACKET_CONNECT:
         connect_arrive(e);
         break;
     case PACKET_FRAME:
         if (e->state == END_CLOSED || e->state == END_CRASHED) {
-            transmit_end(e, PARAMO_E_DISCONNECTED);
+            sim_transmit_end(e, PARAMO_E_DISCONNECTED);
             break;
         }
         queue_push(&e->incoming, &p->node);
-        kick(e);
+        sim_kick(e);
         return;
     case PACKET_END:
         if (!e->ended)
             e->ended_why = p->why; /* a later one is an answer to what was sent meanwhile */
         e->ended = true;
-        kick(e);
+        sim_kick(e);
         break;
     }
-    packet_free(p);
+    sim_packet_free(p);
 }
 
 static paramo_err deliver(struct sim_end *e, const struct packet *p)
@@ -420,7 +131,7 @@ static void end_run(struct lane_task *task)
         if (p->world->watch.arrives)
             p->world->watch.arrives(p->world->watch.arg, e->link->to, e->link->from, p->head);
         paramo_err err = deliver(e, p);
-        packet_free(p);
+        sim_packet_free(p);
         if (err)
             end_break(e, err_prefix(err, "peer %s", e->base.peer));
     }
@@ -430,7 +141,7 @@ static void end_run(struct lane_task *task)
         else
             end_break(e, err_set(e->ended_why, "the connection to %s is gone", e->base.peer));
     }
-    pipe_unref(pipe);
+    sim_pipe_unref(pipe);
 }
 
 /* ---- sending
@@ -471,7 +182,7 @@ static void send_queued(struct sim_end *e)
         uint64_t size = outq_frame_bytes(frame);
         if (e->flying && e->flying + size > SIMVAN_WINDOW_BYTES)
             return;
-        struct packet *p = packet_of_frame(e, frame);
+        struct packet *p = sim_packet_of_frame(e, frame);
         if (!p) {
             break_later(e, PARAMO_E_MEMORY);
             return;
@@ -482,7 +193,7 @@ static void send_queued(struct sim_end *e)
         e->base.counters.bytes_sent += size;
         if (p->world->watch.leaves)
             p->world->watch.leaves(p->world->watch.arg, e->link->from, e->link->to, frame);
-        transmit(e, p, van_of(e->base.van)->faulty >> frame->class & 1);
+        sim_transmit(e, p, van_of(e->base.van)->faulty >> frame->class & 1);
         frame->done(frame, PARAMO_OK);
     }
 }
@@ -498,22 +209,12 @@ static void sim_van_withdraw(struct van_conn *base, struct van_frame *frame)
     frame->done(frame, PARAMO_E_CANCELLED);
 }
 
-static void send_abort(struct sim_end *e, paramo_err status)
-{
-    struct van_frame *frame;
-    while ((frame = outq_peek(&e->out))) {
-        outq_remove(&e->out, frame);
-        outq_settle(&e->out, frame);
-        frame->done(frame, status);
-    }
-}
-
 /* ---- the end
  * -------------------------------------------------------------------------------------------------- */
 
 static void end_free(struct lane_task *task)
 {
-    pipe_unref(container_of(task, struct sim_end, end)->pipe);
+    sim_pipe_unref(container_of(task, struct sim_end, end)->pipe);
 }
 
 static void end_close(struct sim_end *e, paramo_err status)
@@ -531,10 +232,10 @@ static void end_close(struct sim_end *e, paramo_err status)
         van->ends = e->van_next;
     if (e->van_next)
         e->van_next->van_prev = e->van_prev;
-    send_abort(e, status);
-    packets_free(&e->incoming);
+    outq_give_back(&e->out, status);
+    sim_packets_free(&e->incoming);
     if (tell)
-        transmit_end(e, PARAMO_E_DISCONNECTED);
+        sim_transmit_end(e, PARAMO_E_DISCONNECTED);
     e->end.run = end_free;
     lane_at_end(e->base.lane, &e->end);
 }
@@ -551,9 +252,9 @@ static void end_break(struct sim_end *e, paramo_err why)
     err_text_copy(text);
     e->state = END_BROKEN;
     if (!e->ended)
-        transmit_end(e, PARAMO_E_DISCONNECTED);
+        sim_transmit_end(e, PARAMO_E_DISCONNECTED);
     e->ended = true;
-    send_abort(e, why);
+    outq_give_back(&e->out, why);
     if (e->state == END_BROKEN && e->base.user_ops)
         e->base.user_ops->closed(e->base.user, &e->base, why, text);
 }
@@ -574,7 +275,7 @@ static void sim_van_close(struct van_conn *base, bool flush)
     }
     base->user_ops = NULL;
     e->state = END_FLUSHING;
-    packets_free(&e->incoming);
+    sim_packets_free(&e->incoming);
     van_orphan_add(base);
     hook_arm(e);
 }
@@ -611,7 +312,7 @@ static void move_arrive(struct lane_task *task)
     struct sim_end *e = container_of(task, struct sim_end, arrive);
     e->moving = false;
     e->arrived(e->arrived_arg, &e->base);
-    kick(e); /* for what came meanwhile */
+    sim_kick(e); /* for what came meanwhile */
 }
 
 static void move_leave(struct lane_task *task)
@@ -659,7 +360,7 @@ static void accept_run(struct lane_task *task)
     }
     e->state = END_OPEN;
     l->accept(l->arg, &e->base);
-    kick(e);
+    sim_kick(e);
 }
 
 static void pipe_init(struct sim_pipe *pipe)
@@ -670,7 +371,7 @@ static void pipe_init(struct sim_pipe *pipe)
         e->peer = &pipe->end[1 - i];
         e->task.run = end_run;
         e->hook.run = hook_run;
-        e->wire_event.fire = wire_fire;
+        e->wire_event.fire = sim_wire_fire;
         e->wire_event.tag = SIM_TAG(SIM_TAG_WIRE, pipe->number << 1 | i);
         e->deadline.fire = flush_deadline;
     }
@@ -703,7 +404,7 @@ static paramo_err sim_van_connect(struct van *base, struct lane *lane, const cha
     pipe->refs = 1;
     memcpy(pipe->address, address, strlen(address) + 1);
     pipe_init(pipe);
-    struct packet *p = packet_make(&pipe->end[1], PACKET_CONNECT);
+    struct packet *p = sim_packet_make(&pipe->end[1], PACKET_CONNECT);
     if (!p) {
         free(pipe);
         return err_memory(sizeof *p);
@@ -712,7 +413,7 @@ static paramo_err sim_van_connect(struct van *base, struct lane *lane, const cha
     (void)snprintf(e->base.peer, sizeof e->base.peer, "%s", address);
     e->state = END_OPEN;
     van_set_user(&e->base, user_ops, user);
-    transmit(e, p, false);
+    sim_transmit(e, p, false);
     *conn = &e->base;
     return PARAMO_OK;
 }
@@ -785,7 +486,7 @@ static void world_free(void *arg)
     struct sim_world *world = arg;
     assert(!world->vans);
     while (world->packets)
-        packet_free(world->packets);
+        sim_packet_free(world->packets);
     free(world);
 }
 
@@ -846,13 +547,13 @@ static void end_cut(struct sim_end *e)
     if (e->state != END_OPEN && e->state != END_FLUSHING)
         return;
     sim_cancel(e->pipe->world->sim, &e->wire_event);
-    packets_free(&e->wire);
-    packets_free(&e->incoming);
+    sim_packets_free(&e->wire);
+    sim_packets_free(&e->incoming);
     e->stalled_since = 0;
     if (!e->ended)
         e->ended_why = PARAMO_E_DISCONNECTED;
     e->ended = true;
-    kick(e);
+    sim_kick(e);
 }
 
 void van_sim_reset(struct van *base, uint32_t node)
@@ -872,12 +573,12 @@ void van_sim_crash(struct van *base)
         if (e->state == END_BROKEN)
             continue; /* the other end is gone already */
         e->state = END_CRASHED;
-        packets_free(&e->incoming);
+        sim_packets_free(&e->incoming);
         if (e->wire_event.slot)
             sim_cancel(van->world->sim, &e->wire_event);
-        packets_free(&e->wire);
+        sim_packets_free(&e->wire);
         e->stalled_since = 0;
         if (!e->ended)
-            transmit_end(e, PARAMO_E_DISCONNECTED);
+            sim_transmit_end(e, PARAMO_E_DISCONNECTED);
     }
 }

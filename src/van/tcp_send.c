@@ -408,9 +408,5 @@ void tcp_send_abort(struct tcp_conn *conn, paramo_err status)
         outq_mark(frame, OUTQ_NOWHERE);
         frame->done(frame, status);
     }
-    while ((frame = outq_peek(&conn->out))) {
-        outq_remove(&conn->out, frame);
-        outq_settle(&conn->out, frame);
-        frame->done(frame, status);
-    }
+    outq_give_back(&conn->out, status);
 }
