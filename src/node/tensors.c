@@ -57,7 +57,7 @@ static const char *read_entry(json_t *object, const unsigned char *data, size_t 
         !size_of(json_array_get(offsets, 0), &e->begin) || !size_of(json_array_get(offsets, 1), &e->end) ||
         e->begin > e->end || e->end > data_len)
         return "bad data_offsets";
-    strcpy(e->tensor.type, type); /* a known name: short */
+    memcpy(e->tensor.type, type, strlen(type) + 1); /* a known name: short */
     e->tensor.rank = json_array_size(shape);
     uint64_t bytes = element;
     for (size_t i = 0; i < e->tensor.rank; i++) {
