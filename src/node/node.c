@@ -556,6 +556,16 @@ static void end_scheduler(void *arg)
     scheduler_end(((paramo_node *)arg)->scheduler, PARAMO_E_SHUTDOWN, "the scheduler was interrupted");
 }
 
+/* It stops before the job was complete: those that have come are told why. */
+static void end_gathering(void *arg)
+{
+    paramo_node *node = arg;
+    if (node->scheduler && atomic_load(&node->own->state) == SEAT_FAILED)
+        scheduler_end(node->scheduler, node->own->code, node->own->text);
+    else if (node->scheduler)
+        end_scheduler(node);
+}
+
 static void close_control(void *arg)
 {
     paramo_node *node = arg;
@@ -638,6 +648,8 @@ static paramo_err stop(paramo_node *node, bool now)
     say_answers(node);
     if (node->joined)
         leave_all(node, now);
+    else
+        (void)!node_run_on(node->control, end_gathering, node);
     serve_close_all(node);
     say_answers(node);
     paramo_err code = PARAMO_OK;

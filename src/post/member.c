@@ -53,6 +53,8 @@ static void end(struct member *m, paramo_err status, bool keep_connection)
     m->state = MEMBER_ENDED;
     if (status == PARAMO_OK)
         (void)err_set(PARAMO_E_SHUTDOWN, "the job is over");
+    m->end_status = status ? status : PARAMO_E_SHUTDOWN;
+    err_text_copy(m->end_text);
     member_calls_fail(m, status ? status : PARAMO_E_SHUTDOWN, !m->conn);
     if (before == MEMBER_JOINING)
         m->config.on_joined(m->config.arg, status ? status : PARAMO_E_SHUTDOWN, text);

@@ -100,9 +100,9 @@ struct member_call {
     struct writer body;
 };
 
-/* All return INVALID, TOO_LARGE, CLOSED (not joined, or ended), AGAIN (CALL_WINDOW in flight) or MEMORY at
- * once. deadline: lane_now's clock; TIMEOUT then (or BARRIER ... from the scheduler) comes within half a
- * second of it. */
+/* All return INVALID, TOO_LARGE, CLOSED (not joined), what it has ended with, AGAIN (CALL_WINDOW in flight)
+ * or MEMORY at once. deadline: lane_now's clock; TIMEOUT then (or BARRIER ... from the scheduler) comes
+ * within half a second of it. */
 MUST_USE paramo_err member_barrier(struct member *m, struct member_call *call, uint32_t group,
                                    uint32_t customer, uint64_t deadline);
 /* options NULL: it must exist. */

@@ -99,6 +99,8 @@ static paramo_err call_begin(struct member *m, struct member_call *call, enum ca
     paramo_err err = PARAMO_OK;
     if (call->body.failed)
         err = err_memory(call->body.len);
+    else if (m->state == MEMBER_ENDED && kind != CALL_LEAVE)
+        err = err_set(m->end_status, "%s", m->end_text);
     else if (m->state != MEMBER_JOINED && !(kind == CALL_LEAVE && m->state == MEMBER_ENDED))
         err = err_set(PARAMO_E_CLOSED, "this node is not part of a running job");
     else if (m->oldest && m->next_number - m->oldest->call_number >= CALL_WINDOW)

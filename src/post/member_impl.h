@@ -31,6 +31,8 @@ struct member {
     bool stood;             /* there was a connection: from then on a refusal is evidence */
     uint64_t refused_since; /* ... and since then the address says that nobody listens; 0: it does not */
     char why[ERR_TEXT_MAX]; /* the last dial failed */
+    paramo_err end_status;  /* ENDED: why */
+    char end_text[ERR_TEXT_MAX];
     struct lane_timer redial_timer, limit_timer, beat_timer;
     uint32_t id;
     bool recovered;

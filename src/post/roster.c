@@ -123,16 +123,27 @@ static void refuse(struct sched_node *node, paramo_err status)
         sched_peer_close(peer, true);
 }
 
+static paramo_err incomplete(const struct scheduler *s)
+{
+    uint32_t came = s->came[SLOTS_SERVERS] + s->came[SLOTS_WORKERS], here = 0;
+    for (const struct sched_node *node = s->waiting_first; node; node = node->next)
+        here += node->chosen && node->info.role != PARAMO_ROLE_SCHEDULER;
+    paramo_err err = err_set(PARAMO_E_TIMEOUT,
+                             "the cluster is not complete: %" PRIu32 " of %" PRIu32 " servers and %" PRIu32
+                             " of %" PRIu32 " workers have come",
+                             s->came[SLOTS_SERVERS], s->slots[SLOTS_SERVERS].count, s->came[SLOTS_WORKERS],
+                             s->slots[SLOTS_WORKERS].count);
+    char text[ERR_TEXT_MAX];
+    err_text_copy(text);
+    return here < came ? err_set(err, "%s (%" PRIu32 " of these went away again)", text, came - here) : err;
+}
+
 static void waited_long_enough(struct lane_timer *timer)
 {
     struct sched_node *node = container_of(timer, struct sched_node, timer);
     struct scheduler *s = node->sched;
     if (s->state == SCHED_GATHERING)
-        refuse(node, err_set(PARAMO_E_TIMEOUT,
-                             "the cluster is not complete: %" PRIu32 " of %" PRIu32 " servers and %" PRIu32
-                             " of %" PRIu32 " workers have come",
-                             s->came[SLOTS_SERVERS], s->slots[SLOTS_SERVERS].count, s->came[SLOTS_WORKERS],
-                             s->slots[SLOTS_WORKERS].count));
+        refuse(node, incomplete(s));
     else
         refuse(node, err_set(PARAMO_E_TIMEOUT, "no %s's place came free", role_name(node->info.role)));
 }

@@ -221,7 +221,9 @@ void sched_end(struct scheduler *s, paramo_err status, const char *text)
     s->end_status = status;
     snprintf(s->end_text, sizeof s->end_text, "%s", text);
     log_info("scheduler: the job ends: %s%s%s", err_name(status), text[0] ? ": " : "", text);
-    roster_refuse_waiting(s, PARAMO_E_SHUTDOWN, "the job is over");
+    char why[CALL_TEXT_MAX + 32];
+    snprintf(why, sizeof why, "the job is over%s%s", text[0] ? ": " : "", text);
+    roster_refuse_waiting(s, PARAMO_E_SHUTDOWN, why);
     size_t cursor = 0;
     for (struct sched_node *node; (node = roster_next(s, &cursor));) {
         calls_drop(node, true);

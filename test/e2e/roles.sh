@@ -53,6 +53,9 @@ ends lonely 4 "nobody came in 3 s: the scheduler says so"
 check "in one line" test "$(wc -l <"$ERR")" -eq 1
 says "with what is missing" 'server.*worker'
 
+connected() { # PID PORT: it has a connection to that port
+    grep -q " [0-9A-F]*:$(printf %04X "$2") 01 " "/proc/$1/net/tcp"
+}
 # ---- tokens, a second listener on a server's port, SIGTERM ----
 free_port
 port=$PORT
@@ -68,8 +71,13 @@ check "a server with the token waits for the workers" wait_for 20 listens "$(job
 kill -TERM "$(job_pid server)"
 ends server 143 "SIGTERM stops a server that waits"
 check "without a word" test ! -s "$ERR"
+start server "$PARAMO" server --scheduler "127.0.0.1:$port" --token-file token --verbose
+check "another server waits" wait_for 20 listens "$(job_pid server)"
+check "the scheduler knows it" wait_for 20 connected "$(job_pid server)" "$port"
 kill -INT "$(job_pid scheduler)"
 ends scheduler 130 "SIGINT stops a scheduler that waits"
+ends server 4 "and the server with it"
+says "who is told why" "the scheduler was interrupted|is gone: nobody listens"
 
 # ---- a scheduler that is killed: the others notice, say so at once, and give it up ----
 free_port

@@ -120,6 +120,12 @@ static void test_scheduler_killed(void **state)
     assert_int_equal(t.status, PARAMO_E_NO_SCHEDULER);
     assert_int_equal(warned.lines, 2);
     log_set_sink(NULL, NULL);
+    tcall_init(&t); /* and whatever is asked later */
+    tnode_enter(&c.nodes[0]);
+    assert_int_equal(member_kv_get(c.nodes[0].member, &t.call, "k", in_seconds(&c, 1)),
+                     PARAMO_E_NO_SCHEDULER);
+    tnode_leave(&c.nodes[0]);
+    assert_string_equal(err_text(), c.nodes[0].ended_text);
     cluster_leave(&c.nodes[0]); /* nobody to say goodbye to */
     cluster_fini(&c);
 }
@@ -138,6 +144,23 @@ static void test_scheduler_killed_while_gathering(void **state)
     assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 0.2));
     assert_int_equal(c.nodes[0].joined_status, PARAMO_E_NO_SCHEDULER);
     assert_false(cluster_run(&c, tnode_joined, &c.nodes[1], 15));
+    cluster_fini(&c);
+}
+
+/* One that ends in order tells those that have come why. */
+static void test_scheduler_ends_while_gathering(void **state)
+{
+    (void)state;
+    cluster_init(&c, 1, 0, 2);
+    cluster_start_scheduler(&c);
+    cluster_start(&c, &c.nodes[0], PARAMO_ROLE_WORKER);
+    cluster_pass(&c, 1);
+    assert_true(lane_enter(c.lane));
+    scheduler_end(c.scheduler, PARAMO_E_TIMEOUT, "nobody else came");
+    lane_leave(c.lane);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 0.1));
+    assert_int_equal(c.nodes[0].joined_status, PARAMO_E_SHUTDOWN);
+    assert_string_equal(c.nodes[0].joined_text, "the job is over: nobody else came");
     cluster_fini(&c);
 }
 
@@ -344,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_incomplete),
         cmocka_unit_test(test_scheduler_killed),
         cmocka_unit_test(test_scheduler_killed_while_gathering),
+        cmocka_unit_test(test_scheduler_ends_while_gathering),
         cmocka_unit_test(test_scheduler_waited_for),
         cmocka_unit_test(test_scheduler_silent),
         cmocka_unit_test(test_another_job),

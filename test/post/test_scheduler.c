@@ -432,6 +432,23 @@ static void test_silence(void **state)
     cluster_fini(&c);
 }
 
+/* Who waits in vain is told who has come, and that one has gone again. */
+static void test_gone_before_complete(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_init(&c, 1, 0, 3);
+    cluster_start_scheduler(&c);
+    cluster_start(&c, &c.nodes[0], WORKER);
+    cluster_start(&c, &c.nodes[1], WORKER);
+    cluster_pass(&c, 1);
+    cluster_kill(&c.nodes[1]);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 21));
+    assert_int_equal(c.nodes[0].joined_status, PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(c.nodes[0].joined_text, "2 of 3 workers have come (1 of these went away again)"));
+    cluster_fini(&c);
+}
+
 /* A scheduler that was stopped just after a member's connection broke finds its return, not its death. */
 static void test_stopped_while_one_is_absent(void **state)
 {
@@ -706,6 +723,7 @@ int main(void)
         cmocka_unit_test(test_end_with_deaths),
         cmocka_unit_test(test_shutdown),
         cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_gone_before_complete),
         cmocka_unit_test(test_stopped_while_one_is_absent),
         cmocka_unit_test(test_fenced_after_replacement),
         cmocka_unit_test(test_wedged_lane),
