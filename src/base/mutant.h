@@ -51,6 +51,8 @@
     X(part_kept_by_dead, "a dead worker's part does not go back to the pool")                            \
     X(round_ends_early, "a round of the pool ends with its last part still out")                         \
     X(value_keeps_first, "a value that is put again at the scheduler stays as it was")                     \
+    X(after_ignored, "a request does not wait for those that it comes after")                             \
+    X(after_failed_sent, "a request is sent although one that it comes after has failed")                 \
     X(save_not_synced, "a table's file takes its name before its bytes are on the disk")                  \
     X(named_before_whole, "a table's file takes its name before its last bytes are written")
 /* clang-format on */

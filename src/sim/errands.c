@@ -157,7 +157,7 @@ static void file_look(struct machine *m, enum sim_table table, const uint64_t mu
 
 void errand_look_at_files(struct machine *m)
 {
-    if (!m->disk)
+    if (!m->disk || m->errand) /* it is being written to */
         return;
     file_use(disk_fs(m->disk));
     for (unsigned t = 0; t < SIM_TABLES; t++)

@@ -26,6 +26,32 @@ void judge_broken(struct world *w, const char *fmt, ...)
 
 /* ---- order --------------------------------------------------------------------------------------------- */
 
+/* Nothing of a request leaves before what it comes after has ended. */
+static void judge_held(struct world *w, const struct op *op, const struct client *client)
+{
+    for (const struct request *r = op->after_n ? client->requests : NULL; r; r = r->next) {
+        bool named = r->ts <= op->after_all;
+        for (unsigned i = 0; i < 2; i++)
+            named = named || r->ts == op->after[i];
+        if (named && !r->ended)
+            judge_broken(w,
+                         "%s: request %" PRIu64 " leaves before request %" PRIu64
+                         ", which it comes after, has ended",
+                         op->machine->name, op->ts, r->ts);
+    }
+}
+
+void judge_after(const struct op *op)
+{
+    const struct customer *c = &op->machine->customers[op->customer];
+    for (unsigned i = 0; op->after_n && i < 2; i++)
+        if (op->after[i] && c->failed[op->after[i] % SIM_RECENT] == op->after[i])
+            judge_broken(op->machine->world,
+                         "%s: request %" PRIu64 " was executed although request %" PRIu64
+                         ", which it comes after, failed",
+                         op->machine->name, op->ts, op->after[i]);
+}
+
 /* A first transmission may not overtake an earlier request of the same customer, shard and priority. */
 void judge_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct van_frame *frame)
 {
@@ -42,7 +68,8 @@ void judge_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct van_
     struct op *op = p->chunk->request->callback_arg;
     if (!op)
         return; /* an errand's */
-    if (p->resent || h.attempt) {
+    judge_held(w, op, p->link->client);
+    if (p->resent || h.attempt || op->after_n) { /* what is held back leaves when it may */
         op->again = true;
         return;
     }
@@ -105,7 +132,7 @@ void judge_status(struct op *op, paramo_err status)
              !(w->calm && op->patient && !w->scheduler_lost && sim_now(w->sim) > w->calm_since + PATIENCE);
         break;
     case PARAMO_E_CANCELLED:
-        ok = op->cancelled;
+        ok = op->cancelled || op->after_n; /* what it comes after has failed */
         break;
     case PARAMO_E_NODE_LOST:
         ok = sees_dead_server(client->view);

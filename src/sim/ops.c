@@ -83,6 +83,10 @@ static void op_done(void *arg, uint64_t ts, paramo_err status)
     sim_note(w->sim, ts << 8 ^ (uint64_t)status);
     if (!m->dying)
         judge_status(op, status);
+    if (status)
+        m->customers[op->customer].failed[ts % SIM_RECENT] = ts;
+    else
+        judge_after(op);
     m->script.lost = status == PARAMO_E_NODE_LOST;
     w->counts[op->kind] += !status;
     ledger_done(w, op, status);
@@ -135,6 +139,21 @@ static uint32_t flags_draw(struct world *w, const struct op *op)
     return n == 1 && op->kind == OP_PULL ? PARAMO_CREATE : 0;
 }
 
+/* Now and then one comes after the one before it, the fourth before it, or all. */
+static void after_draw(struct machine *m, struct op *op, paramo_request_options *o)
+{
+    uint64_t last = m->customers[op->customer].last_ts, n = dice_draw(&m->world->dice, 24);
+    if (n > 2 || last < 4)
+        return;
+    op->after_n = n < 2 ? 1 + (unsigned)n : 1;
+    op->after[0] = n < 2 ? last : 0;
+    op->after[1] = n == 1 ? last - 3 : 0;
+    op->after_all = n == 2 ? last : 0;
+    o->after = op->after;
+    o->after_count = n < 2 ? op->after_n : 0;
+    o->after_all = op->after_all;
+}
+
 void op_issue(struct machine *m, unsigned customer)
 {
     static const enum request_kind kinds[] = {REQUEST_PUSH,   REQUEST_PULL,  REQUEST_PUSHPULL, REQUEST_PUT,
@@ -154,6 +173,7 @@ void op_issue(struct machine *m, unsigned customer)
                                 .callback_arg = op};
     if (dice_draw(&w->dice, 12) == 0)
         o.timeout_ms = (uint32_t)dice_scale(&w->dice, 1, 1000);
+    after_draw(m, op, &o);
     op->patient = !o.timeout_ms;
     op->deadline = lane_now(c->worker->lane) +
                    (o.timeout_ms ? o.timeout_ms : m->made->config.request_timeout_ms) * ENV_MS;
@@ -174,6 +194,7 @@ void op_issue(struct machine *m, unsigned customer)
     w->by_serial[op->serial % SIM_SERIALS] = op;
     m->script.ops++;
     paramo_err err = client_issue(c->worker->client, &call, &op->ts);
+    c->last_ts = err ? c->last_ts : op->ts;
     if (err) {
         judge_broken(w, "%s: a request was refused: %s: %s", m->name, err_name(err), err_text());
         op->open = false;

@@ -381,7 +381,7 @@ static void calm(struct world *w)
         judge_broken(w, "the job ended with %s", err_name(w->over_status));
     if (!w->broken[0])
         judge_full(w, true);
-    for (uint32_t i = 0; i < w->schedule->workers; i++)
+    for (uint32_t i = 0; i < w->schedule->workers && !w->broken[0]; i++)
         errand_look_at_files(&w->workers[i]);
 }
 

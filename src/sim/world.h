@@ -33,6 +33,7 @@ enum {
     SIM_OP_KEYS = 12, /* of a request */
     SIM_WIDE = 20,    /* values of a wide row */
     SIM_OP_VALS = SIM_OP_KEYS * SIM_WIDE,
+    SIM_RECENT = 64,      /* requests of a customer whose ends are remembered */
     SIM_CELL_VALUES = 40, /* that one cell may hold, as far as is known */
     SIM_STREAMS = 2,      /* of the pool, of 3 and 2 parts */
     SIM_PARTS = 3,
@@ -82,6 +83,8 @@ struct op {
     int32_t priority;
     bool patient;                /* the default timeout */
     bool open, cancelled, again; /* again: something of it was sent twice or cut anew */
+    unsigned after_n;            /* requests that it comes after: these, and all up to that one */
+    uint64_t after[2], after_all;
     uint64_t ts, deadline;
     uint64_t from; /* the moment it was issued */
     unsigned n, vals_n;
@@ -256,6 +259,8 @@ struct customer {
     uint64_t first_ts[SIM_SHARDS][SIM_PRIORITIES];   /* the last first transmission to a shard */
     uint64_t handled_ts[SIM_SHARDS][SIM_PRIORITIES]; /* the last that a handler was given */
     uint64_t view_seen;
+    uint64_t last_ts;
+    uint64_t failed[SIM_RECENT]; /* timestamps, at their place */
 };
 
 struct machine {
@@ -303,6 +308,8 @@ bool machine_joined(const struct machine *m);
 
 void judge_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct van_frame *frame);
 void judge_watch_arrives(void *arg, uint32_t from, uint32_t to, const uint8_t head[VAN_HEAD]);
+/* It has ended well: has what it comes after? */
+void judge_after(const struct op *op);
 void judge_handled(struct world *w, struct machine *server, const paramo_request_info *info);
 void judge_step(struct world *w);
 /* last: what is kept must be due. */

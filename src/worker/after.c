@@ -87,7 +87,7 @@ void after_done(struct client *c, struct request *on)
         r->edges_open--;
         if (r->ended)
             continue;
-        if (on->status)
+        if (on->status && !MUTANT(after_failed_sent))
             look_back(c, r, on->ts);
         else if (!r->edges_open)
             cut_request(c, r);

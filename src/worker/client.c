@@ -325,7 +325,7 @@ void client_submit(struct client *c, struct request *r)
         deadline_arm(c, r->deadline);
         if (r->stats)
             *r->stats = (struct client_stats){0};
-        if (!after_hold(c, r))
+        if (MUTANT(after_ignored) || !after_hold(c, r))
             cut_request(c, r);
     }
     client_settle(c);
