@@ -36,8 +36,10 @@ static void dial_late(struct lane_timer *timer)
 {
     struct dial *dial = container_of(timer, struct dial, timer);
     bool connected = dial->conn->counters.bytes_sent > 0;
-    dial_fail(dial, err_set(PARAMO_E_CONNECT, "%s %s", dial->address,
-                            connected ? "takes the connection and says nothing" : "does not answer"));
+    dial_fail(dial,
+              err_set(PARAMO_E_CONNECT, "%s %s", dial->address,
+                      connected ? "takes the connection and says nothing (it is stopped, or none of Paramo's)"
+                                : "does not answer"));
 }
 
 static void dial_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)

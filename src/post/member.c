@@ -252,7 +252,8 @@ static void dial_failed(void *arg, paramo_err code, const char *text)
 
 static void dial_now(struct member *m)
 {
-    uint64_t deadline = now(m) + DIAL_TIME;
+    /* It fails before the limit is reached, so that there is a reason to give. */
+    uint64_t deadline = now(m) + DIAL_TIME, last = m->limit - ENV_MS;
     struct dial_config config = {.van = m->config.van,
                                  .lane = m->config.lane,
                                  .address = m->scheduler,
@@ -261,7 +262,7 @@ static void dial_now(struct member *m)
                                            .incarnation = m->config.incarnation,
                                            .job = m->state == MEMBER_JOINING ? 0 : m->job},
                                  .frame_bytes = m->config.frame_bytes,
-                                 .deadline = deadline < m->limit ? deadline : m->limit,
+                                 .deadline = deadline < last ? deadline : last,
                                  .up = dialled,
                                  .failed = dial_failed,
                                  .arg = m};

@@ -38,6 +38,27 @@ static void test_no_scheduler(void **state)
     cluster_fini(&c);
 }
 
+/* Somebody has the port and says nothing. */
+static void test_mute_scheduler(void **state)
+{
+    (void)state;
+    struct sim_host *host;
+    cluster_init(&c, 1, 0, 1);
+    lane_destroy(c.lane);
+    assert_int_equal(sim_host_create(c.sim, 1, &host), PARAMO_OK);
+    assert_int_equal(lane_create(sim_host_env(host), "scheduler", 0, &c.lane), PARAMO_OK);
+    cluster_start_scheduler(&c);
+    sim_host_pause(host, in_seconds(&c, 30));
+    struct member_config config = cluster_member_config(&c, &c.nodes[0], PARAMO_ROLE_WORKER);
+    config.connect_timeout_ms = 3000;
+    cluster_start_config(&c.nodes[0], &config);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 3.1));
+    assert_int_equal(c.nodes[0].joined_status, PARAMO_E_NO_SCHEDULER);
+    assert_non_null(strstr(c.nodes[0].joined_text, "scheduler:1 takes the connection and says nothing"));
+    sim_host_pause(host, 0);
+    cluster_fini(&c);
+}
+
 static void test_late_scheduler(void **state)
 {
     (void)state;
@@ -362,6 +383,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_scheduler),
+        cmocka_unit_test(test_mute_scheduler),
         cmocka_unit_test(test_late_scheduler),
         cmocka_unit_test(test_wrong_token),
         cmocka_unit_test(test_incomplete),
