@@ -376,7 +376,18 @@ static void handlers_may_come_late(paramo_node *from, paramo_node *at)
 
 /* ---- whole clusters ---- */
 
+static void by_tcp(paramo_config *config)
+{
+    config->van = "tcp";
+}
+
 static void short_waits(paramo_config *config)
+{
+    by_tcp(config);
+    config->handler_wait_ms = 300;
+}
+
+static void by_whatever_there_is(paramo_config *config)
 {
     config->handler_wait_ms = 300;
 }
@@ -390,11 +401,10 @@ static void serve_echo(struct cluster *c)
         ok(paramo_app_serve(c->workers[i].node, ECHO, PARAMO_ANY, echo, NULL));
 }
 
-static void over_tcp(void **state)
+static void everything(void (*configure)(paramo_config *config))
 {
-    (void)state;
     struct cluster c;
-    cluster_start_with(&c, 2, 2, short_waits);
+    cluster_start_with(&c, 2, 2, configure);
     serve_echo(&c);
     unsigned before = atomic_load(&served);
     ask_every_group(c.scheduler.node, 1, 2, 2);
@@ -409,6 +419,22 @@ static void over_tcp(void **state)
     requests_find_their_customer(c.servers[0].node, c.workers[0].node);
     handlers_may_come_late(c.workers[0].node, c.scheduler.node);
     cluster_stop(&c);
+}
+
+static void over_tcp(void **state)
+{
+    (void)state;
+    everything(short_waits);
+}
+
+/* Shared memory, where UCX is. Its own threads are not made for ThreadSanitizer. */
+static void over_ucx(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_THREAD__
+    skip();
+#endif
+    everything(by_whatever_there_is);
 }
 
 static void embedded(void **state)
@@ -426,6 +452,7 @@ static void embedded(void **state)
 
 static void dropping(paramo_config *config)
 {
+    by_tcp(config);
     config->drop_percent = 10;
 }
 
@@ -527,7 +554,7 @@ static void leaving_without_waiting(void **state)
     for (int round = 0; round < 3; round++) {
         struct cluster c;
         unsigned exits = 0;
-        cluster_start(&c, 1, 1, NULL);
+        cluster_start_with(&c, 1, 1, by_tcp);
         ok(paramo_on_exit(c.workers[0].node, count_exit, &exits));
         ok(paramo_on_exit(c.workers[0].node, count_exit, &exits));
         struct cluster_node *all[] = {&c.servers[0], &c.scheduler, &c.workers[0]};
@@ -542,7 +569,7 @@ static void takers_end_with_the_job(void **state)
 {
     (void)state;
     struct cluster c;
-    cluster_start(&c, 1, 1, NULL);
+    cluster_start_with(&c, 1, 1, by_tcp);
     struct taker t = {.node = c.servers[0].node};
     ok(paramo_app_serve(t.node, QUEUE, PARAMO_ANY, NULL, NULL));
     assert_int_equal(pthread_create(&t.thread, NULL, take_all, &t), 0);
@@ -559,7 +586,7 @@ static void asking_one_that_has_left(void **state)
 {
     (void)state;
     struct cluster c;
-    cluster_start(&c, 1, 2, NULL);
+    cluster_start_with(&c, 1, 2, by_tcp);
     paramo_worker *w;
     ok(paramo_customer_open(c.workers[0].node, QUEUE, 0, &w));
     ok(paramo_app_serve(c.workers[1].node, QUEUE, PARAMO_ANY, NULL, NULL));
@@ -605,6 +632,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(embedded),
         cmocka_unit_test(over_tcp),
+        cmocka_unit_test(over_ucx),
         cmocka_unit_test(with_lost_frames),
         cmocka_unit_test(servers_have_all_keys),
         cmocka_unit_test(range_tables_agree),
