@@ -65,6 +65,8 @@ ALWAYS_INLINE struct keyindex_bucket *segment_find(const struct keyindex_segment
 
 /* ---- many keys ---- */
 
+enum { DEEP_SEGMENTS = 8192 }; /* half a megabyte of them */
+
 void keyindex_scan_start(struct keyindex_scan *scan, const struct keyindex *x, const uint64_t *keys, size_t n)
 {
     scan->x = x;
@@ -72,16 +74,70 @@ void keyindex_scan_start(struct keyindex_scan *scan, const struct keyindex *x, c
     scan->n = n;
     scan->given = 0;
     scan->moves = x->moves - 1; /* nothing is in the air */
+    scan->deep = x->segments >= DEEP_SEGMENTS;
 }
 
-ALWAYS_INLINE void scan_begin(struct keyindex_scan *scan, size_t i, uint64_t key)
+/* The steps to a key's home bucket; each fetches what the next will read. In an index of many segments (deep)
+ * they are KEYINDEX_AHEAD keys apart; where directory and segments lie in the second cache that costs more
+ * than it saves, and they are one. */
+
+ALWAYS_INLINE void scan_hash(struct keyindex_scan *scan, size_t i, uint64_t key, bool deep)
 {
-    uint64_t hash = hash_key(scan->x, key);
-    const struct keyindex_segment *s = segment_of(scan->x, hash);
-    struct keyindex_bucket *b = bucket_at(s, home_of(s, hash));
-    __builtin_prefetch(b, 1);
+    const struct keyindex *x = scan->x;
+    uint64_t hash = hash_key(x, key);
     scan->hash[i] = hash;
+    if (deep) {
+        __builtin_prefetch(&x->directory[(hash >> 1) >> (63 - x->depth)]);
+    }
+}
+
+ALWAYS_INLINE void scan_segment(struct keyindex_scan *scan, size_t i, bool deep)
+{
+    const struct keyindex_segment *s = segment_of(scan->x, scan->hash[i]);
+    scan->segment[i] = s;
+    if (deep) {
+        __builtin_prefetch(s);
+    }
+}
+
+ALWAYS_INLINE void scan_bucket(struct keyindex_scan *scan, size_t i)
+{
+    const struct keyindex_segment *s = scan->segment[i];
+    struct keyindex_bucket *b = bucket_at(s, home_of(s, scan->hash[i]));
+    __builtin_prefetch(b, 1);
     scan->bucket[i] = b;
+}
+
+/* All steps due when key i is looked at. */
+ALWAYS_INLINE void scan_begin(struct keyindex_scan *scan, size_t i, const uint64_t *keys, size_t left,
+                              bool deep)
+{
+    size_t third = i + KEYINDEX_AHEAD;
+    size_t second = deep ? third + KEYINDEX_AHEAD : third;
+    size_t first = deep ? second + KEYINDEX_AHEAD : third;
+    if (first < left) {
+        scan_hash(scan, first, keys[first], deep);
+    }
+    if (second < left) {
+        scan_segment(scan, second, deep);
+    }
+    if (third < left) {
+        scan_bucket(scan, third);
+    }
+}
+
+/* From nothing in the air to what key 0 finds there. */
+static void scan_fill(struct keyindex_scan *scan, const uint64_t *keys, size_t left, bool deep)
+{
+    for (size_t i = 0; i < left && i < (deep ? 3 : 1) * KEYINDEX_AHEAD; i++) {
+        scan_hash(scan, i, keys[i], deep);
+    }
+    for (size_t i = 0; i < left && i < (deep ? 2 : 1) * KEYINDEX_AHEAD; i++) {
+        scan_segment(scan, i, deep);
+    }
+    for (size_t i = 0; i < left && i < KEYINDEX_AHEAD; i++) {
+        scan_bucket(scan, i);
+    }
 }
 
 /* Looks key i up in one bucket, without a branch that depends on what is found: a wrong guess would wait for
@@ -98,12 +154,11 @@ ALWAYS_INLINE size_t scan_look(struct keyindex_scan *scan, size_t i, const struc
 
 /* 1. fetches the home buckets, KEYINDEX_AHEAD keys ahead, 2. looks there, 3. looks in the next bucket for the
  * keys that may lie further on, 4. searches on for the few that may lie still further on. */
-ALWAYS_INLINE size_t scan_next(struct keyindex_scan *scan, void ***payload, unsigned slots)
+ALWAYS_INLINE size_t scan_some(struct keyindex_scan *scan, void ***payload, bool deep, unsigned slots)
 {
     const uint64_t *keys = scan->keys + scan->given;
     size_t left = scan->n - scan->given;
     size_t n = left < KEYINDEX_CHUNK ? left : KEYINDEX_CHUNK;
-    size_t ahead = left < KEYINDEX_AHEAD ? left : KEYINDEX_AHEAD;
     uint16_t late[KEYINDEX_CHUNK + 1];
     uint32_t next[KEYINDEX_CHUNK];
     size_t lates = 0;
@@ -115,25 +170,24 @@ ALWAYS_INLINE size_t scan_next(struct keyindex_scan *scan, void ***payload, unsi
         return n;
     }
     if (scan->moves != scan->x->moves) { /* what was in the air may have moved */
-        for (size_t i = 0; i < ahead; i++) {
-            scan_begin(scan, i, keys[i]);
-        }
+        scan_fill(scan, keys, left, deep);
         scan->moves = scan->x->moves;
     } else {
-        memcpy(scan->hash, scan->hash + KEYINDEX_CHUNK, ahead * sizeof scan->hash[0]);
-        memcpy(scan->bucket, scan->bucket + KEYINDEX_CHUNK, ahead * sizeof scan->bucket[0]);
+        memcpy(scan->hash, scan->hash + KEYINDEX_CHUNK,
+               sizeof scan->hash - sizeof(uint64_t) * KEYINDEX_CHUNK);
+        memcpy(scan->segment, scan->segment + KEYINDEX_CHUNK,
+               sizeof scan->segment - sizeof(void *) * KEYINDEX_CHUNK);
+        memcpy(scan->bucket, scan->bucket + KEYINDEX_CHUNK,
+               sizeof scan->bucket - sizeof(void *) * KEYINDEX_CHUNK);
     }
     for (size_t i = 0; i < n; i++) {
-        if (i + KEYINDEX_AHEAD < left) {
-            scan_begin(scan, i + KEYINDEX_AHEAD, keys[i + KEYINDEX_AHEAD]);
-        }
+        scan_begin(scan, i, keys, left, deep);
         late[lates] = (uint16_t)i;
         lates += scan_look(scan, i, scan->bucket[i], slots);
     }
     for (size_t k = 0; k < lates; k++) {
-        uint64_t hash = scan->hash[late[k]];
-        const struct keyindex_segment *s = segment_of(scan->x, hash);
-        uint32_t at = bucket_after(s, home_of(s, hash));
+        const struct keyindex_segment *s = scan->segment[late[k]];
+        uint32_t at = bucket_after(s, home_of(s, scan->hash[late[k]]));
         late[later] = late[k];
         next[later] = bucket_after(s, at);
         later += scan_look(scan, late[k], bucket_at(s, at), slots);
@@ -141,12 +195,16 @@ ALWAYS_INLINE size_t scan_next(struct keyindex_scan *scan, void ***payload, unsi
     for (size_t k = 0; k < later; k++) {
         uint64_t hash = scan->hash[late[k]];
         int slot;
-        const struct keyindex_bucket *b =
-            segment_find(segment_of(scan->x, hash), hash, &next[k], &slot, slots);
+        const struct keyindex_bucket *b = segment_find(scan->segment[late[k]], hash, &next[k], &slot, slots);
         scan->payload[late[k]] = b ? bucket_payload(b, (unsigned)slot, slots) : NULL;
     }
     scan->given += n;
     return n;
+}
+
+ALWAYS_INLINE size_t scan_next(struct keyindex_scan *scan, void ***payload, unsigned slots)
+{
+    return scan->deep ? scan_some(scan, payload, true, slots) : scan_some(scan, payload, false, slots);
 }
 
 size_t keyindex_scan_next(struct keyindex_scan *scan, void ***payload)

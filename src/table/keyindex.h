@@ -79,8 +79,10 @@ struct keyindex_scan {
     const uint64_t *keys;
     size_t n, given;
     uint64_t moves; /* of the index when the keys in the air were begun */
+    bool deep;      /* directory and segments are fetched ahead as well: only time depends on it */
     /* The keys of a chunk, and those in the air. */
-    uint64_t hash[KEYINDEX_CHUNK + KEYINDEX_AHEAD];
+    uint64_t hash[KEYINDEX_CHUNK + 3 * KEYINDEX_AHEAD];
+    const struct keyindex_segment *segment[KEYINDEX_CHUNK + 2 * KEYINDEX_AHEAD];
     struct keyindex_bucket *bucket[KEYINDEX_CHUNK + KEYINDEX_AHEAD];
     void *payload[KEYINDEX_CHUNK];
 };

@@ -250,9 +250,8 @@ static void keys_against_the_hash_are_survived(void **state)
 
 /* Payloads of 12 bytes, entered while a scan runs: what it gives is right at each step, whatever grew
  * meanwhile. */
-static void scans_see_what_is_entered_on_the_way(void **state)
+static void scans_see(bool deep)
 {
-    (void)state;
     enum { KEYS = 60000 };
     struct tablemem mem;
     struct keyindex x;
@@ -268,6 +267,8 @@ static void scans_see_what_is_entered_on_the_way(void **state)
         void **payload;
         size_t done = 0;
         keyindex_scan_start(&scan, &x, keys, KEYS);
+        assert_false(scan.deep); /* that is for 40 M keys */
+        scan.deep = deep;
         for (size_t m; (m = keyindex_scan_next(&scan, &payload)) > 0; done += m) {
             assert_true(done + m <= KEYS);
             for (size_t i = 0; i < m; i++) { /* before the first insertion: pointers are good */
@@ -295,6 +296,13 @@ static void scans_see_what_is_entered_on_the_way(void **state)
     }
     keyindex_clear(&x);
     assert_int_equal(mem.bytes, 0);
+}
+
+static void scans_see_what_is_entered_on_the_way(void **state)
+{
+    (void)state;
+    scans_see(false);
+    scans_see(true);
 }
 
 /* Every allocation on the way to 40,000 keys fails once: the index is as it was, and the next try works. */
