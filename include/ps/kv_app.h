@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -193,8 +192,10 @@ struct KVMeta {
     int customer_id; /* the worker's */
 };
 
-/* The app of a server. Its handle runs on a thread of its own, never twice at once, nor beside the handles of
- * its SimpleApp side; requests that come before it is set wait for it. */
+/* The app of a server. Its handles, the SimpleApp side's too, never run twice at once. They run where the
+ * request was received, as soon as set_request_handle has been called (requests that come before it wait),
+ * and must not wait for requests; with PARAMO_PS_THREADS=1 in the environment they have a thread of their
+ * own, as in ps-lite, and may. */
 template <typename Val> class KVServer : public SimpleApp
 {
   public:
@@ -206,13 +207,10 @@ template <typename Val> class KVServer : public SimpleApp
 
     explicit KVServer(int app_id) : SimpleApp()
     {
-        internal::Serving serving = this->ServingSimple();
+        internal::Serving serving;
         serving.request = [this](const internal::Incoming &in) { OnRequest(in); };
-        serving.close = [this] {
-            std::lock_guard<std::mutex> lock(mu_);
-            closing_ = true;
-            cond_.notify_all();
-        };
+        serving.direct = GetEnv("PARAMO_PS_THREADS", 0) == 0;
+        serving.late = true;
         obj_ = new Customer(app_id, app_id, serving);
     }
     virtual ~KVServer()
@@ -224,9 +222,11 @@ template <typename Val> class KVServer : public SimpleApp
     void set_request_handle(const ReqHandle &request_handle)
     {
         CHECK(request_handle) << "invalid request handle";
-        std::lock_guard<std::mutex> lock(mu_);
-        handle_ = std::make_shared<ReqHandle>(request_handle);
-        cond_.notify_all();
+        {
+            std::lock_guard<std::mutex> lock(mu_);
+            handle_ = std::make_shared<ReqHandle>(request_handle);
+        }
+        obj_->Open();
     }
 
     /* Answers a request: a pull with its values (res.keys as asked for, res.lens if their number differs), a
@@ -277,12 +277,11 @@ template <typename Val> class KVServer : public SimpleApp
             << "another number of lens than of keys";
         std::shared_ptr<ReqHandle> handle;
         {
-            std::unique_lock<std::mutex> lock(mu_);
-            cond_.wait(lock, [this] { return handle_ || closing_; });
+            std::lock_guard<std::mutex> lock(mu_);
             handle = handle_;
         }
-        if (handle)
-            (*handle)(meta, data, this);
+        CHECK(handle != nullptr) << "set_request_handle has not been called";
+        (*handle)(meta, data, this);
     }
 
     /* Memory that nobody but the answer has is sent from where it is. */
@@ -311,9 +310,7 @@ template <typename Val> class KVServer : public SimpleApp
     }
 
     std::mutex mu_; /* guards what follows */
-    std::condition_variable cond_;
     std::shared_ptr<ReqHandle> handle_;
-    bool closing_ = false;
 };
 } // namespace ps
 

@@ -44,9 +44,12 @@ static void CHandle(void *, paramo_request *request, const paramo_request_info *
     CHECK_EQ(err, PARAMO_OK);
 }
 
-/* One request by the C API: cut by the servers' ranges, answers received in place. */
+/* One request by the C API, with the same promises: keys are checked (paramo_push does that, too), cut by the
+ * servers' ranges, answers received in place. */
 static uint64_t CRequest(paramo_worker *w, bool push, const std::vector<Key> &keys, std::vector<float> &vals)
 {
+    for (size_t i = 1; i < keys.size(); ++i)
+        CHECK_LT(keys[i - 1], keys[i]);
     const auto &ranges = Postoffice::Get()->GetServerKeyRanges();
     paramo_message m[8];
     size_t count = 0, begin = 0;

@@ -94,6 +94,8 @@ class Customer
     void Failed(int timestamp, const std::string &why);
 
     void Attach(paramo_node *node, bool is_worker);
+    /* From now on a customer that is served `late` is. */
+    void Open();
     /* Waits for all that it has asked for; failures have been reported by then. */
     void Finish();
     /* Ends what it has asked for, and takes no more requests. May be called again. */
@@ -120,7 +122,10 @@ class Customer
     void CountOwn(int timestamp, int num, const std::string &error);
 
     uint64_t UnfoldTime(int timestamp) const;
+    void Serve();
+    static void OnRequest(void *arg, paramo_request *request, const paramo_request_info *info) noexcept;
     void TakeLoop(paramo_node *node, uint32_t serve_as);
+    static bool Keep(paramo_request *request, const paramo_request_info *info, internal::Incoming *in);
     void Handle(paramo_request *request, const paramo_request_info *info);
     static Message MessageOf(const internal::Incoming &in);
 
@@ -136,6 +141,8 @@ class Customer
 
     std::mutex mu_; /* guards what follows */
     std::condition_variable cond_;
+    internal::Asked current_asked_ = {0, 0, 0}; /* what is in its handle now; */
+    paramo_request *current_ = nullptr;         /* nullptr: nothing, or it is answered */
     std::unordered_map<internal::Asked, paramo_request *, internal::AskedHash> held_;
     std::unordered_map<int, Own> own_;
     int next_own_ = 0;
@@ -147,6 +154,7 @@ class Customer
     paramo_node *node_ = nullptr;
     uint32_t serve_as_ = PARAMO_ANY;
     std::thread taker_;
+    bool open_ = false, served_ = false;
 };
 } // namespace ps
 

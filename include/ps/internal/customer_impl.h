@@ -40,15 +40,30 @@ inline void Customer::Attach(paramo_node *node, bool is_worker)
     serve_as_ = !is_worker && customer_id_ == app_id_ ? PARAMO_ANY : customer;
     paramo_worker *opened = nullptr;
     internal::Check(paramo_customer_open(node, app, customer, &opened), "ps::Customer");
-    paramo_err err = paramo_app_serve(node, app, serve_as_, nullptr, nullptr);
-    if (err != PARAMO_OK) {
-        paramo_worker_close(opened);
-        internal::Check(err, "ps::Customer");
-    }
     node_ = node;
     last_ts_ = 0;
     worker_.store(opened, std::memory_order_release);
-    taker_ = std::thread([this, node] { TakeLoop(node, serve_as_); });
+    if (!serving_.late || open_)
+        Serve();
+}
+
+inline void Customer::Serve()
+{
+    paramo_handler handler = serving_.direct ? OnRequest : nullptr;
+    internal::Check(paramo_app_serve(node_, static_cast<uint32_t>(app_id_), serve_as_, handler, this),
+                    "ps::Customer");
+    served_ = true;
+    if (!serving_.direct)
+        taker_ = std::thread([this] { TakeLoop(node_, serve_as_); });
+}
+
+inline void Customer::Open()
+{
+    Postoffice::Get()->Steadily([this] {
+        open_ = true;
+        if (node_ != nullptr && !served_)
+            Serve();
+    });
 }
 
 inline void Customer::Finish()
@@ -74,10 +89,11 @@ inline void Customer::Detach()
         LOG(ERROR) << "app " << app_id_ << " is deleted, or the process finalised, in a handle of its own";
         std::abort();
     }
-    if (serving_.close)
-        serving_.close();
-    (void)!paramo_app_close(node_, static_cast<uint32_t>(app_id_), serve_as_);
-    taker_.join();
+    if (served_)
+        (void)!paramo_app_close(node_, static_cast<uint32_t>(app_id_), serve_as_);
+    if (taker_.joinable())
+        taker_.join();
+    served_ = false;
     std::unordered_map<internal::Asked, paramo_request *, internal::AskedHash> held;
     {
         std::lock_guard<std::mutex> lock(mu_);
@@ -105,6 +121,42 @@ inline void Customer::TakeLoop(paramo_node *node, uint32_t serve_as)
         LOG(ERROR) << "app " << app_id_ << " takes no more requests: " << paramo_last_error();
 }
 
+inline void Customer::OnRequest(void *arg, paramo_request *request, const paramo_request_info *info) noexcept
+{
+    static_cast<Customer *>(arg)->Handle(request, info);
+}
+
+/* Makes the request's arrays outlive its answer: programs keep what a handle is given. */
+inline bool Customer::Keep(paramo_request *request, const paramo_request_info *info, internal::Incoming *in)
+{
+    const size_t few = 1024; /* arbitrary: up to here a copy is cheaper */
+    size_t total = 0;
+    for (unsigned i = 0; i < PARAMO_SEG_BODY; i++)
+        total += (info->seg[i].len + 7) / 8 * 8;
+    if (total <= few) {
+        in->kept = std::make_shared<internal::Kept>(total);
+        char *to = reinterpret_cast<char *>(in->kept->copy.get());
+        for (unsigned i = 0; i < PARAMO_SEG_BODY; i++) {
+            in->seg[i].data = to;
+            in->seg[i].len = info->seg[i].len;
+            if (info->seg[i].len != 0)
+                std::memcpy(to, info->seg[i].data, info->seg[i].len);
+            to += (info->seg[i].len + 7) / 8 * 8;
+        }
+        return true;
+    }
+    in->kept = std::make_shared<internal::Kept>();
+    for (unsigned i = 0; i < PARAMO_SEG_BODY; i++) {
+        in->seg[i] = info->seg[i];
+        if (info->seg[i].len == 0)
+            continue;
+        if (paramo_request_keep(request, i, &in->kept->seg[i]) != PARAMO_OK)
+            return false;
+        in->seg[i].data = paramo_array_data(in->kept->seg[i]);
+    }
+    return true;
+}
+
 inline void Customer::Handle(paramo_request *request, const paramo_request_info *info)
 {
     internal::Incoming in;
@@ -112,23 +164,17 @@ inline void Customer::Handle(paramo_request *request, const paramo_request_info 
     in.asked.customer = static_cast<int>(info->customer);
     in.asked.timestamp = internal::FoldTime(info->ts);
     in.info = info;
-    in.kept = std::make_shared<internal::Kept>();
-    for (unsigned i = 0; i < PARAMO_SEG_BODY; i++) {
-        if (info->seg[i].len == 0 || paramo_request_keep(request, i, &in.kept->seg[i]) == PARAMO_OK)
-            continue;
-        (void)!paramo_answer_error(request, PARAMO_E_MEMORY, paramo_last_error());
+    if (!Keep(request, info, &in)) {
+        std::string why = paramo_last_error();
+        (void)!paramo_answer_error(request, PARAMO_E_MEMORY, why.c_str());
         return;
     }
-    paramo_request *before = nullptr;
-    {
-        std::lock_guard<std::mutex> lock(mu_);
-        paramo_request *&slot = held_[in.asked];
-        before = slot;
-        slot = request;
-    }
-    if (before != nullptr) /* of a node that was there before, with the same numbers */
-        (void)!paramo_answer_error(before, PARAMO_E_CLOSED, "the asker has started anew");
     strand_.Run([&] {
+        {
+            std::lock_guard<std::mutex> lock(mu_);
+            current_asked_ = in.asked;
+            current_ = request;
+        }
         try {
             if (serving_.request)
                 serving_.request(in);
@@ -137,16 +183,34 @@ inline void Customer::Handle(paramo_request *request, const paramo_request_info 
         } catch (const std::exception &e) {
             Refuse(in.asked, e.what());
         }
+        paramo_request *before = nullptr;
+        {
+            std::lock_guard<std::mutex> lock(mu_);
+            if (current_ != nullptr) { /* answered later */
+                paramo_request *&slot = held_[in.asked];
+                before = slot;
+                slot = current_;
+                current_ = nullptr;
+            }
+        }
+        if (before != nullptr) /* of a node that was there before, with the same numbers */
+            (void)!paramo_answer_error(before, PARAMO_E_CLOSED, "the asker has started anew");
     });
 }
 
 inline paramo_request *Customer::Claim(const internal::Asked &asked)
 {
     std::lock_guard<std::mutex> lock(mu_);
+    paramo_request *request = nullptr;
+    if (current_ != nullptr && asked == current_asked_) {
+        request = current_;
+        current_ = nullptr;
+        return request;
+    }
     auto it = held_.find(asked);
     if (it == held_.end())
         return nullptr;
-    paramo_request *request = it->second;
+    request = it->second;
     held_.erase(it);
     return request;
 }
@@ -213,7 +277,7 @@ inline uint64_t Customer::UnfoldTime(int timestamp) const
 
 inline void Customer::WaitRequest(int timestamp)
 {
-    std::string error;
+    std::string error; /* also of a wait where none is possible: in a callback, or a KVServer's handle */
     if (timestamp < internal::TIME_OWN) {
         paramo_err err = paramo_wait(worker(), UnfoldTime(timestamp), 0);
         if (err != PARAMO_OK)

@@ -67,6 +67,10 @@ class Kept
     Kept()
     {
     }
+    /* A copy of a few bytes is cheaper than references on them. */
+    explicit Kept(size_t bytes) : copy(new uint64_t[(bytes + 7) / 8])
+    {
+    }
     Kept(const Kept &) = delete;
     Kept &operator=(const Kept &) = delete;
     ~Kept()
@@ -76,6 +80,7 @@ class Kept
     }
 
     paramo_array *seg[PARAMO_SEGS] = {};
+    std::unique_ptr<uint64_t[]> copy;
 };
 
 /* Bytes of `kept` as elements; copied if they lie where elements of that type may not. */
@@ -101,8 +106,9 @@ SArray<V> ShareBytes(const std::shared_ptr<Kept> &kept, const paramo_bytes &byte
 
 struct Incoming {
     Asked asked;
-    const paramo_request_info *info; /* valid until it is answered */
-    std::shared_ptr<Kept> kept;      /* the memory of its segments, however long */
+    const paramo_request_info *info;   /* valid until it is answered */
+    paramo_bytes seg[PARAMO_SEG_BODY]; /* its arrays, in kept */
+    std::shared_ptr<Kept> kept;
 
     uint32_t flags() const
     {
@@ -110,7 +116,7 @@ struct Incoming {
     }
     template <typename V> SArray<V> array(int segment, const char *what) const
     {
-        return ShareBytes<V>(kept, info->seg[segment], what);
+        return ShareBytes<V>(kept, seg[segment], what);
     }
     std::string body() const
     {
@@ -121,10 +127,11 @@ struct Incoming {
 
 /* How an app answers a Customer's requests. */
 struct Serving {
-    /* On the Customer's thread, one at a time. What it throws is answered as an error. */
+    /* One at a time. What it throws is answered as an error. */
     std::function<void(const Incoming &in)> request;
-    /* The end: whatever request waits for must give up. */
-    std::function<void()> close;
+    /* It runs on the thread that received the request, without a hand-over, and cannot wait for requests. */
+    bool direct = false;
+    bool late = false; /* requests wait until Customer::Open is called */
 };
 } // namespace internal
 } // namespace ps

@@ -145,6 +145,12 @@ class Postoffice
 
     /* ---- for this layer ---- */
 
+    /* Runs f while no customer attaches or detaches. */
+    template <typename F> void Steadily(F &&f)
+    {
+        std::lock_guard<std::mutex> steady(start_mu_);
+        f();
+    }
     paramo_node *node() const
     {
         std::lock_guard<std::mutex> lock(mu_);
@@ -191,7 +197,8 @@ class Postoffice
     paramo_node *node_ = nullptr;
     std::map<std::pair<int, int>, Customer *> customers_;
     std::set<int> started_,
-        finished_; /* customers between Start and Finalize; those that have called Finalize */
+        finished_;     /* customers between Start and Finalize; those that have called Finalize */
+    int arriving_ = 0; /* customers inside Start */
     std::vector<Callback> exit_callbacks_;
     mutable std::unordered_map<int, std::vector<int>> node_ids_;
     std::vector<Range> key_ranges_;
@@ -205,11 +212,27 @@ class Postoffice
 
 inline void Postoffice::Start(int customer_id, const char *, const bool)
 {
-    std::lock_guard<std::mutex> starting(start_mu_);
-    if (node() == nullptr)
-        Join();
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        arriving_++; /* seen by Finalize even while this thread waits for its turn */
+    }
+    std::string error;
+    {
+        std::lock_guard<std::mutex> starting(start_mu_);
+        try {
+            if (node() == nullptr)
+                Join();
+        } catch (const dmlc::Error &e) {
+            error = e.what();
+        }
+    }
     std::lock_guard<std::mutex> lock(mu_);
-    started_.insert(customer_id);
+    arriving_--;
+    if (error.empty())
+        started_.insert(customer_id);
+    cond_.notify_all();
+    if (!error.empty())
+        throw dmlc::Error(error);
 }
 
 /* Under start_mu_. */
@@ -278,7 +301,8 @@ inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
         /* The other customers of the process are still at work. */
         if (do_barrier)
             cond_.wait(lock, [this] {
-                return std::includes(finished_.begin(), finished_.end(), started_.begin(), started_.end());
+                return arriving_ == 0 &&
+                       std::includes(finished_.begin(), finished_.end(), started_.begin(), started_.end());
             });
     }
     Leave(do_barrier);
