@@ -24,7 +24,7 @@ for program in kv_push_pull kv_two_customers simple_sync_sgd many; do
     expect "$program" run -s 2 -w 2 -- "$programs/ps_$program"
 done
 expect "one server, one worker" run -s 1 -w 1 -- "$programs/ps_kv_push_pull"
-expect "three servers, three workers" run -s 3 -w 3 -- "$programs/ps_simple_sync_sgd"
+expect "three servers, four workers" run -s 3 -w 4 -- "$programs/ps_simple_sync_sgd"
 expect "lopsided load" run -s 2 -w 2 -- "$programs/ps_kv_lopsided"
 expect "is said once by each worker" test "$(grep -c 'server 0 gets 100 % of the keys' "$out")" -eq 2
 expect "an even load" run -s 2 -w 2 -- "$programs/ps_kv_push_pull"
