@@ -493,7 +493,16 @@ static paramo_err whole_request(paramo_worker *worker, struct client_call *call)
 {
     uint64_t ts;
     paramo_err err = client_issue(worker->client, call, &ts);
-    return err ? err : with_cause(worker, client_wait(worker->client, ts, 0));
+    if (err)
+        return err;
+    err = with_cause(worker, client_wait(worker->client, ts, 0));
+    if (!err)
+        return PARAMO_OK;
+    /* A wait that was interrupted leaves the request in flight, with arrays that are about to go. */
+    char text[ERR_TEXT_MAX];
+    err_text_copy(text);
+    return client_cancel(worker->client, ts) == PARAMO_E_IN_CALLBACK ? PARAMO_E_IN_CALLBACK
+                                                                     : err_set(err, "%s", text);
 }
 
 paramo_err paramo_table_stat(paramo_worker *worker, paramo_table *table, paramo_table_stats *stats)
