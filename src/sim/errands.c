@@ -151,7 +151,7 @@ static void file_look(struct machine *m, enum sim_table table, const uint64_t mu
             rows_look(w, where, table, &r, must, from);
         paramo_tensors_close(file);
     }
-    if (err)
+    if (err && !m->dying && !disk_crashed(m->disk)) /* they may be while it looks */
         judge_broken(w, "%s: the file of table %d: %s: %s", m->name, (int)table, err_name(err), err_text());
 }
 
@@ -193,12 +193,12 @@ static void judge_end(const struct errand *e, paramo_err err)
     case PARAMO_E_FENCED:
         ok = ok || m->declared_dead;
         break;
-    case PARAMO_E_CLOSED:
-        ok = ok || atomic_load(&m->made->own->state) != SEAT_JOINED;
-        break;
     default:
         break;
     }
+    /* Its membership has ended: waits end with that. */
+    if (atomic_load(&m->made->own->state) != SEAT_JOINED)
+        ok = ok || err == PARAMO_E_CLOSED || err == m->made->own->code;
     if (!ok)
         judge_broken(e->machine->world, "%s: %s a table ended with %s, without a cause: %s", m->name,
                      e->load ? "loading" : "saving", err_name(err), err_text());
