@@ -108,7 +108,7 @@ void judge_handled(struct world *w, struct machine *server, const paramo_request
 
 /* ---- how requests may end ------------------------------------------------------------------------------ */
 
-static bool sees_dead_server(const struct view *view)
+bool judge_sees_dead(const struct view *view)
 {
     for (uint32_t i = 0; view && i < view->nodes_count; i++)
         if (view->nodes[i].role == PARAMO_ROLE_SERVER && !view->nodes[i].alive)
@@ -135,7 +135,8 @@ void judge_status(struct op *op, paramo_err status)
         ok = op->cancelled || op->after_n; /* what it comes after has failed */
         break;
     case PARAMO_E_NODE_LOST:
-        ok = sees_dead_server(client->view);
+        /* Or it did: a newer view with the dead one's successor may have come before this report. */
+        ok = judge_sees_dead(client->view) || op->saw_dead || w->death_at > op->from;
         break;
     case PARAMO_E_DATA_LOST:
         ok = w->recovered;
@@ -195,6 +196,8 @@ static void view_came(struct world *w, const struct view *view)
         const struct view_node *node = &view->nodes[i];
         if (node->role == PARAMO_ROLE_SERVER) {
             w->deaths_seen = w->deaths_seen || !node->alive;
+            if (!node->alive)
+                w->death_at = ++w->moment;
             unsigned place = (node->id - PARAMO_ID_SERVER(0)) / 2;
             if (w->holder[place] && w->holder[place] != node->incarnation)
                 ledger_server_died(w, place);

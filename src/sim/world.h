@@ -83,6 +83,7 @@ struct op {
     int32_t priority;
     bool patient;                /* the default timeout */
     bool open, cancelled, again; /* again: something of it was sent twice or cut anew */
+    bool saw_dead;               /* when it was issued, a server was dead in its client's view */
     unsigned after_n;            /* requests that it comes after: these, and all up to that one */
     uint64_t after[2], after_all;
     uint64_t ts, deadline;
@@ -308,6 +309,8 @@ bool machine_joined(const struct machine *m);
 
 void judge_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct van_frame *frame);
 void judge_watch_arrives(void *arg, uint32_t from, uint32_t to, const uint8_t head[VAN_HEAD]);
+/* Is a server dead in it? */
+bool judge_sees_dead(const struct view *view);
 /* It has ended well: has what it comes after? */
 void judge_after(const struct op *op);
 void judge_handled(struct world *w, struct machine *server, const paramo_request_info *info);
@@ -374,8 +377,9 @@ struct world {
     struct cell values[SCHEDULE_NODES_MAX]; /* at the scheduler, one of each worker */
     uint64_t values_put;
     struct deal deals[SIM_STREAMS][SIM_PARTS];
-    bool deaths_seen; /* some server was dead in a view */
-    bool pool_leaks;  /* a call may have taken a part with it that nobody knows of */
+    uint64_t death_at; /* moment of the last view with a dead server */
+    bool deaths_seen;  /* some server was dead in a view */
+    bool pool_leaks;   /* a call may have taken a part with it that nobody knows of */
     uint32_t moves;
     uint32_t counts[PLAY_COUNTS_COUNT];
     uint32_t deaths[SCHEDULE_SERVERS_MAX]; /* of server processes */
