@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEAD_MAX     1024
-#define SUMS_WAIT_MS 500 /* they are there unless no part had rows */
+#define DEAD_MAX 1024
 
 paramo_err leader_load(struct customer *c)
 {
@@ -40,13 +39,16 @@ static paramo_err save_model(struct customer *c)
     return err;
 }
 
-/* n doubles of the scheduler's store; zeros if they are not there. */
+/* n doubles of the scheduler's store; zeros if nobody has put them: adding zeros makes them be there, so that
+ * a wait that is not answered is a scheduler that is gone, never a sum of nothing. */
 static paramo_err get_doubles(struct job *job, const char *key, double *values, size_t n)
 {
     size_t len = 0;
     memset(values, 0, n * sizeof *values);
-    paramo_err err = paramo_kv_get(job->node, key, values, n * sizeof *values, &len, SUMS_WAIT_MS);
-    return err == PARAMO_E_TIMEOUT ? PARAMO_OK : from_library(err);
+    paramo_err err = paramo_kv_add(job->node, key, values, n);
+    if (err == PARAMO_OK)
+        err = paramo_kv_get(job->node, key, values, n * sizeof *values, &len, 0);
+    return from_library(err);
 }
 
 /* The job's sums of a round; zeros if no part had rows. */
