@@ -235,8 +235,8 @@ static paramo_err reset_rows(struct shard *s, struct shard_table *t, const uint6
     return err;
 }
 
-static paramo_err change(struct shard *s, struct shard_table *t, const struct wire_head *h,
-                         const struct van_seg *seg, uint32_t *known)
+paramo_err apply_change(struct shard *s, struct shard_table *t, const struct wire_head *h,
+                        const struct van_seg *seg, uint32_t *known)
 {
     struct table *table = t->table;
     size_t n = h->count;
@@ -280,7 +280,7 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
     if (err)
         return err;
     if (MUTANT(record_before_update) && data_changes(h->kind) && !repeated)
-        dedup_record(&peer->sender->dedup, h->number);
+        clock_record(&peer->sender->clock, h->number);
     if (t->lost && !(h->kind == WIRE_CLEAR || h->kind == WIRE_PUT) && !repeated) {
         (void)err_set(PARAMO_E_DATA_LOST,
                       "table %s: the server came back without the rows it had; clear or load the table",
@@ -289,18 +289,24 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
         return PARAMO_OK;
     }
     if (data_changes(h->kind) && !repeated) {
-        err = change(s, t, h, seg, known);
+        struct clock *clock = &peer->sender->clock;
+        if (clock->apart) {
+            err = parted_change(s, t, clock, h, seg, nseg, known);
+            known = NULL; /* a part of the list may have taken its place */
+        } else {
+            err = apply_change(s, t, h, seg, known);
+        }
         if (err) { /* nothing has changed */
             reply_status(peer, h, err, err_text());
             return PARAMO_OK;
         }
-        bool recorded = MUTANT(record_before_update) ||
-                        (MUTANT(update_without_record) && h->number % 16 == 0) ||
-                        (MUTANT(repeat_applied) && dedup_look(&peer->sender->dedup, h->number) != DEDUP_NEW);
+        bool recorded =
+            MUTANT(record_before_update) || (MUTANT(update_without_record) && h->number % 16 == 0) ||
+            (MUTANT(repeat_applied) && dedup_look(&peer->sender->clock.own, h->number) != DEDUP_NEW);
         if (!recorded)
-            dedup_record(&peer->sender->dedup, h->number);
+            clock_record(&peer->sender->clock, h->number);
         if (MUTANT(floor_without_window))
-            dedup_raise(&peer->sender->dedup, h->number + 1);
+            clock_raise(&s->clocks, &peer->sender->clock, h->number + 1);
         t->lost = false;
     }
     switch (h->kind) {

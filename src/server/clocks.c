@@ -146,6 +146,14 @@ enum dedup_state clock_look(const struct clock *clock, unsigned set, uint64_t nu
     return dedup_look(clock_of(clock, set), number);
 }
 
+enum dedup_state clock_look_all(const struct clock *clock, uint64_t number)
+{
+    enum dedup_state state = dedup_look(&clock->own, number);
+    for (const struct clock_apart *apart = clock->apart; apart && state == DEDUP_DONE; apart = apart->next)
+        state = dedup_look(&apart->dedup, number);
+    return state;
+}
+
 void clock_record(struct clock *clock, uint64_t number)
 {
     if (dedup_look(&clock->own, number) == DEDUP_NEW)

@@ -56,6 +56,8 @@ void clocks_depart(struct clocks *c, unsigned first, unsigned count);
 void clock_raise(struct clocks *c, struct clock *clock, uint64_t floor);
 /* What this sender's number is to the arcs of a set. */
 enum dedup_state clock_look(const struct clock *clock, unsigned set, uint64_t number);
+/* DONE only if it is so on all arcs: what a request without keys may go by. */
+enum dedup_state clock_look_all(const struct clock *clock, uint64_t number);
 /* The number is done in all arcs, the keys of sets in which it was new having been applied just now. */
 void clock_record(struct clock *clock, uint64_t number);
 /* The record that goes with arcs of this set when they leave, or into a checkpoint. */

@@ -65,12 +65,12 @@ static void let_go(struct shard *s, struct shard_request *q)
 
 void handling_floor(struct shard *s, struct sender *sender, uint64_t from)
 {
-    uint64_t to = MUTANT(kept_answer_leaks) ? from : sender->dedup.floor;
+    uint64_t to = MUTANT(kept_answer_leaks) ? from : sender->clock.own.floor;
     if (to - from > DATA_WINDOW)
         to = from + DATA_WINDOW;
     for (uint64_t n = from; n < to; n++) {
         struct shard_request **slot = slot_of(sender, n);
-        if (*slot && (*slot)->head.number < sender->dedup.floor) {
+        if (*slot && (*slot)->head.number < sender->clock.own.floor) {
             let_go(s, *slot);
             *slot = NULL;
         }
@@ -343,7 +343,7 @@ paramo_err handling_piece(struct peer *peer, struct shard_table *t, const struct
 {
     struct shard *s = peer->shard;
     struct sender *sender = peer->sender;
-    if (h->number < sender->dedup.floor)
+    if (h->number < sender->clock.own.floor)
         return PARAMO_OK;
     struct shard_request *q = find(sender, h->number);
     uint64_t keys_hash = t ? hash_bytes(seg[WIRE_SEG_KEYS].data, seg[WIRE_SEG_KEYS].len) : 0;

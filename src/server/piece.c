@@ -110,10 +110,10 @@ static bool fenced(struct shard *s, struct sender *sender)
 
 static void floor_raise(struct shard *s, struct sender *sender, uint64_t floor)
 {
-    uint64_t before = sender->dedup.floor;
+    uint64_t before = sender->clock.own.floor;
     if (floor <= before)
         return;
-    dedup_raise(&sender->dedup, floor);
+    clock_raise(&s->clocks, &sender->clock, floor);
     if (sender->handled)
         handling_floor(s, sender, before);
 }
@@ -151,7 +151,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
     if (t->options.kind == PARAMO_TABLE_USER)
         return handling_piece(peer, t, h, seg, nseg, hold);
     bool repeated = false;
-    switch (dedup_look(&sender->dedup, h->number)) {
+    switch (clock_look_all(&sender->clock, h->number)) {
     case DEDUP_OLD:
         return PARAMO_OK; /* nobody waits for it */
     case DEDUP_BEYOND:
@@ -182,7 +182,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
     struct shard *s = peer->shard;
     struct sender *sender = peer->sender;
     floor_raise(s, sender, h->floor);
-    enum dedup_state state = dedup_look(&sender->dedup, h->number);
+    enum dedup_state state = clock_look_all(&sender->clock, h->number);
     if (state == DEDUP_OLD || state == DEDUP_BEYOND)
         return;
     if (is_kept(&peer->waiting, sender, h->number) || is_kept(&s->parked, sender, h->number)) {

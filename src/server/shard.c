@@ -115,6 +115,7 @@ static void sender_free(struct shard *s, struct sender *sender)
         sender->next->prev = sender->prev;
     s->senders_count--;
     handling_forget(s, sender);
+    clock_fini(&s->clocks, &sender->clock);
     scanning_forget(s, sender);
     free(sender->handled);
     free(sender);
@@ -149,7 +150,7 @@ static struct sender *sender_find(struct shard *s, const struct hello *hello)
     sender->customer = hello->customer;
     sender->incarnation = hello->incarnation;
     sender->checked = UINT64_MAX;
-    dedup_init(&sender->dedup);
+    clock_init(&sender->clock);
     sender->next = s->senders;
     if (s->senders)
         s->senders->prev = sender;
@@ -302,6 +303,7 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
     gate->lane = config->lane;
     atomic_store(&gate->refs, 1);
     map_init(&s->tables);
+    clocks_init(&s->clocks);
     bufpool_init(&s->pool, SHARD_POOL_BYTES);
     *shard = s;
     return PARAMO_OK;

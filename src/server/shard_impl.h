@@ -5,6 +5,7 @@
  *     shard.c     life, views, tables, senders, peers
  *     piece.c     one request from arrival to its fate: park, refuse, dedup, keep for later, probe
  *     apply.c     what built-in tables do with it
+ *     parted.c    the same where part of its keys were done elsewhere before
  *     handling.c  requests to USER tables: handed over, answered later, answers kept
  *     scanning.c  batches of rows
  *     reply.c     answers and their memory
@@ -18,7 +19,7 @@
 #include "base/map.h"
 #include "base/mutant.h"
 #include "env/hugemem.h"
-#include "server/dedup.h"
+#include "server/clocks.h"
 #include "server/rowcache.h"
 #include "server/shard.h"
 #include "table/table.h"
@@ -61,8 +62,8 @@ struct sender {
     uint64_t checked; /* number of the view by which `fenced` is right */
     bool fenced;      /* the view says that this incarnation is over */
     unsigned peers;
-    struct peer *peer; /* its latest connection, or NULL */
-    struct dedup dedup;
+    struct peer *peer;              /* its latest connection, or NULL */
+    struct clock clock;             /* what of it has been applied */
     struct shard_request **handled; /* DATA_WINDOW of them, by number; NULL until a handler is used */
     size_t kept_bytes;              /* of its answers */
     bool gone;                      /* said goodbye: the record ends with its last connection */
@@ -157,6 +158,7 @@ struct shard {
     bool owns_all;
     struct map tables;        /* by id */
     struct shard_table *last; /* the table asked for last */
+    struct clocks clocks;     /* which of its records decides for an arc */
     struct sender *senders;
     size_t senders_count;
     struct peer *peers;
@@ -209,8 +211,8 @@ void reply_backlog(struct peer *peer);
 void kept_unref(struct kept_answer *kept);
 
 /* ---- apply.c ---- */
-/* Applies or reads and answers; the dedup record is made with the update. An error closes the connection.
- * repeated: applied before, only the answer is wanted. */
+/* Applies or reads and answers; the record of the number is made with the update. An error closes the
+ * connection. repeated: applied before, only the answer is wanted. */
 MUST_USE paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wire_head *head,
                                 const struct van_seg *seg, unsigned nseg, bool repeated);
 /* Does this shard own all of the keys? */
@@ -218,6 +220,17 @@ bool apply_owned(const struct shard *s, const struct ring_placement *placement, 
                  size_t n);
 MUST_USE paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, const uint64_t *keys,
                                      size_t n);
+
+/* Does to the table what a checked request says, all of it or, with an error, nothing. known: the rows of its
+ * keys, or NULL. */
+MUST_USE paramo_err apply_change(struct shard *s, struct shard_table *t, const struct wire_head *head,
+                                 const struct van_seg *seg, uint32_t *known);
+
+/* ---- parted.c ---- */
+/* apply_change to those keys on whose arcs the sender's number is new. */
+MUST_USE paramo_err parted_change(struct shard *s, struct shard_table *t, const struct clock *clock,
+                                  const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
+                                  uint32_t *known);
 
 /* ---- handling.c ---- */
 /* t NULL: a message. */

@@ -364,7 +364,7 @@ static void keeps_look(struct world *w, const struct machine *m, const struct sh
             judge_broken(w, "%s keeps a request that waits for a view beyond its time", m->name);
     for (const struct sender *s = shard->senders; s; s = s->next)
         for (unsigned i = 0; s->handled && i < DATA_WINDOW; i++)
-            if (s->handled[i] && s->handled[i]->head.number < s->dedup.floor)
+            if (s->handled[i] && s->handled[i]->head.number < s->clock.own.floor)
                 judge_broken(w, "%s keeps the answer to request %" PRIu64 " that nobody can ask for any more",
                              m->name, s->handled[i]->head.number);
 }

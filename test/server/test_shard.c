@@ -190,6 +190,128 @@ static void test_refusals(void **state)
     fake_fini(&f);
 }
 
+/* Arcs that came from another shard with a record of their own: of a chunk, what is new where it is. */
+static void test_parted(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    f.options[2] = f.options[0];
+    f.options[2].kind = PARAMO_TABLE_VAR;
+    f.options[3] = f.options[0];
+    f.options[3].optimizer = PARAMO_OPT_MOMENTUM;
+    f.tables = 4;
+    fake_view(&f);
+    struct fake_conn *c = fake_connect(&f, 0);
+    struct sender *sender = c->conn.user ? ((struct peer *)c->conn.user)->sender : NULL;
+    struct clocks *clocks = &f.shard->clocks;
+    /* arcs 10 to 19 come with numbers 1, 3, 5, 7, 9 done there; here 2, 4, 6, 8 have been */
+    static const uint64_t keys[3] = {UINT64_C(5) << 52, UINT64_C(15) << 52, UINT64_C(25) << 52};
+    const float vals[3] = {1, 2, 4};
+    struct dedup theirs;
+    dedup_init(&theirs);
+    for (uint64_t n = 1; n < 10; n += 2)
+        dedup_record(&theirs, n);
+    for (uint64_t n = 2; n < 10; n += 2) {
+        struct wire_head h = fake_head(&f, WIRE_PUSH, n == 8 ? 4 : 1, n);
+        assert_int_equal(fake_send(c, &h, keys, vals), PARAMO_OK);
+    }
+    unsigned set;
+    assert_int_equal(clocks_arrive(clocks, 10, 10, &set), PARAMO_OK);
+    assert_int_equal(clock_arrive(clocks, &sender->clock, set, &theirs), PARAMO_OK);
+    clocks_arrived(clocks, set);
+    assert_non_null(sender->clock.apart);
+    /* the same numbers, all keys: those on the other arcs, or those here, are left out. Table 1 adds. */
+    float want[3] = {3, 0, 0};
+    static const struct {
+        uint64_t number;
+        unsigned kind;
+    } ops[] = {{1, WIRE_PUSH}, {2, WIRE_PUSH}, {3, WIRE_PUSHPULL}, {4, WIRE_PUSHPULL},
+               {5, WIRE_PUT},  {6, WIRE_PUT},  {7, WIRE_DELETE},   {9, WIRE_CLEAR}};
+    for (unsigned i = 0; i < sizeof ops / sizeof *ops; i++) {
+        uint64_t n = ops[i].number;
+        struct wire_head h = fake_head(&f, ops[i].kind, 1, n), probe = fake_head(&f, WIRE_PROBE, 1, n);
+        probe.count = 0;
+        probe.columns = WIRE_PUSH;
+        assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
+        assert_int_equal(fake_last(c)->head.kind, WIRE_PROBE_ANSWER);
+        assert_int_equal(fake_last(c)->head.column, PROBE_UNKNOWN);
+        h.count = h.kind == WIRE_CLEAR ? 0 : 3;
+        for (unsigned k = 0; k < 3; k++) {
+            if ((k == 1) == (n % 2 != 0))
+                continue;
+            bool adds = h.kind == WIRE_PUSH || h.kind == WIRE_PUSHPULL;
+            want[k] = adds ? want[k] + vals[k] : h.kind == WIRE_PUT ? vals[k] : 0;
+        }
+        for (unsigned again = 0; again < 2; again++) {
+            assert_int_equal(fake_send(c, &h, keys, vals), PARAMO_OK);
+            assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+            struct wire_head pull = fake_head(&f, WIRE_PULL, 1, 100 + n);
+            pull.count = 3;
+            if (h.kind != WIRE_PUSHPULL)
+                assert_int_equal(fake_send(c, &pull, keys, NULL), PARAMO_OK);
+            for (unsigned k = 0; k < 3; k++)
+                assert_true(fake_last(c)->vals[k] == want[k]);
+        }
+        assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
+        assert_int_equal(fake_last(c)->head.kind, WIRE_ANSWER);
+    }
+    /* rows with state keep their width, rows of any length their lengths */
+    struct wire_head put = fake_head(&f, WIRE_PUT, 4, 8);
+    put.count = 3;
+    put.flags = WIRE_STATE;
+    const float pairs[6] = {1, 2, 3, 4, 5, 6};
+    struct van_seg seg[VAN_SEGS] = {{.data = (void *)(uintptr_t)keys, .len = sizeof keys},
+                                    {0},
+                                    {.data = (void *)(uintptr_t)pairs, .len = sizeof pairs}};
+    uint8_t head[VAN_HEAD];
+    wire_head_encode(&put, head);
+    assert_int_equal(van_deliver(&c->conn, head, seg, 3, NULL, 7), PARAMO_OK);
+    float rows[2];
+    const struct shard_table *t = shard_table_find(f.shard, 4);
+    assert_int_equal(table_get_rows(t->table, &keys[1], 1, true, rows), PARAMO_OK);
+    assert_true(rows[0] == 3 && rows[1] == 4);
+    assert_int_equal(table_get_rows(t->table, &keys[2], 1, true, rows), PARAMO_E_NOT_FOUND);
+    for (uint64_t n = 10; n < 12; n++) { /* one more arrival, in which 10 was done */
+        if (n == 10) {
+            dedup_init(&theirs);
+            dedup_record(&theirs, 10);
+            assert_int_equal(clocks_arrive(clocks, 20, 10, &set), PARAMO_OK);
+            assert_int_equal(clock_arrive(clocks, &sender->clock, set, &theirs), PARAMO_OK);
+        }
+        const uint32_t lens[3] = {1, 2, 3};
+        struct wire_head push = fake_head(&f, WIRE_PUSH, 3, n);
+        push.count = 3;
+        push.flags = WIRE_LENS;
+        seg[1] = (struct van_seg){.data = (void *)(uintptr_t)lens, .len = sizeof lens};
+        wire_head_encode(&push, head);
+        assert_int_equal(van_deliver(&c->conn, head, seg, 3, NULL, 7), PARAMO_OK);
+        assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+        t = shard_table_find(f.shard, 3);
+        uint32_t got[3];
+        size_t total;
+        table_var_lens(t->table, keys, 3, got, &total);
+        assert_true(got[0] == 1 && got[1] == 2 && got[2] == (n == 10 ? 0 : 3));
+    }
+    /* below the floor nothing differs any more */
+    struct wire_head last = fake_head(&f, WIRE_PUSH, 1, 20);
+    last.floor = 11;
+    assert_int_equal(fake_send(c, &last, keys, vals), PARAMO_OK);
+    assert_null(sender->clock.apart);
+    assert_int_equal(clocks->arcs[0], RING_ARCS);
+    /* a sender that ends takes its records along */
+    dedup_init(&theirs);
+    dedup_record(&theirs, 30);
+    assert_int_equal(clocks_arrive(clocks, 0, 3, &set), PARAMO_OK);
+    assert_int_equal(clock_arrive(clocks, &sender->clock, set, &theirs), PARAMO_OK);
+    assert_int_equal(f.shard->pool.out, 0);
+    f.worker_dead = true;
+    fake_view(&f);
+    fake_disconnect(c);
+    assert_int_equal(clocks->arcs[0], RING_ARCS);
+    fake_fini(&f);
+}
+
 static void test_fence(void **state)
 {
     (void)state;
@@ -436,6 +558,7 @@ int main(void)
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_fence),
         cmocka_unit_test(test_lost_data),     cmocka_unit_test(test_rows_remembered),
         cmocka_unit_test(test_back_pressure), cmocka_unit_test(test_handler),
+        cmocka_unit_test(test_parted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
