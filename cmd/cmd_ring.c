@@ -25,7 +25,7 @@ enum { COLUMNS = 64, SERVERS_MAX = 4096, WEIGHT_MAX = 1000000, DOMAIN_MAX = 256 
 
 struct server {
     char domain[DOMAIN_MAX];
-    uint32_t weight;
+    uint32_t weight, then; /* after the change */
     uint32_t shards;
     bool joins, leaves, dead;
 };
@@ -137,15 +137,16 @@ static int plan_servers(struct plan *p, const struct options *o, const struct vi
     for (size_t i = 0; i < p->servers; i++) {
         struct server *server = &p->server[i];
         const struct view_node *node = view ? view_node(view, PARAMO_ID_SERVER((uint32_t)i)) : NULL;
-        *server = (struct server){.weight = 1, .shards = (uint32_t)o->shards, .joins = i >= there};
+        *server = (struct server){.weight = 1, .then = 1, .shards = (uint32_t)o->shards, .joins = i >= there};
         if (node) {
             server->shards = 0; /* as the ring numbers them */
             for (uint32_t k = 0; k < view->shards_count; k++)
                 server->shards += view->shards[k].node == node->id;
             server->dead = !node->alive;
+            server->weight = server->then = node->weight;
         }
-        if (node && node->host[0])
-            (void)snprintf(server->domain, sizeof server->domain, "%s", node->host);
+        if (node)
+            (void)snprintf(server->domain, sizeof server->domain, "%s", node->domain);
         else
             (void)snprintf(server->domain, sizeof server->domain, "host-%zu", i);
     }
@@ -190,7 +191,9 @@ static int plan_changes(struct plan *p, const struct options *o)
         unsigned long long weight = strtoull(rest, &end, 10);
         if (rest[0] < '0' || rest[0] > '9' || *end || weight < 1 || weight > WEIGHT_MAX)
             return args_wrong(VERB, "--weight '%s': a weight is 1 to %d", o->weight.item[i], WEIGHT_MAX);
-        p->server[rank].weight = (uint32_t)weight;
+        p->server[rank].then = (uint32_t)weight;
+        if (!p->live || p->server[rank].joins)
+            p->server[rank].weight = (uint32_t)weight;
     }
     for (size_t i = 0; i < o->domain.n && code < 0; i++) {
         code = parse_server(p, "domain", o->domain.item[i], true, &rank, &rest);
@@ -208,7 +211,7 @@ static void set_weights(struct plan *p, bool then)
     for (size_t i = 0; i < p->shards; i++) {
         const struct server *server = &p->server[p->shard[i].server];
         bool there = then ? !server->leaves : !server->joins;
-        p->shard[i].weight = there ? server->weight : 0;
+        p->shard[i].weight = !there ? 0 : then ? server->then : server->weight;
     }
 }
 
@@ -230,8 +233,9 @@ static paramo_err plan_place(struct plan *p, const struct view *view)
         }
     paramo_err err = PARAMO_OK;
     if (view) {
-        memset(p->now->level, 0xff, sizeof p->now->level);
-        p->now->level[0] = view->ring;
+        *p->now = view->chains;
+        p->replicas = view->chains.replicas;
+        ring_measure(p->shard, p->now);
     } else {
         set_weights(p, false);
         err = ring_place(p->shard, p->shards, p->replicas, NULL, p->now);
@@ -336,7 +340,7 @@ static void print_shares(const struct plan *p, const struct ring_chains *c, bool
         char name[24];
         name_shard(p, i, name);
         (void)printf("%-4c %-7s %-16s %7" PRIu32 "  %5" PRIu32 "  %5.2f %%  %5.2f %%  %4" PRIu32,
-                     symbol_of(i), name, server->domain, server->weight, portion.owns,
+                     symbol_of(i), name, server->domain, then ? server->then : server->weight, portion.owns,
                      100.0 * portion.owns / RING_ARCS, 100 * portion.due, portion.runs);
         if (p->replicas)
             (void)printf("   %5" PRIu32 "  %5.2f %%", portion.holds,

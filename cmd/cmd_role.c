@@ -28,6 +28,8 @@ enum role_option {
     OPT_SERVERS,
     OPT_WORKERS,
     OPT_SHARDS,
+    OPT_WEIGHT,
+    OPT_DOMAIN,
     OPT_RANK,
     OPT_NAME,
     OPT_TOKEN,
@@ -92,6 +94,8 @@ static const struct option server_options[] = {
     {"port", required_argument, NULL, OPT_PORT},
     {"advertise", required_argument, NULL, OPT_ADVERTISE},
     {"shards", required_argument, NULL, OPT_SHARDS},
+    {"weight", required_argument, NULL, OPT_WEIGHT},
+    {"domain", required_argument, NULL, OPT_DOMAIN},
     {"rank", required_argument, NULL, OPT_RANK},
     {"name", required_argument, NULL, OPT_NAME},
     {"scheduler-wait", required_argument, NULL, OPT_SCHEDULER_WAIT},
@@ -127,6 +131,8 @@ static const struct role roles[] = {
      "      --port PORT         port to listen on (any free one)\n"
      "      --advertise HOST    address that the workers are told\n"
      "      --shards N          shards (threads) of this server (1)\n"
+     "      --weight N          share of the keys for each of its shards, beside others' (1)\n"
+     "      --domain NAME       what it fails together with, such as a rack (its host)\n"
      "      --rank N            wanted rank\n"
      "      --name NAME         node name: a restarted node of this name gets its rank "
      "back\n" SCHEDULER_WAIT_USAGE COMMON_USAGE NODE_EXIT_CODES "\n"
@@ -221,6 +227,13 @@ static int set_option(const struct role *r, const struct option *option, struct 
     case OPT_SHARDS:
         code = parse_number(r, option->name, optarg, 1, 256, &v);
         cfg->shards = (uint32_t)v;
+        break;
+    case OPT_WEIGHT:
+        code = parse_number(r, option->name, optarg, 1, 1000000, &v);
+        cfg->weight = (uint32_t)v;
+        break;
+    case OPT_DOMAIN:
+        cfg->domain = optarg;
         break;
     case OPT_RANK:
         code = parse_number(r, option->name, optarg, 0, 65534, &v);

@@ -58,7 +58,7 @@ static struct view *make_view(unsigned bits)
         memcpy(v->nodes[i].host, "host", 5);
     }
     for (unsigned a = 0; a < RING_ARCS; a++)
-        v->ring.owner[a] = RING_NOBODY;
+        v->chains.level[0].owner[a] = RING_NOBODY;
     view_unref(w.view);
     w.view = v;
     return v;

@@ -79,7 +79,9 @@ static struct view *make_view(unsigned foreign, unsigned dead)
             v->shards[shard++] = (struct view_shard){.node = n->id, .arcs_changed = v->number};
     }
     for (unsigned a = 0; a < RING_ARCS; a++)
-        v->ring.owner[a] = a < foreign ? a * 2 < foreign : a % 64 == 5 && dead & 128 ? RING_NOBODY : 2;
+        v->chains.level[0].owner[a] = a < foreign                 ? a * 2 < foreign
+                                      : a % 64 == 5 && dead & 128 ? RING_NOBODY
+                                                                  : 2;
     for (unsigned t = 0; t < TABLES; t++) {
         v->tables[t].id = t + 1;
         v->tables[t].options = w.options[t];

@@ -110,8 +110,8 @@ static void edit(struct writer *body, struct source *s)
 static void say_hello(struct fakeconn *c, struct source *s)
 {
     static const char *const tokens[] = {"secret", "secret", "secret", "Secret", "", "secret2"};
-    struct hello hello = {.version_min = 1,
-                          .version_max = 1,
+    struct hello hello = {.version_min = HELLO_VERSION_MIN,
+                          .version_max = HELLO_VERSION_MAX,
                           .purpose = HELLO_DATA,
                           .node = take_u8(s),
                           .incarnation = 1 + take_number(s),
@@ -240,8 +240,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             fakeworld_pass(&w.world, take_u8(&s) * 16);
     }
     /* Whoever knocks properly comes in. */
-    struct hello hello = {
-        .version_min = 1, .version_max = 1, .purpose = HELLO_DATA, .incarnation = 9, .token = "secret"};
+    struct hello hello = {.version_min = HELLO_VERSION_MIN,
+                          .version_max = HELLO_VERSION_MAX,
+                          .purpose = HELLO_DATA,
+                          .incarnation = 9,
+                          .token = "secret"};
     struct wire_head head = {.kind = WIRE_HELLO};
     struct writer body = {0};
     w.mode = 0;

@@ -119,8 +119,8 @@ static void reconnect(struct connection *c, struct source *s)
     uint8_t how = take_u8(s);
     c->rank = how & 1;
     c->app = how >> 1 & 1;
-    struct hello hello = {.version_min = 1,
-                          .version_max = 1,
+    struct hello hello = {.version_min = HELLO_VERSION_MIN,
+                          .version_max = HELLO_VERSION_MAX,
                           .purpose = HELLO_DATA,
                           .node = PARAMO_ID_WORKER(c->rank),
                           .incarnation = INCARNATION + PARAMO_ID_WORKER(c->rank) + (how == 255),

@@ -201,10 +201,16 @@ static void say_place(struct source *s)
 
 static void say_view(struct source *s)
 {
-    struct view_node nodes[3] = {
-        {.id = 1, .role = PARAMO_ROLE_SCHEDULER, .incarnation = 1, .alive = true},
-        {.id = 8, .role = PARAMO_ROLE_SERVER, .incarnation = 2, .alive = true, .port = 1, .shards = 1},
-        {.id = 9, .role = PARAMO_ROLE_WORKER, .incarnation = 3, .alive = true}};
+    struct view_node nodes[3] = {{.id = 1, .role = PARAMO_ROLE_SCHEDULER, .incarnation = 1, .alive = true},
+                                 {.id = 8,
+                                  .role = PARAMO_ROLE_SERVER,
+                                  .incarnation = 2,
+                                  .alive = true,
+                                  .port = 1,
+                                  .shards = 1,
+                                  .weight = 1,
+                                  .domain = "host"},
+                                 {.id = 9, .role = PARAMO_ROLE_WORKER, .incarnation = 3, .alive = true}};
     struct view_shard shard = {.node = 8, .arcs_changed = 0};
     struct view_table tables[2] = {{.id = 1, .name = "t"}, {.id = 2, .name = "u"}};
     struct view view = {.job = take_below(s, 8) == 7 ? 8 : 7,
@@ -322,6 +328,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .role = PARAMO_ROLE_WORKER,
                                    .host = "host",
                                    .name = "",
+                                   .domain = "",
                                    .rank = -1,
                                    .incarnation = 3,
                                    .connect_timeout_ms = 20000,

@@ -84,7 +84,14 @@ static bool codec_view(struct reader *in, struct writer *out)
         CHECK(view_shard_index(view, view->shards[i].node, view->shards[i].index) == (int)i);
     }
     for (size_t a = 0; a < RING_ARCS; a++)
-        CHECK(view->ring.owner[a] < view->shards_count || view->ring.owner[a] == RING_NOBODY);
+        for (unsigned l = 0; l < RING_LEVELS; l++) {
+            uint16_t member = view->chains.level[l].owner[a];
+            CHECK(member < view->shards_count || member == RING_NOBODY);
+            for (unsigned k = 0; k < l && member != RING_NOBODY; k++)
+                CHECK(view->chains.level[k].owner[a] != member &&
+                      view->chains.level[k].owner[a] != RING_NOBODY);
+            CHECK(l <= view->chains.replicas || member == RING_NOBODY);
+        }
     for (uint32_t i = 0; i < view->tables_count; i++)
         CHECK(view_table(view, view->tables[i].id) == &view->tables[i]);
     view_encode(view, out);

@@ -138,8 +138,8 @@ static void knock(struct node *node, struct source *s)
     }
     node->fake->arg = node;
     node->view = 0;
-    struct hello hello = {.version_min = 1,
-                          .version_max = 1,
+    struct hello hello = {.version_min = HELLO_VERSION_MIN,
+                          .version_max = HELLO_VERSION_MAX,
                           .purpose = HELLO_CONTROL,
                           .incarnation = node->incarnation,
                           .token = "token"};
@@ -159,6 +159,8 @@ static void enlist(struct node *node, struct source *s, uint32_t role)
     if (role == PARAMO_ROLE_SERVER) {
         call.port = (uint16_t)(1 + take_below(s, 3));
         call.shards = (uint16_t)(1 + take_below(s, 3));
+        call.weight = 1 + take_below(s, 3);
+        take_text(s, call.domain, 3);
     }
     if (take_below(s, 4) == 3)
         call.node = take_u8(s);

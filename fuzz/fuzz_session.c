@@ -85,7 +85,7 @@ static void set_view(unsigned foreign, unsigned dead, bool moved)
                                            .arcs_changed =
                                                moved || !w.view ? v->number : w.view->shards[i].arcs_changed};
     for (unsigned a = 0; a < RING_ARCS; a++)
-        v->ring.owner[a] = a < foreign;
+        v->chains.level[0].owner[a] = a < foreign;
     for (unsigned t = 0; t < TABLES; t++) {
         v->tables[t].id = t + 1;
         v->tables[t].options = w.options[t];
@@ -162,8 +162,8 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
 static struct fakeconn *join(uint32_t node, uint64_t incarnation, uint32_t customer, unsigned shard)
 {
     struct fakeconn *c = fakevan_conn_new(&w.world.van, w.world.lane);
-    struct hello hello = {.version_min = 1,
-                          .version_max = 1,
+    struct hello hello = {.version_min = HELLO_VERSION_MIN,
+                          .version_max = HELLO_VERSION_MAX,
                           .purpose = HELLO_DATA,
                           .node = node,
                           .incarnation = incarnation,

@@ -178,6 +178,9 @@ typedef struct paramo_config {
                                  bytes; 0 */
     uint32_t handler_wait_ms; /* how long a request waits for an app or a USER table's handler to be set; 0:
                                  not at all; 10 s */
+    uint32_t weight; /* server: the share of the keys that each of its shards gets, beside those of others, 1
+                        to 1,000,000; 1 */
+    const char *domain; /* server: what it fails together with, such as a rack; default: its host */
 } paramo_config;
 
 #ifdef __cplusplus

@@ -48,6 +48,7 @@ void paramo_config_init(paramo_config *config)
         .notify_fd = -1,
         .max_message_bytes = UINT64_C(1) << 30,
         .handler_wait_ms = 10000,
+        .weight = 1,
     };
 }
 
@@ -195,6 +196,8 @@ paramo_err paramo_config_from_env(paramo_config *config)
     if (!err)
         err = variable_u32("PARAMO_SHARDS", 1, 256, 1, &config->shards);
     if (!err)
+        err = variable_u32("PARAMO_WEIGHT", 1, RING_WEIGHT_MAX, 1, &config->weight);
+    if (!err)
         err = variable_u32("PARAMO_TRUSTED_FABRIC", 0, 1, 1, &config->trusted_fabric);
     const char *cpu = process_variable("PARAMO_CPU");
     if (!err && cpu && (err = cpu_limit(cpu)) != PARAMO_OK)
@@ -225,6 +228,7 @@ paramo_err paramo_config_from_env(paramo_config *config)
     variable_text("PARAMO_LISTEN", &config->listen);
     variable_text("PARAMO_TOKEN", &config->token);
     variable_text("PARAMO_NAME", &config->name);
+    variable_text("PARAMO_DOMAIN", &config->domain);
     variable_text("PARAMO_VAN", &config->van);
     return PARAMO_OK;
 }
@@ -247,8 +251,8 @@ static paramo_err copy_text(const char **field)
 
 static const char **config_text(paramo_config *config, unsigned i)
 {
-    const char **const fields[] = {&config->scheduler, &config->token, &config->listen,
-                                   &config->advertise, &config->name,  &config->van};
+    const char **const fields[] = {&config->scheduler, &config->token, &config->listen, &config->advertise,
+                                   &config->name,      &config->van,   &config->domain};
     return i < sizeof fields / sizeof *fields ? fields[i] : NULL;
 }
 
@@ -294,6 +298,13 @@ paramo_err config_check(const paramo_config *config)
     if (roles & (PARAMO_ROLE_SCHEDULER | PARAMO_ROLE_SERVER)) {
         if (config->shards < 1 || config->shards > 256)
             return err_set(PARAMO_E_INVALID, "shards is %u: not from 1 to 256", config->shards);
+    }
+    if (roles & PARAMO_ROLE_SERVER) {
+        if (config->weight < 1 || config->weight > RING_WEIGHT_MAX)
+            return err_set(PARAMO_E_INVALID, "weight is %u: not from 1 to %d", config->weight,
+                           RING_WEIGHT_MAX);
+        if (config->domain && strlen(config->domain) >= VIEW_HOST_MAX)
+            return err_set(PARAMO_E_INVALID, "the failure domain is longer than %d bytes", VIEW_HOST_MAX - 1);
     }
     if (roles & PARAMO_ROLE_SCHEDULER) {
         if (config->num_servers > 1024 || config->num_workers > 4096 || !config->num_servers ||

@@ -437,10 +437,13 @@ static bool joined_or_failed(void *arg)
 static paramo_err learn_ranges(paramo_node *node, const struct view *view)
 {
     struct ring *ring = malloc(sizeof *ring);
+    uint32_t *weights = malloc((view->shards_count + 1) * sizeof *weights);
     node->ranges = calloc(view->num_servers + 1, sizeof *node->ranges);
-    paramo_err err = ring && node->ranges ? PARAMO_OK : err_memory(sizeof *ring);
+    paramo_err err = ring && weights && node->ranges ? PARAMO_OK : err_memory(sizeof *ring);
+    for (uint32_t i = 0; !err && i < view->shards_count; i++)
+        weights[i] = view_node(view, view->shards[i].node)->weight;
     if (!err && view->shards_count)
-        err = ring_assign(NULL, view->shards_count, NULL, ring);
+        err = ring_assign(weights, view->shards_count, NULL, ring);
     for (unsigned a = 0; !err && view->shards_count && a < RING_ARCS; a++) {
         uint32_t rank = (view->shards[ring->owner[a]].node - PARAMO_ID_SERVER(0)) / 2;
         if (rank >= view->num_servers)
@@ -448,6 +451,7 @@ static paramo_err learn_ranges(paramo_node *node, const struct view *view)
         if (!node->ranges[rank].arcs++)
             node->ranges[rank].first_arc = a;
     }
+    free(weights);
     free(ring);
     return err;
 }

@@ -227,6 +227,8 @@ paramo_err seat_open(struct seat *seat, const char *scheduler_address, const cha
         .port = port,
         .shards = (uint16_t)seat->shards_count,
         .name = node->config.name ? node->config.name : "",
+        .weight = seat->role == PARAMO_ROLE_SERVER ? node->config.weight : 0,
+        .domain = seat->role == PARAMO_ROLE_SERVER && node->config.domain ? node->config.domain : "",
         .rank = seat->rank,
         .incarnation = seat->incarnation,
         .connect_timeout_ms = node->config.connect_timeout_ms,

@@ -182,12 +182,14 @@ static void send_register(struct member *m)
                                  .node = m->state == MEMBER_JOINING ? 0 : m->id,
                                  .port = m->config.port,
                                  .shards = m->config.shards,
+                                 .weight = m->config.weight,
                                  .rank = m->config.rank,
                                  .timeout_ms = 0};
     if (m->limit > now(m))
         call.timeout_ms = (uint32_t)((m->limit - now(m)) / ENV_MS);
     memcpy(call.host, m->host, sizeof call.host);
     memcpy(call.name, m->name, sizeof call.name);
+    memcpy(call.domain, m->domain, sizeof call.domain);
     struct wire_head head = {.kind = WIRE_CALL, .table = CALL_REGISTER, .floor = member_calls_floor(m)};
     struct writer w = {0};
     register_call_encode(&call, &w);
@@ -405,10 +407,13 @@ paramo_err member_create(const struct member_config *config, struct member **out
         err = copy(m->host, sizeof m->host, "host", config->host);
     if (!err)
         err = copy(m->name, sizeof m->name, "node name", config->name);
+    if (!err)
+        err = copy(m->domain, sizeof m->domain, "failure domain", config->domain);
     m->config.scheduler = m->scheduler;
     m->config.token = m->token;
     m->config.host = m->host;
     m->config.name = m->name;
+    m->config.domain = m->domain;
     m->next_number = 1;
     m->pace = PACE_FIRST;
     m->redial_timer.fire = redial_due;

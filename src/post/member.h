@@ -37,6 +37,8 @@ struct member_config {
     uint16_t port;        /* 0: does not listen */
     uint16_t shards;      /* servers */
     const char *name;     /* "": none */
+    uint32_t weight;      /* servers: of each shard, 1 and more */
+    const char *domain;   /* servers: what they fail together with; "": the host */
     int32_t rank;         /* wanted; -1: the scheduler's choice */
     uint64_t incarnation; /* random, not 0; the same that the node's door uses */
     uint32_t connect_timeout_ms;

@@ -20,6 +20,7 @@ struct member {
     char token[HELLO_TOKEN_MAX];
     char host[VIEW_HOST_MAX];
     char name[VIEW_NAME_MAX];
+    char domain[VIEW_HOST_MAX];
     enum member_state state;
     struct dial *dial;
     struct van_conn *conn; /* welcomed */

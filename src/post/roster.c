@@ -341,7 +341,7 @@ static bool place_late(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
     struct slot_list *slots = slots_of(s, node->info.role);
-    uint32_t rank;
+    uint32_t rank = 0;
     bool wait;
     paramo_err err = find_place(node, &rank, &wait);
     if (err) {
@@ -355,6 +355,13 @@ static bool place_late(struct sched_node *node)
                err_set(PARAMO_E_INVALID, "the server in whose place this one comes had %u shards, not %u",
                        dead->info.shards, node->info.shards));
         return false;
+    }
+    if (node->info.weight != dead->info.weight) {
+        char label[SCHED_LABEL];
+        log_warn("scheduler: %s keeps the weight %" PRIu32
+                 ", by which keys were dealt out, and does not get %" PRIu32,
+                 node_label(dead, label), dead->info.weight, node->info.weight);
+        node->info.weight = dead->info.weight;
     }
     node_free(dead);
     slots->gone--;
@@ -424,12 +431,17 @@ static paramo_err node_new(struct scheduler *s, struct peer *peer, const struct 
     node->wanted_rank = m->rank;
     node->heard_at = node->arrived_at = now(s);
     node->timer.fire = waited_long_enough;
-    node->info = (struct view_node){
-        .role = m->role, .incarnation = peer->incarnation, .port = m->port, .shards = m->shards};
+    node->info = (struct view_node){.role = m->role,
+                                    .incarnation = peer->incarnation,
+                                    .port = m->port,
+                                    .shards = m->shards,
+                                    .weight = m->weight};
     memcpy(node->info.name, m->name, sizeof m->name);
     memcpy(node->info.host, m->host, sizeof m->host);
     if (!m->host[0])
         host_of_peer(peer, node->info.host);
+    if (m->role == PARAMO_ROLE_SERVER)
+        memcpy(node->info.domain, m->domain[0] ? m->domain : node->info.host, sizeof node->info.domain);
     paramo_err err = lane_timer_arm(s->config.lane, &node->timer, now(s) + m->timeout_ms * ENV_MS);
     if (!err)
         err = map_put(&s->incarnations, peer->incarnation, node);

@@ -128,7 +128,7 @@ struct scheduler {
     bool view_changed;
     struct view_shard *shards;
     uint32_t shards_count;
-    struct ring ring;
+    struct ring_chains chains;
     struct view_table *tables;
     uint32_t tables_count;
 

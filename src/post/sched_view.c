@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "wire/table_spec.h"
@@ -32,7 +33,7 @@ static paramo_err view_build(struct scheduler *s)
                         .shards = s->shards,
                         .tables_count = s->tables_count,
                         .tables = s->tables,
-                        .ring = s->ring};
+                        .chains = s->chains};
     size_t bytes = (1 + (size_t)view.num_servers + view.num_workers) * sizeof *view.nodes;
     view.nodes = malloc(bytes);
     if (!view.nodes)
@@ -106,24 +107,46 @@ void sched_view_change(struct scheduler *s)
         view_out(&s->view_timer);
 }
 
-paramo_err sched_ring_build(struct scheduler *s)
+/* The shards by server rank and index, as the ring numbers them. */
+static paramo_err shards_list(struct scheduler *s, struct ring_shard **out)
 {
     const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
     uint32_t count = 0;
     for (uint32_t rank = 0; rank < servers->count; rank++)
         count += servers->node[rank]->info.shards;
-    s->shards = calloc(count ? count : 1, sizeof *s->shards);
-    if (!s->shards)
-        return err_memory(count * sizeof *s->shards);
-    for (uint32_t rank = 0; rank < servers->count; rank++)
-        for (uint16_t i = 0; i < servers->node[rank]->info.shards; i++)
-            s->shards[s->shards_count++] = (struct view_shard){
-                .node = servers->node[rank]->info.id, .index = i, .arcs_changed = s->view_number + 1};
-    if (count)
-        return ring_assign(NULL, count, NULL, &s->ring);
-    for (size_t arc = 0; arc < RING_ARCS; arc++)
-        s->ring.owner[arc] = RING_NOBODY;
+    s->shards = calloc(count + 1, sizeof *s->shards);
+    struct ring_shard *list = calloc(count + 1, sizeof *list);
+    if (!s->shards || !list) {
+        free(list);
+        return err_memory(count * sizeof *list);
+    }
+    for (uint32_t rank = 0; rank < servers->count; rank++) {
+        const struct view_node *node = &servers->node[rank]->info;
+        for (uint16_t i = 0; i < node->shards; i++) {
+            list[s->shards_count] =
+                (struct ring_shard){.weight = node->weight, .server = rank, .domain = node->domain};
+            s->shards[s->shards_count++] = (struct view_shard){.node = node->id,
+                                                               .index = i,
+                                                               .arcs_changed = s->view_number + 1,
+                                                               .chain_changed = s->view_number + 1};
+        }
+    }
+    *out = list;
     return PARAMO_OK;
+}
+
+paramo_err sched_ring_build(struct scheduler *s)
+{
+    struct ring_shard *list = NULL;
+    paramo_err err = shards_list(s, &list);
+    if (err)
+        return err;
+    if (s->shards_count)
+        err = ring_place(list, s->shards_count, 0, NULL, &s->chains);
+    else
+        memset(s->chains.level, 0xff, sizeof s->chains.level); /* RING_NOBODY */
+    free(list);
+    return err;
 }
 
 static const struct view_table *table_find(const struct scheduler *s, const char *name)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "post/address.h"
 #include "wire/calls.h"
@@ -101,15 +102,28 @@ static void node_encode(const struct view_node *node, struct writer *w)
     write_u16(w, node->shards);
     write_string(w, node->host);
     write_string(w, node->name);
+    write_u32(w, node->weight);
+    write_string(w, node->domain);
 }
 
-/* The ring travels as runs: an owner and how many arcs it has in a row. */
-static void ring_encode(const struct ring *ring, struct writer *w)
+/* True if the two arcs have one chain. */
+static bool same_chain(const struct ring_chains *chains, size_t a, size_t b)
 {
+    for (unsigned l = 0; l <= chains->replicas; l++)
+        if (chains->level[l].owner[a] != chains->level[l].owner[b])
+            return false;
+    return true;
+}
+
+/* The chains travel as runs: the members, and how many arcs have them in a row. */
+static void chains_encode(const struct ring_chains *chains, struct writer *w)
+{
+    write_u8(w, (uint8_t)chains->replicas);
     for (size_t a = 0, end; a < RING_ARCS; a = end) {
-        for (end = a + 1; end < RING_ARCS && ring->owner[end] == ring->owner[a]; end++)
+        for (end = a + 1; end < RING_ARCS && same_chain(chains, a, end); end++)
             ;
-        write_u16(w, ring->owner[a]);
+        for (unsigned l = 0; l <= chains->replicas; l++)
+            write_u16(w, chains->level[l].owner[a]);
         write_u16(w, (uint16_t)(end - a));
     }
 }
@@ -129,6 +143,7 @@ void view_encode(const struct view *view, struct writer *w)
         write_u32(w, view->shards[i].node);
         write_u16(w, view->shards[i].index);
         write_u64(w, view->shards[i].arcs_changed);
+        write_u64(w, view->shards[i].chain_changed);
     }
     write_u32(w, view->tables_count);
     for (uint32_t i = 0; i < view->tables_count; i++) {
@@ -136,7 +151,7 @@ void view_encode(const struct view *view, struct writer *w)
         write_string(w, view->tables[i].name);
         table_spec_encode(&view->tables[i].options, w);
     }
-    ring_encode(&view->ring, w);
+    chains_encode(&view->chains, w);
 }
 
 static paramo_err bad(const char *what)
@@ -171,13 +186,17 @@ static paramo_err node_decode(struct reader *r, const struct view_node *previous
     node->shards = read_u16(r);
     read_string(r, node->host, sizeof node->host);
     read_string(r, node->name, sizeof node->name);
+    node->weight = read_u32(r);
+    read_string(r, node->domain, sizeof node->domain);
     if (r->failed || flags > 7 || (previous && node->id <= previous->id))
         return bad("a node is not valid");
     bool id_fits = node->role == PARAMO_ROLE_SCHEDULER ? node->id == PARAMO_ID_SCHEDULER
                    : node->role == PARAMO_ROLE_SERVER  ? node->id >= 8 && node->id % 2 == 0
                    : node->role == PARAMO_ROLE_WORKER  ? node->id >= 9 && node->id % 2 == 1
                                                        : false;
-    if (!id_fits || (node->alive && node->left) || (node->role != PARAMO_ROLE_SERVER && node->shards))
+    bool server = node->role == PARAMO_ROLE_SERVER;
+    if (!id_fits || (node->alive && node->left) || node->weight > RING_WEIGHT_MAX ||
+        (server ? !node->domain[0] : node->shards || node->weight || node->domain[0]))
         return bad("a node is not valid");
     return PARAMO_OK;
 }
@@ -185,7 +204,7 @@ static paramo_err node_decode(struct reader *r, const struct view_node *previous
 static paramo_err shards_decode(struct reader *r, struct view *view)
 {
     void *array;
-    paramo_err err = array_decode(r, VIEW_SHARDS_MAX, 14, sizeof *view->shards, &view->shards_count, &array);
+    paramo_err err = array_decode(r, VIEW_SHARDS_MAX, 22, sizeof *view->shards, &view->shards_count, &array);
     if (err)
         return err;
     view->shards = array;
@@ -194,8 +213,10 @@ static paramo_err shards_decode(struct reader *r, struct view *view)
         shard->node = read_u32(r);
         shard->index = read_u16(r);
         shard->arcs_changed = read_u64(r);
+        shard->chain_changed = read_u64(r);
         const struct view_node *node = view_node(view, shard->node);
-        if (r->failed || !node || shard->index >= node->shards || shard->arcs_changed > view->number)
+        if (r->failed || !node || shard->index >= node->shards ||
+            shard->arcs_changed > shard->chain_changed || shard->chain_changed > view->number)
             return bad("a shard is not valid");
         if (i && (shard->node < shard[-1].node ||
                   (shard->node == shard[-1].node && shard->index <= shard[-1].index)))
@@ -225,16 +246,39 @@ static paramo_err tables_decode(struct reader *r, struct view *view)
     return PARAMO_OK;
 }
 
-static paramo_err ring_decode(struct reader *r, struct view *view)
+/* Members are shards of this view, none twice, and behind the first that is missing there is none. */
+static bool chain_fits(const uint16_t *member, unsigned replicas, uint32_t shards)
 {
+    for (unsigned l = 0; l <= replicas; l++) {
+        if (member[l] == RING_NOBODY)
+            continue;
+        if (member[l] >= shards || (l && member[l - 1] == RING_NOBODY))
+            return false;
+        for (unsigned k = 0; k < l; k++)
+            if (member[k] == member[l])
+                return false;
+    }
+    return true;
+}
+
+static paramo_err chains_decode(struct reader *r, struct view *view)
+{
+    struct ring_chains *chains = &view->chains;
+    uint16_t member[RING_LEVELS];
+    chains->replicas = read_u8(r);
+    if (r->failed || chains->replicas > RING_REPLICAS_MAX)
+        return bad("the number of replicas is not valid");
+    memset(chains->level, 0xff, sizeof chains->level); /* RING_NOBODY */
     for (size_t a = 0; a < RING_ARCS;) {
-        uint16_t owner = read_u16(r);
+        for (unsigned l = 0; l <= chains->replicas; l++)
+            member[l] = read_u16(r);
         size_t len = read_u16(r);
         if (r->failed || len == 0 || len > RING_ARCS - a ||
-            (owner != RING_NOBODY && owner >= view->shards_count))
+            !chain_fits(member, chains->replicas, view->shards_count))
             return bad("the ring is not valid");
         for (size_t end = a + len; a < end; a++)
-            view->ring.owner[a] = owner;
+            for (unsigned l = 0; l <= chains->replicas; l++)
+                chains->level[l].owner[a] = member[l];
     }
     return PARAMO_OK;
 }
@@ -242,7 +286,7 @@ static paramo_err ring_decode(struct reader *r, struct view *view)
 static paramo_err nodes_decode(struct reader *r, struct view *view)
 {
     void *array;
-    paramo_err err = array_decode(r, VIEW_NODES_MAX, 22, sizeof *view->nodes, &view->nodes_count, &array);
+    paramo_err err = array_decode(r, VIEW_NODES_MAX, 28, sizeof *view->nodes, &view->nodes_count, &array);
     if (err)
         return err;
     view->nodes = array;
@@ -271,7 +315,7 @@ paramo_err view_decode(struct reader *r, struct view **out)
     if (!err)
         err = tables_decode(r, view);
     if (!err)
-        err = ring_decode(r, view);
+        err = chains_decode(r, view);
     if (!err)
         err = call_body_end(r, "VIEW");
     if (err) {

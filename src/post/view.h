@@ -14,7 +14,7 @@
 #include "base/cursor.h"
 #include "base/err.h"
 #include "paramo/types.h"
-#include "ring/ring.h"
+#include "ring/place.h"
 
 enum {
     VIEW_NAME_MAX = 64, /* node and table names, with the end */
@@ -34,14 +34,17 @@ struct view_node {
     bool recovered;  /* took a dead node's rank: its tables hold nothing of what was pushed before */
     uint16_t port;   /* 0: does not listen */
     uint16_t shards; /* servers */
+    uint32_t weight; /* servers: of each of its shards; others 0 */
     char host[VIEW_HOST_MAX];
     char name[VIEW_NAME_MAX];
+    char domain[VIEW_HOST_MAX]; /* servers: what it fails together with; others "" */
 };
 
 struct view_shard {
-    uint32_t node;         /* node id */
-    uint16_t index;        /* which shard of that server */
-    uint64_t arcs_changed; /* number of the last view that changed this shard's arcs */
+    uint32_t node;          /* node id */
+    uint16_t index;         /* which shard of that server */
+    uint64_t arcs_changed;  /* number of the last view that changed this shard's arcs */
+    uint64_t chain_changed; /* ... that changed the chain of any arc of which it is a member, or was */
 };
 
 struct view_table {
@@ -60,8 +63,16 @@ struct view {
     struct view_node *nodes;   /* ascending id */
     struct view_shard *shards; /* by server rank, then index: the order the ring's owners refer to */
     struct view_table *tables; /* ascending id */
-    struct ring ring;
+    /* Members that have all of an arc's rows, and no others: whoever is named here may become owner. `apart`
+     * and `present` are the planner's, and 0 here. */
+    struct ring_chains chains;
 };
+
+/* Who owns the arcs: all that a client needs of the chains. */
+static inline const struct ring *view_ring(const struct view *view)
+{
+    return &view->chains.level[0];
+}
 
 /* What every message calls a node, by its rank and its id: "server 0 (node 8)"; with its name if it has one,
  * else its host unless that is only this machine: "server 0 (node 8, host-3)". The same text on every node,

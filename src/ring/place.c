@@ -528,6 +528,27 @@ free_both:
     return err;
 }
 
+/* ---- measuring ------------------------------------------------------------------------------------------
+ */
+
+void ring_measure(const struct ring_shard *shards, struct ring_chains *chains)
+{
+    chains->present = chains->apart = chains->replicas;
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        for (unsigned l = 1; l <= chains->replicas && chains->level[0].owner[a] != RING_NOBODY; l++) {
+            uint16_t member = chains->level[l].owner[a];
+            if (member == RING_NOBODY) {
+                chains->present = chains->present < l ? chains->present : l - 1;
+                chains->apart = chains->apart < l ? chains->apart : l - 1;
+                break;
+            }
+            for (unsigned k = 0; k < l && chains->apart >= l; k++)
+                if (strcmp(shards[chains->level[k].owner[a]].domain, shards[member].domain) == 0)
+                    chains->apart = l - 1;
+        }
+    }
+}
+
 /* ---- comparing ----------------------------------------------------------------------------------------- */
 
 static bool holds(const struct ring_chains *chains, size_t arc, uint16_t shard)

@@ -21,10 +21,10 @@
 
 #include "ring/ring.h"
 
-enum { RING_REPLICAS_MAX = 3, RING_LEVELS = 1 + RING_REPLICAS_MAX };
+enum { RING_REPLICAS_MAX = 3, RING_LEVELS = 1 + RING_REPLICAS_MAX, RING_WEIGHT_MAX = 1000000 };
 
 struct ring_shard {
-    uint32_t weight;    /* 0: holds nothing */
+    uint32_t weight;    /* to RING_WEIGHT_MAX; 0: holds nothing */
     uint32_t server;    /* shards of one process have one number */
     const char *domain; /* what fails together: its host, unless the user says otherwise */
 };
@@ -41,6 +41,9 @@ struct ring_chains {
  */
 MUST_USE paramo_err ring_place(const struct ring_shard *shards, size_t n, unsigned replicas,
                                const struct ring_chains *before, struct ring_chains *after);
+
+/* Sets apart and present to what the chains are, whoever made them: arcs without an owner do not count. */
+void ring_measure(const struct ring_shard *shards, struct ring_chains *chains);
 
 /* What changes from one placement to the next, in arcs, and the least that the new shares allow. A copy is an
  * arc that a shard holds and did not hold before, as owner or replica: its rows must travel. */

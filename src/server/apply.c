@@ -10,7 +10,7 @@ enum { LEND_MIN = 16 << 10 }; /* a shorter copy costs less than sending by itsel
 bool apply_owned(const struct shard *s, const struct ring_placement *placement, const uint64_t *keys,
                  size_t n)
 {
-    const uint16_t *owner = s->view->ring.owner;
+    const uint16_t *owner = view_ring(s->view)->owner;
     if (s->owns_all || !n)
         return true;
     if (placement->kind != PARAMO_PLACE_MIXED) {

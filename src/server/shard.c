@@ -30,7 +30,7 @@ static paramo_err table_own(struct shard *s, struct shard_table *t)
 {
     for (unsigned a = 0; a < RING_ARCS;) {
         unsigned end = a;
-        while (end < RING_ARCS && s->view->ring.owner[end] == (unsigned)s->self &&
+        while (end < RING_ARCS && view_ring(s->view)->owner[end] == (unsigned)s->self &&
                !(t->held[end / 64] >> (end % 64) & 1))
             end++;
         if (end == a) {
@@ -237,7 +237,7 @@ void shard_set_view(struct shard *s, struct view *view)
         s->arcs_changed = 0;
     s->owns_all = s->self >= 0;
     for (unsigned a = 0; a < RING_ARCS && s->owns_all; a++)
-        s->owns_all = view->ring.owner[a] == (unsigned)s->self;
+        s->owns_all = view_ring(view)->owner[a] == (unsigned)s->self;
     if (!s->config.host)
         tables_update(s, recovered);
     for (struct sender *sender = s->senders, *next; sender; sender = next) {

@@ -53,7 +53,7 @@ void ledger_owners(struct world *w, const struct view *view)
                                            .rows = SIM_KEYS};
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &w->ledger[t].keys[i];
-            k->shard = view->ring.owner[ring_arc(ring_position(&placement, k->key))];
+            k->shard = view_ring(view)->owner[ring_arc(ring_position(&placement, k->key))];
         }
     }
 }

@@ -109,6 +109,7 @@ void machine_start(struct machine *m)
                                    .heartbeat_ms = HEARTBEAT_MS,
                                    .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
                                    .scheduler_wait_ms = SCHEDULER_WAIT_MS,
+                                   .weight = 1,
                                    .max_message_bytes = 1 << 20};
     node->handlers[0] = (struct handler){.state = HANDLER_OPEN, .fn = op_handler, .arg = m};
     sim_must(lane_create(node->env, "control", 0, &node->control));

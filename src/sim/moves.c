@@ -108,7 +108,7 @@ static struct view *view_of(struct scheduler *s)
                         .shards = s->shards,
                         .tables_count = s->tables_count,
                         .tables = s->tables,
-                        .ring = s->ring};
+                        .chains = s->chains};
     struct writer out = {0};
     struct view *made;
     view_encode(&view, &out);
@@ -140,7 +140,7 @@ static void commit(struct world *w)
     }
     for (unsigned t = 0; t < SIM_TABLES; t++)
         for (unsigned i = 0; i < SIM_KEYS; i++)
-            w->ledger[t].keys[i].shard = view->ring.owner[arc_of(w, (enum sim_table)t, i)];
+            w->ledger[t].keys[i].shard = view_ring(view)->owner[arc_of(w, (enum sim_table)t, i)];
     view_unref(view);
 }
 
@@ -162,6 +162,11 @@ static void lanes_drain(struct world *w)
     }
 }
 
+static void changed(struct view_shard *shard, uint64_t view)
+{
+    shard->arcs_changed = shard->chain_changed = view;
+}
+
 bool moves_strike(struct world *w, const struct fault *f)
 {
     bool used[RING_ARCS], some = false;
@@ -174,15 +179,16 @@ bool moves_strike(struct world *w, const struct fault *f)
     mark_used(w, used);
     mark_cut_anew(w, used);
     for (unsigned a = 0; a < RING_ARCS; a++) {
-        unsigned from = s->ring.owner[a];
+        unsigned from = s->chains.level[0].owner[a];
         if (used[a] || from / shards != f->from - 1 || dice_draw(&dice, 2))
             continue;
         unsigned to = (f->to - 1) * shards + (unsigned)dice_draw(&dice, shards);
         if (to == from)
             continue;
         some = true;
-        s->ring.owner[a] = (uint16_t)to;
-        s->shards[from].arcs_changed = s->shards[to].arcs_changed = s->view_number + 1;
+        s->chains.level[0].owner[a] = (uint16_t)to;
+        changed(&s->shards[from], s->view_number + 1);
+        changed(&s->shards[to], s->view_number + 1);
     }
     if (some) {
         commit(w);

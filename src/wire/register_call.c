@@ -13,6 +13,8 @@ void register_call_encode(const struct register_call *m, struct writer *w)
     write_u32(w, m->timeout_ms);
     write_string(w, m->host);
     write_string(w, m->name);
+    write_u32(w, m->weight);
+    write_string(w, m->domain);
 }
 
 paramo_err register_call_decode(struct reader *r, struct register_call *m)
@@ -26,12 +28,15 @@ paramo_err register_call_decode(struct reader *r, struct register_call *m)
     m->timeout_ms = read_u32(r);
     read_string(r, m->host, sizeof m->host);
     read_string(r, m->name, sizeof m->name);
+    m->weight = read_u32(r);
+    read_string(r, m->domain, sizeof m->domain);
     paramo_err err = call_body_end(r, "REGISTER");
     if (err)
         return err;
     bool server = m->role == PARAMO_ROLE_SERVER;
     if ((m->role != PARAMO_ROLE_SCHEDULER && m->role != PARAMO_ROLE_WORKER && !server) || m->rank < -1 ||
         (server ? m->shards == 0 || m->shards > REGISTER_SHARDS_MAX || m->port == 0 : m->shards != 0) ||
+        (server ? m->weight == 0 || m->weight > REGISTER_WEIGHT_MAX : m->weight || m->domain[0]) ||
         m->timeout_ms > CALL_TIMEOUT_MAX_MS)
         return err_set(PARAMO_E_PROTOCOL, "REGISTER: a field is not valid");
     return PARAMO_OK;

@@ -9,17 +9,24 @@
 
 #include "base/cursor.h"
 
-enum { REGISTER_HOST_MAX = 256, REGISTER_NAME_MAX = 64, REGISTER_SHARDS_MAX = 4096 };
+enum {
+    REGISTER_HOST_MAX = 256,
+    REGISTER_NAME_MAX = 64,
+    REGISTER_SHARDS_MAX = 4096,
+    REGISTER_WEIGHT_MAX = 1000000
+};
 
 struct register_call {
-    uint32_t role;                /* one paramo_role */
-    uint32_t node;                /* the id it had before its connection was lost; 0: none yet */
-    uint16_t port;                /* 0: does not listen */
-    uint16_t shards;              /* servers: 1 and more; others 0 */
-    int32_t rank;                 /* wanted; -1: any */
-    uint32_t timeout_ms;          /* how long it will wait for the cluster to be complete */
-    char host[REGISTER_HOST_MAX]; /* "": the address the connection comes from */
-    char name[REGISTER_NAME_MAX]; /* "": none */
+    uint32_t role;                  /* one paramo_role */
+    uint32_t node;                  /* the id it had before its connection was lost; 0: none yet */
+    uint16_t port;                  /* 0: does not listen */
+    uint16_t shards;                /* servers: 1 and more; others 0 */
+    int32_t rank;                   /* wanted; -1: any */
+    uint32_t timeout_ms;            /* how long it will wait for the cluster to be complete */
+    char host[REGISTER_HOST_MAX];   /* "": the address the connection comes from */
+    char name[REGISTER_NAME_MAX];   /* "": none */
+    uint32_t weight;                /* servers: of each of its shards, 1 and more; others 0 */
+    char domain[REGISTER_HOST_MAX]; /* servers: what it fails together with; "": its host. Others "" */
 };
 
 struct register_result {

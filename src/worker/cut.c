@@ -20,7 +20,7 @@ static bool is_user(const struct request *r)
 
 static unsigned owner_of(const struct view *view, const struct request *r, uint64_t key)
 {
-    return view->ring.owner[ring_arc(ring_position(&r->table->placement, key))];
+    return view_ring(view)->owner[ring_arc(ring_position(&r->table->placement, key))];
 }
 
 /* ---- waiting for a view ---- */
@@ -553,8 +553,8 @@ static void cut_gathered(struct client *c, struct request *r, const struct slice
 static void cut_runs(struct client *c, struct request *r, const struct slice *s)
 {
     size_t count = 0;
-    paramo_err err =
-        ring_runs(&c->view->ring, &r->table->placement, s->keys, s->count, c->runs, RING_ARCS + 1, &count);
+    paramo_err err = ring_runs(view_ring(c->view), &r->table->placement, s->keys, s->count, c->runs,
+                               RING_ARCS + 1, &count);
     if (err) {
         request_end(r, err, err_text());
         return;

@@ -89,7 +89,7 @@ void client_set_view(struct client *c, struct view *view)
     c->by_shard = by_shard;
     c->view = view_ref(view);
     atomic_store(&c->shards, view->shards_count);
-    c->sole = sole_owner(&view->ring);
+    c->sole = sole_owner(view_ring(view));
     for (size_t i = 0; i < count; i++) {
         const struct view_node *node = view_node(view, links[i]->node);
         bool host = links[i]->index == HELLO_HOST;

@@ -51,15 +51,17 @@ check "the scheduler listens" wait_for 20 listens "$(job_pid scheduler)"
 refused 4 "nobody has come yet" "not complete yet" "$PARAMO" ring show --scheduler "127.0.0.1:$port" --token secret
 refused 4 "another token" "token" "$PARAMO" ring show --scheduler "127.0.0.1:$port" --token wrong
 start server0 "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --rank 0 --shards 2
-start server1 "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --rank 1
+start server1 "$PARAMO" server --scheduler "127.0.0.1:$port" --token secret --rank 1 --weight 2 --domain rack-b
 start worker "$PARAMO" worker --scheduler "127.0.0.1:$port" --token secret -- paramo train --model lr \
     --data small.ffm --epochs 100000 --model-out never
 check "then there is a ring" wait_for 30 "${LOOK[@]}"
 expect 0 "looked at" "${LOOK[@]}"
 check "three shards of two servers" grep -q '^2 servers, view 1\.' "$OUT"
-check "a third each" test "$(grep -c ' 33.3[0-9] %' "$OUT")" -eq 3
+check "by weight" test "$(grep -c ' 25.00 % ' "$OUT")$(grep -c '^2 .* rack-b .* 50.00 % ' "$OUT")" = 21
 expect 0 "what would move" "${LOOK[@]}" --add 1 --json
-check "a quarter" test "$(json "$OUT" owners)" -eq 1024
+check "a fifth" test "$(json "$OUT" owners)" -eq 819
+expect 0 "another weight" "${LOOK[@]}" --weight 1=3
+check "is due to it" grep -q '^2 .* 60.00 % ' "$OUT"
 for _ in 1 2 3 4 5; do "${LOOK[@]}" >looks 2>&1; done
 check "nobody took a rank" grep -q '^2 servers, view 1\.' looks
 check "the job goes on" alive worker

@@ -490,6 +490,30 @@ static void servers_have_all_keys(void **state)
     }
 }
 
+static void one_is_larger(paramo_config *config)
+{
+    static unsigned servers;
+    by_tcp(config);
+    if (config->roles == PARAMO_ROLE_SERVER)
+        config->weight = servers++ ? 1 : 3;
+}
+
+static void servers_have_keys_by_weight(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_with(&c, 2, 1, one_is_larger);
+    uint64_t first, last;
+    ok(paramo_server_range(c.workers[0].node, 0, &first, &last));
+    assert_int_equal(first, 0);
+    assert_true(last == UINT64_MAX / 4 || last == UINT64_MAX / 4 * 3 + 2);
+    assert_int_equal(c.servers[0].config.weight + c.servers[1].config.weight, 4);
+    ok(paramo_server_range(c.servers[0].node, 1, &first, &last));
+    assert_true(first == UINT64_C(1) << 62 || first == UINT64_C(3) << 62);
+    assert_true(last == UINT64_MAX);
+    cluster_stop(&c);
+}
+
 /* A push to a USER table placed by range goes where paramo_server_range says. */
 static void tell_where(void *arg, paramo_request *request, const paramo_request_info *info)
 {
@@ -635,6 +659,7 @@ int main(void)
         cmocka_unit_test(over_ucx),
         cmocka_unit_test(with_lost_frames),
         cmocka_unit_test(servers_have_all_keys),
+        cmocka_unit_test(servers_have_keys_by_weight),
         cmocka_unit_test(range_tables_agree),
         cmocka_unit_test(leaving_without_waiting),
         cmocka_unit_test(takers_end_with_the_job),

@@ -10,7 +10,7 @@ static const char *const names[] = {
     "DMLC_NODE_HOST", "DMLC_INTERFACE",        "DMLC_LOCAL",           "DMLC_RANK",       "PORT",
     "DMLC_PORT",      "DMLC_PS_VAN_TYPE",      "PS_VERBOSE",           "PS_RESEND",       "PS_RESEND_TIMEOUT",
     "PS_DROP_MSG",    "PS_HEARTBEAT_INTERVAL", "PS_HEARTBEAT_TIMEOUT", "PARAMO_TOKEN",    "PARAMO_LISTEN",
-    "PARAMO_VAN"};
+    "PARAMO_VAN",     "PARAMO_WEIGHT",         "PARAMO_DOMAIN"};
 
 /* "NAME=value NAME=value"; all other variables are not set. */
 static paramo_err from(const char *assignments, paramo_config *config)
@@ -82,13 +82,36 @@ static void an_interface_says_where(void **state)
     assert_string_equal(c.listen, "127.0.0.1");
 }
 
+static void weight_and_domain(void **state)
+{
+    (void)state;
+    paramo_config c, copy;
+    assert_int_equal(from(ROOT "DMLC_ROLE=server PARAMO_WEIGHT=5 PARAMO_DOMAIN=rack-a", &c), PARAMO_OK);
+    assert_int_equal(config_copy(&c, &copy), PARAMO_OK);
+    assert_int_equal(config_check(&copy), PARAMO_OK);
+    assert_int_equal(copy.weight, 5);
+    assert_string_equal(copy.domain, "rack-a");
+    copy.weight = 0;
+    assert_int_equal(config_check(&copy), PARAMO_E_INVALID);
+    copy.weight = RING_WEIGHT_MAX + 1;
+    assert_int_equal(config_check(&copy), PARAMO_E_INVALID);
+    config_free(&copy);
+    c.size = offsetof(paramo_config, weight); /* of a caller that knows neither */
+    c.weight = 9;
+    assert_int_equal(config_copy(&c, &copy), PARAMO_OK);
+    assert_int_equal(copy.weight, 1);
+    assert_null(copy.domain);
+    config_free(&copy);
+}
+
 static void what_is_wrong_is_named(void **state)
 {
     (void)state;
-    static const char *const wrong[] = {"DMLC_ROLE=boss",       "PS_DROP_MSG=200",          "PS_RESEND=2",
-                                        "DMLC_LOCAL=x",         "DMLC_PS_VAN_TYPE=carrier", "DMLC_PORT=70000",
-                                        "DMLC_NUM_SERVER=-1",   "PS_HEARTBEAT_TIMEOUT=1s",  "PS_VERBOSE=a",
-                                        "PS_RESEND_TIMEOUT=1e3"};
+    static const char *const wrong[] = {
+        "DMLC_ROLE=boss",        "PS_DROP_MSG=200",          "PS_RESEND=2",
+        "DMLC_LOCAL=x",          "DMLC_PS_VAN_TYPE=carrier", "DMLC_PORT=70000",
+        "DMLC_NUM_SERVER=-1",    "PS_HEARTBEAT_TIMEOUT=1s",  "PS_VERBOSE=a",
+        "PS_RESEND_TIMEOUT=1e3", "PARAMO_WEIGHT=0"};
     for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         paramo_config c;
         assert_int_equal(from(wrong[i], &c), PARAMO_E_INVALID);
@@ -121,11 +144,9 @@ static void without_a_token_on_loopback_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ps_lite_variables_are_read),
-        cmocka_unit_test(the_schedulers_address_is_the_root),
-        cmocka_unit_test(an_interface_says_where),
-        cmocka_unit_test(what_is_wrong_is_named),
-        cmocka_unit_test(without_a_token_on_loopback_only),
+        cmocka_unit_test(ps_lite_variables_are_read), cmocka_unit_test(the_schedulers_address_is_the_root),
+        cmocka_unit_test(an_interface_says_where),    cmocka_unit_test(weight_and_domain),
+        cmocka_unit_test(what_is_wrong_is_named),     cmocka_unit_test(without_a_token_on_loopback_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

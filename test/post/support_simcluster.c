@@ -142,6 +142,8 @@ struct member_config cluster_member_config(struct cluster *c, struct tnode *node
                                   .port = role == PARAMO_ROLE_SERVER ? (uint16_t)(1 + (node - c->nodes)) : 0,
                                   .shards = role == PARAMO_ROLE_SERVER ? 2 : 0,
                                   .name = "",
+                                  .weight = role == PARAMO_ROLE_SERVER,
+                                  .domain = "",
                                   .rank = -1,
                                   .incarnation = sim_random(c->sim) | 1,
                                   .connect_timeout_ms = 20000,

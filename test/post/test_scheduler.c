@@ -70,9 +70,47 @@ static void test_ids_and_ring(void **state)
     assert_int_equal(view->shards_count, 4);
     assert_int_equal(view_node(view, 1)->role, PARAMO_ROLE_SCHEDULER);
     for (size_t a = 0; a < RING_ARCS; a++)
-        assert_int_equal(view->ring.owner[a], a / (RING_ARCS / 4));
+        assert_int_equal(view_ring(view)->owner[a], a / (RING_ARCS / 4));
     assert_int_equal(view_node(view, 8)->port, 1); /* by host and port */
     assert_int_equal(view_node(view, 10)->port, 2);
+    cluster_fini(&c);
+}
+
+static void test_weights_and_domains(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_init(&c, 1, 2, 1);
+    cluster_start_scheduler(&c);
+    for (int i = 0; i < 3; i++) {
+        struct member_config config = cluster_member_config(&c, &c.nodes[i], i < 2 ? SERVER : WORKER);
+        if (i == 1) {
+            config.weight = 3;
+            config.domain = "rack";
+        }
+        cluster_start_config(&c.nodes[i], &config);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_true(cluster_run(&c, tnode_joined, &c.nodes[i], 5));
+    const struct view *view = member_view(c.nodes[2].member);
+    assert_int_equal(view_node(view, 8)->weight, 1);
+    assert_int_equal(view_node(view, 10)->weight, 3);
+    assert_string_equal(view_node(view, 8)->domain, "host");
+    assert_string_equal(view_node(view, 10)->domain, "rack");
+    uint32_t owns[4] = {0};
+    for (size_t a = 0; a < RING_ARCS; a++)
+        owns[view_ring(view)->owner[a]]++;
+    assert_int_equal(owns[0], RING_ARCS / 8);
+    assert_int_equal(owns[1], RING_ARCS / 8);
+    assert_int_equal(owns[2], 3 * RING_ARCS / 8);
+    assert_int_equal(view->chains.replicas, 0);
+    cluster_kill(&c.nodes[1]);
+    cluster_start(&c, &c.nodes[1], SERVER); /* in its place, with its keys: their weight stays */
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 5));
+    view = member_view(c.nodes[1].member);
+    assert_true(member_recovered(c.nodes[1].member));
+    assert_int_equal(view_node(view, 10)->weight, 3);
+    assert_string_equal(view_node(view, 10)->domain, "host");
     cluster_fini(&c);
 }
 
@@ -712,6 +750,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids_and_ring),
+        cmocka_unit_test(test_weights_and_domains),
         cmocka_unit_test(test_wanted_ranks_and_names),
         cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_restart_takes_dead_rank),

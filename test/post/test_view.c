@@ -18,7 +18,9 @@ static struct view_node nodes[] = {
      .alive = true,
      .port = 5,
      .shards = 2,
-     .host = "::1"},
+     .weight = 3,
+     .host = "::1",
+     .domain = "rack-a"},
     {.id = 9, .role = PARAMO_ROLE_WORKER, .incarnation = 3, .left = true, .host = "b", .name = "w0"},
     {.id = 10,
      .role = PARAMO_ROLE_SERVER,
@@ -26,9 +28,11 @@ static struct view_node nodes[] = {
      .recovered = true,
      .port = 6,
      .shards = 1,
-     .host = "c"},
+     .weight = 1000000,
+     .host = "c",
+     .domain = "c"},
 };
-static struct view_shard shards[] = {{8, 0, 3}, {8, 1, 3}, {10, 0, 4}};
+static struct view_shard shards[] = {{8, 0, 3, 3}, {8, 1, 3, 5}, {10, 0, 4, 4}};
 static struct view_table tables[] = {
     {.id = 1, .name = "w", .options = {.dim = 1, .placement = PARAMO_PLACE_MIXED}},
     {.id = 3, .name = "v", .options = {.dim = 8, .placement = PARAMO_PLACE_UNIFORM}},
@@ -48,8 +52,17 @@ static struct view *example(void)
                          .nodes = nodes,
                          .shards = shards,
                          .tables = tables};
-    assert_int_equal(ring_assign(NULL, 3, NULL, &view.ring), PARAMO_OK);
-    view.ring.owner[4095] = RING_NOBODY;
+    struct ring_chains *c = &view.chains;
+    memset(c->level, 0xff, sizeof c->level);
+    c->replicas = 2;
+    for (unsigned a = 0; a < RING_ARCS - 1;
+         a++) { /* the last arc is nobody's; chains of one, two and three */
+        c->level[0].owner[a] = (uint16_t)(a / 1500);
+        if (a > 100)
+            c->level[1].owner[a] = (uint16_t)((a / 1500 + 1) % 3);
+        if (a > 3000)
+            c->level[2].owner[a] = (uint16_t)((a / 1500 + 2) % 3);
+    }
     return &view;
 }
 
@@ -64,7 +77,11 @@ static void test_round_trip(void **state)
     view_encode(view, &again);
     assert_int_equal(again.len, w.len);
     assert_memory_equal(again.data, w.data, w.len);
-    assert_memory_equal(&view->ring, &example()->ring, sizeof view->ring);
+    assert_memory_equal(&view->chains, &example()->chains, sizeof view->chains);
+    assert_ptr_equal(view_ring(view), &view->chains.level[0]);
+    assert_int_equal(view_node(view, 8)->weight, 3);
+    assert_string_equal(view_node(view, 8)->domain, "rack-a");
+    assert_int_equal(view->shards[1].chain_changed, 5);
 
     assert_string_equal(view_node(view, 9)->name, "w0");
     assert_null(view_node(view, 11));
@@ -113,7 +130,7 @@ static void test_damage(void **state)
 static void test_refuses(void **state)
 {
     (void)state;
-    for (int which = 0; which < 8; which++) {
+    for (int which = 0; which < 16; which++) {
         struct view *bad = example();
         struct view_node n[4];
         struct view_shard s[3];
@@ -141,7 +158,31 @@ static void test_refuses(void **state)
             s[1].index = 0;
             break;
         case 5: /* an owner that is not there */
-            bad->ring.owner[7] = 3;
+            bad->chains.level[0].owner[7] = 3;
+            break;
+        case 8: /* a replica that is not there */
+            bad->chains.level[2].owner[4000] = 3;
+            break;
+        case 9: /* one shard twice in a chain */
+            bad->chains.level[2].owner[4000] = bad->chains.level[1].owner[4000];
+            break;
+        case 10: /* the owner its own replica */
+            bad->chains.level[1].owner[200] = bad->chains.level[0].owner[200];
+            break;
+        case 11: /* a hole */
+            bad->chains.level[1].owner[4000] = RING_NOBODY;
+            break;
+        case 12: /* replicas of nobody */
+            bad->chains.level[0].owner[200] = RING_NOBODY;
+            break;
+        case 13: /* a server that fails together with nothing */
+            n[1].domain[0] = '\0';
+            break;
+        case 14: /* a weight beyond all */
+            n[1].weight = RING_WEIGHT_MAX + 1;
+            break;
+        case 15: /* arcs changed, and chains not */
+            s[1].chain_changed = s[1].arcs_changed - 1;
             break;
         case 6: /* placement that nobody decided */
             t[0].options.placement = PARAMO_PLACE_AUTO;

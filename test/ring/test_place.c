@@ -60,6 +60,12 @@ static bool same_domain(const struct world *w, uint16_t a, uint16_t b)
  */
 static void check_chains(const struct world *w, const struct ring_chains *c)
 {
+    static struct ring_chains measured;
+    measured = *c;
+    measured.apart = measured.present = 9;
+    ring_measure(w->shard, &measured);
+    assert_int_equal(measured.present, c->present);
+    assert_int_equal(measured.apart, c->apart);
     for (size_t a = 0; a < RING_ARCS; a++)
         for (unsigned l = 0; l < RING_LEVELS; l++) {
             uint16_t shard = c->level[l].owner[a];

@@ -66,7 +66,7 @@ void fake_view(struct fake *f)
     v->shards[0] = (struct view_shard){.node = 8, .arcs_changed = f->arcs_changed};
     v->shards[1] = (struct view_shard){.node = 10, .arcs_changed = f->arcs_changed};
     for (unsigned a = 0; a < RING_ARCS; a++)
-        v->ring.owner[a] = a < f->foreign;
+        v->chains.level[0].owner[a] = a < f->foreign;
     for (unsigned t = 0; t < f->tables; t++) {
         v->tables[t].id = t + 1;
         v->tables[t].options = f->options[t];
@@ -119,7 +119,7 @@ struct fake_conn *fake_connect(struct fake *f, uint32_t worker_rank)
     struct fake_conn *c = calloc(1, sizeof *c);
     van_conn_init(&c->conn, &f->van, f->lane);
     struct hello hello = {.purpose = HELLO_DATA,
-                          .version_max = 1,
+                          .version_max = HELLO_VERSION_MAX,
                           .node = PARAMO_ID_WORKER(worker_rank),
                           .incarnation = 101 + 2 * worker_rank,
                           .customer = 3};

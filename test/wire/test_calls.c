@@ -84,8 +84,10 @@ static struct {
     void (*put)(const union any *m, struct writer *w);
     union any m;
 } messages[] = {
-    {get_register_call, put_register_call, {.reg = {PARAMO_ROLE_SERVER, 0, 99, 2, -1, 5, "10.0.0.1", "a"}}},
-    {get_register_call, put_register_call, {.reg = {PARAMO_ROLE_WORKER, 11, 0, 0, 3, 5, "", ""}}},
+    {get_register_call,
+     put_register_call,
+     {.reg = {PARAMO_ROLE_SERVER, 0, 99, 2, -1, 5, "10.0.0.1", "a", 7, "rack"}}},
+    {get_register_call, put_register_call, {.reg = {PARAMO_ROLE_WORKER, 11, 0, 0, 3, 5, "", "", 0, ""}}},
     {get_register_result, put_register_result, {.registered = {8, true}}},
     {get_barrier_call, put_barrier_call, {.barrier = {6, 1, 1000}}},
     {get_barrier_result, put_barrier_result, {.released = {7}}},
@@ -144,11 +146,15 @@ static void test_limits(void **state)
 {
     (void)state;
     const union any bad[] = {
-        {.reg = {3, 0, 0, 0, -1, 0, "", ""}},                  /* no role */
-        {.reg = {PARAMO_ROLE_SERVER, 0, 1, 0, -1, 0, "", ""}}, /* no shard */
-        {.reg = {PARAMO_ROLE_SERVER, 0, 0, 1, -1, 0, "", ""}}, /* no port */
-        {.reg = {PARAMO_ROLE_WORKER, 0, 0, 1, -1, 0, "", ""}},
-        {.reg = {PARAMO_ROLE_WORKER, 0, 0, 0, -2, 0, "", ""}},
+        {.reg = {3, 0, 0, 0, -1, 0, "", "", 0, ""}},                  /* no role */
+        {.reg = {PARAMO_ROLE_SERVER, 0, 1, 0, -1, 0, "", "", 1, ""}}, /* no shard */
+        {.reg = {PARAMO_ROLE_SERVER, 0, 0, 1, -1, 0, "", "", 1, ""}}, /* no port */
+        {.reg = {PARAMO_ROLE_SERVER, 0, 1, 1, -1, 0, "", "", 0, ""}}, /* no weight */
+        {.reg = {PARAMO_ROLE_SERVER, 0, 1, 1, -1, 0, "", "", REGISTER_WEIGHT_MAX + 1, ""}},
+        {.reg = {PARAMO_ROLE_WORKER, 0, 0, 0, -1, 0, "", "", 1, ""}}, /* what workers have not */
+        {.reg = {PARAMO_ROLE_WORKER, 0, 0, 0, -1, 0, "", "", 0, "rack"}},
+        {.reg = {PARAMO_ROLE_WORKER, 0, 0, 1, -1, 0, "", "", 0, ""}},
+        {.reg = {PARAMO_ROLE_WORKER, 0, 0, 0, -2, 0, "", "", 0, ""}},
     };
     uint8_t bytes[1024];
     union any got;

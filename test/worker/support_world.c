@@ -123,7 +123,7 @@ void world_view(struct world *w)
         (void)snprintf(to->name, sizeof to->name, "t%u", t);
         client_table_init(&w->tables[t], to);
     }
-    v->ring = w->ring;
+    v->chains.level[0] = w->ring;
     view_unref(w->view);
     w->view = v;
 }
