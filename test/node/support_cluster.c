@@ -1,7 +1,9 @@
 #include "support_cluster.h"
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -43,11 +45,25 @@ static void node_begin(struct cluster_node *n, uint32_t role, const struct clust
     assert_int_equal(pthread_create(&n->thread, NULL, node_start, n), 0);
 }
 
-/* A port that was free a moment ago: the scheduler binds it next. */
+/* A port that was free a moment ago: the scheduler binds it next. Below those that the kernel gives to
+ * whoever asks for any, so that nobody else gets it meanwhile; processes begin at different ones. */
 static unsigned free_port(void)
 {
+    enum { FIRST = 10000, COUNT = 22000 };
     static unsigned next;
-    return 20000 + (unsigned)getpid() % 20000 + next++;
+    for (;;) {
+        unsigned port = FIRST + ((unsigned)getpid() * 16 + next++) % COUNT;
+        struct sockaddr_in to = {.sin_family = AF_INET,
+                                 .sin_port = htons((uint16_t)port),
+                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+        assert_true(fd >= 0 && next < COUNT);
+        assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+        int taken = bind(fd, (struct sockaddr *)&to, sizeof to);
+        assert_int_equal(close(fd), 0);
+        if (!taken)
+            return port;
+    }
 }
 
 static void cluster_begin(struct cluster *c, unsigned servers, unsigned workers,
