@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <iostream> /* not for us: programs take it from here */
 #include <ostream>
 #include <sstream>
 #include <stdexcept>

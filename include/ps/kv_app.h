@@ -193,9 +193,9 @@ struct KVMeta {
 };
 
 /* The app of a server. Its handles, the SimpleApp side's too, never run twice at once. They run where the
- * request was received, as soon as set_request_handle has been called (requests that come before it wait),
- * and must not wait for requests; with PARAMO_PS_THREADS=1 in the environment they have a thread of their
- * own, as in ps-lite, and may. */
+ * request was received, as soon as set_request_handle has been called (requests that come before it wait;
+ * those of SimpleApp are taken once either handle is set), and must not wait for requests; with
+ * PARAMO_PS_THREADS=1 in the environment they have a thread of their own, as in ps-lite, and may. */
 template <typename Val> class KVServer : public SimpleApp
 {
   public:
@@ -222,10 +222,13 @@ template <typename Val> class KVServer : public SimpleApp
     void set_request_handle(const ReqHandle &request_handle)
     {
         CHECK(request_handle) << "invalid request handle";
-        {
-            std::lock_guard<std::mutex> lock(mu_);
-            handle_ = std::make_shared<ReqHandle>(request_handle);
-        }
+        auto handle = std::make_shared<ReqHandle>(request_handle);
+        obj_->RunOnStrand([this, handle] {
+            handle_ = handle;
+            for (const Waiting &w : waiting_)
+                RunWaiting(w);
+            waiting_.clear();
+        });
         obj_->Open();
     }
 
@@ -257,6 +260,11 @@ template <typename Val> class KVServer : public SimpleApp
     using SimpleApp::Response;
 
   private:
+    struct Waiting {
+        KVMeta meta;
+        KVPairs<Val> data;
+    };
+
     void OnRequest(const internal::Incoming &in)
     {
         if ((in.flags() & internal::FLAG_SIMPLE) != 0) {
@@ -275,13 +283,20 @@ template <typename Val> class KVServer : public SimpleApp
         data.lens = in.array<int>(PARAMO_SEG_LENS, "lens");
         CHECK(data.lens.empty() || data.lens.size() == data.keys.size())
             << "another number of lens than of keys";
-        std::shared_ptr<ReqHandle> handle;
-        {
-            std::lock_guard<std::mutex> lock(mu_);
-            handle = handle_;
+        std::shared_ptr<ReqHandle> handle = handle_; /* the handle may set another */
+        if (handle == nullptr)
+            waiting_.push_back({meta, data});
+        else
+            (*handle)(meta, data, this);
+    }
+    void RunWaiting(const Waiting &w) noexcept
+    {
+        std::shared_ptr<ReqHandle> handle = handle_;
+        try {
+            (*handle)(w.meta, w.data, this);
+        } catch (const std::exception &e) {
+            obj_->Refuse({w.meta.sender, w.meta.customer_id, w.meta.timestamp}, e.what());
         }
-        CHECK(handle != nullptr) << "set_request_handle has not been called";
-        (*handle)(meta, data, this);
     }
 
     /* Memory that nobody but the answer has is sent from where it is. */
@@ -309,8 +324,9 @@ template <typename Val> class KVServer : public SimpleApp
         return err != PARAMO_OK ? err : paramo_answer_arrays(request, out.seg);
     }
 
-    std::mutex mu_; /* guards what follows */
+    /* Touched on the customer's strand only. */
     std::shared_ptr<ReqHandle> handle_;
+    std::vector<Waiting> waiting_; /* came while SimpleApp's handle was set already, and ours not yet */
 };
 } // namespace ps
 

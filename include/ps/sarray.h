@@ -113,7 +113,9 @@ template <typename V> class SArray
         size_t size = static_cast<size_t>(std::distance(first, last));
         allocate(size);
         size_ = size;
-        std::transform(first, last, data(), [](const auto &value) { return static_cast<V>(value); });
+        V *to = data();
+        for (ForwardIt it = first; it != last; ++it)
+            *to++ = static_cast<V>(*it);
     }
 
     /* Takes over the memory: del(data) is called when the last that shares it goes. */

@@ -94,9 +94,13 @@ class SimpleApp
     void set_request_handle(const Handle &request_handle)
     {
         CHECK(request_handle) << "invalid request handle";
-        std::lock_guard<std::mutex> lock(simple_mu_);
-        request_handle_ = std::make_shared<const Handle>(request_handle);
-        simple_cond_.notify_all();
+        {
+            std::lock_guard<std::mutex> lock(simple_mu_);
+            request_handle_ = std::make_shared<const Handle>(request_handle);
+            simple_cond_.notify_all();
+        }
+        if (obj_ != nullptr) /* not while an app of the program's own is being made */
+            obj_->Open();
     }
     void set_response_handle(const Handle &response_handle)
     {

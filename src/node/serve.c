@@ -101,12 +101,11 @@ static void refuse(struct paramo_request *q, paramo_err status, const char *text
 
 static void refuse_unserved(struct paramo_request *q)
 {
-    char text[ERR_TEXT_MAX], self[VIEW_LABEL_MAX];
-    if (q->info.table)
+    char text[ERR_TEXT_MAX];
+    if (q->info.table) /* the asker puts this node before it */
         (void)snprintf(text, sizeof text, "no handler serves table %s", q->info.table);
     else
-        (void)snprintf(text, sizeof text, "%s does not serve app %u", view_id_label(q->info.to, self),
-                       q->info.app);
+        (void)snprintf(text, sizeof text, "app %u is not served", q->info.app);
     refuse(q, PARAMO_E_HANDLER, text);
 }
 

@@ -370,7 +370,7 @@ static void handlers_may_come_late(paramo_node *from, paramo_node *at)
     ok(paramo_app_serve(at, LATE, PARAMO_ANY, echo, NULL));
     ok(paramo_wait(w, ts, 0));
     assert_int_equal(paramo_wait(w, other, 0), PARAMO_E_HANDLER);
-    assert_non_null(strstr(paramo_last_error(), "does not serve app"));
+    assert_non_null(strstr(paramo_last_error(), "is not served"));
     paramo_worker_close(w);
 }
 

@@ -96,6 +96,8 @@ class Customer
     void Attach(paramo_node *node, bool is_worker);
     /* From now on a customer that is served `late` is. */
     void Open();
+    /* Runs f, which must not throw, when no handle runs: now, or when the one that does has ended. */
+    void RunOnStrand(std::function<void()> f);
     /* Waits for all that it has asked for; failures have been reported by then. */
     void Finish();
     /* Ends what it has asked for, and takes no more requests. May be called again. */
@@ -154,7 +156,8 @@ class Customer
     paramo_node *node_ = nullptr;
     uint32_t serve_as_ = PARAMO_ANY;
     std::thread taker_;
-    bool open_ = false, served_ = false;
+    bool served_ = false;
+    std::atomic<bool> open_{false};
 };
 } // namespace ps
 

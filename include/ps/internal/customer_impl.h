@@ -59,11 +59,18 @@ inline void Customer::Serve()
 
 inline void Customer::Open()
 {
+    if (!serving_.late || open_) /* a handle may set another while the process leaves: no waiting for that */
+        return;
     Postoffice::Get()->Steadily([this] {
         open_ = true;
         if (node_ != nullptr && !served_)
             Serve();
     });
+}
+
+inline void Customer::RunOnStrand(std::function<void()> f)
+{
+    strand_.Offer(std::move(f));
 }
 
 inline void Customer::Finish()

@@ -9,6 +9,16 @@
 #include <cstdlib>
 #include <string>
 
+/* Not for us: what programs get with ps-lite's headers and then use without naming it. */
+#include <assert.h>
+#include <ctime>
+#include <iostream>
+#include <memory>
+#include <queue>
+#include <string.h>
+#include <unistd.h>
+#include <vector>
+
 #include "dmlc/logging.h"
 #include "ps/internal/env.h"
 
