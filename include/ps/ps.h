@@ -1,7 +1,7 @@
 /*
  * ps-lite's programming interface on Paramo: programs written for ps-lite compile against this header
  * unchanged, and link with -lparamo. docs/MIGRATING.md says what is the same, what is better and what
- * differs. Header-only C++14; everything stands on Paramo's public C API. Tests: test/ps.
+ * differs. Header-only C++ from C++11 on; everything stands on Paramo's public C API. Tests: test/ps.
  */
 #ifndef PS_PS_H_
 #define PS_PS_H_
