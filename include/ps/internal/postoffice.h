@@ -197,8 +197,9 @@ class Postoffice
     paramo_node *node_ = nullptr;
     std::map<std::pair<int, int>, Customer *> customers_;
     std::set<int> started_,
-        finished_;     /* customers between Start and Finalize; those that have called Finalize */
-    int arriving_ = 0; /* customers inside Start */
+        finished_;         /* customers between Start and Finalize; those that have called Finalize */
+    int arriving_ = 0;     /* customers inside Start */
+    bool joining_ = false; /* one of them makes the process join, or is about to */
     std::vector<Callback> exit_callbacks_;
     mutable std::unordered_map<int, std::vector<int>> node_ids_;
     std::vector<Range> key_ranges_;
@@ -212,9 +213,14 @@ class Postoffice
 
 inline void Postoffice::Start(int customer_id, const char *, const bool)
 {
+    const auto patience = std::chrono::seconds(10); /* arbitrary; then it says what may be wrong */
     {
-        std::lock_guard<std::mutex> lock(mu_);
+        std::unique_lock<std::mutex> lock(mu_);
         arriving_++; /* seen by Finalize even while this thread waits for its turn */
+        if (joining_ && !cond_.wait_for(lock, patience, [this] { return !joining_; }))
+            LOG(WARNING) << "customer " << customer_id << " still waits for the cluster to be complete; "
+                         << "DMLC_NUM_WORKER counts worker processes, not their customers";
+        joining_ = node_ == nullptr;
     }
     std::string error;
     {
@@ -228,6 +234,7 @@ inline void Postoffice::Start(int customer_id, const char *, const bool)
     }
     std::lock_guard<std::mutex> lock(mu_);
     arriving_--;
+    joining_ = false;
     if (error.empty())
         started_.insert(customer_id);
     cond_.notify_all();
@@ -347,7 +354,7 @@ inline void Postoffice::Leave(bool wait_for_others)
     }
     van_.ready_ = false;
     paramo_err err = wait_for_others ? paramo_stop(left) : paramo_stop_now(left);
-    if (err != PARAMO_OK)
+    if (err != PARAMO_OK && wait_for_others) /* who does not wait may find that the others are gone */
         LOG(ERROR) << "ps::Finalize: " << paramo_last_error();
     PS_VLOG(1) << van_.my_node_.ShortDebugString() << " is stopped";
 }
