@@ -44,16 +44,15 @@ void RunServer()
         commands.WaitForServe(); /* the pushes before it are there */
         server.set_request_handle(
             [&order](const KVMeta &meta, const KVPairs<float> &data, KVServer<float> *self) {
-                order.push_back(data.vals[0]);
                 CHECK_LT(data.vals[0], 100) << "refused";
+                order.push_back(data.vals[0]);
                 self->Response(meta);
             });
     }
     Finalize(0, true);
     if (IsServer()) {
-        CHECK_EQ(order.size(), 6u);
-        for (size_t i = 0; i < order.size(); i++)
-            CHECK_EQ(order[i], i == 3 ? 100 : static_cast<float>(i));
+        const std::vector<float> handled = {0, 1, 2, 4, 5};
+        CHECK(order == handled);
     }
 }
 
