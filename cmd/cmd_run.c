@@ -87,9 +87,8 @@ static const char usage[] =
     "A server or worker that is killed or fails while the others still wait for it ends the job at once.\n"
     "\n"
     "Exit code: 0 if every worker ended with 0, else the code of the first that did not (128 + signal if it\n"
-    "was killed), or of the node whose failure kept the job from becoming complete; 1 if the job could not "
-    "be started, 2 for wrong usage, 126 or 127 if COMMAND cannot be "
-    "run.\n"
+    "was killed), or of the node whose failure kept the job from becoming complete; 1 if the job could not\n"
+    "be started, 2 for wrong usage, 126 or 127 if COMMAND cannot be run.\n"
     "\n"
     "  paramo run -s 2 -w 2 -- paramo train --model lr --data train.ffm --model-out model\n";
 
