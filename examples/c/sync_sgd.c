@@ -160,6 +160,10 @@ int main(void)
         work(node);
     if (all)
         pthread_join(thread, NULL);
+    /* Not before all have what was answered to them: answers can be lost, and are given again while we are
+     * here. */
+    if (all || !paramo_node_is(node, PARAMO_ROLE_SERVER))
+        check(paramo_barrier(node, PARAMO_GROUP_SCHEDULER | PARAMO_GROUP_WORKERS, 0, 0));
     check(paramo_stop(node)); /* servers stay here until the job is over */
     return 0;
 }

@@ -101,7 +101,9 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_app_close(paramo_node *node, uint32
 /* The next request to an app that has no handler; waits up to timeout_ms (0: until there is one) and drives
  * the connections meanwhile. Any number of threads. The request is answered like one that a handler got; info
  * is valid until then. TIMEOUT; CLOSED when the app is closed, the node is interrupted, or the job is over.
- * All who take have returned before paramo_stop is called. */
+ * All who take have returned before paramo_stop is called. An answer that is lost on its way is given again
+ * only while its node is there: nodes that stop after their last answer enter a barrier with those who asked.
+ */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_app_take(paramo_node *node, uint32_t app, uint32_t customer,
                                                       uint32_t timeout_ms, paramo_request **request,
                                                       const paramo_request_info **info);

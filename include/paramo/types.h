@@ -27,6 +27,7 @@ typedef enum paramo_role {
 /* Node ids and group ids are ps-lite's: scheduler 1; groups 1, 2, 4 and their sums; servers 8 + 2 rank,
  * workers 9 + 2 rank. */
 #define PARAMO_ID_SCHEDULER    1u
+#define PARAMO_GROUP_SCHEDULER 1u
 #define PARAMO_GROUP_SERVERS   2u
 #define PARAMO_GROUP_WORKERS   4u
 #define PARAMO_GROUP_ALL       7u

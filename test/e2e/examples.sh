@@ -19,11 +19,11 @@ for nodes in "1 1" "2 3" "3 7"; do
     set -- $nodes
     expect 0 "synchronous SGD on $1 servers and $2 workers" "$PARAMO" run -s "$1" -w "$2" -- "$HERE/sync_sgd"
     cat "$OUT" "$ERR" | curve /dev/stdin >sync
-    check "the same curve as one process, digit by digit" cmp -s sync alone
+    check "the same curve as one process, digit by digit" cmp sync alone
 done
 expect 0 "synchronous SGD though a tenth of the frames is lost" env PS_DROP_MSG=10 "$PARAMO" run -s 2 -w 3 -- "$HERE/sync_sgd"
 cat "$OUT" "$ERR" | curve /dev/stdin >sync
-check "the same curve again" cmp -s sync alone
+check "the same curve again" cmp sync alone
 expect 0 "asynchronous SGD, alone" "$HERE/async_sgd"
 curve "$OUT" >async1
 expect 0 "asynchronous SGD on 2 servers and 3 workers" "$PARAMO" run -s 2 -w 3 -- "$HERE/async_sgd"
