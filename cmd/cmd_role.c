@@ -36,6 +36,7 @@ enum role_option {
     OPT_TOKEN_FILE,
     OPT_WAIT,
     OPT_SCHEDULER_WAIT,
+    OPT_STATE,
     OPT_VAN,
     OPT_FABRIC,
     OPT_VERBOSE,
@@ -82,11 +83,9 @@ struct role {
 };
 
 static const struct option scheduler_options[] = {
-    {"port", required_argument, NULL, OPT_PORT},
-    {"servers", required_argument, NULL, OPT_SERVERS},
-    {"workers", required_argument, NULL, OPT_WORKERS},
-    {"listen", required_argument, NULL, OPT_LISTEN},
-    COMMON_OPTIONS,
+    {"port", required_argument, NULL, OPT_PORT},       {"servers", required_argument, NULL, OPT_SERVERS},
+    {"workers", required_argument, NULL, OPT_WORKERS}, {"listen", required_argument, NULL, OPT_LISTEN},
+    {"state", required_argument, NULL, OPT_STATE},     COMMON_OPTIONS,
 };
 static const struct option server_options[] = {
     {"scheduler", required_argument, NULL, OPT_SCHEDULER},
@@ -118,8 +117,12 @@ static const struct role roles[] = {
      "      --port PORT         port to listen on\n"
      "      --servers S         number of servers of the job\n"
      "      --workers W         number of workers of the job\n"
-     "      --listen HOST       address to listen on (127.0.0.1)\n" COMMON_USAGE NODE_EXIT_CODES "\n"
-     "  paramo scheduler --port 9000 --servers 2 --workers 4\n",
+     "      --listen HOST       address to listen on (127.0.0.1)\n"
+     "      --state DIR         keep the job's state in DIR: a scheduler that was killed is started again "
+     "with\n"
+     "                          the same command and goes on with the job; without it the job ends with its\n"
+     "                          scheduler\n" COMMON_USAGE NODE_EXIT_CODES "\n"
+     "  paramo scheduler --port 9000 --servers 2 --workers 4 --state /var/lib/paramo/job\n",
      scheduler_options},
     {"server", PARAMO_ROLE_SERVER, "server",
      "usage: paramo server --scheduler HOST:PORT [options]\n"
@@ -256,6 +259,9 @@ static int set_option(const struct role *r, const struct option *option, struct 
     case OPT_SCHEDULER_WAIT:
         code = parse_number(r, option->name, optarg, 0, 86400, &v);
         cfg->scheduler_wait_ms = (uint32_t)v * 1000;
+        break;
+    case OPT_STATE:
+        cfg->state = optarg;
         break;
     case OPT_VAN:
         cfg->van = optarg;
@@ -408,6 +414,8 @@ static int cmd_role(const struct role *r, int argc, char **argv)
     s.cfg.roles = r->role;
     if (r->role == PARAMO_ROLE_SCHEDULER)
         s.cfg.port = 0; /* PORT in the environment is a server's */
+    else
+        s.cfg.state = NULL;
     int code = parse_options(r, argc, argv, &s);
     if (code >= 0)
         return code;

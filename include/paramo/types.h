@@ -182,6 +182,10 @@ typedef struct paramo_config {
     uint32_t weight; /* server: the share of the keys that each of its shards gets, beside those of others, 1
                         to 1,000,000; 1 */
     const char *domain; /* server: what it fails together with, such as a rack; default: its host */
+    /* Scheduler: a directory (made if need be) that keeps the job's state, so that a scheduler that was
+     * killed can be started again with the same settings and goes on with the job; the others wait for it for
+     * ten minutes. NULL: the job ends with its scheduler. */
+    const char *state;
 } paramo_config;
 
 #ifdef __cplusplus

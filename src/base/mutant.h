@@ -54,7 +54,13 @@
     X(after_ignored, "a request does not wait for those that it comes after")                             \
     X(after_failed_sent, "a request is sent although one that it comes after has failed")                 \
     X(save_not_synced, "a table's file takes its name before its bytes are on the disk")                  \
-    X(named_before_whole, "a table's file takes its name before its last bytes are written")
+    X(named_before_whole, "a table's file takes its name before its last bytes are written")            \
+    X(view_before_durable, "the scheduler announces a view before it is durable")                        \
+    X(answer_before_durable, "the scheduler answers a call before what it changed is durable")           \
+    X(log_record_lost, "now and then what the scheduler saves is not written")                           \
+    X(term_not_raised, "a scheduler that is started again keeps the term of the one before")             \
+    X(call_not_kept, "a scheduler that is started again does calls again that the one before has done")  \
+    X(lease_forgotten, "a scheduler that is started again does not know who works on which part")
 /* clang-format on */
 
 enum mutant {

@@ -230,6 +230,8 @@ paramo_err paramo_config_from_env(paramo_config *config)
     variable_text("PARAMO_NAME", &config->name);
     variable_text("PARAMO_DOMAIN", &config->domain);
     variable_text("PARAMO_VAN", &config->van);
+    if (!(config->roles & (PARAMO_ROLE_SERVER | PARAMO_ROLE_WORKER))) /* they may have its environment */
+        variable_text("PARAMO_STATE", &config->state);
     return PARAMO_OK;
 }
 
@@ -252,7 +254,7 @@ static paramo_err copy_text(const char **field)
 static const char **config_text(paramo_config *config, unsigned i)
 {
     const char **const fields[] = {&config->scheduler, &config->token, &config->listen, &config->advertise,
-                                   &config->name,      &config->van,   &config->domain};
+                                   &config->name,      &config->van,   &config->domain, &config->state};
     return i < sizeof fields / sizeof *fields ? fields[i] : NULL;
 }
 
@@ -326,6 +328,8 @@ paramo_err config_check(const paramo_config *config)
     if (roles == PARAMO_ROLE_ALL ? !inproc && strcmp(van, "auto") != 0 : inproc)
         return err_set(PARAMO_E_INVALID, "the van \"%s\" does not go with %s", van,
                        roles == PARAMO_ROLE_ALL ? "an embedded node" : "a node of one role");
+    if (config->state && roles != PARAMO_ROLE_SCHEDULER)
+        return err_set(PARAMO_E_INVALID, "state is kept by a scheduler with a process of its own only");
     if (roles == PARAMO_ROLE_ALL)
         return PARAMO_OK;
     if (roles != PARAMO_ROLE_SCHEDULER && !config->scheduler)

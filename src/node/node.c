@@ -212,6 +212,7 @@ static void node_free(paramo_node *node)
     for (unsigned i = 0; i < node->seats_count; i++)
         view_feed_fini(&node->seats[i].host.feed);
     view_feed_fini(&node->scheduler_host.feed);
+    chores_destroy(node->files); /* before the lane that their ends go to */
     node_lane_end(node, node->control);
     if (node->van)
         van_destroy(node->van);
@@ -286,6 +287,8 @@ static paramo_err node_prepare(paramo_node *node)
         err = lane_create(node->env, "pm-apps", node->config.roles == PARAMO_ROLE_SERVER ? 0 : LANE_NO_SPIN,
                           &node->apps);
     node->apps_nudge.run = apps_nudge;
+    if (!err && node->config.state)
+        err = chores_create(node->env, "pm-files", &node->files);
     if (!err)
         err = embedded ? van_inproc_create(node->env, &node->van) : node_van(node);
     if (err)
@@ -338,6 +341,7 @@ struct joining {
     paramo_node *node;
     paramo_err err;
     char text[ERR_TEXT_MAX];
+    atomic_bool begun; /* seats are dialling, or err says why not */
 };
 
 static void scheduler_over(void *arg, paramo_err status, const char *text)
@@ -367,7 +371,7 @@ static void scheduler_dialled(paramo_node *node, const char *address)
         address_join(strcmp(host, "::") == 0 ? "::1" : "127.0.0.1", port, node->scheduler_dial);
 }
 
-static paramo_err join_scheduler(paramo_node *node)
+static paramo_err join_scheduler(paramo_node *node, const struct store_state *found)
 {
     bool embedded = node->config.roles == PARAMO_ROLE_ALL;
     const char *address = embedded ? "scheduler:1" : node->place.listen;
@@ -381,27 +385,28 @@ static paramo_err join_scheduler(paramo_node *node)
         .own_member = !embedded,
         .heartbeat_ms = node->config.heartbeat_ms,
         .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,
+        .store = node->store,
+        .found = found,
         .arg = node,
         .accept_data = scheduler_accept,
         .over = scheduler_over,
     };
     paramo_err err = scheduler_create(&config, &node->scheduler);
+    if (!err)
+        node->store = NULL; /* the scheduler's */
     if (!err && embedded)
         err = seat_make_shard(node, &node->scheduler_host, node->apps, scheduler_incarnation(node->scheduler),
                               HELLO_HOST);
     return err;
 }
 
-static void join_on_control(void *arg)
+/* found: what the store has; NULL without one. */
+static void join_with(struct joining *j, const struct store_state *found)
 {
-    struct joining *j = arg;
     paramo_node *node = j->node;
     bool embedded = node->config.roles == PARAMO_ROLE_ALL;
-    node->interrupt =
-        (struct lane_source){.fd = node->interrupt_fd, .events = EPOLLIN, .ready = interrupt_ready};
-    j->err = lane_source_add(node->control, &node->interrupt);
     if (!j->err && (node->config.roles & PARAMO_ROLE_SCHEDULER)) {
-        j->err = join_scheduler(node);
+        j->err = join_scheduler(node, found);
         if (!j->err)
             process_say(node->config.notify_fd, "listening\n");
     }
@@ -415,6 +420,44 @@ static void join_on_control(void *arg)
     }
     if (j->err)
         err_text_copy(j->text);
+    lane_notify(node->control);
+    atomic_store(&j->begun, true); /* last: the waiter's stack may go */
+}
+
+static void store_started(void *arg, paramo_err status, const struct store_state *state)
+{
+    struct joining *j = arg;
+    j->err = status;
+    join_with(j, state);
+}
+
+static paramo_err store_open(struct joining *j)
+{
+    paramo_node *node = j->node;
+    struct store_config config = {
+        .lane = node->control, .chores = node->files, .fs = fs_real(), .dir = node->config.state};
+    paramo_err err = store_dir_open(&config, &node->store);
+    return err ? err : store_start(node->store, store_started, j);
+}
+
+static void join_on_control(void *arg)
+{
+    struct joining *j = arg;
+    paramo_node *node = j->node;
+    node->interrupt =
+        (struct lane_source){.fd = node->interrupt_fd, .events = EPOLLIN, .ready = interrupt_ready};
+    j->err = lane_source_add(node->control, &node->interrupt);
+    if (!j->err && node->config.state) {
+        j->err = store_open(j);
+        if (!j->err)
+            return;
+    }
+    join_with(j, NULL);
+}
+
+static bool join_begun(void *arg)
+{
+    return atomic_load(&((struct joining *)arg)->begun);
 }
 
 /* All seats have joined, or one has failed. */
@@ -485,6 +528,8 @@ paramo_err paramo_join(paramo_node *node)
     if (err)
         return err;
     err = node_run_on(node->control, join_on_control, &j);
+    if (!err) /* bounded: by the disk, if anything */
+        err = lane_wait(node->control, join_begun, &j, UINT64_MAX);
     if (err)
         return err;
     if (j.err)
@@ -570,6 +615,14 @@ static void end_gathering(void *arg)
         end_scheduler(node);
 }
 
+/* It never ran. A scheduler that keeps its state has to say there that the job is over. */
+static void end_early(paramo_node *node)
+{
+    (void)!node_run_on(node->control, end_gathering, node);
+    if (node->scheduler && node->config.state)
+        (void)!lane_wait(node->control, scheduler_is_over, node, env_now(node->env) + 30 * ENV_SEC);
+}
+
 static void close_control(void *arg)
 {
     paramo_node *node = arg;
@@ -577,6 +630,8 @@ static void close_control(void *arg)
         seat_close_control(&node->seats[i]);
     scheduler_destroy(node->scheduler);
     node->scheduler = NULL;
+    store_close(node->store);
+    node->store = NULL;
     if (node->interrupt.ready)
         lane_source_remove(node->control, &node->interrupt);
 }
@@ -653,7 +708,7 @@ static paramo_err stop(paramo_node *node, bool now)
     if (node->joined)
         leave_all(node, now);
     else
-        (void)!node_run_on(node->control, end_gathering, node);
+        end_early(node);
     serve_close_all(node);
     say_answers(node);
     paramo_err code = PARAMO_OK;

@@ -113,6 +113,8 @@ struct paramo_node {
     struct lane *control;
     struct lane *apps; /* of every host of this process; NULL: it serves no apps (the simulator's) */
     struct place place;
+    struct chores *files;             /* the store's; NULL: the scheduler keeps no state */
+    struct store *store;              /* until the scheduler has it; control lane */
     struct scheduler *scheduler;      /* control lane */
     struct seat_shard scheduler_host; /* embedded: of the scheduler's apps */
     atomic_bool over;                 /* the scheduler's job is over; code and text are whole before */

@@ -80,6 +80,11 @@ void letter_body_unref(struct letter_body *body)
     free(body);
 }
 
+void letter_body_write(const struct letter_body *body, struct writer *w)
+{
+    write_bytes(w, body->data, body->len);
+}
+
 paramo_err letter_send_shared(struct van_conn *conn, const struct wire_head *head, struct letter_body *body)
 {
     struct letter *letter = calloc(1, sizeof *letter);

@@ -23,6 +23,7 @@ struct letter_body;
 struct letter_body *letter_body_new(struct writer *w);
 struct letter_body *letter_body_ref(struct letter_body *body);
 void letter_body_unref(struct letter_body *body); /* NULL is allowed */
+void letter_body_write(const struct letter_body *body, struct writer *w);
 MUST_USE paramo_err letter_send_shared(struct van_conn *conn, const struct wire_head *head,
                                        struct letter_body *body);
 

@@ -15,6 +15,8 @@
 #define DIAL_TIME (5 * ENV_SEC)
 /* After the deadline of joining: the scheduler's word, which knows who is missing, may still come. */
 #define JOIN_SLACK (400 * ENV_MS)
+/* A scheduler that keeps its state is started again, by somebody who may have to be woken first. */
+#define RETURN_TIME (600 * ENV_SEC)
 
 static void dial_again(struct member *m);
 
@@ -124,6 +126,7 @@ static paramo_err got_registered(struct member *m, const struct wire_head *head,
     m->registered = true;
     m->id = result.node;
     m->recovered = result.recovered;
+    m->returns = result.returns;
     if (m->state == MEMBER_JOINED)
         lane_timer_cancel(m->config.lane, &m->limit_timer);
     member_calls_resend(m, 0);
@@ -190,7 +193,10 @@ static void send_register(struct member *m)
     memcpy(call.host, m->host, sizeof call.host);
     memcpy(call.name, m->name, sizeof call.name);
     memcpy(call.domain, m->domain, sizeof call.domain);
-    struct wire_head head = {.kind = WIRE_CALL, .table = CALL_REGISTER, .floor = member_calls_floor(m)};
+    struct wire_head head = {.kind = WIRE_CALL,
+                             .table = CALL_REGISTER,
+                             .floor = member_calls_floor(m),
+                             .view = m->view ? m->view->number : 0};
     struct writer w = {0};
     register_call_encode(&call, &w);
     if (letter_send_written(m->conn, &head, &w) == PARAMO_OK)
@@ -203,6 +209,10 @@ static void dialled(void *arg, struct van_conn *conn, const struct welcome *welc
     m->dial = NULL;
     m->conn = conn;
     van_set_user(conn, &member_user, m);
+    if (m->state != MEMBER_JOINING && welcome->job != m->job) {
+        end(m, err_set(PARAMO_E_NO_SCHEDULER, "the scheduler at %s is another job's", m->scheduler), false);
+        return;
+    }
     m->job = welcome->job;
     m->heard_at = now(m);
     m->pace = PACE_FIRST;
@@ -227,7 +237,7 @@ static uint64_t give_up_at(const struct member *m)
 /* Evidence that nobody listens where the scheduler was counts while it is not contradicted. */
 static paramo_err weigh(struct member *m, bool refused)
 {
-    if (!m->stood || refused == (m->refused_since != 0))
+    if (!m->stood || m->returns || refused == (m->refused_since != 0))
         return PARAMO_OK;
     m->refused_since = refused ? now(m) : 0;
     return lane_timer_arm(m->config.lane, &m->limit_timer, give_up_at(m));
@@ -327,7 +337,7 @@ void member_lost(struct member *m, const char *why)
         uint32_t wait = m->config.heartbeat_timeout_ms;
         if (wait < m->config.scheduler_wait_ms)
             wait = m->config.scheduler_wait_ms;
-        m->limit = now(m) + wait * ENV_MS;
+        m->limit = now(m) + (m->returns ? RETURN_TIME : wait * ENV_MS);
         if (lane_timer_arm(m->config.lane, &m->limit_timer, m->limit)) {
             end(m, PARAMO_E_MEMORY, false);
             return;

@@ -9,7 +9,9 @@
  *
  * A connection that was lost is said once, in the log, at once. How long it is dialled again depends on what
  * the address says: that nobody listens there is strong evidence of a dead process (scheduler_wait_ms),
- * anything else may be a stopped or overloaded one (heartbeat_timeout_ms).
+ * anything else may be a stopped or overloaded one (heartbeat_timeout_ms). A scheduler that keeps its state
+ * (it says so) is dialled for ten minutes, whatever its address says; calls wait meanwhile, for as long as
+ * their deadlines allow, and are repeated.
  *
  * Threading: one lane (the node's control lane); every function and callback on it; other threads post.
  * Callbacks come from the lane's rounds, never from inside a member_* function but member_destroy; a callback

@@ -37,6 +37,7 @@ struct member {
     struct lane_timer redial_timer, limit_timer, beat_timer;
     uint32_t id;
     bool recovered;
+    bool returns; /* the scheduler keeps its state */
     uint64_t job;
     struct view *view;
     struct member_call *oldest, *newest; /* unanswered, by number */

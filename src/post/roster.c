@@ -48,6 +48,15 @@ struct sched_node *roster_next(const struct scheduler *s, size_t *cursor)
     return NULL;
 }
 
+struct sched_node *roster_node(const struct scheduler *s, uint32_t id)
+{
+    const struct slot_list *slots = id < PARAMO_ID_SERVER(0) ? &s->slots[SLOTS_SCHEDULER]
+                                    : id % 2                 ? &s->slots[SLOTS_WORKERS]
+                                                             : &s->slots[SLOTS_SERVERS];
+    uint32_t rank = id < PARAMO_ID_SERVER(0) ? 0 : (id - PARAMO_ID_SERVER(0)) / 2;
+    return rank < slots->count ? slots->node[rank] : NULL;
+}
+
 size_t roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity)
 {
     size_t count = 0, len = 0, cursor = 0;
@@ -158,7 +167,9 @@ void roster_refuse_waiting(struct scheduler *s, paramo_err status, const char *t
 
 static void reply_registered(struct sched_node *node)
 {
-    struct register_result result = {.node = node->info.id, .recovered = node->info.recovered};
+    struct register_result result = {.node = node->info.id,
+                                     .recovered = node->info.recovered,
+                                     .returns = node->sched->config.store != NULL};
     struct writer w = {0};
     register_result_encode(&result, &w);
     paramo_err err = w.failed ? PARAMO_E_MEMORY : peer_reply(node->peer, CALL_REGISTER, 0, PARAMO_OK, &w);
@@ -322,7 +333,8 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
         if (node->wanted_rank >= 0 && node->wanted_rank != (int32_t)i)
             continue;
         *wait = *wait || silent(holder);
-        if (holder->state == SNODE_DEAD && !MUTANT(rank_not_freed) && likeness(node, holder) > best) {
+        bool free = holder->state == SNODE_DEAD || holder->former;
+        if (free && !MUTANT(rank_not_freed) && likeness(node, holder) > best) {
             best = likeness(node, holder);
             *rank = i;
         }
@@ -363,11 +375,12 @@ static bool place_late(struct sched_node *node)
                  node_label(dead, label), dead->info.weight, node->info.weight);
         node->info.weight = dead->info.weight;
     }
+    slots->gone -= dead->state == SNODE_DEAD;
     node_free(dead);
-    slots->gone--;
     node->info.recovered = true;
     take_place(node, slots, rank);
     sched_view_change(s);
+    node->since = s->view_number; /* one that is being saved has the dead node in its place */
     reply_registered(node);
     return true;
 }
@@ -491,7 +504,7 @@ static void welcome_back(struct sched_node *node, struct peer *peer)
     reply_registered(node);
     if (s->state == SCHED_RUNNING)
         sched_view_send(node);
-    else
+    else if (s->end_told)
         sched_send_end(node, s->end_status, s->end_text);
     place_waiting(s); /* a latecomer that hoped for this place */
 }
@@ -556,16 +569,71 @@ static void node_dies(struct sched_node *node, const char *why)
     node_gone(node, SNODE_DEAD);
 }
 
+/* This process was stopped: the node's return may wait in its sockets. */
+static bool wait_once_more(struct lane_timer *timer, const struct sched_node *node)
+{
+    const struct scheduler_config *c = &node->sched->config;
+    uint64_t late = now(node->sched) - timer->at;
+    return late > c->heartbeat_ms * ENV_MS &&
+           lane_timer_arm(c->lane, timer, now(node->sched) + c->rejoin_ms * ENV_MS) == PARAMO_OK;
+}
+
 static void not_back_in_time(struct lane_timer *timer)
 {
     struct sched_node *node = container_of(timer, struct sched_node, timer);
-    const struct scheduler_config *c = &node->sched->config;
-    uint64_t late = now(node->sched) - timer->at;
-    /* This process was stopped: the node's return may wait in its sockets. */
-    if (late > c->heartbeat_ms * ENV_MS &&
-        lane_timer_arm(c->lane, timer, now(node->sched) + c->rejoin_ms * ENV_MS) == PARAMO_OK)
-        return;
-    node_dies(node, "its connection was lost");
+    if (!wait_once_more(timer, node))
+        node_dies(node, "its connection was lost");
+}
+
+/* ---- back from the store
+ * ----------------------------------------------------------------------------------- */
+
+static void not_here_again(struct lane_timer *timer)
+{
+    struct sched_node *node = container_of(timer, struct sched_node, timer);
+    if (!wait_once_more(timer, node))
+        node_dies(node, "it has not registered with the scheduler that was started anew");
+}
+
+static paramo_err node_restore(struct scheduler *s, const struct view_node *info)
+{
+    struct slot_list *slots = slots_of(s, info->role);
+    uint32_t rank = info->role == PARAMO_ROLE_SCHEDULER ? 0 : (info->id - PARAMO_ID_SERVER(0)) / 2;
+    if (info->role == PARAMO_ROLE_SCHEDULER && !slots->count)
+        return PARAMO_OK;
+    if (rank >= slots->count || slots->node[rank])
+        return err_set(PARAMO_E_CORRUPT, "node %" PRIu32 " has no place", info->id);
+    struct sched_node *node = calloc(1, sizeof *node);
+    if (!node)
+        return err_memory(sizeof *node);
+    *node = (struct sched_node){.sched = s,
+                                .state = info->alive  ? SNODE_ABSENT
+                                         : info->left ? SNODE_LEFT
+                                                      : SNODE_DEAD,
+                                .info = *info,
+                                .rank = rank,
+                                .wanted_rank = -1,
+                                .heard_at = now(s),
+                                .former = info->role == PARAMO_ROLE_SCHEDULER,
+                                .timer.fire = not_here_again};
+    slots->node[rank] = node;
+    slots->gone += !info->alive;
+    paramo_err err = map_put(&s->incarnations, info->incarnation, node);
+    if (!err && info->alive && !node->former)
+        err = lane_timer_arm(s->config.lane, &node->timer, now(s) + s->config.heartbeat_timeout_ms * ENV_MS);
+    return err;
+}
+
+paramo_err roster_restore(struct scheduler *s, const struct view *view)
+{
+    paramo_err err = PARAMO_OK;
+    for (uint32_t i = 0; i < view->nodes_count && !err; i++)
+        err = node_restore(s, &view->nodes[i]);
+    for (size_t i = 0; i < SLOTS && !err; i++)
+        for (uint32_t rank = 0; rank < s->slots[i].count && !err; rank++)
+            if (!s->slots[i].node[rank])
+                err = err_set(PARAMO_E_CORRUPT, "the view that is kept there lacks nodes");
+    return err;
 }
 
 void roster_connection_lost(struct sched_node *node)

@@ -34,7 +34,8 @@ struct sched_call {
     bool answered;
     paramo_err status;
     struct writer answer;
-    /* parked */
+    uint64_t save; /* answered, held back: the save that it waits for */
+    /* parked, or held back */
     struct call_queue *queue;
     struct sched_call *next, *prev;
     struct lane_timer timer;
@@ -73,8 +74,10 @@ struct sched_node {
     int32_t wanted_rank;
     struct peer *peer; /* NULL: no connection */
     uint64_t arrived_at, heard_at;
-    bool chosen; /* WAITING while the cluster gathers: it will have a place */
-    uint64_t view_seen, view_sent_at;
+    bool chosen;    /* WAITING while the cluster gathers: it will have a place */
+    bool former;    /* ABSENT: the member of the scheduler's own process before this one */
+    uint64_t since; /* number of the first view that has it */
+    uint64_t view_sent_at;
     bool view_due;                  /* its queue was full */
     struct lane_timer timer;        /* WAITING: for a place; ABSENT: may come back */
     struct sched_node *next, *prev; /* WAITING: in order of arrival */
@@ -106,8 +109,42 @@ struct slot_list {
 };
 enum { SLOTS_SCHEDULER, SLOTS_SERVERS, SLOTS_WORKERS, SLOTS };
 
+/* ---- what survives (sched_save.c) --------------------------------------------------------------------- */
+
+/* Kinds of cells; the key tells those of a kind apart. Each file writes and reads its own. */
+enum cell_kind {
+    CELL_VIEW = 1, /* the last announced, or about to be */
+    CELL_END,      /* the job is over: status and text */
+    CELL_CALL,     /* an answer that may be asked for again; node id << 8 | number % CALL_WINDOW */
+    CELL_BARRIER,  /* customer << 3 | group */
+    CELL_VALUES,   /* of one hash */
+    CELL_POOL,     /* its place among the pools */
+    CELL_OWNERS,   /* the same */
+    CELL_PARTS     /* pool << 20 | parts / 64 */
+};
+
+/* Changes are saved in batches: what has changed by the time that the save before has ended. */
+struct saves {
+    uint64_t begun, ended; /* how many; at most one is under way */
+    struct map dirty;      /* ids of cells that have changed since the last began */
+    bool all;              /* everything is to be saved */
+    bool timed;            /* the timer is armed: a save begins in a moment, or is tried again */
+    bool failing;          /* the last one did, which was said */
+    size_t whole_bytes, more_bytes;
+    struct lane_timer timer;
+    struct call_queue held;   /* answers that wait for a save, by its number */
+    struct letter_body *view; /* to be saved and then announced; NULL: there is none */
+    uint64_t view_number;
+    struct letter_body *view_flying;
+    uint64_t view_flying_number;
+    bool end, end_flying; /* to be saved and then told to all */
+    void (*emptied)(struct scheduler *s);
+};
+
 struct scheduler {
     struct scheduler_config config;
+    struct saves saves;
+    uint32_t term;
     struct door *door;
     enum sched_state state;
     uint64_t job, incarnation;
@@ -122,7 +159,8 @@ struct scheduler {
     struct lane_timer tick, end_timer;
     uint64_t ticked_at;
 
-    uint64_t view_number;
+    uint64_t view_number;         /* of the newest change */
+    uint64_t announced;           /* of `view` */
     struct letter_body *view;     /* encoded; NULL before it is complete */
     struct lane_timer view_timer; /* several changes of one moment are one view */
     bool view_changed;
@@ -141,6 +179,7 @@ struct scheduler {
 
     paramo_err end_status;
     char end_text[CALL_TEXT_MAX];
+    bool end_told;
 };
 
 /* view_node_label, or "a worker (host-3)" of one that has no place yet. */
@@ -155,6 +194,10 @@ void roster_left(struct sched_node *node);
 void roster_check_silence(struct scheduler *s);
 void roster_refuse_waiting(struct scheduler *s, paramo_err status, const char *text);
 void roster_fini(struct scheduler *s);
+/* The nodes of a view that was saved, each with heartbeat_timeout_ms to register again. */
+MUST_USE paramo_err roster_restore(struct scheduler *s, const struct view *view);
+/* By id; NULL. */
+struct sched_node *roster_node(const struct scheduler *s, uint32_t id);
 /* Writes the labels of dead (left too, if asked) nodes of a group, cut to fit; returns how many there are. */
 size_t roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity);
 /* The next node in place, from cursor 0 on: scheduler, servers, workers; NULL at the end. */
@@ -170,6 +213,51 @@ void sched_table_open(struct sched_call *call, struct reader *body);
 MUST_USE paramo_err sched_ring_build(struct scheduler *s);
 void sched_view_fini(struct scheduler *s);
 
+/* Builds the view now that a change has made due. */
+void sched_view_flush(struct scheduler *s);
+/* Takes `view`, of this number, and sends it to all. */
+void sched_view_announce(struct scheduler *s, struct letter_body *view, uint64_t number);
+/* A node has seen a view of this number: the next is above it. */
+void sched_view_above(struct scheduler *s, uint64_t number);
+MUST_USE paramo_err sched_view_restore(struct scheduler *s, struct reader *cell);
+
+/* sched_save.c: nothing of it does anything without a store */
+/* This cell is not what was saved any more. */
+void cell_changed(struct scheduler *s, enum cell_kind kind, uint64_t key);
+/* The number of the save that brings all that has changed so far; 0: that is durable already. */
+uint64_t sched_save_due(const struct scheduler *s);
+/* Saves it, then announces it. Takes view. */
+void sched_save_view(struct scheduler *s, struct letter_body *view, uint64_t number);
+void sched_save_end(struct scheduler *s);
+/* The job is over: its store is for the next one. done(s) when that is durable, or cannot be. */
+void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s));
+MUST_USE paramo_err sched_save_restore(struct scheduler *s);
+void sched_save_fini(struct scheduler *s);
+/* For writing cells: begins one of this id. */
+static inline void cell_begin(struct writer *w, enum cell_kind kind, uint64_t key, size_t *mark)
+{
+    store_cell_begin(w, (uint64_t)kind << 56 | key, mark);
+}
+
+/* Each file's own cells: one of them (empty: it is gone), all of them, and back. */
+void calls_cell(const struct scheduler *s, uint64_t key, struct writer *w);
+void calls_cells(const struct scheduler *s, struct writer *w);
+MUST_USE paramo_err calls_restore(struct scheduler *s, uint64_t key, struct reader *cell);
+/* Answers that waited for saves up to this one. */
+void calls_saved(struct scheduler *s, uint64_t save);
+void sched_barrier_cell(const struct scheduler *s, uint64_t key, struct writer *w);
+void sched_barrier_cells(const struct scheduler *s, struct writer *w);
+MUST_USE paramo_err sched_barrier_restore(struct scheduler *s, uint64_t key, struct reader *cell);
+void sched_kv_cell(const struct scheduler *s, uint64_t key, struct writer *w);
+void sched_kv_cells(const struct scheduler *s, struct writer *w);
+MUST_USE paramo_err sched_kv_restore(struct scheduler *s, struct reader *cell);
+void sched_pool_cell(const struct scheduler *s, enum cell_kind kind, uint64_t key, struct writer *w);
+void sched_pool_cells(const struct scheduler *s, struct writer *w);
+/* Pools first, then owners, then parts; sched_pool_restored when all are there. */
+MUST_USE paramo_err sched_pool_restore(struct scheduler *s, enum cell_kind kind, uint64_t key,
+                                       struct reader *cell);
+void sched_pool_restored(struct scheduler *s);
+
 /* sched_calls.c */
 MUST_USE paramo_err calls_received(struct sched_node *node, const struct wire_head *head,
                                    struct reader *body);
@@ -184,6 +272,10 @@ MUST_USE paramo_err peer_reply(struct peer *peer, uint32_t kind, uint64_t number
 void sched_node_gone(
     struct sched_node *node); /* DEAD or LEFT: tells barriers and pools, looks whether the job is over */
 void sched_end(struct scheduler *s, paramo_err status, const char *text);
+/* It may be told to the members now. */
+void sched_end_told(struct scheduler *s);
+void sched_end_write(const struct scheduler *s, struct writer *w);
+MUST_USE paramo_err sched_end_restore(struct scheduler *s, struct reader *cell);
 void sched_send_end(struct sched_node *node, paramo_err status, const char *text);
 void sched_peer_close(struct peer *peer, bool flush);
 

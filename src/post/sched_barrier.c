@@ -9,7 +9,7 @@
 /* The barrier of one group and customer. It is there for as long as the scheduler is, so that its number goes
  * on. */
 struct barrier {
-    uint32_t group;
+    uint32_t group, customer;
     uint64_t number; /* of the one that is being entered, from 1 */
     struct call_queue entered;
     struct map nodes; /* id -> how many of its calls are in the queue, so that a node counts once */
@@ -74,10 +74,16 @@ static void barrier_late(struct sched_call *call)
     call_fail(call, err_set(PARAMO_E_TIMEOUT, "the barrier waits for %zu: %s", missing, names));
 }
 
-static void release(struct barrier *barrier)
+static uint64_t barrier_key(uint32_t group, uint32_t customer)
+{
+    return (uint64_t)customer << 3 | group;
+}
+
+static void release(struct scheduler *s, struct barrier *barrier)
 {
     uint64_t number = barrier->number;
     barrier->number += !MUTANT(barrier_number_stays);
+    cell_changed(s, CELL_BARRIER, barrier_key(barrier->group, barrier->customer));
     while (barrier->entered.first) {
         struct barrier_result result = {.number = number};
         struct writer w = {0};
@@ -88,7 +94,7 @@ static void release(struct barrier *barrier)
 
 static struct barrier *barrier_find(struct scheduler *s, uint32_t group, uint32_t customer)
 {
-    uint64_t key = (uint64_t)customer << 3 | group;
+    uint64_t key = barrier_key(group, customer);
     struct barrier *barrier = map_get(&s->barriers, key);
     if (barrier)
         return barrier;
@@ -103,6 +109,7 @@ static struct barrier *barrier_find(struct scheduler *s, uint32_t group, uint32_
         return NULL;
     }
     barrier->group = group;
+    barrier->customer = customer;
     barrier->number = 1;
     return barrier;
 }
@@ -134,7 +141,7 @@ void sched_barrier_enter(struct sched_call *call, struct reader *body)
     call->withdrawn = node_out;
     call_park(call, &barrier->entered, m.timeout_ms, barrier_late);
     if (barrier->nodes.count + MUTANT(barrier_short) >= group_size(s, m.group))
-        release(barrier);
+        release(s, barrier);
 }
 
 void sched_barrier_node_gone(struct sched_node *node)
@@ -149,6 +156,36 @@ void sched_barrier_node_gone(struct sched_node *node)
         while (barrier->entered.first)
             call_fail(barrier->entered.first, broken(s, barrier->group));
     }
+}
+
+void sched_barrier_cell(const struct scheduler *s, uint64_t key, struct writer *w)
+{
+    const struct barrier *barrier = map_get(&s->barriers, key);
+    if (barrier)
+        write_u64(w, barrier->number);
+}
+
+void sched_barrier_cells(const struct scheduler *s, struct writer *w)
+{
+    uint64_t key;
+    void *value;
+    for (size_t i = 0, mark; map_next(&s->barriers, &i, &key, &value);) {
+        cell_begin(w, CELL_BARRIER, key, &mark);
+        sched_barrier_cell(s, key, w);
+        store_cell_end(w, mark);
+    }
+}
+
+paramo_err sched_barrier_restore(struct scheduler *s, uint64_t key, struct reader *cell)
+{
+    uint64_t number = read_u64(cell);
+    if (!reader_done(cell) || !number || key >> 35)
+        return err_set(PARAMO_E_CORRUPT, "the cell of a barrier does not fit");
+    struct barrier *barrier = barrier_find(s, key & 7, (uint32_t)(key >> 3));
+    if (!barrier)
+        return PARAMO_E_MEMORY;
+    barrier->number = number;
+    return PARAMO_OK;
 }
 
 void sched_barrier_fini(struct scheduler *s)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "wire/pool_calls.h"
 
 static struct lane *lane_of(const struct sched_call *call)
 {
@@ -52,12 +53,109 @@ static void call_free(struct sched_call *call)
     free(call);
 }
 
+static void call_enqueue(struct call_queue *queue, struct sched_call *call)
+{
+    call->queue = queue;
+    call->next = NULL;
+    call->prev = queue->last;
+    *(queue->last ? &queue->last->next : &queue->first) = call;
+    queue->last = call;
+}
+
+/* Must its answer survive? What changes nothing, or nothing more the second time, may be done again. */
+static bool call_kept(const struct sched_call *call)
+{
+    switch (call->kind) {
+    case CALL_BARRIER:
+    case CALL_POOL_DONE:
+    case CALL_POOL_END:
+    case CALL_KV_PUT:
+    case CALL_KV_ADD:
+        return call->answered && call->status == PARAMO_OK && !MUTANT(call_not_kept);
+    case CALL_POOL_NEXT:
+        return call->answered && call->status == PARAMO_OK && call->answer.len &&
+               call->answer.data[0] == POOL_GOT;
+    default:
+        return false;
+    }
+}
+
+static uint64_t call_key(const struct sched_call *call)
+{
+    return (uint64_t)call->node->info.id << 8 | call->number % CALL_WINDOW;
+}
+
+/* What a call has changed, and what it has seen, is durable before it is answered. */
 static void call_settle(struct sched_call *call, paramo_err status)
 {
+    struct scheduler *s = call->node->sched;
     call_unpark(call);
     call->answered = true;
     call->status = status;
-    answer_send(call);
+    call->withdrawn = NULL;
+    if (call_kept(call))
+        cell_changed(s, CELL_CALL, call_key(call));
+    call->save = sched_save_due(s);
+    if (call->save && !MUTANT(answer_before_durable))
+        call_enqueue(&s->saves.held, call);
+    else
+        answer_send(call);
+}
+
+void calls_saved(struct scheduler *s, uint64_t save)
+{
+    for (struct sched_call *call; (call = s->saves.held.first) && call->save <= save;) {
+        call_unpark(call);
+        answer_send(call);
+    }
+}
+
+static void call_write(const struct sched_call *call, struct writer *w)
+{
+    write_u64(w, call->node->info.incarnation);
+    write_u64(w, call->number);
+    write_u32(w, call->kind);
+    if (call->answer.len)
+        write_bytes(w, call->answer.data, call->answer.len);
+}
+
+void calls_cell(const struct scheduler *s, uint64_t key, struct writer *w)
+{
+    const struct sched_node *node = roster_node(s, (uint32_t)(key >> 8));
+    const struct sched_call *call = node ? node->calls[key % CALL_WINDOW] : NULL;
+    if (call && call_kept(call))
+        call_write(call, w);
+}
+
+void calls_cells(const struct scheduler *s, struct writer *w)
+{
+    size_t cursor = 0, mark;
+    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+        for (size_t i = 0; i < CALL_WINDOW; i++)
+            if (node->calls[i] && call_kept(node->calls[i])) {
+                cell_begin(w, CELL_CALL, call_key(node->calls[i]), &mark);
+                call_write(node->calls[i], w);
+                store_cell_end(w, mark);
+            }
+}
+
+paramo_err calls_restore(struct scheduler *s, uint64_t key, struct reader *cell)
+{
+    struct sched_node *node = roster_node(s, (uint32_t)(key >> 8));
+    uint64_t incarnation = read_u64(cell), number = read_u64(cell);
+    uint32_t kind = read_u32(cell);
+    if (cell->failed || number % CALL_WINDOW != key % CALL_WINDOW)
+        return err_set(PARAMO_E_CORRUPT, "the cell of a call does not fit");
+    if (!node || node->info.incarnation != incarnation)
+        return PARAMO_OK; /* of one that had the place before */
+    struct sched_call *call = calloc(1, sizeof *call);
+    if (!call)
+        return err_memory(sizeof *call);
+    *call = (struct sched_call){.node = node, .number = number, .kind = kind, .answered = true};
+    if (cell->left)
+        write_bytes(&call->answer, cell->at, cell->left);
+    node->calls[key % CALL_WINDOW] = call;
+    return call->answer.failed ? err_memory(cell->left) : PARAMO_OK;
 }
 
 void call_fail(struct sched_call *call, paramo_err status)
@@ -100,11 +198,7 @@ void call_park(struct sched_call *call, struct call_queue *queue, uint32_t timeo
         call_fail(call, err);
         return;
     }
-    call->queue = queue;
-    call->next = NULL;
-    call->prev = queue->last;
-    *(queue->last ? &queue->last->next : &queue->first) = call;
-    queue->last = call;
+    call_enqueue(queue, call);
 }
 
 paramo_err calls_floor(struct sched_node *node, uint64_t floor)
@@ -199,7 +293,7 @@ paramo_err calls_received(struct sched_node *node, const struct wire_head *head,
         *place = NULL;
     }
     if (*place) {
-        if ((*place)->answered)
+        if ((*place)->answered && !(*place)->queue)
             answer_send(*place);
         return PARAMO_OK;
     }

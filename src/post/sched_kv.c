@@ -12,9 +12,15 @@ struct kv_value {
     char key[];
 };
 
+/* 56 bits: values of one hash are one cell. */
+static uint64_t kv_hash(const char *key)
+{
+    return hash_bytes(key, strlen(key)) >> 8;
+}
+
 static struct kv_value *value_find(const struct scheduler *s, const char *key)
 {
-    struct kv_value *value = map_get(&s->kv, hash_bytes(key, strlen(key)));
+    struct kv_value *value = map_get(&s->kv, kv_hash(key));
     while (value && strcmp(value->key, key) != 0)
         value = value->next;
     return value;
@@ -24,7 +30,7 @@ static paramo_err value_new(struct scheduler *s, const char *key, struct kv_valu
 {
     if (s->kv_count == SCHED_KV_MAX)
         return err_set(PARAMO_E_FULL, "the scheduler keeps %d values already", SCHED_KV_MAX);
-    uint64_t hash = hash_bytes(key, strlen(key));
+    uint64_t hash = kv_hash(key);
     struct kv_value *value = calloc(1, sizeof *value + strlen(key) + 1);
     if (!value)
         return err_memory(sizeof *value);
@@ -96,6 +102,7 @@ void sched_kv_put(struct sched_call *call, struct reader *body)
     }
     if (m.len && !stays)
         memcpy(value->data, m.value, m.len);
+    cell_changed(s, CELL_VALUES, kv_hash(m.key));
     call_answer(call, NULL);
     wake(s, value);
 }
@@ -119,6 +126,7 @@ void sched_kv_add(struct sched_call *call, struct reader *body)
     struct writer sum = writer_over(value->data, m.len);
     while (more.left)
         write_f64(&sum, read_f64(&have) + read_f64(&more));
+    cell_changed(s, CELL_VALUES, kv_hash(m.key));
     call_answer(call, NULL);
     wake(s, value);
 }
@@ -158,6 +166,46 @@ void sched_kv_get(struct sched_call *call, struct reader *body)
         call->withdrawn = get_withdrawn;
     else
         get_withdrawn(call);
+}
+
+void sched_kv_cell(const struct scheduler *s, uint64_t key, struct writer *w)
+{
+    for (const struct kv_value *value = map_get(&s->kv, key); value; value = value->next) {
+        write_string(w, value->key);
+        write_u32(w, (uint32_t)value->len);
+        if (value->len)
+            write_bytes(w, value->data, value->len);
+    }
+}
+
+void sched_kv_cells(const struct scheduler *s, struct writer *w)
+{
+    uint64_t key;
+    void *value;
+    for (size_t i = 0, mark; map_next(&s->kv, &i, &key, &value);) {
+        cell_begin(w, CELL_VALUES, key, &mark);
+        sched_kv_cell(s, key, w);
+        store_cell_end(w, mark);
+    }
+}
+
+paramo_err sched_kv_restore(struct scheduler *s, struct reader *cell)
+{
+    char key[KV_KEY_MAX];
+    struct kv_value *value;
+    while (cell->left) {
+        read_string(cell, key, sizeof key);
+        uint32_t len = read_u32(cell);
+        const uint8_t *data = read_span(cell, len);
+        if (cell->failed)
+            return err_set(PARAMO_E_CORRUPT, "the cell of a value does not fit");
+        paramo_err err = value_resize(s, key, len, &value);
+        if (err)
+            return err;
+        if (len)
+            memcpy(value->data, data, len);
+    }
+    return PARAMO_OK;
 }
 
 void sched_kv_fini(struct scheduler *s)

@@ -15,7 +15,13 @@
  * VOID
  */
 enum part_state { PART_FREE, PART_LEASED, PART_DONE, PART_VOID };
-enum { NONE = -1, OWNERS_MAX = 1 << 16, LEASES_MAX = 4096 /* of one owner */ };
+enum {
+    NONE = -1,
+    OWNERS_MAX = 1 << 16,
+    LEASES_MAX = 4096, /* of one owner */
+    CELL_PARTS_MAX = 64,
+    CELL_POOL_SHIFT = 20
+};
 
 struct part {
     uint32_t stream;
@@ -27,6 +33,7 @@ struct part {
 
 /* One customer of one incarnation of a node. */
 struct owner {
+    uint64_t key; /* node id and who */
     uint64_t incarnation;
     int32_t own; /* the next of its parts in this round */
     uint32_t leases;
@@ -42,6 +49,8 @@ struct lease {
 
 struct sched_pool {
     struct sched_pool *next;
+    struct scheduler *sched;
+    uint32_t place; /* among all, in the order in which they were opened */
     char name[POOL_NAME_MAX];
     uint32_t streams, rounds;
     uint32_t round;         /* == rounds: all is done, and the parts are forgotten */
@@ -59,12 +68,32 @@ struct sched_pool {
     struct call_queue waiting;
 };
 
+/* ---- what is saved ----------------------------------------------------------------------------------------
+ */
+
+static void pool_changed(struct sched_pool *pool)
+{
+    cell_changed(pool->sched, CELL_POOL, pool->place);
+}
+
+static void part_changed(struct sched_pool *pool, uint32_t part)
+{
+    cell_changed(pool->sched, CELL_PARTS, (uint64_t)pool->place << CELL_POOL_SHIFT | part / CELL_PARTS_MAX);
+}
+
+static void parts_changed(struct sched_pool *pool, uint32_t first)
+{
+    for (uint32_t part = first - first % CELL_PARTS_MAX; part < pool->count; part += CELL_PARTS_MAX)
+        part_changed(pool, part);
+}
+
 /* ---- leases
  * ------------------------------------------------------------------------------------------------ */
 
 static void lease_remove(struct sched_pool *pool, struct lease *lease)
 {
     map_remove(&pool->leases, lease->token);
+    part_changed(pool, lease->part);
     *(lease->prev ? &lease->prev->next : &pool->leased) = lease->next;
     if (lease->next)
         lease->next->prev = lease->prev;
@@ -72,14 +101,13 @@ static void lease_remove(struct sched_pool *pool, struct lease *lease)
     free(lease);
 }
 
-static paramo_err lease_add(struct sched_pool *pool, uint32_t part, int32_t owner, struct sched_node *node,
-                            struct lease **out)
+static paramo_err lease_put(struct sched_pool *pool, uint64_t token, uint32_t part, int32_t owner,
+                            struct sched_node *node)
 {
     struct lease *lease = calloc(1, sizeof *lease);
     if (!lease)
         return err_memory(sizeof *lease);
-    *lease = (struct lease){
-        .token = ++pool->tokens, .part = part, .owner = owner, .node = node, .next = pool->leased};
+    *lease = (struct lease){.token = token, .part = part, .owner = owner, .node = node, .next = pool->leased};
     paramo_err err = map_put(&pool->leases, lease->token, lease);
     if (err) {
         free(lease);
@@ -89,12 +117,19 @@ static paramo_err lease_add(struct sched_pool *pool, uint32_t part, int32_t owne
         pool->leased->prev = lease;
     pool->leased = lease;
     pool->owners[owner].leases++;
-    *out = lease;
     return PARAMO_OK;
+}
+
+static paramo_err lease_add(struct sched_pool *pool, uint32_t part, int32_t owner, struct sched_node *node)
+{
+    pool_changed(pool);
+    part_changed(pool, part);
+    return lease_put(pool, ++pool->tokens, part, owner, node);
 }
 
 static void part_release(struct sched_pool *pool, uint32_t part)
 {
+    part_changed(pool, part);
     pool->parts[part].state = PART_FREE;
     pool->free++;
     if (part < pool->cursor)
@@ -104,15 +139,8 @@ static void part_release(struct sched_pool *pool, uint32_t part)
 /* ---- owners
  * ------------------------------------------------------------------------------------------------ */
 
-static paramo_err owner_find(struct sched_pool *pool, const struct sched_node *node, uint32_t who,
-                             int32_t *out)
+static paramo_err owner_add(struct sched_pool *pool, uint64_t key, uint64_t incarnation)
 {
-    uint64_t key = (uint64_t)node->info.id << 32 | who;
-    uintptr_t found = (uintptr_t)map_get(&pool->owner_of, key);
-    if (found && pool->owners[found - 1].incarnation == node->info.incarnation) {
-        *out = (int32_t)found - 1;
-        return PARAMO_OK;
-    }
     if (pool->owners_count == OWNERS_MAX)
         return err_set(PARAMO_E_FULL, "pool %s has had %d workers", pool->name, OWNERS_MAX);
     if (pool->owners_count == pool->owners_capacity) {
@@ -126,32 +154,54 @@ static paramo_err owner_find(struct sched_pool *pool, const struct sched_node *n
     paramo_err err = map_put(&pool->owner_of, key, (void *)(uintptr_t)(pool->owners_count + 1));
     if (err)
         return err;
-    pool->owners[pool->owners_count] = (struct owner){.incarnation = node->info.incarnation, .own = NONE};
-    *out = (int32_t)pool->owners_count++;
+    pool->owners[pool->owners_count++] = (struct owner){.key = key, .incarnation = incarnation, .own = NONE};
+    cell_changed(pool->sched, CELL_OWNERS, pool->place);
     return PARAMO_OK;
+}
+
+static paramo_err owner_find(struct sched_pool *pool, const struct sched_node *node, uint32_t who,
+                             int32_t *out)
+{
+    uint64_t key = (uint64_t)node->info.id << 32 | who;
+    uintptr_t found = (uintptr_t)map_get(&pool->owner_of, key);
+    if (found && pool->owners[found - 1].incarnation == node->info.incarnation) {
+        *out = (int32_t)found - 1;
+        return PARAMO_OK;
+    }
+    paramo_err err = owner_add(pool, key, node->info.incarnation);
+    if (!err)
+        *out = (int32_t)pool->owners_count - 1;
+    return err;
 }
 
 /* ---- rounds
  * ------------------------------------------------------------------------------------------------ */
 
+/* The FREE parts of each owner, in order. */
 static void chain_owners(struct sched_pool *pool)
 {
     for (uint32_t i = 0; i < pool->owners_count; i++)
         pool->owners[i].own = NONE;
     for (uint32_t i = pool->count; i-- > 0;) {
         struct part *part = &pool->parts[i];
-        if (part->state == PART_VOID)
-            continue;
-        part->state = PART_FREE;
         part->next = NONE;
-        if (part->owner != NONE) {
+        if (part->state == PART_FREE && part->owner != NONE) {
             part->next = pool->owners[part->owner].own;
             pool->owners[part->owner].own = (int32_t)i;
         }
     }
+}
+
+static void begin_round(struct sched_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->count; i++)
+        if (pool->parts[i].state != PART_VOID)
+            pool->parts[i].state = PART_FREE;
+    chain_owners(pool);
     pool->free = pool->count - pool->voids;
     pool->done = 0;
     pool->cursor = 0;
+    parts_changed(pool, 0);
 }
 
 /* Goes on to the next round while the present one is finished. */
@@ -160,8 +210,9 @@ static void finish_round(struct sched_pool *pool)
     while (pool->round < pool->rounds && pool->stream == pool->streams &&
            pool->done + (MUTANT(round_ends_early) && pool->done) >= pool->count - pool->voids) {
         pool->round++;
+        pool_changed(pool);
         if (pool->round < pool->rounds)
-            chain_owners(pool);
+            begin_round(pool);
     }
     if (pool->round == pool->rounds) {
         free(pool->parts);
@@ -188,6 +239,8 @@ static paramo_err part_new(struct sched_pool *pool, uint32_t *out)
     }
     pool->parts[pool->count] = (struct part){
         .stream = pool->stream, .index = pool->index++, .owner = NONE, .next = NONE, .state = PART_FREE};
+    pool_changed(pool);
+    part_changed(pool, pool->count);
     pool->free++;
     *out = pool->count++;
     return PARAMO_OK;
@@ -233,8 +286,7 @@ static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_
         if (err)
             return err;
     }
-    struct lease *lease = NULL;
-    err = lease_add(pool, part, owner, node, &lease);
+    err = lease_add(pool, part, owner, node);
     if (err) {
         if (part < pool->cursor)
             pool->cursor = part;
@@ -246,7 +298,7 @@ static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_
     result->part = (struct pool_part){.stream = pool->parts[part].stream,
                                       .round = round,
                                       .index = pool->parts[part].index,
-                                      .token = lease->token};
+                                      .token = pool->tokens};
     return PARAMO_OK;
 }
 
@@ -284,7 +336,7 @@ static struct sched_pool *pool_named(const struct scheduler *s, const char *name
     return pool;
 }
 
-static paramo_err pool_add(struct scheduler *s, const struct pool_open *m)
+static paramo_err pool_add(struct scheduler *s, const struct pool_open *m, struct sched_pool **out)
 {
     if (s->pools_count == SCHED_POOLS_MAX)
         return err_set(PARAMO_E_FULL, "there are %d pools already", SCHED_POOLS_MAX);
@@ -292,11 +344,14 @@ static paramo_err pool_add(struct scheduler *s, const struct pool_open *m)
     if (!pool)
         return err_memory(sizeof *pool);
     memcpy(pool->name, m->name, sizeof m->name);
+    pool->sched = s;
+    pool->place = s->pools_count++;
     pool->streams = m->streams;
     pool->rounds = m->rounds;
     pool->next = s->pools;
     s->pools = pool;
-    s->pools_count++;
+    pool_changed(pool);
+    *out = pool;
     return PARAMO_OK;
 }
 
@@ -305,13 +360,13 @@ void sched_pool_open(struct sched_call *call, struct reader *body)
     struct scheduler *s = call->node->sched;
     struct pool_open m;
     paramo_err err = pool_open_decode(body, &m);
-    const struct sched_pool *pool = err ? NULL : pool_named(s, m.name);
+    struct sched_pool *pool = err ? NULL : pool_named(s, m.name);
     if (pool && (pool->streams != m.streams || pool->rounds != m.rounds))
         err = err_set(PARAMO_E_INVALID,
                       "pool %s has %" PRIu32 " streams and %" PRIu32 " rounds, not %" PRIu32 " and %" PRIu32,
                       m.name, pool->streams, pool->rounds, m.streams, m.rounds);
     else if (!err && !pool)
-        err = pool_add(s, &m);
+        err = pool_add(s, &m, &pool);
     if (err)
         call_fail(call, err);
     else
@@ -391,6 +446,8 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
 static void stream_ends(struct sched_pool *pool, uint32_t first)
 {
     uint32_t stream = pool->parts[first].stream;
+    pool_changed(pool);
+    parts_changed(pool, first);
     if (pool->stream == stream) {
         pool->stream++;
         pool->index = 0;
@@ -457,6 +514,188 @@ void sched_pool_node_gone(struct sched_node *node)
         }
         wake(pool);
     }
+}
+
+/* ---- cells ------------------------------------------------------------------------------------------------
+ */
+
+static void pool_write(const struct sched_pool *pool, struct writer *w)
+{
+    write_string(w, pool->name);
+    write_u32(w, pool->streams);
+    write_u32(w, pool->rounds);
+    write_u32(w, pool->round);
+    write_u32(w, pool->stream);
+    write_u32(w, pool->index);
+    write_u32(w, pool->count);
+    write_u64(w, pool->tokens);
+}
+
+static void owners_write(const struct sched_pool *pool, struct writer *w)
+{
+    for (uint32_t i = 0; i < pool->owners_count; i++) {
+        write_u64(w, pool->owners[i].key);
+        write_u64(w, pool->owners[i].incarnation);
+    }
+}
+
+static void parts_write(const struct sched_pool *pool, uint32_t cell, struct writer *w)
+{
+    const struct lease *leases[CELL_PARTS_MAX] = {0};
+    for (const struct lease *lease = pool->leased; lease; lease = lease->next)
+        if (lease->part / CELL_PARTS_MAX == cell)
+            leases[lease->part % CELL_PARTS_MAX] = lease;
+    for (uint32_t i = 0; i < CELL_PARTS_MAX && cell * CELL_PARTS_MAX + i < pool->count; i++) {
+        const struct part *part = &pool->parts[cell * CELL_PARTS_MAX + i];
+        write_u8(w, part->state);
+        write_u32(w, part->stream);
+        write_u32(w, part->index);
+        write_u32(w, (uint32_t)part->owner);
+        if (part->state == PART_LEASED) {
+            write_u64(w, leases[i]->token);
+            write_u32(w, (uint32_t)leases[i]->owner);
+        }
+    }
+}
+
+static struct sched_pool *pool_at(const struct scheduler *s, uint64_t place)
+{
+    struct sched_pool *pool = s->pools;
+    while (pool && pool->place != place)
+        pool = pool->next;
+    return pool;
+}
+
+void sched_pool_cell(const struct scheduler *s, enum cell_kind kind, uint64_t key, struct writer *w)
+{
+    const struct sched_pool *pool = pool_at(s, kind == CELL_PARTS ? key >> CELL_POOL_SHIFT : key);
+    if (!pool)
+        return;
+    if (kind == CELL_POOL)
+        pool_write(pool, w);
+    else if (kind == CELL_OWNERS)
+        owners_write(pool, w);
+    else
+        parts_write(pool, (uint32_t)(key % (1u << CELL_POOL_SHIFT)), w);
+}
+
+void sched_pool_cells(const struct scheduler *s, struct writer *w)
+{
+    size_t mark;
+    for (const struct sched_pool *pool = s->pools; pool; pool = pool->next) {
+        cell_begin(w, CELL_POOL, pool->place, &mark);
+        pool_write(pool, w);
+        store_cell_end(w, mark);
+        cell_begin(w, CELL_OWNERS, pool->place, &mark);
+        owners_write(pool, w);
+        store_cell_end(w, mark);
+        for (uint32_t i = 0; i * CELL_PARTS_MAX < pool->count; i++) {
+            cell_begin(w, CELL_PARTS, (uint64_t)pool->place << CELL_POOL_SHIFT | i, &mark);
+            parts_write(pool, i, w);
+            store_cell_end(w, mark);
+        }
+    }
+}
+
+static paramo_err damaged(void)
+{
+    return err_set(PARAMO_E_CORRUPT, "the cell of a pool does not fit");
+}
+
+static paramo_err pool_restore(struct scheduler *s, uint64_t place, struct reader *r)
+{
+    struct pool_open m;
+    struct sched_pool *pool = NULL;
+    read_string(r, m.name, sizeof m.name);
+    m.streams = read_u32(r);
+    m.rounds = read_u32(r);
+    paramo_err err = r->failed || place >= SCHED_POOLS_MAX ? damaged() : pool_add(s, &m, &pool);
+    if (err || !pool)
+        return err;
+    pool->place = (uint32_t)place;
+    pool->round = read_u32(r);
+    pool->stream = read_u32(r);
+    pool->index = read_u32(r);
+    pool->count = read_u32(r);
+    pool->tokens = read_u64(r);
+    if (!reader_done(r) || pool->round > pool->rounds || pool->stream > pool->streams ||
+        pool->count > POOL_PARTS_MAX) {
+        pool->count = 0;
+        return damaged();
+    }
+    pool->parts = calloc(pool->count ? pool->count : 1, sizeof *pool->parts);
+    if (!pool->parts)
+        return err_memory(pool->count * sizeof *pool->parts);
+    pool->capacity = pool->count;
+    for (uint32_t i = 0; i < pool->count; i++)
+        pool->parts[i] = (struct part){.owner = NONE, .next = NONE, .state = PART_VOID};
+    return PARAMO_OK;
+}
+
+/* Whoever holds it and is still in the job holds it on. */
+static paramo_err lease_restore(struct sched_pool *pool, uint32_t part, uint64_t token, uint32_t owner)
+{
+    if (owner >= pool->owners_count)
+        return damaged();
+    struct sched_node *node = map_get(&pool->sched->incarnations, pool->owners[owner].incarnation);
+    if (!node || node->state != SNODE_ABSENT || MUTANT(lease_forgotten)) {
+        pool->parts[part].state = PART_FREE;
+        return PARAMO_OK;
+    }
+    return lease_put(pool, token, part, (int32_t)owner, node);
+}
+
+static paramo_err parts_restore(struct sched_pool *pool, uint32_t first, struct reader *r)
+{
+    /* Beyond the count: of before the stream's end was known. */
+    for (uint32_t i = first; i < first + CELL_PARTS_MAX && i < pool->count && r->left; i++) {
+        struct part *part = &pool->parts[i];
+        uint8_t state = read_u8(r);
+        uint32_t stream = read_u32(r), index = read_u32(r), owner = read_u32(r);
+        if (r->failed || state > PART_VOID || (owner != (uint32_t)NONE && owner >= pool->owners_count))
+            return damaged();
+        *part = (struct part){
+            .stream = stream, .index = index, .owner = (int32_t)owner, .next = NONE, .state = state};
+        if (state != PART_LEASED)
+            continue;
+        uint64_t token = read_u64(r);
+        paramo_err err = lease_restore(pool, i, token, read_u32(r));
+        if (err)
+            return err;
+    }
+    return r->failed ? damaged() : PARAMO_OK;
+}
+
+paramo_err sched_pool_restore(struct scheduler *s, enum cell_kind kind, uint64_t key, struct reader *r)
+{
+    if (kind == CELL_POOL)
+        return pool_restore(s, key, r);
+    struct sched_pool *pool = pool_at(s, kind == CELL_PARTS ? key >> CELL_POOL_SHIFT : key);
+    if (!pool)
+        return damaged();
+    if (kind == CELL_PARTS)
+        return parts_restore(pool, (uint32_t)(key % (1u << CELL_POOL_SHIFT)) * CELL_PARTS_MAX, r);
+    paramo_err err = PARAMO_OK;
+    while (r->left && !err) {
+        uint64_t owner = read_u64(r), incarnation = read_u64(r);
+        err = r->failed ? damaged() : owner_add(pool, owner, incarnation);
+    }
+    return err;
+}
+
+void sched_pool_restored(struct scheduler *s)
+{
+    uint32_t places = 0;
+    for (struct sched_pool *pool = s->pools; pool; pool = pool->next) {
+        places = pool->place >= places ? pool->place + 1 : places;
+        for (uint32_t i = 0; i < pool->count; i++) {
+            pool->free += pool->parts[i].state == PART_FREE;
+            pool->done += pool->parts[i].state == PART_DONE;
+            pool->voids += pool->parts[i].state == PART_VOID;
+        }
+        chain_owners(pool);
+    }
+    s->pools_count = places;
 }
 
 void sched_pool_fini(struct scheduler *s)

@@ -22,7 +22,7 @@ static uint32_t nodes_fill(const struct scheduler *s, struct view_node *nodes)
     return count;
 }
 
-static paramo_err view_build(struct scheduler *s)
+static struct letter_body *view_build(struct scheduler *s)
 {
     struct view view = {.job = s->job,
                         .number = s->view_number,
@@ -37,25 +37,20 @@ static paramo_err view_build(struct scheduler *s)
     size_t bytes = (1 + (size_t)view.num_servers + view.num_workers) * sizeof *view.nodes;
     view.nodes = malloc(bytes);
     if (!view.nodes)
-        return err_memory(bytes);
+        return NULL;
     view.nodes_count = nodes_fill(s, view.nodes);
     struct writer w = {0};
     view_encode(&view, &w);
     free(view.nodes);
-    struct letter_body *encoded = letter_body_new(&w);
-    if (!encoded)
-        return err_memory(bytes);
-    letter_body_unref(s->view);
-    s->view = encoded;
-    return PARAMO_OK;
+    return letter_body_new(&w);
 }
 
 void sched_view_send(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
-    if (!node->peer || !s->view || s->view_changed)
+    if (!node->peer || !s->view || s->announced < node->since || (s->view_changed && !s->config.store))
         return; /* a change that is not out yet comes to all in a moment */
-    struct wire_head head = {.kind = WIRE_VIEW, .view = s->view_number};
+    struct wire_head head = {.kind = WIRE_VIEW, .view = s->announced};
     paramo_err err = letter_send_shared(node->peer->conn, &head, s->view);
     node->view_due = err != PARAMO_OK; /* writable() or a heartbeat brings it */
     node->view_sent_at = lane_now(s->config.lane);
@@ -69,7 +64,7 @@ paramo_err sched_view_look(struct peer *peer, const struct wire_head *head, cons
         return err;
     struct wire_head answer = {.kind = WIRE_REPLY, .table = CALL_LOOK, .number = head->number};
     if (s->view) {
-        answer.view = s->view_number;
+        answer.view = s->announced;
         err = letter_send_shared(peer->conn, &answer, s->view);
     } else {
         struct writer w = {0};
@@ -85,12 +80,28 @@ paramo_err sched_view_look(struct peer *peer, const struct wire_head *head, cons
 static void view_out(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct scheduler, view_timer);
-    if (s->state == SCHED_OVER || view_build(s)) {
-        /* Without memory nobody hears of the change now; the next heartbeats find them behind. */
-        s->view_changed = false;
-        return;
-    }
+    lane_timer_cancel(s->config.lane, timer);
     s->view_changed = false;
+    struct letter_body *view = s->state == SCHED_OVER ? NULL : view_build(s);
+    if (!view)
+        return; /* without memory nobody hears of this change; the next one brings it */
+    if (s->config.store)
+        sched_save_view(s, view, s->view_number);
+    else
+        sched_view_announce(s, view, s->view_number);
+}
+
+void sched_view_flush(struct scheduler *s)
+{
+    if (s->view_changed)
+        view_out(&s->view_timer);
+}
+
+void sched_view_announce(struct scheduler *s, struct letter_body *view, uint64_t number)
+{
+    letter_body_unref(s->view);
+    s->view = view;
+    s->announced = number;
     size_t cursor = 0;
     for (struct sched_node *node; (node = roster_next(s, &cursor));)
         sched_view_send(node);
@@ -146,6 +157,59 @@ paramo_err sched_ring_build(struct scheduler *s)
     else
         memset(s->chains.level, 0xff, sizeof s->chains.level); /* RING_NOBODY */
     free(list);
+    return err;
+}
+
+void sched_view_above(struct scheduler *s, uint64_t number)
+{
+    if (number <= s->view_number || s->state != SCHED_RUNNING)
+        return;
+    log_warn("scheduler: a node has seen view %" PRIx64 ", which is newer than %" PRIx64, number,
+             s->view_number);
+    s->view_number = number;
+    if (s->view_changed) /* it counted on from the number before */
+        s->view_number++;
+    else
+        sched_view_change(s);
+}
+
+static void *copied(const void *from, size_t bytes)
+{
+    void *to = malloc(bytes ? bytes : 1);
+    if (to && bytes)
+        memcpy(to, from, bytes);
+    return to;
+}
+
+static paramo_err view_take(struct scheduler *s, const struct view *view)
+{
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS], *workers = &s->slots[SLOTS_WORKERS];
+    if (view->num_servers != servers->count || view->num_workers != workers->count)
+        return err_set(PARAMO_E_INVALID,
+                       "the job whose state this is has %" PRIu32 " servers and %" PRIu32
+                       " workers, not %" PRIu32 " and %" PRIu32,
+                       view->num_servers, view->num_workers, servers->count, workers->count);
+    s->job = view->job;
+    if (view->number > s->view_number)
+        s->view_number = view->number;
+    s->shards = copied(view->shards, view->shards_count * sizeof *s->shards);
+    s->tables = copied(view->tables, view->tables_count * sizeof *s->tables);
+    if (!s->shards || !s->tables)
+        return err_memory(view->shards_count * sizeof *s->shards);
+    s->shards_count = view->shards_count;
+    s->tables_count = view->tables_count;
+    s->chains = view->chains;
+    return roster_restore(s, view);
+}
+
+paramo_err sched_view_restore(struct scheduler *s, struct reader *cell)
+{
+    struct view *view;
+    paramo_err err = view_decode(cell, &view);
+    if (err)
+        return err;
+    err = view_take(s, view);
+    view_unref(view);
     return err;
 }
 

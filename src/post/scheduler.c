@@ -17,8 +17,6 @@ enum {
     FRAME_BYTES = 64 << 20,
     PEERS_SPARE = 256 /* connections beyond two for each node */
 };
-/* The term of views. It is drawn from the store once schedulers restart. */
-#define TERM (UINT64_C(1) << 32)
 
 /* ---- control connections ---------------------------------------------------------------------------------
  */
@@ -79,14 +77,14 @@ static paramo_err got_heartbeat(struct peer *peer, const struct wire_head *head,
     if (err)
         return err;
     note_progress(node, &beat);
-    struct wire_head answer = {.kind = WIRE_HEARTBEAT, .view = s->view_number};
+    struct wire_head answer = {.kind = WIRE_HEARTBEAT, .view = s->announced};
     if (peer_send(peer, &answer, NULL, 0))
         return PARAMO_OK; /* the queue is full: the node will hear from us by what is in it */
     uint64_t now = lane_now(s->config.lane);
-    if (s->state == SCHED_RUNNING && node->info.id && head->view < s->view_number &&
+    if (s->state == SCHED_RUNNING && node->info.id && head->view < s->announced &&
         now - node->view_sent_at >= s->config.heartbeat_ms * ENV_MS)
         sched_view_send(node);
-    if (s->state == SCHED_ENDING && node->state == SNODE_JOINED)
+    if (s->end_told && node->state == SNODE_JOINED)
         sched_send_end(node, s->end_status, s->end_text);
     return PARAMO_OK;
 }
@@ -110,7 +108,11 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
     if (head.kind != WIRE_CALL)
         return err_set(PARAMO_E_PROTOCOL, "%s to a scheduler", wire_kind_name(head.kind));
     if (head.table == CALL_REGISTER) {
+        if (head.view >> 63)
+            return err_set(PARAMO_E_PROTOCOL, "REGISTER: there is no view %" PRIx64, head.view);
         roster_register(peer->sched, peer, &body);
+        if (peer->node && peer->sched->config.store)
+            sched_view_above(peer->sched, head.view);
         return PARAMO_OK;
     }
     if (head.table == CALL_LOOK)
@@ -200,11 +202,20 @@ static bool anyone_left(const struct scheduler *s)
     return false;
 }
 
+static void say_over(struct scheduler *s)
+{
+    s->config.over(s->config.arg, s->end_status, s->end_text);
+}
+
 static void end_due(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct scheduler, end_timer);
+    sched_end_told(s); /* a store that cannot take it keeps nobody waiting for longer */
     s->state = SCHED_OVER;
-    s->config.over(s->config.arg, s->end_status, s->end_text);
+    if (s->config.store)
+        sched_save_nothing(s, say_over);
+    else
+        say_over(s);
 }
 
 static void over_in(struct scheduler *s, uint64_t ms)
@@ -225,11 +236,43 @@ void sched_end(struct scheduler *s, paramo_err status, const char *text)
     snprintf(why, sizeof why, "the job is over%s%s", text[0] ? ": " : "", text);
     roster_refuse_waiting(s, PARAMO_E_SHUTDOWN, why);
     size_t cursor = 0;
-    for (struct sched_node *node; (node = roster_next(s, &cursor));) {
+    for (struct sched_node *node; (node = roster_next(s, &cursor));)
         calls_drop(node, true);
-        sched_send_end(node, s->end_status, s->end_text);
-    }
+    if (s->config.store)
+        sched_save_end(s);
+    else
+        sched_end_told(s);
     over_in(s, anyone_left(s) ? s->config.end_wait_ms : 0);
+}
+
+void sched_end_told(struct scheduler *s)
+{
+    size_t cursor = 0;
+    for (struct sched_node *node; !s->end_told && (node = roster_next(s, &cursor));)
+        sched_send_end(node, s->end_status, s->end_text);
+    s->end_told = true;
+}
+
+void sched_end_write(const struct scheduler *s, struct writer *w)
+{
+    end_encode(s->end_status, s->end_text, w);
+}
+
+paramo_err sched_end_restore(struct scheduler *s, struct reader *cell)
+{
+    paramo_err err = end_decode(cell, &s->end_status, s->end_text);
+    s->end_told = !err;
+    return err;
+}
+
+static void end_if_all_gone(struct scheduler *s)
+{
+    const struct slot_list *workers = &s->slots[SLOTS_WORKERS];
+    if (!workers->count || workers->gone < workers->count)
+        return;
+    char names[CALL_TEXT_MAX];
+    bool lost = roster_gone(s, PARAMO_GROUP_ALL, false, names, sizeof names) > 0;
+    sched_end(s, lost ? PARAMO_E_NODE_LOST : PARAMO_OK, names);
 }
 
 void sched_node_gone(struct sched_node *node)
@@ -241,12 +284,7 @@ void sched_node_gone(struct sched_node *node)
         return;
     sched_barrier_node_gone(node);
     sched_pool_node_gone(node);
-    const struct slot_list *workers = &s->slots[SLOTS_WORKERS];
-    if (!workers->count || workers->gone < workers->count)
-        return;
-    char names[CALL_TEXT_MAX];
-    bool lost = roster_gone(s, PARAMO_GROUP_ALL, false, names, sizeof names) > 0;
-    sched_end(s, lost ? PARAMO_E_NODE_LOST : PARAMO_OK, names);
+    end_if_all_gone(s);
 }
 
 /* ---- life
@@ -303,6 +341,23 @@ static uint64_t random_not_zero(struct env *env)
     return number;
 }
 
+/* Goes on where the scheduler before has stopped: its nodes are there, though none has been heard yet. */
+static paramo_err restore(struct scheduler *s)
+{
+    paramo_err err = sched_save_restore(s);
+    if (err || !s->slots[SLOTS_WORKERS].count || !s->slots[SLOTS_WORKERS].node[0])
+        return err;
+    s->state = s->end_told ? SCHED_ENDING : SCHED_RUNNING;
+    log_info("scheduler: goes on with a job, in term %" PRIu32 ", after view %" PRIx64, s->term,
+             s->view_number);
+    if (s->end_told)
+        over_in(s, anyone_left(s) ? s->config.end_wait_ms : 0);
+    else
+        end_if_all_gone(s);
+    sched_view_change(s);
+    return PARAMO_OK;
+}
+
 paramo_err scheduler_create(const struct scheduler_config *config, struct scheduler **out)
 {
     struct scheduler *s = calloc(1, sizeof *s);
@@ -317,7 +372,8 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
     c->frame_bytes = c->frame_bytes ? c->frame_bytes : FRAME_BYTES;
     s->job = random_not_zero(lane_env(c->lane));
     s->incarnation = random_not_zero(lane_env(c->lane));
-    s->view_number = TERM;
+    s->term = c->store ? c->found->term : 1;
+    s->view_number = (uint64_t)s->term << 32;
     s->tick.fire = tick;
     s->end_timer.fire = end_due;
     s->ticked_at = lane_now(c->lane);
@@ -331,15 +387,19 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
                                .accept = peer_comes,
                                .arg = s};
     paramo_err err = slots_create(s);
+    if (!err && c->store)
+        err = restore(s);
     if (!err)
         err = door_open(&door, &s->door);
     c->address = c->token = NULL; /* the door has them */
     if (!err)
         err = lane_timer_arm(c->lane, &s->tick, s->ticked_at + c->heartbeat_ms * ENV_MS);
     if (err) {
+        c->store = NULL; /* the caller's */
         scheduler_destroy(s);
         return err;
     }
+    c->found = NULL;
     door_set_job(s->door, s->job);
     s->self = (struct view_node){.id = PARAMO_ID_SCHEDULER,
                                  .role = PARAMO_ROLE_SCHEDULER,
@@ -372,6 +432,7 @@ void scheduler_destroy(struct scheduler *s)
         return;
     lane_timer_cancel(s->config.lane, &s->tick);
     lane_timer_cancel(s->config.lane, &s->end_timer);
+    sched_save_fini(s); /* first: from here on nothing is saved */
     while (s->peers)
         sched_peer_close(s->peers, true);
     sched_view_fini(s);

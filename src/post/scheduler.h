@@ -11,15 +11,20 @@
  *            |---silence of heartbeat_timeout -----+--taken by a new node--> JOINED (recovered)
  *            +--LEAVE--> LEFT
  *
+ * With a store (store.h) the job survives its scheduler: what others were told is durable before, and the
+ * next scheduler goes on from it under a higher term. Its nodes have heartbeat_timeout_ms to register again.
+ *
  * Split by noun, with sched.h inside: scheduler.c (life, job end), roster.c (registration, ranks, deaths),
- * sched_view.c, sched_calls.c (calls done once), sched_barrier.c, sched_pool.c, sched_kv.c. Never reads
- * configuration itself. All functions on the lane. Tests: test/post/test_scheduler.c, test_cluster_sim.c.
+ * sched_view.c, sched_calls.c (calls done once), sched_barrier.c, sched_pool.c, sched_kv.c, sched_save.c.
+ * Never reads configuration itself. All functions on the lane. Tests: test/post/test_scheduler.c,
+ * test_cluster_sim.c.
  */
 #ifndef POST_SCHEDULER_H
 #define POST_SCHEDULER_H
 
 #include <stdbool.h>
 
+#include "post/store.h"
 #include "post/view.h"
 #include "van/van.h"
 #include "wire/hello.h"
@@ -39,6 +44,10 @@ struct scheduler_config {
     uint32_t rejoin_ms;   /* a member whose connection broke may come back for so long; 300 ms */
     uint32_t end_wait_ms; /* how long members may take to leave when the job is over; 5 s */
     uint64_t frame_bytes; /* 64 MiB */
+    /* NULL: the job ends with this process. Else a store that has started (READY), on this lane, and what it
+     * found (used until scheduler_create returns). It is the scheduler's from then on, which closes it. */
+    struct store *store;
+    const struct store_state *found;
     void *arg;
     /* A data connection, which is somebody else's; as door_config.accept. NULL: they are refused. */
     void (*accept_data)(void *arg, struct van_conn *conn, const struct hello *hello);
@@ -47,6 +56,7 @@ struct scheduler_config {
     void (*over)(void *arg, paramo_err status, const char *text);
 };
 
+/* INVALID: what the store holds is a job of another size. */
 MUST_USE paramo_err scheduler_create(const struct scheduler_config *config, struct scheduler **scheduler);
 /* Of the scheduler in the view, when it has no member of its own. */
 uint64_t scheduler_incarnation(const struct scheduler *scheduler);

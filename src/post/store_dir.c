@@ -1,19 +1,35 @@
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/log.h"
+#include "base/mutant.h"
 #include "post/store.h"
 
 /*
  * dir/lock: held while a scheduler runs. dir/state, replaced as a whole (fs_replace):
  *
- *   0 "PARAMOST" | 8 u32 format 1 | 12 u32 term | 16 u64 job | 24 u64 number | 32 u64 bytes | 40 view |
+ *   0 "PARAMOST" | 8 u32 format 1 | 12 u32 term | 16 u64 generation | 24 u64 bytes | 32 cells |
  *   u64 XXH3 of all before
+ *
+ * dir/log.G, G the generation of the state that it follows: one record for each save since, appended and
+ * synced:
+ *
+ *   0 "PARAMORE" | 8 u64 generation | 16 u64 number, from 1 | 24 u64 bytes | 32 cells | u64 XXH3 of all
+ * before
+ *
+ * A record that is not whole is the one that was being written at a crash, and nobody was told that it is
+ * there: it ends the log. If a whole one follows it, it was damaged later, and the log is refused. A log in
+ * which a write or sync has failed is not written to any more: the next save must be a whole one, which
+ * begins another.
  */
-static const char magic[8] = "PARAMOST";
-enum { FORMAT = 1, HEAD = 40, SUM = 8 };
+static const char state_magic[8] = "PARAMOST", record_magic[8] = "PARAMORE";
+enum { FORMAT = 1, HEAD = 32, SUM = 8 };
+/* What a log may hold: saves are whole again long before. */
+#define LOG_MAX ((size_t)STORE_BYTES_MAX * 4)
 
 enum store_phase { STORE_OPEN, STORE_STARTING, STORE_READY };
 
@@ -24,16 +40,19 @@ struct store {
     bool closed;
     unsigned pending; /* chores under way */
     struct fs_file *lock;
-    uint32_t term; /* written by the chore of a start, read by later chores: they follow each other */
-    uint64_t job;
+    /* The chores', which follow each other. */
+    uint32_t term;
+    uint64_t generation, records; /* of the state; in the log behind it */
+    struct fs_file *log;          /* NULL: not begun */
+    bool broken;                  /* a save has failed: nothing but a whole one is taken */
 };
 
 /* A start or a save. */
 struct store_chore {
     struct chore chore;
     struct store *store;
-    uint64_t number;
-    struct writer view; /* the bytes to save, or those that were found (with head and sum) */
+    struct writer cells; /* to save, or those that were found */
+    bool whole;
     paramo_err status;
     char text[ERR_TEXT_MAX];
     void *arg;
@@ -41,79 +60,236 @@ struct store_chore {
     void (*saved)(void *arg, paramo_err status);
 };
 
-/* ---- the file, off the lane ---------------------------------------------------------------------------- */
+/* ---- cells --------------------------------------------------------------------------------------------- */
 
-static paramo_err state_write(struct store *s, uint32_t term, uint64_t number, const void *view, size_t bytes)
+void store_cell_begin(struct writer *w, uint64_t id, size_t *mark)
+{
+    write_u64(w, id);
+    *mark = w->len;
+    write_u32(w, 0);
+}
+
+void store_cell_end(struct writer *w, size_t mark)
+{
+    if (w->failed)
+        return;
+    struct writer len = writer_over(w->data + mark, sizeof(uint32_t));
+    write_u32(&len, (uint32_t)(w->len - mark - sizeof(uint32_t)));
+}
+
+bool store_cell_next(struct reader *cells, uint64_t *id, struct reader *cell)
+{
+    if (cells->failed || !cells->left)
+        return false;
+    *id = read_u64(cells);
+    uint32_t len = read_u32(cells);
+    const uint8_t *data = read_span(cells, len);
+    if (cells->failed)
+        return false;
+    *cell = reader_over(data, len);
+    return true;
+}
+
+/* ---- the files, off the lane ------------------------------------------------------------------------------
+ */
+
+static void sum_write(struct writer *w)
+{
+    if (!w->failed)
+        write_u64(w, hash_bytes(w->data, w->len));
+}
+
+static void log_name(uint64_t generation, char name[32])
+{
+    (void)snprintf(name, 32, "log.%" PRIu64, generation);
+}
+
+/* A log that no state follows any more. One that stays is only untidy. */
+static void log_forget(struct store *s, uint64_t generation)
+{
+    char name[32], path[FS_PATH_MAX];
+    log_name(generation, name);
+    if (fs_join(s->dir, name, path) == PARAMO_OK && fs_unlink(s->config.fs, path) == PARAMO_OK)
+        log_debug("store: %s is not needed any more", path);
+}
+
+/* Each attempt has a generation of its own, since one that failed may be there. */
+static paramo_err state_write(struct store *s, const struct writer *cells)
 {
     struct writer w = {0};
-    write_bytes(&w, magic, sizeof magic);
+    fs_close(s->log);
+    s->log = NULL;
+    s->records = 0;
+    s->broken = true;
+    uint64_t before = s->generation++;
+    write_bytes(&w, state_magic, sizeof state_magic);
     write_u32(&w, FORMAT);
-    write_u32(&w, term);
-    write_u64(&w, s->job);
-    write_u64(&w, number);
-    write_u64(&w, bytes);
-    if (bytes)
-        write_bytes(&w, view, bytes);
-    if (!w.failed)
-        write_u64(&w, hash_bytes(w.data, w.len));
-    paramo_err err = w.failed ? err_memory(bytes) : fs_replace(s->config.fs, s->dir, "state", w.data, w.len);
+    write_u32(&w, s->term);
+    write_u64(&w, s->generation);
+    write_u64(&w, cells->len);
+    if (cells->len)
+        write_bytes(&w, cells->data, cells->len);
+    sum_write(&w);
+    paramo_err err =
+        w.failed ? err_memory(cells->len) : fs_replace(s->config.fs, s->dir, "state", w.data, w.len);
     writer_fini(&w);
+    if (err)
+        return err;
+    s->broken = false;
+    log_forget(s, before);
+    if (before)
+        log_forget(s, before - 1); /* a crash may have come between */
+    return PARAMO_OK;
+}
+
+static paramo_err log_begin(struct store *s)
+{
+    char name[32], path[FS_PATH_MAX];
+    log_name(s->generation, name);
+    paramo_err err = fs_join(s->dir, name, path);
+    if (!err)
+        err = fs_open(s->config.fs, path, FS_CREATE, &s->log);
+    if (!err)
+        err = fs_sync_dir(s->config.fs, s->dir);
+    return err;
+}
+
+static paramo_err record_write(struct store *s, const struct writer *cells)
+{
+    struct writer w = {0};
+    if (s->broken)
+        return err_set(PARAMO_E_IO, "%s: a save has failed, and this one brings only what has changed since",
+                       s->dir);
+    paramo_err err = s->log ? PARAMO_OK : log_begin(s);
+    write_bytes(&w, record_magic, sizeof record_magic);
+    write_u64(&w, s->generation);
+    write_u64(&w, s->records + 1);
+    write_u64(&w, cells->len);
+    write_bytes(&w, cells->data, cells->len);
+    sum_write(&w);
+    if (!err && w.failed)
+        err = err_memory(cells->len);
+    if (!err && !(MUTANT(log_record_lost) && s->records % 4 == 3))
+        err = fs_write_all(s->log, w.data, w.len);
+    if (!err)
+        err = fs_sync(s->log);
+    writer_fini(&w);
+    s->records++;
+    s->broken = err != PARAMO_OK;
     return err;
 }
 
 /* Checks a whole file; its parts. */
-static paramo_err state_check(const char *path, const struct writer *file, struct store_state *state)
+static paramo_err state_check(const char *path, const struct writer *file, uint32_t *term,
+                              uint64_t *generation, struct reader *cells)
 {
     struct reader r = reader_over(file->data, file->len);
-    const uint8_t *begin = read_span(&r, sizeof magic);
-    if (!begin || memcmp(begin, magic, sizeof magic) != 0)
+    const uint8_t *begin = read_span(&r, sizeof state_magic);
+    if (!begin || memcmp(begin, state_magic, sizeof state_magic) != 0)
         return err_set(PARAMO_E_FORMAT, "%s: not the state of a scheduler", path);
     uint32_t format = read_u32(&r);
     if (!r.failed && format != FORMAT)
         return err_set(PARAMO_E_FORMAT, "%s: of format %" PRIu32 "; this program reads %d", path, format,
                        FORMAT);
-    state->term = read_u32(&r);
-    state->job = read_u64(&r);
-    state->number = read_u64(&r);
+    *term = read_u32(&r);
+    *generation = read_u64(&r);
     uint64_t bytes = read_u64(&r);
     if (r.failed || r.left < SUM || bytes != r.left - SUM)
         return err_set(PARAMO_E_CORRUPT, "%s: it has %zu bytes, which do not fit its head", path, file->len);
-    state->view_bytes = (size_t)bytes;
-    state->view = read_span(&r, state->view_bytes);
+    const uint8_t *data = read_span(&r, (size_t)bytes);
     if (read_u64(&r) != hash_bytes(file->data, file->len - SUM))
         return err_set(PARAMO_E_CORRUPT, "%s: damaged: its checksum is wrong", path);
-    if (!state->term || !state->job)
-        return err_set(PARAMO_E_CORRUPT, "%s: its term or job is 0", path);
+    if (!*term || *term == UINT32_MAX)
+        return err_set(PARAMO_E_FORMAT, "%s: its term is %" PRIu32, path, *term);
+    *cells = reader_over(data, (size_t)bytes);
     return PARAMO_OK;
+}
+
+/* The whole record of a number from least to most at the reader, which moves behind it; false: there is none,
+ * and it stays. */
+static bool record_read(struct reader *r, uint64_t generation, uint64_t least, uint64_t most,
+                        struct reader *cells)
+{
+    struct reader at = *r;
+    const uint8_t *begin = read_span(&at, sizeof record_magic);
+    if (!begin || memcmp(begin, record_magic, sizeof record_magic) != 0 || read_u64(&at) != generation)
+        return false;
+    uint64_t number = read_u64(&at);
+    if (number < least || number > most)
+        return false;
+    uint64_t bytes = read_u64(&at);
+    if (at.failed || at.left < SUM || bytes > at.left - SUM)
+        return false;
+    const uint8_t *data = read_span(&at, (size_t)bytes);
+    if (read_u64(&at) != hash_bytes(begin, HEAD + (size_t)bytes))
+        return false;
+    *cells = reader_over(data, (size_t)bytes);
+    *r = at;
+    return true;
+}
+
+/* Appends the cells of the log's records to those of the state. */
+static paramo_err log_read(struct store *s, uint64_t generation, struct writer *cells)
+{
+    char name[32], path[FS_PATH_MAX];
+    struct writer file = {0};
+    log_name(generation, name);
+    paramo_err err = fs_join(s->dir, name, path);
+    if (!err)
+        err = fs_load(s->config.fs, path, LOG_MAX, &file);
+    if (err == PARAMO_E_NOT_FOUND)
+        return PARAMO_OK;
+    struct reader r = reader_over(file.data, file.len), record;
+    uint64_t number = 1;
+    for (; !err && record_read(&r, generation, number, number, &record); number++)
+        write_bytes(cells, record.at, record.left);
+    for (struct reader rest = r; !err && rest.left; (void)read_u8(&rest))
+        if (record_read(&rest, generation, number, UINT64_MAX, &record))
+            err = err_set(PARAMO_E_CORRUPT, "%s: record %" PRIu64 " is damaged, or missing", path, number);
+    if (!err && r.left)
+        log_info("store: %s: the last %zu bytes were being written when the scheduler died", path, r.left);
+    if (!err && cells->failed)
+        err = err_memory(file.len);
+    writer_fini(&file);
+    return err;
+}
+
+static paramo_err files_read(struct store *s, struct writer *found)
+{
+    char path[FS_PATH_MAX];
+    struct writer file = {0};
+    struct reader cells = {0};
+    uint32_t term = 0;
+    uint64_t generation = 0;
+    paramo_err err = fs_join(s->dir, "state", path);
+    if (!err)
+        err = fs_load(s->config.fs, path, STORE_BYTES_MAX + HEAD + SUM, &file);
+    if (!err)
+        err = state_check(path, &file, &term, &generation, &cells);
+    else if (err == PARAMO_E_NOT_FOUND)
+        err = PARAMO_OK;
+    if (!err && cells.left)
+        write_bytes(found, cells.at, cells.left);
+    if (!err && term)
+        err = log_read(s, generation, found);
+    writer_fini(&file);
+    s->term = term + (MUTANT(term_not_raised) && term ? 0 : 1);
+    s->generation = generation;
+    return err;
 }
 
 static paramo_err store_read(struct store_chore *c)
 {
     struct store *s = c->store;
     char path[FS_PATH_MAX];
-    struct store_state state = {0};
     paramo_err err = fs_join(s->dir, "lock", path);
     if (!err)
         err = fs_open(s->config.fs, path, FS_LOCK, &s->lock);
     if (err == PARAMO_E_REFUSED)
         return err_set(err, "%s belongs to a scheduler that runs", s->dir);
     if (!err)
-        err = fs_join(s->dir, "state", path);
-    if (err)
-        return err;
-    err = fs_load(s->config.fs, path, STORE_BYTES_MAX + HEAD + SUM, &c->view);
-    if (!err)
-        err = state_check(path, &c->view, &state);
-    else if (err == PARAMO_E_NOT_FOUND)
-        err = PARAMO_OK;
-    if (!err && state.term == UINT32_MAX)
-        err = err_set(PARAMO_E_FORMAT, "%s: its terms are used up", path);
-    if (err)
-        return err;
-    s->term = state.term + 1;
-    if (state.job)
-        s->job = state.job;
-    return state_write(s, s->term, state.number, state.view, state.view_bytes);
+        err = files_read(s, &c->cells);
+    return err ? err : state_write(s, &c->cells);
 }
 
 static void start_work(struct chore *chore)
@@ -134,7 +310,7 @@ static void start_work(struct chore *chore)
 static void save_work(struct chore *chore)
 {
     struct store_chore *c = container_of(chore, struct store_chore, chore);
-    c->status = state_write(c->store, c->store->term, c->number, c->view.data, c->view.len);
+    c->status = c->whole ? state_write(c->store, &c->cells) : record_write(c->store, &c->cells);
     if (c->status)
         err_text_copy(c->text);
 }
@@ -143,6 +319,7 @@ static void save_work(struct chore *chore)
 
 static void store_free(struct store *s)
 {
+    fs_close(s->log);
     fs_close(s->lock);
     free(s->dir);
     free(s);
@@ -163,7 +340,7 @@ static bool chore_over(struct store_chore *c)
 
 static void chore_free(struct store_chore *c)
 {
-    writer_fini(&c->view);
+    writer_fini(&c->cells);
     free(c);
 }
 
@@ -171,19 +348,9 @@ static void start_done(struct chore *chore)
 {
     struct store_chore *c = container_of(chore, struct store_chore, chore);
     struct store *s = c->store;
-    bool closed = s->closed;
-    if (!closed)
+    if (!s->closed)
         s->phase = c->status ? STORE_OPEN : STORE_READY;
-    struct store_state state = {.term = s->term, .job = s->job};
-    if (!c->status && c->view.len) {
-        struct store_state found = {0};
-        /* It was checked before: this only finds the parts again. */
-        if (state_check(s->dir, &c->view, &found) == PARAMO_OK) {
-            state.number = found.number;
-            state.view = found.view;
-            state.view_bytes = found.view_bytes;
-        }
-    }
+    struct store_state state = {.term = s->term, .cells = c->cells.data, .bytes = c->cells.len};
     if (chore_over(c))
         c->started(c->arg, c->status, c->status ? NULL : &state);
     chore_free(c);
@@ -231,35 +398,38 @@ paramo_err store_dir_open(const struct store_config *config, struct store **out)
     return PARAMO_OK;
 }
 
-paramo_err store_start(struct store *s, uint64_t job,
+paramo_err store_start(struct store *s,
                        void (*done)(void *arg, paramo_err status, const struct store_state *state), void *arg)
 {
-    assert(s->phase == STORE_OPEN && job);
+    assert(s->phase == STORE_OPEN);
     struct store_chore *c = chore_new(s, start_work, start_done, arg);
     if (!c)
         return err_memory(sizeof *c);
     c->started = done;
-    s->job = job;
     s->phase = STORE_STARTING;
     store_post(s, c);
     return PARAMO_OK;
 }
 
-paramo_err store_save(struct store *s, uint64_t number, const void *view, size_t bytes,
+paramo_err store_save(struct store *s, struct writer *cells, bool whole,
                       void (*done)(void *arg, paramo_err status), void *arg)
 {
     assert(s->phase == STORE_READY);
-    if (bytes > STORE_BYTES_MAX)
-        return err_set(PARAMO_E_TOO_LARGE, "a view of %zu bytes", bytes);
-    struct store_chore *c = chore_new(s, save_work, save_done, arg);
-    if (c)
-        write_bytes(&c->view, view, bytes);
-    if (!c || c->view.failed) {
-        if (c)
-            chore_free(c);
-        return err_memory(bytes);
+    paramo_err err = PARAMO_OK;
+    if (cells->failed)
+        err = err_memory(cells->len);
+    else if (cells->len > STORE_BYTES_MAX)
+        err = err_set(PARAMO_E_TOO_LARGE, "%zu bytes of state", cells->len);
+    struct store_chore *c = err ? NULL : chore_new(s, save_work, save_done, arg);
+    if (!err && !c)
+        err = err_memory(sizeof *c);
+    if (err) {
+        writer_fini(cells);
+        return err;
     }
-    c->number = number;
+    c->cells = *cells;
+    *cells = (struct writer){0};
+    c->whole = whole;
     c->saved = done;
     store_post(s, c);
     return PARAMO_OK;

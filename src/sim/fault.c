@@ -45,6 +45,8 @@ uint64_t dice_scale(struct dice *d, uint64_t least, uint64_t most)
 
 static void shape_draw(struct schedule *s, struct dice *d)
 {
+    struct dice own = dice_of(s->seed, 3);
+    s->durable = dice_draw(&own, 2);
     s->servers = 1 + (uint32_t)dice_draw(d, SCHEDULE_SERVERS_MAX);
     s->workers =
         2 + (uint32_t)dice_draw(d, SCHEDULE_WORKERS_MAX - 1); /* the death of an only one ends the job */
@@ -144,7 +146,7 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
     uint32_t on = (uint32_t)dice_draw(&d, 1u << FAULT_KINDS_COUNT) | 7u;
     uint32_t off = (uint32_t)dice_draw(&d, 2);
     on &= ~(off << dice_draw(&d, 3));
-    bool scheduler_may = dice_draw(&d, 16) == 0;
+    bool scheduler_may = dice_draw(&d, 16) == 0 || s->durable;
     bool kept =
         false; /* one node that does not come back is enough: without servers or workers little can fail */
     uint32_t had[FAULT_KINDS_COUNT] = {0}, step = 1, gap = 4 + (uint32_t)dice_draw(&d, 40);
@@ -160,6 +162,7 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
             link_draw(s, &d, &f);
         } else if (f.kind == FAULT_stall || f.kind == FAULT_disk) {
             f.from = 1 + s->servers + (uint32_t)dice_draw(&d, s->workers); /* servers keep nothing yet */
+            f.from = s->durable && f.kind == FAULT_disk && dice_draw(&d, 2) ? 0 : f.from;
         } else if (f.kind == FAULT_move) {
             f.from = 1 + (uint32_t)dice_draw(&d, s->servers);
             f.to = 1 + (uint32_t)dice_draw(&d, s->servers);
@@ -168,7 +171,7 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
             f.from = (any ? 0 : 1) + (uint32_t)dice_draw(&d, s->servers + s->workers + (any ? 1 : 0));
         }
         strength_draw(&d, &f);
-        if (f.kind == FAULT_crash && !f.n && (kept || s->servers == 1))
+        if (f.kind == FAULT_crash && !f.n && (kept || s->servers == 1 || (s->durable && !f.from)))
             f.n = ENV_SEC;
         kept = kept || (f.kind == FAULT_crash && !f.n);
         s->faults[s->count++] = f;

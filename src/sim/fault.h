@@ -57,6 +57,7 @@ struct schedule {
     uint64_t seed;
     /* drawn from the seed */
     uint32_t servers, workers, shards, customers;
+    bool durable;         /* the scheduler keeps its state, and is started again */
     uint32_t chunk_bytes; /* requests are cut into; 0: as the product does */
     unsigned datagrams;   /* classes of frames that links may lose, repeat and reorder (van_sim_set_faulty) */
     struct fault *faults; /* by step */

@@ -10,7 +10,8 @@
 #include "wire/head.h"
 #include "worker/client_impl.h"
 
-#define PATIENCE (10 * ENV_SEC)
+/* Once it is calm: until a death is known; a scheduler that was started again waits for all once more. */
+#define PATIENCE(w) (((w)->schedule->durable ? 30 : 10) * ENV_SEC)
 
 const char *const sim_table_names[SIM_TABLES] = {"dense", "sparse", "var", "user", "rows", "cells"};
 
@@ -129,7 +130,7 @@ void judge_status(struct op *op, paramo_err status)
     case PARAMO_E_TIMEOUT:
         /* Once it is calm, time is there: unless nobody is left to say that a server is dead. */
         ok = lane_now(client->lane) >= op->deadline &&
-             !(w->calm && op->patient && !w->scheduler_lost && sim_now(w->sim) > w->calm_since + PATIENCE);
+             !(w->calm && op->patient && !w->scheduler_lost && sim_now(w->sim) > w->calm_since + PATIENCE(w));
         break;
     case PARAMO_E_CANCELLED:
         ok = op->cancelled || op->after_n; /* what it comes after has failed */
@@ -192,14 +193,18 @@ static void view_came(struct world *w, const struct view *view)
         return;
     w->newest_view = view->number;
     w->view_hash = hash;
+    if (view->tables_count < w->newest_tables)
+        judge_broken(w, "view %" PRIx64 " has lost a table", view->number);
+    w->newest_tables = view->tables_count;
     for (uint32_t i = 0; i < view->nodes_count; i++) {
         const struct view_node *node = &view->nodes[i];
         if (node->role == PARAMO_ROLE_SERVER) {
-            w->deaths_seen = w->deaths_seen || !node->alive;
-            if (!node->alive)
-                w->death_at = ++w->moment;
             unsigned place = (node->id - PARAMO_ID_SERVER(0)) / 2;
-            if (w->holder[place] && w->holder[place] != node->incarnation)
+            bool successor = w->holder[place] && w->holder[place] != node->incarnation;
+            w->deaths_seen = w->deaths_seen || !node->alive || successor;
+            if (!node->alive || successor) /* both may have come in one view */
+                w->death_at = ++w->moment;
+            if (successor)
                 ledger_server_died(w, place);
             w->holder[place] = node->incarnation;
         }
@@ -212,6 +217,9 @@ static void view_came(struct world *w, const struct view *view)
             if (!m->up || !m->made->own || m->made->own->incarnation != node->incarnation)
                 continue;
             m->place = (int)(node->id - PARAMO_ID_SERVER(0)) / 2;
+            if (m->declared_dead && node->alive && m->view_seen)
+                judge_broken(w, "%s was dead, and view %" PRIx64 " has it alive again", m->name,
+                             view->number);
             m->declared_dead = m->declared_dead || !node->alive;
         }
     }
@@ -240,6 +248,8 @@ static void member_views(struct world *w, struct machine *m)
     struct member *member = m->made->own->member;
     const struct view *view = member_view(member);
     if (view && view->number != m->view_seen) {
+        if (!m->view_seen) /* a place that it had before it had a view is not this one */
+            m->declared_dead = false;
         if (view->number < m->view_seen)
             judge_broken(w, "%s went back from view %" PRIx64 " to %" PRIx64, m->name, m->view_seen,
                          view->number);

@@ -1,8 +1,10 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "env/process.h"
+#include "post/sched.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 
@@ -44,7 +46,7 @@ static void job_over(void *arg, paramo_err status, const char *text)
     w->over_status = status;
 }
 
-static void start_scheduler(struct machine *m)
+static void create_scheduler(struct machine *m, struct store *store, const struct store_state *found)
 {
     const struct schedule *s = m->world->schedule;
     struct scheduler_config config = {.van = m->van,
@@ -55,12 +57,76 @@ static void start_scheduler(struct machine *m)
                                       .num_workers = s->workers,
                                       .heartbeat_ms = HEARTBEAT_MS,
                                       .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
+                                      .store = store,
+                                      .found = found,
                                       .arg = m,
                                       .over = job_over};
-    if (!lane_enter(m->made->control))
+    if (scheduler_create(&config, &m->made->scheduler))
+        judge_broken(m->world, "a scheduler cannot start: %s", err_text());
+    else
+        m->made->store = NULL; /* the scheduler's */
+}
+
+/* What a scheduler has found that starts again: nothing that anybody has seen may be lost. */
+static void judge_found(struct machine *m, const struct store_state *found)
+{
+    struct world *w = m->world;
+    struct reader cells = reader_over(found->cells, found->bytes), cell;
+    uint64_t id, number = 0;
+    while (store_cell_next(&cells, &id, &cell)) {
+        struct view *view;
+        if (id >> 56 != CELL_VIEW)
+            continue;
+        if (view_decode(&cell, &view)) {
+            judge_broken(w, "a view that was saved cannot be read: %s", err_text());
+            return;
+        }
+        number = view->number;
+        view_unref(view);
+    }
+    if (found->term <= m->term)
+        judge_broken(w, "the scheduler's term is %" PRIu32 " after %" PRIu32, found->term, m->term);
+    if (number < w->newest_view && !w->over)
+        judge_broken(w, "view %" PRIx64 " was seen, and the scheduler that starts again has %" PRIx64,
+                     w->newest_view, number);
+    m->term = found->term;
+}
+
+static void store_started(void *arg, paramo_err status, const struct store_state *found)
+{
+    struct machine *m = arg;
+    m->cannot_start = status != PARAMO_OK;
+    if (status == PARAMO_E_CORRUPT || status == PARAMO_E_FORMAT)
+        judge_broken(m->world, "what the scheduler has saved cannot be read: %s", err_text());
+    if (status)
+        return;
+    judge_found(m, found);
+    create_scheduler(m, m->made->store, found);
+}
+
+static void start_scheduler(struct machine *m)
+{
+    paramo_node *node = m->made;
+    if (!lane_enter(node->control))
         abort();
-    sim_must(scheduler_create(&config, &m->made->scheduler));
-    lane_leave(m->made->control);
+    if (m->files) {
+        sim_must(chores_create(node->env, "files", &node->files));
+        struct store_config config = {
+            .lane = node->control, .chores = node->files, .fs = simfs_fs(m->files), .dir = "/d/state"};
+        sim_must(store_dir_open(&config, &node->store));
+        sim_must(store_start(node->store, store_started, m));
+    } else {
+        create_scheduler(m, NULL, NULL);
+    }
+    lane_leave(node->control);
+}
+
+void machine_scheduler_tick(struct machine *m)
+{
+    if (!m->up || !m->files || (!m->cannot_start && !simfs_crashed(m->files)))
+        return;
+    m->cannot_start = false;
+    machine_kill(m, 50 * ENV_MS);
 }
 
 static void start_seat(struct machine *m)
@@ -278,12 +344,16 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     if (node->own)
         seat_close_control(node->own);
     scheduler_destroy(node->scheduler);
+    store_close(node->store);
     lane_leave(node->control);
+    chores_destroy(node->files);
     if (node->own)
         seat_end(m, node->own);
     end_lane(m, node->control);
     van_destroy(m->van);
     free(node);
+    if (m->files && simfs_crashed(m->files))
+        simfs_restart(m->files);
     m->made = NULL;
     m->van = NULL;
     m->up = m->dying = false;

@@ -21,8 +21,8 @@ static bool steady(const struct world *w, const struct machine *m)
 static bool possible(const struct world *w)
 {
     const struct machine *scheduler = &w->machines[0];
-    if (!w->complete || !steady(w, scheduler))
-        return false;
+    if (!w->complete || !steady(w, scheduler) || w->schedule->durable)
+        return false; /* what happens here happens at once, and a view that is saved first does not */
     const struct scheduler *s = scheduler->made->scheduler;
     if (s->state != SCHED_RUNNING || s->view_changed)
         return false;

@@ -185,7 +185,11 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         m->disk_slow_by = i;
         break;
     case FAULT_disk:
-        if (m->errand) {
+        if (m->files) {
+            simfs_plan(m->files, (enum simfs_fault)(n % SIMFS_FAULTS),
+                       simfs_steps(m->files) + n / SIMFS_FAULTS % 16);
+            hit(w, i);
+        } else if (m->errand) {
             m->disk_fails = true;
             disk_fail(m->disk, (enum simfs_fault)(n % SIMFS_FAULTS), (unsigned)(n / SIMFS_FAULTS % 16));
             hit(w, i);
@@ -196,8 +200,8 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
             hit(w, i);
         break;
     default:
-        if (m->role == PARAMO_ROLE_SCHEDULER) {
-            /* It keeps nothing yet: one that comes back is another job's, and knows nobody. So the job has
+        if (m->role == PARAMO_ROLE_SCHEDULER && !m->files) {
+            /* It keeps nothing: one that comes back is another job's, and knows nobody. So the job has
              * begun its work before, and afterwards nobody who dies can come back. */
             if (w->serial < EARLY_REQUESTS)
                 return;
@@ -206,6 +210,8 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
             return;
         }
         hit(w, i);
+        if (m->files && f->n % 2) /* with the power; else the kernel goes on with what it was asked for */
+            simfs_plan(m->files, SIMFS_CRASH, simfs_steps(m->files));
         if (!n && !w->complete)
             n = ENV_SEC; /* a cluster that has never been complete waits for everybody */
         machine_kill(m, n);
@@ -256,6 +262,10 @@ static void world_make(struct world *w, const struct schedule *s)
         if (worker)
             errand_disk(m, s->seed + k);
     }
+    if (s->durable) {
+        sim_must(simfs_create(s->seed, &w->machines[0].files));
+        sim_must(fs_make_dir(simfs_fs(w->machines[0].files), "/d"));
+    }
     links_make(w);
     ledger_init(w);
     for (uint32_t k = 0; k < w->count; k++)
@@ -271,6 +281,7 @@ static void world_free(struct world *w)
         if (w->machines[k].disk)
             disk_free(w->machines[k].disk);
     }
+    simfs_destroy(w->machines[0].files);
     simnet_destroy(w->net);
     sim_destroy(w->sim);
     for (unsigned i = 0; i < SIM_QUARANTINE; i++)
@@ -305,6 +316,7 @@ static void world_again(struct world *w)
     memset(w->barrier, 0, sizeof w->barrier);
     memset(w->deals, 0, sizeof w->deals);
     w->deaths_seen = false;
+    w->newest_tables = 0;
     w->newest_view = w->sums_sent = w->sums_acked = w->moves = 0;
     w->pool_leaks = false;
     ledger_init(w);
@@ -319,6 +331,7 @@ static bool step(struct world *w)
     if (w->broken[0] || !sim_step(w->sim))
         return false;
     w->step++;
+    machine_scheduler_tick(&w->machines[0]);
     for (uint32_t k = 1; k < w->count; k++)
         machine_tick(&w->machines[k]);
     for (uint32_t i = 0; i < w->schedule->workers; i++)

@@ -21,6 +21,7 @@
 #define SIM_WORLD_H
 
 #include "env/sim.h"
+#include "env/simfs.h"
 #include "node/node.h"
 #include "sim/fault.h"
 #include "sim/play.h"
@@ -291,6 +292,10 @@ struct machine {
         bool begun, there;       /* a save has been; one has been reported */
         uint64_t must[SIM_KEYS]; /* what each row has in the file */
     } saved[SIM_TABLES];
+    /* The scheduler's, if it keeps its state. */
+    struct simfs *files;
+    uint32_t term;     /* of its last start */
+    bool cannot_start; /* its store has not */
     bool disk_fails;
     uint64_t disk_takes, disk_slow_until;
     size_t disk_slow_by;
@@ -301,6 +306,8 @@ void machine_start(struct machine *m);
 void machine_kill(struct machine *m, uint64_t again_ns);
 /* After each event: joins and ends. */
 void machine_tick(struct machine *m);
+/* The same for the scheduler: its power may have failed in the middle of a write. */
+void machine_scheduler_tick(struct machine *m);
 void machine_open_customers(struct machine *m);
 struct member *machine_member(const struct machine *m);
 bool machine_joined(const struct machine *m);
@@ -392,6 +399,7 @@ struct world {
     struct at_barrier barrier[SCHEDULE_WORKERS_MAX]; /* by place */
     uint64_t sums_sent, sums_acked;
     uint64_t newest_view, view_hash;
+    uint32_t newest_tables;
     uint64_t holder[SCHEDULE_SERVERS_MAX]; /* incarnations of the servers, in the newest view */
     bool recovered;                        /* some server has come back without its rows */
 

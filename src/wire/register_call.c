@@ -46,15 +46,17 @@ void register_result_encode(const struct register_result *m, struct writer *w)
 {
     write_u32(w, m->node);
     write_u8(w, m->recovered);
+    write_u8(w, m->returns);
 }
 
 paramo_err register_result_decode(struct reader *r, struct register_result *m)
 {
     m->node = read_u32(r);
-    uint8_t recovered = read_u8(r);
+    uint8_t recovered = read_u8(r), returns = read_u8(r);
     m->recovered = recovered == 1;
+    m->returns = returns == 1;
     paramo_err err = call_body_end(r, "REGISTER's answer");
-    if (!err && (recovered > 1 || m->node == 0))
+    if (!err && (recovered > 1 || returns > 1 || m->node == 0))
         return err_set(PARAMO_E_PROTOCOL, "REGISTER's answer: a field is not valid");
     return err;
 }

@@ -32,6 +32,7 @@ struct register_call {
 struct register_result {
     uint32_t node;
     bool recovered; /* took a dead node's rank */
+    bool returns;   /* the scheduler keeps its state: one that dies is started again as the same job's */
 };
 
 void register_call_encode(const struct register_call *m, struct writer *w);

@@ -11,9 +11,9 @@
 #include "env/simfs.h"
 #include "post/store.h"
 
-enum { SAVES = 3, JOB = 77 };
+enum { SAVES = 6, A = 1, B = 2 };
 
-/* A machine with a disk, and a scheduler's life on it: start, then SAVES views. */
+/* A machine with a disk, and a scheduler's life on it: start, then SAVES saves of two cells, or of one. */
 static struct life {
     struct sim *sim;
     struct simfs *disk;
@@ -22,8 +22,8 @@ static struct life {
     struct store *store;
     bool told;
     paramo_err status;
-    struct store_state state;
-    char view[16];
+    uint32_t term;
+    char cell[3][16]; /* what was found */
 } l;
 
 static void machine_on(uint64_t seed)
@@ -74,11 +74,17 @@ static void started(void *arg, paramo_err status, const struct store_state *stat
     assert_int_equal(state == NULL, status != PARAMO_OK);
     if (!state)
         return;
-    l.state = *state;
-    assert_true(state->view_bytes < sizeof l.view);
-    memset(l.view, 0, sizeof l.view);
-    if (state->view_bytes)
-        memcpy(l.view, state->view, state->view_bytes);
+    l.term = state->term;
+    memset(l.cell, 0, sizeof l.cell);
+    struct reader cells = reader_over(state->cells, state->bytes), cell;
+    uint64_t id;
+    while (store_cell_next(&cells, &id, &cell)) {
+        assert_true(id < 3 && cell.left < sizeof l.cell[0]);
+        memset(l.cell[id], 0, sizeof l.cell[id]);
+        if (cell.left)
+            memcpy(l.cell[id], cell.at, cell.left);
+    }
+    assert_true(reader_done(&cells));
 }
 
 static void saved(void *arg, paramo_err status)
@@ -100,7 +106,7 @@ static paramo_err start_in(const char *dir)
     assert_int_equal(store_dir_open(&config, &l.store), PARAMO_OK);
     l.told = false;
     assert_true(lane_enter(l.lane));
-    assert_int_equal(store_start(l.store, JOB, started, NULL), PARAMO_OK);
+    assert_int_equal(store_start(l.store, started, NULL), PARAMO_OK);
     lane_leave(l.lane);
     assert_true(sim_run(l.sim, is_told, NULL, UINT64_MAX - 1));
     return l.status;
@@ -111,14 +117,33 @@ static paramo_err start(void)
     return start_in("/var/state");
 }
 
-static paramo_err save(uint64_t number, const char *view)
+static void cell_put(struct writer *w, uint64_t id, const char *text)
 {
-    paramo_err status;
+    size_t mark;
+    store_cell_begin(w, id, &mark);
+    if (*text)
+        write_bytes(w, text, strlen(text));
+    store_cell_end(w, mark);
+}
+
+/* b NULL: only the one. */
+static void save_begin(bool whole, const char *a, const char *b, paramo_err *status)
+{
+    struct writer w = {0};
+    cell_put(&w, A, a);
+    if (b)
+        cell_put(&w, B, b);
     l.told = false;
     assert_true(lane_enter(l.lane));
-    assert_int_equal(store_save(l.store, number, view, strlen(view), saved, &status), PARAMO_OK);
+    assert_int_equal(store_save(l.store, &w, whole, saved, status), PARAMO_OK);
     lane_leave(l.lane);
     assert_false(l.told);
+}
+
+static paramo_err save(bool whole, const char *a, const char *b)
+{
+    paramo_err status;
+    save_begin(whole, a, b, &status);
     assert_true(sim_run(l.sim, is_told, NULL, UINT64_MAX - 1));
     return status;
 }
@@ -128,29 +153,35 @@ static void remembers(void **state)
     (void)state;
     machine_on(1);
     assert_int_equal(start(), PARAMO_OK);
-    assert_int_equal(l.state.term, 1);
-    assert_int_equal(l.state.job, JOB);
-    assert_int_equal(l.state.number, 0);
-    assert_int_equal(l.state.view_bytes, 0);
-    assert_int_equal(save(5, "five"), PARAMO_OK);
-    assert_int_equal(save(6, "six"), PARAMO_OK);
+    assert_int_equal(l.term, 1);
+    assert_string_equal(l.cell[A], "");
+    assert_int_equal(save(false, "one", "two"), PARAMO_OK);
+    assert_int_equal(save(true, "three", NULL), PARAMO_OK); /* whole: B is not there any more */
+    assert_int_equal(save(false, "four", "five"), PARAMO_OK);
+    assert_int_equal(save(false, "six", NULL), PARAMO_OK);
     for (uint32_t term = 2; term < 5; term++) {
         close_on_lane();
         simfs_restart(l.disk);
         assert_int_equal(start_in(term % 2 ? "/var/state" : "/var/state/"), PARAMO_OK);
-        assert_int_equal(l.state.term, term);
-        assert_int_equal(l.state.number, 6);
-        assert_string_equal(l.view, "six");
+        assert_int_equal(l.term, term);
+        assert_string_equal(l.cell[A], "six");
+        assert_string_equal(l.cell[B], "five");
     }
+    assert_int_equal(save(true, "seven", NULL), PARAMO_OK);
+    close_on_lane();
+    simfs_restart(l.disk);
+    assert_int_equal(start(), PARAMO_OK);
+    assert_string_equal(l.cell[A], "seven");
+    assert_string_equal(l.cell[B], "");
     machine_off();
 }
 
 /* Every fault at every step of a life, then a crash: what is found is the last that was acknowledged, or the
- * one that was under way; and the term rises. */
+ * one that was under way, and both its cells; and the term rises. */
 static void old_or_new_never_a_third(void **state)
 {
     (void)state;
-    static const char *const views[SAVES] = {"first", "second", "third"};
+    static const char *const texts[SAVES + 1] = {"", "first", "second", "third", "fourth", "fifth", "sixth"};
     unsigned crashes = 0, errors = 0;
     for (enum simfs_fault fault = 0; fault < SIMFS_FAULTS; fault++)
         for (uint64_t step = 0, end = 1; step < end; step++) /* until it is beyond the last */
@@ -159,21 +190,22 @@ static void old_or_new_never_a_third(void **state)
                 uint64_t begin = simfs_steps(l.disk);
                 simfs_plan(l.disk, fault, begin + step);
                 paramo_err err = start();
-                uint32_t term = err ? 0 : l.state.term;
+                uint32_t term = err ? 0 : l.term;
                 uint64_t sure = 0, may = 0;
                 if (err && !simfs_crashed(l.disk)) { /* tried again */
                     errors++;
                     close_on_lane();
                     err = start();
                     assert_int_equal(err, PARAMO_OK);
-                    term = l.state.term;
+                    term = l.term;
                 }
+                bool failed = false;
                 for (uint64_t n = 1; !err && n <= SAVES; n++) {
                     may = n;
-                    if (save(n, views[n - 1]) == PARAMO_OK)
+                    failed = save(failed || n == 4, texts[n], texts[n]) != PARAMO_OK;
+                    if (!failed)
                         sure = n;
-                    else
-                        errors++;
+                    errors += failed;
                     if (simfs_crashed(l.disk))
                         break;
                 }
@@ -182,13 +214,32 @@ static void old_or_new_never_a_third(void **state)
                 close_on_lane();
                 simfs_restart(l.disk);
                 assert_int_equal(start(), PARAMO_OK);
-                assert_true(l.state.term > term);
-                assert_true(l.state.number == sure || l.state.number == may);
-                assert_string_equal(l.view, l.state.number ? views[l.state.number - 1] : "");
-                assert_int_equal(save(9, "after"), PARAMO_OK);
+                assert_true(l.term > term);
+                assert_true(!strcmp(l.cell[A], texts[sure]) || !strcmp(l.cell[A], texts[may]));
+                assert_string_equal(l.cell[A], l.cell[B]);
+                assert_int_equal(save(false, "after", NULL), PARAMO_OK);
                 machine_off();
             }
     assert_true(crashes > 100 && errors > 100);
+}
+
+/* After a failed save the log's end is not known: only a whole one is taken. */
+static void a_failure_asks_for_all(void **state)
+{
+    (void)state;
+    machine_on(1);
+    assert_int_equal(start(), PARAMO_OK);
+    assert_int_equal(save(false, "one", "two"), PARAMO_OK);
+    simfs_plan(l.disk, SIMFS_FAIL, simfs_steps(l.disk));
+    assert_int_equal(save(false, "three", NULL), PARAMO_E_IO);
+    assert_int_equal(save(false, "four", NULL), PARAMO_E_IO);
+    assert_int_equal(save(true, "five", "six"), PARAMO_OK);
+    assert_int_equal(save(false, "seven", NULL), PARAMO_OK);
+    close_on_lane();
+    assert_int_equal(start(), PARAMO_OK);
+    assert_string_equal(l.cell[A], "seven");
+    assert_string_equal(l.cell[B], "six");
+    machine_off();
 }
 
 static const char state_path[] = "/var/state/state";
@@ -199,7 +250,7 @@ static void refuses_what_is_not_whole(void **state)
     (void)state;
     machine_on(1);
     assert_int_equal(start(), PARAMO_OK);
-    assert_int_equal(save(5, "five"), PARAMO_OK);
+    assert_int_equal(save(true, "five", NULL), PARAMO_OK);
     close_on_lane();
     drain();
     for (uint64_t at = 0; simfs_flip(l.disk, state_path, at, (unsigned)at); at++) {
@@ -210,16 +261,45 @@ static void refuses_what_is_not_whole(void **state)
         assert_true(simfs_flip(l.disk, state_path, at, (unsigned)at));
     }
     assert_int_equal(start(), PARAMO_OK);
-    assert_int_equal(l.state.term, 2);
+    assert_int_equal(l.term, 2);
     close_on_lane();
     drain();
-    for (uint64_t size = 51; size < 52; size--) {
+    for (uint64_t size = 55; size < 56; size--) {
         assert_true(simfs_cut(l.disk, state_path, size));
         paramo_err err = start();
         assert_true(err == PARAMO_E_CORRUPT || err == PARAMO_E_FORMAT);
         close_on_lane();
     }
     machine_off();
+}
+
+/* Of the log only the last record may be not whole, as one is that was being written at a crash. */
+static void log_ends_but_has_no_holes(void **state)
+{
+    (void)state;
+    static const char log_path[] = "/var/state/log.1";
+    enum { RECORD = 32 + 12 + 5 + 8 };
+    for (uint64_t at = 0; at < 3 * RECORD; at++) {
+        machine_on(1);
+        assert_int_equal(start(), PARAMO_OK);
+        assert_int_equal(save(false, "first", NULL), PARAMO_OK);
+        assert_int_equal(save(false, "secon", NULL), PARAMO_OK);
+        assert_int_equal(save(false, "third", NULL), PARAMO_OK);
+        close_on_lane();
+        drain();
+        assert_true(simfs_flip(l.disk, log_path, at, (unsigned)at));
+        paramo_err err = start();
+        assert_int_equal(err, at < 2 * RECORD ? PARAMO_E_CORRUPT : PARAMO_OK);
+        if (err) {
+            assert_non_null(strstr(err_text(), log_path));
+            close_on_lane();
+            assert_true(simfs_flip(l.disk, log_path, at, (unsigned)at));
+            assert_true(simfs_cut(l.disk, log_path, at));
+            assert_int_equal(start(), PARAMO_OK);
+            assert_string_equal(l.cell[A], at < RECORD ? "" : "first");
+        }
+        machine_off();
+    }
 }
 
 static void refuses_what_is_not_ours(void **state)
@@ -246,10 +326,10 @@ static void one_at_a_time(void **state)
     assert_non_null(strstr(err_text(), "belongs to a scheduler that runs"));
     close_on_lane();
     l.store = first;
-    assert_int_equal(save(5, "five"), PARAMO_OK);
+    assert_int_equal(save(false, "five", NULL), PARAMO_OK);
     close_on_lane();
     assert_int_equal(start(), PARAMO_OK);
-    assert_string_equal(l.view, "five");
+    assert_string_equal(l.cell[A], "five");
     machine_off();
 }
 
@@ -260,16 +340,14 @@ static void closed_meanwhile(void **state)
     machine_on(1);
     assert_int_equal(start(), PARAMO_OK);
     paramo_err status;
-    l.told = false;
-    assert_true(lane_enter(l.lane));
-    assert_int_equal(store_save(l.store, 5, "five", 4, saved, &status), PARAMO_OK);
-    assert_int_equal(store_save(l.store, 6, "six", 3, saved, &status), PARAMO_OK);
-    lane_leave(l.lane);
+    save_begin(false, "five", "b", &status);
+    save_begin(false, "six", NULL, &status);
     close_on_lane();
     drain();
     assert_false(l.told);
     assert_int_equal(start(), PARAMO_OK);
-    assert_string_equal(l.view, "six");
+    assert_string_equal(l.cell[A], "six");
+    assert_string_equal(l.cell[B], "b");
     machine_off();
 }
 
@@ -344,7 +422,7 @@ static void lanes_go_on(void **state)
     assert_int_equal(store_dir_open(&config, &store), PARAMO_OK);
     while (!lane_enter(lane))
         ;
-    assert_int_equal(store_start(store, JOB, really_started, &r), PARAMO_OK);
+    assert_int_equal(store_start(store, really_started, &r), PARAMO_OK);
     lane_leave(lane);
     lane_post(lane, &r.task); /* only this frees the disk */
     assert_int_equal(lane_wait(lane, really_told, &r, env_now(env_real()) + 60 * ENV_SEC), PARAMO_OK);
@@ -369,7 +447,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(remembers),
         cmocka_unit_test(old_or_new_never_a_third),
+        cmocka_unit_test(a_failure_asks_for_all),
         cmocka_unit_test(refuses_what_is_not_whole),
+        cmocka_unit_test(log_ends_but_has_no_holes),
         cmocka_unit_test(refuses_what_is_not_ours),
         cmocka_unit_test(one_at_a_time),
         cmocka_unit_test(closed_meanwhile),

@@ -1,0 +1,305 @@
+#include "post/sched.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+
+enum { TRY_AGAIN_MS = 100 };
+/* What follows a whole save may be so much longer than that was before everything is saved whole again. */
+#define MORE_BYTES ((size_t)1 << 20)
+
+static bool due(const struct scheduler *s)
+{
+    const struct saves *v = &s->saves;
+    return v->dirty.count || v->all || v->view || v->end || s->view_changed;
+}
+
+uint64_t sched_save_due(const struct scheduler *s)
+{
+    const struct saves *v = &s->saves;
+    if (!s->config.store)
+        return 0;
+    return due(s) ? v->begun + 1 : v->ended < v->begun ? v->begun : 0;
+}
+
+/* ---- one save ------------------------------------------------------------------------------------------ */
+
+static void cell_write(const struct scheduler *s, uint64_t id, struct writer *w)
+{
+    enum cell_kind kind = (enum cell_kind)(id >> 56);
+    uint64_t key = id & (UINT64_MAX >> 8);
+    size_t mark;
+    cell_begin(w, kind, key, &mark);
+    switch (kind) {
+    case CELL_CALL:
+        calls_cell(s, key, w);
+        break;
+    case CELL_BARRIER:
+        sched_barrier_cell(s, key, w);
+        break;
+    case CELL_VALUES:
+        sched_kv_cell(s, key, w);
+        break;
+    default:
+        sched_pool_cell(s, kind, key, w);
+    }
+    store_cell_end(w, mark);
+}
+
+static void single_cells_write(const struct scheduler *s, bool whole, struct writer *w)
+{
+    const struct saves *v = &s->saves;
+    const struct letter_body *view = v->view ? v->view : whole ? s->view : NULL;
+    size_t mark;
+    if (view) {
+        cell_begin(w, CELL_VIEW, 0, &mark);
+        letter_body_write(view, w);
+        store_cell_end(w, mark);
+    }
+    if (v->end || (whole && s->state == SCHED_ENDING)) {
+        cell_begin(w, CELL_END, 0, &mark);
+        sched_end_write(s, w);
+        store_cell_end(w, mark);
+    }
+}
+
+static void cells_write(const struct scheduler *s, bool whole, struct writer *w)
+{
+    single_cells_write(s, whole, w);
+    if (whole) {
+        calls_cells(s, w);
+        sched_barrier_cells(s, w);
+        sched_kv_cells(s, w);
+        sched_pool_cells(s, w);
+        return;
+    }
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->saves.dirty, &i, &id, &value);)
+        cell_write(s, id, w);
+}
+
+static void save_begin(struct scheduler *s);
+
+static void timer_due(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, saves.timer);
+    s->saves.timed = false;
+    save_begin(s);
+}
+
+/* A save begins in a moment, for several changes of one moment are one. */
+static void save_soon(struct scheduler *s, uint64_t ms)
+{
+    struct saves *v = &s->saves;
+    if (v->timed || v->ended < v->begun)
+        return; /* its end begins the next */
+    v->timer.fire = timer_due;
+    v->timed = lane_timer_arm(s->config.lane, &v->timer, lane_now(s->config.lane) + ms * ENV_MS) == PARAMO_OK;
+    if (!v->timed)
+        log_error("scheduler: its state waits to be saved: %s", err_text()); /* the next change tries again */
+}
+
+/* Nobody knows what of it is there: everything is saved anew, until that succeeds. */
+static void save_failed(struct scheduler *s, paramo_err status)
+{
+    struct saves *v = &s->saves;
+    if (!v->failing)
+        log_error("scheduler: its state cannot be saved (%s: %s); members wait for what changes until it can",
+                  err_name(status), err_text());
+    v->failing = v->all = true;
+    if (v->view_flying && !v->view) {
+        v->view = v->view_flying;
+        v->view_number = v->view_flying_number;
+        v->view_flying = NULL;
+    }
+    letter_body_unref(v->view_flying);
+    v->view_flying = NULL;
+    v->end = v->end || v->end_flying;
+    v->end_flying = false;
+    save_soon(s, TRY_AGAIN_MS);
+}
+
+static void save_ended(void *arg, paramo_err status)
+{
+    struct scheduler *s = arg;
+    struct saves *v = &s->saves;
+    v->ended = v->begun;
+    if (status) {
+        v->begun--; /* what waits for it waits for the next of this number */
+        v->ended--;
+        save_failed(s, status);
+        return;
+    }
+    if (v->failing)
+        log_warn("scheduler: its state is saved again");
+    v->failing = false;
+    struct letter_body *view = v->view_flying;
+    v->view_flying = NULL;
+    if (view)
+        sched_view_announce(s, view, v->view_flying_number);
+    if (v->end_flying)
+        sched_end_told(s);
+    v->end_flying = false;
+    calls_saved(s, v->ended);
+    save_begin(s);
+}
+
+static void save_begin(struct scheduler *s)
+{
+    struct saves *v = &s->saves;
+    if (v->timed || v->ended < v->begun || s->state == SCHED_OVER)
+        return;
+    sched_view_flush(s);
+    if (!due(s))
+        return;
+    bool whole = v->all || v->more_bytes > v->whole_bytes + MORE_BYTES;
+    struct writer w = {0};
+    cells_write(s, whole, &w);
+    v->begun++;
+    v->all = false;
+    v->view_flying = v->view;
+    v->view_flying_number = v->view_number;
+    v->view = NULL;
+    v->end_flying = v->end;
+    v->end = false;
+    map_fini(&v->dirty);
+    map_init(&v->dirty);
+    v->more_bytes = whole ? 0 : v->more_bytes + w.len;
+    v->whole_bytes = whole ? w.len : v->whole_bytes;
+    paramo_err err = store_save(s->config.store, &w, whole, save_ended, s);
+    if (err)
+        save_ended(s, err);
+}
+
+/* ---- what is to be saved --------------------------------------------------------------------------------
+ */
+
+void cell_changed(struct scheduler *s, enum cell_kind kind, uint64_t key)
+{
+    static char there;
+    struct saves *v = &s->saves;
+    if (!s->config.store || v->all)
+        return;
+    if (map_put(&v->dirty, (uint64_t)kind << 56 | key, &there))
+        v->all = true;
+    save_soon(s, 0);
+}
+
+void sched_save_view(struct scheduler *s, struct letter_body *view, uint64_t number)
+{
+    struct saves *v = &s->saves;
+    if (MUTANT(view_before_durable))
+        sched_view_announce(s, letter_body_ref(view), number);
+    letter_body_unref(v->view);
+    v->view = view;
+    v->view_number = number;
+    save_soon(s, 0);
+}
+
+void sched_save_end(struct scheduler *s)
+{
+    s->saves.end = true;
+    save_soon(s, 0);
+}
+
+/* ---- the end of the job ----------------------------------------------------------------------------------
+ */
+
+static void nothing_saved(void *arg, paramo_err status)
+{
+    struct scheduler *s = arg;
+    if (status)
+        log_error("scheduler: the job is over, and its store does not know: %s", err_text());
+    s->saves.emptied(s);
+}
+
+void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s))
+{
+    struct writer none = {0};
+    s->saves.emptied = done;
+    paramo_err err = store_save(s->config.store, &none, true, nothing_saved, s);
+    if (err)
+        nothing_saved(s, err);
+}
+
+/* ---- back ------------------------------------------------------------------------------------------------
+ */
+
+static paramo_err cell_restore(struct scheduler *s, uint64_t id, struct reader cell)
+{
+    uint64_t key = id & (UINT64_MAX >> 8);
+    switch ((enum cell_kind)(id >> 56)) {
+    case CELL_VIEW:
+        return sched_view_restore(s, &cell);
+    case CELL_END:
+        return sched_end_restore(s, &cell);
+    case CELL_CALL:
+        return calls_restore(s, key, &cell);
+    case CELL_BARRIER:
+        return sched_barrier_restore(s, key, &cell);
+    case CELL_VALUES:
+        return sched_kv_restore(s, &cell);
+    case CELL_POOL:
+    case CELL_OWNERS:
+    case CELL_PARTS:
+        return sched_pool_restore(s, (enum cell_kind)(id >> 56), key, &cell);
+    }
+    return err_set(PARAMO_E_FORMAT, "a cell of an unknown kind");
+}
+
+/* The newest of each id, found by its place. */
+static paramo_err cells_find(const struct store_state *found, struct map *newest)
+{
+    struct reader cells = reader_over(found->cells, found->bytes), cell;
+    uint64_t id;
+    for (const uint8_t *at = cells.at; store_cell_next(&cells, &id, &cell); at = cells.at)
+        if (map_put(newest, id, (void *)(uintptr_t)(1 + (size_t)(at - found->cells))))
+            return err_memory(found->bytes);
+    return reader_done(&cells) ? PARAMO_OK : err_set(PARAMO_E_CORRUPT, "its cells do not fit");
+}
+
+static paramo_err cells_restore(struct scheduler *s, const struct map *newest)
+{
+    const struct store_state *found = s->config.found;
+    paramo_err err = PARAMO_OK;
+    for (uint64_t kind = CELL_VIEW; kind <= CELL_PARTS && !err; kind++) {
+        uint64_t id;
+        void *value;
+        for (size_t i = 0; !err && map_next(newest, &i, &id, &value);) {
+            size_t at = (uintptr_t)value - 1;
+            struct reader cells = reader_over(found->cells + at, found->bytes - at), cell;
+            if (id >> 56 == kind && store_cell_next(&cells, &id, &cell) && cell.left)
+                err = cell_restore(s, id, cell);
+        }
+    }
+    if (!err)
+        sched_pool_restored(s);
+    return err;
+}
+
+paramo_err sched_save_restore(struct scheduler *s)
+{
+    struct map newest;
+    map_init(&newest);
+    paramo_err err = cells_find(s->config.found, &newest);
+    uint64_t view = (uint64_t)CELL_VIEW << 56;
+    /* Without a view there was nobody who knew anything of it. */
+    if (!err && map_get(&newest, view))
+        err = cells_restore(s, &newest);
+    s->saves.all = true; /* what is not needed any more goes */
+    map_fini(&newest);
+    return err;
+}
+
+void sched_save_fini(struct scheduler *s)
+{
+    struct saves *v = &s->saves;
+    lane_timer_cancel(s->config.lane, &v->timer);
+    letter_body_unref(v->view);
+    letter_body_unref(v->view_flying);
+    map_fini(&v->dirty);
+    store_close(s->config.store);
+    s->config.store = NULL;
+}

@@ -1,0 +1,358 @@
+/* A scheduler with a store is killed and started again: the job goes on, and nothing that was said is lost.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "env/simfs.h"
+#include "post/sched.h"
+#include "post/support_simcluster.h"
+
+#define SERVER PARAMO_ROLE_SERVER
+#define WORKER PARAMO_ROLE_WORKER
+
+/* A cluster whose scheduler has a disk. */
+static struct {
+    struct cluster c;
+    struct simfs *disk;
+    struct chores *chores;
+    bool told;
+    struct store_state state; /* what it found */
+    struct writer cells;
+} t;
+
+static void found(void *arg, paramo_err status, const struct store_state *state)
+{
+    (void)arg;
+    assert_int_equal(status, PARAMO_OK);
+    t.told = true;
+    t.state = *state;
+    t.cells = (struct writer){0};
+    write_bytes(&t.cells, state->cells, state->bytes);
+    t.state.cells = t.cells.data;
+}
+
+static bool is_told(void *arg)
+{
+    (void)arg;
+    return t.told;
+}
+
+static void scheduler_on(void)
+{
+    struct store *store;
+    struct store_config config = {.lane = t.c.lane, .fs = simfs_fs(t.disk), .dir = "/d/state"};
+    assert_int_equal(chores_create(sim_env(t.c.sim), "files", &t.chores), PARAMO_OK);
+    config.chores = t.chores;
+    assert_int_equal(store_dir_open(&config, &store), PARAMO_OK);
+    t.c.config.store = store;
+    t.told = false;
+    assert_true(lane_enter(t.c.lane));
+    assert_int_equal(store_start(store, found, NULL), PARAMO_OK);
+    lane_leave(t.c.lane);
+    assert_true(cluster_run(&t.c, is_told, NULL, 5));
+    t.c.config.found = &t.state;
+    cluster_start_scheduler(&t.c);
+    writer_fini(&t.cells);
+}
+
+/* power: what was not durable is gone, too. */
+static void scheduler_off(bool power)
+{
+    if (power)
+        simfs_plan(t.disk, SIMFS_CRASH, simfs_steps(t.disk));
+    cluster_kill_scheduler(&t.c);
+    chores_destroy(t.chores);
+    cluster_pass(&t.c, 0.001);
+    if (power)
+        simfs_restart(t.disk);
+}
+
+static void on(uint32_t servers, uint32_t workers)
+{
+    memset(&t, 0, sizeof t);
+    cluster_init(&t.c, 1, servers, workers);
+    assert_int_equal(simfs_create(1, &t.disk), PARAMO_OK);
+    assert_int_equal(fs_make_dir(simfs_fs(t.disk), "/d"), PARAMO_OK);
+    scheduler_on();
+    for (uint32_t i = 0; i < servers + workers; i++) {
+        cluster_start(&t.c, &t.c.nodes[i], i < servers ? SERVER : WORKER);
+        cluster_pass(&t.c, 0.01);
+    }
+    for (uint32_t i = 0; i < servers + workers; i++) {
+        assert_true(cluster_run(&t.c, tnode_joined, &t.c.nodes[i], 5));
+        assert_int_equal(t.c.nodes[i].joined_status, PARAMO_OK);
+    }
+}
+
+static void off(void)
+{
+    for (size_t i = 0; i < CLUSTER_NODES; i++)
+        cluster_kill(&t.c.nodes[i]);
+    scheduler_off(false);
+    simfs_destroy(t.disk);
+    cluster_fini(&t.c);
+}
+
+#define CALL(node, call, ...)                                                                                \
+    do {                                                                                                     \
+        tcall_init(call);                                                                                    \
+        tnode_enter(node);                                                                                   \
+        assert_int_equal(__VA_ARGS__, PARAMO_OK);                                                            \
+        tnode_leave(node);                                                                                   \
+    } while (0)
+
+static paramo_err wait_call(struct tcall *call)
+{
+    assert_true(cluster_run(&t.c, tcall_done, call, 100));
+    return call->status;
+}
+
+static double sum_of(struct tnode *node)
+{
+    struct tcall call;
+    double sum;
+    CALL(node, &call, member_kv_get(node->member, &call.call, "sum", in_seconds(&t.c, 50)));
+    assert_int_equal(wait_call(&call), PARAMO_OK);
+    memcpy(&sum, call.value, sizeof sum);
+    return sum;
+}
+
+static bool has_newer_view(void *arg)
+{
+    struct tnode *node = arg;
+    return member_view(node->member)->number > *(const uint64_t *)node->arg;
+}
+
+static void test_goes_on(void **state)
+{
+    (void)state;
+    on(2, 2);
+    struct tnode *a = &t.c.nodes[2], *b = &t.c.nodes[3];
+    struct tcall call, other;
+    uint32_t ids[4];
+    for (int i = 0; i < 4; i++)
+        ids[i] = member_id(t.c.nodes[i].member);
+    paramo_table_options options = {.size = sizeof options, .kind = PARAMO_TABLE_SPARSE, .dim = 1};
+    CALL(a, &call, member_table_open(a->member, &call.call, "table", &options, in_seconds(&t.c, 50)));
+    assert_int_equal(wait_call(&call), PARAMO_OK);
+    uint32_t table = call.call.result.table;
+    for (int round = 1; round < 6; round++) {
+        uint64_t number = member_view(a->member)->number;
+        const double one = 1;
+        /* One is under way when it dies, one is begun while it is away. */
+        CALL(a, &call, member_kv_add(a->member, &call.call, "sum", &one, 1, in_seconds(&t.c, 50)));
+        if (round % 2)
+            cluster_pass(&t.c, 0.001 * round);
+        scheduler_off(round % 3 == 0);
+        CALL(b, &other, member_kv_add(b->member, &other.call, "sum", &one, 1, in_seconds(&t.c, 50)));
+        cluster_pass(&t.c, 0.1 * round);
+        scheduler_on();
+        assert_int_equal(wait_call(&call), PARAMO_OK);
+        assert_int_equal(wait_call(&other), PARAMO_OK);
+        assert_true(sum_of(b) == 2.0 * round);
+        for (int i = 0; i < 4; i++) {
+            assert_false(t.c.nodes[i].ended);
+            assert_int_equal(member_id(t.c.nodes[i].member), ids[i]);
+        }
+        a->arg = &number;
+        assert_true(cluster_run(&t.c, has_newer_view, a, 5));
+        assert_int_equal(member_view(a->member)->number >> 32, round + 1); /* the term */
+        assert_non_null(view_table(member_view(a->member), table));
+    }
+    cluster_pass(&t.c, 15); /* nobody is taken for dead */
+    for (uint32_t i = 0; i < member_view(a->member)->nodes_count; i++)
+        assert_true(member_view(a->member)->nodes[i].alive);
+    for (int i = 3; i >= 0; i--)
+        cluster_leave(&t.c.nodes[i]);
+    assert_true(cluster_run(&t.c, cluster_over, &t.c, 10));
+    assert_int_equal(t.c.over_status, PARAMO_OK);
+    off();
+}
+
+/* Its barrier, parts and their holders; a barrier is entered before and released after. */
+static void test_what_is_shared(void **state)
+{
+    (void)state;
+    on(0, 2);
+    struct tnode *a = &t.c.nodes[0], *b = &t.c.nodes[1];
+    struct tcall one, two;
+    for (uint64_t number = 1; number < 5; number++) {
+        CALL(a, &one, member_barrier(a->member, &one.call, PARAMO_GROUP_WORKERS, 0, in_seconds(&t.c, 50)));
+        cluster_pass(&t.c, 0.05);
+        assert_false(one.done);
+        scheduler_off(true);
+        scheduler_on();
+        CALL(b, &two, member_barrier(b->member, &two.call, PARAMO_GROUP_WORKERS, 0, in_seconds(&t.c, 50)));
+        assert_int_equal(wait_call(&one), PARAMO_OK);
+        assert_int_equal(wait_call(&two), PARAMO_OK);
+        assert_int_equal(one.call.result.number, number);
+        assert_int_equal(two.call.result.number, number);
+    }
+    enum { PARTS = 200, ROUNDS = 2 };
+    static bool done[ROUNDS][PARTS];
+    memset(done, 0, sizeof done);
+    CALL(a, &one, member_pool_open(a->member, &one.call, "pool", 1, ROUNDS, in_seconds(&t.c, 50)));
+    assert_int_equal(wait_call(&one), PARAMO_OK);
+    unsigned steps = 0;
+    for (uint32_t round = 0; round < ROUNDS;) {
+        struct tnode *node = steps % 2 ? a : b;
+        CALL(node, &one,
+             member_pool_next(node->member, &one.call, "pool", 0, round, 0, in_seconds(&t.c, 50)));
+        if (steps % 37 == 0)
+            scheduler_off(steps % 2), scheduler_on();
+        assert_int_equal(wait_call(&one), PARAMO_OK);
+        if (one.call.result.state == POOL_FINISHED) {
+            round++;
+            continue;
+        }
+        assert_int_equal(one.call.result.state, POOL_GOT);
+        struct pool_part part = one.call.result.part;
+        bool there = part.index < PARTS;
+        if (there) {
+            assert_false(done[round][part.index]);
+            done[round][part.index] = true;
+        }
+        CALL(node, &one,
+             there ? member_pool_done(node->member, &one.call, "pool", &part, in_seconds(&t.c, 50))
+                   : member_pool_end(node->member, &one.call, "pool", &part, in_seconds(&t.c, 50)));
+        if (steps % 41 == 0)
+            scheduler_off(steps % 2), scheduler_on();
+        assert_int_equal(wait_call(&one), PARAMO_OK);
+        steps++;
+    }
+    for (unsigned i = 0; i < ROUNDS * PARTS; i++)
+        assert_true(done[i / PARTS][i % PARTS]);
+    off();
+}
+
+/* Who held a part holds it on; who does not come back has heartbeat_timeout, and then it is another's. */
+static void test_who_does_not_come_back(void **state)
+{
+    (void)state;
+    on(1, 2);
+    struct tnode *a = &t.c.nodes[1], *b = &t.c.nodes[2];
+    struct tcall call;
+    CALL(a, &call, member_pool_open(a->member, &call.call, "pool", 1, 1, in_seconds(&t.c, 50)));
+    assert_int_equal(wait_call(&call), PARAMO_OK);
+    CALL(a, &call, member_pool_next(a->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
+    assert_int_equal(wait_call(&call), PARAMO_OK);
+    assert_int_equal(call.call.result.part.index, 0);
+    scheduler_off(true);
+    cluster_kill(a);
+    scheduler_on();
+    CALL(b, &call, member_pool_next(b->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
+    assert_int_equal(wait_call(&call), PARAMO_OK);
+    assert_int_equal(call.call.result.part.index, 1); /* 0 is still a's */
+    cluster_pass(&t.c, 9);
+    assert_true(view_node(member_view(b->member), PARAMO_ID_WORKER(0))->alive);
+    cluster_pass(&t.c, 3);
+    assert_false(view_node(member_view(b->member), PARAMO_ID_WORKER(0))->alive);
+    CALL(b, &call, member_pool_next(b->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
+    assert_int_equal(wait_call(&call), PARAMO_OK);
+    assert_int_equal(call.call.result.part.index, 0);
+    off();
+}
+
+static void say_nothing(void *arg, int level, const char *line)
+{
+    (void)arg;
+    (void)level;
+    (void)line;
+}
+
+/* A disk that takes nothing: calls wait until it does, nothing is said before, and nothing is lost. */
+static void test_disk_full(void **state)
+{
+    (void)state;
+    on(0, 2);
+    struct tnode *a = &t.c.nodes[0], *b = &t.c.nodes[1];
+    const double one = 1;
+    struct tcall call;
+    log_set_sink(say_nothing, NULL);
+    for (uint64_t step = 0; step < 12; step++) {
+        simfs_plan(t.disk, step % 2 ? SIMFS_FAIL : SIMFS_HALF, simfs_steps(t.disk) + step / 4);
+        CALL(a, &call, member_kv_add(a->member, &call.call, "sum", &one, 1, in_seconds(&t.c, 50)));
+        assert_int_equal(wait_call(&call), PARAMO_OK);
+        if (step % 3 == 0) {
+            scheduler_off(true);
+            scheduler_on();
+        }
+        assert_true(sum_of(b) == (double)(step + 1));
+    }
+    log_set_sink(NULL, NULL);
+    off();
+}
+
+/* A node that has seen a newer view than the store has (which was put back from a copy, say). */
+static void test_view_above(void **state)
+{
+    (void)state;
+    on(0, 2);
+    struct tnode *a = &t.c.nodes[0];
+    scheduler_off(true);
+    tnode_enter(a);
+    struct view *seen = member_view(a->member);
+    uint64_t newer = (UINT64_C(7) << 32) + 5;
+    *(uint64_t *)(uintptr_t)&seen->number = newer;
+    tnode_leave(a);
+    scheduler_on();
+    cluster_pass(&t.c, 3);
+    assert_true(member_view(a->member)->number > newer);
+    assert_true(member_view(t.c.nodes[1].member)->number > newer);
+    off();
+}
+
+/* When the job is over its store is for another. */
+static void test_next_job(void **state)
+{
+    (void)state;
+    on(0, 1);
+    uint64_t job = member_view(t.c.nodes[0].member)->job;
+    cluster_leave(&t.c.nodes[0]);
+    assert_true(cluster_run(&t.c, cluster_over, &t.c, 10));
+    cluster_kill(&t.c.nodes[0]);
+    scheduler_off(true);
+    scheduler_on();
+    cluster_start(&t.c, &t.c.nodes[1], WORKER);
+    assert_true(cluster_run(&t.c, tnode_joined, &t.c.nodes[1], 5));
+    assert_int_equal(t.c.nodes[1].joined_status, PARAMO_OK);
+    assert_true(member_view(t.c.nodes[1].member)->job != job);
+    assert_int_equal(member_view(t.c.nodes[1].member)->number >> 32, 2);
+    off();
+}
+
+/* Away for ten minutes: the others give it up, and not before. */
+static void test_never_comes_back(void **state)
+{
+    (void)state;
+    on(0, 1);
+    scheduler_off(false);
+    cluster_pass(&t.c, 590);
+    assert_false(t.c.nodes[0].ended);
+    assert_true(cluster_run(&t.c, tnode_ended, &t.c.nodes[0], 20));
+    assert_int_equal(t.c.nodes[0].ended_status, PARAMO_E_NO_SCHEDULER);
+    scheduler_on();
+    off();
+}
+
+int main(void)
+{
+    log_set_level(LOG_ERROR);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_what_is_shared),
+        cmocka_unit_test(test_who_does_not_come_back),
+        cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_view_above),
+        cmocka_unit_test(test_next_job),
+        cmocka_unit_test(test_never_comes_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
