@@ -179,7 +179,9 @@ typedef struct paramo_table_stats {
 } paramo_table_stats;
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_stat(paramo_worker *worker, paramo_table *table,
                                                         paramo_table_stats *stats);
-/* Removes every row (dense: back to the initial values), the optimizer's state too. */
+/* Removes every row (dense: back to the initial values), the optimizer's state too. After a server came back
+ * without its rows only this makes the table usable again: until then all else ends with DATA_LOST, also put
+ * and load, which say nothing about the rows that they do not bring. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_clear(paramo_worker *worker, paramo_table *table);
 /* Removes the rows of these keys (sorted, unique). Dense: back to the initial values. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_delete(paramo_worker *worker, paramo_table *table,

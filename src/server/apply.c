@@ -281,10 +281,11 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
         return err;
     if (MUTANT(record_before_update) && data_changes(h->kind) && !repeated)
         clock_record(&peer->sender->clock, h->number);
-    if (t->lost && !(h->kind == WIRE_CLEAR || h->kind == WIRE_PUT) && !repeated) {
-        (void)err_set(PARAMO_E_DATA_LOST,
-                      "table %s: the server came back without the rows it had; clear or load the table",
-                      t->name);
+    if (t->lost && h->kind != WIRE_CLEAR && !repeated) {
+        (void)err_set(
+            PARAMO_E_DATA_LOST,
+            "table %s: the server came back without the rows it had; clear the table (then load it)",
+            t->name);
         reply_status(peer, h, PARAMO_E_DATA_LOST, err_text());
         return PARAMO_OK;
     }
@@ -307,7 +308,11 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
             clock_record(&peer->sender->clock, h->number);
         if (MUTANT(floor_without_window))
             clock_raise(&s->clocks, &peer->sender->clock, h->number + 1);
-        t->lost = false;
+        /* Only the whole table's loss that somebody has accepted: rows put one by one, or from a file that
+         * was saved before others were made, do not say what became of the rest, which would read as zeros.
+         */
+        if (h->kind == WIRE_CLEAR)
+            t->lost = false;
     }
     switch (h->kind) {
     case WIRE_PULL:

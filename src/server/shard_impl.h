@@ -49,7 +49,7 @@ struct shard_table {
     uint32_t value_bytes, row_values, state_values;
     struct hugemem memory;         /* of the table */
     struct table *table;           /* NULL: USER, or it could not be made */
-    bool lost;                     /* rows pushed to the node that was here before are gone */
+    bool lost;                     /* rows pushed to the node that was here before are gone; until CLEAR */
     struct rowcache rows;          /* SPARSE: of the lists asked for last */
     uint64_t pushes, pulls;        /* keys */
     uint64_t held[RING_ARCS / 64]; /* DENSE: arcs whose rows the table has */

@@ -346,6 +346,12 @@ static void test_lost_data(void **state)
     struct wire_head h = fake_head(&f, WIRE_PUSH, 1, 1);
     assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
     assert_int_equal(fake_last(c)->head.status, PARAMO_E_DATA_LOST);
+    h = fake_head(&f, WIRE_PUT, 1, 1); /* one row says nothing about the others */
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_E_DATA_LOST);
+    h = fake_head(&f, WIRE_PULL, 1, 1);
+    assert_int_equal(fake_send(c, &h, &row, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_E_DATA_LOST);
     h = fake_head(&f, WIRE_CLEAR, 1, 2);
     h.count = 0;
     assert_int_equal(fake_send(c, &h, NULL, NULL), PARAMO_OK);
