@@ -32,7 +32,6 @@ struct job {
     struct reader *reader, *valid;
     uint32_t customers;
     int embedded;
-    int made;     /* we made model_out's directory */
     int finished; /* every epoch was learned: a late Ctrl-C changes nothing */
     struct customer *customer;
     struct metrics *metrics;

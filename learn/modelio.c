@@ -384,10 +384,33 @@ static paramo_err make_directory(const char *dir, int *made)
     return PARAMO_OK;
 }
 
-paramo_err modelio_prepare(const char *dir, int *made)
+/* It is tried with another name: the workers of a job look at the same time. */
+static paramo_err could_make(const char *dir)
+{
+    size_t len = strlen(dir);
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    char *name = malloc(len + 32);
+    if (name == NULL)
+        return no_memory();
+    (void)snprintf(name, len + 32, "%.*s.%ld", (int)len, dir, (long)getpid());
+    paramo_err err = mkdir(name, 0777) == 0
+                         ? PARAMO_OK
+                         : lerr(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
+    if (err == PARAMO_OK)
+        (void)rmdir(name);
+    free(name);
+    return err;
+}
+
+paramo_err modelio_prepare(const char *dir)
 {
     json_t *m = NULL;
-    paramo_err err = make_directory(dir, made);
+    int made;
+    struct stat st;
+    if (stat(dir, &st) != 0 && errno == ENOENT)
+        return could_make(dir);
+    paramo_err err = make_directory(dir, &made);
     if (err != PARAMO_OK)
         return err;
     err = load_manifest(dir, &m);
@@ -536,6 +559,8 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, modelio_
         remove_stale(dir, tables);
     else if (from != NULL)
         (void)unlink(from);
+    if (err != PARAMO_OK && made)
+        (void)rmdir(dir); /* if nothing is in it */
     free(text);
     free(from);
     free(to);

@@ -69,10 +69,10 @@ struct model {
 LEARN_MUST_USE paramo_err modelio_open(const char *dir, struct model *model);
 void modelio_close(struct model *model);
 
-/* May a model be saved there? Makes the directory if it is missing (*made says so: a job that fails removes
- * it again). Refuses one with another program's manifest.json, and one that cannot be written. For the start
- * of a job, so that it does not fail at its end. */
-LEARN_MUST_USE paramo_err modelio_prepare(const char *dir, int *made);
+/* May a model be saved there? A missing directory is only tried: modelio_save makes it, so that a
+ * job that is killed leaves none that is empty. Refuses one with another program's manifest.json, and one
+ * that cannot be written. For the start of a job, so that it does not fail at its end. */
+LEARN_MUST_USE paramo_err modelio_prepare(const char *dir);
 
 /* Writes table (by number) as a safetensors file to path, synced. */
 typedef paramo_err (*modelio_write_fn)(void *arg, size_t table, const char *path);

@@ -406,7 +406,7 @@ static paramo_err prepare_job(struct job *job, const paramo_config *config)
         return lerr(PARAMO_E_MEMORY, "out of memory");
     for (uint32_t i = 0; i < job->customers; i++)
         job->customer[i] = (struct customer){.job = job, .id = i};
-    paramo_err err = o->model_out == NULL ? PARAMO_OK : modelio_prepare(o->model_out, &job->made);
+    paramo_err err = o->model_out == NULL ? PARAMO_OK : modelio_prepare(o->model_out);
     return err == PARAMO_OK ? open_readers(job) : err;
 }
 
@@ -439,8 +439,6 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
     err = prepare_job(&job, &config);
     if (err == PARAMO_OK)
         err = run_worker(&job, &config);
-    if (job.made && !result->saved)
-        (void)rmdir(options->model_out);
     if (job.reader != NULL) {
         struct reader_stats stats;
         reader_get_stats(job.reader, &stats);

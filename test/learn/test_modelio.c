@@ -14,7 +14,6 @@
 #include <cmocka.h>
 
 static char *dir;
-static int made;
 
 static int setup(void **state)
 {
@@ -193,7 +192,7 @@ static void test_refuses_damage(void **state)
             (void)snprintf(quoted, sizeof quoted, "'%s'", changes[i][0][1] == 's' ? "seed" : "hash_bits");
             assert_non_null(strstr(lerr_text(), quoted));
         }
-        assert_int_equal(modelio_prepare(dir, &made), PARAMO_OK); /* but it may be replaced */
+        assert_int_equal(modelio_prepare(dir), PARAMO_OK); /* but it may be replaced */
     }
     save(5);
     struct model m;
@@ -231,32 +230,33 @@ static void test_refuses_foreign_models(void **state)
 {
     (void)state;
     assert_int_equal(open_it(), PARAMO_E_NOT_FOUND);
-    assert_int_equal(modelio_prepare(dir, &made), PARAMO_OK);
+    assert_int_equal(modelio_prepare(dir), PARAMO_OK);
     static const char other[] = "{\"format\": \"someone-else\", \"version\": 1}";
     write_file(in_dir("manifest.json"), other, sizeof other - 1);
     assert_int_equal(open_it(), PARAMO_E_FORMAT);
-    assert_int_equal(modelio_prepare(dir, &made), PARAMO_E_FORMAT);
+    assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);
     (void)unlink(in_dir("manifest.json"));
     save(5);
     replace_in_manifest("\"version\": 1", "\"version\": 2");
     assert_int_equal(open_it(), PARAMO_E_FORMAT);
     assert_non_null(strstr(lerr_text(), "newer"));
-    assert_int_equal(modelio_prepare(dir, &made), PARAMO_E_FORMAT);
+    assert_int_equal(modelio_prepare(dir), PARAMO_E_FORMAT);
 }
 
 static void test_prepare(void **state)
 {
     (void)state;
     char *sub = strdup(in_dir("model"));
-    assert_int_equal(modelio_prepare(sub, &made), PARAMO_OK);
-    assert_true(made);
-    assert_int_equal(modelio_prepare(sub, &made), PARAMO_OK);
-    assert_false(made);
+    assert_int_equal(modelio_prepare(sub), PARAMO_OK);
+    assert_int_equal(access(sub, F_OK), -1); /* nothing is left */
+    assert_int_equal(mkdir(sub, 0777), 0);
+    assert_int_equal(modelio_prepare(sub), PARAMO_OK);
+    assert_int_equal(access(sub, F_OK), 0);
     assert_int_equal(rmdir(sub), 0);
     write_file(sub, "x", 1);
-    assert_int_equal(modelio_prepare(sub, &made), PARAMO_E_IO);
+    assert_int_equal(modelio_prepare(sub), PARAMO_E_IO);
     free(sub);
-    assert_int_equal(modelio_prepare("/proc/nowhere", &made), PARAMO_E_IO);
+    assert_int_equal(modelio_prepare("/proc/nowhere"), PARAMO_E_IO);
 }
 
 int main(void)

@@ -88,7 +88,7 @@ static struct {
      put_register_call,
      {.reg = {PARAMO_ROLE_SERVER, 0, 99, 2, -1, 5, "10.0.0.1", "a", 7, "rack"}}},
     {get_register_call, put_register_call, {.reg = {PARAMO_ROLE_WORKER, 11, 0, 0, 3, 5, "", "", 0, ""}}},
-    {get_register_result, put_register_result, {.registered = {8, true}}},
+    {get_register_result, put_register_result, {.registered = {8, true, true}}},
     {get_barrier_call, put_barrier_call, {.barrier = {6, 1, 1000}}},
     {get_barrier_result, put_barrier_result, {.released = {7}}},
     {get_table_open, put_table_open, {.open = {"w", false, {0}}}},
