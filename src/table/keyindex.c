@@ -93,7 +93,7 @@ ALWAYS_INLINE void scan_hash(struct keyindex_scan *scan, size_t i, uint64_t key,
 
 ALWAYS_INLINE void scan_segment(struct keyindex_scan *scan, size_t i, bool deep)
 {
-    const struct keyindex_segment *s = segment_of(scan->x, scan->hash[i]);
+    struct keyindex_segment *s = segment_of(scan->x, scan->hash[i]);
     scan->segment[i] = s;
     if (deep) {
         __builtin_prefetch(s);
@@ -148,7 +148,9 @@ ALWAYS_INLINE size_t scan_look(struct keyindex_scan *scan, size_t i, const struc
     unsigned match = bucket_match(b, scan->hash[i], slots);
     char *at = bucket_payload(b, (unsigned)__builtin_ctz(match | 1U << slots), slots);
     scan->payload[i] = match ? at : NULL;
-    __builtin_prefetch(b + !match, 1); /* the next one, where it is not another page's */
+    bool full = (*bucket_meta(b) & META_USED(slots)) == META_USED(slots);
+    /* the next one, where an insertion would go (unless it is another page's) */
+    __builtin_prefetch(b + (!match & full), 1);
     return !match & bucket_passed(b);
 }
 
@@ -265,10 +267,10 @@ void keyindex_prefetch(const struct keyindex *x, uint64_t key)
     }
 }
 
-/* Enters a hash that is not there. */
-ALWAYS_INLINE paramo_err enter(struct keyindex *x, uint64_t hash, void **payload, unsigned slots)
+/* Enters a hash that is not there into its segment. */
+ALWAYS_INLINE paramo_err enter_at(struct keyindex *x, struct keyindex_segment *s, uint64_t hash,
+                                  void **payload, unsigned slots)
 {
-    struct keyindex_segment *s = segment_of(x, hash);
     while (__builtin_expect(s->count >= s->limit, 0)) {
         paramo_err err = keyindex_make_room(x, hash);
         if (err) {
@@ -279,6 +281,11 @@ ALWAYS_INLINE paramo_err enter(struct keyindex *x, uint64_t hash, void **payload
     *payload = segment_place(s, hash, slots);
     x->count++;
     return PARAMO_OK;
+}
+
+ALWAYS_INLINE paramo_err enter(struct keyindex *x, uint64_t hash, void **payload, unsigned slots)
+{
+    return enter_at(x, segment_of(x, hash), hash, payload, slots);
 }
 
 paramo_err keyindex_add(struct keyindex *x, uint64_t key, void **payload)
@@ -299,6 +306,16 @@ paramo_err keyindex_insert(struct keyindex *x, uint64_t key, void **payload, boo
         return PARAMO_OK;
     }
     return keyindex_add(x, key, payload);
+}
+
+paramo_err keyindex_scan_add(const struct keyindex_scan *scan, struct keyindex *x, size_t i, uint64_t key,
+                             void **payload)
+{
+    assert(scan->x == x);
+    if (!x->directory || scan->moves != x->moves) {
+        return keyindex_add(x, key, payload);
+    }
+    return SLOTS_CALL(x, enter_at, x, scan->segment[i], scan->hash[i], payload);
 }
 
 bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload)

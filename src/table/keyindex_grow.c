@@ -159,11 +159,12 @@ static uint32_t next_size(uint32_t nbuckets)
                                            : (nbuckets + nbuckets / 4 + PAGE - 1) / PAGE * PAGE;
 }
 
-/* The smallest size, of whole pages, that takes count keys and one more. */
+/* The smallest size, of whole pages, that takes count keys and a sixteenth more: a half that fits just so
+ * would grow at once, and move all its keys again. */
 static uint32_t size_for(const struct keyindex *x, uint32_t count)
 {
     uint32_t nbuckets = PAGE;
-    while (segment_limit(nbuckets, x->slots) <= count) {
+    while (segment_limit(nbuckets, x->slots) <= count + count / 16) {
         nbuckets = next_size(nbuckets);
     }
     return nbuckets;

@@ -97,18 +97,52 @@ static void undo_close(struct table_small *s, struct undo *u)
     tablemem_put(s->mem, u->created, u->bytes);
 }
 
+/* Notes in u how the rows of a chunk were, if none is missing. */
+static bool chunk_note(const struct table_small *s, const uint64_t *keys, size_t n, void *const *row,
+                       struct undo *u)
+{
+    bool missing = false;
+    for (size_t i = 0; i < n; i++) {
+        missing |= !row[i];
+    }
+    if (missing) {
+        return false;
+    }
+    bool ascending = u->done == 0 || keys[0] > *(keys - 1);
+    for (size_t i = 1; i < n; i++) {
+        ascending &= keys[i] > keys[i - 1];
+    }
+    u->ascending &= ascending;
+    char *to = u->rows + u->done * s->row_bytes;
+    if (s->row_bytes == ROW) {
+        for (size_t i = 0; i < n; i++) {
+            memcpy(to + i * ROW, row[i], ROW);
+        }
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            memcpy(to + i * ROW_STATE, row[i], ROW_STATE);
+        }
+    }
+    memset(u->created + u->done, 0, n);
+    u->done += n;
+    return true;
+}
+
 /* Makes the rows of a chunk that are missing, and notes in u how all were. On error u->done counts those
  * noted. */
-static paramo_err chunk_create(struct table_small *s, const uint64_t *keys, size_t n, void **row,
-                               struct undo *u)
+static paramo_err chunk_create(struct table_small *s, const struct keyindex_scan *scan, const uint64_t *keys,
+                               size_t n, void **row, struct undo *u)
 {
     uint64_t moves = s->index.moves;
     paramo_err err = PARAMO_OK;
+    if (chunk_note(s, keys, n, row, u)) {
+        return PARAMO_OK;
+    }
     for (size_t i = 0; i < n; i++) {
         bool fresh = !row[i];
         u->ascending = u->ascending && (u->done == 0 || keys[i] > *(&keys[i] - 1));
         if (fresh && u->ascending) {
-            err = keyindex_add(&s->index, keys[i], &row[i]);
+            err = keyindex_scan_add(scan, &s->index, i, keys[i], &row[i]);
         } else if (fresh || s->index.moves != moves) {
             err = keyindex_insert(&s->index, keys[i], &row[i], &fresh);
         }
@@ -180,7 +214,7 @@ paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t
     void **row;
     keyindex_scan_start(&scan, &s->index, keys, n);
     for (size_t done = 0, m; !err && (m = keyindex_scan_next(&scan, &row)) > 0; done += m) {
-        if (changes && (err = chunk_create(s, keys + done, m, row, &u)) != PARAMO_OK) {
+        if (changes && (err = chunk_create(s, &scan, keys + done, m, row, &u)) != PARAMO_OK) {
             break;
         }
         if (in) {
@@ -269,7 +303,7 @@ paramo_err table_small_put(struct table_small *s, const uint64_t *keys, size_t n
     void **row;
     keyindex_scan_start(&scan, &s->index, keys, n);
     for (size_t m; (m = keyindex_scan_next(&scan, &row)) > 0; keys += m, from += m * bytes) {
-        err = chunk_create(s, keys, m, row, &u);
+        err = chunk_create(s, &scan, keys, m, row, &u);
         if (err) {
             break;
         }
