@@ -8,23 +8,24 @@
  *     hash = mix64(key ^ seed)        directory, by the top bits of the hash
  *                                     [00] [01] [10] [11]
  *                                      |    |     \  /          a segment may serve several neighbours
- *                                    seg A seg B  seg C  ->  pages of 256 buckets, by the low 32 bits
+ *                                    seg A seg B  seg C  ->  pages of 512 buckets, by the low 32 bits
  *
  *     bucket = one cache line:  5 hashes, 5 payloads of 4 bytes   (60 bytes)
  *                           or  3 hashes, 3 payloads of 12 bytes  (60 bytes)
- *                          and  meta: which slots are used (5 bits), how many keys passed (6), page number
- * (21)
+ *                          and  meta: which slots are used (5 bits), how many keys passed (7), page number
+ * (20)
  *
  * A bucket holds hashes, not keys: mixing is a bijection, and nothing need be mixed again when keys move. A
  * key lies in its home bucket or, where that is full, in the next one with room (linear probing). `passed`
  * counts, for each bucket, the keys that looked for room there and went on: a search ends at a bucket that
  * nobody passed, and deletion needs no tombstones.
  *
- * A segment grows page by page to 6 pages and splits into two of 4 when these are full: load stays between
- * 0.55 and 0.74, about 23 bytes a key (payload of 4) at worst, a key moves 4 times in its life, and the
- * largest piece of work of one insertion is moving 5,700 keys, some 50 microseconds. Should keys be chosen
- * against the hash, a segment that does not split grows alone, and the directory stays within a constant
- * times the number of segments: memory is bounded by the number of keys in any case.
+ * A segment grows page by page to 6 pages and splits into two of 4 when these are full: load is 0.6 on
+ * average, about 23 bytes a key (payload of 4) at worst, a key moves 4 times in its life, and the largest
+ * piece of work of one insertion is moving 11,000 keys, some 80 microseconds. Hashes fill all segments alike;
+ * so that they do not all grow during the same few requests, each takes 62 to 74 percent before it grows.
+ * Should keys be chosen against the hash, a segment that does not split grows alone, and the directory stays
+ * within a constant times the number of segments: memory is bounded by the number of keys in any case.
  */
 #ifndef TABLE_KEYINDEX_H
 #define TABLE_KEYINDEX_H
@@ -40,7 +41,7 @@
 
 enum {
     KEYINDEX_SLOT_BITS = 3, /* of a place: page number, bucket in the page, slot */
-    KEYINDEX_PAGE_SHIFT = 8,
+    KEYINDEX_PAGE_SHIFT = 9,
     KEYINDEX_PAGE_AT = KEYINDEX_PAGE_SHIFT + KEYINDEX_SLOT_BITS,
     KEYINDEX_PAGES_MAX = 1 << (32 - KEYINDEX_PAGE_AT), /* the last number is never given: NONE is no place */
     KEYINDEX_CHUNK = 128, /* keys that a scan gives at a time: their buckets stay in the first cache */
@@ -65,6 +66,7 @@ struct keyindex {
     uint32_t page_top, page_room;  /* numbers ever used; room in `page` */
     uint32_t page_free;            /* a chain of free numbers, to KEYINDEX_PAGES_MAX */
     unsigned slots;                /* of a bucket: 5 or 3 */
+    unsigned turn;                 /* 0 to 2 * LOAD_SPREAD: what the next segment takes before it grows */
     unsigned depth;
     size_t segments;
     struct keyindex_segment *block; /* segments are made in blocks, chained through their first element */

@@ -9,7 +9,7 @@ enum {
     PAGE_BYTES = PAGE * LINE,
     SPARES_MAX = 2 * SEGMENT_PAGES,
     BLOCK = 64,           /* segments made at once, of which the first only chains the blocks */
-    FETCH_AHEAD = 16,     /* buckets: the machine's own prefetcher does not see far in 16 KiB */
+    FETCH_AHEAD = 16,     /* buckets: the machine's own prefetcher does not see far in a page */
     DIRECTORY_SLACK = 64, /* directory entries per segment at most; random hashes need about 4 */
     DEPTH_MAX = 30,       /* bits of the directory: apart from the 32 that choose the bucket */
 };
@@ -121,8 +121,10 @@ static paramo_err buckets_get(struct keyindex *x, uint32_t nbuckets, unsigned de
     if (nbuckets > UINT32_MAX / LINE) {
         return err_set(PARAMO_E_TOO_LARGE, "too many keys of a table have the same hash");
     }
+    unsigned percent = LOAD_PERCENT - LOAD_SPREAD + x->turn;
+    x->turn = (x->turn + 5) % (2 * LOAD_SPREAD + 1); /* 5: all of them come, far apart */
     *s = (struct keyindex_segment){
-        .nbuckets = nbuckets, .limit = segment_limit(nbuckets, x->slots), .depth = depth};
+        .nbuckets = nbuckets, .limit = segment_keys(nbuckets, x->slots, percent), .depth = depth};
     paramo_err err = numbers_room(x, (nbuckets + PAGE - 1) / PAGE);
     if (err) {
         return err;
@@ -164,7 +166,7 @@ static uint32_t next_size(uint32_t nbuckets)
 static uint32_t size_for(const struct keyindex *x, uint32_t count)
 {
     uint32_t nbuckets = PAGE;
-    while (segment_limit(nbuckets, x->slots) <= count + count / 16) {
+    while (segment_keys(nbuckets, x->slots, LOAD_PERCENT) <= count + count / 16) {
         nbuckets = next_size(nbuckets);
     }
     return nbuckets;
