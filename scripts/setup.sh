@@ -32,6 +32,7 @@ need cmake cmake ctest
 need ninja-build ninja
 need pkg-config pkg-config
 need zstd zstd
+need iproute2 ip # tests on hosts of their own
 libraries="libxxhash-dev zlib1g-dev libzstd-dev libjansson-dev libcmocka-dev"
 if ! pkg-config --exists libxxhash zlib libzstd jansson cmocka 2>/dev/null; then
     missing="$missing $libraries"

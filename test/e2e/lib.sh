@@ -5,6 +5,7 @@
 set -u
 
 PARAMO=$(readlink -f "$1")
+ADDER=$(dirname "$PARAMO")/test/adder
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 SHARED=$TOP/../shared/data
 WORK=$(mktemp -d)

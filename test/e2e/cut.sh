@@ -1,0 +1,95 @@
+# A job on four hosts (network namespaces with veth pairs on a bridge): links are cut in both directions, in one and in the
+# other, and come back: pushes wait meanwhile, nobody is taken for dead, and every sum is exact. A server's address that
+# stops answering for good (no reset, no refusal) ends the job in time, with an error that names it.
+# shellcheck shell=bash
+. "$(dirname "$0")/lib.sh"
+cd "$WORK" || exit 1
+[ "$(id -u)" = 0 ] || skip "network namespaces need root"
+command -v ip >/dev/null || skip "there is no ip (Debian's iproute2)"
+
+net=paramo$$
+hosts=(hub sched s0 s1 w)
+drop_hosts() { for host in "${hosts[@]}"; do ip netns del "$net-$host" 2>/dev/null; done; }
+trap 'drop_hosts; clean_up' EXIT
+
+on() { ip netns exec "$net-$1" "${@:2}"; } # HOST COMMAND...
+start_on() { start "$1" ip netns exec "$net-$2" "${@:3}"; } # NAME HOST COMMAND...
+
+address() { # HOST: hub has none
+    local i
+    for i in "${!hosts[@]}"; do [ "${hosts[i]}" = "$1" ] && echo "10.99.0.$i"; done
+}
+
+make_hosts() {
+    local host
+    for host in "${hosts[@]}"; do ip netns add "$net-$host" && on "$host" ip link set lo up || return 1; done
+    on hub ip link add br0 type bridge && on hub ip link set br0 up || return 1
+    for host in "${hosts[@]:1}"; do
+        ip link add eth0 netns "$net-$host" type veth peer name "to-$host" netns "$net-hub" &&
+            on hub ip link set "to-$host" master br0 up &&
+            on "$host" ip addr add "$(address "$host")/24" dev eth0 &&
+            on "$host" ip link set eth0 up || return 1
+    done
+}
+make_hosts 2>"$ERR" || skip "no network namespaces here: $(tail -n 1 "$ERR")"
+export PARAMO_TOKEN=cut
+
+cut() { on hub ip link set "to-$1" down; }  # HOST: from everybody, in both directions
+mend() { on hub ip link set "to-$1" up; }
+cut_way() { on "$1" ip route add blackhole "$(address "$2")/32"; } # FROM TO: what FROM sends to TO is lost
+mend_way() { on "$1" ip route del blackhole "$(address "$2")/32"; }
+
+# job NAME: scheduler, two servers and two workers, each on its host; the workers share one.
+job() {
+    local i
+    name=$1
+    scheduler=$(address sched):9000
+    start_on "$name-sched" sched "$PARAMO" scheduler --listen "$(address sched)" --port 9000 --servers 2 --workers 2 --verbose
+    for i in 0 1; do
+        start_on "$name-s$i" "s$i" "$PARAMO" server --scheduler "$scheduler" --listen "$(address "s$i")" --rank "$i"
+        start_on "$name-w$i" w "$PARAMO" worker --scheduler "$scheduler" --rank "$i" -- "$ADDER" --until "stop-$name"
+    done
+}
+
+lines() { grep -c -- "$1" "$2" || true; }
+more() { [ "$(lines "$1" "$2")" -gt "$3" ]; } # REGEX FILE LINES
+
+# disturbed TEXT DO UNDO: until both workers say that they wait; then they go on.
+disturbed() {
+    local i waits=() pushes=()
+    for i in 0 1; do waits[i]=$(lines waiting "long-w$i.out"); done
+    check "$1" "${@:2:1}" "${@:4}"
+    for i in 0 1; do check "worker $i waits" wait_for 20 more waiting "long-w$i.out" "${waits[i]}"; done
+    for i in 0 1; do pushes[i]=$(lines pushes "long-w$i.out"); done
+    check "it is mended" "${@:3:1}" "${@:4}"
+    for i in 0 1; do check "worker $i goes on" wait_for 20 more pushes "long-w$i.out" "${pushes[i]}"; done
+}
+
+job long
+for i in 0 1; do check "worker $i is at work" wait_for 20 more pushes "long-w$i.out" 2; done
+disturbed "the workers' host is cut off" cut mend w
+disturbed "server 1 is cut off" cut mend s1
+disturbed "what the workers send to server 0 is lost" cut_way mend_way w s0
+disturbed "what server 0 sends to the workers is lost" cut_way mend_way s0 w
+disturbed "server 1 is cut off again" cut mend s1
+touch stop-long
+for i in 0 1; do
+    ends "long-w$i" 0 "worker $i ends well"
+    check "every sum is exact after $(json "$OUT" pushes) pushes (slowest: $(json "$OUT" slowest_ms) ms)" grep -q '"exact": true' "$OUT"
+done
+for i in 0 1; do ends "long-s$i" 0 "server $i ends well"; done
+ends long-sched 0 "and the scheduler"
+check "nobody was taken for dead" sh -c '! grep -q "is dead" "$0"' "$ERR"
+
+job gone
+for i in 0 1; do check "worker $i is at work" wait_for 20 more pushes "gone-w$i.out" 2; done
+check "server 1 stops answering" cut s1
+ends gone-sched 4 "the job ends"
+says "server 1 is named" 'server 1 \(node 10, [0-9.]+\) is dead: it was silent'
+for i in 0 1; do
+    ends "gone-w$i" 4 "worker $i ends with an error"
+    says "which names server 1" 'server 1 \(node 10, [0-9.]+\) has died'
+done
+ends gone-s0 4 "server 0 ends"
+ends gone-s1 4 "server 1, alone, gives up in time"
+finish
