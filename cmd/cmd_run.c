@@ -31,6 +31,7 @@
 
 enum { MAX_NODES_OF_A_ROLE = 512 }; /* arbitrary: far beyond what one machine runs well */
 enum { TERM_SECONDS = 5 };          /* between SIGTERM and SIGKILL */
+enum { RETURNS_MAX = 20 };          /* how often a scheduler that keeps its state is started again */
 enum { IDLE_SECONDS = 2 }; /* for scheduler and servers once every worker has ended and one has failed */
 
 /* How far the end has come; it only goes down this list. */
@@ -44,6 +45,9 @@ enum phase {
 struct job {
     struct child *children;
     struct run_output output;
+    const struct run_options *options;
+    const sigset_t *mask;        /* of the children */
+    int returns;                 /* of the scheduler */
     int notify;                  /* our end of the scheduler's socket; -1: closed */
     int listening, complete;     /* what it has said there */
     const struct child *missing; /* it failed before the job was complete, which ended the job */
@@ -74,6 +78,9 @@ static const char usage[] =
     "      --scheduler-wait SECONDS\n"
     "                      how long the others look for a scheduler that has died before they give it up "
     "(1)\n"
+    "      --state DIR     the scheduler keeps the job's state in DIR: if it is killed, it is started again "
+    "and\n"
+    "                      goes on with the job\n"
     "      --van NAME      auto (the default): UCX between processes that can share memory, else tcp; tcp; "
     "ucx\n"
     "  -v, --verbose       print each node's process id and how it ended\n"
@@ -206,11 +213,60 @@ static void child_report(struct job *job, const struct child *c, int status)
             job_misses(job, c) && !job->interrupts ? " before the job was complete: ending it" : "");
 }
 
+/* The scheduler's socket, new for each that is started; 0, or errno after which nothing was begun. */
+static int job_start_child(struct job *job, struct child *c)
+{
+    char *own[] = {(char *)"paramo", (char *)c->role, NULL};
+    int ours = job->options->workers_only && strcmp(c->role, "worker") != 0;
+    char **command = ours ? own : job->options->command;
+    int notify[2] = {-1, -1};
+    int first = c == &job->children[0];
+    if (first && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, notify) != 0)
+        return errno;
+    int e = child_start(c, notify[1], job->mask, command_path(command[0]), command);
+    if (first) {
+        close(notify[1]); /* its end is to be seen */
+        if (job->notify >= 0)
+            close(job->notify);
+        job->notify = notify[0];
+    }
+    if (e != 0)
+        return e;
+    job->running++;
+    job->workers_running += strcmp(c->role, "worker") == 0;
+    if (job->options->verbose)
+        fprintf(stderr, "paramo run: %s is pid %d\n", c->out.name, (int)c->pid);
+    return 0;
+}
+
+/* A scheduler that was killed and has kept its state: is it at work again? */
+static int scheduler_returns(struct job *job, struct child *c, int status)
+{
+    if (c != &job->children[0] || job->options->state == NULL || !WIFSIGNALED(status) || c->told ||
+        job->phase != PHASE_RUNNING || job->workers_running == 0 || job->returns == RETURNS_MAX)
+        return 0;
+    job->returns++;
+    run_output_flush(&job->output, &c->out);
+    run_output_end(&c->out);
+    if (c->out.fd >= 0) /* something it has left behind holds the other end */
+        close(c->out.fd);
+    c->out.fd = -1;
+    int e = job_start_child(job, c);
+    if (e != 0)
+        fprintf(stderr, "paramo run: the scheduler cannot be started again: %s\n", strerror(e));
+    else
+        fprintf(stderr, "paramo run: the scheduler was killed by signal %d (%s), and is started again\n",
+                WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return e == 0;
+}
+
 static void child_ended(struct job *job, struct child *c, int status)
 {
     c->running = 0;
     c->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     job->running--;
+    if (scheduler_returns(job, c, status))
+        return;
     child_report(job, c, status);
     int needed = job_misses(job, c);
     if (strcmp(c->role, "worker") == 0) {
@@ -371,13 +427,14 @@ static int parse_number(const char *option, const char *text, int low, int high,
 /* -1: go on; else the exit code. */
 static int parse_options(int argc, char **argv, struct run_options *o)
 {
-    enum { OPT_WORKERS_ONLY = 256, OPT_GRACE, OPT_SCHEDULER_WAIT, OPT_VAN };
+    enum { OPT_WORKERS_ONLY = 256, OPT_GRACE, OPT_SCHEDULER_WAIT, OPT_STATE, OPT_VAN };
     static const struct option options[] = {
         {"servers", required_argument, NULL, 's'},
         {"workers", required_argument, NULL, 'w'},
         {"workers-only", no_argument, NULL, OPT_WORKERS_ONLY},
         {"grace", required_argument, NULL, OPT_GRACE},
         {"scheduler-wait", required_argument, NULL, OPT_SCHEDULER_WAIT},
+        {"state", required_argument, NULL, OPT_STATE},
         {"van", required_argument, NULL, OPT_VAN},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
@@ -401,6 +458,9 @@ static int parse_options(int argc, char **argv, struct run_options *o)
             break;
         case OPT_SCHEDULER_WAIT:
             bad = parse_number("--scheduler-wait", optarg, 0, 86400, &o->scheduler_wait_s);
+            break;
+        case OPT_STATE:
+            o->state = optarg;
             break;
         case OPT_VAN:
             if (strcmp(optarg, "auto") != 0 && strcmp(optarg, "tcp") != 0 && strcmp(optarg, "ucx") != 0) {
@@ -437,29 +497,25 @@ static int parse_options(int argc, char **argv, struct run_options *o)
     return -1;
 }
 
-static int job_start(struct job *job, const struct run_options *o, int notify, const sigset_t *mask)
+static int job_start(struct job *job)
 {
+    size_t servers = (size_t)job->options->servers;
     for (size_t i = 0; i < job->n; i++) {
         struct child *c = &job->children[i];
         size_t k = i; /* scheduler, servers, workers */
-        c->role = k == 0 ? "scheduler" : k <= (size_t)o->servers ? "server" : "worker";
-        c->rank = k == 0 ? 0 : (int)(k <= (size_t)o->servers ? k - 1 : k - 1 - (size_t)o->servers);
-        char *own[] = {(char *)"paramo", (char *)c->role, NULL};
+        c->role = k == 0 ? "scheduler" : k <= servers ? "server" : "worker";
+        c->rank = k == 0 ? 0 : (int)(k <= servers ? k - 1 : k - 1 - servers);
         if (k == 0)
             snprintf(c->out.name, sizeof c->out.name, "scheduler");
         else
             snprintf(c->out.name, sizeof c->out.name, "%s %d", c->role, c->rank);
-        int ours = o->workers_only && strcmp(c->role, "worker") != 0;
-        char **command = ours ? own : o->command;
-        int e = child_start(c, notify, mask, command_path(command[0]), command);
+        int e = job_start_child(job, c);
         if (e != 0) {
-            fprintf(stderr, "paramo run: cannot run '%s': %s\n", command[0], strerror(e));
+            int ours = job->options->workers_only && strcmp(c->role, "worker") != 0;
+            fprintf(stderr, "paramo run: cannot run '%s': %s\n", ours ? "paramo" : job->options->command[0],
+                    strerror(e));
             return command_exit_code(e);
         }
-        job->running++;
-        job->workers_running += strcmp(c->role, "worker") == 0;
-        if (o->verbose)
-            fprintf(stderr, "paramo run: %s is pid %d\n", c->out.name, (int)c->pid);
     }
     return 0;
 }
@@ -471,13 +527,13 @@ int cmd_run(int argc, char **argv)
     if (code >= 0)
         return code;
 
-    struct job job = {.grace_s = o.grace_s, .verbose = o.verbose, .notify = -1};
+    struct job job = {.options = &o, .grace_s = o.grace_s, .verbose = o.verbose, .notify = -1};
     job.n = 1 + (size_t)o.servers + (size_t)o.workers;
     job.children = calloc(job.n, sizeof *job.children);
     job.output.sources = job.n;
     struct pollfd *fds = calloc(job.n + 2, sizeof *fds);
     uint16_t port = 0;
-    int port_fd = -1, signal_fd = -1, notify[2] = {-1, -1};
+    int port_fd = -1, signal_fd = -1;
     code = 1;
     if (job.children == NULL || fds == NULL) {
         fprintf(stderr, "paramo run: out of memory\n");
@@ -496,17 +552,14 @@ int cmd_run(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     port_fd = run_reserve_port(&port);
     signal_fd = signalfd(-1, &handled, SFD_CLOEXEC);
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, notify) == 0)
-        job.notify = notify[0];
-    if (port_fd < 0 || signal_fd < 0 || job.notify < 0 || run_set_environment(port, &o) != 0) {
+    if (port_fd < 0 || signal_fd < 0 || run_set_environment(port, &o) != 0) {
         fprintf(stderr, "paramo run: cannot prepare the job: %s\n", strerror(errno));
         goto out;
     }
-    code = job_start(&job, &o, notify[1], &mask);
+    job.mask = &mask;
+    code = job_start(&job);
     if (code != 0)
         job_kill(&job);
-    close(notify[1]); /* the scheduler's: its end is to be seen */
-    notify[1] = -1;
     job_wait(&job, signal_fd, fds);
     if (code == 0) {
         job_sum_up(&job);
@@ -516,8 +569,6 @@ int cmd_run(int argc, char **argv)
 out:
     if (job.notify >= 0)
         close(job.notify);
-    if (notify[1] >= 0)
-        close(notify[1]);
     if (signal_fd >= 0)
         close(signal_fd);
     if (port_fd >= 0)

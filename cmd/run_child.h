@@ -19,6 +19,7 @@
 
 struct run_options {
     int servers, workers, workers_only, grace_s, scheduler_wait_s, verbose;
+    const char *state; /* the scheduler's; NULL: it keeps none */
     char **command;
 };
 

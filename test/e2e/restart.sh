@@ -60,6 +60,17 @@ done
 job_ends many-10
 check "every row was trained once in each epoch" test "$(json model-many/manifest.json rows)" -eq $((rows * epochs))
 
+# ---- 'paramo run' starts it again itself ----
+start run "$PARAMO" run -s 2 -w 1 --verbose --state state-run -- "${train[@]}" --model-out model-run
+for ((k = 1; k <= 3; k++)); do
+    lines=$(grep -c '^epoch' run.err)
+    check "an epoch is done" wait_for 30 counted '^epoch' run.err $((lines + 1))
+    kill -KILL "$(node_pid run scheduler | tail -n 1)"
+    check "kill $k: the scheduler is started again" wait_for 20 counted 'signal 9 .*, and is started again$' run.err $k
+done
+ends run 0 "the job ends well"
+check "and with the same model" cmp model-calm/manifest.json model-run/manifest.json
+
 # ---- what a state is not for ----
 workers=1 state=state-other
 free_port
