@@ -37,6 +37,7 @@ enum role_option {
     OPT_WAIT,
     OPT_SCHEDULER_WAIT,
     OPT_STATE,
+    OPT_META,
     OPT_VAN,
     OPT_FABRIC,
     OPT_VERBOSE,
@@ -83,9 +84,13 @@ struct role {
 };
 
 static const struct option scheduler_options[] = {
-    {"port", required_argument, NULL, OPT_PORT},       {"servers", required_argument, NULL, OPT_SERVERS},
-    {"workers", required_argument, NULL, OPT_WORKERS}, {"listen", required_argument, NULL, OPT_LISTEN},
-    {"state", required_argument, NULL, OPT_STATE},     COMMON_OPTIONS,
+    {"port", required_argument, NULL, OPT_PORT},
+    {"servers", required_argument, NULL, OPT_SERVERS},
+    {"workers", required_argument, NULL, OPT_WORKERS},
+    {"listen", required_argument, NULL, OPT_LISTEN},
+    {"state", required_argument, NULL, OPT_STATE},
+    {"meta", required_argument, NULL, OPT_META},
+    COMMON_OPTIONS,
 };
 static const struct option server_options[] = {
     {"scheduler", required_argument, NULL, OPT_SCHEDULER},
@@ -121,15 +126,23 @@ static const struct role roles[] = {
      "      --state DIR         keep the job's state in DIR: a scheduler that was killed is started again "
      "with\n"
      "                          the same command and goes on with the job; without it the job ends with its\n"
-     "                          scheduler\n" COMMON_USAGE NODE_EXIT_CODES "\n"
-     "  paramo scheduler --port 9000 --servers 2 --workers 4 --state /var/lib/paramo/job\n",
+     "                          scheduler\n"
+     "      --meta etcd://HOST:PORT[,HOST:PORT...][/JOB]\n"
+     "                          keep it in etcd, under the name JOB (job): of several schedulers with the "
+     "same\n"
+     "                          --meta one leads, and the others stand by until it has died\n" COMMON_USAGE
+         NODE_EXIT_CODES "\n"
+     "  paramo scheduler --port 9000 --servers 2 --workers 4 --state /var/lib/paramo/job\n"
+     "  paramo scheduler --port 9000 --servers 2 --workers 4 --meta etcd://10.0.0.7:2379/clicks\n",
      scheduler_options},
     {"server", PARAMO_ROLE_SERVER, "server",
      "usage: paramo server --scheduler HOST:PORT [options]\n"
      "\n"
      "Runs a server of a job until the job is over.\n"
      "\n"
-     "      --scheduler ADDRESS the scheduler's host:port or [v6]:port\n"
+     "      --scheduler ADDRESS the scheduler's host:port or [v6]:port; several with commas between, where "
+     "one\n"
+     "                          leads and others stand by (paramo scheduler --meta)\n"
      "      --listen HOST       address to listen on (127.0.0.1)\n"
      "      --port PORT         port to listen on (any free one)\n"
      "      --advertise HOST    address that the workers are told\n"
@@ -147,7 +160,9 @@ static const struct role roles[] = {
      "Runs COMMAND ('paramo train ...' or any program that uses the library) as a worker of a job: sets its\n"
      "environment (DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT ...) and becomes it.\n"
      "\n"
-     "      --scheduler ADDRESS the scheduler's host:port or [v6]:port\n"
+     "      --scheduler ADDRESS the scheduler's host:port or [v6]:port; several with commas between, where "
+     "one\n"
+     "                          leads and others stand by (paramo scheduler --meta)\n"
      "      --rank N            wanted rank\n"
      "      --name NAME         node name: a restarted node of this name gets its rank "
      "back\n" SCHEDULER_WAIT_USAGE COMMON_USAGE "\n"
@@ -181,8 +196,8 @@ static int parse_number(const struct role *r, const char *option, const char *te
     return 0;
 }
 
-/* 0, or the exit code after a message. host:port, and an IPv6 address in brackets. */
-static int check_scheduler(const struct role *r, const char *address)
+/* host:port, and an IPv6 address in brackets. */
+static int whole_address(const char *address)
 {
     const char *colon = strrchr(address, ':');
     size_t host = colon != NULL ? (size_t)(colon - address) : 0;
@@ -191,9 +206,26 @@ static int check_scheduler(const struct role *r, const char *address)
     long port = colon != NULL && colon[1] >= '0' && colon[1] <= '9' ? strtol(colon + 1, &end, 10) : 0;
     int brackets = *address == '[';
     int whole = brackets ? host > 2 && colon[-1] == ']' : host > 0 && memchr(address, ':', host) == NULL;
-    if (!whole || errno != 0 || port < 1 || port > 65535 || *end != '\0') {
-        fprintf(stderr, "paramo %s: --scheduler wants HOST:PORT or [IPV6]:PORT, not '%s'\n", r->verb,
-                address);
+    return whole && errno == 0 && port >= 1 && port <= 65535 && *end == '\0';
+}
+
+/* The first of addresses with commas between. */
+static void first_address(const char *list, char *address, size_t capacity)
+{
+    snprintf(address, capacity, "%.*s", (int)strcspn(list, ","), list);
+}
+
+/* 0, or the exit code after a message. */
+static int check_scheduler(const struct role *r, const char *list)
+{
+    int whole = 1;
+    for (const char *at = list; whole && at != NULL; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char address[300];
+        first_address(at, address, sizeof address);
+        whole = whole_address(address);
+    }
+    if (!whole) {
+        fprintf(stderr, "paramo %s: --scheduler wants HOST:PORT or [IPV6]:PORT, not '%s'\n", r->verb, list);
         return CODE_USAGE;
     }
     return 0;
@@ -262,6 +294,9 @@ static int set_option(const struct role *r, const struct option *option, struct 
         break;
     case OPT_STATE:
         cfg->state = optarg;
+        break;
+    case OPT_META:
+        cfg->meta = optarg;
         break;
     case OPT_VAN:
         cfg->van = optarg;
@@ -350,6 +385,8 @@ static int run_node(const struct role *r, const struct role_settings *s)
     }
     if (stopped_by)
         return 128 + stopped_by;
+    if (s->cfg.meta != NULL && err == PARAMO_E_CLOSED)
+        return CODE_DONE; /* it stood by, and the job is over */
     return err == PARAMO_OK ? CODE_DONE : code_fail(r->verb, err, cause);
 }
 
@@ -365,21 +402,26 @@ static void set_number(const char *name, uint32_t value)
 static int become_worker(const struct role *r, const struct role_settings *s, char **command)
 {
     const paramo_config *cfg = &s->cfg;
-    const char *colon = strrchr(cfg->scheduler, ':');
-    size_t host_len = colon != NULL ? (size_t)(colon - cfg->scheduler) : 0;
-    char host[256];
+    char first[300], host[256];
+    first_address(cfg->scheduler, first, sizeof first);
+    const char *colon = strrchr(first, ':');
+    size_t host_len = colon != NULL ? (size_t)(colon - first) : 0;
     if (host_len >= sizeof host) {
         fprintf(stderr, "paramo %s: --scheduler: the host is longer than %zu bytes\n", r->verb,
                 sizeof host - 1);
         return CODE_USAGE;
     }
-    int bare = *cfg->scheduler == '[' && host_len > 2 && colon[-1] == ']'; /* the variable has no brackets */
+    int bare = *first == '[' && host_len > 2 && colon[-1] == ']'; /* the variable has no brackets */
     host_len -= bare ? 2 : 0;
-    memcpy(host, cfg->scheduler + bare, host_len);
+    memcpy(host, first + bare, host_len);
     host[host_len] = '\0';
     setenv("DMLC_ROLE", r->env_name, 1);
     setenv("DMLC_PS_ROOT_URI", host, 1);
     setenv("DMLC_PS_ROOT_PORT", colon + 1, 1);
+    if (strchr(cfg->scheduler, ',') != NULL)
+        setenv("PARAMO_SCHEDULER", cfg->scheduler, 1);
+    else
+        unsetenv("PARAMO_SCHEDULER");
     if (cfg->rank >= 0)
         set_number("DMLC_RANK", (uint32_t)cfg->rank);
     if (cfg->name != NULL)
@@ -415,7 +457,7 @@ static int cmd_role(const struct role *r, int argc, char **argv)
     if (r->role == PARAMO_ROLE_SCHEDULER)
         s.cfg.port = 0; /* PORT in the environment is a server's */
     else
-        s.cfg.state = NULL;
+        s.cfg.state = s.cfg.meta = NULL;
     int code = parse_options(r, argc, argv, &s);
     if (code >= 0)
         return code;

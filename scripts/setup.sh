@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what Paramo needs from Debian's archive; does nothing, in a few milliseconds, where it is all there.
 #   setup.sh          what building, testing and installing need
-#   setup.sh --all    also what .ci/run needs: clang, clang-format, clang-tidy
+#   setup.sh --all    also what .ci/run needs: clang, clang-format, clang-tidy, etcd
 set -eu
 
 all=0
@@ -40,7 +40,11 @@ fi
 if ! pkg-config --exists ucx 2>/dev/null; then # the ucx van; a build without it has the others
     missing="$missing libucx-dev"
 fi
+if ! pkg-config --exists libcurl 2>/dev/null; then # a scheduler's state in etcd; a build without it has folders
+    missing="$missing libcurl4-openssl-dev"
+fi
 if [ "$all" = 1 ]; then
+    need etcd-server etcd # test/e2e/etcd.sh
     need clang clang
     runtime=$(clang -print-resource-dir 2>/dev/null || true)
     if [ -z "$(find "${runtime:-/nowhere}" -name 'libclang_rt.fuzzer-*' 2>/dev/null)" ]; then # sanitizers, libFuzzer

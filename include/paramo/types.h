@@ -148,9 +148,10 @@ enum { PARAMO_SEG_KEYS = 0, PARAMO_SEG_LENS = 1, PARAMO_SEG_VALS = 2, PARAMO_SEG
 /* A node's settings. Strings are copied. */
 typedef struct paramo_config {
     size_t size;
-    uint32_t roles;        /* one paramo_role, or PARAMO_ROLE_ALL */
-    const char *scheduler; /* "host:port", "[v6]:port" */
-    const char *token;     /* the job's secret; "" is a job without one, accepted on loopback only */
+    uint32_t roles; /* one paramo_role, or PARAMO_ROLE_ALL */
+    const char
+        *scheduler;    /* "host:port", "[v6]:port"; several with commas between: one leads, others stand by */
+    const char *token; /* the job's secret; "" is a job without one, accepted on loopback only */
     const char *listen;    /* host to listen on; default "127.0.0.1" */
     uint16_t port;         /* server: port to listen on; 0 picks one */
     const char *advertise; /* host that others are told to use; default: listen, or the address that reaches
@@ -186,6 +187,10 @@ typedef struct paramo_config {
      * killed can be started again with the same settings and goes on with the job; the others wait for it for
      * ten minutes. NULL: the job ends with its scheduler. */
     const char *state;
+    /* Scheduler, instead of state: "etcd://HOST:PORT[,HOST:PORT...][/JOB]": the job's state is kept in etcd,
+     * below "paramo/JOB/" ("job"). If another scheduler leads that job, this one stands by, until it leads or
+     * the job is over (paramo_join: CLOSED). One that is found to lead no more ends with FENCED. */
+    const char *meta;
 } paramo_config;
 
 #ifdef __cplusplus

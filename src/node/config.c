@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "env/process.h"
 #include "node/node.h"
+#include "post/store_etcd.h"
 #include "van/local.h"
 
 void options_complete(void *whole, size_t whole_size, const void *given)
@@ -225,13 +226,17 @@ paramo_err paramo_config_from_env(paramo_config *config)
         return err_set(PARAMO_E_INVALID,
                        "DMLC_PS_ROOT_URI and DMLC_PS_ROOT_PORT: one is set without the other");
     }
+    if (config->roles != PARAMO_ROLE_SCHEDULER)
+        variable_text("PARAMO_SCHEDULER", &config->scheduler); /* several: the first is in the others, too */
     variable_text("PARAMO_LISTEN", &config->listen);
     variable_text("PARAMO_TOKEN", &config->token);
     variable_text("PARAMO_NAME", &config->name);
     variable_text("PARAMO_DOMAIN", &config->domain);
     variable_text("PARAMO_VAN", &config->van);
-    if (!(config->roles & (PARAMO_ROLE_SERVER | PARAMO_ROLE_WORKER))) /* they may have its environment */
+    if (!(config->roles & (PARAMO_ROLE_SERVER | PARAMO_ROLE_WORKER))) { /* they may have its environment */
         variable_text("PARAMO_STATE", &config->state);
+        variable_text("PARAMO_META", &config->meta);
+    }
     return PARAMO_OK;
 }
 
@@ -253,8 +258,9 @@ static paramo_err copy_text(const char **field)
 
 static const char **config_text(paramo_config *config, unsigned i)
 {
-    const char **const fields[] = {&config->scheduler, &config->token, &config->listen, &config->advertise,
-                                   &config->name,      &config->van,   &config->domain, &config->state};
+    const char **const fields[] = {&config->scheduler, &config->token, &config->listen,
+                                   &config->advertise, &config->name,  &config->van,
+                                   &config->domain,    &config->state, &config->meta};
     return i < sizeof fields / sizeof *fields ? fields[i] : NULL;
 }
 
@@ -330,8 +336,13 @@ paramo_err config_check(const paramo_config *config)
                        roles == PARAMO_ROLE_ALL ? "an embedded node" : "a node of one role");
     if (config->state && roles != PARAMO_ROLE_SCHEDULER)
         return err_set(PARAMO_E_INVALID, "state is kept by a scheduler with a process of its own only");
-    if (roles == PARAMO_ROLE_ALL)
-        return PARAMO_OK;
+    if (config->meta && (roles != PARAMO_ROLE_SCHEDULER || config->state))
+        return err_set(PARAMO_E_INVALID,
+                       config->state ? "state is kept in a folder or in etcd, not both"
+                                     : "state is kept in etcd by a scheduler with a process of its own only");
+    paramo_err err = config->meta ? store_etcd_check(config->meta) : PARAMO_OK;
+    if (err || roles == PARAMO_ROLE_ALL)
+        return err;
     if (roles != PARAMO_ROLE_SCHEDULER && !config->scheduler)
         return err_set(
             PARAMO_E_INVALID,
@@ -377,9 +388,11 @@ static paramo_err scheduler_place(const paramo_config *config, struct place *pla
 /* Where a server or worker listens when it was not told: where it is reached from the scheduler. */
 static paramo_err default_host(const paramo_config *config, char host[ADDR_HOST_MAX])
 {
-    char scheduler[VIEW_HOST_MAX];
+    char scheduler[VIEW_HOST_MAX], first[ADDRESS_MAX] = "";
     uint16_t port;
-    paramo_err err = address_split(config->scheduler, scheduler, sizeof scheduler, &port);
+    const char *list = config->scheduler;
+    (void)address_next(&list, first);
+    paramo_err err = address_split(first, scheduler, sizeof scheduler, &port);
     if (err)
         return err;
     if (local_loopback(scheduler)) {

@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 #include "env/process.h"
+#include "post/store_dir.h"
+#include "post/store_etcd.h"
 
 /* ---- errands: from any thread to a lane and back
  * ---------------------------------------------------------------------- */
@@ -277,6 +279,11 @@ static void apps_nudge(struct lane_task *task)
     lane_notify(node->apps);
 }
 
+static bool keeps_state(const paramo_node *node)
+{
+    return node->config.state || node->config.meta;
+}
+
 static paramo_err node_prepare(paramo_node *node)
 {
     bool embedded = node->config.roles == PARAMO_ROLE_ALL;
@@ -287,7 +294,7 @@ static paramo_err node_prepare(paramo_node *node)
         err = lane_create(node->env, "pm-apps", node->config.roles == PARAMO_ROLE_SERVER ? 0 : LANE_NO_SPIN,
                           &node->apps);
     node->apps_nudge.run = apps_nudge;
-    if (!err && node->config.state)
+    if (!err && keeps_state(node))
         err = chores_create(node->env, "pm-files", &node->files);
     if (!err)
         err = embedded ? van_inproc_create(node->env, &node->van) : node_van(node);
@@ -411,8 +418,6 @@ static void join_with(struct joining *j, const struct store_state *found)
             process_say(node->config.notify_fd, "listening\n");
     }
     const char *scheduler = node->scheduler ? scheduler_address(node->scheduler) : node->config.scheduler;
-    if (!j->err)
-        scheduler_dialled(node, scheduler);
     for (unsigned i = 0; i < node->seats_count && !j->err; i++) {
         char listen[ADDRESS_MAX];
         (void)snprintf(listen, sizeof listen, "node:%u", i + 1);
@@ -431,12 +436,27 @@ static void store_started(void *arg, paramo_err status, const struct store_state
     join_with(j, state);
 }
 
+static paramo_err store_open_etcd(paramo_node *node)
+{
+    struct store_etcd_config config = {.lane = node->control,
+                                       .chores = node->files,
+                                       .meta = node->config.meta,
+                                       .name = node->place.listen,
+                                       .patience_ms = node->config.connect_timeout_ms};
+    paramo_err err = http_create(&config.http);
+    if (!err)
+        err = store_etcd_open(&config, &node->store);
+    if (err)
+        http_destroy(config.http);
+    return err;
+}
+
 static paramo_err store_open(struct joining *j)
 {
     paramo_node *node = j->node;
-    struct store_config config = {
+    struct store_dir_config config = {
         .lane = node->control, .chores = node->files, .fs = fs_real(), .dir = node->config.state};
-    paramo_err err = store_dir_open(&config, &node->store);
+    paramo_err err = node->config.meta ? store_open_etcd(node) : store_dir_open(&config, &node->store);
     return err ? err : store_start(node->store, store_started, j);
 }
 
@@ -447,7 +467,7 @@ static void join_on_control(void *arg)
     node->interrupt =
         (struct lane_source){.fd = node->interrupt_fd, .events = EPOLLIN, .ready = interrupt_ready};
     j->err = lane_source_add(node->control, &node->interrupt);
-    if (!j->err && node->config.state) {
+    if (!j->err && keeps_state(node)) {
         j->err = store_open(j);
         if (!j->err)
             return;
@@ -457,7 +477,20 @@ static void join_on_control(void *arg)
 
 static bool join_begun(void *arg)
 {
-    return atomic_load(&((struct joining *)arg)->begun);
+    const struct joining *j = arg;
+    return atomic_load(&j->begun) || atomic_load(&j->node->interrupted);
+}
+
+/* A scheduler that stands by may do so for long: who waits for it has been interrupted. */
+static void join_give_up(void *arg)
+{
+    struct joining *j = arg;
+    if (atomic_load(&j->begun))
+        return;
+    store_close(j->node->store);
+    j->node->store = NULL;
+    j->err = err_set(PARAMO_E_CLOSED, "interrupted");
+    err_text_copy(j->text);
 }
 
 /* All seats have joined, or one has failed. */
@@ -505,6 +538,7 @@ static void learn_self(void *arg)
     paramo_node *node = j->node;
     struct member *member = node->own->member;
     const struct view *view = member_view(member);
+    scheduler_dialled(node, member_scheduler(member));
     node->id = member_id(member);
     node->rank = member_rank(member);
     node->recovered = member_recovered(member);
@@ -528,8 +562,10 @@ paramo_err paramo_join(paramo_node *node)
     if (err)
         return err;
     err = node_run_on(node->control, join_on_control, &j);
-    if (!err) /* bounded: by the disk, if anything */
+    if (!err) /* bounded: by the disk, if anything; or a scheduler that stands by */
         err = lane_wait(node->control, join_begun, &j, UINT64_MAX);
+    if (!err)
+        err = node_run_on(node->control, join_give_up, &j);
     if (err)
         return err;
     if (j.err)
@@ -619,7 +655,7 @@ static void end_gathering(void *arg)
 static void end_early(paramo_node *node)
 {
     (void)!node_run_on(node->control, end_gathering, node);
-    if (node->scheduler && node->config.state)
+    if (node->scheduler && keeps_state(node))
         (void)!lane_wait(node->control, scheduler_is_over, node, env_now(node->env) + 30 * ENV_SEC);
 }
 

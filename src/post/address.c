@@ -8,6 +8,17 @@ void address_join(const char *host, uint16_t port, char address[ADDRESS_MAX])
     snprintf(address, ADDRESS_MAX, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
 }
 
+bool address_next(const char **list, char address[ADDRESS_MAX])
+{
+    size_t len = strcspn(*list, ",");
+    if (!len || len >= ADDRESS_MAX)
+        return false;
+    memcpy(address, *list, len);
+    address[len] = '\0';
+    *list += len + ((*list)[len] == ',');
+    return true;
+}
+
 bool address_is_loopback(const char *host)
 {
     return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;

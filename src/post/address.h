@@ -14,6 +14,9 @@
 enum { ADDRESS_MAX = 280 };
 
 void address_join(const char *host, uint16_t port, char address[ADDRESS_MAX]);
+/* The next of a list with commas between, which moves on; false at its end, or if one is empty or too long
+ * (then *list is not at its end). */
+bool address_next(const char **list, char address[ADDRESS_MAX]);
 /* By its looks: localhost, 127..., ::1. */
 bool address_is_loopback(const char *host);
 /* ADDRESS if it has no port or the host does not fit. */

@@ -34,6 +34,12 @@ static void drop_connection(struct member *m)
     member_calls_unsend(m);
 }
 
+static void next_scheduler(struct member *m)
+{
+    m->scheduler_at = (m->scheduler_at + 1) % m->schedulers_count;
+    m->scheduler = m->schedulers[m->scheduler_at];
+}
+
 static void stop_dialling(struct member *m)
 {
     if (m->dial)
@@ -256,10 +262,12 @@ static void dial_failed(void *arg, paramo_err code, const char *text)
             false);
         return;
     }
-    if (weigh(m, code == PARAMO_E_NOBODY))
+    if (weigh(m, code == PARAMO_E_NOBODY)) {
         end(m, PARAMO_E_MEMORY, false);
-    else
-        dial_again(m);
+        return;
+    }
+    next_scheduler(m);
+    dial_again(m);
 }
 
 static void dial_now(struct member *m)
@@ -300,6 +308,15 @@ static void dial_again(struct member *m)
         end(m, PARAMO_E_MEMORY, false);
 }
 
+/* Does what is remembered say already which address it is about? */
+static bool why_has_address(const struct member *m)
+{
+    for (unsigned i = 0; i < m->schedulers_count; i++)
+        if (strstr(m->why, m->schedulers[i]))
+            return true;
+    return false;
+}
+
 static void limit_reached(struct lane_timer *timer)
 {
     struct member *m = container_of(timer, struct member, limit_timer);
@@ -308,7 +325,7 @@ static void limit_reached(struct lane_timer *timer)
             err_set(PARAMO_E_NO_SCHEDULER, "the scheduler at %s is gone: nobody listens there any more",
                     m->scheduler),
             false);
-    else if (!m->conn && strstr(m->why, m->scheduler))
+    else if (!m->conn && why_has_address(m))
         end(m, err_set(PARAMO_E_NO_SCHEDULER, "cannot reach the scheduler: %s", m->why), false);
     else if (!m->conn)
         end(m,
@@ -380,6 +397,7 @@ static void beat_due(struct lane_timer *timer)
         m->heard_at += late;
     if (now(m) > m->heard_at + m->config.heartbeat_timeout_ms * ENV_MS) {
         member_lost(m, "it has fallen silent");
+        next_scheduler(m);
         return;
     }
     send_heartbeat(m);
@@ -404,13 +422,26 @@ static paramo_err copy(char *dst, size_t capacity, const char *what, const char 
     return PARAMO_OK;
 }
 
+static paramo_err schedulers_take(struct member *m, const char *list)
+{
+    while (m->schedulers_count < MEMBER_SCHEDULERS_MAX &&
+           address_next(&list, m->schedulers[m->schedulers_count]))
+        m->schedulers_count++;
+    m->scheduler = m->schedulers[0];
+    if (*list || !m->schedulers_count)
+        return err_set(PARAMO_E_INVALID,
+                       "the schedulers' addresses: not from 1 to %d of up to %d bytes, with commas between",
+                       MEMBER_SCHEDULERS_MAX, ADDRESS_MAX - 1);
+    return PARAMO_OK;
+}
+
 paramo_err member_create(const struct member_config *config, struct member **out)
 {
     struct member *m = calloc(1, sizeof *m);
     if (!m)
         return err_memory(sizeof *m);
     m->config = *config;
-    paramo_err err = copy(m->scheduler, sizeof m->scheduler, "scheduler's address", config->scheduler);
+    paramo_err err = schedulers_take(m, config->scheduler);
     if (!err)
         err = copy(m->token, sizeof m->token, "job token", config->token);
     if (!err)
@@ -419,7 +450,7 @@ paramo_err member_create(const struct member_config *config, struct member **out
         err = copy(m->name, sizeof m->name, "node name", config->name);
     if (!err)
         err = copy(m->domain, sizeof m->domain, "failure domain", config->domain);
-    m->config.scheduler = m->scheduler;
+    m->config.scheduler = NULL;
     m->config.token = m->token;
     m->config.host = m->host;
     m->config.name = m->name;
@@ -476,6 +507,11 @@ uint32_t member_id(const struct member *m)
 uint32_t member_rank(const struct member *m)
 {
     return m->id < PARAMO_ID_SERVER(0) ? 0 : (m->id - PARAMO_ID_SERVER(0)) / 2;
+}
+
+const char *member_scheduler(const struct member *m)
+{
+    return m->scheduler;
 }
 
 bool member_recovered(const struct member *m)

@@ -11,7 +11,7 @@
  * the address says: that nobody listens there is strong evidence of a dead process (scheduler_wait_ms),
  * anything else may be a stopped or overloaded one (heartbeat_timeout_ms). A scheduler that keeps its state
  * (it says so) is dialled for ten minutes, whatever its address says; calls wait meanwhile, for as long as
- * their deadlines allow, and are repeated.
+ * their deadlines allow, and are repeated. Several addresses are dialled in turn: whoever leads listens.
  *
  * Threading: one lane (the node's control lane); every function and callback on it; other threads post.
  * Callbacks come from the lane's rounds, never from inside a member_* function but member_destroy; a callback
@@ -28,11 +28,14 @@
 
 struct member;
 
+enum { MEMBER_SCHEDULERS_MAX = 8 };
+
 /* Strings are copied. */
 struct member_config {
     struct van *van;
     struct lane *lane;
-    const char *scheduler; /* address */
+    const char *scheduler; /* its address, or several with commas between: one of those leads, the others
+                              stand by, and do not listen */
     const char *token;
     uint32_t role;        /* one paramo_role; SCHEDULER: the scheduler process's own member, id 1 */
     const char *host;     /* where others reach this node; "": the address that the scheduler sees */
@@ -77,6 +80,8 @@ struct view *member_view(struct member *member);
 uint32_t member_id(const struct member *member); /* 0 before joined */
 uint32_t member_rank(const struct member *member);
 bool member_recovered(const struct member *member);
+/* The address of the scheduler that was reached last, or is dialled. */
+const char *member_scheduler(const struct member *member);
 
 /* One call in flight. The caller's memory until done; zeroed, then done and arg set, before each use. */
 struct member_call {

@@ -16,7 +16,9 @@ enum member_state { MEMBER_JOINING, MEMBER_JOINED, MEMBER_LEAVING, MEMBER_ENDED,
 
 struct member {
     struct member_config config;
-    char scheduler[ADDRESS_MAX];
+    char schedulers[MEMBER_SCHEDULERS_MAX][ADDRESS_MAX]; /* dialled in turn */
+    unsigned schedulers_count, scheduler_at;
+    const char *scheduler; /* the one that is dialled, or was reached */
     char token[HELLO_TOKEN_MAX];
     char host[VIEW_HOST_MAX];
     char name[VIEW_NAME_MAX];

@@ -128,6 +128,7 @@ struct saves {
     uint64_t begun, ended; /* how many; at most one is under way */
     struct map dirty;      /* ids of cells that have changed since the last began */
     bool all;              /* everything is to be saved */
+    bool proof;            /* it is to be shown that nobody else leads, whatever is to be saved */
     bool timed;            /* the timer is armed: a save begins in a moment, or is tried again */
     bool failing;          /* the last one did, which was said */
     size_t whole_bytes, more_bytes;
@@ -180,6 +181,7 @@ struct scheduler {
     paramo_err end_status;
     char end_text[CALL_TEXT_MAX];
     bool end_told;
+    uint64_t ending_since;
 };
 
 /* view_node_label, or "a worker (host-3)" of one that has no place yet. */
@@ -225,7 +227,9 @@ MUST_USE paramo_err sched_view_restore(struct scheduler *s, struct reader *cell)
 /* This cell is not what was saved any more. */
 void cell_changed(struct scheduler *s, enum cell_kind kind, uint64_t key);
 /* The number of the save that brings all that has changed so far; 0: that is durable already. */
-uint64_t sched_save_due(const struct scheduler *s);
+uint64_t sched_save_due(struct scheduler *s);
+/* Makes sure that nobody else leads the job, if that is not sure. */
+void sched_save_proof(struct scheduler *s);
 /* Saves it, then announces it. Takes view. */
 void sched_save_view(struct scheduler *s, struct letter_body *view, uint64_t number);
 void sched_save_end(struct scheduler *s);
@@ -272,6 +276,8 @@ MUST_USE paramo_err peer_reply(struct peer *peer, uint32_t kind, uint64_t number
 void sched_node_gone(
     struct sched_node *node); /* DEAD or LEFT: tells barriers and pools, looks whether the job is over */
 void sched_end(struct scheduler *s, paramo_err status, const char *text);
+/* Another scheduler leads the job: this one says nothing to anybody any more. err_text() says who. */
+void sched_deposed(struct scheduler *s);
 /* It may be told to the members now. */
 void sched_end_told(struct scheduler *s);
 void sched_end_write(const struct scheduler *s, struct writer *w);

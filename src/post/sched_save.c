@@ -5,21 +5,33 @@
 
 #include "base/log.h"
 
-enum { TRY_AGAIN_MS = 100 };
+enum { AGAIN_MS = 100 };
 /* What follows a whole save may be so much longer than that was before everything is saved whole again. */
 #define MORE_BYTES ((size_t)1 << 20)
 
 static bool due(const struct scheduler *s)
 {
     const struct saves *v = &s->saves;
-    return v->dirty.count || v->all || v->view || v->end || s->view_changed;
+    return v->dirty.count || v->all || v->view || v->end || v->proof || s->view_changed;
 }
 
-uint64_t sched_save_due(const struct scheduler *s)
+static void save_soon(struct scheduler *s, uint64_t ms);
+
+void sched_save_proof(struct scheduler *s)
+{
+    if (!s->config.store || s->state == SCHED_OVER || s->saves.proof || store_sure(s->config.store))
+        return;
+    s->saves.proof = true;
+    save_soon(s, 0);
+}
+
+/* What an answer says that changes nothing is true only while nobody else leads. */
+uint64_t sched_save_due(struct scheduler *s)
 {
     const struct saves *v = &s->saves;
     if (!s->config.store)
         return 0;
+    sched_save_proof(s);
     return due(s) ? v->begun + 1 : v->ended < v->begun ? v->begun : 0;
 }
 
@@ -109,6 +121,7 @@ static void save_failed(struct scheduler *s, paramo_err status)
         log_error("scheduler: its state cannot be saved (%s: %s); members wait for what changes until it can",
                   err_name(status), err_text());
     v->failing = v->all = true;
+    v->proof = false; /* a save that comes back well is one */
     if (v->view_flying && !v->view) {
         v->view = v->view_flying;
         v->view_number = v->view_flying_number;
@@ -118,7 +131,7 @@ static void save_failed(struct scheduler *s, paramo_err status)
     v->view_flying = NULL;
     v->end = v->end || v->end_flying;
     v->end_flying = false;
-    save_soon(s, TRY_AGAIN_MS);
+    save_soon(s, AGAIN_MS);
 }
 
 static void save_ended(void *arg, paramo_err status)
@@ -126,6 +139,10 @@ static void save_ended(void *arg, paramo_err status)
     struct scheduler *s = arg;
     struct saves *v = &s->saves;
     v->ended = v->begun;
+    if (status == PARAMO_E_FENCED) {
+        sched_deposed(s);
+        return;
+    }
     if (status) {
         v->begun--; /* what waits for it waits for the next of this number */
         v->ended--;
@@ -158,7 +175,7 @@ static void save_begin(struct scheduler *s)
     struct writer w = {0};
     cells_write(s, whole, &w);
     v->begun++;
-    v->all = false;
+    v->all = v->proof = false;
     v->view_flying = v->view;
     v->view_flying_number = v->view_number;
     v->view = NULL;

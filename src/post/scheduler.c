@@ -13,6 +13,8 @@ enum {
     HEARTBEAT_TIMEOUT_MS = 10000,
     REJOIN_MS = 300,
     END_WAIT_MS = 5000,
+    UNSURE_MS = 60000, /* how long the end waits for a store that may be another's by now */
+    TRY_AGAIN_MS = 200,
     REGISTER_SECONDS = 10,
     FRAME_BYTES = 64 << 20,
     PEERS_SPARE = 256 /* connections beyond two for each node */
@@ -192,6 +194,32 @@ void sched_send_end(struct sched_node *node, paramo_err status, const char *text
         log_debug("scheduler: END waits: %s", err_text()); /* a heartbeat brings it */
 }
 
+void sched_deposed(struct scheduler *s)
+{
+    if (s->state == SCHED_OVER)
+        return;
+    char text[CALL_TEXT_MAX];
+    snprintf(text, sizeof text, "%s", err_text());
+    log_info("scheduler: %s", text);
+    s->state = SCHED_OVER;
+    s->end_status = PARAMO_E_FENCED;
+    snprintf(s->end_text, sizeof s->end_text, "%s", text);
+    struct lane *lane = s->config.lane;
+    lane_timer_cancel(lane, &s->tick);
+    lane_timer_cancel(lane, &s->end_timer);
+    door_close(s->door);
+    s->door = NULL;
+    for (struct peer *peer = s->peers, *next; peer; peer = next) {
+        next = peer->next;
+        struct sched_node *node = peer->node;
+        if (node && node->info.role == PARAMO_ROLE_SCHEDULER)
+            sched_send_end(node, s->end_status, s->end_text); /* this process's own ends with it */
+        else
+            sched_peer_close(peer, false); /* the others find who leads */
+    }
+    s->config.over(s->config.arg, s->end_status, s->end_text);
+}
+
 static bool anyone_left(const struct scheduler *s)
 {
     size_t cursor = 0;
@@ -207,10 +235,19 @@ static void say_over(struct scheduler *s)
     s->config.over(s->config.arg, s->end_status, s->end_text);
 }
 
+static void over_in(struct scheduler *s, uint64_t ms);
+
 static void end_due(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct scheduler, end_timer);
-    sched_end_told(s); /* a store that cannot take it keeps nobody waiting for longer */
+    uint64_t now = lane_now(s->config.lane);
+    bool sure = !s->config.store || store_sure(s->config.store);
+    if (!s->end_told && !sure && now < s->ending_since + UNSURE_MS * ENV_MS) {
+        over_in(s, TRY_AGAIN_MS); /* the job may go on under another scheduler */
+        return;
+    }
+    if (sure)
+        sched_end_told(s); /* a disk that cannot take it keeps nobody waiting for longer */
     s->state = SCHED_OVER;
     if (s->config.store)
         sched_save_nothing(s, say_over);
@@ -229,6 +266,7 @@ void sched_end(struct scheduler *s, paramo_err status, const char *text)
     if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
         return;
     s->state = SCHED_ENDING;
+    s->ending_since = lane_now(s->config.lane);
     s->end_status = status;
     snprintf(s->end_text, sizeof s->end_text, "%s", text);
     log_info("scheduler: the job ends: %s%s%s", err_name(status), text[0] ? ": " : "", text);
@@ -313,6 +351,7 @@ static void tick(struct lane_timer *timer)
         return;
     }
     roster_check_silence(s);
+    sched_save_proof(s);
 }
 
 static paramo_err slots_create(struct scheduler *s)

@@ -52,7 +52,8 @@ struct scheduler_config {
     /* A data connection, which is somebody else's; as door_config.accept. NULL: they are refused. */
     void (*accept_data)(void *arg, struct van_conn *conn, const struct hello *hello);
     /* Once: the job is over and its members have gone (or had their time). OK, NODE_LOST (names who),
-     * SHUTDOWN. It may not destroy the scheduler. */
+     * SHUTDOWN; or FENCED: another scheduler leads the job, which goes on. It may not destroy the scheduler.
+     */
     void (*over)(void *arg, paramo_err status, const char *text);
 };
 

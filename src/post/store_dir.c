@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mutant.h"
-#include "post/store.h"
+#include "post/store_dir.h"
 
 /*
  * dir/lock: held while a scheduler runs. dir/state, replaced as a whole (fs_replace):
@@ -33,8 +33,9 @@ enum { FORMAT = 1, HEAD = 32, SUM = 8 };
 
 enum store_phase { STORE_OPEN, STORE_STARTING, STORE_READY };
 
-struct store {
-    struct store_config config;
+struct dir_store {
+    struct store store;
+    struct store_dir_config config;
     char *dir;
     enum store_phase phase; /* the lane's */
     bool closed;
@@ -50,45 +51,15 @@ struct store {
 /* A start or a save. */
 struct store_chore {
     struct chore chore;
-    struct store *store;
+    struct dir_store *store;
     struct writer cells; /* to save, or those that were found */
     bool whole;
     paramo_err status;
     char text[ERR_TEXT_MAX];
     void *arg;
-    void (*started)(void *arg, paramo_err status, const struct store_state *state);
-    void (*saved)(void *arg, paramo_err status);
+    store_started_fn *started;
+    store_saved_fn *saved;
 };
-
-/* ---- cells --------------------------------------------------------------------------------------------- */
-
-void store_cell_begin(struct writer *w, uint64_t id, size_t *mark)
-{
-    write_u64(w, id);
-    *mark = w->len;
-    write_u32(w, 0);
-}
-
-void store_cell_end(struct writer *w, size_t mark)
-{
-    if (w->failed)
-        return;
-    struct writer len = writer_over(w->data + mark, sizeof(uint32_t));
-    write_u32(&len, (uint32_t)(w->len - mark - sizeof(uint32_t)));
-}
-
-bool store_cell_next(struct reader *cells, uint64_t *id, struct reader *cell)
-{
-    if (cells->failed || !cells->left)
-        return false;
-    *id = read_u64(cells);
-    uint32_t len = read_u32(cells);
-    const uint8_t *data = read_span(cells, len);
-    if (cells->failed)
-        return false;
-    *cell = reader_over(data, len);
-    return true;
-}
 
 /* ---- the files, off the lane ------------------------------------------------------------------------------
  */
@@ -105,7 +76,7 @@ static void log_name(uint64_t generation, char name[32])
 }
 
 /* A log that no state follows any more. One that stays is only untidy. */
-static void log_forget(struct store *s, uint64_t generation)
+static void log_forget(struct dir_store *s, uint64_t generation)
 {
     char name[32], path[FS_PATH_MAX];
     log_name(generation, name);
@@ -114,7 +85,7 @@ static void log_forget(struct store *s, uint64_t generation)
 }
 
 /* Each attempt has a generation of its own, since one that failed may be there. */
-static paramo_err state_write(struct store *s, const struct writer *cells)
+static paramo_err state_write(struct dir_store *s, const struct writer *cells)
 {
     struct writer w = {0};
     fs_close(s->log);
@@ -142,7 +113,7 @@ static paramo_err state_write(struct store *s, const struct writer *cells)
     return PARAMO_OK;
 }
 
-static paramo_err log_begin(struct store *s)
+static paramo_err log_begin(struct dir_store *s)
 {
     char name[32], path[FS_PATH_MAX];
     log_name(s->generation, name);
@@ -154,7 +125,7 @@ static paramo_err log_begin(struct store *s)
     return err;
 }
 
-static paramo_err record_write(struct store *s, const struct writer *cells)
+static paramo_err record_write(struct dir_store *s, const struct writer *cells)
 {
     struct writer w = {0};
     if (s->broken)
@@ -165,7 +136,8 @@ static paramo_err record_write(struct store *s, const struct writer *cells)
     write_u64(&w, s->generation);
     write_u64(&w, s->records + 1);
     write_u64(&w, cells->len);
-    write_bytes(&w, cells->data, cells->len);
+    if (cells->len)
+        write_bytes(&w, cells->data, cells->len);
     sum_write(&w);
     if (!err && w.failed)
         err = err_memory(cells->len);
@@ -229,7 +201,7 @@ static bool record_read(struct reader *r, uint64_t generation, uint64_t least, u
 }
 
 /* Appends the cells of the log's records to those of the state. */
-static paramo_err log_read(struct store *s, uint64_t generation, struct writer *cells)
+static paramo_err log_read(struct dir_store *s, uint64_t generation, struct writer *cells)
 {
     char name[32], path[FS_PATH_MAX];
     struct writer file = {0};
@@ -254,7 +226,7 @@ static paramo_err log_read(struct store *s, uint64_t generation, struct writer *
     return err;
 }
 
-static paramo_err files_read(struct store *s, struct writer *found)
+static paramo_err files_read(struct dir_store *s, struct writer *found)
 {
     char path[FS_PATH_MAX];
     struct writer file = {0};
@@ -280,7 +252,7 @@ static paramo_err files_read(struct store *s, struct writer *found)
 
 static paramo_err store_read(struct store_chore *c)
 {
-    struct store *s = c->store;
+    struct dir_store *s = c->store;
     char path[FS_PATH_MAX];
     paramo_err err = fs_join(s->dir, "lock", path);
     if (!err)
@@ -295,7 +267,7 @@ static paramo_err store_read(struct store_chore *c)
 static void start_work(struct chore *chore)
 {
     struct store_chore *c = container_of(chore, struct store_chore, chore);
-    struct store *s = c->store;
+    struct dir_store *s = c->store;
     paramo_err err = fs_keep_dir(s->config.fs, s->dir);
     if (!err)
         err = store_read(c);
@@ -317,7 +289,7 @@ static void save_work(struct chore *chore)
 
 /* ---- on the lane --------------------------------------------------------------------------------------- */
 
-static void store_free(struct store *s)
+static void store_free(struct dir_store *s)
 {
     fs_close(s->log);
     fs_close(s->lock);
@@ -328,7 +300,7 @@ static void store_free(struct store *s)
 /* The chore's status with its message; false: nobody wants to know any more. */
 static bool chore_over(struct store_chore *c)
 {
-    struct store *s = c->store;
+    struct dir_store *s = c->store;
     bool wanted = !s->closed;
     s->pending--;
     if (wanted && c->status)
@@ -347,7 +319,7 @@ static void chore_free(struct store_chore *c)
 static void start_done(struct chore *chore)
 {
     struct store_chore *c = container_of(chore, struct store_chore, chore);
-    struct store *s = c->store;
+    struct dir_store *s = c->store;
     if (!s->closed)
         s->phase = c->status ? STORE_OPEN : STORE_READY;
     struct store_state state = {.term = s->term, .cells = c->cells.data, .bytes = c->cells.len};
@@ -364,7 +336,7 @@ static void save_done(struct chore *chore)
     chore_free(c);
 }
 
-static struct store_chore *chore_new(struct store *s, void (*work)(struct chore *),
+static struct store_chore *chore_new(struct dir_store *s, void (*work)(struct chore *),
                                      void (*done)(struct chore *), void *arg)
 {
     struct store_chore *c = calloc(1, sizeof *c);
@@ -374,33 +346,20 @@ static struct store_chore *chore_new(struct store *s, void (*work)(struct chore 
     return c;
 }
 
-static void store_post(struct store *s, struct store_chore *c)
+static void store_post(struct dir_store *s, struct store_chore *c)
 {
     s->pending++;
     chores_post(s->config.chores, &c->chore);
 }
 
-paramo_err store_dir_open(const struct store_config *config, struct store **out)
+static struct dir_store *store_of(struct store *store)
 {
-    struct store *s = calloc(1, sizeof *s);
-    char *dir = strdup(config->dir);
-    if (!s || !dir) {
-        free(s);
-        free(dir);
-        return err_memory(sizeof *s);
-    }
-    for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
-        dir[len - 1] = '\0';
-    s->config = *config;
-    s->config.dir = NULL;
-    s->dir = dir;
-    *out = s;
-    return PARAMO_OK;
+    return container_of(store, struct dir_store, store);
 }
 
-paramo_err store_start(struct store *s,
-                       void (*done)(void *arg, paramo_err status, const struct store_state *state), void *arg)
+static paramo_err dir_start(struct store *store, store_started_fn *done, void *arg)
 {
+    struct dir_store *s = store_of(store);
     assert(s->phase == STORE_OPEN);
     struct store_chore *c = chore_new(s, start_work, start_done, arg);
     if (!c)
@@ -411,21 +370,15 @@ paramo_err store_start(struct store *s,
     return PARAMO_OK;
 }
 
-paramo_err store_save(struct store *s, struct writer *cells, bool whole,
-                      void (*done)(void *arg, paramo_err status), void *arg)
+static paramo_err dir_save(struct store *store, struct writer *cells, bool whole, store_saved_fn *done,
+                           void *arg)
 {
+    struct dir_store *s = store_of(store);
     assert(s->phase == STORE_READY);
-    paramo_err err = PARAMO_OK;
-    if (cells->failed)
-        err = err_memory(cells->len);
-    else if (cells->len > STORE_BYTES_MAX)
-        err = err_set(PARAMO_E_TOO_LARGE, "%zu bytes of state", cells->len);
-    struct store_chore *c = err ? NULL : chore_new(s, save_work, save_done, arg);
-    if (!err && !c)
-        err = err_memory(sizeof *c);
-    if (err) {
+    struct store_chore *c = chore_new(s, save_work, save_done, arg);
+    if (!c) {
         writer_fini(cells);
-        return err;
+        return err_memory(sizeof *c);
     }
     c->cells = *cells;
     *cells = (struct writer){0};
@@ -435,11 +388,37 @@ paramo_err store_save(struct store *s, struct writer *cells, bool whole,
     return PARAMO_OK;
 }
 
-void store_close(struct store *s)
+static bool dir_sure(const struct store *store)
 {
-    if (!s)
-        return;
+    (void)store;
+    return true; /* the lock */
+}
+
+static void dir_close(struct store *store)
+{
+    struct dir_store *s = store_of(store);
     s->closed = true;
     if (!s->pending)
         store_free(s);
+}
+
+paramo_err store_dir_open(const struct store_dir_config *config, struct store **out)
+{
+    static const struct store_ops ops = {
+        .start = dir_start, .save = dir_save, .sure = dir_sure, .close = dir_close};
+    struct dir_store *s = calloc(1, sizeof *s);
+    char *dir = strdup(config->dir);
+    if (!s || !dir) {
+        free(s);
+        free(dir);
+        return err_memory(sizeof *s);
+    }
+    for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
+        dir[len - 1] = '\0';
+    s->store.ops = &ops;
+    s->config = *config;
+    s->config.dir = NULL;
+    s->dir = dir;
+    *out = &s->store;
+    return PARAMO_OK;
 }

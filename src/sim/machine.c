@@ -5,6 +5,7 @@
 
 #include "env/process.h"
 #include "post/sched.h"
+#include "post/store_dir.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 
@@ -111,7 +112,7 @@ static void start_scheduler(struct machine *m)
         abort();
     if (m->files) {
         sim_must(chores_create(node->env, "files", &node->files));
-        struct store_config config = {
+        struct store_dir_config config = {
             .lane = node->control, .chores = node->files, .fs = simfs_fs(m->files), .dir = "/d/state"};
         sim_must(store_dir_open(&config, &node->store));
         sim_must(store_start(node->store, store_started, m));

@@ -26,6 +26,13 @@ for address in somewhere 127.0.0.1 127.0.0.1: :9 127.0.0.1:0 127.0.0.1:65536 127
     refused 2 "a server's scheduler '$address'" "HOST:PORT" "$PARAMO" server --scheduler "$address"
     refused 2 "a worker's scheduler '$address'" "HOST:PORT" "$PARAMO" worker --scheduler "$address" -- true
 done
+refused 2 "a list of schedulers with a hole" "HOST:PORT" "$PARAMO" server --scheduler 127.0.0.1:1,,127.0.0.1:2
+expect 0 "a worker has all its schedulers in the environment" env PARAMO_SCHEDULER=old:1 "$PARAMO" worker \
+    --scheduler '[::1]:9,b:10' -- sh -c 'test "$DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT $PARAMO_SCHEDULER" = "::1 9 [::1]:9,b:10"'
+expect 0 "or the one" env PARAMO_SCHEDULER=old:1 "$PARAMO" worker --scheduler b:10 -- sh -c \
+    'test "$DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT ${PARAMO_SCHEDULER-none}" = "b 10 none"'
+refused 2 "what is no etcd" "is not etcd://HOST:PORT" "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --meta 127.0.0.1:2379
+refused 2 "a folder and etcd" "not both" "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state d --meta etcd://a:1
 refused 2 "a wait for the scheduler that is no number" "wants a number" "$PARAMO" server --scheduler-wait soon
 refused 127 "a worker's command that is not there" "cannot run 'nonesuch'" \
     "$PARAMO" worker --scheduler 127.0.0.1:1 -- nonesuch

@@ -71,6 +71,44 @@ static void test_late_scheduler(void **state)
     cluster_fini(&c);
 }
 
+/* Of several addresses one leads, and the others do not listen; later another does. */
+static void test_one_of_several(void **state)
+{
+    (void)state;
+    cluster_init(&c, 1, 0, 1);
+    cluster_start_scheduler(&c);
+    struct member_config config = cluster_member_config(&c, &c.nodes[0], PARAMO_ROLE_WORKER);
+    config.scheduler = "elsewhere:1,scheduler:2,scheduler:1,nobody:1";
+    config.scheduler_wait_ms = 5000;
+    cluster_start_config(&c.nodes[0], &config);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 2));
+    assert_int_equal(c.nodes[0].joined_status, PARAMO_OK);
+    assert_string_equal(member_scheduler(c.nodes[0].member), "scheduler:1");
+    cluster_kill_scheduler(&c);
+    assert_false(cluster_run(&c, tnode_ended, &c.nodes[0], 4));
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 8));
+    assert_int_equal(c.nodes[0].ended_status, PARAMO_E_NO_SCHEDULER);
+    cluster_fini(&c);
+}
+
+static void test_addresses_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"", ",", "a:1,,b:1", ",a:1", "1:1,2:1,3:1,4:1,5:1,6:1,7:1,8:1,9:1"};
+    cluster_init(&c, 1, 0, 1);
+    struct tnode *node = &c.nodes[0];
+    struct member_config config = cluster_member_config(&c, node, PARAMO_ROLE_WORKER);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct member *member;
+        config.scheduler = bad[i];
+        tnode_enter(node);
+        assert_int_equal(member_create(&config, &member), PARAMO_E_INVALID);
+        tnode_leave(node);
+    }
+    cluster_start(&c, node, PARAMO_ROLE_WORKER);
+    cluster_fini(&c);
+}
+
 static void test_wrong_token(void **state)
 {
     (void)state;
@@ -385,6 +423,8 @@ int main(void)
         cmocka_unit_test(test_no_scheduler),
         cmocka_unit_test(test_mute_scheduler),
         cmocka_unit_test(test_late_scheduler),
+        cmocka_unit_test(test_one_of_several),
+        cmocka_unit_test(test_addresses_refused),
         cmocka_unit_test(test_wrong_token),
         cmocka_unit_test(test_incomplete),
         cmocka_unit_test(test_scheduler_killed),

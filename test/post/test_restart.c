@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "env/simfs.h"
 #include "post/sched.h"
+#include "post/store_dir.h"
 #include "post/support_simcluster.h"
 
 #define SERVER PARAMO_ROLE_SERVER
@@ -47,7 +48,7 @@ static bool is_told(void *arg)
 static void scheduler_on(void)
 {
     struct store *store;
-    struct store_config config = {.lane = t.c.lane, .fs = simfs_fs(t.disk), .dir = "/d/state"};
+    struct store_dir_config config = {.lane = t.c.lane, .fs = simfs_fs(t.disk), .dir = "/d/state"};
     assert_int_equal(chores_create(sim_env(t.c.sim), "files", &t.chores), PARAMO_OK);
     config.chores = t.chores;
     assert_int_equal(store_dir_open(&config, &store), PARAMO_OK);

@@ -9,7 +9,7 @@
 
 #include "env/sim.h"
 #include "env/simfs.h"
-#include "post/store.h"
+#include "post/store_dir.h"
 
 enum { SAVES = 6, A = 1, B = 2 };
 
@@ -102,7 +102,7 @@ static bool is_told(void *arg)
 
 static paramo_err start_in(const char *dir)
 {
-    struct store_config config = {.lane = l.lane, .chores = l.chores, .fs = simfs_fs(l.disk), .dir = dir};
+    struct store_dir_config config = {.lane = l.lane, .chores = l.chores, .fs = simfs_fs(l.disk), .dir = dir};
     assert_int_equal(store_dir_open(&config, &l.store), PARAMO_OK);
     l.told = false;
     assert_true(lane_enter(l.lane));
@@ -418,7 +418,7 @@ static void lanes_go_on(void **state)
     assert_int_equal(lane_create(env_real(), "control", 0, &lane), PARAMO_OK);
     assert_int_equal(chores_create(env_real(), "chores", &chores), PARAMO_OK);
     r.lane = lane;
-    struct store_config config = {.lane = lane, .chores = chores, .fs = &slow, .dir = inner};
+    struct store_dir_config config = {.lane = lane, .chores = chores, .fs = &slow, .dir = inner};
     assert_int_equal(store_dir_open(&config, &store), PARAMO_OK);
     while (!lane_enter(lane))
         ;

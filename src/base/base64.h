@@ -1,0 +1,16 @@
+/*
+ * Bytes as text and back (RFC 4648, section 4, padded): for keys and values in JSON. Tests:
+ * test/base/test_base64.c.
+ */
+#ifndef BASE_BASE64_H
+#define BASE_BASE64_H
+
+#include "base/cursor.h"
+
+/* Appends to the writer, which must grow. */
+void base64_write(struct writer *w, const void *bytes, size_t len);
+/* Appends the bytes; false: it is no base64 (nothing that others would read otherwise is taken), or there is
+ * no memory (then w has failed). */
+MUST_USE bool base64_read(const char *text, size_t len, struct writer *w);
+
+#endif

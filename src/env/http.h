@@ -1,0 +1,49 @@
+/*
+ * Requests by HTTP: one POST and its answer, with bounds on time and size. http_create makes them with
+ * libcurl, which is loaded when the first is made; env/simetcd.h answers them in memory.
+ *
+ * They block: never on a lane; env/chore.h runs them beside it. One thread at a time for each http. Never
+ * knows what is asked. Tests: test/env/test_http.c.
+ */
+#ifndef ENV_HTTP_H
+#define ENV_HTTP_H
+
+#include "base/cursor.h"
+
+struct http;
+
+struct http_ask {
+    const char *url;
+    const struct writer *body; /* JSON */
+    uint32_t timeout_ms;       /* for all of it */
+    size_t answer_max;         /* bytes */
+};
+
+struct http_ops {
+    paramo_err (*post)(struct http *http, const struct http_ask *ask, unsigned *status,
+                       struct writer *answer);
+    void (*destroy)(struct http *http);
+};
+
+/* What every kind embeds. */
+struct http {
+    const struct http_ops *ops;
+};
+
+/* UNSUPPORTED without libcurl. */
+MUST_USE paramo_err http_create(struct http **http);
+/* OK: an answer has come, whatever its status. CONNECT: nobody answers there; TIMEOUT, DISCONNECTED: whether
+ * it was done is not known; TOO_LARGE. answer: an empty writer, the caller's to free in any case. */
+MUST_USE static inline paramo_err http_post(struct http *http, const struct http_ask *ask, unsigned *status,
+                                            struct writer *answer)
+{
+    return http->ops->post(http, ask, status, answer);
+}
+/* NULL is allowed. */
+static inline void http_destroy(struct http *http)
+{
+    if (http)
+        http->ops->destroy(http);
+}
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * A store in a folder: a snapshot and a log of what was saved since. One scheduler at a time has it; a second
+ * one is refused, and the lock dies with its process. A file that is damaged or not ours is refused with a
+ * message and left as it is. Tests: test/post/test_store.c.
+ */
+#ifndef POST_STORE_DIR_H
+#define POST_STORE_DIR_H
+
+#include "env/chore.h"
+#include "env/fs.h"
+#include "post/store.h"
+
+struct store_dir_config {
+    struct lane *lane;
+    struct chores *chores; /* outlives the store until the lane has run what they posted */
+    struct fs *fs;
+    const char *dir; /* copied; made if it is not there, in a folder that is */
+};
+
+/* On an error nothing was begun. */
+MUST_USE paramo_err store_dir_open(const struct store_dir_config *config, struct store **store);
+
+#endif
