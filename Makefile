@@ -23,11 +23,14 @@ debug: setup
 demo: release
 	@scripts/demo.sh build/release/paramo
 
-test: release
+test:
+	@scripts/setup.sh --test
+	@cmake --preset release >/dev/null
 	@cmake --build --preset release
 	@ctest --preset release --no-tests=error $(CTEST_FLAGS)
 
-asan tsan: setup
+asan tsan:
+	@scripts/setup.sh --test
 	@cmake --preset $@ >/dev/null
 	@$(run) cmake --build --preset $@
 	@$(run) ctest --preset $@ --no-tests=error $(CTEST_FLAGS)

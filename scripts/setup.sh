@@ -1,15 +1,17 @@
 #!/bin/sh
 # Installs what Paramo needs from Debian's archive; does nothing, in a few milliseconds, where it is all there.
-#   setup.sh          what building, testing and installing need
-#   setup.sh --all    also what .ci/run needs: clang, clang-format, clang-tidy, etcd
+#   setup.sh          what building and installing need
+#   setup.sh --test   also what the tests need
+#   setup.sh --all    also what .ci/run needs: clang, clang-format, clang-tidy
 set -eu
 
-all=0
+all=0 test=0
 case "${1-}" in
 "") ;;
---all) all=1 ;;
+--test) test=1 ;;
+--all) all=1 test=1 ;;
 *)
-    echo "usage: setup.sh [--all]" >&2
+    echo "usage: setup.sh [--test | --all]" >&2
     exit 2
     ;;
 esac
@@ -32,7 +34,10 @@ need cmake cmake ctest
 need ninja-build ninja
 need pkg-config pkg-config
 need zstd zstd
-need iproute2 ip # tests on hosts of their own
+if [ "$test" = 1 ]; then
+    need iproute2 ip      # test/e2e/cut.sh makes hosts of its own
+    need etcd-server etcd # test/e2e/etcd.sh
+fi
 libraries="libxxhash-dev zlib1g-dev libzstd-dev libjansson-dev libcmocka-dev"
 if ! pkg-config --exists libxxhash zlib libzstd jansson cmocka 2>/dev/null; then
     missing="$missing $libraries"
@@ -44,7 +49,6 @@ if ! pkg-config --exists libcurl 2>/dev/null; then # a scheduler's state in etcd
     missing="$missing libcurl4-openssl-dev"
 fi
 if [ "$all" = 1 ]; then
-    need etcd-server etcd # test/e2e/etcd.sh
     need clang clang
     runtime=$(clang -print-resource-dir 2>/dev/null || true)
     if [ -z "$(find "${runtime:-/nowhere}" -name 'libclang_rt.fuzzer-*' 2>/dev/null)" ]; then # sanitizers, libFuzzer
