@@ -77,9 +77,9 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_reply_keep(const paramo_reply *repl
  * leaves the bytes of the segments alone until the request completes (with PARAMO_COPY: free on return).
  * on_reply NULL: what is answered is dropped. options as for paramo_push, also `after`; its cmd is not used.
  * Wait, test, cancel and callbacks as for any request. INVALID: no such node, nothing to send to; TOO_LARGE:
- * beyond max_message_bytes; NODE_LOST: a node of those died or has left; HANDLER or what the app said: the
- * first that answered with an error ends the request. A node that does not serve the app within its
- * handler_wait_ms answers HANDLER. */
+ * beyond max_message_bytes; NODE_LOST: a node of those died or has left; HANDLER or what the app said. Where
+ * there are several nodes, all are asked and waited for, whatever becomes of one; then the request ends with
+ * the first failure. A node that does not serve the app within its handler_wait_ms answers HANDLER. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_ask(paramo_worker *worker, const paramo_message *messages,
                                                  size_t count, paramo_reply_fn on_reply, void *arg,
                                                  const paramo_request_options *options, uint64_t *ts);

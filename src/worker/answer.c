@@ -44,13 +44,19 @@ static paramo_err on_place(void *user, struct van_conn *conn, const uint8_t head
     return PARAMO_OK;
 }
 
-static void end_with(struct link *l, struct request *r, paramo_err status, const char *text, size_t len)
+/* Sets the error's text: who says it, and what. */
+static const char *in_words(struct link *l, paramo_err status, const char *text, size_t len)
 {
     char name[LINK_NAME_MAX];
     link_name(l, name);
     (void)err_set(status, "%s: %.*s", name, (int)(len < ERR_TEXT_MAX ? len : ERR_TEXT_MAX),
                   len ? text : err_sentence(status));
-    request_end(r, status, err_text());
+    return err_text();
+}
+
+static void end_with(struct link *l, struct request *r, paramo_err status, const char *text, size_t len)
+{
+    request_end(r, status, in_words(l, status, text, len));
 }
 
 static void mismatch(struct link *l, struct request *r, uint64_t got, uint64_t want)
@@ -167,8 +173,9 @@ static void on_answer(struct link *l, struct piece *p, const struct wire_head *h
         return; /* asked again by the retry timer */
     } else if (status) {
         bool text = nseg > WIRE_SEG_BODY && seg[WIRE_SEG_BODY].data;
-        end_with(l, chunk->request, status, text ? seg[WIRE_SEG_BODY].data : NULL,
-                 text ? seg[WIRE_SEG_BODY].len : 0);
+        chunk_failed(
+            chunk, status,
+            in_words(l, status, text ? seg[WIRE_SEG_BODY].data : NULL, text ? seg[WIRE_SEG_BODY].len : 0));
     } else if (take(l, p, h, seg, nseg)) {
         link_forget(p);
         p->state = PIECE_ANSWERED;

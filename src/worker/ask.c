@@ -103,29 +103,24 @@ static struct link *host_link(struct client *c, const struct view_node *node)
     return links[c->links_count++];
 }
 
-/* NULL: the request has ended with the reason. */
-static struct link *link_to(struct client *c, struct request *r, uint32_t id)
+static paramo_err link_to(struct client *c, uint32_t id, struct link **link)
 {
     const struct view_node *node = view_node(c->view, id);
-    struct link *l = NULL;
-    paramo_err err = PARAMO_OK;
     if (!node)
-        err = err_set(PARAMO_E_NODE_LOST, "node %" PRIu32 " is not there", id);
-    else if (!node->alive)
-        err = err_set(PARAMO_E_NODE_LOST, "node %" PRIu32 " has %s", id, node->left ? "left" : "died");
-    else if (!node->port && !(node->role == PARAMO_ROLE_SCHEDULER && c->scheduler[0]))
-        err = err_set(PARAMO_E_UNSUPPORTED, "node %" PRIu32 " does not listen: it takes no requests", id);
-    else if (!(l = host_link(c, node)))
-        err = PARAMO_E_MEMORY;
-    if (err)
-        request_end(r, err, err_text());
-    return l;
+        return err_set(PARAMO_E_NODE_LOST, "node %" PRIu32 " is not there", id);
+    if (!node->alive)
+        return err_set(PARAMO_E_NODE_LOST, "node %" PRIu32 " has %s", id, node->left ? "left" : "died");
+    if (!node->port && !(node->role == PARAMO_ROLE_SCHEDULER && c->scheduler[0]))
+        return err_set(PARAMO_E_UNSUPPORTED, "node %" PRIu32 " does not listen: it takes no requests", id);
+    *link = host_link(c, node);
+    return *link ? PARAMO_OK : PARAMO_E_MEMORY;
 }
 
 /* ---- chunks ---- */
 
 void ask_cut(struct client *c, struct request *r)
 {
+    r->unfinished++; /* not over before all have been asked */
     for (size_t i = 0; i < r->messages_count && !r->ended; i++) {
         const struct client_message *m = &r->messages[i];
         for (uint32_t k = 0; k < c->view->nodes_count && !r->ended; k++) {
@@ -133,14 +128,21 @@ void ask_cut(struct client *c, struct request *r)
             if (is_group(m->to) ? !(node->role & m->to) : node->id != m->to)
                 continue;
             struct slice s = {.dst = m->into, .dst_bytes = m->into_len};
-            struct link *l = link_to(c, r, node->id);
-            struct chunk *chunk = l ? cut_add(c, r, &s, (int)node->id) : NULL;
+            struct link *l = NULL;
+            paramo_err err = link_to(c, node->id, &l);
+            if (err) {
+                request_note(r, err, err_text());
+                continue;
+            }
+            struct chunk *chunk = cut_add(c, r, &s, (int)node->id);
             if (!chunk)
                 return;
             chunk->message = m;
             cut_give(c, chunk, l);
         }
     }
+    if (--r->unfinished == 0 && r->error)
+        request_close(r);
 }
 
 void ask_again(struct client *c, struct chunk *chunk)
@@ -150,16 +152,15 @@ void ask_again(struct client *c, struct chunk *chunk)
     chunk_withdraw(chunk);
     chunk->attempt++;
     c->retries++;
-    struct link *l = link_to(c, chunk->request, (uint32_t)chunk->target);
-    if (!l)
-        return;
-    if (sent && before && l != before) {
-        /* Whether the process that is gone has done it, nobody knows; the new one must not do it again. */
-        (void)err_set(PARAMO_E_NODE_LOST, "node %d died, another process has its place", chunk->target);
-        request_end(chunk->request, PARAMO_E_NODE_LOST, err_text());
-        return;
-    }
-    cut_give(c, chunk, l);
+    struct link *l = NULL;
+    paramo_err err = link_to(c, (uint32_t)chunk->target, &l);
+    /* Whether the process that is gone has done it, nobody knows; the new one must not do it again. */
+    if (!err && sent && before && l != before)
+        err = err_set(PARAMO_E_NODE_LOST, "node %d died, another process has its place", chunk->target);
+    if (err)
+        chunk_failed(chunk, err, err_text());
+    else
+        cut_give(c, chunk, l);
 }
 
 /* ---- answers ---- */

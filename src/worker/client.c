@@ -350,6 +350,19 @@ void request_end(struct request *r, paramo_err status, const char *text)
     c->ended_tail = r;
 }
 
+void request_note(struct request *r, paramo_err status, const char *text)
+{
+    if (r->error)
+        return;
+    r->error = status;
+    r->error_text = strdup(text);
+}
+
+void request_close(struct request *r)
+{
+    request_end(r, r->error, r->error_text ? r->error_text : err_sentence(r->error));
+}
+
 static void number_free(struct client *c, struct chunk *chunk)
 {
     if (!chunk->number)
@@ -407,8 +420,28 @@ void chunk_finished(struct client *c, struct chunk *chunk)
     }
     if (--r->unfinished)
         return;
+    if (r->error) {
+        request_close(r);
+        return;
+    }
     paramo_err err = r->pulls_lens ? gather_lens(r) : PARAMO_OK;
     request_end(r, err, err ? err_text() : "");
+}
+
+void chunk_failed(struct chunk *chunk, paramo_err status, const char *text)
+{
+    struct request *r = chunk->request;
+    if (r->ended)
+        return;
+    if (r->kind != REQUEST_MESSAGE) {
+        request_end(r, status, text);
+        return;
+    }
+    request_note(r, status, text);
+    chunk_withdraw(chunk);
+    number_free(r->client, chunk);
+    if (--r->unfinished == 0)
+        request_close(r);
 }
 
 /* Back on the lane after its callback. */
@@ -452,6 +485,7 @@ static void request_release(struct client *c, struct request *r)
     if (r->scatter)
         bufpool_put(&c->pool, r->scatter, r->scatter_bytes);
     request_copy_free(r);
+    free(r->error_text);
     after_done(c, r);
     if (r->prev)
         r->prev->next = r->next;
@@ -551,6 +585,8 @@ static void deadline_fire(struct lane_timer *timer)
             r->callback = NULL;
             r->deadline = UINT64_MAX;
             callback(r->callback_arg, r->ts, PARAMO_E_TIMEOUT);
+        } else if (r->deadline <= now && r->error) {
+            request_close(r);
         } else if (r->deadline <= now) {
             deadline_text(r);
             request_end(r, PARAMO_E_TIMEOUT, err_text());

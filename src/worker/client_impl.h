@@ -108,6 +108,8 @@ struct request {
     bool pulls_lens; /* answers have lengths, placed when all are there */
     bool first_used;
     paramo_err status;
+    paramo_err error; /* MESSAGE: the first failure of one of its nodes; the others are asked all the same */
+    char *error_text; /* of malloc; NULL: there was no memory */
     int32_t priority, cmd;
     uint64_t deadline;
     /* the caller's arrays, or copies of what is only read */
@@ -244,6 +246,13 @@ void request_end(struct request *r, paramo_err status, const char *text);
 void client_settle(struct client *c);
 /* Chunk's answers are all there. */
 void chunk_finished(struct client *c, struct chunk *chunk);
+/* It will not be done. A request to a table ends with that; one of messages when all its nodes have answered
+ * or failed, with the first failure. The chunk has no pieces in any list on return, if it is a message. */
+void chunk_failed(struct chunk *chunk, paramo_err status, const char *text);
+/* The same for a node of a MESSAGE that no chunk was made for. */
+void request_note(struct request *r, paramo_err status, const char *text);
+/* All nodes of a MESSAGE have answered or failed. */
+void request_close(struct request *r);
 /* Takes the chunk's memory back from the van and its links. */
 void chunk_withdraw(struct chunk *chunk);
 struct chunk *client_chunk_get(struct client *c);

@@ -137,7 +137,7 @@ static bool link_usable(struct chunk *chunk, const struct link *l)
     char name[LINK_NAME_MAX];
     link_name(l, name);
     (void)err_set(PARAMO_E_NODE_LOST, "%s has %s", name, node && node->left ? "left" : "died");
-    request_end(chunk->request, PARAMO_E_NODE_LOST, err_text());
+    chunk_failed(chunk, PARAMO_E_NODE_LOST, err_text());
     return false;
 }
 

@@ -207,7 +207,7 @@ static bool transmit(struct link *l, struct piece *p)
         list_remove(list_of(p), p);
     p->state = PIECE_IDLE;
     if (err) {
-        request_end(chunk->request, err, err_text());
+        chunk_failed(chunk, err, err_text());
         return true;
     }
     p->in_van = true;
@@ -398,9 +398,10 @@ static void link_hopeless(struct link *l, paramo_err code)
     link_name(l, name);
     struct piece_list *lists[] = {&l->resend, &l->queue, &l->sent};
     for (unsigned i = 0; i < 3; i++) {
-        for (struct piece *p = lists[i]->head; p; p = p->next) {
+        for (struct piece *p = lists[i]->head, *next; p; p = next) {
+            next = p->next; /* a message is taken out */
             (void)err_set(code, "%s: %s", name, l->trouble);
-            request_end(p->chunk->request, code, err_text());
+            chunk_failed(p->chunk, code, err_text());
         }
     }
 }

@@ -19,6 +19,7 @@ enum { HELD = 16, LOG = 64 };
 /* Answers a message with its own segments, or holds it. */
 struct desk {
     bool hold, refuse;
+    uint32_t refuse_at; /* this node only */
     struct shard_request *held[HELD];
     unsigned held_count;
     int32_t log[LOG]; /* heads in order of arrival */
@@ -43,7 +44,7 @@ static void handle(void *arg, struct shard_request *q, const struct shard_reques
         d->at[d->log_count] = info->to;
         d->log[d->log_count++] = info->cmd;
     }
-    if (d->refuse)
+    if (d->refuse || d->refuse_at == info->to)
         assert_ok(shard_answer_error(q, PARAMO_E_HANDLER, "not today"));
     else if (d->hold)
         d->held[d->held_count++] = q;
@@ -137,7 +138,6 @@ static void messages_come_back(void **state)
         assert_ok(client_answers(w.clients[0].client, ts, &answers));
         assert_int_equal(answers, 4);
         assert_int_equal(client_answers(w.clients[0].client, ts + 1, &answers), PARAMO_E_INVALID);
-        /* One that is refused ends the request. */
         d.refuse = true;
         assert_ok(ask(&w, m, 1, &h, NULL, &ts));
         assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_HANDLER);
@@ -167,6 +167,85 @@ static void answers_are_counted_as_they_come(void **state)
     }
     assert_ok(world_wait(&w, 0, ts));
     assert_int_equal(h.count, 3);
+    world_fini(&w);
+}
+
+/* ---- one node of several fails ---- */
+
+static bool is_done(struct world *w, uint64_t ts)
+{
+    int done = 0;
+    assert_ok(client_test(w->clients[0].client, ts, &done));
+    return done;
+}
+
+static void all_are_asked_whatever_one_answers(void **state)
+{
+    struct world w;
+    struct desk d;
+    (void)state;
+    world_make(&w, &d, true);
+    struct client_message m = to(PARAMO_GROUP_SERVERS, 1);
+    uint64_t ts;
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        struct heard h = {0};
+        d.log_count = 0;
+        d.refuse_at = PARAMO_ID_SERVER(rank);
+        assert_ok(ask(&w, &m, 1, &h, NULL, &ts));
+        assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_HANDLER);
+        assert_non_null(strstr(err_text(), "not today"));
+        assert_int_equal(d.log_count, 3);
+        assert_int_equal(h.count, 2);
+        assert_int_equal(h.nodes, 8 + 10 + 12 - PARAMO_ID_SERVER(rank));
+    }
+    /* it is not over before the others have answered */
+    d.hold = true;
+    assert_ok(ask(&w, &m, 1, NULL, NULL, &ts));
+    assert_int_equal(client_wait(w.clients[0].client, ts, 50), PARAMO_E_TIMEOUT);
+    assert_int_equal(d.held_count, 2);
+    release(&d, 0);
+    assert_int_equal(client_wait(w.clients[0].client, ts, 50), PARAMO_E_TIMEOUT);
+    release(&d, 1);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_HANDLER);
+    /* nor later than its deadline, and then the failure is what is said */
+    paramo_request_options o = {.size = sizeof o, .timeout_ms = 500};
+    assert_ok(ask(&w, &m, 1, NULL, &o, &ts));
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_HANDLER);
+    assert_int_equal(d.held_count, 4);
+    world_fini(&w);
+    release(&d, 2);
+    release(&d, 3);
+}
+
+static void all_are_asked_whichever_has_died(void **state)
+{
+    struct world w;
+    struct desk d;
+    (void)state;
+    world_make(&w, &d, true);
+    struct client_message m[2] = {to(PARAMO_GROUP_SERVERS, 1), to(PARAMO_ID_SERVER(2), 2)};
+    uint64_t ts;
+    d.hold = true;
+    assert_ok(ask(&w, m, 2, NULL, NULL, &ts));
+    assert_int_equal(client_wait(w.clients[0].client, ts, 50), PARAMO_E_TIMEOUT);
+    assert_int_equal(d.held_count, 4);
+    world_server_stop(&w, 1); /* while it is asked */
+    w.servers[1].alive = false;
+    world_view(&w);
+    world_all_view(&w);
+    assert_int_equal(client_wait(w.clients[0].client, ts, 50), PARAMO_E_TIMEOUT);
+    assert_false(is_done(&w, ts));
+    d.hold = false;
+    for (unsigned i = 0; i < 4; i++)
+        release(&d, i);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_NODE_LOST);
+    d.log_count = 0;
+    struct heard h = {0};
+    assert_ok(ask(&w, m, 2, &h, NULL, &ts)); /* it is known to be dead */
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_NODE_LOST);
+    assert_non_null(strstr(err_text(), "10"));
+    assert_int_equal(d.log_count, 3);
+    assert_int_equal(h.nodes, 8 + 12 + 12);
     world_fini(&w);
 }
 
@@ -310,6 +389,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_come_back),
         cmocka_unit_test(answers_are_counted_as_they_come),
+        cmocka_unit_test(all_are_asked_whatever_one_answers),
+        cmocka_unit_test(all_are_asked_whichever_has_died),
         cmocka_unit_test(a_request_comes_after_those_it_names),
         cmocka_unit_test(what_comes_after_a_failure_is_cancelled),
         cmocka_unit_test(waiting_has_a_deadline),
