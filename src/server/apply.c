@@ -29,19 +29,22 @@ bool apply_owned(const struct shard *s, const struct ring_placement *placement, 
     return true;
 }
 
-/* Keys that a client which keeps the protocol has not sent: the connection's end. */
+/* Our clients have checked the same, but send from the caller's own arrays: what differs now was changed
+ * meanwhile. That ends the request, for the same bytes would come again over any other connection. */
 paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, const uint64_t *keys,
                             size_t n)
 {
     size_t bad = data_keys_ascend(keys, n);
     if (bad < n)
-        return err_set(PARAMO_E_PROTOCOL, "key %" PRIu64 " at %zu after %" PRIu64, keys[bad], bad,
-                       keys[bad - 1]);
+        return err_set(keys[bad] == keys[bad - 1] ? PARAMO_E_KEYS_REPEATED : PARAMO_E_KEYS_UNSORTED,
+                       "table %s: key %" PRIu64 " came after %" PRIu64 "%s", t->name, keys[bad],
+                       keys[bad - 1], APPLY_CHANGED);
     if (t->options.kind == PARAMO_TABLE_DENSE && n && keys[n - 1] >= t->options.rows)
-        return err_set(PARAMO_E_PROTOCOL, "row %" PRIu64 " of table %s, which has %" PRIu64, keys[n - 1],
-                       t->name, t->options.rows);
+        return err_set(PARAMO_E_KEY_RANGE, "row %" PRIu64 " came for table %s, which has %" PRIu64 "%s",
+                       keys[n - 1], t->name, t->options.rows, APPLY_CHANGED);
     if (!apply_owned(s, &t->placement, keys, n))
-        return err_set(PARAMO_E_PROTOCOL, "a key of table %s that another shard owns", t->name);
+        return err_set(PARAMO_E_INVALID, "table %s: a key came that belongs to another shard%s", t->name,
+                       APPLY_CHANGED);
     return PARAMO_OK;
 }
 
@@ -65,7 +68,11 @@ static paramo_err check_vals(const struct shard_table *t, const struct wire_head
         const uint32_t *lens = seg[WIRE_SEG_LENS].data;
         for (uint32_t i = 0; i < h->count; i++)
             sum += lens[i];
-        return check_len(t, what, vals, sum * t->value_bytes);
+        if (vals != sum * t->value_bytes)
+            return err_set(PARAMO_E_SIZE_MISMATCH,
+                           "table %s: lens that add up to %" PRIu64 " came with %" PRIu64 " values%s",
+                           t->name, sum, vals / t->value_bytes, APPLY_CHANGED);
+        return PARAMO_OK;
     }
     if (h->flags & WIRE_LENS)
         return err_set(PARAMO_E_PROTOCOL, "%s to table %s with lens", what, t->name);
@@ -270,6 +277,10 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
     struct shard *s = peer->shard;
     const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
     bool brings = h->kind == WIRE_PUSH || h->kind == WIRE_PUSHPULL || h->kind == WIRE_PUT;
+    if (repeated && h->kind != WIRE_PUSHPULL) { /* whatever stands in it by now */
+        reply_status(peer, h, PARAMO_OK, NULL);
+        return PARAMO_OK;
+    }
     paramo_err err = check_part(t, h);
     if (!err && brings)
         err = check_vals(t, h, seg, nseg);
@@ -277,8 +288,12 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
     uint32_t *known = err ? NULL : rows_known(t, h, keys);
     if (!err && h->kind != WIRE_SCAN && !(known && apply_owned(s, &t->placement, keys, h->count)))
         err = apply_check_keys(s, t, keys, h->count);
-    if (err)
+    if (err == PARAMO_E_PROTOCOL)
         return err;
+    if (err) {
+        reply_status(peer, h, err, err_text());
+        return PARAMO_OK;
+    }
     if (MUTANT(record_before_update) && data_changes(h->kind) && !repeated)
         clock_record(&peer->sender->clock, h->number);
     if (t->lost && h->kind != WIRE_CLEAR && !repeated) {

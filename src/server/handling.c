@@ -275,8 +275,9 @@ static paramo_err check(const struct shard *s, const struct shard_table *t, cons
         for (uint32_t i = 0; i < h->count; i++)
             sum += lens[i];
         if (sum * t->value_bytes != vals)
-            return err_set(PARAMO_E_PROTOCOL, "lens of %" PRIu64 " values with %" PRIu64 " bytes to table %s",
-                           sum, vals, t->name);
+            return err_set(PARAMO_E_SIZE_MISMATCH,
+                           "table %s: lens that add up to %" PRIu64 " came with %" PRIu64 " values%s",
+                           t->name, sum, vals / t->value_bytes, APPLY_CHANGED);
     }
     return apply_check_keys(s, t, seg[WIRE_SEG_KEYS].data, h->count);
 }
@@ -365,8 +366,12 @@ paramo_err handling_piece(struct peer *peer, struct shard_table *t, const struct
         return PARAMO_OK;
     }
     paramo_err err = t ? check(s, t, h, seg, nseg) : PARAMO_OK;
-    if (err)
+    if (err == PARAMO_E_PROTOCOL)
         return err;
+    if (err) {
+        reply_status(peer, h, err, err_text());
+        return PARAMO_OK;
+    }
     if (!s->config.handler) {
         (void)err_set(PARAMO_E_HANDLER, "the server has no request handler for table %s", t ? t->name : "");
         reply_status(peer, h, PARAMO_E_HANDLER, err_text());

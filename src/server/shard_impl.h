@@ -218,6 +218,7 @@ MUST_USE paramo_err apply_piece(struct peer *peer, struct shard_table *t, const 
 /* Does this shard own all of the keys? */
 bool apply_owned(const struct shard *s, const struct ring_placement *placement, const uint64_t *keys,
                  size_t n);
+#define APPLY_CHANGED "; leave a request's arrays as they are until it completes, or use PARAMO_COPY"
 MUST_USE paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, const uint64_t *keys,
                                      size_t n);
 

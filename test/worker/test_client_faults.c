@@ -129,6 +129,47 @@ static void test_probe(void **state)
     world_fini(&w);
 }
 
+/* Keys that the caller changes while they are sent again end the request, once, with what is wrong; the
+ * connection stays. */
+static void test_changed_in_flight(void **state)
+{
+    (void)state;
+    struct seen seen = {0};
+    struct world w;
+    world_make(&w, 1, &seen);
+    struct client *c = w.clients[0].client;
+    uint64_t keys[2] = {3, 5}, ts;
+    float vals[2] = {1, 1};
+    assert_ok(world_push(&w, 0, DENSE, keys, 2, vals, 2, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    const struct van_conn *conn = c->links[0]->conn;
+    van_sim_set_faulty(w.clients[0].van, 1u << VAN_REQUEST);
+    van_sim_set_faulty(w.servers[0].van, 1u << VAN_ANSWER);
+    for (unsigned table = DENSE; table <= SPARSE; table++) {
+        cut(&w, "w0", "s0", true);
+        keys[0] = 3;
+        uint64_t began = sim_now(w.sim);
+        assert_ok(world_push(&w, 0, table, keys, 2, vals, 2, &ts));
+        run_for(&w, 10 * ENV_MS);
+        keys[0] = 7;
+        cut(&w, "w0", "s0", false);
+        assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_KEYS_UNSORTED);
+        assert_non_null(strstr(err_text(), "PARAMO_COPY"));
+        assert_true(sim_now(w.sim) - began < 2 * ENV_SEC);
+    }
+    assert_int_equal(seen.count, 0);
+    /* It was done, and only the answer is lost: then it is done. */
+    keys[0] = 3;
+    cut(&w, "s0", "w0", true);
+    assert_ok(world_push(&w, 0, DENSE, keys, 2, vals, 2, &ts));
+    run_for(&w, 10 * ENV_MS);
+    keys[0] = 7;
+    cut(&w, "s0", "w0", false);
+    assert_ok(world_wait(&w, 0, ts));
+    assert_ptr_equal(c->links[0]->conn, conn);
+    world_fini(&w);
+}
+
 /* ---- cancelling at every point of a request's life ---- */
 
 enum { ROWS = 30000 }; /* two chunks on each of two servers */
@@ -443,10 +484,15 @@ static void test_close(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_timeout),   cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_cancel),    cmocka_unit_test(test_cancel_takes_memory_back),
-        cmocka_unit_test(test_node_lost), cmocka_unit_test(test_wrong_token),
-        cmocka_unit_test(test_full),      cmocka_unit_test(test_priority),
+        cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_changed_in_flight),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_cancel_takes_memory_back),
+        cmocka_unit_test(test_node_lost),
+        cmocka_unit_test(test_wrong_token),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_priority),
         cmocka_unit_test(test_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
