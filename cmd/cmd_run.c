@@ -53,8 +53,9 @@ struct job {
     const struct child *missing; /* it failed before the job was complete, which ended the job */
     size_t n;
     size_t running, workers_running;
-    int worker_code; /* of the first worker that failed, 0: none did */
-    int reported;    /* a failure has been named: what follows from it is not news */
+    int worker_code;          /* of the first worker that failed, 0: none did */
+    const struct child *rest; /* the first server, or the scheduler, that has failed of itself */
+    int reported;             /* a failure has been named: what follows from it is not news */
     int interrupts;
     int grace_s;
     int verbose;
@@ -94,8 +95,11 @@ static const char usage[] =
     "A server or worker that is killed or fails while the others still wait for it ends the job at once.\n"
     "\n"
     "Exit code: 0 if every worker ended with 0, else the code of the first that did not (128 + signal if it\n"
-    "was killed), or of the node whose failure kept the job from becoming complete; 1 if the job could not\n"
-    "be started, 2 for wrong usage, 126 or 127 if COMMAND cannot be run.\n"
+    "was killed), or of the node whose failure kept the job from becoming complete; if all workers ended "
+    "well,\n"
+    "that of the first server or scheduler that failed, unless it was killed while they ran and they went "
+    "on;\n"
+    "1 if the job could not be started, 2 for wrong usage, 126 or 127 if COMMAND cannot be run.\n"
     "\n"
     "  paramo run -s 2 -w 2 -- paramo train --model lr --data train.ffm --model-out model\n";
 
@@ -260,6 +264,15 @@ static int scheduler_returns(struct job *job, struct child *c, int status)
     return e == 0;
 }
 
+/* Has a server or the scheduler failed of itself? One that is killed from outside while workers run is theirs
+ * to judge: they fail, or go on without it. */
+static int failed_itself(const struct job *job, const struct child *c, int status)
+{
+    int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    int outside = sig == SIGKILL || sig == SIGTERM || sig == SIGINT || sig == SIGHUP;
+    return c->code != 0 && !c->told && !job->interrupts && !(outside && job->workers_running > 0);
+}
+
 static void child_ended(struct job *job, struct child *c, int status)
 {
     c->running = 0;
@@ -274,6 +287,8 @@ static void child_ended(struct job *job, struct child *c, int status)
         if (job->worker_code == 0 && !(job->missing != NULL && c->told))
             job->worker_code = c->code;
     } else if (c->code != 0) {
+        if (job->rest == NULL && failed_itself(job, c, status))
+            job->rest = c;
         /* A scheduler that fails before it listens is waited for in vain, unless all fail as it does. */
         int early = c == &job->children[0] && !job->listening;
         job_expect_end(job, !early ? job->grace_s : WIFSIGNALED(status) ? 0 : IDLE_SECONDS);
@@ -406,6 +421,9 @@ static void job_sum_up(const struct job *job)
     if (job->worker_code != 0 && first != NULL && well > 0 && !job->interrupts && job->missing == NULL)
         fprintf(stderr, "paramo run: %zu of %zu workers ended well; exit code %d is that of %s\n", well,
                 workers, job->worker_code, child_label(first, label, sizeof label));
+    if (job->worker_code == 0 && job->rest != NULL && job->missing == NULL)
+        fprintf(stderr, "paramo run: every worker ended well; exit code %d is that of %s\n", job->rest->code,
+                child_label(job->rest, label, sizeof label));
 }
 
 /* ---- the verb ---- */
@@ -563,7 +581,8 @@ int cmd_run(int argc, char **argv)
     job_wait(&job, signal_fd, fds);
     if (code == 0) {
         job_sum_up(&job);
-        code = job.worker_code != 0 ? job.worker_code : job.missing != NULL ? job.missing->code : 0;
+        const struct child *other = job.missing != NULL ? job.missing : job.rest;
+        code = job.worker_code != 0 ? job.worker_code : other != NULL ? other->code : 0;
     }
 
 out:

@@ -45,6 +45,18 @@ expect 143 "workers that wait for a dead server for ever are stopped" "$PARAMO" 
     sh -c '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || kill -9 $$; exec tail -f /dev/null'
 says "the server is named" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
 says "who is stopped is named" 'worker 0 \(node 9\) has not ended in time, stopping it'
+expect 6 "a server that fails when all workers have ended well" "$PARAMO" run -s 2 -w 2 -- sh -c \
+    '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || exit 6'
+says "it is named" '^paramo run: every worker ended well; exit code 6 is that of server 1 \(node 10\)$'
+expect 134 "a scheduler that crashes at the end" "$PARAMO" run -s 1 -w 1 -- sh -c '[ "$DMLC_ROLE" != scheduler ] || kill -ABRT $$'
+says "it is named" 'the scheduler \(node 1\)'
+expect 0 "a server that is killed, without which the workers go on" "$PARAMO" run -s 2 -w 1 --grace 60 -- bash -c '
+    [ "$DMLC_ROLE$DMLC_RANK" != server1 ] || { echo $$ >victim; exec tail -f /dev/null; }
+    [ "$DMLC_ROLE" = worker ] || exit 0
+    exec 9<>.never
+    until [ -s victim ]; do read -r -t 0.05 -u 9 || true; done
+    kill -9 "$(cat victim)"
+    while [ -d "/proc/$(cat victim)" ]; do read -r -t 0.05 -u 9 || true; done'
 expect 0 "servers that stay are stopped, too" "$PARAMO" run -s 1 -w 1 --grace 1 -- \
     sh -c '[ "$DMLC_ROLE" = worker ] || exec tail -f /dev/null'
 expect 0 "even if they do not listen" "$PARAMO" run -s 1 -w 1 --grace 1 -- \
