@@ -23,6 +23,7 @@
 #include "ps/base.h"
 #include "ps/simple_app.h"
 
+#include "ps/internal/blocks.h"
 #include "ps/internal/kv_load.h"
 #include "ps/internal/kv_task.h"
 
@@ -64,13 +65,18 @@ template <typename Val> class KVWorker : public SimpleApp
     int Push(const std::vector<Key> &keys, const std::vector<Val> &vals, const std::vector<int> &lens = {},
              int cmd = 0, const Callback &cb = nullptr, int priority = 0)
     {
-        return ZPush(SArray<Key>(keys), SArray<Val>(vals), SArray<int>(lens), cmd, cb, priority);
+        const internal::Given<Val> given = GivenBy(keys, vals, lens);
+        if (cb || !CopiedBelow(given))
+            return SendCopy<std::vector<Val>, std::vector<int>>(true, keys, vals, lens, nullptr, nullptr, cmd,
+                                                                cb, priority);
+        internal::KVTask<Val> task(true, given, cmd);
+        return Issue(&task, nullptr, obj_, priority, OnPushed, PARAMO_COPY);
     }
     int Pull(const std::vector<Key> &keys, std::vector<Val> *vals, std::vector<int> *lens = nullptr,
              int cmd = 0, const Callback &cb = nullptr, int priority = 0)
     {
-        return Send(false, SArray<Key>(keys), SArray<Val>(), SArray<int>(), CHECK_NOTNULL(vals), lens, cmd,
-                    cb, priority);
+        return SendCopy(false, keys, std::vector<Val>(), std::vector<int>(), CHECK_NOTNULL(vals), lens, cmd,
+                        cb, priority);
     }
     /* lens, if it is not empty, also says how long what is pushed is. */
     int PushPull(const std::vector<Key> &keys, const std::vector<Val> &vals, std::vector<Val> *outs,
@@ -82,27 +88,27 @@ template <typename Val> class KVWorker : public SimpleApp
             outs->resize(vals.size());
         else
             CHECK_EQ(vals.size(), outs->size());
-        SArray<int> lengths;
-        if (lens)
-            lengths = SArray<int>(*lens);
-        return Send(true, SArray<Key>(keys), SArray<Val>(vals), lengths, outs, lens, cmd, cb, priority);
+        const std::vector<int> none;
+        return SendCopy(true, keys, vals, lens ? *lens : none, outs, lens, cmd, cb, priority);
     }
 
     int ZPush(const SArray<Key> &keys, const SArray<Val> &vals, const SArray<int> &lens = {}, int cmd = 0,
               const Callback &cb = nullptr, int priority = 0)
     {
-        return Send<SArray<Val>, SArray<int>>(true, keys, vals, lens, nullptr, nullptr, cmd, cb, priority);
+        return SendHeld<SArray<Val>, SArray<int>>(true, keys, vals, lens, nullptr, nullptr, cmd, cb,
+                                                  priority);
     }
     int ZPull(const SArray<Key> &keys, SArray<Val> *vals, SArray<int> *lens = nullptr, int cmd = 0,
               const Callback &cb = nullptr, int priority = 0)
     {
-        return Send(false, keys, SArray<Val>(), SArray<int>(), CHECK_NOTNULL(vals), lens, cmd, cb, priority);
+        return SendHeld(false, keys, SArray<Val>(), SArray<int>(), CHECK_NOTNULL(vals), lens, cmd, cb,
+                        priority);
     }
     int ZPushPull(const SArray<Key> &keys, const SArray<Val> &vals, SArray<Val> *outs,
                   SArray<int> *lens = nullptr, int cmd = 0, const Callback &cb = nullptr, int priority = 0)
     {
-        return Send(true, keys, vals, lens ? *lens : SArray<int>(), CHECK_NOTNULL(outs), lens, cmd, cb,
-                    priority);
+        return SendHeld(true, keys, vals, lens ? *lens : SArray<int>(), CHECK_NOTNULL(outs), lens, cmd, cb,
+                        priority);
     }
 
     /* Waits until the request is over; throws dmlc::Error with the cause if it has failed. */
@@ -120,27 +126,81 @@ template <typename Val> class KVWorker : public SimpleApp
 
   private:
     struct Task : public internal::KVTask<Val> {
+        Task(KVWorker *by, bool pushes, const internal::Given<Val> &what, int number, const Callback &cb)
+            : internal::KVTask<Val>(pushes, what, number), worker(by)
+        {
+            if (cb)
+                this->callback = cb;
+        }
+        static void *operator new(size_t)
+        {
+            return internal::Blocks<sizeof(Task)>::Get();
+        }
+        static void operator delete(void *memory)
+        {
+            internal::Blocks<sizeof(Task)>::Put(memory);
+        }
         KVWorker *worker;
     };
 
-    /* vals and lens: where a pull goes, nullptr for a push. */
-    template <typename C, typename D>
-    int Send(bool push, const SArray<Key> &keys, const SArray<Val> &pushed, const SArray<int> &pushed_lens,
-             C *vals, D *lens, int cmd, const Callback &cb, int priority)
+    template <typename K, typename V, typename L>
+    static internal::Given<Val> GivenBy(const K &keys, const V &vals, const L &lens)
     {
-        internal::CheckKeys(keys);
-        std::unique_ptr<Task> task(new Task());
-        task->worker = this;
-        task->push = push;
-        task->pull = vals != nullptr;
-        task->cmd = cmd;
-        task->kvs.keys = keys;
-        task->kvs.vals = pushed;
-        task->kvs.lens = pushed_lens;
+        return {keys.data(), keys.size(), vals.data(), vals.size(), lens.data(), lens.size()};
+    }
+
+    /* Small vectors are copied with the request itself (PARAMO_COPY), for which Paramo takes memory anyway.
+     * Arbitrary: as many as can be in flight stay far below what Paramo copies at a time. */
+    bool CopiedBelow(const internal::Given<Val> &given) const
+    {
+        const size_t few = 8192;
+        return !slicer_ && given.bytes() <= few;
+    }
+
+    /* What is sent is shared until the request is over. to and lens_to: where a pull goes, nullptr for a
+     * push.
+     */
+    template <typename C, typename D>
+    int SendHeld(bool push, SArray<Key> keys, SArray<Val> vals, SArray<int> lens, C *to, D *lens_to, int cmd,
+                 const Callback &cb, int priority)
+    {
+        std::unique_ptr<Task> task(new Task(this, push, GivenBy(keys, vals, lens), cmd, cb));
+        task->kvs.keys = std::move(keys);
+        task->kvs.vals = std::move(vals);
+        task->kvs.lens = std::move(lens);
         task->kvs.priority = priority;
-        task->callback = cb;
-        if (vals != nullptr)
-            task->target.reset(new internal::TargetOf<Val, C, D>(vals, lens));
+        if (to != nullptr)
+            task->PullInto(to, lens_to);
+        return Send(std::move(task), priority, 0);
+    }
+
+    /* What is sent is the caller's again on return. */
+    template <typename C, typename D>
+    int SendCopy(bool push, const std::vector<Key> &keys, const std::vector<Val> &vals,
+                 const std::vector<int> &lens, C *to, D *lens_to, int cmd, const Callback &cb, int priority)
+    {
+        const internal::Given<Val> given = GivenBy(keys, vals, lens);
+        if (!CopiedBelow(given))
+            return SendHeld(push, SArray<Key>(keys), SArray<Val>(vals), SArray<int>(lens), to, lens_to, cmd,
+                            cb, priority);
+        std::unique_ptr<Task> task(new Task(this, push, given, cmd, cb));
+        if (to != nullptr)
+            task->PullInto(to, lens_to);
+        return Send(std::move(task), priority, PARAMO_COPY);
+    }
+
+    int Send(std::unique_ptr<Task> task, int priority, uint32_t flags)
+    {
+        int timestamp =
+            Issue(task.get(), task->pull ? OnReply : nullptr, task.get(), priority, OnDone, flags);
+        task.release(); /* OnDone deletes it */
+        return timestamp;
+    }
+
+    int Issue(internal::KVTask<Val> *task, paramo_reply_fn on_reply, void *arg, int priority,
+              paramo_callback done, uint32_t flags)
+    {
+        internal::CheckKeys(task->given.keys, task->given.n);
         const std::vector<Range> &ranges = Postoffice::Get()->GetServerKeyRanges();
         if (slicer_) {
             SlicedKVs sliced;
@@ -150,16 +210,12 @@ template <typename Val> class KVWorker : public SimpleApp
             task->CutByRange(ranges);
             load_.Count(task->parts, ranges.size());
         }
-
-        const size_t few = 8;
+        const size_t few = 4;
         paramo_message on_stack[few];
         std::vector<paramo_message> on_heap(task->parts.size() > few ? task->parts.size() : 0);
         paramo_message *messages = on_heap.empty() ? on_stack : on_heap.data();
         task->FillMessages(messages);
-        int timestamp = obj_->Ask(messages, task->parts.size(), task->pull ? OnReply : nullptr, task.get(),
-                                  priority, OnDone);
-        task.release(); /* OnDone deletes it */
-        return timestamp;
+        return obj_->Ask(messages, task->parts.size(), on_reply, arg, priority, done, flags);
     }
 
     static void OnReply(void *arg, uint64_t, const paramo_reply *reply) noexcept
@@ -169,13 +225,21 @@ template <typename Val> class KVWorker : public SimpleApp
     static void OnDone(void *arg, uint64_t ts, paramo_err status) noexcept
     {
         std::unique_ptr<Task> task(static_cast<Task *>(arg));
-        std::string why = status != PARAMO_OK ? paramo_last_error() : task->Finish();
-        if (status == PARAMO_E_CLOSED)
+        if (status != PARAMO_OK) {
+            OnPushed(task->worker->obj_, ts, status);
             return;
-        if (status != PARAMO_OK || !why.empty())
+        }
+        const std::string &why = task->Finish();
+        if (!why.empty())
             task->worker->obj_->Failed(internal::FoldTime(ts), why);
         else if (task->callback)
             task->callback();
+    }
+    /* Of a push without a callback, which needs no task. */
+    static void OnPushed(void *arg, uint64_t ts, paramo_err status) noexcept
+    {
+        if (status != PARAMO_OK && status != PARAMO_E_CLOSED)
+            static_cast<Customer *>(arg)->Failed(internal::FoldTime(ts), paramo_last_error());
     }
 
     Slicer slicer_;
@@ -224,6 +288,8 @@ template <typename Val> class KVServer : public SimpleApp
         CHECK(request_handle) << "invalid request handle";
         auto handle = std::make_shared<ReqHandle>(request_handle);
         obj_->RunOnStrand([this, handle] {
+            if (running_ > 0)
+                retired_.push_back(handle_); /* it sets another, and waits for that */
             handle_ = handle;
             for (const Waiting &w : waiting_)
                 RunWaiting(w);
@@ -271,33 +337,52 @@ template <typename Val> class KVServer : public SimpleApp
             this->OnSimpleRequest(in);
             return;
         }
-        KVMeta meta = {in.info->cmd,
-                       (in.flags() & internal::FLAG_PUSH) != 0,
-                       (in.flags() & internal::FLAG_PULL) != 0,
-                       in.asked.sender,
-                       in.asked.timestamp,
-                       in.asked.customer};
+        const KVMeta meta = {in.info->cmd,
+                             (in.flags() & internal::FLAG_PUSH) != 0,
+                             (in.flags() & internal::FLAG_PULL) != 0,
+                             in.asked.sender,
+                             in.asked.timestamp,
+                             in.asked.customer};
         KVPairs<Val> data;
         data.keys = in.array<Key>(PARAMO_SEG_KEYS, "keys");
         data.vals = in.array<Val>(PARAMO_SEG_VALS, "values");
         data.lens = in.array<int>(PARAMO_SEG_LENS, "lens");
         CHECK(data.lens.empty() || data.lens.size() == data.keys.size())
             << "another number of lens than of keys";
-        std::shared_ptr<ReqHandle> handle = handle_; /* the handle may set another */
-        if (handle == nullptr)
+        if (handle_ == nullptr) {
             waiting_.push_back({meta, data});
-        else
-            (*handle)(meta, data, this);
+            return;
+        }
+        Running running(this);
+        (*handle_)(meta, data, this);
     }
     void RunWaiting(const Waiting &w) noexcept
     {
-        std::shared_ptr<ReqHandle> handle = handle_;
+        Running running(this);
         try {
-            (*handle)(w.meta, w.data, this);
+            (*handle_)(w.meta, w.data, this);
         } catch (const std::exception &e) {
             obj_->Refuse({w.meta.sender, w.meta.customer_id, w.meta.timestamp}, e.what());
         }
     }
+
+    /* While one runs, a handle that is replaced stays. */
+    class Running
+    {
+      public:
+        explicit Running(KVServer *server) : server_(server)
+        {
+            server_->running_++;
+        }
+        ~Running()
+        {
+            if (--server_->running_ == 0 && !server_->retired_.empty())
+                server_->retired_.clear();
+        }
+
+      private:
+        KVServer *server_;
+    };
 
     /* Memory that nobody but the answer has is sent from where it is. */
     static paramo_err AnswerPull(paramo_request *request, const KVPairs<Val> &res)
@@ -326,6 +411,8 @@ template <typename Val> class KVServer : public SimpleApp
 
     /* Touched on the customer's strand only. */
     std::shared_ptr<ReqHandle> handle_;
+    std::vector<std::shared_ptr<ReqHandle>> retired_;
+    int running_ = 0; /* handles; more than one when a handle that waits runs what was left to it */
     std::vector<Waiting> waiting_; /* came while SimpleApp's handle was set already, and ours not yet */
 };
 } // namespace ps

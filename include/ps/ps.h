@@ -71,6 +71,11 @@ inline void Finalize()
 {
     Finalize(0);
 }
+/* As it was before customers had numbers. */
+inline void Finalize(bool do_barrier)
+{
+    Finalize(0, do_barrier);
+}
 
 /* Called when Finalize(0) is done, all that were registered, in order. */
 inline void RegisterExitCallback(const std::function<void()> &cb)

@@ -80,7 +80,7 @@ template <typename V> class SArray
     }
 
     /* Memory that is shared already. */
-    SArray(const std::shared_ptr<V> &data, size_t size) : size_(size), capacity_(size), ptr_(data)
+    SArray(std::shared_ptr<V> data, size_t size) : size_(size), capacity_(size), ptr_(std::move(data))
     {
     }
 

@@ -126,6 +126,7 @@ struct paramo_node {
     bool join_begun, joined;       /* the thread that starts and stops */
     struct paramo_worker *workers; /* control lane */
     struct handler handlers[HANDLERS_MAX];
+    atomic_uint handlers_used;   /* none was ever open from here on: each request looks at the others */
     atomic_flag handlers_lock;   /* guards the choice of a free one */
     struct lane_task apps_nudge; /* takers look again */
     atomic_bool apps_nudge_posted;

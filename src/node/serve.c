@@ -24,7 +24,8 @@ static bool is_open(struct handler *h)
 
 static struct handler *find_app(paramo_node *node, uint32_t app, uint32_t customer)
 {
-    for (unsigned i = 0; i < HANDLERS_MAX; i++) {
+    unsigned used = atomic_load_explicit(&node->handlers_used, memory_order_acquire);
+    for (unsigned i = 0; i < used; i++) {
         struct handler *h = &node->handlers[i];
         if (is_open(h) && h->app && h->id == app && h->customer == customer)
             return h;
@@ -34,7 +35,8 @@ static struct handler *find_app(paramo_node *node, uint32_t app, uint32_t custom
 
 static struct handler *find_table(paramo_node *node, const char *table)
 {
-    for (unsigned i = 0; i < HANDLERS_MAX; i++) {
+    unsigned used = atomic_load_explicit(&node->handlers_used, memory_order_acquire);
+    for (unsigned i = 0; i < used; i++) {
         struct handler *h = &node->handlers[i];
         if (is_open(h) && !h->app && strcmp(h->table, table) == 0)
             return h;
@@ -268,6 +270,9 @@ static paramo_err serve(paramo_node *node, const struct handler *wanted)
         place->fn = wanted->fn;
         place->arg = wanted->arg;
         atomic_store_explicit(&place->state, HANDLER_OPEN, memory_order_release);
+        unsigned used = (unsigned)(place - node->handlers) + 1;
+        if (used > atomic_load(&node->handlers_used))
+            atomic_store(&node->handlers_used, used);
     }
     atomic_flag_clear(&node->handlers_lock);
     if (there)

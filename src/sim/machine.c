@@ -179,6 +179,7 @@ void machine_start(struct machine *m)
                                    .weight = 1,
                                    .max_message_bytes = 1 << 20};
     node->handlers[0] = (struct handler){.state = HANDLER_OPEN, .fn = op_handler, .arg = m};
+    node->handlers_used = 1;
     sim_must(lane_create(node->env, "control", 0, &node->control));
     m->up = true;
     if (m->role == PARAMO_ROLE_SCHEDULER) {

@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
 
 #include "expect.h"
+#include "ps/internal/blocks.h"
+#include "ps/internal/incoming.h"
 #include "ps/internal/strand.h"
 #include "ps/internal/threadsafe_pqueue.h"
 #include "ps/internal/threadsafe_queue.h"
@@ -81,10 +84,84 @@ static void OnOneStrand()
     EXPECT(order == std::vector<int>({1, 2, 3, 4}));
 }
 
+static void RequestInHand()
+{
+    internal::InHand hand;
+    const internal::Asked first = {9, 0, 1}, second = {9, 0, 2};
+    paramo_request *const one = reinterpret_cast<paramo_request *>(8), *const two =
+                                                                           reinterpret_cast<paramo_request *>(
+                                                                               16);
+    EXPECT(hand.Claim(first) == nullptr && hand.End() == nullptr && !hand.unclaimed());
+    hand.Set(first, one);
+    EXPECT(hand.unclaimed() && hand.Claim(second) == nullptr && hand.Claim(first) == one);
+    EXPECT(!hand.unclaimed() && hand.Claim(first) == nullptr && hand.End() == nullptr);
+    hand.Set(second, two);
+    EXPECT(hand.Claim(first) == nullptr && hand.End() == two && hand.Claim(second) == nullptr);
+
+    /* One claim of each, by whichever thread. */
+    std::atomic<int> claimed{0}, at{0};
+    std::atomic<bool> right{true};
+    const int requests = 20000;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; t++)
+        threads.emplace_back([&] {
+            for (int i; (i = at) < requests;) {
+                paramo_request *got = hand.Claim({1, 2, i});
+                if (got == nullptr)
+                    continue;
+                claimed++;
+                if (got != reinterpret_cast<paramo_request *>(static_cast<intptr_t>(8 * i + 8)))
+                    right = false;
+            }
+        });
+    int ended = 0;
+    for (int i = 0; i < requests; i++) {
+        at = i;
+        hand.Set({1, 2, i}, reinterpret_cast<paramo_request *>(static_cast<intptr_t>(8 * i + 8)));
+        if (i % 2 == 0)
+            std::this_thread::yield();
+        ended += hand.unclaimed() && hand.End() != nullptr;
+    }
+    at = requests;
+    for (auto &t : threads)
+        t.join();
+    EXPECT(right && claimed + ended == requests);
+}
+
+static void BlocksOfMemory()
+{
+    using Blocks = internal::Blocks<40>;
+    std::vector<std::thread> threads;
+    std::atomic<bool> right{true};
+    for (int t = 0; t < 4; t++)
+        threads.emplace_back([&right, t] {
+            for (int i = 0; i < 2000; i++) {
+                unsigned char *mine[8];
+                for (auto &block : mine) {
+                    block = static_cast<unsigned char *>(Blocks::Get());
+                    std::fill(block, block + 40, static_cast<unsigned char>(t));
+                }
+                for (auto &block : mine) {
+                    if (std::count(block, block + 40, static_cast<unsigned char>(t)) != 40)
+                        right = false;
+                    Blocks::Put(block);
+                }
+            }
+        });
+    for (auto &t : threads)
+        t.join();
+    void *kept = Blocks::Get();
+    Blocks::Put(kept);
+    EXPECT(right && Blocks::Get() == kept);
+    Blocks::Put(kept);
+}
+
 int main()
 {
     Queue();
     PriorityQueue();
     OnOneStrand();
+    RequestInHand();
+    BlocksOfMemory();
     return Failures("queues");
 }

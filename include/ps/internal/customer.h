@@ -82,7 +82,7 @@ class Customer
     }
     /* paramo_ask, and the timestamp to show. */
     int Ask(const paramo_message *messages, size_t count, paramo_reply_fn on_reply, void *arg, int priority,
-            paramo_callback done);
+            paramo_callback done, uint32_t flags = 0);
     /* Takes the request out of those that wait for their answer; nullptr: it is not there (any more). */
     paramo_request *Claim(const internal::Asked &asked);
     /* Answers it with an error, if it still waits. */
@@ -128,6 +128,7 @@ class Customer
     static void OnRequest(void *arg, paramo_request *request, const paramo_request_info *info) noexcept;
     void TakeLoop(paramo_node *node, uint32_t serve_as);
     static bool Keep(paramo_request *request, const paramo_request_info *info, internal::Incoming *in);
+    void Hold(const internal::Asked &asked);
     void Handle(paramo_request *request, const paramo_request_info *info);
     static Message MessageOf(const internal::Incoming &in);
 
@@ -137,14 +138,13 @@ class Customer
     const internal::Serving serving_;
 
     std::atomic<paramo_worker *> worker_{nullptr};
-    std::atomic<uint64_t> last_ts_{0};
+    std::atomic<uint64_t> last_ts_{0}; /* of some request a moment ago */
     std::atomic<bool> any_failed_{false};
     internal::Strand strand_;
+    internal::InHand in_hand_; /* set on the strand */
 
     std::mutex mu_; /* guards what follows */
     std::condition_variable cond_;
-    internal::Asked current_asked_ = {0, 0, 0}; /* what is in its handle now; */
-    paramo_request *current_ = nullptr;         /* nullptr: nothing, or it is answered */
     std::unordered_map<internal::Asked, paramo_request *, internal::AskedHash> held_;
     std::unordered_map<int, Own> own_;
     int next_own_ = 0;

@@ -136,13 +136,12 @@ inline void Customer::OnRequest(void *arg, paramo_request *request, const paramo
 /* Makes the request's arrays outlive its answer: programs keep what a handle is given. */
 inline bool Customer::Keep(paramo_request *request, const paramo_request_info *info, internal::Incoming *in)
 {
-    const size_t few = 1024; /* arbitrary: up to here a copy is cheaper */
     size_t total = 0;
     for (unsigned i = 0; i < PARAMO_SEG_BODY; i++)
         total += (info->seg[i].len + 7) / 8 * 8;
-    if (total <= few) {
-        in->kept = std::make_shared<internal::Kept>(total);
-        char *to = reinterpret_cast<char *>(in->kept->copy.get());
+    if (total <= internal::KeptCopy::FEW) {
+        auto copy = std::make_shared<internal::KeptCopy>();
+        char *to = reinterpret_cast<char *>(copy->bytes);
         for (unsigned i = 0; i < PARAMO_SEG_BODY; i++) {
             in->seg[i].data = to;
             in->seg[i].len = info->seg[i].len;
@@ -150,17 +149,19 @@ inline bool Customer::Keep(paramo_request *request, const paramo_request_info *i
                 std::memcpy(to, info->seg[i].data, info->seg[i].len);
             to += (info->seg[i].len + 7) / 8 * 8;
         }
+        in->kept = std::move(copy);
         return true;
     }
-    in->kept = std::make_shared<internal::Kept>();
+    auto kept = std::make_shared<internal::Kept>();
     for (unsigned i = 0; i < PARAMO_SEG_BODY; i++) {
         in->seg[i] = info->seg[i];
         if (info->seg[i].len == 0)
             continue;
-        if (paramo_request_keep(request, i, &in->kept->seg[i]) != PARAMO_OK)
+        if (paramo_request_keep(request, i, &kept->seg[i]) != PARAMO_OK)
             return false;
-        in->seg[i].data = paramo_array_data(in->kept->seg[i]);
+        in->seg[i].data = paramo_array_data(kept->seg[i]);
     }
+    in->kept = std::move(kept);
     return true;
 }
 
@@ -177,11 +178,7 @@ inline void Customer::Handle(paramo_request *request, const paramo_request_info 
         return;
     }
     strand_.Run([&] {
-        {
-            std::lock_guard<std::mutex> lock(mu_);
-            current_asked_ = in.asked;
-            current_ = request;
-        }
+        in_hand_.Set(in.asked, request);
         try {
             if (serving_.request)
                 serving_.request(in);
@@ -190,30 +187,34 @@ inline void Customer::Handle(paramo_request *request, const paramo_request_info 
         } catch (const std::exception &e) {
             Refuse(in.asked, e.what());
         }
-        paramo_request *before = nullptr;
-        {
-            std::lock_guard<std::mutex> lock(mu_);
-            if (current_ != nullptr) { /* answered later */
-                paramo_request *&slot = held_[in.asked];
-                before = slot;
-                slot = current_;
-                current_ = nullptr;
-            }
-        }
-        if (before != nullptr) /* of a node that was there before, with the same numbers */
-            (void)!paramo_answer_error(before, PARAMO_E_CLOSED, "the asker has started anew");
+        if (in_hand_.unclaimed())
+            Hold(in.asked);
     });
+}
+
+/* It is answered later, unless that has just been done. */
+inline void Customer::Hold(const internal::Asked &asked)
+{
+    paramo_request *before = nullptr;
+    {
+        std::lock_guard<std::mutex> lock(mu_); /* Claim finds it in hand or among these */
+        paramo_request *request = in_hand_.End();
+        if (request == nullptr)
+            return;
+        paramo_request *&slot = held_[asked];
+        before = slot;
+        slot = request;
+    }
+    if (before != nullptr) /* of a node that was there before, with the same numbers */
+        (void)!paramo_answer_error(before, PARAMO_E_CLOSED, "the asker has started anew");
 }
 
 inline paramo_request *Customer::Claim(const internal::Asked &asked)
 {
-    std::lock_guard<std::mutex> lock(mu_);
-    paramo_request *request = nullptr;
-    if (current_ != nullptr && asked == current_asked_) {
-        request = current_;
-        current_ = nullptr;
+    paramo_request *request = in_hand_.Claim(asked);
+    if (request != nullptr)
         return request;
-    }
+    std::lock_guard<std::mutex> lock(mu_);
     auto it = held_.find(asked);
     if (it == held_.end())
         return nullptr;
@@ -259,27 +260,29 @@ inline Message Customer::MessageOf(const internal::Incoming &in)
 /* ---- asking ---- */
 
 inline int Customer::Ask(const paramo_message *messages, size_t count, paramo_reply_fn on_reply, void *arg,
-                         int priority, paramo_callback done)
+                         int priority, paramo_callback done, uint32_t flags)
 {
     paramo_request_options options;
     paramo_request_options_init(&options);
+    options.flags = flags;
     options.priority = priority;
     options.callback = done;
     options.callback_arg = arg;
     uint64_t ts = 0;
     internal::Check(paramo_ask(worker(), messages, count, on_reply, arg, &options, &ts), "a request");
-    uint64_t last = last_ts_.load(std::memory_order_relaxed);
-    while (last < ts && !last_ts_.compare_exchange_weak(last, ts, std::memory_order_relaxed))
-        ;
+    last_ts_.store(ts, std::memory_order_relaxed);
     return internal::FoldTime(ts);
 }
 
-/* The latest request that shows this timestamp. */
+/* The request that shows this timestamp, nearest to a recent one of any thread. */
 inline uint64_t Customer::UnfoldTime(int timestamp) const
 {
-    const uint64_t mask = static_cast<uint64_t>(internal::TIME_MASK), last = last_ts_.load();
-    const uint64_t ts = (last & ~mask) | static_cast<uint64_t>(timestamp);
-    return ts > last && ts > mask ? ts - mask - 1 : ts;
+    const uint64_t period = static_cast<uint64_t>(internal::TIME_MASK) + 1;
+    const uint64_t last = last_ts_.load(std::memory_order_relaxed);
+    const uint64_t ts = (last & ~(period - 1)) | static_cast<uint64_t>(timestamp);
+    if (ts > last + period / 2 && ts >= period)
+        return ts - period;
+    return ts + period / 2 < last ? ts + period : ts;
 }
 
 inline void Customer::WaitRequest(int timestamp)
@@ -290,7 +293,7 @@ inline void Customer::WaitRequest(int timestamp)
         if (err != PARAMO_OK)
             error = paramo_last_error();
         strand_.Settle();
-        if (error.empty() && any_failed_) {
+        if (error.empty() && any_failed_.load(std::memory_order_relaxed)) {
             std::lock_guard<std::mutex> lock(mu_);
             for (const auto &failed : failed_)
                 if (failed.first == timestamp)

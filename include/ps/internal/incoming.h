@@ -5,6 +5,7 @@
 #ifndef PS_INTERNAL_INCOMING_H_
 #define PS_INTERNAL_INCOMING_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -60,6 +61,55 @@ struct AskedHash {
     }
 };
 
+/* The request that is in its handle: whoever claims it answers it, once. The thread that runs the handle sets
+ * and ends it; any thread may claim. Without a lock: `state_` is odd while there is one to claim, never the
+ * same twice, and the fields change only while it is even. Tests: test/ps/unit_queue.cc. */
+class InHand
+{
+  public:
+    void Set(const Asked &asked, paramo_request *request)
+    {
+        sender_.store(asked.sender, std::memory_order_relaxed);
+        customer_.store(asked.customer, std::memory_order_relaxed);
+        timestamp_.store(asked.timestamp, std::memory_order_relaxed);
+        request_.store(request, std::memory_order_relaxed);
+        state_.store(state_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
+    /* nullptr: it is another one, or claimed already. */
+    paramo_request *Claim(const Asked &asked)
+    {
+        uint64_t state = state_.load(std::memory_order_acquire);
+        if (state % 2 == 0 || timestamp_.load(std::memory_order_relaxed) != asked.timestamp ||
+            sender_.load(std::memory_order_relaxed) != asked.sender ||
+            customer_.load(std::memory_order_relaxed) != asked.customer)
+            return nullptr;
+        paramo_request *request = request_.load(std::memory_order_relaxed);
+        return state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel,
+                                              std::memory_order_relaxed)
+                   ? request
+                   : nullptr;
+    }
+    bool unclaimed() const
+    {
+        return state_.load(std::memory_order_acquire) % 2 != 0;
+    }
+    /* nullptr: it has been claimed. */
+    paramo_request *End()
+    {
+        uint64_t state = state_.load(std::memory_order_acquire);
+        paramo_request *request = request_.load(std::memory_order_relaxed);
+        return state % 2 != 0 && state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel,
+                                                                std::memory_order_relaxed)
+                   ? request
+                   : nullptr;
+    }
+
+  private:
+    std::atomic<uint64_t> state_{0};
+    std::atomic<int> sender_{0}, customer_{0}, timestamp_{0};
+    std::atomic<paramo_request *> request_{nullptr};
+};
+
 /* References on arrays of Paramo, given back together. */
 class Kept
 {
@@ -67,40 +117,41 @@ class Kept
     Kept()
     {
     }
-    /* A copy of a few bytes is cheaper than references on them. */
-    explicit Kept(size_t bytes) : copy(new uint64_t[(bytes + 7) / 8])
-    {
-    }
     Kept(const Kept &) = delete;
     Kept &operator=(const Kept &) = delete;
     ~Kept()
     {
         for (paramo_array *array : seg)
-            paramo_array_unref(array);
+            if (array != nullptr)
+                paramo_array_unref(array);
     }
 
     paramo_array *seg[PARAMO_SEGS] = {};
-    std::unique_ptr<uint64_t[]> copy;
+};
+/* Instead, a copy of a few bytes, which is cheaper. */
+struct KeptCopy {
+    enum : size_t { FEW = 960 }; /* arbitrary: within what malloc has at hand */
+    KeptCopy()
+    {
+    }
+    uint64_t bytes[FEW / 8]; /* as they come */
 };
 
 /* Bytes of `kept` as elements; copied if they lie where elements of that type may not. */
 template <typename V>
-SArray<V> ShareBytes(const std::shared_ptr<Kept> &kept, const paramo_bytes &bytes, const char *what)
+SArray<V> ShareBytes(const std::shared_ptr<void> &kept, const paramo_bytes &bytes, const char *what)
 {
     CHECK_EQ(bytes.len % sizeof(V), 0u) << what << ": " << bytes.len << " bytes are no array of elements of "
                                         << sizeof(V) << " bytes; do both sides "
                                         << "use the same type?";
-    SArray<V> array;
     if (bytes.len == 0)
-        return array;
+        return SArray<V>();
     size_t count = bytes.len / sizeof(V);
     void *data = const_cast<void *>(bytes.data);
-    if (reinterpret_cast<uintptr_t>(data) % alignof(V) == 0) {
-        array = SArray<V>(std::shared_ptr<V>(kept, static_cast<V *>(data)), count);
-    } else {
-        array = SArray<V>(std::shared_ptr<V>(new V[count], [](V *p) { delete[] p; }), count);
-        std::memcpy(static_cast<void *>(array.data()), data, bytes.len);
-    }
+    if (reinterpret_cast<uintptr_t>(data) % alignof(V) == 0)
+        return SArray<V>(std::shared_ptr<V>(kept, static_cast<V *>(data)), count);
+    SArray<V> array(std::shared_ptr<V>(new V[count], [](V *p) { delete[] p; }), count);
+    std::memcpy(static_cast<void *>(array.data()), data, bytes.len);
     return array;
 }
 
@@ -108,7 +159,7 @@ struct Incoming {
     Asked asked;
     const paramo_request_info *info;   /* valid until it is answered */
     paramo_bytes seg[PARAMO_SEG_BODY]; /* its arrays, in kept */
-    std::shared_ptr<Kept> kept;
+    std::shared_ptr<void> kept;
 
     uint32_t flags() const
     {

@@ -1,7 +1,7 @@
 /*
  * One push, pull or both on its way: what it sends is kept alive here, cut by server, and what comes back is
- * put together. Knows nothing of customers; KVWorker (kv_app.h) sends and waits. Tests: test/ps/unit_task.cc
- * and every program with a KVWorker.
+ * put together. Knows nothing of customers; KVWorker (kv_app.h) sends and waits. Tests: every program of
+ * test/ps with a KVWorker, kv_slicer.cc and kv_errors.cc before all.
  */
 #ifndef PS_INTERNAL_KV_TASK_H_
 #define PS_INTERNAL_KV_TASK_H_
@@ -10,7 +10,9 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,11 +35,24 @@ template <typename Val> struct KVPairs {
 
 namespace internal
 {
+/* What the caller gives, where it lies. */
+template <typename Val> struct Given {
+    const Key *keys;
+    size_t n;
+    const Val *vals;
+    size_t vals_count;
+    const int *lens;
+    size_t lens_count;
+
+    size_t bytes() const
+    {
+        return n * sizeof(Key) + vals_count * sizeof(Val) + lens_count * sizeof(int);
+    }
+};
+
 /* Keys are ascending and unique, or this throws. */
-inline void CheckKeys(const SArray<Key> &keys)
+inline void CheckKeys(const Key *k, size_t n)
 {
-    const Key *k = keys.data();
-    const size_t n = keys.size();
     size_t i = 1;
     unsigned bad = 0;
     for (; i + 4 <= n; i += 4) /* no early end, four at a time: nothing waits for what was before */
@@ -51,13 +66,10 @@ inline void CheckKeys(const SArray<Key> &keys)
                        << "keys[" << i - 1 << "] = " << k[i - 1] << ", keys[" << i << "] = " << k[i];
 }
 
-/* Where the values of a pull go. */
+/* Where the values of a pull go. Lives in its task, and is never destroyed: there is nothing to it. */
 template <typename Val> class Target
 {
   public:
-    virtual ~Target()
-    {
-    }
     /* What is there before the request. */
     virtual Val *vals(size_t *count) = 0;
     virtual const int *lens(size_t *count) = 0;
@@ -65,10 +77,13 @@ template <typename Val> class Target
     /* Room for so many; nullptr if there is another number already. */
     virtual Val *place_vals(size_t count) = 0;
     virtual int *place_lens(size_t count) = 0;
+
+  protected:
+    ~Target() = default;
 };
 
 /* Vectors or SArrays of the caller. */
-template <typename Val, typename C, typename D> class TargetOf : public Target<Val>
+template <typename Val, typename C, typename D> class TargetOf final : public Target<Val>
 {
   public:
     TargetOf(C *vals, D *lens) : vals_(vals), lens_(lens)
@@ -110,44 +125,113 @@ template <typename Val, typename C, typename D> class TargetOf : public Target<V
 /* One server's part. */
 template <typename Val> struct Part {
     int rank;
-    size_t begin, end;   /* of the request's keys, if they lie together */
-    KVPairs<Val> sliced; /* what a slicer of the program's own has made of it */
-    size_t got = 0;      /* values that came */
-    bool placed = false; /* they are where `room` said */
-    Val *room = nullptr;
-    std::unique_ptr<Kept> kept; /* else they are here; and lens, if they came */
+    bool placed;       /* the values that came are where `room` said */
+    size_t begin, end; /* of the request's keys, if they lie together */
+    size_t got;        /* values that came */
+    Val *room;
+    paramo_array *vals, *lens; /* values that are not placed, and lens if they came; or nullptr */
+};
+
+/* Those of one request; a few need no memory of their own. */
+template <typename Val> class Parts
+{
+  public:
+    Parts()
+    {
+    }
+    Parts(const Parts &) = delete;
+    Parts &operator=(const Parts &) = delete;
+    ~Parts()
+    {
+        for (Part<Val> &p : *this) {
+            if (p.vals != nullptr)
+                paramo_array_unref(p.vals);
+            if (p.lens != nullptr)
+                paramo_array_unref(p.lens);
+        }
+    }
+
+    /* Before the first is added. */
+    void Reserve(size_t most)
+    {
+        if (most > FEW)
+            many_.reset(new Part<Val>[most]);
+    }
+    void Add(size_t rank, size_t begin, size_t end)
+    {
+        this->begin()[count_++] = {static_cast<int>(rank), false, begin, end, 0, nullptr, nullptr, nullptr};
+    }
+    Part<Val> *begin()
+    {
+        return many_ ? many_.get() : few_;
+    }
+    Part<Val> *end()
+    {
+        return begin() + count_;
+    }
+    Part<Val> &operator[](size_t i)
+    {
+        return begin()[i];
+    }
+    size_t size() const
+    {
+        return count_;
+    }
+
+  private:
+    enum : size_t { FEW = 4 };
+
+    size_t count_ = 0;
+    std::unique_ptr<Part<Val>[]> many_;
+    Part<Val> few_[FEW];
 };
 
 template <typename Val> class KVTask
 {
   public:
-    std::function<void()> callback;
-    KVPairs<Val> kvs;
-    bool push = false, pull = false, own_slices = false;
-    int cmd = 0;
-    std::vector<Part<Val>> parts;
-    std::unique_ptr<Target<Val>> target;
+    std::function<void()> callback; /* or nothing */
+    KVPairs<Val> kvs; /* what is sent, if this keeps its memory; a slicer of the program's own sees this */
+    Given<Val> given; /* the same, where it lies; of use until the messages have been handed over */
+    bool push, pull = false;
+    int cmd;
+    Parts<Val> parts;
+    std::vector<KVPairs<Val>> slices; /* what the program's slicer has made for each part; else empty */
+
+    KVTask(bool pushes, const Given<Val> &what, int number) : given(what), push(pushes), cmd(number)
+    {
+    }
+    KVTask(const KVTask &) = delete;
+    KVTask &operator=(const KVTask &) = delete;
+
+    template <typename C, typename D> void PullInto(C *vals, D *lens)
+    {
+        using T = TargetOf<Val, C, D>;
+        static_assert(sizeof(T) <= sizeof(target_), "a target is a table of functions and two pointers");
+        target_at_ = new (&target_) T(vals, lens);
+        pull = true;
+    }
 
     /* The default: by the servers' ranges. Throws if the sizes do not agree. */
     void CutByRange(const std::vector<Range> &ranges)
     {
-        const SArray<Key> &keys = kvs.keys;
-        const size_t n = keys.size();
-        if (kvs.lens.empty())
-            CHECK(n == 0 ? kvs.vals.empty() : kvs.vals.size() % n == 0)
-                << "a push of " << n << " keys and " << kvs.vals.size()
+        const size_t n = given.n;
+        if (given.lens_count == 0)
+            CHECK(n == 0 ? given.vals_count == 0 : given.vals_count % n == 0)
+                << "a push of " << n << " keys and " << given.vals_count
                 << " values: without lens each key has as many values";
         else
             CheckLens();
+        parts.Reserve(std::min(n, ranges.size()));
+        const Key *const keys = given.keys, *const past = keys + n;
         size_t begin = 0;
         for (size_t r = 0; r < ranges.size() && begin < n; r++) {
             bool last = r + 1 == ranges.size();
-            size_t end = last ? n
-                              : static_cast<size_t>(std::lower_bound(keys.begin() + begin, keys.end(),
-                                                                     static_cast<Key>(ranges[r].end())) -
-                                                    keys.begin());
+            size_t end =
+                last ? n
+                     : static_cast<size_t>(
+                           std::lower_bound(keys + begin, past, static_cast<Key>(ranges[r].end())) - keys);
             if (end > begin)
-                AddPart(static_cast<int>(r), begin, end);
+                parts.Add(r, begin, end);
             begin = end;
         }
     }
@@ -155,22 +239,23 @@ template <typename Val> class KVTask
     /* By the program's own slicer: what it has put into slice r goes to server r. */
     void CutBySlices(std::vector<std::pair<bool, KVPairs<Val>>> *sliced, size_t servers)
     {
-        own_slices = true;
+        own_slices_ = true;
         CHECK_LE(sliced->size(), servers) << "the slicer names more servers than there are";
+        parts.Reserve(sliced->size());
         for (size_t r = 0; r < sliced->size(); r++) {
             if (!(*sliced)[r].first)
                 continue;
-            AddPart(static_cast<int>(r), 0, 0);
-            parts.back().sliced = std::move((*sliced)[r].second);
+            parts.Add(r, 0, 0);
+            slices.push_back(std::move((*sliced)[r].second));
         }
     }
 
-    /* The messages, one for each part. They point into this task. */
+    /* The messages, one for each part. They point to what is given, or into this task. */
     void FillMessages(paramo_message *messages)
     {
         size_t room_count = 0;
         Val *room = pull ? Room(&room_count) : nullptr;
-        const size_t n = kvs.keys.size(), each = n ? kvs.vals.size() / n : 0;
+        const size_t n = given.n, each = n ? given.vals_count / n : 0;
         size_t val = 0, out = 0;
         for (size_t i = 0; i < parts.size(); i++) {
             Part<Val> &p = parts[i];
@@ -178,25 +263,26 @@ template <typename Val> class KVTask
             paramo_message_init(m, PARAMO_ID_SERVER(p.rank));
             m->head = cmd;
             m->flags = (push ? FLAG_PUSH : 0u) | (pull ? FLAG_PULL : 0u);
-            if (own_slices) {
-                Segment(m, PARAMO_SEG_KEYS, p.sliced.keys.data(), p.sliced.keys.size());
-                Segment(m, PARAMO_SEG_VALS, p.sliced.vals.data(), p.sliced.vals.size());
-                Segment(m, PARAMO_SEG_LENS, p.sliced.lens.data(), p.sliced.lens.size());
+            if (own_slices_) {
+                const KVPairs<Val> &slice = slices[i];
+                Segment(m, PARAMO_SEG_KEYS, slice.keys.data(), slice.keys.size());
+                Segment(m, PARAMO_SEG_VALS, slice.vals.data(), slice.vals.size());
+                Segment(m, PARAMO_SEG_LENS, slice.lens.data(), slice.lens.size());
                 continue;
             }
             const size_t keys = p.end - p.begin;
             size_t vals = keys * each;
-            if (!kvs.lens.empty()) {
-                vals = SumLens(kvs.lens.data(), p.begin, p.end);
-                Segment(m, PARAMO_SEG_LENS, kvs.lens.data() + p.begin, keys);
+            if (given.lens_count != 0) {
+                vals = SumLens(given.lens, p.begin, p.end);
+                Segment(m, PARAMO_SEG_LENS, given.lens + p.begin, keys);
             }
-            Segment(m, PARAMO_SEG_KEYS, kvs.keys.data() + p.begin, keys);
+            Segment(m, PARAMO_SEG_KEYS, given.keys + p.begin, keys);
             if (vals > 0)
-                Segment(m, PARAMO_SEG_VALS, kvs.vals.data() + val, vals);
+                Segment(m, PARAMO_SEG_VALS, given.vals + val, vals);
             val += vals;
             if (room) {
                 size_t count = 0;
-                const int *lens = target->lens(&count);
+                const int *lens = target_at_->lens(&count);
                 size_t expected = count == n ? SumLens(lens, p.begin, p.end) : room_count / n * keys;
                 p.room = room + out;
                 m->into = p.room;
@@ -216,30 +302,20 @@ template <typename Val> class KVTask
         p.got = vals.len / sizeof(Val);
         p.placed = reply->placed != 0;
         if (!p.placed && vals.len > 0)
-            Keep(reply, PARAMO_SEG_VALS, &p);
+            Keep(reply, PARAMO_SEG_VALS, &p.vals);
         if (reply->seg[PARAMO_SEG_LENS].len > 0)
-            Keep(reply, PARAMO_SEG_LENS, &p);
+            Keep(reply, PARAMO_SEG_LENS, &p.lens);
     }
 
     /* All answers are there: fills the target. Returns what is wrong with them, or nothing. */
-    std::string Finish()
+    const std::string &Finish()
     {
-        if (mistake_.empty() && pull && !kvs.keys.empty())
+        if (mistake_.empty() && pull && given.n != 0)
             Assemble();
         return mistake_;
     }
 
   private:
-    void AddPart(int rank, size_t begin, size_t end)
-    {
-        if (parts.capacity() == 0)
-            parts.reserve(4);
-        parts.emplace_back();
-        parts.back().rank = rank;
-        parts.back().begin = begin;
-        parts.back().end = end;
-    }
-
     template <typename T> static void Segment(paramo_message *m, int seg, const T *data, size_t count)
     {
         m->seg[seg].data = data;
@@ -256,25 +332,24 @@ template <typename Val> class KVTask
 
     void CheckLens() const
     {
-        CHECK_EQ(kvs.lens.size(), kvs.keys.size()) << "a length for each key";
-        for (int len : kvs.lens)
-            CHECK_GE(len, 0) << "a length is negative";
-        CHECK_EQ(SumLens(kvs.lens.data(), 0, kvs.lens.size()), kvs.vals.size())
-            << "the lengths add up to another "
-               "number of values";
+        CHECK_EQ(given.lens_count, given.n) << "a length for each key";
+        for (size_t i = 0; i < given.n; i++)
+            CHECK_GE(given.lens[i], 0) << "a length is negative";
+        CHECK_EQ(SumLens(given.lens, 0, given.n), given.vals_count) << "the lengths add up to another "
+                                                                       "number of values";
     }
 
     /* Where answers may be received in place: the caller has said how much will come, and it is not what is
      * sent. */
     Val *Room(size_t *count)
     {
-        const size_t n = kvs.keys.size();
+        const size_t n = given.n;
         size_t lens = 0;
-        const int *len = target->lens(&lens);
-        Val *room = target->vals(count);
-        const Val *sent = kvs.vals.data();
-        bool aliased = sent < room + *count && room < sent + kvs.vals.size();
-        if (own_slices || n == 0 || *count == 0 || aliased)
+        const int *len = target_at_->lens(&lens);
+        Val *room = target_at_->vals(count);
+        const Val *sent = given.vals;
+        bool aliased = sent < room + *count && room < sent + given.vals_count;
+        if (own_slices_ || n == 0 || *count == 0 || aliased)
             return nullptr;
         if (lens != n)
             return *count % n == 0 ? room : nullptr;
@@ -290,31 +365,29 @@ template <typename Val> class KVTask
             mistake_ = what;
     }
 
-    void Keep(const paramo_reply *reply, unsigned seg, Part<Val> *part)
+    void Keep(const paramo_reply *reply, unsigned seg, paramo_array **array)
     {
-        if (!part->kept)
-            part->kept.reset(new Kept());
-        if (paramo_reply_keep(reply, seg, &part->kept->seg[seg]) != PARAMO_OK)
+        if (paramo_reply_keep(reply, seg, array) != PARAMO_OK)
             Mistake(paramo_last_error());
     }
 
     const Val *ValsOf(const Part<Val> &p) const
     {
-        return p.placed ? p.room
-               : p.kept ? static_cast<const Val *>(paramo_array_data(p.kept->seg[PARAMO_SEG_VALS]))
-                        : nullptr;
+        return p.placed            ? p.room
+               : p.vals != nullptr ? static_cast<const Val *>(paramo_array_data(p.vals))
+                                   : nullptr;
     }
 
-    size_t KeysOf(const Part<Val> &p) const
+    size_t KeysOf(const Part<Val> &p)
     {
-        return own_slices ? p.sliced.keys.size() : p.end - p.begin;
+        return own_slices_ ? slices[static_cast<size_t>(&p - parts.begin())].keys.size() : p.end - p.begin;
     }
 
     /* How many values each key of a part has got. */
     bool LensOf(const Part<Val> &p, int *lens)
     {
         const size_t keys = KeysOf(p);
-        paramo_array *sent = p.kept ? p.kept->seg[PARAMO_SEG_LENS] : nullptr;
+        const paramo_array *sent = p.lens;
         if (sent == nullptr) {
             if (keys == 0 || p.got % keys != 0) {
                 Mistake("server " + std::to_string(p.rank) + " answers " + std::to_string(p.got) +
@@ -342,7 +415,7 @@ template <typename Val> class KVTask
 
     void Assemble()
     {
-        const size_t n = kvs.keys.size();
+        const size_t n = given.n;
         size_t keys = 0, total = 0;
         bool all_placed = true;
         for (const Part<Val> &p : parts) {
@@ -355,15 +428,15 @@ template <typename Val> class KVTask
                     std::to_string(keys));
             return;
         }
-        Val *vals = all_placed ? parts[0].room : target->place_vals(total);
-        int *lens = target->wants_lens() ? target->place_lens(n) : nullptr;
+        Val *vals = all_placed ? parts[0].room : target_at_->place_vals(total);
+        int *lens = target_at_->wants_lens() ? target_at_->place_lens(n) : nullptr;
         if (vals == nullptr && total > 0) {
             size_t room = 0;
-            target->vals(&room);
+            target_at_->vals(&room);
             Mistake("a pull into " + std::to_string(room) + " values gets " + std::to_string(total));
-        } else if (target->wants_lens() && lens == nullptr) {
+        } else if (target_at_->wants_lens() && lens == nullptr) {
             Mistake("the lens of a pull are not as many as its keys, " + std::to_string(n));
-        } else if (own_slices) {
+        } else if (own_slices_) {
             Scatter(vals, lens, total);
         } else {
             for (const Part<Val> &p : parts)
@@ -403,16 +476,17 @@ template <typename Val> class KVTask
         std::vector<From> from(n, From{nullptr, 0});
         std::vector<bool> seen(n, false);
         std::vector<int> part_lens;
-        for (const Part<Val> &p : parts) {
-            part_lens.resize(KeysOf(p));
-            if (!p.sliced.keys.empty() && !LensOf(p, part_lens.data()))
+        for (size_t part = 0; part < parts.size(); part++) {
+            const SArray<Key> &part_keys = slices[part].keys;
+            part_lens.resize(part_keys.size());
+            if (!part_keys.empty() && !LensOf(parts[part], part_lens.data()))
                 return;
-            const Val *at = ValsOf(p);
+            const Val *at = ValsOf(parts[part]);
             for (size_t i = 0; i < part_lens.size(); i++) {
-                const Key *k = std::lower_bound(keys.begin(), keys.end(), p.sliced.keys[i]);
+                const Key *k = std::lower_bound(keys.begin(), keys.end(), part_keys[i]);
                 size_t index = static_cast<size_t>(k - keys.begin());
-                if (index == n || *k != p.sliced.keys[i] || seen[index]) {
-                    Mistake("the slicer has put key " + std::to_string(p.sliced.keys[i]) +
+                if (index == n || *k != part_keys[i] || seen[index]) {
+                    Mistake("the slicer has put key " + std::to_string(part_keys[i]) +
                             " into a pull twice, or it was not asked for");
                     return;
                 }
@@ -431,6 +505,9 @@ template <typename Val> class KVTask
         }
     }
 
+    bool own_slices_ = false;
+    Target<Val> *target_at_ = nullptr; /* in target_ */
+    typename std::aligned_storage<3 * sizeof(void *), alignof(void *)>::type target_;
     std::string mistake_;
 };
 } // namespace internal

@@ -10,6 +10,7 @@
 #define PS_INTERNAL_POSTOFFICE_H_
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -203,6 +204,7 @@ class Postoffice
     std::vector<Callback> exit_callbacks_;
     mutable std::unordered_map<int, std::vector<int>> node_ids_;
     std::vector<Range> key_ranges_;
+    std::atomic<bool> ranges_made_{false}; /* key_ranges_ stays as it is until the next Start */
     struct Gathering {
         int inside = 0;
         uint64_t round = 0;
@@ -287,6 +289,7 @@ inline void Postoffice::Join()
         started_.clear();
         finished_.clear();
         node_ids_.clear();
+        ranges_made_ = false;
         key_ranges_.clear();
     }
     for (Customer *customer : Customers())
@@ -430,6 +433,8 @@ inline const std::vector<int> &Postoffice::GetNodeIDs(int node_id) const
 
 inline const std::vector<Range> &Postoffice::GetServerKeyRanges()
 {
+    if (ranges_made_.load(std::memory_order_acquire)) /* on the path of every request */
+        return key_ranges_;
     const int servers = num_servers();
     std::lock_guard<std::mutex> lock(mu_);
     if (key_ranges_.empty()) {
@@ -437,6 +442,7 @@ inline const std::vector<Range> &Postoffice::GetServerKeyRanges()
         for (uint64_t i = 0; i < count; i++)
             key_ranges_.push_back(Range(share * i, i + 1 == count ? kMaxKey : share * (i + 1)));
     }
+    ranges_made_.store(node_ != nullptr, std::memory_order_release); /* before Start they may change */
     return key_ranges_;
 }
 

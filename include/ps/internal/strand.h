@@ -1,11 +1,13 @@
 /*
  * A strand: what is run on it never runs twice at once, and what is offered while it is taken runs later, by
  * whoever has it. A Customer's handles stand on one, so that a program's handles need no locks of their own.
- * Knows nothing of Paramo. Tests: test/ps/unit_queue.cc.
+ * Taking a free strand and leaving it with nobody waiting is one atomic operation each: it is on the path of
+ * every request. Knows nothing of Paramo. Tests: test/ps/unit_queue.cc.
  */
 #ifndef PS_INTERNAL_STRAND_H_
 #define PS_INTERNAL_STRAND_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -30,12 +32,7 @@ class Strand
     /* Waits for its turn. f must not throw. */
     template <typename F> void Run(F &&f)
     {
-        {
-            std::unique_lock<std::mutex> lock(mu_);
-            cond_.wait(lock, [this] { return !taken_; });
-            taken_ = true;
-            holder_ = std::this_thread::get_id();
-        }
+        Enter();
         f();
         Leave();
     }
@@ -45,30 +42,47 @@ class Strand
     {
         {
             std::lock_guard<std::mutex> lock(mu_);
-            offered_++;
             left_.push_back(std::move(f));
-            if (taken_)
-                return;
-            taken_ = true;
-            holder_ = std::this_thread::get_id();
+            offered_.store(offered_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+            if (state_.exchange(WANTED, std::memory_order_acq_rel) != FREE)
+                return; /* the holder looks before he leaves */
         }
+        holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
         Leave();
     }
 
     /* Returns when all that was offered before has run; the holder runs it himself. */
     void Settle()
     {
+        const uint64_t upto = offered_.load(std::memory_order_acquire);
+        if (ran_.load(std::memory_order_acquire) >= upto)
+            return;
         std::unique_lock<std::mutex> lock(mu_);
-        const uint64_t upto = offered_;
-        if (taken_ && holder_ == std::this_thread::get_id()) {
+        if (holder_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
             while (!left_.empty())
                 RunOne(&lock);
             return;
         }
-        cond_.wait(lock, [this, upto] { return ran_ >= upto; });
+        cond_.wait(lock, [this, upto] { return ran_.load(std::memory_order_relaxed) >= upto; });
     }
 
   private:
+    /* WANTED: taken, and somebody waits for it or has left something. Only under mu_ does it become that, or
+     * cease to be it. */
+    enum State { FREE, TAKEN, WANTED };
+
+    void Enter()
+    {
+        int found = FREE;
+        if (!state_.compare_exchange_strong(found, TAKEN, std::memory_order_acquire,
+                                            std::memory_order_relaxed)) {
+            std::unique_lock<std::mutex> lock(mu_);
+            while (state_.exchange(WANTED, std::memory_order_acq_rel) != FREE)
+                cond_.wait(lock);
+        }
+        holder_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
+
     void RunOne(std::unique_lock<std::mutex> *lock)
     {
         std::function<void()> f = std::move(left_.front());
@@ -77,26 +91,32 @@ class Strand
         f();
         f = nullptr; /* what it holds goes before anybody is told */
         lock->lock();
-        ran_++;
+        ran_.store(ran_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
         cond_.notify_all();
     }
 
     void Leave()
     {
+        const std::thread::id me = holder_.load(std::memory_order_relaxed);
+        holder_.store(std::thread::id(), std::memory_order_relaxed);
+        int found = TAKEN;
+        if (state_.compare_exchange_strong(found, FREE, std::memory_order_release, std::memory_order_relaxed))
+            return;
         std::unique_lock<std::mutex> lock(mu_);
+        holder_.store(me, std::memory_order_relaxed);
         while (!left_.empty())
             RunOne(&lock);
-        taken_ = false;
-        holder_ = std::thread::id();
+        holder_.store(std::thread::id(), std::memory_order_relaxed);
+        state_.store(FREE, std::memory_order_release);
         cond_.notify_all();
     }
 
-    std::mutex mu_;
+    std::atomic<int> state_{FREE};
+    std::atomic<std::thread::id> holder_{std::thread::id()}; /* each thread only asks whether it is itself */
+    std::mutex mu_; /* guards what follows, but for reading numbers */
     std::condition_variable cond_;
     std::deque<std::function<void()>> left_;
-    uint64_t offered_ = 0, ran_ = 0;
-    bool taken_ = false;
-    std::thread::id holder_;
+    std::atomic<uint64_t> offered_{0}, ran_{0};
 };
 } // namespace internal
 } // namespace ps
