@@ -60,7 +60,8 @@
     X(log_record_lost, "now and then what the scheduler saves is not written")                           \
     X(term_not_raised, "a scheduler that is started again keeps the term of the one before")             \
     X(call_not_kept, "a scheduler that is started again does calls again that the one before has done")  \
-    X(lease_forgotten, "a scheduler that is started again does not know who works on which part")
+    X(lease_forgotten, "a scheduler that is started again does not know who works on which part")        \
+    X(save_without_fence, "two schedulers both believe: what is saved in etcd does not compare the term")
 /* clang-format on */
 
 enum mutant {

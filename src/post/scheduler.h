@@ -17,7 +17,7 @@
  * Split by noun, with sched.h inside: scheduler.c (life, job end), roster.c (registration, ranks, deaths),
  * sched_view.c, sched_calls.c (calls done once), sched_barrier.c, sched_pool.c, sched_kv.c, sched_save.c.
  * Never reads configuration itself. All functions on the lane. Tests: test/post/test_scheduler.c,
- * test_cluster_sim.c.
+ * test_cluster_sim.c, test_restart.c, test_lead.c.
  */
 #ifndef POST_SCHEDULER_H
 #define POST_SCHEDULER_H

@@ -11,8 +11,8 @@ bool deal_exists(const struct pool_part *part)
 /* The scheduler's own word: the news of a death travels slower than a part that is dealt again. */
 static bool alive(const struct world *w, uint64_t incarnation)
 {
-    const struct machine *m = &w->machines[0];
-    const struct slot_list *workers = m->up ? &m->made->scheduler->slots[SLOTS_WORKERS] : NULL;
+    const struct scheduler *s = world_scheduler(w);
+    const struct slot_list *workers = s ? &s->slots[SLOTS_WORKERS] : NULL;
     for (uint32_t i = 0; workers && i < workers->count; i++)
         if (workers->node[i] && workers->node[i]->info.incarnation == incarnation)
             return workers->node[i]->state == SNODE_JOINED || workers->node[i]->state == SNODE_ABSENT;

@@ -15,6 +15,11 @@ static const char *const names[] = {
 #undef FAULT_NAME
 };
 
+uint32_t schedule_nodes(const struct schedule *s)
+{
+    return 1 + s->servers + s->workers + s->meta;
+}
+
 const char *fault_name(enum fault_kind kind)
 {
     return names[kind];
@@ -47,6 +52,7 @@ static void shape_draw(struct schedule *s, struct dice *d)
 {
     struct dice own = dice_of(s->seed, 3);
     s->durable = dice_draw(&own, 2);
+    s->meta = dice_draw(&own, 2) && s->durable;
     s->servers = 1 + (uint32_t)dice_draw(d, SCHEDULE_SERVERS_MAX);
     s->workers =
         2 + (uint32_t)dice_draw(d, SCHEDULE_WORKERS_MAX - 1); /* the death of an only one ends the job */
@@ -79,6 +85,12 @@ static const uint32_t most[FAULT_KINDS_COUNT] = {
     [FAULT_cut] = 16, [FAULT_pause] = 6, [FAULT_jump] = 4, [FAULT_crash] = 6,
     [FAULT_move] = 6, [FAULT_stall] = 4, [FAULT_disk] = 10};
 
+/* One of those that there are. */
+static uint32_t scheduler_draw(const struct schedule *s, struct dice *d)
+{
+    return s->meta && dice_draw(d, 2) ? schedule_nodes(s) - 1 : 0;
+}
+
 static void link_draw(const struct schedule *s, struct dice *d, struct fault *f)
 {
     uint32_t server = 1 + (uint32_t)dice_draw(d, s->servers);
@@ -86,7 +98,7 @@ static void link_draw(const struct schedule *s, struct dice *d, struct fault *f)
     uint32_t a = worker, b = server;
     if (dice_draw(d, 5) == 0) {
         a = dice_draw(d, 2) ? worker : server;
-        b = 0;
+        b = scheduler_draw(s, d);
     }
     bool back = dice_draw(d, 2);
     f->from = back ? b : a;
@@ -162,16 +174,21 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
             link_draw(s, &d, &f);
         } else if (f.kind == FAULT_stall || f.kind == FAULT_disk) {
             f.from = 1 + s->servers + (uint32_t)dice_draw(&d, s->workers); /* servers keep nothing yet */
-            f.from = s->durable && f.kind == FAULT_disk && dice_draw(&d, 2) ? 0 : f.from;
+            f.from = s->durable && f.kind == FAULT_disk && dice_draw(&d, 2) ? scheduler_draw(s, &d) : f.from;
         } else if (f.kind == FAULT_move) {
             f.from = 1 + (uint32_t)dice_draw(&d, s->servers);
             f.to = 1 + (uint32_t)dice_draw(&d, s->servers);
         } else {
             bool any = f.kind != FAULT_crash || scheduler_may;
             f.from = (any ? 0 : 1) + (uint32_t)dice_draw(&d, s->servers + s->workers + (any ? 1 : 0));
+            if (s->meta && dice_draw(&d, 2)) /* so that others take over */
+                f.from = scheduler_draw(s, &d);
         }
         strength_draw(&d, &f);
-        if (f.kind == FAULT_crash && !f.n && (kept || s->servers == 1 || (s->durable && !f.from)))
+        bool schedules = !f.from || f.from > s->servers + s->workers;
+        if (s->meta && schedules && f.kind == FAULT_pause && dice_draw(&d, 2))
+            f.n += 4 * ENV_SEC; /* beyond its lease, mostly */
+        if (f.kind == FAULT_crash && !f.n && (kept || s->servers == 1 || (s->durable && schedules)))
             f.n = ENV_SEC;
         kept = kept || (f.kind == FAULT_crash && !f.n);
         s->faults[s->count++] = f;
@@ -212,7 +229,7 @@ char *schedule_write(const struct schedule *s)
 static paramo_err fault_read(const char *line, const struct schedule *s, struct fault *f)
 {
     char name[16], end;
-    uint32_t nodes = 1 + s->servers + s->workers;
+    uint32_t nodes = schedule_nodes(s);
     if (sscanf(line, "%" SCNu32 " %15s %" SCNu32 " %" SCNu32 " %" SCNu64 " %c", &f->step, name, &f->from,
                &f->to, &f->n, &end) != 5)
         return err_set(PARAMO_E_FORMAT, "not a fault: %.80s", line);

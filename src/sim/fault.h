@@ -30,7 +30,8 @@
     X(crash, ns)  /* until it is started again; 0: never */                                                  \
     X(move, draw) /* arcs that hold nothing go from one server to another; which, the number says */         \
     X(stall, ns)  /* operations of its disk take so long, for twenty times as long */                        \
-    X(disk, draw) /* an operation of its disk fails, stops half-way, or the power does; which, it says */
+    X(disk, draw) /* an operation of its disk fails, stops half-way, or the power does; or what it asks etcd \
+                     is lost, or done and not answered, or done later; which, it says */
 
 enum fault_kind {
 #define FAULT_ENUM(name, number) FAULT_##name,
@@ -42,14 +43,14 @@ enum fault_kind {
 struct fault {
     uint32_t step;
     enum fault_kind kind;
-    uint32_t from, to; /* nodes: 0 the scheduler, then servers, then workers */
+    uint32_t from, to; /* nodes: 0 the scheduler, then servers, then workers, then who stands by */
     uint64_t n;
 };
 
 enum {
     SCHEDULE_SERVERS_MAX = 3,
     SCHEDULE_WORKERS_MAX = 3,
-    SCHEDULE_NODES_MAX = 7,
+    SCHEDULE_NODES_MAX = 8,
     SCHEDULE_FAULTS_MAX = 4096
 };
 
@@ -58,6 +59,7 @@ struct schedule {
     /* drawn from the seed */
     uint32_t servers, workers, shards, customers;
     bool durable;         /* the scheduler keeps its state, and is started again */
+    bool meta;            /* it keeps it in etcd, and a second one stands by: the last node */
     uint32_t chunk_bytes; /* requests are cut into; 0: as the product does */
     unsigned datagrams;   /* classes of frames that links may lose, repeat and reorder (van_sim_set_faulty) */
     struct fault *faults; /* by step */
@@ -73,6 +75,7 @@ uint64_t dice_draw(struct dice *d, uint64_t below);
 /* Between least and most, every magnitude as likely. */
 uint64_t dice_scale(struct dice *d, uint64_t least, uint64_t most);
 
+uint32_t schedule_nodes(const struct schedule *s);
 const char *fault_name(enum fault_kind kind);
 MUST_USE paramo_err schedule_draw(uint64_t seed, struct schedule *s);
 void schedule_fini(struct schedule *s);

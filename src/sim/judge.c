@@ -154,6 +154,22 @@ void judge_status(struct op *op, paramo_err status)
                      status ? err_text() : "");
 }
 
+/* ---- two that both believe ----------------------------------------------------------------------------- */
+
+/* What somebody saves who has led before is not only late: it takes away what the next one has told others.
+ */
+void judge_etcd(void *arg, const char *key, const char *value)
+{
+    struct world *w = arg;
+    uint64_t first, last;
+    if (strcmp(key, "paramo/job/term") == 0)
+        w->etcd_term = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(key, "paramo/job/head") == 0 &&
+             sscanf(value, "1 %" SCNx64 " %" SCNx64, &first, &last) == 2 && last >> 32 != w->etcd_term)
+        judge_broken(w, "a scheduler of term %" PRIu64 " has saved after term %" PRIu32 " had begun",
+                     last >> 32, w->etcd_term);
+}
+
 /* ---- barriers: all or none, once ----------------------------------------------------------------------- */
 
 void judge_barrier(struct machine *m, uint64_t number)
@@ -273,7 +289,7 @@ void judge_step(struct world *w)
 {
     for (uint32_t k = 1; k < w->count; k++) {
         struct machine *m = &w->machines[k];
-        if (!m->up)
+        if (!m->up || !m->made->own)
             continue;
         if (m->made->own->member)
             member_views(w, m);

@@ -6,10 +6,11 @@
 #include "env/process.h"
 #include "post/sched.h"
 #include "post/store_dir.h"
+#include "post/store_etcd.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 
-#define SCHEDULER_ADDRESS "scheduler:1"
+static const char *const scheduler_addresses[] = {"scheduler:1", "scheduler:2"};
 enum {
     REQUEST_MS = 20000,
     HEARTBEAT_MS = 1000,
@@ -39,9 +40,14 @@ bool machine_joined(const struct machine *m)
 
 static void job_over(void *arg, paramo_err status, const char *text)
 {
-    struct world *w = ((struct machine *)arg)->world;
+    struct machine *m = arg;
+    struct world *w = m->world;
     (void)text;
-    if (w->over)
+    if (status == PARAMO_E_FENCED) {
+        m->deposed = true;
+        return;
+    }
+    if (w->over && !w->schedule->meta) /* one that led may have told its end, and the next tells it again */
         judge_broken(w, "the job ended twice");
     w->over = true;
     w->over_status = status;
@@ -52,7 +58,7 @@ static void create_scheduler(struct machine *m, struct store *store, const struc
     const struct schedule *s = m->world->schedule;
     struct scheduler_config config = {.van = m->van,
                                       .lane = m->made->control,
-                                      .address = SCHEDULER_ADDRESS,
+                                      .address = scheduler_addresses[m->rank],
                                       .token = "token",
                                       .num_servers = s->servers,
                                       .num_workers = s->workers,
@@ -85,17 +91,22 @@ static void judge_found(struct machine *m, const struct store_state *found)
         number = view->number;
         view_unref(view);
     }
-    if (found->term <= m->term)
-        judge_broken(w, "the scheduler's term is %" PRIu32 " after %" PRIu32, found->term, m->term);
+    if (found->term <= w->term)
+        judge_broken(w, "the scheduler's term is %" PRIu32 " after %" PRIu32, found->term, w->term);
     if (number < w->newest_view && !w->over)
         judge_broken(w, "view %" PRIx64 " was seen, and the scheduler that starts again has %" PRIx64,
                      w->newest_view, number);
-    m->term = found->term;
+    w->counts[PLAY_took_over] += w->schedule->meta && w->complete && found->term > 1;
+    w->term = m->term = found->term;
 }
 
 static void store_started(void *arg, paramo_err status, const struct store_state *found)
 {
     struct machine *m = arg;
+    if (status == PARAMO_E_CLOSED) { /* it has stood by, and the job is over */
+        m->world->over = true;
+        return;
+    }
     m->cannot_start = status != PARAMO_OK;
     if (status == PARAMO_E_CORRUPT || status == PARAMO_E_FORMAT)
         judge_broken(m->world, "what the scheduler has saved cannot be read: %s", err_text());
@@ -105,12 +116,29 @@ static void store_started(void *arg, paramo_err status, const struct store_state
     create_scheduler(m, m->made->store, found);
 }
 
+static void open_etcd(struct machine *m)
+{
+    paramo_node *node = m->made;
+    sim_must(simetcd_http(m->world->etcd, &m->http));
+    struct store_etcd_config config = {.lane = node->control,
+                                       .chores = node->files,
+                                       .http = m->http,
+                                       .meta = "etcd://etcd:1,etcd:2",
+                                       .name = scheduler_addresses[m->rank],
+                                       .patience_ms = CONNECT_MS};
+    sim_must(store_etcd_open(&config, &node->store));
+}
+
 static void start_scheduler(struct machine *m)
 {
     paramo_node *node = m->made;
     if (!lane_enter(node->control))
         abort();
-    if (m->files) {
+    if (m->world->schedule->meta) {
+        sim_must(chores_create(node->env, "files", &node->files));
+        open_etcd(m);
+        sim_must(store_start(node->store, store_started, m));
+    } else if (m->files) {
         sim_must(chores_create(node->env, "files", &node->files));
         struct store_dir_config config = {
             .lane = node->control, .chores = node->files, .fs = simfs_fs(m->files), .dir = "/d/state"};
@@ -124,10 +152,23 @@ static void start_scheduler(struct machine *m)
 
 void machine_scheduler_tick(struct machine *m)
 {
-    if (!m->up || !m->files || (!m->cannot_start && !simfs_crashed(m->files)))
+    bool ends = m->cannot_start || m->deposed || (m->files && simfs_crashed(m->files));
+    if (!m->up || !ends)
         return;
-    m->cannot_start = false;
+    m->cannot_start = m->deposed = false;
     machine_kill(m, 50 * ENV_MS);
+}
+
+struct scheduler *world_scheduler(const struct world *w)
+{
+    const struct machine *leads = NULL;
+    for (uint32_t k = 0; k < w->count; k++) {
+        const struct machine *m = &w->machines[k];
+        if (m->role == PARAMO_ROLE_SCHEDULER && m->up && m->made->scheduler &&
+            (!leads || m->term > leads->term))
+            leads = m;
+    }
+    return leads ? leads->made->scheduler : NULL;
 }
 
 static void start_seat(struct machine *m)
@@ -149,7 +190,8 @@ static void start_seat(struct machine *m)
     if (!lane_enter(node->control))
         abort();
     /* A worker's listen address is not used. */
-    sim_must(seat_open(seat, SCHEDULER_ADDRESS, listen));
+    sim_must(seat_open(seat, m->world->schedule->meta ? "scheduler:1,scheduler:2" : scheduler_addresses[0],
+                       listen));
     lane_leave(node->control);
 }
 
@@ -357,6 +399,8 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     if (m->files && simfs_crashed(m->files))
         simfs_restart(m->files);
     m->made = NULL;
+    m->http = NULL;
+    m->deposed = m->cannot_start = false;
     m->van = NULL;
     m->up = m->dying = false;
     if (m->role == PARAMO_ROLE_SERVER && m->place >= 0)

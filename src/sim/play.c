@@ -169,7 +169,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
     uint64_t n = f->n;
     if (!m->up)
         return;
-    w->scheduler_stood = w->scheduler_stood || (f->from == 0 && f->kind != FAULT_move);
+    w->scheduler_stood = w->scheduler_stood || (m->role == PARAMO_ROLE_SCHEDULER && f->kind != FAULT_move);
     switch (f->kind) {
     case FAULT_pause:
         sim_host_pause(m->host, sim_now(w->sim) + n);
@@ -185,7 +185,11 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         m->disk_slow_by = i;
         break;
     case FAULT_disk:
-        if (m->files) {
+        if (m->http) {
+            simetcd_fail(m->http, (enum simetcd_fault)(n % SIMETCD_FAULTS), (unsigned)(n / 4 % 8),
+                         1 + (unsigned)(n / 32 % 6), (1 + n % 9000) * ENV_MS);
+            hit(w, i);
+        } else if (m->files) {
             simfs_plan(m->files, (enum simfs_fault)(n % SIMFS_FAULTS),
                        simfs_steps(m->files) + n / SIMFS_FAULTS % 16);
             hit(w, i);
@@ -200,7 +204,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
             hit(w, i);
         break;
     default:
-        if (m->role == PARAMO_ROLE_SCHEDULER && !m->files) {
+        if (m->role == PARAMO_ROLE_SCHEDULER && !w->schedule->durable) {
             /* It keeps nothing: one that comes back is another job's, and knows nobody. So the job has
              * begun its work before, and afterwards nobody who dies can come back. */
             if (w->serial < EARLY_REQUESTS)
@@ -247,22 +251,25 @@ static void world_make(struct world *w, const struct schedule *s)
     sim_must(simnet_create(w->sim, &w->net));
     simnet_set_decider(w->net, decide, w);
     sim_must(van_sim_watch(w->net, &(struct simvan_watch){judge_watch_leaves, judge_watch_arrives, w}));
-    w->count = 1 + s->servers + s->workers;
+    w->count = schedule_nodes(s);
     w->workers = &w->machines[1 + s->servers];
     for (uint32_t k = 0; k < w->count; k++) {
         struct machine *m = &w->machines[k];
-        bool worker = m >= w->workers;
+        bool schedules = k == 0 || m == w->workers + s->workers, worker = !schedules && m >= w->workers;
         m->world = w;
         m->node = k;
-        m->role = k == 0 ? PARAMO_ROLE_SCHEDULER : worker ? PARAMO_ROLE_WORKER : PARAMO_ROLE_SERVER;
-        m->rank = k == 0 ? 0 : worker ? (uint32_t)(m - w->workers) : k - 1;
-        (void)snprintf(m->name, sizeof m->name, "%s%u", k == 0 ? "sched" : worker ? "w" : "s", m->rank);
+        m->role = schedules ? PARAMO_ROLE_SCHEDULER : worker ? PARAMO_ROLE_WORKER : PARAMO_ROLE_SERVER;
+        m->rank = schedules ? k > 0 : worker ? (uint32_t)(m - w->workers) : k - 1;
+        (void)snprintf(m->name, sizeof m->name, "%s%u", schedules ? "sched" : worker ? "w" : "s", m->rank);
         sim_must(sim_host_create(w->sim, k, &m->host));
         sim_must(simnet_node(w->net, m->name, &w->nodes[k]));
         if (worker)
             errand_disk(m, s->seed + k);
     }
-    if (s->durable) {
+    if (s->meta) {
+        sim_must(simetcd_create(w->sim, &w->etcd));
+        simetcd_watch(w->etcd, judge_etcd, w);
+    } else if (s->durable) {
         sim_must(simfs_create(s->seed, &w->machines[0].files));
         sim_must(fs_make_dir(simfs_fs(w->machines[0].files), "/d"));
     }
@@ -282,6 +289,7 @@ static void world_free(struct world *w)
             disk_free(w->machines[k].disk);
     }
     simfs_destroy(w->machines[0].files);
+    simetcd_destroy(w->etcd);
     simnet_destroy(w->net);
     sim_destroy(w->sim);
     for (unsigned i = 0; i < SIM_QUARANTINE; i++)
@@ -331,9 +339,11 @@ static bool step(struct world *w)
     if (w->broken[0] || !sim_step(w->sim))
         return false;
     w->step++;
-    machine_scheduler_tick(&w->machines[0]);
-    for (uint32_t k = 1; k < w->count; k++)
-        machine_tick(&w->machines[k]);
+    for (uint32_t k = 0; k < w->count; k++)
+        if (w->machines[k].role == PARAMO_ROLE_SCHEDULER)
+            machine_scheduler_tick(&w->machines[k]);
+        else
+            machine_tick(&w->machines[k]);
     for (uint32_t i = 0; i < w->schedule->workers; i++)
         errand_look(&w->workers[i]);
     judge_step(w);

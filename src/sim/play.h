@@ -23,6 +23,7 @@
     X(parts)                                                                                                 \
     X(values)                                                                                                \
     X(saves)                                                                                                 \
+    X(took_over)                                                                                             \
     X(loads)
 
 enum play_count {

@@ -21,6 +21,7 @@
 #define SIM_WORLD_H
 
 #include "env/sim.h"
+#include "env/simetcd.h"
 #include "env/simfs.h"
 #include "node/node.h"
 #include "sim/fault.h"
@@ -293,9 +294,11 @@ struct machine {
         uint64_t must[SIM_KEYS]; /* what each row has in the file */
     } saved[SIM_TABLES];
     /* The scheduler's, if it keeps its state. */
-    struct simfs *files;
-    uint32_t term;     /* of its last start */
-    bool cannot_start; /* its store has not */
+    struct simfs *files; /* a folder's; else in etcd */
+    struct http *http;   /* the store's */
+    uint32_t term;       /* of its last start */
+    bool cannot_start;   /* its store has not */
+    bool deposed;        /* another leads */
     bool disk_fails;
     uint64_t disk_takes, disk_slow_until;
     size_t disk_slow_by;
@@ -308,6 +311,8 @@ void machine_kill(struct machine *m, uint64_t again_ns);
 void machine_tick(struct machine *m);
 /* The same for the scheduler: its power may have failed in the middle of a write. */
 void machine_scheduler_tick(struct machine *m);
+/* The one that leads, as far as can be known; NULL: there is none at present. */
+struct scheduler *world_scheduler(const struct world *w);
 void machine_open_customers(struct machine *m);
 struct member *machine_member(const struct machine *m);
 bool machine_joined(const struct machine *m);
@@ -325,6 +330,8 @@ void judge_step(struct world *w);
 /* last: what is kept must be due. */
 void judge_full(struct world *w, bool last);
 void judge_barrier(struct machine *m, uint64_t number);
+/* A key is put in etcd. */
+void judge_etcd(void *arg, const char *key, const char *value);
 extern const char *const sim_table_names[SIM_TABLES];
 /* A key's row in the table of the server that is up in its place: SIM_WIDE values at most, how many in *n;
  * false: there is none to look at. */
@@ -363,6 +370,9 @@ struct world {
     struct machine machines[SCHEDULE_NODES_MAX];
     uint32_t count;
     struct machine *workers; /* the first */
+    struct simetcd *etcd;    /* schedule.meta */
+    uint32_t etcd_term;      /* who has begun to lead last */
+    uint32_t term;           /* of a scheduler's last start */
     struct road links[SCHEDULE_NODES_MAX][SCHEDULE_NODES_MAX];
     struct simnet_node *nodes[SCHEDULE_NODES_MAX];
     struct dice dice; /* the application's */

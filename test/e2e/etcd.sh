@@ -6,7 +6,7 @@
 cd "$WORK" || exit 1
 command -v etcd >/dev/null || skip "there is no etcd (Debian: etcd-server)"
 
-rows=$((60000 / SLOW)) epochs=60
+rows=$((60000 / SLOW)) epochs=150 # long enough for a leader to die and the next to be stopped
 expect 0 "a training log" "$PARAMO" data synth --rows $rows --seed 1 --model-seed 7 --out train.ffm
 train=("$PARAMO" train --model lr --data train.ffm --epochs $epochs --seed 1)
 expect 0 "the job undisturbed" "$PARAMO" run -s 2 -w 1 -- "${train[@]}" --model-out model-calm
@@ -27,60 +27,74 @@ lines() { [ "$(grep -c -- "$1" "$2")" -ge "$3" ]; } # REGEX FILE LINES
 
 etcd_on etcd-0
 check "etcd runs" wait_for 30 open_port "$etcd_port"
-free_port
-port_a=$PORT
-free_port
-port_b=$PORT
-meta=etcd://127.0.0.1:1,127.0.0.1:$etcd_port/test # nobody listens at the first: the next is asked
+for job in a b c d; do
+    free_port
+    declare "port_$job=$PORT"
+done
+meta=etcd://127.0.0.1:1,127.0.0.1:$etcd_port # nobody listens at the first: the next is asked
 
-# scheduler NAME PORT
-scheduler() { start "$1" "$PARAMO" scheduler --port "$2" --servers 2 --workers 1 --verbose --meta "$meta"; }
-# takes_over NAME PORT: it leads, and all three others have found it.
+# scheduler NAME PORT SERVERS JOB
+scheduler() { start "$1" "$PARAMO" scheduler --port "$2" --servers "$3" --workers 1 --verbose --meta "$meta/$4"; }
+# takes_over NAME OTHERS: it leads, and all others have found it.
 takes_over() {
     check "the one that stood by leads" wait_for 30 grep -q 'leads the job now' "$1.err"
-    check "and all three are back" wait_for 40 lines ' is back$' "$1.err" 3
+    check "and the $2 others are back" wait_for 40 lines ' is back$' "$1.err" "$2"
 }
-epoch_passes() { # an epoch more than there are now
-    check "$1" wait_for 40 lines '^epoch' w.err $(($(grep -c '^epoch' w.err) + 1))
+# begins NAME PORT ..., stands_by NAME PORT LEADER ...
+begins() {
+    scheduler "$@"
+    check "a scheduler leads" wait_for 20 listens "$(job_pid "$1")"
+}
+stands_by() {
+    scheduler "$1" "$2" "$4" "$5"
+    check "another stands by, and says so" wait_for 20 grep -q "stands by: 127.0.0.1:$3 leads the job" "$1.err"
+    if open_port "$2"; then failed "it does not listen"; else passed "and does not listen"; fi
 }
 
-scheduler a-0 "$port_a"
-check "the first scheduler leads" wait_for 20 listens "$(job_pid a-0)"
-scheduler b-0 "$port_b"
-check "the second stands by, and says so" wait_for 20 grep -q "stands by: 127.0.0.1:$port_a leads the job" b-0.err
-if open_port "$port_b"; then failed "it does not listen"; else passed "and does not listen"; fi
-for i in 0 1; do start "s$i" "$PARAMO" server --scheduler "127.0.0.1:$port_a,127.0.0.1:$port_b" --rank "$i"; done
+# ---- etcd dies, and comes back; then the leader dies ----
+both=127.0.0.1:$port_c,127.0.0.1:$port_d
+begins c "$port_c" 1 sums
+stands_by d "$port_d" "$port_c" 1 sums
+start sums "$PARAMO" server --scheduler "$both"
+start adder "$PARAMO" worker --scheduler "$both" -- "$ADDER" --until "$WORK/enough"
+pushes_pass() { # more of them than there are now
+    check "$1" wait_for 20 lines 'pushes$' adder.out $(($(grep -c 'pushes$' adder.out) + 3))
+}
+pushes_pass "pushes are under way"
+kill -KILL "$(job_pid etcd-0)"
+ends etcd-0 137 "etcd is killed" 2>/dev/null
+check "the leader says so" wait_for 20 grep -q 'its state cannot be saved' c.err
+pushes_pass "pushes go on without etcd"
+etcd_on etcd-1
+check "etcd is back, which the leader says, too" wait_for 40 grep -q 'its state is saved again' c.err
+check "each once" test "$(grep -c 'cannot be saved\|saved again' c.err)" -eq 2
+kill -KILL "$(job_pid c)"
+ends c 137 "the leader is killed"
+pushes_pass "pushes go on without a scheduler"
+takes_over d 2
+: >enough
+ends adder 0 "the sums are exact"
+ends sums 0 "the server ends well"
+ends d 0 "and the scheduler"
+
+# ---- the leader dies in training; the next one is stopped for longer than its lease, and goes on ----
+both=127.0.0.1:$port_a,127.0.0.1:$port_b
+begins a-0 "$port_a" 2 train
+stands_by b-0 "$port_b" "$port_a" 2 train
+for i in 0 1; do start "s$i" "$PARAMO" server --scheduler "$both" --rank "$i"; done
 start w "$PARAMO" worker --scheduler "127.0.0.1:$port_b,127.0.0.1:$port_a" --rank 0 -- "${train[@]}" --model-out model
-check "the job begins" wait_for 30 grep -q '^epoch' w.err
-
-# ---- the leader is killed ----
+check "training begins" wait_for 30 grep -q '^epoch' w.err
 kill -KILL "$(job_pid a-0)"
 ends a-0 137 "the leader is killed"
-takes_over b-0
-epoch_passes "training goes on"
-scheduler a-1 "$port_a"
-check "the first, started again, stands by" wait_for 20 grep -q "stands by: 127.0.0.1:$port_b leads the job" a-1.err
-
-# ---- etcd dies, and comes back ----
-kill -KILL "$(job_pid etcd-0)"
-ends etcd-0 137 "etcd is killed"
-check "the leader says so" wait_for 20 grep -q 'its state cannot be saved' b-0.err
-etcd_on etcd-1
-check "etcd is back, and so is the leader" wait_for 40 grep -q 'its state is saved again' b-0.err
-epoch_passes "training goes on"
-check "it was said once" test "$(grep -c 'cannot be saved' b-0.err)" -eq 1
-
-# ---- the leader is stopped for longer than its lease, and goes on ----
+takes_over b-0 3
+stands_by a-1 "$port_a" "$port_b" 2 train
 kill -STOP "$(job_pid b-0)"
-takes_over a-1
+takes_over a-1 3
 kill -CONT "$(job_pid b-0)"
 ends b-0 4 "whoever led before ends at once"
 check "and says why" test "$(grep -c "^paramo scheduler: this scheduler does not lead the job any more: 127.0.0.1:$port_a does, in term 3$" b-0.err)" -eq 1
-epoch_passes "training goes on"
-scheduler b-1 "$port_b"
-check "it stands by when it is started again" wait_for 20 grep -q 'stands by' b-1.err
-
-# ---- the end ----
+check "in the middle of the work" test "$(grep -c '^epoch' w.err)" -lt $epochs
+stands_by b-1 "$port_b" "$port_a" 2 train
 ends w 0 "the worker ends well"
 for i in 0 1; do ends s$i 0 "server $i ends well"; done
 ends a-1 0 "and the leader"
