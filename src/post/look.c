@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "post/address.h"
 #include "post/dial.h"
 #include "post/letter.h"
 #include "wire/calls.h"
@@ -12,6 +13,9 @@ enum { LOOK_FRAME_BYTES = 64 << 20 };
 /* Dialling (dial), then asking (conn). */
 struct look {
     struct look_config config;
+    struct hello hello;
+    char *schedulers;
+    const char *rest; /* of them, not dialled yet */
     struct dial *dial;
     struct van_conn *conn;
     struct lane_timer timer;
@@ -24,6 +28,7 @@ void look_cancel(struct look *look)
         dial_cancel(look->dial);
     if (look->conn)
         van_close(look->conn, false);
+    free(look->schedulers);
     free(look);
 }
 
@@ -93,12 +98,43 @@ static void look_up(void *arg, struct van_conn *conn, const struct welcome *welc
         look_end(look, err, NULL);
 }
 
+static void look_failed(void *arg, paramo_err code, const char *text);
+
+/* The next address has its share of the time that is left. */
+static paramo_err look_dial(struct look *look)
+{
+    char address[ADDRESS_MAX];
+    unsigned left = 1;
+    for (const char *at = look->rest; (at = strchr(at, ',')) != NULL; at++)
+        left++;
+    if (!address_next(&look->rest, address))
+        return err_set(PARAMO_E_INVALID, "an address of the scheduler is empty or longer than %d bytes",
+                       ADDRESS_MAX - 1);
+    uint64_t now = lane_now(look->config.lane), end = look->config.deadline;
+    struct dial_config dial = {
+        .van = look->config.van,
+        .lane = look->config.lane,
+        .address = address,
+        .hello = look->hello,
+        .frame_bytes = LOOK_FRAME_BYTES,
+        .deadline = left > 1 && end > now ? now + (end - now) / left : end,
+        .up = look_up,
+        .failed = look_failed,
+        .arg = look,
+    };
+    return dial_start(&dial, &look->dial);
+}
+
 static void look_failed(void *arg, paramo_err code, const char *text)
 {
     struct look *look = arg;
+    bool nobody = code == PARAMO_E_CONNECT || code == PARAMO_E_NOBODY || code == PARAMO_E_ADDRESS;
     (void)text; /* the thread's message is the same */
     look->dial = NULL;
-    look_end(look, code, NULL);
+    if (nobody && *look->rest)
+        code = look_dial(look);
+    if (code && !look->dial)
+        look_end(look, code, NULL);
 }
 
 paramo_err look_start(const struct look_config *config, struct look **out)
@@ -108,25 +144,18 @@ paramo_err look_start(const struct look_config *config, struct look **out)
         return err_memory(sizeof *look);
     look->config = *config;
     look->timer.fire = look_late;
-    struct dial_config dial = {
-        .van = config->van,
-        .lane = config->lane,
-        .address = config->scheduler,
-        .hello = {.purpose = HELLO_CONTROL, .incarnation = config->incarnation},
-        .frame_bytes = LOOK_FRAME_BYTES,
-        .deadline = config->deadline,
-        .up = look_up,
-        .failed = look_failed,
-        .arg = look,
-    };
-    if (strlen(config->token) >= sizeof dial.hello.token) {
+    look->hello = (struct hello){.purpose = HELLO_CONTROL, .incarnation = config->incarnation};
+    if (strlen(config->token) >= sizeof look->hello.token) {
         free(look);
-        return err_set(PARAMO_E_INVALID, "the token is longer than %zu bytes", sizeof dial.hello.token - 1);
+        return err_set(PARAMO_E_INVALID, "the token is longer than %zu bytes", (size_t)HELLO_TOKEN_MAX - 1);
     }
-    memcpy(dial.hello.token, config->token, strlen(config->token));
-    paramo_err err = lane_timer_arm(config->lane, &look->timer, config->deadline);
+    memcpy(look->hello.token, config->token, strlen(config->token));
+    look->rest = look->schedulers = strdup(config->scheduler);
+    paramo_err err = look->schedulers ? PARAMO_OK : err_memory(strlen(config->scheduler));
     if (!err)
-        err = dial_start(&dial, &look->dial);
+        err = lane_timer_arm(config->lane, &look->timer, config->deadline);
+    if (!err)
+        err = look_dial(look);
     if (err) {
         look_cancel(look);
         return err;

@@ -1,6 +1,7 @@
 /*
  * An observer: asks a scheduler for the view once, without taking a place in the job. One attempt with one
- * deadline. Never changes anything. All on one lane. Tests: test/post/test_look.c.
+ * deadline, at each of the scheduler's addresses until one answers. Never changes anything. All on one lane.
+ * Tests: test/post/test_look.c.
  */
 #ifndef POST_LOOK_H
 #define POST_LOOK_H
@@ -13,7 +14,7 @@ struct look;
 struct look_config {
     struct van *van;
     struct lane *lane;
-    const char *scheduler; /* copied */
+    const char *scheduler; /* its addresses, as a member's; copied */
     const char *token;     /* used until look_start returns */
     uint64_t incarnation;  /* random, not 0 */
     uint64_t deadline;     /* lane_now's clock */

@@ -40,7 +40,8 @@ static bool is_over(void *arg)
 }
 
 /* Like a program of its own, on the lane of a node that does not run. */
-static struct sight look(struct cluster *c, struct tnode *node, const char *token, double seconds)
+static struct sight look_at(struct cluster *c, struct tnode *node, const char *schedulers, const char *token,
+                            double seconds)
 {
     struct sight s = {0};
     struct look *l;
@@ -48,7 +49,7 @@ static struct sight look(struct cluster *c, struct tnode *node, const char *toke
     assert_int_equal(van_sim_create(c->net, "observer", &van), PARAMO_OK);
     struct look_config config = {.van = van,
                                  .lane = node->lane,
-                                 .scheduler = "scheduler:1",
+                                 .scheduler = schedulers,
                                  .token = token,
                                  .incarnation = 99,
                                  .deadline = in_seconds(c, seconds),
@@ -61,6 +62,11 @@ static struct sight look(struct cluster *c, struct tnode *node, const char *toke
     assert_true(c->old_count < CLUSTER_VANS);
     c->old_vans[c->old_count++] = van;
     return s;
+}
+
+static struct sight look(struct cluster *c, struct tnode *node, const char *token, double seconds)
+{
+    return look_at(c, node, "scheduler:1", token, seconds);
 }
 
 static void sees_the_ring(void **state)
@@ -81,7 +87,8 @@ static void sees_the_ring(void **state)
     cluster_pass(&c, 1);
     const struct view *view = member_view(c.nodes[0].member);
     for (int times = 0; times < 3; times++) { /* it is no member: nothing changes by it */
-        s = look(&c, observer, "token", 5);
+        static const char *const addresses[] = {"scheduler:1", "a:1,scheduler:1,b:1", "a:1,b:1,scheduler:1"};
+        s = look_at(&c, observer, addresses[times], "token", 5);
         assert_int_equal(s.status, PARAMO_OK);
         assert_int_equal(s.number, view->number);
         assert_int_equal(s.nodes, 4);
@@ -102,6 +109,11 @@ static void nobody_there(void **state)
     cluster_init(&c, 1, 1, 1);
     struct sight s = look(&c, &c.nodes[9], "token", 5);
     assert_int_equal(s.status, PARAMO_E_NOBODY);
+    s = look_at(&c, &c.nodes[9], "a:1,scheduler:1", "token", 5);
+    assert_int_equal(s.status, PARAMO_E_NOBODY);
+    assert_non_null(strstr(s.text, "scheduler:1"));
+    s = look_at(&c, &c.nodes[9], "a:1,,scheduler:1", "token", 5);
+    assert_int_equal(s.status, PARAMO_E_INVALID);
     cluster_start_scheduler(&c);
     struct look_config config = {.lane = c.lane, .scheduler = "scheduler:1"};
     char token[300];
