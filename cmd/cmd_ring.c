@@ -553,8 +553,7 @@ int cmd_ring(int argc, char **argv)
          .kind = ARG_STRING,
          .out = &o.scheduler,
          .meta = "HOST:PORT",
-         .help = "look at this live cluster instead; of several addresses, with commas between, the one that "
-                 "leads"},
+         .help = "look at this live cluster instead; with commas, at whichever scheduler leads"},
         {.name = "token",
          .kind = ARG_STRING,
          .out = &o.token,
