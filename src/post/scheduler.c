@@ -13,7 +13,8 @@ enum {
     HEARTBEAT_TIMEOUT_MS = 10000,
     REJOIN_MS = 300,
     END_WAIT_MS = 5000,
-    UNSURE_MS = 60000, /* how long the end waits for a store that may be another's by now */
+    UNSURE_MS =
+        25000, /* how long the end waits for a store that may be another's by now: a node stops within 30 s */
     TRY_AGAIN_MS = 200,
     REGISTER_SECONDS = 10,
     FRAME_BYTES = 64 << 20,

@@ -164,7 +164,7 @@ static void the_end_waits_for_etcd(void **state)
     etcd_away(true);
     cluster_pass(&t.c, 6);
     end_now();
-    cluster_pass(&t.c, 30);
+    cluster_pass(&t.c, 20);
     assert_false(t.c.over || t.c.nodes[0].ended || t.c.nodes[1].ended);
     etcd_away(false);
     assert_true(cluster_run(&t.c, tnode_ended, &t.c.nodes[0], 1));
@@ -175,7 +175,7 @@ static void the_end_waits_for_etcd(void **state)
     etcd_away(true);
     cluster_pass(&t.c, 6);
     end_now();
-    assert_false(cluster_run(&t.c, cluster_over, &t.c, 59));
+    assert_false(cluster_run(&t.c, cluster_over, &t.c, 24));
     assert_true(cluster_run(&t.c, cluster_over, &t.c, 3));
     assert_false(t.c.nodes[0].ended || t.c.nodes[1].ended);
     off();
