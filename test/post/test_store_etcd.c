@@ -361,6 +361,11 @@ static void late_requests_are_lost(void **state)
     assert_int_equal(save(&one, false, "late", NULL), PARAMO_E_TIMEOUT);
     assert_int_equal(save(&one, true, "two", NULL), PARAMO_OK);
     seconds_pass(2000);
+    process_off(&one);
+    process_on(&one, "one:1");
+    assert_int_equal(start(&one), PARAMO_OK);
+    assert_string_equal(one.cell[A], "two");
+    assert_string_equal(one.cell[B], "");
     assert_int_equal(save(&one, false, "three", NULL), PARAMO_OK);
     simetcd_fail(one.http, SIMETCD_LATE, 0, 1, 30 * ENV_SEC); /* until another leads */
     assert_int_equal(save(&one, true, "too late", "for all"), PARAMO_E_TIMEOUT);
