@@ -121,7 +121,7 @@ static const struct role roles[] = {
      "\n"
      "      --port PORT         port to listen on\n"
      "      --servers S         number of servers of the job\n"
-     "      --workers W         number of workers of the job\n"
+     "      --workers W         number of workers that the job begins with; more may join it while it runs\n"
      "      --listen HOST       address to listen on (127.0.0.1)\n"
      "      --state DIR         keep the job's state in DIR: a scheduler that was killed is started again "
      "with\n"

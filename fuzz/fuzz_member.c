@@ -108,7 +108,7 @@ static void begin_call(struct source *s)
     double one = 1;
     paramo_err err;
     c->begun = true; /* done may come only later */
-    switch (take_below(s, 11)) {
+    switch (take_below(s, 12)) {
     case 0:
         err = member_barrier(w.member, &c->call, PARAMO_GROUP_WORKERS, 0, deadline);
         break;
@@ -137,6 +137,9 @@ static void begin_call(struct source *s)
         err = member_kv_add(w.member, &c->call, "k", &one, 1, deadline);
         break;
     case 9:
+        err = member_kv_delete(w.member, &c->call, "k", deadline);
+        break;
+    case 10:
         err = member_shutdown(w.member, &c->call, "enough", deadline);
         break;
     default:

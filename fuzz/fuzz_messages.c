@@ -43,6 +43,7 @@ CODEC(pool_next_result, struct pool_next_result)
 CODEC(pool_report, struct pool_report)
 CODEC(kv_put, struct kv_put)
 CODEC(kv_get, struct kv_get)
+CODEC(kv_delete, struct kv_delete)
 CODEC(heartbeat, struct heartbeat)
 
 static bool codec_reject(struct reader *in, struct writer *out)
@@ -118,6 +119,7 @@ static const struct {
               {codec_pool_report, true},
               {codec_kv_put, true},
               {codec_kv_get, true},
+              {codec_kv_delete, true},
               {codec_heartbeat, false},
               {codec_end, false},
               {codec_text, true},

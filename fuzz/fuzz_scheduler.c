@@ -262,6 +262,12 @@ static void call(struct node *node, struct source *s)
         kv_get_encode(&m, &body);
         break;
     }
+    case CALL_KV_DELETE: {
+        struct kv_delete m;
+        name(s, m.key);
+        kv_delete_encode(&m, &body);
+        break;
+    }
     default:
         break;
     }

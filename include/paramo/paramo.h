@@ -102,6 +102,7 @@ PARAMO_API int paramo_node_is(const paramo_node *node, paramo_role role);
 PARAMO_API uint32_t paramo_node_id(const paramo_node *node); /* 1, 8 + 2 rank, 9 + 2 rank */
 PARAMO_API uint32_t paramo_node_rank(const paramo_node *node);
 PARAMO_API uint32_t paramo_num_servers(const paramo_node *node);
+/* When this node joined, itself included: more may have come since (paramo_node_ids has them). */
 PARAMO_API uint32_t paramo_num_workers(const paramo_node *node);
 PARAMO_API int paramo_is_recovery(const paramo_node *node);    /* this node took a dead node's rank */
 PARAMO_API uint16_t paramo_node_port(const paramo_node *node); /* the port it listens on; 0 if none */
@@ -222,8 +223,15 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_load(paramo_worker *worker, p
 /* The scheduler deals out work in parts. A pool is a named list of streams (files, say), each an open-ended
  * run of parts 0, 1, 2 ...; whoever finds that a stream ends at part k (that part does not exist) says so.
  * Parts are dealt in order, first those this worker already did in an earlier round (epoch), whose parsed
- * form it may have kept. A dead worker's unfinished parts are dealt again. `who` tells several customers of a
- * node apart (use the customer id). */
+ * form it may have kept. `who` tells several customers of a node apart (use the customer id).
+ *
+ * A part is leased, to its holder's life: a dead worker's unfinished parts are dealt again, from their
+ * beginning. One that was only slow (stopped, cut off) and is declared dead is fenced first: whoever gets the
+ * part sees the table with all that the other has pushed, and nothing of it comes after; its requests end
+ * with FENCED, its late paramo_pool_done with FENCED or, when the process has joined anew, NOT_FOUND. So work
+ * that leaves a mark in the same push as its result, which the next holder looks for, is done exactly once
+ * (test/e2e/workers.c); without, what the dead one had pushed of an unfinished part is pushed again. Workers
+ * may join while a job runs (also more than num_workers) and get parts. */
 typedef struct paramo_part {
     uint32_t stream;
     uint32_t round;
@@ -253,6 +261,9 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_kv_get(paramo_node *node, const cha
 /* Adds n doubles to the key's values (missing: zeros). Applied once per call. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_kv_add(paramo_node *node, const char *key, const double *values,
                                                     size_t n);
+/* Forgets the key, which need not be there: the scheduler keeps 65,536 values of 64 MiB in all (FULL), and
+ * none goes by itself. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_kv_delete(paramo_node *node, const char *key);
 
 /* ---- a server's own request handlers
  * ------------------------------------------------------------------------ */

@@ -49,6 +49,9 @@
     X(scan_from_next, "a batch of rows begins behind the key that it was asked from")                    \
     X(part_back_too_soon, "a part of the pool is dealt again when its worker's connection breaks")       \
     X(part_kept_by_dead, "a dead worker's part does not go back to the pool")                            \
+    X(part_before_fence, "a worker is given a dead one's part before it knows of the death")             \
+    X(stale_token_taken, "the report of a part that has passed to another counts")                       \
+    X(lease_returned_twice, "the part of a lease that is done goes back to the pool with its worker")    \
     X(round_ends_early, "a round of the pool ends with its last part still out")                         \
     X(value_keeps_first, "a value that is put again at the scheduler stays as it was")                     \
     X(after_ignored, "a request does not wait for those that it comes after")                             \

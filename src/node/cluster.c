@@ -281,6 +281,12 @@ static paramo_err begin_kv_get(struct node_call *c, struct member *m, void *arg)
     return member_kv_get(m, &c->call, a->key, a->deadline);
 }
 
+static paramo_err begin_kv_delete(struct node_call *c, struct member *m, void *arg)
+{
+    const struct value_args *a = arg;
+    return member_kv_delete(m, &c->call, a->key, a->deadline);
+}
+
 static void kv_taken(struct node_call *c, void *arg)
 {
     struct value_args *a = arg;
@@ -313,6 +319,15 @@ paramo_err paramo_kv_add(paramo_node *node, const char *key, const double *value
         return err;
     struct value_args args = {.key = key, .doubles = values, .len = n, .deadline = node_deadline(node, 0)};
     return node_call(node->own, begin_kv_add, NULL, &args);
+}
+
+paramo_err paramo_kv_delete(paramo_node *node, const char *key)
+{
+    paramo_err err = check_value(node, key, NULL, 0);
+    if (err)
+        return err;
+    struct value_args args = {.key = key, .deadline = node_deadline(node, 0)};
+    return node_call(node->own, begin_kv_delete, NULL, &args);
 }
 
 paramo_err paramo_kv_get(paramo_node *node, const char *key, void *value, size_t cap, size_t *len,

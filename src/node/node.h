@@ -136,7 +136,8 @@ struct paramo_node {
     int interrupt_fd;
     struct lane_source interrupt;
     /* fixed when joined */
-    uint32_t id, rank, num_servers, num_workers;
+    uint32_t id, rank, num_servers, num_workers; /* when it joined */
+    _Atomic uint32_t workers_now;                /* others may join; written on the control lane */
     bool recovered;
     char scheduler_dial[ADDRESS_MAX];
     struct server_range *ranges; /* num_servers of them */

@@ -134,6 +134,9 @@ MUST_USE paramo_err member_kv_get(struct member *m, struct member_call *call, co
                                   uint64_t deadline);
 MUST_USE paramo_err member_kv_add(struct member *m, struct member_call *call, const char *key,
                                   const double *values, size_t n, uint64_t deadline);
+/* A key that is not there is no error. */
+MUST_USE paramo_err member_kv_delete(struct member *m, struct member_call *call, const char *key,
+                                     uint64_t deadline);
 /* Asks the scheduler to end the job for all. */
 MUST_USE paramo_err member_shutdown(struct member *m, struct member_call *call, const char *reason,
                                     uint64_t deadline);

@@ -152,6 +152,10 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
         err = pool_next_result_decode(body, &part);
         call->result.state = part.state;
         call->result.part = part.part;
+        /* Requests that this node issues from now on wait at the shards for that view, by which a dead
+         * holder's are refused: nothing of his comes after anything of ours. */
+        if (!err && call->member->view->number < part.view && !MUTANT(part_before_fence))
+            call->min_view = part.view;
         return err;
     case CALL_KV_GET:
         call->result.value_len = body->left;
@@ -329,6 +333,16 @@ paramo_err member_kv_get(struct member *m, struct member_call *call, const char 
         return err;
     kv_get_encode(&body, &call->body);
     return call_begin(m, call, CALL_KV_GET, deadline);
+}
+
+paramo_err member_kv_delete(struct member *m, struct member_call *call, const char *key, uint64_t deadline)
+{
+    struct kv_delete body;
+    paramo_err err = set_name(body.key, sizeof body.key, "key", key);
+    if (err)
+        return err;
+    kv_delete_encode(&body, &call->body);
+    return call_begin(m, call, CALL_KV_DELETE, deadline);
 }
 
 paramo_err member_shutdown(struct member *m, struct member_call *call, const char *reason, uint64_t deadline)

@@ -57,6 +57,11 @@ struct sched_node *roster_node(const struct scheduler *s, uint32_t id)
     return rank < slots->count ? slots->node[rank] : NULL;
 }
 
+bool roster_founder(const struct sched_node *node)
+{
+    return node->rank < slots_of(node->sched, node->info.role)->founders;
+}
+
 size_t roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity)
 {
     size_t count = 0, len = 0, cursor = 0;
@@ -189,7 +194,9 @@ static void take_place(struct sched_node *node, struct slot_list *slots, uint32_
     slots->node[rank] = node;
     char label[SCHED_LABEL];
     log_info("scheduler: %s has joined%s", node_label(node, label),
-             node->info.recovered ? " in a dead node's place" : "");
+             node->info.recovered            ? " in a dead node's place"
+             : node->rank >= slots->founders ? " the running job, one more"
+                                             : "");
 }
 
 /* By name, those without one last; then host, port and arrival. */
@@ -239,6 +246,12 @@ static bool overdue(const struct sched_node *node)
     return now(s) >= node->arrived_at + 2 * s->config.heartbeat_ms * ENV_MS;
 }
 
+/* A worker that is one too many joins the running job, and is one more. */
+static bool may_be_extra(const struct sched_node *node)
+{
+    return node->info.role == PARAMO_ROLE_WORKER && node->wanted_rank < 0;
+}
+
 /* While gathering: may this node be one of the cluster, beside those that were chosen before? */
 static paramo_err choose(struct sched_node *node)
 {
@@ -271,7 +284,7 @@ static bool gathered(struct scheduler *s)
         paramo_err err = node->chosen ? PARAMO_OK : choose(node);
         if (!err)
             came[slots_of(s, node->info.role) - s->slots]++;
-        else if (overdue(node))
+        else if (overdue(node) && !(err == PARAMO_E_FULL && may_be_extra(node)))
             refuse(node, err);
     }
     for (size_t i = 0; i < SLOTS; i++) {
@@ -348,25 +361,47 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
     return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count, role_name(slots->role));
 }
 
-/* A latecomer takes a dead node's place, waits for one, or is refused. True if a place was taken. */
-static bool place_late(struct sched_node *node)
+/* One more worker than before, with the next rank. */
+static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
+{
+    struct scheduler *s = node->sched;
+    if (s->slots[SLOTS_SERVERS].count + slots->count + 1 >= VIEW_NODES_MAX)
+        return err_set(PARAMO_E_FULL, "a cluster has at most %d nodes", VIEW_NODES_MAX);
+    struct sched_node **places = realloc(slots->node, (slots->count + 1) * sizeof(struct sched_node *));
+    if (!places)
+        return err_memory((slots->count + 1) * sizeof(struct sched_node *));
+    slots->node = places;
+    take_place(node, slots, slots->count++);
+    sched_view_change(s);
+    node->since = s->view_number;
+    reply_registered(node);
+    return PARAMO_OK;
+}
+
+/* A latecomer takes a dead node's place, waits for one, is one more worker, or is refused. */
+static void place_late(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
     struct slot_list *slots = slots_of(s, node->info.role);
     uint32_t rank = 0;
     bool wait;
     paramo_err err = find_place(node, &rank, &wait);
+    if (err == PARAMO_E_FULL && !wait && may_be_extra(node)) {
+        err = join_extra(node, slots);
+        if (!err)
+            return;
+    }
     if (err) {
         if (!wait)
             refuse(node, err);
-        return false;
+        return;
     }
     struct sched_node *dead = slots->node[rank];
     if (dead->info.shards != node->info.shards) {
         refuse(node,
                err_set(PARAMO_E_INVALID, "the server in whose place this one comes had %u shards, not %u",
                        dead->info.shards, node->info.shards));
-        return false;
+        return;
     }
     if (node->info.weight != dead->info.weight) {
         char label[SCHED_LABEL];
@@ -376,13 +411,13 @@ static bool place_late(struct sched_node *node)
         node->info.weight = dead->info.weight;
     }
     slots->gone -= dead->state == SNODE_DEAD;
+    slots->founders_gone -= dead->state == SNODE_DEAD && rank < slots->founders;
     node_free(dead);
     node->info.recovered = true;
     take_place(node, slots, rank);
     sched_view_change(s);
     node->since = s->view_number; /* one that is being saved has the dead node in its place */
     reply_registered(node);
-    return true;
 }
 
 /* Called whenever a place may have come free, or it has become certain that none will. */
@@ -543,6 +578,7 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
     node->info.alive = false;
     node->info.left = state == SNODE_LEFT;
     slots_of(s, node->info.role)->gone++;
+    slots_of(s, node->info.role)->founders_gone += roster_founder(node);
     calls_drop(node, state == SNODE_LEFT);
     sched_view_change(s);
     sched_node_gone(node);
@@ -618,6 +654,7 @@ static paramo_err node_restore(struct scheduler *s, const struct view_node *info
                                 .timer.fire = not_here_again};
     slots->node[rank] = node;
     slots->gone += !info->alive;
+    slots->founders_gone += !info->alive && rank < slots->founders;
     paramo_err err = map_put(&s->incarnations, info->incarnation, node);
     if (!err && info->alive && !node->former)
         err = lane_timer_arm(s->config.lane, &node->timer, now(s) + s->config.heartbeat_timeout_ms * ENV_MS);
@@ -627,6 +664,15 @@ static paramo_err node_restore(struct scheduler *s, const struct view_node *info
 paramo_err roster_restore(struct scheduler *s, const struct view *view)
 {
     paramo_err err = PARAMO_OK;
+    struct slot_list *workers = &s->slots[SLOTS_WORKERS];
+    if (view->num_workers > workers->count) { /* some came during the job */
+        struct sched_node **places = calloc(view->num_workers, sizeof(struct sched_node *));
+        if (!places)
+            return err_memory(view->num_workers * sizeof(struct sched_node *));
+        free(workers->node);
+        workers->node = places;
+        workers->count = view->num_workers;
+    }
     for (uint32_t i = 0; i < view->nodes_count && !err; i++)
         err = node_restore(s, &view->nodes[i]);
     for (size_t i = 0; i < SLOTS && !err; i++)

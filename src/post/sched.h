@@ -104,8 +104,11 @@ enum sched_state { SCHED_GATHERING, SCHED_RUNNING, SCHED_ENDING, SCHED_OVER };
 
 struct slot_list {
     uint32_t role, count;
+    uint32_t
+        founders; /* what the job is complete with; workers that come later have the ranks from here on */
     struct sched_node **node; /* by rank; NULL while gathering */
     uint32_t gone;            /* DEAD or LEFT */
+    uint32_t founders_gone;   /* of these */
 };
 enum { SLOTS_SCHEDULER, SLOTS_SERVERS, SLOTS_WORKERS, SLOTS };
 
@@ -202,6 +205,8 @@ MUST_USE paramo_err roster_restore(struct scheduler *s, const struct view *view)
 struct sched_node *roster_node(const struct scheduler *s, uint32_t id);
 /* Writes the labels of dead (left too, if asked) nodes of a group, cut to fit; returns how many there are. */
 size_t roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity);
+/* One of those that the job was complete with, or in such a one's place. Of nodes in place. */
+bool roster_founder(const struct sched_node *node);
 /* The next node in place, from cursor 0 on: scheduler, servers, workers; NULL at the end. */
 struct sched_node *roster_next(const struct scheduler *s, size_t *cursor);
 
@@ -300,6 +305,7 @@ void sched_pool_fini(struct scheduler *s);
 void sched_kv_put(struct sched_call *call, struct reader *body);
 void sched_kv_get(struct sched_call *call, struct reader *body);
 void sched_kv_add(struct sched_call *call, struct reader *body);
+void sched_kv_delete(struct sched_call *call, struct reader *body);
 void sched_kv_fini(struct scheduler *s);
 
 #endif

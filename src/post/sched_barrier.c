@@ -7,7 +7,8 @@
 #include "wire/barrier_call.h"
 
 /* The barrier of one group and customer. It is there for as long as the scheduler is, so that its number goes
- * on. */
+ * on. It waits for the founders: workers that come during the job may enter, and are released with the
+ * others, but nobody waits for them, for no program knows of them beforehand. */
 struct barrier {
     uint32_t group, customer;
     uint64_t number; /* of the one that is being entered, from 1 */
@@ -20,14 +21,14 @@ static uint32_t group_size(const struct scheduler *s, uint32_t group)
     uint32_t size = 0;
     for (size_t i = 0; i < SLOTS; i++)
         if (s->slots[i].role & group)
-            size += s->slots[i].count;
+            size += s->slots[i].founders;
     return size;
 }
 
 static bool group_broken(const struct scheduler *s, uint32_t group)
 {
     for (size_t i = 0; i < SLOTS; i++)
-        if (s->slots[i].role & group && s->slots[i].gone)
+        if (s->slots[i].role & group && s->slots[i].founders_gone)
             return true;
     return false;
 }
@@ -43,6 +44,8 @@ static void node_out(struct sched_call *call)
 {
     struct barrier *barrier = call->object;
     uint64_t id = call->node->info.id;
+    if (!roster_founder(call->node))
+        return;
     uintptr_t count = (uintptr_t)map_get(&barrier->nodes, id);
     if (count <= 1)
         map_remove(&barrier->nodes, id);
@@ -54,6 +57,8 @@ static paramo_err node_in(struct sched_call *call)
 {
     struct barrier *barrier = call->object;
     uint64_t id = call->node->info.id;
+    if (!roster_founder(call->node))
+        return PARAMO_OK;
     return map_put(&barrier->nodes, id, (void *)((uintptr_t)map_get(&barrier->nodes, id) + 1));
 }
 
@@ -65,7 +70,8 @@ static void barrier_late(struct sched_call *call)
     size_t len = 0, missing = 0, cursor = 0;
     names[0] = '\0';
     for (struct sched_node *node; (node = roster_next(s, &cursor));)
-        if (node->info.role & barrier->group && !map_get(&barrier->nodes, node->info.id)) {
+        if (node->info.role & barrier->group && roster_founder(node) &&
+            !map_get(&barrier->nodes, node->info.id)) {
             node_label(node, label);
             missing++;
             if (len + strlen(label) + 3 < sizeof names)
@@ -151,7 +157,7 @@ void sched_barrier_node_gone(struct sched_node *node)
     void *value;
     for (size_t i = 0; map_next(&s->barriers, &i, &key, &value);) {
         struct barrier *barrier = value;
-        if (!(barrier->group & node->info.role))
+        if (!(barrier->group & node->info.role) || !roster_founder(node))
             continue;
         while (barrier->entered.first)
             call_fail(barrier->entered.first, broken(s, barrier->group));

@@ -71,6 +71,7 @@ static bool call_kept(const struct sched_call *call)
     case CALL_POOL_END:
     case CALL_KV_PUT:
     case CALL_KV_ADD:
+    case CALL_KV_DELETE: /* a second time might delete what was put in between */
         return call->answered && call->status == PARAMO_OK && !MUTANT(call_not_kept);
     case CALL_POOL_NEXT:
         return call->answered && call->status == PARAMO_OK && call->answer.len &&
@@ -263,6 +264,7 @@ static void call_handle(struct sched_call *call, struct reader *body)
         [CALL_KV_PUT] = sched_kv_put,
         [CALL_KV_GET] = sched_kv_get,
         [CALL_KV_ADD] = sched_kv_add,
+        [CALL_KV_DELETE] = sched_kv_delete,
     };
     const struct scheduler *s = call->node->sched;
     if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])

@@ -131,6 +131,39 @@ void sched_kv_add(struct sched_call *call, struct reader *body)
     wake(s, value);
 }
 
+static void value_free(struct scheduler *s, struct kv_value *value)
+{
+    s->kv_count--;
+    s->kv_bytes -= value->len;
+    free(value->data);
+    free(value);
+}
+
+void sched_kv_delete(struct sched_call *call, struct reader *body)
+{
+    struct scheduler *s = call->node->sched;
+    struct kv_delete m;
+    paramo_err err = kv_delete_decode(body, &m);
+    struct kv_value *value = err ? NULL : value_find(s, m.key);
+    if (value) {
+        uint64_t hash = kv_hash(m.key);
+        struct kv_value *first = map_get(&s->kv, hash), **at = &first;
+        while (*at != value)
+            at = &(*at)->next;
+        *at = value->next;
+        if (!first)
+            (void)map_remove(&s->kv, hash);
+        else if (map_put(&s->kv, hash, first))
+            err = err_set(PARAMO_E_INTERNAL, "a chain of values is lost"); /* cannot be: it is there */
+        value_free(s, value);
+        cell_changed(s, CELL_VALUES, hash);
+    }
+    if (err)
+        call_fail(call, err);
+    else
+        call_answer(call, NULL);
+}
+
 static void get_late(struct sched_call *call)
 {
     call_fail(call, err_set(PARAMO_E_TIMEOUT, "nobody has put a value at %s", call->u.kv_key));
@@ -215,8 +248,7 @@ void sched_kv_fini(struct scheduler *s)
     for (size_t i = 0; map_next(&s->kv, &i, &key, &first);)
         for (struct kv_value *value = first, *next; value; value = next) {
             next = value->next;
-            free(value->data);
-            free(value);
+            value_free(s, value);
         }
     map_fini(&s->kv);
 }

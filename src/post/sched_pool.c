@@ -299,6 +299,7 @@ static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_
                                       .round = round,
                                       .index = pool->parts[part].index,
                                       .token = pool->tokens};
+    result->view = node->sched->view_number;
     return PARAMO_OK;
 }
 
@@ -425,6 +426,8 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
     struct sched_pool *pool;
     struct lease *lease;
     paramo_err err = report_lease(call, body, &pool, &lease);
+    if (!err && !lease && MUTANT(stale_token_taken))
+        lease = pool->leased;
     if (!err && !lease)
         err = err_set(PARAMO_E_NOT_FOUND, "the part has passed to someone else");
     if (err) {
@@ -435,7 +438,8 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
     part->state = PART_DONE;
     part->owner = lease->owner;
     pool->done++;
-    lease_remove(pool, lease);
+    if (!MUTANT(lease_returned_twice) || pool->round + 1 == pool->rounds)
+        lease_remove(pool, lease);
     call_answer(call, NULL);
     finish_round(pool);
     wake(pool);

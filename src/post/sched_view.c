@@ -181,14 +181,14 @@ static void *copied(const void *from, size_t bytes)
     return to;
 }
 
-static paramo_err view_take(struct scheduler *s, const struct view *view)
+static paramo_err view_take(struct scheduler *s, const struct view *view, uint32_t founders)
 {
     const struct slot_list *servers = &s->slots[SLOTS_SERVERS], *workers = &s->slots[SLOTS_WORKERS];
-    if (view->num_servers != servers->count || view->num_workers != workers->count)
+    if (view->num_servers != servers->count || founders != workers->founders || view->num_workers < founders)
         return err_set(PARAMO_E_INVALID,
                        "the job whose state this is has %" PRIu32 " servers and %" PRIu32
                        " workers, not %" PRIu32 " and %" PRIu32,
-                       view->num_servers, view->num_workers, servers->count, workers->count);
+                       view->num_servers, founders, servers->count, workers->founders);
     s->job = view->job;
     if (view->number > s->view_number)
         s->view_number = view->number;
@@ -205,10 +205,11 @@ static paramo_err view_take(struct scheduler *s, const struct view *view)
 paramo_err sched_view_restore(struct scheduler *s, struct reader *cell)
 {
     struct view *view;
+    uint32_t founders = read_u32(cell);
     paramo_err err = view_decode(cell, &view);
     if (err)
         return err;
-    err = view_take(s, view);
+    err = view_take(s, view, founders);
     view_unref(view);
     return err;
 }

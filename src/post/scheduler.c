@@ -158,7 +158,7 @@ static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hel
         s->config.accept_data(s->config.arg, conn, hello);
         return;
     }
-    uint32_t most = 2 * (s->config.num_servers + s->config.num_workers) + PEERS_SPARE;
+    uint32_t most = 2 * (s->slots[SLOTS_SERVERS].count + s->slots[SLOTS_WORKERS].count) + PEERS_SPARE;
     struct peer *peer = s->peers_count < most ? calloc(1, sizeof *peer) : NULL;
     if (!peer) {
         door_reject(conn, PARAMO_E_FULL, "the scheduler has as many connections as it takes");
@@ -270,7 +270,8 @@ void sched_end(struct scheduler *s, paramo_err status, const char *text)
     s->ending_since = lane_now(s->config.lane);
     s->end_status = status;
     snprintf(s->end_text, sizeof s->end_text, "%s", text);
-    log_info("scheduler: the job ends: %s%s%s", err_name(status), text[0] ? ": " : "", text);
+    log_info("scheduler: the job ends: %s%s%s; values still kept: %zu", err_name(status), text[0] ? ": " : "",
+             text, s->kv_count);
     char why[CALL_TEXT_MAX + 32];
     snprintf(why, sizeof why, "the job is over%s%s", text[0] ? ": " : "", text);
     roster_refuse_waiting(s, PARAMO_E_SHUTDOWN, why);
@@ -365,6 +366,7 @@ static paramo_err slots_create(struct scheduler *s)
     if (c->num_servers >= VIEW_NODES_MAX || c->num_workers >= VIEW_NODES_MAX - c->num_servers)
         return err_set(PARAMO_E_TOO_LARGE, "a cluster has at most %d nodes", VIEW_NODES_MAX);
     for (size_t i = 0; i < SLOTS; i++) {
+        s->slots[i].founders = s->slots[i].count;
         s->slots[i].node = calloc(s->slots[i].count + 1, sizeof(struct sched_node *));
         if (!s->slots[i].node)
             return err_memory(s->slots[i].count * sizeof(struct sched_node *));

@@ -29,6 +29,17 @@ static void round_over(struct machine *m, uint32_t round, const char *why)
                              i, s, round);
 }
 
+/* Whoever had the part is dead, and who gets it knows: requests that it issues now come after all of the
+ * other's. */
+static void knows_of_end(struct machine *m, uint64_t holder, const struct pool_part *part)
+{
+    const struct view *view = member_view(machine_member(m));
+    for (uint32_t i = 0; i < view->nodes_count; i++)
+        if (view->nodes[i].incarnation == holder && view->nodes[i].alive)
+            judge_broken(m->world, "%s was dealt part %llu of stream %u, and in its view who had it is alive",
+                         m->name, (unsigned long long)part->index, part->stream);
+}
+
 void deal_got(struct machine *m, uint32_t round, const struct pool_part *part)
 {
     struct world *w = m->world;
@@ -40,6 +51,9 @@ void deal_got(struct machine *m, uint32_t round, const struct pool_part *part)
     }
     if (m->declared_dead || !alive(w, own))
         return; /* it does not know yet, and the part has passed on */
+    struct deal *of = deal_exists(part) ? &w->deals[part->stream][part->index] : NULL;
+    if (of && of->holder && of->holder != own && of->round == round)
+        knows_of_end(m, of->holder, part);
     if (round)
         round_over(m, round - 1, "the next round is dealt");
     if (!deal_exists(part))
@@ -76,4 +90,14 @@ void deal_reported(struct machine *m, const struct pool_part *part, paramo_err s
     else if (status && status != PARAMO_E_TIMEOUT)
         judge_broken(w, "%s: part %llu of stream %u was dealt to it, and its report is not taken: %s",
                      m->name, (unsigned long long)part->index, part->stream, err_text());
+}
+
+void deal_stale(struct machine *m, paramo_err status)
+{
+    bool refused =
+        status == PARAMO_E_NOT_FOUND || status == PARAMO_E_INVALID; /* the other's death is not known yet */
+    m->world->counts[PLAY_stale] += refused;
+    if (!refused && status != PARAMO_E_TIMEOUT)
+        judge_broken(m->world, "%s: the report of a lease that ended with its process was answered with %s",
+                     m->name, err_name(status));
 }

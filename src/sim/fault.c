@@ -55,7 +55,7 @@ static void shape_draw(struct schedule *s, struct dice *d)
     s->meta = dice_draw(&own, 2) && s->durable;
     s->servers = 1 + (uint32_t)dice_draw(d, SCHEDULE_SERVERS_MAX);
     s->workers =
-        2 + (uint32_t)dice_draw(d, SCHEDULE_WORKERS_MAX - 1); /* the death of an only one ends the job */
+        2 + (uint32_t)dice_draw(d, SCHEDULE_WORKERS_MAX - 2); /* the death of an only one ends the job */
     s->shards = 1 + (uint32_t)dice_draw(d, 2);
     s->customers = 1 + (uint32_t)dice_draw(d, 2);
     switch (dice_draw(d, 4)) {
@@ -73,6 +73,10 @@ static void shape_draw(struct schedule *s, struct dice *d)
     }
     static const uint32_t chunks[] = {0, 64, 64, 200};
     s->chunk_bytes = chunks[dice_draw(d, 4)];
+    struct dice more = dice_of(s->seed, 3);
+    s->extra = dice_draw(&more, 3) == 0;
+    s->extra_after = dice_scale(&more, ENV_MS, 8 * ENV_SEC);
+    s->workers += s->extra;
 }
 
 /* How often each kind comes where it is on; arbitrary, packets are cheap and crashes are not. */

@@ -49,8 +49,8 @@ struct fault {
 
 enum {
     SCHEDULE_SERVERS_MAX = 3,
-    SCHEDULE_WORKERS_MAX = 3,
-    SCHEDULE_NODES_MAX = 8,
+    SCHEDULE_WORKERS_MAX = 4,
+    SCHEDULE_NODES_MAX = 9,
     SCHEDULE_FAULTS_MAX = 4096
 };
 
@@ -60,6 +60,8 @@ struct schedule {
     uint32_t servers, workers, shards, customers;
     bool durable;         /* the scheduler keeps its state, and is started again */
     bool meta;            /* it keeps it in etcd, and a second one stands by: the last node */
+    uint32_t extra;       /* of the workers: one more than the job is begun with, the last, who comes late */
+    uint64_t extra_after; /* ns */
     uint32_t chunk_bytes; /* requests are cut into; 0: as the product does */
     unsigned datagrams;   /* classes of frames that links may lose, repeat and reorder (van_sim_set_faulty) */
     struct fault *faults; /* by step */

@@ -176,7 +176,9 @@ void judge_barrier(struct machine *m, uint64_t number)
 {
     struct world *w = m->world;
     struct at_barrier *own = &w->barrier[m->place];
-    for (uint32_t i = 0; i < w->schedule->workers; i++) {
+    if (m->declared_dead)
+        return; /* an answer from before it was: its place is another's */
+    for (uint32_t i = 0; i < w->schedule->workers - w->schedule->extra; i++) { /* nobody waits for more */
         const struct at_barrier *other = &w->barrier[i];
         if (!other->inside && other->released < number && !other->ghost)
             judge_broken(w, "%s: barrier %" PRIu64 " was released while worker %u was not in it", m->name,
@@ -236,6 +238,9 @@ static void view_came(struct world *w, const struct view *view)
             if (m->declared_dead && node->alive && m->view_seen)
                 judge_broken(w, "%s was dead, and view %" PRIx64 " has it alive again", m->name,
                              view->number);
+            if (m->place >= SIM_PLACES)
+                judge_broken(w, "%s has place %d", m->name, m->place);
+            m->place %= SIM_PLACES;
             m->declared_dead = m->declared_dead || !node->alive;
         }
     }

@@ -61,7 +61,7 @@ static void create_scheduler(struct machine *m, struct store *store, const struc
                                       .address = scheduler_addresses[m->rank],
                                       .token = "token",
                                       .num_servers = s->servers,
-                                      .num_workers = s->workers,
+                                      .num_workers = s->workers - s->extra,
                                       .heartbeat_ms = HEARTBEAT_MS,
                                       .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
                                       .store = store,
@@ -84,6 +84,7 @@ static void judge_found(struct machine *m, const struct store_state *found)
         struct view *view;
         if (id >> 56 != CELL_VIEW)
             continue;
+        (void)read_u32(&cell); /* the job's size */
         if (view_decode(&cell, &view)) {
             judge_broken(w, "a view that was saved cannot be read: %s", err_text());
             return;
@@ -366,6 +367,12 @@ static void restart_due(struct sim_event *event)
         machine_start(m);
 }
 
+void machine_start_in(struct machine *m, uint64_t ns)
+{
+    m->restart.fire = restart_due;
+    sim_must(sim_schedule(m->world->sim, &m->restart, sim_now(m->world->sim) + ns));
+}
+
 void machine_kill(struct machine *m, uint64_t again_ns)
 {
     struct world *w = m->world;
@@ -405,9 +412,8 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     m->up = m->dying = false;
     if (m->role == PARAMO_ROLE_SERVER && m->place >= 0)
         ledger_server_died(w, (unsigned)m->place);
-    m->restart.fire = restart_due;
     if (again_ns)
-        sim_must(sim_schedule(w->sim, &m->restart, sim_now(w->sim) + again_ns));
+        machine_start_in(m, again_ns);
     else
         m->gone = true;
 }

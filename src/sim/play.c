@@ -276,7 +276,10 @@ static void world_make(struct world *w, const struct schedule *s)
     links_make(w);
     ledger_init(w);
     for (uint32_t k = 0; k < w->count; k++)
-        machine_start(&w->machines[k]);
+        if (s->extra && &w->machines[k] == &w->workers[s->workers - 1])
+            machine_start_in(&w->machines[k], s->extra_after);
+        else
+            machine_start(&w->machines[k]);
 }
 
 static void world_free(struct world *w)
@@ -312,7 +315,7 @@ static void world_again(struct world *w)
         machine_kill(m, 0);
         sim_cancel(w->sim, &m->restart);
         sim_host_pause(m->host, 0);
-        m->gone = false;
+        m->gone = m->has_stale = false;
         if (m->role == PARAMO_ROLE_WORKER)
             errand_disk(m, w->schedule->seed + k + ++w->jobs * SCHEDULE_NODES_MAX);
     }
@@ -385,6 +388,9 @@ static void calm(struct world *w)
     w->calm_since = sim_now(w->sim);
     for (uint32_t k = 0; k < w->count; k++)
         sim_host_pause(w->machines[k].host, 0);
+    if (w->schedule->extra &&
+        w->workers[w->schedule->workers - 1].restart.slot) /* before the others are done */
+        machine_start_in(&w->workers[w->schedule->workers - 1], 0);
     for (uint32_t i = 0; i < w->schedule->workers; i++) /* what the application put off */
         if (w->workers[i].script.tick.slot)
             sim_must(sim_schedule(w->sim, &w->workers[i].script.tick, sim_now(w->sim)));

@@ -21,6 +21,7 @@
     X(refused_moved)                                                                                         \
     X(barriers)                                                                                              \
     X(parts)                                                                                                 \
+    X(stale)                                                                                                 \
     X(values)                                                                                                \
     X(saves)                                                                                                 \
     X(took_over)                                                                                             \

@@ -102,6 +102,11 @@ static void call_done(struct member_call *call, paramo_err status)
         go(m, SCRIPT_WORK); /* its process ends, or goes on without a scheduler */
         return;
     }
+    if (s->step == SCRIPT_STALE) {
+        deal_stale(m, status);
+        go(m, SCRIPT_WORK);
+        return;
+    }
     if (status && status != PARAMO_E_TIMEOUT && !(barrier && status == PARAMO_E_BARRIER))
         judge_broken(w, "%s: a call to the scheduler failed in step %d: %s: %s", m->name, (int)s->step,
                      err_name(status), err_text());
@@ -184,6 +189,9 @@ static paramo_err call_begin(struct machine *m)
             return member_pool_end(member, &s->call, "pool", &s->part, deadline);
         w->deals[s->part.stream][s->part.index].sent[s->part.round]++;
         return member_pool_done(member, &s->call, "pool", &s->part, deadline);
+    case SCRIPT_STALE:
+        m->has_stale = false;
+        return member_pool_done(member, &s->call, "pool", &m->stale, deadline);
     case SCRIPT_PUT:
         (void)snprintf(key, sizeof key, "value-%u", m->node);
         s->kv_value = ++w->values_put;
@@ -254,6 +262,8 @@ static void call_draw(struct machine *m, uint64_t what)
     struct script *s = &m->script;
     if (what < 2)
         go(m, what ? SCRIPT_SUM : SCRIPT_BARRIER);
+    else if (m->has_stale)
+        go(m, SCRIPT_STALE);
     else if (s->holds)
         go(m, SCRIPT_DONE);
     else if (what < 53 && s->pool_round < SIM_ROUNDS)
@@ -349,6 +359,9 @@ void script_stop(struct machine *m)
         m->world->barrier[m->place].ghost = true;
         m->world->barrier[m->place].inside = false;
     }
+    m->has_stale = m->has_stale || s->holds;
+    if (s->holds)
+        m->stale = s->part;
     s->step = SCRIPT_GONE;
 }
 

@@ -44,7 +44,8 @@ enum {
     SIM_PRIORITIES = 2,
     SIM_CUSTOMERS = 2,
     SIM_SHARDS = 2 * SCHEDULE_SERVERS_MAX,
-    SIM_OPEN = 6, /* requests in flight of a customer */
+    SIM_PLACES = 16, /* of workers: who comes again may be one more, while nobody knows of his death */
+    SIM_OPEN = 6,    /* requests in flight of a customer */
     SIM_SERIALS = 1024,
     SIM_QUARANTINE = 32 /* requests whose arrays are watched after their end */
 };
@@ -167,6 +168,8 @@ struct deal {
 bool deal_exists(const struct pool_part *part);
 void deal_got(struct machine *m, uint32_t round, const struct pool_part *part);
 void deal_finished(struct machine *m, uint32_t round);
+/* A report of a lease that ended with the process that had it. */
+void deal_stale(struct machine *m, paramo_err status);
 void deal_reported(struct machine *m, const struct pool_part *part, paramo_err status);
 
 /* ---- moves.c ---- */
@@ -206,9 +209,10 @@ enum script_step {
     SCRIPT_WORK,
     SCRIPT_SUM,
     SCRIPT_BARRIER,
-    SCRIPT_NEXT, /* part of the pool */
-    SCRIPT_DONE, /* with it */
-    SCRIPT_PUT,  /* a value at the scheduler */
+    SCRIPT_NEXT,  /* part of the pool */
+    SCRIPT_DONE,  /* with it */
+    SCRIPT_STALE, /* the same, of a part that has passed to others */
+    SCRIPT_PUT,   /* a value at the scheduler */
     SCRIPT_GET,
     SCRIPT_READ,
     SCRIPT_LEAVE,
@@ -283,6 +287,8 @@ struct machine {
     uint64_t sums[SIM_KEYS]; /* the handler's */
     struct late_answer *late;
     struct script script; /* workers */
+    bool has_stale;       /* the process before held a part when it died: its lease is worth nothing */
+    struct pool_part stale;
     struct customer customers[SIM_CUSTOMERS];
     struct client_table tables[SIM_TABLES];
     struct errand *errand; /* NULL: none */
@@ -305,6 +311,7 @@ struct machine {
 };
 
 void machine_start(struct machine *m);
+void machine_start_in(struct machine *m, uint64_t ns);
 /* As kill -9. again_ns 0: it does not come back. */
 void machine_kill(struct machine *m, uint64_t again_ns);
 /* After each event: joins and ends. */
@@ -406,7 +413,7 @@ struct world {
     unsigned quarantine_at;
     uint32_t serial;
     struct op *by_serial[SIM_SERIALS];
-    struct at_barrier barrier[SCHEDULE_WORKERS_MAX]; /* by place */
+    struct at_barrier barrier[SIM_PLACES]; /* by place */
     uint64_t sums_sent, sums_acked;
     uint64_t newest_view, view_hash;
     uint32_t newest_tables;

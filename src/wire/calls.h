@@ -28,7 +28,8 @@ enum call_kind {
     CALL_KV_PUT = 10,
     CALL_KV_GET = 11,
     CALL_KV_ADD = 12,
-    CALL_LOOK = 13 /* no body; the result is a VIEW. Of an observer, who has no place: instead of REGISTER */
+    CALL_LOOK = 13, /* no body; the result is a VIEW. Of an observer, who has no place: instead of REGISTER */
+    CALL_KV_DELETE = 14
 };
 
 enum {

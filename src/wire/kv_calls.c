@@ -35,3 +35,17 @@ paramo_err kv_get_decode(struct reader *r, struct kv_get *m)
         return err_set(PARAMO_E_PROTOCOL, "KV_GET: a field is not valid");
     return err;
 }
+
+void kv_delete_encode(const struct kv_delete *m, struct writer *w)
+{
+    write_string(w, m->key);
+}
+
+paramo_err kv_delete_decode(struct reader *r, struct kv_delete *m)
+{
+    read_string(r, m->key, sizeof m->key);
+    paramo_err err = call_body_end(r, "KV_DELETE");
+    if (!err && !m->key[0])
+        return err_set(PARAMO_E_PROTOCOL, "KV_DELETE: the key is empty");
+    return err;
+}

@@ -1,6 +1,6 @@
 /*
- * KV_PUT, KV_GET, KV_ADD: small values that the scheduler keeps. Values are spans into the message.
- * Tests: test/wire/test_calls.c.
+ * KV_PUT, KV_GET, KV_ADD, KV_DELETE: small values that the scheduler keeps. Values are spans into the
+ * message. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_KV_CALLS_H
 #define WIRE_KV_CALLS_H
@@ -19,11 +19,16 @@ struct kv_get {
     char key[KV_KEY_MAX];
     uint32_t timeout_ms;
 };
+struct kv_delete {
+    char key[KV_KEY_MAX];
+};
 
 void kv_put_encode(const struct kv_put *m, struct writer *w);
 MUST_USE paramo_err kv_put_decode(struct reader *r, struct kv_put *m);
 void kv_get_encode(const struct kv_get *m, struct writer *w);
 MUST_USE paramo_err kv_get_decode(struct reader *r, struct kv_get *m);
+void kv_delete_encode(const struct kv_delete *m, struct writer *w);
+MUST_USE paramo_err kv_delete_decode(struct reader *r, struct kv_delete *m);
 /* KV_GET's answer is the value: the whole body. */
 
 #endif

@@ -61,12 +61,14 @@ void pool_next_result_encode(const struct pool_next_result *m, struct writer *w)
 {
     write_u8(w, m->state);
     part_encode(&m->part, w);
+    write_u64(w, m->view);
 }
 
 paramo_err pool_next_result_decode(struct reader *r, struct pool_next_result *m)
 {
     m->state = read_u8(r);
     part_decode(r, &m->part);
+    m->view = read_u64(r);
     paramo_err err = call_body_end(r, "POOL_NEXT's answer");
     if (!err && m->state > POOL_FINISHED)
         return err_set(PARAMO_E_PROTOCOL, "POOL_NEXT's answer: a field is not valid");

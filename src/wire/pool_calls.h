@@ -35,6 +35,7 @@ struct pool_next {
 struct pool_next_result {
     uint8_t state; /* enum pool_state */
     struct pool_part part;
+    uint64_t view; /* the receiver waits for it: whoever held the part before is not alive in it */
 };
 /* Body of POOL_DONE and of POOL_END. */
 struct pool_report {

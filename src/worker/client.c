@@ -661,7 +661,7 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     (void)snprintf(c->scheduler, sizeof c->scheduler, "%s", config->scheduler ? config->scheduler : "");
     c->config.scheduler = c->scheduler;
     c->num_servers = config->view->num_servers;
-    c->num_workers = config->view->num_workers;
+    atomic_init(&c->num_workers, config->view->num_workers);
     c->config.view = NULL;
     c->sole = -1;
     /* A customer that is opened again is the same sender: its numbers must be above all that the one before

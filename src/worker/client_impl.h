@@ -201,7 +201,8 @@ struct client {
     atomic_flag callbacks_running;
     struct lane_task close_task;
     char scheduler[ADDRESS_MAX];
-    uint32_t num_servers, num_workers; /* of the job */
+    uint32_t num_servers;         /* of the job */
+    _Atomic uint32_t num_workers; /* so far: others may join; written on the lane */
 
     struct view *view;
     int sole;               /* the shard that owns every arc, or -1 */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "post/dial.h"
 #include "post/letter.h"
+#include "post/sched.h"
 #include "post/support_simcluster.h"
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
@@ -147,14 +148,72 @@ static void test_wanted_ranks_and_names(void **state)
     cluster_fini(&c);
 }
 
-static void test_too_many(void **state)
+static void test_too_many_servers(void **state)
 {
     (void)state;
     struct cluster c;
     start_all(&c, 1, 2);
-    cluster_start(&c, &c.nodes[5], WORKER);
+    cluster_start(&c, &c.nodes[5], SERVER);
     assert_true(cluster_run(&c, tnode_joined, &c.nodes[5], 5));
     assert_int_equal(c.nodes[5].joined_status, PARAMO_E_FULL);
+    cluster_fini(&c);
+}
+
+/* A worker that comes when the job has all it was begun with is one more: it has the next rank, the others
+ * see it, barriers do not wait for it and do not break with it, and the job goes on until it has left, too.
+ */
+static void test_extra_worker(void **state)
+{
+    (void)state;
+    struct cluster c;
+    start_all(&c, 1, 2);
+    struct tnode *w0 = &c.nodes[1], *w1 = &c.nodes[2], *extra = &c.nodes[5];
+    struct tcall t[3];
+    cluster_start(&c, extra, WORKER);
+    assert_true(cluster_run(&c, tnode_joined, extra, 5));
+    assert_int_equal(extra->joined_status, PARAMO_OK);
+    assert_int_equal(member_id(extra->member), PARAMO_ID_WORKER(2));
+    assert_false(member_recovered(extra->member));
+    cluster_pass(&c, 1);
+    assert_int_equal(member_view(w0->member)->num_workers, 3);
+    assert_true(view_node(member_view(w0->member), PARAMO_ID_WORKER(2))->alive);
+    /* released with the others, not waited for */
+    CALL(extra, &t[2],
+         member_barrier(extra->member, &t[2].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    CALL(w0, &t[0], member_barrier(w0->member, &t[0].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    cluster_pass(&c, 1);
+    assert_false(t[0].done || t[2].done);
+    CALL(w1, &t[1], member_barrier(w1->member, &t[1].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(wait_call(&c, &t[i]), PARAMO_OK);
+        assert_int_equal(t[i].call.result.number, 1);
+    }
+    CALL(w0, &t[0], member_barrier(w0->member, &t[0].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    CALL(w1, &t[1], member_barrier(w1->member, &t[1].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    assert_int_equal(wait_call(&c, &t[0]), PARAMO_OK);
+    assert_int_equal(wait_call(&c, &t[1]), PARAMO_OK);
+    /* its death breaks none; the next that comes takes its place */
+    CALL(w0, &t[0], member_barrier(w0->member, &t[0].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    cluster_kill(extra);
+    cluster_pass(&c, 1);
+    assert_false(view_node(member_view(w0->member), PARAMO_ID_WORKER(2))->alive);
+    CALL(w1, &t[1], member_barrier(w1->member, &t[1].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    assert_int_equal(wait_call(&c, &t[0]), PARAMO_OK);
+    assert_int_equal(wait_call(&c, &t[1]), PARAMO_OK);
+    cluster_start(&c, extra, WORKER);
+    assert_true(cluster_run(&c, tnode_joined, extra, 5));
+    assert_int_equal(member_id(extra->member), PARAMO_ID_WORKER(2));
+    assert_true(member_recovered(extra->member));
+    /* the founders leave: the job is not over yet */
+    CALL(w0, &t[0], member_leave(w0->member, &t[0].call, in_seconds(&c, 5)));
+    CALL(w1, &t[1], member_leave(w1->member, &t[1].call, in_seconds(&c, 5)));
+    assert_int_equal(wait_call(&c, &t[0]), PARAMO_OK);
+    assert_int_equal(wait_call(&c, &t[1]), PARAMO_OK);
+    cluster_pass(&c, 1);
+    assert_false(c.over);
+    CALL(extra, &t[2], member_leave(extra->member, &t[2].call, in_seconds(&c, 5)));
+    assert_int_equal(wait_call(&c, &t[2]), PARAMO_OK);
+    assert_true(cluster_run(&c, cluster_over, &c, 10));
     cluster_fini(&c);
 }
 
@@ -293,6 +352,39 @@ static void test_values(void **state)
     assert_true(sum[0] == 4.5 && sum[1] == -6);
     CALL(a, &t, member_kv_add(a->member, &t.call, "sum", one, 1, in_seconds(&c, 5)));
     assert_int_equal(wait_call(&c, &t), PARAMO_E_SIZE_MISMATCH);
+    for (int i = 0; i < 2; i++) { /* a key that is not there is no error */
+        CALL(b, &t, member_kv_delete(b->member, &t.call, "sum", in_seconds(&c, 5)));
+        assert_int_equal(wait_call(&c, &t), PARAMO_OK);
+    }
+    CALL(a, &t, member_kv_get(a->member, &t.call, "sum", in_seconds(&c, 2)));
+    assert_int_equal(wait_call(&c, &t), PARAMO_E_TIMEOUT);
+    CALL(a, &t, member_kv_add(a->member, &t.call, "sum", one, 1, in_seconds(&c, 5)));
+    assert_int_equal(wait_call(&c, &t), PARAMO_OK); /* of another length: nothing is left of the old one */
+    cluster_fini(&c);
+}
+
+/* The scheduler keeps so many values; what is deleted makes room. */
+static void test_values_bounded(void **state)
+{
+    (void)state;
+    struct cluster c;
+    start_all(&c, 0, 1);
+    struct tnode *a = &c.nodes[0];
+    struct tcall t;
+    static uint8_t value[KV_VALUE_MAX];
+    char key[16];
+    unsigned fit = 0;
+    for (paramo_err err = PARAMO_OK; !err; fit += !err) {
+        (void)snprintf(key, sizeof key, "k%u", fit);
+        CALL(a, &t, member_kv_put(a->member, &t.call, key, value, sizeof value, in_seconds(&c, 5)));
+        err = wait_call(&c, &t);
+    }
+    assert_int_equal(t.status, PARAMO_E_FULL);
+    assert_int_equal(fit, SCHED_KV_BYTES / KV_VALUE_MAX);
+    CALL(a, &t, member_kv_delete(a->member, &t.call, "k0", in_seconds(&c, 5)));
+    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
+    CALL(a, &t, member_kv_put(a->member, &t.call, key, value, sizeof value, in_seconds(&c, 5)));
+    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
     cluster_fini(&c);
 }
 
@@ -752,11 +844,13 @@ int main(void)
         cmocka_unit_test(test_ids_and_ring),
         cmocka_unit_test(test_weights_and_domains),
         cmocka_unit_test(test_wanted_ranks_and_names),
-        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_too_many_servers),
+        cmocka_unit_test(test_extra_worker),
         cmocka_unit_test(test_restart_takes_dead_rank),
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_barriers),
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_values_bounded),
         cmocka_unit_test(test_pool_order_and_affinity),
         cmocka_unit_test(test_end),
         cmocka_unit_test(test_end_with_deaths),

@@ -30,6 +30,7 @@ union any {
     struct pool_report report;
     struct kv_put put;
     struct kv_get get;
+    struct kv_delete del;
     struct heartbeat beat;
     struct {
         paramo_err status;
@@ -59,6 +60,7 @@ ADAPT(pool_next_result, part)
 ADAPT(pool_report, report)
 ADAPT(kv_put, put)
 ADAPT(kv_get, get)
+ADAPT(kv_delete, del)
 ADAPT(heartbeat, beat)
 
 static paramo_err get_end(struct reader *r, union any *m)
@@ -95,10 +97,11 @@ static struct {
     {get_table_open_result, put_table_open_result, {.opened = {1, 1}}},
     {get_pool_open, put_pool_open, {.pool = {"train", 3, 2}}},
     {get_pool_next, put_pool_next, {.next = {"train", 0, 1, 100}}},
-    {get_pool_next_result, put_pool_next_result, {.part = {POOL_GOT, {1, 2, 3, 4}}}},
+    {get_pool_next_result, put_pool_next_result, {.part = {POOL_GOT, {1, 2, 3, 4}, 5}}},
     {get_pool_report, put_pool_report, {.report = {"train", {1, 2, 3, 4}}}},
     {get_kv_put, put_kv_put, {.put = {"key", (const uint8_t *)"value", 5}}},
     {get_kv_get, put_kv_get, {.get = {"key", 100}}},
+    {get_kv_delete, put_kv_delete, {.del = {"key"}}},
     {get_heartbeat, put_heartbeat, {.beat = {2, {{5, true}, {6, false}}}}},
     {get_end, put_end, {.end = {PARAMO_E_NODE_LOST, "worker 9 died"}}},
 };

@@ -1,0 +1,71 @@
+# Workers come and go during a job: two join beyond the job's number, one of these is killed and the other stopped until it
+# is declared dead, and continued; one that the job began with is killed at work. Each part is done exactly once.
+# shellcheck shell=bash
+. "$(dirname "$0")/lib.sh"
+APP=$(readlink -f "$2")
+cd "$WORK" || exit 1
+unset PARAMO_TOKEN
+export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 10 : 4)) # who is stopped is dead after it
+
+said() { grep -Eq -- "$2" "$WORK/$1.out"; }
+logged() { grep -Eq -- "$2" "$WORK/$1.err"; }
+joined() { # NAME: joins, as which node
+    check "$1 joins" wait_for 20 said "$1" '^joined'
+}
+at_work() { # NAME
+    local pid
+    pid=$(job_pid "$1") && wait_for 30 worked "$pid" 10
+}
+worker() { # NAME ARGUMENT...
+    local name=$1
+    shift
+    start "$name" "$PARAMO" worker --scheduler "127.0.0.1:$port" -- "$APP" "$@"
+}
+
+free_port
+port=$PORT
+start scheduler "$PARAMO" scheduler --port "$port" --servers 2 --workers 2 --verbose
+check 'the scheduler listens' wait_for 20 listens "$(job_pid scheduler)"
+for i in 0 1; do start "server$i" "$PARAMO" server --scheduler "127.0.0.1:$port"; done
+parts=40 rounds=20
+worker a "$parts" "$rounds" gate open last count
+worker b "$parts" "$rounds" gate open last never
+joined a
+joined b
+check 'a has done round 0' wait_for 20 said a '^waiting: gate'
+check 'b has done round 0' wait_for 20 said b '^waiting: gate'
+
+worker c "$parts" "$rounds" hold never
+joined c
+worker d "$parts" "$rounds" hold continue
+joined d
+check 'two more than the job was begun with' wait_for 20 logged scheduler 'worker 3 .*has joined the running job, one more'
+check 'c holds a part' wait_for 20 said c '^waiting: hold'
+check 'd holds a part' wait_for 20 said d '^waiting: hold'
+held=$(sed -n 's/^got: //p' "$WORK/d.out")
+kill -KILL "$(job_pid c)"
+check 'c is dead, and its part goes to others' wait_for 20 logged scheduler 'worker . .*is dead: its connection was lost; the work it held \(parts: 1\)'
+ends c 137 'c was killed'
+pid_d=$(job_pid d)
+kill -STOP "$pid_d"
+: >open
+check 'd is dead after its silence' wait_for 30 logged scheduler 'is dead: it was silent .*the work it held \(parts: 1\)'
+check 'b is at work' wait_for 20 said b '^got: 1'
+kill -KILL "$(job_pid b)"
+ends b 137 'b was killed'
+got_again() { said a "^got: $held\$" || said b "^got: $held\$"; }
+check "others have got d's part ($held)" wait_for 30 got_again
+check 'a has done all' wait_for 30 said a '^waiting: last'
+
+: >continue
+kill -CONT "$pid_d"
+ends d 0 'd goes on, as a new node'
+check 'its late push was refused' said d '^late push: PARAMO_E_FENCED'
+check 'it has joined anew' test "$(grep -c '^joined' d.out)" -eq 2
+check 'its old token is worth nothing' said d '^stale token: PARAMO_E_NOT_FOUND'
+: >count
+ends a 0 'a has counted'
+check "each of $parts x $rounds parts was done once" said a "^exact: 0 wrong of $((parts * rounds))\$"
+ends scheduler 4 'the scheduler says that workers died'
+for i in 0 1; do ends "server$i" '0|4' "server $i ends with the job"; done
+finish
