@@ -69,8 +69,11 @@ static void on_signal(int sig)
 {
     static volatile sig_atomic_t before;
     (void)sig;
-    if (before++ > 0 || !train_interrupt())
+    int ends = before++ > 0 ? 0 : train_interrupt();
+    if (!ends)
         _exit(CODE_INTERRUPTED); /* a second time, or before there is anything to end cleanly */
+    if (ends == 2)
+        return;
     static const char text[] = "paramo train: ending after the current batches; again to leave at once\n";
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)ignored;

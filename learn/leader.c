@@ -59,6 +59,18 @@ static paramo_err get_sums(struct job *job, uint32_t round, double sums[SUM_N])
     return get_doubles(job, key, sums, SUM_N);
 }
 
+/* What nobody asks for after the round. */
+static paramo_err forget_round(struct job *job, uint32_t round)
+{
+    char key[48];
+    learner_sums_key(key, sizeof key, round);
+    paramo_err err = paramo_kv_delete(job->node, key);
+    loader_leases_key(key, sizeof key, round);
+    if (err == PARAMO_OK && !job->embedded)
+        err = paramo_kv_delete(job->node, key);
+    return from_library(err);
+}
+
 /* Parts that were begun once more than they were done. */
 static paramo_err count_dealt_again(struct job *job, uint32_t round, const double sums[SUM_N])
 {
@@ -159,6 +171,8 @@ paramo_err leader_finish_round(struct customer *c, uint32_t round, int *go_on)
     if (err != PARAMO_OK)
         return err;
     err = count_dealt_again(job, round, sums);
+    if (err == PARAMO_OK)
+        err = forget_round(job, round);
     if (err != PARAMO_OK)
         return err;
     e->rows = (uint64_t)sums[SUM_ROWS];

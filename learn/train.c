@@ -13,20 +13,25 @@
 
 #define POOL          "train/data"
 #define READY_KEY     "train/ready"
+#define NOW_KEY       "train/now"
 #define LOOK_MS       500 /* how long a wait for the leader lasts before its health is looked at */
 #define LOOK_PERIOD   1.0 /* seconds between two looks while learning */
-#define ASK_MS        10  /* and how long one may take: 1 % */
 #define CUSTOMERS_MAX 1024
 #define NODES_LOOKED  64
 
 /* What the signal handler may touch. */
 static volatile sig_atomic_t interrupted, learning;
 static struct job *volatile running;
+static paramo_node *volatile serving; /* a scheduler's or server's */
 
 int train_interrupt(void)
 {
     interrupted = 1;
     struct job *job = running;
+    if (serving != NULL) {
+        paramo_interrupt(serving);
+        return 2;
+    }
     if (job == NULL || !learning)
         return 0;
     atomic_store(&job->stop, 1);
@@ -137,29 +142,35 @@ static int leader_died(const struct job *job)
     return 0;
 }
 
+/*
+ * The leader's words, small values at the scheduler: READY_KEY once, NOW_KEY always the newest, and one key
+ * for each round's end, so that who waits for it hears of it at once. The leader deletes what is older than a
+ * round (values are bounded), so whoever finds no word of its round learns from NOW_KEY that the leader has
+ * gone on.
+ */
+struct words {
+    uint32_t round;   /* NOW: the one that is learned */
+    uint32_t workers; /* those that the job began with */
+    unsigned char go_on;
+};
+
 /* Asks for a value that the leader puts; TIMEOUT if it is not there yet. */
-static paramo_err ask_leader(struct customer *c, const char *key, uint32_t timeout_ms, unsigned char *value)
+static paramo_err ask_leader(struct customer *c, const char *key, uint32_t timeout_ms, struct words *words)
 {
+    unsigned char b[9];
     size_t len = 0;
-    paramo_err err = paramo_kv_get(c->job->node, key, value, 1, &len, timeout_ms);
-    if (err == PARAMO_OK && len != 1)
+    paramo_err err = paramo_kv_get(c->job->node, key, b, sizeof b, &len, timeout_ms);
+    if (err == PARAMO_OK && len != sizeof b)
         return lerr(PARAMO_E_INTERNAL, "%s has %zu bytes", key, len);
-    if (err == PARAMO_E_TIMEOUT && leader_died(c->job))
+    if (leader_died(c->job))
         return lerr(PARAMO_E_NODE_LOST, "worker 0 (node %u), which validates and saves the model, has died",
                     PARAMO_ID_WORKER(0));
+    if (err == PARAMO_OK)
+        *words = (struct words){
+            .round = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24,
+            .workers = b[4] | (uint32_t)b[5] << 8 | (uint32_t)b[6] << 16 | (uint32_t)b[7] << 24,
+            .go_on = b[8]};
     return from_library(err);
-}
-
-/* Waits for it: the leader may be long at work, so only its death, or our own end, ends the wait. */
-static paramo_err wait_for_leader(struct customer *c, const char *key, unsigned char *value)
-{
-    for (;;) {
-        paramo_err err = ask_leader(c, key, LOOK_MS, value);
-        if (err != PARAMO_E_TIMEOUT)
-            return err;
-        if (atomic_load(&c->job->stop))
-            return lerr(PARAMO_E_INTERRUPTED, "interrupted");
-    }
 }
 
 static void word_key(char *out, size_t cap, uint32_t round)
@@ -167,9 +178,67 @@ static void word_key(char *out, size_t cap, uint32_t round)
     (void)snprintf(out, cap, "train/word/%u", round);
 }
 
-static paramo_err put(struct job *job, const char *key, unsigned char value)
+/* Waits until the job is ready: the leader may be long at work, so only its death, or our own end, ends the
+ * wait. */
+static paramo_err wait_for_ready(struct customer *c, struct words *words)
 {
-    return from_library(paramo_kv_put(job->node, key, &value, 1));
+    for (;;) {
+        paramo_err err = ask_leader(c, READY_KEY, LOOK_MS, words);
+        if (err != PARAMO_E_TIMEOUT)
+            return err;
+        if (atomic_load(&c->job->stop))
+            return lerr(PARAMO_E_INTERRUPTED, "interrupted");
+    }
+}
+
+/* ... until the round is over. *next: the one that is learned then; it may be several later, when this
+ * process stood still. */
+static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *next, int *go_on)
+{
+    char key[48];
+    struct words words;
+    word_key(key, sizeof key, round);
+    for (;;) {
+        paramo_err err = ask_leader(c, NOW_KEY, LOOK_MS, &words);
+        if (err == PARAMO_OK && words.go_on && words.round <= round)
+            err = ask_leader(c, key, LOOK_MS, &words);
+        if (err == PARAMO_OK) {
+            *next = words.round;
+            *go_on = words.go_on;
+            return PARAMO_OK;
+        }
+        if (err != PARAMO_E_TIMEOUT)
+            return err;
+        if (atomic_load(&c->job->stop))
+            return lerr(PARAMO_E_INTERRUPTED, "interrupted");
+    }
+}
+
+static paramo_err put(struct job *job, const char *key, uint32_t round, int go_on)
+{
+    uint32_t workers = job->result->num_workers;
+    unsigned char b[9];
+    for (unsigned i = 0; i < 4; i++) {
+        b[i] = (unsigned char)(round >> 8 * i);
+        b[4 + i] = (unsigned char)(workers >> 8 * i);
+    }
+    b[8] = go_on != 0;
+    return from_library(paramo_kv_put(job->node, key, b, sizeof b));
+}
+
+/* The round is over, or (go_on 0) the whole job: what nobody asks for any more goes. */
+static paramo_err put_word(struct job *job, uint32_t round, int go_on)
+{
+    char key[48];
+    paramo_err err = put(job, NOW_KEY, round + 1, go_on);
+    word_key(key, sizeof key, round);
+    if (err == PARAMO_OK)
+        err = put(job, key, round + 1, go_on);
+    if (err == PARAMO_OK && round > 0) {
+        word_key(key, sizeof key, round - 1);
+        err = from_library(paramo_kv_delete(job->node, key));
+    }
+    return err;
 }
 
 /* The others look now and then whether the leader is still there, and still wants the round to be finished.
@@ -182,11 +251,9 @@ static paramo_err other_tick(void *arg, const struct watch_sums *sums, const par
     if (c->job->embedded || now - c->looked < LOOK_PERIOD)
         return PARAMO_OK;
     c->looked = now;
-    char key[48];
-    unsigned char word;
-    word_key(key, sizeof key, at->round);
-    paramo_err err = ask_leader(c, key, ASK_MS, &word);
-    if (err == PARAMO_OK) /* its word comes only after the round's end, or to end the job */
+    struct words words;
+    paramo_err err = ask_leader(c, NOW_KEY, LOOK_MS, &words);
+    if (err == PARAMO_OK && (words.round > at->round || !words.go_on))
         return lerr(PARAMO_E_INTERRUPTED, "ended by worker 0");
     return err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
 }
@@ -197,9 +264,14 @@ static paramo_err prepare(struct customer *c)
 {
     struct job *job = c->job;
     paramo_err err = from_library(paramo_worker_open(job->node, c->id, &c->worker));
-    unsigned char ready;
-    if (err == PARAMO_OK && !leads(c))
-        err = wait_for_leader(c, READY_KEY, &ready);
+    struct words words;
+    if (err == PARAMO_OK && !leads(c)) {
+        err = wait_for_ready(c, &words);
+        if (err == PARAMO_OK && !job->embedded) { /* one that joins later settles as the others did */
+            job->result->num_workers = words.workers;
+            settle(job);
+        }
+    }
     if (err == PARAMO_OK)
         err = open_tables(c);
     if (err == PARAMO_OK && leads(c) && job->o->model_in != NULL)
@@ -209,7 +281,9 @@ static paramo_err prepare(struct customer *c)
             paramo_pool_open(job->node, POOL, reader_streams(job->reader), (uint32_t)job->o->epochs));
     if (err == PARAMO_OK && leads(c)) {
         job->started = job->epoch_began = progress_now(); /* the others begin when they hear of it */
-        err = put(job, READY_KEY, 1);
+        err = put(job, NOW_KEY, 0, 1);
+        if (err == PARAMO_OK)
+            err = put(job, READY_KEY, 0, 1);
     }
     if (err != PARAMO_OK)
         return err;
@@ -240,9 +314,15 @@ static paramo_err learn(struct customer *c)
 {
     struct job *job = c->job;
     int go_on = 1;
-    for (uint32_t round = 0; go_on; round++) {
-        char key[48];
-        word_key(key, sizeof key, round);
+    struct words words = {.round = 0};
+    if (!leads(c) && !job->embedded) { /* who joins a running job begins where it is */
+        paramo_err err = ask_leader(c, NOW_KEY, LOOK_MS, &words);
+        if (err != PARAMO_OK)
+            return err;
+        go_on = words.go_on;
+    }
+    for (uint32_t round = words.round, next; go_on; round = next) {
+        next = round + 1;
         if (leads(c))
             watch_begin(&job->watch, round == 0 && job->o->model_in == NULL);
         paramo_err err = learner_round(c->learner, round);
@@ -252,11 +332,9 @@ static paramo_err learn(struct customer *c)
             err = leader_finish_round(c, round, &go_on);
             job->epoch_began = progress_now();
             if (err == PARAMO_OK)
-                err = put(job, key, (unsigned char)go_on);
+                err = put_word(job, round, go_on);
         } else {
-            unsigned char word = 0;
-            err = wait_for_leader(c, key, &word);
-            go_on = word;
+            err = wait_for_word(c, round, &next, &go_on);
         }
         if (err != PARAMO_OK)
             return err;
@@ -365,9 +443,7 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
         r->interrupted = 1;
         paramo_err bad = PARAMO_OK;
         if (r->leader) {
-            char key[48]; /* the others need not finish the round */
-            word_key(key, sizeof key, (uint32_t)r->epochs);
-            bad = put(job, key, 0);
+            bad = put_word(job, (uint32_t)r->epochs, 0); /* the others need not finish the round */
             if (bad == PARAMO_OK)
                 bad = leader_save_interrupted(job);
         }
@@ -392,6 +468,26 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     if (err == PARAMO_OK && stopped != PARAMO_OK)
         return from_library(stopped);
     return err == PARAMO_OK ? err : lerr(err, "%s", why);
+}
+
+/* A scheduler or server: until the job is over, or a signal makes it leave. */
+static paramo_err serve(const paramo_config *config)
+{
+    paramo_node *node;
+    char why[LERR_MAX];
+    paramo_err err = from_library(paramo_create(config, &node));
+    if (err != PARAMO_OK)
+        return err;
+    serving = node;
+    if (interrupted)
+        paramo_interrupt(node);
+    err = from_library(paramo_join(node));
+    (void)snprintf(why, sizeof why, "%s", lerr_text());
+    paramo_err stopped = from_library(paramo_stop(node));
+    serving = NULL;
+    if (interrupted)
+        return lerr(PARAMO_E_INTERRUPTED, "interrupted");
+    return err == PARAMO_OK ? stopped : lerr(err, "%s", why);
 }
 
 static paramo_err prepare_job(struct job *job, const paramo_config *config)
@@ -430,11 +526,8 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
     for (size_t i = 0; i < options->data_n; i++)
         if (strcmp(options->data[i], "-") == 0 && config.roles != PARAMO_ROLE_ALL && config.num_workers > 1)
             return lerr(PARAMO_E_INVALID, "standard input can't be shared by several worker processes");
-    if (config.roles == PARAMO_ROLE_SCHEDULER || config.roles == PARAMO_ROLE_SERVER) {
-        paramo_node *node;
-        err = from_library(paramo_start(&config, &node));
-        return err == PARAMO_OK ? from_library(paramo_stop(node)) : err;
-    }
+    if (config.roles == PARAMO_ROLE_SCHEDULER || config.roles == PARAMO_ROLE_SERVER)
+        return serve(&config);
     (void)pthread_mutex_init(&job.lock, NULL);
     err = prepare_job(&job, &config);
     if (err == PARAMO_OK)

@@ -83,7 +83,7 @@ LEARN_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info
 LEARN_MUST_USE paramo_err train_run(const struct train_options *options, struct train_result *result);
 void train_result_free(struct train_result *result);
 /* Ends the running job after the current batches; async-signal-safe. Returns 0 if no learning has begun yet,
- * so that there is nothing to end cleanly. */
+ * so that there is nothing to end cleanly; 2: this process is a scheduler or server, which leaves. */
 int train_interrupt(void);
 
 #endif

@@ -122,6 +122,20 @@ kill -INT "$(job_pid scheduler)"
 ends scheduler 130 "the second scheduler"
 unset PARAMO_TOKEN
 
+# ---- the same program in every role, as ps-lite's users start it: SIGTERM makes a server leave in order ----
+free_port
+for name in scheduler server worker; do
+    start $name env DMLC_ROLE=$name DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT="$PORT" DMLC_NUM_SERVER=1 DMLC_NUM_WORKER=1 \
+        PS_VERBOSE=2 "$PARAMO" train --model lr --data small.ffm --epochs 100000 --quiet
+done
+check "the worker is at work" wait_for 20 at_work
+kill -TERM "$(job_pid server)"
+ends server 130 "SIGTERM stops it with the documented code"
+check "without a word but the log" test "$(grep -vc '^paramo: info' "$ERR")" -eq 0
+ends worker 4 "the worker ends"
+ends scheduler '[0-9]+' "the scheduler ends"
+says "which had a goodbye" "server 0 \\(node 8\\) has left"
+
 # ---- a whole job by hand, on IPv6 ----
 if grep -q '^0*1 ' /proc/net/if_inet6 2>/dev/null; then
     free_port

@@ -68,4 +68,35 @@ ends a 0 'a has counted'
 check "each of $parts x $rounds parts was done once" said a "^exact: 0 wrong of $((parts * rounds))\$"
 ends scheduler 4 'the scheduler says that workers died'
 for i in 0 1; do ends "server$i" '0|4' "server $i ends with the job"; done
+
+# ---- training: a worker joins a running job, learns, and dies ----
+"$PARAMO" data synth --rows 20000 --out train.ffm >/dev/null
+free_port
+port=$PORT
+start scheduler "$PARAMO" scheduler --port "$port" --servers 1 --workers 1 --verbose
+check 'a scheduler for training' wait_for 20 listens "$(job_pid scheduler)"
+start server "$PARAMO" server --scheduler "127.0.0.1:$port"
+train=("$PARAMO" train --model lr --data train.ffm --epochs 100000)
+start first "$PARAMO" worker --scheduler "127.0.0.1:$port" -- "${train[@]}" --json --model-out model
+check 'training begins' wait_for 30 logged first 'epoch 2/'
+check 'no folder for the model yet' test ! -e model
+start second "$PARAMO" worker --scheduler "127.0.0.1:$port" -- "${train[@]}" --quiet
+check 'a second worker joins' wait_for 30 logged scheduler 'worker 1 .*has joined the running job, one more'
+check 'it works' at_work second
+start third "$PARAMO" worker --scheduler "127.0.0.1:$port" -- "${train[@]}" --quiet
+check 'a third joins' wait_for 30 logged scheduler 'worker 2 .*has joined the running job, one more'
+check 'and works' at_work third
+kill -KILL "$(job_pid third)"
+ends third 137 'the third is killed'
+check 'which is seen' wait_for 20 logged scheduler 'worker 2 .*is dead'
+kill -INT "$(job_pid first)"
+ends first 130 'Ctrl-C ends the first'
+check 'with a model' test -s model/manifest.json
+epochs=$(grep -c '"epoch":' "$OUT")
+check "each of $epochs epochs has learned each row once" test "$(grep -c '"rows": 20000,\?$' "$OUT")" -eq "$epochs"
+check 'one worker died' test "$(json "$OUT" dead_workers)" = 1
+ends second '0|130' 'and the second with it'
+ends scheduler 4 'the scheduler says that one died'
+check 'values of rounds that are over are not kept' at_most "$(sed -n 's/.*values still kept: //p' "$ERR")" 8
+ends server '0|4' 'the server ends'
 finish
