@@ -31,6 +31,7 @@ static struct world {
     uint64_t number, view;
     bool viewed;
     unsigned joined, ended;
+    uint64_t ordered;
     bool is_in;
 } w;
 
@@ -61,6 +62,21 @@ static void progress(void *arg, struct heartbeat *heartbeat)
     (void)arg;
     heartbeat->lanes = 1;
     heartbeat->lane[0] = (struct heartbeat_lane){.steps = 5};
+}
+
+/* Answered at once, or by a later one. */
+static void ordered(void *arg, uint64_t order, uint32_t what, struct reader *fields)
+{
+    struct writer result = {0};
+    (void)arg, (void)fields;
+    CHECK(w.is_in && !w.ended && order);
+    if (what & 1) {
+        w.ordered = order;
+        return;
+    }
+    write_u64(&result, order);
+    member_order_done(w.member, what & 2 ? order : w.ordered,
+                      what & 4 ? err_set(PARAMO_E_IO, "no") : PARAMO_OK, &result);
 }
 
 static void connected(void *arg, struct fakeconn *c)
@@ -259,6 +275,16 @@ static void say_reply(struct source *s)
     say(&head, &body, s);
 }
 
+static void say_order(struct source *s)
+{
+    struct wire_head head = {
+        .kind = WIRE_ORDER, .table = take_u8(s), .number = take_u8(s), .view = take_below(s, 16)};
+    struct writer body = {0};
+    head.floor = head.number - take_below(s, 70);
+    write_u64(&body, 1);
+    say(&head, &body, s);
+}
+
 static void say_end(struct source *s)
 {
     struct wire_head head = {.kind = WIRE_END};
@@ -309,7 +335,10 @@ static void step(struct source *s)
             w.fake->full = op & 64;
         break;
     case 11:
-        cancel_call(s);
+        if (alive && take_below(s, 2))
+            say_order(s);
+        else
+            cancel_call(s);
         break;
     default:
         begin_call(s);
@@ -341,6 +370,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .on_joined = joined,
                                    .on_view = viewed,
                                    .on_ended = ended,
+                                   .on_order = ordered,
                                    .progress = take_u8(&s) & 1 ? progress : NULL};
     fakeworld_enter(&w.world);
     CHECK(member_create(&config, &w.member) == PARAMO_OK);

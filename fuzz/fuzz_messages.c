@@ -11,6 +11,7 @@
 #include "wire/heartbeat.h"
 #include "wire/hello.h"
 #include "wire/kv_calls.h"
+#include "wire/order.h"
 #include "wire/pool_calls.h"
 #include "wire/register_call.h"
 #include "wire/table_spec.h"
@@ -45,6 +46,7 @@ CODEC(kv_put, struct kv_put)
 CODEC(kv_get, struct kv_get)
 CODEC(kv_delete, struct kv_delete)
 CODEC(heartbeat, struct heartbeat)
+CODEC(order_done, struct order_done)
 
 static bool codec_reject(struct reader *in, struct writer *out)
 {
@@ -123,7 +125,8 @@ static const struct {
               {codec_heartbeat, false},
               {codec_end, false},
               {codec_text, true},
-              {codec_view, false}}; /* a ring may come in more runs than it needs */
+              {codec_view, false},        /* a ring may come in more runs than it needs */
+              {codec_order_done, false}}; /* unknown codes become INTERNAL */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -13,6 +13,7 @@
 #include "wire/heartbeat.h"
 #include "wire/hello.h"
 #include "wire/kv_calls.h"
+#include "wire/order.h"
 #include "wire/pool_calls.h"
 #include "wire/register_call.h"
 #include "wire/table_spec.h"
@@ -111,7 +112,7 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
         CHECK(end_decode(&body, &code, text) == PARAMO_OK);
         break;
     default:
-        CHECK(head.kind == WIRE_HEARTBEAT);
+        CHECK(head.kind == WIRE_HEARTBEAT || head.kind == WIRE_ORDER);
     }
 }
 
@@ -204,7 +205,7 @@ static void call(struct node *node, struct source *s)
 {
     uint8_t value[64] = {0};
     struct wire_head head = {
-        .kind = WIRE_CALL, .table = 2 + take_below(s, 12), .number = node->number, .floor = node->floor};
+        .kind = WIRE_CALL, .table = 2 + take_below(s, 13), .number = node->number, .floor = node->floor};
     struct writer body = {0};
     uint8_t how = take_u8(s);
     if (how & 1)
@@ -266,6 +267,11 @@ static void call(struct node *node, struct source *s)
         struct kv_delete m;
         name(s, m.key);
         kv_delete_encode(&m, &body);
+        break;
+    }
+    case CALL_ORDER_DONE: {
+        struct order_done m = {.order = (UINT64_C(1) << 32) + take_below(s, 4)};
+        order_done_encode(&m, &body);
         break;
     }
     default:

@@ -156,6 +156,8 @@ static paramo_err member_frame(void *user, struct van_conn *conn, const uint8_t 
     case WIRE_REPLY:
         return head.table == CALL_REGISTER ? got_registered(m, &head, &body)
                                            : member_calls_reply(m, &head, &body);
+    case WIRE_ORDER:
+        return member_order_got(m, &head, &body);
     case WIRE_HEARTBEAT:
     case WIRE_WELCOME: /* a second copy */
         return PARAMO_OK;
@@ -406,6 +408,7 @@ static void beat_due(struct lane_timer *timer)
             send_register(m);
     } else {
         member_calls_resend(m, 2 * period);
+        member_orders_answer(m);
     }
 }
 
@@ -490,6 +493,7 @@ void member_destroy(struct member *m)
     m->conn = NULL;
     (void)err_set(PARAMO_E_CLOSED, "the node is closed");
     member_calls_fail(m, PARAMO_E_CLOSED, true);
+    member_orders_fini(m);
     view_unref(m->view);
     free(m);
 }

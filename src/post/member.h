@@ -64,6 +64,9 @@ struct member_config {
      * or the scheduler is gone for good (NO_SCHEDULER). Calls in flight have ended before with SHUTDOWN or
      * that code. */
     void (*on_ended)(void *arg, paramo_err status, const char *text);
+    /* An order of the scheduler (wire/order.h), once; this side answers it by member_order_done, now or
+     * later. NULL: orders are answered with UNSUPPORTED. */
+    void (*on_order)(void *arg, uint64_t order, uint32_t what, struct reader *fields);
     /* Fills in the lanes' progress for a heartbeat; NULL: none. */
     void (*progress)(void *arg, struct heartbeat *heartbeat);
 };
@@ -143,6 +146,9 @@ MUST_USE paramo_err member_shutdown(struct member *m, struct member_call *call, 
 /* Says goodbye: this node has left when done comes with OK. Also after on_ended (OK at once if the scheduler
  * is gone). */
 MUST_USE paramo_err member_leave(struct member *m, struct member_call *call, uint64_t deadline);
+/* An order has been carried out: its result (what it owns is taken), or why not, with this thread's message.
+ * The scheduler hears of it although connections break. Nothing if the member has ended. */
+void member_order_done(struct member *m, uint64_t order, paramo_err status, struct writer *result);
 /* Ends a call with CANCELLED; done is called from here. The scheduler may or may not have done it. */
 void member_cancel(struct member *m, struct member_call *call);
 

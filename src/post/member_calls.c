@@ -93,7 +93,7 @@ void member_calls_fail(struct member *m, paramo_err status, bool with_leave)
     }
 }
 
-static paramo_err call_begin(struct member *m, struct member_call *call, enum call_kind kind,
+paramo_err member_call_begin(struct member *m, struct member_call *call, enum call_kind kind,
                              uint64_t deadline)
 {
     paramo_err err = PARAMO_OK;
@@ -222,7 +222,7 @@ paramo_err member_barrier(struct member *m, struct member_call *call, uint32_t g
         return err_set(PARAMO_E_INVALID, "this node is not in group %" PRIu32, group);
     struct barrier_call body = {.group = group, .customer = customer, .timeout_ms = timeout_ms(m, deadline)};
     barrier_call_encode(&body, &call->body);
-    return call_begin(m, call, CALL_BARRIER, deadline);
+    return member_call_begin(m, call, CALL_BARRIER, deadline);
 }
 
 paramo_err member_table_open(struct member *m, struct member_call *call, const char *name,
@@ -237,7 +237,7 @@ paramo_err member_table_open(struct member *m, struct member_call *call, const c
     if (err)
         return err;
     table_open_encode(&body, &call->body);
-    return call_begin(m, call, CALL_TABLE_OPEN, deadline);
+    return member_call_begin(m, call, CALL_TABLE_OPEN, deadline);
 }
 
 paramo_err member_pool_open(struct member *m, struct member_call *call, const char *pool, uint32_t streams,
@@ -251,7 +251,7 @@ paramo_err member_pool_open(struct member *m, struct member_call *call, const ch
         return err_set(PARAMO_E_INVALID, "a pool has 1 to %d streams and 1 to %d rounds", POOL_STREAMS_MAX,
                        POOL_ROUNDS_MAX);
     pool_open_encode(&body, &call->body);
-    return call_begin(m, call, CALL_POOL_OPEN, deadline);
+    return member_call_begin(m, call, CALL_POOL_OPEN, deadline);
 }
 
 paramo_err member_pool_next(struct member *m, struct member_call *call, const char *pool, uint32_t who,
@@ -263,7 +263,7 @@ paramo_err member_pool_next(struct member *m, struct member_call *call, const ch
     if (err)
         return err;
     pool_next_encode(&body, &call->body);
-    return call_begin(m, call, CALL_POOL_NEXT, deadline);
+    return member_call_begin(m, call, CALL_POOL_NEXT, deadline);
 }
 
 static paramo_err pool_report(struct member *m, struct member_call *call, enum call_kind kind,
@@ -274,7 +274,7 @@ static paramo_err pool_report(struct member *m, struct member_call *call, enum c
     if (err)
         return err;
     pool_report_encode(&body, &call->body);
-    return call_begin(m, call, kind, deadline);
+    return member_call_begin(m, call, kind, deadline);
 }
 
 paramo_err member_pool_done(struct member *m, struct member_call *call, const char *pool,
@@ -300,7 +300,7 @@ static paramo_err kv_write(struct member *m, struct member_call *call, enum call
         return err_set(PARAMO_E_TOO_LARGE, "the value of %s has %zu bytes, at most %d", key, len,
                        KV_VALUE_MAX);
     kv_put_encode(&body, &call->body);
-    return call_begin(m, call, kind, deadline);
+    return member_call_begin(m, call, kind, deadline);
 }
 
 paramo_err member_kv_put(struct member *m, struct member_call *call, const char *key, const void *value,
@@ -332,7 +332,7 @@ paramo_err member_kv_get(struct member *m, struct member_call *call, const char 
     if (err)
         return err;
     kv_get_encode(&body, &call->body);
-    return call_begin(m, call, CALL_KV_GET, deadline);
+    return member_call_begin(m, call, CALL_KV_GET, deadline);
 }
 
 paramo_err member_kv_delete(struct member *m, struct member_call *call, const char *key, uint64_t deadline)
@@ -348,14 +348,14 @@ paramo_err member_kv_delete(struct member *m, struct member_call *call, const ch
 paramo_err member_shutdown(struct member *m, struct member_call *call, const char *reason, uint64_t deadline)
 {
     call_text_encode(reason, &call->body);
-    return call_begin(m, call, CALL_SHUTDOWN, deadline);
+    return member_call_begin(m, call, CALL_SHUTDOWN, deadline);
 }
 
 paramo_err member_leave(struct member *m, struct member_call *call, uint64_t deadline)
 {
     bool alone = m->state == MEMBER_ENDED && !m->conn;
     uint64_t now = lane_now(m->config.lane);
-    paramo_err err = call_begin(m, call, CALL_LEAVE, alone ? now : deadline);
+    paramo_err err = member_call_begin(m, call, CALL_LEAVE, alone ? now : deadline);
     if (!err && alone) {
         call->finished = true;
         err = lane_timer_arm(m->config.lane, &call->timer, now); /* it is armed: it only moves */

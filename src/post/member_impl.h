@@ -44,8 +44,19 @@ struct member {
     struct view *view;
     struct member_call *oldest, *newest; /* unanswered, by number */
     uint64_t next_number;
+    struct member_order *orders;
+    uint64_t orders_floor, orders_seen; /* a bit for each id from the floor on, at id % ORDERS_WINDOW */
 };
 
+/* member_orders.c */
+MUST_USE paramo_err member_order_got(struct member *m, const struct wire_head *head, struct reader *body);
+/* Answers for which there was no room. */
+void member_orders_answer(struct member *m);
+void member_orders_fini(struct member *m); /* after the calls have ended */
+
+/* Begins a call with the body that is written; from then on its done comes. */
+MUST_USE paramo_err member_call_begin(struct member *m, struct member_call *call, enum call_kind kind,
+                                      uint64_t deadline);
 /* Sends a call that is due on this connection. */
 void member_call_send(struct member *m, struct member_call *call);
 /* Those not sent on this connection, and those whose answer is overdue. */

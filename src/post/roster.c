@@ -106,6 +106,7 @@ static void node_free(struct sched_node *node)
     struct scheduler *s = node->sched;
     lane_timer_cancel(s->config.lane, &node->timer);
     calls_drop(node, false);
+    orders_drop(node, false);
     map_remove(&s->incarnations, node->info.incarnation);
     if (node->peer)
         node->peer->node = NULL;
@@ -537,10 +538,13 @@ static void welcome_back(struct sched_node *node, struct peer *peer)
         log_info("scheduler: %s is back", node_label(node, label));
     }
     reply_registered(node);
-    if (s->state == SCHED_RUNNING)
+    orders_unsend(node);
+    if (s->state == SCHED_RUNNING) {
         sched_view_send(node);
-    else if (s->end_told)
+        orders_send(node, 0);
+    } else if (s->end_told) {
         sched_send_end(node, s->end_status, s->end_text);
+    }
     place_waiting(s); /* a latecomer that hoped for this place */
 }
 
@@ -580,6 +584,7 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
     slots_of(s, node->info.role)->gone++;
     slots_of(s, node->info.role)->founders_gone += roster_founder(node);
     calls_drop(node, state == SNODE_LEFT);
+    orders_drop(node, true);
     sched_view_change(s);
     sched_node_gone(node);
     place_waiting(s);

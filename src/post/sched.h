@@ -88,6 +88,8 @@ struct sched_node {
         bool reported;
     } * lanes;
     uint32_t lanes_count;
+    struct sched_order *orders, *orders_last; /* not answered, by id */
+    uint64_t order_next;                      /* id; 0: none was given yet */
 };
 
 /* A control connection that was welcomed. */
@@ -276,6 +278,23 @@ void calls_drop(struct sched_node *node, bool keep_answered);
 MUST_USE paramo_err peer_send(struct peer *peer, const struct wire_head *head, const void *body, size_t len);
 MUST_USE paramo_err peer_reply(struct peer *peer, uint32_t kind, uint64_t number, paramo_err status,
                                const struct writer *body);
+
+/* sched_orders.c: what this scheduler tells a member to do (wire/order.h) */
+
+/* done comes once: OK and the result; what the member says went wrong (this thread's message), NODE_LOST when
+ * it is gone; never from inside order_give, and not any more after the scheduler's end. Takes what fields
+ * owns. FULL: the member has too many; NODE_LOST. */
+MUST_USE paramo_err order_give(struct sched_node *node, uint32_t what, struct writer *fields,
+                               void (*done)(void *arg, struct sched_node *node, paramo_err status,
+                                            struct reader *result),
+                               void *arg);
+/* Sends those that have not been sent for so long. */
+void orders_send(struct sched_node *node, uint64_t overdue);
+/* They will be sent again as soon as there is a connection. */
+void orders_unsend(struct sched_node *node);
+/* The node is gone: each is done with NODE_LOST, if there is anybody left to be told. */
+void orders_drop(struct sched_node *node, bool tell);
+void order_done_call(struct sched_call *call, struct reader *body);
 
 /* scheduler.c */
 void sched_node_gone(

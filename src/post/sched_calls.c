@@ -265,6 +265,7 @@ static void call_handle(struct sched_call *call, struct reader *body)
         [CALL_KV_GET] = sched_kv_get,
         [CALL_KV_ADD] = sched_kv_add,
         [CALL_KV_DELETE] = sched_kv_delete,
+        [CALL_ORDER_DONE] = order_done_call,
     };
     const struct scheduler *s = call->node->sched;
     if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])

@@ -103,8 +103,10 @@ void sched_view_announce(struct scheduler *s, struct letter_body *view, uint64_t
     s->view = view;
     s->announced = number;
     size_t cursor = 0;
-    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+    for (struct sched_node *node; (node = roster_next(s, &cursor));) {
         sched_view_send(node);
+        orders_send(node, s->config.heartbeat_ms * ENV_MS);
+    }
 }
 
 void sched_view_change(struct scheduler *s)

@@ -87,6 +87,7 @@ static paramo_err got_heartbeat(struct peer *peer, const struct wire_head *head,
     if (s->state == SCHED_RUNNING && node->info.id && head->view < s->announced &&
         now - node->view_sent_at >= s->config.heartbeat_ms * ENV_MS)
         sched_view_send(node);
+    orders_send(node, s->config.heartbeat_ms * ENV_MS);
     if (s->end_told && node->state == SNODE_JOINED)
         sched_send_end(node, s->end_status, s->end_text);
     return PARAMO_OK;

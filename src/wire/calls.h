@@ -6,7 +6,8 @@
  * is answered the same again until the floor has passed it: so a call is done once, however often it is sent.
  *
  * Bodies stand in files of their own: register_call.h, barrier_call.h, table_spec.h, pool_calls.h,
- * kv_calls.h; heartbeat.h and end.h are not calls. Never knows who calls whom. Tests: test/wire/test_calls.c.
+ * kv_calls.h, order.h; heartbeat.h and end.h are not calls. Never knows who calls whom. Tests:
+ * test/wire/test_calls.c.
  */
 #ifndef WIRE_CALLS_H
 #define WIRE_CALLS_H
@@ -29,7 +30,8 @@ enum call_kind {
     CALL_KV_GET = 11,
     CALL_KV_ADD = 12,
     CALL_LOOK = 13, /* no body; the result is a VIEW. Of an observer, who has no place: instead of REGISTER */
-    CALL_KV_DELETE = 14
+    CALL_KV_DELETE = 14,
+    CALL_ORDER_DONE = 15
 };
 
 enum {

@@ -59,27 +59,17 @@ static uint64_t get64(const uint8_t *p)
 }
 
 static const char *const names[] = {
-    [WIRE_HELLO] = "HELLO",
-    [WIRE_WELCOME] = "WELCOME",
-    [WIRE_REJECT] = "REJECT",
-    [WIRE_CALL] = "CALL",
-    [WIRE_REPLY] = "REPLY",
-    [WIRE_VIEW] = "VIEW",
-    [WIRE_END] = "END",
-    [WIRE_HEARTBEAT] = "HEARTBEAT",
-    [WIRE_PUSH] = "PUSH",
-    [WIRE_PULL] = "PULL",
-    [WIRE_PUSHPULL] = "PUSHPULL",
-    [WIRE_PROBE] = "PROBE",
-    [WIRE_SCAN] = "SCAN",
-    [WIRE_PUT] = "PUT",
-    [WIRE_DELETE] = "DELETE",
-    [WIRE_CLEAR] = "CLEAR",
-    [WIRE_STAT] = "STAT",
-    [WIRE_BYE] = "BYE",
-    [WIRE_MESSAGE] = "MESSAGE",
-    [WIRE_ANSWER] = "ANSWER",
-    [WIRE_PROBE_ANSWER] = "PROBE_ANSWER",
+    [WIRE_HELLO] = "HELLO",   [WIRE_WELCOME] = "WELCOME",
+    [WIRE_REJECT] = "REJECT", [WIRE_CALL] = "CALL",
+    [WIRE_REPLY] = "REPLY",   [WIRE_VIEW] = "VIEW",
+    [WIRE_END] = "END",       [WIRE_HEARTBEAT] = "HEARTBEAT",
+    [WIRE_ORDER] = "ORDER",   [WIRE_PUSH] = "PUSH",
+    [WIRE_PULL] = "PULL",     [WIRE_PUSHPULL] = "PUSHPULL",
+    [WIRE_PROBE] = "PROBE",   [WIRE_SCAN] = "SCAN",
+    [WIRE_PUT] = "PUT",       [WIRE_DELETE] = "DELETE",
+    [WIRE_CLEAR] = "CLEAR",   [WIRE_STAT] = "STAT",
+    [WIRE_BYE] = "BYE",       [WIRE_MESSAGE] = "MESSAGE",
+    [WIRE_ANSWER] = "ANSWER", [WIRE_PROBE_ANSWER] = "PROBE_ANSWER",
 };
 
 void wire_head_encode(const struct wire_head *h, uint8_t out[VAN_HEAD])

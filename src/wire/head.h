@@ -24,6 +24,7 @@ enum wire_kind {
     WIRE_VIEW = 10,
     WIRE_END = 11,
     WIRE_HEARTBEAT = 12,
+    WIRE_ORDER = 13, /* wire/order.h */
     /* data: client -> shard */
     WIRE_PUSH = 32,
     WIRE_PULL = 33,

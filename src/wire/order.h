@@ -1,0 +1,41 @@
+/*
+ * ORDER: what the scheduler tells one member to do, unasked. head.number is the order's id (per member,
+ * rising), head.floor the lowest id that the member has not answered, head.table what is to be done (enum
+ * order_what), head.view the number of the view that it speaks of: a member that has an older one lets the
+ * order come again. Segment 0 holds its fields, which belong to whoever gives that kind of order. It is
+ * repeated, with heartbeats and after a lost connection, until the member has answered by the call
+ * ORDER_DONE, which is done once. So an order is carried out once, by a member that lives on.
+ *
+ * Tests: test/wire/test_calls.c, test/post/test_orders.c.
+ */
+#ifndef WIRE_ORDER_H
+#define WIRE_ORDER_H
+
+#include <stdbool.h>
+
+#include "base/cursor.h"
+
+enum order_what {
+    ORDER_CKPT_SAVE = 1, /* wire/ckpt_order.h */
+    ORDER_CKPT_DROP = 2,
+    ORDER_CKPT_LOAD = 3
+};
+
+enum {
+    ORDERS_WINDOW = 64,        /* orders that a member may have between floor and id */
+    ORDER_BYTES_MAX = 16 << 20 /* of fields, and of a result */
+};
+
+/* The body of ORDER_DONE. No result. */
+struct order_done {
+    uint64_t order;
+    paramo_err status;
+    const void *rest; /* the result; if status is not OK, call_text_encode's bytes */
+    size_t rest_len;
+};
+
+void order_done_encode(const struct order_done *m, struct writer *w);
+/* rest points into what is read. */
+MUST_USE paramo_err order_done_decode(struct reader *r, struct order_done *m);
+
+#endif
