@@ -1,17 +1,22 @@
 /*
- * paramo checkpoint list, verify: what checkpoints a folder has, and whether every byte of one is as it was
- * written. Like cmd_ring.c it looks inside src/ (scripts/layers). Tests: test/e2e/checkpoint.sh.
+ * paramo checkpoint save, load: of a live job, by way of its scheduler. list, verify: what checkpoints a
+ * folder has, and whether every byte of one is as it was written. Like cmd_ring.c it looks inside src/
+ * (scripts/layers). Tests: test/e2e/checkpoint.sh.
  */
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
+#include "cmd/observe.h"
+#include "cmd/token.h"
 #include "cmd/verbs.h"
 
 #include "base/err.h"
-#include "server/ckpt.h"
+#include "env/process.h"
+#include "post/ckpt.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -143,13 +148,53 @@ static int verify(const char *dir, uint64_t number, int json)
     return code;
 }
 
+struct live {
+    const char *scheduler, *token, *token_file, *dir;
+    uint64_t wait;
+};
+
+static int ask(const struct live *l, bool load, uint64_t number, int json)
+{
+    char secret[TOKEN_BYTES];
+    const char *token = l->token ? l->token : getenv("PARAMO_TOKEN");
+    struct ckpt_order order = {.number = number, .timeout_ms = (uint32_t)l->wait * 1000};
+    if (l->token_file) {
+        int code = token_read(VERB, l->token_file, secret);
+        if (code)
+            return code;
+        token = secret;
+    }
+    struct observation o = {.scheduler = l->scheduler,
+                            .token = token ? token : "",
+                            .wait_s = l->wait + 5,
+                            .ckpt = &order,
+                            .load = load};
+    paramo_err err = process_path(l->dir, order.dir, sizeof order.dir);
+    if (!err)
+        err = observe(&o);
+    if (err)
+        return code_fail(VERB, err, err_text());
+    if (json)
+        return print_json(json_pack("{s:I, s:s}", "number", (json_int_t)o.number, "dir", order.dir));
+    (void)printf("checkpoint %" PRIu64 " %s %s\n", o.number, load ? "loaded from" : "saved in", l->dir);
+    return CODE_DONE;
+}
+
 static const char usage[] =
-    "usage: paramo checkpoint list DIR [--json]\n"
+    "usage: paramo checkpoint save|load --scheduler HOST:PORT --dir DIR [options]\n"
+    "       paramo checkpoint list DIR [--json]\n"
     "       paramo checkpoint verify DIR [--number N] [--json]\n"
+    "\n"
+    "save takes a checkpoint of a live job, which goes on meanwhile; every server writes its part into DIR, "
+    "a\n"
+    "folder that all of them and the scheduler see. load puts one in the place of what the tables hold, on "
+    "any\n"
+    "number of servers. See also --checkpoint-every and --restore of 'paramo run', 'scheduler' and 'train'.\n"
     "\n"
     "list shows the checkpoints in a folder: those that are whole, attempts that did not end, and manifests\n"
     "that are damaged. verify reads every byte of one, and of those it is based on, and checks it.\n";
-static const char more[] = "  paramo checkpoint list /data/ckpt\n"
+static const char more[] = "  paramo checkpoint save --scheduler 10.0.0.1:9000 --dir /data/ckpt\n"
+                           "  paramo checkpoint list /data/ckpt\n"
                            "  paramo checkpoint verify /data/ckpt --number 7\n"
                            "\n" CODE_HELP;
 
@@ -157,6 +202,7 @@ int cmd_checkpoint(int argc, char **argv)
 {
     uint64_t number = 0;
     int json = 0, number_given = 0;
+    struct live live = {.wait = 600};
     const struct arg args[] = {
         {.name = "number",
          .kind = ARG_INT,
@@ -167,17 +213,53 @@ int cmd_checkpoint(int argc, char **argv)
          .max = INT64_MAX,
          .given = &number_given},
         {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "the report as JSON"},
+        {.name = "of a live job", .kind = ARG_SECTION},
+        {.name = "scheduler",
+         .kind = ARG_STRING,
+         .out = &live.scheduler,
+         .meta = "HOST:PORT",
+         .help = "the job's scheduler"},
+        {.name = "dir", .kind = ARG_STRING, .out = &live.dir, .meta = "DIR", .help = "the folder"},
+        {.name = "token",
+         .kind = ARG_STRING,
+         .out = &live.token,
+         .meta = "TOKEN",
+         .help = "its secret; better in PARAMO_TOKEN or a file"},
+        {.name = "token-file",
+         .kind = ARG_STRING,
+         .out = &live.token_file,
+         .meta = "FILE",
+         .help = "the secret is the first line of FILE"},
+        {.name = "wait",
+         .kind = ARG_INT,
+         .out = &live.wait,
+         .meta = "SECONDS",
+         .help = "it is given up then (600)",
+         .min = 1,
+         .max = 86400},
     };
     const char *what = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
     const char *dir = what && argc > 2 && argv[2][0] != '-' ? argv[2] : NULL;
     const int named = (what != NULL) + (dir != NULL);
-    if (what && strcmp(what, "list") != 0 && strcmp(what, "verify") != 0)
-        return args_wrong(VERB, "unknown subject '%s': there are 'list' and 'verify'", what);
+    const bool save = what && strcmp(what, "save") == 0, load = what && strcmp(what, "load") == 0;
+    if (what && !save && !load && strcmp(what, "list") != 0 && strcmp(what, "verify") != 0)
+        return args_wrong(VERB, "unknown subject '%s': there are 'save', 'load', 'list' and 'verify'", what);
     int code = args_parse(VERB, argc - named, argv + named, args, sizeof args / sizeof *args, usage, more);
     if (code >= 0)
         return code;
     if (!what)
-        return args_wrong(VERB, "what? There are 'list' and 'verify'");
+        return args_wrong(VERB, "what? There are 'save', 'load', 'list' and 'verify'");
+    if (save || load) {
+        if (dir)
+            return args_wrong(VERB, "%s: the folder is named by --dir", what);
+        if (!live.scheduler || !live.dir || !*live.dir)
+            return args_wrong(VERB, "%s: --%s is missing", what, live.scheduler ? "dir" : "scheduler");
+        if (save && number_given)
+            return args_wrong(VERB, "save: the scheduler gives the number");
+        return ask(&live, load, number, json);
+    }
+    if (live.scheduler || live.dir)
+        return args_wrong(VERB, "%s: it looks at a folder, not at a job", what);
     if (!dir || !*dir)
         return args_wrong(VERB, "%s: DIR is missing", what);
     if (strcmp(what, "verify") == 0)

@@ -4,17 +4,15 @@
  */
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
+#include "cmd/observe.h"
 #include "cmd/token.h"
 #include "cmd/verbs.h"
 
 #include "base/err.h"
-#include "env/lane.h"
-#include "post/look.h"
 #include "ring/place.h"
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,72 +51,6 @@ static int failed(paramo_err err)
 {
     return err == PARAMO_E_AGAIN ? (code_fail(VERB, err, err_text()), CODE_CLUSTER)
                                  : code_fail(VERB, err, err_text());
-}
-
-/* ---- a live cluster ------------------------------------------------------------------------------------ */
-
-struct visit {
-    struct lane_task task;
-    struct look_config config;
-    struct lane *lane;
-    struct view *view;
-    paramo_err status;
-    char text[ERR_TEXT_MAX];
-    atomic_bool over;
-};
-
-static void visit_over(void *arg, paramo_err status, struct view *view)
-{
-    struct visit *v = arg;
-    v->status = status;
-    err_text_copy(v->text);
-    v->view = view ? view_ref(view) : NULL;
-    struct lane *lane = v->lane;
-    atomic_store(&v->over, true);
-    lane_notify(lane);
-}
-
-static void visit_begin(struct lane_task *task)
-{
-    struct visit *v = container_of(task, struct visit, task);
-    struct look *look;
-    paramo_err err = look_start(&v->config, &look);
-    if (err)
-        visit_over(v, err, NULL);
-}
-
-static bool visit_is_over(void *arg)
-{
-    return atomic_load(&((struct visit *)arg)->over);
-}
-
-static int fetch(const struct options *o, const char *token, struct view **view)
-{
-    struct van *van;
-    struct env *env = env_real();
-    struct visit v = {.task.run = visit_begin};
-    paramo_err err = van_tcp_create(env, &van);
-    if (err)
-        return failed(err);
-    err = lane_create(env, "pm-observer", LANE_NO_SPIN, &v.lane);
-    if (!err) {
-        v.config = (struct look_config){.van = van,
-                                        .lane = v.lane,
-                                        .scheduler = o->scheduler,
-                                        .token = token,
-                                        .incarnation = env_random(env) | 1,
-                                        .deadline = env_now(env) + o->wait * ENV_SEC,
-                                        .done = visit_over,
-                                        .arg = &v};
-        lane_post(v.lane, &v.task);
-        err = lane_wait(v.lane, visit_is_over, &v, UINT64_MAX);
-        lane_destroy(v.lane);
-        if (!err && v.status)
-            err = err_set(v.status, "%s", v.text);
-    }
-    van_destroy(van);
-    *view = v.view;
-    return err ? failed(err) : -1;
 }
 
 /* ---- the plan ------------------------------------------------------------------------------------------ */
@@ -471,7 +403,10 @@ static int show(const struct options *o)
                 return code;
             token = secret;
         }
-        code = fetch(o, token ? token : "", &view);
+        struct observation see = {.scheduler = o->scheduler, .token = token ? token : "", .wait_s = o->wait};
+        paramo_err err = observe(&see);
+        view = see.view;
+        code = err ? failed(err) : -1;
         p.view = view ? view->number : 0;
     }
     if (code < 0)

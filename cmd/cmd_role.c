@@ -40,6 +40,9 @@ enum role_option {
     OPT_META,
     OPT_VAN,
     OPT_FABRIC,
+    OPT_CHECKPOINT_DIR,
+    OPT_CHECKPOINT_EVERY,
+    OPT_RESTORE,
     OPT_VERBOSE,
     OPT_HELP
 };
@@ -90,6 +93,9 @@ static const struct option scheduler_options[] = {
     {"listen", required_argument, NULL, OPT_LISTEN},
     {"state", required_argument, NULL, OPT_STATE},
     {"meta", required_argument, NULL, OPT_META},
+    {"checkpoint-dir", required_argument, NULL, OPT_CHECKPOINT_DIR},
+    {"checkpoint-every", required_argument, NULL, OPT_CHECKPOINT_EVERY},
+    {"restore", required_argument, NULL, OPT_RESTORE},
     COMMON_OPTIONS,
 };
 static const struct option server_options[] = {
@@ -130,8 +136,11 @@ static const struct role roles[] = {
      "      --meta etcd://HOST:PORT[,HOST:PORT...][/JOB]\n"
      "                          keep it in etcd, under the name JOB (job): of several schedulers with the "
      "same\n"
-     "                          --meta one leads, and the others stand by until it has died\n" COMMON_USAGE
-         NODE_EXIT_CODES "\n"
+     "                          --meta one leads, and the others stand by until it has died\n"
+     "      --checkpoint-dir DIR, --checkpoint-every SECONDS\n"
+     "                          take checkpoints by itself, into a folder that all servers see, too\n"
+     "      --restore DIR       begin with the last whole checkpoint of DIR\n" COMMON_USAGE NODE_EXIT_CODES
+     "\n"
      "  paramo scheduler --port 9000 --servers 2 --workers 4 --state /var/lib/paramo/job\n"
      "  paramo scheduler --port 9000 --servers 2 --workers 4 --meta etcd://10.0.0.7:2379/clicks\n",
      scheduler_options},
@@ -303,6 +312,16 @@ static int set_option(const struct role *r, const struct option *option, struct 
         break;
     case OPT_FABRIC:
         cfg->trusted_fabric = 1;
+        break;
+    case OPT_CHECKPOINT_DIR:
+        cfg->checkpoint_dir = optarg;
+        break;
+    case OPT_CHECKPOINT_EVERY:
+        code = parse_number(r, option->name, optarg, 1, 604800, &v);
+        cfg->checkpoint_every_s = (uint32_t)v;
+        break;
+    case OPT_RESTORE:
+        cfg->restore_dir = optarg;
         break;
     case OPT_VERBOSE:
         s->log_level = 2;

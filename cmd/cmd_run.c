@@ -84,6 +84,9 @@ static const char usage[] =
     "                      goes on with the job\n"
     "      --van NAME      auto (the default): UCX between processes that can share memory, else tcp; tcp; "
     "ucx\n"
+    "      --checkpoint-dir DIR, --checkpoint-every SECONDS\n"
+    "                      take checkpoints of the job meanwhile\n"
+    "      --restore DIR   begin with the last whole checkpoint of DIR\n"
     "  -v, --verbose       print each node's process id and how it ended\n"
     "\n"
     "Worker 0 has standard input and writes to standard output and error directly; what the others print "
@@ -445,7 +448,16 @@ static int parse_number(const char *option, const char *text, int low, int high,
 /* -1: go on; else the exit code. */
 static int parse_options(int argc, char **argv, struct run_options *o)
 {
-    enum { OPT_WORKERS_ONLY = 256, OPT_GRACE, OPT_SCHEDULER_WAIT, OPT_STATE, OPT_VAN };
+    enum {
+        OPT_WORKERS_ONLY = 256,
+        OPT_GRACE,
+        OPT_SCHEDULER_WAIT,
+        OPT_STATE,
+        OPT_VAN,
+        OPT_CKPT_DIR,
+        OPT_CKPT_EVERY,
+        OPT_RESTORE
+    };
     static const struct option options[] = {
         {"servers", required_argument, NULL, 's'},
         {"workers", required_argument, NULL, 'w'},
@@ -454,6 +466,9 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         {"scheduler-wait", required_argument, NULL, OPT_SCHEDULER_WAIT},
         {"state", required_argument, NULL, OPT_STATE},
         {"van", required_argument, NULL, OPT_VAN},
+        {"checkpoint-dir", required_argument, NULL, OPT_CKPT_DIR},
+        {"checkpoint-every", required_argument, NULL, OPT_CKPT_EVERY},
+        {"restore", required_argument, NULL, OPT_RESTORE},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -461,7 +476,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
     *o = (struct run_options){.grace_s = 15, .scheduler_wait_s = -1};
     optind = 0; /* glibc: begin anew */
     opterr = 0;
-    int c;
+    int c, every = 0;
     while ((c = getopt_long(argc, argv, "+:s:w:vh", options, NULL)) != -1) {
         int bad = 0;
         switch (c) {
@@ -487,6 +502,16 @@ static int parse_options(int argc, char **argv, struct run_options *o)
             }
             setenv("PARAMO_VAN", optarg, 1); /* the children's */
             break;
+        case OPT_CKPT_DIR:
+            setenv("PARAMO_CHECKPOINT_DIR", optarg, 1); /* the scheduler's */
+            break;
+        case OPT_CKPT_EVERY:
+            bad = parse_number("--checkpoint-every", optarg, 1, 604800, &every);
+            setenv("PARAMO_CHECKPOINT_EVERY", optarg, 1);
+            break;
+        case OPT_RESTORE:
+            setenv("PARAMO_RESTORE", optarg, 1);
+            break;
         case OPT_WORKERS_ONLY:
             o->workers_only = 1;
             break;
@@ -503,6 +528,10 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         }
         if (bad)
             return 2;
+    }
+    if (every && getenv("PARAMO_CHECKPOINT_DIR") == NULL) {
+        fprintf(stderr, "paramo run: --checkpoint-every needs --checkpoint-dir\n");
+        return 2;
     }
     const char *missing = o->servers == 0 ? "-s SERVERS" : o->workers == 0 ? "-w WORKERS" : NULL;
     if (missing == NULL && optind >= argc)

@@ -55,6 +55,8 @@ struct settings {
     struct data_args data;
     struct arg_list valid;
     const char *model, *model_in, *model_out, *optimizer, *factor_optimizer;
+    const char *checkpoint_dir, *restore;
+    uint64_t checkpoint_every;
     uint64_t epochs, batch, ahead, dim, hash_bits, servers, workers, seed, early_stop;
     double alpha, beta, l1, l2;
     double factor_alpha, factor_beta, factor_l1, factor_l2, factor_init;
@@ -287,6 +289,19 @@ static int print_summary(const struct settings *s, const struct train_result *r)
     return CODE_DONE;
 }
 
+/* For the node that has the scheduler. */
+static void set_checkpoints(const struct settings *s)
+{
+    char text[24];
+    (void)snprintf(text, sizeof text, "%" PRIu64, s->checkpoint_every);
+    if (s->checkpoint_dir)
+        (void)setenv("PARAMO_CHECKPOINT_DIR", s->checkpoint_dir, 1);
+    if (s->checkpoint_every)
+        (void)setenv("PARAMO_CHECKPOINT_EVERY", text, 1);
+    if (s->restore)
+        (void)setenv("PARAMO_RESTORE", s->restore, 1);
+}
+
 int cmd_train(int argc, char **argv)
 {
     struct settings s = {
@@ -356,6 +371,12 @@ int cmd_train(int argc, char **argv)
          .help = "in one process: learners, a thread each (1); in a cluster both\nnumbers are the cluster's"},
         {.name = "ahead", .kind = ARG_INT, .out = &s.ahead, .meta = "N", .max = 64,
          .help = "parameters are pulled N batches ahead (1)"},
+        {.name = "checkpoint-dir", .kind = ARG_STRING, .out = &s.checkpoint_dir, .meta = "DIR",
+         .help = "checkpoints of the job go there; all servers see it"},
+        {.name = "checkpoint-every", .kind = ARG_INT, .out = &s.checkpoint_every, .meta = "SECONDS", .min = 1, .max = 604800,
+         .help = "take one so often"},
+        {.name = "restore", .kind = ARG_STRING, .out = &s.restore, .meta = "DIR",
+         .help = "begin with the last whole checkpoint of DIR"},
         {.name = "Output", .kind = ARG_SECTION},
         {.name = "json", .kind = ARG_FLAG, .out = &s.json, .help = "the summary as one JSON document on standard output"},
         {.name = "quiet", .kind = ARG_FLAG, .out = &s.quiet, .letter = 'q', .help = "no progress; warnings and the summary are printed all the same"},
@@ -367,7 +388,10 @@ int cmd_train(int argc, char **argv)
     int code = args_parse("train", argc, argv, args, n, usage, more);
     if (code < 0)
         code = make_options(&s, &options);
+    if (code < 0 && s.checkpoint_every && !s.checkpoint_dir)
+        code = args_wrong("train", "--checkpoint-every needs --checkpoint-dir");
     if (code < 0) {
+        set_checkpoints(&s);
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
         (void)sigaction(SIGINT, &action, NULL);
         (void)sigaction(SIGTERM, &action, NULL);

@@ -7,6 +7,7 @@
 #include "post/view.h"
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
+#include "wire/ckpt_order.h"
 #include "wire/end.h"
 #include "wire/heartbeat.h"
 #include "wire/hello.h"
@@ -47,6 +48,9 @@ CODEC(kv_get, struct kv_get)
 CODEC(kv_delete, struct kv_delete)
 CODEC(heartbeat, struct heartbeat)
 CODEC(order_done, struct order_done)
+CODEC(ckpt_order, struct ckpt_order)
+CODEC(ckpt_result, struct ckpt_result)
+CODEC(ckpt_written, struct ckpt_written)
 
 static bool codec_reject(struct reader *in, struct writer *out)
 {
@@ -125,8 +129,11 @@ static const struct {
               {codec_heartbeat, false},
               {codec_end, false},
               {codec_text, true},
-              {codec_view, false},        /* a ring may come in more runs than it needs */
-              {codec_order_done, false}}; /* unknown codes become INTERNAL */
+              {codec_view, false},       /* a ring may come in more runs than it needs */
+              {codec_order_done, false}, /* unknown codes become INTERNAL */
+              {codec_ckpt_order, true},
+              {codec_ckpt_result, true},
+              {codec_ckpt_written, true}};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "env/simfs.h"
 #include "fakevan.h"
 #include "post/letter.h"
 #include "post/scheduler.h"
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
+#include "wire/ckpt_order.h"
 #include "wire/end.h"
 #include "wire/heartbeat.h"
 #include "wire/hello.h"
@@ -47,6 +49,7 @@ static void check_reply(const struct wire_head *head, struct reader *body)
     struct barrier_result barrier;
     struct table_open_result table;
     struct pool_next_result part;
+    struct ckpt_result ckpt;
     struct view *view;
     char text[CALL_TEXT_MAX];
     if (head->status) {
@@ -65,6 +68,10 @@ static void check_reply(const struct wire_head *head, struct reader *body)
         break;
     case CALL_POOL_NEXT:
         CHECK(pool_next_result_decode(body, &part) == PARAMO_OK);
+        break;
+    case CALL_CKPT_SAVE:
+    case CALL_CKPT_LOAD:
+        CHECK(ckpt_result_decode(body, &ckpt) == PARAMO_OK && ckpt.number);
         break;
     case CALL_KV_GET:
         CHECK(body->left <= KV_VALUE_MAX);
@@ -205,7 +212,7 @@ static void call(struct node *node, struct source *s)
 {
     uint8_t value[64] = {0};
     struct wire_head head = {
-        .kind = WIRE_CALL, .table = 2 + take_below(s, 13), .number = node->number, .floor = node->floor};
+        .kind = WIRE_CALL, .table = 2 + take_below(s, 15), .number = node->number, .floor = node->floor};
     struct writer body = {0};
     uint8_t how = take_u8(s);
     if (how & 1)
@@ -269,9 +276,26 @@ static void call(struct node *node, struct source *s)
         kv_delete_encode(&m, &body);
         break;
     }
+    case CALL_CKPT_SAVE:
+    case CALL_CKPT_LOAD: {
+        struct ckpt_order m = {.number = take_below(s, 3), .timeout_ms = take_u16(s), .dir = "/var/ckpt"};
+        ckpt_order_encode(&m, &body);
+        break;
+    }
     case CALL_ORDER_DONE: {
-        struct order_done m = {.order = (UINT64_C(1) << 32) + take_below(s, 4)};
+        struct order_done m = {.order = (UINT64_C(1) << 32) + take_below(s, 4),
+                               .status = take_below(s, 3) ? PARAMO_OK : PARAMO_E_IO};
+        struct ckpt_written *written = calloc(1, sizeof *written);
+        struct writer result = {0};
+        CHECK(written);
+        written->count = take_below(s, 3);
+        if (!m.status)
+            ckpt_written_encode(written, &result);
+        m.rest = result.data;
+        m.rest_len = result.len;
+        free(written);
         order_done_encode(&m, &body);
+        writer_fini(&result);
         break;
     }
     default:
@@ -358,6 +382,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fakeworld_open(&w.world);
     w.world.van.sent = sent;
     uint8_t how = take_u8(&s);
+    struct simfs *disk;
+    struct chores *chores;
+    CHECK(simfs_create(1, &disk) == PARAMO_OK && fs_make_dir(simfs_fs(disk), "/var") == PARAMO_OK);
+    CHECK(chores_create(lane_env(w.world.lane), "files", &chores) == PARAMO_OK);
     struct scheduler_config config = {.van = &w.world.van.van,
                                       .lane = w.world.lane,
                                       .address = "scheduler",
@@ -365,6 +393,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .num_servers = 1 + (how >> 1 & 1),
                                       .num_workers = 1 + (how >> 2 & 1),
                                       .own_member = how & 8,
+                                      .fs = simfs_fs(disk),
+                                      .chores = how & 16 ? NULL : chores,
+                                      .checkpoint_every_ms = how & 32 ? 700 : 0,
+                                      .checkpoint_dir = "/var/ckpt",
                                       .arg = &w,
                                       .over = over};
     fakeworld_enter(&w.world);
@@ -399,6 +431,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fakeworld_enter(&w.world);
     scheduler_destroy(w.scheduler);
     fakeworld_leave(&w.world);
+    chores_destroy(chores);
     fakeworld_close(&w.world);
+    simfs_destroy(disk);
     return 0;
 }

@@ -93,6 +93,19 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_join(paramo_node *node);
  * it if it ended early (NODE_LOST, NO_SCHEDULER ...). Workers and tables of the node are closed. NULL is
  * allowed. */
 PARAMO_API paramo_err paramo_stop(paramo_node *node);
+/* Takes a checkpoint of all tables into a folder that every server and the scheduler see, while the job goes
+ * on: rows with optimizer state. What was acknowledged before the call is in it. Any role may call it; one at
+ * a time in a job (AGAIN). number (may be NULL): which one it is in the folder, from 1. timeout_ms: 0 is 60
+ * s; it is given up then. On an error there is no new checkpoint, and those that were there are as they were:
+ * IO (a full disk, say; the message names file and cause), NODE_LOST, DATA_LOST, TIMEOUT. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_checkpoint_save(paramo_node *node, const char *dir,
+                                                             uint32_t timeout_ms, uint64_t *number);
+/* Puts a checkpoint (number 0: the last whole one of the folder) in the place of what its tables hold,
+ * whatever the number of servers it was made by. Requests wait meanwhile; what was pushed since it was taken
+ * is gone. NOT_FOUND, CORRUPT (after which the tables may be lost: DATA_LOST until they are cleared or
+ * loaded), TABLE_EXISTS (with other options). */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_checkpoint_load(paramo_node *node, const char *dir,
+                                                             uint64_t number, uint32_t timeout_ms);
 /* Asks the scheduler to end the job: servers and scheduler return from paramo_stop. Any role may call it. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_shutdown(paramo_node *node, const char *reason);
 /* Makes every wait of this node return CLOSED soon; async-signal-safe; the node must still be stopped. */

@@ -191,6 +191,12 @@ typedef struct paramo_config {
      * below "paramo/JOB/" ("job"). If another scheduler leads that job, this one stands by, until it leads or
      * the job is over (paramo_join: CLOSED). One that is found to lead no more ends with FENCED. */
     const char *meta;
+    /* Scheduler. A folder that all servers and the scheduler see, and how often a checkpoint of the job is
+     * taken into it by itself; NULL and 0: none is. */
+    const char *checkpoint_dir;
+    uint32_t checkpoint_every_s;
+    /* Scheduler: the job begins with the last whole checkpoint of this folder. NULL: with nothing. */
+    const char *restore_dir;
 } paramo_config;
 
 #ifdef __cplusplus

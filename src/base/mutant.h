@@ -35,7 +35,6 @@
     X(fence_forgotten, "a shard serves a worker that was declared dead")                                 \
     X(old_incarnation_returns, "a dead node that registers again is taken back")                         \
     X(call_done_twice, "the scheduler does a repeated call again")                                       \
-    X(order_twice, "a member carries out a repeated order of the scheduler again")                          \
     X(barrier_number_stays, "a barrier is released with the number of the one before")                   \
     X(barrier_short, "a barrier is released one node early")                                             \
     X(handler_repeated, "a repeated request is handed to the handler again")                             \

@@ -1,13 +1,16 @@
 #include "env/process.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 static atomic_uint generation = 1;
@@ -67,4 +70,20 @@ void event_drain(int fd)
 void event_close(int fd)
 {
     (void)close(fd);
+}
+
+paramo_err process_path(const char *path, char *out, size_t capacity)
+{
+    char here[PATH_MAX] = "";
+    if (path[0] != '/' && !getcwd(here, sizeof here))
+        return err_errno(PARAMO_E_SYSTEM, errno, "find the working directory");
+    int len = snprintf(out, capacity, "%s%s%s", here, here[0] ? "/" : "", path);
+    return len < 0 || (size_t)len >= capacity ? err_set(PARAMO_E_TOO_LARGE, "the path is too long: %s", path)
+                                              : PARAMO_OK;
+}
+
+uint64_t process_unix_time(void)
+{
+    time_t now = time(NULL);
+    return now < 0 ? 0 : (uint64_t)now;
 }

@@ -5,12 +5,20 @@
 #ifndef ENV_PROCESS_H
 #define ENV_PROCESS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/err.h"
 
 /* Raised in each child of fork: a handle made under another number belongs to the parent. */
 unsigned process_generation(void);
 /* NULL if it is not set, or empty. Valid until the environment changes. */
 const char *process_variable(const char *name);
+
+/* The path from the root on, of one that may be from the working directory. TOO_LARGE. */
+MUST_USE paramo_err process_path(const char *path, char *out, size_t capacity);
+/* Seconds since 1970, as the system's clock has it. */
+uint64_t process_unix_time(void);
 
 /* Says a line to whoever started this process, on a socket it gave us (-1: none). If nobody listens any more,
  * or does not read, nothing is said. Any thread. */

@@ -200,6 +200,8 @@ paramo_err paramo_config_from_env(paramo_config *config)
         err = variable_u32("PARAMO_WEIGHT", 1, RING_WEIGHT_MAX, 1, &config->weight);
     if (!err)
         err = variable_u32("PARAMO_TRUSTED_FABRIC", 0, 1, 1, &config->trusted_fabric);
+    if (!err)
+        err = variable_u32("PARAMO_CHECKPOINT_EVERY", 1, WEEK_S, 1, &config->checkpoint_every_s);
     const char *cpu = process_variable("PARAMO_CPU");
     if (!err && cpu && (err = cpu_limit(cpu)) != PARAMO_OK)
         err = err_prefix(err, "PARAMO_CPU");
@@ -233,6 +235,8 @@ paramo_err paramo_config_from_env(paramo_config *config)
     variable_text("PARAMO_NAME", &config->name);
     variable_text("PARAMO_DOMAIN", &config->domain);
     variable_text("PARAMO_VAN", &config->van);
+    variable_text("PARAMO_CHECKPOINT_DIR", &config->checkpoint_dir);
+    variable_text("PARAMO_RESTORE", &config->restore_dir);
     if (!(config->roles & (PARAMO_ROLE_SERVER | PARAMO_ROLE_WORKER))) { /* they may have its environment */
         variable_text("PARAMO_STATE", &config->state);
         variable_text("PARAMO_META", &config->meta);
@@ -258,9 +262,10 @@ static paramo_err copy_text(const char **field)
 
 static const char **config_text(paramo_config *config, unsigned i)
 {
-    const char **const fields[] = {&config->scheduler, &config->token, &config->listen,
-                                   &config->advertise, &config->name,  &config->van,
-                                   &config->domain,    &config->state, &config->meta};
+    const char **const fields[] = {&config->scheduler, &config->token,          &config->listen,
+                                   &config->advertise, &config->name,           &config->van,
+                                   &config->domain,    &config->state,          &config->meta,
+                                   &config->restore_dir, &config->checkpoint_dir};
     return i < sizeof fields / sizeof *fields ? fields[i] : NULL;
 }
 
@@ -320,6 +325,8 @@ paramo_err config_check(const paramo_config *config)
             return err_set(PARAMO_E_INVALID, "%u servers and %u workers: not from 1 to 1024 and 1 to 4096",
                            config->num_servers, config->num_workers);
     }
+    if (config->checkpoint_every_s && !config->checkpoint_dir)
+        return err_set(PARAMO_E_INVALID, "checkpoint_every_s is set and checkpoint_dir is not");
     if (config->token && strlen(config->token) >= HELLO_TOKEN_MAX)
         return err_set(PARAMO_E_INVALID, "the token is longer than %d bytes", HELLO_TOKEN_MAX - 1);
     if (config->name && strlen(config->name) >= VIEW_NAME_MAX)

@@ -202,6 +202,7 @@ void node_lane_end(paramo_node *node, struct lane *lane)
 
 static void node_free(paramo_node *node)
 {
+    chores_destroy(node->chores); /* before the lanes that their ends go to */
     for (unsigned i = 0; i < node->seats_count; i++) {
         struct seat *seat = &node->seats[i];
         for (unsigned k = 0; k < seat->shards_count; k++) {
@@ -293,9 +294,11 @@ static paramo_err node_prepare(paramo_node *node)
     if (!err) /* a server's apps are as busy as its tables */
         err = lane_create(node->env, "pm-apps", node->config.roles == PARAMO_ROLE_SERVER ? 0 : LANE_NO_SPIN,
                           &node->apps);
+    if (!err && node->config.roles != PARAMO_ROLE_WORKER)
+        err = chores_create(node->env, "pm-files", &node->chores);
     node->apps_nudge.run = apps_nudge;
     if (!err && keeps_state(node))
-        err = chores_create(node->env, "pm-files", &node->files);
+        err = chores_create(node->env, "pm-state", &node->files);
     if (!err)
         err = embedded ? van_inproc_create(node->env, &node->van) : node_van(node);
     if (err)
@@ -378,6 +381,11 @@ static void scheduler_dialled(paramo_node *node, const char *address)
         address_join(strcmp(host, "::") == 0 ? "::1" : "127.0.0.1", port, node->scheduler_dial);
 }
 
+static paramo_err place_of_files(const char *dir, char path[FS_PATH_MAX])
+{
+    return dir && *dir ? process_path(dir, path, FS_PATH_MAX) : PARAMO_OK;
+}
+
 static paramo_err join_scheduler(paramo_node *node, const struct store_state *found)
 {
     bool embedded = node->config.roles == PARAMO_ROLE_ALL;
@@ -394,11 +402,19 @@ static paramo_err join_scheduler(paramo_node *node, const struct store_state *fo
         .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,
         .store = node->store,
         .found = found,
+        .fs = fs_real(),
+        .chores = node->chores,
+        .unix_time = process_unix_time,
+        .checkpoint_every_ms = node->config.checkpoint_every_s * 1000,
         .arg = node,
         .accept_data = scheduler_accept,
         .over = scheduler_over,
     };
-    paramo_err err = scheduler_create(&config, &node->scheduler);
+    paramo_err err = place_of_files(node->config.checkpoint_dir, config.checkpoint_dir);
+    if (!err)
+        err = place_of_files(node->config.restore_dir, config.restore_dir);
+    if (!err)
+        err = scheduler_create(&config, &node->scheduler);
     if (!err)
         node->store = NULL; /* the scheduler's */
     if (!err && embedded)

@@ -111,7 +111,8 @@ struct paramo_node {
     struct env *env;
     struct van *van;
     struct lane *control;
-    struct lane *apps; /* of every host of this process; NULL: it serves no apps (the simulator's) */
+    struct chores *chores; /* files of checkpoints; NULL: it has none to do with */
+    struct lane *apps;     /* of every host of this process; NULL: it serves no apps (the simulator's) */
     struct place place;
     struct chores *files;             /* the store's; NULL: the scheduler keeps no state */
     struct store *store;              /* until the scheduler has it; control lane */
@@ -200,6 +201,8 @@ uint64_t node_deadline(const paramo_node *node, uint32_t ms);
 /* node_seat.c: a server's or worker's or the scheduler's own membership; both on the control lane. */
 MUST_USE paramo_err seat_open(struct seat *seat, const char *scheduler_address, const char *listen_address);
 void seat_close_control(struct seat *seat);
+/* checkpoint.c: an order of the scheduler (member_config.on_order) */
+void seat_order(void *seat, uint64_t order, uint32_t what, struct reader *fields);
 /* config.c: every string copied; INVALID names the field. */
 MUST_USE paramo_err config_copy(const paramo_config *from, paramo_config *to);
 void config_free(paramo_config *config);

@@ -243,6 +243,7 @@ paramo_err seat_open(struct seat *seat, const char *scheduler_address, const cha
         .on_view = seat_view,
         .on_ended = seat_ended,
         .progress = seat_progress,
+        .on_order = seat->shards_count ? seat_order : NULL,
     };
     atomic_store(&seat->state, SEAT_JOINING);
     return member_create(&config, &seat->member);

@@ -19,6 +19,8 @@ struct look {
     struct dial *dial;
     struct van_conn *conn;
     struct lane_timer timer;
+    uint32_t call;
+    struct writer body;
 };
 
 void look_cancel(struct look *look)
@@ -29,31 +31,40 @@ void look_cancel(struct look *look)
     if (look->conn)
         van_close(look->conn, false);
     free(look->schedulers);
+    writer_fini(&look->body);
     free(look);
 }
 
 /* With this thread's message. */
-static void look_end(struct look *look, paramo_err status, struct view *view)
+static void look_end(struct look *look, paramo_err status, struct view *view, uint64_t number)
 {
     struct look_config config = look->config;
     look_cancel(look);
-    config.done(config.arg, status, view);
+    config.done(config.arg, status, view, number);
 }
 
 static void look_late(struct lane_timer *timer)
 {
     struct look *look = container_of(timer, struct look, timer);
-    look_end(look, err_set(PARAMO_E_TIMEOUT, "the scheduler does not answer"), NULL);
+    look_end(look, err_set(PARAMO_E_TIMEOUT, "the scheduler does not answer"), NULL, 0);
 }
 
-static paramo_err look_answer(const struct wire_head *head, struct reader *body, struct view **view)
+static paramo_err look_answer(const struct look *look, const struct wire_head *head, struct reader *body,
+                              struct view **view, uint64_t *number)
 {
     char text[CALL_TEXT_MAX];
-    if (head->table != CALL_LOOK)
+    struct ckpt_result ckpt;
+    paramo_err err;
+    if (head->table != look->call)
         return err_set(PARAMO_E_PROTOCOL, "an answer to %s", call_kind_name(head->table));
-    if (!head->status)
+    if (!head->status && look->call == CALL_LOOK)
         return view_decode(body, view);
-    paramo_err err = call_text_decode(body, text);
+    if (!head->status) {
+        err = ckpt_result_decode(body, &ckpt);
+        *number = ckpt.number;
+        return err;
+    }
+    err = call_text_decode(body, text);
     return err ? err : err_set(err_from_wire(head->status), "%s", text);
 }
 
@@ -64,6 +75,7 @@ static paramo_err look_frame(void *user, struct van_conn *conn, const uint8_t by
     struct wire_head head;
     struct reader body;
     struct view *view = NULL;
+    uint64_t number = 0;
     (void)conn;
     paramo_err err = letter_open(bytes, seg, nseg, &head, &body);
     if (!err && head.kind == WIRE_WELCOME)
@@ -71,8 +83,8 @@ static paramo_err look_frame(void *user, struct van_conn *conn, const uint8_t by
     if (!err && head.kind != WIRE_REPLY)
         err = err_set(PARAMO_E_PROTOCOL, "%s to an observer", wire_kind_name(head.kind));
     if (!err)
-        err = look_answer(&head, &body, &view);
-    look_end(look, err, view);
+        err = look_answer(look, &head, &body, &view, &number);
+    look_end(look, err, view, number);
     view_unref(view);
     return PARAMO_OK;
 }
@@ -80,7 +92,7 @@ static paramo_err look_frame(void *user, struct van_conn *conn, const uint8_t by
 static void look_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
     (void)conn;
-    look_end(user, err_set(why, "%s", text), NULL);
+    look_end(user, err_set(why, "%s", text), NULL, 0);
 }
 
 static const struct van_user look_user = {.frame = look_frame, .closed = look_closed};
@@ -88,14 +100,14 @@ static const struct van_user look_user = {.frame = look_frame, .closed = look_cl
 static void look_up(void *arg, struct van_conn *conn, const struct welcome *welcome)
 {
     struct look *look = arg;
-    struct wire_head head = {.kind = WIRE_CALL, .table = CALL_LOOK};
+    struct wire_head head = {.kind = WIRE_CALL, .table = look->call};
     (void)welcome;
     look->dial = NULL;
     look->conn = conn;
     van_set_user(conn, &look_user, look);
-    paramo_err err = letter_send(conn, &head, NULL, 0);
+    paramo_err err = letter_send(conn, &head, look->body.data, look->body.len);
     if (err)
-        look_end(look, err, NULL);
+        look_end(look, err, NULL, 0);
 }
 
 static void look_failed(void *arg, paramo_err code, const char *text);
@@ -134,7 +146,7 @@ static void look_failed(void *arg, paramo_err code, const char *text)
     if (nobody && *look->rest)
         code = look_dial(look);
     if (code && !look->dial)
-        look_end(look, code, NULL);
+        look_end(look, code, NULL, 0);
 }
 
 paramo_err look_start(const struct look_config *config, struct look **out)
@@ -143,9 +155,18 @@ paramo_err look_start(const struct look_config *config, struct look **out)
     if (!look)
         return err_memory(sizeof *look);
     look->config = *config;
+    look->call = !config->ckpt ? CALL_LOOK : config->load ? CALL_CKPT_LOAD : CALL_CKPT_SAVE;
+    if (config->ckpt)
+        ckpt_order_encode(config->ckpt, &look->body);
+    look->config.ckpt = NULL;
     look->timer.fire = look_late;
+    if (look->body.failed) {
+        free(look);
+        return err_memory(sizeof *config->ckpt);
+    }
     look->hello = (struct hello){.purpose = HELLO_CONTROL, .incarnation = config->incarnation};
     if (strlen(config->token) >= sizeof look->hello.token) {
+        writer_fini(&look->body);
         free(look);
         return err_set(PARAMO_E_INVALID, "the token is longer than %zu bytes", (size_t)HELLO_TOKEN_MAX - 1);
     }

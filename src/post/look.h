@@ -1,26 +1,30 @@
 /*
- * An observer: asks a scheduler for the view once, without taking a place in the job. One attempt with one
- * deadline, at each of the scheduler's addresses until one answers. Never changes anything. All on one lane.
- * Tests: test/post/test_look.c.
+ * An observer: asks a scheduler one thing, without taking a place in the job: for the view, or for a
+ * checkpoint to be taken or loaded. One attempt with one deadline, at each of the scheduler's addresses until
+ * one answers. All on one lane. Tests: test/post/test_look.c.
  */
 #ifndef POST_LOOK_H
 #define POST_LOOK_H
 
 #include "post/view.h"
 #include "van/van.h"
+#include "wire/ckpt_order.h"
 
 struct look;
 
 struct look_config {
     struct van *van;
     struct lane *lane;
-    const char *scheduler; /* its addresses, as a member's; copied */
-    const char *token;     /* used until look_start returns */
-    uint64_t incarnation;  /* random, not 0 */
-    uint64_t deadline;     /* lane_now's clock */
-    /* Once, from a round of the lane: the view (borrowed), or why there is none (err_text() says more):
-     * CONNECT, TOKEN, ..., TIMEOUT, AGAIN: the job is not complete yet. The look is gone already. */
-    void (*done)(void *arg, paramo_err status, struct view *view);
+    const char *scheduler;         /* its addresses, as a member's; copied */
+    const char *token;             /* used until look_start returns */
+    uint64_t incarnation;          /* random, not 0 */
+    uint64_t deadline;             /* lane_now's clock */
+    const struct ckpt_order *ckpt; /* NULL: the view is asked for; used until look_start returns */
+    bool load;                     /* a checkpoint: to be loaded, not taken */
+    /* Once, from a round of the lane: the view (borrowed) or the checkpoint's number, or why not (err_text()
+     * says more): CONNECT, TOKEN, ..., TIMEOUT, AGAIN: the job is not complete yet. The look is gone already.
+     */
+    void (*done)(void *arg, paramo_err status, struct view *view, uint64_t number);
     void *arg;
 };
 

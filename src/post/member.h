@@ -92,7 +92,7 @@ struct member_call {
     void (*done)(struct member_call *call, paramo_err status);
     void *arg;
     struct {
-        uint64_t number;       /* barrier: which one was released */
+        uint64_t number;       /* barrier: which one was released; a checkpoint's */
         uint32_t table;        /* table_open: the id; member_view() has it */
         enum pool_state state; /* pool_next */
         struct pool_part part; /* pool_next with POOL_GOT */
@@ -140,6 +140,10 @@ MUST_USE paramo_err member_kv_add(struct member *m, struct member_call *call, co
 /* A key that is not there is no error. */
 MUST_USE paramo_err member_kv_delete(struct member *m, struct member_call *call, const char *key,
                                      uint64_t deadline);
+/* A checkpoint of the whole job into dir (named from the root on, by every node the same); loads one (number
+ * 0: the last whole one) in place of what there is. result.number: its number. */
+MUST_USE paramo_err member_ckpt(struct member *m, struct member_call *call, bool load, const char *dir,
+                                uint64_t number, uint64_t deadline);
 /* Asks the scheduler to end the job for all. */
 MUST_USE paramo_err member_shutdown(struct member *m, struct member_call *call, const char *reason,
                                     uint64_t deadline);

@@ -5,6 +5,7 @@
 
 #include "post/letter.h"
 #include "wire/barrier_call.h"
+#include "wire/ckpt_order.h"
 #include "wire/kv_calls.h"
 #include "wire/table_spec.h"
 
@@ -136,6 +137,7 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
     struct barrier_result barrier;
     struct table_open_result table;
     struct pool_next_result part;
+    struct ckpt_result ckpt;
     paramo_err err = PARAMO_OK;
     switch (call->kind) {
     case CALL_BARRIER:
@@ -156,6 +158,11 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
          * holder's are refused: nothing of his comes after anything of ours. */
         if (!err && call->member->view->number < part.view && !MUTANT(part_before_fence))
             call->min_view = part.view;
+        return err;
+    case CALL_CKPT_SAVE:
+    case CALL_CKPT_LOAD:
+        err = ckpt_result_decode(body, &ckpt);
+        call->result.number = ckpt.number;
         return err;
     case CALL_KV_GET:
         call->result.value_len = body->left;
@@ -342,7 +349,18 @@ paramo_err member_kv_delete(struct member *m, struct member_call *call, const ch
     if (err)
         return err;
     kv_delete_encode(&body, &call->body);
-    return call_begin(m, call, CALL_KV_DELETE, deadline);
+    return member_call_begin(m, call, CALL_KV_DELETE, deadline);
+}
+
+paramo_err member_ckpt(struct member *m, struct member_call *call, bool load, const char *dir,
+                       uint64_t number, uint64_t deadline)
+{
+    struct ckpt_order body = {.number = number, .timeout_ms = timeout_ms(m, deadline)};
+    if (strlen(dir) >= sizeof body.dir)
+        return err_set(PARAMO_E_INVALID, "the folder has a name longer than %zu bytes", sizeof body.dir - 1);
+    memcpy(body.dir, dir, strlen(dir) + 1);
+    ckpt_order_encode(&body, &call->body);
+    return member_call_begin(m, call, load ? CALL_CKPT_LOAD : CALL_CKPT_SAVE, deadline);
 }
 
 paramo_err member_shutdown(struct member *m, struct member_call *call, const char *reason, uint64_t deadline)

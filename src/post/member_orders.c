@@ -103,7 +103,7 @@ paramo_err member_order_got(struct member *m, const struct wire_head *head, stru
     if (m->state != MEMBER_JOINED || m->view->number < head->view)
         return PARAMO_OK; /* it comes again */
     raise_floor(m, head->floor);
-    if (id < m->orders_floor || ((m->orders_seen & bit) && !MUTANT(order_twice)))
+    if (id < m->orders_floor || (m->orders_seen & bit))
         return PARAMO_OK;
     struct member_order *order = calloc(1, sizeof *order);
     if (!order)

@@ -316,6 +316,12 @@ static void gather(struct scheduler *s)
     for (struct sched_node *node; (node = roster_next(s, &cursor));)
         if (node->peer)
             reply_registered(node);
+    s->restoring = s->config.restore_dir[0] != '\0';
+    if (s->restoring)
+        cell_changed(s, CELL_RESTORING, 0);
+    err = sched_ckpt_start(s);
+    if (err)
+        sched_end(s, err, err_text());
 }
 
 static bool silent(const struct sched_node *node)

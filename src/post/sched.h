@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "base/mutant.h"
+#include "post/ckpt.h"
 #include "post/door.h"
 #include "post/letter.h"
 #include "post/scheduler.h"
@@ -99,6 +100,8 @@ struct peer {
     struct sched_node *node; /* NULL before REGISTER */
     uint64_t incarnation;
     struct lane_timer timer; /* for the REGISTER */
+    uint32_t ckpt_call;      /* an observer that waits for a checkpoint: its call and number; 0: none */
+    uint64_t ckpt_number;
     struct peer *next, *prev;
 };
 
@@ -125,7 +128,8 @@ enum cell_kind {
     CELL_VALUES,   /* of one hash */
     CELL_POOL,     /* its place among the pools */
     CELL_OWNERS,   /* the same */
-    CELL_PARTS     /* pool << 20 | parts / 64 */
+    CELL_PARTS,    /* pool << 20 | parts / 64 */
+    CELL_RESTORING /* the checkpoint that the job begins with is not loaded yet */
 };
 
 /* Changes are saved in batches: what has changed by the time that the save before has ended. */
@@ -183,6 +187,11 @@ struct scheduler {
     size_t kv_count, kv_bytes;
     struct call_queue kv_waiting;
 
+    struct sched_ckpt *ckpt; /* NULL: none is taken or loaded */
+    struct call_queue ckpt_calls;
+    struct lane_timer ckpt_timer;
+    bool restoring; /* the job begins with a checkpoint: workers get no view before it is loaded */
+
     paramo_err end_status;
     char end_text[CALL_TEXT_MAX];
     bool end_told;
@@ -220,6 +229,8 @@ MUST_USE paramo_err sched_view_look(struct peer *peer, const struct wire_head *h
                                     const struct reader *body);
 void sched_table_open(struct sched_call *call, struct reader *body);
 MUST_USE paramo_err sched_ring_build(struct scheduler *s);
+/* A table of a checkpoint: makes it if there is none of its name. TABLE_EXISTS: it has other options. */
+MUST_USE paramo_err sched_table_make(struct scheduler *s, const struct view_table *table);
 void sched_view_fini(struct scheduler *s);
 
 /* Builds the view now that a change has made due. */
@@ -268,6 +279,14 @@ void sched_pool_cells(const struct scheduler *s, struct writer *w);
 MUST_USE paramo_err sched_pool_restore(struct scheduler *s, enum cell_kind kind, uint64_t key,
                                        struct reader *cell);
 void sched_pool_restored(struct scheduler *s);
+
+/* sched_ckpt.c */
+void sched_ckpt_call(struct sched_call *call, struct reader *body);
+MUST_USE paramo_err sched_ckpt_observer(struct peer *peer, const struct wire_head *head, struct reader *body);
+/* The job is complete, or goes on under a new scheduler: begins to load what it starts with, if it is not
+ * loaded yet, and the clock of --checkpoint-every. */
+MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
+void sched_ckpt_fini(struct scheduler *s);
 
 /* sched_calls.c */
 MUST_USE paramo_err calls_received(struct sched_node *node, const struct wire_head *head,

@@ -72,6 +72,7 @@ static bool call_kept(const struct sched_call *call)
     case CALL_KV_PUT:
     case CALL_KV_ADD:
     case CALL_KV_DELETE: /* a second time might delete what was put in between */
+    case CALL_CKPT_LOAD: /* ... or lose it */
         return call->answered && call->status == PARAMO_OK && !MUTANT(call_not_kept);
     case CALL_POOL_NEXT:
         return call->answered && call->status == PARAMO_OK && call->answer.len &&
@@ -266,6 +267,8 @@ static void call_handle(struct sched_call *call, struct reader *body)
         [CALL_KV_ADD] = sched_kv_add,
         [CALL_KV_DELETE] = sched_kv_delete,
         [CALL_ORDER_DONE] = order_done_call,
+        [CALL_CKPT_SAVE] = sched_ckpt_call,
+        [CALL_CKPT_LOAD] = sched_ckpt_call,
     };
     const struct scheduler *s = call->node->sched;
     if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])

@@ -53,6 +53,10 @@ static void cell_write(const struct scheduler *s, uint64_t id, struct writer *w)
     case CELL_VALUES:
         sched_kv_cell(s, key, w);
         break;
+    case CELL_RESTORING:
+        if (s->restoring)
+            write_u8(w, 1);
+        break;
     default:
         sched_pool_cell(s, kind, key, w);
     }
@@ -68,6 +72,11 @@ static void single_cells_write(const struct scheduler *s, bool whole, struct wri
         cell_begin(w, CELL_VIEW, 0, &mark);
         write_u32(w, s->slots[SLOTS_WORKERS].founders);
         letter_body_write(view, w);
+        store_cell_end(w, mark);
+    }
+    if (whole && s->restoring) {
+        cell_begin(w, CELL_RESTORING, 0, &mark);
+        write_u8(w, 1);
         store_cell_end(w, mark);
     }
     if (v->end || (whole && s->state == SCHED_ENDING)) {
@@ -263,6 +272,9 @@ static paramo_err cell_restore(struct scheduler *s, uint64_t id, struct reader c
     case CELL_OWNERS:
     case CELL_PARTS:
         return sched_pool_restore(s, (enum cell_kind)(id >> 56), key, &cell);
+    case CELL_RESTORING:
+        s->restoring = true;
+        return PARAMO_OK;
     }
     return err_set(PARAMO_E_FORMAT, "a cell of an unknown kind");
 }
@@ -282,7 +294,7 @@ static paramo_err cells_restore(struct scheduler *s, const struct map *newest)
 {
     const struct store_state *found = s->config.found;
     paramo_err err = PARAMO_OK;
-    for (uint64_t kind = CELL_VIEW; kind <= CELL_PARTS && !err; kind++) {
+    for (uint64_t kind = CELL_VIEW; kind <= CELL_RESTORING && !err; kind++) {
         uint64_t id;
         void *value;
         for (size_t i = 0; !err && map_next(newest, &i, &id, &value);) {

@@ -48,6 +48,8 @@ static struct letter_body *view_build(struct scheduler *s)
 void sched_view_send(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
+    if (s->restoring && node->info.role == PARAMO_ROLE_WORKER)
+        return; /* not before there is what it works on */
     if (!node->peer || !s->view || s->announced < node->since || (s->view_changed && !s->config.store))
         return; /* a change that is not out yet comes to all in a moment */
     struct wire_head head = {.kind = WIRE_VIEW, .view = s->announced};
@@ -239,6 +241,16 @@ static paramo_err table_add(struct scheduler *s, const struct table_open *m, con
     log_info("scheduler: table %s is number %" PRIu32, table->name, table->id);
     sched_view_change(s);
     return PARAMO_OK;
+}
+
+paramo_err sched_table_make(struct scheduler *s, const struct view_table *table)
+{
+    const struct view_table *have = table_find(s, table->name);
+    struct table_open m = {.options = table->options};
+    if (have)
+        return table_spec_same(table->name, &have->options, &table->options);
+    memcpy(m.name, table->name, sizeof m.name);
+    return table_add(s, &m, &have);
 }
 
 void sched_table_open(struct sched_call *call, struct reader *body)

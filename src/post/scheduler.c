@@ -121,6 +121,8 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
     }
     if (head.table == CALL_LOOK)
         return sched_view_look(peer, &head, &body);
+    if (!peer->node && (head.table == CALL_CKPT_SAVE || head.table == CALL_CKPT_LOAD))
+        return sched_ckpt_observer(peer, &head, &body);
     if (!peer->node)
         return err_set(PARAMO_E_PROTOCOL, "%s before REGISTER", call_kind_name(head.table));
     return calls_received(peer->node, &head, &body);
@@ -398,7 +400,7 @@ static paramo_err restore(struct scheduler *s)
     else
         end_if_all_gone(s);
     sched_view_change(s);
-    return PARAMO_OK;
+    return s->state == SCHED_RUNNING ? sched_ckpt_start(s) : PARAMO_OK;
 }
 
 paramo_err scheduler_create(const struct scheduler_config *config, struct scheduler **out)
@@ -476,6 +478,7 @@ void scheduler_destroy(struct scheduler *s)
     lane_timer_cancel(s->config.lane, &s->tick);
     lane_timer_cancel(s->config.lane, &s->end_timer);
     sched_save_fini(s); /* first: from here on nothing is saved */
+    sched_ckpt_fini(s);
     while (s->peers)
         sched_peer_close(s->peers, true);
     sched_view_fini(s);

@@ -15,15 +15,18 @@
  * next scheduler goes on from it under a higher term. Its nodes have heartbeat_timeout_ms to register again.
  *
  * Split by noun, with sched.h inside: scheduler.c (life, job end), roster.c (registration, ranks, deaths),
- * sched_view.c, sched_calls.c (calls done once), sched_barrier.c, sched_pool.c, sched_kv.c, sched_save.c.
- * Never reads configuration itself. All functions on the lane. Tests: test/post/test_scheduler.c,
- * test_cluster_sim.c, test_restart.c, test_lead.c.
+ * sched_view.c, sched_calls.c (calls done once), sched_barrier.c, sched_pool.c, sched_kv.c, sched_save.c,
+ * sched_orders.c, sched_ckpt.c. Never reads configuration itself. All functions on the lane. Tests:
+ * test/post/test_scheduler.c, test_cluster_sim.c, test_restart.c, test_lead.c, test_orders.c,
+ * test_sched_ckpt.c.
  */
 #ifndef POST_SCHEDULER_H
 #define POST_SCHEDULER_H
 
 #include <stdbool.h>
 
+#include "env/chore.h"
+#include "env/fs.h"
 #include "post/store.h"
 #include "post/view.h"
 #include "van/van.h"
@@ -48,6 +51,12 @@ struct scheduler_config {
      * found (used until scheduler_create returns). It is the scheduler's from then on, which closes it. */
     struct store *store;
     const struct store_state *found;
+    /* Checkpoints: files and who reads and writes them; NULL: none are taken. Both outlive the scheduler. */
+    struct fs *fs;
+    struct chores *chores;
+    uint64_t (*unix_time)(void);                                /* seconds, for the manifest; NULL: 0 */
+    uint32_t checkpoint_every_ms;                               /* 0: only when asked */
+    char checkpoint_dir[FS_PATH_MAX], restore_dir[FS_PATH_MAX]; /* "": none; else from the root on */
     void *arg;
     /* A data connection, which is somebody else's; as door_config.accept. NULL: they are refused. */
     void (*accept_data)(void *arg, struct van_conn *conn, const struct hello *hello);

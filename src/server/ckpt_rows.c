@@ -145,6 +145,80 @@ paramo_err ckpt_rows_encode(const struct table *t, uint32_t table, const struct 
     return PARAMO_OK;
 }
 
+static size_t place_of(const uint64_t *sorted, size_t n, uint64_t key)
+{
+    size_t low = 0;
+    while (n > 1) {
+        size_t half = n / 2;
+        low += sorted[low + half] <= key ? half : 0;
+        n -= half;
+    }
+    return low;
+}
+
+/* Rows of different lengths: where each is, then in order. */
+static paramo_err var_pack(const uint64_t *keys, const uint64_t *sorted, const uint32_t *lens,
+                           const uint8_t *rows, size_t n, size_t value, struct writer *w)
+{
+    struct span {
+        size_t at;
+        uint32_t len;
+    } *span = malloc(n * sizeof *span);
+    if (!span)
+        return err_memory(n * sizeof *span);
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        span[place_of(sorted, n, keys[i])] = (struct span){.at = at, .len = lens[i]};
+        at += lens[i] * value;
+    }
+    for (size_t i = 0; i < n; i++)
+        write_u32(w, span[i].len);
+    if (n % 2)
+        write_u32(w, 0);
+    for (size_t i = 0; i < n; i++)
+        if (span[i].len)
+            write_bytes(w, rows + span[i].at, span[i].len * value);
+    free(span);
+    return w->failed ? err_memory(at) : PARAMO_OK;
+}
+
+static paramo_err fixed_pack(const uint64_t *keys, const uint64_t *sorted, const uint8_t *rows, size_t n,
+                             size_t row, struct writer *w)
+{
+    uint8_t *room = writer_room(w, n * row);
+    for (size_t i = 0; room && i < n; i++)
+        memcpy(room + place_of(sorted, n, keys[i]) * row, rows + i * row, row);
+    return room ? PARAMO_OK : err_memory(n * row);
+}
+
+paramo_err ckpt_rows_pack(uint32_t table, const struct ring_placement *placement, const uint64_t *keys,
+                          const uint32_t *lens, const void *rows, size_t n, size_t row_bytes,
+                          struct writer *w, struct ckpt_block *block)
+{
+    uint64_t *sorted = ascending(keys, n);
+    if (!sorted)
+        return err_memory(2 * n * sizeof *sorted);
+    rows_head(w, n, lens ? 0 : row_bytes, sorted);
+    paramo_err err = lens ? var_pack(keys, sorted, lens, rows, n, row_bytes, w)
+                          : fixed_pack(keys, sorted, rows, n, row_bytes, w);
+    unsigned first = RING_ARCS, last = 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned arc = arc_of(placement, keys[i]);
+        first = arc < first ? arc : first;
+        last = arc > last ? arc : last;
+    }
+    free(sorted);
+    if (err)
+        return err;
+    *block = (struct ckpt_block){.kind = CKPT_ROWS,
+                                 .table = table,
+                                 .arc = first,
+                                 .arcs = last - first + 1,
+                                 .payload = w->data,
+                                 .bytes = w->len};
+    return PARAMO_OK;
+}
+
 paramo_err ckpt_erased_encode(uint32_t table, const struct ring_placement *placement, const uint64_t *keys,
                               size_t n, struct writer *w, struct ckpt_block *block, size_t *took)
 {

@@ -7,7 +7,7 @@
 #ifndef SERVER_CKPT_ROWS_H
 #define SERVER_CKPT_ROWS_H
 
-#include "server/ckpt.h"
+#include "post/ckpt.h"
 #include "server/dedup.h"
 #include "table/table.h"
 
@@ -21,6 +21,11 @@ MUST_USE paramo_err ckpt_by_arc(const struct ring_placement *placement, const ui
 MUST_USE paramo_err ckpt_rows_encode(const struct table *t, uint32_t table,
                                      const struct ring_placement *placement, const uint64_t *keys, size_t n,
                                      struct writer *payload, struct ckpt_block *block, size_t *took);
+/* A block of rows that were copied before: keys in any order, without repeats; row i has row_bytes at
+ * rows + i * row_bytes, or, where lens is not NULL, lens[i] values of row_bytes each, one after the other. */
+MUST_USE paramo_err ckpt_rows_pack(uint32_t table, const struct ring_placement *placement,
+                                   const uint64_t *keys, const uint32_t *lens, const void *rows, size_t n,
+                                   size_t row_bytes, struct writer *payload, struct ckpt_block *block);
 /* The same for keys that were removed. */
 MUST_USE paramo_err ckpt_erased_encode(uint32_t table, const struct ring_placement *placement,
                                        const uint64_t *keys, size_t n, struct writer *payload,

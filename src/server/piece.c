@@ -125,7 +125,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
 {
     struct shard *s = peer->shard;
     struct sender *sender = peer->sender;
-    if (!s->view || (h->view > s->view->number && !MUTANT(view_not_awaited))) {
+    if (!s->view || s->loading || (h->view > s->view->number && !MUTANT(view_not_awaited))) {
         park(peer, h, seg, nseg, hold);
         return PARAMO_OK;
     }
@@ -229,7 +229,7 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
         probe(peer, &h);
         return PARAMO_OK;
     }
-    if (peer->blocked || !queue_empty(&peer->waiting)) {
+    if (peer->blocked || !queue_empty(&peer->waiting) || (s->saving && saving_holds(s, &h, seg))) {
         wait_for_room(peer, &h, seg, nseg);
         return PARAMO_OK;
     }
@@ -246,11 +246,11 @@ static paramo_err handle_kept(struct kept *k)
 paramo_err piece_resume(struct peer *peer)
 {
     reply_backlog(peer);
-    while (!peer->blocked) {
-        struct qnode *node = queue_pop(&peer->waiting);
-        if (!node)
+    while (!peer->blocked && !queue_empty(&peer->waiting)) {
+        struct kept *k = container_of(peer->waiting.head, struct kept, node);
+        if (saving_holds(peer->shard, &k->head, k->seg))
             break;
-        struct kept *k = container_of(node, struct kept, node);
+        (void)queue_pop(&peer->waiting);
         peer->waiting_count--;
         peer->waiting_bytes -= k->bytes;
         paramo_err err = handle_kept(k);
@@ -286,6 +286,15 @@ void piece_unpark(struct shard *s)
     for (struct peer *peer = s->peers, *next; peer; peer = next) {
         next = peer->next;
         if (peer->broken)
+            peer_fail(peer);
+    }
+}
+
+void piece_resume_all(struct shard *s)
+{
+    for (struct peer *peer = s->peers, *next; peer; peer = next) {
+        next = peer->next;
+        if (!queue_empty(&peer->waiting) && piece_resume(peer))
             peer_fail(peer);
     }
 }

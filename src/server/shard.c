@@ -319,6 +319,8 @@ void shard_close(struct shard *s)
     if (!s)
         return;
     handling_close(s);
+    saving_close(s);
+    loading_close(s);
     while (s->peers) {
         struct peer *peer = s->peers;
         van_close(peer->conn, false);

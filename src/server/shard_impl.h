@@ -9,6 +9,7 @@
  *     handling.c  requests to USER tables: handed over, answered later, answers kept
  *     scanning.c  batches of rows
  *     reply.c     answers and their memory
+ *     saving.c    its part of a checkpoint; loading.c: and back
  */
 #ifndef SERVER_SHARD_IMPL_H
 #define SERVER_SHARD_IMPL_H
@@ -49,6 +50,7 @@ struct shard_table {
     uint32_t value_bytes, row_values, state_values;
     struct hugemem memory;         /* of the table */
     struct table *table;           /* NULL: USER, or it could not be made */
+    struct saving_table *saving;   /* a checkpoint takes its rows */
     bool lost;                     /* rows pushed to the node that was here before are gone; until CLEAR */
     struct rowcache rows;          /* SPARSE: of the lists asked for last */
     uint64_t pushes, pulls;        /* keys */
@@ -169,6 +171,8 @@ struct shard {
     size_t kept_bytes, handling_bytes;
     struct session *sessions;
     unsigned sessions_count;
+    struct saving *saving;   /* NULL: none goes on */
+    struct loading *loading; /* the same */
     struct lane_timer housekeeping;
     struct bufpool pool;
     struct reply *free_replies;
@@ -192,6 +196,15 @@ void piece_drop_parked(struct shard *s, const struct peer *peer, uint64_t now);
 void piece_drop_waiting(struct peer *peer);
 /* The backlog has left: pieces that waited are handled. An error closes the connection. */
 MUST_USE paramo_err piece_resume(struct peer *peer);
+
+/* Pieces that waited for a checkpoint. */
+void piece_resume_all(struct shard *s);
+
+/* ---- saving.c, loading.c ---- */
+/* A change that must wait: rows that it changes are to be saved, and the disk is behind. */
+bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg);
+void saving_close(struct shard *s);
+void loading_close(struct shard *s);
 
 /* ---- reply.c ---- */
 /* Answers head with a status; text only for errors. */

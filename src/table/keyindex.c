@@ -360,6 +360,38 @@ void keyindex_walk(const struct keyindex *x, void (*each)(void *ctx, uint64_t ke
     }
 }
 
+uint64_t keyindex_hash(const struct keyindex *x, uint64_t key)
+{
+    return hash_key(x, key);
+}
+
+/* A segment's hashes are one range; of one that has more keys than wanted, half of it, a quarter ... */
+bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
+                    void (*each)(void *ctx, uint64_t key, uint64_t hash, void *payload), void *ctx)
+{
+    if (!x->directory) {
+        return false;
+    }
+    const struct keyindex_segment *s = segment_of(x, *cursor);
+    unsigned depth = s->depth;
+    for (uint64_t count = s->count; count > rows && depth < 63; count /= 2) {
+        depth++;
+    }
+    uint64_t last = depth ? *cursor | (UINT64_MAX >> depth) : UINT64_MAX;
+    for (uint32_t at = 0; at < s->nbuckets; at++) {
+        const struct keyindex_bucket *b = bucket_at(s, at);
+        for (unsigned used = *bucket_meta(b) & META_USED(x->slots); used; used &= used - 1) {
+            unsigned slot = (unsigned)__builtin_ctz(used);
+            uint64_t hash = b->word[slot];
+            if (hash >= *cursor && hash <= last) {
+                each(ctx, key_of(x, hash), hash, bucket_payload(b, slot, x->slots));
+            }
+        }
+    }
+    *cursor = last + 1;
+    return *cursor != 0;
+}
+
 uint64_t keyindex_probes(const struct keyindex *x)
 {
     uint64_t probes = x->count;

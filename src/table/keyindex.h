@@ -123,6 +123,12 @@ MUST_USE paramo_err keyindex_scan_add(const struct keyindex_scan *scan, struct k
 bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload);
 /* Calls `each` for all keys, in no order; it may change the payload. */
 void keyindex_walk(const struct keyindex *x, void (*each)(void *ctx, uint64_t key, void *payload), void *ctx);
+uint64_t keyindex_hash(const struct keyindex *x, uint64_t key);
+/* Calls `each` for the keys whose hashes come next from *cursor (0 at first) on, about so many of them or
+ * fewer, in no order, and moves *cursor behind them; false: there are no more. Insertions and removals
+ * between the calls disturb nothing. */
+bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
+                    void (*each)(void *ctx, uint64_t key, uint64_t hash, void *payload), void *ctx);
 /* Key positions that a search for each present key would read, in all: tests watch it. */
 uint64_t keyindex_probes(const struct keyindex *x);
 

@@ -5,46 +5,19 @@
 #include <string.h>
 
 #include "table/keysort.h"
-#include "table/rowspec.h"
-#include "table/table_dense.h"
-#include "table/table_small.h"
-#include "table/table_sparse.h"
-#include "table/table_var.h"
+#include "table/table_impl.h"
 
 _Static_assert(TABLE_NO_ROW == KEYINDEX_NONE, "row numbers are the index's");
 
 /* Row numbers of one call are kept in memory that stays, up to this many (1 MiB). */
 #define SCRATCH_KEPT ((size_t)256 << 10)
 
-struct table {
-    struct tablemem mem;
-    paramo_table_options options;
-    struct rowspec spec;
-    uint64_t generation;
-    uint32_t *scratch;
-    size_t scratch_room;
-    union {
-        struct table_sparse sparse;
-        struct table_small small;
-        struct table_dense dense;
-        struct table_var var;
-    };
-};
-
-static bool is_dense(const struct table *t)
+/* Before every change of rows, or creation of some. */
+static void touch(struct table *t, const uint64_t *keys, size_t n)
 {
-    return t->options.kind == PARAMO_TABLE_DENSE;
-}
-
-/* A sparse table whose rows lie in its index. */
-static bool is_small(const struct table *t)
-{
-    return t->options.kind == PARAMO_TABLE_SPARSE && table_small_fits(&t->spec);
-}
-
-static bool is_var(const struct table *t)
-{
-    return t->options.kind == PARAMO_TABLE_VAR;
+    if (t->cut && n) {
+        table_cut_touch(t->cut, keys, n);
+    }
 }
 
 /* ---- life ---- */
@@ -166,6 +139,7 @@ static paramo_err check_fixed(const struct table *t, size_t n)
 
 paramo_err table_resolve(struct table *t, const uint64_t *keys, size_t n, uint32_t *rows, bool create)
 {
+    touch(t, keys, create ? n : 0);
     paramo_err err = check_fixed(t, n);
     if (err) {
         return err;
@@ -194,6 +168,7 @@ static bool all_there(const uint32_t *rows, size_t n)
 
 paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows, size_t n, const void *vals)
 {
+    touch(t, keys, n);
     paramo_err err = check_fixed(t, n);
     if (err) {
         return err;
@@ -231,6 +206,7 @@ enum { PUSH = 1, PULL = 2, CREATE = 4 };
 static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, const void *in, void *out,
                             unsigned what, uint32_t *noted)
 {
+    touch(t, keys, what & (PUSH | CREATE) ? n : 0);
     paramo_err err = check_fixed(t, n);
     if (err || n == 0) {
         return err;
@@ -311,6 +287,7 @@ static paramo_err check_part(const struct table *t, uint32_t col, uint32_t ncols
 
 paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, const void *vals)
 {
+    touch(t, &key, 1);
     paramo_err err = check_part(t, col, ncols);
     if (err) {
         return err;
@@ -333,6 +310,7 @@ paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col, uint32_t
 paramo_err table_pull_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, void *vals,
                            bool create)
 {
+    touch(t, &key, create);
     paramo_err err = check_part(t, col, ncols);
     if (err) {
         return err;
@@ -367,6 +345,7 @@ static paramo_err check_var(const struct table *t, size_t n)
 paramo_err table_var_push(struct table *t, const uint64_t *keys, size_t n, const void *vals,
                           const uint32_t *lens)
 {
+    touch(t, keys, n);
     paramo_err err = check_var(t, n);
     bool assign = t->options.optimizer == PARAMO_OPT_ASSIGN;
     return err ? err : table_var_store(&t->var, keys, n, vals, lens, assign);
@@ -375,6 +354,7 @@ paramo_err table_var_push(struct table *t, const uint64_t *keys, size_t n, const
 paramo_err table_var_put(struct table *t, const uint64_t *keys, size_t n, const void *vals,
                          const uint32_t *lens)
 {
+    touch(t, keys, n);
     paramo_err err = check_var(t, n);
     return err ? err : table_var_store(&t->var, keys, n, vals, lens, true);
 }
@@ -392,11 +372,6 @@ void table_var_pull(const struct table *t, const uint64_t *keys, size_t n, void 
 }
 
 /* ---- whole rows ---- */
-
-static const struct keyindex *index_of(const struct table *t)
-{
-    return is_var(t) ? &t->var.index : is_small(t) ? &t->small.index : &t->sparse.index;
-}
 
 static void collect_key(void *ctx, uint64_t key, void *payload)
 {
@@ -468,6 +443,7 @@ paramo_err table_get_rows(const struct table *t, const uint64_t *keys, size_t n,
 
 paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool with_state, const void *in)
 {
+    touch(t, keys, n);
     paramo_err err = check_fixed(t, n);
     if (err || n == 0) {
         return err;
@@ -491,6 +467,7 @@ paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool 
 
 paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t *removed)
 {
+    touch(t, keys, n);
     if (is_dense(t)) {
         return err_set(PARAMO_E_UNSUPPORTED, "rows of a dense table cannot be deleted");
     }
@@ -506,6 +483,9 @@ paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t 
 
 void table_clear(struct table *t)
 {
+    if (t->cut) {
+        table_cut_touch_all(t->cut);
+    }
     t->generation++;
     if (is_dense(t)) {
         table_dense_reset(&t->dense);

@@ -114,6 +114,18 @@ paramo_err table_dense_add_run(struct table_dense *d, uint64_t first, uint64_t c
     return PARAMO_OK;
 }
 
+bool table_dense_next(const struct table_dense *d, uint64_t from, uint64_t *first, uint64_t *end)
+{
+    size_t at = run_at(d, from);
+    if (at == d->count) {
+        return false;
+    }
+    const struct dense_run *r = &d->runs[at];
+    *first = r->first > from ? r->first : from;
+    *end = r->first + r->count;
+    return true;
+}
+
 /* Consecutive keys of one run: keys[0 .. n), rows at offset of run. */
 struct piece {
     const struct dense_run *run;

@@ -51,6 +51,8 @@ MUST_USE paramo_err table_dense_get(const struct table_dense *d, const uint64_t 
                                     bool with_state, void *out);
 MUST_USE paramo_err table_dense_put(struct table_dense *d, const uint64_t *keys, size_t n, bool with_state,
                                     const void *in);
+/* The first rows held at or after `from`: first .. end-1. False: there are none. */
+bool table_dense_next(const struct table_dense *d, uint64_t from, uint64_t *first, uint64_t *end);
 /* All rows at their initial values. */
 void table_dense_reset(struct table_dense *d);
 uint64_t table_dense_rows(const struct table_dense *d);

@@ -192,6 +192,13 @@ void table_var_read(const struct table_var *v, const uint64_t *keys, size_t n, v
     }
 }
 
+const void *table_var_row(const struct table_var *v, uint32_t row, uint32_t *len)
+{
+    const struct var_row *r = row_at(v, row);
+    *len = r->len;
+    return r->values;
+}
+
 size_t table_var_delete(struct table_var *v, const uint64_t *keys, size_t n)
 {
     size_t removed = 0;

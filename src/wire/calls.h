@@ -31,7 +31,9 @@ enum call_kind {
     CALL_KV_ADD = 12,
     CALL_LOOK = 13, /* no body; the result is a VIEW. Of an observer, who has no place: instead of REGISTER */
     CALL_KV_DELETE = 14,
-    CALL_ORDER_DONE = 15
+    CALL_ORDER_DONE = 15,
+    CALL_CKPT_SAVE = 16, /* ckpt_order.h; these two of a member, or of an observer instead of REGISTER */
+    CALL_CKPT_LOAD = 17
 };
 
 enum {

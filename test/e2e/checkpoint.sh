@@ -1,9 +1,10 @@
-# paramo checkpoint list and verify, on checkpoints that an earlier build wrote: the format stays.
+# paramo checkpoint list and verify, on checkpoints that an earlier build wrote: the format stays. Then save and load, of jobs
+# that run: on other numbers of servers, on a disk that fills and one whose fsync fails.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
 
-refused 2 "no subject" "There are 'list' and 'verify'" "$PARAMO" checkpoint
+refused 2 "no subject" "There are 'save', 'load', 'list' and 'verify'" "$PARAMO" checkpoint
 refused 2 "another subject" "unknown subject 'show'" "$PARAMO" checkpoint show
 refused 2 "no folder" "DIR is missing" "$PARAMO" checkpoint list
 refused 2 "a number to list" "is for verify" "$PARAMO" checkpoint list . --number 1
@@ -50,4 +51,136 @@ truncate -s -1 ckpt/00000002/blocks-0
 refused 3 "a byte is missing" "blocks-0 has [0-9]* bytes, not [0-9]*" "$PARAMO" checkpoint verify ckpt
 rm ckpt/00000002/blocks-0
 refused 3 "a file is missing" "blocks-0: it is missing" "$PARAMO" checkpoint verify ckpt
+
+# ---- live jobs ------------------------------------------------------------------------------------------------------
+refused 2 "no scheduler" "scheduler is missing" "$PARAMO" checkpoint save --dir x
+refused 2 "no folder to save to" "dir is missing" "$PARAMO" checkpoint save --scheduler 127.0.0.1:1
+refused 2 "a folder to list with a scheduler" "not at a job" "$PARAMO" checkpoint list ckpt --scheduler 127.0.0.1:1
+refused 4 "no scheduler there" "127.0.0.1:1" "$PARAMO" checkpoint save --scheduler 127.0.0.1:1 --dir x --wait 2
+refused 2 "how often, but not where" "checkpoint-dir" "$PARAMO" run -s 1 -w 1 --checkpoint-every 1 -- true
+expect 0 "a training log" "$PARAMO" data synth --rows 60000 --features 5000 --seed 1 --out train.ffm
+
+# All rows of all blocks of checkpoint folders, each of which must have the same; or must not (--differ).
+cat >same.py <<'PY'
+import struct, sys, glob
+def rows(folder):
+    all = {}
+    for name in sorted(glob.glob(folder + "/blocks-*")):
+        data, at = open(name, "rb").read(), 32
+        while at < len(data):
+            kind, table, arc, arcs, place, size = struct.unpack_from("<IIIIQQ", data, at)
+            payload = data[at + 48:at + 48 + size]
+            at += 48 + size
+            if kind != 1:
+                continue
+            n, width = struct.unpack_from("<II", payload)
+            for i in range(n):
+                key = (table,) + struct.unpack_from("<Q", payload, 8 + 8 * i)
+                assert key not in all, key
+                all[key] = payload[8 + 8 * n + i * width:8 + 8 * n + (i + 1) * width]
+    assert len(all) > 100, len(all)
+    return all
+differ = sys.argv[1] == "--differ"
+folders = sys.argv[1 + differ:]
+sys.exit((rows(folders[0]) != rows(folders[1])) != differ)
+PY
+
+# job NAME SERVERS OPTION...: one whose worker learns from a pipe, which is descriptor 7 here: it has no end before we say so.
+job() {
+    local name=$1 servers=$2
+    shift 2
+    free_port
+    [ -p "pipe-$name" ] || mkfifo "pipe-$name"
+    start "$name" "$PARAMO" scheduler --port "$PORT" --servers "$servers" --workers 1 "$@"
+    check "$name: the scheduler listens" wait_for 20 listens "$(job_pid "$name")"
+    for i in $(seq "$servers"); do
+        start "$name-$i" ${SERVER:+"${SERVER[@]}"} "$PARAMO" server --scheduler "127.0.0.1:$PORT" --shards $((i % 2 + 1))
+    done
+    start "$name-worker" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- \
+        sh -c 'exec "$0" train --model lr --data - -q --model-out "$1" <"$2"' "$PARAMO" "model-$name" "pipe-$name"
+    exec 7>"pipe-$name"
+}
+save() { "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" "$@" >"$OUT" 2>"$ERR"; }
+# What was fed is learned when two checkpoints in a row are the same and have rows.
+settled() { save --dir settle && local a && a=$(ls settle | tail -n 2) && # shellcheck disable=SC2086
+    [ "$(wc -w <<<"$a")" = 2 ] && python3 same.py settle/$(echo "$a" | head -n 1) settle/$(echo "$a" | tail -n 1) 2>/dev/null; }
+over() { # NAME SERVERS: it ends in order
+    exec 7>&-
+    ends "$1-worker" 0 "$1: the worker ends"
+    ends "$1" 0 "$1: the scheduler ends"
+    for i in $(seq "$2"); do ends "$1-$i" 0 "$1: server $i ends"; done
+}
+
+job a 2
+head -n 40000 train.ffm >&7
+check "the job has learned" wait_for 60 settled
+expect 0 "a checkpoint of the job" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir live
+check "it is the first" grep -qx 'checkpoint 1 saved in live' "$OUT"
+expect 0 "it is whole" "$PARAMO" checkpoint verify live
+tail -n 20000 train.ffm >&7
+check "the job has learned more" wait_for 60 sh -c 'exec 7>&-; "$0" checkpoint save --scheduler "$1" --dir more >/dev/null &&
+    python3 same.py --differ live/00000001 "more/$(ls more | tail -n 1)"' "$PARAMO" "127.0.0.1:$PORT"
+rm -rf settle
+check "... all of it" wait_for 60 settled
+expect 0 "it goes back" "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir live --json
+check "to the first" test "$(json "$OUT" number)" -eq 1
+check "another of the same" save --dir live
+check "bit for bit" python3 same.py live/00000001 live/00000002
+refused 3 "one that is not there" "no whole checkpoint 9" "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir live --number 9
+refused 3 "a folder that cannot be" "No such file" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir "$WORK/none/where"
+check "it is none the worse" save --dir live
+over a 2
+
+job b 3 --restore "$WORK/live" --checkpoint-dir "$WORK/own" --checkpoint-every 1
+check "three servers began with it" wait_for 20 save --dir again
+check "bit for bit" python3 same.py live/00000001 again/00000001
+check "checkpoints come by themselves" wait_for 30 test -e own/00000002/manifest
+head -n 5000 train.ffm >&7 # there is no model of nothing
+over b 3
+expect 0 "they are whole" "$PARAMO" checkpoint verify own
+
+# One that is damaged is not begun with.
+cp -r live torn
+flip torn/00000003/blocks-1 500
+job c 1 --restore "$WORK/torn"
+exec 7>&-
+ends c '[1-9][0-9]*' "a damaged checkpoint: the job ends"
+says "the scheduler says why" 'blocks-1: damaged at byte'
+
+# A disk that fills, and one whose fsync fails, in the middle of it; serving goes on.
+if [ "$SLOW" = 1 ] && command -v cc >/dev/null; then
+    cat >fsync.c <<'C'
+#include <errno.h>
+#include <unistd.h>
+int fsync(int fd) { (void)fd; if (access("fsync-fails", F_OK)) return 0; errno = EIO; return -1; }
+C
+    check "a library whose fsync fails" cc -shared -fPIC -o fsync.so fsync.c
+    SERVER=(env LD_PRELOAD="$WORK/fsync.so")
+    job d 2
+    SERVER=()
+    head -n 40000 train.ffm >&7
+    check "the job has learned" wait_for 60 settled
+    check "a checkpoint" save --dir sync
+    touch fsync-fails
+    refused 3 "fsync fails" "Input/output error" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir sync
+    rm fsync-fails
+    expect 0 "the good one is the last" "$PARAMO" checkpoint verify sync --json
+    check "still" test "$(json "$OUT" number)" -eq 1
+    tail -n 20000 train.ffm >&7
+    check "the next is whole" save --dir sync
+    expect 0 "it is" "$PARAMO" checkpoint verify sync --json
+    check "and the last" test "$(json "$OUT" number)" -gt 1
+    over d 2
+fi
+mkdir -p small
+if unshare -rm mount -t tmpfs -o size=64k small small 2>/dev/null; then
+    SERVER=(unshare -rm sh -c 'mount -t tmpfs -o size=64k small small && exec "$@"' sh)
+    job e 1
+    SERVER=()
+    head -n 40000 train.ffm >&7
+    check "the job has learned" wait_for 60 settled
+    refused 3 "the disk is full" "No space left" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir small
+    check "elsewhere there is room" save --dir roomy
+    over e 1
+fi
 finish

@@ -18,8 +18,9 @@ struct sight {
     char text[512];
 };
 
-static void seen(void *arg, paramo_err status, struct view *view)
+static void seen(void *arg, paramo_err status, struct view *view, uint64_t number)
 {
+    (void)number;
     struct sight *s = arg;
     assert_false(s->over);
     assert_int_equal(view == NULL, status != PARAMO_OK);

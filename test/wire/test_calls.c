@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
+#include "wire/ckpt_order.h"
 #include "wire/end.h"
 #include "wire/heartbeat.h"
 #include "wire/kv_calls.h"
@@ -32,6 +33,9 @@ union any {
     struct kv_get get;
     struct kv_delete del;
     struct heartbeat beat;
+    struct ckpt_order ckpt;
+    struct ckpt_result taken;
+    struct ckpt_written written;
     struct {
         paramo_err status;
         char text[CALL_TEXT_MAX];
@@ -62,6 +66,9 @@ ADAPT(kv_put, put)
 ADAPT(kv_get, get)
 ADAPT(kv_delete, del)
 ADAPT(heartbeat, beat)
+ADAPT(ckpt_order, ckpt)
+ADAPT(ckpt_result, taken)
+ADAPT(ckpt_written, written)
 
 static paramo_err get_end(struct reader *r, union any *m)
 {
@@ -103,6 +110,9 @@ static struct {
     {get_kv_get, put_kv_get, {.get = {"key", 100}}},
     {get_kv_delete, put_kv_delete, {.del = {"key"}}},
     {get_heartbeat, put_heartbeat, {.beat = {2, {{5, true}, {6, false}}}}},
+    {get_ckpt_order, put_ckpt_order, {.ckpt = {7, 8, 1000, "/var/ckpt"}}},
+    {get_ckpt_result, put_ckpt_result, {.taken = {7}}},
+    {get_ckpt_written, put_ckpt_written, {.written = {2, {{"blocks-0", 1, 2, 3}, {"blocks-1", 4, 5, 6}}}}},
     {get_end, put_end, {.end = {PARAMO_E_NODE_LOST, "worker 9 died"}}},
 };
 

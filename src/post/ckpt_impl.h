@@ -1,8 +1,8 @@
 /* What ckpt_write.c, ckpt_read.c and ckpt_manifest.c share: names and the heads of files and blocks. */
-#ifndef SERVER_CKPT_IMPL_H
-#define SERVER_CKPT_IMPL_H
+#ifndef POST_CKPT_IMPL_H
+#define POST_CKPT_IMPL_H
 
-#include "server/ckpt.h"
+#include "post/ckpt.h"
 
 #define CKPT_MAGIC "PARAMOCB"
 enum {

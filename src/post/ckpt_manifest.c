@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "server/ckpt_impl.h"
+#include "post/ckpt_impl.h"
 #include "wire/table_spec.h"
 
 static const char magic[8] = "PARAMOCM";

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "env/simfs.h"
-#include "server/ckpt.h"
-#include "table/table_options.h"
+#include "post/ckpt.h"
 
 enum { WRITERS = 2, BLOCKS = 3, CONTENT = 4096 };
 
@@ -56,9 +55,10 @@ static paramo_err save(uint64_t number, uint64_t base)
         if (err)
             return err;
     }
-    struct view_table table = {.id = 1, .name = "weights"};
-    table_options_default(&table.options);
-    table.options.placement = PARAMO_PLACE_MIXED;
+    struct view_table table = {
+        .id = 1,
+        .name = "weights",
+        .options = {.size = sizeof table.options, .dim = 1, .placement = PARAMO_PLACE_MIXED}};
     struct ckpt_manifest m = {.number = number,
                               .id = id_of(number),
                               .base = base,

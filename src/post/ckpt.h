@@ -12,10 +12,10 @@
  *
  * Everything is synced before the manifest names it, and the manifest before ckpt_commit says OK; a crash at
  * any step leaves the checkpoints that were there. Blocking: in a chore (env/chore.h), never on a lane. It
- * never knows what a payload means. docs/CHECKPOINTS.md has the bytes. Tests: test/server/test_ckpt.c.
+ * never knows what a payload means. docs/CHECKPOINTS.md has the bytes. Tests: test/post/test_ckpt.c.
  */
-#ifndef SERVER_CKPT_H
-#define SERVER_CKPT_H
+#ifndef POST_CKPT_H
+#define POST_CKPT_H
 
 #include <stdbool.h>
 
@@ -110,9 +110,16 @@ void ckpt_close(struct ckpt *ckpt);
 /* The newest's; of links 0 (that one) to ckpt_links - 1 (the full one). */
 const struct ckpt_manifest *ckpt_manifest(const struct ckpt *ckpt, unsigned link);
 unsigned ckpt_links(const struct ckpt *ckpt);
-/* Calls block for all in the order that counts: a later block wins. Those for which wants says false are
- * skipped unread (NULL: none are). Each is checked before it is handed over, each file to its end; an error
- * of block ends it. CORRUPT names file and place. */
+/* Gives out the blocks one by one in the order that counts: a later block wins. Those for which wants says
+ * false are skipped unread (NULL: none are). Each is checked before it is given, each file to its end; it is
+ * borrowed until the next call. CORRUPT names file and place; after an error only close is left. */
+struct ckpt_reader;
+MUST_USE paramo_err ckpt_reader_open(const struct ckpt *ckpt, struct ckpt_reader **reader);
+MUST_USE paramo_err ckpt_reader_next(struct ckpt_reader *reader,
+                                     bool (*wants)(void *arg, const struct ckpt_block *b), void *arg,
+                                     struct ckpt_block *block, bool *end);
+void ckpt_reader_close(struct ckpt_reader *reader); /* NULL is allowed */
+/* The same with a callback; an error of block ends it. */
 MUST_USE paramo_err ckpt_visit(const struct ckpt *ckpt, bool (*wants)(void *arg, const struct ckpt_block *b),
                                paramo_err (*block)(void *arg, const struct ckpt_block *b), void *arg);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "server/ckpt_impl.h"
+#include "post/ckpt_impl.h"
 
 struct ckpt {
     struct fs *fs;
@@ -313,52 +313,114 @@ static paramo_err payload_read(struct reading *r, struct ckpt_head *head)
     return PARAMO_OK;
 }
 
-static paramo_err file_visit(struct reading *r, uint64_t id,
-                             bool (*wants)(void *arg, const struct ckpt_block *b),
-                             paramo_err (*block)(void *arg, const struct ckpt_block *b), void *arg)
+struct ckpt_reader {
+    const struct ckpt *ckpt;
+    struct reading r;
+    unsigned link; /* of the file that is read, or comes next; counted from the newest's end */
+    uint32_t next; /* file of that link */
+};
+
+static const struct ckpt_manifest *reader_link(const struct ckpt_reader *rd)
 {
+    return &rd->ckpt->link[rd->ckpt->links - 1 - rd->link];
+}
+
+/* The next file; none is left: r.file stays NULL. */
+static paramo_err reader_open(struct ckpt_reader *rd)
+{
+    const struct ckpt *c = rd->ckpt;
+    struct reading *r = &rd->r;
+    char folder[FS_PATH_MAX];
+    while (rd->link < c->links && rd->next == reader_link(rd)->files_count) {
+        rd->link++;
+        rd->next = 0;
+    }
+    if (rd->link == c->links)
+        return PARAMO_OK;
+    const struct ckpt_manifest *m = reader_link(rd);
+    r->info = &m->files[rd->next++];
+    r->at = r->blocks = 0;
+    paramo_err err = ckpt_paths(c->dir, m->number, r->info->name, folder, r->path);
+    if (!err)
+        err = fs_open(c->fs, r->path, FS_READ, &r->file);
+    return err ? err : file_begin(r, m->id);
+}
+
+static paramo_err reader_end_file(struct reading *r)
+{
+    fs_close(r->file);
+    r->file = NULL;
+    if (r->at != r->info->bytes || r->blocks != r->info->blocks || r->sum != r->info->sum)
+        return broken(r, "it is not what the manifest says");
+    return PARAMO_OK;
+}
+
+paramo_err ckpt_reader_open(const struct ckpt *c, struct ckpt_reader **out)
+{
+    struct ckpt_reader *rd = calloc(1, sizeof *rd);
+    if (!rd)
+        return err_memory(sizeof *rd);
+    rd->ckpt = c;
+    *out = rd;
+    return PARAMO_OK;
+}
+
+paramo_err ckpt_reader_next(struct ckpt_reader *rd, bool (*wants)(void *arg, const struct ckpt_block *b),
+                            void *arg, struct ckpt_block *block, bool *end)
+{
+    struct reading *r = &rd->r;
     struct ckpt_head head;
-    paramo_err err = file_begin(r, id);
-    while (!err) {
-        err = head_read(r, &head);
+    *end = false;
+    for (;;) {
+        paramo_err err = r->file ? PARAMO_OK : reader_open(rd);
+        if (!err && !r->file) {
+            *end = true;
+            return PARAMO_OK;
+        }
+        if (!err)
+            err = head_read(r, &head);
         if (err)
             return err;
         r->blocks++;
         r->sum = ckpt_chain(r->sum, head.sum);
-        if (head.block.kind == CKPT_END)
-            break;
-        if (!wants || wants(arg, &head.block)) {
+        bool wanted = head.block.kind != CKPT_END && (!wants || wants(arg, &head.block));
+        if (wanted)
             err = payload_read(r, &head);
-            if (!err)
-                err = block(arg, &head.block);
-        }
         r->at += head.block.bytes;
+        if (!err && head.block.kind == CKPT_END)
+            err = reader_end_file(r);
+        if (err)
+            return err;
+        if (wanted) {
+            *block = head.block;
+            return PARAMO_OK;
+        }
     }
-    if (!err && (r->at != r->info->bytes || r->blocks != r->info->blocks || r->sum != r->info->sum))
-        err = broken(r, "it is not what the manifest says");
-    return err;
+}
+
+void ckpt_reader_close(struct ckpt_reader *rd)
+{
+    if (!rd)
+        return;
+    fs_close(rd->r.file);
+    free(rd->r.buffer);
+    free(rd);
 }
 
 paramo_err ckpt_visit(const struct ckpt *c, bool (*wants)(void *arg, const struct ckpt_block *b),
                       paramo_err (*block)(void *arg, const struct ckpt_block *b), void *arg)
 {
-    struct reading r = {0};
-    paramo_err err = PARAMO_OK;
-    for (unsigned link = c->links; link-- > 0 && !err;) {
-        const struct ckpt_manifest *m = &c->link[link];
-        for (uint32_t i = 0; i < m->files_count && !err; i++) {
-            char folder[FS_PATH_MAX];
-            r.info = &m->files[i];
-            r.at = r.blocks = 0;
-            err = ckpt_paths(c->dir, m->number, r.info->name, folder, r.path);
-            if (!err)
-                err = fs_open(c->fs, r.path, FS_READ, &r.file);
-            if (err)
-                break;
-            err = file_visit(&r, m->id, wants, block, arg);
-            fs_close(r.file);
-        }
+    struct ckpt_reader *rd = NULL;
+    struct ckpt_block b;
+    bool end = false;
+    paramo_err err = ckpt_reader_open(c, &rd);
+    if (err)
+        return err;
+    while (!err && !end) {
+        err = ckpt_reader_next(rd, wants, arg, &b, &end);
+        if (!err && !end)
+            err = block(arg, &b);
     }
-    free(r.buffer);
+    ckpt_reader_close(rd);
     return err;
 }

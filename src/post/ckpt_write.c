@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "server/ckpt_impl.h"
+#include "post/ckpt_impl.h"
 
 struct ckpt_writer {
     struct fs *fs;

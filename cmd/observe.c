@@ -1,0 +1,71 @@
+#include "cmd/observe.h"
+
+#include "env/lane.h"
+
+#include <stdatomic.h>
+
+struct visit {
+    struct lane_task task;
+    struct look_config config;
+    struct lane *lane;
+    struct observation *o;
+    paramo_err status;
+    char text[ERR_TEXT_MAX];
+    atomic_bool over;
+};
+
+static void visit_over(void *arg, paramo_err status, struct view *view, uint64_t number)
+{
+    struct visit *v = arg;
+    v->status = status;
+    err_text_copy(v->text);
+    v->o->view = view ? view_ref(view) : NULL;
+    v->o->number = number;
+    struct lane *lane = v->lane;
+    atomic_store(&v->over, true);
+    lane_notify(lane);
+}
+
+static void visit_begin(struct lane_task *task)
+{
+    struct visit *v = container_of(task, struct visit, task);
+    struct look *look;
+    paramo_err err = look_start(&v->config, &look);
+    if (err)
+        visit_over(v, err, NULL, 0);
+}
+
+static bool visit_is_over(void *arg)
+{
+    return atomic_load(&((struct visit *)arg)->over);
+}
+
+paramo_err observe(struct observation *o)
+{
+    struct van *van;
+    struct env *env = env_real();
+    struct visit v = {.task.run = visit_begin, .o = o};
+    paramo_err err = van_tcp_create(env, &van);
+    if (err)
+        return err;
+    err = lane_create(env, "pm-observer", LANE_NO_SPIN, &v.lane);
+    if (!err) {
+        v.config = (struct look_config){.van = van,
+                                        .lane = v.lane,
+                                        .scheduler = o->scheduler,
+                                        .token = o->token,
+                                        .incarnation = env_random(env) | 1,
+                                        .deadline = env_now(env) + o->wait_s * ENV_SEC,
+                                        .ckpt = o->ckpt,
+                                        .load = o->load,
+                                        .done = visit_over,
+                                        .arg = &v};
+        lane_post(v.lane, &v.task);
+        err = lane_wait(v.lane, visit_is_over, &v, UINT64_MAX);
+        lane_destroy(v.lane);
+        if (!err && v.status)
+            err = err_set(v.status, "%s", v.text);
+    }
+    van_destroy(van);
+    return err;
+}

@@ -1,0 +1,191 @@
+/* Checkpoints: what applications ask the scheduler for, and what servers do when it tells them. An order goes
+ * to all shards of the seat, each on its lane, and is answered when the last has ended. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "env/process.h"
+#include "node/node.h"
+#include "server/saving.h"
+#include "wire/ckpt_order.h"
+#include "wire/order.h"
+
+/* ---- what a server is told ----------------------------------------------------------------------------- */
+
+struct ckpt_part {
+    struct ckpt_job *job;
+    struct seat_shard *at;
+    struct lane_task task; /* there, then back */
+    paramo_err err;
+    char text[ERR_TEXT_MAX];
+    struct ckpt_file file;
+};
+
+struct ckpt_job {
+    struct seat *seat;
+    uint64_t order; /* the scheduler's */
+    uint32_t what;
+    struct ckpt_order fields;
+    unsigned waiting, count; /* control lane */
+    struct ckpt_part part[];
+};
+
+/* On the control lane: all shards have ended. */
+static void job_end(struct ckpt_job *job)
+{
+    struct member *m = job->seat->member;
+    struct ckpt_written *written = calloc(1, sizeof *written);
+    struct writer result = {0};
+    paramo_err err = written ? PARAMO_OK : err_memory(sizeof *written);
+    for (unsigned i = 0; i < job->count && !err; i++) {
+        const struct ckpt_part *p = &job->part[i];
+        if (p->err) {
+            err = err_set(p->err, "%s", p->text);
+        } else if (job->what == ORDER_CKPT_SAVE) {
+            struct ckpt_written_file *file = &written->file[written->count++];
+            *file = (struct ckpt_written_file){
+                .bytes = p->file.bytes, .blocks = p->file.blocks, .sum = p->file.sum};
+            memcpy(file->name, p->file.name, sizeof file->name);
+        }
+    }
+    if (!err && job->what == ORDER_CKPT_SAVE)
+        ckpt_written_encode(written, &result);
+    free(written);
+    if (m)
+        member_order_done(m, job->order, err, &result);
+    else
+        writer_fini(&result);
+    free(job);
+}
+
+static void part_back(struct lane_task *task)
+{
+    struct ckpt_part *p = container_of(task, struct ckpt_part, task);
+    if (--p->job->waiting == 0)
+        job_end(p->job);
+}
+
+/* On the shard's lane. */
+static void part_done(void *arg, paramo_err status, const struct ckpt_file *file)
+{
+    struct ckpt_part *p = arg;
+    p->err = status;
+    if (status)
+        err_text_copy(p->text);
+    else if (file)
+        p->file = *file;
+    p->task.run = part_back;
+    lane_post(p->job->seat->node->control, &p->task);
+}
+
+static void part_begin(struct lane_task *task)
+{
+    struct ckpt_part *p = container_of(task, struct ckpt_part, task);
+    const struct ckpt_job *job = p->job;
+    struct shard_save_config config = {.fs = fs_real(),
+                                       .chores = job->seat->node->chores,
+                                       .dir = job->fields.dir,
+                                       .number = job->fields.number,
+                                       .id = job->fields.id,
+                                       .arg = p,
+                                       .done = part_done};
+    struct shard *s = p->at->shard;
+    paramo_err err = PARAMO_OK;
+    if (!s) {
+        err = err_set(PARAMO_E_CLOSED, "the node is closed");
+    } else if (job->what == ORDER_CKPT_DROP) {
+        shard_save_drop(s, job->fields.number);
+        part_done(p, PARAMO_OK, NULL);
+    } else {
+        err = job->what == ORDER_CKPT_LOAD ? shard_load(s, &config) : shard_save(s, &config);
+    }
+    if (err)
+        part_done(p, err, NULL);
+}
+
+void seat_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
+{
+    struct seat *seat = arg;
+    struct ckpt_order m;
+    paramo_err err = PARAMO_OK;
+    if (what < ORDER_CKPT_SAVE || what > ORDER_CKPT_LOAD || !seat->shards_count)
+        err = err_set(PARAMO_E_UNSUPPORTED, "this node knows no order %u", what);
+    if (!err)
+        err = ckpt_order_decode(fields, &m);
+    struct ckpt_job *job =
+        err ? NULL : calloc(1, sizeof *job + seat->shards_count * sizeof(struct ckpt_part));
+    if (!err && !job)
+        err = err_memory(sizeof *job);
+    if (err) {
+        member_order_done(seat->member, order, err, NULL);
+        return;
+    }
+    *job = (struct ckpt_job){.seat = seat,
+                             .order = order,
+                             .what = what,
+                             .fields = m,
+                             .waiting = seat->shards_count,
+                             .count = seat->shards_count};
+    for (unsigned i = 0; i < job->count; i++) {
+        struct ckpt_part *p = &job->part[i];
+        p->job = job;
+        p->at = &seat->shards[i];
+        p->task.run = part_begin;
+    }
+    for (unsigned i = 0; i < seat->shards_count; i++)
+        lane_post(seat->shards[i].lane, &job->part[i].task);
+}
+
+/* ---- what an application asks for ---------------------------------------------------------------------- */
+
+struct ckpt_args {
+    bool load;
+    char dir[FS_PATH_MAX];
+    uint64_t number, deadline;
+};
+
+static paramo_err begin_ckpt(struct node_call *c, struct member *m, void *arg)
+{
+    const struct ckpt_args *a = arg;
+    return member_ckpt(m, &c->call, a->load, a->dir, a->number, a->deadline);
+}
+
+static void taken_ckpt(struct node_call *c, void *arg)
+{
+    ((struct ckpt_args *)arg)->number = c->call.result.number;
+}
+
+static paramo_err checkpoint(paramo_node *node, const char *dir, bool load, uint32_t timeout_ms,
+                             uint64_t *number)
+{
+    struct ckpt_args args = {.load = load, .number = *number};
+    paramo_err err = node_check(node);
+    if (err)
+        return err;
+    if (!node->joined)
+        return err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+    if (!dir || !*dir)
+        return err_set(PARAMO_E_INVALID, "dir is NULL or empty");
+    err = process_path(dir, args.dir, sizeof args.dir);
+    if (err)
+        return err;
+    args.deadline = node_deadline(node, timeout_ms);
+    err = node_call(node->own, begin_ckpt, taken_ckpt, &args);
+    if (!err)
+        *number = args.number;
+    return err;
+}
+
+paramo_err paramo_checkpoint_save(paramo_node *node, const char *dir, uint32_t timeout_ms, uint64_t *number)
+{
+    uint64_t made = 0;
+    paramo_err err = checkpoint(node, dir, false, timeout_ms, &made);
+    if (!err && number)
+        *number = made;
+    return err;
+}
+
+paramo_err paramo_checkpoint_load(paramo_node *node, const char *dir, uint64_t number, uint32_t timeout_ms)
+{
+    return checkpoint(node, dir, true, timeout_ms, &number);
+}

@@ -1,0 +1,443 @@
+/*
+ * Checkpoints of the running job: one at a time, asked for by a member, an observer or the clock.
+ *
+ *   save:  NUMBERING (chore) --> ORDERED (every server) --all ended--> WRITING (chore: the manifest) --> end
+ *   load:  OPENING (chore)   --> tables are made, ORDERED (every server) ------------------------------> end
+ *
+ * Whatever goes wrong ends it for those who asked, at once; then the servers are told to drop it, and the
+ * next begins when all have answered. The manifest comes last, so what ended early is no checkpoint.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "post/sched.h"
+#include "wire/ckpt_order.h"
+#include "wire/order.h"
+
+enum { EVERY_TIMEOUT_MS = 600 * 1000, LOAD_TIMEOUT_MS = 24 * 3600 * 1000 };
+
+struct sched_ckpt {
+    struct scheduler *sched; /* NULL: it is gone */
+    bool load, restore;      /* restore: the job begins with it */
+    bool settled;            /* whoever asked knows how it ended */
+    struct ckpt_order order;
+    struct ckpt_manifest manifest; /* save */
+    struct ckpt *opened;           /* load */
+    uint32_t waiting;              /* orders that are not answered */
+    uint64_t arcs_changed;
+    struct lane_timer deadline;
+    paramo_err err;
+    char text[ERR_TEXT_MAX];
+    /* the chore's while it is posted */
+    struct chore chore;
+    bool posted;
+    void (*then)(struct sched_ckpt *c);
+    struct fs *fs;
+    paramo_err work_err;
+    char work_text[ERR_TEXT_MAX];
+};
+
+static void ckpt_free(struct sched_ckpt *c)
+{
+    ckpt_manifest_fini(&c->manifest);
+    ckpt_close(c->opened);
+    free(c);
+}
+
+static void order_drop_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    (void)arg, (void)node, (void)status, (void)result;
+}
+
+/* The servers that still work on it need not. */
+static void drop_all(struct sched_ckpt *c)
+{
+    const struct slot_list *servers = &c->sched->slots[SLOTS_SERVERS];
+    for (uint32_t rank = 0; rank < servers->count && !c->load; rank++) {
+        struct writer w = {0};
+        ckpt_order_encode(&c->order, &w);
+        if (order_give(servers->node[rank], ORDER_CKPT_DROP, &w, order_drop_done, NULL))
+            log_debug("scheduler: CKPT_DROP: %s", err_text());
+    }
+}
+
+/* Whoever asked is told: c->err and its text, or the number. */
+static void answer_all(struct sched_ckpt *c)
+{
+    struct scheduler *s = c->sched;
+    const struct ckpt_result result = {.number = c->order.number};
+    for (struct sched_call *call; (call = s->ckpt_calls.first);) {
+        struct writer w = {0};
+        if (c->err) {
+            call_fail(call, err_set(c->err, "%s", c->text));
+            continue;
+        }
+        ckpt_result_encode(&result, &w);
+        call_answer(call, &w);
+    }
+    for (struct peer *peer = s->peers; peer; peer = peer->next) {
+        struct writer w = {0};
+        if (!peer->ckpt_call)
+            continue;
+        if (c->err)
+            call_text_encode(c->text, &w);
+        else
+            ckpt_result_encode(&result, &w);
+        if (peer_reply(peer, peer->ckpt_call, peer->ckpt_number, c->err, &w))
+            log_debug("scheduler: an answer to CKPT was not sent: %s", err_text());
+        peer->ckpt_call = 0;
+        writer_fini(&w);
+    }
+}
+
+static void settle(struct sched_ckpt *c)
+{
+    struct scheduler *s = c->sched;
+    if (c->settled)
+        return;
+    c->settled = true;
+    lane_timer_cancel(s->config.lane, &c->deadline);
+    if (c->err && s->state != SCHED_RUNNING)
+        log_info("scheduler: a checkpoint ends with the job");
+    else if (c->err)
+        log_warn("scheduler: the checkpoint in %s was not %s: %s", c->order.dir, c->load ? "loaded" : "taken",
+                 c->text);
+    else
+        log_info("scheduler: checkpoint %" PRIu64 " in %s was %s", c->order.number, c->order.dir,
+                 c->load ? "loaded" : "taken");
+    answer_all(c);
+    if (c->err && c->restore) {
+        sched_end(s, c->err, c->text);
+    } else if (c->restore) {
+        s->restoring = false;
+        cell_changed(s, CELL_RESTORING, 0);
+        sched_view_change(s);
+        size_t cursor = 0; /* workers begin by a view that says so durably: it is not loaded once more */
+        for (struct sched_node *node; (node = roster_next(s, &cursor));)
+            if (node->info.role == PARAMO_ROLE_WORKER)
+                node->since = s->view_number;
+    }
+}
+
+static void fail(struct sched_ckpt *c, paramo_err err)
+{
+    if (c->err || c->settled)
+        return;
+    c->err = err;
+    err_text_copy(c->text);
+    settle(c);
+    if (c->waiting)
+        drop_all(c);
+}
+
+/* It is over when nothing of it is out any more. */
+static void end_perhaps(struct sched_ckpt *c)
+{
+    if (c->posted || c->waiting)
+        return;
+    settle(c);
+    c->sched->ckpt = NULL;
+    ckpt_free(c);
+}
+
+static void too_late(struct lane_timer *timer)
+{
+    struct sched_ckpt *c = container_of(timer, struct sched_ckpt, deadline);
+    fail(c, err_set(PARAMO_E_TIMEOUT, "it took longer than %" PRIu32 " ms", c->order.timeout_ms));
+    end_perhaps(c);
+}
+
+static void worked(struct chore *chore)
+{
+    struct sched_ckpt *c = container_of(chore, struct sched_ckpt, chore);
+    c->posted = false;
+    if (!c->sched) {
+        ckpt_free(c);
+        return;
+    }
+    if (c->work_err)
+        fail(c, err_set(c->work_err, "%s", c->work_text));
+    if (!c->err && c->sched->state == SCHED_RUNNING)
+        c->then(c);
+    end_perhaps(c);
+}
+
+static void do_work(struct sched_ckpt *c, void (*work)(struct chore *chore),
+                    void (*then)(struct sched_ckpt *c))
+{
+    c->chore = (struct chore){.lane = c->sched->config.lane, .work = work, .done = worked};
+    c->then = then;
+    c->posted = true;
+    chores_post(c->sched->config.chores, &c->chore);
+}
+
+static void note_work(struct sched_ckpt *c, paramo_err err)
+{
+    c->work_err = err;
+    if (err)
+        err_text_copy(c->work_text);
+}
+
+static uint64_t arcs_changed(const struct scheduler *s)
+{
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < s->shards_count; i++)
+        last = s->shards[i].arcs_changed > last ? s->shards[i].arcs_changed : last;
+    return last;
+}
+
+/* ---- the servers --------------------------------------------------------------------------------------- */
+
+static void write_manifest(struct chore *chore)
+{
+    struct sched_ckpt *c = container_of(chore, struct sched_ckpt, chore);
+    note_work(c, ckpt_commit(c->fs, c->order.dir, &c->manifest));
+}
+
+static void written(struct sched_ckpt *c)
+{
+    settle(c);
+}
+
+static paramo_err add_files(struct sched_ckpt *c, struct reader *result)
+{
+    struct ckpt_manifest *m = &c->manifest;
+    struct ckpt_written *w = malloc(sizeof *w);
+    paramo_err err = w ? ckpt_written_decode(result, w) : err_memory(sizeof *w);
+    struct ckpt_file *files = NULL;
+    if (!err && w->count > VIEW_SHARDS_MAX - m->files_count)
+        err = err_set(PARAMO_E_PROTOCOL, "there are more files than shards");
+    if (!err && w->count) {
+        files = realloc(m->files, (m->files_count + w->count) * sizeof *files);
+        if (!files)
+            err = err_memory(w->count * sizeof *files);
+    }
+    for (uint32_t i = 0; !err && i < w->count; i++) {
+        m->files = files;
+        struct ckpt_file *file = &files[m->files_count++];
+        *file =
+            (struct ckpt_file){.bytes = w->file[i].bytes, .blocks = w->file[i].blocks, .sum = w->file[i].sum};
+        memcpy(file->name, w->file[i].name, sizeof file->name);
+    }
+    free(w);
+    return err;
+}
+
+static void server_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    struct sched_ckpt *c = arg;
+    char label[SCHED_LABEL];
+    c->waiting--;
+    if (status) {
+        status = err_prefix(status, "%s", node_label(node, label));
+    } else if (!c->load && !c->err) {
+        status = add_files(c, result);
+    }
+    if (status)
+        fail(c, status);
+    if (!c->waiting && !c->err && !c->settled) {
+        if (arcs_changed(c->sched) != c->arcs_changed)
+            fail(c, err_set(PARAMO_E_AGAIN, "arcs have changed their owners meanwhile"));
+        else if (!c->load)
+            do_work(c, write_manifest, written);
+    }
+    end_perhaps(c);
+}
+
+static void order_all(struct sched_ckpt *c)
+{
+    struct scheduler *s = c->sched;
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    c->arcs_changed = arcs_changed(s);
+    for (uint32_t rank = 0; rank < servers->count && !c->err; rank++) {
+        struct writer w = {0};
+        ckpt_order_encode(&c->order, &w);
+        paramo_err err =
+            order_give(servers->node[rank], c->load ? ORDER_CKPT_LOAD : ORDER_CKPT_SAVE, &w, server_done, c);
+        if (err)
+            fail(c, err);
+        else
+            c->waiting++;
+    }
+}
+
+/* ---- save ---------------------------------------------------------------------------------------------- */
+
+static void find_number(struct chore *chore)
+{
+    struct sched_ckpt *c = container_of(chore, struct sched_ckpt, chore);
+    note_work(c, ckpt_next_number(c->fs, c->order.dir, &c->order.number));
+}
+
+static void numbered(struct sched_ckpt *c)
+{
+    struct scheduler *s = c->sched;
+    struct ckpt_manifest *m = &c->manifest;
+    *m = (struct ckpt_manifest){.number = c->order.number,
+                                .id = c->order.id,
+                                .job = s->job,
+                                .view = s->view_number,
+                                .made_at = s->config.unix_time ? s->config.unix_time() : 0};
+    m->tables = malloc((s->tables_count + 1) * sizeof *m->tables);
+    if (!m->tables) {
+        fail(c, err_memory(s->tables_count * sizeof *m->tables));
+        return;
+    }
+    m->tables_count = s->tables_count;
+    if (s->tables_count)
+        memcpy(m->tables, s->tables, s->tables_count * sizeof *m->tables);
+    order_all(c);
+}
+
+/* ---- load ---------------------------------------------------------------------------------------------- */
+
+static void open_it(struct chore *chore)
+{
+    struct sched_ckpt *c = container_of(chore, struct sched_ckpt, chore);
+    note_work(c, ckpt_open(c->fs, c->order.dir, c->order.number, &c->opened));
+}
+
+static void opened(struct sched_ckpt *c)
+{
+    const struct ckpt_manifest *m = ckpt_manifest(c->opened, 0);
+    c->order.number = m->number;
+    c->order.id = m->id;
+    for (uint32_t i = 0; i < m->tables_count && !c->err; i++) {
+        paramo_err err = sched_table_make(c->sched, &m->tables[i]);
+        if (err)
+            fail(c, err);
+    }
+    if (!c->err)
+        order_all(c);
+}
+
+/* ---- who asks ------------------------------------------------------------------------------------------ */
+
+static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, bool load, bool restore)
+{
+    if (!s->config.chores)
+        return err_set(PARAMO_E_UNSUPPORTED, "this scheduler takes no checkpoints");
+    if (s->state != SCHED_RUNNING)
+        return err_set(PARAMO_E_AGAIN, "the job is not complete yet");
+    if (s->ckpt)
+        return err_set(PARAMO_E_AGAIN, "another checkpoint is being taken or loaded");
+    struct sched_ckpt *c = calloc(1, sizeof *c);
+    if (!c)
+        return err_memory(sizeof *c);
+    *c = (struct sched_ckpt){
+        .sched = s, .load = load, .restore = restore, .order = *order, .fs = s->config.fs};
+    c->deadline.fire = too_late;
+    uint64_t now = lane_now(s->config.lane);
+    paramo_err err = lane_timer_arm(s->config.lane, &c->deadline, now + order->timeout_ms * ENV_MS);
+    if (err) {
+        free(c);
+        return err;
+    }
+    if (!load)
+        c->order.number = 0;
+    while (!c->order.id)
+        c->order.id = env_random(lane_env(s->config.lane));
+    s->ckpt = c;
+    do_work(c, load ? open_it : find_number, load ? opened : numbered);
+    return PARAMO_OK;
+}
+
+static void call_late(struct sched_call *call)
+{
+    call_fail(call, err_set(PARAMO_E_TIMEOUT, "the checkpoint has not ended in time"));
+}
+
+void sched_ckpt_call(struct sched_call *call, struct reader *body)
+{
+    struct scheduler *s = call->node->sched;
+    struct ckpt_order m;
+    paramo_err err = ckpt_order_decode(body, &m);
+    if (!err)
+        err = begin(s, &m, call->kind == CALL_CKPT_LOAD, false);
+    if (err)
+        call_fail(call, err);
+    else
+        call_park(call, &s->ckpt_calls, m.timeout_ms + 1000, call_late);
+}
+
+paramo_err sched_ckpt_observer(struct peer *peer, const struct wire_head *head, struct reader *body)
+{
+    struct scheduler *s = peer->sched;
+    struct ckpt_order m;
+    paramo_err err = ckpt_order_decode(body, &m);
+    if (err == PARAMO_E_PROTOCOL)
+        return err;
+    if (peer->ckpt_call)
+        return PARAMO_OK; /* a second copy */
+    if (!err)
+        err = lane_timer_arm(s->config.lane, &peer->timer,
+                             lane_now(s->config.lane) + (m.timeout_ms + 10000) * ENV_MS);
+    if (!err)
+        err = begin(s, &m, head->table == CALL_CKPT_LOAD, false);
+    if (err) {
+        struct writer w = {0};
+        call_text_encode(err_text(), &w);
+        if (peer_reply(peer, head->table, head->number, err, &w))
+            log_debug("scheduler: an answer to CKPT was not sent: %s", err_text());
+        writer_fini(&w);
+        return PARAMO_OK;
+    }
+    peer->ckpt_call = head->table;
+    peer->ckpt_number = head->number;
+    return PARAMO_OK;
+}
+
+static paramo_err own_order(const char *dir, uint32_t timeout_ms, struct ckpt_order *m)
+{
+    *m = (struct ckpt_order){.timeout_ms = timeout_ms};
+    if (strlen(dir) >= sizeof m->dir)
+        return err_set(PARAMO_E_INVALID, "a checkpoint's folder has a name longer than %zu bytes",
+                       sizeof m->dir - 1);
+    memcpy(m->dir, dir, strlen(dir) + 1);
+    return PARAMO_OK;
+}
+
+static void every_due(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, ckpt_timer);
+    struct ckpt_order m;
+    paramo_err err = own_order(s->config.checkpoint_dir, EVERY_TIMEOUT_MS, &m);
+    if (!err && s->state == SCHED_RUNNING && !s->ckpt && !s->restoring)
+        err = begin(s, &m, false, false);
+    if (!err && s->state <= SCHED_RUNNING)
+        err = lane_timer_arm(s->config.lane, timer,
+                             lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS);
+    if (err)
+        log_error("scheduler: no checkpoint is taken: %s", err_text());
+}
+
+paramo_err sched_ckpt_start(struct scheduler *s)
+{
+    struct ckpt_order m;
+    paramo_err err = PARAMO_OK;
+    if (s->config.checkpoint_every_ms) {
+        s->ckpt_timer.fire = every_due;
+        err = lane_timer_arm(s->config.lane, &s->ckpt_timer,
+                             lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS);
+    }
+    if (!err && s->restoring && !s->config.restore_dir[0])
+        return err_set(PARAMO_E_INVALID, "the job was about to begin with a checkpoint; --restore names none");
+    if (err || !s->restoring)
+        return err;
+    err = own_order(s->config.restore_dir, LOAD_TIMEOUT_MS, &m);
+    return err ? err : begin(s, &m, true, true);
+}
+
+void sched_ckpt_fini(struct scheduler *s)
+{
+    struct sched_ckpt *c = s->ckpt;
+    lane_timer_cancel(s->config.lane, &s->ckpt_timer);
+    if (!c)
+        return;
+    lane_timer_cancel(s->config.lane, &c->deadline);
+    c->sched = NULL;
+    s->ckpt = NULL;
+    if (!c->posted)
+        ckpt_free(c);
+}

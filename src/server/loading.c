@@ -1,0 +1,259 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/ckpt_rows.h"
+#include "server/saving.h"
+#include "server/shard_impl.h"
+
+enum { READ_BYTES = 8 << 20 /* of blocks, read in one chore. Arbitrary */ };
+
+/* A block that was read. */
+struct load_block {
+    struct qnode node;
+    struct ckpt_block block;
+    uint8_t payload[];
+};
+
+struct loading {
+    struct shard *shard; /* NULL: it is closed */
+    struct shard_save_config config;
+    char *dir;
+    bool matched;      /* its tables are there, and were cleared */
+    struct map tables; /* of the checkpoint, by its ids -> shard_table */
+    struct lane_timer next;
+    paramo_err err;
+    char text[ERR_TEXT_MAX];
+    bool mine[RING_ARCS];
+    /* the chore's while it is posted */
+    struct chore chore;
+    bool posted, end;
+    struct ckpt *ckpt;
+    struct ckpt_reader *reader;
+    struct queue blocks;
+    paramo_err work_err;
+    char work_text[ERR_TEXT_MAX];
+};
+
+/* ---- the disk ------------------------------------------------------------------------------------------ */
+
+static bool wanted(void *arg, const struct ckpt_block *b)
+{
+    const struct loading *ld = arg;
+    if (!b->table)
+        return false;
+    for (uint32_t a = b->arc; a < b->arc + b->arcs; a++)
+        if (ld->mine[a])
+            return true;
+    return false;
+}
+
+static paramo_err open_ckpt(struct loading *ld)
+{
+    paramo_err err = ckpt_open(ld->config.fs, ld->dir, ld->config.number, &ld->ckpt);
+    if (!err && ckpt_manifest(ld->ckpt, 0)->id != ld->config.id)
+        err = err_set(PARAMO_E_CORRUPT, "%s: its checkpoint %" PRIu64 " is not the one that is to be loaded",
+                      ld->dir, ld->config.number);
+    return err ? err : ckpt_reader_open(ld->ckpt, &ld->reader);
+}
+
+static paramo_err read_some(struct loading *ld)
+{
+    paramo_err err = ld->reader ? PARAMO_OK : open_ckpt(ld);
+    for (size_t bytes = 0; !err && bytes < READ_BYTES && !ld->end;) {
+        struct ckpt_block b;
+        err = ckpt_reader_next(ld->reader, wanted, ld, &b, &ld->end);
+        if (err || ld->end)
+            break;
+        struct load_block *copy = malloc(sizeof *copy + b.bytes);
+        if (!copy)
+            return err_memory(b.bytes);
+        copy->block = b;
+        copy->block.payload = copy->payload;
+        if (b.bytes)
+            memcpy(copy->payload, b.payload, b.bytes);
+        queue_push(&ld->blocks, &copy->node);
+        bytes += b.bytes;
+    }
+    return err;
+}
+
+static void work(struct chore *chore)
+{
+    struct loading *ld = container_of(chore, struct loading, chore);
+    ld->work_err = read_some(ld);
+    if (ld->work_err)
+        err_text_copy(ld->work_text);
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------- */
+
+static void loading_free(struct loading *ld)
+{
+    for (struct qnode *node; (node = queue_pop(&ld->blocks));)
+        free(container_of(node, struct load_block, node));
+    ckpt_reader_close(ld->reader);
+    ckpt_close(ld->ckpt);
+    map_fini(&ld->tables);
+    free(ld->dir);
+    free(ld);
+}
+
+static void fail(struct loading *ld, paramo_err err)
+{
+    if (ld->err)
+        return;
+    ld->err = err;
+    err_text_copy(ld->text);
+}
+
+static void mark(struct loading *ld, bool lost)
+{
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
+        ((struct shard_table *)value)->lost = lost;
+}
+
+static void finish(struct loading *ld)
+{
+    struct shard *s = ld->shard;
+    char label[VIEW_LABEL_MAX];
+    if (ld->matched)
+        mark(ld, ld->err != PARAMO_OK);
+    if (ld->err)
+        log_error("%s, shard %u: checkpoint %" PRIu64 " is not loaded: %s",
+                  view_id_label(s->config.node, label), s->config.index, ld->config.number, ld->text);
+    s->loading = NULL;
+    lane_timer_cancel(s->lane, &ld->next);
+    if (ld->err)
+        (void)err_set(ld->err, "%s", ld->text);
+    ld->config.done(ld->config.arg, ld->err, NULL);
+    loading_free(ld);
+    piece_unpark(s);
+}
+
+static void again(struct loading *ld)
+{
+    paramo_err err = lane_timer_arm(ld->shard->lane, &ld->next, lane_now(ld->shard->lane));
+    if (!err)
+        return;
+    fail(ld, err);
+    finish(ld);
+}
+
+/* By name: the ids may be others here. */
+static paramo_err match_table(struct loading *ld, const struct view_table *from)
+{
+    struct shard *s = ld->shard;
+    const struct view_table *here = view_table_named(s->view, from->name);
+    struct shard_table *t = here ? map_get(&s->tables, here->id) : NULL;
+    if (!t || (!t->table && t->options.kind != PARAMO_TABLE_USER))
+        return err_set(PARAMO_E_NO_TABLE, "there is no table %s", from->name);
+    return t->table ? map_put(&ld->tables, from->id, t) : PARAMO_OK;
+}
+
+static paramo_err match(struct loading *ld)
+{
+    const struct ckpt_manifest *m = ckpt_manifest(ld->ckpt, 0);
+    paramo_err err = PARAMO_OK;
+    uint64_t key;
+    void *value;
+    for (uint32_t i = 0; i < m->tables_count && !err; i++)
+        err = match_table(ld, &m->tables[i]);
+    if (err)
+        return err;
+    ld->matched = true;
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
+        table_clear(((struct shard_table *)value)->table);
+    return PARAMO_OK;
+}
+
+static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
+{
+    struct shard_table *t = map_get(&ld->tables, b->table);
+    return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine, b)
+             : err_set(PARAMO_E_CORRUPT, "a block of table %" PRIu32 ", which the manifest has not",
+                       b->table);
+}
+
+/* One block in a round. */
+static void next(struct lane_timer *timer)
+{
+    struct loading *ld = container_of(timer, struct loading, next);
+    paramo_err err = PARAMO_OK;
+    if (ld->work_err) {
+        ld->err = ld->work_err;
+        memcpy(ld->text, ld->work_text, sizeof ld->text);
+    }
+    if (!ld->err && !ld->matched)
+        err = match(ld);
+    if (err)
+        fail(ld, err);
+    err = PARAMO_OK;
+    struct qnode *node = ld->err ? NULL : queue_pop(&ld->blocks);
+    if (node) {
+        struct load_block *b = container_of(node, struct load_block, node);
+        err = apply(ld, &b->block);
+        if (err)
+            fail(ld, err);
+        free(b);
+        again(ld);
+    } else if (ld->err || ld->end) {
+        finish(ld);
+    } else {
+        ld->posted = true;
+        chores_post(ld->config.chores, &ld->chore);
+    }
+}
+
+static void worked(struct chore *chore)
+{
+    struct loading *ld = container_of(chore, struct loading, chore);
+    ld->posted = false;
+    if (ld->shard)
+        again(ld);
+    else
+        loading_free(ld);
+}
+
+paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
+{
+    if (s->saving || s->loading)
+        return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
+    if (s->self < 0)
+        return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
+    struct loading *ld = calloc(1, sizeof *ld);
+    char *dir = strdup(config->dir);
+    if (!ld || !dir) {
+        free(ld);
+        free(dir);
+        return err_memory(sizeof *ld);
+    }
+    ld->shard = s;
+    ld->config = *config;
+    ld->dir = dir;
+    ld->chore = (struct chore){.lane = s->lane, .work = work, .done = worked};
+    ld->next.fire = next;
+    map_init(&ld->tables);
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        ld->mine[a] = view_ring(s->view)->owner[a] == (unsigned)s->self;
+    s->loading = ld;
+    ld->posted = true;
+    chores_post(config->chores, &ld->chore);
+    return PARAMO_OK;
+}
+
+void loading_close(struct shard *s)
+{
+    struct loading *ld = s->loading;
+    if (!ld)
+        return;
+    s->loading = NULL;
+    lane_timer_cancel(s->lane, &ld->next);
+    ld->config.done(ld->config.arg, err_set(PARAMO_E_CLOSED, "the node is closed"), NULL);
+    ld->shard = NULL;
+    if (!ld->posted)
+        loading_free(ld);
+}

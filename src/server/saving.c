@@ -1,0 +1,478 @@
+#include "server/saving.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/ckpt_rows.h"
+#include "server/shard_impl.h"
+#include "table/table_cut.h"
+
+enum {
+    STEP_BYTES = 64 << 10, /* of a table, given out in one round */
+    REST = 6,              /* a step's time is so small a part of the lane's while it goes on: one in 7 */
+    VAR_ROWS = 16384       /* in a buffer */
+};
+
+/* Rows on their way to the disk, as they were given out. */
+struct save_buffer {
+    struct qnode node;
+    uint32_t table; /* what the chore needs of it: the table's part may have ended */
+    struct ring_placement placement;
+    size_t width; /* bytes of a row; VAR: of a value */
+    size_t n, room;
+    uint64_t *keys;
+    uint32_t *lens; /* VAR */
+    struct writer rows;
+};
+
+struct saving_table {
+    struct saving_table *next;
+    struct saving *saving;
+    struct shard_table *table;
+    uint32_t id;
+    struct ring_placement placement;
+    size_t row_bytes, value_bytes; /* row_bytes 0: VAR */
+    struct table_cut *cut;         /* NULL: all has been given out */
+    struct save_buffer *buffer[SAVE_GROUPS];
+};
+
+struct saving {
+    struct shard *shard; /* NULL: it is closed */
+    struct shard_save_config config;
+    char *dir;
+    uint32_t writer_number;
+    struct saving_table *tables, *current; /* whose turn it is; NULL: all have been given out */
+    struct queue full;                     /* struct save_buffer */
+    size_t queued;                         /* bytes in full and batch */
+    struct lane_timer walk;
+    paramo_err err;
+    char text[ERR_TEXT_MAX];
+    bool mine[RING_ARCS];
+    uint8_t group[RING_ARCS];
+    /* the chore's while it is posted */
+    struct chore chore;
+    bool posted, ending, ended, giving_up;
+    struct queue batch;
+    struct ckpt_writer *writer;
+    struct writer clocks[CLOCK_SETS]; /* of each set of arcs that has some */
+    uint8_t set_of[RING_ARCS];
+    paramo_err work_err;
+    char work_text[ERR_TEXT_MAX];
+    struct ckpt_file file;
+};
+
+static void saving_go(struct saving *sv);
+
+static void fail(struct saving *sv, paramo_err err)
+{
+    if (sv->err)
+        return;
+    sv->err = err;
+    err_text_copy(sv->text);
+}
+
+/* ---- buffers ------------------------------------------------------------------------------------------- */
+
+static void buffer_free(struct save_buffer *b)
+{
+    if (!b)
+        return;
+    free(b->keys);
+    free(b->lens);
+    writer_fini(&b->rows);
+    free(b);
+}
+
+static size_t buffer_bytes(const struct save_buffer *b)
+{
+    return b->rows.len + b->n * (b->lens ? 12 : 8);
+}
+
+static struct save_buffer *buffer_new(struct saving_table *t)
+{
+    struct save_buffer *b = calloc(1, sizeof *b);
+    if (!b)
+        return NULL;
+    b->table = t->id;
+    b->placement = t->placement;
+    b->width = t->row_bytes ? t->row_bytes : t->value_bytes;
+    b->room = t->row_bytes ? SAVE_BUFFER_BYTES / (t->row_bytes + 8) + 1 : VAR_ROWS;
+    b->keys = malloc(b->room * sizeof *b->keys);
+    b->lens = t->row_bytes ? NULL : malloc(b->room * sizeof *b->lens);
+    b->rows.data = t->row_bytes ? malloc(b->room * t->row_bytes) : NULL;
+    b->rows.capacity = b->rows.data ? b->room * t->row_bytes : 0;
+    if (!b->keys || (t->row_bytes ? !b->rows.data : !b->lens)) {
+        buffer_free(b);
+        return NULL;
+    }
+    return b;
+}
+
+static void buffer_full(struct saving *sv, struct save_buffer **at)
+{
+    struct save_buffer *b = *at;
+    *at = NULL;
+    if (!b)
+        return;
+    sv->queued += buffer_bytes(b);
+    queue_push(&sv->full, &b->node);
+}
+
+/* The cut's. */
+static void got_row(void *arg, uint64_t key, const void *row, uint32_t values)
+{
+    struct saving_table *t = arg;
+    struct saving *sv = t->saving;
+    unsigned arc = ring_arc(ring_position(&t->placement, key));
+    if (!sv->mine[arc] || sv->err)
+        return;
+    struct save_buffer **at = &t->buffer[sv->group[arc]], *b = *at;
+    if (!b)
+        b = *at = buffer_new(t);
+    if (!b) {
+        fail(sv, err_memory(SAVE_BUFFER_BYTES));
+        return;
+    }
+    size_t bytes = t->row_bytes ? t->row_bytes : values * t->value_bytes;
+    if (b->lens)
+        b->lens[b->n] = values;
+    b->keys[b->n++] = key;
+    if (bytes)
+        write_bytes(&b->rows, row, bytes);
+    if (b->rows.failed)
+        fail(sv, err_memory(b->rows.len));
+    if (b->n == b->room || buffer_bytes(b) >= SAVE_BUFFER_BYTES)
+        buffer_full(sv, at);
+}
+
+/* ---- the disk ------------------------------------------------------------------------------------------ */
+
+/* The records, for each run of arcs that is the shard's. */
+static paramo_err put_clocks(struct saving *sv)
+{
+    paramo_err err = PARAMO_OK;
+    for (unsigned a = 0, end; a < RING_ARCS && !err; a = end) {
+        for (end = a + 1; end < RING_ARCS && sv->mine[end] == sv->mine[a] && sv->set_of[end] == sv->set_of[a];
+             end++)
+            ;
+        const struct writer *clocks = &sv->clocks[sv->set_of[a]];
+        if (!sv->mine[a] || !clocks->len)
+            continue;
+        struct ckpt_block block = {
+            .kind = CKPT_CLOCKS, .arc = a, .arcs = end - a, .payload = clocks->data, .bytes = clocks->len};
+        err = ckpt_put(sv->writer, &block);
+    }
+    return err;
+}
+
+static paramo_err put_buffer(struct saving *sv, const struct save_buffer *b)
+{
+    struct writer payload = {0};
+    struct ckpt_block block;
+    paramo_err err = ckpt_rows_pack(b->table, &b->placement, b->keys, b->lens, b->rows.data, b->n, b->width,
+                                    &payload, &block);
+    if (!err)
+        err = ckpt_put(sv->writer, &block);
+    writer_fini(&payload);
+    return err;
+}
+
+static void work(struct chore *chore)
+{
+    struct saving *sv = container_of(chore, struct saving, chore);
+    paramo_err err = sv->work_err;
+    if (sv->giving_up) {
+        ckpt_abort(sv->writer);
+        sv->writer = NULL;
+        return;
+    }
+    if (!sv->writer) {
+        err = ckpt_begin(sv->config.fs, sv->dir, sv->config.number, sv->config.id, sv->writer_number,
+                         &sv->writer);
+        if (!err)
+            err = put_clocks(sv);
+    }
+    for (const struct qnode *node = sv->batch.head; node && !err; node = node->next)
+        err = put_buffer(sv, container_of(node, struct save_buffer, node));
+    if (!err && sv->ending) {
+        err = ckpt_end(sv->writer, &sv->file);
+        sv->writer = NULL; /* freed in any case */
+        sv->ended = !err;
+    }
+    if (err && !sv->work_err) {
+        sv->work_err = err;
+        err_text_copy(sv->work_text);
+    }
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------- */
+
+static void queue_clear(struct saving *sv, struct queue *queue)
+{
+    for (struct qnode *node; (node = queue_pop(queue));) {
+        struct save_buffer *b = container_of(node, struct save_buffer, node);
+        sv->queued -= buffer_bytes(b);
+        buffer_free(b);
+    }
+}
+
+/* Nothing more is taken from the tables. */
+static void tables_end(struct saving *sv)
+{
+    sv->current = NULL;
+    while (sv->tables) {
+        struct saving_table *t = sv->tables;
+        sv->tables = t->next;
+        t->table->saving = NULL;
+        table_cut_close(t->cut);
+        for (size_t i = 0; i < SAVE_GROUPS; i++)
+            buffer_free(t->buffer[i]);
+        free(t);
+    }
+}
+
+static void saving_free(struct saving *sv)
+{
+    queue_clear(sv, &sv->batch);
+    queue_clear(sv, &sv->full);
+    tables_end(sv);
+    for (unsigned set = 0; set < CLOCK_SETS; set++)
+        writer_fini(&sv->clocks[set]);
+    free(sv->dir);
+    free(sv);
+}
+
+static void finish(struct saving *sv)
+{
+    struct shard *s = sv->shard;
+    char label[VIEW_LABEL_MAX];
+    paramo_err err = sv->err ? err_set(sv->err, "%s", sv->text) : PARAMO_OK;
+    if (err)
+        log_warn("%s, shard %u: checkpoint %llu is given up: %s", view_id_label(s->config.node, label),
+                 s->config.index, (unsigned long long)sv->config.number, sv->text);
+    s->saving = NULL;
+    lane_timer_cancel(s->lane, &sv->walk);
+    if (err)
+        (void)err_set(err, "%s", sv->text);
+    sv->config.done(sv->config.arg, err, &sv->file);
+    saving_free(sv);
+    piece_resume_all(s);
+}
+
+static void worked(struct chore *chore)
+{
+    struct saving *sv = container_of(chore, struct saving, chore);
+    sv->posted = false;
+    queue_clear(sv, &sv->batch);
+    if (!sv->shard) { /* closed meanwhile */
+        ckpt_abort(sv->writer);
+        saving_free(sv);
+        return;
+    }
+    if (sv->work_err && !sv->err) {
+        sv->err = sv->work_err;
+        memcpy(sv->text, sv->work_text, sizeof sv->text);
+    }
+    struct shard *s = sv->shard;
+    saving_go(sv);
+    if (s->saving == sv)
+        piece_resume_all(s);
+}
+
+static void post(struct saving *sv)
+{
+    sv->posted = true;
+    sv->giving_up = sv->err != PARAMO_OK;
+    sv->batch = sv->full;
+    sv->full = (struct queue){0};
+    chores_post(sv->config.chores, &sv->chore);
+}
+
+/* Whatever can go on does: always a chore is out, or the timer is armed, or it is the end. */
+static void saving_go(struct saving *sv)
+{
+    struct shard *s = sv->shard;
+    if (sv->err && sv->tables) {
+        lane_timer_cancel(s->lane, &sv->walk);
+        tables_end(sv);
+        queue_clear(sv, &sv->full);
+    }
+    bool walking = sv->current != NULL;
+    if (!sv->posted) {
+        sv->ending = !walking && !sv->err;
+        if (sv->ended || (sv->err && !sv->writer)) {
+            finish(sv);
+            return;
+        }
+        if (sv->err || !queue_empty(&sv->full) || !walking)
+            post(sv);
+    }
+    if (!sv->err && walking && sv->queued < sv->config.queue_bytes && !sv->walk.slot) {
+        paramo_err err = lane_timer_arm(s->lane, &sv->walk, lane_now(s->lane));
+        if (err) {
+            fail(sv, err);
+            if (!sv->posted)
+                saving_go(sv);
+        }
+    }
+}
+
+/* One step of the table whose turn it is. */
+static void walk(struct lane_timer *timer)
+{
+    struct saving *sv = container_of(timer, struct saving, walk);
+    struct shard *s = sv->shard;
+    struct saving_table *t = sv->current;
+    bool done = false;
+    uint64_t begun = lane_now(s->lane);
+    paramo_err err = sv->err ? sv->err : table_cut_step(t->cut, STEP_BYTES, &done);
+    if (err)
+        fail(sv, err);
+    else if (done) {
+        for (size_t i = 0; i < SAVE_GROUPS; i++)
+            buffer_full(sv, &t->buffer[i]);
+        table_cut_close(t->cut);
+        t->cut = NULL;
+        sv->current = t->next;
+    }
+    uint64_t now = env_now(lane_env(s->lane));
+    if (!sv->err && sv->current && sv->queued < sv->config.queue_bytes)
+        err = lane_timer_arm(s->lane, timer, now + REST * (now - begun));
+    if (err)
+        fail(sv, err);
+    saving_go(sv);
+}
+
+/* The shard's arcs in SAVE_GROUPS, as large as each other. */
+static void group_arcs(struct saving *sv, const struct shard *s)
+{
+    unsigned count = 0, at = 0;
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        count += sv->mine[a] = view_ring(s->view)->owner[a] == (unsigned)s->self;
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        if (sv->mine[a])
+            sv->group[a] = (uint8_t)(at++ * SAVE_GROUPS / count);
+}
+
+/* Each set of arcs has records of its own. */
+static paramo_err take_clocks(struct saving *sv, const struct shard *s)
+{
+    struct ckpt_clock *list = calloc(s->senders_count + 1, sizeof *list);
+    paramo_err err = list ? PARAMO_OK : err_memory(s->senders_count * sizeof *list);
+    memcpy(sv->set_of, s->clocks.set_of, sizeof sv->set_of);
+    for (unsigned set = 0; set < CLOCK_SETS && s->senders && !err; set++) {
+        size_t n = 0;
+        for (const struct sender *sender = s->senders; sender && s->clocks.arcs[set]; sender = sender->next)
+            list[n++] = (struct ckpt_clock){.node = sender->node,
+                                            .app = sender->app,
+                                            .customer = sender->customer,
+                                            .incarnation = sender->incarnation,
+                                            .dedup = *clock_of(&sender->clock, set)};
+        if (n)
+            ckpt_clocks_encode(list, n, &sv->clocks[set]);
+        if (sv->clocks[set].failed)
+            err = err_memory(sv->clocks[set].len);
+    }
+    free(list);
+    return err;
+}
+
+static paramo_err add_table(struct saving *sv, struct shard_table *from)
+{
+    if (from->lost)
+        return err_set(PARAMO_E_DATA_LOST, "table %s: its rows are lost", from->name);
+    struct saving_table *t = calloc(1, sizeof *t);
+    if (!t)
+        return err_memory(sizeof *t);
+    t->saving = sv;
+    t->table = from;
+    t->id = from->id;
+    t->placement = from->placement;
+    t->value_bytes = from->value_bytes;
+    t->row_bytes = (size_t)(from->row_values + from->state_values) * from->value_bytes;
+    paramo_err err = table_cut_open(from->table, got_row, t, &t->cut);
+    if (err) {
+        free(t);
+        return err;
+    }
+    from->saving = t;
+    t->next = sv->tables;
+    sv->tables = t;
+    return PARAMO_OK;
+}
+
+paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
+{
+    if (s->saving || s->loading)
+        return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
+    if (s->self < 0)
+        return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
+    struct saving *sv = calloc(1, sizeof *sv);
+    if (!sv)
+        return err_memory(sizeof *sv);
+    sv->shard = s;
+    sv->config = *config;
+    if (!sv->config.queue_bytes)
+        sv->config.queue_bytes = SAVE_QUEUE_BYTES;
+    sv->writer_number = (uint32_t)s->self;
+    sv->chore = (struct chore){.lane = s->lane, .work = work, .done = worked};
+    sv->walk.fire = walk;
+    sv->dir = strdup(config->dir);
+    group_arcs(sv, s);
+    paramo_err err = sv->dir ? take_clocks(sv, s) : err_memory(strlen(config->dir));
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; !err && map_next(&s->tables, &i, &key, &value);)
+        if (((struct shard_table *)value)->options.kind != PARAMO_TABLE_USER)
+            err = ((struct shard_table *)value)->table
+                      ? add_table(sv, value)
+                      : err_set(PARAMO_E_MEMORY, "a table could not be made");
+    if (err) {
+        saving_free(sv);
+        return err;
+    }
+    s->saving = sv;
+    sv->current = sv->tables;
+    saving_go(sv);
+    return PARAMO_OK;
+}
+
+void shard_save_drop(struct shard *s, uint64_t number)
+{
+    struct saving *sv = s->saving;
+    if (!sv || sv->config.number != number)
+        return;
+    fail(sv, err_set(PARAMO_E_CANCELLED, "the scheduler has given it up"));
+    saving_go(sv);
+}
+
+bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg)
+{
+    const struct saving *sv = s->saving;
+    if (!sv || sv->err || !(data_changes(h->kind) || (h->flags & WIRE_CREATE)))
+        return false;
+    if (sv->queued < sv->config.queue_bytes && h->kind != WIRE_CLEAR)
+        return false;
+    const struct shard_table *t = map_get(&s->tables, h->table);
+    if (!t || !t->saving || !t->saving->cut)
+        return false;
+    return table_cut_holds(t->saving->cut,
+                           h->kind == WIRE_CLEAR || !h->count ? NULL : seg[WIRE_SEG_KEYS].data, h->count);
+}
+
+void saving_close(struct shard *s)
+{
+    struct saving *sv = s->saving;
+    if (!sv)
+        return;
+    s->saving = NULL;
+    lane_timer_cancel(s->lane, &sv->walk);
+    tables_end(sv);
+    sv->config.done(sv->config.arg, err_set(PARAMO_E_CLOSED, "the node is closed"), NULL);
+    sv->shard = NULL;
+    if (!sv->posted) {
+        ckpt_abort(sv->writer);
+        saving_free(sv);
+    }
+}

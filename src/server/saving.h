@@ -1,0 +1,50 @@
+/*
+ * A shard's part of a checkpoint: taken while it serves (shard_save), and taken back (shard_load). Files are
+ * read and written in chores; the lane hands rows over, or takes them, a little at a time.
+ *
+ *     shard_save: the senders' records at once; a cut of every table (table_cut.h); then, between requests,
+ *         table --rows--> buffers by groups of arcs --full--> chore: sorted, encoded, written, at the end
+ * synced When SAVE_QUEUE_BYTES wait for the disk, changes of rows that are not given out yet wait, too, and
+ * nothing else does. An error anywhere ends the saving and nothing else: its file is removed, done says why.
+ *
+ *     shard_load: clears the checkpoint's tables, takes the rows of this shard's arcs; requests wait
+ * meanwhile. An error leaves these tables lost (DATA_LOST), until they are cleared or loaded.
+ *
+ * All on the shard's lane. One at a time. Tests: test/server/test_saving.c, test/e2e/checkpoint.sh.
+ */
+#ifndef SERVER_SAVING_H
+#define SERVER_SAVING_H
+
+#include "env/chore.h"
+#include "env/fs.h"
+#include "post/ckpt.h"
+#include "server/shard.h"
+
+enum {
+    SAVE_QUEUE_BYTES = 16 << 20, /* rows that wait for the disk */
+    SAVE_BUFFER_BYTES = 512 << 10,
+    SAVE_GROUPS = 16 /* of arcs: a block has rows of one, so that others need not read it */
+};
+
+/* fs and chores outlive the saving or loading. */
+struct shard_save_config {
+    struct fs *fs;
+    struct chores *chores;
+    const char *dir; /* copied */
+    uint64_t number, id;
+    size_t queue_bytes; /* rows that may wait for the disk; 0: SAVE_QUEUE_BYTES */
+    void *arg;
+    /* Once, from a round of the lane, or from shard_close (CLOSED). file: on OK; with text on the lane's
+     * thread. */
+    void (*done)(void *arg, paramo_err status, const struct ckpt_file *file);
+};
+
+/* The cut is taken when it returns: what was applied is in, what comes later is not. On an error done does
+ * not come. AGAIN: there is another. */
+MUST_USE paramo_err shard_save(struct shard *s, const struct shard_save_config *config);
+/* Gives up the saving of this number, if it goes on; done comes. */
+void shard_save_drop(struct shard *s, uint64_t number);
+/* Takes the rows of checkpoint `number`, whose id it must have. file is NULL in done. */
+MUST_USE paramo_err shard_load(struct shard *s, const struct shard_save_config *config);
+
+#endif

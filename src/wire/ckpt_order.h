@@ -1,0 +1,41 @@
+/*
+ * Checkpoints of a running job, as members and scheduler speak of them: who asks for one (the calls CKPT_SAVE
+ * and CKPT_LOAD, of a member or of an observer), and what servers are told (the orders CKPT_SAVE, CKPT_DROP,
+ * CKPT_LOAD) and answer. Tests: test/wire/test_calls.c, test/post/test_sched_ckpt.c.
+ */
+#ifndef WIRE_CKPT_ORDER_H
+#define WIRE_CKPT_ORDER_H
+
+#include "base/cursor.h"
+#include "env/fs.h"
+
+enum { CKPT_SHARDS_MAX = 256, CKPT_FILE_NAME_MAX = 32 };
+
+/* Calls: save (number 0: the next), load (number 0: the last whole one). Orders: all is set. */
+struct ckpt_order {
+    uint64_t number, id;
+    uint32_t timeout_ms; /* calls: so long may it take */
+    char dir[FS_PATH_MAX];
+};
+void ckpt_order_encode(const struct ckpt_order *m, struct writer *w);
+MUST_USE paramo_err ckpt_order_decode(struct reader *r, struct ckpt_order *m);
+
+/* The answer to a call: the checkpoint's number. */
+struct ckpt_result {
+    uint64_t number;
+};
+void ckpt_result_encode(const struct ckpt_result *m, struct writer *w);
+MUST_USE paramo_err ckpt_result_decode(struct reader *r, struct ckpt_result *m);
+
+/* What a server has written: a file from each of its shards. */
+struct ckpt_written {
+    uint32_t count;
+    struct ckpt_written_file {
+        char name[CKPT_FILE_NAME_MAX];
+        uint64_t bytes, blocks, sum;
+    } file[CKPT_SHARDS_MAX];
+};
+void ckpt_written_encode(const struct ckpt_written *m, struct writer *w);
+MUST_USE paramo_err ckpt_written_decode(struct reader *r, struct ckpt_written *m);
+
+#endif

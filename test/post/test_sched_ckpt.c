@@ -1,0 +1,440 @@
+/* A checkpoint of a whole job: it is there when every server has done its part, and only then. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "env/simfs.h"
+#include "post/look.h"
+#include "post/sched.h"
+#include "post/support_simcluster.h"
+#include "wire/ckpt_order.h"
+#include "wire/order.h"
+
+#define SERVER PARAMO_ROLE_SERVER
+#define WORKER PARAMO_ROLE_WORKER
+#define DIR    "/d/ckpt"
+
+enum { SERVERS = 2 };
+
+static struct {
+    struct cluster c;
+    struct simfs *disk;
+    struct chores *chores;
+    /* What the servers do: their part at once, or nothing before they are told. */
+    bool wait, fail;
+    unsigned saves, drops, loads;
+    uint64_t held[SERVERS]; /* orders that wait */
+    struct ckpt_order order;
+    bool looked;
+    paramo_err look_status;
+    uint64_t look_number;
+} t;
+
+static struct tnode *worker(void)
+{
+    return &t.c.nodes[SERVERS];
+}
+
+/* A file with one block of bytes. */
+static paramo_err write_part(const struct ckpt_order *m, uint32_t writer, struct ckpt_written *out)
+{
+    struct ckpt_writer *w;
+    struct ckpt_file file;
+    struct ckpt_block block = {
+        .kind = CKPT_ROWS, .table = 1, .arc = writer, .arcs = 1, .payload = "rows", .bytes = 4};
+    paramo_err err = ckpt_begin(simfs_fs(t.disk), m->dir, m->number, m->id, writer, &w);
+    if (err)
+        return err;
+    err = ckpt_put(w, &block);
+    if (err) {
+        ckpt_abort(w);
+        return err;
+    }
+    err = ckpt_end(w, &file);
+    out->count = 1;
+    out->file[0] = (struct ckpt_written_file){.bytes = file.bytes, .blocks = file.blocks, .sum = file.sum};
+    memcpy(out->file[0].name, file.name, sizeof file.name);
+    return err;
+}
+
+static void do_part(struct tnode *node, uint64_t order)
+{
+    static struct ckpt_written written;
+    struct writer result = {0};
+    written.count = 0;
+    paramo_err err = t.fail && node == &t.c.nodes[1]
+                         ? err_set(PARAMO_E_IO, "the disk of server 1 is broken")
+                         : write_part(&t.order, (uint32_t)(node - t.c.nodes), &written);
+    if (!err)
+        ckpt_written_encode(&written, &result);
+    member_order_done(node->member, order, err, &result);
+}
+
+static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
+{
+    struct tnode *node = arg;
+    assert_int_equal(ckpt_order_decode(fields, &t.order), PARAMO_OK);
+    assert_true(t.order.number && t.order.id);
+    if (what == ORDER_CKPT_SAVE && t.wait) {
+        t.held[node - t.c.nodes] = order;
+    } else if (what == ORDER_CKPT_SAVE) {
+        do_part(node, order);
+    } else {
+        assert_true(what == ORDER_CKPT_DROP || what == ORDER_CKPT_LOAD);
+        if (what == ORDER_CKPT_LOAD && t.wait)
+            t.held[node - t.c.nodes] = order;
+        else
+            member_order_done(node->member, order, PARAMO_OK, NULL);
+    }
+    t.saves += what == ORDER_CKPT_SAVE;
+    t.drops += what == ORDER_CKPT_DROP;
+    t.loads += what == ORDER_CKPT_LOAD;
+}
+
+static void start_server(unsigned i)
+{
+    struct member_config config = cluster_member_config(&t.c, &t.c.nodes[i], SERVER);
+    config.on_order = got_order;
+    cluster_start_config(&t.c.nodes[i], &config);
+}
+
+static void scheduler_on(void)
+{
+    assert_int_equal(chores_create(sim_env(t.c.sim), "files", &t.chores), PARAMO_OK);
+    t.c.config.fs = simfs_fs(t.disk);
+    t.c.config.chores = t.chores;
+    cluster_start_scheduler(&t.c);
+}
+
+static void scheduler_off(void)
+{
+    cluster_kill_scheduler(&t.c);
+    chores_destroy(t.chores);
+    cluster_pass(&t.c, 0.001);
+}
+
+/* A job, on a disk that stays if there is one. */
+static void on(const char *restore)
+{
+    struct simfs *disk = t.disk;
+    memset(&t, 0, sizeof t);
+    cluster_init(&t.c, 1, SERVERS, 1);
+    t.disk = disk;
+    if (!disk) {
+        assert_int_equal(simfs_create(1, &t.disk), PARAMO_OK);
+        assert_int_equal(fs_make_dir(simfs_fs(t.disk), "/d"), PARAMO_OK);
+    }
+    snprintf(t.c.config.restore_dir, sizeof t.c.config.restore_dir, "%s", restore);
+    scheduler_on();
+    for (unsigned i = 0; i < SERVERS; i++)
+        start_server(i);
+    cluster_start(&t.c, worker(), WORKER);
+}
+
+static void on_joined(void)
+{
+    on("");
+    for (unsigned i = 0; i <= SERVERS; i++)
+        assert_true(cluster_run(&t.c, tnode_joined, &t.c.nodes[i], 5));
+}
+
+/* The disk stays. */
+static void off(void)
+{
+    for (size_t i = 0; i < CLUSTER_NODES; i++)
+        cluster_kill(&t.c.nodes[i]);
+    scheduler_off();
+    cluster_fini(&t.c);
+}
+
+static void disk_end(void)
+{
+    simfs_destroy(t.disk);
+    t.disk = NULL;
+}
+
+static void ask(struct tcall *call, bool load, uint64_t number, double seconds)
+{
+    tcall_init(call);
+    tnode_enter(worker());
+    assert_int_equal(
+        member_ckpt(worker()->member, &call->call, load, DIR, number, in_seconds(&t.c, seconds)), PARAMO_OK);
+    tnode_leave(worker());
+}
+
+static paramo_err answered(struct tcall *call)
+{
+    assert_true(cluster_run(&t.c, tcall_done, call, 100));
+    return call->status;
+}
+
+static paramo_err save(struct tcall *call)
+{
+    ask(call, false, 0, 20);
+    return answered(call);
+}
+
+static void open_table(const char *name)
+{
+    struct tcall call;
+    paramo_table_options options = {.size = sizeof options, .dim = 1};
+    tcall_init(&call);
+    tnode_enter(worker());
+    assert_int_equal(
+        member_table_open(worker()->member, &call.call, name, &options, in_seconds(&t.c, 5)), PARAMO_OK);
+    tnode_leave(worker());
+    assert_int_equal(answered(&call), PARAMO_OK);
+}
+
+static paramo_err any_block(void *arg, const struct ckpt_block *b)
+{
+    (void)arg, (void)b;
+    return PARAMO_OK;
+}
+
+/* The last whole one's number; 0: there is none. */
+static uint64_t last_whole(void)
+{
+    struct ckpt *ckpt;
+    paramo_err err = ckpt_open(simfs_fs(t.disk), DIR, 0, &ckpt);
+    if (err) {
+        assert_int_equal(err, PARAMO_E_NOT_FOUND);
+        return 0;
+    }
+    uint64_t number = ckpt_manifest(ckpt, 0)->number;
+    unsigned files = ckpt_manifest(ckpt, 0)->files_count;
+    assert_int_equal(ckpt_visit(ckpt, NULL, any_block, NULL), PARAMO_OK);
+    assert_int_equal(files, SERVERS);
+    ckpt_close(ckpt);
+    return number;
+}
+
+static bool both_wait(void *arg)
+{
+    (void)arg;
+    return t.held[0] && t.held[1];
+}
+
+static void answer_held(unsigned i)
+{
+    uint64_t order = t.held[i];
+    t.held[i] = 0;
+    tnode_enter(&t.c.nodes[i]);
+    do_part(&t.c.nodes[i], order);
+    tnode_leave(&t.c.nodes[i]);
+}
+
+static void whole_when_all_have_ended(void **state)
+{
+    (void)state;
+    struct tcall call, other;
+    on_joined();
+    open_table("t");
+    assert_int_equal(save(&call), PARAMO_OK);
+    assert_int_equal(call.call.result.number, 1);
+    assert_int_equal(last_whole(), 1);
+    t.wait = true;
+    ask(&call, false, 0, 20);
+    assert_true(cluster_run(&t.c, both_wait, NULL, 5));
+    ask(&other, false, 0, 20);
+    assert_int_equal(answered(&other), PARAMO_E_AGAIN); /* one at a time */
+    answer_held(1);
+    cluster_pass(&t.c, 2);
+    assert_false(call.done);
+    assert_int_equal(last_whole(), 1);
+    answer_held(0);
+    assert_int_equal(answered(&call), PARAMO_OK);
+    assert_int_equal(last_whole(), 2);
+    off();
+    disk_end();
+}
+
+static void one_server_cannot(void **state)
+{
+    (void)state;
+    struct tcall call;
+    on_joined();
+    assert_int_equal(save(&call), PARAMO_OK);
+    t.fail = true;
+    assert_int_equal(save(&call), PARAMO_E_IO);
+    assert_string_equal(call.text, "server 1 (node 10, host): the disk of server 1 is broken");
+    cluster_pass(&t.c, 1);
+    assert_int_equal(last_whole(), 1);
+    t.fail = false;
+    assert_int_equal(save(&call), PARAMO_OK);
+    assert_int_equal(call.call.result.number, 3);
+    off();
+    disk_end();
+}
+
+static void too_slow(void **state)
+{
+    (void)state;
+    struct tcall call;
+    on_joined();
+    t.wait = true;
+    ask(&call, false, 0, 2);
+    assert_int_equal(answered(&call), PARAMO_E_TIMEOUT);
+    cluster_pass(&t.c, 1);
+    assert_int_equal(t.drops, SERVERS); /* they need not go on */
+    t.wait = false;
+    assert_int_equal(save(&call), PARAMO_E_AGAIN); /* they still have it */
+    for (unsigned i = 0; i < SERVERS; i++)
+        answer_held(i);
+    cluster_pass(&t.c, 1);
+    assert_int_equal(last_whole(), 0);
+    assert_int_equal(save(&call), PARAMO_OK);
+    assert_int_equal(last_whole(), 2);
+    off();
+    disk_end();
+}
+
+static void server_dies(void **state)
+{
+    (void)state;
+    struct tcall call;
+    on_joined();
+    t.wait = true;
+    ask(&call, false, 0, 50);
+    assert_true(cluster_run(&t.c, both_wait, NULL, 5));
+    answer_held(1);
+    cluster_kill(&t.c.nodes[0]);
+    assert_int_equal(answered(&call), PARAMO_E_NODE_LOST);
+    assert_non_null(strstr(call.text, "server 0"));
+    assert_int_equal(last_whole(), 0);
+    off();
+    disk_end();
+}
+
+static void seen(void *arg, paramo_err status, struct view *view, uint64_t number)
+{
+    (void)arg, (void)view;
+    t.looked = true;
+    t.look_status = status;
+    t.look_number = number;
+}
+
+static bool is_seen(void *arg)
+{
+    (void)arg;
+    return t.looked;
+}
+
+/* Who has no place in the job asks, too. */
+static void observer(void **state)
+{
+    (void)state;
+    struct look *look;
+    struct van *van;
+    struct ckpt_order m = {.timeout_ms = 20000, .dir = DIR};
+    on_joined();
+    open_table("t");
+    struct tnode *node = &t.c.nodes[9];
+    assert_int_equal(van_sim_create(t.c.net, "observer", &van), PARAMO_OK);
+    for (int load = 0; load < 2; load++) {
+        struct look_config config = {.van = van,
+                                     .lane = node->lane,
+                                     .scheduler = "scheduler:1",
+                                     .token = "token",
+                                     .incarnation = 99,
+                                     .deadline = in_seconds(&t.c, 30),
+                                     .ckpt = &m,
+                                     .load = load,
+                                     .done = seen};
+        t.looked = false;
+        assert_true(lane_enter(node->lane));
+        assert_int_equal(look_start(&config, &look), PARAMO_OK);
+        lane_leave(node->lane);
+        assert_true(cluster_run(&t.c, is_seen, NULL, 60));
+        assert_int_equal(t.look_status, PARAMO_OK);
+        assert_int_equal(t.look_number, 1);
+    }
+    assert_int_equal(t.loads, SERVERS);
+    t.c.old_vans[t.c.old_count++] = van;
+    off();
+    disk_end();
+}
+
+/* The workers of a job that begins with a checkpoint join when it is loaded. */
+static void begins_with_one(void **state)
+{
+    (void)state;
+    struct tcall call;
+    on_joined();
+    open_table("t");
+    open_table("u");
+    assert_int_equal(save(&call), PARAMO_OK);
+    off();
+    on(DIR);
+    t.wait = true;
+    assert_true(cluster_run(&t.c, both_wait, NULL, 20));
+    cluster_pass(&t.c, 3);
+    assert_false(worker()->joined);
+    assert_int_equal(t.order.number, 1);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        tnode_enter(&t.c.nodes[i]);
+        assert_int_equal(member_view(t.c.nodes[i].member)->tables_count, 2);
+        member_order_done(t.c.nodes[i].member, t.held[i], PARAMO_OK, NULL);
+        tnode_leave(&t.c.nodes[i]);
+    }
+    assert_true(cluster_run(&t.c, tnode_joined, worker(), 5));
+    assert_int_equal(worker()->joined_status, PARAMO_OK);
+    assert_int_equal(member_view(worker()->member)->tables_count, 2);
+    off();
+    /* A damaged one is not begun with. */
+    assert_true(simfs_flip(t.disk, DIR "/00000001/manifest", 30, 1));
+    on(DIR);
+    assert_true(cluster_run(&t.c, cluster_over, &t.c, 60));
+    assert_int_equal(t.c.over_status, PARAMO_E_CORRUPT);
+    off();
+    disk_end();
+}
+
+/* A disk that fails, or the power, at any step: what was reported stays, and nothing that is not whole is
+ * taken for it. */
+static void every_fault(void **state)
+{
+    (void)state;
+    for (enum simfs_fault fault = SIMFS_FAIL; fault < SIMFS_FAULTS; fault++) {
+        uint64_t came = 1;
+        for (uint64_t step = 0; came; step++) {
+            struct tcall call;
+            on_joined();
+            assert_int_equal(save(&call), PARAMO_OK);
+            uint64_t begun = simfs_steps(t.disk);
+            simfs_plan(t.disk, fault, begun + step);
+            paramo_err status = save(&call);
+            came = simfs_steps(t.disk) > begun + step;
+            bool crashed = simfs_crashed(t.disk);
+            if (fault == SIMFS_CRASH && came) {
+                assert_true(crashed);
+                off();
+                simfs_restart(t.disk);
+                assert_in_range(last_whole(), status ? 1 : 2, 2);
+                disk_end();
+                continue;
+            }
+            simfs_plan(t.disk, fault, UINT64_MAX);
+            if (!status)
+                assert_int_equal(last_whole(), 2);
+            else /* the folder's last sync may have failed: it is there, and was not reported */
+                assert_in_range(last_whole(), 1, 2);
+            assert_int_equal(save(&call), PARAMO_OK);
+            assert_int_equal(last_whole(), 3);
+            off();
+            disk_end();
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_when_all_have_ended), cmocka_unit_test(one_server_cannot),
+        cmocka_unit_test(too_slow),                  cmocka_unit_test(server_dies),
+        cmocka_unit_test(observer),                  cmocka_unit_test(begins_with_one),
+        cmocka_unit_test(every_fault),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

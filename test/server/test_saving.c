@@ -1,0 +1,360 @@
+/* A shard's part of a checkpoint: what was applied when it began is in, nothing later is, whatever the disk
+ * does; and it comes back on other arcs. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "env/simfs.h"
+#include "server/saving.h"
+#include "server/support_fake.h"
+#include "table/table_options.h"
+
+enum { KEYS = 3000, DENSE = RING_ARCS };
+
+static struct {
+    struct simfs *disk;
+    struct fake f;
+    struct chores *chores;
+    struct fake_conn *c;
+    uint64_t number;                  /* of the next request */
+    float sparse[KEYS], dense[DENSE]; /* as they are */
+    float sparse_was[KEYS], dense_was[DENSE];
+    bool there[KEYS], there_was[KEYS];
+    bool done;
+    paramo_err status;
+    char text[ERR_TEXT_MAX];
+    struct ckpt_file file;
+    uint64_t random;
+} w;
+
+static uint64_t draw(uint64_t below)
+{
+    w.random = w.random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (w.random >> 33) % below;
+}
+
+static uint64_t key_of(size_t i)
+{
+    return (uint64_t)i * (UINT64_MAX / KEYS);
+}
+
+static void saved(void *arg, paramo_err status, const struct ckpt_file *file)
+{
+    (void)arg;
+    assert_false(w.done);
+    w.done = true;
+    w.status = status;
+    snprintf(w.text, sizeof w.text, "%s", status ? err_text() : "");
+    if (!status && file)
+        w.file = *file;
+}
+
+static void nothing(struct sim_event *event)
+{
+    (void)event;
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+static void pass(uint64_t ns)
+{
+    struct sim_event marker = {.fire = nothing}; /* so that the clock comes to this moment */
+    assert_int_equal(sim_schedule(w.f.sim, &marker, sim_now(w.f.sim) + ns), PARAMO_OK);
+    lane_leave(w.f.lane);
+    (void)sim_run(w.f.sim, never, NULL, marker.at);
+    assert_true(lane_enter(w.f.lane));
+}
+
+static void disk_new(uint64_t seed)
+{
+    assert_int_equal(simfs_create(seed, &w.disk), PARAMO_OK);
+    assert_int_equal(fs_make_dir(simfs_fs(w.disk), "/var"), PARAMO_OK);
+}
+
+static void open_shard(uint16_t foreign)
+{
+    fake_init(&w.f, NULL, NULL);
+    w.f.foreign = foreign;
+    assert_int_equal(chores_create(sim_env(w.f.sim), "files", &w.chores), PARAMO_OK);
+    fake_view(&w.f);
+    w.c = fake_connect(&w.f, 0);
+    w.number = 1;
+}
+
+static void close_shard(void)
+{
+    fake_disconnect(w.c);
+    shard_close(w.f.shard);
+    w.f.shard = NULL;
+    lane_leave(w.f.lane);
+    chores_destroy(w.chores);
+    assert_true(lane_enter(w.f.lane));
+    fake_fini(&w.f);
+}
+
+static const struct fake_sent *ask(unsigned kind, uint32_t table, const uint64_t *key, const float *value)
+{
+    struct wire_head h = fake_head(&w.f, kind, table, w.number);
+    h.floor = w.number++;
+    if (kind == WIRE_CLEAR)
+        h.count = 0;
+    if (w.c->count > FAKE_SENT_MAX / 2)
+        w.c->count = 0;
+    unsigned before = w.c->count;
+    assert_int_equal(fake_send(w.c, &h, key, value), PARAMO_OK);
+    return w.c->count == before ? NULL : fake_last(w.c); /* NULL: it waits */
+}
+
+/* Some change, and what it comes to. False: it waits. */
+static bool change(void)
+{
+    float one = (float)(1 + draw(4));
+    uint64_t kind = draw(20), i = draw(kind < 10 ? KEYS : DENSE), key = kind < 10 ? key_of(i) : i;
+    const struct fake_sent *sent = ask(kind == 0 ? WIRE_DELETE : WIRE_PUSH, kind < 10 ? 1 : 2, &key, &one);
+    if (kind < 10) {
+        w.sparse[i] = kind ? w.sparse[i] + one : 0;
+        w.there[i] = kind != 0;
+    } else {
+        w.dense[i] += one;
+    }
+    if (sent)
+        assert_int_equal(sent->head.status, PARAMO_OK);
+    return sent != NULL;
+}
+
+static void fill(void)
+{
+    memset(w.sparse, 0, sizeof w.sparse);
+    memset(w.dense, 0, sizeof w.dense);
+    memset(w.there, 0, sizeof w.there);
+    for (unsigned n = 0; n < 4000; n++)
+        assert_true(change());
+}
+
+static paramo_err begin(uint64_t number, size_t queue_bytes)
+{
+    struct shard_save_config config = {.fs = simfs_fs(w.disk),
+                                       .chores = w.chores,
+                                       .dir = "/var/ckpt",
+                                       .number = number,
+                                       .id = number + 100,
+                                       .queue_bytes = queue_bytes,
+                                       .done = saved};
+    memcpy(w.sparse_was, w.sparse, sizeof w.sparse);
+    memcpy(w.dense_was, w.dense, sizeof w.dense);
+    memcpy(w.there_was, w.there, sizeof w.there);
+    w.done = false;
+    return shard_save(w.f.shard, &config);
+}
+
+/* Changes go on until it has ended. */
+static void until_done(void)
+{
+    unsigned waits = 0;
+    for (unsigned n = 0; !w.done; n++) {
+        assert_true(n < 2000000);
+        if (!waits && !change())
+            waits = w.c->count + 1; /* the next comes behind it: order */
+        if (waits && w.c->count + 1 > waits)
+            waits = 0;
+        if (waits || draw(8) == 0)
+            pass(20 * ENV_US);
+    }
+    pass(ENV_SEC); /* what waited has its turn */
+}
+
+static void commit(uint64_t number)
+{
+    struct view_table tables[3];
+    memcpy(tables, w.f.view->tables, sizeof tables);
+    struct ckpt_manifest m = {.number = number,
+                              .id = number + 100,
+                              .tables_count = 3,
+                              .tables = tables,
+                              .files_count = 1,
+                              .files = &w.file};
+    assert_int_equal(ckpt_commit(simfs_fs(w.disk), "/var/ckpt", &m), PARAMO_OK);
+}
+
+static float value_of(uint32_t table, uint64_t key)
+{
+    const struct fake_sent *sent = ask(WIRE_PULL, table, &key, NULL);
+    assert_non_null(sent);
+    assert_int_equal(sent->head.status, PARAMO_OK);
+    return sent->vals[0];
+}
+
+/* What the shard has is what the other had when the checkpoint began, as far as its arcs go. */
+static void check_loaded(uint16_t foreign)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < KEYS; i++)
+        if (key_of(i) >> 52 >= foreign) {
+            assert_true(value_of(1, key_of(i)) == w.sparse_was[i]);
+            rows += w.there_was[i];
+        }
+    for (size_t i = foreign; i < DENSE; i++)
+        assert_true(value_of(2, i) == w.dense_was[i]);
+    assert_int_equal(table_rows(shard_table_find(w.f.shard, 1)->table), rows);
+}
+
+static void load_on(uint16_t foreign, uint64_t number, paramo_err status)
+{
+    open_shard(foreign);
+    uint64_t key = UINT64_MAX - 5;
+    float five = 5;
+    (void)ask(WIRE_PUSH, 1, &key, &five); /* of before: it goes */
+    struct shard_save_config config = {.fs = simfs_fs(w.disk),
+                                       .chores = w.chores,
+                                       .dir = "/var/ckpt",
+                                       .number = number,
+                                       .id = number + 100,
+                                       .done = saved};
+    w.done = false;
+    assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
+    assert_null(ask(WIRE_PULL, 1, &key, NULL)); /* requests wait */
+    while (!w.done)
+        pass(ENV_SEC);
+    assert_int_equal(w.status, status);
+    assert_int_equal(fake_last(w.c)->head.number, w.number - 1); /* and are answered then */
+    if (!status)
+        check_loaded(foreign);
+    close_shard();
+}
+
+static void taken_while_it_serves(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        memset(&w, 0, sizeof w);
+        w.random = seed;
+        disk_new(seed);
+        open_shard(0);
+        fill();
+        for (uint64_t number = 1; number <= 2; number++) {
+            assert_int_equal(begin(number, seed == 2 ? 2000 : 0), PARAMO_OK); /* a slow disk: changes wait */
+            assert_int_equal(begin(number, 0), PARAMO_E_AGAIN);
+            until_done();
+            assert_int_equal(w.status, PARAMO_OK);
+            commit(number);
+        }
+        close_shard();
+        load_on(0, 2, PARAMO_OK);
+        load_on(1500, 2, PARAMO_OK);
+        simfs_destroy(w.disk);
+    }
+}
+
+/* A fault at each step: it is given up, or whole; the shard goes on; the one before stays. */
+static void every_fault(void **state)
+{
+    (void)state;
+    for (enum simfs_fault fault = SIMFS_FAIL; fault <= SIMFS_HALF; fault++) {
+        for (uint64_t step = 0;; step++) {
+            memset(&w, 0, sizeof w);
+            w.random = step + 1;
+            disk_new(step);
+            open_shard(0);
+            for (unsigned n = 0; n < 300; n++)
+                assert_true(change());
+            uint64_t steps = simfs_steps(w.disk);
+            simfs_plan(w.disk, fault, steps + step);
+            assert_int_equal(begin(1, 0), PARAMO_OK);
+            until_done();
+            bool came = simfs_steps(w.disk) > steps + step;
+            simfs_plan(w.disk, fault, UINT64_MAX);
+            for (unsigned n = 0; n < 20; n++)
+                assert_true(change());
+            for (size_t i = 0; i < KEYS; i += 100)
+                assert_true(value_of(1, key_of(i)) == w.sparse[i]);
+            assert_null(w.f.shard->saving);
+            paramo_err status = w.status;
+            if (status) {
+                assert_true(w.text[0]);
+                assert_int_equal(begin(2, 0), PARAMO_OK); /* the next one */
+                until_done();
+                assert_int_equal(w.status, PARAMO_OK);
+            } else {
+                commit(1);
+            }
+            close_shard();
+            if (!status)
+                load_on(700, 1, PARAMO_OK);
+            simfs_destroy(w.disk);
+            if (!came)
+                break;
+        }
+    }
+}
+
+static void given_up(void **state)
+{
+    (void)state;
+    memset(&w, 0, sizeof w);
+    disk_new(1);
+    open_shard(0);
+    fill();
+    assert_int_equal(begin(1, 0), PARAMO_OK);
+    shard_save_drop(w.f.shard, 2); /* another one */
+    assert_non_null(w.f.shard->saving);
+    shard_save_drop(w.f.shard, 1);
+    until_done();
+    assert_int_equal(w.status, PARAMO_E_CANCELLED);
+    assert_int_equal(begin(2, 0), PARAMO_OK);
+    pass(100 * ENV_US);
+    close_shard(); /* while it goes on */
+    assert_int_equal(w.status, PARAMO_E_CLOSED);
+    simfs_destroy(w.disk);
+}
+
+/* All rows go at once, and are in the checkpoint all the same. */
+static void cleared_meanwhile(void **state)
+{
+    (void)state;
+    memset(&w, 0, sizeof w);
+    disk_new(1);
+    open_shard(0);
+    fill();
+    assert_int_equal(begin(1, 0), PARAMO_OK);
+    assert_null(ask(WIRE_CLEAR, 1, NULL, NULL)); /* it waits until they have been taken */
+    pass(ENV_SEC);
+    assert_true(w.done);
+    assert_int_equal(w.status, PARAMO_OK);
+    assert_int_equal(table_rows(shard_table_find(w.f.shard, 1)->table), 0);
+    commit(1);
+    close_shard();
+    load_on(0, 1, PARAMO_OK);
+    simfs_destroy(w.disk);
+}
+
+static void damaged(void **state)
+{
+    (void)state;
+    memset(&w, 0, sizeof w);
+    disk_new(1);
+    open_shard(0);
+    fill();
+    assert_int_equal(begin(1, 0), PARAMO_OK);
+    until_done();
+    commit(1);
+    close_shard();
+    assert_true(simfs_flip(w.disk, "/var/ckpt/00000001/blocks-0", 40000, 3));
+    load_on(0, 1, PARAMO_E_CORRUPT); /* what was loaded is lost: the pull that waited says so */
+    load_on(0, 9, PARAMO_E_NOT_FOUND);
+    simfs_destroy(w.disk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(taken_while_it_serves), cmocka_unit_test(every_fault), cmocka_unit_test(given_up),
+        cmocka_unit_test(cleared_meanwhile),     cmocka_unit_test(damaged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
