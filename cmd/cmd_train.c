@@ -223,7 +223,7 @@ static json_t *epoch_json(size_t number, const struct train_epoch *e)
 static int print_json(const struct settings *s, const struct train_options *o, const struct train_result *r)
 {
     json_t *epochs = json_array();
-    for (size_t i = 0; i < r->epochs; i++)
+    for (size_t i = r->first_epoch; i < r->epochs; i++)
         (void)json_array_append_new(epochs, epoch_json(i + 1, &r->epoch[i]));
     json_t *j = json_pack(
         "{s:s, s:s, s:i, s:i, s:I, s:i, s:I, s:s?, s:I, s:f, s:b, s:b, s:b, s:I, s:o}", "model",
@@ -256,13 +256,13 @@ static char *seconds_text(char *out, size_t cap, double seconds)
 static int print_summary(const struct settings *s, const struct train_result *r)
 {
     char a[16], b[16], c[16], d[16], rate[16];
-    if (r->epochs > 0) {
-        int valid = r->epoch[0].has_valid;
+    if (r->epochs > r->first_epoch) {
+        int valid = r->epoch[r->first_epoch].has_valid;
         (void)printf("epoch       rows  log-loss%s    weights     pushed     pulled     time     rows/s\n",
                      valid ? "   valid    AUC    " : "");
-        for (size_t i = 0; i < r->epochs; i++) {
+        for (size_t i = r->first_epoch; i < r->epochs; i++) {
             const struct train_epoch *e = &r->epoch[i];
-            char scores[48] = "", mark = i + 1 == r->best_epoch && r->epochs > 1 ? '*' : ' ';
+            char scores[48] = "", mark = i + 1 == r->best_epoch && r->epochs > r->first_epoch + 1 ? '*' : ' ';
             if (valid)
                 (void)snprintf(scores, sizeof scores, "  %.5f %.5f%c", e->valid.logloss, e->valid.auc, mark);
             (void)printf(

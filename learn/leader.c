@@ -59,8 +59,7 @@ static paramo_err get_sums(struct job *job, uint32_t round, double sums[SUM_N])
     return get_doubles(job, key, sums, SUM_N);
 }
 
-/* What nobody asks for after the round. */
-static paramo_err forget_round(struct job *job, uint32_t round)
+paramo_err leader_forget_round(struct job *job, uint32_t round)
 {
     char key[48];
     learner_sums_key(key, sizeof key, round);
@@ -156,6 +155,8 @@ paramo_err leader_finish_round(struct customer *c, uint32_t round, int *go_on)
     if (epochs == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory");
     r->epoch = epochs;
+    if (r->epochs == r->first_epoch)
+        memset(epochs, 0, r->first_epoch * sizeof *epochs);
     struct train_epoch *e = &epochs[round];
     *e = (struct train_epoch){.seconds = progress_now() - job->epoch_began};
     double sums[SUM_N];
@@ -171,8 +172,6 @@ paramo_err leader_finish_round(struct customer *c, uint32_t round, int *go_on)
     if (err != PARAMO_OK)
         return err;
     err = count_dealt_again(job, round, sums);
-    if (err == PARAMO_OK)
-        err = forget_round(job, round);
     if (err != PARAMO_OK)
         return err;
     e->rows = (uint64_t)sums[SUM_ROWS];
@@ -228,8 +227,8 @@ paramo_err leader_tick(void *arg, const struct watch_sums *sums, const paramo_pa
      * later each learner gets its own parts first, and how many rows there are is known. */
     const struct train_result *r = job->result;
     double part = total > 0 ? (double)done / (double)total : -1;
-    if (r->epochs > 0 && r->epoch[0].rows > 0)
-        part = (double)(sums->rows * learners) / (double)r->epoch[0].rows;
+    if (r->epochs > r->first_epoch && r->epoch[r->first_epoch].rows > 0)
+        part = (double)(sums->rows * learners) / (double)r->epoch[r->first_epoch].rows;
     struct progress_state state = {
         .epoch = (uint32_t)job->result->epochs + 1,
         .epochs = (uint32_t)job->o->epochs,
@@ -242,6 +241,11 @@ paramo_err leader_tick(void *arg, const struct watch_sums *sums, const paramo_pa
     };
     progress_show(&job->progress, now, &state);
     return PARAMO_OK;
+}
+
+paramo_err leader_save_ended(struct customer *c)
+{
+    return c->job->o->early_stop > 0 ? PARAMO_OK : save_model(c);
 }
 
 paramo_err leader_save_interrupted(struct job *job)

@@ -16,6 +16,11 @@ LEARN_MUST_USE paramo_err leader_finish_round(struct customer *c, uint32_t round
 /* The job was interrupted. Nothing is saved if nothing was learned, so that an older model stays; nor, with
  * early stopping, once the best epoch's model is: what came since was never validated. */
 LEARN_MUST_USE paramo_err leader_save_interrupted(struct job *job);
+/* What nobody asks for when the word of its end is out: before, a job that begins with a checkpoint of this
+ * moment would want it. */
+LEARN_MUST_USE paramo_err leader_forget_round(struct job *job, uint32_t round);
+/* The job had ended when the checkpoint that it began with was taken: its model, if that is the last one. */
+LEARN_MUST_USE paramo_err leader_save_ended(struct customer *c);
 /* Workers that have died, into the result. */
 void leader_count_dead(struct job *job);
 /* Shows progress now and then: learner_options.tick. */

@@ -150,26 +150,27 @@ static int leader_died(const struct job *job)
  */
 struct words {
     uint32_t round;   /* NOW: the one that is learned */
-    uint32_t workers; /* those that the job began with */
-    unsigned char go_on;
+    uint32_t workers; /* those that the job began with; 0: nothing was put yet */
+    uint64_t rows;    /* learned in rounds that are over */
+    int go_on;
 };
+enum { ENDED, GOES_ON, INTERRUPTED /* for a job that begins with a checkpoint: it goes on */ };
+enum { WORDS = 4 }; /* numbers, so that adding zeros makes them be there */
 
 /* Asks for a value that the leader puts; TIMEOUT if it is not there yet. */
 static paramo_err ask_leader(struct customer *c, const char *key, uint32_t timeout_ms, struct words *words)
 {
-    unsigned char b[9];
+    double w[WORDS];
     size_t len = 0;
-    paramo_err err = paramo_kv_get(c->job->node, key, b, sizeof b, &len, timeout_ms);
-    if (err == PARAMO_OK && len != sizeof b)
+    paramo_err err = paramo_kv_get(c->job->node, key, w, sizeof w, &len, timeout_ms);
+    if (err == PARAMO_OK && len != sizeof w)
         return lerr(PARAMO_E_INTERNAL, "%s has %zu bytes", key, len);
     if (leader_died(c->job))
         return lerr(PARAMO_E_NODE_LOST, "worker 0 (node %u), which validates and saves the model, has died",
                     PARAMO_ID_WORKER(0));
     if (err == PARAMO_OK)
         *words = (struct words){
-            .round = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24,
-            .workers = b[4] | (uint32_t)b[5] << 8 | (uint32_t)b[6] << 16 | (uint32_t)b[7] << 24,
-            .go_on = b[8]};
+            .round = (uint32_t)w[0], .workers = (uint32_t)w[1], .rows = (uint64_t)w[2], .go_on = (int)w[3]};
     return from_library(err);
 }
 
@@ -200,11 +201,11 @@ static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *ne
     word_key(key, sizeof key, round);
     for (;;) {
         paramo_err err = ask_leader(c, NOW_KEY, LOOK_MS, &words);
-        if (err == PARAMO_OK && words.go_on && words.round <= round)
+        if (err == PARAMO_OK && words.go_on == GOES_ON && words.round <= round)
             err = ask_leader(c, key, LOOK_MS, &words);
         if (err == PARAMO_OK) {
             *next = words.round;
-            *go_on = words.go_on;
+            *go_on = words.go_on == GOES_ON;
             return PARAMO_OK;
         }
         if (err != PARAMO_E_TIMEOUT)
@@ -216,14 +217,8 @@ static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *ne
 
 static paramo_err put(struct job *job, const char *key, uint32_t round, int go_on)
 {
-    uint32_t workers = job->result->num_workers;
-    unsigned char b[9];
-    for (unsigned i = 0; i < 4; i++) {
-        b[i] = (unsigned char)(round >> 8 * i);
-        b[4 + i] = (unsigned char)(workers >> 8 * i);
-    }
-    b[8] = go_on != 0;
-    return from_library(paramo_kv_put(job->node, key, b, sizeof b));
+    double w[WORDS] = {round, job->result->num_workers, (double)job->info.rows, go_on};
+    return from_library(paramo_kv_put(job->node, key, w, sizeof w));
 }
 
 /* The round is over, or (go_on 0) the whole job: what nobody asks for any more goes. */
@@ -241,6 +236,16 @@ static paramo_err put_word(struct job *job, uint32_t round, int go_on)
     return err;
 }
 
+/* The round is not over, but nobody goes on with it. */
+static paramo_err put_interrupted(struct job *job)
+{
+    char key[48];
+    uint32_t round = (uint32_t)job->result->epochs;
+    paramo_err err = put(job, NOW_KEY, round, INTERRUPTED);
+    word_key(key, sizeof key, round);
+    return err == PARAMO_OK ? put(job, key, round, INTERRUPTED) : err;
+}
+
 /* The others look now and then whether the leader is still there, and still wants the round to be finished.
  */
 static paramo_err other_tick(void *arg, const struct watch_sums *sums, const paramo_part *at)
@@ -251,14 +256,35 @@ static paramo_err other_tick(void *arg, const struct watch_sums *sums, const par
     if (c->job->embedded || now - c->looked < LOOK_PERIOD)
         return PARAMO_OK;
     c->looked = now;
-    struct words words;
+    struct words words = {.round = 0};
     paramo_err err = ask_leader(c, NOW_KEY, LOOK_MS, &words);
-    if (err == PARAMO_OK && (words.round > at->round || !words.go_on))
+    if (err == PARAMO_OK && (words.round > at->round || words.go_on != GOES_ON))
         return lerr(PARAMO_E_INTERRUPTED, "ended by worker 0");
     return err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
 }
 
 /* ---- one customer ---- */
+
+/* A job that begins with a checkpoint goes on where that was taken: the scheduler has the leader's words of
+ * then. */
+static paramo_err find_place(struct customer *c, int *restored, int *go_on)
+{
+    struct job *job = c->job;
+    struct words words = {.round = 0};
+    paramo_err err = from_library(paramo_kv_add(job->node, NOW_KEY, (double[WORDS]){0}, WORDS));
+    if (err == PARAMO_OK)
+        err = ask_leader(c, NOW_KEY, 0, &words);
+    *restored = words.workers > 0;
+    *go_on = GOES_ON;
+    if (err != PARAMO_OK || !*restored)
+        return err;
+    if (words.go_on == ENDED || words.round >= job->o->epochs)
+        *go_on = ENDED;
+    job->result->epochs = job->result->first_epoch = words.round;
+    job->info.epochs += words.round;
+    job->info.rows = words.rows;
+    return PARAMO_OK;
+}
 
 static paramo_err prepare(struct customer *c)
 {
@@ -274,16 +300,19 @@ static paramo_err prepare(struct customer *c)
     }
     if (err == PARAMO_OK)
         err = open_tables(c);
-    if (err == PARAMO_OK && leads(c) && job->o->model_in != NULL)
+    int restored = 0, go_on = GOES_ON;
+    if (err == PARAMO_OK && leads(c))
+        err = find_place(c, &restored, &go_on);
+    if (err == PARAMO_OK && leads(c) && !restored && job->o->model_in != NULL)
         err = leader_load(c);
     if (err == PARAMO_OK)
         err = from_library(
             paramo_pool_open(job->node, POOL, reader_streams(job->reader), (uint32_t)job->o->epochs));
     if (err == PARAMO_OK && leads(c)) {
         job->started = job->epoch_began = progress_now(); /* the others begin when they hear of it */
-        err = put(job, NOW_KEY, 0, 1);
+        err = put(job, NOW_KEY, (uint32_t)job->result->first_epoch, go_on);
         if (err == PARAMO_OK)
-            err = put(job, READY_KEY, 0, 1);
+            err = put(job, READY_KEY, 0, GOES_ON);
     }
     if (err != PARAMO_OK)
         return err;
@@ -313,26 +342,27 @@ static paramo_err prepare(struct customer *c)
 static paramo_err learn(struct customer *c)
 {
     struct job *job = c->job;
-    int go_on = 1;
-    struct words words = {.round = 0};
-    if (!leads(c) && !job->embedded) { /* who joins a running job begins where it is */
-        paramo_err err = ask_leader(c, NOW_KEY, LOOK_MS, &words);
-        if (err != PARAMO_OK)
-            return err;
-        go_on = words.go_on;
-    }
+    struct words words;
+    paramo_err err = ask_leader(c, NOW_KEY, LOOK_MS, &words); /* who joins a running job begins where it is */
+    int go_on = words.go_on == GOES_ON;
+    if (err == PARAMO_OK && leads(c) && !go_on)
+        err = leader_save_ended(c);
+    if (err != PARAMO_OK)
+        return err;
     for (uint32_t round = words.round, next; go_on; round = next) {
         next = round + 1;
         if (leads(c))
             watch_begin(&job->watch, round == 0 && job->o->model_in == NULL);
-        paramo_err err = learner_round(c->learner, round);
+        err = learner_round(c->learner, round);
         if (err != PARAMO_OK)
             return err;
         if (leads(c)) {
             err = leader_finish_round(c, round, &go_on);
             job->epoch_began = progress_now();
             if (err == PARAMO_OK)
-                err = put_word(job, round, go_on);
+                err = put_word(job, round, go_on ? GOES_ON : ENDED);
+            if (err == PARAMO_OK)
+                err = leader_forget_round(job, round);
         } else {
             err = wait_for_word(c, round, &next, &go_on);
         }
@@ -443,7 +473,7 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
         r->interrupted = 1;
         paramo_err bad = PARAMO_OK;
         if (r->leader) {
-            bad = put_word(job, (uint32_t)r->epochs, 0); /* the others need not finish the round */
+            bad = put_interrupted(job); /* the others need not finish the round */
             if (bad == PARAMO_OK)
                 bad = leader_save_interrupted(job);
         }

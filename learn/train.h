@@ -58,8 +58,9 @@ struct train_epoch {
 };
 
 struct train_result {
-    int leader; /* the rest is filled in only then */
-    size_t epochs;
+    int leader;                /* the rest is filled in only then */
+    size_t epochs;             /* learned, those before a checkpoint that the job began with, too */
+    size_t first_epoch;        /* so many were: nothing is known of them */
     struct train_epoch *epoch; /* [epochs], freed by train_result_free */
     uint64_t rows;             /* learned in this run */
     double seconds;            /* from the first batch to the last epoch's end */

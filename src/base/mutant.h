@@ -56,6 +56,8 @@
     X(value_keeps_first, "a value that is put again at the scheduler stays as it was")                     \
     X(after_ignored, "a request does not wait for those that it comes after")                             \
     X(after_failed_sent, "a request is sent although one that it comes after has failed")                 \
+    X(ckpt_without_clocks, "a checkpoint has the rows without the senders' records")                      \
+    X(manifest_before_data, "a checkpoint's manifest is written before its rows are on the disk")         \
     X(save_not_synced, "a table's file takes its name before its bytes are on the disk")                  \
     X(named_before_whole, "a table's file takes its name before its last bytes are written")            \
     X(view_before_durable, "the scheduler announces a view before it is durable")                        \

@@ -262,9 +262,9 @@ static paramo_err copy_text(const char **field)
 
 static const char **config_text(paramo_config *config, unsigned i)
 {
-    const char **const fields[] = {&config->scheduler, &config->token,          &config->listen,
-                                   &config->advertise, &config->name,           &config->van,
-                                   &config->domain,    &config->state,          &config->meta,
+    const char **const fields[] = {&config->scheduler,   &config->token,         &config->listen,
+                                   &config->advertise,   &config->name,          &config->van,
+                                   &config->domain,      &config->state,         &config->meta,
                                    &config->restore_dir, &config->checkpoint_dir};
     return i < sizeof fields / sizeof *fields ? fields[i] : NULL;
 }

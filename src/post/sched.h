@@ -254,6 +254,10 @@ void sched_save_end(struct scheduler *s);
 /* The job is over: its store is for the next one. done(s) when that is durable, or cannot be. */
 void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s));
 MUST_USE paramo_err sched_save_restore(struct scheduler *s);
+/* What a checkpoint keeps of the job beside its tables: values and pools, as cells; and back, in place of
+ * what there is. Who held a part then is gone: it is dealt again. */
+void sched_save_extra(const struct scheduler *s, struct writer *w);
+MUST_USE paramo_err sched_save_restore_extra(struct scheduler *s, const uint8_t *cells, size_t bytes);
 void sched_save_fini(struct scheduler *s);
 /* For writing cells: begins one of this id. */
 static inline void cell_begin(struct writer *w, enum cell_kind kind, uint64_t key, size_t *mark)

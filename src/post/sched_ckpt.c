@@ -287,7 +287,15 @@ static void numbered(struct sched_ckpt *c)
     m->tables_count = s->tables_count;
     if (s->tables_count)
         memcpy(m->tables, s->tables, s->tables_count * sizeof *m->tables);
-    order_all(c);
+    /* Before any shard's cut: what was pushed for a part that is done by now is in it. */
+    struct writer extra = {0};
+    sched_save_extra(s, &extra);
+    m->extra = extra.data;
+    m->extra_bytes = extra.len;
+    if (extra.failed)
+        fail(c, err_memory(extra.len));
+    else
+        order_all(c);
 }
 
 /* ---- load ---------------------------------------------------------------------------------------------- */
@@ -305,6 +313,11 @@ static void opened(struct sched_ckpt *c)
     c->order.id = m->id;
     for (uint32_t i = 0; i < m->tables_count && !c->err; i++) {
         paramo_err err = sched_table_make(c->sched, &m->tables[i]);
+        if (err)
+            fail(c, err);
+    }
+    if (!c->err && c->restore) {
+        paramo_err err = sched_save_restore_extra(c->sched, m->extra, m->extra_bytes);
         if (err)
             fail(c, err);
     }
@@ -422,7 +435,8 @@ paramo_err sched_ckpt_start(struct scheduler *s)
                              lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS);
     }
     if (!err && s->restoring && !s->config.restore_dir[0])
-        return err_set(PARAMO_E_INVALID, "the job was about to begin with a checkpoint; --restore names none");
+        return err_set(PARAMO_E_INVALID,
+                       "the job was about to begin with a checkpoint; --restore names none");
     if (err || !s->restoring)
         return err;
     err = own_order(s->config.restore_dir, LOAD_TIMEOUT_MS, &m);

@@ -251,4 +251,5 @@ void sched_kv_fini(struct scheduler *s)
             value_free(s, value);
         }
     map_fini(&s->kv);
+    map_init(&s->kv);
 }

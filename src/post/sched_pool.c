@@ -714,4 +714,6 @@ void sched_pool_fini(struct scheduler *s)
         free(pool->parts);
         free(pool);
     }
+    s->pools = NULL;
+    s->pools_count = 0;
 }

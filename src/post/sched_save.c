@@ -280,26 +280,26 @@ static paramo_err cell_restore(struct scheduler *s, uint64_t id, struct reader c
 }
 
 /* The newest of each id, found by its place. */
-static paramo_err cells_find(const struct store_state *found, struct map *newest)
+static paramo_err cells_find(const uint8_t *from, size_t bytes, struct map *newest)
 {
-    struct reader cells = reader_over(found->cells, found->bytes), cell;
+    struct reader cells = reader_over(from, bytes), cell;
     uint64_t id;
     for (const uint8_t *at = cells.at; store_cell_next(&cells, &id, &cell); at = cells.at)
-        if (map_put(newest, id, (void *)(uintptr_t)(1 + (size_t)(at - found->cells))))
-            return err_memory(found->bytes);
+        if (map_put(newest, id, (void *)(uintptr_t)(1 + (size_t)(at - from))))
+            return err_memory(bytes);
     return reader_done(&cells) ? PARAMO_OK : err_set(PARAMO_E_CORRUPT, "its cells do not fit");
 }
 
-static paramo_err cells_restore(struct scheduler *s, const struct map *newest)
+static paramo_err cells_restore(struct scheduler *s, const uint8_t *from, size_t bytes,
+                                const struct map *newest, uint64_t first, uint64_t last)
 {
-    const struct store_state *found = s->config.found;
     paramo_err err = PARAMO_OK;
-    for (uint64_t kind = CELL_VIEW; kind <= CELL_RESTORING && !err; kind++) {
+    for (uint64_t kind = first; kind <= last && !err; kind++) {
         uint64_t id;
         void *value;
         for (size_t i = 0; !err && map_next(newest, &i, &id, &value);) {
             size_t at = (uintptr_t)value - 1;
-            struct reader cells = reader_over(found->cells + at, found->bytes - at), cell;
+            struct reader cells = reader_over(from + at, bytes - at), cell;
             if (id >> 56 == kind && store_cell_next(&cells, &id, &cell) && cell.left)
                 err = cell_restore(s, id, cell);
         }
@@ -311,14 +311,36 @@ static paramo_err cells_restore(struct scheduler *s, const struct map *newest)
 
 paramo_err sched_save_restore(struct scheduler *s)
 {
+    const struct store_state *found = s->config.found;
     struct map newest;
     map_init(&newest);
-    paramo_err err = cells_find(s->config.found, &newest);
+    paramo_err err = cells_find(found->cells, found->bytes, &newest);
     uint64_t view = (uint64_t)CELL_VIEW << 56;
     /* Without a view there was nobody who knew anything of it. */
     if (!err && map_get(&newest, view))
-        err = cells_restore(s, &newest);
+        err = cells_restore(s, found->cells, found->bytes, &newest, CELL_VIEW, CELL_RESTORING);
     s->saves.all = true; /* what is not needed any more goes */
+    map_fini(&newest);
+    return err;
+}
+
+void sched_save_extra(const struct scheduler *s, struct writer *w)
+{
+    sched_kv_cells(s, w);
+    sched_pool_cells(s, w);
+}
+
+paramo_err sched_save_restore_extra(struct scheduler *s, const uint8_t *cells, size_t bytes)
+{
+    struct map newest;
+    map_init(&newest);
+    paramo_err err = cells_find(cells, bytes, &newest);
+    if (!err) {
+        sched_pool_fini(s); /* of an attempt that a scheduler before has not ended */
+        sched_kv_fini(s);
+        err = cells_restore(s, cells, bytes, &newest, CELL_VALUES, CELL_PARTS);
+    }
+    s->saves.all = s->config.store != NULL;
     map_fini(&newest);
     return err;
 }

@@ -115,6 +115,12 @@ void clocks_arrived(struct clocks *c, unsigned set)
         set_end(c, set);
 }
 
+void clocks_join(struct clocks *c, unsigned first, unsigned count, unsigned set)
+{
+    for (unsigned a = first; a < first + count; a++)
+        arc_move(c, a, c->senders[set] ? set : 0);
+}
+
 void clocks_depart(struct clocks *c, unsigned first, unsigned count)
 {
     for (unsigned a = first; a < first + count; a++)

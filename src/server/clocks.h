@@ -49,6 +49,8 @@ MUST_USE paramo_err clock_arrive(struct clocks *c, struct clock *clock, unsigned
                                  const struct dedup *theirs);
 /* After the last clock_arrive of a set: if nobody differs it is at once one with the rest. */
 void clocks_arrived(struct clocks *c, unsigned set);
+/* More arcs of the same arrival, after clocks_arrived. */
+void clocks_join(struct clocks *c, unsigned first, unsigned count, unsigned set);
 /* These arcs have left the shard. */
 void clocks_depart(struct clocks *c, unsigned first, unsigned count);
 

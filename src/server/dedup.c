@@ -51,3 +51,12 @@ void dedup_record(struct dedup *d, uint64_t number)
     assert(dedup_look(d, number) == DEDUP_NEW);
     d->bits[word_of(number)] |= bit_of(number);
 }
+
+void dedup_join(struct dedup *d, const struct dedup *other)
+{
+    struct dedup more = *other;
+    dedup_raise(d, more.floor);
+    dedup_raise(&more, d->floor);
+    for (size_t i = 0; i < DATA_WINDOW / 64; i++)
+        d->bits[i] |= more.bits[i];
+}

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "server/ckpt_rows.h"
 #include "server/saving.h"
@@ -26,6 +27,11 @@ struct loading {
     paramo_err err;
     char text[ERR_TEXT_MAX];
     bool mine[RING_ARCS];
+    struct arrival {
+        uint64_t sum; /* of the records */
+        unsigned from, set;
+    } arrivals[CLOCK_SETS];
+    unsigned arrivals_count;
     /* the chore's while it is posted */
     struct chore chore;
     bool posted, end;
@@ -41,7 +47,7 @@ struct loading {
 static bool wanted(void *arg, const struct ckpt_block *b)
 {
     const struct loading *ld = arg;
-    if (!b->table)
+    if (!b->table && b->kind != CKPT_CLOCKS)
         return false;
     for (uint32_t a = b->arc; a < b->arc + b->arcs; a++)
         if (ld->mine[a])
@@ -170,8 +176,103 @@ static paramo_err match(struct loading *ld)
     return PARAMO_OK;
 }
 
+/* ---- the records --------------------------------------------------------------------------------------- */
+
+/* Those of senders that are still there; another will never send again. */
+static size_t keep_living(const struct shard *s, struct ckpt_clock *list, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct view_node *node = view_node(s->view, list[i].node);
+        if (node && node->alive && node->incarnation == list[i].incarnation)
+            list[kept++] = list[i];
+    }
+    return kept;
+}
+
+static paramo_err add_senders(struct shard *s, const struct ckpt_clock *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct hello hello = {.node = list[i].node,
+                              .app = list[i].app,
+                              .customer = list[i].customer,
+                              .incarnation = list[i].incarnation};
+        if (!shard_sender(s, &hello))
+            return err_set(PARAMO_E_FULL, "no room for the record of another sender");
+    }
+    return PARAMO_OK;
+}
+
+/* What arcs first .. first+count-1, all of set `from`, have now: what the records of the checkpoint say is
+ * done, for it is in the rows; and what was done here, for whoever loads has put the rows in place of that.
+ */
+static paramo_err arrive(struct loading *ld, const struct ckpt_clock *list, size_t n, unsigned first,
+                         unsigned count, struct arrival *a)
+{
+    struct shard *s = ld->shard;
+    paramo_err err = clocks_arrive(&s->clocks, first, count, &a->set);
+    if (err)
+        return err;
+    for (struct sender *sender = s->senders; sender && !err; sender = sender->next) {
+        struct dedup both = *clock_of(&sender->clock, a->from);
+        for (size_t i = 0; i < n; i++)
+            if (list[i].node == sender->node && list[i].app == sender->app &&
+                list[i].customer == sender->customer && list[i].incarnation == sender->incarnation)
+                dedup_join(&both, &list[i].dedup);
+        err = clock_arrive(&s->clocks, &sender->clock, a->set, &both);
+    }
+    clocks_arrived(&s->clocks, a->set);
+    return err;
+}
+
+static paramo_err arrive_once(struct loading *ld, const struct ckpt_block *b, const struct ckpt_clock *list,
+                              size_t n, unsigned first, unsigned count)
+{
+    struct clocks *clocks = &ld->shard->clocks;
+    struct arrival a = {.sum = hash_bytes(b->payload, b->bytes), .from = clocks->set_of[first]};
+    for (unsigned i = 0; i < ld->arrivals_count; i++)
+        if (ld->arrivals[i].sum == a.sum && ld->arrivals[i].from == a.from) {
+            clocks_join(clocks, first, count, ld->arrivals[i].set);
+            return PARAMO_OK;
+        }
+    paramo_err err = arrive(ld, list, n, first, count, &a);
+    if (err)
+        return err;
+    unsigned at = 0;
+    while (at < ld->arrivals_count &&
+           ld->arrivals[at].set != a.set) /* that one is one with the rest already */
+        at++;
+    ld->arrivals[at] = a;
+    ld->arrivals_count += at == ld->arrivals_count;
+    return PARAMO_OK;
+}
+
+static paramo_err take_clocks(struct loading *ld, const struct ckpt_block *b)
+{
+    const struct clocks *clocks = &ld->shard->clocks;
+    struct ckpt_clock *list = NULL;
+    size_t n = 0;
+    paramo_err err = ckpt_clocks_decode(b, &list, &n);
+    if (!err)
+        n = keep_living(ld->shard, list, n);
+    if (!err)
+        err = add_senders(ld->shard, list, n);
+    for (unsigned at = b->arc, end; at < b->arc + b->arcs && n && !err; at = end) {
+        for (end = at + 1; end < b->arc + b->arcs && ld->mine[end] == ld->mine[at] &&
+                           clocks->set_of[end] == clocks->set_of[at];
+             end++)
+            ;
+        if (ld->mine[at])
+            err = arrive_once(ld, b, list, n, at, end - at);
+    }
+    free(list);
+    return err;
+}
+
 static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
 {
+    if (b->kind == CKPT_CLOCKS)
+        return take_clocks(ld, b);
     struct shard_table *t = map_get(&ld->tables, b->table);
     return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine, b)
              : err_set(PARAMO_E_CORRUPT, "a block of table %" PRIu32 ", which the manifest has not",
@@ -218,8 +319,23 @@ static void worked(struct chore *chore)
         loading_free(ld);
 }
 
+static void let_go(struct shard *s, paramo_err why)
+{
+    struct loading *ld = s->loading;
+    s->loading = NULL;
+    lane_timer_cancel(s->lane, &ld->next);
+    if (ld->matched)
+        mark(ld, true);
+    ld->config.done(ld->config.arg, why, NULL);
+    ld->shard = NULL;
+    if (!ld->posted)
+        loading_free(ld);
+}
+
 paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
 {
+    if (s->loading && s->loading->config.id == config->id)
+        let_go(s, err_set(PARAMO_E_CANCELLED, "it is loaded once more"));
     if (s->saving || s->loading)
         return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
     if (s->self < 0)
@@ -247,13 +363,6 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
 
 void loading_close(struct shard *s)
 {
-    struct loading *ld = s->loading;
-    if (!ld)
-        return;
-    s->loading = NULL;
-    lane_timer_cancel(s->lane, &ld->next);
-    ld->config.done(ld->config.arg, err_set(PARAMO_E_CLOSED, "the node is closed"), NULL);
-    ld->shard = NULL;
-    if (!ld->posted)
-        loading_free(ld);
+    if (s->loading)
+        let_go(s, err_set(PARAMO_E_CLOSED, "the node is closed"));
 }

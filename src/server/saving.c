@@ -361,7 +361,7 @@ static paramo_err take_clocks(struct saving *sv, const struct shard *s)
     struct ckpt_clock *list = calloc(s->senders_count + 1, sizeof *list);
     paramo_err err = list ? PARAMO_OK : err_memory(s->senders_count * sizeof *list);
     memcpy(sv->set_of, s->clocks.set_of, sizeof sv->set_of);
-    for (unsigned set = 0; set < CLOCK_SETS && s->senders && !err; set++) {
+    for (unsigned set = 0; set < CLOCK_SETS && s->senders && !err && !MUTANT(ckpt_without_clocks); set++) {
         size_t n = 0;
         for (const struct sender *sender = s->senders; sender && s->clocks.arcs[set]; sender = sender->next)
             list[n++] = (struct ckpt_clock){.node = sender->node,

@@ -44,7 +44,8 @@ struct shard_save_config {
 MUST_USE paramo_err shard_save(struct shard *s, const struct shard_save_config *config);
 /* Gives up the saving of this number, if it goes on; done comes. */
 void shard_save_drop(struct shard *s, uint64_t number);
-/* Takes the rows of checkpoint `number`, whose id it must have. file is NULL in done. */
+/* Takes rows and records of checkpoint `number`, whose id it must have. file is NULL in done. One of this id
+ * that goes on already ends with CANCELLED: the scheduler that wanted it is gone. */
 MUST_USE paramo_err shard_load(struct shard *s, const struct shard_save_config *config);
 
 #endif

@@ -133,7 +133,7 @@ static bool sender_over(const struct shard *s, const struct sender *sender)
     return !node || !node->alive || node->incarnation != sender->incarnation;
 }
 
-static struct sender *sender_find(struct shard *s, const struct hello *hello)
+struct sender *shard_sender(struct shard *s, const struct hello *hello)
 {
     for (struct sender *sender = s->senders; sender; sender = sender->next) {
         if (sender->node == hello->node && sender->app == hello->app && sender->customer == hello->customer &&
@@ -187,7 +187,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
         return;
     }
     struct peer *peer = calloc(1, sizeof *peer);
-    struct sender *sender = peer ? sender_find(s, hello) : NULL;
+    struct sender *sender = peer ? shard_sender(s, hello) : NULL;
     if (!sender) {
         free(peer);
         door_reject(conn, PARAMO_E_FULL, "the server has too many senders");

@@ -183,6 +183,8 @@ struct shard {
 
 /* ---- shard.c ---- */
 void shard_keep_house(struct shard *s);
+/* The sender, a new one if need be; NULL: there are too many, or no memory. */
+struct sender *shard_sender(struct shard *s, const struct hello *hello);
 struct shard_table *shard_table_find(struct shard *s, uint32_t id);
 /* The connection is closed already: frees the peer, and its sender when nothing is left of it. */
 void shard_peer_forget(struct shard *s, struct peer *peer);

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mutant.h"
 #include "env/simfs.h"
 #include "post/look.h"
 #include "post/sched.h"
+#include "post/store_dir.h"
 #include "post/support_simcluster.h"
 #include "wire/ckpt_order.h"
 #include "wire/order.h"
@@ -26,6 +28,9 @@ static struct {
     unsigned saves, drops, loads;
     uint64_t held[SERVERS]; /* orders that wait */
     struct ckpt_order order;
+    bool keeps, told; /* the scheduler keeps its state */
+    struct store_state state;
+    struct writer cells;
     bool looked;
     paramo_err look_status;
     uint64_t look_number;
@@ -99,12 +104,45 @@ static void start_server(unsigned i)
     cluster_start_config(&t.c.nodes[i], &config);
 }
 
+static void found(void *arg, paramo_err status, const struct store_state *state)
+{
+    (void)arg;
+    assert_int_equal(status, PARAMO_OK);
+    t.told = true;
+    t.state = *state;
+    t.cells = (struct writer){0};
+    write_bytes(&t.cells, state->cells, state->bytes);
+    t.state.cells = t.cells.data;
+}
+
+static bool is_told(void *arg)
+{
+    (void)arg;
+    return t.told;
+}
+
+static void find_state(void)
+{
+    struct store_dir_config config = {
+        .lane = t.c.lane, .fs = simfs_fs(t.disk), .dir = "/d/state", .chores = t.chores};
+    t.told = false;
+    assert_int_equal(store_dir_open(&config, &t.c.config.store), PARAMO_OK);
+    assert_true(lane_enter(t.c.lane));
+    assert_int_equal(store_start(t.c.config.store, found, NULL), PARAMO_OK);
+    lane_leave(t.c.lane);
+    assert_true(cluster_run(&t.c, is_told, NULL, 5));
+    t.c.config.found = &t.state;
+}
+
 static void scheduler_on(void)
 {
     assert_int_equal(chores_create(sim_env(t.c.sim), "files", &t.chores), PARAMO_OK);
+    if (t.keeps)
+        find_state();
     t.c.config.fs = simfs_fs(t.disk);
     t.c.config.chores = t.chores;
     cluster_start_scheduler(&t.c);
+    writer_fini(&t.cells);
 }
 
 static void scheduler_off(void)
@@ -118,7 +156,9 @@ static void scheduler_off(void)
 static void on(const char *restore)
 {
     struct simfs *disk = t.disk;
+    bool keeps = t.keeps;
     memset(&t, 0, sizeof t);
+    t.keeps = keeps;
     cluster_init(&t.c, 1, SERVERS, 1);
     t.disk = disk;
     if (!disk) {
@@ -150,6 +190,7 @@ static void off(void)
 
 static void disk_end(void)
 {
+    t.keeps = false;
     simfs_destroy(t.disk);
     t.disk = NULL;
 }
@@ -158,8 +199,8 @@ static void ask(struct tcall *call, bool load, uint64_t number, double seconds)
 {
     tcall_init(call);
     tnode_enter(worker());
-    assert_int_equal(
-        member_ckpt(worker()->member, &call->call, load, DIR, number, in_seconds(&t.c, seconds)), PARAMO_OK);
+    assert_int_equal(member_ckpt(worker()->member, &call->call, load, DIR, number, in_seconds(&t.c, seconds)),
+                     PARAMO_OK);
     tnode_leave(worker());
 }
 
@@ -181,8 +222,8 @@ static void open_table(const char *name)
     paramo_table_options options = {.size = sizeof options, .dim = 1};
     tcall_init(&call);
     tnode_enter(worker());
-    assert_int_equal(
-        member_table_open(worker()->member, &call.call, name, &options, in_seconds(&t.c, 5)), PARAMO_OK);
+    assert_int_equal(member_table_open(worker()->member, &call.call, name, &options, in_seconds(&t.c, 5)),
+                     PARAMO_OK);
     tnode_leave(worker());
     assert_int_equal(answered(&call), PARAMO_OK);
 }
@@ -391,6 +432,104 @@ static void begins_with_one(void **state)
     disk_end();
 }
 
+#define CALL(call, ...)                                                                                      \
+    do {                                                                                                     \
+        tcall_init(call);                                                                                    \
+        tnode_enter(worker());                                                                               \
+        assert_int_equal(__VA_ARGS__, PARAMO_OK);                                                            \
+        tnode_leave(worker());                                                                               \
+        assert_int_equal(answered(call), PARAMO_OK);                                                         \
+    } while (0)
+
+static struct pool_part next_part(void)
+{
+    struct tcall call;
+    CALL(&call, member_pool_next(worker()->member, &call.call, "p", 0, 0, 0, in_seconds(&t.c, 5)));
+    assert_int_equal(call.call.result.state, POOL_GOT);
+    return call.call.result.part;
+}
+
+static void part_done(const struct pool_part *part)
+{
+    struct tcall call;
+    CALL(&call, member_pool_done(worker()->member, &call.call, "p", part, in_seconds(&t.c, 5)));
+}
+
+static double sum_plus(double more)
+{
+    struct tcall call;
+    double sum;
+    CALL(&call, member_kv_add(worker()->member, &call.call, "sum", &more, 1, in_seconds(&t.c, 5)));
+    CALL(&call, member_kv_get(worker()->member, &call.call, "sum", in_seconds(&t.c, 5)));
+    memcpy(&sum, call.value, sizeof sum);
+    return sum;
+}
+
+/* What the scheduler knows of the work comes back; who held a part is gone, so it is dealt again. */
+static void pools_and_values(void **state)
+{
+    (void)state;
+    struct tcall call;
+    struct pool_part parts[4];
+    on_joined();
+    CALL(&call, member_pool_open(worker()->member, &call.call, "p", 1, 2, in_seconds(&t.c, 5)));
+    for (unsigned i = 0; i < 4; i++)
+        parts[i] = next_part();
+    part_done(&parts[0]);
+    part_done(&parts[2]);
+    assert_true(sum_plus(2) == 2);
+    assert_int_equal(save(&call), PARAMO_OK);
+    part_done(&parts[1]); /* later: no part of it */
+    assert_true(sum_plus(3) == 5);
+    ask(&call, true, 0, 20); /* into the running job: its work is as it is */
+    assert_int_equal(answered(&call), PARAMO_OK);
+    assert_true(sum_plus(0) == 5);
+    off();
+    on(DIR);
+    assert_true(cluster_run(&t.c, tnode_joined, worker(), 20));
+    assert_true(sum_plus(0) == 2);
+    static const uint64_t left[] = {1, 3, 4};
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(next_part().index, left[i]);
+    off();
+    disk_end();
+}
+
+/* The scheduler dies while the job's checkpoint is loaded: the next one loads it again, and once it is loaded
+ * nobody does. */
+static void killed_while_it_begins(void **state)
+{
+    (void)state;
+    struct tcall call;
+    on_joined();
+    assert_true(sum_plus(2) == 2);
+    assert_int_equal(save(&call), PARAMO_OK);
+    off();
+    t.keeps = true;
+    on(DIR);
+    t.wait = true;
+    assert_true(cluster_run(&t.c, both_wait, NULL, 20));
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(t.loads, SERVERS * (1 + again));
+        memset(t.held, 0, sizeof t.held);
+        scheduler_off();
+        t.wait = again == 0;
+        scheduler_on();
+        if (!again)
+            assert_true(cluster_run(&t.c, both_wait, NULL, 20));
+        assert_false(worker()->joined);
+    }
+    assert_true(cluster_run(&t.c, tnode_joined, worker(), 20));
+    assert_int_equal(t.loads, SERVERS * 3);
+    assert_true(sum_plus(3) == 5);
+    scheduler_off();
+    scheduler_on();
+    assert_true(sum_plus(0) == 5);
+    assert_int_equal(t.loads, SERVERS * 3);
+    off();
+    disk_end();
+}
+
 /* A disk that fails, or the power, at any step: what was reported stays, and nothing that is not whole is
  * taken for it. */
 static void every_fault(void **state)
@@ -428,12 +567,20 @@ static void every_fault(void **state)
     }
 }
 
-int main(void)
+/* With an argument: that bug is planted (scripts/mutants). */
+int main(int argc, char **argv)
 {
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_when_all_have_ended), cmocka_unit_test(one_server_cannot),
-        cmocka_unit_test(too_slow),                  cmocka_unit_test(server_dies),
-        cmocka_unit_test(observer),                  cmocka_unit_test(begins_with_one),
+        cmocka_unit_test(whole_when_all_have_ended),
+        cmocka_unit_test(one_server_cannot),
+        cmocka_unit_test(too_slow),
+        cmocka_unit_test(server_dies),
+        cmocka_unit_test(observer),
+        cmocka_unit_test(begins_with_one),
+        cmocka_unit_test(pools_and_values),
+        cmocka_unit_test(killed_while_it_begins),
         cmocka_unit_test(every_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

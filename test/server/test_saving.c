@@ -84,7 +84,7 @@ static void open_shard(uint16_t foreign)
     assert_int_equal(chores_create(sim_env(w.f.sim), "files", &w.chores), PARAMO_OK);
     fake_view(&w.f);
     w.c = fake_connect(&w.f, 0);
-    w.number = 1;
+    w.number = w.number ? w.number : 1; /* the sender is the same on the next shard */
 }
 
 static void close_shard(void)
@@ -333,6 +333,81 @@ static void cleared_meanwhile(void **state)
     simfs_destroy(w.disk);
 }
 
+static unsigned push(uint64_t number, uint64_t key)
+{
+    struct wire_head h = fake_head(&w.f, WIRE_PUSH, 1, number);
+    float one = 1;
+    h.floor = 1;
+    assert_int_equal(fake_send(w.c, &h, &key, &one), PARAMO_OK);
+    return fake_last(w.c)->head.status;
+}
+
+static float pulled(uint64_t number, uint64_t key)
+{
+    struct wire_head h = fake_head(&w.f, WIRE_PULL, 1, number);
+    h.floor = 1;
+    assert_int_equal(fake_send(w.c, &h, &key, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(w.c)->head.status, PARAMO_OK);
+    return fake_last(w.c)->vals[0];
+}
+
+static void load(uint64_t number)
+{
+    struct shard_save_config config = {.fs = simfs_fs(w.disk),
+                                       .chores = w.chores,
+                                       .dir = "/var/ckpt",
+                                       .number = number,
+                                       .id = number + 100,
+                                       .done = saved};
+    w.done = false;
+    assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
+    while (!w.done)
+        pass(ENV_SEC);
+    assert_int_equal(w.status, PARAMO_OK);
+}
+
+/* The server that had the rows is another process now: what comes again, and is in the rows, is not done
+ * twice; what is not in them is done. */
+static void repeated_after_load(void **state)
+{
+    (void)state;
+    uint64_t low = 7, high = UINT64_MAX - 7;
+    memset(&w, 0, sizeof w);
+    disk_new(1);
+    open_shard(0);
+    for (uint64_t n = 1; n <= 3; n++)
+        assert_int_equal(push(n, high), PARAMO_OK);
+    assert_int_equal(begin(1, 0), PARAMO_OK);
+    assert_int_equal(push(4, high), PARAMO_OK); /* later than the cut */
+    while (!w.done)
+        pass(ENV_SEC);
+    commit(1);
+    close_shard();
+    for (uint16_t foreign = 0; foreign <= 1500; foreign += 1500) { /* the same arcs, and fewer */
+        open_shard(foreign);
+        for (int again = 0; again < 2; again++) { /* a second time it is no news */
+            load(1);
+            for (uint64_t n = 1; n <= 3; n++)
+                assert_int_equal(push(n, high), PARAMO_OK);
+            assert_true(pulled(50, high) == 3);
+        }
+        assert_int_equal(push(4, high), PARAMO_OK);
+        assert_int_equal(push(4, high), PARAMO_OK);
+        assert_true(pulled(51, high) == 4);
+        if (!foreign)
+            assert_int_equal(push(2, low), PARAMO_OK); /* the same number: done on all arcs */
+        close_shard();
+    }
+    open_shard(0);
+    assert_int_equal(push(9, high), PARAMO_OK);
+    w.f.worker_dead = true;
+    fake_view(&w.f);
+    load(1); /* nobody is left who would send again */
+    assert_true(w.f.shard->clocks.arcs[0] == RING_ARCS);
+    close_shard();
+    simfs_destroy(w.disk);
+}
+
 static void damaged(void **state)
 {
     (void)state;
@@ -350,11 +425,18 @@ static void damaged(void **state)
     simfs_destroy(w.disk);
 }
 
-int main(void)
+/* With an argument: that bug is planted (scripts/mutants). */
+int main(int argc, char **argv)
 {
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(taken_while_it_serves), cmocka_unit_test(every_fault), cmocka_unit_test(given_up),
-        cmocka_unit_test(cleared_meanwhile),     cmocka_unit_test(damaged),
+        cmocka_unit_test(taken_while_it_serves),
+        cmocka_unit_test(every_fault),
+        cmocka_unit_test(given_up),
+        cmocka_unit_test(cleared_meanwhile),
+        cmocka_unit_test(repeated_after_load),
+        cmocka_unit_test(damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
