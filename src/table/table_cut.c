@@ -5,7 +5,12 @@
 
 #include "table/table_impl.h"
 
-enum { PARTS = 256, PART_SHIFT = 56, BLOCK_BYTES = 16 << 10 /* of a dense table. Arbitrary */ };
+enum {
+    TOUCH = 64 /* keys */,
+    PARTS = 256,
+    PART_SHIFT = 56,
+    BLOCK_BYTES = 16 << 10 /* of a dense table. Arbitrary */
+};
 
 /* A set of hashes. */
 struct part {
@@ -29,9 +34,14 @@ struct table_cut {
 
 /* ---- what was given out ahead -------------------------------------------------------------------------- */
 
+static size_t home_of(const struct part *p, uint64_t hash)
+{
+    return (size_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (p->room - 1);
+}
+
 static size_t slot_of(const struct part *p, uint64_t hash)
 {
-    size_t at = (size_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (p->room - 1);
+    size_t at = home_of(p, hash);
     while (p->slot[at] && p->slot[at] != hash)
         at = (at + 1) & (p->room - 1);
     return at;
@@ -95,20 +105,34 @@ static void give(struct table_cut *cut, uint64_t key, const void *payload)
     cut->row(cut->arg, key, row, values);
 }
 
-static void touch_key(struct table_cut *cut, uint64_t key)
+/* Up to TOUCH keys: what one of them reads is fetched while the others are looked at. */
+static void touch_keys(struct table_cut *cut, const uint64_t *keys, size_t n)
 {
     const struct keyindex *x = index_of(cut->table);
-    uint64_t hash = keyindex_hash(x, key);
-    bool added = false;
-    if (hash < cut->cursor)
-        return;
-    if (!part_add(&cut->ahead[hash >> PART_SHIFT], hash, &added)) {
-        cut->broken = true;
-        return;
+    uint64_t hash[TOUCH], added[TOUCH];
+    size_t ahead = 0, count = 0;
+    for (size_t i = 0; i < n; i++) {
+        hash[ahead] = keyindex_hash(x, keys[i]);
+        const struct part *p = &cut->ahead[hash[ahead] >> PART_SHIFT];
+        if (hash[ahead] < cut->cursor)
+            continue;
+        if (p->room)
+            __builtin_prefetch(&p->slot[home_of(p, hash[ahead])], 1);
+        added[ahead++] = keys[i];
     }
-    const void *payload = added ? keyindex_payload(x, key) : NULL;
-    if (payload)
-        give(cut, key, payload);
+    for (size_t i = 0; i < ahead && !cut->broken; i++) {
+        bool is_new = false;
+        cut->broken = !part_add(&cut->ahead[hash[i] >> PART_SHIFT], hash[i], &is_new);
+        if (is_new) {
+            added[count++] = added[i];
+            keyindex_prefetch(x, added[i]);
+        }
+    }
+    for (size_t i = 0; i < count && !cut->broken; i++) {
+        const void *payload = keyindex_payload(x, added[i]);
+        if (payload)
+            give(cut, added[i], payload);
+    }
 }
 
 struct sweep {
@@ -199,12 +223,11 @@ void table_cut_touch(struct table_cut *cut, const uint64_t *keys, size_t n)
 {
     if (cut->done || cut->broken)
         return;
-    for (size_t i = 0; i < n; i++) {
-        if (!is_dense(cut->table))
-            touch_key(cut, keys[i]);
-        else if (keys[i] < cut->table->options.rows) /* else the change is refused */
+    for (size_t i = 0; i < n && !is_dense(cut->table); i += TOUCH)
+        touch_keys(cut, keys + i, n - i < TOUCH ? n - i : TOUCH);
+    for (size_t i = 0; i < n && is_dense(cut->table); i++)
+        if (keys[i] < cut->table->options.rows) /* else the change is refused */
             give_block(cut, keys[i] / cut->block_rows);
-    }
 }
 
 void table_cut_touch_all(struct table_cut *cut)
