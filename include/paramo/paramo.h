@@ -71,8 +71,8 @@ PARAMO_API void paramo_log_sink(void (*sink)(void *arg, int level, const char *l
 PARAMO_API void paramo_config_init(paramo_config *cfg);
 /* Reads DMLC_ROLE, DMLC_PS_ROOT_URI (a name or an address), DMLC_PS_ROOT_PORT, DMLC_NUM_SERVER,
  * DMLC_NUM_WORKER, DMLC_NODE_HOST, DMLC_INTERFACE, DMLC_LOCAL, DMLC_RANK, PORT / DMLC_PORT, DMLC_PS_VAN_TYPE,
- * PS_HEARTBEAT_INTERVAL, PS_HEARTBEAT_TIMEOUT, PS_DROP_MSG, PS_VERBOSE, PS_RESEND and PS_RESEND_TIMEOUT (only
- * looked at: what is lost is always sent again), and
+ * PS_HEARTBEAT_INTERVAL, PS_HEARTBEAT_TIMEOUT, PS_DROP_MSG, PS_VERBOSE, PS_RESEND (only looked at: what is
+ * lost is always sent again), PS_RESEND_TIMEOUT, and
  * PARAMO_TOKEN, PARAMO_LISTEN, PARAMO_NAME, PARAMO_VAN, PARAMO_CONNECT_TIMEOUT_MS, PARAMO_REQUEST_TIMEOUT_MS,
  * PARAMO_SCHEDULER_WAIT_MS, PARAMO_NOTIFY_FD, PARAMO_SHARDS, PARAMO_STATE, PARAMO_CPU (paramo_cpu_limit,
  * at once). What is not set is left as it is. A value that does not parse: INVALID naming the variable.

@@ -180,6 +180,7 @@ paramo_err paramo_customer_open(paramo_node *node, uint32_t app, uint32_t custom
         .request_timeout_ms = node->config.request_timeout_ms,
         .connect_timeout_ms = 5000,
         .drop_percent = node->config.drop_percent,
+        .retry_ms = node->config.retry_ms,
         .need_view = client_needs_view,
         .callbacks_waiting = callbacks_wait,
         .arg = w,

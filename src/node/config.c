@@ -177,11 +177,10 @@ paramo_err paramo_config_from_env(paramo_config *config)
         err = variable_u32("PS_DROP_MSG", 0, 90, 1, &config->drop_percent);
     if (!err)
         err = variable_u32("PS_VERBOSE", 0, 1000, 1, &verbose);
-    /* What is lost is always sent again here, after a time that is measured. */
-    if (!err)
+    if (!err) /* what is lost is always sent again here */
         err = variable_u32("PS_RESEND", 0, 1, 1, &ignored);
     if (!err)
-        err = variable_u32("PS_RESEND_TIMEOUT", 0, WEEK_S * 1000u, 1, &ignored);
+        err = variable_u32("PS_RESEND_TIMEOUT", 0, WEEK_S * 1000u, 1, &config->retry_ms);
     if (!err)
         err = variable_van(config);
     if (!err)

@@ -208,7 +208,7 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
     p->placing = false;
     if (c->config.drop_percent && env_random(lane_env(c->lane)) % 100 < c->config.drop_percent)
         return PARAMO_OK;
-    link_heard(l, p);
+    link_heard(l, p, h.kind == WIRE_PROBE_ANSWER);
     if (h.kind == WIRE_ANSWER)
         on_answer(l, p, &h, seg, nseg);
     else if (h.column == PROBE_UNKNOWN)

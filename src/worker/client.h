@@ -101,6 +101,7 @@ struct client_config {
     uint64_t frame_bytes;        /* no longer frame is sent or received */
     uint32_t request_timeout_ms; /* default deadline */
     uint32_t connect_timeout_ms; /* of one attempt */
+    uint32_t retry_ms;           /* after how long what is not answered is asked about; 0: as measured */
     uint32_t chunk_bytes;        /* requests are cut into chunks of about so many; 0: CHUNK_BYTES */
     uint32_t drop_percent;       /* this share of received frames is dropped, for tests */
     /* On the lane, from a step: a view of at least this number is wanted (more than one call may come for

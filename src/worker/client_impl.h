@@ -55,9 +55,12 @@ struct piece {
     struct piece *prev, *next; /* in the link's list of its state */
     uint64_t sent_at, probe_at;
     uint8_t state;
-    bool in_van;  /* the frame is the van's */
-    bool placing; /* an answer is on its way into slice->dst */
-    bool resent;  /* its round trip says nothing (Karn and Partridge, SIGCOMM'87) */
+    bool in_van;        /* the frame is the van's */
+    bool placing;       /* an answer is on its way into slice->dst */
+    bool resent;        /* its round trip says nothing (Karn and Partridge, SIGCOMM'87) */
+    uint8_t probes;     /* since it was sent; each waits twice as long as the one before */
+    uint8_t probes_out; /* not answered yet: 0, 1, or 2 for more, when nobody knows which an answer is for */
+    uint64_t probed_at; /* the last */
     uint32_t overtaken;
     /* an answer with lens, until the request is complete */
     uint32_t *lens;
@@ -146,6 +149,11 @@ struct request {
     _Alignas(8) uint8_t small[REQUEST_INLINE];
 };
 
+/* Jacobson and Karels, SIGCOMM'88; RFC 6298. */
+struct link_rtt {
+    uint64_t srtt, rttvar; /* srtt 0: nothing is known */
+};
+
 enum link_state { LINK_IDLE, LINK_DIALING, LINK_PAUSE, LINK_UP };
 
 struct link {
@@ -166,9 +174,11 @@ struct link {
     struct piece_list sent;   /* by time of transmission */
     struct lane_timer pause;
     struct lane_timer retry;
-    unsigned failures;          /* connections in a row that came to nothing */
-    uint64_t srtt, rttvar, rto; /* Jacobson and Karels, SIGCOMM'88 */
-    unsigned backoff;           /* doublings of rto since the last sign of life */
+    unsigned failures; /* connections in a row that came to nothing */
+    /* Round trips: of requests, with the time that they are worked on, and of probes, which nobody works on.
+     * Something lost is missed after the shorter of the two. */
+    struct link_rtt answered, probed;
+    unsigned backoff; /* doublings since the last sign of life */
     unsigned samples;
     bool goodbye;               /* has been said: it leaves before the connection ends */
     char trouble[ERR_TEXT_MAX]; /* why the last connection failed; "" while all is well */
@@ -307,7 +317,7 @@ void link_pump(struct link *l);
 /* The connection broke: its pieces wait for the next one. */
 void link_lost(struct link *l, const char *text);
 /* An answer or probe answer for p came. */
-void link_heard(struct link *l, struct piece *p);
+void link_heard(struct link *l, struct piece *p, bool probe_answer);
 /* "server 8 (host:port)" */
 void link_name(const struct link *l, char text[LINK_NAME_MAX]);
 

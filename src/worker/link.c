@@ -181,10 +181,30 @@ static void retry_arm(struct link *l, uint64_t at)
         log_error("no memory for a timer: lost messages to %s are noticed late", l->address);
 }
 
-static uint64_t link_rto(const struct link *l)
+static uint64_t rtt_timeout(const struct link_rtt *t)
 {
-    uint64_t rto = l->rto << (l->backoff < 8 ? l->backoff : 8);
-    return rto < RTO_MAX ? rto : RTO_MAX;
+    uint64_t rto = t->srtt ? t->srtt + 4 * t->rttvar : RTO_FIRST;
+    return rto < RTO_MIN ? RTO_MIN : rto > RTO_MAX ? RTO_MAX : rto;
+}
+
+/* After how long a piece is asked about, if all is well. */
+static uint64_t link_patience(const struct link *l)
+{
+    if (l->client->config.retry_ms)
+        return l->client->config.retry_ms * ENV_MS;
+    uint64_t rto = rtt_timeout(&l->answered);
+    uint64_t probed = l->probed.srtt ? rtt_timeout(&l->probed) : rto;
+    return probed < rto ? probed : rto;
+}
+
+/* And after so many probes. A probe costs a header each way, and one that came too early does no harm: its
+ * answer says "working". */
+static uint64_t link_rto(const struct link *l, unsigned probes)
+{
+    uint64_t patience = link_patience(l), most = patience > RTO_MAX ? patience : RTO_MAX;
+    unsigned doublings = l->backoff > probes ? l->backoff : probes;
+    uint64_t rto = patience << (doublings < 8 ? doublings : 8);
+    return rto < most ? rto : most;
 }
 
 /* True if the piece has left its list (sent, or its request has ended). */
@@ -213,9 +233,11 @@ static bool transmit(struct link *l, struct piece *p)
     p->in_van = true;
     p->state = PIECE_SENT;
     p->sent_at = lane_now(c->lane);
-    p->probe_at = p->sent_at + link_rto(l);
+    p->probes = 0;
+    p->probes_out = 0;
+    p->probe_at = p->sent_at + link_rto(l, 0);
     list_insert(&l->sent, NULL, p);
-    if (!l->retry.slot)
+    if (!l->retry.slot || p->probe_at < l->retry.at) /* those before may have been asked about already */
         retry_arm(l, p->probe_at);
     if (first && chunk->split)
         number_hurry(chunk, p);
@@ -265,22 +287,27 @@ void link_again(struct link *l, struct piece *p)
 
 /* ---- measuring and asking ---- */
 
-void link_heard(struct link *l, struct piece *p)
+static void rtt_sample(struct link_rtt *t, uint64_t rtt)
 {
-    l->backoff = 0;
-    if (p->resent || (l->srtt && ++l->samples % SAMPLE_EVERY))
+    if (!t->srtt) {
+        t->srtt = rtt + 1;
+        t->rttvar = rtt / 2;
         return;
-    uint64_t rtt = lane_now(l->client->lane) - p->sent_at;
-    if (!l->srtt) {
-        l->srtt = rtt + 1;
-        l->rttvar = rtt / 2;
-    } else {
-        uint64_t off = rtt > l->srtt ? rtt - l->srtt : l->srtt - rtt;
-        l->rttvar = l->rttvar - l->rttvar / 4 + off / 4;
-        l->srtt = l->srtt - l->srtt / 8 + rtt / 8;
     }
-    uint64_t rto = l->srtt + 4 * l->rttvar;
-    l->rto = rto < RTO_MIN ? RTO_MIN : rto > RTO_MAX ? RTO_MAX : rto;
+    uint64_t off = rtt > t->srtt ? rtt - t->srtt : t->srtt - rtt;
+    t->rttvar = t->rttvar - t->rttvar / 4 + off / 4;
+    t->srtt = t->srtt - t->srtt / 8 + rtt / 8;
+}
+
+void link_heard(struct link *l, struct piece *p, bool probe_answer)
+{
+    uint64_t now = lane_now(l->client->lane);
+    l->backoff = 0;
+    if (probe_answer && p->probes_out == 1)
+        rtt_sample(&l->probed, now - p->probed_at);
+    p->probes_out = 0;
+    if (!probe_answer && !p->resent && (!l->answered.srtt || ++l->samples % SAMPLE_EVERY == 0))
+        rtt_sample(&l->answered, now - p->sent_at);
 }
 
 static void probe_sent(struct van_frame *frame, paramo_err status)
@@ -349,16 +376,22 @@ static void retry_fire(struct lane_timer *timer)
             }
             /* What has not left us yet, or is being answered, is not lost. */
             if (!p->in_van && !p->placing && probe_send(l, p)) {
+                p->probes_out = p->probes_out ? 2 : 1;
+                p->probes = (uint8_t)(p->probes < UINT8_MAX ? p->probes + 1 : UINT8_MAX);
+                p->probed_at = now;
                 p->resent = true;
                 sent++;
             }
-            uint64_t wait = 2 * link_rto(l);
-            p->probe_at = now + (wait < RTO_MAX ? wait : RTO_MAX);
+            p->probe_at = now + link_rto(l, p->probes ? p->probes : 1);
         }
         if (p->probe_at < next)
             next = p->probe_at;
-        if (!p->resent && p->sent_at + link_rto(l) > now)
-            break; /* the rest was sent later still */
+        if (!p->resent && p->sent_at + link_patience(l) > now) {
+            /* The rest was sent later still, but perhaps when less patience was due. */
+            if (p->sent_at + link_patience(l) < next)
+                next = p->sent_at + link_patience(l);
+            break;
+        }
     }
     if (sent)
         l->backoff++;
@@ -531,7 +564,6 @@ paramo_err link_create(struct client *c, const struct view_node *node, unsigned 
         memcpy(l->address, c->scheduler, sizeof l->address);
     else
         address_join(node->host, node->port, l->address);
-    l->rto = RTO_FIRST;
     l->pause.fire = pause_fire;
     l->retry.fire = retry_fire;
     *link = l;

@@ -49,6 +49,7 @@ static void ps_lite_variables_are_read(void **state)
     assert_int_equal(c.rank, 1);
     assert_int_equal(c.port, 7000);
     assert_int_equal(c.drop_percent, 10);
+    assert_int_equal(c.retry_ms, 1000);
     assert_int_equal(c.heartbeat_ms, 2000);
     assert_int_equal(c.heartbeat_timeout_ms, 20000);
     assert_string_equal(c.van, "auto");

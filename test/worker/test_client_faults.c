@@ -129,6 +129,75 @@ static void test_probe(void **state)
     world_fini(&w);
 }
 
+struct late {
+    struct sim_event event;
+    struct shard_request *request;
+};
+
+static void answer_late(struct sim_event *event)
+{
+    struct late *late = container_of(event, struct late, event);
+    assert_ok(shard_answer(late->request, NULL, 0, NULL));
+    free(late);
+}
+
+/* Works on each request for as many seconds as its key says. */
+static void work(void *arg, struct shard_request *q, const struct shard_request_info *info)
+{
+    struct world *w = arg;
+    struct late *late = calloc(1, sizeof *late);
+    *late = (struct late){.event.fire = answer_late, .request = q};
+    assert_ok(sim_schedule(w->sim, &late->event, sim_now(w->sim) + info->keys[0] * ENV_SEC));
+}
+
+/* How long a push takes that is lost on its way. */
+static uint64_t lost_push(struct world *w)
+{
+    uint64_t key = 9, began = sim_now(w->sim), ts;
+    float val = 1;
+    cut(w, "w0", "s0", true);
+    assert_ok(world_push(w, 0, DENSE, &key, 1, &val, 1, &ts));
+    run_for(w, ENV_MS);
+    cut(w, "w0", "s0", false);
+    assert_ok(world_wait(w, 0, ts));
+    return sim_now(w->sim) - began;
+}
+
+/* Requests that are worked on for seconds do not delay finding out about one that is lost, and are not asked
+ * about often. */
+static void test_patience(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, true, 7);
+    world_table(&w, PARAMO_TABLE_DENSE, 1)->rows = 1 << 20;
+    world_table(&w, PARAMO_TABLE_USER, 1);
+    w.timeout_ms = 60000;
+    w.handler = work;
+    w.handler_arg = &w;
+    world_start(&w, 1, 1, 1);
+    struct client *c = w.clients[0].client;
+    uint64_t key = 2, ts;
+    float val = 1;
+    for (unsigned i = 0; i < 10; i++) {
+        assert_ok(world_push(&w, 0, USER, &key, 1, &val, 1, &ts));
+        assert_ok(world_wait(&w, 0, ts));
+    }
+    van_sim_set_faulty(w.clients[0].van, 1u << VAN_REQUEST);
+    assert_true(lost_push(&w) < 100 * ENV_MS);
+    key = 30; /* while one waits that has been asked about several times */
+    uint64_t before = c->links[0]->conn->counters.frames_sent;
+    assert_ok(world_push(&w, 0, USER, &key, 1, &val, 1, &ts));
+    run_for(&w, 10 * ENV_SEC);
+    assert_true(c->links[0]->conn->counters.frames_sent - before < 13);
+    assert_true(lost_push(&w) < 100 * ENV_MS);
+    assert_ok(world_wait(&w, 0, ts));
+    c->config.retry_ms = 5000;
+    uint64_t fixed = lost_push(&w);
+    assert_true(fixed > 5000 * ENV_MS && fixed < 5100 * ENV_MS);
+    world_fini(&w);
+}
+
 /* Keys that the caller changes while they are sent again end the request, once, with what is wrong; the
  * connection stays. */
 static void test_changed_in_flight(void **state)
@@ -484,15 +553,11 @@ static void test_close(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_timeout),
-        cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_changed_in_flight),
-        cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_cancel_takes_memory_back),
-        cmocka_unit_test(test_node_lost),
-        cmocka_unit_test(test_wrong_token),
-        cmocka_unit_test(test_full),
-        cmocka_unit_test(test_priority),
+        cmocka_unit_test(test_timeout),   cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_patience),  cmocka_unit_test(test_changed_in_flight),
+        cmocka_unit_test(test_cancel),    cmocka_unit_test(test_cancel_takes_memory_back),
+        cmocka_unit_test(test_node_lost), cmocka_unit_test(test_wrong_token),
+        cmocka_unit_test(test_full),      cmocka_unit_test(test_priority),
         cmocka_unit_test(test_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
