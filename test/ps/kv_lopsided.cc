@@ -22,7 +22,7 @@ int main()
         CHECK_GE(got[1999], 3.0f);
         ps::Postoffice::Get()->Barrier(ps::kWorkerGroup);
     }
-    ps::Finalize();
+    ps::Finalize(true); // as above
     delete server;
     return 0;
 }

@@ -34,6 +34,7 @@ int main() {
   std::queue<int> q; std::unordered_map<int, std::shared_ptr<int>> m; std::thread t([] { usleep(1); }); t.join();
   std::atomic<int> n{0}; std::mutex mu; std::condition_variable cond; std::stringstream text;
   char a[4] = "abc", b[4]; memcpy(b, a, sizeof a); assert(strcmp(a, b) == 0); int64_t x = 1; printf("%" PRId64, x);
+  ps::ThreadsafeQueue<int> own; own.Push(static_cast<int>(fabs(-1.5f) + std::sqrt(2.0)));
   std::cout << time(nullptr) << std::endl; sleep(0); exit(std::max(n.load(), getpid() ? 0 : 1));
 }' >"$work/uses.cc"
 for standard in 11 20; do

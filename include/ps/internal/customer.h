@@ -26,6 +26,7 @@
 #include "ps/internal/incoming.h"
 #include "ps/internal/message.h"
 #include "ps/internal/strand.h"
+#include "ps/internal/threadsafe_queue.h" /* not for us: programs have it from here */
 
 namespace ps
 {

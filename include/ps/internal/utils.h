@@ -11,6 +11,7 @@
 
 /* Not for us: what programs get with ps-lite's headers and then use without naming it. */
 #include <assert.h>
+#include <cmath>
 #include <ctime>
 #include <iostream>
 #include <memory>
