@@ -152,7 +152,8 @@ PARAMO_API void paramo_request_options_init(paramo_request_options *options);
 /* Each issues a request and returns its timestamp in *ts (which may be NULL when a callback is given).
  * The caller leaves keys, vals and lens alone until the request completes (with PARAMO_COPY: keys and what
  * push reads are free again on return). options may be NULL. Errors before anything is sent: INVALID,
- * KEYS_UNSORTED, KEYS_REPEATED, SIZE_MISMATCH, KEY_RANGE, NO_TABLE, CLOSED, AGAIN, TOO_LARGE, MEMORY. push:
+ * KEYS_UNSORTED, KEYS_REPEATED, SIZE_MISMATCH, KEY_RANGE, NO_TABLE, CLOSED, AGAIN, TOO_LARGE, MEMORY. (A
+ * request whose arrays are changed all the same may end with one of these, and be done in part.) push:
  * applies vals by the table's optimizer, exactly once, whatever is lost on the way. pull: writes the rows of
  * keys to vals. pushpull: push, then pull of the same keys, as one request. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_push(paramo_worker *worker, paramo_table *table,
