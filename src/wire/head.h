@@ -39,7 +39,12 @@ enum wire_kind {
     WIRE_MESSAGE = 42, /* client -> host: an app's request (paramo/app.h) */
     /* data: shard -> client; the status says how it went (OK, MOVED, NODE_LOST ...) */
     WIRE_ANSWER = 48,
-    WIRE_PROBE_ANSWER = 49
+    WIRE_PROBE_ANSWER = 49,
+    /* between the members of a chain (chain.h) */
+    WIRE_CHAIN = 50,
+    WIRE_CHAIN_ACK = 51,
+    WIRE_CHAIN_REFUSED = 52,
+    WIRE_CHAIN_BEAT = 53
 };
 
 enum wire_flags {

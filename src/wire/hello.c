@@ -34,8 +34,8 @@ paramo_err hello_decode(struct reader *r, struct hello *m)
     paramo_err err = call_body_end(r, "HELLO");
     if (err)
         return err;
-    if (m->version_min > m->version_max || m->incarnation == 0 ||
-        (m->purpose != HELLO_CONTROL && m->purpose != HELLO_DATA))
+    if (m->version_min > m->version_max || m->incarnation == 0 || m->purpose < HELLO_CONTROL ||
+        m->purpose > HELLO_CHAIN)
         return err_set(PARAMO_E_PROTOCOL, "HELLO: a field is not valid");
     return PARAMO_OK;
 }

@@ -17,7 +17,9 @@ enum { HELLO_VERSION_MIN = 2, HELLO_VERSION_MAX = 2 };
 
 enum hello_purpose {
     HELLO_CONTROL = 1, /* a member to the scheduler */
-    HELLO_DATA = 2     /* a worker's customer (later: a shard) to a shard */
+    HELLO_DATA = 2,    /* a worker's customer to a shard */
+    HELLO_CHAIN = 3 /* a shard to the next in a chain; app: generation of the stream, customer: which shard of
+                       its node */
 };
 
 /* shard: not one of tables, but the host of the process's apps */

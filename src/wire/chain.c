@@ -1,0 +1,134 @@
+#include "wire/chain.h"
+
+#include <string.h>
+
+#include "base/cursor.h"
+
+void chain_head(const struct chain_message *m, struct wire_head *head)
+{
+    *head = (struct wire_head){.kind = WIRE_CHAIN, .status = m->what, .ts = m->seq, .view = m->view};
+    if (m->what != CHAIN_UPDATE)
+        return;
+    head->flags = m->request.flags;
+    head->cmd = m->request.kind;
+    head->table = m->request.table;
+    head->number = m->request.number;
+    head->floor = m->request.floor;
+    head->count = m->request.count;
+    head->column = m->request.column;
+    head->columns = m->request.columns;
+}
+
+size_t chain_body_encode(const struct chain_message *m, uint8_t out[CHAIN_BODY_MAX])
+{
+    struct writer w = writer_over(out, CHAIN_BODY_MAX);
+    write_u32(&w, m->origin.node);
+    write_u32(&w, m->from.node);
+    write_u16(&w, m->origin.shard);
+    write_u16(&w, m->from.shard);
+    write_u32(&w, m->node);
+    write_u32(&w, m->app);
+    write_u32(&w, m->customer);
+    write_u64(&w, m->incarnation);
+    write_u64(&w, m->order);
+    for (unsigned i = 0; chain_has_arcs(m) && i < CHAIN_ARCS / 64; i++)
+        write_u64(&w, m->arcs[i]);
+    return w.len;
+}
+
+static paramo_err wrong(const char *what)
+{
+    return err_set(PARAMO_E_PROTOCOL, "CHAIN: %s", what);
+}
+
+/* The request as its client would have sent it is checked as one. */
+static paramo_err update_check(struct chain_message *m, const struct wire_head *head,
+                               const struct van_seg *seg, unsigned nseg)
+{
+    m->request = (struct wire_head){.kind = (uint8_t)head->cmd,
+                                    .flags = head->flags,
+                                    .table = head->table,
+                                    .number = head->number,
+                                    .floor = head->floor,
+                                    .count = head->count,
+                                    .column = head->column,
+                                    .columns = head->columns};
+    if (head->cmd != WIRE_PUSH && head->cmd != WIRE_PUT && head->cmd != WIRE_DELETE &&
+        head->cmd != WIRE_CLEAR)
+        return wrong("what it changes");
+    if (m->order == 0)
+        return wrong("without an order");
+    if (m->request.flags & WIRE_CREATE)
+        return wrong("a flag of a pull");
+    return data_check_request(&m->request, seg, nseg < WIRE_SEG_BODY ? nseg : WIRE_SEG_BODY);
+}
+
+paramo_err chain_decode(const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
+                        struct chain_message *m)
+{
+    uint64_t body = data_seg_len(seg, nseg, WIRE_SEG_BODY);
+    struct reader r = reader_over(body ? seg[WIRE_SEG_BODY].data : NULL, body);
+    *m = (struct chain_message){.seq = head->ts, .view = head->view, .what = head->status};
+    m->origin.node = read_u32(&r);
+    m->from.node = read_u32(&r);
+    m->origin.shard = read_u16(&r);
+    m->from.shard = read_u16(&r);
+    m->node = read_u32(&r);
+    m->app = read_u32(&r);
+    m->customer = read_u32(&r);
+    m->incarnation = read_u64(&r);
+    m->order = read_u64(&r);
+    if (r.failed || m->seq == 0 || m->what < CHAIN_UPDATE || m->what > CHAIN_FORGET)
+        return wrong("its body");
+    paramo_err err = PARAMO_OK;
+    if (m->what == CHAIN_UPDATE)
+        err = update_check(m, head, seg, nseg);
+    else if (head->count || head->flags || head->cmd || data_seg_len(seg, nseg, WIRE_SEG_KEYS) ||
+             data_seg_len(seg, nseg, WIRE_SEG_LENS) || data_seg_len(seg, nseg, WIRE_SEG_VALS))
+        err = wrong("segments that it does not use");
+    for (unsigned i = 0; !err && chain_has_arcs(m) && i < CHAIN_ARCS / 64; i++)
+        m->arcs[i] = read_u64(&r);
+    if (!err && !reader_done(&r))
+        err = wrong("its body");
+    return err;
+}
+
+void chain_beat_head(uint64_t clock, uint64_t view, struct wire_head *head)
+{
+    *head = (struct wire_head){.kind = WIRE_CHAIN_BEAT, .number = clock, .view = view};
+}
+
+paramo_err chain_beat_decode(const struct wire_head *head, unsigned nseg, uint64_t *clock)
+{
+    if (nseg || !head->number)
+        return err_set(PARAMO_E_PROTOCOL, "CHAIN_BEAT: a field is not valid");
+    *clock = head->number;
+    return PARAMO_OK;
+}
+
+void chain_ack_head(const struct chain_ack *m, struct wire_head *head)
+{
+    *head = (struct wire_head){.kind = WIRE_CHAIN_ACK,
+                               .status = m->again ? PARAMO_E_AGAIN : PARAMO_OK,
+                               .ts = m->acked,
+                               .number = m->received,
+                               .floor = m->clock,
+                               .view = m->view};
+}
+
+paramo_err chain_ack_decode(const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
+                            struct chain_ack *m)
+{
+    uint64_t bytes = data_seg_len(seg, nseg, 0);
+    if (nseg > 1 || bytes > CHAIN_BEYOND_MAX || (bytes && bytes > (head->number - head->ts + 7) / 8) ||
+        head->ts > head->number || (head->status != PARAMO_OK && head->status != PARAMO_E_AGAIN))
+        return err_set(PARAMO_E_PROTOCOL, "CHAIN_ACK: a field is not valid");
+    *m = (struct chain_ack){.acked = head->ts,
+                            .received = head->number,
+                            .view = head->view,
+                            .clock = head->floor,
+                            .again = head->status == PARAMO_E_AGAIN,
+                            .beyond = bytes ? seg[0].data : NULL,
+                            .beyond_bytes = bytes};
+    return PARAMO_OK;
+}

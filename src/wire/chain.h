@@ -1,0 +1,86 @@
+/*
+ * What the members of a chain say to each other (docs/PROTOCOL.md, section 8): CHAIN carries one change from
+ * a member to the next, CHAIN_ACK says what all behind have, CHAIN_REFUSED that the sender's view is too old,
+ * CHAIN_BEAT asks for a sign of life, which is the next CHAIN_ACK.
+ * In CHAIN, keys, lens and values are segments as in a request; all else is in the head and the body. One
+ * file per message family: struct, encoder, decoder, checks. It never knows views or tables. Tests:
+ * test/wire/test_chain.c, fuzz/fuzz_messages.c.
+ */
+#ifndef WIRE_CHAIN_H
+#define WIRE_CHAIN_H
+
+#include <stdbool.h>
+
+#include "wire/data.h"
+
+enum { CHAIN_BEYOND_MAX = 8 << 10 };
+enum { CHAIN_ARCS = 4096, CHAIN_BODY_MIN = 40, CHAIN_BODY_MAX = CHAIN_BODY_MIN + CHAIN_ARCS / 8 };
+
+enum chain_what {
+    CHAIN_UPDATE = 1, /* a request's change: PUSH, PUT, DELETE, CLEAR */
+    CHAIN_TAKE = 2,   /* arcs: their owner is now origin; their records come from those of `from` */
+    CHAIN_FORGET = 3  /* the sender has said goodbye to origin: its record ends */
+};
+
+/* A shard, by whatever number a view knows it. */
+struct chain_name {
+    uint32_t node;
+    uint16_t shard;
+};
+
+struct chain_message {
+    uint64_t seq;  /* of the stream, from 1 */
+    uint64_t view; /* of who sends */
+    uint16_t what;
+    struct chain_name origin;     /* the owner that made the change */
+    struct chain_name from;       /* TAKE */
+    uint64_t order;               /* UPDATE: changes of one arc, ascending, whoever owned it */
+    uint32_t node, app, customer; /* UPDATE, FORGET: who asked for it */
+    uint64_t incarnation;
+    struct wire_head request;       /* UPDATE: kind, flags, table, number, floor, count, column, columns */
+    uint64_t arcs[CHAIN_ARCS / 64]; /* TAKE and UPDATE by CLEAR */
+};
+
+static inline bool chain_same(struct chain_name a, struct chain_name b)
+{
+    return a.node == b.node && a.shard == b.shard;
+}
+/* Is arcs part of it? */
+static inline bool chain_has_arcs(const struct chain_message *m)
+{
+    return m->what == CHAIN_TAKE || (m->what == CHAIN_UPDATE && m->request.kind == WIRE_CLEAR);
+}
+
+void chain_head(const struct chain_message *m, struct wire_head *head);
+/* Returns the body's length. */
+size_t chain_body_encode(const struct chain_message *m, uint8_t out[CHAIN_BODY_MAX]);
+/* Everything but what the table says; *m is whole or PROTOCOL. */
+MUST_USE paramo_err chain_decode(const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
+                                 struct chain_message *m);
+
+struct chain_ack {
+    uint64_t acked;    /* all behind have it, too */
+    uint64_t received; /* in order, here */
+    uint64_t view;     /* of who acknowledges */
+    uint64_t clock;    /* of the last CHAIN_BEAT that has come; 0: none */
+    bool again;        /* what comes after `received` was let go: send it again */
+    /* Beyond acked: bit i of byte k is seq acked + 1 + 8 k + i. Without them streams that go round in a
+     * circle would wait for each other. */
+    const uint8_t *beyond;
+    size_t beyond_bytes;
+};
+static inline bool chain_acks(const struct chain_ack *m, uint64_t seq)
+{
+    uint64_t i = seq - m->acked - 1;
+    return seq <= m->acked || (i / 8 < m->beyond_bytes && m->beyond[i / 8] >> (i % 8) & 1);
+}
+/* The sender's clock, not 0; it comes back in CHAIN_ACK. */
+void chain_beat_head(uint64_t clock, uint64_t view, struct wire_head *head);
+MUST_USE paramo_err chain_beat_decode(const struct wire_head *head, unsigned nseg, uint64_t *clock);
+
+void chain_ack_head(const struct chain_ack *m, struct wire_head *head);
+/* beyond points into the segment. */
+MUST_USE paramo_err chain_ack_decode(const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
+                                     struct chain_ack *m);
+
+#endif
