@@ -152,13 +152,7 @@ static void on_moved(struct client *c, struct chunk *chunk, uint64_t number)
 {
     c->moved++;
     /* Refused by a shard that knows no more than we: only a newer view can help. */
-    uint64_t need = number > chunk->view ? number : chunk->view + 1;
-    if (need <= c->view->number) {
-        cut_chunk(c, chunk);
-    } else {
-        chunk_withdraw(chunk);
-        cut_wait(c, chunk, need);
-    }
+    cut_chunk_by(c, chunk, number > chunk->view ? number : chunk->view + 1);
 }
 
 static void on_answer(struct link *l, struct piece *p, const struct wire_head *h, const struct van_seg *seg,

@@ -470,7 +470,7 @@ static void request_callback(struct lane_task *task)
     lane_post(c->lane, &r->task);
 }
 
-static void request_release(struct client *c, struct request *r)
+void request_drop_chunks(struct client *c, struct request *r)
 {
     for (struct chunk *chunk = r->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
@@ -482,6 +482,13 @@ static void request_release(struct client *c, struct request *r)
             client_chunk_put(c, chunk);
     }
     r->chunks = NULL;
+    r->unfinished = 0;
+    r->first_used = false;
+}
+
+static void request_release(struct client *c, struct request *r)
+{
+    request_drop_chunks(c, r);
     if (r->scatter)
         bufpool_put(&c->pool, r->scatter, r->scatter_bytes);
     request_copy_free(r);

@@ -128,6 +128,7 @@ struct request {
     paramo_callback callback;
     void *callback_arg;
     uint32_t unfinished; /* chunks */
+    uint32_t again;      /* how often it was begun anew, with new chunks */
     const struct client_message *messages;
     size_t messages_count;
     client_reply_fn on_reply;
@@ -215,6 +216,7 @@ struct client {
     _Atomic uint32_t num_workers; /* so far: others may join; written on the lane */
 
     struct view *view;
+    uint64_t arcs_view;     /* number of the last view in which an arc had another owner than before */
     int sole;               /* the shard that owns every arc, or -1 */
     struct link **by_shard; /* view->shards_count of them */
     struct link **links;
@@ -266,6 +268,8 @@ void request_note(struct request *r, paramo_err status, const char *text);
 void request_close(struct request *r);
 /* Takes the chunk's memory back from the van and its links. */
 void chunk_withdraw(struct chunk *chunk);
+/* All of its chunks go, with their numbers. */
+void request_drop_chunks(struct client *c, struct request *r);
 struct chunk *client_chunk_get(struct client *c);
 void client_chunk_put(struct client *c, struct chunk *chunk);
 /* The task runs off the lane, after those before it: a callback. */
@@ -280,8 +284,10 @@ void route_fini(struct client *c);
 /* ---- cut.c ---- */
 /* Makes the request's chunks and starts them; the request may have ended on return. */
 void cut_request(struct client *c, struct request *r);
-/* A new attempt of the whole chunk by the present view. */
+/* A new attempt of the whole chunk by the present view; the chunk may be gone on return. */
 void cut_chunk(struct client *c, struct chunk *chunk);
+/* The same by a view of at least this number, when it is there. */
+void cut_chunk_by(struct client *c, struct chunk *chunk, uint64_t need);
 /* owner >= 0: one piece, to that shard of the view. */
 void cut_start(struct client *c, struct chunk *chunk, int owner);
 /* One more chunk, or NULL: the request has ended. */
@@ -333,9 +339,11 @@ MUST_USE paramo_err gather_lens(struct request *r);
 
 /* ---- scan.c ---- */
 struct scan_batch {
-    uint32_t shard;  /* of the view */
-    uint32_t id;     /* of the scan, within the client */
-    uint64_t cursor; /* the first key wanted */
+    uint32_t shard;     /* of the view */
+    uint32_t id;        /* of the scan, within the client */
+    uint64_t arcs_view; /* client->arcs_view by which the shard was asked first; 0: it was not yet. When that
+                           rises the batch ends with MOVED: what is the shard's is not what it was */
+    uint64_t cursor;    /* the first key wanted */
     bool with_state;
     /* the answer */
     uint64_t *keys;

@@ -67,9 +67,7 @@ void cut_resume(struct client *c)
         if (r->ended)
             continue;
         if (chunk->uncut) {
-            r->chunks = NULL;
-            r->unfinished = 0;
-            r->first_used = false;
+            request_drop_chunks(c, r);
             cut_request(c, r);
         } else {
             cut_chunk(c, chunk);
@@ -326,6 +324,19 @@ static int chunk_owner(const struct client *c, const struct chunk *chunk)
     return (int)first;
 }
 
+static void chunk_give(struct client *c, struct chunk *chunk, struct split *split, uint32_t count,
+                       size_t bytes)
+{
+    chunk->split = split;
+    chunk->split_bytes = bytes;
+    chunk->view = c->view->number;
+    chunk->count = chunk->unanswered = count;
+    for (uint32_t i = 0; i < chunk->count && !chunk->request->ended; i++) {
+        if (link_usable(chunk, split[i].piece.link))
+            link_give(split[i].piece.link, &split[i].piece);
+    }
+}
+
 static void chunk_split(struct client *c, struct chunk *chunk)
 {
     struct gathered g;
@@ -343,15 +354,81 @@ static void chunk_split(struct client *c, struct chunk *chunk)
         split[i].slice = g.groups[i].slice;
         piece_init(&split[i].piece, chunk, c->by_shard[g.groups[i].owner], &split[i].slice);
     }
-    chunk->split = split;
-    chunk->split_bytes = g.bytes;
-    chunk->view = c->view->number;
-    chunk->count = chunk->unanswered = (uint32_t)g.count;
     bufpool_put(&c->pool, g.scratch, g.scratch_bytes);
-    for (uint32_t i = 0; i < chunk->count && !chunk->request->ended; i++) {
-        if (link_usable(chunk, split[i].piece.link))
-            link_give(split[i].piece.link, &split[i].piece);
+    chunk_give(c, chunk, split, (uint32_t)g.count, g.bytes);
+}
+
+/* A server that is dead and owns nothing has nothing that could be asked for: others have its arcs. */
+static bool shard_counts(const struct view *view, uint32_t shard)
+{
+    if (view_node(view, view->shards[shard].node)->alive)
+        return true;
+    for (size_t a = 0; a < RING_ARCS; a++)
+        if (view_ring(view)->owner[a] == shard)
+            return true;
+    return false;
+}
+
+/* The whole request waits for a view: arcs have no owner, or another. */
+static void request_wait(struct client *c, struct request *r, uint64_t need)
+{
+    struct slice none = {0};
+    struct chunk *chunk = cut_add(c, r, &none, -1);
+    if (!chunk)
+        return;
+    chunk->uncut = true;
+    cut_wait(c, chunk, need);
+}
+
+/* A CLEAR, when arcs have changed hands since it was cut: that whoever was asked has done it says nothing
+ * about the arcs that it has now. All are asked, under the chunk's number: by it they know what is done. */
+static void chunk_everywhere(struct client *c, struct chunk *chunk)
+{
+    const struct view *view = c->view;
+    uint32_t count = 0;
+    for (uint32_t s = 0; s < view->shards_count; s++)
+        count += shard_counts(view, s);
+    struct split *split = bufpool_get(&c->pool, count * sizeof *split);
+    if (!split) {
+        request_end(chunk->request, err_memory(count * sizeof *split), err_text());
+        return;
     }
+    uint32_t at = 0;
+    for (uint32_t s = 0; s < view->shards_count; s++) {
+        if (!shard_counts(view, s))
+            continue;
+        split[at].slice = (struct slice){0};
+        piece_init(&split[at].piece, chunk, c->by_shard[s], &split[at].slice);
+        at++;
+    }
+    chunk_give(c, chunk, split, count, count * sizeof *split);
+}
+
+/* What owners have said of themselves adds up only if all say it of one view: it begins anew. */
+static void stat_again(struct client *c, struct request *r, uint64_t need)
+{
+    request_drop_chunks(c, r);
+    r->again++;
+    *r->stats = (struct client_stats){0};
+    if (need > c->view->number)
+        request_wait(c, r, need);
+    else
+        cut_request(c, r);
+}
+
+/* False: the chunk goes on as others do. */
+static bool arcs_gone(struct client *c, struct chunk *chunk)
+{
+    struct request *r = chunk->request;
+    if (r->kind == REQUEST_CLEAR && c->arcs_view > chunk->view)
+        chunk_everywhere(c, chunk);
+    else if (r->kind == REQUEST_SCAN && c->arcs_view != r->batch->arcs_view)
+        request_end(r, PARAMO_E_MOVED, "arcs have changed hands");
+    else if (!shard_counts(c->view, (uint32_t)chunk->target))
+        chunk_finished(c, chunk); /* it had nothing */
+    else
+        return false;
+    return true;
 }
 
 void cut_chunk(struct client *c, struct chunk *chunk)
@@ -360,9 +437,15 @@ void cut_chunk(struct client *c, struct chunk *chunk)
         ask_again(c, chunk);
         return;
     }
+    c->retries++;
+    if (chunk->request->kind == REQUEST_STAT) {
+        stat_again(c, chunk->request, 0);
+        return;
+    }
     chunk_withdraw(chunk);
     chunk->attempt++;
-    c->retries++;
+    if (chunk->target >= 0 && (uint32_t)chunk->target < c->view->shards_count && arcs_gone(c, chunk))
+        return;
     int owner = chunk_owner(c, chunk);
     if (owner >= 0)
         cut_start(c, chunk, owner);
@@ -370,6 +453,18 @@ void cut_chunk(struct client *c, struct chunk *chunk)
         chunk_split(c, chunk);
     else
         cut_wait(c, chunk, c->view->number + 1);
+}
+
+void cut_chunk_by(struct client *c, struct chunk *chunk, uint64_t need)
+{
+    if (need <= c->view->number) {
+        cut_chunk(c, chunk);
+    } else if (chunk->request->kind == REQUEST_STAT) {
+        stat_again(c, chunk->request, need);
+    } else {
+        chunk_withdraw(chunk);
+        cut_wait(c, chunk, need);
+    }
 }
 
 /* ---- a request's chunks ---- */
@@ -387,7 +482,7 @@ struct chunk *cut_add(struct client *c, struct request *r, const struct slice *s
     r->first_used = true;
     chunk->request = r;
     chunk->number = chunk->need = 0;
-    chunk->attempt = 0;
+    chunk->attempt = r->again; /* for whoever watches: it is not a first transmission */
     chunk->count = chunk->unanswered = 0;
     chunk->target = target;
     chunk->uncut = false;
@@ -500,17 +595,6 @@ static void chop(struct client *c, struct request *r, const struct slice *s, int
     }
 }
 
-/* Arcs without an owner: the whole request waits for a view that has one. */
-static void request_wait(struct client *c, struct request *r)
-{
-    struct slice none = {0};
-    struct chunk *chunk = cut_add(c, r, &none, -1);
-    if (!chunk)
-        return;
-    chunk->uncut = true;
-    cut_wait(c, chunk, c->view->number + 1);
-}
-
 /* Keys of each owner in one buffer of the request. Rows that must be cut inside go one by one from the
  * caller's array. */
 static void cut_gathered(struct client *c, struct request *r, const struct slice *s)
@@ -532,7 +616,7 @@ static void cut_gathered(struct client *c, struct request *r, const struct slice
     struct gathered g;
     paramo_err err = gather(c, r, s, 0, &g);
     if (err == PARAMO_E_AGAIN) {
-        request_wait(c, r);
+        request_wait(c, r, c->view->number + 1);
         return;
     }
     if (err) {
@@ -561,7 +645,7 @@ static void cut_runs(struct client *c, struct request *r, const struct slice *s)
     }
     for (size_t i = 0; i < count; i++) {
         if (c->runs[i].shard >= c->view->shards_count) {
-            request_wait(c, r);
+            request_wait(c, r, c->view->number + 1);
             return;
         }
     }
@@ -588,16 +672,21 @@ static void cut_everywhere(struct client *c, struct request *r)
 {
     struct slice none = {0};
     for (uint32_t s = 0; s < c->view->shards_count && !r->ended; s++)
-        chunk_add_start(c, r, &none, (int)s, (int)s);
+        if (shard_counts(c->view, s))
+            chunk_add_start(c, r, &none, (int)s, (int)s);
 }
 
 static void cut_scan(struct client *c, struct request *r)
 {
     struct scan_batch *b = r->batch;
     struct slice s = {.keys = &b->cursor, .count = 1, .columns = b->id};
-    if (b->shard >= c->view->shards_count)
+    if (!b->arcs_view)
+        b->arcs_view = c->arcs_view;
+    if (b->arcs_view != c->arcs_view)
+        request_end(r, PARAMO_E_MOVED, "arcs have changed hands");
+    else if (b->shard >= c->view->shards_count)
         request_end(r, PARAMO_E_MOVED, "the shard is gone");
-    else
+    else if (shard_counts(c->view, b->shard))
         chunk_add_start(c, r, &s, (int)b->shard, (int)b->shard);
 }
 

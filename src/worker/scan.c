@@ -13,6 +13,7 @@ struct source {
     struct scan_batch batch;
     size_t at;      /* rows handed on */
     size_t vals_at; /* bytes of values before row `at` */
+    uint64_t from;  /* its rows from that key on */
     uint64_t ts;
     bool pending;
 };
@@ -27,6 +28,8 @@ struct merge {
     uint32_t count;
     int (*fn)(void *arg, const struct scan_rows *rows);
     void *arg;
+    bool any;
+    uint64_t last; /* if any: the last key that was taken from a source */
     /* rows of several sources, in order */
     uint64_t *keys;
     uint32_t *lens;
@@ -91,9 +94,10 @@ static paramo_err fetch(struct merge *m, struct source *s)
     struct scan_batch *b = &s->batch;
     paramo_request_options o = {.size = sizeof o, .timeout_ms = m->timeout_ms};
     struct client_call call = {.kind = REQUEST_SCAN, .table = m->table, .options = &o, .batch = b};
-    b->cursor = b->n ? b->keys[b->n - 1] + 1 : 0;
+    b->cursor = b->n ? b->keys[b->n - 1] + 1 : s->from;
     s->at = s->vals_at = 0;
     b->n = 0;
+    b->more = false;
     paramo_err err = client_issue(m->client, &call, &s->ts);
     s->pending = !err;
     return err;
@@ -172,6 +176,8 @@ static paramo_err take_rows(struct merge *m, struct source *s, size_t count)
         m->n += count;
         m->vals_bytes += bytes;
     }
+    m->any = true;
+    m->last = b->keys[s->at + count - 1];
     s->at += count;
     s->vals_at += bytes;
     return err;
@@ -224,6 +230,49 @@ static paramo_err merge_run(struct merge *m)
     }
 }
 
+static void sources_drop(struct merge *m, paramo_err *err)
+{
+    char text[ERR_TEXT_MAX];
+    err_text_copy(text);
+    for (uint32_t i = 0; m->sources && i < m->count; i++) {
+        struct source *s = &m->sources[i];
+        if (s->pending && client_cancel(m->client, s->ts) == PARAMO_OK && !*err) {
+            *err = err_set(PARAMO_E_INTERNAL, "a batch was still on its way");
+            err_text_copy(text);
+        }
+        free(s->batch.keys);
+        free(s->batch.lens);
+        free(s->batch.vals);
+    }
+    free(m->sources);
+    m->sources = NULL;
+    if (*err)
+        (void)err_set(*err, "%s", text); /* what was cancelled has its own to say */
+}
+
+/* Each shard of the present view is asked for its rows behind the last that was taken. */
+static paramo_err sources_open(struct merge *m)
+{
+    m->count = atomic_load(&m->client->shards);
+    m->sources = calloc(m->count + 1, sizeof *m->sources);
+    if (!m->sources)
+        return err_memory(m->count * sizeof *m->sources);
+    uint32_t id = atomic_fetch_add(&m->client->scans, 1) | 1u << 31; /* never 0 */
+    paramo_err err = PARAMO_OK;
+    for (uint32_t i = 0; i < m->count && !err; i++) {
+        struct source *s = &m->sources[i];
+        s->batch = (struct scan_batch){.shard = i, .id = id, .with_state = m->with_state};
+        s->from = m->any ? m->last + 1 : 0;
+        err = fetch(m, s);
+    }
+    if (!err)
+        err = arrive(m);
+    for (uint32_t i = 1; i < m->count && !err; i++)
+        if (m->sources[i].batch.arcs_view != m->sources[0].batch.arcs_view)
+            err = err_set(PARAMO_E_MOVED, "arcs have changed hands");
+    return err;
+}
+
 paramo_err scan_run(struct client *client, const struct client_table *table, bool with_state,
                     uint32_t timeout_ms, int (*fn)(void *arg, const struct scan_rows *rows), void *arg)
 {
@@ -237,29 +286,19 @@ paramo_err scan_run(struct client *client, const struct client_table *table, boo
                       .arg = arg};
     if (table->row_values)
         m.row_values = table->row_values + (with_state ? table->state_values : 0);
-    m.count = atomic_load(&client->shards);
-    m.sources = calloc(m.count + 1, sizeof *m.sources);
     m.keys = malloc(SCAN_ROWS * sizeof *m.keys);
     m.lens = malloc(SCAN_ROWS * sizeof *m.lens);
-    paramo_err err = m.sources && m.keys && m.lens ? PARAMO_OK : err_memory(SCAN_ROWS * sizeof *m.keys);
-    uint32_t id = atomic_fetch_add(&client->scans, 1) | 1u << 31; /* never 0 */
-    for (uint32_t i = 0; i < m.count && !err; i++) {
-        m.sources[i].batch = (struct scan_batch){.shard = i, .id = id, .with_state = with_state};
-        err = fetch(&m, &m.sources[i]);
+    paramo_err err = m.keys && m.lens ? PARAMO_OK : err_memory(SCAN_ROWS * sizeof *m.keys);
+    bool again = !err;
+    while (again) { /* arcs that change hands: what their owners have listed is not who has what any more */
+        err = sources_open(&m);
+        if (!err)
+            err = merge_run(&m);
+        again = err == PARAMO_E_MOVED && !(m.any && m.last == UINT64_MAX);
+        sources_drop(&m, &err);
     }
-    if (!err)
-        err = arrive(&m);
-    if (!err)
-        err = merge_run(&m);
-    for (uint32_t i = 0; m.sources && i < m.count; i++) {
-        struct source *s = &m.sources[i];
-        if (s->pending && client_cancel(client, s->ts) == PARAMO_OK && !err)
-            err = err_set(PARAMO_E_INTERNAL, "a batch was still on its way");
-        free(s->batch.keys);
-        free(s->batch.lens);
-        free(s->batch.vals);
-    }
-    free(m.sources);
+    if (err == PARAMO_E_MOVED) /* there can be no more rows */
+        err = flush(&m);
     free(m.keys);
     free(m.lens);
     free(m.vals);
