@@ -27,6 +27,7 @@ enum role_option {
     OPT_ADVERTISE,
     OPT_SERVERS,
     OPT_WORKERS,
+    OPT_REPLICAS,
     OPT_SHARDS,
     OPT_WEIGHT,
     OPT_DOMAIN,
@@ -90,6 +91,7 @@ static const struct option scheduler_options[] = {
     {"port", required_argument, NULL, OPT_PORT},
     {"servers", required_argument, NULL, OPT_SERVERS},
     {"workers", required_argument, NULL, OPT_WORKERS},
+    {"replicas", required_argument, NULL, OPT_REPLICAS},
     {"listen", required_argument, NULL, OPT_LISTEN},
     {"state", required_argument, NULL, OPT_STATE},
     {"meta", required_argument, NULL, OPT_META},
@@ -128,6 +130,7 @@ static const struct role roles[] = {
      "      --port PORT         port to listen on\n"
      "      --servers S         number of servers of the job\n"
      "      --workers W         number of workers that the job begins with; more may join it while it runs\n"
+     "      --replicas K        copies of every key beside its owner's, 0 to 3: so many servers may die (0)\n"
      "      --listen HOST       address to listen on (127.0.0.1)\n"
      "      --state DIR         keep the job's state in DIR: a scheduler that was killed is started again "
      "with\n"
@@ -267,6 +270,10 @@ static int set_option(const struct role *r, const struct option *option, struct 
     case OPT_WORKERS:
         code = parse_number(r, option->name, optarg, 1, 65535, &v);
         cfg->num_workers = (uint32_t)v;
+        break;
+    case OPT_REPLICAS:
+        code = parse_number(r, option->name, optarg, 0, 3, &v);
+        cfg->replicas = (uint32_t)v;
         break;
     case OPT_SHARDS:
         code = parse_number(r, option->name, optarg, 1, 256, &v);

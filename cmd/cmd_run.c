@@ -58,6 +58,7 @@ struct job {
     int reported;             /* a failure has been named: what follows from it is not news */
     int interrupts;
     int grace_s;
+    int spare; /* servers that may fail, and the job goes on: it keeps so many copies */
     int verbose;
     enum phase phase;
     int64_t deadline_ms;
@@ -82,6 +83,8 @@ static const char usage[] =
     "      --state DIR     the scheduler keeps the job's state in DIR: if it is killed, it is started again "
     "and\n"
     "                      goes on with the job\n"
+    "      --replicas K    copies of every key beside its owner's, 0 to 3 (0): the job goes on when so many\n"
+    "                      servers have died\n"
     "      --van NAME      auto (the default): UCX between processes that can share memory, else tcp; tcp; "
     "ucx\n"
     "      --checkpoint-dir DIR, --checkpoint-every SECONDS\n"
@@ -289,6 +292,8 @@ static void child_ended(struct job *job, struct child *c, int status)
         job->workers_running--;
         if (job->worker_code == 0 && !(job->missing != NULL && c->told))
             job->worker_code = c->code;
+    } else if (c->code != 0 && job->complete && job->spare > 0 && c != &job->children[0]) {
+        job->spare--; /* the scheduler knows better, and ends the job if it must */
     } else if (c->code != 0) {
         if (job->rest == NULL && failed_itself(job, c, status))
             job->rest = c;
@@ -454,6 +459,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         OPT_SCHEDULER_WAIT,
         OPT_STATE,
         OPT_VAN,
+        OPT_REPLICAS,
         OPT_CKPT_DIR,
         OPT_CKPT_EVERY,
         OPT_RESTORE
@@ -469,11 +475,15 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         {"checkpoint-dir", required_argument, NULL, OPT_CKPT_DIR},
         {"checkpoint-every", required_argument, NULL, OPT_CKPT_EVERY},
         {"restore", required_argument, NULL, OPT_RESTORE},
+        {"replicas", required_argument, NULL, OPT_REPLICAS},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     *o = (struct run_options){.grace_s = 15, .scheduler_wait_s = -1};
+    const char *replicas = getenv("PARAMO_REPLICAS");
+    if (replicas != NULL && parse_number("PARAMO_REPLICAS", replicas, 0, 3, &o->replicas) != 0)
+        return 2;
     optind = 0; /* glibc: begin anew */
     opterr = 0;
     int c, every = 0;
@@ -488,6 +498,9 @@ static int parse_options(int argc, char **argv, struct run_options *o)
             break;
         case OPT_GRACE:
             bad = parse_number("--grace", optarg, 0, 86400, &o->grace_s);
+            break;
+        case OPT_REPLICAS:
+            bad = parse_number("--replicas", optarg, 0, 3, &o->replicas);
             break;
         case OPT_SCHEDULER_WAIT:
             bad = parse_number("--scheduler-wait", optarg, 0, 86400, &o->scheduler_wait_s);
@@ -574,7 +587,8 @@ int cmd_run(int argc, char **argv)
     if (code >= 0)
         return code;
 
-    struct job job = {.options = &o, .grace_s = o.grace_s, .verbose = o.verbose, .notify = -1};
+    struct job job = {
+        .options = &o, .grace_s = o.grace_s, .spare = o.replicas, .verbose = o.verbose, .notify = -1};
     job.n = 1 + (size_t)o.servers + (size_t)o.workers;
     job.children = calloc(job.n, sizeof *job.children);
     job.output.sources = job.n;

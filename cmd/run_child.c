@@ -58,6 +58,7 @@ int run_set_environment(uint16_t port, const struct run_options *o)
     set_number("DMLC_PS_ROOT_PORT", port);
     set_number("DMLC_NUM_SERVER", o->servers);
     set_number("DMLC_NUM_WORKER", o->workers);
+    set_number("PARAMO_REPLICAS", o->replicas);
     if (o->scheduler_wait_s >= 0)
         set_number("PARAMO_SCHEDULER_WAIT_MS", o->scheduler_wait_s * 1000);
     if (o->state != NULL)

@@ -20,6 +20,7 @@
 struct run_options {
     int servers, workers, workers_only, grace_s, scheduler_wait_s, verbose;
     const char *state; /* the scheduler's; NULL: it keeps none */
+    int replicas;
     char **command;
 };
 

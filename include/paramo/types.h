@@ -199,6 +199,8 @@ typedef struct paramo_config {
     const char *restore_dir;
     uint32_t retry_ms; /* after how long without an answer a request is asked about, and sent again if it did
                           not come; 0: as measured, from 20 ms to 4 s */
+    uint32_t replicas; /* scheduler: copies of every key beside its owner's, 0 to 3: so many servers may die
+                          and nothing is lost; 0 */
 } paramo_config;
 
 #ifdef __cplusplus

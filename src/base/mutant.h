@@ -59,6 +59,17 @@
     X(ckpt_without_clocks, "a checkpoint has the rows without the senders' records")                      \
     X(manifest_before_data, "a checkpoint's manifest is written before its rows are on the disk")         \
     X(save_not_synced, "a table's file takes its name before its bytes are on the disk")                  \
+    X(replica_without_record, "a follower does an update and does not record its number")                 \
+    X(promoted_without_resend, "a promoted replica does not send on what was not confirmed")              \
+    X(forward_before_order, "a member does what is sent again a second time")                              \
+    X(promoted_serves_at_once, "a promoted replica serves before its followers have what it sent again")  \
+    X(records_stay_behind, "promoted, a replica takes over arcs without their records")                   \
+    X(acks_before_next, "a follower acknowledges what the next does not have yet")                        \
+    X(repeat_before_chain, "a repeat is answered before the chain has the original")                      \
+    X(old_epoch_accepted, "a member takes what comes from one that its view has dead, and acknowledges it") \
+    X(forward_before_record, "an owner records a number when the chain has it, not with the update")       \
+    X(record_freed_early, "a sender's record ends with its connection, before it is fenced")              \
+    X(window_too_small, "records take numbers for done that are eight apart")                             \
     X(named_before_whole, "a table's file takes its name before its last bytes are written")            \
     X(view_before_durable, "the scheduler announces a view before it is durable")                        \
     X(answer_before_durable, "the scheduler answers a call before what it changed is durable")           \

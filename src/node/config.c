@@ -196,6 +196,8 @@ paramo_err paramo_config_from_env(paramo_config *config)
     if (!err)
         err = variable_u32("PARAMO_SHARDS", 1, 256, 1, &config->shards);
     if (!err)
+        err = variable_u32("PARAMO_REPLICAS", 0, RING_REPLICAS_MAX, 1, &config->replicas);
+    if (!err)
         err = variable_u32("PARAMO_WEIGHT", 1, RING_WEIGHT_MAX, 1, &config->weight);
     if (!err)
         err = variable_u32("PARAMO_TRUSTED_FABRIC", 0, 1, 1, &config->trusted_fabric);
@@ -323,6 +325,12 @@ paramo_err config_check(const paramo_config *config)
             !config->num_workers)
             return err_set(PARAMO_E_INVALID, "%u servers and %u workers: not from 1 to 1024 and 1 to 4096",
                            config->num_servers, config->num_workers);
+        if (config->replicas > RING_REPLICAS_MAX)
+            return err_set(PARAMO_E_INVALID, "replicas is %u: not from 0 to %d", config->replicas,
+                           RING_REPLICAS_MAX);
+        if (roles == PARAMO_ROLE_ALL && config->replicas)
+            return err_set(PARAMO_E_INVALID, "replicas is %u: copies in one process would be lost with it",
+                           config->replicas);
     }
     if (config->checkpoint_every_s && !config->checkpoint_dir)
         return err_set(PARAMO_E_INVALID, "checkpoint_every_s is set and checkpoint_dir is not");

@@ -397,6 +397,7 @@ static paramo_err join_scheduler(paramo_node *node, const struct store_state *fo
         .token = node->config.token ? node->config.token : "",
         .num_servers = node->config.num_servers,
         .num_workers = embedded ? 1 : node->config.num_workers,
+        .replicas = node->config.replicas,
         .own_member = !embedded,
         .heartbeat_ms = node->config.heartbeat_ms,
         .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,

@@ -154,7 +154,7 @@ static paramo_err seat_open_door(struct seat *seat, const char *listen_address)
         .lane = node->control,
         .address = listen_address,
         .token = node->config.token ? node->config.token : "",
-        .purposes = DOOR_PURPOSE_DATA,
+        .purposes = DOOR_PURPOSE_DATA | DOOR_PURPOSE_CHAIN,
         .frame_bytes = node->config.max_message_bytes,
         .accept = seat_accept,
         .arg = seat,
@@ -178,6 +178,8 @@ paramo_err seat_make_shard(paramo_node *node, struct seat_shard *s, struct lane 
         .frame_bytes = node->config.max_message_bytes,
         .drop_percent = node->config.drop_percent,
         .host = index == HELLO_HOST,
+        .van = index == HELLO_HOST ? NULL : node->van,
+        .token = node->config.token,
         .handler = desk_request,
         .arg = &s->desk,
     };

@@ -19,7 +19,11 @@
 
 struct door;
 
-enum { DOOR_PURPOSE_CONTROL = 1 << HELLO_CONTROL, DOOR_PURPOSE_DATA = 1 << HELLO_DATA };
+enum {
+    DOOR_PURPOSE_CONTROL = 1 << HELLO_CONTROL,
+    DOOR_PURPOSE_DATA = 1 << HELLO_DATA,
+    DOOR_PURPOSE_CHAIN = 1 << HELLO_CHAIN
+};
 
 struct door_config {
     struct van *van;

@@ -590,9 +590,11 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
     slots_of(s, node->info.role)->gone++;
     slots_of(s, node->info.role)->founders_gone += roster_founder(node);
     calls_drop(node, state == SNODE_LEFT);
+    sched_ring_gone(s);
     orders_drop(node, true);
     sched_view_change(s);
     sched_node_gone(node);
+    sched_ring_check(s);
     place_waiting(s);
 }
 

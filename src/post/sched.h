@@ -176,7 +176,9 @@ struct scheduler {
     bool view_changed;
     struct view_shard *shards;
     uint32_t shards_count;
-    struct ring_chains chains;
+    bool *shards_gone;       /* scratch of sched_ring.c, so that a death needs no memory */
+    uint8_t *shards_touched; /* enum ring_touched; likewise */
+    struct ring_chains chains, chains_before;
     struct view_table *tables;
     uint32_t tables_count;
 
@@ -228,11 +230,11 @@ void sched_view_send(struct sched_node *node);
 MUST_USE paramo_err sched_view_look(struct peer *peer, const struct wire_head *head,
                                     const struct reader *body);
 void sched_table_open(struct sched_call *call, struct reader *body);
-MUST_USE paramo_err sched_ring_build(struct scheduler *s);
 /* A table of a checkpoint: makes it if there is none of its name. TABLE_EXISTS: it has other options. */
 MUST_USE paramo_err sched_table_make(struct scheduler *s, const struct view_table *table);
+/* The number of the next view, which says what changes now. */
+uint64_t sched_view_next(const struct scheduler *s);
 void sched_view_fini(struct scheduler *s);
-
 /* Builds the view now that a change has made due. */
 void sched_view_flush(struct scheduler *s);
 /* Takes `view`, of this number, and sends it to all. */
@@ -291,6 +293,15 @@ MUST_USE paramo_err sched_ckpt_observer(struct peer *peer, const struct wire_hea
  * loaded yet, and the clock of --checkpoint-every. */
 MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
 void sched_ckpt_fini(struct scheduler *s);
+/* sched_ring.c */
+MUST_USE paramo_err sched_ring_build(struct scheduler *s);
+/* Takes shards and chains over from a view that was saved. */
+MUST_USE paramo_err sched_ring_restore(struct scheduler *s, const struct view *view);
+/* Servers have died or left: those who have copies take over, in the next view. */
+void sched_ring_gone(struct scheduler *s);
+/* Ends the job if rows are lost: who is gone and which keys of which tables with them is said. */
+void sched_ring_check(struct scheduler *s);
+void sched_ring_fini(struct scheduler *s);
 
 /* sched_calls.c */
 MUST_USE paramo_err calls_received(struct sched_node *node, const struct wire_head *head,

@@ -122,46 +122,9 @@ void sched_view_change(struct scheduler *s)
         view_out(&s->view_timer);
 }
 
-/* The shards by server rank and index, as the ring numbers them. */
-static paramo_err shards_list(struct scheduler *s, struct ring_shard **out)
+uint64_t sched_view_next(const struct scheduler *s)
 {
-    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
-    uint32_t count = 0;
-    for (uint32_t rank = 0; rank < servers->count; rank++)
-        count += servers->node[rank]->info.shards;
-    s->shards = calloc(count + 1, sizeof *s->shards);
-    struct ring_shard *list = calloc(count + 1, sizeof *list);
-    if (!s->shards || !list) {
-        free(list);
-        return err_memory(count * sizeof *list);
-    }
-    for (uint32_t rank = 0; rank < servers->count; rank++) {
-        const struct view_node *node = &servers->node[rank]->info;
-        for (uint16_t i = 0; i < node->shards; i++) {
-            list[s->shards_count] =
-                (struct ring_shard){.weight = node->weight, .server = rank, .domain = node->domain};
-            s->shards[s->shards_count++] = (struct view_shard){.node = node->id,
-                                                               .index = i,
-                                                               .arcs_changed = s->view_number + 1,
-                                                               .chain_changed = s->view_number + 1};
-        }
-    }
-    *out = list;
-    return PARAMO_OK;
-}
-
-paramo_err sched_ring_build(struct scheduler *s)
-{
-    struct ring_shard *list = NULL;
-    paramo_err err = shards_list(s, &list);
-    if (err)
-        return err;
-    if (s->shards_count)
-        err = ring_place(list, s->shards_count, 0, NULL, &s->chains);
-    else
-        memset(s->chains.level, 0xff, sizeof s->chains.level); /* RING_NOBODY */
-    free(list);
-    return err;
+    return s->view_number + !s->view_changed;
 }
 
 void sched_view_above(struct scheduler *s, uint64_t number)
@@ -196,14 +159,12 @@ static paramo_err view_take(struct scheduler *s, const struct view *view, uint32
     s->job = view->job;
     if (view->number > s->view_number)
         s->view_number = view->number;
-    s->shards = copied(view->shards, view->shards_count * sizeof *s->shards);
     s->tables = copied(view->tables, view->tables_count * sizeof *s->tables);
-    if (!s->shards || !s->tables)
-        return err_memory(view->shards_count * sizeof *s->shards);
-    s->shards_count = view->shards_count;
+    if (!s->tables)
+        return err_memory(view->tables_count * sizeof *s->tables);
     s->tables_count = view->tables_count;
-    s->chains = view->chains;
-    return roster_restore(s, view);
+    paramo_err err = sched_ring_restore(s, view);
+    return err ? err : roster_restore(s, view);
 }
 
 paramo_err sched_view_restore(struct scheduler *s, struct reader *cell)
@@ -284,6 +245,5 @@ void sched_view_fini(struct scheduler *s)
 {
     lane_timer_cancel(s->config.lane, &s->view_timer);
     letter_body_unref(s->view);
-    free(s->shards);
     free(s->tables);
 }

@@ -314,7 +314,9 @@ static void end_if_all_gone(struct scheduler *s)
     if (!workers->count || workers->gone < workers->count)
         return;
     char names[CALL_TEXT_MAX];
-    bool lost = roster_gone(s, PARAMO_GROUP_ALL, false, names, sizeof names) > 0;
+    uint32_t needed =
+        s->chains.replicas ? PARAMO_GROUP_WORKERS : PARAMO_GROUP_ALL; /* others had what a server had */
+    bool lost = roster_gone(s, needed, false, names, sizeof names) > 0;
     sched_end(s, lost ? PARAMO_E_NODE_LOST : PARAMO_OK, names);
 }
 
@@ -400,6 +402,8 @@ static paramo_err restore(struct scheduler *s)
     else
         end_if_all_gone(s);
     sched_view_change(s);
+    sched_ring_check(
+        s); /* the one before may have died between its last view and the end that was to follow */
     return s->state == SCHED_RUNNING ? sched_ckpt_start(s) : PARAMO_OK;
 }
 
@@ -482,6 +486,7 @@ void scheduler_destroy(struct scheduler *s)
     while (s->peers)
         sched_peer_close(s->peers, true);
     sched_view_fini(s);
+    sched_ring_fini(s);
     roster_fini(s);
     sched_barrier_fini(s);
     sched_pool_fini(s);

@@ -1,8 +1,9 @@
 /* What built-in tables do with a piece: the record of its number and the update are one step. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "server/shard_impl.h"
+#include "server/chained.h"
 #include "table/rowinit.h"
 
 enum { LEND_MIN = 16 << 10 }; /* a shorter copy costs less than sending by itself */
@@ -31,8 +32,7 @@ bool apply_owned(const struct shard *s, const struct ring_placement *placement, 
 
 /* Our clients have checked the same, but send from the caller's own arrays: what differs now was changed
  * meanwhile. That ends the request, for the same bytes would come again over any other connection. */
-paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, const uint64_t *keys,
-                            size_t n)
+paramo_err apply_check_order(const struct shard_table *t, const uint64_t *keys, size_t n)
 {
     size_t bad = data_keys_ascend(keys, n);
     if (bad < n)
@@ -42,6 +42,15 @@ paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, 
     if (t->options.kind == PARAMO_TABLE_DENSE && n && keys[n - 1] >= t->options.rows)
         return err_set(PARAMO_E_KEY_RANGE, "row %" PRIu64 " came for table %s, which has %" PRIu64 "%s",
                        keys[n - 1], t->name, t->options.rows, APPLY_CHANGED);
+    return PARAMO_OK;
+}
+
+paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, const uint64_t *keys,
+                            size_t n)
+{
+    paramo_err err = apply_check_order(t, keys, n);
+    if (err)
+        return err;
     if (!apply_owned(s, &t->placement, keys, n))
         return err_set(PARAMO_E_INVALID, "table %s: a key came that belongs to another shard%s", t->name,
                        APPLY_CHANGED);
@@ -93,6 +102,16 @@ static paramo_err check_part(const struct shard_table *t, const struct wire_head
         return err_set(PARAMO_E_PROTOCOL, "columns %u to %" PRIu64 " of table %s", h->column,
                        (uint64_t)h->column + h->columns, t->name);
     return PARAMO_OK;
+}
+
+paramo_err apply_check_rows(const struct shard_table *t, const struct wire_head *h, const struct van_seg *seg,
+                            unsigned nseg)
+{
+    bool brings = h->kind == WIRE_PUSH || h->kind == WIRE_PUSHPULL || h->kind == WIRE_PUT;
+    paramo_err err = check_part(t, h);
+    if (!err && brings)
+        err = check_vals(t, h, seg, nseg);
+    return err;
 }
 
 /* ---- rows that are remembered ---- */
@@ -203,14 +222,36 @@ static paramo_err pull(struct peer *peer, struct shard_table *t, const struct wi
     return PARAMO_OK;
 }
 
+/* Of the rows that are ours, not copies of others'. */
+static paramo_err count_mine(struct shard *s, struct shard_table *t, uint64_t *rows, uint64_t *nonzero)
+{
+    if (!s->chain || !s->chain->origins) {
+        *rows = table_rows(t->table);
+        *nonzero = table_count_nonzero(t->table);
+        return PARAMO_OK;
+    }
+    uint64_t *keys;
+    size_t n;
+    paramo_err err = parted_keys(t, s->chain->mine, &keys, &n);
+    if (!err)
+        err = table_count_nonzero_of(t->table, keys, n, nonzero);
+    *rows = n;
+    free(keys);
+    return err;
+}
+
 static void stat(struct peer *peer, struct shard_table *t, const struct wire_head *h)
 {
+    struct shard *s = peer->shard;
     struct table_stats stats = table_get_stats(t->table);
-    struct data_stat answer = {.rows = stats.rows,
-                               .nonzero = table_count_nonzero(t->table),
-                               .bytes = stats.bytes,
-                               .pushes = t->pushes,
-                               .pulls = t->pulls};
+    uint64_t rows = 0, nonzero = 0;
+    paramo_err err = count_mine(s, t, &rows, &nonzero);
+    if (err) {
+        reply_status(peer, h, err, err_text());
+        return;
+    }
+    struct data_stat answer = {
+        .rows = rows, .nonzero = nonzero, .bytes = stats.bytes, .pushes = t->pushes, .pulls = t->pulls};
     struct reply *r = reply_begin(peer, h, DATA_STAT_BYTES);
     if (!r)
         return;
@@ -276,14 +317,11 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
 {
     struct shard *s = peer->shard;
     const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
-    bool brings = h->kind == WIRE_PUSH || h->kind == WIRE_PUSHPULL || h->kind == WIRE_PUT;
     if (repeated && h->kind != WIRE_PUSHPULL) { /* whatever stands in it by now */
         reply_status(peer, h, PARAMO_OK, NULL);
         return PARAMO_OK;
     }
-    paramo_err err = check_part(t, h);
-    if (!err && brings)
-        err = check_vals(t, h, seg, nseg);
+    paramo_err err = apply_check_rows(t, h, seg, nseg);
     /* Keys that are remembered have been checked, but perhaps under another view. */
     uint32_t *known = err ? NULL : rows_known(t, h, keys);
     if (!err && h->kind != WIRE_SCAN && !(known && apply_owned(s, &t->placement, keys, h->count)))
@@ -304,30 +342,47 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
         reply_status(peer, h, PARAMO_E_DATA_LOST, err_text());
         return PARAMO_OK;
     }
+    struct chain_wait *wait = NULL;
     if (data_changes(h->kind) && !repeated) {
         struct clock *clock = &peer->sender->clock;
+        uint64_t arcs[RING_ARCS / 64], *only = NULL;
         if (clock->apart) {
-            err = parted_change(s, t, clock, h, seg, nseg, known);
-            known = NULL; /* a part of the list may have taken its place */
-        } else {
-            err = apply_change(s, t, h, seg, known);
+            parted_arcs(s, clock, h->number, arcs);
+            only = arcs;
+            known = NULL; /* a part of the list may take its place */
         }
+        if (s->chain)
+            err = chain_prepare(peer, t, h, seg, nseg, only, &wait);
+        if (!err && h->kind == WIRE_CLEAR && s->chain && s->chain->origins)
+            only = chain_only_mine(s->chain, only, arcs); /* others' rows are here, too */
+        if (!err)
+            err = only ? parted_change(s, t, h, seg, nseg, only) : apply_change(s, t, h, seg, known);
         if (err) { /* nothing has changed */
+            chain_abandon(wait);
             reply_status(peer, h, err, err_text());
             return PARAMO_OK;
         }
-        bool recorded =
-            MUTANT(record_before_update) || (MUTANT(update_without_record) && h->number % 16 == 0) ||
-            (MUTANT(repeat_applied) && dedup_look(&peer->sender->clock.own, h->number) != DEDUP_NEW);
+        bool recorded = MUTANT(record_before_update) ||
+                        (MUTANT(update_without_record) && h->number % 16 == 0) ||
+                        (MUTANT(forward_before_record) && wait) ||
+                        (MUTANT(repeat_applied) && dedup_look(&clock->own, h->number) != DEDUP_NEW);
         if (!recorded)
-            clock_record(&peer->sender->clock, h->number);
+            clock_record(clock, h->number);
         if (MUTANT(floor_without_window))
-            clock_raise(&s->clocks, &peer->sender->clock, h->number + 1);
+            clock_raise(&s->clocks, clock, h->number + 1);
         /* Only the whole table's loss that somebody has accepted: rows put one by one, or from a file that
          * was saved before others were made, do not say what became of the rest, which would read as zeros.
          */
         if (h->kind == WIRE_CLEAR)
             t->lost = false;
+        if (wait) {
+            peer->capture = &wait->reply;
+            err = h->kind == WIRE_PUSHPULL ? pull(peer, t, h, keys, known ? known : rows_known(t, h, keys))
+                                           : PARAMO_OK;
+            peer->capture = NULL;
+            chain_commit(s->chain, t, wait, seg, peer->sender, only);
+            return err;
+        }
     }
     switch (h->kind) {
     case WIRE_PULL:

@@ -71,6 +71,11 @@ paramo_err clocks_arrive(struct clocks *c, unsigned first, unsigned count, unsig
     return PARAMO_OK;
 }
 
+void clocks_add(struct clocks *c, unsigned set, unsigned arc)
+{
+    arc_move(c, arc, set);
+}
+
 /* The highest number in which two records of one floor differ; 0: none. */
 static uint64_t last_difference(const struct dedup *a, const struct dedup *b)
 {

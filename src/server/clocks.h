@@ -44,6 +44,8 @@ void clock_fini(struct clocks *c, struct clock *clock);
  * every sender: each that this shard knows, and each of the records that came (a new sender here begins with
  * clock_init). FULL: there are too many sets; try again when floors have risen. */
 MUST_USE paramo_err clocks_arrive(struct clocks *c, unsigned first, unsigned count, unsigned *set);
+/* More arcs of the same arrival. */
+void clocks_add(struct clocks *c, unsigned set, unsigned arc);
 /* theirs: the record that came with the arcs; NULL: the other shard had none of this sender. */
 MUST_USE paramo_err clock_arrive(struct clocks *c, struct clock *clock, unsigned set,
                                  const struct dedup *theirs);

@@ -193,11 +193,7 @@ static size_t keep_living(const struct shard *s, struct ckpt_clock *list, size_t
 static paramo_err add_senders(struct shard *s, const struct ckpt_clock *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct hello hello = {.node = list[i].node,
-                              .app = list[i].app,
-                              .customer = list[i].customer,
-                              .incarnation = list[i].incarnation};
-        if (!shard_sender(s, &hello))
+        if (!shard_sender(s, list[i].node, list[i].app, list[i].customer, list[i].incarnation))
             return err_set(PARAMO_E_FULL, "no room for the record of another sender");
     }
     return PARAMO_OK;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "server/shard_impl.h"
+#include "server/chained.h"
 
 /* ---- pieces that cannot be handled now ---- */
 
@@ -159,6 +159,9 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
     case DEDUP_DONE:
         s->counters.repeats++;
         repeated = !MUTANT(repeat_applied);
+        if (sender->pending && data_changes(h->kind) && !MUTANT(repeat_before_chain) &&
+            chain_pending(sender, h))
+            return PARAMO_OK;
         break;
     case DEDUP_NEW:
         break;
@@ -185,12 +188,20 @@ static void probe(struct peer *peer, const struct wire_head *h)
     enum dedup_state state = clock_look_all(&sender->clock, h->number);
     if (state == DEDUP_OLD || state == DEDUP_BEYOND)
         return;
+    if (s->chain && s->view && s->self < 0) { /* what was done here may be done nowhere else */
+        reply_moved(peer, h);
+        return;
+    }
     if (is_kept(&peer->waiting, sender, h->number) || is_kept(&s->parked, sender, h->number)) {
         reply_probe(peer, h, PROBE_WORKING);
         return;
     }
     if (s->view && fenced(s, sender) && h->view <= s->view->number) {
         reply_status(peer, h, PARAMO_E_FENCED, "this incarnation of the node was declared dead");
+        return;
+    }
+    if (sender->pending && chain_pending(sender, h)) {
+        reply_probe(peer, h, PROBE_WORKING);
         return;
     }
     if (sender->handled && handling_probe(peer, h))
@@ -229,7 +240,8 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
         probe(peer, &h);
         return PARAMO_OK;
     }
-    if (peer->blocked || !queue_empty(&peer->waiting) || (s->saving && saving_holds(s, &h, seg))) {
+    bool shut = chain_guarded(s->chain) && !chain_open(s);
+    if (peer->blocked || shut || !queue_empty(&peer->waiting) || (s->saving && saving_holds(s, &h, seg))) {
         wait_for_room(peer, &h, seg, nseg);
         return PARAMO_OK;
     }
@@ -246,9 +258,10 @@ static paramo_err handle_kept(struct kept *k)
 paramo_err piece_resume(struct peer *peer)
 {
     reply_backlog(peer);
-    while (!peer->blocked && !queue_empty(&peer->waiting)) {
+    struct shard *s = peer->shard;
+    while (!peer->blocked && !(s->chain && s->chain->shut) && !queue_empty(&peer->waiting)) {
         struct kept *k = container_of(peer->waiting.head, struct kept, node);
-        if (saving_holds(peer->shard, &k->head, k->seg))
+        if (saving_holds(s, &k->head, k->seg))
             break;
         (void)queue_pop(&peer->waiting);
         peer->waiting_count--;
@@ -270,6 +283,15 @@ static void peer_fail(struct peer *peer)
     peer_gone(peer);
 }
 
+static void fail_broken(struct shard *s)
+{
+    for (struct peer *peer = s->peers, *next; peer; peer = next) {
+        next = peer->next;
+        if (peer->broken)
+            peer_fail(peer);
+    }
+}
+
 void piece_unpark(struct shard *s)
 {
     struct queue old = s->parked;
@@ -278,25 +300,23 @@ void piece_unpark(struct shard *s)
     for (struct qnode *node; (node = queue_pop(&old));) {
         struct kept *k = container_of(node, struct kept, node);
         struct peer *peer = k->peer;
-        if (!peer->broken && handle_kept(k)) /* it may be parked again */
+        if (!peer->broken && s->chain && !chain_open(s)) {
+            queue_push(&peer->waiting, &k->node);
+            peer->waiting_count++;
+            peer->waiting_bytes += k->bytes;
+        } else if (!peer->broken && handle_kept(k)) /* it may be parked again */
             peer->broken = true;
         else if (peer->broken)
             kept_free(k);
     }
-    for (struct peer *peer = s->peers, *next; peer; peer = next) {
-        next = peer->next;
-        if (peer->broken)
-            peer_fail(peer);
-    }
+    fail_broken(s);
 }
 
 void piece_resume_all(struct shard *s)
 {
-    for (struct peer *peer = s->peers, *next; peer; peer = next) {
-        next = peer->next;
-        if (!queue_empty(&peer->waiting) && piece_resume(peer))
-            peer_fail(peer);
-    }
+    for (struct peer *peer = s->peers; peer; peer = peer->next)
+        peer->broken |= piece_resume(peer) != PARAMO_OK;
+    fail_broken(s);
 }
 
 static void on_writable(void *user, struct van_conn *conn)

@@ -96,13 +96,16 @@ static void push_out(struct peer *peer, struct reply *r)
 {
     bool lent = r->lent;
     r->lent = false;
-    if (peer->blocked) {
+    if (peer->blocked || peer->capture) {
         struct van_seg *last = &r->frame.seg[lent ? r->frame.nseg - 1 : 0];
         if (lent) {
             memcpy(r->buffer, last->data, (size_t)last->len);
             last->data = r->buffer;
         }
-        queue_push(&peer->backlog, &r->frame.node);
+        if (peer->capture)
+            *peer->capture = r;
+        else
+            queue_push(&peer->backlog, &r->frame.node);
         return;
     }
     paramo_err err = lent ? van_send_lent(peer->conn, &r->frame, r->buffer) : van_send(peer->conn, &r->frame);
@@ -113,6 +116,19 @@ static void push_out(struct peer *peer, struct reply *r)
         reply_free(r); /* the connection is gone, or the answer too large: closed() comes, or the client asks
                           again */
     }
+}
+
+void reply_late(struct peer *peer, struct reply *r, const struct wire_head *request)
+{
+    struct wire_head head;
+    if (wire_head_decode(r->frame.head, &head)) { /* it was encoded here */
+        reply_free(r);
+        return;
+    }
+    head.attempt = request->attempt;
+    head.piece = request->piece;
+    wire_head_encode(&head, r->frame.head);
+    push_out(peer, r);
 }
 
 void reply_backlog(struct peer *peer)

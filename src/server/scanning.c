@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/shard_impl.h"
+#include "server/chained.h"
 
 static void session_free(struct session *x)
 {
@@ -62,7 +62,8 @@ static struct session *session_make(struct shard *s, const struct sender *sender
         sessions_remove(s, NULL, 0, oldest);
     }
     struct session *x = calloc(1, sizeof *x);
-    if (!x || table_sorted_keys(t->table, &x->keys, &x->n)) {
+    if (!x || (s->chain && s->chain->origins ? parted_keys(t, s->chain->mine, &x->keys, &x->n)
+                                             : table_sorted_keys(t->table, &x->keys, &x->n))) {
         free(x);
         return NULL;
     }

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "post/door.h"
-#include "server/shard_impl.h"
+#include "server/chained.h"
 #include "table/table_options.h"
 
 /* ---- tables ---- */
@@ -25,13 +25,21 @@ static void table_free(struct shard_table *t)
     free(t);
 }
 
-/* Rows of arcs that are ours and were not before. A run of arcs is one contiguous piece of the table. */
+/* Has it a copy of this arc, as owner or replica? */
+static bool holds(const struct shard *s, unsigned arc)
+{
+    for (unsigned level = 0; level <= s->view->chains.replicas; level++)
+        if (s->view->chains.level[level].owner[arc] == (unsigned)s->self)
+            return true;
+    return false;
+}
+
+/* Rows of arcs that we hold and did not before. A run of arcs is one contiguous piece of the table. */
 static paramo_err table_own(struct shard *s, struct shard_table *t)
 {
     for (unsigned a = 0; a < RING_ARCS;) {
         unsigned end = a;
-        while (end < RING_ARCS && view_ring(s->view)->owner[end] == (unsigned)s->self &&
-               !(t->held[end / 64] >> (end % 64) & 1))
+        while (end < RING_ARCS && holds(s, end) && !(t->held[end / 64] >> (end % 64) & 1))
             end++;
         if (end == a) {
             a++;
@@ -116,6 +124,7 @@ static void sender_free(struct shard *s, struct sender *sender)
     s->senders_count--;
     handling_forget(s, sender);
     clock_fini(&s->clocks, &sender->clock);
+    chain_sender_gone(sender);
     scanning_forget(s, sender);
     free(sender->handled);
     free(sender);
@@ -127,17 +136,18 @@ static bool sender_over(const struct shard *s, const struct sender *sender)
 {
     if (sender->peers)
         return false;
-    if (sender->gone)
+    if (sender->gone || MUTANT(record_freed_early))
         return true;
     const struct view_node *node = s->view ? view_node(s->view, sender->node) : NULL;
     return !node || !node->alive || node->incarnation != sender->incarnation;
 }
 
-struct sender *shard_sender(struct shard *s, const struct hello *hello)
+struct sender *shard_sender(struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
+                            uint64_t incarnation)
 {
     for (struct sender *sender = s->senders; sender; sender = sender->next) {
-        if (sender->node == hello->node && sender->app == hello->app && sender->customer == hello->customer &&
-            sender->incarnation == hello->incarnation)
+        if (sender->node == node && sender->app == app && sender->customer == customer &&
+            sender->incarnation == incarnation)
             return sender;
     }
     if (s->senders_count >= SHARD_SENDERS_MAX)
@@ -145,10 +155,10 @@ struct sender *shard_sender(struct shard *s, const struct hello *hello)
     struct sender *sender = calloc(1, sizeof *sender);
     if (!sender)
         return NULL;
-    sender->node = hello->node;
-    sender->app = hello->app;
-    sender->customer = hello->customer;
-    sender->incarnation = hello->incarnation;
+    sender->node = node;
+    sender->app = app;
+    sender->customer = customer;
+    sender->incarnation = incarnation;
     sender->checked = UINT64_MAX;
     clock_init(&sender->clock);
     sender->next = s->senders;
@@ -176,18 +186,25 @@ void shard_peer_forget(struct shard *s, struct peer *peer)
     if (sender->peer == peer)
         sender->peer = NULL;
     free(peer);
+    if (sender->gone && !sender->peers && s->chain)
+        chain_sender_bye(s, sender);
     if (sender_over(s, sender))
         sender_free(s, sender);
 }
 
 void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *hello)
 {
+    if (hello->purpose == HELLO_CHAIN && hello->shard == s->config.index) {
+        follow_accept(s, conn, hello);
+        return;
+    }
     if (hello->purpose != HELLO_DATA || hello->shard != s->config.index) {
         door_reject(conn, PARAMO_E_REFUSED, "this server has no such shard");
         return;
     }
     struct peer *peer = calloc(1, sizeof *peer);
-    struct sender *sender = peer ? shard_sender(s, hello) : NULL;
+    struct sender *sender =
+        peer ? shard_sender(s, hello->node, hello->app, hello->customer, hello->incarnation) : NULL;
     if (!sender) {
         free(peer);
         door_reject(conn, PARAMO_E_FULL, "the server has too many senders");
@@ -226,26 +243,34 @@ void shard_set_view(struct shard *s, struct view *view)
     }
     if (node)
         s->config.node = node->id;
-    bool recovered = !s->view && node && node->recovered;
+    bool first = !s->view;
     struct view *old = s->view;
     s->view = view_ref(view);
     view_unref(old);
-    /* Not in the view: not yet, or another process has our rank; nothing is ours. */
-    s->self = node ? view_shard_index(view, node->id, s->config.index) : -1;
+    /* Not in the view: not yet, or declared dead, or another process has our rank; nothing is ours. */
+    s->self = node && node->alive ? view_shard_index(view, node->id, s->config.index) : -1;
     s->arcs_changed = s->self >= 0 ? view->shards[s->self].arcs_changed : UINT64_MAX;
     if (MUTANT(stale_view_accepted) && s->self >= 0)
         s->arcs_changed = 0;
-    s->owns_all = s->self >= 0;
-    for (unsigned a = 0; a < RING_ARCS && s->owns_all; a++)
-        s->owns_all = view_ring(view)->owner[a] == (unsigned)s->self;
+    unsigned owned = 0;
+    for (unsigned a = 0; a < RING_ARCS && s->self >= 0; a++)
+        owned += view_ring(view)->owner[a] == (unsigned)s->self;
+    s->owns_all = owned == RING_ARCS;
+    /* Where there are copies others have what the dead node had, and this one begins with nothing. */
+    bool recovered = first && node && node->recovered && owned;
     if (!s->config.host)
         tables_update(s, recovered);
+    s->chain_changed = s->self >= 0 ? view->shards[s->self].chain_changed : UINT64_MAX;
+    if (s->chain)
+        chain_succeed(s->chain);
     for (struct sender *sender = s->senders, *next; sender; sender = next) {
         next = sender->next;
         if (sender_over(s, sender))
             sender_free(s, sender);
     }
     piece_unpark(s);
+    if (s->chain)
+        chain_reopen(s);
 }
 
 /* ---- housekeeping ---- */
@@ -305,6 +330,13 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
     map_init(&s->tables);
     clocks_init(&s->clocks);
     bufpool_init(&s->pool, SHARD_POOL_BYTES);
+    if (config->van) {
+        paramo_err err = chain_create(s, &s->chain);
+        if (err) {
+            shard_close(s);
+            return err;
+        }
+    }
     *shard = s;
     return PARAMO_OK;
 }
@@ -326,6 +358,8 @@ void shard_close(struct shard *s)
         van_close(peer->conn, false);
         shard_peer_forget(s, peer);
     }
+    chain_destroy(s->chain);
+    s->chain = NULL;
     while (s->senders)
         sender_free(s, s->senders);
     scanning_expire(s, UINT64_MAX);

@@ -54,6 +54,8 @@ struct shard_config {
     unsigned index;        /* which shard of the node */
     uint64_t frame_bytes;  /* no longer answer is sent */
     uint32_t drop_percent; /* this share of received frames is dropped, for tests */
+    struct van *van;       /* to reach other shards by; NULL: it has no part in chains */
+    const char *token;     /* of the job; outlives the shard */
     bool host;             /* no tables: messages to this node's apps; index is HELLO_HOST */
     shard_handler handler; /* NULL: requests to USER tables fail with HANDLER */
     void *arg;

@@ -57,6 +57,9 @@ struct shard_table {
     uint64_t held[RING_ARCS / 64]; /* DENSE: arcs whose rows the table has */
 };
 
+struct chain;
+struct chain_wait;
+
 struct sender {
     struct sender *prev, *next;
     uint32_t node, app, customer;
@@ -68,6 +71,7 @@ struct sender {
     struct clock clock;             /* what of it has been applied */
     struct shard_request **handled; /* DATA_WINDOW of them, by number; NULL until a handler is used */
     size_t kept_bytes;              /* of its answers */
+    struct chain_wait *pending;     /* changes that followers have not acknowledged yet */
     bool gone;                      /* said goodbye: the record ends with its last connection */
 };
 
@@ -80,7 +84,8 @@ struct peer {
     struct queue waiting; /* struct kept: pieces that wait until the backlog is gone */
     size_t waiting_count, waiting_bytes;
     bool blocked;
-    bool broken; /* closed at the end of piece_unpark */
+    struct reply **capture; /* the next answer is not sent but put here */
+    bool broken;            /* closed at the end of piece_unpark */
 };
 
 /* A piece that could not be handled at once. */
@@ -156,7 +161,8 @@ struct shard {
     struct lane *lane;
     struct view *view;
     int self; /* our index in the view, or -1 */
-    uint64_t arcs_changed;
+    uint64_t arcs_changed, chain_changed;
+    struct chain *chain; /* NULL: a host, or a shard that has no van to reach others by */
     bool owns_all;
     struct map tables;        /* by id */
     struct shard_table *last; /* the table asked for last */
@@ -183,9 +189,10 @@ struct shard {
 
 /* ---- shard.c ---- */
 void shard_keep_house(struct shard *s);
-/* The sender, a new one if need be; NULL: there are too many, or no memory. */
-struct sender *shard_sender(struct shard *s, const struct hello *hello);
 struct shard_table *shard_table_find(struct shard *s, uint32_t id);
+/* Found or made; NULL: no memory, or too many. */
+struct sender *shard_sender(struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
+                            uint64_t incarnation);
 /* The connection is closed already: frees the peer, and its sender when nothing is left of it. */
 void shard_peer_forget(struct shard *s, struct peer *peer);
 
@@ -198,9 +205,8 @@ void piece_drop_parked(struct shard *s, const struct peer *peer, uint64_t now);
 void piece_drop_waiting(struct peer *peer);
 /* The backlog has left: pieces that waited are handled. An error closes the connection. */
 MUST_USE paramo_err piece_resume(struct peer *peer);
-
-/* Pieces that waited for a checkpoint. */
 void piece_resume_all(struct shard *s);
+
 
 /* ---- saving.c, loading.c ---- */
 /* A change that must wait: rows that it changes are to be saved, and the disk is behind. */
@@ -220,6 +226,8 @@ void reply_seg(struct reply *reply, unsigned seg, size_t offset, size_t bytes);
 void reply_lend(struct reply *reply, unsigned seg, const void *data, size_t bytes);
 void reply_send(struct peer *peer, struct reply *reply, const struct wire_head *head, bool lens,
                 uint32_t count, uint32_t column);
+/* A captured answer, to the latest attempt. */
+void reply_late(struct peer *peer, struct reply *reply, const struct wire_head *head);
 void reply_kept(struct peer *peer, const struct wire_head *head, paramo_err status, struct kept_answer *kept);
 void reply_free(struct reply *reply);
 void reply_backlog(struct peer *peer);
@@ -234,6 +242,8 @@ MUST_USE paramo_err apply_piece(struct peer *peer, struct shard_table *t, const 
 bool apply_owned(const struct shard *s, const struct ring_placement *placement, const uint64_t *keys,
                  size_t n);
 #define APPLY_CHANGED "; leave a request's arrays as they are until it completes, or use PARAMO_COPY"
+/* They ascend, and a dense table has them. */
+MUST_USE paramo_err apply_check_order(const struct shard_table *t, const uint64_t *keys, size_t n);
 MUST_USE paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, const uint64_t *keys,
                                      size_t n);
 
@@ -242,11 +252,28 @@ MUST_USE paramo_err apply_check_keys(const struct shard *s, const struct shard_t
 MUST_USE paramo_err apply_change(struct shard *s, struct shard_table *t, const struct wire_head *head,
                                  const struct van_seg *seg, uint32_t *known);
 
-/* ---- parted.c ---- */
-/* apply_change to those keys on whose arcs the sender's number is new. */
-MUST_USE paramo_err parted_change(struct shard *s, struct shard_table *t, const struct clock *clock,
-                                  const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
-                                  uint32_t *known);
+/* Without regard to who owns them. */
+MUST_USE paramo_err apply_check_rows(const struct shard_table *t, const struct wire_head *head,
+                                     const struct van_seg *seg, unsigned nseg);
+
+/* ---- parted.c ---- (arcs: one bit each) */
+/* The arcs on which the sender's number is new. */
+void parted_arcs(const struct shard *s, const struct clock *clock, uint64_t number,
+                 uint64_t arcs[RING_ARCS / 64]);
+/* apply_change to those rows that lie on arcs. */
+MUST_USE paramo_err parted_change(struct shard *s, struct shard_table *t, const struct wire_head *head,
+                                  const struct van_seg *seg, unsigned nseg,
+                                  const uint64_t arcs[RING_ARCS / 64]);
+/* All keys on arcs, ascending, from malloc. */
+MUST_USE paramo_err parted_keys(const struct shard_table *t, const uint64_t *arcs, uint64_t **keys,
+                                size_t *n);
+/* Their rows go (dense ones return to what they were at first). */
+MUST_USE paramo_err parted_clear(struct shard *s, struct shard_table *t, const uint64_t *arcs);
+/* Those rows of a request that lie on arcs (NULL: all), gathered in a buffer: its size, and head and segments
+ * of them. */
+size_t rows_some_bytes(const struct wire_head *head, const struct van_seg *seg, unsigned nseg);
+void rows_some(const struct shard_table *t, const struct wire_head *head, const struct van_seg *seg,
+               const uint64_t *arcs, uint8_t *buffer, struct wire_head *some_head, struct van_seg some[3]);
 
 /* ---- handling.c ---- */
 /* t NULL: a message. */

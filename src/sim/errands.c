@@ -185,10 +185,10 @@ static void judge_end(const struct errand *e, paramo_err err)
         ok = ok || (e->load && !m->saved[e->table].there);
         break;
     case PARAMO_E_NODE_LOST:
-        ok = ok || w->deaths_seen;
+        ok = ok || (w->deaths_seen && (!w->schedule->replicas || judge_data_lost(w)));
         break;
     case PARAMO_E_DATA_LOST:
-        ok = ok || w->recovered;
+        ok = ok || w->recovered || judge_data_lost(w);
         break;
     case PARAMO_E_FENCED:
         ok = ok || m->declared_dead;

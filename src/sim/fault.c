@@ -73,6 +73,9 @@ static void shape_draw(struct schedule *s, struct dice *d)
     }
     static const uint32_t chunks[] = {0, 64, 64, 200};
     s->chunk_bytes = chunks[dice_draw(d, 4)];
+    s->replicas = (uint32_t)dice_draw(&own, s->servers);
+    if (s->replicas && dice_draw(&own, 2))
+        s->datagrams |= 1u << VAN_CHAIN;
     struct dice more = dice_of(s->seed, 3);
     s->extra = dice_draw(&more, 3) == 0;
     s->extra_after = dice_scale(&more, ENV_MS, 8 * ENV_SEC);
@@ -103,6 +106,8 @@ static void link_draw(const struct schedule *s, struct dice *d, struct fault *f)
     if (dice_draw(d, 5) == 0) {
         a = dice_draw(d, 2) ? worker : server;
         b = scheduler_draw(s, d);
+    } else if (s->replicas && dice_draw(d, 3) == 0) { /* a chain's */
+        a = 1 + (server + (uint32_t)dice_draw(d, s->servers - 1)) % s->servers;
     }
     bool back = dice_draw(d, 2);
     f->from = back ? b : a;
@@ -149,6 +154,19 @@ static void strength_draw(struct dice *d, struct fault *f)
     }
 }
 
+/* Before a server dies: those who are to take over do not reach each other, so that they have not the same.
+ */
+static struct fault cut_draw(const struct schedule *s, struct dice *d, uint32_t step, uint32_t server)
+{
+    uint32_t a = 1 + server % s->servers, b = 1 + a % s->servers;
+    bool back = dice_draw(d, 2);
+    return (struct fault){.step = step,
+                          .kind = FAULT_cut,
+                          .from = back ? b : a,
+                          .to = back ? a : b,
+                          .n = dice_scale(d, 500 * ENV_MS, 8 * ENV_SEC)};
+}
+
 paramo_err schedule_draw(uint64_t seed, struct schedule *s)
 {
     struct dice d = dice_of(seed, 1);
@@ -192,6 +210,12 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
         bool schedules = !f.from || f.from > s->servers + s->workers;
         if (s->meta && schedules && f.kind == FAULT_pause && dice_draw(&d, 2))
             f.n += 4 * ENV_SEC; /* beyond its lease, mostly */
+        if (f.kind == FAULT_crash && s->replicas && f.from && f.from <= s->servers && s->count + 1 < count &&
+            dice_draw(&d, 2)) {
+            s->faults[s->count++] = cut_draw(s, &d, step, f.from);
+            step += 4 + (uint32_t)dice_draw(&d, 60);
+            f.step = step;
+        }
         if (f.kind == FAULT_crash && !f.n && (kept || s->servers == 1 || (s->durable && schedules)))
             f.n = ENV_SEC;
         kept = kept || (f.kind == FAULT_crash && !f.n);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "server/shard_impl.h"
+#include "server/chained.h"
 #include "sim/world.h"
 #include "wire/head.h"
 #include "worker/client_impl.h"
@@ -98,7 +98,7 @@ void judge_handled(struct world *w, struct machine *server, const paramo_request
     if (!op || op->serial != (uint32_t)info->cmd || op->again || w->schedule->datagrams & 1u << VAN_REQUEST)
         return;
     int index = info->n ? ledger_owner(w, info->keys[0]) : -1;
-    if (index < 0)
+    if (index < 0 || w->successions) /* whose it was when it was sent, the customer knows */
         return;
     uint64_t *last = &op->machine->customers[op->customer].handled_ts[index][op->priority];
     if (op->ts < *last)
@@ -138,9 +138,14 @@ void judge_status(struct op *op, paramo_err status)
     case PARAMO_E_NODE_LOST:
         /* Or it did: a newer view with the dead one's successor may have come before this report. */
         ok = judge_sees_dead(client->view) || op->saw_dead || w->death_at > op->from;
+        ok = ok && (!w->schedule->replicas || judge_data_lost(w));
         break;
     case PARAMO_E_DATA_LOST:
-        ok = w->recovered;
+        ok = w->recovered || judge_data_lost(w);
+        break;
+    case PARAMO_E_MOVED:
+        ok = op->kind == OP_SCAN &&
+             (w->successions || w->moves); /* perhaps before, and its client hears of it now */
         break;
     case PARAMO_E_FENCED:
         ok = m->declared_dead;
@@ -199,7 +204,60 @@ static uint64_t members_hash(const struct view *view)
     uint64_t hash = view->number;
     for (uint32_t i = 0; i < view->nodes_count; i++)
         hash = mix64(hash ^ view->nodes[i].incarnation) + view->nodes[i].id + view->nodes[i].alive;
-    return hash;
+    return hash ^ hash_bytes(view->chains.level, sizeof view->chains.level);
+}
+
+bool judge_data_lost(const struct world *w)
+{
+    unsigned gone = 0;
+    for (uint32_t i = 0; i < w->schedule->servers; i++)
+        gone += w->first_holder[i] != 0; /* struck out when it was dead in a view */
+    return w->schedule->replicas && w->newest_view && gone + w->schedule->replicas < w->schedule->servers;
+}
+
+bool judge_needs(const struct world *w, const struct machine *server)
+{
+    unsigned others = 0;
+    bool has = false;
+    for (uint32_t k = 1; k <= w->schedule->servers; k++) {
+        const struct machine *m = &w->machines[k];
+        for (uint32_t i = 0; m->up && !m->declared_dead && i < w->schedule->servers; i++) {
+            bool copies = m->made->own->incarnation == w->first_holder[i];
+            has = has || (copies && m == server);
+            others += copies && m != server;
+        }
+    }
+    return has && others + w->schedule->replicas < w->schedule->servers;
+}
+
+/* One owner per arc and epoch, who is alive as long as replicas are left. */
+static void chains_came(struct world *w, const struct view *view)
+{
+    bool first = true, moved = false;
+    for (uint32_t i = 0; i < w->schedule->servers; i++)
+        first = first && !w->holder[i];
+    for (uint32_t i = 0; i < view->nodes_count; i++) {
+        const struct view_node *node = &view->nodes[i];
+        unsigned place = (node->id - PARAMO_ID_SERVER(0)) / 2;
+        if (node->role != PARAMO_ROLE_SERVER)
+            continue;
+        if (first)
+            w->first_holder[place] = node->incarnation;
+        if (!node->alive || node->incarnation != w->first_holder[place])
+            w->first_holder[place] = 0;
+    }
+    for (unsigned a = 0; a < RING_ARCS; a++) {
+        unsigned owner = view_ring(view)->owner[a];
+        moved = moved || (!first && owner != w->chains.level[0].owner[a]);
+        if (!judge_data_lost(w) && !view_node(view, view->shards[owner].node)->alive)
+            judge_broken(w, "view %" PRIx64 " has arc %u with a dead server", view->number, a);
+    }
+    w->chains = view->chains;
+    if (!moved)
+        return;
+    w->successions++;
+    w->counts[PLAY_promotions]++;
+    ledger_owners(w, view);
 }
 
 static void view_came(struct world *w, const struct view *view)
@@ -211,6 +269,8 @@ static void view_came(struct world *w, const struct view *view)
         return;
     w->newest_view = view->number;
     w->view_hash = hash;
+    if (w->schedule->replicas)
+        chains_came(w, view);
     if (view->tables_count < w->newest_tables)
         judge_broken(w, "view %" PRIx64 " has lost a table", view->number);
     w->newest_tables = view->tables_count;
@@ -226,7 +286,8 @@ static void view_came(struct world *w, const struct view *view)
                 ledger_server_died(w, place);
             w->holder[place] = node->incarnation;
         }
-        w->recovered = w->recovered || (node->recovered && node->role == PARAMO_ROLE_SERVER);
+        w->recovered =
+            w->recovered || (node->recovered && node->role == PARAMO_ROLE_SERVER && !w->schedule->replicas);
         for (uint32_t k = 0; k < i; k++)
             if (view->nodes[k].id == node->id || view->nodes[k].incarnation == node->incarnation)
                 judge_broken(w, "view %" PRIx64 " has node %u twice", view->number, node->id);
@@ -360,30 +421,85 @@ static void table_look(struct world *w, const struct machine *m, unsigned index,
     }
 }
 
-bool judge_row(struct world *w, enum sim_table table, unsigned i, uint64_t *vals, unsigned *n)
+/* The process that a shard of the newest view is in; NULL: it is not up. */
+static const struct machine *machine_of(const struct world *w, unsigned shard)
+{
+    unsigned place = shard / w->schedule->shards;
+    for (uint32_t k = 1; k <= w->schedule->servers && shard < w->ring_shards; k++) {
+        const struct machine *m = &w->machines[k];
+        if (m->up && m->place == (int)place && m->made->own->incarnation == w->holder[place])
+            return m;
+    }
+    return NULL;
+}
+
+static const struct shard_table *table_of(const struct machine *m, unsigned index, enum sim_table table)
+{
+    const struct shard *shard = m->made->own->shards[index].shard;
+    const struct view_table *vt = shard->view ? view_table_named(shard->view, sim_table_names[table]) : NULL;
+    const struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
+    return st && st->table ? st : NULL;
+}
+
+bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level, uint64_t *vals, unsigned *n)
 {
     const struct ledger_key *key = &w->ledger[table].keys[i];
-    unsigned place = (unsigned)key->shard / w->schedule->shards,
-             index = (unsigned)key->shard % w->schedule->shards;
-    for (uint32_t k = 1; k <= w->schedule->servers; k++) {
-        const struct machine *m = &w->machines[k];
-        if (!m->up || m->place != (int)place || m->made->own->incarnation != w->holder[place])
-            continue;
-        if (table == SIM_USER) {
-            *vals = m->sums[i];
-            *n = 1;
-            return true;
-        }
-        struct shard *shard = m->made->own->shards[index].shard;
-        const struct view_table *vt =
-            shard->view ? view_table_named(shard->view, sim_table_names[table]) : NULL;
-        const struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
-        if (!st || !st->table)
-            return false;
-        row_read(st, table, key->key, vals, n);
+    unsigned shard = (unsigned)key->shard;
+    if (level)
+        shard = w->chains.level[level].owner[ledger_arc(table, key->key)];
+    const struct machine *m = machine_of(w, shard);
+    if (!m || (table == SIM_USER && level))
+        return false;
+    if (table == SIM_USER) {
+        *vals = m->sums[i];
+        *n = 1;
         return true;
     }
-    return false;
+    const struct shard_table *st = table_of(m, shard % w->schedule->shards, table);
+    if (st)
+        row_read(st, table, key->key, vals, n);
+    return st;
+}
+
+/* Each copy of a table has what was acknowledged, and those of one number are the same. */
+static void copies_look(struct world *w, enum sim_table t, const struct machine *const machines[SIM_SHARDS])
+{
+    const struct shard_table *tables[SIM_SHARDS];
+    for (unsigned s = 0; s < w->ring_shards; s++)
+        tables[s] = machines[s] ? table_of(machines[s], s % w->schedule->shards, t) : NULL;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *key = &w->ledger[t].keys[i];
+        uint64_t vals[RING_LEVELS][SIM_WIDE], last[RING_LEVELS];
+        unsigned n[RING_LEVELS], seen = 0, arc = ledger_arc(t, key->key);
+        for (unsigned level = 0; level <= w->schedule->replicas; level++) {
+            unsigned s = w->chains.level[level].owner[arc];
+            if (s >= w->ring_shards || !tables[s])
+                continue;
+            const struct machine *m = machines[s];
+            memset(vals[seen], 0, ledger_row(t, i) * sizeof **vals);
+            row_read(tables[s], t, key->key, vals[seen], &n[seen]);
+            last[seen] = m->made->own->shards[s % w->schedule->shards].shard->chain->last[arc];
+            ledger_row_look(w, m->name, t, i, vals[seen], n[seen], key->must, w->moment);
+            for (unsigned k = 0; k < seen; k++)
+                if (last[k] == last[seen] &&
+                    (n[k] != n[seen] || memcmp(vals[k], vals[seen], ledger_row(t, i) * sizeof **vals) != 0))
+                    judge_broken(w,
+                                 "%s: table %d key %" PRIu64 " holds %" PRIx64 " after change %" PRIu64
+                                 " of its arc, another copy %" PRIx64,
+                                 m->name, (int)t, key->key, vals[seen][0], last[k], vals[k][0]);
+            seen++;
+        }
+    }
+}
+
+static void all_copies_look(struct world *w)
+{
+    const struct machine *machines[SIM_SHARDS] = {NULL};
+    for (unsigned s = 0; s < w->ring_shards; s++)
+        machines[s] = machine_of(w, s);
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        if (t != SIM_USER)
+            copies_look(w, (enum sim_table)t, machines);
 }
 
 /* Pieces that wait for a view beyond their time, and handlers' requests below the floor, are forgotten ones.
@@ -415,7 +531,7 @@ static void server_look(struct world *w, struct machine *m, bool last)
         for (unsigned t = 0; t < SIM_TABLES; t++) {
             const struct view_table *vt = view_table_named(shard->view, sim_table_names[t]);
             struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
-            if (st && st->table)
+            if (st && st->table && !w->schedule->replicas)
                 table_look(w, m, (unsigned)shard->self, (enum sim_table)t, st);
         }
     }
@@ -433,6 +549,8 @@ void judge_full(struct world *w, bool last)
         if (m->up && m->role == PARAMO_ROLE_SERVER)
             server_look(w, m, last);
     }
+    if (w->schedule->replicas && !judge_data_lost(w))
+        all_copies_look(w);
     for (unsigned i = 0; i < SIM_QUARANTINE; i++)
         if (w->quarantine[i])
             ledger_poisoned(w, w->quarantine[i]);

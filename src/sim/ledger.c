@@ -45,15 +45,23 @@ unsigned ledger_row(enum sim_table table, unsigned index)
     }
 }
 
+unsigned ledger_arc(enum sim_table table, uint64_t key)
+{
+    struct ring_placement placement = {.kind = dense(table) ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED,
+                                       .rows = SIM_KEYS};
+    return ring_arc(ring_position(&placement, key));
+}
+
 void ledger_owners(struct world *w, const struct view *view)
 {
     w->ring_shards = view->shards_count;
     for (unsigned t = 0; t < SIM_TABLES; t++) {
-        struct ring_placement placement = {.kind = dense(t) ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED,
-                                           .rows = SIM_KEYS};
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &w->ledger[t].keys[i];
-            k->shard = view_ring(view)->owner[ring_arc(ring_position(&placement, k->key))];
+            int owner = view_ring(view)->owner[ledger_arc((enum sim_table)t, k->key)];
+            if (t == SIM_USER && k->shard >= 0 && owner != k->shard)
+                k->must = 0; /* a handler's sums have no copies */
+            k->shard = owner;
         }
     }
 }
@@ -89,6 +97,14 @@ static bool pushes(enum op_kind kind)
 static uint64_t cell_value(const struct op *op, unsigned index)
 {
     return op->kind == OP_DELETE ? 0 : (uint64_t)op->serial << 8 | index;
+}
+
+/* Is what was acknowledged since the request was issued there, wherever the key is now? */
+static bool kept(const struct world *w, const struct op *op, const struct ledger_key *k)
+{
+    if (w->schedule->replicas)
+        return op->table == SIM_USER ? !w->successions : !judge_data_lost(w);
+    return op->deaths[server_of(w, k)] == w->deaths[server_of(w, k)];
 }
 
 /* False: the key cannot be had. */
@@ -204,17 +220,18 @@ void ledger_row_look(struct world *w, const char *where, enum sim_table table, u
         row_look(w, where, table, index, vals, n, must);
 }
 
-/* What is acknowledged is applied at that moment, by the process that holds the place since it was issued. */
+/* What is acknowledged is applied at that moment, by the process that holds the place since it was issued;
+ * where there are copies, by all that have one. */
 static void applied(struct world *w, const struct op *op)
 {
     uint64_t vals[SIM_WIDE];
     unsigned n;
     for (unsigned i = 0; i < op->n; i++) {
         const struct ledger_key *k = &w->ledger[op->table].keys[op->index[i]];
-        if (op->deaths[server_of(w, k)] == w->deaths[server_of(w, k)] &&
-            judge_row(w, op->table, op->index[i], vals, &n))
-            ledger_row_look(w, "an acknowledged push", op->table, op->index[i], vals, n, op->digit[i],
-                            w->moment);
+        for (unsigned level = 0; level <= w->schedule->replicas && kept(w, op, k); level++)
+            if (judge_row(w, op->table, op->index[i], level, vals, &n))
+                ledger_row_look(w, level ? "an acknowledged push's copy" : "an acknowledged push", op->table,
+                                op->index[i], vals, n, op->digit[i], w->moment);
     }
 }
 
@@ -227,7 +244,7 @@ static void acknowledged(struct world *w, const struct op *op)
     for (unsigned i = 0; i < op->n; i++) {
         struct ledger_key *k = &t->keys[op->index[i]];
         /* A handler's sums die with their process; tables of one that came back say so themselves. */
-        if (op->table != SIM_USER || op->deaths[server_of(w, k)] == w->deaths[server_of(w, k)])
+        if (op->table != SIM_USER || kept(w, op, k))
             k->must |= op->digit[i];
     }
 }
@@ -241,7 +258,7 @@ static void pulled(struct world *w, const struct op *op)
         const struct ledger_key *k = &t->keys[op->index[i]];
         uint64_t must = op->must[i] & k->must;
         unsigned row = ledger_row(op->table, op->index[i]);
-        if (own && (op->table != SIM_USER || op->deaths[server_of(w, k)] == w->deaths[server_of(w, k)]))
+        if (own && (op->table != SIM_USER || kept(w, op, k)))
             must |= op->digit[i];
         if (op->table == SIM_VAR)
             row = op->lens[i];
@@ -304,7 +321,7 @@ void ledger_server_died(struct world *w, unsigned place)
         if (k->shard >= 0 && server_of(w, k) == place)
             k->must = 0;
         k = &w->ledger[SIM_CELLS].keys[i];
-        if (k->shard >= 0 && server_of(w, k) == place)
+        if (k->shard >= 0 && server_of(w, k) == place && !w->schedule->replicas)
             cell_lost(w, &w->cells[i]);
     }
 }

@@ -38,6 +38,21 @@ bool machine_joined(const struct machine *m)
 
 /* ---- starting ------------------------------------------------------------------------------------------ */
 
+/* More servers are gone than there are replicas, as the scheduler has it: of the last death nobody else may
+ * have heard. */
+static void judge_lost(const struct machine *m)
+{
+    const struct world *w = m->world;
+    const struct scheduler *s = m->made->scheduler;
+    unsigned left = 0;
+    for (uint32_t i = 0; i < w->schedule->servers; i++) {
+        const struct sched_node *node = s->slots[SLOTS_SERVERS].node[i];
+        left += node->state != SNODE_DEAD && node->info.incarnation == w->first_holder[i];
+    }
+    if (left + w->schedule->replicas >= w->schedule->servers)
+        judge_broken(m->world, "the job has lost rows, and %u servers have what there was", left);
+}
+
 static void job_over(void *arg, paramo_err status, const char *text)
 {
     struct machine *m = arg;
@@ -49,6 +64,8 @@ static void job_over(void *arg, paramo_err status, const char *text)
     }
     if (w->over && !w->schedule->meta) /* one that led may have told its end, and the next tells it again */
         judge_broken(w, "the job ended twice");
+    if (status == PARAMO_E_DATA_LOST)
+        judge_lost(m);
     w->over = true;
     w->over_status = status;
 }
@@ -62,6 +79,7 @@ static void create_scheduler(struct machine *m, struct store *store, const struc
                                       .token = "token",
                                       .num_servers = s->servers,
                                       .num_workers = s->workers - s->extra,
+                                      .replicas = s->replicas,
                                       .heartbeat_ms = HEARTBEAT_MS,
                                       .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
                                       .store = store,
@@ -448,8 +466,10 @@ static void ended(struct machine *m)
     /* Too late is who comes while a scheduler's clock jumps: it cannot know that the news of a death is on
      * its way. */
     bool full = code == PARAMO_E_FULL && w->scheduler_stood;
-    if (m->seen == SEAT_FAILED && !full && code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NO_SCHEDULER &&
-        code != PARAMO_E_TIMEOUT && code != PARAMO_E_NODE_LOST && code != PARAMO_E_FENCED)
+    bool lost = code == PARAMO_E_DATA_LOST && w->schedule->replicas; /* the job's end says whether rightly */
+    if (m->seen == SEAT_FAILED && !full && !lost && code != PARAMO_E_SHUTDOWN &&
+        code != PARAMO_E_NO_SCHEDULER && code != PARAMO_E_TIMEOUT && code != PARAMO_E_NODE_LOST &&
+        code != PARAMO_E_FENCED)
         judge_broken(w, "%s could not join: %s: %s", m->name, err_name(code), m->made->own->text);
     /* Its supervisor starts it anew, unless there is no job for it any more. */
     bool again = !w->scheduler_lost && !w->over && code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NODE_LOST;

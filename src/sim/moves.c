@@ -21,7 +21,7 @@ static bool steady(const struct world *w, const struct machine *m)
 static bool possible(const struct world *w)
 {
     const struct machine *scheduler = &w->machines[0];
-    if (!w->complete || !steady(w, scheduler) || w->schedule->durable)
+    if (!w->complete || !steady(w, scheduler) || w->schedule->durable || w->schedule->replicas)
         return false; /* what happens here happens at once, and a view that is saved first does not */
     const struct scheduler *s = scheduler->made->scheduler;
     if (s->state != SCHED_RUNNING || s->view_changed)
@@ -40,16 +40,9 @@ static bool possible(const struct world *w)
     return true;
 }
 
-static struct ring_placement placement(enum sim_table t)
-{
-    bool dense = t == SIM_DENSE || t == SIM_ROWS;
-    return (struct ring_placement){.kind = dense ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED, .rows = SIM_KEYS};
-}
-
 static unsigned arc_of(const struct world *w, enum sim_table t, unsigned index)
 {
-    struct ring_placement p = placement(t);
-    return ring_arc(ring_position(&p, w->ledger[t].keys[index].key));
+    return ledger_arc(t, w->ledger[t].keys[index].key);
 }
 
 static void mark_used(struct world *w, bool used[RING_ARCS])
@@ -60,7 +53,7 @@ static void mark_used(struct world *w, bool used[RING_ARCS])
     for (unsigned t = 0; t < SIM_TABLES; t++) {
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             uint64_t any = w->ledger[t].keys[i].must;
-            if (judge_row(w, (enum sim_table)t, i, vals, &n)) {
+            if (judge_row(w, (enum sim_table)t, i, 0, vals, &n)) {
                 for (unsigned k = 0; k < n; k++)
                     any |= vals[k];
             }

@@ -25,7 +25,8 @@
     X(values)                                                                                                \
     X(saves)                                                                                                 \
     X(took_over)                                                                                             \
-    X(loads)
+    X(loads)                                                                                                 \
+    X(promotions)
 
 enum play_count {
 #define PLAY_ENUM(name) PLAY_##name,

@@ -22,7 +22,7 @@ static void go(struct machine *m, enum script_step step);
 static bool no_job(paramo_err status)
 {
     return status == PARAMO_E_CLOSED || status == PARAMO_E_FENCED || status == PARAMO_E_SHUTDOWN ||
-           status == PARAMO_E_NO_SCHEDULER || status == PARAMO_E_NODE_LOST;
+           status == PARAMO_E_NO_SCHEDULER || status == PARAMO_E_NODE_LOST || status == PARAMO_E_DATA_LOST;
 }
 
 static void table_opened(struct machine *m)

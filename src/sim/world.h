@@ -107,10 +107,11 @@ struct op {
 };
 
 void ledger_init(struct world *w);
-/* Owners, once the ring is known. */
+/* Owners, once the ring is known, and when it is another. */
 void ledger_owners(struct world *w, const struct view *view);
 /* The shard that owns a key of the USER table; -1: there is no such key. */
 int ledger_owner(const struct world *w, uint64_t key);
+unsigned ledger_arc(enum sim_table table, uint64_t key);
 /* A key's index; SIM_KEYS: there is no such key. */
 unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key);
 /* How many values a row has; in SIM_VAR: once it is there. */
@@ -340,9 +341,14 @@ void judge_barrier(struct machine *m, uint64_t number);
 /* A key is put in etcd. */
 void judge_etcd(void *arg, const char *key, const char *value);
 extern const char *const sim_table_names[SIM_TABLES];
-/* A key's row in the table of the server that is up in its place: SIM_WIDE values at most, how many in *n;
- * false: there is none to look at. */
-bool judge_row(struct world *w, enum sim_table table, unsigned index, uint64_t *vals, unsigned *n);
+/* A key's row at the owner (level 0) or a replica of the newest view, if that process is up: SIM_WIDE values
+ * at most, how many in *n; false: there is none to look at. */
+bool judge_row(struct world *w, enum sim_table table, unsigned index, unsigned level, uint64_t *vals,
+               unsigned *n);
+/* More servers are gone than there are replicas. */
+bool judge_data_lost(const struct world *w);
+/* It has a copy, and without it there may be too few. */
+bool judge_needs(const struct world *w, const struct machine *server);
 /* A cell's row, which has two values: 0, or what was written; broken if it is torn. */
 uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2]);
 void judge_status(struct op *op, paramo_err status);
@@ -417,8 +423,11 @@ struct world {
     uint64_t sums_sent, sums_acked;
     uint64_t newest_view, view_hash;
     uint32_t newest_tables;
-    uint64_t holder[SCHEDULE_SERVERS_MAX]; /* incarnations of the servers, in the newest view */
-    bool recovered;                        /* some server has come back without its rows */
+    uint64_t holder[SCHEDULE_SERVERS_MAX];       /* incarnations of the servers, in the newest view */
+    bool recovered;                              /* some server has come back without its rows */
+    uint64_t first_holder[SCHEDULE_SERVERS_MAX]; /* who has had copies from the beginning on */
+    struct ring_chains chains;                   /* of the newest view */
+    uint32_t successions;                        /* views in which arcs have got another owner */
 
     char broken[512];
 };

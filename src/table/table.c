@@ -513,3 +513,27 @@ uint64_t table_count_nonzero(const struct table *t)
     }
     return is_var(t) ? table_var_count_nonzero(&t->var) : table_sparse_count_nonzero(&t->sparse);
 }
+
+paramo_err table_count_nonzero_of(const struct table *t, const uint64_t *keys, size_t n, uint64_t *count)
+{
+    enum { ROWS = 256 };
+    paramo_err err = PARAMO_OK;
+    *count = 0;
+    for (size_t i = 0; i < n && !err; i += ROWS) {
+        size_t rows = n - i < ROWS ? n - i : ROWS, values = rows * t->spec.dim;
+        uint32_t lens[ROWS];
+        if (is_var(t))
+            table_var_lens(t, keys + i, rows, lens, &values);
+        void *vals = malloc(values * t->spec.value_bytes + 1);
+        if (!vals)
+            return err_memory(values * t->spec.value_bytes);
+        if (is_var(t))
+            table_var_pull(t, keys + i, rows, vals);
+        else
+            err = table_get_rows(t, keys + i, rows, false, vals);
+        if (!err)
+            *count += rowspec_count_nonzero(&t->spec, vals, values);
+        free(vals);
+    }
+    return err;
+}

@@ -128,5 +128,8 @@ void table_clear(struct table *t);
 struct table_stats table_get_stats(const struct table *t);
 /* Parameters (not rows) that are not zero. Reads the whole table. */
 uint64_t table_count_nonzero(const struct table *t);
+/* The same of these rows, which are all there. */
+MUST_USE paramo_err table_count_nonzero_of(const struct table *t, const uint64_t *keys, size_t n,
+                                           uint64_t *count);
 
 #endif

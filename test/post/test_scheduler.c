@@ -115,6 +115,104 @@ static void test_weights_and_domains(void **state)
     cluster_fini(&c);
 }
 
+/* Chains as the view at a node has them: every arc has so many members that live, its owner first. */
+static void check_chains(struct tnode *node, unsigned members)
+{
+    const struct view *view = member_view(node->member);
+    assert_int_equal(view->chains.replicas, 2);
+    for (size_t a = 0; a < RING_ARCS; a++)
+        for (unsigned l = 0; l < RING_LEVELS; l++) {
+            uint16_t shard = view->chains.level[l].owner[a];
+            assert_int_equal(shard != RING_NOBODY, l < members);
+            assert_true(l >= members || view_node(view, view->shards[shard].node)->alive);
+        }
+}
+
+static void start_with_copies(struct cluster *c, uint32_t servers)
+{
+    cluster_init(c, 1, servers, 1);
+    c->config.replicas = 2;
+    cluster_start_scheduler(c);
+    for (uint32_t i = 0; i <= servers; i++)
+        cluster_start(c, &c->nodes[i], i < servers ? SERVER : WORKER);
+    for (uint32_t i = 0; i <= servers; i++)
+        assert_true(cluster_run(c, tnode_joined, &c->nodes[i], 5));
+}
+
+static void test_copies_take_over(void **state)
+{
+    (void)state;
+    struct cluster c;
+    struct tcall t;
+    start_with_copies(&c, 3);
+    struct tnode *worker = &c.nodes[3];
+    paramo_table_options options = {.size = sizeof options, .dim = 1};
+    CALL(worker, &t, member_table_open(worker->member, &t.call, "sparse", &options, in_seconds(&c, 10)));
+    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
+    options.kind = PARAMO_TABLE_DENSE;
+    options.rows = 100;
+    CALL(worker, &t, member_table_open(worker->member, &t.call, "dense", &options, in_seconds(&c, 10)));
+    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
+    check_chains(worker, 3);
+    struct view *before = view_ref(member_view(worker->member));
+    uint32_t first = member_id(c.nodes[0].member);
+    cluster_kill(&c.nodes[0]);
+    cluster_pass(&c, 1);
+    check_chains(worker, 2);
+    const struct view *view = member_view(worker->member);
+    assert_true(view->number > before->number);
+    for (size_t a = 0; a < RING_ARCS; a++) { /* the next in line, and nobody else moves */
+        uint16_t owner = before->chains.level[0].owner[a];
+        bool died = before->shards[owner].node == first;
+        assert_int_equal(view_ring(view)->owner[a], before->chains.level[died ? 1 : 0].owner[a]);
+    }
+    for (uint32_t i = 0; i < view->shards_count; i++) /* every shard had a chain with it */
+        assert_int_equal(view->shards[i].chain_changed, view->number);
+    view_unref(before);
+
+    cluster_start(&c, &c.nodes[0], SERVER); /* takes the place, and none of the keys */
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[0], 5));
+    assert_int_equal(member_id(c.nodes[0].member), first);
+    cluster_pass(&c, 1);
+    check_chains(worker, 2);
+    view = member_view(worker->member);
+    for (size_t a = 0; a < RING_ARCS; a++)
+        assert_true(view->shards[view_ring(view)->owner[a]].node != first);
+    cluster_kill(&c.nodes[1]);
+    cluster_pass(&c, 1);
+    check_chains(worker, 1);
+    assert_false(c.over);
+    cluster_kill(&c.nodes[2]); /* the last that had anything */
+    assert_true(cluster_run(&c, tnode_ended, worker, 5));
+    assert_int_equal(worker->ended_status, PARAMO_E_DATA_LOST);
+    assert_non_null(
+        strstr(worker->ended_text, "died): table sparse 100.0 % of the keys; table dense rows 0 to 99"));
+    cluster_fini(&c);
+}
+
+/* Two die at a time of four: some arcs have nobody left, others have. */
+static void test_a_part_is_lost(void **state)
+{
+    (void)state;
+    struct cluster c;
+    struct tcall t;
+    start_with_copies(&c, 4);
+    struct tnode *worker = &c.nodes[4];
+    for (int i = 0; i < 2; i++) { /* no table yet: nothing can be lost */
+        cluster_kill(&c.nodes[i]);
+        cluster_pass(&c, 1);
+        assert_false(c.over);
+    }
+    paramo_table_options options = {.size = sizeof options, .dim = 1, .placement = PARAMO_PLACE_UNIFORM};
+    CALL(worker, &t, member_table_open(worker->member, &t.call, "w", &options, in_seconds(&c, 10)));
+    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
+    cluster_kill(&c.nodes[2]);
+    assert_true(cluster_run(&c, tnode_ended, worker, 5));
+    assert_int_equal(worker->ended_status, PARAMO_E_DATA_LOST);
+    assert_non_null(strstr(worker->ended_text, "table w keys "));
+    cluster_fini(&c);
+}
+
 static void test_wanted_ranks_and_names(void **state)
 {
     (void)state;
@@ -843,6 +941,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids_and_ring),
         cmocka_unit_test(test_weights_and_domains),
+        cmocka_unit_test(test_copies_take_over),
+        cmocka_unit_test(test_a_part_is_lost),
         cmocka_unit_test(test_wanted_ranks_and_names),
         cmocka_unit_test(test_too_many_servers),
         cmocka_unit_test(test_extra_worker),

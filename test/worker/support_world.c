@@ -105,6 +105,7 @@ void world_view(struct world *w)
             n->shards = 1;
             (void)snprintf(n->host, sizeof n->host, "s%u", rank);
             v->shards[v->shards_count].node = n->id;
+            v->shards[v->shards_count].chain_changed = w->chain_changed[rank];
             v->shards[v->shards_count++].arcs_changed = w->arcs_changed[rank];
         }
         if (rank < w->clients_count) {
@@ -124,6 +125,9 @@ void world_view(struct world *w)
         client_table_init(&w->tables[t], to);
     }
     v->chains.level[0] = w->ring;
+    v->chains.replicas = w->replicas;
+    for (unsigned level = 1; level < RING_LEVELS; level++)
+        v->chains.level[level] = w->follower[level];
     view_unref(w->view);
     w->view = v;
 }
@@ -178,7 +182,7 @@ static void server_open(void *arg)
                                  .lane = s->lane,
                                  .address = address,
                                  .token = "secret",
-                                 .purposes = DOOR_PURPOSE_DATA,
+                                 .purposes = DOOR_PURPOSE_DATA | DOOR_PURPOSE_CHAIN,
                                  .frame_bytes = 16 << 20,
                                  .accept = server_accept,
                                  .arg = s};
@@ -215,11 +219,46 @@ void world_server_start(struct world *w, unsigned server)
                                   .frame_bytes = 16 << 20,
                                   .handler = w->handler,
                                   .arg = w->handler_arg};
+    if (w->replicas) {
+        config.van = s->van;
+        config.token = "secret";
+    }
     must(shard_create(&config, &s->shard), "shard");
+    config.van = NULL;
     config.host = true;
     config.index = HELLO_HOST;
     must(shard_create(&config, &s->host), "host");
     world_on_lane(s->lane, server_open, s);
+}
+
+void world_server_gone(struct world *w, unsigned server)
+{
+    uint64_t number = w->number + 1;
+    w->servers[server].alive = false;
+    for (unsigned a = 0; a < RING_ARCS; a++) {
+        uint16_t chain[RING_LEVELS];
+        unsigned n = 0;
+        bool is = false;
+        for (unsigned level = 0; level <= w->replicas; level++) {
+            uint16_t m = level ? w->follower[level].owner[a] : w->ring.owner[a];
+            is |= m == server;
+            if (m != server && m != RING_NOBODY)
+                chain[n++] = m;
+        }
+        if (!is)
+            continue;
+        if (!n)
+            abort();
+        w->chain_changed[server] = number;
+        for (unsigned i = 0; i < n; i++)
+            w->chain_changed[chain[i]] = number;
+        if (w->ring.owner[a] == server)
+            w->arcs_changed[server] = w->arcs_changed[chain[0]] = number;
+        for (unsigned level = 0; level <= w->replicas; level++)
+            *(level ? &w->follower[level].owner[a] : &w->ring.owner[a]) =
+                level < n ? chain[level] : RING_NOBODY;
+    }
+    world_view(w);
 }
 
 void world_server_stop(struct world *w, unsigned server)
@@ -276,7 +315,7 @@ void world_start(struct world *w, unsigned servers, unsigned owners, unsigned cl
     w->clients_count = clients;
     for (unsigned i = 0; i < servers; i++) {
         weights[i] = i < owners;
-        w->arcs_changed[i] = 1;
+        w->arcs_changed[i] = w->chain_changed[i] = 1;
         world_server_start(w, i);
     }
     for (unsigned i = 0; i < clients; i++) {
@@ -285,6 +324,10 @@ void world_start(struct world *w, unsigned servers, unsigned owners, unsigned cl
         w->clients[i].incarnation = env_random(w->env) | 1;
     }
     must(ring_assign(weights, servers, NULL, &w->ring), "ring");
+    for (unsigned level = 1; level < RING_LEVELS; level++)
+        for (unsigned a = 0; a < RING_ARCS; a++)
+            w->follower[level].owner[a] =
+                (uint16_t)(level <= w->replicas ? (w->ring.owner[a] + level) % owners : RING_NOBODY);
     world_view(w);
     for (unsigned i = 0; i < servers; i++)
         world_server_view(w, i);

@@ -49,7 +49,9 @@ struct world {
     paramo_table_options options[WORLD_TABLES];
     struct client_table tables[WORLD_TABLES];
     struct ring ring;
-    uint64_t arcs_changed[WORLD_SERVERS];
+    unsigned replicas;                 /* set before world_start: server i is followed by i + 1, i + 2 ... */
+    struct ring follower[RING_LEVELS]; /* from 1 */
+    uint64_t arcs_changed[WORLD_SERVERS], chain_changed[WORLD_SERVERS];
     uint64_t number; /* of the present view */
     struct view *view;
     uint32_t timeout_ms;
@@ -74,6 +76,8 @@ void world_all_view(struct world *w);
 void world_server_stop(struct world *w, unsigned server);
 /* Again with another incarnation and empty tables. */
 void world_server_start(struct world *w, unsigned server);
+/* A new view without this server: the first that is left of each chain is the owner. */
+void world_server_gone(struct world *w, unsigned server);
 /* Runs fn on a lane: directly if it can be entered, else posted and waited for. */
 void world_on_lane(struct lane *lane, void (*fn)(void *arg), void *arg);
 

@@ -1,0 +1,210 @@
+/* Who holds what: the first placement, and what is left of it when servers are gone. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "post/sched.h"
+#include "ring/chains.h"
+
+enum { RANGES_SAID = 3 /* of a table's rows; more are "and more". Arbitrary */ };
+
+/* ---- the first placement ------------------------------------------------------------------------------- */
+
+static paramo_err shards_allocate(struct scheduler *s, uint32_t count)
+{
+    s->shards = calloc(count + 1, sizeof *s->shards);
+    s->shards_gone = calloc(count + 1, sizeof *s->shards_gone);
+    s->shards_touched = calloc(count + 1, sizeof *s->shards_touched);
+    return s->shards && s->shards_gone && s->shards_touched ? PARAMO_OK
+                                                            : err_memory(count * sizeof *s->shards);
+}
+
+/* The shards by server rank and index, as the ring numbers them. */
+static paramo_err shards_list(struct scheduler *s, struct ring_shard **out)
+{
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    uint32_t count = 0;
+    for (uint32_t rank = 0; rank < servers->count; rank++)
+        count += servers->node[rank]->info.shards;
+    paramo_err err = shards_allocate(s, count);
+    if (err)
+        return err;
+    struct ring_shard *list = calloc(count + 1, sizeof *list);
+    if (!list)
+        return err_memory(count * sizeof *list);
+    for (uint32_t rank = 0; rank < servers->count; rank++) {
+        const struct view_node *node = &servers->node[rank]->info;
+        for (uint16_t i = 0; i < node->shards; i++) {
+            list[s->shards_count] =
+                (struct ring_shard){.weight = node->weight, .server = rank, .domain = node->domain};
+            s->shards[s->shards_count++] = (struct view_shard){.node = node->id,
+                                                               .index = i,
+                                                               .arcs_changed = s->view_number + 1,
+                                                               .chain_changed = s->view_number + 1};
+        }
+    }
+    *out = list;
+    return PARAMO_OK;
+}
+
+paramo_err sched_ring_build(struct scheduler *s)
+{
+    struct ring_shard *list = NULL;
+    char text[ERR_TEXT_MAX];
+    paramo_err err = shards_list(s, &list);
+    if (err)
+        return err;
+    if (s->shards_count)
+        err = ring_place(list, s->shards_count, s->config.replicas, NULL, &s->chains);
+    else
+        memset(s->chains.level, 0xff, sizeof s->chains.level); /* RING_NOBODY */
+    if (!err && ring_warning(&s->chains, text, sizeof text))
+        log_warn("scheduler: %s", text);
+    free(list);
+    return err;
+}
+
+paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
+{
+    if (view->chains.replicas != s->config.replicas)
+        return err_set(PARAMO_E_INVALID, "the job whose state this is has %u replicas, not %" PRIu32,
+                       view->chains.replicas, s->config.replicas);
+    paramo_err err = shards_allocate(s, view->shards_count);
+    if (err)
+        return err;
+    s->shards_count = view->shards_count;
+    memcpy(s->shards, view->shards, view->shards_count * sizeof *s->shards);
+    s->chains = view->chains;
+    return PARAMO_OK;
+}
+
+void sched_ring_fini(struct scheduler *s)
+{
+    free(s->shards);
+    free(s->shards_gone);
+    free(s->shards_touched);
+}
+
+/* ---- changes ------------------------------------------------------------------------------------------- */
+
+/* The chains have changed from s->chains_before: whoever that concerns must have the next view before it goes
+ * on. */
+static void chains_changed(struct scheduler *s)
+{
+    uint64_t number = sched_view_next(s);
+    ring_touched(&s->chains_before, &s->chains, s->shards_touched, s->shards_count);
+    for (uint32_t i = 0; i < s->shards_count; i++) {
+        if (s->shards_touched[i] & RING_TOUCHED_CHAIN)
+            s->shards[i].chain_changed = number;
+        if (s->shards_touched[i] & RING_TOUCHED_ARCS)
+            s->shards[i].arcs_changed = number;
+    }
+}
+
+static bool shard_gone(const struct scheduler *s, uint32_t shard)
+{
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    const struct sched_node *node = servers->node[(s->shards[shard].node - PARAMO_ID_SERVER(0)) / 2];
+    return node->state == SNODE_DEAD || node->state == SNODE_LEFT;
+}
+
+void sched_ring_gone(struct scheduler *s)
+{
+    if (s->state == SCHED_GATHERING || !s->chains.replicas)
+        return; /* without copies a dead server's arcs wait for the one that takes its place */
+    for (uint32_t i = 0; i < s->shards_count; i++)
+        s->shards_gone[i] = shard_gone(s, i);
+    s->chains_before = s->chains;
+    (void)ring_promote(&s->chains, s->shards_gone, s->shards_count);
+    chains_changed(s);
+}
+
+/* ---- what is lost ---- */
+
+struct text {
+    char *to;
+    size_t len, capacity;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int wrote = vsnprintf(t->to + t->len, t->capacity - t->len, format, args);
+    va_end(args);
+    if (wrote > 0)
+        t->len = t->len + (size_t)wrote < t->capacity ? t->len + (size_t)wrote : t->capacity - 1;
+}
+
+static bool arc_lost(const struct scheduler *s, size_t arc)
+{
+    uint16_t owner = s->chains.level[0].owner[arc];
+    return owner != RING_NOBODY && s->shards_gone[owner];
+}
+
+/* Runs of rows or keys, where the placement keeps their order. */
+static void say_ranges(const struct scheduler *s, const struct view_table *table, struct text *t)
+{
+    struct ring_placement placement = {.kind = table->options.placement, .rows = table->options.rows};
+    bool dense = placement.kind == PARAMO_PLACE_DENSE;
+    unsigned said = 0;
+    for (size_t a = 0, end; a < RING_ARCS; a = end) {
+        for (end = a; end < RING_ARCS && arc_lost(s, end); end++)
+            ;
+        if (end == a) {
+            end++;
+            continue;
+        }
+        uint64_t first = dense ? ring_first_row(&placement, (unsigned)a) : (uint64_t)a << RING_ARC_SHIFT;
+        uint64_t last = dense              ? ring_first_row(&placement, (unsigned)end) - 1
+                        : end == RING_ARCS ? UINT64_MAX
+                                           : ((uint64_t)end << RING_ARC_SHIFT) - 1;
+        if (dense && first > last)
+            continue; /* fewer rows than arcs */
+        if (said++ == RANGES_SAID) {
+            say(t, " and more");
+            return;
+        }
+        const char *before = said > 1 ? "," : dense ? " rows" : " keys";
+        say(t, "%s %" PRIu64 " to %" PRIu64, before, first, last);
+    }
+}
+
+/* Says who is gone and which keys of which tables with them; false: no table had any. */
+static bool say_lost(const struct scheduler *s, uint32_t orphans, char *text, size_t capacity)
+{
+    struct text t = {.to = text, .capacity = capacity};
+    char names[ERR_TEXT_MAX];
+    bool any = false;
+    (void)roster_gone(s, PARAMO_GROUP_SERVERS, true, names, sizeof names);
+    say(&t, "the last copy is lost (%s):", names);
+    for (uint32_t i = 0; i < s->tables_count; i++) {
+        const struct view_table *table = &s->tables[i];
+        if (table->options.kind == PARAMO_TABLE_USER)
+            continue;
+        say(&t, "%s table %s", any ? ";" : "", table->name);
+        any = true;
+        if (table->options.placement == PARAMO_PLACE_MIXED)
+            say(&t, " %.1f %% of the keys", 100.0 * orphans / RING_ARCS);
+        else
+            say_ranges(s, table, &t);
+    }
+    return any;
+}
+
+void sched_ring_check(struct scheduler *s)
+{
+    if (s->state != SCHED_RUNNING || !s->chains.replicas)
+        return;
+    uint32_t orphans = 0;
+    for (uint32_t i = 0; i < s->shards_count; i++)
+        s->shards_gone[i] = shard_gone(s, i);
+    for (size_t a = 0; a < RING_ARCS; a++)
+        orphans += arc_lost(s, a);
+    char text[CALL_TEXT_MAX];
+    if (orphans && say_lost(s, orphans, text, sizeof text))
+        sched_end(s, PARAMO_E_DATA_LOST, text);
+}

@@ -1,0 +1,218 @@
+/*
+ * A shard's part in chains, for src/server only (design, section 4). Each arc has a chain of members in the
+ * view: its owner, then replicas. A change goes from member to member and is answered when the last has it:
+ *
+ *     client --> owner --CHAIN--> replica --CHAIN--> replica        forward.c: streams to the next, what
+ * waits for them ^          |  <--CHAIN_ACK-- | <--CHAIN_ACK--- |            follow.c:  what comes from the
+ * one before
+ *       +- answer -+                                                succession.c: what a new view changes
+ *
+ * - Order. The owner numbers its changes; the numbers of one arc ascend for ever, whoever owns it. A member
+ * does a change to the arcs whose last number is lower, so what is sent again is never done twice, and copies
+ * are equal at equal numbers.
+ * - Kept. A member keeps what it forwarded until it is acknowledged, and sends it to whoever is next after a
+ * new view.
+ * - Records. A follower has, for each owner that it follows (an origin), the records of senders that the
+ * owner has for these arcs: they are made with the same updates in the same order. When another becomes
+ * owner, TAKE says so in the stream, so that records pass from one origin to the other at the same place
+ * everywhere.
+ * - Gate. A shard serves while each next member has room, has what a promotion had to send again, and has
+ * answered a CHAIN_BEAT that was sent less than CHAIN_LEASE_MS ago: when it was sent counts, so that an owner
+ * that stood still does not take old answers for new ones. Who is promoted waits for so long after the last
+ * answer that it gave: until then the owner before it may answer pulls.
+ * Everything is the lane's. Tests: test/worker/test_chain_sim.c, the simulator.
+ */
+#ifndef SERVER_CHAINED_H
+#define SERVER_CHAINED_H
+
+#include "post/letter.h"
+#include "server/shard_impl.h"
+#include "wire/chain.h"
+
+/* Arbitrary where nothing else is said. */
+enum {
+    CHAIN_STREAM_BYTES = 32 << 20, /* not acknowledged; beyond, requests wait */
+    CHAIN_STREAM_ENTRIES = 1 << 14,
+    CHAIN_TICK_MS = 100,
+    CHAIN_LEASE_MS = 500, /* design, section 4 */
+    CHAIN_RETRY_MS = 1000,
+    CHAIN_DIAL_MS = 5000,
+    CHAIN_WORDS = RING_ARCS / 64
+};
+_Static_assert((int)CHAIN_ARCS == (int)RING_ARCS, "wire/chain.h knows no ring");
+
+struct chain_source;
+
+/* A step that is over when all its entries are acknowledged: an owner's answer, or a follower's place in its
+ * source. */
+struct chain_wait {
+    unsigned entries;
+    struct chain_wait *prev, *next; /* of the sender */
+    struct sender *sender;          /* NULL: nobody waits */
+    struct wire_head head;          /* of the latest attempt */
+    struct reply *reply;            /* made already (values as they were), or NULL */
+    struct queue made;              /* its entries, before chain_commit */
+    struct chain_source *source;    /* or NULL */
+    struct qnode node;              /* source->waits */
+    uint64_t seq;
+};
+
+struct chain_entry {
+    struct qnode node; /* of its stream */
+    struct van_frame frame;
+    struct chain_stream *to;
+    struct chain_wait *wait; /* NULL: nobody */
+    struct chain_message m;
+    bool out;   /* the frame is the van's */
+    bool over;  /* freed when it comes back */
+    bool acked; /* by all behind, before others that were sent before it */
+    size_t bytes;
+    struct van_seg seg[WIRE_SEG_BODY]; /* in data */
+    uint8_t body[CHAIN_BODY_MAX];
+    _Alignas(8) uint8_t data[];
+};
+
+struct chain_stream { /* to the next member of some arcs */
+    struct chain_stream *next;
+    struct shard *shard;
+    struct chain_name to;
+    uint64_t incarnation;
+    uint32_t generation;
+    uint64_t arcs[CHAIN_WORDS];
+    struct dial *dial;
+    struct van_conn *conn;
+    uint64_t dial_at;     /* not before */
+    struct queue entries; /* not acknowledged, by seq */
+    struct qnode *unsent; /* of these */
+    size_t count, bytes;
+    uint64_t seq, acked;
+    uint64_t gate;     /* nothing is served before this is acknowledged */
+    uint64_t heard_at; /* when the last CHAIN_BEAT that was answered had been sent; 0: none was */
+    uint64_t moved_at; /* the acknowledged last rose, or was expected to */
+    bool blocked;
+};
+
+struct chain_source { /* a member before us */
+    struct chain_source *next;
+    struct shard *shard;
+    struct chain_name from;
+    uint64_t incarnation;
+    uint32_t generation;
+    struct van_conn *conn;
+    struct queue waits; /* forwarded, not acknowledged, by seq */
+    uint64_t received, acked;
+    uint64_t clock;   /* of its last CHAIN_BEAT ... */
+    uint64_t beat_at; /* ... which came then */
+    bool again;       /* something was let go since */
+    bool due;         /* an ACK at the end of this round */
+    struct lane_task round;
+};
+
+struct chain_sender {
+    struct chain_sender *next;
+    uint32_t node, app, customer;
+    uint64_t incarnation;
+    struct clock clock;
+};
+
+struct chain_origin { /* an owner whose arcs are followed */
+    struct chain_origin *next;
+    struct chain_name name;
+    unsigned arcs;
+    struct clocks clocks;
+    struct chain_sender *senders;
+};
+
+struct chain {
+    struct shard *shard;
+    struct chain_stream *streams;
+    struct chain_source *sources;
+    struct chain_origin *origins;
+    struct chain_origin *origin_of[RING_ARCS]; /* NULL: not followed */
+    uint64_t mine[CHAIN_WORDS];                /* owned */
+    int8_t level[RING_ARCS];                   /* our place in the chain, by the view; 0: owner, -1: none */
+    uint16_t next[RING_ARCS];                  /* who comes after us, by the view; or RING_NOBODY */
+    uint64_t last[RING_ARCS];                  /* the number of its last change */
+    uint64_t order;                            /* the highest given out, or seen on an arc that is ours */
+    uint32_t generations;
+    uint64_t wait_until; /* an owner that we have followed may answer pulls until then; 0: none may */
+    bool shut;           /* as chain_open found last */
+    bool held;           /* requests wait for it to be open */
+    bool failed;
+    struct lane_timer tick;
+};
+
+static inline bool arcs_has(const uint64_t arcs[CHAIN_WORDS], unsigned arc)
+{
+    return arcs[arc / 64] >> (arc % 64) & 1;
+}
+static inline void arcs_add(uint64_t arcs[CHAIN_WORDS], unsigned arc)
+{
+    arcs[arc / 64] |= UINT64_C(1) << (arc % 64);
+}
+
+/* ---- forward.c ---- */
+MUST_USE paramo_err chain_create(struct shard *s, struct chain **chain);
+void chain_destroy(struct chain *c);
+/* True: the shard may serve. False: it is told by piece_resume_all when it may. */
+bool chain_open(struct shard *s);
+/* Without this it always may. */
+static inline bool chain_guarded(const struct chain *c)
+{
+    return c && (c->streams || c->wait_until);
+}
+/* Before an owner's change, on `only` (NULL: all its arcs): *wait is NULL if nobody follows. Nothing is sent
+ * yet. */
+MUST_USE paramo_err chain_prepare(struct peer *peer, struct shard_table *t, const struct wire_head *head,
+                                  const struct van_seg *seg, unsigned nseg, const uint64_t *only,
+                                  struct chain_wait **wait);
+void chain_abandon(struct chain_wait *wait);
+/* Our own arcs, of `only` if that is given; arcs may be only. */
+uint64_t *chain_only_mine(const struct chain *c, const uint64_t *only, uint64_t arcs[CHAIN_WORDS]);
+/* The change has been made and recorded: it is sent, and answered when it has been acknowledged. */
+void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wait *wait,
+                  const struct van_seg *seg, struct sender *sender, const uint64_t *only);
+/* A repeat of what is not acknowledged yet: it waits for the same. */
+bool chain_pending(struct sender *sender, const struct wire_head *head);
+void chain_sender_gone(struct sender *sender);
+void chain_sender_bye(struct shard *s, const struct sender *sender);
+/* The message m with those of the rows that lie on arcs; NULL: no memory. */
+struct chain_entry *chain_entry_make(const struct shard_table *t, const struct chain_message *m,
+                                     const struct van_seg *seg, unsigned nseg, const uint64_t *arcs);
+void chain_entry_free(struct chain_entry *e);
+/* To all next members that have arcs of the message; queues the entries for chain_entries_send. */
+MUST_USE paramo_err chain_split(struct chain *c, const struct shard_table *t, const struct chain_message *m,
+                                const struct van_seg *seg, unsigned nseg, const uint64_t *only,
+                                struct chain_wait *wait, struct queue *entries);
+void chain_append(struct chain_stream *st, struct chain_entry *e);
+/* Gives each entry, in order, to the stream that has its arcs; what nobody follows is acknowledged. */
+void chain_route(struct chain *c, struct queue *entries);
+/* Nobody gets an answer. No source may be left that waits for one. */
+void chain_cancel(struct queue *entries);
+void chain_wait_done(struct chain_wait *wait);
+void chain_tick_start(struct chain *c);
+/* May serve again? Then what waited is handled. */
+void chain_reopen(struct shard *s);
+struct chain_stream *chain_stream_open(struct chain *c, const struct view_node *node, struct chain_name to);
+/* Its entries go to the end of `entries`. */
+void chain_stream_close(struct chain *c, struct chain_stream *st, struct queue *entries);
+void chain_send_all(struct chain *c);
+
+/* ---- follow.c ---- */
+void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello);
+void follow_advance(struct chain_source *source);
+void follow_ack(struct chain_source *source);
+void follow_forget(struct chain *c, struct chain_source *source);
+/* Records of senders that the view has no longer. */
+void follow_senders_gone(struct chain *c, struct chain_origin *o);
+struct chain_origin *follow_origin(struct chain *c, struct chain_name name);
+void follow_origin_free(struct chain *c, struct chain_origin *o);
+/* These arcs of an origin (NULL: our own) are another's (NULL: ours) now, with their records. */
+MUST_USE paramo_err follow_take(struct chain *c, struct chain_origin *from, struct chain_origin *to,
+                                const uint64_t arcs[CHAIN_WORDS]);
+
+/* ---- succession.c ---- */
+/* The view has changed. */
+void chain_succeed(struct chain *c);
+
+#endif

@@ -1,0 +1,563 @@
+/* A follower's side: what comes from the member before, and the records of the owners it follows (chained.h).
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "post/door.h"
+#include "server/chained.h"
+
+/* ---- origins and their senders ---- */
+
+struct chain_origin *follow_origin(struct chain *c, struct chain_name name)
+{
+    for (struct chain_origin *o = c->origins; o; o = o->next)
+        if (chain_same(o->name, name))
+            return o;
+    struct chain_origin *o = calloc(1, sizeof *o);
+    if (!o)
+        return NULL;
+    o->name = name;
+    clocks_init(&o->clocks);
+    o->next = c->origins;
+    c->origins = o;
+    return o;
+}
+
+static void origin_sender_free(struct chain_origin *o, struct chain_sender **at)
+{
+    struct chain_sender *x = *at;
+    *at = x->next;
+    clock_fini(&o->clocks, &x->clock);
+    free(x);
+}
+
+void follow_origin_free(struct chain *c, struct chain_origin *o)
+{
+    struct chain_origin **at = &c->origins;
+    while (*at != o)
+        at = &(*at)->next;
+    *at = o->next;
+    while (o->senders)
+        origin_sender_free(o, &o->senders);
+    free(o);
+}
+
+static struct chain_sender **sender_at(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
+                                       uint64_t incarnation)
+{
+    struct chain_sender **at = &o->senders;
+    while (*at && ((*at)->incarnation != incarnation || (*at)->node != node || (*at)->app != app ||
+                   (*at)->customer != customer))
+        at = &(*at)->next;
+    return at;
+}
+
+static struct chain_sender *origin_sender(struct chain_origin *o, uint32_t node, uint32_t app,
+                                          uint32_t customer, uint64_t incarnation)
+{
+    struct chain_sender **at = sender_at(o, node, app, customer, incarnation), *x = *at;
+    if (x) { /* to the front: it will come again */
+        *at = x->next;
+    } else {
+        x = calloc(1, sizeof *x);
+        if (!x)
+            return NULL;
+        x->node = node;
+        x->app = app;
+        x->customer = customer;
+        x->incarnation = incarnation;
+        clock_init(&x->clock);
+    }
+    x->next = o->senders;
+    o->senders = x;
+    return x;
+}
+
+void follow_senders_gone(struct chain *c, struct chain_origin *o)
+{
+    for (struct chain_sender **at = &o->senders; *at;) {
+        const struct view_node *node = view_node(c->shard->view, (*at)->node);
+        if (node && node->alive && node->incarnation == (*at)->incarnation)
+            at = &(*at)->next;
+        else
+            origin_sender_free(o, at);
+    }
+}
+
+/* ---- records that pass from one owner to another ---- */
+
+static struct clock *clock_in(struct chain *c, struct chain_origin *o, const struct chain_sender *id)
+{
+    if (!o) {
+        struct sender *x = shard_sender(c->shard, id->node, id->app, id->customer, id->incarnation);
+        return x ? &x->clock : NULL;
+    }
+    struct chain_sender *x = origin_sender(o, id->node, id->app, id->customer, id->incarnation);
+    return x ? &x->clock : NULL;
+}
+
+/* One by one all senders of an owner; NULL at the end. */
+static bool sender_next(const struct chain *c, const struct chain_origin *o, const void **at,
+                        struct chain_sender *id, struct clock **clock)
+{
+    if (o) {
+        struct chain_sender *x = *at ? ((const struct chain_sender *)*at)->next : o->senders;
+        if (x) {
+            *id = *x;
+            *clock = &x->clock;
+        }
+        *at = x;
+    } else {
+        struct sender *x = *at ? ((const struct sender *)*at)->next : c->shard->senders;
+        if (x) {
+            *id = (struct chain_sender){
+                .node = x->node, .app = x->app, .customer = x->customer, .incarnation = x->incarnation};
+            *clock = &x->clock;
+        }
+        *at = x;
+    }
+    return *at;
+}
+
+static const struct dedup *record_of(const struct chain *c, const struct chain_origin *o,
+                                     const struct chain_sender *id, unsigned set)
+{
+    const void *at = NULL;
+    struct chain_sender x;
+    struct clock *clock;
+    while (sender_next(c, o, &at, &x, &clock))
+        if (x.node == id->node && x.app == id->app && x.customer == id->customer &&
+            x.incarnation == id->incarnation)
+            return clock_of(clock, set);
+    return NULL;
+}
+
+paramo_err follow_take(struct chain *c, struct chain_origin *from, struct chain_origin *to,
+                       const uint64_t arcs[CHAIN_WORDS])
+{
+    struct clocks *old = from ? &from->clocks : &c->shard->clocks,
+                  *new = to ? &to->clocks : &c->shard->clocks;
+    const void *at = NULL;
+    struct chain_sender id;
+    struct clock *clock;
+    while (sender_next(c, from, &at, &id, &clock))
+        if (!clock_in(c, to, &id))
+            return err_memory(sizeof id);
+    for (unsigned set = 0; set < CLOCK_SETS; set++) {
+        unsigned arrival = 0;
+        paramo_err err = PARAMO_OK;
+        for (unsigned a = 0; a < RING_ARCS && !err; a++) {
+            if (!arcs_has(arcs, a) || old->set_of[a] != set || c->origin_of[a] != from)
+                continue;
+            if (arrival)
+                clocks_add(new, arrival, a);
+            else
+                err = clocks_arrive(new, a, 1, &arrival);
+        }
+        if (err)
+            return err;
+        if (!arrival)
+            continue;
+        at = NULL;
+        while (!err && sender_next(c, to, &at, &id, &clock))
+            err = clock_arrive(new, clock, arrival,
+                               MUTANT(records_stay_behind) ? NULL : record_of(c, from, &id, set));
+        clocks_arrived(new, arrival);
+        if (err)
+            return err;
+        for (unsigned a = 0; a < RING_ARCS; a++) {
+            if (!arcs_has(arcs, a) || old->set_of[a] != set || c->origin_of[a] != from)
+                continue;
+            clocks_depart(old, a, 1);
+            c->origin_of[a] = to;
+            if (from)
+                from->arcs--;
+            if (to)
+                to->arcs++;
+        }
+    }
+    return PARAMO_OK;
+}
+
+/* ---- acknowledging ---- */
+
+void follow_ack(struct chain_source *source)
+{
+    struct shard *s = source->shard;
+    uint8_t beyond[CHAIN_BEYOND_MAX];
+    struct chain_ack ack = {.acked = source->acked,
+                            .received = source->received,
+                            .view = s->view ? s->view->number : 0,
+                            .clock = source->clock,
+                            .again = source->again};
+    for (const struct qnode *node = source->waits.head; node; node = node->next) {
+        const struct chain_wait *w = container_of(node, struct chain_wait, node);
+        uint64_t i = w->seq - source->acked - 1;
+        if ((w->entries && !MUTANT(acks_before_next)) || i / 8 >= sizeof beyond)
+            continue;
+        if (i / 8 >= ack.beyond_bytes)
+            memset(beyond + ack.beyond_bytes, 0, i / 8 + 1 - ack.beyond_bytes);
+        ack.beyond_bytes = i / 8 >= ack.beyond_bytes ? i / 8 + 1 : ack.beyond_bytes;
+        beyond[i / 8] |= (uint8_t)(1u << (i % 8));
+    }
+    struct wire_head head;
+    chain_ack_head(&ack, &head);
+    source->again = false;
+    /* Lost ones are made good by the next, at the latest with the next beat. */
+    if (source->conn && letter_send(source->conn, &head, beyond, ack.beyond_bytes))
+        source->again = ack.again;
+}
+
+static void round_end(struct lane_task *task)
+{
+    struct chain_source *source = container_of(task, struct chain_source, round);
+    source->due = false;
+    if (source->shard)
+        follow_ack(source);
+    else
+        free(source);
+}
+
+static void ack_soon(struct chain_source *source)
+{
+    if (source->due)
+        return;
+    source->due = true;
+    source->round.run = round_end;
+    lane_at_end(source->shard->lane, &source->round);
+}
+
+/* All of the first that are over are acknowledged. */
+void follow_advance(struct chain_source *source)
+{
+    while (source->waits.head) {
+        struct chain_wait *w = container_of(source->waits.head, struct chain_wait, node);
+        if (w->entries && !MUTANT(acks_before_next))
+            break;
+        (void)queue_pop(&source->waits);
+        source->acked = w->seq;
+        w->source = NULL;
+        if (!w->entries)
+            free(w);
+    }
+    ack_soon(source);
+}
+
+/* Nobody waits for what it sent. */
+static void waits_detach(struct chain_source *source)
+{
+    for (struct qnode *node; (node = queue_pop(&source->waits));) {
+        struct chain_wait *w = container_of(node, struct chain_wait, node);
+        w->source = NULL;
+        if (!w->entries)
+            free(w);
+    }
+}
+
+void follow_forget(struct chain *c, struct chain_source *source)
+{
+    struct chain_source **at = &c->sources;
+    while (*at != source)
+        at = &(*at)->next;
+    *at = source->next;
+    if (source->conn)
+        van_close(source->conn, false);
+    waits_detach(source);
+    source->shard = NULL;
+    if (!source->due)
+        free(source);
+}
+
+/* ---- what comes ---- */
+
+/* Is `before` the member before us on this arc? */
+static bool comes_from(const struct shard *s, unsigned arc, unsigned before)
+{
+    const struct ring_chains *chains = &s->view->chains;
+    for (unsigned level = 1; level <= chains->replicas; level++)
+        if (chains->level[level].owner[arc] == (unsigned)s->self)
+            return chains->level[level - 1].owner[arc] == before;
+    return false;
+}
+
+static paramo_err refuse_arc(unsigned arc)
+{
+    return err_set(PARAMO_E_PROTOCOL, "CHAIN of arc %u, in which another comes before", arc);
+}
+
+/* Which arcs of a change are new here. */
+static paramo_err fresh_arcs(const struct chain_source *source, const struct shard_table *t,
+                             const struct chain_message *m, const struct van_seg *seg,
+                             uint64_t touched[CHAIN_WORDS], uint64_t fresh[CHAIN_WORDS], bool *any)
+{
+    const struct shard *s = source->shard;
+    const struct chain *c = s->chain;
+    int before = view_shard_index(s->view, source->from.node, source->from.shard);
+    memset(fresh, 0, CHAIN_WORDS * sizeof *fresh);
+    memcpy(touched, m->arcs, CHAIN_WORDS * sizeof *touched);
+    const uint64_t *keys = m->request.count ? seg[WIRE_SEG_KEYS].data : NULL;
+    for (size_t i = 0; i < m->request.count; i++)
+        arcs_add(touched, ring_arc(ring_position(&t->placement, keys[i])));
+    *any = false;
+    for (unsigned a = 0; a < RING_ARCS; a++) {
+        if (!touched[a / 64]) {
+            a |= 63;
+            continue;
+        }
+        if (!arcs_has(touched, a))
+            continue;
+        if (before < 0 || !comes_from(s, a, (unsigned)before)) {
+            if (MUTANT(old_epoch_accepted))
+                continue;
+            return refuse_arc(a);
+        }
+        if (m->order <= c->last[a] && !MUTANT(forward_before_order))
+            continue;
+        if (!c->origin_of[a] || !chain_same(c->origin_of[a]->name, m->origin))
+            return err_set(PARAMO_E_PROTOCOL, "CHAIN of an owner that arc %u does not have", a);
+        arcs_add(fresh, a);
+        *any = true;
+    }
+    return PARAMO_OK;
+}
+
+/* A place in the source for a step, and what goes on to the next members. */
+static struct chain_wait *wait_make(struct chain_source *source, const struct shard_table *t,
+                                    const struct chain_message *m, const struct van_seg *seg, unsigned nseg)
+{
+    struct chain_wait *w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
+    w->source = source;
+    w->seq = m->seq;
+    if (chain_split(source->shard->chain, t, m, seg, nseg, NULL, w, &w->made)) {
+        chain_abandon(w);
+        return NULL;
+    }
+    return w;
+}
+
+static void wait_commit(struct chain_source *source, struct chain_wait *w)
+{
+    struct chain *c = source->shard->chain;
+    source->received = w->seq;
+    queue_push(&source->waits, &w->node);
+    struct queue made = w->made;
+    w->made = (struct queue){0};
+    for (struct qnode *node; (node = queue_pop(&made));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        chain_append(e->to, e);
+    }
+    chain_send_all(c);
+    follow_advance(source);
+}
+
+/* *done: taken; else it is to come again. */
+static paramo_err on_update(struct chain_source *source, struct chain_message *m, const struct van_seg *seg,
+                            unsigned nseg, bool *done)
+{
+    struct shard *s = source->shard;
+    struct chain *c = s->chain;
+    uint64_t touched[CHAIN_WORDS], fresh[CHAIN_WORDS];
+    bool any;
+    struct shard_table *t = shard_table_find(s, m->request.table);
+    if (!t || t->options.kind == PARAMO_TABLE_USER || !t->table)
+        return t ? err_set(PARAMO_E_PROTOCOL, "CHAIN to table %s, which has no copies", t->name) : PARAMO_OK;
+    paramo_err err = apply_check_rows(t, &m->request, seg, nseg);
+    if (!err && m->request.count)
+        err = apply_check_order(t, seg[WIRE_SEG_KEYS].data, m->request.count);
+    if (!err)
+        err = fresh_arcs(source, t, m, seg, touched, fresh, &any);
+    if (err)
+        return err;
+    struct chain_origin *origin = any ? follow_origin(c, m->origin) : NULL;
+    struct chain_sender *sender =
+        origin ? origin_sender(origin, m->node, m->app, m->customer, m->incarnation) : NULL;
+    struct chain_wait *w = any && !sender ? NULL : wait_make(source, t, m, seg, nseg);
+    if (!w)
+        return PARAMO_OK;
+    uint64_t pushes = t->pushes; /* counted where clients ask */
+    err = any ? parted_change(s, t, &m->request, seg, nseg, fresh) : PARAMO_OK;
+    t->pushes = pushes;
+    if (err) {
+        chain_abandon(w);
+        return err == PARAMO_E_MEMORY ? PARAMO_OK : err;
+    }
+    for (unsigned a = 0; any && a < RING_ARCS; a++)
+        if (arcs_has(fresh, a))
+            c->last[a] = m->order;
+    if (sender && !MUTANT(replica_without_record)) {
+        clock_raise(&origin->clocks, &sender->clock, m->request.floor);
+        clock_record(&sender->clock, m->request.number);
+    }
+    wait_commit(source, w);
+    *done = true;
+    return PARAMO_OK;
+}
+
+static paramo_err on_take(struct chain_source *source, const struct chain_message *m, bool *done)
+{
+    struct chain *c = source->shard->chain;
+    uint64_t arcs[CHAIN_WORDS] = {0};
+    struct chain_origin *from = NULL;
+    for (struct chain_origin *o = c->origins; o; o = o->next)
+        if (chain_same(o->name, m->from))
+            from = o;
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        if (from && arcs_has(m->arcs, a) && c->origin_of[a] == from)
+            arcs_add(arcs, a);
+    struct chain_wait *w = wait_make(source, NULL, m, NULL, 0);
+    struct chain_origin *to = w ? follow_origin(c, m->origin) : NULL;
+    if (!to || (from && from != to && follow_take(c, from, to, arcs))) {
+        chain_abandon(w);
+        return PARAMO_OK; /* again, when there is memory or floors have passed */
+    }
+    if (from && !from->arcs)
+        follow_origin_free(c, from);
+    wait_commit(source, w);
+    *done = true;
+    return PARAMO_OK;
+}
+
+static paramo_err on_forget(struct chain_source *source, const struct chain_message *m, bool *done)
+{
+    struct chain *c = source->shard->chain;
+    struct chain_wait *w = wait_make(source, NULL, m, NULL, 0);
+    if (!w)
+        return PARAMO_OK;
+    for (struct chain_origin *o = c->origins; o; o = o->next)
+        if (chain_same(o->name, m->origin)) {
+            struct chain_sender **at = sender_at(o, m->node, m->app, m->customer, m->incarnation);
+            if (*at)
+                origin_sender_free(o, at);
+        }
+    wait_commit(source, w);
+    *done = true;
+    return PARAMO_OK;
+}
+
+static paramo_err refuse_view(struct chain_source *source)
+{
+    struct wire_head refused = {.kind = WIRE_CHAIN_REFUSED, .view = source->shard->view->number};
+    return letter_send(source->conn, &refused, NULL, 0);
+}
+
+static paramo_err follow(struct chain_source *source, const struct wire_head *head, const struct van_seg *seg,
+                         unsigned nseg)
+{
+    struct shard *s = source->shard;
+    struct chain_message m;
+    bool done = false;
+    paramo_err err = chain_decode(head, seg, nseg, &m);
+    if (err)
+        return err;
+    if (m.seq <= source->received)
+        return PARAMO_OK; /* the next beat says so; an answer to each would only add to what is late already
+                           */
+    if (s->view && m.view < s->chain_changed && !MUTANT(old_epoch_accepted))
+        return refuse_view(source);
+    if (m.seq == source->received + 1 && s->view && s->self >= 0 && m.view <= s->view->number)
+        err = m.what == CHAIN_UPDATE ? on_update(source, &m, seg, nseg, &done)
+              : m.what == CHAIN_TAKE ? on_take(source, &m, &done)
+                                     : on_forget(source, &m, &done);
+    if (!err && !done)
+        source->again = true; /* said with the next beat, or view */
+    return err;
+}
+
+static paramo_err beat(struct chain_source *source, const struct wire_head *head, unsigned nseg)
+{
+    const struct shard *s = source->shard;
+    uint64_t clock;
+    paramo_err err = chain_beat_decode(head, nseg, &clock);
+    if (err)
+        return err;
+    if (s->view && head->view < s->chain_changed)
+        return refuse_view(source);
+    if (clock > source->clock)
+        source->clock = clock;
+    source->beat_at = lane_now(s->lane);
+    ack_soon(source);
+    return PARAMO_OK;
+}
+
+/* ---- connections ---- */
+
+static paramo_err source_frame(void *user, struct van_conn *conn, const uint8_t bytes[VAN_HEAD],
+                               const struct van_seg *seg, unsigned nseg)
+{
+    struct wire_head head;
+    (void)conn;
+    paramo_err err = wire_head_decode(bytes, &head);
+    if (!err && head.kind == WIRE_HELLO)
+        return PARAMO_OK; /* a second copy of the first */
+    if (!err && head.kind == WIRE_CHAIN_BEAT)
+        return beat(user, &head, nseg);
+    if (!err && head.kind != WIRE_CHAIN)
+        err = err_set(PARAMO_E_PROTOCOL, "%s from a member before", wire_kind_name(head.kind));
+    return err ? err : follow(user, &head, seg, nseg);
+}
+
+static void source_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
+{
+    struct chain_source *source = user;
+    char self[VIEW_LABEL_MAX], from[VIEW_LABEL_MAX];
+    if (why == PARAMO_E_PROTOCOL || why == PARAMO_E_TOO_LARGE || why == PARAMO_E_VERSION)
+        log_warn("%s: %s broke the protocol: %s", view_id_label(source->shard->config.node, self),
+                 view_id_label(source->from.node, from), text);
+    van_close(conn, false);
+    source->conn = NULL;
+}
+
+static const struct van_user source_user = {.frame = source_frame, .closed = source_closed};
+
+void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello)
+{
+    const struct view_node *node = s->view ? view_node(s->view, hello->node) : NULL;
+    if (!s->chain || !node || (!node->alive && !MUTANT(old_epoch_accepted)) ||
+        node->incarnation != hello->incarnation) {
+        door_reject(conn, PARAMO_E_REFUSED, "this shard's view does not have that server alive");
+        return;
+    }
+    struct chain *c = s->chain;
+    struct chain_name from = {.node = hello->node, .shard = (uint16_t)hello->customer};
+    struct chain_source *source = c->sources;
+    while (source && !(chain_same(source->from, from) && source->incarnation == hello->incarnation))
+        source = source->next;
+    if (source && source->generation > hello->app) {
+        door_reject(conn, PARAMO_E_REFUSED, "a later stream has come already");
+        return;
+    }
+    if (!source) {
+        source = calloc(1, sizeof *source);
+        if (!source) {
+            door_reject(conn, PARAMO_E_MEMORY, "out of memory");
+            return;
+        }
+        source->shard = s;
+        source->from = from;
+        source->incarnation = hello->incarnation;
+        source->next = c->sources;
+        c->sources = source;
+    }
+    if (source->conn)
+        van_close(source->conn, false);
+    if (source->generation != hello->app) {
+        waits_detach(source);
+        source->received = source->acked = 0;
+        source->generation = hello->app;
+    }
+    source->conn = conn;
+    source->again = true;
+    van_set_user(conn, &source_user, source);
+    van_set_frame_limit(conn, s->config.frame_bytes + CHAIN_BODY_MAX);
+    van_settle(conn);
+    if (door_welcome(conn, s->view->job, s->config.incarnation)) {
+        van_close(conn, false);
+        source->conn = NULL;
+        return;
+    }
+    follow_ack(source);
+}

@@ -1,0 +1,639 @@
+/* Streams to the next members, and what waits until they have it (chained.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "post/address.h"
+#include "post/dial.h"
+#include "server/chained.h"
+
+/* ---- entries ---- */
+
+void chain_entry_free(struct chain_entry *e)
+{
+    if (e->out)
+        e->over = true;
+    else
+        free(e);
+}
+
+static void entry_done(struct van_frame *frame, paramo_err status)
+{
+    struct chain_entry *e = container_of(frame, struct chain_entry, frame);
+    (void)status; /* what is not acknowledged is sent again */
+    e->out = false;
+    if (e->over)
+        free(e);
+}
+
+struct chain_entry *chain_entry_make(const struct shard_table *t, const struct chain_message *m,
+                                     const struct van_seg *seg, unsigned nseg, const uint64_t *arcs)
+{
+    size_t bytes = t ? rows_some_bytes(&m->request, seg, nseg) : 0;
+    struct chain_entry *e = malloc(sizeof *e + bytes);
+    if (!e)
+        return NULL;
+    memset(e, 0, sizeof *e);
+    e->frame.class = VAN_CHAIN;
+    e->frame.done = entry_done;
+    e->m = *m;
+    e->bytes = sizeof *e + bytes;
+    if (t && m->request.count)
+        rows_some(t, &m->request, seg, arcs, e->data, &e->m.request, e->seg);
+    for (unsigned i = 0; arcs && chain_has_arcs(m) && i < CHAIN_WORDS; i++)
+        e->m.arcs[i] &= arcs[i];
+    return e;
+}
+
+/* ---- waits ---- */
+
+static void wait_unlink(struct chain_wait *w)
+{
+    if (!w->sender)
+        return;
+    if (w->prev)
+        w->prev->next = w->next;
+    else
+        w->sender->pending = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+    w->sender = NULL;
+}
+
+void chain_wait_done(struct chain_wait *w)
+{
+    if (!w || --w->entries)
+        return;
+    if (w->source) {
+        follow_advance(w->source);
+        return;
+    }
+    struct peer *peer = w->sender ? w->sender->peer : NULL;
+    if (MUTANT(forward_before_record) && w->sender &&
+        clock_look_all(&w->sender->clock, w->head.number) == DEDUP_NEW)
+        clock_record(&w->sender->clock, w->head.number);
+    wait_unlink(w);
+    if (peer && w->reply)
+        reply_late(peer, w->reply, &w->head);
+    else if (peer)
+        reply_status(peer, &w->head, PARAMO_OK, NULL);
+    else if (w->reply)
+        reply_free(w->reply);
+    free(w);
+}
+
+static struct chain_wait *pending(const struct sender *sender, uint64_t number)
+{
+    struct chain_wait *w = sender->pending;
+    while (w && w->head.number != number)
+        w = w->next;
+    return w;
+}
+
+bool chain_pending(struct sender *sender, const struct wire_head *h)
+{
+    struct chain_wait *w = pending(sender, h->number);
+    if (w && h->kind != WIRE_PROBE)
+        w->head = *h;
+    return w;
+}
+
+void chain_sender_gone(struct sender *sender)
+{
+    while (sender->pending) {
+        struct chain_wait *w = sender->pending;
+        wait_unlink(w);
+        if (w->reply)
+            reply_free(w->reply);
+        w->reply = NULL;
+    }
+}
+
+/* ---- streams ---- */
+
+static void stream_send(struct chain_stream *st)
+{
+    struct shard *s = st->shard;
+    while (st->conn && !st->blocked && st->unsent) {
+        struct chain_entry *e = container_of(st->unsent, struct chain_entry, node);
+        struct wire_head head;
+        if (e->acked) {
+            st->unsent = st->unsent->next;
+            continue;
+        }
+        if (e->out)
+            return; /* a copy is still leaving: the tick comes back to it */
+        e->m.view = s->view->number;
+        chain_head(&e->m, &head);
+        wire_head_encode(&head, e->frame.head);
+        memcpy(e->frame.seg, e->seg, sizeof e->seg);
+        e->frame.seg[WIRE_SEG_BODY] =
+            (struct van_seg){.data = e->body, .len = chain_body_encode(&e->m, e->body)};
+        e->frame.nseg = VAN_SEGS;
+        paramo_err err = van_send(st->conn, &e->frame);
+        st->blocked = err == PARAMO_E_AGAIN;
+        if (err)
+            return; /* or the connection has ended, and closed() comes */
+        e->out = true;
+        st->unsent = st->unsent->next;
+    }
+}
+
+void chain_send_all(struct chain *c)
+{
+    for (struct chain_stream *st = c->streams; st; st = st->next)
+        stream_send(st);
+}
+
+void chain_append(struct chain_stream *st, struct chain_entry *e)
+{
+    if (queue_empty(&st->entries))
+        st->moved_at = lane_now(st->shard->lane);
+    e->m.seq = ++st->seq;
+    queue_push(&st->entries, &e->node);
+    if (!st->unsent)
+        st->unsent = &e->node;
+    st->count++;
+    st->bytes += e->bytes;
+}
+
+static void entry_acked(struct chain_stream *st, struct chain_entry *e)
+{
+    struct chain_wait *wait = e->wait;
+    e->acked = true;
+    e->wait = NULL;
+    st->count--;
+    st->bytes -= e->bytes;
+    chain_wait_done(wait);
+}
+
+void chain_reopen(struct shard *s)
+{
+    if (s->chain->held && chain_open(s)) {
+        s->chain->held = false;
+        piece_resume_all(s);
+    }
+}
+
+static void stream_ack(struct chain_stream *st, const struct chain_ack *ack)
+{
+    struct shard *s = st->shard;
+    if (ack->clock > st->heard_at)
+        st->heard_at = ack->clock;
+    if (ack->acked > st->acked)
+        st->moved_at = lane_now(s->lane);
+    for (struct qnode *node = st->entries.head; node; node = node->next) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        if (e->m.seq > ack->received)
+            break;
+        if (!e->acked && chain_acks(ack, e->m.seq))
+            entry_acked(st, e);
+    }
+    while (st->entries.head && container_of(st->entries.head, struct chain_entry, node)->acked) {
+        struct qnode *node = queue_pop(&st->entries);
+        if (st->unsent == node)
+            st->unsent = node->next;
+        st->acked = container_of(node, struct chain_entry, node)->m.seq;
+        chain_entry_free(container_of(node, struct chain_entry, node));
+    }
+    if (ack->again) {
+        st->unsent = st->entries.head;
+        while (st->unsent && container_of(st->unsent, struct chain_entry, node)->m.seq <= ack->received)
+            st->unsent = st->unsent->next;
+    }
+    stream_send(st);
+    chain_reopen(s);
+}
+
+static void stream_down(struct chain_stream *st)
+{
+    if (st->conn)
+        van_close(st->conn, false);
+    st->conn = NULL;
+    st->blocked = false;
+    st->unsent = st->entries.head;
+}
+
+static paramo_err stream_frame(void *user, struct van_conn *conn, const uint8_t bytes[VAN_HEAD],
+                               const struct van_seg *seg, unsigned nseg)
+{
+    struct chain_stream *st = user;
+    struct wire_head head;
+    struct chain_ack ack;
+    (void)conn;
+    paramo_err err = wire_head_decode(bytes, &head);
+    if (err || head.kind == WIRE_WELCOME)
+        return err;
+    if (head.kind == WIRE_CHAIN_REFUSED)
+        return PARAMO_OK; /* no ACK is one: requests wait until we have that view, too */
+    if (head.kind != WIRE_CHAIN_ACK)
+        return err_set(PARAMO_E_PROTOCOL, "%s from the next of a chain", wire_kind_name(head.kind));
+    err = chain_ack_decode(&head, seg, nseg, &ack);
+    if (!err && (ack.received > st->seq || ack.clock > lane_now(st->shard->lane)))
+        err = err_set(PARAMO_E_PROTOCOL, "CHAIN_ACK of what was not sent");
+    if (!err)
+        stream_ack(st, &ack);
+    return err;
+}
+
+static void stream_writable(void *user, struct van_conn *conn)
+{
+    struct chain_stream *st = user;
+    (void)conn;
+    st->blocked = false;
+    stream_send(st);
+}
+
+static void stream_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
+{
+    struct chain_stream *st = user;
+    char self[VIEW_LABEL_MAX], to[VIEW_LABEL_MAX];
+    (void)conn;
+    if (why == PARAMO_E_PROTOCOL || why == PARAMO_E_TOO_LARGE)
+        log_warn("%s: the chain to %s: %s", view_id_label(st->shard->config.node, self),
+                 view_id_label(st->to.node, to), text);
+    stream_down(st);
+}
+
+static const struct van_user stream_user = {
+    .frame = stream_frame, .writable = stream_writable, .closed = stream_closed};
+
+static void stream_beat(struct chain_stream *st)
+{
+    const struct shard *s = st->shard;
+    struct wire_head head;
+    chain_beat_head(lane_now(s->lane), s->view->number, &head);
+    if (st->conn && letter_send(st->conn, &head, NULL, 0))
+        log_debug("the chain to %u: a beat was not sent: %s", st->to.node, err_text());
+}
+
+static void stream_up(void *arg, struct van_conn *conn, const struct welcome *welcome)
+{
+    struct chain_stream *st = arg;
+    st->dial = NULL;
+    if (welcome->incarnation != st->incarnation) { /* another process has its address */
+        van_close(conn, false);
+        return;
+    }
+    st->conn = conn;
+    st->unsent = st->entries.head;
+    van_set_user(conn, &stream_user, st);
+    van_settle(conn);
+    stream_beat(st);
+    stream_send(st);
+}
+
+static void stream_failed(void *arg, paramo_err code, const char *text)
+{
+    struct chain_stream *st = arg;
+    (void)code;
+    (void)text; /* whether it is dead the scheduler says */
+    st->dial = NULL;
+}
+
+static void stream_dial(struct chain_stream *st, uint64_t now)
+{
+    struct shard *s = st->shard;
+    char address[ADDRESS_MAX];
+    const struct view_node *node = view_node(s->view, st->to.node);
+    if (st->conn || st->dial || now < st->dial_at || !node || !s->config.van)
+        return;
+    st->dial_at = now + CHAIN_RETRY_MS * ENV_MS;
+    address_join(node->host, node->port, address);
+    struct dial_config config = {
+        .van = s->config.van,
+        .lane = s->lane,
+        .address = address,
+        .hello = {.purpose = HELLO_CHAIN,
+                  .node = s->config.node,
+                  .incarnation = s->config.incarnation,
+                  .job = s->view->job,
+                  .app = st->generation,
+                  .customer = s->config.index,
+                  .shard = st->to.shard},
+        .frame_bytes = s->config.frame_bytes,
+        .deadline = now + CHAIN_DIAL_MS * ENV_MS,
+        .up = stream_up,
+        .failed = stream_failed,
+        .arg = st,
+    };
+    if (s->config.token)
+        memcpy(config.hello.token, s->config.token, strnlen(s->config.token, HELLO_TOKEN_MAX - 1));
+    if (dial_start(&config, &st->dial))
+        st->dial = NULL; /* the tick tries again */
+}
+
+struct chain_stream *chain_stream_open(struct chain *c, const struct view_node *node, struct chain_name to)
+{
+    struct chain_stream *st = calloc(1, sizeof *st);
+    if (!st)
+        return NULL;
+    st->shard = c->shard;
+    st->to = to;
+    st->incarnation = node->incarnation;
+    st->generation = ++c->generations;
+    st->next = c->streams;
+    c->streams = st;
+    return st;
+}
+
+void chain_stream_close(struct chain *c, struct chain_stream *st, struct queue *entries)
+{
+    struct chain_stream **at = &c->streams;
+    while (*at != st)
+        at = &(*at)->next;
+    *at = st->next;
+    if (st->dial)
+        dial_cancel(st->dial);
+    stream_down(st);
+    for (struct qnode *node; (node = queue_pop(&st->entries));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        if (e->acked)
+            chain_entry_free(e);
+        else
+            queue_push(entries, node);
+    }
+    free(st);
+}
+
+/* ---- the gate ---- */
+
+bool chain_open(struct shard *s)
+{
+    struct chain *c = s->chain;
+    uint64_t now = chain_guarded(c) ? lane_now(s->lane) : 0;
+    if (now >= c->wait_until)
+        c->wait_until = 0;
+    bool open = !c->failed && !c->wait_until;
+    for (const struct chain_stream *st = c->streams; st && open; st = st->next) {
+        bool lease = st->heard_at && now - st->heard_at <= CHAIN_LEASE_MS * ENV_MS;
+        open = lease && (st->acked >= st->gate || MUTANT(promoted_serves_at_once)) &&
+               st->count < CHAIN_STREAM_ENTRIES && st->bytes < CHAIN_STREAM_BYTES;
+    }
+    c->shut = !open;
+    c->held |= !open;
+    return open;
+}
+
+/* ---- a change ---- */
+
+/* Has an arc of the rows, or of the message, a place in arcs (and only)? */
+static bool touches(const struct shard_table *t, const struct chain_message *m, const struct van_seg *seg,
+                    const uint64_t *arcs)
+{
+    for (unsigned i = 0; chain_has_arcs(m) && i < CHAIN_WORDS; i++)
+        if (m->arcs[i] & arcs[i])
+            return true;
+    const uint64_t *keys = m->request.count ? seg[WIRE_SEG_KEYS].data : NULL;
+    for (size_t i = 0; i < m->request.count; i++)
+        if (arcs_has(arcs, ring_arc(ring_position(&t->placement, keys[i]))))
+            return true;
+    return false;
+}
+
+/* Lies all of it on arcs? */
+static bool within(const struct shard_table *t, const struct chain_message *m, const struct van_seg *seg,
+                   const uint64_t *arcs)
+{
+    if (m->what == CHAIN_FORGET)
+        return true; /* one of the next ones; without the others their records stay longer */
+    for (unsigned i = 0; chain_has_arcs(m) && i < CHAIN_WORDS; i++)
+        if (m->arcs[i] & ~arcs[i])
+            return false;
+    const uint64_t *keys = m->request.count ? seg[WIRE_SEG_KEYS].data : NULL;
+    for (size_t i = 0; i < m->request.count; i++)
+        if (!arcs_has(arcs, ring_arc(ring_position(&t->placement, keys[i]))))
+            return false;
+    return true;
+}
+
+paramo_err chain_split(struct chain *c, const struct shard_table *t, const struct chain_message *m,
+                       const struct van_seg *seg, unsigned nseg, const uint64_t *only,
+                       struct chain_wait *wait, struct queue *entries)
+{
+    uint64_t arcs[CHAIN_WORDS];
+    for (struct chain_stream *st = c->streams; st; st = st->next) {
+        for (unsigned i = 0; i < CHAIN_WORDS; i++)
+            arcs[i] = st->arcs[i] & (only ? only[i] : UINT64_MAX);
+        if (!touches(t, m, seg, arcs))
+            continue;
+        struct chain_entry *e = chain_entry_make(t, m, seg, nseg, arcs);
+        if (!e)
+            return err_memory(sizeof *e);
+        e->to = st;
+        e->wait = wait;
+        if (wait)
+            wait->entries++;
+        queue_push(entries, &e->node);
+    }
+    return PARAMO_OK;
+}
+
+paramo_err chain_prepare(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                         const struct van_seg *seg, unsigned nseg, const uint64_t *only,
+                         struct chain_wait **wait)
+{
+    struct chain *c = peer->shard->chain;
+    struct sender *sender = peer->sender;
+    *wait = NULL;
+    if (!c->streams)
+        return PARAMO_OK;
+    struct chain_wait *w = calloc(1, sizeof *w);
+    if (!w)
+        return err_memory(sizeof *w);
+    struct chain_message m = {
+        .what = CHAIN_UPDATE,
+        .origin = {.node = c->shard->config.node, .shard = (uint16_t)c->shard->config.index},
+        .order = c->order + 1,
+        .node = sender->node,
+        .app = sender->app,
+        .customer = sender->customer,
+        .incarnation = sender->incarnation,
+        .request = *h};
+    m.request.kind = h->kind == WIRE_PUSHPULL ? WIRE_PUSH : h->kind;
+    m.request.flags = h->flags & (uint8_t)~WIRE_CREATE;
+    m.request.floor = sender->clock.own.floor;
+    if (h->kind == WIRE_CLEAR)
+        memcpy(m.arcs, c->mine, sizeof m.arcs);
+    w->head = *h;
+    paramo_err err = chain_split(c, t, &m, seg, nseg, only, w, &w->made);
+    if (err || (!w->entries && !pending(sender, h->number))) {
+        chain_abandon(w);
+        return err;
+    }
+    *wait = w;
+    return PARAMO_OK;
+}
+
+uint64_t *chain_only_mine(const struct chain *c, const uint64_t *only, uint64_t arcs[CHAIN_WORDS])
+{
+    for (unsigned i = 0; i < CHAIN_WORDS; i++)
+        arcs[i] = c->mine[i] & (only ? only[i] : UINT64_MAX);
+    return arcs;
+}
+
+void chain_abandon(struct chain_wait *w)
+{
+    if (!w)
+        return;
+    for (struct qnode *node; (node = queue_pop(&w->made));)
+        chain_entry_free(container_of(node, struct chain_entry, node));
+    free(w);
+}
+
+void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wait *w,
+                  const struct van_seg *seg, struct sender *sender, const uint64_t *only)
+{
+    const uint64_t *keys = w->head.count ? seg[WIRE_SEG_KEYS].data : NULL;
+    c->order++;
+    for (size_t i = 0; i < w->head.count; i++) {
+        unsigned arc = ring_arc(ring_position(&t->placement, keys[i]));
+        if (!only || arcs_has(only, arc))
+            c->last[arc] = c->order;
+    }
+    for (unsigned a = 0; w->head.kind == WIRE_CLEAR && a < RING_ARCS; a++)
+        if (arcs_has(c->mine, a) && (!only || arcs_has(only, a)))
+            c->last[a] = c->order;
+    struct queue made = w->made;
+    w->made = (struct queue){0};
+    struct chain_wait *before = sender->clock.apart ? pending(sender, w->head.number) : NULL;
+    if (before) { /* the rest of a chunk whose other keys were done before: one answer for both */
+        before->head = w->head;
+        before->entries += w->entries;
+        if (before->reply)
+            reply_free(before->reply);
+        before->reply = w->reply;
+        free(w);
+        w = before;
+    } else {
+        w->sender = sender;
+        w->next = sender->pending;
+        if (w->next)
+            w->next->prev = w;
+        sender->pending = w;
+    }
+    for (struct qnode *node; (node = queue_pop(&made));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        e->wait = w;
+        chain_append(e->to, e);
+    }
+    chain_send_all(c);
+}
+
+void chain_cancel(struct queue *entries)
+{
+    for (struct qnode *node; (node = queue_pop(entries));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        struct chain_wait *w = e->wait;
+        chain_entry_free(e);
+        if (!w || --w->entries)
+            continue;
+        wait_unlink(w);
+        if (w->reply)
+            reply_free(w->reply);
+        free(w);
+    }
+}
+
+void chain_route(struct chain *c, struct queue *entries)
+{
+    for (struct qnode *node; (node = queue_pop(entries));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        const struct shard_table *t =
+            e->m.what == CHAIN_UPDATE ? shard_table_find(c->shard, e->m.request.table) : NULL;
+        struct queue parts = {0};
+        struct chain_stream *whole = NULL;
+        for (struct chain_stream *st = c->streams; st && !whole; st = st->next)
+            if (!e->out && within(t, &e->m, e->seg, st->arcs))
+                whole = st;
+        if (whole) {
+            chain_append(whole, e);
+            continue;
+        }
+        struct chain_wait *wait = e->wait;
+        if (chain_split(c, t, &e->m, e->seg, WIRE_SEG_BODY, NULL, wait, &parts)) {
+            c->failed = true; /* nothing may be answered that others do not have */
+            log_error("no memory for what a chain must have: this shard serves no more");
+        }
+        for (struct qnode *part; (part = queue_pop(&parts));) {
+            struct chain_entry *p = container_of(part, struct chain_entry, node);
+            chain_append(p->to, p);
+        }
+        chain_entry_free(e);
+        if (!c->failed)
+            chain_wait_done(wait);
+    }
+}
+
+void chain_sender_bye(struct shard *s, const struct sender *sender)
+{
+    struct chain *c = s->chain;
+    struct chain_message m = {.what = CHAIN_FORGET,
+                              .origin = {.node = s->config.node, .shard = (uint16_t)s->config.index},
+                              .node = sender->node,
+                              .app = sender->app,
+                              .customer = sender->customer,
+                              .incarnation = sender->incarnation};
+    for (struct chain_stream *st = c->streams; st; st = st->next) {
+        struct chain_entry *e = chain_entry_make(NULL, &m, NULL, 0, NULL);
+        if (e) /* without memory the record stays until its node ends */
+            chain_append(st, e);
+    }
+    chain_send_all(c);
+}
+
+/* ---- the tick ---- */
+
+static void tick_fire(struct lane_timer *timer)
+{
+    struct chain *c = container_of(timer, struct chain, tick);
+    struct shard *s = c->shard;
+    uint64_t now = lane_now(s->lane);
+    for (struct chain_stream *st = c->streams; st; st = st->next) {
+        stream_dial(st, now);
+        stream_beat(st);
+        if (st->count && now - st->moved_at > CHAIN_RETRY_MS * ENV_MS) {
+            st->moved_at = now;
+            st->unsent = st->entries.head;
+        }
+        stream_send(st);
+    }
+    if (chain_guarded(c) && lane_timer_arm(s->lane, &c->tick, now + CHAIN_TICK_MS * ENV_MS))
+        log_error("no memory for a timer: the chains of this shard stand still until the next view");
+    chain_reopen(s); /* there may be nobody left to wait for but the time */
+}
+
+/* ---- life ---- */
+
+paramo_err chain_create(struct shard *s, struct chain **chain)
+{
+    struct chain *c = calloc(1, sizeof *c);
+    if (!c)
+        return err_memory(sizeof *c);
+    c->shard = s;
+    c->tick.fire = tick_fire;
+    *chain = c;
+    return PARAMO_OK;
+}
+
+void chain_tick_start(struct chain *c)
+{
+    if (chain_guarded(c) && !c->tick.slot)
+        tick_fire(&c->tick);
+}
+
+void chain_destroy(struct chain *c)
+{
+    if (!c)
+        return;
+    struct queue entries = {0};
+    while (c->sources)
+        follow_forget(c, c->sources);
+    while (c->streams)
+        chain_stream_close(c, c->streams, &entries);
+    chain_cancel(&entries);
+    while (c->origins)
+        follow_origin_free(c, c->origins);
+    lane_timer_cancel(c->shard->lane, &c->tick);
+    free(c);
+}

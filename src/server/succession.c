@@ -1,0 +1,263 @@
+/* What a new view changes in chains (chained.h). In this order: who is next, and what is kept for whom; which
+ * arcs have become ours, or another's, with their records; what must be sent again; what is no longer ours
+ * goes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/chained.h"
+
+static struct chain_name name_of(const struct view *v, unsigned shard)
+{
+    return (struct chain_name){.node = v->shards[shard].node, .shard = v->shards[shard].index};
+}
+
+/* Our place in each arc's chain, and who comes after us. */
+static void places(struct chain *c)
+{
+    const struct shard *s = c->shard;
+    const struct ring_chains *chains = &s->view->chains;
+    memset(c->level, -1, sizeof c->level);
+    memset(c->next, 0xff, sizeof c->next); /* RING_NOBODY */
+    for (unsigned level = 0; s->self >= 0 && level <= chains->replicas; level++)
+        for (unsigned a = 0; a < RING_ARCS; a++)
+            if (chains->level[level].owner[a] == (unsigned)s->self) {
+                c->level[a] = (int8_t)level;
+                c->next[a] = level < chains->replicas ? chains->level[level + 1].owner[a] : RING_NOBODY;
+            }
+}
+
+/* ---- the next members ---- */
+
+static bool lives(const struct view *v, struct chain_name name, uint64_t incarnation, unsigned *index)
+{
+    const struct view_node *node = view_node(v, name.node);
+    int at = view_shard_index(v, name.node, name.shard);
+    *index = at < 0 ? RING_NOBODY : (unsigned)at;
+    return at >= 0 && node && node->alive && node->incarnation == incarnation;
+}
+
+/* Streams that have lost an arc end: what they hold goes to whoever is next now. */
+/* True: among it is what must be acknowledged before anything is served. */
+static bool streams_settle(struct chain *c, struct queue *entries)
+{
+    struct shard *s = c->shard;
+    bool met[VIEW_SHARDS_MAX] = {false}, gated = false;
+    for (struct chain_stream *st = c->streams, *following; st; st = following) {
+        uint64_t arcs[CHAIN_WORDS] = {0};
+        unsigned index;
+        bool lost = false, any = false, alive = lives(s->view, st->to, st->incarnation, &index);
+        following = st->next;
+        for (unsigned a = 0; a < RING_ARCS && alive; a++)
+            if (c->next[a] == index)
+                arcs_add(arcs, a);
+        for (unsigned i = 0; i < CHAIN_WORDS; i++) {
+            lost |= (st->arcs[i] & ~arcs[i]) != 0;
+            any |= arcs[i] != 0;
+        }
+        if (!any || (lost && st->count)) {
+            gated |= st->acked < st->gate;
+            chain_stream_close(c, st, entries);
+            continue;
+        }
+        memcpy(st->arcs, arcs, sizeof arcs);
+        met[index] = true;
+    }
+    for (unsigned a = 0; a < RING_ARCS; a++) {
+        unsigned next = c->next[a];
+        if (next >= s->view->shards_count || met[next])
+            continue;
+        struct chain_name to = name_of(s->view, next);
+        const struct view_node *node = view_node(s->view, to.node);
+        struct chain_stream *st = node ? chain_stream_open(c, node, to) : NULL;
+        c->failed |= !st;
+        met[next] = true;
+        for (unsigned b = a; st && b < RING_ARCS; b++)
+            if (c->next[b] == next)
+                arcs_add(st->arcs, b);
+    }
+    return gated;
+}
+
+/* ---- arcs ---- */
+
+struct change {
+    uint64_t promoted[CHAIN_WORDS], demoted[CHAIN_WORDS], dropped[CHAIN_WORDS];
+    bool promotes, demotes, drops;
+};
+
+static void roles(struct chain *c, struct change *change)
+{
+    struct shard *s = c->shard;
+    memset(change, 0, sizeof *change);
+    for (unsigned a = 0; a < RING_ARCS; a++) {
+        int level = c->level[a];
+        bool was = arcs_has(c->mine, a);
+        if (level == 0 && c->origin_of[a]) {
+            arcs_add(change->promoted, a);
+            change->promotes = true;
+        } else if (level > 0 && was) {
+            arcs_add(change->demoted, a);
+            change->demotes = true;
+        } else if (level < 0 && (was || c->origin_of[a])) {
+            arcs_add(change->dropped, a);
+            change->drops = true;
+        } else if (level > 0 && !c->origin_of[a]) {
+            struct chain_origin *o = follow_origin(c, name_of(s->view, view_ring(s->view)->owner[a]));
+            c->failed |= !o;
+            c->origin_of[a] = o;
+            if (o)
+                o->arcs++;
+        }
+    }
+    memset(c->mine, 0, sizeof c->mine);
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        if (c->level[a] == 0)
+            arcs_add(c->mine, a);
+}
+
+/* Says in each stream whose arcs have become ours, behind all that had to be sent again: when that is
+ * acknowledged, they are served. */
+static void announce(struct chain *c, const struct chain_origin *from, const uint64_t arcs[CHAIN_WORDS])
+{
+    struct chain_message m = {.what = CHAIN_TAKE, .from = from->name};
+    m.origin = (struct chain_name){.node = c->shard->config.node, .shard = (uint16_t)c->shard->config.index};
+    for (struct chain_stream *st = c->streams; st; st = st->next) {
+        bool any = false;
+        for (unsigned i = 0; i < CHAIN_WORDS; i++) {
+            m.arcs[i] = arcs[i] & st->arcs[i];
+            any |= m.arcs[i] != 0;
+        }
+        struct chain_entry *e = any ? chain_entry_make(NULL, &m, NULL, 0, NULL) : NULL;
+        c->failed |= any && !e;
+        if (e) {
+            chain_append(st, e);
+            st->gate = st->seq;
+        }
+    }
+}
+
+static void promote(struct chain *c, const struct change *change)
+{
+    for (struct chain_origin *o = c->origins, *next; o; o = next) {
+        uint64_t arcs[CHAIN_WORDS] = {0};
+        bool any = false;
+        next = o->next;
+        for (unsigned a = 0; a < RING_ARCS; a++)
+            if (arcs_has(change->promoted, a) && c->origin_of[a] == o) {
+                arcs_add(arcs, a);
+                any = true;
+            }
+        if (!any)
+            continue;
+        if (follow_take(c, o, NULL, arcs)) {
+            c->failed = true;
+            log_error("arcs that have become ours cannot be served: %s", err_text());
+            continue;
+        }
+        announce(c, o, arcs);
+    }
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        if (arcs_has(c->mine, a) && c->last[a] > c->order)
+            c->order = c->last[a];
+}
+
+/* Ours that are another's now, whom we follow. */
+static void demote(struct chain *c, const struct change *change)
+{
+    struct shard *s = c->shard;
+    for (unsigned owner = 0; owner < s->view->shards_count; owner++) {
+        uint64_t arcs[CHAIN_WORDS] = {0};
+        bool any = false;
+        for (unsigned a = 0; a < RING_ARCS; a++)
+            if (arcs_has(change->demoted, a) && view_ring(s->view)->owner[a] == owner) {
+                arcs_add(arcs, a);
+                any = true;
+            }
+        struct chain_origin *to = any ? follow_origin(c, name_of(s->view, owner)) : NULL;
+        if (any && (!to || follow_take(c, NULL, to, arcs)))
+            c->failed = true;
+    }
+}
+
+/* Whoever holds an arc no more forgets it: it would be old when it comes again. */
+static void drop(struct chain *c, const struct change *change)
+{
+    struct shard *s = c->shard;
+    for (unsigned a = 0; a < RING_ARCS; a++) {
+        if (!arcs_has(change->dropped, a))
+            continue;
+        struct chain_origin *o = c->origin_of[a];
+        clocks_depart(o ? &o->clocks : &s->clocks, a, 1);
+        if (o)
+            o->arcs--;
+        c->origin_of[a] = NULL;
+        c->last[a] = 0;
+    }
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        if (t->table && parted_clear(s, t, change->dropped)) {
+            c->failed = true;
+            log_error("rows that are no longer ours cannot be let go: %s", err_text());
+        }
+    }
+}
+
+static void forget_gone(struct chain *c, bool promoted)
+{
+    unsigned index;
+    for (struct chain_source *source = c->sources, *next; source; source = next) {
+        next = source->next;
+        if (lives(c->shard->view, source->from, source->incarnation, &index))
+            continue;
+        uint64_t until = source->beat_at ? source->beat_at + CHAIN_LEASE_MS * ENV_MS : 0;
+        if (promoted && until > c->wait_until && !MUTANT(promoted_serves_at_once))
+            c->wait_until = until; /* it may be cut off, and not know */
+        if (!MUTANT(old_epoch_accepted))
+            follow_forget(c, source);
+    }
+    for (struct chain_origin *o = c->origins, *next; o; o = next) {
+        next = o->next;
+        if (!o->arcs)
+            follow_origin_free(c, o);
+        else
+            follow_senders_gone(c, o);
+    }
+}
+
+void chain_succeed(struct chain *c)
+{
+    struct queue entries = {0};
+    struct change change;
+    places(c);
+    bool gated = streams_settle(c, &entries);
+    roles(c, &change);
+    if (MUTANT(promoted_without_resend) && change.promotes)
+        for (struct qnode *node; (node = queue_pop(&entries));)
+            chain_entry_free(container_of(node, struct chain_entry, node));
+    if (c->shard->self < 0) {
+        /* Declared dead: whoever owns the arcs now may not have what was not acknowledged. Nothing of it may
+         * be answered. */
+        while (c->sources)
+            follow_forget(c, c->sources);
+        chain_cancel(&entries);
+    }
+    chain_route(c, &entries);
+    for (struct chain_stream *st = c->streams; st && gated; st = st->next)
+        st->gate = st->seq;
+    if (change.promotes)
+        promote(c, &change);
+    if (change.demotes)
+        demote(c, &change);
+    if (change.drops)
+        drop(c, &change);
+    forget_gone(c, change.promotes);
+    for (struct chain_source *source = c->sources; source; source = source->next) {
+        source->again = true; /* what came before its view */
+        follow_ack(source);
+    }
+    chain_send_all(c);
+    chain_tick_start(c);
+}

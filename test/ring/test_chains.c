@@ -1,0 +1,159 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "ring/chains.h"
+
+enum { SERVERS = 6, SHARDS = 2 * SERVERS };
+
+static struct ring_chains chains, before;
+
+/* Six servers of two shards, each its own domain. */
+static void deal(unsigned replicas)
+{
+    static const char *const domain[SERVERS] = {"a", "b", "c", "d", "e", "f"};
+    struct ring_shard shard[SHARDS];
+    for (unsigned i = 0; i < SHARDS; i++)
+        shard[i] = (struct ring_shard){.weight = 1 + i % 3, .server = i / 2, .domain = domain[i / 2]};
+    assert_int_equal(ring_place(shard, SHARDS, replicas, NULL, &chains), PARAMO_OK);
+}
+
+static bool holds(const struct ring_chains *c, size_t a, uint16_t shard)
+{
+    bool any = false;
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        any |= c->level[l].owner[a] == shard;
+    return any;
+}
+
+/* Those who are left are the members that there were, in their order, without a hole. */
+static void check_promoted(const bool *gone, uint32_t orphans)
+{
+    uint32_t alone = 0;
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        unsigned next = 0;
+        for (unsigned l = 0; l < RING_LEVELS; l++) {
+            uint16_t member = before.level[l].owner[a];
+            if (member != RING_NOBODY && !gone[member])
+                assert_int_equal(chains.level[next++].owner[a], member);
+        }
+        if (!next && before.level[0].owner[a] != RING_NOBODY) {
+            assert_int_equal(chains.level[next++].owner[a], before.level[0].owner[a]);
+            alone++;
+        }
+        for (; next < RING_LEVELS; next++)
+            assert_int_equal(chains.level[next].owner[a], RING_NOBODY);
+    }
+    assert_int_equal(orphans, alone);
+}
+
+static void who_is_left_takes_over(void **state)
+{
+    (void)state;
+    for (unsigned replicas = 0; replicas <= RING_REPLICAS_MAX; replicas++)
+        for (uint64_t seed = 0; seed < 64; seed++) { /* every set of servers that dies, one after the other */
+            bool gone[SHARDS] = {false};
+            unsigned dead = 0;
+            uint32_t orphans = 0;
+            deal(replicas);
+            chains.level[0].owner[77] = chains.level[1].owner[77] = RING_NOBODY;
+            chains.level[2].owner[77] = chains.level[3].owner[77] = RING_NOBODY;
+            for (unsigned server = 0; server < SERVERS; server++) {
+                if (!(seed >> server & 1))
+                    continue;
+                gone[2 * server] = gone[2 * server + 1] = true;
+                before = chains;
+                orphans = ring_promote(&chains, gone, SHARDS);
+                check_promoted(gone, orphans);
+                dead++;
+            }
+            assert_true(orphans == 0 || dead > replicas);
+            assert_true(orphans > 0 || dead < SERVERS);
+            before = chains;
+            assert_int_equal(ring_promote(&chains, gone, SHARDS), orphans); /* nothing is left to be done */
+            assert_memory_equal(&before, &chains, sizeof chains);
+        }
+}
+
+static void numbers_change(void **state)
+{
+    (void)state;
+    uint16_t map[SHARDS], back[SHARDS + 3];
+    deal(3);
+    before = chains;
+    for (unsigned i = 0; i < SHARDS; i++)
+        map[i] = (uint16_t)(i + (i >= 4 ? 3 : 0)); /* one with three shards has come after the second */
+    memset(back, 0xff, sizeof back);
+    for (unsigned i = 0; i < SHARDS; i++)
+        back[map[i]] = (uint16_t)i;
+    ring_renumber(&chains, map, SHARDS);
+    for (size_t a = 0; a < RING_ARCS; a++)
+        for (unsigned l = 0; l < RING_LEVELS; l++)
+            assert_int_equal(chains.level[l].owner[a], map[before.level[l].owner[a]]);
+    ring_renumber(&chains, back, SHARDS + 3);
+    assert_memory_equal(&before, &chains, sizeof chains);
+
+    map[0] = map[5] = RING_NOBODY; /* two are no more */
+    ring_renumber(&chains, map, SHARDS);
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        unsigned next = 0;
+        for (unsigned l = 0; l < RING_LEVELS; l++)
+            if (map[before.level[l].owner[a]] != RING_NOBODY)
+                assert_int_equal(chains.level[next++].owner[a], map[before.level[l].owner[a]]);
+        for (; next < RING_LEVELS; next++)
+            assert_int_equal(chains.level[next].owner[a], RING_NOBODY);
+    }
+}
+
+static void those_concerned(void **state)
+{
+    (void)state;
+    uint8_t touched[SHARDS], expected[SHARDS];
+    deal(2);
+    before = chains;
+    ring_touched(&before, &chains, touched, SHARDS);
+    for (unsigned i = 0; i < SHARDS; i++)
+        assert_int_equal(touched[i], 0);
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        chains = before;
+        memset(expected, 0, sizeof expected);
+        for (unsigned change = 0; change < 1 + seed % 4; change++) {
+            uint64_t random = mix64(seed * 8 + change);
+            size_t a = random % RING_ARCS;
+            unsigned level = (unsigned)(random >> 20) % 3;
+            uint16_t to = (uint16_t)((random >> 32) % (SHARDS + 1));
+            to = to == SHARDS ? RING_NOBODY : to;
+            if (!holds(&chains, a, to) || to == RING_NOBODY)
+                chains.level[level].owner[a] = to;
+        }
+        for (size_t a = 0; a < RING_ARCS; a++) {
+            uint16_t old = before.level[0].owner[a], new = chains.level[0].owner[a];
+            bool same = true;
+            for (unsigned l = 0; l < RING_LEVELS; l++)
+                same &= before.level[l].owner[a] == chains.level[l].owner[a];
+            for (uint16_t i = 0; i < SHARDS && !same; i++) {
+                if (holds(&before, a, i) || holds(&chains, a, i))
+                    expected[i] |= RING_TOUCHED_CHAIN;
+                if (old != new && (old == i || new == i))
+                    expected[i] |= RING_TOUCHED_ARCS;
+            }
+        }
+        ring_touched(&before, &chains, touched, SHARDS);
+        assert_memory_equal(touched, expected, sizeof touched);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_left_takes_over),
+        cmocka_unit_test(numbers_change),
+        cmocka_unit_test(those_concerned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

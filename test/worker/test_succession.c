@@ -1,0 +1,221 @@
+/* A server dies with a request under way that asks all servers: with copies it begins anew where it must, and
+ * nobody sees more of it than that it took longer. Also: a table is gone through while owners change. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/client_impl.h"
+#include "worker/scan.h"
+#include "worker/support_world.h"
+
+enum { DENSE, SPARSE, SERVERS = 3, N = 70000 };
+
+struct play {
+    struct world w;
+    struct client *client;
+    uint64_t *keys;
+    float *vals;
+    struct sim_event dies, known; /* server 1 dies; all have the view in which it is dead */
+};
+
+static void dies(struct sim_event *event)
+{
+    struct play *p = container_of(event, struct play, dies);
+    world_server_stop(&p->w, 1);
+}
+
+static void known(struct sim_event *event)
+{
+    struct play *p = container_of(event, struct play, known);
+    world_server_gone(&p->w, 1);
+    world_all_view(&p->w);
+}
+
+static void play_make(struct play *p, unsigned replicas)
+{
+    memset(p, 0, sizeof *p);
+    p->dies.fire = dies;
+    p->known.fire = known;
+    world_init(&p->w, true, 5);
+    p->w.replicas = replicas;
+    world_table(&p->w, PARAMO_TABLE_DENSE, 1)->rows = N;
+    world_table(&p->w, PARAMO_TABLE_SPARSE, 1);
+    world_start(&p->w, SERVERS, SERVERS, 2);
+    p->client = p->w.clients[0].client;
+    p->keys = malloc(N * sizeof *p->keys);
+    p->vals = malloc(N * sizeof *p->vals);
+    for (unsigned i = 0; i < N; i++) {
+        p->keys[i] = i;
+        p->vals[i] = 1;
+    }
+    uint64_t ts;
+    for (unsigned t = DENSE; t <= SPARSE; t++) {
+        assert_int_equal(world_push(&p->w, 0, t, p->keys, N, p->vals, N, &ts), PARAMO_OK);
+        assert_int_equal(world_wait(&p->w, 0, ts), PARAMO_OK);
+    }
+}
+
+static void play_end(struct play *p)
+{
+    sim_cancel(p->w.sim, &p->dies);
+    sim_cancel(p->w.sim, &p->known);
+    free(p->keys);
+    free(p->vals);
+    world_fini(&p->w);
+}
+
+/* Server 1 dies in `ms`, and that is known a second later. */
+static void death_in(struct play *p, uint64_t ns)
+{
+    uint64_t at = sim_now(p->w.sim) + ns;
+    assert_int_equal(sim_schedule(p->w.sim, &p->dies, at), PARAMO_OK);
+    assert_int_equal(sim_schedule(p->w.sim, &p->known, at + ENV_SEC), PARAMO_OK);
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* At every moment of the request, from before the first frame to after the last. */
+static const uint64_t moments[] = {0, 20, 60, 100, 140, 180, 220, 260, 300, 400, 600};
+
+static void test_stat(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
+        for (unsigned t = DENSE; t <= SPARSE; t++) {
+            struct play p;
+            struct client_stats stats;
+            uint64_t ts;
+            play_make(&p, 1);
+            struct client_call stat = {.kind = REQUEST_STAT, .table = &p.w.tables[t], .stats = &stats};
+            death_in(&p, moments[i] * ENV_US);
+            assert_int_equal(client_issue(p.client, &stat, &ts), PARAMO_OK);
+            assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_OK);
+            assert_int_equal(stats.rows, N);
+            assert_int_equal(stats.nonzero, N);
+            play_end(&p);
+        }
+}
+
+static void test_clear(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++)
+        for (unsigned t = DENSE; t <= SPARSE; t++) {
+            struct play p;
+            uint64_t ts;
+            play_make(&p, 2);
+            struct client_call clear = {.kind = REQUEST_CLEAR, .table = &p.w.tables[t]};
+            death_in(&p, moments[i] * ENV_US);
+            assert_int_equal(client_issue(p.client, &clear, &ts), PARAMO_OK);
+            assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_OK);
+            /* What is pushed when it is done stays, whatever of it was sent again. */
+            assert_int_equal(world_push(&p.w, 1, t, p.keys, N / 2, p.vals, N / 2, &ts), PARAMO_OK);
+            assert_int_equal(world_wait(&p.w, 1, ts), PARAMO_OK);
+            assert_int_equal(world_pull(&p.w, 0, t, p.keys, N, p.vals, N, &ts), PARAMO_OK);
+            assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_OK);
+            for (unsigned k = 0; k < N; k++)
+                assert_true(p.vals[k] == (k < N / 2 ? 1 : 0));
+            play_end(&p);
+        }
+}
+
+struct rows {
+    uint64_t next; /* key */
+    float sum;
+};
+
+static int take_rows(void *arg, const struct scan_rows *rows)
+{
+    struct rows *r = arg;
+    for (size_t i = 0; i < rows->n; i++) {
+        assert_int_equal(rows->keys[i], r->next++);
+        r->sum += rows->vals ? ((const float *)rows->vals)[i] : 0;
+    }
+    return 0;
+}
+
+static void test_scan(void **state)
+{
+    (void)state;
+    static const uint64_t when[] = {0, 60, 120, 180, 300, 500, 700, 900, 1200, 1600, 2400, 4000};
+    for (size_t i = 0; i < sizeof when / sizeof *when; i++)
+        for (unsigned t = DENSE; t <= SPARSE; t++) {
+            struct play p;
+            struct rows rows = {0};
+            play_make(&p, 1);
+            death_in(&p, when[i] * ENV_US);
+            assert_int_equal(scan_run(p.client, &p.w.tables[t], false, 0, take_rows, &rows), PARAMO_OK);
+            assert_int_equal(rows.next, N);
+            assert_true(rows.sum == (float)N);
+            play_end(&p);
+        }
+}
+
+static struct simnet_link *link_of(struct play *p, const char *from, const char *to)
+{
+    struct simnet_node *a, *b;
+    struct simnet_link *link;
+    assert_int_equal(simnet_node(p->w.net, from, &a), PARAMO_OK);
+    assert_int_equal(simnet_node(p->w.net, to, &b), PARAMO_OK);
+    assert_int_equal(simnet_link(p->w.net, a, b, &link), PARAMO_OK);
+    return link;
+}
+
+/* An answer to a beat that was sent long ago says nothing of now, however late it comes: the owner may be
+ * none any more. It answers pulls again when its followers are quick again. */
+static void test_lease(void **state)
+{
+    (void)state;
+    struct play p;
+    uint64_t ts, began;
+    play_make(&p, 1);
+    struct simnet_link *back = link_of(&p, "s2", "s1"), before = *back;
+    uint64_t key = N / 2; /* server 1's */
+    float val = 0;
+    back->late_ppm = 1000000;
+    back->late_ns = 700 * ENV_MS;
+    (void)sim_run(p.w.sim, never, NULL, sim_now(p.w.sim) + 3 * ENV_SEC);
+    began = sim_now(p.w.sim);
+    assert_int_equal(world_pull(&p.w, 0, DENSE, &key, 1, &val, 1, &ts), PARAMO_OK);
+    assert_int_equal(client_wait(p.client, ts, 5000), PARAMO_E_TIMEOUT);
+    assert_true(sim_now(p.w.sim) - began >= 5 * ENV_SEC);
+    back->late_ppm = before.late_ppm;
+    assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_OK);
+    assert_true(val == 1);
+    play_end(&p);
+}
+
+/* Without copies they end, as all that asks a dead server does. */
+static void test_without_copies(void **state)
+{
+    (void)state;
+    struct play p;
+    struct client_stats stats;
+    struct rows rows = {0};
+    uint64_t ts;
+    play_make(&p, 0);
+    world_server_stop(&p.w, 1);
+    world_view(&p.w);
+    world_all_view(&p.w);
+    struct client_call calls[] = {{.kind = REQUEST_STAT, .table = &p.w.tables[DENSE], .stats = &stats},
+                                  {.kind = REQUEST_CLEAR, .table = &p.w.tables[DENSE]}};
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(client_issue(p.client, &calls[i], &ts), PARAMO_OK);
+        assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_E_NODE_LOST);
+    }
+    assert_int_equal(scan_run(p.client, &p.w.tables[DENSE], false, 0, take_rows, &rows), PARAMO_E_NODE_LOST);
+    play_end(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stat), cmocka_unit_test(test_clear),
+                                       cmocka_unit_test(test_scan), cmocka_unit_test(test_lease),
+                                       cmocka_unit_test(test_without_copies)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
