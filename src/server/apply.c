@@ -346,8 +346,8 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
     if (data_changes(h->kind) && !repeated) {
         struct clock *clock = &peer->sender->clock;
         uint64_t arcs[RING_ARCS / 64], *only = NULL;
-        if (clock->apart) {
-            parted_arcs(s, clock, h->number, arcs);
+        if (clock->apart || peer->sender->parts) {
+            parted_arcs(s, clock, parts_find(peer->sender->parts, h->number), h->number, arcs);
             only = arcs;
             known = NULL; /* a part of the list may take its place */
         }

@@ -13,9 +13,9 @@
  * - Kept. A member keeps what it forwarded until it is acknowledged, and sends it to whoever is next after a
  * new view.
  * - Records. A follower has, for each owner that it follows (an origin), the records of senders that the
- * owner has for these arcs: they are made with the same updates in the same order. When another becomes
- * owner, TAKE says so in the stream, so that records pass from one origin to the other at the same place
- * everywhere.
+ * owner has for these arcs, and notes on which arcs it has done what came since (parts.h). When another
+ * becomes owner, TAKE says so in the stream, so that records pass from one origin to the other at the same
+ * place everywhere.
  * - Gate. A shard serves while each next member has room, has what a promotion had to send again, and has
  * answered a CHAIN_BEAT that was sent less than CHAIN_LEASE_MS ago: when it was sent counts, so that an owner
  * that stood still does not take old answers for new ones. Who is promoted waits for so long after the last
@@ -112,7 +112,8 @@ struct chain_sender {
     struct chain_sender *next;
     uint32_t node, app, customer;
     uint64_t incarnation;
-    struct clock clock;
+    struct clock clock; /* what the owner's record says; not what came from it since */
+    struct part *parts; /* that */
 };
 
 struct chain_origin { /* an owner whose arcs are followed */

@@ -30,6 +30,7 @@ static void origin_sender_free(struct chain_origin *o, struct chain_sender **at)
     struct chain_sender *x = *at;
     *at = x->next;
     clock_fini(&o->clocks, &x->clock);
+    parts_fini(&x->parts);
     free(x);
 }
 
@@ -88,25 +89,36 @@ void follow_senders_gone(struct chain *c, struct chain_origin *o)
 
 /* ---- records that pass from one owner to another ---- */
 
-static struct clock *clock_in(struct chain *c, struct chain_origin *o, const struct chain_sender *id)
+struct record {
+    struct clock *clock;
+    struct part **parts;
+};
+
+static bool record_in(struct chain *c, struct chain_origin *o, const struct chain_sender *id,
+                      struct record *record)
 {
-    if (!o) {
-        struct sender *x = shard_sender(c->shard, id->node, id->app, id->customer, id->incarnation);
-        return x ? &x->clock : NULL;
-    }
-    struct chain_sender *x = origin_sender(o, id->node, id->app, id->customer, id->incarnation);
-    return x ? &x->clock : NULL;
+    struct sender *own = NULL;
+    struct chain_sender *x = NULL;
+    if (o)
+        x = origin_sender(o, id->node, id->app, id->customer, id->incarnation);
+    else
+        own = shard_sender(c->shard, id->node, id->app, id->customer, id->incarnation);
+    if (x)
+        *record = (struct record){&x->clock, &x->parts};
+    else if (own)
+        *record = (struct record){&own->clock, &own->parts};
+    return x || own;
 }
 
-/* One by one all senders of an owner; NULL at the end. */
+/* One by one all senders of an owner; false at the end. */
 static bool sender_next(const struct chain *c, const struct chain_origin *o, const void **at,
-                        struct chain_sender *id, struct clock **clock)
+                        struct chain_sender *id, struct record *record)
 {
     if (o) {
         struct chain_sender *x = *at ? ((const struct chain_sender *)*at)->next : o->senders;
         if (x) {
             *id = *x;
-            *clock = &x->clock;
+            *record = (struct record){&x->clock, &x->parts};
         }
         *at = x;
     } else {
@@ -114,7 +126,7 @@ static bool sender_next(const struct chain *c, const struct chain_origin *o, con
         if (x) {
             *id = (struct chain_sender){
                 .node = x->node, .app = x->app, .customer = x->customer, .incarnation = x->incarnation};
-            *clock = &x->clock;
+            *record = (struct record){&x->clock, &x->parts};
         }
         *at = x;
     }
@@ -126,11 +138,11 @@ static const struct dedup *record_of(const struct chain *c, const struct chain_o
 {
     const void *at = NULL;
     struct chain_sender x;
-    struct clock *clock;
-    while (sender_next(c, o, &at, &x, &clock))
+    struct record record;
+    while (sender_next(c, o, &at, &x, &record))
         if (x.node == id->node && x.app == id->app && x.customer == id->customer &&
             x.incarnation == id->incarnation)
-            return clock_of(clock, set);
+            return clock_of(record.clock, set);
     return NULL;
 }
 
@@ -141,10 +153,14 @@ paramo_err follow_take(struct chain *c, struct chain_origin *from, struct chain_
                   *new = to ? &to->clocks : &c->shard->clocks;
     const void *at = NULL;
     struct chain_sender id;
-    struct clock *clock;
-    while (sender_next(c, from, &at, &id, &clock))
-        if (!clock_in(c, to, &id))
-            return err_memory(sizeof id);
+    struct record record, other = {0};
+    while (sender_next(c, from, &at, &id, &record)) {
+        paramo_err err = record_in(c, to, &id, &other) ? PARAMO_OK : err_memory(sizeof id);
+        if (!err && !MUTANT(records_stay_behind))
+            err = parts_pass(record.parts, other.parts, arcs);
+        if (err)
+            return err;
+    }
     for (unsigned set = 0; set < CLOCK_SETS; set++) {
         unsigned arrival = 0;
         paramo_err err = PARAMO_OK;
@@ -161,8 +177,8 @@ paramo_err follow_take(struct chain *c, struct chain_origin *from, struct chain_
         if (!arrival)
             continue;
         at = NULL;
-        while (!err && sender_next(c, to, &at, &id, &clock))
-            err = clock_arrive(new, clock, arrival,
+        while (!err && sender_next(c, to, &at, &id, &record))
+            err = clock_arrive(new, record.clock, arrival,
                                MUTANT(records_stay_behind) ? NULL : record_of(c, from, &id, set));
         clocks_arrived(new, arrival);
         if (err)
@@ -378,44 +394,57 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
     struct chain_wait *w = any && !sender ? NULL : wait_make(source, t, m, seg, nseg);
     if (!w)
         return PARAMO_OK;
+    struct part *note = NULL; /* first, since it may fail */
+    if (sender && !MUTANT(replica_without_record) && parts_note(&note, m->request.number, fresh)) {
+        chain_abandon(w);
+        return PARAMO_OK;
+    }
     uint64_t pushes = t->pushes; /* counted where clients ask */
     err = any ? parted_change(s, t, &m->request, seg, nseg, fresh) : PARAMO_OK;
     t->pushes = pushes;
     if (err) {
+        parts_fini(&note);
         chain_abandon(w);
         return err == PARAMO_E_MEMORY ? PARAMO_OK : err;
     }
     for (unsigned a = 0; any && a < RING_ARCS; a++)
         if (arcs_has(fresh, a))
             c->last[a] = m->order;
-    if (sender && !MUTANT(replica_without_record)) {
+    if (note) {
         clock_raise(&origin->clocks, &sender->clock, m->request.floor);
-        clock_record(&sender->clock, m->request.number);
+        parts_raise(&sender->parts, m->request.floor);
+        parts_join(&sender->parts, note);
     }
     wait_commit(source, w);
     *done = true;
     return PARAMO_OK;
 }
 
+/* From whoever we followed: it need not be whom the one before did, if either has not had every view. */
 static paramo_err on_take(struct chain_source *source, const struct chain_message *m, bool *done)
 {
     struct chain *c = source->shard->chain;
-    uint64_t arcs[CHAIN_WORDS] = {0};
-    struct chain_origin *from = NULL;
-    for (struct chain_origin *o = c->origins; o; o = o->next)
-        if (chain_same(o->name, m->from))
-            from = o;
-    for (unsigned a = 0; a < RING_ARCS; a++)
-        if (from && arcs_has(m->arcs, a) && c->origin_of[a] == from)
-            arcs_add(arcs, a);
     struct chain_wait *w = wait_make(source, NULL, m, NULL, 0);
     struct chain_origin *to = w ? follow_origin(c, m->origin) : NULL;
-    if (!to || (from && from != to && follow_take(c, from, to, arcs))) {
+    paramo_err err = to ? PARAMO_OK : err_memory(sizeof *to);
+    for (struct chain_origin *from = c->origins, *next; from && !err; from = next) {
+        uint64_t arcs[CHAIN_WORDS] = {0};
+        bool any = false;
+        next = from->next;
+        for (unsigned a = 0; a < RING_ARCS && from != to; a++)
+            if (arcs_has(m->arcs, a) && c->origin_of[a] == from) {
+                arcs_add(arcs, a);
+                any = true;
+            }
+        if (any)
+            err = follow_take(c, from, to, arcs);
+        if (any && !err && !from->arcs)
+            follow_origin_free(c, from);
+    }
+    if (err) {
         chain_abandon(w);
         return PARAMO_OK; /* again, when there is memory or floors have passed */
     }
-    if (from && !from->arcs)
-        follow_origin_free(c, from);
     wait_commit(source, w);
     *done = true;
     return PARAMO_OK;

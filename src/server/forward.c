@@ -93,7 +93,9 @@ static struct chain_wait *pending(const struct sender *sender, uint64_t number)
 bool chain_pending(struct sender *sender, const struct wire_head *h)
 {
     struct chain_wait *w = pending(sender, h->number);
-    if (w && h->kind != WIRE_PROBE)
+    /* Cut anew it asks for other values than those that wait here: it comes again when they have been sent.
+     */
+    if (w && h->kind != WIRE_PROBE && (!w->reply || w->head.attempt == h->attempt))
         w->head = *h;
     return w;
 }

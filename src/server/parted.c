@@ -16,7 +16,7 @@ static bool has(const uint64_t *arcs, unsigned arc)
     return arcs[arc / 64] >> (arc % 64) & 1;
 }
 
-void parted_arcs(const struct shard *s, const struct clock *clock, uint64_t number,
+void parted_arcs(const struct shard *s, const struct clock *clock, const struct part *part, uint64_t number,
                  uint64_t arcs[RING_ARCS / 64])
 {
     bool fresh[CLOCK_SETS];
@@ -25,6 +25,8 @@ void parted_arcs(const struct shard *s, const struct clock *clock, uint64_t numb
     memset(arcs, 0, RING_ARCS / 8);
     for (unsigned a = 0; a < RING_ARCS; a++)
         arcs[a / 64] |= (uint64_t)fresh[s->clocks.set_of[a]] << (a % 64);
+    for (unsigned i = 0; part && i < RING_ARCS / 64; i++)
+        arcs[i] &= ~part->arcs[i];
 }
 
 /* ---- some of a request's rows -------------------------------------------------------------------------- */

@@ -114,6 +114,7 @@ static void floor_raise(struct shard *s, struct sender *sender, uint64_t floor)
     if (floor <= before)
         return;
     clock_raise(&s->clocks, &sender->clock, floor);
+    parts_raise(&sender->parts, floor);
     if (sender->handled)
         handling_floor(s, sender, before);
 }
@@ -206,8 +207,10 @@ static void probe(struct peer *peer, const struct wire_head *h)
     }
     if (sender->handled && handling_probe(peer, h))
         return;
-    /* What the answer of a pushpull was is not kept; sent again it is read again. */
-    if ((state == DEDUP_DONE || MUTANT(probe_says_done)) && h->columns != WIRE_PUSHPULL)
+    /* What the answer of a pushpull was is not kept; sent again it is read again. And of arcs that a newer
+     * view may give us nothing is known yet: a piece that is asked about may be cut by that. */
+    bool known = s->view && h->view <= s->view->number;
+    if (known && (state == DEDUP_DONE || MUTANT(probe_says_done)) && h->columns != WIRE_PUSHPULL)
         reply_status(peer, h, PARAMO_OK, NULL);
     else
         reply_probe(peer, h, PROBE_UNKNOWN);

@@ -124,6 +124,7 @@ static void sender_free(struct shard *s, struct sender *sender)
     s->senders_count--;
     handling_forget(s, sender);
     clock_fini(&s->clocks, &sender->clock);
+    parts_fini(&sender->parts);
     chain_sender_gone(sender);
     scanning_forget(s, sender);
     free(sender->handled);

@@ -8,6 +8,7 @@
  *     parted.c    the same where part of its keys were done elsewhere before
  *     handling.c  requests to USER tables: handed over, answered later, answers kept
  *     scanning.c  batches of rows
+ *     parts.c     on which arcs a chunk has been done
  *     reply.c     answers and their memory
  *     saving.c    its part of a checkpoint; loading.c: and back
  */
@@ -21,6 +22,7 @@
 #include "base/mutant.h"
 #include "env/hugemem.h"
 #include "server/clocks.h"
+#include "server/parts.h"
 #include "server/rowcache.h"
 #include "server/shard.h"
 #include "table/table.h"
@@ -69,6 +71,7 @@ struct sender {
     unsigned peers;
     struct peer *peer;              /* its latest connection, or NULL */
     struct clock clock;             /* what of it has been applied */
+    struct part *parts;             /* and, of chunks that came by chains, where */
     struct shard_request **handled; /* DATA_WINDOW of them, by number; NULL until a handler is used */
     size_t kept_bytes;              /* of its answers */
     struct chain_wait *pending;     /* changes that followers have not acknowledged yet */
@@ -258,7 +261,7 @@ MUST_USE paramo_err apply_check_rows(const struct shard_table *t, const struct w
 
 /* ---- parted.c ---- (arcs: one bit each) */
 /* The arcs on which the sender's number is new. */
-void parted_arcs(const struct shard *s, const struct clock *clock, uint64_t number,
+void parted_arcs(const struct shard *s, const struct clock *clock, const struct part *part, uint64_t number,
                  uint64_t arcs[RING_ARCS / 64]);
 /* apply_change to those rows that lie on arcs. */
 MUST_USE paramo_err parted_change(struct shard *s, struct shard_table *t, const struct wire_head *head,

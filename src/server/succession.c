@@ -194,6 +194,11 @@ static void drop(struct chain *c, const struct change *change)
         c->origin_of[a] = NULL;
         c->last[a] = 0;
     }
+    for (struct chain_origin *o = c->origins; o; o = o->next)
+        for (struct chain_sender *x = o->senders; x; x = x->next)
+            parts_drop(&x->parts, change->dropped);
+    for (struct sender *x = s->senders; x; x = x->next)
+        parts_drop(&x->parts, change->dropped);
     uint64_t id;
     void *value;
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {

@@ -327,7 +327,9 @@ void world_start(struct world *w, unsigned servers, unsigned owners, unsigned cl
     for (unsigned level = 1; level < RING_LEVELS; level++)
         for (unsigned a = 0; a < RING_ARCS; a++)
             w->follower[level].owner[a] =
-                (uint16_t)(level <= w->replicas ? (w->ring.owner[a] + level) % owners : RING_NOBODY);
+                (uint16_t)(level <= w->replicas
+                               ? (w->ring.owner[a] + 1 + (level - 1 + a / 512) % (owners - 1)) % owners
+                               : RING_NOBODY);
     world_view(w);
     for (unsigned i = 0; i < servers; i++)
         world_server_view(w, i);
