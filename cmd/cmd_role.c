@@ -150,7 +150,8 @@ static const struct role roles[] = {
     {"server", PARAMO_ROLE_SERVER, "server",
      "usage: paramo server --scheduler HOST:PORT [options]\n"
      "\n"
-     "Runs a server of a job until the job is over.\n"
+     "Runs a server of a job until the job is over. One that comes later takes over its share of the keys;\n"
+     "SIGTERM has it give away what it has, for a minute at most, before it leaves (paramo drain).\n"
      "\n"
      "      --scheduler ADDRESS the scheduler's host:port or [v6]:port; several with commas between, where "
      "one\n"
@@ -381,10 +382,15 @@ static int missing(const struct role *r, const char *what)
 static paramo_node *running_node;
 static volatile sig_atomic_t stopped_by;
 
+static int drains; /* a server, by SIGTERM */
+
 static void on_signal(int sig)
 {
     stopped_by = sig;
-    paramo_interrupt(running_node);
+    if (sig == SIGTERM && drains)
+        paramo_drain(running_node);
+    else
+        paramo_interrupt(running_node);
 }
 
 static int run_node(const struct role *r, const struct role_settings *s)
@@ -395,6 +401,7 @@ static int run_node(const struct role *r, const struct role_settings *s)
     if (err != PARAMO_OK)
         return code_fail(r->verb, err, paramo_last_error());
     running_node = node;
+    drains = r->role == PARAMO_ROLE_SERVER;
     /* Once: a second signal ends the process at once. */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);

@@ -123,10 +123,11 @@ static int write_file(const char *name, const struct schedule *s)
 static void print_schedule(const struct schedule *s)
 {
     char line[96];
-    (void)printf("seed %" PRIu64
-                 ": %u servers of %u shards, %u replicas, %u workers (%u more than expected) of %u customers, "
-                 "%zu faults:\n",
-                 s->seed, s->servers, s->shards, s->replicas, s->workers, s->extra, s->customers, s->count);
+    (void)printf(
+        "seed %" PRIu64
+        ": %u servers of %u shards, %u replicas, %u workers (%u more than expected) of %u customers, "
+        "%zu faults:\n",
+        s->seed, s->servers, s->shards, s->replicas, s->workers, s->extra, s->customers, s->count);
     for (size_t i = 0; i < s->count; i++) {
         (void)fault_print(&s->faults[i], line, sizeof line);
         (void)printf("  %s", line);

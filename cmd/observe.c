@@ -58,6 +58,7 @@ paramo_err observe(struct observation *o)
                                         .deadline = env_now(env) + o->wait_s * ENV_SEC,
                                         .ckpt = o->ckpt,
                                         .load = o->load,
+                                        .drain = o->drain,
                                         .done = visit_over,
                                         .arg = &v};
         lane_post(v.lane, &v.task);

@@ -12,6 +12,7 @@ int cmd_run(int argc, char **argv);
 int cmd_scheduler(int argc, char **argv);
 int cmd_server(int argc, char **argv);
 int cmd_worker(int argc, char **argv);
+int cmd_drain(int argc, char **argv);
 int cmd_ring(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_bench(int argc, char **argv);

@@ -1,10 +1,11 @@
-/* CHAIN and CHAIN_ACK: what decodes is encoded again to the same bytes, and only what the message has
+/* CHAIN, CHAIN_ACK and MOVE: what decodes is encoded again to the same bytes, and only what the message has
  * segments for is read. First byte: which; then the head, lengths of the segments, their bytes. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness.h"
 #include "wire/chain.h"
+#include "wire/move.h"
 
 static void chain(const struct wire_head *h, struct van_seg seg[VAN_SEGS])
 {
@@ -48,12 +49,33 @@ static void beat(const struct wire_head *h, const struct van_seg *seg)
     CHECK(clock && again.number == h->number && again.view == h->view);
 }
 
+static void move(const struct wire_head *h, const struct van_seg *seg)
+{
+    struct move_message m;
+    struct wire_head again;
+    if (move_decode(h, seg, seg->len != 0, &m))
+        return;
+    move_head(&m, &again);
+    CHECK(again.ts == h->ts && again.view == h->view && again.status == h->status &&
+          again.number == h->number);
+    CHECK(again.table == h->table && again.column == h->column && again.columns == h->columns);
+    uint64_t sum = 0;
+    for (unsigned i = 0; m.what == MOVE_STEP_LAST && i < m.bytes / 8; i++)
+        sum += move_order_of(&m, i);
+    for (unsigned a = 0; m.what == MOVE_STEP_RECORDS && a < MOVE_ARCS; a++)
+        sum += move_has(&m, a);
+    static volatile uint64_t read; /* every byte of them */
+    read = sum;
+    (void)read;
+    CHECK(m.bytes <= seg->len);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct source s = {data, size};
     struct wire_head h;
     uint8_t head[VAN_HEAD] = {0};
-    unsigned which = take_u8(&s) % 3;
+    unsigned which = take_u8(&s) % 4;
     for (unsigned i = 0; i < VAN_HEAD; i++)
         head[i] = take_u8(&s);
     struct van_seg seg[VAN_SEGS] = {{0}};
@@ -65,8 +87,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (wire_head_decode(head, &h) == PARAMO_OK) {
         if (which == 1)
             ack(&h, seg);
-        else if (which)
+        else if (which == 2)
             beat(&h, seg);
+        else if (which)
+            move(&h, seg);
         else
             chain(&h, seg);
     }

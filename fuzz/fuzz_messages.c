@@ -12,6 +12,7 @@
 #include "wire/heartbeat.h"
 #include "wire/hello.h"
 #include "wire/kv_calls.h"
+#include "wire/move_order.h"
 #include "wire/order.h"
 #include "wire/pool_calls.h"
 #include "wire/register_call.h"
@@ -47,6 +48,7 @@ CODEC(kv_put, struct kv_put)
 CODEC(kv_get, struct kv_get)
 CODEC(kv_delete, struct kv_delete)
 CODEC(heartbeat, struct heartbeat)
+CODEC(move_order, struct move_order)
 CODEC(order_done, struct order_done)
 CODEC(ckpt_order, struct ckpt_order)
 CODEC(ckpt_result, struct ckpt_result)
@@ -131,6 +133,7 @@ static const struct {
               {codec_text, true},
               {codec_view, false},       /* a ring may come in more runs than it needs */
               {codec_order_done, false}, /* unknown codes become INTERNAL */
+              {codec_move_order, true},
               {codec_ckpt_order, true},
               {codec_ckpt_result, true},
               {codec_ckpt_written, true}};

@@ -211,8 +211,10 @@ static void table(struct source *s, struct writer *body)
 static void call(struct node *node, struct source *s)
 {
     uint8_t value[64] = {0};
-    struct wire_head head = {
-        .kind = WIRE_CALL, .table = 2 + take_below(s, 15), .number = node->number, .floor = node->floor};
+    struct wire_head head = {.kind = WIRE_CALL,
+                             .table = 2 + take_below(s, CALL_DRAIN - 1),
+                             .number = node->number,
+                             .floor = node->floor};
     struct writer body = {0};
     uint8_t how = take_u8(s);
     if (how & 1)
@@ -283,8 +285,8 @@ static void call(struct node *node, struct source *s)
         break;
     }
     case CALL_ORDER_DONE: {
-        struct order_done m = {.order = (UINT64_C(1) << 32) + take_below(s, 4),
-                               .status = take_below(s, 3) ? PARAMO_OK : PARAMO_E_IO};
+        struct order_done m = {.order = (UINT64_C(1) << 32) + take_below(s, 16),
+                               .status = take_below(s, 4) == 3 ? PARAMO_E_MEMORY : PARAMO_OK};
         struct ckpt_written *written = calloc(1, sizeof *written);
         struct writer result = {0};
         CHECK(written);
@@ -298,6 +300,9 @@ static void call(struct node *node, struct source *s)
         writer_fini(&result);
         break;
     }
+    case CALL_DRAIN:
+        write_u32(&body, take_below(s, 3) ? PARAMO_ID_SERVER(take_below(s, 4)) : 0);
+        break;
     default:
         break;
     }
@@ -358,10 +363,10 @@ static void step(struct source *s)
     }
 }
 
-/* Two nodes come as they should, so that most inputs get to a running job. */
-static void begin(void)
+/* The servers and a worker come as they should, so that most inputs get to a running job. */
+static void begin(unsigned servers)
 {
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < servers + 1 && i < NODES; i++) {
         fakeworld_enter(&w.world);
         w.node[i].incarnation = 1000 + i;
         w.node[i].number = w.node[i].floor = 1;
@@ -369,7 +374,7 @@ static void begin(void)
         knock(&w.node[i], &again);
         const uint8_t plain[] = {0, 0xff, 0xff}; /* rank -1 */
         again = (struct source){plain, sizeof plain};
-        enlist(&w.node[i], &again, i ? PARAMO_ROLE_WORKER : PARAMO_ROLE_SERVER);
+        enlist(&w.node[i], &again, i < servers ? PARAMO_ROLE_SERVER : PARAMO_ROLE_WORKER);
         fakeworld_leave(&w.world);
     }
     fakeworld_pass(&w.world, 100);
@@ -390,7 +395,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .lane = w.world.lane,
                                       .address = "scheduler",
                                       .token = "token",
-                                      .num_servers = 1 + (how >> 1 & 1),
+                                      .num_servers = 1u + (how >> 1 & 1u) + (how >> 6),
+                                      .replicas = how >> 4 & 3u,
                                       .num_workers = 1 + (how >> 2 & 1),
                                       .own_member = how & 8,
                                       .fs = simfs_fs(disk),
@@ -403,7 +409,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(scheduler_create(&config, &w.scheduler) == PARAMO_OK);
     fakeworld_leave(&w.world);
     if (!(how & 1))
-        begin();
+        begin(config.num_servers);
     for (unsigned n = 0; s.left && n < 300; n++) {
         fakeworld_enter(&w.world);
         step(&s);

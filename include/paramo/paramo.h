@@ -110,6 +110,9 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_checkpoint_load(paramo_node *node, 
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_shutdown(paramo_node *node, const char *reason);
 /* Makes every wait of this node return CLOSED soon; async-signal-safe; the node must still be stopped. */
 PARAMO_API void paramo_interrupt(paramo_node *node);
+/* The same for a server of a job that goes on: the paramo_stop that follows, or waits now, first has others
+ * take what the server has, for a minute at most. Async-signal-safe. */
+PARAMO_API void paramo_drain(paramo_node *node);
 
 PARAMO_API int paramo_node_is(const paramo_node *node, paramo_role role);
 PARAMO_API uint32_t paramo_node_id(const paramo_node *node); /* 1, 8 + 2 rank, 9 + 2 rank */

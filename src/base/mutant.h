@@ -65,6 +65,13 @@
     X(promoted_serves_at_once, "a promoted replica serves before its followers have what it sent again")  \
     X(records_stay_behind, "promoted, a replica takes over arcs without their records")                   \
     X(acks_before_next, "a follower acknowledges what the next does not have yet")                        \
+    X(commit_before_handover, "the scheduler commits a move when its target is full, without a pause")    \
+    X(paused_too_soon, "an owner says that it has paused while its last changes are on their way")        \
+    X(owner_resumes_by_timer, "an owner that has paused goes on when it has heard nothing for a while")   \
+    X(move_drops_last, "the last batch of a move, records and orders, is not sent")                       \
+    X(move_without_window, "records go with arcs as floors only")                                         \
+    X(replica_counted_early, "a target says that it is full when it has begun")                           \
+    X(returned_owner_keeps, "who has given arcs away keeps their rows")                                   \
     X(repeat_before_chain, "a repeat is answered before the chain has the original")                      \
     X(old_epoch_accepted, "a member takes what comes from one that its view has dead, and acknowledges it") \
     X(forward_before_record, "an owner records a number when the chain has it, not with the update")       \

@@ -108,6 +108,10 @@ void seat_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
     struct seat *seat = arg;
     struct ckpt_order m;
     paramo_err err = PARAMO_OK;
+    if (what >= ORDER_MOVE_GIVE && what <= ORDER_MOVE_END) {
+        seat_move(seat, order, what, fields);
+        return;
+    }
     if (what < ORDER_CKPT_SAVE || what > ORDER_CKPT_LOAD || !seat->shards_count)
         err = err_set(PARAMO_E_UNSUPPORTED, "this node knows no order %u", what);
     if (!err)

@@ -159,6 +159,13 @@ static void interrupt_ready(struct lane_source *source, uint32_t events)
     lane_notify(node->control);
 }
 
+void paramo_drain(paramo_node *node)
+{
+    if (node)
+        atomic_store(&node->draining, true);
+    paramo_interrupt(node);
+}
+
 void paramo_interrupt(paramo_node *node)
 {
     if (!node)
@@ -717,6 +724,33 @@ static paramo_err end_shard(struct seat_shard *s)
     return s->shard ? node_run_on(s->lane, close_shard, s) : PARAMO_OK;
 }
 
+enum { DRAIN_SECONDS = 60 };
+
+static paramo_err begin_drain(struct node_call *c, struct member *m, void *arg)
+{
+    return member_drain(m, &c->call, lane_now(c->seat->node->control) + *(const uint64_t *)arg);
+}
+
+static bool seats_ended(void *arg)
+{
+    const paramo_node *node = arg;
+    for (unsigned i = 0; i < node->seats_count; i++)
+        if (atomic_load(&node->seats[i].state) != SEAT_ENDED)
+            return false;
+    return true;
+}
+
+/* What this server has goes to others; the scheduler ends it when that is done. */
+static void drain(paramo_node *node)
+{
+    uint64_t patience = 10 * ENV_SEC;
+    paramo_err err = node_call(node->own, begin_drain, NULL, &patience);
+    if (!err)
+        err = lane_wait(node->control, seats_ended, node, env_now(node->env) + DRAIN_SECONDS * ENV_SEC);
+    if (err)
+        log_warn("this server leaves with what it has: %s", err_text());
+}
+
 static void seat_leave(struct seat *seat, bool now)
 {
     /* Goodbyes are a courtesy: without one the scheduler sees the connection end. */
@@ -735,6 +769,8 @@ static void leave_all(paramo_node *node, bool now)
     if (!now && lane_wait(node->control, servers_ended, node, UINT64_MAX))
         return;
     bool interrupted = atomic_exchange(&node->interrupted, false); /* the rest is bounded and must be done */
+    if (interrupted && atomic_load(&node->draining) && node->config.roles == PARAMO_ROLE_SERVER)
+        drain(node);
     if (interrupted && node->scheduler)
         (void)!node_run_on(node->control, end_scheduler, node);
     for (unsigned i = 0; i < node->seats_count; i++)

@@ -134,6 +134,7 @@ struct paramo_node {
     struct exit_call exits[EXITS_MAX];
     atomic_uint exits_count;
     atomic_bool interrupted;
+    atomic_bool draining; /* what this server has goes to others before it leaves */
     int interrupt_fd;
     struct lane_source interrupt;
     /* fixed when joined */
@@ -215,6 +216,8 @@ MUST_USE paramo_err seat_make_shard(paramo_node *node, struct seat_shard *s, str
                                     uint64_t incarnation, unsigned index);
 /* A data connection that has been let in goes to the shard (NULL: is rejected). */
 void seat_take(struct seat_shard *to, struct van_conn *conn, const struct hello *hello);
+/* moving.c: orders to move arcs */
+void seat_move(struct seat *seat, uint64_t order, uint32_t what, struct reader *fields);
 /* serve.c */
 void desk_init(struct desk *desk, paramo_node *node, struct lane *lane);
 void desk_request(void *desk, struct shard_request *request, const struct shard_request_info *info);

@@ -22,7 +22,7 @@ struct door;
 enum {
     DOOR_PURPOSE_CONTROL = 1 << HELLO_CONTROL,
     DOOR_PURPOSE_DATA = 1 << HELLO_DATA,
-    DOOR_PURPOSE_CHAIN = 1 << HELLO_CHAIN
+    DOOR_PURPOSE_CHAIN = 1 << HELLO_CHAIN | 1 << HELLO_MOVE
 };
 
 struct door_config {

@@ -59,6 +59,8 @@ static paramo_err look_answer(const struct look *look, const struct wire_head *h
         return err_set(PARAMO_E_PROTOCOL, "an answer to %s", call_kind_name(head->table));
     if (!head->status && look->call == CALL_LOOK)
         return view_decode(body, view);
+    if (!head->status && look->call == CALL_DRAIN)
+        return call_body_end(body, "an answer to DRAIN");
     if (!head->status) {
         err = ckpt_result_decode(body, &ckpt);
         *number = ckpt.number;
@@ -155,7 +157,12 @@ paramo_err look_start(const struct look_config *config, struct look **out)
     if (!look)
         return err_memory(sizeof *look);
     look->config = *config;
-    look->call = !config->ckpt ? CALL_LOOK : config->load ? CALL_CKPT_LOAD : CALL_CKPT_SAVE;
+    look->call = config->drain   ? CALL_DRAIN
+                 : !config->ckpt ? CALL_LOOK
+                 : config->load  ? CALL_CKPT_LOAD
+                                 : CALL_CKPT_SAVE;
+    if (config->drain)
+        write_u32(&look->body, config->drain);
     if (config->ckpt)
         ckpt_order_encode(config->ckpt, &look->body);
     look->config.ckpt = NULL;

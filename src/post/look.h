@@ -1,7 +1,7 @@
 /*
  * An observer: asks a scheduler one thing, without taking a place in the job: for the view, or for a
- * checkpoint to be taken or loaded. One attempt with one deadline, at each of the scheduler's addresses until
- * one answers. All on one lane. Tests: test/post/test_look.c.
+ * checkpoint to be taken or loaded, or a server to be drained. One attempt with one deadline, at each of the
+ * scheduler's addresses until one answers. All on one lane. Tests: test/post/test_look.c.
  */
 #ifndef POST_LOOK_H
 #define POST_LOOK_H
@@ -21,6 +21,7 @@ struct look_config {
     uint64_t deadline;             /* lane_now's clock */
     const struct ckpt_order *ckpt; /* NULL: the view is asked for; used until look_start returns */
     bool load;                     /* a checkpoint: to be loaded, not taken */
+    uint32_t drain;                /* the server of this id is to be drained; 0: none is */
     /* Once, from a round of the lane: the view (borrowed) or the checkpoint's number, or why not (err_text()
      * says more): CONNECT, TOKEN, ..., TIMEOUT, AGAIN: the job is not complete yet. The look is gone already.
      */

@@ -147,6 +147,9 @@ MUST_USE paramo_err member_ckpt(struct member *m, struct member_call *call, bool
 /* Asks the scheduler to end the job for all. */
 MUST_USE paramo_err member_shutdown(struct member *m, struct member_call *call, const char *reason,
                                     uint64_t deadline);
+/* A server asks that others take what it has; on_ended comes with OK when nothing is left. REFUSED: there is
+ * nobody who could. */
+MUST_USE paramo_err member_drain(struct member *m, struct member_call *call, uint64_t deadline);
 /* Says goodbye: this node has left when done comes with OK. Also after on_ended (OK at once if the scheduler
  * is gone). */
 MUST_USE paramo_err member_leave(struct member *m, struct member_call *call, uint64_t deadline);

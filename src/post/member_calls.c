@@ -369,6 +369,12 @@ paramo_err member_shutdown(struct member *m, struct member_call *call, const cha
     return member_call_begin(m, call, CALL_SHUTDOWN, deadline);
 }
 
+paramo_err member_drain(struct member *m, struct member_call *call, uint64_t deadline)
+{
+    write_u32(&call->body, 0);
+    return member_call_begin(m, call, CALL_DRAIN, deadline);
+}
+
 paramo_err member_leave(struct member *m, struct member_call *call, uint64_t deadline)
 {
     bool alone = m->state == MEMBER_ENDED && !m->conn;

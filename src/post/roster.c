@@ -247,10 +247,10 @@ static bool overdue(const struct sched_node *node)
     return now(s) >= node->arrived_at + 2 * s->config.heartbeat_ms * ENV_MS;
 }
 
-/* A worker that is one too many joins the running job, and is one more. */
+/* A worker or server that is one too many joins the running job, and is one more. */
 static bool may_be_extra(const struct sched_node *node)
 {
-    return node->info.role == PARAMO_ROLE_WORKER && node->wanted_rank < 0;
+    return node->info.role != PARAMO_ROLE_SCHEDULER && node->wanted_rank < 0;
 }
 
 /* While gathering: may this node be one of the cluster, beside those that were chosen before? */
@@ -353,7 +353,8 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
         if (node->wanted_rank >= 0 && node->wanted_rank != (int32_t)i)
             continue;
         *wait = *wait || silent(holder);
-        bool free = holder->state == SNODE_DEAD || holder->former;
+        bool free = holder->state == SNODE_DEAD || holder->former ||
+                    (holder->state == SNODE_LEFT && holder->info.role == PARAMO_ROLE_SERVER);
         if (free && !MUTANT(rank_not_freed) && likeness(node, holder) > best) {
             best = likeness(node, holder);
             *rank = i;
@@ -368,7 +369,7 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
     return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count, role_name(slots->role));
 }
 
-/* One more worker than before, with the next rank. */
+/* One more worker or server than before, with the next rank. */
 static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
 {
     struct scheduler *s = node->sched;
@@ -378,8 +379,16 @@ static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
     if (!places)
         return err_memory((slots->count + 1) * sizeof(struct sched_node *));
     slots->node = places;
+    bool server = node->info.role == PARAMO_ROLE_SERVER;
+    paramo_err err = server ? sched_ring_reserve(s, node->info.shards) : PARAMO_OK;
+    if (err)
+        return err;
     take_place(node, slots, slots->count++);
-    sched_view_change(s);
+    if (server)
+        sched_ring_grow(s, &node->info);
+    sched_view_change(s); /* first: orders speak of it */
+    if (server)
+        sched_moves_aim(s);
     node->since = s->view_number;
     reply_registered(node);
     return PARAMO_OK;
@@ -410,19 +419,21 @@ static void place_late(struct sched_node *node)
                        dead->info.shards, node->info.shards));
         return;
     }
-    if (node->info.weight != dead->info.weight) {
+    if (node->info.weight != dead->info.weight && dead->info.weight) { /* 0: it was being drained */
         char label[SCHED_LABEL];
         log_warn("scheduler: %s keeps the weight %" PRIu32
                  ", by which keys were dealt out, and does not get %" PRIu32,
                  node_label(dead, label), dead->info.weight, node->info.weight);
         node->info.weight = dead->info.weight;
     }
-    slots->gone -= dead->state == SNODE_DEAD;
-    slots->founders_gone -= dead->state == SNODE_DEAD && rank < slots->founders;
+    slots->gone -= !dead->former;
+    slots->founders_gone -= !dead->former && rank < slots->founders;
     node_free(dead);
     node->info.recovered = true;
     take_place(node, slots, rank);
     sched_view_change(s);
+    if (node->info.role == PARAMO_ROLE_SERVER)
+        sched_moves_aim(s);
     node->since = s->view_number; /* one that is being saved has the dead node in its place */
     reply_registered(node);
 }
@@ -591,8 +602,10 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
     slots_of(s, node->info.role)->founders_gone += roster_founder(node);
     calls_drop(node, state == SNODE_LEFT);
     sched_ring_gone(s);
-    orders_drop(node, true);
     sched_view_change(s);
+    if (node->info.role == PARAMO_ROLE_SERVER)
+        sched_moves_aim(s);
+    orders_drop(node, true);
     sched_node_gone(node);
     sched_ring_check(s);
     place_waiting(s);
@@ -674,18 +687,25 @@ static paramo_err node_restore(struct scheduler *s, const struct view_node *info
     return err;
 }
 
+/* Some came during the job. */
+static paramo_err slots_restore(struct slot_list *slots, uint32_t count)
+{
+    if (count <= slots->count)
+        return PARAMO_OK;
+    struct sched_node **places = calloc(count, sizeof(struct sched_node *));
+    if (!places)
+        return err_memory(count * sizeof(struct sched_node *));
+    free(slots->node);
+    slots->node = places;
+    slots->count = count;
+    return PARAMO_OK;
+}
+
 paramo_err roster_restore(struct scheduler *s, const struct view *view)
 {
-    paramo_err err = PARAMO_OK;
-    struct slot_list *workers = &s->slots[SLOTS_WORKERS];
-    if (view->num_workers > workers->count) { /* some came during the job */
-        struct sched_node **places = calloc(view->num_workers, sizeof(struct sched_node *));
-        if (!places)
-            return err_memory(view->num_workers * sizeof(struct sched_node *));
-        free(workers->node);
-        workers->node = places;
-        workers->count = view->num_workers;
-    }
+    paramo_err err = slots_restore(&s->slots[SLOTS_WORKERS], view->num_workers);
+    if (!err)
+        err = slots_restore(&s->slots[SLOTS_SERVERS], view->num_servers);
     for (uint32_t i = 0; i < view->nodes_count && !err; i++)
         err = node_restore(s, &view->nodes[i]);
     for (size_t i = 0; i < SLOTS && !err; i++)

@@ -10,6 +10,7 @@
 #include "post/ckpt.h"
 #include "post/door.h"
 #include "post/letter.h"
+#include "post/moves.h"
 #include "post/scheduler.h"
 #include "wire/calls.h"
 #include "wire/heartbeat.h"
@@ -179,6 +180,14 @@ struct scheduler {
     bool *shards_gone;       /* scratch of sched_ring.c, so that a death needs no memory */
     uint8_t *shards_touched; /* enum ring_touched; likewise */
     struct ring_chains chains, chains_before;
+    struct ring_shard *ring_shards; /* as ring_place wants them */
+    struct moves moves;
+    struct moves_shard *moves_shards;
+    struct lane_timer moves_timer; /* one has failed */
+    struct lane_timer drain_timer; /* a server that is to go may have nothing left */
+    bool moves_settled;            /* and it has been said */
+    bool moves_unsaid;             /* an order was not even given */
+    struct move_note *move_notes;  /* orders that are not answered */
     struct view_table *tables;
     uint32_t tables_count;
 
@@ -295,13 +304,34 @@ MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
 void sched_ckpt_fini(struct scheduler *s);
 /* sched_ring.c */
 MUST_USE paramo_err sched_ring_build(struct scheduler *s);
+/* Room for so many shards more; then, when they have their names, they are the last. */
+MUST_USE paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards);
+void sched_ring_grow(struct scheduler *s, const struct view_node *server);
 /* Takes shards and chains over from a view that was saved. */
 MUST_USE paramo_err sched_ring_restore(struct scheduler *s, const struct view *view);
 /* Servers have died or left: those who have copies take over, in the next view. */
 void sched_ring_gone(struct scheduler *s);
 /* Ends the job if rows are lost: who is gone and which keys of which tables with them is said. */
 void sched_ring_check(struct scheduler *s);
+/* The chains have changed from chains_before: whoever that concerns must have the next view before it goes
+ * on. */
+void sched_ring_changed(struct scheduler *s);
 void sched_ring_fini(struct scheduler *s);
+
+/* sched_moves.c */
+MUST_USE paramo_err sched_moves_init(struct scheduler *s); /* after sched_ring_build */
+/* Servers have come, or are gone, or another weight holds: the chains are brought to what is best now. */
+void sched_moves_aim(struct scheduler *s);
+/* While a checkpoint is taken or loaded nothing moves: what does is given up, and begun anew afterwards. */
+void sched_moves_suspend(struct scheduler *s);
+void sched_moves_resume(struct scheduler *s);
+MUST_USE paramo_err sched_moves_reserve(struct scheduler *s, size_t shards);
+/* CALL_DRAIN of a server: its arcs go to others, then it is told to leave. */
+void sched_drain_call(struct sched_call *call, struct reader *body);
+/* The same of an observer. */
+MUST_USE paramo_err sched_drain_observer(struct peer *peer, const struct wire_head *head,
+                                         struct reader *body);
+void sched_moves_fini(struct scheduler *s);
 
 /* sched_calls.c */
 MUST_USE paramo_err calls_received(struct sched_node *node, const struct wire_head *head,

@@ -269,6 +269,7 @@ static void call_handle(struct sched_call *call, struct reader *body)
         [CALL_ORDER_DONE] = order_done_call,
         [CALL_CKPT_SAVE] = sched_ckpt_call,
         [CALL_CKPT_LOAD] = sched_ckpt_call,
+        [CALL_DRAIN] = sched_drain_call,
     };
     const struct scheduler *s = call->node->sched;
     if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])

@@ -137,8 +137,10 @@ static void end_perhaps(struct sched_ckpt *c)
     if (c->posted || c->waiting)
         return;
     settle(c);
-    c->sched->ckpt = NULL;
+    struct scheduler *s = c->sched;
+    s->ckpt = NULL;
     ckpt_free(c);
+    sched_moves_resume(s);
 }
 
 static void too_late(struct lane_timer *timer)
@@ -352,6 +354,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, boo
     while (!c->order.id)
         c->order.id = env_random(lane_env(s->config.lane));
     s->ckpt = c;
+    sched_moves_suspend(s); /* an arc would be in no shard's part, or in two */
     do_work(c, load ? open_it : find_number, load ? opened : numbered);
     return PARAMO_OK;
 }

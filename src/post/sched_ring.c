@@ -18,12 +18,14 @@ static paramo_err shards_allocate(struct scheduler *s, uint32_t count)
     s->shards = calloc(count + 1, sizeof *s->shards);
     s->shards_gone = calloc(count + 1, sizeof *s->shards_gone);
     s->shards_touched = calloc(count + 1, sizeof *s->shards_touched);
-    return s->shards && s->shards_gone && s->shards_touched ? PARAMO_OK
-                                                            : err_memory(count * sizeof *s->shards);
+    s->ring_shards = calloc(count + 1, sizeof *s->ring_shards);
+    return s->shards && s->shards_gone && s->shards_touched && s->ring_shards
+               ? PARAMO_OK
+               : err_memory(count * sizeof *s->shards);
 }
 
 /* The shards by server rank and index, as the ring numbers them. */
-static paramo_err shards_list(struct scheduler *s, struct ring_shard **out)
+static paramo_err shards_list(struct scheduler *s)
 {
     const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
     uint32_t count = 0;
@@ -32,13 +34,10 @@ static paramo_err shards_list(struct scheduler *s, struct ring_shard **out)
     paramo_err err = shards_allocate(s, count);
     if (err)
         return err;
-    struct ring_shard *list = calloc(count + 1, sizeof *list);
-    if (!list)
-        return err_memory(count * sizeof *list);
     for (uint32_t rank = 0; rank < servers->count; rank++) {
         const struct view_node *node = &servers->node[rank]->info;
         for (uint16_t i = 0; i < node->shards; i++) {
-            list[s->shards_count] =
+            s->ring_shards[s->shards_count] =
                 (struct ring_shard){.weight = node->weight, .server = rank, .domain = node->domain};
             s->shards[s->shards_count++] = (struct view_shard){.node = node->id,
                                                                .index = i,
@@ -46,25 +45,23 @@ static paramo_err shards_list(struct scheduler *s, struct ring_shard **out)
                                                                .chain_changed = s->view_number + 1};
         }
     }
-    *out = list;
     return PARAMO_OK;
 }
 
 paramo_err sched_ring_build(struct scheduler *s)
 {
-    struct ring_shard *list = NULL;
     char text[ERR_TEXT_MAX];
-    paramo_err err = shards_list(s, &list);
+    paramo_err err = shards_list(s);
     if (err)
         return err;
     if (s->shards_count)
-        err = ring_place(list, s->shards_count, s->config.replicas, NULL, &s->chains);
+        err = ring_place(s->ring_shards, s->shards_count, s->config.replicas, NULL, &s->chains);
     else
         memset(s->chains.level, 0xff, sizeof s->chains.level); /* RING_NOBODY */
     if (!err && ring_warning(&s->chains, text, sizeof text))
         log_warn("scheduler: %s", text);
-    free(list);
-    return err;
+    s->chains_before = s->chains;
+    return err ? err : sched_moves_init(s);
 }
 
 paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
@@ -77,8 +74,44 @@ paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
         return err;
     s->shards_count = view->shards_count;
     memcpy(s->shards, view->shards, view->shards_count * sizeof *s->shards);
-    s->chains = view->chains;
+    s->chains = s->chains_before = view->chains;
+    return sched_moves_init(s);
+}
+
+static paramo_err more(void *array, size_t count, size_t bytes)
+{
+    void **at = array;
+    void *longer = realloc(*at, count * bytes);
+    if (!longer)
+        return err_memory(count * bytes);
+    *at = longer;
     return PARAMO_OK;
+}
+
+paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards)
+{
+    size_t count = (size_t)s->shards_count + shards + 1;
+    if (count > VIEW_SHARDS_MAX)
+        return err_set(PARAMO_E_FULL, "the servers have %" PRIu32 " shards of at most %d", s->shards_count,
+                       VIEW_SHARDS_MAX);
+    paramo_err err = more(&s->shards, count, sizeof *s->shards);
+    if (!err)
+        err = more(&s->shards_gone, count, sizeof *s->shards_gone);
+    if (!err)
+        err = more(&s->shards_touched, count, sizeof *s->shards_touched);
+    if (!err)
+        err = more(&s->ring_shards, count, sizeof *s->ring_shards);
+    return err ? err : sched_moves_reserve(s, count);
+}
+
+void sched_ring_grow(struct scheduler *s, const struct view_node *server)
+{
+    uint64_t number = sched_view_next(s);
+    for (uint16_t i = 0; i < server->shards; i++) {
+        s->shards_gone[s->shards_count] = false;
+        s->shards[s->shards_count++] = (struct view_shard){
+            .node = server->id, .index = i, .arcs_changed = number, .chain_changed = number};
+    }
 }
 
 void sched_ring_fini(struct scheduler *s)
@@ -86,13 +119,12 @@ void sched_ring_fini(struct scheduler *s)
     free(s->shards);
     free(s->shards_gone);
     free(s->shards_touched);
+    free(s->ring_shards);
 }
 
 /* ---- changes ------------------------------------------------------------------------------------------- */
 
-/* The chains have changed from s->chains_before: whoever that concerns must have the next view before it goes
- * on. */
-static void chains_changed(struct scheduler *s)
+void sched_ring_changed(struct scheduler *s)
 {
     uint64_t number = sched_view_next(s);
     ring_touched(&s->chains_before, &s->chains, s->shards_touched, s->shards_count);
@@ -102,6 +134,7 @@ static void chains_changed(struct scheduler *s)
         if (s->shards_touched[i] & RING_TOUCHED_ARCS)
             s->shards[i].arcs_changed = number;
     }
+    s->chains_before = s->chains;
 }
 
 static bool shard_gone(const struct scheduler *s, uint32_t shard)
@@ -117,9 +150,8 @@ void sched_ring_gone(struct scheduler *s)
         return; /* without copies a dead server's arcs wait for the one that takes its place */
     for (uint32_t i = 0; i < s->shards_count; i++)
         s->shards_gone[i] = shard_gone(s, i);
-    s->chains_before = s->chains;
     (void)ring_promote(&s->chains, s->shards_gone, s->shards_count);
-    chains_changed(s);
+    sched_ring_changed(s);
 }
 
 /* ---- what is lost ---- */

@@ -70,6 +70,7 @@ static void single_cells_write(const struct scheduler *s, bool whole, struct wri
     size_t mark;
     if (view) {
         cell_begin(w, CELL_VIEW, 0, &mark);
+        write_u32(w, s->slots[SLOTS_SERVERS].founders);
         write_u32(w, s->slots[SLOTS_WORKERS].founders);
         letter_body_write(view, w);
         store_cell_end(w, mark);

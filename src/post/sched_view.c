@@ -148,14 +148,15 @@ static void *copied(const void *from, size_t bytes)
     return to;
 }
 
-static paramo_err view_take(struct scheduler *s, const struct view *view, uint32_t founders)
+static paramo_err view_take(struct scheduler *s, const struct view *view, uint32_t servers_before,
+                            uint32_t founders)
 {
     const struct slot_list *servers = &s->slots[SLOTS_SERVERS], *workers = &s->slots[SLOTS_WORKERS];
-    if (view->num_servers != servers->count || founders != workers->founders || view->num_workers < founders)
+    if (servers_before != servers->founders || founders != workers->founders || view->num_workers < founders)
         return err_set(PARAMO_E_INVALID,
                        "the job whose state this is has %" PRIu32 " servers and %" PRIu32
                        " workers, not %" PRIu32 " and %" PRIu32,
-                       view->num_servers, founders, servers->count, workers->founders);
+                       servers_before, founders, servers->founders, workers->founders);
     s->job = view->job;
     if (view->number > s->view_number)
         s->view_number = view->number;
@@ -170,11 +171,11 @@ static paramo_err view_take(struct scheduler *s, const struct view *view, uint32
 paramo_err sched_view_restore(struct scheduler *s, struct reader *cell)
 {
     struct view *view;
-    uint32_t founders = read_u32(cell);
+    uint32_t servers = read_u32(cell), founders = read_u32(cell);
     paramo_err err = view_decode(cell, &view);
     if (err)
         return err;
-    err = view_take(s, view, founders);
+    err = view_take(s, view, servers, founders);
     view_unref(view);
     return err;
 }

@@ -18,6 +18,7 @@ enum {
     TRY_AGAIN_MS = 200,
     REGISTER_SECONDS = 10,
     FRAME_BYTES = 64 << 20,
+    MOVE_KIB_PER_S = 64 << 10,
     PEERS_SPARE = 256 /* connections beyond two for each node */
 };
 
@@ -123,6 +124,8 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
         return sched_view_look(peer, &head, &body);
     if (!peer->node && (head.table == CALL_CKPT_SAVE || head.table == CALL_CKPT_LOAD))
         return sched_ckpt_observer(peer, &head, &body);
+    if (!peer->node && head.table == CALL_DRAIN)
+        return sched_drain_observer(peer, &head, &body);
     if (!peer->node)
         return err_set(PARAMO_E_PROTOCOL, "%s before REGISTER", call_kind_name(head.table));
     return calls_received(peer->node, &head, &body);
@@ -402,6 +405,7 @@ static paramo_err restore(struct scheduler *s)
     else
         end_if_all_gone(s);
     sched_view_change(s);
+    sched_moves_aim(s); /* of moves that went on only its last view says anything */
     sched_ring_check(
         s); /* the one before may have died between its last view and the end that was to follow */
     return s->state == SCHED_RUNNING ? sched_ckpt_start(s) : PARAMO_OK;
@@ -418,6 +422,7 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
     c->heartbeat_timeout_ms = c->heartbeat_timeout_ms ? c->heartbeat_timeout_ms : HEARTBEAT_TIMEOUT_MS;
     c->rejoin_ms = c->rejoin_ms ? c->rejoin_ms : REJOIN_MS;
     c->end_wait_ms = c->end_wait_ms ? c->end_wait_ms : END_WAIT_MS;
+    c->move_kib_per_s = c->move_kib_per_s ? c->move_kib_per_s : MOVE_KIB_PER_S;
     c->frame_bytes = c->frame_bytes ? c->frame_bytes : FRAME_BYTES;
     s->job = random_not_zero(lane_env(c->lane));
     s->incarnation = random_not_zero(lane_env(c->lane));
@@ -487,6 +492,7 @@ void scheduler_destroy(struct scheduler *s)
         sched_peer_close(s->peers, true);
     sched_view_fini(s);
     sched_ring_fini(s);
+    sched_moves_fini(s);
     roster_fini(s);
     sched_barrier_fini(s);
     sched_pool_fini(s);

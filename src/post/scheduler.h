@@ -15,10 +15,10 @@
  * next scheduler goes on from it under a higher term. Its nodes have heartbeat_timeout_ms to register again.
  *
  * Split by noun, with sched.h inside: scheduler.c (life, job end), roster.c (registration, ranks, deaths),
- * sched_view.c, sched_ring.c (who holds what), sched_calls.c (calls done once), sched_barrier.c,
- * sched_pool.c, sched_kv.c, sched_save.c, sched_orders.c, sched_ckpt.c. Never reads configuration itself. All
- * functions on the lane. Tests: test/post/test_scheduler.c, test_cluster_sim.c, test_restart.c, test_lead.c,
- * test_orders.c, test_sched_ckpt.c.
+ * sched_view.c, sched_ring.c (who holds what), sched_moves.c (how that changes), sched_calls.c (calls done
+ * once), sched_barrier.c, sched_pool.c, sched_kv.c, sched_save.c, sched_orders.c, sched_ckpt.c. Never reads
+ * configuration itself. All functions on the lane. Tests: test/post/test_scheduler.c, test_cluster_sim.c,
+ * test_restart.c, test_lead.c, test_orders.c, test_sched_moves.c, test_sched_ckpt.c.
  */
 #ifndef POST_SCHEDULER_H
 #define POST_SCHEDULER_H
@@ -41,7 +41,8 @@ struct scheduler_config {
     const char *address; /* to listen on */
     const char *token;
     uint32_t num_servers, num_workers;
-    uint32_t replicas; /* copies beside the owner, 0 to RING_REPLICAS_MAX */
+    uint32_t move_kib_per_s; /* at most so fast from each shard; 64 MiB/s */
+    uint32_t replicas;       /* copies beside the owner, 0 to RING_REPLICAS_MAX */
     bool
         own_member; /* a member of role SCHEDULER will join too, and the cluster is not complete without it */
     uint32_t heartbeat_ms, heartbeat_timeout_ms; /* 1 s, 10 s */

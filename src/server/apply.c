@@ -225,7 +225,7 @@ static paramo_err pull(struct peer *peer, struct shard_table *t, const struct wi
 /* Of the rows that are ours, not copies of others'. */
 static paramo_err count_mine(struct shard *s, struct shard_table *t, uint64_t *rows, uint64_t *nonzero)
 {
-    if (!s->chain || !s->chain->origins) {
+    if (!chain_mixes(s, t)) {
         *rows = table_rows(t->table);
         *nonzero = table_count_nonzero(t->table);
         return PARAMO_OK;

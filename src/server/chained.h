@@ -25,9 +25,12 @@
 #ifndef SERVER_CHAINED_H
 #define SERVER_CHAINED_H
 
+#include <string.h>
+
 #include "post/letter.h"
 #include "server/shard_impl.h"
 #include "wire/chain.h"
+#include "wire/move.h"
 
 /* Arbitrary where nothing else is said. */
 enum {
@@ -42,6 +45,8 @@ enum {
 _Static_assert((int)CHAIN_ARCS == (int)RING_ARCS, "wire/chain.h knows no ring");
 
 struct chain_source;
+struct give;
+struct take;
 
 /* A step that is over when all its entries are acknowledged: an owner's answer, or a follower's place in its
  * source. */
@@ -55,6 +60,7 @@ struct chain_wait {
     struct chain_source *source;    /* or NULL */
     struct qnode node;              /* source->waits */
     uint64_t seq;
+    bool elsewhere; /* not acknowledged by all, and the arc is not ours any more: who sent it sends it on */
 };
 
 struct chain_entry {
@@ -63,9 +69,10 @@ struct chain_entry {
     struct chain_stream *to;
     struct chain_wait *wait; /* NULL: nobody */
     struct chain_message m;
-    bool out;   /* the frame is the van's */
-    bool over;  /* freed when it comes back */
-    bool acked; /* by all behind, before others that were sent before it */
+    struct move_message move; /* .what not 0: it is this, and m has the seq */
+    bool out;                 /* the frame is the van's */
+    bool over;                /* freed when it comes back */
+    bool acked;               /* by all behind, before others that were sent before it */
     size_t bytes;
     struct van_seg seg[WIRE_SEG_BODY]; /* in data */
     uint8_t body[CHAIN_BODY_MAX];
@@ -90,6 +97,8 @@ struct chain_stream { /* to the next member of some arcs */
     uint64_t heard_at; /* when the last CHAIN_BEAT that was answered had been sent; 0: none was */
     uint64_t moved_at; /* the acknowledged last rose, or was expected to */
     bool blocked;
+    struct give *give; /* it goes to the target of a move, which is no member; or NULL */
+    uint64_t mark;     /* what a pause waits for */
 };
 
 struct chain_source { /* a member before us */
@@ -104,6 +113,7 @@ struct chain_source { /* a member before us */
     uint64_t clock;   /* of its last CHAIN_BEAT ... */
     uint64_t beat_at; /* ... which came then */
     bool again;       /* something was let go since */
+    bool moves;       /* arcs that we are to get; no chain has us for them */
     bool due;         /* an ACK at the end of this round */
     struct lane_task round;
 };
@@ -141,8 +151,16 @@ struct chain {
     bool held;           /* requests wait for it to be open */
     bool failed;
     struct lane_timer tick;
+    struct give *give; /* moving.h; one at a time */
+    struct take *take;
+    uint64_t gives_over, takes_over; /* moves from us, and to us, up to these ids: orders may come late */
 };
 
+/* Our place in an arc's chain by the view: 0 owner; -1: none. */
+static inline int chain_level(const struct shard *s, unsigned arc)
+{
+    return s->chain->level[arc];
+}
 static inline bool arcs_has(const uint64_t arcs[CHAIN_WORDS], unsigned arc)
 {
     return arcs[arc / 64] >> (arc % 64) & 1;
@@ -150,6 +168,13 @@ static inline bool arcs_has(const uint64_t arcs[CHAIN_WORDS], unsigned arc)
 static inline void arcs_add(uint64_t arcs[CHAIN_WORDS], unsigned arc)
 {
     arcs[arc / 64] |= UINT64_C(1) << (arc % 64);
+}
+
+/* May the table have rows that are not ours: copies, or, of a dense one, those of arcs that have left? */
+static inline bool chain_mixes(const struct shard *s, const struct shard_table *t)
+{
+    return s->chain && (s->chain->origins || (t->options.kind == PARAMO_TABLE_DENSE &&
+                                              memcmp(t->held, s->chain->mine, sizeof t->held) != 0));
 }
 
 /* ---- forward.c ---- */
@@ -177,15 +202,20 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
 bool chain_pending(struct sender *sender, const struct wire_head *head);
 void chain_sender_gone(struct sender *sender);
 void chain_sender_bye(struct shard *s, const struct sender *sender);
+/* With room for data; NULL: no memory. */
+struct chain_entry *chain_entry_new(size_t bytes);
 /* The message m with those of the rows that lie on arcs; NULL: no memory. */
 struct chain_entry *chain_entry_make(const struct shard_table *t, const struct chain_message *m,
                                      const struct van_seg *seg, unsigned nseg, const uint64_t *arcs);
 void chain_entry_free(struct chain_entry *e);
-/* To all next members that have arcs of the message; queues the entries for chain_entries_send. */
+/* To all next members that have arcs of the message, and to a move's target if `gives`; queues the entries.
+ */
 MUST_USE paramo_err chain_split(struct chain *c, const struct shard_table *t, const struct chain_message *m,
-                                const struct van_seg *seg, unsigned nseg, const uint64_t *only,
+                                const struct van_seg *seg, unsigned nseg, const uint64_t *only, bool gives,
                                 struct chain_wait *wait, struct queue *entries);
 void chain_append(struct chain_stream *st, struct chain_entry *e);
+/* Those that others have sent us for these arcs are not acknowledged to them any more. */
+void chain_leave(struct chain *c, const struct queue *entries, const uint64_t arcs[CHAIN_WORDS]);
 /* Gives each entry, in order, to the stream that has its arcs; what nobody follows is acknowledged. */
 void chain_route(struct chain *c, struct queue *entries);
 /* Nobody gets an answer. No source may be left that waits for one. */
@@ -195,6 +225,8 @@ void chain_tick_start(struct chain *c);
 /* May serve again? Then what waited is handled. */
 void chain_reopen(struct shard *s);
 struct chain_stream *chain_stream_open(struct chain *c, const struct view_node *node, struct chain_name to);
+/* The connection, if there is none yet. */
+void chain_dial(struct chain *c);
 /* Its entries go to the end of `entries`. */
 void chain_stream_close(struct chain *c, struct chain_stream *st, struct queue *entries);
 void chain_send_all(struct chain *c);
@@ -203,9 +235,14 @@ void chain_send_all(struct chain *c);
 void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello);
 void follow_advance(struct chain_source *source);
 void follow_ack(struct chain_source *source);
+/* At the end of this round. */
+void follow_ack_soon(struct chain_source *source);
 void follow_forget(struct chain *c, struct chain_source *source);
 /* Records of senders that the view has no longer. */
 void follow_senders_gone(struct chain *c, struct chain_origin *o);
+/* Found or made; NULL: no memory. */
+struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
+                                   uint64_t incarnation);
 struct chain_origin *follow_origin(struct chain *c, struct chain_name name);
 void follow_origin_free(struct chain *c, struct chain_origin *o);
 /* These arcs of an origin (NULL: our own) are another's (NULL: ours) now, with their records. */
@@ -215,5 +252,7 @@ MUST_USE paramo_err follow_take(struct chain *c, struct chain_origin *from, stru
 /* ---- succession.c ---- */
 /* The view has changed. */
 void chain_succeed(struct chain *c);
+/* These arcs are not ours, nor copied here, any more: their rows and records go. */
+void chain_drop(struct chain *c, const uint64_t arcs[CHAIN_WORDS]);
 
 #endif

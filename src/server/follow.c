@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "post/door.h"
-#include "server/chained.h"
+#include "server/moving.h"
 
 /* ---- origins and their senders ---- */
 
@@ -55,8 +55,8 @@ static struct chain_sender **sender_at(struct chain_origin *o, uint32_t node, ui
     return at;
 }
 
-static struct chain_sender *origin_sender(struct chain_origin *o, uint32_t node, uint32_t app,
-                                          uint32_t customer, uint64_t incarnation)
+struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
+                                   uint64_t incarnation)
 {
     struct chain_sender **at = sender_at(o, node, app, customer, incarnation), *x = *at;
     if (x) { /* to the front: it will come again */
@@ -100,7 +100,7 @@ static bool record_in(struct chain *c, struct chain_origin *o, const struct chai
     struct sender *own = NULL;
     struct chain_sender *x = NULL;
     if (o)
-        x = origin_sender(o, id->node, id->app, id->customer, id->incarnation);
+        x = follow_sender(o, id->node, id->app, id->customer, id->incarnation);
     else
         own = shard_sender(c->shard, id->node, id->app, id->customer, id->incarnation);
     if (x)
@@ -211,7 +211,7 @@ void follow_ack(struct chain_source *source)
     for (const struct qnode *node = source->waits.head; node; node = node->next) {
         const struct chain_wait *w = container_of(node, struct chain_wait, node);
         uint64_t i = w->seq - source->acked - 1;
-        if ((w->entries && !MUTANT(acks_before_next)) || i / 8 >= sizeof beyond)
+        if (((w->entries || w->elsewhere) && !MUTANT(acks_before_next)) || i / 8 >= sizeof beyond)
             continue;
         if (i / 8 >= ack.beyond_bytes)
             memset(beyond + ack.beyond_bytes, 0, i / 8 + 1 - ack.beyond_bytes);
@@ -236,7 +236,7 @@ static void round_end(struct lane_task *task)
         free(source);
 }
 
-static void ack_soon(struct chain_source *source)
+void follow_ack_soon(struct chain_source *source)
 {
     if (source->due)
         return;
@@ -250,7 +250,7 @@ void follow_advance(struct chain_source *source)
 {
     while (source->waits.head) {
         struct chain_wait *w = container_of(source->waits.head, struct chain_wait, node);
-        if (w->entries && !MUTANT(acks_before_next))
+        if ((w->entries || w->elsewhere) && !MUTANT(acks_before_next))
             break;
         (void)queue_pop(&source->waits);
         source->acked = w->seq;
@@ -258,7 +258,7 @@ void follow_advance(struct chain_source *source)
         if (!w->entries)
             free(w);
     }
-    ack_soon(source);
+    follow_ack_soon(source);
 }
 
 /* Nobody waits for what it sent. */
@@ -280,6 +280,7 @@ void follow_forget(struct chain *c, struct chain_source *source)
     *at = source->next;
     if (source->conn)
         van_close(source->conn, false);
+    taking_source_gone(c, source);
     waits_detach(source);
     source->shard = NULL;
     if (!source->due)
@@ -348,7 +349,7 @@ static struct chain_wait *wait_make(struct chain_source *source, const struct sh
         return NULL;
     w->source = source;
     w->seq = m->seq;
-    if (chain_split(source->shard->chain, t, m, seg, nseg, NULL, w, &w->made)) {
+    if (chain_split(source->shard->chain, t, m, seg, nseg, NULL, false, w, &w->made)) {
         chain_abandon(w);
         return NULL;
     }
@@ -390,7 +391,7 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
         return err;
     struct chain_origin *origin = any ? follow_origin(c, m->origin) : NULL;
     struct chain_sender *sender =
-        origin ? origin_sender(origin, m->node, m->app, m->customer, m->incarnation) : NULL;
+        origin ? follow_sender(origin, m->node, m->app, m->customer, m->incarnation) : NULL;
     struct chain_wait *w = any && !sender ? NULL : wait_make(source, t, m, seg, nseg);
     if (!w)
         return PARAMO_OK;
@@ -432,7 +433,7 @@ static paramo_err on_take(struct chain_source *source, const struct chain_messag
         bool any = false;
         next = from->next;
         for (unsigned a = 0; a < RING_ARCS && from != to; a++)
-            if (arcs_has(m->arcs, a) && c->origin_of[a] == from) {
+            if (arcs_has(m->arcs, a) && c->origin_of[a] == from && !taking_has(c, a)) {
                 arcs_add(arcs, a);
                 any = true;
             }
@@ -508,7 +509,7 @@ static paramo_err beat(struct chain_source *source, const struct wire_head *head
     if (clock > source->clock)
         source->clock = clock;
     source->beat_at = lane_now(s->lane);
-    ack_soon(source);
+    follow_ack_soon(source);
     return PARAMO_OK;
 }
 
@@ -517,16 +518,19 @@ static paramo_err beat(struct chain_source *source, const struct wire_head *head
 static paramo_err source_frame(void *user, struct van_conn *conn, const uint8_t bytes[VAN_HEAD],
                                const struct van_seg *seg, unsigned nseg)
 {
+    struct chain_source *source = user;
     struct wire_head head;
     (void)conn;
     paramo_err err = wire_head_decode(bytes, &head);
     if (!err && head.kind == WIRE_HELLO)
         return PARAMO_OK; /* a second copy of the first */
     if (!err && head.kind == WIRE_CHAIN_BEAT)
-        return beat(user, &head, nseg);
-    if (!err && head.kind != WIRE_CHAIN)
+        return beat(source, &head, nseg);
+    if (!err && head.kind != WIRE_CHAIN && !(source->moves && head.kind == WIRE_MOVE))
         err = err_set(PARAMO_E_PROTOCOL, "%s from a member before", wire_kind_name(head.kind));
-    return err ? err : follow(user, &head, seg, nseg);
+    if (err)
+        return err;
+    return source->moves ? taking_frame(source, &head, seg, nseg) : follow(source, &head, seg, nseg);
 }
 
 static void source_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
@@ -538,6 +542,8 @@ static void source_closed(void *user, struct van_conn *conn, paramo_err why, con
                  view_id_label(source->from.node, from), text);
     van_close(conn, false);
     source->conn = NULL;
+    if (source->moves && !taking_from(source))
+        follow_forget(source->shard->chain, source);
 }
 
 static const struct van_user source_user = {.frame = source_frame, .closed = source_closed};
@@ -553,7 +559,9 @@ void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *h
     struct chain *c = s->chain;
     struct chain_name from = {.node = hello->node, .shard = (uint16_t)hello->customer};
     struct chain_source *source = c->sources;
-    while (source && !(chain_same(source->from, from) && source->incarnation == hello->incarnation))
+    bool moves = hello->purpose == HELLO_MOVE;
+    while (source && !(chain_same(source->from, from) && source->incarnation == hello->incarnation &&
+                       source->moves == moves))
         source = source->next;
     if (source && source->generation > hello->app) {
         door_reject(conn, PARAMO_E_REFUSED, "a later stream has come already");
@@ -567,6 +575,7 @@ void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *h
         }
         source->shard = s;
         source->from = from;
+        source->moves = moves;
         source->incarnation = hello->incarnation;
         source->next = c->sources;
         c->sources = source;
@@ -575,13 +584,14 @@ void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *h
         van_close(source->conn, false);
     if (source->generation != hello->app) {
         waits_detach(source);
+        taking_source_gone(c, source);
         source->received = source->acked = 0;
         source->generation = hello->app;
     }
     source->conn = conn;
     source->again = true;
     van_set_user(conn, &source_user, source);
-    van_set_frame_limit(conn, s->config.frame_bytes + CHAIN_BODY_MAX);
+    van_set_frame_limit(conn, s->config.frame_bytes + (moves ? taking_frame_bytes(s) : CHAIN_BODY_MAX));
     van_settle(conn);
     if (door_welcome(conn, s->view->job, s->config.incarnation)) {
         van_close(conn, false);

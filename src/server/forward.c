@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "post/address.h"
 #include "post/dial.h"
-#include "server/chained.h"
+#include "server/moving.h"
 
 /* ---- entries ---- */
 
@@ -26,18 +26,25 @@ static void entry_done(struct van_frame *frame, paramo_err status)
         free(e);
 }
 
-struct chain_entry *chain_entry_make(const struct shard_table *t, const struct chain_message *m,
-                                     const struct van_seg *seg, unsigned nseg, const uint64_t *arcs)
+struct chain_entry *chain_entry_new(size_t bytes)
 {
-    size_t bytes = t ? rows_some_bytes(&m->request, seg, nseg) : 0;
     struct chain_entry *e = malloc(sizeof *e + bytes);
     if (!e)
         return NULL;
     memset(e, 0, sizeof *e);
     e->frame.class = VAN_CHAIN;
     e->frame.done = entry_done;
-    e->m = *m;
     e->bytes = sizeof *e + bytes;
+    return e;
+}
+
+struct chain_entry *chain_entry_make(const struct shard_table *t, const struct chain_message *m,
+                                     const struct van_seg *seg, unsigned nseg, const uint64_t *arcs)
+{
+    struct chain_entry *e = chain_entry_new(t ? rows_some_bytes(&m->request, seg, nseg) : 0);
+    if (!e)
+        return NULL;
+    e->m = *m;
     if (t && m->request.count)
         rows_some(t, &m->request, seg, arcs, e->data, &e->m.request, e->seg);
     for (unsigned i = 0; arcs && chain_has_arcs(m) && i < CHAIN_WORDS; i++)
@@ -126,12 +133,19 @@ static void stream_send(struct chain_stream *st)
         if (e->out)
             return; /* a copy is still leaving: the tick comes back to it */
         e->m.view = s->view->number;
-        chain_head(&e->m, &head);
-        wire_head_encode(&head, e->frame.head);
         memcpy(e->frame.seg, e->seg, sizeof e->seg);
-        e->frame.seg[WIRE_SEG_BODY] =
-            (struct van_seg){.data = e->body, .len = chain_body_encode(&e->m, e->body)};
-        e->frame.nseg = VAN_SEGS;
+        if (e->move.what) {
+            e->move.seq = e->m.seq;
+            e->move.view = e->m.view;
+            move_head(&e->move, &head);
+            e->frame.nseg = e->move.bytes ? 1 : 0;
+        } else {
+            chain_head(&e->m, &head);
+            e->frame.seg[WIRE_SEG_BODY] =
+                (struct van_seg){.data = e->body, .len = chain_body_encode(&e->m, e->body)};
+            e->frame.nseg = VAN_SEGS;
+        }
+        wire_head_encode(&head, e->frame.head);
         paramo_err err = van_send(st->conn, &e->frame);
         st->blocked = err == PARAMO_E_AGAIN;
         if (err)
@@ -166,6 +180,8 @@ static void entry_acked(struct chain_stream *st, struct chain_entry *e)
     e->wait = NULL;
     st->count--;
     st->bytes -= e->bytes;
+    if (e->move.what == MOVE_STEP_ROWS)
+        giving_rows_acked(st->give, e->bytes);
     chain_wait_done(wait);
 }
 
@@ -204,6 +220,7 @@ static void stream_ack(struct chain_stream *st, const struct chain_ack *ack)
             st->unsent = st->unsent->next;
     }
     stream_send(st);
+    giving_check(s->chain);
     chain_reopen(s);
 }
 
@@ -306,7 +323,7 @@ static void stream_dial(struct chain_stream *st, uint64_t now)
         .van = s->config.van,
         .lane = s->lane,
         .address = address,
-        .hello = {.purpose = HELLO_CHAIN,
+        .hello = {.purpose = st->give ? HELLO_MOVE : HELLO_CHAIN,
                   .node = s->config.node,
                   .incarnation = s->config.incarnation,
                   .job = s->view->job,
@@ -323,6 +340,12 @@ static void stream_dial(struct chain_stream *st, uint64_t now)
         memcpy(config.hello.token, s->config.token, strnlen(s->config.token, HELLO_TOKEN_MAX - 1));
     if (dial_start(&config, &st->dial))
         st->dial = NULL; /* the tick tries again */
+}
+
+void chain_dial(struct chain *c)
+{
+    for (struct chain_stream *st = c->streams; st; st = st->next)
+        stream_dial(st, lane_now(c->shard->lane));
 }
 
 struct chain_stream *chain_stream_open(struct chain *c, const struct view_node *node, struct chain_name to)
@@ -368,9 +391,13 @@ bool chain_open(struct shard *s)
         c->wait_until = 0;
     bool open = !c->failed && !c->wait_until;
     for (const struct chain_stream *st = c->streams; st && open; st = st->next) {
+        bool room = st->count < CHAIN_STREAM_ENTRIES && st->bytes < CHAIN_STREAM_BYTES;
+        if (st->give) { /* before it is full nobody waits for it: who is too slow is given up */
+            open = room || !giving_waits(st->give);
+            continue;
+        }
         bool lease = st->heard_at && now - st->heard_at <= CHAIN_LEASE_MS * ENV_MS;
-        open = lease && (st->acked >= st->gate || MUTANT(promoted_serves_at_once)) &&
-               st->count < CHAIN_STREAM_ENTRIES && st->bytes < CHAIN_STREAM_BYTES;
+        open = lease && (st->acked >= st->gate || MUTANT(promoted_serves_at_once)) && room;
     }
     c->shut = !open;
     c->held |= !open;
@@ -410,11 +437,13 @@ static bool within(const struct shard_table *t, const struct chain_message *m, c
 }
 
 paramo_err chain_split(struct chain *c, const struct shard_table *t, const struct chain_message *m,
-                       const struct van_seg *seg, unsigned nseg, const uint64_t *only,
+                       const struct van_seg *seg, unsigned nseg, const uint64_t *only, bool gives,
                        struct chain_wait *wait, struct queue *entries)
 {
     uint64_t arcs[CHAIN_WORDS];
     for (struct chain_stream *st = c->streams; st; st = st->next) {
+        if (st->give && !gives)
+            continue;
         for (unsigned i = 0; i < CHAIN_WORDS; i++)
             arcs[i] = st->arcs[i] & (only ? only[i] : UINT64_MAX);
         if (!touches(t, m, seg, arcs))
@@ -423,8 +452,8 @@ paramo_err chain_split(struct chain *c, const struct shard_table *t, const struc
         if (!e)
             return err_memory(sizeof *e);
         e->to = st;
-        e->wait = wait;
-        if (wait)
+        e->wait = st->give && !giving_waits(st->give) ? NULL : wait;
+        if (e->wait)
             wait->entries++;
         queue_push(entries, &e->node);
     }
@@ -458,8 +487,8 @@ paramo_err chain_prepare(struct peer *peer, struct shard_table *t, const struct 
     if (h->kind == WIRE_CLEAR)
         memcpy(m.arcs, c->mine, sizeof m.arcs);
     w->head = *h;
-    paramo_err err = chain_split(c, t, &m, seg, nseg, only, w, &w->made);
-    if (err || (!w->entries && !pending(sender, h->number))) {
+    paramo_err err = chain_split(c, t, &m, seg, nseg, only, true, w, &w->made);
+    if (err || (queue_empty(&w->made) && !pending(sender, h->number))) {
         chain_abandon(w);
         return err;
     }
@@ -516,10 +545,14 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
     }
     for (struct qnode *node; (node = queue_pop(&made));) {
         struct chain_entry *e = container_of(node, struct chain_entry, node);
-        e->wait = w;
+        e->wait = e->wait ? w : NULL;
         chain_append(e->to, e);
     }
     chain_send_all(c);
+    if (!w->entries) { /* only to a target that is not full yet */
+        w->entries = 1;
+        chain_wait_done(w);
+    }
 }
 
 void chain_cancel(struct queue *entries)
@@ -537,6 +570,17 @@ void chain_cancel(struct queue *entries)
     }
 }
 
+void chain_leave(struct chain *c, const struct queue *entries, const uint64_t arcs[CHAIN_WORDS])
+{
+    for (const struct qnode *node = entries->head; node; node = node->next) {
+        const struct chain_entry *e = container_of(node, struct chain_entry, node);
+        const struct shard_table *t =
+            e->m.what == CHAIN_UPDATE ? shard_table_find(c->shard, e->m.request.table) : NULL;
+        if (e->wait && e->wait->source && touches(t, &e->m, e->seg, arcs))
+            e->wait->elsewhere = true;
+    }
+}
+
 void chain_route(struct chain *c, struct queue *entries)
 {
     for (struct qnode *node; (node = queue_pop(entries));) {
@@ -546,14 +590,14 @@ void chain_route(struct chain *c, struct queue *entries)
         struct queue parts = {0};
         struct chain_stream *whole = NULL;
         for (struct chain_stream *st = c->streams; st && !whole; st = st->next)
-            if (!e->out && within(t, &e->m, e->seg, st->arcs))
+            if (!e->out && !st->give && within(t, &e->m, e->seg, st->arcs))
                 whole = st;
         if (whole) {
             chain_append(whole, e);
             continue;
         }
         struct chain_wait *wait = e->wait;
-        if (chain_split(c, t, &e->m, e->seg, WIRE_SEG_BODY, NULL, wait, &parts)) {
+        if (chain_split(c, t, &e->m, e->seg, WIRE_SEG_BODY, NULL, false, wait, &parts)) {
             c->failed = true; /* nothing may be answered that others do not have */
             log_error("no memory for what a chain must have: this shard serves no more");
         }
@@ -577,7 +621,7 @@ void chain_sender_bye(struct shard *s, const struct sender *sender)
                               .customer = sender->customer,
                               .incarnation = sender->incarnation};
     for (struct chain_stream *st = c->streams; st; st = st->next) {
-        struct chain_entry *e = chain_entry_make(NULL, &m, NULL, 0, NULL);
+        struct chain_entry *e = st->give ? NULL : chain_entry_make(NULL, &m, NULL, 0, NULL);
         if (e) /* without memory the record stays until its node ends */
             chain_append(st, e);
     }
@@ -629,6 +673,7 @@ void chain_destroy(struct chain *c)
     if (!c)
         return;
     struct queue entries = {0};
+    moving_close(c);
     while (c->sources)
         follow_forget(c, c->sources);
     while (c->streams)

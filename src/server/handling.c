@@ -349,10 +349,16 @@ paramo_err handling_piece(struct peer *peer, struct shard_table *t, const struct
     struct shard_request *q = find(sender, h->number);
     uint64_t keys_hash = t ? hash_bytes(seg[WIRE_SEG_KEYS].data, seg[WIRE_SEG_KEYS].len) : 0;
     if (q && !q->info.push && q->keys_hash != keys_hash) {
-        /* Cut anew by a newer view: what was read was for other keys. (Pushed keys do not change hands.) */
+        /* Cut anew by a newer view: what was read was for other keys. */
         let_go(s, q);
         *slot_of(sender, h->number) = NULL;
         q = NULL;
+    }
+    if (q && q->info.push && q->info.pull && q->keys_hash != keys_hash) {
+        /* Its handler has been called, and what it answers is for all the keys that were here then. */
+        reply_status(peer, h, PARAMO_E_HANDLER,
+                     "some of the keys have got another server while the handler had the request");
+        return PARAMO_OK;
     }
     if (q && MUTANT(handler_repeated)) {
         let_go(s, q);

@@ -5,8 +5,8 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "server/ckpt_rows.h"
+#include "server/moving.h"
 #include "server/saving.h"
-#include "server/shard_impl.h"
 
 enum { READ_BYTES = 8 << 20 /* of blocks, read in one chore. Arbitrary */ };
 
@@ -26,7 +26,7 @@ struct loading {
     struct lane_timer next;
     paramo_err err;
     char text[ERR_TEXT_MAX];
-    bool mine[RING_ARCS];
+    bool mine[RING_ARCS], own[RING_ARCS]; /* mine: copies, too */
     struct arrival {
         uint64_t sum; /* of the records */
         unsigned from, set;
@@ -254,11 +254,11 @@ static paramo_err take_clocks(struct loading *ld, const struct ckpt_block *b)
     if (!err)
         err = add_senders(ld->shard, list, n);
     for (unsigned at = b->arc, end; at < b->arc + b->arcs && n && !err; at = end) {
-        for (end = at + 1; end < b->arc + b->arcs && ld->mine[end] == ld->mine[at] &&
+        for (end = at + 1; end < b->arc + b->arcs && ld->own[end] == ld->own[at] &&
                            clocks->set_of[end] == clocks->set_of[at];
              end++)
             ;
-        if (ld->mine[at])
+        if (ld->own[at])
             err = arrive_once(ld, b, list, n, at, end - at);
     }
     free(list);
@@ -336,6 +336,9 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
         return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
     if (s->self < 0)
         return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
+    paramo_err err = moving_suspend(s);
+    if (err)
+        return err;
     struct loading *ld = calloc(1, sizeof *ld);
     char *dir = strdup(config->dir);
     if (!ld || !dir) {
@@ -349,8 +352,10 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
     ld->chore = (struct chore){.lane = s->lane, .work = work, .done = worked};
     ld->next.fire = next;
     map_init(&ld->tables);
-    for (unsigned a = 0; a < RING_ARCS; a++)
-        ld->mine[a] = view_ring(s->view)->owner[a] == (unsigned)s->self;
+    for (unsigned a = 0; a < RING_ARCS; a++) {
+        ld->own[a] = view_ring(s->view)->owner[a] == (unsigned)s->self;
+        ld->mine[a] = ld->own[a] || (s->chain && s->chain->level[a] > 0);
+    }
     s->loading = ld;
     ld->posted = true;
     chores_post(config->chores, &ld->chore);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "server/chained.h"
+#include "server/moving.h"
 
 /* ---- pieces that cannot be handled now ---- */
 
@@ -207,6 +207,12 @@ static void probe(struct peer *peer, const struct wire_head *h)
     }
     if (sender->handled && handling_probe(peer, h))
         return;
+    /* What was done of a number is known for arcs that are here: the piece may have keys of others that have
+     * left since it was cut. */
+    if (!s->config.host && s->view && h->view < s->arcs_changed) {
+        reply_moved(peer, h);
+        return;
+    }
     /* What the answer of a pushpull was is not kept; sent again it is read again. And of arcs that a newer
      * view may give us nothing is known yet: a piece that is asked about may be cut by that. */
     bool known = s->view && h->view <= s->view->number;
@@ -244,7 +250,8 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
         return PARAMO_OK;
     }
     bool shut = chain_guarded(s->chain) && !chain_open(s);
-    if (peer->blocked || shut || !queue_empty(&peer->waiting) || (s->saving && saving_holds(s, &h, seg))) {
+    if (peer->blocked || shut || !queue_empty(&peer->waiting) || (s->saving && saving_holds(s, &h, seg)) ||
+        giving_holds(s, &h, seg)) {
         wait_for_room(peer, &h, seg, nseg);
         return PARAMO_OK;
     }
@@ -264,7 +271,7 @@ paramo_err piece_resume(struct peer *peer)
     struct shard *s = peer->shard;
     while (!peer->blocked && !(s->chain && s->chain->shut) && !queue_empty(&peer->waiting)) {
         struct kept *k = container_of(peer->waiting.head, struct kept, node);
-        if (saving_holds(s, &k->head, k->seg))
+        if (saving_holds(s, &k->head, k->seg) || giving_holds(s, &k->head, k->seg))
             break;
         (void)queue_pop(&peer->waiting);
         peer->waiting_count--;
@@ -303,7 +310,7 @@ void piece_unpark(struct shard *s)
     for (struct qnode *node; (node = queue_pop(&old));) {
         struct kept *k = container_of(node, struct kept, node);
         struct peer *peer = k->peer;
-        if (!peer->broken && s->chain && !chain_open(s)) {
+        if (!peer->broken && s->chain && (!chain_open(s) || giving_holds(s, &k->head, k->seg))) {
             queue_push(&peer->waiting, &k->node);
             peer->waiting_count++;
             peer->waiting_bytes += k->bytes;

@@ -62,8 +62,8 @@ static struct session *session_make(struct shard *s, const struct sender *sender
         sessions_remove(s, NULL, 0, oldest);
     }
     struct session *x = calloc(1, sizeof *x);
-    if (!x || (s->chain && s->chain->origins ? parted_keys(t, s->chain->mine, &x->keys, &x->n)
-                                             : table_sorted_keys(t->table, &x->keys, &x->n))) {
+    if (!x || (chain_mixes(s, t) ? parted_keys(t, s->chain->mine, &x->keys, &x->n)
+                                 : table_sorted_keys(t->table, &x->keys, &x->n))) {
         free(x);
         return NULL;
     }

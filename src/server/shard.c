@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "post/door.h"
-#include "server/chained.h"
+#include "server/moving.h"
 #include "table/table_options.h"
 
 /* ---- tables ---- */
@@ -25,17 +25,17 @@ static void table_free(struct shard_table *t)
     free(t);
 }
 
-/* Has it a copy of this arc, as owner or replica? */
+/* Has it a copy of this arc, as owner or replica, or is it to get one? */
 static bool holds(const struct shard *s, unsigned arc)
 {
     for (unsigned level = 0; level <= s->view->chains.replicas; level++)
         if (s->view->chains.level[level].owner[arc] == (unsigned)s->self)
             return true;
-    return false;
+    return s->chain && taking_has(s->chain, arc);
 }
 
 /* Rows of arcs that we hold and did not before. A run of arcs is one contiguous piece of the table. */
-static paramo_err table_own(struct shard *s, struct shard_table *t)
+paramo_err shard_table_own(struct shard *s, struct shard_table *t)
 {
     for (unsigned a = 0; a < RING_ARCS;) {
         unsigned end = a;
@@ -104,7 +104,7 @@ static void tables_update(struct shard *s, bool recovered)
                 t->lost = recovered && !MUTANT(lost_rows_as_zeros) && from->options.kind != PARAMO_TABLE_USER;
         }
         if (!err && s->self >= 0 && from->options.kind == PARAMO_TABLE_DENSE)
-            err = table_own(s, t);
+            err = shard_table_own(s, t);
         if (err)
             log_error("%s, shard %u: table %s: %s", view_id_label(s->config.node, label), s->config.index,
                       from->name, err_text());
@@ -195,7 +195,7 @@ void shard_peer_forget(struct shard *s, struct peer *peer)
 
 void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *hello)
 {
-    if (hello->purpose == HELLO_CHAIN && hello->shard == s->config.index) {
+    if ((hello->purpose == HELLO_CHAIN || hello->purpose == HELLO_MOVE) && hello->shard == s->config.index) {
         follow_accept(s, conn, hello);
         return;
     }

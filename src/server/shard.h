@@ -86,8 +86,16 @@ MUST_USE paramo_err shard_answer_segs(struct shard_request *request, const struc
 MUST_USE paramo_err shard_request_keep(struct shard_request *request, unsigned i,
                                        struct paramo_array **array);
 
+struct move_order;
+/* Whether a step of a move has been done; with text on the lane's thread. */
+typedef void (*shard_moved)(void *arg, paramo_err status);
+/* On the lane. Does what the scheduler orders (ORDER_MOVE_..., wire/move_order.h), as far as it concerns this
+ * shard. done comes once, from here, from a later round, or from shard_close. */
+void shard_move(struct shard *shard, uint32_t what, const struct move_order *m, shard_moved done, void *arg);
+
 struct shard_counters {
     uint64_t pieces, repeats, moved, parked, dropped;
+    uint64_t move_pauses, move_pause_ns, move_pause_ns_max; /* of arcs that were being given away */
     uint64_t senders, kept_bytes, parked_bytes, tables_bytes;
 };
 /* On the lane. */

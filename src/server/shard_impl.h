@@ -193,6 +193,8 @@ struct shard {
 /* ---- shard.c ---- */
 void shard_keep_house(struct shard *s);
 struct shard_table *shard_table_find(struct shard *s, uint32_t id);
+/* DENSE: rows of arcs that are held, or about to be, and were not before. */
+MUST_USE paramo_err shard_table_own(struct shard *s, struct shard_table *t);
 /* Found or made; NULL: no memory, or too many. */
 struct sender *shard_sender(struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
                             uint64_t incarnation);
@@ -209,7 +211,6 @@ void piece_drop_waiting(struct peer *peer);
 /* The backlog has left: pieces that waited are handled. An error closes the connection. */
 MUST_USE paramo_err piece_resume(struct peer *peer);
 void piece_resume_all(struct shard *s);
-
 
 /* ---- saving.c, loading.c ---- */
 /* A change that must wait: rows that it changes are to be saved, and the disk is behind. */

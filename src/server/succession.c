@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "server/chained.h"
+#include "server/moving.h"
 
 static struct chain_name name_of(const struct view *v, unsigned shard)
 {
@@ -48,6 +48,8 @@ static bool streams_settle(struct chain *c, struct queue *entries)
         unsigned index;
         bool lost = false, any = false, alive = lives(s->view, st->to, st->incarnation, &index);
         following = st->next;
+        if (st->give)
+            continue;
         for (unsigned a = 0; a < RING_ARCS && alive; a++)
             if (c->next[a] == index)
                 arcs_add(arcs, a);
@@ -83,6 +85,7 @@ static bool streams_settle(struct chain *c, struct queue *entries)
 
 struct change {
     uint64_t promoted[CHAIN_WORDS], demoted[CHAIN_WORDS], dropped[CHAIN_WORDS];
+    uint64_t nothing[CHAIN_WORDS]; /* that no chain has us for */
     bool promotes, demotes, drops;
 };
 
@@ -92,6 +95,8 @@ static void roles(struct chain *c, struct change *change)
     memset(change, 0, sizeof *change);
     for (unsigned a = 0; a < RING_ARCS; a++) {
         int level = c->level[a];
+        if (level < 0)
+            arcs_add(change->nothing, a);
         bool was = arcs_has(c->mine, a);
         if (level == 0 && c->origin_of[a]) {
             arcs_add(change->promoted, a);
@@ -99,7 +104,7 @@ static void roles(struct chain *c, struct change *change)
         } else if (level > 0 && was) {
             arcs_add(change->demoted, a);
             change->demotes = true;
-        } else if (level < 0 && (was || c->origin_of[a])) {
+        } else if (level < 0 && (was || c->origin_of[a]) && !taking_has(c, a)) {
             arcs_add(change->dropped, a);
             change->drops = true;
         } else if (level > 0 && !c->origin_of[a]) {
@@ -124,7 +129,7 @@ static void announce(struct chain *c, const struct chain_origin *from, const uin
     m.origin = (struct chain_name){.node = c->shard->config.node, .shard = (uint16_t)c->shard->config.index};
     for (struct chain_stream *st = c->streams; st; st = st->next) {
         bool any = false;
-        for (unsigned i = 0; i < CHAIN_WORDS; i++) {
+        for (unsigned i = 0; i < CHAIN_WORDS && !st->give; i++) {
             m.arcs[i] = arcs[i] & st->arcs[i];
             any |= m.arcs[i] != 0;
         }
@@ -181,11 +186,11 @@ static void demote(struct chain *c, const struct change *change)
 }
 
 /* Whoever holds an arc no more forgets it: it would be old when it comes again. */
-static void drop(struct chain *c, const struct change *change)
+void chain_drop(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
 {
     struct shard *s = c->shard;
     for (unsigned a = 0; a < RING_ARCS; a++) {
-        if (!arcs_has(change->dropped, a))
+        if (!arcs_has(arcs, a))
             continue;
         struct chain_origin *o = c->origin_of[a];
         clocks_depart(o ? &o->clocks : &s->clocks, a, 1);
@@ -196,14 +201,14 @@ static void drop(struct chain *c, const struct change *change)
     }
     for (struct chain_origin *o = c->origins; o; o = o->next)
         for (struct chain_sender *x = o->senders; x; x = x->next)
-            parts_drop(&x->parts, change->dropped);
+            parts_drop(&x->parts, arcs);
     for (struct sender *x = s->senders; x; x = x->next)
-        parts_drop(&x->parts, change->dropped);
+        parts_drop(&x->parts, arcs);
     uint64_t id;
     void *value;
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value) && !MUTANT(returned_owner_keeps);) {
         struct shard_table *t = value;
-        if (t->table && parted_clear(s, t, change->dropped)) {
+        if (t->table && parted_clear(s, t, arcs)) {
             c->failed = true;
             log_error("rows that are no longer ours cannot be let go: %s", err_text());
         }
@@ -237,6 +242,7 @@ void chain_succeed(struct chain *c)
     struct queue entries = {0};
     struct change change;
     places(c);
+    moving_view(c);
     bool gated = streams_settle(c, &entries);
     roles(c, &change);
     if (MUTANT(promoted_without_resend) && change.promotes)
@@ -249,20 +255,23 @@ void chain_succeed(struct chain *c)
             follow_forget(c, c->sources);
         chain_cancel(&entries);
     }
+    chain_leave(c, &entries, change.nothing);
     chain_route(c, &entries);
     for (struct chain_stream *st = c->streams; st && gated; st = st->next)
         st->gate = st->seq;
+    giving_mark(c);
     if (change.promotes)
         promote(c, &change);
     if (change.demotes)
         demote(c, &change);
     if (change.drops)
-        drop(c, &change);
+        chain_drop(c, change.dropped);
     forget_gone(c, change.promotes);
     for (struct chain_source *source = c->sources; source; source = source->next) {
         source->again = true; /* what came before its view */
         follow_ack(source);
     }
+    chain_dial(c);
     chain_send_all(c);
     chain_tick_start(c);
 }

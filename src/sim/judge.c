@@ -147,6 +147,9 @@ void judge_status(struct op *op, paramo_err status)
         ok = op->kind == OP_SCAN &&
              (w->successions || w->moves); /* perhaps before, and its client hears of it now */
         break;
+    case PARAMO_E_HANDLER:
+        ok = op->table == SIM_USER && w->successions;
+        break;
     case PARAMO_E_FENCED:
         ok = m->declared_dead;
         break;
@@ -249,7 +252,7 @@ static void chains_came(struct world *w, const struct view *view)
     for (unsigned a = 0; a < RING_ARCS; a++) {
         unsigned owner = view_ring(view)->owner[a];
         moved = moved || (!first && owner != w->chains.level[0].owner[a]);
-        if (!judge_data_lost(w) && !view_node(view, view->shards[owner].node)->alive)
+        if (w->schedule->replicas && !judge_data_lost(w) && !view_node(view, view->shards[owner].node)->alive)
             judge_broken(w, "view %" PRIx64 " has arc %u with a dead server", view->number, a);
     }
     w->chains = view->chains;
@@ -269,8 +272,7 @@ static void view_came(struct world *w, const struct view *view)
         return;
     w->newest_view = view->number;
     w->view_hash = hash;
-    if (w->schedule->replicas)
-        chains_came(w, view);
+    chains_came(w, view);
     if (view->tables_count < w->newest_tables)
         judge_broken(w, "view %" PRIx64 " has lost a table", view->number);
     w->newest_tables = view->tables_count;
@@ -516,6 +518,28 @@ static void keeps_look(struct world *w, const struct machine *m, const struct sh
                              m->name, s->handled[i]->head.number);
 }
 
+/* A shard has no rows of arcs that no chain has it for, and that it is not about to get. */
+static void strangers_look(struct world *w, const struct machine *m, const struct shard *shard,
+                           enum sim_table t, const struct shard_table *st)
+{
+    const struct chain *c = shard->chain;
+    for (unsigned i = 0; c && st->options.kind != PARAMO_TABLE_DENSE && i < SIM_KEYS; i++) {
+        uint64_t key = w->ledger[t].keys[i].key;
+        unsigned arc = ledger_arc(t, key);
+        uint32_t row = TABLE_NO_ROW, len = 0;
+        size_t total;
+        if (c->level[arc] >= 0 || c->origin_of[arc])
+            continue;
+        if (st->options.kind == PARAMO_TABLE_VAR)
+            table_var_lens(st->table, &key, 1, &len, &total);
+        else if (table_resolve(st->table, &key, 1, &row, false))
+            continue;
+        if (len || row != TABLE_NO_ROW)
+            judge_broken(w, "%s: table %d has kept key %" PRIu64 ", whose arc has left", m->name, (int)t,
+                         key);
+    }
+}
+
 static void server_look(struct world *w, struct machine *m, bool last)
 {
     const struct seat *seat = m->made->own;
@@ -531,6 +555,8 @@ static void server_look(struct world *w, struct machine *m, bool last)
         for (unsigned t = 0; t < SIM_TABLES; t++) {
             const struct view_table *vt = view_table_named(shard->view, sim_table_names[t]);
             struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
+            if (st && st->table)
+                strangers_look(w, m, shard, (enum sim_table)t, st);
             if (st && st->table && !w->schedule->replicas)
                 table_look(w, m, (unsigned)shard->self, (enum sim_table)t, st);
         }

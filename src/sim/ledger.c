@@ -102,8 +102,10 @@ static uint64_t cell_value(const struct op *op, unsigned index)
 /* Is what was acknowledged since the request was issued there, wherever the key is now? */
 static bool kept(const struct world *w, const struct op *op, const struct ledger_key *k)
 {
+    if (op->table == SIM_USER && w->successions)
+        return false; /* what handlers keep does not move */
     if (w->schedule->replicas)
-        return op->table == SIM_USER ? !w->successions : !judge_data_lost(w);
+        return !judge_data_lost(w);
     return op->deaths[server_of(w, k)] == w->deaths[server_of(w, k)];
 }
 

@@ -103,6 +103,7 @@ static void judge_found(struct machine *m, const struct store_state *found)
         if (id >> 56 != CELL_VIEW)
             continue;
         (void)read_u32(&cell); /* the job's size */
+        (void)read_u32(&cell);
         if (view_decode(&cell, &view)) {
             judge_broken(w, "a view that was saved cannot be read: %s", err_text());
             return;

@@ -498,6 +498,26 @@ void table_clear(struct table *t)
     }
 }
 
+struct sweep {
+    void (*each)(void *ctx, uint64_t key);
+    void *ctx;
+};
+
+static void sweep_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
+{
+    const struct sweep *sweep = ctx;
+    (void)hash;
+    (void)payload;
+    sweep->each(sweep->ctx, key);
+}
+
+bool table_sweep(const struct table *t, uint64_t *cursor, uint64_t rows,
+                 void (*each)(void *ctx, uint64_t key), void *ctx)
+{
+    struct sweep sweep = {each, ctx};
+    return keyindex_sweep(index_of(t), cursor, rows, sweep_key, &sweep);
+}
+
 struct table_stats table_get_stats(const struct table *t)
 {
     return (struct table_stats){.rows = table_rows(t), .bytes = t->mem.bytes};

@@ -126,6 +126,11 @@ MUST_USE paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n
 void table_clear(struct table *t);
 
 struct table_stats table_get_stats(const struct table *t);
+/* Not for DENSE. Calls `each` for some keys, about `rows` of them or fewer, from *cursor (0 at first) on, and
+ * moves it; false: there are no more. Whatever has a row from the first call to the last is met; in between
+ * the table may change. */
+bool table_sweep(const struct table *t, uint64_t *cursor, uint64_t rows,
+                 void (*each)(void *ctx, uint64_t key), void *ctx);
 /* Parameters (not rows) that are not zero. Reads the whole table. */
 uint64_t table_count_nonzero(const struct table *t);
 /* The same of these rows, which are all there. */

@@ -33,7 +33,8 @@ enum call_kind {
     CALL_KV_DELETE = 14,
     CALL_ORDER_DONE = 15,
     CALL_CKPT_SAVE = 16, /* ckpt_order.h; these two of a member, or of an observer instead of REGISTER */
-    CALL_CKPT_LOAD = 17
+    CALL_CKPT_LOAD = 17,
+    CALL_DRAIN = 18 /* body: u32 id of a server, 0: the caller; no result */
 };
 
 enum {

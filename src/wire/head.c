@@ -85,6 +85,7 @@ static const char *const names[] = {
     [WIRE_CHAIN_ACK] = "CHAIN_ACK",
     [WIRE_CHAIN_REFUSED] = "CHAIN_REFUSED",
     [WIRE_CHAIN_BEAT] = "CHAIN_BEAT",
+    [WIRE_MOVE] = "MOVE",
 };
 
 void wire_head_encode(const struct wire_head *h, uint8_t out[VAN_HEAD])

@@ -44,7 +44,8 @@ enum wire_kind {
     WIRE_CHAIN = 50,
     WIRE_CHAIN_ACK = 51,
     WIRE_CHAIN_REFUSED = 52,
-    WIRE_CHAIN_BEAT = 53
+    WIRE_CHAIN_BEAT = 53,
+    WIRE_MOVE = 54 /* in the stream of a move of arcs (move.h), with CHAIN */
 };
 
 enum wire_flags {

@@ -18,8 +18,9 @@ enum { HELLO_VERSION_MIN = 2, HELLO_VERSION_MAX = 2 };
 enum hello_purpose {
     HELLO_CONTROL = 1, /* a member to the scheduler */
     HELLO_DATA = 2,    /* a worker's customer to a shard */
-    HELLO_CHAIN = 3 /* a shard to the next in a chain; app: generation of the stream, customer: which shard of
-                       its node */
+    HELLO_CHAIN = 3,   /* a shard to the next in a chain; app: generation of the stream, customer: which shard
+                          of its node */
+    HELLO_MOVE = 4     /* the same to one that is to get arcs of it */
 };
 
 /* shard: not one of tables, but the host of the process's apps */

@@ -18,7 +18,11 @@
 enum order_what {
     ORDER_CKPT_SAVE = 1, /* wire/ckpt_order.h */
     ORDER_CKPT_DROP = 2,
-    ORDER_CKPT_LOAD = 3
+    ORDER_CKPT_LOAD = 3,
+    ORDER_MOVE_GIVE = 16, /* wire/move_order.h */
+    ORDER_MOVE_TAKE = 17,
+    ORDER_MOVE_PAUSE = 18,
+    ORDER_MOVE_END = 19
 };
 
 enum {

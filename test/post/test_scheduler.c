@@ -246,14 +246,20 @@ static void test_wanted_ranks_and_names(void **state)
     cluster_fini(&c);
 }
 
-static void test_too_many_servers(void **state)
+/* A server that comes when the job has all it was begun with is one more: it has the next rank, and a shard
+ * that gets its share. */
+static void test_one_more_server(void **state)
 {
     (void)state;
     struct cluster c;
     start_all(&c, 1, 2);
     cluster_start(&c, &c.nodes[5], SERVER);
     assert_true(cluster_run(&c, tnode_joined, &c.nodes[5], 5));
-    assert_int_equal(c.nodes[5].joined_status, PARAMO_E_FULL);
+    assert_int_equal(c.nodes[5].joined_status, PARAMO_OK);
+    assert_int_equal(member_rank(c.nodes[5].member), 1);
+    const struct view *view = member_view(c.nodes[5].member);
+    assert_int_equal(view->num_servers, 2);
+    assert_int_equal(view->shards_count, 4);
     cluster_fini(&c);
 }
 
@@ -944,7 +950,7 @@ int main(void)
         cmocka_unit_test(test_copies_take_over),
         cmocka_unit_test(test_a_part_is_lost),
         cmocka_unit_test(test_wanted_ranks_and_names),
-        cmocka_unit_test(test_too_many_servers),
+        cmocka_unit_test(test_one_more_server),
         cmocka_unit_test(test_extra_worker),
         cmocka_unit_test(test_restart_takes_dead_rank),
         cmocka_unit_test(test_tables),

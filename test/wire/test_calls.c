@@ -14,6 +14,7 @@
 #include "wire/end.h"
 #include "wire/heartbeat.h"
 #include "wire/kv_calls.h"
+#include "wire/move_order.h"
 #include "wire/pool_calls.h"
 #include "wire/register_call.h"
 #include "wire/table_spec.h"
@@ -33,6 +34,7 @@ union any {
     struct kv_get get;
     struct kv_delete del;
     struct heartbeat beat;
+    struct move_order move;
     struct ckpt_order ckpt;
     struct ckpt_result taken;
     struct ckpt_written written;
@@ -66,6 +68,7 @@ ADAPT(kv_put, put)
 ADAPT(kv_get, get)
 ADAPT(kv_delete, del)
 ADAPT(heartbeat, beat)
+ADAPT(move_order, move)
 ADAPT(ckpt_order, ckpt)
 ADAPT(ckpt_result, taken)
 ADAPT(ckpt_written, written)
@@ -110,6 +113,7 @@ static struct {
     {get_kv_get, put_kv_get, {.get = {"key", 100}}},
     {get_kv_delete, put_kv_delete, {.del = {"key"}}},
     {get_heartbeat, put_heartbeat, {.beat = {2, {{5, true}, {6, false}}}}},
+    {get_move_order, put_move_order, {.move = {5, 4000, 96, {8, 1}, {8, 0}, 1000, true, true}}},
     {get_ckpt_order, put_ckpt_order, {.ckpt = {7, 8, 1000, "/var/ckpt"}}},
     {get_ckpt_result, put_ckpt_result, {.taken = {7}}},
     {get_ckpt_written, put_ckpt_written, {.written = {2, {{"blocks-0", 1, 2, 3}, {"blocks-1", 4, 5, 6}}}}},
@@ -176,6 +180,18 @@ static void test_limits(void **state)
         register_call_encode(&bad[i].reg, &w);
         struct reader r = reader_over(bytes, w.len);
         assert_int_equal(register_call_decode(&r, &got.reg), PARAMO_E_PROTOCOL);
+    }
+    const struct move_order bad_moves[] = {
+        {0, 0, 1, {8, 0}, {10, 0}, 0, false, false}, /* no move */
+        {1, 5, 0, {8, 0}, {10, 0}, 0, false, false}, /* no arcs */
+        {1, 4095, 2, {8, 0}, {10, 0}, 0, false, false},
+        {1, 0, 1, {8, 3}, {8, 3}, 0, false, false}, /* to itself */
+    };
+    for (size_t i = 0; i < sizeof bad_moves / sizeof *bad_moves; i++) {
+        struct writer w = writer_over(bytes, sizeof bytes);
+        move_order_encode(&bad_moves[i], &w);
+        struct reader r = reader_over(bytes, w.len);
+        assert_int_equal(move_order_decode(&r, &got.move), PARAMO_E_PROTOCOL);
     }
     for (uint32_t group = 0; group < 10; group++) {
         struct writer w = writer_over(bytes, sizeof bytes);

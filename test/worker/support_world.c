@@ -219,7 +219,7 @@ void world_server_start(struct world *w, unsigned server)
                                   .frame_bytes = 16 << 20,
                                   .handler = w->handler,
                                   .arg = w->handler_arg};
-    if (w->replicas) {
+    if (w->replicas || w->moves) {
         config.van = s->van;
         config.token = "secret";
     }

@@ -1,0 +1,104 @@
+/*
+ * Moves: how the chains that are become those that are wanted, a run of arcs at a time, without a moment in
+ * which an arc has two owners or a member that lacks rows. The scheduler's state, without its messages: a
+ * pure state machine over ring_chains. It never knows nodes, frames or time; whoever owns it passes on what
+ * it says (struct moves_ops) and tells it what became of that.
+ *
+ *            begin() to both             the target has           the owner holds
+ *            shards, both agreed         all rows, and what       requests back, all
+ *                                        comes is sent to it      have the last of them
+ *     PLANNED ------------> COPYING ------------> FULL ------------> PAUSED
+ *        |                     |                   |   pause()          | commit(), then end(true)
+ *        |                     |                   |                    +--> COMMITTED
+ *        +---------------------+-------------------+--------------------+--> ABORTED: end(false)
+ *          a side died or gave up, or nobody wants it any more
+ *
+ * A chain holds full members only: an arc's chain gets the target by the commit, and not before. The same
+ * commit drops who is too many then, and brings the others into the order that is wanted: nobody has then
+ * what another lacks. A member that has all rows and is to be the owner begins as FULL.
+ *
+ * At a time at most MOVES_MAX moves, and of each shard one in and one out; the arcs of a move, at most
+ * MOVE_ARCS_MAX, are in no other. Arcs that lack copies come first.
+ *
+ * Tests: test/post/test_moves.c.
+ */
+#ifndef POST_MOVES_H
+#define POST_MOVES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "ring/place.h"
+
+enum {
+    MOVES_MAX = 64,
+    MOVE_ARCS_MAX = 256 /* what one failure costs; arbitrary */
+};
+
+enum move_state { MOVE_NONE, MOVE_PLANNED, MOVE_COPYING, MOVE_FULL, MOVE_PAUSED };
+
+struct move {
+    enum move_state state; /* NONE: the place is free */
+    uint64_t id;           /* from 1, rising, never used again */
+    uint16_t first, arcs;
+    uint16_t from, to;         /* shards: who owns the arcs while it lasts; who gets them */
+    bool handover;             /* to has all rows already: it began as FULL, with pause() */
+    bool from_ready, to_ready; /* PLANNED: which side has agreed */
+};
+
+struct moves_shard {
+    uint32_t server; /* shards of one process have one number: a copy there is hardly one */
+    bool gone;       /* nothing can be copied from it */
+};
+
+/* All of them may be called from inside any function below, and may not call back into it. */
+struct moves_ops {
+    void (*begin)(void *arg, const struct move *move); /* both sides: get ready */
+    void (*pause)(void *arg, const struct move *move); /* from: requests wait, and all get the last */
+    void (*commit)(void *arg);                         /* the chains have changed: the next view has them */
+    void (*end)(void *arg, const struct move *move, bool committed); /* both sides, if they live */
+};
+
+struct moves {
+    struct ring_chains *chains; /* as they are: the owner's; changed by commits */
+    struct ring_chains target;  /* as they are to be */
+    bool wanted;                /* there is a target */
+    bool held;                  /* none begins before moves_resume */
+    const struct moves_shard *shard;
+    size_t shards;
+    uint64_t next_id;
+    struct move move[MOVES_MAX];
+    const struct moves_ops *ops;
+    void *arg;
+};
+
+/* chains stays the caller's. Who changes it between calls (ring_promote) calls moves_set_shards then. */
+void moves_init(struct moves *m, struct ring_chains *chains, const struct moves_ops *ops, void *arg);
+
+/* What is wanted from now on. Moves that do not serve it are aborted, others begin. */
+void moves_set_target(struct moves *m, const struct ring_chains *target);
+/* The shards, those that are gone among them (the chains know it already): their moves are aborted. A target
+ * must follow. shard stays the caller's, as it is, until the next call. */
+void moves_set_shards(struct moves *m, const struct moves_shard *shard, size_t n);
+/* Begins what can begin; after moves_hold only once it is called. */
+void moves_resume(struct moves *m);
+/* None begins for a while: something failed, and would again. */
+void moves_hold(struct moves *m);
+
+/* News of a move. Of one that is over, or in another state, it is ignored: news may be old. */
+void moves_agreed(struct moves *m, uint64_t id, uint16_t shard);
+void moves_full(struct moves *m, uint64_t id);
+void moves_paused(struct moves *m, uint64_t id);
+void moves_failed(struct moves *m, uint64_t id);
+
+/* Does any of its arcs get another owner by the commit? */
+bool moves_takes_over(const struct moves *m, const struct move *move);
+/* NULL: it is over, or never was: of such a move nothing is committed that is not in the chains. */
+const struct move *moves_find(const struct moves *m, uint64_t id);
+/* The chains are what is wanted. */
+bool moves_settled(const struct moves *m);
+/* The shard is in a chain, or in a move. */
+bool moves_needs(const struct moves *m, uint16_t shard);
+
+#endif

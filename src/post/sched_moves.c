@@ -1,0 +1,349 @@
+/* Moves of arcs, as orders to the shards (post/moves.h): after a death, when a server comes or is to go. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "post/sched.h"
+#include "wire/move_order.h"
+#include "wire/order.h"
+
+/* After a move has failed, before others begin. */
+#define MOVES_PAUSE ENV_SEC
+
+/* An order that is not answered yet. */
+struct move_note {
+    struct move_note *next, **at;
+    struct scheduler *sched;
+    struct move move;
+    uint32_t what;
+};
+
+static struct sched_node *server_of(const struct scheduler *s, uint16_t shard)
+{
+    return s->slots[SLOTS_SERVERS].node[(s->shards[shard].node - PARAMO_ID_SERVER(0)) / 2];
+}
+
+static bool is_there(const struct sched_node *node)
+{
+    return node->state == SNODE_JOINED || node->state == SNODE_ABSENT;
+}
+
+static void note_free(struct move_note *note)
+{
+    *note->at = note->next;
+    if (note->next)
+        note->next->at = note->at;
+    free(note);
+}
+
+static paramo_err give(struct scheduler *s, const struct move *move, uint32_t what, bool committed);
+
+/* Others begin only after a while: what made this one fail may last. */
+static void hold(struct scheduler *s)
+{
+    struct lane *lane = s->config.lane;
+    moves_hold(&s->moves);
+    if (s->ckpt)
+        return; /* its end goes on with them */
+    if (lane_timer_arm(lane, &s->moves_timer, lane_now(lane) + MOVES_PAUSE))
+        log_error("scheduler: %s", err_text()); /* the next change of servers goes on with it */
+}
+
+static void answered(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    struct move_note *note = arg;
+    struct scheduler *s = note->sched;
+    struct move move = note->move;
+    uint32_t what = note->what;
+    char label[SCHED_LABEL];
+    (void)result;
+    note_free(note);
+    if (what == ORDER_MOVE_END || !moves_find(&s->moves, move.id))
+        return;
+    if (status) {
+        log_warn("scheduler: arcs %u to %u are not moved: %s: %s", move.first, move.first + move.arcs - 1,
+                 node_label(node, label), err_text());
+        hold(s);
+        moves_failed(&s->moves, move.id);
+    } else if (what == ORDER_MOVE_GIVE) {
+        moves_agreed(&s->moves, move.id, move.from);
+        moves_agreed(&s->moves, move.id, move.to);
+        if (give(s, &move, ORDER_MOVE_TAKE, false)) {
+            hold(s);
+            moves_failed(&s->moves, move.id);
+        }
+    } else if (what == ORDER_MOVE_TAKE) {
+        moves_full(&s->moves, move.id);
+    } else {
+        moves_paused(&s->moves, move.id);
+    }
+}
+
+static struct move_shard place_of(const struct scheduler *s, uint16_t shard)
+{
+    return (struct move_shard){.node = s->shards[shard].node, .index = s->shards[shard].index};
+}
+
+static paramo_err give_to(struct scheduler *s, uint16_t shard, const struct move *move, uint32_t what,
+                          bool committed)
+{
+    struct move_order order = {.id = move->id,
+                               .first = move->first,
+                               .arcs = move->arcs,
+                               .from = place_of(s, move->from),
+                               .to = place_of(s, move->to),
+                               .kib_per_s = s->config.move_kib_per_s,
+                               .takes_over = what == ORDER_MOVE_PAUSE && moves_takes_over(&s->moves, move),
+                               .committed = committed};
+    struct move_note *note = malloc(sizeof *note);
+    struct writer w = {0};
+    if (!note)
+        return err_memory(sizeof *note);
+    *note = (struct move_note){
+        .next = s->move_notes, .at = &s->move_notes, .sched = s, .move = *move, .what = what};
+    if (note->next)
+        note->next->at = &note->next;
+    s->move_notes = note;
+    move_order_encode(&order, &w);
+    paramo_err err = order_give(server_of(s, shard), what, &w, answered, note);
+    if (err)
+        note_free(note);
+    return err;
+}
+
+static paramo_err give(struct scheduler *s, const struct move *move, uint32_t what, bool committed)
+{
+    uint16_t shard = what == ORDER_MOVE_TAKE ? move->to : move->from;
+    return give_to(s, shard, move, what, committed);
+}
+
+/* ---- servers that are to go ---- */
+
+static bool may_go(const struct scheduler *s, const struct sched_node *node)
+{
+    for (uint32_t i = 0; i < s->shards_count; i++)
+        if (s->shards[i].node == node->info.id && moves_needs(&s->moves, (uint16_t)i))
+            return false;
+    return true;
+}
+
+/* The chains have changed. A server without weight that has nothing left is told that it is free, as at the
+ * end of the job. */
+static void drained(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, drain_timer);
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    for (uint32_t rank = 0; rank < servers->count && s->state == SCHED_RUNNING; rank++) {
+        struct sched_node *node = servers->node[rank];
+        char label[SCHED_LABEL];
+        if (node->state != SNODE_JOINED || node->info.weight || !may_go(s, node))
+            continue;
+        log_info("scheduler: %s is drained", node_label(node, label));
+        sched_send_end(node, PARAMO_OK, "");
+        roster_left(node);
+    }
+    bool settled = moves_settled(&s->moves);
+    if (settled && !s->moves_settled)
+        log_info("scheduler: every key is where it is to be, with all its copies");
+    s->moves_settled = settled;
+}
+
+/* Not from inside: the machine may not be called back. */
+static void look_for_drained(struct scheduler *s)
+{
+    s->drain_timer.fire = drained;
+    if (!s->drain_timer.slot && lane_timer_arm(s->config.lane, &s->drain_timer, lane_now(s->config.lane)))
+        log_error("scheduler: %s", err_text()); /* the next change finds it */
+}
+
+static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t id)
+{
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    char label[SCHED_LABEL];
+    bool others = false;
+    if (s->state != SCHED_RUNNING)
+        return err_set(PARAMO_E_AGAIN, "the job is not complete, or is over");
+    if (!node || node->info.role != PARAMO_ROLE_SERVER || !is_there(node))
+        return err_set(PARAMO_E_NOT_FOUND, "there is no server of node id %" PRIu32 " to drain", id);
+    for (uint32_t rank = 0; rank < servers->count; rank++)
+        others |=
+            servers->node[rank] != node && is_there(servers->node[rank]) && servers->node[rank]->info.weight;
+    if (!others)
+        return err_set(PARAMO_E_REFUSED, "no other server can take what %s has", node_label(node, label));
+    log_info("scheduler: %s is to be drained", node_label(node, label));
+    node->info.weight = 0;
+    sched_view_change(s);
+    sched_moves_aim(s);
+    look_for_drained(s);
+    return PARAMO_OK;
+}
+
+void sched_drain_call(struct sched_call *call, struct reader *body)
+{
+    struct scheduler *s = call->node->sched;
+    uint32_t id = read_u32(body);
+    paramo_err err = call_body_end(body, "DRAIN");
+    if (!err)
+        err = drain(s, id ? roster_node(s, id) : call->node, id);
+    if (err)
+        call_fail(call, err);
+    else
+        call_answer(call, NULL);
+}
+
+paramo_err sched_drain_observer(struct peer *peer, const struct wire_head *head, struct reader *body)
+{
+    struct scheduler *s = peer->sched;
+    struct wire_head answer = {.kind = WIRE_REPLY, .table = CALL_DRAIN, .number = head->number};
+    struct writer w = {0};
+    uint32_t id = read_u32(body);
+    paramo_err err = call_body_end(body, "DRAIN");
+    if (err)
+        return err;
+    answer.status = (uint16_t)drain(s, s->state == SCHED_RUNNING ? roster_node(s, id) : NULL, id);
+    if (answer.status)
+        call_text_encode(err_text(), &w);
+    if (letter_send_written(peer->conn, &answer, &w))
+        log_debug("scheduler: an answer to DRAIN was not sent: %s", err_text()); /* it asks again */
+    return PARAMO_OK;
+}
+
+/* ---- what the machine says ---- */
+
+static void order_failed(struct scheduler *s, const struct move *move)
+{
+    log_warn("scheduler: arcs %u to %u are not moved: %s", move->first, move->first + move->arcs - 1,
+             err_text());
+    s->moves_unsaid = true;
+    hold(s);
+}
+
+static void begin(void *arg, const struct move *move)
+{
+    struct scheduler *s = arg;
+    if (give(s, move, ORDER_MOVE_GIVE, false))
+        order_failed(s, move);
+}
+
+static void pause(void *arg, const struct move *move)
+{
+    struct scheduler *s = arg;
+    if (give(s, move, ORDER_MOVE_PAUSE, false))
+        order_failed(s, move);
+}
+
+static void commit(void *arg)
+{
+    struct scheduler *s = arg;
+    sched_ring_changed(s);
+    sched_view_change(s);
+    look_for_drained(s);
+}
+
+static void end(void *arg, const struct move *move, bool committed)
+{
+    struct scheduler *s = arg;
+    const uint16_t side[] = {move->from, move->to};
+    for (size_t i = 0; i < 2; i++)
+        if (is_there(server_of(s, side[i])) && give_to(s, side[i], move, ORDER_MOVE_END, committed))
+            log_error("scheduler: %s", err_text());
+}
+
+static const struct moves_ops ops = {.begin = begin, .pause = pause, .commit = commit, .end = end};
+
+/* ---- what it is told ---- */
+
+/* Who holds what when all is done: by weight, among those who are there. */
+void sched_moves_aim(struct scheduler *s)
+{
+    uint64_t weight = 0;
+    char text[ERR_TEXT_MAX];
+    if (s->state != SCHED_RUNNING)
+        return;
+    for (uint32_t i = 0; i < s->shards_count; i++) {
+        const struct sched_node *node = server_of(s, (uint16_t)i);
+        bool there = is_there(node);
+        /* Without copies a dead server's arcs wait for the one that takes its place. */
+        bool counts = there || (!s->chains.replicas && node->state == SNODE_DEAD);
+        s->ring_shards[i] = (struct ring_shard){
+            .weight = counts ? node->info.weight : 0, .server = node->rank, .domain = node->info.domain};
+        s->moves_shards[i] = (struct moves_shard){.server = node->rank, .gone = !there};
+        weight += s->ring_shards[i].weight;
+    }
+    moves_set_shards(&s->moves, s->moves_shards, s->shards_count);
+    if (!weight)
+        return;
+    struct ring_chains *target = malloc(sizeof *target);
+    paramo_err err = target
+                         ? ring_place(s->ring_shards, s->shards_count, s->config.replicas, &s->chains, target)
+                         : err_memory(sizeof *target);
+    if (err) {
+        log_error("scheduler: no plan is made: %s", err_text());
+    } else {
+        if (ring_warning(target, text, sizeof text))
+            log_warn("scheduler: %s", text);
+        moves_set_target(&s->moves, target);
+        s->moves_settled = false;
+        look_for_drained(s);
+    }
+    free(target);
+}
+
+static void go_on(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, moves_timer);
+    if (s->state != SCHED_RUNNING)
+        return;
+    if (s->moves_unsaid) { /* whose order could not be given: none of them goes on by itself */
+        s->moves_unsaid = false;
+        for (size_t i = 0; i < MOVES_MAX; i++)
+            if (s->moves.move[i].state == MOVE_PLANNED || s->moves.move[i].state == MOVE_FULL)
+                moves_failed(&s->moves, s->moves.move[i].id);
+    }
+    moves_resume(&s->moves);
+}
+
+void sched_moves_suspend(struct scheduler *s)
+{
+    moves_hold(&s->moves);
+    lane_timer_cancel(s->config.lane, &s->moves_timer);
+    for (size_t i = 0; i < MOVES_MAX; i++)
+        if (s->moves.move[i].state != MOVE_NONE)
+            moves_failed(&s->moves, s->moves.move[i].id);
+}
+
+void sched_moves_resume(struct scheduler *s)
+{
+    if (s->state == SCHED_RUNNING)
+        go_on(&s->moves_timer);
+}
+
+paramo_err sched_moves_init(struct scheduler *s)
+{
+    s->moves_timer.fire = go_on;
+    moves_init(&s->moves, &s->chains, &ops, s);
+    s->moves.next_id = ((uint64_t)s->term << 32) + 1; /* above all of an earlier scheduler of this job */
+    s->moves_shards = calloc(s->shards_count + 1, sizeof *s->moves_shards);
+    return s->moves_shards ? PARAMO_OK : err_memory(s->shards_count * sizeof *s->moves_shards);
+}
+
+paramo_err sched_moves_reserve(struct scheduler *s, size_t shards)
+{
+    struct moves_shard *longer = realloc(s->moves_shards, shards * sizeof *longer);
+    if (!longer)
+        return err_memory(shards * sizeof *longer);
+    if (s->moves.shard)
+        s->moves.shard = longer; /* the machine has it */
+    s->moves_shards = longer;
+    return PARAMO_OK;
+}
+
+void sched_moves_fini(struct scheduler *s)
+{
+    lane_timer_cancel(s->config.lane, &s->drain_timer);
+    lane_timer_cancel(s->config.lane, &s->moves_timer);
+    while (s->move_notes)
+        note_free(s->move_notes);
+    free(s->moves_shards);
+}

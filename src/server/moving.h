@@ -1,0 +1,79 @@
+/*
+ * A move of arcs from their owner to another shard, for src/server only: giving.c is the owner's side,
+ * taking.c the target's. The scheduler orders each step (wire/move_order.h), and its views say how it ended.
+ *
+ *     owner:   GIVE                                  PAUSE
+ *       COPYING ------- all rows sent: FULL -------> PAUSING --- all have all: PAUSED ---> a view, or END
+ *          |  BEGIN, ROWS ... with CHAIN of what        |  RECORDS, LAST
+ *          v  is done to these arcs meanwhile           v
+ *     target:  TAKE
+ *       FILLING ---------------- FULL -------------- RECORDS, LAST ----------------------> a view, or END
+ *
+ * - One stream (forward.c), one order: rows are as they are when they are sent, and what is done to them
+ *   later comes behind them. What comes before a row does no harm: the row comes whole.
+ * - From FULL on an answer waits for the target as for a member of the chain.
+ * - A pause makes all members and the target equal before the view changes who is before whom: what one has
+ *   and another lacks would be lost, or done twice, by a change of places. Requests for these arcs wait;
+ * those that only read are served, unless the target is to be the owner. The owner may give a move up for as
+ * long as it has not said that it has paused (too slow, no memory); afterwards it waits for a view that has
+ * the target, for END, or for a view of another scheduler, which knows of no move: never for a timer.
+ * - A target that is a member already (it is to be the owner) gets no rows: only the pause is left.
+ *
+ * One of each at a time in a shard. All on the lane. Tests: test/worker/test_move_sim.c.
+ */
+#ifndef SERVER_MOVING_H
+#define SERVER_MOVING_H
+
+#include "server/chained.h"
+#include "wire/move_order.h"
+
+/* Arbitrary. */
+enum {
+    GIVE_WINDOW = 8 << 20, /* bytes of rows that are not acknowledged */
+    GIVE_BLOCK_BYTES = 1 << 20,
+    GIVE_TURN_ROWS = 8192, /* looked at, before requests have their turn */
+    GIVE_TURN_MS = 1,
+    GIVE_PAUSE_MS = 1000, /* for all to have all; else the move is given up */
+    MOVE_STALL_MS = 5000  /* without news from the other side */
+};
+
+/* ---- giving.c ---- */
+/* True: a change sent to it is answered only when it is acknowledged. */
+bool giving_waits(const struct give *g);
+void giving_rows_acked(struct give *g, size_t bytes);
+/* Has a pause come to its end? */
+void giving_check(struct chain *c);
+/* Streams are others now: what a pause waits for is in these. */
+void giving_mark(struct chain *c);
+/* Must this request wait, and what its peer sends behind it? */
+bool giving_holds(struct shard *s, const struct wire_head *head, const struct van_seg *seg);
+MUST_USE paramo_err giving_begin(struct chain *c, const struct move_order *m);
+/* done comes once if this is OK. */
+MUST_USE paramo_err giving_pause(struct chain *c, const struct move_order *m, shard_moved done, void *arg);
+/* It is over, whoever has the arcs now. chain_reopen must follow: requests may have waited. NULL give:
+ * nothing. */
+void giving_end(struct chain *c);
+
+/* ---- taking.c ---- */
+bool taking_has(const struct chain *c, unsigned arc);
+bool taking_from(const struct chain_source *source);
+void taking_source_gone(struct chain *c, const struct chain_source *source);
+/* More than a frame of requests may have. */
+size_t taking_frame_bytes(const struct shard *s);
+MUST_USE paramo_err taking_frame(struct chain_source *source, const struct wire_head *head,
+                                 const struct van_seg *seg, unsigned nseg);
+MUST_USE paramo_err taking_begin(struct chain *c, const struct move_order *m, shard_moved done, void *arg);
+/* By the view: a chain has us now, or never will (nor if it is over). Else it goes on. */
+void taking_end(struct chain *c, bool over);
+void taking_close(struct chain *c);
+/* END of this move. */
+void taking_ordered(struct chain *c, const struct move_order *m);
+
+/* ---- both (giving.c) ---- */
+/* The view may say how a move ended. */
+void moving_view(struct chain *c);
+void moving_close(struct chain *c);
+/* Rows are about to come from elsewhere: what moves is given up. AGAIN: it has been paused for. */
+MUST_USE paramo_err moving_suspend(struct shard *s);
+
+#endif

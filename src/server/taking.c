@@ -1,0 +1,392 @@
+/* The target's side of a move (moving.h). */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/ckpt_rows.h"
+#include "server/moving.h"
+
+enum take_state { TAKE_FILLING, TAKE_FULL, TAKE_LAST };
+
+struct take {
+    struct chain *chain;
+    struct move_order order;
+    enum take_state state;
+    uint64_t term; /* of the scheduler */
+    uint64_t arcs[CHAIN_WORDS];
+    bool mine[RING_ARCS];        /* the same, as ckpt_rows.h has it */
+    struct chain_origin *origin; /* the owner's records */
+    struct chain_source *source; /* that has begun it; or NULL */
+    uint64_t heard_at;
+    unsigned records;
+    shard_moved full; /* NULL: it has been said */
+    void *arg;
+    struct lane_timer timer;
+};
+
+bool taking_has(const struct chain *c, unsigned arc)
+{
+    return c->take && arcs_has(c->take->arcs, arc);
+}
+
+bool taking_from(const struct chain_source *source)
+{
+    const struct take *k = source->shard->chain->take;
+    return k && k->source == source;
+}
+
+void taking_source_gone(struct chain *c, const struct chain_source *source)
+{
+    if (c->take && c->take->source == source)
+        c->take->source = NULL;
+}
+
+size_t taking_frame_bytes(const struct shard *s)
+{
+    size_t most = 0;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        const struct shard_table *t = value;
+        size_t row = ((size_t)t->row_values + t->state_values) * t->value_bytes;
+        most = row > most ? row : most;
+    }
+    return most + 2 * (size_t)GIVE_BLOCK_BYTES + SHARD_SENDERS_MAX * sizeof(struct ckpt_clock);
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------- */
+
+static void say_full(struct take *k, paramo_err err)
+{
+    shard_moved full = k->full;
+    k->full = NULL;
+    if (full)
+        full(k->arg, err);
+}
+
+static void take_free(struct take *k)
+{
+    k->chain->take = NULL;
+    lane_timer_cancel(k->chain->shard->lane, &k->timer);
+    free(k);
+}
+
+/* What came goes. */
+static void take_drop(struct take *k, paramo_err err)
+{
+    struct chain *c = k->chain;
+    uint64_t arcs[CHAIN_WORDS];
+    memcpy(arcs, k->arcs, sizeof arcs);
+    say_full(k, err);
+    take_free(k);
+    chain_drop(c, arcs);
+}
+
+static void fire(struct lane_timer *timer)
+{
+    struct take *k = container_of(timer, struct take, timer);
+    struct shard *s = k->chain->shard;
+    uint64_t now = lane_now(s->lane);
+    if (k->state == TAKE_FILLING && now - k->heard_at > 2 * MOVE_STALL_MS * ENV_MS) {
+        take_drop(k, err_set(PARAMO_E_TIMEOUT, "nothing has come for %d ms", 2 * MOVE_STALL_MS));
+        return;
+    }
+    if (lane_timer_arm(s->lane, timer, now + ENV_SEC))
+        log_error("no memory for a timer: a move to this shard has no deadline");
+}
+
+/* Rows that are to come have room. */
+static paramo_err make_room(struct shard *s)
+{
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        paramo_err err =
+            t->options.kind == PARAMO_TABLE_DENSE && t->table ? shard_table_own(s, t) : PARAMO_OK;
+        if (err)
+            return err;
+    }
+    return PARAMO_OK;
+}
+
+paramo_err taking_begin(struct chain *c, const struct move_order *m, shard_moved done, void *arg)
+{
+    struct shard *s = c->shard;
+    struct chain_name from = {.node = m->from.node, .shard = m->from.index};
+    if (c->take)
+        take_drop(c->take, err_set(PARAMO_E_NOT_FOUND, "another move has been ordered"));
+    for (unsigned a = m->first; a < (unsigned)m->first + m->arcs; a++)
+        if (chain_level(s, a) >= 0 || c->origin_of[a])
+            return err_set(PARAMO_E_NOT_FOUND, "arc %u is here already, by this shard's view", a);
+    struct take *k = calloc(1, sizeof *k);
+    struct chain_origin *o = k ? follow_origin(c, from) : NULL;
+    if (!o) {
+        free(k);
+        return err_memory(sizeof *k);
+    }
+    *k = (struct take){.chain = c,
+                       .order = *m,
+                       .term = s->view->number >> 32,
+                       .origin = o,
+                       .heard_at = lane_now(s->lane),
+                       .timer.fire = fire};
+    for (unsigned a = m->first; a < (unsigned)m->first + m->arcs; a++) {
+        arcs_add(k->arcs, a);
+        k->mine[a] = true;
+        c->origin_of[a] = o;
+        o->arcs++;
+    }
+    c->take = k;
+    paramo_err err = make_room(s);
+    if (!err)
+        err = lane_timer_arm(s->lane, &k->timer, k->heard_at + ENV_SEC);
+    if (err) {
+        take_drop(k, err);
+        return err;
+    }
+    if (MUTANT(replica_counted_early)) {
+        done(arg, PARAMO_OK);
+    } else {
+        k->full = done;
+        k->arg = arg;
+    }
+    for (struct chain_source *source = c->sources; source; source = source->next)
+        if (source->moves && chain_same(source->from, from)) { /* what came before the order */
+            source->again = true;
+            follow_ack_soon(source);
+        }
+    return PARAMO_OK;
+}
+
+void taking_end(struct chain *c, bool over)
+{
+    struct take *k = c->take;
+    const struct shard *s = c->shard;
+    if (!k)
+        return;
+    if (s->view && chain_level(s, k->order.first) >= 0) {
+        say_full(k, err_set(PARAMO_E_NOT_FOUND, "the view has changed"));
+        take_free(k); /* a chain has us: what came stays */
+    } else if (over || s->self < 0 || s->view->number >> 32 != k->term) {
+        take_drop(k, err_set(PARAMO_E_NOT_FOUND, "the move is over"));
+    }
+}
+
+void taking_close(struct chain *c)
+{
+    if (!c->take)
+        return;
+    say_full(c->take, err_set(PARAMO_E_CLOSED, "the shard is closed"));
+    take_free(c->take);
+}
+
+void taking_ordered(struct chain *c, const struct move_order *m)
+{
+    if (c->take && c->take->order.id == m->id)
+        taking_end(c, true);
+}
+
+/* ---- what comes ---------------------------------------------------------------------------------------- */
+
+static paramo_err wrong(const char *what)
+{
+    return err_set(PARAMO_E_PROTOCOL, "a move: %s", what);
+}
+
+static paramo_err on_rows(struct take *k, const struct move_message *m, bool *done)
+{
+    struct shard_table *t = shard_table_find(k->chain->shard, m->table);
+    struct ckpt_block block = {.kind = CKPT_ROWS,
+                               .table = m->table,
+                               .arc = k->order.first,
+                               .arcs = k->order.arcs,
+                               .payload = m->payload,
+                               .bytes = m->bytes};
+    if (!t || !t->table)
+        return PARAMO_OK; /* it comes again when the table is there */
+    paramo_err err = ckpt_rows_apply(t->table, &t->placement, k->mine, &block);
+    *done = !err;
+    return err == PARAMO_E_MEMORY ? PARAMO_OK : err ? wrong(err_text()) : PARAMO_OK;
+}
+
+static const struct dedup *record_in(const struct ckpt_clock *list, size_t n, const struct chain_sender *x)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i].incarnation == x->incarnation && list[i].node == x->node && list[i].app == x->app &&
+            list[i].customer == x->customer)
+            return &list[i].dedup;
+    return NULL;
+}
+
+/* Is there a place for the records, here and where they go if the arcs become ours? */
+static bool sets_left(const struct clocks *c, unsigned want)
+{
+    unsigned left = 0;
+    for (unsigned set = 1; set < CLOCK_SETS; set++)
+        left += !c->arcs[set] && !c->senders[set];
+    return left >= want;
+}
+
+static paramo_err arrive(struct take *k, const struct move_message *m, const struct ckpt_clock *list,
+                         size_t n)
+{
+    struct chain_origin *o = k->origin;
+    unsigned set = 0;
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; i < n; i++)
+        if (!follow_sender(o, list[i].node, list[i].app, list[i].customer, list[i].incarnation))
+            return err_memory(sizeof(struct chain_sender));
+    for (unsigned a = 0; a < RING_ARCS && !err; a++) {
+        if (!move_has(m, a))
+            continue;
+        if (set)
+            clocks_add(&o->clocks, set, a);
+        else
+            err = clocks_arrive(&o->clocks, a, 1, &set);
+    }
+    for (struct chain_sender *x = o->senders; x && !err && set; x = x->next)
+        err = clock_arrive(&o->clocks, &x->clock, set, record_in(list, n, x));
+    if (set)
+        clocks_arrived(&o->clocks, set);
+    for (unsigned a = 0; a < RING_ARCS && err && set; a++)
+        if (move_has(m, a))
+            clocks_depart(&o->clocks, a, 1);
+    return err;
+}
+
+static paramo_err on_records(struct take *k, const struct move_message *m, bool *done)
+{
+    struct ckpt_block block = {.kind = CKPT_CLOCKS, .payload = m->payload, .bytes = m->bytes};
+    struct ckpt_clock *list;
+    size_t n;
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        if (move_has(m, a) && !arcs_has(k->arcs, a))
+            return wrong("records of other arcs");
+    if (!sets_left(&k->chain->shard->clocks, k->records + 2) || !sets_left(&k->origin->clocks, 1))
+        return PARAMO_OK; /* when floors have risen */
+    paramo_err err = ckpt_clocks_decode(&block, &list, &n);
+    if (err)
+        return err == PARAMO_E_MEMORY ? PARAMO_OK : wrong(err_text());
+    err = arrive(k, m, list, n);
+    free(list);
+    *done = !err;
+    k->records += !err;
+    return PARAMO_OK; /* FULL, MEMORY: it comes again */
+}
+
+static paramo_err on_parts(struct take *k, const struct move_message *m, bool *done)
+{
+    struct reader r = reader_over(m->payload, m->bytes);
+    paramo_err err = PARAMO_OK;
+    while (r.left && !r.failed && !err) {
+        uint64_t arcs[CHAIN_WORDS];
+        uint32_t node = read_u32(&r), app = read_u32(&r), customer = read_u32(&r);
+        uint64_t incarnation = read_u64(&r), number = read_u64(&r);
+        for (unsigned i = 0; i < CHAIN_WORDS; i++)
+            arcs[i] = read_u64(&r) & k->arcs[i];
+        struct chain_sender *x = r.failed ? NULL : follow_sender(k->origin, node, app, customer, incarnation);
+        err = x ? parts_note(&x->parts, number, arcs) : err_memory(sizeof *x);
+    }
+    *done = !err && !r.failed; /* twice does no harm */
+    return r.failed ? wrong("where chunks have been done") : PARAMO_OK;
+}
+
+static paramo_err on_move(struct chain_source *source, const struct move_message *m, bool *done)
+{
+    struct chain *c = source->shard->chain;
+    struct take *k = c->take;
+    if (!k || k->order.id != m->id || !chain_same(k->origin->name, source->from))
+        return PARAMO_OK; /* the order may still come */
+    if (m->what == MOVE_STEP_BEGIN) {
+        if (m->first != k->order.first || m->arcs != k->order.arcs || k->source || k->state != TAKE_FILLING)
+            return wrong("it begins otherwise than was ordered");
+        k->source = source;
+        *done = true;
+        return PARAMO_OK;
+    }
+    if (k->source != source || k->state == TAKE_LAST)
+        return wrong("it has not begun, or has ended");
+    switch (m->what) {
+    case MOVE_STEP_ROWS:
+        return k->state == TAKE_FILLING ? on_rows(k, m, done) : wrong("rows after the last");
+    case MOVE_STEP_FULL:
+        k->state = TAKE_FULL;
+        say_full(k, PARAMO_OK);
+        break;
+    case MOVE_STEP_RECORDS:
+        return on_records(k, m, done);
+    case MOVE_STEP_PARTS:
+        return on_parts(k, m, done);
+    default:
+        if (m->bytes != 8 * (size_t)k->order.arcs)
+            return wrong("orders of other arcs");
+        for (unsigned i = 0; i < k->order.arcs; i++)
+            c->last[k->order.first + i] = move_order_of(m, i);
+        k->state = TAKE_LAST;
+    }
+    *done = true;
+    return PARAMO_OK;
+}
+
+/* A change of the arcs, made by their owner meanwhile. Its record comes with all others. */
+static paramo_err on_change(struct chain_source *source, const struct chain_message *m,
+                            const struct van_seg *seg, unsigned nseg, bool *done)
+{
+    struct shard *s = source->shard;
+    struct take *k = s->chain->take;
+    uint64_t arcs[CHAIN_WORDS];
+    if (!k || k->source != source)
+        return PARAMO_OK;
+    if (m->what != CHAIN_UPDATE || !chain_same(m->origin, source->from) || k->state == TAKE_LAST)
+        return wrong("what is no change of its arcs");
+    struct shard_table *t = shard_table_find(s, m->request.table);
+    if (!t || t->options.kind == PARAMO_TABLE_USER || !t->table)
+        return t && t->options.kind == PARAMO_TABLE_USER ? wrong("a table without rows") : PARAMO_OK;
+    paramo_err err = apply_check_rows(t, &m->request, seg, nseg);
+    const uint64_t *keys = m->request.count ? seg[WIRE_SEG_KEYS].data : NULL;
+    if (!err && m->request.count)
+        err = apply_check_order(t, keys, m->request.count);
+    memcpy(arcs, m->arcs, sizeof arcs);
+    for (size_t i = 0; i < m->request.count && !err; i++)
+        arcs_add(arcs, ring_arc(ring_position(&t->placement, keys[i])));
+    for (unsigned a = 0; a < RING_ARCS && !err; a++)
+        if (arcs_has(arcs, a) && !arcs_has(k->arcs, a))
+            err = wrong("a change of another arc");
+    if (err)
+        return err;
+    uint64_t pushes = t->pushes; /* counted where clients ask */
+    err = parted_change(s, t, &m->request, seg, nseg, arcs);
+    t->pushes = pushes;
+    *done = !err;
+    return err == PARAMO_E_MEMORY ? PARAMO_OK : err;
+}
+
+paramo_err taking_frame(struct chain_source *source, const struct wire_head *head, const struct van_seg *seg,
+                        unsigned nseg)
+{
+    struct shard *s = source->shard;
+    struct chain_message change;
+    struct move_message move;
+    bool is_move = head->kind == WIRE_MOVE, done = false;
+    paramo_err err = is_move ? move_decode(head, seg, nseg, &move) : chain_decode(head, seg, nseg, &change);
+    if (err)
+        return err;
+    uint64_t seq = head->ts;
+    if (seq <= source->received)
+        return PARAMO_OK;
+    if (seq == source->received + 1 && s->view && s->self >= 0 && head->view <= s->view->number)
+        err = is_move ? on_move(source, &move, &done) : on_change(source, &change, seg, nseg, &done);
+    if (err)
+        return err;
+    if (!done) {
+        source->again = true; /* said with the next tick, order or view */
+        return PARAMO_OK;
+    }
+    source->received = source->acked = seq;
+    if (s->chain->take)
+        s->chain->take->heard_at = lane_now(s->lane);
+    follow_ack_soon(source);
+    return PARAMO_OK;
+}

@@ -1,0 +1,41 @@
+/*
+ * Orders of a move of arcs from one shard to another (post/moves.h), with the fields of struct move_order;
+ * none has a result. Shards are named by server and index, which no later view changes.
+ *
+ *   MOVE_GIVE  to the owner: the target will ask for the rows. Answered when it may.
+ *   MOVE_TAKE  to the target: fetch the rows. Answered when all are there, and what is done to them meanwhile
+ *              reaches this shard before the sender hears of it.
+ *   MOVE_PAUSE to the owner: changes of these arcs wait, and whatever asks for them if the target is to be
+ *              the owner. Answered when the target, and all who have copies, have all that came before.
+ *   MOVE_END   to both: committed, the view of the order's head or a later one says so; else go on as before.
+ *              An owner that has paused waits for this, however long; the target forgets what it has, if not
+ *              committed.
+ *
+ * A move of which a shard does not know (it was started anew, say) is answered with NOT_FOUND, but an END
+ * with OK. Tests: test/wire/test_calls.c.
+ */
+#ifndef WIRE_MOVE_ORDER_H
+#define WIRE_MOVE_ORDER_H
+
+#include <stdbool.h>
+
+#include "base/cursor.h"
+
+struct move_shard {
+    uint32_t node;
+    uint16_t index;
+};
+
+struct move_order {
+    uint64_t id; /* of the move; not 0 */
+    uint16_t first, arcs;
+    struct move_shard from, to;
+    uint32_t kib_per_s; /* GIVE: at most so much a second; 0: as fast as it can */
+    bool takes_over;    /* PAUSE: the target is to be the owner */
+    bool committed;     /* END */
+};
+
+void move_order_encode(const struct move_order *m, struct writer *w);
+MUST_USE paramo_err move_order_decode(struct reader *r, struct move_order *m);
+
+#endif

@@ -1,0 +1,193 @@
+/* The scheduler brings chains to what is wanted, by orders to servers that do as they are told here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "post/sched.h"
+#include "post/support_simcluster.h"
+#include "wire/move_order.h"
+#include "wire/order.h"
+
+enum { SERVERS = 4, NODES = SERVERS + 2 };
+
+static struct cluster c;
+static struct {
+    unsigned gives, takes, pauses, commits, aborts;
+    bool mute;            /* the next take is not answered */
+    bool refuse;          /* takes fail */
+    struct tnode *holder; /* has not answered */
+} t;
+
+static bool is_me(const struct tnode *node, const struct move_shard *shard)
+{
+    return shard->node == member_id(node->member);
+}
+
+static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
+{
+    struct tnode *node = arg;
+    struct move_order m;
+    assert_int_equal(move_order_decode(fields, &m), PARAMO_OK);
+    paramo_err status = PARAMO_OK;
+    switch (what) {
+    case ORDER_MOVE_GIVE:
+        assert_true(is_me(node, &m.from) && m.kib_per_s > 0);
+        t.gives++;
+        break;
+    case ORDER_MOVE_TAKE:
+        assert_true(is_me(node, &m.to));
+        t.takes++;
+        if (t.mute) {
+            t.mute = false;
+            t.holder = node;
+            return;
+        }
+        if (t.refuse)
+            status = err_set(PARAMO_E_MEMORY, "there is no room");
+        break;
+    case ORDER_MOVE_PAUSE:
+        assert_true(is_me(node, &m.from));
+        t.pauses++;
+        break;
+    default:
+        assert_int_equal(what, ORDER_MOVE_END);
+        assert_true(is_me(node, &m.from) || is_me(node, &m.to));
+        *(m.committed ? &t.commits : &t.aborts) += 1;
+        if (m.committed) { /* it has the view that says so */
+            const struct view *view = member_view(node->member);
+            int to = view_shard_index(view, m.to.node, m.to.index);
+            bool in = false;
+            for (unsigned l = 0; l < RING_LEVELS; l++)
+                in |= view->chains.level[l].owner[m.first] == to;
+            assert_true(to >= 0 && in);
+        }
+    }
+    member_order_done(node->member, order, status, NULL);
+}
+
+static void start_server(struct tnode *node, uint32_t weight)
+{
+    struct member_config config = cluster_member_config(&c, node, PARAMO_ROLE_SERVER);
+    config.on_order = got_order;
+    config.weight = weight;
+    cluster_start_config(node, &config);
+}
+
+static void start(uint32_t replicas)
+{
+    memset(&t, 0, sizeof t);
+    cluster_init(&c, 1, SERVERS, 1);
+    c.config.replicas = replicas;
+    cluster_start_scheduler(&c);
+    for (uint32_t i = 0; i < SERVERS; i++)
+        start_server(&c.nodes[i], 1);
+    cluster_start(&c, &c.nodes[SERVERS], PARAMO_ROLE_WORKER);
+    for (uint32_t i = 0; i <= SERVERS; i++)
+        assert_true(cluster_run(&c, tnode_joined, &c.nodes[i], 5));
+    struct tcall call;
+    paramo_table_options options = {.size = sizeof options, .dim = 1};
+    tcall_init(&call);
+    tnode_enter(&c.nodes[SERVERS]);
+    assert_int_equal(
+        member_table_open(c.nodes[SERVERS].member, &call.call, "w", &options, in_seconds(&c, 10)), PARAMO_OK);
+    tnode_leave(&c.nodes[SERVERS]);
+    assert_true(cluster_run(&c, tcall_done, &call, 10));
+}
+
+/* So many copies of every arc, in the view of whoever asks: and so much owned by the server. */
+static uint32_t check_full(unsigned members, uint32_t server)
+{
+    const struct view *view = member_view(c.nodes[SERVERS].member);
+    uint32_t owned = 0;
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        for (unsigned l = 0; l < RING_LEVELS; l++)
+            assert_int_equal(view->chains.level[l].owner[a] != RING_NOBODY, l < members);
+        owned += view->shards[view_ring(view)->owner[a]].node == server;
+    }
+    return owned;
+}
+
+static bool settled(void *arg)
+{
+    (void)arg;
+    return moves_settled(&c.scheduler->moves) && !c.scheduler->move_notes;
+}
+
+static void copies_are_made_again(void **state)
+{
+    (void)state;
+    for (uint32_t replicas = 1; replicas <= 2; replicas++) {
+        start(replicas);
+        uint32_t dead = member_id(c.nodes[1].member);
+        cluster_kill(&c.nodes[1]);
+        cluster_pass(&c, 0.5);
+        assert_true(cluster_run(&c, settled, NULL, 20));
+        cluster_pass(&c, 1);
+        assert_int_equal(check_full(1 + replicas, dead), 0);
+        assert_true(t.gives > 0 && t.gives == t.takes);
+        assert_in_range(t.commits, 2 * t.gives, 2 * (t.gives + t.pauses));
+        assert_int_equal(t.commits % 2, 0);
+        assert_int_equal(t.aborts, 0);
+
+        unsigned pauses = t.pauses;
+        start_server(&c.nodes[1], 1); /* in the dead one's place: gets its share again */
+        assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 5));
+        assert_true(cluster_run(&c, settled, NULL, 20));
+        cluster_pass(&c, 1);
+        assert_in_range(check_full(1 + replicas, dead), RING_ARCS / SERVERS - 2, RING_ARCS / SERVERS + 2);
+        assert_true(t.pauses > pauses);
+        assert_false(c.over);
+        cluster_fini(&c);
+    }
+}
+
+/* A target that cannot: nothing is lost by it, and it is asked again after a while. */
+static void a_failure_is_tried_again(void **state)
+{
+    (void)state;
+    start(1);
+    t.refuse = true;
+    cluster_kill(&c.nodes[0]);
+    cluster_pass(&c, 5);
+    assert_in_range(t.takes, 2, 60); /* not as fast as it can */
+    assert_int_equal(t.commits, 2 * t.pauses);
+    assert_true(t.aborts > 0);
+    t.refuse = false;
+    assert_true(cluster_run(&c, settled, NULL, 20));
+    cluster_pass(&c, 1);
+    (void)check_full(2, 0);
+    cluster_fini(&c);
+}
+
+/* Who is to get rows dies while it fetches them; then who gives them does. */
+static void sides_die(void **state)
+{
+    (void)state;
+    start(2);
+    t.mute = true;
+    cluster_kill(&c.nodes[0]);
+    cluster_pass(&c, 2);
+    assert_non_null(t.holder);
+    cluster_kill(t.holder);
+    cluster_pass(&c, 2);
+    assert_true(cluster_run(&c, settled, NULL, 20));
+    cluster_pass(&c, 1);
+    (void)check_full(2, 0); /* two processes are left */
+    assert_true(t.aborts > 0);
+    assert_false(c.over);
+    cluster_fini(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_are_made_again),
+        cmocka_unit_test(a_failure_is_tried_again),
+        cmocka_unit_test(sides_die),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,91 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire/move.h"
+
+static uint8_t payload[MOVE_ARCS / 8 + 24];
+
+static paramo_err again(const struct move_message *m, struct move_message *got)
+{
+    struct wire_head head, decoded;
+    uint8_t bytes[VAN_HEAD];
+    struct van_seg seg = {.data = payload, .len = m->bytes};
+    move_head(m, &head);
+    wire_head_encode(&head, bytes);
+    assert_int_equal(wire_head_decode(bytes, &decoded), PARAMO_OK);
+    return move_decode(&decoded, &seg, m->bytes ? 1 : 0, got);
+}
+
+static void each_step_comes_as_it_was(void **state)
+{
+    (void)state;
+    const struct move_message steps[] = {
+        {.seq = 1, .view = 9, .what = MOVE_STEP_BEGIN, .id = 7, .first = 3840, .arcs = 256},
+        {.seq = 2, .view = 9, .what = MOVE_STEP_ROWS, .id = 7, .table = 3, .bytes = 100},
+        {.seq = 3, .view = 10, .what = MOVE_STEP_FULL, .id = 7},
+        {.seq = 4, .view = 10, .what = MOVE_STEP_RECORDS, .id = 7, .bytes = MOVE_ARCS / 8 + 8},
+        {.seq = 5, .view = 10, .what = MOVE_STEP_PARTS, .id = 7, .bytes = 40},
+        {.seq = 6, .view = 10, .what = MOVE_STEP_LAST, .id = 7, .bytes = 16},
+    };
+    for (size_t i = 0; i < sizeof payload; i++)
+        payload[i] = (uint8_t)(i * 7);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct move_message got;
+        assert_int_equal(again(&steps[i], &got), PARAMO_OK);
+        assert_int_equal(got.seq, steps[i].seq);
+        assert_int_equal(got.view, steps[i].view);
+        assert_int_equal(got.what, steps[i].what);
+        assert_int_equal(got.id, 7);
+        assert_int_equal(got.table, steps[i].table);
+        assert_int_equal(got.first, steps[i].first);
+        assert_int_equal(got.arcs, steps[i].arcs);
+        if (got.what == MOVE_STEP_RECORDS) {
+            assert_int_equal(got.bytes, 8);
+            assert_true(move_has(&got, 8) && !move_has(&got, 11)); /* 7: bits 8, 9, 10 */
+        } else {
+            assert_int_equal(got.bytes, steps[i].bytes);
+        }
+        if (got.what == MOVE_STEP_LAST)
+            assert_int_equal(move_order_of(&got, 1), UINT64_C(0x69625b544d463f38));
+    }
+}
+
+static void what_is_wrong_is_refused(void **state)
+{
+    (void)state;
+    const struct move_message wrong[] = {
+        {.seq = 0, .what = MOVE_STEP_FULL, .id = 7},
+        {.seq = 1, .what = MOVE_STEP_FULL, .id = 0},
+        {.seq = 1, .what = 0, .id = 7},
+        {.seq = 1, .what = MOVE_STEP_LAST + 1, .id = 7},
+        {.seq = 1, .what = MOVE_STEP_FULL, .id = 7, .bytes = 8},
+        {.seq = 1, .what = MOVE_STEP_FULL, .id = 7, .first = 1, .arcs = 1},
+        {.seq = 1, .what = MOVE_STEP_BEGIN, .id = 7},
+        {.seq = 1, .what = MOVE_STEP_BEGIN, .id = 7, .first = 4095, .arcs = 2},
+        {.seq = 1, .what = MOVE_STEP_BEGIN, .id = 7, .first = 4096, .arcs = 1},
+        {.seq = 1, .what = MOVE_STEP_BEGIN, .id = 7, .arcs = 1, .bytes = 8},
+        {.seq = 1, .what = MOVE_STEP_ROWS, .id = 7, .bytes = 8},             /* of no table */
+        {.seq = 1, .what = MOVE_STEP_ROWS, .id = 7, .table = 1},             /* none */
+        {.seq = 1, .what = MOVE_STEP_LAST, .id = 7, .table = 1, .bytes = 8}, /* of a table */
+        {.seq = 1, .what = MOVE_STEP_LAST, .id = 7, .bytes = 9},
+        {.seq = 1, .what = MOVE_STEP_RECORDS, .id = 7, .bytes = MOVE_ARCS / 8 - 1},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct move_message got;
+        assert_int_equal(again(&wrong[i], &got), PARAMO_E_PROTOCOL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_step_comes_as_it_was),
+        cmocka_unit_test(what_is_wrong_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
