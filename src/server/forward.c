@@ -397,7 +397,7 @@ bool chain_open(struct shard *s)
             continue;
         }
         bool lease = st->heard_at && now - st->heard_at <= CHAIN_LEASE_MS * ENV_MS;
-        open = lease && (st->acked >= st->gate || MUTANT(promoted_serves_at_once)) && room;
+        open = ((lease && st->acked >= st->gate) || MUTANT(promoted_serves_at_once)) && room;
     }
     c->shut = !open;
     c->held |= !open;

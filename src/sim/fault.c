@@ -156,15 +156,30 @@ static void strength_draw(struct dice *d, struct fault *f)
 
 /* Before a server dies: those who are to take over do not reach each other, so that they have not the same.
  */
-static struct fault cut_draw(const struct schedule *s, struct dice *d, uint32_t step, uint32_t server)
+static struct fault apart_draw(const struct schedule *s, struct dice *d, uint32_t step, uint32_t server,
+                               enum fault_kind kind)
 {
     uint32_t a = 1 + server % s->servers, b = 1 + a % s->servers;
     bool back = dice_draw(d, 2);
     return (struct fault){.step = step,
-                          .kind = FAULT_cut,
+                          .kind = kind,
                           .from = back ? b : a,
                           .to = back ? a : b,
-                          .n = dice_scale(d, 500 * ENV_MS, 8 * ENV_SEC)};
+                          .n = kind == FAULT_cut ? dice_scale(d, 500 * ENV_MS, 8 * ENV_SEC)
+                                                 : dice_scale(d, 100 * ENV_MS, ENV_SEC)};
+}
+
+/* It does not reach the scheduler, and is declared dead while it works on with all others. */
+static void isolate(struct schedule *s, struct dice *d, uint32_t step, uint32_t server)
+{
+    struct fault cut = {.step = step, .kind = FAULT_cut, .from = server, .to = 0};
+    cut.n = dice_scale(d, 400 * ENV_MS, 8 * ENV_SEC);
+    s->faults[s->count++] = apart_draw(s, d, step, server, FAULT_late);
+    s->faults[s->count++] = (struct fault){.step = step, .kind = FAULT_reset, .from = server, .to = 0};
+    s->faults[s->count++] = cut;
+    cut.from = 0;
+    cut.to = server;
+    s->faults[s->count++] = cut;
 }
 
 paramo_err schedule_draw(uint64_t seed, struct schedule *s)
@@ -210,11 +225,16 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
         bool schedules = !f.from || f.from > s->servers + s->workers;
         if (s->meta && schedules && f.kind == FAULT_pause && dice_draw(&d, 2))
             f.n += 4 * ENV_SEC; /* beyond its lease, mostly */
-        if (f.kind == FAULT_crash && s->replicas && f.from && f.from <= s->servers && s->count + 1 < count &&
-            dice_draw(&d, 2)) {
-            s->faults[s->count++] = cut_draw(s, &d, step, f.from);
-            step += 4 + (uint32_t)dice_draw(&d, 60);
+        if (f.kind == FAULT_crash && s->replicas && f.from && f.from <= s->servers && s->count + 4 < count) {
+            uint64_t how = dice_draw(&d, 3);
+            if (how == 1)
+                s->faults[s->count++] = apart_draw(s, &d, step, f.from, FAULT_cut);
+            step += how == 1 ? 4 + (uint32_t)dice_draw(&d, 60) : 0;
             f.step = step;
+            if (how == 2) {
+                isolate(s, &d, step, f.from);
+                continue;
+            }
         }
         if (f.kind == FAULT_crash && !f.n && (kept || s->servers == 1 || (s->durable && schedules)))
             f.n = ENV_SEC;
