@@ -638,7 +638,7 @@ static void tick_fire(struct lane_timer *timer)
     for (struct chain_stream *st = c->streams; st; st = st->next) {
         stream_dial(st, now);
         stream_beat(st);
-        if (st->count && now - st->moved_at > CHAIN_RETRY_MS * ENV_MS) {
+        if (st->count && now > st->moved_at + CHAIN_RETRY_MS * ENV_MS) {
             st->moved_at = now;
             st->unsent = st->entries.head;
         }

@@ -317,7 +317,8 @@ static void give_up(struct give *g, paramo_err err)
 static bool stalled(const struct give *g, uint64_t now)
 {
     const struct chain_stream *st = g->stream;
-    return st && st->count && now - st->moved_at > MOVE_STALL_MS * ENV_MS;
+    return st && st->count &&
+           now > st->moved_at + MOVE_STALL_MS * ENV_MS; /* what moved may be later than now */
 }
 
 static bool too_slow(const struct give *g)
