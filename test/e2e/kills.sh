@@ -1,0 +1,63 @@
+# Five servers, two copies of each row, four workers that push as fast as they can: one server after the other is killed with
+# SIGKILL, and another comes in its place. Every sum is exact, no worker sees an error, and how long the dead one's rows were
+# without a server is printed: from the kill to the end of the first push that began after it. It is judged there, not here.
+# shellcheck shell=bash
+. "$(dirname "$0")/lib.sh"
+cd "$WORK" || exit 1
+export PARAMO_TOKEN=kills
+SERVERS=5 WORKERS=4 LASTS=${LASTS:-$((SLOW > 1 ? 15 : 60))} # seconds; a kill in each, unless copies take longer than that
+DEADLINE=$((600 * SLOW))
+
+free_port
+server() { start "$1" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --rank "$2" --domain "host $2"; } # NAME RANK
+start sched "$PARAMO" scheduler --port "$PORT" --servers $SERVERS --workers $WORKERS --replicas 2 --verbose
+for ((i = 0; i < SERVERS; i++)); do
+    server "s$i-0" "$i"
+    present[i]="s$i-0"
+done
+for ((i = 0; i < WORKERS; i++)); do
+    start "w$i" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --rank "$i" -- "$ADDER" --until stop --stalls "stalls.$i"
+done
+for ((i = 0; i < WORKERS; i++)); do check "worker $i pushes" wait_for 30 grep -q pushes "w$i.out"; done
+
+times() { grep -c 'every key is where it is to be' sched.err || true; }
+settled() { [ "$(times)" -gt "$1" ]; } # TIMES
+RANDOM=$((SRANDOM % 32768)) # bash's own, seeded: what is printed here can be repeated
+seed=${SEED:-$RANDOM}
+RANDOM=$seed
+echo "      seed $seed"
+
+: >kills
+end=$((EPOCHSECONDS + LASTS)) whole=yes
+for ((kill = 1; EPOCHSECONDS < end; kill++)); do
+    second=$EPOCHSECONDS rank=$((RANDOM % SERVERS)) before=$(times)
+    echo "$(date +%s%N) $rank" >>kills
+    kill -KILL "$(job_pid "${present[rank]}")"
+    ends "${present[rank]}" 137 "kill $kill: server $rank" >/dev/null
+    present[rank]=s$rank-$kill
+    server "s$rank-$kill" "$rank"
+    if ! wait_for 60 settled "$before"; then
+        whole=no
+        show sched.err
+        break
+    fi
+    while [ "$EPOCHSECONDS" -eq "$second" ]; do pause; done
+done
+check "$(wc -l <kills) servers were killed, and all copies made again" test $whole = yes
+
+touch stop
+for ((i = 0; i < WORKERS; i++)); do
+    ends "w$i" 0 "worker $i saw no error"
+    check "and every sum exact, after $(json "$OUT" pushes) pushes" grep -q '"exact": true' "$OUT"
+done
+ends sched 0 "the job ends in order"
+
+# Nearly every push has keys of every server. So of the pushes that began after a kill and stalled, the one that ended first was
+# the first to be served: milliseconds after the kill; 0 where none took as long as adder calls a stall.
+awk 'FNR == NR { at[NR] = $1; n = NR; next }
+    { for (k = n; k > 0 && at[k] > $1; k--); if (k && (!(k in first) || $2 - at[k] < first[k])) first[k] = $2 - at[k] }
+    END { for (k = 1; k <= n; k++) print k in first ? first[k] / 1e6 : 0 }' kills stalls.* | sort -n >waits
+awk '{ ms[NR] = $1 } END {
+    printf "      | from a kill to the first push served: median %.0f ms, 90 %% %.0f ms, 99 %% %.0f ms, longest %.0f ms (%d kills; bar: 99 %% in 1000 ms)\n",
+        ms[int((NR + 1) / 2)], ms[int(NR * 0.9 + 0.999)], ms[int(NR * 0.99 + 0.999)], ms[NR], NR }' waits
+finish
