@@ -120,7 +120,7 @@ int bench_dense(const struct bench_settings *s, struct bench_report *r)
     struct dense d = {.job = &job, .peer = &peer};
     int code = peer_start(&peer, raw_dense_serve);
     if (code == 0)
-        code = job_start(&job);
+        code = job_start(&job, 1, 0);
     for (size_t mib = 1; mib <= 16 && code == 0; mib += 15) {
         d.bytes = mib << 20;
         d.count = s->quick ? (mib == 1 ? 16 : 8) : (mib == 1 ? 96 : 12);

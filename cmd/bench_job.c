@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -85,7 +86,7 @@ static void bind_to(pid_t parent)
         _exit(1);
 }
 
-static int program_start(pid_t *pid, char *const argv[])
+static int program_start(pid_t *pid, char *const argv[], int quiet)
 {
     const char *path = command_path("paramo");
     pid_t parent = getpid();
@@ -94,6 +95,11 @@ static int program_start(pid_t *pid, char *const argv[])
         return bench_system("fork");
     if (child == 0) {
         bind_to(parent);
+        int null = quiet ? open("/dev/null", O_WRONLY) : -1;
+        if (null >= 0) {
+            (void)dup2(null, STDOUT_FILENO);
+            (void)dup2(null, STDERR_FILENO);
+        }
         execv(path, argv);
         _exit(127);
     }
@@ -142,29 +148,41 @@ static int join(struct bench_job *job, paramo_config *cfg)
     return err == PARAMO_OK ? 0 : bench_failed(err, "cannot open a worker");
 }
 
-int job_start(struct bench_job *job)
+int job_add_server(struct bench_job *job, unsigned i)
+{
+    /* a domain each: copies are made as if they were on hosts of their own */
+    char self[] = "paramo", server[] = "server", opt_scheduler[] = "--scheduler", opt_domain[] = "--domain",
+         opt_name[] = "--name", name[24];
+    (void)snprintf(name, sizeof name, "server-%u", i);
+    char *const argv[] = {self, server, opt_scheduler, job->address, opt_domain, name, opt_name, name, NULL};
+    child_end(&job->server[i], END_MS);
+    return program_start(&job->server[i], argv, job->quiet);
+}
+
+int job_start(struct bench_job *job, unsigned servers, unsigned replicas)
 {
     uint16_t port = 0;
     int code = hold_port(&job->port_fd, &port);
     if (code != 0)
         return code;
-    char address[32], number[8], one[] = "1";
-    (void)snprintf(address, sizeof address, "127.0.0.1:%u", (unsigned)port);
+    char number[8], many[16], copies[16], one[] = "1";
+    (void)snprintf(job->address, sizeof job->address, "127.0.0.1:%u", (unsigned)port);
     (void)snprintf(number, sizeof number, "%u", (unsigned)port);
-    char self[] = "paramo", scheduler[] = "scheduler", server[] = "server", opt_port[] = "--port",
-         opt_servers[] = "--servers", opt_workers[] = "--workers", opt_scheduler[] = "--scheduler";
-    char *const scheduler_argv[] = {self, scheduler,   opt_port, number, opt_servers,
-                                    one,  opt_workers, one,      NULL};
-    char *const server_argv[] = {self, server, opt_scheduler, address, NULL};
-    code = program_start(&job->scheduler, scheduler_argv);
-    if (code == 0)
-        code = program_start(&job->server, server_argv);
+    (void)snprintf(many, sizeof many, "%u", servers);
+    (void)snprintf(copies, sizeof copies, "%u", replicas);
+    char self[] = "paramo", scheduler[] = "scheduler", opt_port[] = "--port", opt_servers[] = "--servers",
+         opt_workers[] = "--workers", opt_replicas[] = "--replicas";
+    char *const scheduler_argv[] = {self,        scheduler, opt_port,     number, opt_servers, many,
+                                    opt_workers, one,       opt_replicas, copies, NULL};
+    code = program_start(&job->scheduler, scheduler_argv, job->quiet);
+    for (unsigned i = 0; i < servers && code == 0; i++)
+        code = job_add_server(job, i);
     if (code != 0)
         return code;
     paramo_config cfg;
     paramo_config_init(&cfg);
     cfg.roles = PARAMO_ROLE_WORKER;
-    cfg.scheduler = address;
+    cfg.scheduler = job->address;
     cfg.token = getenv("PARAMO_TOKEN");
     cfg.van = getenv("PARAMO_VAN");
     return join(job, &cfg);
@@ -179,13 +197,43 @@ int job_start_embedded(struct bench_job *job)
     return join(job, &cfg);
 }
 
+int job_command(pid_t *pid, char *const argv[])
+{
+    return program_start(pid, argv, 1);
+}
+
+int job_command_ended(pid_t *pid)
+{
+    int status;
+    pid_t ended = waitpid(*pid, &status, WNOHANG);
+    if (ended == 0)
+        return 0;
+    *pid = 0;
+    if (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return 1;
+    (void)fprintf(stderr, "paramo bench: a command that it needs has failed, with status %d\n",
+                  ended > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    return -1;
+}
+
+void job_command_stop(pid_t *pid)
+{
+    child_end(pid, 0);
+}
+
+void job_kill_server(struct bench_job *job, unsigned i)
+{
+    child_end(&job->server[i], 0);
+}
+
 void job_stop(struct bench_job *job)
 {
     int was_whole = job->worker != NULL;
     paramo_worker_close(job->worker);
     (void)paramo_stop(
         job->node); /* the last worker's leave ends the job; its children are ended below anyway */
-    child_end(&job->server, was_whole ? END_MS : 0);
+    for (size_t i = 0; i < JOB_SERVERS_MAX; i++)
+        child_end(&job->server[i], was_whole ? END_MS : 0);
     child_end(&job->scheduler, was_whole ? END_MS : 0);
     if (job->port_fd > 0)
         (void)close(job->port_fd);

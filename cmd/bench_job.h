@@ -14,10 +14,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { JOB_SERVERS_MAX = 8 };
+
 /* All zero: not started; job_stop and peer_stop may be called all the same. */
 struct bench_job {
-    pid_t scheduler, server; /* 0: embedded */
-    int port_fd;             /* holds the scheduler's port; 0: none */
+    pid_t scheduler, server[JOB_SERVERS_MAX]; /* 0: embedded */
+    char address[32];                         /* the scheduler's, host:port */
+    int port_fd;                              /* holds the scheduler's port; 0: none */
+    int quiet; /* set before the start: what its processes say is not shown, as they will be killed */
     paramo_node *node;
     paramo_worker *worker;
 };
@@ -32,8 +36,19 @@ int job_environment(const char *van);
 /* The van of the job, as the settings of a line say it. */
 const char *job_van(void);
 
-/* One scheduler, one server and this process as the worker, over TCP. */
-int job_start(struct bench_job *job);
+/* One scheduler, that many servers, each row on 1 + replicas of them, and this process as the worker. */
+int job_start(struct bench_job *job, unsigned servers, unsigned replicas);
+/* Server i of that many is started for a job that runs, once whoever was i has ended; its name is "server i".
+ */
+int job_add_server(struct bench_job *job, unsigned i);
+/* With SIGKILL. Returns when it is gone. */
+void job_kill_server(struct bench_job *job, unsigned i);
+/* Starts 'paramo' with these arguments, argv[0] included, as a child; what it prints is not shown. */
+int job_command(pid_t *pid, char *const argv[]);
+/* 0: it goes on; 1: it has ended well and *pid is 0; -1: it has failed, which was said. */
+int job_command_ended(pid_t *pid);
+/* Kills it if it goes on. */
+void job_command_stop(pid_t *pid);
 /* The same in this process (PARAMO_ROLE_ALL). */
 int job_start_embedded(struct bench_job *job);
 void job_stop(struct bench_job *job);

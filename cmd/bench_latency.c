@@ -116,7 +116,7 @@ static int start_asleep(struct latency *l)
 {
     if (setenv("PARAMO_POLL", "0", 1) != 0)
         return bench_system("environment");
-    int code = job_start(&l->asleep);
+    int code = job_start(&l->asleep, 1, 0);
     (void)unsetenv("PARAMO_POLL");
     return code != 0 ? code : open_table(&l->asleep, &l->table_asleep);
 }
@@ -127,7 +127,7 @@ static int prepare(struct latency *l, int busy)
     if (code == 0)
         code = peer_start(&l->patient, raw_echo_patient_serve);
     if (code == 0)
-        code = job_start(&l->job);
+        code = job_start(&l->job, 1, 0);
     if (code == 0)
         code = open_table(&l->job, &l->table);
     if (code == 0 && busy)

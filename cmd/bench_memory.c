@@ -30,7 +30,7 @@ struct both {
 static int facts(const struct memory *m, struct both *b)
 {
     int code = process_facts(getpid(), &b->worker);
-    return code != 0 ? code : process_facts(m->job.server, &b->server);
+    return code != 0 ? code : process_facts(m->job.server[0], &b->server);
 }
 
 static void line_once(const struct memory *m, const char *unit, const char *raw_name, const char *settings,
@@ -220,7 +220,7 @@ static int many_connections(const struct memory *m)
 int bench_memory(const struct bench_settings *s, struct bench_report *r)
 {
     struct memory m = {.settings = s, .report = r};
-    int code = job_start(&m.job);
+    int code = job_start(&m.job, 1, 0);
     if (code == 0)
         code = per_key(&m);
     if (code == 0)

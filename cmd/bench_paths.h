@@ -12,7 +12,7 @@
 
 struct bench_settings {
     uint64_t pairs;       /* pairs per line */
-    uint64_t keys;        /* table, sparse, memory: keys known */
+    uint64_t keys;        /* table, sparse, memory, migrate, checkpoint: keys known */
     int big;              /* table: 100 M keys as well */
     uint64_t count;       /* memory: small pushes */
     uint64_t connections; /* memory: workers opened and closed */
@@ -28,5 +28,9 @@ int bench_table(const struct bench_settings *s, struct bench_report *r);
 int bench_sparse(const struct bench_settings *s, struct bench_report *r);
 int bench_embedded(const struct bench_settings *s, struct bench_report *r);
 int bench_memory(const struct bench_settings *s, struct bench_report *r);
+int bench_replicate(const struct bench_settings *s, struct bench_report *r);
+int bench_failover(const struct bench_settings *s, struct bench_report *r);
+int bench_migrate(const struct bench_settings *s, struct bench_report *r);
+int bench_checkpoint(const struct bench_settings *s, struct bench_report *r);
 
 #endif

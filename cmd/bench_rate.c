@@ -86,7 +86,7 @@ static int prepare(struct rate *m)
     if (code == 0)
         code = peer_start(&m->many, raw_stream_many_serve);
     if (code == 0)
-        code = job_start(&m->job);
+        code = job_start(&m->job, 1, 0);
     if (code != 0)
         return code;
     if (raw_wait_open(&m->wait, m->many.fd) != 0)

@@ -229,7 +229,7 @@ static int run(const struct bench_settings *s, struct bench_report *r, int embed
     struct sparse m = {.settings = s, .report = r};
     int code = embedded ? 0 : peer_start(&m.peer, bare_serve);
     if (code == 0)
-        code = embedded ? job_start_embedded(&m.job) : job_start(&m.job);
+        code = embedded ? job_start_embedded(&m.job) : job_start(&m.job, 1, 0);
     if (code == 0)
         code = prepare(&m);
     if (code == 0)

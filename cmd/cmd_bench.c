@@ -27,6 +27,10 @@ static const char usage[] =
     "  sparse     new and known keys in batches of 10,000, between processes and embedded\n"
     "  embedded   push of a batch within one process, beside the optimizer alone\n"
     "  memory     bytes per key; memory, descriptors and threads after many requests and connections\n"
+    "  replicate  pushes to a job with one and with two copies of each row, beside one without\n"
+    "  failover   from the death of a server to the first request that its successor serves\n"
+    "  migrate    pushes while a server joins and another is drained, beside the same undisturbed\n"
+    "  checkpoint pushes while a checkpoint is taken, beside the same undisturbed\n"
     "\n"
     "and all of them if none is named. Everything runs on loopback with the settings that a program gets by\n"
     "default; those in the environment (PARAMO_*, DMLC_*) are ignored.\n";
@@ -45,8 +49,10 @@ static const struct {
     const char *name;
     int (*run)(const struct bench_settings *s, struct bench_report *r);
 } paths[] = {
-    {"dense", bench_dense},   {"latency", bench_latency},   {"rate", bench_rate},     {"table", bench_table},
-    {"sparse", bench_sparse}, {"embedded", bench_embedded}, {"memory", bench_memory},
+    {"dense", bench_dense},     {"latency", bench_latency},       {"rate", bench_rate},
+    {"table", bench_table},     {"sparse", bench_sparse},         {"embedded", bench_embedded},
+    {"memory", bench_memory},   {"replicate", bench_replicate},   {"failover", bench_failover},
+    {"migrate", bench_migrate}, {"checkpoint", bench_checkpoint},
 };
 enum { PATHS = sizeof paths / sizeof *paths };
 
@@ -108,7 +114,7 @@ int cmd_bench(int argc, char **argv)
          .kind = ARG_INT,
          .out = &s.keys,
          .meta = "N",
-         .help = "table, sparse, memory: keys in the table (10000000; quick: 200000)",
+         .help = "table, sparse, memory, migrate, checkpoint: keys in the table (10000000; quick: 200000)",
          .min = 10000,
          .max = 1000000000,
          .given = &given_keys},

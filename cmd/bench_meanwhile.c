@@ -1,0 +1,220 @@
+/*
+ * What goes on beside the work, and what it costs the work: pushes while a checkpoint is taken
+ * (`checkpoint`), and while a server joins and takes its share, and then is drained again (`migrate`), beside
+ * the same pushes of the same job undisturbed. The slowest push of either is shown as well: nothing may stand
+ * still.
+ */
+#include "cmd/bench_job.h"
+#include "cmd/bench_load.h"
+#include "cmd/bench_paths.h"
+#include "cmd/bench_raw.h"
+#include "cmd/exitcode.h"
+
+#include "paramo/paramo.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BATCH = 10000, BATCHES = 64, WINDOW = 4, LEAST = 40 /* pushes of a sample */ };
+
+static const char bare[] = "the same undisturbed";
+
+struct meanwhile {
+    const struct bench_settings *settings;
+    struct bench_job job;
+    paramo_table *table;
+    uint64_t *keys; /* BATCHES batches */
+    float *ones;
+    size_t at; /* batch */
+    struct bench_line *speed, *slowest;
+};
+
+/* Pushes of one sample. */
+struct sample {
+    size_t pushes;
+    double seconds, slowest;
+};
+
+static int push_once(struct meanwhile *m, struct load_window *w, struct sample *s)
+{
+    paramo_kv kv;
+    paramo_kv_init(&kv);
+    kv.keys = m->keys + m->at++ % BATCHES * BATCH;
+    kv.vals = m->ones;
+    kv.n = kv.vals_len = BATCH;
+    uint64_t start = raw_now_ns();
+    int code = load_issue(w, LOAD_PUSH, &kv); /* waits for the one WINDOW before */
+    double taken = raw_seconds_since(start);
+    s->slowest = taken > s->slowest ? taken : s->slowest;
+    s->pushes++;
+    return code;
+}
+
+/* As many pushes as the other sample of the pair had. */
+static int undisturbed(struct meanwhile *m, size_t pushes, struct sample *s)
+{
+    struct load_window w = {.worker = m->job.worker, .table = m->table, .size = WINDOW};
+    int code = 0;
+    *s = (struct sample){0};
+    uint64_t start = raw_now_ns();
+    while (s->pushes < pushes && code == 0)
+        code = push_once(m, &w, s);
+    int end = load_drain(&w);
+    s->seconds = raw_seconds_since(start);
+    return code != 0 ? code : end;
+}
+
+/* Until the command has ended, and LEAST pushes at least. */
+static int during(struct meanwhile *m, char *const argv[], struct sample *s)
+{
+    struct load_window w = {.worker = m->job.worker, .table = m->table, .size = WINDOW};
+    pid_t command = 0;
+    int ended = 0;
+    *s = (struct sample){0};
+    uint64_t start = raw_now_ns();
+    int code = job_command(&command, argv);
+    while (code == 0 && (ended == 0 || s->pushes < LEAST)) {
+        code = push_once(m, &w, s);
+        if (command != 0 && (ended = job_command_ended(&command)) < 0)
+            code = CODE_FAILED;
+    }
+    int end = load_drain(&w);
+    s->seconds = raw_seconds_since(start);
+    job_command_stop(&command);
+    return code != 0 ? code : end;
+}
+
+static int pair(struct meanwhile *m, char *const argv[])
+{
+    struct sample with, without;
+    int code = during(m, argv, &with);
+    if (code == 0)
+        code = undisturbed(m, with.pushes, &without);
+    if (code != 0)
+        return code;
+    double keys = 1e-6 * (double)(with.pushes * BATCH);
+    line_pair(m->speed, keys / with.seconds, keys / without.seconds);
+    line_pair(m->slowest, 1e3 * with.slowest, 1e3 * without.slowest);
+    return 0;
+}
+
+/* All keys are there. */
+static int fill(struct meanwhile *m)
+{
+    struct load_window w = {.worker = m->job.worker, .table = m->table, .size = 1};
+    int code = 0;
+    for (uint64_t from = 0; from < m->settings->keys && code == 0; from += BATCH) {
+        paramo_kv kv;
+        paramo_kv_init(&kv);
+        load_range(from, m->keys, BATCH);
+        kv.keys = m->keys;
+        kv.vals = m->ones;
+        kv.n = kv.vals_len = BATCH;
+        code = load_issue(&w, LOAD_PUSH, &kv);
+        int end = load_drain(&w);
+        code = code != 0 ? code : end;
+    }
+    uint64_t seed = 1;
+    for (size_t i = 0; i < BATCHES; i++)
+        load_draw(&seed, m->settings->keys, m->keys + i * BATCH, BATCH);
+    return code;
+}
+
+static int begin(struct meanwhile *m, const struct bench_settings *s, struct bench_report *r,
+                 const char *path, unsigned servers, const char *what)
+{
+    char where[120], name[72];
+    m->settings = s;
+    m->keys = malloc(sizeof *m->keys * BATCHES * BATCH);
+    m->ones = malloc(sizeof *m->ones * BATCH);
+    if (m->keys == NULL || m->ones == NULL)
+        return code_fail("bench", PARAMO_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < BATCH; i++)
+        m->ones[i] = 1;
+    int code = job_start(&m->job, servers, 0);
+    if (code != 0)
+        return code;
+    paramo_table_options o;
+    paramo_table_options_init(&o);
+    paramo_err err = paramo_table_open(m->job.worker, "meanwhile", &o, &m->table);
+    if (err != PARAMO_OK)
+        return bench_failed(err, "cannot open the table");
+    (void)snprintf(where, sizeof where,
+                   "%s, %u server%s, %.3g M keys of one float, batches of %d, %d in flight", job_van(),
+                   servers, servers > 1 ? "s" : "", 1e-6 * (double)s->keys, (int)BATCH, (int)WINDOW);
+    (void)snprintf(name, sizeof name, "push %s", what);
+    m->speed = report_line(r, path, "M keys/s", BENCH_HIGHER, bare, where, "%s", name);
+    (void)snprintf(name, sizeof name, "slowest push %s", what);
+    m->slowest = report_line(r, path, "ms", BENCH_LOWER, bare, where, "%s", name);
+    return fill(m);
+}
+
+static void end(struct meanwhile *m)
+{
+    paramo_table_close(m->table);
+    job_stop(&m->job);
+    free(m->ones);
+    free(m->keys);
+}
+
+/* ---- checkpoints ---- */
+
+static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+    (void)st, (void)flag, (void)ftw;
+    return remove(path);
+}
+
+static void remove_folder(const char *dir)
+{
+    (void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Each pair's checkpoint goes into a folder of its own, and is gone before the next. */
+static int one_checkpoint(struct meanwhile *m)
+{
+    char dir[] = "/tmp/paramo-bench-XXXXXX", self[] = "paramo", verb[] = "checkpoint", save[] = "save",
+         opt_scheduler[] = "--scheduler", opt_dir[] = "--dir";
+    char *const argv[] = {self, verb, save, opt_scheduler, m->job.address, opt_dir, dir, NULL};
+    if (mkdtemp(dir) == NULL)
+        return bench_system("a folder for the checkpoint");
+    int code = pair(m, argv);
+    remove_folder(dir);
+    return code;
+}
+
+int bench_checkpoint(const struct bench_settings *s, struct bench_report *r)
+{
+    struct meanwhile m = {0};
+    int code = begin(&m, s, r, "checkpoint", 1, "while a checkpoint is taken");
+    for (uint64_t i = 0; i < s->pairs && code == 0; i++)
+        code = one_checkpoint(&m);
+    end(&m);
+    return code;
+}
+
+/* ---- servers that join and go ---- */
+
+/* Three names for two servers: in turn, the third joins, the first goes. */
+static int one_migration(struct meanwhile *m, uint64_t i)
+{
+    char name[24], self[] = "paramo", verb[] = "drain", opt_scheduler[] = "--scheduler";
+    char *const argv[] = {self, verb, name, opt_scheduler, m->job.address, NULL};
+    (void)snprintf(name, sizeof name, "server-%u", (unsigned)(i % 3));
+    int code = job_add_server(&m->job, (unsigned)((i + 2) % 3));
+    return code == 0 ? pair(m, argv) : code;
+}
+
+int bench_migrate(const struct bench_settings *s, struct bench_report *r)
+{
+    struct meanwhile m = {0};
+    int code = begin(&m, s, r, "migrate", 2, "while a server joins and one is drained");
+    for (uint64_t i = 0; i < s->pairs && code == 0; i++)
+        code = one_migration(&m, i);
+    end(&m);
+    return code;
+}
