@@ -114,7 +114,8 @@ int cmd_bench(int argc, char **argv)
          .kind = ARG_INT,
          .out = &s.keys,
          .meta = "N",
-         .help = "table, sparse, memory, migrate, checkpoint: keys in the table (10000000; quick: 200000)",
+         .help = "table, sparse, memory: keys in the table (10000000; quick: 200000); migrate,\n"
+                 "checkpoint: at most a million of them",
          .min = 10000,
          .max = 1000000000,
          .given = &given_keys},
