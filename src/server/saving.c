@@ -391,7 +391,7 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
     t->placement = from->placement;
     t->value_bytes = from->value_bytes;
     t->row_bytes = (size_t)(from->row_values + from->state_values) * from->value_bytes;
-    paramo_err err = table_cut_open(from->table, got_row, t, &t->cut);
+    paramo_err err = table_cut_open(from->table, TABLE_CUT_ALL, false, got_row, t, &t->cut);
     if (err) {
         free(t);
         return err;

@@ -199,10 +199,27 @@ static paramo_err dense_open(struct table_cut *cut)
 
 /* ---- both ---------------------------------------------------------------------------------------------- */
 
-paramo_err table_cut_open(struct table *t, table_cut_row row, void *arg, struct table_cut **out)
+bool table_changes_known(const struct table *t)
 {
+    (void)t; /* a table does not note them yet */
+    return false;
+}
+
+const uint64_t *table_cut_erased(const struct table_cut *cut, size_t *n)
+{
+    (void)cut;
+    *n = 0;
+    return NULL;
+}
+
+paramo_err table_cut_open(struct table *t, enum table_cut_kind kind, bool track, table_cut_row row, void *arg,
+                          struct table_cut **out)
+{
+    (void)track;
     if (t->cut)
         return err_set(PARAMO_E_INVALID, "a cut of the table is open");
+    if (kind == TABLE_CUT_CHANGES && !table_changes_known(t))
+        return err_set(PARAMO_E_INVALID, "the changes of the table are not known");
     struct table_cut *cut = calloc(1, sizeof *cut);
     if (!cut)
         return err_memory(sizeof *cut);

@@ -23,8 +23,22 @@ struct table_cut;
  * not touch the table. */
 typedef void (*table_cut_row)(void *arg, uint64_t key, const void *row, uint32_t values);
 
-/* BUSY: one is open. On an error nothing has begun. */
-MUST_USE paramo_err table_cut_open(struct table *t, table_cut_row row, void *arg, struct table_cut **cut);
+enum table_cut_kind {
+    TABLE_CUT_ALL,
+    TABLE_CUT_CHANGES /* what has changed since the last cut: rows that have, keys that have no row now */
+};
+
+/* track: changes from here on are remembered, for the next cut. INVALID: one is open, or CHANGES that are not
+ * known. On an error nothing has begun. */
+MUST_USE paramo_err table_cut_open(struct table *t, enum table_cut_kind kind, bool track, table_cut_row row,
+                                   void *arg, struct table_cut **cut);
+/* Are all changes since the last cut known, which was walked to its end and opened with `track`? They are not
+ * after a table_clear, a cut that was given up, where memory to note them was missing, or after too many
+ * removals. */
+bool table_changes_known(const struct table *t);
+/* CHANGES: the keys removed since the last cut that had no row when this one was opened. Borrowed until it is
+ * closed. */
+const uint64_t *table_cut_erased(const struct table_cut *cut, size_t *n);
 /* Gives out some more, about so many bytes; *done: that was the last. MEMORY: a change could not be noted;
  * the cut is void, and its table goes on. */
 MUST_USE paramo_err table_cut_step(struct table_cut *cut, size_t bytes, bool *done);

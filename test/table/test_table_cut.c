@@ -134,9 +134,9 @@ static void run(const paramo_table_options *options, uint64_t seed)
         if (w.var) /* rows without values are rows: they are given out, too */
             for (size_t i = 0; i < KEYS; i++)
                 w.there[i] = true;
-        assert_int_equal(table_cut_open(w.t, got, NULL, &cut), PARAMO_OK);
+        assert_int_equal(table_cut_open(w.t, TABLE_CUT_ALL, false, got, NULL, &cut), PARAMO_OK);
         struct table_cut *second;
-        assert_int_equal(table_cut_open(w.t, got, NULL, &second), PARAMO_E_INVALID);
+        assert_int_equal(table_cut_open(w.t, TABLE_CUT_ALL, false, got, NULL, &second), PARAMO_E_INVALID);
         bool clear = draw(4) == 0;
         while (!done) {
             for (size_t n = draw(600); n--;) {
