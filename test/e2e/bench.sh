@@ -35,7 +35,9 @@ for line in doc["lines"]:
 EOF
 }
 
-for path in dense latency rate table sparse embedded memory replicate failover migrate checkpoint; do
+paths=(dense latency rate table sparse embedded memory replicate failover migrate checkpoint)
+[ "$SLOW" = 1 ] || paths=(dense embedded checkpoint) # a sanitizer has seen the rest in other tests
+for path in "${paths[@]}"; do
     expect 0 "bench $path" "$PARAMO" bench $path --quick --pairs 2 --keys 20000 --count 1000 --connections 3 --json
     check "$path: each figure beside its raw limit" whole_lines
     check "$path: valid JSON, all figures positive and in order" valid_json "$OUT" $path

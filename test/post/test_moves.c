@@ -1,15 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/hash.h"
 #include "post/moves.h"
 #include "ring/chains.h"
+#include "unit.h"
 
 enum { SHARDS_MAX = 40 };
 
@@ -440,7 +435,7 @@ static void histories(void **state)
 {
     (void)state;
     uint64_t all = 0, given_up = 0;
-    for (uint64_t seed = 1; seed <= 24; seed++) {
+    for (uint64_t seed = 1; seed <= UNIT_SEEDS(24); seed++) {
         unsigned replicas = (unsigned)(seed % 4), dead = 0;
         start(w, seed, 8 + 2 * draw(w, 4), replicas);
         aim(w);

@@ -180,7 +180,7 @@ static void histories_of_equals(void **state)
     (void)state;
     static struct world w;
     double worst = 0;
-    for (uint64_t history = 1; history <= 24; history++) {
+    for (uint64_t history = 1; history <= UNIT_SEEDS(24); history++) {
         seed = history;
         w = (struct world){.replicas = (unsigned)draw(4)};
         for (size_t first = w.replicas + 2 + draw(12); w.n < first;)
@@ -222,7 +222,7 @@ static void histories_of_unequals(void **state)
     (void)state;
     static struct world w;
     double most = 0, owners = 0, sum = 0, bound_sum = 0;
-    for (uint64_t history = 1; history <= 40; history++) {
+    for (uint64_t history = 1; history <= UNIT_SEEDS(40); history++) {
         seed = history * 1000;
         w = (struct world){.replicas = (unsigned)draw(4)};
         unsigned hosts = w.replicas + 1 + (unsigned)draw(8), servers = 0;

@@ -6,24 +6,26 @@
  * Arcs move only while they hold nothing, and only to a server that had none before: what arcs with data need
  * (records that travel with them) is migration's work. One seed again: test_exactly_once_sim SEED.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "server/shard_impl.h"
 #include "worker/client_impl.h"
-#include "worker/support_world.h"
+#include "worker/support_play.h"
 
 enum { DENSE, SPARSE, USER, TABLES };
-enum { SEEDS = 200, CLIENTS = 3, SERVERS = 4, OWNERS = 2, KEYS = 1024, ACTIONS = 150, KEYS_PER_REQUEST = 24 };
+enum {
+    SEEDS = 200,
+    SEEDS_SHOWN = 20,
+    CLIENTS = 3,
+    SERVERS = 4,
+    OWNERS = 2,
+    KEYS = 1024,
+    ACTIONS = 150,
+    KEYS_PER_REQUEST = 24
+};
 
-static uint64_t first_seed = 1;
-static unsigned seeds = SEEDS;
+static uint64_t retries, moved; /* by all seeds */
 
 /* One request of the test's, with all it needs until it is done. */
 struct op {
@@ -47,28 +49,15 @@ struct late {
 };
 
 struct run {
-    struct world w;
-    uint64_t seed;
+    struct play p;
     double model[TABLES][KEYS];
     double handled[KEYS]; /* the handler's own state */
     uint32_t user_pulls;
     struct op *ops;
     unsigned issued, moves;
-    uint64_t view_at[CLIENTS], server_view_at[SERVERS]; /* when each takes the present view; 0: has it */
     uint64_t heal_at;
     unsigned cut_client, cut_server;
 };
-
-static uint64_t draw(struct run *r, uint64_t below)
-{
-    return sim_random(r->w.sim) % below;
-}
-
-#define check(r, condition)                                                                                  \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            fail_msg("seed %llu, line %d: %s", (unsigned long long)(r)->seed, __LINE__, #condition);         \
-    } while (0)
 
 static uint64_t key_of(unsigned table, unsigned i)
 {
@@ -91,7 +80,7 @@ static void answer(struct run *r, struct shard_request *request, const struct sh
     float vals[KEYS];
     for (size_t i = 0; i < info->n; i++)
         vals[i] = (float)r->handled[index_of(info->keys[i])];
-    check(r, shard_answer(request, vals, info->pull ? info->n : 0, NULL) == PARAMO_OK);
+    play_check(&r->p, shard_answer(request, vals, info->pull ? info->n : 0, NULL) == PARAMO_OK);
 }
 
 static void answer_late(struct sim_event *event)
@@ -107,7 +96,7 @@ static void handle(void *arg, struct shard_request *request, const struct shard_
     const float *vals = info->vals;
     for (size_t i = 0; i < info->n && info->push; i++)
         r->handled[index_of(info->keys[i])] += (double)vals[i];
-    if (draw(r, 3)) {
+    if (play_draw(&r->p, 3)) {
         answer(r, request, info);
         return;
     }
@@ -116,7 +105,8 @@ static void handle(void *arg, struct shard_request *request, const struct shard_
     late->run = r;
     late->request = request;
     late->info = info;
-    check(r, sim_schedule(r->w.sim, &late->event, sim_now(r->w.sim) + draw(r, 400 * ENV_MS)) == PARAMO_OK);
+    play_check(&r->p, sim_schedule(r->p.w.sim, &late->event,
+                                   sim_now(r->p.w.sim) + play_draw(&r->p, 400 * ENV_MS)) == PARAMO_OK);
 }
 
 /* ---- requests ---- */
@@ -133,23 +123,24 @@ static void issue(struct run *r)
 {
     struct op *op = calloc(1, sizeof *op);
     op->run = r;
-    op->client = (unsigned)draw(r, CLIENTS);
-    op->table = (unsigned)draw(r, TABLES);
-    op->callback = draw(r, 2);
-    unsigned kind = (unsigned)draw(r, 4); /* half are pushes */
+    op->client = (unsigned)play_draw(&r->p, CLIENTS);
+    op->table = (unsigned)play_draw(&r->p, TABLES);
+    op->callback = play_draw(&r->p, 2);
+    unsigned kind = (unsigned)play_draw(&r->p, 4); /* half are pushes */
     op->push = kind != REQUEST_PULL;
     if (kind > REQUEST_PUSHPULL)
         kind = REQUEST_PUSH;
-    unsigned limit = r->moves == SERVERS - OWNERS && draw(r, 8) == 0 ? KEYS : KEYS_PER_REQUEST;
+    unsigned limit = r->moves == SERVERS - OWNERS && play_draw(&r->p, 8) == 0 ? KEYS : KEYS_PER_REQUEST;
     op->keys = malloc(KEYS * sizeof *op->keys);
     op->vals = calloc(KEYS, sizeof *op->vals);
     /* Sparse keys ascend with their index too: the product is ascending modulo nothing that matters only if
      * sorted. */
     unsigned gap = KEYS / limit;
-    for (unsigned i = (unsigned)draw(r, gap); i < KEYS && op->n < limit; i += 1 + (unsigned)draw(r, 2 * gap))
+    for (unsigned i = (unsigned)play_draw(&r->p, gap); i < KEYS && op->n < limit;
+         i += 1 + (unsigned)play_draw(&r->p, 2 * gap))
         op->keys[op->n++] = i;
     for (size_t i = 0; i < op->n; i++)
-        op->vals[i] = (float)(1 + draw(r, 9));
+        op->vals[i] = (float)(1 + play_draw(&r->p, 9));
     for (size_t i = 0; i < op->n && op->push; i++)
         r->model[op->table][op->keys[i]] += (double)op->vals[i];
     /* keys in ascending order, their values with them */
@@ -166,17 +157,17 @@ static void issue(struct run *r)
         op->keys[k] = key;
         op->vals[k] = val;
     }
-    paramo_request_options o = {.size = sizeof o, .priority = (int32_t)draw(r, 3)};
+    paramo_request_options o = {.size = sizeof o, .priority = (int32_t)play_draw(&r->p, 3)};
     if (op->callback) {
         o.callback = on_done;
         o.callback_arg = op;
     }
     paramo_kv kv = {.size = sizeof kv, .keys = op->keys, .n = op->n, .vals = op->vals, .vals_len = op->n};
     struct client_call call = {
-        .kind = (enum request_kind)kind, .table = &r->w.tables[op->table], .kv = &kv, .options = &o};
-    paramo_err err = client_issue(r->w.clients[op->client].client, &call, &op->ts);
+        .kind = (enum request_kind)kind, .table = &r->p.w.tables[op->table], .kv = &kv, .options = &o};
+    paramo_err err = client_issue(r->p.w.clients[op->client].client, &call, &op->ts);
     if (err)
-        fail_msg("seed %llu: issue: %s", (unsigned long long)r->seed, err_text());
+        fail_msg("seed %llu: issue: %s", (unsigned long long)r->p.seed, err_text());
     op->next = r->ops;
     r->ops = op;
     r->issued++;
@@ -191,13 +182,13 @@ static void arcs_in_use(struct run *r, bool used[RING_ARCS])
     memset(used, 0, RING_ARCS * sizeof *used);
     for (unsigned s = 0; s < SERVERS; s++) {
         for (unsigned t = DENSE; t <= SPARSE; t++) {
-            struct shard_table *table = shard_table_find(r->w.servers[s].shard, t + 1);
+            struct shard_table *table = shard_table_find(r->p.w.servers[s].shard, t + 1);
             uint64_t *keys;
             size_t n;
-            check(r, table_sorted_keys(table->table, &keys, &n) == PARAMO_OK);
+            play_check(&r->p, table_sorted_keys(table->table, &keys, &n) == PARAMO_OK);
             for (size_t i = 0; i < n; i++) {
                 float val = 0;
-                check(r, table_pull(table->table, keys + i, 1, &val, false) == PARAMO_OK);
+                play_check(&r->p, table_pull(table->table, keys + i, 1, &val, false) == PARAMO_OK);
                 if (val != 0 || t == SPARSE)
                     used[ring_arc(ring_position(&table->placement, keys[i]))] = true;
             }
@@ -206,7 +197,7 @@ static void arcs_in_use(struct run *r, bool used[RING_ARCS])
     }
     for (unsigned i = 0; i < KEYS; i++) {
         if (r->handled[i] != 0)
-            used[ring_arc(ring_position(&r->w.tables[USER].placement, key_of(USER, i)))] = true;
+            used[ring_arc(ring_position(&r->p.w.tables[USER].placement, key_of(USER, i)))] = true;
     }
 }
 
@@ -214,66 +205,34 @@ static void move_arcs(struct run *r)
 {
     bool used[RING_ARCS];
     unsigned to = OWNERS + r->moves;
-    uint64_t number = r->w.number + 1;
+    uint64_t number = r->p.w.number + 1;
     arcs_in_use(r, used);
     r->moves++;
     for (unsigned a = 0; a < RING_ARCS; a++) {
-        if (!used[a] && draw(r, 3) == 0) {
-            r->w.arcs_changed[r->w.ring.owner[a]] = number;
-            r->w.ring.owner[a] = (uint16_t)to;
+        if (!used[a] && play_draw(&r->p, 3) == 0) {
+            r->p.w.arcs_changed[r->p.w.ring.owner[a]] = number;
+            r->p.w.ring.owner[a] = (uint16_t)to;
         }
     }
-    r->w.arcs_changed[to] = number;
-    world_view(&r->w);
+    r->p.w.arcs_changed[to] = number;
+    world_view(&r->p.w);
     /* Those who lose arcs know it at once (no scheduler would commit before); the others some time later. */
     for (unsigned s = 0; s < SERVERS; s++) {
         if (s == to)
-            r->server_view_at[s] = sim_now(r->w.sim) + draw(r, 2 * ENV_SEC);
+            r->p.server_view_at[s] = sim_now(r->p.w.sim) + play_draw(&r->p, 2 * ENV_SEC);
         else
-            world_server_view(&r->w, s);
+            world_server_view(&r->p.w, s);
     }
     for (unsigned c = 0; c < CLIENTS; c++)
-        r->view_at[c] = sim_now(r->w.sim) + draw(r, 3 * ENV_SEC);
-}
-
-static void deliver_views(struct run *r, bool now)
-{
-    uint64_t at = sim_now(r->w.sim);
-    for (unsigned s = 0; s < SERVERS; s++) {
-        if (r->server_view_at[s] && (now || r->server_view_at[s] <= at)) {
-            r->server_view_at[s] = 0;
-            world_server_view(&r->w, s);
-        }
-    }
-    for (unsigned c = 0; c < CLIENTS; c++) {
-        bool wanted = r->w.clients[c].wanted_view >= r->w.number;
-        if (r->view_at[c] && (now || wanted || r->view_at[c] <= at)) {
-            r->view_at[c] = 0;
-            world_client_view(&r->w, c);
-        }
-    }
+        r->p.view_at[c] = sim_now(r->p.w.sim) + play_draw(&r->p, 3 * ENV_SEC);
 }
 
 /* ---- faults ---- */
 
-static struct simnet_link *link_between(struct run *r, const char *from, unsigned i, const char *to,
-                                        unsigned k)
-{
-    char name[16];
-    struct simnet_node *a, *b;
-    struct simnet_link *link;
-    (void)snprintf(name, sizeof name, "%s%u", from, i);
-    check(r, simnet_node(r->w.net, name, &a) == PARAMO_OK);
-    (void)snprintf(name, sizeof name, "%s%u", to, k);
-    check(r, simnet_node(r->w.net, name, &b) == PARAMO_OK);
-    check(r, simnet_link(r->w.net, a, b, &link) == PARAMO_OK);
-    return link;
-}
-
 static void cut(struct run *r, bool cut)
 {
-    link_between(r, "w", r->cut_client, "s", r->cut_server)->cut = cut;
-    link_between(r, "s", r->cut_server, "w", r->cut_client)->cut = cut;
+    play_link(&r->p, "w", r->cut_client, "s", r->cut_server)->cut = cut;
+    play_link(&r->p, "s", r->cut_server, "w", r->cut_client)->cut = cut;
 }
 
 static void links_heal(struct run *r)
@@ -282,7 +241,7 @@ static void links_heal(struct run *r)
         for (unsigned s = 0; s < SERVERS; s++) {
             for (int back = 0; back < 2; back++) {
                 struct simnet_link *l =
-                    back ? link_between(r, "s", s, "w", c) : link_between(r, "w", c, "s", s);
+                    back ? play_link(&r->p, "s", s, "w", c) : play_link(&r->p, "w", c, "s", s);
                 l->loss_ppm = l->repeat_ppm = l->late_ppm = 0;
                 l->cut = false;
             }
@@ -292,58 +251,42 @@ static void links_heal(struct run *r)
 
 /* ---- a run ---- */
 
-static bool never(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
 static void run_start(struct run *r, uint64_t seed)
 {
     memset(r, 0, sizeof *r);
-    r->seed = seed;
-    world_init(&r->w, true, seed);
-    r->w.timeout_ms = 3600 * 1000;
-    r->w.handler = handle;
-    r->w.handler_arg = r;
-    struct simnet_link *l = simnet_defaults(r->w.net);
-    l->loss_ppm = (uint32_t)draw(r, 200000);
-    l->repeat_ppm = (uint32_t)draw(r, 200000);
-    l->late_ppm = (uint32_t)draw(r, 300000);
-    l->late_ns = draw(r, 300 * ENV_MS);
-    world_table(&r->w, PARAMO_TABLE_DENSE, 1)->rows = KEYS;
-    world_table(&r->w, PARAMO_TABLE_SPARSE, 1);
-    world_table(&r->w, PARAMO_TABLE_USER, 1);
-    world_start(&r->w, SERVERS, OWNERS, CLIENTS);
-    unsigned faulty = 1u << VAN_REQUEST | 1u << VAN_ANSWER;
-    for (unsigned s = 0; s < SERVERS; s++)
-        van_sim_set_faulty(r->w.servers[s].van, faulty);
-    for (unsigned c = 0; c < CLIENTS; c++)
-        van_sim_set_faulty(r->w.clients[c].van, faulty);
+    play_open(&r->p, seed);
+    r->p.w.handler = handle;
+    r->p.w.handler_arg = r;
+    play_links(&r->p, 200000, 200000, 300000);
+    world_table(&r->p.w, PARAMO_TABLE_DENSE, 1)->rows = KEYS;
+    world_table(&r->p.w, PARAMO_TABLE_SPARSE, 1);
+    world_table(&r->p.w, PARAMO_TABLE_USER, 1);
+    world_start(&r->p.w, SERVERS, OWNERS, CLIENTS);
+    play_faulty(&r->p, 1u << VAN_REQUEST | 1u << VAN_ANSWER);
 }
 
 static void run_act(struct run *r)
 {
-    switch (draw(r, 20)) {
+    switch (play_draw(&r->p, 20)) {
     case 0:
         if (r->moves < SERVERS - OWNERS) {
             /* Now and then more than the window of numbers holds: what has moved must not wait behind what is
              * new. */
-            for (unsigned i = 0; r->seed % 10 == 0 && i < 600; i++)
+            for (unsigned i = 0; r->p.seed % 10 == 0 && i < 600; i++)
                 issue(r);
             move_arcs(r);
         }
         break;
     case 1: /* long enough for the connection to break, or not */
         if (!r->heal_at) {
-            r->cut_client = (unsigned)draw(r, CLIENTS);
-            r->cut_server = (unsigned)draw(r, SERVERS);
-            r->heal_at = sim_now(r->w.sim) + draw(r, 40 * ENV_SEC);
+            r->cut_client = (unsigned)play_draw(&r->p, CLIENTS);
+            r->cut_server = (unsigned)play_draw(&r->p, SERVERS);
+            r->heal_at = sim_now(r->p.w.sim) + play_draw(&r->p, 40 * ENV_SEC);
             cut(r, true);
         }
         break;
     case 2:
-        (void)sim_run(r->w.sim, never, NULL, sim_now(r->w.sim) + draw(r, 10 * ENV_SEC));
+        play_run(&r->p, play_draw(&r->p, 10 * ENV_SEC));
         break;
     default:
         issue(r);
@@ -353,57 +296,57 @@ static void run_act(struct run *r)
 static void run_verify(struct run *r)
 {
     for (unsigned c = 0; c < CLIENTS; c++) {
-        paramo_err err = client_wait_all(r->w.clients[c].client, 120 * 1000);
+        paramo_err err = client_wait_all(r->p.w.clients[c].client, 120 * 1000);
         if (err)
-            fail_msg("seed %llu, client %u: %s: %s", (unsigned long long)r->seed, c, err_name(err),
+            fail_msg("seed %llu, client %u: %s: %s", (unsigned long long)r->p.seed, c, err_name(err),
                      err_text());
     }
     for (struct op *op = r->ops; op; op = op->next) {
-        paramo_err err = client_wait(r->w.clients[op->client].client, op->ts, 1);
+        paramo_err err = client_wait(r->p.w.clients[op->client].client, op->ts, 1);
         if (err || op->status)
-            fail_msg("seed %llu: request %llu: %s", (unsigned long long)r->seed, (unsigned long long)op->ts,
+            fail_msg("seed %llu: request %llu: %s", (unsigned long long)r->p.seed, (unsigned long long)op->ts,
                      err_text());
-        check(r, op->completions == (op->callback ? 1 : 0));
+        play_check(&r->p, op->completions == (op->callback ? 1 : 0));
     }
     for (unsigned t = DENSE; t <= SPARSE; t++) {
         for (unsigned i = 0; i < KEYS; i++) {
             uint64_t key = key_of(t, i), ts;
             float val = -1;
-            check(r, world_pull(&r->w, 0, t, &key, 1, &val, 1, &ts) == PARAMO_OK);
-            check(r, world_wait(&r->w, 0, ts) == PARAMO_OK);
+            play_check(&r->p, world_pull(&r->p.w, 0, t, &key, 1, &val, 1, &ts) == PARAMO_OK);
+            play_check(&r->p, world_wait(&r->p.w, 0, ts) == PARAMO_OK);
             if ((double)val != r->model[t][i])
-                fail_msg("seed %llu: table %u key %u is %g, pushed were %g", (unsigned long long)r->seed, t,
+                fail_msg("seed %llu: table %u key %u is %g, pushed were %g", (unsigned long long)r->p.seed, t,
                          i, (double)val, r->model[t][i]);
         }
     }
     for (unsigned i = 0; i < KEYS; i++)
-        check(r, r->handled[i] == r->model[USER][i]);
+        play_check(&r->p, r->handled[i] == r->model[USER][i]);
     for (unsigned c = 0; c < CLIENTS; c++) {
-        struct client *client = r->w.clients[c].client;
-        check(r, client->pool.out == 0 && client->requests == NULL && client->waiting == NULL);
-        check(r, client->floor == client->next_number);
+        struct client *client = r->p.w.clients[c].client;
+        play_check(&r->p, client->pool.out == 0 && client->requests == NULL && client->waiting == NULL);
+        play_check(&r->p, client->floor == client->next_number);
     }
 }
 
-static void run_seed(uint64_t seed, uint64_t *retries, uint64_t *moved)
+static void run_seed(uint64_t seed)
 {
     struct run *r = malloc(sizeof *r);
     run_start(r, seed);
     for (unsigned i = 0; i < ACTIONS; i++) {
         run_act(r);
-        (void)sim_run(r->w.sim, never, NULL, sim_now(r->w.sim) + draw(r, 60 * ENV_MS));
-        deliver_views(r, false);
-        if (r->heal_at && r->heal_at <= sim_now(r->w.sim)) {
+        play_run(&r->p, play_draw(&r->p, 60 * ENV_MS));
+        play_views(&r->p, false);
+        if (r->heal_at && r->heal_at <= sim_now(r->p.w.sim)) {
             r->heal_at = 0;
             cut(r, false);
         }
     }
     links_heal(r);
-    deliver_views(r, true);
+    play_views(&r->p, true);
     run_verify(r);
     for (unsigned c = 0; c < CLIENTS; c++) {
-        *retries += r->w.clients[c].client->retries;
-        *moved += r->w.clients[c].client->moved;
+        retries += r->p.w.clients[c].client->retries;
+        moved += r->p.w.clients[c].client->moved;
     }
     while (r->ops) {
         struct op *next = r->ops->next;
@@ -412,29 +355,16 @@ static void run_seed(uint64_t seed, uint64_t *retries, uint64_t *moved)
         free(r->ops);
         r->ops = next;
     }
-    world_fini(&r->w);
+    play_close(&r->p);
     free(r);
-}
-
-static void test_exactly_once(void **state)
-{
-    (void)state;
-    uint64_t retries = 0, moved = 0;
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
-        run_seed(seed, &retries, &moved);
-    print_message("%u seeds: %llu sent again, %llu moved\n", seeds, (unsigned long long)retries,
-                  (unsigned long long)moved);
-    /* The faults must have been there. */
-    if (seeds == SEEDS)
-        assert_true(retries > 100 * SEEDS / 10 && moved > SEEDS / 10);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc > 1) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 1;
-    }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exactly_once)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int code = play_main(argc, argv, SEEDS, run_seed);
+    print_message("%u seeds: %llu sent again, %llu moved\n", play_seeds(), (unsigned long long)retries,
+                  (unsigned long long)moved);
+    /* The faults must have been there. */
+    bool shown = play_seeds() < SEEDS_SHOWN || (retries > 10 * play_seeds() && 10 * moved > play_seeds());
+    return code || shown ? code : 1;
 }
