@@ -180,6 +180,7 @@ struct scheduler {
     bool *shards_gone;       /* scratch of sched_ring.c, so that a death needs no memory */
     uint8_t *shards_touched; /* enum ring_touched; likewise */
     struct ring_chains chains, chains_before;
+    char ring_warned[160];          /* what was last said of the placement: once is enough */
     struct ring_shard *ring_shards; /* as ring_place wants them */
     struct moves moves;
     struct moves_shard *moves_shards;
@@ -304,6 +305,8 @@ MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
 void sched_ckpt_fini(struct scheduler *s);
 /* sched_ring.c */
 MUST_USE paramo_err sched_ring_build(struct scheduler *s);
+/* Says what is not as it was asked for, if that is news. */
+void sched_ring_warn(struct scheduler *s, const struct ring_chains *chains);
 /* Room for so many shards more; then, when they have their names, they are the last. */
 MUST_USE paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards);
 void sched_ring_grow(struct scheduler *s, const struct view_node *server);

@@ -258,7 +258,6 @@ static const struct moves_ops ops = {.begin = begin, .pause = pause, .commit = c
 void sched_moves_aim(struct scheduler *s)
 {
     uint64_t weight = 0;
-    char text[ERR_TEXT_MAX];
     if (s->state != SCHED_RUNNING)
         return;
     for (uint32_t i = 0; i < s->shards_count; i++) {
@@ -281,8 +280,7 @@ void sched_moves_aim(struct scheduler *s)
     if (err) {
         log_error("scheduler: no plan is made: %s", err_text());
     } else {
-        if (ring_warning(target, text, sizeof text))
-            log_warn("scheduler: %s", text);
+        sched_ring_warn(s, target);
         moves_set_target(&s->moves, target);
         s->moves_settled = false;
         look_for_drained(s);

@@ -48,9 +48,16 @@ static paramo_err shards_list(struct scheduler *s)
     return PARAMO_OK;
 }
 
+void sched_ring_warn(struct scheduler *s, const struct ring_chains *chains)
+{
+    char text[sizeof s->ring_warned] = "";
+    if (ring_warning(chains, text, sizeof text) && strcmp(text, s->ring_warned) != 0)
+        log_warn("scheduler: %s", text);
+    memcpy(s->ring_warned, text, sizeof text);
+}
+
 paramo_err sched_ring_build(struct scheduler *s)
 {
-    char text[ERR_TEXT_MAX];
     paramo_err err = shards_list(s);
     if (err)
         return err;
@@ -58,8 +65,8 @@ paramo_err sched_ring_build(struct scheduler *s)
         err = ring_place(s->ring_shards, s->shards_count, s->config.replicas, NULL, &s->chains);
     else
         memset(s->chains.level, 0xff, sizeof s->chains.level); /* RING_NOBODY */
-    if (!err && ring_warning(&s->chains, text, sizeof text))
-        log_warn("scheduler: %s", text);
+    if (!err)
+        sched_ring_warn(s, &s->chains);
     s->chains_before = s->chains;
     return err ? err : sched_moves_init(s);
 }

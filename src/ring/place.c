@@ -594,13 +594,12 @@ bool ring_warning(const struct ring_chains *chains, char *text, size_t capacity)
 {
     if (chains->present < chains->replicas)
         (void)snprintf(text, capacity,
-                       "%u replicas were asked for, but only %u fit: there are too few servers",
+                       "there are too few servers for %u replicas of each key: there will be %u",
                        chains->replicas, chains->present);
     else if (chains->apart < chains->replicas)
         (void)snprintf(text, capacity,
-                       "%u replicas were asked for, but there are only %u failure domains: what is beyond is "
-                       "kept in other processes of the same domains",
-                       chains->replicas, chains->apart + 1);
+                       "the %u copies of a key are not in different failure domains: there %s %u (--domain)",
+                       chains->replicas + 1, chains->apart ? "are" : "is", chains->apart + 1);
     else
         return false;
     return true;

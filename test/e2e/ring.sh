@@ -36,9 +36,9 @@ m = r["moves"]
 assert m["owners"] <= 1.2 * m["owners_least"] and m["copies"] <= 1.2 * m["copies_least"]
 ' "$OUT"
 expect 0 "domains that are too few" "$PARAMO" ring show --servers 4 --replicas 2 --domain 0=a 1=a 2=b 3=b
-says "a warning" "only 2 failure domains"
+says "a warning" "3 copies of a key are not in different failure domains: there are 2"
 expect 0 "servers that are too few" "$PARAMO" ring show --servers 2 --shards 3 --replicas 2
-says "a warning" "only 1 fit"
+says "a warning" "too few servers for 2 replicas of each key: there will be 1"
 
 # ---- a live one ----
 expect 0 "a small log" "$PARAMO" data synth --rows 2000 --out small.ffm
