@@ -89,7 +89,8 @@ struct chunk {
     uint32_t unanswered;
     int32_t target; /* the shard's index in the view; -1: by its keys; of a message: the node */
     const struct client_message *message;
-    bool uncut; /* stands for the whole request, which waits for arcs to have an owner */
+    bool uncut;      /* stands for the whole request, which waits for arcs to have an owner */
+    bool everywhere; /* a CLEAR that goes to all shards, not to its target only */
     struct slice slice;
     struct piece one;    /* the piece when there is one */
     struct split *split; /* the pieces when there are more, with their buffers behind them */

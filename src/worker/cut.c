@@ -381,11 +381,13 @@ static void request_wait(struct client *c, struct request *r, uint64_t need)
 }
 
 /* A CLEAR, when arcs have changed hands since it was cut: that whoever was asked has done it says nothing
- * about the arcs that it has now. All are asked, under the chunk's number: by it they know what is done. */
+ * about the arcs that it has now. All are asked, under the chunk's number: by it they know what is done; and
+ * so with every attempt from then on. */
 static void chunk_everywhere(struct client *c, struct chunk *chunk)
 {
     const struct view *view = c->view;
     uint32_t count = 0;
+    chunk->everywhere = true;
     for (uint32_t s = 0; s < view->shards_count; s++)
         count += shard_counts(view, s);
     struct split *split = bufpool_get(&c->pool, count * sizeof *split);
@@ -420,7 +422,7 @@ static void stat_again(struct client *c, struct request *r, uint64_t need)
 static bool arcs_gone(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
-    if (r->kind == REQUEST_CLEAR && c->arcs_view > chunk->view)
+    if (r->kind == REQUEST_CLEAR && (c->arcs_view > chunk->view || chunk->everywhere))
         chunk_everywhere(c, chunk);
     else if (r->kind == REQUEST_SCAN && c->arcs_view != r->batch->arcs_view)
         request_end(r, PARAMO_E_MOVED, "arcs have changed hands");
@@ -488,6 +490,7 @@ struct chunk *cut_add(struct client *c, struct request *r, const struct slice *s
     chunk->uncut = false;
     chunk->message = NULL;
     chunk->split = NULL;
+    chunk->everywhere = false;
     chunk->slice = *s;
     if (MUTANT(last_key_lost) && r->kind == REQUEST_PUSH && s->count > 1 && !s->lens) {
         chunk->slice.src_bytes -= s->src_bytes / s->count;

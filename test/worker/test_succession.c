@@ -32,7 +32,8 @@ static void known(struct sim_event *event)
     world_all_view(&p->w);
 }
 
-static void play_make(struct play *p, unsigned replicas)
+/* The first SERVERS own all arcs. */
+static void play_make_of(struct play *p, unsigned replicas, unsigned servers)
 {
     memset(p, 0, sizeof *p);
     p->dies.fire = dies;
@@ -41,7 +42,7 @@ static void play_make(struct play *p, unsigned replicas)
     p->w.replicas = replicas;
     world_table(&p->w, PARAMO_TABLE_DENSE, 1)->rows = N;
     world_table(&p->w, PARAMO_TABLE_SPARSE, 1);
-    world_start(&p->w, SERVERS, SERVERS, 2);
+    world_start(&p->w, servers, SERVERS, 2);
     p->client = p->w.clients[0].client;
     p->keys = malloc(N * sizeof *p->keys);
     p->vals = malloc(N * sizeof *p->vals);
@@ -54,6 +55,11 @@ static void play_make(struct play *p, unsigned replicas)
         assert_int_equal(world_push(&p->w, 0, t, p->keys, N, p->vals, N, &ts), PARAMO_OK);
         assert_int_equal(world_wait(&p->w, 0, ts), PARAMO_OK);
     }
+}
+
+static void play_make(struct play *p, unsigned replicas)
+{
+    play_make_of(p, replicas, SERVERS);
 }
 
 static void play_end(struct play *p)
@@ -124,6 +130,45 @@ static void test_clear(void **state)
         }
 }
 
+static struct simnet_link *link_of(struct play *p, const char *from, const char *to)
+{
+    struct simnet_node *a, *b;
+    struct simnet_link *link;
+    assert_int_equal(simnet_node(p->w.net, from, &a), PARAMO_OK);
+    assert_int_equal(simnet_node(p->w.net, to, &b), PARAMO_OK);
+    assert_int_equal(simnet_link(p->w.net, a, b, &link), PARAMO_OK);
+    return link;
+}
+
+/* A server without any arcs goes, too, while those who have the dead one's are asked: they are waited for. */
+static void test_clear_is_not_done_early(void **state)
+{
+    (void)state;
+    struct play p;
+    uint64_t ts;
+    play_make_of(&p, 2, SERVERS + 1);
+    struct client_call clear = {.kind = REQUEST_CLEAR, .table = &p.w.tables[DENSE]};
+    world_server_stop(&p.w, 1);
+    assert_int_equal(client_issue(p.client, &clear, &ts), PARAMO_OK);
+    (void)sim_run(p.w.sim, never, NULL, sim_now(p.w.sim) + ENV_SEC); /* the others have done it */
+    for (unsigned s = 0; s < SERVERS; s += 2) {
+        struct simnet_link *to = link_of(&p, "w0", s ? "s2" : "s0");
+        to->late_ppm = 1000000;
+        to->late_ns = 2 * ENV_SEC;
+    }
+    world_server_gone(&p.w, 1);
+    world_all_view(&p.w);
+    world_server_stop(&p.w, SERVERS);
+    world_server_gone(&p.w, SERVERS);
+    world_all_view(&p.w);
+    assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_OK);
+    assert_int_equal(world_pull(&p.w, 1, DENSE, p.keys, N, p.vals, N, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&p.w, 1, ts), PARAMO_OK);
+    for (unsigned k = 0; k < N; k++)
+        assert_true(p.vals[k] == 0);
+    play_end(&p);
+}
+
 struct rows {
     uint64_t next; /* key */
     float sum;
@@ -154,16 +199,6 @@ static void test_scan(void **state)
             assert_true(rows.sum == (float)N);
             play_end(&p);
         }
-}
-
-static struct simnet_link *link_of(struct play *p, const char *from, const char *to)
-{
-    struct simnet_node *a, *b;
-    struct simnet_link *link;
-    assert_int_equal(simnet_node(p->w.net, from, &a), PARAMO_OK);
-    assert_int_equal(simnet_node(p->w.net, to, &b), PARAMO_OK);
-    assert_int_equal(simnet_link(p->w.net, a, b, &link), PARAMO_OK);
-    return link;
 }
 
 /* An answer to a beat that was sent long ago says nothing of now, however late it comes: the owner may be
@@ -214,8 +249,11 @@ static void test_without_copies(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stat), cmocka_unit_test(test_clear),
-                                       cmocka_unit_test(test_scan), cmocka_unit_test(test_lease),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stat),
+                                       cmocka_unit_test(test_clear),
+                                       cmocka_unit_test(test_clear_is_not_done_early),
+                                       cmocka_unit_test(test_scan),
+                                       cmocka_unit_test(test_lease),
                                        cmocka_unit_test(test_without_copies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
