@@ -190,6 +190,7 @@ static void campaigned(struct etcd_store *s, paramo_err err)
         return;
     }
     s->term++;
+    s->fenced = false; /* in a campaign before, from whose records another took it away */
     s->leads = true;
     meta_lease_lasts(s, s->granted_at, s->ttl_s);
     writer_fini(&s->found);

@@ -326,6 +326,43 @@ static void the_one_before_is_fenced(void **state)
     assert_string_equal(two.cell[B], "");
 }
 
+static void stands_still(void *arg, const char *key, const char *value)
+{
+    struct process *p = arg;
+    if (strcmp(key, "paramo/clicks/leader") == 0 && strcmp(value, p->name) == 0)
+        sim_host_pause(p->host, sim_now(sim) + 20 * ENV_SEC);
+}
+
+/* It has won, and before it has read what there is another has won after it: it stands by, and may lead later
+ * as if nothing had been. */
+static void a_campaign_that_was_in_vain(void **state)
+{
+    (void)state;
+    process_on(&one, "one:1");
+    assert_int_equal(start(&one), PARAMO_OK);
+    assert_int_equal(save(&one, false, "five", NULL), PARAMO_OK);
+    process_off(&one);
+    process_on(&two, "two:1");
+    simetcd_watch(etcd, stands_still, &two);
+    start_begin(&two);
+    seconds_pass(7000);
+    assert_string_equal(simetcd_value(etcd, "paramo/clicks/term"), "2");
+    process_on(&one, "one:1");
+    assert_int_equal(start(&one), PARAMO_OK);
+    assert_int_equal(one.term, 3);
+    assert_int_equal(save(&one, false, "six", NULL), PARAMO_OK);
+    seconds_pass(30000);
+    assert_int_equal(two.told, 0);
+    assert_true(sure(&one));
+    simetcd_watch(etcd, NULL, NULL);
+    process_off(&one);
+    assert_true(sim_run(sim, is_told, &two, sim_now(sim) + 7 * ENV_SEC));
+    assert_int_equal(two.status, PARAMO_OK);
+    assert_int_equal(two.term, 4);
+    assert_string_equal(two.cell[A], "six");
+    assert_int_equal(save(&two, false, "seven", NULL), PARAMO_OK);
+}
+
 /* A clock that jumps, or a pause that nobody has made use of: it leads on, when that is proved. */
 static void a_lease_that_ended_is_taken_again(void **state)
 {
@@ -538,6 +575,7 @@ int main(void)
         TEST(large_saves_are_whole),
         TEST(the_next_takes_over),
         TEST(the_one_before_is_fenced),
+        TEST(a_campaign_that_was_in_vain),
         TEST(a_lease_that_ended_is_taken_again),
         TEST(late_requests_are_lost),
         TEST(acknowledged_is_there),
