@@ -1,11 +1,13 @@
 /*
  * A store in etcd: one scheduler leads, others wait for it to go. Below "paramo/JOB/":
  *
- *   term     how many have led; raised by each that begins. Whoever has raised it last may save: each save is
- * a transaction that holds only while that key is as this store has left it (the fence) leader   who leads,
- * for others to read; bound to a lease of 5 s, kept alive: when it is gone, the next may begin head     which
- * records count: "1 FIRST LAST PIECES BYTES" record/NUMBER.PIECE   what was saved, cut into pieces, for etcd
- * takes little at a time; they count when the transaction that brings the last one has changed `head`
+ * - term: how many have led; raised by each that begins. Whoever has raised it last may save: each save is a
+ *   transaction that holds only while that key is as this store has left it (the fence).
+ * - leader: who leads, for others to read; bound to a lease of 5 s, kept alive: when it is gone, the next may
+ *   begin.
+ * - head: which records count: "1 FIRST LAST PIECES BYTES".
+ * - record/NUMBER.PIECE: what was saved, cut into pieces, for etcd takes little at a time; they count when
+ * the transaction that brings the last one has changed `head`.
  *
  * etcd has several addresses; when one does not answer, the next is asked. Without etcd nothing is saved, and
  * nobody takes over. Who leads need not be right about it to be harmless: what it saves fails. Tests:

@@ -6,10 +6,12 @@
  *     PULL               keys                      ANSWER: [lens], values
  *     PUSHPULL           keys, [lens], values      ANSWER: [lens], values
  *     DELETE             keys                      ANSWER: nothing
- *     CLEAR, PROBE       nothing                   ANSWER: nothing / PROBE_ANSWER: nothing, `column` says
- * what is known PROBE: columns: kind of the request asked about STAT               nothing ANSWER: body, five
- * u64 SCAN               one key, the first wanted; ANSWER: keys, [lens], values; `column` 1: there are more
- *                        columns: id of the scan
+ *     CLEAR              nothing                   ANSWER: nothing
+ *     PROBE              nothing; columns: kind    PROBE_ANSWER: nothing; column: what is known
+ *                        of the request asked about
+ *     STAT               nothing                   ANSWER: body, five u64
+ *     SCAN               one key: the first        ANSWER: keys, [lens], values; column 1: there are more
+ *                        wanted; columns: id of the scan
  *
  *     MESSAGE            any of the four           ANSWER: any of the four
  *                        table: the app; column: its customer there; columns: flags of the app's own; cmd
