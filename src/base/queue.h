@@ -38,14 +38,6 @@ static inline void queue_push(struct queue *q, struct qnode *n)
     q->tail = n;
 }
 
-static inline void queue_push_front(struct queue *q, struct qnode *n)
-{
-    n->next = q->head;
-    q->head = n;
-    if (!q->tail)
-        q->tail = n;
-}
-
 static inline struct qnode *queue_pop(struct queue *q)
 {
     struct qnode *n = q->head;
@@ -55,19 +47,6 @@ static inline struct qnode *queue_pop(struct queue *q)
             q->tail = NULL;
     }
     return n;
-}
-
-/* Moves all of from to the end of to. */
-static inline void queue_splice(struct queue *to, struct queue *from)
-{
-    if (!from->head)
-        return;
-    if (to->tail)
-        to->tail->next = from->head;
-    else
-        to->head = from->head;
-    to->tail = from->tail;
-    from->head = from->tail = NULL;
 }
 
 struct mailbox {

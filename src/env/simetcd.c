@@ -447,10 +447,3 @@ void simetcd_put(struct simetcd *e, const char *key, const char *value)
     e->revision++;
     kv_put(e, key, w, 0);
 }
-
-void simetcd_expire(struct simetcd *e)
-{
-    for (size_t i = 0; i < sizeof e->lease / sizeof *e->lease; i++)
-        if (e->lease[i].id)
-            lease_end(e, &e->lease[i]);
-}

@@ -39,7 +39,5 @@ const char *simetcd_value(struct simetcd *etcd, const char *key);
 size_t simetcd_keys(struct simetcd *etcd);
 /* A value of the test's own. Aborts without memory. */
 void simetcd_put(struct simetcd *etcd, const char *key, const char *value);
-/* Every lease ends now. */
-void simetcd_expire(struct simetcd *etcd);
 
 #endif

@@ -33,19 +33,6 @@ uint32_t ring_promote(struct ring_chains *chains, const bool *gone, size_t n)
     return orphans;
 }
 
-void ring_renumber(struct ring_chains *chains, const uint16_t *map, size_t n)
-{
-    for (size_t a = 0; a < RING_ARCS; a++) {
-        uint16_t member[RING_LEVELS];
-        for (unsigned l = 0; l < RING_LEVELS; l++) {
-            member[l] = chains->level[l].owner[a];
-            if (member[l] != RING_NOBODY)
-                member[l] = member[l] < n ? map[member[l]] : RING_NOBODY;
-        }
-        close_up(chains, a, member);
-    }
-}
-
 void ring_touched(const struct ring_chains *before, const struct ring_chains *after, uint8_t *touched,
                   size_t n)
 {

@@ -1,7 +1,6 @@
 /*
- * Changes of chains that need no plan: members that are gone, shards that get other numbers; and whom a
- * change concerns. Pure functions, which never fail. Who is to hold what then is place.h's business. Tests:
- * test/ring/test_chains.c.
+ * Changes of chains that need no plan: members that are gone; and whom a change concerns. Pure functions,
+ * which never fail. Who is to hold what then is place.h's business. Tests: test/ring/test_chains.c.
  */
 #ifndef RING_CHAINS_H
 #define RING_CHAINS_H
@@ -12,10 +11,6 @@
  * owner. An arc of which nobody is left stays with its owner, alone: it has what there was. Returns how many
  * such arcs there are. apart and present are measured by ring_measure, not here. */
 uint32_t ring_promote(struct ring_chains *chains, const bool *gone, size_t n);
-
-/* Shard i becomes map[i], or goes from every chain (RING_NOBODY; of an arc's only member: the arc is
- * nobody's). Every member is below n; what map gives is distinct. */
-void ring_renumber(struct ring_chains *chains, const uint16_t *map, size_t n);
 
 /* Bits by shard, n of them: what the change from before to after concerns. */
 enum ring_touched {

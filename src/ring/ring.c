@@ -65,18 +65,6 @@ paramo_err ring_runs(const struct ring *ring, const struct ring_placement *place
     return PARAMO_OK;
 }
 
-void ring_scatter(const struct ring *ring, const struct ring_placement *placement, const uint64_t *keys,
-                  size_t n, uint16_t *shard_of, size_t *count_of, size_t nshards)
-{
-    memset(count_of, 0, nshards * sizeof *count_of);
-    for (size_t i = 0; i < n; i++) {
-        uint16_t shard = ring->owner[ring_arc(ring_position(placement, keys[i]))];
-        shard_of[i] = shard;
-        if (shard < nshards)
-            count_of[shard]++;
-    }
-}
-
 uint64_t ring_position(const struct ring_placement *placement, uint64_t key)
 {
     switch (placement->kind) {

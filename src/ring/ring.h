@@ -52,9 +52,6 @@ struct ring_run {
 MUST_USE paramo_err ring_runs(const struct ring *ring, const struct ring_placement *placement,
                               const uint64_t *keys, size_t n, struct ring_run *runs, size_t cap,
                               size_t *count);
-/* Any placement: shard_of[i] for each key, and count_of[shard] (nshards of them, zeroed here). */
-void ring_scatter(const struct ring *ring, const struct ring_placement *placement, const uint64_t *keys,
-                  size_t n, uint16_t *shard_of, size_t *count_of, size_t nshards);
 /* First row (DENSE) whose position is in arc a: rows of arc a are [ring_first_row(a), ring_first_row(a + 1)).
  */
 uint64_t ring_first_row(const struct ring_placement *placement, unsigned arc);

@@ -162,11 +162,6 @@ void simnet_set_decider(struct simnet *net, struct simnet_fate (*decide)(void *a
     net->decide_arg = arg;
 }
 
-uint32_t simnet_node_number(const struct simnet_node *node)
-{
-    return node->number;
-}
-
 void *simnet_world(struct simnet *net)
 {
     return net->world;

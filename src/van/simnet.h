@@ -43,8 +43,6 @@ void simnet_set_decider(struct simnet *net, struct simnet_fate (*decide)(void *a
 struct simnet_link *simnet_defaults(struct simnet *net);
 /* The node of that name, made if need be; it lives as long as the net. */
 MUST_USE paramo_err simnet_node(struct simnet *net, const char *name, struct simnet_node **node);
-/* From 0, in the order of making. */
-uint32_t simnet_node_number(const struct simnet_node *node);
 /* The link from one node to another (or to itself), made if need be. */
 MUST_USE paramo_err simnet_link(struct simnet *net, const struct simnet_node *from,
                                 const struct simnet_node *to, struct simnet_link **link);

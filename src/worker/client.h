@@ -152,6 +152,4 @@ struct client_counters {
 /* Any thread; a snapshot as of the lane's last round. */
 void client_get_counters(struct client *client, struct client_counters *counters);
 
-struct lane *client_lane(struct client *client);
-
 #endif

@@ -203,8 +203,3 @@ void client_get_counters(struct client *c, struct client_counters *out)
         .in_flight = atomic_load(&c->tracker.in_flight),
     };
 }
-
-struct lane *client_lane(struct client *c)
-{
-    return c->lane;
-}

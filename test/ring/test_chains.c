@@ -80,36 +80,6 @@ static void who_is_left_takes_over(void **state)
         }
 }
 
-static void numbers_change(void **state)
-{
-    (void)state;
-    uint16_t map[SHARDS], back[SHARDS + 3];
-    deal(3);
-    before = chains;
-    for (unsigned i = 0; i < SHARDS; i++)
-        map[i] = (uint16_t)(i + (i >= 4 ? 3 : 0)); /* one with three shards has come after the second */
-    memset(back, 0xff, sizeof back);
-    for (unsigned i = 0; i < SHARDS; i++)
-        back[map[i]] = (uint16_t)i;
-    ring_renumber(&chains, map, SHARDS);
-    for (size_t a = 0; a < RING_ARCS; a++)
-        for (unsigned l = 0; l < RING_LEVELS; l++)
-            assert_int_equal(chains.level[l].owner[a], map[before.level[l].owner[a]]);
-    ring_renumber(&chains, back, SHARDS + 3);
-    assert_memory_equal(&before, &chains, sizeof chains);
-
-    map[0] = map[5] = RING_NOBODY; /* two are no more */
-    ring_renumber(&chains, map, SHARDS);
-    for (size_t a = 0; a < RING_ARCS; a++) {
-        unsigned next = 0;
-        for (unsigned l = 0; l < RING_LEVELS; l++)
-            if (map[before.level[l].owner[a]] != RING_NOBODY)
-                assert_int_equal(chains.level[next++].owner[a], map[before.level[l].owner[a]]);
-        for (; next < RING_LEVELS; next++)
-            assert_int_equal(chains.level[next].owner[a], RING_NOBODY);
-    }
-}
-
 static void those_concerned(void **state)
 {
     (void)state;
@@ -152,7 +122,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_left_takes_over),
-        cmocka_unit_test(numbers_change),
         cmocka_unit_test(those_concerned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
