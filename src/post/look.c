@@ -121,9 +121,7 @@ static paramo_err look_dial(struct look *look)
     unsigned left = 1;
     for (const char *at = look->rest; (at = strchr(at, ',')) != NULL; at++)
         left++;
-    if (!address_next(&look->rest, address))
-        return err_set(PARAMO_E_INVALID, "an address of the scheduler is empty or longer than %d bytes",
-                       ADDRESS_MAX - 1);
+    (void)address_next(&look->rest, address); /* look_start has seen them all */
     uint64_t now = lane_now(look->config.lane), end = look->config.deadline;
     struct dial_config dial = {
         .van = look->config.van,
@@ -151,8 +149,26 @@ static void look_failed(void *arg, paramo_err code, const char *text)
         look_end(look, code, NULL, 0);
 }
 
+/* They are somebody's words: what is wrong with them is not taken for a network's failure. */
+static paramo_err addresses_check(const char *list)
+{
+    char address[ADDRESS_MAX], host[ADDRESS_MAX];
+    uint16_t port;
+    do {
+        if (!address_next(&list, address))
+            return err_set(PARAMO_E_INVALID, "an address of the scheduler is empty or longer than %d bytes",
+                           ADDRESS_MAX - 1);
+        if (address_split(address, host, sizeof host, &port))
+            return err_set(PARAMO_E_INVALID, "the scheduler's address %s", err_text());
+    } while (*list);
+    return PARAMO_OK;
+}
+
 paramo_err look_start(const struct look_config *config, struct look **out)
 {
+    paramo_err err = addresses_check(config->scheduler);
+    if (err)
+        return err;
     struct look *look = calloc(1, sizeof *look);
     if (!look)
         return err_memory(sizeof *look);
@@ -179,7 +195,7 @@ paramo_err look_start(const struct look_config *config, struct look **out)
     }
     memcpy(look->hello.token, config->token, strlen(config->token));
     look->rest = look->schedulers = strdup(config->scheduler);
-    paramo_err err = look->schedulers ? PARAMO_OK : err_memory(strlen(config->scheduler));
+    err = look->schedulers ? PARAMO_OK : err_memory(strlen(config->scheduler));
     if (!err)
         err = lane_timer_arm(config->lane, &look->timer, config->deadline);
     if (!err)

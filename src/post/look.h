@@ -29,7 +29,7 @@ struct look_config {
     void *arg;
 };
 
-/* On an error nothing was begun and done does not come. */
+/* On an error nothing was begun and done does not come; INVALID: an address or the token is no such thing. */
 MUST_USE paramo_err look_start(const struct look_config *config, struct look **look);
 void look_cancel(struct look *look);
 

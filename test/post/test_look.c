@@ -113,15 +113,19 @@ static void nobody_there(void **state)
     s = look_at(&c, &c.nodes[9], "a:1,scheduler:1", "token", 5);
     assert_int_equal(s.status, PARAMO_E_NOBODY);
     assert_non_null(strstr(s.text, "scheduler:1"));
-    s = look_at(&c, &c.nodes[9], "a:1,,scheduler:1", "token", 5);
-    assert_int_equal(s.status, PARAMO_E_INVALID);
     cluster_start_scheduler(&c);
-    struct look_config config = {.lane = c.lane, .scheduler = "scheduler:1"};
+    struct look *l;
+    struct look_config config = {.lane = c.lane, .token = "token"};
+    static const char *const wrong[] = {"", "a:1,,scheduler:1", "scheduler", "scheduler:1,b", "::1:1", ":1"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        config.scheduler = wrong[i];
+        assert_int_equal(look_start(&config, &l), PARAMO_E_INVALID);
+    }
+    config.scheduler = "scheduler:1";
     char token[300];
     memset(token, 'x', sizeof token);
     token[299] = '\0';
     config.token = token;
-    struct look *l;
     assert_int_equal(look_start(&config, &l), PARAMO_E_INVALID);
     cluster_fini(&c);
 }
