@@ -28,8 +28,9 @@
  */
 static const char state_magic[8] = "PARAMOST", record_magic[8] = "PARAMORE";
 enum { FORMAT = 1, HEAD = 32, SUM = 8 };
-/* What a log may hold: saves are whole again long before. */
-#define LOG_MAX ((size_t)STORE_BYTES_MAX * 4)
+/* What a log may hold: saves are whole again long before. A start writes state and log as one. */
+#define LOG_MAX   ((size_t)STORE_BYTES_MAX * 4)
+#define STATE_MAX (STORE_BYTES_MAX + LOG_MAX)
 
 enum store_phase { STORE_OPEN, STORE_STARTING, STORE_READY };
 
@@ -235,7 +236,7 @@ static paramo_err files_read(struct dir_store *s, struct writer *found)
     uint64_t generation = 0;
     paramo_err err = fs_join(s->dir, "state", path);
     if (!err)
-        err = fs_load(s->config.fs, path, STORE_BYTES_MAX + HEAD + SUM, &file);
+        err = fs_load(s->config.fs, path, STATE_MAX, &file);
     if (!err)
         err = state_check(path, &file, &term, &generation, &cells);
     else if (err == PARAMO_E_NOT_FOUND)
