@@ -124,7 +124,7 @@ static void begin_call(struct source *s)
     double one = 1;
     paramo_err err;
     c->begun = true; /* done may come only later */
-    switch (take_below(s, 12)) {
+    switch (take_below(s, 14)) {
     case 0:
         err = member_barrier(w.member, &c->call, PARAMO_GROUP_WORKERS, 0, deadline);
         break;
@@ -157,6 +157,12 @@ static void begin_call(struct source *s)
         break;
     case 10:
         err = member_shutdown(w.member, &c->call, "enough", deadline);
+        break;
+    case 11:
+        err = member_drain(w.member, &c->call, deadline);
+        break;
+    case 12:
+        err = member_ckpt(w.member, &c->call, take_u8(s) & 1, "/ckpt", 0, deadline);
         break;
     default:
         err = member_leave(w.member, &c->call, deadline);
@@ -269,7 +275,7 @@ static void say_reply(struct source *s)
         table_open_result_encode(&(struct table_open_result){.table = 1, .view = take_below(s, 16)}, &body);
     } else if (head.table == CALL_POOL_NEXT) {
         pool_next_result_encode(&(struct pool_next_result){.state = (uint8_t)take_below(s, 3)}, &body);
-    } else if (head.table == CALL_KV_GET) {
+    } else if (head.table == CALL_KV_GET || head.table == CALL_CKPT_SAVE || head.table == CALL_CKPT_LOAD) {
         write_u64(&body, take_u64(s));
     }
     say(&head, &body, s);
