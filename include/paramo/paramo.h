@@ -73,10 +73,12 @@ PARAMO_API void paramo_config_init(paramo_config *cfg);
  * DMLC_NUM_WORKER, DMLC_NODE_HOST, DMLC_INTERFACE, DMLC_LOCAL, DMLC_RANK, PORT / DMLC_PORT, DMLC_PS_VAN_TYPE,
  * PS_HEARTBEAT_INTERVAL, PS_HEARTBEAT_TIMEOUT, PS_DROP_MSG, PS_VERBOSE, PS_RESEND (only looked at: what is
  * lost is always sent again), PS_RESEND_TIMEOUT, and
- * PARAMO_TOKEN, PARAMO_LISTEN, PARAMO_NAME, PARAMO_VAN, PARAMO_CONNECT_TIMEOUT_MS, PARAMO_REQUEST_TIMEOUT_MS,
- * PARAMO_SCHEDULER_WAIT_MS, PARAMO_NOTIFY_FD, PARAMO_SHARDS, PARAMO_STATE, PARAMO_CPU (paramo_cpu_limit,
- * at once). What is not set is left as it is. A value that does not parse: INVALID naming the variable.
- * Strings point into the environment. */
+ * PARAMO_TOKEN, PARAMO_LISTEN, PARAMO_NAME, PARAMO_DOMAIN, PARAMO_VAN, PARAMO_TRUSTED_FABRIC,
+ * PARAMO_CONNECT_TIMEOUT_MS, PARAMO_REQUEST_TIMEOUT_MS, PARAMO_SCHEDULER (before DMLC_PS_ROOT_URI),
+ * PARAMO_SCHEDULER_WAIT_MS, PARAMO_NOTIFY_FD, PARAMO_SHARDS, PARAMO_WEIGHT, PARAMO_REPLICAS, PARAMO_STATE,
+ * PARAMO_META, PARAMO_CHECKPOINT_DIR, PARAMO_CHECKPOINT_EVERY (seconds), PARAMO_RESTORE, PARAMO_CPU
+ * (paramo_cpu_limit, at once). What is not set is left as it is. A value that does not parse: INVALID naming
+ * the variable. Strings point into the environment. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_config_from_env(paramo_config *cfg);
 
 /* Joins the cluster and returns when it is complete (all servers and workers have registered), or with an

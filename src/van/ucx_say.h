@@ -1,5 +1,5 @@
 /*
- * What two ucx vans say to each other on the socket while they set up a way (docs/PROTOCOL.md, section 8):
+ * What two ucx vans say to each other on the socket while they set up a way (docs/PROTOCOL.md, section 10):
  * the bodies of own frames, and the one word that goes with each message by UCX. Decoding checks everything
  * that can be checked without UCX; it knows no connection. Tests: test/van/test_ucx_say.c, fuzz/fuzz_way.c.
  */

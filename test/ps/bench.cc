@@ -3,9 +3,8 @@
 //   ZPush   shares the caller's memory until the request is over: paramo_ask from paramo_arrays of which a
 //           callback gives the references back
 //   Push    copies: paramo_ask with PARAMO_COPY
-//   ZPull   is received in place, and says so if it is not: paramo_ask into the caller's memory, with a
-//   function
-//           for replies that looks
+//   ZPull   is received in place, and says so if it is not: paramo_ask into the caller's memory, and what
+//           takes the replies looks
 //
 // keys checked and cut by the servers' ranges on both. On the servers KVServer against a C handler that
 // checks sizes, adds what is pushed, and gathers what is pulled into a buffer of its own. The difference that
