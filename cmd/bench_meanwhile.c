@@ -2,7 +2,8 @@
  * What goes on beside the work, and what it costs the work: pushes while a checkpoint is taken
  * (`checkpoint`), and while a server joins and takes its share, and then is drained again (`migrate`), beside
  * the same pushes of the same job undisturbed. The slowest push of either is shown as well: nothing may stand
- * still.
+ * still. A server remembers the rows of lists of keys that come again; so `checkpoint` pushes as many other
+ * lists, too, of which it remembers none.
  */
 #include "cmd/bench_job.h"
 #include "cmd/bench_load.h"
@@ -19,7 +20,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BATCH = 10000, BATCHES = 64, WINDOW = 4, LEAST = 40 /* pushes of a sample */ };
+enum {
+    BATCH = 10000,
+    AGAIN = 64,
+    ANEW = 1024 /* batches */,
+    WINDOW = 4,
+    LEAST = 40 /* pushes of a sample */
+};
 enum { KEYS_MOST = 1000000 /* that take seconds to move, not minutes */ };
 
 static const char bare[] = "the same undisturbed";
@@ -28,9 +35,13 @@ struct meanwhile {
     struct bench_job job;
     paramo_table *table;
     uint64_t n_keys;
-    uint64_t *keys; /* BATCHES batches */
+    uint64_t *keys; /* ANEW batches */
     float *ones;
-    size_t at; /* batch */
+    size_t at, batches; /* in turn */
+};
+
+/* What a pair is shown in. */
+struct lines {
     struct bench_line *speed, *slowest;
 };
 
@@ -44,7 +55,7 @@ static int push_once(struct meanwhile *m, struct load_window *w, struct sample *
 {
     paramo_kv kv;
     paramo_kv_init(&kv);
-    kv.keys = m->keys + m->at++ % BATCHES * BATCH;
+    kv.keys = m->keys + m->at++ % m->batches * BATCH;
     kv.vals = m->ones;
     kv.n = kv.vals_len = BATCH;
     uint64_t start = raw_now_ns();
@@ -89,7 +100,7 @@ static int during(struct meanwhile *m, char *const argv[], struct sample *s)
     return code != 0 ? code : end;
 }
 
-static int pair(struct meanwhile *m, char *const argv[])
+static int pair(struct meanwhile *m, const struct lines *l, char *const argv[])
 {
     struct sample with, without;
     int code = during(m, argv, &with);
@@ -98,8 +109,8 @@ static int pair(struct meanwhile *m, char *const argv[])
     if (code != 0)
         return code;
     double keys = 1e-6 * (double)(with.pushes * BATCH);
-    line_pair(m->speed, keys / with.seconds, keys / without.seconds);
-    line_pair(m->slowest, 1e3 * with.slowest, 1e3 * without.slowest);
+    line_pair(l->speed, keys / with.seconds, keys / without.seconds);
+    line_pair(l->slowest, 1e3 * with.slowest, 1e3 * without.slowest);
     return 0;
 }
 
@@ -120,17 +131,31 @@ static int fill(struct meanwhile *m)
         code = code != 0 ? code : end;
     }
     uint64_t seed = 1;
-    for (size_t i = 0; i < BATCHES; i++)
+    for (size_t i = 0; i < ANEW; i++)
         load_draw(&seed, m->n_keys, m->keys + i * BATCH, BATCH);
     return code;
 }
 
-static int begin(struct meanwhile *m, const struct bench_settings *s, struct bench_report *r,
-                 const char *path, unsigned servers, const char *what)
+static struct lines two_lines(const struct meanwhile *m, struct bench_report *r, const char *path,
+                              unsigned servers, const char *what)
 {
     char where[120], name[72];
+    struct lines l;
+    (void)snprintf(where, sizeof where,
+                   "%s, %u server%s, %.3g M keys of one float, batches of %d, %d in flight", job_van(),
+                   servers, servers > 1 ? "s" : "", 1e-6 * (double)m->n_keys, (int)BATCH, (int)WINDOW);
+    (void)snprintf(name, sizeof name, "push %s", what);
+    l.speed = report_line(r, path, "M keys/s", BENCH_HIGHER, bare, where, "%s", name);
+    (void)snprintf(name, sizeof name, "slowest push %s", what);
+    l.slowest = report_line(r, path, "ms", BENCH_LOWER, bare, where, "%s", name);
+    return l;
+}
+
+static int begin(struct meanwhile *m, const struct bench_settings *s, unsigned servers)
+{
+    m->batches = AGAIN;
     m->n_keys = s->keys < KEYS_MOST ? s->keys : KEYS_MOST;
-    m->keys = malloc(sizeof *m->keys * BATCHES * BATCH);
+    m->keys = malloc(sizeof *m->keys * ANEW * BATCH);
     m->ones = malloc(sizeof *m->ones * BATCH);
     if (m->keys == NULL || m->ones == NULL)
         return code_fail("bench", PARAMO_E_MEMORY, "out of memory");
@@ -144,13 +169,6 @@ static int begin(struct meanwhile *m, const struct bench_settings *s, struct ben
     paramo_err err = paramo_table_open(m->job.worker, "meanwhile", &o, &m->table);
     if (err != PARAMO_OK)
         return bench_failed(err, "cannot open the table");
-    (void)snprintf(where, sizeof where,
-                   "%s, %u server%s, %.3g M keys of one float, batches of %d, %d in flight", job_van(),
-                   servers, servers > 1 ? "s" : "", 1e-6 * (double)m->n_keys, (int)BATCH, (int)WINDOW);
-    (void)snprintf(name, sizeof name, "push %s", what);
-    m->speed = report_line(r, path, "M keys/s", BENCH_HIGHER, bare, where, "%s", name);
-    (void)snprintf(name, sizeof name, "slowest push %s", what);
-    m->slowest = report_line(r, path, "ms", BENCH_LOWER, bare, where, "%s", name);
     return fill(m);
 }
 
@@ -176,14 +194,14 @@ static void remove_folder(const char *dir)
 }
 
 /* Each pair's checkpoint goes into a folder of its own, and is gone before the next. */
-static int one_checkpoint(struct meanwhile *m)
+static int one_checkpoint(struct meanwhile *m, const struct lines *l)
 {
     char dir[] = "/tmp/paramo-bench-XXXXXX", self[] = "paramo", verb[] = "checkpoint", save[] = "save",
          opt_scheduler[] = "--scheduler", opt_dir[] = "--dir";
     char *const argv[] = {self, verb, save, opt_scheduler, m->job.address, opt_dir, dir, NULL};
     if (mkdtemp(dir) == NULL)
         return bench_system("a folder for the checkpoint");
-    int code = pair(m, argv);
+    int code = pair(m, l, argv);
     remove_folder(dir);
     return code;
 }
@@ -191,9 +209,16 @@ static int one_checkpoint(struct meanwhile *m)
 int bench_checkpoint(const struct bench_settings *s, struct bench_report *r)
 {
     struct meanwhile m = {0};
-    int code = begin(&m, s, r, "checkpoint", 1, "while a checkpoint is taken");
-    for (uint64_t i = 0; i < s->pairs && code == 0; i++)
-        code = one_checkpoint(&m);
+    int code = begin(&m, s, 1);
+    struct lines again = two_lines(&m, r, "checkpoint", 1, "while a checkpoint is taken"),
+                 anew = two_lines(&m, r, "checkpoint", 1, "of new lists while one is taken");
+    for (uint64_t i = 0; i < s->pairs && code == 0; i++) {
+        m.batches = AGAIN;
+        code = one_checkpoint(&m, &again);
+        m.batches = ANEW;
+        if (code == 0)
+            code = one_checkpoint(&m, &anew);
+    }
     end(&m);
     return code;
 }
@@ -201,21 +226,22 @@ int bench_checkpoint(const struct bench_settings *s, struct bench_report *r)
 /* ---- servers that join and go ---- */
 
 /* Three names for two servers: in turn, the third joins, the first goes. */
-static int one_migration(struct meanwhile *m, uint64_t i)
+static int one_migration(struct meanwhile *m, const struct lines *l, uint64_t i)
 {
     char name[24], self[] = "paramo", verb[] = "drain", opt_scheduler[] = "--scheduler";
     char *const argv[] = {self, verb, name, opt_scheduler, m->job.address, NULL};
     (void)snprintf(name, sizeof name, "server-%u", (unsigned)(i % 3));
     int code = job_add_server(&m->job, (unsigned)((i + 2) % 3));
-    return code == 0 ? pair(m, argv) : code;
+    return code == 0 ? pair(m, l, argv) : code;
 }
 
 int bench_migrate(const struct bench_settings *s, struct bench_report *r)
 {
     struct meanwhile m = {0};
-    int code = begin(&m, s, r, "migrate", 2, "while a server joins and one is drained");
+    int code = begin(&m, s, 2);
+    struct lines lines = two_lines(&m, r, "migrate", 2, "while a server joins and one is drained");
     for (uint64_t i = 0; i < s->pairs && code == 0; i++)
-        code = one_migration(&m, i);
+        code = one_migration(&m, &lines, i);
     end(&m);
     return code;
 }

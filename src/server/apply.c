@@ -133,7 +133,8 @@ static void offer_end(struct shard_table *t, const uint32_t *rows, size_t n, par
         rowcache_drop(&t->rows);
 }
 
-static uint32_t *rows_known(struct shard_table *t, const struct wire_head *h, const uint64_t *keys)
+static struct rowcache_list *rows_known(struct shard_table *t, const struct wire_head *h,
+                                        const uint64_t *keys)
 {
     bool whole = (h->kind == WIRE_PUSH || h->kind == WIRE_PULL || h->kind == WIRE_PUSHPULL) &&
                  !(h->flags & WIRE_PART) && t->options.kind == PARAMO_TABLE_SPARSE;
@@ -141,11 +142,11 @@ static uint32_t *rows_known(struct shard_table *t, const struct wire_head *h, co
 }
 
 /* known: what rows_known had. */
-static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t n, uint32_t *known,
-                            const void *vals)
+static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t n,
+                            struct rowcache_list *known, const void *vals)
 {
     if (known)
-        return table_push_rows(t->table, keys, known, n, vals);
+        return table_push_rows(t->table, keys, known->rows, n, vals, &known->epoch);
     uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
     if (!rows)
         return table_push(t->table, keys, n, vals);
@@ -154,11 +155,11 @@ static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t 
     return err;
 }
 
-static paramo_err pull_rows(struct shard_table *t, const uint64_t *keys, size_t n, const uint32_t *known,
-                            void *vals, bool create)
+static paramo_err pull_rows(struct shard_table *t, const uint64_t *keys, size_t n,
+                            const struct rowcache_list *known, void *vals, bool create)
 {
     if (known)
-        return table_pull_rows(t->table, keys, known, n, vals);
+        return table_pull_rows(t->table, keys, known->rows, n, vals);
     uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
     if (!rows)
         return table_pull(t->table, keys, n, vals, create);
@@ -194,7 +195,7 @@ static paramo_err pull_var(struct peer *peer, struct shard_table *t, const struc
 }
 
 static paramo_err pull(struct peer *peer, struct shard_table *t, const struct wire_head *h,
-                       const uint64_t *keys, const uint32_t *known)
+                       const uint64_t *keys, const struct rowcache_list *known)
 {
     t->pulls += h->count;
     if (t->options.kind == PARAMO_TABLE_VAR)
@@ -284,7 +285,7 @@ static paramo_err reset_rows(struct shard *s, struct shard_table *t, const uint6
 }
 
 paramo_err apply_change(struct shard *s, struct shard_table *t, const struct wire_head *h,
-                        const struct van_seg *seg, uint32_t *known)
+                        const struct van_seg *seg, struct rowcache_list *known)
 {
     struct table *table = t->table;
     size_t n = h->count;
@@ -323,7 +324,7 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
     }
     paramo_err err = apply_check_rows(t, h, seg, nseg);
     /* Keys that are remembered have been checked, but perhaps under another view. */
-    uint32_t *known = err ? NULL : rows_known(t, h, keys);
+    struct rowcache_list *known = err ? NULL : rows_known(t, h, keys);
     if (!err && h->kind != WIRE_SCAN && !(known && apply_owned(s, &t->placement, keys, h->count)))
         err = apply_check_keys(s, t, keys, h->count);
     if (err == PARAMO_E_PROTOCOL)

@@ -39,19 +39,19 @@ void rowcache_fini(struct rowcache *c)
         drop_oldest(c);
 }
 
-uint32_t *rowcache_find(struct rowcache *c, uint64_t generation, const uint64_t *keys, size_t n)
+struct rowcache_list *rowcache_find(struct rowcache *c, uint64_t generation, const uint64_t *keys, size_t n)
 {
     if (n < ROWCACHE_KEYS_MIN || !c->count)
         return NULL;
     uint64_t mark = mark_of(keys, n);
     for (unsigned i = 0; i < ROWCACHE_LISTS; i++) {
-        const struct rowcache_list *l = &c->list[i];
+        struct rowcache_list *l = &c->list[i];
         if (c->mark[i] != mark || l->n != n || l->generation != generation)
             continue;
         if (memcmp(l->keys, keys, n * sizeof *keys))
             continue;
         c->idle = 0;
-        return l->rows;
+        return l;
     }
     return NULL;
 }

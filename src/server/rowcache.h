@@ -31,6 +31,7 @@ struct rowcache_list {
     size_t n;
     uint64_t *keys; /* then the rows, in one buffer */
     uint32_t *rows;
+    uint64_t epoch; /* table_push_rows' */
 };
 
 struct rowcache {
@@ -44,8 +45,8 @@ struct rowcache {
 
 void rowcache_init(struct rowcache *c, struct bufpool *pool);
 void rowcache_fini(struct rowcache *c);
-/* The rows of these keys, or NULL. */
-uint32_t *rowcache_find(struct rowcache *c, uint64_t generation, const uint64_t *keys, size_t n);
+/* The list of these keys, or NULL; until the next offer. */
+struct rowcache_list *rowcache_find(struct rowcache *c, uint64_t generation, const uint64_t *keys, size_t n);
 /* Room for the rows of a list that was not found, which is to be filled and given to rowcache_keep or
  * rowcache_drop before anything else is asked. NULL: this list is not to be kept. */
 uint32_t *rowcache_offer(struct rowcache *c, const uint64_t *keys, size_t n);

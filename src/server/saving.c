@@ -450,7 +450,7 @@ void shard_save_drop(struct shard *s, uint64_t number)
 bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg)
 {
     const struct saving *sv = s->saving;
-    if (!sv || sv->err || !(data_changes(h->kind) || (h->flags & WIRE_CREATE)))
+    if (!sv || sv->err || !data_changes(h->kind))
         return false;
     if (sv->queued < sv->config.queue_bytes && h->kind != WIRE_CLEAR)
         return false;

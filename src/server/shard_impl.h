@@ -254,7 +254,7 @@ MUST_USE paramo_err apply_check_keys(const struct shard *s, const struct shard_t
 /* Does to the table what a checked request says, all of it or, with an error, nothing. known: the rows of its
  * keys, or NULL. */
 MUST_USE paramo_err apply_change(struct shard *s, struct shard_table *t, const struct wire_head *head,
-                                 const struct van_seg *seg, uint32_t *known);
+                                 const struct van_seg *seg, struct rowcache_list *known);
 
 /* Without regard to who owns them. */
 MUST_USE paramo_err apply_check_rows(const struct shard_table *t, const struct wire_head *head,

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "table/keyindex_impl.h"
+#include "table/rowmarks.h"
 
 static uint64_t hash_key(const struct keyindex *x, uint64_t key)
 {
@@ -246,14 +247,31 @@ void *keyindex_payload(const struct keyindex *x, uint64_t key)
     return b ? bucket_payload(b, (unsigned)slot, x->slots) : NULL;
 }
 
-uint32_t keyindex_place(const struct keyindex *x, const void *payload)
+ALWAYS_INLINE uint32_t place_of(const struct keyindex *x, const void *payload, unsigned slots)
 {
     uintptr_t at = (uintptr_t)payload;
     const struct keyindex_bucket *b = (const struct keyindex_bucket *)(at / sizeof *b * sizeof *b);
     uint32_t number = *bucket_meta(b) >> KEYINDEX_PAGE_AT;
-    uint32_t slot =
-        ((uint32_t)(at % sizeof *b) - (uint32_t)sizeof(uint64_t) * x->slots) / payload_bytes(x->slots);
+    uint32_t slot = ((uint32_t)(at % sizeof *b) - (uint32_t)sizeof(uint64_t) * slots) / payload_bytes(slots);
     return META_PAGE(number) | (uint32_t)(b - x->page[number]) << KEYINDEX_SLOT_BITS | slot;
+}
+
+uint32_t keyindex_place(const struct keyindex *x, const void *payload)
+{
+    return SLOTS_CALL(x, place_of, x, payload);
+}
+
+ALWAYS_INLINE void places_of(const struct keyindex *x, void *const *payload, size_t n, uint32_t *places,
+                             unsigned slots)
+{
+    for (size_t i = 0; i < n; i++) {
+        places[i] = payload[i] ? place_of(x, payload[i], slots) : KEYINDEX_NONE;
+    }
+}
+
+void keyindex_places(const struct keyindex *x, void *const *payload, size_t n, uint32_t *places)
+{
+    SLOTS_CALL(x, places_of, x, payload, n, places);
 }
 
 /* ---- one key ---- */
@@ -279,6 +297,9 @@ ALWAYS_INLINE paramo_err enter_at(struct keyindex *x, struct keyindex_segment *s
         s = segment_of(x, hash);
     }
     *payload = segment_place(s, hash, slots);
+    if (__builtin_expect(x->marks != NULL, 0)) {
+        rowmarks_set(x->marks, keyindex_place(x, *payload), x->marks->now);
+    }
     x->count++;
     return PARAMO_OK;
 }
@@ -333,6 +354,9 @@ bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload)
     }
     if (payload) {
         memcpy(payload, bucket_payload(b, (unsigned)slot, x->slots), payload_bytes(x->slots));
+    }
+    if (x->marks) {
+        rowmarks_set(x->marks, keyindex_place(x, bucket_payload(b, (unsigned)slot, x->slots)), 0);
     }
     *bucket_meta(b) &= ~(1U << slot);
     for (uint32_t i = home_of(s, hash); i != at; i = bucket_after(s, i)) {

@@ -55,6 +55,7 @@ struct keyindex_bucket {
 _Static_assert(sizeof(struct keyindex_bucket) == 64, "a bucket is a cache line");
 
 struct keyindex_segment;
+struct rowmarks;
 
 struct keyindex {
     struct tablemem *mem;
@@ -73,6 +74,7 @@ struct keyindex {
     unsigned block_left;
     void *spare; /* pages to use again, chained through their first bytes */
     size_t spares;
+    struct rowmarks *marks; /* of what lies here, by place; NULL: there are none */
 };
 
 /* One pass over many keys with their cache misses overlapped: see keyindex_scan_next. */
@@ -137,6 +139,8 @@ uint64_t keyindex_probes(const struct keyindex *x);
 
 /* payload: from a scan, or keyindex_payload. */
 uint32_t keyindex_place(const struct keyindex *x, const void *payload);
+/* KEYINDEX_NONE where there is none. */
+void keyindex_places(const struct keyindex *x, void *const *payload, size_t n, uint32_t *places);
 
 static inline void *keyindex_at(const struct keyindex *x, uint32_t place)
 {

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "table/keyindex_impl.h"
+#include "table/rowmarks.h"
 
 enum {
     LINE = 64,
@@ -192,10 +193,20 @@ static void segment_unget(struct keyindex *x)
     x->block_left++;
 }
 
+static void move_mark(const struct keyindex *x, const char *from, const char *to)
+{
+    uint32_t place = keyindex_place(x, from);
+    unsigned mark = rowmarks_get(x->marks, place);
+    if (mark) {
+        rowmarks_set(x->marks, place, 0);
+        rowmarks_set(x->marks, keyindex_place(x, to), mark);
+    }
+}
+
 /* Moves the keys of `from` to to[0], or to to[1] those with hash bit `bit` (of 64, from the top) set; both
- * may be the same. */
+ * may be the same. marked: whose marks move, too; NULL: there are none. */
 ALWAYS_INLINE void move_keys(const struct keyindex_segment *from, struct keyindex_segment *const to[2],
-                             unsigned bit, unsigned slots)
+                             unsigned bit, const struct keyindex *marked, unsigned slots)
 {
     size_t pieces = pieces_of(from->nbuckets);
     size_t n = piece_bytes(from->nbuckets) / LINE;
@@ -207,10 +218,23 @@ ALWAYS_INLINE void move_keys(const struct keyindex_segment *from, struct keyinde
             for (unsigned used = *bucket_meta(b) & META_USED(slots); used; used &= used - 1) {
                 unsigned slot = (unsigned)__builtin_ctz(used);
                 uint64_t hash = b->word[slot];
-                memcpy(segment_place(to[hash >> (63 - bit) & 1], hash, slots), bucket_payload(b, slot, slots),
-                       payload_bytes(slots));
+                char *place = segment_place(to[hash >> (63 - bit) & 1], hash, slots);
+                memcpy(place, bucket_payload(b, slot, slots), payload_bytes(slots));
+                if (marked) {
+                    move_mark(marked, bucket_payload(b, slot, slots), place);
+                }
             }
         }
+    }
+}
+
+static void move_all(const struct keyindex *x, const struct keyindex_segment *from,
+                     struct keyindex_segment *const to[2], unsigned bit)
+{
+    if (x->marks) {
+        SLOTS_CALL(x, move_keys, from, to, bit, x);
+    } else {
+        SLOTS_CALL(x, move_keys, from, to, bit, NULL);
     }
 }
 
@@ -222,7 +246,7 @@ static paramo_err segment_grow(struct keyindex *x, struct keyindex_segment *s)
         return err;
     }
     struct keyindex_segment *const to[2] = {&grown, &grown};
-    SLOTS_CALL(x, move_keys, s, to, 0);
+    move_all(x, s, to, 0);
     buckets_put(x, s);
     *s = grown;
     return PARAMO_OK;
@@ -292,7 +316,7 @@ static paramo_err segment_split(struct keyindex *x, struct keyindex_segment *s, 
         goto err_added;
     }
     struct keyindex_segment *const to[2] = {&low, &high};
-    SLOTS_CALL(x, move_keys, s, to, bit);
+    move_all(x, s, to, bit);
     buckets_put(x, s);
     *s = low;
     *added = high;

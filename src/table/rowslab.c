@@ -65,12 +65,20 @@ uint32_t rowslab_free_next(const struct rowslab *s, uint32_t row)
     return next;
 }
 
+static void mark_new(const struct rowslab *s, uint32_t row)
+{
+    if (s->marks) {
+        rowmarks_set(s->marks, row, s->marks->now);
+    }
+}
+
 paramo_err rowslab_take(struct rowslab *s, uint32_t *row)
 {
     if (s->free_head != ROWSLAB_NONE) {
         *row = s->free_head;
         s->free_head = rowslab_free_next(s, *row);
         s->free_count--;
+        mark_new(s, *row);
         return PARAMO_OK;
     }
     if (s->top == ROWSLAB_NONE) {
@@ -83,6 +91,7 @@ paramo_err rowslab_take(struct rowslab *s, uint32_t *row)
         }
     }
     *row = s->top++;
+    mark_new(s, *row);
     return PARAMO_OK;
 }
 

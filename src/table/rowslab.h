@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "table/rowmarks.h"
 #include "table/tablemem.h"
 
 #define ROWSLAB_NONE UINT32_MAX
@@ -26,6 +27,7 @@ struct rowslab {
     uint32_t top;       /* rows ever used: those below it are in use or chained */
     uint32_t free_head; /* ROWSLAB_NONE: none */
     uint32_t free_count;
+    struct rowmarks *marks; /* of the rows; NULL: there are none */
 };
 
 /* Takes no memory yet. row_bytes > 0 is rounded up to a multiple of align, 4 or 8. */

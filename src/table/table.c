@@ -12,11 +12,11 @@ _Static_assert(TABLE_NO_ROW == KEYINDEX_NONE, "row numbers are the index's");
 /* Row numbers of one call are kept in memory that stays, up to this many (1 MiB). */
 #define SCRATCH_KEPT ((size_t)256 << 10)
 
-/* Before every change of rows, or creation of some. */
+/* Before rows of a dense table change; the other stores see to it themselves. */
 static void touch(struct table *t, const uint64_t *keys, size_t n)
 {
-    if (t->cut && n) {
-        table_cut_touch(t->cut, keys, n);
+    if (t->changes.marking) {
+        table_cut_touch(t, keys, n);
     }
 }
 
@@ -40,6 +40,7 @@ paramo_err table_create(const paramo_table_options *options, uint64_t hash_seed,
     }
     *t = (struct table){.mem = mem, .options = *options, .generation = 1};
     rowspec_setup(&t->spec, options);
+    rowmarks_init(&t->changes.marks, &t->mem);
     if (is_dense(t)) {
         table_dense_init(&t->dense, &t->spec, &t->mem, options->rows);
     } else if (is_var(t)) {
@@ -68,6 +69,7 @@ void table_destroy(struct table *t)
         table_sparse_clear(&t->sparse);
     }
     tablemem_put(&t->mem, t->scratch, t->scratch_room * sizeof *t->scratch);
+    table_changes_lose(t);
     struct tablemem mem = t->mem;
     tablemem_put(&mem, t, sizeof *t);
     assert(mem.bytes == 0);
@@ -82,6 +84,9 @@ paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count)
 {
     if (!is_dense(t)) {
         return err_set(PARAMO_E_UNSUPPORTED, "only a dense table has ranges of rows");
+    }
+    if (t->changes.marking) {
+        table_cut_touch_range(t, first, count);
     }
     return table_dense_add_run(&t->dense, first, count);
 }
@@ -139,7 +144,6 @@ static paramo_err check_fixed(const struct table *t, size_t n)
 
 paramo_err table_resolve(struct table *t, const uint64_t *keys, size_t n, uint32_t *rows, bool create)
 {
-    touch(t, keys, create ? n : 0);
     paramo_err err = check_fixed(t, n);
     if (err) {
         return err;
@@ -166,21 +170,30 @@ static bool all_there(const uint32_t *rows, size_t n)
     return all;
 }
 
-paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows, size_t n, const void *vals)
+paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows, size_t n, const void *vals,
+                           uint64_t *epoch)
 {
-    touch(t, keys, n);
     paramo_err err = check_fixed(t, n);
     if (err) {
         return err;
     }
     if (is_dense(t)) {
+        touch(t, keys, n);
         return table_dense_push(&t->dense, keys, n, vals);
     }
-    if (is_small(t)) {
-        return all_there(rows, n) ? table_small_push_rows(&t->small, rows, n, vals)
-                                  : table_small_visit(&t->small, keys, n, vals, NULL, true, rows);
+    bool marked = !t->changes.marking || (epoch && *epoch == t->changes.epoch);
+    struct rowmarks *marks = marked ? NULL : &t->changes.marks;
+    if (!is_small(t)) {
+        err = table_sparse_push(&t->sparse, keys, rows, n, vals, marks);
+    } else if (all_there(rows, n)) {
+        err = table_small_push_rows(&t->small, keys, rows, n, vals, marks);
+    } else {
+        err = table_small_visit(&t->small, keys, n, vals, NULL, true, rows);
     }
-    return table_sparse_push(&t->sparse, keys, rows, n, vals);
+    if (epoch && !err) {
+        *epoch = t->changes.epoch;
+    }
+    return err;
 }
 
 paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t *rows, size_t n, void *vals)
@@ -206,13 +219,13 @@ enum { PUSH = 1, PULL = 2, CREATE = 4 };
 static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, const void *in, void *out,
                             unsigned what, uint32_t *noted)
 {
-    touch(t, keys, what & (PUSH | CREATE) ? n : 0);
     paramo_err err = check_fixed(t, n);
     if (err || n == 0) {
         return err;
     }
     if (is_dense(t)) {
         if (what & PUSH) {
+            touch(t, keys, n);
             err = table_dense_push(&t->dense, keys, n, in);
         }
         return !err && (what & PULL) ? table_dense_pull(&t->dense, keys, n, out) : err;
@@ -227,7 +240,7 @@ static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, con
     }
     err = table_sparse_resolve(&t->sparse, keys, n, rows, what & CREATE);
     if (!err && (what & PUSH)) {
-        err = table_sparse_push(&t->sparse, keys, rows, n, in);
+        err = table_sparse_push(&t->sparse, keys, rows, n, in, t->sparse.slab.marks);
     }
     if (!err && (what & PULL)) {
         table_sparse_pull(&t->sparse, keys, rows, n, out);
@@ -287,12 +300,12 @@ static paramo_err check_part(const struct table *t, uint32_t col, uint32_t ncols
 
 paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, const void *vals)
 {
-    touch(t, &key, 1);
     paramo_err err = check_part(t, col, ncols);
     if (err) {
         return err;
     }
     if (is_dense(t)) {
+        touch(t, &key, 1);
         return table_dense_push_part(&t->dense, key, col, ncols, vals);
     }
     if (is_small(t)) {
@@ -303,6 +316,9 @@ paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col, uint32_t
         (err = table_sparse_resolve(&t->sparse, &key, 1, &row, true)) != PARAMO_OK) {
         return err;
     }
+    if (t->sparse.slab.marks) {
+        rowmarks_change(t->sparse.slab.marks, key, row);
+    }
     table_sparse_push_part(&t->sparse, row, col, ncols, vals);
     return PARAMO_OK;
 }
@@ -310,7 +326,6 @@ paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col, uint32_t
 paramo_err table_pull_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, void *vals,
                            bool create)
 {
-    touch(t, &key, create);
     paramo_err err = check_part(t, col, ncols);
     if (err) {
         return err;
@@ -345,7 +360,6 @@ static paramo_err check_var(const struct table *t, size_t n)
 paramo_err table_var_push(struct table *t, const uint64_t *keys, size_t n, const void *vals,
                           const uint32_t *lens)
 {
-    touch(t, keys, n);
     paramo_err err = check_var(t, n);
     bool assign = t->options.optimizer == PARAMO_OPT_ASSIGN;
     return err ? err : table_var_store(&t->var, keys, n, vals, lens, assign);
@@ -354,7 +368,6 @@ paramo_err table_var_push(struct table *t, const uint64_t *keys, size_t n, const
 paramo_err table_var_put(struct table *t, const uint64_t *keys, size_t n, const void *vals,
                          const uint32_t *lens)
 {
-    touch(t, keys, n);
     paramo_err err = check_var(t, n);
     return err ? err : table_var_store(&t->var, keys, n, vals, lens, true);
 }
@@ -443,12 +456,12 @@ paramo_err table_get_rows(const struct table *t, const uint64_t *keys, size_t n,
 
 paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool with_state, const void *in)
 {
-    touch(t, keys, n);
     paramo_err err = check_fixed(t, n);
     if (err || n == 0) {
         return err;
     }
     if (is_dense(t)) {
+        touch(t, keys, n);
         return table_dense_put(&t->dense, keys, n, with_state, in);
     }
     if (is_small(t)) {
@@ -467,9 +480,11 @@ paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool 
 
 paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t *removed)
 {
-    touch(t, keys, n);
     if (is_dense(t)) {
         return err_set(PARAMO_E_UNSUPPORTED, "rows of a dense table cannot be deleted");
+    }
+    if (t->changes.marking) {
+        table_cut_remove(t, keys, n);
     }
     size_t count = is_var(t)     ? table_var_delete(&t->var, keys, n)
                    : is_small(t) ? table_small_delete(&t->small, keys, n)
@@ -483,8 +498,8 @@ paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t 
 
 void table_clear(struct table *t)
 {
-    if (t->cut) {
-        table_cut_touch_all(t->cut);
+    if (t->changes.marking) {
+        table_cut_touch_all(t);
     }
     t->generation++;
     if (is_dense(t)) {

@@ -86,9 +86,11 @@ MUST_USE paramo_err table_pull_noting(struct table *t, const uint64_t *keys, siz
 MUST_USE paramo_err table_resolve(struct table *t, const uint64_t *keys, size_t n, uint32_t *rows,
                                   bool create);
 /* table_push and table_pull by resolved rows. push creates those that are TABLE_NO_ROW and writes their
- * numbers to rows; pull computes their initial values. */
+ * numbers to rows; pull computes their initial values. *epoch (NULL: nobody remembers it) goes with the rows,
+ * 0 at first: a table of which a cut is taken, or whose changes are noted (table_cut.h), knows by it that it
+ * has noted all of them. */
 MUST_USE paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows, size_t n,
-                                    const void *vals);
+                                    const void *vals, uint64_t *epoch);
 MUST_USE paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t *rows, size_t n,
                                     void *vals);
 

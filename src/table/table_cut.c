@@ -3,159 +3,182 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/keysort.h"
 #include "table/table_impl.h"
 
 enum {
-    TOUCH = 64 /* keys */,
-    PARTS = 256,
-    PART_SHIFT = 56,
-    BLOCK_BYTES = 16 << 10 /* of a dense table. Arbitrary */
-};
-
-/* A set of hashes. */
-struct part {
-    uint64_t *slot; /* open addressing; 0: free */
-    size_t count, room;
-    bool zero; /* the hash 0 is in it */
+    BLOCK_BYTES = 16 << 10, /* of a dense table. Arbitrary */
+    LOOK_BYTES = 64,        /* what a block that is not given out costs of a step ... */
+    GIVE_LOOKS = 4,         /* ... and a row that is, beside one that is not */
+    ERASED_FIRST = 256
 };
 
 struct table_cut {
     struct table *table;
+    enum table_cut_kind kind;
     table_cut_row row;
     void *arg;
-    bool done, broken;
+    bool done;
     uint64_t cursor; /* a hash; DENSE: a block */
-    struct part ahead[PARTS];
-    uint64_t block_rows, blocks; /* DENSE */
-    uint64_t *given;             /* a bit for each block */
-    char *buffer;                /* a block of rows, and their keys */
+    uint64_t *erased;
+    size_t erased_count, erased_room;
+    char *buffer; /* DENSE: a block of rows, and their keys */
     uint64_t *keys;
 };
 
-/* ---- what was given out ahead -------------------------------------------------------------------------- */
+/* ---- marks --------------------------------------------------------------------------------------------- */
 
-static size_t home_of(const struct part *p, uint64_t hash)
+/* The store has them, or no longer. */
+static void marks_lend(struct table *t, bool marking)
 {
-    return (size_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (p->room - 1);
+    struct rowmarks *marks = marking ? &t->changes.marks : NULL;
+    t->changes.marking = marking;
+    if (is_var(t))
+        t->var.slab.marks = marks;
+    else if (is_small(t))
+        t->small.index.marks = marks;
+    else if (!is_dense(t))
+        t->sparse.slab.marks = marks;
 }
 
-static size_t slot_of(const struct part *p, uint64_t hash)
+static void erased_free(struct table *t)
 {
-    size_t at = home_of(p, hash);
-    while (p->slot[at] && p->slot[at] != hash)
-        at = (at + 1) & (p->room - 1);
-    return at;
+    struct table_changes *c = &t->changes;
+    tablemem_put(&t->mem, c->erased, c->erased_room * sizeof *c->erased);
+    c->erased = NULL;
+    c->erased_count = c->erased_room = 0;
 }
 
-static bool part_has(const struct part *p, uint64_t hash)
+void table_changes_lose(struct table *t)
 {
-    if (!hash)
-        return p->zero;
-    return p->room && p->slot[slot_of(p, hash)];
-}
-
-static bool part_grow(struct part *p)
-{
-    struct part more = {.room = p->room ? 2 * p->room : 64, .count = p->count, .zero = p->zero};
-    more.slot = calloc(more.room, sizeof *more.slot);
-    if (!more.slot)
-        return false;
-    for (size_t i = 0; i < p->room; i++)
-        if (p->slot[i])
-            more.slot[slot_of(&more, p->slot[i])] = p->slot[i];
-    free(p->slot);
-    *p = more;
-    return true;
-}
-
-/* *added: it was not there. */
-static bool part_add(struct part *p, uint64_t hash, bool *added)
-{
-    if (!hash) {
-        *added = !p->zero;
-        p->zero = true;
-        return true;
+    t->changes.tracking = t->changes.known = false;
+    erased_free(t);
+    if (!t->cut || t->cut->done) {
+        marks_lend(t, false);
+        rowmarks_clear(&t->changes.marks);
     }
-    if (3 * p->count >= 2 * p->room && !part_grow(p))
-        return false;
-    size_t at = slot_of(p, hash);
-    *added = !p->slot[at];
-    p->slot[at] = hash;
-    p->count += *added;
-    return true;
 }
 
-static void part_free(struct part *p)
+bool table_changes_known(const struct table *t)
 {
-    free(p->slot);
-    *p = (struct part){0};
+    return t->changes.known && !t->changes.marks.failed;
+}
+
+/* Would the walk give out a row of this mark? */
+static bool wants(const struct table_cut *cut, unsigned mark)
+{
+    return mark != cut->table->changes.marks.now && (cut->kind == TABLE_CUT_ALL || mark);
+}
+
+static bool is_open(const struct table_cut *cut)
+{
+    return !cut->done && !cut->table->changes.marks.failed;
+}
+
+static void erased_note(struct table *t, uint64_t key)
+{
+    struct table_changes *c = &t->changes;
+    if (c->erased_count == c->erased_room) {
+        size_t room = c->erased_room ? 2 * c->erased_room : ERASED_FIRST;
+        uint64_t *erased =
+            room <= TABLE_CUT_ERASED ? tablemem_get(&t->mem, sizeof *erased, room * sizeof *erased) : NULL;
+        if (!erased) {
+            table_changes_lose(t);
+            return;
+        }
+        if (c->erased_count)
+            memcpy(erased, c->erased, c->erased_count * sizeof *erased);
+        tablemem_put(&t->mem, c->erased, c->erased_room * sizeof *erased);
+        c->erased = erased;
+        c->erased_room = room;
+    }
+    c->erased[c->erased_count++] = key;
+}
+
+/* Sorted, each once, and none that has a row. */
+static paramo_err erased_settle(struct table *t)
+{
+    struct table_changes *c = &t->changes;
+    size_t n = c->erased_count, kept = 0;
+    if (!n)
+        return PARAMO_OK;
+    uint64_t *scratch = tablemem_get(&t->mem, sizeof *scratch, n * sizeof *scratch);
+    if (!scratch)
+        return err_memory(n * sizeof *scratch);
+    keysort(c->erased, scratch, n);
+    tablemem_put(&t->mem, scratch, n * sizeof *scratch);
+    for (size_t i = 0; i < n; i++)
+        if ((!i || c->erased[i] != c->erased[i - 1]) && !keyindex_payload(index_of(t), c->erased[i]))
+            c->erased[kept++] = c->erased[i];
+    c->erased_count = kept;
+    return PARAMO_OK;
 }
 
 /* ---- any keys ------------------------------------------------------------------------------------------ */
 
-static void give(struct table_cut *cut, uint64_t key, const void *payload)
+static uint32_t number_of(const struct table *t, const void *payload)
 {
-    const struct table *t = cut->table;
-    uint32_t number, values = (uint32_t)(t->spec.dim + t->spec.state_values);
-    const void *row = payload;
-    if (!is_small(t)) {
-        memcpy(&number, payload, sizeof number);
-        row = is_var(t) ? table_var_row(&t->var, number, &values) : rowslab_row(&t->sparse.slab, number);
-    }
-    cut->row(cut->arg, key, row, values);
+    uint32_t number;
+    if (is_small(t))
+        return keyindex_place(&t->small.index, payload);
+    memcpy(&number, payload, sizeof number);
+    return number;
 }
 
-/* Up to TOUCH keys: what one of them reads is fetched while the others are looked at. */
-static void touch_keys(struct table_cut *cut, const uint64_t *keys, size_t n)
+static void give(struct table_cut *cut, uint64_t key, uint32_t number)
 {
-    const struct keyindex *x = index_of(cut->table);
-    uint64_t hash[TOUCH], added[TOUCH];
-    size_t ahead = 0, count = 0;
-    for (size_t i = 0; i < n; i++) {
-        hash[ahead] = keyindex_hash(x, keys[i]);
-        const struct part *p = &cut->ahead[hash[ahead] >> PART_SHIFT];
-        if (hash[ahead] < cut->cursor)
-            continue;
-        if (p->room)
-            __builtin_prefetch(&p->slot[home_of(p, hash[ahead])], 1);
-        added[ahead++] = keys[i];
-    }
-    for (size_t i = 0; i < ahead && !cut->broken; i++) {
-        bool is_new = false;
-        cut->broken = !part_add(&cut->ahead[hash[i] >> PART_SHIFT], hash[i], &is_new);
-        if (is_new) {
-            added[count++] = added[i];
-            keyindex_prefetch(x, added[i]);
-        }
-    }
-    for (size_t i = 0; i < count && !cut->broken; i++) {
-        const void *payload = keyindex_payload(x, added[i]);
-        if (payload)
-            give(cut, added[i], payload);
-    }
+    const struct table *t = cut->table;
+    uint32_t values = (uint32_t)(t->spec.dim + t->spec.state_values);
+    const void *row = is_var(t)     ? table_var_row(&t->var, number, &values)
+                      : is_small(t) ? keyindex_at(&t->small.index, number)
+                                    : rowslab_row(&t->sparse.slab, number);
+    cut->row(cut->arg, key, row, values);
 }
 
 struct sweep {
     struct table_cut *cut;
-    uint64_t rows;
+    uint64_t looks;
 };
 
 static void sweep_key(void *arg, uint64_t key, uint64_t hash, void *payload)
 {
     struct sweep *sweep = arg;
-    sweep->rows++;
-    if (!part_has(&sweep->cut->ahead[hash >> PART_SHIFT], hash))
-        give(sweep->cut, key, payload);
+    struct table_cut *cut = sweep->cut;
+    struct rowmarks *marks = &cut->table->changes.marks;
+    uint32_t number = number_of(cut->table, payload);
+    unsigned mark = rowmarks_get(marks, number);
+    (void)hash;
+    sweep->looks++;
+    if (wants(cut, mark)) {
+        sweep->looks += GIVE_LOOKS - 1;
+        give(cut, key, number);
+    }
+    if (mark && mark != marks->now)
+        rowmarks_set(marks, number, 0);
 }
 
 static void sweep_step(struct table_cut *cut, uint64_t rows)
 {
     struct sweep sweep = {.cut = cut};
-    uint64_t part = cut->cursor >> PART_SHIFT;
-    while (!cut->done && sweep.rows < rows)
-        cut->done = !keyindex_sweep(index_of(cut->table), &cut->cursor, rows, sweep_key, &sweep);
-    for (; part < (cut->done ? PARTS : cut->cursor >> PART_SHIFT); part++)
-        part_free(&cut->ahead[part]);
+    uint64_t looks = GIVE_LOOKS * rows;
+    while (!cut->done && sweep.looks < looks)
+        cut->done = !keyindex_sweep(index_of(cut->table), &cut->cursor, looks / 2, sweep_key, &sweep);
+}
+
+void table_cut_remove(struct table *t, const uint64_t *keys, size_t n)
+{
+    struct keyindex_scan scan;
+    void **payload;
+    keyindex_scan_start(&scan, index_of(t), keys, n);
+    for (size_t m; t->changes.marking && (m = keyindex_scan_next(&scan, &payload)) > 0; keys += m) {
+        uint32_t numbers[KEYINDEX_CHUNK];
+        for (size_t i = 0; i < m; i++)
+            numbers[i] = payload[i] ? number_of(t, payload[i]) : ROWMARKS_NONE;
+        rowmarks_change_all(&t->changes.marks, keys, numbers, m);
+        for (size_t i = 0; i < m; i++)
+            if (t->changes.tracking && numbers[i] != ROWMARKS_NONE)
+                erased_note(t, keys[i]);
+    }
 }
 
 /* ---- dense --------------------------------------------------------------------------------------------- */
@@ -165,93 +188,176 @@ static size_t row_bytes(const struct table *t)
     return t->spec.param_bytes + t->spec.state_values * sizeof(float);
 }
 
+static uint64_t block_rows(const struct table *t)
+{
+    return row_bytes(t) < BLOCK_BYTES ? BLOCK_BYTES / row_bytes(t) : 1;
+}
+
 static void give_block(struct table_cut *cut, uint64_t block)
 {
-    const struct table *t = cut->table;
-    uint64_t bit = UINT64_C(1) << (block % 64), at = block * cut->block_rows, first, end;
-    if (cut->given[block / 64] & bit)
-        return;
-    cut->given[block / 64] |= bit;
-    for (uint64_t last = at + cut->block_rows;
+    struct table *t = cut->table;
+    uint64_t at = block * block_rows(t), first, end;
+    for (uint64_t last = at + block_rows(t);
          at < last && table_dense_next(&t->dense, at, &first, &end) && first < last; at = end) {
         end = end < last ? end : last;
         size_t n = (size_t)(end - first);
         for (size_t i = 0; i < n; i++)
             cut->keys[i] = first + i;
         if (table_dense_get(&t->dense, cut->keys, n, true, cut->buffer)) /* they are held: it cannot fail */
-            cut->broken = true;
+            t->changes.marks.failed = true;
         for (size_t i = 0; i < n; i++)
             cut->row(cut->arg, first + i, cut->buffer + i * row_bytes(t),
                      (uint32_t)(t->spec.dim + t->spec.state_values));
     }
 }
 
+static void dense_step(struct table_cut *cut, size_t bytes)
+{
+    struct table *t = cut->table;
+    struct rowmarks *marks = &t->changes.marks;
+    uint64_t rows = block_rows(t), first, end;
+    for (size_t given = 0; given < bytes;) {
+        cut->done = !table_dense_next(&t->dense, cut->cursor * rows, &first, &end);
+        if (cut->done)
+            return;
+        uint64_t block = first / rows;
+        unsigned mark = rowmarks_get(marks, block);
+        if (wants(cut, mark))
+            give_block(cut, block);
+        given += wants(cut, mark) ? rows * row_bytes(t) : LOOK_BYTES;
+        if (mark && mark != marks->now)
+            rowmarks_set(marks, block, 0);
+        cut->cursor = block + 1;
+    }
+}
+
 static paramo_err dense_open(struct table_cut *cut)
 {
-    const struct table *t = cut->table;
-    cut->block_rows = row_bytes(t) < BLOCK_BYTES ? BLOCK_BYTES / row_bytes(t) : 1;
-    cut->blocks = (t->options.rows + cut->block_rows - 1) / cut->block_rows;
-    cut->given = calloc(cut->blocks / 64 + 1, sizeof *cut->given);
-    cut->buffer = malloc(cut->block_rows * row_bytes(t));
-    cut->keys = malloc(cut->block_rows * sizeof *cut->keys);
-    return cut->given && cut->buffer && cut->keys ? PARAMO_OK : err_memory(cut->blocks / 8);
+    size_t rows = (size_t)block_rows(cut->table);
+    cut->buffer = malloc(rows * row_bytes(cut->table));
+    cut->keys = malloc(rows * sizeof *cut->keys);
+    return cut->buffer && cut->keys ? PARAMO_OK : err_memory(rows * row_bytes(cut->table));
+}
+
+/* The first of keys[from .. n) in a later block, where keys[from] is in one that ends before `end`. */
+static size_t block_end(const uint64_t *keys, size_t from, size_t n, uint64_t end)
+{
+    size_t low = from, high = n - from > end - keys[from] ? from + (size_t)(end - keys[from]) : n;
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+        if (keys[middle] < end)
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+void table_cut_touch(struct table *t, const uint64_t *keys, size_t n)
+{
+    uint64_t rows = block_rows(t);
+    for (size_t i = 0; i < n && keys[i] < t->options.rows;) { /* beyond: the change is refused */
+        uint64_t block = keys[i] / rows;
+        rowmarks_change(&t->changes.marks, keys[i], block);
+        i = block_end(keys, i, n, (block + 1) * rows);
+    }
+}
+
+void table_cut_touch_range(struct table *t, uint64_t first, uint64_t count)
+{
+    uint64_t rows = block_rows(t);
+    if (count == 0 || first >= t->options.rows || count > t->options.rows - first) /* it will be refused */
+        return;
+    for (uint64_t block = first / rows; block <= (first + count - 1) / rows; block++)
+        rowmarks_change(&t->changes.marks, first, block);
 }
 
 /* ---- both ---------------------------------------------------------------------------------------------- */
 
-bool table_changes_known(const struct table *t)
+/* The marks': a row is about to change for the first time since the opening. */
+static void change_first(void *arg, uint64_t key, uint64_t number, unsigned was)
 {
-    (void)t; /* a table does not note them yet */
-    return false;
+    struct table_cut *cut = arg;
+    const struct table *t = cut->table;
+    if (!is_open(cut) || !wants(cut, was))
+        return;
+    if (is_dense(t)) {
+        if (number >= cut->cursor)
+            give_block(cut, number);
+    } else if (keyindex_hash(index_of(t), key) >= cut->cursor)
+        give(cut, key, (uint32_t)number);
 }
 
-const uint64_t *table_cut_erased(const struct table_cut *cut, size_t *n)
+static void cut_free(struct table_cut *cut)
 {
-    (void)cut;
-    *n = 0;
-    return NULL;
+    tablemem_put(&cut->table->mem, cut->erased, cut->erased_room * sizeof *cut->erased);
+    free(cut->buffer);
+    free(cut->keys);
+    free(cut);
+}
+
+/* What was noted is the cut's from here on. */
+static void epoch_begin(struct table *t, struct table_cut *cut, bool track)
+{
+    struct table_changes *c = &t->changes;
+    if (!table_changes_known(t))
+        table_changes_lose(t);
+    if (cut->kind == TABLE_CUT_CHANGES) {
+        cut->erased = c->erased;
+        cut->erased_count = c->erased_count;
+        cut->erased_room = c->erased_room;
+        c->erased = NULL;
+        c->erased_count = c->erased_room = 0;
+    }
+    erased_free(t);
+    c->epoch++;
+    c->marks.now = (unsigned)(c->epoch % 3) + 1;
+    c->marks.first = change_first;
+    c->marks.arg = cut;
+    c->tracking = track;
+    c->known = false;
+    t->cut = cut;
+    marks_lend(t, true);
 }
 
 paramo_err table_cut_open(struct table *t, enum table_cut_kind kind, bool track, table_cut_row row, void *arg,
                           struct table_cut **out)
 {
-    (void)track;
     if (t->cut)
         return err_set(PARAMO_E_INVALID, "a cut of the table is open");
     if (kind == TABLE_CUT_CHANGES && !table_changes_known(t))
-        return err_set(PARAMO_E_INVALID, "the changes of the table are not known");
+        return err_set(PARAMO_E_INVALID, "the table's changes are not known");
     struct table_cut *cut = calloc(1, sizeof *cut);
     if (!cut)
         return err_memory(sizeof *cut);
     cut->table = t;
+    cut->kind = kind;
     cut->row = row;
     cut->arg = arg;
     paramo_err err = is_dense(t) ? dense_open(cut) : PARAMO_OK;
+    if (!err && kind == TABLE_CUT_CHANGES)
+        err = erased_settle(t);
     if (err) {
-        table_cut_close(cut);
+        cut_free(cut);
         return err;
     }
-    t->cut = cut;
+    epoch_begin(t, cut, track);
     *out = cut;
     return PARAMO_OK;
 }
 
-void table_cut_touch(struct table_cut *cut, const uint64_t *keys, size_t n)
+const uint64_t *table_cut_erased(const struct table_cut *cut, size_t *n)
 {
-    if (cut->done || cut->broken)
-        return;
-    for (size_t i = 0; i < n && !is_dense(cut->table); i += TOUCH)
-        touch_keys(cut, keys + i, n - i < TOUCH ? n - i : TOUCH);
-    for (size_t i = 0; i < n && is_dense(cut->table); i++)
-        if (keys[i] < cut->table->options.rows) /* else the change is refused */
-            give_block(cut, keys[i] / cut->block_rows);
+    *n = cut->erased_count;
+    return cut->erased;
 }
 
-void table_cut_touch_all(struct table_cut *cut)
+void table_cut_touch_all(struct table *t)
 {
-    bool done = cut->done || cut->broken;
+    bool done = !t->cut || !is_open(t->cut);
     while (!done)
-        done = table_cut_step(cut, SIZE_MAX, &done) != PARAMO_OK || done;
+        done = table_cut_step(t->cut, SIZE_MAX / 16, &done) != PARAMO_OK || done;
+    table_changes_lose(t);
 }
 
 paramo_err table_cut_step(struct table_cut *cut, size_t bytes, bool *done)
@@ -259,42 +365,56 @@ paramo_err table_cut_step(struct table_cut *cut, size_t bytes, bool *done)
     const struct table *t = cut->table;
     uint64_t rows = table_rows(t);
     size_t row = rows ? t->mem.bytes / rows + 1 : 1;
-    if (!is_dense(t) && !cut->done && !cut->broken)
+    if (is_open(cut) && is_dense(t))
+        dense_step(cut, bytes);
+    else if (is_open(cut))
         sweep_step(cut, bytes / row + 1);
-    for (size_t given = 0; is_dense(t) && cut->cursor < cut->blocks && given < bytes;
-         given += cut->block_rows * row_bytes(t))
-        give_block(cut, cut->cursor++);
-    if (is_dense(t))
-        cut->done = cut->cursor == cut->blocks;
     *done = cut->done;
-    return cut->broken ? err_set(PARAMO_E_MEMORY, "no memory to note a change of the table") : PARAMO_OK;
+    return t->changes.marks.failed ? err_set(PARAMO_E_MEMORY, "no memory to note a change of the table")
+                                   : PARAMO_OK;
+}
+
+static bool holds_keys(const struct table_cut *cut, const uint64_t *keys, size_t n)
+{
+    const struct table *t = cut->table;
+    for (size_t i = 0; i < n; i++) {
+        const void *payload = keyindex_payload(index_of(t), keys[i]);
+        if (payload && wants(cut, rowmarks_get(&t->changes.marks, number_of(t, payload))) &&
+            keyindex_hash(index_of(t), keys[i]) >= cut->cursor)
+            return true;
+    }
+    return false;
+}
+
+static bool holds_blocks(const struct table_cut *cut, const uint64_t *keys, size_t n)
+{
+    const struct table *t = cut->table;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t block = keys[i] / block_rows(t);
+        if (keys[i] < t->options.rows && block >= cut->cursor &&
+            wants(cut, rowmarks_get(&t->changes.marks, block)))
+            return true;
+    }
+    return false;
 }
 
 bool table_cut_holds(const struct table_cut *cut, const uint64_t *keys, size_t n)
 {
-    const struct table *t = cut->table;
-    if (cut->done || cut->broken)
+    if (!is_open(cut))
         return false;
-    for (size_t i = 0; keys && i < n; i++) {
-        uint64_t hash = is_dense(t) ? 0 : keyindex_hash(index_of(t), keys[i]);
-        uint64_t block = is_dense(t) ? keys[i] / cut->block_rows : 0;
-        if (is_dense(t) ? keys[i] < t->options.rows && !(cut->given[block / 64] >> (block % 64) & 1)
-                        : hash >= cut->cursor && !part_has(&cut->ahead[hash >> PART_SHIFT], hash))
-            return true;
-    }
-    return !keys;
+    return !keys || (is_dense(cut->table) ? holds_blocks(cut, keys, n) : holds_keys(cut, keys, n));
 }
 
 void table_cut_close(struct table_cut *cut)
 {
     if (!cut)
         return;
-    if (cut->table->cut == cut)
-        cut->table->cut = NULL;
-    for (size_t i = 0; i < PARTS; i++)
-        part_free(&cut->ahead[i]);
-    free(cut->given);
-    free(cut->buffer);
-    free(cut->keys);
-    free(cut);
+    struct table *t = cut->table;
+    struct table_changes *c = &t->changes;
+    c->known = cut->done && c->tracking && !c->marks.failed;
+    c->marks.first = NULL;
+    t->cut = NULL;
+    cut_free(cut);
+    if (!c->known)
+        table_changes_lose(t);
 }

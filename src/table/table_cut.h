@@ -1,21 +1,34 @@
 /*
- * A cut: the rows that a table has at one moment, given out bit by bit while it goes on changing. Each row is
- * given out once, as it was when the cut was opened: in its turn, or just before it changes (copy on write,
- * row by row: the keys of a push are scattered, so larger blocks would make one push copy most of the table).
+ * A cut: the rows that a table has at one moment, or those of them that have changed since the last cut,
+ * given out bit by bit while the table goes on changing. Each row is given out once, as it was when the cut
+ * was opened: in its turn, or just before it changes (copy on write, row by row: the keys of a push are
+ * scattered, so larger blocks would make one push copy most of the table).
  *
- *     any keys: in the order of their hashes; what lies behind the cursor has been given out
- *         0 ---- given out ---- cursor ---- only those in `ahead`: given out before their turn, or new ----
- *     dense: in blocks of consecutive rows, a bit for each that has been given out
+ *     any keys: in the order of their hashes, which does not depend on how the index has grown
+ *         0 ---- given out ---- cursor ---- to come: but for those that have changed since the opening ----
+ *     dense: the same with blocks of consecutive rows
  *
- * The order of hashes does not depend on how the index has grown. `ahead` is in 256 parts by hash, so that
- * growing one stops nothing for long, and those that the cursor has passed are freed.
+ * What has changed when is in the rows' marks (rowmarks.h). Each opening begins an epoch; the mark of a row:
  *
- * One cut of a table at a time, on its lane. Tests: test/table/test_table_cut.c.
+ *                              opening          a change             the walk comes by
+ *     0, not changed           0                this epoch's         ALL gives it out; 0
+ *     the last epoch's         the last one's   this epoch's         gives it out; 0
+ *     this epoch's             -                this epoch's         stays
+ *
+ * A change that raises a mark that the walk has yet to come by gives the row out first, if the walk would. So
+ * a row costs a copy once in an epoch and a look at two bits from then on. Behind the walk there are only 0
+ * and this epoch's, which the next opening makes the last one's. There are marks while a cut is open, and
+ * from one to the next if that is to be of changes (track). Keys whose rows were removed are in a list, at
+ * most TABLE_CUT_ERASED of them.
+ *
+ * One cut of a table at a time, on its lane. Tests: test/table/test_table_cut.c, test_rowmarks.c.
  */
 #ifndef TABLE_TABLE_CUT_H
 #define TABLE_TABLE_CUT_H
 
 #include "table/table.h"
+
+enum { TABLE_CUT_ERASED = 1 << 17 /* one MiB, sorted in a few milliseconds. Arbitrary */ };
 
 struct table_cut;
 
@@ -25,25 +38,26 @@ typedef void (*table_cut_row)(void *arg, uint64_t key, const void *row, uint32_t
 
 enum table_cut_kind {
     TABLE_CUT_ALL,
-    TABLE_CUT_CHANGES /* what has changed since the last cut: rows that have, keys that have no row now */
+    TABLE_CUT_CHANGES /* what may have changed since the last cut: rows, and keys that have no row now */
 };
 
-/* track: changes from here on are remembered, for the next cut. INVALID: one is open, or CHANGES that are not
+/* track: changes from here on are noted, for the next cut. INVALID: one is open, or CHANGES that are not
  * known. On an error nothing has begun. */
 MUST_USE paramo_err table_cut_open(struct table *t, enum table_cut_kind kind, bool track, table_cut_row row,
                                    void *arg, struct table_cut **cut);
-/* Are all changes since the last cut known, which was walked to its end and opened with `track`? They are not
- * after a table_clear, a cut that was given up, where memory to note them was missing, or after too many
- * removals. */
+/* Are all changes known since the last cut, which was opened with `track`, walked to its end and closed? They
+ * are not after a table_clear, a cut that was given up, where there was no memory to note them, or after too
+ * many removals; nor while a cut is open. */
 bool table_changes_known(const struct table *t);
-/* CHANGES: the keys removed since the last cut that had no row when this one was opened. Borrowed until it is
- * closed. */
+/* CHANGES: the keys removed since the last cut that had no row when this one was opened, ascending. Borrowed
+ * until it is closed. */
 const uint64_t *table_cut_erased(const struct table_cut *cut, size_t *n);
-/* Gives out some more, about so many bytes; *done: that was the last. MEMORY: a change could not be noted;
- * the cut is void, and its table goes on. */
+/* Gives out some more, about so many bytes (or looks at so many); *done: that was the last. MEMORY: a change
+ * could not be noted; the cut is void, and its table goes on. */
 MUST_USE paramo_err table_cut_step(struct table_cut *cut, size_t bytes, bool *done);
 /* Would a change of these rows give some out before their turn? (NULL: of all rows.) */
 bool table_cut_holds(const struct table_cut *cut, const uint64_t *keys, size_t n);
-void table_cut_close(struct table_cut *cut); /* NULL is allowed */
+/* NULL is allowed. One that is not done is given up. */
+void table_cut_close(struct table_cut *cut);
 
 #endif

@@ -2,12 +2,24 @@
 #ifndef TABLE_TABLE_IMPL_H
 #define TABLE_TABLE_IMPL_H
 
+#include "table/rowmarks.h"
 #include "table/rowspec.h"
 #include "table/table.h"
 #include "table/table_dense.h"
 #include "table/table_small.h"
 #include "table/table_sparse.h"
 #include "table/table_var.h"
+
+/* What has changed, while a cut is open or somebody wants to know it for the next. */
+struct table_changes {
+    bool marking;   /* there are marks, and the store has them */
+    bool tracking;  /* for the next cut */
+    bool known;     /* since the last one */
+    uint64_t epoch; /* counts cuts; a mark is 1 to 3 of them in turn */
+    struct rowmarks marks;
+    uint64_t *erased; /* keys; some may have come again, or stand twice */
+    size_t erased_count, erased_room;
+};
 
 struct table {
     struct tablemem mem;
@@ -17,6 +29,7 @@ struct table {
     uint32_t *scratch;
     size_t scratch_room;
     struct table_cut *cut; /* NULL: none is open */
+    struct table_changes changes;
     union {
         struct table_sparse sparse;
         struct table_small small;
@@ -46,8 +59,13 @@ static inline const struct keyindex *index_of(const struct table *t)
     return is_var(t) ? &t->var.index : is_small(t) ? &t->small.index : &t->sparse.index;
 }
 
-/* Before these rows change, or come to be; the second: before all do. */
-void table_cut_touch(struct table_cut *cut, const uint64_t *keys, size_t n);
-void table_cut_touch_all(struct table_cut *cut);
+/* While it is marking. Before these rows of a dense table change, or come to be; before rows of another are
+ * removed; before all are. */
+void table_cut_touch(struct table *t, const uint64_t *keys, size_t n);
+void table_cut_touch_range(struct table *t, uint64_t first, uint64_t count);
+void table_cut_remove(struct table *t, const uint64_t *keys, size_t n);
+void table_cut_touch_all(struct table *t);
+/* The changes until now are not known any more. Marks go, unless an open cut needs them. */
+void table_changes_lose(struct table *t);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "table/rowmarks.h"
+
 enum { ROW = 4, ROW_STATE = 12 }; /* bytes that keyindex takes as a payload */
 
 static uint32_t row_bytes(const struct rowspec *spec)
@@ -181,10 +183,13 @@ static void chunk_read(const struct rowspec *spec, const uint64_t *keys, size_t 
     }
 }
 
-static void chunk_places(const struct table_small *s, size_t n, void *const *row, uint32_t *rows)
+/* Before these rows change. */
+static void chunk_change(const struct table_small *s, const uint64_t *keys, size_t n, void *const *row)
 {
-    for (size_t i = 0; i < n; i++) {
-        rows[i] = row[i] ? keyindex_place(&s->index, row[i]) : KEYINDEX_NONE;
+    uint32_t rows[KEYINDEX_CHUNK];
+    if (s->index.marks) {
+        keyindex_places(&s->index, row, n, rows);
+        rowmarks_change_all(s->index.marks, keys, rows, n);
     }
 }
 
@@ -195,7 +200,7 @@ static void find_places(const struct table_small *s, const uint64_t *keys, size_
     void **row;
     keyindex_scan_start(&scan, &s->index, keys, n);
     for (size_t done = 0, m; (m = keyindex_scan_next(&scan, &row)) > 0; done += m) {
-        chunk_places(s, m, row, rows + done);
+        keyindex_places(&s->index, row, m, rows + done);
     }
 }
 
@@ -218,6 +223,7 @@ paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t
             break;
         }
         if (in) {
+            chunk_change(s, keys + done, m, row);
             spec->optimizer.rows(&spec->optimizer, row, m, spec->dim,
                                  (const char *)in + done * spec->param_bytes);
         }
@@ -225,7 +231,7 @@ paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t
             chunk_read(spec, keys + done, m, row, (char *)out + done * spec->param_bytes);
         }
         if (rows) {
-            chunk_places(s, m, row, rows + done);
+            keyindex_places(&s->index, row, m, rows + done);
         }
     }
     if (err) {
@@ -251,7 +257,8 @@ static size_t batch_rows(const struct table_small *s, const uint32_t *rows, size
     return m;
 }
 
-paramo_err table_small_push_rows(struct table_small *s, const uint32_t *rows, size_t n, const void *vals)
+paramo_err table_small_push_rows(struct table_small *s, const uint64_t *keys, const uint32_t *rows, size_t n,
+                                 const void *vals, struct rowmarks *marks)
 {
     const struct rowspec *spec = s->spec;
     paramo_err err = optimizer_check(&spec->optimizer, vals, n * spec->dim);
@@ -262,6 +269,12 @@ paramo_err table_small_push_rows(struct table_small *s, const uint32_t *rows, si
     size_t m = batch_rows(s, rows, 0, n, row[0]);
     for (size_t done = 0, batch = 0, next; done < n; done += m, m = next, batch ^= 1) {
         next = batch_rows(s, rows, done + m, n, row[batch ^ 1]);
+        if (marks) {
+            for (size_t i = 0; i < next; i++) {
+                rowmarks_prefetch(marks, rows[done + m + i]);
+            }
+            rowmarks_change_all(marks, keys + done, rows + done, m);
+        }
         spec->optimizer.rows(&spec->optimizer, row[batch], m, spec->dim,
                              (const char *)vals + done * spec->param_bytes);
     }
@@ -307,6 +320,7 @@ paramo_err table_small_put(struct table_small *s, const uint64_t *keys, size_t n
         if (err) {
             break;
         }
+        chunk_change(s, keys, m, row);
         for (size_t i = 0; i < m; i++) {
             memcpy(row[i], from + i * bytes, bytes);
             if (!with_state) {
@@ -348,6 +362,8 @@ paramo_err table_small_push_part(struct table_small *s, uint64_t key, uint32_t c
     if (err || (err = row_made(s, key, &row)) != PARAMO_OK) {
         return err;
     }
+    void *changes = row;
+    chunk_change(s, &key, 1, &changes);
     spec->optimizer.span(&spec->optimizer, row + col * spec->value_bytes, state_plane(spec, row, 0) + col,
                          state_plane(spec, row, 1) + col, 0, vals, ncols);
     return PARAMO_OK;

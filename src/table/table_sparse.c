@@ -130,7 +130,7 @@ static size_t batch_at(size_t done, size_t n)
 }
 
 paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
-                             const void *vals)
+                             const void *vals, struct rowmarks *marks)
 {
     const struct rowspec *spec = s->spec;
     paramo_err err = optimizer_check(&spec->optimizer, vals, n * spec->dim);
@@ -142,6 +142,9 @@ paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint3
         void *batch[BATCH];
         m = batch_at(done, n);
         prefetch_rows(s, rows + done + m, batch_at(done + m, n));
+        if (marks) {
+            rowmarks_change_all(marks, keys + done, rows + done, m);
+        }
         for (size_t i = 0; i < m; i++) {
             batch[i] = rowslab_row(&s->slab, rows[done + i]);
         }
@@ -233,6 +236,9 @@ paramo_err table_sparse_put(struct table_sparse *s, const uint64_t *keys, uint32
     paramo_err err = create_missing(s, keys, rows, n);
     if (err) {
         return err;
+    }
+    if (s->slab.marks) {
+        rowmarks_change_all(s->slab.marks, keys, rows, n);
     }
     for (size_t i = 0; i < n; i++) {
         void *row = rowslab_row(&s->slab, rows[i]);

@@ -29,8 +29,9 @@ void table_sparse_init(struct table_sparse *s, const struct rowspec *spec, struc
 void table_sparse_clear(struct table_sparse *s);
 MUST_USE paramo_err table_sparse_resolve(struct table_sparse *s, const uint64_t *keys, size_t n,
                                          uint32_t *rows, bool create);
+/* marks: the slab's, or NULL: they have this epoch's already, those that have a row. */
 MUST_USE paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
-                                      const void *vals);
+                                      const void *vals, struct rowmarks *marks);
 void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows, size_t n,
                        void *vals);
 /* One row, which is there; values are checked. */

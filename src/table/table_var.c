@@ -140,6 +140,9 @@ paramo_err table_var_store(struct table_var *v, const uint64_t *keys, size_t n, 
         goto err_scratch;
     }
     keyindex_find(&v->index, keys, n, rows);
+    if (v->slab.marks) {
+        rowmarks_change_all(v->slab.marks, keys, rows, n);
+    }
     size_t done = 0;
     for (; done < n && err == PARAMO_OK; done++) {
         changes[done] = (struct change){.row = rows[done]};

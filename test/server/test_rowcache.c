@@ -54,10 +54,10 @@ static bool found(struct fix *f, uint64_t id, uint64_t generation)
 {
     uint64_t keys[N];
     list_keys(id, keys);
-    uint32_t *rows = rowcache_find(&f->c, generation, keys, N);
-    for (uint32_t i = 0; rows && i < N; i++)
-        assert_int_equal(rows[i], (uint32_t)id * N + i);
-    return rows != NULL;
+    const struct rowcache_list *l = rowcache_find(&f->c, generation, keys, N);
+    for (uint32_t i = 0; l && i < N; i++)
+        assert_int_equal(l->rows[i], (uint32_t)id * N + i);
+    return l != NULL;
 }
 
 static void test_find(void **state)
@@ -125,7 +125,7 @@ static void test_bounds(void **state)
         memset(rows, (int)round, n * sizeof *rows);
         rowcache_keep(&f.c, 1);
         assert_true(f.c.bytes <= ROWCACHE_BYTES);
-        assert_ptr_equal(rowcache_find(&f.c, 1, keys, n), rows);
+        assert_ptr_equal(rowcache_find(&f.c, 1, keys, n)->rows, rows);
     }
     assert_null(rowcache_offer(&f.c, keys, n + 1));
     close_cache(&f);

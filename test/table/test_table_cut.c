@@ -1,4 +1,5 @@
-/* A cut gives out what the table was, each row once, whatever happens to it meanwhile. */
+/* A cut gives out what the table was, each row once, whatever happens to it meanwhile; and cuts of changes,
+ * laid over the last whole one, are what a whole one would have been. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,18 +11,35 @@
 
 #include "table/table_cut.h"
 
-enum { KEYS = 16000, DENSE_ROWS = 6000, WIDTH = 64 };
+enum { KEYS = 12000, DENSE_ROWS = 6000, WIDTH = 40, LIST = 100, LISTS = 4, CUTS = 9 };
 
-/* What the cut must give out, and what it has; values of a row as bytes. */
+/* Rows as they were at a time; values as bytes. */
+struct copy {
+    bool there[KEYS];
+    uint32_t len[KEYS];
+    float row[KEYS][WIDTH];
+};
+
+/* A list of keys that somebody remembers with its rows. */
+struct list {
+    uint64_t keys[LIST], generation, epoch;
+    uint32_t rows[LIST];
+};
+
 static struct {
     struct table *t;
     bool var, dense;
-    size_t row; /* values of a row with state */
-    bool there[KEYS];
-    uint32_t len[KEYS];
-    float was[KEYS][WIDTH];
+    enum table_cut_kind kind;
+    size_t row;        /* values of a row with state */
+    bool exists[KEYS]; /* VAR: a row without values does, too */
+    struct copy now;   /* at the opening */
+    struct copy base;  /* what the cuts until now gave */
+    struct copy next;  /* with this one */
     unsigned given[KEYS];
+    bool changed[KEYS], before[KEYS]; /* perhaps: since the opening; from the last one to this */
+    struct list lists[LISTS];
     uint64_t random;
+    unsigned grown, incremental, given_up, cleared, remembered, erased; /* how often it happened */
 } w;
 
 static uint64_t draw(uint64_t below)
@@ -45,30 +63,91 @@ static size_t keys_count(void)
     return w.dense ? DENSE_ROWS : KEYS;
 }
 
+static bool held(size_t i)
+{
+    return !w.dense || (i >= 100 && i < 3100) || i >= 4000;
+}
+
 static void got(void *arg, uint64_t key, const void *row, uint32_t values)
 {
     size_t i = index_of_key(key);
     (void)arg;
     assert_true(i < keys_count());
-    assert_true(w.there[i]); /* else it came to be after the cut */
+    assert_true(w.now.there[i]); /* else it came to be after the cut */
     assert_int_equal(w.given[i]++, 0);
-    assert_int_equal(values, w.var ? w.len[i] : w.row);
+    assert_int_equal(values, w.var ? w.now.len[i] : w.row);
     if (values)
-        assert_memory_equal(row, w.was[i], values * sizeof(float));
+        assert_memory_equal(row, w.now.row[i], values * sizeof(float));
+    assert_true(w.kind == TABLE_CUT_ALL || w.dense || w.before[i]); /* no more than changed */
+    w.next.there[i] = true;
+    w.next.len[i] = values;
+    if (values)
+        memcpy(w.next.row[i], row, values * sizeof(float));
 }
 
-static void change(unsigned what, size_t i)
+static void push_list(const float *v)
 {
+    struct list *l = &w.lists[draw(LISTS)];
+    float vals[LIST * WIDTH];
+    for (size_t i = 0; i < LIST * WIDTH; i++)
+        vals[i] = v[i % WIDTH];
+    if (!l->generation || l->generation != table_generation(w.t)) {
+        size_t first = (size_t)draw(keys_count() - LIST);
+        for (size_t i = 0; i < LIST; i++)
+            l->keys[i] = key_of(first + i);
+        for (size_t i = 0; i < LIST; i++) /* ascending */
+            for (size_t k = i; k > 0 && l->keys[k] < l->keys[k - 1]; k--) {
+                uint64_t key = l->keys[k];
+                l->keys[k] = l->keys[k - 1];
+                l->keys[k - 1] = key;
+            }
+        assert_int_equal(table_resolve(w.t, l->keys, LIST, l->rows, draw(2)), PARAMO_OK);
+        l->generation = table_generation(w.t);
+        l->epoch = 0;
+    } else {
+        w.remembered++;
+    }
+    uint64_t generation = table_generation(w.t);
+    assert_int_equal(table_push_rows(w.t, l->keys, l->rows, LIST, vals, &l->epoch), PARAMO_OK);
+    if (generation != table_generation(w.t))
+        l->generation = 0;
+    for (size_t i = 0; i < LIST; i++)
+        w.changed[index_of_key(l->keys[i])] = w.exists[index_of_key(l->keys[i])] = true;
+}
+
+/* Rows of several blocks. */
+static void push_dense(size_t i)
+{
+    uint64_t keys[LIST];
+    float vals[LIST * WIDTH] = {0};
+    size_t n = 0;
+    for (; n < LIST && i < keys_count(); i += 1 + (size_t)draw(20))
+        if (held(i)) {
+            w.changed[i] = true;
+            vals[n] = (float)draw(1000);
+            keys[n++] = i;
+        }
+    assert_int_equal(table_push(w.t, keys, n, vals), PARAMO_OK);
+}
+
+static void change(size_t i)
+{
+    unsigned what = (unsigned)draw(w.dense ? 8 : 9);
     uint64_t key = key_of(i);
-    float v[WIDTH];
-    uint32_t len = (uint32_t)draw(4);
-    for (size_t k = 0; k < WIDTH; k++)
+    float v[WIDTH], bad[WIDTH];
+    uint32_t len = (uint32_t)draw(4), row;
+    for (size_t k = 0; k < WIDTH; k++) {
         v[k] = (float)draw(1000) / 8;
-    if (w.var && what < 5) {
+        bad[k] = __builtin_nanf("");
+    }
+    if (!w.dense && what == 8 && draw(3))
+        what = 0; /* more come than go */
+    w.changed[i] = true;
+    w.exists[i] = what != 8;
+    if (w.var && what < 8) {
         assert_int_equal(table_var_put(w.t, &key, 1, v, &len), PARAMO_OK);
         return;
     }
-    uint32_t row;
     switch (what) {
     case 0:
         assert_int_equal(table_push(w.t, &key, 1, v), PARAMO_OK);
@@ -84,30 +163,136 @@ static void change(unsigned what, size_t i)
         break;
     case 4:
         assert_int_equal(table_resolve(w.t, &key, 1, &row, true), PARAMO_OK);
-        assert_int_equal(table_push_rows(w.t, &key, &row, 1, v), PARAMO_OK);
+        assert_int_equal(table_push_rows(w.t, &key, &row, 1, v, NULL), PARAMO_OK);
+        break;
+    case 5:
+        assert_int_equal(table_push(w.t, &key, 1, bad), PARAMO_E_NUMERIC);
+        w.exists[i] = false; /* nobody asks */
+        break;
+    case 6:
+        if (table_push_part(w.t, key, 0, 1, v) != PARAMO_OK) /* not of every table */
+            assert_int_equal(table_push(w.t, &key, 1, v), PARAMO_OK);
+        break;
+    case 7:
+        w.dense ? push_dense(i) : push_list(v);
         break;
     default:
-        if (!w.dense)
-            assert_int_equal(table_delete(w.t, &key, 1, NULL), PARAMO_OK);
+        assert_int_equal(table_delete(w.t, &key, 1, NULL), PARAMO_OK);
     }
 }
 
-/* What is there now is what the cut must give out. */
+static void change_some(size_t n)
+{
+    while (n--) {
+        size_t i = (size_t)draw(keys_count());
+        if (held(i))
+            change(i);
+    }
+}
+
+static void clear(void)
+{
+    table_clear(w.t);
+    memset(w.exists, 0, sizeof w.exists);
+    memset(w.changed, 1, sizeof w.changed);
+    assert_false(table_changes_known(w.t));
+    w.cleared++;
+}
+
+/* What is there now is what the cut must give out, or what its changes must lead to. */
 static void remember(void)
 {
-    memset(w.there, 0, sizeof w.there);
     memset(w.given, 0, sizeof w.given);
+    memcpy(w.before, w.changed, sizeof w.before);
+    memset(w.changed, 0, sizeof w.changed);
     for (size_t i = 0; i < keys_count(); i++) {
         uint64_t key = key_of(i);
         size_t total;
         if (w.var) {
-            table_var_lens(w.t, &key, 1, &w.len[i], &total);
-            table_var_pull(w.t, &key, 1, w.was[i]);
-            w.there[i] = w.len[i] > 0; /* a row without values looks like none */
+            table_var_lens(w.t, &key, 1, &w.now.len[i], &total);
+            table_var_pull(w.t, &key, 1, w.now.row[i]);
+            w.now.there[i] = w.exists[i];
         } else {
-            w.there[i] = table_get_rows(w.t, &key, 1, true, w.was[i]) == PARAMO_OK;
+            w.now.there[i] = table_get_rows(w.t, &key, 1, true, w.now.row[i]) == PARAMO_OK;
         }
     }
+}
+
+static struct table_cut *open(bool track)
+{
+    struct table_cut *cut, *second;
+    remember();
+    w.kind = table_changes_known(w.t) && draw(4) ? TABLE_CUT_CHANGES : TABLE_CUT_ALL;
+    assert_int_equal(table_cut_open(w.t, w.kind, track, got, NULL, &cut), PARAMO_OK);
+    assert_int_equal(table_cut_open(w.t, TABLE_CUT_ALL, false, got, NULL, &second), PARAMO_E_INVALID);
+    assert_false(table_changes_known(w.t));
+    size_t erased;
+    const uint64_t *keys = table_cut_erased(cut, &erased);
+    if (w.kind == TABLE_CUT_ALL) {
+        assert_int_equal(erased, 0);
+        memset(&w.next, 0, sizeof w.next);
+        return cut;
+    }
+    w.incremental++;
+    w.erased += erased > 0;
+    w.next = w.base;
+    for (size_t k = 0; k < erased; k++) {
+        assert_true(!k || keys[k] > keys[k - 1]);
+        assert_false(w.now.there[index_of_key(keys[k])]);
+        assert_true(w.before[index_of_key(keys[k])]);
+        w.next.there[index_of_key(keys[k])] = false;
+    }
+    return cut;
+}
+
+/* What the cuts have led to is what was there. */
+static void check_whole(void)
+{
+    w.base = w.next;
+    for (size_t i = 0; i < keys_count(); i++) {
+        assert_int_equal(w.base.there[i], w.now.there[i]);
+        size_t values = w.var ? w.now.len[i] : w.row;
+        if (w.now.there[i] && values)
+            assert_memory_equal(w.base.row[i], w.now.row[i], values * sizeof(float));
+        assert_true(w.kind == TABLE_CUT_CHANGES || w.given[i] == w.now.there[i]);
+    }
+}
+
+static void one_cut(void)
+{
+    bool track = draw(5) > 0, gives_up = draw(5) == 0, clears = draw(6) == 0, done = false, cleared = false;
+    size_t step = 1000 + (size_t)draw(50000), most = 1 + (size_t)draw(400);
+    struct table_cut *cut = open(track);
+    uint64_t generation = table_generation(w.t);
+    while (!done) {
+        for (size_t n = draw(most); n--;) {
+            size_t i = (size_t)draw(keys_count());
+            uint64_t key = key_of(i);
+            if (!held(i))
+                continue;
+            bool holds = table_cut_holds(cut, &key, 1);
+            unsigned before = w.given[i];
+            change(i);
+            assert_true(holds || w.given[i] == before);
+            assert_false(table_cut_holds(cut, &key, 1) && w.given[i]);
+        }
+        w.grown += generation != table_generation(w.t);
+        if (gives_up && draw(3) == 0)
+            break;
+        if (clears && draw(5) == 0) {
+            clear();
+            cleared = true;
+            assert_false(table_cut_holds(cut, NULL, 0));
+        }
+        assert_int_equal(table_cut_step(cut, step, &done), PARAMO_OK);
+        assert_int_not_equal(table_cut_holds(cut, NULL, 0), done);
+    }
+    change_some(draw(30)); /* all has been given out */
+    table_cut_close(cut);
+    assert_int_equal(table_changes_known(w.t), done && track && !cleared);
+    w.given_up += !done;
+    if (done)
+        check_whole();
 }
 
 static void run(const paramo_table_options *options, uint64_t seed)
@@ -119,109 +304,322 @@ static void run(const paramo_table_options *options, uint64_t seed)
     w.row = w.var ? 0 : table_row_values(options, true);
     assert_true(w.row <= WIDTH);
     assert_int_equal(table_create(options, seed, NULL, &w.t), PARAMO_OK);
+    size_t bytes = 0;
     if (w.dense) { /* with holes */
         assert_int_equal(table_dense_own(w.t, 100, 3000), PARAMO_OK);
         assert_int_equal(table_dense_own(w.t, 4000, 2000), PARAMO_OK);
     }
-    for (size_t n = draw(9000); n--;)
-        if (!w.dense)
-            change((unsigned)draw(w.var ? 5 : 6), (size_t)draw(KEYS));
-    for (unsigned cuts = 0; cuts < 3; cuts++) {
-        struct table_cut *cut;
-        bool done = false;
-        size_t step = 1000 + (size_t)draw(100000);
-        remember();
-        if (w.var) /* rows without values are rows: they are given out, too */
-            for (size_t i = 0; i < KEYS; i++)
-                w.there[i] = true;
-        assert_int_equal(table_cut_open(w.t, TABLE_CUT_ALL, false, got, NULL, &cut), PARAMO_OK);
-        struct table_cut *second;
-        assert_int_equal(table_cut_open(w.t, TABLE_CUT_ALL, false, got, NULL, &second), PARAMO_E_INVALID);
-        bool clear = draw(4) == 0;
-        while (!done) {
-            for (size_t n = draw(600); n--;) {
-                size_t i = (size_t)draw(keys_count());
-                uint64_t key = key_of(i);
-                if (w.dense && !(i >= 100 && i < 3100) && !(i >= 4000))
-                    continue;
-                bool holds = table_cut_holds(cut, &key, 1);
-                unsigned before = w.given[i];
-                change((unsigned)draw(6), i);
-                assert_true(holds || w.given[i] == before);
-            }
-            if (clear && draw(5) == 0) {
-                table_clear(w.t);
-                assert_false(table_cut_holds(cut, NULL, 0));
-            }
-            assert_int_equal(table_cut_step(cut, step, &done), PARAMO_OK);
-        }
-        assert_false(table_cut_holds(cut, NULL, 0));
-        for (size_t i = 0; i < keys_count(); i++)
-            if (w.there[i] && !(w.var && !w.len[i]))
-                assert_int_equal(w.given[i], 1);
-        table_cut_close(cut);
+    assert_false(table_changes_known(w.t));
+    change_some(draw(2000));
+    for (unsigned cuts = 0; cuts < CUTS; cuts++) {
+        one_cut();
+        change_some(draw(4) ? draw(1500) : draw(20));
+        if (draw(9) == 0)
+            clear();
     }
+    struct table_cut *cut; /* marks and lists go with the last one */
+    assert_int_equal(table_cut_open(w.t, TABLE_CUT_ALL, false, got, NULL, &cut), PARAMO_OK);
+    bytes = table_get_stats(w.t).bytes;
+    table_cut_close(cut);
+    assert_true(table_get_stats(w.t).bytes <= bytes);
     table_destroy(w.t);
+}
+
+/* Over some seeds everything that is worth meeting is met. */
+static void runs(const paramo_table_options *options)
+{
+    unsigned incremental = 0, given_up = 0, cleared = 0, grown = 0, erased = 0, remembered = 0;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        run(options, seed);
+        incremental += w.incremental;
+        given_up += w.given_up;
+        cleared += w.cleared;
+        grown += w.grown;
+        erased += w.erased;
+        remembered += w.remembered;
+    }
+    assert_true(incremental > 5 && given_up && cleared);
+    assert_true(w.dense || (erased && grown));
+    assert_true(w.dense || w.var || remembered > 20);
 }
 
 static void test_small(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 2; seed++) {
-        run(&(paramo_table_options){.size = sizeof(paramo_table_options), .dim = 1}, seed);
-        run(&(paramo_table_options){.size = sizeof(paramo_table_options),
-                                    .dim = 1,
-                                    .optimizer = PARAMO_OPT_FTRL,
-                                    .alpha = 0.1F,
-                                    .beta = 1},
-            seed);
-    }
+    runs(
+        &(paramo_table_options){.size = sizeof(paramo_table_options), .dim = 1, .optimizer = PARAMO_OPT_ADD});
+    runs(&(paramo_table_options){.size = sizeof(paramo_table_options),
+                                 .dim = 1,
+                                 .optimizer = PARAMO_OPT_FTRL,
+                                 .alpha = 0.1F,
+                                 .beta = 1});
 }
 
 static void test_slab(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 2; seed++)
-        run(&(paramo_table_options){.size = sizeof(paramo_table_options),
-                                    .dim = 9,
-                                    .optimizer = PARAMO_OPT_ADAGRAD,
-                                    .alpha = 0.1F,
-                                    .beta = 1},
-            seed);
+    runs(&(paramo_table_options){.size = sizeof(paramo_table_options),
+                                 .dim = 9,
+                                 .optimizer = PARAMO_OPT_ADAGRAD,
+                                 .alpha = 0.1F,
+                                 .beta = 1});
 }
 
 static void test_dense(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 2; seed++)
-        run(&(paramo_table_options){.size = sizeof(paramo_table_options),
-                                    .kind = PARAMO_TABLE_DENSE,
-                                    .rows = DENSE_ROWS,
-                                    .dim = 5,
-                                    .optimizer = PARAMO_OPT_ADAGRAD,
-                                    .alpha = 0.1F,
-                                    .beta = 1},
-            seed);
+    runs(&(paramo_table_options){.size = sizeof(paramo_table_options),
+                                 .kind = PARAMO_TABLE_DENSE,
+                                 .rows = DENSE_ROWS,
+                                 .dim = 5,
+                                 .optimizer = PARAMO_OPT_ADAGRAD,
+                                 .alpha = 0.1F,
+                                 .beta = 1});
 }
 
 static void test_var(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 2; seed++)
-        run(&(paramo_table_options){.size = sizeof(paramo_table_options),
-                                    .kind = PARAMO_TABLE_VAR,
-                                    .dim = 1,
-                                    .optimizer = PARAMO_OPT_ASSIGN},
-            seed);
+    runs(&(paramo_table_options){.size = sizeof(paramo_table_options),
+                                 .kind = PARAMO_TABLE_VAR,
+                                 .dim = 1,
+                                 .optimizer = PARAMO_OPT_ASSIGN});
+}
+
+/* ---- single things ------------------------------------------------------------------------------------- */
+
+static const paramo_table_options small_rows = {.size = sizeof small_rows, .dim = 1},
+                                  slab_rows = {.size = sizeof slab_rows, .dim = 5};
+
+static void count(void *arg, uint64_t key, const void *row, uint32_t values)
+{
+    (void)key, (void)row, (void)values;
+    ++*(size_t *)arg;
+}
+
+static void count_key(void *arg, uint64_t key, const void *row, uint32_t values)
+{
+    (void)row, (void)values;
+    ((uint8_t *)arg)[key]++;
+}
+
+/* A cut to its end. */
+static void whole(struct table *t, enum table_cut_kind kind, table_cut_row row, void *arg)
+{
+    struct table_cut *cut;
+    bool done = false;
+    assert_int_equal(table_cut_open(t, kind, true, row, arg, &cut), PARAMO_OK);
+    while (!done)
+        assert_int_equal(table_cut_step(cut, 1 << 20, &done), PARAMO_OK);
+    table_cut_close(cut);
+}
+
+static struct table *table_of(const paramo_table_options *options, const struct table_alloc *alloc, size_t n,
+                              uint64_t **keys, float **vals)
+{
+    struct table *t;
+    assert_int_equal(table_create(options, 1, alloc, &t), PARAMO_OK);
+    *keys = malloc(n * sizeof **keys);
+    *vals = calloc(n * options->dim, sizeof **vals);
+    assert_true(*keys && *vals);
+    for (size_t i = 0; i < n; i++)
+        (*keys)[i] = i;
+    assert_int_equal(table_push(t, *keys, n, *vals), PARAMO_OK);
+    return t;
+}
+
+static void test_erased(void **state)
+{
+    (void)state;
+    for (size_t extra = 0; extra < 2; extra++) {
+        uint64_t *keys;
+        float *vals;
+        size_t given = 0, n = TABLE_CUT_ERASED + extra, erased;
+        struct table *t = table_of(extra ? &small_rows : &slab_rows, NULL, n + 10, &keys, &vals);
+        struct table_cut *cut;
+        whole(t, TABLE_CUT_ALL, count, &given);
+        assert_int_equal(given, n + 10);
+        assert_int_equal(table_delete(t, keys, n, NULL), PARAMO_OK);
+        assert_int_equal(table_changes_known(t), !extra); /* one too many */
+        assert_int_equal(table_cut_open(t, TABLE_CUT_CHANGES, true, count, &given, &cut),
+                         extra ? PARAMO_E_INVALID : PARAMO_OK);
+        if (!extra) {
+            const uint64_t *list = table_cut_erased(cut, &erased);
+            assert_int_equal(erased, n);
+            assert_memory_equal(list, keys, n * sizeof *keys);
+            table_cut_close(cut);
+        }
+        given = 0;
+        whole(t, TABLE_CUT_ALL, count, &given);
+        assert_int_equal(given, 10);
+        table_destroy(t);
+        free(keys);
+        free(vals);
+    }
+}
+
+static long allocations; /* that succeed from here on */
+
+static void *get(void *ctx, size_t align, size_t size)
+{
+    (void)ctx;
+    if (allocations-- <= 0)
+        return NULL;
+    return aligned_alloc(align < 8 ? 8 : align, (size + align - 1) / align * align);
+}
+
+static void put(void *ctx, void *memory, size_t size)
+{
+    (void)ctx;
+    (void)size;
+    free(memory);
+}
+
+enum { N = 24000, SOME = 2000, FEW = 8 };
+
+/* Removes some rows while a cut of nothing but removals is open, and changes the others. */
+static paramo_err with_cut(struct table *t, struct table_cut *cut, const uint64_t *keys, const float *vals)
+{
+    uint32_t rows[SOME];
+    size_t erased;
+    bool done = false;
+    paramo_err err = PARAMO_OK;
+    (void)table_cut_erased(cut, &erased);
+    assert_int_equal(erased, FEW);
+    assert_int_equal(table_delete(t, keys + FEW, SOME - FEW, NULL), PARAMO_OK);
+    for (size_t i = SOME; i < N; i += SOME) { /* that needs no memory */
+        assert_int_equal(table_resolve(t, keys + i, SOME, rows, false), PARAMO_OK);
+        assert_int_equal(table_push_rows(t, keys + i, rows, SOME, vals, NULL), PARAMO_OK);
+    }
+    while (!done && !err)
+        err = table_cut_step(cut, 1 << 16, &done);
+    table_cut_close(cut);
+    return err;
+}
+
+/* Whichever allocation fails, the cut says so or is what it must be; the table goes on, and the next is
+ * whole. */
+static void without_memory(const paramo_table_options *options)
+{
+    const struct table_alloc alloc = {.alloc = get, .release = put};
+    static uint8_t given[N];
+    unsigned unopened = 0, voids = 0, unknown = 0;
+    bool all = false;
+    for (long n = 0; !all; n++) {
+        uint64_t *keys;
+        float *vals;
+        struct table_cut *cut;
+        allocations = INT32_MAX;
+        struct table *t = table_of(options, &alloc, N, &keys, &vals);
+        whole(t, TABLE_CUT_ALL, count_key, given);
+        assert_int_equal(table_delete(t, keys, FEW, NULL), PARAMO_OK);
+        assert_true(table_changes_known(t));
+        allocations = n;
+        paramo_err err = table_cut_open(t, TABLE_CUT_CHANGES, true, count_key, given, &cut);
+        if (err) { /* as if nothing had been */
+            assert_int_equal(err, PARAMO_E_MEMORY);
+            unopened++;
+            allocations = INT32_MAX;
+            assert_int_equal(table_cut_open(t, TABLE_CUT_CHANGES, true, count_key, given, &cut), PARAMO_OK);
+        }
+        memset(given, 0, sizeof given);
+        err = with_cut(t, cut, keys, vals);
+        all = allocations >= 0 && allocations < N;
+        for (size_t i = 0; i < N; i++)
+            assert_int_equal(given[i], 0);
+        assert_true(!err || err == PARAMO_E_MEMORY);
+        bool known = table_changes_known(t);
+        assert_true(known ? !err : allocations < 0);
+        voids += err != PARAMO_OK;
+        unknown += !err && !known;
+        allocations = INT32_MAX;
+        whole(t, known ? TABLE_CUT_CHANGES : TABLE_CUT_ALL, count_key, given);
+        for (size_t i = 0; i < N; i++)
+            assert_int_equal(given[i], i >= SOME);
+        assert_true(table_changes_known(t));
+        table_destroy(t);
+        free(keys);
+        free(vals);
+    }
+    assert_true(unopened > 0 && voids > 1 && (unknown > 1 || options == &slab_rows));
+}
+
+/* Between two cuts. */
+static void without_marks(const paramo_table_options *options)
+{
+    const struct table_alloc alloc = {.alloc = get, .release = put};
+    static uint8_t given[N];
+    uint64_t *keys;
+    uint32_t row;
+    float *vals;
+    allocations = INT32_MAX;
+    struct table *t = table_of(options, &alloc, N, &keys, &vals);
+    memset(given, 0, sizeof given);
+    whole(t, TABLE_CUT_ALL, count_key, given);
+    assert_int_equal(table_resolve(t, keys, 1, &row, false), PARAMO_OK);
+    allocations = 0;
+    assert_int_equal(table_push_rows(t, keys, &row, 1, vals, NULL), PARAMO_OK);
+    assert_false(table_changes_known(t));
+    allocations = INT32_MAX;
+    whole(t, TABLE_CUT_ALL, count_key, given);
+    assert_true(table_changes_known(t));
+    for (size_t i = 0; i < N; i++)
+        assert_int_equal(given[i], 2);
+    table_destroy(t);
+    free(keys);
+    free(vals);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    without_memory(&small_rows);
+    without_memory(&slab_rows);
+    without_marks(&small_rows);
+    without_marks(&slab_rows);
+}
+
+/* A list that is remembered is looked at once in each epoch. */
+static void test_list(void **state)
+{
+    enum { ROWS = 1000 };
+    (void)state;
+    for (unsigned slab = 0; slab < 2; slab++) {
+        uint64_t *keys, epoch = 0;
+        uint32_t rows[ROWS];
+        float *vals;
+        struct table_cut *cut;
+        struct table *t = table_of(slab ? &slab_rows : &small_rows, NULL, 2 * ROWS, &keys, &vals);
+        assert_int_equal(table_resolve(t, keys, ROWS, rows, false), PARAMO_OK);
+        for (unsigned cuts = 0; cuts < 5; cuts++) {
+            size_t given = 0;
+            bool done = false;
+            enum table_cut_kind kind = cuts == 0 || cuts == 3 ? TABLE_CUT_ALL : TABLE_CUT_CHANGES;
+            assert_int_equal(table_push_rows(t, keys, rows, ROWS, vals, &epoch), PARAMO_OK);
+            assert_int_equal(table_cut_open(t, kind, cuts != 2, count, &given, &cut), PARAMO_OK);
+            assert_true(table_cut_holds(cut, keys, ROWS));
+            for (unsigned pushes = 0; pushes < 3; pushes++) {
+                assert_int_equal(table_push_rows(t, keys, rows, ROWS, vals, &epoch), PARAMO_OK);
+                assert_int_equal(given, ROWS);
+            }
+            assert_false(table_cut_holds(cut, keys, ROWS));
+            while (!done)
+                assert_int_equal(table_cut_step(cut, 1000, &done), PARAMO_OK);
+            assert_int_equal(given, kind == TABLE_CUT_ALL ? 2 * ROWS : ROWS);
+            table_cut_close(cut);
+        }
+        table_destroy(t);
+        free(keys);
+        free(vals);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_slab),
-        cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_var),
+        cmocka_unit_test(test_small), cmocka_unit_test(test_slab),   cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_var),   cmocka_unit_test(test_erased), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -199,7 +199,7 @@ static void step(struct model *m, struct table *t, struct failing_alloc *f, stru
         }
         uint32_t before[UNIVERSE];
         memcpy(before, known->rows, sizeof before);
-        err = table_push_rows(t, known->keys, known->rows, known->n, vals);
+        err = table_push_rows(t, known->keys, known->rows, known->n, vals, NULL);
         if (err) {
             assert_memory_equal(before, known->rows, known->n * sizeof *before);
             break;

@@ -79,7 +79,7 @@ static void small_rows_learn_as_the_reference(void **state)
             if (round % 2) {
                 uint32_t rows[BATCH];
                 assert_int_equal(table_resolve(t, keys, n, rows, round % 4 == 1), PARAMO_OK);
-                assert_int_equal(table_push_rows(t, keys, rows, n, g), PARAMO_OK);
+                assert_int_equal(table_push_rows(t, keys, rows, n, g, NULL), PARAMO_OK);
                 assert_int_equal(table_pull_rows(t, keys, rows, n, out), PARAMO_OK);
             } else {
                 memcpy(out, g, sizeof out);
@@ -191,16 +191,16 @@ static void noted_rows_are_the_rows(void **state)
             }
             uint64_t generation = table_generation(t);
             changes += generation != before;
-            assert_int_equal(table_push_rows(t, keys, rows, n, ones), PARAMO_OK);
+            assert_int_equal(table_push_rows(t, keys, rows, n, ones, NULL), PARAMO_OK);
             assert_int_equal(table_pull_rows(t, keys, rows, n, out), PARAMO_OK);
             assert_int_equal(table_pull(t, keys, n, again, false), PARAMO_OK);
             assert_memory_equal(out, again, n * sizeof *out);
             assert_int_equal(table_rows(t), n);
             assert_int_equal(table_generation(t), generation);
             rows[n / 2] = TABLE_NO_ROW; /* goes by key, and finds the number again */
-            assert_int_equal(table_push_rows(t, keys, rows, n, ones), PARAMO_OK);
+            assert_int_equal(table_push_rows(t, keys, rows, n, ones, NULL), PARAMO_OK);
             assert_int_not_equal(rows[n / 2], TABLE_NO_ROW);
-            assert_int_equal(table_push_rows(t, keys, rows, n, ones), PARAMO_OK);
+            assert_int_equal(table_push_rows(t, keys, rows, n, ones, NULL), PARAMO_OK);
             assert_int_equal(table_pull(t, keys, n, again, false), PARAMO_OK);
             for (size_t i = 0; i < n && kind == 0; i++) {
                 assert_true(again[i] == out[i] + 2);

@@ -97,7 +97,7 @@ static void row_numbers_outlive_growth_but_not_deletion(void **state)
         assert_int_equal(rows[i], TABLE_NO_ROW);
     }
     assert_int_equal(table_rows(t), 0);
-    assert_int_equal(table_push_rows(t, keys, rows, FEW, ones), PARAMO_OK); /* creates */
+    assert_int_equal(table_push_rows(t, keys, rows, FEW, ones, NULL), PARAMO_OK); /* creates */
     assert_int_equal(table_rows(t), FEW);
     uint64_t generation = table_generation(t);
     for (uint64_t k = 1; k <= MANY; k++) {
@@ -105,7 +105,7 @@ static void row_numbers_outlive_growth_but_not_deletion(void **state)
         assert_int_equal(table_push(t, &key, 1, ones), PARAMO_OK);
     }
     assert_int_equal(table_generation(t), generation);
-    assert_int_equal(table_push_rows(t, keys, rows, FEW, ones), PARAMO_OK);
+    assert_int_equal(table_push_rows(t, keys, rows, FEW, ones, NULL), PARAMO_OK);
     float out[FEW * 2];
     assert_int_equal(table_pull(t, keys, FEW, out, false), PARAMO_OK);
     for (size_t i = 0; i < FEW * 2; i++) {
