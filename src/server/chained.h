@@ -96,6 +96,9 @@ struct chain_stream { /* to the next member of some arcs */
     uint64_t gate;     /* nothing is served before this is acknowledged */
     uint64_t heard_at; /* when the last CHAIN_BEAT that was answered had been sent; 0: none was */
     uint64_t moved_at; /* the acknowledged last rose, or was expected to */
+    uint64_t
+        lacked; /* what was sent was refused for want of this view; 0: nothing is to be sent again for it */
+    uint64_t mended; /* the last for want of which it was */
     bool blocked;
     struct give *give; /* it goes to the target of a move, which is no member; or NULL */
     uint64_t mark;     /* what a pause waits for */

@@ -123,6 +123,11 @@ void chain_sender_gone(struct sender *sender)
 static void stream_send(struct chain_stream *st)
 {
     struct shard *s = st->shard;
+    if (st->lacked && s->view->number >= st->lacked) { /* once: what is sent from now on has that view */
+        st->mended = st->lacked;
+        st->lacked = 0;
+        st->unsent = st->entries.head;
+    }
     while (st->conn && !st->blocked && st->unsent) {
         struct chain_entry *e = container_of(st->unsent, struct chain_entry, node);
         struct wire_head head;
@@ -243,8 +248,12 @@ static paramo_err stream_frame(void *user, struct van_conn *conn, const uint8_t 
     paramo_err err = wire_head_decode(bytes, &head);
     if (err || head.kind == WIRE_WELCOME)
         return err;
-    if (head.kind == WIRE_CHAIN_REFUSED)
-        return PARAMO_OK; /* no ACK is one: requests wait until we have that view, too */
+    if (head.kind == WIRE_CHAIN_REFUSED) { /* no ACK is one: requests wait until we have that view, too */
+        if (head.view > st->mended && head.view > st->lacked)
+            st->lacked = head.view;
+        stream_send(st);
+        return PARAMO_OK;
+    }
     if (head.kind != WIRE_CHAIN_ACK)
         return err_set(PARAMO_E_PROTOCOL, "%s from the next of a chain", wire_kind_name(head.kind));
     err = chain_ack_decode(&head, seg, nseg, &ack);

@@ -225,6 +225,28 @@ static void test_lease(void **state)
     play_end(&p);
 }
 
+/* What a follower refuses, since the owner's view is older, it gets again when the owner has that view, even
+ * if nothing comes behind it. A pause of a move waits for it. */
+static void test_refused(void **state)
+{
+    (void)state;
+    struct play p;
+    uint64_t ts, began;
+    float one = 1;
+    play_make(&p, 1);
+    uint64_t key = N / 2; /* server 1's; server 2 follows */
+    p.w.chain_changed[2] = p.w.number + 1;
+    world_view(&p.w);
+    world_server_view(&p.w, 2);
+    assert_int_equal(world_push(&p.w, 0, DENSE, &key, 1, &one, 1, &ts), PARAMO_OK);
+    assert_int_equal(client_wait(p.client, ts, 30), PARAMO_E_TIMEOUT);
+    began = sim_now(p.w.sim);
+    world_all_view(&p.w);
+    assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_OK);
+    assert_true(sim_now(p.w.sim) - began < 20 * ENV_MS); /* of this network's time */
+    play_end(&p);
+}
+
 /* Without copies they end, as all that asks a dead server does. */
 static void test_without_copies(void **state)
 {
@@ -254,6 +276,7 @@ int main(void)
                                        cmocka_unit_test(test_clear_is_not_done_early),
                                        cmocka_unit_test(test_scan),
                                        cmocka_unit_test(test_lease),
+                                       cmocka_unit_test(test_refused),
                                        cmocka_unit_test(test_without_copies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
