@@ -6,7 +6,6 @@
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
 #include "cmd/observe.h"
-#include "cmd/token.h"
 #include "cmd/verbs.h"
 
 #include "base/err.h"
@@ -149,26 +148,19 @@ static int verify(const char *dir, uint64_t number, int json)
 }
 
 struct live {
-    const char *scheduler, *token, *token_file, *dir;
+    struct observe_where where;
+    const char *dir;
     uint64_t wait;
 };
 
 static int ask(const struct live *l, bool load, uint64_t number, int json)
 {
     char secret[TOKEN_BYTES];
-    const char *token = l->token ? l->token : getenv("PARAMO_TOKEN");
     struct ckpt_order order = {.number = number, .timeout_ms = (uint32_t)l->wait * 1000};
-    if (l->token_file) {
-        int code = token_read(VERB, l->token_file, secret);
-        if (code)
-            return code;
-        token = secret;
-    }
-    struct observation o = {.scheduler = l->scheduler,
-                            .token = token ? token : "",
-                            .wait_s = l->wait + 5,
-                            .ckpt = &order,
-                            .load = load};
+    struct observation o = {.wait_s = l->wait + 5, .ckpt = &order, .load = load};
+    int code = observe_at(VERB, &l->where, secret, &o);
+    if (code >= 0)
+        return code;
     paramo_err err = process_path(l->dir, order.dir, sizeof order.dir);
     if (!err)
         err = observe(&o);
@@ -214,22 +206,8 @@ int cmd_checkpoint(int argc, char **argv)
          .given = &number_given},
         {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "the report as JSON"},
         {.name = "of a live job", .kind = ARG_SECTION},
-        {.name = "scheduler",
-         .kind = ARG_STRING,
-         .out = &live.scheduler,
-         .meta = "HOST:PORT",
-         .help = "the job's scheduler"},
         {.name = "dir", .kind = ARG_STRING, .out = &live.dir, .meta = "DIR", .help = "the folder"},
-        {.name = "token",
-         .kind = ARG_STRING,
-         .out = &live.token,
-         .meta = "TOKEN",
-         .help = "its secret; better in PARAMO_TOKEN or a file"},
-        {.name = "token-file",
-         .kind = ARG_STRING,
-         .out = &live.token_file,
-         .meta = "FILE",
-         .help = "the secret is the first line of FILE"},
+        OBSERVE_ARGS(live.where, "the job's scheduler"),
         {.name = "wait",
          .kind = ARG_INT,
          .out = &live.wait,
@@ -252,13 +230,13 @@ int cmd_checkpoint(int argc, char **argv)
     if (save || load) {
         if (dir)
             return args_wrong(VERB, "%s: the folder is named by --dir", what);
-        if (!live.scheduler || !live.dir || !*live.dir)
-            return args_wrong(VERB, "%s: --%s is missing", what, live.scheduler ? "dir" : "scheduler");
+        if (!live.where.scheduler || !live.dir || !*live.dir)
+            return args_wrong(VERB, "%s: --%s is missing", what, live.where.scheduler ? "dir" : "scheduler");
         if (save && number_given)
             return args_wrong(VERB, "save: the scheduler gives the number");
         return ask(&live, load, number, json);
     }
-    if (live.scheduler || live.dir)
+    if (live.where.scheduler || live.dir)
         return args_wrong(VERB, "%s: it looks at a folder, not at a job", what);
     if (!dir || !*dir)
         return args_wrong(VERB, "%s: DIR is missing", what);

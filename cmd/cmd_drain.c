@@ -5,7 +5,6 @@
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
 #include "cmd/observe.h"
-#include "cmd/token.h"
 #include "cmd/verbs.h"
 
 #include "env/env.h"
@@ -21,7 +20,8 @@
 enum { LOOK_MS = 200, LOOK_SECONDS = 10 };
 
 struct options {
-    const char *server, *scheduler, *token, *token_file;
+    const char *server;
+    struct observe_where where;
     uint64_t wait;
 };
 
@@ -90,15 +90,10 @@ static int wait_until_left(struct observation *see, const struct view_node *serv
 static int drain(const struct options *o)
 {
     char secret[TOKEN_BYTES];
-    const char *token = o->token ? o->token : getenv("PARAMO_TOKEN");
-    if (o->token_file) {
-        int code = token_read(VERB, o->token_file, secret);
-        if (code)
-            return code;
-        token = secret;
-    }
-    struct observation see = {.scheduler = o->scheduler, .token = token ? token : "", .wait_s = LOOK_SECONDS};
-    int code = look(&see);
+    struct observation see = {.wait_s = LOOK_SECONDS};
+    int code = observe_at(VERB, &o->where, secret, &see);
+    if (code < 0)
+        code = look(&see);
     if (code >= 0)
         return code;
     const struct view_node *found = server_named(see.view, o->server);
@@ -128,21 +123,7 @@ int cmd_drain(int argc, char **argv)
 {
     struct options o = {.wait = 600};
     const struct arg args[] = {
-        {.name = "scheduler",
-         .kind = ARG_STRING,
-         .out = &o.scheduler,
-         .meta = "HOST:PORT",
-         .help = "the job's"},
-        {.name = "token",
-         .kind = ARG_STRING,
-         .out = &o.token,
-         .meta = "TOKEN",
-         .help = "its secret; better in PARAMO_TOKEN or a file"},
-        {.name = "token-file",
-         .kind = ARG_STRING,
-         .out = &o.token_file,
-         .meta = "FILE",
-         .help = "the secret is the first line of FILE"},
+        OBSERVE_ARGS(o.where, "the job's"),
         {.name = "wait",
          .kind = ARG_INT,
          .out = &o.wait,
@@ -158,7 +139,7 @@ int cmd_drain(int argc, char **argv)
     int code = args_parse(VERB, argc - named, argv + named, args, n, usage, more);
     if (code < 0 && !named)
         code = args_wrong(VERB, "which server?");
-    if (code < 0 && !o.scheduler)
+    if (code < 0 && !o.where.scheduler)
         code = args_wrong(VERB, "--scheduler HOST:PORT is needed");
     if (code < 0)
         code = drain(&o);

@@ -5,7 +5,6 @@
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
 #include "cmd/observe.h"
-#include "cmd/token.h"
 #include "cmd/verbs.h"
 
 #include "base/err.h"
@@ -44,7 +43,7 @@ struct options {
     uint64_t servers, shards, replicas, add, wait;
     int servers_given, shards_given, replicas_given, json;
     struct arg_list remove, weight, domain;
-    const char *scheduler, *token, *token_file;
+    struct observe_where where;
 };
 
 static int failed(paramo_err err)
@@ -391,19 +390,15 @@ static int print_json(struct plan *p, const struct ring_moves *moves)
 static int show(const struct options *o)
 {
     char secret[TOKEN_BYTES];
-    struct plan p = {.replicas = (unsigned)o->replicas, .live = o->scheduler != NULL};
+    struct plan p = {.replicas = (unsigned)o->replicas, .live = o->where.scheduler != NULL};
     struct view *view = NULL;
     struct ring_moves moves = {0};
     int code = -1;
     if (p.live) {
-        const char *token = o->token ? o->token : getenv("PARAMO_TOKEN");
-        if (o->token_file) {
-            code = token_read(VERB, o->token_file, secret);
-            if (code)
-                return code;
-            token = secret;
-        }
-        struct observation see = {.scheduler = o->scheduler, .token = token ? token : "", .wait_s = o->wait};
+        struct observation see = {.wait_s = o->wait};
+        code = observe_at(VERB, &o->where, secret, &see);
+        if (code >= 0)
+            return code;
         paramo_err err = observe(&see);
         view = see.view;
         code = err ? failed(err) : -1;
@@ -484,21 +479,7 @@ int cmd_ring(int argc, char **argv)
          .help = "copies beside the owner, 0 to 3 (0)",
          .max = RING_REPLICAS_MAX,
          .given = &o.replicas_given},
-        {.name = "scheduler",
-         .kind = ARG_STRING,
-         .out = &o.scheduler,
-         .meta = "HOST:PORT",
-         .help = "look at this live cluster instead; with commas, at whichever scheduler leads"},
-        {.name = "token",
-         .kind = ARG_STRING,
-         .out = &o.token,
-         .meta = "TOKEN",
-         .help = "its secret; better in PARAMO_TOKEN or a file"},
-        {.name = "token-file",
-         .kind = ARG_STRING,
-         .out = &o.token_file,
-         .meta = "FILE",
-         .help = "the secret is the first line of FILE"},
+        OBSERVE_ARGS(o.where, "look at this live cluster instead; with commas, at whichever scheduler leads"),
         {.name = "wait",
          .kind = ARG_INT,
          .out = &o.wait,
@@ -537,9 +518,9 @@ int cmd_ring(int argc, char **argv)
     int code = args_parse(VERB, argc - named, argv + named, args, n, usage, more);
     if (code < 0 && !named)
         code = args_wrong(VERB, "what? There is 'show'");
-    if (code < 0 && (o.scheduler != NULL) == (o.servers_given != 0))
+    if (code < 0 && (o.where.scheduler != NULL) == (o.servers_given != 0))
         code = args_wrong(VERB, "either --servers N or --scheduler HOST:PORT is needed");
-    if (code < 0 && o.scheduler && o.replicas_given)
+    if (code < 0 && o.where.scheduler && o.replicas_given)
         code =
             args_wrong(VERB, "--replicas is of a cluster that is thought of: the live one has what it has");
     if (code < 0)

@@ -27,6 +27,7 @@ static const struct {
     {"worker", cmd_worker, "one worker: runs a command in that role"},
     {"data", cmd_data, "make click logs to try things with"},
     {"ring", cmd_ring, "who owns and keeps what: of a live cluster, or of one that is thought of"},
+    {"status", cmd_status, "how a live cluster is: nodes, memory, moves, write pauses, checkpoints"},
     {"drain", cmd_drain, "a server of a live cluster gives away what it has, and leaves"},
     {"checkpoint", cmd_checkpoint, "what checkpoints a folder has, and whether they are whole"},
     {"sim", cmd_sim, "whole clusters on a simulated network, with faults from seeds: the proof"},

@@ -3,6 +3,7 @@
 #include "env/lane.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 struct visit {
     struct lane_task task;
@@ -14,13 +15,15 @@ struct visit {
     atomic_bool over;
 };
 
-static void visit_over(void *arg, paramo_err status, struct view *view, uint64_t number)
+static void visit_over(void *arg, paramo_err status, struct look_result *result)
 {
     struct visit *v = arg;
     v->status = status;
     err_text_copy(v->text);
-    v->o->view = view ? view_ref(view) : NULL;
-    v->o->number = number;
+    v->o->view = result->view;
+    v->o->status = result->status;
+    v->o->number = result->number;
+    *result = (struct look_result){0}; /* they are the caller's */
     struct lane *lane = v->lane;
     atomic_store(&v->over, true);
     lane_notify(lane);
@@ -32,12 +35,27 @@ static void visit_begin(struct lane_task *task)
     struct look *look;
     paramo_err err = look_start(&v->config, &look);
     if (err)
-        visit_over(v, err, NULL, 0);
+        visit_over(v, err, &(struct look_result){0});
 }
 
 static bool visit_is_over(void *arg)
 {
     return atomic_load(&((struct visit *)arg)->over);
+}
+
+int observe_at(const char *verb, const struct observe_where *where, char secret[TOKEN_BYTES],
+               struct observation *o)
+{
+    const char *token = where->token ? where->token : getenv("PARAMO_TOKEN");
+    if (where->token_file) {
+        int code = token_read(verb, where->token_file, secret);
+        if (code)
+            return code;
+        token = secret;
+    }
+    o->scheduler = where->scheduler;
+    o->token = token ? token : "";
+    return -1;
 }
 
 paramo_err observe(struct observation *o)
@@ -59,6 +77,7 @@ paramo_err observe(struct observation *o)
                                         .ckpt = o->ckpt,
                                         .load = o->load,
                                         .drain = o->drain,
+                                        .status = o->ask_status,
                                         .done = visit_over,
                                         .arg = &v};
         lane_post(v.lane, &v.task);

@@ -1,23 +1,54 @@
 /*
- * Asking a live job's scheduler one thing and waiting for the answer (post/look.h). It looks inside src/
- * (scripts/layers): the public API has no observers. Tests: test/e2e/ring.sh, moves.sh, checkpoint.sh.
+ * Asking a live job's scheduler one thing and waiting for the answer (post/look.h), and the options by which
+ * such verbs are told where it is. It looks inside src/ (scripts/layers): the public API has no observers.
+ * Tests: test/e2e/ring.sh, status.sh, moves.sh, checkpoint.sh.
  */
 #ifndef CMD_OBSERVE_H
 #define CMD_OBSERVE_H
 
+#include "cmd/args.h"
+#include "cmd/token.h"
 #include "post/look.h"
 
+/* Where a job is, as options say it; each NULL if it was not given. */
+struct observe_where {
+    const char *scheduler, *token, *token_file;
+};
+
+/* The options (struct arg) that set it. */
+#define OBSERVE_ARGS(where, scheduler_help)                                                                  \
+    {.name = "scheduler",                                                                                    \
+     .kind = ARG_STRING,                                                                                     \
+     .out = &(where).scheduler,                                                                              \
+     .meta = "HOST:PORT",                                                                                    \
+     .help = (scheduler_help)},                                                                              \
+        {.name = "token",                                                                                    \
+         .kind = ARG_STRING,                                                                                 \
+         .out = &(where).token,                                                                              \
+         .meta = "TOKEN",                                                                                    \
+         .help = "its secret; better in PARAMO_TOKEN or a file"},                                            \
+    {                                                                                                        \
+        .name = "token-file", .kind = ARG_STRING, .out = &(where).token_file, .meta = "FILE",                \
+        .help = "the secret is the first line of FILE"                                                       \
+    }
+
 struct observation {
-    const char *scheduler, *token;
+    const char *scheduler, *token; /* observe_at sets them */
     uint64_t wait_s;
     const struct ckpt_order *ckpt; /* NULL: the view is asked for */
     bool load;
-    uint32_t drain; /* this server is to be drained; 0: none is */
+    uint32_t drain;  /* this server is to be drained; 0: none is */
+    bool ask_status; /* how the job is, and the view */
     /* the answer */
-    struct view *view; /* NULL, or the caller's reference */
+    struct view *view;     /* NULL, or the caller's reference */
+    struct status *status; /* NULL, or the caller's: status_fini() and free() */
     uint64_t number;
 };
 
+/* Where to look, by the options and PARAMO_TOKEN; secret is used as long as o is. -1, or the exit code after
+ * one line that says what is wrong with the token file. */
+int observe_at(const char *verb, const struct observe_where *where, char secret[TOKEN_BYTES],
+               struct observation *o);
 MUST_USE paramo_err observe(struct observation *o);
 
 #endif

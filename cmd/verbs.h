@@ -14,6 +14,7 @@ int cmd_server(int argc, char **argv);
 int cmd_worker(int argc, char **argv);
 int cmd_drain(int argc, char **argv);
 int cmd_ring(int argc, char **argv);
+int cmd_status(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_eval(int argc, char **argv);

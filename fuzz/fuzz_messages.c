@@ -16,6 +16,7 @@
 #include "wire/order.h"
 #include "wire/pool_calls.h"
 #include "wire/register_call.h"
+#include "wire/status.h"
 #include "wire/table_spec.h"
 
 /* Decodes in and encodes to out; false if it does not decode. */
@@ -108,6 +109,26 @@ static bool codec_view(struct reader *in, struct writer *out)
     return true;
 }
 
+static bool codec_shard_report(struct reader *in, struct writer *out)
+{
+    struct shard_report m;
+    shard_report_decode(in, &m);
+    if (!reader_done(in))
+        return false;
+    shard_report_encode(&m, out);
+    return true;
+}
+
+static bool codec_status(struct reader *in, struct writer *out)
+{
+    struct status m;
+    if (status_decode(in, &m))
+        return false;
+    status_encode(&m, out);
+    status_fini(&m);
+    return true;
+}
+
 static const struct {
     codec run;
     bool one_way; /* a thing is said in one way only */
@@ -136,7 +157,9 @@ static const struct {
               {codec_move_order, true},
               {codec_ckpt_order, true},
               {codec_ckpt_result, true},
-              {codec_ckpt_written, true}};
+              {codec_ckpt_written, true},
+              {codec_shard_report, true},
+              {codec_status, true}};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -18,6 +18,7 @@
 #include "wire/order.h"
 #include "wire/pool_calls.h"
 #include "wire/register_call.h"
+#include "wire/status.h"
 #include "wire/table_spec.h"
 
 enum { NODES = 6 };
@@ -80,6 +81,15 @@ static void check_reply(const struct wire_head *head, struct reader *body)
         CHECK(view_decode(body, &view) == PARAMO_OK && view->complete);
         view_unref(view);
         break;
+    case CALL_STATUS: {
+        struct status m;
+        CHECK(status_decode(body, &m) == PARAMO_OK);
+        struct reader rest = reader_over(m.view, m.view_len);
+        CHECK(view_decode(&rest, &view) == PARAMO_OK && view->complete);
+        view_unref(view);
+        status_fini(&m);
+        break;
+    }
     default:
         CHECK(call_body_end(body, "reply") == PARAMO_OK);
     }
@@ -212,7 +222,7 @@ static void call(struct node *node, struct source *s)
 {
     uint8_t value[64] = {0};
     struct wire_head head = {.kind = WIRE_CALL,
-                             .table = 2 + take_below(s, CALL_DRAIN - 1),
+                             .table = 2 + take_below(s, CALL_STATUS - 1),
                              .number = node->number,
                              .floor = node->floor};
     struct writer body = {0};
@@ -290,9 +300,14 @@ static void call(struct node *node, struct source *s)
         struct ckpt_written *written = calloc(1, sizeof *written);
         struct writer result = {0};
         CHECK(written);
-        written->count = take_below(s, 3);
-        if (!m.status)
+        written->count = take_below(s, 4);
+        if (written->count == 3) { /* not of a checkpoint: a report of one shard */
+            struct shard_report report = {.rows = 1};
+            spread_add(&report.pauses, take_u8(s));
+            shard_report_encode(&report, &result);
+        } else if (!m.status) {
             ckpt_written_encode(written, &result);
+        }
         m.rest = result.data;
         m.rest_len = result.len;
         free(written);

@@ -112,6 +112,10 @@ void seat_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
         seat_move(seat, order, what, fields);
         return;
     }
+    if (what == ORDER_REPORT && seat->shards_count) {
+        seat_report(seat, order);
+        return;
+    }
     if (what < ORDER_CKPT_SAVE || what > ORDER_CKPT_LOAD || !seat->shards_count)
         err = err_set(PARAMO_E_UNSUPPORTED, "this node knows no order %u", what);
     if (!err)

@@ -216,6 +216,8 @@ MUST_USE paramo_err seat_make_shard(paramo_node *node, struct seat_shard *s, str
                                     uint64_t incarnation, unsigned index);
 /* A data connection that has been let in goes to the shard (NULL: is rejected). */
 void seat_take(struct seat_shard *to, struct van_conn *conn, const struct hello *hello);
+/* reporting.c: what the shards hold, for the scheduler */
+void seat_report(struct seat *seat, uint64_t order);
 /* moving.c: orders to move arcs */
 void seat_move(struct seat *seat, uint64_t order, uint32_t what, struct reader *fields);
 /* serve.c */

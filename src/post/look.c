@@ -36,21 +36,37 @@ void look_cancel(struct look *look)
 }
 
 /* With this thread's message. */
-static void look_end(struct look *look, paramo_err status, struct view *view, uint64_t number)
+static void look_end(struct look *look, paramo_err status, struct look_result *result)
 {
     struct look_config config = look->config;
+    struct look_result nothing = {0};
     look_cancel(look);
-    config.done(config.arg, status, view, number);
+    config.done(config.arg, status, status ? &nothing : result);
 }
 
 static void look_late(struct lane_timer *timer)
 {
     struct look *look = container_of(timer, struct look, timer);
-    look_end(look, err_set(PARAMO_E_TIMEOUT, "the scheduler does not answer"), NULL, 0);
+    look_end(look, err_set(PARAMO_E_TIMEOUT, "the scheduler does not answer"), NULL);
+}
+
+static paramo_err status_answer(struct reader *body, struct look_result *result)
+{
+    struct status *m = calloc(1, sizeof *m);
+    paramo_err err = m ? status_decode(body, m) : err_memory(sizeof *m);
+    if (err) {
+        free(m);
+        return err;
+    }
+    struct reader view = reader_over(m->view, m->view_len);
+    result->status = m;
+    m->view = NULL; /* of the frame */
+    m->view_len = 0;
+    return view_decode(&view, &result->view);
 }
 
 static paramo_err look_answer(const struct look *look, const struct wire_head *head, struct reader *body,
-                              struct view **view, uint64_t *number)
+                              struct look_result *result)
 {
     char text[CALL_TEXT_MAX];
     struct ckpt_result ckpt;
@@ -58,12 +74,14 @@ static paramo_err look_answer(const struct look *look, const struct wire_head *h
     if (head->table != look->call)
         return err_set(PARAMO_E_PROTOCOL, "an answer to %s", call_kind_name(head->table));
     if (!head->status && look->call == CALL_LOOK)
-        return view_decode(body, view);
+        return view_decode(body, &result->view);
+    if (!head->status && look->call == CALL_STATUS)
+        return status_answer(body, result);
     if (!head->status && look->call == CALL_DRAIN)
         return call_body_end(body, "an answer to DRAIN");
     if (!head->status) {
         err = ckpt_result_decode(body, &ckpt);
-        *number = ckpt.number;
+        result->number = ckpt.number;
         return err;
     }
     err = call_text_decode(body, text);
@@ -76,8 +94,7 @@ static paramo_err look_frame(void *user, struct van_conn *conn, const uint8_t by
     struct look *look = user;
     struct wire_head head;
     struct reader body;
-    struct view *view = NULL;
-    uint64_t number = 0;
+    struct look_result result = {0};
     (void)conn;
     paramo_err err = letter_open(bytes, seg, nseg, &head, &body);
     if (!err && head.kind == WIRE_WELCOME)
@@ -85,16 +102,19 @@ static paramo_err look_frame(void *user, struct van_conn *conn, const uint8_t by
     if (!err && head.kind != WIRE_REPLY)
         err = err_set(PARAMO_E_PROTOCOL, "%s to an observer", wire_kind_name(head.kind));
     if (!err)
-        err = look_answer(look, &head, &body, &view, &number);
-    look_end(look, err, view, number);
-    view_unref(view);
+        err = look_answer(look, &head, &body, &result);
+    look_end(look, err, &result);
+    view_unref(result.view);
+    if (result.status)
+        status_fini(result.status);
+    free(result.status);
     return PARAMO_OK;
 }
 
 static void look_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
 {
     (void)conn;
-    look_end(user, err_set(why, "%s", text), NULL, 0);
+    look_end(user, err_set(why, "%s", text), NULL);
 }
 
 static const struct van_user look_user = {.frame = look_frame, .closed = look_closed};
@@ -109,7 +129,7 @@ static void look_up(void *arg, struct van_conn *conn, const struct welcome *welc
     van_set_user(conn, &look_user, look);
     paramo_err err = letter_send(conn, &head, look->body.data, look->body.len);
     if (err)
-        look_end(look, err, NULL, 0);
+        look_end(look, err, NULL);
 }
 
 static void look_failed(void *arg, paramo_err code, const char *text);
@@ -146,7 +166,7 @@ static void look_failed(void *arg, paramo_err code, const char *text)
     if (nobody && *look->rest)
         code = look_dial(look);
     if (code && !look->dial)
-        look_end(look, code, NULL, 0);
+        look_end(look, code, NULL);
 }
 
 /* They are somebody's words: what is wrong with them is not taken for a network's failure. */
@@ -173,10 +193,11 @@ paramo_err look_start(const struct look_config *config, struct look **out)
     if (!look)
         return err_memory(sizeof *look);
     look->config = *config;
-    look->call = config->drain   ? CALL_DRAIN
-                 : !config->ckpt ? CALL_LOOK
-                 : config->load  ? CALL_CKPT_LOAD
-                                 : CALL_CKPT_SAVE;
+    look->call = config->drain    ? CALL_DRAIN
+                 : config->status ? CALL_STATUS
+                 : !config->ckpt  ? CALL_LOOK
+                 : config->load   ? CALL_CKPT_LOAD
+                                  : CALL_CKPT_SAVE;
     if (config->drain)
         write_u32(&look->body, config->drain);
     if (config->ckpt)

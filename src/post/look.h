@@ -1,7 +1,8 @@
 /*
- * An observer: asks a scheduler one thing, without taking a place in the job: for the view, or for a
- * checkpoint to be taken or loaded, or a server to be drained. One attempt with one deadline, at each of the
- * scheduler's addresses until one answers. All on one lane. Tests: test/post/test_look.c.
+ * An observer: asks a scheduler one thing, without taking a place in the job: for the view, how all is, for a
+ * checkpoint to be taken or loaded, or for a server to be drained. One attempt with one deadline, at each of
+ * the scheduler's addresses until one answers. All on one lane. Tests: test/post/test_look.c,
+ * test_sched_status.c.
  */
 #ifndef POST_LOOK_H
 #define POST_LOOK_H
@@ -9,8 +10,15 @@
 #include "post/view.h"
 #include "van/van.h"
 #include "wire/ckpt_order.h"
+#include "wire/status.h"
 
 struct look;
+
+struct look_result {
+    struct view *view;     /* a reference, or NULL */
+    struct status *status; /* NULL: was not asked for; status_fini() and free() are for who takes it */
+    uint64_t number;       /* of the checkpoint */
+};
 
 struct look_config {
     struct van *van;
@@ -22,10 +30,12 @@ struct look_config {
     const struct ckpt_order *ckpt; /* NULL: the view is asked for; used until look_start returns */
     bool load;                     /* a checkpoint: to be loaded, not taken */
     uint32_t drain;                /* the server of this id is to be drained; 0: none is */
-    /* Once, from a round of the lane: the view (borrowed) or the checkpoint's number, or why not (err_text()
-     * says more): CONNECT, TOKEN, ..., TIMEOUT, AGAIN: the job is not complete yet. The look is gone already.
+    bool status;                   /* how the job is, and the view with it */
+    /* Once, from a round of the lane: what was asked for, or why not (err_text() says more): CONNECT, TOKEN,
+     * ..., TIMEOUT, AGAIN: the job is not complete yet. The look is gone already. result is borrowed, and all
+     * NULL and 0 on an error; what is taken out of it is set to NULL there.
      */
-    void (*done)(void *arg, paramo_err status, struct view *view, uint64_t number);
+    void (*done)(void *arg, paramo_err status, struct look_result *result);
     void *arg;
 };
 

@@ -111,6 +111,7 @@ static void node_free(struct sched_node *node)
     if (node->peer)
         node->peer->node = NULL;
     free(node->lanes);
+    free(node->reports);
     free(node);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "base/mutant.h"
+#include "base/spread.h"
 #include "post/ckpt.h"
 #include "post/door.h"
 #include "post/letter.h"
@@ -92,6 +93,9 @@ struct sched_node {
     uint32_t lanes_count;
     struct sched_order *orders, *orders_last; /* not answered, by id */
     uint64_t order_next;                      /* id; 0: none was given yet */
+    struct sched_reports *reports;            /* sched_status.c; NULL: none, or they are in pauses_gone */
+    bool report_asked;
+    enum { GOODBYE_NONE, GOODBYE_ASKED, GOODBYE_SAID } goodbye; /* the last report of one that is drained */
 };
 
 /* A control connection that was welcomed. */
@@ -103,6 +107,8 @@ struct peer {
     struct lane_timer timer; /* for the REGISTER */
     uint32_t ckpt_call;      /* an observer that waits for a checkpoint: its call and number; 0: none */
     uint64_t ckpt_number;
+    bool status_waits; /* an observer that waits for the answer to STATUS, and its call's number */
+    uint64_t status_number;
     struct peer *next, *prev;
 };
 
@@ -204,6 +210,15 @@ struct scheduler {
     struct lane_timer ckpt_timer;
     bool restoring; /* the job begins with a checkpoint: workers get no view before it is loaded */
 
+    struct { /* the last that was taken */
+        uint64_t number, at;
+        char dir[FS_PATH_MAX];
+    } ckpt_last;
+
+    struct lane_timer status_timer; /* servers have been asked for reports */
+    uint32_t reports_due;
+    struct spread pauses_gone; /* of servers that are gone */
+
     paramo_err end_status;
     char end_text[CALL_TEXT_MAX];
     bool end_told;
@@ -303,6 +318,8 @@ MUST_USE paramo_err sched_ckpt_observer(struct peer *peer, const struct wire_hea
  * loaded yet, and the clock of --checkpoint-every. */
 MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
 void sched_ckpt_fini(struct scheduler *s);
+struct status;
+void sched_ckpt_status(const struct scheduler *s, struct status *m);
 /* sched_ring.c */
 MUST_USE paramo_err sched_ring_build(struct scheduler *s);
 /* Says what is not as it was asked for, if that is news. */
@@ -334,7 +351,20 @@ void sched_drain_call(struct sched_call *call, struct reader *body);
 /* The same of an observer. */
 MUST_USE paramo_err sched_drain_observer(struct peer *peer, const struct wire_head *head,
                                          struct reader *body);
+/* A server that is to go may have nothing left. */
+void sched_moves_look(struct scheduler *s);
 void sched_moves_fini(struct scheduler *s);
+
+/* sched_status.c */
+/* An observer asks how the job is: AGAIN while there is no view; else the answer comes within a second. */
+MUST_USE paramo_err sched_status_observer(struct peer *peer, const struct wire_head *head,
+                                          const struct reader *body);
+/* Has a server that has been drained told what is to be known of it? Else it is asked, and sched_moves_look
+ * follows. */
+bool sched_status_goodbye(struct sched_node *node);
+/* It is DEAD or LEFT. */
+void sched_status_gone(struct sched_node *node);
+void sched_status_fini(struct scheduler *s);
 
 /* sched_calls.c */
 MUST_USE paramo_err calls_received(struct sched_node *node, const struct wire_head *head,

@@ -8,12 +8,14 @@
  * next begins when all have answered. The manifest comes last, so what ended early is no checkpoint.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "post/sched.h"
 #include "wire/ckpt_order.h"
 #include "wire/order.h"
+#include "wire/status.h"
 
 enum { EVERY_TIMEOUT_MS = 600 * 1000, LOAD_TIMEOUT_MS = 24 * 3600 * 1000 };
 
@@ -106,6 +108,11 @@ static void settle(struct sched_ckpt *c)
     else
         log_info("scheduler: checkpoint %" PRIu64 " in %s was %s", c->order.number, c->order.dir,
                  c->load ? "loaded" : "taken");
+    if (!c->err && !c->load) {
+        s->ckpt_last.number = c->order.number;
+        s->ckpt_last.at = c->manifest.made_at;
+        snprintf(s->ckpt_last.dir, sizeof s->ckpt_last.dir, "%s", c->order.dir);
+    }
     answer_all(c);
     if (c->err && c->restore) {
         sched_end(s, c->err, c->text);
@@ -444,6 +451,15 @@ paramo_err sched_ckpt_start(struct scheduler *s)
         return err;
     err = own_order(s->config.restore_dir, LOAD_TIMEOUT_MS, &m);
     return err ? err : begin(s, &m, true, true);
+}
+
+void sched_ckpt_status(const struct scheduler *s, struct status *m)
+{
+    const struct sched_ckpt *c = s->ckpt;
+    m->ckpt.now = !c || c->settled ? STATUS_NO_CKPT : c->load ? STATUS_LOADING : STATUS_SAVING;
+    m->ckpt.last = s->ckpt_last.number;
+    m->ckpt.at = s->ckpt_last.at;
+    snprintf(m->ckpt.dir, sizeof m->ckpt.dir, "%s", s->ckpt_last.dir);
 }
 
 void sched_ckpt_fini(struct scheduler *s)

@@ -137,7 +137,8 @@ static void drained(struct lane_timer *timer)
     for (uint32_t rank = 0; rank < servers->count && s->state == SCHED_RUNNING; rank++) {
         struct sched_node *node = servers->node[rank];
         char label[SCHED_LABEL];
-        if (node->state != SNODE_JOINED || node->info.weight || !may_go(s, node))
+        if (node->state != SNODE_JOINED || node->info.weight || !may_go(s, node) ||
+            !sched_status_goodbye(node))
             continue;
         log_info("scheduler: %s is drained", node_label(node, label));
         sched_send_end(node, PARAMO_OK, "");
@@ -150,7 +151,7 @@ static void drained(struct lane_timer *timer)
 }
 
 /* Not from inside: the machine may not be called back. */
-static void look_for_drained(struct scheduler *s)
+void sched_moves_look(struct scheduler *s)
 {
     s->drain_timer.fire = drained;
     if (!s->drain_timer.slot && lane_timer_arm(s->config.lane, &s->drain_timer, lane_now(s->config.lane)))
@@ -175,7 +176,7 @@ static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t i
     node->info.weight = 0;
     sched_view_change(s);
     sched_moves_aim(s);
-    look_for_drained(s);
+    sched_moves_look(s);
     return PARAMO_OK;
 }
 
@@ -238,7 +239,7 @@ static void commit(void *arg)
     struct scheduler *s = arg;
     sched_ring_changed(s);
     sched_view_change(s);
-    look_for_drained(s);
+    sched_moves_look(s);
 }
 
 static void end(void *arg, const struct move *move, bool committed)
@@ -283,7 +284,7 @@ void sched_moves_aim(struct scheduler *s)
         sched_ring_warn(s, target);
         moves_set_target(&s->moves, target);
         s->moves_settled = false;
-        look_for_drained(s);
+        sched_moves_look(s);
     }
     free(target);
 }

@@ -122,6 +122,8 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
     }
     if (head.table == CALL_LOOK)
         return sched_view_look(peer, &head, &body);
+    if (!peer->node && head.table == CALL_STATUS)
+        return sched_status_observer(peer, &head, &body);
     if (!peer->node && (head.table == CALL_CKPT_SAVE || head.table == CALL_CKPT_LOAD))
         return sched_ckpt_observer(peer, &head, &body);
     if (!peer->node && head.table == CALL_DRAIN)
@@ -326,6 +328,7 @@ static void end_if_all_gone(struct scheduler *s)
 void sched_node_gone(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
+    sched_status_gone(node);
     if (s->state == SCHED_ENDING && !anyone_left(s))
         over_in(s, 0);
     if (s->state != SCHED_RUNNING)
@@ -488,6 +491,7 @@ void scheduler_destroy(struct scheduler *s)
     lane_timer_cancel(s->config.lane, &s->end_timer);
     sched_save_fini(s); /* first: from here on nothing is saved */
     sched_ckpt_fini(s);
+    sched_status_fini(s);
     while (s->peers)
         sched_peer_close(s->peers, true);
     sched_view_fini(s);

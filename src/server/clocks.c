@@ -132,6 +132,23 @@ void clocks_depart(struct clocks *c, unsigned first, unsigned count)
         arc_move(c, a, 0);
 }
 
+unsigned clocks_sets(const struct clocks *c)
+{
+    unsigned n = 0;
+    for (unsigned set = 1; set < CLOCK_SETS; set++)
+        n += c->arcs[set] || c->senders[set];
+    return n;
+}
+
+size_t clock_count(const struct clock *clock, size_t *bytes)
+{
+    size_t n = 0;
+    for (const struct clock_apart *apart = clock->apart; apart; apart = apart->next)
+        n++;
+    *bytes += n * sizeof *clock->apart;
+    return n;
+}
+
 void clock_raise(struct clocks *c, struct clock *clock, uint64_t floor)
 {
     dedup_raise(&clock->own, floor);

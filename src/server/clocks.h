@@ -56,6 +56,11 @@ void clocks_join(struct clocks *c, unsigned first, unsigned count, unsigned set)
 /* These arcs have left the shard. */
 void clocks_depart(struct clocks *c, unsigned first, unsigned count);
 
+/* Sets that decide for arcs beside the own one. */
+unsigned clocks_sets(const struct clocks *c);
+/* Records that the sender has apart; *bytes grows by their memory. */
+size_t clock_count(const struct clock *clock, size_t *bytes);
+
 /* As a message brought it. Records that have become equal are dropped. */
 void clock_raise(struct clocks *c, struct clock *clock, uint64_t floor);
 /* What this sender's number is to the arcs of a set. */

@@ -286,10 +286,7 @@ void giving_end(struct chain *c)
     bool waited = g && g->state >= GIVE_PAUSING;
     if (waited) {
         uint64_t ns = lane_now(s->lane) - g->paused_at;
-        s->counters.move_pauses++;
-        s->counters.move_pause_ns += ns;
-        if (ns > s->counters.move_pause_ns_max)
-            s->counters.move_pause_ns_max = ns;
+        spread_add(&s->pauses, ns / ENV_US);
         log_info("%s, shard %u: arcs %u to %u were held for %.1f ms (%s), %" PRIu64 " KiB moved in %.2f s",
                  view_id_label(s->config.node, label), s->config.index, g->order.first,
                  g->order.first + g->order.arcs - 1, (double)ns / ENV_MS,

@@ -6,6 +6,7 @@
 #include "post/door.h"
 #include "server/moving.h"
 #include "table/table_options.h"
+#include "wire/report.h"
 
 /* ---- tables ---- */
 
@@ -308,6 +309,33 @@ void shard_get_counters(const struct shard *s, struct shard_counters *counters)
         if (t->table)
             counters->tables_bytes += table_get_stats(t->table).bytes;
     }
+}
+
+void shard_get_report(const struct shard *s, struct shard_report *report)
+{
+    size_t bytes = sizeof s->clocks;
+    uint64_t key;
+    void *value;
+    *report = (struct shard_report){.senders = s->senders_count,
+                                    .clock_sets = clocks_sets(&s->clocks),
+                                    .requests = s->counters.pieces,
+                                    .repeats = s->counters.repeats,
+                                    .pauses = s->pauses};
+    for (size_t i = 0; map_next(&s->tables, &i, &key, &value);) {
+        const struct shard_table *t = value;
+        struct table_stats stats = t->table ? table_get_stats(t->table) : (struct table_stats){0};
+        report->rows += stats.rows;
+        report->table_bytes += stats.bytes;
+    }
+    for (const struct sender *x = s->senders; x; x = x->next) {
+        bytes += sizeof *x;
+        report->clocks_apart += clock_count(&x->clock, &bytes);
+        for (const struct part *part = x->parts; part; part = part->next) {
+            report->clock_notes++;
+            bytes += sizeof *part;
+        }
+    }
+    report->clock_bytes = bytes;
 }
 
 /* ---- life ---- */

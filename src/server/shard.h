@@ -95,10 +95,12 @@ void shard_move(struct shard *shard, uint32_t what, const struct move_order *m, 
 
 struct shard_counters {
     uint64_t pieces, repeats, moved, parked, dropped;
-    uint64_t move_pauses, move_pause_ns, move_pause_ns_max; /* of arcs that were being given away */
     uint64_t senders, kept_bytes, parked_bytes, tables_bytes;
 };
 /* On the lane. */
 void shard_get_counters(const struct shard *shard, struct shard_counters *counters);
+struct shard_report;
+/* On the lane: what the scheduler is told when it asks (wire/report.h). Time grows with the senders. */
+void shard_get_report(const struct shard *shard, struct shard_report *report);
 
 #endif

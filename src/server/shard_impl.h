@@ -20,6 +20,7 @@
 #include "base/bufpool.h"
 #include "base/map.h"
 #include "base/mutant.h"
+#include "base/spread.h"
 #include "env/hugemem.h"
 #include "server/clocks.h"
 #include "server/parts.h"
@@ -188,6 +189,7 @@ struct shard {
     size_t free_replies_count;
     _Atomic size_t replies_out; /* written on the lane */
     struct shard_counters counters;
+    struct spread pauses; /* of arcs that were being given away: microseconds */
 };
 
 /* ---- shard.c ---- */

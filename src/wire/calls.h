@@ -6,7 +6,7 @@
  * is answered the same again until the floor has passed it: so a call is done once, however often it is sent.
  *
  * Bodies stand in files of their own: register_call.h, barrier_call.h, table_spec.h, pool_calls.h,
- * kv_calls.h, order.h; heartbeat.h and end.h are not calls. Never knows who calls whom. Tests:
+ * kv_calls.h, order.h, status.h; heartbeat.h and end.h are not calls. Never knows who calls whom. Tests:
  * test/wire/test_calls.c.
  */
 #ifndef WIRE_CALLS_H
@@ -34,7 +34,8 @@ enum call_kind {
     CALL_ORDER_DONE = 15,
     CALL_CKPT_SAVE = 16, /* ckpt_order.h; these two of a member, or of an observer instead of REGISTER */
     CALL_CKPT_LOAD = 17,
-    CALL_DRAIN = 18 /* body: u32 id of a server, 0: the caller; no result */
+    CALL_DRAIN = 18, /* body: u32 id of a server, 0: the caller; no result */
+    CALL_STATUS = 19 /* no body; status.h. Of an observer, as LOOK */
 };
 
 enum {

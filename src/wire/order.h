@@ -22,7 +22,8 @@ enum order_what {
     ORDER_MOVE_GIVE = 16, /* wire/move_order.h */
     ORDER_MOVE_TAKE = 17,
     ORDER_MOVE_PAUSE = 18,
-    ORDER_MOVE_END = 19
+    ORDER_MOVE_END = 19,
+    ORDER_REPORT = 32 /* wire/report.h */
 };
 
 enum {

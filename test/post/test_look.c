@@ -18,9 +18,9 @@ struct sight {
     char text[512];
 };
 
-static void seen(void *arg, paramo_err status, struct view *view, uint64_t number)
+static void seen(void *arg, paramo_err status, struct look_result *result)
 {
-    (void)number;
+    const struct view *view = result->view;
     struct sight *s = arg;
     assert_false(s->over);
     assert_int_equal(view == NULL, status != PARAMO_OK);

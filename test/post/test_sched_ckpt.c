@@ -348,12 +348,12 @@ static void server_dies(void **state)
     disk_end();
 }
 
-static void seen(void *arg, paramo_err status, struct view *view, uint64_t number)
+static void seen(void *arg, paramo_err status, struct look_result *result)
 {
-    (void)arg, (void)view;
+    (void)arg;
     t.looked = true;
     t.look_status = status;
-    t.look_number = number;
+    t.look_number = result->number;
 }
 
 static bool is_seen(void *arg)

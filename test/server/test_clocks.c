@@ -269,12 +269,17 @@ static void bounded(void **state)
         clocks_arrived(&c, set);
     }
     assert_int_equal(clocks_arrive(&c, 100, 1, &set), PARAMO_E_FULL);
+    size_t bytes = 3;
+    assert_int_equal(clocks_sets(&c), CLOCK_SETS - 1);
+    assert_int_equal(clock_count(&clock, &bytes), CLOCK_SETS - 1);
+    assert_true(bytes > 3 + (CLOCK_SETS - 1) * sizeof(struct dedup));
     clocks_depart(&c, 3, 1); /* what has left needs no record: it goes with the next word of the sender */
     clock_raise(&c, &clock, 2);
     assert_int_equal(clocks_arrive(&c, 100, 1, &set), PARAMO_OK);
     clocks_arrived(&c, set);
     clock_fini(&c, &clock);
     assert_int_equal(c.arcs[0], RING_ARCS);
+    assert_int_equal(clocks_sets(&c), 0);
 }
 
 int main(void)

@@ -1,0 +1,62 @@
+/* What a server's shards hold, when the scheduler asks: one shard after the other says so on its lane. */
+#include <stdlib.h>
+
+#include "node/node.h"
+#include "wire/report.h"
+
+struct report_job {
+    struct seat *seat;
+    struct lane_task task; /* at each shard, then back */
+    uint64_t order;
+    unsigned at;
+    struct shard_report shard[];
+};
+
+/* On the control lane. */
+static void job_end(struct lane_task *task)
+{
+    struct report_job *job = container_of(task, struct report_job, task);
+    struct member *m = job->seat->member;
+    struct writer w = {0};
+    for (unsigned i = 0; i < job->at; i++)
+        shard_report_encode(&job->shard[i], &w);
+    paramo_err err = w.failed ? err_memory(w.len) : PARAMO_OK;
+    if (m)
+        member_order_done(m, job->order, err, &w);
+    else
+        writer_fini(&w);
+    free(job);
+}
+
+static void ask(struct report_job *job);
+
+/* On a shard's lane. */
+static void ask_shard(struct lane_task *task)
+{
+    struct report_job *job = container_of(task, struct report_job, task);
+    const struct shard *shard = job->seat->shards[job->at].shard;
+    if (shard)
+        shard_get_report(shard, &job->shard[job->at]);
+    job->at++;
+    ask(job);
+}
+
+static void ask(struct report_job *job)
+{
+    bool more = job->at < job->seat->shards_count;
+    job->task.run = more ? ask_shard : job_end;
+    lane_post(more ? job->seat->shards[job->at].lane : job->seat->node->control, &job->task);
+}
+
+void seat_report(struct seat *seat, uint64_t order)
+{
+    size_t bytes = sizeof(struct report_job) + seat->shards_count * sizeof(struct shard_report);
+    struct report_job *job = calloc(1, bytes);
+    if (!job) {
+        member_order_done(seat->member, order, err_memory(bytes), NULL);
+        return;
+    }
+    job->seat = seat;
+    job->order = order;
+    ask(job);
+}

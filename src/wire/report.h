@@ -1,0 +1,28 @@
+/*
+ * ORDER_REPORT: a server says what each of its shards holds; no fields, the result is a report of each shard,
+ * by index. What the scheduler makes of it goes to whoever asks (status.h). Tests: test/wire/test_status.c.
+ */
+#ifndef WIRE_REPORT_H
+#define WIRE_REPORT_H
+
+#include "base/cursor.h"
+#include "base/spread.h"
+
+struct shard_report {
+    uint64_t rows, table_bytes;
+    /* The memory of what has been applied (the paper's vector clocks): senders, each with one record; records
+     * kept apart for arcs that have arrived (sets of them); notes of chunks that came by chains; bytes of all
+     */
+    uint64_t senders, clocks_apart, clock_sets, clock_notes, clock_bytes;
+    uint64_t requests, repeats; /* pieces of them; of numbers that were done already */
+    struct spread pauses;       /* microseconds for which arcs that were given away were held */
+};
+
+/* One after the other; whoever reads looks for the end. */
+void shard_report_encode(const struct shard_report *m, struct writer *w);
+/* Sets r->failed if it is not right. */
+void shard_report_decode(struct reader *r, struct shard_report *m);
+void spread_encode(const struct spread *m, struct writer *w);
+void spread_decode(struct reader *r, struct spread *m);
+
+#endif

@@ -1,0 +1,61 @@
+/*
+ * The answer to the call STATUS, an observer's: how the job and its nodes are. The view says who is there and
+ * who holds what; the rest is here. Tests: test/wire/test_status.c, test/post/test_sched_status.c.
+ */
+#ifndef WIRE_STATUS_H
+#define WIRE_STATUS_H
+
+#include <stdbool.h>
+
+#include "wire/report.h"
+
+enum {
+    STATUS_NODES_MAX = 10000, /* VIEW_NODES_MAX, and ... */
+    STATUS_SHARDS_MAX = 4096, /* ... VIEW_SHARDS_MAX */
+    STATUS_MOVES_MAX = 64,    /* MOVES_MAX */
+    STATUS_DIR_MAX = 1024,
+    STATUS_NEVER = UINT32_MAX
+};
+
+enum status_state { STATUS_JOINED = 1, STATUS_ABSENT, STATUS_DEAD, STATUS_LEFT };
+enum status_ckpt { STATUS_NO_CKPT, STATUS_SAVING, STATUS_LOADING };
+
+struct status_node {
+    uint32_t id;
+    enum status_state state;
+    uint32_t heard_ms;    /* ago */
+    uint32_t reported_ms; /* ago; NEVER: there is no report */
+    uint32_t shards;      /* of the report; 0: there is none */
+    struct shard_report *shard;
+};
+
+struct status_move { /* arcs from one shard to another (post/moves.h), by their numbers in the view */
+    uint8_t state;   /* 1 planned, 2 copying, 3 full, 4 paused */
+    bool handover;   /* to has all rows already */
+    uint16_t first, arcs, from, to;
+};
+
+struct status {
+    uint32_t replicas;    /* wanted */
+    bool settled;         /* every key is where it is to be, with all its copies */
+    struct spread pauses; /* of all servers, those that have left included */
+    struct {
+        enum status_ckpt now;
+        uint64_t last, at; /* the last that this scheduler has taken: number, seconds since 1970; 0: none */
+        char dir[STATUS_DIR_MAX];
+    } ckpt;
+    uint32_t moves_count;
+    struct status_move move[STATUS_MOVES_MAX];
+    uint32_t nodes_count;
+    struct status_node *nodes;
+    struct shard_report *shards; /* decoded: all of them; the nodes' point into it */
+    const void *view;            /* encoded; last announced */
+    size_t view_len;
+};
+
+void status_encode(const struct status *m, struct writer *w);
+/* view points into what is read; the rest is status_fini's to free. */
+MUST_USE paramo_err status_decode(struct reader *r, struct status *m);
+void status_fini(struct status *m);
+
+#endif

@@ -1,0 +1,68 @@
+# paramo status: what a live cluster's nodes, moves, write pauses, vector clocks and checkpoints are, as text and as JSON.
+# shellcheck shell=bash
+. "$(dirname "$0")/lib.sh"
+cd "$WORK" || exit 1
+export PARAMO_TOKEN=status
+
+free_port
+status=("$PARAMO" status --scheduler "127.0.0.1:$PORT")
+refused 4 "nobody is there" . "${status[@]}" --wait 1
+refused 2 "which one has to be said" "is needed" "$PARAMO" status
+refused 2 "there are options only" "is too much" "$PARAMO" status now
+
+start sched "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 1 --replicas 1
+check "the scheduler listens" wait_for 20 listens "$(job_pid sched)"
+refused 1 "the job is not complete" "not complete yet" "${status[@]}"
+for i in 0 1; do
+    start "s$i" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --rank "$i" --name "box$i" --domain "host $i" --shards 2
+done
+start w0 "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- "$ADDER" --until stop
+check "the worker pushes" wait_for 30 grep -q pushes w0.out
+
+expect 0 "it is told as text" "${status[@]}"
+cp "$OUT" text
+check "all is where it is to be" grep -q '1 replicas: every key is where it is to be, with all its copies' text
+check "the scheduler is there" grep -Eq "^scheduler +127\.0\.0\.1 +joined" text
+check "so is each server, with its name, address and shards" grep -Eq '^server 1 +box1 +127\.0\.0\.1:[0-9]+ +joined +[0-9.]+ s +2$' text
+check "and the worker" grep -Eq '^worker 0 .*joined' text
+check "what a server owns and keeps" grep -Eq '^0 +2048 +2048 +0 +[1-9][0-9]+ +[1-9][0-9]+ ' text
+check "no checkpoint" grep -q 'this scheduler has taken none' text
+
+expect 0 "a checkpoint is taken" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir "$WORK/ckpt"
+start s2 "$PARAMO" server --scheduler "127.0.0.1:$PORT" --name box2 --domain "host 2"
+settled_with() { "${status[@]}" --json >json.out && grep -q '"settled": true' json.out && grep -q "\"name\": \"$1\"" json.out; } # NAME
+check "a third one joins, and gets its share" wait_for 60 settled_with box2
+expect 0 "server 0 is drained" "$PARAMO" drain 0 --scheduler "127.0.0.1:$PORT"
+check "all is where it is to be again" wait_for 60 settled_with box2
+expect 0 "it is told as JSON" "${status[@]}" --json
+cp "$OUT" json
+check "whole JSON" python3 -c 'import json, sys; json.load(open("json"))'
+cat >look.py <<'END'
+import json
+
+s = json.load(open("json"))
+node = {n["name"]: n for n in s["nodes"] if n["role"] == "server"}
+assert node["box0"]["state"] == "left" and node["box0"]["server"]["owns"] == 0, node["box0"]
+assert sum(n["server"]["owns"] for n in node.values()) == 4096 and s["arcs_lacking"] == 0
+assert sum(n["server"]["copies"] for n in node.values()) == 4096
+here = [node["box1"]["server"], node["box2"]["server"]]
+for n in here:
+    assert n["rows"] > 0 and n["bytes"] > 0 and n["requests"] > 0, n
+    c = n["clocks"] # each shard has one record of the worker; what is kept apart is gone with the pushes that followed
+    assert 1 <= c["senders"] <= 8 and c["bytes"] < 1 << 20 and c["sets"] < 2 * 64, c
+p = s["write_pauses"] # of the one that has left, too
+assert p["count"] > sum(n["write_pauses"]["count"] for n in here), p
+assert 0 <= p["p50_ms"] <= p["p99_ms"] <= p["max_ms"], p
+assert s["checkpoint"]["last"] == 1 and s["checkpoint"]["dir"].endswith("/ckpt") and s["checkpoint"]["at"] > 1e9
+assert s["checkpoint"]["now"] == "none" and s["moves"] == []
+END
+check "it adds up" python3 look.py
+
+check "server 1 is stopped" kill -STOP "$(job_pid s1)"
+expect 0 "the others are not kept waiting for it" "${status[@]}"
+check "its last word is shown, with its age" grep -Eq '^1 .* \([0-9.]+ s ago\)$' "$OUT"
+check "it goes on" kill -CONT "$(job_pid s1)"
+touch stop
+ends w0 0 "every sum is exact"
+ends sched 0 "the job ends in order"
+finish

@@ -1,0 +1,256 @@
+/* STATUS: what an observer is told of nodes, of what servers say of themselves, and of servers that are gone.
+ */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "post/look.h"
+#include "post/sched.h"
+#include "post/support_simcluster.h"
+#include "wire/order.h"
+
+enum { SERVERS = 2 };
+
+static struct cluster c;
+static struct {
+    unsigned asked[SERVERS + 1];
+    bool mute, lie; /* server 1 does not answer; tells of one shard too many */
+    bool over;
+    paramo_err status;
+    struct status answer;
+    uint32_t nodes; /* of the view */
+} t;
+
+static void report(const struct tnode *node, struct writer *w)
+{
+    struct shard_report m = {.rows = 100 + (uint64_t)(node - c.nodes), .clock_bytes = 7};
+    spread_add(&m.pauses, 1000 + (uint64_t)(node - c.nodes));
+    shard_report_encode(&m, w);
+    if (t.lie && node == &c.nodes[1])
+        shard_report_encode(&m, w);
+}
+
+/* Servers have no rows here: whatever is to be moved is. */
+static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
+{
+    const struct tnode *node = arg;
+    struct writer w = {0};
+    (void)fields;
+    if (what == ORDER_REPORT) {
+        t.asked[node - c.nodes]++;
+        if (t.mute && node == &c.nodes[1])
+            return;
+        report(node, &w);
+    }
+    member_order_done(node->member, order, PARAMO_OK, &w);
+}
+
+static void start_server(struct tnode *node)
+{
+    struct member_config config = cluster_member_config(&c, node, PARAMO_ROLE_SERVER);
+    config.on_order = got_order;
+    config.weight = 1;
+    config.shards = 1;
+    cluster_start_config(node, &config);
+}
+
+static void start(void)
+{
+    memset(&t, 0, sizeof t);
+    cluster_init(&c, 1, SERVERS, 1);
+    c.config.replicas = 1;
+    cluster_start_scheduler(&c);
+    for (uint32_t i = 0; i < SERVERS; i++)
+        start_server(&c.nodes[i]);
+    cluster_start(&c, &c.nodes[9], PARAMO_ROLE_WORKER);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[9], 5));
+    for (uint32_t i = 0; i < SERVERS; i++)
+        assert_true(cluster_run(&c, tnode_joined, &c.nodes[i], 5));
+}
+
+static void finish(void)
+{
+    status_fini(&t.answer);
+    cluster_fini(&c);
+}
+
+static void seen(void *arg, paramo_err status, struct look_result *result)
+{
+    (void)arg;
+    assert_false(t.over);
+    assert_int_equal(result->status == NULL, status != PARAMO_OK);
+    assert_int_equal(result->view == NULL, status != PARAMO_OK);
+    t.over = true;
+    t.status = status;
+    if (status)
+        return;
+    t.answer = *result->status;
+    t.nodes = result->view->nodes_count;
+    free(result->status);
+    result->status = NULL;
+}
+
+static bool is_over(void *arg)
+{
+    (void)arg;
+    return t.over;
+}
+
+/* Takes virtual milliseconds. */
+static uint64_t look(void)
+{
+    struct tnode *node = &c.nodes[10];
+    struct look *l;
+    struct van *van;
+    assert_int_equal(van_sim_create(c.net, "observer", &van), PARAMO_OK);
+    struct look_config config = {.van = van,
+                                 .lane = node->lane,
+                                 .scheduler = "scheduler:1",
+                                 .token = "token",
+                                 .incarnation = 99,
+                                 .deadline = in_seconds(&c, 5),
+                                 .status = true,
+                                 .done = seen};
+    uint64_t begun = in_seconds(&c, 0);
+    status_fini(&t.answer);
+    t.over = false;
+    assert_true(lane_enter(node->lane));
+    assert_int_equal(look_start(&config, &l), PARAMO_OK);
+    lane_leave(node->lane);
+    assert_true(cluster_run(&c, is_over, NULL, 10));
+    c.old_vans[c.old_count++] = van;
+    return (in_seconds(&c, 0) - begun) / ENV_MS;
+}
+
+static const struct status_node *of(uint32_t id)
+{
+    for (uint32_t i = 0; i < t.answer.nodes_count; i++)
+        if (t.answer.nodes[i].id == id)
+            return &t.answer.nodes[i];
+    fail_msg("no node %u", id);
+    return NULL;
+}
+
+static void tells_what_servers_say(void **state)
+{
+    (void)state;
+    start();
+    assert_in_range(look(), 0, 300);
+    assert_int_equal(t.status, PARAMO_OK);
+    assert_int_equal(t.nodes, SERVERS + 2); /* and the scheduler */
+    assert_int_equal(t.answer.nodes_count, SERVERS + 1);
+    assert_int_equal(t.answer.replicas, 1);
+    assert_true(t.answer.settled);
+    assert_int_equal(t.answer.moves_count, 0);
+    assert_int_equal(t.answer.ckpt.now, STATUS_NO_CKPT);
+    for (uint32_t i = 0; i < SERVERS; i++) {
+        const struct status_node *n = of(member_id(c.nodes[i].member));
+        assert_int_equal(n->state, STATUS_JOINED);
+        assert_int_equal(n->shards, 1);
+        assert_int_equal(n->shard[0].rows, 100 + i);
+        assert_in_range(n->reported_ms, 0, 300);
+        assert_int_equal(t.asked[i], 1);
+    }
+    assert_int_equal(of(member_id(c.nodes[9].member))->reported_ms, STATUS_NEVER);
+    assert_int_equal(t.answer.pauses.count, SERVERS);
+    finish();
+}
+
+/* Who is mute, or talks nonsense, is told with its last word; it is asked once, however often others ask. */
+static void does_not_wait_for_ever(void **state)
+{
+    (void)state;
+    start();
+    (void)look();
+    t.mute = true;
+    assert_in_range(look(), 900, 1500);
+    assert_in_range(look(), 900, 1500);
+    assert_int_equal(t.asked[1], 2);
+    assert_int_equal(t.asked[0], 3);
+    const struct status_node *n = of(member_id(c.nodes[1].member));
+    assert_int_equal(n->shards, 1);
+    assert_in_range(n->reported_ms, 1800, 3500);
+    t.mute = false;
+    finish();
+
+    start();
+    t.lie = true;
+    assert_in_range(look(), 0, 300);
+    assert_int_equal(of(member_id(c.nodes[1].member))->shards, 0);
+    assert_int_equal(of(member_id(c.nodes[0].member))->shards, 1);
+    finish();
+}
+
+static bool has_left(void *arg)
+{
+    (void)arg;
+    return c.nodes[1].ended;
+}
+
+/* One that is drained says last what it has, and its pauses are counted on. One that dies: as it said last.
+ */
+static void the_gone_are_remembered(void **state)
+{
+    (void)state;
+    struct tcall call;
+    start();
+    uint32_t id = member_id(c.nodes[1].member);
+    tcall_init(&call);
+    tnode_enter(&c.nodes[1]);
+    assert_int_equal(member_drain(c.nodes[1].member, &call.call, in_seconds(&c, 10)), PARAMO_OK);
+    tnode_leave(&c.nodes[1]);
+    assert_true(cluster_run(&c, has_left, NULL, 20));
+    assert_int_equal(c.nodes[1].ended_status, PARAMO_OK);
+    assert_int_equal(t.asked[1], 1);
+    assert_in_range(look(), 0, 300);
+    assert_int_equal(t.asked[1], 1);
+    assert_int_equal(of(id)->state, STATUS_LEFT);
+    assert_int_equal(of(id)->shards, 0);
+    assert_int_equal(t.answer.pauses.count, SERVERS);
+    assert_int_equal(t.answer.pauses.max, 1001);
+    finish();
+
+    start();
+    id = member_id(c.nodes[1].member);
+    (void)look();
+    cluster_kill(&c.nodes[1]);
+    cluster_pass(&c, 2);
+    (void)look();
+    assert_int_equal(of(id)->state, STATUS_DEAD);
+    assert_int_equal(t.answer.pauses.count, SERVERS);
+    finish();
+}
+
+/* A drain does not hang on a server that cannot report; and before the job is complete there is nothing. */
+static void not_needed(void **state)
+{
+    (void)state;
+    struct tcall call;
+    start();
+    t.lie = true;
+    tcall_init(&call);
+    tnode_enter(&c.nodes[1]);
+    assert_int_equal(member_drain(c.nodes[1].member, &call.call, in_seconds(&c, 10)), PARAMO_OK);
+    tnode_leave(&c.nodes[1]);
+    assert_true(cluster_run(&c, has_left, NULL, 20));
+    finish();
+
+    memset(&t, 0, sizeof t);
+    cluster_init(&c, 1, 1, 1);
+    cluster_start_scheduler(&c);
+    (void)look();
+    assert_int_equal(t.status, PARAMO_E_AGAIN);
+    finish();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_what_servers_say),
+        cmocka_unit_test(does_not_wait_for_ever),
+        cmocka_unit_test(the_gone_are_remembered),
+        cmocka_unit_test(not_needed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
