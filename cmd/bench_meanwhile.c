@@ -35,9 +35,9 @@ struct meanwhile {
     struct bench_job job;
     paramo_table *table;
     uint64_t n_keys;
-    uint64_t *keys; /* ANEW batches */
+    uint64_t *keys;
     float *ones;
-    size_t at, batches; /* in turn */
+    size_t drawn, at, batches; /* of keys; the first `batches` of them in turn */
 };
 
 /* What a pair is shown in. */
@@ -131,7 +131,7 @@ static int fill(struct meanwhile *m)
         code = code != 0 ? code : end;
     }
     uint64_t seed = 1;
-    for (size_t i = 0; i < ANEW; i++)
+    for (size_t i = 0; i < m->drawn; i++)
         load_draw(&seed, m->n_keys, m->keys + i * BATCH, BATCH);
     return code;
 }
@@ -151,11 +151,12 @@ static struct lines two_lines(const struct meanwhile *m, struct bench_report *r,
     return l;
 }
 
-static int begin(struct meanwhile *m, const struct bench_settings *s, unsigned servers)
+static int begin(struct meanwhile *m, const struct bench_settings *s, unsigned servers, size_t drawn)
 {
+    m->drawn = drawn;
     m->batches = AGAIN;
     m->n_keys = s->keys < KEYS_MOST ? s->keys : KEYS_MOST;
-    m->keys = malloc(sizeof *m->keys * ANEW * BATCH);
+    m->keys = malloc(sizeof *m->keys * drawn * BATCH);
     m->ones = malloc(sizeof *m->ones * BATCH);
     if (m->keys == NULL || m->ones == NULL)
         return code_fail("bench", PARAMO_E_MEMORY, "out of memory");
@@ -209,7 +210,7 @@ static int one_checkpoint(struct meanwhile *m, const struct lines *l)
 int bench_checkpoint(const struct bench_settings *s, struct bench_report *r)
 {
     struct meanwhile m = {0};
-    int code = begin(&m, s, 1);
+    int code = begin(&m, s, 1, ANEW);
     struct lines again = two_lines(&m, r, "checkpoint", 1, "while a checkpoint is taken"),
                  anew = two_lines(&m, r, "checkpoint", 1, "of new lists while one is taken");
     for (uint64_t i = 0; i < s->pairs && code == 0; i++) {
@@ -238,7 +239,7 @@ static int one_migration(struct meanwhile *m, const struct lines *l, uint64_t i)
 int bench_migrate(const struct bench_settings *s, struct bench_report *r)
 {
     struct meanwhile m = {0};
-    int code = begin(&m, s, 2);
+    int code = begin(&m, s, 2, AGAIN);
     struct lines lines = two_lines(&m, r, "migrate", 2, "while a server joins and one is drained");
     for (uint64_t i = 0; i < s->pairs && code == 0; i++)
         code = one_migration(&m, &lines, i);
