@@ -10,7 +10,7 @@
 
 enum {
     STEP_BYTES = 64 << 10, /* of a table, given out in one round */
-    REST = 15,             /* a step has so small a part of the lane's time while it goes on: one in 16 */
+    REST = 31,             /* a step has so small a part of the lane's time while it goes on: one in 32 */
     VAR_ROWS = 16384       /* in a buffer */
 };
 
