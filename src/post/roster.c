@@ -342,6 +342,17 @@ static int likeness(const struct sched_node *node, const struct sched_node *hold
     return node->info.port == holder->info.port ? 2 : 1;
 }
 
+/* May it be taken? One whose rows others have is worth nothing to a server that has another number of shards,
+ * and may be one more. */
+static bool is_vacant(const struct sched_node *node, const struct sched_node *holder)
+{
+    bool left = holder->state == SNODE_LEFT && holder->info.role == PARAMO_ROLE_SERVER;
+    if ((left || node->sched->chains.replicas) && holder->info.shards != node->info.shards &&
+        may_be_extra(node))
+        return false;
+    return left || holder->state == SNODE_DEAD || holder->former;
+}
+
 /* Finds the dead node whose place a latecomer takes. *wait: there is none yet, but a silent node may turn out
  * dead. */
 static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait)
@@ -354,9 +365,7 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
         if (node->wanted_rank >= 0 && node->wanted_rank != (int32_t)i)
             continue;
         *wait = *wait || silent(holder);
-        bool free = holder->state == SNODE_DEAD || holder->former ||
-                    (holder->state == SNODE_LEFT && holder->info.role == PARAMO_ROLE_SERVER);
-        if (free && !MUTANT(rank_not_freed) && likeness(node, holder) > best) {
+        if (is_vacant(node, holder) && !MUTANT(rank_not_freed) && likeness(node, holder) > best) {
             best = likeness(node, holder);
             *rank = i;
         }

@@ -31,8 +31,12 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
 {
     struct tnode *node = arg;
     struct move_order m;
-    assert_int_equal(move_order_decode(fields, &m), PARAMO_OK);
     paramo_err status = PARAMO_OK;
+    if (what == ORDER_REPORT) { /* before it goes */
+        member_order_done(node->member, order, err_set(PARAMO_E_UNSUPPORTED, "nothing to report"), NULL);
+        return;
+    }
+    assert_int_equal(move_order_decode(fields, &m), PARAMO_OK);
     switch (what) {
     case ORDER_MOVE_GIVE:
         assert_true(is_me(node, &m.from) && m.kib_per_s > 0);
@@ -69,11 +73,12 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
     member_order_done(node->member, order, status, NULL);
 }
 
-static void start_server(struct tnode *node, uint32_t weight)
+/* shards 0: as many as others. */
+static void start_server(struct tnode *node, uint16_t shards)
 {
     struct member_config config = cluster_member_config(&c, node, PARAMO_ROLE_SERVER);
     config.on_order = got_order;
-    config.weight = weight;
+    config.shards = shards ? shards : config.shards;
     cluster_start_config(node, &config);
 }
 
@@ -84,7 +89,7 @@ static void start(uint32_t replicas)
     c.config.replicas = replicas;
     cluster_start_scheduler(&c);
     for (uint32_t i = 0; i < SERVERS; i++)
-        start_server(&c.nodes[i], 1);
+        start_server(&c.nodes[i], 0);
     cluster_start(&c, &c.nodes[SERVERS], PARAMO_ROLE_WORKER);
     for (uint32_t i = 0; i <= SERVERS; i++)
         assert_true(cluster_run(&c, tnode_joined, &c.nodes[i], 5));
@@ -134,7 +139,7 @@ static void copies_are_made_again(void **state)
         assert_int_equal(t.aborts, 0);
 
         unsigned pauses = t.pauses;
-        start_server(&c.nodes[1], 1); /* in the dead one's place: gets its share again */
+        start_server(&c.nodes[1], 0); /* in the dead one's place: gets its share again */
         assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 5));
         assert_true(cluster_run(&c, settled, NULL, 20));
         cluster_pass(&c, 1);
@@ -182,12 +187,57 @@ static void sides_die(void **state)
     cluster_fini(&c);
 }
 
+static void drain(struct tnode *node)
+{
+    struct tcall call;
+    tcall_init(&call);
+    tnode_enter(node);
+    assert_int_equal(member_drain(node->member, &call.call, in_seconds(&c, 5)), PARAMO_OK);
+    tnode_leave(node);
+    assert_true(cluster_run(&c, tcall_done, &call, 5));
+    assert_int_equal(call.status, PARAMO_OK);
+    assert_true(cluster_run(&c, tnode_ended, node, 20));
+}
+
+/* The place of one that has left, or of a dead one whose rows others have, is for its like; one of another
+ * number of shards is one more. */
+static void others_are_more(void **state)
+{
+    (void)state;
+    start(1);
+    struct tnode *more = &c.nodes[SERVERS + 1];
+    drain(&c.nodes[1]);
+    start_server(more, 3);
+    assert_true(cluster_run(&c, tnode_joined, more, 10));
+    assert_int_equal(more->joined_status, PARAMO_OK);
+    assert_int_equal(member_rank(more->member), SERVERS);
+    assert_true(cluster_run(&c, settled, NULL, 20));
+    cluster_kill(&c.nodes[1]);
+    start_server(&c.nodes[1], 0);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 10));
+    assert_int_equal(member_rank(c.nodes[1].member), 1);
+    assert_true(cluster_run(&c, settled, NULL, 20));
+    cluster_kill(more);
+    cluster_pass(&c, 1);
+    assert_true(cluster_run(&c, settled, NULL, 20));
+    start_server(more, 4);
+    assert_true(cluster_run(&c, tnode_joined, more, 10));
+    assert_int_equal(more->joined_status, PARAMO_OK);
+    assert_int_equal(member_rank(more->member), SERVERS + 1);
+    assert_true(cluster_run(&c, settled, NULL, 20));
+    cluster_pass(&c, 1);
+    (void)check_full(2, 0);
+    assert_false(c.over);
+    cluster_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_are_made_again),
         cmocka_unit_test(a_failure_is_tried_again),
         cmocka_unit_test(sides_die),
+        cmocka_unit_test(others_are_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
