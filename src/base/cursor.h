@@ -1,8 +1,8 @@
 /*
  * A cursor over bytes: every field of a message or file goes in and out through it, little-endian, and each
  * access checks the length first. Errors stick: after the first short read or full buffer all later calls do
- * nothing, and cursor_ok says so once at the end. Never knows what the bytes mean. Tests:
- * test/base/test_cursor.c.
+ * nothing, and `failed` (or reader_done) says so once at the end. Never knows what the bytes mean. Tests:
+ * test/base/test_base.c.
  */
 #ifndef BASE_CURSOR_H
 #define BASE_CURSOR_H

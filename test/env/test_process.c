@@ -61,13 +61,26 @@ static void what_is_said_is_heard(void **state)
     assert_int_equal(close(pair[0]), 0);
 }
 
+static void a_path_from_the_root_on(void **state)
+{
+    (void)state;
+    char before[4096], path[64], small[8];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(process_path("/a/b", path, sizeof path), PARAMO_OK);
+    assert_string_equal(path, "/a/b");
+    assert_int_equal(chdir("/tmp"), 0);
+    assert_int_equal(process_path("a/b", path, sizeof path), PARAMO_OK);
+    assert_string_equal(path, "/tmp/a/b");
+    assert_int_equal(process_path("a/b", small, sizeof small), PARAMO_E_TOO_LARGE);
+    assert_int_equal(chdir(before), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_child_knows_that_it_is_one),
-        cmocka_unit_test(empty_variables_are_not_set),
-        cmocka_unit_test(what_is_said_is_heard),
-        cmocka_unit_test(an_event_is_readable_until_drained),
+        cmocka_unit_test(a_child_knows_that_it_is_one), cmocka_unit_test(empty_variables_are_not_set),
+        cmocka_unit_test(what_is_said_is_heard),        cmocka_unit_test(an_event_is_readable_until_drained),
+        cmocka_unit_test(a_path_from_the_root_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
