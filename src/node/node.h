@@ -5,7 +5,8 @@
  *
  * A seat is one membership: a process with one role has one; an embedded node has one per server and one for
  * its workers, all on the same control lane and the inproc van. What the fields below belong to stands beside
- * them. This is the only layer that knows all others; it holds no logic of theirs. Tests: test/node/.
+ * them. This is the only layer that knows all others; it holds no logic of theirs. node.c has what a node is
+ * made of, join.c its beginning, leave.c its end. Tests: test/node/.
  */
 #ifndef NODE_NODE_H
 #define NODE_NODE_H
@@ -199,7 +200,17 @@ void node_lane_end(paramo_node *node, struct lane *lane);
 /* lane_now's clock, ms from now; 0: 60 s. */
 uint64_t node_deadline(const paramo_node *node, uint32_t ms);
 
-/* node_seat.c: a server's or worker's or the scheduler's own membership; both on the control lane. */
+/* The scheduler's state outlives it. */
+static inline bool node_keeps_state(const paramo_node *node)
+{
+    return node->config.state || node->config.meta;
+}
+/* On the control lane: paramo_interrupt wakes it from now on. */
+MUST_USE paramo_err node_watch_interrupts(paramo_node *node);
+/* What is left when all has been closed; also of one that paramo_create could not make whole. */
+void node_free(paramo_node *node);
+
+/* seat.c: a server's or worker's or the scheduler's own membership; both on the control lane. */
 MUST_USE paramo_err seat_open(struct seat *seat, const char *scheduler_address, const char *listen_address);
 void seat_close_control(struct seat *seat);
 /* checkpoint.c: an order of the scheduler (member_config.on_order) */

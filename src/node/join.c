@@ -1,0 +1,288 @@
+/* How a node joins: a scheduler begins, with what its store has, each seat registers, and all learn who is
+ * who. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "env/process.h"
+#include "node/node.h"
+#include "post/store_dir.h"
+#include "post/store_etcd.h"
+
+struct joining {
+    paramo_node *node;
+    paramo_err err;
+    char text[ERR_TEXT_MAX];
+    atomic_bool begun; /* seats are dialling, or err says why not */
+};
+
+static void scheduler_over(void *arg, paramo_err status, const char *text)
+{
+    paramo_node *node = arg;
+    node->over_code = status;
+    (void)snprintf(node->over_text, sizeof node->over_text, "%s", text ? text : "");
+    atomic_store(&node->over, true);
+    lane_notify(node->control);
+}
+
+/* A connection to the scheduler's apps. */
+static void scheduler_accept(void *arg, struct van_conn *conn, const struct hello *hello)
+{
+    paramo_node *node = arg;
+    struct seat_shard *host = node->scheduler_host.shard ? &node->scheduler_host : &node->own->host;
+    seat_take(hello->shard == HELLO_HOST ? host : NULL, conn, hello);
+}
+
+/* What this process itself dials, where the scheduler listens on all addresses. */
+static void scheduler_dialled(paramo_node *node, const char *address)
+{
+    char host[VIEW_HOST_MAX];
+    uint16_t port;
+    (void)snprintf(node->scheduler_dial, sizeof node->scheduler_dial, "%s", address);
+    if (address_split(address, host, sizeof host, &port) == PARAMO_OK && config_host_is_any(host))
+        address_join(strcmp(host, "::") == 0 ? "::1" : "127.0.0.1", port, node->scheduler_dial);
+}
+
+static paramo_err place_of_files(const char *dir, char path[FS_PATH_MAX])
+{
+    return dir && *dir ? process_path(dir, path, FS_PATH_MAX) : PARAMO_OK;
+}
+
+static paramo_err join_scheduler(paramo_node *node, const struct store_state *found)
+{
+    bool embedded = node->config.roles == PARAMO_ROLE_ALL;
+    const char *address = embedded ? "scheduler:1" : node->place.listen;
+    struct scheduler_config config = {
+        .van = node->van,
+        .lane = node->control,
+        .address = address,
+        .token = node->config.token ? node->config.token : "",
+        .num_servers = node->config.num_servers,
+        .num_workers = embedded ? 1 : node->config.num_workers,
+        .replicas = node->config.replicas,
+        .own_member = !embedded,
+        .heartbeat_ms = node->config.heartbeat_ms,
+        .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,
+        .store = node->store,
+        .found = found,
+        .fs = fs_real(),
+        .chores = node->chores,
+        .unix_time = process_unix_time,
+        .checkpoint_every_ms = node->config.checkpoint_every_s * 1000,
+        .arg = node,
+        .accept_data = scheduler_accept,
+        .over = scheduler_over,
+    };
+    paramo_err err = place_of_files(node->config.checkpoint_dir, config.checkpoint_dir);
+    if (!err)
+        err = place_of_files(node->config.restore_dir, config.restore_dir);
+    if (!err)
+        err = scheduler_create(&config, &node->scheduler);
+    if (!err)
+        node->store = NULL; /* the scheduler's */
+    if (!err && embedded)
+        err = seat_make_shard(node, &node->scheduler_host, node->apps, scheduler_incarnation(node->scheduler),
+                              HELLO_HOST);
+    return err;
+}
+
+/* found: what the store has; NULL without one. */
+static void join_with(struct joining *j, const struct store_state *found)
+{
+    paramo_node *node = j->node;
+    bool embedded = node->config.roles == PARAMO_ROLE_ALL;
+    if (!j->err && (node->config.roles & PARAMO_ROLE_SCHEDULER)) {
+        j->err = join_scheduler(node, found);
+        if (!j->err)
+            process_say(node->config.notify_fd, "listening\n");
+    }
+    const char *scheduler = node->scheduler ? scheduler_address(node->scheduler) : node->config.scheduler;
+    for (unsigned i = 0; i < node->seats_count && !j->err; i++) {
+        char listen[ADDRESS_MAX];
+        (void)snprintf(listen, sizeof listen, "node:%u", i + 1);
+        j->err = seat_open(&node->seats[i], scheduler, embedded ? listen : NULL);
+    }
+    if (j->err)
+        err_text_copy(j->text);
+    lane_notify(node->control);
+    atomic_store(&j->begun, true); /* last: the waiter's stack may go */
+}
+
+static void store_started(void *arg, paramo_err status, const struct store_state *state)
+{
+    struct joining *j = arg;
+    j->err = status;
+    join_with(j, state);
+}
+
+static paramo_err store_open_etcd(paramo_node *node)
+{
+    struct store_etcd_config config = {.lane = node->control,
+                                       .chores = node->files,
+                                       .meta = node->config.meta,
+                                       .name = node->place.listen,
+                                       .patience_ms = node->config.connect_timeout_ms};
+    paramo_err err = http_create(&config.http);
+    if (!err)
+        err = store_etcd_open(&config, &node->store);
+    if (err)
+        http_destroy(config.http);
+    return err;
+}
+
+static paramo_err store_open(struct joining *j)
+{
+    paramo_node *node = j->node;
+    struct store_dir_config config = {
+        .lane = node->control, .chores = node->files, .fs = fs_real(), .dir = node->config.state};
+    paramo_err err = node->config.meta ? store_open_etcd(node) : store_dir_open(&config, &node->store);
+    return err ? err : store_start(node->store, store_started, j);
+}
+
+static void join_on_control(void *arg)
+{
+    struct joining *j = arg;
+    paramo_node *node = j->node;
+    j->err = node_watch_interrupts(node);
+    if (!j->err && node_keeps_state(node)) {
+        j->err = store_open(j);
+        if (!j->err)
+            return;
+    }
+    join_with(j, NULL);
+}
+
+static bool join_begun(void *arg)
+{
+    const struct joining *j = arg;
+    return atomic_load(&j->begun) || atomic_load(&j->node->interrupted);
+}
+
+/* A scheduler that stands by may do so for long: who waits for it has been interrupted. */
+static void join_give_up(void *arg)
+{
+    struct joining *j = arg;
+    if (atomic_load(&j->begun))
+        return;
+    store_close(j->node->store);
+    j->node->store = NULL;
+    j->err = err_set(PARAMO_E_CLOSED, "interrupted");
+    err_text_copy(j->text);
+}
+
+/* All seats have joined, or one has failed. */
+static bool joined_or_failed(void *arg)
+{
+    paramo_node *node = arg;
+    if (atomic_load(&node->interrupted))
+        return true;
+    unsigned joined = 0;
+    for (unsigned i = 0; i < node->seats_count; i++) {
+        int state = atomic_load(&node->seats[i].state);
+        if (state == SEAT_FAILED || state == SEAT_ENDED)
+            return true;
+        joined += state == SEAT_JOINED;
+    }
+    return joined == node->seats_count;
+}
+
+/* The ring as it was first dealt out: tables placed by range keep to it. */
+static paramo_err learn_ranges(paramo_node *node, const struct view *view)
+{
+    struct ring *ring = malloc(sizeof *ring);
+    uint32_t *weights = malloc((view->shards_count + 1) * sizeof *weights);
+    node->ranges = calloc(view->num_servers + 1, sizeof *node->ranges);
+    paramo_err err = ring && weights && node->ranges ? PARAMO_OK : err_memory(sizeof *ring);
+    for (uint32_t i = 0; !err && i < view->shards_count; i++)
+        weights[i] = view_node(view, view->shards[i].node)->weight;
+    if (!err && view->shards_count)
+        err = ring_assign(weights, view->shards_count, NULL, ring);
+    for (unsigned a = 0; !err && view->shards_count && a < RING_ARCS; a++) {
+        uint32_t rank = (view->shards[ring->owner[a]].node - PARAMO_ID_SERVER(0)) / 2;
+        if (rank >= view->num_servers)
+            continue;
+        if (!node->ranges[rank].arcs++)
+            node->ranges[rank].first_arc = a;
+    }
+    free(weights);
+    free(ring);
+    return err;
+}
+
+static void learn_self(void *arg)
+{
+    struct joining *j = arg;
+    paramo_node *node = j->node;
+    struct member *member = node->own->member;
+    const struct view *view = member_view(member);
+    scheduler_dialled(node, member_scheduler(member));
+    node->id = member_id(member);
+    node->rank = member_rank(member);
+    node->recovered = member_recovered(member);
+    node->num_servers = view->num_servers;
+    node->num_workers = view->num_workers;
+    j->err = learn_ranges(node, view);
+    if (j->err)
+        err_text_copy(j->text);
+}
+
+paramo_err paramo_join(paramo_node *node)
+{
+    paramo_err err = node_check(node);
+    if (err)
+        return err;
+    if (node->join_begun)
+        return err_set(PARAMO_E_INVALID, "the node has joined already");
+    node->join_begun = true;
+    struct joining j = {.node = node};
+    err = config_place(&node->config, &node->place);
+    if (err)
+        return err;
+    err = node_run_on(node->control, join_on_control, &j);
+    if (!err) /* bounded: by the disk, if anything; or a scheduler that stands by */
+        err = lane_wait(node->control, join_begun, &j, UINT64_MAX);
+    if (!err)
+        err = node_run_on(node->control, join_give_up, &j);
+    if (err)
+        return err;
+    if (j.err)
+        return err_set(j.err, "%s", j.text);
+    /* The members keep the deadline themselves and know who is missing; ours is only a net. */
+    uint64_t deadline = env_now(node->env) + (node->config.connect_timeout_ms + 10000) * ENV_MS;
+    err = lane_wait(node->control, joined_or_failed, node, deadline);
+    if (err)
+        return err;
+    for (unsigned i = 0; i < node->seats_count; i++) {
+        struct seat *seat = &node->seats[i];
+        int state = atomic_load(&seat->state);
+        if (state == SEAT_FAILED || (state == SEAT_ENDED && seat->code))
+            return err_set(seat->code, "%s", seat->text);
+    }
+    if (atomic_load(&node->interrupted))
+        return err_set(PARAMO_E_CLOSED, "interrupted");
+    err = node_run_on(node->control, learn_self, &j);
+    if (!err && j.err)
+        err = err_set(j.err, "%s", j.text);
+    if (!err)
+        node->joined = true;
+    if (node->scheduler && node->joined)
+        process_say(node->config.notify_fd, "complete\n");
+    return err;
+}
+
+paramo_err paramo_start(const paramo_config *config, paramo_node **node)
+{
+    paramo_node *made;
+    paramo_err err = paramo_create(config, &made);
+    if (err)
+        return err;
+    err = paramo_join(made);
+    if (err) {
+        char text[ERR_TEXT_MAX];
+        err_text_copy(text);
+        (void)paramo_stop(made);
+        return err_set(err, "%s", text);
+    }
+    *node = made;
+    return PARAMO_OK;
+}

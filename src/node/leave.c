@@ -1,0 +1,203 @@
+/* How a node ends: it drains, if it was told to, says goodbye in order, closes what it has, and is gone. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "node/node.h"
+
+/* arg: how long, in ns. */
+static paramo_err begin_leave(struct node_call *c, struct member *m, void *arg)
+{
+    return member_leave(m, &c->call, lane_now(c->seat->node->control) + *(const uint64_t *)arg);
+}
+
+static bool servers_ended(void *arg)
+{
+    paramo_node *node = arg;
+    if (atomic_load(&node->interrupted))
+        return true;
+    for (unsigned i = 0; i < node->seats_count; i++)
+        if (node->seats[i].role != PARAMO_ROLE_WORKER && atomic_load(&node->seats[i].state) != SEAT_ENDED)
+            return false;
+    return true;
+}
+
+static bool scheduler_is_over(void *arg)
+{
+    return atomic_load(&((paramo_node *)arg)->over);
+}
+
+static void end_scheduler(void *arg)
+{
+    scheduler_end(((paramo_node *)arg)->scheduler, PARAMO_E_SHUTDOWN, "the scheduler was interrupted");
+}
+
+/* It stops before the job was complete: those that have come are told why. */
+static void end_gathering(void *arg)
+{
+    paramo_node *node = arg;
+    if (node->scheduler && atomic_load(&node->own->state) == SEAT_FAILED)
+        scheduler_end(node->scheduler, node->own->code, node->own->text);
+    else if (node->scheduler)
+        end_scheduler(node);
+}
+
+/* It never ran. A scheduler that keeps its state has to say there that the job is over. */
+static void end_early(paramo_node *node)
+{
+    (void)!node_run_on(node->control, end_gathering, node);
+    if (node->scheduler && node_keeps_state(node))
+        (void)!lane_wait(node->control, scheduler_is_over, node, env_now(node->env) + 30 * ENV_SEC);
+}
+
+static void close_control(void *arg)
+{
+    paramo_node *node = arg;
+    for (unsigned i = 0; i < node->seats_count; i++)
+        seat_close_control(&node->seats[i]);
+    scheduler_destroy(node->scheduler);
+    node->scheduler = NULL;
+    store_close(node->store);
+    node->store = NULL;
+    if (node->interrupt.ready)
+        lane_source_remove(node->control, &node->interrupt);
+}
+
+static void close_shard(void *arg)
+{
+    struct seat_shard *s = arg;
+    desk_close(&s->desk);
+    shard_close(s->shard);
+    s->shard = NULL;
+}
+
+static bool answers_said(void *arg)
+{
+    const paramo_node *node = arg;
+    size_t unsent = node->scheduler_host.shard ? shard_unsent(node->scheduler_host.shard) : 0;
+    for (unsigned i = 0; i < node->seats_count; i++)
+        unsent += node->seats[i].host.shard ? shard_unsent(node->seats[i].host.shard) : 0;
+    return unsent == 0;
+}
+
+/* What apps have answered leaves before the node does. */
+static void say_answers(paramo_node *node)
+{
+    (void)!lane_wait(node->apps, answers_said, node, env_now(node->env) + ENV_SEC);
+}
+
+static paramo_err end_shard(struct seat_shard *s)
+{
+    return s->shard ? node_run_on(s->lane, close_shard, s) : PARAMO_OK;
+}
+
+enum { DRAIN_SECONDS = 60 };
+
+static paramo_err begin_drain(struct node_call *c, struct member *m, void *arg)
+{
+    return member_drain(m, &c->call, lane_now(c->seat->node->control) + *(const uint64_t *)arg);
+}
+
+static bool seats_ended(void *arg)
+{
+    const paramo_node *node = arg;
+    for (unsigned i = 0; i < node->seats_count; i++)
+        if (atomic_load(&node->seats[i].state) != SEAT_ENDED)
+            return false;
+    return true;
+}
+
+/* What this server has goes to others; the scheduler ends it when that is done. */
+static void drain(paramo_node *node)
+{
+    uint64_t patience = 10 * ENV_SEC;
+    paramo_err err = node_call(node->own, begin_drain, NULL, &patience);
+    if (!err)
+        err = lane_wait(node->control, seats_ended, node, env_now(node->env) + DRAIN_SECONDS * ENV_SEC);
+    if (err)
+        log_warn("this server leaves with what it has: %s", err_text());
+}
+
+static void seat_leave(struct seat *seat, bool now)
+{
+    /* Goodbyes are a courtesy: without one the scheduler sees the connection end. */
+    uint64_t patience = now ? ENV_SEC : 5 * ENV_SEC;
+    paramo_err err = node_call(seat, begin_leave, NULL, &patience);
+    if (err)
+        log_info("leaving: %s", err_text());
+}
+
+/* Says goodbye in order: workers, then, when the job is over, servers and the scheduler's own member; then
+ * the scheduler. */
+static void leave_all(paramo_node *node, bool now)
+{
+    if (node->own->role == PARAMO_ROLE_WORKER)
+        seat_leave(node->own, now);
+    if (!now && lane_wait(node->control, servers_ended, node, UINT64_MAX))
+        return;
+    bool interrupted = atomic_exchange(&node->interrupted, false); /* the rest is bounded and must be done */
+    if (interrupted && atomic_load(&node->draining) && node->config.roles == PARAMO_ROLE_SERVER)
+        drain(node);
+    if (interrupted && node->scheduler)
+        (void)!node_run_on(node->control, end_scheduler, node);
+    for (unsigned i = 0; i < node->seats_count; i++)
+        if (node->seats[i].role != PARAMO_ROLE_WORKER)
+            seat_leave(&node->seats[i], now);
+    if (node->scheduler && !now)
+        (void)!lane_wait(node->control, scheduler_is_over, node, env_now(node->env) + 30 * ENV_SEC);
+}
+
+static paramo_err stop(paramo_node *node, bool now)
+{
+    if (!node)
+        return PARAMO_OK;
+    paramo_err err = node_check(node);
+    if (err)
+        return err;
+    if (lane_inside())
+        return err_set(PARAMO_E_IN_CALLBACK, "a node cannot be stopped in a callback or handler");
+    while (node->workers) /* nobody else opens or closes one any more */
+        paramo_worker_close(node->workers);
+    if (now || node->own->role == PARAMO_ROLE_WORKER)
+        serve_close_all(node); /* who waits for them is told before the node is gone */
+    say_answers(node);
+    if (node->joined)
+        leave_all(node, now);
+    else
+        end_early(node);
+    serve_close_all(node);
+    say_answers(node);
+    paramo_err code = PARAMO_OK;
+    char text[ERR_TEXT_MAX] = "";
+    if (node->joined && node->scheduler && atomic_load(&node->over)) {
+        code = node->over_code;
+        (void)snprintf(text, sizeof text, "%s", node->over_text);
+    } else if (node->joined && atomic_load(&node->own->state) == SEAT_ENDED) {
+        code = node->own->code;
+        (void)snprintf(text, sizeof text, "%s", node->own->text);
+    }
+    err = node_run_on(node->control, close_control, node);
+    for (unsigned i = 0; i < node->seats_count && !err; i++) {
+        for (unsigned k = 0; k < node->seats[i].shards_count && !err; k++)
+            err = end_shard(&node->seats[i].shards[k]);
+        if (!err)
+            err = end_shard(&node->seats[i].host);
+    }
+    if (!err)
+        err = end_shard(&node->scheduler_host);
+    if (err)
+        return err;
+    for (unsigned i = 0; i < atomic_load(&node->exits_count); i++)
+        node->exits[i].fn(node->exits[i].arg);
+    node_free(node);
+    return code ? err_set(code, "%s", text) : PARAMO_OK;
+}
+
+paramo_err paramo_stop(paramo_node *node)
+{
+    return stop(node, false);
+}
+
+paramo_err paramo_stop_now(paramo_node *node)
+{
+    return stop(node, true);
+}
