@@ -1,6 +1,5 @@
 #include "node/node.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

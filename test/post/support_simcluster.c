@@ -276,3 +276,23 @@ uint64_t in_seconds(struct cluster *c, double seconds)
 {
     return sim_now(c->sim) + (uint64_t)(seconds * (double)ENV_SEC);
 }
+
+void cluster_start_all(struct cluster *c, uint32_t servers, uint32_t workers)
+{
+    cluster_init(c, 1, servers, workers);
+    cluster_start_scheduler(c);
+    for (uint32_t i = 0; i < servers + workers; i++) {
+        cluster_start(c, &c->nodes[i], i < servers ? PARAMO_ROLE_SERVER : PARAMO_ROLE_WORKER);
+        cluster_pass(c, 0.01); /* so that they arrive in this order */
+    }
+    for (uint32_t i = 0; i < servers + workers; i++) {
+        assert_true(cluster_run(c, tnode_joined, &c->nodes[i], 5));
+        assert_int_equal(c->nodes[i].joined_status, PARAMO_OK);
+    }
+}
+
+paramo_err tcall_wait(struct cluster *c, struct tcall *t)
+{
+    assert_true(cluster_run(c, tcall_done, t, 100));
+    return t->status;
+}

@@ -54,6 +54,8 @@ void cluster_kill_scheduler(struct cluster *c);
 struct member_config cluster_member_config(struct cluster *c, struct tnode *node, uint32_t role);
 void cluster_start(struct cluster *c, struct tnode *node, uint32_t role);
 void cluster_start_config(struct tnode *node, const struct member_config *config);
+/* All of it: servers, then workers, as nodes 0, 1, ... in this order; returns when they have joined. */
+void cluster_start_all(struct cluster *c, uint32_t servers, uint32_t workers);
 /* As kill -9: its connection is reset. */
 void cluster_kill(struct tnode *node);
 /* LEAVE, then the member is destroyed by cluster_kill or cluster_fini. */
@@ -72,6 +74,16 @@ struct tcall {
 };
 void tcall_init(struct tcall *call);
 bool tcall_done(void *call);
+/* Its status; the test fails if it does not end. */
+paramo_err tcall_wait(struct cluster *c, struct tcall *call);
+/* Begins the call that the rest says, by the node. */
+#define TCALL(node, t, ...)                                                                                  \
+    do {                                                                                                     \
+        tcall_init(t);                                                                                       \
+        tnode_enter(node);                                                                                   \
+        assert_int_equal(__VA_ARGS__, PARAMO_OK);                                                            \
+        tnode_leave(node);                                                                                   \
+    } while (0)
 bool tnode_joined(void *node);
 bool tnode_ended(void *node);
 bool cluster_over(void *cluster);

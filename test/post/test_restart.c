@@ -101,26 +101,12 @@ static void off(void)
     cluster_fini(&t.c);
 }
 
-#define CALL(node, call, ...)                                                                                \
-    do {                                                                                                     \
-        tcall_init(call);                                                                                    \
-        tnode_enter(node);                                                                                   \
-        assert_int_equal(__VA_ARGS__, PARAMO_OK);                                                            \
-        tnode_leave(node);                                                                                   \
-    } while (0)
-
-static paramo_err wait_call(struct tcall *call)
-{
-    assert_true(cluster_run(&t.c, tcall_done, call, 100));
-    return call->status;
-}
-
 static double sum_of(struct tnode *node)
 {
     struct tcall call;
     double sum;
-    CALL(node, &call, member_kv_get(node->member, &call.call, "sum", in_seconds(&t.c, 50)));
-    assert_int_equal(wait_call(&call), PARAMO_OK);
+    TCALL(node, &call, member_kv_get(node->member, &call.call, "sum", in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
     memcpy(&sum, call.value, sizeof sum);
     return sum;
 }
@@ -141,22 +127,22 @@ static void test_goes_on(void **state)
     for (int i = 0; i < 4; i++)
         ids[i] = member_id(t.c.nodes[i].member);
     paramo_table_options options = {.size = sizeof options, .kind = PARAMO_TABLE_SPARSE, .dim = 1};
-    CALL(a, &call, member_table_open(a->member, &call.call, "table", &options, in_seconds(&t.c, 50)));
-    assert_int_equal(wait_call(&call), PARAMO_OK);
+    TCALL(a, &call, member_table_open(a->member, &call.call, "table", &options, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
     uint32_t table = call.call.result.table;
     for (int round = 1; round < 6; round++) {
         uint64_t number = member_view(a->member)->number;
         const double one = 1;
         /* One is under way when it dies, one is begun while it is away. */
-        CALL(a, &call, member_kv_add(a->member, &call.call, "sum", &one, 1, in_seconds(&t.c, 50)));
+        TCALL(a, &call, member_kv_add(a->member, &call.call, "sum", &one, 1, in_seconds(&t.c, 50)));
         if (round % 2)
             cluster_pass(&t.c, 0.001 * round);
         scheduler_off(round % 3 == 0);
-        CALL(b, &other, member_kv_add(b->member, &other.call, "sum", &one, 1, in_seconds(&t.c, 50)));
+        TCALL(b, &other, member_kv_add(b->member, &other.call, "sum", &one, 1, in_seconds(&t.c, 50)));
         cluster_pass(&t.c, 0.1 * round);
         scheduler_on();
-        assert_int_equal(wait_call(&call), PARAMO_OK);
-        assert_int_equal(wait_call(&other), PARAMO_OK);
+        assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+        assert_int_equal(tcall_wait(&t.c, &other), PARAMO_OK);
         assert_true(sum_of(b) == 2.0 * round);
         for (int i = 0; i < 4; i++) {
             assert_false(t.c.nodes[i].ended);
@@ -185,30 +171,30 @@ static void test_what_is_shared(void **state)
     struct tnode *a = &t.c.nodes[0], *b = &t.c.nodes[1];
     struct tcall one, two;
     for (uint64_t number = 1; number < 5; number++) {
-        CALL(a, &one, member_barrier(a->member, &one.call, PARAMO_GROUP_WORKERS, 0, in_seconds(&t.c, 50)));
+        TCALL(a, &one, member_barrier(a->member, &one.call, PARAMO_GROUP_WORKERS, 0, in_seconds(&t.c, 50)));
         cluster_pass(&t.c, 0.05);
         assert_false(one.done);
         scheduler_off(true);
         scheduler_on();
-        CALL(b, &two, member_barrier(b->member, &two.call, PARAMO_GROUP_WORKERS, 0, in_seconds(&t.c, 50)));
-        assert_int_equal(wait_call(&one), PARAMO_OK);
-        assert_int_equal(wait_call(&two), PARAMO_OK);
+        TCALL(b, &two, member_barrier(b->member, &two.call, PARAMO_GROUP_WORKERS, 0, in_seconds(&t.c, 50)));
+        assert_int_equal(tcall_wait(&t.c, &one), PARAMO_OK);
+        assert_int_equal(tcall_wait(&t.c, &two), PARAMO_OK);
         assert_int_equal(one.call.result.number, number);
         assert_int_equal(two.call.result.number, number);
     }
     enum { PARTS = 200, ROUNDS = 2 };
     static bool done[ROUNDS][PARTS];
     memset(done, 0, sizeof done);
-    CALL(a, &one, member_pool_open(a->member, &one.call, "pool", 1, ROUNDS, in_seconds(&t.c, 50)));
-    assert_int_equal(wait_call(&one), PARAMO_OK);
+    TCALL(a, &one, member_pool_open(a->member, &one.call, "pool", 1, ROUNDS, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &one), PARAMO_OK);
     unsigned steps = 0;
     for (uint32_t round = 0; round < ROUNDS;) {
         struct tnode *node = steps % 2 ? a : b;
-        CALL(node, &one,
-             member_pool_next(node->member, &one.call, "pool", 0, round, 0, in_seconds(&t.c, 50)));
+        TCALL(node, &one,
+              member_pool_next(node->member, &one.call, "pool", 0, round, 0, in_seconds(&t.c, 50)));
         if (steps % 37 == 0)
             scheduler_off(steps % 2), scheduler_on();
-        assert_int_equal(wait_call(&one), PARAMO_OK);
+        assert_int_equal(tcall_wait(&t.c, &one), PARAMO_OK);
         if (one.call.result.state == POOL_FINISHED) {
             round++;
             continue;
@@ -220,12 +206,12 @@ static void test_what_is_shared(void **state)
             assert_false(done[round][part.index]);
             done[round][part.index] = true;
         }
-        CALL(node, &one,
-             there ? member_pool_done(node->member, &one.call, "pool", &part, in_seconds(&t.c, 50))
-                   : member_pool_end(node->member, &one.call, "pool", &part, in_seconds(&t.c, 50)));
+        TCALL(node, &one,
+              there ? member_pool_done(node->member, &one.call, "pool", &part, in_seconds(&t.c, 50))
+                    : member_pool_end(node->member, &one.call, "pool", &part, in_seconds(&t.c, 50)));
         if (steps % 41 == 0)
             scheduler_off(steps % 2), scheduler_on();
-        assert_int_equal(wait_call(&one), PARAMO_OK);
+        assert_int_equal(tcall_wait(&t.c, &one), PARAMO_OK);
         steps++;
     }
     for (unsigned i = 0; i < ROUNDS * PARTS; i++)
@@ -240,23 +226,23 @@ static void test_who_does_not_come_back(void **state)
     on(1, 2);
     struct tnode *a = &t.c.nodes[1], *b = &t.c.nodes[2];
     struct tcall call;
-    CALL(a, &call, member_pool_open(a->member, &call.call, "pool", 1, 1, in_seconds(&t.c, 50)));
-    assert_int_equal(wait_call(&call), PARAMO_OK);
-    CALL(a, &call, member_pool_next(a->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
-    assert_int_equal(wait_call(&call), PARAMO_OK);
+    TCALL(a, &call, member_pool_open(a->member, &call.call, "pool", 1, 1, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    TCALL(a, &call, member_pool_next(a->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
     assert_int_equal(call.call.result.part.index, 0);
     scheduler_off(true);
     cluster_kill(a);
     scheduler_on();
-    CALL(b, &call, member_pool_next(b->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
-    assert_int_equal(wait_call(&call), PARAMO_OK);
+    TCALL(b, &call, member_pool_next(b->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
     assert_int_equal(call.call.result.part.index, 1); /* 0 is still a's */
     cluster_pass(&t.c, 9);
     assert_true(view_node(member_view(b->member), PARAMO_ID_WORKER(0))->alive);
     cluster_pass(&t.c, 3);
     assert_false(view_node(member_view(b->member), PARAMO_ID_WORKER(0))->alive);
-    CALL(b, &call, member_pool_next(b->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
-    assert_int_equal(wait_call(&call), PARAMO_OK);
+    TCALL(b, &call, member_pool_next(b->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
     assert_int_equal(call.call.result.part.index, 0);
     off();
 }
@@ -279,8 +265,8 @@ static void test_disk_full(void **state)
     log_set_sink(say_nothing, NULL);
     for (uint64_t step = 0; step < 12; step++) {
         simfs_plan(t.disk, step % 2 ? SIMFS_FAIL : SIMFS_HALF, simfs_steps(t.disk) + step / 4);
-        CALL(a, &call, member_kv_add(a->member, &call.call, "sum", &one, 1, in_seconds(&t.c, 50)));
-        assert_int_equal(wait_call(&call), PARAMO_OK);
+        TCALL(a, &call, member_kv_add(a->member, &call.call, "sum", &one, 1, in_seconds(&t.c, 50)));
+        assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
         if (step % 3 == 0) {
             scheduler_off(true);
             scheduler_on();

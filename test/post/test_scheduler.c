@@ -1,4 +1,4 @@
-/* One thing at a time: registration and ranks, tables, barriers, pools, values, deaths, the end. */
+/* One thing at a time: registration and ranks, copies, deaths, the end, abuse. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,40 +24,11 @@
 #define SERVER PARAMO_ROLE_SERVER
 #define WORKER PARAMO_ROLE_WORKER
 
-/* Starts servers, then workers, as nodes 0, 1, ..., and waits until all have joined. */
-static void start_all(struct cluster *c, uint32_t servers, uint32_t workers)
-{
-    cluster_init(c, 1, servers, workers);
-    cluster_start_scheduler(c);
-    for (uint32_t i = 0; i < servers + workers; i++) {
-        cluster_start(c, &c->nodes[i], i < servers ? SERVER : WORKER);
-        cluster_pass(c, 0.01); /* so that they arrive in this order */
-    }
-    for (uint32_t i = 0; i < servers + workers; i++) {
-        assert_true(cluster_run(c, tnode_joined, &c->nodes[i], 5));
-        assert_int_equal(c->nodes[i].joined_status, PARAMO_OK);
-    }
-}
-
-#define CALL(node, t, ...)                                                                                   \
-    do {                                                                                                     \
-        tcall_init(t);                                                                                       \
-        tnode_enter(node);                                                                                   \
-        assert_int_equal(__VA_ARGS__, PARAMO_OK);                                                            \
-        tnode_leave(node);                                                                                   \
-    } while (0)
-
-static paramo_err wait_call(struct cluster *c, struct tcall *t)
-{
-    assert_true(cluster_run(c, tcall_done, t, 100));
-    return t->status;
-}
-
 static void test_ids_and_ring(void **state)
 {
     (void)state;
     struct cluster c;
-    start_all(&c, 2, 3);
+    cluster_start_all(&c, 2, 3);
     uint32_t seen = 0;
     for (uint32_t i = 0; i < 5; i++) {
         uint32_t id = member_id(c.nodes[i].member), rank = member_rank(c.nodes[i].member);
@@ -147,12 +118,12 @@ static void test_copies_take_over(void **state)
     start_with_copies(&c, 3);
     struct tnode *worker = &c.nodes[3];
     paramo_table_options options = {.size = sizeof options, .dim = 1};
-    CALL(worker, &t, member_table_open(worker->member, &t.call, "sparse", &options, in_seconds(&c, 10)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
+    TCALL(worker, &t, member_table_open(worker->member, &t.call, "sparse", &options, in_seconds(&c, 10)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
     options.kind = PARAMO_TABLE_DENSE;
     options.rows = 100;
-    CALL(worker, &t, member_table_open(worker->member, &t.call, "dense", &options, in_seconds(&c, 10)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
+    TCALL(worker, &t, member_table_open(worker->member, &t.call, "dense", &options, in_seconds(&c, 10)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
     check_chains(worker, 3);
     struct view *before = view_ref(member_view(worker->member));
     uint32_t first = member_id(c.nodes[0].member);
@@ -204,8 +175,8 @@ static void test_a_part_is_lost(void **state)
         assert_false(c.over);
     }
     paramo_table_options options = {.size = sizeof options, .dim = 1, .placement = PARAMO_PLACE_UNIFORM};
-    CALL(worker, &t, member_table_open(worker->member, &t.call, "w", &options, in_seconds(&c, 10)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
+    TCALL(worker, &t, member_table_open(worker->member, &t.call, "w", &options, in_seconds(&c, 10)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
     cluster_kill(&c.nodes[2]);
     assert_true(cluster_run(&c, tnode_ended, worker, 5));
     assert_int_equal(worker->ended_status, PARAMO_E_DATA_LOST);
@@ -252,7 +223,7 @@ static void test_one_more_server(void **state)
 {
     (void)state;
     struct cluster c;
-    start_all(&c, 1, 2);
+    cluster_start_all(&c, 1, 2);
     cluster_start(&c, &c.nodes[5], SERVER);
     assert_true(cluster_run(&c, tnode_joined, &c.nodes[5], 5));
     assert_int_equal(c.nodes[5].joined_status, PARAMO_OK);
@@ -270,7 +241,7 @@ static void test_extra_worker(void **state)
 {
     (void)state;
     struct cluster c;
-    start_all(&c, 1, 2);
+    cluster_start_all(&c, 1, 2);
     struct tnode *w0 = &c.nodes[1], *w1 = &c.nodes[2], *extra = &c.nodes[5];
     struct tcall t[3];
     cluster_start(&c, extra, WORKER);
@@ -282,41 +253,41 @@ static void test_extra_worker(void **state)
     assert_int_equal(member_view(w0->member)->num_workers, 3);
     assert_true(view_node(member_view(w0->member), PARAMO_ID_WORKER(2))->alive);
     /* released with the others, not waited for */
-    CALL(extra, &t[2],
-         member_barrier(extra->member, &t[2].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
-    CALL(w0, &t[0], member_barrier(w0->member, &t[0].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    TCALL(extra, &t[2],
+          member_barrier(extra->member, &t[2].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    TCALL(w0, &t[0], member_barrier(w0->member, &t[0].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
     cluster_pass(&c, 1);
     assert_false(t[0].done || t[2].done);
-    CALL(w1, &t[1], member_barrier(w1->member, &t[1].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    TCALL(w1, &t[1], member_barrier(w1->member, &t[1].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(wait_call(&c, &t[i]), PARAMO_OK);
+        assert_int_equal(tcall_wait(&c, &t[i]), PARAMO_OK);
         assert_int_equal(t[i].call.result.number, 1);
     }
-    CALL(w0, &t[0], member_barrier(w0->member, &t[0].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
-    CALL(w1, &t[1], member_barrier(w1->member, &t[1].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
-    assert_int_equal(wait_call(&c, &t[0]), PARAMO_OK);
-    assert_int_equal(wait_call(&c, &t[1]), PARAMO_OK);
+    TCALL(w0, &t[0], member_barrier(w0->member, &t[0].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    TCALL(w1, &t[1], member_barrier(w1->member, &t[1].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    assert_int_equal(tcall_wait(&c, &t[0]), PARAMO_OK);
+    assert_int_equal(tcall_wait(&c, &t[1]), PARAMO_OK);
     /* its death breaks none; the next that comes takes its place */
-    CALL(w0, &t[0], member_barrier(w0->member, &t[0].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    TCALL(w0, &t[0], member_barrier(w0->member, &t[0].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
     cluster_kill(extra);
     cluster_pass(&c, 1);
     assert_false(view_node(member_view(w0->member), PARAMO_ID_WORKER(2))->alive);
-    CALL(w1, &t[1], member_barrier(w1->member, &t[1].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
-    assert_int_equal(wait_call(&c, &t[0]), PARAMO_OK);
-    assert_int_equal(wait_call(&c, &t[1]), PARAMO_OK);
+    TCALL(w1, &t[1], member_barrier(w1->member, &t[1].call, PARAMO_GROUP_WORKERS, 0, in_seconds(&c, 30)));
+    assert_int_equal(tcall_wait(&c, &t[0]), PARAMO_OK);
+    assert_int_equal(tcall_wait(&c, &t[1]), PARAMO_OK);
     cluster_start(&c, extra, WORKER);
     assert_true(cluster_run(&c, tnode_joined, extra, 5));
     assert_int_equal(member_id(extra->member), PARAMO_ID_WORKER(2));
     assert_true(member_recovered(extra->member));
     /* the founders leave: the job is not over yet */
-    CALL(w0, &t[0], member_leave(w0->member, &t[0].call, in_seconds(&c, 5)));
-    CALL(w1, &t[1], member_leave(w1->member, &t[1].call, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t[0]), PARAMO_OK);
-    assert_int_equal(wait_call(&c, &t[1]), PARAMO_OK);
+    TCALL(w0, &t[0], member_leave(w0->member, &t[0].call, in_seconds(&c, 5)));
+    TCALL(w1, &t[1], member_leave(w1->member, &t[1].call, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t[0]), PARAMO_OK);
+    assert_int_equal(tcall_wait(&c, &t[1]), PARAMO_OK);
     cluster_pass(&c, 1);
     assert_false(c.over);
-    CALL(extra, &t[2], member_leave(extra->member, &t[2].call, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t[2]), PARAMO_OK);
+    TCALL(extra, &t[2], member_leave(extra->member, &t[2].call, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t[2]), PARAMO_OK);
     assert_true(cluster_run(&c, cluster_over, &c, 10));
     cluster_fini(&c);
 }
@@ -325,7 +296,7 @@ static void test_restart_takes_dead_rank(void **state)
 {
     (void)state;
     struct cluster c;
-    start_all(&c, 2, 1);
+    cluster_start_all(&c, 2, 1);
     uint32_t id = member_id(c.nodes[1].member);
     uint64_t before = c.nodes[0].view_number;
     cluster_kill(&c.nodes[1]);
@@ -351,228 +322,11 @@ static void test_restart_takes_dead_rank(void **state)
     cluster_fini(&c);
 }
 
-static void test_tables(void **state)
-{
-    (void)state;
-    struct cluster c;
-    start_all(&c, 1, 2);
-    struct tnode *a = &c.nodes[1], *b = &c.nodes[2];
-    paramo_table_options options = {.size = sizeof options, .dim = 3};
-    struct tcall t, u;
-    CALL(a, &t, member_table_open(a->member, &t.call, "w", NULL, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_E_NO_TABLE);
-    CALL(a, &t, member_table_open(a->member, &t.call, "w", &options, in_seconds(&c, 5)));
-    CALL(b, &u, member_table_open(b->member, &u.call, "w", &options, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
-    assert_int_equal(wait_call(&c, &u), PARAMO_OK);
-    assert_int_equal(t.call.result.table, 1);
-    assert_int_equal(u.call.result.table, 1);
-    assert_int_equal(view_table(member_view(a->member), 1)->options.dim, 3);
-    assert_int_equal(view_table(member_view(b->member), 1)->options.placement, PARAMO_PLACE_MIXED);
-    options.dim = 4;
-    CALL(b, &u, member_table_open(b->member, &u.call, "w", &options, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &u), PARAMO_E_TABLE_EXISTS);
-    assert_string_equal(u.text, "table w exists with dim 3, not 4");
-    cluster_pass(&c, 1);
-    assert_int_equal(member_view(c.nodes[0].member)->tables_count, 1);
-    cluster_fini(&c);
-}
-
-static void test_barriers(void **state)
-{
-    (void)state;
-    struct cluster c;
-    start_all(&c, 1, 2);
-    struct tnode *s = &c.nodes[0], *a = &c.nodes[1], *b = &c.nodes[2];
-    struct tcall t, u, v, again;
-    tcall_init(&t);
-    tnode_enter(s);
-    assert_int_equal(member_barrier(s->member, &t.call, 4, 0, in_seconds(&c, 5)), PARAMO_E_INVALID);
-    tnode_leave(s);
-    /* A node counts once, however often it enters; all are released together, with one number. */
-    for (uint64_t number = 1; number <= 3; number++) {
-        CALL(a, &t, member_barrier(a->member, &t.call, 6, 0, in_seconds(&c, 50)));
-        CALL(a, &again, member_barrier(a->member, &again.call, 6, 0, in_seconds(&c, 50)));
-        CALL(b, &u, member_barrier(b->member, &u.call, 6, 0, in_seconds(&c, 50)));
-        cluster_pass(&c, 5);
-        assert_false(t.done || u.done || again.done);
-        CALL(s, &v, member_barrier(s->member, &v.call, 6, 0, in_seconds(&c, 50)));
-        assert_int_equal(wait_call(&c, &t), PARAMO_OK);
-        assert_int_equal(wait_call(&c, &u), PARAMO_OK);
-        assert_int_equal(wait_call(&c, &v), PARAMO_OK);
-        assert_int_equal(wait_call(&c, &again), PARAMO_OK);
-        assert_int_equal(t.call.result.number, number);
-        assert_int_equal(v.call.result.number, number);
-    }
-    /* Another customer's and another group's barriers are others. */
-    CALL(a, &t, member_barrier(a->member, &t.call, 4, 0, in_seconds(&c, 3)));
-    CALL(b, &u, member_barrier(b->member, &u.call, 4, 1, in_seconds(&c, 3)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_E_TIMEOUT);
-    assert_non_null(strstr(t.text, "worker 1 (node 11, host)"));
-    assert_int_equal(wait_call(&c, &u), PARAMO_E_TIMEOUT);
-    assert_non_null(strstr(u.text, "worker 0 (node 9, host)"));
-    /* Who has timed out is not in it any more. */
-    CALL(b, &u, member_barrier(b->member, &u.call, 4, 0, in_seconds(&c, 50)));
-    cluster_pass(&c, 3);
-    assert_false(u.done);
-    /* A death is named, at once and later. */
-    cluster_kill(a);
-    assert_int_equal(wait_call(&c, &u), PARAMO_E_BARRIER);
-    assert_non_null(strstr(u.text, "worker 0 (node 9, host)"));
-    CALL(b, &u, member_barrier(b->member, &u.call, 4, 0, in_seconds(&c, 50)));
-    assert_int_equal(wait_call(&c, &u), PARAMO_E_BARRIER);
-    CALL(s, &t, member_barrier(s->member, &t.call, 2, 0, in_seconds(&c, 50)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
-    cluster_fini(&c);
-}
-
-static void test_values(void **state)
-{
-    (void)state;
-    struct cluster c;
-    start_all(&c, 0, 2);
-    struct tnode *a = &c.nodes[0], *b = &c.nodes[1];
-    struct tcall t, u;
-    CALL(a, &t, member_kv_get(a->member, &t.call, "lr", in_seconds(&c, 50)));
-    CALL(b, &u, member_kv_put(b->member, &u.call, "other", "x", 1, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &u), PARAMO_OK);
-    cluster_pass(&c, 1);
-    assert_false(t.done);
-    CALL(b, &u, member_kv_put(b->member, &u.call, "lr", "0.1", 4, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
-    assert_string_equal(t.value, "0.1");
-    CALL(a, &t, member_kv_get(a->member, &t.call, "none", in_seconds(&c, 2)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_E_TIMEOUT);
-    const double one[] = {1.5, -2};
-    for (int i = 0; i < 3; i++) {
-        CALL(i % 2 ? a : b, &t,
-             member_kv_add((i % 2 ? a : b)->member, &t.call, "sum", one, 2, in_seconds(&c, 5)));
-        assert_int_equal(wait_call(&c, &t), PARAMO_OK);
-    }
-    CALL(a, &t, member_kv_get(a->member, &t.call, "sum", in_seconds(&c, 2)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
-    double sum[2];
-    memcpy(sum, t.value, sizeof sum);
-    assert_true(sum[0] == 4.5 && sum[1] == -6);
-    CALL(a, &t, member_kv_add(a->member, &t.call, "sum", one, 1, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_E_SIZE_MISMATCH);
-    for (int i = 0; i < 2; i++) { /* a key that is not there is no error */
-        CALL(b, &t, member_kv_delete(b->member, &t.call, "sum", in_seconds(&c, 5)));
-        assert_int_equal(wait_call(&c, &t), PARAMO_OK);
-    }
-    CALL(a, &t, member_kv_get(a->member, &t.call, "sum", in_seconds(&c, 2)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_E_TIMEOUT);
-    CALL(a, &t, member_kv_add(a->member, &t.call, "sum", one, 1, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK); /* of another length: nothing is left of the old one */
-    cluster_fini(&c);
-}
-
-/* The scheduler keeps so many values; what is deleted makes room. */
-static void test_values_bounded(void **state)
-{
-    (void)state;
-    struct cluster c;
-    start_all(&c, 0, 1);
-    struct tnode *a = &c.nodes[0];
-    struct tcall t;
-    static uint8_t value[KV_VALUE_MAX];
-    char key[16];
-    unsigned fit = 0;
-    for (paramo_err err = PARAMO_OK; !err; fit += !err) {
-        (void)snprintf(key, sizeof key, "k%u", fit);
-        CALL(a, &t, member_kv_put(a->member, &t.call, key, value, sizeof value, in_seconds(&c, 5)));
-        err = wait_call(&c, &t);
-    }
-    assert_int_equal(t.status, PARAMO_E_FULL);
-    assert_int_equal(fit, SCHED_KV_BYTES / KV_VALUE_MAX);
-    CALL(a, &t, member_kv_delete(a->member, &t.call, "k0", in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
-    CALL(a, &t, member_kv_put(a->member, &t.call, key, value, sizeof value, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
-    cluster_fini(&c);
-}
-
-/* The next part as 100 * stream + index, or -state. */
-static int next_part(struct cluster *c, struct tnode *node, struct tcall *t, uint32_t round, uint32_t ms)
-{
-    CALL(node, t, member_pool_next(node->member, &t->call, "p", 0, round, ms, in_seconds(c, 60)));
-    assert_int_equal(wait_call(c, t), PARAMO_OK);
-    if (t->call.result.state != POOL_GOT)
-        return -(int)t->call.result.state;
-    assert_int_equal(t->call.result.part.round, round);
-    return (int)(t->call.result.part.stream * 100 + t->call.result.part.index);
-}
-
-static paramo_err report(struct cluster *c, struct tnode *node, const struct pool_part *part, bool end)
-{
-    struct tcall t;
-    if (end)
-        CALL(node, &t, member_pool_end(node->member, &t.call, "p", part, in_seconds(c, 60)));
-    else
-        CALL(node, &t, member_pool_done(node->member, &t.call, "p", part, in_seconds(c, 60)));
-    return wait_call(c, &t);
-}
-
-static void test_pool_order_and_affinity(void **state)
-{
-    (void)state;
-    struct cluster c;
-    start_all(&c, 0, 3);
-    struct tnode *a = &c.nodes[0], *b = &c.nodes[1];
-    struct tcall t, parts[6];
-    CALL(a, &t, member_pool_open(a->member, &t.call, "p", 3, 2, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
-    CALL(b, &t, member_pool_open(b->member, &t.call, "p", 3, 3, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_E_INVALID);
-    /* Stream 0 has parts 0 1 2, stream 1 none, stream 2 part 0. */
-    assert_int_equal(next_part(&c, a, &parts[0], 0, 0), 0);
-    assert_int_equal(next_part(&c, b, &parts[1], 0, 0), 1);
-    assert_int_equal(next_part(&c, a, &parts[2], 0, 0), 2);
-    assert_int_equal(next_part(&c, b, &parts[3], 0, 0), 3);
-    assert_int_equal(next_part(&c, a, &parts[4], 0, 0), 4);
-    assert_int_equal(report(&c, a, &parts[4].call.result.part, true), PARAMO_OK);
-    assert_int_equal(next_part(&c, a, &parts[5], 0, 0), 100);
-    assert_int_equal(report(&c, b, &parts[3].call.result.part, true),
-                     PARAMO_OK); /* the end is nearer still */
-    assert_int_equal(report(&c, a, &parts[5].call.result.part, true), PARAMO_OK);
-    assert_int_equal(next_part(&c, b, &parts[5], 0, 0), 200);
-    assert_int_equal(next_part(&c, a, &parts[3], 0, 0), 201);
-    assert_int_equal(report(&c, a, &parts[3].call.result.part, true), PARAMO_OK);
-    assert_int_equal(next_part(&c, a, &t, 0, 500), -POOL_NONE_NOW);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(report(&c, i == 1 ? b : a, &parts[i].call.result.part, false), PARAMO_OK);
-    assert_int_equal(report(&c, a, &parts[0].call.result.part, false), PARAMO_E_NOT_FOUND);
-    CALL(a, &t, member_pool_next(a->member, &t.call, "p", 0, 1, 50000, in_seconds(&c, 60)));
-    assert_int_equal(report(&c, b, &parts[5].call.result.part, false), PARAMO_OK);
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK); /* round 1 has begun */
-    assert_int_equal(t.call.result.part.index, 0);
-    assert_int_equal(next_part(&c, b, &parts[1], 0, 0), -POOL_FINISHED);
-    /* Each gets its own first: a did 0 2, b did 1 200; then what is left of the others'. */
-    assert_int_equal(next_part(&c, b, &parts[1], 1, 0), 1);
-    assert_int_equal(next_part(&c, b, &parts[2], 1, 0), 200);
-    assert_int_equal(next_part(&c, b, &parts[3], 1, 0), 2);
-    assert_int_equal(next_part(&c, a, &parts[4], 1, 0), -POOL_NONE_NOW);
-    /* What a dead worker held is dealt again, and what it says later does not count. */
-    CALL(a, &parts[5], member_pool_next(a->member, &parts[5].call, "p", 0, 1, 50000, in_seconds(&c, 60)));
-    cluster_kill(b);
-    assert_int_equal(wait_call(&c, &parts[5]), PARAMO_OK);
-    assert_int_equal(parts[5].call.result.part.index, 1);
-    assert_int_equal(next_part(&c, a, &parts[2], 1, 0), 2);
-    assert_int_equal(next_part(&c, a, &parts[3], 1, 0), 200);
-    assert_int_equal(report(&c, a, &t.call.result.part, false), PARAMO_OK);
-    assert_int_equal(report(&c, a, &parts[2].call.result.part, false), PARAMO_OK);
-    assert_int_equal(report(&c, a, &parts[3].call.result.part, false), PARAMO_OK);
-    assert_int_equal(next_part(&c, a, &t, 1, 0), -POOL_NONE_NOW);
-    assert_int_equal(report(&c, a, &parts[5].call.result.part, false), PARAMO_OK);
-    assert_int_equal(next_part(&c, a, &t, 1, 0), -POOL_FINISHED);
-    cluster_fini(&c);
-}
-
 static void test_end(void **state)
 {
     (void)state;
     struct cluster c;
-    start_all(&c, 1, 2);
+    cluster_start_all(&c, 1, 2);
     cluster_leave(&c.nodes[1]);
     cluster_pass(&c, 20);
     assert_false(c.over || c.nodes[0].ended);
@@ -590,7 +344,7 @@ static void test_end_with_deaths(void **state)
 {
     (void)state;
     struct cluster c;
-    start_all(&c, 1, 2);
+    cluster_start_all(&c, 1, 2);
     cluster_kill(&c.nodes[1]);
     cluster_pass(&c, 1);
     assert_false(c.nodes[0].ended);
@@ -607,17 +361,17 @@ static void test_shutdown(void **state)
 {
     (void)state;
     struct cluster c;
-    start_all(&c, 1, 2);
+    cluster_start_all(&c, 1, 2);
     struct tcall t, u;
-    CALL(&c.nodes[2], &u, member_barrier(c.nodes[2].member, &u.call, 4, 0, in_seconds(&c, 50)));
-    CALL(&c.nodes[0], &t, member_shutdown(c.nodes[0].member, &t.call, "enough", in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
+    TCALL(&c.nodes[2], &u, member_barrier(c.nodes[2].member, &u.call, 4, 0, in_seconds(&c, 50)));
+    TCALL(&c.nodes[0], &t, member_shutdown(c.nodes[0].member, &t.call, "enough", in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
     for (int i = 0; i < 3; i++) {
         assert_true(cluster_run(&c, tnode_ended, &c.nodes[i], 1));
         assert_int_equal(c.nodes[i].ended_status, PARAMO_E_SHUTDOWN);
         assert_non_null(strstr(c.nodes[i].ended_text, "enough"));
     }
-    assert_int_equal(wait_call(&c, &u), PARAMO_E_SHUTDOWN);
+    assert_int_equal(tcall_wait(&c, &u), PARAMO_E_SHUTDOWN);
     for (int i = 0; i < 3; i++)
         cluster_leave(&c.nodes[i]);
     assert_true(cluster_run(&c, cluster_over, &c, 0.1));
@@ -643,7 +397,7 @@ static void test_silence(void **state)
 {
     (void)state;
     struct cluster c;
-    start_all(&c, 0, 2);
+    cluster_start_all(&c, 0, 2);
     cut(&c, "n1", true);
     cluster_pass(&c, 8);
     cut(&c, "n1", false);
@@ -718,7 +472,7 @@ static void test_fenced_after_replacement(void **state)
 {
     (void)state;
     struct cluster c;
-    start_all(&c, 0, 2);
+    cluster_start_all(&c, 0, 2);
     cut(&c, "n1", true);
     cluster_pass(&c, 11.5);
     cluster_start(&c, &c.nodes[2], WORKER);
@@ -787,12 +541,12 @@ static void test_own_member(void **state)
     assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 1));
     assert_int_equal(member_id(c.nodes[1].member), PARAMO_ID_SCHEDULER);
     struct tcall t, u;
-    CALL(&c.nodes[0], &t, member_barrier(c.nodes[0].member, &t.call, 7, 0, in_seconds(&c, 50)));
+    TCALL(&c.nodes[0], &t, member_barrier(c.nodes[0].member, &t.call, 7, 0, in_seconds(&c, 50)));
     cluster_pass(&c, 1);
     assert_false(t.done);
-    CALL(&c.nodes[1], &u, member_barrier(c.nodes[1].member, &u.call, 7, 0, in_seconds(&c, 50)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
-    assert_int_equal(wait_call(&c, &u), PARAMO_OK);
+    TCALL(&c.nodes[1], &u, member_barrier(c.nodes[1].member, &u.call, 7, 0, in_seconds(&c, 50)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    assert_int_equal(tcall_wait(&c, &u), PARAMO_OK);
     cluster_leave(&c.nodes[0]);
     assert_true(cluster_run(&c, cluster_over, &c, 1));
     assert_int_equal(c.over_status, PARAMO_OK);
@@ -933,8 +687,8 @@ static void test_abuse(void **state)
         abuse(&c, &c.nodes[9], van, seed);
     assert_true(c.nodes[1].joined && !c.nodes[1].ended);
     struct tcall t;
-    CALL(&c.nodes[1], &t, member_kv_put(c.nodes[1].member, &t.call, "fine", "x", 1, in_seconds(&c, 5)));
-    assert_int_equal(wait_call(&c, &t), PARAMO_OK);
+    TCALL(&c.nodes[1], &t, member_kv_put(c.nodes[1].member, &t.call, "fine", "x", 1, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
     cluster_leave(&c.nodes[1]);
     assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 1));
     assert_int_equal(c.nodes[0].ended_status, PARAMO_E_NODE_LOST); /* the abuser's silence */
@@ -953,11 +707,6 @@ int main(void)
         cmocka_unit_test(test_one_more_server),
         cmocka_unit_test(test_extra_worker),
         cmocka_unit_test(test_restart_takes_dead_rank),
-        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_barriers),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_values_bounded),
-        cmocka_unit_test(test_pool_order_and_affinity),
         cmocka_unit_test(test_end),
         cmocka_unit_test(test_end_with_deaths),
         cmocka_unit_test(test_shutdown),
