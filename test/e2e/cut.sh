@@ -4,40 +4,9 @@
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
-[ "$(id -u)" = 0 ] || skip "network namespaces need root"
-command -v ip >/dev/null || skip "there is no ip (Debian's iproute2)"
-
-net=paramo$$
 hosts=(hub sched s0 s1 w)
-drop_hosts() { for host in "${hosts[@]}"; do ip netns del "$net-$host" 2>/dev/null; done; }
-trap 'drop_hosts; clean_up' EXIT
-
-on() { ip netns exec "$net-$1" "${@:2}"; } # HOST COMMAND...
-start_on() { start "$1" ip netns exec "$net-$2" "${@:3}"; } # NAME HOST COMMAND...
-
-address() { # HOST: hub has none
-    local i
-    for i in "${!hosts[@]}"; do [ "${hosts[i]}" = "$1" ] && echo "10.99.0.$i"; done
-}
-
-make_hosts() {
-    local host
-    for host in "${hosts[@]}"; do ip netns add "$net-$host" && on "$host" ip link set lo up || return 1; done
-    on hub ip link add br0 type bridge && on hub ip link set br0 up || return 1
-    for host in "${hosts[@]:1}"; do
-        ip link add eth0 netns "$net-$host" type veth peer name "to-$host" netns "$net-hub" &&
-            on hub ip link set "to-$host" master br0 up &&
-            on "$host" ip addr add "$(address "$host")/24" dev eth0 &&
-            on "$host" ip link set eth0 up || return 1
-    done
-}
-make_hosts 2>"$ERR" || skip "no network namespaces here: $(tail -n 1 "$ERR")"
+. "$TOP/test/e2e/lib_hosts.sh"
 export PARAMO_TOKEN=cut
-
-cut() { on hub ip link set "to-$1" down; }  # HOST: from everybody, in both directions
-mend() { on hub ip link set "to-$1" up; }
-cut_way() { on "$1" ip route add blackhole "$(address "$2")/32"; } # FROM TO: what FROM sends to TO is lost
-mend_way() { on "$1" ip route del blackhole "$(address "$2")/32"; }
 
 # job NAME: scheduler, two servers and two workers, each on its host; the workers share one.
 job() {
@@ -50,9 +19,6 @@ job() {
         start_on "$name-w$i" w "$PARAMO" worker --scheduler "$scheduler" --rank "$i" -- "$ADDER" --until "stop-$name"
     done
 }
-
-lines() { grep -c -- "$1" "$2" || true; }
-more() { [ "$(lines "$1" "$2")" -gt "$3" ]; } # REGEX FILE LINES
 
 # disturbed TEXT DO UNDO: until both workers say that they wait; then they go on.
 disturbed() {

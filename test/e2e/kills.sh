@@ -31,7 +31,7 @@ echo "      seed $seed"
 end=$((EPOCHSECONDS + LASTS)) whole=yes
 for ((kill = 1; EPOCHSECONDS < end; kill++)); do
     second=$EPOCHSECONDS rank=$((RANDOM % SERVERS)) before=$(times)
-    echo "$(date +%s%N) $rank" >>kills
+    echo "$(date +%s%N) kill" >>kills
     kill -KILL "$(job_pid "${present[rank]}")"
     ends "${present[rank]}" 137 "kill $kill: server $rank" >/dev/null
     present[rank]=s$rank-$kill
@@ -52,12 +52,5 @@ for ((i = 0; i < WORKERS; i++)); do
 done
 ends sched 0 "the job ends in order"
 
-# Nearly every push has keys of every server. So of the pushes that began after a kill and stalled, the one that ended first was
-# the first to be served: milliseconds after the kill; 0 where none took as long as adder calls a stall.
-awk 'FNR == NR { at[NR] = $1; n = NR; next }
-    { for (k = n; k > 0 && at[k] > $1; k--); if (k && (!(k in first) || $2 - at[k] < first[k])) first[k] = $2 - at[k] }
-    END { for (k = 1; k <= n; k++) print k in first ? first[k] / 1e6 : 0 }' kills stalls.* | sort -n >waits
-awk '{ ms[NR] = $1 } END {
-    printf "      | from a kill to the first push served: median %.0f ms, 90 %% %.0f ms, 99 %% %.0f ms, longest %.0f ms (%d kills; bar: 99 %% in 1000 ms)\n",
-        ms[int((NR + 1) / 2)], ms[int(NR * 0.9 + 0.999)], ms[int(NR * 0.99 + 0.999)], ms[NR], NR }' waits
+served_after kills kill "from a kill to the first push served" 1000 stalls.*
 finish

@@ -8,10 +8,12 @@
  *     hold  with the first part it gets it waits for the file, and then pushes without looking, as who was
  * only slow last  when all is done it waits for the file, then counts: "exact" if each part was added once
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "paramo/paramo.h"
@@ -38,15 +40,25 @@ static void must(const char *what, paramo_err err)
     exit(1);
 }
 
-/* The script kills whoever waits too long. */
+/* Until the file is in this folder. The script kills whoever waits too long. */
 static void wait_for(const char *what, const char *file)
 {
+    char news[4096];
     if (!file)
         return;
+    int watch = inotify_init1(IN_CLOEXEC);
+    if (watch < 0 || inotify_add_watch(watch, ".", IN_CREATE | IN_MOVED_TO) < 0) {
+        perror("inotify");
+        exit(1);
+    }
     printf("waiting: %s\n", what);
     (void)fflush(stdout);
     while (access(file, F_OK))
-        (void)usleep(10000);
+        if (read(watch, news, sizeof news) < 0 && errno != EINTR) {
+            perror("inotify");
+            exit(1);
+        }
+    (void)close(watch);
 }
 
 static paramo_err transfer(int push, uint64_t first, size_t n, int64_t *vals)
