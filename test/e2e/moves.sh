@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
 export PARAMO_TOKEN=moves
+DEADLINE=$((180 * SLOW))
 
 server() { start "$1" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --domain "$1" "${@:2}"; }
 
