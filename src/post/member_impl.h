@@ -45,6 +45,7 @@ struct member {
     struct member_call *oldest, *newest; /* unanswered, by number */
     uint64_t next_number;
     struct member_order *orders;
+    unsigned orders_count;
     uint64_t orders_floor, orders_seen; /* a bit for each id from the floor on, at id % ORDERS_WINDOW */
 };
 

@@ -6,6 +6,9 @@
 #include "post/member_impl.h"
 #include "wire/order.h"
 
+/* A window's, and another's of a scheduler that has gone since. */
+enum { ORDERS_MOST = 2 * ORDERS_WINDOW };
+
 struct member_order {
     struct member_order *next;
     struct member *member;
@@ -21,6 +24,7 @@ static void order_free(struct member_order *order)
     while (*at != order)
         at = &(*at)->next;
     *at = order->next;
+    order->member->orders_count--;
     writer_fini(&order->body);
     free(order);
 }
@@ -105,9 +109,10 @@ paramo_err member_order_got(struct member *m, const struct wire_head *head, stru
     raise_floor(m, head->floor);
     if (id < m->orders_floor || (m->orders_seen & bit))
         return PARAMO_OK;
-    struct member_order *order = calloc(1, sizeof *order);
+    struct member_order *order = m->orders_count < ORDERS_MOST ? calloc(1, sizeof *order) : NULL;
     if (!order)
         return PARAMO_OK; /* as if it had been lost on the way */
+    m->orders_count++;
     m->orders_seen |= bit;
     *order = (struct member_order){.next = m->orders, .member = m, .id = id};
     m->orders = order;

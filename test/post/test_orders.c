@@ -197,6 +197,30 @@ static void test_bounded(void **state)
     cluster_fini(&c);
 }
 
+/* A scheduler that forgets its orders, or is another one each time: those that nobody has carried out do not
+ * become more and more. */
+static void test_forgotten(void **state)
+{
+    (void)state;
+    enum { AT_A_TIME = 48, TIMES = 4 };
+    start(1, true);
+    t.wait = true;
+    unsigned heard = 0;
+    for (unsigned i = 0; i < TIMES * AT_A_TIME; i++) {
+        assert_int_equal(give(i), PARAMO_OK);
+        if (i % AT_A_TIME < AT_A_TIME - 1)
+            continue;
+        cluster_pass(&c, 1);
+        assert_true(lane_enter(c.lane));
+        orders_drop(first_server(), false);
+        lane_leave(c.lane);
+    }
+    for (unsigned i = 0; i < TIMES * AT_A_TIME; i++)
+        heard += t.heard[i];
+    assert_int_equal(heard, 2 * ORDERS_WINDOW);
+    cluster_fini(&c);
+}
+
 /* A member that takes none says so. */
 static void test_not_taken(void **state)
 {
@@ -241,9 +265,10 @@ static void test_after_its_view(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_done_once), cmocka_unit_test(test_lost_connections),
-        cmocka_unit_test(test_node_lost), cmocka_unit_test(test_bounded),
-        cmocka_unit_test(test_not_taken), cmocka_unit_test(test_after_its_view),
+        cmocka_unit_test(test_done_once),      cmocka_unit_test(test_lost_connections),
+        cmocka_unit_test(test_node_lost),      cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_forgotten),      cmocka_unit_test(test_not_taken),
+        cmocka_unit_test(test_after_its_view),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
