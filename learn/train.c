@@ -157,6 +157,12 @@ struct words {
 enum { ENDED, GOES_ON, INTERRUPTED /* for a job that begins with a checkpoint: it goes on */ };
 enum { WORDS = 4 }; /* numbers, so that adding zeros makes them be there */
 
+/* What no leader has put is 0. */
+static uint64_t whole(double w, double most)
+{
+    return w >= 0 && w <= most ? (uint64_t)w : 0;
+}
+
 /* Asks for a value that the leader puts; TIMEOUT if it is not there yet. */
 static paramo_err ask_leader(struct customer *c, const char *key, uint32_t timeout_ms, struct words *words)
 {
@@ -169,8 +175,10 @@ static paramo_err ask_leader(struct customer *c, const char *key, uint32_t timeo
         return lerr(PARAMO_E_NODE_LOST, "worker 0 (node %u), which validates and saves the model, has died",
                     PARAMO_ID_WORKER(0));
     if (err == PARAMO_OK)
-        *words = (struct words){
-            .round = (uint32_t)w[0], .workers = (uint32_t)w[1], .rows = (uint64_t)w[2], .go_on = (int)w[3]};
+        *words = (struct words){.round = (uint32_t)whole(w[0], UINT32_MAX),
+                                .workers = (uint32_t)whole(w[1], UINT32_MAX),
+                                .rows = whole(w[2], 0x1p53),
+                                .go_on = (int)whole(w[3], INTERRUPTED)};
     return from_library(err);
 }
 

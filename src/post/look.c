@@ -204,19 +204,16 @@ paramo_err look_start(const struct look_config *config, struct look **out)
         ckpt_order_encode(config->ckpt, &look->body);
     look->config.ckpt = NULL;
     look->timer.fire = look_late;
-    if (look->body.failed) {
-        free(look);
-        return err_memory(sizeof *config->ckpt);
-    }
     look->hello = (struct hello){.purpose = HELLO_CONTROL, .incarnation = config->incarnation};
-    if (strlen(config->token) >= sizeof look->hello.token) {
-        writer_fini(&look->body);
-        free(look);
-        return err_set(PARAMO_E_INVALID, "the token is longer than %zu bytes", (size_t)HELLO_TOKEN_MAX - 1);
-    }
-    memcpy(look->hello.token, config->token, strlen(config->token));
-    look->rest = look->schedulers = strdup(config->scheduler);
-    err = look->schedulers ? PARAMO_OK : err_memory(strlen(config->scheduler));
+    if (look->body.failed)
+        err = err_memory(sizeof *config->ckpt);
+    else if (strlen(config->token) >= sizeof look->hello.token)
+        err = err_set(PARAMO_E_INVALID, "the token is longer than %zu bytes", (size_t)HELLO_TOKEN_MAX - 1);
+    else
+        memcpy(look->hello.token, config->token, strlen(config->token));
+    look->rest = look->schedulers = err ? NULL : strdup(config->scheduler);
+    if (!err && !look->schedulers)
+        err = err_memory(strlen(config->scheduler));
     if (!err)
         err = lane_timer_arm(config->lane, &look->timer, config->deadline);
     if (!err)

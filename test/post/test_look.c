@@ -117,6 +117,7 @@ static void nobody_there(void **state)
     struct look *l;
     struct look_config config = {.lane = c.lane, .token = "token"};
     static const char *const wrong[] = {"", "a:1,,scheduler:1", "scheduler", "scheduler:1,b", "::1:1", ":1"};
+    assert_true(lane_enter(c.lane));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         config.scheduler = wrong[i];
         assert_int_equal(look_start(&config, &l), PARAMO_E_INVALID);
@@ -127,6 +128,7 @@ static void nobody_there(void **state)
     token[299] = '\0';
     config.token = token;
     assert_int_equal(look_start(&config, &l), PARAMO_E_INVALID);
+    lane_leave(c.lane);
     cluster_fini(&c);
 }
 
