@@ -202,10 +202,10 @@ int job_command(pid_t *pid, char *const argv[])
     return program_start(pid, argv, 1);
 }
 
-int job_command_ended(pid_t *pid)
+static int command_look(pid_t *pid, int flags)
 {
     int status;
-    pid_t ended = waitpid(*pid, &status, WNOHANG);
+    pid_t ended = waitpid(*pid, &status, flags);
     if (ended == 0)
         return 0;
     *pid = 0;
@@ -214,6 +214,18 @@ int job_command_ended(pid_t *pid)
     (void)fprintf(stderr, "paramo bench: a command that it needs has failed, with status %d\n",
                   ended > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1);
     return -1;
+}
+
+int job_command_ended(pid_t *pid)
+{
+    return command_look(pid, WNOHANG);
+}
+
+int job_command_run(char *const argv[])
+{
+    pid_t pid = 0;
+    int code = job_command(&pid, argv);
+    return code != 0 ? code : command_look(&pid, 0) < 0 ? CODE_FAILED : 0;
 }
 
 void job_command_stop(pid_t *pid)

@@ -47,6 +47,8 @@ void job_kill_server(struct bench_job *job, unsigned i);
 int job_command(pid_t *pid, char *const argv[]);
 /* 0: it goes on; 1: it has ended well and *pid is 0; -1: it has failed, which was said. */
 int job_command_ended(pid_t *pid);
+/* Starts it and waits for its end: 0, or -1 as above. */
+int job_command_run(char *const argv[]);
 /* Kills it if it goes on. */
 void job_command_stop(pid_t *pid);
 /* The same in this process (PARAMO_ROLE_ALL). */

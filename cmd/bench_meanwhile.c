@@ -3,7 +3,7 @@
  * (`checkpoint`), and while a server joins and takes its share, and then is drained again (`migrate`), beside
  * the same pushes of the same job undisturbed. The slowest push of either is shown as well: nothing may stand
  * still. A server remembers the rows of lists of keys that come again; so `checkpoint` pushes as many other
- * lists, too, of which it remembers none.
+ * lists, too, of which it remembers none. And what an incremental checkpoint writes beside a full one.
  */
 #include "cmd/bench_job.h"
 #include "cmd/bench_load.h"
@@ -207,18 +207,63 @@ static int one_checkpoint(struct meanwhile *m, const struct lines *l)
     return code;
 }
 
+static double tree_bytes;
+
+static int add_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+    (void)path, (void)ftw;
+    tree_bytes += flag == FTW_F ? (double)st->st_size : 0;
+    return 0;
+}
+
+/* Of all checkpoints in it. */
+static double folder_bytes(const char *dir)
+{
+    tree_bytes = 0;
+    (void)nftw(dir, add_one, 8, FTW_PHYS);
+    return tree_bytes;
+}
+
+/* A full one, the push of a batch, and what has changed. */
+static int one_increment(struct meanwhile *m, struct bench_line *line)
+{
+    char dir[] = "/tmp/paramo-bench-XXXXXX", self[] = "paramo", verb[] = "checkpoint", save[] = "save",
+         opt_changes[] = "--incremental", opt_scheduler[] = "--scheduler", opt_dir[] = "--dir";
+    char *const argv[] = {self, verb, save, opt_changes, opt_scheduler, m->job.address, opt_dir, dir, NULL};
+    struct sample pushed;
+    if (mkdtemp(dir) == NULL)
+        return bench_system("a folder for the checkpoint");
+    int code = job_command_run(argv);
+    double full = folder_bytes(dir);
+    if (code == 0)
+        code = undisturbed(m, 1, &pushed);
+    if (code == 0)
+        code = job_command_run(argv);
+    if (code == 0)
+        line_pair(line, 1e-6 * (folder_bytes(dir) - full), 1e-6 * full);
+    remove_folder(dir);
+    return code;
+}
+
 int bench_checkpoint(const struct bench_settings *s, struct bench_report *r)
 {
     struct meanwhile m = {0};
+    char where[80];
     int code = begin(&m, s, 1, ANEW);
     struct lines again = two_lines(&m, r, "checkpoint", 1, "while a checkpoint is taken"),
                  anew = two_lines(&m, r, "checkpoint", 1, "of new lists while one is taken");
+    (void)snprintf(where, sizeof where, "%.3g M keys of one float, %d of them pushed in between",
+                   1e-6 * (double)m.n_keys, (int)BATCH);
+    struct bench_line *line =
+        report_line(r, "checkpoint", "MB", BENCH_LOWER, "a full one", where, "incremental checkpoint");
     for (uint64_t i = 0; i < s->pairs && code == 0; i++) {
         m.batches = AGAIN;
         code = one_checkpoint(&m, &again);
         m.batches = ANEW;
         if (code == 0)
             code = one_checkpoint(&m, &anew);
+        if (code == 0)
+            code = one_increment(&m, line);
     }
     end(&m);
     return code;

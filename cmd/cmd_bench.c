@@ -30,7 +30,8 @@ static const char usage[] =
     "  replicate  pushes to a job with one and with two copies of each row, beside one without\n"
     "  failover   from the death of a server to the first request that its successor serves\n"
     "  migrate    pushes while a server joins and another is drained, beside the same undisturbed\n"
-    "  checkpoint pushes while a checkpoint is taken, beside the same undisturbed\n"
+    "  checkpoint pushes while a checkpoint is taken, beside the same undisturbed; what one of changes "
+    "writes\n"
     "\n"
     "and all of them if none is named. Everything runs on loopback with the settings that a program gets by\n"
     "default; those in the environment (PARAMO_*, DMLC_*) are ignored.\n";

@@ -24,6 +24,11 @@
 struct listing {
     json_t *list; /* NULL: text */
     unsigned damaged, shown;
+    struct whole {
+        uint64_t number, id;
+    } * whole; /* of those seen: others may be based on them */
+    size_t whole_count;
+    bool failed;
 };
 
 static uint64_t bytes_of(const struct ckpt_manifest *m)
@@ -42,29 +47,54 @@ static void time_of(const struct ckpt_manifest *m, char text[32])
         (void)snprintf(text, 32, "%" PRIu64, m->made_at);
 }
 
+/* One whose base is not there is not whole, though its own files are. */
+static bool base_is_there(const struct listing *l, const struct ckpt_manifest *m)
+{
+    bool there = m->base == 0;
+    for (size_t i = 0; i < l->whole_count && !there; i++)
+        there = l->whole[i].number == m->base && l->whole[i].id == m->base_id;
+    return there;
+}
+
+static void note_whole(struct listing *l, const struct ckpt_manifest *m)
+{
+    struct whole *list = realloc(l->whole, (l->whole_count + 1) * sizeof *list);
+    l->failed = l->failed || list == NULL;
+    if (list == NULL)
+        return;
+    l->whole = list;
+    list[l->whole_count++] = (struct whole){.number = m->number, .id = m->id};
+}
+
 static void list_one(void *arg, uint64_t number, paramo_err status, const char *text,
                      const struct ckpt_manifest *m)
 {
     struct listing *l = arg;
-    const char *state = status == PARAMO_OK            ? "whole"
+    const bool based = m && base_is_there(l, m);
+    const char *state = based                          ? "whole"
+                        : m                            ? "no base"
                         : status == PARAMO_E_NOT_FOUND ? "unfinished"
                                                        : "damaged";
-    l->damaged += status && status != PARAMO_E_NOT_FOUND;
+    const char *kind = m && m->base ? "changes" : "full";
+    l->damaged += !based && status != PARAMO_E_NOT_FOUND;
+    if (based)
+        note_whole(l, m);
     if (l->list) {
         json_t *entry = json_pack("{s:I, s:s}", "number", (json_int_t)number, "state", state);
         if (entry && m)
             (void)json_object_update_new(
-                entry,
-                json_pack("{s:I, s:I, s:I, s:i, s:i, s:I}", "base", (json_int_t)m->base, "made_at",
-                          (json_int_t)m->made_at, "view", (json_int_t)m->view, "tables", (int)m->tables_count,
-                          "files", (int)m->files_count, "bytes", (json_int_t)bytes_of(m)));
+                entry, json_pack("{s:s, s:I, s:I, s:I, s:i, s:i, s:I}", "kind", kind, "base",
+                                 (json_int_t)m->base, "made_at", (json_int_t)m->made_at, "view",
+                                 (json_int_t)m->view, "tables", (int)m->tables_count, "files",
+                                 (int)m->files_count, "bytes", (json_int_t)bytes_of(m)));
         else if (entry && status != PARAMO_E_NOT_FOUND)
             (void)json_object_set_new(entry, "cause", json_string(text));
         (void)json_array_append_new(l->list, entry);
         return;
     }
     if (!l->shown++)
-        (void)printf("number  state       made (UTC)           based on  tables  files         bytes\n");
+        (void)printf(
+            "number  state       made (UTC)           kind     based on  tables  files         bytes\n");
     if (!m) {
         (void)printf("%6" PRIu64 "  %-10s  %s\n", number, state, status == PARAMO_E_NOT_FOUND ? "" : text);
         return;
@@ -73,8 +103,8 @@ static void list_one(void *arg, uint64_t number, paramo_err status, const char *
     time_of(m, at);
     if (m->base)
         (void)snprintf(base, sizeof base, "%" PRIu64, m->base);
-    (void)printf("%6" PRIu64 "  %-10s  %-19s  %8s  %6" PRIu32 "  %5" PRIu32 "  %12" PRIu64 "\n", number,
-                 state, at, base, m->tables_count, m->files_count, bytes_of(m));
+    (void)printf("%6" PRIu64 "  %-10s  %-19s  %-7s  %8s  %6" PRIu32 "  %5" PRIu32 "  %12" PRIu64 "\n", number,
+                 state, at, kind, base, m->tables_count, m->files_count, bytes_of(m));
 }
 
 static int print_json(json_t *root)
@@ -91,6 +121,9 @@ static int list(const char *dir, int json)
 {
     struct listing l = {.list = json ? json_array() : NULL};
     paramo_err err = ckpt_list(fs_real(), dir, list_one, &l);
+    free(l.whole);
+    if (err == PARAMO_OK && l.failed)
+        err = err_set(PARAMO_E_MEMORY, "out of memory");
     if (err) {
         json_decref(l.list);
         return code_fail(VERB, err, err_text());
@@ -151,12 +184,14 @@ struct live {
     struct observe_where where;
     const char *dir;
     uint64_t wait;
+    int incremental;
 };
 
 static int ask(const struct live *l, bool load, uint64_t number, int json)
 {
     char secret[TOKEN_BYTES];
-    struct ckpt_order order = {.number = number, .timeout_ms = (uint32_t)l->wait * 1000};
+    struct ckpt_order order = {
+        .number = number, .timeout_ms = (uint32_t)l->wait * 1000, .changes = l->incremental != 0};
     struct observation o = {.wait_s = l->wait + 5, .ckpt = &order, .load = load};
     int code = observe_at(VERB, &l->where, secret, &o);
     if (code >= 0)
@@ -179,12 +214,14 @@ static const char usage[] =
     "\n"
     "save takes a checkpoint of a live job, which goes on meanwhile; every server writes its part into DIR, "
     "a\n"
-    "folder that all of them and the scheduler see. load puts one in the place of what the tables hold, on "
-    "any\n"
-    "number of servers. See also --checkpoint-every and --restore of 'paramo run', 'scheduler' and 'train'.\n"
+    "folder that all of them and the scheduler see; with --incremental only what has changed since the last "
+    "one\n"
+    "there. load puts one in the place of what the tables hold, on any number of servers. See also\n"
+    "--checkpoint-every and --restore of 'paramo run', 'scheduler' and 'train'.\n"
     "\n"
-    "list shows the checkpoints in a folder: those that are whole, attempts that did not end, and manifests\n"
-    "that are damaged. verify reads every byte of one, and of those it is based on, and checks it.\n";
+    "list shows the checkpoints in a folder: those that are whole and what they are based on, attempts that\n"
+    "did not end, manifests that are damaged, and those whose base is missing. verify reads every byte of "
+    "one, and of those it is based on, and checks it.\n";
 static const char more[] = "  paramo checkpoint save --scheduler 10.0.0.1:9000 --dir /data/ckpt\n"
                            "  paramo checkpoint list /data/ckpt\n"
                            "  paramo checkpoint verify /data/ckpt --number 7\n"
@@ -206,6 +243,12 @@ int cmd_checkpoint(int argc, char **argv)
          .given = &number_given},
         {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "the report as JSON"},
         {.name = "of a live job", .kind = ARG_SECTION},
+        {.name = "incremental",
+         .kind = ARG_FLAG,
+         .out = &live.incremental,
+         .help =
+             "save: only what changed since the last one that was saved so, or by\n--checkpoint-every; the "
+             "first is a full one"},
         {.name = "dir", .kind = ARG_STRING, .out = &live.dir, .meta = "DIR", .help = "the folder"},
         OBSERVE_ARGS(live.where, "the job's scheduler"),
         {.name = "wait",
@@ -234,9 +277,11 @@ int cmd_checkpoint(int argc, char **argv)
             return args_wrong(VERB, "%s: --%s is missing", what, live.where.scheduler ? "dir" : "scheduler");
         if (save && number_given)
             return args_wrong(VERB, "save: the scheduler gives the number");
+        if (load && live.incremental)
+            return args_wrong(VERB, "--incremental is for save");
         return ask(&live, load, number, json);
     }
-    if (live.where.scheduler || live.dir)
+    if (live.where.scheduler || live.dir || live.incremental)
         return args_wrong(VERB, "%s: it looks at a folder, not at a job", what);
     if (!dir || !*dir)
         return args_wrong(VERB, "%s: DIR is missing", what);

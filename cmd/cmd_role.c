@@ -43,6 +43,8 @@ enum role_option {
     OPT_FABRIC,
     OPT_CHECKPOINT_DIR,
     OPT_CHECKPOINT_EVERY,
+    OPT_CHECKPOINT_FULL_EVERY,
+    OPT_CHECKPOINT_KEEP,
     OPT_RESTORE,
     OPT_VERBOSE,
     OPT_HELP
@@ -97,6 +99,8 @@ static const struct option scheduler_options[] = {
     {"meta", required_argument, NULL, OPT_META},
     {"checkpoint-dir", required_argument, NULL, OPT_CHECKPOINT_DIR},
     {"checkpoint-every", required_argument, NULL, OPT_CHECKPOINT_EVERY},
+    {"checkpoint-full-every", required_argument, NULL, OPT_CHECKPOINT_FULL_EVERY},
+    {"checkpoint-keep", required_argument, NULL, OPT_CHECKPOINT_KEEP},
     {"restore", required_argument, NULL, OPT_RESTORE},
     COMMON_OPTIONS,
 };
@@ -142,6 +146,8 @@ static const struct role roles[] = {
      "                          --meta one leads, and the others stand by until it has died\n"
      "      --checkpoint-dir DIR, --checkpoint-every SECONDS\n"
      "                          take checkpoints by itself, into a folder that all servers see, too\n"
+     "      --checkpoint-full-every N  each N-th has everything, the others what has changed (10)\n"
+     "      --checkpoint-keep N     so many of these stay, with those that they are based on; 0: all (3)\n"
      "      --restore DIR       begin with the last whole checkpoint of DIR\n" COMMON_USAGE NODE_EXIT_CODES
      "\n"
      "  paramo scheduler --port 9000 --servers 2 --workers 4 --state /var/lib/paramo/job\n"
@@ -327,6 +333,14 @@ static int set_option(const struct role *r, const struct option *option, struct 
     case OPT_CHECKPOINT_EVERY:
         code = parse_number(r, option->name, optarg, 1, 604800, &v);
         cfg->checkpoint_every_s = (uint32_t)v;
+        break;
+    case OPT_CHECKPOINT_FULL_EVERY:
+        code = parse_number(r, option->name, optarg, 1, 1024, &v);
+        cfg->checkpoint_full_every = (uint32_t)v;
+        break;
+    case OPT_CHECKPOINT_KEEP:
+        code = parse_number(r, option->name, optarg, 0, INT32_MAX, &v);
+        cfg->checkpoint_keep = (uint32_t)v;
         break;
     case OPT_RESTORE:
         cfg->restore_dir = optarg;

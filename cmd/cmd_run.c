@@ -89,6 +89,10 @@ static const char usage[] =
     "ucx\n"
     "      --checkpoint-dir DIR, --checkpoint-every SECONDS\n"
     "                      take checkpoints of the job meanwhile\n"
+    "      --checkpoint-full-every N\n"
+    "                      each N-th has everything, the others what has changed (10)\n"
+    "      --checkpoint-keep N\n"
+    "                      so many stay, with those that they are based on; 0: all (3)\n"
     "      --restore DIR   begin with the last whole checkpoint of DIR\n"
     "  -v, --verbose       print each node's process id and how it ended\n"
     "\n"
@@ -462,6 +466,8 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         OPT_REPLICAS,
         OPT_CKPT_DIR,
         OPT_CKPT_EVERY,
+        OPT_CKPT_FULL_EVERY,
+        OPT_CKPT_KEEP,
         OPT_RESTORE
     };
     static const struct option options[] = {
@@ -474,6 +480,8 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         {"van", required_argument, NULL, OPT_VAN},
         {"checkpoint-dir", required_argument, NULL, OPT_CKPT_DIR},
         {"checkpoint-every", required_argument, NULL, OPT_CKPT_EVERY},
+        {"checkpoint-full-every", required_argument, NULL, OPT_CKPT_FULL_EVERY},
+        {"checkpoint-keep", required_argument, NULL, OPT_CKPT_KEEP},
         {"restore", required_argument, NULL, OPT_RESTORE},
         {"replicas", required_argument, NULL, OPT_REPLICAS},
         {"verbose", no_argument, NULL, 'v'},
@@ -486,7 +494,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         return 2;
     optind = 0; /* glibc: begin anew */
     opterr = 0;
-    int c, every = 0;
+    int c, every = 0, checked;
     while ((c = getopt_long(argc, argv, "+:s:w:vh", options, NULL)) != -1) {
         int bad = 0;
         switch (c) {
@@ -521,6 +529,14 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         case OPT_CKPT_EVERY:
             bad = parse_number("--checkpoint-every", optarg, 1, 604800, &every);
             setenv("PARAMO_CHECKPOINT_EVERY", optarg, 1);
+            break;
+        case OPT_CKPT_FULL_EVERY:
+            bad = parse_number("--checkpoint-full-every", optarg, 1, 1024, &checked);
+            setenv("PARAMO_CHECKPOINT_FULL_EVERY", optarg, 1);
+            break;
+        case OPT_CKPT_KEEP:
+            bad = parse_number("--checkpoint-keep", optarg, 0, INT32_MAX, &checked);
+            setenv("PARAMO_CHECKPOINT_KEEP", optarg, 1);
             break;
         case OPT_RESTORE:
             setenv("PARAMO_RESTORE", optarg, 1);

@@ -56,7 +56,8 @@ struct settings {
     struct arg_list valid;
     const char *model, *model_in, *model_out, *optimizer, *factor_optimizer;
     const char *checkpoint_dir, *restore;
-    uint64_t checkpoint_every;
+    uint64_t checkpoint_every, full_every, keep;
+    int has_keep;
     uint64_t epochs, batch, ahead, dim, hash_bits, servers, workers, seed, early_stop;
     double alpha, beta, l1, l2;
     double factor_alpha, factor_beta, factor_l1, factor_l2, factor_init;
@@ -289,15 +290,24 @@ static int print_summary(const struct settings *s, const struct train_result *r)
     return CODE_DONE;
 }
 
+static void set_number(const char *name, uint64_t value)
+{
+    char text[24];
+    (void)snprintf(text, sizeof text, "%" PRIu64, value);
+    (void)setenv(name, text, 1);
+}
+
 /* For the node that has the scheduler. */
 static void set_checkpoints(const struct settings *s)
 {
-    char text[24];
-    (void)snprintf(text, sizeof text, "%" PRIu64, s->checkpoint_every);
     if (s->checkpoint_dir)
         (void)setenv("PARAMO_CHECKPOINT_DIR", s->checkpoint_dir, 1);
     if (s->checkpoint_every)
-        (void)setenv("PARAMO_CHECKPOINT_EVERY", text, 1);
+        set_number("PARAMO_CHECKPOINT_EVERY", s->checkpoint_every);
+    if (s->full_every)
+        set_number("PARAMO_CHECKPOINT_FULL_EVERY", s->full_every);
+    if (s->has_keep)
+        set_number("PARAMO_CHECKPOINT_KEEP", s->keep);
     if (s->restore)
         (void)setenv("PARAMO_RESTORE", s->restore, 1);
 }
@@ -375,6 +385,10 @@ int cmd_train(int argc, char **argv)
          .help = "checkpoints of the job go there; all servers see it"},
         {.name = "checkpoint-every", .kind = ARG_INT, .out = &s.checkpoint_every, .meta = "SECONDS", .min = 1, .max = 604800,
          .help = "take one so often"},
+        {.name = "checkpoint-full-every", .kind = ARG_INT, .out = &s.full_every, .meta = "N", .min = 1, .max = 1024,
+         .help = "each N-th has everything, the others what has changed (10)"},
+        {.name = "checkpoint-keep", .kind = ARG_INT, .out = &s.keep, .meta = "N", .max = INT32_MAX, .given = &s.has_keep,
+         .help = "so many stay, with those that they are based on; 0: all (3)"},
         {.name = "restore", .kind = ARG_STRING, .out = &s.restore, .meta = "DIR",
          .help = "begin with the last whole checkpoint of DIR"},
         {.name = "Output", .kind = ARG_SECTION},

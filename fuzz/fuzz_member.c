@@ -162,7 +162,8 @@ static void begin_call(struct source *s)
         err = member_drain(w.member, &c->call, deadline);
         break;
     case 12:
-        err = member_ckpt(w.member, &c->call, take_u8(s) & 1, "/ckpt", 0, deadline);
+        err = take_u8(s) & 1 ? member_ckpt_load(w.member, &c->call, "/ckpt", 0, deadline)
+                             : member_ckpt_save(w.member, &c->call, "/ckpt", take_u8(s) & 1, deadline);
         break;
     default:
         err = member_leave(w.member, &c->call, deadline);

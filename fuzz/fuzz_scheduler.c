@@ -291,6 +291,7 @@ static void call(struct node *node, struct source *s)
     case CALL_CKPT_SAVE:
     case CALL_CKPT_LOAD: {
         struct ckpt_order m = {.number = take_below(s, 3), .timeout_ms = take_u16(s), .dir = "/var/ckpt"};
+        m.changes = m.timeout_ms & 1;
         ckpt_order_encode(&m, &body);
         break;
     }
@@ -417,6 +418,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .fs = simfs_fs(disk),
                                       .chores = how & 16 ? NULL : chores,
                                       .checkpoint_every_ms = how & 32 ? 700 : 0,
+                                      .checkpoint_full_every = 3,
+                                      .checkpoint_keep = 2,
                                       .checkpoint_dir = "/var/ckpt",
                                       .arg = &w,
                                       .over = over};

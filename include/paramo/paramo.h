@@ -76,9 +76,9 @@ PARAMO_API void paramo_config_init(paramo_config *cfg);
  * PARAMO_TOKEN, PARAMO_LISTEN, PARAMO_NAME, PARAMO_DOMAIN, PARAMO_VAN, PARAMO_TRUSTED_FABRIC,
  * PARAMO_CONNECT_TIMEOUT_MS, PARAMO_REQUEST_TIMEOUT_MS, PARAMO_SCHEDULER (before DMLC_PS_ROOT_URI),
  * PARAMO_SCHEDULER_WAIT_MS, PARAMO_NOTIFY_FD, PARAMO_SHARDS, PARAMO_WEIGHT, PARAMO_REPLICAS, PARAMO_STATE,
- * PARAMO_META, PARAMO_CHECKPOINT_DIR, PARAMO_CHECKPOINT_EVERY (seconds), PARAMO_RESTORE, PARAMO_CPU
- * (paramo_cpu_limit, at once). What is not set is left as it is. A value that does not parse: INVALID naming
- * the variable. Strings point into the environment. */
+ * PARAMO_META, PARAMO_CHECKPOINT_DIR, PARAMO_CHECKPOINT_EVERY (seconds), PARAMO_CHECKPOINT_FULL_EVERY,
+ * PARAMO_CHECKPOINT_KEEP, PARAMO_RESTORE, PARAMO_CPU (paramo_cpu_limit, at once). What is not set is left as
+ * it is. A value that does not parse: INVALID naming the variable. Strings point into the environment. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_config_from_env(paramo_config *cfg);
 
 /* Joins the cluster and returns when it is complete (all servers and workers have registered), or with an
@@ -99,9 +99,11 @@ PARAMO_API paramo_err paramo_stop(paramo_node *node);
  * on: rows with optimizer state. What was acknowledged before the call is in it. Any role may call it; one at
  * a time in a job (AGAIN). number (may be NULL): which one it is in the folder, from 1. timeout_ms: 0 is 60
  * s; it is given up then. On an error there is no new checkpoint, and those that were there are as they were:
- * IO (a full disk, say; the message names file and cause), NODE_LOST, DATA_LOST, TIMEOUT. */
+ * IO (a full disk, say; the message names file and cause), NODE_LOST, DATA_LOST, TIMEOUT.
+ * flags: of paramo_checkpoint_flags. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_checkpoint_save(paramo_node *node, const char *dir,
-                                                             uint32_t timeout_ms, uint64_t *number);
+                                                             uint32_t flags, uint32_t timeout_ms,
+                                                             uint64_t *number);
 /* Puts a checkpoint (number 0: the last whole one of the folder) in the place of what its tables hold,
  * whatever the number of servers it was made by. Requests wait meanwhile; what was pushed since it was taken
  * is gone. NOT_FOUND, CORRUPT (after which the tables may be lost: DATA_LOST until they are cleared or

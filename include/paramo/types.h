@@ -108,6 +108,13 @@ typedef struct paramo_kv {
     uint32_t *lens;  /* NULL, or n lengths: read by push, written by pull */
 } paramo_kv;
 
+typedef enum paramo_checkpoint_flags {
+    /* Only what has changed since the last checkpoint in the folder, which stays needed for loading this one:
+     * if that was taken with this flag, too, or by checkpoint_every_s, the scheduler has taken or loaded none
+     * elsewhere since, and not too many are based on each other (checkpoint_full_every). Else a full one. */
+    PARAMO_CHECKPOINT_INCREMENTAL = 1
+} paramo_checkpoint_flags;
+
 typedef enum paramo_request_flags {
     PARAMO_COPY = 1,    /* keys, values and lens are copied before the call returns */
     PARAMO_NOWAIT = 2,  /* a full queue is PARAMO_E_AGAIN at once; otherwise the call drives the lane until
@@ -201,6 +208,10 @@ typedef struct paramo_config {
                           not come; 0: as measured, from 20 ms to 4 s */
     uint32_t replicas; /* scheduler: copies of every key beside its owner's, 0 to 3: so many servers may die
                           and nothing is lost; 0 */
+    /* Scheduler: each so many-th checkpoint is a full one, from 1 to 1,024, those between have what changed
+     * since the one before; 10. Of those that it took by itself so many stay, and those that they are based
+     * on; 0: all; 3. */
+    uint32_t checkpoint_full_every, checkpoint_keep;
 } paramo_config;
 
 #ifdef __cplusplus

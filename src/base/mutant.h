@@ -58,6 +58,10 @@
     X(after_failed_sent, "a request is sent although one that it comes after has failed")                 \
     X(ckpt_without_clocks, "a checkpoint has the rows without the senders' records")                      \
     X(manifest_before_data, "a checkpoint's manifest is written before its rows are on the disk")         \
+    X(delta_without_erased, "an incremental checkpoint has the rows that changed without those that went")  \
+    X(delta_on_wrong_base, "a shard writes changes although it knows them since another checkpoint")        \
+    X(base_removed, "an old checkpoint is removed although one that stays is based on it")                \
+    X(files_before_manifest, "an old checkpoint's files are removed before its manifest")                 \
     X(save_not_synced, "a table's file takes its name before its bytes are on the disk")                  \
     X(replica_without_record, "a follower does an update and does not record its number")                 \
     X(promoted_without_resend, "a promoted replica does not send on what was not confirmed")              \

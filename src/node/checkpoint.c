@@ -87,6 +87,8 @@ static void part_begin(struct lane_task *task)
                                        .dir = job->fields.dir,
                                        .number = job->fields.number,
                                        .id = job->fields.id,
+                                       .base_id = job->fields.base_id,
+                                       .changes = job->fields.changes,
                                        .arg = p,
                                        .done = part_done};
     struct shard *s = p->at->shard;
@@ -147,7 +149,7 @@ void seat_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
 /* ---- what an application asks for ---------------------------------------------------------------------- */
 
 struct ckpt_args {
-    bool load;
+    bool load, changes;
     char dir[FS_PATH_MAX];
     uint64_t number, deadline;
 };
@@ -155,7 +157,8 @@ struct ckpt_args {
 static paramo_err begin_ckpt(struct node_call *c, struct member *m, void *arg)
 {
     const struct ckpt_args *a = arg;
-    return member_ckpt(m, &c->call, a->load, a->dir, a->number, a->deadline);
+    return a->load ? member_ckpt_load(m, &c->call, a->dir, a->number, a->deadline)
+                   : member_ckpt_save(m, &c->call, a->dir, a->changes, a->deadline);
 }
 
 static void taken_ckpt(struct node_call *c, void *arg)
@@ -163,10 +166,8 @@ static void taken_ckpt(struct node_call *c, void *arg)
     ((struct ckpt_args *)arg)->number = c->call.result.number;
 }
 
-static paramo_err checkpoint(paramo_node *node, const char *dir, bool load, uint32_t timeout_ms,
-                             uint64_t *number)
+static paramo_err checkpoint(paramo_node *node, const char *dir, struct ckpt_args *args, uint32_t timeout_ms)
 {
-    struct ckpt_args args = {.load = load, .number = *number};
     paramo_err err = node_check(node);
     if (err)
         return err;
@@ -174,26 +175,27 @@ static paramo_err checkpoint(paramo_node *node, const char *dir, bool load, uint
         return err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
     if (!dir || !*dir)
         return err_set(PARAMO_E_INVALID, "dir is NULL or empty");
-    err = process_path(dir, args.dir, sizeof args.dir);
+    err = process_path(dir, args->dir, sizeof args->dir);
     if (err)
         return err;
-    args.deadline = node_deadline(node, timeout_ms);
-    err = node_call(node->own, begin_ckpt, taken_ckpt, &args);
-    if (!err)
-        *number = args.number;
-    return err;
+    args->deadline = node_deadline(node, timeout_ms);
+    return node_call(node->own, begin_ckpt, taken_ckpt, args);
 }
 
-paramo_err paramo_checkpoint_save(paramo_node *node, const char *dir, uint32_t timeout_ms, uint64_t *number)
+paramo_err paramo_checkpoint_save(paramo_node *node, const char *dir, uint32_t flags, uint32_t timeout_ms,
+                                  uint64_t *number)
 {
-    uint64_t made = 0;
-    paramo_err err = checkpoint(node, dir, false, timeout_ms, &made);
+    struct ckpt_args args = {.changes = flags == PARAMO_CHECKPOINT_INCREMENTAL};
+    if (flags > PARAMO_CHECKPOINT_INCREMENTAL)
+        return err_set(PARAMO_E_INVALID, "flags is %u: there is only INCREMENTAL", flags);
+    paramo_err err = checkpoint(node, dir, &args, timeout_ms);
     if (!err && number)
-        *number = made;
+        *number = args.number;
     return err;
 }
 
 paramo_err paramo_checkpoint_load(paramo_node *node, const char *dir, uint64_t number, uint32_t timeout_ms)
 {
-    return checkpoint(node, dir, true, timeout_ms, &number);
+    struct ckpt_args args = {.load = true, .number = number};
+    return checkpoint(node, dir, &args, timeout_ms);
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "env/process.h"
 #include "node/node.h"
+#include "post/ckpt.h"
 #include "post/store_etcd.h"
 #include "van/local.h"
 
@@ -50,6 +51,8 @@ void paramo_config_init(paramo_config *config)
         .max_message_bytes = UINT64_C(1) << 30,
         .handler_wait_ms = 10000,
         .weight = 1,
+        .checkpoint_full_every = 10,
+        .checkpoint_keep = 3,
     };
 }
 
@@ -203,6 +206,11 @@ paramo_err paramo_config_from_env(paramo_config *config)
         err = variable_u32("PARAMO_TRUSTED_FABRIC", 0, 1, 1, &config->trusted_fabric);
     if (!err)
         err = variable_u32("PARAMO_CHECKPOINT_EVERY", 1, WEEK_S, 1, &config->checkpoint_every_s);
+    if (!err)
+        err = variable_u32("PARAMO_CHECKPOINT_FULL_EVERY", 1, CKPT_CHAIN_MAX, 1,
+                           &config->checkpoint_full_every);
+    if (!err)
+        err = variable_u32("PARAMO_CHECKPOINT_KEEP", 0, INT32_MAX, 1, &config->checkpoint_keep);
     const char *cpu = process_variable("PARAMO_CPU");
     if (!err && cpu && (err = cpu_limit(cpu)) != PARAMO_OK)
         err = err_prefix(err, "PARAMO_CPU");
@@ -328,6 +336,9 @@ paramo_err config_check(const paramo_config *config)
         if (config->replicas > RING_REPLICAS_MAX)
             return err_set(PARAMO_E_INVALID, "replicas is %u: not from 0 to %d", config->replicas,
                            RING_REPLICAS_MAX);
+        if (config->checkpoint_full_every < 1 || config->checkpoint_full_every > CKPT_CHAIN_MAX)
+            return err_set(PARAMO_E_INVALID, "checkpoint_full_every is %u: not from 1 to %d",
+                           config->checkpoint_full_every, CKPT_CHAIN_MAX);
         if (roles == PARAMO_ROLE_ALL && config->replicas)
             return err_set(PARAMO_E_INVALID, "replicas is %u: copies in one process would be lost with it",
                            config->replicas);

@@ -69,6 +69,8 @@ static paramo_err join_scheduler(paramo_node *node, const struct store_state *fo
         .chores = node->chores,
         .unix_time = process_unix_time,
         .checkpoint_every_ms = node->config.checkpoint_every_s * 1000,
+        .checkpoint_full_every = node->config.checkpoint_full_every,
+        .checkpoint_keep = node->config.checkpoint_keep,
         .arg = node,
         .accept_data = scheduler_accept,
         .over = scheduler_over,

@@ -92,6 +92,15 @@ void ckpt_abort(struct ckpt_writer *w); /* NULL is allowed; removes the file if 
 /* The checkpoint is whole with this, and only if it is OK: after an error either may be. */
 MUST_USE paramo_err ckpt_commit(struct fs *fs, const char *dir, const struct ckpt_manifest *m);
 
+/* Removes whole checkpoints for which mine says true, but not the newest `keep` of these, nor any on which
+ * one that stays is based; and what attempts older than the newest whole one have left. One by one, the
+ * newest first, its manifest before its files: a crash or an error at any step leaves whole ones and
+ * attempts. A damaged one stays. keep > 0. *removed is set in any case. FORMAT: one is of a format that this
+ * program does not read, nothing is removed. */
+MUST_USE paramo_err ckpt_prune(struct fs *fs, const char *dir, size_t keep,
+                               bool (*mine)(void *arg, const struct ckpt_manifest *m), void *arg,
+                               size_t *removed);
+
 /* ---- reading ---- */
 
 /* A checkpoint and those it is based on. */
@@ -118,6 +127,8 @@ MUST_USE paramo_err ckpt_reader_open(const struct ckpt *ckpt, struct ckpt_reader
 MUST_USE paramo_err ckpt_reader_next(struct ckpt_reader *reader,
                                      bool (*wants)(void *arg, const struct ckpt_block *b), void *arg,
                                      struct ckpt_block *block, bool *end);
+/* Of which link (ckpt_manifest) the block is that wants is asked about, or that was given last. */
+unsigned ckpt_reader_link(const struct ckpt_reader *reader);
 void ckpt_reader_close(struct ckpt_reader *reader); /* NULL is allowed */
 /* The same with a callback; an error of block ends it. */
 MUST_USE paramo_err ckpt_visit(const struct ckpt *ckpt, bool (*wants)(void *arg, const struct ckpt_block *b),

@@ -398,6 +398,11 @@ paramo_err ckpt_reader_next(struct ckpt_reader *rd, bool (*wants)(void *arg, con
     }
 }
 
+unsigned ckpt_reader_link(const struct ckpt_reader *rd)
+{
+    return rd->ckpt->links - 1 - rd->link;
+}
+
 void ckpt_reader_close(struct ckpt_reader *rd)
 {
     if (!rd)

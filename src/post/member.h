@@ -140,10 +140,13 @@ MUST_USE paramo_err member_kv_add(struct member *m, struct member_call *call, co
 /* A key that is not there is no error. */
 MUST_USE paramo_err member_kv_delete(struct member *m, struct member_call *call, const char *key,
                                      uint64_t deadline);
-/* A checkpoint of the whole job into dir (named from the root on, by every node the same); loads one (number
- * 0: the last whole one) in place of what there is. result.number: its number. */
-MUST_USE paramo_err member_ckpt(struct member *m, struct member_call *call, bool load, const char *dir,
-                                uint64_t number, uint64_t deadline);
+/* A checkpoint of the whole job into dir (named from the root on, by every node the same), of what has
+ * changed since the last there if that can be; loads one (number 0: the last whole one) in place of what
+ * there is. result.number: its number. */
+MUST_USE paramo_err member_ckpt_save(struct member *m, struct member_call *call, const char *dir,
+                                     bool changes, uint64_t deadline);
+MUST_USE paramo_err member_ckpt_load(struct member *m, struct member_call *call, const char *dir,
+                                     uint64_t number, uint64_t deadline);
 /* Asks the scheduler to end the job for all. */
 MUST_USE paramo_err member_shutdown(struct member *m, struct member_call *call, const char *reason,
                                     uint64_t deadline);

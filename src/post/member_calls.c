@@ -352,15 +352,29 @@ paramo_err member_kv_delete(struct member *m, struct member_call *call, const ch
     return member_call_begin(m, call, CALL_KV_DELETE, deadline);
 }
 
-paramo_err member_ckpt(struct member *m, struct member_call *call, bool load, const char *dir,
-                       uint64_t number, uint64_t deadline)
+static paramo_err ckpt_begin_call(struct member *m, struct member_call *call, uint32_t kind,
+                                  struct ckpt_order *body, const char *dir, uint64_t deadline)
 {
-    struct ckpt_order body = {.number = number, .timeout_ms = timeout_ms(m, deadline)};
-    if (strlen(dir) >= sizeof body.dir)
-        return err_set(PARAMO_E_INVALID, "the folder has a name longer than %zu bytes", sizeof body.dir - 1);
-    memcpy(body.dir, dir, strlen(dir) + 1);
-    ckpt_order_encode(&body, &call->body);
-    return member_call_begin(m, call, load ? CALL_CKPT_LOAD : CALL_CKPT_SAVE, deadline);
+    body->timeout_ms = timeout_ms(m, deadline);
+    if (strlen(dir) >= sizeof body->dir)
+        return err_set(PARAMO_E_INVALID, "the folder has a name longer than %zu bytes", sizeof body->dir - 1);
+    memcpy(body->dir, dir, strlen(dir) + 1);
+    ckpt_order_encode(body, &call->body);
+    return member_call_begin(m, call, kind, deadline);
+}
+
+paramo_err member_ckpt_save(struct member *m, struct member_call *call, const char *dir, bool changes,
+                            uint64_t deadline)
+{
+    struct ckpt_order body = {.changes = changes};
+    return ckpt_begin_call(m, call, CALL_CKPT_SAVE, &body, dir, deadline);
+}
+
+paramo_err member_ckpt_load(struct member *m, struct member_call *call, const char *dir, uint64_t number,
+                            uint64_t deadline)
+{
+    struct ckpt_order body = {.number = number};
+    return ckpt_begin_call(m, call, CALL_CKPT_LOAD, &body, dir, deadline);
 }
 
 paramo_err member_shutdown(struct member *m, struct member_call *call, const char *reason, uint64_t deadline)

@@ -128,15 +128,16 @@ enum { SLOTS_SCHEDULER, SLOTS_SERVERS, SLOTS_WORKERS, SLOTS };
 
 /* Kinds of cells; the key tells those of a kind apart. Each file writes and reads its own. */
 enum cell_kind {
-    CELL_VIEW = 1, /* the last announced, or about to be */
-    CELL_END,      /* the job is over: status and text */
-    CELL_CALL,     /* an answer that may be asked for again; node id << 8 | number % CALL_WINDOW */
-    CELL_BARRIER,  /* customer << 3 | group */
-    CELL_VALUES,   /* of one hash */
-    CELL_POOL,     /* its place among the pools */
-    CELL_OWNERS,   /* the same */
-    CELL_PARTS,    /* pool << 20 | parts / 64 */
-    CELL_RESTORING /* the checkpoint that the job begins with is not loaded yet */
+    CELL_VIEW = 1,  /* the last announced, or about to be */
+    CELL_END,       /* the job is over: status and text */
+    CELL_CALL,      /* an answer that may be asked for again; node id << 8 | number % CALL_WINDOW */
+    CELL_BARRIER,   /* customer << 3 | group */
+    CELL_VALUES,    /* of one hash */
+    CELL_POOL,      /* its place among the pools */
+    CELL_OWNERS,    /* the same */
+    CELL_PARTS,     /* pool << 20 | parts / 64 */
+    CELL_RESTORING, /* the checkpoint that the job begins with is not loaded yet */
+    CELL_UNASKED    /* in a checkpoint only: it was taken by the clock (sched_ckpt.c) */
 };
 
 /* Changes are saved in batches: what has changed by the time that the save before has ended. */
@@ -156,6 +157,13 @@ struct saves {
     uint64_t view_flying_number;
     bool end, end_flying; /* to be saved and then told to all */
     void (*emptied)(struct scheduler *s);
+};
+
+/* A checkpoint of which shards know what has changed since. */
+struct ckpt_base {
+    char dir[FS_PATH_MAX];
+    uint64_t number, id; /* 0: there is none */
+    uint32_t links;      /* it and those that it is based on */
 };
 
 struct scheduler {
@@ -205,7 +213,8 @@ struct scheduler {
     size_t kv_count, kv_bytes;
     struct call_queue kv_waiting;
 
-    struct sched_ckpt *ckpt; /* NULL: none is taken or loaded */
+    struct sched_ckpt *ckpt;    /* NULL: none is taken or loaded */
+    struct ckpt_base ckpt_base; /* of the next, perhaps */
     struct call_queue ckpt_calls;
     struct lane_timer ckpt_timer;
     bool restoring; /* the job begins with a checkpoint: workers get no view before it is loaded */

@@ -6,6 +6,10 @@
  *
  * Whatever goes wrong ends it for those who asked, at once; then the servers are told to drop it, and the
  * next begins when all have answered. The manifest comes last, so what ended early is no checkpoint.
+ *
+ * One of only what has changed is based on the last one of this scheduler, whatever folder that went to: the
+ * shards know changes since then, and since no other. So whatever begins here forgets it, and what ends well
+ * is the next one's.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,9 +26,11 @@ enum { EVERY_TIMEOUT_MS = 600 * 1000, LOAD_TIMEOUT_MS = 24 * 3600 * 1000 };
 struct sched_ckpt {
     struct scheduler *sched; /* NULL: it is gone */
     bool load, restore;      /* restore: the job begins with it */
+    bool changes, unasked;   /* only what has changed will do; the clock took it */
     bool settled;            /* whoever asked knows how it ended */
     struct ckpt_order order;
     struct ckpt_manifest manifest; /* save */
+    struct ckpt_base base;         /* that it may be based on */
     struct ckpt *opened;           /* load */
     uint32_t waiting;              /* orders that are not answered */
     uint64_t arcs_changed;
@@ -38,6 +44,9 @@ struct sched_ckpt {
     struct fs *fs;
     paramo_err work_err;
     char work_text[ERR_TEXT_MAX];
+    char full[ERR_TEXT_MAX]; /* why it is not one of changes; "": it is, or need not be */
+    size_t keep, removed;
+    bool all_mine; /* those of jobs before this one, too */
 };
 
 static void ckpt_free(struct sched_ckpt *c)
@@ -105,6 +114,9 @@ static void settle(struct sched_ckpt *c)
     else if (c->err)
         log_warn("scheduler: the checkpoint in %s was not %s: %s", c->order.dir, c->load ? "loaded" : "taken",
                  c->text);
+    else if (c->order.base)
+        log_info("scheduler: checkpoint %" PRIu64 " in %s was taken, based on %" PRIu64, c->order.number,
+                 c->order.dir, c->order.base);
     else
         log_info("scheduler: checkpoint %" PRIu64 " in %s was %s", c->order.number, c->order.dir,
                  c->load ? "loaded" : "taken");
@@ -198,15 +210,71 @@ static uint64_t arcs_changed(const struct scheduler *s)
 
 /* ---- the servers --------------------------------------------------------------------------------------- */
 
+/* After all shards' cuts: none has a table that is not among them, however long its order was on the way. */
+static paramo_err add_tables(struct sched_ckpt *c)
+{
+    const struct scheduler *s = c->sched;
+    struct ckpt_manifest *m = &c->manifest;
+    m->tables = malloc((s->tables_count + 1) * sizeof *m->tables);
+    if (!m->tables)
+        return err_memory(s->tables_count * sizeof *m->tables);
+    m->tables_count = s->tables_count;
+    if (s->tables_count)
+        memcpy(m->tables, s->tables, s->tables_count * sizeof *m->tables);
+    return PARAMO_OK;
+}
+
 static void write_manifest(struct chore *chore)
 {
     struct sched_ckpt *c = container_of(chore, struct sched_ckpt, chore);
     note_work(c, ckpt_commit(c->fs, c->order.dir, &c->manifest));
 }
 
+static bool is_unasked(const struct ckpt_manifest *m)
+{
+    struct reader cells = reader_over(m->extra, m->extra_bytes), cell;
+    uint64_t id;
+    while (store_cell_next(&cells, &id, &cell))
+        if (id >> 56 == CELL_UNASKED)
+            return true;
+    return false;
+}
+
+/* Those of another job, of which this one is not the continuation, are not for it to remove. */
+static bool is_mine(void *arg, const struct ckpt_manifest *m)
+{
+    const struct sched_ckpt *c = arg;
+    return (c->all_mine || m->job == c->manifest.job) && is_unasked(m);
+}
+
+static void remove_old(struct chore *chore)
+{
+    struct sched_ckpt *c = container_of(chore, struct sched_ckpt, chore);
+    note_work(c, ckpt_prune(c->fs, c->order.dir, c->keep, is_mine, c, &c->removed));
+}
+
+static void removed(struct sched_ckpt *c)
+{
+    if (c->work_err)
+        log_warn("scheduler: not all old checkpoints in %s were removed: %s", c->order.dir, c->work_text);
+    else if (c->removed)
+        log_debug("scheduler: %zu old checkpoints in %s were removed", c->removed, c->order.dir);
+}
+
 static void written(struct sched_ckpt *c)
 {
+    struct scheduler *s = c->sched;
+    const struct ckpt_order *m = &c->order;
     settle(c);
+    if (m->changes) {
+        s->ckpt_base =
+            (struct ckpt_base){.number = m->number, .id = m->id, .links = m->base ? c->base.links + 1 : 1};
+        memcpy(s->ckpt_base.dir, m->dir, sizeof m->dir);
+    }
+    c->keep = s->config.checkpoint_keep;
+    c->all_mine = strcmp(s->config.restore_dir, m->dir) == 0;
+    if (c->unasked && c->keep)
+        do_work(c, remove_old, removed);
 }
 
 static paramo_err add_files(struct sched_ckpt *c, struct reader *result)
@@ -246,8 +314,12 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
     if (status)
         fail(c, status);
     if (!c->waiting && !c->err && !c->settled) {
-        if (arcs_changed(c->sched) != c->arcs_changed)
-            fail(c, err_set(PARAMO_E_AGAIN, "arcs have changed their owners meanwhile"));
+        status = arcs_changed(c->sched) != c->arcs_changed
+                     ? err_set(PARAMO_E_AGAIN, "arcs have changed their owners meanwhile")
+                 : c->load ? PARAMO_OK
+                           : add_tables(c);
+        if (status)
+            fail(c, status);
         else if (!c->load)
             do_work(c, write_manifest, written);
     }
@@ -273,32 +345,74 @@ static void order_all(struct sched_ckpt *c)
 
 /* ---- save ---------------------------------------------------------------------------------------------- */
 
+/* It may have been removed, or another job has put one of its number in its place. */
+static paramo_err base_check(const struct sched_ckpt *c)
+{
+    struct ckpt *base;
+    paramo_err err = ckpt_open(c->fs, c->order.dir, c->base.number, &base);
+    if (err)
+        return err;
+    if (ckpt_manifest(base, 0)->id != c->base.id)
+        err = err_set(PARAMO_E_CORRUPT, "%s: its checkpoint %" PRIu64 " is not the one that was taken last",
+                      c->order.dir, c->base.number);
+    ckpt_close(base);
+    return err;
+}
+
 static void find_number(struct chore *chore)
 {
     struct sched_ckpt *c = container_of(chore, struct sched_ckpt, chore);
+    if (c->base.number && base_check(c)) {
+        c->base.number = 0;
+        err_text_copy(c->full);
+    }
     note_work(c, ckpt_next_number(c->fs, c->order.dir, &c->order.number));
+}
+
+/* Of the last one: is this one to be of what has changed since? */
+static void choose_base(struct sched_ckpt *c, const struct ckpt_base *last)
+{
+    uint32_t most = c->sched->config.checkpoint_full_every;
+    if (!c->changes)
+        return;
+    if (!last->number)
+        (void)snprintf(c->full, sizeof c->full, "no changes are known yet");
+    else if (strcmp(last->dir, c->order.dir) != 0)
+        (void)snprintf(c->full, sizeof c->full, "the last one went to %.200s", last->dir);
+    else if (last->links >= most)
+        (void)snprintf(c->full, sizeof c->full, "the last one is number %" PRIu32 " of %" PRIu32, last->links,
+                       most);
+    else
+        c->base = *last;
 }
 
 static void numbered(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
     struct ckpt_manifest *m = &c->manifest;
+    if (c->base.number && c->base.number < c->order.number) {
+        c->order.base = c->base.number;
+        c->order.base_id = c->base.id;
+    }
+    if (c->full[0])
+        log_info("scheduler: checkpoint %" PRIu64 " in %s is a full one: %s", c->order.number, c->order.dir,
+                 c->full);
     *m = (struct ckpt_manifest){.number = c->order.number,
                                 .id = c->order.id,
+                                .base = c->order.base,
+                                .base_id = c->order.base_id,
                                 .job = s->job,
                                 .view = s->view_number,
                                 .made_at = s->config.unix_time ? s->config.unix_time() : 0};
-    m->tables = malloc((s->tables_count + 1) * sizeof *m->tables);
-    if (!m->tables) {
-        fail(c, err_memory(s->tables_count * sizeof *m->tables));
-        return;
-    }
-    m->tables_count = s->tables_count;
-    if (s->tables_count)
-        memcpy(m->tables, s->tables, s->tables_count * sizeof *m->tables);
     /* Before any shard's cut: what was pushed for a part that is done by now is in it. */
     struct writer extra = {0};
+    size_t mark;
     sched_save_extra(s, &extra);
+    if (c->unasked) {
+        cell_begin(&extra, CELL_UNASKED, 0, &mark);
+        write_u8(&extra, 1);
+        store_cell_end(&extra, mark);
+    }
     m->extra = extra.data;
     m->extra_bytes = extra.len;
     if (extra.failed)
@@ -336,7 +450,12 @@ static void opened(struct sched_ckpt *c)
 
 /* ---- who asks ------------------------------------------------------------------------------------------ */
 
-static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, bool load, bool restore)
+/* What it is but for its order. */
+struct how {
+    bool load, restore, unasked;
+};
+
+static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, struct how how)
 {
     if (!s->config.chores)
         return err_set(PARAMO_E_UNSUPPORTED, "this scheduler takes no checkpoints");
@@ -347,8 +466,13 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, boo
     struct sched_ckpt *c = calloc(1, sizeof *c);
     if (!c)
         return err_memory(sizeof *c);
-    *c = (struct sched_ckpt){
-        .sched = s, .load = load, .restore = restore, .order = *order, .fs = s->config.fs};
+    *c = (struct sched_ckpt){.sched = s,
+                             .load = how.load,
+                             .restore = how.restore,
+                             .changes = order->changes,
+                             .unasked = how.unasked,
+                             .order = *order,
+                             .fs = s->config.fs};
     c->deadline.fire = too_late;
     uint64_t now = lane_now(s->config.lane);
     paramo_err err = lane_timer_arm(s->config.lane, &c->deadline, now + order->timeout_ms * ENV_MS);
@@ -356,13 +480,18 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, boo
         free(c);
         return err;
     }
-    if (!load)
-        c->order.number = 0;
+    if (!c->load) {
+        c->order.number = c->order.base = c->order.base_id = 0;
+        /* One that was asked for between two of the clock's is the base of the next. */
+        c->order.changes |= s->config.checkpoint_every_ms && s->config.checkpoint_full_every > 1;
+        choose_base(c, &s->ckpt_base);
+    }
+    s->ckpt_base.number = 0;
     while (!c->order.id)
         c->order.id = env_random(lane_env(s->config.lane));
     s->ckpt = c;
     sched_moves_suspend(s); /* an arc would be in no shard's part, or in two */
-    do_work(c, load ? open_it : find_number, load ? opened : numbered);
+    do_work(c, c->load ? open_it : find_number, c->load ? opened : numbered);
     return PARAMO_OK;
 }
 
@@ -377,7 +506,7 @@ void sched_ckpt_call(struct sched_call *call, struct reader *body)
     struct ckpt_order m;
     paramo_err err = ckpt_order_decode(body, &m);
     if (!err)
-        err = begin(s, &m, call->kind == CALL_CKPT_LOAD, false);
+        err = begin(s, &m, (struct how){.load = call->kind == CALL_CKPT_LOAD});
     if (err)
         call_fail(call, err);
     else
@@ -397,7 +526,7 @@ paramo_err sched_ckpt_observer(struct peer *peer, const struct wire_head *head, 
         err = lane_timer_arm(s->config.lane, &peer->timer,
                              lane_now(s->config.lane) + (m.timeout_ms + 10000) * ENV_MS);
     if (!err)
-        err = begin(s, &m, head->table == CALL_CKPT_LOAD, false);
+        err = begin(s, &m, (struct how){.load = head->table == CALL_CKPT_LOAD});
     if (err) {
         struct writer w = {0};
         call_text_encode(err_text(), &w);
@@ -426,8 +555,9 @@ static void every_due(struct lane_timer *timer)
     struct scheduler *s = container_of(timer, struct scheduler, ckpt_timer);
     struct ckpt_order m;
     paramo_err err = own_order(s->config.checkpoint_dir, EVERY_TIMEOUT_MS, &m);
+    m.changes = s->config.checkpoint_full_every > 1;
     if (!err && s->state == SCHED_RUNNING && !s->ckpt && !s->restoring)
-        err = begin(s, &m, false, false);
+        err = begin(s, &m, (struct how){.unasked = true});
     if (!err && s->state <= SCHED_RUNNING)
         err = lane_timer_arm(s->config.lane, timer,
                              lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS);
@@ -450,7 +580,7 @@ paramo_err sched_ckpt_start(struct scheduler *s)
     if (err || !s->restoring)
         return err;
     err = own_order(s->config.restore_dir, LOAD_TIMEOUT_MS, &m);
-    return err ? err : begin(s, &m, true, true);
+    return err ? err : begin(s, &m, (struct how){.load = true, .restore = true});
 }
 
 void sched_ckpt_status(const struct scheduler *s, struct status *m)

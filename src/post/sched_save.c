@@ -276,6 +276,8 @@ static paramo_err cell_restore(struct scheduler *s, uint64_t id, struct reader c
     case CELL_RESTORING:
         s->restoring = true;
         return PARAMO_OK;
+    case CELL_UNASKED:
+        break;
     }
     return err_set(PARAMO_E_FORMAT, "a cell of an unknown kind");
 }

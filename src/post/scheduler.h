@@ -57,8 +57,10 @@ struct scheduler_config {
     /* Checkpoints: files and who reads and writes them; NULL: none are taken. Both outlive the scheduler. */
     struct fs *fs;
     struct chores *chores;
-    uint64_t (*unix_time)(void);                                /* seconds, for the manifest; NULL: 0 */
-    uint32_t checkpoint_every_ms;                               /* 0: only when asked */
+    uint64_t (*unix_time)(void);    /* seconds, for the manifest; NULL: 0 */
+    uint32_t checkpoint_every_ms;   /* 0: only when asked */
+    uint32_t checkpoint_full_every; /* so many, one full and the rest what changed since; 1 */
+    uint32_t checkpoint_keep;       /* of those taken every so often; 0: all */
     char checkpoint_dir[FS_PATH_MAX], restore_dir[FS_PATH_MAX]; /* "": none; else from the root on */
     void *arg;
     /* A data connection, which is somebody else's; as door_config.accept. NULL: they are refused. */

@@ -49,6 +49,8 @@ static bool wanted(void *arg, const struct ckpt_block *b)
     const struct loading *ld = arg;
     if (!b->table && b->kind != CKPT_CLOCKS)
         return false;
+    if (b->kind == CKPT_CLOCKS && ckpt_reader_link(ld->reader))
+        return false; /* of a base: the newest has all records, for all arcs */
     for (uint32_t a = b->arc; a < b->arc + b->arcs; a++)
         if (ld->mine[a])
             return true;
@@ -357,6 +359,7 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
         ld->mine[a] = ld->own[a] || (s->chain && s->chain->level[a] > 0);
     }
     s->loading = ld;
+    s->saved_id = 0;
     ld->posted = true;
     chores_post(config->chores, &ld->chore);
     return PARAMO_OK;

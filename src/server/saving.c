@@ -14,6 +14,16 @@ enum {
     VAR_ROWS = 16384       /* in a buffer */
 };
 
+/* Of a table, before its rows: what of the base is not so any more. */
+struct save_gone {
+    struct save_gone *next;
+    uint32_t table;
+    struct ring_placement placement;
+    bool cleared; /* all of it in the shard's arcs */
+    size_t n;
+    uint64_t keys[];
+};
+
 /* Rows on their way to the disk, as they were given out. */
 struct save_buffer {
     struct qnode node;
@@ -42,6 +52,7 @@ struct saving {
     struct shard_save_config config;
     char *dir;
     uint32_t writer_number;
+    bool changes;                          /* since the base are known */
     struct saving_table *tables, *current; /* whose turn it is; NULL: all have been given out */
     struct queue full;                     /* struct save_buffer */
     size_t queued;                         /* bytes in full and batch */
@@ -56,6 +67,7 @@ struct saving {
     struct queue batch;
     struct ckpt_writer *writer;
     struct writer clocks[CLOCK_SETS]; /* of each set of arcs that has some */
+    struct save_gone *gone;
     uint8_t set_of[RING_ARCS];
     paramo_err work_err;
     char work_text[ERR_TEXT_MAX];
@@ -166,6 +178,45 @@ static paramo_err put_clocks(struct saving *sv)
     return err;
 }
 
+static paramo_err put_cleared(struct saving *sv, uint32_t table)
+{
+    paramo_err err = PARAMO_OK;
+    for (unsigned a = 0, end; a < RING_ARCS && !err; a = end) {
+        for (end = a + 1; end < RING_ARCS && sv->mine[end] == sv->mine[a]; end++)
+            ;
+        struct ckpt_block block = {.kind = CKPT_CLEARED, .table = table, .arc = a, .arcs = end - a};
+        if (sv->mine[a])
+            err = ckpt_put(sv->writer, &block);
+    }
+    return err;
+}
+
+static paramo_err put_erased(struct saving *sv, const struct save_gone *gone)
+{
+    uint64_t *keys = malloc((gone->n + 1) * sizeof *keys);
+    paramo_err err =
+        keys ? ckpt_by_arc(&gone->placement, gone->keys, gone->n, keys) : err_memory(gone->n * sizeof *keys);
+    for (size_t at = 0, took; at < gone->n && !err; at += took) {
+        struct writer payload = {0};
+        struct ckpt_block block;
+        err = ckpt_erased_encode(gone->table, &gone->placement, keys + at, gone->n - at, &payload, &block,
+                                 &took);
+        if (!err)
+            err = ckpt_put(sv->writer, &block);
+        writer_fini(&payload);
+    }
+    free(keys);
+    return err;
+}
+
+static paramo_err put_gone(struct saving *sv)
+{
+    paramo_err err = PARAMO_OK;
+    for (const struct save_gone *gone = sv->gone; gone && !err; gone = gone->next)
+        err = gone->cleared ? put_cleared(sv, gone->table) : put_erased(sv, gone);
+    return err;
+}
+
 static paramo_err put_buffer(struct saving *sv, const struct save_buffer *b)
 {
     struct writer payload = {0};
@@ -192,6 +243,8 @@ static void work(struct chore *chore)
                          &sv->writer);
         if (!err)
             err = put_clocks(sv);
+        if (!err)
+            err = put_gone(sv);
     }
     for (const struct qnode *node = sv->batch.head; node && !err; node = node->next)
         err = put_buffer(sv, container_of(node, struct save_buffer, node));
@@ -239,6 +292,10 @@ static void saving_free(struct saving *sv)
     tables_end(sv);
     for (unsigned set = 0; set < CLOCK_SETS; set++)
         writer_fini(&sv->clocks[set]);
+    for (struct save_gone *gone = sv->gone, *next; gone; gone = next) {
+        next = gone->next;
+        free(gone);
+    }
     free(sv->dir);
     free(sv);
 }
@@ -252,6 +309,8 @@ static void finish(struct saving *sv)
         log_warn("%s, shard %u: checkpoint %llu is given up: %s", view_id_label(s->config.node, label),
                  s->config.index, (unsigned long long)sv->config.number, sv->text);
     s->saving = NULL;
+    if (err)
+        s->saved_id = 0;
     lane_timer_cancel(s->lane, &sv->walk);
     if (err)
         (void)err_set(err, "%s", sv->text);
@@ -378,8 +437,24 @@ static paramo_err take_clocks(struct saving *sv, const struct shard *s)
     return err;
 }
 
+static paramo_err add_gone(struct saving *sv, const struct saving_table *t, bool cleared,
+                           const uint64_t *keys, size_t n)
+{
+    struct save_gone *gone = malloc(sizeof *gone + n * sizeof *keys);
+    if (!gone)
+        return err_memory(n * sizeof *keys);
+    *gone =
+        (struct save_gone){.next = sv->gone, .table = t->id, .placement = t->placement, .cleared = cleared};
+    for (size_t i = 0; i < n && !MUTANT(delta_without_erased); i++)
+        if (sv->mine[ring_arc(ring_position(&t->placement, keys[i]))])
+            gone->keys[gone->n++] = keys[i];
+    sv->gone = gone;
+    return PARAMO_OK;
+}
+
 static paramo_err add_table(struct saving *sv, struct shard_table *from)
 {
+    bool changes = sv->changes && table_changes_known(from->table);
     if (from->lost)
         return err_set(PARAMO_E_DATA_LOST, "table %s: its rows are lost", from->name);
     struct saving_table *t = calloc(1, sizeof *t);
@@ -391,8 +466,16 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
     t->placement = from->placement;
     t->value_bytes = from->value_bytes;
     t->row_bytes = (size_t)(from->row_values + from->state_values) * from->value_bytes;
-    paramo_err err = table_cut_open(from->table, TABLE_CUT_ALL, false, got_row, t, &t->cut);
+    paramo_err err = table_cut_open(from->table, changes ? TABLE_CUT_CHANGES : TABLE_CUT_ALL,
+                                    sv->config.changes, got_row, t, &t->cut);
+    size_t erased = 0;
+    const uint64_t *keys = !err && changes ? table_cut_erased(t->cut, &erased) : NULL;
+    if (erased)
+        err = add_gone(sv, t, false, keys, erased);
+    else if (!err && !changes && sv->config.base_id && from->options.kind != PARAMO_TABLE_DENSE)
+        err = add_gone(sv, t, true, NULL, 0);
     if (err) {
+        table_cut_close(t->cut);
         free(t);
         return err;
     }
@@ -419,6 +502,9 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
     sv->chore = (struct chore){.lane = s->lane, .work = work, .done = worked};
     sv->walk.fire = walk;
     sv->dir = strdup(config->dir);
+    sv->changes =
+        config->base_id && s->saved_id && (s->saved_id == config->base_id || MUTANT(delta_on_wrong_base));
+    s->saved_id = 0;
     group_arcs(sv, s);
     paramo_err err = sv->dir ? take_clocks(sv, s) : err_memory(strlen(config->dir));
     uint64_t key;
@@ -433,6 +519,7 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
         return err;
     }
     s->saving = sv;
+    s->saved_id = config->changes ? config->id : 0;
     sv->current = sv->tables;
     saving_go(sv);
     return PARAMO_OK;

@@ -7,6 +7,11 @@
  * synced When SAVE_QUEUE_BYTES wait for the disk, changes of rows that are not given out yet wait, too, and
  * nothing else does. An error anywhere ends the saving and nothing else: its file is removed, done says why.
  *
+ * Only what has changed is saved if the shard's last saving was that of the base, and the arcs are those of
+ * then: a table's keys that went, then its rows that changed. A table whose changes are not known (all of
+ * them, on a shard that took arcs over, or has another base) is CLEARED in the shard's arcs and saved whole,
+ * which is as right: what comes later wins.
+ *
  *     shard_load: clears the checkpoint's tables, takes the rows of this shard's arcs; requests wait
  * meanwhile. An error leaves these tables lost (DATA_LOST), until they are cleared or loaded.
  *
@@ -32,6 +37,8 @@ struct shard_save_config {
     struct chores *chores;
     const char *dir; /* copied */
     uint64_t number, id;
+    uint64_t base_id;   /* of the checkpoint that this one adds to; 0: it is full */
+    bool changes;       /* another may add to this one: changes are remembered from here on */
     size_t queue_bytes; /* rows that may wait for the disk; 0: SAVE_QUEUE_BYTES */
     void *arg;
     /* Once, from a round of the lane, or from shard_close (CLOSED). file: on OK; with text on the lane's

@@ -233,6 +233,16 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
 
 /* ---- views ---- */
 
+/* Is an arc ours that was not? Others know what has changed in it since the last checkpoint. */
+static bool arcs_gained(const struct shard *s, const struct view *before, int self_before)
+{
+    bool gained = false;
+    for (unsigned a = 0; a < RING_ARCS && s->self >= 0; a++)
+        gained |= view_ring(s->view)->owner[a] == (unsigned)s->self &&
+                  !(self_before >= 0 && view_ring(before)->owner[a] == (unsigned)self_before);
+    return gained;
+}
+
 void shard_set_view(struct shard *s, struct view *view)
 {
     if (s->view && view->number <= s->view->number)
@@ -247,10 +257,13 @@ void shard_set_view(struct shard *s, struct view *view)
         s->config.node = node->id;
     bool first = !s->view;
     struct view *old = s->view;
+    int self_old = s->self;
     s->view = view_ref(view);
-    view_unref(old);
     /* Not in the view: not yet, or declared dead, or another process has our rank; nothing is ours. */
     s->self = node && node->alive ? view_shard_index(view, node->id, s->config.index) : -1;
+    if (arcs_gained(s, old, self_old))
+        s->saved_id = 0;
+    view_unref(old);
     s->arcs_changed = s->self >= 0 ? view->shards[s->self].arcs_changed : UINT64_MAX;
     if (MUTANT(stale_view_accepted) && s->self >= 0)
         s->arcs_changed = 0;

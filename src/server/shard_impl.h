@@ -181,7 +181,8 @@ struct shard {
     size_t kept_bytes, handling_bytes;
     struct session *sessions;
     unsigned sessions_count;
-    struct saving *saving;   /* NULL: none goes on */
+    struct saving *saving; /* NULL: none goes on */
+    uint64_t saved_id; /* the checkpoint since which changes are known, of all arcs that we own; 0: none */
     struct loading *loading; /* the same */
     struct lane_timer housekeeping;
     struct bufpool pool;

@@ -6,7 +6,10 @@ void ckpt_order_encode(const struct ckpt_order *m, struct writer *w)
 {
     write_u64(w, m->number);
     write_u64(w, m->id);
+    write_u64(w, m->base);
+    write_u64(w, m->base_id);
     write_u32(w, m->timeout_ms);
+    write_u8(w, m->changes);
     write_string(w, m->dir);
 }
 
@@ -14,13 +17,19 @@ paramo_err ckpt_order_decode(struct reader *r, struct ckpt_order *m)
 {
     m->number = read_u64(r);
     m->id = read_u64(r);
+    m->base = read_u64(r);
+    m->base_id = read_u64(r);
     m->timeout_ms = read_u32(r);
+    uint8_t changes = read_u8(r);
+    m->changes = changes == 1;
     read_string(r, m->dir, sizeof m->dir);
     paramo_err err = call_body_end(r, "CKPT");
     if (!err && m->dir[0] != '/')
         err = err_set(PARAMO_E_INVALID, "a checkpoint's folder is named from the root on, not '%s'", m->dir);
     if (!err && m->timeout_ms > CALL_TIMEOUT_MAX_MS)
         err = err_set(PARAMO_E_PROTOCOL, "CKPT with %u ms", m->timeout_ms);
+    if (!err && (changes > 1 || !m->base != !m->base_id || (m->base && m->base >= m->number)))
+        err = err_set(PARAMO_E_PROTOCOL, "CKPT with a base that cannot be");
     return err;
 }
 

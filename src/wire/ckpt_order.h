@@ -14,7 +14,10 @@ enum { CKPT_SHARDS_MAX = 256, CKPT_FILE_NAME_MAX = 32 };
 /* Calls: save (number 0: the next), load (number 0: the last whole one). Orders: all is set. */
 struct ckpt_order {
     uint64_t number, id;
-    uint32_t timeout_ms; /* calls: so long may it take */
+    uint64_t base, base_id; /* the order SAVE: what has changed since this checkpoint; 0: everything */
+    uint32_t timeout_ms;    /* calls: so long may it take */
+    bool changes; /* the call SAVE: only what has changed, if it can be; the order: this one may be the base
+                     of the next, so changes are remembered from here on */
     char dir[FS_PATH_MAX];
 };
 void ckpt_order_encode(const struct ckpt_order *m, struct writer *w);

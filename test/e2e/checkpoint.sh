@@ -17,8 +17,8 @@ refused 3 "nothing to verify" "there is no checkpoint" "$PARAMO" checkpoint veri
 cp -r "$TOP/test/e2e/checkpoints" ckpt
 mkdir ckpt/00000003 ckpt/other
 expect 0 "a full one, a delta, an attempt" "$PARAMO" checkpoint list ckpt
-check "the full one" grep -Eq '^ +1 +whole +2023-11-14 22:14:20 +- +1 +1 +[0-9]+$' "$OUT"
-check "its delta" grep -Eq '^ +2 +whole +2023-11-14 22:15:20 +1 +1 +1 +[0-9]+$' "$OUT"
+check "the full one" grep -Eq '^ +1 +whole +2023-11-14 22:14:20 +full +- +1 +1 +[0-9]+$' "$OUT"
+check "its delta" grep -Eq '^ +2 +whole +2023-11-14 22:15:20 +changes +1 +1 +1 +[0-9]+$' "$OUT"
 check "the attempt" grep -Eq '^ +3 +unfinished' "$OUT"
 check "no more" test "$(wc -l <"$OUT")" -eq 4
 expect 0 "as JSON" "$PARAMO" checkpoint list ckpt --json
@@ -26,6 +26,7 @@ check "it parses" python3 -c '
 import json, sys
 a, b, c = json.load(open(sys.argv[1]))
 assert (a["state"], b["state"], c["state"]) == ("whole", "whole", "unfinished")
+assert (a["kind"], b["kind"]) == ("full", "changes")
 assert a["base"] == 0 and b["base"] == 1 and b["files"] == 1 and b["made_at"] == 1700000120
 ' "$OUT"
 expect 0 "the last is whole" "$PARAMO" checkpoint verify ckpt
@@ -53,6 +54,13 @@ rm ckpt/00000002/blocks-0
 refused 3 "a file is missing" "blocks-0: it is missing" "$PARAMO" checkpoint verify ckpt
 
 # ---- live jobs ------------------------------------------------------------------------------------------------------
+cp -r "$TOP/test/e2e/checkpoints" baseless
+rm -r baseless/00000001
+expect 3 "a base is missing" "$PARAMO" checkpoint list baseless
+check "the list says so" grep -Eq '^ +2 +no base +.* changes +1 ' "$OUT"
+refused 3 "and so does verify" "checkpoint 2 is based on 1, which is missing" "$PARAMO" checkpoint verify baseless
+
+refused 2 "changes to load" "incremental is for save" "$PARAMO" checkpoint load --scheduler 127.0.0.1:1 --dir x --incremental
 refused 2 "no scheduler" "scheduler is missing" "$PARAMO" checkpoint save --dir x
 refused 2 "no folder to save to" "dir is missing" "$PARAMO" checkpoint save --scheduler 127.0.0.1:1
 refused 2 "a folder to list with a scheduler" "not at a job" "$PARAMO" checkpoint list ckpt --scheduler 127.0.0.1:1
@@ -60,7 +68,7 @@ refused 4 "no scheduler there" "127.0.0.1:1" "$PARAMO" checkpoint save --schedul
 refused 2 "how often, but not where" "checkpoint-dir" "$PARAMO" run -s 1 -w 1 --checkpoint-every 1 -- true
 expect 0 "a training log" "$PARAMO" data synth --rows 60000 --features 5000 --seed 1 --out train.ffm
 
-# All rows of all blocks of checkpoint folders, each of which must have the same; or must not (--differ).
+# All rows of all blocks of checkpoint folders, each of which must have the same; or must not (--differ). --count: how many.
 cat >same.py <<'PY'
 import struct, sys, glob
 def rows(folder):
@@ -78,11 +86,15 @@ def rows(folder):
                 key = (table,) + struct.unpack_from("<Q", payload, 8 + 8 * i)
                 assert key not in all, key
                 all[key] = payload[8 + 8 * n + i * width:8 + 8 * n + (i + 1) * width]
-    assert len(all) > 100, len(all)
     return all
+if sys.argv[1] == "--count":
+    print(len(rows(sys.argv[2])))
+    sys.exit(0)
 differ = sys.argv[1] == "--differ"
 folders = sys.argv[1 + differ:]
-sys.exit((rows(folders[0]) != rows(folders[1])) != differ)
+first, second = rows(folders[0]), rows(folders[1])
+assert len(first) > 100, len(first)
+sys.exit((first != second) != differ)
 PY
 
 # job NAME SERVERS OPTION...: one whose worker learns from a pipe, which is descriptor 7 here: it has no end before we say so.
@@ -97,7 +109,7 @@ job() {
         start "$name-$i" ${SERVER:+"${SERVER[@]}"} "$PARAMO" server --scheduler "127.0.0.1:$PORT" --shards $((i % 2 + 1))
     done
     start "$name-worker" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- \
-        sh -c 'exec "$0" train --model lr --data - -q --model-out "$1" <"$2"' "$PARAMO" "model-$name" "pipe-$name"
+        sh -c 'echo $$ >learner && exec "$0" train --model lr --data - -q --model-out "$1" <"$2"' "$PARAMO" "model-$name" "pipe-$name"
     exec 7>"pipe-$name"
 }
 save() { "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" "$@" >"$OUT" 2>"$ERR"; }
@@ -131,13 +143,56 @@ refused 3 "a folder that cannot be" "No such file" "$PARAMO" checkpoint save --s
 check "it is none the worse" save --dir live
 over a 2
 
-job b 3 --restore "$WORK/live" --checkpoint-dir "$WORK/own" --checkpoint-every 1
+job b 3 --restore "$WORK/live" --checkpoint-dir "$WORK/own" --checkpoint-every 1 --checkpoint-full-every 2 --checkpoint-keep 1
 check "three servers began with it" wait_for 20 save --dir again
 check "bit for bit" python3 same.py live/00000001 again/00000001
 check "checkpoints come by themselves" wait_for 30 test -e own/00000002/manifest
+check "and old ones go" wait_for 30 sh -c 'test -e own/00000003/manifest && ! test -e own/00000001'
 head -n 5000 train.ffm >&7 # there is no model of nothing
 over b 3
 expect 0 "they are whole" "$PARAMO" checkpoint verify own
+
+# Of what has changed: while the job learns, and after a third server has come.
+last() { ls "$1" | tail -n 1; }
+kind() { "$PARAMO" checkpoint list inc | awk -v n="$1" '$1 == n { print $5 }'; } # NUMBER
+rows() { python3 same.py --count "inc/$(last inc)"; }
+learns() { save --incremental --dir inc && [ "$(rows)" -gt 0 ]; }
+at_rest() { save --incremental --dir inc && [ "$(rows)" = 0 ]; }
+still() { # what incremental ones make of it, and a full one of the same moment: the learner stands still
+    kill -STOP "$(cat learner)"
+    check "what has changed by now" wait_for 60 at_rest
+    check "all of it" save --dir whole
+    kill -CONT "$(cat learner)"
+}
+export PS_HEARTBEAT_TIMEOUT=60 # it may stand still
+job i 2 --checkpoint-full-every 1000 --verbose
+head -n 40000 train.ffm >&7
+check "the job learns" wait_for 60 learns
+still
+n=$((10#$(last inc)))
+check "the first was a full one" test "$(kind 1)" = full
+check "the last of what has changed" test "$(kind $n)" = changes
+check "which is little" test $((10 * $(cat "inc/$(last inc)/"* | wc -c))) -lt "$(cat whole/00000001/* | wc -c)"
+check "the next, after one elsewhere" save --incremental --dir inc
+check "is full" test "$(kind $((n + 1)))" = full
+start i-3 "$PARAMO" server --scheduler "127.0.0.1:$PORT" 7>&-
+check "a third server gets its share" wait_for 60 grep -q 'every key is where it is to be' i.err
+tail -n 20000 train.ffm >&7
+check "the job learns more" wait_for 60 learns
+still
+check "their three servers, one of two shards, did that" test "$(ls "inc/$(last inc)" | grep -c blocks)" = 4
+over i 3
+unset PS_HEARTBEAT_TIMEOUT
+expect 0 "all are whole" "$PARAMO" checkpoint verify inc
+check "the last is based on others" grep -Eq ", based on .* $((n + 1)): whole" "$OUT"
+job j 1 --restore "$WORK/inc"
+check "one server begins with it" wait_for 20 save --dir begun
+check "bit for bit" python3 same.py whole/00000002 begun/00000001
+expect 0 "an older one, from before it came" "$PARAMO" checkpoint load --scheduler "127.0.0.1:$PORT" --dir inc --number "$n"
+check "it is the job's" save --dir begun
+check "bit for bit" python3 same.py whole/00000001 begun/00000002
+head -n 5000 train.ffm >&7
+over j 1
 
 # One that is damaged is not begun with.
 cp -r live torn

@@ -85,6 +85,8 @@ workers c
 check "some epochs are learned" wait_for 60 logged c-worker0 'epoch 3/'
 n=$(last_of taken)
 check "and checkpoints are taken" wait_for 60 later taken $((n + 1))
+expect 0 "what changed is enough for most" "$PARAMO" checkpoint list taken
+check "they are based on others" grep -q ' changes ' "$OUT"
 all_killed c-worker0 c-worker1 c-server1 c-server2 c
 scheduler d 2 2 --restore "$WORK/taken"
 servers d 2

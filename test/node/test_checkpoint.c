@@ -82,10 +82,10 @@ static void saved_and_loaded(paramo_worker *w, paramo_node *saver, paramo_node *
     o.dim = 1;
     ok(paramo_table_open(w, "t", &o, &t));
     add(w, t, 1);
-    ok(paramo_checkpoint_save(saver, dir, 0, &number));
+    ok(paramo_checkpoint_save(saver, dir, 0, 0, &number));
     assert_int_equal(number, 1);
     add(w, t, 2);
-    ok(paramo_checkpoint_save(saver, dir, 0, NULL));
+    ok(paramo_checkpoint_save(saver, dir, PARAMO_CHECKPOINT_INCREMENTAL, 0, NULL));
     add(w, t, 4);
     check(w, t, 7, 3);
     ok(paramo_checkpoint_load(loader, dir, 0, 0)); /* the last */
@@ -99,8 +99,9 @@ static void saved_and_loaded(paramo_worker *w, paramo_node *saver, paramo_node *
     number = 77;
     assert_int_equal(paramo_checkpoint_load(loader, dir, 9, 0), PARAMO_E_NOT_FOUND);
     assert_int_equal(paramo_checkpoint_load(loader, "", 0, 0), PARAMO_E_INVALID);
-    assert_int_equal(paramo_checkpoint_save(saver, NULL, 0, &number), PARAMO_E_INVALID);
-    assert_int_equal(paramo_checkpoint_save(saver, "/dev/null/x", 0, &number), PARAMO_E_IO);
+    assert_int_equal(paramo_checkpoint_save(saver, dir, 2, 0, &number), PARAMO_E_INVALID);
+    assert_int_equal(paramo_checkpoint_save(saver, NULL, 0, 0, &number), PARAMO_E_INVALID);
+    assert_int_equal(paramo_checkpoint_save(saver, "/dev/null/x", 0, 0, &number), PARAMO_E_IO);
     assert_non_null(strstr(paramo_last_error(), "/dev/null/x"));
     assert_int_equal(number, 77);
     check(w, t, 9, 2);
@@ -131,7 +132,7 @@ static void by_any_node(void **state)
     saved_and_loaded(w, c.servers[1].node, c.scheduler.node);
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir("/tmp"), 0);
-    ok(paramo_checkpoint_save(c.workers[0].node, dir + strlen("/tmp/"), 0, &number));
+    ok(paramo_checkpoint_save(c.workers[0].node, dir + strlen("/tmp/"), 0, 0, &number));
     assert_int_equal(chdir(before), 0);
     assert_int_equal(number, 3);
     paramo_worker_close(w);

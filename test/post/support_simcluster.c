@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "post/store_dir.h"
+
 #define SCHEDULER "scheduler:1"
 
 void cluster_init(struct cluster *c, uint64_t seed, uint32_t servers, uint32_t workers)
@@ -64,6 +66,34 @@ static void job_over(void *arg, paramo_err status, const char *text)
     snprintf(c->over_text, sizeof c->over_text, "%s", text);
 }
 
+static void state_found(void *arg, paramo_err status, const struct store_state *state)
+{
+    struct cluster *c = arg;
+    assert_int_equal(status, PARAMO_OK);
+    c->state_found = true;
+    c->found = *state;
+    c->found_cells = (struct writer){0};
+    write_bytes(&c->found_cells, state->cells, state->bytes);
+    c->found.cells = c->found_cells.data;
+}
+
+static bool state_is_found(void *cluster)
+{
+    return ((struct cluster *)cluster)->state_found;
+}
+
+void cluster_find_state(struct cluster *c, struct simfs *disk, const char *dir, struct chores *chores)
+{
+    struct store_dir_config config = {.lane = c->lane, .fs = simfs_fs(disk), .dir = dir, .chores = chores};
+    c->state_found = false;
+    assert_int_equal(store_dir_open(&config, &c->config.store), PARAMO_OK);
+    assert_true(lane_enter(c->lane));
+    assert_int_equal(store_start(c->config.store, state_found, c), PARAMO_OK);
+    lane_leave(c->lane);
+    assert_true(cluster_run(c, state_is_found, c, 5));
+    c->config.found = &c->found;
+}
+
 void cluster_start_scheduler(struct cluster *c)
 {
     struct scheduler_config config = c->config;
@@ -77,6 +107,8 @@ void cluster_start_scheduler(struct cluster *c)
     assert_true(lane_enter(c->lane));
     assert_int_equal(scheduler_create(&config, &c->scheduler), PARAMO_OK);
     lane_leave(c->lane);
+    writer_fini(&c->found_cells);
+    c->found_cells = (struct writer){0};
 }
 
 void cluster_kill_scheduler(struct cluster *c)

@@ -7,6 +7,7 @@
 
 #include "env/lane.h"
 #include "env/sim.h"
+#include "env/simfs.h"
 #include "post/member.h"
 #include "post/scheduler.h"
 #include "van/simvan.h"
@@ -40,6 +41,9 @@ struct cluster {
     unsigned faulty; /* for vans made from now on */
     struct scheduler *scheduler;
     struct scheduler_config config;
+    struct store_state found; /* cluster_find_state */
+    struct writer found_cells;
+    bool state_found;
     bool over;
     paramo_err over_status;
     char over_text[CLUSTER_NODES * 128];
@@ -50,6 +54,8 @@ struct cluster {
 void cluster_init(struct cluster *c, uint64_t seed, uint32_t servers, uint32_t workers);
 void cluster_fini(struct cluster *c);
 void cluster_start_scheduler(struct cluster *c);
+/* The scheduler that is started next keeps its state in dir of this disk, and goes on with what is there. */
+void cluster_find_state(struct cluster *c, struct simfs *disk, const char *dir, struct chores *chores);
 void cluster_kill_scheduler(struct cluster *c);
 struct member_config cluster_member_config(struct cluster *c, struct tnode *node, uint32_t role);
 void cluster_start(struct cluster *c, struct tnode *node, uint32_t role);

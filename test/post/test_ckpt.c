@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mutant.h"
 #include "env/simfs.h"
 #include "post/ckpt.h"
 
@@ -345,13 +346,134 @@ static void crashes_leave_whole_ones(void **state)
     assert_true(crashes > 200 && came > 0);
 }
 
-int main(void)
+enum { BY_HAND = 4 };
+
+static bool by_clock(void *arg, const struct ckpt_manifest *m)
 {
+    (void)arg;
+    return m->number != BY_HAND;
+}
+
+struct there {
+    uint64_t whole, other; /* a bit for each number */
+};
+
+static void see(void *arg, uint64_t number, paramo_err status, const char *text,
+                const struct ckpt_manifest *m)
+{
+    struct there *there = arg;
+    (void)status, (void)text;
+    *(m ? &there->whole : &there->other) |= UINT64_C(1) << number;
+}
+
+static struct there what_is_there(void)
+{
+    struct there there = {0};
+    assert_int_equal(ckpt_list(fs, "/var/ckpt", see, &there), PARAMO_OK);
+    return there;
+}
+
+#define N(number) (UINT64_C(1) << (number))
+
+/* A server died, say. */
+static void attempt(uint64_t number)
+{
+    struct ckpt_writer *w;
+    struct ckpt_file file;
+    assert_int_equal(ckpt_begin(fs, "/var/ckpt", number, 9, 0, &w), PARAMO_OK);
+    assert_int_equal(ckpt_end(w, &file), PARAMO_OK);
+}
+
+static void old_ones_go(void **state)
+{
+    (void)state;
+    static const uint64_t base[] = {0, 0, 1, 2, 0, 4, 0, 6, 0, 7, 0};
+    char got[CONTENT];
+    size_t removed;
+    disk_new(1);
+    assert_int_equal(ckpt_prune(fs, "/var/ckpt", 1, by_clock, NULL, &removed), PARAMO_E_NOT_FOUND);
+    for (uint64_t number = 1; number <= 10; number++)
+        if (number == 8)
+            attempt(number);
+        else
+            assert_int_equal(save(number, base[number]), PARAMO_OK);
+    attempt(11); /* perhaps it still goes on */
+    assert_int_equal(fs_make_dir(fs, "/var/ckpt/notes"), PARAMO_OK);
+
+    /* One of a later format may be based on any. */
+    assert_true(simfs_flip(disk, "/var/ckpt/00000003/manifest", 8, 4));
+    assert_int_equal(ckpt_prune(fs, "/var/ckpt", 3, by_clock, NULL, &removed), PARAMO_E_FORMAT);
+    assert_int_equal(removed, 0);
+    assert_true(simfs_flip(disk, "/var/ckpt/00000003/manifest", 8, 4));
+
+    assert_int_equal(ckpt_prune(fs, "/var/ckpt", 4, by_clock, NULL, &removed), PARAMO_OK);
+    assert_int_equal(removed, 5);
+    struct there there = what_is_there(); /* 10, 9, 7, 6; and what was taken by hand */
+    assert_int_equal(there.whole, N(10) | N(9) | N(7) | N(6) | N(4));
+    assert_int_equal(there.other, N(11));
+    assert_int_equal(ckpt_prune(fs, "/var/ckpt", 2, by_clock, NULL, &removed), PARAMO_OK);
+    assert_int_equal(removed, 0); /* 9 is based on 7, and so on */
+    assert_int_equal(load(9, got), PARAMO_OK);
+
+    assert_true(simfs_flip(disk, "/var/ckpt/00000009/manifest", 30, 1));
+    assert_int_equal(ckpt_prune(fs, "/var/ckpt", 1, by_clock, NULL, &removed), PARAMO_OK);
+    there = what_is_there(); /* nothing is based on 7 any more; who looks for 9 finds it damaged */
+    assert_int_equal(there.whole, N(10) | N(4));
+    assert_int_equal(there.other, N(11) | N(9));
+    uint64_t number;
+    assert_int_equal(ckpt_next_number(fs, "/var/ckpt", &number), PARAMO_OK);
+    assert_int_equal(number, 12);
+    simfs_destroy(disk);
+}
+
+/* Every fault at every step, then a crash: each manifest that is there is that of a whole one, those that
+ * stay do, and the next time all is as it should be. */
+static void crashes_while_they_go(void **state)
+{
+    (void)state;
+    static const uint64_t base[] = {0, 0, 1, 1, 0, 3, 0, 6};
+    char got[CONTENT];
+    unsigned crashes = 0;
+    size_t removed;
+    for (enum simfs_fault fault = 0; fault < SIMFS_FAULTS; fault++)
+        for (uint64_t step = 0, end = 1; step < end; step++)
+            for (uint64_t seed = 0; seed < 5; seed++) {
+                disk_new(seed);
+                for (uint64_t number = 1; number <= 7; number++)
+                    assert_int_equal(save(number, base[number]), PARAMO_OK);
+                uint64_t begin = simfs_steps(disk);
+                simfs_plan(disk, fault, begin + step);
+                paramo_err err = ckpt_prune(fs, "/var/ckpt", 1, by_clock, NULL, &removed);
+                end = simfs_steps(disk) - begin > step ? step + 2 : step;
+                if (simfs_crashed(disk))
+                    assert_int_not_equal(err, PARAMO_OK);
+                crashes += simfs_crashed(disk);
+                simfs_restart(disk);
+                struct there there = what_is_there();
+                for (uint64_t number = 1; number <= 7; number++)
+                    if (there.whole & N(number))
+                        assert_int_equal(load(number, got), PARAMO_OK);
+                assert_int_equal(there.whole & (N(7) | N(6) | N(4)), N(7) | N(6) | N(4));
+                assert_int_equal(ckpt_prune(fs, "/var/ckpt", 1, by_clock, NULL, &removed), PARAMO_OK);
+                there = what_is_there();
+                assert_int_equal(there.whole, N(7) | N(6) | N(4));
+                assert_int_equal(there.other, 0);
+                simfs_destroy(disk);
+            }
+    assert_true(crashes > 50);
+}
+
+/* With an argument: that bug is planted (scripts/mutants). */
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_as_written),          cmocka_unit_test(base_then_deltas),
         cmocka_unit_test(skips_what_is_not_wanted), cmocka_unit_test(damage_is_found),
         cmocka_unit_test(others_are_not_taken),     cmocka_unit_test(lists),
-        cmocka_unit_test(crashes_leave_whole_ones),
+        cmocka_unit_test(crashes_leave_whole_ones), cmocka_unit_test(old_ones_go),
+        cmocka_unit_test(crashes_while_they_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

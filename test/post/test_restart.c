@@ -23,44 +23,13 @@ static struct {
     struct cluster c;
     struct simfs *disk;
     struct chores *chores;
-    bool told;
-    struct store_state state; /* what it found */
-    struct writer cells;
 } t;
-
-static void found(void *arg, paramo_err status, const struct store_state *state)
-{
-    (void)arg;
-    assert_int_equal(status, PARAMO_OK);
-    t.told = true;
-    t.state = *state;
-    t.cells = (struct writer){0};
-    write_bytes(&t.cells, state->cells, state->bytes);
-    t.state.cells = t.cells.data;
-}
-
-static bool is_told(void *arg)
-{
-    (void)arg;
-    return t.told;
-}
 
 static void scheduler_on(void)
 {
-    struct store *store;
-    struct store_dir_config config = {.lane = t.c.lane, .fs = simfs_fs(t.disk), .dir = "/d/state"};
     assert_int_equal(chores_create(sim_env(t.c.sim), "files", &t.chores), PARAMO_OK);
-    config.chores = t.chores;
-    assert_int_equal(store_dir_open(&config, &store), PARAMO_OK);
-    t.c.config.store = store;
-    t.told = false;
-    assert_true(lane_enter(t.c.lane));
-    assert_int_equal(store_start(store, found, NULL), PARAMO_OK);
-    lane_leave(t.c.lane);
-    assert_true(cluster_run(&t.c, is_told, NULL, 5));
-    t.c.config.found = &t.state;
+    cluster_find_state(&t.c, t.disk, "/d/state", t.chores);
     cluster_start_scheduler(&t.c);
-    writer_fini(&t.cells);
 }
 
 /* power: what was not durable is gone, too. */

@@ -8,7 +8,6 @@
 #include "env/simfs.h"
 #include "post/look.h"
 #include "post/sched.h"
-#include "post/store_dir.h"
 #include "post/support_simcluster.h"
 #include "wire/ckpt_order.h"
 #include "wire/order.h"
@@ -28,9 +27,9 @@ static struct {
     unsigned saves, drops, loads;
     uint64_t held[SERVERS]; /* orders that wait */
     struct ckpt_order order;
-    bool keeps, told; /* the scheduler keeps its state */
-    struct store_state state;
-    struct writer cells;
+    uint64_t jobs;       /* so far, on this disk */
+    bool keeps;          /* the scheduler keeps its state */
+    uint32_t clock_keep; /* it takes some every ten seconds, and so many stay; 0: it does not */
     bool looked;
     paramo_err look_status;
     uint64_t look_number;
@@ -104,45 +103,18 @@ static void start_server(unsigned i)
     cluster_start_config(&t.c.nodes[i], &config);
 }
 
-static void found(void *arg, paramo_err status, const struct store_state *state)
-{
-    (void)arg;
-    assert_int_equal(status, PARAMO_OK);
-    t.told = true;
-    t.state = *state;
-    t.cells = (struct writer){0};
-    write_bytes(&t.cells, state->cells, state->bytes);
-    t.state.cells = t.cells.data;
-}
-
-static bool is_told(void *arg)
-{
-    (void)arg;
-    return t.told;
-}
-
-static void find_state(void)
-{
-    struct store_dir_config config = {
-        .lane = t.c.lane, .fs = simfs_fs(t.disk), .dir = "/d/state", .chores = t.chores};
-    t.told = false;
-    assert_int_equal(store_dir_open(&config, &t.c.config.store), PARAMO_OK);
-    assert_true(lane_enter(t.c.lane));
-    assert_int_equal(store_start(t.c.config.store, found, NULL), PARAMO_OK);
-    lane_leave(t.c.lane);
-    assert_true(cluster_run(&t.c, is_told, NULL, 5));
-    t.c.config.found = &t.state;
-}
-
 static void scheduler_on(void)
 {
     assert_int_equal(chores_create(sim_env(t.c.sim), "files", &t.chores), PARAMO_OK);
     if (t.keeps)
-        find_state();
+        cluster_find_state(&t.c, t.disk, "/d/state", t.chores);
     t.c.config.fs = simfs_fs(t.disk);
     t.c.config.chores = t.chores;
+    t.c.config.checkpoint_full_every = 3;
+    t.c.config.checkpoint_every_ms = t.clock_keep ? 10000 : 0;
+    t.c.config.checkpoint_keep = t.clock_keep;
+    snprintf(t.c.config.checkpoint_dir, sizeof t.c.config.checkpoint_dir, DIR);
     cluster_start_scheduler(&t.c);
-    writer_fini(&t.cells);
 }
 
 static void scheduler_off(void)
@@ -157,9 +129,13 @@ static void on(const char *restore)
 {
     struct simfs *disk = t.disk;
     bool keeps = t.keeps;
+    uint32_t clock_keep = t.clock_keep;
+    uint64_t jobs = disk ? t.jobs + 1 : 1;
     memset(&t, 0, sizeof t);
     t.keeps = keeps;
-    cluster_init(&t.c, 1, SERVERS, 1);
+    t.clock_keep = clock_keep;
+    t.jobs = jobs;
+    cluster_init(&t.c, jobs, SERVERS, 1);
     t.disk = disk;
     if (!disk) {
         assert_int_equal(simfs_create(1, &t.disk), PARAMO_OK);
@@ -195,13 +171,23 @@ static void disk_end(void)
     t.disk = NULL;
 }
 
-static void ask(struct tcall *call, bool load, uint64_t number, double seconds)
+enum { SAVE, CHANGES, LOAD };
+
+static void ask_in(struct tcall *call, int what, const char *dir, double seconds)
 {
+    uint64_t deadline = in_seconds(&t.c, seconds);
     tcall_init(call);
     tnode_enter(worker());
-    assert_int_equal(member_ckpt(worker()->member, &call->call, load, DIR, number, in_seconds(&t.c, seconds)),
+    assert_int_equal(what == LOAD
+                         ? member_ckpt_load(worker()->member, &call->call, dir, 0, deadline)
+                         : member_ckpt_save(worker()->member, &call->call, dir, what == CHANGES, deadline),
                      PARAMO_OK);
     tnode_leave(worker());
+}
+
+static void ask(struct tcall *call, int what, double seconds)
+{
+    ask_in(call, what, DIR, seconds);
 }
 
 static paramo_err answered(struct tcall *call)
@@ -212,8 +198,25 @@ static paramo_err answered(struct tcall *call)
 
 static paramo_err save(struct tcall *call)
 {
-    ask(call, false, 0, 20);
+    ask(call, SAVE, 20);
     return answered(call);
+}
+
+/* What the servers were told: what it is based on, 0: nothing. */
+static uint64_t changes_in(const char *dir)
+{
+    struct tcall call;
+    ask_in(&call, CHANGES, dir, 20);
+    assert_int_equal(answered(&call), PARAMO_OK);
+    assert_int_equal(t.order.number, call.call.result.number);
+    assert_true(t.order.changes);
+    assert_int_equal(!t.order.base, !t.order.base_id);
+    return t.order.base;
+}
+
+static uint64_t changes(void)
+{
+    return changes_in(DIR);
 }
 
 static void open_table(const char *name)
@@ -276,9 +279,9 @@ static void whole_when_all_have_ended(void **state)
     assert_int_equal(call.call.result.number, 1);
     assert_int_equal(last_whole(), 1);
     t.wait = true;
-    ask(&call, false, 0, 20);
+    ask(&call, SAVE, 20);
     assert_true(cluster_run(&t.c, both_wait, NULL, 5));
-    ask(&other, false, 0, 20);
+    ask(&other, SAVE, 20);
     assert_int_equal(answered(&other), PARAMO_E_AGAIN); /* one at a time */
     answer_held(1);
     cluster_pass(&t.c, 2);
@@ -315,7 +318,7 @@ static void too_slow(void **state)
     struct tcall call;
     on_joined();
     t.wait = true;
-    ask(&call, false, 0, 2);
+    ask(&call, SAVE, 2);
     assert_int_equal(answered(&call), PARAMO_E_TIMEOUT);
     cluster_pass(&t.c, 1);
     assert_int_equal(t.drops, SERVERS); /* they need not go on */
@@ -337,7 +340,7 @@ static void server_dies(void **state)
     struct tcall call;
     on_joined();
     t.wait = true;
-    ask(&call, false, 0, 50);
+    ask(&call, SAVE, 50);
     assert_true(cluster_run(&t.c, both_wait, NULL, 5));
     answer_held(1);
     cluster_kill(&t.c.nodes[0]);
@@ -481,7 +484,7 @@ static void pools_and_values(void **state)
     assert_int_equal(save(&call), PARAMO_OK);
     part_done(&parts[1]); /* later: no part of it */
     assert_true(sum_plus(3) == 5);
-    ask(&call, true, 0, 20); /* into the running job: its work is as it is */
+    ask(&call, LOAD, 20); /* into the running job: its work is as it is */
     assert_int_equal(answered(&call), PARAMO_OK);
     assert_true(sum_plus(0) == 5);
     off();
@@ -527,6 +530,113 @@ static void killed_while_it_begins(void **state)
     assert_true(sum_plus(0) == 5);
     assert_int_equal(t.loads, SERVERS * 3);
     off();
+    disk_end();
+}
+
+/* Of what has changed since the last one, if the shards can know that. */
+static void based_on_the_last(void **state)
+{
+    (void)state;
+    struct tcall call;
+    on_joined();
+    open_table("t");
+    assert_int_equal(save(&call), PARAMO_OK);
+    assert_false(t.order.changes); /* nobody needs to know what changes after it */
+    assert_int_equal(changes(), 0);
+    assert_int_equal(changes(), 2);
+    uint64_t id = t.order.id;
+    assert_int_equal(changes(), 3);
+    assert_int_equal(t.order.base_id, id);
+    assert_int_equal(last_whole(), 4);
+    assert_int_equal(changes(), 0); /* three based on each other are enough */
+    assert_int_equal(changes(), 5);
+    t.fail = true;
+    ask(&call, CHANGES, 20);
+    assert_int_equal(answered(&call), PARAMO_E_IO); /* server 0 knows changes since 7 only now */
+    t.fail = false;
+    cluster_pass(&t.c, 1);
+    assert_int_equal(changes(), 0);
+    assert_int_equal(changes_in("/d/elsewhere"), 0);
+    assert_int_equal(changes_in("/d/elsewhere"), 1);
+    assert_int_equal(changes(), 0);
+    ask(&call, LOAD, 20);
+    assert_int_equal(answered(&call), PARAMO_OK);
+    assert_int_equal(changes(), 0);
+    assert_int_equal(fs_unlink(simfs_fs(t.disk), DIR "/00000010/manifest"), PARAMO_OK);
+    assert_int_equal(changes(), 0);
+    assert_int_equal(changes(), 11);
+    off();
+    on(DIR); /* another scheduler, which took none of them */
+    assert_true(cluster_run(&t.c, tnode_joined, worker(), 20));
+    assert_int_equal(changes(), 0);
+    assert_int_equal(changes(), 13);
+    off();
+    disk_end();
+}
+
+struct there {
+    uint64_t whole, based, other; /* a bit for each number */
+};
+
+static void see(void *arg, uint64_t number, paramo_err status, const char *text,
+                const struct ckpt_manifest *m)
+{
+    struct there *there = arg;
+    (void)status, (void)text;
+    *(m ? &there->whole : &there->other) |= UINT64_C(1) << number;
+    there->based |= (uint64_t)(m && m->base) << number;
+}
+
+static struct there what_is_there(void)
+{
+    struct there there = {0};
+    assert_int_equal(ckpt_list(simfs_fs(t.disk), DIR, see, &there), PARAMO_OK);
+    return there;
+}
+
+#define N(number) (UINT64_C(1) << (number))
+
+static void clock_on(const char *restore, uint32_t keep)
+{
+    t.clock_keep = keep;
+    on(restore);
+    assert_true(cluster_run(&t.c, tnode_joined, worker(), 20));
+}
+
+/* The clock takes them, each third in full, and removes its own old ones. */
+static void every_so_often(void **state)
+{
+    (void)state;
+    struct tcall call;
+    on_joined();
+    assert_int_equal(save(&call), PARAMO_OK);
+    off();
+    clock_on("", 2); /* another job: 1 is not its own */
+    cluster_pass(&t.c, 35);
+    struct there there = what_is_there();
+    assert_int_equal(there.whole, N(1) | N(2) | N(3) | N(4));
+    assert_int_equal(there.based, N(3) | N(4));
+    assert_int_equal(save(&call), PARAMO_OK); /* in full, and it stays */
+    cluster_pass(&t.c, 10);
+    assert_int_equal(t.order.base, 5);
+    cluster_pass(&t.c, 20);
+    there = what_is_there(); /* 8 is full, 7 and 6 are based on 5; of 8 and 7 no other is the base */
+    assert_int_equal(there.whole, N(1) | N(5) | N(6) | N(7) | N(8));
+    assert_int_equal(there.based, N(6) | N(7));
+    assert_int_equal(there.other, 0);
+    off();
+    clock_on(DIR, 1); /* it goes on with that job, so these are its own */
+    cluster_pass(&t.c, 11);
+    there = what_is_there();
+    assert_int_equal(there.whole, N(1) | N(5) | N(9));
+    off();
+    clock_on("", 1);
+    cluster_pass(&t.c, 11);
+    there = what_is_there();
+    assert_int_equal(there.whole, N(1) | N(5) | N(9) | N(10));
+    assert_int_equal(last_whole(), 10);
+    off();
+    t.clock_keep = 0;
     disk_end();
 }
 
@@ -581,6 +691,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(begins_with_one),
         cmocka_unit_test(pools_and_values),
         cmocka_unit_test(killed_while_it_begins),
+        cmocka_unit_test(based_on_the_last),
+        cmocka_unit_test(every_so_often),
         cmocka_unit_test(every_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,20 +137,32 @@ static void fill(void)
         assert_true(change());
 }
 
-static paramo_err begin(uint64_t number, size_t queue_bytes)
+static struct shard_save_config config_of(uint64_t number)
 {
-    struct shard_save_config config = {.fs = simfs_fs(w.disk),
-                                       .chores = w.chores,
-                                       .dir = "/var/ckpt",
-                                       .number = number,
-                                       .id = number + 100,
-                                       .queue_bytes = queue_bytes,
-                                       .done = saved};
+    return (struct shard_save_config){.fs = simfs_fs(w.disk),
+                                      .chores = w.chores,
+                                      .dir = "/var/ckpt",
+                                      .number = number,
+                                      .id = number + 100,
+                                      .changes = true,
+                                      .done = saved};
+}
+
+static paramo_err begin_on(uint64_t number, uint64_t base, size_t queue_bytes)
+{
+    struct shard_save_config config = config_of(number);
+    config.base_id = base ? base + 100 : 0;
+    config.queue_bytes = queue_bytes;
     memcpy(w.sparse_was, w.sparse, sizeof w.sparse);
     memcpy(w.dense_was, w.dense, sizeof w.dense);
     memcpy(w.there_was, w.there, sizeof w.there);
     w.done = false;
     return shard_save(w.f.shard, &config);
+}
+
+static paramo_err begin(uint64_t number, size_t queue_bytes)
+{
+    return begin_on(number, 0, queue_bytes);
 }
 
 /* Changes go on until it has ended. */
@@ -169,17 +181,24 @@ static void until_done(void)
     pass(ENV_SEC); /* what waited has its turn */
 }
 
-static void commit(uint64_t number)
+static void commit_on(uint64_t number, uint64_t base)
 {
     struct view_table tables[3];
     memcpy(tables, w.f.view->tables, sizeof tables);
     struct ckpt_manifest m = {.number = number,
                               .id = number + 100,
+                              .base = base,
+                              .base_id = base ? base + 100 : 0,
                               .tables_count = 3,
                               .tables = tables,
                               .files_count = 1,
                               .files = &w.file};
     assert_int_equal(ckpt_commit(simfs_fs(w.disk), "/var/ckpt", &m), PARAMO_OK);
+}
+
+static void commit(uint64_t number)
+{
+    commit_on(number, 0);
 }
 
 static float value_of(uint32_t table, uint64_t key)
@@ -210,12 +229,7 @@ static void load_on(uint16_t foreign, uint64_t number, paramo_err status)
     uint64_t key = UINT64_MAX - 5;
     float five = 5;
     (void)ask(WIRE_PUSH, 1, &key, &five); /* of before: it goes */
-    struct shard_save_config config = {.fs = simfs_fs(w.disk),
-                                       .chores = w.chores,
-                                       .dir = "/var/ckpt",
-                                       .number = number,
-                                       .id = number + 100,
-                                       .done = saved};
+    struct shard_save_config config = config_of(number);
     w.done = false;
     assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
     assert_null(ask(WIRE_PULL, 1, &key, NULL)); /* requests wait */
@@ -228,14 +242,43 @@ static void load_on(uint16_t foreign, uint64_t number, paramo_err status)
     close_shard();
 }
 
+/* A shard on a disk of its own. */
+static void on(uint64_t seed)
+{
+    memset(&w, 0, sizeof w);
+    w.random = seed;
+    disk_new(seed);
+    open_shard(0);
+}
+
+/* One that has begun to save all that it was filled with. */
+static void on_saving(void)
+{
+    on(1);
+    fill();
+    assert_int_equal(begin(1, 0), PARAMO_OK);
+}
+
+/* Saves, and nothing changes meanwhile. */
+static void save_on(uint64_t number, uint64_t base)
+{
+    assert_int_equal(begin_on(number, base, 0), PARAMO_OK);
+    while (!w.done)
+        pass(ENV_SEC);
+    assert_int_equal(w.status, PARAMO_OK);
+}
+
+static void some_changes(unsigned count)
+{
+    for (unsigned n = 0; n < count; n++)
+        assert_true(change());
+}
+
 static void taken_while_it_serves(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {
-        memset(&w, 0, sizeof w);
-        w.random = seed;
-        disk_new(seed);
-        open_shard(0);
+        on(seed);
         fill();
         for (uint64_t number = 1; number <= 2; number++) {
             assert_int_equal(begin(number, seed == 2 ? 2000 : 0), PARAMO_OK); /* a slow disk: changes wait */
@@ -257,20 +300,15 @@ static void every_fault(void **state)
     (void)state;
     for (enum simfs_fault fault = SIMFS_FAIL; fault <= SIMFS_HALF; fault++) {
         for (uint64_t step = 0;; step++) {
-            memset(&w, 0, sizeof w);
-            w.random = step + 1;
-            disk_new(step);
-            open_shard(0);
-            for (unsigned n = 0; n < 300; n++)
-                assert_true(change());
+            on(step + 1);
+            some_changes(300);
             uint64_t steps = simfs_steps(w.disk);
             simfs_plan(w.disk, fault, steps + step);
             assert_int_equal(begin(1, 0), PARAMO_OK);
             until_done();
             bool came = simfs_steps(w.disk) > steps + step;
             simfs_plan(w.disk, fault, UINT64_MAX);
-            for (unsigned n = 0; n < 20; n++)
-                assert_true(change());
+            some_changes(20);
             for (size_t i = 0; i < KEYS; i += 100)
                 assert_true(value_of(1, key_of(i)) == w.sparse[i]);
             assert_null(w.f.shard->saving);
@@ -296,11 +334,7 @@ static void every_fault(void **state)
 static void given_up(void **state)
 {
     (void)state;
-    memset(&w, 0, sizeof w);
-    disk_new(1);
-    open_shard(0);
-    fill();
-    assert_int_equal(begin(1, 0), PARAMO_OK);
+    on_saving();
     shard_save_drop(w.f.shard, 2); /* another one */
     assert_non_null(w.f.shard->saving);
     shard_save_drop(w.f.shard, 1);
@@ -317,11 +351,7 @@ static void given_up(void **state)
 static void cleared_meanwhile(void **state)
 {
     (void)state;
-    memset(&w, 0, sizeof w);
-    disk_new(1);
-    open_shard(0);
-    fill();
-    assert_int_equal(begin(1, 0), PARAMO_OK);
+    on_saving();
     assert_null(ask(WIRE_CLEAR, 1, NULL, NULL)); /* it waits until they have been taken */
     pass(ENV_SEC);
     assert_true(w.done);
@@ -353,12 +383,7 @@ static float pulled(uint64_t number, uint64_t key)
 
 static void load(uint64_t number)
 {
-    struct shard_save_config config = {.fs = simfs_fs(w.disk),
-                                       .chores = w.chores,
-                                       .dir = "/var/ckpt",
-                                       .number = number,
-                                       .id = number + 100,
-                                       .done = saved};
+    struct shard_save_config config = config_of(number);
     w.done = false;
     assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
     while (!w.done)
@@ -372,9 +397,7 @@ static void repeated_after_load(void **state)
 {
     (void)state;
     uint64_t low = 7, high = UINT64_MAX - 7;
-    memset(&w, 0, sizeof w);
-    disk_new(1);
-    open_shard(0);
+    on(1);
     for (uint64_t n = 1; n <= 3; n++)
         assert_int_equal(push(n, high), PARAMO_OK);
     assert_int_equal(begin(1, 0), PARAMO_OK);
@@ -411,17 +434,182 @@ static void repeated_after_load(void **state)
 static void damaged(void **state)
 {
     (void)state;
-    memset(&w, 0, sizeof w);
-    disk_new(1);
-    open_shard(0);
-    fill();
-    assert_int_equal(begin(1, 0), PARAMO_OK);
+    on_saving();
     until_done();
     commit(1);
     close_shard();
     assert_true(simfs_flip(w.disk, "/var/ckpt/00000001/blocks-0", 40000, 3));
     load_on(0, 1, PARAMO_E_CORRUPT); /* what was loaded is lost: the pull that waited says so */
     load_on(0, 9, PARAMO_E_NOT_FOUND);
+    simfs_destroy(w.disk);
+}
+
+struct tally {
+    unsigned rows, erased, cleared;
+};
+
+static paramo_err count_block(void *arg, const struct ckpt_block *b)
+{
+    struct tally *tally = arg;
+    tally->rows += b->kind == CKPT_ROWS;
+    tally->erased += b->kind == CKPT_ERASED;
+    tally->cleared += b->kind == CKPT_CLEARED;
+    return PARAMO_OK;
+}
+
+/* Of it and those that it is based on. */
+static struct tally blocks_of(uint64_t number)
+{
+    struct tally tally = {0};
+    struct ckpt *c;
+    assert_int_equal(ckpt_open(simfs_fs(w.disk), "/var/ckpt", number, &c), PARAMO_OK);
+    assert_int_equal(ckpt_visit(c, NULL, count_block, &tally), PARAMO_OK);
+    ckpt_close(c);
+    return tally;
+}
+
+/* One full, the others what has changed since, whatever goes on meanwhile: each is the tables as they were.
+ */
+static void chain_of_changes(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        on(seed);
+        fill();
+        for (uint64_t number = 1; number <= 5; number++) {
+            assert_int_equal(begin_on(number, number - 1, seed == 2 ? 2000 : 0), PARAMO_OK);
+            until_done();
+            assert_int_equal(w.status, PARAMO_OK);
+            commit_on(number, number - 1);
+            if (seed == 3 && number == 2) { /* what has changed is not known then */
+                assert_non_null(ask(WIRE_CLEAR, 1, NULL, NULL));
+                memset(w.sparse, 0, sizeof w.sparse);
+                memset(w.there, 0, sizeof w.there);
+            }
+            some_changes(200);
+        }
+        close_shard();
+        assert_int_equal(blocks_of(5).cleared, seed == 3);
+        assert_true(blocks_of(5).erased > 0);
+        load_on(0, 5, PARAMO_OK);
+        load_on(1500, 5, PARAMO_OK);
+        simfs_destroy(w.disk);
+    }
+}
+
+/* It has what has changed, and no more. */
+static void changes_are_small(void **state)
+{
+    (void)state;
+    on(1);
+    fill();
+    save_on(1, 0);
+    commit(1);
+    uint64_t whole = w.file.bytes;
+    for (unsigned n = 0; n < 30; n++) { /* of table 2 each has a block of many rows */
+        size_t i = draw(KEYS);
+        uint64_t key = key_of(i);
+        float one = 1;
+        assert_non_null(ask(WIRE_PUSH, 1, &key, &one));
+        w.sparse[i] += one;
+        w.there[i] = true;
+    }
+    save_on(2, 1);
+    commit_on(2, 1);
+    assert_in_range(w.file.bytes, 100, whole / 20);
+    save_on(3, 2);
+    assert_in_range(w.file.bytes, 32, 2000); /* records only */
+    commit_on(3, 2);
+    close_shard();
+    load_on(700, 3, PARAMO_OK);
+    simfs_destroy(w.disk);
+}
+
+/* Then it saves all, and says so: what the base has in its arcs is void. */
+static void whole_on_base(uint64_t number, uint64_t base, const char *why)
+{
+    unsigned cleared = blocks_of(base).cleared;
+    save_on(number, base);
+    commit_on(number, base);
+    if (blocks_of(number).cleared != cleared + 1)
+        fail_msg("%s: it has saved changes only", why);
+}
+
+static void changes_are_not_known(void **state)
+{
+    (void)state;
+    on(1);
+    fill();
+    save_on(1, 0);
+    commit(1);
+    some_changes(30);
+    save_on(2, 1); /* another shard fails: it is none */
+    some_changes(30);
+    whole_on_base(3, 1, "its last one was not the base");
+    close_shard();
+    load_on(0, 3, PARAMO_OK);
+
+    open_shard(0);
+    fill();
+    whole_on_base(4, 3, "another server has its place");
+    some_changes(30);
+    assert_int_equal(begin_on(5, 4, 0), PARAMO_OK);
+    shard_save_drop(w.f.shard, 5);
+    until_done();
+    assert_int_equal(w.status, PARAMO_E_CANCELLED);
+    whole_on_base(6, 4, "the last one was given up");
+    struct shard_save_config config = config_of(7);
+    config.changes = false;
+    w.done = false;
+    assert_int_equal(shard_save(w.f.shard, &config), PARAMO_OK);
+    while (!w.done)
+        pass(ENV_SEC);
+    commit(7);
+    whole_on_base(8, 7, "nobody said that there would be another");
+    load(8);
+    whole_on_base(9, 8, "it has loaded one");
+    w.f.foreign = 1500;
+    fake_view(&w.f);
+    w.f.foreign = 0;
+    fake_view(&w.f);
+    whole_on_base(10, 9, "it has taken arcs over");
+    some_changes(30);
+    save_on(11, 10);
+    commit_on(11, 10);
+    assert_int_equal(blocks_of(11).cleared, blocks_of(10).cleared);
+    w.f.foreign = 1500; /* arcs that it gives away are not in the way */
+    fake_view(&w.f);
+    save_on(12, 11);
+    commit_on(12, 11);
+    assert_int_equal(blocks_of(12).cleared, blocks_of(10).cleared);
+    close_shard();
+    load_on(1500, 12, PARAMO_OK);
+    simfs_destroy(w.disk);
+}
+
+/* Records of a base are not those of later ones: what was done since and is not in the records again (the
+ * server that had it is gone, and so are its rows) is done again. */
+static void records_of_the_last(void **state)
+{
+    (void)state;
+    uint64_t key = UINT64_MAX - 7;
+    on(1);
+    for (uint64_t n = 1; n <= 3; n++)
+        assert_int_equal(push(n, key), PARAMO_OK);
+    save_on(1, 0);
+    commit(1);
+    close_shard();
+    open_shard(0);
+    assert_int_equal(push(1, key), PARAMO_OK);
+    save_on(2, 1);
+    commit_on(2, 1);
+    close_shard();
+    open_shard(0);
+    load(2);
+    assert_int_equal(push(1, key), PARAMO_OK); /* in the rows */
+    assert_int_equal(push(2, key), PARAMO_OK); /* not in them */
+    assert_true(pulled(50, key) == 2);
+    close_shard();
     simfs_destroy(w.disk);
 }
 
@@ -437,6 +625,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(cleared_meanwhile),
         cmocka_unit_test(repeated_after_load),
         cmocka_unit_test(damaged),
+        cmocka_unit_test(records_of_the_last),
+        cmocka_unit_test(changes_are_not_known),
+        cmocka_unit_test(chain_of_changes),
+        cmocka_unit_test(changes_are_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ static struct {
     {get_kv_delete, put_kv_delete, {.del = {"key"}}},
     {get_heartbeat, put_heartbeat, {.beat = {2, {{5, true}, {6, false}}}}},
     {get_move_order, put_move_order, {.move = {5, 4000, 96, {8, 1}, {8, 0}, 1000, true, true}}},
-    {get_ckpt_order, put_ckpt_order, {.ckpt = {7, 8, 1000, "/var/ckpt"}}},
+    {get_ckpt_order, put_ckpt_order, {.ckpt = {7, 8, 6, 5, 1000, true, "/var/ckpt"}}},
     {get_ckpt_result, put_ckpt_result, {.taken = {7}}},
     {get_ckpt_written, put_ckpt_written, {.written = {2, {{"blocks-0", 1, 2, 3}, {"blocks-1", 4, 5, 6}}}}},
     {get_end, put_end, {.end = {PARAMO_E_NODE_LOST, "worker 9 died"}}},
