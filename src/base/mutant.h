@@ -62,6 +62,15 @@
     X(delta_on_wrong_base, "a shard writes changes although it knows them since another checkpoint")        \
     X(base_removed, "an old checkpoint is removed although one that stays is based on it")                \
     X(files_before_manifest, "an old checkpoint's files are removed before its manifest")                 \
+    X(ckpt_without_window, "a checkpoint has the senders' records as floors only")                         \
+    X(saved_before_manifest, "a checkpoint counts as taken before its manifest is written")               \
+    X(ckpt_without_pools, "a checkpoint has nothing of pools and values")                                 \
+    X(view_before_restored, "workers begin before the checkpoint is loaded that the job begins with")     \
+    X(load_keeps_old_rows, "a checkpoint is loaded over the rows that there are")                         \
+    X(load_drops_last, "the last rows of a checkpoint are not loaded")                                    \
+    X(load_without_clocks, "a checkpoint is loaded without the senders' records")                         \
+    X(load_by_owner_only, "only the owners of arcs load a checkpoint, not those that follow them")        \
+    X(load_without_hold, "a checkpoint is loaded while changes are on their way between copies")          \
     X(save_not_synced, "a table's file takes its name before its bytes are on the disk")                  \
     X(replica_without_record, "a follower does an update and does not record its number")                 \
     X(promoted_without_resend, "a promoted replica does not send on what was not confirmed")              \

@@ -82,13 +82,15 @@ static void part_begin(struct lane_task *task)
 {
     struct ckpt_part *p = container_of(task, struct ckpt_part, task);
     const struct ckpt_job *job = p->job;
-    struct shard_save_config config = {.fs = fs_real(),
+    struct shard_save_config config = {.fs = job->seat->node->fs,
                                        .chores = job->seat->node->chores,
                                        .dir = job->fields.dir,
                                        .number = job->fields.number,
                                        .id = job->fields.id,
                                        .base_id = job->fields.base_id,
                                        .changes = job->fields.changes,
+                                       .queue_bytes = job->seat->node->ckpt_queue_bytes,
+                                       .hold_ms = job->fields.timeout_ms,
                                        .arg = p,
                                        .done = part_done};
     struct shard *s = p->at->shard;
@@ -98,8 +100,13 @@ static void part_begin(struct lane_task *task)
     } else if (job->what == ORDER_CKPT_DROP) {
         shard_save_drop(s, job->fields.number);
         part_done(p, PARAMO_OK, NULL);
+    } else if (job->what == ORDER_CKPT_GO) {
+        shard_load_go(s, job->fields.id);
+        part_done(p, PARAMO_OK, NULL);
     } else {
-        err = job->what == ORDER_CKPT_LOAD ? shard_load(s, &config) : shard_save(s, &config);
+        err = job->what == ORDER_CKPT_HOLD   ? shard_load_hold(s, &config)
+              : job->what == ORDER_CKPT_LOAD ? shard_load(s, &config)
+                                             : shard_save(s, &config);
     }
     if (err)
         part_done(p, err, NULL);
@@ -118,7 +125,7 @@ void seat_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
         seat_report(seat, order);
         return;
     }
-    if (what < ORDER_CKPT_SAVE || what > ORDER_CKPT_LOAD || !seat->shards_count)
+    if (what < ORDER_CKPT_SAVE || what > ORDER_CKPT_GO || !seat->shards_count)
         err = err_set(PARAMO_E_UNSUPPORTED, "this node knows no order %u", what);
     if (!err)
         err = ckpt_order_decode(fields, &m);

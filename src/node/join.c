@@ -65,7 +65,7 @@ static paramo_err join_scheduler(paramo_node *node, const struct store_state *fo
         .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,
         .store = node->store,
         .found = found,
-        .fs = fs_real(),
+        .fs = node->fs,
         .chores = node->chores,
         .unix_time = process_unix_time,
         .checkpoint_every_ms = node->config.checkpoint_every_s * 1000,

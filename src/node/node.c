@@ -303,6 +303,7 @@ static paramo_err node_prepare(paramo_node *node)
     if (!err && node->config.roles != PARAMO_ROLE_WORKER)
         err = chores_create(node->env, "pm-files", &node->chores);
     node->apps_nudge.run = apps_nudge;
+    node->fs = fs_real();
     if (!err && node_keeps_state(node))
         err = chores_create(node->env, "pm-state", &node->files);
     if (!err)

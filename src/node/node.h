@@ -112,8 +112,10 @@ struct paramo_node {
     struct env *env;
     struct van *van;
     struct lane *control;
-    struct chores *chores; /* files of checkpoints; NULL: it has none to do with */
-    struct lane *apps;     /* of every host of this process; NULL: it serves no apps (the simulator's) */
+    struct fs *fs;           /* where checkpoints are */
+    size_t ckpt_queue_bytes; /* of a checkpoint, that may wait for the disk; 0: SAVE_QUEUE_BYTES */
+    struct chores *chores;   /* files of checkpoints; NULL: it has none to do with */
+    struct lane *apps;       /* of every host of this process; NULL: it serves no apps (the simulator's) */
     struct place place;
     struct chores *files;             /* the store's; NULL: the scheduler keeps no state */
     struct store *store;              /* until the scheduler has it; control lane */

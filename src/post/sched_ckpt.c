@@ -3,6 +3,8 @@
  *
  *   save:  NUMBERING (chore) --> ORDERED (every server) --all ended--> WRITING (chore: the manifest) --> end
  *   load:  OPENING (chore)   --> tables are made, ORDERED (every server) ------------------------------> end
+ *          where there are copies: ... HOLD --all--> LOAD --all--> GO --all--> end, so that no change is on
+ * its way from one who has loaded to one who has not, or the other way round
  *
  * Whatever goes wrong ends it for those who asked, at once; then the servers are told to drop it, and the
  * next begins when all have answered. The manifest comes last, so what ended early is no checkpoint.
@@ -27,7 +29,9 @@ struct sched_ckpt {
     struct scheduler *sched; /* NULL: it is gone */
     bool load, restore;      /* restore: the job begins with it */
     bool changes, unasked;   /* only what has changed will do; the clock took it */
+    bool hold;               /* requests wait at all servers until it is over */
     bool settled;            /* whoever asked knows how it ended */
+    uint32_t what;           /* the order that is out */
     struct ckpt_order order;
     struct ckpt_manifest manifest; /* save */
     struct ckpt_base base;         /* that it may be based on */
@@ -54,23 +58,6 @@ static void ckpt_free(struct sched_ckpt *c)
     ckpt_manifest_fini(&c->manifest);
     ckpt_close(c->opened);
     free(c);
-}
-
-static void order_drop_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
-{
-    (void)arg, (void)node, (void)status, (void)result;
-}
-
-/* The servers that still work on it need not. */
-static void drop_all(struct sched_ckpt *c)
-{
-    const struct slot_list *servers = &c->sched->slots[SLOTS_SERVERS];
-    for (uint32_t rank = 0; rank < servers->count && !c->load; rank++) {
-        struct writer w = {0};
-        ckpt_order_encode(&c->order, &w);
-        if (order_give(servers->node[rank], ORDER_CKPT_DROP, &w, order_drop_done, NULL))
-            log_debug("scheduler: CKPT_DROP: %s", err_text());
-    }
 }
 
 /* Whoever asked is told: c->err and its text, or the number. */
@@ -139,16 +126,7 @@ static void settle(struct sched_ckpt *c)
     }
 }
 
-static void fail(struct sched_ckpt *c, paramo_err err)
-{
-    if (c->err || c->settled)
-        return;
-    c->err = err;
-    err_text_copy(c->text);
-    settle(c);
-    if (c->waiting)
-        drop_all(c);
-}
+static void fail(struct sched_ckpt *c, paramo_err err);
 
 /* It is over when nothing of it is out any more. */
 static void end_perhaps(struct sched_ckpt *c)
@@ -160,6 +138,45 @@ static void end_perhaps(struct sched_ckpt *c)
     s->ckpt = NULL;
     ckpt_free(c);
     sched_moves_resume(s);
+}
+
+static void order_drop_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    (void)arg, (void)node, (void)status, (void)result;
+}
+
+static void order_go_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    struct sched_ckpt *c = arg;
+    (void)node, (void)status, (void)result;
+    c->waiting--;
+    end_perhaps(c);
+}
+
+/* The servers that still work on it need not; those that hold requests go on, before another begins. */
+static void drop_all(struct sched_ckpt *c)
+{
+    const struct slot_list *servers = &c->sched->slots[SLOTS_SERVERS];
+    for (uint32_t rank = 0; rank < servers->count && (!c->load || c->hold); rank++) {
+        struct writer w = {0};
+        ckpt_order_encode(&c->order, &w);
+        if (order_give(servers->node[rank], c->load ? ORDER_CKPT_GO : ORDER_CKPT_DROP, &w,
+                       c->load ? order_go_done : order_drop_done, c->load ? c : NULL))
+            log_debug("scheduler: a checkpoint that is given up: %s", err_text());
+        else
+            c->waiting += c->load;
+    }
+}
+
+static void fail(struct sched_ckpt *c, paramo_err err)
+{
+    if (c->err || c->settled)
+        return;
+    c->err = err;
+    err_text_copy(c->text);
+    settle(c);
+    if (c->waiting || c->hold)
+        drop_all(c);
 }
 
 static void too_late(struct lane_timer *timer)
@@ -301,6 +318,26 @@ static paramo_err add_files(struct sched_ckpt *c, struct reader *result)
     return err;
 }
 
+static void order_all(struct sched_ckpt *c, uint32_t what);
+
+/* With what was ordered. */
+static void all_done(struct sched_ckpt *c)
+{
+    paramo_err err = arcs_changed(c->sched) != c->arcs_changed
+                         ? err_set(PARAMO_E_AGAIN, "arcs have changed their owners meanwhile")
+                     : c->load ? PARAMO_OK
+                               : add_tables(c);
+    if (err) {
+        fail(c, err);
+    } else if (!c->load) {
+        if (MUTANT(saved_before_manifest))
+            settle(c);
+        do_work(c, write_manifest, written);
+    } else if (c->hold && c->what != ORDER_CKPT_GO) {
+        order_all(c, c->what == ORDER_CKPT_HOLD ? ORDER_CKPT_LOAD : ORDER_CKPT_GO);
+    }
+}
+
 static void server_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
 {
     struct sched_ckpt *c = arg;
@@ -313,29 +350,40 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
     }
     if (status)
         fail(c, status);
-    if (!c->waiting && !c->err && !c->settled) {
-        status = arcs_changed(c->sched) != c->arcs_changed
-                     ? err_set(PARAMO_E_AGAIN, "arcs have changed their owners meanwhile")
-                 : c->load ? PARAMO_OK
-                           : add_tables(c);
-        if (status)
-            fail(c, status);
-        else if (!c->load)
-            do_work(c, write_manifest, written);
-    }
+    if (!c->waiting && !c->err && !c->settled)
+        all_done(c);
     end_perhaps(c);
 }
 
-static void order_all(struct sched_ckpt *c)
+static bool owns_something(const struct scheduler *s, const struct sched_node *node)
+{
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        uint16_t owner = s->chains.level[0].owner[a];
+        if (owner != RING_NOBODY && s->shards[owner].node == node->info.id)
+            return true;
+    }
+    return false;
+}
+
+/* It has left, or has died, and others own what was its own. */
+static bool does_not_count(const struct scheduler *s, const struct sched_node *node)
+{
+    return (node->state == SNODE_DEAD || node->state == SNODE_LEFT) && !owns_something(s, node);
+}
+
+static void order_all(struct sched_ckpt *c, uint32_t what)
 {
     struct scheduler *s = c->sched;
     const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
-    c->arcs_changed = arcs_changed(s);
+    if (!c->what)
+        c->arcs_changed = arcs_changed(s);
+    c->what = what;
     for (uint32_t rank = 0; rank < servers->count && !c->err; rank++) {
         struct writer w = {0};
+        if (does_not_count(s, servers->node[rank]))
+            continue;
         ckpt_order_encode(&c->order, &w);
-        paramo_err err =
-            order_give(servers->node[rank], c->load ? ORDER_CKPT_LOAD : ORDER_CKPT_SAVE, &w, server_done, c);
+        paramo_err err = order_give(servers->node[rank], what, &w, server_done, c);
         if (err)
             fail(c, err);
         else
@@ -418,7 +466,7 @@ static void numbered(struct sched_ckpt *c)
     if (extra.failed)
         fail(c, err_memory(extra.len));
     else
-        order_all(c);
+        order_all(c, ORDER_CKPT_SAVE);
 }
 
 /* ---- load ---------------------------------------------------------------------------------------------- */
@@ -444,8 +492,10 @@ static void opened(struct sched_ckpt *c)
         if (err)
             fail(c, err);
     }
-    if (!c->err)
-        order_all(c);
+    if (c->err)
+        return;
+    c->hold = c->sched->chains.replicas && !MUTANT(load_without_hold);
+    order_all(c, c->hold ? ORDER_CKPT_HOLD : ORDER_CKPT_LOAD);
 }
 
 /* ---- who asks ------------------------------------------------------------------------------------------ */

@@ -329,6 +329,8 @@ paramo_err sched_save_restore(struct scheduler *s)
 
 void sched_save_extra(const struct scheduler *s, struct writer *w)
 {
+    if (MUTANT(ckpt_without_pools))
+        return;
     sched_kv_cells(s, w);
     sched_pool_cells(s, w);
 }

@@ -48,7 +48,7 @@ static struct letter_body *view_build(struct scheduler *s)
 void sched_view_send(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
-    if (s->restoring && node->info.role == PARAMO_ROLE_WORKER)
+    if (s->restoring && node->info.role == PARAMO_ROLE_WORKER && !MUTANT(view_before_restored))
         return; /* not before there is what it works on */
     if (!node->peer || !s->view || s->announced < node->since || (s->view_changed && !s->config.store))
         return; /* a change that is not out yet comes to all in a moment */

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "server/chained.h"
 #include "server/ckpt_rows.h"
 #include "server/moving.h"
 #include "server/saving.h"
@@ -17,8 +18,15 @@ struct load_block {
     uint8_t payload[];
 };
 
+/* HOLDING --> HELD --> LOADING --> LOADED; without a hold it is LOADING, and over with that. */
+enum loading_phase { HOLDING, HELD, LOADING, LOADED };
+
 struct loading {
     struct shard *shard; /* NULL: it is closed */
+    enum loading_phase phase;
+    bool hold;
+    uint32_t term; /* of the scheduler whose hold it is */
+    struct lane_timer limit;
     struct shard_save_config config;
     char *dir;
     bool matched;      /* its tables are there, and were cleared */
@@ -124,6 +132,22 @@ static void mark(struct loading *ld, bool lost)
         ((struct shard_table *)value)->lost = lost;
 }
 
+static void told(struct loading *ld, paramo_err status)
+{
+    ld->config.done(ld->config.arg, status, NULL);
+}
+
+/* Requests go on. */
+static void release(struct loading *ld)
+{
+    struct shard *s = ld->shard;
+    s->loading = NULL;
+    lane_timer_cancel(s->lane, &ld->next);
+    lane_timer_cancel(s->lane, &ld->limit);
+    loading_free(ld);
+    piece_unpark(s);
+}
+
 static void finish(struct loading *ld)
 {
     struct shard *s = ld->shard;
@@ -133,13 +157,12 @@ static void finish(struct loading *ld)
     if (ld->err)
         log_error("%s, shard %u: checkpoint %" PRIu64 " is not loaded: %s",
                   view_id_label(s->config.node, label), s->config.index, ld->config.number, ld->text);
-    s->loading = NULL;
-    lane_timer_cancel(s->lane, &ld->next);
+    ld->phase = LOADED;
     if (ld->err)
         (void)err_set(ld->err, "%s", ld->text);
-    ld->config.done(ld->config.arg, ld->err, NULL);
-    loading_free(ld);
-    piece_unpark(s);
+    told(ld, ld->err);
+    if (!ld->hold)
+        release(ld);
 }
 
 static void again(struct loading *ld)
@@ -173,7 +196,7 @@ static paramo_err match(struct loading *ld)
     if (err)
         return err;
     ld->matched = true;
-    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !MUTANT(load_keeps_old_rows);)
         table_clear(((struct shard_table *)value)->table);
     return PARAMO_OK;
 }
@@ -270,7 +293,7 @@ static paramo_err take_clocks(struct loading *ld, const struct ckpt_block *b)
 static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
 {
     if (b->kind == CKPT_CLOCKS)
-        return take_clocks(ld, b);
+        return MUTANT(load_without_clocks) ? PARAMO_OK : take_clocks(ld, b);
     struct shard_table *t = map_get(&ld->tables, b->table);
     return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine, b)
              : err_set(PARAMO_E_CORRUPT, "a block of table %" PRIu32 ", which the manifest has not",
@@ -294,7 +317,8 @@ static void next(struct lane_timer *timer)
     struct qnode *node = ld->err ? NULL : queue_pop(&ld->blocks);
     if (node) {
         struct load_block *b = container_of(node, struct load_block, node);
-        err = apply(ld, &b->block);
+        if (!MUTANT(load_drops_last) || !ld->end || !queue_empty(&ld->blocks))
+            err = apply(ld, &b->block);
         if (err)
             fail(ld, err);
         free(b);
@@ -317,20 +341,53 @@ static void worked(struct chore *chore)
         loading_free(ld);
 }
 
+/* Whatever of it goes on ends here; requests wait. */
 static void let_go(struct shard *s, paramo_err why)
 {
     struct loading *ld = s->loading;
     s->loading = NULL;
     lane_timer_cancel(s->lane, &ld->next);
+    lane_timer_cancel(s->lane, &ld->limit);
     if (ld->matched)
         mark(ld, true);
-    ld->config.done(ld->config.arg, why, NULL);
+    if (ld->phase == HOLDING || ld->phase == LOADING)
+        told(ld, why);
     ld->shard = NULL;
     if (!ld->posted)
         loading_free(ld);
 }
 
-paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
+static void too_long(struct lane_timer *timer)
+{
+    struct shard *s = container_of(timer, struct loading, limit)->shard;
+    let_go(s, err_set(PARAMO_E_TIMEOUT, "the load has not ended in time"));
+    piece_unpark(s);
+}
+
+/* Has everybody behind us what was done here? */
+static bool all_have_all(const struct shard *s)
+{
+    for (const struct chain_stream *st = s->chain ? s->chain->streams : NULL; st; st = st->next)
+        if (!queue_empty(&st->entries))
+            return false;
+    return true;
+}
+
+void loading_check(struct shard *s)
+{
+    struct loading *ld = s->loading;
+    if (!ld || !ld->hold)
+        return;
+    if (s->view->number >> 32 != ld->term) {
+        let_go(s, err_set(PARAMO_E_CANCELLED, "another scheduler leads, who knows nothing of it"));
+        piece_unpark(s);
+    } else if (ld->phase == HOLDING && all_have_all(s)) {
+        ld->phase = HELD;
+        told(ld, PARAMO_OK);
+    }
+}
+
+static paramo_err loading_begin(struct shard *s, const struct shard_save_config *config, struct loading **out)
 {
     if (s->loading && s->loading->config.id == config->id)
         let_go(s, err_set(PARAMO_E_CANCELLED, "it is loaded once more"));
@@ -342,22 +399,71 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
     if (err)
         return err;
     struct loading *ld = calloc(1, sizeof *ld);
-    char *dir = strdup(config->dir);
-    if (!ld || !dir) {
-        free(ld);
-        free(dir);
+    if (!ld)
         return err_memory(sizeof *ld);
-    }
     ld->shard = s;
     ld->config = *config;
-    ld->dir = dir;
     ld->chore = (struct chore){.lane = s->lane, .work = work, .done = worked};
     ld->next.fire = next;
+    ld->limit.fire = too_long;
     map_init(&ld->tables);
+    *out = ld;
+    return PARAMO_OK;
+}
+
+paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *config)
+{
+    struct loading *ld = NULL;
+    paramo_err err = loading_begin(s, config, &ld);
+    if (err)
+        return err;
+    err = lane_timer_arm(s->lane, &ld->limit, lane_now(s->lane) + config->hold_ms * ENV_MS);
+    if (err) {
+        loading_free(ld);
+        return err;
+    }
+    ld->hold = true;
+    ld->term = (uint32_t)(s->view->number >> 32);
+    s->loading = ld;
+    loading_check(s);
+    return PARAMO_OK;
+}
+
+void shard_load_go(struct shard *s, uint64_t id)
+{
+    struct loading *ld = s->loading;
+    if (!ld || !ld->hold || ld->config.id != id)
+        return;
+    if (ld->phase == LOADED) {
+        release(ld);
+    } else {
+        let_go(s, err_set(PARAMO_E_CANCELLED, "the scheduler has given it up"));
+        piece_unpark(s);
+    }
+}
+
+paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
+{
+    struct loading *ld = s->loading;
+    if (ld && ld->phase == HELD && ld->config.id == config->id) {
+        ld->config = *config;
+    } else {
+        paramo_err err = loading_begin(s, config, &ld);
+        if (err)
+            return err;
+    }
+    char *dir = strdup(config->dir);
+    if (!dir) {
+        if (!ld->hold)
+            loading_free(ld);
+        return err_memory(strlen(config->dir));
+    }
+    ld->dir = dir;
     for (unsigned a = 0; a < RING_ARCS; a++) {
         ld->own[a] = view_ring(s->view)->owner[a] == (unsigned)s->self;
-        ld->mine[a] = ld->own[a] || (s->chain && s->chain->level[a] > 0);
+        ld->mine[a] = ld->own[a] || (s->chain && s->chain->level[a] > 0 && !MUTANT(load_by_owner_only));
     }
+    ld->phase = LOADING;
     s->loading = ld;
     s->saved_id = 0;
     ld->posted = true;

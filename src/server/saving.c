@@ -428,6 +428,8 @@ static paramo_err take_clocks(struct saving *sv, const struct shard *s)
                                             .customer = sender->customer,
                                             .incarnation = sender->incarnation,
                                             .dedup = *clock_of(&sender->clock, set)};
+        for (size_t i = 0; i < n && MUTANT(ckpt_without_window); i++)
+            memset(list[i].dedup.bits, 0, sizeof list[i].dedup.bits);
         if (n)
             ckpt_clocks_encode(list, n, &sv->clocks[set]);
         if (sv->clocks[set].failed)

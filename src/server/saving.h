@@ -12,8 +12,9 @@
  * them, on a shard that took arcs over, or has another base) is CLEARED in the shard's arcs and saved whole,
  * which is as right: what comes later wins.
  *
- *     shard_load: clears the checkpoint's tables, takes the rows of this shard's arcs; requests wait
- * meanwhile. An error leaves these tables lost (DATA_LOST), until they are cleared or loaded.
+ *     shard_load_hold, shard_load, shard_load_go: clears the checkpoint's tables, takes the rows of this
+ * shard's arcs, of those that it follows, too; requests wait meanwhile. An error leaves these tables lost
+ * (DATA_LOST), until they are cleared or loaded.
  *
  * All on the shard's lane. One at a time. Tests: test/server/test_saving.c, test/e2e/checkpoint.sh.
  */
@@ -39,6 +40,7 @@ struct shard_save_config {
     uint64_t number, id;
     uint64_t base_id;   /* of the checkpoint that this one adds to; 0: it is full */
     bool changes;       /* another may add to this one: changes are remembered from here on */
+    uint32_t hold_ms;   /* shard_load_hold: it ends by itself after so long */
     size_t queue_bytes; /* rows that may wait for the disk; 0: SAVE_QUEUE_BYTES */
     void *arg;
     /* Once, from a round of the lane, or from shard_close (CLOSED). file: on OK; with text on the lane's
@@ -52,7 +54,16 @@ MUST_USE paramo_err shard_save(struct shard *s, const struct shard_save_config *
 /* Gives up the saving of this number, if it goes on; done comes. */
 void shard_save_drop(struct shard *s, uint64_t number);
 /* Takes rows and records of checkpoint `number`, whose id it must have. file is NULL in done. One of this id
- * that goes on already ends with CANCELLED: the scheduler that wanted it is gone. */
+ * that goes on already ends with CANCELLED: the scheduler that wanted it is gone. After a hold requests wait
+ * on until shard_load_go. */
 MUST_USE paramo_err shard_load(struct shard *s, const struct shard_save_config *config);
+/* Before a load where there are copies. From now on requests wait; done comes when whoever is behind in a
+ * chain has all that was done here. So with all shards held nothing is on its way that some have and others
+ * have not, and it stays so until all have loaded. It ends with shard_load_go; by itself after hold_ms, or
+ * with a view of another scheduler, who knows nothing of it: what has been loaded by then is lost, for others
+ * may not have. */
+MUST_USE paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *config);
+/* Nothing if that is not held or loaded. What is not loaded whole by now is lost. */
+void shard_load_go(struct shard *s, uint64_t id);
 
 #endif

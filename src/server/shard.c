@@ -278,6 +278,7 @@ void shard_set_view(struct shard *s, struct view *view)
     s->chain_changed = s->self >= 0 ? view->shards[s->self].chain_changed : UINT64_MAX;
     if (s->chain)
         chain_succeed(s->chain);
+    loading_check(s);
     for (struct sender *sender = s->senders, *next; sender; sender = next) {
         next = sender->next;
         if (sender_over(s, sender))

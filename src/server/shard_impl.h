@@ -220,6 +220,8 @@ void piece_resume_all(struct shard *s);
 bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg);
 void saving_close(struct shard *s);
 void loading_close(struct shard *s);
+/* Something was acknowledged, or the view is another. */
+void loading_check(struct shard *s);
 
 /* ---- reply.c ---- */
 /* Answers head with a status; text only for errors. */

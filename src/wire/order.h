@@ -19,6 +19,8 @@ enum order_what {
     ORDER_CKPT_SAVE = 1, /* wire/ckpt_order.h */
     ORDER_CKPT_DROP = 2,
     ORDER_CKPT_LOAD = 3,
+    ORDER_CKPT_HOLD = 4,  /* before LOAD, where there are copies: requests wait, and all members get all */
+    ORDER_CKPT_GO = 5,    /* the load is over */
     ORDER_MOVE_GIVE = 16, /* wire/move_order.h */
     ORDER_MOVE_TAKE = 17,
     ORDER_MOVE_PAUSE = 18,
