@@ -5,6 +5,7 @@
 void cell_init(struct cell *cell)
 {
     cell->n = 1;
+    cell->any = false;
     cell->values[0] = (struct cell_value){.gone = UINT64_MAX};
 }
 
@@ -21,7 +22,8 @@ static uint64_t oldest_read(const struct world *w)
     for (uint32_t i = 0; i < w->schedule->workers; i++)
         if (w->workers[i].errand && w->workers[i].errand_from < oldest)
             oldest = w->workers[i].errand_from;
-    return oldest;
+    uint64_t saved = ckpts_oldest(w);
+    return saved < oldest ? saved : oldest;
 }
 
 bool cell_room(struct world *w, struct cell *cell)
@@ -68,5 +70,27 @@ bool cell_may_be(const struct cell *cell, uint64_t value, uint64_t from)
     for (unsigned i = 0; i < cell->n; i++)
         if (cell->values[i].value == value && cell->values[i].gone > from)
             return true;
-    return false;
+    return cell->any;
+}
+
+void cell_now(const struct cell *cell, uint64_t from, struct cell_set *set)
+{
+    set->n = 0;
+    set->any = cell->any;
+    for (unsigned i = 0; i < cell->n; i++)
+        if (cell->values[i].gone > from)
+            set->value[set->n++] = cell->values[i].value;
+}
+
+void cell_becomes(struct world *w, struct cell *cell, const struct cell_set *set, uint64_t from)
+{
+    cell->any = cell->any || set->any;
+    for (unsigned i = 0; i < set->n; i++) {
+        if (cell_room(w, cell))
+            cell_write(cell, set->value[i], from);
+        else
+            cell->any = true;
+    }
+    for (unsigned i = 0; i < set->n; i++)
+        cell_written(cell, set->value[i], from, w->moment);
 }

@@ -7,7 +7,9 @@ struct disk {
     struct simfs *files;
     void (*pause)(void *arg);
     void *arg;
+    bool shared;
     bool gone;
+    unsigned left; /* operations that come before its process is gone */
 };
 
 struct disk_file {
@@ -28,8 +30,12 @@ static struct disk_file *file_of(struct fs_file *file)
 
 static paramo_err wait_for(struct disk *disk)
 {
-    disk->pause(disk->arg);
-    return disk->gone ? err_set(PARAMO_E_IO, "the process is gone") : PARAMO_OK;
+    if (disk->pause)
+        disk->pause(disk->arg);
+    if (!disk->gone || disk->left--)
+        return PARAMO_OK;
+    disk->left = 0;
+    return err_set(PARAMO_E_IO, "the process is gone");
 }
 
 static paramo_err slow_open(struct fs *fs, const char *path, enum fs_mode mode, struct fs_file **out)
@@ -117,7 +123,7 @@ static paramo_err slow_list(struct fs *fs, const char *path, void (*entry)(void 
     return fs_list(simfs_fs(disk_of(fs)->files), path, entry, arg);
 }
 
-struct disk *disk_new(uint64_t seed, void (*pause)(void *arg), void *arg)
+static struct disk *disk_over(struct simfs *files)
 {
     static const struct fs_ops ops = {
         .open = slow_open,
@@ -133,19 +139,36 @@ struct disk *disk_new(uint64_t seed, void (*pause)(void *arg), void *arg)
         .sync_dir = slow_sync_dir,
         .list = slow_list,
     };
-    struct disk *disk = malloc(sizeof *disk);
-    if (!disk || simfs_create(seed, &disk->files))
+    struct disk *disk = calloc(1, sizeof *disk);
+    if (!disk)
         abort();
     disk->fs.ops = &ops;
-    disk->gone = false;
+    disk->files = files;
+    return disk;
+}
+
+struct disk *disk_new(uint64_t seed, void (*pause)(void *arg), void *arg)
+{
+    struct simfs *files;
+    if (simfs_create(seed, &files))
+        abort();
+    struct disk *disk = disk_over(files);
     disk->pause = pause;
     disk->arg = arg;
     return disk;
 }
 
+struct disk *disk_share(struct simfs *files)
+{
+    struct disk *disk = disk_over(files);
+    disk->shared = true;
+    return disk;
+}
+
 void disk_free(struct disk *disk)
 {
-    simfs_destroy(disk->files);
+    if (!disk->shared)
+        simfs_destroy(disk->files);
     free(disk);
 }
 
@@ -159,9 +182,10 @@ void disk_fail(struct disk *disk, enum simfs_fault fault, unsigned n)
     simfs_plan(disk->files, fault, simfs_steps(disk->files) + n);
 }
 
-void disk_process_gone(struct disk *disk, bool gone)
+void disk_process_gone(struct disk *disk, bool gone, unsigned left)
 {
     disk->gone = gone;
+    disk->left = left;
 }
 
 bool disk_crashed(const struct disk *disk)

@@ -188,7 +188,7 @@ static void judge_end(const struct errand *e, paramo_err err)
         ok = ok || (w->deaths_seen && (!w->schedule->replicas || judge_data_lost(w)));
         break;
     case PARAMO_E_DATA_LOST:
-        ok = ok || w->recovered || judge_data_lost(w);
+        ok = ok || w->recovered || judge_data_lost(w) || ckpts_may_have_lost(w, m->errand_from);
         break;
     case PARAMO_E_FENCED:
         ok = ok || m->declared_dead;
@@ -340,13 +340,13 @@ void errand_die(struct machine *m)
 {
     if (!m->errand)
         return;
-    disk_process_gone(m->disk, true);
+    disk_process_gone(m->disk, true, 0);
     for (unsigned i = 0; m->errand; i++) {
         if (i == RESUMES_MAX)
             abort();
         resume(m);
     }
-    disk_process_gone(m->disk, false);
+    disk_process_gone(m->disk, false, 0);
 }
 
 void errand_disk(struct machine *m, uint64_t seed)

@@ -80,6 +80,10 @@ static void shape_draw(struct schedule *s, struct dice *d)
     s->extra = dice_draw(&more, 3) == 0;
     s->extra_after = dice_scale(&more, ENV_MS, 8 * ENV_SEC);
     s->workers += s->extra;
+    struct dice ckpt = dice_of(s->seed, 4);
+    s->ckpt = dice_draw(&ckpt, 5) < 2;
+    s->ckpt_every = s->ckpt && dice_draw(&ckpt, 2) ? (uint32_t)dice_scale(&ckpt, 300, 8000) : 0;
+    s->ckpt_queue_bytes = (uint32_t)dice_draw(&ckpt, 2);
 }
 
 /* How often each kind comes where it is on; arbitrary, packets are cheap and crashes are not. */
@@ -182,17 +186,107 @@ static void isolate(struct schedule *s, struct dice *d, uint32_t step, uint32_t 
     s->faults[s->count++] = cut;
 }
 
+/* ---- checkpoints --------------------------------------------------------------------------------------- */
+
+enum { SCENES_MAX = 12, SCENE_FAULTS = 6 };
+
+static void scene_add(struct schedule *s, uint32_t *step, uint32_t later, enum fault_kind kind, uint32_t from,
+                      uint32_t to, uint64_t n)
+{
+    *step += later;
+    s->faults[s->count++] = (struct fault){.step = *step, .kind = kind, .from = from, .to = to, .n = n};
+}
+
+/* Something that goes wrong while a checkpoint is taken or loaded; not nothing, mostly. */
+static void trouble_draw(struct schedule *s, struct dice *d, uint32_t *step, uint32_t server)
+{
+    uint32_t later = 1 + (uint32_t)dice_draw(d, 40);
+    switch (dice_draw(d, 8)) {
+    case 0:
+    case 1:
+    case 2: /* the folder */
+        scene_add(s, step, later, FAULT_disk, server, server, dice_draw(d, 1u << 30));
+        break;
+    case 3:
+        scene_add(s, step, later, FAULT_crash, server, server, dice_scale(d, ENV_MS, ENV_SEC));
+        break;
+    case 4:
+        if (s->durable)
+            scene_add(s, step, later, FAULT_crash, scheduler_draw(s, d), 0, dice_scale(d, ENV_MS, ENV_SEC));
+        break;
+    case 5:
+        scene_add(s, step, later, FAULT_move, server, server, dice_draw(d, 1u << 30));
+        break;
+    case 6:
+        scene_add(s, step, later, dice_draw(d, 2) ? FAULT_cut : FAULT_late, dice_draw(d, 2) ? server : 0,
+                  dice_draw(d, 2) ? 0 : 1 + (uint32_t)dice_draw(d, s->servers),
+                  dice_scale(d, 10 * ENV_MS, 2 * ENV_SEC));
+        break;
+    default:
+        break;
+    }
+}
+
+/* What was answered does not reach a worker, nor what the scheduler says of the server's death: it is done,
+ * in the checkpoint, and comes again when the server is another process, which has loaded that. */
+static void lost_answers_draw(struct schedule *s, struct dice *d, uint32_t *step, uint32_t server,
+                              uint32_t worker)
+{
+    uint32_t other = worker + 1 < 1 + s->servers + s->workers ? worker + 1 : 1 + s->servers;
+    uint64_t ns = dice_scale(d, ENV_SEC, 8 * ENV_SEC);
+    scene_add(s, step, 0, FAULT_cut, server, worker, ns);
+    scene_add(s, step, 0, FAULT_cut, 0, worker, ns + ENV_MS);
+    scene_add(s, step, 20 + (uint32_t)dice_draw(d, 60), FAULT_save, other, 0, dice_draw(d, 1u << 30));
+    scene_add(s, step, 40 + (uint32_t)dice_draw(d, 200), FAULT_crash, server, server,
+              dice_scale(d, ENV_MS, 50 * ENV_MS));
+    scene_add(s, step, 40 + (uint32_t)dice_draw(d, 200), FAULT_load, other, 0, 0);
+}
+
+static int by_step(const void *a, const void *b)
+{
+    const struct fault *x = a, *y = b;
+    const uint64_t of[5][2] = {
+        {x->step, y->step}, {x->kind, y->kind}, {x->from, y->from}, {x->to, y->to}, {x->n, y->n}};
+    for (unsigned i = 0; i < 5; i++)
+        if (of[i][0] != of[i][1])
+            return of[i][0] < of[i][1] ? -1 : 1;
+    return 0;
+}
+
+static void scenes_draw(struct schedule *s, uint32_t last)
+{
+    struct dice d = dice_of(s->seed, 5);
+    uint64_t scenes = 4 + dice_draw(&d, SCENES_MAX - 3);
+    for (uint64_t i = 0; i < scenes; i++) {
+        uint32_t step = 1 + (uint32_t)dice_draw(&d, last), server = 1 + (uint32_t)dice_draw(&d, s->servers);
+        uint32_t worker = 1 + s->servers + (uint32_t)dice_draw(&d, s->workers);
+        uint64_t what = dice_draw(&d, 10), n = dice_draw(&d, 1u << 30);
+        if (what < 9 && !s->replicas && dice_draw(&d, 2)) {
+            lost_answers_draw(s, &d, &step, server, worker);
+        } else if (what < 6) {
+            scene_add(s, &step, 0, FAULT_save, worker, 0, n);
+            trouble_draw(s, &d, &step, server);
+        } else if (what < 9) {
+            scene_add(s, &step, 0, FAULT_load, worker, 0, n);
+            trouble_draw(s, &d, &step, server);
+        } else {
+            scene_add(s, &step, 0, FAULT_renew, 0, 0, n);
+        }
+    }
+    qsort(s->faults, s->count, sizeof *s->faults, by_step);
+}
+
 paramo_err schedule_draw(uint64_t seed, struct schedule *s)
 {
     struct dice d = dice_of(seed, 1);
     *s = (struct schedule){.seed = seed};
     shape_draw(s, &d);
     size_t count = 300 + dice_draw(&d, 160);
-    s->faults = calloc(count, sizeof *s->faults);
+    s->faults = calloc(count + SCENES_MAX * SCENE_FAULTS, sizeof *s->faults);
     if (!s->faults)
         return err_memory(count * sizeof *s->faults);
     /* Each kind with one half; of the three that strike single packets two at least, so that much happens. */
-    uint32_t on = (uint32_t)dice_draw(&d, 1u << FAULT_KINDS_COUNT) | 7u;
+    uint32_t on = (uint32_t)dice_draw(&d, 1u << FAULT_ANYWHERE) | 7u;
     uint32_t off = (uint32_t)dice_draw(&d, 2);
     on &= ~(off << dice_draw(&d, 3));
     bool scheduler_may = dice_draw(&d, 16) == 0 || s->durable;
@@ -200,7 +294,7 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
         false; /* one node that does not come back is enough: without servers or workers little can fail */
     uint32_t had[FAULT_KINDS_COUNT] = {0}, step = 1, gap = 4 + (uint32_t)dice_draw(&d, 40);
     while (s->count < count) {
-        struct fault f = {.kind = (enum fault_kind)dice_draw(&d, FAULT_KINDS_COUNT)};
+        struct fault f = {.kind = (enum fault_kind)dice_draw(&d, FAULT_ANYWHERE)};
         bool skip = !(on >> f.kind & 1) || dice_draw(&d, 12) >= weights[f.kind];
         if (skip || (most[f.kind] && had[f.kind] >= most[f.kind]))
             continue;
@@ -241,6 +335,8 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
         kept = kept || (f.kind == FAULT_crash && !f.n);
         s->faults[s->count++] = f;
     }
+    if (s->ckpt)
+        scenes_draw(s, step);
     return PARAMO_OK;
 }
 

@@ -31,13 +31,18 @@
     X(move, draw) /* arcs that hold nothing go from one server to another; which, the number says */         \
     X(stall, ns)  /* operations of its disk take so long, for twenty times as long */                        \
     X(disk, draw) /* an operation of its disk fails, stops half-way, or the power does; or what it asks etcd \
-                     is lost, or done and not answered, or done later; which, it says */
+                     is lost, or done and not answered, or done later; which, it says */                     \
+    X(save, draw) /* a worker asks for a checkpoint */                                                       \
+    X(load, draw) /* a worker has one loaded: the last, or one before */                                     \
+    X(renew, draw) /* everybody dies, and a new job begins with the last checkpoint */
 
 enum fault_kind {
 #define FAULT_ENUM(name, number) FAULT_##name,
     FAULT_KINDS(FAULT_ENUM)
 #undef FAULT_ENUM
-        FAULT_KINDS_COUNT
+        FAULT_KINDS_COUNT,
+    FAULT_ANYWHERE =
+        FAULT_disk + 1 /* those before may be in any schedule, the others come with checkpoints */
 };
 
 struct fault {
@@ -63,7 +68,11 @@ struct schedule {
     bool meta;            /* it keeps it in etcd, and a second one stands by: the last node */
     uint32_t extra;       /* of the workers: one more than the job is begun with, the last, who comes late */
     uint64_t extra_after; /* ns */
-    uint32_t chunk_bytes; /* requests are cut into; 0: as the product does */
+    bool ckpt;            /* checkpoints are taken, in a folder that all servers and schedulers see */
+    uint32_t ckpt_every;  /* ms; 0: only those that somebody asks for */
+    uint32_t ckpt_queue_bytes; /* that wait for the disk; 1: each table waits for the one before; 0: as the
+                                  product does */
+    uint32_t chunk_bytes;      /* requests are cut into; 0: as the product does */
     unsigned datagrams;   /* classes of frames that links may lose, repeat and reorder (van_sim_set_faulty) */
     struct fault *faults; /* by step */
     size_t count;

@@ -141,14 +141,14 @@ void judge_status(struct op *op, paramo_err status)
         ok = ok && (!w->schedule->replicas || judge_data_lost(w));
         break;
     case PARAMO_E_DATA_LOST:
-        ok = w->recovered || judge_data_lost(w);
+        ok = w->recovered || judge_data_lost(w) || ckpts_may_have_lost(w, op->from);
         break;
     case PARAMO_E_MOVED:
         ok = op->kind == OP_SCAN &&
              (w->successions || w->moves); /* perhaps before, and its client hears of it now */
         break;
     case PARAMO_E_HANDLER:
-        ok = op->table == SIM_USER && w->successions;
+        ok = op->table == SIM_USER && (w->successions || w->loading || w->loaded_at);
         break;
     case PARAMO_E_FENCED:
         ok = m->declared_dead;
@@ -482,8 +482,8 @@ static void copies_look(struct world *w, enum sim_table t, const struct machine 
             row_read(tables[s], t, key->key, vals[seen], &n[seen]);
             last[seen] = m->made->own->shards[s % w->schedule->shards].shard->chain->last[arc];
             ledger_row_look(w, m->name, t, i, vals[seen], n[seen], key->must, w->moment);
-            for (unsigned k = 0; k < seen; k++)
-                if (last[k] == last[seen] &&
+            for (unsigned k = 0; k < seen && !w->loading; k++)
+                if (!w->restoring && last[k] == last[seen] &&
                     (n[k] != n[seen] || memcmp(vals[k], vals[seen], ledger_row(t, i) * sizeof **vals) != 0))
                     judge_broken(w,
                                  "%s: table %d key %" PRIu64 " holds %" PRIx64 " after change %" PRIu64

@@ -104,6 +104,8 @@ static bool kept(const struct world *w, const struct op *op, const struct ledger
 {
     if (op->table == SIM_USER && w->successions)
         return false; /* what handlers keep does not move */
+    if (op->table != SIM_USER && (w->loading || op->from <= w->loaded_at))
+        return false; /* the rows are a checkpoint's */
     if (w->schedule->replicas)
         return !judge_data_lost(w);
     return op->deaths[server_of(w, k)] == w->deaths[server_of(w, k)];
@@ -190,23 +192,30 @@ void ledger_look(struct world *w, const char *where, enum sim_table table, const
 }
 
 static void row_look(struct world *w, const char *where, enum sim_table table, unsigned index,
-                     const uint64_t *vals, unsigned n, uint64_t must)
+                     const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
 {
     const struct ledger_key *k = &w->ledger[table].keys[index];
+    uint64_t gone = w->loading || from <= w->loaded_at ? 0 : k->gone;
     if (table == SIM_VAR && n != 0 && n != ledger_row(table, index))
         judge_broken(w, "%s: a row of %u values, all of this key have %u", where, n,
                      ledger_row(table, index));
     if (!n)
         ledger_look(w, where, table, k, 0, must);
-    for (unsigned c = 0; c < n; c++)
+    for (unsigned c = 0; c < n; c++) {
         ledger_look(w, where, table, k, vals[c], must);
+        if (vals[c] & gone)
+            judge_broken(w,
+                         "%s: table %d key %" PRIu64 " holds %" PRIx64
+                         ", and a checkpoint was loaded that has nothing of %" PRIx64,
+                         where, (int)table, k->key, vals[c], k->gone);
+    }
 }
 
 static void cell_look(struct world *w, const char *where, unsigned index, const uint64_t vals[2],
                       uint64_t from)
 {
     uint64_t value = judge_cell(w, where, vals);
-    if (!cell_may_be(&w->cells[index], value, from))
+    if (!w->loading && from > w->loaded_at && !cell_may_be(&w->cells[index], value, from))
         judge_broken(
             w, "%s: cell %u holds %" PRIx64 ", which nobody wrote, or which was written over before that",
             where, index, value);
@@ -216,10 +225,12 @@ void ledger_row_look(struct world *w, const char *where, enum sim_table table, u
                      const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
 {
     static const uint64_t none[2];
+    if (w->restoring)
+        return;
     if (table == SIM_CELLS)
         cell_look(w, where, index, n ? vals : none, from);
     else
-        row_look(w, where, table, index, vals, n, must);
+        row_look(w, where, table, index, vals, n, must, from);
 }
 
 /* What is acknowledged is applied at that moment, by the process that holds the place since it was issued;
@@ -240,6 +251,8 @@ static void applied(struct world *w, const struct op *op)
 static void acknowledged(struct world *w, const struct op *op)
 {
     struct ledger_table *t = &w->ledger[op->table];
+    for (unsigned i = 0; i < op->n; i++)
+        t->keys[op->index[i]].acked |= op->digit[i];
     if (!op->certain || t->tainted || t->clears_open || t->clears != op->clears)
         return; /* a clear may have come after it */
     applied(w, op);

@@ -86,6 +86,7 @@ static void create_scheduler(struct machine *m, struct store *store, const struc
                                       .found = found,
                                       .arg = m,
                                       .over = job_over};
+    ckpts_scheduler(m, &config);
     if (scheduler_create(&config, &m->made->scheduler))
         judge_broken(m->world, "a scheduler cannot start: %s", err_text());
     else
@@ -243,6 +244,7 @@ void machine_start(struct machine *m)
     node->handlers[0] = (struct handler){.state = HANDLER_OPEN, .fn = op_handler, .arg = m};
     node->handlers_used = 1;
     sim_must(lane_create(node->env, "control", 0, &node->control));
+    ckpts_machine(m);
     m->up = true;
     if (m->role == PARAMO_ROLE_SCHEDULER) {
         start_scheduler(m);
@@ -369,10 +371,12 @@ static void seat_end(struct machine *m, struct seat *seat)
         lane_leave(s->lane);
     }
     let_late_answers_go(m);
+    chores_destroy(m->made->chores);
     for (unsigned i = 0; i < seat->shards_count; i++) {
         end_lane(m, seat->shards[i].lane);
         view_feed_fini(&seat->shards[i].feed);
     }
+    drain(m->made->control); /* what shards have posted there */
     free(seat->shards);
     free(seat);
 }
@@ -399,6 +403,7 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     if (!m->up)
         return;
     m->dying = true;
+    ckpts_machine_dies(m);
     sim_host_pause(m->host, 0);
     van_sim_crash(m->van);
     if (m->role == PARAMO_ROLE_WORKER)
@@ -419,6 +424,8 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     chores_destroy(node->files);
     if (node->own)
         seat_end(m, node->own);
+    else
+        chores_destroy(node->chores);
     end_lane(m, node->control);
     van_destroy(m->van);
     free(node);
@@ -447,8 +454,10 @@ static void joined(struct machine *m)
         w->complete = true;
         ledger_owners(w, view);
     }
-    if (m->role == PARAMO_ROLE_WORKER)
+    if (m->role == PARAMO_ROLE_WORKER) {
+        w->restoring = false;
         script_joined(m);
+    }
 }
 
 static void ended(struct machine *m)
@@ -468,7 +477,8 @@ static void ended(struct machine *m)
      * its way. */
     bool full = code == PARAMO_E_FULL && w->scheduler_stood;
     bool lost = code == PARAMO_E_DATA_LOST && w->schedule->replicas; /* the job's end says whether rightly */
-    if (m->seen == SEAT_FAILED && !full && !lost && code != PARAMO_E_SHUTDOWN &&
+    bool no_start = ckpts_restored(w) && w->restoring; /* what the job was to begin with was not loaded */
+    if (m->seen == SEAT_FAILED && !full && !lost && !no_start && code != PARAMO_E_SHUTDOWN &&
         code != PARAMO_E_NO_SCHEDULER && code != PARAMO_E_TIMEOUT && code != PARAMO_E_NODE_LOST &&
         code != PARAMO_E_FENCED)
         judge_broken(w, "%s could not join: %s: %s", m->name, err_name(code), m->made->own->text);

@@ -175,6 +175,12 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
     uint64_t n = f->n;
     if (!m->up)
         return;
+    if (f->kind == FAULT_save || f->kind == FAULT_load || f->kind == FAULT_renew ||
+        (f->kind == FAULT_disk && m->role == PARAMO_ROLE_SERVER)) {
+        if (ckpts_strike(m, f))
+            hit(w, i);
+        return;
+    }
     w->scheduler_stood = w->scheduler_stood || (m->role == PARAMO_ROLE_SCHEDULER && f->kind != FAULT_move);
     switch (f->kind) {
     case FAULT_pause:
@@ -247,6 +253,27 @@ static void strike(struct world *w)
 
 /* ---- a world ------------------------------------------------------------------------------------------- */
 
+/* What the scheduler keeps its state in. */
+static void stores_make(struct world *w)
+{
+    struct simfs **files = &w->machines[0].files;
+    if (w->schedule->meta) {
+        sim_must(simetcd_create(w->sim, &w->etcd));
+        simetcd_watch(w->etcd, judge_etcd, w);
+    } else if (w->schedule->durable) {
+        sim_must(simfs_create(w->schedule->seed, files));
+        sim_must(fs_make_dir(simfs_fs(*files), "/d"));
+    }
+}
+
+static void stores_free(struct world *w)
+{
+    simfs_destroy(w->machines[0].files);
+    simetcd_destroy(w->etcd);
+    w->machines[0].files = NULL;
+    w->etcd = NULL;
+}
+
 static void world_make(struct world *w, const struct schedule *s)
 {
     w->schedule = s;
@@ -274,15 +301,10 @@ static void world_make(struct world *w, const struct schedule *s)
         if (worker)
             errand_disk(m, s->seed + k);
     }
-    if (s->meta) {
-        sim_must(simetcd_create(w->sim, &w->etcd));
-        simetcd_watch(w->etcd, judge_etcd, w);
-    } else if (s->durable) {
-        sim_must(simfs_create(s->seed, &w->machines[0].files));
-        sim_must(fs_make_dir(simfs_fs(w->machines[0].files), "/d"));
-    }
+    stores_make(w);
     links_make(w);
     ledger_init(w);
+    ckpts_make(w);
     for (uint32_t k = 0; k < w->count; k++)
         if (s->extra && &w->machines[k] == &w->workers[s->workers - 1])
             machine_start_in(&w->machines[k], s->extra_after);
@@ -299,8 +321,8 @@ static void world_free(struct world *w)
         if (w->machines[k].disk)
             disk_free(w->machines[k].disk);
     }
-    simfs_destroy(w->machines[0].files);
-    simetcd_destroy(w->etcd);
+    ckpts_free(w);
+    stores_free(w);
     simnet_destroy(w->net);
     sim_destroy(w->sim);
     for (unsigned i = 0; i < SIM_QUARANTINE; i++)
@@ -315,7 +337,8 @@ static void world_free(struct world *w)
 }
 
 /* The job has ended early (all its workers were dead at a time, say), or nobody is left of one that has lost
- * its scheduler: the rest of the faults strikes the next one. */
+ * its scheduler: the rest of the faults strikes the next one. Or everybody is to die, and a job begins, of
+ * which no scheduler's state tells anything, with the last checkpoint. */
 static void world_again(struct world *w)
 {
     for (uint32_t k = w->count; k-- > 0;) {
@@ -325,25 +348,36 @@ static void world_again(struct world *w)
         sim_host_pause(m->host, 0);
         m->gone = m->has_stale = false;
         if (m->role == PARAMO_ROLE_WORKER)
-            errand_disk(m, w->schedule->seed + k + ++w->jobs * SCHEDULE_NODES_MAX);
+            errand_disk(m, w->schedule->seed + k + ++w->disks * SCHEDULE_NODES_MAX);
     }
-    w->complete = w->scheduler_lost = w->over = w->recovered = false;
+    if (w->renew) {
+        stores_free(w);
+        stores_make(w);
+        w->term = w->etcd_term = 0;
+        for (uint32_t k = 0; k < w->count; k++)
+            w->machines[k].term = 0;
+    }
+    w->jobs++;
+    bool goes_on = ckpts_again(w, w->renew || w->over_status);
+    w->renew = w->complete = w->scheduler_lost = w->over = w->recovered = false;
     w->over_status = PARAMO_OK;
-    memset(w->ledger, 0, sizeof w->ledger);
     memset(w->deaths, 0, sizeof w->deaths);
     memset(w->holder, 0, sizeof w->holder);
     memset(w->first_holder, 0, sizeof w->first_holder);
     w->successions = 0;
     memset(w->barrier, 0, sizeof w->barrier);
-    memset(w->deals, 0, sizeof w->deals);
     w->deaths_seen = false;
     w->newest_tables = 0;
-    w->newest_view = w->sums_sent = w->sums_acked = w->moves = 0;
+    w->newest_view = w->moves = 0;
     w->pool_leaks = false;
-    ledger_init(w);
+    if (!goes_on) {
+        memset(w->ledger, 0, sizeof w->ledger);
+        memset(w->deals, 0, sizeof w->deals);
+        w->sums_sent = w->sums_acked = 0;
+        ledger_init(w);
+    }
     for (uint32_t k = 0; k < w->count; k++)
         machine_start(&w->machines[k]);
-    w->jobs++;
 }
 
 static bool step(struct world *w)
@@ -359,6 +393,7 @@ static bool step(struct world *w)
             machine_tick(&w->machines[k]);
     for (uint32_t i = 0; i < w->schedule->workers; i++)
         errand_look(&w->workers[i]);
+    ckpts_look(w);
     judge_step(w);
     if (w->step % LOOK_EVERY == 0)
         judge_full(w, false);
@@ -394,6 +429,7 @@ static void unfinished(struct world *w)
 static void calm(struct world *w)
 {
     links_heal(w);
+    ckpts_calm(w);
     w->calm = true;
     w->calm_since = sim_now(w->sim);
     for (uint32_t k = 0; k < w->count; k++)
@@ -417,10 +453,11 @@ static void calm(struct world *w)
     if (!w->broken[0] && !w->over && !w->scheduler_lost)
         unfinished(w);
     if (!w->broken[0] && w->over && w->over_status != PARAMO_OK && w->over_status != PARAMO_E_NODE_LOST &&
-        w->over_status != PARAMO_E_DATA_LOST)
+        w->over_status != PARAMO_E_DATA_LOST && !ckpts_restored(w))
         judge_broken(w, "the job ended with %s", err_name(w->over_status));
     if (!w->broken[0])
         judge_full(w, true);
+    ckpts_end(w);
     for (uint32_t i = 0; i < w->schedule->workers && !w->broken[0]; i++)
         errand_look_at_files(&w->workers[i]);
 }
@@ -462,7 +499,7 @@ void play(const struct schedule *schedule, struct play_result *result)
            (w->next_fault < schedule->count || (w->waiting && w->struck < ENOUGH && linger++ < LINGER))) {
         if (!step(w))
             break;
-        if (w->over || (w->scheduler_lost && (finished(w) || linger > LINGER / 40)))
+        if (w->over || w->renew || (w->scheduler_lost && (finished(w) || linger > LINGER / 40)))
             world_again(w);
     }
     if (!w->broken[0] && w->step == STEPS_MAX)

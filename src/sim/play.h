@@ -26,7 +26,10 @@
     X(saves)                                                                                                 \
     X(took_over)                                                                                             \
     X(loads)                                                                                                 \
-    X(promotions)
+    X(promotions)                                                                                            \
+    X(ckpt_saves)                                                                                            \
+    X(ckpt_loads)                                                                                            \
+    X(restores)
 
 enum play_count {
 #define PLAY_ENUM(name) PLAY_##name,

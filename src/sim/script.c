@@ -304,6 +304,7 @@ static void tick(struct sim_event *event)
     unsigned open = 0;
     for (unsigned i = 0; i < w->schedule->customers; i++)
         open += m->customers[i].open;
+    bool due = ckpts_turn(m, false);
     if (w->calm && s->calm_ops >= CALM_OPS * w->schedule->customers) {
         if (!open && s->calm_ops == CALM_OPS * w->schedule->customers) {
             s->calm_ops++;
@@ -313,7 +314,7 @@ static void tick(struct sim_event *event)
             tick_in(m, 20 * ENV_MS);
         } else if (!open && pool_goes_on(m)) {
             go(m, s->holds ? SCRIPT_DONE : SCRIPT_NEXT);
-        } else if (!open && !m->errand) {
+        } else if (!open && !m->errand && !due && !ckpts_turn(m, true)) {
             go(m, SCRIPT_LEAVE);
         } else {
             tick_in(m, 5 * ENV_MS);

@@ -12,6 +12,8 @@
  *     deals.c    the model of the pool: which part is whose
  *     moves.c    arcs that hold nothing get another owner
  *     errands.c  what the application does on a thread of its own: it saves and loads tables
+ *     ckpts.c    checkpoints of the job: who has them taken and loaded, and that what is there is whole
+ *     bounds.c   what one must hold, and may, and what the model is when it is loaded
  *     judge.c    invariants after each event, and the full look at all tables
  *
  * Everything aborts when memory runs out: a simulation's result would mean nothing. Tests:
@@ -62,6 +64,8 @@ struct machine;
 struct ledger_key {
     uint64_t key;
     uint64_t sent, must; /* digits: some of these, all of these */
+    uint64_t acked;      /* of those sent: the push has ended well */
+    uint64_t gone;       /* none of these any more: a checkpoint was loaded that has them not */
     unsigned used;       /* digits given */
     int shard;           /* owner: index in the view, or -1 before there is one */
 };
@@ -145,6 +149,13 @@ struct cell_value {
 struct cell {
     struct cell_value values[SIM_CELL_VALUES];
     unsigned n;
+    bool any; /* there was no room for all: it may have any */
+};
+
+struct cell_set {
+    uint64_t value[SIM_CELL_VALUES];
+    unsigned n;
+    bool any;
 };
 
 void cell_init(struct cell *cell);
@@ -156,6 +167,10 @@ void cell_written(struct cell *cell, uint64_t value, uint64_t from, uint64_t mom
 /* The value may be none from now on: its server has died. */
 void cell_lost(struct world *w, struct cell *cell);
 bool cell_may_be(const struct cell *cell, uint64_t value, uint64_t from);
+/* All that it may have held since. */
+void cell_now(const struct cell *cell, uint64_t from, struct cell_set *set);
+/* One of these was written to it, by what began then and has just ended. */
+void cell_becomes(struct world *w, struct cell *cell, const struct cell_set *set, uint64_t from);
 
 /* ---- deals.c ---- */
 
@@ -177,6 +192,57 @@ void deal_reported(struct machine *m, const struct pool_part *part, paramo_err s
 
 /* False: nothing can be moved now. */
 bool moves_strike(struct world *w, const struct fault *f);
+
+/* ---- bounds.c ---- */
+
+struct bounds;
+/* What was known when somebody began to load one. */
+struct load_attempt {
+    uint64_t from;
+    uint32_t clears[SIM_TABLES];
+    bool sure[SIM_TABLES]; /* no clear was open */
+    uint64_t acked[SIM_TABLES][SIM_KEYS];
+};
+/* A checkpoint begins; it is the caller's to free. */
+struct bounds *bounds_begin(struct world *w);
+uint64_t bounds_from(const struct bounds *b);
+/* Its manifest is there: the same with what it may hold, of the tables that it has. */
+struct bounds *bounds_end(const struct world *w, const struct bounds *begun, const bool has[SIM_TABLES]);
+/* From now on any row may be any one's, until one has been loaded. */
+void bounds_load_begins(struct world *w, struct load_attempt *a);
+void bounds_loaded(struct world *w, const struct bounds *b, const struct load_attempt *a);
+/* Everybody has died, and begins anew with it. */
+void bounds_restored(struct world *w, const struct bounds *b);
+
+/* ---- ckpts.c ---- */
+
+struct ckpts;
+struct scheduler_config;
+/* If the schedule has them. */
+void ckpts_make(struct world *w);
+void ckpts_free(struct world *w);
+/* A machine's process begins, ends; its scheduler begins. */
+void ckpts_machine(struct machine *m);
+void ckpts_machine_dies(struct machine *m);
+void ckpts_scheduler(const struct machine *m, struct scheduler_config *config);
+/* False: not now. */
+bool ckpts_strike(struct machine *m, const struct fault *f);
+/* It is a worker's turn: what has failed is asked for again; one that is about to leave sees one taken and
+ * loaded when it is calm. True: it is to come again. */
+bool ckpts_turn(struct machine *m, bool leaving);
+/* After each event. */
+void ckpts_look(struct world *w);
+/* The moment from which on what cells held is still asked for. */
+uint64_t ckpts_oldest(const struct world *w);
+/* Some rows may be lost, or may have been since, because a checkpoint was loaded in part. */
+bool ckpts_may_have_lost(const struct world *w, uint64_t from);
+/* The job has begun with one. */
+bool ckpts_restored(const struct world *w);
+/* The faults are over; all is. */
+void ckpts_calm(struct world *w);
+void ckpts_end(struct world *w);
+/* The next job; true: it begins with the last one, and the model is what that has. */
+bool ckpts_again(struct world *w, bool wanted);
 
 /* ---- errands.c ---- */
 
@@ -295,7 +361,8 @@ struct machine {
     struct errand *errand; /* NULL: none */
     unsigned errand_customer;
     uint64_t errand_from;
-    struct disk *disk; /* a worker's; it outlives the process */
+    struct disk *disk;   /* a worker's; it outlives the process */
+    struct disk *folder; /* the others': its way to the checkpoints; NULL: there are none */
     struct {
         bool begun, there;       /* a save has been; one has been reported */
         uint64_t must[SIM_KEYS]; /* what each row has in the file */
@@ -398,8 +465,14 @@ struct world {
     bool calm, complete, scheduler_lost, over;
     bool scheduler_stood; /* its process was stopped, or its clock jumped */
     uint64_t calm_since;
-    uint32_t jobs; /* begun */
+    uint32_t jobs, disks; /* begun, and made for them */
     paramo_err over_status;
+
+    struct ckpts *ckpts; /* NULL: none are taken */
+    bool renew;          /* everybody is to die */
+    bool loading;        /* one is being loaded, or was not loaded whole: rows are as they may be */
+    bool restoring;      /* the job begins with one, and no worker has joined: servers may have no rows yet */
+    uint64_t loaded_at;  /* the moment one was loaded last */
 
     struct ledger_table ledger[SIM_TABLES];
     uint64_t moment;
