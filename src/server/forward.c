@@ -315,9 +315,10 @@ static void stream_up(void *arg, struct van_conn *conn, const struct welcome *we
 static void stream_failed(void *arg, paramo_err code, const char *text)
 {
     struct chain_stream *st = arg;
-    (void)code;
     (void)text; /* whether it is dead the scheduler says */
     st->dial = NULL;
+    if (code == PARAMO_E_REFUSED) /* it lives, and its view comes: the next tick dials again */
+        st->dial_at = 0;
 }
 
 static void stream_dial(struct chain_stream *st, uint64_t now)

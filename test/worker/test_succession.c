@@ -247,6 +247,29 @@ static void test_refused(void **state)
     play_end(&p);
 }
 
+/* A follower that has no view yet when the owner dials it is dialled again soon: copies are not late by it.
+ */
+static void test_dialled_too_early(void **state)
+{
+    (void)state;
+    struct play p;
+    uint64_t ts, began;
+    float one = 1;
+    play_make(&p, 1);
+    uint64_t key = N / 2; /* server 1's; server 2 follows */
+    world_server_stop(&p.w, 2);
+    world_server_start(&p.w, 2);
+    world_view(&p.w);
+    world_server_view(&p.w, 1);
+    assert_int_equal(world_push(&p.w, 0, DENSE, &key, 1, &one, 1, &ts), PARAMO_OK);
+    assert_int_equal(client_wait(p.client, ts, 30), PARAMO_E_TIMEOUT);
+    began = sim_now(p.w.sim);
+    world_all_view(&p.w);
+    assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_OK);
+    assert_true(sim_now(p.w.sim) - began < 300 * ENV_MS);
+    play_end(&p);
+}
+
 /* Without copies they end, as all that asks a dead server does. */
 static void test_without_copies(void **state)
 {
@@ -277,6 +300,7 @@ int main(void)
                                        cmocka_unit_test(test_scan),
                                        cmocka_unit_test(test_lease),
                                        cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_dialled_too_early),
                                        cmocka_unit_test(test_without_copies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
