@@ -27,8 +27,9 @@ static struct {
     unsigned saves, drops, loads;
     uint64_t held[SERVERS]; /* orders that wait */
     struct ckpt_order order;
-    uint64_t jobs;       /* so far, on this disk */
-    bool keeps;          /* the scheduler keeps its state */
+    uint64_t jobs; /* so far, on this disk */
+    bool keeps;    /* the scheduler keeps its state */
+    uint32_t replicas;
     uint32_t clock_keep; /* it takes some every ten seconds, and so many stay; 0: it does not */
     bool looked;
     paramo_err look_status;
@@ -110,6 +111,7 @@ static void scheduler_on(void)
         cluster_find_state(&t.c, t.disk, "/d/state", t.chores);
     t.c.config.fs = simfs_fs(t.disk);
     t.c.config.chores = t.chores;
+    t.c.config.replicas = t.replicas;
     t.c.config.checkpoint_full_every = 3;
     t.c.config.checkpoint_every_ms = t.clock_keep ? 10000 : 0;
     t.c.config.checkpoint_keep = t.clock_keep;
@@ -129,10 +131,12 @@ static void on(const char *restore)
 {
     struct simfs *disk = t.disk;
     bool keeps = t.keeps;
+    uint32_t replicas = t.replicas;
     uint32_t clock_keep = t.clock_keep;
     uint64_t jobs = disk ? t.jobs + 1 : 1;
     memset(&t, 0, sizeof t);
     t.keeps = keeps;
+    t.replicas = replicas;
     t.clock_keep = clock_keep;
     t.jobs = jobs;
     cluster_init(&t.c, jobs, SERVERS, 1);
@@ -167,6 +171,7 @@ static void off(void)
 static void disk_end(void)
 {
     t.keeps = false;
+    t.replicas = 0;
     simfs_destroy(t.disk);
     t.disk = NULL;
 }
@@ -310,6 +315,36 @@ static void one_server_cannot(void **state)
     assert_int_equal(call.call.result.number, 3);
     off();
     disk_end();
+}
+
+static bool one_is_dead(void *arg)
+{
+    (void)arg;
+    return t.c.scheduler->slots[SLOTS_SERVERS].node[1]->state == SNODE_DEAD;
+}
+
+/* Who died and had a copy of everything elsewhere has no part in it; who owns what is lost has. */
+static void one_server_is_gone(void **state)
+{
+    (void)state;
+    struct tcall call;
+    for (uint32_t replicas = 0; replicas <= 1; replicas++) {
+        t.replicas = replicas;
+        on_joined();
+        assert_int_equal(save(&call), PARAMO_OK);
+        cluster_kill(&t.c.nodes[1]);
+        assert_true(cluster_run(&t.c, one_is_dead, NULL, 30));
+        assert_int_equal(save(&call), replicas ? PARAMO_OK : PARAMO_E_NODE_LOST);
+        if (replicas) {
+            struct ckpt *ckpt;
+            assert_int_equal(ckpt_open(simfs_fs(t.disk), DIR, 0, &ckpt), PARAMO_OK);
+            assert_int_equal(ckpt_manifest(ckpt, 0)->number, 2);
+            assert_int_equal(ckpt_manifest(ckpt, 0)->files_count, 1);
+            ckpt_close(ckpt);
+        }
+        off();
+        disk_end();
+    }
 }
 
 static void too_slow(void **state)
@@ -685,6 +720,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_when_all_have_ended),
         cmocka_unit_test(one_server_cannot),
+        cmocka_unit_test(one_server_is_gone),
+        cmocka_unit_test(one_server_is_gone),
         cmocka_unit_test(too_slow),
         cmocka_unit_test(server_dies),
         cmocka_unit_test(observer),
