@@ -121,8 +121,8 @@ PARAMO_API void paramo_drain(paramo_node *node);
 PARAMO_API int paramo_node_is(const paramo_node *node, paramo_role role);
 PARAMO_API uint32_t paramo_node_id(const paramo_node *node); /* 1, 8 + 2 rank, 9 + 2 rank */
 PARAMO_API uint32_t paramo_node_rank(const paramo_node *node);
-PARAMO_API uint32_t paramo_num_servers(const paramo_node *node);
 /* When this node joined, itself included: more may have come since (paramo_node_ids has them). */
+PARAMO_API uint32_t paramo_num_servers(const paramo_node *node);
 PARAMO_API uint32_t paramo_num_workers(const paramo_node *node);
 PARAMO_API int paramo_is_recovery(const paramo_node *node);    /* this node took a dead node's rank */
 PARAMO_API uint16_t paramo_node_port(const paramo_node *node); /* the port it listens on; 0 if none */

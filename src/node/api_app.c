@@ -118,11 +118,11 @@ size_t paramo_node_ids(const paramo_node *node, uint32_t group, uint32_t *ids, s
     if (!node || !node->joined)
         return 0;
     size_t count = 0;
-    uint32_t workers = atomic_load(&node->workers_now);
-    uint32_t most = 2 * (node->num_servers > workers ? node->num_servers : workers) + 8;
+    uint32_t servers = atomic_load(&node->servers_now), workers = atomic_load(&node->workers_now);
+    uint32_t most = 2 * (servers > workers ? servers : workers) + 8;
     for (uint32_t id = 1; id < most; id = id == 1 ? 8 : id + 1) {
         uint32_t role = id == 1 ? PARAMO_ROLE_SCHEDULER : id % 2 ? PARAMO_ROLE_WORKER : PARAMO_ROLE_SERVER;
-        uint32_t there = id % 2 ? workers : node->num_servers;
+        uint32_t there = id % 2 ? workers : servers;
         bool in = group <= PARAMO_GROUP_ALL ? (group & role) != 0 : group == id;
         if (!in || (id != 1 && (id - 8) / 2 >= there))
             continue;

@@ -142,7 +142,7 @@ struct paramo_node {
     struct lane_source interrupt;
     /* fixed when joined */
     uint32_t id, rank, num_servers, num_workers; /* when it joined */
-    _Atomic uint32_t workers_now;                /* others may join; written on the control lane */
+    _Atomic uint32_t servers_now, workers_now;   /* others may join; written on the control lane */
     bool recovered;
     char scheduler_dial[ADDRESS_MAX];
     struct server_range *ranges; /* num_servers of them */

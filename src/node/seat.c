@@ -92,8 +92,10 @@ static void seat_view(void *arg, struct view *view)
     if (seat == seat->node->own)
         for (paramo_worker *w = seat->node->workers; w; w = w->next)
             view_feed_offer(&w->feed, view);
-    if (seat == seat->node->own)
+    if (seat == seat->node->own) {
+        atomic_store(&seat->node->servers_now, view->num_servers);
         atomic_store(&seat->node->workers_now, view->num_workers);
+    }
     lane_notify(seat->node->control);
 }
 

@@ -13,7 +13,7 @@ static bool is_group(uint32_t to)
 
 static bool is_node(const struct client *c, uint32_t to)
 {
-    return to >= 8 && (to - 8) / 2 < (to % 2 ? c->num_workers : c->num_servers);
+    return to >= 8 && (to - 8) / 2 < atomic_load(to % 2 ? &c->num_workers : &c->num_servers);
 }
 
 static paramo_err message_check(const struct client *c, const struct client_message *m, size_t i)

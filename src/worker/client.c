@@ -667,7 +667,7 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     c->config.token = c->token;
     (void)snprintf(c->scheduler, sizeof c->scheduler, "%s", config->scheduler ? config->scheduler : "");
     c->config.scheduler = c->scheduler;
-    c->num_servers = config->view->num_servers;
+    atomic_init(&c->num_servers, config->view->num_servers);
     atomic_init(&c->num_workers, config->view->num_workers);
     c->config.view = NULL;
     c->sole = -1;

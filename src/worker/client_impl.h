@@ -213,8 +213,7 @@ struct client {
     atomic_flag callbacks_running;
     struct lane_task close_task;
     char scheduler[ADDRESS_MAX];
-    uint32_t num_servers;         /* of the job */
-    _Atomic uint32_t num_workers; /* so far: others may join; written on the lane */
+    _Atomic uint32_t num_servers, num_workers; /* so far: others may join; written on the lane */
 
     struct view *view;
     uint64_t arcs_view;     /* number of the last view in which an arc had another owner than before */

@@ -99,6 +99,7 @@ void client_set_view(struct client *c, struct view *view)
     atomic_store(&c->shards, view->shards_count);
     c->arcs_view = arcs_view(view);
     c->sole = sole_owner(view_ring(view));
+    atomic_store(&c->num_servers, view->num_servers);
     atomic_store(&c->num_workers, view->num_workers);
     for (size_t i = 0; i < count; i++) {
         const struct view_node *node = view_node(view, links[i]->node);

@@ -106,6 +106,15 @@ void cluster_start_with(struct cluster *c, unsigned servers, unsigned workers,
     cluster_begin(c, servers, workers, NULL);
 }
 
+void cluster_add_server(struct cluster *c)
+{
+    assert_true(c->servers_count < CLUSTER_MAX);
+    struct cluster_node *server = &c->servers[c->servers_count++];
+    node_begin(server, PARAMO_ROLE_SERVER, c);
+    assert_int_equal(pthread_join(server->thread, NULL), 0);
+    assert_int_equal(server->started, PARAMO_OK);
+}
+
 void cluster_stop(struct cluster *c)
 {
     assert_int_equal(pthread_create(&c->scheduler.thread, NULL, node_stop, &c->scheduler), 0);

@@ -32,6 +32,8 @@ void cluster_start(struct cluster *c, unsigned servers, unsigned workers, void (
 /* The same, with each node's settings changed by configure before it is made. */
 void cluster_start_with(struct cluster *c, unsigned servers, unsigned workers,
                         void (*configure)(paramo_config *config));
+/* One more server, while the job runs; returns when it has joined. */
+void cluster_add_server(struct cluster *c);
 /* Workers first; each stop must be OK. */
 void cluster_stop(struct cluster *c);
 

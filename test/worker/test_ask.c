@@ -217,6 +217,28 @@ static void all_are_asked_whatever_one_answers(void **state)
     release(&d, 3);
 }
 
+/* A server that joins the job is one to ask from its first view on. */
+static void who_comes_later_is_asked_too(void **state)
+{
+    struct world w;
+    struct desk d;
+    (void)state;
+    world_make(&w, &d, true);
+    struct client_message m[2] = {to(PARAMO_ID_SERVER(3), 1), to(PARAMO_GROUP_SERVERS, 2)};
+    uint64_t ts;
+    assert_int_equal(ask(&w, m, 1, NULL, NULL, &ts), PARAMO_E_INVALID);
+    w.servers_count++;
+    w.arcs_changed[3] = w.chain_changed[3] = w.number + 1;
+    world_server_start(&w, 3);
+    world_view(&w);
+    world_all_view(&w);
+    struct heard h = {0};
+    assert_ok(ask(&w, m, 2, &h, NULL, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    assert_int_equal(h.nodes, 14 + 8 + 10 + 12 + 14);
+    world_fini(&w);
+}
+
 static void all_are_asked_whichever_has_died(void **state)
 {
     struct world w;
@@ -391,6 +413,7 @@ int main(void)
         cmocka_unit_test(answers_are_counted_as_they_come),
         cmocka_unit_test(all_are_asked_whatever_one_answers),
         cmocka_unit_test(all_are_asked_whichever_has_died),
+        cmocka_unit_test(who_comes_later_is_asked_too),
         cmocka_unit_test(a_request_comes_after_those_it_names),
         cmocka_unit_test(what_comes_after_a_failure_is_cancelled),
         cmocka_unit_test(waiting_has_a_deadline),
