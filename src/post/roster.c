@@ -438,6 +438,8 @@ static void place_late(struct sched_node *node)
     }
     slots->gone -= !dead->former;
     slots->founders_gone -= !dead->former && rank < slots->founders;
+    if (dead->state == SNODE_DEAD)
+        s->replaced[s->replaced_count++ % SCHED_REPLACED] = dead->info.incarnation;
     node_free(dead);
     node->info.recovered = true;
     take_place(node, slots, rank);
@@ -465,7 +467,7 @@ static void place_waiting(struct scheduler *s)
  * ------------------------------------------------------------------------------------------ */
 
 /* What can be refused at once, whatever comes later. */
-static paramo_err check_new(struct scheduler *s, const struct register_call *m)
+static paramo_err check_new(struct scheduler *s, const struct register_call *m, uint64_t incarnation)
 {
     const struct slot_list *slots = slots_of(s, m->role);
     char label[SCHED_LABEL];
@@ -474,6 +476,9 @@ static paramo_err check_new(struct scheduler *s, const struct register_call *m)
     if (m->node)
         return err_set(PARAMO_E_FENCED, "%s was declared dead and another has its place",
                        view_id_label(m->node, label));
+    for (size_t i = 0; i < SCHED_REPLACED; i++) /* it may never have learned that it had a place */
+        if (s->replaced[i] == incarnation)
+            return err_set(PARAMO_E_FENCED, "this node was declared dead and another has its place");
     if (m->rank >= 0 && (uint32_t)m->rank >= slots->count)
         return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is wanted, the job has %" PRIu32 " %ss", m->rank,
                        slots->count, role_name(m->role));
@@ -585,7 +590,7 @@ void roster_register(struct scheduler *s, struct peer *peer, struct reader *body
         return;
     }
     if (!err)
-        err = check_new(s, &m);
+        err = check_new(s, &m, peer->incarnation);
     if (!err)
         err = node_new(s, peer, &m, &node);
     if (err) {

@@ -112,6 +112,7 @@ struct peer {
     struct peer *next, *prev;
 };
 
+enum { SCHED_REPLACED = 1024 /* arbitrary: far more than dial again within a minute or so */ };
 enum sched_state { SCHED_GATHERING, SCHED_RUNNING, SCHED_ENDING, SCHED_OVER };
 
 struct slot_list {
@@ -179,8 +180,10 @@ struct scheduler {
     struct slot_list slots[SLOTS];
     struct sched_node *waiting_first, *waiting_last;
     uint32_t arrivals;
-    uint32_t came[SLOTS];    /* while gathering: most that were there at a time */
-    struct map incarnations; /* -> sched_node */
+    uint32_t came[SLOTS];              /* while gathering: most that were there at a time */
+    struct map incarnations;           /* -> sched_node */
+    uint64_t replaced[SCHED_REPLACED]; /* incarnations declared dead in whose place others are, the latest */
+    uint32_t replaced_count;           /* that there have been */
     struct lane_timer tick, end_timer;
     uint64_t ticked_at;
 

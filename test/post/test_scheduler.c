@@ -487,6 +487,30 @@ static void test_fenced_after_replacement(void **state)
 
 static unsigned warnings;
 
+/* The same of one that never learned that it had a place. */
+static void test_fenced_without_a_word(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_all(&c, 0, 2);
+    struct tnode *node = &c.nodes[2];
+    struct member_config config = cluster_member_config(&c, node, WORKER);
+    config.connect_timeout_ms = 60000;
+    cluster_start_config(node, &config);
+    cluster_pass(&c, 0.5); /* it waits for a place */
+    cut(&c, "n2", true);
+    cluster_kill(&c.nodes[1]);
+    cluster_pass(&c, 12);
+    assert_false(node->joined);
+    cluster_start(&c, &c.nodes[3], WORKER);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[3], 5));
+    assert_int_equal(member_id(c.nodes[3].member), PARAMO_ID_WORKER(1));
+    cut(&c, "n2", false);
+    assert_true(cluster_run(&c, tnode_joined, node, 20));
+    assert_int_equal(node->joined_status, PARAMO_E_FENCED);
+    cluster_fini(&c);
+}
+
 static void count_warnings(void *arg, int level, const char *line)
 {
     (void)arg;
@@ -714,6 +738,7 @@ int main(void)
         cmocka_unit_test(test_gone_before_complete),
         cmocka_unit_test(test_stopped_while_one_is_absent),
         cmocka_unit_test(test_fenced_after_replacement),
+        cmocka_unit_test(test_fenced_without_a_word),
         cmocka_unit_test(test_wedged_lane),
         cmocka_unit_test(test_own_member),
         cmocka_unit_test(test_abuse),
