@@ -286,7 +286,7 @@ static void answered(struct member_call *call, paramo_err status)
 }
 
 /* False: not now. */
-static bool ask(struct machine *m, bool load, uint64_t number)
+static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
 {
     struct world *w = m->world;
     struct ckpts *c = w->ckpts;
@@ -303,7 +303,7 @@ static bool ask(struct machine *m, bool load, uint64_t number)
     c->least = last ? last->number : 0;
     uint64_t deadline = lane_now(control) + CALL_SECONDS * ENV_SEC;
     paramo_err err = load ? member_ckpt_load(machine_member(m), &c->call, c->dir, number, deadline)
-                          : member_ckpt_save(machine_member(m), &c->call, c->dir, false, deadline);
+                          : member_ckpt_save(machine_member(m), &c->call, c->dir, changes, deadline);
     if (!err) {
         c->asks = m;
         if (load)
@@ -337,9 +337,10 @@ bool ckpts_strike(struct machine *m, const struct fault *f)
         return false;
     switch (f->kind) {
     case FAULT_save:
-        return m->role == PARAMO_ROLE_WORKER && ask(m, false, 0);
+        return m->role == PARAMO_ROLE_WORKER && ask(m, false, 0, f->n % 2);
     case FAULT_load:
-        return m->role == PARAMO_ROLE_WORKER && seen_last(c, false) && ask(m, true, number_draw(c, f->n));
+        return m->role == PARAMO_ROLE_WORKER && seen_last(c, false) &&
+               ask(m, true, number_draw(c, f->n), false);
     case FAULT_disk:
         c->failing = true;
         simfs_plan(c->files, (enum simfs_fault)(f->n % SIMFS_FAULTS),
@@ -375,18 +376,18 @@ bool ckpts_turn(struct machine *m, bool leaving)
     bool lives = c->again && machine_joined(c->again) && !c->again->declared_dead && !script_over(c->again);
     if (w->loading) { /* what was asked for may come late: he who asked for it is to be first */
         if (!waits && (!lives || c->again == m))
-            (void)ask(m, true, 0);
+            (void)ask(m, true, 0, false);
         return !server_gone(w);
     }
     if (!leaving)
         return false;
     if (!c->calm_saved) {
         if (!waits)
-            (void)ask(m, seen_last(c, false) && w->recovered && !c->load, 0);
+            (void)ask(m, seen_last(c, false) && w->recovered && !c->load, 0, true);
         return seen_last(c, false) || !w->recovered; /* else there is nothing whole to be saved */
     }
     if (!c->calm_loaded && !waits)
-        (void)ask(m, true, 0);
+        (void)ask(m, true, 0, false);
     return !c->calm_loaded;
 }
 
@@ -473,6 +474,8 @@ void ckpts_scheduler(const struct machine *m, struct scheduler_config *config)
         return;
     config->fs = m->made->fs;
     config->chores = m->made->chores;
+    config->checkpoint_full_every = m->world->schedule->ckpt_full_every;
+    config->checkpoint_keep = m->world->schedule->ckpt_keep;
     config->checkpoint_every_ms = m->world->schedule->ckpt_every;
     memcpy(config->checkpoint_dir, c->dir, sizeof c->dir);
     if (c->restored)

@@ -84,6 +84,8 @@ static void shape_draw(struct schedule *s, struct dice *d)
     s->ckpt = dice_draw(&ckpt, 5) < 2;
     s->ckpt_every = s->ckpt && dice_draw(&ckpt, 2) ? (uint32_t)dice_scale(&ckpt, 300, 8000) : 0;
     s->ckpt_queue_bytes = (uint32_t)dice_draw(&ckpt, 2);
+    s->ckpt_full_every = 1 + 3 * (uint32_t)dice_draw(&ckpt, 2);
+    s->ckpt_keep = 2 * (uint32_t)dice_draw(&ckpt, 2);
 }
 
 /* How often each kind comes where it is on; arbitrary, packets are cheap and crashes are not. */

@@ -70,6 +70,8 @@ struct schedule {
     uint64_t extra_after; /* ns */
     bool ckpt;            /* checkpoints are taken, in a folder that all servers and schedulers see */
     uint32_t ckpt_every;  /* ms; 0: only those that somebody asks for */
+    uint32_t ckpt_full_every;  /* of these one is full, and the others what has changed; 1: all are full */
+    uint32_t ckpt_keep;        /* of these so many stay; 0: all */
     uint32_t ckpt_queue_bytes; /* that wait for the disk; 1: each table waits for the one before; 0: as the
                                   product does */
     uint32_t chunk_bytes;      /* requests are cut into; 0: as the product does */
