@@ -297,10 +297,11 @@ static void print_plan(struct plan *p, const struct ring_moves *moves)
     for (size_t i = 0; i < p->servers; i++)
         there += !p->server[i].joins;
     if (p->live)
-        (void)printf("%zu servers, view %" PRIu64 ".%" PRIu64 "\n\n", there, p->view >> 32,
-                     p->view & UINT32_MAX);
+        (void)printf("%zu server%s, view %" PRIu64 ".%" PRIu64 "\n\n", there, there == 1 ? "" : "s",
+                     p->view >> 32, p->view & UINT32_MAX);
     else
-        (void)printf("%zu servers, %u replicas\n\n", there, p->replicas);
+        (void)printf("%zu server%s, %u replica%s\n\n", there, there == 1 ? "" : "s", p->replicas,
+                     p->replicas == 1 ? "" : "s");
     draw(p, p->now);
     set_weights(p, false);
     print_shares(p, p->now, false);

@@ -255,6 +255,20 @@ static const struct moves_ops ops = {.begin = begin, .pause = pause, .commit = c
 
 /* ---- what it is told ---- */
 
+static void go_on(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, moves_timer);
+    if (s->state != SCHED_RUNNING)
+        return;
+    if (s->moves_unsaid) { /* whose order could not be given: none of them goes on by itself */
+        s->moves_unsaid = false;
+        for (size_t i = 0; i < MOVES_MAX; i++)
+            if (s->moves.move[i].state == MOVE_PLANNED || s->moves.move[i].state == MOVE_FULL)
+                moves_failed(&s->moves, s->moves.move[i].id);
+    }
+    moves_resume(&s->moves);
+}
+
 /* Who holds what when all is done: by weight, among those who are there. */
 void sched_moves_aim(struct scheduler *s)
 {
@@ -284,23 +298,11 @@ void sched_moves_aim(struct scheduler *s)
         sched_ring_warn(s, target);
         moves_set_target(&s->moves, target);
         s->moves_settled = false;
+        if (!s->ckpt && !s->moves_timer.slot)
+            go_on(&s->moves_timer); /* those held without a timer, too */
         sched_moves_look(s);
     }
     free(target);
-}
-
-static void go_on(struct lane_timer *timer)
-{
-    struct scheduler *s = container_of(timer, struct scheduler, moves_timer);
-    if (s->state != SCHED_RUNNING)
-        return;
-    if (s->moves_unsaid) { /* whose order could not be given: none of them goes on by itself */
-        s->moves_unsaid = false;
-        for (size_t i = 0; i < MOVES_MAX; i++)
-            if (s->moves.move[i].state == MOVE_PLANNED || s->moves.move[i].state == MOVE_FULL)
-                moves_failed(&s->moves, s->moves.move[i].id);
-    }
-    moves_resume(&s->moves);
 }
 
 void sched_moves_suspend(struct scheduler *s)

@@ -9,18 +9,25 @@
  * never across columns: every compiler, vector width and cutting into chunks gives the same bits. soft(x, t)
  * = sign(x) max(|x| - t, 0).
  *
- *   assign    w = g
- *   add       w += g                                              (integers wrap)
- *   sgd       w = soft(w - alpha (g + l2 w), alpha l1)            proximal gradient step (ISTA)
- *   momentum  v = momentum v + (g + l2 w); w = soft(w - alpha v, alpha l1)       Polyak's heavy ball; state v
- *   adagrad   h = g + l2 w; n += h^2; eta = alpha / (beta + sqrt n); w = soft(w - eta h, eta l1)
- *             Duchi, Hazan, Singer, JMLR 12 (2011): diagonal AdaGrad, composite mirror descent update with
- * the l1 norm (section 5.1); state n ftrl      sigma = (sqrt(n + g^2) - sqrt n) / alpha; z += g - sigma w; n
- * += g^2; w = 0 if |z| <= l1, else -(z - sign(z) l1) / ((beta + sqrt n) / alpha + l2) McMahan et al., KDD
- * 2013, Algorithm 1; state z, n. w is kept beside them, so that a pull is a copy. adam      h = g + l2 w; t
- * += 1; m = beta1 m + (1 - beta1) h; v = beta2 v + (1 - beta2) h^2; eta = alpha / (sqrt(v / (1 - beta2^t)) +
- * epsilon); w = soft(w - eta m / (1 - beta1^t), eta l1) Kingma and Ba, ICLR 2015, Algorithm 1; state m, v, t.
- * t counts the pushes of a row and stays at 2^24, where both corrections have long been 1.
+ * assign:    w = g
+ *
+ * add:       w += g  (integers wrap)
+ *
+ * sgd:       w = soft(w - alpha (g + l2 w), alpha l1)  -- proximal gradient step (ISTA)
+ *
+ * momentum:  v = momentum v + (g + l2 w); w = soft(w - alpha v, alpha l1)  -- Polyak's heavy ball; state v
+ *
+ * adagrad:   h = g + l2 w; n += h^2; eta = alpha / (beta + sqrt n); w = soft(w - eta h, eta l1)  -- state n;
+ * Duchi, Hazan, Singer, JMLR 12 (2011): diagonal AdaGrad, composite mirror descent with the l1 norm (5.1)
+ *
+ * ftrl:      sigma = (sqrt(n + g^2) - sqrt n) / alpha; z += g - sigma w; n += g^2;
+ * w = 0 if |z| <= l1, else -(z - sign(z) l1) / ((beta + sqrt n) / alpha + l2)  -- state z, n;
+ * McMahan et al., KDD 2013, Algorithm 1. w is kept beside them, so that a pull is a copy
+ *
+ * adam:      h = g + l2 w; t += 1; m = beta1 m + (1 - beta1) h; v = beta2 v + (1 - beta2) h^2;
+ * eta = alpha / (sqrt(v / (1 - beta2^t)) + epsilon); w = soft(w - eta m / (1 - beta1^t), eta l1)  -- state m,
+ * v, t; Kingma and Ba, ICLR 2015, Algorithm 1. t counts the pushes of a row and stays at 2^24, where both
+ * corrections have long been 1
  *
  * The sums of squares (n, v) saturate at the largest float, so that they never become infinite.
  */
