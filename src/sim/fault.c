@@ -202,7 +202,8 @@ static void scene_add(struct schedule *s, uint32_t *step, uint32_t later, enum f
 /* Something that goes wrong while a checkpoint is taken or loaded; not nothing, mostly. */
 static void trouble_draw(struct schedule *s, struct dice *d, uint32_t *step, uint32_t server)
 {
-    uint32_t later = 1 + (uint32_t)dice_draw(d, 40);
+    uint32_t later = 1 + (uint32_t)dice_draw(d, 40), from, to;
+    uint64_t n;
     switch (dice_draw(d, 8)) {
     case 0:
     case 1:
@@ -213,16 +214,18 @@ static void trouble_draw(struct schedule *s, struct dice *d, uint32_t *step, uin
         scene_add(s, step, later, FAULT_crash, server, server, dice_scale(d, ENV_MS, ENV_SEC));
         break;
     case 4:
+        n = s->durable ? dice_scale(d, ENV_MS, ENV_SEC) : 0;
         if (s->durable)
-            scene_add(s, step, later, FAULT_crash, scheduler_draw(s, d), 0, dice_scale(d, ENV_MS, ENV_SEC));
+            scene_add(s, step, later, FAULT_crash, scheduler_draw(s, d), 0, n);
         break;
     case 5:
         scene_add(s, step, later, FAULT_move, server, server, dice_draw(d, 1u << 30));
         break;
     case 6:
-        scene_add(s, step, later, dice_draw(d, 2) ? FAULT_cut : FAULT_late, dice_draw(d, 2) ? server : 0,
-                  dice_draw(d, 2) ? 0 : 1 + (uint32_t)dice_draw(d, s->servers),
-                  dice_scale(d, 10 * ENV_MS, 2 * ENV_SEC));
+        n = dice_scale(d, 10 * ENV_MS, 2 * ENV_SEC);
+        to = dice_draw(d, 2) ? 0 : 1 + (uint32_t)dice_draw(d, s->servers);
+        from = dice_draw(d, 2) ? server : 0;
+        scene_add(s, step, later, dice_draw(d, 2) ? FAULT_cut : FAULT_late, from, to, n);
         break;
     default:
         break;
@@ -238,9 +241,10 @@ static void lost_answers_draw(struct schedule *s, struct dice *d, uint32_t *step
     uint64_t ns = dice_scale(d, ENV_SEC, 8 * ENV_SEC);
     scene_add(s, step, 0, FAULT_cut, server, worker, ns);
     scene_add(s, step, 0, FAULT_cut, 0, worker, ns + ENV_MS);
-    scene_add(s, step, 20 + (uint32_t)dice_draw(d, 60), FAULT_save, other, 0, dice_draw(d, 1u << 30));
-    scene_add(s, step, 40 + (uint32_t)dice_draw(d, 200), FAULT_crash, server, server,
-              dice_scale(d, ENV_MS, 50 * ENV_MS));
+    uint64_t n = dice_draw(d, 1u << 30);
+    scene_add(s, step, 20 + (uint32_t)dice_draw(d, 60), FAULT_save, other, 0, n);
+    n = dice_scale(d, ENV_MS, 50 * ENV_MS);
+    scene_add(s, step, 40 + (uint32_t)dice_draw(d, 200), FAULT_crash, server, server, n);
     scene_add(s, step, 40 + (uint32_t)dice_draw(d, 200), FAULT_load, other, 0, 0);
 }
 
