@@ -195,11 +195,13 @@ at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && a + 0
 
 # served_after EVENTS KIND TEXT BAR STALLS...: how long keys were without a server. EVENTS: a line for each kill, "nanoseconds KIND", of
 # which those of this kind are told; STALLS: what adder --stalls wrote. Nearly every push has keys of every server, and nobody
-# serves a dead one's keys sooner than about 400 ms after its death (FAULTS.md). So of the pushes that began after a kill and took 250 ms
-# or more, the one that ended first was the first to be served: milliseconds; 0 where there is none.
+# serves a dead one's keys sooner than about 400 ms after its death (FAULTS.md). So of the pushes that were under way then or began
+# later, before the next kill, and both took 250 ms and ended 250 ms after it, the one that ended first was the first to be served:
+# milliseconds; 0 where there is none.
 served_after() {
     awk -v kind="$2" 'FNR == NR { at[NR] = $1; of[NR] = $2; n = NR; next }
-        $2 - $1 >= 250e6 { for (k = n; k > 0 && at[k] > $1; k--); if (k && (!(k in first) || $2 - at[k] < first[k])) first[k] = $2 - at[k] }
+        $2 - $1 >= 250e6 { for (k = 1; k <= n; k++)
+            if ($2 >= at[k] + 250e6 && (k == n || $1 < at[k + 1]) && (!(k in first) || $2 - at[k] < first[k])) first[k] = $2 - at[k] }
         END { for (k = 1; k <= n; k++) if (of[k] == kind) print k in first ? first[k] / 1e6 : 0 }' "$1" "${@:5}" | sort -n >"$1.waits"
     awk -v text="$3" -v bar="$4" '{ ms[NR] = $1 } END {
         printf "      | %s: median %.0f ms, 90 %% %.0f ms, 99 %% %.0f ms, longest %.0f ms (%d times; bar: 99 %% in %d ms)\n",
