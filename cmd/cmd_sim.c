@@ -128,6 +128,8 @@ static void print_schedule(const struct schedule *s)
         ": %u servers of %u shards, %u replicas, %u workers (%u more than expected) of %u customers, "
         "%zu faults:\n",
         s->seed, s->servers, s->shards, s->replicas, s->workers, s->extra, s->customers, s->count);
+    if (s->fewer)
+        (void)printf("  table %u has %u replicas\n", s->fewer - 1, s->fewest);
     for (size_t i = 0; i < s->count; i++) {
         (void)fault_print(&s->faults[i], line, sizeof line);
         (void)printf("  %s", line);

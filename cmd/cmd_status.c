@@ -63,8 +63,12 @@ static void count_arcs(struct state *s)
                 if (view->chains.level[l].owner[a] == k)
                     *(l ? &row->copies : &row->owns) += 1;
     }
-    for (size_t a = 0; a < RING_ARCS; a++)
-        s->lacking += view->chains.level[view->chains.replicas].owner[a] == RING_NOBODY;
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        bool lacks = false;
+        for (unsigned l = 0; l <= view->chains.replicas; l++)
+            lacks |= view->chains.level[l].owner[a] == RING_NOBODY;
+        s->lacking += lacks;
+    }
     for (uint32_t i = 0; i < s->status->moves_count; i++) {
         const struct status_move *move = &s->status->move[i];
         struct row *row = row_of(s, move->to);

@@ -80,6 +80,9 @@ typedef enum paramo_init_kind {
     PARAMO_INIT_NORMAL = 3    /* mean a, standard deviation b */
 } paramo_init_kind;
 
+/* paramo_table_options.replicas: as many as the job has. */
+#define PARAMO_REPLICAS_OF_JOB 255
+
 typedef struct paramo_table_options {
     size_t size;
     paramo_table_kind kind;
@@ -95,6 +98,12 @@ typedef struct paramo_table_options {
     paramo_init_kind init;
     float init_a, init_b;
     uint64_t seed;
+    /* Copies of every key beside its owner's, 0 to 3 and at most the job's (paramo_config.replicas), or
+     * PARAMO_REPLICAS_OF_JOB, the default. Fewer make a push cheaper. When more servers die than that, the
+     * job ends with DATA_LOST and says which keys are lost. With 0 of a job that has more, it goes on: what a
+     * dead server had of this table is gone, and requests for it end with DATA_LOST until the table is
+     * cleared. Not for USER, which has no copies. */
+    uint32_t replicas;
 } paramo_table_options;
 
 /* One request's keys and values. Values of key i are vals[i*dim ..], or lens[i] values each, one after the

@@ -85,6 +85,8 @@
     X(move_without_window, "records go with arcs as floors only")                                         \
     X(replica_counted_early, "a target says that it is full when it has begun")                           \
     X(returned_owner_keeps, "who has given arcs away keeps their rows")                                   \
+    X(short_table_acked_early, "a change of a table with fewer replicas goes one member less far")        \
+    X(refill_skips_short_table, "a move leaves out tables that have fewer replicas than the job")         \
     X(repeat_before_chain, "a repeat is answered before the chain has the original")                      \
     X(old_epoch_accepted, "a member takes what comes from one that its view has dead, and acknowledges it") \
     X(forward_before_record, "an owner records a number when the chain has it, not with the update")       \

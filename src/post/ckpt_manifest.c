@@ -9,6 +9,8 @@
 
 static const char magic[8] = "PARAMOCM";
 
+enum { MANIFEST_FORMAT = 2 /* 1: tables without replicas of their own */ };
+
 void ckpt_manifest_fini(struct ckpt_manifest *m)
 {
     free(m->tables);
@@ -22,7 +24,7 @@ void ckpt_manifest_fini(struct ckpt_manifest *m)
 void ckpt_manifest_encode(const struct ckpt_manifest *m, struct writer *w)
 {
     write_bytes(w, magic, sizeof magic);
-    write_u32(w, CKPT_FORMAT);
+    write_u32(w, MANIFEST_FORMAT);
     write_u64(w, m->number);
     write_u64(w, m->id);
     write_u64(w, m->base);
@@ -55,7 +57,7 @@ static paramo_err damaged(const char *what)
     return err_set(PARAMO_E_CORRUPT, "the manifest is damaged: %s", what);
 }
 
-static paramo_err tables_decode(struct reader *r, struct ckpt_manifest *m)
+static paramo_err tables_decode(struct reader *r, uint32_t format, struct ckpt_manifest *m)
 {
     m->tables_count = read_u32(r);
     if (r->failed || m->tables_count > VIEW_TABLES_MAX)
@@ -67,8 +69,8 @@ static paramo_err tables_decode(struct reader *r, struct ckpt_manifest *m)
         struct view_table *table = &m->tables[i];
         table->id = read_u32(r);
         read_string(r, table->name, sizeof table->name);
-        if (table_spec_decode(r, &table->options) || r->failed || !table->id ||
-            (i && table->id <= table[-1].id))
+        if ((format == 1 ? table_spec_decode_1 : table_spec_decode)(r, &table->options) || r->failed ||
+            !table->id || (i && table->id <= table[-1].id))
             return damaged("a table");
     }
     return PARAMO_OK;
@@ -102,9 +104,9 @@ paramo_err ckpt_manifest_decode(const void *data, size_t len, struct ckpt_manife
     if (!begin || memcmp(begin, magic, sizeof magic) != 0)
         return err_set(PARAMO_E_FORMAT, "not the manifest of a checkpoint");
     uint32_t format = read_u32(&r);
-    if (!r.failed && format != CKPT_FORMAT)
-        return err_set(PARAMO_E_FORMAT, "the manifest is of format %" PRIu32 "; this program reads %d",
-                       format, CKPT_FORMAT);
+    if (!r.failed && (!format || format > MANIFEST_FORMAT))
+        return err_set(PARAMO_E_FORMAT, "the manifest is of format %" PRIu32 "; this program reads 1 and %d",
+                       format, MANIFEST_FORMAT);
     struct reader sum = len >= 8 ? reader_over((const uint8_t *)data + len - 8, 8) : reader_over(NULL, 0);
     if (len < 8 || read_u64(&sum) != hash_bytes(data, len - 8))
         return damaged("its checksum is wrong");
@@ -118,7 +120,7 @@ paramo_err ckpt_manifest_decode(const void *data, size_t len, struct ckpt_manife
     paramo_err err =
         r.failed || !m.number || !m.id || m.base >= m.number ? damaged("its numbers") : PARAMO_OK;
     if (!err)
-        err = tables_decode(&r, &m);
+        err = tables_decode(&r, format, &m);
     if (!err)
         err = files_decode(&r, &m);
     if (!err) {

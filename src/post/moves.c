@@ -4,20 +4,22 @@
 
 #include "base/mutant.h"
 
-static bool holds(const struct ring_chains *chains, size_t arc, uint16_t shard)
-{
-    for (unsigned l = 0; l < RING_LEVELS; l++)
-        if (chains->level[l].owner[arc] == shard)
-            return true;
-    return false;
-}
-
+/* Members of the chain; there may be empty levels between them. */
 static unsigned length(const struct ring_chains *chains, size_t arc)
 {
     unsigned len = 0;
-    while (len < RING_LEVELS && chains->level[len].owner[arc] != RING_NOBODY)
-        len++;
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        len += chains->level[l].owner[arc] != RING_NOBODY;
     return len;
+}
+
+/* RING_LEVELS: none. */
+static uint8_t level_of(const struct ring_chains *chains, size_t arc, uint16_t shard)
+{
+    uint8_t level = 0;
+    while (level < RING_LEVELS && chains->level[level].owner[arc] != shard)
+        level++;
+    return level;
 }
 
 void moves_init(struct moves *m, struct ring_chains *chains, const struct moves_ops *ops, void *arg)
@@ -27,6 +29,11 @@ void moves_init(struct moves *m, struct ring_chains *chains, const struct moves_
     m->ops = ops;
     m->arg = arg;
     m->next_id = 1;
+}
+
+static bool holds(const struct ring_chains *chains, size_t arc, uint16_t shard)
+{
+    return level_of(chains, arc, shard) < RING_LEVELS;
 }
 
 static bool is_gone(const struct moves *m, uint16_t shard)
@@ -42,74 +49,81 @@ static bool one_process(const struct moves *m, uint16_t a, uint16_t b)
 
 /* ---- chains -------------------------------------------------------------------------------------------- */
 
-static void append(uint16_t chain[RING_LEVELS], unsigned *len, unsigned most, uint16_t shard)
+static void append(uint16_t list[RING_LEVELS], unsigned *len, unsigned most, uint16_t shard)
 {
     if (shard == RING_NOBODY || *len >= most)
         return;
     for (unsigned i = 0; i < *len; i++)
-        if (chain[i] == shard)
+        if (list[i] == shard)
             return;
-    chain[(*len)++] = shard;
+    list[(*len)++] = shard;
 }
 
-static bool shares_process(const struct moves *m, const uint16_t *chain, unsigned len, uint16_t shard)
+static bool shares_process(const struct moves *m, const uint16_t *list, unsigned len, uint16_t shard)
 {
     for (unsigned i = 0; i < len; i++)
-        if (one_process(m, chain[i], shard))
+        if (one_process(m, list[i], shard))
             return true;
     return false;
 }
 
-/* The best chain that full members make up; `to` counts as one. The owner stays, unless `to` is to be it;
- * then who is wanted, in that order; then, in the places of those who are wanted and not there, others: first
- * those in processes of their own. */
-static void best_chain(const struct moves *m, size_t arc, uint16_t to, uint16_t chain[RING_LEVELS])
+/* Who is in the best chain that full members make up; `to`, filled for `level`, counts as one. The owner
+ * stays, unless `to` is to be it and has all that an owner has; then who is wanted, in that order; then, in
+ * the places of those who are wanted and not there, others: first those in processes of their own. */
+static unsigned best_members(const struct moves *m, size_t arc, uint16_t to, uint8_t level,
+                             uint16_t list[RING_LEVELS])
 {
     const struct ring_chains *now = m->chains, *then = &m->target;
     unsigned len = 0, most = length(then, arc);
-    bool takes_over = to != RING_NOBODY && then->level[0].owner[arc] == to;
-    append(chain, &len, most, takes_over ? to : now->level[0].owner[arc]);
+    bool takes_over =
+        to != RING_NOBODY && then->level[0].owner[arc] == to && m->ends.before[level] == m->ends.before[0];
+    append(list, &len, most, takes_over ? to : now->level[0].owner[arc]);
     for (unsigned l = 0; l < RING_LEVELS; l++) {
         uint16_t member = then->level[l].owner[arc];
         if (member == to || holds(now, arc, member))
-            append(chain, &len, most, member);
+            append(list, &len, most, member);
     }
     for (int pass = 0; pass < 2; pass++)
         for (unsigned l = 0; l < RING_LEVELS; l++) {
             uint16_t member = now->level[l].owner[arc];
-            if (pass || !shares_process(m, chain, len, member))
-                append(chain, &len, most, member);
+            if (pass || !shares_process(m, list, len, member))
+                append(list, &len, most, member);
         }
-    while (len < RING_LEVELS)
-        chain[len++] = RING_NOBODY;
+    return len;
 }
 
-/* The same members as the best chain without anybody new, each where it is among the others: what one has and
- * the next lacks must not be turned round while requests go on. True if somebody has gone. */
-static bool chain_trim(struct moves *m, size_t arc)
+/* They at their levels. */
+static void seat(const struct moves *m, size_t arc, uint16_t to, uint8_t level,
+                 const uint16_t list[RING_LEVELS], unsigned len, uint16_t chain[RING_LEVELS])
 {
-    uint16_t best[RING_LEVELS], chain[RING_LEVELS];
-    unsigned len = 0, before = length(m->chains, arc);
-    if (before == 0 || length(&m->target, arc) == 0)
-        return false;
-    best_chain(m, arc, RING_NOBODY, best);
-    for (unsigned l = 0; l < before; l++)
-        for (unsigned i = 0; i < RING_LEVELS; i++)
-            if (best[i] == m->chains->level[l].owner[arc])
-                chain[len++] = best[i];
-    for (unsigned l = 0; l < RING_LEVELS; l++)
-        m->chains->level[l].owner[arc] = l < len ? chain[l] : RING_NOBODY;
-    return len < before;
+    struct ring_seat seats[RING_LEVELS];
+    for (unsigned i = 0; i < len; i++)
+        seats[i] = (struct ring_seat){.shard = list[i],
+                                      .level = list[i] == to ? level : level_of(m->chains, arc, list[i])};
+    ring_seat(&m->ends, m->chains->replicas, seats, len, chain);
 }
 
-/* True if that changed something. */
-static bool chain_set(struct moves *m, size_t arc, uint16_t to)
+/* The best chain. Where they leave a level empty, whoever has what belongs there stays beside them: of no
+ * table there are fewer copies than before. */
+static void best_chain(const struct moves *m, size_t arc, uint16_t to, uint8_t level,
+                       uint16_t chain[RING_LEVELS])
 {
-    uint16_t chain[RING_LEVELS];
+    uint16_t list[RING_LEVELS];
+    unsigned len = best_members(m, arc, to, level, list), most = length(&m->target, arc);
+    seat(m, arc, to, level, list, len, chain);
+    for (unsigned l = 1; l < most; l++) {
+        unsigned before = len;
+        for (unsigned k = 0; k < RING_LEVELS && chain[l] == RING_NOBODY && len == before; k++)
+            if (m->ends.before[k] <= m->ends.before[l])
+                append(list, &len, RING_LEVELS, m->chains->level[k].owner[arc]);
+        if (len > before)
+            seat(m, arc, to, level, list, len, chain);
+    }
+}
+
+static bool chain_put(struct moves *m, size_t arc, const uint16_t chain[RING_LEVELS])
+{
     bool changed = false;
-    if (length(m->chains, arc) == 0 || length(&m->target, arc) == 0)
-        return false;
-    best_chain(m, arc, to, chain);
     for (unsigned l = 0; l < RING_LEVELS; l++) {
         changed |= m->chains->level[l].owner[arc] != chain[l];
         m->chains->level[l].owner[arc] = chain[l];
@@ -117,12 +131,82 @@ static bool chain_set(struct moves *m, size_t arc, uint16_t to)
     return changed;
 }
 
+/* The same members as the best chain without anybody new, each where it is among the others: what one has and
+ * the next lacks must not be turned round while requests go on. True if somebody has gone, or come nearer to
+ * the owner. */
+static bool chain_trim(struct moves *m, size_t arc)
+{
+    uint16_t best[RING_LEVELS], chain[RING_LEVELS];
+    struct ring_seat seats[RING_LEVELS];
+    unsigned len = 0;
+    if (length(m->chains, arc) == 0 || length(&m->target, arc) == 0)
+        return false;
+    best_chain(m, arc, RING_NOBODY, 0, best);
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        for (unsigned i = 0; i < RING_LEVELS; i++)
+            if (best[i] != RING_NOBODY && best[i] == m->chains->level[l].owner[arc])
+                seats[len++] = (struct ring_seat){.shard = best[i], .level = (uint8_t)l};
+    ring_seat(&m->ends, m->chains->replicas, seats, len, chain);
+    return chain_put(m, arc, chain);
+}
+
+/* True if that changed something. */
+static bool chain_set(struct moves *m, size_t arc, const struct move *move)
+{
+    uint16_t chain[RING_LEVELS];
+    if (length(m->chains, arc) == 0 || length(&m->target, arc) == 0)
+        return false;
+    best_chain(m, arc, move->to, move->level, chain);
+    return chain_put(m, arc, chain);
+}
+
 /* ---- planning ------------------------------------------------------------------------------------------ */
 
-/* Who is to get the arc next, or to be its owner: a full member that is to be. Then copies, before a new
- * owner, so that there are never fewer than before; but not in the process of an owner that will go. */
-static uint16_t next_member(const struct moves *m, size_t arc)
+/* The lowest level that has to hold no more than this one. */
+static uint8_t fill_level(const struct moves *m, unsigned level)
 {
+    while (level && m->ends.before[level - 1] == m->ends.before[level])
+        level--;
+    return (uint8_t)level;
+}
+
+static bool is_wanted(const struct moves *m, size_t arc, uint16_t shard)
+{
+    return shard != RING_NOBODY && holds(&m->target, arc, shard);
+}
+
+/* Where a new copy is needed: the first level that is empty, or whose member is not wanted. */
+static unsigned free_level(const struct moves *m, size_t arc)
+{
+    unsigned level = 1;
+    while (level < m->chains->replicas && is_wanted(m, arc, m->chains->level[level].owner[arc]))
+        level++;
+    return level;
+}
+
+/* A member that is to come nearer to the owner, where nobody is who is to stay, and lacks what belongs there.
+ */
+static uint16_t next_nearer(const struct moves *m, size_t arc, uint8_t *level)
+{
+    unsigned due = length(&m->target, arc), empty = 1;
+    while (empty < due && is_wanted(m, arc, m->chains->level[empty].owner[arc]))
+        empty++;
+    for (unsigned l = empty + 1; l < RING_LEVELS && empty < due; l++) {
+        uint16_t member = m->chains->level[l].owner[arc];
+        if (is_wanted(m, arc, member) && m->ends.before[l] > m->ends.before[empty]) {
+            *level = fill_level(m, empty);
+            return member;
+        }
+    }
+    return RING_NOBODY;
+}
+
+/* Who is to get the arc next, or to be its owner: a full member that is to be. Then copies, before a new
+ * owner, so that there are never fewer than before; but not in the process of an owner that will go. *level:
+ * for what it is filled. */
+static uint16_t next_member(const struct moves *m, size_t arc, uint8_t *level)
+{
+    *level = 0;
     if (length(m->chains, arc) == 0 || is_gone(m, m->chains->level[0].owner[arc]))
         return RING_NOBODY; /* there is nothing to copy, or it is lost */
     uint16_t now = m->chains->level[0].owner[arc], then = m->target.level[0].owner[arc];
@@ -131,9 +215,15 @@ static uint16_t next_member(const struct moves *m, size_t arc)
     for (unsigned l = 1; l < RING_LEVELS; l++) {
         uint16_t member = m->target.level[l].owner[arc];
         if (member != RING_NOBODY && !holds(m->chains, arc, member) &&
-            (then == now || !one_process(m, member, now)))
+            (then == now || !one_process(m, member, now))) {
+            *level = fill_level(m, free_level(m, arc));
             return member;
+        }
     }
+    uint16_t nearer = next_nearer(m, arc, level);
+    if (nearer != RING_NOBODY)
+        return nearer;
+    *level = 0;
     return then != now ? then : RING_NOBODY;
 }
 
@@ -157,20 +247,24 @@ static void mark_moving(const struct moves *m, bool moving[RING_ARCS])
  * taken. */
 static struct move *begin_at(struct moves *m, size_t arc, bool moving[RING_ARCS])
 {
-    uint16_t from = m->chains->level[0].owner[arc], to = next_member(m, arc);
+    uint8_t level, other;
+    uint16_t from = m->chains->level[0].owner[arc], to = next_member(m, arc, &level);
     size_t end = arc;
-    bool handover = holds(m->chains, arc, to);
+    uint8_t had = level_of(m->chains, arc, to);
+    bool handover = had < RING_LEVELS && m->ends.before[had] == m->ends.before[level];
     struct move *move = m->move;
     while (move < m->move + MOVES_MAX && move->state != MOVE_NONE)
         move++;
     if (move == m->move + MOVES_MAX || shard_busy(m, from, true) || shard_busy(m, to, false))
         return NULL;
     while (end < RING_ARCS && end - arc < MOVE_ARCS_MAX && !moving[end] &&
-           m->chains->level[0].owner[end] == from && next_member(m, end) == to &&
-           holds(m->chains, end, to) == handover)
+           m->chains->level[0].owner[end] == from && next_member(m, end, &other) == to && other == level &&
+           level_of(m->chains, end, to) == had)
         moving[end++] = true;
     *move = (struct move){.state = handover ? MOVE_FULL : MOVE_PLANNED,
                           .handover = handover,
+                          .level = level,
+                          .had = had,
                           .id = m->next_id++,
                           .first = (uint16_t)arc,
                           .arcs = (uint16_t)(end - arc),
@@ -187,7 +281,16 @@ static void arrange(struct moves *m, const bool moving[RING_ARCS])
         if (!moving[a])
             changed |= chain_trim(m, a);
     if (changed)
-        m->ops->commit(m->arg);
+        m->ops->commit(m->arg, NULL);
+}
+
+static bool lacks(const struct moves *m, size_t arc)
+{
+    unsigned due = length(&m->target, arc);
+    for (unsigned l = 0; l < due; l++)
+        if (m->chains->level[l].owner[arc] == RING_NOBODY)
+            return true;
+    return false;
 }
 
 static void plan(struct moves *m)
@@ -199,8 +302,8 @@ static void plan(struct moves *m)
     arrange(m, moving);
     for (int pass = 0; pass < 2 && !m->held; pass++)
         for (size_t a = 0; a < RING_ARCS; a++) {
-            bool lacks = length(m->chains, a) < length(&m->target, a);
-            if (moving[a] || (pass == 0 && !lacks) || next_member(m, a) == RING_NOBODY)
+            uint8_t level;
+            if (moving[a] || (pass == 0 && !lacks(m, a)) || next_member(m, a, &level) == RING_NOBODY)
                 continue;
             struct move *move = begin_at(m, a, moving);
             if (move)
@@ -217,16 +320,16 @@ static void end(struct moves *m, struct move *move, bool committed)
     m->ops->end(m->arg, &over, committed);
 }
 
-/* All of its arcs would have it by the commit. */
+/* All of its arcs would have it by the commit, where it was to be. */
 static bool still_wanted(const struct moves *m, const struct move *move)
 {
     uint16_t chain[RING_LEVELS];
     for (size_t a = move->first; a < (size_t)move->first + move->arcs; a++) {
         bool in = false;
-        if (m->chains->level[0].owner[a] != move->from || holds(m->chains, a, move->to) != move->handover)
+        if (m->chains->level[0].owner[a] != move->from || level_of(m->chains, a, move->to) != move->had)
             return false;
-        best_chain(m, a, move->to, chain);
-        for (unsigned l = 0; l < (move->handover ? 1 : RING_LEVELS); l++)
+        best_chain(m, a, move->to, move->level, chain);
+        for (unsigned l = 0; l < (move->handover ? 1 : move->had); l++)
             in |= chain[l] == move->to;
         if (!in || !holds(&m->target, a, move->to))
             return false;
@@ -237,8 +340,8 @@ static bool still_wanted(const struct moves *m, const struct move *move)
 static void commit(struct moves *m, struct move *move)
 {
     for (size_t a = move->first; a < (size_t)move->first + move->arcs; a++)
-        (void)chain_set(m, a, move->to);
-    m->ops->commit(m->arg);
+        (void)chain_set(m, a, move);
+    m->ops->commit(m->arg, move);
     end(m, move, true);
     plan(m);
 }
@@ -263,6 +366,18 @@ void moves_set_shards(struct moves *m, const struct moves_shard *shard, size_t n
         if (move->state != MOVE_NONE && (is_gone(m, move->from) || is_gone(m, move->to)))
             end(m, move, false);
     }
+}
+
+void moves_table(struct moves *m, unsigned replicas)
+{
+    struct ring_ends before = m->ends;
+    ring_ends_add(&m->ends, replicas, m->chains->replicas);
+    if (memcmp(&before, &m->ends, sizeof before) == 0)
+        return;
+    for (size_t i = 0; i < MOVES_MAX; i++) /* they bring no rows, and perhaps there will be some to bring */
+        if (m->move[i].state != MOVE_NONE && m->move[i].handover)
+            end(m, &m->move[i], false);
+    plan(m);
 }
 
 void moves_hold(struct moves *m)
@@ -309,7 +424,7 @@ bool moves_takes_over(const struct moves *m, const struct move *move)
 {
     uint16_t chain[RING_LEVELS];
     for (size_t a = move->first; a < (size_t)move->first + move->arcs; a++) {
-        best_chain(m, a, move->to, chain);
+        best_chain(m, a, move->to, move->level, chain);
         if (chain[0] != move->from)
             return true;
     }
@@ -355,7 +470,7 @@ static bool as_wanted(const struct moves *m, size_t arc)
     for (unsigned l = 1; l < length(&m->target, arc); l++)
         if (!holds(m->chains, arc, m->target.level[l].owner[arc]))
             return false;
-    return true;
+    return !lacks(m, arc);
 }
 
 bool moves_settled(const struct moves *m)

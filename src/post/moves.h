@@ -15,7 +15,10 @@
  *
  * A chain holds full members only: an arc's chain gets the target by the commit, and not before. The same
  * commit drops who is too many then, and brings the others into the order that is wanted: nobody has then
- * what another lacks. A member that has all rows and is to be the owner begins as FULL.
+ * what another lacks. A member that has all rows and is to be the owner begins as FULL. Where tables have
+ * fewer replicas than the job, a member has the rows that its level is to have (ring/chains.h), and one that
+ * is to come nearer to the owner gets what it lacks by a move, too. Levels that a death has left empty are
+ * filled first by new members, then by members from behind.
  *
  * At a time at most MOVES_MAX moves, and of each shard one in and one out; the arcs of a move, at most
  * MOVE_ARCS_MAX, are in no other. Arcs that lack copies come first.
@@ -29,7 +32,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "ring/place.h"
+#include "ring/chains.h"
 
 enum {
     MOVES_MAX = 64,
@@ -43,7 +46,9 @@ struct move {
     uint64_t id;           /* from 1, rising, never used again */
     uint16_t first, arcs;
     uint16_t from, to;         /* shards: who owns the arcs while it lasts; who gets them */
-    bool handover;             /* to has all rows already: it began as FULL, with pause() */
+    uint8_t level, had;        /* to gets the tables of so many replicas or more, but fewer than had: its
+                                  level in the chains, RING_LEVELS if it is in none */
+    bool handover;             /* that is nothing: it began as FULL, with pause() */
     bool from_ready, to_ready; /* PLANNED: which side has agreed */
 };
 
@@ -56,13 +61,15 @@ struct moves_shard {
 struct moves_ops {
     void (*begin)(void *arg, const struct move *move); /* both sides: get ready */
     void (*pause)(void *arg, const struct move *move); /* from: requests wait, and all get the last */
-    void (*commit)(void *arg);                         /* the chains have changed: the next view has them */
+    /* The chains have changed: the next view has them. move: by it; NULL: by none. */
+    void (*commit)(void *arg, const struct move *move);
     void (*end)(void *arg, const struct move *move, bool committed); /* both sides, if they live */
 };
 
 struct moves {
     struct ring_chains *chains; /* as they are: the owner's; changed by commits */
     struct ring_chains target;  /* as they are to be */
+    struct ring_ends ends;      /* of the tables that there are */
     bool wanted;                /* there is a target */
     bool held;                  /* none begins before moves_resume */
     const struct moves_shard *shard;
@@ -81,6 +88,8 @@ void moves_set_target(struct moves *m, const struct ring_chains *target);
 /* The shards, those that are gone among them (the chains know it already): their moves are aborted. A target
  * must follow. shard stays the caller's, as it is, until the next call. */
 void moves_set_shards(struct moves *m, const struct moves_shard *shard, size_t n);
+/* There is a table of so many replicas: before the view that has it. */
+void moves_table(struct moves *m, unsigned replicas);
 /* Begins what can begin; after moves_hold only once it is called. */
 void moves_resume(struct moves *m);
 /* None begins for a while: something failed, and would again. */

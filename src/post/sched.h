@@ -198,6 +198,7 @@ struct scheduler {
     uint8_t *shards_touched; /* enum ring_touched; likewise */
     struct ring_chains chains, chains_before;
     char ring_warned[160];          /* what was last said of the placement: once is enough */
+    uint8_t lowest[RING_ARCS];      /* of the last death, as ring_promote has it, until sched_ring_check */
     struct ring_shard *ring_shards; /* as ring_place wants them */
     struct moves moves;
     struct moves_shard *moves_shards;

@@ -93,6 +93,8 @@ static paramo_err give_to(struct scheduler *s, uint16_t shard, const struct move
                                .arcs = move->arcs,
                                .from = place_of(s, move->from),
                                .to = place_of(s, move->to),
+                               .level = move->level,
+                               .had = move->had,
                                .kib_per_s = s->config.move_kib_per_s,
                                .takes_over = what == ORDER_MOVE_PAUSE && moves_takes_over(&s->moves, move),
                                .committed = committed};
@@ -234,9 +236,11 @@ static void pause(void *arg, const struct move *move)
         order_failed(s, move);
 }
 
-static void commit(void *arg)
+static void commit(void *arg, const struct move *move)
 {
     struct scheduler *s = arg;
+    if (move && !move->handover)
+        s->shards[move->to].moved = move->id;
     sched_ring_changed(s);
     sched_view_change(s);
     sched_moves_look(s);

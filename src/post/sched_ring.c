@@ -82,7 +82,10 @@ paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
     s->shards_count = view->shards_count;
     memcpy(s->shards, view->shards, view->shards_count * sizeof *s->shards);
     s->chains = s->chains_before = view->chains;
-    return sched_moves_init(s);
+    err = sched_moves_init(s);
+    for (uint32_t i = 0; i < s->tables_count && !err; i++)
+        moves_table(&s->moves, s->tables[i].options.replicas);
+    return err;
 }
 
 static paramo_err more(void *array, size_t count, size_t bytes)
@@ -157,7 +160,7 @@ void sched_ring_gone(struct scheduler *s)
         return; /* without copies a dead server's arcs wait for the one that takes its place */
     for (uint32_t i = 0; i < s->shards_count; i++)
         s->shards_gone[i] = shard_gone(s, i);
-    (void)ring_promote(&s->chains, s->shards_gone, s->shards_count);
+    (void)ring_promote(&s->chains, &s->moves.ends, s->shards_gone, s->shards_count, s->lowest);
     sched_ring_changed(s);
 }
 
@@ -178,10 +181,18 @@ __attribute__((format(printf, 2, 3))) static void say(struct text *t, const char
         t->len = t->len + (size_t)wrote < t->capacity ? t->len + (size_t)wrote : t->capacity - 1;
 }
 
-static bool arc_lost(const struct scheduler *s, size_t arc)
+/* Has the last death taken the last copy of the table's rows on this arc? */
+static bool arc_lost(const struct scheduler *s, const struct view_table *table, size_t arc)
 {
-    uint16_t owner = s->chains.level[0].owner[arc];
-    return owner != RING_NOBODY && s->shards_gone[owner];
+    return s->lowest[arc] == RING_LEVELS || s->lowest[arc] > table->options.replicas;
+}
+
+static uint32_t arcs_lost(const struct scheduler *s, const struct view_table *table)
+{
+    uint32_t lost = 0;
+    for (size_t a = 0; a < RING_ARCS; a++)
+        lost += arc_lost(s, table, a);
+    return table->options.kind == PARAMO_TABLE_USER ? 0 : lost;
 }
 
 /* Runs of rows or keys, where the placement keeps their order. */
@@ -191,7 +202,7 @@ static void say_ranges(const struct scheduler *s, const struct view_table *table
     bool dense = placement.kind == PARAMO_PLACE_DENSE;
     unsigned said = 0;
     for (size_t a = 0, end; a < RING_ARCS; a = end) {
-        for (end = a; end < RING_ARCS && arc_lost(s, end); end++)
+        for (end = a; end < RING_ARCS && arc_lost(s, table, end); end++)
             ;
         if (end == a) {
             end++;
@@ -212,38 +223,55 @@ static void say_ranges(const struct scheduler *s, const struct view_table *table
     }
 }
 
+static void say_keys(const struct scheduler *s, const struct view_table *table, struct text *t)
+{
+    say(t, "table %s", table->name);
+    if (table->options.placement == PARAMO_PLACE_MIXED)
+        say(t, " %.1f %% of the keys", 100.0 * arcs_lost(s, table) / RING_ARCS);
+    else
+        say_ranges(s, table, t);
+}
+
 /* Says who is gone and which keys of which tables with them; false: no table had any. */
-static bool say_lost(const struct scheduler *s, uint32_t orphans, char *text, size_t capacity)
+static bool say_lost(const struct scheduler *s, char *text, size_t capacity)
 {
     struct text t = {.to = text, .capacity = capacity};
     char names[ERR_TEXT_MAX];
     bool any = false;
     (void)roster_gone(s, PARAMO_GROUP_SERVERS, true, names, sizeof names);
     say(&t, "the last copy is lost (%s):", names);
-    for (uint32_t i = 0; i < s->tables_count; i++) {
-        const struct view_table *table = &s->tables[i];
-        if (table->options.kind == PARAMO_TABLE_USER)
-            continue;
-        say(&t, "%s table %s", any ? ";" : "", table->name);
-        any = true;
-        if (table->options.placement == PARAMO_PLACE_MIXED)
-            say(&t, " %.1f %% of the keys", 100.0 * orphans / RING_ARCS);
-        else
-            say_ranges(s, table, &t);
-    }
+    for (uint32_t i = 0; i < s->tables_count; i++)
+        if (arcs_lost(s, &s->tables[i])) {
+            say(&t, any ? "; " : " ");
+            say_keys(s, &s->tables[i], &t);
+            any = true;
+        }
     return any;
 }
 
 void sched_ring_check(struct scheduler *s)
 {
+    char text[CALL_TEXT_MAX];
+    bool over = false;
     if (s->state != SCHED_RUNNING || !s->chains.replicas)
         return;
-    uint32_t orphans = 0;
     for (uint32_t i = 0; i < s->shards_count; i++)
         s->shards_gone[i] = shard_gone(s, i);
-    for (size_t a = 0; a < RING_ARCS; a++)
-        orphans += arc_lost(s, a);
-    char text[CALL_TEXT_MAX];
-    if (orphans && say_lost(s, orphans, text, sizeof text))
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        uint16_t owner = s->chains.level[0].owner[a];
+        bool orphan = owner != RING_NOBODY && s->shards_gone[owner];
+        if (orphan && !s->lowest[a])
+            s->lowest[a] = RING_LEVELS; /* an earlier scheduler has seen that death */
+        over |= orphan;
+    }
+    for (uint32_t i = 0; i < s->tables_count && !over; i++) {
+        struct text t = {.to = text, .capacity = sizeof text};
+        if (!arcs_lost(s, &s->tables[i]))
+            continue;
+        say_keys(s, &s->tables[i], &t);
+        log_warn("scheduler: lost, for it has no copies: %s", text);
+    }
+    if (over && say_lost(s, text, sizeof text))
         sched_end(s, PARAMO_E_DATA_LOST, text);
+    memset(s->lowest, 0, sizeof s->lowest); /* that has been said */
 }

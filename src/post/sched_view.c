@@ -188,19 +188,38 @@ static const struct view_table *table_find(const struct scheduler *s, const char
     return NULL;
 }
 
+/* As views have it: as many replicas as the job has are the job's. */
+static paramo_err options_resolved(const struct scheduler *s, const char *table,
+                                   const paramo_table_options *options, paramo_table_options *resolved)
+{
+    *resolved = table_spec_resolved(options);
+    if (resolved->replicas != PARAMO_REPLICAS_OF_JOB && resolved->replicas > s->config.replicas)
+        return err_set(PARAMO_E_INVALID,
+                       "table %s: replicas is %" PRIu32 ", and the job has %" PRIu32 " (--replicas)", table,
+                       resolved->replicas, s->config.replicas);
+    if (resolved->replicas == s->config.replicas)
+        resolved->replicas = PARAMO_REPLICAS_OF_JOB;
+    return PARAMO_OK;
+}
+
 static paramo_err table_add(struct scheduler *s, const struct table_open *m, const struct view_table **out)
 {
     if (s->tables_count == VIEW_TABLES_MAX)
         return err_set(PARAMO_E_FULL, "there are %d tables already", VIEW_TABLES_MAX);
+    paramo_table_options options;
+    paramo_err err = options_resolved(s, m->name, &m->options, &options);
+    if (err)
+        return err;
     struct view_table *tables = realloc(s->tables, (s->tables_count + 1) * sizeof *tables);
     if (!tables)
         return err_memory((s->tables_count + 1) * sizeof *tables);
     s->tables = tables;
     struct view_table *table = &tables[s->tables_count++];
-    *table = (struct view_table){.id = s->tables_count, .options = table_spec_resolved(&m->options)};
+    *table = (struct view_table){.id = s->tables_count, .since = sched_view_next(s), .options = options};
     memcpy(table->name, m->name, sizeof m->name);
     *out = table;
     log_info("scheduler: table %s is number %" PRIu32, table->name, table->id);
+    moves_table(&s->moves, options.replicas);
     sched_view_change(s);
     return PARAMO_OK;
 }
@@ -209,8 +228,10 @@ paramo_err sched_table_make(struct scheduler *s, const struct view_table *table)
 {
     const struct view_table *have = table_find(s, table->name);
     struct table_open m = {.options = table->options};
-    if (have)
-        return table_spec_same(table->name, &have->options, &table->options);
+    if (have) {
+        paramo_err err = options_resolved(s, table->name, &table->options, &m.options);
+        return err ? err : table_spec_same(table->name, &have->options, &m.options);
+    }
     memcpy(m.name, table->name, sizeof m.name);
     return table_add(s, &m, &have);
 }
@@ -224,8 +245,10 @@ void sched_table_open(struct sched_call *call, struct reader *body)
     if (!err) {
         table = table_find(s, m.name);
         if (table && m.create) {
-            paramo_table_options want = table_spec_resolved(&m.options);
-            err = table_spec_same(m.name, &table->options, &want);
+            paramo_table_options want;
+            err = options_resolved(s, m.name, &m.options, &want);
+            if (!err)
+                err = table_spec_same(m.name, &table->options, &want);
         } else if (!table && m.create) {
             err = table_add(s, &m, &table);
         } else if (!table) {

@@ -144,11 +144,13 @@ void view_encode(const struct view *view, struct writer *w)
         write_u16(w, view->shards[i].index);
         write_u64(w, view->shards[i].arcs_changed);
         write_u64(w, view->shards[i].chain_changed);
+        write_u64(w, view->shards[i].moved);
     }
     write_u32(w, view->tables_count);
     for (uint32_t i = 0; i < view->tables_count; i++) {
         write_u32(w, view->tables[i].id);
         write_string(w, view->tables[i].name);
+        write_u64(w, view->tables[i].since);
         table_spec_encode(&view->tables[i].options, w);
     }
     chains_encode(&view->chains, w);
@@ -204,7 +206,7 @@ static paramo_err node_decode(struct reader *r, const struct view_node *previous
 static paramo_err shards_decode(struct reader *r, struct view *view)
 {
     void *array;
-    paramo_err err = array_decode(r, VIEW_SHARDS_MAX, 22, sizeof *view->shards, &view->shards_count, &array);
+    paramo_err err = array_decode(r, VIEW_SHARDS_MAX, 30, sizeof *view->shards, &view->shards_count, &array);
     if (err)
         return err;
     view->shards = array;
@@ -214,6 +216,7 @@ static paramo_err shards_decode(struct reader *r, struct view *view)
         shard->index = read_u16(r);
         shard->arcs_changed = read_u64(r);
         shard->chain_changed = read_u64(r);
+        shard->moved = read_u64(r);
         const struct view_node *node = view_node(view, shard->node);
         if (r->failed || !node || shard->index >= node->shards ||
             shard->arcs_changed > shard->chain_changed || shard->chain_changed > view->number)
@@ -228,7 +231,7 @@ static paramo_err shards_decode(struct reader *r, struct view *view)
 static paramo_err tables_decode(struct reader *r, struct view *view)
 {
     void *array;
-    paramo_err err = array_decode(r, VIEW_TABLES_MAX, 7, sizeof *view->tables, &view->tables_count, &array);
+    paramo_err err = array_decode(r, VIEW_TABLES_MAX, 15, sizeof *view->tables, &view->tables_count, &array);
     if (err)
         return err;
     view->tables = array;
@@ -236,23 +239,24 @@ static paramo_err tables_decode(struct reader *r, struct view *view)
         struct view_table *table = &view->tables[i];
         table->id = read_u32(r);
         read_string(r, table->name, sizeof table->name);
+        table->since = read_u64(r);
         err = table_spec_decode(r, &table->options);
         if (err)
             return err_prefix(PARAMO_E_PROTOCOL, "VIEW");
         if (table->id == 0 || (i && table->id <= table[-1].id) || !table->name[0] ||
-            table->options.placement == PARAMO_PLACE_AUTO)
+            table->options.placement == PARAMO_PLACE_AUTO || table->since > view->number)
             return bad("a table is not valid");
     }
     return PARAMO_OK;
 }
 
-/* Members are shards of this view, none twice, and behind the first that is missing there is none. */
+/* Members are shards of this view, none twice, and without an owner there is none. */
 static bool chain_fits(const uint16_t *member, unsigned replicas, uint32_t shards)
 {
     for (unsigned l = 0; l <= replicas; l++) {
         if (member[l] == RING_NOBODY)
             continue;
-        if (member[l] >= shards || (l && member[l - 1] == RING_NOBODY))
+        if (member[l] >= shards || member[0] == RING_NOBODY)
             return false;
         for (unsigned k = 0; k < l; k++)
             if (member[k] == member[l])

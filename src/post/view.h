@@ -45,11 +45,13 @@ struct view_shard {
     uint16_t index;         /* which shard of that server */
     uint64_t arcs_changed;  /* number of the last view that changed this shard's arcs */
     uint64_t chain_changed; /* ... that changed the chain of any arc of which it is a member, or was */
+    uint64_t moved;         /* id of the last move of rows to this shard that was committed; or 0 */
 };
 
 struct view_table {
     uint32_t id; /* from 1, never reused */
     char name[VIEW_NAME_MAX];
+    uint64_t since;               /* number of the first view that has it */
     paramo_table_options options; /* placement resolved, never AUTO */
 };
 
@@ -63,8 +65,9 @@ struct view {
     struct view_node *nodes;   /* ascending id */
     struct view_shard *shards; /* by server rank, then index: the order the ring's owners refer to */
     struct view_table *tables; /* ascending id */
-    /* Members that have all of an arc's rows, and no others: whoever is named here may become owner. `apart`
-     * and `present` are the planner's, and 0 here. */
+    /* Who has an arc's rows: a member at level l has all of the tables with l replicas or more, and none of
+     * others. A level may be empty before one that is not, until a move has filled it. `apart` and `present`
+     * are the planner's, and 0 here. */
     struct ring_chains chains;
 };
 

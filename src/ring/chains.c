@@ -2,33 +2,58 @@
 
 #include <string.h>
 
-/* Members that stay move up; the rest is nobody. */
-static void close_up(struct ring_chains *chains, size_t arc, const uint16_t member[RING_LEVELS])
+void ring_ends_add(struct ring_ends *ends, unsigned replicas, unsigned most)
 {
-    unsigned used = 0;
-    for (unsigned l = 0; l < RING_LEVELS; l++)
-        if (member[l] != RING_NOBODY)
-            chains->level[used++].owner[arc] = member[l];
-    for (; used < RING_LEVELS; used++)
-        chains->level[used].owner[arc] = RING_NOBODY;
+    if (replicas >= most || ends->before[replicas + 1] > ends->before[replicas])
+        return;
+    for (unsigned l = replicas + 1; l < RING_LEVELS; l++)
+        ends->before[l]++;
 }
 
-uint32_t ring_promote(struct ring_chains *chains, const bool *gone, size_t n)
+void ring_seat(const struct ring_ends *ends, unsigned replicas, const struct ring_seat *seats, unsigned n,
+               uint16_t chain[RING_LEVELS])
+{
+    unsigned next = 1;
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        chain[l] = RING_NOBODY;
+    if (n)
+        chain[0] = seats[0].shard;
+    for (unsigned kind = 0; kind < RING_LEVELS; kind++)
+        for (unsigned i = 1; i < n; i++) {
+            if (ends->before[seats[i].level] != kind)
+                continue;
+            while (next <= replicas && ends->before[next] < kind)
+                next++;
+            if (next <= replicas)
+                chain[next++] = seats[i].shard;
+        }
+}
+
+uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, const bool *gone, size_t n,
+                      uint8_t *lowest)
 {
     uint32_t orphans = 0;
     for (size_t a = 0; a < RING_ARCS; a++) {
-        uint16_t member[RING_LEVELS], owner = chains->level[0].owner[a];
-        bool left = owner == RING_NOBODY; /* there is nothing to lose */
+        struct ring_seat seats[RING_LEVELS];
+        unsigned left = 0;
         for (unsigned l = 0; l < RING_LEVELS; l++) {
-            member[l] = chains->level[l].owner[a];
-            if (member[l] < n && gone[member[l]])
-                member[l] = RING_NOBODY;
-            left |= member[l] != RING_NOBODY;
+            uint16_t member = chains->level[l].owner[a];
+            if (member != RING_NOBODY && !(member < n && gone[member]))
+                seats[left++] = (struct ring_seat){.shard = member, .level = (uint8_t)l};
         }
-        if (!left)
-            member[0] = owner;
-        orphans += !left;
-        close_up(chains, a, member);
+        uint16_t chain[RING_LEVELS], owner = chains->level[0].owner[a];
+        uint8_t first = left                   ? seats[0].level
+                        : owner == RING_NOBODY ? 0
+                                               : RING_LEVELS; /* 0: nothing to lose */
+        bool orphan = first == RING_LEVELS || (first && ends->before[first] > ends->before[1]);
+        if (lowest)
+            lowest[a] = first;
+        if (orphan)
+            seats[0].shard = owner;
+        ring_seat(ends, chains->replicas, seats, orphan ? 1 : left, chain);
+        orphans += orphan;
+        for (unsigned l = 0; l < RING_LEVELS; l++)
+            chains->level[l].owner[a] = chain[l];
     }
     return orphans;
 }

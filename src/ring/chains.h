@@ -7,10 +7,33 @@
 
 #include "ring/place.h"
 
+/* A member at a level has the rows of all tables with so many replicas or more. So it may come to a lower
+ * level only if that holds nothing more. before[l]: how many of the numbers below l are some table's; levels
+ * of one `before` hold the same. Zeroed: all hold all. */
+struct ring_ends {
+    uint8_t before[RING_LEVELS];
+};
+
+/* Some table has `replicas` of them; nothing if that is the most that there are, or more. */
+void ring_ends_add(struct ring_ends *ends, unsigned replicas, unsigned most);
+
+struct ring_seat {
+    uint16_t shard;
+    uint8_t level; /* it has what a member at this level has to have */
+};
+/* Puts up to RING_LEVELS members into a chain of `replicas` + 1 levels: the first is the owner, whatever it
+ * lacks; the others come in their order, those who hold more first, as near to the owner as what they hold
+ * allows: a level that nobody can fill stays empty (RING_NOBODY), who finds no place is left out. */
+void ring_seat(const struct ring_ends *ends, unsigned replicas, const struct ring_seat *seats, unsigned n,
+               uint16_t chain[RING_LEVELS]);
+
 /* Drops the shards that are gone (n of them are looked up) from every chain; the first that is left is the
- * owner. An arc of which nobody is left stays with its owner, alone: it has what there was. Returns how many
- * such arcs there are. apart and present are measured by ring_measure, not here. */
-uint32_t ring_promote(struct ring_chains *chains, const bool *gone, size_t n);
+ * owner. An arc of which nobody is left stays with its owner, alone: it has what there was. So does one of
+ * which nobody is left who has all tables of one replica or more. Returns how many such arcs there are.
+ * lowest, RING_ARCS or NULL: the level of the first that was left: what tables with fewer replicas had is
+ * gone; RING_LEVELS: nobody was. apart and present are measured by ring_measure, not here. */
+uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, const bool *gone, size_t n,
+                      uint8_t *lowest);
 
 /* Bits by shard, n of them: what the change from before to after concerns. */
 enum ring_touched {

@@ -313,6 +313,19 @@ paramo_err apply_change(struct shard *s, struct shard_table *t, const struct wir
     }
 }
 
+/* Does it ask for rows that are gone? */
+static bool asks_for_lost(const struct shard_table *t, const struct wire_head *h, const uint64_t *keys)
+{
+    if (!t->lost || h->kind == WIRE_CLEAR)
+        return false;
+    for (size_t i = 0; i < h->count && h->kind != WIRE_SCAN; i++) {
+        unsigned arc = ring_arc(ring_position(&t->placement, keys[i]));
+        if (t->lost_arcs[arc / 64] >> (arc % 64) & 1)
+            return true;
+    }
+    return !h->count || h->kind == WIRE_SCAN;
+}
+
 paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                        const struct van_seg *seg, unsigned nseg, bool repeated)
 {
@@ -335,10 +348,11 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
     }
     if (MUTANT(record_before_update) && data_changes(h->kind) && !repeated)
         clock_record(&peer->sender->clock, h->number);
-    if (t->lost && h->kind != WIRE_CLEAR && !repeated) {
+    if (!repeated && asks_for_lost(t, h, keys)) {
         (void)err_set(
             PARAMO_E_DATA_LOST,
-            "table %s: the server came back without the rows it had; clear the table (then load it)",
+            "table %s: a server has died with rows of which there was no copy; clear the table (then "
+            "load it)",
             t->name);
         reply_status(peer, h, PARAMO_E_DATA_LOST, err_text());
         return PARAMO_OK;
@@ -375,7 +389,7 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
          * was saved before others were made, do not say what became of the rest, which would read as zeros.
          */
         if (h->kind == WIRE_CLEAR)
-            t->lost = false;
+            shard_table_lose(t, only, false);
         if (wait) {
             peer->capture = &wait->reply;
             err = h->kind == WIRE_PUSHPULL ? pull(peer, t, h, keys, known ? known : rows_known(t, h, keys))

@@ -12,6 +12,10 @@
  * are equal at equal numbers.
  * - Kept. A member keeps what it forwarded until it is acknowledged, and sends it to whoever is next after a
  * new view.
+ * - Tables of fewer replicas than the job. A member at level l of an arc has the rows of tables with l
+ * replicas or more; a level that a death has left empty stays so until a move has filled it. A change goes on
+ * only as far as its table's rows are, and the last member that has them is the tail for it. So a follower's
+ * changes, and the numbers of an arc's last change, are some of those that the member before it has.
  * - Records. A follower has, for each owner that it follows (an origin), the records of senders that the
  * owner has for these arcs, and notes on which arcs it has done what came since (parts.h). When another
  * becomes owner, TAKE says so in the stream, so that records pass from one origin to the other at the same
@@ -86,6 +90,7 @@ struct chain_stream { /* to the next member of some arcs */
     uint64_t incarnation;
     uint32_t generation;
     uint64_t arcs[CHAIN_WORDS];
+    uint64_t some[RING_REPLICAS_MAX][CHAIN_WORDS]; /* where it has tables of so many replicas */
     struct dial *dial;
     struct van_conn *conn;
     uint64_t dial_at;     /* not before */
@@ -146,6 +151,8 @@ struct chain {
     uint64_t mine[CHAIN_WORDS];                /* owned */
     int8_t level[RING_ARCS];                   /* our place in the chain, by the view; 0: owner, -1: none */
     uint16_t next[RING_ARCS];                  /* who comes after us, by the view; or RING_NOBODY */
+    uint8_t next_level[RING_ARCS];             /* at this level */
+    uint64_t brought[CHAIN_WORDS];             /* ours since this view, by a move: with all rows */
     uint64_t last[RING_ARCS];                  /* the number of its last change */
     uint64_t order;                            /* the highest given out, or seen on an arc that is ours */
     uint32_t generations;
@@ -171,6 +178,12 @@ static inline bool arcs_has(const uint64_t arcs[CHAIN_WORDS], unsigned arc)
 static inline void arcs_add(uint64_t arcs[CHAIN_WORDS], unsigned arc)
 {
     arcs[arc / 64] |= UINT64_C(1) << (arc % 64);
+}
+
+/* Has a member at this level (-1: none) rows of the table? */
+static inline bool chain_has(const struct shard_table *t, int level)
+{
+    return level >= 0 && (unsigned)level <= t->replicas;
 }
 
 /* May the table have rows that are not ours: copies, or, of a dense one, those of arcs that have left? */
@@ -257,5 +270,7 @@ MUST_USE paramo_err follow_take(struct chain *c, struct chain_origin *from, stru
 void chain_succeed(struct chain *c);
 /* These arcs are not ours, nor copied here, any more: their rows and records go. */
 void chain_drop(struct chain *c, const uint64_t arcs[CHAIN_WORDS]);
+/* The rows of tables that our level of these arcs has not. */
+void chain_shed(struct chain *c, const uint64_t arcs[CHAIN_WORDS]);
 
 #endif

@@ -293,10 +293,10 @@ void follow_forget(struct chain *c, struct chain_source *source)
 static bool comes_from(const struct shard *s, unsigned arc, unsigned before)
 {
     const struct ring_chains *chains = &s->view->chains;
-    for (unsigned level = 1; level <= chains->replicas; level++)
-        if (chains->level[level].owner[arc] == (unsigned)s->self)
-            return chains->level[level - 1].owner[arc] == before;
-    return false;
+    int level = chain_level(s, arc) - 1;
+    while (level > 0 && chains->level[level].owner[arc] == RING_NOBODY)
+        level--;
+    return level >= 0 && chains->level[level].owner[arc] == before;
 }
 
 static paramo_err refuse_arc(unsigned arc)
@@ -330,7 +330,7 @@ static paramo_err fresh_arcs(const struct chain_source *source, const struct sha
                 continue;
             return refuse_arc(a);
         }
-        if (m->order <= c->last[a] && !MUTANT(forward_before_order))
+        if ((m->order <= c->last[a] && !MUTANT(forward_before_order)) || !chain_has(t, c->level[a]))
             continue;
         if (!c->origin_of[a] || !chain_same(c->origin_of[a]->name, m->origin))
             return err_set(PARAMO_E_PROTOCOL, "CHAIN of an owner that arc %u does not have", a);
@@ -411,6 +411,8 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
     for (unsigned a = 0; any && a < RING_ARCS; a++)
         if (arcs_has(fresh, a))
             c->last[a] = m->order;
+    if (any && m->request.kind == WIRE_CLEAR)
+        shard_table_lose(t, fresh, false);
     if (note) {
         clock_raise(&origin->clocks, &sender->clock, m->request.floor);
         parts_raise(&sender->parts, m->request.floor);
@@ -433,7 +435,7 @@ static paramo_err on_take(struct chain_source *source, const struct chain_messag
         bool any = false;
         next = from->next;
         for (unsigned a = 0; a < RING_ARCS && from != to; a++)
-            if (arcs_has(m->arcs, a) && c->origin_of[a] == from && !taking_has(c, a)) {
+            if (arcs_has(m->arcs, a) && c->origin_of[a] == from && !taking_new(c, a)) {
                 arcs_add(arcs, a);
                 any = true;
             }

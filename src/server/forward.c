@@ -417,6 +417,15 @@ bool chain_open(struct shard *s)
 
 /* ---- a change ---- */
 
+/* Where the next member has rows of the table; NULL: where it has any. */
+static const uint64_t *stream_arcs(const struct chain_stream *st, const struct shard_table *t)
+{
+    static const uint64_t none[CHAIN_WORDS];
+    if (st->give && t && !giving_has(st->give, t))
+        return none;
+    return st->give || !t || t->replicas >= RING_REPLICAS_MAX ? st->arcs : st->some[t->replicas];
+}
+
 /* Has an arc of the rows, or of the message, a place in arcs (and only)? */
 static bool touches(const struct shard_table *t, const struct chain_message *m, const struct van_seg *seg,
                     const uint64_t *arcs)
@@ -453,10 +462,11 @@ paramo_err chain_split(struct chain *c, const struct shard_table *t, const struc
 {
     uint64_t arcs[CHAIN_WORDS];
     for (struct chain_stream *st = c->streams; st; st = st->next) {
+        const uint64_t *has = stream_arcs(st, t);
         if (st->give && !gives)
             continue;
         for (unsigned i = 0; i < CHAIN_WORDS; i++)
-            arcs[i] = st->arcs[i] & (only ? only[i] : UINT64_MAX);
+            arcs[i] = has[i] & (only ? only[i] : UINT64_MAX);
         if (!touches(t, m, seg, arcs))
             continue;
         struct chain_entry *e = chain_entry_make(t, m, seg, nseg, arcs);
@@ -528,12 +538,13 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
 {
     const uint64_t *keys = w->head.count ? seg[WIRE_SEG_KEYS].data : NULL;
     c->order++;
-    for (size_t i = 0; i < w->head.count; i++) {
+    /* One of a table without copies is no member's but ours: it may be on its way to a move's target only. */
+    for (size_t i = 0; i < w->head.count && t->replicas; i++) {
         unsigned arc = ring_arc(ring_position(&t->placement, keys[i]));
         if (!only || arcs_has(only, arc))
             c->last[arc] = c->order;
     }
-    for (unsigned a = 0; w->head.kind == WIRE_CLEAR && a < RING_ARCS; a++)
+    for (unsigned a = 0; w->head.kind == WIRE_CLEAR && t->replicas && a < RING_ARCS; a++)
         if (arcs_has(c->mine, a) && (!only || arcs_has(only, a)))
             c->last[a] = c->order;
     struct queue made = w->made;
@@ -601,7 +612,7 @@ void chain_route(struct chain *c, struct queue *entries)
         struct queue parts = {0};
         struct chain_stream *whole = NULL;
         for (struct chain_stream *st = c->streams; st && !whole; st = st->next)
-            if (!e->out && !st->give && within(t, &e->m, e->seg, st->arcs))
+            if (!e->out && !st->give && within(t, &e->m, e->seg, stream_arcs(st, t)))
                 whole = st;
         if (whole) {
             chain_append(whole, e);
@@ -668,6 +679,7 @@ paramo_err chain_create(struct shard *s, struct chain **chain)
     if (!c)
         return err_memory(sizeof *c);
     c->shard = s;
+    memset(c->level, -1, sizeof c->level);
     c->tick.fire = tick_fire;
     *chain = c;
     return PARAMO_OK;

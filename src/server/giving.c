@@ -74,6 +74,17 @@ static int target_level(const struct shard *s, const struct move_order *m, unsig
     return -1;
 }
 
+/* What the view has to say of the target before the move is committed. */
+static bool target_waits(const struct shard *s, const struct move_order *m, unsigned arc)
+{
+    return target_level(s, m, arc) == (m->had == MOVE_NO_LEVEL ? -1 : m->had);
+}
+
+bool giving_has(const struct give *g, const struct shard_table *t)
+{
+    return t->replicas >= g->order.level && t->replicas < g->order.had;
+}
+
 bool giving_waits(const struct give *g)
 {
     return g->state != GIVE_COPYING;
@@ -131,7 +142,8 @@ static struct shard_table *next_table(const struct give *g)
     for (size_t i = 0; map_next(&g->chain->shard->tables, &i, &id, &value);) {
         struct shard_table *t = value;
         bool later = t->id > g->table || (t->id == g->table && g->table_begun);
-        if (t->table && later && (!next || t->id < next->id))
+        bool has = giving_has(g, t) && !(MUTANT(refill_skips_short_table) && t->replicas < RING_REPLICAS_MAX);
+        if (t->table && has && later && (!next || t->id < next->id))
             next = t;
     }
     return next;
@@ -365,13 +377,8 @@ paramo_err giving_begin(struct chain *c, const struct move_order *m)
     if (c->give)
         giving_end(c);
     chain_reopen(s);
-    uint64_t id;
-    void *value;
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);)
-        if (((struct shard_table *)value)->lost)
-            return err_set(PARAMO_E_DATA_LOST, "table %s has lost rows", ((struct shard_table *)value)->name);
     for (unsigned a = m->first; a < (unsigned)m->first + m->arcs; a++)
-        if (chain_level(s, a) != 0 || target_level(s, m, a) >= 0)
+        if (chain_level(s, a) != 0 || !target_waits(s, m, a))
             return err_set(PARAMO_E_NOT_FOUND, "arc %u is not this shard's to give, by its view", a);
     if (!node || !node->alive)
         return err_set(PARAMO_E_NOT_FOUND, "the target is not there, by this shard's view");
@@ -461,11 +468,32 @@ static paramo_err send_parts(struct give *g)
     return err;
 }
 
+/* What is gone goes with the arcs, too. */
+static paramo_err send_lost(struct give *g)
+{
+    uint64_t id;
+    void *value;
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; map_next(&g->chain->shard->tables, &i, &id, &value) && !err;) {
+        const struct shard_table *t = value;
+        struct writer w = {0};
+        bool any = false;
+        for (unsigned k = 0; k < CHAIN_WORDS; k++) {
+            write_u64(&w, t->lost_arcs[k] & g->arcs[k]);
+            any |= (t->lost_arcs[k] & g->arcs[k]) != 0;
+        }
+        if (any && giving_has(g, t))
+            err = say(g, MOVE_STEP_LOST, &w, t->id);
+        writer_fini(&w);
+    }
+    return err;
+}
+
 static paramo_err send_last(struct give *g)
 {
     struct chain *c = g->chain;
     struct writer w = {0};
-    paramo_err err = PARAMO_OK;
+    paramo_err err = send_lost(g);
     for (unsigned set = 0; set < CLOCK_SETS && !err; set++)
         err = send_records(g, set);
     if (!err)
@@ -509,7 +537,7 @@ paramo_err giving_pause(struct chain *c, const struct move_order *m, shard_moved
     struct give *g = c->give;
     if (!g || g->order.id != m->id) { /* to a member? */
         for (unsigned a = m->first; a < (unsigned)m->first + m->arcs; a++)
-            if (chain_level(s, a) != 0 || target_level(s, m, a) < 1)
+            if (chain_level(s, a) != 0 || m->had == MOVE_NO_LEVEL || !target_waits(s, m, a))
                 return err_set(PARAMO_E_NOT_FOUND, "this shard knows nothing of such a move");
         if (g && g->state == GIVE_PAUSED)
             return err_set(PARAMO_E_AGAIN, "another move waits for its end");
@@ -568,14 +596,16 @@ bool giving_holds(struct shard *s, const struct wire_head *h, const struct van_s
 /* ---- both sides ---------------------------------------------------------------------------------------- */
 
 /* By the view: it has been committed; it will not be any more. */
-static void judge(const struct shard *s, const struct move_order *m, uint64_t term, bool member,
+static void judge(const struct shard *s, const struct move_order *m, uint64_t term, bool rows,
                   bool *committed, bool *off)
 {
     int level = target_level(s, m, m->first);
     int to = view_shard_index(s->view, m->to.node, m->to.index);
     const struct view_node *node = view_node(s->view, m->to.node);
-    *committed = member ? level == 0 : level >= 0;
-    *off = !*committed && (s->self < 0 || to < 0 || !node || !node->alive || term_of(s) != term);
+    *committed = rows ? to >= 0 && s->view->shards[to].moved >= m->id /* a later one: it is over, too */
+                      : level >= 0 && level < m->had;
+    *off = !*committed && (s->self < 0 || !target_waits(s, m, m->first) || to < 0 || !node || !node->alive ||
+                           term_of(s) != term);
 }
 
 void moving_view(struct chain *c)
@@ -584,7 +614,7 @@ void moving_view(struct chain *c)
     struct give *g = c->give;
     bool committed, off;
     if (g) {
-        judge(s, &g->order, g->term, !g->stream, &committed, &off);
+        judge(s, &g->order, g->term, g->stream, &committed, &off);
         for (unsigned a = g->order.first; in_move(&g->order, a) && !committed; a++)
             off |= chain_level(s, a) != 0;
         if (committed || off)

@@ -34,7 +34,7 @@ struct loading {
     struct lane_timer next;
     paramo_err err;
     char text[ERR_TEXT_MAX];
-    bool mine[RING_ARCS], own[RING_ARCS]; /* mine: copies, too */
+    bool own[RING_ARCS], mine[RING_LEVELS][RING_ARCS]; /* mine: copies, too, of tables with so many */
     struct arrival {
         uint64_t sum; /* of the records */
         unsigned from, set;
@@ -60,7 +60,7 @@ static bool wanted(void *arg, const struct ckpt_block *b)
     if (b->kind == CKPT_CLOCKS && ckpt_reader_link(ld->reader))
         return false; /* of a base: the newest has all records, for all arcs */
     for (uint32_t a = b->arc; a < b->arc + b->arcs; a++)
-        if (ld->mine[a])
+        if (ld->mine[RING_REPLICAS_MAX][a])
             return true;
     return false;
 }
@@ -129,7 +129,7 @@ static void mark(struct loading *ld, bool lost)
     uint64_t key;
     void *value;
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
-        ((struct shard_table *)value)->lost = lost;
+        shard_table_lose(value, NULL, lost);
 }
 
 static void told(struct loading *ld, paramo_err status)
@@ -295,7 +295,7 @@ static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
     if (b->kind == CKPT_CLOCKS)
         return MUTANT(load_without_clocks) ? PARAMO_OK : take_clocks(ld, b);
     struct shard_table *t = map_get(&ld->tables, b->table);
-    return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine, b)
+    return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[t->replicas], b)
              : err_set(PARAMO_E_CORRUPT, "a block of table %" PRIu32 ", which the manifest has not",
                        b->table);
 }
@@ -461,7 +461,9 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
     ld->dir = dir;
     for (unsigned a = 0; a < RING_ARCS; a++) {
         ld->own[a] = view_ring(s->view)->owner[a] == (unsigned)s->self;
-        ld->mine[a] = ld->own[a] || (s->chain && s->chain->level[a] > 0 && !MUTANT(load_by_owner_only));
+        int level = s->chain && !MUTANT(load_by_owner_only) ? s->chain->level[a] : -1;
+        for (int r = 0; r < RING_LEVELS; r++)
+            ld->mine[r][a] = ld->own[a] || (level > 0 && level <= r);
     }
     ld->phase = LOADING;
     s->loading = ld;

@@ -17,7 +17,9 @@
  * those that only read are served, unless the target is to be the owner. The owner may give a move up for as
  * long as it has not said that it has paused (too slow, no memory); afterwards it waits for a view that has
  * the target, for END, or for a view of another scheduler, which knows of no move: never for a timer.
- * - A target that is a member already (it is to be the owner) gets no rows: only the pause is left.
+ * - A target that is a member already and lacks nothing (it is to be the owner) gets no rows: only the pause
+ *   is left. One that is to come nearer to the owner gets the rows of those tables that its level did not
+ *   have; its records give way to the owner's, which know of all tables.
  *
  * One of each at a time in a shard. All on the lane. Tests: test/worker/test_move_sim.c.
  */
@@ -38,6 +40,8 @@ enum {
 };
 
 /* ---- giving.c ---- */
+/* Does the target get this table's rows? */
+bool giving_has(const struct give *g, const struct shard_table *t);
 /* True: a change sent to it is answered only when it is acknowledged. */
 bool giving_waits(const struct give *g);
 void giving_rows_acked(struct give *g, size_t bytes);
@@ -56,6 +60,10 @@ void giving_end(struct chain *c);
 
 /* ---- taking.c ---- */
 bool taking_has(const struct chain *c, unsigned arc);
+/* The same, and no chain has had us for it. */
+bool taking_new(const struct chain *c, unsigned arc);
+/* Do this table's rows come, in the move that there is? */
+bool taking_gets(const struct chain *c, const struct shard_table *t);
 bool taking_from(const struct chain_source *source);
 void taking_source_gone(struct chain *c, const struct chain_source *source);
 /* More than a frame of requests may have. */

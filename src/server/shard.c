@@ -26,13 +26,23 @@ static void table_free(struct shard_table *t)
     free(t);
 }
 
-/* Has it a copy of this arc, as owner or replica, or is it to get one? */
-static bool holds(const struct shard *s, unsigned arc)
+/* Has it the table's rows of this arc, as owner or replica, or is it to get them? */
+static bool holds(const struct shard *s, const struct shard_table *t, unsigned arc)
 {
-    for (unsigned level = 0; level <= s->view->chains.replicas; level++)
+    for (unsigned level = 0; level <= s->view->chains.replicas && level <= t->replicas; level++)
         if (s->view->chains.level[level].owner[arc] == (unsigned)s->self)
             return true;
-    return s->chain && taking_has(s->chain, arc);
+    return s->chain && taking_has(s->chain, arc) && taking_gets(s->chain, t);
+}
+
+void shard_table_lose(struct shard_table *t, const uint64_t *arcs, bool lost)
+{
+    t->lost = false;
+    for (unsigned i = 0; i < RING_ARCS / 64; i++) {
+        uint64_t these = arcs ? arcs[i] : UINT64_MAX;
+        t->lost_arcs[i] = lost ? t->lost_arcs[i] | these : t->lost_arcs[i] & ~these;
+        t->lost |= t->lost_arcs[i] != 0;
+    }
 }
 
 /* Rows of arcs that we hold and did not before. A run of arcs is one contiguous piece of the table. */
@@ -40,7 +50,7 @@ paramo_err shard_table_own(struct shard *s, struct shard_table *t)
 {
     for (unsigned a = 0; a < RING_ARCS;) {
         unsigned end = a;
-        while (end < RING_ARCS && holds(s, end) && !(t->held[end / 64] >> (end % 64) & 1))
+        while (end < RING_ARCS && holds(s, t, end) && !(t->held[end / 64] >> (end % 64) & 1))
             end++;
         if (end == a) {
             a++;
@@ -69,6 +79,8 @@ static paramo_err table_make(struct shard *s, const struct view_table *from, str
     t->id = from->id;
     memcpy(t->name, from->name, sizeof t->name);
     t->options = from->options;
+    t->replicas =
+        from->options.replicas == PARAMO_REPLICAS_OF_JOB ? RING_REPLICAS_MAX : from->options.replicas;
     t->placement =
         (struct ring_placement){.kind = table_options_placement(&from->options), .rows = from->options.rows};
     t->value_bytes = (uint32_t)table_dtype_size(from->options.dtype);
@@ -95,14 +107,17 @@ static paramo_err table_make(struct shard *s, const struct view_table *from, str
 static void tables_update(struct shard *s, bool recovered)
 {
     char label[VIEW_LABEL_MAX];
+    uint64_t mine[RING_ARCS / 64] = {0};
+    for (unsigned a = 0; a < RING_ARCS && recovered; a++)
+        mine[a / 64] |= (uint64_t)(view_ring(s->view)->owner[a] == (unsigned)s->self) << (a % 64);
     for (uint32_t i = 0; i < s->view->tables_count; i++) {
         const struct view_table *from = &s->view->tables[i];
         struct shard_table *t = map_get(&s->tables, from->id);
         paramo_err err = PARAMO_OK;
         if (!t) {
             err = table_make(s, from, &t);
-            if (!err)
-                t->lost = recovered && !MUTANT(lost_rows_as_zeros) && from->options.kind != PARAMO_TABLE_USER;
+            if (!err && recovered && !MUTANT(lost_rows_as_zeros) && from->options.kind != PARAMO_TABLE_USER)
+                shard_table_lose(t, mine, true);
         }
         if (!err && s->self >= 0 && from->options.kind == PARAMO_TABLE_DENSE)
             err = shard_table_own(s, t);
@@ -284,6 +299,10 @@ void shard_set_view(struct shard *s, struct view *view)
         if (sender_over(s, sender))
             sender_free(s, sender);
     }
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);)
+        ((struct shard_table *)value)->known = true;
     piece_unpark(s);
     if (s->chain)
         chain_reopen(s);

@@ -51,13 +51,16 @@ struct shard_table {
     paramo_table_options options;
     struct ring_placement placement;
     uint32_t value_bytes, row_values, state_values;
-    struct hugemem memory;         /* of the table */
-    struct table *table;           /* NULL: USER, or it could not be made */
-    struct saving_table *saving;   /* a checkpoint takes its rows */
-    bool lost;                     /* rows pushed to the node that was here before are gone; until CLEAR */
-    struct rowcache rows;          /* SPARSE: of the lists asked for last */
-    uint64_t pushes, pulls;        /* keys */
-    uint64_t held[RING_ARCS / 64]; /* DENSE: arcs whose rows the table has */
+    struct hugemem memory;              /* of the table */
+    struct table *table;                /* NULL: USER, or it could not be made */
+    struct saving_table *saving;        /* a checkpoint takes its rows */
+    unsigned replicas;                  /* members of a chain up to this level have its rows */
+    bool known;                         /* by a view before the present one */
+    bool lost;                          /* on any of these arcs ... */
+    uint64_t lost_arcs[RING_ARCS / 64]; /* ... rows pushed to whoever had them before are gone; until CLEAR */
+    struct rowcache rows;               /* SPARSE: of the lists asked for last */
+    uint64_t pushes, pulls;             /* keys */
+    uint64_t held[RING_ARCS / 64];      /* DENSE: arcs whose rows the table has */
 };
 
 struct chain;
@@ -196,6 +199,8 @@ struct shard {
 /* ---- shard.c ---- */
 void shard_keep_house(struct shard *s);
 struct shard_table *shard_table_find(struct shard *s, uint32_t id);
+/* What was pushed to these arcs (NULL: all) is gone, or is not any more: cleared, or loaded. */
+void shard_table_lose(struct shard_table *t, const uint64_t *arcs, bool lost);
 /* DENSE: rows of arcs that are held, or about to be, and were not before. */
 MUST_USE paramo_err shard_table_own(struct shard *s, struct shard_table *t);
 /* Found or made; NULL: no memory, or too many. */

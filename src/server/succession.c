@@ -23,7 +23,9 @@ static void places(struct chain *c)
         for (unsigned a = 0; a < RING_ARCS; a++)
             if (chains->level[level].owner[a] == (unsigned)s->self) {
                 c->level[a] = (int8_t)level;
-                c->next[a] = level < chains->replicas ? chains->level[level + 1].owner[a] : RING_NOBODY;
+            } else if (c->level[a] >= 0 && c->next[a] == RING_NOBODY) {
+                c->next[a] = chains->level[level].owner[a];
+                c->next_level[a] = (uint8_t)level;
             }
 }
 
@@ -35,6 +37,18 @@ static bool lives(const struct view *v, struct chain_name name, uint64_t incarna
     int at = view_shard_index(v, name.node, name.shard);
     *index = at < 0 ? RING_NOBODY : (unsigned)at;
     return at >= 0 && node && node->alive && node->incarnation == incarnation;
+}
+
+/* Which tables the next member has on the stream's arcs. */
+static void stream_tables(const struct chain *c, struct chain_stream *st)
+{
+    for (unsigned replicas = 0; replicas < RING_REPLICAS_MAX; replicas++) {
+        memset(st->some[replicas], 0, sizeof st->some[replicas]);
+        for (unsigned a = 0; a < RING_ARCS; a++)
+            if (arcs_has(st->arcs, a) &&
+                c->next_level[a] + (MUTANT(short_table_acked_early) ? 1U : 0U) <= replicas)
+                arcs_add(st->some[replicas], a);
+    }
 }
 
 /* Streams that have lost an arc end: what they hold goes to whoever is next now. */
@@ -63,6 +77,7 @@ static bool streams_settle(struct chain *c, struct queue *entries)
             continue;
         }
         memcpy(st->arcs, arcs, sizeof arcs);
+        stream_tables(c, st);
         met[index] = true;
     }
     for (unsigned a = 0; a < RING_ARCS; a++) {
@@ -77,6 +92,8 @@ static bool streams_settle(struct chain *c, struct queue *entries)
         for (unsigned b = a; st && b < RING_ARCS; b++)
             if (c->next[b] == next)
                 arcs_add(st->arcs, b);
+        if (st)
+            stream_tables(c, st);
     }
     return gated;
 }
@@ -85,11 +102,14 @@ static bool streams_settle(struct chain *c, struct queue *entries)
 
 struct change {
     uint64_t promoted[CHAIN_WORDS], demoted[CHAIN_WORDS], dropped[CHAIN_WORDS];
+    uint64_t farther[CHAIN_WORDS]; /* from the owner than before: fewer tables */
+    uint64_t bereft[CHAIN_WORDS];  /* ours since their owner is gone: without the tables that had no copies */
     uint64_t nothing[CHAIN_WORDS]; /* that no chain has us for */
-    bool promotes, demotes, drops;
+    bool promotes, demotes, drops, sheds;
 };
 
-static void roles(struct chain *c, struct change *change)
+/* before: our levels by the view before. */
+static void roles(struct chain *c, const int8_t before[RING_ARCS], struct change *change)
 {
     struct shard *s = c->shard;
     memset(change, 0, sizeof *change);
@@ -98,6 +118,12 @@ static void roles(struct chain *c, struct change *change)
         if (level < 0)
             arcs_add(change->nothing, a);
         bool was = arcs_has(c->mine, a);
+        if (before[a] >= 0 && level > before[a]) {
+            arcs_add(change->farther, a);
+            change->sheds = true;
+        }
+        if (level == 0 && !was && !arcs_has(c->brought, a))
+            arcs_add(change->bereft, a);
         if (level == 0 && c->origin_of[a]) {
             arcs_add(change->promoted, a);
             change->promotes = true;
@@ -185,6 +211,44 @@ static void demote(struct chain *c, const struct change *change)
     }
 }
 
+/* Whoever had them alone is dead: never zeros in silence. A table that has come since has lost nothing. */
+static void bereave(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
+{
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&c->shard->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        const struct view_table *from = view_table(c->shard->view, (uint32_t)id);
+        if (t->table && !t->replicas && (t->known || (from && from->since < c->shard->arcs_changed)) &&
+            !MUTANT(lost_rows_as_zeros))
+            shard_table_lose(t, arcs, true);
+    }
+}
+
+void chain_shed(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
+{
+    struct shard *s = c->shard;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        uint64_t gone[CHAIN_WORDS] = {0};
+        bool any = false;
+        for (unsigned a = 0; t->table && t->replicas < RING_REPLICAS_MAX && a < RING_ARCS; a++)
+            if (arcs_has(arcs, a) && c->level[a] >= 0 && !chain_has(t, c->level[a])) {
+                arcs_add(gone, a);
+                any = true;
+            }
+        if (!any)
+            continue;
+        shard_table_lose(t, gone, false);
+        if (parted_clear(s, t, gone)) {
+            c->failed = true;
+            log_error("rows that are no longer copied here cannot be let go: %s", err_text());
+        }
+    }
+}
+
 /* Whoever holds an arc no more forgets it: it would be old when it comes again. */
 void chain_drop(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
 {
@@ -208,6 +272,7 @@ void chain_drop(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
     void *value;
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value) && !MUTANT(returned_owner_keeps);) {
         struct shard_table *t = value;
+        shard_table_lose(t, arcs, false);
         if (t->table && parted_clear(s, t, arcs)) {
             c->failed = true;
             log_error("rows that are no longer ours cannot be let go: %s", err_text());
@@ -241,10 +306,13 @@ void chain_succeed(struct chain *c)
 {
     struct queue entries = {0};
     struct change change;
+    int8_t before[RING_ARCS];
+    memcpy(before, c->level, sizeof before);
+    memset(c->brought, 0, sizeof c->brought);
     places(c);
     moving_view(c);
     bool gated = streams_settle(c, &entries);
-    roles(c, &change);
+    roles(c, before, &change);
     if (MUTANT(promoted_without_resend) && change.promotes)
         for (struct qnode *node; (node = queue_pop(&entries));)
             chain_entry_free(container_of(node, struct chain_entry, node));
@@ -266,6 +334,9 @@ void chain_succeed(struct chain *c)
         demote(c, &change);
     if (change.drops)
         chain_drop(c, change.dropped);
+    if (change.sheds)
+        chain_shed(c, change.farther);
+    bereave(c, change.bereft);
     forget_gone(c, change.promotes);
     for (struct chain_source *source = c->sources; source; source = source->next) {
         source->again = true; /* what came before its view */

@@ -15,8 +15,9 @@ struct take {
     enum take_state state;
     uint64_t term; /* of the scheduler */
     uint64_t arcs[CHAIN_WORDS];
-    bool mine[RING_ARCS];        /* the same, as ckpt_rows.h has it */
-    struct chain_origin *origin; /* the owner's records */
+    bool mine[RING_ARCS]; /* the same, as ckpt_rows.h has it */
+    struct chain_name from;
+    uint64_t *last;              /* a member's: of each arc, when it is committed */
     struct chain_source *source; /* that has begun it; or NULL */
     uint64_t heard_at;
     unsigned records;
@@ -28,6 +29,29 @@ struct take {
 bool taking_has(const struct chain *c, unsigned arc)
 {
     return c->take && arcs_has(c->take->arcs, arc);
+}
+
+static bool is_member(const struct take *k)
+{
+    return k->order.had != MOVE_NO_LEVEL;
+}
+
+bool taking_new(const struct chain *c, unsigned arc)
+{
+    return taking_has(c, arc) && !is_member(c->take);
+}
+
+bool taking_gets(const struct chain *c, const struct shard_table *t)
+{
+    const struct move_order *m = &c->take->order;
+    return t->replicas >= m->level && t->replicas < m->had;
+}
+
+/* The owner's records, as they are known here. NULL: another's, who has the arcs now. */
+static struct chain_origin *origin_of(const struct take *k)
+{
+    struct chain_origin *o = k->chain->origin_of[k->order.first];
+    return o && chain_same(o->name, k->from) ? o : NULL;
 }
 
 bool taking_from(const struct chain_source *source)
@@ -69,6 +93,7 @@ static void take_free(struct take *k)
 {
     k->chain->take = NULL;
     lane_timer_cancel(k->chain->shard->lane, &k->timer);
+    free(k->last);
     free(k);
 }
 
@@ -77,10 +102,29 @@ static void take_drop(struct take *k, paramo_err err)
 {
     struct chain *c = k->chain;
     uint64_t arcs[CHAIN_WORDS];
+    bool member = is_member(k);
     memcpy(arcs, k->arcs, sizeof arcs);
     say_full(k, err);
     take_free(k);
-    chain_drop(c, arcs);
+    (member ? chain_shed : chain_drop)(c, arcs);
+}
+
+/* It has been committed. What came of tables that are not for our level goes: nobody knew of them when the
+ * move began. */
+static void take_keep(struct take *k)
+{
+    struct chain *c = k->chain;
+    uint64_t arcs[CHAIN_WORDS];
+    for (unsigned i = 0; i < k->order.arcs && k->last; i++) {
+        uint64_t *last = &c->last[k->order.first + i];
+        *last = k->state == TAKE_LAST && k->last[i] > *last ? k->last[i] : *last;
+    }
+    if (k->state == TAKE_LAST && !k->order.level)
+        memcpy(c->brought, k->arcs, sizeof c->brought);
+    memcpy(arcs, k->arcs, sizeof arcs);
+    say_full(k, err_set(PARAMO_E_NOT_FOUND, "the view has changed"));
+    take_free(k);
+    chain_shed(c, arcs);
 }
 
 static void fire(struct lane_timer *timer)
@@ -117,26 +161,33 @@ paramo_err taking_begin(struct chain *c, const struct move_order *m, shard_moved
     struct chain_name from = {.node = m->from.node, .shard = m->from.index};
     if (c->take)
         take_drop(c->take, err_set(PARAMO_E_NOT_FOUND, "another move has been ordered"));
+    bool member = m->had != MOVE_NO_LEVEL;
     for (unsigned a = m->first; a < (unsigned)m->first + m->arcs; a++)
-        if (chain_level(s, a) >= 0 || c->origin_of[a])
-            return err_set(PARAMO_E_NOT_FOUND, "arc %u is here already, by this shard's view", a);
+        if (member
+                ? chain_level(s, a) != m->had || !c->origin_of[a] || !chain_same(c->origin_of[a]->name, from)
+                : chain_level(s, a) >= 0 || c->origin_of[a])
+            return err_set(PARAMO_E_NOT_FOUND, "arc %u is here already or not followed, by this shard's view",
+                           a);
     struct take *k = calloc(1, sizeof *k);
     struct chain_origin *o = k ? follow_origin(c, from) : NULL;
-    if (!o) {
+    uint64_t *last = k && member ? calloc(m->arcs, sizeof *last) : NULL;
+    if (!o || (member && !last)) {
+        free(last);
         free(k);
         return err_memory(sizeof *k);
     }
     *k = (struct take){.chain = c,
                        .order = *m,
                        .term = s->view->number >> 32,
-                       .origin = o,
+                       .from = from,
+                       .last = last,
                        .heard_at = lane_now(s->lane),
                        .timer.fire = fire};
     for (unsigned a = m->first; a < (unsigned)m->first + m->arcs; a++) {
         arcs_add(k->arcs, a);
         k->mine[a] = true;
         c->origin_of[a] = o;
-        o->arcs++;
+        o->arcs += !member;
     }
     c->take = k;
     paramo_err err = make_room(s);
@@ -166,10 +217,11 @@ void taking_end(struct chain *c, bool over)
     const struct shard *s = c->shard;
     if (!k)
         return;
-    if (s->view && chain_level(s, k->order.first) >= 0) {
-        say_full(k, err_set(PARAMO_E_NOT_FOUND, "the view has changed"));
-        take_free(k); /* a chain has us: what came stays */
-    } else if (over || s->self < 0 || s->view->number >> 32 != k->term) {
+    int level = s->view ? chain_level(s, k->order.first) : -1;
+    if (s->view && s->self >= 0 && s->view->shards[s->self].moved == k->order.id) {
+        take_keep(k); /* of arcs that have left since, the rows go with the view */
+    } else if (over || s->self < 0 || s->view->number >> 32 != k->term ||
+               (is_member(k) && level != k->order.had)) {
         take_drop(k, err_set(PARAMO_E_NOT_FOUND, "the move is over"));
     }
 }
@@ -206,6 +258,8 @@ static paramo_err on_rows(struct take *k, const struct move_message *m, bool *do
                                .bytes = m->bytes};
     if (!t || !t->table)
         return PARAMO_OK; /* it comes again when the table is there */
+    if (!taking_gets(k->chain, t))
+        return wrong("rows of a table that is here already");
     paramo_err err = ckpt_rows_apply(t->table, &t->placement, k->mine, &block);
     *done = !err;
     return err == PARAMO_E_MEMORY ? PARAMO_OK : err ? wrong(err_text()) : PARAMO_OK;
@@ -232,7 +286,7 @@ static bool sets_left(const struct clocks *c, unsigned want)
 static paramo_err arrive(struct take *k, const struct move_message *m, const struct ckpt_clock *list,
                          size_t n)
 {
-    struct chain_origin *o = k->origin;
+    struct chain_origin *o = origin_of(k);
     unsigned set = 0;
     paramo_err err = PARAMO_OK;
     for (size_t i = 0; i < n; i++)
@@ -253,6 +307,10 @@ static paramo_err arrive(struct take *k, const struct move_message *m, const str
     for (unsigned a = 0; a < RING_ARCS && err && set; a++)
         if (move_has(m, a))
             clocks_depart(&o->clocks, a, 1);
+    if (err && set && is_member(k)) { /* they had records, which are gone */
+        k->chain->failed = true;
+        log_error("no memory for records that a chain must have: this shard serves no more");
+    }
     return err;
 }
 
@@ -264,7 +322,8 @@ static paramo_err on_records(struct take *k, const struct move_message *m, bool 
     for (unsigned a = 0; a < RING_ARCS; a++)
         if (move_has(m, a) && !arcs_has(k->arcs, a))
             return wrong("records of other arcs");
-    if (!sets_left(&k->chain->shard->clocks, k->records + 2) || !sets_left(&k->origin->clocks, 1))
+    if (!origin_of(k) || !sets_left(&k->chain->shard->clocks, k->records + 2) ||
+        !sets_left(&origin_of(k)->clocks, 1))
         return PARAMO_OK; /* when floors have risen */
     paramo_err err = ckpt_clocks_decode(&block, &list, &n);
     if (err)
@@ -279,25 +338,42 @@ static paramo_err on_records(struct take *k, const struct move_message *m, bool 
 static paramo_err on_parts(struct take *k, const struct move_message *m, bool *done)
 {
     struct reader r = reader_over(m->payload, m->bytes);
-    paramo_err err = PARAMO_OK;
+    struct chain_origin *o = origin_of(k);
+    paramo_err err = o ? PARAMO_OK : PARAMO_E_NOT_FOUND;
     while (r.left && !r.failed && !err) {
         uint64_t arcs[CHAIN_WORDS];
         uint32_t node = read_u32(&r), app = read_u32(&r), customer = read_u32(&r);
         uint64_t incarnation = read_u64(&r), number = read_u64(&r);
         for (unsigned i = 0; i < CHAIN_WORDS; i++)
             arcs[i] = read_u64(&r) & k->arcs[i];
-        struct chain_sender *x = r.failed ? NULL : follow_sender(k->origin, node, app, customer, incarnation);
+        struct chain_sender *x = r.failed ? NULL : follow_sender(o, node, app, customer, incarnation);
         err = x ? parts_note(&x->parts, number, arcs) : err_memory(sizeof *x);
     }
     *done = !err && !r.failed; /* twice does no harm */
     return r.failed ? wrong("where chunks have been done") : PARAMO_OK;
 }
 
+static paramo_err on_lost(struct take *k, const struct move_message *m, bool *done)
+{
+    struct shard_table *t = shard_table_find(k->chain->shard, m->table);
+    struct reader r = reader_over(m->payload, m->bytes);
+    uint64_t arcs[CHAIN_WORDS];
+    if (!t)
+        return PARAMO_OK;
+    for (unsigned i = 0; i < CHAIN_WORDS; i++)
+        arcs[i] = read_u64(&r) & k->arcs[i];
+    if (!taking_gets(k->chain, t))
+        return wrong("what is lost of a table that is here already");
+    shard_table_lose(t, arcs, true);
+    *done = true;
+    return PARAMO_OK;
+}
+
 static paramo_err on_move(struct chain_source *source, const struct move_message *m, bool *done)
 {
     struct chain *c = source->shard->chain;
     struct take *k = c->take;
-    if (!k || k->order.id != m->id || !chain_same(k->origin->name, source->from))
+    if (!k || k->order.id != m->id || !chain_same(k->from, source->from))
         return PARAMO_OK; /* the order may still come */
     if (m->what == MOVE_STEP_BEGIN) {
         if (m->first != k->order.first || m->arcs != k->order.arcs || k->source || k->state != TAKE_FILLING)
@@ -319,11 +395,13 @@ static paramo_err on_move(struct chain_source *source, const struct move_message
         return on_records(k, m, done);
     case MOVE_STEP_PARTS:
         return on_parts(k, m, done);
+    case MOVE_STEP_LOST:
+        return on_lost(k, m, done);
     default:
         if (m->bytes != 8 * (size_t)k->order.arcs)
             return wrong("orders of other arcs");
         for (unsigned i = 0; i < k->order.arcs; i++)
-            c->last[k->order.first + i] = move_order_of(m, i);
+            *(k->last ? &k->last[i] : &c->last[k->order.first + i]) = move_order_of(m, i);
         k->state = TAKE_LAST;
     }
     *done = true;
@@ -344,6 +422,8 @@ static paramo_err on_change(struct chain_source *source, const struct chain_mess
     struct shard_table *t = shard_table_find(s, m->request.table);
     if (!t || t->options.kind == PARAMO_TABLE_USER || !t->table)
         return t && t->options.kind == PARAMO_TABLE_USER ? wrong("a table without rows") : PARAMO_OK;
+    if (!taking_gets(s->chain, t))
+        return wrong("a change of a table that is here already");
     paramo_err err = apply_check_rows(t, &m->request, seg, nseg);
     const uint64_t *keys = m->request.count ? seg[WIRE_SEG_KEYS].data : NULL;
     if (!err && m->request.count)
@@ -359,6 +439,8 @@ static paramo_err on_change(struct chain_source *source, const struct chain_mess
     uint64_t pushes = t->pushes; /* counted where clients ask */
     err = parted_change(s, t, &m->request, seg, nseg, arcs);
     t->pushes = pushes;
+    if (!err && m->request.kind == WIRE_CLEAR)
+        shard_table_lose(t, arcs, false);
     *done = !err;
     return err == PARAMO_E_MEMORY ? PARAMO_OK : err;
 }

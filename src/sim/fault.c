@@ -76,6 +76,10 @@ static void shape_draw(struct schedule *s, struct dice *d)
     s->replicas = (uint32_t)dice_draw(&own, s->servers);
     if (s->replicas && dice_draw(&own, 2))
         s->datagrams |= 1u << VAN_CHAIN;
+    struct dice few = dice_of(s->seed, 7);
+    s->fewer = s->replicas ? (uint32_t)dice_draw(&few, 12) : 0; /* half of them */
+    s->fewer = s->fewer > 6 ? 0 : s->fewer;
+    s->fewest = s->fewer ? (uint32_t)dice_draw(&few, s->replicas) : 0;
     struct dice more = dice_of(s->seed, 3);
     s->extra = dice_draw(&more, 3) == 0;
     s->extra_after = dice_scale(&more, ENV_MS, 8 * ENV_SEC);

@@ -63,9 +63,10 @@ struct schedule {
     uint64_t seed;
     /* drawn from the seed */
     uint32_t servers, workers, shards, customers;
-    uint32_t replicas;    /* fewer than servers */
-    bool durable;         /* the scheduler keeps its state, and is started again */
-    bool meta;            /* it keeps it in etcd, and a second one stands by: the last node */
+    uint32_t replicas;      /* fewer than servers */
+    uint32_t fewer, fewest; /* a table (0: none) has so many of them */
+    bool durable;           /* the scheduler keeps its state, and is started again */
+    bool meta;              /* it keeps it in etcd, and a second one stands by: the last node */
     uint32_t extra;       /* of the workers: one more than the job is begun with, the last, who comes late */
     uint64_t extra_after; /* ns */
     bool ckpt;            /* checkpoints are taken, in a folder that all servers and schedulers see */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "server/chained.h"
+#include "server/moving.h"
 #include "sim/world.h"
 #include "wire/head.h"
 #include "worker/client_impl.h"
@@ -141,7 +141,8 @@ void judge_status(struct op *op, paramo_err status)
         ok = ok && (!w->schedule->replicas || judge_data_lost(w));
         break;
     case PARAMO_E_DATA_LOST:
-        ok = w->recovered || judge_data_lost(w) || ckpts_may_have_lost(w, op->from);
+        ok = w->recovered || judge_data_lost(w) || judge_bereft(w, op->table) ||
+             ckpts_may_have_lost(w, op->from);
         break;
     case PARAMO_E_MOVED:
         ok = op->kind == OP_SCAN &&
@@ -210,12 +211,41 @@ static uint64_t members_hash(const struct view *view)
     return hash ^ hash_bytes(view->chains.level, sizeof view->chains.level);
 }
 
+unsigned judge_replicas(const struct world *w, enum sim_table table)
+{
+    const struct schedule *s = w->schedule;
+    bool fewer = table == (enum sim_table)(s->fewer - 1) && table != SIM_USER &&
+                 (s->fewest || table != SIM_CELLS); /* a cell's model has it that the last value is there */
+    return s->fewer && fewer ? s->fewest : s->replicas;
+}
+
+bool judge_bereft(const struct world *w, enum sim_table table)
+{
+    return w->schedule->replicas && w->deaths_seen && !judge_replicas(w, table);
+}
+
+/* So many may be gone. */
+static unsigned spare(const struct world *w)
+{
+    unsigned least = w->schedule->replicas;
+    for (unsigned t = 0; t < SIM_TABLES; t++) {
+        unsigned replicas = judge_replicas(w, (enum sim_table)t);
+        least = replicas && replicas < least ? replicas : least;
+    }
+    return least;
+}
+
+bool judge_enough(const struct world *w, unsigned left)
+{
+    return left + spare(w) >= w->schedule->servers;
+}
+
 bool judge_data_lost(const struct world *w)
 {
     unsigned gone = 0;
     for (uint32_t i = 0; i < w->schedule->servers; i++)
         gone += w->first_holder[i] != 0; /* struck out when it was dead in a view */
-    return w->schedule->replicas && w->newest_view && gone + w->schedule->replicas < w->schedule->servers;
+    return w->schedule->replicas && w->newest_view && !judge_enough(w, gone);
 }
 
 bool judge_needs(const struct world *w, const struct machine *server)
@@ -230,7 +260,7 @@ bool judge_needs(const struct world *w, const struct machine *server)
             others += copies && m != server;
         }
     }
-    return has && others + w->schedule->replicas < w->schedule->servers;
+    return has && !judge_enough(w, others);
 }
 
 /* One owner per arc and epoch, who is alive as long as replicas are left. */
@@ -443,6 +473,12 @@ static const struct shard_table *table_of(const struct machine *m, unsigned inde
     return st && st->table ? st : NULL;
 }
 
+/* Who owns arcs of a table without copies since a death is not looked at before it knows. */
+static bool knows(const struct machine *m, unsigned index, const struct shard_table *st, unsigned arc)
+{
+    return st->replicas || m->made->own->shards[index].shard->chain->level[arc] == 0;
+}
+
 bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level, uint64_t *vals, unsigned *n)
 {
     const struct ledger_key *key = &w->ledger[table].keys[i];
@@ -458,9 +494,10 @@ bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level
         return true;
     }
     const struct shard_table *st = table_of(m, shard % w->schedule->shards, table);
-    if (st)
-        row_read(st, table, key->key, vals, n);
-    return st;
+    if (!st || !knows(m, shard % w->schedule->shards, st, ledger_arc(table, key->key)))
+        return false;
+    row_read(st, table, key->key, vals, n);
+    return true;
 }
 
 /* Each copy of a table has what was acknowledged, and those of one number are the same. */
@@ -473,15 +510,18 @@ static void copies_look(struct world *w, enum sim_table t, const struct machine 
         const struct ledger_key *key = &w->ledger[t].keys[i];
         uint64_t vals[RING_LEVELS][SIM_WIDE], last[RING_LEVELS];
         unsigned n[RING_LEVELS], seen = 0, arc = ledger_arc(t, key->key);
-        for (unsigned level = 0; level <= w->schedule->replicas; level++) {
+        for (unsigned level = 0; level <= judge_replicas(w, t); level++) {
             unsigned s = w->chains.level[level].owner[arc];
             if (s >= w->ring_shards || !tables[s])
                 continue;
             const struct machine *m = machines[s];
+            if (!knows(m, s % w->schedule->shards, tables[s], arc))
+                continue;
             memset(vals[seen], 0, ledger_row(t, i) * sizeof **vals);
             row_read(tables[s], t, key->key, vals[seen], &n[seen]);
             last[seen] = m->made->own->shards[s % w->schedule->shards].shard->chain->last[arc];
-            ledger_row_look(w, m->name, t, i, vals[seen], n[seen], key->must, w->moment);
+            ledger_row_look(w, m->name, t, i, vals[seen], n[seen], tables[s]->lost ? 0 : key->must,
+                            w->moment);
             for (unsigned k = 0; k < seen && !w->loading; k++)
                 if (!w->restoring && last[k] == last[seen] &&
                     (n[k] != n[seen] || memcmp(vals[k], vals[seen], ledger_row(t, i) * sizeof **vals) != 0))
@@ -528,7 +568,7 @@ static void strangers_look(struct world *w, const struct machine *m, const struc
         unsigned arc = ledger_arc(t, key);
         uint32_t row = TABLE_NO_ROW, len = 0;
         size_t total;
-        if (c->level[arc] >= 0 || c->origin_of[arc])
+        if (chain_has(st, c->level[arc]) || taking_has(c, arc) || (c->level[arc] < 0 && c->origin_of[arc]))
             continue;
         if (st->options.kind == PARAMO_TABLE_VAR)
             table_var_lens(st->table, &key, 1, &len, &total);

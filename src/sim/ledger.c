@@ -100,15 +100,19 @@ static uint64_t cell_value(const struct op *op, unsigned index)
 }
 
 /* Is what was acknowledged since the request was issued there, wherever the key is now? */
-static bool kept(const struct world *w, const struct op *op, const struct ledger_key *k)
+static bool kept(const struct world *w, const struct op *op)
 {
     if (op->table == SIM_USER && w->successions)
         return false; /* what handlers keep does not move */
     if (op->table != SIM_USER && (w->loading || op->from <= w->loaded_at))
         return false; /* the rows are a checkpoint's */
+    if (!judge_replicas(w, op->table) && w->schedule->replicas)
+        return !w->deaths_seen; /* who is cut off, and dead to all others, acknowledges until its lease is
+                                   over */
     if (w->schedule->replicas)
         return !judge_data_lost(w);
-    return op->deaths[server_of(w, k)] == w->deaths[server_of(w, k)];
+    /* What a dead server had is not anywhere, though others may have its arcs by now. */
+    return memcmp(op->deaths, w->deaths, sizeof op->deaths) == 0;
 }
 
 /* False: the key cannot be had. */
@@ -240,8 +244,7 @@ static void applied(struct world *w, const struct op *op)
     uint64_t vals[SIM_WIDE];
     unsigned n;
     for (unsigned i = 0; i < op->n; i++) {
-        const struct ledger_key *k = &w->ledger[op->table].keys[op->index[i]];
-        for (unsigned level = 0; level <= w->schedule->replicas && kept(w, op, k); level++)
+        for (unsigned level = 0; level <= judge_replicas(w, op->table) && kept(w, op); level++)
             if (judge_row(w, op->table, op->index[i], level, vals, &n))
                 ledger_row_look(w, level ? "an acknowledged push's copy" : "an acknowledged push", op->table,
                                 op->index[i], vals, n, op->digit[i], w->moment);
@@ -259,7 +262,8 @@ static void acknowledged(struct world *w, const struct op *op)
     for (unsigned i = 0; i < op->n; i++) {
         struct ledger_key *k = &t->keys[op->index[i]];
         /* A handler's sums die with their process; tables of one that came back say so themselves. */
-        if (op->table != SIM_USER || kept(w, op, k))
+        bool bereft = judge_bereft(w, op->table);
+        if (!bereft && (op->table != SIM_USER || kept(w, op)))
             k->must |= op->digit[i];
     }
 }
@@ -273,7 +277,7 @@ static void pulled(struct world *w, const struct op *op)
         const struct ledger_key *k = &t->keys[op->index[i]];
         uint64_t must = op->must[i] & k->must;
         unsigned row = ledger_row(op->table, op->index[i]);
-        if (own && (op->table != SIM_USER || kept(w, op, k)))
+        if (own && (op->table != SIM_USER || kept(w, op)))
             must |= op->digit[i];
         if (op->table == SIM_VAR)
             row = op->lens[i];

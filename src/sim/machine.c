@@ -49,7 +49,7 @@ static void judge_lost(const struct machine *m)
         const struct sched_node *node = s->slots[SLOTS_SERVERS].node[i];
         left += node->state != SNODE_DEAD && node->info.incarnation == w->first_holder[i];
     }
-    if (left + w->schedule->replicas >= w->schedule->servers)
+    if (judge_enough(w, left))
         judge_broken(m->world, "the job has lost rows, and %u servers have what there was", left);
 }
 

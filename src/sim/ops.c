@@ -98,7 +98,7 @@ static void op_done(void *arg, uint64_t ts, paramo_err status)
 static enum op_kind kind_draw(struct world *w, enum sim_table table)
 {
     uint64_t n = dice_draw(&w->dice, 100);
-    if (table != SIM_USER && (n == 0 || (w->recovered && n < 12)))
+    if (table != SIM_USER && (n == 0 || ((w->recovered || judge_bereft(w, table)) && n < 12)))
         return OP_CLEAR;
     if (table != SIM_USER && n >= 94)
         return n < 96 ? OP_STAT : OP_SCAN;

@@ -175,6 +175,8 @@ static paramo_err call_begin(struct machine *m)
         options.dtype = PARAMO_I64;
         options.rows = options.kind == PARAMO_TABLE_DENSE ? SIM_KEYS : 0;
         options.dim = s->tables == SIM_VAR ? 1 : ledger_row((enum sim_table)s->tables, 0);
+        if (judge_replicas(w, (enum sim_table)s->tables) < w->schedule->replicas)
+            options.replicas = judge_replicas(w, (enum sim_table)s->tables);
         if (s->tables == SIM_CELLS)
             options.optimizer = PARAMO_OPT_ASSIGN;
         return member_table_open(member, &s->call, sim_table_names[s->tables], &options, deadline);

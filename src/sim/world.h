@@ -412,8 +412,14 @@ extern const char *const sim_table_names[SIM_TABLES];
  * at most, how many in *n; false: there is none to look at. */
 bool judge_row(struct world *w, enum sim_table table, unsigned index, unsigned level, uint64_t *vals,
                unsigned *n);
-/* More servers are gone than there are replicas. */
+/* Members of an arc's chain beside the owner that have rows of the table. */
+unsigned judge_replicas(const struct world *w, enum sim_table table);
+/* A server has died in a view, and what it had of this table had no copies. */
+bool judge_bereft(const struct world *w, enum sim_table table);
+/* More servers are gone than may be: than a table that has any has replicas. */
 bool judge_data_lost(const struct world *w);
+/* Are so many servers that have had copies from the beginning on enough? */
+bool judge_enough(const struct world *w, unsigned left);
 /* It has a copy, and without it there may be too few. */
 bool judge_needs(const struct world *w, const struct machine *server);
 /* A cell's row, which has two values: 0, or what was written; broken if it is torn. */

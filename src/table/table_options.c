@@ -19,6 +19,7 @@ void table_options_default(paramo_table_options *o)
         .beta2 = 0.999F,
         .epsilon = 1e-8F,
         .init = PARAMO_INIT_ZERO,
+        .replicas = PARAMO_REPLICAS_OF_JOB,
     };
 }
 
@@ -156,6 +157,15 @@ paramo_err table_options_check(const paramo_table_options *o)
         return err_set(PARAMO_E_INVALID, "table option placement is %u: no such placement",
                        (unsigned)o->placement);
     }
+    if (o->replicas != PARAMO_REPLICAS_OF_JOB && o->replicas > TABLE_REPLICAS_MAX) {
+        return err_set(PARAMO_E_INVALID,
+                       "table option replicas is %u: from 0 to %d, or PARAMO_REPLICAS_OF_JOB (%d)",
+                       o->replicas, TABLE_REPLICAS_MAX, PARAMO_REPLICAS_OF_JOB);
+    }
+    if (o->kind == PARAMO_TABLE_USER && o->replicas != PARAMO_REPLICAS_OF_JOB) {
+        return err_set(PARAMO_E_INVALID, "table option replicas is %u: a table with a handler has no copies",
+                       o->replicas);
+    }
     if (o->kind == PARAMO_TABLE_DENSE) {
         if (o->rows == 0) {
             return err_set(PARAMO_E_INVALID,
@@ -223,6 +233,7 @@ bool table_options_equal(const paramo_table_options *a, const paramo_table_optio
     SAME(init_a)
     SAME(init_b)
     SAME(seed)
+    SAME(replicas)
 #undef SAME
     return true;
 }

@@ -17,6 +17,7 @@
 #define TABLE_DIM_MAX (UINT32_C(1) << 26)
 /* Rows of a dense table at most, so that keys, positions and products with a row's bytes never overflow. */
 #define TABLE_DENSE_ROWS_MAX (UINT64_C(1) << 32)
+enum { TABLE_REPLICAS_MAX = 3 };
 
 /* Defaults of types.h; size set. */
 void table_options_default(paramo_table_options *o);

@@ -21,7 +21,8 @@ paramo_err move_decode(const struct wire_head *head, const struct van_seg *seg, 
                        struct move_message *m)
 {
     uint64_t bytes = data_seg_len(seg, nseg, 0);
-    bool begin = head->status == MOVE_STEP_BEGIN, rows = head->status == MOVE_STEP_ROWS;
+    bool begin = head->status == MOVE_STEP_BEGIN,
+         of_table = head->status == MOVE_STEP_ROWS || head->status == MOVE_STEP_LOST;
     *m = (struct move_message){.seq = head->ts,
                                .view = head->view,
                                .what = head->status,
@@ -29,9 +30,9 @@ paramo_err move_decode(const struct wire_head *head, const struct van_seg *seg, 
                                .table = head->table,
                                .payload = bytes ? seg[0].data : NULL,
                                .bytes = (size_t)bytes};
-    if (head->status < MOVE_STEP_BEGIN || head->status > MOVE_STEP_LAST || !head->ts || !head->number ||
+    if (head->status < MOVE_STEP_BEGIN || head->status > MOVE_STEP_LOST || !head->ts || !head->number ||
         nseg > 1 || bytes > MOVE_PAYLOAD_MAX || head->flags || head->cmd || head->count || head->floor ||
-        head->attempt || head->piece || (head->table != 0) != rows)
+        head->attempt || head->piece || (head->table != 0) != of_table)
         return wrong("a field is not valid");
     if (begin ? !head->columns || head->column >= MOVE_ARCS || head->columns > MOVE_ARCS - head->column
               : head->column || head->columns)
@@ -41,6 +42,8 @@ paramo_err move_decode(const struct wire_head *head, const struct van_seg *seg, 
     if ((begin || m->what == MOVE_STEP_FULL) ? bytes != 0 : bytes == 0)
         return wrong("its payload");
     if (m->what == MOVE_STEP_LAST && (bytes % 8 || bytes > 8 * MOVE_ARCS))
+        return wrong("its payload");
+    if (m->what == MOVE_STEP_LOST && bytes != MOVE_ARCS / 8)
         return wrong("its payload");
     if (m->what == MOVE_STEP_RECORDS) {
         if (bytes < MOVE_ARCS / 8)

@@ -22,7 +22,8 @@ enum move_what {
     MOVE_STEP_RECORDS = 4, /* a bit for each of MOVE_ARCS, then the senders' records for these: ckpt_rows.h */
     MOVE_STEP_PARTS = 5,   /* where chunks have been done: for each u32 node, app, customer, u64 incarnation,
                               number, MOVE_ARCS bits */
-    MOVE_STEP_LAST = 6     /* a u64 for each arc: the order of its last change. Nothing follows it */
+    MOVE_STEP_LAST = 6,    /* a u64 for each arc: the order of its last change. Nothing follows it */
+    MOVE_STEP_LOST = 7     /* of a table, MOVE_ARCS bits: arcs whose rows died with a server */
 };
 
 struct move_message {
@@ -30,7 +31,7 @@ struct move_message {
     uint16_t what;
     uint64_t id;
     uint16_t first, arcs; /* BEGIN */
-    uint32_t table;       /* ROWS */
+    uint32_t table;       /* ROWS, LOST */
     const void *payload;  /* RECORDS: after the bits */
     size_t bytes;
     const uint8_t *bits; /* RECORDS */

@@ -13,6 +13,8 @@ void move_order_encode(const struct move_order *m, struct writer *w)
     write_u16(w, m->from.index);
     write_u32(w, m->to.node);
     write_u16(w, m->to.index);
+    write_u8(w, m->level);
+    write_u8(w, m->had);
     write_u32(w, m->kib_per_s);
     write_u8(w, m->takes_over);
     write_u8(w, m->committed);
@@ -28,12 +30,15 @@ paramo_err move_order_decode(struct reader *r, struct move_order *m)
     m->from.index = read_u16(r);
     m->to.node = read_u32(r);
     m->to.index = read_u16(r);
+    m->level = read_u8(r);
+    m->had = read_u8(r);
     m->kib_per_s = read_u32(r);
     uint8_t takes_over = read_u8(r), committed = read_u8(r);
     m->takes_over = takes_over == 1;
     m->committed = committed == 1;
     paramo_err err = call_body_end(r, "an order to move arcs");
     if (!err && (!m->id || !m->arcs || m->first + m->arcs > ARCS || committed > 1 || takes_over > 1 ||
+                 m->level >= m->had || m->had > MOVE_NO_LEVEL ||
                  (m->from.node == m->to.node && m->from.index == m->to.index)))
         return err_set(PARAMO_E_PROTOCOL, "an order to move arcs: a field is not valid");
     return err;

@@ -21,6 +21,8 @@
 
 #include "base/cursor.h"
 
+enum { MOVE_NO_LEVEL = 4 };
+
 struct move_shard {
     uint32_t node;
     uint16_t index;
@@ -30,6 +32,9 @@ struct move_order {
     uint64_t id; /* of the move; not 0 */
     uint16_t first, arcs;
     struct move_shard from, to;
+    /* The target gets the tables of so many replicas or more, but fewer than had: its level in the chains, or
+     * MOVE_NO_LEVEL if no chain has it. */
+    uint8_t level, had;
     uint32_t kib_per_s; /* GIVE: at most so much a second; 0: as fast as it can */
     bool takes_over;    /* PAUSE: the target is to be the owner */
     bool committed;     /* END */

@@ -5,8 +5,9 @@
 
 #include "wire/calls.h"
 
-/* Every option once: X(type, name). Order and types are the wire's; never change them. */
-#define TABLE_SPEC_FIELDS(X)                                                                                 \
+/* Every option once: X(type, name). Order and types are the wire's; never change them, only add behind them.
+ */
+#define TABLE_SPEC_FIELDS_1(X)                                                                               \
     X(enum, kind)                                                                                            \
     X(enum, dtype)                                                                                           \
     X(u32, dim)                                                                                              \
@@ -25,6 +26,9 @@
     X(f32, init_a)                                                                                           \
     X(f32, init_b)                                                                                           \
     X(u64, seed)
+#define TABLE_SPEC_FIELDS(X)                                                                                 \
+    TABLE_SPEC_FIELDS_1(X)                                                                                   \
+    X(enum, replicas)
 
 #define WRITE_enum(name) write_u8(w, (uint8_t)o->name);
 #define WRITE_u32(name)  write_u32(w, o->name);
@@ -35,18 +39,30 @@
 #define READ_u64(name)   o->name = read_u64(r);
 #define READ_f32(name)   o->name = read_f32(r);
 
-void table_spec_encode(const paramo_table_options *o, struct writer *w){
+void table_spec_encode(const paramo_table_options *o, struct writer *w)
+{
 #define WRITE(type, name) WRITE_##type(name)
-    TABLE_SPEC_FIELDS(WRITE)}
+    TABLE_SPEC_FIELDS(WRITE)
+}
+
+static paramo_err decoded(const struct reader *r, const paramo_table_options *o)
+{
+    return r->failed ? err_set(PARAMO_E_PROTOCOL, "table options are cut short") : table_spec_check(o);
+}
 
 paramo_err table_spec_decode(struct reader *r, paramo_table_options *o)
 {
     *o = (paramo_table_options){.size = sizeof *o};
 #define READ(type, name) READ_##type(name)
     TABLE_SPEC_FIELDS(READ)
-    if (r->failed)
-        return err_set(PARAMO_E_PROTOCOL, "table options are cut short");
-    return table_spec_check(o);
+    return decoded(r, o);
+}
+
+paramo_err table_spec_decode_1(struct reader *r, paramo_table_options *o)
+{
+    *o = (paramo_table_options){.size = sizeof *o, .replicas = PARAMO_REPLICAS_OF_JOB};
+    TABLE_SPEC_FIELDS_1(READ)
+    return decoded(r, o);
 }
 
 static bool out_of(unsigned value, unsigned last)
@@ -71,6 +87,8 @@ paramo_err table_spec_check(const paramo_table_options *o)
         field = "rows";
     else if (o->kind != PARAMO_TABLE_DENSE && o->placement == PARAMO_PLACE_DENSE)
         field = "placement";
+    else if (o->replicas != PARAMO_REPLICAS_OF_JOB && out_of(o->replicas, TABLE_SPEC_REPLICAS_MAX))
+        field = "replicas";
     if (field)
         return err_set(PARAMO_E_INVALID, "table option %s is not valid", field);
     if (o->dim > TABLE_SPEC_DIM_MAX)

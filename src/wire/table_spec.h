@@ -11,7 +11,11 @@
 #include "base/cursor.h"
 #include "paramo/types.h"
 
-enum { TABLE_SPEC_NAME_MAX = 64 /* with the end */, TABLE_SPEC_DIM_MAX = 1 << 26 };
+enum {
+    TABLE_SPEC_NAME_MAX = 64 /* with the end */,
+    TABLE_SPEC_DIM_MAX = 1 << 26,
+    TABLE_SPEC_REPLICAS_MAX = 3
+};
 #define TABLE_SPEC_ROWS_MAX (UINT64_C(1) << 32) /* DENSE */
 
 struct table_open {
@@ -27,6 +31,8 @@ struct table_open_result {
 void table_spec_encode(const paramo_table_options *options, struct writer *w);
 /* size is set. */
 MUST_USE paramo_err table_spec_decode(struct reader *r, paramo_table_options *options);
+/* As files have them from before tables had replicas of their own: these are the job's. */
+MUST_USE paramo_err table_spec_decode_1(struct reader *r, paramo_table_options *options);
 /* INVALID or TOO_LARGE, naming the field: unknown kinds, sizes beyond their limits, numbers that are not
  * finite. */
 MUST_USE paramo_err table_spec_check(const paramo_table_options *options);

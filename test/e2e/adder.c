@@ -3,8 +3,9 @@
  * until a file appears, and then checks with the other workers that every sum is exact. Each of its pushes is
  * known from rank and number, so any worker can say what the table must hold.
  *
- *     adder --until FILE [--stalls FILE] [--keys N] [--window N]
+ *     adder --until FILE [--stalls FILE] [--keys N] [--window N] [--replicas R]
  *
+ * --replicas: so many copies of the sums, instead of the job's.
  * Says "N pushes" (standard output) now and then, "waiting" when a push has taken half a second, and at the
  * end one JSON line. --stalls: a line for each push that took longer than STALL_MS: begin and end in
  * nanoseconds since the epoch. Exit code: 0 exact, 1 not, 2 usage, 4 an error of Paramo.
@@ -31,7 +32,7 @@ struct push {
 struct adder {
     paramo_worker *worker;
     paramo_table *sums, *counts;
-    uint32_t rank, window;
+    uint32_t rank, window, replicas;
     uint64_t n_keys, *keys; /* ascending */
     struct push push[WINDOW_MAX];
     uint64_t begun, ended; /* pushes */
@@ -46,7 +47,8 @@ static void check(paramo_err err)
 {
     if (err != PARAMO_OK) {
         fprintf(stderr, "adder: %s\n", paramo_last_error());
-        exit(4);
+        fflush(stdout);
+        _exit(4); /* Paramo's threads go on: nothing can look for leaks beside them */
     }
 }
 
@@ -198,7 +200,9 @@ static int work(struct adder *a, paramo_node *node, const char *until)
     paramo_table_options_init(&options); /* sparse, one float a key, added */
     a->rank = paramo_node_rank(node);
     check(paramo_worker_open(node, 0, &a->worker));
+    options.replicas = a->replicas;
     check(paramo_table_open(a->worker, "sums", &options, &a->sums));
+    options.replicas = PARAMO_REPLICAS_OF_JOB;
     check(paramo_table_open(a->worker, "counts", &options, &a->counts));
     for (;;) {
         bool more = access(until, F_OK) != 0 && a->begun < PUSHES_MAX;
@@ -226,12 +230,14 @@ static int work(struct adder *a, paramo_node *node, const char *until)
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"until", required_argument, NULL, 'u'},
-                                            {"stalls", required_argument, NULL, 's'},
-                                            {"keys", required_argument, NULL, 'k'},
-                                            {"window", required_argument, NULL, 'w'},
-                                            {0}};
-    struct adder a = {.window = 8, .n_keys = 4096, .latency = calloc(LATENCIES, sizeof(uint32_t))};
+    static const struct option options[] = {
+        {"until", required_argument, NULL, 'u'},    {"stalls", required_argument, NULL, 's'},
+        {"keys", required_argument, NULL, 'k'},     {"window", required_argument, NULL, 'w'},
+        {"replicas", required_argument, NULL, 'r'}, {0}};
+    struct adder a = {.window = 8,
+                      .n_keys = 4096,
+                      .replicas = PARAMO_REPLICAS_OF_JOB,
+                      .latency = calloc(LATENCIES, sizeof(uint32_t))};
     const char *until = NULL;
     for (int opt; (opt = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (opt) {
@@ -247,12 +253,16 @@ int main(int argc, char **argv)
         case 'w':
             a.window = (uint32_t)strtoul(optarg, NULL, 10);
             break;
+        case 'r':
+            a.replicas = (uint32_t)strtoul(optarg, NULL, 10);
+            break;
         default:
             return 2;
         }
     }
     if (!until || a.n_keys == 0 || a.window == 0 || a.window > WINDOW_MAX || !a.latency) {
-        fputs("usage: adder --until FILE [--stalls FILE] [--keys N] [--window 1..64]\n", stderr);
+        fputs("usage: adder --until FILE [--stalls FILE] [--keys N] [--window 1..64] [--replicas R]\n",
+              stderr);
         return 2;
     }
     for (size_t i = 0; i < BATCH; i++)

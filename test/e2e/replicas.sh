@@ -27,4 +27,36 @@ check "server 2 is killed at the same time" signal_node KILL lost server 2
 ends lost 4 "two at once are too many"
 says "what is lost" 'the last copy is lost .*: table [a-z.]+ [0-9.]+ % of the keys'
 check "no model" test ! -e never
+
+# A table with fewer copies than the job: one of its two holders dies, who is left behind is filled for the dead one's
+# place, and then the other may die, too. With none: what died is not zeros.
+export PARAMO_TOKEN=fewer
+job() { # NAME REPLICAS: of the table; the job has 2
+    local i
+    free_port
+    start "$1-sched" "$PARAMO" scheduler --port "$PORT" --servers 3 --workers 1 --replicas 2 --verbose
+    for i in 0 1 2; do start "$1-s$i" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --rank "$i"; done
+    start "$1" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" -- "$ADDER" --until "$WORK/enough" --replicas "$2"
+}
+lines() { [ "$(grep -c -- "$1" "$2")" -ge "$3" ]; } # REGEX FILE LINES
+kill_server() { kill -KILL "$(job_pid "$1-s$2")"; }
+job many 3
+ends many 4 "a table with more copies than the job is refused"
+says "why" 'adder: table sums: replicas is 3, and the job has 2'
+job fewer 1
+check "pushes go" wait_for 30 grep -q 'pushes$' fewer.out
+check "server 1 is killed" kill_server fewer 1
+check "the copies are there again" wait_for 60 grep -q 'every key is where it is to be' fewer-sched.err
+check "server 2 is killed, too" kill_server fewer 2
+check "that is known" wait_for 20 grep -q 'server 2 .* is dead' fewer-sched.err
+check "pushes go on" wait_for 30 lines 'pushes$' fewer.out $(($(grep -c 'pushes$' fewer.out) + 3))
+touch enough
+ends fewer 0 "the sums are exact"
+rm enough
+job none 0
+check "pushes to one without copies go" wait_for 30 grep -q 'pushes$' none.out
+check "server 0 is killed" kill_server none 0
+ends none 4 "its worker is told"
+says "by its request" 'adder: .*table sums: a server has died with rows of which there was no copy'
+check "the scheduler says what is lost" grep -Eq 'lost, for it has no copies: table sums [0-9.]+ % of the keys' none-sched.err
 finish

@@ -19,7 +19,7 @@ struct world {
     unsigned replicas;
     struct ring_chains chains, before; /* before: as of the last commit */
     struct moves moves;
-    bool has[SHARDS_MAX][RING_ARCS]; /* all rows of the arc */
+    uint8_t has[SHARDS_MAX][RING_ARCS]; /* rows of the arc: of tables with so many replicas or more */
     struct job {
         struct move move;
         bool told_pause, paused, full; /* as the shards know it */
@@ -44,14 +44,24 @@ static struct job *job_of(struct world *w, uint64_t id)
 static unsigned length(const struct ring_chains *c, size_t arc)
 {
     unsigned len = 0;
-    while (len < RING_LEVELS && c->level[len].owner[arc] != RING_NOBODY)
-        len++;
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        len += c->level[l].owner[arc] != RING_NOBODY;
     return len;
 }
 
 static bool lacks(const struct world *w, size_t arc)
 {
-    return length(&w->chains, arc) < length(&w->moves.target, arc);
+    bool any = false;
+    for (unsigned l = 0; l < length(&w->moves.target, arc); l++)
+        any |= w->chains.level[l].owner[arc] == RING_NOBODY;
+    return any;
+}
+
+/* All that there is for a member at this level? */
+static bool suffices(const struct world *w, size_t shard, size_t arc, unsigned level)
+{
+    uint8_t has = w->has[shard][arc];
+    return has < RING_LEVELS && w->moves.ends.before[has] <= w->moves.ends.before[level];
 }
 
 /* Arcs that lack a copy which the same two could make come first. */
@@ -95,12 +105,14 @@ static void begun(void *arg, const struct move *move)
         assert_true(other->first + other->arcs <= move->first || move->first + move->arcs <= other->first);
     }
     for (size_t a = move->first; a < (size_t)move->first + move->arcs; a++) {
-        assert_true(w->has[move->from][a]);
+        assert_true(suffices(w, move->from, a, 0));
         assert_int_equal(w->chains.level[0].owner[a], move->from);
-        bool member = false;
-        for (unsigned l = 0; l < RING_LEVELS; l++)
-            member |= w->chains.level[l].owner[a] == move->to;
-        assert_int_equal(member, move->handover);
+        unsigned level = 0;
+        while (level < RING_LEVELS && w->chains.level[level].owner[a] != move->to)
+            level++;
+        assert_int_equal(level, move->had);
+        assert_true(move->level < move->had);
+        assert_int_equal(level < RING_LEVELS && suffices(w, move->to, a, move->level), move->handover);
     }
     assert_int_equal(w->job[at].move.state, MOVE_NONE);
     check_urgency(w, move);
@@ -123,10 +135,12 @@ static void paused(void *arg, const struct move *move)
 static unsigned processes(const struct world *w, const struct ring_chains *c, size_t arc)
 {
     unsigned count = 0;
-    for (unsigned l = 0; l < length(c, arc); l++) {
-        bool new = true;
-        for (unsigned k = 0; k < l; k++)
-            new &= w->shard[c->level[k].owner[arc]].server != w->shard[c->level[l].owner[arc]].server;
+    for (unsigned l = 0; l < RING_LEVELS; l++) {
+        uint16_t member = c->level[l].owner[arc];
+        bool new = member != RING_NOBODY;
+        for (unsigned k = 0; k < l && new; k++)
+            new = c->level[k].owner[arc] == RING_NOBODY ||
+                  w->shard[c->level[k].owner[arc]].server != w->shard[member].server;
         count += new;
     }
     return count;
@@ -134,9 +148,10 @@ static unsigned processes(const struct world *w, const struct ring_chains *c, si
 
 /* Whoever is in a chain has the rows; who becomes owner is full or was given the last of them; an arc has as
  * many copies as before, unless fewer are wanted. */
-static void committed(void *arg)
+static void committed(void *arg, const struct move *by)
 {
     struct world *w = arg;
+    assert_true(!by || moves_find(&w->moves, by->id) == by);
     for (size_t a = 0; a < RING_ARCS; a++) {
         bool same = true;
         for (unsigned l = 0; l < RING_LEVELS; l++)
@@ -153,40 +168,54 @@ static void committed(void *arg)
         unsigned apart = processes(w, &w->chains, a);
         assert_true(len >= 1);
         assert_true(len >= was || len >= due);
+        for (unsigned replicas = 0, now = 0, then = 0; replicas <= w->replicas;
+             replicas++) { /* of each table */
+            now += w->chains.level[replicas].owner[a] != RING_NOBODY;
+            then += w->before.level[replicas].owner[a] != RING_NOBODY;
+            assert_true(now >= then || now >= due || now == replicas + 1);
+        }
         assert_true(apart >= processes(w, &w->before, a) || apart >= due);
         if (w->chains.level[0].owner[a] != w->before.level[0].owner[a])
             assert_true(moving && moving->paused && moving->move.to == w->chains.level[0].owner[a]);
-        for (unsigned l = 0; l < len; l++) {
+        for (unsigned l = 0; l < RING_LEVELS; l++) {
             uint16_t member = w->chains.level[l].owner[a];
+            if (member == RING_NOBODY)
+                continue;
             assert_true(member < w->shards);
             for (unsigned k = 0; k < l; k++)
                 assert_int_not_equal(w->chains.level[k].owner[a], member);
             bool had = false;
             for (unsigned k = 0; k < RING_LEVELS; k++)
                 had |= w->before.level[k].owner[a] == member;
+            if (moving && moving->move.to == member && moving->full) {
+                had &= suffices(w, member, a, l);
+                if (w->has[member][a] > moving->move.level)
+                    w->has[member][a] = moving->move.level;
+            }
             if (!had) { /* only by a move, and only when it is full */
                 assert_non_null(moving);
                 assert_int_equal(moving->move.to, member);
                 assert_true(moving->full);
                 assert_true(moving->paused);
-                w->has[member][a] = true;
                 w->copied++;
             }
-            assert_true(w->has[member][a]);
+            assert_true(suffices(w, member, a, l));
+            w->has[member][a] = (uint8_t)l; /* what is for others goes; of tables that come it has all */
         }
-        for (unsigned l = len; l < RING_LEVELS; l++)
-            assert_int_equal(w->chains.level[l].owner[a], RING_NOBODY);
         unsigned from = 0; /* nobody passes another but in a pause */
-        for (unsigned l = 0; l < len && !(moving && moving->paused); l++) {
+        for (unsigned l = 0; l < RING_LEVELS && !(moving && moving->paused); l++) {
+            if (w->chains.level[l].owner[a] == RING_NOBODY)
+                continue;
             while (from < RING_LEVELS && w->before.level[from].owner[a] != w->chains.level[l].owner[a])
                 from++;
             assert_true(from < RING_LEVELS);
         }
         for (size_t i = 0; i < w->shards; i++) { /* who is dropped deletes it */
             bool member = false;
-            for (unsigned l = 0; l < len; l++)
+            for (unsigned l = 0; l < RING_LEVELS; l++)
                 member |= w->chains.level[l].owner[a] == i;
-            w->has[i][a] &= member;
+            if (!member)
+                w->has[i][a] = RING_LEVELS;
         }
     }
     w->before = w->chains;
@@ -201,7 +230,7 @@ static void ended(void *arg, const struct move *move, bool was_committed)
         bool member = false;
         for (unsigned l = 0; l < RING_LEVELS; l++)
             member |= w->chains.level[l].owner[a] == move->to;
-        assert_int_equal(member, was_committed || (move->handover && !w->gone[move->to]));
+        assert_int_equal(member, was_committed || (move->had < RING_LEVELS && !w->gone[move->to]));
         assert_true(!was_committed || !move->handover || w->chains.level[0].owner[a] == move->to);
     }
     job->move.state = MOVE_NONE;
@@ -242,6 +271,7 @@ static void join(struct world *w, uint32_t weight)
 static void start(struct world *w, uint64_t seed, size_t shards, unsigned replicas)
 {
     memset(w, 0, sizeof *w);
+    memset(w->has, RING_LEVELS, sizeof w->has);
     w->random = seed;
     w->replicas = replicas;
     for (size_t i = 0; i < shards; i++)
@@ -250,7 +280,7 @@ static void start(struct world *w, uint64_t seed, size_t shards, unsigned replic
     w->before = w->chains;
     for (size_t a = 0; a < RING_ARCS; a++)
         for (unsigned l = 0; l < length(&w->chains, a); l++)
-            w->has[w->chains.level[l].owner[a]][a] = true;
+            w->has[w->chains.level[l].owner[a]][a] = (uint8_t)l;
     moves_init(&w->moves, &w->chains, &ops, w);
 }
 
@@ -312,6 +342,7 @@ static void run(struct world *w)
     for (size_t a = 0; a < RING_ARCS; a++) {
         assert_int_equal(w->chains.level[0].owner[a], w->moves.target.level[0].owner[a]);
         assert_int_equal(length(&w->chains, a), length(&w->moves.target, a));
+        assert_false(lacks(w, a));
         for (unsigned l = 1; l < length(&w->chains, a); l++) {
             bool wanted = false;
             for (unsigned k = 1; k < RING_LEVELS; k++)
@@ -326,10 +357,20 @@ static void kill(struct world *w, size_t shard)
     size_t server = w->shard[shard].server;
     for (size_t i = 0; i < w->shards; i++)
         w->gone[i] |= w->shard[i].server == server;
-    (void)ring_promote(&w->chains, w->gone, w->shards);
-    for (size_t a = 0; a < RING_ARCS; a++)
+    (void)ring_promote(&w->chains, &w->moves.ends, w->gone, w->shards, NULL);
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        uint16_t owner = w->chains.level[0].owner[a];
         for (size_t i = 0; i < w->shards; i++)
-            w->has[i][a] &= !w->gone[i];
+            w->has[i][a] = w->gone[i] ? RING_LEVELS : w->has[i][a];
+        if (!w->gone[owner]) /* of tables without replicas nobody has anything now */
+            w->has[owner][a] = 0;
+        for (unsigned l = 1; l < RING_LEVELS; l++) {
+            uint16_t member = w->chains.level[l].owner[a];
+            assert_true(member == RING_NOBODY || suffices(w, member, a, l));
+            if (member != RING_NOBODY)
+                w->has[member][a] = (uint8_t)l;
+        }
+    }
     w->before = w->chains;
     tell_shards(w);
     for (size_t i = 0; i < MOVES_MAX; i++)
@@ -438,9 +479,13 @@ static void histories(void **state)
     for (uint64_t seed = 1; seed <= UNIT_SEEDS(24); seed++) {
         unsigned replicas = (unsigned)(seed % 4), dead = 0;
         start(w, seed, 8 + 2 * draw(w, 4), replicas);
+        if (seed % 3 == 0) /* tables that have fewer; others come later */
+            moves_table(&w->moves, (unsigned)draw(w, 4));
         aim(w);
         for (unsigned event = 0; event < 8; event++) {
             size_t shard = draw(w, w->shards);
+            if (seed % 3 && draw(w, 4) == 0)
+                moves_table(&w->moves, (unsigned)draw(w, 4));
             switch (draw(w, 4)) {
             case 0:
                 if (w->shards + 2 <= SHARDS_MAX) {
@@ -457,7 +502,7 @@ static void histories(void **state)
                     /* not more at a time than there are copies of */
                     bool safe = true;
                     for (size_t a = 0; a < RING_ARCS; a++)
-                        safe &= length(&w->chains, a) > 1;
+                        safe &= length(&w->chains, a) > 1 && !lacks(w, a);
                     if (!safe)
                         break;
                     kill(w, shard);

@@ -117,7 +117,7 @@ static void test_copies_take_over(void **state)
     struct tcall t;
     start_with_copies(&c, 3);
     struct tnode *worker = &c.nodes[3];
-    paramo_table_options options = {.size = sizeof options, .dim = 1};
+    paramo_table_options options = {.size = sizeof options, .dim = 1, .replicas = PARAMO_REPLICAS_OF_JOB};
     TCALL(worker, &t, member_table_open(worker->member, &t.call, "sparse", &options, in_seconds(&c, 10)));
     assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
     options.kind = PARAMO_TABLE_DENSE;
@@ -174,13 +174,71 @@ static void test_a_part_is_lost(void **state)
         cluster_pass(&c, 1);
         assert_false(c.over);
     }
-    paramo_table_options options = {.size = sizeof options, .dim = 1, .placement = PARAMO_PLACE_UNIFORM};
+    paramo_table_options options = {.size = sizeof options,
+                                    .dim = 1,
+                                    .placement = PARAMO_PLACE_UNIFORM,
+                                    .replicas = PARAMO_REPLICAS_OF_JOB};
     TCALL(worker, &t, member_table_open(worker->member, &t.call, "w", &options, in_seconds(&c, 10)));
     assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
     cluster_kill(&c.nodes[2]);
     assert_true(cluster_run(&c, tnode_ended, worker, 5));
     assert_int_equal(worker->ended_status, PARAMO_E_DATA_LOST);
     assert_non_null(strstr(worker->ended_text, "table w keys "));
+    cluster_fini(&c);
+}
+
+static paramo_err open_with(struct cluster *c, struct tnode *worker, const char *name, uint32_t replicas)
+{
+    struct tcall t;
+    paramo_table_options o = {.size = sizeof o, .dim = 1, .replicas = replicas};
+    TCALL(worker, &t, member_table_open(worker->member, &t.call, name, &o, in_seconds(c, 10)));
+    return tcall_wait(c, &t);
+}
+
+/* Tables with fewer replicas than the job: what a death takes of one without any is said, and the job goes
+ * on; of one with one, two deaths end it, and what has more copies is not spoken of. Who is left stays where
+ * it is until it has what belongs nearer to the owner. */
+static void test_fewer_copies(void **state)
+{
+    (void)state;
+    struct cluster c;
+    start_with_copies(&c, 3);
+    struct tnode *worker = &c.nodes[3];
+    assert_int_equal(open_with(&c, worker, "none", 0), PARAMO_OK);
+    assert_int_equal(open_with(&c, worker, "one", 1), PARAMO_OK);
+    assert_int_equal(open_with(&c, worker, "many", 3), PARAMO_E_INVALID);
+    assert_int_equal(open_with(&c, worker, "one", 0), PARAMO_E_TABLE_EXISTS);
+    assert_int_equal(open_with(&c, worker, "two", 2), PARAMO_OK);
+    assert_int_equal(open_with(&c, worker, "two", PARAMO_REPLICAS_OF_JOB), PARAMO_OK);
+    const struct view *view = member_view(worker->member);
+    assert_int_equal(view_table_named(view, "two")->options.replicas, PARAMO_REPLICAS_OF_JOB);
+    assert_int_equal(view_table_named(view, "one")->options.replicas, 1);
+    assert_true(view_table_named(view, "one")->since > view->shards[0].chain_changed);
+    struct view *before = view_ref(member_view(worker->member));
+    cluster_kill(&c.nodes[0]);
+    cluster_pass(&c, 1);
+    assert_false(c.over);
+    view = member_view(worker->member);
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        unsigned dead = 0;
+        while (before->shards[before->chains.level[dead].owner[a]].node != PARAMO_ID_SERVER(0))
+            dead++;
+        uint16_t chain[3] = {before->chains.level[0].owner[a], before->chains.level[1].owner[a],
+                             before->chains.level[2].owner[a]};
+        chain[dead] = RING_NOBODY;
+        if (dead == 0) { /* the owner there must be; who lacks table "one" stays behind */
+            chain[0] = chain[1];
+            chain[1] = RING_NOBODY;
+        }
+        for (unsigned l = 0; l < 3; l++)
+            assert_int_equal(view->chains.level[l].owner[a], chain[l]);
+    }
+    view_unref(before);
+    cluster_kill(&c.nodes[1]);
+    assert_true(cluster_run(&c, tnode_ended, worker, 5));
+    assert_int_equal(worker->ended_status, PARAMO_E_DATA_LOST);
+    assert_non_null(strstr(worker->ended_text, "table one "));
+    assert_null(strstr(worker->ended_text, "table two"));
     cluster_fini(&c);
 }
 
@@ -727,6 +785,7 @@ int main(void)
         cmocka_unit_test(test_weights_and_domains),
         cmocka_unit_test(test_copies_take_over),
         cmocka_unit_test(test_a_part_is_lost),
+        cmocka_unit_test(test_fewer_copies),
         cmocka_unit_test(test_wanted_ranks_and_names),
         cmocka_unit_test(test_one_more_server),
         cmocka_unit_test(test_extra_worker),

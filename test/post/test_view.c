@@ -32,10 +32,10 @@ static struct view_node nodes[] = {
      .host = "c",
      .domain = "c"},
 };
-static struct view_shard shards[] = {{8, 0, 3, 3}, {8, 1, 3, 5}, {10, 0, 4, 4}};
+static struct view_shard shards[] = {{8, 0, 3, 3, 0}, {8, 1, 3, 5, 9}, {10, 0, 4, 4, 1}};
 static struct view_table tables[] = {
     {.id = 1, .name = "w", .options = {.dim = 1, .placement = PARAMO_PLACE_MIXED}},
-    {.id = 3, .name = "v", .options = {.dim = 8, .placement = PARAMO_PLACE_UNIFORM}},
+    {.id = 3, .name = "v", .since = 5, .options = {.dim = 8, .placement = PARAMO_PLACE_UNIFORM}},
 };
 
 static struct view *example(void)
@@ -56,9 +56,9 @@ static struct view *example(void)
     memset(c->level, 0xff, sizeof c->level);
     c->replicas = 2;
     for (unsigned a = 0; a < RING_ARCS - 1;
-         a++) { /* the last arc is nobody's; chains of one, two and three */
+         a++) { /* the last arc is nobody's; chains of one, two and three, and some with a hole */
         c->level[0].owner[a] = (uint16_t)(a / 1500);
-        if (a > 100)
+        if (a > 100 && a < 3900)
             c->level[1].owner[a] = (uint16_t)((a / 1500 + 1) % 3);
         if (a > 3000)
             c->level[2].owner[a] = (uint16_t)((a / 1500 + 2) % 3);
@@ -78,6 +78,8 @@ static void test_round_trip(void **state)
     assert_int_equal(again.len, w.len);
     assert_memory_equal(again.data, w.data, w.len);
     assert_memory_equal(&view->chains, &example()->chains, sizeof view->chains);
+    assert_int_equal(view->shards[1].moved, 9);
+    assert_int_equal(view->tables[1].since, 5);
     assert_ptr_equal(view_ring(view), &view->chains.level[0]);
     assert_int_equal(view_node(view, 8)->weight, 3);
     assert_string_equal(view_node(view, 8)->domain, "rack-a");
@@ -164,13 +166,13 @@ static void test_refuses(void **state)
             bad->chains.level[2].owner[4000] = 3;
             break;
         case 9: /* one shard twice in a chain */
-            bad->chains.level[2].owner[4000] = bad->chains.level[1].owner[4000];
+            bad->chains.level[2].owner[4000] = bad->chains.level[0].owner[4000];
             break;
         case 10: /* the owner its own replica */
             bad->chains.level[1].owner[200] = bad->chains.level[0].owner[200];
             break;
-        case 11: /* a hole */
-            bad->chains.level[1].owner[4000] = RING_NOBODY;
+        case 11: /* a table of a view to come */
+            t[0].since = bad->number + 1;
             break;
         case 12: /* replicas of nobody */
             bad->chains.level[0].owner[200] = RING_NOBODY;

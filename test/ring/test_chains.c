@@ -12,6 +12,7 @@
 enum { SERVERS = 6, SHARDS = 2 * SERVERS };
 
 static struct ring_chains chains, before;
+static const struct ring_ends all; /* tables have as many replicas as the job */
 
 /* Six servers of two shards, each its own domain. */
 static void deal(unsigned replicas)
@@ -68,16 +69,58 @@ static void who_is_left_takes_over(void **state)
                     continue;
                 gone[2 * server] = gone[2 * server + 1] = true;
                 before = chains;
-                orphans = ring_promote(&chains, gone, SHARDS);
+                orphans = ring_promote(&chains, &all, gone, SHARDS, NULL);
                 check_promoted(gone, orphans);
                 dead++;
             }
             assert_true(orphans == 0 || dead > replicas);
             assert_true(orphans > 0 || dead < SERVERS);
             before = chains;
-            assert_int_equal(ring_promote(&chains, gone, SHARDS), orphans); /* nothing is left to be done */
+            assert_int_equal(ring_promote(&chains, &all, gone, SHARDS, NULL),
+                             orphans); /* nothing is left to be done */
             assert_memory_equal(&before, &chains, sizeof chains);
         }
+}
+
+/* A member comes nearer to the owner only where it lacks nothing; without what belongs there its level stays
+ * empty. What nobody has any more is the caller's to say, and of tables with a replica it is an orphan's. */
+static void who_lacks_rows_stays_behind(void **state)
+{
+    (void)state;
+    struct ring_ends ends = {0};
+    struct ring_chains c = {.replicas = 3};
+    static const struct {
+        const char *fewer, *gone; /* replicas of tables; levels */
+        uint16_t after[RING_LEVELS];
+        uint8_t lowest;
+    } cases[] = {
+        {"", "0", {1, 2, 3, 9}, 1},    {"", "012", {3, 9, 9, 9}, 3},  {"3", "1", {0, 2, 3, 9}, 0},
+        {"0", "0", {1, 2, 3, 9}, 1},   {"0", "1", {0, 2, 3, 9}, 0},   {"1", "0", {1, 9, 2, 3}, 1},
+        {"1", "1", {0, 9, 2, 3}, 0},   {"1", "2", {0, 1, 3, 9}, 0},   {"2", "1", {0, 2, 9, 3}, 0},
+        {"2", "01", {2, 9, 9, 3}, 2},  {"12", "1", {0, 9, 2, 3}, 0},  {"12", "12", {0, 9, 9, 3}, 0},
+        {"1", "01", {0, 9, 9, 9}, 2},  {"0", "012", {3, 9, 9, 9}, 3}, {"02", "012", {0, 9, 9, 9}, 3},
+        {"11", "01", {0, 9, 9, 9}, 2}, {"", "0123", {0, 9, 9, 9}, 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static uint8_t lowest[RING_ARCS];
+        bool gone[4] = {false};
+        ends = (struct ring_ends){0};
+        for (const char *r = cases[i].fewer; *r; r++)
+            ring_ends_add(&ends, (unsigned)(*r - '0'), 3);
+        for (const char *g = cases[i].gone; *g; g++)
+            gone[*g - '0'] = true;
+        for (unsigned l = 0; l < RING_LEVELS; l++)
+            for (size_t a = 0; a < RING_ARCS; a++)
+                c.level[l].owner[a] = (uint16_t)l;
+        uint32_t orphans = ring_promote(&c, &ends, gone, 4, lowest);
+        assert_int_equal(orphans, gone[c.level[0].owner[0]] ? RING_ARCS : 0);
+        assert_int_equal(lowest[77], cases[i].lowest);
+        for (unsigned l = 0; l < RING_LEVELS; l++) {
+            uint16_t is = c.level[l].owner[77];
+            if (is != (cases[i].after[l] == 9 ? RING_NOBODY : cases[i].after[l]))
+                fail_msg("case %zu: level %u is %u", i, l, is);
+        }
+    }
 }
 
 static void those_concerned(void **state)
@@ -122,6 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_left_takes_over),
+        cmocka_unit_test(who_lacks_rows_stays_behind),
         cmocka_unit_test(those_concerned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,10 @@ static void bad_options_are_named(void **state)
     REFUSED(PARAMO_E_INVALID, "beta2", o.optimizer = PARAMO_OPT_ADAM; o.beta2 = -0.1F);
     REFUSED(PARAMO_E_INVALID, "epsilon", o.optimizer = PARAMO_OPT_ADAM; o.epsilon = 0);
     REFUSED(PARAMO_E_INVALID, "init", o.init = (paramo_init_kind)4);
+    REFUSED(PARAMO_E_INVALID, "replicas", o.replicas = 4);
+    REFUSED(PARAMO_E_INVALID, "handler", o.kind = PARAMO_TABLE_USER; o.replicas = 0);
+    TAKEN(o.replicas = 3);
+    TAKEN(o.kind = PARAMO_TABLE_USER);
     REFUSED(PARAMO_E_INVALID, "init_a", o.init = PARAMO_INIT_CONSTANT; o.init_a = INFINITY);
     REFUSED(PARAMO_E_INVALID, "init_a", o.init = PARAMO_INIT_CONSTANT; o.dtype = PARAMO_U8; o.init_a = 256);
     REFUSED(PARAMO_E_INVALID, "init_a", o.init = PARAMO_INIT_CONSTANT; o.dtype = PARAMO_I32; o.init_a = 3e9F);
@@ -137,6 +141,7 @@ static void differences_are_named(void **state)
     DIFFERS(init_a, 2);
     DIFFERS(init_b, 2);
     DIFFERS(seed, 2);
+    DIFFERS(replicas, 2);
 }
 
 int main(void)

@@ -30,7 +30,8 @@ static void each_step_comes_as_it_was(void **state)
         {.seq = 3, .view = 10, .what = MOVE_STEP_FULL, .id = 7},
         {.seq = 4, .view = 10, .what = MOVE_STEP_RECORDS, .id = 7, .bytes = MOVE_ARCS / 8 + 8},
         {.seq = 5, .view = 10, .what = MOVE_STEP_PARTS, .id = 7, .bytes = 40},
-        {.seq = 6, .view = 10, .what = MOVE_STEP_LAST, .id = 7, .bytes = 16},
+        {.seq = 6, .view = 10, .what = MOVE_STEP_LOST, .id = 7, .table = 3, .bytes = MOVE_ARCS / 8},
+        {.seq = 7, .view = 10, .what = MOVE_STEP_LAST, .id = 7, .bytes = 16},
     };
     for (size_t i = 0; i < sizeof payload; i++)
         payload[i] = (uint8_t)(i * 7);
@@ -62,7 +63,7 @@ static void what_is_wrong_is_refused(void **state)
         {.seq = 0, .what = MOVE_STEP_FULL, .id = 7},
         {.seq = 1, .what = MOVE_STEP_FULL, .id = 0},
         {.seq = 1, .what = 0, .id = 7},
-        {.seq = 1, .what = MOVE_STEP_LAST + 1, .id = 7},
+        {.seq = 1, .what = MOVE_STEP_LOST + 1, .id = 7},
         {.seq = 1, .what = MOVE_STEP_FULL, .id = 7, .bytes = 8},
         {.seq = 1, .what = MOVE_STEP_FULL, .id = 7, .first = 1, .arcs = 1},
         {.seq = 1, .what = MOVE_STEP_BEGIN, .id = 7},
@@ -74,6 +75,8 @@ static void what_is_wrong_is_refused(void **state)
         {.seq = 1, .what = MOVE_STEP_LAST, .id = 7, .table = 1, .bytes = 8}, /* of a table */
         {.seq = 1, .what = MOVE_STEP_LAST, .id = 7, .bytes = 9},
         {.seq = 1, .what = MOVE_STEP_RECORDS, .id = 7, .bytes = MOVE_ARCS / 8 - 1},
+        {.seq = 1, .what = MOVE_STEP_LOST, .id = 7, .bytes = MOVE_ARCS / 8}, /* of no table */
+        {.seq = 1, .what = MOVE_STEP_LOST, .id = 7, .table = 1, .bytes = MOVE_ARCS / 8 + 8},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct move_message got;

@@ -233,7 +233,7 @@ static void verify_copies(struct play *p)
         for (unsigned i = 0; i < PLAY_KEYS; i++) {
             uint64_t key = play_key(t, i);
             float first[2] = {0}, row[2];
-            for (unsigned level = 0; level <= p->w.replicas; level++) {
+            for (unsigned level = 0; level <= p->w.replicas && level <= p->w.options[t].replicas; level++) {
                 const struct shard_table *any = shard_table_find(p->w.servers[play_living(p)].shard, t + 1);
                 unsigned arc = ring_arc(ring_position(&any->placement, key));
                 uint16_t m = level ? p->w.follower[level].owner[arc] : p->w.ring.owner[arc];

@@ -106,6 +106,7 @@ void world_view(struct world *w)
             (void)snprintf(n->host, sizeof n->host, "s%u", rank);
             v->shards[v->shards_count].node = n->id;
             v->shards[v->shards_count].chain_changed = w->chain_changed[rank];
+            v->shards[v->shards_count].moved = w->moved[rank];
             v->shards[v->shards_count++].arcs_changed = w->arcs_changed[rank];
         }
         if (rank < w->clients_count) {
@@ -119,6 +120,7 @@ void world_view(struct world *w)
     for (unsigned t = 0; t < w->tables_count; t++) {
         struct view_table *to = &v->tables[v->tables_count++];
         to->id = t + 1;
+        to->since = 1;
         to->options = w->options[t];
         to->options.placement = table_options_placement(&to->options);
         (void)snprintf(to->name, sizeof to->name, "t%u", t);

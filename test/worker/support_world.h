@@ -52,7 +52,7 @@ struct world {
     unsigned replicas;                 /* set before world_start: server i is followed by i + 1, i + 2 ... */
     bool moves;                        /* arcs will move: shards reach each other without replicas, too */
     struct ring follower[RING_LEVELS]; /* from 1 */
-    uint64_t arcs_changed[WORLD_SERVERS], chain_changed[WORLD_SERVERS];
+    uint64_t arcs_changed[WORLD_SERVERS], chain_changed[WORLD_SERVERS], moved[WORLD_SERVERS];
     uint64_t number; /* of the present view */
     struct view *view;
     uint32_t timeout_ms;

@@ -1,9 +1,10 @@
 /*
  * Moves of arcs on one simulated network: servers join and are drained, are killed, cut off, started anew,
  * the scheduler too, while clients push. What was answered is there, once; copies are equal bit for bit;
- * nobody keeps what it has given away; when faults end all arcs have their copies again. The test is the
- * scheduler: it runs post/moves.c, gives its orders late, and each server takes each view at its own time.
- * Faults from a seed; one seed again: test_move_sim SEED [COUNT [MUTANT]].
+ * nobody keeps what it has given away; when faults end all arcs have their copies again. In half of the seeds
+ * tables have fewer replicas than the job. The test is the scheduler: it runs post/moves.c, gives its orders
+ * late, and each server takes each view at its own time. Faults from a seed; one seed again: test_move_sim
+ * SEED [COUNT [MUTANT]].
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ struct run {
     uint32_t weight[SERVERS];
     struct order *orders; /* in the order in which they were given */
     uint64_t hold_until, term;
+    unsigned least; /* replicas, of a table */
     unsigned commits, aborts, kills;
 };
 
@@ -93,6 +95,8 @@ static void give(struct run *r, unsigned server, const struct move *move, uint32
                             .arcs = move->arcs,
                             .from = {.node = PARAMO_ID_SERVER(move->from)},
                             .to = {.node = PARAMO_ID_SERVER(move->to)},
+                            .level = move->level,
+                            .had = move->had,
                             .kib_per_s = r->p.seed % 3 ? 64 << 10 : 8,
                             .takes_over = what == ORDER_MOVE_PAUSE && moves_takes_over(&r->moves, move),
                             .committed = committed};
@@ -110,9 +114,12 @@ static void pause_op(void *arg, const struct move *move)
     give(arg, move->from, move, ORDER_MOVE_PAUSE, false);
 }
 
-static void commit_op(void *arg)
+static void commit_op(void *arg, const struct move *move)
 {
-    chains_out(arg);
+    struct run *r = arg;
+    if (move && !move->handover)
+        r->p.w.moved[move->to] = (r->term << 32) + move->id;
+    chains_out(r);
 }
 
 static void end_op(void *arg, const struct move *move, bool committed)
@@ -216,12 +223,22 @@ static void orders_go_on(struct run *r, bool now)
 static void dies(struct run *r, unsigned server)
 {
     bool gone[SERVERS];
+    uint8_t lowest[RING_ARCS];
     r->p.w.servers[server].alive = false;
     for (unsigned s = 0; s < SERVERS; s++)
         gone[s] = !r->p.w.servers[s].alive;
-    play_check(&r->p, ring_promote(&r->chains, gone, SERVERS) == 0);
+    play_check(&r->p, ring_promote(&r->chains, &r->moves.ends, gone, SERVERS, lowest) == 0);
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        play_check(&r->p, lowest[a] <= r->least);
     chains_out(r);
     aim(r);
+}
+
+static void moves_begin(struct run *r)
+{
+    moves_init(&r->moves, &r->chains, &ops, r);
+    for (unsigned t = 0; t < PLAY_TABLES; t++)
+        moves_table(&r->moves, r->p.w.options[t].replicas);
 }
 
 /* Another scheduler goes on from what the last view said; nobody tells it of moves. */
@@ -241,7 +258,7 @@ static void scheduler_restarts(struct run *r)
     }
     r->term++;
     r->p.w.number = r->term << 32;
-    moves_init(&r->moves, &r->chains, &ops, r);
+    moves_begin(r);
     send_views(r);
     aim(r);
 }
@@ -258,7 +275,7 @@ static bool may_die(const struct run *r, unsigned server)
         others += s != server && r->p.w.servers[s].alive && r->weight[s];
     for (unsigned a = 0; a < RING_ARCS; a++) {
         unsigned is = 0, len = 0;
-        for (unsigned level = 0; level < RING_LEVELS; level++) {
+        for (unsigned level = 0; level <= r->least; level++) {
             uint16_t member = r->chains.level[level].owner[a];
             is += member == server;
             len += member != RING_NOBODY;
@@ -267,7 +284,7 @@ static bool may_die(const struct run *r, unsigned server)
             return false;
     }
     for (size_t i = 0; i < MOVES_MAX; i++) /* it may be the only one who has the arcs in a moment */
-        if (r->moves.move[i].state >= MOVE_FULL && r->moves.move[i].to == server && !r->p.w.replicas)
+        if (r->moves.move[i].state >= MOVE_FULL && r->moves.move[i].to == server && !r->least)
             return false;
     for (unsigned a = 0; a < RING_ARCS && r->p.w.replicas; a++)
         if (r->moves.target.level[1].owner[a] == RING_NOBODY)
@@ -393,6 +410,14 @@ static void start(struct run *r, uint64_t seed)
     r->p.w.moves = true;
     play_links(&r->p, 50000, 50000, 100000);
     play_tables(&r->p);
+    r->least = r->p.w.replicas;
+    for (unsigned t = 0; t < PLAY_TABLES && seed % 8 >= 4 && r->p.w.replicas; t++) {
+        unsigned fewest = seed % 16 >= 12 ? 0 : 1; /* with a table that has none nobody may die */
+        unsigned replicas = fewest + (unsigned)play_draw(&r->p, r->p.w.replicas + 1 - fewest);
+        if (replicas < r->p.w.replicas)
+            r->p.w.options[t].replicas = replicas;
+        r->least = replicas < r->least ? replicas : r->least;
+    }
     world_start(&r->p.w, SERVERS, FIRST, CLIENTS);
     r->chains.replicas = r->p.w.replicas;
     r->chains.level[0] = r->p.w.ring;
@@ -403,7 +428,7 @@ static void start(struct run *r, uint64_t seed)
         r->weight[s] = s < FIRST;
         r->p.server_view[s] = r->p.w.number;
     }
-    moves_init(&r->moves, &r->chains, &ops, r);
+    moves_begin(r);
     aim(r);
     play_faulty(&r->p, 1u << VAN_REQUEST | 1u << VAN_ANSWER | (seed % 2 ? 1u << VAN_CHAIN : 0));
 }
@@ -421,7 +446,7 @@ static void check_stale(struct run *r)
                 const struct shard_table *st = shard_table_find(r->p.w.servers[s].shard, t + 1);
                 unsigned arc = ring_arc(ring_position(&st->placement, key));
                 bool member = false;
-                for (unsigned level = 0; level < RING_LEVELS; level++)
+                for (unsigned level = 0; level <= r->p.w.replicas && level <= st->replicas; level++)
                     member |= r->chains.level[level].owner[arc] == s;
                 if (!member && table_get_rows(st->table, &key, 1, true, row) != PARAMO_E_NOT_FOUND)
                     fail_msg("seed %llu: server %u has kept table %u key %u, arc %u",

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/chained.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"
 
-enum { DENSE, SPARSE, SERVERS = 3, N = 70000 };
+enum { DENSE, SPARSE, NONE, SERVERS = 3, N = 70000 };
 
 struct play {
     struct world w;
@@ -32,7 +33,7 @@ static void known(struct sim_event *event)
     world_all_view(&p->w);
 }
 
-/* The first SERVERS own all arcs. */
+/* The first SERVERS own all arcs. The table NONE has no copies. */
 static void play_make_of(struct play *p, unsigned replicas, unsigned servers)
 {
     memset(p, 0, sizeof *p);
@@ -42,6 +43,8 @@ static void play_make_of(struct play *p, unsigned replicas, unsigned servers)
     p->w.replicas = replicas;
     world_table(&p->w, PARAMO_TABLE_DENSE, 1)->rows = N;
     world_table(&p->w, PARAMO_TABLE_SPARSE, 1);
+    paramo_table_options *none = world_table(&p->w, PARAMO_TABLE_SPARSE, 1);
+    none->replicas = replicas ? 0 : PARAMO_REPLICAS_OF_JOB;
     world_start(&p->w, servers, SERVERS, 2);
     p->client = p->w.clients[0].client;
     p->keys = malloc(N * sizeof *p->keys);
@@ -292,6 +295,56 @@ static void test_without_copies(void **state)
     play_end(&p);
 }
 
+/* What a dead server had of a table without copies is not zeros: requests for it end until it is cleared, all
+ * others go on. Nobody else has had a row of it. */
+static void test_table_without_copies(void **state)
+{
+    (void)state;
+    struct play p;
+    struct client_stats stats;
+    struct rows rows = {0};
+    uint64_t ts;
+    play_make(&p, 2);
+    assert_int_equal(world_push(&p.w, 0, NONE, p.keys, N, p.vals, N, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_OK);
+    size_t held = 0;
+    for (unsigned s = 0; s < SERVERS; s++)
+        held += table_rows(shard_table_find(p.w.servers[s].shard, NONE + 1)->table);
+    assert_int_equal(held, N);
+    const struct ring_placement placement = {.kind = PARAMO_PLACE_MIXED};
+    uint64_t lost = N, kept = N; /* a key of each */
+    for (unsigned i = 0; i < N; i++)
+        *(p.w.ring.owner[ring_arc(ring_position(&placement, i))] == 1 ? &lost : &kept) = i;
+    world_server_stop(&p.w, 1);
+    world_server_gone(&p.w, 1);
+    world_all_view(&p.w);
+    float val = 0;
+    for (unsigned t = SPARSE; t <= NONE; t++)
+        for (unsigned i = 0; i < 2; i++) {
+            paramo_err err = t == NONE && i ? PARAMO_E_DATA_LOST : PARAMO_OK;
+            assert_int_equal(world_pull(&p.w, 0, t, i ? &lost : &kept, 1, &val, 1, &ts), PARAMO_OK);
+            assert_int_equal(world_wait(&p.w, 0, ts), err);
+            assert_true(err || val == 1);
+            assert_int_equal(world_push(&p.w, 0, t, i ? &lost : &kept, 1, &val, 1, &ts), PARAMO_OK);
+            assert_int_equal(world_wait(&p.w, 0, ts), err);
+        }
+    struct client_call stat = {.kind = REQUEST_STAT, .table = &p.w.tables[NONE], .stats = &stats};
+    assert_int_equal(client_issue(p.client, &stat, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_E_DATA_LOST);
+    assert_int_equal(scan_run(p.client, &p.w.tables[NONE], false, 0, take_rows, &rows), PARAMO_E_DATA_LOST);
+    struct client_call clear = {.kind = REQUEST_CLEAR, .table = &p.w.tables[NONE]};
+    assert_int_equal(client_issue(p.client, &clear, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(world_push(&p.w, 0, NONE, i ? &lost : &kept, 1, &val, 1, &ts), PARAMO_OK);
+        assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_OK);
+    }
+    assert_int_equal(client_issue(p.client, &stat, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&p.w, 0, ts), PARAMO_OK);
+    assert_int_equal(stats.rows, 2);
+    play_end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_stat),
@@ -301,6 +354,7 @@ int main(void)
                                        cmocka_unit_test(test_lease),
                                        cmocka_unit_test(test_refused),
                                        cmocka_unit_test(test_dialled_too_early),
-                                       cmocka_unit_test(test_without_copies)};
+                                       cmocka_unit_test(test_without_copies),
+                                       cmocka_unit_test(test_table_without_copies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
