@@ -12,6 +12,11 @@ static struct chain_name name_of(const struct view *v, unsigned shard)
     return (struct chain_name){.node = v->shards[shard].node, .shard = v->shards[shard].index};
 }
 
+static struct chain_name own_name(const struct chain *c)
+{
+    return (struct chain_name){.node = c->shard->config.node, .shard = (uint16_t)c->shard->config.index};
+}
+
 /* Our place in each arc's chain, and who comes after us. */
 static void places(struct chain *c)
 {
@@ -101,6 +106,7 @@ static bool streams_settle(struct chain *c, struct queue *entries)
 /* ---- arcs ---- */
 
 struct change {
+    uint64_t fresh[CHAIN_WORDS]; /* ours, in which we have followed nobody; others may have */
     uint64_t promoted[CHAIN_WORDS], demoted[CHAIN_WORDS], dropped[CHAIN_WORDS];
     uint64_t farther[CHAIN_WORDS]; /* from the owner than before: fewer tables */
     uint64_t bereft[CHAIN_WORDS];  /* ours since their owner is gone: without the tables that had no copies */
@@ -124,6 +130,8 @@ static void roles(struct chain *c, const int8_t before[RING_ARCS], struct change
         }
         if (level == 0 && !was && !arcs_has(c->brought, a))
             arcs_add(change->bereft, a);
+        if (level == 0 && !was && !c->origin_of[a])
+            arcs_add(change->fresh, a);
         if (level == 0 && c->origin_of[a]) {
             arcs_add(change->promoted, a);
             change->promotes = true;
@@ -149,10 +157,9 @@ static void roles(struct chain *c, const int8_t before[RING_ARCS], struct change
 
 /* Says in each stream whose arcs have become ours, behind all that had to be sent again: when that is
  * acknowledged, they are served. */
-static void announce(struct chain *c, const struct chain_origin *from, const uint64_t arcs[CHAIN_WORDS])
+static void announce(struct chain *c, struct chain_name from, const uint64_t arcs[CHAIN_WORDS])
 {
-    struct chain_message m = {.what = CHAIN_TAKE, .from = from->name};
-    m.origin = (struct chain_name){.node = c->shard->config.node, .shard = (uint16_t)c->shard->config.index};
+    struct chain_message m = {.what = CHAIN_TAKE, .from = from, .origin = own_name(c)};
     for (struct chain_stream *st = c->streams; st; st = st->next) {
         bool any = false;
         for (unsigned i = 0; i < CHAIN_WORDS && !st->give; i++) {
@@ -186,7 +193,7 @@ static void promote(struct chain *c, const struct change *change)
             log_error("arcs that have become ours cannot be served: %s", err_text());
             continue;
         }
-        announce(c, o, arcs);
+        announce(c, o->name, arcs);
     }
     for (unsigned a = 0; a < RING_ARCS; a++)
         if (arcs_has(c->mine, a) && c->last[a] > c->order)
@@ -330,6 +337,7 @@ void chain_succeed(struct chain *c)
     giving_mark(c);
     if (change.promotes)
         promote(c, &change);
+    announce(c, own_name(c), change.fresh);
     if (change.demotes)
         demote(c, &change);
     if (change.drops)

@@ -34,7 +34,7 @@ static void known(struct sim_event *event)
 }
 
 /* The first SERVERS own all arcs. The table NONE has no copies. */
-static void play_make_of(struct play *p, unsigned replicas, unsigned servers)
+static void play_begin(struct play *p, unsigned replicas, unsigned servers)
 {
     memset(p, 0, sizeof *p);
     p->dies.fire = dies;
@@ -47,6 +47,11 @@ static void play_make_of(struct play *p, unsigned replicas, unsigned servers)
     none->replicas = replicas ? 0 : PARAMO_REPLICAS_OF_JOB;
     world_start(&p->w, servers, SERVERS, 2);
     p->client = p->w.clients[0].client;
+}
+
+static void play_make_of(struct play *p, unsigned replicas, unsigned servers)
+{
+    play_begin(p, replicas, servers);
     p->keys = malloc(N * sizeof *p->keys);
     p->vals = malloc(N * sizeof *p->vals);
     for (unsigned i = 0; i < N; i++) {
@@ -274,6 +279,26 @@ static void test_dialled_too_early(void **state)
 }
 
 /* Without copies they end, as all that asks a dead server does. */
+/* A server whose first view is the one that makes it an owner has followed nobody; who comes after it has. */
+static void test_heir_without_a_view(void **state)
+{
+    (void)state;
+    struct play p;
+    uint64_t ts;
+    float one = 1;
+    play_begin(&p, 2, SERVERS);
+    uint64_t key = N / 2; /* server 1's; servers 2 and 0 follow */
+    world_server_stop(&p.w, 2);
+    world_server_start(&p.w, 2);
+    p.w.servers[2].recovered = false; /* there are no rows yet */
+    world_server_stop(&p.w, 1);
+    world_server_gone(&p.w, 1);
+    world_all_view(&p.w);
+    assert_int_equal(world_push(&p.w, 0, DENSE, &key, 1, &one, 1, &ts), PARAMO_OK);
+    assert_int_equal(client_wait(p.client, ts, 5000), PARAMO_OK);
+    play_end(&p);
+}
+
 static void test_without_copies(void **state)
 {
     (void)state;
@@ -354,6 +379,7 @@ int main(void)
                                        cmocka_unit_test(test_lease),
                                        cmocka_unit_test(test_refused),
                                        cmocka_unit_test(test_dialled_too_early),
+                                       cmocka_unit_test(test_heir_without_a_view),
                                        cmocka_unit_test(test_without_copies),
                                        cmocka_unit_test(test_table_without_copies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
