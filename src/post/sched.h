@@ -109,6 +109,8 @@ struct peer {
     uint64_t ckpt_number;
     bool status_waits; /* an observer that waits for the answer to STATUS, and its call's number */
     uint64_t status_number;
+    uint64_t drain_save; /* an observer that waits for the answer to DRAIN: for this save; 0: none waits */
+    uint64_t drain_number;
     struct peer *next, *prev;
 };
 
@@ -364,6 +366,8 @@ void sched_drain_call(struct sched_call *call, struct reader *body);
 /* The same of an observer. */
 MUST_USE paramo_err sched_drain_observer(struct peer *peer, const struct wire_head *head,
                                          struct reader *body);
+/* All up to this save is durable: observers that waited for it are answered. */
+void sched_drain_saved(struct scheduler *s, uint64_t save);
 /* A server that is to go may have nothing left. */
 void sched_moves_look(struct scheduler *s);
 void sched_moves_fini(struct scheduler *s);

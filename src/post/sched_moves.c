@@ -195,21 +195,40 @@ void sched_drain_call(struct sched_call *call, struct reader *body)
         call_answer(call, NULL);
 }
 
+/* This thread's message says why not. */
+static void observer_answer(struct peer *peer, uint64_t number, paramo_err status)
+{
+    struct writer w = {0};
+    if (status)
+        call_text_encode(err_text(), &w);
+    paramo_err err = peer_reply(peer, CALL_DRAIN, number, status, &w);
+    writer_fini(&w);
+    if (err)
+        log_debug("scheduler: an answer to DRAIN was not sent: %s", err_text()); /* its deadline ends it */
+}
+
 paramo_err sched_drain_observer(struct peer *peer, const struct wire_head *head, struct reader *body)
 {
     struct scheduler *s = peer->sched;
-    struct wire_head answer = {.kind = WIRE_REPLY, .table = CALL_DRAIN, .number = head->number};
-    struct writer w = {0};
     uint32_t id = read_u32(body);
     paramo_err err = call_body_end(body, "DRAIN");
     if (err)
         return err;
-    answer.status = (uint16_t)drain(s, s->state == SCHED_RUNNING ? roster_node(s, id) : NULL, id);
-    if (answer.status)
-        call_text_encode(err_text(), &w);
-    if (letter_send_written(peer->conn, &answer, &w))
-        log_debug("scheduler: an answer to DRAIN was not sent: %s", err_text()); /* it asks again */
+    err = drain(s, s->state == SCHED_RUNNING ? roster_node(s, id) : NULL, id);
+    peer->drain_number = head->number;
+    peer->drain_save = err ? 0 : sched_save_due(s);
+    if (!peer->drain_save || MUTANT(answer_before_durable))
+        observer_answer(peer, head->number, err);
     return PARAMO_OK;
+}
+
+void sched_drain_saved(struct scheduler *s, uint64_t save)
+{
+    for (struct peer *peer = s->peers; peer; peer = peer->next)
+        if (peer->drain_save && peer->drain_save <= save) {
+            peer->drain_save = 0;
+            observer_answer(peer, peer->drain_number, PARAMO_OK);
+        }
 }
 
 /* ---- what the machine says ---- */

@@ -171,6 +171,7 @@ static void save_ended(void *arg, paramo_err status)
         sched_end_told(s);
     v->end_flying = false;
     calls_saved(s, v->ended);
+    sched_drain_saved(s, v->ended);
     save_begin(s);
 }
 

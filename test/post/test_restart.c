@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "env/simfs.h"
+#include "post/look.h"
 #include "post/sched.h"
 #include "post/store_dir.h"
 #include "post/support_simcluster.h"
@@ -216,6 +217,58 @@ static void test_who_does_not_come_back(void **state)
     off();
 }
 
+struct asked {
+    bool over;
+    paramo_err status;
+};
+
+static void asked_over(void *arg, paramo_err status, struct look_result *result)
+{
+    (void)result;
+    *(struct asked *)arg = (struct asked){.over = true, .status = status};
+}
+
+static bool asked_is_over(void *arg)
+{
+    return ((struct asked *)arg)->over;
+}
+
+/* An observer that was told that a server is being drained may go: the next scheduler knows it. */
+static void test_drain_is_durable(void **state)
+{
+    (void)state;
+    on(2, 1);
+    struct tnode *worker = &t.c.nodes[2], *observer = &t.c.nodes[9];
+    struct asked asked = {0};
+    struct look *look;
+    struct van *van;
+    uint64_t number = 0;
+    assert_int_equal(van_sim_create(t.c.net, "observer", &van), PARAMO_OK);
+    t.c.old_vans[t.c.old_count++] = van;
+    struct look_config config = {.van = van,
+                                 .lane = observer->lane,
+                                 .scheduler = "scheduler:1",
+                                 .token = "token",
+                                 .incarnation = 99,
+                                 .deadline = in_seconds(&t.c, 10),
+                                 .drain = PARAMO_ID_SERVER(1),
+                                 .done = asked_over,
+                                 .arg = &asked};
+    tnode_enter(observer);
+    assert_int_equal(look_start(&config, &look), PARAMO_OK);
+    tnode_leave(observer);
+    assert_true(cluster_run(&t.c, asked_is_over, &asked, 20));
+    assert_int_equal(asked.status, PARAMO_OK);
+    scheduler_off(true);
+    number = member_view(worker->member)->number;
+    scheduler_on();
+    worker->arg = &number;
+    assert_true(cluster_run(&t.c, has_newer_view, worker, 10));
+    assert_int_equal(view_node(member_view(worker->member), PARAMO_ID_SERVER(0))->weight, 1);
+    assert_int_equal(view_node(member_view(worker->member), PARAMO_ID_SERVER(1))->weight, 0);
+    off();
+}
+
 static void say_nothing(void *arg, int level, const char *line)
 {
     (void)arg;
@@ -305,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_goes_on),
         cmocka_unit_test(test_what_is_shared),
         cmocka_unit_test(test_who_does_not_come_back),
+        cmocka_unit_test(test_drain_is_durable),
         cmocka_unit_test(test_disk_full),
         cmocka_unit_test(test_view_above),
         cmocka_unit_test(test_next_job),
