@@ -47,6 +47,7 @@ struct desk {
 };
 
 struct seat_shard {
+    struct seat *seat; /* NULL: the scheduler's host */
     struct lane *lane;
     struct shard *shard; /* NULL: there is none */
     struct view_feed feed;
@@ -68,6 +69,11 @@ struct seat {
     atomic_int state;       /* enum seat_state: written on the control lane, read anywhere */
     paramo_err code;        /* why it failed or ended: whole before state says so */
     char text[ERR_TEXT_MAX];
+    /* The first of its shards that cannot go on, and why: then the seat ends. */
+    struct lane_task failure;
+    atomic_bool failing;
+    paramo_err failure_code;
+    char failure_text[ERR_TEXT_MAX];
 };
 
 enum handler_state { HANDLER_FREE, HANDLER_OPEN, HANDLER_CLOSING };

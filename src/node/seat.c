@@ -109,6 +109,30 @@ static void seat_progress(void *arg, struct heartbeat *heartbeat)
         lane_progress(seat->shards[i].lane, &heartbeat->lane[i].steps, &heartbeat->lane[i].busy);
 }
 
+/* ---- a shard that cannot go on ---- */
+
+static void failure_run(struct lane_task *task)
+{
+    struct seat *seat = container_of(task, struct seat, failure);
+    if (!seat->member)
+        return;                  /* it is closed */
+    if (seat != seat->node->own) /* whose end the application sees */
+        log_error("server %u ends: %s", member_rank(seat->member), seat->failure_text);
+    member_fail(seat->member, err_set(seat->failure_code, "%s", seat->failure_text));
+}
+
+/* On the shard's lane. Its replicas take over when the scheduler misses this node. */
+static void shard_failed(void *arg, paramo_err status)
+{
+    struct seat *seat = container_of(arg, struct seat_shard, desk)->seat;
+    if (!seat || atomic_exchange(&seat->failing, true))
+        return;
+    seat->failure_code = status;
+    err_text_copy(seat->failure_text);
+    seat->failure.run = failure_run;
+    lane_post(seat->node->control, &seat->failure);
+}
+
 /* ---- a server's door
  * ---------------------------------------------------------------------------------------------------- */
 
@@ -183,6 +207,7 @@ paramo_err seat_make_shard(paramo_node *node, struct seat_shard *s, struct lane 
         .van = index == HELLO_HOST ? NULL : node->van,
         .token = node->config.token,
         .handler = desk_request,
+        .failed = shard_failed,
         .arg = &s->desk,
     };
     paramo_err err = shard_create(&config, &s->shard);
@@ -196,8 +221,11 @@ static paramo_err seat_listen(struct seat *seat, const char *listen)
 {
     paramo_node *node = seat->node;
     paramo_err err = PARAMO_OK;
-    for (unsigned i = 0; i < seat->shards_count && !err; i++)
+    for (unsigned i = 0; i < seat->shards_count && !err; i++) {
+        seat->shards[i].seat = seat;
         err = seat_make_shard(node, &seat->shards[i], seat->shards[i].lane, seat->incarnation, i);
+    }
+    seat->host.seat = seat;
     if (!err && node->apps)
         err = seat_make_shard(node, &seat->host, node->apps, seat->incarnation, HELLO_HOST);
     bool asked = seat->role == PARAMO_ROLE_SERVER || (seat->role == PARAMO_ROLE_WORKER && node->apps);

@@ -70,6 +70,12 @@ static void end(struct member *m, paramo_err status, bool keep_connection)
         m->config.on_ended(m->config.arg, status, text);
 }
 
+void member_fail(struct member *m, paramo_err status)
+{
+    if (m->state == MEMBER_JOINING || m->state == MEMBER_JOINED)
+        end(m, status, false);
+}
+
 void member_has_left(struct member *m)
 {
     stop_dialling(m);

@@ -14,7 +14,8 @@
  * their deadlines allow, and are repeated. Several addresses are dialled in turn: whoever leads listens.
  *
  * Threading: one lane (the node's control lane); every function and callback on it; other threads post.
- * Callbacks come from the lane's rounds, never from inside a member_* function but member_destroy; a callback
+ * Callbacks come from the lane's rounds, never from inside a member_* function but member_destroy and
+ * member_fail; a callback
  * may call any member_* function except member_destroy, and must not wait. Nothing here touches data
  * connections. Tests: test/post/test_member.c, test_cluster_sim.c.
  */
@@ -77,6 +78,10 @@ MUST_USE paramo_err member_create(const struct member_config *config, struct mem
  * callback comes any more. Without member_leave before, the scheduler takes it for a death. NULL is allowed.
  */
 void member_destroy(struct member *member);
+
+/* This node can go on no more; this thread's message says why. Its connection is closed, which the scheduler
+ * takes for a death, and on_ended (or on_joined) comes, from here. Nothing if it has ended, or is leaving. */
+void member_fail(struct member *member, paramo_err status);
 
 /* The newest view, or NULL before the first; the caller takes its own reference to keep it. */
 struct view *member_view(struct member *member);

@@ -159,7 +159,7 @@ struct chain {
     uint64_t wait_until; /* an owner that we have followed may answer pulls until then; 0: none may */
     bool shut;           /* as chain_open found last */
     bool held;           /* requests wait for it to be open */
-    bool failed;
+    bool failed;         /* chain_fail */
     struct lane_timer tick;
     struct give *give; /* moving.h; one at a time */
     struct take *take;
@@ -196,12 +196,14 @@ static inline bool chain_mixes(const struct shard *s, const struct shard_table *
 /* ---- forward.c ---- */
 MUST_USE paramo_err chain_create(struct shard *s, struct chain **chain);
 void chain_destroy(struct chain *c);
+/* There is no memory for what a chain must have: this shard serves no more, and who made it is told, once. */
+void chain_fail(struct chain *c);
 /* True: the shard may serve. False: it is told by piece_resume_all when it may. */
 bool chain_open(struct shard *s);
 /* Without this it always may. */
 static inline bool chain_guarded(const struct chain *c)
 {
-    return c && (c->streams || c->wait_until);
+    return c && (c->streams || c->wait_until || c->failed);
 }
 /* Before an owner's change, on `only` (NULL: all its arcs): *wait is NULL if nobody follows. Nothing is sent
  * yet. */

@@ -394,6 +394,18 @@ void chain_stream_close(struct chain *c, struct chain_stream *st, struct queue *
 
 /* ---- the gate ---- */
 
+void chain_fail(struct chain *c)
+{
+    const struct shard_config *config = &c->shard->config;
+    if (c->failed)
+        return;
+    c->failed = true;
+    paramo_err err =
+        err_set(PARAMO_E_MEMORY, "shard %u has no memory for what its chains must have", config->index);
+    if (config->failed)
+        config->failed(config->arg, err);
+}
+
 bool chain_open(struct shard *s)
 {
     struct chain *c = s->chain;
@@ -619,10 +631,8 @@ void chain_route(struct chain *c, struct queue *entries)
             continue;
         }
         struct chain_wait *wait = e->wait;
-        if (chain_split(c, t, &e->m, e->seg, WIRE_SEG_BODY, NULL, false, wait, &parts)) {
-            c->failed = true; /* nothing may be answered that others do not have */
-            log_error("no memory for what a chain must have: this shard serves no more");
-        }
+        if (chain_split(c, t, &e->m, e->seg, WIRE_SEG_BODY, NULL, false, wait, &parts))
+            chain_fail(c); /* nothing may be answered that others do not have */
         for (struct qnode *part; (part = queue_pop(&parts));) {
             struct chain_entry *p = container_of(part, struct chain_entry, node);
             chain_append(p->to, p);
@@ -667,8 +677,8 @@ static void tick_fire(struct lane_timer *timer)
         stream_send(st);
     }
     if (chain_guarded(c) && lane_timer_arm(s->lane, &c->tick, now + CHAIN_TICK_MS * ENV_MS))
-        log_error("no memory for a timer: the chains of this shard stand still until the next view");
-    chain_reopen(s); /* there may be nobody left to wait for but the time */
+        chain_fail(c); /* it would neither beat nor send again */
+    chain_reopen(s);   /* there may be nobody left to wait for but the time */
 }
 
 /* ---- life ---- */

@@ -92,7 +92,8 @@ static bool streams_settle(struct chain *c, struct queue *entries)
         struct chain_name to = name_of(s->view, next);
         const struct view_node *node = view_node(s->view, to.node);
         struct chain_stream *st = node ? chain_stream_open(c, node, to) : NULL;
-        c->failed |= !st;
+        if (!st)
+            chain_fail(c);
         met[next] = true;
         for (unsigned b = a; st && b < RING_ARCS; b++)
             if (c->next[b] == next)
@@ -143,7 +144,8 @@ static void roles(struct chain *c, const int8_t before[RING_ARCS], struct change
             change->drops = true;
         } else if (level > 0 && !c->origin_of[a]) {
             struct chain_origin *o = follow_origin(c, name_of(s->view, view_ring(s->view)->owner[a]));
-            c->failed |= !o;
+            if (!o)
+                chain_fail(c);
             c->origin_of[a] = o;
             if (o)
                 o->arcs++;
@@ -167,7 +169,8 @@ static void announce(struct chain *c, struct chain_name from, const uint64_t arc
             any |= m.arcs[i] != 0;
         }
         struct chain_entry *e = any ? chain_entry_make(NULL, &m, NULL, 0, NULL) : NULL;
-        c->failed |= any && !e;
+        if (any && !e)
+            chain_fail(c);
         if (e) {
             chain_append(st, e);
             st->gate = st->seq;
@@ -189,8 +192,7 @@ static void promote(struct chain *c, const struct change *change)
         if (!any)
             continue;
         if (follow_take(c, o, NULL, arcs)) {
-            c->failed = true;
-            log_error("arcs that have become ours cannot be served: %s", err_text());
+            chain_fail(c);
             continue;
         }
         announce(c, o->name, arcs);
@@ -214,7 +216,7 @@ static void demote(struct chain *c, const struct change *change)
             }
         struct chain_origin *to = any ? follow_origin(c, name_of(s->view, owner)) : NULL;
         if (any && (!to || follow_take(c, NULL, to, arcs)))
-            c->failed = true;
+            chain_fail(c);
     }
 }
 
@@ -249,10 +251,8 @@ void chain_shed(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
         if (!any)
             continue;
         shard_table_lose(t, gone, false);
-        if (parted_clear(s, t, gone)) {
-            c->failed = true;
-            log_error("rows that are no longer copied here cannot be let go: %s", err_text());
-        }
+        if (parted_clear(s, t, gone))
+            chain_fail(c);
     }
 }
 
@@ -280,10 +280,8 @@ void chain_drop(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value) && !MUTANT(returned_owner_keeps);) {
         struct shard_table *t = value;
         shard_table_lose(t, arcs, false);
-        if (t->table && parted_clear(s, t, arcs)) {
-            c->failed = true;
-            log_error("rows that are no longer ours cannot be let go: %s", err_text());
-        }
+        if (t->table && parted_clear(s, t, arcs))
+            chain_fail(c);
     }
 }
 

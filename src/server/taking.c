@@ -307,10 +307,8 @@ static paramo_err arrive(struct take *k, const struct move_message *m, const str
     for (unsigned a = 0; a < RING_ARCS && err && set; a++)
         if (move_has(m, a))
             clocks_depart(&o->clocks, a, 1);
-    if (err && set && is_member(k)) { /* they had records, which are gone */
-        k->chain->failed = true;
-        log_error("no memory for records that a chain must have: this shard serves no more");
-    }
+    if (err && set && is_member(k)) /* they had records, which are gone */
+        chain_fail(k->chain);
     return err;
 }
 

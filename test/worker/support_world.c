@@ -220,6 +220,7 @@ void world_server_start(struct world *w, unsigned server)
                                   .incarnation = s->incarnation,
                                   .frame_bytes = 16 << 20,
                                   .handler = w->handler,
+                                  .failed = w->failed,
                                   .arg = w->handler_arg};
     if (w->replicas || w->moves) {
         config.van = s->van;

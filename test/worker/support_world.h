@@ -58,6 +58,7 @@ struct world {
     uint32_t timeout_ms;
     shard_handler handler; /* of tables and apps */
     void *handler_arg;
+    void (*failed)(void *arg, paramo_err status); /* shard_config.failed, with handler_arg */
 };
 
 /* Aborts when something cannot be made: a test cannot go on without its world. */
