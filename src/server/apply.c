@@ -320,7 +320,7 @@ static bool asks_for_lost(const struct shard_table *t, const struct wire_head *h
         return false;
     for (size_t i = 0; i < h->count && h->kind != WIRE_SCAN; i++) {
         unsigned arc = ring_arc(ring_position(&t->placement, keys[i]));
-        if (t->lost_arcs[arc / 64] >> (arc % 64) & 1)
+        if (arcs_has(t->lost_arcs, arc))
             return true;
     }
     return !h->count || h->kind == WIRE_SCAN;

@@ -44,7 +44,7 @@ enum {
     CHAIN_LEASE_MS = 500, /* design, section 4 */
     CHAIN_RETRY_MS = 1000,
     CHAIN_DIAL_MS = 5000,
-    CHAIN_WORDS = RING_ARCS / 64
+    CHAIN_WORDS = ARCS_WORDS
 };
 _Static_assert((int)CHAIN_ARCS == (int)RING_ARCS, "wire/chain.h knows no ring");
 
@@ -170,14 +170,6 @@ struct chain {
 static inline int chain_level(const struct shard *s, unsigned arc)
 {
     return s->chain->level[arc];
-}
-static inline bool arcs_has(const uint64_t arcs[CHAIN_WORDS], unsigned arc)
-{
-    return arcs[arc / 64] >> (arc % 64) & 1;
-}
-static inline void arcs_add(uint64_t arcs[CHAIN_WORDS], unsigned arc)
-{
-    arcs[arc / 64] |= UINT64_C(1) << (arc % 64);
 }
 
 /* Has a member at this level (-1: none) rows of the table? */

@@ -164,8 +164,8 @@ paramo_err follow_take(struct chain *c, struct chain_origin *from, struct chain_
     for (unsigned set = 0; set < CLOCK_SETS; set++) {
         unsigned arrival = 0;
         paramo_err err = PARAMO_OK;
-        for (unsigned a = 0; a < RING_ARCS && !err; a++) {
-            if (!arcs_has(arcs, a) || old->set_of[a] != set || c->origin_of[a] != from)
+        for (arcs_each(a, arcs)) {
+            if (err || old->set_of[a] != set || c->origin_of[a] != from)
                 continue;
             if (arrival)
                 clocks_add(new, arrival, a);
@@ -183,8 +183,8 @@ paramo_err follow_take(struct chain *c, struct chain_origin *from, struct chain_
         clocks_arrived(new, arrival);
         if (err)
             return err;
-        for (unsigned a = 0; a < RING_ARCS; a++) {
-            if (!arcs_has(arcs, a) || old->set_of[a] != set || c->origin_of[a] != from)
+        for (arcs_each(a, arcs)) {
+            if (old->set_of[a] != set || c->origin_of[a] != from)
                 continue;
             clocks_depart(old, a, 1);
             c->origin_of[a] = to;
@@ -318,13 +318,7 @@ static paramo_err fresh_arcs(const struct chain_source *source, const struct sha
     for (size_t i = 0; i < m->request.count; i++)
         arcs_add(touched, ring_arc(ring_position(&t->placement, keys[i])));
     *any = false;
-    for (unsigned a = 0; a < RING_ARCS; a++) {
-        if (!touched[a / 64]) {
-            a |= 63;
-            continue;
-        }
-        if (!arcs_has(touched, a))
-            continue;
+    for (arcs_each(a, touched)) {
         if (before < 0 || !comes_from(s, a, (unsigned)before)) {
             if (MUTANT(old_epoch_accepted))
                 continue;
@@ -408,9 +402,8 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
         chain_abandon(w);
         return err == PARAMO_E_MEMORY ? PARAMO_OK : err;
     }
-    for (unsigned a = 0; any && a < RING_ARCS; a++)
-        if (arcs_has(fresh, a))
-            c->last[a] = m->order;
+    for (arcs_each(a, fresh))
+        c->last[a] = m->order;
     if (any && m->request.kind == WIRE_CLEAR)
         shard_table_lose(t, fresh, false);
     if (note) {

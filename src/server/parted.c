@@ -11,11 +11,6 @@ static unsigned arc_of(const struct shard_table *t, uint64_t key)
     return ring_arc(ring_position(&t->placement, key));
 }
 
-static bool has(const uint64_t *arcs, unsigned arc)
-{
-    return arcs[arc / 64] >> (arc % 64) & 1;
-}
-
 void parted_arcs(const struct shard *s, const struct clock *clock, const struct part *part, uint64_t number,
                  uint64_t arcs[RING_ARCS / 64])
 {
@@ -61,7 +56,7 @@ void rows_some(const struct shard_table *t, const struct wire_head *h, const str
     const uint8_t *from = row || lens ? seg[WIRE_SEG_VALS].data : NULL;
     for (size_t i = 0; i < h->count; i++) {
         size_t len = lens ? lens[i] * (size_t)t->value_bytes : row;
-        if (!arcs || has(arcs, arc_of(t, keys[i]))) {
+        if (!arcs || arcs_has(arcs, arc_of(t, keys[i]))) {
             memcpy(buffer + 8 * count, &keys[i], 8);
             if (lens)
                 memcpy(lens_at + 4 * count, &lens[i], 4);
@@ -101,7 +96,7 @@ paramo_err parted_keys(const struct shard_table *t, const uint64_t *arcs, uint64
     paramo_err err = table_sorted_keys(t->table, keys, &all);
     *n = 0;
     for (size_t i = 0; !err && i < all; i++)
-        if (has(arcs, arc_of(t, (*keys)[i])))
+        if (arcs_has(arcs, arc_of(t, (*keys)[i])))
             (*keys)[(*n)++] = (*keys)[i];
     return err;
 }
@@ -131,7 +126,7 @@ paramo_err parted_change(struct shard *s, struct shard_table *t, const struct wi
     const uint64_t *keys = seg[WIRE_SEG_KEYS].data;
     size_t fresh = 0;
     for (size_t i = 0; i < h->count; i++)
-        fresh += has(arcs, arc_of(t, keys[i]));
+        fresh += arcs_has(arcs, arc_of(t, keys[i]));
     if (fresh == 0)
         return PARAMO_OK;
     return fresh == h->count ? apply_change(s, t, h, seg, NULL) : change_some(s, t, h, seg, nseg, arcs);

@@ -50,7 +50,7 @@ paramo_err shard_table_own(struct shard *s, struct shard_table *t)
 {
     for (unsigned a = 0; a < RING_ARCS;) {
         unsigned end = a;
-        while (end < RING_ARCS && holds(s, t, end) && !(t->held[end / 64] >> (end % 64) & 1))
+        while (end < RING_ARCS && holds(s, t, end) && !arcs_has(t->held, end))
             end++;
         if (end == a) {
             a++;

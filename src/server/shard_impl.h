@@ -22,6 +22,7 @@
 #include "base/mutant.h"
 #include "base/spread.h"
 #include "env/hugemem.h"
+#include "server/arcs.h"
 #include "server/clocks.h"
 #include "server/parts.h"
 #include "server/rowcache.h"

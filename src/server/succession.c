@@ -184,8 +184,8 @@ static void promote(struct chain *c, const struct change *change)
         uint64_t arcs[CHAIN_WORDS] = {0};
         bool any = false;
         next = o->next;
-        for (unsigned a = 0; a < RING_ARCS; a++)
-            if (arcs_has(change->promoted, a) && c->origin_of[a] == o) {
+        for (arcs_each(a, change->promoted))
+            if (c->origin_of[a] == o) {
                 arcs_add(arcs, a);
                 any = true;
             }
@@ -197,8 +197,8 @@ static void promote(struct chain *c, const struct change *change)
         }
         announce(c, o->name, arcs);
     }
-    for (unsigned a = 0; a < RING_ARCS; a++)
-        if (arcs_has(c->mine, a) && c->last[a] > c->order)
+    for (arcs_each(a, c->mine))
+        if (c->last[a] > c->order)
             c->order = c->last[a];
 }
 
@@ -209,8 +209,8 @@ static void demote(struct chain *c, const struct change *change)
     for (unsigned owner = 0; owner < s->view->shards_count; owner++) {
         uint64_t arcs[CHAIN_WORDS] = {0};
         bool any = false;
-        for (unsigned a = 0; a < RING_ARCS; a++)
-            if (arcs_has(change->demoted, a) && view_ring(s->view)->owner[a] == owner) {
+        for (arcs_each(a, change->demoted))
+            if (view_ring(s->view)->owner[a] == owner) {
                 arcs_add(arcs, a);
                 any = true;
             }
@@ -260,9 +260,7 @@ void chain_shed(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
 void chain_drop(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
 {
     struct shard *s = c->shard;
-    for (unsigned a = 0; a < RING_ARCS; a++) {
-        if (!arcs_has(arcs, a))
-            continue;
+    for (arcs_each(a, arcs)) {
         struct chain_origin *o = c->origin_of[a];
         clocks_depart(o ? &o->clocks : &s->clocks, a, 1);
         if (o)
