@@ -244,7 +244,10 @@ static int check_scheduler(const struct role *r, const char *list)
         whole = whole_address(address);
     }
     if (!whole) {
-        fprintf(stderr, "paramo %s: --scheduler wants HOST:PORT or [IPV6]:PORT, not '%s'\n", r->verb, list);
+        fprintf(
+            stderr,
+            "paramo %s: --scheduler wants HOST:PORT or [IPV6]:PORT with a port from 1 to 65535, not '%s'\n",
+            r->verb, list);
         return CODE_USAGE;
     }
     return 0;
@@ -271,11 +274,11 @@ static int set_option(const struct role *r, const struct option *option, struct 
         cfg->advertise = optarg;
         break;
     case OPT_SERVERS:
-        code = parse_number(r, option->name, optarg, 1, 65535, &v);
+        code = parse_number(r, option->name, optarg, 1, 1024, &v);
         cfg->num_servers = (uint32_t)v;
         break;
     case OPT_WORKERS:
-        code = parse_number(r, option->name, optarg, 1, 65535, &v);
+        code = parse_number(r, option->name, optarg, 1, 4096, &v);
         cfg->num_workers = (uint32_t)v;
         break;
     case OPT_REPLICAS:
@@ -320,6 +323,11 @@ static int set_option(const struct role *r, const struct option *option, struct 
         break;
     case OPT_META:
         cfg->meta = optarg;
+        if (strncmp(optarg, "etcd://", 7) != 0) { /* the rest is the job's to check */
+            fprintf(stderr, "paramo %s: --meta wants etcd://HOST:PORT[,HOST:PORT...][/JOB], not '%s'\n",
+                    r->verb, optarg);
+            code = CODE_USAGE;
+        }
         break;
     case OPT_VAN:
         cfg->van = optarg;

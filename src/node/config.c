@@ -344,7 +344,10 @@ paramo_err config_check(const paramo_config *config)
                            config->replicas);
     }
     if (config->checkpoint_every_s && !config->checkpoint_dir)
-        return err_set(PARAMO_E_INVALID, "checkpoint_every_s is set and checkpoint_dir is not");
+        return err_set(PARAMO_E_INVALID,
+                       "checkpoints are to be taken every %u s (--checkpoint-every), and no folder "
+                       "for them is set (--checkpoint-dir, PARAMO_CHECKPOINT_DIR)",
+                       config->checkpoint_every_s);
     if (config->token && strlen(config->token) >= HELLO_TOKEN_MAX)
         return err_set(PARAMO_E_INVALID, "the token is longer than %d bytes", HELLO_TOKEN_MAX - 1);
     if (config->name && strlen(config->name) >= VIEW_NAME_MAX)
@@ -363,10 +366,14 @@ paramo_err config_check(const paramo_config *config)
         return err_set(PARAMO_E_INVALID, "state is kept by a scheduler with a process of its own only");
     if (config->meta && (roles != PARAMO_ROLE_SCHEDULER || config->state))
         return err_set(PARAMO_E_INVALID,
-                       config->state ? "state is kept in a folder or in etcd, not both"
-                                     : "state is kept in etcd by a scheduler with a process of its own only");
+                       config->state
+                           ? "state is kept in a folder (--state, PARAMO_STATE) or in etcd (--meta, "
+                             "PARAMO_META), not both"
+                           : "state is kept in etcd by a scheduler with a process of its own only");
     paramo_err err = config->meta ? store_etcd_check(config->meta) : PARAMO_OK;
-    if (err || roles == PARAMO_ROLE_ALL)
+    if (err)
+        return err_prefix(err, "--meta or PARAMO_META");
+    if (roles == PARAMO_ROLE_ALL)
         return err;
     if (roles != PARAMO_ROLE_SCHEDULER && !config->scheduler)
         return err_set(

@@ -32,7 +32,9 @@ paramo_err address_split(const char *address, char *host, size_t host_capacity, 
     size_t digits = strlen(digit);
     for (; *digit >= '0' && *digit <= '9' && number <= UINT16_MAX; digit++)
         number = number * 10 + (unsigned)(*digit - '0');
-    if (digits == 0 || *digit || number > UINT16_MAX)
+    if (number > UINT16_MAX)
+        return err_set(PARAMO_E_ADDRESS, "%s: the port is not from 1 to %d", address, UINT16_MAX);
+    if (digits == 0 || *digit)
         return err_set(PARAMO_E_ADDRESS, "%s has no port", address);
     if (*begin == '[') {
         if (end == begin || end[-1] != ']')

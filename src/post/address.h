@@ -19,7 +19,7 @@ void address_join(const char *host, uint16_t port, char address[ADDRESS_MAX]);
 bool address_next(const char **list, char address[ADDRESS_MAX]);
 /* By its looks: localhost, 127..., ::1. */
 bool address_is_loopback(const char *host);
-/* ADDRESS if it has no port or the host does not fit. */
+/* ADDRESS if it has no port, or none from 0 to 65535, or the host does not fit. */
 MUST_USE paramo_err address_split(const char *address, char *host, size_t host_capacity, uint16_t *port);
 
 #endif

@@ -34,7 +34,8 @@ static paramo_err meta_parse(const char *meta, struct etcd_store *s)
         if (s->endpoints == ENDPOINTS_MAX)
             return err_set(PARAMO_E_INVALID, "etcd has more than %d addresses", ENDPOINTS_MAX);
         if (address_split(address, host, sizeof host, &port) || !port)
-            return err_set(PARAMO_E_INVALID, "\"%.80s\" is not HOST:PORT", address);
+            return err_set(PARAMO_E_INVALID, "\"%.80s\" is not HOST:PORT with a port from 1 to %d", address,
+                           UINT16_MAX);
         memcpy(s->endpoint[s->endpoints++], address, sizeof address);
     }
     return s->endpoints && !*rest ? PARAMO_OK

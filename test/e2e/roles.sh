@@ -31,7 +31,16 @@ expect 0 "a worker has all its schedulers in the environment" env PARAMO_SCHEDUL
     --scheduler '[::1]:9,b:10' -- sh -c 'test "$DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT $PARAMO_SCHEDULER" = "::1 9 [::1]:9,b:10"'
 expect 0 "or the one" env PARAMO_SCHEDULER=old:1 "$PARAMO" worker --scheduler b:10 -- sh -c \
     'test "$DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT ${PARAMO_SCHEDULER-none}" = "b 10 none"'
-refused 2 "what is no etcd" "is not etcd://HOST:PORT" "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --meta 127.0.0.1:2379
+refused 2 "what is no etcd" "--meta wants etcd://HOST:PORT.*, not 'foo://x'" "$PARAMO" scheduler --meta foo://x
+refused 2 "what is no etcd, in the environment" "--meta or PARAMO_META.* is not etcd://HOST:PORT" \
+    env PARAMO_META=127.0.0.1:2379 "$PARAMO" scheduler --port 9 --servers 1 --workers 1
+refused 2 "a port of etcd beyond the last" "--meta.*a:65536.*from 1 to 65535" \
+    "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --meta etcd://a:65536
+refused 2 "a port of the scheduler beyond the last" "127.0.0.1:99999: the port is not from 1 to 65535" \
+    "$PARAMO" ring show --scheduler 127.0.0.1:99999
+refused 2 "checkpoints without a folder" "--checkpoint-every.*--checkpoint-dir" \
+    "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --checkpoint-every 5
+refused 2 "more servers than there may be" "--servers wants a number from 1 to 1024" "$PARAMO" scheduler --servers 1025
 refused 2 "a folder and etcd" "not both" "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state d --meta etcd://a:1
 refused 2 "a wait for the scheduler that is no number" "wants a number" "$PARAMO" server --scheduler-wait soon
 refused 127 "a worker's command that is not there" "cannot run 'nonesuch'" \
