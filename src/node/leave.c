@@ -110,10 +110,12 @@ static bool seats_ended(void *arg)
 static void drain(paramo_node *node)
 {
     uint64_t patience = 10 * ENV_SEC;
+    if (seats_ended(node))
+        return; /* and so is the job */
     paramo_err err = node_call(node->own, begin_drain, NULL, &patience);
     if (!err)
         err = lane_wait(node->control, seats_ended, node, env_now(node->env) + DRAIN_SECONDS * ENV_SEC);
-    if (err)
+    if (err && err != PARAMO_E_SHUTDOWN && !seats_ended(node)) /* the job has not ended meanwhile */
         log_warn("this server leaves with what it has: %s", err_text());
 }
 

@@ -1,8 +1,11 @@
-/* A shard that cannot go on ends its node, and those who have copies take over. */
+/* How a server ends: by itself, when a shard cannot go on, and when it is to be drained and the job is over.
+ */
 #include "unit.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "node/node.h"
 #include "server/chained.h"
 #include "support_cluster.h"
@@ -19,6 +22,7 @@ static void give_up(void *shard)
     chain_fail(((struct shard *)shard)->chain);
 }
 
+/* A shard that cannot go on ends its node, and those who have copies take over. */
 static void its_replicas_take_over(void **state)
 {
     (void)state;
@@ -61,8 +65,52 @@ static void its_replicas_take_over(void **state)
     cluster_stop(&c);
 }
 
+static atomic_uint said;
+
+static void hear(void *arg, int level, const char *line)
+{
+    (void)arg;
+    (void)level;
+    if (strstr(line, "leaves with what it has"))
+        atomic_fetch_add(&said, 1);
+}
+
+static bool has_ended(void *arg)
+{
+    return atomic_load(&((struct seat *)arg)->state) == SEAT_ENDED;
+}
+
+static void *stop(void *arg)
+{
+    struct cluster_node *n = arg;
+    n->stopped = paramo_stop(n->node);
+    return NULL;
+}
+
+/* SIGTERM as the job ends: there is nobody to give anything to, and nothing to say of that. */
+static void a_drain_when_the_job_is_over(void **state)
+{
+    (void)state;
+    struct cluster c;
+    log_set_sink(hear, NULL);
+    cluster_start(&c, 1, 1, NULL);
+    paramo_node *server = c.servers[0].node;
+    assert_int_equal(pthread_create(&c.scheduler.thread, NULL, stop, &c.scheduler), 0);
+    assert_int_equal(paramo_stop(c.workers[0].node), PARAMO_OK);
+    assert_int_equal(lane_wait(server->control, has_ended, server->own, UINT64_MAX), PARAMO_OK);
+    paramo_drain(server);
+    assert_int_equal(paramo_stop(server), PARAMO_OK);
+    assert_int_equal(pthread_join(c.scheduler.thread, NULL), 0);
+    assert_int_equal(c.scheduler.stopped, PARAMO_OK);
+    assert_int_equal(atomic_load(&said), 0);
+    log_set_sink(NULL, NULL);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(its_replicas_take_over)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(its_replicas_take_over),
+        cmocka_unit_test(a_drain_when_the_job_is_over),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
