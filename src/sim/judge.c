@@ -235,32 +235,53 @@ static unsigned spare(const struct world *w)
     return least;
 }
 
-bool judge_enough(const struct world *w, unsigned left)
+bool judge_enough(const struct world *w, unsigned gone)
 {
-    return left + spare(w) >= w->schedule->servers;
+    return gone <= spare(w);
 }
 
 bool judge_data_lost(const struct world *w)
 {
-    unsigned gone = 0;
-    for (uint32_t i = 0; i < w->schedule->servers; i++)
-        gone += w->first_holder[i] != 0; /* struck out when it was dead in a view */
-    return w->schedule->replicas && w->newest_view && !judge_enough(w, gone);
+    return w->schedule->replicas && !judge_enough(w, w->gone);
 }
 
 bool judge_needs(const struct world *w, const struct machine *server)
 {
-    unsigned others = 0;
+    unsigned gone = w->gone + 1;
     bool has = false;
-    for (uint32_t k = 1; k <= w->schedule->servers; k++) {
-        const struct machine *m = &w->machines[k];
-        for (uint32_t i = 0; m->up && !m->declared_dead && i < w->schedule->servers; i++) {
-            bool copies = m->made->own->incarnation == w->first_holder[i];
-            has = has || (copies && m == server);
-            others += copies && m != server;
+    for (uint32_t i = 0; i < w->schedule->servers; i++) {
+        bool up = !w->copies_at[i];
+        for (uint32_t k = 1; k <= w->schedule->servers; k++) {
+            const struct machine *m = &w->machines[k];
+            bool here = m->up && !m->declared_dead && m->made->own->incarnation == w->copies_at[i];
+            has = has || (here && m == server);
+            up = up || here;
         }
+        gone += !up; /* no view says so yet */
     }
-    return has && !judge_enough(w, others);
+    return has && !judge_enough(w, gone);
+}
+
+/* Who has died since the view before; none have if now each arc has all its copies. */
+static void copies_count(struct world *w, const struct view *view)
+{
+    bool full = true;
+    for (uint32_t i = 0; i < view->nodes_count; i++) {
+        const struct view_node *node = &view->nodes[i];
+        unsigned place = (node->id - PARAMO_ID_SERVER(0)) / 2;
+        if (node->role != PARAMO_ROLE_SERVER)
+            continue;
+        uint64_t before = w->copies_at[place];
+        w->gone += before && before != node->incarnation ? 1 : 0;
+        w->gone += before && !node->alive ? 1 : 0;
+        w->copies_at[place] = node->alive ? node->incarnation : 0;
+    }
+    for (unsigned level = 0; level <= w->schedule->replicas; level++)
+        for (unsigned a = 0; a < RING_ARCS && full; a++) {
+            unsigned shard = view->chains.level[level].owner[a];
+            full = shard < view->shards_count && view_node(view, view->shards[shard].node)->alive;
+        }
+    w->gone = full ? 0 : w->gone;
 }
 
 /* One owner per arc and epoch, who is alive as long as replicas are left. */
@@ -269,16 +290,7 @@ static void chains_came(struct world *w, const struct view *view)
     bool first = true, moved = false;
     for (uint32_t i = 0; i < w->schedule->servers; i++)
         first = first && !w->holder[i];
-    for (uint32_t i = 0; i < view->nodes_count; i++) {
-        const struct view_node *node = &view->nodes[i];
-        unsigned place = (node->id - PARAMO_ID_SERVER(0)) / 2;
-        if (node->role != PARAMO_ROLE_SERVER)
-            continue;
-        if (first)
-            w->first_holder[place] = node->incarnation;
-        if (!node->alive || node->incarnation != w->first_holder[place])
-            w->first_holder[place] = 0;
-    }
+    copies_count(w, view);
     for (unsigned a = 0; a < RING_ARCS; a++) {
         unsigned owner = view_ring(view)->owner[a];
         moved = moved || (!first && owner != w->chains.level[0].owner[a]);

@@ -38,19 +38,20 @@ bool machine_joined(const struct machine *m)
 
 /* ---- starting ------------------------------------------------------------------------------------------ */
 
-/* More servers are gone than there are replicas, as the scheduler has it: of the last death nobody else may
- * have heard. */
+/* More servers are gone than may be, as the scheduler has it: of the last death nobody else may have heard.
+ */
 static void judge_lost(const struct machine *m)
 {
     const struct world *w = m->world;
     const struct scheduler *s = m->made->scheduler;
-    unsigned left = 0;
+    unsigned gone = w->gone;
     for (uint32_t i = 0; i < w->schedule->servers; i++) {
         const struct sched_node *node = s->slots[SLOTS_SERVERS].node[i];
-        left += node->state != SNODE_DEAD && node->info.incarnation == w->first_holder[i];
+        gone += w->copies_at[i] && (node->state == SNODE_DEAD || node->info.incarnation != w->copies_at[i]);
     }
-    if (judge_enough(w, left))
-        judge_broken(m->world, "the job has lost rows, and %u servers have what there was", left);
+    if (judge_enough(w, gone))
+        judge_broken(m->world, "the job has lost rows, and %u servers have died since all had their copies",
+                     gone);
 }
 
 static void job_over(void *arg, paramo_err status, const char *text)

@@ -363,7 +363,8 @@ static void world_again(struct world *w)
     w->over_status = PARAMO_OK;
     memset(w->deaths, 0, sizeof w->deaths);
     memset(w->holder, 0, sizeof w->holder);
-    memset(w->first_holder, 0, sizeof w->first_holder);
+    memset(w->copies_at, 0, sizeof w->copies_at);
+    w->gone = 0;
     w->successions = 0;
     memset(w->barrier, 0, sizeof w->barrier);
     w->deaths_seen = false;

@@ -416,11 +416,13 @@ bool judge_row(struct world *w, enum sim_table table, unsigned index, unsigned l
 unsigned judge_replicas(const struct world *w, enum sim_table table);
 /* A server has died in a view, and what it had of this table had no copies. */
 bool judge_bereft(const struct world *w, enum sim_table table);
-/* More servers are gone than may be: than a table that has any has replicas. */
+/* More servers have died since each arc had all its copies than may: than a table that has any has replicas.
+ * With no more of them no chain has lost all its members: deaths alone make it shorter, a move only puts
+ * another full member in one's place. */
 bool judge_data_lost(const struct world *w);
-/* Are so many servers that have had copies from the beginning on enough? */
-bool judge_enough(const struct world *w, unsigned left);
-/* It has a copy, and without it there may be too few. */
+/* May so many have died? */
+bool judge_enough(const struct world *w, unsigned gone);
+/* It may have a copy, and when it dies too many may have died. */
 bool judge_needs(const struct world *w, const struct machine *server);
 /* A cell's row, which has two values: 0, or what was written; broken if it is torn. */
 uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2]);
@@ -502,11 +504,12 @@ struct world {
     uint64_t sums_sent, sums_acked;
     uint64_t newest_view, view_hash;
     uint32_t newest_tables;
-    uint64_t holder[SCHEDULE_SERVERS_MAX];       /* incarnations of the servers, in the newest view */
-    bool recovered;                              /* some server has come back without its rows */
-    uint64_t first_holder[SCHEDULE_SERVERS_MAX]; /* who has had copies from the beginning on */
-    struct ring_chains chains;                   /* of the newest view */
-    uint32_t successions;                        /* views in which arcs have got another owner */
+    uint64_t holder[SCHEDULE_SERVERS_MAX];    /* incarnations of the servers, in the newest view */
+    bool recovered;                           /* some server has come back without its rows */
+    uint64_t copies_at[SCHEDULE_SERVERS_MAX]; /* of those that are alive in it; 0: none is */
+    uint32_t gone;                            /* of these, since each arc had all its copies in a view */
+    struct ring_chains chains;                /* of the newest view */
+    uint32_t successions;                     /* views in which arcs have got another owner */
 
     char broken[512];
 };
