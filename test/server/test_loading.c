@@ -1,0 +1,305 @@
+/* HOLD, LOAD and GO on one shard: requests wait from the first to the last, then go on in their order; and they
+ * go on, too, when nobody says GO any more. (What a load brings: test_saving.c; among copies: the simulator.) */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "env/simfs.h"
+#include "server/saving.h"
+#include "server/support_fake.h"
+
+enum { HOLD_MS = 10000, NUMBER = 1, ID = 101 };
+
+static const uint64_t key = 7;
+
+static struct {
+    struct simfs *disk;
+    struct fake f;
+    struct chores *chores;
+    struct fake_conn *c;
+    uint64_t number; /* of the next request */
+    bool done;
+    paramo_err status;
+    struct ckpt_file file;
+} w;
+
+static void told(void *arg, paramo_err status, const struct ckpt_file *file)
+{
+    (void)arg;
+    assert_false(w.done);
+    w.done = true;
+    w.status = status;
+    if (!status && file)
+        w.file = *file;
+}
+
+static void nothing(struct sim_event *event)
+{
+    (void)event;
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+static void pass(uint64_t ns)
+{
+    struct sim_event marker = {.fire = nothing}; /* so that the clock comes to this moment */
+    assert_int_equal(sim_schedule(w.f.sim, &marker, sim_now(w.f.sim) + ns), PARAMO_OK);
+    lane_leave(w.f.lane);
+    (void)sim_run(w.f.sim, never, NULL, marker.at);
+    assert_true(lane_enter(w.f.lane));
+}
+
+static void on(void)
+{
+    memset(&w, 0, sizeof w);
+    w.number = 1;
+    assert_int_equal(simfs_create(1, &w.disk), PARAMO_OK);
+    assert_int_equal(fs_make_dir(simfs_fs(w.disk), "/var"), PARAMO_OK);
+    fake_init(&w.f, NULL, NULL);
+    assert_int_equal(chores_create(sim_env(w.f.sim), "files", &w.chores), PARAMO_OK);
+    fake_view(&w.f);
+    w.c = fake_connect(&w.f, 0);
+}
+
+static void off(void)
+{
+    fake_disconnect(w.c);
+    shard_close(w.f.shard);
+    w.f.shard = NULL;
+    lane_leave(w.f.lane);
+    chores_destroy(w.chores);
+    assert_true(lane_enter(w.f.lane));
+    fake_fini(&w.f);
+    simfs_destroy(w.disk);
+}
+
+static struct shard_save_config config_of(uint64_t id)
+{
+    return (struct shard_save_config){.fs = simfs_fs(w.disk),
+                                      .chores = w.chores,
+                                      .dir = "/var/ckpt",
+                                      .number = NUMBER,
+                                      .id = id,
+                                      .hold_ms = HOLD_MS,
+                                      .done = told};
+}
+
+/* Its number. */
+static uint64_t ask(unsigned kind)
+{
+    struct wire_head h = fake_head(&w.f, kind, 1, w.number++);
+    const float one = 1;
+    h.floor = h.number > DATA_WINDOW / 2 ? h.number - DATA_WINDOW / 2 : 1;
+    h.count = kind != WIRE_CLEAR;
+    assert_int_equal(fake_send(w.c, &h, &key, &one), PARAMO_OK);
+    return h.number;
+}
+
+static void push(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        (void)ask(WIRE_PUSH);
+}
+
+static paramo_err pull(float *value)
+{
+    uint64_t number = ask(WIRE_PULL);
+    const struct fake_sent *sent = fake_last(w.c);
+    assert_int_equal(sent->head.number, number);
+    *value = sent->vals[0];
+    return (paramo_err)sent->head.status;
+}
+
+static void hold(void)
+{
+    struct shard_save_config config = config_of(ID);
+    w.done = false;
+    assert_int_equal(shard_load_hold(w.f.shard, &config), PARAMO_OK);
+    assert_true(w.done); /* it has no followers */
+    assert_int_equal(w.status, PARAMO_OK);
+    w.c->count = 0;
+}
+
+/* Two pushes. */
+static void save(void)
+{
+    struct shard_save_config config = config_of(ID);
+    push(2);
+    w.done = false;
+    assert_int_equal(shard_save(w.f.shard, &config), PARAMO_OK);
+    while (!w.done)
+        pass(ENV_SEC);
+    assert_int_equal(w.status, PARAMO_OK);
+    struct ckpt_manifest m = {.number = NUMBER,
+                              .id = ID,
+                              .tables_count = w.f.view->tables_count,
+                              .tables = w.f.view->tables,
+                              .files_count = 1,
+                              .files = &w.file};
+    assert_int_equal(ckpt_commit(simfs_fs(w.disk), "/var/ckpt", &m), PARAMO_OK);
+}
+
+static void load(void)
+{
+    struct shard_save_config config = config_of(ID);
+    w.done = false;
+    assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
+    while (!w.done)
+        pass(20 * ENV_US);
+    assert_int_equal(w.status, PARAMO_OK);
+}
+
+/* So many answers have come since the hold, from this number on, in order; those of pulls have what the pushes
+ * before make. */
+static void answered(uint64_t first, unsigned count, float before)
+{
+    assert_int_equal(w.c->count, count);
+    for (unsigned i = 0; i < count; i++) {
+        const struct fake_sent *sent = &w.c->sent[i];
+        assert_int_equal(sent->head.number, first + i);
+        assert_int_equal(sent->head.status, PARAMO_OK);
+        if (sent->vals_bytes)
+            assert_true(sent->vals[0] == before);
+        else
+            before++;
+    }
+}
+
+static void waits_until_go(void **state)
+{
+    (void)state;
+    on();
+    push(1);
+    hold();
+    uint64_t first = w.number;
+    push(2);
+    (void)ask(WIRE_PULL);
+    push(1);
+    (void)ask(WIRE_PULL);
+    assert_int_equal(w.c->count, 0);
+    pass((HOLD_MS - 1000) * ENV_MS);
+    shard_load_go(w.f.shard, ID + 1); /* another's */
+    fake_view(&w.f);                  /* of the same scheduler */
+    assert_int_equal(w.c->count, 0);
+    shard_load_go(w.f.shard, ID);
+    answered(first, 5, 1);
+    shard_load_go(w.f.shard, ID); /* again: nothing */
+    float value;
+    assert_int_equal(pull(&value), PARAMO_OK);
+    assert_true(value == 4);
+    off();
+}
+
+static void waits_until_go_when_loaded(void **state)
+{
+    (void)state;
+    on();
+    save();
+    push(3); /* which the load takes back */
+    hold();
+    uint64_t first = w.number;
+    push(2);
+    load();
+    (void)ask(WIRE_PULL); /* others may have to load still */
+    push(1);
+    pass(ENV_SEC);
+    assert_int_equal(w.c->count, 0);
+    shard_load_go(w.f.shard, ID);
+    answered(first, 4, 2);
+    off();
+}
+
+/* Nobody says GO: it ends by itself. */
+static void not_for_ever(void **state)
+{
+    (void)state;
+    on();
+    hold();
+    uint64_t first = w.number;
+    push(2);
+    pass((HOLD_MS - 1) * ENV_MS);
+    assert_int_equal(w.c->count, 0);
+    pass(2 * ENV_MS);
+    answered(first, 2, 0);
+    hold(); /* and another may come */
+    shard_load_go(w.f.shard, ID);
+    off();
+}
+
+static void next_scheduler(void)
+{
+    w.f.number = ((w.f.number >> 32) + 1) << 32;
+    fake_view(&w.f);
+}
+
+/* Another scheduler knows nothing of the hold; of what is held nothing was changed. */
+static void another_scheduler(void **state)
+{
+    (void)state;
+    on();
+    hold();
+    uint64_t first = w.number;
+    push(2);
+    (void)ask(WIRE_PULL);
+    assert_int_equal(w.c->count, 0);
+    next_scheduler();
+    answered(first, 3, 0);
+    struct shard_save_config config = config_of(ID);
+    w.done = false;
+    assert_int_equal(shard_load_hold(w.f.shard, &config), PARAMO_OK); /* the new one's goes on as well */
+    first = w.number;
+    w.c->count = 0;
+    push(1);
+    fake_view(&w.f);
+    assert_int_equal(w.c->count, 0);
+    shard_load_go(w.f.shard, ID);
+    answered(first, 1, 2);
+    off();
+}
+
+/* Others may not have loaded: what has been loaded here is lost, until it is cleared. What was given up before
+ * a row was read is as it was. */
+static void another_scheduler_when_loaded(void **state)
+{
+    (void)state;
+    for (int loaded = 0; loaded < 2; loaded++) {
+        float value;
+        on();
+        save();
+        hold();
+        push(1);
+        if (loaded) {
+            load();
+        } else {
+            struct shard_save_config config = config_of(ID);
+            w.done = false;
+            assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
+        }
+        next_scheduler();
+        assert_true(w.done);
+        assert_int_equal(w.status, loaded ? PARAMO_OK : PARAMO_E_CANCELLED);
+        assert_int_equal(pull(&value), loaded ? PARAMO_E_DATA_LOST : PARAMO_OK); /* nothing was read yet */
+        (void)ask(WIRE_CLEAR);
+        assert_int_equal(fake_last(w.c)->head.status, PARAMO_OK);
+        assert_int_equal(pull(&value), PARAMO_OK);
+        assert_true(value == 0);
+        off();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_until_go),
+        cmocka_unit_test(waits_until_go_when_loaded),
+        cmocka_unit_test(not_for_ever),
+        cmocka_unit_test(another_scheduler),
+        cmocka_unit_test(another_scheduler_when_loaded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
