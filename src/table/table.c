@@ -215,7 +215,7 @@ paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t
 
 enum { PUSH = 1, PULL = 2, CREATE = 4 };
 
-/* Does what each of the three calls needs of: find rows, create them, push, pull. */
+/* Does what each of the calls needs of: find rows, create them, push or pull. */
 static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, const void *in, void *out,
                             unsigned what, uint32_t *noted)
 {
@@ -279,11 +279,6 @@ paramo_err table_pull_noting(struct table *t, const uint64_t *keys, size_t n, vo
 {
     assert(t->options.kind == PARAMO_TABLE_SPARSE);
     return push_pull(t, keys, n, NULL, vals, PULL | (create ? CREATE : 0), rows);
-}
-
-paramo_err table_pushpull(struct table *t, const uint64_t *keys, size_t n, void *vals)
-{
-    return push_pull(t, keys, n, vals, vals, PUSH | PULL, NULL);
 }
 
 static paramo_err check_part(const struct table *t, uint32_t col, uint32_t ncols)

@@ -62,8 +62,6 @@ MUST_USE paramo_err table_pull(struct table *t, const uint64_t *keys, size_t n, 
 /* The parameters of these rows (DENSE; or columns from col on of the only one) where they lie one after the
  * other, until the table changes; NULL if they do not, or are not all here. */
 const void *table_span(const struct table *t, const uint64_t *keys, size_t n, uint32_t col);
-/* Pushes vals, then writes the new parameters over them. */
-MUST_USE paramo_err table_pushpull(struct table *t, const uint64_t *keys, size_t n, void *vals);
 /* Columns col .. col+ncols-1 of one row: a chunk cut inside a row. Only where table_options_cuttable. */
 MUST_USE paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols,
                                     const void *vals);

@@ -1,7 +1,6 @@
 #include "table/table_options.h"
 
 #include <math.h>
-#include <string.h>
 
 void table_options_default(paramo_table_options *o)
 {
@@ -203,39 +202,6 @@ paramo_placement table_options_placement(const paramo_table_options *o)
         return o->placement;
     }
     return o->kind == PARAMO_TABLE_DENSE ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED;
-}
-
-bool table_options_equal(const paramo_table_options *a, const paramo_table_options *b, const char **field)
-{
-#define SAME(name)                                                                                           \
-    if (memcmp(&a->name, &b->name, sizeof a->name) != 0) {                                                   \
-        *field = #name;                                                                                      \
-        return false;                                                                                        \
-    }
-    SAME(kind)
-    SAME(dtype)
-    SAME(dim)
-    SAME(rows)
-    if (table_options_placement(a) != table_options_placement(b)) {
-        *field = "placement";
-        return false;
-    }
-    SAME(optimizer)
-    SAME(alpha)
-    SAME(beta)
-    SAME(l1)
-    SAME(l2)
-    SAME(momentum)
-    SAME(beta1)
-    SAME(beta2)
-    SAME(epsilon)
-    SAME(init)
-    SAME(init_a)
-    SAME(init_b)
-    SAME(seed)
-    SAME(replicas)
-#undef SAME
-    return true;
 }
 
 size_t table_state_values(const paramo_table_options *o)

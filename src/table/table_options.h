@@ -24,8 +24,6 @@ void table_options_default(paramo_table_options *o);
 /* INVALID, or TOO_LARGE, with a message that names the field. o->size is not looked at: whoever takes options
  * from outside the library completes them first. */
 MUST_USE paramo_err table_options_check(const paramo_table_options *o);
-/* True if both describe the same table; else *field names one that differs (a literal). */
-bool table_options_equal(const paramo_table_options *a, const paramo_table_options *b, const char **field);
 /* The placement with AUTO resolved. */
 paramo_placement table_options_placement(const paramo_table_options *o);
 /* Bytes of one value. */

@@ -32,7 +32,7 @@ void table_small_init(struct table_small *s, const struct rowspec *spec, struct 
                       uint64_t hash_seed);
 void table_small_clear(struct table_small *s);
 /* Each key's row: creates it if `create` and it is missing, pushes `in` if that is not NULL (which creates),
- * then writes the parameters to `out` and row numbers to `rows` if these are not NULL. out may be in. */
+ * then writes the parameters to `out` and row numbers to `rows` if these are not NULL. */
 MUST_USE paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t n, const void *in,
                                       void *out, bool create, uint32_t *rows);
 /* By row numbers; push: all are there. marks: the index's, or NULL: they have this epoch's already. */

@@ -1,5 +1,6 @@
-/* HOLD, LOAD and GO on one shard: requests wait from the first to the last, then go on in their order; and they
- * go on, too, when nobody says GO any more. (What a load brings: test_saving.c; among copies: the simulator.) */
+/* HOLD, LOAD and GO on one shard: requests wait from the first to the last, then go on in their order; and
+ * they go on, too, when nobody says GO any more. (What a load brings: test_saving.c; among copies: the
+ * simulator.) */
 #include "unit.h"
 
 #include <stdio.h>
@@ -154,8 +155,8 @@ static void load(void)
     assert_int_equal(w.status, PARAMO_OK);
 }
 
-/* So many answers have come since the hold, from this number on, in order; those of pulls have what the pushes
- * before make. */
+/* So many answers have come since the hold, from this number on, in order; those of pulls have what the
+ * pushes before make. */
 static void answered(uint64_t first, unsigned count, float before)
 {
     assert_int_equal(w.c->count, count);
@@ -262,8 +263,8 @@ static void another_scheduler(void **state)
     off();
 }
 
-/* Others may not have loaded: what has been loaded here is lost, until it is cleared. What was given up before
- * a row was read is as it was. */
+/* Others may not have loaded: what has been loaded here is lost, until it is cleared. What was given up
+ * before a row was read is as it was. */
 static void another_scheduler_when_loaded(void **state)
 {
     (void)state;

@@ -168,7 +168,8 @@ static void every_type_is_kept(void **state)
     assert_int_equal(table_dense_own(t, 0, 3), PARAMO_OK);
     uint8_t u[] = {200, 0, 3};
     assert_int_equal(table_push(t, keys, 3, u), PARAMO_OK);
-    assert_int_equal(table_pushpull(t, keys, 3, u), PARAMO_OK);
+    assert_int_equal(table_push(t, keys, 3, u), PARAMO_OK);
+    assert_int_equal(table_pull(t, keys, 3, u, false), PARAMO_OK);
     assert_true(u[0] == 144 && u[1] == 0 && u[2] == 6);
     assert_int_equal(table_count_nonzero(t), 2);
     table_destroy(t);

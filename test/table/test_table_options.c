@@ -102,55 +102,12 @@ static void sizes_follow(void **state)
     }
 }
 
-#define DIFFERS(field, value)                                                                                \
-    do {                                                                                                     \
-        paramo_table_options b = a;                                                                          \
-        b.field = value;                                                                                     \
-        const char *differing = NULL;                                                                        \
-        assert_false(table_options_equal(&a, &b, &differing));                                               \
-        assert_string_equal(differing, #field);                                                              \
-    } while (0)
-
-static void differences_are_named(void **state)
-{
-    (void)state;
-    paramo_table_options a;
-    table_options_default(&a);
-    const char *name = "untouched";
-    paramo_table_options same = a;
-    same.size = 1;
-    assert_true(table_options_equal(&a, &same, &name));
-    same.placement = PARAMO_PLACE_MIXED; /* what AUTO means for a sparse table */
-    assert_true(table_options_equal(&a, &same, &name));
-    assert_string_equal(name, "untouched");
-    DIFFERS(kind, PARAMO_TABLE_VAR);
-    DIFFERS(dtype, PARAMO_F64);
-    DIFFERS(dim, 2);
-    DIFFERS(rows, 2);
-    DIFFERS(placement, PARAMO_PLACE_UNIFORM);
-    DIFFERS(optimizer, PARAMO_OPT_SGD);
-    DIFFERS(alpha, 2);
-    DIFFERS(beta, 2);
-    DIFFERS(l1, 2);
-    DIFFERS(l2, 2);
-    DIFFERS(momentum, 2);
-    DIFFERS(beta1, 2);
-    DIFFERS(beta2, 2);
-    DIFFERS(epsilon, 2);
-    DIFFERS(init, PARAMO_INIT_NORMAL);
-    DIFFERS(init_a, 2);
-    DIFFERS(init_b, 2);
-    DIFFERS(seed, 2);
-    DIFFERS(replicas, 2);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_options_are_named),
         cmocka_unit_test(good_options_are_taken),
         cmocka_unit_test(sizes_follow),
-        cmocka_unit_test(differences_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,9 +132,7 @@ static void bad_values_change_nothing(void **state)
     float vals[] = {1, 1, 1, 1, 1, NAN};
     assert_int_equal(table_push(t, keys, 3, vals), PARAMO_E_NUMERIC);
     assert_int_equal(table_push_part(t, 9, 1, 1, &vals[5]), PARAMO_E_NUMERIC);
-    assert_int_equal(table_pushpull(t, keys, 3, vals), PARAMO_E_NUMERIC);
     assert_int_equal(table_rows(t), 0);
-    assert_true(vals[0] == 1);
     float row[] = {1, 1, 0, 0, 4, -4}; /* a negative sum of squares */
     assert_int_equal(table_put_rows(t, keys, 1, true, row), PARAMO_E_NUMERIC);
     assert_non_null(strstr(err_text(), "key 1"));

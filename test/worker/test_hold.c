@@ -1,5 +1,5 @@
-/* HOLD where there are copies: it is done when those behind have all that was done here, and not before. (On one
- * shard: test/server/test_loading.c.) */
+/* HOLD where there are copies: it is done when those behind have all that was done here, and not before. (On
+ * one shard: test/server/test_loading.c.) */
 #include "unit.h"
 
 #include <string.h>
