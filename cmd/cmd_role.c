@@ -46,6 +46,7 @@ enum role_option {
     OPT_CHECKPOINT_FULL_EVERY,
     OPT_CHECKPOINT_KEEP,
     OPT_RESTORE,
+    OPT_ON_LOSS,
     OPT_VERBOSE,
     OPT_HELP
 };
@@ -102,6 +103,7 @@ static const struct option scheduler_options[] = {
     {"checkpoint-full-every", required_argument, NULL, OPT_CHECKPOINT_FULL_EVERY},
     {"checkpoint-keep", required_argument, NULL, OPT_CHECKPOINT_KEEP},
     {"restore", required_argument, NULL, OPT_RESTORE},
+    {"on-loss", required_argument, NULL, OPT_ON_LOSS},
     COMMON_OPTIONS,
 };
 static const struct option server_options[] = {
@@ -148,8 +150,11 @@ static const struct role roles[] = {
      "                          take checkpoints by itself, into a folder that all servers see, too\n"
      "      --checkpoint-full-every N  each N-th has everything, the others what has changed (10)\n"
      "      --checkpoint-keep N     so many of these stay, with those that they are based on; 0: all (3)\n"
-     "      --restore DIR       begin with the last whole checkpoint of DIR\n" COMMON_USAGE NODE_EXIT_CODES
-     "\n"
+     "      --restore DIR       begin with the last whole checkpoint of DIR\n"
+     "      --on-loss end|restore   when rows die with their last server: end the job (the default), or go "
+     "on\n"
+     "                          with those rows as the last checkpoint in --checkpoint-dir has "
+     "them\n" COMMON_USAGE NODE_EXIT_CODES "\n"
      "  paramo scheduler --port 9000 --servers 2 --workers 4 --state /var/lib/paramo/job\n"
      "  paramo scheduler --port 9000 --servers 2 --workers 4 --meta etcd://10.0.0.7:2379/clicks\n",
      scheduler_options},
@@ -352,6 +357,13 @@ static int set_option(const struct role *r, const struct option *option, struct 
         break;
     case OPT_RESTORE:
         cfg->restore_dir = optarg;
+        break;
+    case OPT_ON_LOSS:
+        cfg->on_loss = strcmp(optarg, "restore") == 0 ? PARAMO_ON_LOSS_RESTORE : PARAMO_ON_LOSS_END;
+        if (cfg->on_loss == PARAMO_ON_LOSS_END && strcmp(optarg, "end") != 0) {
+            fprintf(stderr, "paramo %s: --on-loss wants end or restore, not '%s'\n", r->verb, optarg);
+            return CODE_USAGE;
+        }
         break;
     case OPT_VERBOSE:
         s->log_level = 2;

@@ -58,7 +58,8 @@ struct job {
     int reported;             /* a failure has been named: what follows from it is not news */
     int interrupts;
     int grace_s;
-    int spare; /* servers that may fail, and the job goes on: it keeps so many copies */
+    int spare; /* servers that may fail, and the job goes on: it keeps so many copies, or restores what is
+                  lost */
     int verbose;
     enum phase phase;
     int64_t deadline_ms;
@@ -94,6 +95,9 @@ static const char usage[] =
     "      --checkpoint-keep N\n"
     "                      so many stay, with those that they are based on; 0: all (3)\n"
     "      --restore DIR   begin with the last whole checkpoint of DIR\n"
+    "      --on-loss end|restore\n"
+    "                      when rows die with their last server: end the job (the default), or go on with\n"
+    "                      those rows as the last checkpoint in --checkpoint-dir has them\n"
     "  -v, --verbose       print each node's process id and how it ended\n"
     "\n"
     "Worker 0 has standard input and writes to standard output and error directly; what the others print "
@@ -468,7 +472,8 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         OPT_CKPT_EVERY,
         OPT_CKPT_FULL_EVERY,
         OPT_CKPT_KEEP,
-        OPT_RESTORE
+        OPT_RESTORE,
+        OPT_ON_LOSS
     };
     static const struct option options[] = {
         {"servers", required_argument, NULL, 's'},
@@ -483,6 +488,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         {"checkpoint-full-every", required_argument, NULL, OPT_CKPT_FULL_EVERY},
         {"checkpoint-keep", required_argument, NULL, OPT_CKPT_KEEP},
         {"restore", required_argument, NULL, OPT_RESTORE},
+        {"on-loss", required_argument, NULL, OPT_ON_LOSS},
         {"replicas", required_argument, NULL, OPT_REPLICAS},
         {"verbose", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
@@ -541,6 +547,9 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         case OPT_RESTORE:
             setenv("PARAMO_RESTORE", optarg, 1);
             break;
+        case OPT_ON_LOSS:
+            setenv("PARAMO_ON_LOSS", optarg, 1);
+            break;
         case OPT_WORKERS_ONLY:
             o->workers_only = 1;
             break;
@@ -560,6 +569,16 @@ static int parse_options(int argc, char **argv, struct run_options *o)
     }
     if (every && getenv("PARAMO_CHECKPOINT_DIR") == NULL) {
         fprintf(stderr, "paramo run: --checkpoint-every needs --checkpoint-dir\n");
+        return 2;
+    }
+    const char *on_loss = getenv("PARAMO_ON_LOSS");
+    o->restores = on_loss != NULL && strcmp(on_loss, "restore") == 0;
+    if (on_loss != NULL && !o->restores && strcmp(on_loss, "end") != 0) {
+        fprintf(stderr, "paramo run: --on-loss wants end or restore, not '%s'\n", on_loss);
+        return 2;
+    }
+    if (o->restores && getenv("PARAMO_CHECKPOINT_DIR") == NULL) {
+        fprintf(stderr, "paramo run: --on-loss restore needs --checkpoint-dir\n");
         return 2;
     }
     const char *missing = o->servers == 0 ? "-s SERVERS" : o->workers == 0 ? "-w WORKERS" : NULL;
@@ -603,8 +622,11 @@ int cmd_run(int argc, char **argv)
     if (code >= 0)
         return code;
 
-    struct job job = {
-        .options = &o, .grace_s = o.grace_s, .spare = o.replicas, .verbose = o.verbose, .notify = -1};
+    struct job job = {.options = &o,
+                      .grace_s = o.grace_s,
+                      .spare = o.restores ? o.servers : o.replicas,
+                      .verbose = o.verbose,
+                      .notify = -1};
     job.n = 1 + (size_t)o.servers + (size_t)o.workers;
     job.children = calloc(job.n, sizeof *job.children);
     job.output.sources = job.n;

@@ -19,8 +19,8 @@
 
 struct run_options {
     int servers, workers, workers_only, grace_s, scheduler_wait_s, verbose;
-    const char *state; /* the scheduler's; NULL: it keeps none */
-    int replicas;
+    const char *state;      /* the scheduler's; NULL: it keeps none */
+    int replicas, restores; /* restores: on loss */
     char **command;
 };
 

@@ -117,6 +117,11 @@ typedef struct paramo_kv {
     uint32_t *lens;  /* NULL, or n lengths: read by push, written by pull */
 } paramo_kv;
 
+typedef enum paramo_on_loss {
+    PARAMO_ON_LOSS_END = 0, /* the job ends with DATA_LOST (without replicas: requests for the rows fail) */
+    PARAMO_ON_LOSS_RESTORE = 1 /* those rows go back to the last checkpoint; everything else goes on */
+} paramo_on_loss;
+
 typedef enum paramo_checkpoint_flags {
     /* Only what has changed since the last checkpoint in the folder, which stays needed for loading this one:
      * if that was taken with this flag, too, or by checkpoint_every_s, the scheduler has taken or loaded none
@@ -221,6 +226,9 @@ typedef struct paramo_config {
      * since the one before; 10. Of those that it took by itself so many stay, and those that they are based
      * on; 0: all; 3. */
     uint32_t checkpoint_full_every, checkpoint_keep;
+    /* Scheduler: one paramo_on_loss: what becomes of the job when the last copy of rows dies with its server;
+     * END. RESTORE needs checkpoint_dir. */
+    uint32_t on_loss;
 } paramo_config;
 
 #ifdef __cplusplus

@@ -70,6 +70,9 @@
     X(load_drops_last, "the last rows of a checkpoint are not loaded")                                    \
     X(load_without_clocks, "a checkpoint is loaded without the senders' records")                         \
     X(load_by_owner_only, "only the owners of arcs load a checkpoint, not those that follow them")        \
+    X(restore_all_arcs, "a server restores all that is its own, not only what was lost")                 \
+    X(restore_without_clocks, "the senders' records do not come with what is restored")                  \
+    X(restore_without_wait, "who has lost rows by a view says so, although they are about to come back") \
     X(load_without_hold, "a checkpoint is loaded while changes are on their way between copies")          \
     X(save_not_synced, "a table's file takes its name before its bytes are on the disk")                  \
     X(replica_without_record, "a follower does an update and does not record its number")                 \

@@ -104,9 +104,10 @@ static void part_begin(struct lane_task *task)
         shard_load_go(s, job->fields.id);
         part_done(p, PARAMO_OK, NULL);
     } else {
-        err = job->what == ORDER_CKPT_HOLD   ? shard_load_hold(s, &config)
-              : job->what == ORDER_CKPT_LOAD ? shard_load(s, &config)
-                                             : shard_save(s, &config);
+        err = job->what == ORDER_CKPT_HOLD      ? shard_load_hold(s, &config)
+              : job->what == ORDER_CKPT_LOAD    ? shard_load(s, &config)
+              : job->what == ORDER_CKPT_RESTORE ? shard_restore(s, &config)
+                                                : shard_save(s, &config);
     }
     if (err)
         part_done(p, err, NULL);
@@ -125,7 +126,7 @@ void seat_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
         seat_report(seat, order);
         return;
     }
-    if (what < ORDER_CKPT_SAVE || what > ORDER_CKPT_GO || !seat->shards_count)
+    if (what < ORDER_CKPT_SAVE || what > ORDER_CKPT_RESTORE || !seat->shards_count)
         err = err_set(PARAMO_E_UNSUPPORTED, "this node knows no order %u", what);
     if (!err)
         err = ckpt_order_decode(fields, &m);

@@ -246,6 +246,11 @@ paramo_err paramo_config_from_env(paramo_config *config)
     variable_text("PARAMO_VAN", &config->van);
     variable_text("PARAMO_CHECKPOINT_DIR", &config->checkpoint_dir);
     variable_text("PARAMO_RESTORE", &config->restore_dir);
+    const char *on_loss = process_variable("PARAMO_ON_LOSS");
+    if (on_loss && strcmp(on_loss, "end") != 0 && strcmp(on_loss, "restore") != 0)
+        return err_set(PARAMO_E_INVALID, "PARAMO_ON_LOSS is '%s': neither end nor restore", on_loss);
+    if (on_loss)
+        config->on_loss = strcmp(on_loss, "end") == 0 ? PARAMO_ON_LOSS_END : PARAMO_ON_LOSS_RESTORE;
     if (!(config->roles & (PARAMO_ROLE_SERVER | PARAMO_ROLE_WORKER))) { /* they may have its environment */
         variable_text("PARAMO_STATE", &config->state);
         variable_text("PARAMO_META", &config->meta);
@@ -339,6 +344,12 @@ paramo_err config_check(const paramo_config *config)
         if (config->checkpoint_full_every < 1 || config->checkpoint_full_every > CKPT_CHAIN_MAX)
             return err_set(PARAMO_E_INVALID, "checkpoint_full_every is %u: not from 1 to %d",
                            config->checkpoint_full_every, CKPT_CHAIN_MAX);
+        if (config->on_loss > PARAMO_ON_LOSS_RESTORE)
+            return err_set(PARAMO_E_INVALID, "on_loss is %u: there is no such paramo_on_loss",
+                           config->on_loss);
+        if (config->on_loss == PARAMO_ON_LOSS_RESTORE && !config->checkpoint_dir)
+            return err_set(PARAMO_E_INVALID,
+                           "on_loss is restore, and checkpoint_dir, from which, is not set");
         if (roles == PARAMO_ROLE_ALL && config->replicas)
             return err_set(PARAMO_E_INVALID, "replicas is %u: copies in one process would be lost with it",
                            config->replicas);

@@ -71,6 +71,7 @@ static paramo_err join_scheduler(paramo_node *node, const struct store_state *fo
         .checkpoint_every_ms = node->config.checkpoint_every_s * 1000,
         .checkpoint_full_every = node->config.checkpoint_full_every,
         .checkpoint_keep = node->config.checkpoint_keep,
+        .on_loss_restore = node->config.on_loss == PARAMO_ON_LOSS_RESTORE,
         .arg = node,
         .accept_data = scheduler_accept,
         .over = scheduler_over,

@@ -347,7 +347,8 @@ static int likeness(const struct sched_node *node, const struct sched_node *hold
 static bool is_vacant(const struct sched_node *node, const struct sched_node *holder)
 {
     bool left = holder->state == SNODE_LEFT && holder->info.role == PARAMO_ROLE_SERVER;
-    if ((left || node->sched->chains.replicas) && holder->info.shards != node->info.shards &&
+    const struct scheduler *s = node->sched;
+    if ((left || s->chains.replicas || sched_lost_restores(s)) && holder->info.shards != node->info.shards &&
         may_be_extra(node))
         return false;
     return left || holder->state == SNODE_DEAD || holder->former;
@@ -622,7 +623,7 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
         sched_moves_aim(s);
     orders_drop(node, true);
     sched_node_gone(node);
-    sched_ring_check(s);
+    sched_lost_check(s);
     place_waiting(s);
 }
 

@@ -200,7 +200,12 @@ struct scheduler {
     uint8_t *shards_touched; /* enum ring_touched; likewise */
     struct ring_chains chains, chains_before;
     char ring_warned[160];          /* what was last said of the placement: once is enough */
-    uint8_t lowest[RING_ARCS];      /* of the last death, as ring_promote has it, until sched_ring_check */
+    uint32_t *shards_owned;         /* the same */
+    uint8_t lowest[RING_ARCS];      /* of the last death, as ring_promote has it, until sched_lost_check */
+    uint8_t lost[RING_ARCS];        /* what is to be restored, and ... */
+    uint64_t lost_at;               /* ... since which view; as in struct view */
+    unsigned lost_tries;            /* to restore it, that have failed */
+    struct lane_timer lost_timer;   /* the next is due */
     struct ring_shard *ring_shards; /* as ring_place wants them */
     struct moves moves;
     struct moves_shard *moves_shards;
@@ -332,6 +337,8 @@ MUST_USE paramo_err sched_ckpt_observer(struct peer *peer, const struct wire_hea
 /* The job is complete, or goes on under a new scheduler: begins to load what it starts with, if it is not
  * loaded yet, and the clock of --checkpoint-every. */
 MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
+/* Rows are lost (s->lost): they are restored from the last one, in a moment, and what goes on is given up. */
+void sched_ckpt_lost(struct scheduler *s);
 void sched_ckpt_fini(struct scheduler *s);
 struct status;
 void sched_ckpt_status(const struct scheduler *s, struct status *m);
@@ -346,12 +353,31 @@ void sched_ring_grow(struct scheduler *s, const struct view_node *server);
 MUST_USE paramo_err sched_ring_restore(struct scheduler *s, const struct view *view);
 /* Servers have died or left: those who have copies take over, in the next view. */
 void sched_ring_gone(struct scheduler *s);
-/* Ends the job if rows are lost: who is gone and which keys of which tables with them is said. */
-void sched_ring_check(struct scheduler *s);
+/* Sets s->shards_gone. */
+void sched_ring_look_gone(struct scheduler *s);
 /* The chains have changed from chains_before: whoever that concerns must have the next view before it goes
  * on. */
 void sched_ring_changed(struct scheduler *s);
 void sched_ring_fini(struct scheduler *s);
+
+/* sched_lost.c */
+/* Do rows whose last copy is lost return to a checkpoint? */
+bool sched_lost_restores(const struct scheduler *s);
+/* Whoever is gone has left these holes (s->lowest, s->shards_gone): what is to be restored is noted, and arcs
+ * of which nobody is left get owners. */
+void sched_lost_note(struct scheduler *s);
+/* Ends the job if rows are lost, or has them restored: who is gone and which keys of which tables with them
+ * is said. */
+void sched_lost_check(struct scheduler *s);
+/* Of what is to be restored: has the table any of it? */
+bool sched_lost_table(const struct scheduler *s, const struct view_table *table);
+/* Who is gone, and which keys of which tables go back to where `back` says. */
+void sched_lost_warn(const struct scheduler *s, const char *back);
+/* The job ends: what is lost, and why it cannot be restored (or NULL). It goes on with a warning if it does
+ * so when nothing is to be restored. Nothing if no table has lost any. */
+void sched_lost_end(struct scheduler *s, const char *why);
+/* It has been, or will not be: no view says any more that it comes back. */
+void sched_lost_restored(struct scheduler *s);
 
 /* sched_moves.c */
 MUST_USE paramo_err sched_moves_init(struct scheduler *s); /* after sched_ring_build */

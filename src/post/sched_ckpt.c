@@ -5,6 +5,11 @@
  *   load:  OPENING (chore)   --> tables are made, ORDERED (every server) ------------------------------> end
  *          where there are copies: ... HOLD --all--> LOAD --all--> GO --all--> end, so that no change is on
  * its way from one who has loaded to one who has not, or the other way round
+ *   what is lost (sched_lost.c):  OPENING (chore) --> ORDERED (those who own some of it, and whose requests
+ * wait since the view that says so) ------------------------------------------------------------------> end
+ * They are owners only, so nobody else need be held: what has a follower is not lost. It is begun again when
+ * more is lost meanwhile, and after a while if somebody could not; who has loaded his part is not asked
+ * twice.
  *
  * Whatever goes wrong ends it for those who asked, at once; then the servers are told to drop it, and the
  * next begins when all have answered. The manifest comes last, so what ended early is no checkpoint.
@@ -16,6 +21,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "post/sched.h"
@@ -24,10 +30,12 @@
 #include "wire/status.h"
 
 enum { EVERY_TIMEOUT_MS = 600 * 1000, LOAD_TIMEOUT_MS = 24 * 3600 * 1000 };
+enum { LOST_TIMEOUT_MS = 3600 * 1000, LOST_AGAIN_MS = 500, LOST_TRIES = 20 }; /* arbitrary */
 
 struct sched_ckpt {
     struct scheduler *sched; /* NULL: it is gone */
     bool load, restore;      /* restore: the job begins with it */
+    bool lost;               /* a load of what is lost, of nothing else */
     bool changes, unasked;   /* only what has changed will do; the clock took it */
     bool hold;               /* requests wait at all servers until it is over */
     bool settled;            /* whoever asked knows how it ended */
@@ -89,6 +97,32 @@ static void answer_all(struct sched_ckpt *c)
     }
 }
 
+static void lost_due(struct lane_timer *timer);
+
+static void lost_soon(struct scheduler *s, uint64_t ms)
+{
+    struct lane *lane = s->config.lane;
+    s->lost_timer.fire = lost_due;
+    lane_timer_cancel(lane, &s->lost_timer);
+    if (lane_timer_arm(lane, &s->lost_timer, lane_now(lane) + ms * ENV_MS))
+        sched_lost_end(s, err_text());
+}
+
+/* With this thread's message. Somebody who died meanwhile, or was not ready, is no reason to give it up. */
+static void lost_failed(struct scheduler *s, paramo_err err)
+{
+    bool again = err == PARAMO_E_NODE_LOST || err == PARAMO_E_AGAIN || err == PARAMO_E_FULL ||
+                 err == PARAMO_E_CANCELLED || err == PARAMO_E_CLOSED || err == PARAMO_E_MEMORY;
+    char text[ERR_TEXT_MAX];
+    err_text_copy(text);
+    if (again && s->lost_tries++ < LOST_TRIES)
+        lost_soon(s, LOST_AGAIN_MS);
+    else
+        sched_lost_end(s, text);
+    if (!s->ckpt && !s->lost_at)
+        sched_moves_resume(s); /* it goes on without */
+}
+
 static void settle(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
@@ -96,6 +130,16 @@ static void settle(struct sched_ckpt *c)
         return;
     c->settled = true;
     lane_timer_cancel(s->config.lane, &c->deadline);
+    if (c->lost && s->state == SCHED_RUNNING) {
+        if (!c->err) {
+            log_warn("scheduler: what was lost is there again, as in checkpoint %" PRIu64 " in %s",
+                     c->order.number, c->order.dir);
+            sched_lost_restored(s);
+        } else {
+            lost_failed(s, err_set(c->err, "%s", c->text));
+        }
+        return;
+    }
     if (c->err && s->state != SCHED_RUNNING)
         log_info("scheduler: a checkpoint ends with the job");
     else if (c->err)
@@ -137,7 +181,10 @@ static void end_perhaps(struct sched_ckpt *c)
     struct scheduler *s = c->sched;
     s->ckpt = NULL;
     ckpt_free(c);
-    sched_moves_resume(s);
+    if (!s->lost_at)
+        sched_moves_resume(s);
+    else if (!s->lost_timer.slot && s->state == SCHED_RUNNING)
+        lost_soon(s, 0);
 }
 
 static void order_drop_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
@@ -365,6 +412,14 @@ static bool owns_something(const struct scheduler *s, const struct sched_node *n
     return false;
 }
 
+static bool owns_lost(const struct scheduler *s, const struct sched_node *node)
+{
+    for (size_t a = 0; a < RING_ARCS; a++)
+        if (s->lost[a] && s->shards[s->chains.level[0].owner[a]].node == node->info.id)
+            return true;
+    return false;
+}
+
 /* It has left, or has died, and others own what was its own. */
 static bool does_not_count(const struct scheduler *s, const struct sched_node *node)
 {
@@ -380,7 +435,7 @@ static void order_all(struct sched_ckpt *c, uint32_t what)
     c->what = what;
     for (uint32_t rank = 0; rank < servers->count && !c->err; rank++) {
         struct writer w = {0};
-        if (does_not_count(s, servers->node[rank]))
+        if (c->lost ? !owns_lost(s, servers->node[rank]) : does_not_count(s, servers->node[rank]))
             continue;
         ckpt_order_encode(&c->order, &w);
         paramo_err err = order_give(servers->node[rank], what, &w, server_done, c);
@@ -477,11 +532,65 @@ static void open_it(struct chore *chore)
     note_work(c, ckpt_open(c->fs, c->order.dir, c->order.number, &c->opened));
 }
 
+static const struct view_table *table_in(const struct ckpt_manifest *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->tables_count; i++)
+        if (strcmp(m->tables[i].name, name) == 0)
+            return &m->tables[i];
+    return NULL;
+}
+
+/* Has it what is lost? */
+static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manifest *m)
+{
+    struct scheduler *s = c->sched;
+    if (m->job != s->job && strcmp(s->config.restore_dir, c->order.dir) != 0)
+        return err_set(PARAMO_E_NOT_FOUND,
+                       "%s: its last checkpoint is of another job, and there is none of this", c->order.dir);
+    for (uint32_t i = 0; i < s->tables_count; i++) {
+        const struct view_table *from = table_in(m, s->tables[i].name);
+        if (!sched_lost_table(s, &s->tables[i]))
+            continue;
+        paramo_err err =
+            from ? sched_table_make(s, from)
+                 : err_set(PARAMO_E_NOT_FOUND, "%s: its last checkpoint, %" PRIu64 ", has no table %s",
+                           c->order.dir, m->number, s->tables[i].name);
+        if (err)
+            return err;
+    }
+    return PARAMO_OK;
+}
+
+static void opened_lost(struct sched_ckpt *c, const struct ckpt_manifest *m)
+{
+    char back[FS_PATH_MAX + 160], date[32] = "an unknown time";
+    time_t at = (time_t)m->made_at;
+    struct tm tm;
+    paramo_err err = lost_check(c, m);
+    if (err) {
+        fail(c, err);
+        return;
+    }
+    if (m->made_at && gmtime_r(&at, &tm))
+        (void)strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &tm);
+    (void)snprintf(back, sizeof back,
+                   "they go back to checkpoint %" PRIu64
+                   " in %s, of %s: what was pushed to them since is gone",
+                   m->number, c->order.dir, date);
+    if (!c->sched->lost_tries)
+        sched_lost_warn(c->sched, back);
+    order_all(c, ORDER_CKPT_RESTORE);
+}
+
 static void opened(struct sched_ckpt *c)
 {
     const struct ckpt_manifest *m = ckpt_manifest(c->opened, 0);
     c->order.number = m->number;
     c->order.id = m->id;
+    if (c->lost) {
+        opened_lost(c, m);
+        return;
+    }
     for (uint32_t i = 0; i < m->tables_count && !c->err; i++) {
         paramo_err err = sched_table_make(c->sched, &m->tables[i]);
         if (err)
@@ -502,7 +611,7 @@ static void opened(struct sched_ckpt *c)
 
 /* What it is but for its order. */
 struct how {
-    bool load, restore, unasked;
+    bool load, restore, lost, unasked;
 };
 
 static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, struct how how)
@@ -511,7 +620,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
         return err_set(PARAMO_E_UNSUPPORTED, "this scheduler takes no checkpoints");
     if (s->state != SCHED_RUNNING)
         return err_set(PARAMO_E_AGAIN, "the job is not complete yet");
-    if (s->ckpt)
+    if (s->ckpt || (s->lost_at && !how.lost))
         return err_set(PARAMO_E_AGAIN, "another checkpoint is being taken or loaded");
     struct sched_ckpt *c = calloc(1, sizeof *c);
     if (!c)
@@ -519,6 +628,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
     *c = (struct sched_ckpt){.sched = s,
                              .load = how.load,
                              .restore = how.restore,
+                             .lost = how.lost,
                              .changes = order->changes,
                              .unasked = how.unasked,
                              .order = *order,
@@ -606,13 +716,38 @@ static void every_due(struct lane_timer *timer)
     struct ckpt_order m;
     paramo_err err = own_order(s->config.checkpoint_dir, EVERY_TIMEOUT_MS, &m);
     m.changes = s->config.checkpoint_full_every > 1;
-    if (!err && s->state == SCHED_RUNNING && !s->ckpt && !s->restoring)
+    if (!err && s->state == SCHED_RUNNING && !s->ckpt && !s->restoring && !s->lost_at)
         err = begin(s, &m, (struct how){.unasked = true});
     if (!err && s->state <= SCHED_RUNNING)
         err = lane_timer_arm(s->config.lane, timer,
                              lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS);
     if (err)
         log_error("scheduler: no checkpoint is taken: %s", err_text());
+}
+
+static void lost_due(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, lost_timer);
+    struct ckpt_order m;
+    if (!s->lost_at || s->ckpt || s->state != SCHED_RUNNING)
+        return; /* what goes on ends with it */
+    paramo_err err = own_order(s->config.checkpoint_dir, LOST_TIMEOUT_MS, &m);
+    if (!err)
+        err = begin(s, &m, (struct how){.load = true, .lost = true});
+    if (err)
+        lost_failed(s, err);
+}
+
+void sched_ckpt_lost(struct scheduler *s)
+{
+    struct sched_ckpt *c = s->ckpt;
+    if (c) {
+        fail(c, err_set(PARAMO_E_AGAIN, "a server has died, and rows are lost"));
+        end_perhaps(c);
+    }
+    s->lost_tries = 0;
+    if (s->state == SCHED_RUNNING)
+        lost_soon(s, 0);
 }
 
 paramo_err sched_ckpt_start(struct scheduler *s)
@@ -646,6 +781,7 @@ void sched_ckpt_fini(struct scheduler *s)
 {
     struct sched_ckpt *c = s->ckpt;
     lane_timer_cancel(s->config.lane, &s->ckpt_timer);
+    lane_timer_cancel(s->config.lane, &s->lost_timer);
     if (!c)
         return;
     lane_timer_cancel(s->config.lane, &c->deadline);

@@ -302,7 +302,7 @@ void sched_moves_aim(struct scheduler *s)
         const struct sched_node *node = server_of(s, (uint16_t)i);
         bool there = is_there(node);
         /* Without copies a dead server's arcs wait for the one that takes its place. */
-        bool counts = there || (!s->chains.replicas && node->state == SNODE_DEAD);
+        bool counts = there || (!s->chains.replicas && !sched_lost_restores(s) && node->state == SNODE_DEAD);
         s->ring_shards[i] = (struct ring_shard){
             .weight = counts ? node->info.weight : 0, .server = node->rank, .domain = node->info.domain};
         s->moves_shards[i] = (struct moves_shard){.server = node->rank, .gone = !there};
@@ -321,7 +321,7 @@ void sched_moves_aim(struct scheduler *s)
         sched_ring_warn(s, target);
         moves_set_target(&s->moves, target);
         s->moves_settled = false;
-        if (!s->ckpt && !s->moves_timer.slot)
+        if (!s->ckpt && !s->lost_at && !s->moves_timer.slot)
             go_on(&s->moves_timer); /* those held without a timer, too */
         sched_moves_look(s);
     }

@@ -1,15 +1,11 @@
 /* Who holds what: the first placement, and what is left of it when servers are gone. */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "post/sched.h"
 #include "ring/chains.h"
-
-enum { RANGES_SAID = 3 /* of a table's rows; more are "and more". Arbitrary */ };
 
 /* ---- the first placement ------------------------------------------------------------------------------- */
 
@@ -18,8 +14,9 @@ static paramo_err shards_allocate(struct scheduler *s, uint32_t count)
     s->shards = calloc(count + 1, sizeof *s->shards);
     s->shards_gone = calloc(count + 1, sizeof *s->shards_gone);
     s->shards_touched = calloc(count + 1, sizeof *s->shards_touched);
+    s->shards_owned = calloc(count + 1, sizeof *s->shards_owned);
     s->ring_shards = calloc(count + 1, sizeof *s->ring_shards);
-    return s->shards && s->shards_gone && s->shards_touched && s->ring_shards
+    return s->shards && s->shards_gone && s->shards_touched && s->shards_owned && s->ring_shards
                ? PARAMO_OK
                : err_memory(count * sizeof *s->shards);
 }
@@ -82,6 +79,8 @@ paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
     s->shards_count = view->shards_count;
     memcpy(s->shards, view->shards, view->shards_count * sizeof *s->shards);
     s->chains = s->chains_before = view->chains;
+    s->lost_at = view->lost_at;
+    memcpy(s->lost, view->lost, sizeof s->lost);
     err = sched_moves_init(s);
     for (uint32_t i = 0; i < s->tables_count && !err; i++)
         moves_table(&s->moves, s->tables[i].options.replicas);
@@ -110,6 +109,8 @@ paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards)
     if (!err)
         err = more(&s->shards_touched, count, sizeof *s->shards_touched);
     if (!err)
+        err = more(&s->shards_owned, count, sizeof *s->shards_owned);
+    if (!err)
         err = more(&s->ring_shards, count, sizeof *s->ring_shards);
     return err ? err : sched_moves_reserve(s, count);
 }
@@ -129,6 +130,7 @@ void sched_ring_fini(struct scheduler *s)
     free(s->shards);
     free(s->shards_gone);
     free(s->shards_touched);
+    free(s->shards_owned);
     free(s->ring_shards);
 }
 
@@ -154,124 +156,20 @@ static bool shard_gone(const struct scheduler *s, uint32_t shard)
     return node->state == SNODE_DEAD || node->state == SNODE_LEFT;
 }
 
+void sched_ring_look_gone(struct scheduler *s)
+{
+    for (uint32_t i = 0; i < s->shards_count; i++)
+        s->shards_gone[i] = shard_gone(s, i);
+}
+
 void sched_ring_gone(struct scheduler *s)
 {
-    if (s->state == SCHED_GATHERING || !s->chains.replicas)
+    bool restores = sched_lost_restores(s);
+    if (s->state == SCHED_GATHERING || (!s->chains.replicas && !restores))
         return; /* without copies a dead server's arcs wait for the one that takes its place */
-    for (uint32_t i = 0; i < s->shards_count; i++)
-        s->shards_gone[i] = shard_gone(s, i);
-    (void)ring_promote(&s->chains, &s->moves.ends, s->shards_gone, s->shards_count, s->lowest);
+    sched_ring_look_gone(s);
+    (void)ring_promote(&s->chains, &s->moves.ends, s->shards_gone, s->shards_count, restores, s->lowest);
+    if (restores)
+        sched_lost_note(s);
     sched_ring_changed(s);
-}
-
-/* ---- what is lost ---- */
-
-struct text {
-    char *to;
-    size_t len, capacity;
-};
-
-__attribute__((format(printf, 2, 3))) static void say(struct text *t, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int wrote = vsnprintf(t->to + t->len, t->capacity - t->len, format, args);
-    va_end(args);
-    if (wrote > 0)
-        t->len = t->len + (size_t)wrote < t->capacity ? t->len + (size_t)wrote : t->capacity - 1;
-}
-
-/* Has the last death taken the last copy of the table's rows on this arc? */
-static bool arc_lost(const struct scheduler *s, const struct view_table *table, size_t arc)
-{
-    return s->lowest[arc] == RING_LEVELS || s->lowest[arc] > table->options.replicas;
-}
-
-static uint32_t arcs_lost(const struct scheduler *s, const struct view_table *table)
-{
-    uint32_t lost = 0;
-    for (size_t a = 0; a < RING_ARCS; a++)
-        lost += arc_lost(s, table, a);
-    return table->options.kind == PARAMO_TABLE_USER ? 0 : lost;
-}
-
-/* Runs of rows or keys, where the placement keeps their order. */
-static void say_ranges(const struct scheduler *s, const struct view_table *table, struct text *t)
-{
-    struct ring_placement placement = {.kind = table->options.placement, .rows = table->options.rows};
-    bool dense = placement.kind == PARAMO_PLACE_DENSE;
-    unsigned said = 0;
-    for (size_t a = 0, end; a < RING_ARCS; a = end) {
-        for (end = a; end < RING_ARCS && arc_lost(s, table, end); end++)
-            ;
-        if (end == a) {
-            end++;
-            continue;
-        }
-        uint64_t first = dense ? ring_first_row(&placement, (unsigned)a) : (uint64_t)a << RING_ARC_SHIFT;
-        uint64_t last = dense              ? ring_first_row(&placement, (unsigned)end) - 1
-                        : end == RING_ARCS ? UINT64_MAX
-                                           : ((uint64_t)end << RING_ARC_SHIFT) - 1;
-        if (dense && first > last)
-            continue; /* fewer rows than arcs */
-        if (said++ == RANGES_SAID) {
-            say(t, " and more");
-            return;
-        }
-        const char *before = said > 1 ? "," : dense ? " rows" : " keys";
-        say(t, "%s %" PRIu64 " to %" PRIu64, before, first, last);
-    }
-}
-
-static void say_keys(const struct scheduler *s, const struct view_table *table, struct text *t)
-{
-    say(t, "table %s", table->name);
-    if (table->options.placement == PARAMO_PLACE_MIXED)
-        say(t, " %.1f %% of the keys", 100.0 * arcs_lost(s, table) / RING_ARCS);
-    else
-        say_ranges(s, table, t);
-}
-
-/* Says who is gone and which keys of which tables with them; false: no table had any. */
-static bool say_lost(const struct scheduler *s, char *text, size_t capacity)
-{
-    struct text t = {.to = text, .capacity = capacity};
-    char names[ERR_TEXT_MAX];
-    bool any = false;
-    (void)roster_gone(s, PARAMO_GROUP_SERVERS, true, names, sizeof names);
-    say(&t, "the last copy is lost (%s):", names);
-    for (uint32_t i = 0; i < s->tables_count; i++)
-        if (arcs_lost(s, &s->tables[i])) {
-            say(&t, any ? "; " : " ");
-            say_keys(s, &s->tables[i], &t);
-            any = true;
-        }
-    return any;
-}
-
-void sched_ring_check(struct scheduler *s)
-{
-    char text[CALL_TEXT_MAX];
-    bool over = false;
-    if (s->state != SCHED_RUNNING || !s->chains.replicas)
-        return;
-    for (uint32_t i = 0; i < s->shards_count; i++)
-        s->shards_gone[i] = shard_gone(s, i);
-    for (size_t a = 0; a < RING_ARCS; a++) {
-        uint16_t owner = s->chains.level[0].owner[a];
-        bool orphan = owner != RING_NOBODY && s->shards_gone[owner];
-        if (orphan && !s->lowest[a])
-            s->lowest[a] = RING_LEVELS; /* an earlier scheduler has seen that death */
-        over |= orphan;
-    }
-    for (uint32_t i = 0; i < s->tables_count && !over; i++) {
-        struct text t = {.to = text, .capacity = sizeof text};
-        if (!arcs_lost(s, &s->tables[i]))
-            continue;
-        say_keys(s, &s->tables[i], &t);
-        log_warn("scheduler: lost, for it has no copies: %s", text);
-    }
-    if (over && say_lost(s, text, sizeof text))
-        sched_end(s, PARAMO_E_DATA_LOST, text);
-    memset(s->lowest, 0, sizeof s->lowest); /* that has been said */
 }

@@ -33,7 +33,9 @@ static struct letter_body *view_build(struct scheduler *s)
                         .shards = s->shards,
                         .tables_count = s->tables_count,
                         .tables = s->tables,
-                        .chains = s->chains};
+                        .chains = s->chains,
+                        .lost_at = s->lost_at};
+    memcpy(view.lost, s->lost, sizeof view.lost);
     size_t bytes = (1 + (size_t)view.num_servers + view.num_workers) * sizeof *view.nodes;
     view.nodes = malloc(bytes);
     if (!view.nodes)

@@ -319,8 +319,9 @@ static void end_if_all_gone(struct scheduler *s)
     if (!workers->count || workers->gone < workers->count)
         return;
     char names[CALL_TEXT_MAX];
-    uint32_t needed =
-        s->chains.replicas ? PARAMO_GROUP_WORKERS : PARAMO_GROUP_ALL; /* others had what a server had */
+    uint32_t needed = s->chains.replicas || sched_lost_restores(s) /* others have what a server had */
+                          ? PARAMO_GROUP_WORKERS
+                          : PARAMO_GROUP_ALL;
     bool lost = roster_gone(s, needed, false, names, sizeof names) > 0;
     sched_end(s, lost ? PARAMO_E_NODE_LOST : PARAMO_OK, names);
 }
@@ -409,7 +410,7 @@ static paramo_err restore(struct scheduler *s)
         end_if_all_gone(s);
     sched_view_change(s);
     sched_moves_aim(s); /* of moves that went on only its last view says anything */
-    sched_ring_check(
+    sched_lost_check(
         s); /* the one before may have died between its last view and the end that was to follow */
     return s->state == SCHED_RUNNING ? sched_ckpt_start(s) : PARAMO_OK;
 }

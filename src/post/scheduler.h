@@ -15,10 +15,10 @@
  * next scheduler goes on from it under a higher term. Its nodes have heartbeat_timeout_ms to register again.
  *
  * Split by noun, with sched.h inside: scheduler.c (life, job end), roster.c (registration, ranks, deaths),
- * sched_view.c, sched_ring.c (who holds what), sched_moves.c (how that changes), sched_calls.c (calls done
- * once), sched_barrier.c, sched_pool.c, sched_kv.c, sched_save.c, sched_orders.c, sched_ckpt.c,
- * sched_status.c. Never reads configuration itself. All functions on the lane. Tests:
- * test/post/test_scheduler.c, test_sched_calls.c, test_cluster_sim.c, test_restart.c, test_lead.c,
+ * sched_view.c, sched_ring.c (who holds what), sched_lost.c (what nobody holds any more), sched_moves.c (how
+ * that changes), sched_calls.c (calls done once), sched_barrier.c, sched_pool.c, sched_kv.c, sched_save.c,
+ * sched_orders.c, sched_ckpt.c, sched_status.c. Never reads configuration itself. All functions on the lane.
+ * Tests: test/post/test_scheduler.c, test_sched_calls.c, test_cluster_sim.c, test_restart.c, test_lead.c,
  * test_orders.c, test_sched_moves.c, test_sched_ckpt.c, test_sched_status.c.
  */
 #ifndef POST_SCHEDULER_H
@@ -62,6 +62,9 @@ struct scheduler_config {
     uint32_t checkpoint_full_every; /* so many, one full and the rest what changed since; 1 */
     uint32_t checkpoint_keep;       /* of those taken every so often; 0: all */
     char checkpoint_dir[FS_PATH_MAX], restore_dir[FS_PATH_MAX]; /* "": none; else from the root on */
+    /* When the last copy of rows is lost these return to the last checkpoint in checkpoint_dir, if there is a
+     * whole one of this job; else, or without this, the job ends with DATA_LOST. */
+    bool on_loss_restore;
     void *arg;
     /* A data connection, which is somebody else's; as door_config.accept. NULL: they are refused. */
     void (*accept_data)(void *arg, struct van_conn *conn, const struct hello *hello);

@@ -128,6 +128,18 @@ static void chains_encode(const struct ring_chains *chains, struct writer *w)
     }
 }
 
+/* What is lost travels in runs, too; nothing of it where nothing is. */
+static void lost_encode(const struct view *view, struct writer *w)
+{
+    write_u64(w, view->lost_at);
+    for (size_t a = 0, end; a < RING_ARCS; a = end) {
+        for (end = a + 1; end < RING_ARCS && view->lost[end] == view->lost[a]; end++)
+            ;
+        write_u8(w, view->lost[a]);
+        write_u16(w, (uint16_t)(end - a));
+    }
+}
+
 void view_encode(const struct view *view, struct writer *w)
 {
     write_u64(w, view->job);
@@ -154,6 +166,8 @@ void view_encode(const struct view *view, struct writer *w)
         table_spec_encode(&view->tables[i].options, w);
     }
     chains_encode(&view->chains, w);
+    if (view->lost_at)
+        lost_encode(view, w);
 }
 
 static paramo_err bad(const char *what)
@@ -287,6 +301,25 @@ static paramo_err chains_decode(struct reader *r, struct view *view)
     return PARAMO_OK;
 }
 
+static paramo_err lost_decode(struct reader *r, struct view *view)
+{
+    bool any = false;
+    view->lost_at = read_u64(r);
+    for (size_t a = 0; a < RING_ARCS;) {
+        uint8_t level = read_u8(r);
+        size_t len = read_u16(r);
+        if (r->failed || len == 0 || len > RING_ARCS - a || level > RING_LEVELS)
+            return bad("what is lost is not valid");
+        memset(view->lost + a, level, len);
+        any |= level;
+        for (size_t end = a + len; a < end; a++)
+            if (level && view_ring(view)->owner[a] == RING_NOBODY)
+                return bad("what nobody has is lost");
+    }
+    return any && view->lost_at && view->lost_at <= view->number ? PARAMO_OK
+                                                                 : bad("what is lost is not valid");
+}
+
 static paramo_err nodes_decode(struct reader *r, struct view *view)
 {
     void *array;
@@ -320,6 +353,8 @@ paramo_err view_decode(struct reader *r, struct view **out)
         err = tables_decode(r, view);
     if (!err)
         err = chains_decode(r, view);
+    if (!err && r->left)
+        err = lost_decode(r, view);
     if (!err)
         err = call_body_end(r, "VIEW");
     if (err) {

@@ -69,6 +69,11 @@ struct view {
      * others. A level may be empty before one that is not, until a move has filled it. `apart` and `present`
      * are the planner's, and 0 here. */
     struct ring_chains chains;
+    /* Rows that died with their servers and are about to come back from a checkpoint (--on-loss restore): on
+     * arc a those of the tables that are older than view lost_at and have fewer replicas than lost[a], 0 to
+     * RING_LEVELS. Requests for them wait at the arc's owner. lost_at 0: there are none. */
+    uint64_t lost_at;
+    uint8_t lost[RING_ARCS];
 };
 
 /* Who owns the arcs: all that a client needs of the chains. */

@@ -30,7 +30,7 @@ void ring_seat(const struct ring_ends *ends, unsigned replicas, const struct rin
 }
 
 uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, const bool *gone, size_t n,
-                      uint8_t *lowest)
+                      bool lose, uint8_t *lowest)
 {
     uint32_t orphans = 0;
     for (size_t a = 0; a < RING_ARCS; a++) {
@@ -45,7 +45,7 @@ uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, 
         uint8_t first = left                   ? seats[0].level
                         : owner == RING_NOBODY ? 0
                                                : RING_LEVELS; /* 0: nothing to lose */
-        bool orphan = first == RING_LEVELS || (first && ends->before[first] > ends->before[1]);
+        bool orphan = first == RING_LEVELS || (!lose && first && ends->before[first] > ends->before[1]);
         if (lowest)
             lowest[a] = first;
         if (orphan)
@@ -56,6 +56,58 @@ uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, 
             chains->level[l].owner[a] = chain[l];
     }
     return orphans;
+}
+
+struct dues {
+    const struct ring_shard *shards;
+    const bool *gone;
+    size_t n;
+    uint64_t arcs, weight, left; /* left: shards that are not gone */
+    const uint32_t *owned;
+};
+
+/* Arcs that are due to it and not its own; INT64_MIN: it gets none. */
+static int64_t due(const struct dues *d, size_t i)
+{
+    uint64_t weight = d->weight ? d->shards[i].weight : 1;
+    if (d->gone[i] || !weight)
+        return INT64_MIN;
+    return (int64_t)(d->arcs * weight / (d->weight ? d->weight : d->left)) - d->owned[i];
+}
+
+static size_t neediest(const struct dues *d)
+{
+    size_t most = 0;
+    for (size_t i = 1; i < d->n; i++)
+        if (due(d, i) > due(d, most))
+            most = i;
+    return most;
+}
+
+bool ring_adopt(struct ring_chains *chains, const struct ring_shard *shards, const bool *gone, size_t n,
+                uint32_t *owned)
+{
+    uint16_t *owner = chains->level[0].owner;
+    struct dues d = {.shards = shards, .gone = gone, .n = n, .owned = owned};
+    for (size_t i = 0; i < n; i++) {
+        d.weight += gone[i] ? 0 : shards[i].weight;
+        d.left += !gone[i];
+        owned[i] = 0;
+    }
+    for (size_t a = 0; a < RING_ARCS; a++)
+        if (owner[a] < n) {
+            owned[owner[a]]++;
+            d.arcs++;
+        }
+    for (size_t a = 0, to = n; a < RING_ARCS && d.left; a++) {
+        if (owner[a] >= n || !gone[owner[a]])
+            continue;
+        if (to == n || due(&d, to) <= 0)
+            to = neediest(&d);
+        owner[a] = (uint16_t)to;
+        owned[to]++;
+    }
+    return d.left > 0;
 }
 
 void ring_touched(const struct ring_chains *before, const struct ring_chains *after, uint8_t *touched,

@@ -31,9 +31,15 @@ void ring_seat(const struct ring_ends *ends, unsigned replicas, const struct rin
  * owner. An arc of which nobody is left stays with its owner, alone: it has what there was. So does one of
  * which nobody is left who has all tables of one replica or more. Returns how many such arcs there are.
  * lowest, RING_ARCS or NULL: the level of the first that was left: what tables with fewer replicas had is
- * gone; RING_LEVELS: nobody was. apart and present are measured by ring_measure, not here. */
+ * gone; RING_LEVELS: nobody was. lose: the first that is left is the owner in any case, whatever is gone with
+ * those before. apart and present are measured by ring_measure, not here. */
 uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, const bool *gone, size_t n,
-                      uint8_t *lowest);
+                      bool lose, uint8_t *lowest);
+
+/* Arcs whose owner is gone, alone, get owners among those who are not, by weight (by none if none of these
+ * has any), in runs. owned: room for n. False: all are gone, and nothing has changed. */
+MUST_USE bool ring_adopt(struct ring_chains *chains, const struct ring_shard *shards, const bool *gone,
+                         size_t n, uint32_t *owned);
 
 /* Bits by shard, n of them: what the change from before to after concerns. */
 enum ring_touched {

@@ -107,6 +107,7 @@ struct chain_stream { /* to the next member of some arcs */
     bool blocked;
     struct give *give; /* it goes to the target of a move, which is no member; or NULL */
     uint64_t mark;     /* what a pause waits for */
+    uint64_t saved;    /* what a checkpoint waits for */
 };
 
 struct chain_source { /* a member before us */

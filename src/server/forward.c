@@ -227,6 +227,7 @@ static void stream_ack(struct chain_stream *st, const struct chain_ack *ack)
     stream_send(st);
     giving_check(s->chain);
     loading_check(s);
+    saving_check(s);
     chain_reopen(s);
 }
 

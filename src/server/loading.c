@@ -24,8 +24,8 @@ enum loading_phase { HOLDING, HELD, LOADING, LOADED };
 struct loading {
     struct shard *shard; /* NULL: it is closed */
     enum loading_phase phase;
-    bool hold;
-    uint32_t term; /* of the scheduler whose hold it is */
+    bool hold, lost; /* lost: of what is to be restored, of nothing else */
+    uint32_t term;   /* of the scheduler whose hold it is */
     struct lane_timer limit;
     struct shard_save_config config;
     char *dir;
@@ -124,12 +124,13 @@ static void fail(struct loading *ld, paramo_err err)
     err_text_copy(ld->text);
 }
 
+/* Of what is restored nothing is there again before all is. */
 static void mark(struct loading *ld, bool lost)
 {
     uint64_t key;
     void *value;
-    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
-        shard_table_lose(value, NULL, lost);
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !(ld->lost && lost);)
+        shard_table_lose(value, ld->lost ? ((struct shard_table *)value)->returns : NULL, lost);
 }
 
 static void told(struct loading *ld, paramo_err status)
@@ -145,6 +146,7 @@ static void release(struct loading *ld)
     lane_timer_cancel(s->lane, &ld->next);
     lane_timer_cancel(s->lane, &ld->limit);
     loading_free(ld);
+    loading_look(s);
     piece_unpark(s);
 }
 
@@ -174,12 +176,65 @@ static void again(struct loading *ld)
     finish(ld);
 }
 
+/* ---- what is to be restored ---- */
+
+static bool returns(const struct shard_table *t)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < RING_ARCS / 64; i++)
+        any |= t->returns[i];
+    return any;
+}
+
+/* Of the table's rows those that are lost, ours, and come back by what the view says. */
+static bool find_returns(const struct shard *s, struct shard_table *t)
+{
+    memset(t->returns, 0, sizeof t->returns);
+    for (unsigned a = 0; t->table && s->self >= 0 && a < RING_ARCS; a++) {
+        bool is_lost = (t->lost_arcs[a / 64] >> (a % 64) & 1) && s->view->lost[a] > t->replicas;
+        if (view_ring(s->view)->owner[a] == (unsigned)s->self && (is_lost || MUTANT(restore_all_arcs)))
+            t->returns[a / 64] |= UINT64_C(1) << (a % 64);
+    }
+    return returns(t);
+}
+
+void loading_look(struct shard *s)
+{
+    uint64_t id;
+    void *value;
+    s->restoring = s->view->lost_at && s->loading && s->loading->lost; /* its end looks again */
+    if (!s->view->lost_at || s->restoring || MUTANT(restore_without_wait))
+        return;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);)
+        s->restoring |= ((struct shard_table *)value)->lost && find_returns(s, value);
+}
+
+static paramo_err clear_returns(struct loading *ld)
+{
+    struct shard *s = ld->shard;
+    paramo_err err = PARAMO_OK;
+    uint64_t key;
+    void *value;
+    size_t found = 0, due = 0;
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value); found++)
+        ;
+    for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)
+        due += returns(value);
+    if (found != due)
+        return err_set(PARAMO_E_NOT_FOUND, "the checkpoint has not all tables that are lost");
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !err;)
+        err = parted_clear(s, value, ((struct shard_table *)value)->returns);
+    return err;
+}
+
 /* By name: the ids may be others here. */
 static paramo_err match_table(struct loading *ld, const struct view_table *from)
 {
     struct shard *s = ld->shard;
     const struct view_table *here = view_table_named(s->view, from->name);
     struct shard_table *t = here ? map_get(&s->tables, here->id) : NULL;
+    if (ld->lost)
+        return t && returns(t) ? map_put(&ld->tables, from->id, t) : PARAMO_OK;
     if (!t || (!t->table && t->options.kind != PARAMO_TABLE_USER))
         return err_set(PARAMO_E_NO_TABLE, "there is no table %s", from->name);
     return t->table ? map_put(&ld->tables, from->id, t) : PARAMO_OK;
@@ -196,6 +251,8 @@ static paramo_err match(struct loading *ld)
     if (err)
         return err;
     ld->matched = true;
+    if (ld->lost)
+        return clear_returns(ld);
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !MUTANT(load_keeps_old_rows);)
         table_clear(((struct shard_table *)value)->table);
     return PARAMO_OK;
@@ -293,8 +350,15 @@ static paramo_err take_clocks(struct loading *ld, const struct ckpt_block *b)
 static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
 {
     if (b->kind == CKPT_CLOCKS)
-        return MUTANT(load_without_clocks) ? PARAMO_OK : take_clocks(ld, b);
+        return MUTANT(load_without_clocks) || (ld->lost && MUTANT(restore_without_clocks))
+                   ? PARAMO_OK
+                   : take_clocks(ld, b);
     struct shard_table *t = map_get(&ld->tables, b->table);
+    if (ld->lost) {
+        for (unsigned a = 0; t && a < RING_ARCS; a++)
+            ld->mine[0][a] = t->returns[a / 64] >> (a % 64) & 1;
+        return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[0], b) : PARAMO_OK;
+    }
     return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[t->replicas], b)
              : err_set(PARAMO_E_CORRUPT, "a block of table %" PRIu32 ", which the manifest has not",
                        b->table);
@@ -442,6 +506,20 @@ void shard_load_go(struct shard *s, uint64_t id)
     }
 }
 
+/* Reads; the rest is `next`'s. */
+static paramo_err start(struct shard *s, struct loading *ld)
+{
+    ld->dir = strdup(ld->config.dir);
+    if (!ld->dir)
+        return err_memory(strlen(ld->config.dir));
+    ld->phase = LOADING;
+    s->loading = ld;
+    s->saved_id = 0;
+    ld->posted = true;
+    chores_post(ld->config.chores, &ld->chore);
+    return PARAMO_OK;
+}
+
 paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
 {
     struct loading *ld = s->loading;
@@ -452,25 +530,44 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
         if (err)
             return err;
     }
-    char *dir = strdup(config->dir);
-    if (!dir) {
-        if (!ld->hold)
-            loading_free(ld);
-        return err_memory(strlen(config->dir));
-    }
-    ld->dir = dir;
     for (unsigned a = 0; a < RING_ARCS; a++) {
         ld->own[a] = view_ring(s->view)->owner[a] == (unsigned)s->self;
         int level = s->chain && !MUTANT(load_by_owner_only) ? s->chain->level[a] : -1;
         for (int r = 0; r < RING_LEVELS; r++)
             ld->mine[r][a] = ld->own[a] || (level > 0 && level <= r);
     }
-    ld->phase = LOADING;
-    s->loading = ld;
-    s->saved_id = 0;
-    ld->posted = true;
-    chores_post(config->chores, &ld->chore);
-    return PARAMO_OK;
+    paramo_err err = start(s, ld);
+    if (err && !ld->hold)
+        loading_free(ld);
+    return err;
+}
+
+paramo_err shard_restore(struct shard *s, const struct shard_save_config *config)
+{
+    struct loading *ld;
+    uint64_t id;
+    void *value;
+    bool any = false;
+    shard_save_drop(s, 0);
+    if (s->loading)
+        let_go(s, err_set(PARAMO_E_CANCELLED, "what is lost is restored"));
+    paramo_err err = loading_begin(s, config, &ld);
+    if (err)
+        return err;
+    ld->lost = true;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        any |= find_returns(s, t);
+        for (unsigned a = 0; a < RING_ARCS; a++)
+            ld->own[a] |= t->returns[a / 64] >> (a % 64) & 1;
+    }
+    memcpy(ld->mine[RING_REPLICAS_MAX], ld->own, sizeof ld->own);
+    err = any ? start(s, ld) : PARAMO_OK;
+    if (err || !any)
+        loading_free(ld);
+    if (!err && !any)
+        config->done(config->arg, PARAMO_OK, NULL); /* it has been done before */
+    return err;
 }
 
 void loading_close(struct shard *s)

@@ -126,7 +126,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
 {
     struct shard *s = peer->shard;
     struct sender *sender = peer->sender;
-    if (!s->view || s->loading || (h->view > s->view->number && !MUTANT(view_not_awaited))) {
+    if (!s->view || s->loading || s->restoring || (h->view > s->view->number && !MUTANT(view_not_awaited))) {
         park(peer, h, seg, nseg, hold);
         return PARAMO_OK;
     }

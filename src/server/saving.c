@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "server/chained.h"
 #include "server/ckpt_rows.h"
 #include "server/shard_impl.h"
 #include "table/table_cut.h"
@@ -348,7 +349,30 @@ static void post(struct saving *sv)
     chores_post(sv->config.chores, &sv->chore);
 }
 
-/* Whatever can go on does: always a chore is out, or the timer is armed, or it is the end. */
+/* What the records say is done and a follower may not have: were it restored beside rows that he has kept, it
+ * would be done nowhere. */
+static bool all_followed(const struct shard *s)
+{
+    for (const struct chain_stream *st = s->chain ? s->chain->streams : NULL; st; st = st->next)
+        if (st->acked < st->saved)
+            return false;
+    return true;
+}
+
+void saving_mark(struct shard *s)
+{
+    for (struct chain_stream *st = s->chain && s->saving ? s->chain->streams : NULL; st; st = st->next)
+        st->saved = st->seq;
+}
+
+void saving_check(struct shard *s)
+{
+    if (s->saving && s->saving->ended)
+        saving_go(s->saving);
+}
+
+/* Whatever can go on does: always a chore is out, or the timer is armed, or an acknowledgement is awaited, or
+ * it is the end. */
 static void saving_go(struct saving *sv)
 {
     struct shard *s = sv->shard;
@@ -360,6 +384,8 @@ static void saving_go(struct saving *sv)
     bool walking = sv->current != NULL;
     if (!sv->posted) {
         sv->ending = !walking && !sv->err;
+        if (sv->ended && !sv->err && !all_followed(s))
+            return;
         if (sv->ended || (sv->err && !sv->writer)) {
             finish(sv);
             return;
@@ -522,6 +548,7 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
     }
     s->saving = sv;
     s->saved_id = config->changes ? config->id : 0;
+    saving_mark(s);
     sv->current = sv->tables;
     saving_go(sv);
     return PARAMO_OK;
@@ -530,7 +557,7 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
 void shard_save_drop(struct shard *s, uint64_t number)
 {
     struct saving *sv = s->saving;
-    if (!sv || sv->config.number != number)
+    if (!sv || (number && sv->config.number != number))
         return;
     fail(sv, err_set(PARAMO_E_CANCELLED, "the scheduler has given it up"));
     saving_go(sv);

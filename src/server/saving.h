@@ -16,6 +16,8 @@
  * shard's arcs, of those that it follows, too; requests wait meanwhile. An error leaves these tables lost
  * (DATA_LOST), until they are cleared or loaded.
  *
+ *     shard_restore: the same of the rows that are lost, and that the view says come back
+ *
  * All on the shard's lane. One at a time. Tests: test/server/test_saving.c, test/e2e/checkpoint.sh.
  */
 #ifndef SERVER_SAVING_H
@@ -51,7 +53,7 @@ struct shard_save_config {
 /* The cut is taken when it returns: what was applied is in, what comes later is not. On an error done does
  * not come. AGAIN: there is another. */
 MUST_USE paramo_err shard_save(struct shard *s, const struct shard_save_config *config);
-/* Gives up the saving of this number, if it goes on; done comes. */
+/* Gives up the saving of this number (0: whichever), if it goes on; done comes. */
 void shard_save_drop(struct shard *s, uint64_t number);
 /* Takes rows and records of checkpoint `number`, whose id it must have. file is NULL in done. One of this id
  * that goes on already ends with CANCELLED: the scheduler that wanted it is gone. After a hold requests wait
@@ -63,6 +65,11 @@ MUST_USE paramo_err shard_load(struct shard *s, const struct shard_save_config *
  * with a view of another scheduler, who knows nothing of it: what has been loaded by then is lost, for others
  * may not have. */
 MUST_USE paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *config);
+/* Takes rows and records of checkpoint `number` for what of this shard's arcs is lost by the view and is to
+ * be restored (struct view, lost), of nothing else; requests wait since that view, and go on with the end of
+ * this. An error leaves it lost, and requests waiting: it is to be done again. What else goes on is given up:
+ * AGAIN while that is not over. */
+MUST_USE paramo_err shard_restore(struct shard *s, const struct shard_save_config *config);
 /* Nothing if that is not held or loaded. What is not loaded whole by now is lost. */
 void shard_load_go(struct shard *s, uint64_t id);
 

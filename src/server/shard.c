@@ -291,9 +291,12 @@ void shard_set_view(struct shard *s, struct view *view)
     if (!s->config.host)
         tables_update(s, recovered);
     s->chain_changed = s->self >= 0 ? view->shards[s->self].chain_changed : UINT64_MAX;
+    s->restoring = view->lost_at != 0; /* until it is known better nothing is answered */
     if (s->chain)
         chain_succeed(s->chain);
+    loading_look(s);
     loading_check(s);
+    saving_check(s);
     for (struct sender *sender = s->senders, *next; sender; sender = next) {
         next = sender->next;
         if (sender_over(s, sender))

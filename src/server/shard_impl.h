@@ -10,7 +10,7 @@
  *     scanning.c  batches of rows
  *     parts.c     on which arcs a chunk has been done
  *     reply.c     answers and their memory
- *     saving.c    its part of a checkpoint; loading.c: and back
+ *     saving.c    its part of a checkpoint; loading.c: and back, or only what is lost
  */
 #ifndef SERVER_SHARD_IMPL_H
 #define SERVER_SHARD_IMPL_H
@@ -62,6 +62,7 @@ struct shard_table {
     struct rowcache rows;               /* SPARSE: of the lists asked for last */
     uint64_t pushes, pulls;             /* keys */
     uint64_t held[RING_ARCS / 64];      /* DENSE: arcs whose rows the table has */
+    uint64_t returns[RING_ARCS / 64];   /* of those lost: what is being restored (loading.c) */
 };
 
 struct chain;
@@ -188,6 +189,7 @@ struct shard {
     struct saving *saving; /* NULL: none goes on */
     uint64_t saved_id; /* the checkpoint since which changes are known, of all arcs that we own; 0: none */
     struct loading *loading; /* the same */
+    bool restoring;          /* rows of ours are lost, and about to be restored: requests wait */
     struct lane_timer housekeeping;
     struct bufpool pool;
     struct reply *free_replies;
@@ -225,9 +227,15 @@ void piece_resume_all(struct shard *s);
 /* A change that must wait: rows that it changes are to be saved, and the disk is behind. */
 bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg);
 void saving_close(struct shard *s);
+/* What is under way to those who follow has to be acknowledged before the checkpoint is whole. */
+void saving_mark(struct shard *s);
+/* Something was acknowledged, or the view is another. */
+void saving_check(struct shard *s);
 void loading_close(struct shard *s);
 /* Something was acknowledged, or the view is another. */
 void loading_check(struct shard *s);
+/* Sets s->restoring: by the view, and by what of it has not been done yet. */
+void loading_look(struct shard *s);
 
 /* ---- reply.c ---- */
 /* Answers head with a status; text only for errors. */

@@ -220,17 +220,54 @@ static void demote(struct chain *c, const struct change *change)
     }
 }
 
-/* Whoever had them alone is dead: never zeros in silence. A table that has come since has lost nothing. */
+/* Whoever had them alone is dead: never zeros in silence. A table that has come since has lost nothing. What
+ * the view says is lost comes back. */
 static void bereave(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
 {
+    const struct shard *s = c->shard;
+    const struct view *view = s->view;
     uint64_t id;
     void *value;
-    for (size_t i = 0; map_next(&c->shard->tables, &i, &id, &value);) {
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
         struct shard_table *t = value;
-        const struct view_table *from = view_table(c->shard->view, (uint32_t)id);
-        if (t->table && !t->replicas && (t->known || (from && from->since < c->shard->arcs_changed)) &&
-            !MUTANT(lost_rows_as_zeros))
-            shard_table_lose(t, arcs, true);
+        const struct view_table *from = view_table(view, (uint32_t)id);
+        bool older = t->known || (from && from->since < s->arcs_changed);
+        bool comes_back = from && from->since < view->lost_at;
+        uint64_t gone[CHAIN_WORDS] = {0};
+        bool any = false;
+        for (unsigned a = 0; t->table && a < RING_ARCS; a++)
+            if (arcs_has(arcs, a) &&
+                ((!t->replicas && older) || (comes_back && view->lost[a] > t->replicas))) {
+                arcs_add(gone, a);
+                any = true;
+            }
+        if (any && !MUTANT(lost_rows_as_zeros))
+            shard_table_lose(t, gone, true);
+    }
+}
+
+/* Nobody has done anything on arcs of which nobody is left: what was done here, under numbers of chunks that
+ * had keys there, too, was done on others. The checkpoint's records come on top (loading.c). */
+static void begin_anew(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
+{
+    struct shard *s = c->shard;
+    unsigned set = 0;
+    paramo_err err = PARAMO_OK;
+    for (unsigned a = 0; a < RING_ARCS && !err; a++) {
+        if (!arcs_has(arcs, a) || s->view->lost[a] < RING_LEVELS)
+            continue;
+        if (set)
+            clocks_add(&s->clocks, set, a);
+        else
+            err = clocks_arrive(&s->clocks, a, 1, &set);
+    }
+    for (struct sender *x = s->senders; x && set && !err; x = x->next)
+        err = clock_arrive(&s->clocks, &x->clock, set, NULL);
+    if (set)
+        clocks_arrived(&s->clocks, set);
+    if (err) {
+        c->failed = true;
+        log_error("arcs that have become ours cannot be served: %s", err_text());
     }
 }
 
@@ -331,6 +368,7 @@ void chain_succeed(struct chain *c)
     for (struct chain_stream *st = c->streams; st && gated; st = st->next)
         st->gate = st->seq;
     giving_mark(c);
+    saving_mark(c->shard);
     if (change.promotes)
         promote(c, &change);
     announce(c, own_name(c), change.fresh);
@@ -341,6 +379,7 @@ void chain_succeed(struct chain *c)
     if (change.sheds)
         chain_shed(c, change.farther);
     bereave(c, change.bereft);
+    begin_anew(c, change.fresh);
     forget_gone(c, change.promotes);
     for (struct chain_source *source = c->sources; source; source = source->next) {
         source->again = true; /* what came before its view */

@@ -187,11 +187,19 @@ static bool no_job(const struct machine *m, paramo_err status)
             status == PARAMO_E_CLOSED);
 }
 
+/* In fact, or as the scheduler has it, whose view comes after its answer. */
 static bool server_died(const struct world *w)
 {
     for (uint32_t i = 0; i < w->schedule->servers; i++)
         if (w->deaths[i])
             return true;
+    for (uint32_t k = 0; k < w->count; k++) {
+        const struct machine *m = &w->machines[k];
+        const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
+        for (uint32_t i = 0; s && i < s->slots[SLOTS_SERVERS].count; i++)
+            if (s->slots[SLOTS_SERVERS].node[i] && s->slots[SLOTS_SERVERS].node[i]->state == SNODE_DEAD)
+                return true;
+    }
     return false;
 }
 

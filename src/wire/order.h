@@ -19,9 +19,10 @@ enum order_what {
     ORDER_CKPT_SAVE = 1, /* wire/ckpt_order.h */
     ORDER_CKPT_DROP = 2,
     ORDER_CKPT_LOAD = 3,
-    ORDER_CKPT_HOLD = 4,  /* before LOAD, where there are copies: requests wait, and all members get all */
-    ORDER_CKPT_GO = 5,    /* the load is over */
-    ORDER_MOVE_GIVE = 16, /* wire/move_order.h */
+    ORDER_CKPT_HOLD = 4,    /* before LOAD, where there are copies: requests wait, and all members get all */
+    ORDER_CKPT_GO = 5,      /* the load is over */
+    ORDER_CKPT_RESTORE = 6, /* a load of what is lost, as the view says it, of what the member owns */
+    ORDER_MOVE_GIVE = 16,   /* wire/move_order.h */
     ORDER_MOVE_TAKE = 17,
     ORDER_MOVE_PAUSE = 18,
     ORDER_MOVE_END = 19,

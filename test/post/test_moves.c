@@ -357,7 +357,7 @@ static void kill(struct world *w, size_t shard)
     size_t server = w->shard[shard].server;
     for (size_t i = 0; i < w->shards; i++)
         w->gone[i] |= w->shard[i].server == server;
-    (void)ring_promote(&w->chains, &w->moves.ends, w->gone, w->shards, NULL);
+    (void)ring_promote(&w->chains, &w->moves.ends, w->gone, w->shards, false, NULL);
     for (size_t a = 0; a < RING_ARCS; a++) {
         uint16_t owner = w->chains.level[0].owner[a];
         for (size_t i = 0; i < w->shards; i++)

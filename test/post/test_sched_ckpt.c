@@ -27,8 +27,11 @@ static struct {
     unsigned saves, drops, loads;
     uint64_t held[SERVERS]; /* orders that wait */
     struct ckpt_order order;
-    uint64_t jobs; /* so far, on this disk */
-    bool keeps;    /* the scheduler keeps its state */
+    uint64_t jobs;     /* so far, on this disk */
+    bool keeps;        /* the scheduler keeps its state */
+    bool on_loss;      /* what is lost is restored; ... */
+    paramo_err cannot; /* ... or that is why the servers cannot */
+    unsigned restores;
     uint32_t replicas;
     uint32_t clock_keep; /* it takes some every ten seconds, and so many stay; 0: it does not */
     bool looked;
@@ -86,12 +89,15 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
     } else if (what == ORDER_CKPT_SAVE) {
         do_part(node, order);
     } else {
-        assert_true(what == ORDER_CKPT_DROP || what == ORDER_CKPT_LOAD);
-        if (what == ORDER_CKPT_LOAD && t.wait)
+        bool loads = what == ORDER_CKPT_LOAD || what == ORDER_CKPT_RESTORE;
+        assert_true(what == ORDER_CKPT_DROP || loads);
+        if (loads && t.wait)
             t.held[node - t.c.nodes] = order;
         else
-            member_order_done(node->member, order, PARAMO_OK, NULL);
+            member_order_done(node->member, order, t.cannot ? err_set(t.cannot, "so it is") : PARAMO_OK,
+                              NULL);
     }
+    t.restores += what == ORDER_CKPT_RESTORE;
     t.saves += what == ORDER_CKPT_SAVE;
     t.drops += what == ORDER_CKPT_DROP;
     t.loads += what == ORDER_CKPT_LOAD;
@@ -115,6 +121,7 @@ static void scheduler_on(void)
     t.c.config.checkpoint_full_every = 3;
     t.c.config.checkpoint_every_ms = t.clock_keep ? 10000 : 0;
     t.c.config.checkpoint_keep = t.clock_keep;
+    t.c.config.on_loss_restore = t.on_loss;
     snprintf(t.c.config.checkpoint_dir, sizeof t.c.config.checkpoint_dir, DIR);
     cluster_start_scheduler(&t.c);
 }
@@ -130,12 +137,13 @@ static void scheduler_off(void)
 static void on(const char *restore)
 {
     struct simfs *disk = t.disk;
-    bool keeps = t.keeps;
+    bool keeps = t.keeps, on_loss = t.on_loss;
     uint32_t replicas = t.replicas;
     uint32_t clock_keep = t.clock_keep;
     uint64_t jobs = disk ? t.jobs + 1 : 1;
     memset(&t, 0, sizeof t);
     t.keeps = keeps;
+    t.on_loss = on_loss;
     t.replicas = replicas;
     t.clock_keep = clock_keep;
     t.jobs = jobs;
@@ -170,7 +178,7 @@ static void off(void)
 
 static void disk_end(void)
 {
-    t.keeps = false;
+    t.keeps = t.on_loss = false;
     t.replicas = 0;
     simfs_destroy(t.disk);
     t.disk = NULL;
@@ -224,16 +232,21 @@ static uint64_t changes(void)
     return changes_in(DIR);
 }
 
-static void open_table(const char *name)
+static void open_table_of(const char *name, uint32_t replicas)
 {
     struct tcall call;
-    paramo_table_options options = {.size = sizeof options, .dim = 1};
+    paramo_table_options options = {.size = sizeof options, .dim = 1, .replicas = replicas};
     tcall_init(&call);
     tnode_enter(worker());
     assert_int_equal(member_table_open(worker()->member, &call.call, name, &options, in_seconds(&t.c, 5)),
                      PARAMO_OK);
     tnode_leave(worker());
     assert_int_equal(answered(&call), PARAMO_OK);
+}
+
+static void open_table(const char *name)
+{
+    open_table_of(name, PARAMO_REPLICAS_OF_JOB);
 }
 
 static paramo_err any_block(void *arg, const struct ckpt_block *b)
@@ -712,6 +725,202 @@ static void every_fault(void **state)
     }
 }
 
+static bool held_by_0(void *arg)
+{
+    (void)arg;
+    return t.held[0] != 0;
+}
+
+static const struct view *workers_view(void)
+{
+    return member_view(worker()->member);
+}
+
+static bool lost_is_seen(void *arg)
+{
+    return (workers_view()->lost_at != 0) == *(bool *)arg;
+}
+
+/* Server 1 dies, and server 0 is told to restore what it had. */
+static void server_1_dies(void)
+{
+    bool lost = true;
+    t.wait = true;
+    cluster_kill(&t.c.nodes[1]);
+    assert_true(cluster_run(&t.c, held_by_0, NULL, 60));
+    assert_true(cluster_run(&t.c, lost_is_seen, &lost, 5));
+    assert_int_equal(t.order.number, 1);
+}
+
+static void restored(void)
+{
+    bool lost = false;
+    tnode_enter(&t.c.nodes[0]);
+    member_order_done(t.c.nodes[0].member, t.held[0], PARAMO_OK, NULL);
+    tnode_leave(&t.c.nodes[0]);
+    t.held[0] = 0;
+    t.wait = false;
+    assert_true(cluster_run(&t.c, lost_is_seen, &lost, 5));
+}
+
+static void on_lossy(void)
+{
+    struct tcall call;
+    t.on_loss = true;
+    on_joined();
+    open_table("t");
+    assert_int_equal(save(&call), PARAMO_OK);
+}
+
+static void over_with(const char *text)
+{
+    assert_true(cluster_run(&t.c, cluster_over, &t.c, 200));
+    assert_int_equal(t.c.over_status, PARAMO_E_DATA_LOST);
+    assert_non_null(strstr(t.c.over_text, "the last copy is lost (server "));
+    assert_non_null(strstr(t.c.over_text, text));
+    off();
+    disk_end();
+}
+
+/* Whoever is left owns what the dead one had, and is told to restore it; views say so until he has. */
+static void what_is_lost_is_restored(void **state)
+{
+    (void)state;
+    struct tcall call;
+    on_lossy();
+    uint64_t was[2] = {0}, lost = 0;
+    const struct view *view = workers_view();
+    for (size_t a = 0; a < RING_ARCS; a++)
+        was[view->shards[view_ring(view)->owner[a]].node == 10]++;
+    server_1_dies();
+    view = workers_view();
+    assert_false(view_node(view, 10)->alive);
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        assert_int_equal(view->shards[view_ring(view)->owner[a]].node, 8);
+        lost += view->lost[a] == RING_LEVELS;
+    }
+    assert_int_equal(lost, was[1]);
+    assert_int_equal(save(&call), PARAMO_E_AGAIN); /* there is nothing whole to be saved */
+    open_table("later");                           /* it has lost nothing */
+    restored();
+    assert_int_equal(t.restores, 1);
+    assert_int_equal(save(&call), PARAMO_OK);
+    start_server(3); /* another comes: it has its share, which is nobody's loss */
+    assert_true(cluster_run(&t.c, tnode_joined, &t.c.nodes[3], 20));
+    off();
+    disk_end();
+}
+
+static void nothing_to_restore_from(void **state)
+{
+    (void)state;
+    t.on_loss = true;
+    on_joined();
+    open_table("t");
+    cluster_kill(&t.c.nodes[1]);
+    over_with("they cannot be restored: ");
+    on_lossy();
+    open_table("since");
+    cluster_kill(&t.c.nodes[1]);
+    over_with("has no table since");
+    on_lossy(); /* damaged: no older one is taken instead */
+    assert_true(simfs_flip(t.disk, DIR "/00000001/manifest", 30, 1));
+    cluster_kill(&t.c.nodes[1]);
+    over_with("they cannot be restored: ");
+    on_lossy();
+    t.on_loss = true;
+    off();
+    on_joined(); /* another job, of which there is none */
+    open_table("t");
+    cluster_kill(&t.c.nodes[1]);
+    over_with("of another job");
+}
+
+/* One that dies in the middle; one that never can. */
+static void restoring_fails(void **state)
+{
+    (void)state;
+    on_lossy();
+    server_1_dies();
+    cluster_kill(&t.c.nodes[0]);
+    over_with("no server is left");
+    on_lossy();
+    t.cannot = PARAMO_E_IO;
+    cluster_kill(&t.c.nodes[1]);
+    over_with("so it is");
+    on_lossy();
+    t.cannot = PARAMO_E_AGAIN;
+    cluster_kill(&t.c.nodes[1]);
+    over_with("so it is");
+    on_lossy();
+    t.cannot = PARAMO_E_AGAIN;
+    cluster_kill(&t.c.nodes[1]);
+    assert_true(cluster_run(&t.c, one_is_dead, NULL, 60));
+    cluster_pass(&t.c, 2);
+    t.cannot = PARAMO_OK; /* now it can */
+    bool lost = false;
+    assert_true(cluster_run(&t.c, lost_is_seen, &lost, 20));
+    assert_true(t.restores > 1);
+    off();
+    disk_end();
+}
+
+/* A table without copies, in a job that has some: it is restored, or the job goes on without it. */
+static void of_a_table_without_copies(void **state)
+{
+    (void)state;
+    for (int saved = 0; saved < 2; saved++) {
+        struct tcall call;
+        bool lost = false;
+        t.on_loss = true;
+        t.replicas = 1;
+        on_joined();
+        open_table("t");
+        open_table_of("none", 0);
+        if (saved) {
+            assert_int_equal(save(&call), PARAMO_OK);
+            server_1_dies();
+            for (size_t a = 0; a < RING_ARCS; a++)
+                assert_true(workers_view()->lost[a] <= 1);
+            restored();
+        } else {
+            cluster_kill(&t.c.nodes[1]);
+            assert_true(cluster_run(&t.c, one_is_dead, NULL, 60));
+            cluster_pass(&t.c, 1);
+            assert_true(cluster_run(&t.c, lost_is_seen, &lost, 5));
+        }
+        assert_int_equal(t.restores, saved);
+        assert_int_equal(save(&call), PARAMO_OK);
+        assert_false(t.c.over);
+        off();
+        disk_end();
+    }
+}
+
+/* What views say of it is durable: the next scheduler goes on with it, or without the option ends the job. */
+static void killed_while_it_restores(void **state)
+{
+    (void)state;
+    for (int without = 0; without < 2; without++) {
+        t.keeps = true;
+        on_lossy();
+        server_1_dies();
+        t.held[0] = 0;
+        scheduler_off();
+        t.on_loss = !without;
+        scheduler_on();
+        if (without) {
+            over_with("table t");
+            continue;
+        }
+        assert_true(cluster_run(&t.c, held_by_0, NULL, 60));
+        restored();
+        assert_int_equal(t.restores, 2);
+        off();
+        disk_end();
+    }
+}
+
 /* With an argument: that bug is planted (scripts/mutants). */
 int main(int argc, char **argv)
 {
@@ -730,6 +939,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(killed_while_it_begins),
         cmocka_unit_test(based_on_the_last),
         cmocka_unit_test(every_so_often),
+        cmocka_unit_test(what_is_lost_is_restored),
+        cmocka_unit_test(nothing_to_restore_from),
+        cmocka_unit_test(restoring_fails),
+        cmocka_unit_test(of_a_table_without_copies),
+        cmocka_unit_test(killed_while_it_restores),
         cmocka_unit_test(every_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,9 +66,42 @@ static struct view *example(void)
     return &view;
 }
 
+static void check_lost(void)
+{
+    struct view *lossy = example(), *view;
+    size_t whole = 0;
+    lossy->lost_at = lossy->number;
+    for (unsigned a = 20; a < 3000; a++)
+        lossy->lost[a] = a < 1000 ? RING_LEVELS : a % 2;
+    for (int which = 0; which < 5; which++) {
+        struct writer w = {0};
+        if (which == 1)
+            lossy->lost[77] = RING_LEVELS + 1;
+        if (which == 2)
+            lossy->lost[77] = 0, lossy->lost_at = lossy->number + 1;
+        if (which == 3)
+            lossy->lost_at = 1, lossy->lost[RING_ARCS - 1] = 1; /* nobody's */
+        if (which == 4)
+            memset(lossy->lost, 0, sizeof lossy->lost);
+        view_encode(lossy, &w);
+        for (size_t cut = 0; cut < (which ? 1 : w.len - whole); cut += 7) {
+            struct reader r = reader_over(w.data, w.len - cut);
+            assert_int_equal(view_decode(&r, &view), which || cut ? PARAMO_E_PROTOCOL : PARAMO_OK);
+            if (which || cut)
+                continue;
+            assert_int_equal(view->lost_at, lossy->lost_at);
+            assert_memory_equal(view->lost, lossy->lost, sizeof view->lost);
+            view_unref(view);
+            whole = w.len - 2 * 3000; /* the cuts that leave a part of what is lost */
+        }
+        writer_fini(&w);
+    }
+}
+
 static void test_round_trip(void **state)
 {
     (void)state;
+    check_lost();
     struct writer w = {0}, again = {0};
     view_encode(example(), &w);
     struct reader r = reader_over(w.data, w.len);

@@ -69,14 +69,14 @@ static void who_is_left_takes_over(void **state)
                     continue;
                 gone[2 * server] = gone[2 * server + 1] = true;
                 before = chains;
-                orphans = ring_promote(&chains, &all, gone, SHARDS, NULL);
+                orphans = ring_promote(&chains, &all, gone, SHARDS, false, NULL);
                 check_promoted(gone, orphans);
                 dead++;
             }
             assert_true(orphans == 0 || dead > replicas);
             assert_true(orphans > 0 || dead < SERVERS);
             before = chains;
-            assert_int_equal(ring_promote(&chains, &all, gone, SHARDS, NULL),
+            assert_int_equal(ring_promote(&chains, &all, gone, SHARDS, false, NULL),
                              orphans); /* nothing is left to be done */
             assert_memory_equal(&before, &chains, sizeof chains);
         }
@@ -112,7 +112,7 @@ static void who_lacks_rows_stays_behind(void **state)
         for (unsigned l = 0; l < RING_LEVELS; l++)
             for (size_t a = 0; a < RING_ARCS; a++)
                 c.level[l].owner[a] = (uint16_t)l;
-        uint32_t orphans = ring_promote(&c, &ends, gone, 4, lowest);
+        uint32_t orphans = ring_promote(&c, &ends, gone, 4, false, lowest);
         assert_int_equal(orphans, gone[c.level[0].owner[0]] ? RING_ARCS : 0);
         assert_int_equal(lowest[77], cases[i].lowest);
         for (unsigned l = 0; l < RING_LEVELS; l++) {
@@ -121,6 +121,48 @@ static void who_lacks_rows_stays_behind(void **state)
                 fail_msg("case %zu: level %u is %u", i, l, is);
         }
     }
+}
+
+/* With `lose` the first that is left is the owner, whatever died before it; who nobody is left of is given to
+ * those who are there, by weight. */
+static void those_left_have_all(void **state)
+{
+    (void)state;
+    struct ring_ends ends = {0};
+    struct ring_chains c = {.replicas = 3};
+    bool gone[4] = {true, true, false, false};
+    static uint8_t lowest[RING_ARCS];
+    struct ring_shard shards[4] = {{.weight = 1}, {.weight = 1}, {.weight = 1}, {.weight = 3}};
+    uint32_t owned[4];
+    ring_ends_add(&ends, 1, 3);
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        for (size_t a = 0; a < RING_ARCS; a++)
+            c.level[l].owner[a] = (uint16_t)l;
+    assert_int_equal(ring_promote(&c, &ends, gone, 4, true, lowest), 0);
+    assert_int_equal(lowest[77], 2);
+    assert_int_equal(c.level[0].owner[77], 2);
+    assert_int_equal(c.level[1].owner[77], RING_NOBODY); /* who is left behind lacks what belongs there */
+    assert_int_equal(c.level[2].owner[77], 3);
+    memset(&c, 0xff, sizeof c);
+    for (size_t a = 0; a < RING_ARCS; a++) /* a quarter each, the last arc nobody's */
+        c.level[0].owner[a] = a == RING_ARCS - 1 ? RING_NOBODY : (uint16_t)(a / (RING_ARCS / 4));
+    assert_true(ring_adopt(&c, shards, gone, 4, owned));
+    unsigned runs = 0, has[4] = {0};
+    for (size_t a = 0; a < RING_ARCS - 1; a++) {
+        has[c.level[0].owner[a]]++;
+        runs += a > 0 && c.level[0].owner[a] != c.level[0].owner[a - 1];
+    }
+    assert_int_equal(has[0] + has[1], 0);
+    assert_in_range(has[2], RING_ARCS / 4 - 2, RING_ARCS / 4 + 2);
+    assert_true(runs <= 8);
+    assert_int_equal(c.level[0].owner[RING_ARCS - 1], RING_NOBODY);
+    shards[2].weight = shards[3].weight = 0; /* both are to go, and nobody else is there */
+    gone[2] = true;
+    assert_true(ring_adopt(&c, shards, gone, 4, owned));
+    assert_int_equal(owned[3], RING_ARCS - 1);
+    gone[3] = true;
+    assert_false(ring_adopt(&c, shards, gone, 4, owned));
+    assert_int_equal(c.level[0].owner[77], 3);
 }
 
 static void those_concerned(void **state)
@@ -166,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_left_takes_over),
         cmocka_unit_test(who_lacks_rows_stays_behind),
+        cmocka_unit_test(those_left_have_all),
         cmocka_unit_test(those_concerned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

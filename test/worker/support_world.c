@@ -130,6 +130,8 @@ void world_view(struct world *w)
     v->chains.replicas = w->replicas;
     for (unsigned level = 1; level < RING_LEVELS; level++)
         v->chains.level[level] = w->follower[level];
+    v->lost_at = w->lost_at;
+    memcpy(v->lost, w->lost, sizeof v->lost);
     view_unref(w->view);
     w->view = v;
 }

@@ -53,6 +53,8 @@ struct world {
     bool moves;                        /* arcs will move: shards reach each other without replicas, too */
     struct ring follower[RING_LEVELS]; /* from 1 */
     uint64_t arcs_changed[WORLD_SERVERS], chain_changed[WORLD_SERVERS], moved[WORLD_SERVERS];
+    uint64_t lost_at; /* as views have it */
+    uint8_t lost[RING_ARCS];
     uint64_t number; /* of the present view */
     struct view *view;
     uint32_t timeout_ms;

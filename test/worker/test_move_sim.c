@@ -227,7 +227,7 @@ static void dies(struct run *r, unsigned server)
     r->p.w.servers[server].alive = false;
     for (unsigned s = 0; s < SERVERS; s++)
         gone[s] = !r->p.w.servers[s].alive;
-    play_check(&r->p, ring_promote(&r->chains, &r->moves.ends, gone, SERVERS, lowest) == 0);
+    play_check(&r->p, ring_promote(&r->chains, &r->moves.ends, gone, SERVERS, false, lowest) == 0);
     for (unsigned a = 0; a < RING_ARCS; a++)
         play_check(&r->p, lowest[a] <= r->least);
     chains_out(r);
