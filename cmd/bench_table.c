@@ -1,6 +1,7 @@
 /*
  * The bare table in this process, without worker, shard or wire: new keys, known keys, and the longest pause
- * while the table grows, beside the bare prefetched table, which is sized beforehand. It looks inside src/
+ * while the table grows, beside the bare prefetched table, which is sized beforehand; and what noting changes
+ * for the next incremental checkpoint costs a push, and giving its rows out to one. It looks inside src/
  * (scripts/layers): the public API has no table without a cluster.
  *
  * Times are processor time of this thread, system calls and page faults included: a pause is one that the
@@ -13,7 +14,7 @@
 
 #include "base/err.h"
 #include "env/hugemem.h"
-#include "table/table.h"
+#include "table/table_cut.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,59 @@ static int measure_known(struct table_bench *b, enum load_op op, const char *nam
     return 0;
 }
 
+static void given(void *arg, uint64_t key, const void *row, uint32_t values)
+{
+    (void)row, (void)values;
+    *(uint64_t *)arg += key;
+}
+
+static double push_batches(struct table_bench *b, size_t batches)
+{
+    double sum = 0, taken = 0;
+    for (size_t i = 0; i < batches && taken >= 0; i++)
+        sum += taken = run_table(b, LOAD_PUSH, b->keys + i * BATCH);
+    return taken < 0 ? -1 : sum;
+}
+
+/* A checkpoint that begins and walks to its end, with pushes in between. Returns their seconds, or less than
+ * 0. */
+static double cut_with_pushes(struct table_bench *b, int track, size_t batches)
+{
+    struct table_cut *cut;
+    uint64_t sum = 0;
+    bool done = false;
+    paramo_err err = table_cut_open(b->table, TABLE_CUT_ALL, track, given, &sum, &cut);
+    if (err != PARAMO_OK)
+        return -1;
+    double taken = push_batches(b, batches);
+    while (err == PARAMO_OK && !done)
+        err = table_cut_step(cut, 1 << 20, &done);
+    table_cut_close(cut);
+    return err == PARAMO_OK ? taken : -1;
+}
+
+static int measure_noted(struct table_bench *b)
+{
+    static const char plain[] = "the same, not noted";
+    size_t batches = b->settings->quick ? 4 : BATCHES;
+    struct bench_line *gives = report_line(b->report, "table", "M keys/s", BENCH_HIGHER, plain, b->where,
+                                           "push of rows not yet checkpointed"),
+                      *notes = report_line(b->report, "table", "M keys/s", BENCH_HIGHER, plain, b->where,
+                                           "push, changes noted");
+    double keys = 1e-6 * (double)(batches * BATCH);
+    for (uint64_t pair = 0; pair < b->settings->pairs; pair++) { /* the batches of measure_known */
+        double with_gives = cut_with_pushes(b, 1, batches);
+        double noted = push_batches(b, batches);
+        double ended = cut_with_pushes(b, 0, 0);
+        double without = push_batches(b, batches);
+        if (with_gives < 0 || noted < 0 || ended < 0 || without < 0)
+            return code_fail("bench", PARAMO_E_MEMORY, err_text());
+        line_pair(gives, keys / with_gives, keys / without);
+        line_pair(notes, keys / noted, keys / without);
+    }
+    return 0;
+}
+
 static int run_size(const struct bench_settings *s, struct bench_report *r, uint64_t n_keys)
 {
     struct table_bench b = {.settings = s, .report = r, .n_keys = n_keys};
@@ -140,6 +194,8 @@ static int run_size(const struct bench_settings *s, struct bench_report *r, uint
         code = measure_known(&b, LOAD_PUSH, "push of known keys");
     if (code == 0)
         code = measure_known(&b, LOAD_PULL, "pull of known keys");
+    if (code == 0)
+        code = measure_noted(&b);
     bare_close(&b.bare);
     free(b.vals);
     free(b.keys);

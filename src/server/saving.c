@@ -61,7 +61,7 @@ struct saving {
     paramo_err err;
     char text[ERR_TEXT_MAX];
     bool mine[RING_ARCS];
-    uint8_t group[RING_ARCS];
+    uint8_t group[RING_ARCS]; /* SAVE_GROUPS: not the shard's */
     /* the chore's while it is posted */
     struct chore chore;
     bool posted, ending, ended, giving_up;
@@ -137,25 +137,28 @@ static void got_row(void *arg, uint64_t key, const void *row, uint32_t values)
 {
     struct saving_table *t = arg;
     struct saving *sv = t->saving;
-    unsigned arc = ring_arc(ring_position(&t->placement, key));
-    if (!sv->mine[arc] || sv->err)
+    uint8_t group = sv->group[ring_arc(ring_position(&t->placement, key))];
+    if (group == SAVE_GROUPS || sv->err)
         return;
-    struct save_buffer **at = &t->buffer[sv->group[arc]], *b = *at;
+    struct save_buffer **at = &t->buffer[group], *b = *at;
     if (!b)
         b = *at = buffer_new(t);
     if (!b) {
         fail(sv, err_memory(SAVE_BUFFER_BYTES));
         return;
     }
-    size_t bytes = t->row_bytes ? t->row_bytes : values * t->value_bytes;
-    if (b->lens)
+    b->keys[b->n] = key;
+    if (!b->lens) { /* there is room */
+        memcpy(b->rows.data + b->rows.len, row, t->row_bytes);
+        b->rows.len += t->row_bytes;
+    } else {
         b->lens[b->n] = values;
-    b->keys[b->n++] = key;
-    if (bytes)
-        write_bytes(&b->rows, row, bytes);
-    if (b->rows.failed)
-        fail(sv, err_memory(b->rows.len));
-    if (b->n == b->room || buffer_bytes(b) >= SAVE_BUFFER_BYTES)
+        if (values)
+            write_bytes(&b->rows, row, values * t->value_bytes);
+        if (b->rows.failed)
+            fail(sv, err_memory(b->rows.len));
+    }
+    if (++b->n == b->room || (b->lens && buffer_bytes(b) >= SAVE_BUFFER_BYTES))
         buffer_full(sv, at);
 }
 
@@ -436,8 +439,7 @@ static void group_arcs(struct saving *sv, const struct shard *s)
     for (unsigned a = 0; a < RING_ARCS; a++)
         count += sv->mine[a] = view_ring(s->view)->owner[a] == (unsigned)s->self;
     for (unsigned a = 0; a < RING_ARCS; a++)
-        if (sv->mine[a])
-            sv->group[a] = (uint8_t)(at++ * SAVE_GROUPS / count);
+        sv->group[a] = (uint8_t)(sv->mine[a] ? at++ * SAVE_GROUPS / count : SAVE_GROUPS);
 }
 
 /* Each set of arcs has records of its own. */

@@ -5,7 +5,6 @@
 
 #include "base/hash.h"
 #include "table/keyindex_impl.h"
-#include "table/rowmarks.h"
 
 static uint64_t hash_key(const struct keyindex *x, uint64_t key)
 {
@@ -169,6 +168,7 @@ ALWAYS_INLINE size_t scan_some(struct keyindex_scan *scan, void ***payload, bool
     *payload = scan->payload;
     if (!scan->x->directory) {
         memset(scan->payload, 0, n * sizeof scan->payload[0]);
+        scan->moves = scan->x->moves;
         scan->given += n;
         return n;
     }
@@ -247,31 +247,79 @@ void *keyindex_payload(const struct keyindex *x, uint64_t key)
     return b ? bucket_payload(b, (unsigned)slot, x->slots) : NULL;
 }
 
-ALWAYS_INLINE uint32_t place_of(const struct keyindex *x, const void *payload, unsigned slots)
+/* How many buckets of its page lie before the bucket; PAGE or more: it is of another page. */
+ALWAYS_INLINE uintptr_t bucket_from(const struct keyindex_segment *s, uint32_t page, uintptr_t bucket)
 {
-    uintptr_t at = (uintptr_t)payload;
-    const struct keyindex_bucket *b = (const struct keyindex_bucket *)(at / sizeof *b * sizeof *b);
-    uint32_t number = *bucket_meta(b) >> KEYINDEX_PAGE_AT;
-    uint32_t slot = ((uint32_t)(at % sizeof *b) - (uint32_t)sizeof(uint64_t) * slots) / payload_bytes(slots);
-    return META_PAGE(number) | (uint32_t)(b - x->page[number]) << KEYINDEX_SLOT_BITS | slot;
+    return (bucket - (uintptr_t)bucket_at(s, page * PAGE)) / sizeof(struct keyindex_bucket);
 }
 
-uint32_t keyindex_place(const struct keyindex *x, const void *payload)
+/* Most payloads are in the page of their home; the search for the others may have gone on for long. */
+ALWAYS_INLINE uint32_t place_of(const struct keyindex_segment *s, uint64_t hash, const void *payload,
+                                unsigned slots)
 {
-    return SLOTS_CALL(x, place_of, x, payload);
+    uintptr_t at = (uintptr_t)payload % sizeof(struct keyindex_bucket);
+    uintptr_t bucket = (uintptr_t)payload - at;
+    uint32_t page = home_of(s, hash) / PAGE;
+    while (__builtin_expect(bucket_from(s, page, bucket) >= PAGE, 0)) {
+        page = (page + 1) * PAGE < s->nbuckets ? page + 1 : 0;
+    }
+    uint32_t slot = ((uint32_t)at - (uint32_t)sizeof(uint64_t) * slots) / payload_bytes(slots);
+    return page_number(s, page) << KEYINDEX_PAGE_AT |
+           (uint32_t)bucket_from(s, page, bucket) << KEYINDEX_SLOT_BITS | slot;
 }
 
-ALWAYS_INLINE void places_of(const struct keyindex *x, void *const *payload, size_t n, uint32_t *places,
-                             unsigned slots)
+ALWAYS_INLINE void places_of(const struct keyindex_scan *scan, size_t n, uint32_t *places, unsigned slots)
 {
     for (size_t i = 0; i < n; i++) {
-        places[i] = payload[i] ? place_of(x, payload[i], slots) : KEYINDEX_NONE;
+        const void *payload = scan->payload[i];
+        places[i] = payload ? place_of(scan->segment[i], scan->hash[i], payload, slots) : KEYINDEX_NONE;
     }
 }
 
-void keyindex_places(const struct keyindex *x, void *const *payload, size_t n, uint32_t *places)
+void keyindex_scan_places(const struct keyindex_scan *scan, size_t n, uint32_t *places)
 {
-    SLOTS_CALL(x, places_of, x, payload, n, places);
+    if (scan->moves == scan->x->moves) {
+        SLOTS_CALL(scan->x, places_of, scan, n, places);
+    }
+}
+
+/* ---- marks ---- */
+
+/* No branches: most have this mark already. */
+ALWAYS_INLINE size_t find_unmarked(void *const *payload, size_t n, unsigned mark, uint16_t *late,
+                                   unsigned slots)
+{
+    size_t lates = 0;
+    for (size_t i = 0; i < n; i++) {
+        late[lates] = (uint16_t)i;
+        lates += (*keyindex_meta(payload[i]) >> keyindex_mark_at(payload[i], slots) & 3) != mark;
+    }
+    return lates;
+}
+
+void keyindex_change(struct keyindex *x, const uint64_t *keys, void *const *payload, size_t n)
+{
+    uint16_t late[KEYINDEX_CHUNK];
+    assert(n <= KEYINDEX_CHUNK);
+    size_t lates = x->mark ? SLOTS_CALL(x, find_unmarked, payload, n, x->mark, late) : 0;
+    for (size_t k = 0; k < lates; k++) {
+        void *at = payload[late[k]];
+        unsigned was = keyindex_mark(x, at);
+        if (was != x->mark && x->first) { /* it is if the key stands twice */
+            x->first(x->first_arg, keys[late[k]], at, was);
+        }
+        keyindex_set_mark(x, at, x->mark);
+    }
+}
+
+void keyindex_clear_marks(struct keyindex *x)
+{
+    size_t entries = x->directory ? (size_t)1 << x->depth : 0;
+    for (size_t i = 0; i < entries; i = next_segment(x, i)) {
+        for (uint32_t at = 0; at < x->directory[i]->nbuckets; at++) {
+            *bucket_meta(bucket_at(x->directory[i], at)) &= ~META_MARKS;
+        }
+    }
 }
 
 /* ---- one key ---- */
@@ -296,10 +344,7 @@ ALWAYS_INLINE paramo_err enter_at(struct keyindex *x, struct keyindex_segment *s
         }
         s = segment_of(x, hash);
     }
-    *payload = segment_place(s, hash, slots);
-    if (__builtin_expect(x->marks != NULL, 0)) {
-        rowmarks_set(x->marks, keyindex_place(x, *payload), x->marks->now);
-    }
+    *payload = segment_place(s, hash, x->mark, slots);
     x->count++;
     return PARAMO_OK;
 }
@@ -355,10 +400,7 @@ bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload)
     if (payload) {
         memcpy(payload, bucket_payload(b, (unsigned)slot, x->slots), payload_bytes(x->slots));
     }
-    if (x->marks) {
-        rowmarks_set(x->marks, keyindex_place(x, bucket_payload(b, (unsigned)slot, x->slots)), 0);
-    }
-    *bucket_meta(b) &= ~(1U << slot);
+    *bucket_meta(b) &= ~(1U << slot | 3U << META_MARK(slot));
     for (uint32_t i = home_of(s, hash); i != at; i = bucket_after(s, i)) {
         uint32_t *meta = bucket_meta(bucket_at(s, i));
         assert(*meta & META_PASSED);

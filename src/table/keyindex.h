@@ -12,8 +12,7 @@
  *
  *     bucket = one cache line:  5 hashes, 5 payloads of 4 bytes   (60 bytes)
  *                           or  3 hashes, 3 payloads of 12 bytes  (60 bytes)
- *                          and  meta: which slots are used (5 bits), how many keys passed (7), page number
- * (20)
+ *                          and  meta: which slots are used (5 bits), how many keys passed (7), marks (10)
  *
  * A bucket holds hashes, not keys: mixing is a bijection, and nothing need be mixed again when keys move. A
  * key lies in its home bucket or, where that is full, in the next one with room (linear probing). `passed`
@@ -44,6 +43,7 @@ enum {
     KEYINDEX_PAGE_SHIFT = 9,
     KEYINDEX_PAGE_AT = KEYINDEX_PAGE_SHIFT + KEYINDEX_SLOT_BITS,
     KEYINDEX_PAGES_MAX = 1 << (32 - KEYINDEX_PAGE_AT), /* the last number is never given: NONE is no place */
+    KEYINDEX_MARKS_AT = 12,                            /* in a bucket's meta */
     KEYINDEX_CHUNK = 128, /* keys that a scan gives at a time: their buckets stay in the first cache */
     KEYINDEX_AHEAD = 24   /* keys from prefetch to look; measured: 12 is slower, 48 no faster */
 };
@@ -55,7 +55,9 @@ struct keyindex_bucket {
 _Static_assert(sizeof(struct keyindex_bucket) == 64, "a bucket is a cache line");
 
 struct keyindex_segment;
-struct rowmarks;
+
+/* A payload, not entered just now, whose mark is not the index's yet. */
+typedef void (*keyindex_first)(void *arg, uint64_t key, const void *payload, unsigned was);
 
 struct keyindex {
     struct tablemem *mem;
@@ -74,7 +76,9 @@ struct keyindex {
     unsigned block_left;
     void *spare; /* pages to use again, chained through their first bytes */
     size_t spares;
-    struct rowmarks *marks; /* of what lies here, by place; NULL: there are none */
+    unsigned mark;        /* what is entered gets, and what changes; 0: marks stay as they are */
+    keyindex_first first; /* is told before a change raises a mark; NULL: nobody is */
+    void *first_arg;
 };
 
 /* One pass over many keys with their cache misses overlapped: see keyindex_scan_next. */
@@ -134,13 +138,48 @@ bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
 /* Key positions that a search for each present key would read, in all: tests watch it. */
 uint64_t keyindex_probes(const struct keyindex *x);
 
+/* ---- marks ---- Two bits beside each payload, which go where it goes; 0 at first. table_cut.h says what
+ * for.
+ */
+
+/* Where in the meta: of 5 payloads of 4 bytes from the 40th on, of 3 payloads of 12 from the 24th on. */
+static inline unsigned keyindex_mark_at(const void *payload, unsigned slots)
+{
+    unsigned at = (unsigned)((uintptr_t)payload % sizeof(struct keyindex_bucket));
+    return KEYINDEX_MARKS_AT + 2 * (slots == 5 ? (at - 40) / 4 : (at - 24) / 12);
+}
+
+static inline uint32_t *keyindex_meta(const void *payload)
+{
+    return (uint32_t *)((uintptr_t)payload / sizeof(struct keyindex_bucket) *
+                        sizeof(struct keyindex_bucket)) +
+           15;
+}
+
+static inline unsigned keyindex_mark(const struct keyindex *x, const void *payload)
+{
+    return *keyindex_meta(payload) >> keyindex_mark_at(payload, x->slots) & 3;
+}
+
+static inline void keyindex_set_mark(const struct keyindex *x, void *payload, unsigned mark)
+{
+    uint32_t *meta = keyindex_meta(payload);
+    unsigned at = keyindex_mark_at(payload, x->slots);
+    *meta = (*meta & ~(3U << at)) | mark << at;
+}
+
+/* Before these payloads change (n <= KEYINDEX_CHUNK): tells `first` of those whose marks are not the index's,
+ * and raises these. Nothing while the index has none. */
+void keyindex_change(struct keyindex *x, const uint64_t *keys, void *const *payload, size_t n);
+/* All are 0: a pass over all buckets. */
+void keyindex_clear_marks(struct keyindex *x);
+
 /* ---- places ---- A payload by a number of 32 bits, valid as long as a pointer to it: while `moves` stays
  * the same and the key is not removed. */
 
-/* payload: from a scan, or keyindex_payload. */
-uint32_t keyindex_place(const struct keyindex *x, const void *payload);
-/* KEYINDEX_NONE where there is none. */
-void keyindex_places(const struct keyindex *x, void *const *payload, size_t n, uint32_t *places);
+/* Of the chunk that the scan gave last, of n keys: KEYINDEX_NONE where a key is not there. What `moves` has
+ * ended since then is not looked up again: these say nothing. */
+void keyindex_scan_places(const struct keyindex_scan *scan, size_t n, uint32_t *places);
 
 static inline void *keyindex_at(const struct keyindex *x, uint32_t place)
 {

@@ -2,7 +2,6 @@
 #include <assert.h>
 
 #include "table/keyindex_impl.h"
-#include "table/rowmarks.h"
 
 enum {
     LINE = 64,
@@ -101,14 +100,14 @@ static void number_page(struct keyindex *x, uint32_t number, struct keyindex_buc
         if (i % PAGE == 0) {
             x->page[number + i / PAGE] = page + i;
         }
-        *bucket_meta(page + i) = META_PAGE(number + i / PAGE);
+        *bucket_meta(page + i) = 0;
     }
 }
 
 static void buckets_put(struct keyindex *x, const struct keyindex_segment *s)
 {
     for (uint32_t b = 0; b < s->nbuckets; b += PAGE) {
-        number_put(x, *bucket_meta(bucket_at(s, b)) >> KEYINDEX_PAGE_AT);
+        number_put(x, page_number(s, b / PAGE));
     }
     for (size_t i = 0; i < pieces_of(s->nbuckets); i++) {
         memory_put(x, s->page[i], piece_bytes(s->nbuckets));
@@ -141,12 +140,14 @@ static paramo_err buckets_get(struct keyindex *x, uint32_t nbuckets, unsigned de
         }
     }
     if (in_one_piece(nbuckets)) {
-        number_page(x, x->page_top, s->page[0], nbuckets);
+        s->number[0] = x->page_top;
+        number_page(x, s->number[0], s->page[0], nbuckets);
         x->page_top += nbuckets / PAGE;
         return PARAMO_OK;
     }
     for (size_t i = 0; i < pieces_of(nbuckets); i++) {
-        number_page(x, number_get(x), s->page[i], (uint32_t)(bytes / LINE));
+        s->number[i] = number_get(x);
+        number_page(x, s->number[i], s->page[i], (uint32_t)(bytes / LINE));
     }
     return PARAMO_OK;
 }
@@ -193,20 +194,10 @@ static void segment_unget(struct keyindex *x)
     x->block_left++;
 }
 
-static void move_mark(const struct keyindex *x, const char *from, const char *to)
-{
-    uint32_t place = keyindex_place(x, from);
-    unsigned mark = rowmarks_get(x->marks, place);
-    if (mark) {
-        rowmarks_set(x->marks, place, 0);
-        rowmarks_set(x->marks, keyindex_place(x, to), mark);
-    }
-}
-
 /* Moves the keys of `from` to to[0], or to to[1] those with hash bit `bit` (of 64, from the top) set; both
- * may be the same. marked: whose marks move, too; NULL: there are none. */
+ * may be the same. */
 ALWAYS_INLINE void move_keys(const struct keyindex_segment *from, struct keyindex_segment *const to[2],
-                             unsigned bit, const struct keyindex *marked, unsigned slots)
+                             unsigned bit, unsigned slots)
 {
     size_t pieces = pieces_of(from->nbuckets);
     size_t n = piece_bytes(from->nbuckets) / LINE;
@@ -215,26 +206,15 @@ ALWAYS_INLINE void move_keys(const struct keyindex_segment *from, struct keyinde
         for (size_t at = 0; at < n; at++) {
             const struct keyindex_bucket *b = page + at;
             __builtin_prefetch(b + FETCH_AHEAD);
-            for (unsigned used = *bucket_meta(b) & META_USED(slots); used; used &= used - 1) {
+            uint32_t meta = *bucket_meta(b);
+            for (unsigned used = meta & META_USED(slots); used; used &= used - 1) {
                 unsigned slot = (unsigned)__builtin_ctz(used);
                 uint64_t hash = b->word[slot];
-                char *place = segment_place(to[hash >> (63 - bit) & 1], hash, slots);
+                char *place =
+                    segment_place(to[hash >> (63 - bit) & 1], hash, meta >> META_MARK(slot) & 3, slots);
                 memcpy(place, bucket_payload(b, slot, slots), payload_bytes(slots));
-                if (marked) {
-                    move_mark(marked, bucket_payload(b, slot, slots), place);
-                }
             }
         }
-    }
-}
-
-static void move_all(const struct keyindex *x, const struct keyindex_segment *from,
-                     struct keyindex_segment *const to[2], unsigned bit)
-{
-    if (x->marks) {
-        SLOTS_CALL(x, move_keys, from, to, bit, x);
-    } else {
-        SLOTS_CALL(x, move_keys, from, to, bit, NULL);
     }
 }
 
@@ -246,7 +226,7 @@ static paramo_err segment_grow(struct keyindex *x, struct keyindex_segment *s)
         return err;
     }
     struct keyindex_segment *const to[2] = {&grown, &grown};
-    move_all(x, s, to, 0);
+    SLOTS_CALL(x, move_keys, s, to, 0);
     buckets_put(x, s);
     *s = grown;
     return PARAMO_OK;
@@ -316,7 +296,7 @@ static paramo_err segment_split(struct keyindex *x, struct keyindex_segment *s, 
         goto err_added;
     }
     struct keyindex_segment *const to[2] = {&low, &high};
-    move_all(x, s, to, bit);
+    SLOTS_CALL(x, move_keys, s, to, bit);
     buckets_put(x, s);
     *s = low;
     *added = high;
@@ -367,6 +347,7 @@ paramo_err keyindex_first_segment(struct keyindex *x)
     *s = first;
     x->directory[0] = s;
     x->segments = 1;
+    x->moves++; /* a scan of nothing knows no segment */
     return PARAMO_OK;
 
 err_segment:

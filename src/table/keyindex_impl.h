@@ -26,23 +26,26 @@ enum {
 /* Calls f(..., slots) with slots constant. */
 #define SLOTS_CALL(x, f, ...) ((x)->slots == 5 ? f(__VA_ARGS__, 5) : f(__VA_ARGS__, 3))
 
-/* A cache line: what a search reads. */
+/* The first cache line is what a search reads. */
 struct keyindex_segment {
     struct keyindex_bucket *page[SEGMENT_PAGES]; /* [0]: all in one piece, if there are more buckets than
                                                     SEGMENT_PAGES pages hold: only keys made against the hash
                                                     bring that about */
     uint32_t nbuckets;
     uint32_t count;
-    uint32_t limit; /* count at which it grows */
-    uint32_t depth; /* hash bits that all its keys have in common */
+    uint32_t limit;                              /* count at which it grows */
+    uint32_t depth;                              /* hash bits that all its keys have in common */
+    _Alignas(64) uint32_t number[SEGMENT_PAGES]; /* of its pages; in one piece: [0] is the first's, and those
+                                                    after it follow */
 };
-_Static_assert(sizeof(struct keyindex_segment) == 64, "a segment is a cache line");
+_Static_assert(sizeof(struct keyindex_segment) == 128, "a segment is two cache lines");
 
 /* meta */
-#define META_USED(slots)  ((1U << (slots)) - 1)
-#define META_PASSED_ONE   (1U << 5)
-#define META_PASSED       ((1U << KEYINDEX_PAGE_AT) - META_PASSED_ONE) /* sticks when all bits are set */
-#define META_PAGE(number) ((uint32_t)(number) << KEYINDEX_PAGE_AT)
+#define META_USED(slots) ((1U << (slots)) - 1)
+#define META_PASSED_ONE  (1U << 5)
+#define META_PASSED      ((1U << KEYINDEX_MARKS_AT) - META_PASSED_ONE) /* sticks when all bits are set */
+#define META_MARK(slot)  (KEYINDEX_MARKS_AT + 2 * (slot))
+#define META_MARKS       (UINT32_C(0x3ff) << KEYINDEX_MARKS_AT)
 
 ALWAYS_INLINE uint32_t *bucket_meta(const struct keyindex_bucket *b)
 {
@@ -75,6 +78,11 @@ ALWAYS_INLINE struct keyindex_bucket *bucket_at(const struct keyindex_segment *s
     return __builtin_expect(in_one_piece(s->nbuckets), 0) ? s->page[0] + b : s->page[b / PAGE] + b % PAGE;
 }
 
+ALWAYS_INLINE uint32_t page_number(const struct keyindex_segment *s, uint32_t page)
+{
+    return __builtin_expect(in_one_piece(s->nbuckets), 0) ? s->number[0] + page : s->number[page];
+}
+
 ALWAYS_INLINE uint32_t bucket_after(const struct keyindex_segment *s, uint32_t b)
 {
     return b + 1 == s->nbuckets ? 0 : b + 1;
@@ -91,7 +99,7 @@ ALWAYS_INLINE char *bucket_payload(const struct keyindex_bucket *b, unsigned slo
 }
 
 /* Room is there and the hash is not. Returns where its payload belongs. */
-ALWAYS_INLINE char *segment_place(struct keyindex_segment *s, uint64_t hash, unsigned slots)
+ALWAYS_INLINE char *segment_place(struct keyindex_segment *s, uint64_t hash, unsigned mark, unsigned slots)
 {
     uint32_t at = home_of(s, hash);
     struct keyindex_bucket *b = bucket_at(s, at);
@@ -104,7 +112,7 @@ ALWAYS_INLINE char *segment_place(struct keyindex_segment *s, uint64_t hash, uns
     }
     unsigned slot = (unsigned)__builtin_ctz(~*meta);
     b->word[slot] = hash;
-    *meta |= 1U << slot;
+    *meta |= 1U << slot | mark << META_MARK(slot); /* a slot that is not used has none */
     s->count++;
     return bucket_payload(b, slot, slots);
 }

@@ -5,10 +5,9 @@
  *
  *     number -> chunk[number >> 12] -> 1 KB: marks of 4096 numbers; there is none where all are 0
  *
- * A number is whatever names a row: its place in the index (table_small), its number in the slab
- * (table_sparse, table_var), a block of rows (table_dense). keyindex and rowslab
- * mark what is new, and keyindex takes marks along when rows move; the mark of what names no row says
- * nothing. Knows nothing of rows. Tests: test/table/test_rowmarks.c, test_table_cut.c.
+ * A number is whatever names a row: its number in the slab (table_sparse, table_var), a block of rows
+ * (table_dense); the marks of small rows are with them, in keyindex. rowslab marks what is new; the mark of
+ * what names no row says nothing. Knows nothing of rows. Tests: test/table/test_rowmarks.c, test_table_cut.c.
  */
 #ifndef TABLE_ROWMARKS_H
 #define TABLE_ROWMARKS_H
@@ -20,7 +19,7 @@
 #include "table/tablemem.h"
 
 enum {
-    ROWMARKS_SHIFT = 12,                       /* as many as a page of the index has places */
+    ROWMARKS_SHIFT = 12,                       /* Arbitrary */
     ROWMARKS_CHUNK = 1 << (ROWMARKS_SHIFT - 2) /* bytes */
 };
 #define ROWMARKS_NONE UINT32_MAX /* no row */
@@ -48,14 +47,6 @@ static inline unsigned rowmarks_get(const struct rowmarks *m, uint64_t number)
     uint64_t at = number >> ROWMARKS_SHIFT;
     const uint8_t *chunk = at < m->room ? m->chunk[at] : NULL;
     return chunk ? (unsigned)chunk[number >> 2 & (ROWMARKS_CHUNK - 1)] >> 2 * (number & 3) & 3 : 0;
-}
-
-static inline void rowmarks_prefetch(const struct rowmarks *m, uint64_t number)
-{
-    uint64_t at = number >> ROWMARKS_SHIFT;
-    const uint8_t *chunk = at < m->room ? m->chunk[at] : NULL;
-    if (chunk)
-        __builtin_prefetch(chunk + (number >> 2 & (ROWMARKS_CHUNK - 1)), 1);
 }
 
 void rowmarks_set(struct rowmarks *m, uint64_t number, unsigned mark);

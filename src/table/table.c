@@ -182,11 +182,10 @@ paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows
         return table_dense_push(&t->dense, keys, n, vals);
     }
     bool marked = !t->changes.marking || (epoch && *epoch == t->changes.epoch);
-    struct rowmarks *marks = marked ? NULL : &t->changes.marks;
     if (!is_small(t)) {
-        err = table_sparse_push(&t->sparse, keys, rows, n, vals, marks);
+        err = table_sparse_push(&t->sparse, keys, rows, n, vals, marked ? NULL : &t->changes.marks);
     } else if (all_there(rows, n)) {
-        err = table_small_push_rows(&t->small, keys, rows, n, vals, marks);
+        err = table_small_push_rows(&t->small, keys, rows, n, vals, marked);
     } else {
         err = table_small_visit(&t->small, keys, n, vals, NULL, true, rows);
     }

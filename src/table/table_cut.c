@@ -36,7 +36,7 @@ static void marks_lend(struct table *t, bool marking)
     if (is_var(t))
         t->var.slab.marks = marks;
     else if (is_small(t))
-        t->small.index.marks = marks;
+        t->small.index.mark = marking ? marks->now : 0;
     else if (!is_dense(t))
         t->sparse.slab.marks = marks;
 }
@@ -116,22 +116,32 @@ static paramo_err erased_settle(struct table *t)
 
 /* ---- any keys ------------------------------------------------------------------------------------------ */
 
-static uint32_t number_of(const struct table *t, const void *payload)
+/* In the slab. */
+static uint32_t number_of(const void *payload)
 {
     uint32_t number;
-    if (is_small(t))
-        return keyindex_place(&t->small.index, payload);
     memcpy(&number, payload, sizeof number);
     return number;
+}
+
+static unsigned mark_of(const struct table *t, const void *payload)
+{
+    return is_small(t) ? keyindex_mark(&t->small.index, payload)
+                       : rowmarks_get(&t->changes.marks, number_of(payload));
+}
+
+static void give_small(struct table_cut *cut, uint64_t key, const void *row)
+{
+    const struct rowspec *spec = &cut->table->spec;
+    cut->row(cut->arg, key, row, (uint32_t)(spec->dim + spec->state_values));
 }
 
 static void give(struct table_cut *cut, uint64_t key, uint32_t number)
 {
     const struct table *t = cut->table;
     uint32_t values = (uint32_t)(t->spec.dim + t->spec.state_values);
-    const void *row = is_var(t)     ? table_var_row(&t->var, number, &values)
-                      : is_small(t) ? keyindex_at(&t->small.index, number)
-                                    : rowslab_row(&t->sparse.slab, number);
+    const void *row =
+        is_var(t) ? table_var_row(&t->var, number, &values) : rowslab_row(&t->sparse.slab, number);
     cut->row(cut->arg, key, row, values);
 }
 
@@ -145,16 +155,23 @@ static void sweep_key(void *arg, uint64_t key, uint64_t hash, void *payload)
     struct sweep *sweep = arg;
     struct table_cut *cut = sweep->cut;
     struct rowmarks *marks = &cut->table->changes.marks;
-    uint32_t number = number_of(cut->table, payload);
-    unsigned mark = rowmarks_get(marks, number);
+    bool small = is_small(cut->table);
+    unsigned mark = mark_of(cut->table, payload);
     (void)hash;
     sweep->looks++;
     if (wants(cut, mark)) {
         sweep->looks += GIVE_LOOKS - 1;
-        give(cut, key, number);
+        if (small)
+            give_small(cut, key, payload);
+        else
+            give(cut, key, number_of(payload));
     }
-    if (mark && mark != marks->now)
-        rowmarks_set(marks, number, 0);
+    if (!mark || mark == marks->now)
+        return;
+    if (small)
+        keyindex_set_mark(&cut->table->small.index, payload, 0);
+    else
+        rowmarks_set(marks, number_of(payload), 0);
 }
 
 static void sweep_step(struct table_cut *cut, uint64_t rows)
@@ -171,13 +188,16 @@ void table_cut_remove(struct table *t, const uint64_t *keys, size_t n)
     void **payload;
     keyindex_scan_start(&scan, index_of(t), keys, n);
     for (size_t m; t->changes.marking && (m = keyindex_scan_next(&scan, &payload)) > 0; keys += m) {
-        uint32_t numbers[KEYINDEX_CHUNK];
-        for (size_t i = 0; i < m; i++)
-            numbers[i] = payload[i] ? number_of(t, payload[i]) : ROWMARKS_NONE;
-        rowmarks_change_all(&t->changes.marks, keys, numbers, m);
-        for (size_t i = 0; i < m; i++)
-            if (t->changes.tracking && numbers[i] != ROWMARKS_NONE)
+        for (size_t i = 0; i < m; i++) {
+            if (!payload[i])
+                continue;
+            if (is_small(t))
+                keyindex_change(&t->small.index, keys + i, payload + i, 1);
+            else
+                rowmarks_change(&t->changes.marks, keys[i], number_of(payload[i]));
+            if (t->changes.tracking)
                 erased_note(t, keys[i]);
+        }
     }
 }
 
@@ -288,6 +308,22 @@ static void change_first(void *arg, uint64_t key, uint64_t number, unsigned was)
         give(cut, key, (uint32_t)number);
 }
 
+/* The same of a small row. */
+static void change_first_small(void *arg, uint64_t key, const void *row, unsigned was)
+{
+    struct table_cut *cut = arg;
+    if (is_open(cut) && wants(cut, was) && keyindex_hash(index_of(cut->table), key) >= cut->cursor)
+        give_small(cut, key, row);
+}
+
+/* A walk leaves marks of this epoch and 0s behind it; one that is given up would leave others, which would be
+ * this epoch's some openings later. The marks of other stores are thrown away (table_changes_lose). */
+static void marks_settle(struct table *t)
+{
+    if (is_small(t))
+        keyindex_clear_marks(&t->small.index);
+}
+
 static void cut_free(struct table_cut *cut)
 {
     tablemem_put(&cut->table->mem, cut->erased, cut->erased_room * sizeof *cut->erased);
@@ -314,6 +350,10 @@ static void epoch_begin(struct table *t, struct table_cut *cut, bool track)
     c->marks.now = (unsigned)(c->epoch % 3) + 1;
     c->marks.first = change_first;
     c->marks.arg = cut;
+    if (is_small(t)) {
+        t->small.index.first = change_first_small;
+        t->small.index.first_arg = cut;
+    }
     c->tracking = track;
     c->known = false;
     t->cut = cut;
@@ -379,8 +419,7 @@ static bool holds_keys(const struct table_cut *cut, const uint64_t *keys, size_t
     const struct table *t = cut->table;
     for (size_t i = 0; i < n; i++) {
         const void *payload = keyindex_payload(index_of(t), keys[i]);
-        if (payload && wants(cut, rowmarks_get(&t->changes.marks, number_of(t, payload))) &&
-            keyindex_hash(index_of(t), keys[i]) >= cut->cursor)
+        if (payload && wants(cut, mark_of(t, payload)) && keyindex_hash(index_of(t), keys[i]) >= cut->cursor)
             return true;
     }
     return false;
@@ -413,6 +452,10 @@ void table_cut_close(struct table_cut *cut)
     struct table_changes *c = &t->changes;
     c->known = cut->done && c->tracking && !c->marks.failed;
     c->marks.first = NULL;
+    if (is_small(t))
+        t->small.index.first = NULL;
+    if (!cut->done)
+        marks_settle(t);
     t->cut = NULL;
     cut_free(cut);
     if (!c->known)

@@ -8,7 +8,8 @@
  *         0 ---- given out ---- cursor ---- to come: but for those that have changed since the opening ----
  *     dense: the same with blocks of consecutive rows
  *
- * What has changed when is in the rows' marks (rowmarks.h). Each opening begins an epoch; the mark of a row:
+ * What has changed when is in the rows' marks (rowmarks.h; keyindex.h of small rows). Each opening begins an
+ * epoch; the mark of a row:
  *
  *                              opening          a change             the walk comes by
  *     0, not changed           0                this epoch's         ALL gives it out; 0

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "table/rowmarks.h"
-
 enum { ROW = 4, ROW_STATE = 12 }; /* bytes that keyindex takes as a payload */
 
 static uint32_t row_bytes(const struct rowspec *spec)
@@ -183,16 +181,6 @@ static void chunk_read(const struct rowspec *spec, const uint64_t *keys, size_t 
     }
 }
 
-/* Before these rows change. */
-static void chunk_change(const struct table_small *s, const uint64_t *keys, size_t n, void *const *row)
-{
-    uint32_t rows[KEYINDEX_CHUNK];
-    if (s->index.marks) {
-        keyindex_places(&s->index, row, n, rows);
-        rowmarks_change_all(s->index.marks, keys, rows, n);
-    }
-}
-
 /* All places, again: growth has ended those of earlier chunks. */
 static void find_places(const struct table_small *s, const uint64_t *keys, size_t n, uint32_t *rows)
 {
@@ -200,7 +188,7 @@ static void find_places(const struct table_small *s, const uint64_t *keys, size_
     void **row;
     keyindex_scan_start(&scan, &s->index, keys, n);
     for (size_t done = 0, m; (m = keyindex_scan_next(&scan, &row)) > 0; done += m) {
-        keyindex_places(&s->index, row, m, rows + done);
+        keyindex_scan_places(&scan, m, rows + done);
     }
 }
 
@@ -223,7 +211,7 @@ paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t
             break;
         }
         if (in) {
-            chunk_change(s, keys + done, m, row);
+            keyindex_change(&s->index, keys + done, row, m);
             spec->optimizer.rows(&spec->optimizer, row, m, spec->dim,
                                  (const char *)in + done * spec->param_bytes);
         }
@@ -231,7 +219,7 @@ paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t
             chunk_read(spec, keys + done, m, row, (char *)out + done * spec->param_bytes);
         }
         if (rows) {
-            keyindex_places(&s->index, row, m, rows + done);
+            keyindex_scan_places(&scan, m, rows + done);
         }
     }
     if (err) {
@@ -258,7 +246,7 @@ static size_t batch_rows(const struct table_small *s, const uint32_t *rows, size
 }
 
 paramo_err table_small_push_rows(struct table_small *s, const uint64_t *keys, const uint32_t *rows, size_t n,
-                                 const void *vals, struct rowmarks *marks)
+                                 const void *vals, bool marked)
 {
     const struct rowspec *spec = s->spec;
     paramo_err err = optimizer_check(&spec->optimizer, vals, n * spec->dim);
@@ -269,11 +257,8 @@ paramo_err table_small_push_rows(struct table_small *s, const uint64_t *keys, co
     size_t m = batch_rows(s, rows, 0, n, row[0]);
     for (size_t done = 0, batch = 0, next; done < n; done += m, m = next, batch ^= 1) {
         next = batch_rows(s, rows, done + m, n, row[batch ^ 1]);
-        if (marks) {
-            for (size_t i = 0; i < next; i++) {
-                rowmarks_prefetch(marks, rows[done + m + i]);
-            }
-            rowmarks_change_all(marks, keys + done, rows + done, m);
+        if (!marked) {
+            keyindex_change(&s->index, keys + done, row[batch], m);
         }
         spec->optimizer.rows(&spec->optimizer, row[batch], m, spec->dim,
                              (const char *)vals + done * spec->param_bytes);
@@ -320,7 +305,7 @@ paramo_err table_small_put(struct table_small *s, const uint64_t *keys, size_t n
         if (err) {
             break;
         }
-        chunk_change(s, keys, m, row);
+        keyindex_change(&s->index, keys, row, m);
         for (size_t i = 0; i < m; i++) {
             memcpy(row[i], from + i * bytes, bytes);
             if (!with_state) {
@@ -363,7 +348,7 @@ paramo_err table_small_push_part(struct table_small *s, uint64_t key, uint32_t c
         return err;
     }
     void *changes = row;
-    chunk_change(s, &key, 1, &changes);
+    keyindex_change(&s->index, &key, &changes, 1);
     spec->optimizer.span(&spec->optimizer, row + col * spec->value_bytes, state_plane(spec, row, 0) + col,
                          state_plane(spec, row, 1) + col, 0, vals, ncols);
     return PARAMO_OK;

@@ -35,9 +35,9 @@ void table_small_clear(struct table_small *s);
  * then writes the parameters to `out` and row numbers to `rows` if these are not NULL. */
 MUST_USE paramo_err table_small_visit(struct table_small *s, const uint64_t *keys, size_t n, const void *in,
                                       void *out, bool create, uint32_t *rows);
-/* By row numbers; push: all are there. marks: the index's, or NULL: they have this epoch's already. */
+/* By row numbers; push: all are there. marked: they have the index's mark already. */
 MUST_USE paramo_err table_small_push_rows(struct table_small *s, const uint64_t *keys, const uint32_t *rows,
-                                          size_t n, const void *vals, struct rowmarks *marks);
+                                          size_t n, const void *vals, bool marked);
 void table_small_pull_rows(const struct table_small *s, const uint64_t *keys, const uint32_t *rows, size_t n,
                            void *vals);
 MUST_USE paramo_err table_small_push_part(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,

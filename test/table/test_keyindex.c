@@ -345,6 +345,138 @@ static void failing_memory_changes_nothing(void **state)
     assert_int_equal(f.live_blocks, 0);
 }
 
+/* ---- marks ---- */
+
+struct firsts {
+    const struct keyindex *x;
+    uint8_t *changes; /* by key */
+};
+
+static void count_first(void *arg, uint64_t key, const void *payload, unsigned was)
+{
+    struct firsts *f = arg;
+    assert_ptr_equal(payload, keyindex_payload(f->x, key));
+    assert_int_equal(keyindex_mark(f->x, payload), was);
+    assert_int_not_equal(was, f->x->mark);
+    f->changes[key]++;
+}
+
+static void mark_of_many(const struct keyindex *x, uint64_t keys, const uint8_t *mark)
+{
+    for (uint64_t key = 0; key < keys; key++) {
+        const void *payload = keyindex_payload(x, key);
+        assert_int_equal(payload ? keyindex_mark(x, payload) : 0, mark[key]);
+    }
+}
+
+/* Each payload keeps its mark, whatever is entered or removed beside it. */
+static void marks_go_with_payloads(unsigned bytes)
+{
+    enum { KEYS = 50000, SOME = 100 };
+    static uint8_t mark[KEYS], changes[KEYS];
+    struct tablemem mem;
+    struct keyindex x;
+    void *payload[SOME];
+    uint64_t key[SOME];
+    struct firsts f = {.x = &x, .changes = changes};
+    memset(mark, 0, sizeof mark);
+    memset(changes, 0, sizeof changes);
+    tablemem_init(&mem, NULL);
+    keyindex_init(&x, &mem, 5, bytes);
+    for (uint64_t i = 0; i < KEYS; i++) { /* 0 to 3 in turn */
+        x.mark = i % 4;
+        assert_int_equal(keyindex_add(&x, i, payload), PARAMO_OK);
+        mark[i] = i % 4;
+    }
+    assert_true(x.segments > 1);
+    mark_of_many(&x, KEYS, mark);
+    for (uint64_t i = 0; i < KEYS; i += 7) { /* a slot that is used again knows nothing */
+        assert_true(keyindex_remove(&x, i, NULL));
+        x.mark = 0;
+        if (i % 2)
+            assert_int_equal(keyindex_add(&x, i, payload), PARAMO_OK);
+        mark[i] = 0;
+    }
+    mark_of_many(&x, KEYS, mark);
+    x.first = count_first;
+    x.first_arg = &f;
+    for (unsigned now = 0; now < 3; now++) { /* 0: changes say nothing */
+        x.mark = now;
+        for (size_t i = 0; i < SOME; i++) { /* each twice */
+            key[i] = 7 * (i / 2) * 10 + 3;
+            payload[i] = keyindex_payload(&x, key[i]);
+        }
+        keyindex_change(&x, key, payload, SOME);
+        for (size_t i = 0; i < SOME; i += 2) {
+            assert_int_equal(changes[key[i]], now && mark[key[i]] != now);
+            changes[key[i]] = 0;
+            mark[key[i]] = now ? (uint8_t)now : mark[key[i]];
+        }
+        mark_of_many(&x, KEYS, mark);
+    }
+    for (uint64_t i = 0; i < KEYS; i++)
+        assert_int_equal(changes[i], 0);
+    keyindex_set_mark(&x, payload[0], 3);
+    assert_int_equal(keyindex_mark(&x, payload[0]), 3);
+    keyindex_clear_marks(&x);
+    memset(mark, 0, sizeof mark);
+    mark_of_many(&x, KEYS, mark);
+    keyindex_clear(&x);
+    assert_int_equal(mem.bytes, 0);
+}
+
+/* against: keys made against the hash, so that their segment is one piece. */
+static void places_name_payloads(unsigned bytes, bool against)
+{
+    enum { KEYS = 60000 };
+    static uint64_t keys[KEYS];
+    struct tablemem mem;
+    struct keyindex x;
+    struct keyindex_scan scan;
+    void **payload, *at;
+    uint32_t place[KEYINDEX_CHUNK];
+    const uint64_t seed = 5;
+    tablemem_init(&mem, NULL);
+    keyindex_init(&x, &mem, seed, bytes);
+    keyindex_scan_start(&scan, &x, keys, 1);
+    assert_int_equal(keyindex_scan_next(&scan, &payload), 1);
+    keyindex_scan_places(&scan, 1, place);
+    assert_int_equal(place[0], KEYINDEX_NONE);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        keys[i] = against ? unmix64(i * UINT32_C(2654435761)) ^ seed : i;
+        if (i % 3)
+            assert_int_equal(keyindex_add(&x, keys[i], &at), PARAMO_OK);
+    }
+    assert_true(against || x.segments > 1);
+    keyindex_scan_start(&scan, &x, keys, KEYS);
+    for (size_t done = 0, m; (m = keyindex_scan_next(&scan, &payload)) > 0; done += m) {
+        keyindex_scan_places(&scan, m, place);
+        for (size_t i = 0; i < m; i++)
+            if ((done + i) % 3)
+                assert_ptr_equal(keyindex_at(&x, place[i]), payload[i]);
+            else
+                assert_int_equal(place[i], KEYINDEX_NONE);
+    }
+    keyindex_clear(&x);
+    assert_int_equal(mem.bytes, 0);
+}
+
+static void payloads_have_places(void **state)
+{
+    (void)state;
+    for (unsigned against = 0; against < 2; against++) {
+        places_name_payloads(4, against);
+        places_name_payloads(12, against);
+    }
+}
+
+static void payloads_have_marks(void **state)
+{
+    (void)state;
+    marks_go_with_payloads(4);
+    marks_go_with_payloads(12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +486,8 @@ int main(void)
         cmocka_unit_test(keys_against_the_hash_are_survived),
         cmocka_unit_test(scans_see_what_is_entered_on_the_way),
         cmocka_unit_test(failing_memory_changes_nothing),
+        cmocka_unit_test(payloads_have_marks),
+        cmocka_unit_test(payloads_have_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
