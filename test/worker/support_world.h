@@ -60,6 +60,7 @@ struct world {
     uint32_t timeout_ms;
     shard_handler handler; /* of tables and apps */
     void *handler_arg;
+    void (*closed)(unsigned server);              /* one that is stopped, before its lane goes; or NULL */
     void (*failed)(void *arg, paramo_err status); /* shard_config.failed, with handler_arg */
 };
 

@@ -20,7 +20,7 @@ enum { DENSE, SPARSE, NONE, TABLES, SERVERS = 4, N = 6000 };
 static struct {
     struct world w;
     struct simfs *disk;
-    struct chores *chores;
+    struct chores *chores[SERVERS];
     struct ckpt_file file[SERVERS];
     unsigned done;
     paramo_err status; /* of the first that failed */
@@ -37,9 +37,16 @@ static bool never(void *arg)
     return false;
 }
 
+static void nothing(struct sim_event *event)
+{
+    (void)event;
+}
+
 static void pass(uint64_t ns)
 {
-    (void)sim_run(t.w.sim, never, NULL, sim_now(t.w.sim) + ns);
+    struct sim_event marker = {.fire = nothing}; /* so that the clock comes to this moment */
+    assert_int_equal(sim_schedule(t.w.sim, &marker, sim_now(t.w.sim) + ns), PARAMO_OK);
+    (void)sim_run(t.w.sim, never, NULL, marker.at);
 }
 
 static bool all_done(void *arg)
@@ -61,7 +68,7 @@ static void done(void *arg, paramo_err status, const struct ckpt_file *file)
 static struct shard_save_config config_of(struct world_server *s)
 {
     return (struct shard_save_config){.fs = simfs_fs(t.disk),
-                                      .chores = t.chores,
+                                      .chores = t.chores[s - t.w.servers],
                                       .dir = "/d/ckpt",
                                       .number = 1,
                                       .id = 101,
@@ -133,6 +140,11 @@ static unsigned arc_of(unsigned table, uint64_t key)
 
 /* ---- the scheduler ------------------------------------------------------------------------------------- */
 
+static void closed(unsigned server)
+{
+    chores_destroy(t.chores[server]);
+}
+
 static void begin(unsigned replicas)
 {
     memset(&t, 0, sizeof t);
@@ -151,20 +163,21 @@ static void begin(unsigned replicas)
         t.keys[i] = i;
     assert_int_equal(simfs_create(1, &t.disk), PARAMO_OK);
     assert_int_equal(fs_make_dir(simfs_fs(t.disk), "/d"), PARAMO_OK);
-    assert_int_equal(chores_create(t.w.env, "files", &t.chores), PARAMO_OK);
+    for (unsigned s = 0; s < SERVERS; s++)
+        assert_int_equal(chores_create(t.w.env, "files", &t.chores[s]), PARAMO_OK);
+    t.w.closed = closed;
 }
 
 static void close_all(void)
 {
     for (unsigned s = 0; s < SERVERS; s++)
         world_server_stop(&t.w, s);
-    chores_destroy(t.chores);
     world_fini(&t.w);
     simfs_destroy(t.disk);
 }
 
-/* Who follows a dead one owns its arcs, else others do; the view says what is lost with them. */
-static void view_of_loss(void)
+/* Who follows a dead one owns its arcs, else others do; the next view says what is lost with them. */
+static void losses(void)
 {
     static struct ring_chains c, before;
     struct ring_ends ends = {0};
@@ -194,7 +207,13 @@ static void view_of_loss(void)
     for (unsigned level = 1; level < RING_LEVELS; level++)
         t.w.follower[level] = c.level[level];
     t.w.lost_at = t.w.number + 1;
-    memcpy(t.w.lost, t.lowest, sizeof t.w.lost);
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        t.w.lost[a] = t.lowest[a] > t.w.lost[a] ? t.lowest[a] : t.w.lost[a];
+}
+
+static void view_of_loss(void)
+{
+    losses();
     world_view(&t.w);
     world_all_view(&t.w);
 }
@@ -290,6 +309,37 @@ static void comes_back(void **state)
     }
 }
 
+/* A push that a follower may lack is in the records: the shard's part does not end before he has it. */
+static void followers_have_what_is_saved(void **state)
+{
+    (void)state;
+    struct simnet_node *from, *to;
+    struct simnet_link *chain;
+    unsigned all = SERVERS;
+    uint64_t key, ts;
+    float four = 4;
+    begin(1);
+    push_all(1);
+    key = key_to_be_lost();
+    assert_int_equal(simnet_node(t.w.net, "s1", &from), PARAMO_OK);
+    assert_int_equal(simnet_node(t.w.net, "s2", &to), PARAMO_OK);
+    assert_int_equal(simnet_link(t.w.net, from, to, &chain), PARAMO_OK);
+    chain->cut = true;
+    assert_int_equal(world_push(&t.w, 1, SPARSE, &key, 1, &four, 1, &ts), PARAMO_OK);
+    pass(50 * ENV_MS);
+    t.done = 0;
+    for (unsigned s = 0; s < SERVERS; s++)
+        world_on_lane(t.w.servers[s].lane, save_one, &t.w.servers[s]);
+    pass(3 * ENV_SEC);
+    assert_int_equal(t.done, SERVERS - 1);
+    assert_non_null(t.w.servers[1].shard->saving);
+    chain->cut = false;
+    assert_true(sim_run(t.w.sim, all_done, &all, sim_now(t.w.sim) + 100 * ENV_SEC));
+    assert_int_equal(t.status, PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_OK);
+    close_all();
+}
+
 /* What cannot be restored stays lost, and waits: a damaged file, a table that the checkpoint has not. Then
  * it is tried again; or the view says that it does not come back. */
 static void cannot_come_back(void **state)
@@ -322,11 +372,269 @@ static void cannot_come_back(void **state)
     }
 }
 
+/* ---- from seeds ---------------------------------------------------------------------------------------- */
+
+enum { FEW = 192, DIGITS = 12, STEPS = 60, KEYS_EACH = 12, OPS = 2 * STEPS };
+
+/* A push adds 4 to the power of how many its key has had before, so a row tells of each. */
+struct op {
+    unsigned client, table, n;
+    uint64_t keys[KEYS_EACH], ts, began, ended; /* 0: not yet */
+    uint8_t nth[KEYS_EACH];
+    float vals[KEYS_EACH];
+};
+
+static struct {
+    uint64_t random;
+    struct op ops[OPS];
+    unsigned ops_count;
+    uint8_t had[TABLES][FEW];
+    uint64_t saved_from, saved_to;
+    uint64_t died, died_last;                              /* since the last view: the first, the last */
+    uint64_t lost_from[TABLES][FEW], lost_to[TABLES][FEW]; /* the last time, so; 0: never */
+    uint64_t server_at[SERVERS], client_at[2], order_at[SERVERS], known_at; /* 0: nothing is due */
+    bool restored[SERVERS];
+    struct order {
+        struct world_server *server;
+        bool answered;
+    } orders[200], *order[SERVERS]; /* the last that was given */
+    unsigned orders_count;
+} r;
+
+static uint64_t draw(uint64_t below)
+{
+    r.random = r.random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (r.random >> 33) % below;
+}
+
+static uint64_t soon(uint64_t most)
+{
+    return sim_now(t.w.sim) + 1 + draw(draw(3) ? most / 10 : most);
+}
+
+static void push_some(void)
+{
+    struct op *op = &r.ops[r.ops_count];
+    *op = (struct op){.client = (unsigned)draw(2), .table = (unsigned)draw(TABLES)};
+    for (unsigned key = (unsigned)draw(FEW / 2); key < FEW && op->n < KEYS_EACH;
+         key += 1 + (unsigned)draw(8)) {
+        uint8_t *had = &r.had[op->table][key];
+        if (*had == DIGITS)
+            continue;
+        op->keys[op->n] = key;
+        op->nth[op->n] = *had;
+        op->vals[op->n++] = (float)(UINT32_C(1) << (2 * (*had)++));
+    }
+    if (!op->n)
+        return;
+    op->began = sim_now(t.w.sim);
+    assert_int_equal(world_push(&t.w, op->client, op->table, op->keys, op->n, op->vals, op->n, &op->ts),
+                     PARAMO_OK);
+    r.ops_count++;
+}
+
+static void ops_look(void)
+{
+    for (unsigned i = 0; i < r.ops_count; i++) {
+        struct op *op = &r.ops[i];
+        if (op->ended)
+            continue;
+        paramo_err err = client_wait(t.w.clients[op->client].client, op->ts, 1);
+        if (err != PARAMO_E_TIMEOUT) {
+            assert_int_equal(err, PARAMO_OK);
+            op->ended = sim_now(t.w.sim);
+        }
+    }
+}
+
+/* All take it some time; then those who own what is lost are told. */
+static void view_out(void)
+{
+    world_view(&t.w);
+    for (unsigned s = 0; s < SERVERS; s++) {
+        r.server_at[s] = t.gone[s] ? 0 : soon(200 * ENV_MS);
+        r.order_at[s] = t.gone[s] || !t.w.lost_at ? 0 : r.server_at[s] + draw(300 * ENV_MS);
+    }
+    for (unsigned c = 0; c < 2; c++)
+        r.client_at[c] = soon(300 * ENV_MS);
+}
+
+static void order_done(void *arg, paramo_err status, const struct ckpt_file *file)
+{
+    struct order *o = arg;
+    size_t s = (size_t)(o->server - t.w.servers);
+    (void)file;
+    o->answered = true;
+    if (r.order[s] != o || t.gone[s])
+        return; /* more has been lost since */
+    r.restored[s] = status == PARAMO_OK;
+    if (status)
+        r.order_at[s] = soon(100 * ENV_MS);
+}
+
+static void order_one(void *arg)
+{
+    struct world_server *s = arg;
+    struct shard_save_config config = config_of(s);
+    assert_in_range(r.orders_count, 0, 199);
+    struct order *o = &r.orders[r.orders_count++];
+    *o = (struct order){.server = s};
+    config.arg = o;
+    config.done = order_done;
+    r.order[s - t.w.servers] = o;
+    assert_int_equal(shard_restore(s->shard, &config), PARAMO_OK);
+}
+
+static bool due(uint64_t *at)
+{
+    bool is = *at && *at <= sim_now(t.w.sim);
+    *at = is ? 0 : *at;
+    return is;
+}
+
+static void dies(unsigned s)
+{
+    ops_look();
+    world_server_stop(&t.w, s);
+    t.gone[s] = true;
+    r.server_at[s] = r.order_at[s] = 0;
+    r.died_last = sim_now(t.w.sim);
+    r.died = r.died ? r.died : r.died_last;
+    r.known_at = r.known_at ? r.known_at : soon(300 * ENV_MS);
+}
+
+static void deaths_known(void)
+{
+    losses();
+    for (unsigned table = 0; table < TABLES; table++)
+        for (unsigned key = 0; key < FEW; key++)
+            if (is_lost(table, key)) {
+                r.lost_from[table][key] = r.died;
+                r.lost_to[table][key] = r.died_last;
+            }
+    r.died = 0;
+    memset(r.restored, 0, sizeof r.restored);
+    memset(r.order, 0, sizeof r.order);
+    view_out();
+}
+
+/* What the scheduler does, by the time that it is. */
+static bool calm(void)
+{
+    bool all = true, views = true;
+    if (due(&r.known_at))
+        deaths_known();
+    for (unsigned s = 0; s < SERVERS; s++) {
+        if (due(&r.server_at[s]))
+            world_server_view(&t.w, s);
+        bool waits = r.server_at[s] || (r.order[s] && !r.order[s]->answered && draw(2));
+        if (!waits && due(&r.order_at[s]))
+            world_on_lane(t.w.servers[s].lane, order_one, &t.w.servers[s]);
+        all &= t.gone[s] || r.restored[s];
+        views &= !r.server_at[s];
+    }
+    for (unsigned c = 0; c < 2; c++) {
+        if (due(&r.client_at[c]))
+            world_client_view(&t.w, c);
+        views &= !r.client_at[c];
+    }
+    if (t.w.lost_at && all && !r.died) {
+        t.w.lost_at = 0;
+        memset(t.w.lost, 0, sizeof t.w.lost);
+        view_out();
+        return false;
+    }
+    return !t.w.lost_at && !r.died && views;
+}
+
+static void check_row(unsigned table, uint64_t key, uint32_t row)
+{
+    for (unsigned i = 0; i < r.ops_count; i++) {
+        const struct op *op = &r.ops[i];
+        for (unsigned k = 0; k < op->n && op->table == table; k++) {
+            uint32_t times = row >> (2 * op->nth[k]) & 3;
+            uint64_t from = r.lost_from[table][key], to = r.lost_to[table][key];
+            if (op->keys[k] != key)
+                continue;
+            bool in = !to || op->ended <= r.saved_from || op->began >= to;
+            bool out = to && op->began >= r.saved_to && op->ended <= from;
+            if (times > !out || times < in)
+                fail_msg("table %u, key %u: push %u of it is there %u times", table, (unsigned)key,
+                         op->nth[k], times);
+        }
+    }
+}
+
+static void one_seed(uint64_t seed)
+{
+    unsigned save_at = 8 + (unsigned)(seed % 5), ends = 0;
+    memset(&r, 0, sizeof r);
+    r.random = seed;
+    begin((unsigned)(seed % 2));
+    struct simnet_link *l = simnet_defaults(t.w.net);
+    l->loss_ppm = seed % 3 ? 20000 : 0;
+    l->repeat_ppm = 20000;
+    l->late_ppm = 50000;
+    l->late_ns = 100 * ENV_MS;
+    for (unsigned s = 0; s < SERVERS; s++)
+        van_sim_set_faulty(t.w.servers[s].van,
+                           1u << VAN_REQUEST | 1u << VAN_ANSWER | (seed % 4 < 2 ? 1u << VAN_CHAIN : 0));
+    for (unsigned c = 0; c < 2; c++)
+        van_sim_set_faulty(t.w.clients[c].van,
+                           1u << VAN_REQUEST | 1u << VAN_ANSWER | (seed % 4 < 2 ? 1u << VAN_CHAIN : 0));
+    for (unsigned step = 0; step < STEPS; step++) {
+        if (r.ops_count < OPS)
+            push_some();
+        pass(draw(40 * ENV_MS));
+        if (step == save_at) {
+            ops_look();
+            r.saved_from = sim_now(t.w.sim);
+            save(TABLES);
+            r.saved_to = sim_now(t.w.sim);
+        }
+        (void)calm();
+        if (step > save_at + 4 && ends < SERVERS - 1 && draw(12) == 0)
+            for (unsigned n = 1 + (unsigned)draw(2); n && ends < SERVERS - 1; n--, ends++) {
+                unsigned s = (unsigned)draw(SERVERS);
+                while (t.gone[s])
+                    s = (s + 1) % SERVERS;
+                dies(s);
+            }
+    }
+    for (unsigned n = 0; !calm(); n++) {
+        assert_in_range(n, 0, 1000);
+        pass(20 * ENV_MS);
+    }
+    for (unsigned i = 0; i < r.ops_count; i++)
+        if (!r.ops[i].ended) {
+            assert_int_equal(world_wait(&t.w, r.ops[i].client, r.ops[i].ts), PARAMO_OK);
+            r.ops[i].ended = sim_now(t.w.sim);
+        }
+    for (unsigned table = 0; table < TABLES; table++) {
+        uint64_t ts;
+        assert_int_equal(world_pull(&t.w, 0, table, t.keys, FEW, t.vals, FEW, &ts), PARAMO_OK);
+        assert_int_equal(world_wait(&t.w, 0, ts), PARAMO_OK);
+        for (unsigned key = 0; key < FEW; key++)
+            check_row(table, key, (uint32_t)t.vals[key]);
+    }
+    close_all();
+}
+
+/* Servers die one after the other, some in the middle of it, frames are lost, views and orders come late. */
+static void one_after_the_other(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= UNIT_SEEDS(60); seed++)
+        one_seed(seed);
+}
+
 /* With an argument: that bug is planted (scripts/mutants). */
 int main(int argc, char **argv)
 {
     if (argc > 1 && !mutant_choose(argv[1]))
         return 2;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back), cmocka_unit_test(cannot_come_back)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back), cmocka_unit_test(cannot_come_back),
+                                       cmocka_unit_test(followers_have_what_is_saved),
+                                       cmocka_unit_test(one_after_the_other)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
