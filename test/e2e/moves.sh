@@ -44,8 +44,9 @@ check "join: it gets its share" wait_for 60 settled 0
 check "join: server 0 is told to go" kill -TERM "$(job_pid join-s0)"
 check "join: what it had is others'" wait_for 60 said 'server 0 .* is drained'
 ends join-s0 143 "join: it has gone"
+before=$(times)
 server join-s3 --name late
-check "join: another comes in its place" wait_for 60 settled "$(times)"
+check "join: another comes in its place" wait_for 60 settled "$before"
 expect 0 "join: server 1 is drained" "$PARAMO" drain 1 --scheduler "127.0.0.1:$PORT"
 ends join-s1 0 "join: it has gone, too"
 refused 2 "join: it is not there any more" "no server '1'" "$PARAMO" drain 1 --scheduler "127.0.0.1:$PORT"
