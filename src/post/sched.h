@@ -50,6 +50,7 @@ struct sched_call {
             uint32_t who, round;
         } pool;
         char *kv_key;
+        struct table_open *table;
     } u;
 };
 
@@ -204,6 +205,7 @@ struct scheduler {
     uint8_t lowest[RING_ARCS];      /* of the last death, as ring_promote has it, until sched_lost_check */
     uint8_t lost[RING_ARCS];        /* what is to be restored, and ... */
     uint64_t lost_at;               /* ... since which view; as in struct view */
+    bool lost_more;                 /* since the restore was begun */
     unsigned lost_tries;            /* to restore it, that have failed */
     struct lane_timer lost_timer;   /* the next is due */
     struct ring_shard *ring_shards; /* as ring_place wants them */
@@ -223,6 +225,8 @@ struct scheduler {
     struct map kv; /* hash of the key -> kv_value, a chain */
     size_t kv_count, kv_bytes;
     struct call_queue kv_waiting;
+    struct call_queue
+        tables_waiting; /* TABLE_OPEN of new ones, while rows are lost: those have not lost any */
 
     struct sched_ckpt *ckpt;    /* NULL: none is taken or loaded */
     struct ckpt_base ckpt_base; /* of the next, perhaps */
@@ -275,6 +279,8 @@ void sched_view_send(struct sched_node *node);
 MUST_USE paramo_err sched_view_look(struct peer *peer, const struct wire_head *head,
                                     const struct reader *body);
 void sched_table_open(struct sched_call *call, struct reader *body);
+/* Opens those that wait. */
+void sched_tables_go_on(struct scheduler *s);
 /* A table of a checkpoint: makes it if there is none of its name. TABLE_EXISTS: it has other options. */
 MUST_USE paramo_err sched_table_make(struct scheduler *s, const struct view_table *table);
 /* The number of the next view, which says what changes now. */
@@ -337,8 +343,9 @@ MUST_USE paramo_err sched_ckpt_observer(struct peer *peer, const struct wire_hea
 /* The job is complete, or goes on under a new scheduler: begins to load what it starts with, if it is not
  * loaded yet, and the clock of --checkpoint-every. */
 MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
-/* Rows are lost (s->lost): they are restored from the last one, in a moment, and what goes on is given up. */
-void sched_ckpt_lost(struct scheduler *s);
+/* Rows are lost (s->lost): they are restored from the last one, in a moment, and what goes on is given up; if
+ * there are no more than before, that goes on. */
+void sched_ckpt_lost(struct scheduler *s, bool more);
 void sched_ckpt_fini(struct scheduler *s);
 struct status;
 void sched_ckpt_status(const struct scheduler *s, struct status *m);

@@ -30,7 +30,7 @@
 #include "wire/status.h"
 
 enum { EVERY_TIMEOUT_MS = 600 * 1000, LOAD_TIMEOUT_MS = 24 * 3600 * 1000 };
-enum { LOST_TIMEOUT_MS = 3600 * 1000, LOST_AGAIN_MS = 500, LOST_TRIES = 20 }; /* arbitrary */
+enum { LOST_TIMEOUT_MS = 3600 * 1000, LOST_AGAIN_MS = 500, LOST_TRIES = 120 }; /* arbitrary */
 
 struct sched_ckpt {
     struct scheduler *sched; /* NULL: it is gone */
@@ -738,9 +738,11 @@ static void lost_due(struct lane_timer *timer)
         lost_failed(s, err);
 }
 
-void sched_ckpt_lost(struct scheduler *s)
+void sched_ckpt_lost(struct scheduler *s, bool more)
 {
     struct sched_ckpt *c = s->ckpt;
+    if (!more && (c || s->lost_timer.slot))
+        return; /* it is under way */
     if (c) {
         fail(c, err_set(PARAMO_E_AGAIN, "a server has died, and rows are lost"));
         end_perhaps(c);

@@ -63,7 +63,7 @@ void sched_lost_note(struct scheduler *s)
     }
     if (any) {
         s->lost_at = next;
-        s->lost_tries = 0;
+        s->lost_more = true;
     }
     if (!ring_adopt(&s->chains, s->ring_shards, s->shards_gone, s->shards_count, s->shards_owned))
         log_debug("scheduler: no server is left"); /* sched_lost_check ends the job */
@@ -183,6 +183,7 @@ void sched_lost_restored(struct scheduler *s)
     s->lost_tries = 0;
     memset(s->lost, 0, sizeof s->lost);
     sched_view_change(s);
+    sched_tables_go_on(s);
 }
 
 static void warn_of_tables(const struct scheduler *s)
@@ -197,24 +198,39 @@ static void warn_of_tables(const struct scheduler *s)
     }
 }
 
-void sched_lost_check(struct scheduler *s)
+/* Are there arcs whose owner is gone? */
+static bool orphans(struct scheduler *s)
 {
-    bool over = false, restores = sched_lost_restores(s);
-    if (s->state != SCHED_RUNNING || (!s->chains.replicas && !restores && !s->lost_at))
-        return;
-    sched_ring_look_gone(s);
+    bool any = false;
     for (size_t a = 0; a < RING_ARCS; a++) {
         uint16_t owner = s->chains.level[0].owner[a];
         bool orphan = owner != RING_NOBODY && s->shards_gone[owner];
         if (orphan && !s->lowest[a])
             s->lowest[a] = RING_LEVELS; /* an earlier scheduler has seen that death */
-        over |= orphan;
+        any |= orphan;
+    }
+    return any;
+}
+
+void sched_lost_check(struct scheduler *s)
+{
+    bool restores = sched_lost_restores(s);
+    if (s->state != SCHED_RUNNING || (!s->chains.replicas && !restores && !s->lost_at))
+        return;
+    sched_ring_look_gone(s);
+    bool over = orphans(s);
+    if (over && restores && !s->lost_more) { /* the scheduler before this one had them wait for its return */
+        sched_lost_note(s);
+        sched_ring_changed(s);
+        sched_view_change(s);
+        over = orphans(s);
     }
     if (s->lost_at && restores && !over)
-        sched_ckpt_lost(s);
+        sched_ckpt_lost(s, s->lost_more);
     else if (over || s->lost_at) /* without the option the scheduler before this one had it */
         sched_lost_end(s, restores ? "no server is left" : NULL);
     else
         warn_of_tables(s);
     memset(s->lowest, 0, sizeof s->lowest); /* that has been said */
+    s->lost_more = false;
 }

@@ -238,24 +238,54 @@ paramo_err sched_table_make(struct scheduler *s, const struct view_table *table)
     return table_add(s, &m, &have);
 }
 
-void sched_table_open(struct sched_call *call, struct reader *body)
+enum { OPEN_WAIT_MS = 3600 * 1000 }; /* as long as a restore may take: the caller's deadline is sooner */
+
+static void table_late(struct sched_call *call)
+{
+    call_fail(call, err_set(PARAMO_E_TIMEOUT, "table %s: lost rows of others are being restored still",
+                            call->u.table->name));
+}
+
+static void table_withdrawn(struct sched_call *call)
+{
+    free(call->u.table);
+    call->u.table = NULL;
+}
+
+static void table_parks(struct sched_call *call, const struct table_open *m)
+{
+    struct table_open *kept = malloc(sizeof *kept);
+    if (!kept) {
+        call_fail(call, err_memory(sizeof *kept));
+        return;
+    }
+    *kept = *m;
+    call->u.table = kept;
+    call_park(call, &call->node->sched->tables_waiting, OPEN_WAIT_MS, table_late);
+    if (call->queue)
+        call->withdrawn = table_withdrawn;
+    else
+        table_withdrawn(call);
+}
+
+static void table_opens(struct sched_call *call, const struct table_open *m)
 {
     struct scheduler *s = call->node->sched;
-    struct table_open m;
-    const struct view_table *table = NULL;
-    paramo_err err = table_open_decode(body, &m);
-    if (!err) {
-        table = table_find(s, m.name);
-        if (table && m.create) {
-            paramo_table_options want;
-            err = options_resolved(s, m.name, &m.options, &want);
-            if (!err)
-                err = table_spec_same(m.name, &table->options, &want);
-        } else if (!table && m.create) {
-            err = table_add(s, &m, &table);
-        } else if (!table) {
-            err = err_set(PARAMO_E_NO_TABLE, "there is no table %s", m.name);
+    paramo_err err = PARAMO_OK;
+    const struct view_table *table = table_find(s, m->name);
+    if (table && m->create) {
+        paramo_table_options want;
+        err = options_resolved(s, m->name, &m->options, &want);
+        if (!err)
+            err = table_spec_same(m->name, &table->options, &want);
+    } else if (!table && m->create) {
+        if (s->lost_at) {
+            table_parks(call, m);
+            return;
         }
+        err = table_add(s, m, &table);
+    } else if (!table) {
+        err = err_set(PARAMO_E_NO_TABLE, "there is no table %s", m->name);
     }
     if (err) {
         call_fail(call, err);
@@ -265,6 +295,24 @@ void sched_table_open(struct sched_call *call, struct reader *body)
     struct writer w = {0};
     table_open_result_encode(&result, &w);
     call_answer(call, &w);
+}
+
+void sched_table_open(struct sched_call *call, struct reader *body)
+{
+    struct table_open m;
+    paramo_err err = table_open_decode(body, &m);
+    if (err)
+        call_fail(call, err);
+    else
+        table_opens(call, &m);
+}
+
+void sched_tables_go_on(struct scheduler *s)
+{
+    for (struct sched_call *call; !s->lost_at && (call = s->tables_waiting.first);) {
+        struct table_open m = *call->u.table;
+        table_opens(call, &m);
+    }
 }
 
 void sched_view_fini(struct scheduler *s)

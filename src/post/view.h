@@ -71,7 +71,7 @@ struct view {
     struct ring_chains chains;
     /* Rows that died with their servers and are about to come back from a checkpoint (--on-loss restore): on
      * arc a those of the tables that are older than view lost_at and have fewer replicas than lost[a], 0 to
-     * RING_LEVELS. Requests for them wait at the arc's owner. lost_at 0: there are none. */
+     * RING_LEVELS. Whoever owns such an arc lets all requests wait. lost_at 0: none. */
     uint64_t lost_at;
     uint8_t lost[RING_ARCS];
 };

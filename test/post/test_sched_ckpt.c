@@ -82,6 +82,8 @@ static void do_part(struct tnode *node, uint64_t order)
 static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
 {
     struct tnode *node = arg;
+    if (what >= ORDER_MOVE_GIVE)
+        return; /* for the one that has come: nothing moves before its test ends */
     assert_int_equal(ckpt_order_decode(fields, &t.order), PARAMO_OK);
     assert_true(t.order.number && t.order.id);
     if (what == ORDER_CKPT_SAVE && t.wait) {
@@ -782,12 +784,20 @@ static void over_with(const char *text)
     disk_end();
 }
 
+static bool guest_is_dead(void *arg)
+{
+    (void)arg;
+    return view_node(workers_view(), 11) && !view_node(workers_view(), 11)->alive;
+}
+
 /* Whoever is left owns what the dead one had, and is told to restore it; views say so until he has. */
 static void what_is_lost_is_restored(void **state)
 {
     (void)state;
     struct tcall call;
     on_lossy();
+    cluster_start(&t.c, &t.c.nodes[3], WORKER);
+    assert_true(cluster_run(&t.c, tnode_joined, &t.c.nodes[3], 5));
     uint64_t was[2] = {0}, lost = 0;
     const struct view *view = workers_view();
     for (size_t a = 0; a < RING_ARCS; a++)
@@ -801,12 +811,23 @@ static void what_is_lost_is_restored(void **state)
     }
     assert_int_equal(lost, was[1]);
     assert_int_equal(save(&call), PARAMO_E_AGAIN); /* there is nothing whole to be saved */
-    open_table("later");                           /* it has lost nothing */
+    paramo_table_options options = {.size = sizeof options, .dim = 1, .replicas = PARAMO_REPLICAS_OF_JOB};
+    struct tcall opens; /* another loss now must not be its */
+    tcall_init(&opens);
+    tnode_enter(worker());
+    assert_int_equal(
+        member_table_open(worker()->member, &opens.call, "later", &options, in_seconds(&t.c, 60)), PARAMO_OK);
+    tnode_leave(worker());
+    open_table("t"); /* that is there */
+    cluster_kill(&t.c.nodes[3]);
+    assert_true(cluster_run(&t.c, guest_is_dead, NULL, 60));
+    assert_false(opens.done);
     restored();
-    assert_int_equal(t.restores, 1);
+    assert_int_equal(t.restores, 1); /* nobody has begun again because a worker has gone */
+    assert_int_equal(answered(&opens), PARAMO_OK);
     assert_int_equal(save(&call), PARAMO_OK);
-    start_server(3); /* another comes: it has its share, which is nobody's loss */
-    assert_true(cluster_run(&t.c, tnode_joined, &t.c.nodes[3], 20));
+    start_server(4); /* another comes: it has its share, which is nobody's loss */
+    assert_true(cluster_run(&t.c, tnode_joined, &t.c.nodes[4], 20));
     off();
     disk_end();
 }
@@ -921,6 +942,32 @@ static void killed_while_it_restores(void **state)
     }
 }
 
+/* A server's keys were to wait until it comes back; the next scheduler is told to restore them. */
+static void told_later(void **state)
+{
+    (void)state;
+    struct tcall call;
+    t.keeps = true;
+    t.on_loss = false;
+    on_joined();
+    open_table("t");
+    assert_int_equal(save(&call), PARAMO_OK);
+    cluster_kill(&t.c.nodes[1]);
+    assert_true(cluster_run(&t.c, one_is_dead, NULL, 60));
+    cluster_pass(&t.c, 1);
+    assert_int_equal(t.restores, 0);
+    assert_false(t.c.over);
+    scheduler_off();
+    t.on_loss = t.wait = true;
+    scheduler_on();
+    assert_true(cluster_run(&t.c, held_by_0, NULL, 60));
+    restored();
+    assert_int_equal(t.restores, 1);
+    off();
+    disk_end();
+    t.keeps = false;
+}
+
 /* With an argument: that bug is planted (scripts/mutants). */
 int main(int argc, char **argv)
 {
@@ -944,6 +991,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(restoring_fails),
         cmocka_unit_test(of_a_table_without_copies),
         cmocka_unit_test(killed_while_it_restores),
+        cmocka_unit_test(told_later),
         cmocka_unit_test(every_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
