@@ -19,7 +19,8 @@
  * that changes), sched_calls.c (calls done once), sched_barrier.c, sched_pool.c, sched_kv.c, sched_save.c,
  * sched_orders.c, sched_ckpt.c, sched_status.c. Never reads configuration itself. All functions on the lane.
  * Tests: test/post/test_scheduler.c, test_sched_calls.c, test_cluster_sim.c, test_restart.c, test_lead.c,
- * test_orders.c, test_sched_moves.c, test_sched_ckpt.c, test_sched_status.c.
+ * test_orders.c, test_sched_moves.c, test_sched_ckpt.c, test_sched_lost.c,
+ * test_sched_status.c.
  */
 #ifndef POST_SCHEDULER_H
 #define POST_SCHEDULER_H
