@@ -349,7 +349,8 @@ paramo_err config_check(const paramo_config *config)
                            config->on_loss);
         if (config->on_loss == PARAMO_ON_LOSS_RESTORE && !config->checkpoint_dir)
             return err_set(PARAMO_E_INVALID,
-                           "on_loss is restore, and checkpoint_dir, from which, is not set");
+                           "lost rows are to be restored (--on-loss), and no folder with checkpoints is "
+                           "set (--checkpoint-dir, PARAMO_CHECKPOINT_DIR)");
         if (roles == PARAMO_ROLE_ALL && config->replicas)
             return err_set(PARAMO_E_INVALID, "replicas is %u: copies in one process would be lost with it",
                            config->replicas);
