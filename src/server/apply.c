@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "server/chained.h"
-#include "table/rowinit.h"
 
 enum { LEND_MIN = 16 << 10 }; /* a shorter copy costs less than sending by itself */
 
@@ -263,29 +262,8 @@ static void stat(struct peer *peer, struct shard_table *t, const struct wire_hea
 
 /* ---- changing ---- */
 
-/* Dense rows cannot go; they return to what they were at first. */
-static paramo_err reset_rows(struct shard *s, struct shard_table *t, const uint64_t *keys, size_t n)
-{
-    enum { ROWS = 64 };
-    struct rowinit init;
-    rowinit_setup(&init, &t->options);
-    size_t row = (size_t)t->row_values * t->value_bytes, bytes = row * ROWS;
-    uint8_t *rows = bufpool_get(&s->pool, bytes);
-    if (!rows)
-        return err_memory(bytes);
-    paramo_err err = PARAMO_OK;
-    for (size_t i = 0; i < n && !err; i += ROWS) {
-        size_t count = n - i < ROWS ? n - i : ROWS;
-        for (size_t k = 0; k < count; k++)
-            rowinit_fill(&init, keys[i + k], 0, t->row_values, rows + k * row);
-        err = table_put_rows(t->table, keys + i, count, false, rows);
-    }
-    bufpool_put(&s->pool, rows, bytes);
-    return err;
-}
-
-paramo_err apply_change(struct shard *s, struct shard_table *t, const struct wire_head *h,
-                        const struct van_seg *seg, struct rowcache_list *known)
+paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const struct van_seg *seg,
+                        struct rowcache_list *known)
 {
     struct table *table = t->table;
     size_t n = h->count;
@@ -305,8 +283,7 @@ paramo_err apply_change(struct shard *s, struct shard_table *t, const struct wir
             return table_var_put(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
         return table_put_rows(table, keys, n, h->flags & WIRE_STATE, seg[WIRE_SEG_VALS].data);
     case WIRE_DELETE:
-        return t->options.kind == PARAMO_TABLE_DENSE ? reset_rows(s, t, keys, n)
-                                                     : table_delete(table, keys, n, NULL);
+        return table_delete(table, keys, n, NULL);
     default: /* CLEAR */
         table_clear(table);
         return PARAMO_OK;
@@ -371,7 +348,7 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
         if (!err && h->kind == WIRE_CLEAR && s->chain && s->chain->origins)
             only = chain_only_mine(s->chain, only, arcs); /* others' rows are here, too */
         if (!err)
-            err = only ? parted_change(s, t, h, seg, nseg, only) : apply_change(s, t, h, seg, known);
+            err = only ? parted_change(s, t, h, seg, nseg, only) : apply_change(t, h, seg, known);
         if (err) { /* nothing has changed */
             chain_abandon(wait);
             reply_status(peer, h, err, err_text());

@@ -189,8 +189,9 @@ static inline bool chain_mixes(const struct shard *s, const struct shard_table *
 /* ---- forward.c ---- */
 MUST_USE paramo_err chain_create(struct shard *s, struct chain **chain);
 void chain_destroy(struct chain *c);
-/* There is no memory for what a chain must have: this shard serves no more, and who made it is told, once. */
-void chain_fail(struct chain *c);
+/* What a chain must have cannot be (no memory, or FULL: too many records apart); err and this thread's
+ * message say why. This shard serves no more, and who made it is told, once. */
+void chain_fail(struct chain *c, paramo_err err);
 /* True: the shard may serve. False: it is told by piece_resume_all when it may. */
 bool chain_open(struct shard *s);
 /* Without this it always may. */

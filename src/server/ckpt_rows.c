@@ -345,8 +345,8 @@ static paramo_err apply_erased(struct table *t, const struct ring_placement *pla
                                struct rows *r)
 {
     size_t n = 0;
-    if (r->values_bytes || r->row_bytes)
-        return wrong("bytes after its keys");
+    if (r->values_bytes || r->row_bytes || table_get_options(t)->kind == PARAMO_TABLE_DENSE)
+        return wrong("what it erases");
     for (uint32_t i = 0; i < r->count; i++)
         if (is_mine(placement, mine, r->keys[i]))
             r->keys[n++] = r->keys[i];

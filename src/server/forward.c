@@ -395,14 +395,13 @@ void chain_stream_close(struct chain *c, struct chain_stream *st, struct queue *
 
 /* ---- the gate ---- */
 
-void chain_fail(struct chain *c)
+void chain_fail(struct chain *c, paramo_err err)
 {
     const struct shard_config *config = &c->shard->config;
     if (c->failed)
         return;
     c->failed = true;
-    paramo_err err =
-        err_set(PARAMO_E_MEMORY, "shard %u has no memory for what its chains must have", config->index);
+    err = err_prefix(err, "shard %u cannot go on with its chains", config->index);
     if (config->failed)
         config->failed(config->arg, err);
 }
@@ -632,8 +631,9 @@ void chain_route(struct chain *c, struct queue *entries)
             continue;
         }
         struct chain_wait *wait = e->wait;
-        if (chain_split(c, t, &e->m, e->seg, WIRE_SEG_BODY, NULL, false, wait, &parts))
-            chain_fail(c); /* nothing may be answered that others do not have */
+        paramo_err err = chain_split(c, t, &e->m, e->seg, WIRE_SEG_BODY, NULL, false, wait, &parts);
+        if (err)
+            chain_fail(c, err); /* nothing may be answered that others do not have */
         for (struct qnode *part; (part = queue_pop(&parts));) {
             struct chain_entry *p = container_of(part, struct chain_entry, node);
             chain_append(p->to, p);
@@ -677,9 +677,11 @@ static void tick_fire(struct lane_timer *timer)
         }
         stream_send(st);
     }
-    if (chain_guarded(c) && lane_timer_arm(s->lane, &c->tick, now + CHAIN_TICK_MS * ENV_MS))
-        chain_fail(c); /* it would neither beat nor send again */
-    chain_reopen(s);   /* there may be nobody left to wait for but the time */
+    paramo_err err =
+        chain_guarded(c) ? lane_timer_arm(s->lane, &c->tick, now + CHAIN_TICK_MS * ENV_MS) : PARAMO_OK;
+    if (err)
+        chain_fail(c, err); /* it would neither beat nor send again */
+    chain_reopen(s);        /* there may be nobody left to wait for but the time */
 }
 
 /* ---- life ---- */

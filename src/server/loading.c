@@ -223,7 +223,7 @@ static paramo_err clear_returns(struct loading *ld)
     if (found != due)
         return err_set(PARAMO_E_NOT_FOUND, "the checkpoint has not all tables that are lost");
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !err;)
-        err = parted_clear(s, value, ((struct shard_table *)value)->returns);
+        err = parted_clear(value, ((struct shard_table *)value)->returns);
     return err;
 }
 

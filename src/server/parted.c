@@ -85,7 +85,7 @@ static paramo_err change_some(struct shard *s, struct shard_table *t, const stru
     struct wire_head head;
     struct van_seg some[VAN_SEGS] = {{0}};
     rows_some(t, h, seg, arcs, buffer, &head, some);
-    paramo_err err = head.count ? apply_change(s, t, &head, some, NULL) : PARAMO_OK;
+    paramo_err err = head.count ? apply_change(t, &head, some, NULL) : PARAMO_OK;
     bufpool_put(&s->pool, buffer, bytes);
     return err;
 }
@@ -101,20 +101,59 @@ paramo_err parted_keys(const struct shard_table *t, const uint64_t *arcs, uint64
     return err;
 }
 
-paramo_err parted_clear(struct shard *s, struct shard_table *t, const uint64_t *arcs)
-{
-    uint64_t *keys;
+/* Some of the keys on arcs. Rows go when memory is short, too: so in portions that need none. */
+struct portion {
+    const struct shard_table *t;
+    const uint64_t *arcs;
     size_t n;
-    paramo_err err = parted_keys(t, arcs, &keys, &n);
-    if (err)
-        return err;
-    enum { KEYS = 1 << 20 };
-    for (size_t i = 0; i < n && !err; i += KEYS) {
-        struct wire_head head = {.kind = WIRE_DELETE, .count = (uint32_t)(n - i < KEYS ? n - i : KEYS)};
-        const struct van_seg seg[VAN_SEGS] = {{.data = keys + i, .len = 8 * (uint64_t)head.count}};
-        err = apply_change(s, t, &head, seg, NULL);
+    bool full; /* there are more where the last came from */
+    uint64_t keys[2048];
+};
+
+static void portion_add(void *ctx, uint64_t key)
+{
+    struct portion *p = ctx;
+    if (!arcs_has(p->arcs, arc_of(p->t, key)))
+        return;
+    p->full = p->n == sizeof p->keys / sizeof *p->keys;
+    if (!p->full)
+        p->keys[p->n++] = key;
+}
+
+static paramo_err clear_dense(const struct shard_table *t, struct portion *p)
+{
+    paramo_err err = PARAMO_OK;
+    for (arcs_each(a, p->arcs)) {
+        if (err || !arcs_has(t->held, a))
+            continue;
+        uint64_t key = ring_first_row(&t->placement, a);
+        uint64_t end = a + 1 == RING_ARCS ? t->options.rows : ring_first_row(&t->placement, a + 1);
+        while (key < end && !err) {
+            for (p->n = 0, p->full = false; key < end && !p->full; key += !p->full)
+                portion_add(p, key);
+            err = table_delete(t->table, p->keys, p->n, NULL);
+        }
     }
-    free(keys);
+    return err;
+}
+
+paramo_err parted_clear(const struct shard_table *t, const uint64_t *arcs)
+{
+    struct portion p = {.t = t, .arcs = arcs};
+    uint64_t cursor = 0;
+    bool more = t->options.kind != PARAMO_TABLE_DENSE;
+    paramo_err err = more ? PARAMO_OK : clear_dense(t, &p);
+    while (more && !err) {
+        uint64_t before = cursor;
+        p.n = 0;
+        p.full = false;
+        more = table_sweep(t->table, &cursor, UINT64_MAX, portion_add, &p);
+        err = table_delete(t->table, p.keys, p.n, NULL);
+        if (p.full) {
+            cursor = before;
+            more = true;
+        }
+    }
     return err;
 }
 
@@ -122,12 +161,12 @@ paramo_err parted_change(struct shard *s, struct shard_table *t, const struct wi
                          const struct van_seg *seg, unsigned nseg, const uint64_t arcs[RING_ARCS / 64])
 {
     if (h->kind == WIRE_CLEAR)
-        return parted_clear(s, t, arcs);
+        return parted_clear(t, arcs);
     const uint64_t *keys = seg[WIRE_SEG_KEYS].data;
     size_t fresh = 0;
     for (size_t i = 0; i < h->count; i++)
         fresh += arcs_has(arcs, arc_of(t, keys[i]));
     if (fresh == 0)
         return PARAMO_OK;
-    return fresh == h->count ? apply_change(s, t, h, seg, NULL) : change_some(s, t, h, seg, nseg, arcs);
+    return fresh == h->count ? apply_change(t, h, seg, NULL) : change_some(s, t, h, seg, nseg, arcs);
 }

@@ -58,9 +58,8 @@ struct shard_config {
     const char *token;     /* of the job; outlives the shard */
     bool host;             /* no tables: messages to this node's apps; index is HELLO_HOST */
     shard_handler handler; /* NULL: requests to USER tables fail with HANDLER */
-    /* Once, on the lane: there is no memory for what a shard may not go on without (this thread's message
-     * says it). It serves no more; its node should end, so that those who have copies take over. NULL: nobody
-     * is told. */
+    /* Once, on the lane: a shard has not what it may not go on without (this thread's message says what). It
+     * serves no more; its node should end, so that those who have copies take over. NULL: nobody is told. */
     void (*failed)(void *arg, paramo_err status);
     void *arg;
 };

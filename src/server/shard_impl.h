@@ -272,7 +272,7 @@ MUST_USE paramo_err apply_check_keys(const struct shard *s, const struct shard_t
 
 /* Does to the table what a checked request says, all of it or, with an error, nothing. known: the rows of its
  * keys, or NULL. */
-MUST_USE paramo_err apply_change(struct shard *s, struct shard_table *t, const struct wire_head *head,
+MUST_USE paramo_err apply_change(struct shard_table *t, const struct wire_head *head,
                                  const struct van_seg *seg, struct rowcache_list *known);
 
 /* Without regard to who owns them. */
@@ -290,8 +290,8 @@ MUST_USE paramo_err parted_change(struct shard *s, struct shard_table *t, const 
 /* All keys on arcs, ascending, from malloc. */
 MUST_USE paramo_err parted_keys(const struct shard_table *t, const uint64_t *arcs, uint64_t **keys,
                                 size_t *n);
-/* Their rows go (dense ones return to what they were at first). */
-MUST_USE paramo_err parted_clear(struct shard *s, struct shard_table *t, const uint64_t *arcs);
+/* Their rows go (dense ones return to what they were at first). Needs no memory. */
+MUST_USE paramo_err parted_clear(const struct shard_table *t, const uint64_t *arcs);
 /* Those rows of a request that lie on arcs (NULL: all), gathered in a buffer: its size, and head and segments
  * of them. */
 size_t rows_some_bytes(const struct wire_head *head, const struct van_seg *seg, unsigned nseg);

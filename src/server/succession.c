@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "server/moving.h"
 
 static struct chain_name name_of(const struct view *v, unsigned shard)
@@ -93,7 +92,7 @@ static bool streams_settle(struct chain *c, struct queue *entries)
         const struct view_node *node = view_node(s->view, to.node);
         struct chain_stream *st = node ? chain_stream_open(c, node, to) : NULL;
         if (!st)
-            chain_fail(c);
+            chain_fail(c, err_memory(sizeof *st));
         met[next] = true;
         for (unsigned b = a; st && b < RING_ARCS; b++)
             if (c->next[b] == next)
@@ -145,7 +144,7 @@ static void roles(struct chain *c, const int8_t before[RING_ARCS], struct change
         } else if (level > 0 && !c->origin_of[a]) {
             struct chain_origin *o = follow_origin(c, name_of(s->view, view_ring(s->view)->owner[a]));
             if (!o)
-                chain_fail(c);
+                chain_fail(c, err_memory(sizeof *o));
             c->origin_of[a] = o;
             if (o)
                 o->arcs++;
@@ -170,7 +169,7 @@ static void announce(struct chain *c, struct chain_name from, const uint64_t arc
         }
         struct chain_entry *e = any ? chain_entry_make(NULL, &m, NULL, 0, NULL) : NULL;
         if (any && !e)
-            chain_fail(c);
+            chain_fail(c, err_memory(sizeof *e));
         if (e) {
             chain_append(st, e);
             st->gate = st->seq;
@@ -191,11 +190,11 @@ static void promote(struct chain *c, const struct change *change)
             }
         if (!any)
             continue;
-        if (follow_take(c, o, NULL, arcs)) {
-            chain_fail(c);
-            continue;
-        }
-        announce(c, o->name, arcs);
+        paramo_err err = follow_take(c, o, NULL, arcs);
+        if (err)
+            chain_fail(c, err);
+        else
+            announce(c, o->name, arcs);
     }
     for (arcs_each(a, c->mine))
         if (c->last[a] > c->order)
@@ -215,8 +214,9 @@ static void demote(struct chain *c, const struct change *change)
                 any = true;
             }
         struct chain_origin *to = any ? follow_origin(c, name_of(s->view, owner)) : NULL;
-        if (any && (!to || follow_take(c, NULL, to, arcs)))
-            chain_fail(c);
+        paramo_err err = !any ? PARAMO_OK : to ? follow_take(c, NULL, to, arcs) : err_memory(sizeof *to);
+        if (err)
+            chain_fail(c, err);
     }
 }
 
@@ -265,10 +265,8 @@ static void begin_anew(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
         err = clock_arrive(&s->clocks, &x->clock, set, NULL);
     if (set)
         clocks_arrived(&s->clocks, set);
-    if (err) {
-        c->failed = true;
-        log_error("arcs that have become ours cannot be served: %s", err_text());
-    }
+    if (err)
+        chain_fail(c, err);
 }
 
 void chain_shed(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
@@ -288,8 +286,9 @@ void chain_shed(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
         if (!any)
             continue;
         shard_table_lose(t, gone, false);
-        if (parted_clear(s, t, gone))
-            chain_fail(c);
+        paramo_err err = parted_clear(t, gone);
+        if (err)
+            chain_fail(c, err);
     }
 }
 
@@ -315,8 +314,9 @@ void chain_drop(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value) && !MUTANT(returned_owner_keeps);) {
         struct shard_table *t = value;
         shard_table_lose(t, arcs, false);
-        if (t->table && parted_clear(s, t, arcs))
-            chain_fail(c);
+        paramo_err err = t->table ? parted_clear(t, arcs) : PARAMO_OK;
+        if (err)
+            chain_fail(c, err);
     }
 }
 

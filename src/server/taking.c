@@ -311,7 +311,7 @@ static paramo_err arrive(struct take *k, const struct move_message *m, const str
         if (move_has(m, a))
             clocks_depart(&o->clocks, a, 1);
     if (err && set && is_member(k)) /* they had records, which are gone */
-        chain_fail(k->chain);
+        chain_fail(k->chain, err);
     return err;
 }
 

@@ -475,7 +475,11 @@ paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool 
 paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t *removed)
 {
     if (is_dense(t)) {
-        return err_set(PARAMO_E_UNSUPPORTED, "rows of a dense table cannot be deleted");
+        touch(t, keys, n);
+        if (removed) {
+            *removed = 0;
+        }
+        return table_dense_reset_rows(&t->dense, keys, n);
     }
     if (t->changes.marking) {
         table_cut_remove(t, keys, n);

@@ -119,8 +119,8 @@ MUST_USE paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t
 /* Like table_var_push with assign, whatever the table's optimizer. */
 MUST_USE paramo_err table_var_put(struct table *t, const uint64_t *keys, size_t n, const void *vals,
                                   const uint32_t *lens);
-/* Removes rows; keys without one are no error; *removed may be NULL. A DENSE table's rows cannot be removed
- * (UNSUPPORTED). */
+/* Removes rows, needing no memory; keys without one are no error; *removed may be NULL. A DENSE table's rows
+ * cannot go: they return to their initial values; a key that is not held is KEY_RANGE or MOVED. */
 MUST_USE paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t *removed);
 /* Removes all rows; those of a DENSE table return to their initial values. */
 void table_clear(struct table *t);

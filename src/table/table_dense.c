@@ -26,15 +26,23 @@ void table_dense_fini(struct table_dense *d)
     d->count = d->room = 0;
 }
 
-static void run_reset(const struct table_dense *d, const struct dense_run *r)
+static float *plane_at(float *plane, size_t value)
+{
+    return plane ? plane + value : NULL;
+}
+
+/* n of its rows, from the one at `from` on. */
+static void run_reset(const struct table_dense *d, const struct dense_run *r, size_t from, size_t n)
 {
     const struct rowspec *spec = d->spec;
-    for (uint64_t i = 0; i < r->count; i++) {
-        rowinit_fill(&spec->init, r->first + i, 0, spec->dim, r->w + i * spec->param_bytes);
+    size_t value = from * spec->dim;
+    char *w = r->w + from * spec->param_bytes;
+    for (size_t i = 0; i < n; i++) {
+        rowinit_fill(&spec->init, r->first + from + i, 0, spec->dim, w + i * spec->param_bytes);
     }
-    optimizer_start(&spec->optimizer, r->w, r->s0, r->s1, (size_t)r->count * spec->dim);
+    optimizer_start(&spec->optimizer, w, plane_at(r->s0, value), plane_at(r->s1, value), n * spec->dim);
     if (r->t) {
-        memset(r->t, 0, (size_t)r->count * sizeof *r->t);
+        memset(r->t + from, 0, n * sizeof *r->t);
     }
 }
 
@@ -58,7 +66,7 @@ static paramo_err run_new(struct table_dense *d, uint64_t first, uint64_t count,
         run_free(d, r);
         return err_memory(values * spec->value_bytes);
     }
-    run_reset(d, r);
+    run_reset(d, r, 0, (size_t)count);
     return PARAMO_OK;
 }
 
@@ -202,11 +210,6 @@ paramo_err table_dense_check(const struct table_dense *d, const uint64_t *keys, 
 static void *piece_params(const struct table_dense *d, const struct piece *p)
 {
     return p->run->w + p->offset * d->spec->param_bytes;
-}
-
-static float *plane_at(float *plane, size_t value)
-{
-    return plane ? plane + value : NULL;
 }
 
 /* Rows of one piece that have the same count of steps share a loop; others have no counts and share one
@@ -405,8 +408,22 @@ paramo_err table_dense_put(struct table_dense *d, const uint64_t *keys, size_t n
 void table_dense_reset(struct table_dense *d)
 {
     for (size_t i = 0; i < d->count; i++) {
-        run_reset(d, &d->runs[i]);
+        run_reset(d, &d->runs[i], 0, (size_t)d->runs[i].count);
     }
+}
+
+paramo_err table_dense_reset_rows(struct table_dense *d, const uint64_t *keys, size_t n)
+{
+    paramo_err err = table_dense_check(d, keys, n);
+    size_t hint = 0;
+    struct piece p = {0};
+    for (size_t done = 0; done < n && !err; done += p.n) {
+        err = next_piece(d, keys + done, n - done, &hint, &p);
+        if (!err) { /* always: checked above */
+            run_reset(d, p.run, p.offset, p.n);
+        }
+    }
+    return err;
 }
 
 uint64_t table_dense_rows(const struct table_dense *d)

@@ -55,6 +55,8 @@ MUST_USE paramo_err table_dense_put(struct table_dense *d, const uint64_t *keys,
 bool table_dense_next(const struct table_dense *d, uint64_t from, uint64_t *first, uint64_t *end);
 /* All rows at their initial values. */
 void table_dense_reset(struct table_dense *d);
+/* These. */
+MUST_USE paramo_err table_dense_reset_rows(struct table_dense *d, const uint64_t *keys, size_t n);
 uint64_t table_dense_rows(const struct table_dense *d);
 /* Writes all keys held, ascending. */
 void table_dense_keys(const struct table_dense *d, uint64_t *keys);

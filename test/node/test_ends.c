@@ -19,7 +19,7 @@ static void with_copies(paramo_config *config)
 
 static void give_up(void *shard)
 {
-    chain_fail(((struct shard *)shard)->chain);
+    chain_fail(((struct shard *)shard)->chain, err_memory(4711));
 }
 
 /* A shard that cannot go on ends its node, and those who have copies take over. */
@@ -51,7 +51,8 @@ static void its_replicas_take_over(void **state)
     struct seat_shard *its = &c.servers[1].node->own->shards[0];
     assert_int_equal(node_run_on(its->lane, give_up, its->shard), PARAMO_OK);
     assert_int_equal(paramo_stop(c.servers[1].node), PARAMO_E_MEMORY); /* by itself */
-    assert_non_null(strstr(paramo_last_error(), "no memory for what its chains must have"));
+    assert_non_null(
+        strstr(paramo_last_error(), "cannot go on with its chains: out of memory (4711 bytes wanted)"));
 
     assert_int_equal(paramo_push(w, t, &kv, NULL, &ts), PARAMO_OK);
     assert_int_equal(paramo_wait(w, ts, 0), PARAMO_OK);

@@ -1,4 +1,5 @@
-/* Memory fails where a chain cannot do without it: the shard says so, once, and serves no more. */
+/* Memory, or room, fails where a chain cannot do without it: the shard says so, once, and serves no more.
+ * Where it can, it does. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -7,15 +8,31 @@
 #include "server/chained.h"
 #include "worker/support_world.h"
 
-/* The linker gives us each calloc of this program (CMakeLists.txt). */
+/* The linker gives us what this program asks for memory (CMakeLists.txt). */
 void *__real_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
-static size_t lacking; /* what is so large is not to be had; on the one thread of a simulation */
+/* On the one thread of a simulation: */
+static size_t lacking; /* what is so large is not to be had */
+static bool nothing;   /* is to be had */
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return lacking && size == lacking ? NULL : __real_calloc(count, size);
+    return nothing || (lacking && size == lacking) ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return nothing ? NULL : __real_malloc(size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return nothing ? NULL : __real_aligned_alloc(alignment, size);
 }
 
 struct told {
@@ -69,7 +86,7 @@ static void no_memory_for_a_stream(void **state)
     lacking = 0;
     assert_int_equal(t.times, 1);
     assert_int_equal(t.status, PARAMO_E_MEMORY);
-    assert_non_null(strstr(t.text, "no memory for what its chains must have"));
+    assert_non_null(strstr(t.text, "cannot go on with its chains: out of memory"));
     world_all_view(&w);
 
     /* Not answered, whatever the next view says: others may not have it. */
@@ -81,8 +98,115 @@ static void no_memory_for_a_stream(void **state)
     world_fini(&w);
 }
 
+static struct shard_table *table_of(struct world *w, unsigned server, unsigned table)
+{
+    return shard_table_find(w->servers[server].shard, table + 1);
+}
+
+/* Every second arc of server 0 goes to server 1, and there is no memory at all as server 0 hears of it. */
+static void arcs_go_without_memory(void **state)
+{
+    (void)state;
+    enum { SPARSE, SMALL, VAR, DENSE, TABLES, N = 60000 };
+    static uint64_t keys[N];
+    static float vals[8 * N];
+    static uint32_t lens[N];
+    struct world w;
+    struct told t = {0};
+    uint64_t ts;
+    for (unsigned i = 0; i < N; i++) {
+        keys[i] = i;
+        lens[i] = 1;
+    }
+    for (unsigned i = 0; i < 8 * N; i++)
+        vals[i] = 1;
+    world_init(&w, true, 1);
+    w.moves = true;
+    w.failed = told;
+    w.handler_arg = &t;
+    world_table(&w, PARAMO_TABLE_SPARSE, 8);
+    world_table(&w, PARAMO_TABLE_SPARSE, 1);
+    world_table(&w, PARAMO_TABLE_VAR, 1);
+    world_table(&w, PARAMO_TABLE_DENSE, 8)->rows = N;
+    world_start(&w, 2, 1, 1);
+    for (unsigned i = 0; i < TABLES; i++) {
+        paramo_kv kv = {.size = sizeof kv,
+                        .keys = keys,
+                        .n = N,
+                        .vals = vals,
+                        .vals_len = i == SPARSE || i == DENSE ? 8 * N : N,
+                        .lens = i == VAR ? lens : NULL};
+        struct client_call push = {.kind = REQUEST_PUSH, .table = &w.tables[i], .kv = &kv};
+        assert_int_equal(client_issue(w.clients[0].client, &push, &ts), PARAMO_OK);
+        assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    }
+
+    for (unsigned a = 0; a < RING_ARCS; a += 2)
+        w.ring.owner[a] = 1;
+    for (unsigned i = 0; i < 2; i++)
+        w.arcs_changed[i] = w.chain_changed[i] = w.number + 1;
+    world_view(&w);
+    nothing = true;
+    world_server_view(&w, 0);
+    nothing = false;
+    assert_int_equal(t.times, 0);
+    for (unsigned i = 0; i < TABLES; i++) {
+        const struct shard_table *its = table_of(&w, 0, i);
+        size_t left = 0;
+        for (unsigned k = 0; k < N; k++)
+            left += ring_arc(ring_position(&its->placement, keys[k])) % 2;
+        assert_in_range(left, N / 3, N - N / 3);
+        assert_int_equal(table_rows(its->table), i == DENSE ? N : left);
+        assert_int_equal(table_count_nonzero(its->table), (i == SPARSE || i == DENSE ? 8 : 1) * left);
+    }
+    world_fini(&w);
+}
+
+static void no_set_is_free(struct clocks *clocks)
+{
+    for (unsigned set = 1; set < CLOCK_SETS; set++)
+        clocks->senders[set]++;
+}
+
+/* Arcs that have become ours, and no room for their records: why is told, too. */
+static void no_room_for_records(void **state)
+{
+    for (unsigned replicas = 0; replicas < 2; replicas++) {
+        struct world w;
+        struct told t = {0};
+        (void)state;
+        world_init(&w, true, 1);
+        w.replicas = replicas;
+        w.moves = true;
+        w.failed = told;
+        w.handler_arg = &t;
+        world_table(&w, PARAMO_TABLE_SPARSE, 1);
+        world_start(&w, 2, 2, 1);
+        no_set_is_free(&w.servers[1].shard->clocks);
+        if (replicas) {
+            world_server_gone(&w, 0); /* 1 has followed it */
+        } else {                      /* nobody has */
+            w.servers[0].alive = false;
+            w.lost_at = w.number + 1;
+            for (unsigned a = 0; a < RING_ARCS; a++) {
+                w.lost[a] = w.ring.owner[a] ? 0 : RING_LEVELS;
+                w.ring.owner[a] = 1;
+            }
+            w.arcs_changed[0] = w.arcs_changed[1] = w.number + 1;
+            world_view(&w);
+        }
+        world_server_view(&w, 1);
+        assert_int_equal(t.times, 1);
+        assert_int_equal(t.status, PARAMO_E_FULL);
+        assert_non_null(strstr(t.text, "cannot go on with its chains: arcs of 63 arrivals"));
+        world_fini(&w);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_memory_for_a_stream)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_memory_for_a_stream),
+                                       cmocka_unit_test(arcs_go_without_memory),
+                                       cmocka_unit_test(no_room_for_records)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
