@@ -124,13 +124,30 @@ static void fail(struct loading *ld, paramo_err err)
     err_text_copy(ld->text);
 }
 
+/* Which of the table's arcs it takes: others may have come since it began, and what is lost of them it does
+ * not bring. Those that have left do not count when they are lost. */
+static void takes(const struct loading *ld, const struct shard_table *t, bool lost, uint64_t arcs[ARCS_WORDS])
+{
+    const struct shard *s = ld->shard;
+    memset(arcs, 0, ARCS_WORDS * sizeof *arcs);
+    for (unsigned a = 0; a < RING_ARCS; a++) {
+        bool held = view_ring(s->view)->owner[a] == (unsigned)s->self || (s->chain && chain_level(s, a) > 0);
+        if (ld->mine[t->replicas][a] && (held || !lost))
+            arcs_add(arcs, a);
+    }
+}
+
 /* Of what is restored nothing is there again before all is. */
 static void mark(struct loading *ld, bool lost)
 {
-    uint64_t key;
+    uint64_t key, arcs[ARCS_WORDS];
     void *value;
-    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !(ld->lost && lost);)
-        shard_table_lose(value, ld->lost ? ((struct shard_table *)value)->returns : NULL, lost);
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !(ld->lost && lost);) {
+        struct shard_table *t = value;
+        if (!ld->lost)
+            takes(ld, t, lost, arcs);
+        shard_table_lose(t, ld->lost ? t->returns : arcs, lost);
+    }
 }
 
 static void told(struct loading *ld, paramo_err status)
