@@ -353,11 +353,11 @@ static void post(struct saving *sv)
 }
 
 /* What the records say is done and a follower may not have: were it restored beside rows that he has kept, it
- * would be done nowhere. */
+ * would be done nowhere. The target of a move is none before it has all. */
 static bool all_followed(const struct shard *s)
 {
     for (const struct chain_stream *st = s->chain ? s->chain->streams : NULL; st; st = st->next)
-        if (st->acked < st->saved)
+        if (!st->give && st->acked < st->saved)
             return false;
     return true;
 }

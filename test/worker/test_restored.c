@@ -12,6 +12,8 @@
 #include "ring/chains.h"
 #include "server/chained.h"
 #include "server/saving.h"
+#include "wire/move_order.h"
+#include "wire/order.h"
 #include "worker/client_impl.h"
 #include "worker/support_world.h"
 
@@ -353,6 +355,43 @@ static void followers_have_what_is_saved(void **state)
     close_all();
 }
 
+static void moved(void *arg, paramo_err err)
+{
+    (void)arg;
+    assert_int_equal(err, PARAMO_OK);
+}
+
+static void give_one(void *arg)
+{
+    unsigned arc = arc_of(SPARSE, key_to_be_lost());
+    struct move_order m = {.id = 1,
+                           .first = (uint16_t)arc,
+                           .arcs = 1,
+                           .from = {.node = PARAMO_ID_SERVER(1)},
+                           .to = {.node = PARAMO_ID_SERVER(0)},
+                           .had = MOVE_NO_LEVEL};
+    shard_move(((struct world_server *)arg)->shard, ORDER_MOVE_GIVE, &m, moved, NULL);
+}
+
+/* Who gets arcs follows nobody before he has them: a checkpoint does not wait for him. */
+static void targets_of_moves_do_not_count(void **state)
+{
+    (void)state;
+    struct simnet_node *from, *to;
+    struct simnet_link *chain;
+    begin(0);
+    push_all(1);
+    assert_int_equal(simnet_node(t.w.net, "s1", &from), PARAMO_OK);
+    assert_int_equal(simnet_node(t.w.net, "s0", &to), PARAMO_OK);
+    assert_int_equal(simnet_link(t.w.net, from, to, &chain), PARAMO_OK);
+    chain->cut = true;
+    world_on_lane(t.w.servers[1].lane, give_one, &t.w.servers[1]);
+    assert_non_null(t.w.servers[1].shard->chain->give);
+    save(TABLES);
+    assert_non_null(t.w.servers[1].shard->chain->give);
+    close_all();
+}
+
 /* The whole is being loaded when one dies: who gets his arcs does not load these, and they stay lost until
  * they are restored. */
 static void lost_while_loading(void **state)
@@ -666,8 +705,10 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && !mutant_choose(argv[1]))
         return 2;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back), cmocka_unit_test(cannot_come_back),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back),
+                                       cmocka_unit_test(cannot_come_back),
                                        cmocka_unit_test(lost_while_loading),
+                                       cmocka_unit_test(targets_of_moves_do_not_count),
                                        cmocka_unit_test(followers_have_what_is_saved),
                                        cmocka_unit_test(one_after_the_other)};
     return cmocka_run_group_tests(tests, NULL, NULL);
