@@ -198,7 +198,7 @@ static void again(struct loading *ld)
 static bool returns(const struct shard_table *t)
 {
     uint64_t any = 0;
-    for (size_t i = 0; i < RING_ARCS / 64; i++)
+    for (size_t i = 0; i < ARCS_WORDS; i++)
         any |= t->returns[i];
     return any;
 }
@@ -208,9 +208,9 @@ static bool find_returns(const struct shard *s, struct shard_table *t)
 {
     memset(t->returns, 0, sizeof t->returns);
     for (unsigned a = 0; t->table && s->self >= 0 && a < RING_ARCS; a++) {
-        bool is_lost = (t->lost_arcs[a / 64] >> (a % 64) & 1) && s->view->lost[a] > t->replicas;
+        bool is_lost = arcs_has(t->lost_arcs, a) && s->view->lost[a] > t->replicas;
         if (view_ring(s->view)->owner[a] == (unsigned)s->self && (is_lost || MUTANT(restore_all_arcs)))
-            t->returns[a / 64] |= UINT64_C(1) << (a % 64);
+            arcs_add(t->returns, a);
     }
     return returns(t);
 }
@@ -373,7 +373,7 @@ static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
     struct shard_table *t = map_get(&ld->tables, b->table);
     if (ld->lost) {
         for (unsigned a = 0; t && a < RING_ARCS; a++)
-            ld->mine[0][a] = t->returns[a / 64] >> (a % 64) & 1;
+            ld->mine[0][a] = arcs_has(t->returns, a);
         return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[0], b) : PARAMO_OK;
     }
     return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[t->replicas], b)
@@ -576,7 +576,7 @@ paramo_err shard_restore(struct shard *s, const struct shard_save_config *config
         struct shard_table *t = value;
         any |= find_returns(s, t);
         for (unsigned a = 0; a < RING_ARCS; a++)
-            ld->own[a] |= t->returns[a / 64] >> (a % 64) & 1;
+            ld->own[a] |= arcs_has(t->returns, a);
     }
     memcpy(ld->mine[RING_REPLICAS_MAX], ld->own, sizeof ld->own);
     err = any ? start(s, ld) : PARAMO_OK;

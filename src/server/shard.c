@@ -64,7 +64,7 @@ paramo_err shard_table_own(struct shard *s, struct shard_table *t)
                 return err;
         }
         for (; a < end; a++)
-            t->held[a / 64] |= UINT64_C(1) << (a % 64);
+            arcs_add(t->held, a);
     }
     return PARAMO_OK;
 }
@@ -109,7 +109,8 @@ static void tables_update(struct shard *s, bool recovered)
     char label[VIEW_LABEL_MAX];
     uint64_t mine[RING_ARCS / 64] = {0};
     for (unsigned a = 0; a < RING_ARCS && recovered; a++)
-        mine[a / 64] |= (uint64_t)(view_ring(s->view)->owner[a] == (unsigned)s->self) << (a % 64);
+        if (view_ring(s->view)->owner[a] == (unsigned)s->self)
+            arcs_add(mine, a);
     for (uint32_t i = 0; i < s->view->tables_count; i++) {
         const struct view_table *from = &s->view->tables[i];
         struct shard_table *t = map_get(&s->tables, from->id);
