@@ -36,10 +36,11 @@ static void manifest(struct source *s)
     writer_fini(&out);
 }
 
-static void clocks(struct source *s)
+static void records(struct source *s)
 {
     struct ckpt_clock *list;
-    struct writer out = {0};
+    struct ckpt_note *notes;
+    struct writer out = {0}, out_notes = {0};
     size_t len, n;
     uint8_t *bytes = take_bytes(s, s->left, &len);
     struct ckpt_block block = {.kind = CKPT_CLOCKS, .arcs = 1, .payload = bytes, .bytes = len};
@@ -48,8 +49,15 @@ static void clocks(struct source *s)
         CHECK(out.len == len && memcmp(out.data, bytes, len) == 0);
         free(list);
     }
+    block.kind = CKPT_NOTES;
+    if (ckpt_notes_decode(&block, &notes, &n) == PARAMO_OK) {
+        ckpt_notes_encode(notes, n, &out_notes);
+        CHECK(out_notes.len == len && memcmp(out_notes.data, bytes, len) == 0);
+        free(notes);
+    }
     free(bytes);
     writer_fini(&out);
+    writer_fini(&out_notes);
 }
 
 static void rows(struct source *s)
@@ -100,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         manifest(&s);
         break;
     case 1:
-        clocks(&s);
+        records(&s);
         break;
     default:
         rows(&s);

@@ -36,6 +36,7 @@ enum ckpt_kind {
     CKPT_CLEARED =
         3, /* nothing of the table that came before is left in these arcs (not in a full checkpoint) */
     CKPT_CLOCKS = 4, /* the senders' records for these arcs, all of them: no table */
+    CKPT_NOTES = 5,  /* what is done beside these, by number and arc: no table */
     CKPT_KINDS,
     CKPT_END = 0xff /* of a file; written and checked by this module */
 };

@@ -5,7 +5,12 @@
 
 #include "table/keysort.h"
 
-enum { WINDOW_WORDS = DATA_WINDOW / 64, CLOCKS_MAX = 1 << 20, KEYS_MAX = 1 << 24 };
+enum {
+    WINDOW_WORDS = DATA_WINDOW / 64,
+    NOTE_WORDS = RING_ARCS / 64,
+    CLOCKS_MAX = 1 << 20,
+    KEYS_MAX = 1 << 24
+};
 
 static unsigned arc_of(const struct ring_placement *placement, uint64_t key)
 {
@@ -438,6 +443,51 @@ paramo_err ckpt_clocks_decode(const struct ckpt_block *block, struct ckpt_clock 
         return wrong("its senders' records");
     }
     *clocks = list;
+    *n = count;
+    return PARAMO_OK;
+}
+
+void ckpt_notes_encode(const struct ckpt_note *notes, size_t n, struct writer *w)
+{
+    write_u32(w, (uint32_t)n);
+    write_u32(w, NOTE_WORDS);
+    for (size_t i = 0; i < n; i++) {
+        write_u32(w, notes[i].node);
+        write_u32(w, notes[i].app);
+        write_u32(w, notes[i].customer);
+        write_u32(w, 0);
+        write_u64(w, notes[i].incarnation);
+        write_u64(w, notes[i].number);
+        for (size_t k = 0; k < NOTE_WORDS; k++)
+            write_u64(w, notes[i].arcs[k]);
+    }
+}
+
+paramo_err ckpt_notes_decode(const struct ckpt_block *block, struct ckpt_note **notes, size_t *n)
+{
+    struct reader in = reader_over(block->payload, block->bytes);
+    uint32_t count = read_u32(&in), words = read_u32(&in), spare = 0;
+    if (in.failed || block->kind != CKPT_NOTES || words != NOTE_WORDS || count > CKPT_NOTES_MAX ||
+        in.left != count * (32 + 8 * (size_t)NOTE_WORDS))
+        return wrong("its notes of what is done");
+    struct ckpt_note *list = calloc(count + 1, sizeof *list);
+    if (!list)
+        return err_memory(count * sizeof *list);
+    for (uint32_t i = 0; i < count; i++) {
+        list[i].node = read_u32(&in);
+        list[i].app = read_u32(&in);
+        list[i].customer = read_u32(&in);
+        spare |= read_u32(&in);
+        list[i].incarnation = read_u64(&in);
+        list[i].number = read_u64(&in);
+        for (size_t k = 0; k < NOTE_WORDS; k++)
+            list[i].arcs[k] = read_u64(&in);
+    }
+    if (spare) {
+        free(list);
+        return wrong("its notes of what is done");
+    }
+    *notes = list;
     *n = count;
     return PARAMO_OK;
 }

@@ -46,4 +46,15 @@ void ckpt_clocks_encode(const struct ckpt_clock *clocks, size_t n, struct writer
 /* *clocks is from malloc, for the caller to free. */
 MUST_USE paramo_err ckpt_clocks_decode(const struct ckpt_block *block, struct ckpt_clock **clocks, size_t *n);
 
+/* One number of a sender that is done on these arcs (one bit each), whatever the record says: parts.h. */
+struct ckpt_note {
+    uint32_t node, app, customer;
+    uint64_t incarnation, number;
+    uint64_t arcs[RING_ARCS / 64];
+};
+enum { CKPT_NOTES_MAX = 1024 /* in a block. Arbitrary */ };
+void ckpt_notes_encode(const struct ckpt_note *notes, size_t n, struct writer *payload);
+/* *notes is from malloc, for the caller to free. */
+MUST_USE paramo_err ckpt_notes_decode(const struct ckpt_block *block, struct ckpt_note **notes, size_t *n);
+
 #endif

@@ -55,9 +55,10 @@ struct loading {
 static bool wanted(void *arg, const struct ckpt_block *b)
 {
     const struct loading *ld = arg;
-    if (!b->table && b->kind != CKPT_CLOCKS)
+    bool records = b->kind == CKPT_CLOCKS || b->kind == CKPT_NOTES;
+    if (!b->table && !records)
         return false;
-    if (b->kind == CKPT_CLOCKS && ckpt_reader_link(ld->reader))
+    if (records && ckpt_reader_link(ld->reader))
         return false; /* of a base: the newest has all records, for all arcs */
     for (uint32_t a = b->arc; a < b->arc + b->arcs; a++)
         if (ld->mine[RING_REPLICAS_MAX][a])
@@ -277,24 +278,32 @@ static paramo_err match(struct loading *ld)
 
 /* ---- the records --------------------------------------------------------------------------------------- */
 
+static bool lives(const struct shard *s, uint32_t id, uint64_t incarnation)
+{
+    const struct view_node *node = view_node(s->view, id);
+    return node && node->alive && node->incarnation == incarnation;
+}
+
 /* Those of senders that are still there; another will never send again. */
 static size_t keep_living(const struct shard *s, struct ckpt_clock *list, size_t n)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct view_node *node = view_node(s->view, list[i].node);
-        if (node && node->alive && node->incarnation == list[i].incarnation)
+    for (size_t i = 0; i < n; i++)
+        if (lives(s, list[i].node, list[i].incarnation))
             list[kept++] = list[i];
-    }
     return kept;
+}
+
+static paramo_err no_room(void)
+{
+    return err_set(PARAMO_E_FULL, "no room for the record of another sender");
 }
 
 static paramo_err add_senders(struct shard *s, const struct ckpt_clock *list, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (!shard_sender(s, list[i].node, list[i].app, list[i].customer, list[i].incarnation))
-            return err_set(PARAMO_E_FULL, "no room for the record of another sender");
-    }
+            return no_room();
     return PARAMO_OK;
 }
 
@@ -364,12 +373,44 @@ static paramo_err take_clocks(struct loading *ld, const struct ckpt_block *b)
     return err;
 }
 
+/* Of one sender. */
+static paramo_err take_note(struct loading *ld, const struct ckpt_note *note)
+{
+    struct shard *s = ld->shard;
+    uint64_t arcs[ARCS_WORDS] = {0};
+    bool any = false;
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        if (ld->own[a] && arcs_has(note->arcs, a)) {
+            arcs_add(arcs, a);
+            any = true;
+        }
+    if (!any || !lives(s, note->node, note->incarnation))
+        return PARAMO_OK;
+    struct sender *x = shard_sender(s, note->node, note->app, note->customer, note->incarnation);
+    if (!x)
+        return no_room();
+    return clock_look_all(&x->clock, note->number) == DEDUP_NEW ? parts_note(&x->parts, note->number, arcs)
+                                                                : PARAMO_OK;
+}
+
+static paramo_err take_notes(struct loading *ld, const struct ckpt_block *b)
+{
+    struct ckpt_note *list = NULL;
+    size_t n = 0;
+    paramo_err err = ckpt_notes_decode(b, &list, &n);
+    for (size_t i = 0; i < n && !err; i++)
+        err = take_note(ld, &list[i]);
+    free(list);
+    return err;
+}
+
 static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
 {
-    if (b->kind == CKPT_CLOCKS)
-        return MUTANT(load_without_clocks) || (ld->lost && MUTANT(restore_without_clocks))
-                   ? PARAMO_OK
-                   : take_clocks(ld, b);
+    if (b->kind == CKPT_CLOCKS || b->kind == CKPT_NOTES) {
+        if (MUTANT(load_without_clocks) || (ld->lost && MUTANT(restore_without_clocks)))
+            return PARAMO_OK;
+        return b->kind == CKPT_CLOCKS ? take_clocks(ld, b) : take_notes(ld, b);
+    }
     struct shard_table *t = map_get(&ld->tables, b->table);
     if (ld->lost) {
         for (unsigned a = 0; t && a < RING_ARCS; a++)

@@ -68,6 +68,8 @@ struct saving {
     struct queue batch;
     struct ckpt_writer *writer;
     struct writer clocks[CLOCK_SETS]; /* of each set of arcs that has some */
+    struct ckpt_note *notes;
+    size_t notes_count;
     struct save_gone *gone;
     uint8_t set_of[RING_ARCS];
     paramo_err work_err;
@@ -182,6 +184,21 @@ static paramo_err put_clocks(struct saving *sv)
     return err;
 }
 
+static paramo_err put_notes(struct saving *sv)
+{
+    paramo_err err = PARAMO_OK;
+    for (size_t at = 0, n; at < sv->notes_count && !err; at += n) {
+        struct writer w = {0};
+        n = sv->notes_count - at < CKPT_NOTES_MAX ? sv->notes_count - at : CKPT_NOTES_MAX;
+        ckpt_notes_encode(sv->notes + at, n, &w);
+        struct ckpt_block block = {
+            .kind = CKPT_NOTES, .arc = 0, .arcs = RING_ARCS, .payload = w.data, .bytes = w.len};
+        err = w.failed ? err_memory(w.len) : ckpt_put(sv->writer, &block);
+        writer_fini(&w);
+    }
+    return err;
+}
+
 static paramo_err put_cleared(struct saving *sv, uint32_t table)
 {
     paramo_err err = PARAMO_OK;
@@ -248,6 +265,8 @@ static void work(struct chore *chore)
         if (!err)
             err = put_clocks(sv);
         if (!err)
+            err = put_notes(sv); /* behind the records */
+        if (!err)
             err = put_gone(sv);
     }
     for (const struct qnode *node = sv->batch.head; node && !err; node = node->next)
@@ -296,6 +315,7 @@ static void saving_free(struct saving *sv)
     tables_end(sv);
     for (unsigned set = 0; set < CLOCK_SETS; set++)
         writer_fini(&sv->clocks[set]);
+    free(sv->notes);
     for (struct save_gone *gone = sv->gone, *next; gone; gone = next) {
         next = gone->next;
         free(gone);
@@ -467,6 +487,35 @@ static paramo_err take_clocks(struct saving *sv, const struct shard *s)
     return err;
 }
 
+/* What came by chains before we were the owner is done, and in no record yet. */
+static paramo_err take_notes(struct saving *sv, const struct shard *s)
+{
+    size_t n = 0;
+    for (const struct sender *x = s->senders; x; x = x->next)
+        for (const struct part *part = x->parts; part; part = part->next)
+            n += clock_look_all(&x->clock, part->number) == DEDUP_NEW;
+    if (!n || MUTANT(ckpt_without_clocks))
+        return PARAMO_OK;
+    sv->notes = malloc(n * sizeof *sv->notes);
+    if (!sv->notes)
+        return err_memory(n * sizeof *sv->notes);
+    for (const struct sender *x = s->senders; x; x = x->next)
+        for (const struct part *part = x->parts; part; part = part->next) {
+            if (clock_look_all(&x->clock, part->number) != DEDUP_NEW)
+                continue;
+            struct ckpt_note *note = &sv->notes[sv->notes_count++];
+            *note = (struct ckpt_note){.node = x->node,
+                                       .app = x->app,
+                                       .customer = x->customer,
+                                       .incarnation = x->incarnation,
+                                       .number = part->number};
+            for (unsigned a = 0; a < RING_ARCS; a++)
+                if (sv->mine[a] && arcs_has(part->arcs, a))
+                    arcs_add(note->arcs, a);
+        }
+    return PARAMO_OK;
+}
+
 static paramo_err add_gone(struct saving *sv, const struct saving_table *t, bool cleared,
                            const uint64_t *keys, size_t n)
 {
@@ -537,6 +586,8 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
     s->saved_id = 0;
     group_arcs(sv, s);
     paramo_err err = sv->dir ? take_clocks(sv, s) : err_memory(strlen(config->dir));
+    if (!err)
+        err = take_notes(sv, s);
     uint64_t key;
     void *value;
     for (size_t i = 0; !err && map_next(&s->tables, &i, &key, &value);)

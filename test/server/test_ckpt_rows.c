@@ -371,12 +371,47 @@ static void clocks(void **state)
     writer_fini(&w);
 }
 
+static void notes(void **state)
+{
+    (void)state;
+    struct ckpt_note list[3], *got;
+    size_t n;
+    for (uint32_t i = 0; i < 3; i++) {
+        list[i] = (struct ckpt_note){
+            .node = 9 + 2 * i, .app = 3 * i, .customer = i, .incarnation = mix64(i), .number = 1000 * i};
+        for (unsigned k = 0; k < RING_ARCS / 64; k++)
+            list[i].arcs[k] = mix64(100 * i + k);
+    }
+    struct writer w = {0};
+    ckpt_notes_encode(list, 3, &w);
+    assert_false(w.failed);
+    struct ckpt_block block = {.kind = CKPT_NOTES, .payload = w.data, .bytes = w.len};
+    assert_int_equal(ckpt_notes_decode(&block, &got, &n), PARAMO_OK);
+    assert_int_equal(n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(got[i].node, list[i].node);
+        assert_int_equal(got[i].app, list[i].app);
+        assert_int_equal(got[i].customer, list[i].customer);
+        assert_int_equal(got[i].incarnation, list[i].incarnation);
+        assert_int_equal(got[i].number, list[i].number);
+        assert_memory_equal(got[i].arcs, list[i].arcs, sizeof list[i].arcs);
+    }
+    free(got);
+    for (; block.bytes-- > 0;)
+        assert_int_equal(ckpt_notes_decode(&block, &got, &n), PARAMO_E_CORRUPT);
+    block.kind = CKPT_CLOCKS;
+    block.bytes = w.len;
+    assert_int_equal(ckpt_notes_decode(&block, &got, &n), PARAMO_E_CORRUPT);
+    writer_fini(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_shards),
         cmocka_unit_test(payloads_are_checked),
         cmocka_unit_test(clocks),
+        cmocka_unit_test(notes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@ static struct {
     struct simfs *disk;
     struct chores *chores[SERVERS];
     struct ckpt_file file[SERVERS];
+    uint64_t number; /* of the checkpoint */
     unsigned done;
     paramo_err status; /* of the first that failed */
     uint64_t keys[N], unanswered;
@@ -72,8 +73,8 @@ static struct shard_save_config config_of(struct world_server *s)
     return (struct shard_save_config){.fs = simfs_fs(t.disk),
                                       .chores = t.chores[s - t.w.servers],
                                       .dir = "/d/ckpt",
-                                      .number = 1,
-                                      .id = 101,
+                                      .number = t.number,
+                                      .id = 100 + t.number,
                                       .arg = s,
                                       .done = done};
 }
@@ -123,14 +124,18 @@ static paramo_err each(void (*fn)(void *arg))
 
 static void save(unsigned tables)
 {
+    struct ckpt_file files[SERVERS];
+    t.number++;
     assert_int_equal(each(save_one), PARAMO_OK);
-    struct ckpt_manifest m = {.number = 1,
-                              .id = 101,
+    struct ckpt_manifest m = {.number = t.number,
+                              .id = 100 + t.number,
                               .job = 7,
                               .tables_count = tables,
                               .tables = t.w.view->tables,
-                              .files_count = SERVERS,
-                              .files = t.file};
+                              .files = files};
+    for (unsigned s = 0; s < SERVERS; s++)
+        if (!t.gone[s])
+            files[m.files_count++] = t.file[s];
     assert_int_equal(ckpt_commit(simfs_fs(t.disk), "/d/ckpt", &m), PARAMO_OK);
 }
 
@@ -328,6 +333,46 @@ static void comes_back(void **state)
     }
 }
 
+/* A follower has done a push whose answer is lost, is promoted, saved, and dies, before it comes again: what
+ * it has noted is in the checkpoint. */
+static void notes_come_back(void **state)
+{
+    (void)state;
+    struct simnet_node *from, *to;
+    struct simnet_link *answers;
+    uint64_t ts;
+    float four = 4;
+    begin(1);
+    push_all(1);
+    save(TABLES);
+    uint64_t key = key_to_be_lost();
+    assert_int_equal(world_pull(&t.w, 1, SPARSE, &key, 1, t.vals, 1, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_OK);
+    assert_int_equal(simnet_node(t.w.net, "s1", &from), PARAMO_OK);
+    assert_int_equal(simnet_node(t.w.net, "w1", &to), PARAMO_OK);
+    assert_int_equal(simnet_link(t.w.net, from, to, &answers), PARAMO_OK);
+    answers->cut = true;
+    assert_int_equal(world_push(&t.w, 1, SPARSE, &key, 1, &four, 1, &ts), PARAMO_OK);
+    pass(ENV_SEC);
+    world_server_stop(&t.w, 1);
+    t.gone[1] = true;
+    losses();
+    world_view(&t.w);
+    for (unsigned s = 0; s < SERVERS; s++)
+        if (!t.gone[s])
+            world_server_view(&t.w, s);
+    assert_int_equal(each(restore_one), PARAMO_OK); /* the table without copies */
+    save(TABLES);
+    world_server_stop(&t.w, 2);
+    t.gone[2] = true;
+    view_of_loss();
+    assert_int_equal(each(restore_one), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_OK);
+    t.unanswered = key;
+    check_all(1, 1, 4);
+    close_all();
+}
+
 /* A push that a follower may lack is in the records: the shard's part does not end before he has it. */
 static void followers_have_what_is_saved(void **state)
 {
@@ -345,6 +390,7 @@ static void followers_have_what_is_saved(void **state)
     chain->cut = true;
     assert_int_equal(world_push(&t.w, 1, SPARSE, &key, 1, &four, 1, &ts), PARAMO_OK);
     pass(50 * ENV_MS);
+    t.number = 1;
     unsigned all = each_begins(save_one);
     pass(3 * ENV_SEC);
     assert_int_equal(t.done, SERVERS - 1);
@@ -705,11 +751,10 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && !mutant_choose(argv[1]))
         return 2;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back),
-                                       cmocka_unit_test(cannot_come_back),
-                                       cmocka_unit_test(lost_while_loading),
-                                       cmocka_unit_test(targets_of_moves_do_not_count),
-                                       cmocka_unit_test(followers_have_what_is_saved),
-                                       cmocka_unit_test(one_after_the_other)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(comes_back),         cmocka_unit_test(cannot_come_back),
+        cmocka_unit_test(lost_while_loading), cmocka_unit_test(targets_of_moves_do_not_count),
+        cmocka_unit_test(notes_come_back),    cmocka_unit_test(followers_have_what_is_saved),
+        cmocka_unit_test(one_after_the_other)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
