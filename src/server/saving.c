@@ -390,7 +390,7 @@ void saving_mark(struct shard *s)
 
 void saving_check(struct shard *s)
 {
-    if (s->saving && s->saving->ended)
+    if (s->saving && !s->saving->posted && s->saving->ended) /* `ended` is the chore's while one is out */
         saving_go(s->saving);
 }
 
