@@ -166,3 +166,24 @@ const struct fake_sent *fake_last(struct fake_conn *c)
         abort();
     return &c->sent[c->count - 1];
 }
+
+static void nothing(struct sim_event *event)
+{
+    (void)event;
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+void fake_pass(struct fake *f, uint64_t ns)
+{
+    struct sim_event marker = {.fire = nothing}; /* so that the clock comes to this moment */
+    must(sim_schedule(f->sim, &marker, sim_now(f->sim) + ns));
+    lane_leave(f->lane);
+    (void)sim_run(f->sim, never, NULL, marker.at);
+    if (!lane_enter(f->lane))
+        abort();
+}

@@ -43,6 +43,8 @@ struct fake {
 void fake_init(struct fake *f, shard_handler handler, void *arg);
 void fake_fini(struct fake *f);
 void fake_view(struct fake *f);
+/* Whatever comes in so many nanoseconds. */
+void fake_pass(struct fake *f, uint64_t ns);
 struct fake_conn *fake_connect(struct fake *f, uint32_t worker_rank);
 void fake_disconnect(struct fake_conn *c);
 /* A request with its number; floor 1 and the present view unless changed in *head. */

@@ -35,26 +35,6 @@ static void told(void *arg, paramo_err status, const struct ckpt_file *file)
         w.file = *file;
 }
 
-static void nothing(struct sim_event *event)
-{
-    (void)event;
-}
-
-static bool never(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
-static void pass(uint64_t ns)
-{
-    struct sim_event marker = {.fire = nothing}; /* so that the clock comes to this moment */
-    assert_int_equal(sim_schedule(w.f.sim, &marker, sim_now(w.f.sim) + ns), PARAMO_OK);
-    lane_leave(w.f.lane);
-    (void)sim_run(w.f.sim, never, NULL, marker.at);
-    assert_true(lane_enter(w.f.lane));
-}
-
 static void on(void)
 {
     memset(&w, 0, sizeof w);
@@ -134,7 +114,7 @@ static void save(void)
     w.done = false;
     assert_int_equal(shard_save(w.f.shard, &config), PARAMO_OK);
     while (!w.done)
-        pass(ENV_SEC);
+        fake_pass(&w.f, ENV_SEC);
     assert_int_equal(w.status, PARAMO_OK);
     struct ckpt_manifest m = {.number = NUMBER,
                               .id = ID,
@@ -151,7 +131,7 @@ static void load(void)
     w.done = false;
     assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
     while (!w.done)
-        pass(20 * ENV_US);
+        fake_pass(&w.f, 20 * ENV_US);
     assert_int_equal(w.status, PARAMO_OK);
 }
 
@@ -183,7 +163,7 @@ static void waits_until_go(void **state)
     push(1);
     (void)ask(WIRE_PULL);
     assert_int_equal(w.c->count, 0);
-    pass((HOLD_MS - 1000) * ENV_MS);
+    fake_pass(&w.f, (HOLD_MS - 1000) * ENV_MS);
     shard_load_go(w.f.shard, ID + 1); /* another's */
     fake_view(&w.f);                  /* of the same scheduler */
     assert_int_equal(w.c->count, 0);
@@ -208,7 +188,7 @@ static void waits_until_go_when_loaded(void **state)
     load();
     (void)ask(WIRE_PULL); /* others may have to load still */
     push(1);
-    pass(ENV_SEC);
+    fake_pass(&w.f, ENV_SEC);
     assert_int_equal(w.c->count, 0);
     shard_load_go(w.f.shard, ID);
     answered(first, 4, 2);
@@ -223,9 +203,9 @@ static void not_for_ever(void **state)
     hold();
     uint64_t first = w.number;
     push(2);
-    pass((HOLD_MS - 1) * ENV_MS);
+    fake_pass(&w.f, (HOLD_MS - 1) * ENV_MS);
     assert_int_equal(w.c->count, 0);
-    pass(2 * ENV_MS);
+    fake_pass(&w.f, 2 * ENV_MS);
     answered(first, 2, 0);
     hold(); /* and another may come */
     shard_load_go(w.f.shard, ID);

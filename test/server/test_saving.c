@@ -51,26 +51,6 @@ static void saved(void *arg, paramo_err status, const struct ckpt_file *file)
         w.file = *file;
 }
 
-static void nothing(struct sim_event *event)
-{
-    (void)event;
-}
-
-static bool never(void *arg)
-{
-    (void)arg;
-    return false;
-}
-
-static void pass(uint64_t ns)
-{
-    struct sim_event marker = {.fire = nothing}; /* so that the clock comes to this moment */
-    assert_int_equal(sim_schedule(w.f.sim, &marker, sim_now(w.f.sim) + ns), PARAMO_OK);
-    lane_leave(w.f.lane);
-    (void)sim_run(w.f.sim, never, NULL, marker.at);
-    assert_true(lane_enter(w.f.lane));
-}
-
 static void disk_new(uint64_t seed)
 {
     assert_int_equal(simfs_create(seed, &w.disk), PARAMO_OK);
@@ -176,9 +156,9 @@ static void until_done(void)
         if (waits && w.c->count + 1 > waits)
             waits = 0;
         if (waits || draw(8) == 0)
-            pass(20 * ENV_US);
+            fake_pass(&w.f, 20 * ENV_US);
     }
-    pass(ENV_SEC); /* what waited has its turn */
+    fake_pass(&w.f, ENV_SEC); /* what waited has its turn */
 }
 
 static void commit_on(uint64_t number, uint64_t base)
@@ -234,7 +214,7 @@ static void load_on(uint16_t foreign, uint64_t number, paramo_err status)
     assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
     assert_null(ask(WIRE_PULL, 1, &key, NULL)); /* requests wait */
     while (!w.done)
-        pass(ENV_SEC);
+        fake_pass(&w.f, ENV_SEC);
     assert_int_equal(w.status, status);
     assert_int_equal(fake_last(w.c)->head.number, w.number - 1); /* and are answered then */
     if (!status)
@@ -264,7 +244,7 @@ static void save_on(uint64_t number, uint64_t base)
 {
     assert_int_equal(begin_on(number, base, 0), PARAMO_OK);
     while (!w.done)
-        pass(ENV_SEC);
+        fake_pass(&w.f, ENV_SEC);
     assert_int_equal(w.status, PARAMO_OK);
 }
 
@@ -341,7 +321,7 @@ static void given_up(void **state)
     until_done();
     assert_int_equal(w.status, PARAMO_E_CANCELLED);
     assert_int_equal(begin(2, 0), PARAMO_OK);
-    pass(100 * ENV_US);
+    fake_pass(&w.f, 100 * ENV_US);
     close_shard(); /* while it goes on */
     assert_int_equal(w.status, PARAMO_E_CLOSED);
     simfs_destroy(w.disk);
@@ -353,7 +333,7 @@ static void cleared_meanwhile(void **state)
     (void)state;
     on_saving();
     assert_null(ask(WIRE_CLEAR, 1, NULL, NULL)); /* it waits until they have been taken */
-    pass(ENV_SEC);
+    fake_pass(&w.f, ENV_SEC);
     assert_true(w.done);
     assert_int_equal(w.status, PARAMO_OK);
     assert_int_equal(table_rows(shard_table_find(w.f.shard, 1)->table), 0);
@@ -387,7 +367,7 @@ static void load(uint64_t number)
     w.done = false;
     assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
     while (!w.done)
-        pass(ENV_SEC);
+        fake_pass(&w.f, ENV_SEC);
     assert_int_equal(w.status, PARAMO_OK);
 }
 
@@ -403,7 +383,7 @@ static void repeated_after_load(void **state)
     assert_int_equal(begin(1, 0), PARAMO_OK);
     assert_int_equal(push(4, high), PARAMO_OK); /* later than the cut */
     while (!w.done)
-        pass(ENV_SEC);
+        fake_pass(&w.f, ENV_SEC);
     commit(1);
     close_shard();
     for (uint16_t foreign = 0; foreign <= 1500; foreign += 1500) { /* the same arcs, and fewer */
@@ -564,7 +544,7 @@ static void changes_are_not_known(void **state)
     w.done = false;
     assert_int_equal(shard_save(w.f.shard, &config), PARAMO_OK);
     while (!w.done)
-        pass(ENV_SEC);
+        fake_pass(&w.f, ENV_SEC);
     commit(7);
     whole_on_base(8, 7, "nobody said that there would be another");
     load(8);
