@@ -617,6 +617,8 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
     slots_of(s, node->info.role)->gone++;
     slots_of(s, node->info.role)->founders_gone += roster_founder(node);
     calls_drop(node, state == SNODE_LEFT);
+    if (node->info.role == PARAMO_ROLE_SERVER)
+        sched_ring_died(node);
     sched_ring_gone(s);
     sched_view_change(s);
     if (node->info.role == PARAMO_ROLE_SERVER)

@@ -358,6 +358,9 @@ MUST_USE paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards);
 void sched_ring_grow(struct scheduler *s, const struct view_node *server);
 /* Takes shards and chains over from a view that was saved. */
 MUST_USE paramo_err sched_ring_restore(struct scheduler *s, const struct view *view);
+/* Its shards are in no chain any more, whoever is left of them: whoever takes its place has lost the rows of
+ * the tables that were there before the next view, and of no others. */
+void sched_ring_died(const struct sched_node *server);
 /* Servers have died or left: those who have copies take over, in the next view. */
 void sched_ring_gone(struct scheduler *s);
 /* Sets s->shards_gone. */

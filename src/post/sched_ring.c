@@ -162,6 +162,15 @@ void sched_ring_look_gone(struct scheduler *s)
         s->shards_gone[i] = shard_gone(s, i);
 }
 
+void sched_ring_died(const struct sched_node *server)
+{
+    struct scheduler *s = server->sched;
+    uint64_t number = sched_view_next(s);
+    for (uint32_t i = 0; i < s->shards_count; i++)
+        if (s->shards[i].node == server->info.id)
+            s->shards[i].chain_changed = number;
+}
+
 void sched_ring_gone(struct scheduler *s)
 {
     bool restores = sched_lost_restores(s);

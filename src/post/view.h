@@ -44,7 +44,8 @@ struct view_shard {
     uint32_t node;          /* node id */
     uint16_t index;         /* which shard of that server */
     uint64_t arcs_changed;  /* number of the last view that changed this shard's arcs */
-    uint64_t chain_changed; /* ... that changed the chain of any arc of which it is a member, or was */
+    uint64_t chain_changed; /* ... that changed the chain of any arc of which it is a member, or was, or in
+                               which its server is dead */
     uint64_t moved;         /* id of the last move of rows to this shard that was committed; or 0 */
 };
 

@@ -103,7 +103,9 @@ static paramo_err table_make(struct shard *s, const struct view_table *from, str
 }
 
 /* Tables are made when a view first names them. One that cannot be made is tried again with the next view;
- * until then requests to it answer NO_TABLE (or, for rows of a dense one, MOVED). */
+ * until then requests to it answer NO_TABLE (or, for rows of a dense one, MOVED). In a dead server's place
+ * the tables that it had are lost. One that was opened after its death had no rows there: no view that names
+ * it has that server alive. */
 static void tables_update(struct shard *s, bool recovered)
 {
     char label[VIEW_LABEL_MAX];
@@ -117,7 +119,8 @@ static void tables_update(struct shard *s, bool recovered)
         paramo_err err = PARAMO_OK;
         if (!t) {
             err = table_make(s, from, &t);
-            if (!err && recovered && !MUTANT(lost_rows_as_zeros) && from->options.kind != PARAMO_TABLE_USER)
+            if (!err && recovered && from->since < s->view->shards[s->self].chain_changed &&
+                !MUTANT(lost_rows_as_zeros) && from->options.kind != PARAMO_TABLE_USER)
                 shard_table_lose(t, mine, true);
         }
         if (!err && s->self >= 0 && from->options.kind == PARAMO_TABLE_DENSE)

@@ -76,10 +76,13 @@ static void test_weights_and_domains(void **state)
     assert_int_equal(owns[1], RING_ARCS / 8);
     assert_int_equal(owns[2], 3 * RING_ARCS / 8);
     assert_int_equal(view->chains.replicas, 0);
+    uint64_t alive = view->number;
     cluster_kill(&c.nodes[1]);
     cluster_start(&c, &c.nodes[1], SERVER); /* in its place, with its keys: their weight stays */
     assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 5));
     view = member_view(c.nodes[1].member);
+    for (uint32_t i = 0; i < view->shards_count; i++) /* when it died: which tables it had is known by that */
+        assert_true((view->shards[i].chain_changed > alive) == (view->shards[i].node == 10));
     assert_true(member_recovered(c.nodes[1].member));
     assert_int_equal(view_node(view, 10)->weight, 3);
     assert_string_equal(view_node(view, 10)->domain, "host");

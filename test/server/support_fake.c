@@ -63,12 +63,13 @@ void fake_view(struct fake *f)
         n->recovered = f->recovered;
     }
     v->shards_count = 2;
-    v->shards[0] = (struct view_shard){.node = 8, .arcs_changed = f->arcs_changed};
-    v->shards[1] = (struct view_shard){.node = 10, .arcs_changed = f->arcs_changed};
+    v->shards[0] = (struct view_shard){.node = 8, .arcs_changed = f->arcs_changed, .chain_changed = f->died};
+    v->shards[1] = (struct view_shard){.node = 10, .arcs_changed = f->arcs_changed, .chain_changed = f->died};
     for (unsigned a = 0; a < RING_ARCS; a++)
         v->chains.level[0].owner[a] = a < f->foreign;
     for (unsigned t = 0; t < f->tables; t++) {
         v->tables[t].id = t + 1;
+        v->tables[t].since = f->since[t];
         v->tables[t].options = f->options[t];
         v->tables[t].options.placement = t == 1 ? PARAMO_PLACE_DENSE : PARAMO_PLACE_UNIFORM;
         (void)snprintf(v->tables[t].name, sizeof v->tables[t].name, "t%u", t + 1);

@@ -31,9 +31,9 @@ struct fake {
     struct van van;
     struct shard *shard;
     struct view *view;
-    uint64_t number;  /* of the next view */
-    uint16_t foreign; /* arcs below belong to another shard */
-    uint64_t arcs_changed;
+    uint64_t number;                       /* of the next view */
+    uint16_t foreign;                      /* arcs below belong to another shard */
+    uint64_t arcs_changed, died, since[4]; /* died: the view in which the server before was dead */
     bool recovered, worker_dead;
     unsigned tables;
     paramo_table_options options[4];

@@ -358,6 +358,7 @@ static void test_lost_data(void **state)
     struct fake f;
     fake_init(&f, NULL, NULL);
     f.recovered = true;
+    f.died = 1;
     fake_view(&f);
     struct fake_conn *c = fake_connect(&f, 0);
     struct wire_head h = fake_head(&f, WIRE_PUSH, 1, 1);
@@ -386,6 +387,30 @@ static void test_lost_data(void **state)
     h = fake_head(&f, WIRE_PUSH, 4, 4);
     assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
     assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+    fake_disconnect(c);
+    fake_fini(&f);
+}
+
+/* Nor has one that was opened between the death and the return, whatever the first view is that the node has.
+ */
+static void test_opened_after_the_death(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    f.recovered = true;
+    f.number = 8;
+    f.died = 5;
+    f.since[0] = 5;
+    f.since[1] = 4;
+    fake_view(&f);
+    struct fake_conn *c = fake_connect(&f, 0);
+    struct wire_head h = fake_head(&f, WIRE_PUSH, 1, 1);
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+    h = fake_head(&f, WIRE_PULL, 2, 2);
+    assert_int_equal(fake_send(c, &h, &row, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_E_DATA_LOST);
     fake_disconnect(c);
     fake_fini(&f);
 }
@@ -581,7 +606,7 @@ int main(void)
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_fence),
         cmocka_unit_test(test_lost_data),     cmocka_unit_test(test_rows_remembered),
         cmocka_unit_test(test_back_pressure), cmocka_unit_test(test_handler),
-        cmocka_unit_test(test_parted),
+        cmocka_unit_test(test_parted),        cmocka_unit_test(test_opened_after_the_death),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
