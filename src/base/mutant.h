@@ -62,6 +62,9 @@
     X(delta_on_wrong_base, "a shard writes changes although it knows them since another checkpoint")        \
     X(base_removed, "an old checkpoint is removed although one that stays is based on it")                \
     X(files_before_manifest, "an old checkpoint's files are removed before its manifest")                 \
+    X(number_not_claimed, "a checkpoint's folder is made by whoever writes into it first")                \
+    X(files_not_looked_for, "a manifest is written without a look at the files that it names")            \
+    X(late_order_taken, "a shard saves for a scheduler that leads no more")                               \
     X(ckpt_without_window, "a checkpoint has the senders' records as floors only")                         \
     X(saved_before_manifest, "a checkpoint counts as taken before its manifest is written")               \
     X(ckpt_without_pools, "a checkpoint has nothing of pools and values")                                 \

@@ -41,6 +41,8 @@ struct fs_ops {
     paramo_err (*unlink)(struct fs *fs, const char *path);
     /* OK if it is there already. */
     paramo_err (*make_dir)(struct fs *fs, const char *path);
+    /* REFUSED if anything of that name is there: of all who try, one makes it. */
+    paramo_err (*new_dir)(struct fs *fs, const char *path);
     /* An empty one; NOT_FOUND. */
     paramo_err (*remove_dir)(struct fs *fs, const char *path);
     paramo_err (*sync_dir)(struct fs *fs, const char *path);
@@ -95,6 +97,10 @@ MUST_USE static inline paramo_err fs_unlink(struct fs *fs, const char *path)
 MUST_USE static inline paramo_err fs_make_dir(struct fs *fs, const char *path)
 {
     return fs->ops->make_dir(fs, path);
+}
+MUST_USE static inline paramo_err fs_new_dir(struct fs *fs, const char *path)
+{
+    return fs->ops->new_dir(fs, path);
 }
 MUST_USE static inline paramo_err fs_remove_dir(struct fs *fs, const char *path)
 {

@@ -127,6 +127,16 @@ static paramo_err real_make_dir(struct fs *fs, const char *path)
     return failed(why, "make the folder", path);
 }
 
+static paramo_err real_new_dir(struct fs *fs, const char *path)
+{
+    (void)fs;
+    if (mkdir(path, 0777) == 0)
+        return PARAMO_OK;
+    if (errno == EEXIST)
+        return err_set(PARAMO_E_REFUSED, "make the folder %s: it is there", path);
+    return failed(errno, "make the folder", path);
+}
+
 static paramo_err real_remove_dir(struct fs *fs, const char *path)
 {
     (void)fs;
@@ -174,6 +184,7 @@ struct fs *fs_real(void)
         .rename = real_rename,
         .unlink = real_unlink,
         .make_dir = real_make_dir,
+        .new_dir = real_new_dir,
         .remove_dir = real_remove_dir,
         .sync_dir = real_sync_dir,
         .list = real_list,

@@ -431,7 +431,7 @@ static paramo_err sim_remove_dir(struct fs *fs, const char *path)
 
 /* The folders that a test begins with are made by this; their own names are durable at once, as their parents
  * may be outside of what is simulated. */
-static paramo_err sim_make_dir(struct fs *base, const char *path)
+static paramo_err make_dir(struct fs *base, const char *path, bool anew)
 {
     struct simfs *fs = simfs_of(base);
     enum simfs_fault fault;
@@ -439,6 +439,8 @@ static paramo_err sim_make_dir(struct fs *base, const char *path)
     if (err)
         return err;
     const struct inode *there = look_up(fs, path);
+    if (there && anew)
+        return err_set(PARAMO_E_REFUSED, "make the folder %s: it is there", path);
     if (there)
         return there->folder ? PARAMO_OK : err_set(PARAMO_E_IO, "make the folder %s: it is a file", path);
     struct name *name = name_get(fs, path);
@@ -450,6 +452,16 @@ static paramo_err sim_make_dir(struct fs *base, const char *path)
     if (!look_up(fs, parent))
         inode_set(&name->durable, inode);
     return PARAMO_OK;
+}
+
+static paramo_err sim_make_dir(struct fs *fs, const char *path)
+{
+    return make_dir(fs, path, false);
+}
+
+static paramo_err sim_new_dir(struct fs *fs, const char *path)
+{
+    return make_dir(fs, path, true);
 }
 
 static paramo_err sim_sync_dir(struct fs *base, const char *path)
@@ -501,6 +513,7 @@ paramo_err simfs_create(uint64_t seed, struct simfs **out)
         .rename = sim_rename,
         .unlink = sim_unlink,
         .make_dir = sim_make_dir,
+        .new_dir = sim_new_dir,
         .remove_dir = sim_remove_dir,
         .sync_dir = sim_sync_dir,
         .list = sim_list,

@@ -89,6 +89,7 @@ static void part_begin(struct lane_task *task)
                                        .id = job->fields.id,
                                        .base_id = job->fields.base_id,
                                        .changes = job->fields.changes,
+                                       .term = (uint32_t)(job->order >> 32),
                                        .queue_bytes = job->seat->node->ckpt_queue_bytes,
                                        .hold_ms = job->fields.timeout_ms,
                                        .arg = p,

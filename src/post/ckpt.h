@@ -41,6 +41,8 @@ enum ckpt_kind {
     CKPT_END = 0xff /* of a file; written and checked by this module */
 };
 
+#define CKPT_NUMBER_MAX UINT64_C(999999999999999999) /* of a folder's name, as it is read */
+
 struct ckpt_block {
     uint32_t kind;
     uint32_t table; /* 0: of none */
@@ -82,6 +84,10 @@ struct ckpt_writer;
 
 /* The number after all that are there, finished or not; 1 in an empty folder, or where there is none. */
 MUST_USE paramo_err ckpt_next_number(struct fs *fs, const char *dir, uint64_t *number);
+/* The same, and its folder is there, durably, before it is used: whoever comes later has a higher one,
+ * although nothing is in it yet. So a number is one attempt's only, whichever scheduler or job its files are
+ * of. */
+MUST_USE paramo_err ckpt_claim(struct fs *fs, const char *dir, uint64_t *number);
 /* One file of checkpoint number, by its writer-th writer; makes the folders. */
 MUST_USE paramo_err ckpt_begin(struct fs *fs, const char *dir, uint64_t number, uint64_t id, uint32_t writer,
                                struct ckpt_writer **w);
@@ -90,7 +96,8 @@ MUST_USE paramo_err ckpt_put(struct ckpt_writer *w, const struct ckpt_block *blo
 /* Ends and syncs the file, says what the manifest needs. Frees w in any case. */
 MUST_USE paramo_err ckpt_end(struct ckpt_writer *w, struct ckpt_file *file);
 void ckpt_abort(struct ckpt_writer *w); /* NULL is allowed; removes the file if it can */
-/* The checkpoint is whole with this, and only if it is OK: after an error either may be. */
+/* The checkpoint is whole with this, and only if it is OK: after an error either may be. CORRUPT: a file is
+ * missing or has another size, and there is no manifest. */
 MUST_USE paramo_err ckpt_commit(struct fs *fs, const char *dir, const struct ckpt_manifest *m);
 
 /* Removes whole checkpoints for which mine says true, but not the newest `keep` of these, nor any on which

@@ -27,5 +27,7 @@ void ckpt_head_encode(struct ckpt_head *head, uint8_t out[CKPT_BLOCK_HEAD]); /* 
 /* dir/00000007 and, unless NULL, dir/00000007/name. */
 MUST_USE paramo_err ckpt_paths(const char *dir, uint64_t number, const char *name, char folder[FS_PATH_MAX],
                                char path[FS_PATH_MAX]);
+/* Has every file of it that size? CORRUPT. */
+MUST_USE paramo_err ckpt_check_files(struct fs *fs, const char *dir, const struct ckpt_manifest *m);
 
 #endif

@@ -97,11 +97,28 @@ static void add_name(void *arg, const char *name)
     (void)snprintf(n->name[n->count++], CKPT_NAME_MAX, "%s", name);
 }
 
+static paramo_err empty(struct fs *fs, const char *folder)
+{
+    char path[FS_PATH_MAX];
+    struct names n = {0};
+    paramo_err err = fs_list(fs, folder, add_name, &n);
+    if (!err && n.failed)
+        err = err_memory(n.count * sizeof *n.name);
+    for (size_t i = 0; i < n.count && !err; i++) {
+        err = fs_join(folder, n.name[i], path);
+        if (!err)
+            err = fs_unlink(fs, path);
+        if (err == PARAMO_E_NOT_FOUND)
+            err = PARAMO_OK; /* whose it was has removed it */
+    }
+    free(n.name);
+    return err;
+}
+
 /* Without its manifest it is no checkpoint any more, and only then its files go. */
 static paramo_err take_away(struct fs *fs, const char *dir, const struct entry *e)
 {
     char folder[FS_PATH_MAX], path[FS_PATH_MAX];
-    struct names n = {0};
     paramo_err err = ckpt_paths(dir, e->number, "manifest", folder, path);
     if (!err && e->state == WHOLE && !MUTANT(files_before_manifest)) {
         err = fs_unlink(fs, path);
@@ -109,15 +126,9 @@ static paramo_err take_away(struct fs *fs, const char *dir, const struct entry *
             err = fs_sync_dir(fs, folder);
     }
     if (!err)
-        err = fs_list(fs, folder, add_name, &n);
-    if (!err && n.failed)
-        err = err_memory(n.count * sizeof *n.name);
-    for (size_t i = 0; i < n.count && !err; i++) {
-        err = fs_join(folder, n.name[i], path);
-        if (!err)
-            err = fs_unlink(fs, path);
-    }
-    free(n.name);
+        err = empty(fs, folder);
+    if (!err && e->state != WHOLE) /* whose it was may have put its manifest there meanwhile */
+        err = empty(fs, folder);
     return err ? err : fs_remove_dir(fs, folder);
 }
 

@@ -124,7 +124,7 @@ static paramo_err find_last(struct fs *fs, const char *dir, uint64_t *number)
     return !err && !*number ? err_set(PARAMO_E_NOT_FOUND, "%s: there is no checkpoint in it", dir) : err;
 }
 
-static paramo_err check_sizes(struct fs *fs, const char *dir, const struct ckpt_manifest *m)
+paramo_err ckpt_check_files(struct fs *fs, const char *dir, const struct ckpt_manifest *m)
 {
     char folder[FS_PATH_MAX], path[FS_PATH_MAX];
     for (uint32_t i = 0; i < m->files_count; i++) {
@@ -167,7 +167,7 @@ static paramo_err link_read(struct ckpt *c, uint64_t number)
                        "%s: checkpoint %" PRIu64 " is based on another one than the %" PRIu64
                        " that is there",
                        c->dir, above->number, number);
-    return check_sizes(c->fs, c->dir, m);
+    return ckpt_check_files(c->fs, c->dir, m);
 }
 
 paramo_err ckpt_open(struct fs *fs, const char *dir, uint64_t number, struct ckpt **out)

@@ -8,6 +8,8 @@
 #include "base/mutant.h"
 #include "post/ckpt_impl.h"
 
+enum { CLAIM_TRIES = 64 /* more schedulers at once than there are */ };
+
 struct ckpt_writer {
     struct fs *fs;
     struct fs_file *file;
@@ -34,6 +36,26 @@ paramo_err ckpt_next_number(struct fs *fs, const char *dir, uint64_t *number)
         return err;
     *number = highest + 1;
     return PARAMO_OK;
+}
+
+paramo_err ckpt_claim(struct fs *fs, const char *dir, uint64_t *number)
+{
+    char folder[FS_PATH_MAX];
+    paramo_err err = fs_keep_dir(fs, dir);
+    if (!err)
+        err = ckpt_next_number(fs, dir, number);
+    for (unsigned tries = 0; !err; tries++, ++*number) {
+        if (*number > CKPT_NUMBER_MAX)
+            return err_set(PARAMO_E_FULL, "%s: the numbers are used up: one of its folders is %" PRIu64, dir,
+                           *number - 1);
+        err = ckpt_paths(dir, *number, NULL, folder, NULL);
+        if (!err && !MUTANT(number_not_claimed))
+            err = fs_new_dir(fs, folder);
+        if (err != PARAMO_E_REFUSED || tries == CLAIM_TRIES)
+            break;
+        err = PARAMO_OK; /* somebody was quicker */
+    }
+    return err ? err : fs_sync_dir(fs, dir);
 }
 
 paramo_err ckpt_begin(struct fs *fs, const char *dir, uint64_t number, uint64_t id, uint32_t writer,
@@ -122,6 +144,24 @@ void ckpt_abort(struct ckpt_writer *w)
     free(w);
 }
 
+/* This process may have stood still behind the first look, and another job have taken the attempt for one
+ * that nobody is at (ckpt_prune). */
+static paramo_err look_again(struct fs *fs, const char *dir, const char *folder,
+                             const struct ckpt_manifest *m)
+{
+    char path[FS_PATH_MAX], text[ERR_TEXT_MAX];
+    paramo_err err = MUTANT(files_not_looked_for) ? PARAMO_OK : ckpt_check_files(fs, dir, m);
+    if (err != PARAMO_E_CORRUPT)
+        return err;
+    err_text_copy(text);
+    err = fs_join(folder, "manifest", path);
+    if (!err)
+        err = fs_unlink(fs, path);
+    if (err && err != PARAMO_E_NOT_FOUND)
+        return err;
+    return err_set(PARAMO_E_CORRUPT, "%s", text);
+}
+
 paramo_err ckpt_commit(struct fs *fs, const char *dir, const struct ckpt_manifest *m)
 {
     char folder[FS_PATH_MAX];
@@ -143,7 +183,9 @@ paramo_err ckpt_commit(struct fs *fs, const char *dir, const struct ckpt_manifes
     if (!err) /* the files' names, before anything says that they are there */
         err = fs_sync_dir(fs, folder);
     if (!err)
+        err = MUTANT(files_not_looked_for) ? PARAMO_OK : ckpt_check_files(fs, dir, m);
+    if (!err)
         err = fs_replace(fs, folder, "manifest", w.data, w.len);
     writer_fini(&w);
-    return err;
+    return err ? err : look_again(fs, dir, folder, m);
 }

@@ -469,7 +469,7 @@ static void find_number(struct chore *chore)
         c->base.number = 0;
         err_text_copy(c->full);
     }
-    note_work(c, ckpt_next_number(c->fs, c->order.dir, &c->order.number));
+    note_work(c, ckpt_claim(c->fs, c->order.dir, &c->order.number));
 }
 
 /* Of the last one: is this one to be of what has changed since? */

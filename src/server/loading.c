@@ -511,6 +511,9 @@ void loading_check(struct shard *s)
 
 static paramo_err loading_begin(struct shard *s, const struct shard_save_config *config, struct loading **out)
 {
+    paramo_err late = saving_check_term(s, config->term);
+    if (late)
+        return late;
     if (s->loading && s->loading->config.id == config->id)
         let_go(s, err_set(PARAMO_E_CANCELLED, "it is loaded once more"));
     if (s->saving || s->loading)
@@ -606,6 +609,9 @@ paramo_err shard_restore(struct shard *s, const struct shard_save_config *config
     uint64_t id;
     void *value;
     bool any = false;
+    paramo_err late = saving_check_term(s, config->term);
+    if (late)
+        return late;
     shard_save_drop(s, 0);
     if (s->loading)
         let_go(s, err_set(PARAMO_E_CANCELLED, "what is lost is restored"));

@@ -65,6 +65,7 @@ struct saving {
     /* the chore's while it is posted */
     struct chore chore;
     bool posted, ending, ended, giving_up;
+    bool closed; /* the shard's node is: no chore follows this one */
     struct queue batch;
     struct ckpt_writer *writer;
     struct writer clocks[CLOCK_SETS]; /* of each set of arcs that has some */
@@ -343,14 +344,28 @@ static void finish(struct saving *sv)
     piece_resume_all(s);
 }
 
+static void post(struct saving *sv);
+
+/* It is the shard's no more: its file goes, then it. */
+static void leave(struct saving *sv)
+{
+    if (sv->writer)
+        post(sv);
+    else
+        saving_free(sv);
+}
+
 static void worked(struct chore *chore)
 {
     struct saving *sv = container_of(chore, struct saving, chore);
     sv->posted = false;
     queue_clear(sv, &sv->batch);
-    if (!sv->shard) { /* closed meanwhile */
-        ckpt_abort(sv->writer);
-        saving_free(sv);
+    if (!sv->shard) {
+        if (sv->closed)
+            ckpt_abort(sv->writer);
+        if (sv->closed)
+            sv->writer = NULL;
+        leave(sv);
         return;
     }
     if (sv->work_err && !sv->err) {
@@ -566,6 +581,9 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
 
 paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
 {
+    paramo_err late = saving_check_term(s, config->term);
+    if (late)
+        return late;
     if (s->saving || s->loading)
         return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
     if (s->self < 0)
@@ -630,18 +648,48 @@ bool saving_holds(const struct shard *s, const struct wire_head *h, const struct
                            h->kind == WIRE_CLEAR || !h->count ? NULL : seg[WIRE_SEG_KEYS].data, h->count);
 }
 
+/* Nothing of it is the shard's any more but what a chore is at. With this thread's message. */
+static void take_leave(struct shard *s, paramo_err err)
+{
+    struct saving *sv = s->saving;
+    fail(sv, err);
+    s->saving = NULL;
+    lane_timer_cancel(s->lane, &sv->walk);
+    tables_end(sv);
+    queue_clear(sv, &sv->full);
+    sv->shard = NULL;
+    sv->config.done(sv->config.arg, err_set(sv->err, "%s", sv->text), NULL);
+}
+
 void saving_close(struct shard *s)
 {
     struct saving *sv = s->saving;
     if (!sv)
         return;
-    s->saving = NULL;
-    lane_timer_cancel(s->lane, &sv->walk);
-    tables_end(sv);
-    sv->config.done(sv->config.arg, err_set(PARAMO_E_CLOSED, "the node is closed"), NULL);
-    sv->shard = NULL;
+    take_leave(s, err_set(PARAMO_E_CLOSED, "the node is closed"));
+    sv->closed = true;
     if (!sv->posted) {
         ckpt_abort(sv->writer);
         saving_free(sv);
     }
+}
+
+paramo_err saving_check_term(const struct shard *s, uint32_t term)
+{
+    if (!term || !s->view || term >= s->view->number >> 32 || MUTANT(late_order_taken))
+        return PARAMO_OK;
+    return err_set(PARAMO_E_CANCELLED, "a scheduler has ordered it that leads no more");
+}
+
+void saving_new_view(struct shard *s)
+{
+    struct saving *sv = s->saving;
+    paramo_err err = sv ? saving_check_term(s, sv->config.term) : PARAMO_OK;
+    if (!err)
+        return;
+    take_leave(s, err);
+    s->saved_id = 0;
+    if (!sv->posted)
+        leave(sv);
+    piece_resume_all(s);
 }

@@ -42,6 +42,7 @@ struct shard_save_config {
     uint64_t number, id;
     uint64_t base_id;   /* of the checkpoint that this one adds to; 0: it is full */
     bool changes;       /* another may add to this one: changes are remembered from here on */
+    uint32_t term;      /* of the scheduler that has ordered it; 0: nobody's */
     uint32_t hold_ms;   /* shard_load_hold: it ends by itself after so long */
     size_t queue_bytes; /* rows that may wait for the disk; 0: SAVE_QUEUE_BYTES */
     void *arg;
@@ -51,7 +52,8 @@ struct shard_save_config {
 };
 
 /* The cut is taken when it returns: what was applied is in, what comes later is not. On an error done does
- * not come. AGAIN: there is another. */
+ * not come. AGAIN: there is another. CANCELLED, of all that a scheduler orders (term): another leads by now.
+ */
 MUST_USE paramo_err shard_save(struct shard *s, const struct shard_save_config *config);
 /* Gives up the saving of this number (0: whichever), if it goes on; done comes. */
 void shard_save_drop(struct shard *s, uint64_t number);

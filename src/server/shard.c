@@ -300,6 +300,7 @@ void shard_set_view(struct shard *s, struct view *view)
         chain_succeed(s->chain);
     loading_look(s);
     loading_check(s);
+    saving_new_view(s);
     saving_check(s);
     for (struct sender *sender = s->senders, *next; sender; sender = next) {
         next = sender->next;

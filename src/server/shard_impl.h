@@ -227,6 +227,11 @@ void piece_resume_all(struct shard *s);
 /* A change that must wait: rows that it changes are to be saved, and the disk is behind. */
 bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg);
 void saving_close(struct shard *s);
+/* The shard has another view: what a scheduler of an earlier term has ordered is given up, and not in the way
+ * of the next, although a chore may be at it still. */
+void saving_new_view(struct shard *s);
+/* CANCELLED: a scheduler of an earlier term has ordered it. */
+MUST_USE paramo_err saving_check_term(const struct shard *s, uint32_t term);
 /* What is under way to those who follow has to be acknowledged before the checkpoint is whole. */
 void saving_mark(struct shard *s);
 /* Something was acknowledged, or the view is another. */

@@ -105,6 +105,12 @@ static paramo_err slow_make_dir(struct fs *fs, const char *path)
     return err ? err : fs_make_dir(simfs_fs(disk_of(fs)->files), path);
 }
 
+static paramo_err slow_new_dir(struct fs *fs, const char *path)
+{
+    paramo_err err = wait_for(disk_of(fs));
+    return err ? err : fs_new_dir(simfs_fs(disk_of(fs)->files), path);
+}
+
 static paramo_err slow_remove_dir(struct fs *fs, const char *path)
 {
     paramo_err err = wait_for(disk_of(fs));
@@ -135,6 +141,7 @@ static struct disk *disk_over(struct simfs *files)
         .rename = slow_rename,
         .unlink = slow_unlink,
         .make_dir = slow_make_dir,
+        .new_dir = slow_new_dir,
         .remove_dir = slow_remove_dir,
         .sync_dir = slow_sync_dir,
         .list = slow_list,

@@ -464,6 +464,67 @@ static void crashes_while_they_go(void **state)
 }
 
 /* With an argument: that bug is planted (scripts/mutants). */
+/* A number that one scheduler has had is no other's, though nothing was written under it. */
+static void numbers_are_claimed(void **state)
+{
+    (void)state;
+    uint64_t number;
+    struct ckpt_writer *w;
+    disk_new(1);
+    assert_int_equal(ckpt_claim(fs, "/var/ckpt", &number), PARAMO_OK);
+    assert_int_equal(number, 1);
+    simfs_restart(disk);
+    assert_int_equal(ckpt_claim(fs, "/var/ckpt", &number), PARAMO_OK);
+    assert_int_equal(number, 2);
+    assert_int_equal(ckpt_begin(fs, "/var/ckpt", 1, 5, 0, &w), PARAMO_OK); /* an order that comes late */
+    ckpt_abort(w);
+    assert_int_equal(save(2, 0), PARAMO_OK);
+    assert_int_equal(fs_make_dir(fs, "/var/ckpt/999999999999999999"), PARAMO_OK);
+    assert_int_equal(ckpt_claim(fs, "/var/ckpt", &number), PARAMO_E_FULL);
+    simfs_destroy(disk);
+    for (enum simfs_fault fault = 0; fault < SIMFS_FAULTS; fault++) /* ... or it is not claimed */
+        for (uint64_t step = 0, end = 1; step < end; step++) {
+            disk_new(step);
+            uint64_t begin = simfs_steps(disk), first, second;
+            simfs_plan(disk, fault, begin + step);
+            paramo_err err = ckpt_claim(fs, "/var/ckpt", &first);
+            end = simfs_steps(disk) - begin > step ? step + 2 : step;
+            simfs_restart(disk);
+            assert_int_equal(ckpt_claim(fs, "/var/ckpt", &second), PARAMO_OK);
+            assert_true(err || second > first);
+            simfs_destroy(disk);
+        }
+}
+
+/* No manifest names a file that is not there, or not as it was said to be. */
+static void files_are_looked_for(void **state)
+{
+    (void)state;
+    struct ckpt_writer *w;
+    struct ckpt_file file;
+    struct writer manifest = {0};
+    for (unsigned wrong = 0; wrong < 3; wrong++) {
+        disk_new(1);
+        assert_int_equal(save(1, 0), PARAMO_OK);
+        assert_int_equal(ckpt_begin(fs, "/var/ckpt", 2, 9, 0, &w), PARAMO_OK);
+        assert_int_equal(ckpt_end(w, &file), PARAMO_OK);
+        if (wrong == 1)
+            file.bytes++;
+        if (wrong == 2)
+            assert_int_equal(fs_unlink(fs, "/var/ckpt/00000002/blocks-0"), PARAMO_OK);
+        struct ckpt_manifest m = {.number = 2, .id = 9, .files_count = 1, .files = &file};
+        assert_int_equal(ckpt_commit(fs, "/var/ckpt", &m), wrong ? PARAMO_E_CORRUPT : PARAMO_OK);
+        assert_int_equal(fs_load(fs, "/var/ckpt/00000002/manifest", 1 << 20, &manifest),
+                         wrong ? PARAMO_E_NOT_FOUND : PARAMO_OK);
+        writer_fini(&manifest);
+        struct ckpt *c;
+        assert_int_equal(ckpt_open(fs, "/var/ckpt", 0, &c), PARAMO_OK);
+        assert_int_equal(ckpt_manifest(c, 0)->number, wrong ? 1 : 2);
+        ckpt_close(c);
+        simfs_destroy(disk);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !mutant_choose(argv[1]))
@@ -473,7 +534,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(skips_what_is_not_wanted), cmocka_unit_test(damage_is_found),
         cmocka_unit_test(others_are_not_taken),     cmocka_unit_test(lists),
         cmocka_unit_test(crashes_leave_whole_ones), cmocka_unit_test(old_ones_go),
-        cmocka_unit_test(crashes_while_they_go),
+        cmocka_unit_test(crashes_while_they_go),    cmocka_unit_test(numbers_are_claimed),
+        cmocka_unit_test(files_are_looked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -595,6 +595,64 @@ static void records_of_the_last(void **state)
 }
 
 /* With an argument: that bug is planted (scripts/mutants). */
+static void new_term(uint64_t term)
+{
+    w.f.number = term << 32;
+    fake_view(&w.f);
+}
+
+static struct shard_save_config ordered_by(uint32_t term, uint64_t number)
+{
+    struct shard_save_config config = config_of(number);
+    config.term = term;
+    w.done = false;
+    return config;
+}
+
+/* What a scheduler has ordered that died since neither begins nor goes on, and is in nobody's way. */
+static void ordered_by_the_dead(void **state)
+{
+    (void)state;
+    for (unsigned pause = 0; pause < 4; pause++) { /* how far it is when the next one leads */
+        struct ckpt *ckpt;
+        struct writer old = {0};
+        on(1 + pause);
+        fill();
+        new_term(2);
+        struct shard_save_config config = ordered_by(1, 1);
+        assert_int_equal(shard_save(w.f.shard, &config), PARAMO_E_CANCELLED);
+        assert_int_equal(shard_load(w.f.shard, &config), PARAMO_E_CANCELLED);
+        assert_int_equal(shard_load_hold(w.f.shard, &config), PARAMO_E_CANCELLED);
+        assert_int_equal(shard_restore(w.f.shard, &config), PARAMO_E_CANCELLED);
+        assert_false(w.done);
+        config = ordered_by(2, 1);
+        assert_int_equal(shard_save(w.f.shard, &config), PARAMO_OK);
+        for (unsigned i = 0; i < pause; i++)
+            fake_pass(&w.f, 100 * ENV_US);
+        fake_view(&w.f);
+        assert_false(w.done); /* the same one leads */
+        new_term(3);
+        assert_true(w.done);
+        assert_int_equal(w.status, PARAMO_E_CANCELLED);
+        config = ordered_by(3, 2);
+        assert_int_equal(shard_save(w.f.shard, &config), PARAMO_OK);
+        memcpy(w.sparse_was, w.sparse, sizeof w.sparse);
+        memcpy(w.dense_was, w.dense, sizeof w.dense);
+        memcpy(w.there_was, w.there, sizeof w.there);
+        until_done();
+        assert_int_equal(w.status, PARAMO_OK);
+        commit(2);
+        assert_int_equal(fs_load(simfs_fs(w.disk), "/var/ckpt/00000001/blocks-0", 1 << 30, &old),
+                         PARAMO_E_NOT_FOUND);
+        assert_int_equal(ckpt_open(simfs_fs(w.disk), "/var/ckpt", 0, &ckpt), PARAMO_OK);
+        assert_int_equal(ckpt_manifest(ckpt, 0)->number, 2);
+        ckpt_close(ckpt);
+        close_shard();
+        load_on(0, 2, PARAMO_OK);
+        simfs_destroy(w.disk);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !mutant_choose(argv[1]))
@@ -603,6 +661,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(taken_while_it_serves),
         cmocka_unit_test(every_fault),
         cmocka_unit_test(given_up),
+        cmocka_unit_test(ordered_by_the_dead),
         cmocka_unit_test(cleared_meanwhile),
         cmocka_unit_test(repeated_after_load),
         cmocka_unit_test(damaged),
