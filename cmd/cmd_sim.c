@@ -168,8 +168,10 @@ static int replay(const struct options *o)
     (void)fclose(f);
     paramo_err err = schedule_read(text, &s);
     free(text);
-    if (err)
+    if (err) {
+        (void)err_prefix(err, "%s", o->replay);
         return code_fail(VERB, err, err_text());
+    }
     play(&s, &r);
     if (r.failed)
         report(o, &s, &r);

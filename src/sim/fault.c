@@ -396,42 +396,57 @@ static paramo_err fault_read(const char *line, const struct schedule *s, struct 
     return err_set(PARAMO_E_FORMAT, "no such fault in this cluster: %.80s", line);
 }
 
+/* The next line of a file, without blanks and comments before it: what it says goes into the schedule. */
+static paramo_err line_read(const char *line, struct schedule *s, bool *named)
+{
+    if (!*named) {
+        *named = strcmp(line, first_line) == 0;
+        return *named ? PARAMO_OK : err_set(PARAMO_E_FORMAT, "the first line is not '%s'", first_line);
+    }
+    if (!s->faults) {
+        char end;
+        if (sscanf(line, "seed %" SCNu64 " %c", &s->seed, &end) != 1)
+            return err_set(PARAMO_E_FORMAT, "not 'seed N': %.80s", line);
+        struct dice d = dice_of(s->seed, 1);
+        shape_draw(s, &d);
+        s->faults = calloc(SCHEDULE_FAULTS_MAX, sizeof *s->faults);
+        return s->faults ? PARAMO_OK : err_memory(SCHEDULE_FAULTS_MAX * sizeof *s->faults);
+    }
+    if (s->count == SCHEDULE_FAULTS_MAX)
+        return err_set(PARAMO_E_FORMAT, "more than %d faults", SCHEDULE_FAULTS_MAX);
+    struct fault *f = &s->faults[s->count];
+    paramo_err err = fault_read(line, s, f);
+    if (!err && s->count && f->step < f[-1].step)
+        err = err_set(PARAMO_E_FORMAT, "step %" PRIu32 " comes after step %" PRIu32, f->step, f[-1].step);
+    s->count += !err;
+    return err;
+}
+
 paramo_err schedule_read(const char *text, struct schedule *s)
 {
     char line[LINE];
-    bool named = false, seeded = false;
+    bool named = false;
+    unsigned number = 0;
+    paramo_err err = PARAMO_OK;
     *s = (struct schedule){0};
-    for (const char *at = text; *at;) {
+    for (const char *at = text; *at && !err;) {
         size_t len = strcspn(at, "\n");
-        if (len >= sizeof line)
-            return err_set(PARAMO_E_FORMAT, "a line is too long: %.80s", at);
-        memcpy(line, at, len);
-        line[len] = '\0';
-        at += len + (at[len] == '\n');
-        if (!line[0] || line[0] == '#')
-            continue;
-        if (!named) {
-            if (strcmp(line, first_line) != 0)
-                return err_set(PARAMO_E_FORMAT, "the first line is not '%s'", first_line);
-            named = true;
-        } else if (!seeded) {
-            if (sscanf(line, "seed %" SCNu64, &s->seed) != 1)
-                return err_set(PARAMO_E_FORMAT, "not 'seed N': %s", line);
-            struct dice d = dice_of(s->seed, 1);
-            shape_draw(s, &d);
-            s->faults = calloc(SCHEDULE_FAULTS_MAX, sizeof *s->faults);
-            if (!s->faults)
-                return err_memory(SCHEDULE_FAULTS_MAX * sizeof *s->faults);
-            seeded = true;
+        number++;
+        if (len < sizeof line) {
+            memcpy(line, at, len);
+            line[len] = '\0';
+            if (line[0] && line[0] != '#')
+                err = line_read(line, s, &named);
         } else {
-            paramo_err err = s->count == SCHEDULE_FAULTS_MAX ? err_set(PARAMO_E_FORMAT, "too many faults")
-                                                             : fault_read(line, s, &s->faults[s->count]);
-            if (err) {
-                schedule_fini(s);
-                return err;
-            }
-            s->count++;
+            err = err_set(PARAMO_E_FORMAT, "longer than %zu bytes", sizeof line - 1);
         }
+        if (err)
+            err = err_prefix(err, "line %u", number);
+        at += len + (at[len] == '\n');
     }
-    return seeded ? PARAMO_OK : err_set(PARAMO_E_FORMAT, "there is no seed");
+    if (!err && !s->faults)
+        err = err_set(PARAMO_E_FORMAT, "there is no seed");
+    if (err)
+        schedule_fini(s);
+    return err;
 }

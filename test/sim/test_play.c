@@ -60,11 +60,34 @@ static void what_is_no_schedule_is_refused(void **state)
                                       "paramo-sim 1\nseed x\n",
                                       "paramo-sim 1\nseed 1\n5 melt 0 1 1\n",
                                       "paramo-sim 1\nseed 1\n5 drop 0 99 1\n",
-                                      "paramo-sim 1\nseed 1\n5 drop 0 1\n"};
+                                      "paramo-sim 1\nseed 1\n5 drop 0 1\n",
+                                      "paramo-sim 1\nseed 1\n5 drop 0 1 1\n4 drop 0 1 1\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct schedule s;
         assert_int_equal(schedule_read(bad[i], &s), PARAMO_E_FORMAT);
         schedule_fini(&s);
+    }
+    struct schedule s;
+    assert_int_equal(schedule_read("paramo-sim 1\n# a comment\nseed 1\n5 drop 0 99 1\n", &s),
+                     PARAMO_E_FORMAT);
+    assert_non_null(strstr(err_text(), "line 4"));
+}
+
+static void all_that_is_drawn_can_be_read(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        struct schedule drawn, read;
+        assert_int_equal(schedule_draw(seed * UINT64_C(0x9e3779b97f4a7c15), &drawn), PARAMO_OK);
+        char *text = schedule_write(&drawn);
+        assert_non_null(text);
+        assert_int_equal(schedule_read(text, &read), PARAMO_OK);
+        assert_int_equal(read.count, drawn.count);
+        assert_int_equal(schedule_nodes(&read), schedule_nodes(&drawn));
+        assert_memory_equal(read.faults, drawn.faults, drawn.count * sizeof *drawn.faults);
+        free(text);
+        schedule_fini(&read);
+        schedule_fini(&drawn);
     }
 }
 
@@ -117,9 +140,8 @@ static void hosts_have_clocks_of_their_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_seed_plays_the_same_way),
-        cmocka_unit_test(a_file_replays_what_was_drawn),
-        cmocka_unit_test(what_is_no_schedule_is_refused),
+        cmocka_unit_test(the_same_seed_plays_the_same_way), cmocka_unit_test(a_file_replays_what_was_drawn),
+        cmocka_unit_test(what_is_no_schedule_is_refused),   cmocka_unit_test(all_that_is_drawn_can_be_read),
         cmocka_unit_test(hosts_have_clocks_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

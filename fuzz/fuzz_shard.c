@@ -1,0 +1,762 @@
+/* One shard in its chains, between peers that send anything: it is owner and follower, source and target of
+ * migrations, while views, deaths, orders, acknowledgements and connections come in any order. Clients push
+ * and read, the member before sends changes, the member behind acknowledges them or does not. Frames are
+ * mostly whole; one in some has a field that is not.
+ *
+ * A push is answered OK only when the member behind has acknowledged it; an order is answered once; what the
+ * shard sends can be read by those that it sends it to. Nothing may end the process. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fakevan.h"
+#include "post/letter.h"
+#include "ring/chains.h"
+#include "server/ckpt_rows.h"
+#include "server/moving.h"
+#include "table/table_options.h"
+#include "wire/order.h"
+
+enum {
+    SERVERS = 4,
+    SELF = 1,
+    WORKERS = 2,
+    CLIENTS = 3,
+    BLOCKS = 4, /* of arcs that have one chain */
+    BLOCK_ARCS = RING_ARCS / BLOCKS,
+    REPLICAS = 2,
+    OUT_MAX = 24,
+    SENT_MAX = 64,
+    FRAME_LIMIT = 1 << 20,
+    INCARNATION = 100,
+    OPS_MAX = 300
+};
+
+enum { DENSE = 1, SPARSE, ALONE, VAR, TABLES = VAR }; /* ids; ALONE has no replicas */
+
+struct client {
+    struct fakeconn *fake;
+    unsigned rank, customer;
+    uint64_t number;
+};
+
+struct before { /* a member before us, or the source of a migration */
+    struct fakeconn *fake;
+    unsigned server;
+    bool moves;
+    uint64_t order;
+};
+
+struct stream { /* of one server to us, whichever connection it comes by */
+    uint64_t seq;
+    uint32_t generation;
+};
+
+struct sent { /* CHAIN that has left */
+    uint64_t seq, number;
+    uint32_t node, customer;
+};
+
+struct behind { /* a connection that the shard has dialled */
+    struct fakeconn *fake;
+    uint32_t server;
+    bool welcomed;
+    uint64_t seq, acked, clock;
+    struct sent sent[SENT_MAX];
+    unsigned sent_count;
+};
+
+struct asked { /* an order that was given */
+    unsigned answers;
+};
+
+static struct world {
+    struct fakeworld world;
+    struct shard *shard;
+    struct view *view;
+    struct ring_chains chains, old;
+    uint64_t number, moved, changed_arcs, changed_chain;
+    unsigned dead; /* bits: servers, then workers */
+    struct client clients[CLIENTS];
+    struct before before[3];
+    struct stream streams[2][SERVERS]; /* of changes, of migrations */
+    struct behind behind[OUT_MAX];
+    unsigned behind_count;
+    struct asked asked[OPS_MAX];
+    unsigned asked_count;
+    uint64_t move_id;
+    struct move_order move;
+    bool failed;
+} w;
+
+/* ---- views --------------------------------------------------------------------------------------------- */
+
+static void table_view(struct view_table *t, unsigned id)
+{
+    static const paramo_table_kind kinds[] = {0, PARAMO_TABLE_DENSE, PARAMO_TABLE_SPARSE, PARAMO_TABLE_SPARSE,
+                                              PARAMO_TABLE_VAR};
+    t->id = id;
+    t->since = 1;
+    t->name[0] = (char)('a' + id);
+    table_options_default(&t->options);
+    t->options.kind = kinds[id];
+    t->options.rows = id == DENSE ? RING_ARCS : 0;
+    t->options.placement = id == DENSE ? PARAMO_PLACE_DENSE : PARAMO_PLACE_UNIFORM;
+    t->options.replicas = id == ALONE ? 0 : PARAMO_REPLICAS_OF_JOB;
+}
+
+static bool alive(unsigned bit)
+{
+    return !(w.dead >> bit & 1);
+}
+
+static void view_next(bool term)
+{
+    struct view *v = calloc(1, sizeof *v);
+    CHECK(v);
+    atomic_init(&v->refs, 1);
+    w.number = term ? ((w.number >> 32) + 1) << 32 | 1 : w.number + 1;
+    uint8_t touched[SERVERS];
+    ring_touched(&w.old, &w.chains, touched, SERVERS);
+    if (touched[SELF] & RING_TOUCHED_ARCS)
+        w.changed_arcs = w.number;
+    if (touched[SELF] & RING_TOUCHED_CHAIN)
+        w.changed_chain = w.number;
+    w.old = w.chains;
+    v->job = 7;
+    v->number = w.number;
+    v->complete = true;
+    v->num_servers = SERVERS;
+    v->num_workers = WORKERS;
+    v->nodes_count = SERVERS + WORKERS;
+    v->nodes = calloc(v->nodes_count, sizeof *v->nodes);
+    v->shards_count = SERVERS;
+    v->shards = calloc(SERVERS, sizeof *v->shards);
+    v->tables_count = TABLES;
+    v->tables = calloc(TABLES, sizeof *v->tables);
+    CHECK(v->nodes && v->shards && v->tables);
+    unsigned at = 0;
+    for (uint32_t id = PARAMO_ID_SERVER(0); at < v->nodes_count; id++) { /* servers 8, 10 ..., workers 9, 11 */
+        bool server = id % 2 == 0;
+        unsigned rank = (id - PARAMO_ID_SERVER(0)) / 2;
+        if (!server && rank >= WORKERS)
+            continue;
+        struct view_node *n = &v->nodes[at++];
+        n->id = id;
+        n->role = server ? PARAMO_ROLE_SERVER : PARAMO_ROLE_WORKER;
+        n->incarnation = INCARNATION + id;
+        n->alive = alive(server ? rank : SERVERS + rank);
+        n->port = (uint16_t)(server ? 100 + rank : 0);
+        n->shards = server;
+        n->weight = server;
+        n->host[0] = n->domain[0] = (char)('a' + rank);
+    }
+    for (unsigned i = 0; i < SERVERS; i++)
+        v->shards[i] = (struct view_shard){.node = PARAMO_ID_SERVER(i),
+                                           .arcs_changed = w.changed_arcs,
+                                           .chain_changed = w.changed_chain,
+                                           .moved = i == SELF ? w.moved : 0};
+    for (unsigned t = 0; t < TABLES; t++)
+        table_view(&v->tables[t], t + 1);
+    v->chains = w.chains;
+    v->chains.apart = v->chains.present = 0;
+    view_unref(w.view);
+    w.view = v;
+    shard_set_view(w.shard, v);
+}
+
+/* A chain of one block: a draw of servers that are alive, the first the owner. */
+static void block_draw(unsigned block, unsigned draw)
+{
+    unsigned chain[SERVERS], n = 0;
+    for (unsigned i = 0; i < SERVERS; i++)
+        if (alive((i + draw) % SERVERS))
+            chain[n++] = (i + draw) % SERVERS;
+    if (draw & 4 && n > 1) {
+        unsigned first = chain[0];
+        chain[0] = chain[1], chain[1] = first;
+    }
+    for (unsigned a = block * BLOCK_ARCS; a < (block + 1) * BLOCK_ARCS && n; a++)
+        for (unsigned level = 0; level < RING_LEVELS; level++)
+            w.chains.level[level].owner[a] =
+                level <= REPLICAS && level < n ? (uint16_t)chain[level] : (uint16_t)RING_NOBODY;
+}
+
+/* Who is dead leaves every chain; the first that is left owns. */
+static void deaths(struct source *s)
+{
+    bool gone[SERVERS];
+    unsigned which = take_u8(s);
+    w.dead |= 1U << which % (SERVERS + WORKERS);
+    if (which & 64)
+        w.dead = 0;
+    if (!(which & 32))
+        w.dead &= ~(1U << SELF); /* seldom ourselves */
+    for (unsigned i = 0; i < SERVERS; i++)
+        gone[i] = !alive(i);
+    struct ring_ends ends = {{0}};
+    ring_ends_add(&ends, 0, REPLICAS);
+    (void)ring_promote(&w.chains, &ends, gone, SERVERS, true, NULL);
+}
+
+/* The migration that was ordered is committed: its target comes into the chain, or to its front. */
+static void commit(bool front)
+{
+    unsigned to = (w.move.to.node - PARAMO_ID_SERVER(0)) / 2;
+    if (!w.move.id || to >= SERVERS || !alive(to))
+        return;
+    for (unsigned a = w.move.first; a < (unsigned)w.move.first + w.move.arcs; a++) {
+        uint16_t chain[RING_LEVELS], n = 0, have = 0;
+        if (front)
+            chain[n++] = (uint16_t)to;
+        for (unsigned level = 0; level <= REPLICAS; level++) {
+            uint16_t member = w.chains.level[level].owner[a];
+            if (member != RING_NOBODY && member != to && n < RING_LEVELS)
+                chain[n++] = member;
+            have |= member == to;
+        }
+        if (!front && n < RING_LEVELS)
+            chain[n++] = (uint16_t)to;
+        for (unsigned level = 0; level <= REPLICAS; level++)
+            w.chains.level[level].owner[a] = level < n ? chain[level] : (uint16_t)RING_NOBODY;
+        (void)have;
+    }
+    if (to == SELF)
+        w.moved = w.move.id;
+}
+
+/* ---- what the shard sends ------------------------------------------------------------------------------ */
+
+static void answered(const struct client *c, const struct wire_head *h)
+{
+    if (h->status != PARAMO_OK || h->column) /* column: a scan's, or a part of a row */
+        return;
+    for (unsigned i = 0; i < w.behind_count; i++) {
+        const struct behind *b = &w.behind[i];
+        for (unsigned k = 0; k < b->sent_count && fakeconn_alive(b->fake) && b->welcomed; k++)
+            if (b->sent[k].number == h->number && b->sent[k].node == PARAMO_ID_WORKER(c->rank) &&
+                b->sent[k].customer == c->customer)
+                CHECK(b->sent[k].seq <= b->acked);
+    }
+}
+
+static void behind_sends(struct behind *b, const struct van_frame *frame, const struct wire_head *h)
+{
+    struct chain_message change;
+    struct move_message move;
+    uint64_t clock;
+    switch (h->kind) {
+    case WIRE_HELLO: {
+        struct hello hello;
+        struct reader r = reader_over(frame->seg[0].data, frame->seg[0].len);
+        CHECK(hello_decode(&r, &hello) == PARAMO_OK);
+        CHECK(hello.purpose == HELLO_CHAIN || hello.purpose == HELLO_MOVE);
+        break;
+    }
+    case WIRE_CHAIN:
+        CHECK(b->welcomed && chain_decode(h, frame->seg, frame->nseg, &change) == PARAMO_OK);
+        CHECK(change.seq <= b->seq + 1 || !b->seq); /* in order, from where the connection began */
+        b->seq = change.seq > b->seq ? change.seq : b->seq;
+        if (change.what == CHAIN_UPDATE && change.origin.node == PARAMO_ID_SERVER(SELF) &&
+            b->sent_count < SENT_MAX)
+            b->sent[b->sent_count++] =
+                (struct sent){change.seq, change.request.number, change.node, change.customer};
+        break;
+    case WIRE_MOVE:
+        CHECK(b->welcomed && move_decode(h, frame->seg, frame->nseg, &move) == PARAMO_OK);
+        b->seq = move.seq > b->seq ? move.seq : b->seq;
+        break;
+    default:
+        CHECK(b->welcomed && h->kind == WIRE_CHAIN_BEAT);
+        CHECK(chain_beat_decode(h, frame->nseg, &clock) == PARAMO_OK);
+        b->clock = clock;
+    }
+}
+
+static struct stream *stream_of(const struct before *b)
+{
+    return &w.streams[b->moves][b->server];
+}
+
+static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
+{
+    struct wire_head h;
+    (void)arg;
+    CHECK(wire_head_decode(frame->head, &h) == PARAMO_OK);
+    for (unsigned i = 0; i < w.behind_count; i++)
+        if (w.behind[i].fake == c) {
+            behind_sends(&w.behind[i], frame, &h);
+            return;
+        }
+    for (unsigned i = 0; i < CLIENTS; i++)
+        if (w.clients[i].fake == c && h.kind == WIRE_ANSWER)
+            answered(&w.clients[i], &h);
+    if (h.kind == WIRE_CHAIN_ACK) {
+        struct chain_ack ack;
+        CHECK(chain_ack_decode(&h, frame->seg, frame->nseg, &ack) == PARAMO_OK);
+        for (unsigned i = 0; i < sizeof w.before / sizeof w.before[0]; i++)
+            CHECK(w.before[i].fake != c || (ack.received <= stream_of(&w.before[i])->seq && ack.acked <= ack.received));
+    }
+}
+
+static void connected(void *arg, struct fakeconn *c)
+{
+    (void)arg;
+    if (w.behind_count == OUT_MAX) {
+        w.world.van.refuse = true;
+        w.behind_count--; /* the last is not looked at any more */
+    }
+    w.behind[w.behind_count++] = (struct behind){.fake = c};
+}
+
+static void failed(void *arg, paramo_err status)
+{
+    (void)arg;
+    CHECK(status != PARAMO_OK && !w.failed);
+    w.failed = true;
+}
+
+static void moved(void *arg, paramo_err status)
+{
+    struct asked *asked = arg;
+    (void)status;
+    asked->answers++;
+    CHECK(asked->answers == 1);
+}
+
+/* ---- clients ------------------------------------------------------------------------------------------- */
+
+static void client_connect(struct client *c, struct source *s)
+{
+    uint8_t how = take_u8(s);
+    if (fakeconn_alive(c->fake))
+        fakeconn_break(c->fake, PARAMO_E_DISCONNECTED, "cut");
+    if (how & 1)
+        c->customer = how >> 1 & 3, c->number = 0;
+    struct hello hello = {.version_min = HELLO_VERSION_MIN,
+                          .version_max = HELLO_VERSION_MAX,
+                          .purpose = HELLO_DATA,
+                          .node = PARAMO_ID_WORKER(c->rank),
+                          .incarnation = INCARNATION + PARAMO_ID_WORKER(c->rank) + (how == 255),
+                          .customer = c->customer};
+    c->fake = fakevan_conn_new(&w.world.van, w.world.lane);
+    shard_accept(w.shard, &c->fake->conn, &hello);
+}
+
+/* Ascending keys, mostly of arcs that are ours. */
+static unsigned keys_draw(struct source *s, unsigned table, uint64_t keys[3])
+{
+    unsigned n = 1 + take_below(s, 3), block = take_below(s, BLOCKS);
+    for (unsigned i = 0; i < BLOCKS && w.chains.level[0].owner[block * BLOCK_ARCS] != SELF; i++)
+        block = (block + 1) % BLOCKS;
+    uint64_t at = block * BLOCK_ARCS + take_below(s, 8) * 100;
+    for (unsigned i = 0; i < n; i++, at += 1 + take_below(s, 40))
+        keys[i] = (at < RING_ARCS ? at : RING_ARCS - 3 + i) << (table == DENSE ? 0 : RING_ARC_SHIFT);
+    return n;
+}
+
+static void client_asks(struct client *c, struct source *s)
+{
+    static const uint8_t kinds[] = {WIRE_PUSH,   WIRE_PUSH,  WIRE_PUSH, WIRE_PULL, WIRE_PUSHPULL, WIRE_PUT,
+                                    WIRE_DELETE, WIRE_CLEAR, WIRE_STAT, WIRE_SCAN, WIRE_PROBE,    WIRE_PUSH};
+    static const float vals[3] = {1, 2, 3};
+    uint64_t keys[3];
+    uint32_t lens[3] = {1, 1, 1};
+    uint8_t bytes[VAN_HEAD], how = take_u8(s);
+    unsigned table = 1 + take_below(s, TABLES), n = keys_draw(s, table, keys);
+    uint8_t kind = kinds[take_below(s, sizeof kinds)];
+    bool again = how & 1 && c->number, keyed = kind < WIRE_CLEAR && kind != WIRE_PROBE && kind != WIRE_SCAN;
+    bool pushes = kind == WIRE_PUSH || kind == WIRE_PUSHPULL || kind == WIRE_PUT;
+    struct wire_head h = {.kind = kind,
+                          .table = how & 2 ? table : 1 + take_below(s, TABLES + 1),
+                          .number = again ? c->number : ++c->number,
+                          .view = w.number + (how & 4 ? take_below(s, 3) - 1 : 0),
+                          .ts = c->number};
+    table = h.table;
+    h.floor = h.number > 4 && how & 8 ? h.number - take_below(s, 4) : 1;
+    if (h.number - h.floor >= DATA_WINDOW)
+        h.floor = h.number;
+    h.count = keyed ? n : kind == WIRE_SCAN;
+    h.flags = table == VAR && pushes ? WIRE_LENS : 0;
+    h.columns = kind == WIRE_PROBE ? WIRE_PUSH : 0;
+    if (how & 16) { /* a field is not what it should be */
+        uint32_t *fields[] = {&h.count, &h.column, &h.columns, &h.table, &h.attempt, &h.piece};
+        *fields[take_below(s, sizeof fields / sizeof fields[0])] = (uint32_t)take_number(s);
+        h.flags ^= how & 32 ? take_u8(s) & 15 : 0;
+    }
+    struct van_seg seg[VAN_SEGS] = {{0}};
+    if (h.count || keyed)
+        seg[0] = (struct van_seg){.data = keys, .len = 8 * (keyed ? n : kind == WIRE_SCAN)};
+    if (h.flags & WIRE_LENS)
+        seg[1] = (struct van_seg){.data = lens, .len = 4 * n};
+    if (pushes)
+        seg[2] = (struct van_seg){.data = (void *)(uintptr_t)vals, .len = 4 * n};
+    wire_head_encode(&h, bytes);
+    (void)fakeconn_frame(c->fake, bytes, seg, seg[2].len ? 3 : seg[1].len ? 2 : seg[0].len ? 1 : 0);
+}
+
+/* ---- the member before, and the source of a migration ---------------------------------------------------- */
+
+static void before_connect(struct before *b, struct source *s)
+{
+    uint8_t how = take_u8(s);
+    if (fakeconn_alive(b->fake))
+        fakeconn_break(b->fake, PARAMO_E_DISCONNECTED, "cut");
+    b->server = how & 3;
+    struct stream *stream = stream_of(b);
+    stream->generation += how >> 2 & 1;
+    if (how & 4)
+        stream->seq = 0;
+    if (how == 254) /* any generation: what it has had is not known then */
+        stream->seq = UINT64_MAX / 2;
+    struct hello hello = {.version_min = HELLO_VERSION_MIN,
+                          .version_max = HELLO_VERSION_MAX,
+                          .purpose = b->moves ? HELLO_MOVE : HELLO_CHAIN,
+                          .node = PARAMO_ID_SERVER(b->server),
+                          .incarnation = INCARNATION + PARAMO_ID_SERVER(b->server) + (how == 255),
+                          .app = how == 254 ? (uint32_t)take_number(s) : stream->generation};
+    b->fake = fakevan_conn_new(&w.world.van, w.world.lane);
+    shard_accept(w.shard, &b->fake->conn, &hello);
+}
+
+static void before_sends(struct before *b, const struct wire_head *h, const struct van_seg seg[VAN_SEGS])
+{
+    uint8_t bytes[VAN_HEAD];
+    unsigned nseg = VAN_SEGS;
+    while (nseg && !seg[nseg - 1].len)
+        nseg--;
+    wire_head_encode(h, bytes);
+    uint64_t *seq = &stream_of(b)->seq;
+    *seq = h->ts > *seq && h->kind != WIRE_CHAIN_BEAT ? h->ts : *seq;
+    (void)fakeconn_frame(b->fake, bytes, seg, nseg);
+}
+
+static void before_changes(struct before *b, struct source *s)
+{
+    static const float vals[3] = {1, 2, 3};
+    uint64_t keys[3];
+    uint32_t lens[3] = {1, 1, 1};
+    uint8_t body[CHAIN_BODY_MAX], how = take_u8(s);
+    unsigned table = 1 + take_below(s, TABLES), rank = take_below(s, WORKERS), block = take_below(s, BLOCKS);
+    static const uint8_t kinds[] = {WIRE_PUSH, WIRE_PUSH, WIRE_PUT, WIRE_DELETE, WIRE_CLEAR};
+    uint8_t kind = kinds[take_below(s, sizeof kinds)];
+    keys[0] = (uint64_t)(block * BLOCK_ARCS + take_below(s, 8) * 100) << (table == DENSE ? 0 : RING_ARC_SHIFT);
+    struct chain_message m = {.what = how & 1 ? CHAIN_UPDATE : (uint16_t)(1 + take_below(s, 3)),
+                              .seq = stream_of(b)->seq + 1 - (how >> 1 & 1) * take_below(s, 2),
+                              .view = w.number,
+                              .origin = {.node = PARAMO_ID_SERVER(how & 4 ? take_below(s, SERVERS) : b->server)},
+                              .order = ++b->order + (how & 8 ? take_number(s) : 0),
+                              .node = PARAMO_ID_WORKER(rank),
+                              .customer = take_below(s, 3),
+                              .incarnation = INCARNATION + PARAMO_ID_WORKER(rank)};
+    if (m.what == CHAIN_TAKE)
+        m.from.node = PARAMO_ID_SERVER(take_below(s, SERVERS));
+    bool update = m.what == CHAIN_UPDATE;
+    if (update)
+        m.request = (struct wire_head){.kind = kind,
+                                       .table = table,
+                                       .number = 1 + take_below(s, 200),
+                                       .floor = 1,
+                                       .count = kind != WIRE_CLEAR};
+    bool pushes = update && (kind == WIRE_PUSH || kind == WIRE_PUT);
+    if (table == VAR && pushes)
+        m.request.flags = WIRE_LENS;
+    for (unsigned a = 0; chain_has_arcs(&m) && a < BLOCK_ARCS; a++)
+        arcs_add(m.arcs, block * BLOCK_ARCS + a);
+    struct wire_head h;
+    chain_head(&m, &h);
+    struct van_seg seg[VAN_SEGS] = {{0}};
+    if (update && kind != WIRE_CLEAR)
+        seg[0] = (struct van_seg){.data = keys, .len = 8};
+    if (m.request.flags & WIRE_LENS)
+        seg[1] = (struct van_seg){.data = lens, .len = 4};
+    if (pushes)
+        seg[2] = (struct van_seg){.data = (void *)(uintptr_t)vals, .len = 4};
+    seg[3] = (struct van_seg){.data = body, .len = chain_body_encode(&m, body)};
+    if (how & 16)
+        body[take_below(s, CHAIN_BODY_MIN)] ^= take_u8(s);
+    before_sends(b, &h, seg);
+}
+
+static void before_beats(struct before *b, struct source *s)
+{
+    struct wire_head h;
+    chain_beat_head(fakeworld_now(&w.world) - take_below(s, 3) * ENV_SEC / 4 + 1, w.number, &h);
+    before_sends(b, &h, (struct van_seg[VAN_SEGS]){{0}});
+}
+
+/* Rows of the move's arcs, as another shard would have them. */
+static void rows_write(struct source *s, struct writer *payload, uint32_t *table)
+{
+    struct ckpt_block block;
+    uint64_t key = (uint64_t)(w.move.first + take_below(s, w.move.arcs ? w.move.arcs : 1)) << RING_ARC_SHIFT;
+    float row[4] = {1, 0, 0, 0};
+    struct ring_placement placement = {.kind = PARAMO_PLACE_UNIFORM};
+    *table = SPARSE + take_below(s, 2);
+    CHECK(ckpt_rows_pack(*table, &placement, &key, NULL, row, 1, 4, payload, &block) == PARAMO_OK);
+}
+
+static void source_sends(struct before *b, struct source *s)
+{
+    struct writer payload = {0};
+    uint8_t how = take_u8(s), bits[MOVE_ARCS / 8] = {0};
+    struct move_message m = {.what = how & 7, .seq = stream_of(b)->seq + 1, .view = w.number, .id = w.move.id};
+    for (unsigned a = w.move.first; a < (unsigned)w.move.first + w.move.arcs; a++)
+        bits[a / 8] |= (uint8_t)(1U << a % 8);
+    switch (m.what) {
+    case MOVE_STEP_BEGIN:
+        m.first = w.move.first, m.arcs = w.move.arcs;
+        break;
+    case MOVE_STEP_ROWS:
+        rows_write(s, &payload, &m.table);
+        break;
+    case MOVE_STEP_RECORDS: {
+        struct ckpt_clock clock = {.node = PARAMO_ID_WORKER(take_below(s, WORKERS)), .customer = take_below(s, 3)};
+        clock.incarnation = INCARNATION + clock.node;
+        dedup_init(&clock.dedup);
+        dedup_raise(&clock.dedup, 1 + take_u8(s));
+        dedup_record(&clock.dedup, clock.dedup.floor + take_u8(s));
+        write_bytes(&payload, bits, sizeof bits);
+        ckpt_clocks_encode(&clock, 1, &payload);
+        break;
+    }
+    case MOVE_STEP_PARTS:
+        write_u32(&payload, PARAMO_ID_WORKER(0));
+        write_u32(&payload, 0);
+        write_u32(&payload, take_below(s, 3));
+        write_u64(&payload, INCARNATION + PARAMO_ID_WORKER(0));
+        write_u64(&payload, 1 + take_u8(s));
+        write_bytes(&payload, bits, sizeof bits);
+        break;
+    case MOVE_STEP_LOST:
+        m.table = how & 128 ? (uint32_t)ALONE : 1 + take_below(s, TABLES);
+        write_bytes(&payload, bits, sizeof bits);
+        break;
+    default:
+        for (unsigned i = 0; i < w.move.arcs && m.what == MOVE_STEP_LAST; i++)
+            write_u64(&payload, b->order);
+    }
+    if (how & 8 && payload.len) /* garbage in it */
+        payload.data[take_u16(s) % payload.len] ^= take_u8(s) | 1;
+    if (how & 16 && how & 32)
+        payload.len -= payload.len ? 1 + take_u8(s) % payload.len : 0;
+    struct wire_head h;
+    move_head(&m, &h);
+    struct van_seg seg[VAN_SEGS] = {{.data = payload.data, .len = payload.len}};
+    before_sends(b, &h, seg);
+    writer_fini(&payload);
+}
+
+/* ---- the members behind --------------------------------------------------------------------------------- */
+
+static void behind_acks(struct behind *b, struct source *s)
+{
+    uint8_t how = take_u8(s), beyond[4] = {0};
+    struct wire_head h;
+    if (!b->welcomed) {
+        struct welcome welcome = {.version = HELLO_VERSION_MAX, .job = 7, .incarnation = INCARNATION + PARAMO_ID_SERVER(0)};
+        struct writer body = {0};
+        if (how == 255)
+            reject_encode(PARAMO_E_REFUSED, "no", &body);
+        else
+            welcome_encode(&welcome, &body);
+        h = (struct wire_head){.kind = how == 255 ? WIRE_REJECT : WIRE_WELCOME};
+        b->welcomed = how != 255;
+        (void)fakeconn_letter(b->fake, &h, body.data, body.len);
+        writer_fini(&body);
+        return;
+    }
+    struct chain_ack ack = {.acked = how & 1 ? b->seq : b->acked + (b->seq > b->acked),
+                            .received = b->seq,
+                            .view = w.number - (how >> 1 & 1),
+                            .clock = how & 4 ? b->clock : 0,
+                            .again = how & 8};
+    if (how & 16) { /* any numbers */
+        ack.acked = take_number(s);
+        ack.received = take_number(s);
+    }
+    if (how & 32 && ack.received > ack.acked) {
+        beyond[0] = take_u8(s);
+        ack.beyond = beyond;
+        ack.beyond_bytes = 1;
+    }
+    chain_ack_head(&ack, &h);
+    if (how == 255)
+        h = (struct wire_head){.kind = WIRE_CHAIN_REFUSED, .view = w.number};
+    /* What is acknowledged beyond the first may be answered, too. */
+    b->acked = (how & 48) ? UINT64_MAX : ack.acked > b->acked ? ack.acked : b->acked;
+    (void)fakeconn_letter(b->fake, &h, beyond, how == 255 ? 0 : ack.beyond_bytes);
+}
+
+static struct behind *behind_some(struct source *s)
+{
+    for (unsigned i = 0, at = take_u8(s); i < w.behind_count; i++) {
+        struct behind *b = &w.behind[w.behind_count - 1 - (at + i) % w.behind_count];
+        if (fakeconn_alive(b->fake))
+            return b;
+    }
+    return NULL;
+}
+
+/* ---- orders ---------------------------------------------------------------------------------------------- */
+
+static void order(struct source *s)
+{
+    static const uint32_t whats[] = {ORDER_MOVE_GIVE, ORDER_MOVE_TAKE, ORDER_MOVE_PAUSE, ORDER_MOVE_END};
+    uint8_t how = take_u8(s);
+    uint32_t what = whats[how & 3];
+    if (how & 4 || !w.move.id) { /* another migration */
+        unsigned block = take_below(s, BLOCKS), other = take_below(s, SERVERS);
+        bool gives = w.chains.level[0].owner[block * BLOCK_ARCS] == SELF;
+        unsigned from = gives ? SELF : w.chains.level[0].owner[block * BLOCK_ARCS];
+        unsigned to = gives ? other : SELF;
+        int had = MOVE_NO_LEVEL;
+        for (unsigned level = 0; level <= REPLICAS; level++)
+            if (w.chains.level[level].owner[block * BLOCK_ARCS] == to)
+                had = (int)level;
+        w.move = (struct move_order){.id = (w.number >> 32) << 32 | ++w.move_id,
+                                     .first = (uint16_t)(block * BLOCK_ARCS),
+                                     .arcs = 1 + take_u8(s),
+                                     .from = {.node = PARAMO_ID_SERVER(from)},
+                                     .to = {.node = PARAMO_ID_SERVER(to)},
+                                     .had = (uint8_t)had,
+                                     .kib_per_s = how & 8 ? 1 : 0};
+    }
+    struct move_order m = w.move;
+    m.takes_over = how & 16;
+    m.committed = how & 32;
+    if (how & 64 && how & 128)
+        m.id = take_number(s) + 1;
+    if (w.asked_count == OPS_MAX)
+        return;
+    if (what == ORDER_MOVE_END && m.committed && m.id == w.move.id) {
+        commit(m.takes_over);
+        view_next(false);
+    }
+    shard_move(w.shard, what, &m, moved, &w.asked[w.asked_count++]);
+}
+
+/* ---- the play -------------------------------------------------------------------------------------------- */
+
+static void step(struct source *s)
+{
+    uint8_t op = take_u8(s);
+    struct client *c = &w.clients[op >> 5 & 3 ? (op >> 5) % CLIENTS : 0];
+    struct before *b = &w.before[(op >> 5) % 3];
+    struct behind *next;
+    switch (op % 16) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+        if (!fakeconn_alive(c->fake))
+            client_connect(c, s);
+        if (fakeconn_alive(c->fake))
+            client_asks(c, s);
+        break;
+    case 4:
+        client_connect(c, s);
+        break;
+    case 5: {
+        struct wire_head bye = {.kind = WIRE_BYE};
+        if (fakeconn_alive(c->fake))
+            (void)fakeconn_letter(c->fake, &bye, NULL, 0);
+        break;
+    }
+    case 6:
+        before_connect(b, s);
+        break;
+    case 7:
+    case 8:
+        if (!fakeconn_alive(b->fake))
+            before_connect(b, s);
+        if (fakeconn_alive(b->fake) && b->moves && op & 64)
+            source_sends(b, s);
+        else if (fakeconn_alive(b->fake))
+            before_changes(b, s);
+        break;
+    case 9:
+        if (fakeconn_alive(b->fake) && b->moves)
+            source_sends(b, s);
+        else if (fakeconn_alive(b->fake))
+            before_beats(b, s);
+        break;
+    case 10:
+    case 11:
+        if ((next = behind_some(s)))
+            behind_acks(next, s);
+        break;
+    case 12:
+        order(s);
+        break;
+    case 13:
+        if (op & 32)
+            deaths(s);
+        else
+            block_draw(take_below(s, BLOCKS), take_u8(s));
+        view_next(op & 64);
+        break;
+    case 14:
+        if (op & 16) {
+            w.world.van.refuse = op & 32;
+        } else if ((next = behind_some(s))) {
+            if (op & 64)
+                next->fake->full = op & 32;
+            else
+                fakeconn_break(next->fake, PARAMO_E_DISCONNECTED, "cut");
+        }
+        break;
+    default:
+        if (op & 64 && (next = behind_some(s)))
+            next->acked = UINT64_MAX, (void)fakeconn_raw(next->fake, s);
+        else if (op & 128 && fakeconn_alive(b->fake))
+            stream_of(b)->seq = UINT64_MAX / 2, (void)fakeconn_raw(b->fake, s);
+        else if (fakeconn_alive(c->fake))
+            (void)fakeconn_raw(c->fake, s);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct source s = {data, size};
+    harness_quiet();
+    memset(&w, 0, sizeof w);
+    fakeworld_open(&w.world);
+    w.world.van.sent = sent;
+    w.world.van.connected = connected;
+    for (unsigned i = 0; i < CLIENTS; i++)
+        w.clients[i].rank = i % WORKERS, w.clients[i].customer = i / WORKERS;
+    w.before[2].moves = true;
+    struct shard_config config = {.lane = w.world.lane,
+                                  .incarnation = INCARNATION + PARAMO_ID_SERVER(SELF),
+                                  .frame_bytes = FRAME_LIMIT,
+                                  .van = &w.world.van.van,
+                                  .token = "t",
+                                  .failed = failed};
+    CHECK(shard_create(&config, &w.shard) == PARAMO_OK);
+    w.number = UINT64_C(1) << 32;
+    w.chains.replicas = REPLICAS;
+    memset(w.old.level, 0xff, sizeof w.old.level);
+    memset(w.chains.level, 0xff, sizeof w.chains.level);
+    for (unsigned block = 0; block < BLOCKS; block++)
+        block_draw(block, (block + SELF) % SERVERS);
+    fakeworld_enter(&w.world);
+    view_next(false);
+    fakeworld_leave(&w.world);
+    for (unsigned n = 0; s.left && n < OPS_MAX && !w.failed; n++) {
+        fakeworld_enter(&w.world);
+        step(&s);
+        fakeworld_leave(&w.world);
+        unsigned pass = take_below(&s, 8);
+        if (pass > 4)
+            fakeworld_pass(&w.world, pass == 7 ? take_u8(&s) * 20 : 1);
+    }
+    fakeworld_enter(&w.world);
+    shard_close(w.shard);
+    fakeworld_leave(&w.world);
+    for (unsigned i = 0; i < w.asked_count; i++)
+        CHECK(w.asked[i].answers == 1);
+    fakeworld_pass(&w.world, 1000);
+    view_unref(w.view);
+    fakeworld_close(&w.world);
+    return 0;
+}
