@@ -8,6 +8,8 @@
 #include "post/store_dir.h"
 #include "post/store_etcd.h"
 #include "sim/world.h"
+#include "wire/calls.h"
+#include "wire/end.h"
 #include "worker/client_impl.h"
 
 static const char *const scheduler_addresses[] = {"scheduler:1", "scheduler:2"};
@@ -54,6 +56,16 @@ static void judge_lost(const struct machine *m)
                      gone);
 }
 
+/* A job's end stays in the store if it cannot be emptied (its disk fails), and the next scheduler over that
+ * store finds it and tells it again, though all nodes of that job are gone. Then nothing of this job is lost:
+ * what was, was judged when the end was told first. Views' numbers only rise in one store, so that one of the
+ * job before is known by its number. */
+static bool told_again(const struct machine *m, paramo_err status)
+{
+    const struct world *w = m->world;
+    return m->found_end && m->found_view <= w->past_view && status == w->past_status;
+}
+
 static void job_over(void *arg, paramo_err status, const char *text)
 {
     struct machine *m = arg;
@@ -65,10 +77,14 @@ static void job_over(void *arg, paramo_err status, const char *text)
     }
     if (w->over && !w->schedule->meta) /* one that led may have told its end, and the next tells it again */
         judge_broken(w, "the job ended twice");
-    if (status == PARAMO_E_DATA_LOST)
+    if (m->found_end && status != m->found_status)
+        judge_broken(w, "the job has ended with %s, and the scheduler that starts again says %s",
+                     err_name(m->found_status), err_name(status));
+    if (status == PARAMO_E_DATA_LOST && !told_again(m, status))
         judge_lost(m);
     w->over = true;
     w->over_status = status;
+    w->over_view = m->made->scheduler->view_number;
 }
 
 static void create_scheduler(struct machine *m, struct store *store, const struct store_state *found)
@@ -100,8 +116,15 @@ static void judge_found(struct machine *m, const struct store_state *found)
     struct world *w = m->world;
     struct reader cells = reader_over(found->cells, found->bytes), cell;
     uint64_t id, number = 0;
+    m->found_end = false;
     while (store_cell_next(&cells, &id, &cell)) {
         struct view *view;
+        char text[CALL_TEXT_MAX];
+        if (id >> 56 == CELL_END) {
+            m->found_end = true;
+            if (end_decode(&cell, &m->found_status, text))
+                judge_broken(w, "an end that was saved cannot be read: %s", err_text());
+        }
         if (id >> 56 != CELL_VIEW)
             continue;
         (void)read_u32(&cell); /* the job's size */
@@ -118,6 +141,7 @@ static void judge_found(struct machine *m, const struct store_state *found)
     if (number < w->newest_view && !w->over)
         judge_broken(w, "view %" PRIx64 " was seen, and the scheduler that starts again has %" PRIx64,
                      w->newest_view, number);
+    m->found_view = number;
     w->counts[PLAY_took_over] += w->schedule->meta && w->complete && found->term > 1;
     w->term = m->term = found->term;
 }

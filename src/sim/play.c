@@ -357,6 +357,8 @@ static void world_again(struct world *w)
         for (uint32_t k = 0; k < w->count; k++)
             w->machines[k].term = 0;
     }
+    w->past_view = w->over_view;
+    w->past_status = w->over_status;
     w->jobs++;
     bool goes_on = ckpts_again(w, w->renew || w->over_status);
     w->renew = w->complete = w->scheduler_lost = w->over = w->recovered = false;

@@ -371,6 +371,10 @@ struct machine {
     struct simfs *files; /* a folder's; else in etcd */
     struct http *http;   /* the store's */
     uint32_t term;       /* of its last start */
+    /* What it found when it started: the end of a job, and the view of then. */
+    bool found_end;
+    paramo_err found_status;
+    uint64_t found_view;
     bool cannot_start;   /* its store has not */
     bool deposed;        /* another leads */
     bool disk_fails;
@@ -475,6 +479,10 @@ struct world {
     uint64_t calm_since;
     uint32_t jobs, disks; /* begun, and made for them */
     paramo_err over_status;
+    uint64_t over_view; /* the newest of the scheduler that said so */
+    /* The same of the job before this one, which may be in the store still. */
+    uint64_t past_view;
+    paramo_err past_status;
 
     struct ckpts *ckpts; /* NULL: none are taken */
     bool renew;          /* everybody is to die */
