@@ -171,10 +171,15 @@ void judge_etcd(void *arg, const char *key, const char *value)
 {
     struct world *w = arg;
     uint64_t first, last;
-    if (strcmp(key, "paramo/job/term") == 0)
-        w->etcd_term = (uint32_t)strtoul(value, NULL, 10);
-    else if (strcmp(key, "paramo/job/head") == 0 &&
-             sscanf(value, "1 %" SCNx64 " %" SCNx64, &first, &last) == 2 && last >> 32 != w->etcd_term)
+    if (strcmp(key, "paramo/job/term") == 0) {
+        uint32_t term = (uint32_t)strtoul(value, NULL, 10);
+        if (term <= w->etcd_term)
+            judge_broken(w, "a scheduler of term %" PRIu32 " has begun to lead after term %" PRIu32, term,
+                         w->etcd_term);
+        w->etcd_term = term;
+    }
+    if (strcmp(key, "paramo/job/head") == 0 && sscanf(value, "1 %" SCNx64 " %" SCNx64, &first, &last) == 2 &&
+        last >> 32 != w->etcd_term)
         judge_broken(w, "a scheduler of term %" PRIu64 " has saved after term %" PRIu32 " had begun",
                      last >> 32, w->etcd_term);
 }
@@ -313,6 +318,7 @@ static void view_came(struct world *w, const struct view *view)
     if (view->number <= w->newest_view)
         return;
     w->newest_view = view->number;
+    w->term_view[view->number >> 32 < SIM_TERMS ? view->number >> 32 : 0] = view->number;
     w->view_hash = hash;
     chains_came(w, view);
     if (view->tables_count < w->newest_tables)

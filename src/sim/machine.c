@@ -110,6 +110,38 @@ static void create_scheduler(struct machine *m, struct store *store, const struc
         m->made->store = NULL; /* the scheduler's */
 }
 
+/* Of two starts the later has the higher term. In etcd the start is its transaction (judge_etcd sees the
+ * order of those): who stands still behind it reports a lower term than who has taken over meanwhile; but
+ * never one that was reported before. */
+static void judge_term(struct world *w, uint32_t term)
+{
+    uint32_t last = SIM_TERMS - 1;
+    while (last && !w->term_told[last])
+        last--;
+    if (w->schedule->meta ? w->term_told[term] || term > w->etcd_term : term <= last)
+        judge_broken(w, "the scheduler's term is %" PRIu32 " after %" PRIu32, term,
+                     w->schedule->meta ? w->etcd_term : last);
+}
+
+/* It finds what anybody has seen of terms below its own. One that finds nothing may have died between
+ * emptying its store, for the job was over, and saying so: then nobody else says so, and the next job begins.
+ */
+static void judge_found_view(struct world *w, const struct store_state *found, uint64_t number)
+{
+    uint64_t seen = 0;
+    for (uint32_t term = 0; term < found->term; term++)
+        seen = w->term_view[term] > seen ? w->term_view[term] : seen;
+    if (number >= seen || w->over)
+        return;
+    if (!found->bytes && w->emptying) {
+        w->over = true;
+        w->over_status = w->emptying_status;
+        return;
+    }
+    judge_broken(w, "view %" PRIx64 " was seen, and the scheduler that starts again has %" PRIx64, seen,
+                 number);
+}
+
 /* What a scheduler has found that starts again: nothing that anybody has seen may be lost. */
 static void judge_found(struct machine *m, const struct store_state *found)
 {
@@ -136,14 +168,16 @@ static void judge_found(struct machine *m, const struct store_state *found)
         number = view->number;
         view_unref(view);
     }
-    if (found->term <= w->term)
-        judge_broken(w, "the scheduler's term is %" PRIu32 " after %" PRIu32, found->term, w->term);
-    if (number < w->newest_view && !w->over)
-        judge_broken(w, "view %" PRIx64 " was seen, and the scheduler that starts again has %" PRIx64,
-                     w->newest_view, number);
+    if (found->term >= SIM_TERMS) {
+        judge_broken(w, "the scheduler's term is %" PRIu32, found->term);
+        return;
+    }
+    judge_term(w, found->term);
+    judge_found_view(w, found, number);
     m->found_view = number;
     w->counts[PLAY_took_over] += w->schedule->meta && w->complete && found->term > 1;
-    w->term = m->term = found->term;
+    w->term_told[found->term] = true;
+    m->term = found->term;
 }
 
 static void store_started(void *arg, paramo_err status, const struct store_state *found)
@@ -198,7 +232,15 @@ static void start_scheduler(struct machine *m)
 
 void machine_scheduler_tick(struct machine *m)
 {
+    struct world *w = m->world;
     bool ends = m->cannot_start || m->deposed || (m->files && simfs_crashed(m->files));
+    const struct scheduler *s = m->up ? m->made->scheduler : NULL;
+    if (s && s->state == SCHED_OVER && s->end_status != PARAMO_E_FENCED) {
+        if (!w->emptying && s->end_status == PARAMO_E_DATA_LOST && !told_again(m, s->end_status))
+            judge_lost(m); /* it may die before it says so */
+        w->emptying = true;
+        w->emptying_status = s->end_status;
+    }
     if (!m->up || !ends)
         return;
     m->cannot_start = m->deposed = false;

@@ -353,7 +353,8 @@ static void world_again(struct world *w)
     if (w->renew) {
         stores_free(w);
         stores_make(w);
-        w->term = w->etcd_term = 0;
+        w->etcd_term = 0;
+        memset(w->term_told, 0, sizeof w->term_told);
         for (uint32_t k = 0; k < w->count; k++)
             w->machines[k].term = 0;
     }
@@ -361,7 +362,8 @@ static void world_again(struct world *w)
     w->past_status = w->over_status;
     w->jobs++;
     bool goes_on = ckpts_again(w, w->renew || w->over_status);
-    w->renew = w->complete = w->scheduler_lost = w->over = w->recovered = false;
+    w->renew = w->complete = w->scheduler_lost = w->over = w->emptying = w->recovered = false;
+    memset(w->term_view, 0, sizeof w->term_view);
     w->over_status = PARAMO_OK;
     memset(w->deaths, 0, sizeof w->deaths);
     memset(w->holder, 0, sizeof w->holder);

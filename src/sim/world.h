@@ -49,6 +49,7 @@ enum {
     SIM_PLACES = 16, /* of workers: who comes again may be one more, while nobody knows of his death */
     SIM_OPEN = 6,    /* requests in flight of a customer */
     SIM_SERIALS = 1024,
+    SIM_TERMS = 1024,   /* starts of schedulers */
     SIM_QUARANTINE = 32 /* requests whose arrays are watched after their end */
 };
 
@@ -375,8 +376,8 @@ struct machine {
     bool found_end;
     paramo_err found_status;
     uint64_t found_view;
-    bool cannot_start;   /* its store has not */
-    bool deposed;        /* another leads */
+    bool cannot_start; /* its store has not */
+    bool deposed;      /* another leads */
     bool disk_fails;
     uint64_t disk_takes, disk_slow_until;
     size_t disk_slow_by;
@@ -461,10 +462,11 @@ struct world {
     struct simnet *net;
     struct machine machines[SCHEDULE_NODES_MAX];
     uint32_t count;
-    struct machine *workers; /* the first */
-    struct simetcd *etcd;    /* schedule.meta */
-    uint32_t etcd_term;      /* who has begun to lead last */
-    uint32_t term;           /* of a scheduler's last start */
+    struct machine *workers;       /* the first */
+    struct simetcd *etcd;          /* schedule.meta */
+    uint32_t etcd_term;            /* who has begun to lead last */
+    bool term_told[SIM_TERMS];     /* a scheduler has started with it */
+    uint64_t term_view[SIM_TERMS]; /* the newest of its views that anybody has seen */
     struct road links[SCHEDULE_NODES_MAX][SCHEDULE_NODES_MAX];
     struct simnet_node *nodes[SCHEDULE_NODES_MAX];
     struct dice dice; /* the application's */
@@ -480,6 +482,8 @@ struct world {
     uint32_t jobs, disks; /* begun, and made for them */
     paramo_err over_status;
     uint64_t over_view; /* the newest of the scheduler that said so */
+    bool emptying;      /* a scheduler has told all the end, and empties its store before it says so here */
+    paramo_err emptying_status;
     /* The same of the job before this one, which may be in the store still. */
     uint64_t past_view;
     paramo_err past_status;
