@@ -21,6 +21,12 @@ static struct sim_van *van_of(struct van *van)
 /* ---- arriving
  * ------------------------------------------------------------------------------------------------- */
 
+static void incoming_free(struct sim_end *e)
+{
+    sim_packets_free(&e->incoming);
+    sim_packets_free(&e->early);
+}
+
 static void accept_run(struct lane_task *task);
 static void end_break(struct sim_end *e, paramo_err why);
 static void end_init(struct sim_end *e, struct van *van, struct lane *lane);
@@ -44,7 +50,7 @@ static void connect_arrive(struct sim_end *e)
     const struct sim_listener *l = find_listener(e->pipe->world, e->pipe->address, &van);
     if (!l) {
         e->state = END_CLOSED;
-        sim_packets_free(&e->incoming); /* datagrams that overtook */
+        sim_packets_free(&e->early);
         sim_transmit_end(e, PARAMO_E_NOBODY);
         return;
     }
@@ -69,7 +75,16 @@ void sim_packet_arrive(struct sim_event *event)
             sim_transmit_end(e, PARAMO_E_DISCONNECTED);
             break;
         }
+        if (e->ended)
+            break; /* what was before it on its way may be lost: a stream has no gap */
+        if (p->datagram && !e->begun) {
+            queue_push(&e->early, &p->node);
+            return;
+        }
         queue_push(&e->incoming, &p->node);
+        e->begun = true;
+        for (struct qnode *node; (node = queue_pop(&e->early));)
+            queue_push(&e->incoming, node);
         sim_kick(e);
         return;
     case PACKET_END:
@@ -178,7 +193,8 @@ static paramo_err sim_van_send(struct van_conn *base, struct van_frame *frame)
 static void send_queued(struct sim_end *e)
 {
     struct van_frame *frame;
-    while ((e->state == END_OPEN || e->state == END_FLUSHING) && (frame = outq_peek(&e->out))) {
+    /* Behind what was lost when it broke nothing leaves any more. */
+    while ((e->state == END_OPEN || e->state == END_FLUSHING) && !e->ended && (frame = outq_peek(&e->out))) {
         uint64_t size = outq_frame_bytes(frame);
         if (e->flying && e->flying + size > SIMVAN_WINDOW_BYTES)
             return;
@@ -189,11 +205,11 @@ static void send_queued(struct sim_end *e)
         }
         outq_remove(&e->out, frame);
         outq_settle(&e->out, frame);
-        e->base.counters.frames_sent++;
+        bool first = e->base.counters.frames_sent++ == 0;
         e->base.counters.bytes_sent += size;
         if (p->world->watch.leaves)
             p->world->watch.leaves(p->world->watch.arg, e->link->from, e->link->to, frame);
-        sim_transmit(e, p, van_of(e->base.van)->faulty >> frame->class & 1);
+        sim_transmit(e, p, !first && van_of(e->base.van)->faulty >> frame->class & 1);
         frame->done(frame, PARAMO_OK);
     }
 }
@@ -233,7 +249,7 @@ static void end_close(struct sim_end *e, paramo_err status)
     if (e->van_next)
         e->van_next->van_prev = e->van_prev;
     outq_give_back(&e->out, status);
-    sim_packets_free(&e->incoming);
+    incoming_free(e);
     if (tell)
         sim_transmit_end(e, PARAMO_E_DISCONNECTED);
     e->end.run = end_free;
@@ -275,7 +291,7 @@ static void sim_van_close(struct van_conn *base, bool flush)
     }
     base->user_ops = NULL;
     e->state = END_FLUSHING;
-    sim_packets_free(&e->incoming);
+    incoming_free(e);
     van_orphan_add(base);
     hook_arm(e);
 }
@@ -548,7 +564,7 @@ static void end_cut(struct sim_end *e)
         return;
     sim_cancel(e->pipe->world->sim, &e->wire_event);
     sim_packets_free(&e->wire);
-    sim_packets_free(&e->incoming);
+    incoming_free(e);
     e->stalled_since = 0;
     if (!e->ended)
         e->ended_why = PARAMO_E_DISCONNECTED;
@@ -573,7 +589,7 @@ void van_sim_crash(struct van *base)
         if (e->state == END_BROKEN)
             continue; /* the other end is gone already */
         e->state = END_CRASHED;
-        sim_packets_free(&e->incoming);
+        incoming_free(e);
         if (e->wire_event.slot)
             sim_cancel(van->world->sim, &e->wire_event);
         sim_packets_free(&e->wire);

@@ -3,8 +3,9 @@
  * nodes. By default it is a stream and keeps the contract of van/van.h: what the links lose is sent again
  * after a while, in order, and a connection whose link passes nothing for too long breaks. Classes named in
  * van_sim_set_faulty travel as datagrams instead: lost, repeated and reordered as the links have it, to show
- * that the protocol survives it. One thread; everything is decided by the simulation's seed. Tests:
- * test/van/test_simvan.c.
+ * that the protocol survives it. But what makes a connection is a stream always, as in every transport that
+ * has connections: the first frame of each end is neither lost nor repeated, and nothing behind it arrives
+ * before it. One thread; everything is decided by the simulation's seed. Tests: test/van/test_simvan.c.
  */
 #ifndef VAN_SIMVAN_H
 #define VAN_SIMVAN_H

@@ -90,6 +90,7 @@ static struct packet *packet_repeat(const struct packet *p)
     memcpy(copy->len, p->len, sizeof copy->len);
     copy->nseg = p->nseg;
     copy->class = p->class;
+    copy->datagram = p->datagram;
     copy->bytes = p->bytes;
     if (copy->bytes)
         hold_ref(copy->bytes);
@@ -168,6 +169,7 @@ void sim_transmit(struct sim_end *e, struct packet *p, bool faulty)
         wire_next(e);
         return;
     }
+    p->datagram = true;
     uint64_t at = simnet_bottleneck(world->net, e->link, p->size);
     struct simnet_fate fate = simnet_decide(world->net, e->link);
     for (unsigned i = 1; i < fate.copies; i++) {

@@ -36,6 +36,7 @@ struct packet {
     uint8_t head[VAN_HEAD];
     uint64_t len[VAN_SEGS];
     uint8_t nseg, class;
+    bool datagram;
     struct van_hold *bytes; /* the segments, padded; NULL if there are none */
 };
 
@@ -59,7 +60,9 @@ struct sim_end {
 
     /* receiving */
     struct queue incoming;
-    bool ended; /* PACKET_END came; after incoming */
+    bool begun;         /* the first frame of the stream has come */
+    struct queue early; /* datagrams that came before it */
+    bool ended;         /* PACKET_END came, or it broke: after incoming, and nothing comes any more */
     paramo_err ended_why;
     struct lane_task task;
     bool posted;

@@ -4,6 +4,7 @@
 #include "van/simvan.h"
 
 static struct sim *sim;
+static struct sim_host *host; /* all lanes are on it */
 static struct simnet *net;
 static struct simnet_link faults; /* the net's defaults in the next test */
 static uint64_t seed = 7;
@@ -14,7 +15,8 @@ static void sim_open(struct env **env, struct van **van)
     assert_int_equal(simnet_create(sim, &net), PARAMO_OK);
     if (faults.delay_max_ns)
         *simnet_defaults(net) = faults;
-    *env = sim_env(sim);
+    assert_int_equal(sim_host_create(sim, 0, &host), PARAMO_OK);
+    *env = sim_host_env(host);
     assert_int_equal(van_sim_create(net, "node", van), PARAMO_OK);
 }
 
@@ -128,6 +130,58 @@ static void test_datagrams(void **state)
     assert_true(repeated > 20 && repeated < 100);
     assert_true(datagrams.backwards > 50);
     assert_int_equal(datagrams.total, FRAMES - lost + repeated);
+}
+
+static unsigned first_id;
+
+static paramo_err first_frame(struct peer *peer, const uint8_t *head, const struct van_seg *seg,
+                              unsigned nseg)
+{
+    unsigned id = (unsigned)conf_check(head, seg, nseg);
+    if (!datagrams.total++)
+        first_id = id;
+    (void)peer;
+    return PARAMO_OK;
+}
+
+/* What makes a connection (HELLO, WELCOME) is neither lost nor overtaken, though all is datagrams. */
+static void test_datagrams_begin(void **state)
+{
+    (void)state;
+    for (seed = 100; seed < 120; seed++) {
+        datagrams.total = 0;
+        first_id = FRAMES;
+        faults = (struct simnet_link){
+            .delay_min_ns = ENV_MS, .delay_max_ns = 20 * ENV_MS, .loss_ppm = 300000, .repeat_ppm = 100000};
+        struct conf *c = pair();
+        van_sim_set_faulty(c->van, (1u << VAN_CLASSES) - 1);
+        c->server[0].on_frame = first_frame;
+        conf_on(c->lane[0], send_frames, c);
+        assert_false(sim_run(sim, never, NULL, sim_now(sim) + 20 * ENV_SEC));
+        assert_in_range(datagrams.total, FRAMES / 2, FRAMES);
+        assert_int_equal(first_id, 0);
+        conf_close(c);
+    }
+    seed = 7;
+}
+
+/* A connection breaks while the process stands still: frames that had come are lost, and one that is on its
+ * way then does not come behind the gap (peer_frame looks at the order). */
+static void test_no_gap(void **state)
+{
+    (void)state;
+    faults =
+        (struct simnet_link){.delay_min_ns = ENV_MS, .delay_max_ns = ENV_MS + 1, .bytes_per_sec = 200000};
+    struct conf *c = pair();
+    conf_on(c->lane[0], send_frames, c);
+    conf_wait(c->lane[1], &c->server[0].frames, 10);
+    sim_host_pause(host, sim_now(sim) + ENV_SEC);
+    assert_false(sim_run(sim, never, NULL, sim_now(sim) + 20 * ENV_MS));
+    van_sim_reset(c->van, UINT32_MAX);
+    assert_false(sim_run(sim, never, NULL, sim_now(sim) + 2 * ENV_SEC));
+    conf_wait(c->lane[1], &c->server[0].closed, 1);
+    assert_in_range(c->server[0].frames, 10, FRAMES / 10);
+    conf_close(c);
 }
 
 static void test_same_seed_same_run(void **state)
@@ -253,6 +307,8 @@ int main(void)
         CONFORMANCE_TESTS,
         cmocka_unit_test(test_stream_over_faults),
         cmocka_unit_test(test_datagrams),
+        cmocka_unit_test(test_datagrams_begin),
+        cmocka_unit_test(test_no_gap),
         cmocka_unit_test(test_same_seed_same_run),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_bandwidth),
