@@ -267,7 +267,10 @@ bool judge_needs(const struct world *w, const struct machine *server)
     return has && !judge_enough(w, gone);
 }
 
-/* Who has died since the view before; none have if now each arc has all its copies. */
+/* Who has died since the view before; none have if now each arc has all its copies. A place counts once in a
+ * view: who came in a dead one's place and died has been in no chain, for a member of one sees the view that
+ * has it there, and so would the judge. Before the first view that anybody has seen there may have been others,
+ * in which servers have died: they are dead in it, or another has come in their place. */
 static void copies_count(struct world *w, const struct view *view)
 {
     bool full = true;
@@ -277,8 +280,10 @@ static void copies_count(struct world *w, const struct view *view)
         if (node->role != PARAMO_ROLE_SERVER)
             continue;
         uint64_t before = w->copies_at[place];
-        w->gone += before && before != node->incarnation ? 1 : 0;
-        w->gone += before && !node->alive ? 1 : 0;
+        if (!w->holder[place])
+            w->gone += !node->alive || node->recovered;
+        else
+            w->gone += before && (before != node->incarnation || !node->alive);
         w->copies_at[place] = node->alive ? node->incarnation : 0;
     }
     for (unsigned level = 0; level <= w->schedule->replicas; level++)
