@@ -268,6 +268,11 @@ static void acknowledged(struct world *w, const struct op *op)
     }
 }
 
+bool ledger_load_between(const struct world *w, const struct op *op)
+{
+    return op->table != SIM_USER && (w->loading || op->from <= w->loaded_at);
+}
+
 static void pulled(struct world *w, const struct op *op)
 {
     const struct ledger_table *t = &w->ledger[op->table];
@@ -275,7 +280,7 @@ static void pulled(struct world *w, const struct op *op)
     unsigned at = 0;
     for (unsigned i = 0; i < op->n; i++) {
         const struct ledger_key *k = &t->keys[op->index[i]];
-        uint64_t must = op->must[i] & k->must;
+        uint64_t must = ledger_load_between(w, op) ? 0 : op->must[i] & k->must;
         unsigned row = ledger_row(op->table, op->index[i]);
         if (own && (op->table != SIM_USER || kept(w, op)))
             must |= op->digit[i];

@@ -55,7 +55,7 @@ static void scanned(struct world *w, const struct op *op)
             continue;
         bool there = row < b->n && b->keys[row] == k->key;
         unsigned n = !there ? 0 : b->lens && op->table == SIM_VAR ? b->lens[row] : ledger_row(op->table, i);
-        uint64_t must = op->all_must[i] & k->must;
+        uint64_t must = ledger_load_between(w, op) ? 0 : op->all_must[i] & k->must;
         if (k->shard == (int)op->shard && op->moves == w->moves && !w->successions)
             ledger_row_look(w, "a scan", op->table, i, (const uint64_t *)(const void *)b->vals + at, n, must,
                             op->from);

@@ -124,6 +124,9 @@ unsigned ledger_row(enum sim_table table, unsigned index);
 /* Fills keys, digits and what may be answered; false: nothing is left to push. */
 bool ledger_issue(struct world *w, struct op *op, struct dice *dice);
 void ledger_done(struct world *w, struct op *op, paramo_err status);
+/* While the request was out a checkpoint was loaded: it may have found the rows while they were taken out, of
+ * which the checkpoint has brought back what was acknowledged before both. */
+bool ledger_load_between(const struct world *w, const struct op *op);
 /* The process in this place is gone: its handler's sums are. */
 void ledger_server_died(struct world *w, unsigned place);
 /* Is a key's value possible? must: with all that was acknowledged. */
