@@ -26,12 +26,24 @@
 
 #define VERB "sim"
 
-enum { FAULTS_BAR = 50, SHRINK_PLAYS = 600, TEXT_MAX = 1 << 20 };
+enum { FAULTS_BAR = 50, SHRINK_PLAYS = 600, TEXT_MAX = 1 << 20, FAILURES_MAX = 64 };
+
+/* A line of a file of seeds: one that has failed once, and what it was. */
+struct known_seed {
+    uint64_t seed;
+    char words[200];
+};
 
 struct options {
     uint64_t seeds, seed, jobs;
-    const char *replay, *mutant;
-    int shrink, json, verbose, list;
+    const char *replay, *mutant, *from;
+    struct known_seed *known; /* of `from`; `seeds` is how many */
+    int shrink, json, verbose, list, go_on;
+};
+
+struct failure {
+    uint64_t seed;
+    char text[512];
 };
 
 /* What a job has done so far; in memory that parent and child share, so that a crash loses nothing. */
@@ -40,11 +52,11 @@ struct tally {
     uint64_t played, again, steps, sim_ns, requests;
     uint64_t trace; /* of all: the sum of what each seed and its trace give */
     uint64_t injected[FAULT_KINDS_COUNT], counts[PLAY_COUNTS_COUNT];
-    uint64_t fewest, fewest_seed; /* faults in one schedule */
-    uint64_t below;               /* schedules with fewer than FAULTS_BAR: none should be */
-    bool failed;
-    uint64_t failed_seed, failed_after; /* seeds played before */
-    char text[512];
+    uint64_t fewest, fewest_seed;          /* faults in one schedule */
+    uint64_t below;                        /* schedules with fewer than FAULTS_BAR: none should be */
+    uint64_t next;                         /* of a job: the next of its seeds */
+    uint64_t failed;                       /* schedules */
+    struct failure failures[FAILURES_MAX]; /* the first of them */
 };
 
 static double now(void)
@@ -72,6 +84,17 @@ static void tally_add(struct tally *to, const struct play_result *r)
         to->counts[k] += r->counts[k];
 }
 
+static void failed(struct tally *t, uint64_t seed, const char *text)
+{
+    struct failure *f = t->failed < FAILURES_MAX ? &t->failures[t->failed] : NULL;
+    t->failed++;
+    if (f == NULL)
+        return;
+    f->seed = seed;
+    for (size_t i = 0; i < sizeof f->text - 1 && text[i] != 0; i++) /* a bug may print anything */
+        f->text[i] = (char)(text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
+}
+
 /* One seed; of every twentieth the trace must come out twice. */
 static void play_seed(uint64_t seed, struct tally *t)
 {
@@ -92,19 +115,31 @@ static void play_seed(uint64_t seed, struct tally *t)
                            again.trace);
         }
     }
-    if (r.failed) {
-        t->failed = true;
-        t->failed_seed = seed;
-        for (size_t i = 0; i < sizeof t->text - 1 && r.text[i] != 0; i++) /* a bug may print anything */
-            t->text[i] = (char)(r.text[i] >= ' ' && r.text[i] <= '~' ? r.text[i] : '?');
-    }
+    if (r.failed)
+        failed(t, seed, r.text);
     schedule_fini(&s);
 }
 
-static void job(const struct options *o, uint64_t first, struct tally *t)
+static uint64_t seed_at(const struct options *o, uint64_t i)
 {
-    for (uint64_t i = first; i < o->seeds && !t->failed; i += o->jobs)
-        play_seed(o->seed + i, t);
+    return o->known != NULL ? o->known[i].seed : o->seed + i;
+}
+
+static const char *words_of(const struct options *o, uint64_t seed)
+{
+    for (uint64_t i = 0; o->known != NULL && i < o->seeds; i++)
+        if (o->known[i].seed == seed)
+            return o->known[i].words;
+    return "";
+}
+
+static void job(const struct options *o, struct tally *t)
+{
+    while (t->next < o->seeds && (!t->failed || o->go_on)) {
+        uint64_t i = t->next;
+        t->next += o->jobs;
+        play_seed(seed_at(o, i), t);
+    }
 }
 
 /* ---- replay, shrink ------------------------------------------------------------------------------------ */
@@ -208,10 +243,19 @@ static void print_json(const struct tally *t, double seconds)
     (void)json_object_set_new(root, "fewest_faults", json_integer((json_int_t)t->fewest));
     (void)json_object_set_new(root, "fewest_seed", json_integer((json_int_t)t->fewest_seed));
     (void)json_object_set_new(root, "below_50", json_integer((json_int_t)t->below));
-    (void)json_object_set_new(root, "failed", json_boolean(t->failed));
+    (void)json_object_set_new(root, "failed", json_boolean(t->failed > 0));
     if (t->failed) {
-        (void)json_object_set_new(root, "seed", json_integer((json_int_t)t->failed_seed));
-        (void)json_object_set_new(root, "text", json_string(t->text));
+        json_t *all = json_array();
+        (void)json_object_set_new(root, "seed", json_integer((json_int_t)t->failures[0].seed));
+        (void)json_object_set_new(root, "text", json_string(t->failures[0].text));
+        for (uint64_t i = 0; i < t->failed && i < FAILURES_MAX; i++) {
+            json_t *one = json_object();
+            (void)json_object_set_new(one, "seed", json_integer((json_int_t)t->failures[i].seed));
+            (void)json_object_set_new(one, "text", json_string(t->failures[i].text));
+            (void)json_array_append_new(all, one);
+        }
+        (void)json_object_set_new(root, "failures_count", json_integer((json_int_t)t->failed));
+        (void)json_object_set_new(root, "failures", all);
     }
     (void)json_dumpf(root, stdout, JSON_INDENT(2));
     (void)printf("\n");
@@ -240,8 +284,22 @@ static void print_tally(const struct tally *t, double seconds)
     (void)printf("\n");
 }
 
-/* Takes what a job has done; how it ended counts, too. */
-static void tally_join(struct tally *sum, struct tally *t, int status)
+/* The lowest seeds stay, in order. */
+static void failure_join(struct tally *sum, const struct failure *f)
+{
+    uint64_t n = sum->failed < FAILURES_MAX ? sum->failed : FAILURES_MAX, at = n;
+    sum->failed++;
+    while (at && sum->failures[at - 1].seed > f->seed)
+        at--;
+    if (at == FAILURES_MAX)
+        return;
+    uint64_t behind = n == FAILURES_MAX ? n - at - 1 : n - at;
+    memmove(&sum->failures[at + 1], &sum->failures[at], behind * sizeof *f);
+    sum->failures[at] = *f;
+}
+
+/* Takes what a job has done. */
+static void tally_join(struct tally *sum, const struct tally *t)
 {
     sum->played += t->played;
     sum->again += t->again;
@@ -258,18 +316,50 @@ static void tally_join(struct tally *sum, struct tally *t, int status)
         sum->injected[k] += t->injected[k];
     for (int k = 0; k < PLAY_COUNTS_COUNT; k++)
         sum->counts[k] += t->counts[k];
-    if (!t->failed && status != 0) {
-        t->failed = true;
-        t->failed_seed = t->seed;
-        (void)snprintf(t->text, sizeof t->text, "the process ended with %s %d",
+    for (uint64_t i = 0; i < t->failed && i < FAILURES_MAX; i++)
+        failure_join(sum, &t->failures[i]);
+    if (t->failed > FAILURES_MAX)
+        sum->failed += t->failed - FAILURES_MAX;
+}
+
+/* Forks a job; one that cannot be forked is done here, one after the other. */
+static pid_t job_start(const struct options *o, struct tally *t)
+{
+    pid_t pid = fork();
+    if (pid <= 0)
+        job(o, t);
+    if (pid == 0)
+        _exit(0);
+    return pid;
+}
+
+/* A process that dies in a schedule is a failure of that schedule; the others of the job are played then. */
+static void job_wait(const struct options *o, struct tally *t, pid_t pid)
+{
+    int status = 0;
+    while (pid > 0 && waitpid(pid, &status, 0) == pid && status != 0) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "the process ended with %s %d",
                        WIFSIGNALED(status) ? "signal" : "code",
                        WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        failed(t, t->seed, text);
+        if (!o->go_on)
+            return;
+        pid = job_start(o, t);
     }
-    if (t->failed && (!sum->failed || t->failed_seed < sum->failed_seed)) {
-        sum->failed = true;
-        sum->failed_seed = t->failed_seed;
-        memcpy(sum->text, t->text, sizeof sum->text);
+}
+
+/* Each that failed, with what it was, if that is known, and the command that plays it. */
+static void print_failures(const struct options *o, const struct tally *t)
+{
+    for (uint64_t i = 0; i < t->failed && i < FAILURES_MAX; i++) {
+        const char *words = words_of(o, t->failures[i].seed);
+        (void)printf("FAILED seed %" PRIu64 "%s%s%s: %s\n    paramo sim --seed %" PRIu64 " --seeds 1\n",
+                     t->failures[i].seed, *words ? " (" : "", words, *words ? ")" : "", t->failures[i].text,
+                     t->failures[i].seed);
     }
+    if (t->failed > FAILURES_MAX)
+        (void)printf("and %" PRIu64 " more\n", t->failed - FAILURES_MAX);
 }
 
 static int many(const struct options *o)
@@ -277,26 +367,18 @@ static int many(const struct options *o)
     size_t bytes = o->jobs * sizeof(struct tally);
     struct tally *tallies = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t pids[64];
-    struct tally sum = {.fewest = UINT64_MAX};
+    static struct tally sum = {.fewest = UINT64_MAX};
     double start = now();
     if (tallies == MAP_FAILED)
         return code_fail(VERB, PARAMO_E_MEMORY, "out of memory");
     for (uint64_t j = 0; j < o->jobs; j++) {
         tallies[j].fewest = UINT64_MAX;
-        pids[j] = fork();
-        if (pids[j] == 0) {
-            job(o, j, &tallies[j]);
-            _exit(0);
-        }
-        if (pids[j] < 0) {
-            job(o, j, &tallies[j]); /* then here, one after the other */
-        }
+        tallies[j].next = j;
+        pids[j] = job_start(o, &tallies[j]);
     }
     for (uint64_t j = 0; j < o->jobs; j++) {
-        int status = 0;
-        if (pids[j] > 0)
-            (void)waitpid(pids[j], &status, 0);
-        tally_join(&sum, &tallies[j], status);
+        job_wait(o, &tallies[j], pids[j]);
+        tally_join(&sum, &tallies[j]);
     }
     (void)munmap(tallies, bytes);
     double seconds = now() - start;
@@ -306,16 +388,67 @@ static int many(const struct options *o)
         print_tally(&sum, seconds);
     if (!sum.failed)
         return CODE_DONE;
-    if (!o->json) {
+    if (!o->json && !o->go_on) {
         struct schedule s;
         struct play_result r = {.failed = true};
-        (void)snprintf(r.text, sizeof r.text, "%s", sum.text);
-        if (schedule_draw(sum.failed_seed, &s))
+        (void)snprintf(r.text, sizeof r.text, "%s", sum.failures[0].text);
+        if (schedule_draw(sum.failures[0].seed, &s))
             return code_fail(VERB, PARAMO_E_MEMORY, err_text());
         report(o, &s, &r);
         schedule_fini(&s);
     }
+    if (!o->json)
+        print_failures(o, &sum);
     return CODE_FAILED;
+}
+
+/* ---- seeds from a file --------------------------------------------------------------------------------- */
+
+/* One a line: the seed, and words that say what it was. Empty lines and those that begin with # say nothing.
+ */
+static int known_read(struct options *o)
+{
+    char line[512];
+    uint64_t room = 0, number = 0;
+    FILE *f = fopen(o->from, "r");
+    if (f == NULL) {
+        (void)fprintf(stderr, "paramo sim: %s cannot be read\n", o->from);
+        return CODE_DATA;
+    }
+    o->seeds = 0;
+    while (fgets(line, sizeof line, f) != NULL) {
+        struct known_seed known = {0};
+        number++;
+        if (line[0] == '#' || line[0] == '\n')
+            continue;
+        if (sscanf(line, "%" SCNu64 " %199[^\n]", &known.seed, known.words) != 2) {
+            (void)fprintf(stderr, "paramo sim: %s, line %" PRIu64 ": not a seed and what it was: %.80s\n",
+                          o->from, number, line);
+            (void)fclose(f);
+            return CODE_DATA;
+        }
+        if (o->seeds == room) {
+            room = room ? 2 * room : 64;
+            struct known_seed *more = realloc(o->known, room * sizeof *more);
+            if (more == NULL) {
+                (void)fclose(f);
+                return code_fail(VERB, PARAMO_E_MEMORY, "out of memory");
+            }
+            o->known = more;
+        }
+        o->known[o->seeds++] = known;
+    }
+    (void)fclose(f);
+    return CODE_DONE;
+}
+
+static int many_known(struct options *o)
+{
+    int code = known_read(o);
+    if (code == CODE_DONE)
+        code = many(o);
+    free(o->known);
+    return code;
 }
 
 static int list_mutants(void)
@@ -355,6 +488,15 @@ int cmd_sim(int argc, char **argv)
          .out = &o.replay,
          .meta = "FILE",
          .help = "plays the schedule in a file instead"},
+        {.name = "seeds-from",
+         .kind = ARG_STRING,
+         .out = &o.from,
+         .meta = "FILE",
+         .help = "the seeds in a file instead, one a line with what it was"},
+        {.name = "go-on",
+         .kind = ARG_FLAG,
+         .out = &o.go_on,
+         .help = "plays the others, too, when one fails, and lists all that did"},
         {.name = "shrink",
          .kind = ARG_FLAG,
          .out = &o.shrink,
@@ -382,5 +524,7 @@ int cmd_sim(int argc, char **argv)
     if (o.mutant != NULL && !mutant_choose(o.mutant))
         return args_wrong(VERB, "this build has no mutant '%s'", o.mutant);
     log_set_level(o.verbose ? LOG_INFO : LOG_ERROR);
+    if (o.from != NULL)
+        return many_known(&o);
     return o.replay != NULL ? replay(&o) : many(&o);
 }

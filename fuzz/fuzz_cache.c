@@ -1,5 +1,5 @@
-/* The cache of parsed blocks and the file that it spills to: whatever is put, got and put again, what comes back
- * is what was put, or nothing. The file system refuses writes from some size on, as a full disk does. */
+/* The cache of parsed blocks and the file that it spills to: whatever is put, got and put again, what comes
+ * back is what was put, or nothing. The file system refuses writes from some size on, as a full disk does. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@ enum { STREAMS = 3, PARTS = 12 };
 /* A block's content is a function of its place, so that what comes back can be checked. */
 static uint64_t content(unsigned stream, uint64_t index, size_t at)
 {
-    uint64_t x = (stream + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (index + 1) * UINT64_C(0xbf58476d1ce4e5b9) ^ at;
+    uint64_t x =
+        (stream + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (index + 1) * UINT64_C(0xbf58476d1ce4e5b9) ^ at;
     x ^= x >> 31;
     return x * UINT64_C(0x94d049bb133111eb);
 }

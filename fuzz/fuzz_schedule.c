@@ -1,5 +1,5 @@
-/* Schedule files of the simulator, as `paramo sim --replay` reads them: any text is a schedule or an error, and
- * what was read is written and read again as the same. */
+/* Schedule files of the simulator, as `paramo sim --replay` reads them: any text is a schedule or an error,
+ * and what was read is written and read again as the same. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,8 @@ static void same(const struct schedule *a, const struct schedule *b)
     CHECK(schedule_nodes(a) == schedule_nodes(b));
     for (size_t i = 0; i < a->count; i++) {
         const struct fault *x = &a->faults[i], *y = &b->faults[i];
-        CHECK(x->step == y->step && x->kind == y->kind && x->from == y->from && x->to == y->to && x->n == y->n);
+        CHECK(x->step == y->step && x->kind == y->kind && x->from == y->from && x->to == y->to &&
+              x->n == y->n);
     }
 }
 

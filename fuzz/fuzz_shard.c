@@ -135,7 +135,8 @@ static void view_next(bool term)
     v->tables = calloc(TABLES, sizeof *v->tables);
     CHECK(v->nodes && v->shards && v->tables);
     unsigned at = 0;
-    for (uint32_t id = PARAMO_ID_SERVER(0); at < v->nodes_count; id++) { /* servers 8, 10 ..., workers 9, 11 */
+    for (uint32_t id = PARAMO_ID_SERVER(0); at < v->nodes_count;
+         id++) { /* servers 8, 10 ..., workers 9, 11 */
         bool server = id % 2 == 0;
         unsigned rank = (id - PARAMO_ID_SERVER(0)) / 2;
         if (!server && rank >= WORKERS)
@@ -294,7 +295,8 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
         struct chain_ack ack;
         CHECK(chain_ack_decode(&h, frame->seg, frame->nseg, &ack) == PARAMO_OK);
         for (unsigned i = 0; i < sizeof w.before / sizeof w.before[0]; i++)
-            CHECK(w.before[i].fake != c || (ack.received <= stream_of(&w.before[i])->seq && ack.acked <= ack.received));
+            CHECK(w.before[i].fake != c ||
+                  (ack.received <= stream_of(&w.before[i])->seq && ack.acked <= ack.received));
     }
 }
 
@@ -394,7 +396,8 @@ static void client_asks(struct client *c, struct source *s)
     (void)fakeconn_frame(c->fake, bytes, seg, seg[2].len ? 3 : seg[1].len ? 2 : seg[0].len ? 1 : 0);
 }
 
-/* ---- the member before, and the source of a migration ---------------------------------------------------- */
+/* ---- the member before, and the source of a migration ----------------------------------------------------
+ */
 
 static void before_connect(struct before *b, struct source *s)
 {
@@ -439,15 +442,17 @@ static void before_changes(struct before *b, struct source *s)
     unsigned table = 1 + take_below(s, TABLES), rank = take_below(s, WORKERS), block = take_below(s, BLOCKS);
     static const uint8_t kinds[] = {WIRE_PUSH, WIRE_PUSH, WIRE_PUT, WIRE_DELETE, WIRE_CLEAR};
     uint8_t kind = kinds[take_below(s, sizeof kinds)];
-    keys[0] = (uint64_t)(block * BLOCK_ARCS + take_below(s, 8) * 100) << (table == DENSE ? 0 : RING_ARC_SHIFT);
-    struct chain_message m = {.what = how & 1 ? CHAIN_UPDATE : (uint16_t)(1 + take_below(s, 3)),
-                              .seq = stream_of(b)->seq + 1 - (how >> 1 & 1) * take_below(s, 2),
-                              .view = w.number,
-                              .origin = {.node = PARAMO_ID_SERVER(how & 4 ? take_below(s, SERVERS) : b->server)},
-                              .order = ++b->order + (how & 8 ? take_number(s) : 0),
-                              .node = PARAMO_ID_WORKER(rank),
-                              .customer = take_below(s, 3),
-                              .incarnation = INCARNATION + PARAMO_ID_WORKER(rank)};
+    keys[0] = (uint64_t)(block * BLOCK_ARCS + take_below(s, 8) * 100)
+              << (table == DENSE ? 0 : RING_ARC_SHIFT);
+    struct chain_message m = {
+        .what = how & 1 ? CHAIN_UPDATE : (uint16_t)(1 + take_below(s, 3)),
+        .seq = stream_of(b)->seq + 1 - (how >> 1 & 1) * take_below(s, 2),
+        .view = w.number,
+        .origin = {.node = PARAMO_ID_SERVER(how & 4 ? take_below(s, SERVERS) : b->server)},
+        .order = ++b->order + (how & 8 ? take_number(s) : 0),
+        .node = PARAMO_ID_WORKER(rank),
+        .customer = take_below(s, 3),
+        .incarnation = INCARNATION + PARAMO_ID_WORKER(rank)};
     if (m.what == CHAIN_TAKE)
         m.from.node = PARAMO_ID_SERVER(take_below(s, SERVERS));
     bool update = m.what == CHAIN_UPDATE;
@@ -499,7 +504,8 @@ static void source_sends(struct before *b, struct source *s)
 {
     struct writer payload = {0};
     uint8_t how = take_u8(s), bits[MOVE_ARCS / 8] = {0};
-    struct move_message m = {.what = how & 7, .seq = stream_of(b)->seq + 1, .view = w.number, .id = w.move.id};
+    struct move_message m = {
+        .what = how & 7, .seq = stream_of(b)->seq + 1, .view = w.number, .id = w.move.id};
     for (unsigned a = w.move.first; a < (unsigned)w.move.first + w.move.arcs; a++)
         bits[a / 8] |= (uint8_t)(1U << a % 8);
     switch (m.what) {
@@ -510,7 +516,8 @@ static void source_sends(struct before *b, struct source *s)
         rows_write(s, &payload, &m.table);
         break;
     case MOVE_STEP_RECORDS: {
-        struct ckpt_clock clock = {.node = PARAMO_ID_WORKER(take_below(s, WORKERS)), .customer = take_below(s, 3)};
+        struct ckpt_clock clock = {.node = PARAMO_ID_WORKER(take_below(s, WORKERS)),
+                                   .customer = take_below(s, 3)};
         clock.incarnation = INCARNATION + clock.node;
         dedup_init(&clock.dedup);
         dedup_raise(&clock.dedup, 1 + take_u8(s));
@@ -546,14 +553,16 @@ static void source_sends(struct before *b, struct source *s)
     writer_fini(&payload);
 }
 
-/* ---- the members behind --------------------------------------------------------------------------------- */
+/* ---- the members behind ---------------------------------------------------------------------------------
+ */
 
 static void behind_acks(struct behind *b, struct source *s)
 {
     uint8_t how = take_u8(s), beyond[4] = {0};
     struct wire_head h;
     if (!b->welcomed) {
-        struct welcome welcome = {.version = HELLO_VERSION_MAX, .job = 7, .incarnation = INCARNATION + PARAMO_ID_SERVER(0)};
+        struct welcome welcome = {
+            .version = HELLO_VERSION_MAX, .job = 7, .incarnation = INCARNATION + PARAMO_ID_SERVER(0)};
         struct writer body = {0};
         if (how == 255)
             reject_encode(PARAMO_E_REFUSED, "no", &body);
@@ -597,7 +606,8 @@ static struct behind *behind_some(struct source *s)
     return NULL;
 }
 
-/* ---- orders ---------------------------------------------------------------------------------------------- */
+/* ---- orders ----------------------------------------------------------------------------------------------
+ */
 
 static void order(struct source *s)
 {
@@ -635,7 +645,8 @@ static void order(struct source *s)
     shard_move(w.shard, what, &m, moved, &w.asked[w.asked_count++]);
 }
 
-/* ---- the play -------------------------------------------------------------------------------------------- */
+/* ---- the play --------------------------------------------------------------------------------------------
+ */
 
 static void step(struct source *s)
 {

@@ -269,8 +269,8 @@ bool judge_needs(const struct world *w, const struct machine *server)
 
 /* Who has died since the view before; none have if now each arc has all its copies. A place counts once in a
  * view: who came in a dead one's place and died has been in no chain, for a member of one sees the view that
- * has it there, and so would the judge. Before the first view that anybody has seen there may have been others,
- * in which servers have died: they are dead in it, or another has come in their place. */
+ * has it there, and so would the judge. Before the first view that anybody has seen there may have been
+ * others, in which servers have died: they are dead in it, or another has come in their place. */
 static void copies_count(struct world *w, const struct view *view)
 {
     bool full = true;
