@@ -422,6 +422,12 @@ int cmd_train(int argc, char **argv)
         if (result.leader && (code == CODE_DONE || code == CODE_INTERRUPTED) &&
             (s.json ? print_json(&s, &options, &result) : print_summary(&s, &result)) != CODE_DONE)
             code = CODE_DATA;
+        if (code == CODE_DONE && result.leader && result.dead_workers > 0 && result.saved)
+            (void)fprintf(
+                stderr,
+                "paramo train: %u worker%s died; the others have learned their parts, and the model is "
+                "saved to %s\n",
+                result.dead_workers, result.dead_workers == 1 ? "" : "s", options.model_out);
         data_args_report("train", result.bad_lines, result.first_bad);
         train_result_free(&result);
     }

@@ -1,5 +1,5 @@
 /*
- * A training job within one process: what train.c and leader.c share, and nobody else sees.
+ * A training job within one process: what train.c, leader.c and lead.c share, and nobody else sees.
  *
  * Fields are written before the customers' threads start, or by the leader's thread alone, except where a
  * lock or an atomic says otherwise. Tests: test/learn/test_train.c.
@@ -22,7 +22,7 @@ struct customer {
     paramo_worker *worker;
     paramo_table *w, *v;
     struct learner *learner;
-    double looked; /* when it last looked after the leader */
+    double looked; /* when it last looked for the leader's word */
 };
 
 struct job {
@@ -32,15 +32,18 @@ struct job {
     struct reader *reader, *valid;
     uint32_t customers;
     int embedded;
-    int finished; /* every epoch was learned: a late Ctrl-C changes nothing */
+    int leads;       /* lead.h; in one process: always */
+    uint32_t leader; /* the node that leads, as far as this one knows */
+    int finished;    /* every epoch was learned: a late Ctrl-C changes nothing */
     struct customer *customer;
     struct metrics *metrics;
     struct progress progress;
-    double started;
+    double joined, started;
     struct model_info info; /* as saved */
     double epoch_began;
-    size_t bad_epochs; /* without a better validation */
-    size_t batch;      /* rows */
+    size_t bad_epochs;   /* without a better validation */
+    double best_logloss; /* that of result->best_epoch */
+    size_t batch;        /* rows */
     struct watch watch;
     atomic_int stop; /* to the learners: end after the current batches */
     pthread_mutex_t lock;
@@ -51,7 +54,7 @@ struct job {
 /* Is this the customer that validates and saves? */
 static inline int leads(const struct customer *c)
 {
-    return c->id == 0 && paramo_node_rank(c->job->node) == 0;
+    return c->id == 0 && c->job->leads;
 }
 
 #endif

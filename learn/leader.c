@@ -1,4 +1,5 @@
 #include "learn/leader.h"
+#include "learn/lead.h"
 #include "learn/library.h"
 #include "learn/watch.h"
 
@@ -29,12 +30,25 @@ static paramo_err write_table(void *arg, size_t table, const char *path)
     return from_library(paramo_table_save(c->worker, table == 0 ? c->w : c->v, path, !c->job->o->drop_state));
 }
 
+static paramo_err still_leads(void *arg)
+{
+    struct customer *c = arg;
+    return c->job->embedded ? PARAMO_OK : lead_still(c->job);
+}
+
 static paramo_err save_model(struct customer *c)
 {
     struct job *job = c->job;
     if (job->o->model_out == NULL)
         return PARAMO_OK;
-    paramo_err err = modelio_save(job->o->model_out, &job->info, write_table, c);
+    struct modelio_writer writer = {.table = write_table, .may_commit = still_leads, .arg = c};
+    paramo_err err = modelio_save(job->o->model_out, &job->info, &writer);
+    if (err != PARAMO_OK && !job->embedded) { /* because the next leader has removed its files, perhaps */
+        char why[LERR_MAX];
+        (void)snprintf(why, sizeof why, "%s", lerr_text());
+        paramo_err still = lead_still(job);
+        err = still == PARAMO_OK ? lerr(err, "%s", why) : still;
+    }
     job->result->saved |= err == PARAMO_OK;
     return err;
 }
@@ -147,20 +161,117 @@ static void show_epoch(struct job *job, uint32_t round)
         progress_bytes(sent, sizeof sent, e->sent), progress_bytes(received, sizeof received, e->received));
 }
 
-paramo_err leader_finish_round(struct customer *c, uint32_t round, int *go_on)
+/* ---- what is known of epochs ---- */
+
+/* Epoch `number` (from 1) is over, with these figures. Those before it stay if none is missing. */
+static paramo_err add_epoch(struct train_result *r, size_t number, const struct train_epoch *e)
 {
-    struct job *job = c->job;
-    struct train_result *r = job->result;
-    struct train_epoch *epochs = realloc(r->epoch, (round + 1) * sizeof *epochs);
+    struct train_epoch *epochs = realloc(r->epoch, number * sizeof *epochs);
     if (epochs == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory");
     r->epoch = epochs;
-    if (r->epochs == r->first_epoch)
-        memset(epochs, 0, r->first_epoch * sizeof *epochs);
-    struct train_epoch *e = &epochs[round];
-    *e = (struct train_epoch){.seconds = progress_now() - job->epoch_began};
+    if (r->epochs == r->first_epoch || r->epochs != number - 1) {
+        r->first_epoch = number - 1;
+        memset(epochs, 0, (number - 1) * sizeof *epochs);
+    }
+    epochs[number - 1] = *e;
+    r->epochs = number;
+    return PARAMO_OK;
+}
+
+paramo_err leader_hear(struct job *job, const struct words *words)
+{
+    struct train_result *r = job->result;
+    if (words->round <= r->epochs)
+        return PARAMO_OK;
+    if (words->epoch.rows > 0)
+        return add_epoch(r, words->round, &words->epoch);
+    r->epochs = r->first_epoch = words->round;
+    return PARAMO_OK;
+}
+
+static void adopt(struct job *job, const struct words *words)
+{
+    struct train_result *r = job->result;
+    job->info.epochs = job->o->model.epochs + words->round;
+    job->info.rows = words->rows;
+    r->best_epoch = words->best_epoch;
+    job->best_logloss = words->best_logloss;
+    job->bad_epochs = words->bad_epochs;
+}
+
+void leader_words(const struct job *job, uint32_t round, int go_on, struct words *words)
+{
+    const struct train_result *r = job->result;
+    *words = (struct words){.round = round,
+                            .workers = r->num_workers,
+                            .rows = job->info.rows,
+                            .go_on = go_on,
+                            .run_rows = r->rows,
+                            .dealt_again = r->dealt_again,
+                            .best_epoch = (uint32_t)r->best_epoch,
+                            .best_logloss = job->best_logloss,
+                            .bad_epochs = (uint32_t)job->bad_epochs};
+    if (r->epochs > r->first_epoch && r->epochs == round)
+        words->epoch = r->epoch[round - 1];
+}
+
+paramo_err leader_begin(struct job *job, int *restored, int *go_on)
+{
+    struct words words;
+    paramo_err err = lead_place(job, &words);
+    *restored = words.workers > 0;
+    *go_on = GOES_ON;
+    if (err == PARAMO_OK && *restored)
+        err = lead_forget_saved(job);
+    if (err != PARAMO_OK || !*restored)
+        return err;
+    if (words.go_on == ENDED || words.round >= job->o->epochs)
+        *go_on = ENDED;
+    adopt(job, &words);
+    job->result->epochs = job->result->first_epoch = words.round;
+    if (!paramo_is_recovery(job->node))
+        return PARAMO_OK;
+    job->result->rows = words.run_rows; /* this job's, not those of one that was begun again */
+    job->result->dealt_again = words.dealt_again;
+    return PARAMO_OK;
+}
+
+void leader_announce(struct job *job)
+{
+    progress_line(&job->progress, "worker %u leads the job now: it validates, and saves the model",
+                  paramo_node_rank(job->node));
+}
+
+paramo_err leader_take_over(struct job *job, struct words *words)
+{
+    struct train_result *r = job->result;
+    paramo_err err = lead_place(job, words);
+    if (err == PARAMO_OK)
+        err = leader_hear(job, words);
+    if (err != PARAMO_OK)
+        return err;
+    adopt(job, words);
+    r->rows = words->run_rows;
+    r->dealt_again = words->dealt_again;
+    /* with early stopping the best epoch's model was saved before its word was put; else the last one's */
+    r->saved = job->o->model_out != NULL &&
+               (words->go_on == ENDED || (job->o->early_stop > 0 && words->best_epoch > 0));
+    r->seconds = progress_now() - job->started;
+    if (words->go_on != ENDED)
+        leader_announce(job);
+    if (words->round > 0 && words->go_on == GOES_ON)
+        err = leader_forget_round(job, words->round - 1);
+    return err == PARAMO_OK && words->go_on == GOES_ON ? lead_put_now(job, words) : err;
+}
+
+/* What the round came to. */
+static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch *e, double *loss)
+{
+    struct job *job = c->job;
     double sums[SUM_N];
     paramo_table_stats stats = {.size = sizeof stats};
+    *e = (struct train_epoch){.seconds = progress_now() - job->epoch_began};
     paramo_err err = get_sums(job, round, sums);
     if (err == PARAMO_OK && sums[SUM_ROWS] == 0)
         err = lerr(PARAMO_E_FORMAT, "%s%s: no rows, only empty, comment or bad lines", job->o->data[0],
@@ -169,9 +280,8 @@ paramo_err leader_finish_round(struct customer *c, uint32_t round, int *go_on)
         err = from_library(paramo_table_stat(c->worker, c->w, &stats));
     if (err == PARAMO_OK)
         err = validate(c, e);
-    if (err != PARAMO_OK)
-        return err;
-    err = count_dealt_again(job, round, sums);
+    if (err == PARAMO_OK)
+        err = count_dealt_again(job, round, sums);
     if (err != PARAMO_OK)
         return err;
     e->rows = (uint64_t)sums[SUM_ROWS];
@@ -182,28 +292,55 @@ paramo_err leader_finish_round(struct customer *c, uint32_t round, int *go_on)
     e->received = sums[SUM_RECEIVED];
     e->keys = stats.rows;
     e->nonzero = stats.nonzero;
-    r->epochs = round + 1;
+    *loss = sums[SUM_LOSS];
+    return PARAMO_OK;
+}
+
+/* Measures it, saves if it is time to, and says whether to go on. Without early stopping the model is saved
+ * once, at the end; with it, after each epoch that is better than all before, so that the best one stays. */
+static paramo_err finish_round(struct customer *c, uint32_t round, int *go_on)
+{
+    struct job *job = c->job;
+    struct train_result *r = job->result;
+    struct train_epoch now;
+    double loss;
+    paramo_err err = measure(c, round, &now, &loss);
+    if (err == PARAMO_OK)
+        err = add_epoch(r, round + 1, &now);
+    if (err != PARAMO_OK)
+        return err;
+    const struct train_epoch *e = &r->epoch[round];
     r->rows += e->rows;
     r->seconds = progress_now() - job->started;
     job->info.epochs++;
     job->info.rows += e->rows;
     show_epoch(job, round);
-    struct watch_sums epoch = {.rows = e->rows, .positives = e->positives, .loss = sums[SUM_LOSS]};
+    struct watch_sums epoch = {.rows = e->rows, .positives = e->positives, .loss = loss};
     if (watch_epoch(&epoch, round == 0 && job->o->model_in == NULL))
         warn(job, &epoch, "over the epoch");
-    int better =
-        e->has_valid && (r->best_epoch == 0 || e->valid.logloss < r->epoch[r->best_epoch - 1].valid.logloss);
-    if (better)
+    int better = e->has_valid && (r->best_epoch == 0 || e->valid.logloss < job->best_logloss);
+    if (better) {
         r->best_epoch = round + 1;
+        job->best_logloss = e->valid.logloss;
+    }
     job->bad_epochs = better ? 0 : job->bad_epochs + 1;
     int early = job->o->early_stop > 0 && e->has_valid;
     r->stopped_early = early && job->bad_epochs >= job->o->early_stop && round + 1 < job->o->epochs;
     *go_on = round + 1 < job->o->epochs && !r->stopped_early;
     if (!*go_on)
         judge_valid(job, &r->epoch[early && r->best_epoch > 0 ? r->best_epoch - 1 : round]);
-    if (early ? better : !*go_on)
-        err = save_model(c);
-    return err;
+    return (early ? better : !*go_on) ? save_model(c) : PARAMO_OK;
+}
+
+paramo_err leader_end_round(struct customer *c, uint32_t round, int *go_on)
+{
+    struct words words;
+    paramo_err err = finish_round(c, round, go_on);
+    if (err != PARAMO_OK)
+        return err;
+    leader_words(c->job, round + 1, *go_on ? GOES_ON : ENDED, &words);
+    err = lead_put_word(c->job, &words);
+    return err == PARAMO_OK ? leader_forget_round(c->job, round) : err;
 }
 
 paramo_err leader_tick(void *arg, const struct watch_sums *sums, const paramo_part *at)
@@ -253,18 +390,21 @@ paramo_err leader_save_interrupted(struct job *job)
     struct train_result *r = job->result;
     double sums[SUM_N];
     uint64_t rows = 0;
+    struct words words;
+    leader_words(job, (uint32_t)r->epochs, INTERRUPTED, &words);
+    paramo_err err = lead_put_interrupted(job, &words); /* the others need not finish the round */
     for (uint32_t i = 0; i < job->customers; i++)
         rows += job->customer[i].learner == NULL ? 0 : learner_rows(job->customer[i].learner);
-    if (job->customer[0].learner == NULL)
-        return PARAMO_OK;
-    paramo_err err = get_sums(job, (uint32_t)r->epochs, sums);
+    if (err != PARAMO_OK || job->customer[0].learner == NULL)
+        return err;
+    err = get_sums(job, (uint32_t)r->epochs, sums);
     if (err != PARAMO_OK)
         return err;
     rows = rows > (uint64_t)sums[SUM_ROWS] ? rows : (uint64_t)sums[SUM_ROWS];
     r->rows += rows;
     r->seconds = progress_now() - job->started;
     job->info.rows += rows;
-    if (r->rows == 0 || (job->o->early_stop > 0 && r->saved))
-        return PARAMO_OK;
-    return save_model(&job->customer[0]);
+    if (r->rows > 0 && !(job->o->early_stop > 0 && r->saved))
+        err = save_model(&job->customer[0]);
+    return err == PARAMO_OK && !job->embedded ? lead_put_saved(job) : err;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -455,16 +456,26 @@ static paramo_err write_synced(const char *path, const char *text, size_t len)
     return err;
 }
 
+/* A name that nobody else uses: two hosts may save into one folder, with one process id. */
+static char *temporary_path(const char *dir, const char *name)
+{
+    char temporary[sizeof TEMPORARY + 32 + MODEL_NAME_MAX];
+    uint64_t drawn = (uint64_t)getpid(); /* if the system has no random bytes yet */
+    if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != (ssize_t)sizeof drawn)
+        drawn ^= (uint64_t)(uintptr_t)&drawn << 20;
+    (void)snprintf(temporary, sizeof temporary, TEMPORARY "%016llx-%s", (unsigned long long)drawn, name);
+    return path_of(dir, temporary);
+}
+
 /* Has one table written under a temporary name, gives it its final one, and adds it to the manifest's tables.
  */
 static paramo_err save_table(const char *dir, const char *name, uint32_t dim, size_t number,
-                             modelio_write_fn write, void *arg, json_t *tables)
+                             const struct modelio_writer *writer, json_t *tables)
 {
-    char temporary[64], final[MODEL_NAME_MAX + 64], sum[CHECKSUM_LEN + 1];
-    (void)snprintf(temporary, sizeof temporary, TEMPORARY "%ld-%s", (long)getpid(), name);
-    char *from = path_of(dir, temporary), *to = NULL;
+    char final[MODEL_NAME_MAX + 64], sum[CHECKSUM_LEN + 1];
+    char *from = temporary_path(dir, name), *to = NULL;
     paramo_tensors *file = NULL;
-    paramo_err err = from == NULL ? no_memory() : write(arg, number, from);
+    paramo_err err = from == NULL ? no_memory() : writer->table(writer->arg, number, from);
     if (err == PARAMO_OK)
         err = tensors_open(from, &file);
     paramo_tensor keys, state = {0};
@@ -502,15 +513,34 @@ static int named_in(json_t *tables, const char *file)
     return 0;
 }
 
+static int is_temporary(const char *file)
+{
+    return strncmp(file, TEMPORARY, sizeof TEMPORARY - 1) == 0;
+}
+
 /* Ours are "<table>-<16 hex>.safetensors" and temporary files; nobody else's file is touched. */
 static int ours(const char *file)
 {
-    if (strncmp(file, TEMPORARY, sizeof TEMPORARY - 1) == 0)
+    if (is_temporary(file))
         return 1;
     if ((file[0] != 'w' && file[0] != 'v') || file[1] != '-')
         return 0;
     size_t hex = strspn(file + 2, "0123456789abcdef");
     return hex == 16 && strcmp(file + 2 + hex, SUFFIX) == 0;
+}
+
+/* What another has begun and not put in place; it cannot any more then. */
+static paramo_err remove_temporaries(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (d == NULL)
+        return lerr(PARAMO_E_IO, "%s: %s", dir, strerror(errno));
+    paramo_err err = PARAMO_OK;
+    for (struct dirent *e; (e = readdir(d)) != NULL && err == PARAMO_OK;)
+        if (is_temporary(e->d_name) && unlinkat(dirfd(d), e->d_name, 0) != 0 && errno != ENOENT)
+            err = lerr(PARAMO_E_IO, "%s/%s: cannot be removed: %s", dir, e->d_name, strerror(errno));
+    (void)closedir(d);
+    return err;
 }
 
 /* The model is saved by now, so what cannot be removed only takes room. */
@@ -525,23 +555,23 @@ static void remove_stale(const char *dir, json_t *tables)
     (void)closedir(d);
 }
 
-paramo_err modelio_save(const char *dir, const struct model_info *info, modelio_write_fn write, void *arg)
+paramo_err modelio_save(const char *dir, const struct model_info *info, const struct modelio_writer *writer)
 {
     const char *name[MODEL_MAX_TABLES];
     uint32_t dim[MODEL_MAX_TABLES];
     size_t n = model_tables(info, name, dim);
     int made;
     paramo_err err = make_directory(dir, &made);
+    if (err == PARAMO_OK)
+        err = remove_temporaries(dir);
     if (err != PARAMO_OK)
         return err;
-    char temporary[64];
-    (void)snprintf(temporary, sizeof temporary, TEMPORARY "%ld-manifest", (long)getpid());
     json_t *manifest = manifest_json(info), *tables = json_object_get(manifest, "tables");
-    char *from = path_of(dir, temporary), *to = path_of(dir, MANIFEST), *text = NULL;
+    char *from = temporary_path(dir, "manifest"), *to = path_of(dir, MANIFEST), *text = NULL;
     if (manifest == NULL || from == NULL || to == NULL)
         err = no_memory();
     for (size_t i = 0; err == PARAMO_OK && i < n; i++)
-        err = save_table(dir, name[i], dim[i], i, write, arg, tables);
+        err = save_table(dir, name[i], dim[i], i, writer, tables);
     if (err == PARAMO_OK && (text = json_dumps(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(15))) == NULL)
         err = no_memory();
     if (err == PARAMO_OK) {
@@ -551,6 +581,8 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, modelio_
     }
     if (err == PARAMO_OK)
         err = sync_directory(dir); /* the tables' names, before the manifest that needs them */
+    if (err == PARAMO_OK && writer->may_commit != NULL)
+        err = writer->may_commit(writer->arg); /* from here on nobody else has begun; see modelio.h */
     if (err == PARAMO_OK && rename(from, to) != 0)
         err = lerr(PARAMO_E_IO, "%s: %s", to, strerror(errno));
     if (err == PARAMO_OK)

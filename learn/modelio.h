@@ -8,6 +8,11 @@
  * Saving: a table file's name has its own checksum in it, so a new file never takes a used name with other
  * content. All new files are whole and synced before manifest.json is replaced by rename; files that no
  * manifest names any more are removed after. A crash at any point leaves the old model or the new one.
+ *
+ * One who saves after another was interrupted in it (stopped, say) removes the other's temporary files first,
+ * its manifest among them. So of two of whom the second began when may_commit would have refused the first,
+ * the first either has put its manifest in place before the second began to write, or cannot any more.
+ *
  * Nothing in it depends on when, where or by how many processes the model was trained: equal models are equal
  * files.
  *
@@ -74,10 +79,15 @@ void modelio_close(struct model *model);
  * that cannot be written. For the start of a job, so that it does not fail at its end. */
 LEARN_MUST_USE paramo_err modelio_prepare(const char *dir);
 
-/* Writes table (by number) as a safetensors file to path, synced. */
-typedef paramo_err (*modelio_write_fn)(void *arg, size_t table, const char *path);
-LEARN_MUST_USE paramo_err modelio_save(const char *dir, const struct model_info *info, modelio_write_fn write,
-                                       void *arg);
+/* Who saves: table writes a table (by number) as a safetensors file to path, synced; may_commit (or NULL) is
+ * asked when all is written, right before the manifest is replaced: an error gives the save up. */
+struct modelio_writer {
+    paramo_err (*table)(void *arg, size_t table, const char *path);
+    paramo_err (*may_commit)(void *arg);
+    void *arg;
+};
+LEARN_MUST_USE paramo_err modelio_save(const char *dir, const struct model_info *info,
+                                       const struct modelio_writer *writer);
 
 /* The tables of a kind, in order: "w" of dim 1, and "v" of dim values for fm. Returns how many. */
 size_t model_tables(const struct model_info *info, const char *name[MODEL_MAX_TABLES],

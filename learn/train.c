@@ -12,12 +12,9 @@
 #include <unistd.h>
 
 #define POOL          "train/data"
-#define READY_KEY     "train/ready"
-#define NOW_KEY       "train/now"
 #define LOOK_MS       500 /* how long a wait for the leader lasts before its health is looked at */
 #define LOOK_PERIOD   1.0 /* seconds between two looks while learning */
 #define CUSTOMERS_MAX 1024
-#define NODES_LOOKED  64
 
 /* What the signal handler may touch. */
 static volatile sig_atomic_t interrupted, learning;
@@ -132,185 +129,148 @@ static paramo_err open_tables(struct customer *c)
 
 /* ---- between the customers ---- */
 
-static int leader_died(const struct job *job)
+/* Looks whether this process is to lead; *took: it does from now on, and *words say where the job is. */
+static paramo_err look(struct customer *c, int *took, struct words *words)
 {
-    uint32_t dead[NODES_LOOKED];
-    size_t n = paramo_dead_nodes(job->node, dead, NODES_LOOKED);
-    for (size_t i = 0; i < n && i < NODES_LOOKED; i++)
-        if (dead[i] == PARAMO_ID_WORKER(0))
-            return 1;
-    return 0;
+    struct job *job = c->job;
+    *took = 0;
+    if (leads(c) || job->embedded)
+        return PARAMO_OK;
+    paramo_err err = lead_ask(job);
+    if (err != PARAMO_OK || !leads(c))
+        return err;
+    *took = job->result->leader = 1;
+    job->progress.quiet = job->o->quiet;
+    return leader_take_over(job, words);
 }
 
-/*
- * The leader's words, small values at the scheduler: READY_KEY once, NOW_KEY always the newest, and one key
- * for each round's end, so that who waits for it hears of it at once. The leader deletes what is older than a
- * round (values are bounded), so whoever finds no word of its round learns from NOW_KEY that the leader has
- * gone on.
- */
-struct words {
-    uint32_t round;   /* NOW: the one that is learned */
-    uint32_t workers; /* those that the job began with; 0: nothing was put yet */
-    uint64_t rows;    /* learned in rounds that are over */
-    int go_on;
-};
-enum { ENDED, GOES_ON, INTERRUPTED /* for a job that begins with a checkpoint: it goes on */ };
-enum { WORDS = 4 }; /* numbers, so that adding zeros makes them be there */
-
-/* What no leader has put is 0. */
-static uint64_t whole(double w, double most)
+static paramo_err interrupted_by_stop(const struct job *job)
 {
-    return w >= 0 && w <= most ? (uint64_t)w : 0;
+    return atomic_load(&job->stop) ? lerr(PARAMO_E_INTERRUPTED, "interrupted") : PARAMO_OK;
 }
 
-/* Asks for a value that the leader puts; TIMEOUT if it is not there yet. */
-static paramo_err ask_leader(struct customer *c, const char *key, uint32_t timeout_ms, struct words *words)
-{
-    double w[WORDS];
-    size_t len = 0;
-    paramo_err err = paramo_kv_get(c->job->node, key, w, sizeof w, &len, timeout_ms);
-    if (err == PARAMO_OK && len != sizeof w)
-        return lerr(PARAMO_E_INTERNAL, "%s has %zu bytes", key, len);
-    if (leader_died(c->job))
-        return lerr(PARAMO_E_NODE_LOST, "worker 0 (node %u), which validates and saves the model, has died",
-                    PARAMO_ID_WORKER(0));
-    if (err == PARAMO_OK)
-        *words = (struct words){.round = (uint32_t)whole(w[0], UINT32_MAX),
-                                .workers = (uint32_t)whole(w[1], UINT32_MAX),
-                                .rows = whole(w[2], 0x1p53),
-                                .go_on = (int)whole(w[3], INTERRUPTED)};
-    return from_library(err);
-}
-
-static void word_key(char *out, size_t cap, uint32_t round)
-{
-    (void)snprintf(out, cap, "train/word/%u", round);
-}
-
-/* Waits until the job is ready: the leader may be long at work, so only its death, or our own end, ends the
- * wait. */
+/* Waits until the job is ready, or this process leads, for which it asks first. The leader may be long at
+ * work. */
 static paramo_err wait_for_ready(struct customer *c, struct words *words)
 {
+    struct job *job = c->job;
     for (;;) {
-        paramo_err err = ask_leader(c, READY_KEY, LOOK_MS, words);
-        if (err != PARAMO_E_TIMEOUT)
+        paramo_err err = job->embedded ? PARAMO_OK : lead_ask(job);
+        if (err != PARAMO_OK || leads(c))
             return err;
-        if (atomic_load(&c->job->stop))
-            return lerr(PARAMO_E_INTERRUPTED, "interrupted");
+        err = lead_ready(job, LOOK_MS, words);
+        if (err == PARAMO_E_TIMEOUT)
+            err = interrupted_by_stop(job);
+        else
+            return err;
+        if (err != PARAMO_OK)
+            return err;
     }
 }
 
-/* ... until the round is over. *next: the one that is learned then; it may be several later, when this
- * process stood still. */
-static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *next, int *go_on)
+/* ... until the round is over, or this process leads and the round is its to end (*mine). *next: the round
+ * that is learned then; it may be several later, when this process stood still. */
+static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *next, int *go_on, int *mine)
 {
-    char key[48];
+    struct job *job = c->job;
     struct words words;
-    word_key(key, sizeof key, round);
+    *mine = 0;
     for (;;) {
-        paramo_err err = ask_leader(c, NOW_KEY, LOOK_MS, &words);
+        int took;
+        paramo_err err = look(c, &took, &words);
+        if (err == PARAMO_OK && took && words.go_on == GOES_ON && words.round <= round) {
+            *mine = 1;
+            return PARAMO_OK;
+        }
+        if (err == PARAMO_OK && !took)
+            err = lead_now(job, &words);
         if (err == PARAMO_OK && words.go_on == GOES_ON && words.round <= round)
-            err = ask_leader(c, key, LOOK_MS, &words);
+            err = lead_word(job, round, LOOK_MS, &words);
+        if (err == PARAMO_OK && words.go_on == INTERRUPTED)
+            return lerr(PARAMO_E_INTERRUPTED, "interrupted by the leader");
         if (err == PARAMO_OK) {
             *next = words.round;
             *go_on = words.go_on == GOES_ON;
-            return PARAMO_OK;
+            return job->embedded ? PARAMO_OK : leader_hear(job, &words);
         }
-        if (err != PARAMO_E_TIMEOUT)
+        if (err == PARAMO_E_TIMEOUT)
+            err = interrupted_by_stop(job);
+        if (err != PARAMO_OK)
             return err;
-        if (atomic_load(&c->job->stop))
-            return lerr(PARAMO_E_INTERRUPTED, "interrupted");
     }
 }
 
-static paramo_err put(struct job *job, const char *key, uint32_t round, int go_on)
+/* The leader saves the model of an interrupted job; if it dies meanwhile, another does. */
+static paramo_err wait_for_save(struct customer *c)
 {
-    double w[WORDS] = {round, job->result->num_workers, (double)job->info.rows, go_on};
-    return from_library(paramo_kv_put(job->node, key, w, sizeof w));
-}
-
-/* The round is over, or (go_on 0) the whole job: what nobody asks for any more goes. */
-static paramo_err put_word(struct job *job, uint32_t round, int go_on)
-{
-    char key[48];
-    paramo_err err = put(job, NOW_KEY, round + 1, go_on);
-    word_key(key, sizeof key, round);
-    if (err == PARAMO_OK)
-        err = put(job, key, round + 1, go_on);
-    if (err == PARAMO_OK && round > 0) {
-        word_key(key, sizeof key, round - 1);
-        err = from_library(paramo_kv_delete(job->node, key));
+    struct job *job = c->job;
+    struct words words;
+    char why[LERR_MAX];
+    (void)snprintf(why, sizeof why, "%s", lerr_text());
+    paramo_err err = lead_now(job, &words);
+    while (err == PARAMO_OK && words.go_on == INTERRUPTED && !leads(c)) {
+        int took;
+        err = look(c, &took, &words);
+        if (err == PARAMO_OK && !took && (err = lead_saved(job, LOOK_MS)) == PARAMO_OK)
+            break;
+        err = err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
     }
-    return err;
+    return lerr(PARAMO_E_INTERRUPTED, "%s", why);
 }
 
-/* The round is not over, but nobody goes on with it. */
-static paramo_err put_interrupted(struct job *job)
+/* The others look now and then whether the round is still to be finished, and whether there is a leader. */
+static paramo_err other_tick(struct customer *c, const paramo_part *at)
 {
-    char key[48];
-    uint32_t round = (uint32_t)job->result->epochs;
-    paramo_err err = put(job, NOW_KEY, round, INTERRUPTED);
-    word_key(key, sizeof key, round);
-    return err == PARAMO_OK ? put(job, key, round, INTERRUPTED) : err;
-}
-
-/* The others look now and then whether the leader is still there, and still wants the round to be finished.
- */
-static paramo_err other_tick(void *arg, const struct watch_sums *sums, const paramo_part *at)
-{
-    struct customer *c = arg;
-    (void)sums;
+    struct job *job = c->job;
     double now = progress_now();
-    if (c->job->embedded || now - c->looked < LOOK_PERIOD)
+    if (job->embedded || now - c->looked < LOOK_PERIOD)
         return PARAMO_OK;
     c->looked = now;
-    struct words words = {.round = 0};
-    paramo_err err = ask_leader(c, NOW_KEY, LOOK_MS, &words);
+    struct words words;
+    int took;
+    paramo_err err = look(c, &took, &words);
+    if (err == PARAMO_OK && took)
+        watch_begin(&job->watch, at->round == 0 && job->o->model_in == NULL);
+    else if (err == PARAMO_OK)
+        err = lead_now(job, &words);
     if (err == PARAMO_OK && (words.round > at->round || words.go_on != GOES_ON))
-        return lerr(PARAMO_E_INTERRUPTED, "ended by worker 0");
+        return lerr(PARAMO_E_INTERRUPTED, "ended by the leader");
     return err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
 }
 
-/* ---- one customer ---- */
-
-/* A job that begins with a checkpoint goes on where that was taken: the scheduler has the leader's words of
- * then. */
-static paramo_err find_place(struct customer *c, int *restored, int *go_on)
+static paramo_err tick(void *arg, const struct watch_sums *sums, const paramo_part *at)
 {
-    struct job *job = c->job;
-    struct words words = {.round = 0};
-    paramo_err err = from_library(paramo_kv_add(job->node, NOW_KEY, (double[WORDS]){0}, WORDS));
-    if (err == PARAMO_OK)
-        err = ask_leader(c, NOW_KEY, 0, &words);
-    *restored = words.workers > 0;
-    *go_on = GOES_ON;
-    if (err != PARAMO_OK || !*restored)
-        return err;
-    if (words.go_on == ENDED || words.round >= job->o->epochs)
-        *go_on = ENDED;
-    job->result->epochs = job->result->first_epoch = words.round;
-    job->info.epochs += words.round;
-    job->info.rows = words.rows;
-    return PARAMO_OK;
+    struct customer *c = arg;
+    return leads(c) ? leader_tick(c, sums, at) : other_tick(c, at);
 }
+
+/* ---- one customer ---- */
 
 static paramo_err prepare(struct customer *c)
 {
     struct job *job = c->job;
     paramo_err err = from_library(paramo_worker_open(job->node, c->id, &c->worker));
     struct words words;
+    if (err == PARAMO_OK && c->id == 0)
+        err = lead_open(job);
     if (err == PARAMO_OK && !leads(c)) {
         err = wait_for_ready(c, &words);
-        if (err == PARAMO_OK && !job->embedded) { /* one that joins later settles as the others did */
+        if (err == PARAMO_OK && leads(c)) {
+            job->result->leader = 1;
+            job->progress.quiet = job->o->quiet;
+            if (paramo_node_rank(job->node) != 0 || paramo_is_recovery(job->node))
+                leader_announce(job);
+        } else if (err == PARAMO_OK && !job->embedded) { /* one that joins later settles as the others did */
             job->result->num_workers = words.workers;
             settle(job);
+            job->started = job->epoch_began = progress_now();
         }
     }
     if (err == PARAMO_OK)
         err = open_tables(c);
     int restored = 0, go_on = GOES_ON;
     if (err == PARAMO_OK && leads(c))
-        err = find_place(c, &restored, &go_on);
+        err = leader_begin(job, &restored, &go_on);
     if (err == PARAMO_OK && leads(c) && !restored && job->o->model_in != NULL)
         err = leader_load(c);
     if (err == PARAMO_OK)
@@ -318,9 +278,8 @@ static paramo_err prepare(struct customer *c)
             paramo_pool_open(job->node, POOL, reader_streams(job->reader), (uint32_t)job->o->epochs));
     if (err == PARAMO_OK && leads(c)) {
         job->started = job->epoch_began = progress_now(); /* the others begin when they hear of it */
-        err = put(job, NOW_KEY, (uint32_t)job->result->first_epoch, go_on);
-        if (err == PARAMO_OK)
-            err = put(job, READY_KEY, 0, GOES_ON);
+        leader_words(job, (uint32_t)job->result->first_epoch, go_on, &words);
+        err = lead_put_ready(job, &words);
     }
     if (err != PARAMO_OK)
         return err;
@@ -341,7 +300,7 @@ static paramo_err prepare(struct customer *c)
         .ahead = job->o->ahead,
         .threads = share > 4 ? 4 : share, /* four parse faster than one learner learns */
         .stop = &job->stop,
-        .tick = leads(c) ? leader_tick : other_tick,
+        .tick = tick,
         .arg = c,
     };
     return learner_new(&options, &c->learner);
@@ -351,31 +310,30 @@ static paramo_err learn(struct customer *c)
 {
     struct job *job = c->job;
     struct words words;
-    paramo_err err = ask_leader(c, NOW_KEY, LOOK_MS, &words); /* who joins a running job begins where it is */
+    paramo_err err = lead_now(job, &words); /* who joins a running job begins where it is */
     int go_on = words.go_on == GOES_ON;
+    if (err == PARAMO_OK && !leads(c) && !job->embedded)
+        err = leader_hear(job, &words);
     if (err == PARAMO_OK && leads(c) && !go_on)
         err = leader_save_ended(c);
     if (err != PARAMO_OK)
         return err;
     for (uint32_t round = words.round, next; go_on; round = next) {
+        int mine = leads(c);
         next = round + 1;
-        if (leads(c))
+        if (mine)
             watch_begin(&job->watch, round == 0 && job->o->model_in == NULL);
         err = learner_round(c->learner, round);
+        if (err == PARAMO_OK && !leads(c))
+            err = wait_for_word(c, round, &next, &go_on, &mine);
+        else
+            mine = leads(c);
+        if (err == PARAMO_OK && mine)
+            err = leader_end_round(c, round, &go_on);
         if (err != PARAMO_OK)
             return err;
-        if (leads(c)) {
-            err = leader_finish_round(c, round, &go_on);
+        if (c->id == 0)
             job->epoch_began = progress_now();
-            if (err == PARAMO_OK)
-                err = put_word(job, round, go_on ? GOES_ON : ENDED);
-            if (err == PARAMO_OK)
-                err = leader_forget_round(job, round);
-        } else {
-            err = wait_for_word(c, round, &next, &go_on);
-        }
-        if (err != PARAMO_OK)
-            return err;
     }
     if (c->id == 0)
         job->finished = 1;
@@ -393,6 +351,8 @@ static void *customer_main(void *arg)
         err = PARAMO_E_INTERRUPTED;
     if (err != PARAMO_OK && err != PARAMO_E_INTERRUPTED)
         fail(job, err);
+    if (err == PARAMO_E_INTERRUPTED && !job->embedded && c->worker != NULL && !leads(c))
+        err = wait_for_save(c);
     if (err == PARAMO_E_INTERRUPTED)
         atomic_store(&job->stop, 1);
     return NULL;
@@ -461,7 +421,7 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     paramo_err err = from_library(paramo_start(config, &job->node));
     if (err != PARAMO_OK)
         return err;
-    r->leader = paramo_node_rank(job->node) == 0;
+    r->leader = job->leads = job->embedded; /* of several processes one leads soon */
     r->num_servers = paramo_num_servers(job->node);
     r->num_workers = job->embedded ? job->customers : paramo_num_workers(job->node);
     settle(job);
@@ -481,9 +441,7 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
         r->interrupted = 1;
         paramo_err bad = PARAMO_OK;
         if (r->leader) {
-            bad = put_interrupted(job); /* the others need not finish the round */
-            if (bad == PARAMO_OK)
-                bad = leader_save_interrupted(job);
+            bad = leader_save_interrupted(job);
         }
         if (bad != PARAMO_OK) {
             err = bad;

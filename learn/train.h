@@ -5,11 +5,12 @@
  *     every customer:  round of learning | wait for the leader's word          | next round ...
  *     the leader:      round of learning | sums, validation, saving, the word  |
  *
- * The leader is customer 0 of the worker with rank 0. A round ends for everyone when the scheduler has every
- * part reported done, so no barrier is needed, and a dead worker's parts are learned by the others; if the
- * leader dies, the others end with an error that names it. Without DMLC_ROLE in the environment the process
+ * The leader is customer 0 of one worker: that of rank 0, and when that dies another (lead.h). A round ends
+ * for everyone when the scheduler has every part reported done, so no barrier is needed, and a dead worker's
+ * parts are learned by the others. Without DMLC_ROLE in the environment the process
  * is the whole cluster (embedded), with `workers` customers on as many threads. Tests:
- * test/learn/test_train.c, test/e2e/train.sh.
+ * test/learn/test_train.c, test/e2e/train.sh,
+ * leader.sh.
  */
 #ifndef LEARN_TRAIN_H
 #define LEARN_TRAIN_H
@@ -60,7 +61,7 @@ struct train_epoch {
 struct train_result {
     int leader;                /* the rest is filled in only then */
     size_t epochs;             /* learned, those before a checkpoint that the job began with, too */
-    size_t first_epoch;        /* so many were: nothing is known of them */
+    size_t first_epoch;        /* of so many nothing is known */
     struct train_epoch *epoch; /* [epochs], freed by train_result_free */
     uint64_t rows;             /* learned in this run */
     double seconds;            /* from the first batch to the last epoch's end */

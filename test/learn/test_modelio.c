@@ -60,7 +60,9 @@ static paramo_err write_one(void *arg, size_t table, const char *path)
 
 static void save(uint64_t seed)
 {
-    assert_int_equal(modelio_save(dir, &fm, write_one, &(struct writer){seed, SIZE_MAX}), PARAMO_OK);
+    struct writer w = {seed, SIZE_MAX};
+    assert_int_equal(modelio_save(dir, &fm, &(struct modelio_writer){.table = write_one, .arg = &w}),
+                     PARAMO_OK);
 }
 
 static size_t files(void)
@@ -128,7 +130,9 @@ static void test_a_failed_save_leaves_the_old_model(void **state)
     (void)state;
     save(5);
     for (size_t fail = 0; fail < 2; fail++) {
-        assert_int_equal(modelio_save(dir, &fm, write_one, &(struct writer){6, fail}), PARAMO_E_NODE_LOST);
+        struct writer w = {6, fail};
+        assert_int_equal(modelio_save(dir, &fm, &(struct modelio_writer){.table = write_one, .arg = &w}),
+                         PARAMO_E_NODE_LOST);
         assert_int_equal(saved_seed(), 5);
     }
     /* a crash before the manifest: the new tables and temporary files lie about, and the next save clears
@@ -140,6 +144,48 @@ static void test_a_failed_save_leaves_the_old_model(void **state)
     save(7);
     assert_int_equal(saved_seed(), 7);
     assert_int_equal(files(), 4); /* and nobody else's file */
+}
+
+/* One who is stopped while he saves; meanwhile another saves. */
+struct slow_writer {
+    struct writer writer;
+    size_t meanwhile; /* after this table; 2: when it was asked whether he may put it in place */
+    paramo_err may;
+};
+
+static paramo_err write_slowly(void *arg, size_t table, const char *path)
+{
+    struct slow_writer *w = arg;
+    paramo_err err = write_one(&w->writer, table, path);
+    if (w->meanwhile == table)
+        save(7);
+    return err;
+}
+
+static paramo_err commit_slowly(void *arg)
+{
+    struct slow_writer *w = arg;
+    if (w->meanwhile == 2)
+        save(7);
+    return w->may == PARAMO_OK ? PARAMO_OK : lerr(w->may, "declared dead");
+}
+
+static void test_of_two_that_save_the_later_stands(void **state)
+{
+    (void)state;
+    for (size_t meanwhile = 0; meanwhile <= 2; meanwhile++)
+        for (int asked = 0; asked < 2; asked++) {
+            save(5);
+            /* he was let only if the other began after that */
+            struct slow_writer w = {{6, SIZE_MAX}, meanwhile, PARAMO_OK};
+            if (asked || meanwhile < 2)
+                w.may = PARAMO_E_FENCED;
+            struct modelio_writer writer = {write_slowly, commit_slowly, &w};
+            assert_int_not_equal(modelio_save(dir, &fm, &writer), PARAMO_OK);
+            assert_int_equal(saved_seed(), 7);
+            save(8);
+            assert_int_equal(files(), 3); /* nothing is left of the one that was late */
+        }
 }
 
 static paramo_err open_it(void)
@@ -265,6 +311,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_is_saved_is_opened, setup, teardown),
         cmocka_unit_test_setup_teardown(test_equal_models_are_equal_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_failed_save_leaves_the_old_model, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_of_two_that_save_the_later_stands, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refuses_damage, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refuses_foreign_models, setup, teardown),
         cmocka_unit_test_setup_teardown(test_prepare, setup, teardown),
