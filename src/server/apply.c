@@ -233,9 +233,11 @@ static paramo_err count_mine(struct shard *s, struct shard_table *t, uint64_t *r
     uint64_t *keys;
     size_t n;
     paramo_err err = parted_keys(t, s->chain->mine, &keys, &n);
+    if (err)
+        return err;
+    err = table_count_nonzero_of(t->table, keys, n, nonzero);
     if (!err)
-        err = table_count_nonzero_of(t->table, keys, n, nonzero);
-    *rows = n;
+        *rows = n;
     free(keys);
     return err;
 }

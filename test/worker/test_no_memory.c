@@ -17,7 +17,7 @@ void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
 /* On the one thread of a simulation: */
-static size_t lacking; /* what is so large is not to be had */
+static size_t lacking; /* what is so large (of a calloc: each) is not to be had */
 static bool nothing;   /* is to be had */
 
 void *__wrap_calloc(size_t count, size_t size)
@@ -27,7 +27,7 @@ void *__wrap_calloc(size_t count, size_t size)
 
 void *__wrap_malloc(size_t size)
 {
-    return nothing ? NULL : __real_malloc(size);
+    return nothing || (lacking && size == lacking) ? NULL : __real_malloc(size);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
@@ -162,6 +162,40 @@ static void arcs_go_without_memory(void **state)
     world_fini(&w);
 }
 
+static paramo_err stat_of(struct world *w, struct client_stats *stats)
+{
+    uint64_t ts;
+    struct client_call call = {.kind = REQUEST_STAT, .table = &w->tables[0], .stats = stats};
+    assert_int_equal(client_issue(w->clients[0].client, &call, &ts), PARAMO_OK);
+    return world_wait(w, 0, ts);
+}
+
+/* A STAT of a server that has copies of others' rows, too, without memory for its keys: an answer. */
+static void no_memory_for_a_stat(void **state)
+{
+    (void)state;
+    enum { N = 1237 };
+    static uint64_t keys[N];
+    static const float vals[8 * N];
+    struct world w;
+    struct client_stats stats;
+    uint64_t ts;
+    for (unsigned i = 0; i < N; i++)
+        keys[i] = i;
+    world_init(&w, true, 1);
+    w.replicas = 1;
+    world_table(&w, PARAMO_TABLE_SPARSE, 8);
+    world_start(&w, 2, 2, 1);
+    assert_int_equal(world_push(&w, 0, 0, keys, N, vals, 8 * N, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    lacking = 8 * N; /* each of the two has all rows */
+    assert_int_equal(stat_of(&w, &stats), PARAMO_E_MEMORY);
+    lacking = 0;
+    assert_int_equal(stat_of(&w, &stats), PARAMO_OK);
+    assert_int_equal(stats.rows, N);
+    world_fini(&w);
+}
+
 static void no_set_is_free(struct clocks *clocks)
 {
     for (unsigned set = 1; set < CLOCK_SETS; set++)
@@ -205,8 +239,8 @@ static void no_room_for_records(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_memory_for_a_stream),
-                                       cmocka_unit_test(arcs_go_without_memory),
-                                       cmocka_unit_test(no_room_for_records)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_memory_for_a_stream), cmocka_unit_test(arcs_go_without_memory),
+        cmocka_unit_test(no_memory_for_a_stat), cmocka_unit_test(no_room_for_records)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
