@@ -21,7 +21,7 @@ struct slot {
     struct loader_part *part;
     size_t unique_cap, rows_cap;
     float *w, *v, *gw, *gv;
-    uint64_t ts_w, ts_v; /* of the pulls, then of the pushes */
+    uint64_t ts_w, ts_v; /* of the pulls, then of the pushes; 0: there was none */
 };
 
 struct learner {
@@ -260,6 +260,7 @@ static paramo_err fill(struct learner *l, enum loader_state *state)
             return err;
         s->batch = b;
         s->part = l->part;
+        s->ts_w = s->ts_v = 0;
         err = pull(l, b, s->w, s->v, &s->ts_w, &s->ts_v);
         if (err != PARAMO_OK)
             return err;
@@ -301,6 +302,29 @@ static paramo_err compute(struct learner *l)
     return push(l, s);
 }
 
+/* Ends the requests ts_w and ts_v (0: none), so that their arrays are ours again. */
+static void take_back(struct learner *l, uint64_t ts_w, uint64_t ts_v)
+{
+    uint64_t ts[] = {ts_w, ts_v};
+    for (size_t i = 0; i < 2; i++) {
+        paramo_err ended = ts[i] == 0 ? PARAMO_OK : paramo_cancel(l->o.worker, ts[i]);
+        (void)ended; /* NOT_FOUND: it has completed */
+    }
+}
+
+/* The round ends with err: no request has memory of the slots or batches when this returns. A wait alone does
+ * not see to that, since an interrupt ends it. */
+static void settle(struct learner *l, paramo_err err)
+{
+    char why[LERR_MAX];
+    (void)snprintf(why, sizeof why, "%s", lerr_text());
+    paramo_err ignored = paramo_wait_all(l->o.worker, 0);
+    (void)ignored; /* err is what began it */
+    for (size_t i = 0; i < l->slots; i++)
+        take_back(l, l->slot[i].ts_w, l->slot[i].ts_v);
+    (void)lerr(err, "%s", why);
+}
+
 paramo_err learner_round(struct learner *l, uint32_t round)
 {
     l->acked = l->computed = l->pulled = 0;
@@ -327,13 +351,8 @@ paramo_err learner_round(struct learner *l, uint32_t round)
             break;
         }
     }
-    if (err != PARAMO_OK) { /* the slots' memory is in use until all requests have ended */
-        char why[LERR_MAX];
-        (void)snprintf(why, sizeof why, "%s", lerr_text());
-        paramo_err ignored = paramo_wait_all(l->o.worker, 0);
-        (void)ignored; /* err is what began it */
-        (void)lerr(err, "%s", why);
-    }
+    if (err != PARAMO_OK)
+        settle(l, err);
     loader_stop(l->loader);
     if (err == PARAMO_OK && state != LOADER_END)
         err = lerr(PARAMO_E_INTERRUPTED, "interrupted");
@@ -351,5 +370,11 @@ paramo_err learner_fetch(void *learner, const struct batch *batch, float *w, flo
         err = from_library(paramo_wait(l->o.worker, ts_w, 0));
     if (err == PARAMO_OK && l->o.v != NULL && batch->unique > 1)
         err = from_library(paramo_wait(l->o.worker, ts_v, 0));
+    if (err != PARAMO_OK) { /* w and v are the caller's again */
+        char why[LERR_MAX];
+        (void)snprintf(why, sizeof why, "%s", lerr_text());
+        take_back(l, ts_w, ts_v);
+        (void)lerr(err, "%s", why);
+    }
     return err;
 }

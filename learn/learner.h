@@ -46,9 +46,12 @@ struct learner_options {
 };
 
 LEARN_MUST_USE paramo_err learner_new(const struct learner_options *options, struct learner **learner);
+/* Its requests' memory goes with it; none is in flight between two calls of learner_round and learner_fetch.
+ */
 void learner_free(struct learner *learner);
 /* Learns until the round is over for all workers; INTERRUPTED if stop was set: then all that was pushed is
- * answered, and parts that were begun are not reported. */
+ * answered, and parts that were begun are not reported. On return, with an error, too, no request of the
+ * learner is in flight. */
 LEARN_MUST_USE paramo_err learner_round(struct learner *learner, uint32_t round);
 /* Rows learned so far in the present round, those of parts that are not done included. */
 uint64_t learner_rows(const struct learner *learner);
@@ -56,7 +59,8 @@ uint64_t learner_rows(const struct learner *learner);
 void learner_bytes(const struct learner *learner, double *sent, double *received);
 /* Name of the round's sums in the scheduler's store. */
 void learner_sums_key(char *out, size_t cap, uint32_t round);
-/* Parameters pulled from the servers, for validation: score_fetch_fn, arg is the learner. */
+/* Parameters pulled from the servers, for validation: score_fetch_fn, arg is the learner. On return no
+ * request has w or v. */
 paramo_err learner_fetch(void *learner, const struct batch *batch, float *w, float *v);
 
 #endif

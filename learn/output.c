@@ -2,15 +2,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #define BUFFER_BYTES (256u << 10)
+
+enum { TEMP_RANDOM = 16, /* digits of 64 random bits */ TEMP_TRIES = 8 };
 
 enum pack { PACK_NONE, PACK_GZIP, PACK_ZSTD };
 
@@ -47,8 +51,26 @@ static int ends_in(const char *path, const char *suffix)
     return n > m && strcmp(path + n - m, suffix) == 0;
 }
 
+/* Creates a file of a name that nothing has; mode is less the process's umask. That is not asked for: asking
+ * sets it, for all threads. */
+static int create_temp(char *name, size_t random_at, mode_t mode)
+{
+    for (int i = 0; i < TEMP_TRIES; i++) {
+        uint64_t random;
+        if (getrandom(&random, sizeof random, 0) != sizeof random) {
+            return -1;
+        }
+        (void)snprintf(name + random_at, TEMP_RANDOM + 1, "%0*" PRIx64, TEMP_RANDOM, random);
+        int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd >= 0 || errno != EEXIST) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
 /* The temporary file lies in the directory of the file to be, which may be reached through a symbolic link.
- */
+ * mode: of the file that it replaces; -1: there is none. */
 static paramo_err open_temp(struct output *o, int mode)
 {
     char *real = realpath(o->path, NULL);
@@ -56,20 +78,20 @@ static paramo_err open_temp(struct output *o, int mode)
         free(o->path);
         o->path = real;
     }
-    size_t len = strlen(o->path) + sizeof ".tmp-XXXXXX";
+    size_t random_at = strlen(o->path) + strlen(".tmp-"), len = random_at + TEMP_RANDOM + 1;
     o->temp = malloc(len);
     if (o->temp == NULL) {
         return lerr(PARAMO_E_MEMORY, "%s: out of memory", o->path);
     }
-    (void)snprintf(o->temp, len, "%s.tmp-XXXXXX", o->path);
-    o->fd = mkostemp(o->temp, O_CLOEXEC);
+    (void)snprintf(o->temp, len, "%s.tmp-", o->path);
+    o->fd = create_temp(o->temp, random_at, mode < 0 ? 0666 : 0600);
     if (o->fd < 0) {
         paramo_err err = system_error(o->path, "cannot create");
         free(o->temp);
         o->temp = NULL;
         return err;
     }
-    if (fchmod(o->fd, (mode_t)mode) != 0) {
+    if (mode >= 0 && fchmod(o->fd, (mode_t)mode) != 0) {
         return system_error(o->path, "cannot set permissions");
     }
     return PARAMO_OK;
@@ -90,9 +112,7 @@ static paramo_err open_target(struct output *o)
         o->fd = open(o->path, O_WRONLY | O_CLOEXEC);
         return o->fd >= 0 ? PARAMO_OK : system_error(o->path, "cannot open");
     }
-    mode_t mask = umask(0);
-    (void)umask(mask);
-    return open_temp(o, there ? (int)(st.st_mode & 0777) : (int)(0666 & ~mask));
+    return open_temp(o, there ? (int)(st.st_mode & 0777) : -1);
 }
 
 paramo_err output_open(const char *path, struct output **output)

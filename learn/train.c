@@ -358,6 +358,15 @@ static void *customer_main(void *arg)
     return NULL;
 }
 
+/* The worker first: what its requests may read or write is in use until it is closed. */
+static void customer_close(struct customer *c)
+{
+    paramo_worker_close(c->worker);
+    c->worker = NULL;
+    learner_free(c->learner);
+    c->learner = NULL;
+}
+
 /* Runs the customers: 0 on this thread, the others on their own. */
 static void run_customers(struct job *job)
 {
@@ -452,10 +461,8 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
         leader_count_dead(job);
     learning = 0;
     running = NULL;
-    for (uint32_t i = 0; i < job->customers; i++) {
-        learner_free(job->customer[i].learner);
-        paramo_worker_close(job->customer[i].worker);
-    }
+    for (uint32_t i = 0; i < job->customers; i++)
+        customer_close(&job->customer[i]);
     if (!job->embedded && ends_the_job(job, err)) {
         paramo_err ignored = paramo_shutdown(job->node, why);
         (void)ignored; /* err is what began it */

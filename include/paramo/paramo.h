@@ -79,7 +79,7 @@ PARAMO_API void paramo_config_init(paramo_config *cfg);
  * PARAMO_META, PARAMO_CHECKPOINT_DIR, PARAMO_CHECKPOINT_EVERY (seconds), PARAMO_CHECKPOINT_FULL_EVERY,
  * PARAMO_CHECKPOINT_KEEP, PARAMO_RESTORE, PARAMO_ON_LOSS (end or restore), PARAMO_CPU (paramo_cpu_limit, at
  * once). What is not set is left as it is. A value that does not parse: INVALID naming the variable. Strings
- * point into the environment. */
+ * are copies that live as long as the process, whatever becomes of the environment. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_config_from_env(paramo_config *cfg);
 
 /* Joins the cluster and returns when it is complete (all servers and workers have registered), or with an
@@ -142,7 +142,10 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_barrier(paramo_node *node, uint32_t
 /* customer_id is unique within the node; each worker has its own lane, connections and timestamps. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_worker_open(paramo_node *node, uint32_t customer_id,
                                                          paramo_worker **worker);
-/* Ends requests in flight with CLOSED, then frees the worker. Never from a callback. NULL is allowed. */
+/* Ends requests in flight with CLOSED, then frees the worker. On return every request has completed, each
+ * callback has returned, and nothing reads or writes a caller's array: arrays of requests that have not
+ * completed are freed after this call, never before. No other thread may use the worker. Never from a
+ * callback, where it does nothing. NULL is allowed. */
 PARAMO_API void paramo_worker_close(paramo_worker *worker);
 
 PARAMO_API void paramo_table_options_init(paramo_table_options *options);
@@ -176,11 +179,17 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_pushpull(paramo_worker *worker, par
 
 /* Waits for a request and returns its status. timeout_ms 0: the request's own deadline; TIMEOUT from a
  * shorter wait leaves the request running. A timestamp that completed long ago is OK; the failures of the
- * last 1,024 failed requests that nobody waited for are kept. */
+ * last 1,024 failed requests that nobody waited for are kept. INVALID at once for a timestamp that no request
+ * has: 0 (a request that failed to be issued sets none), or one not issued yet.
+ * An array of a request is the library's until the request has completed. When a wait returns early (TIMEOUT,
+ * or CLOSED after paramo_interrupt or when the job has ended), the request may still be in flight:
+ * paramo_test tells, paramo_cancel and paramo_worker_close end it. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_wait(paramo_worker *worker, uint64_t ts, uint32_t timeout_ms);
-/* Waits for all requests in flight; returns the first failure among them. */
+/* Waits for all requests in flight; returns the first failure among them. TIMEOUT and CLOSED as above: some
+ * may still be in flight. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_wait_all(paramo_worker *worker, uint32_t timeout_ms);
-/* *done: 1 if the request has completed (its status is then what paramo_wait would return), else 0. */
+/* *done: 1 if the request has completed (its status is then what paramo_wait would return), else 0. INVALID
+ * for a timestamp that no request has, as paramo_wait. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_test(paramo_worker *worker, uint64_t ts, int *done);
 /* Ends a request with CANCELLED if it has not completed; its arrays are free on return. A push that was
  * cancelled may or may not have been applied (never twice). NOT_FOUND: it had completed. */

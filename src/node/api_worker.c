@@ -492,6 +492,8 @@ void paramo_worker_counters(paramo_worker *worker, paramo_counters *counters)
 
 static paramo_err whole_request(paramo_worker *worker, struct client_call *call)
 {
+    if (lane_inside()) /* it could not wait, and the request would outlive what it was lent */
+        return err_set(PARAMO_E_IN_CALLBACK, "a callback or handler cannot wait for a whole table");
     uint64_t ts;
     paramo_err err = client_issue(worker->client, call, &ts);
     if (err)
@@ -502,8 +504,8 @@ static paramo_err whole_request(paramo_worker *worker, struct client_call *call)
     /* A wait that was interrupted leaves the request in flight, with arrays that are about to go. */
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
-    return client_cancel(worker->client, ts) == PARAMO_E_IN_CALLBACK ? PARAMO_E_IN_CALLBACK
-                                                                     : err_set(err, "%s", text);
+    (void)!client_cancel(worker->client, ts); /* NOT_FOUND: it has completed */
+    return err_set(err, "%s", text);
 }
 
 paramo_err paramo_table_stat(paramo_worker *worker, paramo_table *table, paramo_table_stats *stats)
