@@ -1,7 +1,7 @@
 #include "customer/tracker.h"
 
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 paramo_err tracker_init(struct tracker *t)
 {
@@ -57,18 +57,67 @@ static void failures_release(struct tracker *t)
     atomic_flag_clear_explicit(&t->failures_lock, memory_order_release);
 }
 
+/* Fibonacci hashing (Knuth, TAOCP 3, 6.4): timestamps at any distance from each other spread. */
+static _Atomic uint16_t *bucket_of(struct tracker *t, uint64_t ts)
+{
+    return &t->bucket[(ts * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - TRACKER_FAILURES_BITS)];
+}
+
+/* The failure leaves its bucket; under the lock. */
+static void failure_forget(struct tracker *t, struct tracker_failure *f)
+{
+    _Atomic uint16_t *bucket = bucket_of(t, f->ts);
+    uint16_t me = (uint16_t)(f - t->failures + 1), at = atomic_load_explicit(bucket, memory_order_relaxed);
+    if (at == me) {
+        atomic_store_explicit(bucket, f->next, memory_order_relaxed);
+    } else {
+        while (t->failures[at - 1].next != me)
+            at = t->failures[at - 1].next;
+        t->failures[at - 1].next = f->next;
+    }
+    atomic_fetch_sub(&t->failures_untold, !f->told);
+}
+
 void tracker_failed(struct tracker *t, uint64_t ts, paramo_err status, const char *text, bool told)
 {
+    size_t len = strnlen(text, ERR_TEXT_MAX - 1);
+    _Atomic uint16_t *bucket = bucket_of(t, ts);
     failures_hold(t);
     struct tracker_failure *f = &t->failures[t->failures_next];
+    if (f->ts)
+        failure_forget(t, f);
     t->failures_next = (t->failures_next + 1) % TRACKER_FAILURES;
     f->ts = ts;
     f->status = status;
     f->told = told;
-    (void)snprintf(f->text, sizeof f->text, "%s", text);
-    if (atomic_load(&t->failures_count) < TRACKER_FAILURES)
-        atomic_fetch_add(&t->failures_count, 1);
+    memcpy(f->text, text, len);
+    f->text[len] = '\0';
+    f->next = atomic_load_explicit(bucket, memory_order_relaxed);
+    atomic_fetch_add(&t->failures_untold, !told);
+    atomic_store_explicit(bucket, (uint16_t)(f - t->failures + 1), memory_order_release);
     failures_release(t);
+}
+
+/* How ts failed, with its text; OK if it is not among the last failures. */
+static paramo_err failure_find(struct tracker *t, uint64_t ts, bool tell, char text[ERR_TEXT_MAX])
+{
+    _Atomic uint16_t *bucket = bucket_of(t, ts);
+    if (!atomic_load_explicit(bucket, memory_order_acquire))
+        return PARAMO_OK;
+    paramo_err status = PARAMO_OK;
+    failures_hold(t);
+    uint16_t at = atomic_load_explicit(bucket, memory_order_relaxed);
+    while (at && t->failures[at - 1].ts != ts)
+        at = t->failures[at - 1].next;
+    if (at) {
+        struct tracker_failure *f = &t->failures[at - 1];
+        status = f->status;
+        memcpy(text, f->text, sizeof f->text);
+        atomic_fetch_sub(&t->failures_untold, tell && !f->told);
+        f->told |= tell;
+    }
+    failures_release(t);
+    return status;
 }
 
 void tracker_complete(struct tracker *t, uint64_t ts)
@@ -81,36 +130,14 @@ paramo_err tracker_result(struct tracker *t, uint64_t ts)
 {
     if (ts == 0 || ts > atomic_load(&t->issued))
         return err_set(PARAMO_E_INVALID, "no request has timestamp %llu", (unsigned long long)ts);
-    if (atomic_load_explicit(&t->failures_count, memory_order_acquire) == 0)
-        return PARAMO_OK;
-    struct tracker_failure found = {0};
-    failures_hold(t);
-    for (unsigned i = 0; i < TRACKER_FAILURES; i++) {
-        if (t->failures[i].ts == ts) {
-            t->failures[i].told = true;
-            found = t->failures[i];
-            break;
-        }
-    }
-    failures_release(t);
-    return found.status ? err_set(found.status, "%s", found.text) : PARAMO_OK;
+    char text[ERR_TEXT_MAX];
+    paramo_err status = failure_find(t, ts, true, text);
+    return status ? err_set(status, "%s", text) : PARAMO_OK;
 }
 
 paramo_err tracker_peek(struct tracker *t, uint64_t ts, char text[ERR_TEXT_MAX])
 {
-    paramo_err status = PARAMO_OK;
-    if (atomic_load_explicit(&t->failures_count, memory_order_acquire) == 0)
-        return PARAMO_OK;
-    failures_hold(t);
-    for (unsigned i = 0; i < TRACKER_FAILURES; i++) {
-        if (t->failures[i].ts == ts) {
-            status = t->failures[i].status;
-            (void)snprintf(text, ERR_TEXT_MAX, "%s", t->failures[i].text);
-            break;
-        }
-    }
-    failures_release(t);
-    return status;
+    return failure_find(t, ts, false, text);
 }
 
 void tracker_answered(struct tracker *t, uint64_t ts)
@@ -153,7 +180,7 @@ bool tracker_all_done(struct tracker_all *all)
 paramo_err tracker_all_result(struct tracker_all *all)
 {
     struct tracker *t = all->tracker;
-    if (atomic_load_explicit(&t->failures_count, memory_order_acquire) == 0)
+    if (atomic_load_explicit(&t->failures_untold, memory_order_acquire) == 0)
         return PARAMO_OK;
     struct tracker_failure first = {.ts = UINT64_MAX};
     failures_hold(t);
@@ -161,6 +188,7 @@ paramo_err tracker_all_result(struct tracker_all *all)
         struct tracker_failure *f = &t->failures[i];
         if (f->ts && !f->told && f->ts <= all->upto) {
             f->told = true;
+            atomic_fetch_sub(&t->failures_untold, 1);
             if (f->ts < first.ts)
                 first = *f;
         }

@@ -19,13 +19,15 @@
 enum {
     TRACKER_LIMIT = 4096,              /* in flight; arbitrary, four times the window of chunk numbers */
     TRACKER_SLOTS = 2 * TRACKER_LIMIT, /* at least half are free, so that few timestamps are skipped */
-    TRACKER_FAILURES = 1024
+    TRACKER_FAILURES_BITS = 10,
+    TRACKER_FAILURES = 1 << TRACKER_FAILURES_BITS
 };
 
 struct tracker_failure {
     uint64_t ts;
     paramo_err status;
-    bool told; /* somebody was given the status: wait_all does not report it again */
+    bool told;     /* somebody was given the status: wait_all does not report it again */
+    uint16_t next; /* of its bucket: index + 1; 0: the last */
     char text[ERR_TEXT_MAX];
 };
 
@@ -34,11 +36,14 @@ struct tracker {
     atomic_uint in_flight;
     _Atomic uint64_t *slots;
     _Atomic uint64_t *answers; /* by slot: the timestamp in the upper 48 bits, answers so far in the lower */
-    /* A spin lock: failures are rare, and held for a copy of one or a search of 1,024. */
+    /* The last failures: a ring, and in buckets by timestamp. A waiter whose bucket is empty takes no lock.
+     * The spin lock is held for a few records of one bucket, and by tracker_all_result for a walk of the
+     * ring, when somebody has yet to be told. */
     atomic_flag failures_lock;
-    atomic_uint failures_count; /* ever, up to TRACKER_FAILURES */
+    atomic_uint failures_untold;
     unsigned failures_next;
-    struct tracker_failure *failures; /* a ring */
+    struct tracker_failure *failures;
+    _Atomic uint16_t bucket[TRACKER_FAILURES]; /* index + 1; 0: empty */
 };
 
 MUST_USE paramo_err tracker_init(struct tracker *t);
@@ -55,10 +60,10 @@ void tracker_failed(struct tracker *t, uint64_t ts, paramo_err status, const cha
 /* The request is over: its arrays are the caller's. Once per timestamp, from any thread. */
 void tracker_complete(struct tracker *t, uint64_t ts);
 
-/* Any thread. */
+/* Any thread: not in flight. True for a timestamp never given, 0 among them (an empty slot holds 0, too). */
 static inline bool tracker_done(struct tracker *t, uint64_t ts)
 {
-    return atomic_load_explicit(&t->slots[ts % TRACKER_SLOTS], memory_order_acquire) != ts;
+    return ts == 0 || atomic_load_explicit(&t->slots[ts % TRACKER_SLOTS], memory_order_acquire) != ts;
 }
 /* INVALID for a timestamp never given; else how it ended, with its message. */
 MUST_USE paramo_err tracker_result(struct tracker *t, uint64_t ts);

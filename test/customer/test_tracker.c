@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -21,6 +22,8 @@ static void test_one(void **state)
     assert_true(tracker_done(&t, 1));
     assert_int_equal(tracker_result(&t, 1), PARAMO_OK);
     assert_int_equal(tracker_result(&t, 0), PARAMO_E_INVALID);
+    assert_true(tracker_done(&t, 0)); /* a wait for what was never issued ends */
+    assert_true(tracker_done(&t, 2));
     assert_int_equal(tracker_result(&t, 2), PARAMO_E_INVALID);
     tracker_fini(&t);
 }
@@ -168,12 +171,69 @@ static void test_peek(void **state)
     tracker_fini(&t);
 }
 
+/* What has not failed is told so without the lock, also when others have. */
+static void test_success_after_failures(void **state)
+{
+    (void)state;
+    struct tracker t;
+    struct tracker_all all;
+    uint64_t ts;
+    assert_int_equal(tracker_init(&t), PARAMO_OK);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(tracker_issue(&t, &ts), PARAMO_OK);
+        if (i < 2)
+            tracker_failed(&t, ts, PARAMO_E_TIMEOUT, "too late", false);
+        tracker_complete(&t, ts);
+    }
+    assert_int_equal(tracker_result(&t, 1), PARAMO_E_TIMEOUT);
+    tracker_all_begin(&t, &all);
+    assert_int_equal(tracker_all_result(&all), PARAMO_E_TIMEOUT);
+    (void)atomic_flag_test_and_set(&t.failures_lock); /* for ever: who waits for it hangs */
+    (void)alarm(30);
+    assert_int_equal(tracker_result(&t, 3), PARAMO_OK);
+    assert_int_equal(tracker_result(&t, 4), PARAMO_OK);
+    assert_int_equal(tracker_all_result(&all), PARAMO_OK); /* each was told */
+    (void)alarm(0);
+    tracker_fini(&t);
+}
+
+/* However the timestamps that fail lie, a search looks at few. */
+static void test_searches_are_short(void **state)
+{
+    (void)state;
+    static const uint64_t distances[] = {1, 2, 3, 64, 1000, 1024, 4096, 8192};
+    for (unsigned i = 0; i < sizeof distances / sizeof *distances; i++) {
+        struct tracker t;
+        unsigned records = 0, longest = 0;
+        assert_int_equal(tracker_init(&t), PARAMO_OK);
+        for (uint64_t k = 1; k <= 5 * TRACKER_FAILURES; k++)
+            tracker_failed(&t, k * distances[i], PARAMO_E_TIMEOUT, "too late", k % 2);
+        for (unsigned b = 0; b < TRACKER_FAILURES; b++) {
+            unsigned len = 0;
+            for (unsigned at = atomic_load(&t.bucket[b]); at; at = t.failures[at - 1].next)
+                len++;
+            records += len;
+            longest = len > longest ? len : longest;
+        }
+        assert_int_equal(records, TRACKER_FAILURES);
+        assert_in_range(longest, 1, 16);
+        assert_int_equal(atomic_load(&t.failures_untold), TRACKER_FAILURES / 2);
+        tracker_fini(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one),      cmocka_unit_test(test_slow_one), cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_failures), cmocka_unit_test(test_all),      cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_one),
+        cmocka_unit_test(test_slow_one),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_all),
+        cmocka_unit_test(test_answers),
         cmocka_unit_test(test_peek),
+        cmocka_unit_test(test_success_after_failures),
+        cmocka_unit_test(test_searches_are_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

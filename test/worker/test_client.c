@@ -155,6 +155,36 @@ static void test_var(void **state)
     world_fini(&w);
 }
 
+/* What was never issued is not waited for: what a push that failed has left in ts, and what is to come. */
+static void test_wait_for_nothing(void **state)
+{
+    (void)state;
+    for (int simulated = 0; simulated < 2; simulated++) {
+        struct world w;
+        world_make(&w, simulated, 3);
+        struct client *c = w.clients[0].client;
+        uint64_t key = 1, ts = 0, next;
+        float out[3];
+        int done = 7;
+        paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1, .vals = out, .vals_len = 9};
+        struct client_call call = {.kind = REQUEST_PULL, .table = &w.tables[SPARSE], .kv = &kv};
+        assert_int_equal(client_issue(c, &call, &ts), PARAMO_E_SIZE_MISMATCH);
+        assert_int_equal(ts, 0);
+        assert_int_equal(client_wait(c, ts, 0), PARAMO_E_INVALID);
+        assert_int_equal(client_wait(c, ts, 10), PARAMO_E_INVALID);
+        assert_int_equal(client_test(c, ts, &done), PARAMO_E_INVALID);
+        assert_int_equal(client_wait(c, 1, 0), PARAMO_E_INVALID);
+        assert_int_equal(client_cancel(c, ts), PARAMO_E_NOT_FOUND);
+        assert_int_equal(done, 7);
+        kv.vals_len = 3;
+        assert_ok(client_issue(c, &call, &next));
+        assert_int_equal(client_wait(c, ts, 0), PARAMO_E_INVALID);
+        assert_int_equal(client_wait(c, next + 1, 0), PARAMO_E_INVALID);
+        assert_ok(client_wait(c, next, 0));
+        world_fini(&w);
+    }
+}
+
 static void test_user(void **state)
 {
     (void)state;
@@ -379,13 +409,10 @@ static void test_memory_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds_sim),
-        cmocka_unit_test(test_kinds_inproc),
-        cmocka_unit_test(test_edge_keys),
-        cmocka_unit_test(test_var),
-        cmocka_unit_test(test_user),
-        cmocka_unit_test(test_whole_tables),
-        cmocka_unit_test(test_copy_and_callback),
+        cmocka_unit_test(test_kinds_sim),        cmocka_unit_test(test_kinds_inproc),
+        cmocka_unit_test(test_edge_keys),        cmocka_unit_test(test_var),
+        cmocka_unit_test(test_wait_for_nothing), cmocka_unit_test(test_user),
+        cmocka_unit_test(test_whole_tables),     cmocka_unit_test(test_copy_and_callback),
         cmocka_unit_test(test_memory_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
