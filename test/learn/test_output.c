@@ -22,6 +22,38 @@
 
 static char *data;
 
+/* The linker gives us who sets the process's umask (CMakeLists.txt): other threads' files would have it, too.
+ */
+mode_t __real_umask(mode_t mask);
+mode_t __wrap_umask(mode_t mask);
+
+mode_t __wrap_umask(mode_t mask)
+{
+    (void)mask;
+    fail_msg("umask is changed under other threads");
+    return 0;
+}
+
+static void a_new_file_has_the_mode_of_its_process(void **s)
+{
+    (void)s;
+    static const struct {
+        mode_t mask, mode;
+    } cases[] = {{0022, 0644}, {0077, 0600}, {0, 0666}, {0027, 0640}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct output *o;
+        struct stat st;
+        const char *path = text_path("mode");
+        mode_t before = __real_umask(cases[i].mask);
+        assert_int_equal(output_open(path, &o), PARAMO_OK);
+        assert_int_equal(output_commit(o), PARAMO_OK);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, cases[i].mode);
+        assert_int_equal(unlink(path), 0);
+        (void)__real_umask(before);
+    }
+}
+
 static int make_data(void **s)
 {
     (void)s;
@@ -184,6 +216,7 @@ static void a_link_stays_a_link(void **s)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_file_has_the_mode_of_its_process),
         cmocka_unit_test(written_whole),
         cmocka_unit_test(an_abort_leaves_nothing),
         cmocka_unit_test(a_full_disk_leaves_the_old_file),
