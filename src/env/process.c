@@ -38,6 +38,29 @@ const char *process_variable(const char *name)
     return value && *value ? value : NULL;
 }
 
+struct kept {
+    struct kept *next;
+    char text[];
+};
+
+const char *process_keep(const char *text)
+{
+    static _Atomic(struct kept *) first; /* only ever added to */
+    for (struct kept *k = atomic_load(&first); k; k = k->next)
+        if (strcmp(k->text, text) == 0)
+            return k->text;
+    size_t len = strlen(text) + 1;
+    struct kept *k = malloc(sizeof *k + len);
+    if (!k)
+        return NULL;
+    memcpy(k->text, text, len);
+    k->next = atomic_load(&first);
+    while (!atomic_compare_exchange_weak(&first, &k->next,
+                                         k)) /* another may keep the same text meanwhile: twice */
+        ;
+    return k->text;
+}
+
 void process_say(int fd, const char *line)
 {
     ssize_t sent = fd < 0 ? 0 : send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);

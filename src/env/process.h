@@ -14,6 +14,10 @@
 unsigned process_generation(void);
 /* NULL if it is not set, or empty. Valid until the environment changes. */
 const char *process_variable(const char *name);
+/* The text itself, the same address for the same text, for as long as the process lives: what a configuration
+ * may point to without an owner. Memory is kept for each text that differs. NULL: out of memory. Any thread.
+ */
+const char *process_keep(const char *text);
 
 /* The path from the root on, of one that may be from the working directory. TOO_LARGE. */
 MUST_USE paramo_err process_path(const char *path, char *out, size_t capacity);

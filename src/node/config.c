@@ -88,11 +88,20 @@ static paramo_err variable_u32(const char *name, uint32_t least, uint32_t most, 
     return err;
 }
 
-static void variable_text(const char *name, const char **field)
+/* The caller may copy its configuration, and the environment may change: neither's memory will do. */
+static paramo_err keep(const char *text, const char **field)
+{
+    const char *kept = process_keep(text);
+    if (!kept)
+        return err_memory(strlen(text) + 1);
+    *field = kept;
+    return PARAMO_OK;
+}
+
+static paramo_err variable_text(const char *name, const char **field)
 {
     const char *text = process_variable(name);
-    if (text)
-        *field = text;
+    return text ? keep(text, field) : PARAMO_OK;
 }
 
 static paramo_err variable_role(paramo_config *config)
@@ -134,7 +143,7 @@ static paramo_err variable_van(paramo_config *config)
 /* Where this node listens and is reached, from DMLC_NODE_HOST, DMLC_INTERFACE and DMLC_LOCAL. */
 static paramo_err variable_host(paramo_config *config)
 {
-    static _Thread_local char host[ADDR_HOST_MAX];
+    char host[ADDR_HOST_MAX];
     const char *interface = process_variable("DMLC_INTERFACE");
     uint32_t local = 0;
     paramo_err err = variable_u32("DMLC_LOCAL", 0, 1, 1, &local);
@@ -150,13 +159,43 @@ static paramo_err variable_host(paramo_config *config)
         node = host;
     }
     if (node)
-        config->listen = config->advertise = node;
-    return PARAMO_OK;
+        err = keep(node, &config->listen);
+    if (node && !err)
+        config->advertise = config->listen;
+    return err;
+}
+
+static paramo_err variable_texts(paramo_config *config)
+{
+    /* of PARAMO_SCHEDULER's several addresses DMLC_PS_ROOT_URI is the first */
+    bool scheduler = config->roles == PARAMO_ROLE_SCHEDULER;
+    /* servers and workers may have the scheduler's environment */
+    bool keeps_state = !(config->roles & (PARAMO_ROLE_SERVER | PARAMO_ROLE_WORKER));
+    const struct {
+        const char *name;
+        const char **field;
+        bool skipped;
+    } texts[] = {
+        {"PARAMO_SCHEDULER", &config->scheduler, scheduler},
+        {"PARAMO_LISTEN", &config->listen, false},
+        {"PARAMO_TOKEN", &config->token, false},
+        {"PARAMO_NAME", &config->name, false},
+        {"PARAMO_DOMAIN", &config->domain, false},
+        {"PARAMO_VAN", &config->van, false},
+        {"PARAMO_CHECKPOINT_DIR", &config->checkpoint_dir, false},
+        {"PARAMO_RESTORE", &config->restore_dir, false},
+        {"PARAMO_STATE", &config->state, !keeps_state},
+        {"PARAMO_META", &config->meta, !keeps_state},
+    };
+    paramo_err err = PARAMO_OK;
+    for (unsigned i = 0; i < sizeof texts / sizeof *texts && !err; i++)
+        if (!texts[i].skipped)
+            err = variable_text(texts[i].name, texts[i].field);
+    return err;
 }
 
 paramo_err paramo_config_from_env(paramo_config *config)
 {
-    static _Thread_local char root[ADDRESS_MAX];
     enum { WEEK_S = 7 * 24 * 3600 };
     uint32_t port = 0, root_port = 0, rank = UINT32_MAX, notify = UINT32_MAX, verbose = 0, ignored = 0;
     paramo_err err = variable_role(config);
@@ -231,30 +270,22 @@ paramo_err paramo_config_from_env(paramo_config *config)
         log_set_level(verbose > 1 ? 3 : 2);
     const char *uri = process_variable("DMLC_PS_ROOT_URI");
     if (uri && root_port) {
+        char root[ADDRESS_MAX];
         address_join(uri, (uint16_t)root_port, root);
-        config->scheduler = root;
+        err = keep(root, &config->scheduler);
     } else if (uri || root_port) {
         return err_set(PARAMO_E_INVALID,
                        "DMLC_PS_ROOT_URI and DMLC_PS_ROOT_PORT: one is set without the other");
     }
-    if (config->roles != PARAMO_ROLE_SCHEDULER)
-        variable_text("PARAMO_SCHEDULER", &config->scheduler); /* several: the first is in the others, too */
-    variable_text("PARAMO_LISTEN", &config->listen);
-    variable_text("PARAMO_TOKEN", &config->token);
-    variable_text("PARAMO_NAME", &config->name);
-    variable_text("PARAMO_DOMAIN", &config->domain);
-    variable_text("PARAMO_VAN", &config->van);
-    variable_text("PARAMO_CHECKPOINT_DIR", &config->checkpoint_dir);
-    variable_text("PARAMO_RESTORE", &config->restore_dir);
+    if (!err)
+        err = variable_texts(config);
+    if (err)
+        return err;
     const char *on_loss = process_variable("PARAMO_ON_LOSS");
     if (on_loss && strcmp(on_loss, "end") != 0 && strcmp(on_loss, "restore") != 0)
         return err_set(PARAMO_E_INVALID, "PARAMO_ON_LOSS is '%s': neither end nor restore", on_loss);
     if (on_loss)
         config->on_loss = strcmp(on_loss, "end") == 0 ? PARAMO_ON_LOSS_END : PARAMO_ON_LOSS_RESTORE;
-    if (!(config->roles & (PARAMO_ROLE_SERVER | PARAMO_ROLE_WORKER))) { /* they may have its environment */
-        variable_text("PARAMO_STATE", &config->state);
-        variable_text("PARAMO_META", &config->meta);
-    }
     return PARAMO_OK;
 }
 

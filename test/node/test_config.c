@@ -57,6 +57,33 @@ static void ps_lite_variables_are_read(void **state)
     assert_string_equal(c.advertise, "127.0.0.2");
 }
 
+/* What was read stays, however often and whatever is read later, here or on a thread that has ended. */
+static void what_was_read_stays(void **state)
+{
+    (void)state;
+    paramo_config first, second, again;
+    char variable[] = "PARAMO_TOKEN=first";
+    assert_int_equal(from(ROOT "DMLC_ROLE=worker DMLC_INTERFACE=lo PARAMO_DOMAIN=a", &first), PARAMO_OK);
+    assert_int_equal(putenv(variable), 0); /* the environment's memory is the program's own */
+    assert_int_equal(paramo_config_from_env(&first), PARAMO_OK);
+    (void)strcpy(variable, "PARAMO_TOKEN=other");
+    assert_int_equal(from("DMLC_PS_ROOT_URI=elsewhere DMLC_PS_ROOT_PORT=9999 DMLC_ROLE=worker "
+                          "DMLC_NODE_HOST=127.0.0.9 PARAMO_TOKEN=other PARAMO_DOMAIN=b",
+                          &second),
+                     PARAMO_OK);
+    assert_string_equal(second.scheduler, "elsewhere:9999");
+    assert_string_equal(second.listen, "127.0.0.9");
+    assert_string_equal(second.token, "other");
+    assert_string_equal(second.domain, "b");
+    assert_string_equal(first.scheduler, "localhost:9000");
+    assert_string_equal(first.listen, "127.0.0.1");
+    assert_string_equal(first.advertise, "127.0.0.1");
+    assert_string_equal(first.token, "first");
+    assert_string_equal(first.domain, "a");
+    assert_int_equal(from(ROOT "DMLC_ROLE=worker", &again), PARAMO_OK);
+    assert_ptr_equal(again.scheduler, first.scheduler); /* and takes no more memory */
+}
+
 static void the_schedulers_address_is_the_root(void **state)
 {
     (void)state;
@@ -145,9 +172,13 @@ static void without_a_token_on_loopback_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ps_lite_variables_are_read), cmocka_unit_test(the_schedulers_address_is_the_root),
-        cmocka_unit_test(an_interface_says_where),    cmocka_unit_test(weight_and_domain),
-        cmocka_unit_test(what_is_wrong_is_named),     cmocka_unit_test(without_a_token_on_loopback_only),
+        cmocka_unit_test(what_was_read_stays),
+        cmocka_unit_test(ps_lite_variables_are_read),
+        cmocka_unit_test(the_schedulers_address_is_the_root),
+        cmocka_unit_test(an_interface_says_where),
+        cmocka_unit_test(weight_and_domain),
+        cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(without_a_token_on_loopback_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
