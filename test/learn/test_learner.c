@@ -50,7 +50,8 @@ static paramo_table *open_table(paramo_worker *worker, const char *name, uint32_
     return t;
 }
 
-/* Nine of ten frames between worker and servers get lost, and nothing is sent again: requests stay in flight. */
+/* Nine of ten frames between worker and servers get lost, and nothing is sent again: requests stay in flight.
+ */
 static void begin(struct job *job)
 {
     char text[ROWS * 32];
