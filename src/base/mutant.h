@@ -89,6 +89,9 @@
     X(owner_resumes_by_timer, "an owner that has paused goes on when it has heard nothing for a while")   \
     X(move_drops_last, "the last batch of a move, records and orders, is not sent")                       \
     X(move_without_window, "records go with arcs as floors only")                                         \
+    X(pause_after_give_up, "an owner that gave a move up pauses for it, without what was to be sent")     \
+    X(records_before_commit, "a member takes the owner's records before the move is committed")           \
+    X(target_without_lease, "an owner that paused reads on although the move's target is silent")         \
     X(replica_counted_early, "a target says that it is full when it has begun")                           \
     X(returned_owner_keeps, "who has given arcs away keeps their rows")                                   \
     X(short_table_acked_early, "a change of a table with fewer replicas goes one member less far")        \

@@ -227,6 +227,25 @@ static uint16_t next_member(const struct moves *m, size_t arc, uint8_t *level)
     return then != now ? then : RING_NOBODY;
 }
 
+/* Does any of its arcs get another owner by the commit? */
+static bool changes_owner(const struct moves *m, const struct move *move)
+{
+    uint16_t chain[RING_LEVELS];
+    for (size_t a = move->first; a < (size_t)move->first + move->arcs; a++) {
+        best_chain(m, a, move->to, move->level, chain);
+        if (chain[0] != move->from)
+            return true;
+    }
+    return false;
+}
+
+/* The owner is told what the commit will do: if another is to be the owner, reads wait, too. */
+static void pause(struct moves *m, struct move *move)
+{
+    move->takes_over = changes_owner(m, move);
+    m->ops->pause(m->arg, move);
+}
+
 static bool shard_busy(const struct moves *m, uint16_t shard, bool out)
 {
     for (size_t i = 0; i < MOVES_MAX; i++)
@@ -307,7 +326,7 @@ static void plan(struct moves *m)
                 continue;
             struct move *move = begin_at(m, a, moving);
             if (move)
-                (move->handover ? m->ops->pause : m->ops->begin)(m->arg, move);
+                move->handover ? pause(m, move) : m->ops->begin(m->arg, move);
         }
 }
 
@@ -420,17 +439,6 @@ void moves_agreed(struct moves *m, uint64_t id, uint16_t shard)
         move->state = MOVE_COPYING;
 }
 
-bool moves_takes_over(const struct moves *m, const struct move *move)
-{
-    uint16_t chain[RING_LEVELS];
-    for (size_t a = move->first; a < (size_t)move->first + move->arcs; a++) {
-        best_chain(m, a, move->to, move->level, chain);
-        if (chain[0] != move->from)
-            return true;
-    }
-    return false;
-}
-
 void moves_full(struct moves *m, uint64_t id)
 {
     struct move *move = find(m, id);
@@ -440,7 +448,7 @@ void moves_full(struct moves *m, uint64_t id)
     if (MUTANT(commit_before_handover))
         commit(m, move);
     else
-        m->ops->pause(m->arg, move);
+        pause(m, move);
 }
 
 void moves_paused(struct moves *m, uint64_t id)
@@ -448,6 +456,10 @@ void moves_paused(struct moves *m, uint64_t id)
     struct move *move = find(m, id);
     if (!move || move->state != MOVE_FULL)
         return;
+    if (!move->takes_over && changes_owner(m, move)) { /* the target has changed since, and reads go on */
+        moves_failed(m, id);
+        return;
+    }
     move->state = MOVE_PAUSED;
     commit(m, move);
 }

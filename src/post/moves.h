@@ -49,6 +49,7 @@ struct move {
     uint8_t level, had;        /* to gets the tables of so many replicas or more, but fewer than had: its
                                   level in the chains, RING_LEVELS if it is in none */
     bool handover;             /* that is nothing: it began as FULL, with pause() */
+    bool takes_over;           /* since pause(): some of the arcs get another owner by the commit */
     bool from_ready, to_ready; /* PLANNED: which side has agreed */
 };
 
@@ -101,8 +102,6 @@ void moves_full(struct moves *m, uint64_t id);
 void moves_paused(struct moves *m, uint64_t id);
 void moves_failed(struct moves *m, uint64_t id);
 
-/* Does any of its arcs get another owner by the commit? */
-bool moves_takes_over(const struct moves *m, const struct move *move);
 /* NULL: it is over, or never was: of such a move nothing is committed that is not in the chains. */
 const struct move *moves_find(const struct moves *m, uint64_t id);
 /* The chains are what is wanted. */

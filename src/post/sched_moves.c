@@ -96,7 +96,8 @@ static paramo_err give_to(struct scheduler *s, uint16_t shard, const struct move
                                .level = move->level,
                                .had = move->had,
                                .kib_per_s = s->config.move_kib_per_s,
-                               .takes_over = what == ORDER_MOVE_PAUSE && moves_takes_over(&s->moves, move),
+                               .takes_over = what == ORDER_MOVE_PAUSE && move->takes_over,
+                               .handover = move->handover,
                                .committed = committed};
     struct move_note *note = malloc(sizeof *note);
     struct writer w = {0};

@@ -22,8 +22,9 @@
  * place everywhere.
  * - Gate. A shard serves while each next member has room, has what a promotion had to send again, and has
  * answered a CHAIN_BEAT that was sent less than CHAIN_LEASE_MS ago: when it was sent counts, so that an owner
- * that stood still does not take old answers for new ones. Who is promoted waits for so long after the last
- * answer that it gave: until then the owner before it may answer pulls.
+ * that stood still does not take old answers for new ones. A member that is promoted in a dead owner's place
+ * waits CHAIN_LEASE_WAIT_MS after the last answer that it gave to any member before it: until then the owner
+ * before it may answer pulls. The difference is for clocks that do not run alike.
  * Everything is the lane's. Tests: test/worker/test_chain_sim.c, the simulator.
  */
 #ifndef SERVER_CHAINED_H
@@ -41,7 +42,9 @@ enum {
     CHAIN_STREAM_BYTES = 32 << 20, /* not acknowledged; beyond, requests wait */
     CHAIN_STREAM_ENTRIES = 1 << 14,
     CHAIN_TICK_MS = 100,
-    CHAIN_LEASE_MS = 500, /* design, section 4 */
+    CHAIN_LEASE_MS = 500, /* design, section 4; by the owner's clock */
+    /* By the successor's. Each of both clocks may run 2 % too fast or too slow (1.02 / 0.98 = 1.041). */
+    CHAIN_LEASE_WAIT_MS = 525,
     CHAIN_RETRY_MS = 1000,
     CHAIN_DIAL_MS = 5000,
     CHAIN_WORDS = ARCS_WORDS
@@ -100,7 +103,8 @@ struct chain_stream { /* to the next member of some arcs */
     uint64_t seq, acked;
     uint64_t gate;     /* nothing is served before this is acknowledged */
     uint64_t heard_at; /* when the last CHAIN_BEAT that was answered had been sent; 0: none was */
-    uint64_t moved_at; /* the acknowledged last rose, or was expected to */
+    uint64_t moved_at; /* the acknowledged last rose, or there was nothing to acknowledge */
+    uint64_t sent_at;  /* all that is not acknowledged was last sent again */
     uint64_t
         lacked; /* what was sent was refused for want of this view; 0: nothing is to be sent again for it */
     uint64_t mended; /* the last for want of which it was */
@@ -138,6 +142,7 @@ struct chain_sender {
 struct chain_origin { /* an owner whose arcs are followed */
     struct chain_origin *next;
     struct chain_name name;
+    uint64_t incarnation; /* by the view in which it was met first; 0: in none */
     unsigned arcs;
     struct clocks clocks;
     struct chain_sender *senders;
@@ -158,12 +163,16 @@ struct chain {
     uint64_t order;                            /* the highest given out, or seen on an arc that is ours */
     uint32_t generations;
     uint64_t wait_until; /* an owner that we have followed may answer pulls until then; 0: none may */
-    bool shut;           /* as chain_open found last */
-    bool held;           /* requests wait for it to be open */
-    bool failed;         /* chain_fail */
+    uint64_t
+        leased_until; /* the same of members before us whose streams have ended: what was answered counts */
+    bool shut;        /* as chain_open found last */
+    bool held;        /* requests wait for it to be open */
+    bool failed;      /* chain_fail */
     struct lane_timer tick;
     struct give *give; /* moving.h; one at a time */
     struct take *take;
+    bool in_view;                    /* the view before had us ... */
+    uint64_t moved;                  /* ... and this as the last move to us that was committed */
     uint64_t gives_over, takes_over; /* moves from us, and to us, up to these ids: orders may come late */
 };
 
@@ -194,6 +203,8 @@ void chain_destroy(struct chain *c);
 void chain_fail(struct chain *c, paramo_err err);
 /* True: the shard may serve. False: it is told by piece_resume_all when it may. */
 bool chain_open(struct shard *s);
+/* Has the other end answered a CHAIN_BEAT that was sent less than CHAIN_LEASE_MS ago? */
+bool chain_leased(const struct chain_stream *st);
 /* Without this it always may. */
 static inline bool chain_guarded(const struct chain *c)
 {
@@ -250,12 +261,19 @@ void follow_ack(struct chain_source *source);
 /* At the end of this round. */
 void follow_ack_soon(struct chain_source *source);
 void follow_forget(struct chain *c, struct chain_source *source);
+/* What this source was answered last is remembered. */
+void follow_lease(struct chain *c, const struct chain_source *source);
 /* Records of senders that the view has no longer. */
 void follow_senders_gone(struct chain *c, struct chain_origin *o);
 /* Found or made; NULL: no memory. */
 struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
                                    uint64_t incarnation);
+/* The record that its FORGET speaks of. */
+void follow_sender_forget(struct chain_origin *o, const struct chain_message *m);
 struct chain_origin *follow_origin(struct chain *c, struct chain_name name);
+/* One that no chain has, and its end (NULL: nothing). */
+struct chain_origin *follow_origin_make(struct chain_name name);
+void follow_origin_fini(struct chain_origin *o);
 void follow_origin_free(struct chain *c, struct chain_origin *o);
 /* These arcs of an origin (NULL: our own) are another's (NULL: ours) now, with their records. */
 MUST_USE paramo_err follow_take(struct chain *c, struct chain_origin *from, struct chain_origin *to,

@@ -10,16 +10,26 @@
 
 /* ---- origins and their senders ---- */
 
-struct chain_origin *follow_origin(struct chain *c, struct chain_name name)
+struct chain_origin *follow_origin_make(struct chain_name name)
 {
-    for (struct chain_origin *o = c->origins; o; o = o->next)
-        if (chain_same(o->name, name))
-            return o;
     struct chain_origin *o = calloc(1, sizeof *o);
     if (!o)
         return NULL;
     o->name = name;
     clocks_init(&o->clocks);
+    return o;
+}
+
+struct chain_origin *follow_origin(struct chain *c, struct chain_name name)
+{
+    for (struct chain_origin *o = c->origins; o; o = o->next)
+        if (chain_same(o->name, name))
+            return o;
+    struct chain_origin *o = follow_origin_make(name);
+    const struct view_node *node = c->shard->view ? view_node(c->shard->view, name.node) : NULL;
+    if (!o)
+        return NULL;
+    o->incarnation = node ? node->incarnation : 0;
     o->next = c->origins;
     c->origins = o;
     return o;
@@ -34,15 +44,20 @@ static void origin_sender_free(struct chain_origin *o, struct chain_sender **at)
     free(x);
 }
 
+void follow_origin_fini(struct chain_origin *o)
+{
+    while (o && o->senders)
+        origin_sender_free(o, &o->senders);
+    free(o);
+}
+
 void follow_origin_free(struct chain *c, struct chain_origin *o)
 {
     struct chain_origin **at = &c->origins;
     while (*at != o)
         at = &(*at)->next;
     *at = o->next;
-    while (o->senders)
-        origin_sender_free(o, &o->senders);
-    free(o);
+    follow_origin_fini(o);
 }
 
 static struct chain_sender **sender_at(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
@@ -74,6 +89,13 @@ struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32
     x->next = o->senders;
     o->senders = x;
     return x;
+}
+
+void follow_sender_forget(struct chain_origin *o, const struct chain_message *m)
+{
+    struct chain_sender **at = sender_at(o, m->node, m->app, m->customer, m->incarnation);
+    if (*at)
+        origin_sender_free(o, at);
 }
 
 void follow_senders_gone(struct chain *c, struct chain_origin *o)
@@ -272,12 +294,20 @@ static void waits_detach(struct chain_source *source)
     }
 }
 
+void follow_lease(struct chain *c, const struct chain_source *source)
+{
+    uint64_t until = source->beat_at ? source->beat_at + CHAIN_LEASE_WAIT_MS * ENV_MS : 0;
+    if (until > c->leased_until)
+        c->leased_until = until;
+}
+
 void follow_forget(struct chain *c, struct chain_source *source)
 {
     struct chain_source **at = &c->sources;
     while (*at != source)
         at = &(*at)->next;
     *at = source->next;
+    follow_lease(c, source);
     if (source->conn)
         van_close(source->conn, false);
     taking_source_gone(c, source);
@@ -453,11 +483,9 @@ static paramo_err on_forget(struct chain_source *source, const struct chain_mess
     if (!w)
         return PARAMO_OK;
     for (struct chain_origin *o = c->origins; o; o = o->next)
-        if (chain_same(o->name, m->origin)) {
-            struct chain_sender **at = sender_at(o, m->node, m->app, m->customer, m->incarnation);
-            if (*at)
-                origin_sender_free(o, at);
-        }
+        if (chain_same(o->name, m->origin))
+            follow_sender_forget(o, m);
+    taking_forget(c, m);
     wait_commit(source, w);
     *done = true;
     return PARAMO_OK;

@@ -406,6 +406,11 @@ void chain_fail(struct chain *c, paramo_err err)
         config->failed(config->arg, err);
 }
 
+bool chain_leased(const struct chain_stream *st)
+{
+    return st->heard_at && lane_now(st->shard->lane) - st->heard_at <= CHAIN_LEASE_MS * ENV_MS;
+}
+
 bool chain_open(struct shard *s)
 {
     struct chain *c = s->chain;
@@ -415,12 +420,12 @@ bool chain_open(struct shard *s)
     bool open = !c->failed && !c->wait_until;
     for (const struct chain_stream *st = c->streams; st && open; st = st->next) {
         bool room = st->count < CHAIN_STREAM_ENTRIES && st->bytes < CHAIN_STREAM_BYTES;
-        if (st->give) { /* before it is full nobody waits for it: who is too slow is given up */
+        if (st->give) { /* before it is full nobody waits for it: who is too slow is given up. And its lease
+                           is for the arcs that move alone (giving_holds) */
             open = room || !giving_waits(st->give);
             continue;
         }
-        bool lease = st->heard_at && now - st->heard_at <= CHAIN_LEASE_MS * ENV_MS;
-        open = ((lease && st->acked >= st->gate) || MUTANT(promoted_serves_at_once)) && room;
+        open = ((chain_leased(st) && st->acked >= st->gate) || MUTANT(promoted_serves_at_once)) && room;
     }
     c->shut = !open;
     c->held |= !open;
@@ -671,8 +676,9 @@ static void tick_fire(struct lane_timer *timer)
     for (struct chain_stream *st = c->streams; st; st = st->next) {
         stream_dial(st, now);
         stream_beat(st);
-        if (st->count && now > st->moved_at + CHAIN_RETRY_MS * ENV_MS) {
-            st->moved_at = now;
+        uint64_t since = st->moved_at > st->sent_at ? st->moved_at : st->sent_at;
+        if (st->count && now > since + CHAIN_RETRY_MS * ENV_MS) {
+            st->sent_at = now;
             st->unsent = st->entries.head;
         }
         stream_send(st);

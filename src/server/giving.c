@@ -296,6 +296,8 @@ void giving_end(struct chain *c)
     struct shard *s = c->shard;
     char label[VIEW_LABEL_MAX];
     bool waited = g && g->state >= GIVE_PAUSING;
+    if (g && !MUTANT(pause_after_give_up))
+        is_over(&c->gives_over, g->order.id); /* a PAUSE that is on its way comes too late */
     if (waited) {
         uint64_t ns = lane_now(s->lane) - g->paused_at;
         spread_add(&s->pauses, ns / ENV_US);
@@ -535,9 +537,10 @@ paramo_err giving_pause(struct chain *c, const struct move_order *m, shard_moved
 {
     struct shard *s = c->shard;
     struct give *g = c->give;
-    if (!g || g->order.id != m->id) { /* to a member? */
+    if (!g || g->order.id != m->id) {
+        bool handover = m->handover || (MUTANT(pause_after_give_up) && m->had != MOVE_NO_LEVEL);
         for (unsigned a = m->first; a < (unsigned)m->first + m->arcs; a++)
-            if (chain_level(s, a) != 0 || m->had == MOVE_NO_LEVEL || !target_waits(s, m, a))
+            if (!handover || chain_level(s, a) != 0 || !target_waits(s, m, a))
                 return err_set(PARAMO_E_NOT_FOUND, "this shard knows nothing of such a move");
         if (g && g->state == GIVE_PAUSED)
             return err_set(PARAMO_E_AGAIN, "another move waits for its end");
@@ -575,6 +578,14 @@ paramo_err giving_pause(struct chain *c, const struct move_order *m, shard_moved
     return PARAMO_OK;
 }
 
+/* The target is to be the owner; or it may be in the chain already, and owner when we are taken for dead,
+ * since the scheduler knows that we have paused: it counts as any next member does. */
+static bool reads_wait(const struct give *g)
+{
+    return g->reads_wait || (g->state == GIVE_PAUSED && g->stream && !chain_leased(g->stream) &&
+                             !MUTANT(target_without_lease));
+}
+
 bool giving_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg)
 {
     const struct give *g = s->chain ? s->chain->give : NULL;
@@ -582,15 +593,14 @@ bool giving_holds(struct shard *s, const struct wire_head *h, const struct van_s
         return false;
     const struct shard_table *t = shard_table_find(s, h->table);
     bool reads = h->kind == WIRE_PULL || h->kind == WIRE_SCAN || h->kind == WIRE_STAT;
-    if (!t || t->options.kind == PARAMO_TABLE_USER || !(data_changes(h->kind) || (reads && g->reads_wait)))
+    if (!t || t->options.kind == PARAMO_TABLE_USER || !(data_changes(h->kind) || (reads && reads_wait(g))))
         return false;
-    if (!h->count || h->kind == WIRE_SCAN)
-        return true;
-    const uint64_t *keys = seg[WIRE_SEG_KEYS].data;
-    for (size_t i = 0; i < h->count; i++)
-        if (arcs_has(g->arcs, ring_arc(ring_position(&t->placement, keys[i]))))
-            return true;
-    return false;
+    bool holds = !h->count || h->kind == WIRE_SCAN;
+    const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
+    for (size_t i = 0; i < h->count && !holds; i++)
+        holds = arcs_has(g->arcs, ring_arc(ring_position(&t->placement, keys[i])));
+    s->chain->held |= holds && reads && !g->reads_wait; /* the target's next answer has it looked at again */
+    return holds;
 }
 
 /* ---- both sides ---------------------------------------------------------------------------------------- */
@@ -620,8 +630,7 @@ void moving_view(struct chain *c)
         if (committed || off)
             giving_end(c); /* requests that wait are handled when this view has been taken */
     }
-    if (c->take)
-        taking_end(c, false);
+    taking_view(c);
 }
 
 void moving_close(struct chain *c)
@@ -634,7 +643,7 @@ void moving_close(struct chain *c)
 paramo_err moving_suspend(struct shard *s)
 {
     struct chain *c = s->chain;
-    if (c && c->give && c->give->state == GIVE_PAUSED)
+    if (c && ((c->give && c->give->state == GIVE_PAUSED) || taking_whole(c)))
         return err_set(PARAMO_E_AGAIN, "arcs of this shard are changing hands");
     if (c) {
         giving_end(c);

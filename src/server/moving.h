@@ -17,9 +17,12 @@
  * those that only read are served, unless the target is to be the owner. The owner may give a move up for as
  * long as it has not said that it has paused (too slow, no memory); afterwards it waits for a view that has
  * the target, for END, or for a view of another scheduler, which knows of no move: never for a timer.
+ * - From PAUSED on the target may be in the chain without our hearing of it, so its lease counts for reads of
+ *   these arcs as a next member's does. A move that is given up is over: a late PAUSE is refused by its id.
  * - A target that is a member already and lacks nothing (it is to be the owner) gets no rows: only the pause
  *   is left. One that is to come nearer to the owner gets the rows of those tables that its level did not
- *   have; its records give way to the owner's, which know of all tables.
+ *   have; its records give way to the owner's, which know of all tables, when the move is committed: before,
+ *   updates that they speak of may be on their way by the chain.
  *
  * One of each at a time in a shard. All on the lane. Tests: test/worker/test_move_sim.c.
  */
@@ -65,12 +68,18 @@ bool taking_new(const struct chain *c, unsigned arc);
 /* Do this table's rows come, in the move that there is? */
 bool taking_gets(const struct chain *c, const struct shard_table *t);
 bool taking_from(const struct chain_source *source);
+/* A sender has said goodbye to the owner. */
+void taking_forget(struct chain *c, const struct chain_message *m);
 void taking_source_gone(struct chain *c, const struct chain_source *source);
 /* More than a frame of requests may have. */
 size_t taking_frame_bytes(const struct shard *s);
 MUST_USE paramo_err taking_frame(struct chain_source *source, const struct wire_head *head,
                                  const struct van_seg *seg, unsigned nseg);
 MUST_USE paramo_err taking_begin(struct chain *c, const struct move_order *m, shard_moved done, void *arg);
+/* All has come, and been acknowledged: the owner may have paused, and the scheduler may commit. */
+bool taking_whole(const struct chain *c);
+/* There is a new view. */
+void taking_view(struct chain *c);
 /* By the view: a chain has us now, or never will (nor if it is over). Else it goes on. */
 void taking_end(struct chain *c, bool over);
 void taking_close(struct chain *c);
@@ -81,7 +90,8 @@ void taking_ordered(struct chain *c, const struct move_order *m);
 /* The view may say how a move ended. */
 void moving_view(struct chain *c);
 void moving_close(struct chain *c);
-/* Rows are about to come from elsewhere: what moves is given up. AGAIN: it has been paused for. */
+/* Rows are about to come from elsewhere: what moves is given up. AGAIN: it has been paused for, and may be
+ * committed. */
 MUST_USE paramo_err moving_suspend(struct shard *s);
 
 #endif

@@ -320,19 +320,34 @@ void chain_drop(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
     }
 }
 
-static void forget_gone(struct chain *c, bool promoted)
+/* Has an owner died whose arcs are ours now? It may be cut off, and not know; an owner that lives has paused
+ * for the move before the view came. */
+static bool owner_died(const struct chain *c, const struct change *change)
+{
+    unsigned index;
+    for (arcs_each(a, change->promoted)) {
+        const struct chain_origin *o = c->origin_of[a];
+        if (o && !lives(c->shard->view, o->name, o->incarnation, &index))
+            return true;
+    }
+    return false;
+}
+
+/* owner_died: it may answer pulls for as long as those before us may take what we answered last for a lease,
+ * whoever they are: an owner's lease may have gone through a member that has left the chain since. */
+static void forget_gone(struct chain *c, bool owner_died)
 {
     unsigned index;
     for (struct chain_source *source = c->sources, *next; source; source = next) {
         next = source->next;
         if (lives(c->shard->view, source->from, source->incarnation, &index))
             continue;
-        uint64_t until = source->beat_at ? source->beat_at + CHAIN_LEASE_MS * ENV_MS : 0;
-        if (promoted && until > c->wait_until && !MUTANT(promoted_serves_at_once))
-            c->wait_until = until; /* it may be cut off, and not know */
+        follow_lease(c, source);
         if (!MUTANT(old_epoch_accepted))
             follow_forget(c, source);
     }
+    if (owner_died && c->leased_until > c->wait_until && !MUTANT(promoted_serves_at_once))
+        c->wait_until = c->leased_until;
     for (struct chain_origin *o = c->origins, *next; o; o = next) {
         next = o->next;
         if (!o->arcs)
@@ -353,6 +368,7 @@ void chain_succeed(struct chain *c)
     moving_view(c);
     bool gated = streams_settle(c, &entries);
     roles(c, before, &change);
+    bool died = change.promotes && owner_died(c, &change); /* before the records pass */
     if (MUTANT(promoted_without_resend) && change.promotes)
         for (struct qnode *node; (node = queue_pop(&entries));)
             chain_entry_free(container_of(node, struct chain_entry, node));
@@ -380,7 +396,7 @@ void chain_succeed(struct chain *c)
         chain_shed(c, change.farther);
     bereave(c, change.bereft);
     begin_anew(c, change.fresh);
-    forget_gone(c, change.promotes);
+    forget_gone(c, died);
     for (struct chain_source *source = c->sources; source; source = source->next) {
         source->again = true; /* what came before its view */
         follow_ack(source);

@@ -17,7 +17,11 @@ struct take {
     uint64_t arcs[CHAIN_WORDS];
     bool mine[RING_ARCS]; /* the same, as ckpt_rows.h has it */
     struct chain_name from;
-    uint64_t *last;              /* a member's: of each arc, when it is committed */
+    /* A member's, until the move is committed: the order of each arc's last change, and the owner's records.
+     * The updates that they speak of may still be on their way on the chain's connection, and be lost there.
+     */
+    uint64_t *last;
+    struct chain_origin *staged;
     struct chain_source *source; /* that has begun it; or NULL */
     uint64_t heard_at;
     unsigned records;
@@ -60,6 +64,12 @@ bool taking_from(const struct chain_source *source)
     return k && k->source == source;
 }
 
+void taking_forget(struct chain *c, const struct chain_message *m)
+{
+    if (c->take && c->take->staged && chain_same(c->take->from, m->origin))
+        follow_sender_forget(c->take->staged, m);
+}
+
 void taking_source_gone(struct chain *c, const struct chain_source *source)
 {
     if (c->take && c->take->source == source)
@@ -94,7 +104,26 @@ static void take_free(struct take *k)
     k->chain->take = NULL;
     lane_timer_cancel(k->chain->shard->lane, &k->timer);
     free(k->last);
+    follow_origin_fini(k->staged);
     free(k);
+}
+
+/* A member's rows of the tables that were to come, whatever its level is by now: it may be the owner, since
+ * the one that sent them has died, and part of a table is not the table. */
+static void rows_drop(const struct take *k)
+{
+    struct shard *s = k->chain->shard;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        if (!t->table || !taking_gets(k->chain, t))
+            continue;
+        shard_table_lose(t, k->arcs, false);
+        paramo_err err = parted_clear(t, k->arcs);
+        if (err)
+            chain_fail(k->chain, err);
+    }
 }
 
 /* What came goes. */
@@ -105,8 +134,35 @@ static void take_drop(struct take *k, paramo_err err)
     bool member = is_member(k);
     memcpy(arcs, k->arcs, sizeof arcs);
     say_full(k, err);
+    if (member)
+        rows_drop(k);
     take_free(k);
-    (member ? chain_shed : chain_drop)(c, arcs);
+    if (!member)
+        chain_drop(c, arcs);
+}
+
+/* The owner's records take the place of those that came by the chain. All changes have come: the owner has
+ * not said that it has paused before. */
+static paramo_err take_records(struct take *k)
+{
+    struct chain *c = k->chain;
+    struct chain_origin *o = origin_of(k);
+    if (!o)
+        return err_set(PARAMO_E_PROTOCOL, "arcs %u to %u have changed hands during their move",
+                       k->order.first, k->order.first + k->order.arcs - 1);
+    for (arcs_each(a, k->arcs)) {
+        clocks_depart(&o->clocks, a, 1);
+        o->arcs--;
+        c->origin_of[a] = k->staged;
+        k->staged->arcs++;
+    }
+    paramo_err err = follow_take(c, k->staged, o, k->arcs);
+    for (arcs_each(a, k->arcs))
+        if (c->origin_of[a] == k->staged) { /* without memory */
+            c->origin_of[a] = o;
+            o->arcs++;
+        }
+    return err;
 }
 
 /* It has been committed. What came of tables that are not for our level goes: nobody knew of them when the
@@ -118,6 +174,11 @@ static void take_keep(struct take *k)
     for (unsigned i = 0; i < k->order.arcs && k->last; i++) {
         uint64_t *last = &c->last[k->order.first + i];
         *last = k->state == TAKE_LAST && k->last[i] > *last ? k->last[i] : *last;
+    }
+    if (k->state == TAKE_LAST && k->staged) {
+        paramo_err err = take_records(k);
+        if (err)
+            chain_fail(c, err);
     }
     if (k->state == TAKE_LAST && !k->order.level)
         memcpy(c->brought, k->arcs, sizeof c->brought);
@@ -171,8 +232,10 @@ paramo_err taking_begin(struct chain *c, const struct move_order *m, shard_moved
     struct take *k = calloc(1, sizeof *k);
     struct chain_origin *o = k ? follow_origin(c, from) : NULL;
     uint64_t *last = k && member ? calloc(m->arcs, sizeof *last) : NULL;
-    if (!o || (member && !last)) {
+    struct chain_origin *staged = k && member ? follow_origin_make(from) : NULL;
+    if (!o || (member && (!last || !staged))) {
         free(last);
+        follow_origin_fini(staged);
         free(k);
         return err_memory(sizeof *k);
     }
@@ -181,6 +244,7 @@ paramo_err taking_begin(struct chain *c, const struct move_order *m, shard_moved
                        .term = s->view->number >> 32,
                        .from = from,
                        .last = last,
+                       .staged = staged,
                        .heard_at = lane_now(s->lane),
                        .timer.fire = fire};
     for (unsigned a = m->first; a < (unsigned)m->first + m->arcs; a++) {
@@ -209,6 +273,24 @@ paramo_err taking_begin(struct chain *c, const struct move_order *m, shard_moved
             follow_ack_soon(source);
         }
     return PARAMO_OK;
+}
+
+bool taking_whole(const struct chain *c)
+{
+    return c->take && c->take->state == TAKE_LAST;
+}
+
+void taking_view(struct chain *c)
+{
+    const struct shard *s = c->shard;
+    uint64_t moved = s->self >= 0 ? s->view->shards[s->self].moved : 0;
+    bool committed = s->self >= 0 && c->in_view && moved > c->moved;
+    if (committed && !(taking_whole(c) && c->take->order.id == moved)) /* never zeros in silence */
+        chain_fail(c,
+                   err_set(PARAMO_E_PROTOCOL, "a move to this shard was committed that has not ended here"));
+    c->in_view = s->self >= 0;
+    c->moved = moved;
+    taking_end(c, false);
 }
 
 void taking_end(struct chain *c, bool over)
@@ -289,7 +371,7 @@ static bool sets_left(const struct clocks *c, unsigned want)
 static paramo_err arrive(struct take *k, const struct move_message *m, const struct ckpt_clock *list,
                          size_t n)
 {
-    struct chain_origin *o = origin_of(k);
+    struct chain_origin *o = k->staged && !MUTANT(records_before_commit) ? k->staged : origin_of(k);
     unsigned set = 0;
     paramo_err err = PARAMO_OK;
     for (size_t i = 0; i < n; i++)
@@ -310,8 +392,6 @@ static paramo_err arrive(struct take *k, const struct move_message *m, const str
     for (unsigned a = 0; a < RING_ARCS && err && set; a++)
         if (move_has(m, a))
             clocks_depart(&o->clocks, a, 1);
-    if (err && set && is_member(k)) /* they had records, which are gone */
-        chain_fail(k->chain, err);
     return err;
 }
 
@@ -324,7 +404,7 @@ static paramo_err on_records(struct take *k, const struct move_message *m, bool 
         if (move_has(m, a) && !arcs_has(k->arcs, a))
             return wrong("records of other arcs");
     if (!origin_of(k) || !sets_left(&k->chain->shard->clocks, k->records + 2) ||
-        !sets_left(&origin_of(k)->clocks, 1))
+        !sets_left(&origin_of(k)->clocks, k->staged ? k->records + 1 : 1))
         return PARAMO_OK; /* when floors have risen */
     paramo_err err = ckpt_clocks_decode(&block, &list, &n);
     if (err)
@@ -339,7 +419,7 @@ static paramo_err on_records(struct take *k, const struct move_message *m, bool 
 static paramo_err on_parts(struct take *k, const struct move_message *m, bool *done)
 {
     struct reader r = reader_over(m->payload, m->bytes);
-    struct chain_origin *o = origin_of(k);
+    struct chain_origin *o = k->staged ? k->staged : origin_of(k);
     paramo_err err = o ? PARAMO_OK : PARAMO_E_NOT_FOUND;
     while (r.left && !r.failed && !err) {
         uint64_t arcs[CHAIN_WORDS];
@@ -363,6 +443,8 @@ static paramo_err on_lost(struct take *k, const struct move_message *m, bool *do
         return PARAMO_OK;
     for (unsigned i = 0; i < CHAIN_WORDS; i++)
         arcs[i] = read_u64(&r) & k->arcs[i];
+    if (!reader_done(&r))
+        return wrong("what is lost");
     if (!taking_gets(k->chain, t))
         return wrong("what is lost of a table that is here already");
     shard_table_lose(t, arcs, true);

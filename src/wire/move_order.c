@@ -18,6 +18,7 @@ void move_order_encode(const struct move_order *m, struct writer *w)
     write_u32(w, m->kib_per_s);
     write_u8(w, m->takes_over);
     write_u8(w, m->committed);
+    write_u8(w, m->handover);
 }
 
 paramo_err move_order_decode(struct reader *r, struct move_order *m)
@@ -33,13 +34,14 @@ paramo_err move_order_decode(struct reader *r, struct move_order *m)
     m->level = read_u8(r);
     m->had = read_u8(r);
     m->kib_per_s = read_u32(r);
-    uint8_t takes_over = read_u8(r), committed = read_u8(r);
+    uint8_t takes_over = read_u8(r), committed = read_u8(r), handover = read_u8(r);
     m->takes_over = takes_over == 1;
     m->committed = committed == 1;
+    m->handover = handover == 1;
     paramo_err err = call_body_end(r, "an order to move arcs");
     if (!err && (!m->id || !m->arcs || m->first + m->arcs > ARCS || committed > 1 || takes_over > 1 ||
-                 m->level >= m->had || m->had > MOVE_NO_LEVEL ||
-                 (m->from.node == m->to.node && m->from.index == m->to.index)))
+                 handover > 1 || (m->handover && m->had == MOVE_NO_LEVEL) || m->level >= m->had ||
+                 m->had > MOVE_NO_LEVEL || (m->from.node == m->to.node && m->from.index == m->to.index)))
         return err_set(PARAMO_E_PROTOCOL, "an order to move arcs: a field is not valid");
     return err;
 }

@@ -37,7 +37,9 @@ struct move_order {
     uint8_t level, had;
     uint32_t kib_per_s; /* GIVE: at most so much a second; 0: as fast as it can */
     bool takes_over;    /* PAUSE: the target is to be the owner */
-    bool committed;     /* END */
+    bool handover;  /* the target is a member and lacks nothing: PAUSE is the first order, and nothing is sent
+                     */
+    bool committed; /* END */
 };
 
 void move_order_encode(const struct move_order *m, struct writer *w);

@@ -22,7 +22,7 @@ struct world {
     uint8_t has[SHARDS_MAX][RING_ARCS]; /* rows of the arc: of tables with so many replicas or more */
     struct job {
         struct move move;
-        bool told_pause, paused, full; /* as the shards know it */
+        bool told_pause, reads_wait, paused, full; /* as the shards know it */
     } job[MOVES_MAX];
     uint64_t begun, committed, aborted, pauses, copied;
 };
@@ -129,6 +129,7 @@ static void paused(void *arg, const struct move *move)
     assert_non_null(job);
     assert_true((job->full || move->handover) && !job->told_pause);
     job->told_pause = true;
+    job->reads_wait = move->takes_over;
     w->pauses++;
 }
 
@@ -176,7 +177,8 @@ static void committed(void *arg, const struct move *by)
         }
         assert_true(apart >= processes(w, &w->before, a) || apart >= due);
         if (w->chains.level[0].owner[a] != w->before.level[0].owner[a])
-            assert_true(moving && moving->paused && moving->move.to == w->chains.level[0].owner[a]);
+            assert_true(moving && moving->paused && moving->reads_wait &&
+                        moving->move.to == w->chains.level[0].owner[a]);
         for (unsigned l = 0; l < RING_LEVELS; l++) {
             uint16_t member = w->chains.level[l].owner[a];
             if (member == RING_NOBODY)
@@ -471,6 +473,44 @@ static void plans_change(void **state)
     run(w);
 }
 
+/* Of two shards the second is to have copies, and, once it has them and the pause has been ordered, the arcs
+ * themselves: the owner was told that reads go on, so that commit does not come. */
+static void a_copy_that_is_to_be_the_owner(void **state)
+{
+    (void)state;
+    static struct ring_chains target;
+    start(w, 4, 4, 1); /* two processes with two shards each */
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        w->chains.level[0].owner[a] = 0;
+        w->chains.level[1].owner[a] = RING_NOBODY;
+    }
+    w->before = target = w->chains;
+    memset(w->has, RING_LEVELS, sizeof w->has);
+    memset(w->has[0], 0, sizeof w->has[0]);
+    memset(target.level[1].owner, 0, sizeof target.level[1].owner);
+    for (size_t a = 0; a < RING_ARCS; a++)
+        target.level[1].owner[a] = 2;
+    tell_shards(w);
+    moves_set_target(&w->moves, &target);
+    uint64_t id = w->moves.move[0].id;
+    struct job *job = job_of(w, id);
+    assert_int_equal(w->begun, 1);
+    moves_agreed(&w->moves, id, 0);
+    moves_agreed(&w->moves, id, 2);
+    job->full = true;
+    moves_full(&w->moves, id);
+    assert_true(job->told_pause && !job->reads_wait);
+    target.level[1] = target.level[0];
+    for (size_t a = 0; a < RING_ARCS; a++)
+        target.level[0].owner[a] = 2;
+    moves_set_target(&w->moves, &target);
+    job->paused = true;
+    moves_paused(&w->moves, id);
+    assert_int_equal(w->committed, 0);
+    run(w);
+    assert_int_equal(w->chains.level[0].owner[0], 2);
+}
+
 /* Histories of joins, drains, deaths, failures and changed weights, with news in any order. */
 static void histories(void **state)
 {
@@ -545,7 +585,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_joins), cmocka_unit_test(a_server_leaves),
         cmocka_unit_test(a_server_dies),  cmocka_unit_test(what_is_lost_stays),
-        cmocka_unit_test(plans_change),   cmocka_unit_test(histories),
+        cmocka_unit_test(plans_change),   cmocka_unit_test(a_copy_that_is_to_be_the_owner),
+        cmocka_unit_test(histories),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

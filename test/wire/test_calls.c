@@ -113,9 +113,7 @@ static struct {
     {get_kv_get, put_kv_get, {.get = {"key", 100}}},
     {get_kv_delete, put_kv_delete, {.del = {"key"}}},
     {get_heartbeat, put_heartbeat, {.beat = {2, {{5, true}, {6, false}}}}},
-    {get_move_order,
-     put_move_order,
-     {.move = {5, 4000, 96, {8, 1}, {8, 0}, 1, MOVE_NO_LEVEL, 1000, true, true}}},
+    {get_move_order, put_move_order, {.move = {5, 4000, 96, {8, 1}, {8, 0}, 1, 3, 1000, true, true, true}}},
     {get_ckpt_order, put_ckpt_order, {.ckpt = {7, 8, 6, 5, 1000, true, "/var/ckpt"}}},
     {get_ckpt_result, put_ckpt_result, {.taken = {7}}},
     {get_ckpt_written, put_ckpt_written, {.written = {2, {{"blocks-0", 1, 2, 3}, {"blocks-1", 4, 5, 6}}}}},
@@ -184,12 +182,13 @@ static void test_limits(void **state)
         assert_int_equal(register_call_decode(&r, &got.reg), PARAMO_E_PROTOCOL);
     }
     const struct move_order bad_moves[] = {
-        {0, 0, 1, {8, 0}, {10, 0}, 0, 4, 0, false, false}, /* no move */
-        {1, 5, 0, {8, 0}, {10, 0}, 0, 4, 0, false, false}, /* no arcs */
-        {1, 4095, 2, {8, 0}, {10, 0}, 0, 4, 0, false, false},
-        {1, 0, 1, {8, 3}, {8, 3}, 0, 4, 0, false, false},  /* to itself */
-        {1, 0, 1, {8, 0}, {10, 0}, 2, 2, 0, false, false}, /* it has all that it is to get */
-        {1, 0, 1, {8, 0}, {10, 0}, 0, 5, 0, false, false}, /* no such level */
+        {0, 0, 1, {8, 0}, {10, 0}, 0, 4, 0, false, false, false}, /* no move */
+        {1, 5, 0, {8, 0}, {10, 0}, 0, 4, 0, false, false, false}, /* no arcs */
+        {1, 4095, 2, {8, 0}, {10, 0}, 0, 4, 0, false, false, false},
+        {1, 0, 1, {8, 3}, {8, 3}, 0, 4, 0, false, false, false},  /* to itself */
+        {1, 0, 1, {8, 0}, {10, 0}, 2, 2, 0, false, false, false}, /* it has all that it is to get */
+        {1, 0, 1, {8, 0}, {10, 0}, 0, 5, 0, false, false, false}, /* no such level */
+        {1, 0, 1, {8, 0}, {10, 0}, 0, 4, 0, true, true, false},   /* no member, so it lacks something */
     };
     for (size_t i = 0; i < sizeof bad_moves / sizeof *bad_moves; i++) {
         struct writer w = writer_over(bytes, sizeof bytes);

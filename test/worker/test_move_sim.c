@@ -89,17 +89,17 @@ static void give(struct run *r, unsigned server, const struct move *move, uint32
     o->incarnation = r->p.w.servers[server].incarnation;
     o->what = what;
     o->move = *move;
-    o->fields =
-        (struct move_order){.id = (r->term << 32) + move->id,
-                            .first = move->first,
-                            .arcs = move->arcs,
-                            .from = {.node = PARAMO_ID_SERVER(move->from)},
-                            .to = {.node = PARAMO_ID_SERVER(move->to)},
-                            .level = move->level,
-                            .had = move->had,
-                            .kib_per_s = r->p.seed % 3 ? 64 << 10 : 8,
-                            .takes_over = what == ORDER_MOVE_PAUSE && moves_takes_over(&r->moves, move),
-                            .committed = committed};
+    o->fields = (struct move_order){.id = (r->term << 32) + move->id,
+                                    .first = move->first,
+                                    .arcs = move->arcs,
+                                    .from = {.node = PARAMO_ID_SERVER(move->from)},
+                                    .to = {.node = PARAMO_ID_SERVER(move->to)},
+                                    .level = move->level,
+                                    .had = move->had,
+                                    .kib_per_s = r->p.seed % 3 ? 64 << 10 : 8,
+                                    .takes_over = what == ORDER_MOVE_PAUSE && move->takes_over,
+                                    .handover = move->handover,
+                                    .committed = committed};
     o->view = r->p.w.number;
     o->at = sim_now(r->p.w.sim) + play_draw(&r->p, play_draw(&r->p, 4) ? 5 * ENV_MS : 300 * ENV_MS);
 }

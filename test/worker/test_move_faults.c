@@ -1,0 +1,416 @@
+/* Moves of arcs in which one connection lags behind another, a side is silent, or an order comes late, each
+ * as a script: the test is the scheduler. Seeds: test_move_sim. A mutant's name as the first argument plants
+ * that bug. */
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mutant.h"
+#include "server/moving.h"
+#include "wire/order.h"
+#include "worker/support_world.h"
+
+/* Row i of DENSE lies on arc i; of NONE there are no copies, of ONE one. s0 owns the arcs below ARCS. */
+enum { DENSE, NONE, ONE, TABLES, SERVERS = 4, CLIENTS = 2, ARCS = 256, KEY = 5 };
+
+struct asked {
+    struct world_server *server;
+    uint32_t what;
+    struct move_order fields;
+    bool done;
+    paramo_err status;
+};
+
+static struct {
+    struct world w;
+    struct asked orders[16];
+    unsigned asked;
+} t;
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+static void nothing(struct sim_event *event)
+{
+    (void)event;
+}
+
+static void pass(uint64_t ns)
+{
+    struct sim_event marker = {.fire = nothing}; /* so that the clock comes to this moment */
+    assert_int_equal(sim_schedule(t.w.sim, &marker, sim_now(t.w.sim) + ns), PARAMO_OK);
+    (void)sim_run(t.w.sim, never, NULL, marker.at);
+}
+
+static struct simnet_link *link_of(const char *from, const char *to)
+{
+    struct simnet_node *a, *b;
+    struct simnet_link *link;
+    assert_int_equal(simnet_node(t.w.net, from, &a), PARAMO_OK);
+    assert_int_equal(simnet_node(t.w.net, to, &b), PARAMO_OK);
+    assert_int_equal(simnet_link(t.w.net, a, b, &link), PARAMO_OK);
+    return link;
+}
+
+static void cut(const char *a, const char *b, bool is)
+{
+    link_of(a, b)->cut = link_of(b, a)->cut = is;
+}
+
+/* s0 and client 1 on one side, everything else on the other. */
+static void part(bool is)
+{
+    for (unsigned s = 1; s < SERVERS; s++) {
+        char name[] = {'s', (char)('0' + s), 0};
+        cut("s0", name, is);
+        cut("w1", name, is);
+    }
+    cut("w0", "s0", is);
+}
+
+/* ---- the scheduler ---- */
+
+static void answered(void *arg, paramo_err status)
+{
+    struct asked *o = arg;
+    o->done = true;
+    o->status = status;
+}
+
+static void carry_out(void *arg)
+{
+    struct asked *o = arg;
+    shard_move(o->server->shard, o->what, &o->fields, answered, o);
+}
+
+static struct asked *order(unsigned server, uint32_t what, struct move_order fields)
+{
+    assert_true(t.asked < sizeof t.orders / sizeof *t.orders);
+    struct asked *o = &t.orders[t.asked++];
+    *o = (struct asked){.server = &t.w.servers[server], .what = what, .fields = fields};
+    world_on_lane(o->server->lane, carry_out, o);
+    return o;
+}
+
+static void must_do(unsigned server, uint32_t what, struct move_order fields)
+{
+    const struct asked *o = order(server, what, fields);
+    pass(500 * ENV_MS);
+    assert_true(o->done);
+    assert_int_equal(o->status, PARAMO_OK);
+}
+
+static struct move_order move_of(unsigned to, uint8_t level, uint8_t had)
+{
+    return (struct move_order){.id = (UINT64_C(1) << 32) + 1,
+                               .arcs = ARCS,
+                               .from = {.node = PARAMO_ID_SERVER(0)},
+                               .to = {.node = PARAMO_ID_SERVER(to)},
+                               .level = level,
+                               .had = had};
+}
+
+/* The chains of arcs below ARCS in the next view. */
+static void chain(uint16_t owner, uint16_t first, uint16_t second)
+{
+    for (unsigned a = 0; a < ARCS; a++) {
+        t.w.ring.owner[a] = owner;
+        t.w.follower[1].owner[a] = first;
+        t.w.follower[2].owner[a] = second;
+    }
+}
+
+static void changed(unsigned server)
+{
+    t.w.arcs_changed[server] = t.w.chain_changed[server] = t.w.number + 1;
+}
+
+static void begin(unsigned replicas, uint16_t first, uint16_t second)
+{
+    memset(&t, 0, sizeof t);
+    world_init(&t.w, true, 7);
+    t.w.replicas = replicas;
+    t.w.moves = true;
+    t.w.timeout_ms = 60000;
+    for (unsigned table = 0; table < TABLES; table++)
+        world_table(&t.w, PARAMO_TABLE_DENSE, 1)->rows = RING_ARCS;
+    t.w.options[NONE].replicas = 0;
+    t.w.options[ONE].replicas = 1;
+    world_start(&t.w, SERVERS, SERVERS, CLIENTS);
+    for (unsigned a = 0; a < RING_ARCS; a++) {
+        t.w.ring.owner[a] = 3;
+        t.w.follower[1].owner[a] = 2;
+        t.w.follower[2].owner[a] = replicas > 1 ? 1 : RING_NOBODY;
+    }
+    chain(0, first, second);
+    for (unsigned s = 0; s < SERVERS; s++)
+        changed(s);
+    world_view(&t.w);
+    world_all_view(&t.w);
+    pass(ENV_SEC);
+}
+
+static void view_for_all_but_the_parted(void)
+{
+    world_view(&t.w);
+    for (unsigned s = 1; s < SERVERS; s++)
+        world_server_view(&t.w, s);
+    world_client_view(&t.w, 0);
+}
+
+/* ---- requests ---- */
+
+static const uint64_t key = KEY;
+static const float one = 1;
+
+static void push(unsigned client, unsigned table)
+{
+    uint64_t ts;
+    assert_int_equal(world_push(&t.w, client, table, &key, 1, &one, 1, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, client, ts), PARAMO_OK);
+}
+
+static float pulled(unsigned client, unsigned table)
+{
+    uint64_t ts;
+    float val = -1;
+    assert_int_equal(world_pull(&t.w, client, table, &key, 1, &val, 1, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, client, ts), PARAMO_OK);
+    return val;
+}
+
+/* Nobody whom the client reaches answers it; later it gets what there is. */
+static void pulls_in_vain(unsigned client, float later)
+{
+    static float val;
+    uint64_t ts;
+    val = -1;
+    assert_int_equal(world_pull(&t.w, client, DENSE, &key, 1, &val, 1, &ts), PARAMO_OK);
+    if (client_wait(t.w.clients[client].client, ts, 3000) != PARAMO_E_TIMEOUT)
+        fail_msg("a stale read: %g, but %g is acknowledged", (double)val, (double)later);
+    part(false);
+    pass(ENV_SEC);
+    world_all_view(&t.w);
+    assert_int_equal(world_wait(&t.w, client, ts), PARAMO_OK);
+    assert_true(val == later);
+}
+
+/* ---- a target without a lease ---- */
+
+/* s2 is the only copy of what s0 owns since the scheduler's commit, of which s0 does not hear. */
+static void commit_behind_the_back_of_s0(void)
+{
+    begin(1, RING_NOBODY, RING_NOBODY);
+    push(0, DENSE);
+    struct move_order m = move_of(2, 1, MOVE_NO_LEVEL);
+    must_do(0, ORDER_MOVE_GIVE, m);
+    must_do(2, ORDER_MOVE_TAKE, m);
+    must_do(0, ORDER_MOVE_PAUSE, m);
+    assert_true(pulled(1, DENSE) == 1); /* reads go on */
+    chain(0, 2, RING_NOBODY);
+    t.w.moved[2] = m.id;
+    t.w.chain_changed[0] = t.w.chain_changed[2] = t.w.number + 1;
+}
+
+/* From PAUSED on the target may be in the chain, and become the owner when we are taken for dead: its lease
+ * counts. */
+static void who_paused_reads_by_the_target_s_lease(void **state)
+{
+    (void)state;
+    commit_behind_the_back_of_s0();
+    part(true);
+    view_for_all_but_the_parted();
+    pass(10 * ENV_SEC);
+    world_server_gone(&t.w, 0);
+    view_for_all_but_the_parted();
+    push(0, DENSE);
+    pulls_in_vain(1, 2);
+    world_fini(&t.w);
+}
+
+/* The same, but s0 is declared dead at once, and its stream to s2 has ended: what s2 answered counts. */
+static void a_stream_that_ended_has_given_a_lease(void **state)
+{
+    (void)state;
+    commit_behind_the_back_of_s0();
+    view_for_all_but_the_parted();
+    van_sim_reset(t.w.servers[2].van, UINT32_MAX);
+    part(true);
+    pass(10 * ENV_MS);
+    world_server_gone(&t.w, 0);
+    view_for_all_but_the_parted();
+    push(0, DENSE);
+    pulls_in_vain(1, 2);
+    world_fini(&t.w);
+}
+
+/* A target that is slow, and in no chain yet, delays reads for no longer than until it answers again. */
+static void reads_go_on_when_the_target_answers(void **state)
+{
+    (void)state;
+    commit_behind_the_back_of_s0();
+    cut("s0", "s2", true);
+    uint64_t ts;
+    float val = -1;
+    pass(ENV_SEC);
+    assert_int_equal(world_pull(&t.w, 1, DENSE, &key, 1, &val, 1, &ts), PARAMO_OK);
+    assert_int_equal(client_wait(t.w.clients[1].client, ts, 300), PARAMO_E_TIMEOUT);
+    cut("s0", "s2", false);
+    assert_int_equal(client_wait(t.w.clients[1].client, ts, 2000), PARAMO_OK);
+    assert_true(val == 1);
+    world_fini(&t.w);
+}
+
+/* ---- one connection lags ---- */
+
+static void lag(uint64_t ns)
+{
+    struct simnet_link *link = link_of("s0", "s1");
+    link->late_ppm = ns ? 1000000 : 0;
+    link->late_ns = ns;
+}
+
+/* s1 follows s0 and is to be the owner, of a table without copies, too. A push is on its way to it by the
+ * chain, and is lost there with s0; the records that say it is done have come on the move's connection. */
+static void records_that_are_ahead_of_their_updates(void **state)
+{
+    (void)state;
+    begin(1, 1, RING_NOBODY);
+    push(0, DENSE);
+    push(0, NONE);
+    struct move_order m = move_of(1, 0, 1);
+    must_do(0, ORDER_MOVE_GIVE, m);
+    must_do(1, ORDER_MOVE_TAKE, m);
+    uint64_t ts, order_before = t.w.servers[0].shard->chain->order;
+    lag(ENV_SEC);
+    assert_int_equal(world_push(&t.w, 0, DENSE, &key, 1, &one, 1, &ts), PARAMO_OK);
+    while (t.w.servers[0].shard->chain->order == order_before)
+        pass(10 * ENV_US);
+    lag(0);
+    m.takes_over = true;
+    (void)order(0, ORDER_MOVE_PAUSE, m);
+    pass(20 * ENV_MS);
+    assert_true(taking_whole(t.w.servers[1].shard->chain));
+    world_server_stop(&t.w, 0);
+    world_server_gone(&t.w, 0);
+    world_all_view(&t.w);
+    assert_int_equal(world_wait(&t.w, 0, ts), PARAMO_OK);
+    if (pulled(1, DENSE) != 2)
+        fail_msg("a push was acknowledged, and is lost: its record was taken before its update");
+    world_fini(&t.w);
+}
+
+/* Part of a table is not the table: what came of one goes when the target becomes owner by a death. */
+static void rows_that_came_for_nothing(void **state)
+{
+    (void)state;
+    begin(1, 1, RING_NOBODY);
+    push(0, NONE);
+    struct move_order m = move_of(1, 0, 1);
+    must_do(0, ORDER_MOVE_GIVE, m);
+    must_do(1, ORDER_MOVE_TAKE, m);
+    struct table *table = shard_table_find(t.w.servers[1].shard, NONE + 1)->table;
+    float row = -1;
+    assert_int_equal(table_get_rows(table, &key, 1, false, &row), PARAMO_OK);
+    assert_true(row == 1);
+    world_server_stop(&t.w, 0);
+    world_server_gone(&t.w, 0);
+    world_all_view(&t.w);
+    uint64_t ts;
+    assert_int_equal(world_pull(&t.w, 1, NONE, &key, 1, &row, 1, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_E_DATA_LOST);
+    assert_int_equal(table_get_rows(table, &key, 1, false, &row), PARAMO_OK);
+    assert_true(row == 0);
+    world_fini(&t.w);
+}
+
+/* ---- what was given up ---- */
+
+/* The target acknowledges nothing for a while, so the owner gives the move up; then the PAUSE comes. */
+static void pause_of_a_move_given_up(uint8_t level, uint8_t had, unsigned to, unsigned table)
+{
+    push(0, table);
+    struct move_order m = move_of(to, level, had);
+    must_do(0, ORDER_MOVE_GIVE, m);
+    must_do(to, ORDER_MOVE_TAKE, m);
+    uint64_t ts;
+    link_of(to == 1 ? "s1" : "s2", "s0")->cut = true;
+    assert_int_equal(world_push(&t.w, 0, table, &key, 1, &one, 1, &ts), PARAMO_OK);
+    pass(7 * ENV_SEC);
+    assert_null(t.w.servers[0].shard->chain->give);
+    link_of(to == 1 ? "s1" : "s2", "s0")->cut = false;
+    pass(2 * ENV_SEC);
+    m.takes_over = level == 0;
+    const struct asked *late = order(0, ORDER_MOVE_PAUSE, m);
+    pass(ENV_SEC);
+    assert_true(late->done);
+    if (late->status != PARAMO_E_NOT_FOUND)
+        fail_msg("an owner pauses for a move that it has given up: %s", err_name(late->status));
+    must_do(0, ORDER_MOVE_END, m);
+    must_do(to, ORDER_MOVE_END, m);
+    assert_int_equal(world_wait(&t.w, 0, ts), PARAMO_OK);
+    assert_true(pulled(1, table) == 2);
+    world_fini(&t.w);
+}
+
+static void a_late_pause_for_a_table_without_copies(void **state)
+{
+    (void)state;
+    begin(1, 1, RING_NOBODY);
+    pause_of_a_move_given_up(0, 1, 1, NONE);
+}
+
+/* s2 is to come nearer to the owner, where nobody is since a death. */
+static void a_late_pause_for_a_table_with_one(void **state)
+{
+    (void)state;
+    begin(2, RING_NOBODY, 2);
+    pause_of_a_move_given_up(1, 2, 2, ONE);
+}
+
+/* What lacks the end is no member, whatever a view says. */
+static unsigned failures;
+
+static void failed(void *arg, paramo_err status)
+{
+    (void)arg;
+    failures += status == PARAMO_E_PROTOCOL;
+}
+
+static void a_commit_of_what_has_not_come(void **state)
+{
+    (void)state;
+    begin(1, RING_NOBODY, RING_NOBODY);
+    t.w.servers[2].shard->config.failed = failed;
+    failures = 0;
+    push(0, DENSE);
+    struct move_order m = move_of(2, 1, MOVE_NO_LEVEL);
+    must_do(0, ORDER_MOVE_GIVE, m);
+    must_do(2, ORDER_MOVE_TAKE, m);
+    chain(0, 2, RING_NOBODY);
+    t.w.moved[2] = m.id;
+    t.w.chain_changed[0] = t.w.chain_changed[2] = t.w.number + 1;
+    world_view(&t.w);
+    world_server_view(&t.w, 2);
+    assert_int_equal(failures, 1);
+    world_fini(&t.w);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(who_paused_reads_by_the_target_s_lease),
+                                       cmocka_unit_test(a_stream_that_ended_has_given_a_lease),
+                                       cmocka_unit_test(reads_go_on_when_the_target_answers),
+                                       cmocka_unit_test(records_that_are_ahead_of_their_updates),
+                                       cmocka_unit_test(rows_that_came_for_nothing),
+                                       cmocka_unit_test(a_late_pause_for_a_table_without_copies),
+                                       cmocka_unit_test(a_late_pause_for_a_table_with_one),
+                                       cmocka_unit_test(a_commit_of_what_has_not_come)};
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
