@@ -57,6 +57,7 @@ struct job {
     const struct child *rest; /* the first server, or the scheduler, that has failed of itself */
     int reported;             /* a failure has been named: what follows from it is not news */
     int interrupts;
+    int ended_by; /* SIGTERM or SIGHUP: the exit code says so, whatever the workers' do; 0: neither */
     int grace_s;
     int spare; /* servers that may fail, and the job goes on: it keeps so many copies, or restores what is
                   lost */
@@ -104,11 +105,15 @@ static const char usage[] =
     "goes\n"
     "to standard error, each line after a prefix such as '[server 1] '; a message that several nodes print\n"
     "at the same time appears once, behind all their names.\n"
-    "Ctrl-C is passed on to the workers; a second one kills the job.\n"
+    "Ctrl-C is passed on to the workers; a second one kills the job. SIGTERM and SIGHUP (unless it was "
+    "ignored,\n"
+    "as by nohup) end it: the workers get SIGTERM, and what has not ended in --grace seconds is killed.\n"
     "\n"
     "A server or worker that is killed or fails while the others still wait for it ends the job at once.\n"
     "\n"
-    "Exit code: 0 if every worker ended with 0, else the code of the first that did not (128 + signal if it\n"
+    "Exit code: 143 after SIGTERM, 129 after SIGHUP. Else 0 if every worker ended with 0 (Ctrl-C: 130 where "
+    "COMMAND\n"
+    "is 'paramo train'), else the code of the first that did not (128 + signal if it\n"
     "was killed), or of the node whose failure kept the job from becoming complete; if all workers ended "
     "well,\n"
     "that of the first server or scheduler that failed, unless it was killed while they ran and they went "
@@ -365,6 +370,8 @@ static void job_on_signal(struct job *job, int sig)
         job_reap(job);
         return;
     }
+    if (sig != SIGINT && job->ended_by == 0)
+        job->ended_by = sig;
     if (job->interrupts++ > 0) {
         job_kill(job);
         return;
@@ -385,6 +392,16 @@ static int job_timeout(const struct job *job)
         due = job->deadline_ms;
     int64_t left = due - now_ms();
     return due < 0 ? -1 : left > 0 ? (int)left : 0;
+}
+
+/* 0: there is none. */
+static int job_take_signal(struct job *job, int signal_fd)
+{
+    struct signalfd_siginfo info;
+    if (read(signal_fd, &info, sizeof info) != (ssize_t)sizeof info)
+        return 0;
+    job_on_signal(job, (int)info.ssi_signo);
+    return 1;
 }
 
 static void job_wait(struct job *job, int signal_fd, struct pollfd *fds)
@@ -408,10 +425,11 @@ static void job_wait(struct job *job, int signal_fd, struct pollfd *fds)
         }
         if (fds[1].revents) /* before deaths: what the scheduler said came first */
             job_hears(job);
-        struct signalfd_siginfo info;
-        if ((fds[0].revents & POLLIN) && read(signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
-            job_on_signal(job, (int)info.ssi_signo);
+        if (fds[0].revents & POLLIN)
+            job_take_signal(job, signal_fd);
     }
+    while (job_take_signal(job, signal_fd)) /* the last came with the last child's end */
+        continue;
     for (size_t i = 0; i < job->n; i++) {
         struct child *c = &job->children[i];
         run_output_flush(&job->output, &c->out);
@@ -615,6 +633,12 @@ static int job_start(struct job *job)
     return 0;
 }
 
+static int ignored(int sig)
+{
+    struct sigaction action;
+    return sigaction(sig, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct run_options o;
@@ -646,11 +670,12 @@ int cmd_run(int argc, char **argv)
     sigaddset(&handled, SIGCHLD);
     sigaddset(&handled, SIGINT);
     sigaddset(&handled, SIGTERM);
-    sigaddset(&handled, SIGHUP);
+    if (!ignored(SIGHUP))
+        sigaddset(&handled, SIGHUP);
     sigprocmask(SIG_BLOCK, &handled, &mask);
     signal(SIGPIPE, SIG_IGN);
     port_fd = run_reserve_port(&port);
-    signal_fd = signalfd(-1, &handled, SFD_CLOEXEC);
+    signal_fd = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
     if (port_fd < 0 || signal_fd < 0 || run_set_environment(port, &o) != 0) {
         fprintf(stderr, "paramo run: cannot prepare the job: %s\n", strerror(errno));
         goto out;
@@ -665,6 +690,8 @@ int cmd_run(int argc, char **argv)
         const struct child *other = job.missing != NULL ? job.missing : job.rest;
         code = job.worker_code != 0 ? job.worker_code : other != NULL ? other->code : 0;
     }
+    if (job.ended_by != 0)
+        code = 128 + job.ended_by;
 
 out:
     if (job.notify >= 0)

@@ -56,8 +56,8 @@ LEARN_MUST_USE paramo_err lead_word(struct job *job, uint32_t round, uint32_t ti
                                     struct words *words);
 /* The word of a job whose tables are ready, as above. */
 LEARN_MUST_USE paramo_err lead_ready(struct job *job, uint32_t timeout_ms, struct words *words);
-/* What only the leader says: that it leads; that the tables are ready and words->round begins; that a round is over, or (not
- * GOES_ON) the whole job; that the job is interrupted in words->round. */
+/* What only the leader says: that it leads; that the tables are ready and words->round begins; that a round
+ * is over, or (not GOES_ON) the whole job; that the job is interrupted in words->round. */
 LEARN_MUST_USE paramo_err lead_put_now(struct job *job, const struct words *words);
 LEARN_MUST_USE paramo_err lead_put_ready(struct job *job, const struct words *words);
 LEARN_MUST_USE paramo_err lead_put_word(struct job *job, const struct words *words);

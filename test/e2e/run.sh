@@ -132,12 +132,58 @@ kill -INT "$(job_pid twice)"
 check "it hears the first Ctrl-C" wait_for 20 said twice.err '^heard' 1
 kill -INT "$(job_pid twice)"
 ends twice 137 "the second kills the job"
+# Ended by a signal, in every phase: its code says so, and no child is left.
+children_of() { sed -n 's/.* is pid //p' "$1.err"; }
+gone() { for pid in $pids; do [ ! -d "/proc/$pid" ] || [ "$(cut -d' ' -f3 "/proc/$pid/stat")" = Z ] || return 1; done; }
+ended() { # JOB SIGNAL CODE TEXT: is told now
+    check "$4: SIG$2" kill "-$2" "$(job_pid "$1")"
+    pids=$(children_of "$1")
+    ends "$1" "$3" "$4: ends with $3"
+    check "$4: at once no child is there" gone
+}
+nobody_stopped() { check "$1: nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"; }
+expect 0 "a log to train on" "$PARAMO" data synth --rows 20000 --out train.ffm
+saving() { compgen -G "$1/.paramo-tmp-*" >/dev/null; }
+at_once() { local end=$((SECONDS + 30 * SLOW)) && until "$@"; do [ "$SECONDS" -lt $end ] || return 1; done; }
+for how in "TERM 143" "HUP 129" "INT 130"; do
+    read -r sig code <<<"$how"
+    start "early$sig" "$PARAMO" run -v -s 2 -w 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || exec tail -f /dev/null
+        exec "$PROGRAM" train --model lr --data small.ffm --model-out never'
+    check "before it is complete, $sig: a job waits for a server" wait_for 20 node_pid "early$sig" worker 1
+    check "before it is complete, $sig: its scheduler listens" wait_for 20 listens "$(node_pid "early$sig" scheduler)"
+    ended "early$sig" "$sig" "$code" "before it is complete, $sig"
+    nobody_stopped "before it is complete, $sig"
+    start "train$sig" "$PARAMO" run -v -s 2 -w 2 -- paramo train --model lr --data train.ffm --epochs 100000 --model-out "m-$sig"
+    check "training, $sig: it has begun" wait_for 30 grep -q '^epoch 2/' "train$sig.err"
+    ended "train$sig" "$sig" "$code" "training, $sig"
+    nobody_stopped "training, $sig"
+    check "training, $sig: the model is saved" test -s "m-$sig/manifest.json"
+    start "save$sig" "$PARAMO" run -v -s 2 -w 2 -- paramo train --model fm --dim 64 --data train.ffm --valid train.ffm --epochs 1000 \
+        --early-stop 1000 --model-out "s-$sig"
+    check "saving, $sig: it does" at_once saving "s-$sig"
+    ended "save$sig" "$sig" "$code" "saving, $sig"
+    nobody_stopped "saving, $sig"
+    check "saving, $sig: the model is whole" "$PARAMO" eval --model-in "s-$sig" --data small.ffm >"$OUT" 2>"$ERR"
+done
+start polite "$PARAMO" run -v -s 1 -w 2 -- bash -c \
+    'exec 9<>.never; [ $DMLC_ROLE = worker ] || exec tail -f /dev/null; trap "exit 0" TERM; echo ready >&2;'"$loop"
+check "workers that end well when they are told to" wait_for 20 said polite.err ready 2
+ended polite TERM 143 "workers that end well"
+start deaf "$PARAMO" run -v -s 1 -w 1 --grace 1 -- bash -c 'exec 9<>.never; trap "" TERM; echo ready >&2;'"$loop"
+check "nodes that do not listen" wait_for 20 said deaf.err ready 3
+check "nodes that do not listen: SIGTERM" kill -TERM "$(job_pid deaf)"
+pids=$(children_of deaf)
+ends deaf 143 "nodes that do not listen: ends with 143"
+check "nodes that do not listen: none is there" gone
+start away env --ignore-signal=HUP "$PARAMO" run -v -s 1 -w 1 -- bash -c 'exec 9<>.never; trap "exit 0" TERM; echo ready >&2;'"$loop"
+check "a job that ignores SIGHUP" wait_for 20 said away.err ready 3
+kill -HUP "$(job_pid away)"
+ended away TERM 143 "a job that ignores SIGHUP"
 start orphans "$PARAMO" run -v -s 2 -w 2 -- tail -f /dev/null
 check "the job runs" wait_for 20 node_pid orphans worker 1
 pids=$(sed -n 's/.* is pid //p' orphans.err)
 kill -KILL "$(job_pid orphans)"
 ends orphans 137 "the runner is killed"
-gone() { for pid in $pids; do [ ! -d "/proc/$pid" ] || [ "$(cut -d' ' -f3 "/proc/$pid/stat")" = Z ] || return 1; done; }
 check "no node outlives it" wait_for 10 gone
 expect 0 "what a node leaves running goes with it" "$PARAMO" run -s 1 -w 1 -- sh -c 'tail -f /dev/null & echo $! >$DMLC_ROLE.left'
 pids=$(cat ./*.left)

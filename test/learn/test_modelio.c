@@ -130,10 +130,13 @@ static void test_a_failed_save_leaves_the_old_model(void **state)
     (void)state;
     save(5);
     for (size_t fail = 0; fail < 2; fail++) {
+        /* what another has begun and would put in place goes before anything is written */
+        write_file(in_dir(".paramo-tmp-0123456789abcdef-manifest"), "x", 1);
         struct writer w = {6, fail};
         assert_int_equal(modelio_save(dir, &fm, &(struct modelio_writer){.table = write_one, .arg = &w}),
                          PARAMO_E_NODE_LOST);
         assert_int_equal(saved_seed(), 5);
+        assert_int_equal(access(in_dir(".paramo-tmp-0123456789abcdef-manifest"), F_OK), -1);
     }
     /* a crash before the manifest: the new tables and temporary files lie about, and the next save clears
      * them */
