@@ -27,8 +27,10 @@ struct row {
 struct state {
     const struct view *view;
     const struct status *status;
-    struct row *row; /* of each node of the view */
-    uint32_t lacking;
+    struct row *row;          /* of each node of the view */
+    uint32_t lacking;         /* arcs, of which some copy is missing */
+    uint32_t missing, absent; /* copies; of them, on servers that the scheduler has not heard of */
+    uint32_t servers;         /* that may have copies, the absent ones among them */
 };
 
 static void add_report(struct shard_report *to, const struct shard_report *from)
@@ -53,6 +55,18 @@ static struct row *row_of(const struct state *s, uint16_t shard)
     return NULL;
 }
 
+static bool is_in(const struct row *row, unsigned state)
+{
+    return row && row->status && row->status->state == state;
+}
+
+/* For all copies that the job is to have. */
+static uint32_t servers_missing(const struct state *s)
+{
+    uint32_t needed = 1 + s->status->replicas;
+    return s->servers < needed ? needed - s->servers : 0;
+}
+
 static void count_arcs(struct state *s)
 {
     const struct view *view = s->view;
@@ -64,11 +78,17 @@ static void count_arcs(struct state *s)
                     *(l ? &row->copies : &row->owns) += 1;
     }
     for (size_t a = 0; a < RING_ARCS; a++) {
-        bool lacks = false;
-        for (unsigned l = 0; l <= view->chains.replicas; l++)
-            lacks |= view->chains.level[l].owner[a] == RING_NOBODY;
-        s->lacking += lacks;
+        uint32_t before = s->missing;
+        for (unsigned l = 0; l <= view->chains.replicas; l++) {
+            const struct row *row = row_of(s, view->chains.level[l].owner[a]);
+            s->missing += !is_in(row, STATUS_JOINED);
+            s->absent += is_in(row, STATUS_ABSENT);
+        }
+        s->lacking += s->missing > before;
     }
+    for (uint32_t i = 0; i < view->nodes_count; i++)
+        s->servers += s->row[i].node->role == PARAMO_ROLE_SERVER && s->row[i].node->weight &&
+                      (is_in(&s->row[i], STATUS_JOINED) || is_in(&s->row[i], STATUS_ABSENT));
     for (uint32_t i = 0; i < s->status->moves_count; i++) {
         const struct status_move *move = &s->status->move[i];
         struct row *row = row_of(s, move->to);
@@ -232,18 +252,29 @@ static void print_ckpt(const struct status *m)
                                                          : "");
 }
 
+static void print_settled(const struct state *s)
+{
+    const struct status *m = s->status;
+    if (m->settled) {
+        (void)printf("every key is where it is to be, with all its copies\n");
+        return;
+    }
+    (void)printf("not settled, %" PRIu32 " copies missing", s->missing);
+    if (servers_missing(s))
+        (void)printf(": not enough servers (%" PRIu32 " more needed)", servers_missing(s));
+    if (s->absent)
+        (void)printf(", %" PRIu32 " of them on servers that are absent", s->absent);
+    if (s->view->lost_at)
+        (void)printf(", lost rows are being restored");
+    (void)printf("; %" PRIu32 " moves are under way\n", m->moves_count);
+}
+
 static void print_text(const struct state *s)
 {
     const struct status *m = s->status;
     (void)printf("job %016" PRIx64 ", view %" PRIu64 ".%" PRIu64 ", %" PRIu32 " replicas: ", s->view->job,
                  s->view->number >> 32, s->view->number & UINT32_MAX, m->replicas);
-    if (m->settled && s->lacking)
-        (void)printf("%" PRIu32 " of %d arcs lack a copy, for want of servers\n", s->lacking, RING_ARCS);
-    else if (m->settled)
-        (void)printf("every key is where it is to be, with all its copies\n");
-    else
-        (void)printf("%" PRIu32 " moves are under way, %" PRIu32 " of %d arcs lack a copy\n", m->moves_count,
-                     s->lacking, RING_ARCS);
+    print_settled(s);
     print_nodes(s);
     print_servers(s);
     (void)printf("\n");
@@ -325,10 +356,11 @@ static int print_json(const struct state *s)
     char job[17];
     (void)snprintf(job, sizeof job, "%016" PRIx64, s->view->job);
     json_t *root =
-        json_pack("{s:s, s:I, s:i, s:b, s:i, s:o, s:{s:s, s:I, s:I, s:s}, s:o, s:o}", "job", job, "view",
-                  (json_int_t)s->view->number, "replicas", (int)m->replicas, "settled", (int)m->settled,
-                  "arcs_lacking", (int)s->lacking, "write_pauses", json_pauses(&m->pauses), "checkpoint",
-                  "now", ckpt_name(m->ckpt.now), "last", (json_int_t)m->ckpt.last, "at",
+        json_pack("{s:s, s:I, s:i, s:b, s:i, s:i, s:i, s:o, s:{s:s, s:I, s:I, s:s}, s:o, s:o}", "job", job,
+                  "view", (json_int_t)s->view->number, "replicas", (int)m->replicas, "settled",
+                  (int)m->settled, "arcs_lacking", (int)s->lacking, "copies_missing", (int)s->missing,
+                  "servers_missing", (int)servers_missing(s), "write_pauses", json_pauses(&m->pauses),
+                  "checkpoint", "now", ckpt_name(m->ckpt.now), "last", (json_int_t)m->ckpt.last, "at",
                   (json_int_t)m->ckpt.at, "dir", m->ckpt.dir, "moves", json_moves(s), "nodes", json_nodes(s));
     int wrong = root ? json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : -1;
     json_decref(root);
@@ -379,6 +411,11 @@ static const char usage[] =
 static const char more[] =
     "Servers are asked and have a second for it; of one that does not answer its last answer is shown.\n"
     "Percentiles are at most an eighth too high.\n"
+    "'every key is where it is to be, with all its copies' (settled): each arc has its owner and its "
+    "replicas on\n"
+    "servers that are registered with this scheduler now, and nothing moves or is restored. Only then may "
+    "the next\n"
+    "server be taken down.\n"
     "\n"
     "  paramo status --scheduler 10.0.0.1:9000\n"
     "\n" CODE_HELP;

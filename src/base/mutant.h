@@ -93,6 +93,7 @@
     X(records_before_commit, "a member takes the owner's records before the move is committed")           \
     X(target_without_lease, "an owner that paused reads on although the move's target is silent")         \
     X(replica_counted_early, "a target says that it is full when it has begun")                           \
+    X(absent_counts, "copies on servers that have not registered count as there")                         \
     X(returned_owner_keeps, "who has given arcs away keeps their rows")                                   \
     X(short_table_acked_early, "a change of a table with fewer replicas goes one member less far")        \
     X(refill_skips_short_table, "a move leaves out tables that have fewer replicas than the job")         \

@@ -569,6 +569,7 @@ static void welcome_back(struct sched_node *node, struct peer *peer)
         lane_timer_cancel(s->config.lane, &node->timer);
         node->state = SNODE_JOINED;
         log_info("scheduler: %s is back", node_label(node, label));
+        sched_moves_look(s);
     }
     reply_registered(node);
     orders_unsend(node);
@@ -745,6 +746,7 @@ void roster_connection_lost(struct sched_node *node)
         if (MUTANT(part_back_too_soon))
             sched_pool_node_gone(node);
         node->state = SNODE_ABSENT;
+        sched_moves_look(s);
         node->timer.fire = not_back_in_time;
         if (lane_timer_arm(s->config.lane, &node->timer, now(s) + s->config.rejoin_ms * ENV_MS))
             node_dies(node, "its connection was lost");

@@ -213,7 +213,7 @@ struct scheduler {
     struct moves_shard *moves_shards;
     struct lane_timer moves_timer; /* one has failed */
     struct lane_timer drain_timer; /* a server that is to go may have nothing left */
-    bool moves_settled;            /* and it has been said */
+    bool moves_settled;            /* sched_settled, and it has been said */
     bool moves_unsaid;             /* an order was not even given */
     struct move_note *move_notes;  /* orders that are not answered */
     struct view_table *tables;
@@ -404,7 +404,11 @@ MUST_USE paramo_err sched_drain_observer(struct peer *peer, const struct wire_he
                                          struct reader *body);
 /* All up to this save is durable: observers that waited for it are answered. */
 void sched_drain_saved(struct scheduler *s, uint64_t save);
-/* A server that is to go may have nothing left. */
+/* Every arc has all the copies that the job is to have, on servers that are registered with this scheduler
+ * now, all where they are to be, and nothing is being restored. So any of them may go that others have copies
+ * of. */
+bool sched_settled(const struct scheduler *s);
+/* A server that is to go may have nothing left, or all be settled. */
 void sched_moves_look(struct scheduler *s);
 void sched_moves_fini(struct scheduler *s);
 

@@ -131,8 +131,32 @@ static bool may_go(const struct scheduler *s, const struct sched_node *node)
     return true;
 }
 
-/* The chains have changed. A server without weight that has nothing left is told that it is free, as at the
- * end of the job. */
+/* Each arc has a member at every level, and each of them is here: not one that an earlier scheduler has left,
+ * or whose connection is lost, which may be dead. */
+static bool all_copies_here(const struct scheduler *s)
+{
+    for (unsigned l = 0; l <= s->chains.replicas; l++)
+        for (size_t a = 0; a < RING_ARCS; a++) {
+            uint16_t member = s->chains.level[l].owner[a];
+            if (member == RING_NOBODY ||
+                (server_of(s, member)->state != SNODE_JOINED && !MUTANT(absent_counts)))
+                return false;
+        }
+    return true;
+}
+
+bool sched_settled(const struct scheduler *s)
+{
+    bool moves = s->moves.wanted && !moves_settled(&s->moves); /* not wanted: nothing has changed yet */
+    for (size_t i = 0; i < MOVES_MAX; i++)
+        moves |= s->moves.move[i].state != MOVE_NONE;
+    /* The view that says so is out: the next scheduler begins with it. */
+    return s->state == SCHED_RUNNING && !moves && !s->lost_at && !s->restoring && !s->view_changed &&
+           s->announced == s->view_number && all_copies_here(s);
+}
+
+/* The chains have changed, or who is here. A server without weight that has nothing left is told that it is
+ * free, as at the end of the job. */
 static void drained(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct scheduler, drain_timer);
@@ -147,7 +171,7 @@ static void drained(struct lane_timer *timer)
         sched_send_end(node, PARAMO_OK, "");
         roster_left(node);
     }
-    bool settled = moves_settled(&s->moves);
+    bool settled = sched_settled(s);
     if (settled && !s->moves_settled)
         log_info("scheduler: every key is where it is to be, with all its copies");
     s->moves_settled = settled;

@@ -136,8 +136,7 @@ static struct letter_body *status_build(const struct scheduler *s)
     for (size_t i = 0; i < SLOTS; i++)
         most += s->slots[i].count;
     struct status m = {.replicas = s->config.replicas,
-                       .settled = !s->moves.wanted ||
-                                  moves_settled(&s->moves), /* not wanted: nothing has changed yet */
+                       .settled = sched_settled(s),
                        .pauses = s->pauses_gone,
                        .nodes = calloc(most + 1, sizeof *m.nodes)};
     if (!m.nodes)

@@ -111,6 +111,8 @@ void sched_view_announce(struct scheduler *s, struct letter_body *view, uint64_t
         sched_view_send(node);
         orders_send(node, s->config.heartbeat_ms * ENV_MS);
     }
+    if (!s->moves_settled)
+        sched_moves_look(s);
 }
 
 void sched_view_change(struct scheduler *s)

@@ -36,8 +36,8 @@ struct status_move { /* arcs from one shard to another (post/moves.h), by their 
 };
 
 struct status {
-    uint32_t replicas;    /* wanted */
-    bool settled;         /* every key is where it is to be, with all its copies */
+    uint32_t replicas; /* wanted */
+    bool settled; /* every key is where it is to be, with all its copies, on servers that are registered */
     struct spread pauses; /* of all servers, those that have left included */
     struct {
         enum status_ckpt now;

@@ -65,4 +65,37 @@ check "it goes on" kill -CONT "$(job_pid s1)"
 touch stop
 ends w0 0 "every sum is exact"
 ends sched 0 "the job ends in order"
+
+# ---- settled: the next server may be taken down, and only then ----
+free_port
+status=("$PARAMO" status --scheduler "127.0.0.1:$PORT")
+scheduler() { start "$1" "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 1 --replicas 1 --state state --verbose; }
+server() { start "$1" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --name "$1" --domain "$1"; } # NAME
+rm -f stop
+scheduler k0
+server k-s0
+server k-s1
+start k-w "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --scheduler-wait 60 -- "$ADDER" --until stop
+check "the worker pushes" wait_for 30 grep -q pushes k-w.out
+kill -KILL "$(job_pid k0)"
+ends k0 137 "the scheduler is killed"
+kill -KILL "$(job_pid k-s1)"
+ends k-s1 137 "so is a server meanwhile"
+scheduler k1
+few() { # every answer until the death is known says what is missing
+    "${status[@]}" >"$OUT" 2>"$ERR" || return 1
+    if grep -q 'with all its copies' "$OUT"; then touch wrong; fi
+    grep -q '1 replicas: not settled, 4096 copies missing: not enough servers (1 more needed); 0 moves' "$OUT"
+}
+check "one server is too few for the copies" wait_for 30 few
+check "and it was never said that all copies are there" sh -c '! test -e wrong && ! grep -q "with all its copies" k1.err'
+expect 0 "the same as JSON" "${status[@]}" --json
+check "with numbers" sh -c 'grep -q "\"settled\": false" "$1" && grep -q "\"copies_missing\": 4096" "$1" && grep -q "\"servers_missing\": 1" "$1"' . "$OUT"
+server k-s2
+check "another takes its place: settled" wait_for 60 settled_with k-s2
+kill -KILL "$(job_pid k-s0)"
+ends k-s0 137 "so the first one may be taken down"
+touch stop
+ends k-w 0 "and every sum is exact"
+ends k1 0 "the job ends in order"
 finish

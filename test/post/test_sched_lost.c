@@ -31,6 +31,7 @@ static void server_1_dies(void)
     assert_true(cluster_run(&ckpt_job.c, held_by_0, NULL, 60));
     assert_true(cluster_run(&ckpt_job.c, lost_is_seen, &lost, 5));
     assert_int_equal(ckpt_job.order.number, 1);
+    assert_false(sched_settled(ckpt_job.c.scheduler)); /* each arc has an owner, who lacks rows */
 }
 
 static void restored(void)

@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mutant.h"
+#include "env/simfs.h"
 #include "post/look.h"
 #include "post/sched.h"
+#include "post/store_dir.h"
 #include "post/support_simcluster.h"
 #include "wire/order.h"
 
@@ -16,6 +19,14 @@ static struct cluster c;
 static struct {
     unsigned asked[SERVERS + 1];
     bool mute, lie; /* server 1 does not answer; tells of one shard too many */
+    bool hold;      /* targets do not say that they are full: what they were told is kept */
+    struct {
+        struct tnode *node;
+        uint64_t order;
+    } held[64];
+    unsigned held_count;
+    struct simfs *disk; /* of a scheduler that keeps its state */
+    struct chores *chores;
     bool over;
     paramo_err status;
     struct status answer;
@@ -34,9 +45,15 @@ static void report(const struct tnode *node, struct writer *w)
 /* Servers have no rows here: whatever is to be moved is. */
 static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
 {
-    const struct tnode *node = arg;
+    struct tnode *node = arg;
     struct writer w = {0};
     (void)fields;
+    if (what == ORDER_MOVE_TAKE && t.hold) {
+        assert_true(t.held_count < 64);
+        t.held[t.held_count].node = node;
+        t.held[t.held_count++].order = order;
+        return;
+    }
     if (what == ORDER_REPORT) {
         t.asked[node - c.nodes]++;
         if (t.mute && node == &c.nodes[1])
@@ -157,6 +174,144 @@ static void tells_what_servers_say(void **state)
     finish();
 }
 
+/* ---- settled: the next server may be taken down -------------------------------------------------------- */
+
+static void scheduler_on(void)
+{
+    assert_int_equal(chores_create(sim_env(c.sim), "files", &t.chores), PARAMO_OK);
+    cluster_find_state(&c, t.disk, "/d/state", t.chores);
+    cluster_start_scheduler(&c);
+}
+
+static void scheduler_off(void)
+{
+    cluster_kill_scheduler(&c);
+    chores_destroy(t.chores);
+    cluster_pass(&c, 0.001);
+}
+
+static void start_with_state(void)
+{
+    memset(&t, 0, sizeof t);
+    cluster_init(&c, 1, SERVERS, 1);
+    c.config.replicas = 1;
+    assert_int_equal(simfs_create(1, &t.disk), PARAMO_OK);
+    assert_int_equal(fs_make_dir(simfs_fs(t.disk), "/d"), PARAMO_OK);
+    scheduler_on();
+    for (uint32_t i = 0; i < SERVERS; i++)
+        start_server(&c.nodes[i]);
+    cluster_start(&c, &c.nodes[9], PARAMO_ROLE_WORKER);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[9], 5));
+}
+
+static void finish_with_state(void)
+{
+    for (unsigned i = 0; i < CLUSTER_NODES; i++)
+        cluster_kill(&c.nodes[i]);
+    scheduler_off();
+    simfs_destroy(t.disk);
+    finish();
+}
+
+static bool settled(void)
+{
+    (void)look();
+    assert_true(t.status == PARAMO_OK || t.status == PARAMO_E_AGAIN); /* AGAIN: it has not announced a view */
+    return !t.status && t.answer.settled;
+}
+
+/* Were that server to die now, would every arc have somebody who has all of it, and is here? */
+static bool may_die(const struct tnode *node)
+{
+    const struct scheduler *s = c.scheduler;
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        bool left = false;
+        for (unsigned l = 0; l <= s->chains.replicas; l++) {
+            uint16_t shard = s->chains.level[l].owner[a];
+            const struct sched_node *other =
+                shard == RING_NOBODY ? NULL : roster_node(s, s->shards[shard].node);
+            for (unsigned i = 0; other && i < CLUSTER_NODES; i++)
+                left |= &c.nodes[i] != node && c.nodes[i].member &&
+                        member_id(c.nodes[i].member) == other->info.id;
+        }
+        if (!left)
+            return false;
+    }
+    return true;
+}
+
+static void check_may_die(void)
+{
+    for (unsigned i = 0; i < CLUSTER_NODES; i++)
+        if (c.nodes[i].member && c.nodes[i].role == PARAMO_ROLE_SERVER)
+            assert_true(may_die(&c.nodes[i]));
+}
+
+/* A scheduler that was started again knows of no server before it has registered: one may have died
+ * meanwhile. */
+static void settled_after_a_restart(void **state)
+{
+    (void)state;
+    start_with_state();
+    assert_true(settled());
+    check_may_die();
+    scheduler_off();
+    scheduler_on();
+    assert_false(settled()); /* nobody has come yet */
+    cluster_pass(&c, 5);
+    assert_true(settled());
+    scheduler_off();
+    uint32_t dead = member_id(c.nodes[1].member), absent = 0;
+    cluster_kill(&c.nodes[1]);
+    scheduler_on();
+    for (unsigned i = 0; i < 25; i++) { /* absent, then dead; the copy is missing in either case */
+        assert_false(settled());
+        absent += !t.status && of(dead)->state == STATUS_ABSENT;
+        cluster_pass(&c, 0.5);
+    }
+    assert_int_equal(of(dead)->state, STATUS_DEAD);
+    assert_true(absent >= 3);
+    start_server(&c.nodes[2]);
+    cluster_pass(&c, 5);
+    assert_true(settled());
+    check_may_die();
+    finish_with_state();
+}
+
+/* Nor while arcs move, though every arc has its copies: the view that says who has them may not be out. */
+static void settled_when_nothing_moves(void **state)
+{
+    (void)state;
+    start();
+    t.hold = true;
+    start_server(&c.nodes[2]);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[2], 5));
+    cluster_pass(&c, 1);
+    assert_true(t.held_count > 0);
+    assert_false(settled());
+    assert_true(t.answer.moves_count > 0);
+    t.hold = false;
+    for (unsigned i = 0; i < t.held_count; i++) {
+        tnode_enter(t.held[i].node);
+        member_order_done(t.held[i].node->member, t.held[i].order, PARAMO_OK, NULL);
+        tnode_leave(t.held[i].node);
+    }
+    cluster_pass(&c, 5);
+    assert_true(settled());
+    check_may_die();
+    cluster_kill(&c.nodes[2]); /* the others have all, and fill up each other */
+    cluster_pass(&c, 0.1);
+    assert_false(settled()); /* its connection is lost, and it may be back */
+    cluster_pass(&c, 5);
+    assert_true(settled());
+    check_may_die();
+    cluster_kill(&c.nodes[0]);
+    cluster_pass(&c, 5);
+    assert_false(settled()); /* one server is too few for a copy, though there is nothing to be done */
+    assert_int_equal(t.answer.moves_count, 0);
+    finish();
+}
+
 /* Who is mute, or talks nonsense, is told with its last word; it is asked once, however often others ask. */
 static void does_not_wait_for_ever(void **state)
 {
@@ -244,13 +399,15 @@ static void not_needed(void **state)
     finish();
 }
 
-int main(void)
+/* With an argument: that bug is planted (scripts/mutants). */
+int main(int argc, char **argv)
 {
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_what_servers_say),
-        cmocka_unit_test(does_not_wait_for_ever),
-        cmocka_unit_test(the_gone_are_remembered),
-        cmocka_unit_test(not_needed),
+        cmocka_unit_test(tells_what_servers_say),     cmocka_unit_test(settled_after_a_restart),
+        cmocka_unit_test(settled_when_nothing_moves), cmocka_unit_test(does_not_wait_for_ever),
+        cmocka_unit_test(the_gone_are_remembered),    cmocka_unit_test(not_needed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
