@@ -26,7 +26,15 @@
 
 #define VERB "sim"
 
-enum { FAULTS_BAR = 50, SHRINK_PLAYS = 600, TEXT_MAX = 1 << 20, FAILURES_MAX = 64 };
+enum {
+    FAULTS_BAR = 50,
+    PUSHES_BAR = 300, /* acknowledged: half of the schedules have as many */
+    CHANGES_BAR = 70, /* so many of a hundred have arcs with rows that get another owner */
+    PUSHES_MAX = 4096,
+    SHRINK_PLAYS = 600,
+    TEXT_MAX = 1 << 20,
+    FAILURES_MAX = 64
+};
 
 /* A line of a file of seeds: one that has failed once, and what it was. */
 struct known_seed {
@@ -38,7 +46,7 @@ struct options {
     uint64_t seeds, seed, jobs;
     const char *replay, *mutant, *from;
     struct known_seed *known; /* of `from`; `seeds` is how many */
-    int shrink, json, verbose, list, go_on;
+    int shrink, json, verbose, list, go_on, bars;
 };
 
 struct failure {
@@ -54,6 +62,8 @@ struct tally {
     uint64_t injected[FAULT_KINDS_COUNT], counts[PLAY_COUNTS_COUNT];
     uint64_t fewest, fewest_seed;          /* faults in one schedule */
     uint64_t below;                        /* schedules with fewer than FAULTS_BAR: none should be */
+    uint64_t changed;                      /* schedules in which rows got another owner */
+    uint64_t pushes[PUSHES_MAX];           /* schedules with so many acknowledged; the last: or more */
     uint64_t next;                         /* of a job: the next of its seeds */
     uint64_t failed;                       /* schedules */
     struct failure failures[FAILURES_MAX]; /* the first of them */
@@ -78,6 +88,9 @@ static void tally_add(struct tally *to, const struct play_result *r)
         to->fewest_seed = to->seed;
     }
     to->below += r->injected_total < FAULTS_BAR;
+    to->changed += r->counts[PLAY_ownership] > 0;
+    uint32_t pushes = r->counts[PLAY_push] + r->counts[PLAY_pushpull];
+    to->pushes[pushes < PUSHES_MAX ? pushes : PUSHES_MAX - 1]++;
     for (int k = 0; k < FAULT_KINDS_COUNT; k++)
         to->injected[k] += r->injected[k];
     for (int k = 0; k < PLAY_COUNTS_COUNT; k++)
@@ -93,6 +106,21 @@ static void failed(struct tally *t, uint64_t seed, const char *text)
     f->seed = seed;
     for (size_t i = 0; i < sizeof f->text - 1 && text[i] != 0; i++) /* a bug may print anything */
         f->text[i] = (char)(text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
+}
+
+/* Half of the schedules have as many or more. */
+static unsigned median(const struct tally *t)
+{
+    uint64_t less = 0;
+    unsigned pushes = 0;
+    while (pushes < PUSHES_MAX - 1 && 2 * (less + t->pushes[pushes]) <= t->played)
+        less += t->pushes[pushes++];
+    return pushes;
+}
+
+static double share(const struct tally *t)
+{
+    return t->played ? (double)t->changed / (double)t->played : 0;
 }
 
 /* One seed; of every twentieth the trace must come out twice. */
@@ -243,6 +271,8 @@ static void print_json(const struct tally *t, double seconds)
     (void)json_object_set_new(root, "fewest_faults", json_integer((json_int_t)t->fewest));
     (void)json_object_set_new(root, "fewest_seed", json_integer((json_int_t)t->fewest_seed));
     (void)json_object_set_new(root, "below_50", json_integer((json_int_t)t->below));
+    (void)json_object_set_new(root, "median_pushes", json_integer(median(t)));
+    (void)json_object_set_new(root, "ownership_changes", json_real(share(t)));
     (void)json_object_set_new(root, "failed", json_boolean(t->failed > 0));
     if (t->failed) {
         json_t *all = json_array();
@@ -278,6 +308,8 @@ static void print_tally(const struct tally *t, double seconds)
                  faults, (double)faults / played, t->fewest, t->fewest_seed, FAULTS_BAR, t->below);
     for (int k = 0; k < FAULT_KINDS_COUNT; k++)
         (void)printf(" %s %" PRIu64, fault_name((enum fault_kind)k), t->injected[k]);
+    (void)printf("\nmedian of %u acknowledged pushes; rows got another owner in %.1f %% of schedules",
+                 median(t), 100 * share(t));
     (void)printf("\nended well:");
     for (int k = 0; k < PLAY_COUNTS_COUNT; k++)
         (void)printf(" %s %" PRIu64, play_count_name((enum play_count)k), t->counts[k]);
@@ -308,6 +340,9 @@ static void tally_join(struct tally *sum, const struct tally *t)
     sum->requests += t->requests;
     sum->trace += t->trace;
     sum->below += t->below;
+    sum->changed += t->changed;
+    for (unsigned i = 0; i < PUSHES_MAX; i++)
+        sum->pushes[i] += t->pushes[i];
     if (t->fewest < sum->fewest) {
         sum->fewest = t->fewest;
         sum->fewest_seed = t->fewest_seed;
@@ -362,6 +397,19 @@ static void print_failures(const struct options *o, const struct tally *t)
         (void)printf("and %" PRIu64 " more\n", t->failed - FAILURES_MAX);
 }
 
+/* Schedules in which little happens prove little. */
+static bool thin(const struct tally *t)
+{
+    bool is = median(t) < PUSHES_BAR || 100 * share(t) < CHANGES_BAR || t->below;
+    if (is)
+        (void)fprintf(
+            stderr,
+            "paramo sim: too thin: the bars are a median of %d acknowledged pushes, another owner in "
+            "%d %% of schedules, and %d faults in each\n",
+            PUSHES_BAR, CHANGES_BAR, FAULTS_BAR);
+    return is;
+}
+
 static int many(const struct options *o)
 {
     size_t bytes = o->jobs * sizeof(struct tally);
@@ -387,7 +435,7 @@ static int many(const struct options *o)
     else
         print_tally(&sum, seconds);
     if (!sum.failed)
-        return CODE_DONE;
+        return o->bars && thin(&sum) ? CODE_FAILED : CODE_DONE;
     if (!o->json && !o->go_on) {
         struct schedule s;
         struct play_result r = {.failed = true};
@@ -507,6 +555,10 @@ int cmd_sim(int argc, char **argv)
          .meta = "NAME",
          .help = "switches a planted bug on (builds with PARAMO_MUTANTS)"},
         {.name = "mutants", .kind = ARG_FLAG, .out = &o.list, .help = "lists the planted bugs"},
+        {.name = "bars",
+         .kind = ARG_FLAG,
+         .out = &o.bars,
+         .help = "fails if too little happens in the schedules, too"},
         {.name = "json", .kind = ARG_FLAG, .out = &o.json, .help = "figures as JSON"},
         {.name = "verbose", .kind = ARG_FLAG, .out = &o.verbose, .help = "the nodes' logs, with --replay"},
     };

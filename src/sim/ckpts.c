@@ -190,7 +190,7 @@ static bool no_job(const struct machine *m, paramo_err status)
 /* In fact, or as the scheduler has it, whose view comes after its answer. */
 static bool server_died(const struct world *w)
 {
-    for (uint32_t i = 0; i < w->schedule->servers; i++)
+    for (uint32_t i = 0; i < SIM_SERVERS; i++)
         if (w->deaths[i])
             return true;
     for (uint32_t k = 0; k < w->count; k++) {

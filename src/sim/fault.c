@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "env/env.h"
+#include "ring/place.h"
 #include "van/van.h"
 
 static const char *const names[] = {
@@ -53,10 +54,13 @@ static void shape_draw(struct schedule *s, struct dice *d)
     struct dice own = dice_of(s->seed, 3);
     s->durable = dice_draw(&own, 2);
     s->meta = dice_draw(&own, 2) && s->durable;
-    s->servers = 1 + (uint32_t)dice_draw(d, SCHEDULE_SERVERS_MAX);
+    struct dice size = dice_of(s->seed, 8);
+    static const uint32_t servers[] = {1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4},
+                          large[] = {5, 6, 7, 8};
+    s->servers = dice_draw(&size, 16) ? servers[dice_draw(&size, 16)] : large[dice_draw(&size, 4)];
     s->workers =
         2 + (uint32_t)dice_draw(d, SCHEDULE_WORKERS_MAX - 2); /* the death of an only one ends the job */
-    s->shards = 1 + (uint32_t)dice_draw(d, 2);
+    s->shards = s->servers > 3 ? 1 : 1 + (uint32_t)dice_draw(d, 2);
     s->customers = 1 + (uint32_t)dice_draw(d, 2);
     switch (dice_draw(d, 4)) {
     case 0:
@@ -71,10 +75,12 @@ static void shape_draw(struct schedule *s, struct dice *d)
     default:
         s->datagrams = 1u << VAN_REQUEST | 1u << VAN_ANSWER | 1u << VAN_CONTROL;
     }
-    static const uint32_t chunks[] = {0, 64, 64, 200};
+    static const uint32_t chunks[] = {0, 0, 64, 200}, open[] = {4, 8, 16, 16}, at_once[] = {1, 2, 4, 8};
     s->chunk_bytes = chunks[dice_draw(d, 4)];
-    s->replicas = (uint32_t)dice_draw(&own, s->servers);
-    if (s->replicas && dice_draw(&own, 2))
+    s->open_most = open[dice_draw(&size, 4)];
+    s->at_once = at_once[dice_draw(&size, 4)];
+    s->replicas = (uint32_t)dice_draw(&own, s->servers < RING_LEVELS ? s->servers : RING_LEVELS);
+    if (s->replicas && s->servers < 4 && dice_draw(&own, 3) == 0) /* much is sent again and again then */
         s->datagrams |= 1u << VAN_CHAIN;
     struct dice few = dice_of(s->seed, 7);
     s->fewer = s->replicas ? (uint32_t)dice_draw(&few, 12) : 0; /* half of them */
@@ -100,7 +106,34 @@ static const uint32_t weights[FAULT_KINDS_COUNT] = {
 };
 static const uint32_t most[FAULT_KINDS_COUNT] = {
     [FAULT_cut] = 16, [FAULT_pause] = 6, [FAULT_jump] = 4, [FAULT_crash] = 6,
-    [FAULT_move] = 6, [FAULT_stall] = 4, [FAULT_disk] = 10};
+    [FAULT_move] = 4, [FAULT_stall] = 4, [FAULT_disk] = 10};
+
+/* Faults come in bursts; between two there is time to work (far from a fault only answers count as steps:
+ * play.c), so that each burst finds much that has been done, and much that is on its way. */
+struct phases {
+    struct dice dice;
+    uint32_t gap, burst,
+        work;      /* steps between two faults of a burst; faults of one; steps of work behind it */
+    uint64_t left; /* of this one */
+};
+
+static struct phases phases_draw(uint64_t seed)
+{
+    struct phases p = {.dice = dice_of(seed, 9)};
+    p.gap = 4 + (uint32_t)dice_draw(&p.dice, 40);
+    p.burst = (uint32_t)dice_scale(&p.dice, 4, 32);
+    p.work = 64 + 4 * p.burst + (uint32_t)dice_draw(&p.dice, 3 * p.burst);
+    return p;
+}
+
+static uint32_t phase_step(struct phases *p)
+{
+    uint32_t step = 1 + (uint32_t)dice_draw(&p->dice, p->gap);
+    if (p->left--)
+        return step;
+    p->left = dice_draw(&p->dice, 2 * p->burst);
+    return step + (uint32_t)dice_draw(&p->dice, 2 * p->work);
+}
 
 /* One of those that there are. */
 static uint32_t scheduler_draw(const struct schedule *s, struct dice *d)
@@ -132,10 +165,10 @@ static void strength_draw(struct dice *d, struct fault *f)
         f->n = dice_draw(d, 4) ? 1 : dice_scale(d, 1, 8);
         break;
     case FAULT_late:
-        f->n = dice_scale(d, 100 * ENV_US, 2 * ENV_SEC);
+        f->n = dice_scale(d, 100 * ENV_US, dice_draw(d, 4) ? 100 * ENV_MS : 2 * ENV_SEC);
         break;
     case FAULT_cut:
-        f->n = dice_scale(d, 10 * ENV_MS, 20 * ENV_SEC);
+        f->n = dice_scale(d, 10 * ENV_MS, dice_draw(d, 3) ? ENV_SEC : 20 * ENV_SEC);
         break;
     case FAULT_lag:
         f->n = dice_scale(d, ENV_MS, 300 * ENV_MS);
@@ -144,7 +177,7 @@ static void strength_draw(struct dice *d, struct fault *f)
         f->n = dice_scale(d, 10 * ENV_MS, ENV_SEC);
         break;
     case FAULT_pause:
-        f->n = dice_scale(d, ENV_MS, 16 * ENV_SEC);
+        f->n = dice_scale(d, ENV_MS, dice_draw(d, 3) ? ENV_SEC : 16 * ENV_SEC);
         break;
     case FAULT_jump:
         f->n = dice_scale(d, ENV_MS, 30 * ENV_SEC);
@@ -291,7 +324,8 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
     struct dice d = dice_of(seed, 1);
     *s = (struct schedule){.seed = seed};
     shape_draw(s, &d);
-    size_t count = 300 + dice_draw(&d, 160);
+    struct phases phases = phases_draw(seed);
+    size_t count = 200 + dice_draw(&d, 120);
     s->faults = calloc(count + SCENES_MAX * SCENE_FAULTS, sizeof *s->faults);
     if (!s->faults)
         return err_memory(count * sizeof *s->faults);
@@ -299,17 +333,18 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
     uint32_t on = (uint32_t)dice_draw(&d, 1u << FAULT_ANYWHERE) | 7u;
     uint32_t off = (uint32_t)dice_draw(&d, 2);
     on &= ~(off << dice_draw(&d, 3));
+    on |= dice_draw(&phases.dice, 3) ? 1u << FAULT_move : 0; /* most have arcs that get another owner */
     bool scheduler_may = dice_draw(&d, 16) == 0 || s->durable;
     bool kept =
         false; /* one node that does not come back is enough: without servers or workers little can fail */
-    uint32_t had[FAULT_KINDS_COUNT] = {0}, step = 1, gap = 4 + (uint32_t)dice_draw(&d, 40);
+    uint32_t had[FAULT_KINDS_COUNT] = {0}, step = 1;
     while (s->count < count) {
         struct fault f = {.kind = (enum fault_kind)dice_draw(&d, FAULT_ANYWHERE)};
         bool skip = !(on >> f.kind & 1) || dice_draw(&d, 12) >= weights[f.kind];
         if (skip || (most[f.kind] && had[f.kind] >= most[f.kind]))
             continue;
         had[f.kind]++;
-        step += 1 + (uint32_t)dice_draw(&d, gap);
+        step += phase_step(&phases);
         f.step = step;
         if (f.kind <= FAULT_reset) {
             link_draw(s, &d, &f);

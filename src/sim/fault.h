@@ -53,9 +53,9 @@ struct fault {
 };
 
 enum {
-    SCHEDULE_SERVERS_MAX = 3,
+    SCHEDULE_SERVERS_MAX = 8,
     SCHEDULE_WORKERS_MAX = 4,
-    SCHEDULE_NODES_MAX = 9,
+    SCHEDULE_NODES_MAX = 1 + SCHEDULE_SERVERS_MAX + SCHEDULE_WORKERS_MAX + 1,
     SCHEDULE_FAULTS_MAX = 4096
 };
 
@@ -76,6 +76,8 @@ struct schedule {
     uint32_t ckpt_queue_bytes; /* that wait for the disk; 1: each table waits for the one before; 0: as the
                                   product does */
     uint32_t chunk_bytes;      /* requests are cut into; 0: as the product does */
+    uint32_t open_most;        /* requests in flight of a customer */
+    uint32_t at_once;          /* requests that are issued one behind the other, at most */
     unsigned datagrams;   /* classes of frames that links may lose, repeat and reorder (van_sim_set_faulty) */
     struct fault *faults; /* by step */
     size_t count;

@@ -13,6 +13,11 @@
 /* Once it is calm: until a death is known; a scheduler that was started again waits for all once more. */
 #define PATIENCE(w) (((w)->schedule->durable ? 30 : 10) * ENV_SEC)
 
+enum {
+    STRANGERS_EVERY = 4, /* looks of which one asks for rows that should have gone */
+    QUIET_EVERY = 16     /* looks of which one is made though nothing has come */
+};
+
 const char *const sim_table_names[SIM_TABLES] = {"dense", "sparse", "var", "user", "rows", "cells"};
 
 void judge_broken(struct world *w, const char *fmt, ...)
@@ -90,6 +95,9 @@ void judge_watch_arrives(void *arg, uint32_t from, uint32_t to, const uint8_t he
     uint64_t number;
     memcpy(&number, head + 8, sizeof number);
     sim_note(w->sim, (uint64_t)from << 56 ^ (uint64_t)to << 48 ^ (uint64_t)head[0] << 40 ^ number);
+    w->answers += head[0] == WIRE_ANSWER;
+    w->stirred = w->stirred || head[0] == WIRE_VIEW || head[0] == WIRE_ORDER || head[0] == WIRE_CHAIN ||
+                 head[0] == WIRE_MOVE || (head[0] >= WIRE_PUSH && head[0] < WIRE_ANSWER);
 }
 
 void judge_handled(struct world *w, struct machine *server, const paramo_request_info *info)
@@ -254,7 +262,7 @@ bool judge_needs(const struct world *w, const struct machine *server)
 {
     unsigned gone = w->gone + 1;
     bool has = false;
-    for (uint32_t i = 0; i < w->schedule->servers; i++) {
+    for (uint32_t i = 0; i < SIM_SERVERS; i++) {
         bool up = !w->copies_at[i];
         for (uint32_t k = 1; k <= w->schedule->servers; k++) {
             const struct machine *m = &w->machines[k];
@@ -294,11 +302,23 @@ static void copies_count(struct world *w, const struct view *view)
     w->gone = full ? 0 : w->gone;
 }
 
+/* Do arcs that rows were pushed to get another owner? */
+static bool rows_pass(const struct world *w, const struct ring *from, const struct ring *to)
+{
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        for (unsigned i = 0; i < SIM_KEYS && t != SIM_USER; i++) {
+            const struct ledger_key *k = &w->ledger[t].keys[i];
+            if (k->acked && from->owner[k->arc] != to->owner[k->arc])
+                return true;
+        }
+    return false;
+}
+
 /* One owner per arc and epoch, who is alive as long as replicas are left. */
 static void chains_came(struct world *w, const struct view *view)
 {
     bool first = true, moved = false;
-    for (uint32_t i = 0; i < w->schedule->servers; i++)
+    for (uint32_t i = 0; i < SIM_SERVERS; i++)
         first = first && !w->holder[i];
     copies_count(w, view);
     for (unsigned a = 0; a < RING_ARCS; a++) {
@@ -307,6 +327,7 @@ static void chains_came(struct world *w, const struct view *view)
         if (w->schedule->replicas && !judge_data_lost(w) && !view_node(view, view->shards[owner].node)->alive)
             judge_broken(w, "view %" PRIx64 " has arc %u with a dead server", view->number, a);
     }
+    w->counts[PLAY_ownership] += moved && rows_pass(w, &w->chains.level[0], view_ring(view));
     w->chains = view->chains;
     if (!moved)
         return;
@@ -325,6 +346,10 @@ static void view_came(struct world *w, const struct view *view)
     w->newest_view = view->number;
     w->term_view[view->number >> 32 < SIM_TERMS ? view->number >> 32 : 0] = view->number;
     w->view_hash = hash;
+    if (view->shards_count > SIM_SHARDS) {
+        judge_broken(w, "view %" PRIx64 " has %" PRIu32 " shards", view->number, view->shards_count);
+        return;
+    }
     chains_came(w, view);
     if (view->tables_count < w->newest_tables)
         judge_broken(w, "view %" PRIx64 " has lost a table", view->number);
@@ -507,7 +532,7 @@ bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level
     const struct ledger_key *key = &w->ledger[table].keys[i];
     unsigned shard = (unsigned)key->shard;
     if (level)
-        shard = w->chains.level[level].owner[ledger_arc(table, key->key)];
+        shard = w->chains.level[level].owner[key->arc];
     const struct machine *m = machine_of(w, shard);
     if (!m || (table == SIM_USER && level))
         return false;
@@ -517,7 +542,7 @@ bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level
         return true;
     }
     const struct shard_table *st = table_of(m, shard % w->schedule->shards, table);
-    if (!st || !knows(m, shard % w->schedule->shards, st, ledger_arc(table, key->key)))
+    if (!st || !knows(m, shard % w->schedule->shards, st, key->arc))
         return false;
     row_read(st, table, key->key, vals, n);
     return true;
@@ -532,7 +557,7 @@ static void copies_look(struct world *w, enum sim_table t, const struct machine 
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *key = &w->ledger[t].keys[i];
         uint64_t vals[RING_LEVELS][SIM_WIDE], last[RING_LEVELS];
-        unsigned n[RING_LEVELS], seen = 0, arc = ledger_arc(t, key->key);
+        unsigned n[RING_LEVELS], seen = 0, arc = key->arc;
         for (unsigned level = 0; level <= judge_replicas(w, t); level++) {
             unsigned s = w->chains.level[level].owner[arc];
             if (s >= w->ring_shards || !tables[s])
@@ -588,7 +613,7 @@ static void strangers_look(struct world *w, const struct machine *m, const struc
     const struct chain *c = shard->chain;
     for (unsigned i = 0; c && st->options.kind != PARAMO_TABLE_DENSE && i < SIM_KEYS; i++) {
         uint64_t key = w->ledger[t].keys[i].key;
-        unsigned arc = ledger_arc(t, key);
+        unsigned arc = w->ledger[t].keys[i].arc;
         uint32_t row = TABLE_NO_ROW, len = 0;
         size_t total;
         if (chain_has(st, c->level[arc]) || taking_has(c, arc) || (c->level[arc] < 0 && c->origin_of[arc]))
@@ -618,7 +643,7 @@ static void server_look(struct world *w, struct machine *m, bool last)
         for (unsigned t = 0; t < SIM_TABLES; t++) {
             const struct view_table *vt = view_table_named(shard->view, sim_table_names[t]);
             struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
-            if (st && st->table)
+            if (st && st->table && (last || w->looks % STRANGERS_EVERY == 0))
                 strangers_look(w, m, shard, (enum sim_table)t, st);
             if (st && st->table && !w->schedule->replicas)
                 table_look(w, m, (unsigned)shard->self, (enum sim_table)t, st);
@@ -633,6 +658,10 @@ static void server_look(struct world *w, struct machine *m, bool last)
 
 void judge_full(struct world *w, bool last)
 {
+    if (!last && !w->stirred && w->looks++ % QUIET_EVERY)
+        return; /* nobody has been told anything that changes rows */
+    w->looks += w->stirred;
+    w->stirred = false;
     for (uint32_t k = 1; k < w->count; k++) {
         struct machine *m = &w->machines[k];
         if (m->up && m->role == PARAMO_ROLE_SERVER)

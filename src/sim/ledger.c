@@ -18,11 +18,20 @@ static bool dense(unsigned table)
     return table == SIM_DENSE || table == SIM_ROWS;
 }
 
+static unsigned arc_of(unsigned table, uint64_t key)
+{
+    struct ring_placement placement = {.kind = dense(table) ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED,
+                                       .rows = SIM_KEYS};
+    return ring_arc(ring_position(&placement, key));
+}
+
 void ledger_init(struct world *w)
 {
     for (unsigned t = 0; t < SIM_TABLES; t++) {
-        for (unsigned i = 0; i < SIM_KEYS; i++)
-            w->ledger[t].keys[i] = (struct ledger_key){.key = dense(t) ? i : mix64(i + 1), .shard = -1};
+        for (unsigned i = 0; i < SIM_KEYS; i++) {
+            uint64_t key = dense(t) ? i : mix64(i + 1);
+            w->ledger[t].keys[i] = (struct ledger_key){.key = key, .arc = arc_of(t, key), .shard = -1};
+        }
         qsort(w->ledger[t].keys, SIM_KEYS, sizeof w->ledger[t].keys[0], by_key);
     }
     for (unsigned i = 0; i < SIM_KEYS; i++)
@@ -45,20 +54,13 @@ unsigned ledger_row(enum sim_table table, unsigned index)
     }
 }
 
-unsigned ledger_arc(enum sim_table table, uint64_t key)
-{
-    struct ring_placement placement = {.kind = dense(table) ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED,
-                                       .rows = SIM_KEYS};
-    return ring_arc(ring_position(&placement, key));
-}
-
 void ledger_owners(struct world *w, const struct view *view)
 {
     w->ring_shards = view->shards_count;
     for (unsigned t = 0; t < SIM_TABLES; t++) {
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &w->ledger[t].keys[i];
-            int owner = view_ring(view)->owner[ledger_arc((enum sim_table)t, k->key)];
+            int owner = view_ring(view)->owner[k->arc];
             if (t == SIM_USER && k->shard >= 0 && owner != k->shard)
                 k->must = 0; /* a handler's sums have no copies */
             k->shard = owner;

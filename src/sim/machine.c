@@ -47,7 +47,7 @@ static void judge_lost(const struct machine *m)
     const struct world *w = m->world;
     const struct scheduler *s = m->made->scheduler;
     unsigned gone = w->gone;
-    for (uint32_t i = 0; i < w->schedule->servers; i++) {
+    for (uint32_t i = 0; i < s->slots[SLOTS_SERVERS].count && i < SIM_SERVERS; i++) {
         const struct sched_node *node = s->slots[SLOTS_SERVERS].node[i];
         gone += w->copies_at[i] && (node->state == SNODE_DEAD || node->info.incarnation != w->copies_at[i]);
     }
@@ -306,7 +306,7 @@ void machine_start(struct machine *m)
                                    .heartbeat_ms = HEARTBEAT_MS,
                                    .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
                                    .scheduler_wait_ms = SCHEDULER_WAIT_MS,
-                                   .weight = 1,
+                                   .weight = SIM_WEIGHT,
                                    .max_message_bytes = 1 << 20};
     node->handlers[0] = (struct handler){.state = HANDLER_OPEN, .fn = op_handler, .arg = m};
     node->handlers_used = 1;

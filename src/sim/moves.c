@@ -11,7 +11,7 @@ bool moves_strike(struct world *w, const struct fault *f)
     if (!w->complete || !machine->up || sim_host_paused_until(machine->host) > sim_now(w->sim))
         return false;
     struct scheduler *s = machine->made->scheduler;
-    uint32_t weight = 1 + (uint32_t)(f->n % 8);
+    uint32_t weight = SIM_WEIGHT - 3 + (uint32_t)(f->n % 8);
     if (!s || s->state != SCHED_RUNNING || f->from - 1 >= s->slots[SLOTS_SERVERS].count)
         return false;
     struct sched_node *node = s->slots[SLOTS_SERVERS].node[f->from - 1];

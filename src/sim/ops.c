@@ -93,6 +93,8 @@ static void op_done(void *arg, uint64_t ts, paramo_err status)
     if (!status && op->kind == OP_SCAN)
         scanned(w, op);
     op_retire(w, op);
+    if (!m->dying)
+        script_wake(m);
 }
 
 static enum op_kind kind_draw(struct world *w, enum sim_table table)
@@ -104,9 +106,9 @@ static enum op_kind kind_draw(struct world *w, enum sim_table table)
         return n < 96 ? OP_STAT : OP_SCAN;
     if (table == SIM_CELLS && n < 38)
         return n < 28 ? OP_PUT : OP_DELETE;
-    if (n < 54)
+    if (n < 60)
         return OP_PUSH;
-    return n < 64 && table != SIM_VAR ? OP_PUSHPULL : OP_PULL;
+    return n < 70 && table != SIM_VAR ? OP_PUSHPULL : OP_PULL;
 }
 
 static void op_fill(struct machine *m, struct op *op)

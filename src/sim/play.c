@@ -13,9 +13,11 @@ enum {
     STEPS_MAX = 400000, /* of the faulty phase; far beyond what any takes */
     CALM_SECONDS = 200, /* for all to finish once it is calm: two request timeouts, a join, a goodbye */
     EARLY_REQUESTS = 20,
-    ENOUGH = 100,   /* faults that have struck; until then those that wait for a packet are given ... */
-    LINGER = 40000, /* ... so many steps to meet one after the last has come */
-    LOOK_EVERY = 64 /* steps between full looks */
+    ENOUGH = 100,     /* faults that have struck; until then those that wait for a packet are given ... */
+    LINGER = 40000,   /* ... so many steps to meet one after the last has come */
+    LOOK_EVERY = 256, /* events between full looks */
+    NEAR = 64, /* steps before a fault; from there on each event is one; before, only answers are ... */
+    IDLE = 64  /* ... and one event of so many, so that a cluster in which nothing goes on meets it, too */
 };
 
 /* ---- links --------------------------------------------------------------------------------------------- */
@@ -362,7 +364,7 @@ static void world_again(struct world *w)
     w->past_status = w->over_status;
     w->jobs++;
     bool goes_on = ckpts_again(w, w->renew || w->over_status);
-    w->renew = w->complete = w->scheduler_lost = w->over = w->emptying = w->recovered = false;
+    w->renew = w->complete = w->met = w->scheduler_lost = w->over = w->emptying = w->recovered = false;
     memset(w->term_view, 0, sizeof w->term_view);
     w->over_status = PARAMO_OK;
     memset(w->deaths, 0, sizeof w->deaths);
@@ -385,12 +387,22 @@ static void world_again(struct world *w)
         machine_start(&w->machines[k]);
 }
 
+/* Faults wait for work to be done: what passes while all wait for one another counts little. */
+static bool counts(const struct world *w, bool answered)
+{
+    const struct schedule *s = w->schedule;
+    bool near = w->next_fault == s->count || s->faults[w->next_fault].step <= w->step + NEAR;
+    return near || answered || w->events % IDLE == 0;
+}
+
 static bool step(struct world *w)
 {
+    uint64_t answers = w->answers;
     strike(w);
     if (w->broken[0] || !sim_step(w->sim))
         return false;
-    w->step++;
+    w->events++;
+    w->step += counts(w, w->answers != answers);
     for (uint32_t k = 0; k < w->count; k++)
         if (w->machines[k].role == PARAMO_ROLE_SCHEDULER)
             machine_scheduler_tick(&w->machines[k]);
@@ -400,7 +412,7 @@ static bool step(struct world *w)
         errand_look(&w->workers[i]);
     ckpts_look(w);
     judge_step(w);
-    if (w->step % LOOK_EVERY == 0)
+    if (w->events % LOOK_EVERY == 0)
         judge_full(w, false);
     return !w->broken[0];
 }
@@ -500,21 +512,21 @@ void play(const struct schedule *schedule, struct play_result *result)
     }
     world_make(w, schedule);
     uint64_t linger = 0;
-    while (w->step < STEPS_MAX &&
+    while (w->events < STEPS_MAX &&
            (w->next_fault < schedule->count || (w->waiting && w->struck < ENOUGH && linger++ < LINGER))) {
         if (!step(w))
             break;
         if (w->over || w->renew || (w->scheduler_lost && (finished(w) || linger > LINGER / 40)))
             world_again(w);
     }
-    if (!w->broken[0] && w->step == STEPS_MAX)
+    if (!w->broken[0] && w->events == STEPS_MAX)
         judge_broken(w, "the faults do not end");
     if (!w->broken[0])
         calm(w);
     result->failed = w->broken[0] != 0;
     memcpy(result->text, w->broken, sizeof result->text);
     result->trace = sim_trace(w->sim);
-    result->steps = w->step;
+    result->steps = w->events;
     result->sim_ns = sim_now(w->sim) - ENV_SEC;
     result->requests = w->serial;
     for (size_t i = 0; i < schedule->count; i++) {

@@ -27,6 +27,7 @@
     X(took_over)                                                                                             \
     X(loads)                                                                                                 \
     X(promotions)                                                                                            \
+    X(ownership)                                                                                             \
     X(ckpt_saves)                                                                                            \
     X(ckpt_loads)                                                                                            \
     X(restores)

@@ -13,7 +13,8 @@
 #include "sim/world.h"
 #include "table/table_options.h"
 
-enum { CALL_SECONDS = 30, CALM_OPS = 6 };
+enum { CALL_SECONDS = 30, MEET_SECONDS = 4, CALM_OPS = 6 };
+#define IDLE_MOST (100 * ENV_MS)
 
 static void go(struct machine *m, enum script_step step);
 
@@ -111,7 +112,8 @@ static void call_done(struct member_call *call, paramo_err status)
         judge_broken(w, "%s: a call to the scheduler failed in step %d: %s: %s", m->name, (int)s->step,
                      err_name(status), err_text());
     if (s->step == SCRIPT_POOL || (status && s->step == SCRIPT_TABLES)) {
-        go(m, status ? s->step : SCRIPT_ENTER);
+        bool late = w->calm || w->met; /* who comes again does not wait for those who are at work */
+        go(m, status ? s->step : late ? SCRIPT_WORK : SCRIPT_ENTER);
         return;
     }
     switch (s->step) {
@@ -122,6 +124,7 @@ static void call_done(struct member_call *call, paramo_err status)
     case SCRIPT_BARRIER:
         if (!status)
             judge_barrier(m, call->result.number);
+        w->met = w->met || !status;
         break;
     case SCRIPT_NEXT:
         if (!status)
@@ -205,6 +208,8 @@ static paramo_err call_begin(struct machine *m)
     case SCRIPT_ENTER:
     case SCRIPT_BARRIER:
         w->barrier[m->place].inside = true;
+        if (s->step == SCRIPT_BARRIER)
+            deadline = lane_now(m->made->control) + MEET_SECONDS * ENV_SEC;
         return member_barrier(member, &s->call, PARAMO_GROUP_WORKERS, 0, deadline);
     case SCRIPT_SUM:
         w->sums_sent++;
@@ -215,6 +220,13 @@ static paramo_err call_begin(struct machine *m)
     default:
         return member_leave(member, &s->call, deadline);
     }
+}
+
+/* Its answer is not waited for: requests are issued beside it. */
+static bool beside(enum script_step step)
+{
+    return step == SCRIPT_SUM || step == SCRIPT_NEXT || step == SCRIPT_DONE || step == SCRIPT_STALE ||
+           step == SCRIPT_PUT || step == SCRIPT_GET;
 }
 
 static void tick_in(struct machine *m, uint64_t ns)
@@ -234,6 +246,8 @@ static void go(struct machine *m, enum script_step step)
         tick_in(m, 0);
         return;
     }
+    if (beside(step) && !m->world->calm)
+        tick_in(m, 0);
     bool enter = !lane_held(control);
     if (enter && !lane_enter(control))
         abort();
@@ -286,13 +300,51 @@ static bool pool_goes_on(const struct machine *m)
            machine_joined(m);
 }
 
+/* Requests of one customer, one behind the other; none if as many are in flight as may be. */
+static void issue(struct machine *m)
+{
+    struct world *w = m->world;
+    struct script *s = &m->script;
+    unsigned customer = (unsigned)dice_draw(&w->dice, w->schedule->customers);
+    uint64_t n = 1 + dice_draw(&w->dice, w->calm || s->lost ? 1 : w->schedule->at_once);
+    s->idle = s->idle ? 2 * s->idle : ENV_MS;
+    while (n-- && m->customers[customer].open < w->schedule->open_most) {
+        s->idle = 0;
+        s->calm_ops += w->calm;
+        op_issue(m, customer);
+    }
+}
+
+static void work(struct machine *m)
+{
+    struct world *w = m->world;
+    struct script *s = &m->script;
+    uint64_t what = dice_draw(&w->dice, 60);
+    bool call = (what == 0 && dice_draw(&w->dice, 6) == 0) || what == 1 || (what >= 50 && what < 56);
+    if (call && !s->calling && s->step == SCRIPT_WORK && !s->idle) {
+        call_draw(m, what);
+        return;
+    }
+    if (what == 57 && !m->errand && !w->calm && !w->moves)
+        errand_start(m, (unsigned)dice_draw(&w->dice, w->schedule->customers), dice_draw(&w->dice, 15));
+    else if (what == 3)
+        op_cancel(m);
+    issue(m);
+    if (s->lost)
+        tick_in(m, 100 * ENV_MS);
+    else if (s->idle)
+        tick_in(m, s->idle < IDLE_MOST ? s->idle : IDLE_MOST);
+    else
+        tick_in(m, dice_draw(&w->dice, 4) ? dice_scale(&w->dice, 10 * ENV_US, 4 * ENV_MS) : 0);
+}
+
 static void tick(struct sim_event *event)
 {
     struct machine *m = container_of(container_of(event, struct script, tick), struct machine, script);
     struct world *w = m->world;
     struct script *s = &m->script;
     uint64_t paused = sim_host_paused_until(m->host);
-    if (s->step != SCRIPT_WORK)
+    if (s->step != SCRIPT_WORK && (w->calm || !beside(s->step)))
         return;
     if (paused > sim_now(w->sim)) {
         sim_must(sim_schedule(w->sim, event, paused));
@@ -323,24 +375,16 @@ static void tick(struct sim_event *event)
         }
         return;
     }
-    uint64_t what = dice_draw(&w->dice, 60);
-    if (!s->calling && (what < 2 || (what >= 50 && what < 56))) {
-        call_draw(m, what);
-        return;
+    work(m);
+}
+
+void script_wake(struct machine *m)
+{
+    struct script *s = &m->script;
+    if (s->idle && s->tick.slot) {
+        s->idle = 0;
+        tick_in(m, 0);
     }
-    unsigned customer = (unsigned)dice_draw(&w->dice, w->schedule->customers);
-    if (what == 57 && !m->errand && !w->calm && !w->moves) {
-        errand_start(m, customer, dice_draw(&w->dice, 15));
-    } else if (what == 3) {
-        op_cancel(m);
-    } else if (m->customers[customer].open < SIM_OPEN) {
-        op_issue(m, customer);
-        s->calm_ops += w->calm;
-    }
-    if (s->lost)
-        tick_in(m, 100 * ENV_MS);
-    else
-        tick_in(m, dice_draw(&w->dice, 4) ? dice_scale(&w->dice, 10 * ENV_US, 4 * ENV_MS) : 0);
 }
 
 void script_start(struct machine *m)

@@ -45,11 +45,12 @@ enum {
     SIM_DIGITS = 31, /* pushes to a key: two bits each in a 64-bit sum */
     SIM_PRIORITIES = 2,
     SIM_CUSTOMERS = 2,
-    SIM_SHARDS = 2 * SCHEDULE_SERVERS_MAX,
-    SIM_PLACES = 16, /* of workers: who comes again may be one more, while nobody knows of his death */
-    SIM_OPEN = 6,    /* requests in flight of a customer */
-    SIM_SERIALS = 1024,
+    SIM_SERVERS = 2 * SCHEDULE_SERVERS_MAX, /* places: one that comes again may be one more ... */
+    SIM_SHARDS = 2 * SIM_SERVERS,
+    SIM_PLACES = 16, /* ... and so may a worker, while its death is not known */
+    SIM_SERIALS = 4096,
     SIM_TERMS = 1024,   /* starts of schedulers */
+    SIM_WEIGHT = 8,     /* of a server, until a fault changes it by a few */
     SIM_QUARANTINE = 32 /* requests whose arrays are watched after their end */
 };
 
@@ -68,7 +69,8 @@ struct ledger_key {
     uint64_t acked;      /* of those sent: the push has ended well */
     uint64_t gone;       /* none of these any more: a checkpoint was loaded that has them not */
     unsigned used;       /* digits given */
-    int shard;           /* owner: index in the view, or -1 before there is one */
+    unsigned arc;
+    int shard; /* owner: index in the view, or -1 before there is one */
 };
 
 struct ledger_table {
@@ -101,7 +103,7 @@ struct op {
     uint64_t digit[SIM_OP_KEYS], must[SIM_OP_KEYS];
     uint32_t clears, moves;
     bool certain;
-    uint32_t deaths[SCHEDULE_SERVERS_MAX];
+    uint32_t deaths[SIM_SERVERS];
     uint64_t all_must[SIM_KEYS]; /* a scan's */
     unsigned shard;
     struct scan_batch *batch;
@@ -116,7 +118,6 @@ void ledger_init(struct world *w);
 void ledger_owners(struct world *w, const struct view *view);
 /* The shard that owns a key of the USER table; -1: there is no such key. */
 int ledger_owner(const struct world *w, uint64_t key);
-unsigned ledger_arc(enum sim_table table, uint64_t key);
 /* A key's index; SIM_KEYS: there is no such key. */
 unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key);
 /* How many values a row has; in SIM_VAR: once it is there. */
@@ -304,7 +305,8 @@ struct script {
     unsigned tables; /* opened */
     unsigned ops;    /* issued */
     unsigned calm_ops;
-    bool lost; /* the last request found a server dead: no hurry with the next */
+    uint64_t idle; /* ns until the next look whether a request may be issued: none could; 0: one was */
+    bool lost;     /* the last request found a server dead: no hurry with the next */
     double sum_at_least;
     uint32_t pool_round;
     bool holds; /* a part */
@@ -319,6 +321,8 @@ void script_start(struct machine *m); /* the process is up */
 void script_stop(
     struct machine *m); /* it is about to die: what its calls and requests answer counts no more */
 void script_joined(struct machine *m);
+/* A request has ended. */
+void script_wake(struct machine *m);
 bool script_over(const struct machine *m);
 
 /* ---- machine.c ---- */
@@ -473,13 +477,16 @@ struct world {
     struct road links[SCHEDULE_NODES_MAX][SCHEDULE_NODES_MAX];
     struct simnet_node *nodes[SCHEDULE_NODES_MAX];
     struct dice dice; /* the application's */
-    uint64_t step;
+    uint64_t events;
+    uint64_t answers; /* that have arrived */
+    uint64_t step;    /* where the list of faults is (play.c) */
     size_t next_fault;
     size_t waiting; /* faults that wait for a packet */
     size_t struck;
     bool *hit; /* of each fault */
     struct pending *pending;
     bool calm, complete, scheduler_lost, over;
+    bool met;             /* the workers of this job have, at their first barrier */
     bool scheduler_stood; /* its process was stopped, or its clock jumped */
     uint64_t calm_since;
     uint32_t jobs, disks; /* begun, and made for them */
@@ -508,7 +515,7 @@ struct world {
     bool pool_leaks;   /* a call may have taken a part with it that nobody knows of */
     uint32_t moves;
     uint32_t counts[PLAY_COUNTS_COUNT];
-    uint32_t deaths[SCHEDULE_SERVERS_MAX]; /* of server processes */
+    uint32_t deaths[SIM_SERVERS]; /* of server processes */
     uint32_t ring_shards;
     struct op *free_ops, *ops; /* all that are open */
     struct op *quarantine[SIM_QUARANTINE];
@@ -518,13 +525,15 @@ struct world {
     struct at_barrier barrier[SIM_PLACES]; /* by place */
     uint64_t sums_sent, sums_acked;
     uint64_t newest_view, view_hash;
+    uint32_t looks; /* full ones that were due */
+    bool stirred;   /* something came since the last that may change rows */
     uint32_t newest_tables;
-    uint64_t holder[SCHEDULE_SERVERS_MAX];    /* incarnations of the servers, in the newest view */
-    bool recovered;                           /* some server has come back without its rows */
-    uint64_t copies_at[SCHEDULE_SERVERS_MAX]; /* of those that are alive in it; 0: none is */
-    uint32_t gone;                            /* of these, since each arc had all its copies in a view */
-    struct ring_chains chains;                /* of the newest view */
-    uint32_t successions;                     /* views in which arcs have got another owner */
+    uint64_t holder[SIM_SERVERS];    /* incarnations of the servers, in the newest view */
+    bool recovered;                  /* some server has come back without its rows */
+    uint64_t copies_at[SIM_SERVERS]; /* of those that are alive in it; 0: none is */
+    uint32_t gone;                   /* of these, since each arc had all its copies in a view */
+    struct ring_chains chains;       /* of the newest view */
+    uint32_t successions;            /* views in which arcs have got another owner */
 
     char broken[512];
 };
