@@ -513,6 +513,12 @@ static const struct machine *machine_of(const struct world *w, unsigned shard)
     return NULL;
 }
 
+uint64_t judge_shard_view(const struct world *w, unsigned shard)
+{
+    const struct machine *m = machine_of(w, shard);
+    return m ? m->shard_view_seen[shard % w->schedule->shards] : 0;
+}
+
 static const struct shard_table *table_of(const struct machine *m, unsigned index, enum sim_table table)
 {
     const struct shard *shard = m->made->own->shards[index].shard;

@@ -43,7 +43,10 @@ static void op_retire(struct world *w, struct op *op)
         w->by_serial[op->serial % SIM_SERIALS] = NULL;
 }
 
-/* Rows in order, of this shard, none that was acknowledged left out. */
+/* Rows in order, of this shard, none that was acknowledged left out. By which view it has answered nobody
+ * knows who looks on: all rows of keys that it owned by its own when it was asked, and owns still, are there;
+ * of others that came or went since then none need be. But none is of a key that had left it, or that was
+ * never its own. */
 static void scanned(struct world *w, const struct op *op)
 {
     const struct scan_batch *b = op->batch;
@@ -56,10 +59,11 @@ static void scanned(struct world *w, const struct op *op)
         bool there = row < b->n && b->keys[row] == k->key;
         unsigned n = !there ? 0 : b->lens && op->table == SIM_VAR ? b->lens[row] : ledger_row(op->table, i);
         uint64_t must = ledger_load_between(w, op) ? 0 : op->all_must[i] & k->must;
-        if (k->shard == (int)op->shard && op->moves == w->moves && !w->successions)
+        bool own = k->shard == (int)op->shard;
+        if (there || (own && op->shard_view >= k->came))
             ledger_row_look(w, "a scan", op->table, i, (const uint64_t *)(const void *)b->vals + at, n, must,
                             op->from);
-        else if (there && !w->moves && !w->successions)
+        if (there && !own && op->shard_view >= k->left[op->shard])
             judge_broken(w, "a scan of shard %u gives key %" PRIu64 ", which is another's", op->shard,
                          k->key);
         row += there;
@@ -126,6 +130,7 @@ static void op_fill(struct machine *m, struct op *op)
         if (!op->batch)
             abort();
         op->shard = (unsigned)dice_draw(&w->dice, w->ring_shards);
+        op->shard_view = judge_shard_view(w, op->shard);
         op->batch->shard = op->shard;
         op->batch->id = op->serial;
         op->batch->cursor =

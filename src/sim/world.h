@@ -70,7 +70,9 @@ struct ledger_key {
     uint64_t gone;       /* none of these any more: a checkpoint was loaded that has them not */
     unsigned used;       /* digits given */
     unsigned arc;
-    int shard; /* owner: index in the view, or -1 before there is one */
+    int shard;                 /* owner: index in the view, or -1 before there is one */
+    uint64_t came;             /* ... the view since which it is */
+    uint64_t left[SIM_SHARDS]; /* the view since which a shard is not any more; 0: it never was */
 };
 
 struct ledger_table {
@@ -104,8 +106,9 @@ struct op {
     uint32_t clears, moves;
     bool certain;
     uint32_t deaths[SIM_SERVERS];
-    uint64_t all_must[SIM_KEYS]; /* a scan's */
+    uint64_t all_must[SIM_KEYS]; /* a scan's, a stat's */
     unsigned shard;
+    uint64_t shard_view; /* the shard's own view when a scan of it was issued */
     struct scan_batch *batch;
     struct client_stats stats;
     uint64_t keys[SIM_OP_KEYS]; /* the caller's arrays */
@@ -424,6 +427,8 @@ extern const char *const sim_table_names[SIM_TABLES];
  * at most, how many in *n; false: there is none to look at. */
 bool judge_row(struct world *w, enum sim_table table, unsigned index, unsigned level, uint64_t *vals,
                unsigned *n);
+/* The view that a shard of the newest view goes by itself; 0: its process is not up. */
+uint64_t judge_shard_view(const struct world *w, unsigned shard);
 /* Members of an arc's chain beside the owner that have rows of the table. */
 unsigned judge_replicas(const struct world *w, enum sim_table table);
 /* A server has died in a view, and what it had of this table had no copies. */
