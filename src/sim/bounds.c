@@ -112,6 +112,10 @@ void bounds_loaded(struct world *w, const struct bounds *b, const struct load_at
         if (!in_checkpoints(t))
             continue;
         l->clears_open--;
+        if (b->has[t]) {
+            l->mended_from = a->from;
+            l->mended_at = w->moment;
+        }
         bool sure = a->sure[t] && !l->clears_open && !l->tainted && l->clears == a->clears[t];
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &l->keys[i];
@@ -139,6 +143,7 @@ void bounds_restored(struct world *w, const struct bounds *b)
     for (unsigned t = 0; t < SIM_TABLES; t++) {
         struct ledger_table *l = &w->ledger[t];
         l->clears = l->clears_open = 0;
+        l->late_count = 0;
         l->tainted = false;
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &l->keys[i];

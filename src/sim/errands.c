@@ -188,7 +188,7 @@ static void judge_end(const struct errand *e, paramo_err err)
         ok = ok || (w->deaths_seen && (!w->schedule->replicas || judge_data_lost(w)));
         break;
     case PARAMO_E_DATA_LOST:
-        ok = ok || w->recovered || judge_data_lost(w) || judge_bereft(w, e->table) ||
+        ok = ok || judge_data_lost(w) || judge_may_be_lost(w, e->table, m->errand_from) ||
              ckpts_may_have_lost(w, m->errand_from);
         break;
     case PARAMO_E_FENCED:

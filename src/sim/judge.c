@@ -149,7 +149,7 @@ void judge_status(struct op *op, paramo_err status)
         ok = ok && (!w->schedule->replicas || judge_data_lost(w));
         break;
     case PARAMO_E_DATA_LOST:
-        ok = w->recovered || judge_data_lost(w) || judge_bereft(w, op->table) ||
+        ok = judge_data_lost(w) || judge_may_be_lost(w, op->table, op->from) ||
              ckpts_may_have_lost(w, op->from);
         break;
     case PARAMO_E_MOVED:
@@ -237,6 +237,12 @@ bool judge_bereft(const struct world *w, enum sim_table table)
     return w->schedule->replicas && w->deaths_seen && !judge_replicas(w, table);
 }
 
+bool judge_may_be_lost(const struct world *w, enum sim_table table, uint64_t from)
+{
+    const struct ledger_table *t = &w->ledger[table];
+    return !judge_replicas(w, table) && w->lost_at && (t->mended_from < w->lost_at || from < t->mended_at);
+}
+
 /* So many may be gone. */
 static unsigned spare(const struct world *w)
 {
@@ -288,6 +294,9 @@ static void copies_count(struct world *w, const struct view *view)
         if (node->role != PARAMO_ROLE_SERVER)
             continue;
         uint64_t before = w->copies_at[place];
+        if (node->alive ? w->holder[place] && w->holder[place] != node->incarnation
+                        : before || w->holder[place] != node->incarnation)
+            w->lost_at = ++w->moment;
         if (!w->holder[place])
             w->gone += !node->alive || node->recovered;
         else
@@ -439,6 +448,8 @@ void judge_step(struct world *w)
             continue;
         if (m->made->own->member)
             member_views(w, m);
+        if (m->declared_dead && m->role == PARAMO_ROLE_SERVER)
+            w->ghost_at = w->moment;
         for (unsigned i = 0; i < w->schedule->customers && m->role == PARAMO_ROLE_WORKER; i++) {
             struct customer *c = &m->customers[i];
             if (!c->worker)
@@ -662,8 +673,45 @@ static void server_look(struct world *w, struct machine *m, bool last)
     }
 }
 
+/* Does this shard refuse that clear, should it come? */
+static bool refuses(const struct shard *shard, const struct late_clear *late)
+{
+    for (const struct sender *s = shard->senders; s; s = s->next)
+        if (s->incarnation == late->incarnation && s->customer == late->customer)
+            return s->fenced || s->clock.own.floor >= late->floor;
+    const struct view_node *node = shard->view ? view_node(shard->view, late->node) : NULL;
+    return node && (node->incarnation != late->incarnation || !node->alive);
+}
+
+static bool all_refuse(const struct world *w, const struct late_clear *late)
+{
+    for (uint32_t k = 1; k <= w->schedule->servers; k++) {
+        const struct machine *m = &w->machines[k];
+        for (unsigned i = 0; m->up && i < m->made->own->shards_count; i++)
+            if (!refuses(m->made->own->shards[i].shard, late))
+                return false;
+    }
+    return true;
+}
+
+/* Clears that have failed, and that no server does any more. */
+static void clears_look(const struct world *w, struct ledger_table *t)
+{
+    if (t->late_count > SIM_LATE)
+        return; /* of some nobody knows any more */
+    unsigned left = 0;
+    for (unsigned i = 0; i < t->late_count; i++)
+        if (!all_refuse(w, &t->late[i]))
+            t->late[left++] = t->late[i];
+    t->late_count = left;
+    t->tainted = left > 0;
+}
+
 void judge_full(struct world *w, bool last)
 {
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        if (w->ledger[t].tainted)
+            clears_look(w, &w->ledger[t]);
     if (!last && !w->stirred && w->looks++ % QUIET_EVERY)
         return; /* nobody has been told anything that changes rows */
     w->looks += w->stirred;

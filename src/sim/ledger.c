@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "sim/world.h"
+#include "worker/client_impl.h"
 
 #define TWICE UINT64_C(0x2aaaaaaaaaaaaaaa) /* the upper bits of the digits */
 
@@ -112,10 +113,10 @@ static bool kept(const struct world *w, const struct op *op)
     if (op->table == SIM_USER && w->successions)
         return false; /* what handlers keep does not move */
     if (op->table != SIM_USER && (w->loading || op->from <= w->loaded_at))
-        return false; /* the rows are a checkpoint's */
-    if (!judge_replicas(w, op->table) && w->schedule->replicas)
-        return !w->deaths_seen; /* who is cut off, and dead to all others, acknowledges until its lease is
-                                   over */
+        return false;                                           /* the rows are a checkpoint's */
+    if (!judge_replicas(w, op->table) && w->schedule->replicas) /* who is cut off, and dead to all others,
+                                                                    acknowledges until its lease is over */
+        return w->lost_at < op->from && w->ghost_at < op->from;
     if (w->schedule->replicas)
         return !judge_data_lost(w);
     /* What a dead server had is not anywhere, though others may have its arcs by now. */
@@ -273,9 +274,10 @@ static void acknowledged(struct world *w, const struct op *op)
     applied(w, op);
     for (unsigned i = 0; i < op->n; i++) {
         struct ledger_key *k = &t->keys[op->index[i]];
-        /* A handler's sums die with their process; tables of one that came back say so themselves. */
-        bool bereft = judge_bereft(w, op->table);
-        if (!bereft && (op->table != SIM_USER || kept(w, op)))
+        /* A handler's sums die with their process; so do rows of which there is no copy. In a job without
+         * copies tables of one that came back say so themselves. */
+        bool alone = op->table == SIM_USER || (w->schedule->replicas && !judge_replicas(w, op->table));
+        if (!alone || kept(w, op))
             k->must |= op->digit[i];
     }
 }
@@ -327,13 +329,32 @@ static void counted(struct world *w, const struct op *op)
                      op->machine->name, (int)op->table, rows, least, SIM_KEYS);
 }
 
+/* It may be on its way, and come when the customer asks for it no more: until the servers know that. */
+static void clear_failed(struct ledger_table *t, const struct op *op)
+{
+    const struct machine *m = op->machine;
+    t->tainted = true;
+    if (t->late_count < SIM_LATE)
+        t->late[t->late_count] =
+            (struct late_clear){.node = member_id(m->made->own->member),
+                                .customer = op->customer,
+                                .incarnation = m->made->own->incarnation,
+                                .floor = m->customers[op->customer].worker->client->next_number};
+    t->late_count++;
+}
+
 void ledger_done(struct world *w, struct op *op, paramo_err status)
 {
     struct ledger_table *t = &w->ledger[op->table];
     w->moment++;
     if (op->kind == OP_CLEAR) {
         t->clears_open--;
-        t->tainted = t->tainted || status != PARAMO_OK;
+        if (status) {
+            clear_failed(t, op);
+        } else if (op->from > t->mended_from) {
+            t->mended_from = op->from;
+            t->mended_at = w->moment;
+        }
     }
     if (status)
         return;

@@ -374,6 +374,7 @@ static void world_again(struct world *w)
     w->successions = 0;
     memset(w->barrier, 0, sizeof w->barrier);
     w->deaths_seen = false;
+    w->lost_at = w->ghost_at = 0;
     w->newest_tables = 0;
     w->newest_view = w->moves = 0;
     w->pool_leaks = false;

@@ -51,6 +51,7 @@ enum {
     SIM_SERIALS = 4096,
     SIM_TERMS = 1024,   /* starts of schedulers */
     SIM_WEIGHT = 8,     /* of a server, until a fault changes it by a few */
+    SIM_LATE = 8,       /* failed clears of a table that may yet be done */
     SIM_QUARANTINE = 32 /* requests whose arrays are watched after their end */
 };
 
@@ -75,10 +76,20 @@ struct ledger_key {
     uint64_t left[SIM_SHARDS]; /* the view since which a shard is not any more; 0: it never was */
 };
 
+/* A clear that failed: no server does it any more that knows that the customer's numbers below `floor` are
+ * over. */
+struct late_clear {
+    uint32_t node, customer;
+    uint64_t incarnation, floor;
+};
+
 struct ledger_table {
     struct ledger_key keys[SIM_KEYS]; /* ascending */
     uint32_t clears, clears_open;
-    bool tainted; /* a clear ended without saying whether it was done, and may yet be */
+    bool tainted;                     /* a clear ended without saying whether it was done, and may yet be */
+    struct late_clear late[SIM_LATE]; /* those, unless there have been more at a time */
+    unsigned late_count;
+    uint64_t mended_from, mended_at; /* the last clear, or load, that ended well: its beginning and end */
 };
 
 /* In the order of play.h's counts. */
@@ -433,6 +444,8 @@ uint64_t judge_shard_view(const struct world *w, unsigned shard);
 unsigned judge_replicas(const struct world *w, enum sim_table table);
 /* A server has died in a view, and what it had of this table had no copies. */
 bool judge_bereft(const struct world *w, enum sim_table table);
+/* The same, and since then no clear (nor load) that began behind it had ended well when this began. */
+bool judge_may_be_lost(const struct world *w, enum sim_table table, uint64_t from);
 /* More servers have died since each arc had all its copies than may: than a table that has any has replicas.
  * With no more of them no chain has lost all its members: deaths alone make it shorter, a move only puts
  * another full member in one's place. */
@@ -516,6 +529,8 @@ struct world {
     uint64_t values_put;
     struct deal deals[SIM_STREAMS][SIM_PARTS];
     uint64_t death_at; /* moment of the last view with a dead server */
+    uint64_t lost_at;  /* ... in which one was dead that had not been, or another came in its place */
+    uint64_t ghost_at; /* a server was up that a view had dead: it may not know, and acknowledge */
     bool deaths_seen;  /* some server was dead in a view */
     bool pool_leaks;   /* a call may have taken a part with it that nobody knows of */
     uint32_t moves;
