@@ -47,6 +47,7 @@ enum {
     CHAIN_LEASE_WAIT_MS = 525,
     CHAIN_RETRY_MS = 1000,
     CHAIN_DIAL_MS = 5000,
+    CHAIN_GUESTS_MAX = 1024, /* connections that have said nothing yet; arbitrary, far beyond any job's */
     CHAIN_WORDS = ARCS_WORDS
 };
 _Static_assert((int)CHAIN_ARCS == (int)RING_ARCS, "wire/chain.h knows no ring");
@@ -131,6 +132,16 @@ struct chain_source { /* a member before us */
     struct lane_task round;
 };
 
+struct chain_guest { /* has said HELLO, and may mean another process that had this address */
+    struct chain_guest *next;
+    struct shard *shard;
+    struct van_conn *conn;
+    struct chain_name from;
+    uint64_t incarnation;
+    uint32_t generation;
+    bool moves;
+};
+
 struct chain_sender {
     struct chain_sender *next;
     uint32_t node, app, customer;
@@ -152,6 +163,7 @@ struct chain {
     struct shard *shard;
     struct chain_stream *streams;
     struct chain_source *sources;
+    struct chain_guest *guests;
     struct chain_origin *origins;
     struct chain_origin *origin_of[RING_ARCS]; /* NULL: not followed */
     uint64_t mine[CHAIN_WORDS];                /* owned */
@@ -256,6 +268,8 @@ void chain_send_all(struct chain *c);
 
 /* ---- follow.c ---- */
 void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello);
+/* Ends the connections that have said nothing behind HELLO. */
+void follow_guests_close(struct chain *c);
 void follow_advance(struct chain_source *source);
 void follow_ack(struct chain_source *source);
 /* At the end of this round. */

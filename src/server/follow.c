@@ -571,55 +571,150 @@ static void source_closed(void *user, struct van_conn *conn, paramo_err why, con
 
 static const struct van_user source_user = {.frame = source_frame, .closed = source_closed};
 
-void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello)
+/* ---- guests: those who have said HELLO, and nothing yet ---- */
+
+static void guest_forget(struct chain_guest *g)
 {
-    const struct view_node *node = s->view ? view_node(s->view, hello->node) : NULL;
-    if (!s->chain || !node || (!node->alive && !MUTANT(old_epoch_accepted)) ||
-        node->incarnation != hello->incarnation) {
-        door_reject(conn, PARAMO_E_REFUSED, "this shard's view does not have that server alive");
-        return;
+    struct chain_guest **at = &g->shard->chain->guests;
+    while (*at != g)
+        at = &(*at)->next;
+    *at = g->next;
+    free(g);
+}
+
+void follow_guests_close(struct chain *c)
+{
+    while (c->guests) {
+        van_close(c->guests->conn, false);
+        guest_forget(c->guests);
     }
-    struct chain *c = s->chain;
-    struct chain_name from = {.node = hello->node, .shard = (uint16_t)hello->customer};
+}
+
+static bool lives(const struct shard *s, uint32_t id, uint64_t incarnation)
+{
+    const struct view_node *node = s->view ? view_node(s->view, id) : NULL;
+    return node && (node->alive || MUTANT(old_epoch_accepted)) && node->incarnation == incarnation;
+}
+
+static struct chain_source *source_of(const struct chain *c, const struct chain_guest *g)
+{
     struct chain_source *source = c->sources;
-    bool moves = hello->purpose == HELLO_MOVE;
-    while (source && !(chain_same(source->from, from) && source->incarnation == hello->incarnation &&
-                       source->moves == moves))
+    while (source && !(chain_same(source->from, g->from) && source->incarnation == g->incarnation &&
+                       source->moves == g->moves))
         source = source->next;
-    if (source && source->generation > hello->app) {
-        door_reject(conn, PARAMO_E_REFUSED, "a later stream has come already");
-        return;
-    }
+    return source;
+}
+
+/* It means this process, and is the source from now on. */
+static struct chain_source *guest_stays(const struct chain_guest *g)
+{
+    struct chain *c = g->shard->chain;
+    struct chain_source *source = source_of(c, g);
     if (!source) {
         source = calloc(1, sizeof *source);
-        if (!source) {
-            door_reject(conn, PARAMO_E_MEMORY, "out of memory");
-            return;
-        }
-        source->shard = s;
-        source->from = from;
-        source->moves = moves;
-        source->incarnation = hello->incarnation;
+        if (!source)
+            return NULL;
+        source->shard = g->shard;
+        source->from = g->from;
+        source->moves = g->moves;
+        source->incarnation = g->incarnation;
         source->next = c->sources;
         c->sources = source;
     }
     if (source->conn)
         van_close(source->conn, false);
-    if (source->generation != hello->app) {
+    if (source->generation != g->generation) {
         waits_detach(source);
         taking_source_gone(c, source);
         source->received = source->acked = 0;
-        source->generation = hello->app;
+        source->generation = g->generation;
     }
-    source->conn = conn;
+    source->conn = g->conn;
     source->again = true;
-    van_set_user(conn, &source_user, source);
-    van_set_frame_limit(conn, s->config.frame_bytes + (moves ? taking_frame_bytes(s) : CHAIN_BODY_MAX));
+    van_set_user(source->conn, &source_user, source);
+    return source;
+}
+
+/* The first frame behind HELLO: it is the source's, too. */
+static paramo_err guest_frame(void *user, struct van_conn *conn, const uint8_t bytes[VAN_HEAD],
+                              const struct van_seg *seg, unsigned nseg)
+{
+    struct chain_guest *g = user;
+    struct wire_head head;
+    paramo_err err = wire_head_decode(bytes, &head);
+    if (err || head.kind == WIRE_HELLO)
+        return err; /* a second copy of the first */
+    const struct chain_source *before = source_of(g->shard->chain, g);
+    bool stays =
+        lives(g->shard, g->from.node, g->incarnation) && !(before && before->generation > g->generation);
+    struct chain_source *source = stays ? guest_stays(g) : NULL;
+    guest_forget(g);
+    if (!source) { /* its death or a later stream has come meanwhile, or there is no memory: it dials again */
+        van_close(conn, false);
+        return PARAMO_OK;
+    }
+    follow_ack(source);
+    return source_frame(source, conn, bytes, seg, nseg);
+}
+
+static void guest_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
+{
+    (void)why, (void)text;
+    van_close(conn, false);
+    guest_forget(user);
+}
+
+static const struct van_user guest_user = {.frame = guest_frame, .closed = guest_closed};
+
+/* Who dials learns by WELCOME whether this is the process that it means: another may have had this address,
+ * and be in a view still. Only what it says then (it begins with a beat) makes it a source: the HELLO to
+ * another must not end the stream that comes here, nor be the later of the two. */
+void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello)
+{
+    if (!s->chain || !lives(s, hello->node, hello->incarnation)) {
+        door_reject(conn, PARAMO_E_REFUSED, "this shard's view does not have that server alive");
+        return;
+    }
+    struct chain *c = s->chain;
+    struct chain_guest *g = calloc(1, sizeof *g);
+    if (!g) {
+        door_reject(conn, PARAMO_E_MEMORY, "out of memory");
+        return;
+    }
+    *g = (struct chain_guest){.shard = s,
+                              .conn = conn,
+                              .from = {.node = hello->node, .shard = (uint16_t)hello->customer},
+                              .incarnation = hello->incarnation,
+                              .generation = hello->app,
+                              .moves = hello->purpose == HELLO_MOVE};
+    const struct chain_source *source = source_of(c, g);
+    if (source && source->generation > g->generation) {
+        free(g);
+        door_reject(conn, PARAMO_E_REFUSED, "a later stream has come already");
+        return;
+    }
+    unsigned guests = 0;
+    for (struct chain_guest *other = c->guests, *next; other; other = next) {
+        next = other->next;
+        guests++;
+        if (chain_same(other->from, g->from) && other->generation == g->generation &&
+            other->moves == g->moves) { /* dialled again */
+            van_close(other->conn, false);
+            guest_forget(other);
+        }
+    }
+    if (guests > CHAIN_GUESTS_MAX) {
+        free(g);
+        door_reject(conn, PARAMO_E_FULL, "too many connections that have said nothing");
+        return;
+    }
+    g->next = c->guests;
+    c->guests = g;
+    van_set_user(conn, &guest_user, g);
+    van_set_frame_limit(conn, s->config.frame_bytes + (g->moves ? taking_frame_bytes(s) : CHAIN_BODY_MAX));
     van_settle(conn);
     if (door_welcome(conn, s->view->job, s->config.incarnation)) {
         van_close(conn, false);
-        source->conn = NULL;
-        return;
+        guest_forget(g);
     }
-    follow_ack(source);
 }

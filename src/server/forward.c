@@ -716,6 +716,7 @@ void chain_destroy(struct chain *c)
         return;
     struct queue entries = {0};
     moving_close(c);
+    follow_guests_close(c);
     while (c->sources)
         follow_forget(c, c->sources);
     while (c->streams)

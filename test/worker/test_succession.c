@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "post/dial.h"
 #include "server/chained.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
@@ -260,6 +261,69 @@ static void test_refused(void **state)
     play_end(&p);
 }
 
+static void guest_up(void *arg, struct van_conn *conn, const struct welcome *welcome)
+{
+    (void)welcome;
+    *(bool *)arg = true;
+    van_close(conn, false); /* as from an owner that meant another process, which had this address */
+}
+
+static void guest_failed(void *arg, paramo_err code, const char *text)
+{
+    (void)arg, (void)code, (void)text;
+}
+
+static bool is_set(void *arg)
+{
+    return *(bool *)arg;
+}
+
+struct strange {
+    struct play *p;
+    struct dial *dial;
+    bool up;
+};
+
+static void dial_as_owner(void *arg)
+{
+    struct strange *strange = arg;
+    struct world_server *owner = &strange->p->w.servers[1];
+    struct dial_config config = {.van = owner->van,
+                                 .lane = owner->lane,
+                                 .address = door_address(strange->p->w.servers[2].door),
+                                 .hello = {.purpose = HELLO_CHAIN,
+                                           .node = PARAMO_ID_SERVER(1),
+                                           .incarnation = owner->incarnation,
+                                           .app = 99, /* a later stream than those that there are */
+                                           .token = "secret"},
+                                 .frame_bytes = 1 << 16,
+                                 .deadline = lane_now(owner->lane) + ENV_SEC,
+                                 .up = guest_up,
+                                 .failed = guest_failed,
+                                 .arg = &strange->up};
+    assert_int_equal(dial_start(&config, &strange->dial), PARAMO_OK);
+}
+
+/* The owner dials a member that is dead, though the view does not know it, and another process, which follows
+ * the owner, has its address. WELCOME tells the owner; but its HELLO was taken for a later stream of its own,
+ * and the one that this process is to have was refused for ever: nothing was acknowledged any more. */
+static void test_dialled_for_another(void **state)
+{
+    (void)state;
+    struct play p;
+    uint64_t ts, key = N / 2; /* server 1's */
+    float one = 1;
+    play_make(&p, 1);
+    struct strange strange = {.p = &p};
+    world_on_lane(p.w.servers[1].lane, dial_as_owner, &strange);
+    assert_true(sim_run(p.w.sim, is_set, &strange.up, sim_now(p.w.sim) + ENV_SEC));
+    assert_false(sim_run(p.w.sim, never, NULL, sim_now(p.w.sim) + ENV_SEC));
+    van_sim_reset(p.w.servers[1].van, UINT32_MAX); /* the stream that there was is dialled anew */
+    assert_int_equal(world_push(&p.w, 0, DENSE, &key, 1, &one, 1, &ts), PARAMO_OK);
+    assert_int_equal(client_wait(p.client, ts, 5000), PARAMO_OK);
+    play_end(&p);
+}
+
 /* A follower that has no view yet when the owner dials it is dialled again soon: copies are not late by it.
  */
 static void test_dialled_too_early(void **state)
@@ -376,6 +440,7 @@ int main(void)
                                        cmocka_unit_test(test_lease),
                                        cmocka_unit_test(test_refused),
                                        cmocka_unit_test(test_dialled_too_early),
+                                       cmocka_unit_test(test_dialled_for_another),
                                        cmocka_unit_test(test_heir_without_a_view),
                                        cmocka_unit_test(test_without_copies),
                                        cmocka_unit_test(test_table_without_copies)};
