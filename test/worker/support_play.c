@@ -11,10 +11,15 @@ enum { PER_REQUEST = 24 };
 
 struct play_op {
     struct play_op *next;
-    unsigned client;
+    struct play *p;
+    enum request_kind kind;
+    unsigned client, table;
     uint64_t ts;
+    size_t n;
+    unsigned *index;  /* of its keys */
+    double *at_least; /* what was acknowledged of each when it was issued */
     uint64_t *keys;
-    float *vals;
+    float *vals, *pushed;
 };
 
 /* ---- seeds --------------------------------------------------------------------------------------------- */
@@ -79,13 +84,16 @@ void play_faulty(struct play *p, unsigned classes)
 
 void play_close(struct play *p)
 {
+    world_fini(&p->w); /* requests that are out end, and have their callbacks */
     for (struct play_op *op; (op = p->ops);) {
         p->ops = op->next;
+        free(op->index);
+        free(op->at_least);
         free(op->keys);
         free(op->vals);
+        free(op->pushed);
         free(op);
     }
-    world_fini(&p->w);
 }
 
 uint64_t play_draw(struct play *p, uint64_t below)
@@ -168,26 +176,66 @@ uint64_t play_key(unsigned table, unsigned i)
     return table == PLAY_DENSE ? i : i * (UINT64_MAX / PLAY_KEYS);
 }
 
+/* A value that is read has what was acknowledged before the request was issued, and nothing that was not
+ * pushed before it ended: whoever serves it, and whatever is known there of views. */
+static void check_values(const struct play_op *op)
+{
+    const struct play *p = op->p;
+    for (size_t i = 0; i < op->n; i++) {
+        double value = (double)op->vals[i], most = p->model[op->table][op->index[i]];
+        double least = op->at_least[i] + (op->kind == REQUEST_PUSHPULL ? (double)op->pushed[i] : 0);
+        if (value < least || value > most)
+            fail_msg("seed %llu: a stale read: client %u pulled %g of table %u key %u, %g to %g are right",
+                     (unsigned long long)p->seed, op->client, value, op->table, op->index[i], least, most);
+    }
+}
+
+static void ended(void *arg, uint64_t ts, paramo_err status)
+{
+    struct play_op *op = arg;
+    (void)ts;
+    if (status)
+        return; /* the end says so */
+    if (op->kind != REQUEST_PUSH && op->table != PLAY_MOMENTUM)
+        check_values(op);
+    for (size_t i = 0; i < op->n && op->kind != REQUEST_PULL; i++)
+        op->p->acknowledged[op->table][op->index[i]] += (double)op->pushed[i];
+}
+
 void play_issue(struct play *p)
 {
     struct play_op *op = calloc(1, sizeof *op);
-    unsigned table = (unsigned)play_draw(p, PLAY_TABLES), kind = (unsigned)play_draw(p, 4);
-    size_t n = 0;
+    unsigned kind;
+    op->p = p;
+    op->table = p->few ? PLAY_DENSE : (unsigned)play_draw(p, PLAY_TABLES);
+    kind = (unsigned)play_draw(p, 4);
     op->client = (unsigned)play_draw(p, p->w.clients_count);
     op->keys = malloc(PLAY_KEYS * sizeof *op->keys);
+    op->index = malloc(PLAY_KEYS * sizeof *op->index);
+    op->at_least = malloc(PLAY_KEYS * sizeof *op->at_least);
     op->vals = calloc(PLAY_KEYS, sizeof *op->vals);
+    op->pushed = malloc(PLAY_KEYS * sizeof *op->pushed);
     kind = kind > REQUEST_PUSHPULL ? REQUEST_PUSH : kind;
-    if (table == PLAY_MOMENTUM) /* its order shows in the bits: copies only */
+    if (p->few)
+        kind = op->client ? REQUEST_PULL : REQUEST_PUSH;
+    if (op->table == PLAY_MOMENTUM) /* its order shows in the bits: copies only */
         kind = REQUEST_PUSH;
-    for (unsigned i = (unsigned)play_draw(p, PLAY_KEYS / PER_REQUEST); i < PLAY_KEYS;
-         i += 1 + (unsigned)play_draw(p, 2 * PLAY_KEYS / PER_REQUEST)) {
-        op->vals[n] = (float)(1 + play_draw(p, 9)) / (table == PLAY_MOMENTUM ? 7 : 1);
+    op->kind = (enum request_kind)kind;
+    for (unsigned i = p->few ? 0 : (unsigned)play_draw(p, PLAY_KEYS / PER_REQUEST);
+         i < (p->few ? p->few : PLAY_KEYS);
+         i += p->few ? 1 : 1 + (unsigned)play_draw(p, 2 * PLAY_KEYS / PER_REQUEST)) {
+        size_t n = op->n++;
+        op->vals[n] = op->pushed[n] = (float)(1 + play_draw(p, 9)) / (op->table == PLAY_MOMENTUM ? 7 : 1);
+        op->at_least[n] = p->acknowledged[op->table][i];
         if (kind != REQUEST_PULL)
-            p->model[table][i] += (double)op->vals[n];
-        op->keys[n++] = play_key(table, i);
+            p->model[op->table][i] += (double)op->vals[n];
+        op->index[n] = i;
+        op->keys[n] = play_key(op->table, i);
     }
-    paramo_kv kv = {.size = sizeof kv, .keys = op->keys, .n = n, .vals = op->vals, .vals_len = n};
-    struct client_call call = {.kind = (enum request_kind)kind, .table = &p->w.tables[table], .kv = &kv};
+    paramo_kv kv = {.size = sizeof kv, .keys = op->keys, .n = op->n, .vals = op->vals, .vals_len = op->n};
+    paramo_request_options options = {.size = sizeof options, .callback = ended, .callback_arg = op};
+    struct client_call call = {
+        .kind = op->kind, .table = &p->w.tables[op->table], .kv = &kv, .options = &options};
     if (client_issue(p->w.clients[op->client].client, &call, &op->ts))
         fail_msg("seed %llu: issue: %s", (unsigned long long)p->seed, err_text());
     op->next = p->ops;

@@ -16,10 +16,14 @@ struct play {
     struct world w;
     uint64_t seed;
     uint64_t view_at[WORLD_CLIENTS],
-        server_view_at[WORLD_SERVERS];   /* when each takes the present view; 0: never */
-    uint64_t server_view[WORLD_SERVERS]; /* the number of what each has */
-    unsigned apart;                      /* a server that is cut off, or killed; WORLD_SERVERS: none */
-    double model[PLAY_TABLES][PLAY_KEYS];
+        server_view_at[WORLD_SERVERS];    /* when each takes the present view; 0: never */
+    uint64_t server_view[WORLD_SERVERS];  /* the number of what each has */
+    unsigned apart;                       /* a server that is cut off, or killed; WORLD_SERVERS: none */
+    double model[PLAY_TABLES][PLAY_KEYS]; /* all that was pushed */
+    double acknowledged[PLAY_TABLES][PLAY_KEYS]; /* that was */
+    /* Not 0: requests are for so many keys of the dense table, from the first on. Client 0 pushes, the others
+     * pull: what waits for an owner lets nothing of its client pass. */
+    unsigned few;
     struct play_op *ops;
 };
 
@@ -55,7 +59,8 @@ void play_views(struct play *p, bool now);
 /* PLAY_TABLES of PLAY_KEYS keys; before world_start. */
 void play_tables(struct play *p);
 uint64_t play_key(unsigned table, unsigned i);
-/* A push, pull or both of some two dozen keys, by one of the clients. */
+/* A push, pull or both of some two dozen keys, by one of the clients. What is pulled is compared when it
+ * comes: no value is older than what was acknowledged when it was asked for. */
 void play_issue(struct play *p);
 /* All requests end well, and the tables have what was pushed; each member of an arc's chain has the same
  * rows, state included; nothing is under way between the members. */

@@ -3,8 +3,10 @@
  * the scheduler too, while clients push. What was answered is there, once; copies are equal bit for bit;
  * nobody keeps what it has given away; when faults end all arcs have their copies again. In half of the seeds
  * tables have fewer replicas than the job. The test is the scheduler: it runs post/moves.c, gives its orders
- * late, and each server takes each view at its own time. Faults from a seed; one seed again: test_move_sim
- * SEED [COUNT [MUTANT]].
+ * late, and each server takes each view at its own time. Besides what strikes at any moment: an owner is cut
+ * off, from the scheduler, too, or killed at a step of a move; the connections between the two sides lag,
+ * each for itself; a PAUSE comes when its move was given up. Faults from a seed; one seed again:
+ * test_move_sim SEED [COUNT [MUTANT]].
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 #include "wire/order.h"
 #include "worker/support_play.h"
 
-enum { SEEDS = 120, CLIENTS = 3, SERVERS = 6, FIRST = 4, ACTIONS = 220 };
+enum { SEEDS = 120, CLIENTS = 3, SERVERS = 6, FIRST = 4, ACTIONS = 220, SMALL = 64 };
 
 /* To a server, and back: answered is the status. */
 struct order {
@@ -41,9 +43,20 @@ struct run {
     uint32_t weight[SERVERS];
     struct order *orders; /* in the order in which they were given */
     uint64_t hold_until, term;
-    unsigned least; /* replicas, of a table */
-    unsigned commits, aborts, kills;
+    unsigned least; /* replicas, of a table with rows */
+    bool none;      /* there is a table without copies, and without rows: members lack it */
+    bool deaf;      /* who is apart is so from the scheduler, too: no views, orders, answers */
+    bool calm;      /* no more faults */
+    bool small; /* server 0 has few arcs, and their only copies: who gets copies of them is its only follower
+                 */
+    uint64_t strikes_at;
+    unsigned struck;                    /* what will happen then, to this server */
+    struct simnet_link *lagging, usual; /* lags until then */
+    unsigned commits, aborts, kills, cuts, lags, late_pauses;
 };
+
+static void cut_off(struct run *r, unsigned server, bool both, uint64_t dead_ns, uint64_t heal_ns);
+static bool may_die(const struct run *r, unsigned server);
 
 /* ---- the scheduler ---- */
 
@@ -52,11 +65,17 @@ static void send_views(struct run *r)
     struct world *w = &r->p.w;
     world_view(w);
     for (unsigned s = 0; s < SERVERS; s++)
-        if (w->servers[s].up)
-            r->p.server_view_at[s] =
-                sim_now(w->sim) + 1 + play_draw(&r->p, play_draw(&r->p, 4) ? 20 * ENV_MS : ENV_SEC);
-    for (unsigned c = 0; c < CLIENTS; c++)
-        r->p.view_at[c] = sim_now(w->sim) + 1 + play_draw(&r->p, ENV_SEC);
+        if (w->servers[s].up) {
+            uint64_t late = play_draw(&r->p, play_draw(&r->p, 4) ? 20 * ENV_MS : ENV_SEC);
+            bool deaf = r->deaf && s == r->p.apart;
+            r->p.server_view_at[s] = (deaf ? UINT64_MAX - ENV_SEC : sim_now(w->sim)) + 1 + late;
+        }
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        uint64_t late = play_draw(&r->p, 4) && !(r->small && r->deaf) ? ENV_SEC
+                        : c                                           ? 5 * ENV_SEC
+                                                                      : 50 * ENV_MS;
+        r->p.view_at[c] = sim_now(w->sim) + 1 + play_draw(&r->p, late);
+    }
 }
 
 /* The chains have changed: the next view has them. */
@@ -76,6 +95,42 @@ static void chains_out(struct run *r)
     for (unsigned level = 1; level < RING_LEVELS; level++)
         w->follower[level] = r->chains.level[level];
     send_views(r);
+}
+
+static void usual_again(struct run *r)
+{
+    if (r->lagging)
+        *r->lagging = r->usual;
+    r->lagging = NULL;
+}
+
+/* Until the pause has been carried out: the connections between the two sides lag, each for itself, and the
+ * owner is killed then; or the target's answers are lost for longer than the owner waits for them. */
+static void strike_pause(struct run *r, struct order *o)
+{
+    struct world *w = &r->p.w;
+    bool member = o->move.had < RING_LEVELS && !o->move.handover; /* one that gets something */
+    unsigned from = o->move.from, to = o->move.to, what = (unsigned)play_draw(&r->p, member ? 4 : 12);
+    if (r->p.apart < WORLD_SERVERS || r->strikes_at || what > 1 || (what ? r->late_pauses == 3 : r->calm) ||
+        !w->servers[from].up)
+        return;
+    r->lagging = what ? play_link(&r->p, "s", to, "s", from) : play_link(&r->p, "s", from, "s", to);
+    r->usual = *r->lagging;
+    r->struck = SERVERS;
+    if (what) {
+        r->lagging->cut = true;
+        for (unsigned i = 0; i < 6; i++) /* some of it goes to the target, and is not acknowledged */
+            play_issue(&r->p);
+        o->at = sim_now(w->sim) + 6 * ENV_SEC + play_draw(&r->p, 2 * ENV_SEC);
+        r->strikes_at = o->at - ENV_SEC / 2;
+        r->late_pauses++;
+    } else {
+        r->lagging->late_ppm = 300000;
+        r->lagging->late_ns = 200 * ENV_MS;
+        r->strikes_at = o->at + play_draw(&r->p, 20 * ENV_MS);
+        r->struck = from;
+        r->lags++;
+    }
 }
 
 static void give(struct run *r, unsigned server, const struct move *move, uint32_t what, bool committed)
@@ -102,6 +157,8 @@ static void give(struct run *r, unsigned server, const struct move *move, uint32
                                     .committed = committed};
     o->view = r->p.w.number;
     o->at = sim_now(r->p.w.sim) + play_draw(&r->p, play_draw(&r->p, 4) ? 5 * ENV_MS : 300 * ENV_MS);
+    if (what == ORDER_MOVE_PAUSE)
+        strike_pause(r, o);
 }
 
 static void begin_op(void *arg, const struct move *move)
@@ -119,6 +176,11 @@ static void commit_op(void *arg, const struct move *move)
     struct run *r = arg;
     if (move && !move->handover)
         r->p.w.moved[move->to] = (r->term << 32) + move->id;
+    unsigned often = r->small && move && move->from == 0 ? 2 : 16;
+    if (move && !r->calm && r->p.apart == WORLD_SERVERS && !r->strikes_at && play_draw(&r->p, often) == 0) {
+        r->deaf = true; /* just now, before the view comes; who owns the arcs then may die, too */
+        cut_off(r, move->from, true, ENV_MS + play_draw(&r->p, ENV_SEC), 6 * ENV_SEC);
+    }
     chains_out(r);
 }
 
@@ -192,7 +254,9 @@ static void orders_go_on(struct run *r, bool now)
         struct order *x = *o;
         struct world_server *s = &r->p.w.servers[x->server];
         bool gone = !s->up || !s->alive || s->incarnation != x->incarnation;
-        bool back = x->answered && (now || x->at <= at);
+        bool deaf = r->deaf && x->server == r->p.apart && !gone;
+        bool back = x->answered && (now || x->at <= at) && !deaf;
+        waits[x->server] |= deaf;
         if (!gone && !x->given && !waits[x->server]) {
             if ((now || x->at <= at) && r->p.server_view[x->server] >= x->view) {
                 x->given = true;
@@ -237,7 +301,7 @@ static void dies(struct run *r, unsigned server)
 static void moves_begin(struct run *r)
 {
     moves_init(&r->moves, &r->chains, &ops, r);
-    for (unsigned t = 0; t < PLAY_TABLES; t++)
+    for (unsigned t = 0; t < r->p.w.tables_count; t++)
         moves_table(&r->moves, r->p.w.options[t].replicas);
 }
 
@@ -301,6 +365,29 @@ static unsigned victim(struct run *r)
     return play_living(&r->p);
 }
 
+static void killed(struct run *r, unsigned s)
+{
+    world_server_stop(&r->p.w, s);
+    r->p.w.servers[s].alive = true; /* for all that anybody knows */
+    r->p.apart = s;
+    r->kills++;
+    r->dead_at = sim_now(r->p.w.sim) + play_draw(&r->p, ENV_SEC);
+    r->heal_at = 0;
+}
+
+/* From the others, but not from clients; dead_ns 0: not declared dead. */
+static void cut_off(struct run *r, unsigned server, bool both, uint64_t dead_ns, uint64_t heal_ns)
+{
+    uint64_t at = sim_now(r->p.w.sim);
+    r->cuts++;
+    r->p.apart = server;
+    play_part(&r->p, server, true, both);
+    r->dead_at = dead_ns ? at + dead_ns : 0;
+    r->heal_at = at + play_draw(&r->p, heal_ns);
+    if (r->deaf && r->p.server_view_at[server])
+        r->p.server_view_at[server] = UINT64_MAX;
+}
+
 static void faults_go_on(struct run *r, bool now)
 {
     uint64_t at = sim_now(r->p.w.sim);
@@ -311,7 +398,16 @@ static void faults_go_on(struct run *r, bool now)
     }
     if (r->p.apart < WORLD_SERVERS && !r->dead_at && (now || r->heal_at <= at)) {
         play_part(&r->p, r->p.apart, false, true);
+        if (r->deaf && r->p.w.servers[r->p.apart].up)
+            r->p.server_view_at[r->p.apart] = at + 1;
         r->p.apart = WORLD_SERVERS;
+        r->deaf = false;
+    }
+    if (r->strikes_at && r->strikes_at <= at) {
+        r->strikes_at = 0;
+        usual_again(r);
+        if (!r->calm && r->struck < SERVERS && r->p.apart == WORLD_SERVERS && may_die(r, r->struck))
+            killed(r, r->struck);
     }
 }
 
@@ -335,22 +431,14 @@ static void act(struct run *r)
     unsigned s = victim(r);
     switch (play_draw(&r->p, 32)) {
     case 0: /* killed */
-        if (r->p.apart == WORLD_SERVERS && may_die(r, s)) {
-            world_server_stop(&r->p.w, s);
-            r->p.w.servers[s].alive = true; /* for all that anybody knows */
-            r->p.apart = s;
-            r->kills++;
-            r->dead_at = sim_now(r->p.w.sim) + play_draw(&r->p, ENV_SEC);
-            r->heal_at = 0;
-        }
+        if (r->p.apart == WORLD_SERVERS && !r->strikes_at && may_die(r, s))
+            killed(r, s);
         break;
-    case 1: /* cut off from the others, but not from clients; perhaps declared dead */
-        if (r->p.apart == WORLD_SERVERS && r->p.w.servers[s].up) {
-            bool dead = may_die(r, s) && play_draw(&r->p, 2);
-            r->p.apart = s;
-            play_part(&r->p, s, true, play_draw(&r->p, 2));
-            r->dead_at = dead ? sim_now(r->p.w.sim) + play_draw(&r->p, 3 * ENV_SEC) : 0;
-            r->heal_at = sim_now(r->p.w.sim) + play_draw(&r->p, 6 * ENV_SEC);
+    case 1: /* cut off; perhaps declared dead */
+        if (r->p.apart == WORLD_SERVERS && !r->strikes_at && r->p.w.servers[s].up) {
+            uint64_t dead = may_die(r, s) && play_draw(&r->p, 2) ? 1 + play_draw(&r->p, 3 * ENV_SEC) : 0;
+            r->deaf = play_draw(&r->p, 2);
+            cut_off(r, s, play_draw(&r->p, 2), dead, 6 * ENV_SEC);
         }
         break;
     case 2: /* connections break */
@@ -378,7 +466,10 @@ static void act(struct run *r)
             scheduler_restarts(r);
         break;
     default:
-        play_issue(&r->p);
+        r->p.few = r->small && r->deaf && !r->p.apart ? SMALL * PLAY_KEYS / RING_ARCS : 0;
+        for (unsigned i = 0; i < (r->p.few ? 4 : 1); i++)
+            play_issue(&r->p);
+        r->p.few = 0;
     }
 }
 
@@ -402,12 +493,22 @@ static void pass(struct run *r, uint64_t ns)
 
 /* ---- a run ---- */
 
+/* No schedule here asks for more than a shard can do: one that ends its node has been led astray. */
+static void node_ends(void *arg, paramo_err status)
+{
+    const struct run *r = arg;
+    (void)status;
+    fail_msg("seed %llu: a server ends: %s", (unsigned long long)r->p.seed, err_text());
+}
+
 static void start(struct run *r, uint64_t seed)
 {
     memset(r, 0, sizeof *r);
     play_open(&r->p, seed);
     r->p.w.replicas = (unsigned)(seed % 4);
     r->p.w.moves = true;
+    r->p.w.failed = node_ends;
+    r->p.w.handler_arg = r;
     play_links(&r->p, 50000, 50000, 100000);
     play_tables(&r->p);
     r->least = r->p.w.replicas;
@@ -418,15 +519,27 @@ static void start(struct run *r, uint64_t seed)
             r->p.w.options[t].replicas = replicas;
         r->least = replicas < r->least ? replicas : r->least;
     }
+    r->none = seed / 4 % 2 && r->p.w.replicas; /* nothing of it is lost with its owner */
+    if (r->none)
+        world_table(&r->p.w, PARAMO_TABLE_SPARSE, 1)->replicas = 0;
     world_start(&r->p.w, SERVERS, FIRST, CLIENTS);
     r->chains.replicas = r->p.w.replicas;
     r->chains.level[0] = r->p.w.ring;
     for (unsigned level = 1; level < RING_LEVELS; level++)
         r->chains.level[level] = r->p.w.follower[level];
     r->before = r->chains;
+    r->small = seed % 16 == 5;
     for (unsigned s = 0; s < SERVERS; s++) {
-        r->weight[s] = s < FIRST;
+        r->weight[s] = s >= FIRST ? 0 : r->small && s ? 16 : 1;
         r->p.server_view[s] = r->p.w.number;
+    }
+    for (unsigned a = 0; r->small && a < RING_ARCS; a++) {
+        r->chains.level[0].owner[a] = a < SMALL ? 0 : 1;
+        r->chains.level[1].owner[a] = a < SMALL ? RING_NOBODY : 2;
+    }
+    if (r->small) {
+        chains_out(r);
+        play_views(&r->p, true);
     }
     moves_begin(r);
     aim(r);
@@ -479,13 +592,16 @@ static void run_seed(uint64_t seed)
         act(r);
         pass(r, play_draw(&r->p, 60 * ENV_MS));
     }
+    r->calm = true;
     while (r->p.apart < WORLD_SERVERS)
         faults_go_on(r, true);
     verify(r);
     if (getenv("MOVE_SIM_SAYS"))
-        fprintf(stderr, "seed %llu: k %u, %u commits, %u aborts, %u kills, term %llu\n",
-                (unsigned long long)seed, r->p.w.replicas, r->commits, r->aborts, r->kills,
-                (unsigned long long)r->term);
+        fprintf(
+            stderr,
+            "seed %llu: k %u, %u commits, %u aborts, %u kills, %u cuts, %u lags, %u late pauses, term %llu\n",
+            (unsigned long long)seed, r->p.w.replicas, r->commits, r->aborts, r->kills, r->cuts, r->lags,
+            r->late_pauses, (unsigned long long)r->term);
     play_close(&r->p);
     free(r);
 }
