@@ -16,7 +16,7 @@ job() {
     start_on "$name-sched" sched "$PARAMO" scheduler --listen "$(address sched)" --port 9000 --servers 2 --workers 2 --verbose
     for i in 0 1; do
         start_on "$name-s$i" "s$i" "$PARAMO" server --scheduler "$scheduler" --listen "$(address "s$i")" --rank "$i"
-        start_on "$name-w$i" w "$PARAMO" worker --scheduler "$scheduler" --rank "$i" -- "$ADDER" --until "stop-$name"
+        start_on "$name-w$i" w "$PARAMO" worker --scheduler "$scheduler" --rank "$i" -- "$ADDER" --until "stop-$name" --book "book-$name"
     done
 }
 

@@ -108,6 +108,26 @@ ends stood 0 "the scheduler stood still for 4 s and went on: the job ends well"
 check "nobody was called dead" sh -c '! grep -Eiq "dead|lost|killed|fenced" "$0"' "$ERR"
 whole "the scheduler stood still" m-stood
 
+# Four that add and read: one is killed at work, another and a server stand still for a while. What is read is in its bounds all
+# the time: everything that was acknowledged, nothing that was not sent.
+start adders "$PARAMO" run --verbose -s 3 -w 4 --workers-only -- "$ADDER" --until enough --book book
+pushes() { [ "$(grep -c 'pushes$' "$WORK/adders.err")" -ge "$1" ]; }
+check "adders are at work" wait_for 30 pushes 3
+check "worker 2 is killed" signal_node KILL adders worker 2
+for node in "worker 1" "server 1"; do
+    # shellcheck disable=SC2086
+    check "$node is stopped" signal_node STOP adders $node
+    end=$((SECONDS + 2))
+    while [ "$SECONDS" -lt $end ]; do pause; done
+    # shellcheck disable=SC2086
+    check "$node goes on" signal_node CONT adders $node
+    count=$(grep -c 'pushes$' adders.err)
+    check "the others push on" wait_for 20 pushes $((count + 3))
+done
+touch enough
+ends adders 137 "what they have read was right, and so are all sums"
+check "three have said so" test "$(cat "$OUT" "$ERR" | grep -c '"wrong": 0, "exact": true')" -eq 3
+
 # Ctrl-C saves what there is.
 start interrupt "${job[@]}" --epochs 100000 --model-out m-interrupt
 check "three epochs are done" wait_for 20 grep -q '^epoch 3/' interrupt.err

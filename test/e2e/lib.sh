@@ -193,19 +193,48 @@ near() { awk -v a="$1" -v b="$2" -v d="$3" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ &&
 at_most() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && a + 0 <= b + 0) }'; }
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a ~ /^[-0-9.e+]+$/ && a + 0 >= b + 0) }'; }
 
-# served_after EVENTS KIND TEXT BAR STALLS...: how long keys were without a server. EVENTS: a line for each kill, "nanoseconds KIND", of
+# served_after EVENTS KIND TEXT STALLS...: how long keys were without a server. EVENTS: a line for each kill, "nanoseconds KIND", of
 # which those of this kind are told; STALLS: what adder --stalls wrote. Nearly every push has keys of every server, and nobody
 # serves a dead one's keys sooner than about 400 ms after its death (FAULTS.md). So of the pushes that were under way then or began
 # later, before the next kill, and both took 250 ms and ended 250 ms after it, the one that ended first was the first to be served:
-# milliseconds; 0 where there is none.
+# milliseconds, in EVENTS.waits; 0 where there is none.
 served_after() {
     awk -v kind="$2" 'FNR == NR { at[NR] = $1; of[NR] = $2; n = NR; next }
         $2 - $1 >= 250e6 { for (k = 1; k <= n; k++)
             if ($2 >= at[k] + 250e6 && (k == n || $1 < at[k + 1]) && (!(k in first) || $2 - at[k] < first[k])) first[k] = $2 - at[k] }
-        END { for (k = 1; k <= n; k++) if (of[k] == kind) print k in first ? first[k] / 1e6 : 0 }' "$1" "${@:5}" | sort -n >"$1.waits"
-    awk -v text="$3" -v bar="$4" '{ ms[NR] = $1 } END {
-        printf "      | %s: median %.0f ms, 90 %% %.0f ms, 99 %% %.0f ms, longest %.0f ms (%d times; bar: 99 %% in %d ms)\n",
-            text, ms[int((NR + 1) / 2)], ms[int(NR * 0.9 + 0.999)], ms[int(NR * 0.99 + 0.999)], ms[NR], NR, bar }' "$1.waits"
+        END { for (k = 1; k <= n; k++) if (of[k] == kind) print k in first ? first[k] / 1e6 : 0 }' "$1" "${@:4}" | sort -n >"$1.waits"
+    awk -v text="$3" '{ ms[NR] = $1 } END {
+        printf "      | %s: median %.0f ms, 90 %% %.0f ms, 99 %% %.0f ms, longest %.0f ms (%d times)\n",
+            text, ms[int((NR + 1) / 2)], ms[int(NR * 0.9 + 0.999)], ms[int(NR * 0.99 + 0.999)], ms[NR], NR }' "$1.waits"
+}
+
+# probe_machine: from now on, how quick the machine itself is. probe_ends: what it was goes to machine.out.
+probe_machine() { start machine "$(dirname "$PARAMO")/test/probe" "$WORK/.probe"; }
+probe_ends() {
+    kill -TERM "$(job_pid machine)"
+    ends machine 0 "the machine's own times" >/dev/null
+}
+
+# within TEXT WAITS BAR LEAST BASE TIMES: 99 % of the milliseconds in WAITS (sorted) are within the bar, or, where the machine is busy,
+# within BASE and so many TIMES the 99.9 % of the machine's own wake-ups: about ten of them make one such wait, and one that is late is
+# enough. (No fsync is in these waits; the machine's are shown beside them.) Fewer than LEAST cannot tell 99 % from 98 %: one may be beyond.
+within() {
+    local allowed beyond count may
+    count=$(wc -l <"$2")
+    may=$((count >= $4 ? count / 100 : 1))
+    allowed=$(awk -v wake="$(json machine.out wake_p999_ms)" -v bar="$3" -v base="$5" -v times="$6" \
+        'BEGIN { own = base + times * wake; printf "%.0f", (own > bar ? own : bar) }')
+    beyond=$(awk -v most="$allowed" '$1 + 0 > most + 0' "$2" | wc -l)
+    awk -v bar="$3" -v allowed="$allowed" -v wake="$(json machine.out wake_p999_ms)" -v sync="$(json machine.out fsync_p99_ms)" '{ ms[NR] = $1 } END {
+        p99 = ms[int(NR * 0.99 + 0.999)]
+        printf "      | 99 %% %.1f ms: %.2f of the bar (%d ms), %.1f times a wake-up of this machine (99.9 %% of them in %.1f ms, of its fsyncs 99 %% in %.1f ms); within %d ms\n",
+            p99, p99 / bar, bar, p99 / wake, wake, sync, allowed }' "$2"
+    if [ "$SLOW" -gt 1 ]; then # a sanitizer's times are not judged
+        passed "$1: a sanitizer's times are not judged"
+        return
+    fi
+    check "$1: $beyond of $count take longer than $allowed ms, $may may" test "$beyond" -le "$may"
+    check "$1: there were some" test "$count" -gt 0
 }
 
 skip() { # the whole script: counted as skipped by ctest

@@ -6,6 +6,8 @@
  * Adds 1 to every key, has a checkpoint taken into DIR ("-": none), adds 2, says "ready", and adds 4 again
  * and again until the file appears. Then a key has 3 and all the 4s, or it went back: 1 and the 4s since,
  * which are as many for all that went back, but for one that was under way. Says how many there are of each.
+ * All keys are read after each 4: a key has one more of them than when it was read before, or it went back
+ * meanwhile.
  * Exit code: 0 nothing else is there, 1 something is, 2 usage, 4 an error of Paramo.
  */
 #include <getopt.h>
@@ -44,9 +46,28 @@ static void all(paramo_worker *worker, paramo_table *table, float add)
     check(paramo_wait(worker, ts, 0));
 }
 
+static unsigned wrong;
+static unsigned long long reads;
+
+/* Reads all after the fours-th 4, and compares with what was read before. */
+static void read_meanwhile(paramo_worker *worker, paramo_table *table, unsigned fours)
+{
+    static float before[KEYS];
+    all(worker, table, 0);
+    for (size_t i = 0; i < KEYS; i++, reads++) {
+        float now = vals[i], expected = fours == 1 ? 7 : before[i] + 4;
+        float back = (now - 1) / 4;
+        bool went = now < expected && back >= 0 && back == (float)(unsigned)back;
+        if (now != expected && !went && wrong++ < 5)
+            fprintf(stderr, "loser: after four %u a key is read as %.0f, and was %.0f before\n", fours,
+                    (double)now, (double)expected - 4);
+        before[i] = now;
+    }
+}
+
 static int look(unsigned fours)
 {
-    unsigned kept = 0, back = 0, wrong = 0;
+    unsigned kept = 0, back = 0;
     float least = (float)fours, most = 0;
     for (size_t i = 0; i < KEYS; i++) {
         float four = (vals[i] - 1) / 4;
@@ -66,7 +87,8 @@ static int look(unsigned fours)
                 (double)most);
         wrong++;
     }
-    printf("{\"kept\": %u, \"back\": %u, \"wrong\": %u, \"fours\": %u}\n", kept, back, wrong, fours);
+    printf("{\"kept\": %u, \"back\": %u, \"wrong\": %u, \"fours\": %u, \"reads\": %llu}\n", kept, back, wrong,
+           fours, reads);
     return wrong ? 1 : 0;
 }
 
@@ -86,8 +108,10 @@ static int work(paramo_node *node, const char *dir, const char *until)
         check(paramo_checkpoint_save(node, dir, 0, 0, NULL));
     all(worker, table, 2);
     puts("ready");
-    for (; access(until, F_OK) != 0 || !fours; fours++)
+    while (access(until, F_OK) != 0 || !fours) {
         all(worker, table, 4);
+        read_meanwhile(worker, table, ++fours);
+    }
     all(worker, table, 0);
     paramo_table_close(table);
     paramo_worker_close(worker);

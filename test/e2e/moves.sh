@@ -1,13 +1,14 @@
 # Servers join a job, are drained and killed while workers push; the sums are exact and nobody sees an error. 200,000 pushes while
-# servers come and go in turn: for how long writes were held is printed, as 'paramo status' tells it. The scheduler is killed while
-# arcs move. Copies that died are made again, and the next death is survived.
+# servers come and go in turn: for how long writes were held is judged, 99 % of the moves within 50 ms (MOVES=500: until there were so
+# many); 'paramo status' tells it, too. The scheduler is killed while arcs move. Copies that died are made again, and the next death is survived.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
 export PARAMO_TOKEN=moves
-DEADLINE=$((180 * SLOW))
+MOVES=${MOVES:-0}
+DEADLINE=$((180 * SLOW + MOVES * 2))
 
-server() { start "$1" "$PARAMO" server --scheduler "127.0.0.1:$PORT" --domain "$1" "${@:2}"; }
+server() { start "$1" "$PARAMO" server --verbose --scheduler "127.0.0.1:$PORT" --domain "$1" "${@:2}"; }
 
 scheduler() { # NAME: of the present job, which has its options
     sched=$1
@@ -22,7 +23,7 @@ job() {
     scheduler "$name-sched"
     for ((i = 0; i < $2; i++)); do server "$name-s$i" --rank "$i"; done
     for i in 0 1; do
-        start "$name-w$i" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --rank "$i" -- "$ADDER" --until "stop-$name" --keys 20000 --window 64
+        start "$name-w$i" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --rank "$i" -- "$ADDER" --until "stop-$name" --book "book-$name" --keys 20000 --window 64
     done
     for i in 0 1; do check "$name: worker $i pushes" wait_for 30 grep -q pushes "$name-w$i.out"; done
 }
@@ -59,7 +60,10 @@ WANTED=$((SLOW > 1 ? 20000 : 200000))
 pushes() { echo $((1000 * $(cat "$name"-w?.out | grep -c 'pushes$'))); } # each says so after a thousand
 job turn 3 1
 drains=0 whole=yes
-while [ "$drains" -lt 3 ] || [ "$(pushes)" -lt $WANTED ]; do
+held() { cat turn-s*.err | sed -n 's/.* were held for \([0-9.]*\) ms .*/\1/p' | sort -n; }
+moved() { held | wc -l; }
+probe_machine
+while [ "$drains" -lt 3 ] || [ "$(pushes)" -lt $WANTED ] || [ "$(moved)" -lt "$MOVES" ]; do
     before=$(times)
     kill -TERM "$(job_pid "turn-s$drains")"
     ends "turn-s$drains" 143 "turn: server $drains has gone" >/dev/null
@@ -70,11 +74,14 @@ done
 check "turn: $drains servers were drained, and others came in their places" test $whole = yes
 check "turn: and it is so" wait_for 60 status '"settled": true'
 cp status turn.status
+probe_ends
 sums_are_exact
 check "turn: writes were held for each move" test "$(json turn.status count)" -ge "$drains"
-held() { json turn.status "$1"; }
-printf '      | %s\n' "$(pushes) pushes, $drains servers drained, $drains joined, $(held count) moves" \
-    "writes held, ms: median $(held p50_ms), 99 % $(held p99_ms), longest $(held max_ms) (bar: 99 % in 50 ms)"
+told() { json turn.status "$1"; }
+printf '      | %s\n' "$(pushes) pushes, $drains servers drained, $drains joined, $(told count) moves" \
+    "writes held, ms: median $(told p50_ms), 99 % $(told p99_ms), longest $(told max_ms)"
+held >held
+within "writes are held for a move" held 50 500 0 5
 
 # The scheduler is killed and started again while arcs move: first while the one that gets them stands still, so that they do.
 job again 3 1 --state state
