@@ -58,7 +58,8 @@ drained_and_killed() { someone && drains "$who" && some_ms 900 && kills "$who"; 
 drained_owner_stands_still() { # as long as orders are given up; so does the scheduler, which then takes nobody for dead
     someone && drains "$who" && some_ms 60 && stops sched && some_ms 500 && stops "s$who"
     wait_ms 6200
-    goes_on "s$who" && some_ms 500 && goes_on sched
+    goes_on "s$who" # if it has not left already
+    some_ms 500 && goes_on sched
 }
 drained_beside_a_death() { someone && another && drains "$who" && some_ms 900 && kills "$other"; }
 joined_and_killed() { joins && some_ms 1500 && someone && kills "$who"; }
@@ -143,6 +144,7 @@ cd "$WORK" || exit 1
 reads=0 well=0
 for ((seed = SEED; seed < SEED + RUNS; seed++)); do
     run "$seed" && well=$((well + 1))
+    if [ $(((seed - SEED + 1) % 25)) -eq 0 ]; then echo "      | $well of $((seed - SEED + 1))"; fi
 done
 echo "      | $well of $RUNS runs exact, $reads values read and judged"
 check "all runs are exact" test "$well" -eq "$RUNS"
