@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const struct {
@@ -59,6 +60,23 @@ static int hold_standard_streams(void)
     return 1;
 }
 
+/* With fewer a node cannot even begin, or stops at its first connections with whatever could not be opened.
+ * What a large job needs is more: two for each connection. */
+enum { FILES_MIN = 64 };
+
+static int has_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= FILES_MIN)
+        return 1;
+    (void)fprintf(
+        stderr,
+        "paramo: the limit of open files is %llu, at least %d are needed: raise it (ulimit -n %d)%s\n",
+        (unsigned long long)limit.rlim_cur, FILES_MIN, FILES_MIN,
+        limit.rlim_max < FILES_MIN ? "; the hard limit is as low, an administrator can raise it" : "");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (!hold_standard_streams()) {
@@ -86,7 +104,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
-            return verbs[i].run(argc - 1, argv + 1);
+            return has_files() ? verbs[i].run(argc - 1, argv + 1) : CODE_FAILED;
     (void)fprintf(stderr, "paramo: there is no verb '%s' ('paramo --help' lists them)\n", argv[1]);
     return CODE_USAGE;
 }
