@@ -676,6 +676,7 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     c->next_number = c->floor = lane_now(c->lane);
     c->deadline_at = UINT64_MAX;
     c->deadline_timer.fire = deadline_fire;
+    c->view_timer.fire = route_view_again;
     atomic_flag_clear(&c->callbacks_running);
     bufpool_init(&c->pool, CLIENT_POOL_MAX);
     paramo_err err = tracker_init(&c->tracker);

@@ -216,6 +216,8 @@ struct client {
     _Atomic uint32_t num_servers, num_workers; /* so far: others may join; written on the lane */
 
     struct view *view;
+    struct view *view_missed; /* a newer one that there was no memory for; NULL: none */
+    struct lane_timer view_timer;
     uint64_t arcs_view;     /* number of the last view in which an arc had another owner than before */
     int sole;               /* the shard that owns every arc, or -1 */
     struct link **by_shard; /* view->shards_count of them */
@@ -280,6 +282,8 @@ void client_publish(struct client *c);
 
 /* ---- route.c: client_set_view ---- */
 void route_fini(struct client *c);
+/* The view that was missed once more. */
+void route_view_again(struct lane_timer *timer);
 
 /* ---- cut.c ---- */
 /* Makes the request's chunks and starts them; the request may have ended on return. */

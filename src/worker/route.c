@@ -75,6 +75,40 @@ static void link_evacuate(struct client *c, struct link *l)
     }
 }
 
+enum { VIEW_AGAIN_MS = 100 }; /* arbitrary: soon, for people */
+
+static void view_forget(struct client *c)
+{
+    lane_timer_cancel(c->lane, &c->view_timer);
+    view_unref(c->view_missed);
+    c->view_missed = NULL;
+}
+
+/* A view that there was no memory for is kept and tried again: nobody sends it a second time unasked. Should
+ * there be no memory for the timer either, whatever needs it next asks for it. */
+static void view_miss(struct client *c, struct view *view)
+{
+    if (!c->view_missed)
+        log_error("customer %u: cannot take view %llu yet: out of memory", c->config.customer,
+                  (unsigned long long)view->number);
+    if (!c->view)
+        return; /* client_create fails */
+    c->asked_view = c->view->number;
+    struct view *older = c->view_missed;
+    c->view_missed = view_ref(view);
+    view_unref(older);
+    if (lane_timer_arm(c->lane, &c->view_timer, lane_now(c->lane) + VIEW_AGAIN_MS * ENV_MS))
+        view_forget(c);
+}
+
+void route_view_again(struct lane_timer *timer)
+{
+    struct client *c = container_of(timer, struct client, view_timer);
+    struct view *view = view_ref(c->view_missed);
+    client_set_view(c, view);
+    view_unref(view);
+}
+
 void client_set_view(struct client *c, struct view *view)
 {
     if (atomic_load(&c->down) || (c->view && view->number <= c->view->number))
@@ -83,12 +117,13 @@ void client_set_view(struct client *c, struct view *view)
     struct link **links = malloc((c->links_count + view->shards_count + 1) * sizeof *links);
     size_t count = 0;
     if (!by_shard || !links || routes_make(c, view, by_shard, links, &count)) {
-        log_error("customer %u: cannot take view %llu: out of memory", c->config.customer,
-                  (unsigned long long)view->number);
         free(by_shard);
         free(links);
+        view_miss(c, view);
         return;
     }
+    if (c->view_missed && c->view_missed->number <= view->number)
+        view_forget(c);
     free(c->links);
     free(c->by_shard);
     view_unref(c->view);
@@ -132,6 +167,7 @@ void client_set_view(struct client *c, struct view *view)
 
 void route_fini(struct client *c)
 {
+    view_forget(c);
     for (size_t i = 0; i < c->links_count; i++)
         link_destroy(c->links[i]);
     free(c->links);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "server/chained.h"
+#include "worker/client_impl.h"
 #include "worker/support_world.h"
 
 /* The linker gives us what this program asks for memory (CMakeLists.txt). */
@@ -196,6 +197,37 @@ static void no_memory_for_a_stat(void **state)
     world_fini(&w);
 }
 
+/* The client has no memory as it hears of a view that a request waits for: the request is done all the same.
+ */
+static void no_memory_for_a_view(void **state)
+{
+    (void)state;
+    const uint64_t keys[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    enum { N = sizeof keys / sizeof *keys };
+    const float vals[N] = {0};
+    struct world w;
+    uint64_t ts;
+    world_init(&w, true, 1);
+    w.timeout_ms = 2000;
+    world_table(&w, PARAMO_TABLE_SPARSE, 1);
+    world_start(&w, 2, 1, 1);
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        w.ring.owner[a] = 1;
+    for (unsigned i = 0; i < 2; i++)
+        w.arcs_changed[i] = w.number + 1;
+    world_view(&w);
+    world_server_view(&w, 0);
+    world_server_view(&w, 1);
+    assert_int_equal(world_push(&w, 0, 0, keys, N, vals, N, &ts), PARAMO_OK);
+    nothing = true;
+    world_client_view(&w, 0); /* it is not sent again */
+    nothing = false;
+    assert_int_equal(w.clients[0].client->view->number, w.number - 1);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    assert_int_equal(w.clients[0].client->view->number, w.number);
+    world_fini(&w);
+}
+
 static void no_set_is_free(struct clocks *clocks)
 {
     for (unsigned set = 1; set < CLOCK_SETS; set++)
@@ -241,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_memory_for_a_stream), cmocka_unit_test(arcs_go_without_memory),
-        cmocka_unit_test(no_memory_for_a_stat), cmocka_unit_test(no_room_for_records)};
+        cmocka_unit_test(no_memory_for_a_stat), cmocka_unit_test(no_memory_for_a_view),
+        cmocka_unit_test(no_room_for_records)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
