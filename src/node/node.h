@@ -90,7 +90,7 @@ struct handler {
     atomic_flag lock; /* guards the queue; held for a few instructions */
     struct paramo_request *first, *last;
     atomic_size_t queued;
-    atomic_uint takers;
+    atomic_uint takers; /* those who take, and who closes: while there are any, it is not FREE */
 };
 
 enum { HANDLERS_MAX = 64, EXITS_MAX = 64 };
@@ -137,7 +137,7 @@ struct paramo_node {
     struct paramo_worker *workers; /* control lane */
     struct handler handlers[HANDLERS_MAX];
     atomic_uint handlers_used;   /* none was ever open from here on: each request looks at the others */
-    atomic_flag handlers_lock;   /* guards the choice of a free one */
+    atomic_flag handlers_lock;   /* guards the choice of a free one, and takers of one that is chosen */
     struct lane_task apps_nudge; /* takers look again */
     atomic_bool apps_nudge_posted;
     struct exit_call exits[EXITS_MAX];

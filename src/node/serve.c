@@ -33,6 +33,42 @@ static struct handler *find_app(paramo_node *node, uint32_t app, uint32_t custom
     return NULL;
 }
 
+static void handlers_hold(paramo_node *node)
+{
+    while (atomic_flag_test_and_set_explicit(&node->handlers_lock, memory_order_acquire))
+        ;
+}
+
+static void handlers_release(paramo_node *node)
+{
+    atomic_flag_clear_explicit(&node->handlers_lock, memory_order_release);
+}
+
+/* An open app with one more taker: while it has one its place is nobody else's, also when it is closed. NULL:
+ * it is not served. close: it is closed now, by this thread. */
+static struct handler *hold_app(paramo_node *node, uint32_t app, uint32_t customer, bool close)
+{
+    handlers_hold(node);
+    struct handler *h = find_app(node, app, customer);
+    int open = HANDLER_OPEN;
+    if (h && close && !atomic_compare_exchange_strong(&h->state, &open, HANDLER_CLOSING))
+        h = NULL;
+    if (h)
+        atomic_fetch_add(&h->takers, 1);
+    handlers_release(node);
+    return h;
+}
+
+/* A closed app's place is free when nobody takes from it any more. */
+static void let_go(paramo_node *node, struct handler *h)
+{
+    int closing = HANDLER_CLOSING;
+    handlers_hold(node);
+    if (atomic_fetch_sub(&h->takers, 1) == 1)
+        (void)atomic_compare_exchange_strong(&h->state, &closing, HANDLER_FREE);
+    handlers_release(node);
+}
+
 static struct handler *find_table(paramo_node *node, const char *table)
 {
     unsigned used = atomic_load_explicit(&node->handlers_used, memory_order_acquire);
@@ -254,8 +290,7 @@ static paramo_err serve(paramo_node *node, const struct handler *wanted)
         return err_set(PARAMO_E_IN_CALLBACK, "a handler cannot be set in a callback or handler");
     struct handler *place = NULL;
     bool there = false;
-    while (atomic_flag_test_and_set(&node->handlers_lock))
-        ;
+    handlers_hold(node);
     for (unsigned i = 0; i < HANDLERS_MAX; i++) {
         struct handler *h = &node->handlers[i];
         there |= is_open(h) && same(h, wanted);
@@ -274,7 +309,7 @@ static paramo_err serve(paramo_node *node, const struct handler *wanted)
         if (used > atomic_load(&node->handlers_used))
             atomic_store(&node->handlers_used, used);
     }
-    atomic_flag_clear(&node->handlers_lock);
+    handlers_release(node);
     if (there)
         return err_set(PARAMO_E_INVALID, "that is served already");
     if (!place)
@@ -306,14 +341,6 @@ paramo_err paramo_app_serve(paramo_node *node, uint32_t app, uint32_t customer, 
     return serve(node, &wanted);
 }
 
-/* A closed app's place is free when nobody takes from it any more. */
-static void free_if_left(struct handler *h)
-{
-    int closing = HANDLER_CLOSING;
-    if (!atomic_load(&h->takers))
-        (void)atomic_compare_exchange_strong(&h->state, &closing, HANDLER_FREE);
-}
-
 static void queue_refuse(struct handler *h)
 {
     for (struct paramo_request *q; (q = queue_take(h));)
@@ -332,14 +359,13 @@ paramo_err paramo_app_close(paramo_node *node, uint32_t app, uint32_t customer)
         return err;
     if (lane_inside())
         return err_set(PARAMO_E_IN_CALLBACK, "an app cannot be closed in a callback or handler");
-    struct handler *h = find_app(node, app, customer);
-    int open = HANDLER_OPEN;
-    if (!h || !atomic_compare_exchange_strong(&h->state, &open, HANDLER_CLOSING))
+    struct handler *h = hold_app(node, app, customer, true);
+    if (!h)
         return err_set(PARAMO_E_NOT_FOUND, "app %u is not served", app);
     err = node_run_on(node->apps, nothing, NULL); /* no step that saw it open is running any more */
     serve_nudge(node);
     queue_refuse(h);
-    free_if_left(h);
+    let_go(node, h);
     return err;
 }
 
@@ -407,10 +433,9 @@ paramo_err paramo_app_take(paramo_node *node, uint32_t app, uint32_t customer, u
         return err_set(PARAMO_E_INVALID, "request or info is NULL");
     if (lane_inside())
         return err_set(PARAMO_E_IN_CALLBACK, "a callback or handler cannot wait for requests");
-    struct handler *h = find_app(node, app, customer);
+    struct handler *h = hold_app(node, app, customer, false);
     if (!h)
         return err_set(PARAMO_E_CLOSED, "app %u is not served", app);
-    atomic_fetch_add(&h->takers, 1);
     if (is_open(h) && h->fn)
         err = err_set(PARAMO_E_INVALID, "app %u has a handler: there is nothing to take", app);
     struct taker t = {.node = node, .handler = h};
@@ -419,8 +444,7 @@ paramo_err paramo_app_take(paramo_node *node, uint32_t app, uint32_t customer, u
         err = take(&t, deadline, request);
     if (!err)
         *info = &(*request)->info;
-    atomic_fetch_sub(&h->takers, 1);
-    free_if_left(h);
+    let_go(node, h);
     return err;
 }
 
