@@ -69,11 +69,10 @@ static int has_files(void)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= FILES_MIN)
         return 1;
-    (void)fprintf(
-        stderr,
-        "paramo: the limit of open files is %llu, at least %d are needed: raise it (ulimit -n %d)%s\n",
-        (unsigned long long)limit.rlim_cur, FILES_MIN, FILES_MIN,
-        limit.rlim_max < FILES_MIN ? "; the hard limit is as low, an administrator can raise it" : "");
+    (void)fprintf(stderr, "paramo: the limit of open files is %llu, and at least %d are needed: %s %d\n",
+                  (unsigned long long)limit.rlim_cur, FILES_MIN,
+                  limit.rlim_max < FILES_MIN ? "have the hard limit (ulimit -H -n) raised to" : "ulimit -n",
+                  FILES_MIN);
     return 0;
 }
 

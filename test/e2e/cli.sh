@@ -23,4 +23,10 @@ for verb in train predict eval export data bench ring checkpoint; do
     refused 2 "$verb: an unknown option" "bogus" "$PARAMO" $verb --bogus
 done
 
+for verb in train predict eval export run scheduler server worker data ring status drain checkpoint sim bench; do
+    refused 1 "$verb: too few files may be open" "the limit of open files is 16, and at least 64" \
+        bash -c 'ulimit -n 16; exec "$@"' - "$PARAMO" $verb
+done
+expect 0 "a low soft limit: --help" bash -c 'ulimit -S -n 16; exec "$@"' - "$PARAMO" --help
+
 finish
