@@ -404,7 +404,9 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
     uint64_t touched[CHAIN_WORDS], fresh[CHAIN_WORDS];
     bool any;
     struct shard_table *t = shard_table_find(s, m->request.table);
-    if (!t || t->options.kind == PARAMO_TABLE_USER || !t->table)
+    if (!t || t->lacks)
+        return PARAMO_OK;
+    if (t->options.kind == PARAMO_TABLE_USER || !t->table)
         return t ? err_set(PARAMO_E_PROTOCOL, "CHAIN to table %s, which has no copies", t->name) : PARAMO_OK;
     paramo_err err = apply_check_rows(t, &m->request, seg, nseg);
     if (!err && m->request.count)

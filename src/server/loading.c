@@ -253,6 +253,8 @@ static paramo_err match_table(struct loading *ld, const struct view_table *from)
     struct shard_table *t = here ? map_get(&s->tables, here->id) : NULL;
     if (ld->lost)
         return t && returns(t) ? map_put(&ld->tables, from->id, t) : PARAMO_OK;
+    if (t && t->lacks)
+        return err_set(PARAMO_E_MEMORY, "there is no memory for table %s yet", from->name);
     if (!t || (!t->table && t->options.kind != PARAMO_TABLE_USER))
         return err_set(PARAMO_E_NO_TABLE, "there is no table %s", from->name);
     return t->table ? map_put(&ld->tables, from->id, t) : PARAMO_OK;

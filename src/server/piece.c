@@ -148,6 +148,11 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         reply_status(peer, h, PARAMO_E_NO_TABLE, "the server has no table of this id");
         return PARAMO_OK;
     }
+    if (t->lacks) { /* it may not be applied twice, nor half */
+        reply_status(peer, h, PARAMO_E_MEMORY, "the server has no memory for the table yet");
+        shard_table_again(s);
+        return PARAMO_OK;
+    }
     floor_raise(s, sender, h->floor);
     if (t->options.kind == PARAMO_TABLE_USER)
         return handling_piece(peer, t, h, seg, nseg, hold);

@@ -610,9 +610,9 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
     void *value;
     for (size_t i = 0; !err && map_next(&s->tables, &i, &key, &value);)
         if (((struct shard_table *)value)->options.kind != PARAMO_TABLE_USER)
-            err = ((struct shard_table *)value)->table
-                      ? add_table(sv, value)
-                      : err_set(PARAMO_E_MEMORY, "a table could not be made");
+            err = ((struct shard_table *)value)->lacks
+                      ? err_set(PARAMO_E_MEMORY, "there is no memory for a table yet")
+                      : add_table(sv, value);
     if (err) {
         saving_free(sv);
         return err;

@@ -8,6 +8,8 @@
 #include "table/table_options.h"
 #include "wire/report.h"
 
+enum { TABLE_AGAIN_MS = 100 }; /* arbitrary: soon, for people */
+
 /* ---- tables ---- */
 
 struct shard_table *shard_table_find(struct shard *s, uint32_t id)
@@ -88,12 +90,7 @@ static paramo_err table_make(struct shard *s, const struct view_table *from, str
         t->row_values = from->options.dim;
         t->state_values = (uint32_t)table_state_values(&from->options);
     }
-    paramo_err err = PARAMO_OK;
-    struct table_alloc alloc = {.alloc = hugemem_alloc, .release = hugemem_release, .ctx = &t->memory};
-    if (from->options.kind != PARAMO_TABLE_USER)
-        err = table_create(&from->options, env_random(lane_env(s->lane)), &alloc, &t->table);
-    if (!err)
-        err = map_put(&s->tables, t->id, t);
+    paramo_err err = map_put(&s->tables, t->id, t);
     if (err) {
         table_free(t);
         return err;
@@ -102,13 +99,61 @@ static paramo_err table_make(struct shard *s, const struct view_table *from, str
     return PARAMO_OK;
 }
 
-/* Tables are made when a view first names them. One that cannot be made is tried again with the next view;
- * until then requests to it answer NO_TABLE (or, for rows of a dense one, MOVED). In a dead server's place
- * the tables that it had are lost. One that was opened after its death had no rows there: no view that names
- * it has that server alive. */
-static void tables_update(struct shard *s, bool recovered)
+/* Room for the rows that are to be here. */
+static paramo_err table_furnish(struct shard *s, struct shard_table *t)
+{
+    struct table_alloc alloc = {.alloc = hugemem_alloc, .release = hugemem_release, .ctx = &t->memory};
+    paramo_err err = PARAMO_OK;
+    if (t->options.kind == PARAMO_TABLE_USER)
+        return PARAMO_OK;
+    if (!t->table)
+        err = table_create(&t->options, env_random(lane_env(s->lane)), &alloc, &t->table);
+    if (!err && s->self >= 0 && t->options.kind == PARAMO_TABLE_DENSE)
+        err = shard_table_own(s, t);
+    return err;
+}
+
+/* Those that lack memory try again: until then requests to them answer MEMORY, and members before wait. */
+static void tables_furnish(struct shard *s)
 {
     char label[VIEW_LABEL_MAX];
+    bool lacks = false;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        bool before = t->lacks;
+        t->lacks = table_furnish(s, t) != PARAMO_OK;
+        lacks |= t->lacks;
+        if (t->lacks && !before)
+            log_error("%s, shard %u: table %s cannot be used yet, and is tried again: %s",
+                      view_id_label(s->config.node, label), s->config.index, t->name, err_text());
+        else if (before && !t->lacks)
+            log_info("%s, shard %u: table %s is there", view_id_label(s->config.node, label), s->config.index,
+                     t->name);
+    }
+    if (lacks)
+        shard_table_again(s);
+}
+
+void shard_table_again(struct shard *s)
+{
+    if (!s->furnishing.slot &&
+        lane_timer_arm(s->lane, &s->furnishing, lane_now(s->lane) + TABLE_AGAIN_MS * ENV_MS))
+        log_debug("shard %u: no memory for a timer: tables wait for the next request", s->config.index);
+}
+
+static void furnishing_fire(struct lane_timer *timer)
+{
+    tables_furnish(container_of(timer, struct shard, furnishing));
+}
+
+/* Tables are made when a view first names them: what becomes of their rows is known from then on, though
+ * there may be no memory for the rows yet. Without even that the shard cannot know what it has lost, and
+ * ends. In a dead server's place the tables that it had are lost. One that was opened after its death had no
+ * rows there: no view that names it has that server alive. */
+static void tables_update(struct shard *s, bool recovered)
+{
     uint64_t mine[RING_ARCS / 64] = {0};
     for (unsigned a = 0; a < RING_ARCS && recovered; a++)
         if (view_ring(s->view)->owner[a] == (unsigned)s->self)
@@ -116,19 +161,18 @@ static void tables_update(struct shard *s, bool recovered)
     for (uint32_t i = 0; i < s->view->tables_count; i++) {
         const struct view_table *from = &s->view->tables[i];
         struct shard_table *t = map_get(&s->tables, from->id);
-        paramo_err err = PARAMO_OK;
-        if (!t) {
-            err = table_make(s, from, &t);
-            if (!err && recovered && from->since < s->view->shards[s->self].chain_changed &&
-                !MUTANT(lost_rows_as_zeros) && from->options.kind != PARAMO_TABLE_USER)
-                shard_table_lose(t, mine, true);
+        paramo_err err = t ? PARAMO_OK : table_make(s, from, &t);
+        if (err) {
+            err = err_prefix(err, "shard %u cannot go on: table %s", s->config.index, from->name);
+            if (s->config.failed)
+                s->config.failed(s->config.arg, err);
+            continue;
         }
-        if (!err && s->self >= 0 && from->options.kind == PARAMO_TABLE_DENSE)
-            err = shard_table_own(s, t);
-        if (err)
-            log_error("%s, shard %u: table %s: %s", view_id_label(s->config.node, label), s->config.index,
-                      from->name, err_text());
+        if (!t->known && recovered && from->since < s->view->shards[s->self].chain_changed &&
+            !MUTANT(lost_rows_as_zeros) && from->options.kind != PARAMO_TABLE_USER)
+            shard_table_lose(t, mine, true);
     }
+    tables_furnish(s);
 }
 
 /* ---- senders and peers ---- */
@@ -395,6 +439,7 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
     s->self = -1;
     s->gate = gate;
     s->housekeeping.fire = housekeeping_fire;
+    s->furnishing.fire = furnishing_fire;
     gate->lane = config->lane;
     atomic_store(&gate->refs, 1);
     map_init(&s->tables);
@@ -434,6 +479,7 @@ void shard_close(struct shard *s)
         sender_free(s, s->senders);
     scanning_expire(s, UINT64_MAX);
     lane_timer_cancel(s->lane, &s->housekeeping);
+    lane_timer_cancel(s->lane, &s->furnishing);
     uint64_t key;
     void *value;
     for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)

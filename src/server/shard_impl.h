@@ -53,7 +53,8 @@ struct shard_table {
     struct ring_placement placement;
     uint32_t value_bytes, row_values, state_values;
     struct hugemem memory;              /* of the table */
-    struct table *table;                /* NULL: USER, or it could not be made */
+    struct table *table;                /* NULL: USER, or there was no memory yet */
+    bool lacks;                         /* memory: for the table, or for rows of arcs that are ours by now */
     struct saving_table *saving;        /* a checkpoint takes its rows */
     unsigned replicas;                  /* members of a chain up to this level have its rows */
     bool known;                         /* by a view before the present one */
@@ -191,6 +192,7 @@ struct shard {
     struct loading *loading; /* the same */
     bool restoring;          /* rows of ours are lost, and about to be restored: requests wait */
     struct lane_timer housekeeping;
+    struct lane_timer furnishing; /* tables that lack memory try again */
     struct bufpool pool;
     struct reply *free_replies;
     size_t free_replies_count;
@@ -204,6 +206,8 @@ void shard_keep_house(struct shard *s);
 struct shard_table *shard_table_find(struct shard *s, uint32_t id);
 /* What was pushed to these arcs (NULL: all) is gone, or is not any more: cleared, or loaded. */
 void shard_table_lose(struct shard_table *t, const uint64_t *arcs, bool lost);
+/* Soon, a table that lacks memory tries again. */
+void shard_table_again(struct shard *s);
 /* DENSE: rows of arcs that are held, or about to be, and were not before. */
 MUST_USE paramo_err shard_table_own(struct shard *s, struct shard_table *t);
 /* Found or made; NULL: no memory, or too many. */

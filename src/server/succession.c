@@ -235,7 +235,8 @@ static void bereave(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
         bool comes_back = from && from->since < view->lost_at;
         uint64_t gone[CHAIN_WORDS] = {0};
         bool any = false;
-        for (unsigned a = 0; t->table && a < RING_ARCS; a++)
+        bool rows = t->options.kind != PARAMO_TABLE_USER; /* also when there is no memory for them yet */
+        for (unsigned a = 0; rows && a < RING_ARCS; a++)
             if (arcs_has(arcs, a) &&
                 ((!t->replicas && older) || (comes_back && view->lost[a] > t->replicas))) {
                 arcs_add(gone, a);

@@ -341,7 +341,7 @@ static paramo_err on_rows(struct take *k, const struct move_message *m, bool *do
                                .arcs = k->order.arcs,
                                .payload = m->payload,
                                .bytes = m->bytes};
-    if (!t || !t->table)
+    if (!t || !t->table || t->lacks)
         return PARAMO_OK; /* it comes again when the table is there */
     if (!taking_gets(k->chain, t))
         return wrong("rows of a table that is here already");
@@ -503,7 +503,7 @@ static paramo_err on_change(struct chain_source *source, const struct chain_mess
     if (m->what != CHAIN_UPDATE || !chain_same(m->origin, source->from) || k->state == TAKE_LAST)
         return wrong("what is no change of its arcs");
     struct shard_table *t = shard_table_find(s, m->request.table);
-    if (!t || t->options.kind == PARAMO_TABLE_USER || !t->table)
+    if (!t || t->options.kind == PARAMO_TABLE_USER || !t->table || t->lacks)
         return t && t->options.kind == PARAMO_TABLE_USER ? wrong("a table without rows") : PARAMO_OK;
     if (!taking_gets(s->chain, t))
         return wrong("a change of a table that is here already");

@@ -20,6 +20,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size);
 /* On the one thread of a simulation: */
 static size_t lacking; /* what is so large (of a calloc: each) is not to be had */
 static bool nothing;   /* is to be had */
+static bool no_rows;   /* nothing of what tables are made of */
 
 void *__wrap_calloc(size_t count, size_t size)
 {
@@ -33,7 +34,7 @@ void *__wrap_malloc(size_t size)
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-    return nothing ? NULL : __real_aligned_alloc(alignment, size);
+    return nothing || no_rows ? NULL : __real_aligned_alloc(alignment, size);
 }
 
 struct told {
@@ -228,6 +229,49 @@ static void no_memory_for_a_view(void **state)
     world_fini(&w);
 }
 
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* A server has no memory for a table as it first hears of it: requests are told so until it has. In a dead
+ * server's place the rows are lost then, and not zeros. */
+static void no_memory_for_a_table(void **state)
+{
+    (void)state;
+    static const paramo_table_kind kinds[] = {PARAMO_TABLE_SPARSE, PARAMO_TABLE_DENSE, PARAMO_TABLE_VAR};
+    const uint64_t keys[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    enum { N = sizeof keys / sizeof *keys };
+    float vals[N] = {0};
+    uint32_t lens[N] = {1, 1, 1, 1, 1, 1, 1, 1};
+    for (unsigned i = 0; i < 6; i++) {
+        bool recovered = i % 2;
+        struct world w;
+        uint64_t ts;
+        world_init(&w, true, 1);
+        w.timeout_ms = 2000;
+        world_table(&w, kinds[i / 2], 1)->rows = kinds[i / 2] == PARAMO_TABLE_DENSE ? 4096 : 0;
+        world_start(&w, 1, 1, 1);
+        paramo_kv kv = {.size = sizeof kv, .keys = keys, .n = N, .vals = vals, .vals_len = N};
+        kv.lens = kinds[i / 2] == PARAMO_TABLE_VAR ? lens : NULL;
+        struct client_call push = {.kind = REQUEST_PUSH, .table = &w.tables[0], .kv = &kv};
+        world_server_stop(&w, 0);
+        world_server_start(&w, 0);
+        w.servers[0].recovered = recovered;
+        world_view(&w);
+        no_rows = true;
+        world_all_view(&w);
+        no_rows = false; /* it is tried again 100 ms later; on the way is less */
+        assert_int_equal(client_issue(w.clients[0].client, &push, &ts), PARAMO_OK);
+        assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_MEMORY);
+        (void)sim_run(w.sim, never, NULL, sim_now(w.sim) + 200 * ENV_MS);
+        assert_int_equal(client_issue(w.clients[0].client, &push, &ts), PARAMO_OK);
+        assert_int_equal(world_wait(&w, 0, ts), recovered ? PARAMO_E_DATA_LOST : PARAMO_OK);
+        world_fini(&w);
+    }
+}
+
 static void no_set_is_free(struct clocks *clocks)
 {
     for (unsigned set = 1; set < CLOCK_SETS; set++)
@@ -273,7 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_memory_for_a_stream), cmocka_unit_test(arcs_go_without_memory),
-        cmocka_unit_test(no_memory_for_a_stat), cmocka_unit_test(no_memory_for_a_view),
-        cmocka_unit_test(no_room_for_records)};
+        cmocka_unit_test(no_memory_for_a_stat),   cmocka_unit_test(no_memory_for_a_view),
+        cmocka_unit_test(no_memory_for_a_table),  cmocka_unit_test(no_room_for_records)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
