@@ -206,7 +206,7 @@ typedef struct paramo_table_stats {
     size_t size;
     uint64_t rows;          /* rows that exist */
     uint64_t nonzero;       /* rows with a parameter that is not zero */
-    uint64_t bytes;         /* memory on the servers */
+    uint64_t bytes;         /* memory on the servers, what was freed and is held still included */
     uint64_t pushes, pulls; /* keys pushed and pulled since the start */
 } paramo_table_stats;
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_stat(paramo_worker *worker, paramo_table *table,

@@ -1,10 +1,12 @@
 #include "env/hugemem.h"
 
-#include <stdbool.h>
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
+
+typedef unsigned __int128 units_set;
+_Static_assert(HUGEMEM_CHUNK / HUGEMEM_UNIT == 128, "a chunk's units are the bits of a units_set");
 
 static size_t round_up(size_t size, size_t to)
 {
@@ -33,6 +35,14 @@ static uint64_t chunk_of(const void *memory)
     return (uintptr_t)memory / HUGEMEM_CHUNK;
 }
 
+struct hugemem_chunk {
+    char *memory;
+    units_set used; /* a bit for each unit */
+    unsigned live;  /* bits set */
+    unsigned run;   /* units of the longest free run, at most HUGEMEM_CLASSES: its list */
+    struct hugemem_chunk *prev, *next;
+};
+
 void hugemem_init(struct hugemem *m)
 {
     *m = (struct hugemem){0};
@@ -43,53 +53,140 @@ void hugemem_fini(struct hugemem *m)
 {
     uint64_t key;
     void *chunk;
-    for (size_t i = 0; map_next(&m->chunks, &i, &key, &chunk);)
-        (void)munmap(chunk, HUGEMEM_CHUNK);
+    for (size_t i = 0; map_next(&m->chunks, &i, &key, &chunk);) {
+        (void)munmap(((struct hugemem_chunk *)chunk)->memory, HUGEMEM_CHUNK);
+        free(chunk);
+    }
     map_fini(&m->chunks);
 }
 
-static unsigned class_of(size_t size)
+size_t hugemem_idle(const struct hugemem *m)
 {
-    return (unsigned)((size - 1) / HUGEMEM_UNIT);
+    return m->chunks.count * HUGEMEM_CHUNK - m->live * HUGEMEM_UNIT;
 }
 
-static void put_free(struct hugemem *m, unsigned class, void *block)
+/* ---- chunks ---- */
+
+/* Empty ones have a list of their own, so that they stay empty as long as others have room. */
+static struct hugemem_chunk **list_of(struct hugemem *m, const struct hugemem_chunk *c)
 {
-    memcpy(block, &m->free[class], sizeof m->free[class]);
-    m->free[class] = block;
+    return c->live ? &m->lists[c->run] : &m->empty;
 }
 
-static bool add_chunk(struct hugemem *m)
+static void list_add(struct hugemem *m, struct hugemem_chunk *c)
 {
-    char *chunk = map_aligned(HUGEMEM_CHUNK);
-    if (!chunk)
-        return false;
-    if (map_put(&m->chunks, chunk_of(chunk), chunk)) {
-        (void)munmap(chunk, HUGEMEM_CHUNK);
-        return false;
+    struct hugemem_chunk **list = list_of(m, c);
+    c->prev = NULL;
+    c->next = *list;
+    if (c->next)
+        c->next->prev = c;
+    *list = c;
+    m->empty_count += c->live == 0;
+}
+
+static void list_remove(struct hugemem *m, struct hugemem_chunk *c)
+{
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        *list_of(m, c) = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    m->empty_count -= c->live == 0;
+}
+
+/* Bits where a run of so many free units begins. What lies behind the last is not free. */
+static units_set runs_of(const struct hugemem_chunk *c, unsigned units)
+{
+    units_set runs = ~c->used;
+    for (unsigned have = 1, more; have < units; have += more) {
+        more = have < units - have ? have : units - have;
+        runs &= runs >> more;
     }
-    for (; m->at < m->end; m->at += HUGEMEM_UNIT)
-        put_free(m, 0, m->at);
-    m->at = chunk;
-    m->end = chunk + HUGEMEM_CHUNK;
-    return true;
+    return runs;
 }
 
+static unsigned first_of(units_set set)
+{
+    uint64_t low = (uint64_t)set;
+    return low ? (unsigned)__builtin_ctzll(low) : 64 + (unsigned)__builtin_ctzll((uint64_t)(set >> 64));
+}
+
+static unsigned longest_run(const struct hugemem_chunk *c)
+{
+    unsigned run = 0;
+    for (units_set runs = ~c->used; runs && run < HUGEMEM_CLASSES; runs &= runs >> 1)
+        run++;
+    return run;
+}
+
+static void set_used(struct hugemem *m, struct hugemem_chunk *c, unsigned first, unsigned units, bool used)
+{
+    list_remove(m, c);
+    units_set these = (((units_set)1 << units) - 1) << first;
+    assert((c->used & these) == (used ? 0 : these));
+    c->used ^= these;
+    c->live = used ? c->live + units : c->live - units;
+    m->live = used ? m->live + units : m->live - units;
+    c->run = longest_run(c);
+    list_add(m, c);
+}
+
+static struct hugemem_chunk *add_chunk(struct hugemem *m)
+{
+    struct hugemem_chunk *c = calloc(1, sizeof *c);
+    char *memory = c ? map_aligned(HUGEMEM_CHUNK) : NULL;
+    if (!memory || map_put(&m->chunks, chunk_of(memory), c)) {
+        if (memory)
+            (void)munmap(memory, HUGEMEM_CHUNK);
+        free(c);
+        return NULL;
+    }
+    c->memory = memory;
+    c->run = HUGEMEM_CLASSES;
+    list_add(m, c);
+    return c;
+}
+
+/* From the chunk that fits best, so that others become empty. */
 static void *from_chunk(struct hugemem *m, size_t size)
 {
-    unsigned class = class_of(size);
-    void *block = m->free[class];
-    if (block) {
-        memcpy(&m->free[class], block, sizeof m->free[class]);
-        return block;
-    }
-    size_t bytes = (class + 1) * (size_t)HUGEMEM_UNIT;
-    if ((size_t)(m->end - m->at) < bytes && !add_chunk(m))
+    unsigned units = (unsigned)((size + HUGEMEM_UNIT - 1) / HUGEMEM_UNIT);
+    struct hugemem_chunk *c = NULL;
+    for (unsigned run = units; run <= HUGEMEM_CLASSES && !c; run++)
+        c = m->lists[run];
+    if (!c)
+        c = m->empty ? m->empty : add_chunk(m);
+    if (!c)
         return NULL;
-    block = m->at;
-    m->at += bytes;
-    return block;
+    unsigned first = first_of(runs_of(c, units));
+    set_used(m, c, first, units, true);
+    return c->memory + (size_t)first * HUGEMEM_UNIT;
 }
+
+static void to_chunk(struct hugemem *m, struct hugemem_chunk *c, const char *memory, size_t size)
+{
+    size_t at = (size_t)(memory - c->memory);
+    assert(at % HUGEMEM_UNIT == 0 && at + size <= HUGEMEM_CHUNK);
+    set_used(m, c, (unsigned)(at / HUGEMEM_UNIT), (unsigned)((size + HUGEMEM_UNIT - 1) / HUGEMEM_UNIT),
+             false);
+    if (m->empty_count > HUGEMEM_KEPT && m->emptied)
+        m->emptied(m->ctx);
+}
+
+bool hugemem_trim(struct hugemem *m, unsigned chunks)
+{
+    for (; chunks && m->empty_count > HUGEMEM_KEPT; chunks--) {
+        struct hugemem_chunk *c = m->empty;
+        list_remove(m, c);
+        map_remove(&m->chunks, chunk_of(c->memory));
+        (void)munmap(c->memory, HUGEMEM_CHUNK);
+        free(c);
+    }
+    return m->empty_count > HUGEMEM_KEPT;
+}
+
+/* ---- blocks ---- */
 
 static bool is_block(size_t size)
 {
@@ -113,10 +210,11 @@ void *hugemem_alloc(void *ctx, size_t align, size_t size)
 void hugemem_release(void *ctx, void *memory, size_t size)
 {
     struct hugemem *m = ctx;
+    struct hugemem_chunk *c = is_block(size) ? map_get(&m->chunks, chunk_of(memory)) : NULL;
     if (size >= HUGEMEM_MAPPED_MIN) {
         (void)munmap(memory, round_up(size, HUGEMEM_CHUNK));
-    } else if (is_block(size) && map_get(&m->chunks, chunk_of(memory))) {
-        put_free(m, class_of(size), memory);
+    } else if (c) {
+        to_chunk(m, c, memory, size);
     } else {
         if (is_block(size))
             m->small -= size;

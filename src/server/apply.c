@@ -245,15 +245,17 @@ static paramo_err count_mine(struct shard *s, struct shard_table *t, uint64_t *r
 static void stat(struct peer *peer, struct shard_table *t, const struct wire_head *h)
 {
     struct shard *s = peer->shard;
-    struct table_stats stats = table_get_stats(t->table);
     uint64_t rows = 0, nonzero = 0;
     paramo_err err = count_mine(s, t, &rows, &nonzero);
     if (err) {
         reply_status(peer, h, err, err_text());
         return;
     }
-    struct data_stat answer = {
-        .rows = rows, .nonzero = nonzero, .bytes = stats.bytes, .pushes = t->pushes, .pulls = t->pulls};
+    struct data_stat answer = {.rows = rows,
+                               .nonzero = nonzero,
+                               .bytes = shard_table_bytes(t),
+                               .pushes = t->pushes,
+                               .pulls = t->pulls};
     struct reply *r = reply_begin(peer, h, DATA_STAT_BYTES);
     if (!r)
         return;

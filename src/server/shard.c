@@ -8,7 +8,11 @@
 #include "table/table_options.h"
 #include "wire/report.h"
 
-enum { TABLE_AGAIN_MS = 100 }; /* arbitrary: soon, for people */
+enum {
+    TABLE_AGAIN_MS = 100, /* arbitrary: soon, for people */
+    TRIM_AFTER_MS = 100,  /* what was cleared may be filled again; arbitrary */
+    TRIM_CHUNKS = 8       /* in a step, each 1 ms: without huge pages 100 us each */
+};
 
 /* ---- tables ---- */
 
@@ -71,12 +75,45 @@ paramo_err shard_table_own(struct shard *s, struct shard_table *t)
     return PARAMO_OK;
 }
 
+/* Memory that tables have freed goes back to the system a little at a time. */
+static void trimming_fire(struct lane_timer *timer)
+{
+    struct shard *s = container_of(timer, struct shard, trimming);
+    unsigned chunks = TRIM_CHUNKS;
+    bool more = false;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; !more && map_next(&s->tables, &i, &id, &value);) {
+        struct hugemem *m = &((struct shard_table *)value)->memory;
+        size_t before = m->chunks.count;
+        more = hugemem_trim(m, chunks);
+        chunks -= (unsigned)(before - m->chunks.count);
+    }
+    if (more && lane_timer_arm(s->lane, timer, lane_now(s->lane) + ENV_MS))
+        log_debug("shard %u: no memory for a timer: freed memory is kept", s->config.index);
+}
+
+static void trim_soon(void *shard)
+{
+    struct shard *s = shard;
+    if (!s->trimming.slot &&
+        lane_timer_arm(s->lane, &s->trimming, lane_now(s->lane) + TRIM_AFTER_MS * ENV_MS))
+        log_debug("shard %u: no memory for a timer: freed memory is kept", s->config.index);
+}
+
+uint64_t shard_table_bytes(const struct shard_table *t)
+{
+    return t->table ? table_get_stats(t->table).bytes + hugemem_idle(&t->memory) : 0;
+}
+
 static paramo_err table_make(struct shard *s, const struct view_table *from, struct shard_table **made)
 {
     struct shard_table *t = calloc(1, sizeof *t);
     if (!t)
         return err_memory(sizeof *t);
     hugemem_init(&t->memory);
+    t->memory.emptied = trim_soon;
+    t->memory.ctx = s;
     rowcache_init(&t->rows, &s->pool);
     t->id = from->id;
     memcpy(t->name, from->name, sizeof t->name);
@@ -391,8 +428,7 @@ void shard_get_counters(const struct shard *s, struct shard_counters *counters)
     void *value;
     for (size_t i = 0; map_next(&s->tables, &i, &key, &value);) {
         const struct shard_table *t = value;
-        if (t->table)
-            counters->tables_bytes += table_get_stats(t->table).bytes;
+        counters->tables_bytes += shard_table_bytes(t);
     }
 }
 
@@ -410,7 +446,7 @@ void shard_get_report(const struct shard *s, struct shard_report *report)
         const struct shard_table *t = value;
         struct table_stats stats = t->table ? table_get_stats(t->table) : (struct table_stats){0};
         report->rows += stats.rows;
-        report->table_bytes += stats.bytes;
+        report->table_bytes += shard_table_bytes(t);
     }
     for (const struct sender *x = s->senders; x; x = x->next) {
         bytes += sizeof *x;
@@ -440,6 +476,7 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
     s->gate = gate;
     s->housekeeping.fire = housekeeping_fire;
     s->furnishing.fire = furnishing_fire;
+    s->trimming.fire = trimming_fire;
     gate->lane = config->lane;
     atomic_store(&gate->refs, 1);
     map_init(&s->tables);
@@ -485,6 +522,7 @@ void shard_close(struct shard *s)
     for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)
         table_free(value);
     map_fini(&s->tables);
+    lane_timer_cancel(s->lane, &s->trimming); /* it may have been armed by what was just freed */
     assert(s->replies_out == 0);
     while (s->free_replies) {
         struct reply *next = s->free_replies->next;

@@ -192,6 +192,7 @@ struct shard {
     struct loading *loading; /* the same */
     bool restoring;          /* rows of ours are lost, and about to be restored: requests wait */
     struct lane_timer housekeeping;
+    struct lane_timer trimming;   /* memory that tables have freed goes back */
     struct lane_timer furnishing; /* tables that lack memory try again */
     struct bufpool pool;
     struct reply *free_replies;
@@ -206,6 +207,8 @@ void shard_keep_house(struct shard *s);
 struct shard_table *shard_table_find(struct shard *s, uint32_t id);
 /* What was pushed to these arcs (NULL: all) is gone, or is not any more: cleared, or loaded. */
 void shard_table_lose(struct shard_table *t, const uint64_t *arcs, bool lost);
+/* What its memory is, what it has freed and still holds included. */
+uint64_t shard_table_bytes(const struct shard_table *t);
 /* Soon, a table that lacks memory tries again. */
 void shard_table_again(struct shard *s);
 /* DENSE: rows of arcs that are held, or about to be, and were not before. */

@@ -1,9 +1,12 @@
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -72,6 +75,64 @@ static void test_blocks(void **state)
     hugemem_fini(&m);
 }
 
+static size_t resident(void)
+{
+    size_t size = 0, pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%zu %zu", &size, &pages), 2);
+    (void)fclose(f);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void count(void *ctx)
+{
+    ++*(size_t *)ctx;
+}
+
+/* What is freed goes back to the system, in steps, and what is held meanwhile is said. */
+static void test_gives_back(void **state)
+{
+    (void)state;
+    enum { N = 400, KEEP = 50 }; /* blocks of 256 KiB */
+    static uint8_t *block[N];
+    size_t told = 0, before = resident(), steps = 0;
+    struct hugemem m;
+    hugemem_init(&m);
+    m.emptied = count;
+    m.ctx = &told;
+    for (size_t i = 0; i < N; i++) {
+        block[i] = hugemem_alloc(&m, 64, HUGEMEM_BLOCK_MAX);
+        assert_non_null(block[i]);
+        memset(block[i], 1, HUGEMEM_BLOCK_MAX);
+    }
+    size_t full = resident() - before, chunks = m.chunks.count;
+    assert_in_range(chunks, 48, 50); /* 100 MiB, less what comes from malloc */
+    assert_in_range(hugemem_idle(&m), 0, HUGEMEM_CHUNK);
+    assert_false(hugemem_trim(&m, 100));
+    assert_int_equal(told, 0);
+    for (size_t i = 0; i < N; i++)
+        if (i % KEEP)
+            hugemem_release(&m, block[i], HUGEMEM_BLOCK_MAX);
+    assert_true(told > 0);
+    assert_in_range(hugemem_idle(&m), 90 << 20, 100 << 20);
+    assert_int_equal(m.chunks.count, chunks);
+    while (hugemem_trim(&m, 4))
+        steps++;
+    assert_in_range(steps, 8, 12);
+    assert_in_range(m.chunks.count, 1, N / KEEP + HUGEMEM_KEPT);
+    (void)malloc_trim(0);
+    size_t rest = resident() - before;
+    (void)printf("resident: %zu KiB, after giving back %zu KiB\n", full >> 10, rest >> 10);
+    assert_true(rest < full / 3);
+    for (size_t i = 0; i < N; i += KEEP)
+        hugemem_release(&m, block[i], HUGEMEM_BLOCK_MAX);
+    assert_false(hugemem_trim(&m, 100));
+    assert_int_equal(m.chunks.count, HUGEMEM_KEPT);
+    assert_int_equal(hugemem_idle(&m), HUGEMEM_CHUNK);
+    hugemem_fini(&m);
+}
+
 static void test_small_table(void **state)
 {
     (void)state;
@@ -110,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_gives_back),
         cmocka_unit_test(test_small_table),
         cmocka_unit_test(test_mapping),
     };

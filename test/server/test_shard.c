@@ -599,14 +599,55 @@ static void test_handler(void **state)
     fake_fini(&f);
 }
 
+/* A table that is cleared, or loses its rows one by one, holds what it held before, says so, and gives it
+ * back in small steps. */
+static void test_cleared_memory_goes_back(void **state)
+{
+    (void)state;
+    enum { ROWS = 1 << 20, BATCH = 4096, STEP_CHUNKS = 8 };
+    static uint64_t keys[BATCH];
+    static float vals[BATCH];
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    fake_view(&f);
+    struct fake_conn *c = fake_connect(&f, 0);
+    struct shard_table *t = shard_table_find(f.shard, 1);
+    for (uint64_t at = 0; at < ROWS; at += BATCH) {
+        for (unsigned i = 0; i < BATCH; i++)
+            keys[i] = at + i;
+        assert_int_equal(table_push(t->table, keys, BATCH, vals), PARAMO_OK);
+    }
+    uint64_t full = shard_table_bytes(t);
+    size_t chunks = t->memory.chunks.count;
+    assert_true(chunks > 4);
+    struct wire_head clear = fake_head(&f, WIRE_CLEAR, 1, 1);
+    clear.count = 0;
+    assert_int_equal(fake_send(c, &clear, NULL, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+    assert_int_equal(t->memory.chunks.count, chunks);            /* not in that step */
+    assert_true(shard_table_bytes(t) >= chunks * HUGEMEM_CHUNK); /* and STAT says so */
+    fake_pass(&f, 100 * ENV_MS);
+    assert_in_range(chunks - t->memory.chunks.count, 1, STEP_CHUNKS);
+    fake_pass(&f, ENV_SEC);
+    assert_int_equal(t->memory.chunks.count, HUGEMEM_KEPT);
+    assert_in_range(shard_table_bytes(t), HUGEMEM_CHUNK, full / 4);
+    fake_fini(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_once),          cmocka_unit_test(test_views),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_fence),
-        cmocka_unit_test(test_lost_data),     cmocka_unit_test(test_rows_remembered),
-        cmocka_unit_test(test_back_pressure), cmocka_unit_test(test_handler),
-        cmocka_unit_test(test_parted),        cmocka_unit_test(test_opened_after_the_death),
+        cmocka_unit_test(test_once),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_fence),
+        cmocka_unit_test(test_lost_data),
+        cmocka_unit_test(test_rows_remembered),
+        cmocka_unit_test(test_back_pressure),
+        cmocka_unit_test(test_handler),
+        cmocka_unit_test(test_parted),
+        cmocka_unit_test(test_opened_after_the_death),
+        cmocka_unit_test(test_cleared_memory_goes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
