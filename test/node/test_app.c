@@ -1,12 +1,9 @@
 /* Applications on messages (paramo/app.h) on whole nodes: embedded over inproc, and clusters over TCP. */
-#include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/node.h"
 #include "support_cluster.h"
 #include "unit.h"
 
@@ -608,68 +605,6 @@ static void takers_end_with_the_job(void **state)
         (void)paramo_stop(all[i]->node);
 }
 
-/* ---- a closed app's place ---- */
-
-struct closing {
-    paramo_node *node;
-    struct lane_task task;
-    atomic_int gone; /* the taker has left; what the place was then; +1 */
-    paramo_err err;
-};
-
-static void *take_in_vain(void *arg)
-{
-    struct closing *c = arg;
-    paramo_request *request;
-    const paramo_request_info *info;
-    paramo_err err = paramo_app_take(c->node, QUEUE, PARAMO_ANY, 50, &request, &info);
-    assert_true(err == PARAMO_E_TIMEOUT || err == PARAMO_E_CLOSED);
-    atomic_store(&c->gone, 1 + atomic_load(&c->node->handlers[0].state));
-    return NULL;
-}
-
-/* On the lane: who closes waits behind this. */
-static void stand_still(struct lane_task *task)
-{
-    struct closing *c = container_of(task, struct closing, task);
-    while (!atomic_load(&c->gone))
-        (void)sched_yield();
-}
-
-static void *close_app(void *arg)
-{
-    struct closing *c = arg;
-    c->err = paramo_app_close(c->node, QUEUE, PARAMO_ANY);
-    return NULL;
-}
-
-/* The last taker leaves while another thread is in the middle of closing: the place becomes free, for another
- * app, when that one has done with it, too. */
-static void a_place_is_not_reused_while_it_is_closed(void **state)
-{
-    (void)state;
-    struct closing c = {.task.run = stand_still};
-    pthread_t taker, closer;
-    paramo_config config;
-    paramo_config_init(&config);
-    config.roles = PARAMO_ROLE_ALL;
-    ok(paramo_start(&config, &c.node));
-    struct handler *h = &c.node->handlers[0];
-    ok(paramo_app_serve(c.node, QUEUE, PARAMO_ANY, NULL, NULL));
-    assert_int_equal(pthread_create(&taker, NULL, take_in_vain, &c), 0);
-    while (!atomic_load(&h->takers))
-        (void)sched_yield();
-    lane_post(c.node->apps, &c.task);
-    assert_int_equal(pthread_create(&closer, NULL, close_app, &c), 0);
-    assert_int_equal(pthread_join(taker, NULL), 0);
-    assert_int_equal(pthread_join(closer, NULL), 0);
-    ok(c.err);
-    assert_int_not_equal(atomic_load(&c.gone), 1 + HANDLER_FREE);
-    assert_int_equal(atomic_load(&h->state), HANDLER_FREE);
-    assert_int_equal(atomic_load(&h->takers), 0);
-    ok(paramo_stop(c.node));
-}
-
 /* A worker that has left, or died, ends what waits for it, and what comes after. */
 static void asking_one_that_has_left(void **state)
 {
@@ -729,7 +664,6 @@ int main(void)
         cmocka_unit_test(leaving_without_waiting),
         cmocka_unit_test(takers_end_with_the_job),
         cmocka_unit_test(asking_one_that_has_left),
-        cmocka_unit_test(a_place_is_not_reused_while_it_is_closed),
         cmocka_unit_test(a_shorter_struct_is_filled_as_far_as_it_reaches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
