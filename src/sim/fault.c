@@ -90,6 +90,9 @@ static void shape_draw(struct schedule *s, struct dice *d)
     s->extra = dice_draw(&more, 3) == 0;
     s->extra_after = dice_scale(&more, ENV_MS, 8 * ENV_SEC);
     s->workers += s->extra;
+    struct dice late = dice_of(s->seed, 11);
+    s->late = dice_draw(&late, 3) == 0 && s->servers > s->replicas + 1;
+    s->late_after = dice_scale(&late, ENV_MS, 4 * ENV_SEC);
     struct dice ckpt = dice_of(s->seed, 4);
     s->ckpt = dice_draw(&ckpt, 5) < 2;
     s->ckpt_every = s->ckpt && dice_draw(&ckpt, 2) ? (uint32_t)dice_scale(&ckpt, 300, 8000) : 0;
@@ -122,7 +125,7 @@ static struct phases phases_draw(uint64_t seed)
     struct phases p = {.dice = dice_of(seed, 9)};
     p.gap = 4 + (uint32_t)dice_draw(&p.dice, 40);
     p.burst = (uint32_t)dice_scale(&p.dice, 4, 32);
-    p.work = 64 + 4 * p.burst + (uint32_t)dice_draw(&p.dice, 3 * p.burst);
+    p.work = 74 + 4 * p.burst + (uint32_t)dice_draw(&p.dice, 3 * p.burst);
     return p;
 }
 
@@ -319,6 +322,45 @@ static void scenes_draw(struct schedule *s, uint32_t last)
     qsort(s->faults, s->count, sizeof *s->faults, by_step);
 }
 
+/* ---- customers, hosts and servers that come and go ----------------------------------------------------- */
+
+enum { CLOSES_MAX = 12, IDLES_MAX = 3, VANISHES_MAX = 2, DRAINS_MAX = 3 };
+enum { COMES_AND_GOES_MAX = CLOSES_MAX + IDLES_MAX + VANISHES_MAX + DRAINS_MAX };
+
+static void come_and_go(struct schedule *s, struct dice *d, uint32_t last, enum fault_kind kind,
+                        uint32_t times)
+{
+    uint64_t count = dice_draw(d, 3) ? dice_draw(d, times + 1) : 0;
+    while (count--) {
+        bool server = kind == FAULT_drain || (kind == FAULT_vanish && dice_draw(d, 2));
+        struct fault f = {.step = 1 + (uint32_t)dice_draw(d, last), .kind = kind};
+        f.from = server ? 1 + (uint32_t)dice_draw(d, s->servers)
+                        : 1 + s->servers + (uint32_t)dice_draw(d, s->workers);
+        f.n = kind == FAULT_close ? dice_draw(d, 1u << 30) : dice_scale(d, 10 * ENV_MS, 20 * ENV_SEC);
+        bool stays = dice_draw(d, 6) == 0; /* away */
+        if (stays && kind != FAULT_close && kind != FAULT_idle)
+            f.n = 0;
+        s->faults[s->count++] = f;
+    }
+}
+
+/* Customers that are closed and opened again meet a defect that is being fixed (issue 11, hole A: one
+ * schedule in eighty). True when the fix is here. */
+static const bool reopens = false;
+
+static void comings_draw(struct schedule *s, uint32_t last)
+{
+    struct dice d = dice_of(s->seed, 10);
+    come_and_go(s, &d, last, FAULT_idle, IDLES_MAX);
+    come_and_go(s, &d, last, FAULT_vanish, VANISHES_MAX);
+    if (s->servers > 1)
+        come_and_go(s, &d, last, FAULT_drain, DRAINS_MAX);
+    struct dice closes = dice_of(s->seed, 12);
+    if (reopens)
+        come_and_go(s, &closes, last, FAULT_close, CLOSES_MAX);
+    qsort(s->faults, s->count, sizeof *s->faults, by_step);
+}
+
 paramo_err schedule_draw(uint64_t seed, struct schedule *s)
 {
     struct dice d = dice_of(seed, 1);
@@ -326,7 +368,7 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
     shape_draw(s, &d);
     struct phases phases = phases_draw(seed);
     size_t count = 200 + dice_draw(&d, 120);
-    s->faults = calloc(count + SCENES_MAX * SCENE_FAULTS, sizeof *s->faults);
+    s->faults = calloc(count + SCENES_MAX * SCENE_FAULTS + COMES_AND_GOES_MAX, sizeof *s->faults);
     if (!s->faults)
         return err_memory(count * sizeof *s->faults);
     /* Each kind with one half; of the three that strike single packets two at least, so that much happens. */
@@ -382,6 +424,7 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
     }
     if (s->ckpt)
         scenes_draw(s, step);
+    comings_draw(s, step);
     return PARAMO_OK;
 }
 

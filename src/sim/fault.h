@@ -34,7 +34,11 @@
                      is lost, or done and not answered, or done later; which, it says */                     \
     X(save, draw) /* a worker asks for a checkpoint */                                                       \
     X(load, draw) /* a worker has one loaded: the last, or one before */                                     \
-    X(renew, draw) /* everybody dies, and a new job begins with the last checkpoint */
+    X(renew, draw) /* everybody dies, and a new job begins with the last checkpoint */                       \
+    X(close, draw) /* a worker closes a customer, and opens it again: which, and when, it says */            \
+    X(idle, ns)    /* a worker's application issues nothing */                                               \
+    X(vanish, ns)  /* a host is gone, without a word; ns until it is back with a new process; 0: never */    \
+    X(drain, ns)   /* a server gives away what it has, and leaves; ns until it comes back; 0: never */
 
 enum fault_kind {
 #define FAULT_ENUM(name, number) FAULT_##name,
@@ -42,7 +46,7 @@ enum fault_kind {
 #undef FAULT_ENUM
         FAULT_KINDS_COUNT,
     FAULT_ANYWHERE =
-        FAULT_disk + 1 /* those before may be in any schedule, the others come with checkpoints */
+        FAULT_disk + 1 /* those before are drawn by weight; the others with checkpoints, or apart */
 };
 
 struct fault {
@@ -69,6 +73,8 @@ struct schedule {
     bool meta;              /* it keeps it in etcd, and a second one stands by: the last node */
     uint32_t extra;       /* of the workers: one more than the job is begun with, the last, who comes late */
     uint64_t extra_after; /* ns */
+    uint32_t late;        /* of the servers: the last, one more than the job is begun with */
+    uint64_t late_after;  /* ns */
     bool ckpt;            /* checkpoints are taken, in a folder that all servers and schedulers see */
     uint32_t ckpt_every;  /* ms; 0: only those that somebody asks for */
     uint32_t ckpt_full_every;  /* of these one is full, and the others what has changed; 1: all are full */

@@ -68,7 +68,7 @@ void judge_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct van_
         return;
     }
     sim_note(w->sim, (uint64_t)from << 56 ^ (uint64_t)to << 48 ^ (uint64_t)h.kind << 40 ^ h.number);
-    if (h.kind < WIRE_PUSH || h.kind >= WIRE_ANSWER || h.kind == WIRE_PROBE)
+    if (h.kind < WIRE_PUSH || h.kind > WIRE_STAT || h.kind == WIRE_PROBE)
         return;
     const struct piece *p = container_of(frame, const struct piece, frame);
     struct op *op = p->chunk->request->callback_arg;
@@ -120,7 +120,7 @@ void judge_handled(struct world *w, struct machine *server, const paramo_request
 bool judge_sees_dead(const struct view *view)
 {
     for (uint32_t i = 0; view && i < view->nodes_count; i++)
-        if (view->nodes[i].role == PARAMO_ROLE_SERVER && !view->nodes[i].alive)
+        if (view->nodes[i].role == PARAMO_ROLE_SERVER && !view->nodes[i].alive && !view->nodes[i].left)
             return true;
     return false;
 }
@@ -161,6 +161,9 @@ void judge_status(struct op *op, paramo_err status)
         break;
     case PARAMO_E_FENCED:
         ok = m->declared_dead;
+        break;
+    case PARAMO_E_CLOSED:
+        ok = m->customers[op->customer].closing;
         break;
     default:
         break;
@@ -294,6 +297,11 @@ static void copies_count(struct world *w, const struct view *view)
         if (node->role != PARAMO_ROLE_SERVER)
             continue;
         uint64_t before = w->copies_at[place];
+        if (node->left || w->left[place]) { /* it had given away all that it had */
+            w->gone += !node->alive && !node->left;
+            w->copies_at[place] = node->alive ? node->incarnation : 0;
+            continue;
+        }
         if (node->alive ? w->holder[place] && w->holder[place] != node->incarnation
                         : before || w->holder[place] != node->incarnation)
             w->lost_at = ++w->moment;
@@ -367,16 +375,17 @@ static void view_came(struct world *w, const struct view *view)
         const struct view_node *node = &view->nodes[i];
         if (node->role == PARAMO_ROLE_SERVER) {
             unsigned place = (node->id - PARAMO_ID_SERVER(0)) / 2;
-            bool successor = w->holder[place] && w->holder[place] != node->incarnation;
-            w->deaths_seen = w->deaths_seen || !node->alive || successor;
-            if (!node->alive || successor) /* both may have come in one view */
+            bool successor = w->holder[place] && w->holder[place] != node->incarnation && !w->left[place];
+            bool died = !node->alive && !node->left;
+            w->deaths_seen = w->deaths_seen || died || successor;
+            if (died || successor) /* both may have come in one view */
                 w->death_at = ++w->moment;
             if (successor)
                 ledger_server_died(w, place);
+            w->recovered = w->recovered || (node->recovered && !w->schedule->replicas && !w->left[place]);
             w->holder[place] = node->incarnation;
+            w->left[place] = node->left;
         }
-        w->recovered =
-            w->recovered || (node->recovered && node->role == PARAMO_ROLE_SERVER && !w->schedule->replicas);
         for (uint32_t k = 0; k < i; k++)
             if (view->nodes[k].id == node->id || view->nodes[k].incarnation == node->incarnation)
                 judge_broken(w, "view %" PRIx64 " has node %u twice", view->number, node->id);

@@ -119,8 +119,9 @@ static bool kept(const struct world *w, const struct op *op)
         return w->lost_at < op->from && w->ghost_at < op->from;
     if (w->schedule->replicas)
         return !judge_data_lost(w);
-    /* What a dead server had is not anywhere, though others may have its arcs by now. */
-    return memcmp(op->deaths, w->deaths, sizeof op->deaths) == 0;
+    /* What a dead server had is not anywhere, though others may have its arcs by now; nor is what one does
+     * that is dead to all others, in whose place another has come. */
+    return memcmp(op->deaths, w->deaths, sizeof op->deaths) == 0 && w->ghost_at < op->from;
 }
 
 /* False: the key cannot be had. */
@@ -274,9 +275,8 @@ static void acknowledged(struct world *w, const struct op *op)
     applied(w, op);
     for (unsigned i = 0; i < op->n; i++) {
         struct ledger_key *k = &t->keys[op->index[i]];
-        /* A handler's sums die with their process; so do rows of which there is no copy. In a job without
-         * copies tables of one that came back say so themselves. */
-        bool alone = op->table == SIM_USER || (w->schedule->replicas && !judge_replicas(w, op->table));
+        /* A handler's sums die with their process; so do rows of which there is no copy. */
+        bool alone = op->table == SIM_USER || !judge_replicas(w, op->table);
         if (!alone || kept(w, op))
             k->must |= op->digit[i];
     }
@@ -307,6 +307,8 @@ static void pulled(struct world *w, const struct op *op)
 
 static void cells_done(struct world *w, const struct op *op)
 {
+    if (!w->schedule->replicas && !kept(w, op))
+        return; /* done by one that is gone, or is about to be: it may be in force, or not */
     if (op->kind == OP_CLEAR) {
         for (unsigned i = 0; i < SIM_KEYS; i++)
             cell_written(&w->cells[i], 0, op->from, w->moment);
@@ -351,7 +353,7 @@ void ledger_done(struct world *w, struct op *op, paramo_err status)
         t->clears_open--;
         if (status) {
             clear_failed(t, op);
-        } else if (op->from > t->mended_from) {
+        } else if (op->from > t->mended_from && w->ghost_at < op->from) {
             t->mended_from = op->from;
             t->mended_at = w->moment;
         }

@@ -18,7 +18,8 @@ enum {
     HEARTBEAT_MS = 1000,
     HEARTBEAT_TIMEOUT_MS = 10000,
     SCHEDULER_WAIT_MS = 1000,
-    CONNECT_MS = 60000
+    CONNECT_MS = 60000,
+    DRAIN_SECONDS = 60
 };
 
 static void *must_have(void *p)
@@ -94,7 +95,7 @@ static void create_scheduler(struct machine *m, struct store *store, const struc
                                       .lane = m->made->control,
                                       .address = scheduler_addresses[m->rank],
                                       .token = "token",
-                                      .num_servers = s->servers,
+                                      .num_servers = s->servers - s->late,
                                       .num_workers = s->workers - s->extra,
                                       .replicas = s->replicas,
                                       .heartbeat_ms = HEARTBEAT_MS,
@@ -290,7 +291,7 @@ void machine_start(struct machine *m)
     m->made = node;
     m->seen = SEAT_JOINING;
     m->view_seen = m->shard_view_seen[0] = m->shard_view_seen[1] = 0;
-    m->declared_dead = false;
+    m->declared_dead = m->drains = false;
     m->place = -1;
     memset(m->sums, 0, sizeof m->sums);
     sim_must(van_sim_create(w->net, m->name, &m->van));
@@ -313,6 +314,7 @@ void machine_start(struct machine *m)
     sim_must(lane_create(node->env, "control", 0, &node->control));
     ckpts_machine(m);
     m->up = true;
+    w->moves += w->schedule->late && m->node == w->schedule->servers; /* to it, when it has joined */
     if (m->role == PARAMO_ROLE_SCHEDULER) {
         start_scheduler(m);
     } else {
@@ -349,36 +351,55 @@ static void nudge_run(struct lane_task *task)
     atomic_store(&container_of(task, paramo_worker, nudge)->nudge_posted, false);
 }
 
-void machine_open_customers(struct machine *m)
+static void customer_reopen(struct sim_event *event);
+
+static void customer_open(struct machine *m, unsigned i)
 {
     paramo_node *node = m->made;
     struct member *member = node->own->member;
-    for (unsigned i = 0; i < m->world->schedule->customers; i++) {
-        struct customer *c = &m->customers[i];
-        paramo_worker *worker = must_have(calloc(1, sizeof *worker));
-        *c = (struct customer){.worker = worker};
-        worker->node = node;
-        worker->customer = i;
-        worker->need.run = need_run;
-        worker->nudge.run = nudge_run;
-        sim_must(lane_create(node->env, "customer", 0, &worker->lane));
-        struct client_config config = {.lane = worker->lane,
-                                       .van = m->van,
-                                       .view = member_view(member),
-                                       .node = member_id(member),
-                                       .incarnation = node->own->incarnation,
-                                       .customer = i,
-                                       .token = "token",
-                                       .frame_bytes = node->config.max_message_bytes,
-                                       .chunk_bytes = m->world->schedule->chunk_bytes,
-                                       .request_timeout_ms = REQUEST_MS,
-                                       .connect_timeout_ms = 5000,
-                                       .need_view = needs_view,
-                                       .arg = worker};
-        sim_must(client_create(&config, &worker->client));
-        view_feed_init(&worker->feed, worker->lane, takes_view, worker->client);
-        worker->next = node->workers;
-        node->workers = worker;
+    struct customer *c = &m->customers[i];
+    paramo_worker *worker = must_have(calloc(1, sizeof *worker));
+    *c = (struct customer){.worker = worker, .machine = m, .reopen.fire = customer_reopen};
+    worker->node = node;
+    worker->customer = i;
+    worker->need.run = need_run;
+    worker->nudge.run = nudge_run;
+    sim_must(lane_create(node->env, "customer", 0, &worker->lane));
+    struct client_config config = {.lane = worker->lane,
+                                   .van = m->van,
+                                   .view = member_view(member),
+                                   .node = member_id(member),
+                                   .incarnation = node->own->incarnation,
+                                   .customer = i,
+                                   .token = "token",
+                                   .frame_bytes = node->config.max_message_bytes,
+                                   .chunk_bytes = m->world->schedule->chunk_bytes,
+                                   .request_timeout_ms = REQUEST_MS,
+                                   .connect_timeout_ms = 5000,
+                                   .need_view = needs_view,
+                                   .arg = worker};
+    sim_must(client_create(&config, &worker->client));
+    view_feed_init(&worker->feed, worker->lane, takes_view, worker->client);
+    worker->next = node->workers;
+    node->workers = worker;
+}
+
+void machine_open_customers(struct machine *m)
+{
+    for (unsigned i = 0; i < m->world->schedule->customers; i++)
+        customer_open(m, i);
+}
+
+static void customer_reopen(struct sim_event *event)
+{
+    struct customer *c = container_of(event, struct customer, reopen);
+    struct machine *m = c->machine;
+    if (sim_host_paused_until(m->host) > sim_now(m->world->sim)) {
+        sim_must(sim_schedule(m->world->sim, event, sim_host_paused_until(m->host)));
+    } else if (machine_joined(m)) {
+        customer_open(m, (unsigned)(c - m->customers));
+        m->world->counts[PLAY_reopened]++;
+        script_wake(m);
     }
 }
 
@@ -403,7 +424,8 @@ static void customer_end(struct machine *m, struct customer *c)
     paramo_worker *worker = c->worker;
     client_close(worker->client);
     drain(worker->lane);
-    errand_die(m);
+    if (m->dying)
+        errand_die(m);
     m->world->counts[PLAY_refused_moved] += (uint32_t)worker->client->moved;
     client_free(worker->client);
     end_lane(m, worker->lane);
@@ -413,6 +435,46 @@ static void customer_end(struct machine *m, struct customer *c)
     if (c->open)
         judge_broken(m->world, "%s: %u requests of customer %td had no end when it was closed", m->name,
                      c->open, c - m->customers);
+}
+
+bool machine_close_customer(struct machine *m, unsigned customer, uint64_t ns)
+{
+    struct customer *c = &m->customers[customer];
+    if (!c->worker || !machine_joined(m) || m->script.step == SCRIPT_LEAVE ||
+        (m->errand && m->errand_customer == customer))
+        return false;
+    paramo_worker **at = &m->made->workers;
+    while (*at != c->worker)
+        at = &(*at)->next;
+    *at = c->worker->next;
+    c->closing = true;
+    drain(m->made->control); /* what the client has posted there */
+    customer_end(m, c);
+    c->closing = false;
+    sim_must(sim_schedule(m->world->sim, &c->reopen, sim_now(m->world->sim) + ns));
+    return true;
+}
+
+/* ---- servers that give away what they have ---- */
+
+static void drain_answered(struct member_call *call, paramo_err status)
+{
+    (void)call, (void)status; /* it may be done although that is not known */
+}
+
+bool machine_drain(struct machine *m, uint64_t ns)
+{
+    struct lane *control = m->made->control;
+    if (m->drains || !machine_joined(m) || m->declared_dead)
+        return false;
+    if (!lane_enter(control))
+        abort();
+    m->drain = (struct member_call){.done = drain_answered, .arg = m};
+    m->drained_ns = ns;
+    m->drains = !member_drain(machine_member(m), &m->drain, lane_now(control) + DRAIN_SECONDS * ENV_SEC);
+    lane_leave(control);
+    m->world->moves += m->drains;
+    return m->drains;
 }
 
 /* ---- dying --------------------------------------------------------------------------------------------- */
@@ -475,6 +537,8 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     van_sim_crash(m->van);
     if (m->role == PARAMO_ROLE_WORKER)
         script_stop(m);
+    for (unsigned i = 0; i < SIM_CUSTOMERS; i++)
+        sim_cancel(w->sim, &m->customers[i].reopen);
     while (node->workers) {
         struct customer *c = &m->customers[node->workers->customer];
         node->workers = node->workers->next;
@@ -537,7 +601,9 @@ static void ended(struct machine *m)
         w->over_status == PARAMO_OK) {
         if (m->role == PARAMO_ROLE_WORKER)
             return; /* its script leaves */
-        machine_kill(m, 0);
+        bool drained = m->drains && code == PARAMO_OK && !w->over;
+        w->counts[PLAY_drained] += drained;
+        machine_kill(m, drained ? m->drained_ns : 0);
         return;
     }
     /* Too late is who comes while a scheduler's clock jumps: it cannot know that the news of a death is on

@@ -15,7 +15,7 @@ bool moves_strike(struct world *w, const struct fault *f)
     if (!s || s->state != SCHED_RUNNING || f->from - 1 >= s->slots[SLOTS_SERVERS].count)
         return false;
     struct sched_node *node = s->slots[SLOTS_SERVERS].node[f->from - 1];
-    if (node->state != SNODE_JOINED || node->info.weight == weight)
+    if (node->state != SNODE_JOINED || !node->info.weight || node->info.weight == weight)
         return false;
     if (!lane_enter(machine->made->control))
         abort();

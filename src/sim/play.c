@@ -20,6 +20,10 @@ enum {
     IDLE = 64  /* ... and one event of so many, so that a cluster in which nothing goes on meets it, too */
 };
 
+#define CLOSED_LEAST (100 * ENV_US) /* a customer; its numbers are the clock's */
+#define CLOSED_MOST  (2 * ENV_SEC)
+#define FOR_GOOD     (100 * ENV_SEC) /* a host: beyond all timeouts */
+
 /* ---- links --------------------------------------------------------------------------------------------- */
 
 static void hit(struct world *w, size_t fault)
@@ -171,6 +175,45 @@ static bool spared(const struct world *w, const struct machine *m, const struct 
     return w->schedule->replicas && m->role == PARAMO_ROLE_SERVER && f->n % 16 != 5 && judge_needs(w, m);
 }
 
+static unsigned servers_stay(const struct world *w)
+{
+    unsigned stay = 0;
+    for (uint32_t k = 1; k <= w->schedule->servers; k++)
+        stay += machine_joined(&w->machines[k]) && !w->machines[k].drains;
+    return stay;
+}
+
+/* What its application or its operator does. */
+static bool comes_or_goes(struct machine *m, const struct fault *f)
+{
+    struct world *w = m->world;
+    uint64_t now = sim_now(w->sim);
+    if (sim_host_paused_until(m->host) > now)
+        return false;
+    if (f->kind == FAULT_idle)
+        m->script.silent_until = now + f->n;
+    else if (f->kind == FAULT_drain)
+        return w->complete && !w->scheduler_lost && servers_stay(w) > w->schedule->replicas + 1 &&
+               machine_drain(m, f->n); /* with fewer servers there would be fewer copies */
+    else
+        return machine_close_customer(m, (unsigned)(f->n % w->schedule->customers),
+                                      f->n / 2 % 2 ? CLOSED_LEAST : CLOSED_LEAST + f->n % CLOSED_MOST);
+    return true;
+}
+
+/* The host is gone: nothing comes from it or gets there, not even that its process has died. */
+static void links_vanish(struct world *w, const struct machine *m, uint64_t ns, size_t fault)
+{
+    uint64_t until = sim_now(w->sim) + (ns ? ns : FOR_GOOD);
+    for (uint32_t k = 0; k < w->count; k++) {
+        struct road *roads[] = {&w->links[m->node][k], &w->links[k][m->node]};
+        for (unsigned i = 0; i < 2; i++) {
+            roads[i]->cut_until = until;
+            roads[i]->cut_by = fault;
+        }
+    }
+}
+
 static void strike_node(struct world *w, const struct fault *f, size_t i)
 {
     struct machine *m = &w->machines[f->from];
@@ -180,6 +223,11 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
     if (f->kind == FAULT_save || f->kind == FAULT_load || f->kind == FAULT_renew ||
         (f->kind == FAULT_disk && m->role == PARAMO_ROLE_SERVER)) {
         if (ckpts_strike(m, f))
+            hit(w, i);
+        return;
+    }
+    if (f->kind == FAULT_close || f->kind == FAULT_idle || f->kind == FAULT_drain) {
+        if (comes_or_goes(m, f))
             hit(w, i);
         return;
     }
@@ -230,6 +278,8 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
             return;
         }
         hit(w, i);
+        if (f->kind == FAULT_vanish)
+            links_vanish(w, m, n, i);
         if (m->files && f->n % 2) /* with the power; else the kernel goes on with what it was asked for */
             simfs_plan(m->files, SIMFS_CRASH, simfs_steps(m->files));
         if (!n && !w->complete)
@@ -310,6 +360,8 @@ static void world_make(struct world *w, const struct schedule *s)
     for (uint32_t k = 0; k < w->count; k++)
         if (s->extra && &w->machines[k] == &w->workers[s->workers - 1])
             machine_start_in(&w->machines[k], s->extra_after);
+        else if (s->late && k == s->servers)
+            machine_start_in(&w->machines[k], s->late_after);
         else
             machine_start(&w->machines[k]);
 }
@@ -370,6 +422,7 @@ static void world_again(struct world *w)
     memset(w->deaths, 0, sizeof w->deaths);
     memset(w->holder, 0, sizeof w->holder);
     memset(w->copies_at, 0, sizeof w->copies_at);
+    memset(w->left, 0, sizeof w->left);
     w->gone = 0;
     w->successions = 0;
     memset(w->barrier, 0, sizeof w->barrier);

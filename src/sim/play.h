@@ -28,6 +28,8 @@
     X(loads)                                                                                                 \
     X(promotions)                                                                                            \
     X(ownership)                                                                                             \
+    X(reopened)                                                                                              \
+    X(drained)                                                                                               \
     X(ckpt_saves)                                                                                            \
     X(ckpt_loads)                                                                                            \
     X(restores)

@@ -308,7 +308,7 @@ static void issue(struct machine *m)
     unsigned customer = (unsigned)dice_draw(&w->dice, w->schedule->customers);
     uint64_t n = 1 + dice_draw(&w->dice, w->calm || s->lost ? 1 : w->schedule->at_once);
     s->idle = s->idle ? 2 * s->idle : ENV_MS;
-    while (n-- && m->customers[customer].open < w->schedule->open_most) {
+    while (n-- && m->customers[customer].worker && m->customers[customer].open < w->schedule->open_most) {
         s->idle = 0;
         s->calm_ops += w->calm;
         op_issue(m, customer);
@@ -320,13 +320,19 @@ static void work(struct machine *m)
     struct world *w = m->world;
     struct script *s = &m->script;
     uint64_t what = dice_draw(&w->dice, 60);
+    uint64_t now = sim_now(w->sim);
+    if (now < s->silent_until && !w->calm) {
+        tick_in(m, s->silent_until - now);
+        return;
+    }
     bool call = (what == 0 && dice_draw(&w->dice, 6) == 0) || what == 1 || (what >= 50 && what < 56);
     if (call && !s->calling && s->step == SCRIPT_WORK && !s->idle) {
         call_draw(m, what);
         return;
     }
-    if (what == 57 && !m->errand && !w->calm && !w->moves)
-        errand_start(m, (unsigned)dice_draw(&w->dice, w->schedule->customers), dice_draw(&w->dice, 15));
+    unsigned errand = (unsigned)(what == 57 ? dice_draw(&w->dice, w->schedule->customers) : 0);
+    if (what == 57 && !m->errand && !w->calm && !w->moves && m->customers[errand].worker)
+        errand_start(m, errand, dice_draw(&w->dice, 15));
     else if (what == 3)
         op_cancel(m);
     issue(m);

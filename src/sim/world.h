@@ -319,6 +319,7 @@ struct script {
     unsigned tables; /* opened */
     unsigned ops;    /* issued */
     unsigned calm_ops;
+    uint64_t silent_until;
     uint64_t idle; /* ns until the next look whether a request may be issued: none could; 0: one was */
     bool lost;     /* the last request found a server dead: no hurry with the next */
     double sum_at_least;
@@ -351,6 +352,9 @@ struct late_answer {
 
 struct customer {
     paramo_worker *worker; /* NULL: not open */
+    bool closing;          /* by the application: what is in flight ends */
+    struct machine *machine;
+    struct sim_event reopen;
     unsigned open;
     uint64_t first_ts[SIM_SHARDS][SIM_PRIORITIES];   /* the last first transmission to a shard */
     uint64_t handled_ts[SIM_SHARDS][SIM_PRIORITIES]; /* the last that a handler was given */
@@ -373,6 +377,9 @@ struct machine {
     enum seat_state seen;
     uint64_t view_seen, shard_view_seen[2];
     bool declared_dead, never_ended;
+    bool drains;         /* it was asked to give away what it has */
+    uint64_t drained_ns; /* until it comes again then; 0: never */
+    struct member_call drain;
     uint64_t sums[SIM_KEYS]; /* the handler's */
     struct late_answer *late;
     struct script script; /* workers */
@@ -415,6 +422,10 @@ void machine_scheduler_tick(struct machine *m);
 /* The one that leads, as far as can be known; NULL: there is none at present. */
 struct scheduler *world_scheduler(const struct world *w);
 void machine_open_customers(struct machine *m);
+/* The application closes one, and opens it again after this time. False: it is not open, or at an errand. */
+bool machine_close_customer(struct machine *m, unsigned customer, uint64_t ns);
+/* Others are to take what the server has; then it is gone for this time; 0: for good. */
+bool machine_drain(struct machine *m, uint64_t ns);
 struct member *machine_member(const struct machine *m);
 bool machine_joined(const struct machine *m);
 
@@ -549,6 +560,7 @@ struct world {
     bool stirred;   /* something came since the last that may change rows */
     uint32_t newest_tables;
     uint64_t holder[SIM_SERVERS];    /* incarnations of the servers, in the newest view */
+    bool left[SIM_SERVERS];          /* the last of this place went when it had nothing */
     bool recovered;                  /* some server has come back without its rows */
     uint64_t copies_at[SIM_SERVERS]; /* of those that are alive in it; 0: none is */
     uint32_t gone;                   /* of these, since each arc had all its copies in a view */
