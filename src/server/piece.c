@@ -227,6 +227,17 @@ static void probe(struct peer *peer, const struct wire_head *h)
         reply_probe(peer, h, PROBE_UNKNOWN);
 }
 
+/* May a piece not be handled yet? Behind one that waits each waits: what one connection brings stays in
+ * order.
+ */
+static bool waits(const struct peer *peer, const struct wire_head *h, const struct van_seg *seg)
+{
+    struct shard *s = peer->shard;
+    bool shut = chain_guarded(s->chain) && !chain_open(s);
+    return peer->blocked || shut || !queue_empty(&peer->waiting) || (s->saving && saving_holds(s, h, seg)) ||
+           giving_holds(s, h, seg);
+}
+
 static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head[VAN_HEAD],
                            const struct van_seg *seg, unsigned nseg)
 {
@@ -254,9 +265,7 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
         probe(peer, &h);
         return PARAMO_OK;
     }
-    bool shut = chain_guarded(s->chain) && !chain_open(s);
-    if (peer->blocked || shut || !queue_empty(&peer->waiting) || (s->saving && saving_holds(s, &h, seg)) ||
-        giving_holds(s, &h, seg)) {
+    if (waits(peer, &h, seg)) {
         wait_for_room(peer, &h, seg, nseg);
         return PARAMO_OK;
     }
@@ -274,7 +283,7 @@ paramo_err piece_resume(struct peer *peer)
 {
     reply_backlog(peer);
     struct shard *s = peer->shard;
-    while (!peer->blocked && !(s->chain && s->chain->shut) && !queue_empty(&peer->waiting)) {
+    while (!peer->blocked && !s->settling && !(s->chain && s->chain->shut) && !queue_empty(&peer->waiting)) {
         struct kept *k = container_of(peer->waiting.head, struct kept, node);
         if (saving_holds(s, &k->head, k->seg) || giving_holds(s, &k->head, k->seg))
             break;
@@ -307,15 +316,25 @@ static void fail_broken(struct shard *s)
     }
 }
 
+static void append(struct queue *to, struct queue *from)
+{
+    for (struct qnode *node; (node = queue_pop(from));)
+        queue_push(to, node);
+}
+
+/* What is parked came before what waits in its connection: while anything waits there nothing else is parked.
+ * So it is handled, or waits, before that. */
 void piece_unpark(struct shard *s)
 {
     struct queue old = s->parked;
     s->parked = (struct queue){0};
     s->parked_count = s->parked_bytes = 0;
+    for (struct peer *peer = s->peers; peer; peer = peer->next)
+        append(&peer->behind, &peer->waiting);
     for (struct qnode *node; (node = queue_pop(&old));) {
         struct kept *k = container_of(node, struct kept, node);
         struct peer *peer = k->peer;
-        if (!peer->broken && s->chain && (!chain_open(s) || giving_holds(s, &k->head, k->seg))) {
+        if (!peer->broken && waits(peer, &k->head, k->seg)) {
             queue_push(&peer->waiting, &k->node);
             peer->waiting_count++;
             peer->waiting_bytes += k->bytes;
@@ -324,6 +343,8 @@ void piece_unpark(struct shard *s)
         else if (peer->broken)
             kept_free(k);
     }
+    for (struct peer *peer = s->peers; peer; peer = peer->next)
+        append(&peer->waiting, &peer->behind);
     fail_broken(s);
 }
 

@@ -359,6 +359,7 @@ void shard_set_view(struct shard *s, struct view *view)
     struct view *old = s->view;
     int self_old = s->self;
     s->view = view_ref(view);
+    s->settling = true;
     /* Not in the view: not yet, or declared dead, or another process has our rank; nothing is ours. */
     s->self = node && node->alive ? view_shard_index(view, node->id, s->config.index) : -1;
     if (arcs_gained(s, old, self_old))
@@ -393,8 +394,10 @@ void shard_set_view(struct shard *s, struct view *view)
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);)
         ((struct shard_table *)value)->known = true;
     piece_unpark(s);
+    s->settling = false;
     if (s->chain)
         chain_reopen(s);
+    piece_resume_all(s);
 }
 
 /* ---- housekeeping ---- */

@@ -92,6 +92,7 @@ struct peer {
     struct sender *sender;
     struct queue backlog; /* answers that the van refused */
     struct queue waiting; /* struct kept: pieces that wait until the backlog is gone */
+    struct queue behind;  /* the same, while piece_unpark looks at those before them */
     size_t waiting_count, waiting_bytes;
     bool blocked;
     struct reply **capture; /* the next answer is not sent but put here */
@@ -181,6 +182,7 @@ struct shard {
     size_t senders_count;
     struct peer *peers;
     struct queue parked; /* struct kept */
+    bool settling;       /* a view is being taken: what waits comes behind what is parked */
     size_t parked_count, parked_bytes;
     struct shard_request *handling;
     struct gate *gate;
