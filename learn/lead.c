@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEAD_POOL  "train/lead"
-#define READY_KEY  "train/ready"
-#define NOW_KEY    "train/now"
-#define SAVED_KEY  "train/saved"
-#define LOOK_MS    500 /* arbitrary: what is there is answered at once */
-#define PATIENCE   5.0 /* seconds in the job before another than worker 0 asks to lead; arbitrary */
+#define LEAD_POOL "train/lead"
+#define READY_KEY "train/ready"
+#define NOW_KEY   "train/now"
+#define SAVED_KEY "train/saved"
+#define LOOK_MS   500 /* arbitrary: what is there is answered at once */
+#define PATIENCE                                                                                             \
+    15.0 /* seconds in the job before another than worker 0 asks to lead; arbitrary, beyond the              \
+            silence that counts as death */
 #define NODES_LOOK 1024
 
 /* ---- a word as numbers ---- */
@@ -232,7 +234,8 @@ paramo_err lead_ask(struct job *job)
 {
     if (job->leads)
         return PARAMO_OK;
-    if (paramo_node_rank(job->node) != 0 && !leader_died(job) && progress_now() - job->joined < PATIENCE)
+    int first = paramo_node_rank(job->node) == 0 || paramo_is_recovery(job->node);
+    if (!first && !leader_died(job) && progress_now() - job->joined < PATIENCE)
         return PARAMO_OK;
     for (;;) {
         paramo_part part;

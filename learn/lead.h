@@ -44,8 +44,9 @@ void lead_decode(const double *in, size_t n, struct words *words);
 
 /* Makes the pool. */
 LEARN_MUST_USE paramo_err lead_open(struct job *job);
-/* Leads if nobody does (job->leads). Worker 0 asks whenever it is called; the others when the leader that
- * they know has died, or after a while in the job: so worker 0 leads if nothing goes wrong. */
+/* Leads if nobody does (job->leads). Worker 0, and one that has a dead worker's rank, ask whenever it is
+ * called; the others when the leader that they know has died, or after a while in the job: so worker 0 leads
+ * if nothing goes wrong. */
 LEARN_MUST_USE paramo_err lead_ask(struct job *job);
 /* NOW; zeros if there was none. For who is going to lead. */
 LEARN_MUST_USE paramo_err lead_place(struct job *job, struct words *words);

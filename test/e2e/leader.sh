@@ -9,7 +9,7 @@ seed=$RANDOM
 RANDOM=$seed
 echo "      SEED=$seed"
 
-rows=$((100000 / SLOW)) epochs=20
+rows=$((100000 / SLOW)) epochs=40 # so many that the job is still far from its end when it is struck
 expect 0 "a training log" "$PARAMO" data synth --rows $rows --seed 1 --model-seed 7 --out train.ffm
 expect 0 "a test log" "$PARAMO" data synth --rows $((rows / 10)) --seed 2 --model-seed 7 --out test.ffm
 expect 0 "a long one" "$PARAMO" data synth --rows $rows --seed 3 --model-seed 7 --out long.ffm
@@ -45,7 +45,7 @@ whole() {
 # ---- at drawn moments ----
 for kill in 1 2 3 4; do
     start "drawn$kill" "${job[@]}" --epochs $epochs --model-out "m-drawn$kill"
-    after=$((1 + RANDOM % (epochs - 8)))
+    after=$((1 + RANDOM % (epochs / 4)))
     check "drawn $kill: epoch $after is over" wait_for 40 epoch "drawn$kill" $after
     some_time 10
     check "drawn $kill: worker 0 is killed" signal_node KILL "drawn$kill" worker 0
@@ -67,7 +67,7 @@ for kill in 1 2; do
 done
 
 # ---- the next one, too: the last worker saves ----
-start twice "${job[@]}" --epochs $((2 * epochs)) --model-out m-twice
+start twice "${job[@]}" --epochs $((epochs * 2)) --model-out m-twice
 check "twice: epoch 3 is over" wait_for 40 epoch twice 3
 check "twice: worker 0 is killed" signal_node KILL twice worker 0
 check "twice: another leads" wait_for 20 led_by_another twice 0
@@ -78,7 +78,7 @@ whole twice 137 "twice: the last one saves" 0.05
 check "twice: it was the third" led_by twice $((3 - second))
 
 # ---- while it validates: most of the time is spent on that ----
-start valid "${job[@]}" --valid long.ffm --epochs 6 --model-out m-valid
+start valid "${job[@]}" --valid long.ffm --epochs 25 --model-out m-valid
 check "valid: epoch 2 is over" wait_for 60 epoch valid 2
 some_time 60
 check "valid: worker 0 is killed" signal_node KILL valid worker 0
@@ -93,7 +93,7 @@ catch_saving() { # JOB SIGNAL
     kill -"$2" "$pid"
 }
 for kill in 1 2; do
-    start "saving$kill" "${fm[@]}" --epochs 8 --early-stop 8 --model-out "m-saving$kill"
+    start "saving$kill" "${fm[@]}" --epochs 20 --early-stop 20 --model-out "m-saving$kill"
     check "saving $kill: the workers are there" wait_for 20 node_pid "saving$kill" worker 2
     check "saving $kill: worker 0 is killed while it saves" catch_saving "saving$kill" KILL
     whole "saving$kill" 137 "saving $kill" 0.05
@@ -102,7 +102,7 @@ done
 
 # ---- stopped for longer than silence is borne, and continued: while it learns, and while it saves ----
 export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 10 : 3))
-start stopped "${job[@]}" --epochs $((6 * epochs)) --model-out m-stopped
+start stopped "${job[@]}" --epochs $((3 * epochs)) --model-out m-stopped
 check "stopped: epoch 3 is over" wait_for 40 epoch stopped 3
 some_time 10
 check "stopped: worker 0 is stopped" signal_node STOP stopped worker 0
@@ -110,7 +110,7 @@ check "stopped: another leads" wait_for 30 led_by_another stopped 0
 check "stopped: it goes on" signal_node CONT stopped worker 0
 whole stopped 4 "stopped" 0.1
 check "stopped: it says nothing of a result" test ! -s "$OUT"
-start held "${fm[@]}" --epochs 8 --early-stop 8 --model-out m-held
+start held "${fm[@]}" --epochs 20 --early-stop 20 --model-out m-held
 check "held: the workers are there" wait_for 20 node_pid held worker 2
 check "held: worker 0 is stopped while it saves" catch_saving held STOP
 check "held: another leads" wait_for 30 led_by_another held 0
@@ -126,7 +126,7 @@ port=$PORT
 export PARAMO_TOKEN=leader
 start scheduler "$PARAMO" scheduler --port "$port" --servers 1 --workers 2 --verbose
 start server "$PARAMO" server --scheduler "127.0.0.1:$port"
-train=("$PARAMO" worker --scheduler "127.0.0.1:$port" -- "$PARAMO" train --model lr --data train.ffm --epochs $((4 * epochs)) --model-out m-late)
+train=("$PARAMO" worker --scheduler "127.0.0.1:$port" -- "$PARAMO" train --model lr --data train.ffm --epochs $((2 * epochs)) --model-out m-late)
 start first "${train[@]:0:4}" --rank 0 "${train[@]:4}"
 start second "${train[@]:0:4}" --rank 1 "${train[@]:4}"
 check "late: epoch 2 is over" wait_for 40 epoch first 2

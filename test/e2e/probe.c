@@ -77,8 +77,8 @@ int main(int argc, char **argv)
     }
     printf("{\"wake_p50_ms\": %.2f, \"wake_p999_ms\": %.2f, \"wake_max_ms\": %.1f, \"fsync_p50_ms\": %.2f, "
            "\"fsync_p99_ms\": %.2f, \"fsync_max_ms\": %.1f}\n",
-           spread_at(&wake, 0.5), spread_at(&wake, 0.999), wake.most, spread_at(&sync, 0.5), spread_at(&sync, 0.99),
-           sync.most);
+           spread_at(&wake, 0.5), spread_at(&wake, 0.999), wake.most, spread_at(&sync, 0.5),
+           spread_at(&sync, 0.99), sync.most);
     (void)close(fd);
     (void)unlink(argv[1]);
     return 0;
