@@ -111,6 +111,19 @@ static void create_scheduler(struct machine *m, struct store *store, const struc
         m->made->store = NULL; /* the scheduler's */
 }
 
+/* Has it told all the end, and empties its store? It may die before it says so here. */
+static void end_look(const struct machine *m)
+{
+    struct world *w = m->world;
+    const struct scheduler *s = m->made->scheduler;
+    if (!s || s->state != SCHED_OVER || s->end_status == PARAMO_E_FENCED)
+        return;
+    if (!w->emptying && s->end_status == PARAMO_E_DATA_LOST && !told_again(m, s->end_status))
+        judge_lost(m);
+    w->emptying = true;
+    w->emptying_status = s->end_status;
+}
+
 /* Of two starts the later has the higher term. In etcd the start is its transaction (judge_etcd sees the
  * order of those): who stands still behind it reports a lower term than who has taken over meanwhile; but
  * never one that was reported before. */
@@ -233,15 +246,9 @@ static void start_scheduler(struct machine *m)
 
 void machine_scheduler_tick(struct machine *m)
 {
-    struct world *w = m->world;
     bool ends = m->cannot_start || m->deposed || (m->files && simfs_crashed(m->files));
-    const struct scheduler *s = m->up ? m->made->scheduler : NULL;
-    if (s && s->state == SCHED_OVER && s->end_status != PARAMO_E_FENCED) {
-        if (!w->emptying && s->end_status == PARAMO_E_DATA_LOST && !told_again(m, s->end_status))
-            judge_lost(m); /* it may die before it says so */
-        w->emptying = true;
-        w->emptying_status = s->end_status;
-    }
+    if (m->up)
+        end_look(m);
     if (!m->up || !ends)
         return;
     m->cannot_start = m->deposed = false;
@@ -549,6 +556,7 @@ void machine_kill(struct machine *m, uint64_t again_ns)
         abort();
     if (node->own)
         seat_close_control(node->own);
+    end_look(m); /* what was due while it stood still may have come just now, on its lane */
     scheduler_destroy(node->scheduler);
     store_close(node->store);
     lane_leave(node->control);
