@@ -83,13 +83,8 @@ static void ucx_settle(struct van_conn *conn)
 static void ucx_destroy(struct van *base)
 {
     struct ucx_van *van = (struct ucx_van *)base;
-    for (unsigned i = 0; i < UCX_KINDS; i++) {
-        struct ucx_context *context = &van->context[i];
-        if (!context->handle)
-            continue;
-        context->api->dt_destroy(context->datatype);
-        context->api->cleanup(context->handle);
-    }
+    for (unsigned i = 0; i < UCX_KINDS; i++)
+        ucx_context_destroy(&van->context[i]);
     pthread_mutex_destroy(&van->lock);
     van_fini(base);
     free(van);

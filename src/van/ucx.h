@@ -33,6 +33,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include "van/shmdir.h"
 #include "van/tcp.h"
 #include "van/ucx_say.h"
 
@@ -69,8 +70,12 @@ struct ucx_context {
     ucp_context_h handle;
     ucp_datatype_t datatype; /* a way, as the bytes that are to leave next */
     size_t message_bytes;    /* what fits into one message of the transport */
+    struct shmdir dir;       /* of its files; empty: UCX makes none, or the user says where */
 };
+/* context is zeroed, and is as it was after an error. */
 MUST_USE paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context);
+/* One that was never made is left alone. */
+void ucx_context_destroy(struct ucx_context *context);
 
 enum { UCX_WAYS_MAX = 64 };
 

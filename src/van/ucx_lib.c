@@ -108,12 +108,11 @@ static const char *const shm_settings[][2] = {{"TLS", "posix"},
 static const char *const fabric_settings[][2] = {
     {"TLS", "rc,dc,ud,tcp"}, {"RNDV_THRESH", "inf"}, {"RCACHE_ENABLE", "n"}};
 
-paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context)
+/* Where UCX makes its files. It takes this from the environment only, when a context is made (1.13). */
+#define FILES_IN "UCX_POSIX_DIR"
+
+static paramo_err context_make(const struct ucx_api *api, enum ucx_kind kind, struct ucx_context *context)
 {
-    const struct ucx_api *api;
-    paramo_err err = ucx_load(&api);
-    if (err)
-        return err;
     const char *const(*settings)[2] = kind == UCX_SHM ? shm_settings : fabric_settings;
     size_t count = kind == UCX_SHM ? sizeof shm_settings / sizeof *shm_settings
                                    : sizeof fabric_settings / sizeof *fabric_settings;
@@ -131,7 +130,11 @@ paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context)
         sigset_t all, before;
         (void)sigfillset(&all);
         (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+        if (context->dir.path[0])
+            (void)setenv(FILES_IN, context->dir.path, 1);
         status = api->init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &handle);
+        if (context->dir.path[0])
+            (void)unsetenv(FILES_IN);
         (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     api->config_release(config);
@@ -144,11 +147,35 @@ paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context)
         return err_set(PARAMO_E_UNSUPPORTED, "UCX: %s", api->status_string(status));
     }
     /* 256: more than the transports' and UCX's own headers */
-    *context = (struct ucx_context){.api = api,
-                                    .handle = handle,
-                                    .datatype = datatype,
-                                    .message_bytes = kind == UCX_SHM ? (16 << 10) - 256 : (8 << 10) - 256};
+    context->api = api;
+    context->handle = handle;
+    context->datatype = datatype;
+    context->message_bytes = kind == UCX_SHM ? (16 << 10) - 256 : (8 << 10) - 256;
     return PARAMO_OK;
+}
+
+paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context)
+{
+    const struct ucx_api *api;
+    paramo_err err = ucx_load(&api);
+    if (!err && kind == UCX_SHM && !getenv(FILES_IN)) /* a user's own value wins */
+        err = shmdir_make(SHMDIR_BASE, &context->dir);
+    if (err)
+        return err;
+    err = context_make(api, kind, context);
+    if (err)
+        shmdir_remove(&context->dir);
+    return err;
+}
+
+void ucx_context_destroy(struct ucx_context *context)
+{
+    if (!context->handle)
+        return;
+    context->api->dt_destroy(context->datatype);
+    context->api->cleanup(context->handle);
+    context->handle = NULL;
+    shmdir_remove(&context->dir);
 }
 #else
 typedef int ucx_lib_is_left_out; /* a translation unit may not be empty */
