@@ -15,12 +15,12 @@
 #define LOCK   "lock"
 
 enum {
-    TRIES = 16,       /* another process may take a folder that is not locked yet for a dead one's. Arbitrary */
+    TRIES = 16, /* another process may take a folder that is not locked yet for a dead one's. Arbitrary */
     SWEEP_MAX = 4096, /* folders looked at by one start. Arbitrary */
 };
 
-/* Everything in it but the lock, then the lock, then the folder: a sweep that is killed half-way leaves a folder
- * that the next sweep removes. */
+/* Everything in it but the lock, then the lock, then the folder: a sweep that is killed half-way leaves a
+ * folder that the next sweep removes. */
 static void remove_all(int base, const char *name, int folder)
 {
     int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,9 +1,9 @@
 /*
- * A folder in shared memory for the files that UCX makes in this process. UCX removes each file as soon as both
- * sides have it; a process that is killed before leaves it, and with it the memory that it takes. A folder has a
- * lock that ends with its process, so the next start finds the folders of dead processes and removes them,
- * whatever process ids they had and in whatever namespace. It removes nothing of other users, and nothing that a
- * living process has. It never knows UCX. Any thread. Tests: test/van/test_shmdir.c.
+ * A folder in shared memory for the files that UCX makes in this process. UCX removes each file as soon as
+ * both sides have it; a process that is killed before leaves it, and with it the memory that it takes. A
+ * folder has a lock that ends with its process, so the next start finds the folders of dead processes and
+ * removes them, whatever process ids they had and in whatever namespace. It removes nothing of other users,
+ * and nothing that a living process has. It never knows UCX. Any thread. Tests: test/van/test_shmdir.c.
  */
 #ifndef VAN_SHMDIR_H
 #define VAN_SHMDIR_H
@@ -14,7 +14,7 @@ enum { SHMDIR_PATH_MAX = 96 };
 
 struct shmdir {
     char path[SHMDIR_PATH_MAX]; /* "": there is none */
-    int lock; /* held for as long as the process lives */
+    int lock;                   /* held for as long as the process lives */
 };
 
 #define SHMDIR_BASE "/dev/shm"

@@ -1,4 +1,5 @@
-/* Folders of UCX's files: made, locked, removed; those of dead processes go at the next start, others stay. */
+/* Folders of UCX's files: made, locked, removed; those of dead processes go at the next start, others stay.
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
