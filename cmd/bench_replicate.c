@@ -28,19 +28,17 @@ static const char bare[] = "the same without copies";
 /* One sender's numbers in order, its floor as far behind as a window of requests leaves it. */
 static double records_ns(size_t count)
 {
-    struct clocks clocks;
     struct clock clock;
     size_t news = 0;
-    clocks_init(&clocks);
     clock_init(&clock);
     uint64_t start = raw_now_ns();
     for (uint64_t number = 1; number <= count; number++) {
-        clock_raise(&clocks, &clock, number > LOAD_WINDOW_MAX ? number - LOAD_WINDOW_MAX : 1);
-        news += clock_look(&clock, 0, number) == DEDUP_NEW;
+        clock_raise(&clock, number > LOAD_WINDOW_MAX ? number - LOAD_WINDOW_MAX : 1);
+        news += clock_look(&clock, number) == DEDUP_NEW;
         clock_record(&clock, number);
     }
     double ns = 1e9 * raw_seconds_since(start) / (double)count;
-    clock_fini(&clocks, &clock);
+    clock_fini(&clock);
     return news == count ? ns : 1e9; /* a push taken for a repeat: no figure */
 }
 

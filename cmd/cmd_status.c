@@ -38,9 +38,7 @@ static void add_report(struct shard_report *to, const struct shard_report *from)
     to->rows += from->rows;
     to->table_bytes += from->table_bytes;
     to->senders += from->senders;
-    to->clocks_apart += from->clocks_apart;
-    to->clock_sets += from->clock_sets;
-    to->clock_notes += from->clock_notes;
+    to->clock_parts += from->clock_parts;
     to->clock_bytes += from->clock_bytes;
     to->requests += from->requests;
     to->repeats += from->repeats;
@@ -197,9 +195,9 @@ static void print_servers(const struct state *s)
 {
     (void)printf(
         "\n                 arcs                                     write pauses, ms                 "
-        "      vector clocks\n"
+        "vector clocks\n"
         "server   owns copies filling       rows        bytes     number  median    99 %% longest  "
-        "senders  apart   sets  notes      bytes\n");
+        "senders  parts      bytes\n");
     for (uint32_t i = 0; i < s->view->nodes_count; i++) {
         const struct row *row = &s->row[i];
         const struct shard_report *sum = &row->sum;
@@ -214,8 +212,8 @@ static void print_servers(const struct state *s)
         (void)printf(" %10" PRIu64 " %12" PRIu64 " %10" PRIu64 " %7.1f %7.1f %7.1f", sum->rows,
                      sum->table_bytes, sum->pauses.count, ms(spread_quantile(&sum->pauses, 0.5)),
                      ms(spread_quantile(&sum->pauses, 0.99)), ms(sum->pauses.max));
-        (void)printf(" %8" PRIu64 " %6" PRIu64 " %6" PRIu64 " %6" PRIu64 " %10" PRIu64, sum->senders,
-                     sum->clocks_apart, sum->clock_sets, sum->clock_notes, sum->clock_bytes);
+        (void)printf(" %8" PRIu64 " %6" PRIu64 " %10" PRIu64, sum->senders, sum->clock_parts,
+                     sum->clock_bytes);
         if (row->status->reported_ms > 1000)
             (void)printf("  (%.1f s ago)", (double)row->status->reported_ms / 1000);
         (void)printf("\n");
@@ -309,10 +307,8 @@ static json_t *json_server(const struct row *row)
     (void)json_object_set_new(o, "repeats", json_integer((json_int_t)sum->repeats));
     (void)json_object_set_new(o, "write_pauses", json_pauses(&sum->pauses));
     (void)json_object_set_new(o, "clocks",
-                              json_pack("{s:I, s:I, s:I, s:I, s:I}", "senders", (json_int_t)sum->senders,
-                                        "apart", (json_int_t)sum->clocks_apart, "sets",
-                                        (json_int_t)sum->clock_sets, "notes", (json_int_t)sum->clock_notes,
-                                        "bytes", (json_int_t)sum->clock_bytes));
+                              json_pack("{s:I, s:I, s:I}", "senders", (json_int_t)sum->senders, "parts",
+                                        (json_int_t)sum->clock_parts, "bytes", (json_int_t)sum->clock_bytes));
     return o;
 }
 

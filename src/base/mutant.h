@@ -100,6 +100,10 @@
     X(repeat_before_chain, "a repeat is answered before the chain has the original")                      \
     X(old_epoch_accepted, "a member takes what comes from one that its view has dead, and acknowledges it") \
     X(forward_before_record, "an owner records a number when the chain has it, not with the update")       \
+    X(goodbye_of_old_connection, "a goodbye ends the record of a customer that was opened again since")   \
+    X(forget_all, "followers forget a silent sender, whatever it has done since")                          \
+    X(dead_keep_connections, "connections of workers that were declared dead stay open")                  \
+    X(floor_untold, "a worker that falls silent does not say how far it has come")                         \
     X(record_freed_early, "a sender's record ends with its connection, before it is fenced")              \
     X(window_too_small, "records take numbers for done that are eight apart")                             \
     X(named_before_whole, "a table's file takes its name before its last bytes are written")            \

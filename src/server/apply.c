@@ -342,8 +342,10 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
     if (data_changes(h->kind) && !repeated) {
         struct clock *clock = &peer->sender->clock;
         uint64_t arcs[RING_ARCS / 64], *only = NULL;
-        if (clock->apart || peer->sender->parts) {
-            parted_arcs(s, clock, parts_find(peer->sender->parts, h->number), h->number, arcs);
+        const struct part *part = clock->parts ? clock_part(clock, h->number) : NULL;
+        if (part) { /* the rest of it */
+            for (unsigned i = 0; i < ARCS_WORDS; i++)
+                arcs[i] = ~part->arcs[i];
             only = arcs;
             known = NULL; /* a part of the list may take its place */
         }
@@ -365,7 +367,7 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
         if (!recorded)
             clock_record(clock, h->number);
         if (MUTANT(floor_without_window))
-            clock_raise(&s->clocks, clock, h->number + 1);
+            clock_raise(clock, h->number + 1);
         /* Only the whole table's loss that somebody has accepted: rows put one by one, or from a file that
          * was saved before others were made, do not say what became of the rest, which would read as zeros.
          */

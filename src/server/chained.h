@@ -17,7 +17,7 @@
  * only as far as its table's rows are, and the last member that has them is the tail for it. So a follower's
  * changes, and the numbers of an arc's last change, are some of those that the member before it has.
  * - Records. A follower has, for each owner that it follows (an origin), the records of senders that the
- * owner has for these arcs, and notes on which arcs it has done what came since (parts.h). When another
+ * owner has for these arcs, and with them on which arcs it has done what came since (clocks.h). When another
  * becomes owner, TAKE says so in the stream, so that records pass from one origin to the other at the same
  * place everywhere.
  * - Gate. A shard serves while each next member has room, has what a promotion had to send again, and has
@@ -146,8 +146,7 @@ struct chain_sender {
     struct chain_sender *next;
     uint32_t node, app, customer;
     uint64_t incarnation;
-    struct clock clock; /* what the owner's record says; not what came from it since */
-    struct part *parts; /* that */
+    struct clock clock; /* what the owner's record says, and on which arcs what came from it since is done */
 };
 
 struct chain_origin { /* an owner whose arcs are followed */
@@ -155,7 +154,6 @@ struct chain_origin { /* an owner whose arcs are followed */
     struct chain_name name;
     uint64_t incarnation; /* by the view in which it was met first; 0: in none */
     unsigned arcs;
-    struct clocks clocks;
     struct chain_sender *senders;
 };
 
@@ -173,6 +171,7 @@ struct chain {
     uint64_t brought[CHAIN_WORDS];             /* ours since this view, by a move: with all rows */
     uint64_t last[RING_ARCS];                  /* the number of its last change */
     uint64_t order;                            /* the highest given out, or seen on an arc that is ours */
+    uint64_t arrivals;                         /* of records */
     uint32_t generations;
     uint64_t wait_until; /* an owner that we have followed may answer pulls until then; 0: none may */
     uint64_t
@@ -236,7 +235,8 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
 /* A repeat of what is not acknowledged yet: it waits for the same. */
 bool chain_pending(struct sender *sender, const struct wire_head *head);
 void chain_sender_gone(struct sender *sender);
-void chain_sender_bye(struct shard *s, const struct sender *sender);
+/* Its followers hear how far it has come. */
+void chain_sender_floor(struct shard *s, const struct sender *sender);
 /* With room for data; NULL: no memory. */
 struct chain_entry *chain_entry_new(size_t bytes);
 /* The message m with those of the rows that lie on arcs; NULL: no memory. */
@@ -282,13 +282,15 @@ void follow_senders_gone(struct chain *c, struct chain_origin *o);
 /* Found or made; NULL: no memory. */
 struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
                                    uint64_t incarnation);
-/* The record that its FORGET speaks of. */
+/* The record that a FORGET speaks of: it is raised, and ends if nothing is left of it. */
 void follow_sender_forget(struct chain_origin *o, const struct chain_message *m);
 struct chain_origin *follow_origin(struct chain *c, struct chain_name name);
 /* One that no chain has, and its end (NULL: nothing). */
 struct chain_origin *follow_origin_make(struct chain_name name);
 void follow_origin_fini(struct chain_origin *o);
 void follow_origin_free(struct chain *c, struct chain_origin *o);
+/* The arcs that we follow it on. */
+void follow_arcs(const struct chain *c, const struct chain_origin *o, uint64_t arcs[CHAIN_WORDS]);
 /* These arcs of an origin (NULL: our own) are another's (NULL: ours) now, with their records. */
 MUST_USE paramo_err follow_take(struct chain *c, struct chain_origin *from, struct chain_origin *to,
                                 const uint64_t arcs[CHAIN_WORDS]);

@@ -4,189 +4,281 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct clock_apart {
-    struct clock_apart *next;
-    unsigned set;
-    uint64_t last; /* the highest number in which it differs from the own one */
-    struct dedup dedup;
-};
-
-void clocks_init(struct clocks *c)
-{
-    memset(c, 0, sizeof *c);
-    c->arcs[0] = RING_ARCS;
-}
-
 void clock_init(struct clock *clock)
 {
+    memset(clock, 0, sizeof *clock);
     dedup_init(&clock->own);
-    clock->apart = NULL;
 }
 
-/* The set's arcs are like all others. */
-static void set_end(struct clocks *c, unsigned set)
+static void part_end(struct part **at)
 {
-    for (size_t a = 0; a < RING_ARCS && c->arcs[set]; a++)
-        if (c->set_of[a] == set) {
-            c->set_of[a] = 0;
-            c->arcs[set]--;
-            c->arcs[0]++;
-        }
+    struct part *part = *at;
+    *at = part->next;
+    free(part);
 }
 
-static void apart_end(struct clocks *c, struct clock_apart **at)
+void clock_fini(struct clock *clock)
 {
-    struct clock_apart *apart = *at;
-    *at = apart->next;
-    assert(c->senders[apart->set]);
-    if (--c->senders[apart->set] == 0)
-        set_end(c, apart->set);
-    free(apart);
+    while (clock->parts)
+        part_end(&clock->parts);
 }
 
-void clock_fini(struct clocks *c, struct clock *clock)
+void clock_raise(struct clock *clock, uint64_t floor)
 {
-    while (clock->apart)
-        apart_end(c, &clock->apart);
+    dedup_raise(&clock->own, floor);
+    while (clock->parts && clock->parts->number < clock->own.floor)
+        part_end(&clock->parts);
 }
 
-static void arc_move(struct clocks *c, unsigned arc, unsigned set)
+enum dedup_state clock_look(const struct clock *clock, uint64_t number)
 {
-    c->arcs[c->set_of[arc]]--;
-    c->arcs[set]++;
-    c->set_of[arc] = (uint8_t)set;
+    return dedup_look(&clock->own, number);
 }
 
-paramo_err clocks_arrive(struct clocks *c, unsigned first, unsigned count, unsigned *set)
+/* Where the number's part is, or would be. */
+static struct part **part_at(struct part **at, uint64_t number)
 {
-    unsigned found = 1;
-    assert(count && first < RING_ARCS && count <= RING_ARCS - first);
-    while (found < CLOCK_SETS && (c->arcs[found] || c->senders[found]))
-        found++;
-    if (found == CLOCK_SETS)
-        return err_set(PARAMO_E_FULL, "arcs of %d arrivals still have records of their own", CLOCK_SETS - 1);
-    for (unsigned a = first; a < first + count; a++)
-        arc_move(c, a, found);
-    *set = found;
-    return PARAMO_OK;
+    while (*at && (*at)->number < number)
+        at = &(*at)->next;
+    return at;
 }
 
-void clocks_add(struct clocks *c, unsigned set, unsigned arc)
+static bool is_at(struct part *const *at, uint64_t number)
 {
-    arc_move(c, arc, set);
+    return *at && (*at)->number == number;
 }
 
-/* The highest number in which two records of one floor differ; 0: none. */
-static uint64_t last_difference(const struct dedup *a, const struct dedup *b)
+const struct part *clock_part(const struct clock *clock, uint64_t number)
 {
-    uint64_t last = 0;
-    assert(a->floor == b->floor);
-    for (unsigned word = 0; word < DATA_WINDOW / 64; word++)
-        for (uint64_t bits = a->bits[word] ^ b->bits[word]; bits; bits &= bits - 1) {
-            /* bit i of the window is the number of that remainder in [floor, floor + DATA_WINDOW) */
-            uint64_t i = 64 * word + (uint64_t)__builtin_ctzll(bits);
-            uint64_t number = a->floor + (i + DATA_WINDOW - a->floor % DATA_WINDOW) % DATA_WINDOW;
-            last = number > last ? number : last;
-        }
-    return last;
+    const struct part *part = clock->parts;
+    while (part && part->number < number)
+        part = part->next;
+    return part && part->number == number ? part : NULL;
 }
 
-paramo_err clock_arrive(struct clocks *c, struct clock *clock, unsigned set, const struct dedup *theirs)
+bool clock_empty(const struct clock *clock)
 {
-    struct clock_apart *apart = calloc(1, sizeof *apart);
-    if (!apart)
-        return err_memory(sizeof *apart);
-    apart->set = set;
-    if (theirs)
-        apart->dedup = *theirs;
-    else
-        dedup_init(&apart->dedup);
-    clock_raise(c, clock, apart->dedup.floor); /* both are what one sender has said */
-    dedup_raise(&apart->dedup, clock->own.floor);
-    apart->last = last_difference(&clock->own, &apart->dedup);
-    if (!apart->last) {
-        free(apart);
-        return PARAMO_OK;
+    uint64_t any = 0;
+    for (unsigned i = 0; i < DATA_WINDOW / 64; i++)
+        any |= clock->own.bits[i];
+    return !any && !clock->parts;
+}
+
+static void record(struct dedup *d, uint64_t number)
+{
+    if (dedup_look(d, number) == DEDUP_NEW)
+        dedup_record(d, number);
+}
+
+void clock_record(struct clock *clock, uint64_t number)
+{
+    struct part **at = part_at(&clock->parts, number);
+    if (is_at(at, number))
+        part_end(at);
+    record(&clock->own, number);
+}
+
+struct part *part_make(uint64_t number, const uint64_t arcs[ARCS_WORDS])
+{
+    struct part *part = calloc(1, sizeof *part);
+    if (!part)
+        return NULL;
+    part->number = number;
+    memcpy(part->arcs, arcs, sizeof part->arcs);
+    return part;
+}
+
+void clock_add(struct clock *clock, struct part *part)
+{
+    struct part **at = part_at(&clock->parts, part->number);
+    if (dedup_look(&clock->own, part->number) != DEDUP_NEW) {
+        free(part);
+    } else if (is_at(at, part->number)) {
+        for (unsigned i = 0; i < ARCS_WORDS; i++)
+            (*at)->arcs[i] |= part->arcs[i];
+        free(part);
+    } else {
+        part->next = *at;
+        *at = part;
     }
-    apart->next = clock->apart;
-    clock->apart = apart;
-    c->senders[set]++;
+}
+
+paramo_err clock_note(struct clock *clock, uint64_t number, const uint64_t arcs[ARCS_WORDS])
+{
+    struct part *part = part_make(number, arcs);
+    if (!part)
+        return err_memory(sizeof *part);
+    clock_add(clock, part);
     return PARAMO_OK;
 }
 
-void clocks_arrived(struct clocks *c, unsigned set)
+/* ---- arcs that come and go ------------------------------------------------------------------------------
+ */
+
+/* What all arcs say is the record's again. */
+static void settle(struct clock *clock, const uint64_t held[ARCS_WORDS])
 {
-    if (!c->senders[set])
-        set_end(c, set);
+    for (struct part **at = &clock->parts; *at;) {
+        uint64_t some = 0, others = 0, number = (*at)->number;
+        for (unsigned i = 0; i < ARCS_WORDS; i++) {
+            some |= held[i] & (*at)->arcs[i];
+            others |= held[i] & ~(*at)->arcs[i];
+        }
+        if (some && others) {
+            at = &(*at)->next;
+            continue;
+        }
+        part_end(at);
+        if (some)
+            record(&clock->own, number);
+    }
 }
 
-void clocks_join(struct clocks *c, unsigned first, unsigned count, unsigned set)
+void clock_keep(struct clock *clock, const uint64_t held[ARCS_WORDS])
 {
-    for (unsigned a = first; a < first + count; a++)
-        arc_move(c, a, c->senders[set] ? set : 0);
+    settle(clock, held);
+    for (struct part *part = clock->parts; part; part = part->next)
+        for (unsigned i = 0; i < ARCS_WORDS; i++)
+            part->arcs[i] &= held[i];
 }
 
-void clocks_depart(struct clocks *c, unsigned first, unsigned count)
+/* The record says of the number what it said, in a part: `part`, which goes to its place. */
+static void part_open(struct clock *clock, uint64_t number, struct part **at, struct part *part)
 {
-    for (unsigned a = first; a < first + count; a++)
-        arc_move(c, a, 0);
+    bool done = dedup_look(&clock->own, number) == DEDUP_DONE;
+    part->number = number;
+    for (unsigned i = 0; i < ARCS_WORDS; i++)
+        part->arcs[i] = done ? UINT64_MAX : 0;
+    part->next = *at;
+    *at = part;
+    if (done)
+        dedup_drop(&clock->own, number);
 }
 
-unsigned clocks_sets(const struct clocks *c)
+/* there: on which of the arcs it is done; NULL: on all of them, or on none. */
+static void part_set(struct part *part, const uint64_t arcs[ARCS_WORDS], bool done, const struct part *there)
 {
-    unsigned n = 0;
-    for (unsigned set = 1; set < CLOCK_SETS; set++)
-        n += c->arcs[set] || c->senders[set];
-    return n;
+    for (unsigned i = 0; i < ARCS_WORDS; i++) {
+        uint64_t these = done ? UINT64_MAX : there ? there->arcs[i] : 0;
+        part->arcs[i] = (part->arcs[i] & ~arcs[i]) | (these & arcs[i]);
+    }
+}
+
+/* One number after the other, as the window has them: both records are of one floor. A number of which they
+ * say different things, and that has no part, gets one of the spare ones. */
+static void arrive(struct clock *clock, const uint64_t arcs[ARCS_WORDS], const struct dedup *own,
+                   const struct part *theirs, struct part **spare)
+{
+    struct part **at = &clock->parts;
+    uint64_t floor = clock->own.floor;
+    assert(own->floor == floor);
+    while (theirs && theirs->number < floor)
+        theirs = theirs->next;
+    for (uint64_t number = floor; number - floor < DATA_WINDOW; number++) {
+        bool here = dedup_look(&clock->own, number) == DEDUP_DONE,
+             there = dedup_look(own, number) == DEDUP_DONE;
+        bool some = theirs && theirs->number == number;
+        if (!is_at(at, number)) {
+            if (!some && there == here)
+                continue;
+            struct part *part = *spare;
+            *spare = part->next;
+            part_open(clock, number, at, part);
+        }
+        part_set(*at, arcs, there, some ? theirs : NULL);
+        at = &(*at)->next;
+        theirs = some ? theirs->next : theirs;
+    }
+}
+
+/* Parts for all numbers that may need one. */
+static paramo_err spare_parts(const struct dedup *a, const struct dedup *b, const struct part *theirs,
+                              struct part **spare)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < DATA_WINDOW / 64; i++)
+        n += (size_t)__builtin_popcountll(a->bits[i] ^ b->bits[i]);
+    for (; theirs; theirs = theirs->next)
+        n++;
+    for (; n; n--) {
+        struct part *part = malloc(sizeof *part);
+        if (!part)
+            return err_memory(sizeof *part);
+        part->next = *spare;
+        *spare = part;
+    }
+    return PARAMO_OK;
+}
+
+paramo_err clock_arrive(struct clock *clock, const uint64_t held[ARCS_WORDS], const uint64_t arcs[ARCS_WORDS],
+                        const struct clock *theirs)
+{
+    struct dedup own;
+    struct part *spare = NULL;
+    uint64_t all[ARCS_WORDS];
+    dedup_init(&own);
+    if (theirs)
+        own = theirs->own;
+    clock_raise(clock, own.floor); /* both are what one sender has said */
+    dedup_raise(&own, clock->own.floor);
+    paramo_err err = spare_parts(&own, &clock->own, theirs ? theirs->parts : NULL, &spare);
+    if (!err)
+        arrive(clock, arcs, &own, theirs ? theirs->parts : NULL, &spare);
+    while (spare)
+        part_end(&spare);
+    for (unsigned i = 0; i < ARCS_WORDS; i++)
+        all[i] = held[i] | arcs[i];
+    settle(clock, all);
+    return err;
+}
+
+paramo_err clock_join(struct clock *clock, const uint64_t held[ARCS_WORDS], const uint64_t arcs[ARCS_WORDS],
+                      const struct dedup *theirs)
+{
+    struct dedup own = *theirs;
+    paramo_err err = PARAMO_OK;
+    clock_raise(clock, own.floor);
+    dedup_raise(&own, clock->own.floor);
+    for (uint64_t number = own.floor; number < own.floor + DATA_WINDOW && !err; number++)
+        if (dedup_look(&own, number) == DEDUP_DONE && clock_look(clock, number) == DEDUP_NEW)
+            err = clock_note(clock, number, arcs);
+    settle(clock, held);
+    return err;
+}
+
+/* ---- what goes with arcs --------------------------------------------------------------------------------
+ */
+
+static bool part_covers(const struct part *part, const uint64_t arcs[ARCS_WORDS])
+{
+    uint64_t others = 0;
+    for (unsigned i = 0; i < ARCS_WORDS; i++)
+        others |= arcs[i] & ~part->arcs[i];
+    return !others;
+}
+
+bool part_splits(const struct part *part, const uint64_t arcs[ARCS_WORDS])
+{
+    uint64_t some = 0;
+    for (unsigned i = 0; i < ARCS_WORDS; i++)
+        some |= arcs[i] & part->arcs[i];
+    return some && !part_covers(part, arcs);
+}
+
+struct dedup clock_of(const struct clock *clock, const uint64_t arcs[ARCS_WORDS])
+{
+    struct dedup own = clock->own;
+    for (const struct part *part = clock->parts; part; part = part->next)
+        if (part_covers(part, arcs))
+            record(&own, part->number);
+    return own;
 }
 
 size_t clock_count(const struct clock *clock, size_t *bytes)
 {
     size_t n = 0;
-    for (const struct clock_apart *apart = clock->apart; apart; apart = apart->next)
+    for (const struct part *part = clock->parts; part; part = part->next)
         n++;
-    *bytes += n * sizeof *clock->apart;
+    *bytes += n * sizeof *clock->parts;
     return n;
-}
-
-void clock_raise(struct clocks *c, struct clock *clock, uint64_t floor)
-{
-    dedup_raise(&clock->own, floor);
-    for (struct clock_apart **at = &clock->apart; *at;) {
-        dedup_raise(&(*at)->dedup, floor);
-        if ((*at)->last < clock->own.floor || !c->arcs[(*at)->set])
-            apart_end(c, at);
-        else
-            at = &(*at)->next;
-    }
-}
-
-const struct dedup *clock_of(const struct clock *clock, unsigned set)
-{
-    for (const struct clock_apart *apart = clock->apart; set && apart; apart = apart->next)
-        if (apart->set == set)
-            return &apart->dedup;
-    return &clock->own;
-}
-
-enum dedup_state clock_look(const struct clock *clock, unsigned set, uint64_t number)
-{
-    return dedup_look(clock_of(clock, set), number);
-}
-
-enum dedup_state clock_look_all(const struct clock *clock, uint64_t number)
-{
-    enum dedup_state state = dedup_look(&clock->own, number);
-    for (const struct clock_apart *apart = clock->apart; apart && state == DEDUP_DONE; apart = apart->next)
-        state = dedup_look(&apart->dedup, number);
-    return state;
-}
-
-void clock_record(struct clock *clock, uint64_t number)
-{
-    if (dedup_look(&clock->own, number) == DEDUP_NEW)
-        dedup_record(&clock->own, number);
-    for (struct clock_apart *apart = clock->apart; apart; apart = apart->next)
-        if (dedup_look(&apart->dedup, number) == DEDUP_NEW)
-            dedup_record(&apart->dedup, number);
 }

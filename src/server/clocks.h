@@ -1,75 +1,78 @@
 /*
  * Vector clocks per range (Li et al., OSDI'14, section 4.3), as few as can be. A shard has one record of
- * applied numbers per sender (dedup.h) for all its arcs. Arcs that arrive from another shard bring that
- * shard's records: where one says otherwise than ours, it is kept apart and decides for those arcs, until the
- * sender's floor has passed the last number in which the two differ. Then it is dropped, and when no sender
- * has one left, the arcs are as all others.
+ * applied numbers per sender for all its arcs (dedup.h), and beside it a part for each number that is done on
+ * some of the arcs only: because arcs have come from a shard that says otherwise than this one, or because
+ * the pieces of a chunk reach a follower by different chains.
  *
- *     struct clocks   arc -> set; set 0: the shard's own
- *     struct clock    of one sender: its own record, and one for each set in which it differs
+ *     own     floor | 1 1 0 1 0 0 ...      1: done on all arcs that are here
+ *     parts           . . | . | .          beside a 0: done on these arcs, and no others
  *
- * Why that ends: a number that is new is recorded everywhere. A sender's chunk comes to a shard as one piece
- * with all its keys that are there, so arcs that the piece does not touch hold none of its keys. So nothing
- * new ever differs, and what differs passes below the floor.
+ * What bounds it: a part is for one number of the sender's window, so a sender has fewer than DATA_WINDOW,
+ * however many arrivals there were and however long it says nothing. A part ends when the floor passes its
+ * number, when the number is done everywhere (a sender's chunk comes to a shard as one piece with all its
+ * keys that are there, so arcs that the piece does not touch hold none of its keys), or when all arcs that
+ * are here say the same.
  *
- * Pure; one owner; it never knows arcs' rows or senders' names. Tests: test/server/test_clocks.c.
+ * A floor is true of a sender everywhere: whoever knows it may raise it in every record.
+ *
+ * Pure; one owner; it never knows arcs' rows or senders' names. Tests: test/server/test_clocks.c,
+ * test/worker/test_chain_sim.c.
  */
 #ifndef SERVER_CLOCKS_H
 #define SERVER_CLOCKS_H
 
 #include "base/err.h"
-#include "ring/ring.h"
+#include "server/arcs.h"
 #include "server/dedup.h"
 
-enum { CLOCK_SETS = 64 /* arrivals that are not one with the rest yet; more wait. Arbitrary */ };
-
-struct clocks {
-    uint8_t set_of[RING_ARCS];
-    uint16_t arcs[CLOCK_SETS];    /* in the set; 0: it is free (or no longer needed) */
-    uint32_t senders[CLOCK_SETS]; /* that have a record apart */
+struct part {
+    struct part *next; /* of a higher number */
+    uint64_t number;
+    uint64_t arcs[ARCS_WORDS];
 };
 
-struct clock_apart;
 struct clock {
     struct dedup own;
-    struct clock_apart *apart; /* a list */
+    struct part *parts; /* none of a number that own has */
+    uint64_t arrival;   /* follow.c: the last in which it was given something */
 };
 
-/* Zeroed: every arc is in set 0. */
-void clocks_init(struct clocks *c);
 void clock_init(struct clock *clock);
-void clock_fini(struct clocks *c, struct clock *clock);
+void clock_fini(struct clock *clock);
 
-/* Arcs first .. first+count-1 have arrived: they become a set of their own. Then clock_arrive is called for
- * every sender: each that this shard knows, and each of the records that came (a new sender here begins with
- * clock_init). FULL: there are too many sets; try again when floors have risen. */
-MUST_USE paramo_err clocks_arrive(struct clocks *c, unsigned first, unsigned count, unsigned *set);
-/* More arcs of the same arrival. */
-void clocks_add(struct clocks *c, unsigned set, unsigned arc);
-/* theirs: the record that came with the arcs; NULL: the other shard had none of this sender. */
-MUST_USE paramo_err clock_arrive(struct clocks *c, struct clock *clock, unsigned set,
-                                 const struct dedup *theirs);
-/* After the last clock_arrive of a set: if nobody differs it is at once one with the rest. */
-void clocks_arrived(struct clocks *c, unsigned set);
-/* More arcs of the same arrival, after clocks_arrived. */
-void clocks_join(struct clocks *c, unsigned first, unsigned count, unsigned set);
-/* These arcs have left the shard. */
-void clocks_depart(struct clocks *c, unsigned first, unsigned count);
-
-/* Sets that decide for arcs beside the own one. */
-unsigned clocks_sets(const struct clocks *c);
-/* Records that the sender has apart; *bytes grows by their memory. */
-size_t clock_count(const struct clock *clock, size_t *bytes);
-
-/* As a message brought it. Records that have become equal are dropped. */
-void clock_raise(struct clocks *c, struct clock *clock, uint64_t floor);
-/* What this sender's number is to the arcs of a set. */
-enum dedup_state clock_look(const struct clock *clock, unsigned set, uint64_t number);
+/* As a message brought it. */
+void clock_raise(struct clock *clock, uint64_t floor);
 /* DONE only if it is so on all arcs: what a request without keys may go by. */
-enum dedup_state clock_look_all(const struct clock *clock, uint64_t number);
-/* The number is done in all arcs, the keys of sets in which it was new having been applied just now. */
+enum dedup_state clock_look(const struct clock *clock, uint64_t number);
+/* Where a number is done that is done on some arcs only; NULL: it is done on all, or on none. */
+const struct part *clock_part(const struct clock *clock, uint64_t number);
+/* Nothing at or above the floor is done: the record says no more than its floor. */
+bool clock_empty(const struct clock *clock);
+/* The number is done on all arcs, the keys on those where it was new having been applied just now. */
 void clock_record(struct clock *clock, uint64_t number);
-/* The record that goes with arcs of this set when they leave, or into a checkpoint. */
-const struct dedup *clock_of(const struct clock *clock, unsigned set);
+
+/* NULL: no memory. */
+struct part *part_make(uint64_t number, const uint64_t arcs[ARCS_WORDS]);
+/* The number is done on its arcs, too. Takes it; needs no memory. */
+void clock_add(struct clock *clock, struct part *part);
+MUST_USE paramo_err clock_note(struct clock *clock, uint64_t number, const uint64_t arcs[ARCS_WORDS]);
+
+/* Where these arcs were, this was done on them (NULL: nothing). held: the arcs that are here; these may be
+ * among them. Twice does no harm. MEMORY: nothing has changed but the floor. */
+MUST_USE paramo_err clock_arrive(struct clock *clock, const uint64_t held[ARCS_WORDS],
+                                 const uint64_t arcs[ARCS_WORDS], const struct clock *theirs);
+/* What is done there is done on these arcs, beside what was done here. */
+MUST_USE paramo_err clock_join(struct clock *clock, const uint64_t held[ARCS_WORDS],
+                               const uint64_t arcs[ARCS_WORDS], const struct dedup *theirs);
+/* Only these arcs are left. */
+void clock_keep(struct clock *clock, const uint64_t held[ARCS_WORDS]);
+
+/* The record that goes with these arcs when they leave, or into a checkpoint: what is done on all of them.
+ * With it go the parts of which part_splits them: done on some and not on others. */
+struct dedup clock_of(const struct clock *clock, const uint64_t arcs[ARCS_WORDS]);
+bool part_splits(const struct part *part, const uint64_t arcs[ARCS_WORDS]);
+
+/* How many parts it has; *bytes grows by their memory. */
+size_t clock_count(const struct clock *clock, size_t *bytes);
 
 #endif

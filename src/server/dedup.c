@@ -54,11 +54,8 @@ void dedup_record(struct dedup *d, uint64_t number)
     d->bits[word_of(number)] |= bit_of(number);
 }
 
-void dedup_join(struct dedup *d, const struct dedup *other)
+void dedup_drop(struct dedup *d, uint64_t number)
 {
-    struct dedup more = *other;
-    dedup_raise(d, more.floor);
-    dedup_raise(&more, d->floor);
-    for (size_t i = 0; i < DATA_WINDOW / 64; i++)
-        d->bits[i] |= more.bits[i];
+    assert(dedup_look(d, number) == DEDUP_DONE);
+    d->bits[word_of(number)] &= ~bit_of(number);
 }

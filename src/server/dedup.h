@@ -32,7 +32,7 @@ void dedup_raise(struct dedup *d, uint64_t floor);
 enum dedup_state dedup_look(const struct dedup *d, uint64_t number);
 /* number is NEW. */
 void dedup_record(struct dedup *d, uint64_t number);
-/* What is done in either, both being of one sender. */
-void dedup_join(struct dedup *d, const struct dedup *other);
+/* number is DONE, and is NEW again. */
+void dedup_drop(struct dedup *d, uint64_t number);
 
 #endif

@@ -16,7 +16,6 @@ struct chain_origin *follow_origin_make(struct chain_name name)
     if (!o)
         return NULL;
     o->name = name;
-    clocks_init(&o->clocks);
     return o;
 }
 
@@ -35,19 +34,18 @@ struct chain_origin *follow_origin(struct chain *c, struct chain_name name)
     return o;
 }
 
-static void origin_sender_free(struct chain_origin *o, struct chain_sender **at)
+static void origin_sender_free(struct chain_sender **at)
 {
     struct chain_sender *x = *at;
     *at = x->next;
-    clock_fini(&o->clocks, &x->clock);
-    parts_fini(&x->parts);
+    clock_fini(&x->clock);
     free(x);
 }
 
 void follow_origin_fini(struct chain_origin *o)
 {
     while (o && o->senders)
-        origin_sender_free(o, &o->senders);
+        origin_sender_free(&o->senders);
     free(o);
 }
 
@@ -94,8 +92,13 @@ struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32
 void follow_sender_forget(struct chain_origin *o, const struct chain_message *m)
 {
     struct chain_sender **at = sender_at(o, m->node, m->app, m->customer, m->incarnation);
-    if (*at)
-        origin_sender_free(o, at);
+    if (!*at)
+        return;
+    clock_raise(&(*at)->clock, m->request.floor);
+    /* What is sent again of what is below comes by a connection that this shard has had since before, so that
+     * its own record of the sender, which is raised, too, knows. */
+    if (clock_empty(&(*at)->clock) || MUTANT(forget_all))
+        origin_sender_free(at);
 }
 
 void follow_senders_gone(struct chain *c, struct chain_origin *o)
@@ -105,117 +108,107 @@ void follow_senders_gone(struct chain *c, struct chain_origin *o)
         if (node && node->alive && node->incarnation == (*at)->incarnation)
             at = &(*at)->next;
         else
-            origin_sender_free(o, at);
+            origin_sender_free(at);
     }
 }
 
 /* ---- records that pass from one owner to another ---- */
 
+void follow_arcs(const struct chain *c, const struct chain_origin *o, uint64_t arcs[CHAIN_WORDS])
+{
+    memset(arcs, 0, CHAIN_WORDS * sizeof *arcs);
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        if (c->origin_of[a] == o)
+            arcs_add(arcs, a);
+}
+
+/* One by one all senders of an owner (NULL: our own); false at the end. */
 struct record {
+    const void *at;
+    struct chain_sender id;
     struct clock *clock;
-    struct part **parts;
+    struct sender *own;
 };
 
-static bool record_in(struct chain *c, struct chain_origin *o, const struct chain_sender *id,
-                      struct record *record)
+static bool record_next(const struct chain *c, const struct chain_origin *o, struct record *r)
 {
-    struct sender *own = NULL;
     struct chain_sender *x = NULL;
+    r->own = NULL;
+    if (o) {
+        x = r->at ? ((const struct chain_sender *)r->at)->next : o->senders;
+        r->at = x;
+    } else {
+        r->at = r->own = r->at ? ((const struct sender *)r->at)->next : c->shard->senders;
+    }
+    if (!r->at)
+        return false;
+    r->clock = x ? &x->clock : &r->own->clock;
+    r->id = x ? *x
+              : (struct chain_sender){.node = r->own->node,
+                                      .app = r->own->app,
+                                      .customer = r->own->customer,
+                                      .incarnation = r->own->incarnation};
+    return true;
+}
+
+/* The same sender's at another owner, found or made; false: no memory. */
+static bool record_at(struct chain *c, struct chain_origin *o, const struct chain_sender *id,
+                      struct record *r)
+{
+    struct chain_sender *x = NULL;
+    r->own = NULL;
     if (o)
         x = follow_sender(o, id->node, id->app, id->customer, id->incarnation);
     else
-        own = shard_sender(c->shard, id->node, id->app, id->customer, id->incarnation);
-    if (x)
-        *record = (struct record){&x->clock, &x->parts};
-    else if (own)
-        *record = (struct record){&own->clock, &own->parts};
-    return x || own;
-}
-
-/* One by one all senders of an owner; false at the end. */
-static bool sender_next(const struct chain *c, const struct chain_origin *o, const void **at,
-                        struct chain_sender *id, struct record *record)
-{
-    if (o) {
-        struct chain_sender *x = *at ? ((const struct chain_sender *)*at)->next : o->senders;
-        if (x) {
-            *id = *x;
-            *record = (struct record){&x->clock, &x->parts};
-        }
-        *at = x;
-    } else {
-        struct sender *x = *at ? ((const struct sender *)*at)->next : c->shard->senders;
-        if (x) {
-            *id = (struct chain_sender){
-                .node = x->node, .app = x->app, .customer = x->customer, .incarnation = x->incarnation};
-            *record = (struct record){&x->clock, &x->parts};
-        }
-        *at = x;
-    }
-    return *at;
-}
-
-static const struct dedup *record_of(const struct chain *c, const struct chain_origin *o,
-                                     const struct chain_sender *id, unsigned set)
-{
-    const void *at = NULL;
-    struct chain_sender x;
-    struct record record;
-    while (sender_next(c, o, &at, &x, &record))
-        if (x.node == id->node && x.app == id->app && x.customer == id->customer &&
-            x.incarnation == id->incarnation)
-            return clock_of(record.clock, set);
-    return NULL;
+        r->own = shard_sender(c->shard, id->node, id->app, id->customer, id->incarnation);
+    r->clock = x ? &x->clock : r->own ? &r->own->clock : NULL;
+    return r->clock;
 }
 
 paramo_err follow_take(struct chain *c, struct chain_origin *from, struct chain_origin *to,
                        const uint64_t arcs[CHAIN_WORDS])
 {
-    struct clocks *old = from ? &from->clocks : &c->shard->clocks,
-                  *new = to ? &to->clocks : &c->shard->clocks;
-    const void *at = NULL;
-    struct chain_sender id;
-    struct record record, other = {0};
-    while (sender_next(c, from, &at, &id, &record)) {
-        paramo_err err = record_in(c, to, &id, &other) ? PARAMO_OK : err_memory(sizeof id);
-        if (!err && !MUTANT(records_stay_behind))
-            err = parts_pass(record.parts, other.parts, arcs);
-        if (err)
-            return err;
-    }
-    for (unsigned set = 0; set < CLOCK_SETS; set++) {
-        unsigned arrival = 0;
-        paramo_err err = PARAMO_OK;
-        for (arcs_each(a, arcs)) {
-            if (err || old->set_of[a] != set || c->origin_of[a] != from)
-                continue;
-            if (arrival)
-                clocks_add(new, arrival, a);
-            else
-                err = clocks_arrive(new, a, 1, &arrival);
+    uint64_t pass[CHAIN_WORDS] = {0}, held[CHAIN_WORDS], left[CHAIN_WORDS];
+    struct record record = {0}, other = {0};
+    paramo_err err = PARAMO_OK;
+    for (arcs_each(a, arcs))
+        if (c->origin_of[a] == from)
+            arcs_add(pass, a);
+    if (to)
+        follow_arcs(c, to, held);
+    else
+        memcpy(held, c->mine, sizeof held);
+    c->arrivals++;
+    while (!err && record_next(c, from, &record)) {
+        if (!record_at(c, to, &record.id, &other))
+            return err_memory(sizeof record.id);
+        if (other.own) {
+            shard_floor(c->shard, other.own, record.clock->own.floor);
+            other.own->behind = true;
         }
-        if (err)
-            return err;
-        if (!arrival)
-            continue;
-        at = NULL;
-        while (!err && sender_next(c, to, &at, &id, &record))
-            err = clock_arrive(new, record.clock, arrival,
-                               MUTANT(records_stay_behind) ? NULL : record_of(c, from, &id, set));
-        clocks_arrived(new, arrival);
-        if (err)
-            return err;
-        for (arcs_each(a, arcs)) {
-            if (old->set_of[a] != set || c->origin_of[a] != from)
-                continue;
-            clocks_depart(old, a, 1);
-            c->origin_of[a] = to;
-            if (from)
-                from->arcs--;
-            if (to)
-                to->arcs++;
-        }
+        other.clock->arrival = c->arrivals;
+        err = clock_arrive(other.clock, held, pass, MUTANT(records_stay_behind) ? NULL : record.clock);
     }
+    record = (struct record){0};
+    while (!err && record_next(c, to, &record)) /* of whom the owner before knew nothing */
+        if (record.clock->arrival != c->arrivals)
+            err = clock_arrive(record.clock, held, pass, NULL);
+    if (err)
+        return err;
+    for (arcs_each(a, pass)) {
+        c->origin_of[a] = to;
+        if (from)
+            from->arcs--;
+        if (to)
+            to->arcs++;
+    }
+    if (from)
+        follow_arcs(c, from, left);
+    for (unsigned i = 0; i < CHAIN_WORDS && !from; i++)
+        left[i] = c->mine[i] & ~pass[i];
+    record = (struct record){0};
+    while (record_next(c, from, &record))
+        clock_keep(record.clock, left);
     return PARAMO_OK;
 }
 
@@ -422,7 +415,7 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
     if (!w)
         return PARAMO_OK;
     struct part *note = NULL; /* first, since it may fail */
-    if (sender && !MUTANT(replica_without_record) && parts_note(&note, m->request.number, fresh)) {
+    if (sender && !MUTANT(replica_without_record) && !(note = part_make(m->request.number, fresh))) {
         chain_abandon(w);
         return PARAMO_OK;
     }
@@ -430,7 +423,7 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
     err = any ? parted_change(s, t, &m->request, seg, nseg, fresh) : PARAMO_OK;
     t->pushes = pushes;
     if (err) {
-        parts_fini(&note);
+        free(note);
         chain_abandon(w);
         return err == PARAMO_E_MEMORY ? PARAMO_OK : err;
     }
@@ -439,9 +432,8 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
     if (any && m->request.kind == WIRE_CLEAR)
         shard_table_lose(t, fresh, false);
     if (note) {
-        clock_raise(&origin->clocks, &sender->clock, m->request.floor);
-        parts_raise(&sender->parts, m->request.floor);
-        parts_join(&sender->parts, note);
+        clock_raise(&sender->clock, m->request.floor);
+        clock_add(&sender->clock, note);
     }
     wait_commit(source, w);
     *done = true;
@@ -471,7 +463,7 @@ static paramo_err on_take(struct chain_source *source, const struct chain_messag
     }
     if (err) {
         chain_abandon(w);
-        return PARAMO_OK; /* again, when there is memory or floors have passed */
+        return PARAMO_OK; /* again, when there is memory */
     }
     wait_commit(source, w);
     *done = true;
@@ -484,9 +476,12 @@ static paramo_err on_forget(struct chain_source *source, const struct chain_mess
     struct chain_wait *w = wait_make(source, NULL, m, NULL, 0);
     if (!w)
         return PARAMO_OK;
+    /* Whoever sends it, a floor is true of the sender everywhere. */
+    struct sender *own = shard_sender_find(c->shard, m->node, m->app, m->customer, m->incarnation);
+    if (own)
+        shard_floor(c->shard, own, m->request.floor);
     for (struct chain_origin *o = c->origins; o; o = o->next)
-        if (chain_same(o->name, m->origin))
-            follow_sender_forget(o, m);
+        follow_sender_forget(o, m);
     taking_forget(c, m);
     wait_commit(source, w);
     *done = true;

@@ -77,7 +77,7 @@ void chain_wait_done(struct chain_wait *w)
     }
     struct peer *peer = w->sender ? w->sender->peer : NULL;
     if (MUTANT(forward_before_record) && w->sender &&
-        clock_look_all(&w->sender->clock, w->head.number) == DEDUP_NEW)
+        clock_look(&w->sender->clock, w->head.number) == DEDUP_NEW)
         clock_record(&w->sender->clock, w->head.number);
     wait_unlink(w);
     if (peer && w->reply)
@@ -461,8 +461,6 @@ static bool touches(const struct shard_table *t, const struct chain_message *m, 
 static bool within(const struct shard_table *t, const struct chain_message *m, const struct van_seg *seg,
                    const uint64_t *arcs)
 {
-    if (m->what == CHAIN_FORGET)
-        return true; /* one of the next ones; without the others their records stay longer */
     for (unsigned i = 0; chain_has_arcs(m) && i < CHAIN_WORDS; i++)
         if (m->arcs[i] & ~arcs[i])
             return false;
@@ -564,9 +562,10 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
     for (unsigned a = 0; w->head.kind == WIRE_CLEAR && t->replicas && a < RING_ARCS; a++)
         if (arcs_has(c->mine, a) && (!only || arcs_has(only, a)))
             c->last[a] = c->order;
+    sender->behind = true;
     struct queue made = w->made;
     w->made = (struct queue){0};
-    struct chain_wait *before = sender->clock.apart ? pending(sender, w->head.number) : NULL;
+    struct chain_wait *before = only ? pending(sender, w->head.number) : NULL;
     if (before) { /* the rest of a chunk whose other keys were done before: one answer for both */
         before->head = w->head;
         before->entries += w->entries;
@@ -649,19 +648,23 @@ void chain_route(struct chain *c, struct queue *entries)
     }
 }
 
-void chain_sender_bye(struct shard *s, const struct sender *sender)
+void chain_sender_floor(struct shard *s, const struct sender *sender)
 {
     struct chain *c = s->chain;
+    struct queue entries = {0};
     struct chain_message m = {.what = CHAIN_FORGET,
                               .origin = {.node = s->config.node, .shard = (uint16_t)s->config.index},
                               .node = sender->node,
                               .app = sender->app,
                               .customer = sender->customer,
-                              .incarnation = sender->incarnation};
-    for (struct chain_stream *st = c->streams; st; st = st->next) {
-        struct chain_entry *e = st->give ? NULL : chain_entry_make(NULL, &m, NULL, 0, NULL);
-        if (e) /* without memory the record stays until its node ends */
-            chain_append(st, e);
+                              .incarnation = sender->incarnation,
+                              .request = {.floor = sender->clock.own.floor}};
+    memcpy(m.arcs, c->mine, sizeof m.arcs);
+    if (chain_split(c, NULL, &m, NULL, 0, NULL, false, NULL, &entries))
+        log_debug("shard %u: followers are not told a floor: %s", s->config.index, err_text());
+    for (struct qnode *node; (node = queue_pop(&entries));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        chain_append(e->to, e);
     }
     chain_send_all(c);
 }

@@ -416,20 +416,14 @@ paramo_err giving_begin(struct chain *c, const struct move_order *m)
 
 /* ---- the pause ----------------------------------------------------------------------------------------- */
 
-/* The records that decide for arcs of one set. */
-static paramo_err send_records(struct give *g, unsigned set)
+/* What is done on all of the arcs. */
+static paramo_err send_records(struct give *g)
 {
-    struct shard *s = g->chain->shard;
+    const struct shard *s = g->chain->shard;
     uint8_t bits[MOVE_ARCS / 8] = {0};
-    bool any = false;
     size_t n = 0;
-    for (unsigned a = g->order.first; a < (unsigned)g->order.first + g->order.arcs; a++)
-        if (s->clocks.set_of[a] == set) {
-            bits[a / 8] |= (uint8_t)(1u << (a % 8));
-            any = true;
-        }
-    if (!any)
-        return PARAMO_OK;
+    for (arcs_each(a, g->arcs))
+        bits[a / 8] |= (uint8_t)(1u << (a % 8));
     struct ckpt_clock *list = calloc(s->senders_count + 1, sizeof *list);
     if (!list)
         return err_memory(s->senders_count * sizeof *list);
@@ -438,7 +432,7 @@ static paramo_err send_records(struct give *g, unsigned set)
                                       .app = x->app,
                                       .customer = x->customer,
                                       .incarnation = x->incarnation,
-                                      .dedup = *clock_of(&x->clock, set)};
+                                      .dedup = clock_of(&x->clock, g->arcs)};
         if (MUTANT(move_without_window))
             memset(list[n].dedup.bits, 0, sizeof list[n].dedup.bits);
         n++;
@@ -452,11 +446,15 @@ static paramo_err send_records(struct give *g, unsigned set)
     return err;
 }
 
+/* What is done on some of them, behind that. */
 static paramo_err send_parts(struct give *g)
 {
     struct writer w = {0};
-    for (const struct sender *x = g->chain->shard->senders; x; x = x->next)
-        for (const struct part *part = x->parts; part; part = part->next) {
+    paramo_err err = PARAMO_OK;
+    for (const struct sender *x = g->chain->shard->senders; x && !err; x = x->next)
+        for (const struct part *part = x->clock.parts; part && !err; part = part->next) {
+            if (!part_splits(part, g->arcs))
+                continue;
             write_u32(&w, x->node);
             write_u32(&w, x->app);
             write_u32(&w, x->customer);
@@ -464,8 +462,14 @@ static paramo_err send_parts(struct give *g)
             write_u64(&w, part->number);
             for (unsigned i = 0; i < CHAIN_WORDS; i++)
                 write_u64(&w, part->arcs[i] & g->arcs[i]);
+            if (w.len < GIVE_BLOCK_BYTES && !w.failed)
+                continue;
+            err = say(g, MOVE_STEP_PARTS, &w, 0);
+            writer_fini(&w);
+            w = (struct writer){0};
         }
-    paramo_err err = w.len || w.failed ? say(g, MOVE_STEP_PARTS, &w, 0) : PARAMO_OK;
+    if (!err && (w.len || w.failed))
+        err = say(g, MOVE_STEP_PARTS, &w, 0);
     writer_fini(&w);
     return err;
 }
@@ -496,8 +500,8 @@ static paramo_err send_last(struct give *g)
     struct chain *c = g->chain;
     struct writer w = {0};
     paramo_err err = send_lost(g);
-    for (unsigned set = 0; set < CLOCK_SETS && !err; set++)
-        err = send_records(g, set);
+    if (!err)
+        err = send_records(g);
     if (!err)
         err = send_parts(g);
     for (unsigned i = 0; i < g->order.arcs; i++)

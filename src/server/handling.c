@@ -86,6 +86,14 @@ void handling_forget(struct shard *s, struct sender *sender)
     }
 }
 
+bool handling_any(const struct sender *sender)
+{
+    for (unsigned i = 0; sender->handled && i < DATA_WINDOW; i++)
+        if (sender->handled[i])
+            return true;
+    return false;
+}
+
 /* On the lane: the answer is there. */
 static void finish(struct shard_request *q)
 {

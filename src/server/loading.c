@@ -35,11 +35,6 @@ struct loading {
     paramo_err err;
     char text[ERR_TEXT_MAX];
     bool own[RING_ARCS], mine[RING_LEVELS][RING_ARCS]; /* mine: copies, too, of tables with so many */
-    struct arrival {
-        uint64_t sum; /* of the records */
-        unsigned from, set;
-    } arrivals[CLOCK_SETS];
-    unsigned arrivals_count;
     /* the chore's while it is posted */
     struct chore chore;
     bool posted, end;
@@ -296,80 +291,40 @@ static size_t keep_living(const struct shard *s, struct ckpt_clock *list, size_t
     return kept;
 }
 
-static paramo_err no_room(void)
+static struct sender *sender_of(struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
+                                uint64_t incarnation, paramo_err *err)
 {
-    return err_set(PARAMO_E_FULL, "no room for the record of another sender");
+    struct sender *x = shard_sender(s, node, app, customer, incarnation);
+    *err = x ? PARAMO_OK : err_memory(sizeof *x);
+    return x;
 }
 
-static paramo_err add_senders(struct shard *s, const struct ckpt_clock *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!shard_sender(s, list[i].node, list[i].app, list[i].customer, list[i].incarnation))
-            return no_room();
-    return PARAMO_OK;
-}
-
-/* What arcs first .. first+count-1, all of set `from`, have now: what the records of the checkpoint say is
- * done, for it is in the rows; and what was done here, for whoever loads has put the rows in place of that.
- */
-static paramo_err arrive(struct loading *ld, const struct ckpt_clock *list, size_t n, unsigned first,
-                         unsigned count, struct arrival *a)
-{
-    struct shard *s = ld->shard;
-    paramo_err err = clocks_arrive(&s->clocks, first, count, &a->set);
-    if (err)
-        return err;
-    for (struct sender *sender = s->senders; sender && !err; sender = sender->next) {
-        struct dedup both = *clock_of(&sender->clock, a->from);
-        for (size_t i = 0; i < n; i++)
-            if (list[i].node == sender->node && list[i].app == sender->app &&
-                list[i].customer == sender->customer && list[i].incarnation == sender->incarnation)
-                dedup_join(&both, &list[i].dedup);
-        err = clock_arrive(&s->clocks, &sender->clock, a->set, &both);
-    }
-    clocks_arrived(&s->clocks, a->set);
-    return err;
-}
-
-static paramo_err arrive_once(struct loading *ld, const struct ckpt_block *b, const struct ckpt_clock *list,
-                              size_t n, unsigned first, unsigned count)
-{
-    struct clocks *clocks = &ld->shard->clocks;
-    struct arrival a = {.sum = hash_bytes(b->payload, b->bytes), .from = clocks->set_of[first]};
-    for (unsigned i = 0; i < ld->arrivals_count; i++)
-        if (ld->arrivals[i].sum == a.sum && ld->arrivals[i].from == a.from) {
-            clocks_join(clocks, first, count, ld->arrivals[i].set);
-            return PARAMO_OK;
-        }
-    paramo_err err = arrive(ld, list, n, first, count, &a);
-    if (err)
-        return err;
-    unsigned at = 0;
-    while (at < ld->arrivals_count &&
-           ld->arrivals[at].set != a.set) /* that one is one with the rest already */
-        at++;
-    ld->arrivals[at] = a;
-    ld->arrivals_count += at == ld->arrivals_count;
-    return PARAMO_OK;
-}
-
+/* What the records of the checkpoint say is done, for it is in the rows; and what was done here, for whoever
+ * loads has put the rows in place of that. */
 static paramo_err take_clocks(struct loading *ld, const struct ckpt_block *b)
 {
-    const struct clocks *clocks = &ld->shard->clocks;
+    struct shard *s = ld->shard;
     struct ckpt_clock *list = NULL;
     size_t n = 0;
+    uint64_t arcs[ARCS_WORDS] = {0}, own[ARCS_WORDS] = {0}, any = 0;
+    for (unsigned a = 0; a < RING_ARCS; a++) {
+        if (view_ring(s->view)->owner[a] == (unsigned)s->self)
+            arcs_add(own, a);
+        if (ld->own[a] && a >= b->arc && a - b->arc < b->arcs)
+            arcs_add(arcs, a);
+    }
+    for (unsigned i = 0; i < ARCS_WORDS; i++)
+        any |= arcs[i];
     paramo_err err = ckpt_clocks_decode(b, &list, &n);
     if (!err)
-        n = keep_living(ld->shard, list, n);
-    if (!err)
-        err = add_senders(ld->shard, list, n);
-    for (unsigned at = b->arc, end; at < b->arc + b->arcs && n && !err; at = end) {
-        for (end = at + 1; end < b->arc + b->arcs && ld->own[end] == ld->own[at] &&
-                           clocks->set_of[end] == clocks->set_of[at];
-             end++)
-            ;
-        if (ld->own[at])
-            err = arrive_once(ld, b, list, n, at, end - at);
+        n = keep_living(s, list, n);
+    for (size_t i = 0; i < n && any && !err; i++) {
+        struct sender *x =
+            sender_of(s, list[i].node, list[i].app, list[i].customer, list[i].incarnation, &err);
+        if (err)
+            break;
+        shard_floor(s, x, list[i].dedup.floor);
+        err = clock_join(&x->clock, own, arcs, &list[i].dedup);
     }
     free(list);
     return err;
@@ -388,11 +343,9 @@ static paramo_err take_note(struct loading *ld, const struct ckpt_note *note)
         }
     if (!any || !lives(s, note->node, note->incarnation))
         return PARAMO_OK;
-    struct sender *x = shard_sender(s, note->node, note->app, note->customer, note->incarnation);
-    if (!x)
-        return no_room();
-    return clock_look_all(&x->clock, note->number) == DEDUP_NEW ? parts_note(&x->parts, note->number, arcs)
-                                                                : PARAMO_OK;
+    paramo_err err;
+    struct sender *x = sender_of(s, note->node, note->app, note->customer, note->incarnation, &err);
+    return err ? err : clock_note(&x->clock, note->number, arcs);
 }
 
 static paramo_err take_notes(struct loading *ld, const struct ckpt_block *b)

@@ -11,19 +11,6 @@ static unsigned arc_of(const struct shard_table *t, uint64_t key)
     return ring_arc(ring_position(&t->placement, key));
 }
 
-void parted_arcs(const struct shard *s, const struct clock *clock, const struct part *part, uint64_t number,
-                 uint64_t arcs[RING_ARCS / 64])
-{
-    bool fresh[CLOCK_SETS];
-    for (unsigned set = 0; set < CLOCK_SETS; set++)
-        fresh[set] = s->clocks.arcs[set] && clock_look(clock, set, number) == DEDUP_NEW;
-    memset(arcs, 0, RING_ARCS / 8);
-    for (unsigned a = 0; a < RING_ARCS; a++)
-        arcs[a / 64] |= (uint64_t)fresh[s->clocks.set_of[a]] << (a % 64);
-    for (unsigned i = 0; part && i < RING_ARCS / 64; i++)
-        arcs[i] &= ~part->arcs[i];
-}
-
 /* ---- some of a request's rows -------------------------------------------------------------------------- */
 
 static size_t row_bytes(const struct shard_table *t, const struct wire_head *h)

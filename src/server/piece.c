@@ -108,13 +108,12 @@ static bool fenced(struct shard *s, struct sender *sender)
     return sender->fenced && !MUTANT(fence_forgotten);
 }
 
-static void floor_raise(struct shard *s, struct sender *sender, uint64_t floor)
+void shard_floor(struct shard *s, struct sender *sender, uint64_t floor)
 {
     uint64_t before = sender->clock.own.floor;
     if (floor <= before)
         return;
-    clock_raise(&s->clocks, &sender->clock, floor);
-    parts_raise(&sender->parts, floor);
+    clock_raise(&sender->clock, floor);
     if (sender->handled)
         handling_floor(s, sender, before);
 }
@@ -140,7 +139,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         return PARAMO_OK;
     }
     if (s->config.host) {
-        floor_raise(s, sender, h->floor);
+        shard_floor(s, sender, h->floor);
         return handling_piece(peer, NULL, h, seg, nseg, hold);
     }
     struct shard_table *t = s->last && s->last->id == h->table ? s->last : shard_table_find(s, h->table);
@@ -153,11 +152,11 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         shard_table_again(s);
         return PARAMO_OK;
     }
-    floor_raise(s, sender, h->floor);
+    shard_floor(s, sender, h->floor);
     if (t->options.kind == PARAMO_TABLE_USER)
         return handling_piece(peer, t, h, seg, nseg, hold);
     bool repeated = false;
-    switch (clock_look_all(&sender->clock, h->number)) {
+    switch (clock_look(&sender->clock, h->number)) {
     case DEDUP_OLD:
         return PARAMO_OK; /* nobody waits for it */
     case DEDUP_BEYOND:
@@ -190,8 +189,8 @@ static void probe(struct peer *peer, const struct wire_head *h)
 {
     struct shard *s = peer->shard;
     struct sender *sender = peer->sender;
-    floor_raise(s, sender, h->floor);
-    enum dedup_state state = clock_look_all(&sender->clock, h->number);
+    shard_floor(s, sender, h->floor);
+    enum dedup_state state = clock_look(&sender->clock, h->number);
     if (state == DEDUP_OLD || state == DEDUP_BEYOND)
         return;
     if (s->chain && s->view && s->self < 0) { /* what was done here may be done nowhere else */
@@ -238,6 +237,22 @@ static bool waits(const struct peer *peer, const struct wire_head *h, const stru
            giving_holds(s, h, seg);
 }
 
+/* How far a sender has come, though it has nothing to ask for. A goodbye is no more: the customer that said
+ * it gives out no more numbers, and has had its answers. It says nothing of one that was opened since, whose
+ * connection may have come before it. */
+static void said_floor(struct peer *peer, const struct wire_head *h)
+{
+    struct shard *s = peer->shard;
+    struct sender *sender = peer->sender;
+    shard_floor(s, sender, h->floor);
+    if (h->kind == WIRE_BYE && h->floor > sender->over)
+        sender->over = h->floor;
+    if (s->chain && sender->behind) {
+        chain_sender_floor(s, sender);
+        sender->behind = !clock_empty(&sender->clock);
+    }
+}
+
 static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head[VAN_HEAD],
                            const struct van_seg *seg, unsigned nseg)
 {
@@ -248,8 +263,8 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
     paramo_err err = wire_head_decode(head, &h);
     if (!err && h.kind == WIRE_HELLO)
         return PARAMO_OK; /* a second copy of the first */
-    if (!err && h.kind == WIRE_BYE) {
-        peer->sender->gone = true;
+    if (!err && (h.kind == WIRE_BYE || h.kind == WIRE_FLOOR)) {
+        said_floor(peer, &h);
         return PARAMO_OK;
     }
     if (!err)

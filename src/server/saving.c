@@ -68,11 +68,10 @@ struct saving {
     bool closed; /* the shard's node is: no chore follows this one */
     struct queue batch;
     struct ckpt_writer *writer;
-    struct writer clocks[CLOCK_SETS]; /* of each set of arcs that has some */
+    struct writer clocks; /* what is done on all arcs; notes: what is done on some */
     struct ckpt_note *notes;
     size_t notes_count;
     struct save_gone *gone;
-    uint8_t set_of[RING_ARCS];
     paramo_err work_err;
     char work_text[ERR_TEXT_MAX];
     struct ckpt_file file;
@@ -172,14 +171,15 @@ static paramo_err put_clocks(struct saving *sv)
 {
     paramo_err err = PARAMO_OK;
     for (unsigned a = 0, end; a < RING_ARCS && !err; a = end) {
-        for (end = a + 1; end < RING_ARCS && sv->mine[end] == sv->mine[a] && sv->set_of[end] == sv->set_of[a];
-             end++)
+        for (end = a + 1; end < RING_ARCS && sv->mine[end] == sv->mine[a]; end++)
             ;
-        const struct writer *clocks = &sv->clocks[sv->set_of[a]];
-        if (!sv->mine[a] || !clocks->len)
+        if (!sv->mine[a] || !sv->clocks.len)
             continue;
-        struct ckpt_block block = {
-            .kind = CKPT_CLOCKS, .arc = a, .arcs = end - a, .payload = clocks->data, .bytes = clocks->len};
+        struct ckpt_block block = {.kind = CKPT_CLOCKS,
+                                   .arc = a,
+                                   .arcs = end - a,
+                                   .payload = sv->clocks.data,
+                                   .bytes = sv->clocks.len};
         err = ckpt_put(sv->writer, &block);
     }
     return err;
@@ -314,8 +314,7 @@ static void saving_free(struct saving *sv)
     queue_clear(sv, &sv->batch);
     queue_clear(sv, &sv->full);
     tables_end(sv);
-    for (unsigned set = 0; set < CLOCK_SETS; set++)
-        writer_fini(&sv->clocks[set]);
+    writer_fini(&sv->clocks);
     free(sv->notes);
     for (struct save_gone *gone = sv->gone, *next; gone; gone = next) {
         next = gone->next;
@@ -477,46 +476,42 @@ static void group_arcs(struct saving *sv, const struct shard *s)
         sv->group[a] = (uint8_t)(sv->mine[a] ? at++ * SAVE_GROUPS / count : SAVE_GROUPS);
 }
 
-/* Each set of arcs has records of its own. */
-static paramo_err take_clocks(struct saving *sv, const struct shard *s)
+/* What is done on all arcs that are the shard's. */
+static paramo_err take_clocks(struct saving *sv, const struct shard *s, const uint64_t mine[ARCS_WORDS])
 {
     struct ckpt_clock *list = calloc(s->senders_count + 1, sizeof *list);
-    paramo_err err = list ? PARAMO_OK : err_memory(s->senders_count * sizeof *list);
-    memcpy(sv->set_of, s->clocks.set_of, sizeof sv->set_of);
-    for (unsigned set = 0; set < CLOCK_SETS && s->senders && !err && !MUTANT(ckpt_without_clocks); set++) {
-        size_t n = 0;
-        for (const struct sender *sender = s->senders; sender && s->clocks.arcs[set]; sender = sender->next)
-            list[n++] = (struct ckpt_clock){.node = sender->node,
-                                            .app = sender->app,
-                                            .customer = sender->customer,
-                                            .incarnation = sender->incarnation,
-                                            .dedup = *clock_of(&sender->clock, set)};
-        for (size_t i = 0; i < n && MUTANT(ckpt_without_window); i++)
-            memset(list[i].dedup.bits, 0, sizeof list[i].dedup.bits);
-        if (n)
-            ckpt_clocks_encode(list, n, &sv->clocks[set]);
-        if (sv->clocks[set].failed)
-            err = err_memory(sv->clocks[set].len);
-    }
+    size_t n = 0;
+    if (!list)
+        return err_memory(s->senders_count * sizeof *list);
+    for (const struct sender *x = s->senders; x && !MUTANT(ckpt_without_clocks); x = x->next)
+        list[n++] = (struct ckpt_clock){.node = x->node,
+                                        .app = x->app,
+                                        .customer = x->customer,
+                                        .incarnation = x->incarnation,
+                                        .dedup = clock_of(&x->clock, mine)};
+    for (size_t i = 0; i < n && MUTANT(ckpt_without_window); i++)
+        memset(list[i].dedup.bits, 0, sizeof list[i].dedup.bits);
+    if (n)
+        ckpt_clocks_encode(list, n, &sv->clocks);
     free(list);
-    return err;
+    return sv->clocks.failed ? err_memory(sv->clocks.len) : PARAMO_OK;
 }
 
-/* What came by chains before we were the owner is done, and in no record yet. */
-static paramo_err take_notes(struct saving *sv, const struct shard *s)
+/* What is done on some of them: it came by chains before we were the owner, or with arcs. */
+static paramo_err take_notes(struct saving *sv, const struct shard *s, const uint64_t mine[ARCS_WORDS])
 {
     size_t n = 0;
     for (const struct sender *x = s->senders; x; x = x->next)
-        for (const struct part *part = x->parts; part; part = part->next)
-            n += clock_look_all(&x->clock, part->number) == DEDUP_NEW;
+        for (const struct part *part = x->clock.parts; part; part = part->next)
+            n += part_splits(part, mine);
     if (!n || MUTANT(ckpt_without_clocks))
         return PARAMO_OK;
     sv->notes = malloc(n * sizeof *sv->notes);
     if (!sv->notes)
         return err_memory(n * sizeof *sv->notes);
     for (const struct sender *x = s->senders; x; x = x->next)
-        for (const struct part *part = x->parts; part; part = part->next) {
-            if (clock_look_all(&x->clock, part->number) != DEDUP_NEW)
+        for (const struct part *part = x->clock.parts; part; part = part->next) {
+            if (!part_splits(part, mine))
                 continue;
             struct ckpt_note *note = &sv->notes[sv->notes_count++];
             *note = (struct ckpt_note){.node = x->node,
@@ -524,9 +519,8 @@ static paramo_err take_notes(struct saving *sv, const struct shard *s)
                                        .customer = x->customer,
                                        .incarnation = x->incarnation,
                                        .number = part->number};
-            for (unsigned a = 0; a < RING_ARCS; a++)
-                if (sv->mine[a] && arcs_has(part->arcs, a))
-                    arcs_add(note->arcs, a);
+            for (unsigned i = 0; i < ARCS_WORDS; i++)
+                note->arcs[i] = part->arcs[i] & mine[i];
         }
     return PARAMO_OK;
 }
@@ -603,9 +597,13 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
         config->base_id && s->saved_id && (s->saved_id == config->base_id || MUTANT(delta_on_wrong_base));
     s->saved_id = 0;
     group_arcs(sv, s);
-    paramo_err err = sv->dir ? take_clocks(sv, s) : err_memory(strlen(config->dir));
+    uint64_t mine[ARCS_WORDS] = {0};
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        if (sv->mine[a])
+            arcs_add(mine, a);
+    paramo_err err = sv->dir ? take_clocks(sv, s, mine) : err_memory(strlen(config->dir));
     if (!err)
-        err = take_notes(sv, s);
+        err = take_notes(sv, s, mine);
     uint64_t key;
     void *value;
     for (size_t i = 0; !err && map_next(&s->tables, &i, &key, &value);)

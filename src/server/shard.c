@@ -214,6 +214,18 @@ static void tables_update(struct shard *s, bool recovered)
 
 /* ---- senders and peers ---- */
 
+enum life { LIFE_UNKNOWN, LIFE_ALIVE, LIFE_OVER };
+
+/* UNKNOWN: perhaps the view is older than it. known: a view has had it. */
+static enum life life_of(const struct shard *s, uint32_t id, uint64_t incarnation, bool known)
+{
+    const struct view_node *node = s->view ? view_node(s->view, id) : NULL;
+    bool is = node && node->incarnation == incarnation;
+    if (is && node->alive)
+        return LIFE_ALIVE;
+    return is || known ? LIFE_OVER : LIFE_UNKNOWN;
+}
+
 static void sender_free(struct shard *s, struct sender *sender)
 {
     if (sender->prev)
@@ -224,37 +236,52 @@ static void sender_free(struct shard *s, struct sender *sender)
         sender->next->prev = sender->prev;
     s->senders_count--;
     handling_forget(s, sender);
-    clock_fini(&s->clocks, &sender->clock);
-    parts_fini(&sender->parts);
+    clock_fini(&sender->clock);
     chain_sender_gone(sender);
     scanning_forget(s, sender);
     free(sender->handled);
     free(sender);
 }
 
+/* A customer was closed, and the record has nothing of another that was opened since: numbers below `over`
+ * come no more, and there are none from it on. */
+static bool sender_closed(const struct sender *sender)
+{
+    if (sender->over && MUTANT(goodbye_of_old_connection))
+        return true;
+    return sender->over && sender->clock.own.floor == sender->over && clock_empty(&sender->clock) &&
+           !handling_any(sender);
+}
+
 /* Without a connection a record is kept for as long as its worker may come back: while the view has that
- * incarnation alive, and the customer has not said goodbye. */
+ * incarnation alive, and the customer is not closed. */
 static bool sender_over(const struct shard *s, const struct sender *sender)
 {
     if (sender->peers)
         return false;
-    if (sender->gone || MUTANT(record_freed_early))
+    if (sender_closed(sender) || MUTANT(record_freed_early))
         return true;
     const struct view_node *node = s->view ? view_node(s->view, sender->node) : NULL;
     return !node || !node->alive || node->incarnation != sender->incarnation;
 }
 
+struct sender *shard_sender_find(const struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
+                                 uint64_t incarnation)
+{
+    struct sender *sender = s->senders;
+    while (sender && (sender->node != node || sender->app != app || sender->customer != customer ||
+                      sender->incarnation != incarnation))
+        sender = sender->next;
+    return sender;
+}
+
 struct sender *shard_sender(struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
                             uint64_t incarnation)
 {
-    for (struct sender *sender = s->senders; sender; sender = sender->next) {
-        if (sender->node == node && sender->app == app && sender->customer == customer &&
-            sender->incarnation == incarnation)
-            return sender;
-    }
-    if (s->senders_count >= SHARD_SENDERS_MAX)
-        return NULL;
-    struct sender *sender = calloc(1, sizeof *sender);
+    struct sender *sender = shard_sender_find(s, node, app, customer, incarnation);
+    if (sender)
+        return sender;
+    sender = calloc(1, sizeof *sender);
     if (!sender)
         return NULL;
     sender->node = node;
@@ -288,8 +315,6 @@ void shard_peer_forget(struct shard *s, struct peer *peer)
     if (sender->peer == peer)
         sender->peer = NULL;
     free(peer);
-    if (sender->gone && !sender->peers && s->chain)
-        chain_sender_bye(s, sender);
     if (sender_over(s, sender))
         sender_free(s, sender);
 }
@@ -304,18 +329,29 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
         door_reject(conn, PARAMO_E_REFUSED, "this server has no such shard");
         return;
     }
-    struct peer *peer = calloc(1, sizeof *peer);
+    enum life life = life_of(s, hello->node, hello->incarnation, false);
+    if (life == LIFE_OVER && !MUTANT(fence_forgotten)) {
+        door_reject(conn, PARAMO_E_FENCED, "this incarnation of the node was declared dead");
+        return;
+    }
     struct sender *sender =
-        peer ? shard_sender(s, hello->node, hello->app, hello->customer, hello->incarnation) : NULL;
-    if (!sender) {
-        free(peer);
+        shard_sender_find(s, hello->node, hello->app, hello->customer, hello->incarnation);
+    if (!sender && s->senders_count >= SHARD_SENDERS_MAX) {
         door_reject(conn, PARAMO_E_FULL, "the server has too many senders");
         return;
     }
+    struct peer *peer = calloc(1, sizeof *peer);
+    if (peer && !sender)
+        sender = shard_sender(s, hello->node, hello->app, hello->customer, hello->incarnation);
+    if (!peer || !sender) {
+        free(peer);
+        door_reject(conn, PARAMO_E_MEMORY, "the server is out of memory");
+        return;
+    }
+    sender->known |= life == LIFE_ALIVE;
     peer->shard = s;
     peer->conn = conn;
     peer->sender = sender;
-    sender->gone = false; /* a customer may be opened again before the goodbye's connection has ended */
     peer->next = s->peers;
     if (s->peers)
         s->peers->prev = peer;
@@ -328,6 +364,28 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     if (door_welcome(conn, s->view ? s->view->job : hello->job, s->config.incarnation)) {
         van_close(conn, false);
         shard_peer_forget(s, peer);
+    }
+}
+
+/* Connections of those that are dead end: a host that has vanished resets none. Their records go with them.
+ */
+static void senders_look(struct shard *s)
+{
+    for (struct sender *x = s->senders; x; x = x->next)
+        x->known |= life_of(s, x->node, x->incarnation, false) == LIFE_ALIVE;
+    for (struct peer *peer = s->peers, *next; peer; peer = next) {
+        const struct sender *x = peer->sender;
+        next = peer->next;
+        if (life_of(s, x->node, x->incarnation, x->known) != LIFE_OVER || MUTANT(fence_forgotten) ||
+            MUTANT(dead_keep_connections))
+            continue;
+        van_close(peer->conn, false);
+        shard_peer_forget(s, peer);
+    }
+    for (struct sender *x = s->senders, *next; x; x = next) {
+        next = x->next;
+        if (sender_over(s, x))
+            sender_free(s, x);
     }
 }
 
@@ -384,11 +442,7 @@ void shard_set_view(struct shard *s, struct view *view)
     loading_check(s);
     saving_new_view(s);
     saving_check(s);
-    for (struct sender *sender = s->senders, *next; sender; sender = next) {
-        next = sender->next;
-        if (sender_over(s, sender))
-            sender_free(s, sender);
-    }
+    senders_look(s);
     uint64_t id;
     void *value;
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);)
@@ -437,11 +491,10 @@ void shard_get_counters(const struct shard *s, struct shard_counters *counters)
 
 void shard_get_report(const struct shard *s, struct shard_report *report)
 {
-    size_t bytes = sizeof s->clocks;
+    size_t bytes = 0;
     uint64_t key;
     void *value;
     *report = (struct shard_report){.senders = s->senders_count,
-                                    .clock_sets = clocks_sets(&s->clocks),
                                     .requests = s->counters.pieces,
                                     .repeats = s->counters.repeats,
                                     .pauses = s->pauses};
@@ -453,11 +506,7 @@ void shard_get_report(const struct shard *s, struct shard_report *report)
     }
     for (const struct sender *x = s->senders; x; x = x->next) {
         bytes += sizeof *x;
-        report->clocks_apart += clock_count(&x->clock, &bytes);
-        for (const struct part *part = x->parts; part; part = part->next) {
-            report->clock_notes++;
-            bytes += sizeof *part;
-        }
+        report->clock_parts += clock_count(&x->clock, &bytes);
     }
     report->clock_bytes = bytes;
 }
@@ -483,7 +532,6 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
     gate->lane = config->lane;
     atomic_store(&gate->refs, 1);
     map_init(&s->tables);
-    clocks_init(&s->clocks);
     bufpool_init(&s->pool, SHARD_POOL_BYTES);
     if (config->van) {
         paramo_err err = chain_create(s, &s->chain);

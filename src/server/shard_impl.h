@@ -8,7 +8,7 @@
  *     parted.c    the same where part of its keys were done elsewhere before
  *     handling.c  requests to USER tables: handed over, answered later, answers kept
  *     scanning.c  batches of rows
- *     parts.c     on which arcs a chunk has been done
+ *     clocks.c    which chunks of a sender have been done, and on which arcs
  *     reply.c     answers and their memory
  *     saving.c    its part of a checkpoint; loading.c: and back, or only what is lost
  */
@@ -24,7 +24,6 @@
 #include "env/hugemem.h"
 #include "server/arcs.h"
 #include "server/clocks.h"
-#include "server/parts.h"
 #include "server/rowcache.h"
 #include "server/shard.h"
 #include "table/table.h"
@@ -75,14 +74,15 @@ struct sender {
     uint64_t incarnation;
     uint64_t checked; /* number of the view by which `fenced` is right */
     bool fenced;      /* the view says that this incarnation is over */
+    bool known;       /* a view has had this incarnation alive */
     unsigned peers;
     struct peer *peer;              /* its latest connection, or NULL */
     struct clock clock;             /* what of it has been applied */
-    struct part *parts;             /* and, of chunks that came by chains, where */
     struct shard_request **handled; /* DATA_WINDOW of them, by number; NULL until a handler is used */
     size_t kept_bytes;              /* of its answers */
     struct chain_wait *pending;     /* changes that followers have not acknowledged yet */
-    bool gone;                      /* said goodbye: the record ends with its last connection */
+    uint64_t over; /* a customer that gave out no number from this one on has been closed; 0: none has */
+    bool behind;   /* followers may have records of it that say more than their floor */
 };
 
 struct peer {
@@ -177,7 +177,6 @@ struct shard {
     bool owns_all;
     struct map tables;        /* by id */
     struct shard_table *last; /* the table asked for last */
-    struct clocks clocks;     /* which of its records decides for an arc */
     struct sender *senders;
     size_t senders_count;
     struct peer *peers;
@@ -215,7 +214,10 @@ uint64_t shard_table_bytes(const struct shard_table *t);
 void shard_table_again(struct shard *s);
 /* DENSE: rows of arcs that are held, or about to be, and were not before. */
 MUST_USE paramo_err shard_table_own(struct shard *s, struct shard_table *t);
-/* Found or made; NULL: no memory, or too many. */
+/* NULL: there is none. */
+struct sender *shard_sender_find(const struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
+                                 uint64_t incarnation);
+/* Found or made; NULL: no memory. */
 struct sender *shard_sender(struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
                             uint64_t incarnation);
 /* The connection is closed already: frees the peer, and its sender when nothing is left of it. */
@@ -223,6 +225,8 @@ void shard_peer_forget(struct shard *s, struct peer *peer);
 
 /* ---- piece.c ---- */
 extern const struct van_user shard_van_user;
+/* Whatever the sender has given out below this is over, wherever it was done. */
+void shard_floor(struct shard *s, struct sender *sender, uint64_t floor);
 /* What waited for a view is handled. */
 void piece_unpark(struct shard *s);
 /* Parked pieces of this peer (NULL: of all), or past their deadline, are let go. */
@@ -294,9 +298,6 @@ MUST_USE paramo_err apply_check_rows(const struct shard_table *t, const struct w
                                      const struct van_seg *seg, unsigned nseg);
 
 /* ---- parted.c ---- (arcs: one bit each) */
-/* The arcs on which the sender's number is new. */
-void parted_arcs(const struct shard *s, const struct clock *clock, const struct part *part, uint64_t number,
-                 uint64_t arcs[RING_ARCS / 64]);
 /* apply_change to those rows that lie on arcs. */
 MUST_USE paramo_err parted_change(struct shard *s, struct shard_table *t, const struct wire_head *head,
                                   const struct van_seg *seg, unsigned nseg,
@@ -321,6 +322,8 @@ bool handling_probe(struct peer *peer, const struct wire_head *head);
 /* The sender's floor has gone from `from` to its present place: answers below are let go. */
 void handling_floor(struct shard *s, struct sender *sender, uint64_t from);
 void handling_forget(struct shard *s, struct sender *sender);
+/* Is there anything of it? */
+bool handling_any(const struct sender *sender);
 void handling_close(struct shard *s);
 
 /* ---- scanning.c ---- */

@@ -252,20 +252,15 @@ static void bereave(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
 static void begin_anew(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
 {
     struct shard *s = c->shard;
-    unsigned set = 0;
+    uint64_t gone[CHAIN_WORDS] = {0}, any = 0;
     paramo_err err = PARAMO_OK;
-    for (unsigned a = 0; a < RING_ARCS && !err; a++) {
-        if (!arcs_has(arcs, a) || s->view->lost[a] < RING_LEVELS)
-            continue;
-        if (set)
-            clocks_add(&s->clocks, set, a);
-        else
-            err = clocks_arrive(&s->clocks, a, 1, &set);
-    }
-    for (struct sender *x = s->senders; x && set && !err; x = x->next)
-        err = clock_arrive(&s->clocks, &x->clock, set, NULL);
-    if (set)
-        clocks_arrived(&s->clocks, set);
+    for (arcs_each(a, arcs))
+        if (s->view->lost[a] >= RING_LEVELS) {
+            arcs_add(gone, a);
+            any = 1;
+        }
+    for (struct sender *x = s->senders; x && any && !err; x = x->next)
+        err = clock_arrive(&x->clock, c->mine, gone, NULL);
     if (err)
         chain_fail(c, err);
 }
@@ -298,18 +293,19 @@ void chain_drop(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
 {
     struct shard *s = c->shard;
     for (arcs_each(a, arcs)) {
-        struct chain_origin *o = c->origin_of[a];
-        clocks_depart(o ? &o->clocks : &s->clocks, a, 1);
-        if (o)
-            o->arcs--;
+        if (c->origin_of[a])
+            c->origin_of[a]->arcs--;
         c->origin_of[a] = NULL;
         c->last[a] = 0;
     }
-    for (struct chain_origin *o = c->origins; o; o = o->next)
+    for (struct chain_origin *o = c->origins; o; o = o->next) {
+        uint64_t left[CHAIN_WORDS];
+        follow_arcs(c, o, left);
         for (struct chain_sender *x = o->senders; x; x = x->next)
-            parts_drop(&x->parts, arcs);
+            clock_keep(&x->clock, left);
+    }
     for (struct sender *x = s->senders; x; x = x->next)
-        parts_drop(&x->parts, arcs);
+        clock_keep(&x->clock, c->mine);
     uint64_t id;
     void *value;
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value) && !MUTANT(returned_owner_keeps);) {

@@ -24,7 +24,6 @@ struct take {
     struct chain_origin *staged;
     struct chain_source *source; /* that has begun it; or NULL */
     uint64_t heard_at;
-    unsigned records;
     shard_moved full; /* NULL: it has been said */
     void *arg;
     struct lane_timer timer;
@@ -66,7 +65,7 @@ bool taking_from(const struct chain_source *source)
 
 void taking_forget(struct chain *c, const struct chain_message *m)
 {
-    if (c->take && c->take->staged && chain_same(c->take->from, m->origin))
+    if (c->take && c->take->staged)
         follow_sender_forget(c->take->staged, m);
 }
 
@@ -151,7 +150,6 @@ static paramo_err take_records(struct take *k)
         return err_set(PARAMO_E_PROTOCOL, "arcs %u to %u have changed hands during their move",
                        k->order.first, k->order.first + k->order.arcs - 1);
     for (arcs_each(a, k->arcs)) {
-        clocks_depart(&o->clocks, a, 1);
         o->arcs--;
         c->origin_of[a] = k->staged;
         k->staged->arcs++;
@@ -350,48 +348,27 @@ static paramo_err on_rows(struct take *k, const struct move_message *m, bool *do
     return err == PARAMO_E_MEMORY ? PARAMO_OK : err ? wrong(err_text()) : PARAMO_OK;
 }
 
-static const struct dedup *record_in(const struct ckpt_clock *list, size_t n, const struct chain_sender *x)
-{
-    for (size_t i = 0; i < n; i++)
-        if (list[i].incarnation == x->incarnation && list[i].node == x->node && list[i].app == x->app &&
-            list[i].customer == x->customer)
-            return &list[i].dedup;
-    return NULL;
-}
-
-/* Is there a place for the records, here and where they go if the arcs become ours? */
-static bool sets_left(const struct clocks *c, unsigned want)
-{
-    unsigned left = 0;
-    for (unsigned set = 1; set < CLOCK_SETS; set++)
-        left += !c->arcs[set] && !c->senders[set];
-    return left >= want;
-}
-
-static paramo_err arrive(struct take *k, const struct move_message *m, const struct ckpt_clock *list,
+/* They take the place of what was known here of these arcs. MEMORY: of some senders they may have. */
+static paramo_err arrive(struct take *k, const uint64_t arcs[CHAIN_WORDS], const struct ckpt_clock *list,
                          size_t n)
 {
     struct chain_origin *o = k->staged && !MUTANT(records_before_commit) ? k->staged : origin_of(k);
-    unsigned set = 0;
+    uint64_t held[CHAIN_WORDS];
     paramo_err err = PARAMO_OK;
-    for (size_t i = 0; i < n; i++)
-        if (!follow_sender(o, list[i].node, list[i].app, list[i].customer, list[i].incarnation))
-            return err_memory(sizeof(struct chain_sender));
-    for (unsigned a = 0; a < RING_ARCS && !err; a++) {
-        if (!move_has(m, a))
-            continue;
-        if (set)
-            clocks_add(&o->clocks, set, a);
-        else
-            err = clocks_arrive(&o->clocks, a, 1, &set);
+    follow_arcs(k->chain, o, held);
+    k->chain->arrivals++;
+    for (size_t i = 0; i < n && !err; i++) {
+        struct clock theirs = {.own = list[i].dedup};
+        struct chain_sender *x =
+            follow_sender(o, list[i].node, list[i].app, list[i].customer, list[i].incarnation);
+        if (!x)
+            return err_memory(sizeof *x);
+        x->clock.arrival = k->chain->arrivals;
+        err = clock_arrive(&x->clock, held, arcs, &theirs);
     }
-    for (struct chain_sender *x = o->senders; x && !err && set; x = x->next)
-        err = clock_arrive(&o->clocks, &x->clock, set, record_in(list, n, x));
-    if (set)
-        clocks_arrived(&o->clocks, set);
-    for (unsigned a = 0; a < RING_ARCS && err && set; a++)
-        if (move_has(m, a))
-            clocks_depart(&o->clocks, a, 1);
+    for (struct chain_sender *x = o->senders; x && !err; x = x->next)
+        if (x->clock.arrival != k->chain->arrivals)
+            err = clock_arrive(&x->clock, held, arcs, NULL);
     return err;
 }
 
@@ -400,20 +377,22 @@ static paramo_err on_records(struct take *k, const struct move_message *m, bool 
     struct ckpt_block block = {.kind = CKPT_CLOCKS, .payload = m->payload, .bytes = m->bytes};
     struct ckpt_clock *list;
     size_t n;
+    uint64_t arcs[CHAIN_WORDS] = {0};
     for (unsigned a = 0; a < RING_ARCS; a++)
-        if (move_has(m, a) && !arcs_has(k->arcs, a))
-            return wrong("records of other arcs");
-    if (!origin_of(k) || !sets_left(&k->chain->shard->clocks, k->records + 2) ||
-        !sets_left(&origin_of(k)->clocks, k->staged ? k->records + 1 : 1))
-        return PARAMO_OK; /* when floors have risen */
+        if (move_has(m, a)) {
+            arcs_add(arcs, a);
+            if (!arcs_has(k->arcs, a))
+                return wrong("records of other arcs");
+        }
+    if (!origin_of(k))
+        return PARAMO_OK;
     paramo_err err = ckpt_clocks_decode(&block, &list, &n);
     if (err)
         return err == PARAMO_E_MEMORY ? PARAMO_OK : wrong(err_text());
-    err = arrive(k, m, list, n);
+    err = arrive(k, arcs, list, n);
     free(list);
     *done = !err;
-    k->records += !err;
-    return PARAMO_OK; /* FULL, MEMORY: it comes again */
+    return PARAMO_OK; /* MEMORY: it comes again */
 }
 
 static paramo_err on_parts(struct take *k, const struct move_message *m, bool *done)
@@ -428,7 +407,7 @@ static paramo_err on_parts(struct take *k, const struct move_message *m, bool *d
         for (unsigned i = 0; i < CHAIN_WORDS; i++)
             arcs[i] = read_u64(&r) & k->arcs[i];
         struct chain_sender *x = r.failed ? NULL : follow_sender(o, node, app, customer, incarnation);
-        err = x ? parts_note(&x->parts, number, arcs) : err_memory(sizeof *x);
+        err = x ? clock_note(&x->clock, number, arcs) : err_memory(sizeof *x);
     }
     *done = !err && !r.failed; /* twice does no harm */
     return r.failed ? wrong("where chunks have been done") : PARAMO_OK;

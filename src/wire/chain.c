@@ -7,13 +7,13 @@
 void chain_head(const struct chain_message *m, struct wire_head *head)
 {
     *head = (struct wire_head){.kind = WIRE_CHAIN, .status = m->what, .ts = m->seq, .view = m->view};
+    head->floor = m->request.floor;
     if (m->what != CHAIN_UPDATE)
         return;
     head->flags = m->request.flags;
     head->cmd = m->request.kind;
     head->table = m->request.table;
     head->number = m->request.number;
-    head->floor = m->request.floor;
     head->count = m->request.count;
     head->column = m->request.column;
     head->columns = m->request.columns;
@@ -86,6 +86,8 @@ paramo_err chain_decode(const struct wire_head *head, const struct van_seg *seg,
     else if (head->count || head->flags || head->cmd || data_seg_len(seg, nseg, WIRE_SEG_KEYS) ||
              data_seg_len(seg, nseg, WIRE_SEG_LENS) || data_seg_len(seg, nseg, WIRE_SEG_VALS))
         err = wrong("segments that it does not use");
+    else
+        m->request.floor = head->floor;
     for (unsigned i = 0; !err && chain_has_arcs(m) && i < CHAIN_ARCS / 64; i++)
         m->arcs[i] = read_u64(&r);
     if (!err && !reader_done(&r))

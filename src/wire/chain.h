@@ -19,7 +19,8 @@ enum { CHAIN_ARCS = 4096, CHAIN_BODY_MIN = 40, CHAIN_BODY_MAX = CHAIN_BODY_MIN +
 enum chain_what {
     CHAIN_UPDATE = 1, /* a request's change: PUSH, PUT, DELETE, CLEAR */
     CHAIN_TAKE = 2,   /* arcs: their owner is now origin; their records come from those of `from` */
-    CHAIN_FORGET = 3  /* the sender has said goodbye to origin: its record ends */
+    CHAIN_FORGET =
+        3 /* arcs: the sender has had its answers below the floor, and is silent; nothing of them is kept */
 };
 
 /* A shard, by whatever number a view knows it. */
@@ -37,8 +38,9 @@ struct chain_message {
     uint64_t order;               /* UPDATE: changes of one arc, ascending, whoever owned it */
     uint32_t node, app, customer; /* UPDATE, FORGET: who asked for it */
     uint64_t incarnation;
-    struct wire_head request;       /* UPDATE: kind, flags, table, number, floor, count, column, columns */
-    uint64_t arcs[CHAIN_ARCS / 64]; /* TAKE and UPDATE by CLEAR */
+    /* UPDATE: kind, flags, table, number, floor, count, column, columns; FORGET: floor */
+    struct wire_head request;
+    uint64_t arcs[CHAIN_ARCS / 64]; /* TAKE, FORGET, and UPDATE by CLEAR */
 };
 
 static inline bool chain_same(struct chain_name a, struct chain_name b)
@@ -48,7 +50,8 @@ static inline bool chain_same(struct chain_name a, struct chain_name b)
 /* Is arcs part of it? */
 static inline bool chain_has_arcs(const struct chain_message *m)
 {
-    return m->what == CHAIN_TAKE || (m->what == CHAIN_UPDATE && m->request.kind == WIRE_CLEAR);
+    return m->what == CHAIN_TAKE || m->what == CHAIN_FORGET ||
+           (m->what == CHAIN_UPDATE && m->request.kind == WIRE_CLEAR);
 }
 
 void chain_head(const struct chain_message *m, struct wire_head *head);

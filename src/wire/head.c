@@ -79,6 +79,7 @@ static const char *const names[] = {
     [WIRE_STAT] = "STAT",
     [WIRE_BYE] = "BYE",
     [WIRE_MESSAGE] = "MESSAGE",
+    [WIRE_FLOOR] = "FLOOR",
     [WIRE_ANSWER] = "ANSWER",
     [WIRE_PROBE_ANSWER] = "PROBE_ANSWER",
     [WIRE_CHAIN] = "CHAIN",

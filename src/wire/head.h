@@ -35,8 +35,9 @@ enum wire_kind {
     WIRE_DELETE = 38,
     WIRE_CLEAR = 39,
     WIRE_STAT = 40,
-    WIRE_BYE = 41,     /* this customer is closed: its record may go with its connections */
+    WIRE_BYE = 41,     /* this customer is closed: it gave out no number from `floor` on */
     WIRE_MESSAGE = 42, /* client -> host: an app's request (paramo/app.h) */
+    WIRE_FLOOR = 43,   /* its floor, while it has nothing to send; not answered */
     /* data: shard -> client; the status says how it went (OK, MOVED, NODE_LOST ...) */
     WIRE_ANSWER = 48,
     WIRE_PROBE_ANSWER = 49,

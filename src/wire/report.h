@@ -10,10 +10,9 @@
 
 struct shard_report {
     uint64_t rows, table_bytes;
-    /* The memory of what has been applied (the paper's vector clocks): senders, each with one record; records
-     * kept apart for arcs that have arrived (sets of them); notes of chunks that came by chains; bytes of all
-     */
-    uint64_t senders, clocks_apart, clock_sets, clock_notes, clock_bytes;
+    /* The memory of what has been applied (the paper's vector clocks): senders, each with one record; numbers
+     * that are done on some arcs only; bytes of all */
+    uint64_t senders, clock_parts, clock_bytes;
     uint64_t requests, repeats; /* pieces of them; of numbers that were done already */
     struct spread pauses;       /* microseconds for which arcs that were given away were held */
 };

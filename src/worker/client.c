@@ -371,6 +371,7 @@ static void number_free(struct client *c, struct chunk *chunk)
     chunk->number = 0;
     while (c->floor < c->next_number && !c->numbers[c->floor % DATA_WINDOW])
         c->floor++;
+    link_floor_rises(c);
 }
 
 static void piece_answer_free(struct client *c, struct piece *p)
@@ -623,6 +624,7 @@ static void close_on_lane(struct lane_task *task)
     route_fini(c);
     link_orphan_probes(c); /* they leave with the goodbye, perhaps after the client has gone */
     lane_timer_cancel(lane, &c->deadline_timer);
+    lane_timer_cancel(lane, &c->floor_timer);
     atomic_store(&c->gone, true); /* the closing thread may free the client from here on */
     lane_notify(lane);
 }
@@ -677,6 +679,7 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     c->deadline_at = UINT64_MAX;
     c->deadline_timer.fire = deadline_fire;
     c->view_timer.fire = route_view_again;
+    c->floor_timer.fire = link_floors_fire;
     atomic_flag_clear(&c->callbacks_running);
     bufpool_init(&c->pool, CLIENT_POOL_MAX);
     paramo_err err = tracker_init(&c->tracker);

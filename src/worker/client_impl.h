@@ -29,6 +29,7 @@ enum {
     CLIENT_COPIES_MAX = 64 << 20, /* bytes of copied requests in flight (one always may) */
     CLIENT_POOL_MAX = 64 << 20,   /* bytes of free buffers kept */
     LINK_NAME_MAX = VIEW_LABEL_MAX,
+    FLOOR_MS = 1000,            /* a silent customer says its floor no sooner, and no more often. Arbitrary */
     PRIORITY_OVERTAKEN_MAX = 64 /* after so many overtakers a waiting piece keeps its place */
 };
 
@@ -182,7 +183,9 @@ struct link {
     struct link_rtt answered, probed;
     unsigned backoff; /* doublings since the last sign of life */
     unsigned samples;
-    bool goodbye;               /* has been said: it leaves before the connection ends */
+    bool goodbye;  /* has been said: it leaves before the connection ends */
+    uint64_t told; /* the floor that was said last; 0: it was sent nothing */
+    uint64_t told_at;
     char trouble[ERR_TEXT_MAX]; /* why the last connection failed; "" while all is well */
 };
 
@@ -230,6 +233,7 @@ struct client {
     struct chunk *numbers[DATA_WINDOW];
     bool window_full; /* some link waits for the floor */
     bool pump;        /* some link has a numbered piece that may go at once: client_settle sees to it */
+    struct lane_timer floor_timer; /* some server may not know the floor */
 
     struct request *requests; /* in flight */
     struct request *requests_tail;
@@ -314,6 +318,9 @@ MUST_USE paramo_err link_create(struct client *c, const struct view_node *node, 
                                 struct link **link);
 /* Its pieces have been withdrawn. */
 /* Tells the server that this customer will not come back; link_destroy follows. */
+/* The floor has risen: servers that hear nothing else of it are told, later. */
+void link_floor_rises(struct client *c);
+void link_floors_fire(struct lane_timer *timer);
 void link_goodbye(struct link *l);
 void link_destroy(struct link *l);
 /* Probes that have not left when the client closes are nobody's from then on. */

@@ -233,6 +233,8 @@ static bool transmit(struct link *l, struct piece *p)
     p->in_van = true;
     p->state = PIECE_SENT;
     p->sent_at = lane_now(c->lane);
+    l->told = c->floor;
+    l->told_at = p->sent_at;
     p->probes = 0;
     p->probes_out = 0;
     p->probe_at = p->sent_at + link_rto(l, 0);
@@ -468,6 +470,7 @@ static void link_up(void *arg, struct van_conn *conn, const struct welcome *welc
     van_set_user(conn, &client_van_user, l);
     van_settle(conn);
     link_pump(l);
+    link_floor_rises(l->client);
     client_settle(l->client);
 }
 
@@ -516,8 +519,41 @@ static void link_hang_up(struct link *l)
 
 void link_goodbye(struct link *l)
 {
-    struct wire_head head = {.kind = WIRE_BYE};
+    struct wire_head head = {.kind = WIRE_BYE, .floor = l->client->next_number};
     l->goodbye = l->state == LINK_UP && letter_send(l->conn, &head, NULL, 0) == PARAMO_OK;
+}
+
+/* Every request says the floor. Without one, servers would keep for a silent customer what they keep of its
+ * last numbers: the records, and answers of handlers. So it is said FLOOR_MS after the last request, once. */
+void link_floor_rises(struct client *c)
+{
+    if (c->floor_timer.slot || atomic_load(&c->down))
+        return;
+    if (lane_timer_arm(c->lane, &c->floor_timer, lane_now(c->lane) + FLOOR_MS * ENV_MS))
+        log_debug("customer %u: no memory for a timer: servers hear its floor with its next request",
+                  c->config.customer);
+}
+
+void link_floors_fire(struct lane_timer *timer)
+{
+    struct client *c = container_of(timer, struct client, floor_timer);
+    uint64_t now = lane_now(c->lane);
+    struct wire_head head = {.kind = WIRE_FLOOR, .floor = c->floor};
+    bool again = false;
+    for (size_t i = 0; i < c->links_count; i++) {
+        struct link *l = c->links[i];
+        if (l->state != LINK_UP || !l->told || l->told >= c->floor || MUTANT(floor_untold))
+            continue;
+        if (now - l->told_at >= FLOOR_MS * ENV_MS && !l->blocked &&
+            letter_send(l->conn, &head, NULL, 0) == PARAMO_OK) {
+            l->told = c->floor;
+            l->told_at = now;
+        } else {
+            again = true;
+        }
+    }
+    if (again)
+        link_floor_rises(c);
 }
 
 void link_lost(struct link *l, const char *text)
@@ -527,6 +563,7 @@ void link_lost(struct link *l, const char *text)
     l->blocked = false;
     lane_timer_cancel(c->lane, &l->retry);
     (void)snprintf(l->trouble, sizeof l->trouble, "%s", text);
+    l->told = l->told ? 1 : 0; /* perhaps it has not come */
     while (l->sent.head) {
         struct piece *p = l->sent.head;
         list_remove(&l->sent, p);

@@ -10,9 +10,7 @@ static struct shard_report shard(unsigned seed)
     struct shard_report m = {.rows = seed,
                              .table_bytes = seed + 1,
                              .senders = seed + 2,
-                             .clocks_apart = seed + 3,
-                             .clock_sets = seed + 4,
-                             .clock_notes = seed + 5,
+                             .clock_parts = seed + 3,
                              .clock_bytes = seed + 6,
                              .requests = seed + 7,
                              .repeats = seed + 8};

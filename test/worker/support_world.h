@@ -35,6 +35,7 @@ struct world_client {
     struct van *van;
     struct client *client;
     uint64_t wanted_view;
+    bool dead; /* as views have it */
 };
 
 struct world {
@@ -81,6 +82,12 @@ void world_all_view(struct world *w);
 void world_server_stop(struct world *w, unsigned server);
 /* Again with another incarnation and empty tables. */
 void world_server_start(struct world *w, unsigned server);
+/* The customer is closed, and opened again: the same sender. */
+void world_client_close(struct world *w, unsigned client);
+void world_client_open(struct world *w, unsigned client);
+/* Simulated: so much time goes by; what two nodes say to each other. */
+void world_pass(struct world *w, uint64_t ns);
+struct simnet_link *world_link(struct world *w, const char *from, const char *to);
 /* A new view without this server: the first that is left of each chain is the owner. */
 void world_server_gone(struct world *w, unsigned server);
 /* Runs fn on a lane: directly if it can be entered, else posted and waited for. */

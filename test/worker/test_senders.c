@@ -1,0 +1,461 @@
+/* What shards keep of their senders: customers that are closed and opened again, workers that fall silent,
+ * hosts that vanish. Each as a script: the test is the scheduler. A mutant's name as the first argument
+ * plants that bug. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/mutant.h"
+#include "server/moving.h"
+#include "wire/order.h"
+#include "worker/support_world.h"
+
+/* Row i lies on arc i. */
+enum { ROWS = RING_ARCS, USER = 1 };
+
+static struct world w;
+static unsigned given_up;
+
+static void failed(void *arg, paramo_err status)
+{
+    (void)arg;
+    (void)status;
+    given_up++;
+}
+
+static uint64_t last_handled;
+
+static void handler(void *arg, struct shard_request *request, const struct shard_request_info *info)
+{
+    (void)arg;
+    assert_true(info->ts > last_handled); /* in the order in which they were issued */
+    last_handled = info->ts;
+    assert_int_equal(shard_answer(request, NULL, 0, NULL), PARAMO_OK);
+}
+
+static void begin(unsigned replicas, unsigned servers, unsigned clients)
+{
+    memset(&w, 0, sizeof w);
+    given_up = 0;
+    last_handled = 0;
+    world_init(&w, true, 5);
+    w.replicas = replicas;
+    w.moves = true;
+    w.timeout_ms = 60000;
+    w.failed = failed;
+    w.handler = handler;
+    world_table(&w, PARAMO_TABLE_DENSE, 1)->rows = ROWS;
+    world_table(&w, PARAMO_TABLE_USER, 1);
+    world_start(&w, servers, servers, clients);
+    world_pass(&w, ENV_SEC);
+}
+
+/* All arcs from `first` on have this chain in the next view. */
+static void chain(unsigned first, uint16_t owner, uint16_t next, uint16_t last)
+{
+    for (unsigned a = first; a < RING_ARCS; a++) {
+        w.ring.owner[a] = owner;
+        w.follower[1].owner[a] = next;
+        w.follower[2].owner[a] = last;
+    }
+    for (unsigned s = 0; s < w.servers_count; s++)
+        w.arcs_changed[s] = w.chain_changed[s] = w.number + 1;
+}
+
+static void view(void)
+{
+    world_view(&w);
+    world_all_view(&w);
+    world_pass(&w, ENV_SEC);
+}
+
+static void push(unsigned client, uint64_t key)
+{
+    uint64_t ts;
+    const float one = 1;
+    assert_int_equal(world_push(&w, client, 0, &key, 1, &one, 1, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, client, ts), PARAMO_OK);
+}
+
+static float pulled(unsigned client, uint64_t key)
+{
+    uint64_t ts;
+    float val = -1;
+    assert_int_equal(world_pull(&w, client, 0, &key, 1, &val, 1, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, client, ts), PARAMO_OK);
+    return val;
+}
+
+/* The answer is lost with the connection, and the push comes again. */
+static void push_twice(unsigned client, uint64_t key)
+{
+    struct simnet_link *back = world_link(&w, "s0", "w0");
+    uint64_t ts;
+    const float one = 1;
+    back->cut = true;
+    assert_int_equal(world_push(&w, client, 0, &key, 1, &one, 1, &ts), PARAMO_OK);
+    world_pass(&w, 50 * ENV_MS);
+    van_sim_reset(w.clients[client].van, UINT32_MAX);
+    back->cut = false;
+    assert_int_equal(world_wait(&w, client, ts), PARAMO_OK);
+}
+
+static const struct sender *sender_at(unsigned server, unsigned client)
+{
+    return shard_sender_find(w.servers[server].shard, PARAMO_ID_WORKER(client), 0, 3,
+                             w.clients[client].incarnation);
+}
+
+/* Parts, and bits of records, that this server has of the client, as owner and as follower. */
+static size_t kept_at(unsigned server, unsigned client)
+{
+    const struct shard *s = w.servers[server].shard;
+    const struct sender *own = sender_at(server, client);
+    size_t n = own && !clock_empty(&own->clock), bytes;
+    for (const struct chain_origin *o = s->chain->origins; o; o = o->next)
+        for (const struct chain_sender *x = o->senders; x; x = x->next)
+            n += x->node == PARAMO_ID_WORKER(client) && !clock_empty(&x->clock);
+    return own ? n + clock_count(&own->clock, &bytes) : n;
+}
+
+/* ---- a goodbye belongs to a connection ---- */
+
+/* The old connection's goodbye comes after the new one's HELLO; then connections break. */
+static void opened_again(void **state)
+{
+    (void)state;
+    for (unsigned replicas = 0; replicas < 3; replicas++)
+        for (unsigned late = 0; late < 3; late++) {
+            begin(replicas, 3, 2);
+            chain(0, 0, replicas ? 1 : RING_NOBODY, replicas > 1 ? 2 : RING_NOBODY);
+            view();
+            float sum = 0;
+            for (unsigned times = 0; times < 3; times++) {
+                push(0, 7);
+                sum++;
+                struct simnet_link *link = world_link(&w, "w0", "s0");
+                link->late_ppm = late == 1 ? 1000000 : 0;
+                link->late_ns = 300 * ENV_MS;
+                link->cut = late == 2; /* it never comes */
+                world_client_close(&w, 0);
+                link->late_ppm = 0;
+                link->cut = false;
+                world_pass(&w, ENV_MS);
+                world_client_open(&w, 0);
+                push(0, 7);
+                sum++;
+                world_pass(&w, 400 * ENV_MS);
+                for (unsigned i = 0; i < 2; i++) {
+                    push_twice(0, 7);
+                    sum++;
+                    assert_true(pulled(1, 7) == sum);
+                }
+            }
+            if (replicas) { /* and so has the next of the chain */
+                world_server_stop(&w, 0);
+                world_server_gone(&w, 0);
+                view();
+                push(0, 7);
+                assert_true(pulled(1, 7) == sum + 1);
+            }
+            world_fini(&w);
+        }
+}
+
+/* The owner dies when it has answered, and its answer is lost: the goodbye before it says nothing of this
+ * push. */
+static void opened_again_and_promoted(void **state)
+{
+    (void)state;
+    for (unsigned late = 0; late < 2; late++) {
+        begin(2, 3, 2);
+        chain(0, 0, 1, 2);
+        view();
+        push(0, 7);
+        struct simnet_link *link = world_link(&w, "w0", "s0");
+        link->late_ppm = late ? 1000000 : 0;
+        link->late_ns = 60 * ENV_MS;
+        world_client_close(&w, 0);
+        link->late_ppm = 0;
+        world_pass(&w, ENV_MS);
+        world_client_open(&w, 0);
+        push(0, 7);
+        uint64_t ts, key = 7;
+        const float one = 1;
+        world_link(&w, "s0", "w0")->cut = true;
+        assert_int_equal(world_push(&w, 0, 0, &key, 1, &one, 1, &ts), PARAMO_OK);
+        world_pass(&w, 100 * ENV_MS); /* all have it, and the goodbye */
+        world_server_stop(&w, 0);
+        world_server_gone(&w, 0);
+        view();
+        assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+        assert_true(pulled(1, 7) == 3);
+        world_fini(&w);
+    }
+}
+
+/* A customer that is closed leaves nothing, at no member of a chain; other connections of it may be open. */
+static void closed(void **state)
+{
+    (void)state;
+    begin(2, 3, 2);
+    chain(0, 0, 1, 2);
+    view();
+    push(0, 7);
+    for (unsigned s = 0; s < 3; s++)
+        assert_int_equal(kept_at(s, 0), 1);
+    world_client_close(&w, 0);
+    world_pass(&w, ENV_SEC);
+    for (unsigned s = 0; s < 3; s++)
+        assert_int_equal(kept_at(s, 0), 0);
+    assert_null(sender_at(0, 0));
+    world_fini(&w);
+}
+
+/* ---- those that say nothing ---- */
+
+struct ordered {
+    struct shard *shard;
+    uint32_t what;
+    struct move_order fields;
+    bool done;
+    paramo_err status;
+};
+
+static void answered(void *arg, paramo_err status)
+{
+    struct ordered *o = arg;
+    o->done = true;
+    o->status = status;
+}
+
+static void carry_out(void *arg)
+{
+    struct ordered *o = arg;
+    shard_move(o->shard, o->what, &o->fields, answered, o);
+}
+
+static bool order_done(unsigned server, uint32_t what, const struct move_order *m)
+{
+    static struct ordered o;
+    o = (struct ordered){.shard = w.servers[server].shard, .what = what, .fields = *m};
+    world_on_lane(w.servers[server].lane, carry_out, &o);
+    for (unsigned i = 0; i < 20 && !o.done; i++)
+        world_pass(&w, 10 * ENV_MS);
+    return o.done && !o.status;
+}
+
+static bool move(unsigned from, unsigned to, unsigned first, unsigned arcs)
+{
+    static uint64_t id = UINT64_C(1) << 32;
+    struct move_order f = {.id = ++id,
+                           .first = (uint16_t)first,
+                           .arcs = (uint16_t)arcs,
+                           .from = {.node = PARAMO_ID_SERVER(from)},
+                           .to = {.node = PARAMO_ID_SERVER(to)},
+                           .had = MOVE_NO_LEVEL,
+                           .takes_over = true};
+    if (!order_done(from, ORDER_MOVE_GIVE, &f) || !order_done(to, ORDER_MOVE_TAKE, &f) ||
+        !order_done(from, ORDER_MOVE_PAUSE, &f))
+        return false;
+    for (unsigned a = first; a < first + arcs; a++)
+        w.ring.owner[a] = (uint16_t)to;
+    w.moved[to] = f.id;
+    w.arcs_changed[from] = w.arcs_changed[to] = w.number + 1;
+    for (unsigned s = 0; s < w.servers_count; s++)
+        w.chain_changed[s] = w.number + 1;
+    world_view(&w);
+    world_all_view(&w);
+    f.committed = true;
+    return order_done(from, ORDER_MOVE_END, &f) && order_done(to, ORDER_MOVE_END, &f);
+}
+
+/* A worker pushes once and is silent, cut off even: arcs go to and fro as often as they like, and what is
+ * kept of it is that one number. */
+static void silent(void **state)
+{
+    (void)state;
+    begin(0, 2, 2);
+    chain(0, 1, RING_NOBODY, RING_NOBODY);
+    for (unsigned a = 0; a < 2048; a++)
+        w.ring.owner[a] = 0;
+    view();
+    push(1, 7);
+    push(1, 4000);
+    for (unsigned s = 0; s < 2; s++) {
+        char name[] = {'s', (char)('0' + s), 0};
+        world_link(&w, "w1", name)->cut = world_link(&w, name, "w1")->cut = true;
+    }
+    for (unsigned round = 0; round < 4; round++)
+        for (unsigned first = 0; first < 2048; first += 32) {
+            push(0, 7);
+            push(0, 4000);
+            assert_true(move(round % 2, 1 - round % 2, first, 32));
+            assert_true(kept_at(0, 1) <= 3 && kept_at(1, 1) <= 3);
+        }
+    world_link(&w, "w1", "s0")->cut = world_link(&w, "s0", "w1")->cut = false;
+    push(1, 7);
+    assert_true(pulled(0, 7) == 4 * 64 + 2);
+    world_fini(&w);
+}
+
+/* The last copy is promoted, whatever it has had to keep of whom. */
+static void silent_and_promoted(void **state)
+{
+    (void)state;
+    begin(1, 3, 2);
+    chain(0, 0, 1, RING_NOBODY);
+    for (unsigned a = 3072; a < RING_ARCS; a++)
+        w.ring.owner[a] = 2;
+    for (unsigned a = 0; a < 2240; a++)
+        w.follower[1].owner[a] = 2;
+    view();
+    push(1, 2400);
+    push(1, 4000);
+    world_link(&w, "w1", "s0")->cut = world_link(&w, "w1", "s1")->cut = world_link(&w, "w1", "s2")->cut =
+        true;
+    for (unsigned first = 0; first < 2240; first += 32) {
+        push(0, 2400);
+        push(0, 4000);
+        assert_true(move(0, 1, first, 32));
+    }
+    world_server_stop(&w, 0);
+    world_server_gone(&w, 0);
+    view();
+    assert_int_equal(given_up, 0);
+    world_server_stop(&w, 2);
+    world_server_gone(&w, 2);
+    view();
+    assert_int_equal(given_up, 0);
+    assert_true(pulled(0, 2400) == 71 && pulled(0, 4000) == 71);
+    world_fini(&w);
+}
+
+/* Its host has vanished: nothing ends its connections but the view. */
+static void vanished(void **state)
+{
+    (void)state;
+    begin(1, 2, 2);
+    push(1, 7);
+    push(1, 4000);
+    for (unsigned s = 0; s < 2; s++) {
+        char name[] = {'s', (char)('0' + s), 0};
+        world_link(&w, "w1", name)->cut = world_link(&w, name, "w1")->cut = true;
+    }
+    world_pass(&w, 60 * ENV_SEC);
+    for (unsigned s = 0; s < 2; s++)
+        assert_int_equal(w.servers[s].shard->senders_count, 1);
+    w.clients[1].dead = true;
+    view();
+    for (unsigned s = 0; s < 2; s++) {
+        assert_int_equal(w.servers[s].shard->senders_count, 0);
+        assert_null(w.servers[s].shard->peers);
+        assert_int_equal(kept_at(s, 1), 0);
+    }
+    push(0, 7);
+    assert_true(pulled(0, 7) == 2);
+    world_fini(&w);
+}
+
+static uint64_t frames_of(unsigned client)
+{
+    struct client_counters n;
+    client_get_counters(w.clients[client].client, &n);
+    return n.frames_sent;
+}
+
+/* An idle customer says its floor, once: nothing is kept of it, at no member, nor its handlers' answers. */
+static void idle(void **state)
+{
+    (void)state;
+    begin(2, 3, 1);
+    chain(0, 0, 1, 2);
+    view();
+    uint64_t ts, key = 7;
+    paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1};
+    struct client_call call = {.kind = REQUEST_PULL, .table = &w.tables[USER], .kv = &kv};
+    assert_int_equal(client_issue(w.clients[0].client, &call, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    push(0, 7);
+    push(0, 4000);
+    uint64_t before = frames_of(0);
+    for (unsigned s = 0; s < 3; s++)
+        assert_int_equal(kept_at(s, 0) > 0, true);
+    world_pass(&w, 3 * ENV_SEC);
+    for (unsigned s = 0; s < 3; s++) {
+        assert_int_equal(kept_at(s, 0), 0);
+        assert_int_equal(w.servers[s].shard->kept_bytes, 0);
+    }
+    assert_int_equal(frames_of(0), before + 1);
+    world_pass(&w, 60 * ENV_SEC);
+    assert_int_equal(frames_of(0), before + 1);
+    push(0, 7);
+    assert_true(pulled(0, 7) == 2);
+    world_fini(&w);
+}
+
+/* A record that comes with arcs knows of a higher floor: the answers below it are let go. */
+static void answers_below_a_floor_that_came(void **state)
+{
+    (void)state;
+    begin(0, 2, 1);
+    chain(0, 1, RING_NOBODY, RING_NOBODY);
+    for (unsigned a = 0; a < 2048; a++)
+        w.ring.owner[a] = 0;
+    view();
+    uint64_t ts, key = UINT64_MAX; /* on the last arc */
+    paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1};
+    struct client_call call = {.kind = REQUEST_PULL, .table = &w.tables[USER], .kv = &kv};
+    assert_int_equal(client_issue(w.clients[0].client, &call, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    push(0, 7);
+    push(0, 7);
+    assert_true(w.servers[1].shard->kept_bytes > 0);
+    assert_true(move(0, 1, 0, 32));
+    assert_int_equal(w.servers[1].shard->kept_bytes, 0);
+    world_fini(&w);
+}
+
+/* What waits for a view comes before what came later, and waits for a follower. */
+static void in_order(void **state)
+{
+    (void)state;
+    begin(1, 2, 1);
+    chain(0, 0, 1, RING_NOBODY);
+    view();
+    uint64_t ts, key = 7;
+    paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1};
+    struct client_call call = {.kind = REQUEST_PULL, .table = &w.tables[USER], .kv = &kv};
+    world_link(&w, "s0", "s1")->cut = world_link(&w, "s1", "s0")->cut = true;
+    world_view(&w);
+    world_client_view(&w, 0);
+    for (unsigned i = 0; i < 6; i++) { /* the lease ends after 500 ms */
+        assert_int_equal(client_issue(w.clients[0].client, &call, &ts), PARAMO_OK);
+        world_pass(&w, 200 * ENV_MS);
+    }
+    assert_false(queue_empty(&w.servers[0].shard->parked));
+    assert_false(queue_empty(&w.servers[0].shard->peers->waiting));
+    world_all_view(&w);
+    world_link(&w, "s0", "s1")->cut = world_link(&w, "s1", "s0")->cut = false;
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    assert_int_equal(last_handled, ts);
+    world_fini(&w);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(opened_again),
+        cmocka_unit_test(opened_again_and_promoted),
+        cmocka_unit_test(closed),
+        cmocka_unit_test(silent),
+        cmocka_unit_test(silent_and_promoted),
+        cmocka_unit_test(vanished),
+        cmocka_unit_test(idle),
+        cmocka_unit_test(answers_below_a_floor_that_came),
+        cmocka_unit_test(in_order),
+    };
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
