@@ -401,6 +401,8 @@ static paramo_err restore(struct scheduler *s)
     paramo_err err = sched_save_restore(s);
     if (err || !s->slots[SLOTS_WORKERS].count || !s->slots[SLOTS_WORKERS].node[0])
         return err;
+    s->state = SCHED_RUNNING;
+    sched_view_change(s); /* what is saved whole has it, though the job ends: without a view nothing counts */
     s->state = s->end_told ? SCHED_ENDING : SCHED_RUNNING;
     log_info("scheduler: goes on with a job, in term %" PRIu32 ", after view %" PRIx64, s->term,
              s->view_number);
@@ -408,7 +410,6 @@ static paramo_err restore(struct scheduler *s)
         over_in(s, anyone_left(s) ? s->config.end_wait_ms : 0);
     else
         end_if_all_gone(s);
-    sched_view_change(s);
     sched_moves_aim(s); /* of moves that went on only its last view says anything */
     sched_lost_check(
         s); /* the one before may have died between its last view and the end that was to follow */

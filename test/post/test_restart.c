@@ -318,6 +318,45 @@ static void test_view_above(void **state)
     off();
 }
 
+static void end_now(void)
+{
+    assert_true(lane_enter(t.c.lane));
+    sched_end(t.c.scheduler, PARAMO_E_DATA_LOST, "the last copy is lost");
+    lane_leave(t.c.lane);
+}
+
+/* As it does in etcd to prove that it leads. */
+static void save_now(void)
+{
+    assert_true(lane_enter(t.c.lane));
+    sched_save_end(t.c.scheduler);
+    lane_leave(t.c.lane);
+}
+
+/* While a job ends its scheduler is started again, and again: each goes on with that end. One that saved
+ * everything without a view (it made none any more) left the next one with nothing, and another job began. */
+static void test_ends_again(void **state)
+{
+    (void)state;
+    for (unsigned ms = 1; ms < 400; ms += ms < 20 ? 1 : 20) {
+        on(1, 1);
+        end_now();
+        cluster_pass(&t.c, 0.01);
+        for (unsigned times = 0; times < 3 && !t.c.over; times++) {
+            if (times == 1)
+                for (unsigned i = 0; i < 2; i++)
+                    cluster_kill(&t.c.nodes[i]);
+            scheduler_off(false);
+            scheduler_on();
+            assert_int_equal(t.c.scheduler->state, SCHED_ENDING);
+            assert_int_equal(t.c.scheduler->end_status, PARAMO_E_DATA_LOST);
+            save_now();
+            cluster_pass(&t.c, ms / 1000.0);
+        }
+        off();
+    }
+}
+
 /* When the job is over its store is for another. */
 static void test_next_job(void **state)
 {
@@ -361,6 +400,7 @@ int main(void)
         cmocka_unit_test(test_drain_is_durable),
         cmocka_unit_test(test_disk_full),
         cmocka_unit_test(test_view_above),
+        cmocka_unit_test(test_ends_again),
         cmocka_unit_test(test_next_job),
         cmocka_unit_test(test_never_comes_back),
     };
