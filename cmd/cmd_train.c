@@ -225,7 +225,8 @@ static int print_json(const struct settings *s, const struct train_options *o, c
 {
     json_t *epochs = json_array();
     for (size_t i = r->first_epoch; i < r->epochs; i++)
-        (void)json_array_append_new(epochs, epoch_json(i + 1, &r->epoch[i]));
+        if (r->epoch[i].rows > 0)
+            (void)json_array_append_new(epochs, epoch_json(i + 1, &r->epoch[i]));
     json_t *j = json_pack(
         "{s:s, s:s, s:i, s:i, s:I, s:i, s:I, s:s?, s:I, s:f, s:b, s:b, s:b, s:I, s:o}", "model",
         model_kind_name(o->model.kind), "vectors", paramo_cpu(), "servers", (int)r->num_servers, "workers",
@@ -263,6 +264,8 @@ static int print_summary(const struct settings *s, const struct train_result *r)
                      valid ? "   valid    AUC    " : "");
         for (size_t i = r->first_epoch; i < r->epochs; i++) {
             const struct train_epoch *e = &r->epoch[i];
+            if (e->rows == 0)
+                continue;
             char scores[48] = "", mark = i + 1 == r->best_epoch && r->epochs > r->first_epoch + 1 ? '*' : ' ';
             if (valid)
                 (void)snprintf(scores, sizeof scores, "  %.5f %.5f%c", e->valid.logloss, e->valid.auc, mark);

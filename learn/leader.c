@@ -163,17 +163,20 @@ static void show_epoch(struct job *job, uint32_t round)
 
 /* ---- what is known of epochs ---- */
 
-/* Epoch `number` (from 1) is over, with these figures. Those before it stay if none is missing. */
+/* Epoch `number` (from 1) is over, with these figures. Of those between the last that is known and this one
+ * nothing is known (rows 0): their words were not heard. */
 static paramo_err add_epoch(struct train_result *r, size_t number, const struct train_epoch *e)
 {
     struct train_epoch *epochs = realloc(r->epoch, number * sizeof *epochs);
     if (epochs == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory");
     r->epoch = epochs;
-    if (r->epochs == r->first_epoch || r->epochs != number - 1) {
+    size_t known = r->epochs;
+    if (r->epochs == r->first_epoch) {
         r->first_epoch = number - 1;
-        memset(epochs, 0, (number - 1) * sizeof *epochs);
+        known = 0;
     }
+    memset(epochs + known, 0, (number - 1 - known) * sizeof *epochs);
     epochs[number - 1] = *e;
     r->epochs = number;
     return PARAMO_OK;
@@ -186,7 +189,7 @@ paramo_err leader_hear(struct job *job, const struct words *words)
         return PARAMO_OK;
     if (words->epoch.rows > 0)
         return add_epoch(r, words->round, &words->epoch);
-    r->epochs = r->first_epoch = words->round;
+    r->epochs = r->first_epoch = words->round; /* only when a job begins with a checkpoint */
     return PARAMO_OK;
 }
 

@@ -62,7 +62,8 @@ struct train_result {
     int leader;                /* the rest is filled in only then */
     size_t epochs;             /* learned, those before a checkpoint that the job began with, too */
     size_t first_epoch;        /* of so many nothing is known */
-    struct train_epoch *epoch; /* [epochs], freed by train_result_free */
+    struct train_epoch *epoch; /* [epochs], freed by train_result_free; rows 0: nothing is known of it, as
+                                  this worker did not lead then */
     uint64_t rows;             /* learned in this run */
     double seconds;            /* from the first batch to the last epoch's end */
     uint32_t num_servers, num_workers;

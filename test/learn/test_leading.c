@@ -1,4 +1,4 @@
-#include "learn/lead.h"
+#include "learn/leader.h"
 #include "learn/support_learn.h"
 #include "paramo/paramo.h"
 
@@ -156,10 +156,30 @@ static void test_what_was_saved_is_said(void **state)
     assert_int_equal(lead_saved(&job, 1), PARAMO_E_TIMEOUT);
 }
 
+/* Who joins late, or stood still, knows the epochs that it was told of. */
+static void test_what_the_next_leader_knows(void **state)
+{
+    (void)state;
+    struct train_result result = {0};
+    struct job job = {.result = &result};
+    static const uint32_t heard[] = {3, 4, 4, 7, 8};
+    for (size_t i = 0; i < sizeof heard / sizeof *heard; i++) {
+        struct words words = {.round = heard[i], .epoch = {.rows = 100 + heard[i]}};
+        assert_int_equal(leader_hear(&job, &words), PARAMO_OK);
+        assert_int_equal(result.epochs, heard[i]);
+    }
+    assert_int_equal(result.first_epoch, 2);
+    static const uint64_t rows[] = {0, 0, 103, 104, 0, 0, 107, 108};
+    for (size_t i = 0; i < result.epochs; i++)
+        assert_int_equal(result.epoch[i].rows, rows[i]);
+    train_result_free(&result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_word_is_read_as_it_was_put),
+        cmocka_unit_test(test_what_the_next_leader_knows),
         cmocka_unit_test_setup_teardown(test_one_leads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_checkpoint_of_before_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_was_saved_is_said, setup, teardown),
