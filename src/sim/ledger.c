@@ -172,7 +172,6 @@ bool ledger_issue(struct world *w, struct op *op, struct dice *dice)
     const struct ledger_table *t = &w->ledger[op->table];
     op->from = ++w->moment;
     op->clears = t->clears;
-    op->moves = w->moves;
     op->certain = !t->tainted && !t->clears_open;
     memcpy(op->deaths, w->deaths, sizeof op->deaths);
     op->n = op->vals_n = 0;

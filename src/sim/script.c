@@ -331,7 +331,7 @@ static void work(struct machine *m)
         return;
     }
     unsigned errand = (unsigned)(what == 57 ? dice_draw(&w->dice, w->schedule->customers) : 0);
-    if (what == 57 && !m->errand && !w->calm && !w->moves && m->customers[errand].worker)
+    if (what == 57 && !m->errand && !w->calm && m->customers[errand].worker)
         errand_start(m, errand, dice_draw(&w->dice, 15));
     else if (what == 3)
         op_cancel(m);

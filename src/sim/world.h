@@ -114,7 +114,7 @@ struct op {
     unsigned n, vals_n;
     uint16_t index[SIM_OP_KEYS];
     uint64_t digit[SIM_OP_KEYS], must[SIM_OP_KEYS];
-    uint32_t clears, moves;
+    uint32_t clears;
     bool certain;
     uint32_t deaths[SIM_SERVERS];
     uint64_t all_must[SIM_KEYS]; /* a scan's, a stat's */
