@@ -12,7 +12,10 @@ struct sim_host {
     struct sim *sim;
     struct sim_host *next;
     uint32_t number;
-    uint64_t ahead;
+    int64_t ahead;  /* of the simulation's clock, at `since` */
+    uint64_t since; /* from then on it drifts by so many millionths */
+    int32_t ppm;
+    uint64_t frozen_at; /* 0: its clock runs */
     uint64_t paused_until;
     struct lane *lanes;
 };
@@ -149,10 +152,51 @@ bool sim_run(struct sim *sim, bool (*done)(void *arg), void *arg, uint64_t until
 /* ---- the environment
  * --------------------------------------------------------------------------------------------- */
 
+static void drift_settle(struct sim_host *host, uint64_t now)
+{
+    host->ahead += (int64_t)(now - host->since) / 1000000 * host->ppm +
+                   (int64_t)(now - host->since) % 1000000 * host->ppm / 1000000;
+    host->since = now;
+}
+
+/* A frozen clock goes on where it stood. */
+static void thaw(struct sim_host *host)
+{
+    uint64_t now = host->sim->now;
+    if (!host->frozen_at || host->paused_until > now)
+        return;
+    uint64_t on = host->paused_until > host->frozen_at ? host->paused_until : now;
+    host->ahead -= (int64_t)(on - host->frozen_at);
+    host->since = on;
+    host->frozen_at = 0;
+}
+
+static uint64_t host_clock(struct sim_host *host)
+{
+    thaw(host);
+    uint64_t now = host->frozen_at ? host->frozen_at : host->sim->now, passed = now - host->since;
+    int64_t drift =
+        (int64_t)(passed / 1000000) * host->ppm + (int64_t)(passed % 1000000) * host->ppm / 1000000;
+    return now + (uint64_t)(host->ahead + drift);
+}
+
+/* When its clock shows this time: perhaps a little later, never before. */
+static uint64_t host_when(struct sim_host *host, uint64_t time)
+{
+    uint64_t clock = host_clock(host), rate = 1000000 + (uint64_t)(int64_t)host->ppm;
+    if (time <= clock)
+        return 0; /* now */
+    uint64_t left = time - clock, from = host->sim->now;
+    if (host->frozen_at)
+        from = host->paused_until;
+    if (!host->ppm || left > UINT64_MAX / 4)
+        return left > UINT64_MAX - from ? UINT64_MAX : from + left;
+    return from + left / rate * 1000000 + left % rate * 1000000 / rate + 1;
+}
+
 static uint64_t sim_env_now(struct env *env)
 {
-    const struct sim_host *host = host_of(env);
-    return host->sim->now + host->ahead;
+    return host_clock(host_of(env));
 }
 
 static uint64_t sim_env_random(struct env *env)
@@ -234,7 +278,7 @@ static void sim_lane_wake(struct lane *lane)
 static void sim_lane_released(struct lane *lane, uint64_t next, bool notify)
 {
     (void)notify;
-    uint64_t ahead = lane->sim.host->ahead, at = next > ahead ? next - ahead : 0;
+    uint64_t at = next == UINT64_MAX ? 0 : host_when(lane->sim.host, next);
     if (next == UINT64_MAX)
         sim_cancel(lane->sim.sim, &lane->sim.timer);
     else if (!lane->sim.timer.slot || lane->sim.timer.at != at)
@@ -249,9 +293,8 @@ static void sim_lane_poll(struct lane *lane)
 static paramo_err sim_lane_wait(struct lane *lane, bool (*done)(void *arg), void *arg, uint64_t deadline)
 {
     struct sim *sim = lane->sim.sim;
-    uint64_t ahead = lane->sim.host->ahead;
     if (deadline != UINT64_MAX)
-        deadline = deadline > ahead ? deadline - ahead : 0;
+        deadline = host_when(lane->sim.host, deadline);
     if (sim->waiter)
         return sim->waiter->wait(sim->waiter->arg, done, arg, deadline)
                    ? PARAMO_OK
@@ -393,13 +436,18 @@ struct env *sim_host_env(struct sim_host *host)
 void sim_host_pause(struct sim_host *host, uint64_t until)
 {
     bool sooner = until < host->paused_until;
+    thaw(host);
+    if (host->frozen_at && sooner) { /* it goes on now, and stands still */
+        host->paused_until = 0;
+        thaw(host);
+    }
     host->paused_until = until;
     for (struct lane *lane = host->lanes; sooner && lane; lane = lane->sim.next) { /* what was put off */
         uint64_t timer = atomic_load(&lane->next_timer);
         if (lane->sim.run.slot)
             sim_must_schedule(host->sim, &lane->sim.run, until);
         if (lane->sim.timer.slot)
-            sim_must_schedule(host->sim, &lane->sim.timer, timer > host->ahead ? timer - host->ahead : 0);
+            sim_must_schedule(host->sim, &lane->sim.timer, host_when(host, timer));
     }
 }
 
@@ -410,12 +458,36 @@ uint64_t sim_host_paused_until(const struct sim_host *host)
 
 void sim_host_jump(struct sim_host *host, uint64_t ns)
 {
-    host->ahead += ns;
+    host->ahead += (int64_t)ns;
     for (struct lane *lane = host->lanes; lane; lane = lane->sim.next) {
         struct sim_event *timer = &lane->sim.timer;
         if (timer->slot)
             sim_must_schedule(host->sim, timer, timer->at > ns ? timer->at - ns : 0);
     }
+}
+
+void sim_host_drift(struct sim_host *host, int32_t ppm)
+{
+    thaw(host);
+    drift_settle(host, host->frozen_at ? host->frozen_at : host->sim->now);
+    host->ppm = ppm;
+    for (struct lane *lane = host->lanes; lane; lane = lane->sim.next) {
+        uint64_t timer = atomic_load(&lane->next_timer);
+        if (lane->sim.timer.slot)
+            sim_must_schedule(host->sim, &lane->sim.timer, host_when(host, timer));
+    }
+}
+
+void sim_host_freeze(struct sim_host *host, uint64_t until)
+{
+    if (until <= host->paused_until)
+        return;
+    thaw(host);
+    if (!host->frozen_at) {
+        drift_settle(host, host->sim->now);
+        host->frozen_at = host->sim->now;
+    }
+    host->paused_until = until;
 }
 
 uint64_t sim_now(const struct sim *sim)

@@ -68,5 +68,9 @@ void sim_host_pause(struct sim_host *host, uint64_t until);
 uint64_t sim_host_paused_until(const struct sim_host *host);
 /* Its clock jumps forward: what is due in between is due now. */
 void sim_host_jump(struct sim_host *host, uint64_t ns);
+/* From now on its clock is faster by so many millionths, or slower. */
+void sim_host_drift(struct sim_host *host, int32_t ppm);
+/* As a pause, and its clock stands still, too: a machine that is suspended. */
+void sim_host_freeze(struct sim_host *host, uint64_t until);
 
 #endif

@@ -57,10 +57,11 @@ static void shape_draw(struct schedule *s, struct dice *d)
     struct dice size = dice_of(s->seed, 8);
     static const uint32_t servers[] = {1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4},
                           large[] = {5, 6, 7, 8};
-    s->servers = dice_draw(&size, 16) ? servers[dice_draw(&size, 16)] : large[dice_draw(&size, 4)];
+    s->servers = dice_draw(&size, 28) ? servers[dice_draw(&size, 16)] : large[dice_draw(&size, 4)];
     s->workers =
         2 + (uint32_t)dice_draw(d, SCHEDULE_WORKERS_MAX - 2); /* the death of an only one ends the job */
-    s->shards = s->servers > 3 ? 1 : 1 + (uint32_t)dice_draw(d, 2);
+    uint64_t two = dice_draw(d, 12); /* each shard takes each view: many cost much, and show little more */
+    s->shards = 1 + (s->servers < 3 ? two < 6 : s->servers == 3 ? two < 3 : two < 1);
     s->customers = 1 + (uint32_t)dice_draw(d, 2);
     switch (dice_draw(d, 4)) {
     case 0:
@@ -125,7 +126,7 @@ static struct phases phases_draw(uint64_t seed)
     struct phases p = {.dice = dice_of(seed, 9)};
     p.gap = 4 + (uint32_t)dice_draw(&p.dice, 40);
     p.burst = (uint32_t)dice_scale(&p.dice, 4, 32);
-    p.work = 74 + 4 * p.burst + (uint32_t)dice_draw(&p.dice, 3 * p.burst);
+    p.work = 52 + 4 * p.burst + (uint32_t)dice_draw(&p.dice, 3 * p.burst);
     return p;
 }
 
@@ -325,7 +326,11 @@ static void scenes_draw(struct schedule *s, uint32_t last)
 /* ---- customers, hosts and servers that come and go ----------------------------------------------------- */
 
 enum { CLOSES_MAX = 12, IDLES_MAX = 3, VANISHES_MAX = 2, DRAINS_MAX = 3 };
-enum { COMES_AND_GOES_MAX = CLOSES_MAX + IDLES_MAX + VANISHES_MAX + DRAINS_MAX };
+enum { SPLITS_MAX = 4, DRIFTS_MAX = 6, FREEZES_MAX = 2, BOTH_MAX = 2 };
+enum {
+    COMES_AND_GOES_MAX = CLOSES_MAX + IDLES_MAX + VANISHES_MAX + DRAINS_MAX + SPLITS_MAX + DRIFTS_MAX +
+                         FREEZES_MAX + 2 * BOTH_MAX
+};
 
 static void come_and_go(struct schedule *s, struct dice *d, uint32_t last, enum fault_kind kind,
                         uint32_t times)
@@ -344,6 +349,47 @@ static void come_and_go(struct schedule *s, struct dice *d, uint32_t last, enum 
     }
 }
 
+/* Two that are cut off together from all others, clocks, and a server that is lost together with the
+ * scheduler. */
+static void sides_draw(struct schedule *s, uint32_t last)
+{
+    struct dice d = dice_of(s->seed, 13);
+    uint64_t count = dice_draw(&d, 2) ? dice_draw(&d, SPLITS_MAX + 1) : 0;
+    while (count--) {
+        uint32_t server = 1 + (uint32_t)dice_draw(&d, s->servers),
+                 other = 1 + (uint32_t)dice_draw(&d, s->servers);
+        uint32_t worker = 1 + s->servers + (uint32_t)dice_draw(&d, s->workers);
+        struct fault f = {.step = 1 + (uint32_t)dice_draw(&d, last), .kind = FAULT_split, .from = server};
+        f.to = dice_draw(&d, 4) ? worker : other;
+        f.n = dice_scale(&d, 10 * ENV_MS, dice_draw(&d, 3) ? 2 * ENV_SEC : 20 * ENV_SEC);
+        s->faults[s->count++] = f;
+    }
+    count = dice_draw(&d, 2) ? dice_draw(&d, DRIFTS_MAX + 1) : 0;
+    while (count--) {
+        struct fault f = {.step = 1 + (uint32_t)dice_draw(&d, last), .kind = FAULT_drift};
+        f.from = (uint32_t)dice_draw(&d, schedule_nodes(s));
+        f.n = dice_draw(&d, 4) ? dice_draw(&d, 200) : dice_draw(&d, DRIFT_MOST);
+        s->faults[s->count++] = f;
+    }
+    count = dice_draw(&d, 3) ? 0 : dice_draw(&d, FREEZES_MAX + 1);
+    while (count--) {
+        struct fault f = {.step = 1 + (uint32_t)dice_draw(&d, last), .kind = FAULT_freeze};
+        f.from = (uint32_t)dice_draw(&d, schedule_nodes(s));
+        f.n = dice_scale(&d, ENV_MS, 16 * ENV_SEC);
+        s->faults[s->count++] = f;
+    }
+    count = s->durable && dice_draw(&d, 3) == 0 ? dice_draw(&d, BOTH_MAX + 1) : 0;
+    while (count--) {
+        struct fault f = {.step = 1 + (uint32_t)dice_draw(&d, last), .kind = FAULT_crash};
+        f.from = scheduler_draw(s, &d);
+        f.n = dice_scale(&d, ENV_MS, 4 * ENV_SEC);
+        s->faults[s->count++] = f;
+        f.from = 1 + (uint32_t)dice_draw(&d, s->servers);
+        f.n = dice_scale(&d, ENV_MS, 4 * ENV_SEC);
+        s->faults[s->count++] = f;
+    }
+}
+
 /* Customers that are closed and opened again meet a defect that is being fixed (issue 11, hole A: one
  * schedule in eighty). True when the fix is here. */
 static const bool reopens = false;
@@ -358,6 +404,7 @@ static void comings_draw(struct schedule *s, uint32_t last)
     struct dice closes = dice_of(s->seed, 12);
     if (reopens)
         come_and_go(s, &closes, last, FAULT_close, CLOSES_MAX);
+    sides_draw(s, last);
     qsort(s->faults, s->count, sizeof *s->faults, by_step);
 }
 
@@ -367,7 +414,7 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
     *s = (struct schedule){.seed = seed};
     shape_draw(s, &d);
     struct phases phases = phases_draw(seed);
-    size_t count = 200 + dice_draw(&d, 120);
+    size_t count = 220 + dice_draw(&d, 110);
     s->faults = calloc(count + SCENES_MAX * SCENE_FAULTS + COMES_AND_GOES_MAX, sizeof *s->faults);
     if (!s->faults)
         return err_memory(count * sizeof *s->faults);

@@ -38,7 +38,10 @@
     X(close, draw) /* a worker closes a customer, and opens it again: which, and when, it says */            \
     X(idle, ns)    /* a worker's application issues nothing */                                               \
     X(vanish, ns)  /* a host is gone, without a word; ns until it is back with a new process; 0: never */    \
-    X(drain, ns)   /* a server gives away what it has, and leaves; ns until it comes back; 0: never */
+    X(drain, ns)   /* a server gives away what it has, and leaves; ns until it comes back; 0: never */       \
+    X(split, ns)   /* `from` and `to` reach each other, and nobody else reaches them */                      \
+    X(drift, ppm)  /* its clock runs faster; odd: slower */                                                  \
+    X(freeze, ns)  /* its clock stands still, and its process with it: a machine that is suspended */
 
 enum fault_kind {
 #define FAULT_ENUM(name, number) FAULT_##name,
@@ -60,7 +63,8 @@ enum {
     SCHEDULE_SERVERS_MAX = 8,
     SCHEDULE_WORKERS_MAX = 4,
     SCHEDULE_NODES_MAX = 1 + SCHEDULE_SERVERS_MAX + SCHEDULE_WORKERS_MAX + 1,
-    SCHEDULE_FAULTS_MAX = 4096
+    SCHEDULE_FAULTS_MAX = 4096,
+    DRIFT_MOST = 50000 /* ppm: far beyond any clock; 200 is a bad one */
 };
 
 struct schedule {

@@ -214,6 +214,18 @@ static void links_vanish(struct world *w, const struct machine *m, uint64_t ns, 
     }
 }
 
+static void links_split(struct world *w, const struct fault *f, size_t fault)
+{
+    for (uint32_t a = 0; a < w->count; a++)
+        for (uint32_t b = 0; b < w->count; b++) {
+            struct road *road = &w->links[a][b];
+            if ((a == f->from || a == f->to) == (b == f->from || b == f->to))
+                continue;
+            road->cut_until = sim_now(w->sim) + f->n;
+            road->cut_by = fault;
+        }
+}
+
 static void strike_node(struct world *w, const struct fault *f, size_t i)
 {
     struct machine *m = &w->machines[f->from];
@@ -231,6 +243,10 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
             hit(w, i);
         return;
     }
+    if (f->kind == FAULT_split) {
+        links_split(w, f, i);
+        return;
+    }
     w->scheduler_stood = w->scheduler_stood || (m->role == PARAMO_ROLE_SCHEDULER && f->kind != FAULT_move);
     switch (f->kind) {
     case FAULT_pause:
@@ -239,6 +255,14 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         break;
     case FAULT_jump:
         sim_host_jump(m->host, n);
+        hit(w, i);
+        break;
+    case FAULT_drift:
+        sim_host_drift(m->host, n % 2 ? -(int32_t)(n % DRIFT_MOST) : (int32_t)(n % DRIFT_MOST));
+        hit(w, i);
+        break;
+    case FAULT_freeze:
+        sim_host_freeze(m->host, sim_now(w->sim) + n);
         hit(w, i);
         break;
     case FAULT_stall:
@@ -503,8 +527,10 @@ static void calm(struct world *w)
     ckpts_calm(w);
     w->calm = true;
     w->calm_since = sim_now(w->sim);
-    for (uint32_t k = 0; k < w->count; k++)
+    for (uint32_t k = 0; k < w->count; k++) {
         sim_host_pause(w->machines[k].host, 0);
+        sim_host_drift(w->machines[k].host, 0);
+    }
     if (w->schedule->extra &&
         w->workers[w->schedule->workers - 1].restart.slot) /* before the others are done */
         machine_start_in(&w->workers[w->schedule->workers - 1], 0);

@@ -356,8 +356,8 @@ struct customer {
     struct machine *machine;
     struct sim_event reopen;
     unsigned open;
-    uint64_t first_ts[SIM_SHARDS][SIM_PRIORITIES];   /* the last first transmission to a shard */
-    uint64_t handled_ts[SIM_SHARDS][SIM_PRIORITIES]; /* the last that a handler was given */
+    uint64_t first_ts[SIM_SHARDS][SIM_PRIORITIES];      /* the last first transmission to a shard */
+    uint64_t handled_ts[SIM_SHARDS][SIM_PRIORITIES][2]; /* the last that a handler was given; [1]: to push */
     uint64_t view_seen;
     uint64_t last_ts;
     uint64_t failed[SIM_RECENT]; /* timestamps, at their place */

@@ -137,12 +137,45 @@ static void hosts_have_clocks_of_their_own(void **state)
     sim_destroy(sim);
 }
 
+/* A clock that is slow, or stands still, has its timers late by the simulation's clock, and never early by
+ * its own. */
+static void clocks_drift_and_stand_still(void **state)
+{
+    (void)state;
+    struct sim *sim;
+    struct sim_host *host;
+    struct lane *lane;
+    struct counter counter = {.timer.fire = count};
+    assert_int_equal(sim_create(1, &sim), PARAMO_OK);
+    assert_int_equal(sim_host_create(sim, 1, &host), PARAMO_OK);
+    assert_int_equal(lane_create(sim_host_env(host), "lane", 0, &lane), PARAMO_OK);
+    uint64_t start = sim_now(sim);
+    sim_host_drift(host, -50000);
+    assert_true(lane_enter(lane));
+    assert_int_equal(lane_timer_arm(lane, &counter.timer, lane_now(lane) + 19 * ENV_SEC), PARAMO_OK);
+    lane_leave(lane);
+    assert_true(sim_step(sim)); /* 19 s by a clock that loses one second in twenty */
+    assert_int_equal(counter.fired, 1);
+    assert_true(sim_now(sim) >= start + 20 * ENV_SEC && sim_now(sim) < start + 20 * ENV_SEC + 2000);
+    sim_host_drift(host, 0);
+    uint64_t clock = lane_now(lane), at = sim_now(sim);
+    sim_host_freeze(host, at + 7 * ENV_SEC);
+    assert_true(lane_enter(lane));
+    assert_int_equal(lane_timer_arm(lane, &counter.timer, clock + ENV_SEC), PARAMO_OK);
+    lane_leave(lane);
+    while (counter.fired == 1)
+        assert_true(sim_step(sim));
+    assert_true(sim_now(sim) == at + 8 * ENV_SEC && lane_now(lane) == clock + ENV_SEC);
+    lane_destroy(lane);
+    sim_destroy(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_seed_plays_the_same_way), cmocka_unit_test(a_file_replays_what_was_drawn),
         cmocka_unit_test(what_is_no_schedule_is_refused),   cmocka_unit_test(all_that_is_drawn_can_be_read),
-        cmocka_unit_test(hosts_have_clocks_of_their_own),
+        cmocka_unit_test(hosts_have_clocks_of_their_own),   cmocka_unit_test(clocks_drift_and_stand_still),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
