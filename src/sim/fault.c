@@ -126,7 +126,7 @@ static struct phases phases_draw(uint64_t seed)
     struct phases p = {.dice = dice_of(seed, 9)};
     p.gap = 4 + (uint32_t)dice_draw(&p.dice, 40);
     p.burst = (uint32_t)dice_scale(&p.dice, 4, 32);
-    p.work = 52 + 4 * p.burst + (uint32_t)dice_draw(&p.dice, 3 * p.burst);
+    p.work = 62 + 4 * p.burst + (uint32_t)dice_draw(&p.dice, 3 * p.burst);
     return p;
 }
 
@@ -390,10 +390,6 @@ static void sides_draw(struct schedule *s, uint32_t last)
     }
 }
 
-/* Customers that are closed and opened again meet a defect that is being fixed (issue 11, hole A: one
- * schedule in eighty). True when the fix is here. */
-static const bool reopens = false;
-
 static void comings_draw(struct schedule *s, uint32_t last)
 {
     struct dice d = dice_of(s->seed, 10);
@@ -402,8 +398,7 @@ static void comings_draw(struct schedule *s, uint32_t last)
     if (s->servers > 1)
         come_and_go(s, &d, last, FAULT_drain, DRAINS_MAX);
     struct dice closes = dice_of(s->seed, 12);
-    if (reopens)
-        come_and_go(s, &closes, last, FAULT_close, CLOSES_MAX);
+    come_and_go(s, &closes, last, FAULT_close, CLOSES_MAX);
     sides_draw(s, last);
     qsort(s->faults, s->count, sizeof *s->faults, by_step);
 }
