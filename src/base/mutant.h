@@ -47,6 +47,9 @@
     X(copy_forgotten, "a request that was to be copied stands on the caller's arrays")                   \
     X(done_before_placed, "a request is reported before its last answers are placed")                    \
     X(scan_from_next, "a batch of rows begins behind the key that it was asked from")                    \
+    X(scan_resumed_past, "a resumed scan goes on behind the rows that it was given, not those handed on")  \
+    X(batch_goes_on, "a batch that is asked for again goes on behind the one that was lost")              \
+    X(page_end_stays, "a page of keys that drops the last for want of room says that it ends behind them") \
     X(part_back_too_soon, "a part of the pool is dealt again when its worker's connection breaks")       \
     X(part_kept_by_dead, "a dead worker's part does not go back to the pool")                            \
     X(part_before_fence, "a worker is given a dead one's part before it knows of the death")             \

@@ -145,6 +145,7 @@ struct paramo_node {
     atomic_bool interrupted;
     atomic_bool draining; /* what this server has goes to others before it leaves */
     int interrupt_fd;
+    size_t scan_keys; /* of its shards (server/shard.h): 0, but in a simulation */
     struct lane_source interrupt;
     /* fixed when joined */
     uint32_t id, rank, num_servers, num_workers; /* when it joined */

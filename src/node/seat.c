@@ -203,6 +203,7 @@ paramo_err seat_make_shard(paramo_node *node, struct seat_shard *s, struct lane 
         .index = index,
         .frame_bytes = node->config.max_message_bytes,
         .drop_percent = node->config.drop_percent,
+        .scan_keys = node->scan_keys,
         .host = index == HELLO_HOST,
         .van = index == HELLO_HOST ? NULL : node->van,
         .token = node->config.token,

@@ -222,37 +222,14 @@ static paramo_err pull(struct peer *peer, struct shard_table *t, const struct wi
     return PARAMO_OK;
 }
 
-/* Of the rows that are ours, not copies of others'. */
-static paramo_err count_mine(struct shard *s, struct shard_table *t, uint64_t *rows, uint64_t *nonzero)
-{
-    if (!chain_mixes(s, t)) {
-        *rows = table_rows(t->table);
-        *nonzero = table_count_nonzero(t->table);
-        return PARAMO_OK;
-    }
-    uint64_t *keys;
-    size_t n;
-    paramo_err err = parted_keys(t, s->chain->mine, &keys, &n);
-    if (err)
-        return err;
-    err = table_count_nonzero_of(t->table, keys, n, nonzero);
-    if (!err)
-        *rows = n;
-    free(keys);
-    return err;
-}
-
 static void stat(struct peer *peer, struct shard_table *t, const struct wire_head *h)
 {
     struct shard *s = peer->shard;
-    uint64_t rows = 0, nonzero = 0;
-    paramo_err err = count_mine(s, t, &rows, &nonzero);
-    if (err) {
-        reply_status(peer, h, err, err_text());
+    struct table_count count;
+    if (!counting_piece(peer, t, h, &count))
         return;
-    }
-    struct data_stat answer = {.rows = rows,
-                               .nonzero = nonzero,
+    struct data_stat answer = {.rows = chain_mixes(s, t) ? count.rows : table_rows(t->table),
+                               .nonzero = count.nonzero,
                                .bytes = shard_table_bytes(t),
                                .pushes = t->pushes,
                                .pulls = t->pulls};

@@ -77,21 +77,6 @@ static paramo_err change_some(struct shard *s, struct shard_table *t, const stru
     return err;
 }
 
-paramo_err parted_keys(const struct shard_table *t, const uint64_t *arcs, uint64_t **keys, size_t *n)
-{
-    uint64_t *found;
-    size_t all, kept = 0;
-    paramo_err err = table_sorted_keys(t->table, &found, &all);
-    if (err)
-        return err;
-    for (size_t i = 0; i < all; i++)
-        if (arcs_has(arcs, arc_of(t, found[i])))
-            found[kept++] = found[i];
-    *keys = found;
-    *n = kept;
-    return PARAMO_OK;
-}
-
 /* Some of the keys on arcs. Rows go when memory is short, too: so in portions that need none. */
 struct portion {
     const struct shard_table *t;

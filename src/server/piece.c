@@ -197,7 +197,8 @@ static void probe(struct peer *peer, const struct wire_head *h)
         reply_moved(peer, h);
         return;
     }
-    if (is_kept(&peer->waiting, sender, h->number) || is_kept(&s->parked, sender, h->number)) {
+    if (is_kept(&peer->waiting, sender, h->number) || is_kept(&s->parked, sender, h->number) ||
+        deferred_has(s, sender, h->number)) {
         reply_probe(peer, h, PROBE_WORKING);
         return;
     }
@@ -309,6 +310,7 @@ paramo_err piece_resume(struct peer *peer)
         if (err)
             return err;
     }
+    deferred_resume(s);
     return PARAMO_OK;
 }
 
@@ -360,6 +362,7 @@ void piece_unpark(struct shard *s)
     }
     for (struct peer *peer = s->peers; peer; peer = peer->next)
         append(&peer->waiting, &peer->behind);
+    deferred_resume(s);
     fail_broken(s);
 }
 
@@ -368,6 +371,19 @@ void piece_resume_all(struct shard *s)
     for (struct peer *peer = s->peers; peer; peer = peer->next)
         peer->broken |= piece_resume(peer) != PARAMO_OK;
     fail_broken(s);
+}
+
+bool piece_may(const struct peer *peer, const struct wire_head *h, const struct van_seg *seg)
+{
+    struct shard *s = peer->shard;
+    bool shut = chain_guarded(s->chain) && !chain_open(s);
+    return !shut && !peer->blocked && s->view && !s->loading && !s->restoring && !giving_holds(s, h, seg);
+}
+
+void piece_again(struct peer *peer, const struct wire_head *h, const struct van_seg *seg, unsigned nseg)
+{
+    if (handle(peer, h, seg, nseg, NULL))
+        peer_fail(peer);
 }
 
 static void on_writable(void *user, struct van_conn *conn)

@@ -302,6 +302,7 @@ void shard_peer_forget(struct shard *s, struct peer *peer)
 {
     struct sender *sender = peer->sender;
     piece_drop_parked(s, peer, 0);
+    deferred_drop(s, peer, 0);
     piece_drop_waiting(peer);
     for (struct qnode *node; (node = queue_pop(&peer->backlog));)
         reply_free(container_of(container_of(node, struct van_frame, node), struct reply, frame));
@@ -459,7 +460,7 @@ void shard_set_view(struct shard *s, struct view *view)
 void shard_keep_house(struct shard *s)
 {
     char label[VIEW_LABEL_MAX];
-    if (s->housekeeping.slot || (!s->parked_count && !s->sessions))
+    if (s->housekeeping.slot || (!s->parked_count && !s->sessions && !s->deferred_count))
         return;
     if (lane_timer_arm(s->lane, &s->housekeeping, lane_now(s->lane) + 5 * ENV_SEC))
         log_warn("%s: no memory for a timer: what is abandoned stays until the next request",
@@ -471,6 +472,7 @@ static void housekeeping_fire(struct lane_timer *timer)
     struct shard *s = container_of(timer, struct shard, housekeeping);
     uint64_t now = lane_now(s->lane);
     piece_drop_parked(s, NULL, now);
+    deferred_drop(s, NULL, now);
     scanning_expire(s, now > SCAN_SESSION_SECONDS * ENV_SEC ? now - SCAN_SESSION_SECONDS * ENV_SEC : 0);
     shard_keep_house(s);
 }
@@ -529,6 +531,7 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
     s->housekeeping.fire = housekeeping_fire;
     s->furnishing.fire = furnishing_fire;
     s->trimming.fire = trimming_fire;
+    s->deferring.fire = deferred_fire;
     gate->lane = config->lane;
     atomic_store(&gate->refs, 1);
     map_init(&s->tables);
@@ -568,6 +571,9 @@ void shard_close(struct shard *s)
     scanning_expire(s, UINT64_MAX);
     lane_timer_cancel(s->lane, &s->housekeeping);
     lane_timer_cancel(s->lane, &s->furnishing);
+    while (!scanning_close_step(s))
+        ;
+    lane_timer_cancel(s->lane, &s->deferring);
     uint64_t key;
     void *value;
     for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)

@@ -56,7 +56,8 @@ struct shard_config {
     uint32_t drop_percent; /* this share of received frames is dropped, for tests */
     struct van *van;       /* to reach other shards by; NULL: it has no part in chains */
     const char *token;     /* of the job; outlives the shard */
-    bool host;             /* no tables: messages to this node's apps; index is HELLO_HOST */
+    size_t scan_keys; /* of a scan's page, and of a step; 0: as many as memory and time allow. For tests */
+    bool host;        /* no tables: messages to this node's apps; index is HELLO_HOST */
     shard_handler handler; /* NULL: requests to USER tables fail with HANDLER */
     /* Once, on the lane: a shard has not what it may not go on without (this thread's message says what). It
      * serves no more; its node should end, so that those who have copies take over. NULL: nobody is told. */

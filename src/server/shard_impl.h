@@ -7,7 +7,8 @@
  *     apply.c     what built-in tables do with it
  *     parted.c    the same where part of its keys were done elsewhere before
  *     handling.c  requests to USER tables: handed over, answered later, answers kept
- *     scanning.c  batches of rows
+ *     scanning.c  batches of rows, and counts of them
+ *     deferred.c  those that take longer than a step of the lane
  *     clocks.c    which chunks of a sender have been done, and on which arcs
  *     reply.c     answers and their memory
  *     saving.c    its part of a checkpoint; loading.c: and back, or only what is lost
@@ -26,7 +27,7 @@
 #include "server/clocks.h"
 #include "server/rowcache.h"
 #include "server/shard.h"
-#include "table/table.h"
+#include "table/table_page.h"
 #include "wire/data.h"
 
 /* Bounds; arbitrary where nothing else is said. */
@@ -42,7 +43,11 @@ enum {
     SHARD_POOL_BYTES = 64 << 20,    /* free buffers kept */
     SCAN_SESSIONS_MAX = 64,
     SCAN_SESSION_SECONDS = 60,
-    SCAN_BATCH_BYTES = 256 << 10
+    SCAN_BATCH_BYTES = 256 << 10,
+    SCAN_BYTES = 256 << 20, /* of the keys of all scans */
+    /* Looked at in one step. A page of new keys takes 0.1 to 1 ms for so many (bench/scan.sh). */
+    SCAN_STEP_KEYS = 1 << 16,
+    SHARD_DEFERRED_MAX = 1 << 12
 };
 
 struct shard_table {
@@ -161,10 +166,11 @@ struct session {
     struct session *next;
     uint32_t node, app, customer, id, table;
     uint64_t incarnation;
-    uint64_t *keys;
-    size_t n;
     uint64_t used_at;
-    bool over; /* its last row has been given */
+    uint64_t arcs_changed;  /* of the shard when the page was begun */
+    struct table_page page; /* being found, or there, or closed */
+    uint64_t asked, past; /* of who asked from there all keys before `past` have turned out to have no row */
+    bool over;            /* its last row has been given */
 };
 
 struct shard {
@@ -186,8 +192,12 @@ struct shard {
     struct shard_request *handling;
     struct gate *gate;
     size_t kept_bytes, handling_bytes;
-    struct session *sessions;
+    struct session *sessions, *closing; /* closing: their pages' memory is being let go */
     unsigned sessions_count;
+    struct queue deferred, deferred_held; /* struct deferred: in turn; until they may be handled again */
+    size_t deferred_count;
+    const struct deferred *deferred_over; /* is being handled again */
+    struct lane_timer deferring;
     struct saving *saving; /* NULL: none goes on */
     uint64_t saved_id; /* the checkpoint since which changes are known, of all arcs that we own; 0: none */
     struct loading *loading; /* the same */
@@ -235,6 +245,10 @@ void piece_drop_waiting(struct peer *peer);
 /* The backlog has left: pieces that waited are handled. An error closes the connection. */
 MUST_USE paramo_err piece_resume(struct peer *peer);
 void piece_resume_all(struct shard *s);
+/* May a piece that reads be handled now? */
+bool piece_may(const struct peer *peer, const struct wire_head *head, const struct van_seg *seg);
+/* It is, once more; an error closes the connection. */
+void piece_again(struct peer *peer, const struct wire_head *head, const struct van_seg *seg, unsigned nseg);
 
 /* ---- saving.c, loading.c ---- */
 /* A change that must wait: rows that it changes are to be saved, and the disk is behind. */
@@ -302,9 +316,6 @@ MUST_USE paramo_err apply_check_rows(const struct shard_table *t, const struct w
 MUST_USE paramo_err parted_change(struct shard *s, struct shard_table *t, const struct wire_head *head,
                                   const struct van_seg *seg, unsigned nseg,
                                   const uint64_t arcs[RING_ARCS / 64]);
-/* All keys on arcs, ascending, from malloc. */
-MUST_USE paramo_err parted_keys(const struct shard_table *t, const uint64_t *arcs, uint64_t **keys,
-                                size_t *n);
 /* Their rows go (dense ones return to what they were at first). Needs no memory. */
 MUST_USE paramo_err parted_clear(const struct shard_table *t, const uint64_t *arcs);
 /* Those rows of a request that lie on arcs (NULL: all), gathered in a buffer: its size, and head and segments
@@ -329,8 +340,32 @@ void handling_close(struct shard *s);
 /* ---- scanning.c ---- */
 MUST_USE paramo_err scanning_piece(struct peer *peer, struct shard_table *t, const struct wire_head *head,
                                    const struct van_seg *seg);
+/* Lets go of some memory. True: of all. */
+bool scanning_close_step(struct shard *s);
+/* One step towards the page that a deferred SCAN goes on with. True: it is there, or an error says why not.
+ */
+bool scanning_step(struct peer *peer, struct shard_table *t, const struct wire_head *head, uint64_t cursor,
+                   paramo_err *err);
 /* Sessions older than this, or all of a sender. */
 void scanning_expire(struct shard *s, uint64_t now);
 void scanning_forget(struct shard *s, const struct sender *sender);
+/* Rows that are ours, not copies of others', and their parameters that are not zero. False: the answer comes
+ * later. */
+bool counting_piece(struct peer *peer, struct shard_table *t, const struct wire_head *head,
+                    struct table_count *count);
+void counting_step(struct shard *s, struct shard_table *t, struct table_count *count);
+
+/* ---- deferred.c ---- */
+MUST_USE paramo_err deferred_add(struct peer *peer, const struct wire_head *head, uint64_t cursor);
+bool deferred_has(const struct shard *s, const struct sender *sender, uint64_t number);
+/* The count that a deferred STAT, which is handled again, has been waiting for. */
+bool deferred_count(const struct peer *peer, const struct wire_head *head, struct table_count *count);
+void deferred_fire(struct lane_timer *timer);
+/* Steps are due: of what waits, or to let go of memory. */
+void deferred_go(struct shard *s);
+/* What shut the shard, or a connection, may be over. */
+void deferred_resume(struct shard *s);
+/* Those of a peer (NULL: of none), or past their deadline. */
+void deferred_drop(struct shard *s, const struct peer *peer, uint64_t now);
 
 #endif

@@ -275,6 +275,8 @@ static void start_seat(struct machine *m)
         (struct seat){.node = node, .role = m->role, .rank = -1, .incarnation = env_random(node->env) | 1};
     node->seats = node->own = seat;
     node->seats_count = 1;
+    if (seat->incarnation >> 8 & 3) /* pages that a table of so few keys is longer than */
+        node->scan_keys = 1 + (seat->incarnation >> 16) % 24;
     char listen[16];
     (void)snprintf(listen, sizeof listen, "%s:1", m->name);
     if (m->role == PARAMO_ROLE_SERVER) {

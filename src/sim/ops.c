@@ -43,10 +43,10 @@ static void op_retire(struct world *w, struct op *op)
         w->by_serial[op->serial % SIM_SERIALS] = NULL;
 }
 
-/* Rows in order, of this shard, none that was acknowledged left out. By which view it has answered nobody
- * knows who looks on: all rows of keys that it owned by its own when it was asked, and owns still, are there;
- * of others that came or went since then none need be. But none is of a key that had left it, or that was
- * never its own. */
+/* Rows in order, of this shard, none that was acknowledged when the scan began left out. By which view it has
+ * answered nobody knows who looks on: all rows of keys that it owned by its own when the scan began, and owns
+ * still, are there; of others that came or went since then none need be. But none is of a key that had left
+ * it when the batch was asked for, or that was never its own. */
 static void scanned(struct world *w, const struct op *op)
 {
     const struct scan_batch *b = op->batch;
@@ -54,15 +54,16 @@ static void scanned(struct world *w, const struct op *op)
     size_t at = 0, row = 0;
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *k = &t->keys[i];
-        if (k->key < b->cursor)
+        if (k->key < b->cursor || (b->more && k->key > b->keys[b->n - 1]))
             continue;
         bool there = row < b->n && b->keys[row] == k->key;
         unsigned n = !there ? 0 : b->lens && op->table == SIM_VAR ? b->lens[row] : ledger_row(op->table, i);
-        uint64_t must = ledger_load_between(w, op) ? 0 : op->all_must[i] & k->must;
+        uint64_t must = there ? op->all_must[i] : op->began_must[i];
         bool own = k->shard == (int)op->shard;
-        if (there || (own && op->shard_view >= k->came))
+        must = ledger_load_between(w, op) ? 0 : must & k->must;
+        if (there || (own && op->began_view >= k->came))
             ledger_row_look(w, "a scan", op->table, i, (const uint64_t *)(const void *)b->vals + at, n, must,
-                            op->from);
+                            there ? op->from : op->began);
         if (there && !own && op->shard_view >= k->left[op->shard])
             judge_broken(w, "a scan of shard %u gives key %" PRIu64 ", which is another's", op->shard,
                          k->key);
@@ -71,6 +72,23 @@ static void scanned(struct world *w, const struct op *op)
     }
     if (row != b->n)
         judge_broken(w, "a scan gives key %" PRIu64 ", which nobody has used, or out of order", b->keys[row]);
+}
+
+/* The customer's next scan goes on where this one has ended. */
+static void scan_goes_on(const struct op *op)
+{
+    struct customer *c = &op->machine->customers[op->customer];
+    const struct scan_batch *b = op->batch;
+    c->scan.more = b->more && b->keys[b->n - 1] < UINT64_MAX;
+    if (!c->scan.more)
+        return;
+    c->scan.table = op->table;
+    c->scan.shard = op->shard;
+    c->scan.id = b->id;
+    c->scan.view = op->began_view;
+    c->scan.cursor = b->keys[b->n - 1] + 1;
+    c->scan.from = op->began;
+    memcpy(c->scan.must, op->began_must, sizeof c->scan.must);
 }
 
 static void op_done(void *arg, uint64_t ts, paramo_err status)
@@ -94,8 +112,10 @@ static void op_done(void *arg, uint64_t ts, paramo_err status)
     m->script.lost = status == PARAMO_E_NODE_LOST;
     w->counts[op->kind] += !status;
     ledger_done(w, op, status);
-    if (!status && op->kind == OP_SCAN)
+    if (!status && op->kind == OP_SCAN) {
         scanned(w, op);
+        scan_goes_on(op);
+    }
     op_retire(w, op);
     if (!m->dying)
         script_wake(m);
@@ -121,6 +141,10 @@ static void op_fill(struct machine *m, struct op *op)
     op->table = (enum sim_table)dice_draw(&w->dice, SIM_TABLES);
     op->kind = kind_draw(w, op->table);
     op->priority = (int32_t)dice_draw(&w->dice, SIM_PRIORITIES);
+    struct customer *c = &m->customers[op->customer];
+    bool goes_on = op->kind == OP_SCAN && c->scan.more;
+    if (goes_on)
+        op->table = c->scan.table;
     if (!ledger_issue(w, op, &w->dice)) {
         op->kind = OP_PULL;
         (void)ledger_issue(w, op, &w->dice);
@@ -135,7 +159,20 @@ static void op_fill(struct machine *m, struct op *op)
         op->batch->id = op->serial;
         op->batch->cursor =
             dice_draw(&w->dice, 2) ? w->ledger[op->table].keys[dice_draw(&w->dice, SIM_KEYS)].key : 0;
+        op->began = op->from;
+        op->began_view = op->shard_view;
+        memcpy(op->began_must, op->all_must, sizeof op->began_must);
     }
+    if (goes_on && !w->loading && c->scan.from > w->loaded_at) {
+        op->shard = op->batch->shard = c->scan.shard;
+        op->batch->id = c->scan.id;
+        op->batch->cursor = c->scan.cursor;
+        op->began = c->scan.from;
+        op->began_view = c->scan.view;
+        op->shard_view = judge_shard_view(w, op->shard);
+        memcpy(op->began_must, c->scan.must, sizeof op->began_must);
+    }
+    c->scan.more = c->scan.more && !goes_on;
 }
 
 static uint32_t flags_draw(struct world *w, const struct op *op)

@@ -118,6 +118,8 @@ struct op {
     bool certain;
     uint32_t deaths[SIM_SERVERS];
     uint64_t all_must[SIM_KEYS]; /* a scan's, a stat's */
+    /* The same, and the shard's view, when the scan began of which it asks for a batch. */
+    uint64_t began, began_must[SIM_KEYS], began_view;
     unsigned shard;
     uint64_t shard_view; /* the shard's own view when a scan of it was issued */
     struct scan_batch *batch;
@@ -361,6 +363,13 @@ struct customer {
     uint64_t view_seen;
     uint64_t last_ts;
     uint64_t failed[SIM_RECENT]; /* timestamps, at their place */
+    struct {                     /* a scan that has more rows */
+        bool more;
+        enum sim_table table;
+        unsigned shard;
+        uint32_t id;
+        uint64_t cursor, from, view, must[SIM_KEYS];
+    } scan;
 };
 
 struct machine {

@@ -2,43 +2,92 @@
 
 #include <string.h>
 
-enum { DIGITS = 8, VALUES = 256 };
-
 /* Radix sort from the lowest byte; bytes that are the same in all keys (small ids have several) cost nothing.
  */
+void keysort_start(struct keysort *sort, uint64_t *keys, uint64_t *scratch, size_t n)
+{
+    sort->from = keys;
+    sort->to = scratch;
+    sort->n = n;
+    sort->at = 0;
+    sort->pass = n < 2 ? KEYSORT_DIGITS + 1 : 0;
+    memset(sort->counts, 0, sizeof sort->counts);
+}
+
+/* Where the keys of each value begin; false: all have the same. */
+static bool pass_begin(struct keysort *sort)
+{
+    unsigned digit = sort->pass - 1;
+    size_t *count = sort->counts[digit], start = 0;
+    if (count[sort->from[0] >> (8 * digit) & 0xff] == sort->n) {
+        return false;
+    }
+    for (unsigned v = 0; v < KEYSORT_VALUES; v++) {
+        size_t here = count[v];
+        count[v] = start;
+        start += here;
+    }
+    return true;
+}
+
+static void count_keys(struct keysort *sort, size_t end)
+{
+    for (size_t i = sort->at; i < end; i++) {
+        for (unsigned d = 0; d < KEYSORT_DIGITS; d++) {
+            sort->counts[d][sort->from[i] >> (8 * d) & 0xff]++;
+        }
+    }
+}
+
+static void move_keys(struct keysort *sort, size_t end)
+{
+    unsigned shift = 8 * (sort->pass - 1);
+    size_t *count = sort->counts[sort->pass - 1];
+    const uint64_t *from = sort->from;
+    uint64_t *to = sort->to;
+    for (size_t i = sort->at; i < end; i++) {
+        to[count[from[i] >> shift & 0xff]++] = from[i];
+    }
+}
+
+static void pass_end(struct keysort *sort)
+{
+    if (sort->pass > 0) {
+        uint64_t *swap = sort->from;
+        sort->from = sort->to;
+        sort->to = swap;
+    }
+    sort->at = 0;
+    do {
+        sort->pass++;
+    } while (sort->pass <= KEYSORT_DIGITS && !pass_begin(sort));
+}
+
+bool keysort_step(struct keysort *sort, size_t keys)
+{
+    if (sort->pass > KEYSORT_DIGITS) {
+        return true;
+    }
+    size_t end = sort->n - sort->at < keys ? sort->n : sort->at + keys;
+    if (sort->pass == 0) {
+        count_keys(sort, end);
+    } else {
+        move_keys(sort, end);
+    }
+    sort->at = end;
+    if (end == sort->n) {
+        pass_end(sort);
+    }
+    return sort->pass > KEYSORT_DIGITS;
+}
+
 void keysort(uint64_t *keys, uint64_t *scratch, size_t n)
 {
-    if (n < 2) {
-        return;
+    struct keysort sort;
+    keysort_start(&sort, keys, scratch, n);
+    while (!keysort_step(&sort, n)) {
     }
-    size_t counts[DIGITS][VALUES];
-    memset(counts, 0, sizeof counts);
-    for (size_t i = 0; i < n; i++) {
-        for (unsigned d = 0; d < DIGITS; d++) {
-            counts[d][keys[i] >> (8 * d) & 0xff]++;
-        }
-    }
-    uint64_t *from = keys;
-    uint64_t *to = scratch;
-    for (unsigned d = 0; d < DIGITS; d++) {
-        size_t *count = counts[d];
-        if (count[from[0] >> (8 * d) & 0xff] == n) {
-            continue;
-        }
-        size_t start = 0;
-        for (unsigned v = 0; v < VALUES; v++) {
-            size_t here = count[v];
-            count[v] = start;
-            start += here;
-        }
-        for (size_t i = 0; i < n; i++) {
-            to[count[from[i] >> (8 * d) & 0xff]++] = from[i];
-        }
-        uint64_t *swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != keys) {
-        memcpy(keys, from, n * sizeof *keys);
+    if (sort.from != keys) {
+        memcpy(keys, sort.from, n * sizeof *keys);
     }
 }

@@ -1,14 +1,29 @@
 /*
- * Sorts 64-bit keys ascending, for scans of whole tables: linear time, whatever the order they come in.
- * Tests: test/table/test_keysort.c.
+ * Sorts 64-bit keys ascending, for scans of whole tables: linear time, whatever the order they come in, and
+ * in steps of any size. Tests: test/table/test_keysort.c.
  */
 #ifndef TABLE_KEYSORT_H
 #define TABLE_KEYSORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* scratch has room for n keys; the sorted keys end in keys. */
+enum { KEYSORT_DIGITS = 8, KEYSORT_VALUES = 256 };
+
+struct keysort {
+    uint64_t *from, *to; /* sorted so far; room for the next pass */
+    size_t n, at;        /* of the pass */
+    unsigned pass;       /* 0 counts; 1 .. KEYSORT_DIGITS sort by a byte each, the lowest first */
+    size_t counts[KEYSORT_DIGITS][KEYSORT_VALUES];
+};
+
+/* scratch has room for n keys. */
+void keysort_start(struct keysort *sort, uint64_t *keys, uint64_t *scratch, size_t n);
+/* About so many keys of one pass over them all, of which there are 2 to 9. True: the sorted keys are in
+ * sort->from, and sort->to is free; they are the two arrays of the start, either way round. */
+bool keysort_step(struct keysort *sort, size_t keys);
+/* All at once; the sorted keys end in keys. */
 void keysort(uint64_t *keys, uint64_t *scratch, size_t n);
 
 #endif

@@ -448,6 +448,68 @@ paramo_err table_get_rows(const struct table *t, const uint64_t *keys, size_t n,
     return err;
 }
 
+size_t table_dense_list(const struct table *t, uint64_t *cursor, uint64_t end, size_t most, uint64_t *keys)
+{
+    uint64_t first, last;
+    size_t n = 0;
+    while (n < most && *cursor < end && table_dense_next(&t->dense, *cursor, &first, &last) && first < end) {
+        last = last < end ? last : end;
+        for (; n < most && first < last; first++)
+            keys[n++] = first;
+        *cursor = first;
+    }
+    *cursor = n < most ? end : *cursor;
+    return n;
+}
+
+enum { SCAN_AT_ONCE = 512 }; /* keys; arbitrary */
+
+/* Those of keys[0 .. n) that have a row, first; rows: the payload of each, or its row number. */
+static size_t scan_sparse(const struct table *t, uint64_t *keys, size_t n, bool with_state, char *out)
+{
+    uint32_t rows[SCAN_AT_ONCE];
+    size_t kept = 0;
+    keyindex_find(&t->sparse.index, keys, n, rows);
+    for (size_t i = 0; i < n; i++) {
+        keys[kept] = keys[i];
+        rows[kept] = rows[i];
+        kept += rows[i] != KEYINDEX_NONE;
+    }
+    paramo_err err = table_sparse_get(&t->sparse, keys, rows, kept, with_state, out);
+    assert(!err);
+    (void)err;
+    return kept;
+}
+
+static size_t scan_var(const struct table *t, uint64_t *keys, size_t n)
+{
+    uint32_t rows[SCAN_AT_ONCE];
+    size_t kept = 0;
+    keyindex_find(&t->var.index, keys, n, rows);
+    for (size_t i = 0; i < n; i++) {
+        keys[kept] = keys[i];
+        kept += rows[i] != KEYINDEX_NONE;
+    }
+    return kept;
+}
+
+size_t table_scan_rows(const struct table *t, uint64_t *keys, size_t n, bool with_state, void *out)
+{
+    size_t bytes = t->spec.param_bytes + (with_state ? t->spec.state_values * sizeof(float) : 0), kept = 0;
+    char *to = out;
+    assert(!is_dense(t));
+    for (size_t i = 0, some; i < n; i += some) {
+        some = n - i < SCAN_AT_ONCE ? n - i : SCAN_AT_ONCE;
+        memmove(keys + kept, keys + i, some * sizeof *keys);
+        size_t found = is_var(t)     ? scan_var(t, keys + kept, some)
+                       : is_small(t) ? table_small_scan(&t->small, keys + kept, some, bytes, to)
+                                     : scan_sparse(t, keys + kept, some, with_state, to);
+        kept += found;
+        to = is_var(t) ? NULL : to + found * bytes;
+    }
+    return kept;
+}
+
 paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool with_state, const void *in)
 {
     paramo_err err = check_fixed(t, n);
@@ -534,39 +596,4 @@ bool table_sweep(const struct table *t, uint64_t *cursor, uint64_t rows,
 struct table_stats table_get_stats(const struct table *t)
 {
     return (struct table_stats){.rows = table_rows(t), .bytes = t->mem.bytes};
-}
-
-uint64_t table_count_nonzero(const struct table *t)
-{
-    if (is_dense(t)) {
-        return table_dense_count_nonzero(&t->dense);
-    }
-    if (is_small(t)) {
-        return table_small_count_nonzero(&t->small);
-    }
-    return is_var(t) ? table_var_count_nonzero(&t->var) : table_sparse_count_nonzero(&t->sparse);
-}
-
-paramo_err table_count_nonzero_of(const struct table *t, const uint64_t *keys, size_t n, uint64_t *count)
-{
-    enum { ROWS = 256 };
-    paramo_err err = PARAMO_OK;
-    *count = 0;
-    for (size_t i = 0; i < n && !err; i += ROWS) {
-        size_t rows = n - i < ROWS ? n - i : ROWS, values = rows * t->spec.dim;
-        uint32_t lens[ROWS];
-        if (is_var(t))
-            table_var_lens(t, keys + i, rows, lens, &values);
-        void *vals = malloc(values * t->spec.value_bytes + 1);
-        if (!vals)
-            return err_memory(values * t->spec.value_bytes);
-        if (is_var(t))
-            table_var_pull(t, keys + i, rows, vals);
-        else
-            err = table_get_rows(t, keys + i, rows, false, vals);
-        if (!err)
-            *count += rowspec_count_nonzero(&t->spec, vals, values);
-        free(vals);
-    }
-    return err;
 }

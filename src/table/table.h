@@ -112,6 +112,9 @@ MUST_USE paramo_err table_sorted_keys(const struct table *t, uint64_t **keys, si
  * optimizer.h. A missing key is NOT_FOUND. Not for VAR (table_var_lens, table_var_pull). */
 MUST_USE paramo_err table_get_rows(const struct table *t, const uint64_t *keys, size_t n, bool with_state,
                                    void *out);
+/* The same of those that have a row, which are then the first of keys; returns how many. VAR: nothing is
+ * written, and out may be NULL. Not for DENSE. */
+size_t table_scan_rows(const struct table *t, uint64_t *keys, size_t n, bool with_state, void *out);
 /* The other way; rows are created. Without state a row starts from these parameters as from initial values.
  * Not for VAR (table_var_put). */
 MUST_USE paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t n, bool with_state,
@@ -119,6 +122,9 @@ MUST_USE paramo_err table_put_rows(struct table *t, const uint64_t *keys, size_t
 /* Like table_var_push with assign, whatever the table's optimizer. */
 MUST_USE paramo_err table_var_put(struct table *t, const uint64_t *keys, size_t n, const void *vals,
                                   const uint32_t *lens);
+/* DENSE: the rows held from *cursor on and before `end`, at most `most` of them, and moves *cursor behind
+ * them. */
+size_t table_dense_list(const struct table *t, uint64_t *cursor, uint64_t end, size_t most, uint64_t *keys);
 /* Removes rows, needing no memory; keys without one are no error; *removed may be NULL. A DENSE table's rows
  * cannot go: they return to their initial values; a key that is not held is KEY_RANGE or MOVED. */
 MUST_USE paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t *removed);
@@ -131,10 +137,5 @@ struct table_stats table_get_stats(const struct table *t);
  * the table may change. */
 bool table_sweep(const struct table *t, uint64_t *cursor, uint64_t rows,
                  void (*each)(void *ctx, uint64_t key), void *ctx);
-/* Parameters (not rows) that are not zero. Reads the whole table. */
-uint64_t table_count_nonzero(const struct table *t);
-/* The same of these rows, which are all there. */
-MUST_USE paramo_err table_count_nonzero_of(const struct table *t, const uint64_t *keys, size_t n,
-                                           uint64_t *count);
 
 #endif

@@ -1,5 +1,6 @@
 #include "table/table_dense.h"
 
+#include <assert.h>
 #include <string.h>
 
 void table_dense_init(struct table_dense *d, const struct rowspec *spec, struct tablemem *mem, uint64_t rows)
@@ -444,11 +445,13 @@ void table_dense_keys(const struct table_dense *d, uint64_t *keys)
     }
 }
 
-uint64_t table_dense_count_nonzero(const struct table_dense *d)
+uint64_t table_dense_nonzero(const struct table_dense *d, uint64_t first, uint64_t count)
 {
-    uint64_t count = 0;
-    for (size_t i = 0; i < d->count; i++) {
-        count += rowspec_count_nonzero(d->spec, d->runs[i].w, (size_t)d->runs[i].count * d->spec->dim);
+    if (count == 0) {
+        return 0;
     }
-    return count;
+    const struct dense_run *r = &d->runs[run_at(d, first)];
+    assert(first >= r->first && first - r->first + count <= r->count);
+    return rowspec_count_nonzero(d->spec, r->w + (size_t)(first - r->first) * d->spec->param_bytes,
+                                 (size_t)count * d->spec->dim);
 }

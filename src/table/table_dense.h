@@ -60,6 +60,7 @@ MUST_USE paramo_err table_dense_reset_rows(struct table_dense *d, const uint64_t
 uint64_t table_dense_rows(const struct table_dense *d);
 /* Writes all keys held, ascending. */
 void table_dense_keys(const struct table_dense *d, uint64_t *keys);
-uint64_t table_dense_count_nonzero(const struct table_dense *d);
+/* Parameters of these rows, which are held and of one run, that are not zero. */
+uint64_t table_dense_nonzero(const struct table_dense *d, uint64_t first, uint64_t count);
 
 #endif

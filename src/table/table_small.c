@@ -397,6 +397,25 @@ paramo_err table_small_get(const struct table_small *s, const uint64_t *keys, si
     return PARAMO_OK;
 }
 
+size_t table_small_scan(const struct table_small *s, uint64_t *keys, size_t n, size_t bytes, void *out)
+{
+    struct keyindex_scan scan;
+    void **row;
+    size_t kept = 0;
+    char *to = out;
+    keyindex_scan_start(&scan, &s->index, keys, n);
+    for (size_t done = 0, m; (m = keyindex_scan_next(&scan, &row)) > 0; done += m) {
+        for (size_t i = 0; i < m; i++) {
+            if (row[i]) {
+                memcpy(to, row[i], bytes);
+                to += bytes;
+                keys[kept++] = keys[done + i];
+            }
+        }
+    }
+    return kept;
+}
+
 size_t table_small_delete(struct table_small *s, const uint64_t *keys, size_t n)
 {
     size_t removed = 0;
@@ -404,23 +423,4 @@ size_t table_small_delete(struct table_small *s, const uint64_t *keys, size_t n)
         removed += keyindex_remove(&s->index, keys[i], NULL);
     }
     return removed;
-}
-
-struct nonzero {
-    const struct rowspec *spec;
-    uint64_t count;
-};
-
-static void count_row(void *ctx, uint64_t key, void *row)
-{
-    (void)key;
-    struct nonzero *z = ctx;
-    z->count += rowspec_count_nonzero(z->spec, row, z->spec->dim);
-}
-
-uint64_t table_small_count_nonzero(const struct table_small *s)
-{
-    struct nonzero z = {.spec = s->spec};
-    keyindex_walk(&s->index, count_row, &z);
-    return z.count;
 }

@@ -46,9 +46,10 @@ MUST_USE paramo_err table_small_pull_part(struct table_small *s, uint64_t key, u
                                           void *vals, bool create);
 MUST_USE paramo_err table_small_get(const struct table_small *s, const uint64_t *keys, size_t n,
                                     bool with_state, void *out);
+/* Of those that are there, which are then the first of keys: the first `bytes` of each. Returns how many. */
+size_t table_small_scan(const struct table_small *s, uint64_t *keys, size_t n, size_t bytes, void *out);
 MUST_USE paramo_err table_small_put(struct table_small *s, const uint64_t *keys, size_t n, bool with_state,
                                     const void *in);
 size_t table_small_delete(struct table_small *s, const uint64_t *keys, size_t n);
-uint64_t table_small_count_nonzero(const struct table_small *s);
 
 #endif

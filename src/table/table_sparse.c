@@ -262,17 +262,3 @@ size_t table_sparse_delete(struct table_sparse *s, const uint64_t *keys, size_t 
     }
     return removed;
 }
-
-/* All rows ever used, less those that are free (their first bytes are the chain). */
-uint64_t table_sparse_count_nonzero(const struct table_sparse *s)
-{
-    const struct rowspec *spec = s->spec;
-    uint64_t count = 0;
-    for (uint32_t row = 0; row < s->slab.top; row++) {
-        count += rowspec_count_nonzero(spec, rowslab_row(&s->slab, row), spec->dim);
-    }
-    for (uint32_t row = s->slab.free_head; row != ROWSLAB_NONE; row = rowslab_free_next(&s->slab, row)) {
-        count -= rowspec_count_nonzero(spec, rowslab_row(&s->slab, row), spec->dim);
-    }
-    return count;
-}

@@ -45,6 +45,5 @@ MUST_USE paramo_err table_sparse_get(const struct table_sparse *s, const uint64_
 MUST_USE paramo_err table_sparse_put(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
                                      bool with_state, const void *in);
 size_t table_sparse_delete(struct table_sparse *s, const uint64_t *keys, size_t n);
-uint64_t table_sparse_count_nonzero(const struct table_sparse *s);
 
 #endif

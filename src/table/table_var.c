@@ -217,13 +217,3 @@ size_t table_var_delete(struct table_var *v, const uint64_t *keys, size_t n)
     }
     return removed;
 }
-
-uint64_t table_var_count_nonzero(const struct table_var *v)
-{
-    uint64_t count = 0;
-    for (uint32_t row = 0; row < v->slab.top; row++) {
-        const struct var_row *r = row_at(v, row);
-        count += r->len ? rowspec_count_nonzero(v->spec, r->values, r->len) : 0; /* free rows: length 0 */
-    }
-    return count;
-}

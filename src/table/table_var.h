@@ -35,6 +35,5 @@ void table_var_read(const struct table_var *v, const uint64_t *keys, size_t n, v
 /* A row by its number. */
 const void *table_var_row(const struct table_var *v, uint32_t row, uint32_t *len);
 size_t table_var_delete(struct table_var *v, const uint64_t *keys, size_t n);
-uint64_t table_var_count_nonzero(const struct table_var *v);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * A scan: all rows of a table in ascending key order, merged from every shard's own ascending batches. Driven
- * by the thread that asks for it: it fetches one batch per shard at a time and hands the merged rows on. What
- * changes while a scan runs may or may not be seen, but no row is given twice. Never knows what is done with
- * the rows. Tests: test/worker/test_client.c, test_succession.c.
+ * by the thread that asks for it: it fetches one batch per shard at a time and hands the merged rows on. A
+ * row that is there from the first batch to the last is given once, any other at most once, each as it is
+ * when its batch is made. When arcs change hands the scan goes on with their owners behind the last row
+ * handed on. Never knows what is done with the rows. Tests: test/worker/test_client.c, test_succession.c.
  */
 #ifndef WORKER_SCAN_H
 #define WORKER_SCAN_H

@@ -179,3 +179,11 @@ void failing_alloc_init(struct failing_alloc *f)
 {
     *f = (struct failing_alloc){.alloc = {.alloc = failing_get, .release = failing_put, .ctx = f}};
 }
+
+uint64_t count_nonzero(const struct table *t)
+{
+    struct table_count count = {0};
+    while (!count.done)
+        table_count_step(t, &count, SIZE_MAX / 2, NULL, NULL);
+    return count.nonzero;
+}

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "paramo/types.h"
+#include "table/table_page.h"
 #include "table/tablemem.h"
 
 /* One push of g[0 .. dim) to one F32 row, laid out w, s0, s1, t as table_get_rows gives it with state. */
@@ -22,6 +23,9 @@ void reference_start(const paramo_table_options *o, float *row);
 uint64_t draw(uint64_t *state);
 /* Uniform in [-1, 1). */
 float draw_float(uint64_t *state);
+
+/* Parameters that are not zero. */
+uint64_t count_nonzero(const struct table *t);
 
 /* An allocator that counts, and fails at the allocation number fail_at (1 is the next), if not 0. */
 struct failing_alloc {

@@ -171,7 +171,7 @@ static void every_type_is_kept(void **state)
     assert_int_equal(table_push(t, keys, 3, u), PARAMO_OK);
     assert_int_equal(table_pull(t, keys, 3, u, false), PARAMO_OK);
     assert_true(u[0] == 144 && u[1] == 0 && u[2] == 6);
-    assert_int_equal(table_count_nonzero(t), 2);
+    assert_int_equal(count_nonzero(t), 2);
     table_destroy(t);
     t = make(PARAMO_OPT_ADD, PARAMO_F64, 1, 3, NULL);
     assert_int_equal(table_dense_own(t, 0, 3), PARAMO_OK);
@@ -180,12 +180,12 @@ static void every_type_is_kept(void **state)
     assert_int_equal(table_put_rows(t, keys, 3, true, d), PARAMO_OK);
     assert_int_equal(table_get_rows(t, keys, 3, true, out), PARAMO_OK);
     assert_memory_equal(out, d, sizeof d);
-    assert_int_equal(table_count_nonzero(t), 2);
+    assert_int_equal(count_nonzero(t), 2);
     table_clear(t);
-    assert_int_equal(table_count_nonzero(t), 0);
+    assert_int_equal(count_nonzero(t), 0);
     d[1] = (double)INFINITY;
     assert_int_equal(table_push(t, keys, 3, d), PARAMO_E_NUMERIC);
-    assert_int_equal(table_count_nonzero(t), 0);
+    assert_int_equal(count_nonzero(t), 0);
     table_destroy(t);
     t = make(PARAMO_OPT_ASSIGN, PARAMO_I64, 1, 3, NULL);
     assert_int_equal(table_dense_own(t, 0, 3), PARAMO_OK);

@@ -79,7 +79,7 @@ static void assert_agrees(const struct model *m, struct table *t)
         }
     }
     assert_int_equal(at, n);
-    assert_int_equal(table_count_nonzero(t), nonzero);
+    assert_int_equal(count_nonzero(t), nonzero);
     free(keys);
 }
 

@@ -46,7 +46,7 @@ static void grows_to_millions_within_24_bytes_a_key(void **state)
             assert_true(stats.bytes <= stats.rows * 24);
         }
     }
-    assert_int_equal(table_count_nonzero(t), KEYS - 1);
+    assert_int_equal(count_nonzero(t), KEYS - 1);
     uint64_t *all;
     size_t n;
     assert_int_equal(table_sorted_keys(t, &all, &n), PARAMO_OK);
@@ -120,7 +120,7 @@ static void row_numbers_outlive_growth_but_not_deletion(void **state)
     table_clear(t);
     assert_int_not_equal(table_generation(t), generation);
     assert_int_equal(table_rows(t), 0);
-    assert_int_equal(table_count_nonzero(t), 0);
+    assert_int_equal(count_nonzero(t), 0);
     table_destroy(t);
 }
 

@@ -58,7 +58,7 @@ static void assert_agrees(const struct model *m, const struct table *t)
         at += lens[i];
     }
     assert_int_equal(table_rows(t), rows);
-    assert_int_equal(table_count_nonzero(t), nonzero);
+    assert_int_equal(count_nonzero(t), nonzero);
 }
 
 static void run(paramo_optimizer optimizer, uint64_t seed)

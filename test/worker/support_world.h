@@ -51,6 +51,7 @@ struct world {
     struct client_table tables[WORLD_TABLES];
     struct ring ring;
     unsigned replicas;                 /* set before world_start: server i is followed by i + 1, i + 2 ... */
+    size_t scan_keys;                  /* of its shards (server/shard.h) */
     bool moves;                        /* arcs will move: shards reach each other without replicas, too */
     struct ring follower[RING_LEVELS]; /* from 1 */
     uint64_t arcs_changed[WORLD_SERVERS], chain_changed[WORLD_SERVERS], moved[WORLD_SERVERS];

@@ -34,9 +34,12 @@ static void echo(void *arg, struct shard_request *q, const struct shard_request_
     free(vals);
 }
 
+static size_t scan_keys;
+
 static void world_make(struct world *w, bool simulated, unsigned servers)
 {
     world_init(w, simulated, 42);
+    w->scan_keys = scan_keys;
     world_table(w, PARAMO_TABLE_DENSE, 2)->rows = 100000;
     world_table(w, PARAMO_TABLE_SPARSE, 3);
     world_table(w, PARAMO_TABLE_VAR, 1);
@@ -242,9 +245,37 @@ static int take_rows(void *arg, const struct scan_rows *rows)
     return r->stop && r->n >= r->stop;
 }
 
-static void test_whole_tables(void **state)
+/* Deletes the middle half of the keys when it is given the first rows. */
+struct deletion {
+    struct world *w;
+    uint64_t *keys;
+    size_t n, outside, inside;
+    uint64_t last;
+    bool done;
+};
+
+static int delete_rows(void *arg, const struct scan_rows *rows)
 {
-    (void)state;
+    struct deletion *d = arg;
+    uint64_t ts, first = d->keys[d->n / 4], end = d->keys[3 * d->n / 4];
+    for (size_t i = 0; i < rows->n; i++) {
+        assert_true(d->outside + d->inside == 0 || rows->keys[i] > d->last);
+        d->last = rows->keys[i];
+        d->inside += d->last >= first && d->last < end;
+        d->outside += d->last < first || d->last >= end;
+    }
+    if (d->done)
+        return 0;
+    d->done = true;
+    paramo_kv kv = {.size = sizeof kv, .keys = d->keys + d->n / 4, .n = 3 * d->n / 4 - d->n / 4};
+    struct client_call call = {.kind = REQUEST_DELETE, .table = &d->w->tables[SPARSE], .kv = &kv};
+    assert_ok(client_issue(d->w->clients[0].client, &call, &ts));
+    assert_ok(client_wait(d->w->clients[0].client, ts, 0));
+    return 0;
+}
+
+static void whole_tables(void)
+{
     enum { N = 70000 };
     struct world w;
     world_make(&w, true, 3);
@@ -274,6 +305,12 @@ static void test_whole_tables(void **state)
     rows = (struct rows){.stop = 5000};
     assert_int_equal(scan_run(c, &w.tables[SPARSE], false, 0, take_rows, &rows), PARAMO_E_INTERRUPTED);
     assert_true(rows.n < N);
+    struct deletion d = {.w = &w, .keys = keys, .n = N};
+    assert_ok(scan_run(c, &w.tables[SPARSE], false, 0, delete_rows, &d));
+    assert_int_equal(d.outside, N - (3 * N / 4 - N / 4));
+    assert_true(scan_keys != 999 || d.inside < N / 4); /* what had been fetched */
+    assert_ok(client_issue(c, &call, &ts));
+    assert_ok(client_wait(c, ts, 0));
     rows = (struct rows){0};
     assert_ok(scan_run(c, &w.tables[DENSE], false, 0, take_rows, &rows));
     assert_int_equal(rows.n, 100000);
@@ -310,6 +347,18 @@ static void test_whole_tables(void **state)
     free(keys);
     free(vals);
     world_fini(&w);
+}
+
+/* In one page of keys, in many, and in some that a batch is a part of. */
+static void test_whole_tables(void **state)
+{
+    (void)state;
+    static const size_t pages[] = {0, 999, 30000};
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        scan_keys = pages[i];
+        whole_tables();
+    }
+    scan_keys = 0;
 }
 
 static void test_copy_and_callback(void **state);

@@ -1,0 +1,305 @@
+#include "table/table_page.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mutant.h"
+#include "table/table_impl.h"
+
+enum {
+    SWEEP_KEYS = 16384, /* at once: a segment, which a sweep reads as a whole even for a part of it */
+    SAMPLE = 32768,     /* keys to judge by where a page ends: to some percent */
+    AHEAD = 32,         /* rows fetched before they are counted */
+    TRIM_KEYS = 1 << 18 /* 2 MiB: some 0.2 ms to unmap */
+};
+
+/* ---- a page -------------------------------------------------------------------------------------------- */
+
+paramo_err table_page_open(struct table_page *page, const struct table *t, uint64_t from, size_t room)
+{
+    assert(!is_dense(t) && room > 0);
+    *page = (struct table_page){.table = t, .from = from, .to = UINT64_MAX, .room = room};
+    page->keys = malloc(room * sizeof *page->keys);
+    return page->keys ? PARAMO_OK : err_memory(room * sizeof *page->keys);
+}
+
+void table_page_close(struct table_page *page)
+{
+    free(page->keys);
+    free(page->scratch);
+    free(page->sort);
+    *page = (struct table_page){.phase = TABLE_PAGE_DONE};
+}
+
+/* An array without its last keys. True: it is no longer than `least`. */
+static bool trim(uint64_t **keys, size_t *room, size_t least)
+{
+    size_t less = *room > least + TRIM_KEYS ? *room - TRIM_KEYS : least;
+    if (*keys && less == 0) {
+        free(*keys);
+        *keys = NULL;
+    } else if (*keys && less < *room) {
+        uint64_t *shorter = realloc(*keys, less * sizeof *shorter);
+        *keys = shorter ? shorter : *keys; /* as it was, then */
+    }
+    *room = less;
+    return less == least;
+}
+
+bool table_page_close_step(struct table_page *page)
+{
+    bool closed = page->scratch ? (trim(&page->scratch, &page->scratch_room, 0), false)
+                                : trim(&page->keys, &page->room, 0);
+    if (closed)
+        table_page_close(page);
+    return closed;
+}
+
+size_t table_page_bytes(const struct table_page *page)
+{
+    size_t bytes = page->keys ? page->room * sizeof *page->keys : 0;
+    if (page->scratch)
+        bytes += page->scratch_room * sizeof *page->scratch;
+    return page->sort ? bytes + sizeof *page->sort : bytes;
+}
+
+struct sweep {
+    struct table_page *page;
+    table_wants wants;
+    void *arg;
+};
+
+/* No room, which shrinking would have made but for a sweep that gave more than was asked for: the last of all
+ * goes, and the page ends before it. */
+static void add_over(struct table_page *page, uint64_t key)
+{
+    size_t last = 0;
+    for (size_t i = 1; i < page->n; i++)
+        last = page->keys[i] > page->keys[last] ? i : last;
+    if (key > page->keys[last]) {
+        page->to = key - 1;
+    } else {
+        page->to = page->keys[last] - 1;
+        page->keys[last] = key;
+    }
+}
+
+static void add(void *ctx, uint64_t key, uint64_t hash, void *payload)
+{
+    const struct sweep *sweep = ctx;
+    struct table_page *page = sweep->page;
+    (void)hash;
+    (void)payload;
+    if (key < page->from || key > page->to || (sweep->wants && !sweep->wants(sweep->arg, key)))
+        return;
+    if (page->n < page->room)
+        page->keys[page->n++] = key;
+    else
+        add_over(page, key);
+}
+
+/* So many that a sweep cannot fill up what is left. */
+static bool is_full(const struct table_page *page)
+{
+    size_t spare = page->room / 4 < 2 * SWEEP_KEYS ? page->room / 4 : 2 * SWEEP_KEYS;
+    return page->n + spare > page->room;
+}
+
+/* The keys that were met in a part of the index are a random sample of all: so many of them stay that those
+ * of the rest will fit as well, with some to spare. Should they not, it is done again. */
+static paramo_err choose_end(struct table_page *page)
+{
+    size_t n = page->n < SAMPLE ? page->n : SAMPLE;
+    uint64_t *sample = malloc(2 * n * sizeof *sample);
+    if (!sample)
+        return err_memory(2 * n * sizeof *sample);
+    for (size_t i = 0; i < n; i++)
+        sample[i] = page->keys[page->n / n * i];
+    keysort(sample, sample + n, n);
+    size_t want = (size_t)((double)n * 0x1p-64 * (double)page->cursor), less = want / 8 > 24 ? want / 8 : 24;
+    size_t rank = want > less ? want - less : 0, most = n - n / 16 - 1;
+    page->to = sample[rank < most ? rank : most];
+    free(sample);
+    page->looked = page->kept = 0;
+    page->phase = TABLE_PAGE_SHRINK;
+    return PARAMO_OK;
+}
+
+static void shrink(struct table_page *page, size_t keys)
+{
+    size_t end = page->n - page->looked < keys ? page->n : page->looked + keys;
+    for (; page->looked < end; page->looked++) {
+        uint64_t key = page->keys[page->looked];
+        page->keys[page->kept] = key;
+        page->kept += key <= page->to;
+    }
+    if (end < page->n)
+        return;
+    page->n = page->kept;
+    if (MUTANT(page_end_stays))
+        page->to = UINT64_MAX;
+    page->phase = TABLE_PAGE_SWEEP;
+}
+
+static paramo_err sort_begin(struct table_page *page)
+{
+    page->sort = malloc(sizeof *page->sort);
+    page->scratch = malloc((page->n + 1) * sizeof *page->scratch);
+    if (!page->sort || !page->scratch)
+        return err_memory((page->n + 1) * sizeof *page->scratch);
+    keysort_start(page->sort, page->keys, page->scratch, page->n);
+    page->scratch_room = page->n + 1;
+    page->phase = TABLE_PAGE_SORT;
+    return PARAMO_OK;
+}
+
+static void sort_end(struct table_page *page)
+{
+    if (page->sort->from != page->keys) {
+        size_t room = page->room;
+        page->scratch = page->keys;
+        page->keys = page->sort->from;
+        page->room = page->scratch_room;
+        page->scratch_room = room;
+    }
+    free(page->sort);
+    page->sort = NULL;
+    page->phase = TABLE_PAGE_TRIM;
+}
+
+/* What is left is the keys, and no more room than they need. */
+static void trim_step(struct table_page *page)
+{
+    if (page->scratch)
+        (void)trim(&page->scratch, &page->scratch_room, 0);
+    else if (trim(&page->keys, &page->room, page->n + 1))
+        page->phase = TABLE_PAGE_DONE;
+}
+
+static paramo_err sweep(struct table_page *page, size_t keys, table_wants wants, void *arg)
+{
+    struct sweep sweep = {page, wants, arg};
+    bool more = true;
+    for (size_t looked = 0; more && looked < keys; looked += SWEEP_KEYS) {
+        if (is_full(page) && page->n > 1)
+            return choose_end(page);
+        size_t rows = keys < SWEEP_KEYS ? keys : SWEEP_KEYS;
+        more = keyindex_sweep(index_of(page->table), &page->cursor, rows, add, &sweep);
+    }
+    return more ? PARAMO_OK : sort_begin(page);
+}
+
+paramo_err table_page_step(struct table_page *page, size_t keys, table_wants wants, void *arg, bool *done)
+{
+    paramo_err err = PARAMO_OK;
+    switch (page->phase) {
+    case TABLE_PAGE_SWEEP:
+        err = sweep(page, keys, wants, arg);
+        break;
+    case TABLE_PAGE_SHRINK:
+        shrink(page, keys);
+        break;
+    case TABLE_PAGE_SORT:
+        if (keysort_step(page->sort, keys))
+            sort_end(page);
+        break;
+    case TABLE_PAGE_TRIM:
+        trim_step(page);
+        break;
+    case TABLE_PAGE_DONE:
+        break;
+    }
+    *done = page->phase == TABLE_PAGE_DONE;
+    return err;
+}
+
+/* ---- counting ------------------------------------------------------------------------------------------ */
+
+struct counting {
+    const struct table *table;
+    struct table_count *count;
+    table_wants wants;
+    void *arg;
+    size_t n;
+    const void *rows[AHEAD]; /* fetched, not counted yet; VAR: their values */
+    uint32_t lens[AHEAD];
+};
+
+static void count_fetched(struct counting *c)
+{
+    const struct rowspec *spec = &c->table->spec;
+    for (size_t i = 0; i < c->n; i++)
+        c->count->nonzero += rowspec_count_nonzero(spec, c->rows[i], c->lens[i]);
+    c->n = 0;
+}
+
+static void count_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
+{
+    struct counting *c = ctx;
+    const struct table *t = c->table;
+    uint32_t number, len = t->spec.dim;
+    (void)hash;
+    if (c->wants && !c->wants(c->arg, key))
+        return;
+    c->count->rows++;
+    const void *row = payload;
+    if (!is_small(t)) {
+        memcpy(&number, payload, sizeof number);
+        row = is_var(t) ? table_var_row(&t->var, number, &len) : rowslab_row(&t->sparse.slab, number);
+        if (!len)
+            return;
+        __builtin_prefetch(row);
+    }
+    c->rows[c->n] = row;
+    c->lens[c->n++] = len;
+    if (c->n == AHEAD)
+        count_fetched(c);
+}
+
+/* Values of a row, on average. */
+static size_t row_values(const struct table *t)
+{
+    uint64_t rows = table_rows(t);
+    return is_var(t) ? (size_t)(rows ? t->mem.bytes / t->spec.value_bytes / rows : 0) + 1 : t->spec.dim;
+}
+
+static void count_dense(const struct table *t, struct table_count *count, size_t rows, table_wants wants,
+                        void *arg)
+{
+    uint64_t first, end;
+    while (rows > 0 && !count->done) {
+        count->done = !table_dense_next(&t->dense, count->cursor, &first, &end);
+        if (count->done)
+            return;
+        end = end - first < rows ? end : first + rows;
+        rows -= (size_t)(end - first);
+        count->cursor = end;
+        for (uint64_t key = first; key < end;) { /* runs of those wanted */
+            uint64_t stop = key;
+            while (stop < end && (!wants || wants(arg, stop)))
+                stop++;
+            count->rows += stop - key;
+            count->nonzero += table_dense_nonzero(&t->dense, key, stop - key);
+            key = stop + 1;
+        }
+    }
+}
+
+void table_count_step(const struct table *t, struct table_count *count, size_t values, table_wants wants,
+                      void *arg)
+{
+    size_t rows = values / (row_values(t) + 8) + 1; /* a look-up costs as much as some values */
+    if (count->done)
+        return;
+    if (is_dense(t)) {
+        count_dense(t, count, rows, wants, arg);
+        return;
+    }
+    struct counting c = {.table = t, .count = count, .wants = wants, .arg = arg};
+    for (size_t looked = 0; looked < rows && !count->done; looked += SWEEP_KEYS) {
+        count->done = !keyindex_sweep(index_of(t), &count->cursor, rows < SWEEP_KEYS ? rows : SWEEP_KEYS,
+                                      count_key, &c);
+        count_fetched(&c);
+    }
+}

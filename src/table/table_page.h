@@ -1,0 +1,75 @@
+/*
+ * A page: the next keys of a table in ascending order, as many as fit, found in short steps while the table
+ * goes on changing. So a scan of any table needs memory for one page, and no step is long.
+ *
+ *     keys    from ------------- the page ------------- to -------------------------> (the next pages)
+ *
+ *     1. sweep   all keys in the order of their hashes (table_sweep); those from `from` to `to` are kept.
+ *     2. shrink  the room is full: `to` comes down so far that the whole page will fit, to judge by what has
+ *                been swept, which is a random sample of the keys; what lies beyond goes. 1 goes on.
+ *     3. sort    by radix, pass by pass (keysort.h).
+ *     4. trim    memory goes back piece by piece: to unmap much of it at once takes long.
+ *
+ * What has a row from the first step to the last is in the page, if it lies in its range; what has one only
+ * for a time may be in it, at most once. Keys of rows that are removed later stay: who reads them looks
+ * whether there is a row (table_scan_rows). Not for DENSE: its keys are in order as they are.
+ *
+ * Tests: test/table/test_table_page.c.
+ */
+#ifndef TABLE_TABLE_PAGE_H
+#define TABLE_TABLE_PAGE_H
+
+#include "table/keysort.h"
+#include "table/table.h"
+
+/* Is the key one of those looked for? */
+typedef bool (*table_wants)(void *arg, uint64_t key);
+
+enum table_page_phase {
+    TABLE_PAGE_SWEEP,
+    TABLE_PAGE_SHRINK,
+    TABLE_PAGE_SORT,
+    TABLE_PAGE_TRIM,
+    TABLE_PAGE_DONE
+};
+
+struct table_page {
+    const struct table *table;
+    uint64_t from, to; /* to: UINT64_MAX in the last page */
+    uint64_t *keys;    /* done: ascending */
+    size_t n, room;
+    enum table_page_phase phase;
+    /* while it is not done */
+    uint64_t cursor;     /* of the sweep */
+    size_t looked, kept; /* of the shrinking */
+    uint64_t *scratch;   /* of the sort */
+    size_t scratch_room;
+    struct keysort *sort;
+};
+
+/* At most `room` keys (1 at least). MEMORY: nothing is open. */
+MUST_USE paramo_err table_page_open(struct table_page *page, const struct table *t, uint64_t from,
+                                    size_t room);
+/* Looks at about so many keys; *done: that was the last step. wants NULL: all. MEMORY: the page can only be
+ * closed. */
+MUST_USE paramo_err table_page_step(struct table_page *page, size_t keys, table_wants wants, void *arg,
+                                    bool *done);
+/* All memory that it holds. */
+size_t table_page_bytes(const struct table_page *page);
+/* Zero-initialised, or closed, is allowed. It takes as long as its memory is large; */
+void table_page_close(struct table_page *page);
+/* lets go of a part of it. True: it is closed. */
+bool table_page_close_step(struct table_page *page);
+
+/* Rows and parameters that are not zero, counted in steps with the same outcome as a page's: what is there
+ * from the first step to the last is counted once, anything else at most once. Zero-initialised at first. */
+struct table_count {
+    uint64_t cursor;
+    uint64_t rows, nonzero;
+    bool done;
+};
+/* Looks at about so many values. */
+void table_count_step(const struct table *t, struct table_count *count, size_t values, table_wants wants,
+                      void *arg);
+
+#endif
