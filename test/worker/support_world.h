@@ -20,6 +20,7 @@ struct world_server {
     unsigned rank;
     uint64_t incarnation;
     bool up, alive, recovered;
+    struct sim_host *clock; /* in a simulation */
     struct lane *lane;
     struct van *van; /* the world's own, but one each in a simulation */
     struct door *door;

@@ -265,6 +265,83 @@ static void reads_go_on_when_the_target_answers(void **state)
     world_fini(&t.w);
 }
 
+/* ---- clocks that do not run alike ---- */
+
+/* s0 and its clients on one side, its follower s1 on the other, by whose view it is dead. Client 1 pulls all the
+ * time: what it asked for after client 0's push was acknowledged is no older. The push comes so many ms after the
+ * cut: one that has to wait waits for s1's next tick, too. */
+static void owner_and_successor(int32_t owner_ppm, int32_t successor_ppm, unsigned ms)
+{
+    begin(1, 1, RING_NOBODY);
+    push(0, DENSE);
+    push(1, DENSE);
+    sim_host_drift(t.w.servers[0].clock, owner_ppm);
+    sim_host_drift(t.w.servers[1].clock, successor_ppm);
+    pass(ENV_SEC);
+    part(true);
+    world_server_gone(&t.w, 0);
+    view_for_all_but_the_parted();
+    uint64_t pushed = 0, pulls = 0, ts = 0;
+    static float val;
+    bool after = false;
+    int done = 1, acknowledged = 0;
+    for (unsigned i = 0; i < 7000; i++) {
+        if (i == 10 * ms)
+            assert_int_equal(world_push(&t.w, 0, DENSE, &key, 1, &one, 1, &pushed), PARAMO_OK);
+        if (i >= 10 * ms && !acknowledged)
+            assert_int_equal(client_test(t.w.clients[0].client, pushed, &acknowledged), PARAMO_OK);
+        if (done) {
+            pulls++;
+            after = acknowledged;
+            assert_int_equal(world_pull(&t.w, 1, DENSE, &key, 1, &val, 1, &ts), PARAMO_OK);
+        }
+        pass(100 * ENV_US);
+        assert_int_equal(client_test(t.w.clients[1].client, ts, &done), PARAMO_OK);
+        if (done && after && val < 3)
+            fail_msg("a stale read: %g, but 3 is acknowledged", (double)val);
+    }
+    assert_true(acknowledged && pulls > 100 && !done);
+    part(false);
+    world_all_view(&t.w);
+    assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_OK);
+    assert_true(val == 3);
+    world_fini(&t.w);
+}
+
+/* As far as docs/FAULTS.md promises it, in each direction. */
+static void clocks_drift(void **state)
+{
+    (void)state;
+    for (unsigned ms = 380; ms < 540; ms += 5)
+        owner_and_successor(-20000, 20000, ms);
+    owner_and_successor(20000, -20000, 0);
+    owner_and_successor(-20000, -20000, 0);
+}
+
+/* Beyond that it is said what happens: an owner whose clock stands still reads on, and acknowledges nothing;
+ * when its clock goes on its lease is over. */
+static void a_clock_stands_still(void **state)
+{
+    (void)state;
+    begin(1, 1, RING_NOBODY);
+    push(0, DENSE);
+    (void)pulled(1, DENSE);
+    sim_host_drift(t.w.servers[0].clock, -999999);
+    part(true);
+    world_server_gone(&t.w, 0);
+    view_for_all_but_the_parted();
+    push(0, DENSE);
+    assert_true(pulled(1, DENSE) == 1);
+    uint64_t ts;
+    assert_int_equal(world_push(&t.w, 1, DENSE, &key, 1, &one, 1, &ts), PARAMO_OK);
+    assert_int_equal(client_wait(t.w.clients[1].client, ts, 5000), PARAMO_E_TIMEOUT);
+    sim_host_drift(t.w.servers[0].clock, 0);
+    pass(ENV_SEC);
+    pulls_in_vain(1, 3);
+    assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_OK);
+    world_fini(&t.w);
+}
+
 /* ---- one connection lags ---- */
 
 static void lag(uint64_t ns)
@@ -405,6 +482,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {cmocka_unit_test(who_paused_reads_by_the_target_s_lease),
                                        cmocka_unit_test(a_stream_that_ended_has_given_a_lease),
                                        cmocka_unit_test(reads_go_on_when_the_target_answers),
+                                       cmocka_unit_test(clocks_drift),
+                                       cmocka_unit_test(a_clock_stands_still),
                                        cmocka_unit_test(records_that_are_ahead_of_their_updates),
                                        cmocka_unit_test(rows_that_came_for_nothing),
                                        cmocka_unit_test(a_late_pause_for_a_table_without_copies),
