@@ -94,6 +94,7 @@
     X(move_without_window, "records go with arcs as floors only")                                         \
     X(pause_after_give_up, "an owner that gave a move up pauses for it, without what was to be sent")     \
     X(records_before_commit, "a member takes the owner's records before the move is committed")           \
+    X(second_since_ever, "a promoted replica forgets that a member was between it and the owner")         \
     X(target_without_lease, "an owner that paused reads on although the move's target is silent")         \
     X(replica_counted_early, "a target says that it is full when it has begun")                           \
     X(absent_counts, "copies on servers that have not registered count as there")                         \

@@ -166,12 +166,13 @@ struct chain {
     struct chain_origin *origin_of[RING_ARCS]; /* NULL: not followed */
     uint64_t mine[CHAIN_WORDS];                /* owned */
     int8_t level[RING_ARCS];                   /* our place in the chain, by the view; 0: owner, -1: none */
-    uint16_t next[RING_ARCS];                  /* who comes after us, by the view; or RING_NOBODY */
-    uint8_t next_level[RING_ARCS];             /* at this level */
-    uint64_t brought[CHAIN_WORDS];             /* ours since this view, by a move: with all rows */
-    uint64_t last[RING_ARCS];                  /* the number of its last change */
-    uint64_t order;                            /* the highest given out, or seen on an arc that is ours */
-    uint64_t arrivals;                         /* of records */
+    uint64_t second_at[RING_ARCS]; /* since when nobody is between the owner and us; 0: somebody is */
+    uint16_t next[RING_ARCS];      /* who comes after us, by the view; or RING_NOBODY */
+    uint8_t next_level[RING_ARCS]; /* at this level */
+    uint64_t brought[CHAIN_WORDS]; /* ours since this view, by a move: with all rows */
+    uint64_t last[RING_ARCS];      /* the number of its last change */
+    uint64_t order;                /* the highest given out, or seen on an arc that is ours */
+    uint64_t arrivals;             /* of records */
     uint32_t generations;
     uint64_t wait_until; /* an owner that we have followed may answer pulls until then; 0: none may */
     uint64_t

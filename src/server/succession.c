@@ -21,6 +21,7 @@ static void places(struct chain *c)
 {
     const struct shard *s = c->shard;
     const struct ring_chains *chains = &s->view->chains;
+    uint64_t now = lane_now(s->lane);
     memset(c->level, -1, sizeof c->level);
     memset(c->next, 0xff, sizeof c->next); /* RING_NOBODY */
     for (unsigned level = 0; s->self >= 0 && level <= chains->replicas; level++)
@@ -31,6 +32,15 @@ static void places(struct chain *c)
                 c->next[a] = chains->level[level].owner[a];
                 c->next_level[a] = (uint8_t)level;
             }
+    for (unsigned a = 0; a < RING_ARCS; a++) {
+        int above = c->level[a] - 1;
+        while (above > 0 && chains->level[above].owner[a] == RING_NOBODY)
+            above--;
+        if (c->level[a] && above) /* level 0: what was so is asked for once more, by the promotion */
+            c->second_at[a] = 0;
+        else if (c->level[a] && !c->second_at[a])
+            c->second_at[a] = now;
+    }
 }
 
 /* ---- the next members ---- */
@@ -317,22 +327,28 @@ void chain_drop(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
     }
 }
 
-/* Has an owner died whose arcs are ours now? It may be cut off, and not know; an owner that lives has paused
- * for the move before the view came. */
-static bool owner_died(const struct chain *c, const struct change *change)
+/* How long an owner that has died, and whose arcs are ours now, may answer pulls: it may be cut off, and not
+ * know. 0: none has died; an owner that lives has paused for the move before the view came. Its lease goes
+ * through who is next in the view that it has: us, who know what we answered last (forget_gone), or a member
+ * that was between, and may have answered until we heard that it is there no more. */
+static uint64_t dead_owner_reads(const struct chain *c, const struct change *change)
 {
     unsigned index;
+    uint64_t until = 0, now = lane_now(c->shard->lane);
     for (arcs_each(a, change->promoted)) {
         const struct chain_origin *o = c->origin_of[a];
-        if (o && !lives(c->shard->view, o->name, o->incarnation, &index))
-            return true;
+        if (!o || lives(c->shard->view, o->name, o->incarnation, &index))
+            continue;
+        uint64_t since = c->second_at[a] ? c->second_at[a] : now;
+        if (MUTANT(second_since_ever))
+            since = 1;
+        until = since + CHAIN_LEASE_WAIT_MS * ENV_MS > until ? since + CHAIN_LEASE_WAIT_MS * ENV_MS : until;
     }
-    return false;
+    return until;
 }
 
-/* owner_died: it may answer pulls for as long as those before us may take what we answered last for a lease,
- * whoever they are: an owner's lease may have gone through a member that has left the chain since. */
-static void forget_gone(struct chain *c, bool owner_died)
+/* until: dead_owner_reads. What was answered counts, whoever it was that asked. */
+static void forget_gone(struct chain *c, uint64_t until)
 {
     unsigned index;
     for (struct chain_source *source = c->sources, *next; source; source = next) {
@@ -343,8 +359,12 @@ static void forget_gone(struct chain *c, bool owner_died)
         if (!MUTANT(old_epoch_accepted))
             follow_forget(c, source);
     }
-    if (owner_died && c->leased_until > c->wait_until && !MUTANT(promoted_serves_at_once))
-        c->wait_until = c->leased_until;
+    if (until && c->leased_until > until)
+        until = c->leased_until;
+    if (until > c->wait_until && !MUTANT(promoted_serves_at_once))
+        c->wait_until = until;
+    for (arcs_each(a, c->mine))
+        c->second_at[a] = 0;
     for (struct chain_origin *o = c->origins, *next; o; o = next) {
         next = o->next;
         if (!o->arcs)
@@ -365,7 +385,7 @@ void chain_succeed(struct chain *c)
     moving_view(c);
     bool gated = streams_settle(c, &entries);
     roles(c, before, &change);
-    bool died = change.promotes && owner_died(c, &change); /* before the records pass */
+    uint64_t until = change.promotes ? dead_owner_reads(c, &change) : 0; /* before the records pass */
     if (MUTANT(promoted_without_resend) && change.promotes)
         for (struct qnode *node; (node = queue_pop(&entries));)
             chain_entry_free(container_of(node, struct chain_entry, node));
@@ -393,7 +413,7 @@ void chain_succeed(struct chain *c)
         chain_shed(c, change.farther);
     bereave(c, change.bereft);
     begin_anew(c, change.fresh);
-    forget_gone(c, died);
+    forget_gone(c, until);
     for (struct chain_source *source = c->sources; source; source = source->next) {
         source->again = true; /* what came before its view */
         follow_ack(source);

@@ -265,11 +265,33 @@ static void reads_go_on_when_the_target_answers(void **state)
     world_fini(&t.w);
 }
 
+/* s1 is between s0 and s2, and answers s0 until it dies; s2 has answered nobody for a while. Then s0 is taken
+ * for dead, too: s2 does not know when s1 answered last, so it waits from when it hears that s1 is there no
+ * more. */
+static void a_member_between_has_given_a_lease(void **state)
+{
+    (void)state;
+    begin(2, 1, 2);
+    push(0, DENSE);
+    assert_true(pulled(1, DENSE) == 1);
+    cut("s1", "s2", true);
+    pass(ENV_SEC);
+    part(true);
+    world_server_stop(&t.w, 1);
+    world_server_gone(&t.w, 1);
+    view_for_all_but_the_parted();
+    world_server_gone(&t.w, 0);
+    view_for_all_but_the_parted();
+    push(0, DENSE);
+    pulls_in_vain(1, 2);
+    world_fini(&t.w);
+}
+
 /* ---- clocks that do not run alike ---- */
 
-/* s0 and its clients on one side, its follower s1 on the other, by whose view it is dead. Client 1 pulls all the
- * time: what it asked for after client 0's push was acknowledged is no older. The push comes so many ms after the
- * cut: one that has to wait waits for s1's next tick, too. */
+/* s0 and its clients on one side, its follower s1 on the other, by whose view it is dead. Client 1 pulls all
+ * the time: what it asked for after client 0's push was acknowledged is no older. The push comes so many ms
+ * after the cut: one that has to wait waits for s1's next tick, too. */
 static void owner_and_successor(int32_t owner_ppm, int32_t successor_ppm, unsigned ms)
 {
     begin(1, 1, RING_NOBODY);
@@ -482,6 +504,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {cmocka_unit_test(who_paused_reads_by_the_target_s_lease),
                                        cmocka_unit_test(a_stream_that_ended_has_given_a_lease),
                                        cmocka_unit_test(reads_go_on_when_the_target_answers),
+                                       cmocka_unit_test(a_member_between_has_given_a_lease),
                                        cmocka_unit_test(clocks_drift),
                                        cmocka_unit_test(a_clock_stands_still),
                                        cmocka_unit_test(records_that_are_ahead_of_their_updates),
