@@ -1,10 +1,14 @@
-/* Checkpoints: manifests, and payloads that their checksums would pass. What a manifest says is encoded to
- * the same bytes again; a table stays sound whatever is put into it. */
+/* Checkpoints: manifests, payloads that their checksums would pass, and whole folders: block files whose sums
+ * are right though what they say is not, under a manifest that fits or not quite. What a manifest says is
+ * encoded to the same bytes again; a table stays sound whatever is put into it; loading ends well or with an
+ * error. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "env/simfs.h"
 #include "harness.h"
+#include "post/ckpt_impl.h"
 #include "server/ckpt_rows.h"
 
 static void manifest(struct source *s)
@@ -99,10 +103,124 @@ static void rows(struct source *s)
     table_destroy(t);
 }
 
+/* ---- a folder ---- */
+
+struct loads {
+    struct table *table;
+    struct ring_placement placement;
+    bool skips;
+};
+
+static bool wanted(void *arg, const struct ckpt_block *b)
+{
+    const struct loads *l = arg;
+    CHECK(b->arcs && b->arc < RING_ARCS && b->arcs <= RING_ARCS - b->arc);
+    return !l->skips || b->kind == CKPT_ROWS;
+}
+
+static paramo_err took(void *arg, const struct ckpt_block *b)
+{
+    struct loads *l = arg;
+    struct ckpt_clock *clocks;
+    struct ckpt_note *notes;
+    size_t n;
+    paramo_err err = PARAMO_OK;
+    if (b->kind == CKPT_CLOCKS) {
+        err = ckpt_clocks_decode(b, &clocks, &n);
+        if (!err)
+            free(clocks);
+    } else if (b->kind == CKPT_NOTES) {
+        err = ckpt_notes_decode(b, &notes, &n);
+        if (!err)
+            free(notes);
+    } else {
+        err = ckpt_rows_apply(l->table, &l->placement, NULL, b);
+    }
+    return err;
+}
+
+/* One block file; what the manifest would say of it. */
+static void file_write(struct source *s, uint64_t id, struct writer *w, struct ckpt_file *file)
+{
+    uint8_t head[CKPT_FILE_HEAD], bytes[CKPT_BLOCK_HEAD];
+    ckpt_file_head_encode(0, id, head);
+    write_bytes(w, head, sizeof head);
+    *file = (struct ckpt_file){.name = "blocks-0", .sum = id};
+    for (bool end = false; !end;) {
+        uint8_t how = take_u8(s), *payload;
+        struct ckpt_head h = {.place = w->len};
+        end = !s->left || how % 8 == 7;
+        h.block = (struct ckpt_block){
+            .kind = end ? (uint32_t)CKPT_END : 1u + how % 5u, .table = end ? 0 : 1, .arcs = RING_ARCS};
+        if (!end && how & 64)
+            h.block.arc = take_u32(s), h.block.arcs = (uint32_t)take_number(s),
+            h.block.kind = (uint32_t)take_number(s);
+        payload = take_bytes(s, end ? 0 : take_u8(s), &h.block.bytes);
+        h.payload_sum = hash_bytes(h.block.bytes ? payload : (const void *)"", h.block.bytes);
+        if (how & 32)
+            h.block.bytes = (size_t)take_number(s);
+        if ((how & 0x90) == 0x90)
+            h.place = take_number(s);
+        ckpt_head_encode(&h, bytes);
+        write_bytes(w, bytes, sizeof bytes);
+        if (h.block.bytes && !(how & 32))
+            write_bytes(w, payload, h.block.bytes);
+        free(payload);
+        file->blocks++;
+        file->sum = ckpt_chain(file->sum, h.sum);
+    }
+    file->bytes = w->len;
+    CHECK(!w->failed);
+}
+
+static void folder(struct source *s)
+{
+    enum { ID = 7 };
+    struct simfs *disk;
+    struct ckpt_file info;
+    struct fs_file *file;
+    struct writer w = {0};
+    struct ckpt *c;
+    paramo_table_options o;
+    struct loads l = {.skips = take_below(s, 4) == 3};
+    CHECK(simfs_create(1, &disk) == PARAMO_OK && fs_make_dir(simfs_fs(disk), "/d") == PARAMO_OK &&
+          fs_make_dir(simfs_fs(disk), "/d/c") == PARAMO_OK &&
+          fs_make_dir(simfs_fs(disk), "/d/c/00000001") == PARAMO_OK);
+    table_options_default(&o);
+    o.kind = take_below(s, 2) ? PARAMO_TABLE_VAR : PARAMO_TABLE_SPARSE;
+    o.dim = 1;
+    o.optimizer = o.kind == PARAMO_TABLE_VAR ? PARAMO_OPT_ASSIGN : PARAMO_OPT_ADD;
+    CHECK(table_create(&o, 5, NULL, &l.table) == PARAMO_OK);
+    l.placement = (struct ring_placement){.kind = table_options_placement(&o)};
+    uint8_t wrong = take_u8(s);
+    file_write(s, wrong & 1 ? ID + 1 : ID, &w, &info);
+    if (wrong & 2)
+        info.blocks++;
+    if (wrong & 4)
+        info.sum++;
+    CHECK(fs_open(simfs_fs(disk), "/d/c/00000001/blocks-0", FS_CREATE, &file) == PARAMO_OK);
+    CHECK(fs_write_all(file, w.data, w.len) == PARAMO_OK && fs_sync(file) == PARAMO_OK);
+    fs_close(file);
+    writer_fini(&w);
+    struct ckpt_manifest m = {.number = 1, .id = ID, .files_count = 1, .files = &info};
+    CHECK(ckpt_commit(simfs_fs(disk), "/d/c", &m) == PARAMO_OK);
+    CHECK(ckpt_open(simfs_fs(disk), "/d/c", 0, &c) == PARAMO_OK);
+    paramo_err err = ckpt_visit(c, wanted, took, &l);
+    CHECK(err != PARAMO_OK || !(wrong & 7));
+    ckpt_close(c);
+    table_destroy(l.table);
+    simfs_destroy(disk);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct source s = {data, size};
     harness_quiet();
+    if (size && data[0] == 0xff) {
+        (void)take_u8(&s);
+        folder(&s);
+        return 0;
+    }
     switch (take_below(&s, 3)) {
     case 0:
         manifest(&s);

@@ -1,6 +1,7 @@
 /* A scheduler and members that say anything: calls of every kind, right, edited or mere bytes, from nodes
  * that come, fall silent, leave and come back. Each frame it sends must be one that a member can read; views
  * only get newer; and afterwards it still answers who registers. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "fakevan.h"
 #include "post/letter.h"
 #include "post/scheduler.h"
+#include "post/store_dir.h"
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
 #include "wire/ckpt_order.h"
@@ -35,6 +37,9 @@ static struct world {
     struct fakeconn *watched;
     unsigned registered; /* answers to REGISTER that `watched` got */
     bool over;
+    bool views; /* nodes say that they have seen any view */
+    struct store_state found;
+    bool started;
 } w;
 
 static void over(void *arg, paramo_err status, const char *text)
@@ -135,8 +140,8 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
 
 static void edit(struct writer *body, struct source *s)
 {
-    if (take_below(s, 4) || !body->len)
-        return;
+    if (take_below(s, 4) != 3 || !body->len)
+        return; /* at the input's end, too: what begin() sends is right */
     for (unsigned n = 1 + take_below(s, 3); n--;)
         body->data[take_u16(s) % body->len] = take_u8(s);
     if (take_below(s, 4) == 3)
@@ -180,6 +185,8 @@ static void enlist(struct node *node, struct source *s, uint32_t role)
         call.weight = 1 + take_below(s, 3);
         take_text(s, call.domain, 3);
     }
+    if (w.views)
+        head.view = take_number(s);
     if (take_below(s, 4) == 3)
         call.node = take_u8(s);
     take_text(s, call.host, 8);
@@ -290,7 +297,9 @@ static void call(struct node *node, struct source *s)
     }
     case CALL_CKPT_SAVE:
     case CALL_CKPT_LOAD: {
-        struct ckpt_order m = {.number = take_below(s, 3), .timeout_ms = take_u16(s), .dir = "/var/ckpt"};
+        static const char *const dirs[] = {"/var/ckpt", "/var/../etc", "/var/ckpt/deeper", "/var"};
+        struct ckpt_order m = {.number = take_below(s, 3), .timeout_ms = take_u16(s)};
+        (void)snprintf(m.dir, sizeof m.dir, "%s", dirs[m.timeout_ms >> 8 & 32 ? m.timeout_ms >> 6 & 3 : 0]);
         m.changes = m.timeout_ms & 1;
         ckpt_order_encode(&m, &body);
         break;
@@ -307,6 +316,12 @@ static void call(struct node *node, struct source *s)
             spread_add(&report.pauses, take_u8(s));
             shard_report_encode(&report, &result);
         } else if (!m.status) {
+            for (unsigned i = 0; i < written->count; i++) {
+                static const char *const names[] = {"blocks-0", "blocks-1", "blocks-2", "blocks-9",
+                                                    "manifest"};
+                (void)snprintf(written->file[i].name, sizeof written->file[i].name, "%s",
+                               names[(m.order + i) % 5]);
+            }
             ckpt_written_encode(written, &result);
         }
         m.rest = result.data;
@@ -396,16 +411,41 @@ static void begin(unsigned servers)
     fakeworld_pass(&w.world, 100);
 }
 
+static void started(void *arg, paramo_err status, const struct store_state *state)
+{
+    (void)arg;
+    CHECK(status == PARAMO_OK && !state->bytes);
+    w.found = (struct store_state){.term = state->term};
+    w.started = true;
+}
+
+/* A store that is empty: what the scheduler saves it says only then. */
+static struct store *begin_store(struct simfs *disk, struct chores *chores)
+{
+    struct store *store;
+    struct store_dir_config config = {
+        .lane = w.world.lane, .fs = simfs_fs(disk), .dir = "/d/s", .chores = chores};
+    CHECK(store_dir_open(&config, &store) == PARAMO_OK);
+    fakeworld_enter(&w.world);
+    CHECK(store_start(store, started, NULL) == PARAMO_OK);
+    fakeworld_leave(&w.world);
+    fakeworld_pass(&w.world, 100);
+    CHECK(w.started);
+    return store;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct source s = {data, size};
     memset(&w, 0, sizeof w);
     fakeworld_open(&w.world);
     w.world.van.sent = sent;
-    uint8_t how = take_u8(&s);
+    uint8_t how = take_u8(&s), more = size ? data[size - 1] : 0;
+    w.views = more & 1;
     struct simfs *disk;
     struct chores *chores;
     CHECK(simfs_create(1, &disk) == PARAMO_OK && fs_make_dir(simfs_fs(disk), "/var") == PARAMO_OK);
+    CHECK(fs_make_dir(simfs_fs(disk), "/d") == PARAMO_OK);
     CHECK(chores_create(lane_env(w.world.lane), "files", &chores) == PARAMO_OK);
     struct scheduler_config config = {.van = &w.world.van.van,
                                       .lane = w.world.lane,
@@ -421,8 +461,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .checkpoint_full_every = 3,
                                       .checkpoint_keep = 2,
                                       .checkpoint_dir = "/var/ckpt",
+                                      .on_loss_restore = more & 4,
                                       .arg = &w,
                                       .over = over};
+    if (more & 2) {
+        config.store = begin_store(disk, chores);
+        config.found = &w.found;
+    }
     fakeworld_enter(&w.world);
     CHECK(scheduler_create(&config, &w.scheduler) == PARAMO_OK);
     fakeworld_leave(&w.world);

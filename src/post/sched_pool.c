@@ -209,7 +209,8 @@ static void finish_round(struct sched_pool *pool)
 {
     while (pool->round < pool->rounds && pool->stream == pool->streams &&
            pool->done + (MUTANT(round_ends_early) && pool->done) >= pool->count - pool->voids) {
-        pool->round++;
+        pool->round =
+            pool->count == pool->voids ? pool->rounds : pool->round + 1; /* no parts: none in any round */
         pool_changed(pool);
         if (pool->round < pool->rounds)
             begin_round(pool);
@@ -613,7 +614,9 @@ static paramo_err pool_restore(struct scheduler *s, uint64_t place, struct reade
     read_string(r, m.name, sizeof m.name);
     m.streams = read_u32(r);
     m.rounds = read_u32(r);
-    paramo_err err = r->failed || place >= SCHED_POOLS_MAX ? damaged() : pool_add(s, &m, &pool);
+    bool fits = !r->failed && place < SCHED_POOLS_MAX && m.name[0] && m.streams &&
+                m.streams <= POOL_STREAMS_MAX && m.rounds && m.rounds <= POOL_ROUNDS_MAX;
+    paramo_err err = fits ? pool_add(s, &m, &pool) : damaged();
     if (err || !pool)
         return err;
     pool->place = (uint32_t)place;
@@ -656,7 +659,8 @@ static paramo_err parts_restore(struct sched_pool *pool, uint32_t first, struct 
         struct part *part = &pool->parts[i];
         uint8_t state = read_u8(r);
         uint32_t stream = read_u32(r), index = read_u32(r), owner = read_u32(r);
-        if (r->failed || state > PART_VOID || (owner != (uint32_t)NONE && owner >= pool->owners_count))
+        if (r->failed || state > PART_VOID || stream >= pool->streams ||
+            (owner != (uint32_t)NONE && owner >= pool->owners_count))
             return damaged();
         *part = (struct part){
             .stream = stream, .index = index, .owner = (int32_t)owner, .next = NONE, .state = state};
