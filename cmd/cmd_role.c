@@ -42,6 +42,7 @@ enum role_option {
     OPT_VAN,
     OPT_FABRIC,
     OPT_CHECKPOINT_DIR,
+    OPT_CHECKPOINT_ALLOW,
     OPT_CHECKPOINT_EVERY,
     OPT_CHECKPOINT_FULL_EVERY,
     OPT_CHECKPOINT_KEEP,
@@ -99,6 +100,7 @@ static const struct option scheduler_options[] = {
     {"state", required_argument, NULL, OPT_STATE},
     {"meta", required_argument, NULL, OPT_META},
     {"checkpoint-dir", required_argument, NULL, OPT_CHECKPOINT_DIR},
+    {"checkpoint-allow", required_argument, NULL, OPT_CHECKPOINT_ALLOW},
     {"checkpoint-every", required_argument, NULL, OPT_CHECKPOINT_EVERY},
     {"checkpoint-full-every", required_argument, NULL, OPT_CHECKPOINT_FULL_EVERY},
     {"checkpoint-keep", required_argument, NULL, OPT_CHECKPOINT_KEEP},
@@ -148,6 +150,10 @@ static const struct role roles[] = {
      "                          --meta one leads, and the others stand by until it has died\n"
      "      --checkpoint-dir DIR, --checkpoint-every SECONDS\n"
      "                          take checkpoints by itself, into a folder that all servers see, too\n"
+     "      --checkpoint-allow DIR[:DIR...]\n"
+     "                          other folders that 'paramo checkpoint' may save into and load from; with "
+     "neither\n"
+     "                          this nor --checkpoint-dir any that has nothing but checkpoints in it\n"
      "      --checkpoint-full-every N  each N-th has everything, the others what has changed (10)\n"
      "      --checkpoint-keep N     so many of these stay, with those that they are based on; 0: all (3)\n"
      "      --restore DIR       begin with the last whole checkpoint of DIR\n"
@@ -339,6 +345,9 @@ static int set_option(const struct role *r, const struct option *option, struct 
         break;
     case OPT_FABRIC:
         cfg->trusted_fabric = 1;
+        break;
+    case OPT_CHECKPOINT_ALLOW:
+        cfg->checkpoint_allow = optarg;
         break;
     case OPT_CHECKPOINT_DIR:
         cfg->checkpoint_dir = optarg;

@@ -229,6 +229,11 @@ typedef struct paramo_config {
     /* Scheduler: one paramo_on_loss: what becomes of the job when the last copy of rows dies with its server;
      * END. RESTORE needs checkpoint_dir. */
     uint32_t on_loss;
+    /* Scheduler: folders, with colons between, in or below which checkpoints may be saved and loaded when a
+     * node or `paramo checkpoint` asks for it, beside checkpoint_dir and restore_dir. Where neither this nor
+     * checkpoint_dir is set, any folder may that is new, empty, or has nothing but checkpoints in it. NULL:
+     * no others. */
+    const char *checkpoint_allow;
 } paramo_config;
 
 #ifdef __cplusplus

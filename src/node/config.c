@@ -183,6 +183,7 @@ static paramo_err variable_texts(paramo_config *config)
         {"PARAMO_DOMAIN", &config->domain, false},
         {"PARAMO_VAN", &config->van, false},
         {"PARAMO_CHECKPOINT_DIR", &config->checkpoint_dir, false},
+        {"PARAMO_CHECKPOINT_ALLOW", &config->checkpoint_allow, false},
         {"PARAMO_RESTORE", &config->restore_dir, false},
         {"PARAMO_STATE", &config->state, !keeps_state},
         {"PARAMO_META", &config->meta, !keeps_state},
@@ -307,10 +308,10 @@ static paramo_err copy_text(const char **field)
 
 static const char **config_text(paramo_config *config, unsigned i)
 {
-    const char **const fields[] = {&config->scheduler,   &config->token,         &config->listen,
-                                   &config->advertise,   &config->name,          &config->van,
-                                   &config->domain,      &config->state,         &config->meta,
-                                   &config->restore_dir, &config->checkpoint_dir};
+    const char **const fields[] = {&config->scheduler,   &config->token,          &config->listen,
+                                   &config->advertise,   &config->name,           &config->van,
+                                   &config->domain,      &config->state,          &config->meta,
+                                   &config->restore_dir, &config->checkpoint_dir, &config->checkpoint_allow};
     return i < sizeof fields / sizeof *fields ? fields[i] : NULL;
 }
 

@@ -48,6 +48,33 @@ static paramo_err place_of_files(const char *dir, char path[FS_PATH_MAX])
     return dir && *dir ? process_path(dir, path, FS_PATH_MAX) : PARAMO_OK;
 }
 
+/* Of a list with colons between. */
+static paramo_err places_of_files(const char *list, char paths[SCHEDULER_ALLOW_MAX])
+{
+    size_t used = 0;
+    paths[0] = '\0';
+    while (list && *list) {
+        char dir[FS_PATH_MAX], path[FS_PATH_MAX];
+        size_t len = strcspn(list, ":");
+        if (len >= sizeof dir)
+            return err_set(PARAMO_E_TOO_LARGE, "checkpoint_allow: a folder's name is longer than %zu bytes",
+                           sizeof dir - 1);
+        memcpy(dir, list, len);
+        dir[len] = '\0';
+        list += len + (list[len] == ':');
+        paramo_err err = len ? process_path(dir, path, sizeof path) : PARAMO_OK;
+        if (err)
+            return err;
+        if (!len)
+            continue;
+        if (used + strlen(path) + 2 > SCHEDULER_ALLOW_MAX)
+            return err_set(PARAMO_E_TOO_LARGE, "checkpoint_allow: its folders have more than %d bytes",
+                           SCHEDULER_ALLOW_MAX);
+        used += (size_t)snprintf(paths + used, SCHEDULER_ALLOW_MAX - used, "%s%s", used ? ":" : "", path);
+    }
+    return PARAMO_OK;
+}
+
 static paramo_err join_scheduler(paramo_node *node, const struct store_state *found)
 {
     bool embedded = node->config.roles == PARAMO_ROLE_ALL;
@@ -79,6 +106,8 @@ static paramo_err join_scheduler(paramo_node *node, const struct store_state *fo
     paramo_err err = place_of_files(node->config.checkpoint_dir, config.checkpoint_dir);
     if (!err)
         err = place_of_files(node->config.restore_dir, config.restore_dir);
+    if (!err)
+        err = places_of_files(node->config.checkpoint_allow, config.checkpoint_allow);
     if (!err)
         err = scheduler_create(&config, &node->scheduler);
     if (!err)

@@ -78,6 +78,17 @@ void ckpt_manifest_fini(struct ckpt_manifest *m);
 void ckpt_manifest_encode(const struct ckpt_manifest *m, struct writer *w);
 MUST_USE paramo_err ckpt_manifest_decode(const void *data, size_t len, struct ckpt_manifest *m);
 
+/* ---- where they may lie ---- */
+
+/* The same folder without "." and ".." and slashes that are too many, as the name says it, whatever links
+ * there are. INVALID: not from the root on. TOO_LARGE. */
+MUST_USE paramo_err ckpt_dir_normal(const char *dir, char out[FS_PATH_MAX]);
+/* Is it root, or below it? Both as ckpt_dir_normal has them; root "": no. */
+bool ckpt_dir_under(const char *dir, const char *root);
+/* OK: it is not there, or empty, or nothing but checkpoints is in it (hidden files and lost+found aside).
+ * REFUSED. */
+MUST_USE paramo_err ckpt_dir_plain(struct fs *fs, const char *dir);
+
 /* ---- writing ---- */
 
 struct ckpt_writer;

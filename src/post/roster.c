@@ -310,6 +310,7 @@ static void gather(struct scheduler *s)
         return;
     }
     s->state = SCHED_RUNNING;
+    s->moves_settled = true; /* as it begins: only what follows a change is said */
     log_info("scheduler: complete with %" PRIu32 " servers and %" PRIu32 " workers",
              s->slots[SLOTS_SERVERS].count, s->slots[SLOTS_WORKERS].count);
     sched_view_change(s);
@@ -550,7 +551,7 @@ static void attach(struct sched_node *node, struct peer *peer)
     }
 }
 
-static void welcome_back(struct sched_node *node, struct peer *peer)
+static void welcome_back(struct sched_node *node, struct peer *peer, uint64_t seen)
 {
     struct scheduler *s = node->sched;
     char label[SCHED_LABEL];
@@ -560,6 +561,12 @@ static void welcome_back(struct sched_node *node, struct peer *peer)
     }
     if (node->state == SNODE_LEFT) {
         register_reply_error(peer, err_set(PARAMO_E_CLOSED, "%s has left already", node_label(node, label)));
+        return;
+    }
+    paramo_err err = node->info.id ? sched_view_above(s, seen) : PARAMO_OK;
+    if (err) {
+        log_warn("scheduler: %s is refused: %s", node_label(node, label), err_text());
+        register_reply_error(peer, err);
         return;
     }
     attach(node, peer);
@@ -582,13 +589,13 @@ static void welcome_back(struct sched_node *node, struct peer *peer)
     place_waiting(s); /* a latecomer that hoped for this place */
 }
 
-void roster_register(struct scheduler *s, struct peer *peer, struct reader *body)
+void roster_register(struct scheduler *s, struct peer *peer, uint64_t seen, struct reader *body)
 {
     struct register_call m;
     struct sched_node *node = map_get(&s->incarnations, peer->incarnation);
     paramo_err err = register_call_decode(body, &m);
     if (!err && node) {
-        welcome_back(node, peer);
+        welcome_back(node, peer, seen);
         return;
     }
     if (!err)

@@ -22,6 +22,7 @@ enum {
     SCHED_POOLS_MAX = 4096,
     SCHED_KV_MAX = 65536,      /* values, and ... */
     SCHED_KV_BYTES = 64 << 20, /* ... their bytes */
+    SCHED_TERMS_AHEAD = 1024, /* schedulers since the copy of a store was made that was put back. Arbitrary */
 };
 
 struct sched_node;
@@ -255,7 +256,8 @@ const char *node_label(const struct sched_node *node, char label[SCHED_LABEL]);
 /* ---- between the files ------------------------------------------------------------------------------- */
 
 /* roster.c */
-void roster_register(struct scheduler *s, struct peer *peer, struct reader *body);
+/* seen: the number of the newest view that the node has. */
+void roster_register(struct scheduler *s, struct peer *peer, uint64_t seen, struct reader *body);
 void roster_connection_lost(struct sched_node *node);
 void roster_left(struct sched_node *node);
 void roster_check_silence(struct scheduler *s);
@@ -290,8 +292,9 @@ void sched_view_fini(struct scheduler *s);
 void sched_view_flush(struct scheduler *s);
 /* Takes `view`, of this number, and sends it to all. */
 void sched_view_announce(struct scheduler *s, struct letter_body *view, uint64_t number);
-/* A node has seen a view of this number: the next is above it. */
-void sched_view_above(struct scheduler *s, uint64_t number);
+/* A node has seen a view of this number: the next is above it. REFUSED: that is no view of this job; nothing
+ * that a node says brings numbers near their end. */
+MUST_USE paramo_err sched_view_above(struct scheduler *s, uint64_t number);
 MUST_USE paramo_err sched_view_restore(struct scheduler *s, struct reader *cell);
 
 /* sched_save.c: nothing of it does anything without a store */

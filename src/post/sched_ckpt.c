@@ -37,14 +37,16 @@ struct sched_ckpt {
     bool load, restore;      /* restore: the job begins with it */
     bool lost;               /* a load of what is lost, of nothing else */
     bool changes, unasked;   /* only what has changed will do; the clock took it */
+    bool anywhere;           /* save: its folder is nobody's that the operator has named */
     bool hold;               /* requests wait at all servers until it is over */
     bool settled;            /* whoever asked knows how it ended */
     uint32_t what;           /* the order that is out */
     struct ckpt_order order;
-    struct ckpt_manifest manifest; /* save */
-    struct ckpt_base base;         /* that it may be based on */
-    struct ckpt *opened;           /* load */
-    uint32_t waiting;              /* orders that are not answered */
+    struct ckpt_manifest manifest;                 /* save */
+    uint64_t written[(VIEW_SHARDS_MAX + 63) / 64]; /* save: which shards' files are in it */
+    struct ckpt_base base;                         /* that it may be based on */
+    struct ckpt *opened;                           /* load */
+    uint32_t waiting;                              /* orders that are not answered */
     uint64_t arcs_changed;
     struct lane_timer deadline;
     paramo_err err;
@@ -341,6 +343,21 @@ static void written(struct sched_ckpt *c)
         do_work(c, remove_old, removed);
 }
 
+/* blocks-N of one shard, and of no two. */
+static paramo_err check_name(struct sched_ckpt *c, const char *name)
+{
+    unsigned long shard = 0;
+    char again[CKPT_NAME_MAX] = "";
+    if (strncmp(name, "blocks-", 7) == 0 && name[7] >= '0' && name[7] <= '9')
+        shard = strtoul(name + 7, NULL, 10);
+    (void)snprintf(again, sizeof again, "blocks-%lu", shard);
+    if (shard >= c->sched->shards_count || strcmp(again, name) != 0 ||
+        c->written[shard / 64] >> shard % 64 & 1)
+        return err_set(PARAMO_E_PROTOCOL, "it says that it has written a file '%s'", name);
+    c->written[shard / 64] |= UINT64_C(1) << shard % 64;
+    return PARAMO_OK;
+}
+
 static paramo_err add_files(struct sched_ckpt *c, struct reader *result)
 {
     struct ckpt_manifest *m = &c->manifest;
@@ -354,8 +371,11 @@ static paramo_err add_files(struct sched_ckpt *c, struct reader *result)
         if (!files)
             err = err_memory(w->count * sizeof *files);
     }
-    for (uint32_t i = 0; !err && i < w->count; i++) {
+    if (files)
         m->files = files;
+    for (uint32_t i = 0; !err && i < w->count; i++)
+        err = check_name(c, w->file[i].name);
+    for (uint32_t i = 0; !err && i < w->count; i++) {
         struct ckpt_file *file = &files[m->files_count++];
         *file =
             (struct ckpt_file){.bytes = w->file[i].bytes, .blocks = w->file[i].blocks, .sum = w->file[i].sum};
@@ -469,7 +489,8 @@ static void find_number(struct chore *chore)
         c->base.number = 0;
         err_text_copy(c->full);
     }
-    note_work(c, ckpt_claim(c->fs, c->order.dir, &c->order.number));
+    paramo_err err = c->anywhere ? ckpt_dir_plain(c->fs, c->order.dir) : PARAMO_OK;
+    note_work(c, err ? err : ckpt_claim(c->fs, c->order.dir, &c->order.number));
 }
 
 /* Of the last one: is this one to be of what has changed since? */
@@ -612,7 +633,36 @@ static void opened(struct sched_ckpt *c)
 /* What it is but for its order. */
 struct how {
     bool load, restore, lost, unasked;
+    bool asked; /* by a member or an observer: it may be in folders only that the operator has named */
 };
+
+static bool is_named(const struct scheduler *s)
+{
+    return s->config.checkpoint_dir[0] || s->config.checkpoint_allow[0];
+}
+
+static paramo_err check_asked(const struct scheduler *s, const char *dir)
+{
+    bool under = !is_named(s) || ckpt_dir_under(dir, s->config.checkpoint_dir) ||
+                 ckpt_dir_under(dir, s->config.restore_dir);
+    for (const char *at = s->config.checkpoint_allow; *at && !under;) {
+        char root[FS_PATH_MAX], normal[FS_PATH_MAX];
+        size_t len = strcspn(at, ":");
+        if (len && len < sizeof root) {
+            memcpy(root, at, len);
+            root[len] = '\0';
+            under = !ckpt_dir_normal(root, normal) && ckpt_dir_under(dir, normal);
+        }
+        at += len + (at[len] == ':');
+    }
+    if (under)
+        return PARAMO_OK;
+    return err_set(
+        PARAMO_E_REFUSED,
+        "%s is none of the folders that this job's checkpoints may be in: its scheduler was started with "
+        "others (--checkpoint-dir, --checkpoint-allow)",
+        dir);
+}
 
 static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, struct how how)
 {
@@ -622,26 +672,33 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
         return err_set(PARAMO_E_AGAIN, "the job is not complete yet");
     if (s->ckpt || (s->lost_at && !how.lost))
         return err_set(PARAMO_E_AGAIN, "another checkpoint is being taken or loaded");
-    struct sched_ckpt *c = calloc(1, sizeof *c);
+    char dir[FS_PATH_MAX];
+    paramo_err err = ckpt_dir_normal(order->dir, dir);
+    if (!err && how.asked)
+        err = check_asked(s, dir);
+    struct sched_ckpt *c = err ? NULL : calloc(1, sizeof *c);
     if (!c)
-        return err_memory(sizeof *c);
+        return err ? err : err_memory(sizeof *c);
     *c = (struct sched_ckpt){.sched = s,
                              .load = how.load,
                              .restore = how.restore,
                              .lost = how.lost,
                              .changes = order->changes,
                              .unasked = how.unasked,
+                             .anywhere = how.asked && !is_named(s),
                              .order = *order,
                              .fs = s->config.fs};
+    memcpy(c->order.dir, dir, sizeof dir);
     c->deadline.fire = too_late;
     uint64_t now = lane_now(s->config.lane);
-    paramo_err err = lane_timer_arm(s->config.lane, &c->deadline, now + order->timeout_ms * ENV_MS);
+    err = lane_timer_arm(s->config.lane, &c->deadline, now + order->timeout_ms * ENV_MS);
     if (err) {
         free(c);
         return err;
     }
+    c->order.id = c->order.base = c->order.base_id = 0; /* nobody's to choose */
     if (!c->load) {
-        c->order.number = c->order.base = c->order.base_id = 0;
+        c->order.number = 0;
         /* One that was asked for between two of the clock's is the base of the next. */
         c->order.changes |= s->config.checkpoint_every_ms && s->config.checkpoint_full_every > 1;
         choose_base(c, &s->ckpt_base);
@@ -666,7 +723,7 @@ void sched_ckpt_call(struct sched_call *call, struct reader *body)
     struct ckpt_order m;
     paramo_err err = ckpt_order_decode(body, &m);
     if (!err)
-        err = begin(s, &m, (struct how){.load = call->kind == CALL_CKPT_LOAD});
+        err = begin(s, &m, (struct how){.load = call->kind == CALL_CKPT_LOAD, .asked = true});
     if (err)
         call_fail(call, err);
     else
@@ -686,7 +743,7 @@ paramo_err sched_ckpt_observer(struct peer *peer, const struct wire_head *head, 
         err = lane_timer_arm(s->config.lane, &peer->timer,
                              lane_now(s->config.lane) + (m.timeout_ms + 10000) * ENV_MS);
     if (!err)
-        err = begin(s, &m, (struct how){.load = head->table == CALL_CKPT_LOAD});
+        err = begin(s, &m, (struct how){.load = head->table == CALL_CKPT_LOAD, .asked = true});
     if (err) {
         struct writer w = {0};
         call_text_encode(err_text(), &w);

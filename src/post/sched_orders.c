@@ -58,7 +58,7 @@ paramo_err order_give(struct sched_node *node, uint32_t what, struct writer *fie
         writer_fini(fields);
         return err_set(PARAMO_E_NODE_LOST, "%s is gone", node_label(node, label));
     }
-    if (!node->order_next) /* above all of an earlier scheduler of this job */
+    if (node->order_next >> 32 < s->view_number >> 32) /* above all of an earlier scheduler of this job */
         node->order_next = (s->view_number & ~(uint64_t)UINT32_MAX) + 1;
     if (node->orders && node->order_next - node->orders->id >= ORDERS_WINDOW) {
         writer_fini(fields);

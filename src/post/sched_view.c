@@ -131,17 +131,27 @@ uint64_t sched_view_next(const struct scheduler *s)
     return s->view_number + !s->view_changed;
 }
 
-void sched_view_above(struct scheduler *s, uint64_t number)
+paramo_err sched_view_above(struct scheduler *s, uint64_t number)
 {
+    uint64_t term = number >> 32;
     if (number <= s->view_number || s->state != SCHED_RUNNING)
-        return;
+        return PARAMO_OK;
+    if (!s->config.store || term > (uint64_t)s->term + SCHED_TERMS_AHEAD)
+        return err_set(PARAMO_E_REFUSED,
+                       "it says that it has seen view %" PRIu64 ".%" PRIu64
+                       ", and this scheduler, of term %" PRIu32 ", is at %" PRIu64 ".%" PRIu64
+                       ": that is no view of this job",
+                       term, number & UINT32_MAX, s->term, s->view_number >> 32, s->view_number & UINT32_MAX);
     log_warn("scheduler: a node has seen view %" PRIx64 ", which is newer than %" PRIx64, number,
              s->view_number);
     s->view_number = number;
+    if (s->moves.next_id >> 32 < term) /* above all of the scheduler whose view that was */
+        s->moves.next_id = (term << 32) + 1;
     if (s->view_changed) /* it counted on from the number before */
         s->view_number++;
     else
         sched_view_change(s);
+    return PARAMO_OK;
 }
 
 static void *copied(const void *from, size_t bytes)
@@ -161,6 +171,9 @@ static paramo_err view_take(struct scheduler *s, const struct view *view, uint32
                        "the job whose state this is has %" PRIu32 " servers and %" PRIu32
                        " workers, not %" PRIu32 " and %" PRIu32,
                        servers_before, founders, servers->founders, workers->founders);
+    if (view->number >> 32 > (uint64_t)s->term + SCHED_TERMS_AHEAD)
+        return err_set(PARAMO_E_CORRUPT, "its view is %" PRIx64 ", and its term %" PRIu32, view->number,
+                       s->term);
     s->job = view->job;
     if (view->number > s->view_number)
         s->view_number = view->number;

@@ -113,11 +113,7 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
     if (head.kind != WIRE_CALL)
         return err_set(PARAMO_E_PROTOCOL, "%s to a scheduler", wire_kind_name(head.kind));
     if (head.table == CALL_REGISTER) {
-        if (head.view >> 63)
-            return err_set(PARAMO_E_PROTOCOL, "REGISTER: there is no view %" PRIx64, head.view);
-        roster_register(peer->sched, peer, &body);
-        if (peer->node && peer->sched->config.store)
-            sched_view_above(peer->sched, head.view);
+        roster_register(peer->sched, peer, head.view, &body);
         return PARAMO_OK;
     }
     if (head.table == CALL_LOOK)
@@ -386,6 +382,22 @@ static paramo_err slots_create(struct scheduler *s)
     return PARAMO_OK;
 }
 
+/* As sched_ckpt.c compares them. */
+static paramo_err folders_normal(struct scheduler_config *c)
+{
+    char *const dirs[] = {c->checkpoint_dir, c->restore_dir};
+    for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
+        char normal[FS_PATH_MAX];
+        if (!dirs[i][0])
+            continue;
+        paramo_err err = ckpt_dir_normal(dirs[i], normal);
+        if (err)
+            return err;
+        memcpy(dirs[i], normal, sizeof normal);
+    }
+    return PARAMO_OK;
+}
+
 static uint64_t random_not_zero(struct env *env)
 {
     uint64_t number;
@@ -446,6 +458,8 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
                                .accept = peer_comes,
                                .arg = s};
     paramo_err err = slots_create(s);
+    if (!err)
+        err = folders_normal(c);
     if (!err && c->store)
         err = restore(s);
     if (!err)

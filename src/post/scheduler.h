@@ -36,6 +36,8 @@
 
 struct scheduler;
 
+enum { SCHEDULER_ALLOW_MAX = 4 * FS_PATH_MAX };
+
 /* Strings are copied. 0 means the default where one is named. */
 struct scheduler_config {
     struct van *van;
@@ -63,6 +65,9 @@ struct scheduler_config {
     uint32_t checkpoint_full_every; /* so many, one full and the rest what changed since; 1 */
     uint32_t checkpoint_keep;       /* of those taken every so often; 0: all */
     char checkpoint_dir[FS_PATH_MAX], restore_dir[FS_PATH_MAX]; /* "": none; else from the root on */
+    /* Folders, from the root on, ':' between, in or below which checkpoints may be asked for, too. Without
+     * these and checkpoint_dir: any in which there is nothing else. */
+    char checkpoint_allow[SCHEDULER_ALLOW_MAX];
     /* When the last copy of rows is lost these return to the last checkpoint in checkpoint_dir, if there is a
      * whole one of this job; else, or without this, the job ends with DATA_LOST. */
     bool on_loss_restore;

@@ -19,10 +19,13 @@
 
 #include "base/cursor.h"
 
-enum { STORE_BYTES_MAX = 256 << 20 /* of one save */ };
+enum {
+    STORE_BYTES_MAX = 256 << 20, /* of one save */
+    STORE_TERM_MAX = 1 << 30     /* views' numbers have it in their upper half, with room above */
+};
 
 struct store_state {
-    uint32_t term; /* of this start */
+    uint32_t term; /* of this start; from 1 to STORE_TERM_MAX */
     const uint8_t *cells;
     size_t bytes;
 };

@@ -172,7 +172,7 @@ static paramo_err state_check(const char *path, const struct writer *file, uint3
     const uint8_t *data = read_span(&r, (size_t)bytes);
     if (read_u64(&r) != hash_bytes(file->data, file->len - SUM))
         return err_set(PARAMO_E_CORRUPT, "%s: damaged: its checksum is wrong", path);
-    if (!*term || *term == UINT32_MAX)
+    if (!*term || *term >= STORE_TERM_MAX)
         return err_set(PARAMO_E_FORMAT, "%s: its term is %" PRIu32, path, *term);
     *cells = reader_over(data, (size_t)bytes);
     return PARAMO_OK;
@@ -272,6 +272,8 @@ static void start_work(struct chore *chore)
     paramo_err err = fs_keep_dir(s->config.fs, s->dir);
     if (!err)
         err = store_read(c);
+    if (err == PARAMO_E_IO || err == PARAMO_E_NOT_FOUND)
+        err = err_prefix(err, "the job's state cannot be kept in %s", s->dir);
     if (err) {
         err_text_copy(c->text);
         fs_close(s->lock);

@@ -143,7 +143,7 @@ refused 3 "a folder that cannot be" "No such file" "$PARAMO" checkpoint save --s
 check "it is none the worse" save --dir live
 over a 2
 
-job b 3 --restore "$WORK/live" --checkpoint-dir "$WORK/own" --checkpoint-every 1 --checkpoint-full-every 2 --checkpoint-keep 1
+job b 3 --restore "$WORK/live" --checkpoint-dir "$WORK/own" --checkpoint-allow "$WORK/again" --checkpoint-every 1 --checkpoint-full-every 2 --checkpoint-keep 1
 check "three servers began with it" wait_for 20 save --dir again
 check "bit for bit" python3 same.py live/00000001 again/00000001
 check "checkpoints come by themselves" wait_for 30 test -e own/00000002/manifest

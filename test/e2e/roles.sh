@@ -42,6 +42,15 @@ refused 2 "checkpoints without a folder" "--checkpoint-every.*--checkpoint-dir" 
     "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --checkpoint-every 5
 refused 2 "more servers than there may be" "--servers wants a number from 1 to 1024" "$PARAMO" scheduler --servers 1025
 refused 2 "a folder and etcd" "not both" "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state d --meta etcd://a:1
+# Not at the first save, nor after a wait: at once, as root, too, whom no mode keeps from writing.
+touch file
+refused 3 "no folder for the state" "the job's state cannot be kept in $WORK/file/state: .*Not a directory" \
+    "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state "$WORK/file/state"
+mkdir readonly
+mounts=(unshare -m)
+[ "$(id -u)" -eq 0 ] || mounts=(unshare -rm)
+refused 3 "the state on a read-only disk" "the job's state cannot be kept in readonly/state: .*Read-only file system" \
+    "${mounts[@]}" sh -c 'mount -t tmpfs -o ro tmpfs readonly && exec "$@"' . "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state readonly/state
 refused 2 "a wait for the scheduler that is no number" "wants a number" "$PARAMO" server --scheduler-wait soon
 refused 127 "a worker's command that is not there" "cannot run 'nonesuch'" \
     "$PARAMO" worker --scheduler 127.0.0.1:1 -- nonesuch

@@ -95,6 +95,7 @@ void ckpt_scheduler_on(void)
     ckpt_job.c.config.checkpoint_keep = ckpt_job.clock_keep;
     ckpt_job.c.config.on_loss_restore = ckpt_job.on_loss;
     snprintf(ckpt_job.c.config.checkpoint_dir, sizeof ckpt_job.c.config.checkpoint_dir, CKPT_DIR);
+    snprintf(ckpt_job.c.config.checkpoint_allow, sizeof ckpt_job.c.config.checkpoint_allow, "/d/elsewhere");
     cluster_start_scheduler(&ckpt_job.c);
 }
 

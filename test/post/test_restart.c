@@ -357,6 +357,34 @@ static void test_ends_again(void **state)
     }
 }
 
+/* Nothing that a node says brings the job's numbers near their end: it has to be a view that there may have
+ * been. */
+static void test_no_such_view(void **state)
+{
+    (void)state;
+    static const uint64_t numbers[] = {UINT64_MAX, (UINT64_C(1) << 63) - 1, UINT64_C(2000) << 32,
+                                       (UINT64_C(1026) << 32) + UINT32_MAX};
+    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        on(0, 2);
+        struct tnode *a = &t.c.nodes[0];
+        bool may_be = i == 3; /* the second scheduler's, and 1,024 after it */
+        scheduler_off(true);
+        tnode_enter(a);
+        *(uint64_t *)(uintptr_t)&member_view(a->member)->number = numbers[i];
+        tnode_leave(a);
+        scheduler_on();
+        cluster_pass(&t.c, 3);
+        assert_int_equal(a->ended, !may_be);
+        assert_true(may_be || a->ended_status == PARAMO_E_REFUSED);
+        assert_int_equal(member_view(t.c.nodes[1].member)->number >> 32, may_be ? 1027 : 2);
+        scheduler_off(true); /* nor is it in the store */
+        scheduler_on();
+        cluster_pass(&t.c, 3);
+        assert_in_range(member_view(t.c.nodes[1].member)->number >> 32, may_be ? 1027 : 3, may_be ? 1027 : 3);
+        off();
+    }
+}
+
 /* When the job is over its store is for another. */
 static void test_next_job(void **state)
 {
@@ -401,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_disk_full),
         cmocka_unit_test(test_view_above),
         cmocka_unit_test(test_ends_again),
+        cmocka_unit_test(test_no_such_view),
         cmocka_unit_test(test_next_job),
         cmocka_unit_test(test_never_comes_back),
     };

@@ -466,6 +466,85 @@ static void every_so_often(void **state)
     ckpt_disk_end();
 }
 
+/* Who has the token has no files of others written over, or new ones written anywhere. */
+static void only_where_it_may(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dir;
+        paramo_err named, allowed, any; /* with --checkpoint-dir, with --checkpoint-allow, with neither */
+    } asked[] = {
+        {CKPT_DIR, PARAMO_OK, PARAMO_E_REFUSED, PARAMO_OK},
+        {CKPT_DIR "/deeper", PARAMO_OK, PARAMO_E_REFUSED, PARAMO_OK},
+        {CKPT_DIR "//.././ckpt/deeper/.", PARAMO_OK, PARAMO_E_REFUSED, PARAMO_OK},
+        {CKPT_DIR "2", PARAMO_E_REFUSED, PARAMO_E_REFUSED, PARAMO_OK},
+        {CKPT_DIR "/../other", PARAMO_E_REFUSED, PARAMO_E_REFUSED, PARAMO_OK},
+        {"/d", PARAMO_E_REFUSED, PARAMO_E_REFUSED, PARAMO_E_REFUSED}, /* it has other things in it */
+        {"/d/one", PARAMO_E_REFUSED, PARAMO_OK, PARAMO_OK},
+        {"/d/two/../one", PARAMO_E_REFUSED, PARAMO_OK, PARAMO_OK},
+        {"/d/two", PARAMO_E_REFUSED, PARAMO_OK, PARAMO_OK},
+        {"/d/twofold", PARAMO_E_REFUSED, PARAMO_E_REFUSED, PARAMO_OK},
+    };
+    for (int how = 0; how < 3; how++) {
+        struct tcall call;
+        ckpt_on_joined();
+        struct scheduler_config *config = &ckpt_job.c.scheduler->config;
+        assert_int_equal(ckpt_save(&call), PARAMO_OK);
+        if (how)
+            config->checkpoint_dir[0] = '\0';
+        if (how == 1)
+            (void)snprintf(config->checkpoint_allow, sizeof config->checkpoint_allow, "/d/./one/:/d/two");
+        else
+            config->checkpoint_allow[0] = '\0';
+        for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+            paramo_err want = how == 0 ? asked[i].named : how == 1 ? asked[i].allowed : asked[i].any;
+            unsigned saves = ckpt_job.saves, loads = ckpt_job.loads;
+            ckpt_ask(&call, CKPT_ASK_SAVE, asked[i].dir, 20);
+            assert_int_equal(ckpt_answered(&call), want);
+            assert_int_equal(ckpt_job.saves, saves + (want ? 0 : CKPT_SERVERS));
+            ckpt_ask(&call, CKPT_ASK_LOAD, asked[i].dir, 20);
+            (void)ckpt_answered(&call);
+            assert_true(!want || how == 2 ||
+                        call.status == PARAMO_E_REFUSED); /* nothing is read there, either */
+            assert_int_equal(ckpt_job.loads, loads + (call.status ? 0 : CKPT_SERVERS));
+        }
+        ckpt_off();
+        ckpt_disk_end();
+    }
+}
+
+/* A server that names a file that cannot be its part is no part of a checkpoint. */
+static void files_of_shards_only(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"",          "manifest",    "../00000001/blocks-0",
+                                        "blocks-",   "blocks-4096", "blocks-18446744073709551616",
+                                        "blocks-01", "blocks-0 ",   "blocks-0"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        static struct ckpt_written written;
+        struct writer result = {0};
+        struct tcall call;
+        ckpt_on_joined();
+        ckpt_job.wait = true;
+        ask(&call, CKPT_ASK_SAVE, 20);
+        assert_true(cluster_run(&ckpt_job.c, both_wait, NULL, 5));
+        answer_held(0); /* blocks-0, which is no other's then */
+        memset(&written, 0, sizeof written);
+        written.count = 1;
+        (void)snprintf(written.file[0].name, sizeof written.file[0].name, "%s", names[i]);
+        ckpt_written_encode(&written, &result);
+        struct tnode *node = &ckpt_job.c.nodes[1];
+        tnode_enter(node);
+        member_order_done(node->member, ckpt_job.held[1], PARAMO_OK, &result);
+        tnode_leave(node);
+        ckpt_job.held[1] = 0;
+        assert_int_equal(ckpt_answered(&call), PARAMO_E_PROTOCOL);
+        assert_int_equal(last_whole(), 0);
+        ckpt_off();
+        ckpt_disk_end();
+    }
+}
+
 /* A disk that fails, or the power, at any step: what was reported stays, and nothing that is not whole is
  * taken for it. */
 static void every_fault(void **state)
@@ -523,6 +602,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(based_on_the_last),
         cmocka_unit_test(every_so_often),
         cmocka_unit_test(every_fault),
+        cmocka_unit_test(only_where_it_may),
+        cmocka_unit_test(files_of_shards_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
