@@ -138,13 +138,14 @@ static void opened_again(void **state)
                 link->late_ns = 300 * ENV_MS;
                 link->cut = late == 2; /* it never comes */
                 world_client_close(&w, 0);
+                world_pass(&w, ENV_MS); /* it is on its way */
                 link->late_ppm = 0;
                 link->cut = false;
-                world_pass(&w, ENV_MS);
                 world_client_open(&w, 0);
                 push(0, 7);
                 sum++;
                 world_pass(&w, 400 * ENV_MS);
+                assert_true(late != 1 || sender_at(0, 0)->over); /* it has come by now */
                 for (unsigned i = 0; i < 2; i++) {
                     push_twice(0, 7);
                     sum++;
@@ -176,8 +177,8 @@ static void opened_again_and_promoted(void **state)
         link->late_ppm = late ? 1000000 : 0;
         link->late_ns = 60 * ENV_MS;
         world_client_close(&w, 0);
-        link->late_ppm = 0;
         world_pass(&w, ENV_MS);
+        link->late_ppm = 0;
         world_client_open(&w, 0);
         push(0, 7);
         uint64_t ts, key = 7;
