@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "post/door.h"
 #include "server/moving.h"
@@ -226,8 +227,19 @@ static enum life life_of(const struct shard *s, uint32_t id, uint64_t incarnatio
     return is || known ? LIFE_OVER : LIFE_UNKNOWN;
 }
 
+static unsigned sender_bucket(uint32_t node, uint32_t app, uint32_t customer, uint64_t incarnation)
+{
+    uint64_t name = incarnation ^ (uint64_t)node << 32 ^ (uint64_t)app << 16 ^ customer;
+    return (unsigned)(mix64(name) % SHARD_SENDER_BUCKETS);
+}
+
 static void sender_free(struct shard *s, struct sender *sender)
 {
+    struct sender **at =
+        &s->sender_buckets[sender_bucket(sender->node, sender->app, sender->customer, sender->incarnation)];
+    while (*at != sender)
+        at = &(*at)->bucket_next;
+    *at = sender->bucket_next;
     if (sender->prev)
         sender->prev->next = sender->next;
     else
@@ -268,10 +280,10 @@ static bool sender_over(const struct shard *s, const struct sender *sender)
 struct sender *shard_sender_find(const struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
                                  uint64_t incarnation)
 {
-    struct sender *sender = s->senders;
+    struct sender *sender = s->sender_buckets[sender_bucket(node, app, customer, incarnation)];
     while (sender && (sender->node != node || sender->app != app || sender->customer != customer ||
                       sender->incarnation != incarnation))
-        sender = sender->next;
+        sender = sender->bucket_next;
     return sender;
 }
 
@@ -294,6 +306,9 @@ struct sender *shard_sender(struct shard *s, uint32_t node, uint32_t app, uint32
     if (s->senders)
         s->senders->prev = sender;
     s->senders = sender;
+    struct sender **bucket = &s->sender_buckets[sender_bucket(node, app, customer, incarnation)];
+    sender->bucket_next = *bucket;
+    *bucket = sender;
     s->senders_count++;
     return sender;
 }

@@ -33,6 +33,7 @@
 /* Bounds; arbitrary where nothing else is said. */
 enum {
     SHARD_SENDERS_MAX = 1 << 16,
+    SHARD_SENDER_BUCKETS = 1 << 12,
     SHARD_PARKED_MAX = 1 << 14, /* pieces that wait for a view */
     SHARD_PARKED_BYTES = 256 << 20,
     SHARD_PARKED_SECONDS = 60,
@@ -75,6 +76,7 @@ struct chain_wait;
 
 struct sender {
     struct sender *prev, *next;
+    struct sender *bucket_next; /* of those in its bucket */
     uint32_t node, app, customer;
     uint64_t incarnation;
     uint64_t checked; /* number of the view by which `fenced` is right */
@@ -184,6 +186,7 @@ struct shard {
     struct map tables;        /* by id */
     struct shard_table *last; /* the table asked for last */
     struct sender *senders;
+    struct sender *sender_buckets[SHARD_SENDER_BUCKETS]; /* the same, by name */
     size_t senders_count;
     struct peer *peers;
     struct queue parked; /* struct kept */
