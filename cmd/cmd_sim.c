@@ -31,6 +31,7 @@ enum {
     PUSHES_BAR = 300, /* acknowledged: half of the schedules have as many */
     CHANGES_BAR = 70, /* so many of a hundred have arcs with rows that get another owner */
     PUSHES_MAX = 4096,
+    COVER_LEAST = 1000, /* schedules */
     SHRINK_PLAYS = 600,
     TEXT_MAX = 1 << 20,
     FAILURES_MAX = 64
@@ -397,6 +398,23 @@ static void print_failures(const struct options *o, const struct tally *t)
         (void)printf("and %" PRIu64 " more\n", t->failed - FAILURES_MAX);
 }
 
+/* In so many schedules every fault strikes something, and everything that is counted ends well once. */
+static bool uncovered(const struct tally *t)
+{
+    bool is = false;
+    for (int k = 0; k < FAULT_KINDS_COUNT && t->played >= COVER_LEAST; k++)
+        if (t->injected[k] == 0) {
+            (void)fprintf(stderr, "paramo sim: no fault struck: %s\n", fault_name((enum fault_kind)k));
+            is = true;
+        }
+    for (int k = 0; k < PLAY_COUNTS_COUNT && t->played >= COVER_LEAST; k++)
+        if (t->counts[k] == 0) {
+            (void)fprintf(stderr, "paramo sim: never ended well: %s\n", play_count_name((enum play_count)k));
+            is = true;
+        }
+    return is;
+}
+
 /* Schedules in which little happens prove little. */
 static bool thin(const struct tally *t)
 {
@@ -407,7 +425,7 @@ static bool thin(const struct tally *t)
             "paramo sim: too thin: the bars are a median of %d acknowledged pushes, another owner in "
             "%d %% of schedules, and %d faults in each\n",
             PUSHES_BAR, CHANGES_BAR, FAULTS_BAR);
-    return is;
+    return uncovered(t) || is;
 }
 
 static int many(const struct options *o)

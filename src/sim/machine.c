@@ -438,6 +438,7 @@ static void customer_end(struct machine *m, struct customer *c)
     m->world->counts[PLAY_refused_moved] += (uint32_t)worker->client->moved;
     client_free(worker->client);
     end_lane(m, worker->lane);
+    drain(m->made->control); /* a `need` that its lane has posted at the last */
     view_feed_fini(&worker->feed);
     free(worker);
     c->worker = NULL;
