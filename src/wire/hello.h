@@ -13,7 +13,7 @@
 
 enum { HELLO_TOKEN_MAX = 256, HELLO_TEXT_MAX = 256 };
 /* Versions of the protocol that this side speaks. */
-enum { HELLO_VERSION_MIN = 2, HELLO_VERSION_MAX = 2 };
+enum { HELLO_VERSION_MIN = 3, HELLO_VERSION_MAX = 3 };
 
 enum hello_purpose {
     HELLO_CONTROL = 1, /* a member to the scheduler */
