@@ -90,6 +90,8 @@ struct part *part_make(uint64_t number, const uint64_t arcs[ARCS_WORDS])
 
 void clock_add(struct clock *clock, struct part *part)
 {
+    if (dedup_look(&clock->own, part->number) == DEDUP_BEYOND) /* a sender is no further ahead of its floor */
+        clock_raise(clock, part->number - DATA_WINDOW + 1);
     struct part **at = part_at(&clock->parts, part->number);
     if (dedup_look(&clock->own, part->number) != DEDUP_NEW) {
         free(part);

@@ -53,7 +53,8 @@ void clock_record(struct clock *clock, uint64_t number);
 
 /* NULL: no memory. */
 struct part *part_make(uint64_t number, const uint64_t arcs[ARCS_WORDS]);
-/* The number is done on its arcs, too. Takes it; needs no memory. */
+/* The number is done on its arcs, too, whatever is known of the sender here: its record may have been made
+ * just now. Takes it; needs no memory. */
 void clock_add(struct clock *clock, struct part *part);
 MUST_USE paramo_err clock_note(struct clock *clock, uint64_t number, const uint64_t arcs[ARCS_WORDS]);
 

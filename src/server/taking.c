@@ -297,14 +297,12 @@ void taking_end(struct chain *c, bool over)
     const struct shard *s = c->shard;
     if (!k)
         return;
-    int level = s->view ? chain_level(s, k->order.first) : -1;
-    bool given = false; /* its owner is dead, and the arcs are ours without what it had */
-    for (unsigned a = 0; s->view && a < RING_ARCS; a++)
-        given |= taking_new(c, a) && chain_level(s, a) >= 0;
+    bool given = false; /* its owner is dead: some of the arcs are ours, or nearer, without what it had */
+    for (arcs_each(a, k->arcs))
+        given |= s->view && chain_level(s, a) != (is_member(k) ? k->order.had : -1);
     if (s->view && s->self >= 0 && s->view->shards[s->self].moved == k->order.id) {
         take_keep(k); /* of arcs that have left since, the rows go with the view */
-    } else if (over || given || s->self < 0 || s->view->number >> 32 != k->term ||
-               (is_member(k) && level != k->order.had)) {
+    } else if (over || given || s->self < 0 || s->view->number >> 32 != k->term) {
         take_drop(k, err_set(PARAMO_E_NOT_FOUND, "the move is over"));
     }
 }

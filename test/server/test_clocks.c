@@ -376,14 +376,30 @@ static void bounded(void **state)
     clock_fini(&theirs);
 }
 
+/* A record that has just been made: its floor is not known yet, as when FORGET has ended the one before. A
+ * sender is never a window ahead of its floor. */
+static void noted_first(void **state)
+{
+    (void)state;
+    enum { NUMBER = 100000 };
+    const uint64_t arcs[ARCS_WORDS] = {0x0f};
+    struct clock clock;
+    clock_init(&clock);
+    assert_int_equal(clock_note(&clock, NUMBER, arcs), PARAMO_OK);
+    const struct part *part = clock_part(&clock, NUMBER);
+    assert_non_null(part);
+    assert_true(part->arcs[0] == 0x0f);
+    assert_int_equal(clock_look(&clock, NUMBER), DEDUP_NEW);
+    assert_int_equal(clock_look(&clock, NUMBER - DATA_WINDOW + 1), DEDUP_NEW); /* may not be answered yet */
+    assert_int_equal(clock_look(&clock, NUMBER - DATA_WINDOW), DEDUP_OLD);
+    clock_fini(&clock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(once_wherever_arcs_go),
-        cmocka_unit_test(one_again),
-        cmocka_unit_test(noted),
-        cmocka_unit_test(joined),
-        cmocka_unit_test(bounded),
+        cmocka_unit_test(once_wherever_arcs_go), cmocka_unit_test(one_again), cmocka_unit_test(noted),
+        cmocka_unit_test(noted_first),           cmocka_unit_test(joined),    cmocka_unit_test(bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

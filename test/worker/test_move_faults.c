@@ -427,6 +427,42 @@ static void rows_that_came_for_nothing(void **state)
     world_fini(&t.w);
 }
 
+/* The same, when the owner's death leaves the target where it was on the first of the arcs, and makes it the
+ * owner of others: END comes behind the view, and must not touch what the view says is lost. */
+static void arcs_of_a_move_that_fare_differently(void **state)
+{
+    (void)state;
+    const uint64_t far = ARCS - 1;
+    begin(2, 2, 1);
+    for (unsigned a = ARCS / 2; a < ARCS; a++)
+        t.w.follower[1].owner[a] = RING_NOBODY;
+    for (unsigned s = 0; s < 3; s++)
+        changed(s);
+    world_view(&t.w);
+    world_all_view(&t.w);
+    pass(ENV_SEC);
+    uint64_t ts;
+    assert_int_equal(world_push(&t.w, 0, NONE, &far, 1, &one, 1, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, 0, ts), PARAMO_OK);
+    struct move_order m = move_of(1, 0, 2);
+    must_do(0, ORDER_MOVE_GIVE, m);
+    must_do(1, ORDER_MOVE_TAKE, m);
+    world_server_stop(&t.w, 0);
+    world_server_gone(&t.w, 0);
+    for (unsigned a = 0; a < ARCS / 2; a++) { /* nobody at level 1: ONE's rows are not at s1 */
+        t.w.follower[1].owner[a] = RING_NOBODY;
+        t.w.follower[2].owner[a] = 1;
+    }
+    world_view(&t.w);
+    world_all_view(&t.w);
+    must_do(1, ORDER_MOVE_END, m);
+    float row = -1;
+    assert_int_equal(world_pull(&t.w, 1, NONE, &far, 1, &row, 1, &ts), PARAMO_OK);
+    if (world_wait(&t.w, 1, ts) != PARAMO_E_DATA_LOST)
+        fail_msg("what is lost reads as %g", (double)row);
+    world_fini(&t.w);
+}
+
 /* ---- what was given up ---- */
 
 /* The target acknowledges nothing for a while, so the owner gives the move up; then the PAUSE comes. */
@@ -509,6 +545,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(a_clock_stands_still),
                                        cmocka_unit_test(records_that_are_ahead_of_their_updates),
                                        cmocka_unit_test(rows_that_came_for_nothing),
+                                       cmocka_unit_test(arcs_of_a_move_that_fare_differently),
                                        cmocka_unit_test(a_late_pause_for_a_table_without_copies),
                                        cmocka_unit_test(a_late_pause_for_a_table_with_one),
                                        cmocka_unit_test(a_commit_of_what_has_not_come)};
