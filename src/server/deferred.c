@@ -45,9 +45,18 @@ static struct deferred *find(const struct shard *s, const struct sender *sender,
     return d ? d : find_in(&s->deferred_held, sender, number);
 }
 
-bool deferred_has(const struct shard *s, const struct sender *sender, uint64_t number)
+/* After the last that was heard of it nobody may wait for it any more. */
+static uint64_t deadline_of(const struct shard *s)
 {
-    return find(s, sender, number) != NULL;
+    return lane_now(s->lane) + SHARD_PARKED_SECONDS * ENV_SEC;
+}
+
+bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t number)
+{
+    struct deferred *d = find(s, sender, number);
+    if (d)
+        d->deadline = deadline_of(s);
+    return d;
 }
 
 void deferred_go(struct shard *s)
@@ -73,6 +82,7 @@ paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t c
         d->peer = peer;
         d->head = *h;
         d->cursor = cursor;
+        d->deadline = deadline_of(s);
         return PARAMO_OK;
     }
     if (s->deferred_count >= SHARD_DEFERRED_MAX) { /* as if it had been lost on the way */
@@ -86,7 +96,7 @@ paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t c
     d->head = *h;
     d->cursor = cursor;
     d->arcs_changed = s->arcs_changed;
-    d->deadline = lane_now(s->lane) + SHARD_PARKED_SECONDS * ENV_SEC;
+    d->deadline = deadline_of(s);
     queue_push(&s->deferred, &d->node);
     s->deferred_count++;
     deferred_go(s);

@@ -198,7 +198,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
         return;
     }
     if (is_kept(&peer->waiting, sender, h->number) || is_kept(&s->parked, sender, h->number) ||
-        deferred_has(s, sender, h->number)) {
+        deferred_asked(s, sender, h->number)) {
         reply_probe(peer, h, PROBE_WORKING);
         return;
     }

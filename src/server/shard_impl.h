@@ -360,7 +360,8 @@ void counting_step(struct shard *s, struct shard_table *t, struct table_count *c
 
 /* ---- deferred.c ---- */
 MUST_USE paramo_err deferred_add(struct peer *peer, const struct wire_head *head, uint64_t cursor);
-bool deferred_has(const struct shard *s, const struct sender *sender, uint64_t number);
+/* Has it been deferred? It stays for as long as its sender asks for it, however long it takes. */
+bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t number);
 /* The count that a deferred STAT, which is handled again, has been waiting for. */
 bool deferred_count(const struct peer *peer, const struct wire_head *head, struct table_count *count);
 void deferred_fire(struct lane_timer *timer);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "server/shard_impl.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"
@@ -361,6 +362,50 @@ static void test_whole_tables(void **state)
     scan_keys = 0;
 }
 
+static bool is_deferred(void *shard)
+{
+    return ((const struct shard *)shard)->deferred_count > 0;
+}
+
+static void restored(void *arg)
+{
+    struct shard *s = arg;
+    s->restoring = false;
+    piece_unpark(s);
+}
+
+/* What takes longer than requests wait that nobody asks about goes on: begun anew each time, it would never
+ * end. */
+static void test_count_that_takes_long(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    struct world w;
+    uint64_t keys[N], ts;
+    float vals[N] = {0};
+    for (size_t i = 0; i < N; i++)
+        keys[i] = i * 7;
+    world_init(&w, true, 42);
+    w.scan_keys = 4;
+    w.timeout_ms = 1000000;
+    world_table(&w, PARAMO_TABLE_SPARSE, 1);
+    world_start(&w, 1, 1, 1);
+    assert_ok(world_push(&w, 0, 0, keys, N, vals, N, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    struct shard *s = w.servers[0].shard;
+    struct client_stats stats;
+    struct client_call stat = {.kind = REQUEST_STAT, .table = &w.tables[0], .stats = &stats};
+    assert_ok(client_issue(w.clients[0].client, &stat, &ts));
+    assert_true(sim_run(w.sim, is_deferred, s, sim_now(w.sim) + ENV_SEC));
+    s->restoring = true; /* it is not handled again meanwhile */
+    world_pass(&w, 5 * SHARD_PARKED_SECONDS * ENV_SEC);
+    assert_int_equal(s->deferred_count, 1);
+    world_on_lane(w.servers[0].lane, restored, s);
+    assert_ok(world_wait(&w, 0, ts));
+    assert_int_equal(stats.rows, N);
+    world_fini(&w);
+}
+
 static void test_copy_and_callback(void **state);
 
 struct called {
@@ -462,7 +507,7 @@ int main(void)
         cmocka_unit_test(test_edge_keys),        cmocka_unit_test(test_var),
         cmocka_unit_test(test_wait_for_nothing), cmocka_unit_test(test_user),
         cmocka_unit_test(test_whole_tables),     cmocka_unit_test(test_copy_and_callback),
-        cmocka_unit_test(test_memory_bounded),
+        cmocka_unit_test(test_memory_bounded),   cmocka_unit_test(test_count_that_takes_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
