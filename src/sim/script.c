@@ -307,7 +307,7 @@ static void issue(struct machine *m)
     struct script *s = &m->script;
     unsigned customer = (unsigned)dice_draw(&w->dice, w->schedule->customers);
     uint64_t n = 1 + dice_draw(&w->dice, w->calm || s->lost ? 1 : w->schedule->at_once);
-    s->idle = s->idle ? 2 * s->idle : ENV_MS;
+    s->idle = !s->idle ? ENV_MS : s->idle < IDLE_MOST ? 2 * s->idle : IDLE_MOST;
     while (n-- && m->customers[customer].worker && m->customers[customer].open < w->schedule->open_most) {
         s->idle = 0;
         s->calm_ops += w->calm;
@@ -339,9 +339,19 @@ static void work(struct machine *m)
     if (s->lost)
         tick_in(m, 100 * ENV_MS);
     else if (s->idle)
-        tick_in(m, s->idle < IDLE_MOST ? s->idle : IDLE_MOST);
+        tick_in(m, s->idle);
     else
         tick_in(m, dice_draw(&w->dice, 4) ? dice_scale(&w->dice, 10 * ENV_US, 4 * ENV_MS) : 0);
+}
+
+/* That are open, or will be again. One that was closed when its node lost its scheduler for good stays so: no
+ * request of it will come. */
+static unsigned customers(const struct machine *m)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < m->world->schedule->customers; i++)
+        n += m->customers[i].worker || m->customers[i].reopen.slot;
+    return n;
 }
 
 static void tick(struct sim_event *event)
@@ -365,8 +375,9 @@ static void tick(struct sim_event *event)
     for (unsigned i = 0; i < w->schedule->customers; i++)
         open += m->customers[i].open;
     bool due = ckpts_turn(m, false);
-    if (w->calm && s->calm_ops >= CALM_OPS * w->schedule->customers) {
-        if (!open && s->calm_ops == CALM_OPS * w->schedule->customers) {
+    unsigned last = CALM_OPS * customers(m);
+    if (w->calm && s->calm_ops >= last) {
+        if (!open && s->calm_ops == last) {
             s->calm_ops++;
             go(m, SCRIPT_READ);
         } else if (!open && pool_goes_on(m) && s->none_now) {
