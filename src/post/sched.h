@@ -399,6 +399,9 @@ void sched_moves_aim(struct scheduler *s);
 /* While a checkpoint is taken or loaded nothing moves: what does is given up, and begun anew afterwards. */
 void sched_moves_suspend(struct scheduler *s);
 void sched_moves_resume(struct scheduler *s);
+/* Servers will take the next view, of this term, for another scheduler's, which knows of no move: none may be
+ * committed that they have let go by then. They begin anew. */
+void sched_moves_anew(struct scheduler *s, uint64_t term);
 MUST_USE paramo_err sched_moves_reserve(struct scheduler *s, size_t shards);
 /* CALL_DRAIN of a server: its arcs go to others, then it is told to leave. */
 void sched_drain_call(struct sched_call *call, struct reader *body);

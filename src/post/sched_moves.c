@@ -368,11 +368,21 @@ void sched_moves_resume(struct scheduler *s)
         go_on(&s->moves_timer);
 }
 
+void sched_moves_anew(struct scheduler *s, uint64_t term)
+{
+    if (s->moves.next_id >> 32 >= term)
+        return;
+    sched_moves_suspend(s);
+    s->moves.next_id = (term << 32) + 1;
+    if (!s->ckpt && !s->lost_at)
+        sched_moves_resume(s); /* a checkpoint's end goes on with them */
+}
+
 paramo_err sched_moves_init(struct scheduler *s)
 {
     s->moves_timer.fire = go_on;
     moves_init(&s->moves, &s->chains, &ops, s);
-    s->moves.next_id = ((uint64_t)s->term << 32) + 1; /* above all of an earlier scheduler of this job */
+    s->moves.next_id = (s->view_number >> 32 << 32) + 1; /* above all of an earlier scheduler of this job */
     s->moves_shards = calloc(s->shards_count + 1, sizeof *s->moves_shards);
     return s->moves_shards ? PARAMO_OK : err_memory(s->shards_count * sizeof *s->moves_shards);
 }

@@ -145,12 +145,11 @@ paramo_err sched_view_above(struct scheduler *s, uint64_t number)
     log_warn("scheduler: a node has seen view %" PRIx64 ", which is newer than %" PRIx64, number,
              s->view_number);
     s->view_number = number;
-    if (s->moves.next_id >> 32 < term) /* above all of the scheduler whose view that was */
-        s->moves.next_id = (term << 32) + 1;
     if (s->view_changed) /* it counted on from the number before */
         s->view_number++;
     else
         sched_view_change(s);
+    sched_moves_anew(s, term);
     return PARAMO_OK;
 }
 
@@ -175,8 +174,8 @@ static paramo_err view_take(struct scheduler *s, const struct view *view, uint32
         return err_set(PARAMO_E_CORRUPT, "its view is %" PRIx64 ", and its term %" PRIu32, view->number,
                        s->term);
     s->job = view->job;
-    if (view->number > s->view_number)
-        s->view_number = view->number;
+    if (view->number > s->view_number) /* (sched_view_above.) Servers must see that another scheduler leads */
+        s->view_number = ((view->number >> 32) + 1) << 32;
     s->tables = copied(view->tables, view->tables_count * sizeof *s->tables);
     if (!s->tables)
         return err_memory(view->tables_count * sizeof *s->tables);

@@ -19,7 +19,9 @@ static struct {
     unsigned gives, takes, pauses, commits, aborts;
     bool mute;            /* the next take is not answered */
     bool refuse;          /* takes fail */
-    struct tnode *holder; /* has not answered */
+    uint64_t last;        /* move that was ordered */
+    struct tnode *holder; /* has not answered ... */
+    uint64_t held;        /* ... this order */
 } t;
 
 static bool is_me(const struct tnode *node, const struct move_shard *shard)
@@ -41,6 +43,7 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
     case ORDER_MOVE_GIVE:
         assert_true(is_me(node, &m.from) && m.kib_per_s > 0);
         t.gives++;
+        t.last = m.id;
         break;
     case ORDER_MOVE_TAKE:
         assert_true(is_me(node, &m.to));
@@ -48,6 +51,7 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
         if (t.mute) {
             t.mute = false;
             t.holder = node;
+            t.held = order;
             return;
         }
         if (t.refuse)
@@ -187,6 +191,41 @@ static void sides_die(void **state)
     cluster_fini(&c);
 }
 
+static bool all_moved(void *arg)
+{
+    (void)arg;
+    return moves_settled(&c.scheduler->moves);
+}
+
+/* A node has seen a view of a later term: servers take what comes above it for another scheduler's, and let
+ * go of moves. Nothing of these is committed. */
+static void a_view_of_a_later_term(void **state)
+{
+    (void)state;
+    const uint64_t term = 9;
+    start(1);
+    t.mute = true;
+    cluster_kill(&c.nodes[0]);
+    cluster_pass(&c, 1);
+    assert_non_null(t.holder);
+    assert_int_equal(t.aborts, 0);
+    assert_true(lane_enter(c.lane));
+    struct store *none = c.scheduler->config.store;
+    c.scheduler->config.store = (struct store *)&c; /* only who has one believes that */
+    assert_int_equal(sched_view_above(c.scheduler, (term << 32) + 1), PARAMO_OK);
+    c.scheduler->config.store = none;
+    lane_leave(c.lane);
+    tnode_enter(t.holder);
+    member_order_done(t.holder->member, t.held, PARAMO_OK, NULL); /* too late */
+    tnode_leave(t.holder);
+    assert_true(cluster_run(&c, all_moved, NULL, 20));
+    cluster_pass(&c, 1);
+    assert_true(t.aborts > 0);
+    assert_int_equal(t.last >> 32, term);
+    (void)check_full(2, 0);
+    cluster_fini(&c);
+}
+
 static void drain(struct tnode *node)
 {
     struct tcall call;
@@ -238,6 +277,7 @@ int main(void)
         cmocka_unit_test(a_failure_is_tried_again),
         cmocka_unit_test(sides_die),
         cmocka_unit_test(others_are_more),
+        cmocka_unit_test(a_view_of_a_later_term),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
