@@ -76,6 +76,10 @@ void seat_move(struct seat *seat, uint64_t order, uint32_t what, struct reader *
     if (!err && !from && !to)
         err = err_set(PARAMO_E_INVALID, "an order to move arcs of others");
     struct move_job *job = err ? NULL : calloc(1, sizeof *job);
+    if (!err && !job && what == ORDER_MOVE_END) { /* without it what has paused would wait for ever */
+        member_order_later(seat->member, order);
+        return;
+    }
     if (!err && !job)
         err = err_memory(sizeof *job);
     if (err) {

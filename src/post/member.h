@@ -164,6 +164,9 @@ MUST_USE paramo_err member_leave(struct member *m, struct member_call *call, uin
 /* An order has been carried out: its result (what it owns is taken), or why not, with this thread's message.
  * The scheduler hears of it although connections break. Nothing if the member has ended. */
 void member_order_done(struct member *m, uint64_t order, paramo_err status, struct writer *result);
+/* Nothing of it has been carried out, and it must be (there was no memory for it): it comes again, after a
+ * heartbeat or later, as if it had been lost on the way. Nothing if the member has ended. */
+void member_order_later(struct member *m, uint64_t order);
 /* Ends a call with CANCELLED; done is called from here. The scheduler may or may not have done it. */
 void member_cancel(struct member *m, struct member_call *call);
 

@@ -86,6 +86,17 @@ void member_order_done(struct member *m, uint64_t id, paramo_err status, struct 
         writer_fini(result);
 }
 
+void member_order_later(struct member *m, uint64_t id)
+{
+    struct member_order *order = m->orders;
+    while (order && order->id != id)
+        order = order->next;
+    if (!order || order->done)
+        return;
+    m->orders_seen &= ~(UINT64_C(1) << (id % ORDERS_WINDOW));
+    order_free(order);
+}
+
 static void raise_floor(struct member *m, uint64_t floor)
 {
     if (floor <= m->orders_floor)

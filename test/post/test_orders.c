@@ -21,7 +21,8 @@ static struct {
     struct tnode *node;
     unsigned heard[ORDERS], done[ORDERS];
     uint64_t id[ORDERS];
-    bool wait; /* the member answers later */
+    bool wait;        /* the member answers later */
+    unsigned lacking; /* so often it has no memory for the next */
     paramo_err status;
     char text[256];
 } t;
@@ -41,6 +42,11 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
     struct writer result = {0};
     assert_true(i < ORDERS && reader_done(fields));
     assert_int_equal(what, 77);
+    if (t.lacking) {
+        t.lacking--;
+        member_order_later(node->member, order);
+        return;
+    }
     t.heard[i]++;
     t.id[i] = order;
     write_u64(&result, 3 * i);
@@ -100,6 +106,24 @@ static void start(uint64_t seed, bool orders)
     cluster_start(&c, &c.nodes[1], PARAMO_ROLE_WORKER);
     assert_true(cluster_run(&c, tnode_joined, t.node, 20));
     assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 20));
+}
+
+/* What there is no memory for now comes again until there is; others do not wait for it. */
+static void test_later(void **state)
+{
+    (void)state;
+    start(1, true);
+    unsigned n = 3;
+    t.lacking = 4; /* each of them, and the first once more */
+    for (unsigned i = 0; i < n; i++)
+        assert_int_equal(give(i), PARAMO_OK);
+    assert_true(cluster_run(&c, all_done, &n, 20));
+    assert_int_equal(t.lacking, 0);
+    for (unsigned i = 0; i < n; i++) {
+        assert_int_equal(t.heard[i], 1);
+        assert_int_equal(t.done[i], 1);
+    }
+    cluster_fini(&c);
 }
 
 static void test_done_once(void **state)
@@ -268,7 +292,7 @@ int main(void)
         cmocka_unit_test(test_done_once),      cmocka_unit_test(test_lost_connections),
         cmocka_unit_test(test_node_lost),      cmocka_unit_test(test_bounded),
         cmocka_unit_test(test_forgotten),      cmocka_unit_test(test_not_taken),
-        cmocka_unit_test(test_after_its_view),
+        cmocka_unit_test(test_after_its_view), cmocka_unit_test(test_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
