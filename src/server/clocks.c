@@ -224,7 +224,7 @@ paramo_err clock_arrive(struct clock *clock, const uint64_t held[ARCS_WORDS], co
     clock_raise(clock, own.floor); /* both are what one sender has said */
     dedup_raise(&own, clock->own.floor);
     paramo_err err = spare_parts(&own, &clock->own, theirs ? theirs->parts : NULL, &spare);
-    if (!err)
+    if (!err && (spare || clock->parts)) /* else both say the same of all numbers: most senders are silent */
         arrive(clock, arcs, &own, theirs ? theirs->parts : NULL, &spare);
     while (spare)
         part_end(&spare);
