@@ -215,6 +215,7 @@ struct scheduler {
     struct lane_timer moves_timer; /* one has failed */
     struct lane_timer drain_timer; /* a server that is to go may have nothing left */
     bool moves_settled;            /* sched_settled, and it has been said */
+    bool moves_short;              /* nothing moves, but there are too few servers: it has been said */
     bool moves_unsaid;             /* an order was not even given */
     struct move_note *move_notes;  /* orders that are not answered */
     struct view_table *tables;

@@ -131,28 +131,50 @@ static bool may_go(const struct scheduler *s, const struct sched_node *node)
     return true;
 }
 
-/* Each arc has a member at every level, and each of them is here: not one that an earlier scheduler has left,
- * or whose connection is lost, which may be dead. */
-static bool all_copies_here(const struct scheduler *s)
+/* Copies of an arc that no server has (*nobody), or one that is not here: that an earlier scheduler has left,
+ * or whose connection is lost, and that may be dead (*absent). */
+static void copies_missing(const struct scheduler *s, unsigned *nobody, unsigned *absent)
 {
+    *nobody = *absent = 0;
     for (unsigned l = 0; l <= s->chains.replicas; l++)
         for (size_t a = 0; a < RING_ARCS; a++) {
             uint16_t member = s->chains.level[l].owner[a];
-            if (member == RING_NOBODY ||
-                (server_of(s, member)->state != SNODE_JOINED && !MUTANT(absent_counts)))
-                return false;
+            *nobody += member == RING_NOBODY;
+            *absent += member != RING_NOBODY && server_of(s, member)->state != SNODE_JOINED &&
+                       !MUTANT(absent_counts);
         }
-    return true;
 }
 
-bool sched_settled(const struct scheduler *s)
+/* Nothing moves, or is about to, and the view that says so is out: the next scheduler begins with it. */
+static bool rests(const struct scheduler *s)
 {
     bool moves = s->moves.wanted && !moves_settled(&s->moves); /* not wanted: nothing has changed yet */
     for (size_t i = 0; i < MOVES_MAX; i++)
         moves |= s->moves.move[i].state != MOVE_NONE;
-    /* The view that says so is out: the next scheduler begins with it. */
     return s->state == SCHED_RUNNING && !moves && !s->lost_at && !s->restoring && !s->view_changed &&
-           s->announced == s->view_number && all_copies_here(s);
+           s->announced == s->view_number;
+}
+
+bool sched_settled(const struct scheduler *s)
+{
+    unsigned nobody, absent;
+    copies_missing(s, &nobody, &absent);
+    return rests(s) && !nobody && !absent;
+}
+
+/* Logged once each time that it comes to be so. */
+static void say_settled(struct scheduler *s)
+{
+    unsigned nobody, absent;
+    copies_missing(s, &nobody, &absent);
+    bool rest = rests(s) && !absent, settled = rest && !nobody;
+    if (settled && !s->moves_settled)
+        log_info("scheduler: every key is where it is to be, with all its copies");
+    if (rest && !settled && !s->moves_short)
+        log_info("scheduler: nothing is left to move; %u of %u copies are missing: more servers are needed",
+                 nobody, (s->chains.replicas + 1) * RING_ARCS);
+    s->moves_settled = settled;
+    s->moves_short = rest && !settled;
 }
 
 /* The chains have changed, or who is here. A server without weight that has nothing left is told that it is
@@ -171,10 +193,7 @@ static void drained(struct lane_timer *timer)
         sched_send_end(node, PARAMO_OK, "");
         roster_left(node);
     }
-    bool settled = sched_settled(s);
-    if (settled && !s->moves_settled)
-        log_info("scheduler: every key is where it is to be, with all its copies");
-    s->moves_settled = settled;
+    say_settled(s);
 }
 
 /* Not from inside: the machine may not be called back. */
