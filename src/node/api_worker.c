@@ -106,7 +106,9 @@ static void worker_free(paramo_worker *w)
 {
     if (w->client) {
         client_close(w->client);
-        /* What the control lane has posted before the worker was delisted runs while there is a client. */
+        /* The client may have asked for a view until now: the control lane has run that, and our lane what
+         * the control lane has posted, while there is a client. */
+        (void)!node_run_on(w->node->control, nothing, NULL);
         (void)!node_run_on(w->lane, nothing, NULL);
         client_free(w->client);
     }
@@ -212,7 +214,6 @@ void paramo_worker_close(paramo_worker *worker)
         return;
     if (node_run_on(worker->node->control, delist_worker, worker))
         return;
-    (void)!node_run_on(worker->node->control, nothing, NULL); /* a `need` that was posted meanwhile has run */
     worker_free(worker);
 }
 

@@ -406,11 +406,15 @@ static void view_came(struct world *w, const struct view *view)
             m->declared_dead = m->declared_dead || !node->alive;
         }
     }
-    for (uint32_t k = 0; k < w->count; k++) { /* who was in it and is not any more has lost its place */
+    /* Who was in it and is not any more has lost its place. A server serves by the first view that has it,
+     * though it may not have joined yet. */
+    for (uint32_t k = 0; k < w->count; k++) {
         struct machine *m = &w->machines[k];
-        if (!machine_joined(m) || m->role == PARAMO_ROLE_SCHEDULER)
+        bool serves = m->up && m->role == PARAMO_ROLE_SERVER && m->seen == SEAT_JOINING && m->place >= 0;
+        if ((!machine_joined(m) && !serves) || m->role == PARAMO_ROLE_SCHEDULER)
             continue;
-        const struct view_node *node = view_node(view, member_id(m->made->own->member));
+        const struct view_node *node =
+            view_node(view, serves ? PARAMO_ID_SERVER((uint32_t)m->place) : member_id(m->made->own->member));
         if (!node || node->incarnation != m->made->own->incarnation)
             m->declared_dead = true;
     }
@@ -566,7 +570,7 @@ bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level
     if (!m || (table == SIM_USER && level))
         return false;
     if (table == SIM_USER) {
-        *vals = m->sums[i];
+        *vals = m->sums[shard % w->schedule->shards][i];
         *n = 1;
         return true;
     }
@@ -680,8 +684,10 @@ static void server_look(struct world *w, struct machine *m, bool last)
     }
     for (unsigned i = 0; i < SIM_KEYS && m->place >= 0; i++) {
         const struct ledger_key *k = &w->ledger[SIM_USER].keys[i];
-        if (k->shard >= 0 && (unsigned)k->shard / w->schedule->shards == (unsigned)m->place)
-            ledger_look(w, m->name, SIM_USER, k, m->sums[i], in_place ? k->must : 0);
+        unsigned owner =
+            k->shard < 0 ? SIM_SHARDS : (unsigned)k->shard - (unsigned)m->place * w->schedule->shards;
+        for (unsigned s = 0; s < w->schedule->shards && owner < w->schedule->shards; s++)
+            ledger_look(w, m->name, SIM_USER, k, m->sums[s][i], in_place && s == owner ? k->must : 0);
     }
 }
 

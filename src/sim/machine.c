@@ -432,13 +432,13 @@ static void customer_end(struct machine *m, struct customer *c)
 {
     paramo_worker *worker = c->worker;
     client_close(worker->client);
+    drain(m->made->control); /* it may have asked for a view until now */
     drain(worker->lane);
     if (m->dying)
         errand_die(m);
     m->world->counts[PLAY_refused_moved] += (uint32_t)worker->client->moved;
     client_free(worker->client);
     end_lane(m, worker->lane);
-    drain(m->made->control); /* a `need` that its lane has posted at the last */
     view_feed_fini(&worker->feed);
     free(worker);
     c->worker = NULL;
@@ -458,7 +458,6 @@ bool machine_close_customer(struct machine *m, unsigned customer, uint64_t ns)
         at = &(*at)->next;
     *at = c->worker->next;
     c->closing = true;
-    drain(m->made->control); /* what the client has posted there */
     customer_end(m, c);
     c->closing = false;
     sim_must(sim_schedule(m->world->sim, &c->reopen, sim_now(m->world->sim) + ns));
@@ -495,7 +494,7 @@ static void let_late_answers_go(struct machine *m)
         struct late_answer *late = m->late;
         m->late = late->next;
         sim_cancel(m->world->sim, &late->event);
-        sim_must(paramo_answer(late->request, m->sums, late->info->pull ? late->info->n : 0, NULL));
+        sim_must(paramo_answer(late->request, m->sums[0], late->info->pull ? late->info->n : 0, NULL));
         free(late);
     }
 }
@@ -552,7 +551,6 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     while (node->workers) {
         struct customer *c = &m->customers[node->workers->customer];
         node->workers = node->workers->next;
-        drain(node->control); /* what the client has posted there */
         customer_end(m, c);
     }
     if (!lane_enter(node->control))

@@ -266,12 +266,13 @@ void op_cancel(struct machine *m)
 /* ---- the handler --------------------------------------------------------------------------------------- */
 
 /* Each key has one value; now and then that is said by lens. */
-static void answer(struct machine *m, paramo_request *request, const paramo_request_info *info)
+static void answer(struct machine *m, paramo_request *request, const paramo_request_info *info,
+                   const uint64_t *sums)
 {
     uint64_t vals[SIM_OP_KEYS];
     uint32_t lens[SIM_OP_KEYS];
     for (size_t i = 0; i < info->n && i < SIM_OP_KEYS; i++) {
-        vals[i] = m->sums[ledger_index(m->world, SIM_USER, info->keys[i])];
+        vals[i] = sums[ledger_index(m->world, SIM_USER, info->keys[i])];
         lens[i] = 1;
     }
     sim_must(
@@ -288,13 +289,23 @@ static void answer_late(struct sim_event *event)
             break;
         }
     }
-    answer(m, late->request, late->info);
+    answer(m, late->request, late->info, late->sums);
     free(late);
+}
+
+static uint64_t *sums_of(struct machine *m)
+{
+    const struct seat *seat = m->made->own;
+    for (unsigned i = 0; i < seat->shards_count; i++)
+        if (lane_held(seat->shards[i].lane))
+            return m->sums[i];
+    abort(); /* handlers are called on the shard's lane */
 }
 
 void op_handler(void *arg, paramo_request *request, const paramo_request_info *info)
 {
     struct machine *m = arg;
+    uint64_t *sums = sums_of(m);
     struct world *w = m->world;
     const uint64_t *vals = info->vals;
     for (size_t i = 0; i < info->n; i++) {
@@ -306,18 +317,22 @@ void op_handler(void *arg, paramo_request *request, const paramo_request_info *i
             return;
         }
         if (info->push)
-            m->sums[at] += vals[i];
+            sums[at] += vals[i];
     }
     judge_handled(w, m, info);
     if (dice_draw(&w->dice, 3)) {
-        answer(m, request, info);
+        answer(m, request, info, sums);
         return;
     }
     struct late_answer *late = malloc(sizeof *late);
     if (!late)
         abort();
-    *late = (struct late_answer){
-        .next = m->late, .event.fire = answer_late, .machine = m, .request = request, .info = info};
+    *late = (struct late_answer){.next = m->late,
+                                 .event.fire = answer_late,
+                                 .machine = m,
+                                 .request = request,
+                                 .info = info,
+                                 .sums = sums};
     m->late = late;
     sim_must(
         sim_schedule(w->sim, &late->event, sim_now(w->sim) + dice_scale(&w->dice, ENV_US, 400 * ENV_MS)));

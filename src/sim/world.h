@@ -350,6 +350,7 @@ struct late_answer {
     struct machine *machine;
     paramo_request *request;
     const paramo_request_info *info;
+    const uint64_t *sums; /* of the shard that was given it */
 };
 
 struct customer {
@@ -389,7 +390,9 @@ struct machine {
     bool drains;         /* it was asked to give away what it has */
     uint64_t drained_ns; /* until it comes again then; 0: never */
     struct member_call drain;
-    uint64_t sums[SIM_KEYS]; /* the handler's */
+    /* The handler's, by shard: a push without an answer yet whose arcs have moved is handled by their new
+     * owner, too, which may be another shard of the same process. */
+    uint64_t sums[2][SIM_KEYS];
     struct late_answer *late;
     struct script script; /* workers */
     bool has_stale;       /* the process before held a part when it died: its lease is worth nothing */
