@@ -31,7 +31,8 @@ enum {
     PUSHES_BAR = 300, /* acknowledged: half of the schedules have as many */
     CHANGES_BAR = 70, /* so many of a hundred have arcs with rows that get another owner */
     PUSHES_MAX = 4096,
-    COVER_LEAST = 1000, /* schedules */
+    COVER_LEAST = 1000,  /* schedules */
+    COVER_EXPECTED = 20, /* of what is expected in so many schedules none may lack it all: e^-20 */
     SHRINK_PLAYS = 600,
     TEXT_MAX = 1 << 20,
     FAILURES_MAX = 64
@@ -45,14 +46,19 @@ struct known_seed {
 
 struct options {
     uint64_t seeds, seed, jobs;
-    const char *replay, *mutant, *from;
+    const char *replay, *mutant, *from, *cover_bar;
     struct known_seed *known; /* of `from`; `seeds` is how many */
-    int shrink, json, verbose, list, go_on, bars;
+    int shrink, json, verbose, list, go_on, bars, coverage;
 };
 
 struct failure {
     uint64_t seed;
     char text[512];
+};
+
+/* How often it happened, and in how many schedules. */
+struct times {
+    uint64_t all, schedules;
 };
 
 /* What a job has done so far; in memory that parent and child share, so that a crash loses nothing. */
@@ -61,6 +67,7 @@ struct tally {
     uint64_t played, again, steps, sim_ns, requests;
     uint64_t trace; /* of all: the sum of what each seed and its trace give */
     uint64_t injected[FAULT_KINDS_COUNT], counts[PLAY_COUNTS_COUNT];
+    struct times moves[COVER_MOVES_COUNT], pairs[COVER_MOVES_COUNT][FAULT_KINDS_COUNT];
     uint64_t fewest, fewest_seed;          /* faults in one schedule */
     uint64_t below;                        /* schedules with fewer than FAULTS_BAR: none should be */
     uint64_t changed;                      /* schedules in which rows got another owner */
@@ -75,6 +82,12 @@ static double now(void)
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void times_add(struct times *to, uint64_t times)
+{
+    to->all += times;
+    to->schedules += times > 0;
 }
 
 static void tally_add(struct tally *to, const struct play_result *r)
@@ -96,6 +109,11 @@ static void tally_add(struct tally *to, const struct play_result *r)
         to->injected[k] += r->injected[k];
     for (int k = 0; k < PLAY_COUNTS_COUNT; k++)
         to->counts[k] += r->counts[k];
+    for (int m = 0; m < COVER_MOVES_COUNT; m++) {
+        times_add(&to->moves[m], r->coverage.moves[m]);
+        for (int k = 0; k < FAULT_KINDS_COUNT; k++)
+            times_add(&to->pairs[m][k], r->coverage.pairs[m][k]);
+    }
 }
 
 static void failed(struct tally *t, uint64_t seed, const char *text)
@@ -248,7 +266,59 @@ static int replay(const struct options *o)
 
 /* ---- many seeds ---------------------------------------------------------------------------------------- */
 
-static void print_json(const struct tally *t, double seconds)
+static json_t *times_json(const struct times *t)
+{
+    json_t *times = json_object();
+    (void)json_object_set_new(times, "times", json_integer((json_int_t)t->all));
+    (void)json_object_set_new(times, "schedules", json_integer((json_int_t)t->schedules));
+    return times;
+}
+
+static json_t *coverage_json(const struct tally *t)
+{
+    json_t *all = json_object();
+    for (int m = 0; m < COVER_MOVES_COUNT; m++) {
+        json_t *move = times_json(&t->moves[m]), *after = json_object();
+        for (int k = 0; k < FAULT_KINDS_COUNT; k++)
+            (void)json_object_set_new(after, fault_name((enum fault_kind)k), times_json(&t->pairs[m][k]));
+        (void)json_object_set_new(move, "after", after);
+        (void)json_object_set_new(all, cover_move_name((enum cover_move)m), move);
+    }
+    return all;
+}
+
+/* In lines of 80 columns: each transition, and how often it came after which fault. */
+static void print_coverage(const struct tally *t)
+{
+    unsigned moves = 0, pairs = 0;
+    for (int m = 0; m < COVER_MOVES_COUNT; m++) {
+        moves += t->moves[m].all > 0;
+        for (int k = 0; k < FAULT_KINDS_COUNT; k++)
+            pairs += t->pairs[m][k].all > 0;
+    }
+    (void)printf("coverage: %u of %d transitions and %u of %d pairs of a fault and a transition\n", moves,
+                 COVER_MOVES_COUNT, pairs, COVER_MOVES_COUNT * FAULT_KINDS_COUNT);
+    for (int m = 0; m < COVER_MOVES_COUNT; m++) {
+        const char *text = cover_machine_text((enum cover_move)m);
+        int at = 0;
+        if (text != NULL)
+            (void)printf("%s\n", text);
+        (void)printf("  %-30s %12" PRIu64 " in %" PRIu64 " schedules\n", cover_move_name((enum cover_move)m),
+                     t->moves[m].all, t->moves[m].schedules);
+        for (int k = 0; k < FAULT_KINDS_COUNT && t->moves[m].all; k++) {
+            char one[40];
+            int wide =
+                snprintf(one, sizeof one, " %s %" PRIu64, fault_name((enum fault_kind)k), t->pairs[m][k].all);
+            if (at == 0 || at + wide > 80)
+                at = printf("%s      %s", at ? "\n" : "", k ? "     " : "after") - (at > 0);
+            at += printf("%s", one);
+        }
+        if (at)
+            (void)printf("\n");
+    }
+}
+
+static void print_json(const struct tally *t, bool coverage, double seconds)
 {
     char trace[17];
     (void)snprintf(trace, sizeof trace, "%016" PRIx64, t->trace);
@@ -274,6 +344,8 @@ static void print_json(const struct tally *t, double seconds)
     (void)json_object_set_new(root, "below_50", json_integer((json_int_t)t->below));
     (void)json_object_set_new(root, "median_pushes", json_integer(median(t)));
     (void)json_object_set_new(root, "ownership_changes", json_real(share(t)));
+    if (coverage)
+        (void)json_object_set_new(root, "coverage", coverage_json(t));
     (void)json_object_set_new(root, "failed", json_boolean(t->failed > 0));
     if (t->failed) {
         json_t *all = json_array();
@@ -331,6 +403,12 @@ static void failure_join(struct tally *sum, const struct failure *f)
     sum->failures[at] = *f;
 }
 
+static void times_join(struct times *sum, const struct times *t)
+{
+    sum->all += t->all;
+    sum->schedules += t->schedules;
+}
+
 /* Takes what a job has done. */
 static void tally_join(struct tally *sum, const struct tally *t)
 {
@@ -352,6 +430,11 @@ static void tally_join(struct tally *sum, const struct tally *t)
         sum->injected[k] += t->injected[k];
     for (int k = 0; k < PLAY_COUNTS_COUNT; k++)
         sum->counts[k] += t->counts[k];
+    for (int m = 0; m < COVER_MOVES_COUNT; m++) {
+        times_join(&sum->moves[m], &t->moves[m]);
+        for (int k = 0; k < FAULT_KINDS_COUNT; k++)
+            times_join(&sum->pairs[m][k], &t->pairs[m][k]);
+    }
     for (uint64_t i = 0; i < t->failed && i < FAILURES_MAX; i++)
         failure_join(sum, &t->failures[i]);
     if (t->failed > FAILURES_MAX)
@@ -428,6 +511,80 @@ static bool thin(const struct tally *t)
     return uncovered(t) || is;
 }
 
+/* The number of a transition, or of a fault, by its name; `count`: there is none. */
+static int move_named(const char *name)
+{
+    int m = 0;
+    while (m < COVER_MOVES_COUNT && strcmp(cover_move_name((enum cover_move)m), name) != 0)
+        m++;
+    return m;
+}
+
+static int fault_named(const char *name)
+{
+    int k = 0;
+    while (k < FAULT_KINDS_COUNT && strcmp(fault_name((enum fault_kind)k), name) != 0)
+        k++;
+    return k;
+}
+
+/* A line of the file of what is expected: "MACHINE FROM TO [after FAULT] SCHEDULES". False: it is not one. */
+static bool bar_read(const char *line, int *move, int *fault, uint64_t *schedules)
+{
+    char machine[16], from[16], to[16], kind[16], name[64];
+    *fault = FAULT_KINDS_COUNT;
+    bool after = sscanf(line, "%15s %15s %15s after %15s %" SCNu64, machine, from, to, kind, schedules) == 5;
+    if (!after && sscanf(line, "%15s %15s %15s %" SCNu64, machine, from, to, schedules) != 4)
+        return false;
+    (void)snprintf(name, sizeof name, "%s %s %s", machine, from, to);
+    *move = move_named(name);
+    if (after)
+        *fault = fault_named(kind);
+    return *move < COVER_MOVES_COUNT && (!after || *fault < FAULT_KINDS_COUNT);
+}
+
+/* What the file has seen in so many schedules that COVER_EXPECTED of those played should have had it. */
+static int cover_judge(const struct tally *t, const char *path)
+{
+    char line[160];
+    uint64_t number = 0, of = 0, schedules;
+    bool listed[COVER_MOVES_COUNT] = {false};
+    int code = CODE_DONE, move, fault;
+    FILE *f = fopen(path, "r");
+    if (f == NULL) {
+        (void)fprintf(stderr, "paramo sim: %s cannot be read\n", path);
+        return CODE_DATA;
+    }
+    while (fgets(line, sizeof line, f) != NULL) {
+        number++;
+        if (line[0] == '#' || line[0] == '\n' || (!of && sscanf(line, "schedules %" SCNu64, &of) == 1 && of))
+            continue;
+        if (!of || !bar_read(line, &move, &fault, &schedules)) {
+            (void)fprintf(stderr, "paramo sim: %s, line %" PRIu64 ": no transition, nor pair: %.80s\n", path,
+                          number, line);
+            (void)fclose(f);
+            return CODE_DATA;
+        }
+        listed[move] |= fault == FAULT_KINDS_COUNT;
+        const struct times *got = fault == FAULT_KINDS_COUNT ? &t->moves[move] : &t->pairs[move][fault];
+        double expected = (double)schedules * (double)t->played / (double)of;
+        if (got->all || expected < COVER_EXPECTED)
+            continue;
+        (void)fprintf(stderr, "paramo sim: never happened: %s%s%s; expected in %.0f schedules\n",
+                      cover_move_name((enum cover_move)move), fault == FAULT_KINDS_COUNT ? "" : " after ",
+                      fault == FAULT_KINDS_COUNT ? "" : fault_name((enum fault_kind)fault), expected);
+        code = CODE_FAILED;
+    }
+    (void)fclose(f);
+    for (int m = 0; m < COVER_MOVES_COUNT; m++)
+        if (!listed[m]) {
+            (void)fprintf(stderr, "paramo sim: %s has no line for: %s\n", path,
+                          cover_move_name((enum cover_move)m));
+            code = CODE_DATA;
+        }
+    return code;
+}
+
 static int many(const struct options *o)
 {
     size_t bytes = o->jobs * sizeof(struct tally);
@@ -449,11 +606,14 @@ static int many(const struct options *o)
     (void)munmap(tallies, bytes);
     double seconds = now() - start;
     if (o->json)
-        print_json(&sum, seconds);
+        print_json(&sum, o->coverage, seconds);
     else
         print_tally(&sum, seconds);
+    if (o->coverage && !o->json)
+        print_coverage(&sum);
+    int covered = o->cover_bar == NULL ? CODE_DONE : cover_judge(&sum, o->cover_bar);
     if (!sum.failed)
-        return o->bars && thin(&sum) ? CODE_FAILED : CODE_DONE;
+        return covered ? covered : o->bars && thin(&sum) ? CODE_FAILED : CODE_DONE;
     if (!o->json && !o->go_on) {
         struct schedule s;
         struct play_result r = {.failed = true};
@@ -577,6 +737,15 @@ int cmd_sim(int argc, char **argv)
          .kind = ARG_FLAG,
          .out = &o.bars,
          .help = "fails if too little happens in the schedules, too"},
+        {.name = "coverage",
+         .kind = ARG_FLAG,
+         .out = &o.coverage,
+         .help = "prints each transition of each state machine, and after which faults"},
+        {.name = "coverage-bar",
+         .kind = ARG_STRING,
+         .out = &o.cover_bar,
+         .meta = "FILE",
+         .help = "fails if one never happens that by this file should (test/sim/coverage.txt)"},
         {.name = "json", .kind = ARG_FLAG, .out = &o.json, .help = "figures as JSON"},
         {.name = "verbose", .kind = ARG_FLAG, .out = &o.verbose, .help = "the nodes' logs, with --replay"},
     };

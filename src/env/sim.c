@@ -27,6 +27,7 @@ struct sim {
     uint64_t trace;
     uint64_t seq;
     uint64_t random;
+    uint32_t tag; /* of the last event */
     const struct sim_waiter *waiter;
     struct sim_event **events; /* binary heap from 1, by (at, seq) */
     size_t count, capacity;
@@ -113,10 +114,17 @@ bool sim_step(struct sim *sim)
     struct sim_event *event = sim->events[1];
     sim_cancel(sim, event);
     sim->now = event->at;
+    sim->tag = event->tag;
     sim_note(sim, event->at);
     sim_note(sim, event->seq << 32 ^ event->tag);
     event->fire(event);
     return true;
+}
+
+uint32_t sim_lane_host(const struct sim *sim)
+{
+    uint32_t kind = sim->tag >> 24;
+    return kind == SIM_TAG_RUN || kind == SIM_TAG_TIMER ? sim->tag & 0xffffff : UINT32_MAX;
 }
 
 uint64_t sim_next_at(const struct sim *sim)

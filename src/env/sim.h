@@ -51,6 +51,8 @@ MUST_USE paramo_err sim_schedule(struct sim *sim, struct sim_event *event, uint6
 void sim_cancel(struct sim *sim, struct sim_event *event);
 /* Runs the earliest event; false if there is none. */
 bool sim_step(struct sim *sim);
+/* The number of the host whose lane the last event has run; UINT32_MAX: it was another kind of event. */
+uint32_t sim_lane_host(const struct sim *sim);
 /* When the earliest event comes; UINT64_MAX: there is none. */
 uint64_t sim_next_at(const struct sim *sim);
 /* The hash over time, sequence and tag of every event so far, and over what was noted. */

@@ -32,8 +32,6 @@ enum { FORMAT = 1, HEAD = 32, SUM = 8 };
 #define LOG_MAX   ((size_t)STORE_BYTES_MAX * 4)
 #define STATE_MAX (STORE_BYTES_MAX + LOG_MAX)
 
-enum store_phase { STORE_OPEN, STORE_STARTING, STORE_READY };
-
 struct dir_store {
     struct store store;
     struct store_dir_config config;
@@ -353,6 +351,11 @@ static void store_post(struct dir_store *s, struct store_chore *c)
 {
     s->pending++;
     chores_post(s->config.chores, &c->chore);
+}
+
+enum store_phase store_dir_phase(const struct store *store)
+{
+    return container_of(store, struct dir_store, store)->phase;
 }
 
 static struct dir_store *store_of(struct store *store)

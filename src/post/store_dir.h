@@ -17,7 +17,11 @@ struct store_dir_config {
     const char *dir; /* copied; made if it is not there, in a folder that is */
 };
 
+enum store_phase { STORE_OPEN, STORE_STARTING, STORE_READY };
+
 /* On an error nothing was begun. */
 MUST_USE paramo_err store_dir_open(const struct store_dir_config *config, struct store **store);
+/* For who looks on (the simulator). */
+enum store_phase store_dir_phase(const struct store *store);
 
 #endif

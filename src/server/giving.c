@@ -8,8 +8,6 @@
 #include "server/moving.h"
 #include "wire/order.h"
 
-enum give_state { GIVE_COPYING, GIVE_FULL, GIVE_PAUSING, GIVE_PAUSED };
-
 struct give {
     struct chain *chain;
     struct move_order order;
@@ -33,6 +31,12 @@ struct give {
     void *arg;
     struct lane_timer timer;
 };
+
+enum give_state giving_state(const struct give *g, uint64_t *id)
+{
+    *id = g->order.id;
+    return g->state;
+}
 
 static struct chain_name name_of(const struct move_shard *m)
 {

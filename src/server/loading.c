@@ -18,9 +18,6 @@ struct load_block {
     uint8_t payload[];
 };
 
-/* HOLDING --> HELD --> LOADING --> LOADED; without a hold it is LOADING, and over with that. */
-enum loading_phase { HOLDING, HELD, LOADING, LOADED };
-
 struct loading {
     struct shard *shard; /* NULL: it is closed */
     enum loading_phase phase;
@@ -44,6 +41,13 @@ struct loading {
     paramo_err work_err;
     char work_text[ERR_TEXT_MAX];
 };
+
+bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t *id)
+{
+    *phase = ld->phase;
+    *id = ld->config.id;
+    return ld->lost;
+}
 
 /* ---- the disk ------------------------------------------------------------------------------------------ */
 

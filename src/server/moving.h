@@ -43,6 +43,9 @@ enum {
 };
 
 /* ---- giving.c ---- */
+enum give_state { GIVE_COPYING, GIVE_FULL, GIVE_PAUSING, GIVE_PAUSED };
+/* For who looks on (the simulator), with the move's id. */
+enum give_state giving_state(const struct give *g, uint64_t *id);
 /* Does the target get this table's rows? */
 bool giving_has(const struct give *g, const struct shard_table *t);
 /* True: a change sent to it is answered only when it is acknowledged. */
@@ -62,6 +65,9 @@ MUST_USE paramo_err giving_pause(struct chain *c, const struct move_order *m, sh
 void giving_end(struct chain *c);
 
 /* ---- taking.c ---- */
+enum take_state { TAKE_FILLING, TAKE_FULL, TAKE_LAST };
+/* As giving_state. */
+enum take_state taking_state(const struct take *k, uint64_t *id);
 bool taking_has(const struct chain *c, unsigned arc);
 /* The same, and no chain has had us for it. */
 bool taking_new(const struct chain *c, unsigned arc);

@@ -79,6 +79,11 @@ struct saving {
 
 static void saving_go(struct saving *sv);
 
+uint64_t saving_number(const struct saving *sv)
+{
+    return sv->config.number;
+}
+
 static void fail(struct saving *sv, paramo_err err)
 {
     if (sv->err)

@@ -75,4 +75,13 @@ MUST_USE paramo_err shard_restore(struct shard *s, const struct shard_save_confi
 /* Nothing if that is not held or loaded. What is not loaded whole by now is lost. */
 void shard_load_go(struct shard *s, uint64_t id);
 
+struct saving;
+struct loading;
+/* The number of its checkpoint: for who looks on (the simulator). */
+uint64_t saving_number(const struct saving *sv);
+/* HOLDING --> HELD --> LOADING --> LOADED; without a hold it is LOADING, and over with that. */
+enum loading_phase { HOLDING, HELD, LOADING, LOADED };
+/* For who looks on (the simulator), with the checkpoint's id; true: only what is lost is restored. */
+bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t *id);
+
 #endif

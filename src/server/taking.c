@@ -7,8 +7,6 @@
 #include "server/ckpt_rows.h"
 #include "server/moving.h"
 
-enum take_state { TAKE_FILLING, TAKE_FULL, TAKE_LAST };
-
 struct take {
     struct chain *chain;
     struct move_order order;
@@ -28,6 +26,12 @@ struct take {
     void *arg;
     struct lane_timer timer;
 };
+
+enum take_state taking_state(const struct take *k, uint64_t *id)
+{
+    *id = k->order.id;
+    return k->state;
+}
 
 bool taking_has(const struct chain *c, unsigned arc)
 {

@@ -335,6 +335,7 @@ void errand_look(struct machine *m)
         sim_must(sim_schedule(m->world->sim, &e->wake, paused));
     else
         resume(m);
+    cover_look(m); /* a request may have begun a connection */
 }
 
 void errand_die(struct machine *m)

@@ -331,6 +331,7 @@ void machine_start(struct machine *m)
         if (m->role == PARAMO_ROLE_WORKER)
             script_start(m);
     }
+    cover_look(m);
 }
 
 /* ---- customers ----------------------------------------------------------------------------------------- */
@@ -460,6 +461,7 @@ bool machine_close_customer(struct machine *m, unsigned customer, uint64_t ns)
     c->closing = true;
     customer_end(m, c);
     c->closing = false;
+    cover_look(m);
     sim_must(sim_schedule(m->world->sim, &c->reopen, sim_now(m->world->sim) + ns));
     return true;
 }
@@ -541,6 +543,7 @@ void machine_kill(struct machine *m, uint64_t again_ns)
     if (!m->up)
         return;
     m->dying = true;
+    cover_dies(m, m->seen != SEAT_ENDED && m->seen != SEAT_FAILED && !w->over);
     ckpts_machine_dies(m);
     sim_host_pause(m->host, 0);
     van_sim_crash(m->van);

@@ -28,8 +28,12 @@ enum {
 
 static void hit(struct world *w, size_t fault)
 {
-    w->struck += !w->hit[fault];
+    if (w->hit[fault])
+        return;
+    const struct fault *f = &w->schedule->faults[fault];
+    w->struck++;
     w->hit[fault] = true;
+    cover_fault(w, f->kind, f->from, f->kind <= FAULT_reset || f->kind == FAULT_split ? f->to : f->from);
 }
 
 static void line_join(struct world *w, struct line *line, size_t fault)
@@ -372,6 +376,7 @@ static void world_make(struct world *w, const struct schedule *s)
         m->role = schedules ? PARAMO_ROLE_SCHEDULER : worker ? PARAMO_ROLE_WORKER : PARAMO_ROLE_SERVER;
         m->rank = schedules ? k > 0 : worker ? (uint32_t)(m - w->workers) : k - 1;
         (void)snprintf(m->name, sizeof m->name, "%s%u", schedules ? "sched" : worker ? "w" : "s", m->rank);
+        cover_make(m);
         sim_must(sim_host_create(w->sim, k, &m->host));
         sim_must(simnet_node(w->net, m->name, &w->nodes[k]));
         if (worker)
@@ -398,6 +403,7 @@ static void world_free(struct world *w)
         sim_cancel(w->sim, &w->machines[k].restart);
         if (w->machines[k].disk)
             disk_free(w->machines[k].disk);
+        cover_free(&w->machines[k]);
     }
     ckpts_free(w);
     stores_free(w);
@@ -480,6 +486,9 @@ static bool step(struct world *w)
     if (w->broken[0] || !sim_step(w->sim))
         return false;
     w->events++;
+    uint32_t ran = sim_lane_host(w->sim);
+    if (ran < w->count)
+        cover_look(&w->machines[ran]);
     w->step += counts(w, w->answers != answers);
     for (uint32_t k = 0; k < w->count; k++)
         if (w->machines[k].role == PARAMO_ROLE_SCHEDULER)
@@ -613,6 +622,7 @@ void play(const struct schedule *schedule, struct play_result *result)
         result->injected[schedule->faults[i].kind] += w->hit[i];
         result->injected_total += w->hit[i];
     }
+    result->coverage = w->coverage;
     world_free(w);
     memcpy(result->counts, w->counts, sizeof result->counts);
     if (!result->failed && w->broken[0]) { /* something was found when all was closed */

@@ -6,6 +6,7 @@
 #ifndef SIM_PLAY_H
 #define SIM_PLAY_H
 
+#include "sim/cover.h"
 #include "sim/fault.h"
 
 /* What the application and the cluster did, so that it can be seen that something was. X(name). */
@@ -49,6 +50,7 @@ struct play_result {
     uint32_t injected[FAULT_KINDS_COUNT]; /* faults that struck something */
     uint32_t injected_total;
     uint32_t counts[PLAY_COUNTS_COUNT]; /* requests and calls that ended well */
+    struct coverage coverage;
 };
 
 void play(const struct schedule *schedule, struct play_result *result);

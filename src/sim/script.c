@@ -354,16 +354,15 @@ static unsigned customers(const struct machine *m)
     return n;
 }
 
-static void tick(struct sim_event *event)
+static void turn(struct machine *m)
 {
-    struct machine *m = container_of(container_of(event, struct script, tick), struct machine, script);
     struct world *w = m->world;
     struct script *s = &m->script;
     uint64_t paused = sim_host_paused_until(m->host);
     if (s->step != SCRIPT_WORK && (w->calm || !beside(s->step)))
         return;
     if (paused > sim_now(w->sim)) {
-        sim_must(sim_schedule(w->sim, event, paused));
+        sim_must(sim_schedule(w->sim, &s->tick, paused));
         return;
     }
     if (s->tables < SIM_TABLES) { /* its job ended before it began */
@@ -393,6 +392,13 @@ static void tick(struct sim_event *event)
         return;
     }
     work(m);
+}
+
+static void tick(struct sim_event *event)
+{
+    struct machine *m = container_of(container_of(event, struct script, tick), struct machine, script);
+    turn(m);
+    cover_look(m); /* a request may have begun a connection */
 }
 
 void script_wake(struct machine *m)

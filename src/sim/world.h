@@ -14,6 +14,7 @@
  *     errands.c  what the application does on a thread of its own: it saves and loads tables
  *     ckpts.c    checkpoints of the job: who has them taken and loaded, and that what is there is whole
  *     bounds.c   what one must hold, and may, and what the model is when it is loaded
+ *     cover.c    (cover_sched.c) which transitions the product's state machines made, and after which faults
  *     judge.c    invariants after each event, and the full look at all tables
  *
  * Everything aborts when memory runs out: a simulation's result would mean nothing. Tests:
@@ -26,6 +27,7 @@
 #include "env/simetcd.h"
 #include "env/simfs.h"
 #include "node/node.h"
+#include "sim/cover.h"
 #include "sim/fault.h"
 #include "sim/play.h"
 #include "van/simvan.h"
@@ -214,6 +216,18 @@ void deal_reported(struct machine *m, const struct pool_part *part, paramo_err s
 /* False: nothing can be moved now. */
 bool moves_strike(struct world *w, const struct fault *f);
 
+/* ---- cover.c ---- */
+
+struct cover;
+void cover_make(struct machine *m);
+void cover_free(struct machine *m);
+/* Its process has had an event. */
+void cover_look(struct machine *m);
+/* One has struck machine a, and b. */
+void cover_fault(struct world *w, enum fault_kind kind, uint32_t a, uint32_t b);
+/* Its process ends; killed: in the middle of what it does. */
+void cover_dies(struct machine *m, bool killed);
+
 /* ---- bounds.c ---- */
 
 struct bounds;
@@ -385,6 +399,7 @@ struct machine {
     paramo_node *made;
     struct sim_event restart;
     enum seat_state seen;
+    struct cover *cover; /* its state machines */
     uint64_t view_seen, shard_view_seen[2];
     bool declared_dead, never_ended;
     bool drains;         /* it was asked to give away what it has */
@@ -558,6 +573,7 @@ struct world {
     bool pool_leaks;   /* a call may have taken a part with it that nobody knows of */
     uint32_t moves;
     uint32_t counts[PLAY_COUNTS_COUNT];
+    struct coverage coverage;
     uint32_t deaths[SIM_SERVERS]; /* of server processes */
     uint32_t ring_shards;
     struct op *free_ops, *ops; /* all that are open */
