@@ -676,6 +676,9 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     /* A customer that is opened again is the same sender: its numbers must be above all that the one before
      * it gave out. The clock is: nobody sends a chunk a nanosecond. */
     c->next_number = c->floor = lane_now(c->lane);
+    /* Nor may a server take its scan for one of the customer before it, whose keys it still has: nobody
+     * begins a scan a microsecond, and what is not asked for again is kept for a minute. */
+    atomic_init(&c->scans, (unsigned)(c->next_number / ENV_US));
     c->deadline_at = UINT64_MAX;
     c->deadline_timer.fire = deadline_fire;
     c->view_timer.fire = route_view_again;

@@ -8,6 +8,7 @@
 #include "base/mutant.h"
 #include "server/moving.h"
 #include "wire/order.h"
+#include "worker/scan.h"
 #include "worker/support_world.h"
 
 /* Row i lies on arc i. */
@@ -193,6 +194,51 @@ static void opened_again_and_promoted(void **state)
         assert_true(pulled(1, 7) == 3);
         world_fini(&w);
     }
+}
+
+static int count_rows(void *arg, const struct scan_rows *rows)
+{
+    *(size_t *)arg += rows->n;
+    return 0;
+}
+
+static int stop_at_rows(void *arg, const struct scan_rows *rows)
+{
+    (void)arg;
+    return rows->n > 0;
+}
+
+/* A scan that was stopped leaves the keys that the server has found. The customer is opened again before its
+ * goodbye has come: its first scan is another one, and has the rows that have come since. */
+static void opened_again_and_scans(void **state)
+{
+    enum { N = 512, DIM = 1024 };
+    static const float vals[N * DIM];
+    static uint64_t keys[N];
+    uint64_t ts;
+    size_t rows = 0;
+    (void)state;
+    for (unsigned i = 0; i < N; i++)
+        keys[i] = 2 * i;
+    memset(&w, 0, sizeof w);
+    world_init(&w, true, 5);
+    world_table(&w, PARAMO_TABLE_SPARSE, DIM);
+    world_start(&w, 1, 1, 1);
+    assert_int_equal(world_push(&w, 0, 0, keys, N, vals, N * DIM, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    assert_int_equal(scan_run(w.clients[0].client, &w.tables[0], false, 0, stop_at_rows, NULL),
+                     PARAMO_E_INTERRUPTED);
+    struct simnet_link *link = world_link(&w, "w0", "s0");
+    link->cut = true;
+    world_client_close(&w, 0);
+    link->cut = false;
+    world_client_open(&w, 0);
+    keys[0] = 1;
+    assert_int_equal(world_push(&w, 0, 0, keys, 1, vals, DIM, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    assert_int_equal(scan_run(w.clients[0].client, &w.tables[0], false, 0, count_rows, &rows), PARAMO_OK);
+    assert_int_equal(rows, N + 1);
+    world_fini(&w);
 }
 
 /* A customer that is closed leaves nothing, at no member of a chain; other connections of it may be open. */
@@ -448,6 +494,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opened_again),
         cmocka_unit_test(opened_again_and_promoted),
+        cmocka_unit_test(opened_again_and_scans),
         cmocka_unit_test(closed),
         cmocka_unit_test(silent),
         cmocka_unit_test(silent_and_promoted),
