@@ -99,7 +99,7 @@ static void instance_comes(struct look *l, enum cover_machine machine, uint64_t 
 }
 
 void cover_look_closely(struct look *l, enum cover_machine machine, uint64_t key, enum cover_state state,
-                         uint64_t peer)
+                        uint64_t peer)
 {
     struct cover *c = l->c;
     size_t i = l->at;
@@ -134,7 +134,9 @@ static void look_member(struct look *l, const struct seat *seat)
         look_at(l, COVER_seat, 0, sits, 0);
     if (m && m->state != MEMBER_CLOSED)
         look_at(l, COVER_member, 0,
-                m->state == MEMBER_JOINED && !m->registered ? IS_seeking : (enum cover_state)members[m->state], 0);
+                m->state == MEMBER_JOINED && !m->registered ? IS_seeking
+                                                            : (enum cover_state)members[m->state],
+                0);
 }
 
 static void look_chain(struct look *l, const struct chain *c, uint64_t shard)
@@ -153,8 +155,8 @@ static void look_chain(struct look *l, const struct chain *c, uint64_t shard)
                            : IS_idle,
                 st->incarnation);
     for (const struct chain_source *so = c->sources; so; so = so->next)
-        look_at(l, COVER_source, (shard | (uint64_t)so->from.shard << 8 | (uint64_t)so->moves << 7) ^
-                                     so->incarnation,
+        look_at(l, COVER_source,
+                (shard | (uint64_t)so->from.shard << 8 | (uint64_t)so->moves << 7) ^ so->incarnation,
                 so->conn ? IS_up : IS_lost, so->incarnation);
     if (c->give) {
         enum give_state state = giving_state(c->give, &id);
@@ -178,7 +180,8 @@ static void look_shard(struct look *l, const struct shard *s, uint64_t number)
         uint64_t id;
         enum loading_phase phase;
         bool restores = loading_state(s->loading, &phase, &id);
-        look_at(l, COVER_loading, number ^ id << 8, restores ? IS_restoring : (enum cover_state)loads[phase], 0);
+        look_at(l, COVER_loading, number ^ id << 8, restores ? IS_restoring : (enum cover_state)loads[phase],
+                0);
     }
 }
 

@@ -1,7 +1,7 @@
 /*
- * The coverage of the space: how often each state machine of the product made each of its transitions, and how
- * often a fault came before one. States are read after each event, so a transition may have others inside it
- * that one step made (a paused process finds much waiting). A table has all transitions that may be seen;
+ * The coverage of the space: how often each state machine of the product made each of its transitions, and
+ * how often a fault came before one. States are read after each event, so a transition may have others inside
+ * it that one step made (a paused process finds much waiting). A table has all transitions that may be seen;
  * another one is a violation.
  *
  * A pair is a kind of fault and the first transition of a state machine after it: of one whose process or

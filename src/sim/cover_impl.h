@@ -14,7 +14,7 @@ enum cover_machine {
         COVER_MACHINES_COUNT
 };
 
-#define COVER_STATES(X)                                                                                            \
+#define COVER_STATES(X)                                                                                      \
     X(none)                                                                                                  \
     X(gone)                                                                                                  \
     X(killed)                                                                                                \
@@ -69,7 +69,6 @@ enum cover_state {
 
 enum { NO_PEER = UINT8_MAX };
 _Static_assert((int)SCHEDULE_NODES_MAX < (int)NO_PEER, "a peer is a node");
-
 
 /* An instance of a state machine, as it was seen last. */
 struct instance {

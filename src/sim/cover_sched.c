@@ -39,9 +39,9 @@ static void look_store(struct look *l, const struct store *store)
 {
     static const uint8_t stores[] = {
         [STORE_OPEN] = IS_open, [STORE_STARTING] = IS_starting, [STORE_READY] = IS_ready};
-    static const uint8_t phases[] = {[PHASE_OPEN] = IS_open,         [PHASE_LOOK] = IS_look,
-                                     [PHASE_GRANT] = IS_grant,       [PHASE_CAMPAIGN] = IS_campaign,
-                                     [PHASE_READ] = IS_read,         [PHASE_READY] = IS_leads};
+    static const uint8_t phases[] = {
+        [PHASE_OPEN] = IS_open,         [PHASE_LOOK] = IS_look, [PHASE_GRANT] = IS_grant,
+        [PHASE_CAMPAIGN] = IS_campaign, [PHASE_READ] = IS_read, [PHASE_READY] = IS_leads};
     if (!l->m->world->schedule->meta) {
         look_at(l, COVER_store, 0, (enum cover_state)stores[store_dir_phase(store)], 0);
         return;
