@@ -324,6 +324,7 @@ static void test_parted(void **state)
     assert_int_equal(fake_send(c, &last, keys, vals), PARAMO_OK);
     assert_null(clock->parts);
     assert_int_equal(f.shard->pool.out, 0);
+    fake_disconnect(c);
     fake_fini(&f);
 }
 
@@ -630,6 +631,7 @@ static void test_cleared_memory_goes_back(void **state)
     fake_pass(&f, ENV_SEC);
     assert_int_equal(t->memory.chunks.count, HUGEMEM_KEPT);
     assert_in_range(shard_table_bytes(t), HUGEMEM_CHUNK, full / 4);
+    fake_disconnect(c);
     fake_fini(&f);
 }
 
