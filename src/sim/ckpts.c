@@ -41,6 +41,7 @@ struct ckpts {
     struct member_call call;
     struct load_attempt attempt;
     struct machine *again; /* whose load has failed last; he tries again, if he lives */
+    uint64_t again_process;
     uint64_t again_at;
     bool calm_saved, calm_loaded;
 };
@@ -267,8 +268,10 @@ static void failed(struct machine *m, paramo_err status)
     if (m->world->calm && !c->load && status == PARAMO_E_DATA_LOST && !m->world->loading)
         c->calm_saved = c->calm_loaded = true; /* a table that no checkpoint has, and that nobody clears */
     c->load_failed = c->load_failed || c->load;
-    if (c->load)
+    if (c->load) {
         c->again = m;
+        c->again_process = m->made->own->incarnation;
+    }
     c->again_at = sim_now(m->world->sim) + AGAIN_MS * ENV_MS;
 }
 
@@ -293,6 +296,17 @@ static void answered(struct member_call *call, paramo_err status)
         saved(w, call->result.number);
 }
 
+/* A load of which nobody knows how it has ended may come late, as long as its worker lives for the scheduler:
+ * it has to load first itself, since with that call the scheduler knows the other for an old one. */
+static bool may_come(const struct ckpts *c, const struct machine *m)
+{
+    const struct view *view = member_view(machine_member(m));
+    bool may = false;
+    for (uint32_t i = 0; c->again && view && i < view->nodes_count; i++)
+        may = may || (view->nodes[i].alive && view->nodes[i].incarnation == c->again_process);
+    return may && m->made->own->incarnation != c->again_process;
+}
+
 /* False: not now. */
 static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
 {
@@ -301,6 +315,8 @@ static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
     struct lane *control = m->made->control;
     const struct ckpt_seen *last = seen_last(c, true);
     if (c->asks || !machine_joined(m) || m->declared_dead || m->script.step == SCRIPT_LEAVE)
+        return false;
+    if (load && may_come(c, m))
         return false;
     bool enter = !lane_held(control);
     if (enter && !lane_enter(control))
