@@ -148,7 +148,7 @@ void judge_status(struct op *op, paramo_err status)
         break;
     case PARAMO_E_NODE_LOST:
         /* Or it did: a newer view with the dead one's successor may have come before this report. */
-        ok = judge_sees_dead(client->view) || op->saw_dead || w->death_at > op->from;
+        ok = judge_sees_dead(client->view) || op->saw_dead || w->death_view > op->issued_view;
         ok = ok && (!w->schedule->replicas || judge_data_lost(w));
         break;
     case PARAMO_E_DATA_LOST:
@@ -382,7 +382,7 @@ static void view_came(struct world *w, const struct view *view)
             bool died = !node->alive && !node->left;
             w->deaths_seen = w->deaths_seen || died || successor;
             if (died || successor) /* both may have come in one view */
-                w->death_at = ++w->moment;
+                w->death_view = view->number;
             if (successor)
                 ledger_server_died(w, place);
             w->recovered = w->recovered || (node->recovered && !w->schedule->replicas && !w->left[place]);

@@ -108,6 +108,7 @@ struct op {
     int32_t priority;
     bool patient;                /* the default timeout */
     bool open, cancelled, again; /* again: something of it was sent twice or cut anew */
+    uint64_t issued_view;        /* its client's view when it was issued */
     bool saw_dead;               /* when it was issued, a server was dead in its client's view */
     unsigned after_n;            /* requests that it comes after: these, and all up to that one */
     uint64_t after[2], after_all;
@@ -566,11 +567,11 @@ struct world {
     struct cell values[SCHEDULE_NODES_MAX]; /* at the scheduler, one of each worker */
     uint64_t values_put;
     struct deal deals[SIM_STREAMS][SIM_PARTS];
-    uint64_t death_at; /* moment of the last view with a dead server */
-    uint64_t lost_at;  /* ... in which one was dead that had not been, or another came in its place */
-    uint64_t ghost_at; /* a server was up that a view had dead: it may not know, and acknowledge */
-    bool deaths_seen;  /* some server was dead in a view */
-    bool pool_leaks;   /* a call may have taken a part with it that nobody knows of */
+    uint64_t death_view; /* the last view that a server died in */
+    uint64_t lost_at;    /* ... in which one was dead that had not been, or another came in its place */
+    uint64_t ghost_at;   /* a server was up that a view had dead: it may not know, and acknowledge */
+    bool deaths_seen;    /* some server was dead in a view */
+    bool pool_leaks;     /* a call may have taken a part with it that nobody knows of */
     uint32_t moves;
     uint32_t counts[PLAY_COUNTS_COUNT];
     struct coverage coverage;
