@@ -34,7 +34,7 @@
     X(dead_server_waits, "requests to a dead server wait for their deadline instead of ending")          \
     X(fence_forgotten, "a shard serves a worker that was declared dead")                                 \
     X(old_incarnation_returns, "a dead node that registers again is taken back")                         \
-    X(call_done_twice, "the scheduler does a repeated call again")                                       \
+    X(call_done_twice, "the scheduler adds again when it is asked again")                                       \
     X(barrier_number_stays, "a barrier is released with the number of the one before")                   \
     X(barrier_short, "a barrier is released one node early")                                             \
     X(handler_repeated, "a repeated request is handed to the handler again")                             \
@@ -98,6 +98,9 @@
     X(target_without_lease, "an owner that paused reads on although the move's target is silent")         \
     X(replica_counted_early, "a target says that it is full when it has begun")                           \
     X(absent_counts, "copies on servers that have not registered count as there")                         \
+    X(lease_not_awaited, "a promoted replica does not wait for the end of its owner's lease")             \
+    X(lease_never_ends, "an owner answers pulls however long its followers have been silent")             \
+    X(chain_leave_missing, "a member that leaves a chain acknowledges what it has not passed on")         \
     X(returned_owner_keeps, "who has given arcs away keeps their rows")                                   \
     X(short_table_acked_early, "a change of a table with fewer replicas goes one member less far")        \
     X(refill_skips_short_table, "a move leaves out tables that have fewer replicas than the job")         \
@@ -117,7 +120,13 @@
     X(term_not_raised, "a scheduler that is started again keeps the term of the one before")             \
     X(call_not_kept, "a scheduler that is started again does calls again that the one before has done")  \
     X(lease_forgotten, "a scheduler that is started again does not know who works on which part")        \
-    X(save_without_fence, "two schedulers both believe: what is saved in etcd does not compare the term")
+    X(save_without_fence, "two schedulers both believe: what is saved in etcd does not compare the term") \
+    X(fence_by_node, "a dead worker is told by its node's number, which a new one may have")              \
+    X(client_far_ahead, "a client gives a number that is 1,025 from its floor")                           \
+    X(arc_begins_late, "the first key of an arc goes to the owner of the one before")                     \
+    X(state_of_deleted, "a row that is made anew has the state of the one that was deleted there")        \
+    X(last_not_awaited, "a wait for all requests does not wait for the last")                             \
+    X(accept_unproved, "a peer is taken for one of this host although it has not read our memory")
 /* clang-format on */
 
 enum mutant {

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mutant.h"
+
 paramo_err tracker_init(struct tracker *t)
 {
     *t = (struct tracker){.failures_lock = ATOMIC_FLAG_INIT};
@@ -171,7 +173,7 @@ bool tracker_all_done(struct tracker_all *all)
         return true;
     for (; all->cursor < TRACKER_SLOTS; all->cursor++) {
         uint64_t ts = atomic_load_explicit(&t->slots[all->cursor], memory_order_acquire);
-        if (ts && ts <= all->upto)
+        if (ts && ts + MUTANT(last_not_awaited) <= all->upto)
             return false;
     }
     return true;

@@ -295,7 +295,7 @@ paramo_err calls_received(struct sched_node *node, const struct wire_head *head,
     struct sched_call **place = &node->calls[head->number % CALL_WINDOW];
     if (*place && (*place)->number != head->number)
         return PARAMO_OK; /* an old copy that overtook: beyond what this side keeps; it will be sent again */
-    if (*place && MUTANT(call_done_twice) && (*place)->answered) {
+    if (*place && MUTANT(call_done_twice) && (*place)->answered && head->table == CALL_KV_ADD) {
         call_free(*place);
         *place = NULL;
     }

@@ -221,7 +221,7 @@ enum life { LIFE_UNKNOWN, LIFE_ALIVE, LIFE_OVER };
 static enum life life_of(const struct shard *s, uint32_t id, uint64_t incarnation, bool known)
 {
     const struct view_node *node = s->view ? view_node(s->view, id) : NULL;
-    bool is = node && node->incarnation == incarnation;
+    bool is = node && (node->incarnation == incarnation || MUTANT(fence_by_node));
     if (is && node->alive)
         return LIFE_ALIVE;
     return is || known ? LIFE_OVER : LIFE_UNKNOWN;

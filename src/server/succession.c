@@ -361,7 +361,7 @@ static void forget_gone(struct chain *c, uint64_t until)
     }
     if (until && c->leased_until > until)
         until = c->leased_until;
-    if (until > c->wait_until && !MUTANT(promoted_serves_at_once))
+    if (until > c->wait_until && !MUTANT(promoted_serves_at_once) && !MUTANT(lease_not_awaited))
         c->wait_until = until;
     for (arcs_each(a, c->mine))
         c->second_at[a] = 0;
@@ -396,7 +396,8 @@ void chain_succeed(struct chain *c)
             follow_forget(c, c->sources);
         chain_cancel(&entries);
     }
-    chain_leave(c, &entries, change.nothing);
+    if (!MUTANT(chain_leave_missing))
+        chain_leave(c, &entries, change.nothing);
     chain_route(c, &entries);
     for (struct chain_stream *st = c->streams; st && gated; st = st->next)
         st->gate = st->seq;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/mutant.h"
+
 enum {
     BATCH = 64,        /* rows whose cache misses overlap */
     INSERT_AHEAD = 16, /* keys from prefetch to insertion: the find before has long been forgotten */
@@ -88,7 +90,9 @@ static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, u
         rows[i] = fresh;
         void *row = rowslab_row(&s->slab, fresh);
         rowinit_fill(&spec->init, keys[i], 0, spec->dim, row);
-        start_row(spec, row);
+        if (!MUTANT(state_of_deleted)) {
+            start_row(spec, row);
+        }
     }
     if (err) {
         while (done > 0) {

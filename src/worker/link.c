@@ -101,7 +101,7 @@ void link_name(const struct link *l, char text[LINK_NAME_MAX])
 /* Gives the chunk its number, if the window has room. */
 static bool number_take(struct client *c, struct chunk *chunk)
 {
-    if (c->next_number - c->floor >= DATA_WINDOW) {
+    if (c->next_number - c->floor >= DATA_WINDOW + (MUTANT(client_far_ahead) ? 1 : 0)) {
         c->window_full = true;
         return false;
     }
@@ -564,16 +564,12 @@ void link_lost(struct link *l, const char *text)
     lane_timer_cancel(c->lane, &l->retry);
     (void)snprintf(l->trouble, sizeof l->trouble, "%s", text);
     l->told = l->told ? 1 : 0; /* perhaps it has not come */
-    while (l->sent.head) {
+    while (l->sent.head && !MUTANT(lost_not_resent)) {
         struct piece *p = l->sent.head;
         list_remove(&l->sent, p);
         p->placing = false;
         p->resent = true;
         c->retries++;
-        if (MUTANT(lost_not_resent)) {
-            p->state = PIECE_IDLE;
-            continue;
-        }
         if (MUTANT(retry_new_number) && !p->chunk->split)
             number_return_early(c, p->chunk);
         resend_by_number(l, p);

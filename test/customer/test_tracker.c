@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/mutant.h"
 #include "customer/tracker.h"
 
 static void test_one(void **state)
@@ -123,6 +124,23 @@ static void test_all(void **state)
     tracker_fini(&t);
 }
 
+/* The last that was issued before is waited for, too, though a later one is in flight. */
+static void test_all_with_the_last(void **state)
+{
+    (void)state;
+    struct tracker t;
+    struct tracker_all all;
+    uint64_t last, later;
+    assert_int_equal(tracker_init(&t), PARAMO_OK);
+    assert_int_equal(tracker_issue(&t, &last), PARAMO_OK);
+    tracker_all_begin(&t, &all);
+    assert_int_equal(tracker_issue(&t, &later), PARAMO_OK);
+    assert_false(tracker_all_done(&all));
+    tracker_complete(&t, last);
+    assert_true(tracker_all_done(&all));
+    tracker_fini(&t);
+}
+
 /* Answers are counted until the slot has another request. */
 static void test_answers(void **state)
 {
@@ -222,7 +240,7 @@ static void test_searches_are_short(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one),
@@ -230,10 +248,13 @@ int main(void)
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_failures),
         cmocka_unit_test(test_all),
+        cmocka_unit_test(test_all_with_the_last),
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_peek),
         cmocka_unit_test(test_success_after_failures),
         cmocka_unit_test(test_searches_are_short),
     };
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "base/mutant.h"
 #include "ring/ring.h"
 
 static uint64_t seed = 1;
@@ -230,7 +231,7 @@ static void test_positions(void **state)
         assert_true(counts[s] > 1750 && counts[s] < 2250);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares_in_order),
@@ -240,5 +241,7 @@ int main(void)
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_positions),
     };
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

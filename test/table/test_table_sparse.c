@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "base/mutant.h"
 #include "support_reference.h"
 #include "table/table.h"
 
@@ -244,7 +245,7 @@ static void state_survives_a_copy(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grows_to_millions_within_24_bytes_a_key),
@@ -255,5 +256,7 @@ int main(void)
         cmocka_unit_test(repeated_keys_are_survived),
         cmocka_unit_test(state_survives_a_copy),
     };
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
