@@ -39,13 +39,14 @@ struct loading {
     struct ckpt_reader *reader;
     struct queue blocks;
     paramo_err work_err;
+    uint64_t number; /* of this shard's loads */
     char work_text[ERR_TEXT_MAX];
 };
 
-bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t *id)
+bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t *number)
 {
     *phase = ld->phase;
-    *id = ld->config.id;
+    *number = ld->number;
     return ld->lost;
 }
 
@@ -486,6 +487,7 @@ static paramo_err loading_begin(struct shard *s, const struct shard_save_config 
     if (!ld)
         return err_memory(sizeof *ld);
     ld->shard = s;
+    ld->number = ++s->loads;
     ld->config = *config;
     ld->chore = (struct chore){.lane = s->lane, .work = work, .done = worked};
     ld->next.fire = next;

@@ -81,7 +81,8 @@ struct loading;
 uint64_t saving_number(const struct saving *sv);
 /* HOLDING --> HELD --> LOADING --> LOADED; without a hold it is LOADING, and over with that. */
 enum loading_phase { HOLDING, HELD, LOADING, LOADED };
-/* For who looks on (the simulator), with the checkpoint's id; true: only what is lost is restored. */
-bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t *id);
+/* For who looks on (the simulator): the phase, and which of the shard's loads it is. True: only what is lost
+ * is restored. */
+bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t *number);
 
 #endif

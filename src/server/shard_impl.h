@@ -204,6 +204,7 @@ struct shard {
     struct saving *saving; /* NULL: none goes on */
     uint64_t saved_id; /* the checkpoint since which changes are known, of all arcs that we own; 0: none */
     struct loading *loading; /* the same */
+    uint64_t loads;          /* begun so far */
     bool restoring;          /* rows of ours are lost, and about to be restored: requests wait */
     struct lane_timer housekeeping;
     struct lane_timer trimming;   /* memory that tables have freed goes back */

@@ -177,11 +177,11 @@ static void look_shard(struct look *l, const struct shard *s, uint64_t number)
     if (s->saving)
         look_at(l, COVER_saving, number | saving_number(s->saving) << 8, IS_running, 0);
     if (s->loading) {
-        uint64_t id;
+        uint64_t load;
         enum loading_phase phase;
-        bool restores = loading_state(s->loading, &phase, &id);
-        look_at(l, COVER_loading, number ^ id << 8, restores ? IS_restoring : (enum cover_state)loads[phase],
-                0);
+        bool restores = loading_state(s->loading, &phase, &load);
+        look_at(l, COVER_loading, number ^ load << 8,
+                restores ? IS_restoring : (enum cover_state)loads[phase], 0);
     }
 }
 

@@ -80,6 +80,7 @@
     X(job, none, gathering)                                                                                  \
     X(job, none, running)                                                                                    \
     X(job, none, ending)                                                                                     \
+    X(job, none, over) /* over a store that says so */                                                       \
     X(job, gathering, running)                                                                               \
     X(job, gathering, ending)                                                                                \
     X(job, gathering, over)                                                                                  \
