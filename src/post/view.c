@@ -81,6 +81,14 @@ const struct view_table *view_table_named(const struct view *view, const char *n
     return NULL;
 }
 
+uint64_t view_arcs_changed(const struct view *view)
+{
+    uint64_t last = 0;
+    for (uint32_t s = 0; s < view->shards_count; s++)
+        last = view->shards[s].arcs_changed > last ? view->shards[s].arcs_changed : last;
+    return last;
+}
+
 int view_shard_index(const struct view *view, uint32_t node, unsigned index)
 {
     for (uint32_t i = 0; i < view->shards_count; i++)

@@ -96,6 +96,9 @@ const struct view_table *view_table(const struct view *view, uint32_t id);
 const struct view_table *view_table_named(const struct view *view, const char *name);
 /* -1 if there is none. */
 int view_shard_index(const struct view *view, uint32_t node, unsigned index);
+
+/* Number of the last view in which an arc had another owner than before. */
+uint64_t view_arcs_changed(const struct view *view);
 void view_encode(const struct view *view, struct writer *w);
 /* Checks everything; *view has one reference. */
 MUST_USE paramo_err view_decode(struct reader *r, struct view **view);

@@ -57,6 +57,7 @@ unsigned ledger_row(enum sim_table table, unsigned index)
 
 void ledger_owners(struct world *w, const struct view *view)
 {
+    uint64_t since = view_arcs_changed(view); /* nobody need have seen that view itself */
     w->ring_shards = view->shards_count;
     for (unsigned t = 0; t < SIM_TABLES; t++) {
         for (unsigned i = 0; i < SIM_KEYS; i++) {
@@ -66,12 +67,21 @@ void ledger_owners(struct world *w, const struct view *view)
                 k->must = 0; /* a handler's sums have no copies */
             if (owner == k->shard)
                 continue;
-            if (k->shard >= 0)
-                k->left[k->shard] = view->number;
+            if (k->shard >= 0) {
+                k->before[k->shard] = k->came;
+                k->left[k->shard] = since;
+            }
             k->shard = owner;
-            k->came = view->number;
+            k->came = since;
         }
     }
+}
+
+bool ledger_owned(const struct ledger_key *key, unsigned shard, uint64_t view)
+{
+    if (key->shard == (int)shard && view >= key->came)
+        return true;
+    return view >= key->before[shard] && view < key->left[shard];
 }
 
 unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key)

@@ -46,10 +46,9 @@ static void op_retire(struct world *w, struct op *op)
 /* Rows in order, of this shard, none that was acknowledged when the scan began left out. By which view it has
  * answered nobody knows who looks on: all rows of keys that it owned by its own when the scan began, and owns
  * still, are there; of others that came or went since then none need be. But none is of a key that had left
- * it when the batch was asked for, or that was never its own. */
-/* The customer may have an older view than that process which is the shard by now, and ask the one before it,
- * which does not know yet that it has left, or that it is dead. So the view by which it was answered counts,
- * too. */
+ * it when the batch was asked for, or that was never its own. The customer's view may be older than the
+ * place's: then it asked the process before, which did not know yet that it has left, or that it is dead. So
+ * both count only as far as that view has them, too. */
 static void scanned(struct world *w, const struct op *op)
 {
     const struct scan_batch *b = op->batch;
@@ -64,7 +63,7 @@ static void scanned(struct world *w, const struct op *op)
         uint64_t must = there ? op->all_must[i] : op->began_must[i];
         bool own = k->shard == (int)op->shard;
         must = ledger_load_between(w, op) ? 0 : must & k->must;
-        if (there || (own && op->began_view >= k->came && b->arcs_view >= k->came))
+        if (there || (own && op->began_view >= k->came && ledger_owned(k, op->shard, b->arcs_view)))
             ledger_row_look(w, "a scan", op->table, i, (const uint64_t *)(const void *)b->vals + at, n, must,
                             there ? op->from : op->began);
         if (there && !own && op->shard_view >= k->left[op->shard] && b->arcs_view >= k->left[op->shard])

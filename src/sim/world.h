@@ -73,9 +73,11 @@ struct ledger_key {
     uint64_t gone;       /* none of these any more: a checkpoint was loaded that has them not */
     unsigned used;       /* digits given */
     unsigned arc;
-    int shard;                 /* owner: index in the view, or -1 before there is one */
-    uint64_t came;             /* ... the view since which it is */
-    uint64_t left[SIM_SHARDS]; /* the view since which a shard is not any more; 0: it never was */
+    int shard;     /* owner: index in the view, or -1 before there is one */
+    uint64_t came; /* ... the view since which it is */
+    /* The views since which a shard was the owner until it was not any more, and since which it is not; 0:
+     * it never was. */
+    uint64_t before[SIM_SHARDS], left[SIM_SHARDS];
 };
 
 /* A clear that failed: no server does it any more that knows that the customer's numbers below `floor` are
@@ -135,6 +137,9 @@ struct op {
 void ledger_init(struct world *w);
 /* Owners, once the ring is known, and when it is another. */
 void ledger_owners(struct world *w, const struct view *view);
+/* Was the shard the key's owner by that view? Of what was before it was last given back nothing is known: no.
+ */
+bool ledger_owned(const struct ledger_key *key, unsigned shard, uint64_t view);
 /* The shard that owns a key of the USER table; -1: there is no such key. */
 int ledger_owner(const struct world *w, uint64_t key);
 /* A key's index; SIM_KEYS: there is no such key. */

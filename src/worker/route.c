@@ -15,14 +15,6 @@ static struct link *link_find(struct client *c, const struct view_node *node, un
     return NULL;
 }
 
-static uint64_t arcs_view(const struct view *view)
-{
-    uint64_t last = 0;
-    for (uint32_t s = 0; s < view->shards_count; s++)
-        last = view->shards[s].arcs_changed > last ? view->shards[s].arcs_changed : last;
-    return last;
-}
-
 static int sole_owner(const struct ring *ring)
 {
     for (unsigned a = 1; a < RING_ARCS; a++) {
@@ -132,7 +124,7 @@ void client_set_view(struct client *c, struct view *view)
     c->by_shard = by_shard;
     c->view = view_ref(view);
     atomic_store(&c->shards, view->shards_count);
-    c->arcs_view = arcs_view(view);
+    c->arcs_view = view_arcs_changed(view);
     c->sole = sole_owner(view_ring(view));
     atomic_store(&c->num_servers, view->num_servers);
     atomic_store(&c->num_workers, view->num_workers);
