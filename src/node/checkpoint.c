@@ -102,8 +102,9 @@ static void part_begin(struct lane_task *task)
         shard_save_drop(s, job->fields.number);
         part_done(p, PARAMO_OK, NULL);
     } else if (job->what == ORDER_CKPT_GO) {
-        shard_load_go(s, job->fields.id);
-        part_done(p, PARAMO_OK, NULL);
+        err = shard_load_go(s, job->fields.id);
+        if (!err)
+            part_done(p, PARAMO_OK, NULL);
     } else {
         err = job->what == ORDER_CKPT_HOLD      ? shard_load_hold(s, &config)
               : job->what == ORDER_CKPT_LOAD    ? shard_load(s, &config)

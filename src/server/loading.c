@@ -161,6 +161,7 @@ static void release(struct loading *ld)
 {
     struct shard *s = ld->shard;
     s->loading = NULL;
+    s->load_gone = 0;
     lane_timer_cancel(s->lane, &ld->next);
     lane_timer_cancel(s->lane, &ld->limit);
     loading_free(ld);
@@ -428,6 +429,7 @@ static void let_go(struct shard *s, paramo_err why)
 {
     struct loading *ld = s->loading;
     s->loading = NULL;
+    s->load_gone = ld->config.id;
     lane_timer_cancel(s->lane, &ld->next);
     lane_timer_cancel(s->lane, &ld->limit);
     if (ld->matched)
@@ -515,17 +517,24 @@ paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *conf
     return PARAMO_OK;
 }
 
-void shard_load_go(struct shard *s, uint64_t id)
+paramo_err shard_load_go(struct shard *s, uint64_t id)
 {
     struct loading *ld = s->loading;
     if (!ld || !ld->hold || ld->config.id != id)
-        return;
+        return s->load_gone == id && !MUTANT(load_gone_unsaid)
+                   ? err_set(PARAMO_E_TIMEOUT,
+                             "shard %u has waited too long for all others to load, and has "
+                             "let the load go: load it again",
+                             s->config.index)
+                   : PARAMO_OK;
     if (ld->phase == LOADED) {
         release(ld);
     } else {
         let_go(s, err_set(PARAMO_E_CANCELLED, "the scheduler has given it up"));
+        s->load_gone = 0; /* the scheduler knows */
         piece_unpark(s);
     }
+    return PARAMO_OK;
 }
 
 /* Reads; the rest is `next`'s. */

@@ -72,8 +72,9 @@ MUST_USE paramo_err shard_load_hold(struct shard *s, const struct shard_save_con
  * this. An error leaves it lost, and requests waiting: it is to be done again. What else goes on is given up:
  * AGAIN while that is not over. */
 MUST_USE paramo_err shard_restore(struct shard *s, const struct shard_save_config *config);
-/* Nothing if that is not held or loaded. What is not loaded whole by now is lost. */
-void shard_load_go(struct shard *s, uint64_t id);
+/* Nothing if that is not held or loaded. What is not loaded whole by now is lost. TIMEOUT: the shard has let
+ * that load go before, and its rows are lost: the load has failed. */
+MUST_USE paramo_err shard_load_go(struct shard *s, uint64_t id);
 
 struct saving;
 struct loading;

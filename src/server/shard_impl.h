@@ -205,6 +205,7 @@ struct shard {
     uint64_t saved_id; /* the checkpoint since which changes are known, of all arcs that we own; 0: none */
     struct loading *loading; /* the same */
     uint64_t loads;          /* begun so far */
+    uint64_t load_gone;      /* id of the last that ended before GO came; 0: none, or one was loaded since */
     bool restoring;          /* rows of ours are lost, and about to be restored: requests wait */
     struct lane_timer housekeeping;
     struct lane_timer trimming;   /* memory that tables have freed goes back */

@@ -40,6 +40,8 @@ struct ckpts {
     uint64_t load_number, least; /* asked for; the last that there must be */
     struct member_call call;
     struct load_attempt attempt;
+    uint32_t load_term;    /* of the newest view when it was asked for */
+    uint64_t begun_anew;   /* the moment one was loaded that another scheduler had begun */
     struct machine *again; /* whose load has failed last; he tries again, if he lives */
     uint64_t again_process;
     uint64_t again_at;
@@ -253,6 +255,8 @@ static void loaded(struct world *w, uint64_t number)
         return;
     }
     bounds_loaded(w, seen->bounds, &c->attempt);
+    if (w->newest_view >> 32 != c->load_term)
+        c->begun_anew = w->loaded_at;
     c->again = NULL;
     c->again_at = 0;
     w->counts[PLAY_ckpt_loads]++;
@@ -330,8 +334,10 @@ static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
                           : member_ckpt_save(machine_member(m), &c->call, c->dir, changes, deadline);
     if (!err) {
         c->asks = m;
-        if (load)
+        if (load) {
             bounds_load_begins(w, &c->attempt);
+            c->load_term = (uint32_t)(w->newest_view >> 32);
+        }
     }
     if (enter)
         lane_leave(control);
@@ -449,9 +455,12 @@ uint64_t ckpts_oldest(const struct world *w)
     return oldest;
 }
 
+/* A load that a scheduler leaves undone has failed, too: its call goes to the next, who begins it anew, and
+ * whoever asks between the two is told that rows are lost. He may hear of it when all is loaded. */
 bool ckpts_may_have_lost(const struct world *w, uint64_t from)
 {
-    return w->loading || (w->ckpts && w->ckpts->load_failed && from <= w->loaded_at);
+    const struct ckpts *c = w->ckpts;
+    return w->loading || (c && c->load_failed && from <= w->loaded_at) || (c && from <= c->begun_anew);
 }
 
 bool ckpts_restored(const struct world *w)
@@ -512,6 +521,7 @@ static void folder_new(struct world *w)
     seen_free(c);
     (void)snprintf(c->dir, sizeof c->dir, "/c/%" PRIu32, w->jobs);
     c->load_failed = c->restored = false;
+    c->begun_anew = 0;
 }
 
 bool ckpts_again(struct world *w, bool wanted)
@@ -527,6 +537,7 @@ bool ckpts_again(struct world *w, bool wanted)
     c->asks = c->again = NULL;
     c->again_at = 0;
     w->loading = w->restoring = c->load_failed = false;
+    c->begun_anew = 0;
     const struct ckpt_seen *last = seen_last(c, false);
     c->restored = wanted && last;
     if (c->restored) {

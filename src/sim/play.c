@@ -183,7 +183,7 @@ static unsigned servers_stay(const struct world *w)
 {
     unsigned stay = 0;
     for (uint32_t k = 1; k <= w->schedule->servers; k++)
-        stay += machine_joined(&w->machines[k]) && !w->machines[k].drains;
+        stay += machine_joined(&w->machines[k]) && !w->machines[k].declared_dead && !w->machines[k].drains;
     return stay;
 }
 
