@@ -271,17 +271,23 @@ paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const 
     }
 }
 
-/* Does it ask for rows that are gone? */
-static bool asks_for_lost(const struct shard_table *t, const struct wire_head *h, const uint64_t *keys)
+/* Does it ask for rows that are gone? Who asks for all asks for what we own: what is lost of an arc that we
+ * follow, or that is about to come, its owner says. */
+static bool asks_for_lost(const struct shard *s, const struct shard_table *t, const struct wire_head *h,
+                          const uint64_t *keys)
 {
     if (!t->lost || h->kind == WIRE_CLEAR)
         return false;
-    for (size_t i = 0; i < h->count && h->kind != WIRE_SCAN; i++) {
+    bool all = !h->count || h->kind == WIRE_SCAN;
+    for (size_t i = 0; i < h->count && !all; i++) {
         unsigned arc = ring_arc(ring_position(&t->placement, keys[i]));
         if (arcs_has(t->lost_arcs, arc))
             return true;
     }
-    return !h->count || h->kind == WIRE_SCAN;
+    for (unsigned a = 0; a < RING_ARCS && all; a++)
+        if (arcs_has(t->lost_arcs, a) && view_ring(s->view)->owner[a] == (unsigned)s->self)
+            return true;
+    return false;
 }
 
 paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wire_head *h,
@@ -306,7 +312,7 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
     }
     if (MUTANT(record_before_update) && data_changes(h->kind) && !repeated)
         clock_record(&peer->sender->clock, h->number);
-    if (!repeated && asks_for_lost(t, h, keys)) {
+    if (!repeated && asks_for_lost(s, t, h, keys)) {
         (void)err_set(
             PARAMO_E_DATA_LOST,
             "table %s: a server has died with rows of which there was no copy; clear the table (then "

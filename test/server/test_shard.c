@@ -391,6 +391,29 @@ static void test_lost_data(void **state)
     fake_fini(&f);
 }
 
+/* Who asks for all rows of a table asks for the owner's: of an arc that is only followed, or about to come,
+ * its owner says what is lost. */
+static void test_lost_of_others(void **state)
+{
+    (void)state;
+    struct fake f;
+    uint64_t others[RING_ARCS / 64] = {3}, own[RING_ARCS / 64] = {4};
+    fake_init(&f, NULL, NULL);
+    f.foreign = 2;
+    fake_view(&f);
+    struct fake_conn *c = fake_connect(&f, 0);
+    struct shard_table *t = map_get(&f.shard->tables, 1);
+    for (unsigned lost = 0; lost < 2; lost++) {
+        shard_table_lose(t, lost ? own : others, true);
+        struct wire_head h = fake_head(&f, WIRE_STAT, 1, 1 + lost);
+        h.count = 0;
+        assert_int_equal(fake_send(c, &h, NULL, NULL), PARAMO_OK);
+        assert_int_equal(fake_last(c)->head.status, lost ? PARAMO_E_DATA_LOST : PARAMO_OK);
+    }
+    fake_disconnect(c);
+    fake_fini(&f);
+}
+
 /* Nor has one that was opened between the death and the return, whatever the first view is that the node has.
  */
 static void test_opened_after_the_death(void **state)
@@ -643,6 +666,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_fence),
         cmocka_unit_test(test_lost_data),
+        cmocka_unit_test(test_lost_of_others),
         cmocka_unit_test(test_rows_remembered),
         cmocka_unit_test(test_back_pressure),
         cmocka_unit_test(test_handler),
