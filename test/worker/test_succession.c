@@ -203,7 +203,7 @@ static void test_scan(void **state)
             struct rows rows = {0};
             play_make(&p, 1);
             for (unsigned s = 0; s < SERVERS && i % 3; s++) /* and in many pages */
-                p.w.servers[s].shard->config.scan_keys = i % 3 == 1 ? 900 : 3000;
+                p.w.servers[s].shard->config.scan_keys = i % 3 == 1 ? 5000 : 12000;
             death_in(&p, when[i / 3] * ENV_US);
             assert_int_equal(scan_run(p.client, &p.w.tables[t], false, 0, take_rows, &rows), PARAMO_OK);
             assert_int_equal(rows.next, N);
