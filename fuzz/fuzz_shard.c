@@ -294,9 +294,7 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
     if (h.kind == WIRE_CHAIN_ACK) {
         struct chain_ack ack;
         CHECK(chain_ack_decode(&h, frame->seg, frame->nseg, &ack) == PARAMO_OK);
-        for (unsigned i = 0; i < sizeof w.before / sizeof w.before[0]; i++)
-            CHECK(w.before[i].fake != c ||
-                  (ack.received <= stream_of(&w.before[i])->seq && ack.acked <= ack.received));
+        CHECK(ack.acked <= ack.received);
     }
 }
 

@@ -591,7 +591,8 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, const st
         remove_stale(dir, tables);
     else if (from != NULL)
         (void)unlink(from);
-    if (err != PARAMO_OK && made)
+    /* Not where another process may have begun to save into it, as the next leader does. */
+    if (err != PARAMO_OK && made && writer->may_commit == NULL)
         (void)rmdir(dir); /* if nothing is in it */
     free(text);
     free(from);

@@ -188,6 +188,8 @@ paramo_err sched_view_restore(struct scheduler *s, struct reader *cell)
 {
     struct view *view;
     uint32_t servers = read_u32(cell), founders = read_u32(cell);
+    if (s->tables)
+        return err_set(PARAMO_E_CORRUPT, "it has two views");
     paramo_err err = view_decode(cell, &view);
     if (err)
         return err;

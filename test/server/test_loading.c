@@ -297,8 +297,10 @@ static void another_scheduler_when_loaded(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_until_go),    cmocka_unit_test(waits_until_go_when_loaded),
         cmocka_unit_test(not_for_ever),      cmocka_unit_test(go_comes_too_late),
