@@ -99,6 +99,7 @@
     X(target_without_lease, "an owner that paused reads on although the move's target is silent")         \
     X(replica_counted_early, "a target says that it is full when it has begun")                           \
     X(absent_counts, "copies on servers that have not registered count as there")                         \
+    X(end_of_move_untold, "who cannot be told that a move is over is never told")                         \
     X(lease_not_awaited, "a promoted replica does not wait for the end of its owner's lease")             \
     X(lease_never_ends, "an owner answers pulls however long its followers have been silent")             \
     X(chain_leave_missing, "a member that leaves a chain acknowledges what it has not passed on")         \

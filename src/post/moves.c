@@ -320,7 +320,7 @@ static void plan(struct moves *m)
     mark_moving(m, moving);
     arrange(m, moving);
     for (int pass = 0; pass < 2 && !m->held; pass++)
-        for (size_t a = 0; a < RING_ARCS; a++) {
+        for (size_t a = 0; a < RING_ARCS && !m->held; a++) {
             uint8_t level;
             if (moving[a] || (pass == 0 && !lacks(m, a)) || next_member(m, a, &level) == RING_NOBODY)
                 continue;

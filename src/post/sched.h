@@ -171,6 +171,12 @@ struct ckpt_base {
     uint32_t links;      /* it and those that it is based on */
 };
 
+struct move_end {
+    struct move move;
+    bool committed;
+    bool untold[2]; /* from, to */
+};
+
 struct scheduler {
     struct scheduler_config config;
     struct saves saves;
@@ -218,6 +224,11 @@ struct scheduler {
     bool moves_short;              /* nothing moves, but there are too few servers: it has been said */
     bool moves_unsaid;             /* an order was not even given */
     struct move_note *move_notes;  /* orders that are not answered */
+    /* Moves that are over, whose END could not be given to a side yet. Meanwhile no other begins, so that
+     * with those under way there are MOVES_MAX at most. */
+    struct move_end moves_ends[MOVES_MAX];
+    unsigned moves_ends_count;
+    struct lane_timer moves_ends_timer;
     struct view_table *tables;
     uint32_t tables_count;
 

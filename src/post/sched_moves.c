@@ -1,4 +1,5 @@
 /* Moves of arcs, as orders to the shards (post/moves.h): after a death, when a server comes or is to go. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 
 /* After a move has failed, before others begin. */
 #define MOVES_PAUSE ENV_SEC
+/* Before an END that could not be given is given again: requests may wait for it. */
+#define ENDS_PAUSE (10 * ENV_MS)
 
 /* An order that is not answered yet. */
 struct move_note {
@@ -148,7 +151,8 @@ static void copies_missing(const struct scheduler *s, unsigned *nobody, unsigned
 /* Nothing moves, or is about to, and the view that says so is out: the next scheduler begins with it. */
 static bool rests(const struct scheduler *s)
 {
-    bool moves = s->moves.wanted && !moves_settled(&s->moves); /* not wanted: nothing has changed yet */
+    bool moves = s->moves_ends_count;
+    moves |= s->moves.wanted && !moves_settled(&s->moves); /* not wanted: nothing has changed yet */
     for (size_t i = 0; i < MOVES_MAX; i++)
         moves |= s->moves.move[i].state != MOVE_NONE;
     return s->state == SCHED_RUNNING && !moves && !s->lost_at && !s->restoring && !s->view_changed &&
@@ -309,23 +313,61 @@ static void commit(void *arg, const struct move *move)
     sched_moves_look(s);
 }
 
+/* True: nobody is left who is to be told. */
+static bool end_told(struct scheduler *s, struct move_end *e)
+{
+    const uint16_t side[] = {e->move.from, e->move.to};
+    for (size_t i = 0; i < 2; i++)
+        e->untold[i] = e->untold[i] && is_there(server_of(s, side[i])) &&
+                       give_to(s, side[i], &e->move, ORDER_MOVE_END, e->committed);
+    return !e->untold[0] && !e->untold[1];
+}
+
+static void ends_soon(struct scheduler *s)
+{
+    struct lane *lane = s->config.lane;
+    if (!s->moves_ends_timer.slot && lane_timer_arm(lane, &s->moves_ends_timer, lane_now(lane) + ENDS_PAUSE))
+        log_error("scheduler: %s", err_text()); /* whatever goes on with moves tries it, too */
+}
+
+/* A side that has paused waits for it without a deadline, so it is told, whatever it takes: there may be no
+ * memory, or too many orders that it has not answered. */
 static void end(void *arg, const struct move *move, bool committed)
 {
     struct scheduler *s = arg;
-    const uint16_t side[] = {move->from, move->to};
-    for (size_t i = 0; i < 2; i++)
-        if (is_there(server_of(s, side[i])) && give_to(s, side[i], move, ORDER_MOVE_END, committed))
-            log_error("scheduler: %s", err_text());
+    struct move_end e = {.move = *move, .committed = committed, .untold = {true, true}};
+    if (end_told(s, &e))
+        return;
+    log_warn("scheduler: the end of a move is told later: %s", err_text());
+    if (MUTANT(end_of_move_untold))
+        return;
+    moves_hold(&s->moves);
+    assert(s->moves_ends_count < MOVES_MAX);
+    s->moves_ends[s->moves_ends_count++] = e;
+    ends_soon(s);
 }
 
 static const struct moves_ops ops = {.begin = begin, .pause = pause, .commit = commit, .end = end};
 
 /* ---- what it is told ---- */
 
+/* True: all have been. */
+static bool ends_told(struct scheduler *s)
+{
+    unsigned left = 0;
+    for (unsigned i = 0; i < s->moves_ends_count; i++)
+        if (!end_told(s, &s->moves_ends[i]))
+            s->moves_ends[left++] = s->moves_ends[i];
+    s->moves_ends_count = left;
+    if (left)
+        ends_soon(s);
+    return !left;
+}
+
 static void go_on(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct scheduler, moves_timer);
-    if (s->state != SCHED_RUNNING)
+    if (s->state != SCHED_RUNNING || !ends_told(s))
         return;
     if (s->moves_unsaid) { /* whose order could not be given: none of them goes on by itself */
         s->moves_unsaid = false;
@@ -333,7 +375,15 @@ static void go_on(struct lane_timer *timer)
             if (s->moves.move[i].state == MOVE_PLANNED || s->moves.move[i].state == MOVE_FULL)
                 moves_failed(&s->moves, s->moves.move[i].id);
     }
-    moves_resume(&s->moves);
+    if (!s->moves_ends_count)
+        moves_resume(&s->moves);
+}
+
+static void ends_due(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, moves_ends_timer);
+    if (s->state == SCHED_RUNNING && ends_told(s) && !s->ckpt && !s->lost_at && !s->moves_timer.slot)
+        go_on(&s->moves_timer);
 }
 
 /* Who holds what when all is done: by weight, among those who are there. */
@@ -400,6 +450,7 @@ void sched_moves_anew(struct scheduler *s, uint64_t term)
 paramo_err sched_moves_init(struct scheduler *s)
 {
     s->moves_timer.fire = go_on;
+    s->moves_ends_timer.fire = ends_due;
     moves_init(&s->moves, &s->chains, &ops, s);
     s->moves.next_id = (s->view_number >> 32 << 32) + 1; /* above all of an earlier scheduler of this job */
     s->moves_shards = calloc(s->shards_count + 1, sizeof *s->moves_shards);
@@ -421,6 +472,7 @@ void sched_moves_fini(struct scheduler *s)
 {
     lane_timer_cancel(s->config.lane, &s->drain_timer);
     lane_timer_cancel(s->config.lane, &s->moves_timer);
+    lane_timer_cancel(s->config.lane, &s->moves_ends_timer);
     while (s->move_notes)
         note_free(s->move_notes);
     free(s->moves_shards);

@@ -12,7 +12,7 @@
 #include "wire/move_order.h"
 #include "wire/order.h"
 
-enum { SERVERS = 4, NODES = SERVERS + 2 };
+enum { SERVERS = 4, NODES = SERVERS + 2, UNKNOWN_ORDER = 77 };
 
 static struct cluster c;
 static struct {
@@ -21,7 +21,12 @@ static struct {
     bool refuse;          /* takes fail */
     uint64_t last;        /* move that was ordered */
     struct tnode *holder; /* has not answered ... */
-    uint64_t held;        /* ... this order */
+    uint64_t held;        /* ... this order, */
+    uint64_t move;        /* of this move */
+    struct tnode *giver;  /* of that; it leaves other orders unanswered */
+    unsigned ends;        /* of that move, which it has had */
+    uint64_t orders[ORDERS_WINDOW];
+    unsigned orders_count;
 } t;
 
 static bool is_me(const struct tnode *node, const struct move_shard *shard)
@@ -38,6 +43,10 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
         member_order_done(node->member, order, err_set(PARAMO_E_UNSUPPORTED, "nothing to report"), NULL);
         return;
     }
+    if (what == UNKNOWN_ORDER) {
+        t.orders[t.orders_count++] = order;
+        return;
+    }
     assert_int_equal(move_order_decode(fields, &m), PARAMO_OK);
     switch (what) {
     case ORDER_MOVE_GIVE:
@@ -52,6 +61,10 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
             t.mute = false;
             t.holder = node;
             t.held = order;
+            t.move = m.id;
+            for (unsigned i = 0; i < SERVERS; i++)
+                if (c.nodes[i].member && is_me(&c.nodes[i], &m.from))
+                    t.giver = &c.nodes[i];
             return;
         }
         if (t.refuse)
@@ -65,6 +78,7 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
         assert_int_equal(what, ORDER_MOVE_END);
         assert_true(is_me(node, &m.from) || is_me(node, &m.to));
         *(m.committed ? &t.commits : &t.aborts) += 1;
+        t.ends += m.id == t.move && node == t.giver;
         if (m.committed) { /* it has the view that says so */
             const struct view *view = member_view(node->member);
             int to = view_shard_index(view, m.to.node, m.to.index);
@@ -226,6 +240,46 @@ static void a_view_of_a_later_term(void **state)
     cluster_fini(&c);
 }
 
+static void nothing(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    (void)arg, (void)node, (void)status, (void)result;
+}
+
+/* Who gives arcs has so many orders that it has not answered that there is no room for another: the move ends
+ * meanwhile, and it waits for nothing else. */
+static void the_end_is_told_later(void **state)
+{
+    (void)state;
+    start(1);
+    t.mute = true;
+    cluster_kill(&c.nodes[0]);
+    cluster_pass(&c, 1);
+    assert_true(t.holder && t.giver && t.holder != t.giver);
+    assert_true(lane_enter(c.lane));
+    struct sched_node *giver = roster_node(c.scheduler, member_id(t.giver->member));
+    for (paramo_err err = PARAMO_OK; !err;) {
+        struct writer none = {0};
+        err = order_give(giver, UNKNOWN_ORDER, &none, nothing, NULL);
+        assert_true(!err || err == PARAMO_E_FULL);
+    }
+    lane_leave(c.lane);
+    cluster_pass(&c, 1);
+    cluster_kill(t.holder);
+    cluster_pass(&c, 3);
+    assert_int_equal(t.ends, 0);
+    tnode_enter(t.giver);
+    for (unsigned i = 0; i < t.orders_count; i++)
+        member_order_done(t.giver->member, t.orders[i], PARAMO_OK, NULL);
+    tnode_leave(t.giver);
+    cluster_pass(&c, 0.1);
+    assert_int_equal(t.ends, 1);
+    assert_true(cluster_run(&c, settled, NULL, 20));
+    cluster_pass(&c, 1);
+    assert_int_equal(t.ends, 1);
+    (void)check_full(2, 0);
+    cluster_fini(&c);
+}
+
 static void drain(struct tnode *node)
 {
     struct tcall call;
@@ -277,6 +331,7 @@ int main(void)
         cmocka_unit_test(a_failure_is_tried_again),
         cmocka_unit_test(sides_die),
         cmocka_unit_test(others_are_more),
+        cmocka_unit_test(the_end_is_told_later),
         cmocka_unit_test(a_view_of_a_later_term),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
