@@ -729,6 +729,12 @@ static paramo_err slots_restore(struct slot_list *slots, uint32_t count)
 
 paramo_err roster_restore(struct scheduler *s, const struct view *view)
 {
+    /* Each of its nodes is in it: more places than that are not written by a scheduler, and are not made. */
+    if ((uint64_t)view->num_workers + view->num_servers > VIEW_NODES_MAX)
+        return err_set(PARAMO_E_CORRUPT,
+                       "the view that is kept there has %" PRIu32 " servers and %" PRIu32
+                       " workers, a cluster at most %d nodes; start anew with an empty store",
+                       view->num_servers, view->num_workers, VIEW_NODES_MAX);
     paramo_err err = slots_restore(&s->slots[SLOTS_WORKERS], view->num_workers);
     if (!err)
         err = slots_restore(&s->slots[SLOTS_SERVERS], view->num_servers);

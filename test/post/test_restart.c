@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -424,6 +425,24 @@ static void test_never_comes_back(void **state)
     off();
 }
 
+/* A stored view that no scheduler writes: it would have places made for more nodes than there can be. */
+static void test_more_places_than_nodes(void **state)
+{
+    (void)state;
+    on(1, 1);
+    struct view *view = calloc(1, sizeof *view);
+    assert_non_null(view);
+    const uint32_t many[][2] = {{0, UINT32_MAX}, {UINT32_MAX, UINT32_MAX}, {1, VIEW_NODES_MAX}};
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
+        view->num_servers = many[i][0];
+        view->num_workers = many[i][1];
+        assert_int_equal(roster_restore(t.c.scheduler, view), PARAMO_E_CORRUPT);
+        assert_non_null(strstr(err_text(), "at most 10000 nodes"));
+    }
+    free(view);
+    off();
+}
+
 int main(void)
 {
     log_set_level(LOG_ERROR);
@@ -438,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_no_such_view),
         cmocka_unit_test(test_next_job),
         cmocka_unit_test(test_never_comes_back),
+        cmocka_unit_test(test_more_places_than_nodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
