@@ -180,6 +180,7 @@ struct chain {
     bool shut;        /* as chain_open found last */
     bool held;        /* requests wait for it to be open */
     bool failed;      /* chain_fail */
+    struct queue stranded; /* entries that could not be sent on when it failed: their waits are never done */
     struct lane_timer tick;
     struct give *give; /* moving.h; one at a time */
     struct take *take;
@@ -236,8 +237,8 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
 /* A repeat of what is not acknowledged yet: it waits for the same. */
 bool chain_pending(struct sender *sender, const struct wire_head *head);
 void chain_sender_gone(struct sender *sender);
-/* Its followers hear how far it has come. */
-void chain_sender_floor(struct shard *s, const struct sender *sender);
+/* Its followers hear how far it has come. False: no memory. */
+bool chain_sender_floor(struct shard *s, const struct sender *sender);
 /* With room for data; NULL: no memory. */
 struct chain_entry *chain_entry_new(size_t bytes);
 /* The message m with those of the rows that lie on arcs; NULL: no memory. */

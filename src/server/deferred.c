@@ -1,8 +1,9 @@
 /* Requests that read a whole table, or a page of it: SCAN and STAT. What they ask for is found in steps of
- * the lane, one request after the other, with everything else between the steps; beats and leases go on. When
- * it is there, the request is handled as if it came now: the view may have changed since.
+ * the lane, with everything else between the steps; beats and leases go on. When it is there, the request is
+ * handled as if it came now: the view may have changed since. They take turns: each STAT with all, of the
+ * SCANs the first, since pages that are not there yet would push each other out of memory.
  *
- *     add --> waiting (the first of it has the steps) --> handled again --> answered, or deferred again
+ *     add --> waiting (the first of it has the next step) --> handled again --> answered, or deferred again
  *                 ^                                        |
  *                 +---- deferred_resume ---- held <--------+ the shard, or its connection, is shut
  *
@@ -132,6 +133,32 @@ static void over(struct shard *s, struct deferred *d, paramo_err err)
     deferred_free(s, d);
 }
 
+static bool is_stat(const struct qnode *node)
+{
+    return container_of(node, struct deferred, node)->head.kind == WIRE_STAT;
+}
+
+/* The first has had a step, and is not over. */
+static void next_turn(struct shard *s)
+{
+    struct queue *q = &s->deferred;
+    if (is_stat(q->head)) {
+        queue_push(q, queue_pop(q));
+        return;
+    }
+    struct qnode *before = q->head;
+    while (before->next && !is_stat(before->next))
+        before = before->next;
+    struct qnode *stat = before->next;
+    if (!stat)
+        return;
+    before->next = stat->next;
+    if (q->tail == stat)
+        q->tail = before;
+    stat->next = q->head;
+    q->head = stat;
+}
+
 /* Of the first that waits. */
 static void step(struct shard *s)
 {
@@ -149,10 +176,12 @@ static void step(struct shard *s)
         counting_step(s, t, &d->count);
         done = d->count.done;
     }
-    if (done) {
-        (void)queue_pop(&s->deferred);
-        over(s, d, err);
+    if (!done) {
+        next_turn(s);
+        return;
     }
+    (void)queue_pop(&s->deferred);
+    over(s, d, err);
 }
 
 void deferred_fire(struct lane_timer *timer)

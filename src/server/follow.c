@@ -185,6 +185,7 @@ paramo_err follow_take(struct chain *c, struct chain_origin *from, struct chain_
         if (other.own) {
             shard_floor(c->shard, other.own, record.clock->own.floor);
             other.own->behind = true;
+            other.own->told = 0;
         }
         other.clock->arrival = c->arrivals;
         err = clock_arrive(other.clock, held, pass, MUTANT(records_stay_behind) ? NULL : record.clock);

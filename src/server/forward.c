@@ -638,18 +638,21 @@ void chain_route(struct chain *c, struct queue *entries)
         struct chain_wait *wait = e->wait;
         paramo_err err = chain_split(c, t, &e->m, e->seg, WIRE_SEG_BODY, NULL, false, wait, &parts);
         if (err)
-            chain_fail(c, err); /* nothing may be answered that others do not have */
+            chain_fail(c, err);
         for (struct qnode *part; (part = queue_pop(&parts));) {
             struct chain_entry *p = container_of(part, struct chain_entry, node);
             chain_append(p->to, p);
         }
+        if (c->failed) { /* nothing may be answered that others do not have */
+            queue_push(&c->stranded, &e->node);
+            continue;
+        }
         chain_entry_free(e);
-        if (!c->failed)
-            chain_wait_done(wait);
+        chain_wait_done(wait);
     }
 }
 
-void chain_sender_floor(struct shard *s, const struct sender *sender)
+bool chain_sender_floor(struct shard *s, const struct sender *sender)
 {
     struct chain *c = s->chain;
     struct queue entries = {0};
@@ -661,13 +664,15 @@ void chain_sender_floor(struct shard *s, const struct sender *sender)
                               .incarnation = sender->incarnation,
                               .request = {.floor = sender->clock.own.floor}};
     memcpy(m.arcs, c->mine, sizeof m.arcs);
-    if (chain_split(c, NULL, &m, NULL, 0, NULL, false, NULL, &entries))
+    bool all = chain_split(c, NULL, &m, NULL, 0, NULL, false, NULL, &entries) == PARAMO_OK;
+    if (!all)
         log_debug("shard %u: followers are not told a floor: %s", s->config.index, err_text());
     for (struct qnode *node; (node = queue_pop(&entries));) {
         struct chain_entry *e = container_of(node, struct chain_entry, node);
         chain_append(e->to, e);
     }
     chain_send_all(c);
+    return all;
 }
 
 /* ---- the tick ---- */
@@ -726,6 +731,7 @@ void chain_destroy(struct chain *c)
     while (c->streams)
         chain_stream_close(c, c->streams, &entries);
     chain_cancel(&entries);
+    chain_cancel(&c->stranded);
     while (c->origins)
         follow_origin_free(c, c->origins);
     lane_timer_cancel(c->shard->lane, &c->tick);

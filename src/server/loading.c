@@ -582,6 +582,15 @@ paramo_err shard_restore(struct shard *s, const struct shard_save_config *config
     paramo_err late = saving_check_term(s, config->term);
     if (late)
         return late;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        const struct shard_table *t = value;
+        if (t->lost && t->lacks && !MUTANT(restored_without_table)) {
+            shard_table_again(s);
+            return err_set(PARAMO_E_MEMORY,
+                           "shard %u has no memory for table %s yet, whose rows are lost: restore it again",
+                           s->config.index, t->name);
+        }
+    }
     shard_save_drop(s, 0);
     if (s->loading)
         let_go(s, err_set(PARAMO_E_CANCELLED, "what is lost is restored"));

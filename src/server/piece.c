@@ -248,8 +248,11 @@ static void said_floor(struct peer *peer, const struct wire_head *h)
     shard_floor(s, sender, h->floor);
     if (h->kind == WIRE_BYE && h->floor > sender->over)
         sender->over = h->floor;
-    if (s->chain && sender->behind) {
-        chain_sender_floor(s, sender);
+    uint64_t floor = sender->clock.own.floor;
+    /* Once each: what is said again would only lengthen the streams. */
+    if (s->chain && sender->behind && (floor > sender->told || MUTANT(floor_said_again)) &&
+        chain_sender_floor(s, sender)) {
+        sender->told = floor;
         sender->behind = !clock_empty(&sender->clock);
     }
 }

@@ -90,6 +90,7 @@ struct sender {
     struct chain_wait *pending;     /* changes that followers have not acknowledged yet */
     uint64_t over; /* a customer that gave out no number from this one on has been closed; 0: none has */
     bool behind;   /* followers may have records of it that say more than their floor */
+    uint64_t told; /* the floor that they were told last */
 };
 
 struct peer {

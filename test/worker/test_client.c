@@ -406,6 +406,64 @@ static void test_count_that_takes_long(void **state)
     world_fini(&w);
 }
 
+static unsigned ended;
+
+static void in_turn(void *arg, uint64_t ts, paramo_err status)
+{
+    (void)ts;
+    assert_ok(status);
+    *(unsigned *)arg = ++ended;
+}
+
+/* Counts of a large table, and behind them a scan and a count of a small one: each has its turns, and these
+ * are over first. */
+static void test_counts_and_scans_take_turns(void **state)
+{
+    (void)state;
+    enum { MANY = 4000, FEW = 20, LONG = 2, ALL = 4 };
+    struct world w;
+    static uint64_t keys[MANY];
+    static const float vals[MANY];
+    uint64_t ts;
+    for (size_t i = 0; i < MANY; i++)
+        keys[i] = i * 7;
+    world_init(&w, true, 42);
+    w.scan_keys = 8;
+    world_table(&w, PARAMO_TABLE_SPARSE, 1);
+    world_table(&w, PARAMO_TABLE_SPARSE, 1);
+    world_start(&w, 1, 1, 1);
+    struct client *c = w.clients[0].client;
+    assert_ok(world_push(&w, 0, 0, keys, MANY, vals, MANY, &ts));
+    assert_ok(world_push(&w, 0, 1, keys, FEW, vals, FEW, &ts));
+    assert_ok(world_wait(&w, 0, ts));
+    struct client_stats stats[ALL];
+    struct scan_batch batch = {.id = 1};
+    unsigned place[ALL] = {0};
+    ended = 0;
+    w.servers[0].shard->restoring = true; /* all come before the first begins */
+    for (unsigned i = 0; i < ALL; i++) {
+        paramo_request_options o = {.size = sizeof o, .callback = in_turn, .callback_arg = &place[i]};
+        struct client_call call = {.kind = i == LONG ? REQUEST_SCAN : REQUEST_STAT,
+                                   .table = &w.tables[i >= LONG],
+                                   .stats = i == LONG ? NULL : &stats[i],
+                                   .batch = i == LONG ? &batch : NULL,
+                                   .options = &o};
+        assert_ok(client_issue(c, &call, &ts));
+    }
+    world_pass(&w, ENV_SEC);
+    world_on_lane(w.servers[0].lane, restored, w.servers[0].shard);
+    assert_ok(client_wait_all(c, 0));
+    assert_int_equal(stats[0].rows, MANY);
+    assert_int_equal(stats[3].rows, FEW);
+    assert_in_range(batch.n, 1, FEW);
+    for (unsigned i = LONG; i < ALL; i++)
+        assert_in_range(place[i], 1, 2);
+    free(batch.keys);
+    free(batch.lens);
+    free(batch.vals);
+    world_fini(&w);
+}
+
 static void test_copy_and_callback(void **state);
 
 struct called {
@@ -503,11 +561,17 @@ static void test_memory_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds_sim),        cmocka_unit_test(test_kinds_inproc),
-        cmocka_unit_test(test_edge_keys),        cmocka_unit_test(test_var),
-        cmocka_unit_test(test_wait_for_nothing), cmocka_unit_test(test_user),
-        cmocka_unit_test(test_whole_tables),     cmocka_unit_test(test_copy_and_callback),
-        cmocka_unit_test(test_memory_bounded),   cmocka_unit_test(test_count_that_takes_long),
+        cmocka_unit_test(test_kinds_sim),
+        cmocka_unit_test(test_kinds_inproc),
+        cmocka_unit_test(test_edge_keys),
+        cmocka_unit_test(test_var),
+        cmocka_unit_test(test_wait_for_nothing),
+        cmocka_unit_test(test_user),
+        cmocka_unit_test(test_whole_tables),
+        cmocka_unit_test(test_copy_and_callback),
+        cmocka_unit_test(test_memory_bounded),
+        cmocka_unit_test(test_count_that_takes_long),
+        cmocka_unit_test(test_counts_and_scans_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

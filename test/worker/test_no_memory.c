@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mutant.h"
 #include "server/chained.h"
+#include "server/saving.h"
 #include "table/table_page.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
@@ -289,6 +291,43 @@ static void no_memory_for_a_table(void **state)
     }
 }
 
+static void restored(void *arg, paramo_err status, const struct ckpt_file *file)
+{
+    (void)file;
+    *(paramo_err *)arg = status;
+}
+
+static void restore(void *arg)
+{
+    struct shard *s = arg;
+    paramo_err status = PARAMO_OK;
+    struct shard_save_config config = {.number = 1, .id = 1, .arg = &status, .done = restored};
+    assert_int_equal(shard_restore(s, &config), PARAMO_E_MEMORY);
+    assert_non_null(strstr(err_text(), "no memory for table"));
+}
+
+/* The rows of a table are lost and come back, but there is no memory for the table: nothing is restored, and
+ * it is not said to be. */
+static void no_memory_for_a_table_to_restore(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, true, 1);
+    world_table(&w, PARAMO_TABLE_SPARSE, 1);
+    world_start(&w, 1, 1, 1);
+    world_server_stop(&w, 0);
+    world_server_start(&w, 0);
+    w.servers[0].recovered = true;
+    w.lost_at = w.number + 1;
+    memset(w.lost, RING_LEVELS, sizeof w.lost);
+    world_view(&w);
+    no_rows = true;
+    world_all_view(&w);
+    world_on_lane(w.servers[0].lane, restore, w.servers[0].shard);
+    no_rows = false;
+    world_fini(&w);
+}
+
 /* Arcs become ours that we followed, or that nobody is left of, and there are more senders than may connect:
  * what is known of them is kept all the same. A copy does not end because of who asks. */
 static void too_many_senders(void **state)
@@ -340,11 +379,16 @@ static void too_many_senders(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_memory_for_a_stream), cmocka_unit_test(arcs_go_without_memory),
-        cmocka_unit_test(no_memory_for_a_scan),   cmocka_unit_test(no_memory_for_a_view),
-        cmocka_unit_test(no_memory_for_a_table),  cmocka_unit_test(too_many_senders)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_memory_for_a_stream),
+                                       cmocka_unit_test(arcs_go_without_memory),
+                                       cmocka_unit_test(no_memory_for_a_scan),
+                                       cmocka_unit_test(no_memory_for_a_view),
+                                       cmocka_unit_test(no_memory_for_a_table),
+                                       cmocka_unit_test(too_many_senders),
+                                       cmocka_unit_test(no_memory_for_a_table_to_restore)};
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -259,6 +259,38 @@ static void closed(void **state)
     world_fini(&w);
 }
 
+/* ---- what is said again ---- */
+
+static void say_floors(void *arg)
+{
+    struct peer *peer = arg;
+    struct wire_head head = {.kind = WIRE_FLOOR, .floor = peer->sender->clock.own.floor};
+    uint8_t bytes[VAN_HEAD];
+    wire_head_encode(&head, bytes);
+    for (unsigned i = 0; i < 1000; i++)
+        assert_int_equal(shard_van_user.frame(peer, peer->conn, bytes, NULL, 0), PARAMO_OK);
+}
+
+/* A worker says its floor over and over while the follower stands still: what waits for that does not grow.
+ */
+static void floors_said_again(void **state)
+{
+    (void)state;
+    begin(1, 2, 2);
+    chain(0, 0, 1, RING_NOBODY);
+    view();
+    push(0, 7);
+    world_link(&w, "s0", "s1")->cut = true;
+    const struct sender *sender = sender_at(0, 0);
+    assert_false(clock_empty(&sender->clock));
+    world_on_lane(w.servers[0].lane, say_floors, sender->peer);
+    assert_in_range(w.servers[0].shard->chain->streams->count, 0, 1);
+    world_link(&w, "s0", "s1")->cut = false;
+    push(0, 7);
+    assert_true(pulled(1, 7) == 2);
+    world_fini(&w);
+}
+
 /* ---- those that say nothing ---- */
 
 struct ordered {
@@ -496,6 +528,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(opened_again_and_promoted),
         cmocka_unit_test(opened_again_and_scans),
         cmocka_unit_test(closed),
+        cmocka_unit_test(floors_said_again),
         cmocka_unit_test(silent),
         cmocka_unit_test(silent_and_promoted),
         cmocka_unit_test(vanished),
