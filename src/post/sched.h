@@ -466,6 +466,9 @@ void orders_send(struct sched_node *node, uint64_t overdue);
 void orders_unsend(struct sched_node *node);
 /* The node is gone: each is done with NODE_LOST, if there is anybody left to be told. */
 void orders_drop(struct sched_node *node, bool tell);
+/* The term has risen above that of an earlier scheduler nobody knew of: members take the orders given so far
+ * for its, and may have seen such numbers. Each is done with CANCELLED. */
+void orders_cancel(struct scheduler *s);
 void order_done_call(struct sched_call *call, struct reader *body);
 
 /* scheduler.c */

@@ -134,3 +134,19 @@ void orders_drop(struct sched_node *node, bool tell)
         order_free(order);
     }
 }
+
+void orders_cancel(struct scheduler *s)
+{
+    size_t cursor = 0;
+    for (struct sched_node *node; (node = roster_next(s, &cursor));) {
+        struct sched_order *order = node->orders; /* who is told of one may give others */
+        node->orders = node->orders_last = NULL;
+        for (struct sched_order *next; order; order = next) {
+            next = order->next;
+            order->done(
+                order->arg, node,
+                err_set(PARAMO_E_CANCELLED, "another scheduler has led meanwhile; it is ordered anew"), NULL);
+            order_free(order);
+        }
+    }
+}

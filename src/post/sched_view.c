@@ -144,7 +144,10 @@ paramo_err sched_view_above(struct scheduler *s, uint64_t number)
                        term, number & UINT32_MAX, s->term, s->view_number >> 32, s->view_number & UINT32_MAX);
     log_warn("scheduler: a node has seen view %" PRIx64 ", which is newer than %" PRIx64, number,
              s->view_number);
+    bool rises = term > s->view_number >> 32;
     s->view_number = number;
+    if (rises)
+        orders_cancel(s);
     if (s->view_changed) /* it counted on from the number before */
         s->view_number++;
     else
