@@ -181,12 +181,13 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_pushpull(paramo_worker *worker, par
  * shorter wait leaves the request running. A timestamp that completed long ago is OK; the failures of the
  * last 1,024 failed requests that nobody waited for are kept. INVALID at once for a timestamp that no request
  * has: 0 (a request that failed to be issued sets none), or one not issued yet.
- * An array of a request is the library's until the request has completed. When a wait returns early (TIMEOUT,
- * or CLOSED after paramo_interrupt or when the job has ended), the request may still be in flight:
- * paramo_test tells, paramo_cancel and paramo_worker_close end it. */
+ * An array of a request is the library's until the request has completed. After a shorter wait's TIMEOUT the
+ * request is still in flight: paramo_test tells, paramo_cancel and paramo_worker_close end it. A wait that
+ * paramo_interrupt (CLOSED) or the end of the node (its cause: FENCED, NO_SCHEDULER, SHUTDOWN ...) cuts short
+ * ends the request, too, and its arrays are the caller's; a push may or may not have been applied. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_wait(paramo_worker *worker, uint64_t ts, uint32_t timeout_ms);
-/* Waits for all requests in flight; returns the first failure among them. TIMEOUT and CLOSED as above: some
- * may still be in flight. */
+/* Waits for all requests in flight; returns the first failure among them. A TIMEOUT, an interrupt and the end
+ * of the node as above, for all of them. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_wait_all(paramo_worker *worker, uint32_t timeout_ms);
 /* *done: 1 if the request has completed (its status is then what paramo_wait would return), else 0. INVALID
  * for a timestamp that no request has, as paramo_wait. */

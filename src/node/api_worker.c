@@ -81,9 +81,12 @@ static void enlist_worker(void *arg)
         return;
     w->next = w->node->workers;
     w->node->workers = w;
-    struct view *view = member_view(w->node->own->member);
+    const struct seat *own = w->node->own;
+    struct view *view = member_view(own->member);
     if (view)
         view_feed_offer(&w->feed, view);
+    if (atomic_load(&own->state) == SEAT_ENDED && own->code)
+        client_interrupt(w->client); /* as those that were open then */
 }
 
 static void delist_worker(void *arg)
@@ -499,14 +502,7 @@ static paramo_err whole_request(paramo_worker *worker, struct client_call *call)
     paramo_err err = client_issue(worker->client, call, &ts);
     if (err)
         return err;
-    err = with_cause(worker, client_wait(worker->client, ts, 0));
-    if (!err)
-        return PARAMO_OK;
-    /* A wait that was interrupted leaves the request in flight, with arrays that are about to go. */
-    char text[ERR_TEXT_MAX];
-    err_text_copy(text);
-    (void)!client_cancel(worker->client, ts); /* NOT_FOUND: it has completed */
-    return err_set(err, "%s", text);
+    return with_cause(worker, client_wait(worker->client, ts, 0));
 }
 
 paramo_err paramo_table_stat(paramo_worker *worker, paramo_table *table, paramo_table_stats *stats)

@@ -1,9 +1,84 @@
 /* What an application's threads do beside issuing: wait, cancel, run deferred callbacks, read counters. */
 #include <inttypes.h>
 
+#include "base/mutant.h"
 #include "worker/client_impl.h"
 
-/* ---- waiting, cancelling ---- */
+/* ---- cancelling, waiting ---- */
+
+/* Ends a request, or all that are no later, on the lane. */
+struct canceller {
+    struct lane_task task;
+    struct client *client;
+    uint64_t ts;
+    bool earlier; /* those before it, too */
+    bool found;   /* some had not completed */
+    paramo_err status;
+    const char *text;
+    atomic_bool done;
+};
+
+static void cancel_task(struct lane_task *task)
+{
+    struct canceller *w = container_of(task, struct canceller, task);
+    struct client *c = w->client;
+    struct request *only = c->of_slot[w->ts % TRACKER_SLOTS];
+    for (struct request *r = w->earlier ? c->requests : only; r; r = w->earlier ? r->next : NULL) {
+        if (w->earlier ? r->ts > w->ts : r->ts != w->ts)
+            continue;
+        request_end(r, w->status, w->text);
+        w->found = true;
+    }
+    client_settle(c);
+    lane_notify(c->lane);
+    atomic_store_explicit(&w->done, true, memory_order_release);
+}
+
+static bool cancel_done(void *arg)
+{
+    struct canceller *w = arg;
+    return atomic_load_explicit(&w->done, memory_order_acquire);
+}
+
+static paramo_err cancel(struct canceller *w)
+{
+    struct client *c = w->client;
+    w->task.run = cancel_task;
+    if (lane_held(c->lane)) {
+        cancel_task(&w->task);
+    } else if (lane_enter(c->lane)) {
+        cancel_task(&w->task);
+        lane_leave(c->lane);
+    } else if (lane_inside()) {
+        return err_set(PARAMO_E_IN_CALLBACK,
+                       "another thread drives the worker: a callback cannot wait for it");
+    } else {
+        lane_post(c->lane, &w->task);
+        return lane_wait(c->lane, cancel_done, w, UINT64_MAX);
+    }
+    return PARAMO_OK;
+}
+
+paramo_err client_cancel(struct client *c, uint64_t ts)
+{
+    struct canceller w = {
+        .client = c, .ts = ts, .status = PARAMO_E_CANCELLED, .text = "the request was cancelled"};
+    paramo_err err = cancel(&w);
+    if (err)
+        return err;
+    return w.found ? PARAMO_OK : err_set(PARAMO_E_NOT_FOUND, "request %" PRIu64 " has completed", ts);
+}
+
+/* A wait that is interrupted ends what it waits for: its caller takes the arrays back, as after any wait. */
+static paramo_err give_up(struct client *c, uint64_t ts, bool earlier)
+{
+    struct canceller w = {.client = c,
+                          .ts = ts,
+                          .earlier = earlier,
+                          .status = PARAMO_E_CLOSED,
+                          .text = "the wait was interrupted"};
+    return MUTANT(wait_leaves_request) ? err_set(PARAMO_E_CLOSED, "the wait was interrupted") : cancel(&w);
+}
 
 struct waiter {
     struct client *client;
@@ -44,8 +119,9 @@ paramo_err client_wait(struct client *c, uint64_t ts, uint32_t timeout_ms)
             return err == PARAMO_E_TIMEOUT
                        ? err_set(err, "request %" PRIu64 " has not completed in %u ms", ts, timeout_ms)
                        : err;
-        if (!tracker_done(&c->tracker, ts))
-            return err_set(PARAMO_E_CLOSED, "the wait was interrupted");
+        err = tracker_done(&c->tracker, ts) ? PARAMO_OK : give_up(c, ts, false);
+        if (err)
+            return err;
     }
     return tracker_result(&c->tracker, ts);
 }
@@ -71,9 +147,8 @@ paramo_err client_wait_all(struct client *c, uint32_t timeout_ms)
     if (err)
         return err == PARAMO_E_TIMEOUT ? err_set(err, "requests have not completed in %u ms", timeout_ms)
                                        : err;
-    if (!tracker_all_done(&w.all))
-        return err_set(PARAMO_E_CLOSED, "the wait was interrupted");
-    return tracker_all_result(&w.all);
+    err = tracker_all_done(&w.all) ? PARAMO_OK : give_up(c, w.all.upto, true);
+    return err ? err : tracker_all_result(&w.all);
 }
 
 paramo_err client_test(struct client *c, uint64_t ts, int *done)
@@ -87,53 +162,6 @@ paramo_err client_test(struct client *c, uint64_t ts, int *done)
 paramo_err client_answers(struct client *c, uint64_t ts, uint32_t *count)
 {
     return tracker_answers(&c->tracker, ts, count);
-}
-
-struct canceller {
-    struct lane_task task;
-    struct client *client;
-    uint64_t ts;
-    bool found;
-    atomic_bool done;
-};
-
-static void cancel_task(struct lane_task *task)
-{
-    struct canceller *w = container_of(task, struct canceller, task);
-    struct client *c = w->client;
-    struct request *r = c->of_slot[w->ts % TRACKER_SLOTS];
-    w->found = r && r->ts == w->ts;
-    if (w->found)
-        request_end(r, PARAMO_E_CANCELLED, "the request was cancelled");
-    client_settle(c);
-    lane_notify(c->lane);
-    atomic_store_explicit(&w->done, true, memory_order_release);
-}
-
-static bool cancel_done(void *arg)
-{
-    struct canceller *w = arg;
-    return atomic_load_explicit(&w->done, memory_order_acquire);
-}
-
-paramo_err client_cancel(struct client *c, uint64_t ts)
-{
-    struct canceller w = {.client = c, .ts = ts, .task.run = cancel_task};
-    if (lane_held(c->lane)) {
-        cancel_task(&w.task);
-    } else if (lane_enter(c->lane)) {
-        cancel_task(&w.task);
-        lane_leave(c->lane);
-    } else if (lane_inside()) {
-        return err_set(PARAMO_E_IN_CALLBACK,
-                       "another thread drives the worker: a callback cannot wait for it");
-    } else {
-        lane_post(c->lane, &w.task);
-        paramo_err err = lane_wait(c->lane, cancel_done, &w, UINT64_MAX);
-        if (err)
-            return err;
-    }
-    return w.found ? PARAMO_OK : err_set(PARAMO_E_NOT_FOUND, "request %" PRIu64 " has completed", ts);
 }
 
 void client_interrupt(struct client *c)

@@ -36,9 +36,13 @@ failed() {
     echo "FAIL  $1"
 }
 
-show() { # the end of a file, indented
-    [ -s "$1" ] && tail -n 20 "$1" | sed 's/^/      | /'
-    return 0
+REPORT='Sanitizer\|runtime error:' # what a sanitizer's report begins with
+
+show() { # the end of a file, indented; a sanitizer's report from its beginning, and what was said before it
+    local from
+    [ -s "$1" ] || return 0
+    from=$(grep -anm 1 "$REPORT" "$1" | cut -d: -f1)
+    if [ -n "$from" ]; then tail -n "+$((from > 12 ? from - 12 : 1))" "$1" | head -n 150; else tail -n 20 "$1"; fi | sed 's/^/      | /'
 }
 
 # check TEXT COMMAND...: the command succeeds.
@@ -48,7 +52,7 @@ check() {
     if "$@"; then passed "$text"; else failed "$text: $*"; fi
 }
 
-no_sanitizer_report() { ! grep -q 'Sanitizer\|runtime error:' "$@"; }
+no_sanitizer_report() { ! grep -aq "$REPORT" "$@"; }
 
 # expect CODE TEXT COMMAND...: the command ends with this exit code in time; its output is in $OUT and $ERR afterwards.
 expect() {

@@ -2,15 +2,19 @@
  */
 #include "unit.h"
 
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "node/node.h"
+#include "paramo/app.h"
 #include "server/chained.h"
 #include "support_cluster.h"
 
-enum { KEYS = 1000 };
+enum { KEYS = 1000, NOBODYS = 77 };
 
 static void with_copies(paramo_config *config)
 {
@@ -107,11 +111,96 @@ static void a_drain_when_the_job_is_over(void **state)
     log_set_sink(NULL, NULL);
 }
 
+/* ---- a worker that is declared dead ---- */
+
+static void over_tcp(paramo_config *config)
+{
+    config->van = "tcp"; /* UCX has threads of its own */
+}
+
+static void declare_dead(void *node)
+{
+    member_fail(((paramo_node *)node)->own->member, err_set(PARAMO_E_FENCED, "it was silent"));
+}
+
+struct asker {
+    paramo_worker *worker;
+    uint32_t to;
+    bool all;
+    atomic_bool asked;
+    paramo_err waited;
+    int done;
+    char why[256];
+};
+
+/* Asks what nobody answers, with an array of its own, whose it is again after the wait. */
+static void *ask(void *arg)
+{
+    struct asker *a = arg;
+    char *body = calloc(1, 1000);
+    uint64_t ts = 0;
+    paramo_message m;
+    paramo_message_init(&m, a->to);
+    m.app = NOBODYS;
+    m.seg[PARAMO_SEG_BODY] = (paramo_bytes){.data = body, .len = 1000};
+    a->waited = paramo_ask(a->worker, &m, 1, NULL, NULL, NULL, &ts);
+    atomic_store(&a->asked, true);
+    if (!a->waited)
+        a->waited = a->all ? paramo_wait_all(a->worker, 0) : paramo_wait(a->worker, ts, 0);
+    (void)snprintf(a->why, sizeof a->why, "%s", paramo_last_error());
+    if (paramo_test(a->worker, ts, &a->done))
+        a->done = -1;
+    free(body);
+    return NULL;
+}
+
+static void fenced(const struct asker *a)
+{
+    assert_int_equal(a->waited, PARAMO_E_FENCED);
+    assert_non_null(strstr(a->why, "it was silent"));
+    assert_int_equal(a->done, 1);
+}
+
+/* Its waits end with the cause, and their requests with them; so do those of a customer that it opens then.
+ * It goes on as another node. */
+static void declared_dead_at_work(void **state)
+{
+    (void)state;
+    struct cluster c;
+    struct asker askers[2] = {{.all = false}, {.all = true}};
+    pthread_t threads[2];
+    cluster_start_with(&c, 1, 2, over_tcp);
+    paramo_node *node = c.workers[0].node;
+    for (unsigned i = 0; i < 2; i++) {
+        askers[i].to = paramo_node_id(c.servers[0].node);
+        assert_int_equal(paramo_worker_open(node, i, &askers[i].worker), PARAMO_OK);
+        assert_int_equal(pthread_create(&threads[i], NULL, ask, &askers[i]), 0);
+    }
+    while (!atomic_load(&askers[0].asked) || !atomic_load(&askers[1].asked))
+        sched_yield();
+    assert_int_equal(node_run_on(node->control, declare_dead, node), PARAMO_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        fenced(&askers[i]);
+    }
+    struct asker late = {.to = askers[0].to};
+    assert_int_equal(paramo_worker_open(node, 2, &late.worker), PARAMO_OK);
+    (void)ask(&late);
+    fenced(&late);
+    paramo_worker_close(late.worker);
+    for (unsigned i = 0; i < 2; i++)
+        paramo_worker_close(askers[i].worker);
+    assert_int_equal(paramo_stop(node), PARAMO_E_FENCED);
+    assert_int_equal(paramo_start(&c.workers[0].config, &c.workers[0].node), PARAMO_OK);
+    cluster_stop(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_replicas_take_over),
         cmocka_unit_test(a_drain_when_the_job_is_over),
+        cmocka_unit_test(declared_dead_at_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -395,6 +395,41 @@ static void test_cancel_takes_memory_back(void **state)
     world_fini(&w);
 }
 
+/* Who waits is told CLOSED: what it has asked for is over, and the arrays are its own again. */
+static void test_interrupted(void **state)
+{
+    (void)state;
+    for (int all = 0; all < 2; all++) {
+        struct world w;
+        world_make(&w, 1, NULL);
+        struct client *c = w.clients[0].client;
+        uint64_t keys[2] = {3, 4}, pulled, pushed;
+        float into[2] = {-1, -1}, vals[2] = {5, 5};
+        cut(&w, "w0", "s0", true);
+        cut(&w, "s0", "w0", true);
+        assert_ok(world_pull(&w, 0, DENSE, keys, 2, into, 2, &pulled));
+        assert_ok(world_push(&w, 0, DENSE, keys, 2, vals, 2, &pushed));
+        run_for(&w, 20 * ENV_MS);
+        client_interrupt(c);
+        assert_int_equal(all ? client_wait_all(c, 0) : client_wait(c, pulled, 0), PARAMO_E_CLOSED);
+        assert_non_null(strstr(err_text(), "interrupted"));
+        int done = 0;
+        assert_ok(client_test(c, pulled, &done));
+        assert_int_equal(done, 1);
+        assert_ok(client_test(c, pushed, &done));
+        assert_int_equal(done, all); /* nobody has waited for this one alone */
+        assert_int_equal(client_wait(c, pushed, 0), PARAMO_E_CLOSED);
+        assert_ok(client_wait_all(c, 0)); /* told once */
+        assert_null(c->requests);
+        /* nothing reads or writes them any more */
+        cut(&w, "w0", "s0", false);
+        cut(&w, "s0", "w0", false);
+        run_for(&w, 2000 * ENV_MS);
+        assert_true(into[0] == -1 && into[1] == -1);
+        world_fini(&w);
+    }
+}
+
 /* ---- nodes that die ---- */
 
 static void test_node_lost(void **state)
@@ -558,7 +593,7 @@ int main(void)
         cmocka_unit_test(test_cancel),    cmocka_unit_test(test_cancel_takes_memory_back),
         cmocka_unit_test(test_node_lost), cmocka_unit_test(test_wrong_token),
         cmocka_unit_test(test_full),      cmocka_unit_test(test_priority),
-        cmocka_unit_test(test_close),
+        cmocka_unit_test(test_close),     cmocka_unit_test(test_interrupted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
