@@ -161,6 +161,7 @@ struct saves {
     struct letter_body *view_flying;
     uint64_t view_flying_number;
     bool end, end_flying; /* to be saved and then told to all */
+    bool end_saved;       /* the end is durable */
     void (*emptied)(struct scheduler *s);
 };
 

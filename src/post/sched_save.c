@@ -1,6 +1,7 @@
 #include "post/sched.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -167,8 +168,10 @@ static void save_ended(void *arg, paramo_err status)
     v->view_flying = NULL;
     if (view)
         sched_view_announce(s, view, v->view_flying_number);
-    if (v->end_flying)
+    if (v->end_flying) {
+        v->end_saved = true;
         sched_end_told(s);
+    }
     v->end_flying = false;
     calls_saved(s, v->ended);
     sched_drain_saved(s, v->ended);
@@ -236,11 +239,17 @@ void sched_save_end(struct scheduler *s)
 /* ---- the end of the job ----------------------------------------------------------------------------------
  */
 
+/* An end that was never durable is none when another leads: the job goes on there. */
 static void nothing_saved(void *arg, paramo_err status)
 {
     struct scheduler *s = arg;
-    if (status)
+    if (status == PARAMO_E_FENCED && !s->saves.end_saved) {
+        log_info("scheduler: %s", err_text());
+        s->end_status = status;
+        (void)snprintf(s->end_text, sizeof s->end_text, "%s", err_text());
+    } else if (status) {
         log_error("scheduler: the job is over, and its store does not know: %s", err_text());
+    }
     s->saves.emptied(s);
 }
 

@@ -305,7 +305,7 @@ void sched_end_write(const struct scheduler *s, struct writer *w)
 paramo_err sched_end_restore(struct scheduler *s, struct reader *cell)
 {
     paramo_err err = end_decode(cell, &s->end_status, s->end_text);
-    s->end_told = !err;
+    s->end_told = s->saves.end_saved = !err;
     return err;
 }
 

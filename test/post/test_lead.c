@@ -181,14 +181,28 @@ static void the_end_waits_for_etcd(void **state)
     off();
 }
 
+/* All have gone to another scheduler, which leads: to this one, whose lease lasts still, they are dead, and
+ * its job is over. It is no end of the job's. */
+static void whoever_led_has_lost_all(void **state)
+{
+    (void)state;
+    on();
+    simetcd_put(t.etcd, "paramo/job/term", "2");
+    for (size_t i = 0; i < 2; i++)
+        cluster_kill(&t.c.nodes[i]);
+    assert_true(cluster_run(&t.c, cluster_over, &t.c, 30));
+    assert_int_equal(t.c.over_status, PARAMO_E_FENCED);
+    assert_non_null(strstr(t.c.over_text, "does not lead the job any more"));
+    off();
+}
+
 int main(void)
 {
     log_set_level(LOG_ERROR - 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_rest_on_the_lease),
-        cmocka_unit_test(whoever_led_is_silent),
-        cmocka_unit_test(it_finds_out_by_itself),
-        cmocka_unit_test(the_end_waits_for_etcd),
+        cmocka_unit_test(reads_rest_on_the_lease),  cmocka_unit_test(whoever_led_is_silent),
+        cmocka_unit_test(it_finds_out_by_itself),   cmocka_unit_test(the_end_waits_for_etcd),
+        cmocka_unit_test(whoever_led_has_lost_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
