@@ -155,12 +155,12 @@ void judge_status(struct op *op, paramo_err status)
         ok = judge_data_lost(w) || judge_may_be_lost(w, op->table, op->from) ||
              ckpts_may_have_lost(w, op->from);
         break;
-    case PARAMO_E_MOVED:
+    case PARAMO_E_MOVED: /* it was cut by another view, or names a shard that its client does not know yet */
         ok = op->kind == OP_SCAN &&
-             (w->successions || w->moves); /* perhaps before, and its client hears of it now */
+             (client->arcs_view > op->issued_arcs || op->shard >= client->view->shards_count);
         break;
-    case PARAMO_E_HANDLER:
-        ok = op->table == SIM_USER && (w->successions || w->loading || w->loaded_at);
+    case PARAMO_E_HANDLER: /* handled for some keys, and cut anew since for others */
+        ok = op->table == SIM_USER && op->kind == OP_PUSHPULL && client->arcs_view > op->issued_arcs;
         break;
     case PARAMO_E_FENCED:
         ok = m->declared_dead;

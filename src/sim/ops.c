@@ -241,6 +241,7 @@ void op_issue(struct machine *m, unsigned customer)
     m->script.ops++;
     op->saw_dead = judge_sees_dead(c->worker->client->view);
     op->issued_view = c->worker->client->view->number;
+    op->issued_arcs = c->worker->client->arcs_view;
     paramo_err err = client_issue(c->worker->client, &call, &op->ts);
     c->last_ts = err ? c->last_ts : op->ts;
     if (err) {

@@ -110,7 +110,8 @@ struct op {
     int32_t priority;
     bool patient;                /* the default timeout */
     bool open, cancelled, again; /* again: something of it was sent twice or cut anew */
-    uint64_t issued_view;        /* its client's view when it was issued */
+    uint64_t issued_view;        /* its client's view when it was issued ... */
+    uint64_t issued_arcs;        /* ... and the last in which arcs had changed hands */
     bool saw_dead;               /* when it was issued, a server was dead in its client's view */
     unsigned after_n;            /* requests that it comes after: these, and all up to that one */
     uint64_t after[2], after_all;
