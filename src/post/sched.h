@@ -363,6 +363,8 @@ MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
  * there are no more than before, that goes on. */
 void sched_ckpt_lost(struct scheduler *s, bool more);
 void sched_ckpt_fini(struct scheduler *s);
+/* The checkpoint that servers take what is lost from at present; 0: none. */
+uint64_t sched_ckpt_returns(const struct scheduler *s);
 struct status;
 void sched_ckpt_status(const struct scheduler *s, struct status *m);
 /* sched_ring.c */

@@ -827,6 +827,12 @@ paramo_err sched_ckpt_start(struct scheduler *s)
     return err ? err : begin(s, &m, (struct how){.load = true, .restore = true});
 }
 
+uint64_t sched_ckpt_returns(const struct scheduler *s)
+{
+    const struct sched_ckpt *c = s->ckpt;
+    return c && c->lost && !c->err && c->waiting ? c->order.number : 0;
+}
+
 void sched_ckpt_status(const struct scheduler *s, struct status *m)
 {
     const struct sched_ckpt *c = s->ckpt;

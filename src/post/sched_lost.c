@@ -129,7 +129,10 @@ static bool say_lost(const struct scheduler *s, struct text *t)
     char names[ERR_TEXT_MAX];
     bool any = false;
     (void)roster_gone(s, PARAMO_GROUP_SERVERS, true, names, sizeof names);
-    say(t, "the last copy is lost (%s):", names);
+    say(t, "the last copy is lost");
+    if (names[0]) /* else others have joined in their places */
+        say(t, " (%s)", names);
+    say(t, ":");
     for (uint32_t i = 0; i < s->tables_count; i++)
         if (arcs_lost(s, &s->tables[i])) {
             say(t, any ? "; " : " ");

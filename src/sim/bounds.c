@@ -60,8 +60,10 @@ struct bounds *bounds_end(const struct world *w, const struct bounds *begun, con
             continue;
         if (l->clears != b->clears[t] || l->tainted)
             memset(b->must[t], 0, sizeof b->must[t]); /* a clear may have come before the cut */
-        for (unsigned i = 0; i < SIM_KEYS; i++)
-            b->may[t][i] = l->keys[i].sent & ~(loose ? 0 : l->keys[i].gone);
+        for (unsigned i = 0; i < SIM_KEYS; i++) {
+            const struct ledger_key *k = &l->keys[i];
+            b->may[t][i] = k->sent & ~(loose || k->lost_at > b->from ? 0 : k->gone);
+        }
     }
     static const struct cell_set none = {.n = 1}, any = {.any = true};
     for (unsigned i = 0; i < SIM_KEYS; i++)
@@ -119,13 +121,38 @@ void bounds_loaded(struct world *w, const struct bounds *b, const struct load_at
         bool sure = a->sure[t] && !l->clears_open && !l->tainted && l->clears == a->clears[t];
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &l->keys[i];
-            k->must = sure ? b->must[t][i] : 0;
-            if (b->has[t]) /* another table stays as it is */
+            bool since = k->lost_at > a->from; /* it was lost meanwhile, and is as another one has it */
+            k->must = sure && !since ? b->must[t][i] : 0;
+            if (since)
+                k->gone = 0;
+            else if (b->has[t]) /* another table stays as it is */
                 k->gone = (k->gone | a->acked[t][i]) & ~b->may[t][i];
         }
     }
     for (unsigned i = 0; i < SIM_KEYS && b->has[SIM_CELLS]; i++)
         cell_becomes(w, &w->cells[i], &b->cells[i], a->from);
+}
+
+/* ---- of what was lost ---------------------------------------------------------------------------------- */
+
+bool bounds_has(const struct bounds *b, unsigned table)
+{
+    return b->has[table];
+}
+
+void bounds_returned(struct world *w, const struct bounds *b, enum sim_table table, unsigned index,
+                     bool again)
+{
+    const struct ledger_table *l = &w->ledger[table];
+    struct ledger_key *k = &w->ledger[table].keys[index];
+    bool sure = b->has[table] && !w->loading && !l->clears_open && !l->tainted;
+    if (table == SIM_CELLS) {
+        w->moment++;
+        cell_becomes(w, &w->cells[index], &b->cells[index], k->lost_at);
+        return;
+    }
+    k->must = sure ? b->must[table][index] & (again ? k->must : UINT64_MAX) : 0;
+    k->gone = sure ? (again ? k->gone : k->gone | k->lost_acked) & ~b->may[table][index] : 0;
 }
 
 /* ---- a job that begins with it ------------------------------------------------------------------------- */

@@ -41,6 +41,7 @@ struct ckpts {
     struct member_call call;
     struct load_attempt attempt;
     uint32_t load_term;    /* of the newest view when it was asked for */
+    uint64_t returns;      /* the one that what is lost goes back to, until a view says that it has */
     uint64_t begun_anew;   /* the moment one was loaded that another scheduler had begun */
     struct machine *again; /* whose load has failed last; he tries again, if he lives */
     uint64_t again_process;
@@ -184,7 +185,8 @@ static void power_fails(struct world *w)
 static bool no_job(const struct machine *m, paramo_err status)
 {
     bool lost =
-        status == PARAMO_E_DATA_LOST && m->world->schedule->replicas; /* judge_lost says whether rightly */
+        status == PARAMO_E_DATA_LOST &&
+        (m->world->schedule->replicas || m->world->schedule->restores); /* judge_lost says whether rightly */
     return lost || !machine_joined(m) || m->declared_dead || m->world->over || m->world->scheduler_lost ||
            (status == PARAMO_E_FENCED || status == PARAMO_E_NO_SCHEDULER || status == PARAMO_E_SHUTDOWN ||
             status == PARAMO_E_CLOSED);
@@ -389,7 +391,7 @@ bool ckpts_strike(struct machine *m, const struct fault *f)
 /* Without copies there is no whole checkpoint without each server. */
 static bool server_gone(const struct world *w)
 {
-    for (uint32_t k = 1; k <= w->schedule->servers && !w->schedule->replicas; k++)
+    for (uint32_t k = 1; k <= w->schedule->servers && !w->schedule->replicas && !w->schedule->restores; k++)
         if (w->machines[k].gone)
             return true;
     return false;
@@ -423,6 +425,17 @@ bool ckpts_turn(struct machine *m, bool leaving)
 
 /* ---- after each event ---------------------------------------------------------------------------------- */
 
+/* What is lost goes back to that one. */
+static void returns(struct world *w, uint64_t number)
+{
+    const struct ckpt_seen *seen = seen_find(w->ckpts, number), *last = seen_last(w->ckpts, true);
+    if (seen && seen->there && (!last || last->number <= number))
+        losses_back(w, number, seen->bounds);
+    else
+        judge_broken(w, "what is lost goes back to checkpoint %" PRIu64 ", the last is %" PRIu64, number,
+                     last ? last->number : 0);
+}
+
 void ckpts_look(struct world *w)
 {
     struct ckpts *c = w->ckpts;
@@ -435,6 +448,8 @@ void ckpts_look(struct world *w)
         const struct machine *m = &w->machines[k];
         if (m->role != PARAMO_ROLE_SCHEDULER)
             continue;
+        const uint64_t back = m->up && m->made->scheduler ? sched_ckpt_returns(m->made->scheduler) : 0;
+        c->returns = back ? back : c->returns; /* servers may do it when the scheduler has given it up */
         struct bounds **begun = &c->begun[m->rank];
         bool at_one = m->up && m->made->scheduler && m->made->scheduler->ckpt;
         if (at_one && !*begun) {
@@ -444,6 +459,8 @@ void ckpts_look(struct world *w)
             *begun = NULL;
         }
     }
+    if (c->returns && w->loss_view)
+        returns(w, c->returns);
 }
 
 uint64_t ckpts_oldest(const struct world *w)
@@ -461,6 +478,45 @@ bool ckpts_may_have_lost(const struct world *w, uint64_t from)
 {
     const struct ckpts *c = w->ckpts;
     return w->loading || (c && c->load_failed && from <= w->loaded_at) || (c && from <= c->begun_anew);
+}
+
+void ckpts_returned(struct world *w)
+{
+    w->ckpts->returns = 0;
+}
+
+/* As far as the scheduler knows, too: of the last death nobody else may have heard. */
+static bool is_left(const struct world *w, const struct machine *server)
+{
+    if (!machine_joined(server) || server->declared_dead)
+        return false;
+    for (uint32_t k = 0; k < w->count; k++) {
+        const struct machine *m = &w->machines[k];
+        const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
+        for (uint32_t i = 0; s && i < s->slots[SLOTS_SERVERS].count; i++) {
+            const struct sched_node *node = s->slots[SLOTS_SERVERS].node[i];
+            if (node && node->state == SNODE_DEAD && node->info.incarnation == server->made->own->incarnation)
+                return false;
+        }
+    }
+    return true;
+}
+
+bool ckpts_there(const struct world *w)
+{
+    const struct ckpt_seen *last = w->ckpts && !w->restoring ? seen_last(w->ckpts, true) : NULL;
+    bool all = last;
+    for (unsigned t = 0; t < SIM_TABLES && all; t++)
+        all = t == SIM_USER || bounds_has(last->bounds, t);
+    return all;
+}
+
+bool ckpts_can_return(const struct world *w)
+{
+    bool there = ckpts_there(w) && !w->ckpts->failing, can = false;
+    for (uint32_t k = 1; k <= w->schedule->servers && there; k++)
+        can = can || is_left(w, &w->machines[k]);
+    return can;
 }
 
 bool ckpts_restored(const struct world *w)
@@ -510,6 +566,7 @@ void ckpts_scheduler(const struct machine *m, struct scheduler_config *config)
     config->checkpoint_full_every = m->world->schedule->ckpt_full_every;
     config->checkpoint_keep = m->world->schedule->ckpt_keep;
     config->checkpoint_every_ms = m->world->schedule->ckpt_every;
+    config->on_loss_restore = m->world->schedule->restores;
     memcpy(config->checkpoint_dir, c->dir, sizeof c->dir);
     if (c->restored)
         memcpy(config->restore_dir, c->dir, sizeof c->dir);
@@ -521,7 +578,7 @@ static void folder_new(struct world *w)
     seen_free(c);
     (void)snprintf(c->dir, sizeof c->dir, "/c/%" PRIu32, w->jobs);
     c->load_failed = c->restored = false;
-    c->begun_anew = 0;
+    c->begun_anew = c->returns = 0;
 }
 
 bool ckpts_again(struct world *w, bool wanted)
@@ -537,7 +594,7 @@ bool ckpts_again(struct world *w, bool wanted)
     c->asks = c->again = NULL;
     c->again_at = 0;
     w->loading = w->restoring = c->load_failed = false;
-    c->begun_anew = 0;
+    c->begun_anew = c->returns = 0;
     const struct ckpt_seen *last = seen_last(c, false);
     c->restored = wanted && last;
     if (c->restored) {

@@ -185,7 +185,7 @@ static void judge_end(const struct errand *e, paramo_err err)
         ok = ok || (e->load && !m->saved[e->table].there);
         break;
     case PARAMO_E_NODE_LOST:
-        ok = ok || (w->deaths_seen && (!w->schedule->replicas || judge_data_lost(w)));
+        ok = ok || (w->deaths_seen && judge_may_refuse(w));
         break;
     case PARAMO_E_DATA_LOST:
         ok = ok || judge_data_lost(w) || judge_may_be_lost(w, e->table, m->errand_from) ||
@@ -218,8 +218,10 @@ static void save(struct errand *e)
     m->saved[e->table].begun = true;
     paramo_err err = paramo_table_save(e->handle.worker, &e->handle, path, 0);
     judge_end(e, err);
-    for (unsigned i = 0; i < SIM_KEYS && e->clears != w->ledger[e->table].clears; i++)
-        e->must[i] = m->saved[e->table].must[i] = 0;
+    for (unsigned i = 0; i < SIM_KEYS; i++)
+        if (e->clears != w->ledger[e->table].clears ||
+            losses_between(w, &w->ledger[e->table].keys[i], e->from))
+            e->must[i] = m->saved[e->table].must[i] = 0;
     if (err || m->dying || disk_crashed(m->disk))
         return;
     w->counts[PLAY_saves]++;

@@ -100,6 +100,8 @@ static void shape_draw(struct schedule *s, struct dice *d)
     s->ckpt_queue_bytes = (uint32_t)dice_draw(&ckpt, 2);
     s->ckpt_full_every = 1 + 3 * (uint32_t)dice_draw(&ckpt, 2);
     s->ckpt_keep = 2 * (uint32_t)dice_draw(&ckpt, 2);
+    struct dice loss = dice_of(s->seed, 14);
+    s->restores = dice_draw(&loss, 2) && s->ckpt && s->servers > s->replicas + 1;
 }
 
 /* How often each kind comes where it is on; arbitrary, packets are cheap and crashes are not. */
@@ -323,6 +325,39 @@ static void scenes_draw(struct schedule *s, uint32_t last)
     qsort(s->faults, s->count, sizeof *s->faults, by_step);
 }
 
+/* ---- rows that nobody has any more ----------------------------------------------------------------------
+ */
+
+enum { LOSSES_MAX = 3, LOSS_FAULTS = 3 + RING_LEVELS };
+
+/* A checkpoint is taken; then as many servers die as have a row, one after the other, and perhaps one more,
+ * or the scheduler, while others have that back. */
+static void losses_draw(struct schedule *s, uint32_t last)
+{
+    struct dice d = dice_of(s->seed, 15);
+    uint64_t losses = s->restores ? 1 + dice_draw(&d, LOSSES_MAX) : 0;
+    while (losses--) {
+        uint32_t step = 1 + (uint32_t)dice_draw(&d, last), server = (uint32_t)dice_draw(&d, s->servers);
+        uint32_t worker = 1 + s->servers + (uint32_t)dice_draw(&d, s->workers);
+        scene_add(s, &step, 0, FAULT_save, worker, 0, dice_draw(&d, 1u << 30));
+        step += 40 + (uint32_t)dice_draw(&d, 200);
+        for (uint32_t i = 0; i <= s->replicas; i++, server++) {
+            uint64_t n = dice_draw(&d, 8) ? dice_scale(&d, ENV_MS, 8 * ENV_SEC) : 0;
+            uint32_t from = 1 + server % s->servers;
+            scene_add(s, &step, (uint32_t)dice_draw(&d, 12), FAULT_crash, from, from, n);
+        }
+        uint64_t what = dice_draw(&d, 4), n = dice_scale(&d, ENV_MS, 4 * ENV_SEC);
+        uint32_t later = 1 + (uint32_t)dice_draw(&d, 120), from = 1 + server % s->servers;
+        if (what == 0)
+            scene_add(s, &step, later, FAULT_crash, from, from, n);
+        else if (what == 1 && s->durable)
+            scene_add(s, &step, later, FAULT_crash, scheduler_draw(s, &d), 0, n);
+        else if (what == 2)
+            scene_add(s, &step, later, FAULT_pause, from, from, n);
+    }
+    qsort(s->faults, s->count, sizeof *s->faults, by_step);
+}
+
 /* ---- customers, hosts and servers that come and go ----------------------------------------------------- */
 
 enum { CLOSES_MAX = 12, IDLES_MAX = 3, VANISHES_MAX = 2, DRAINS_MAX = 3 };
@@ -410,7 +445,8 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
     shape_draw(s, &d);
     struct phases phases = phases_draw(seed);
     size_t count = 220 + dice_draw(&d, 110);
-    s->faults = calloc(count + SCENES_MAX * SCENE_FAULTS + COMES_AND_GOES_MAX, sizeof *s->faults);
+    s->faults = calloc(count + SCENES_MAX * SCENE_FAULTS + LOSSES_MAX * LOSS_FAULTS + COMES_AND_GOES_MAX,
+                       sizeof *s->faults);
     if (!s->faults)
         return err_memory(count * sizeof *s->faults);
     /* Each kind with one half; of the three that strike single packets two at least, so that much happens. */
@@ -466,6 +502,7 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
     }
     if (s->ckpt)
         scenes_draw(s, step);
+    losses_draw(s, step);
     comings_draw(s, step);
     return PARAMO_OK;
 }

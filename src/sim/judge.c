@@ -149,7 +149,7 @@ void judge_status(struct op *op, paramo_err status)
     case PARAMO_E_NODE_LOST:
         /* Or it did: a newer view with the dead one's successor may have come before this report. */
         ok = judge_sees_dead(client->view) || op->saw_dead || w->death_view > op->issued_view;
-        ok = ok && (!w->schedule->replicas || judge_data_lost(w));
+        ok = ok && judge_may_refuse(w);
         break;
     case PARAMO_E_DATA_LOST:
         ok = judge_data_lost(w) || judge_may_be_lost(w, op->table, op->from) ||
@@ -240,13 +240,15 @@ unsigned judge_replicas(const struct world *w, enum sim_table table)
 
 bool judge_bereft(const struct world *w, enum sim_table table)
 {
-    return w->schedule->replicas && w->deaths_seen && !judge_replicas(w, table);
+    bool seen = w->schedule->restores ? w->given_up : w->deaths_seen;
+    return w->schedule->replicas && seen && !judge_replicas(w, table);
 }
 
 bool judge_may_be_lost(const struct world *w, enum sim_table table, uint64_t from)
 {
     const struct ledger_table *t = &w->ledger[table];
-    return !judge_replicas(w, table) && w->lost_at && (t->mended_from < w->lost_at || from < t->mended_at);
+    uint64_t lost_at = w->schedule->restores ? w->given_up : w->lost_at;
+    return !judge_replicas(w, table) && lost_at && (t->mended_from < lost_at || from < t->mended_at);
 }
 
 /* So many may be gone. */
@@ -267,7 +269,14 @@ bool judge_enough(const struct world *w, unsigned gone)
 
 bool judge_data_lost(const struct world *w)
 {
+    if (w->schedule->restores)
+        return (w->loss_view || !judge_enough(w, w->gone)) && !ckpts_can_return(w);
     return w->schedule->replicas && !judge_enough(w, w->gone);
+}
+
+bool judge_may_refuse(const struct world *w)
+{
+    return (!w->schedule->replicas && !w->schedule->restores) || judge_data_lost(w);
 }
 
 bool judge_needs(const struct world *w, const struct machine *server)
@@ -340,6 +349,7 @@ static void chains_came(struct world *w, const struct view *view)
     bool first = true, moved = false;
     for (uint32_t i = 0; i < SIM_SERVERS; i++)
         first = first && !w->holder[i];
+    losses_came(w, view);
     copies_count(w, view);
     for (unsigned a = 0; a < RING_ARCS; a++) {
         unsigned owner = view_ring(view)->owner[a];
@@ -385,7 +395,7 @@ static void view_came(struct world *w, const struct view *view)
                 w->death_view = view->number;
             if (successor)
                 ledger_server_died(w, place);
-            w->recovered = w->recovered || (node->recovered && !w->schedule->replicas && !w->left[place]);
+            w->recovered = w->recovered || (node->recovered && judge_may_refuse(w) && !w->left[place]);
             w->holder[place] = node->incarnation;
             w->left[place] = node->left;
         }
@@ -513,7 +523,7 @@ static void row_read(const struct shard_table *st, enum sim_table t, uint64_t ke
 }
 
 static void table_look(struct world *w, const struct machine *m, unsigned index, enum sim_table t,
-                       const struct shard_table *st)
+                       const struct shard *shard, const struct shard_table *st)
 {
     uint64_t vals[SIM_WIDE];
     unsigned n;
@@ -521,7 +531,7 @@ static void table_look(struct world *w, const struct machine *m, unsigned index,
         return;
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *k = &w->ledger[t].keys[i];
-        if (k->shard != (int)index)
+        if (k->shard != (int)index || losses_open(k, shard, st))
             continue;
         row_read(st, t, k->key, vals, &n);
         ledger_row_look(w, m->name, t, i, vals, n, st->lost ? 0 : k->must, w->moment);
@@ -555,9 +565,11 @@ static const struct shard_table *table_of(const struct machine *m, unsigned inde
 }
 
 /* Who owns arcs of a table without copies since a death is not looked at before it knows. */
-static bool knows(const struct machine *m, unsigned index, const struct shard_table *st, unsigned arc)
+static bool knows(const struct machine *m, unsigned index, const struct shard_table *st,
+                  const struct ledger_key *key)
 {
-    return st->replicas || m->made->own->shards[index].shard->chain->level[arc] == 0;
+    const struct shard *shard = m->made->own->shards[index].shard;
+    return (st->replicas || shard->chain->level[key->arc] == 0) && !losses_open(key, shard, st);
 }
 
 bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level, uint64_t *vals, unsigned *n)
@@ -575,7 +587,7 @@ bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level
         return true;
     }
     const struct shard_table *st = table_of(m, shard % w->schedule->shards, table);
-    if (!st || !knows(m, shard % w->schedule->shards, st, key->arc))
+    if (!st || !knows(m, shard % w->schedule->shards, st, key))
         return false;
     row_read(st, table, key->key, vals, n);
     return true;
@@ -596,7 +608,7 @@ static void copies_look(struct world *w, enum sim_table t, const struct machine 
             if (s >= w->ring_shards || !tables[s])
                 continue;
             const struct machine *m = machines[s];
-            if (!knows(m, s % w->schedule->shards, tables[s], arc))
+            if (!knows(m, s % w->schedule->shards, tables[s], key))
                 continue;
             memset(vals[seen], 0, ledger_row(t, i) * sizeof **vals);
             row_read(tables[s], t, key->key, vals[seen], &n[seen]);
@@ -679,7 +691,7 @@ static void server_look(struct world *w, struct machine *m, bool last)
             if (st && st->table && (last || w->looks % STRANGERS_EVERY == 0))
                 strangers_look(w, m, shard, (enum sim_table)t, st);
             if (st && st->table && !w->schedule->replicas)
-                table_look(w, m, (unsigned)shard->self, (enum sim_table)t, st);
+                table_look(w, m, (unsigned)shard->self, (enum sim_table)t, shard, st);
         }
     }
     for (unsigned i = 0; i < SIM_KEYS && m->place >= 0; i++) {

@@ -217,7 +217,7 @@ static void row_look(struct world *w, const char *where, enum sim_table table, u
                      const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
 {
     const struct ledger_key *k = &w->ledger[table].keys[index];
-    uint64_t gone = w->loading || from <= w->loaded_at ? 0 : k->gone;
+    uint64_t gone = w->loading || from <= w->loaded_at || losses_between(w, k, from) ? 0 : k->gone;
     if (table == SIM_VAR && n != 0 && n != ledger_row(table, index))
         judge_broken(w, "%s: a row of %u values, all of this key have %u", where, n,
                      ledger_row(table, index));
@@ -237,7 +237,9 @@ static void cell_look(struct world *w, const char *where, unsigned index, const 
                       uint64_t from)
 {
     uint64_t value = judge_cell(w, where, vals);
-    if (!w->loading && from > w->loaded_at && !cell_may_be(&w->cells[index], value, from))
+    bool other =
+        w->loading || from <= w->loaded_at || losses_between(w, &w->ledger[SIM_CELLS].keys[index], from);
+    if (!other && !cell_may_be(&w->cells[index], value, from))
         judge_broken(
             w, "%s: cell %u holds %" PRIx64 ", which nobody wrote, or which was written over before that",
             where, index, value);
@@ -262,6 +264,8 @@ static void applied(struct world *w, const struct op *op)
     uint64_t vals[SIM_WIDE];
     unsigned n;
     for (unsigned i = 0; i < op->n; i++) {
+        if (losses_between(w, &w->ledger[op->table].keys[op->index[i]], op->from))
+            continue; /* it was, perhaps, by those who are dead */
         for (unsigned level = 0; level <= judge_replicas(w, op->table) && kept(w, op); level++)
             if (judge_row(w, op->table, op->index[i], level, vals, &n))
                 ledger_row_look(w, level ? "an acknowledged push's copy" : "an acknowledged push", op->table,
@@ -286,7 +290,7 @@ static void acknowledged(struct world *w, const struct op *op)
         struct ledger_key *k = &t->keys[op->index[i]];
         /* A handler's sums die with their process; so do rows of which there is no copy. */
         bool alone = op->table == SIM_USER || !judge_replicas(w, op->table);
-        if (!alone || kept(w, op))
+        if ((!alone || kept(w, op)) && !losses_between(w, k, op->from))
             k->must |= op->digit[i];
     }
 }
@@ -298,7 +302,8 @@ static void pulled(struct world *w, const struct op *op)
     unsigned at = 0;
     for (unsigned i = 0; i < op->n; i++) {
         const struct ledger_key *k = &t->keys[op->index[i]];
-        uint64_t must = ledger_load_between(w, op) ? 0 : op->must[i] & k->must;
+        bool between = ledger_load_between(w, op) || losses_between(w, k, op->from);
+        uint64_t must = between ? 0 : op->must[i] & k->must;
         unsigned row = ledger_row(op->table, op->index[i]);
         if (own && (op->table != SIM_USER || kept(w, op)))
             must |= op->digit[i];
@@ -316,14 +321,17 @@ static void pulled(struct world *w, const struct op *op)
 
 static void cells_done(struct world *w, const struct op *op)
 {
+    const struct ledger_key *keys = w->ledger[SIM_CELLS].keys;
     if (!w->schedule->replicas && !kept(w, op))
         return; /* done by one that is gone, or is about to be: it may be in force, or not */
     if (op->kind == OP_CLEAR) {
         for (unsigned i = 0; i < SIM_KEYS; i++)
-            cell_written(&w->cells[i], 0, op->from, w->moment);
+            if (!losses_between(w, &keys[i], op->from))
+                cell_written(&w->cells[i], 0, op->from, w->moment);
     } else if (pushes(op->kind) || op->kind == OP_DELETE) {
         for (unsigned i = 0; i < op->n; i++)
-            cell_written(&w->cells[op->index[i]], op->digit[i], op->from, w->moment);
+            if (!losses_between(w, &keys[op->index[i]], op->from))
+                cell_written(&w->cells[op->index[i]], op->digit[i], op->from, w->moment);
         applied(w, op);
     }
 }
@@ -333,8 +341,10 @@ static void cells_done(struct world *w, const struct op *op)
 static void counted(struct world *w, const struct op *op)
 {
     uint64_t rows = op->stats.rows, least = dense(op->table) ? SIM_KEYS : 0;
-    for (unsigned i = 0; i < SIM_KEYS && !dense(op->table) && !ledger_load_between(w, op); i++)
-        least += (op->all_must[i] & w->ledger[op->table].keys[i].must) != 0;
+    for (unsigned i = 0; i < SIM_KEYS && !dense(op->table) && !ledger_load_between(w, op); i++) {
+        const struct ledger_key *k = &w->ledger[op->table].keys[i];
+        least += (op->all_must[i] & k->must) != 0 && !losses_between(w, k, op->from);
+    }
     if (rows < least || rows > SIM_KEYS)
         judge_broken(w, "%s: table %d has %" PRIu64 " rows, between %" PRIu64 " and %d are there",
                      op->machine->name, (int)op->table, rows, least, SIM_KEYS);
@@ -387,7 +397,7 @@ void ledger_server_died(struct world *w, unsigned place)
         if (k->shard >= 0 && server_of(w, k) == place)
             k->must = 0;
         k = &w->ledger[SIM_CELLS].keys[i];
-        if (k->shard >= 0 && server_of(w, k) == place && !w->schedule->replicas)
+        if (k->shard >= 0 && server_of(w, k) == place && !w->schedule->replicas && !w->schedule->restores)
             cell_lost(w, &w->cells[i]);
     }
 }

@@ -52,7 +52,11 @@ static void judge_lost(const struct machine *m)
         const struct sched_node *node = s->slots[SLOTS_SERVERS].node[i];
         gone += w->copies_at[i] && (node->state == SNODE_DEAD || node->info.incarnation != w->copies_at[i]);
     }
-    if (judge_enough(w, gone))
+    if (w->schedule->restores && ckpts_can_return(w))
+        judge_broken(m->world, "the job has lost rows, and there is a checkpoint that has them");
+    /* Who is left owns all in the view that has them dead: a chain that is long enough is full then. */
+    bool died = w->schedule->restores && w->lost_at;
+    if (judge_enough(w, gone) && !died)
         judge_broken(m->world, "the job has lost rows, and %u servers have died since all had their copies",
                      gone);
 }
@@ -621,7 +625,8 @@ static void ended(struct machine *m)
     /* Too late is who comes while a scheduler's clock jumps: it cannot know that the news of a death is on
      * its way. */
     bool full = code == PARAMO_E_FULL && w->scheduler_stood;
-    bool lost = code == PARAMO_E_DATA_LOST && w->schedule->replicas; /* the job's end says whether rightly */
+    bool lost = code == PARAMO_E_DATA_LOST &&
+                (w->schedule->replicas || w->schedule->restores); /* the job's end says whether rightly */
     bool no_start = ckpts_restored(w) && w->restoring; /* what the job was to begin with was not loaded */
     if (m->seen == SEAT_FAILED && !full && !lost && !no_start && code != PARAMO_E_SHUTDOWN &&
         code != PARAMO_E_NO_SCHEDULER && code != PARAMO_E_TIMEOUT && code != PARAMO_E_NODE_LOST &&

@@ -62,7 +62,7 @@ static void scanned(struct world *w, const struct op *op)
         unsigned n = !there ? 0 : b->lens && op->table == SIM_VAR ? b->lens[row] : ledger_row(op->table, i);
         uint64_t must = there ? op->all_must[i] : op->began_must[i];
         bool own = k->shard == (int)op->shard;
-        must = ledger_load_between(w, op) ? 0 : must & k->must;
+        must = ledger_load_between(w, op) || losses_between(w, k, op->began) ? 0 : must & k->must;
         if (there || (own && op->began_view >= k->came && ledger_owned(k, op->shard, b->arcs_view)))
             ledger_row_look(w, "a scan", op->table, i, (const uint64_t *)(const void *)b->vals + at, n, must,
                             there ? op->from : op->began);

@@ -173,18 +173,22 @@ static unsigned machines_up(const struct world *w, uint32_t role)
     return up;
 }
 
-/* Of servers with copies at most so many die as there are replicas; but for a few, to see that end, too. */
-static bool spared(const struct world *w, const struct machine *m, const struct fault *f)
-{
-    return w->schedule->replicas && m->role == PARAMO_ROLE_SERVER && f->n % 16 != 5 && judge_needs(w, m);
-}
-
 static unsigned servers_stay(const struct world *w)
 {
     unsigned stay = 0;
     for (uint32_t k = 1; k <= w->schedule->servers; k++)
         stay += machine_joined(&w->machines[k]) && !w->machines[k].declared_dead && !w->machines[k].drains;
     return stay;
+}
+
+/* Of servers with copies at most so many die as there are replicas; but for a few, to see that end, too. More
+ * may where what is lost comes back, as long as somebody is left to have it. */
+static bool spared(const struct world *w, const struct machine *m, const struct fault *f)
+{
+    bool copies = w->schedule->replicas || w->schedule->restores;
+    if (!copies || m->role != PARAMO_ROLE_SERVER || f->n % 16 == 5)
+        return false;
+    return judge_needs(w, m) && !(w->schedule->restores && ckpts_there(w) && servers_stay(w) > 1);
 }
 
 /* What its application or its operator does. */
@@ -459,6 +463,7 @@ static void world_again(struct world *w)
     memset(w->barrier, 0, sizeof w->barrier);
     w->deaths_seen = false;
     w->lost_at = w->ghost_at = 0;
+    losses_forget(w);
     w->newest_tables = 0;
     w->newest_view = w->moves = 0;
     w->pool_leaks = false;

@@ -33,7 +33,8 @@
     X(drained)                                                                                               \
     X(ckpt_saves)                                                                                            \
     X(ckpt_loads)                                                                                            \
-    X(restores)
+    X(restores)                                                                                              \
+    X(returned)
 
 enum play_count {
 #define PLAY_ENUM(name) PLAY_##name,

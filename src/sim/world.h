@@ -14,6 +14,7 @@
  *     errands.c  what the application does on a thread of its own: it saves and loads tables
  *     ckpts.c    checkpoints of the job: who has them taken and loaded, and that what is there is whole
  *     bounds.c   what one must hold, and may, and what the model is when it is loaded
+ *     losses.c   rows whose last copy has died, and that go back to one
  *     cover.c    (cover_sched.c) which transitions the product's state machines made, and after which faults
  *     judge.c    invariants after each event, and the full look at all tables
  *
@@ -78,6 +79,11 @@ struct ledger_key {
     /* The views since which a shard was the owner until it was not any more, and since which it is not; 0:
      * it never was. */
     uint64_t before[SIM_SHARDS], left[SIM_SHARDS];
+    /* Its last copy has died (losses.c): a view says so still; the moment and the view in which it did last
+     * (0: never), what was acknowledged then, and the checkpoint that it goes back to (0: none is known yet).
+     */
+    bool lost;
+    uint64_t lost_at, lost_view, lost_acked, back;
 };
 
 /* A clear that failed: no server does it any more that knows that the customer's numbers below `floor` are
@@ -253,8 +259,27 @@ struct bounds *bounds_end(const struct world *w, const struct bounds *begun, con
 /* From now on any row may be any one's, until one has been loaded. */
 void bounds_load_begins(struct world *w, struct load_attempt *a);
 void bounds_loaded(struct world *w, const struct bounds *b, const struct load_attempt *a);
+/* A key's rows, which are lost, go back to it; again: to this one or to another. */
+void bounds_returned(struct world *w, const struct bounds *b, enum sim_table table, unsigned index,
+                     bool again);
+bool bounds_has(const struct bounds *b, unsigned table);
 /* Everybody has died, and begins anew with it. */
 void bounds_restored(struct world *w, const struct bounds *b);
+
+/* ---- losses.c ---- */
+
+struct shard;
+struct shard_table;
+/* A newer view than any before; the world still has that one's chains. */
+void losses_came(struct world *w, const struct view *view);
+/* What is lost goes back to this checkpoint. */
+void losses_back(struct world *w, uint64_t number, const struct bounds *b);
+/* What began then may have met the key's rows as they were before they were lost. */
+bool losses_between(const struct world *w, const struct ledger_key *k, uint64_t from);
+/* The key's rows are not in that table yet. */
+bool losses_open(const struct ledger_key *k, const struct shard *shard, const struct shard_table *st);
+/* Another job. */
+void losses_forget(struct world *w);
 
 /* ---- ckpts.c ---- */
 
@@ -278,6 +303,12 @@ void ckpts_look(struct world *w);
 uint64_t ckpts_oldest(const struct world *w);
 /* Some rows may be lost, or may have been since, because a checkpoint was loaded in part. */
 bool ckpts_may_have_lost(const struct world *w, uint64_t from);
+/* Is there one to which what is lost may go back? */
+bool ckpts_there(const struct world *w);
+/* A view says that it has. */
+void ckpts_returned(struct world *w);
+/* Does it, whatever happens: is somebody left to have it, and the folder as it should be? */
+bool ckpts_can_return(const struct world *w);
 /* The job has begun with one. */
 bool ckpts_restored(const struct world *w);
 /* The faults are over; all is. */
@@ -491,10 +522,13 @@ unsigned judge_replicas(const struct world *w, enum sim_table table);
 bool judge_bereft(const struct world *w, enum sim_table table);
 /* The same, and since then no clear (nor load) that began behind it had ended well when this began. */
 bool judge_may_be_lost(const struct world *w, enum sim_table table, uint64_t from);
-/* More servers have died since each arc had all its copies than may: than a table that has any has replicas.
+/* More servers have died since each arc had all its copies than may: than a table that has any has replicas;
+ * and what is lost with them does not come back.
  * With no more of them no chain has lost all its members: deaths alone make it shorter, a move only puts
  * another full member in one's place. */
 bool judge_data_lost(const struct world *w);
+/* May requests end because a server is dead? Neither have others what it had, nor does it come back. */
+bool judge_may_refuse(const struct world *w);
 /* May so many have died? */
 bool judge_enough(const struct world *w, unsigned gone);
 /* It may have a copy, and when it dies too many may have died. */
@@ -575,6 +609,8 @@ struct world {
     struct deal deals[SIM_STREAMS][SIM_PARTS];
     uint64_t death_view; /* the last view that a server died in */
     uint64_t lost_at;    /* ... in which one was dead that had not been, or another came in its place */
+    uint64_t loss_view;  /* what is lost is about to come back, says the newest view: its lost_at */
+    uint64_t given_up;   /* the moment since which something that is lost does not come back */
     uint64_t ghost_at;   /* a server was up that a view had dead: it may not know, and acknowledge */
     bool deaths_seen;    /* some server was dead in a view */
     bool pool_leaks;     /* a call may have taken a part with it that nobody knows of */
