@@ -22,6 +22,14 @@ static uint8_t level_of(const struct ring_chains *chains, size_t arc, uint16_t s
     return level;
 }
 
+/* Where runs begin of arcs that have equal chains, now and then: what becomes of one becomes of all. */
+static void runs_begin(const struct moves *m, uint64_t begins[ARCS_WORDS])
+{
+    memset(begins, 0, ARCS_WORDS * sizeof *begins);
+    ring_begins(m->chains, begins);
+    ring_begins(&m->target, begins);
+}
+
 void moves_init(struct moves *m, struct ring_chains *chains, const struct moves_ops *ops, void *arg)
 {
     memset(m, 0, sizeof *m);
@@ -231,7 +239,9 @@ static uint16_t next_member(const struct moves *m, size_t arc, uint8_t *level)
 static bool changes_owner(const struct moves *m, const struct move *move)
 {
     uint16_t chain[RING_LEVELS];
-    for (size_t a = move->first; a < (size_t)move->first + move->arcs; a++) {
+    uint64_t begins[ARCS_WORDS];
+    runs_begin(m, begins);
+    for (unsigned a = move->first, end = a + move->arcs; a < end; a = arcs_from(begins, a + 1)) {
         best_chain(m, a, move->to, move->level, chain);
         if (chain[0] != move->from)
             return true;
@@ -254,21 +264,22 @@ static bool shard_busy(const struct moves *m, uint16_t shard, bool out)
     return false;
 }
 
-static void mark_moving(const struct moves *m, bool moving[RING_ARCS])
+static void mark_moving(const struct moves *m, uint64_t moving[ARCS_WORDS])
 {
-    memset(moving, 0, RING_ARCS * sizeof *moving);
+    memset(moving, 0, ARCS_WORDS * sizeof *moving);
     for (size_t i = 0; i < MOVES_MAX; i++)
         if (m->move[i].state != MOVE_NONE)
-            memset(moving + m->move[i].first, 1, m->move[i].arcs * sizeof *moving);
+            arcs_add_run(moving, m->move[i].first, m->move[i].first + m->move[i].arcs);
 }
 
 /* From the arc on, as far as the same two shards are concerned. NULL: one of them is busy, or all places are
  * taken. */
-static struct move *begin_at(struct moves *m, size_t arc, bool moving[RING_ARCS])
+static struct move *begin_at(struct moves *m, unsigned arc, const uint64_t begins[ARCS_WORDS],
+                             uint64_t moving[ARCS_WORDS])
 {
     uint8_t level, other;
     uint16_t from = m->chains->level[0].owner[arc], to = next_member(m, arc, &level);
-    size_t end = arc;
+    unsigned end = arc;
     uint8_t had = level_of(m->chains, arc, to);
     bool handover = had < RING_LEVELS && m->ends.before[had] == m->ends.before[level];
     struct move *move = m->move;
@@ -276,10 +287,11 @@ static struct move *begin_at(struct moves *m, size_t arc, bool moving[RING_ARCS]
         move++;
     if (move == m->move + MOVES_MAX || shard_busy(m, from, true) || shard_busy(m, to, false))
         return NULL;
-    while (end < RING_ARCS && end - arc < MOVE_ARCS_MAX && !moving[end] &&
-           m->chains->level[0].owner[end] == from && next_member(m, end, &other) == to && other == level &&
-           level_of(m->chains, end, to) == had)
-        moving[end++] = true;
+    while (end < RING_ARCS && end - arc < MOVE_ARCS_MAX && !arcs_has(moving, end) &&
+           (end == arc || !arcs_has(begins, end) ||
+            (m->chains->level[0].owner[end] == from && next_member(m, end, &other) == to && other == level &&
+             level_of(m->chains, end, to) == had)))
+        arcs_add(moving, end++);
     *move = (struct move){.state = handover ? MOVE_FULL : MOVE_PLANNED,
                           .handover = handover,
                           .level = level,
@@ -293,12 +305,20 @@ static struct move *begin_at(struct moves *m, size_t arc, bool moving[RING_ARCS]
 }
 
 /* Members that are too many go at once. */
-static void arrange(struct moves *m, const bool moving[RING_ARCS])
+static void arrange(struct moves *m, const uint64_t begins[ARCS_WORDS], const uint64_t moving[ARCS_WORDS])
 {
     bool changed = false;
-    for (size_t a = 0; a < RING_ARCS; a++)
-        if (!moving[a])
-            changed |= chain_trim(m, a);
+    for (arcs_runs(first, end, begins)) {
+        unsigned a = first;
+        while (a < end && arcs_has(moving, a))
+            a++;
+        if (a == end || !chain_trim(m, a)) /* nor does it change the others */
+            continue;
+        changed = true;
+        for (a++; a < end; a++)
+            if (!arcs_has(moving, a))
+                (void)chain_trim(m, a);
+    }
     if (changed)
         m->ops->commit(m->arg, NULL);
 }
@@ -314,19 +334,22 @@ static bool lacks(const struct moves *m, size_t arc)
 
 static void plan(struct moves *m)
 {
-    bool moving[RING_ARCS];
+    uint64_t moving[ARCS_WORDS], begins[ARCS_WORDS];
     if (!m->wanted)
         return;
     mark_moving(m, moving);
-    arrange(m, moving);
+    runs_begin(m, begins);
+    arrange(m, begins, moving);
+    arcs_begins(moving, begins); /* those that did not move are arranged now, others not */
     for (int pass = 0; pass < 2 && !m->held; pass++)
-        for (size_t a = 0; a < RING_ARCS && !m->held; a++) {
+        for (unsigned a = 0; a < RING_ARCS && !m->held;) {
             uint8_t level;
-            if (moving[a] || (pass == 0 && !lacks(m, a)) || next_member(m, a, &level) == RING_NOBODY)
-                continue;
-            struct move *move = begin_at(m, a, moving);
+            struct move *move = NULL;
+            if (!arcs_has(moving, a) && (pass || lacks(m, a)) && next_member(m, a, &level) != RING_NOBODY)
+                move = begin_at(m, a, begins, moving);
             if (move)
                 move->handover ? pause(m, move) : m->ops->begin(m->arg, move);
+            a = move ? a + move->arcs : arcs_from(begins, a + 1);
         }
 }
 
@@ -343,7 +366,9 @@ static void end(struct moves *m, struct move *move, bool committed)
 static bool still_wanted(const struct moves *m, const struct move *move)
 {
     uint16_t chain[RING_LEVELS];
-    for (size_t a = move->first; a < (size_t)move->first + move->arcs; a++) {
+    uint64_t begins[ARCS_WORDS];
+    runs_begin(m, begins);
+    for (unsigned a = move->first, end = a + move->arcs; a < end; a = arcs_from(begins, a + 1)) {
         bool in = false;
         if (m->chains->level[0].owner[a] != move->from || level_of(m->chains, a, move->to) != move->had)
             return false;
@@ -487,17 +512,23 @@ static bool as_wanted(const struct moves *m, size_t arc)
 
 bool moves_settled(const struct moves *m)
 {
-    for (size_t a = 0; a < RING_ARCS; a++)
+    uint64_t begins[ARCS_WORDS];
+    if (!m->wanted)
+        return false;
+    runs_begin(m, begins);
+    for (arcs_runs(a, end, begins))
         if (!as_wanted(m, a))
             return false;
-    return m->wanted;
+    return true;
 }
 
 bool moves_needs(const struct moves *m, uint16_t shard)
 {
     if (shard_busy(m, shard, false) || shard_busy(m, shard, true))
         return true;
-    for (size_t a = 0; a < RING_ARCS; a++)
+    uint64_t begins[ARCS_WORDS] = {0};
+    ring_begins(m->chains, begins);
+    for (arcs_runs(a, end, begins))
         if (holds(m->chains, a, shard))
             return true;
     return false;

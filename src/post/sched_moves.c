@@ -138,13 +138,16 @@ static bool may_go(const struct scheduler *s, const struct sched_node *node)
  * or whose connection is lost, and that may be dead (*absent). */
 static void copies_missing(const struct scheduler *s, unsigned *nobody, unsigned *absent)
 {
+    uint64_t begins[ARCS_WORDS] = {0};
+    ring_begins(&s->chains, begins);
     *nobody = *absent = 0;
-    for (unsigned l = 0; l <= s->chains.replicas; l++)
-        for (size_t a = 0; a < RING_ARCS; a++) {
+    for (arcs_runs(a, end, begins))
+        for (unsigned l = 0; l <= s->chains.replicas; l++) {
             uint16_t member = s->chains.level[l].owner[a];
-            *nobody += member == RING_NOBODY;
-            *absent += member != RING_NOBODY && server_of(s, member)->state != SNODE_JOINED &&
-                       !MUTANT(absent_counts);
+            if (member == RING_NOBODY)
+                *nobody += end - a;
+            else if (server_of(s, member)->state != SNODE_JOINED && !MUTANT(absent_counts))
+                *absent += end - a;
         }
 }
 

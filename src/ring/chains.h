@@ -5,6 +5,7 @@
 #ifndef RING_CHAINS_H
 #define RING_CHAINS_H
 
+#include "ring/arcs.h"
 #include "ring/place.h"
 
 /* A member at a level has the rows of all tables with so many replicas or more. So it may come to a lower
@@ -16,6 +17,10 @@ struct ring_ends {
 
 /* Some table has `replicas` of them; nothing if that is the most that there are, or more. */
 void ring_ends_add(struct ring_ends *ends, unsigned replicas, unsigned most);
+
+/* Adds arc 0 and each arc whose chain is not that of the arc before it: where runs of equal chains begin.
+ * What depends on the chain alone is then found once for a run (arcs_runs). */
+void ring_begins(const struct ring_chains *chains, uint64_t begins[ARCS_WORDS]);
 
 struct ring_seat {
     uint16_t shard;

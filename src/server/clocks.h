@@ -22,7 +22,7 @@
 #define SERVER_CLOCKS_H
 
 #include "base/err.h"
-#include "server/arcs.h"
+#include "ring/arcs.h"
 #include "server/dedup.h"
 
 struct part {

@@ -23,7 +23,7 @@
 #include "base/mutant.h"
 #include "base/spread.h"
 #include "env/hugemem.h"
-#include "server/arcs.h"
+#include "ring/arcs.h"
 #include "server/clocks.h"
 #include "server/rowcache.h"
 #include "server/shard.h"

@@ -203,9 +203,29 @@ static void those_concerned(void **state)
     }
 }
 
+/* A run begins where some level has another member than in the arc before, wherever that is in a word. */
+static void runs_begin_where_chains_change(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        uint64_t begins[ARCS_WORDS] = {0}, draw = mix64(seed);
+        deal((unsigned)(seed % 4));
+        for (unsigned i = 0; i < seed % 50; i++, draw = mix64(draw))
+            chains.level[draw % RING_LEVELS].owner[draw / RING_LEVELS % RING_ARCS] = (uint16_t)(draw >> 48);
+        ring_begins(&chains, begins);
+        for (unsigned a = 0; a < RING_ARCS; a++) {
+            bool other = a == 0;
+            for (unsigned l = 0; l < RING_LEVELS && a; l++)
+                other |= chains.level[l].owner[a] != chains.level[l].owner[a - 1];
+            assert_int_equal(arcs_has(begins, a), other);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_begin_where_chains_change),
         cmocka_unit_test(who_is_left_takes_over),
         cmocka_unit_test(who_lacks_rows_stays_behind),
         cmocka_unit_test(those_left_have_all),

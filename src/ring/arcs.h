@@ -1,8 +1,8 @@
 /*
- * A set of arcs, one bit each, in words of 64. For src/server. Tests: test/server/test_arcs.c.
+ * A set of arcs, one bit each, in words of 64. Tests: test/ring/test_arcs.c.
  */
-#ifndef SERVER_ARCS_H
-#define SERVER_ARCS_H
+#ifndef RING_ARCS_H
+#define RING_ARCS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +19,14 @@ static inline void arcs_add(uint64_t arcs[ARCS_WORDS], unsigned arc)
 {
     arcs[arc / 64] |= UINT64_C(1) << (arc % 64);
 }
+/* Those from first to before end. */
+static inline void arcs_add_run(uint64_t arcs[ARCS_WORDS], unsigned first, unsigned end)
+{
+    for (unsigned word = first / 64; first < end; first = 64 * ++word) {
+        uint64_t bits = UINT64_MAX << (first % 64);
+        arcs[word] |= end < 64 * word + 64 ? bits & ~(UINT64_MAX << (end % 64)) : bits;
+    }
+}
 /* The first that is in it, from `from` (to RING_ARCS) on; RING_ARCS: none is. */
 static inline unsigned arcs_from(const uint64_t arcs[ARCS_WORDS], unsigned from)
 {
@@ -33,5 +41,17 @@ static inline unsigned arcs_from(const uint64_t arcs[ARCS_WORDS], unsigned from)
     unsigned arc = arcs_from(arcs, 0);                                                                       \
     arc < RING_ARCS;                                                                                         \
     arc = arcs_from(arcs, arc + 1)
+
+/* Where runs begin that are all in the set or all out of it. */
+static inline void arcs_begins(const uint64_t arcs[ARCS_WORDS], uint64_t begins[ARCS_WORDS])
+{
+    for (unsigned i = 0; i < ARCS_WORDS; i++)
+        begins[i] |= arcs[i] ^ (arcs[i] << 1 | (i ? arcs[i - 1] >> 63 : ~arcs[0] & 1));
+}
+/* for (one run after the other): `begins` has the first of each, arc 0 among them. */
+#define arcs_runs(first, end, begins)                                                                        \
+    unsigned first = 0, end = arcs_from(begins, 1);                                                          \
+    first < RING_ARCS;                                                                                       \
+    first = end, end = arcs_from(begins, end + 1)
 
 #endif
