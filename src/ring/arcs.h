@@ -36,6 +36,15 @@ static inline unsigned arcs_from(const uint64_t arcs[ARCS_WORDS], unsigned from)
         bits = arcs[word];
     return bits ? 64 * word + (unsigned)__builtin_ctzll(bits) : RING_ARCS;
 }
+/* The first that is not in it, from `from` on; RING_ARCS: all are. */
+static inline unsigned arcs_until(const uint64_t arcs[ARCS_WORDS], unsigned from)
+{
+    unsigned word = from / 64;
+    uint64_t bits = word < ARCS_WORDS ? ~arcs[word] & UINT64_MAX << (from % 64) : 0;
+    while (!bits && ++word < ARCS_WORDS)
+        bits = ~arcs[word];
+    return bits ? 64 * word + (unsigned)__builtin_ctzll(bits) : RING_ARCS;
+}
 /* for (one arc of the set after the other): the time is that of its members, beside ARCS_WORDS words. */
 #define arcs_each(arc, arcs)                                                                                 \
     unsigned arc = arcs_from(arcs, 0);                                                                       \

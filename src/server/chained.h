@@ -169,6 +169,7 @@ struct chain {
     uint64_t second_at[RING_ARCS]; /* since when nobody is between the owner and us; 0: somebody is */
     uint16_t next[RING_ARCS];      /* who comes after us, by the view; or RING_NOBODY */
     uint8_t next_level[RING_ARCS]; /* at this level */
+    uint64_t runs[CHAIN_WORDS];    /* where these begin to differ: shard->runs of that view */
     uint64_t brought[CHAIN_WORDS]; /* ours since this view, by a move: with all rows */
     uint64_t last[RING_ARCS];      /* the number of its last change */
     uint64_t order;                /* the highest given out, or seen on an arc that is ours */

@@ -69,6 +69,8 @@ enum take_state { TAKE_FILLING, TAKE_FULL, TAKE_LAST };
 /* As giving_state. */
 enum take_state taking_state(const struct take *k, uint64_t *id);
 bool taking_has(const struct chain *c, unsigned arc);
+/* All of them; NULL: none. */
+const uint64_t *taking_arcs(const struct chain *c);
 /* The same, and no chain has had us for it. */
 bool taking_new(const struct chain *c, unsigned arc);
 /* Do this table's rows come, in the move that there is? */

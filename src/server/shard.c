@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "post/door.h"
+#include "ring/chains.h"
 #include "server/moving.h"
 #include "table/table_options.h"
 #include "wire/report.h"
@@ -33,13 +34,19 @@ static void table_free(struct shard_table *t)
     free(t);
 }
 
-/* Has it the table's rows of this arc, as owner or replica, or is it to get them? */
-static bool holds(const struct shard *s, const struct shard_table *t, unsigned arc)
+/* Of which arcs has it the table's rows, as owner or replica, or is it to get them? */
+static void held_arcs(const struct shard *s, const struct shard_table *t, uint64_t arcs[ARCS_WORDS])
 {
-    for (unsigned level = 0; level <= s->view->chains.replicas && level <= t->replicas; level++)
-        if (s->view->chains.level[level].owner[arc] == (unsigned)s->self)
-            return true;
-    return s->chain && taking_has(s->chain, arc) && taking_gets(s->chain, t);
+    const struct ring_chains *chains = &s->view->chains;
+    const uint64_t *come = s->chain ? taking_arcs(s->chain) : NULL;
+    if (come && taking_gets(s->chain, t))
+        memcpy(arcs, come, ARCS_WORDS * sizeof *arcs);
+    else
+        memset(arcs, 0, ARCS_WORDS * sizeof *arcs);
+    for (arcs_runs(a, end, s->runs))
+        for (unsigned level = 0; level <= chains->replicas && level <= t->replicas; level++)
+            if (chains->level[level].owner[a] == (unsigned)s->self)
+                arcs_add_run(arcs, a, end);
 }
 
 void shard_table_lose(struct shard_table *t, const uint64_t *arcs, bool lost)
@@ -55,14 +62,12 @@ void shard_table_lose(struct shard_table *t, const uint64_t *arcs, bool lost)
 /* Rows of arcs that we hold and did not before. A run of arcs is one contiguous piece of the table. */
 paramo_err shard_table_own(struct shard *s, struct shard_table *t)
 {
-    for (unsigned a = 0; a < RING_ARCS;) {
-        unsigned end = a;
-        while (end < RING_ARCS && holds(s, t, end) && !arcs_has(t->held, end))
-            end++;
-        if (end == a) {
-            a++;
-            continue;
-        }
+    uint64_t fresh[ARCS_WORDS];
+    held_arcs(s, t, fresh);
+    for (unsigned i = 0; i < ARCS_WORDS; i++)
+        fresh[i] &= ~t->held[i];
+    for (unsigned a = arcs_from(fresh, 0), end; a < RING_ARCS; a = arcs_from(fresh, end)) {
+        end = arcs_until(fresh, a);
         uint64_t first = ring_first_row(&t->placement, a);
         uint64_t last = end == RING_ARCS ? t->options.rows : ring_first_row(&t->placement, end);
         if (last > first) {
@@ -70,8 +75,7 @@ paramo_err shard_table_own(struct shard *s, struct shard_table *t)
             if (err)
                 return err;
         }
-        for (; a < end; a++)
-            arcs_add(t->held, a);
+        arcs_add_run(t->held, a, end);
     }
     return PARAMO_OK;
 }
@@ -190,12 +194,8 @@ static void furnishing_fire(struct lane_timer *timer)
  * there may be no memory for the rows yet. Without even that the shard cannot know what it has lost, and
  * ends. In a dead server's place the tables that it had are lost. One that was opened after its death had no
  * rows there: no view that names it has that server alive. */
-static void tables_update(struct shard *s, bool recovered)
+static void tables_update(struct shard *s, bool recovered, const uint64_t mine[ARCS_WORDS])
 {
-    uint64_t mine[RING_ARCS / 64] = {0};
-    for (unsigned a = 0; a < RING_ARCS && recovered; a++)
-        if (view_ring(s->view)->owner[a] == (unsigned)s->self)
-            arcs_add(mine, a);
     for (uint32_t i = 0; i < s->view->tables_count; i++) {
         const struct view_table *from = &s->view->tables[i];
         struct shard_table *t = map_get(&s->tables, from->id);
@@ -407,14 +407,12 @@ static void senders_look(struct shard *s)
 
 /* ---- views ---- */
 
-/* Is an arc ours that was not? Others know what has changed in it since the last checkpoint. */
-static bool arcs_gained(const struct shard *s, const struct view *before, int self_before)
+static void owned_arcs(const struct shard *s, uint64_t arcs[ARCS_WORDS])
 {
-    bool gained = false;
-    for (unsigned a = 0; a < RING_ARCS && s->self >= 0; a++)
-        gained |= view_ring(s->view)->owner[a] == (unsigned)s->self &&
-                  !(self_before >= 0 && view_ring(before)->owner[a] == (unsigned)self_before);
-    return gained;
+    memset(arcs, 0, ARCS_WORDS * sizeof *arcs);
+    for (arcs_runs(a, end, s->runs))
+        if (s->self >= 0 && view_ring(s->view)->owner[a] == (unsigned)s->self)
+            arcs_add_run(arcs, a, end);
 }
 
 void shard_set_view(struct shard *s, struct view *view)
@@ -430,26 +428,29 @@ void shard_set_view(struct shard *s, struct view *view)
     if (node)
         s->config.node = node->id;
     bool first = !s->view;
-    struct view *old = s->view;
-    int self_old = s->self;
+    uint64_t before[ARCS_WORDS] = {0}, owned[ARCS_WORDS], gained = 0;
+    if (!first)
+        owned_arcs(s, before);
+    view_unref(s->view);
     s->view = view_ref(view);
+    memset(s->runs, 0, sizeof s->runs);
+    ring_begins(&view->chains, s->runs);
     s->settling = true;
     /* Not in the view: not yet, or declared dead, or another process has our rank; nothing is ours. */
     s->self = node && node->alive ? view_shard_index(view, node->id, s->config.index) : -1;
-    if (arcs_gained(s, old, self_old))
+    owned_arcs(s, owned);
+    for (unsigned i = 0; i < ARCS_WORDS; i++)
+        gained |= owned[i] & ~before[i];
+    if (gained) /* others know what has changed in it since the last checkpoint */
         s->saved_id = 0;
-    view_unref(old);
     s->arcs_changed = s->self >= 0 ? view->shards[s->self].arcs_changed : UINT64_MAX;
     if (MUTANT(stale_view_accepted) && s->self >= 0)
         s->arcs_changed = 0;
-    unsigned owned = 0;
-    for (unsigned a = 0; a < RING_ARCS && s->self >= 0; a++)
-        owned += view_ring(view)->owner[a] == (unsigned)s->self;
-    s->owns_all = owned == RING_ARCS;
+    s->owns_all = arcs_until(owned, 0) == RING_ARCS;
     /* Where there are copies others have what the dead node had, and this one begins with nothing. */
-    bool recovered = first && node && node->recovered && owned;
+    bool recovered = first && node && node->recovered && arcs_from(owned, 0) < RING_ARCS;
     if (!s->config.host)
-        tables_update(s, recovered);
+        tables_update(s, recovered, owned);
     s->chain_changed = s->self >= 0 ? view->shards[s->self].chain_changed : UINT64_MAX;
     s->restoring = view->lost_at != 0; /* until it is known better nothing is answered */
     if (s->chain)

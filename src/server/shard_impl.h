@@ -184,8 +184,9 @@ struct shard {
     uint64_t arcs_changed, chain_changed;
     struct chain *chain; /* NULL: a host, or a shard that has no van to reach others by */
     bool owns_all;
-    struct map tables;        /* by id */
-    struct shard_table *last; /* the table asked for last */
+    uint64_t runs[ARCS_WORDS]; /* where runs of arcs begin that have the same chain in the view */
+    struct map tables;         /* by id */
+    struct shard_table *last;  /* the table asked for last */
     struct sender *senders;
     struct sender *sender_buckets[SHARD_SENDER_BUCKETS]; /* the same, by name */
     size_t senders_count;

@@ -16,30 +16,43 @@ static struct chain_name own_name(const struct chain *c)
     return (struct chain_name){.node = c->shard->config.node, .shard = (uint16_t)c->shard->config.index};
 }
 
+/* Since when nobody is between the owner and us, on arcs with one chain. */
+static void seconds(struct chain *c, unsigned first, unsigned end)
+{
+    uint64_t now = lane_now(c->shard->lane);
+    int level = c->level[first], above = level - 1;
+    while (above > 0 && c->shard->view->chains.level[above].owner[first] == RING_NOBODY)
+        above--;
+    if (level && above) /* level 0: what was so is asked for once more, by the promotion */
+        memset(c->second_at + first, 0, (end - first) * sizeof *c->second_at);
+    for (unsigned a = first; a < end && level && !above; a++)
+        c->second_at[a] = c->second_at[a] ? c->second_at[a] : now;
+}
+
 /* Our place in each arc's chain, and who comes after us. */
 static void places(struct chain *c)
 {
     const struct shard *s = c->shard;
     const struct ring_chains *chains = &s->view->chains;
-    uint64_t now = lane_now(s->lane);
-    memset(c->level, -1, sizeof c->level);
-    memset(c->next, 0xff, sizeof c->next); /* RING_NOBODY */
-    for (unsigned level = 0; s->self >= 0 && level <= chains->replicas; level++)
-        for (unsigned a = 0; a < RING_ARCS; a++)
-            if (chains->level[level].owner[a] == (unsigned)s->self) {
-                c->level[a] = (int8_t)level;
-            } else if (c->level[a] >= 0 && c->next[a] == RING_NOBODY) {
-                c->next[a] = chains->level[level].owner[a];
-                c->next_level[a] = (uint8_t)level;
+    memcpy(c->runs, s->runs, sizeof c->runs);
+    for (arcs_runs(first, end, c->runs)) {
+        int8_t own = -1;
+        uint8_t after = 0;
+        uint16_t next = RING_NOBODY;
+        for (uint8_t level = 0; s->self >= 0 && level <= chains->replicas && next == RING_NOBODY; level++) {
+            uint16_t member = chains->level[level].owner[first];
+            if (member == (unsigned)s->self) {
+                own = (int8_t)level;
+            } else if (own >= 0) {
+                next = member;
+                after = level;
             }
-    for (unsigned a = 0; a < RING_ARCS; a++) {
-        int above = c->level[a] - 1;
-        while (above > 0 && chains->level[above].owner[a] == RING_NOBODY)
-            above--;
-        if (c->level[a] && above) /* level 0: what was so is asked for once more, by the promotion */
-            c->second_at[a] = 0;
-        else if (c->level[a] && !c->second_at[a])
-            c->second_at[a] = now;
+        }
+        memset(c->level + first, own, end - first);
+        memset(c->next_level + first, after, end - first);
+        for (unsigned a = first; a < end; a++)
+            c->next[a] = next;
+        seconds(c, first, end);
     }
 }
 
@@ -53,15 +66,23 @@ static bool lives(const struct view *v, struct chain_name name, uint64_t incarna
     return at >= 0 && node && node->alive && node->incarnation == incarnation;
 }
 
+/* The arcs whose next member is this shard of the view (RING_NOBODY: none). */
+static void next_arcs(const struct chain *c, unsigned index, uint64_t arcs[CHAIN_WORDS])
+{
+    memset(arcs, 0, CHAIN_WORDS * sizeof *arcs);
+    for (arcs_runs(a, end, c->runs))
+        if (c->next[a] == index && index != RING_NOBODY)
+            arcs_add_run(arcs, a, end);
+}
+
 /* Which tables the next member has on the stream's arcs. */
 static void stream_tables(const struct chain *c, struct chain_stream *st)
 {
-    for (unsigned replicas = 0; replicas < RING_REPLICAS_MAX; replicas++) {
-        memset(st->some[replicas], 0, sizeof st->some[replicas]);
-        for (unsigned a = 0; a < RING_ARCS; a++)
-            if (arcs_has(st->arcs, a) &&
-                c->next_level[a] + (MUTANT(short_table_acked_early) ? 1U : 0U) <= replicas)
-                arcs_add(st->some[replicas], a);
+    memset(st->some, 0, sizeof st->some);
+    for (arcs_runs(a, end, c->runs)) {
+        unsigned level = c->next_level[a] + (MUTANT(short_table_acked_early) ? 1U : 0U);
+        for (unsigned replicas = level; arcs_has(st->arcs, a) && replicas < RING_REPLICAS_MAX; replicas++)
+            arcs_add_run(st->some[replicas], a, end);
     }
 }
 
@@ -72,15 +93,13 @@ static bool streams_settle(struct chain *c, struct queue *entries)
     struct shard *s = c->shard;
     bool met[VIEW_SHARDS_MAX] = {false}, gated = false;
     for (struct chain_stream *st = c->streams, *following; st; st = following) {
-        uint64_t arcs[CHAIN_WORDS] = {0};
+        uint64_t arcs[CHAIN_WORDS];
         unsigned index;
         bool lost = false, any = false, alive = lives(s->view, st->to, st->incarnation, &index);
         following = st->next;
         if (st->give)
             continue;
-        for (unsigned a = 0; a < RING_ARCS && alive; a++)
-            if (c->next[a] == index)
-                arcs_add(arcs, a);
+        next_arcs(c, alive ? index : RING_NOBODY, arcs);
         for (unsigned i = 0; i < CHAIN_WORDS; i++) {
             lost |= (st->arcs[i] & ~arcs[i]) != 0;
             any |= arcs[i] != 0;
@@ -94,7 +113,7 @@ static bool streams_settle(struct chain *c, struct queue *entries)
         stream_tables(c, st);
         met[index] = true;
     }
-    for (unsigned a = 0; a < RING_ARCS; a++) {
+    for (arcs_runs(a, end, c->runs)) {
         unsigned next = c->next[a];
         if (next >= s->view->shards_count || met[next])
             continue;
@@ -104,11 +123,10 @@ static bool streams_settle(struct chain *c, struct queue *entries)
         if (!st)
             chain_fail(c, err_memory(sizeof *st));
         met[next] = true;
-        for (unsigned b = a; st && b < RING_ARCS; b++)
-            if (c->next[b] == next)
-                arcs_add(st->arcs, b);
-        if (st)
+        if (st) {
+            next_arcs(c, next, st->arcs);
             stream_tables(c, st);
+        }
     }
     return gated;
 }
@@ -124,46 +142,71 @@ struct change {
     bool promotes, demotes, drops, sheds;
 };
 
-/* before: our levels by the view before. */
-static void roles(struct chain *c, const int8_t before[RING_ARCS], struct change *change)
+/* Where runs of arcs begin that roles treats alike. runs: of the view before. */
+static void roles_begin(const struct chain *c, const uint64_t runs[CHAIN_WORDS], uint64_t begins[CHAIN_WORDS])
 {
-    struct shard *s = c->shard;
+    for (unsigned i = 0; i < CHAIN_WORDS; i++)
+        begins[i] = runs[i] | c->runs[i];
+    arcs_begins(c->mine, begins);
+    arcs_begins(c->brought, begins);
+    for (unsigned a = 1; a < RING_ARCS; a++)
+        if (c->origin_of[a] != c->origin_of[a - 1])
+            arcs_add(begins, a);
+}
+
+/* Arcs of which we are a replica have an owner whom we follow. */
+static void follow(struct chain *c, unsigned first, unsigned end)
+{
+    const struct view *view = c->shard->view;
+    struct chain_origin *o = follow_origin(c, name_of(view, view_ring(view)->owner[first]));
+    if (!o) {
+        chain_fail(c, err_memory(sizeof *o));
+        return;
+    }
+    for (unsigned a = first; a < end; a++)
+        c->origin_of[a] = o;
+    o->arcs += end - first;
+}
+
+/* before: our levels by the view before, whose runs these are. */
+static void roles(struct chain *c, const int8_t before[RING_ARCS], const uint64_t runs[CHAIN_WORDS],
+                  struct change *change)
+{
+    uint64_t begins[CHAIN_WORDS], mine[CHAIN_WORDS] = {0};
     memset(change, 0, sizeof *change);
-    for (unsigned a = 0; a < RING_ARCS; a++) {
+    roles_begin(c, runs, begins);
+    for (arcs_runs(a, end, begins)) {
         int level = c->level[a];
-        if (level < 0)
-            arcs_add(change->nothing, a);
         bool was = arcs_has(c->mine, a);
+        if (level < 0)
+            arcs_add_run(change->nothing, a, end);
         if (before[a] >= 0 && level > before[a]) {
-            arcs_add(change->farther, a);
+            arcs_add_run(change->farther, a, end);
             change->sheds = true;
         }
         if (level == 0 && !was && !arcs_has(c->brought, a))
-            arcs_add(change->bereft, a);
+            arcs_add_run(change->bereft, a, end);
         if (level == 0 && !was && !c->origin_of[a])
-            arcs_add(change->fresh, a);
+            arcs_add_run(change->fresh, a, end);
+        if (level == 0)
+            arcs_add_run(mine, a, end);
         if (level == 0 && c->origin_of[a]) {
-            arcs_add(change->promoted, a);
+            arcs_add_run(change->promoted, a, end);
             change->promotes = true;
         } else if (level > 0 && was) {
-            arcs_add(change->demoted, a);
+            arcs_add_run(change->demoted, a, end);
             change->demotes = true;
-        } else if (level < 0 && (was || c->origin_of[a]) && !taking_has(c, a)) {
-            arcs_add(change->dropped, a);
-            change->drops = true;
+        } else if (level < 0 && (was || c->origin_of[a])) {
+            for (unsigned b = a; b < end; b++)
+                if (!taking_has(c, b)) {
+                    arcs_add(change->dropped, b);
+                    change->drops = true;
+                }
         } else if (level > 0 && !c->origin_of[a]) {
-            struct chain_origin *o = follow_origin(c, name_of(s->view, view_ring(s->view)->owner[a]));
-            if (!o)
-                chain_fail(c, err_memory(sizeof *o));
-            c->origin_of[a] = o;
-            if (o)
-                o->arcs++;
+            follow(c, a, end);
         }
     }
-    memset(c->mine, 0, sizeof c->mine);
-    for (unsigned a = 0; a < RING_ARCS; a++)
-        if (c->level[a] == 0)
-            arcs_add(c->mine, a);
+    memcpy(c->mine, mine, sizeof mine);
 }
 
 /* Says in each stream whose arcs have become ours, behind all that had to be sent again: when that is
@@ -246,9 +289,8 @@ static void bereave(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
         uint64_t gone[CHAIN_WORDS] = {0};
         bool any = false;
         bool rows = t->options.kind != PARAMO_TABLE_USER; /* also when there is no memory for them yet */
-        for (unsigned a = 0; rows && a < RING_ARCS; a++)
-            if (arcs_has(arcs, a) &&
-                ((!t->replicas && older) || (comes_back && view->lost[a] > t->replicas))) {
+        for (arcs_each(a, arcs))
+            if (rows && ((!t->replicas && older) || (comes_back && view->lost[a] > t->replicas))) {
                 arcs_add(gone, a);
                 any = true;
             }
@@ -284,8 +326,8 @@ void chain_shed(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
         struct shard_table *t = value;
         uint64_t gone[CHAIN_WORDS] = {0};
         bool any = false;
-        for (unsigned a = 0; t->table && t->replicas < RING_REPLICAS_MAX && a < RING_ARCS; a++)
-            if (arcs_has(arcs, a) && c->level[a] >= 0 && !chain_has(t, c->level[a])) {
+        for (arcs_each(a, arcs))
+            if (t->table && c->level[a] >= 0 && !chain_has(t, c->level[a])) {
                 arcs_add(gone, a);
                 any = true;
             }
@@ -379,12 +421,14 @@ void chain_succeed(struct chain *c)
     struct queue entries = {0};
     struct change change;
     int8_t before[RING_ARCS];
+    uint64_t runs[CHAIN_WORDS];
     memcpy(before, c->level, sizeof before);
+    memcpy(runs, c->runs, sizeof runs);
     memset(c->brought, 0, sizeof c->brought);
     places(c);
     moving_view(c);
     bool gated = streams_settle(c, &entries);
-    roles(c, before, &change);
+    roles(c, before, runs, &change);
     uint64_t until = change.promotes ? dead_owner_reads(c, &change) : 0; /* before the records pass */
     if (MUTANT(promoted_without_resend) && change.promotes)
         for (struct qnode *node; (node = queue_pop(&entries));)

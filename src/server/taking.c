@@ -38,6 +38,11 @@ bool taking_has(const struct chain *c, unsigned arc)
     return c->take && arcs_has(c->take->arcs, arc);
 }
 
+const uint64_t *taking_arcs(const struct chain *c)
+{
+    return c->take ? c->take->arcs : NULL;
+}
+
 static bool is_member(const struct take *k)
 {
     return k->order.had != MOVE_NO_LEVEL;

@@ -46,6 +46,7 @@ static void runs_of_a_set(void **state)
             arcs_add_run(arcs, edge[i], edge[k]);
             for (unsigned a = 0; a < RING_ARCS; a++)
                 assert_int_equal(arcs_has(arcs, a), a >= edge[i] && a < edge[k]);
+            assert_int_equal(arcs_until(arcs, edge[i]), edge[k]);
             arcs_begins(arcs, begins);
             for (arcs_runs(a, end, begins)) {
                 assert_int_equal(a, next);
