@@ -131,6 +131,7 @@
     X(state_of_deleted, "a row that is made anew has the state of the one that was deleted there")        \
     X(last_not_awaited, "a wait for all requests does not wait for the last")                             \
     X(wait_leaves_request, "a wait that is interrupted leaves its request the caller's arrays")           \
+    X(repeat_reads_lost, "a pushpull that comes again reads what is lost as zeros")                       \
     X(accept_unproved, "a peer is taken for one of this host although it has not read our memory")
 /* clang-format on */
 

@@ -203,10 +203,11 @@ static void judge(struct mixer *m, const struct request *r)
                 continue;
             if (m->wrong++ < SHOWN)
                 fprintf(stderr,
-                        "mixer: WRONG: worker %" PRIu32 " reads %.0f of table %s key %" PRIu64
+                        "mixer: WRONG: worker %" PRIu32 " reads (%s) %.0f of table %s key %" PRIu64
                         " column %" PRIu32
                         " (the row's first: %.0f), acknowledged before were %.0f and sent by now %.0f\n",
-                        m->rank, value, s->name, r->keys[i], d, get(r, i * s->dim), least, most);
+                        m->rank, r->kind == PULL ? "pull" : "pushpull", value, s->name, r->keys[i], d,
+                        get(r, i * s->dim), least, most);
         }
     }
     m->reads += r->n;

@@ -494,6 +494,46 @@ static void arcs_of_a_move_that_fare_differently(void **state)
     world_fini(&t.w);
 }
 
+/* s0 has done a pushpull, and its answer is lost. The arcs move to s2, which dies with the only rows; s0 owns
+ * them again, and still knows that the push is done. What it reads for the repeat are no zeros. */
+static void a_repeat_reads_what_is_lost(void **state)
+{
+    (void)state;
+    begin(1, 2, RING_NOBODY);
+    uint64_t ts;
+    float val = one;
+    paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1, .vals = &val, .vals_len = 1};
+    struct client_call call = {.kind = REQUEST_PUSHPULL, .table = &t.w.tables[NONE], .kv = &kv};
+    push(0, NONE);
+    link_of("s0", "w0")->cut = true;
+    assert_int_equal(client_issue(t.w.clients[0].client, &call, &ts), PARAMO_OK);
+    pass(ENV_SEC);
+    assert_true(pulled(1, NONE) == 2);
+    cut("w0", "s0", true);
+    van_sim_reset(t.w.clients[0].van, UINT32_MAX);
+    struct move_order m = move_of(2, 0, 1);
+    must_do(0, ORDER_MOVE_GIVE, m);
+    must_do(2, ORDER_MOVE_TAKE, m);
+    m.takes_over = true;
+    must_do(0, ORDER_MOVE_PAUSE, m);
+    chain(2, 0, RING_NOBODY);
+    t.w.moved[2] = m.id;
+    changed(0);
+    changed(2);
+    world_view(&t.w);
+    for (unsigned s = 0; s < SERVERS; s++)
+        world_server_view(&t.w, s);
+    world_client_view(&t.w, 1);
+    assert_true(pulled(1, NONE) == 2);
+    world_server_stop(&t.w, 2);
+    world_server_gone(&t.w, 2);
+    world_all_view(&t.w);
+    cut("w0", "s0", false);
+    if (world_wait(&t.w, 0, ts) != PARAMO_E_DATA_LOST)
+        fail_msg("what is lost reads as %g", (double)val);
+    world_fini(&t.w);
+}
+
 /* ---- what was given up ---- */
 
 /* The target acknowledges nothing for a while, so the owner gives the move up; then the PAUSE comes. */
@@ -578,6 +618,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(records_that_are_ahead_of_their_updates),
                                        cmocka_unit_test(rows_that_came_for_nothing),
                                        cmocka_unit_test(arcs_of_a_move_that_fare_differently),
+                                       cmocka_unit_test(a_repeat_reads_what_is_lost),
                                        cmocka_unit_test(a_late_pause_for_a_table_without_copies),
                                        cmocka_unit_test(a_late_pause_for_a_table_with_one),
                                        cmocka_unit_test(a_commit_of_what_has_not_come)};
