@@ -405,12 +405,30 @@ static void all_done(struct sched_ckpt *c)
     }
 }
 
+static bool owns_something(const struct scheduler *s, const struct sched_node *node)
+{
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        uint16_t owner = s->chains.level[0].owner[a];
+        if (owner != RING_NOBODY && s->shards[owner].node == node->info.id)
+            return true;
+    }
+    return false;
+}
+
+/* Arcs that it had since the orders were given would have changed their owners (all_done). */
+static bool left_with_nothing(const struct scheduler *s, const struct sched_node *node)
+{
+    return node->state == SNODE_LEFT && !owns_something(s, node);
+}
+
 static void server_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
 {
     struct sched_ckpt *c = arg;
     char label[SCHED_LABEL];
     c->waiting--;
-    if (status) {
+    if (status == PARAMO_E_NODE_LOST && left_with_nothing(c->sched, node)) {
+        status = PARAMO_OK; /* drained: it had no part in it */
+    } else if (status) {
         status = err_prefix(status, "%s", node_label(node, label));
     } else if (!c->load && !c->err) {
         status = add_files(c, result);
@@ -420,16 +438,6 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
     if (!c->waiting && !c->err && !c->settled)
         all_done(c);
     end_perhaps(c);
-}
-
-static bool owns_something(const struct scheduler *s, const struct sched_node *node)
-{
-    for (size_t a = 0; a < RING_ARCS; a++) {
-        uint16_t owner = s->chains.level[0].owner[a];
-        if (owner != RING_NOBODY && s->shards[owner].node == node->info.id)
-            return true;
-    }
-    return false;
 }
 
 static bool owns_lost(const struct scheduler *s, const struct sched_node *node)

@@ -23,7 +23,7 @@ struct ckpt_job {
     /* What the servers do: their part at once, or nothing before they are told. */
     bool wait, fail;
     unsigned saves, drops, loads;
-    uint64_t held[CKPT_SERVERS]; /* orders that wait */
+    uint64_t held[CKPT_SERVERS + 2]; /* orders that wait */
     struct ckpt_order order;
     uint64_t jobs;     /* so far, on this disk */
     bool keeps;        /* the scheduler keeps its state */

@@ -136,6 +136,34 @@ static void one_server_is_gone(void **state)
     }
 }
 
+static bool newcomer_waits(void *arg)
+{
+    (void)arg;
+    return both_wait(NULL) && ckpt_job.held[CKPT_SERVERS + 1];
+}
+
+/* One that owns nothing, for it has been drained, is told that it may go while others save. */
+static void one_server_leaves(void **state)
+{
+    (void)state;
+    struct tcall call;
+    ckpt_on_joined();
+    ckpt_start_server(CKPT_SERVERS + 1);
+    assert_true(cluster_run(&ckpt_job.c, tnode_joined, &ckpt_job.c.nodes[CKPT_SERVERS + 1], 5));
+    ckpt_job.wait = true;
+    ask(&call, CKPT_ASK_SAVE, 20);
+    assert_true(cluster_run(&ckpt_job.c, newcomer_waits, NULL, 5));
+    cluster_leave(&ckpt_job.c.nodes[CKPT_SERVERS + 1]);
+    cluster_pass(&ckpt_job.c, 1);
+    assert_false(call.done);
+    for (unsigned i = 0; i < CKPT_SERVERS; i++)
+        answer_held(i);
+    assert_int_equal(ckpt_answered(&call), PARAMO_OK);
+    assert_int_equal(last_whole(), 1);
+    ckpt_off();
+    ckpt_disk_end();
+}
+
 static void too_slow(void **state)
 {
     (void)state;
@@ -592,7 +620,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(whole_when_all_have_ended),
         cmocka_unit_test(one_server_cannot),
         cmocka_unit_test(one_server_is_gone),
-        cmocka_unit_test(one_server_is_gone),
+        cmocka_unit_test(one_server_leaves),
         cmocka_unit_test(too_slow),
         cmocka_unit_test(server_dies),
         cmocka_unit_test(observer),
