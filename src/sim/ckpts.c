@@ -35,7 +35,8 @@ struct ckpts {
     struct bounds *begun[2];    /* of each scheduler; NULL: it is at none */
     bool failing;               /* operations may have been made to fail */
     bool restored, load_failed; /* this job has begun with one; one was not loaded */
-    struct machine *asks;       /* who waits for an answer */
+    struct machine *asks;       /* who waits for an answer, ... */
+    uint64_t asked_at;          /* ... since then, by its clock */
     bool load;
     uint64_t load_number, least; /* asked for; the last that there must be */
     struct member_call call;
@@ -214,14 +215,15 @@ static bool has_cause(const struct machine *m, paramo_err status)
     const struct ckpts *c = w->ckpts;
     switch (status) {
     case PARAMO_OK:
-    case PARAMO_E_TIMEOUT:
     case PARAMO_E_AGAIN:
     case PARAMO_E_FULL: /* orders that a server does not answer */
         return true;
+    case PARAMO_E_TIMEOUT: /* by the clock of the worker, the scheduler or a server, which may run faster */
+        return w->jumped || lane_now(m->made->control) >= c->asked_at + CALL_SECONDS * ENV_SEC / 10 * 9;
     case PARAMO_E_IO:
         return c->failing;
     case PARAMO_E_NODE_LOST: /* perhaps no view says so yet */
-        return !w->calm || w->deaths_seen || w->schedule->durable || server_died(w);
+        return w->deaths_seen || server_died(w);
     case PARAMO_E_DATA_LOST:
         return !c->load && (w->recovered || c->load_failed || judge_data_lost(w));
     case PARAMO_E_NOT_FOUND:
@@ -331,7 +333,8 @@ static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
     c->load = load;
     c->load_number = number;
     c->least = last ? last->number : 0;
-    uint64_t deadline = lane_now(control) + CALL_SECONDS * ENV_SEC;
+    c->asked_at = lane_now(control);
+    uint64_t deadline = c->asked_at + CALL_SECONDS * ENV_SEC;
     paramo_err err = load ? member_ckpt_load(machine_member(m), &c->call, c->dir, number, deadline)
                           : member_ckpt_save(machine_member(m), &c->call, c->dir, changes, deadline);
     if (!err) {

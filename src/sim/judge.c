@@ -100,22 +100,17 @@ void judge_watch_arrives(void *arg, uint32_t from, uint32_t to, const uint8_t he
                  head[0] == WIRE_MOVE || (head[0] >= WIRE_PUSH && head[0] < WIRE_ANSWER);
 }
 
-void judge_handled(struct world *w, struct machine *server, const paramo_request_info *info)
+void judge_handled(struct world *w, struct machine *server, unsigned index, const paramo_request_info *info)
 {
     struct op *op = w->by_serial[(uint32_t)info->cmd % SIM_SERIALS];
     if (!op || op->serial != (uint32_t)info->cmd || op->again || w->schedule->datagrams & 1u << VAN_REQUEST)
         return;
-    int index = info->n ? ledger_owner(w, info->keys[0]) : -1;
-    if (index < 0 || w->successions) /* whose it was when it was sent, the customer knows */
-        return;
-    /* While arcs move, changes wait, and what reads passes them. */
-    uint64_t *last = op->machine->customers[op->customer].handled_ts[index][op->priority];
-    bool passes = w->moves && last[!info->push] > last[info->push];
-    uint64_t before = last[passes ? info->push : last[1] > last[0]];
-    if (op->ts < before)
+    unsigned shard = (unsigned)server->place * w->schedule->shards + index;
+    uint64_t *last = &op->machine->customers[op->customer].handled_ts[shard][op->priority];
+    if (op->ts < *last)
         judge_broken(w, "%s: a handler is given request %" PRIu64 " after %" PRIu64 " of the same customer",
-                     server->name, op->ts, before);
-    last[info->push] = op->ts;
+                     server->name, op->ts, *last);
+    *last = op->ts;
 }
 
 /* ---- how requests may end ------------------------------------------------------------------------------ */

@@ -95,12 +95,6 @@ unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key)
     return keys[low].key == key ? low : SIM_KEYS;
 }
 
-int ledger_owner(const struct world *w, uint64_t key)
-{
-    unsigned index = ledger_index(w, SIM_USER, key);
-    return index < SIM_KEYS ? w->ledger[SIM_USER].keys[index].shard : -1;
-}
-
 static unsigned server_of(const struct world *w, const struct ledger_key *key)
 {
     return (unsigned)key->shard / w->schedule->shards;
@@ -117,11 +111,18 @@ static uint64_t cell_value(const struct op *op, unsigned index)
     return op->kind == OP_DELETE ? 0 : (uint64_t)op->serial << 8 | index;
 }
 
+/* What handlers keep does not move: its client knew, when the request was issued, who has the key now. */
+static bool knows_handler(const struct op *op, const struct ledger_key *key)
+{
+    return op->table != SIM_USER || key->came <= op->issued_view;
+}
+
 /* Is what was acknowledged since the request was issued there, wherever the key is now? */
 static bool kept(const struct world *w, const struct op *op)
 {
-    if (op->table == SIM_USER && w->successions)
-        return false; /* what handlers keep does not move */
+    for (unsigned i = 0; i < op->n; i++)
+        if (!knows_handler(op, &w->ledger[op->table].keys[op->index[i]]))
+            return false;
     if (op->table != SIM_USER && (w->loading || op->from <= w->loaded_at))
         return false;                                           /* the rows are a checkpoint's */
     if (!judge_replicas(w, op->table) && w->schedule->replicas) /* who is cut off, and dead to all others,
@@ -303,7 +304,7 @@ static void pulled(struct world *w, const struct op *op)
     for (unsigned i = 0; i < op->n; i++) {
         const struct ledger_key *k = &t->keys[op->index[i]];
         bool between = ledger_load_between(w, op) || losses_between(w, k, op->from);
-        uint64_t must = between ? 0 : op->must[i] & k->must;
+        uint64_t must = between || !knows_handler(op, k) ? 0 : op->must[i] & k->must;
         unsigned row = ledger_row(op->table, op->index[i]);
         if (own && (op->table != SIM_USER || kept(w, op)))
             must |= op->digit[i];

@@ -297,19 +297,21 @@ static void answer_late(struct sim_event *event)
     free(late);
 }
 
-static uint64_t *sums_of(struct machine *m)
+/* Which shard of the machine calls. */
+static unsigned shard_of(const struct machine *m)
 {
     const struct seat *seat = m->made->own;
     for (unsigned i = 0; i < seat->shards_count; i++)
         if (lane_held(seat->shards[i].lane))
-            return m->sums[i];
+            return i;
     abort(); /* handlers are called on the shard's lane */
 }
 
 void op_handler(void *arg, paramo_request *request, const paramo_request_info *info)
 {
     struct machine *m = arg;
-    uint64_t *sums = sums_of(m);
+    unsigned shard = shard_of(m);
+    uint64_t *sums = m->sums[shard];
     struct world *w = m->world;
     const uint64_t *vals = info->vals;
     for (size_t i = 0; i < info->n; i++) {
@@ -323,7 +325,7 @@ void op_handler(void *arg, paramo_request *request, const paramo_request_info *i
         if (info->push)
             sums[at] += vals[i];
     }
-    judge_handled(w, m, info);
+    judge_handled(w, m, shard, info);
     if (dice_draw(&w->dice, 3)) {
         answer(m, request, info, sums);
         return;

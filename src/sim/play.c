@@ -255,6 +255,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         links_split(w, f, i);
         return;
     }
+    w->jumped = w->jumped || f->kind == FAULT_jump;
     w->scheduler_stood = w->scheduler_stood || (m->role == PARAMO_ROLE_SCHEDULER && f->kind != FAULT_move);
     switch (f->kind) {
     case FAULT_pause:

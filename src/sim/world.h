@@ -147,8 +147,6 @@ void ledger_owners(struct world *w, const struct view *view);
 /* Was the shard the key's owner by that view? Of what was before it was last given back nothing is known: no.
  */
 bool ledger_owned(const struct ledger_key *key, unsigned shard, uint64_t view);
-/* The shard that owns a key of the USER table; -1: there is no such key. */
-int ledger_owner(const struct world *w, uint64_t key);
 /* A key's index; SIM_KEYS: there is no such key. */
 unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key);
 /* How many values a row has; in SIM_VAR: once it is there. */
@@ -411,8 +409,8 @@ struct customer {
     struct machine *machine;
     struct sim_event reopen;
     unsigned open;
-    uint64_t first_ts[SIM_SHARDS][SIM_PRIORITIES];      /* the last first transmission to a shard */
-    uint64_t handled_ts[SIM_SHARDS][SIM_PRIORITIES][2]; /* the last that a handler was given; [1]: to push */
+    uint64_t first_ts[SIM_SHARDS][SIM_PRIORITIES];   /* the last first transmission to a shard */
+    uint64_t handled_ts[SIM_SHARDS][SIM_PRIORITIES]; /* the last that a handler was given */
     uint64_t view_seen;
     uint64_t last_ts;
     uint64_t failed[SIM_RECENT]; /* timestamps, at their place */
@@ -502,7 +500,8 @@ void judge_watch_arrives(void *arg, uint32_t from, uint32_t to, const uint8_t he
 bool judge_sees_dead(const struct view *view);
 /* It has ended well: has what it comes after? */
 void judge_after(const struct op *op);
-void judge_handled(struct world *w, struct machine *server, const paramo_request_info *info);
+/* By this shard of the server. */
+void judge_handled(struct world *w, struct machine *server, unsigned index, const paramo_request_info *info);
 void judge_step(struct world *w);
 /* last: what is kept must be due. */
 void judge_full(struct world *w, bool last);
@@ -585,6 +584,7 @@ struct world {
     bool calm, complete, scheduler_lost, over;
     bool met;             /* the workers of this job have, at their first barrier */
     bool scheduler_stood; /* its process was stopped, or its clock jumped */
+    bool jumped;          /* somebody's clock has */
     uint64_t calm_since;
     uint32_t jobs, disks; /* begun, and made for them */
     paramo_err over_status;
