@@ -202,6 +202,8 @@ static bool server_died(const struct world *w)
     for (uint32_t k = 0; k < w->count; k++) {
         const struct machine *m = &w->machines[k];
         const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
+        if (s && s->replaced_count)
+            return true; /* another has its place already */
         for (uint32_t i = 0; s && i < s->slots[SLOTS_SERVERS].count; i++)
             if (s->slots[SLOTS_SERVERS].node[i] && s->slots[SLOTS_SERVERS].node[i]->state == SNODE_DEAD)
                 return true;
