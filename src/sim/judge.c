@@ -115,12 +115,30 @@ void judge_handled(struct world *w, struct machine *server, unsigned index, cons
 
 /* ---- how requests may end ------------------------------------------------------------------------------ */
 
-bool judge_sees_dead(const struct view *view)
+uint32_t judge_sees_dead(const struct view *view)
 {
+    uint32_t dead = 0;
     for (uint32_t i = 0; view && i < view->nodes_count; i++)
         if (view->nodes[i].role == PARAMO_ROLE_SERVER && !view->nodes[i].alive && !view->nodes[i].left)
-            return true;
-    return false;
+            dead |= UINT32_C(1) << (view->nodes[i].id - PARAMO_ID_SERVER(0)) / 2 % SIM_SERVERS;
+    return dead;
+}
+
+/* Has a server died that had some of its keys since it was issued? One without keys asks all. */
+static bool asked_dead(const struct op *op, const struct view *view)
+{
+    const struct world *w = op->machine->world;
+    uint32_t dead = judge_sees_dead(view) | op->saw_dead;
+    /* Or it did: a newer view with the dead one's successor may have come before this report. */
+    for (unsigned p = 0; p < SIM_SERVERS; p++)
+        dead |= (uint32_t)(w->death_view[p] > op->issued_view) << p;
+    bool asked = dead && !op->n;
+    for (unsigned i = 0; i < op->n && !asked; i++) {
+        const struct ledger_key *k = &w->ledger[op->table].keys[op->index[i]];
+        for (unsigned s = 0; s < w->ring_shards && !asked; s++)
+            asked = (k->shard == (int)s || k->left[s] > op->issued_view) && dead >> s / w->schedule->shards & 1;
+    }
+    return asked;
 }
 
 void judge_status(struct op *op, paramo_err status)
@@ -142,9 +160,7 @@ void judge_status(struct op *op, paramo_err status)
         ok = op->cancelled || op->after_n; /* what it comes after has failed */
         break;
     case PARAMO_E_NODE_LOST:
-        /* Or it did: a newer view with the dead one's successor may have come before this report. */
-        ok = judge_sees_dead(client->view) || op->saw_dead || w->death_view > op->issued_view;
-        ok = ok && judge_may_refuse(w);
+        ok = asked_dead(op, client->view) && judge_may_refuse(w);
         break;
     case PARAMO_E_DATA_LOST:
         ok = judge_data_lost(w) || judge_may_be_lost(w, op->table, op->from) ||
@@ -387,7 +403,7 @@ static void view_came(struct world *w, const struct view *view)
             bool died = !node->alive && !node->left;
             w->deaths_seen = w->deaths_seen || died || successor;
             if (died || successor) /* both may have come in one view */
-                w->death_view = view->number;
+                w->death_view[place] = view->number;
             if (successor)
                 ledger_server_died(w, place);
             w->recovered = w->recovered || (node->recovered && judge_may_refuse(w) && !w->left[place]);

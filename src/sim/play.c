@@ -460,7 +460,7 @@ static void world_again(struct world *w)
     memset(w->left, 0, sizeof w->left);
     w->gone = 0;
     w->successions = 0;
-    w->death_view = 0;
+    memset(w->death_view, 0, sizeof w->death_view);
     memset(w->barrier, 0, sizeof w->barrier);
     w->deaths_seen = false;
     w->lost_at = w->ghost_at = 0;

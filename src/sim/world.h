@@ -118,7 +118,7 @@ struct op {
     bool open, cancelled, again; /* again: something of it was sent twice or cut anew */
     uint64_t issued_view;        /* its client's view when it was issued ... */
     uint64_t issued_arcs;        /* ... and the last in which arcs had changed hands */
-    bool saw_dead;               /* when it was issued, a server was dead in its client's view */
+    uint32_t saw_dead;           /* servers' places that were dead then in its client's view, a bit each */
     unsigned after_n;            /* requests that it comes after: these, and all up to that one */
     uint64_t after[2], after_all;
     uint64_t ts, deadline;
@@ -496,8 +496,8 @@ bool machine_joined(const struct machine *m);
 
 void judge_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct van_frame *frame);
 void judge_watch_arrives(void *arg, uint32_t from, uint32_t to, const uint8_t head[VAN_HEAD]);
-/* Is a server dead in it? */
-bool judge_sees_dead(const struct view *view);
+/* The places of servers that are dead in it, a bit each. */
+uint32_t judge_sees_dead(const struct view *view);
 /* It has ended well: has what it comes after? */
 void judge_after(const struct op *op);
 /* By this shard of the server. */
@@ -607,7 +607,7 @@ struct world {
     struct cell values[SCHEDULE_NODES_MAX]; /* at the scheduler, one of each worker */
     uint64_t values_put;
     struct deal deals[SIM_STREAMS][SIM_PARTS];
-    uint64_t death_view; /* the last view that a server died in */
+    uint64_t death_view[SIM_SERVERS]; /* the last view in which the one of this place had died */
     uint64_t lost_at;    /* ... in which one was dead that had not been, or another came in its place */
     uint64_t loss_view;  /* what is lost is about to come back, says the newest view: its lost_at */
     uint64_t given_up;   /* the moment since which something that is lost does not come back */
