@@ -136,7 +136,21 @@ static bool asked_dead(const struct op *op, const struct view *view)
     for (unsigned i = 0; i < op->n && !asked; i++) {
         const struct ledger_key *k = &w->ledger[op->table].keys[op->index[i]];
         for (unsigned s = 0; s < w->ring_shards && !asked; s++)
-            asked = (k->shard == (int)s || k->left[s] > op->issued_view) && dead >> s / w->schedule->shards & 1;
+            asked =
+                (k->shard == (int)s || k->left[s] > op->issued_view) && dead >> s / w->schedule->shards & 1;
+    }
+    return asked;
+}
+
+/* Has the owner of one of its keys died, and no clear that ended well before it has made good for that? */
+static bool asked_lost(const struct op *op)
+{
+    const struct world *w = op->machine->world;
+    const struct ledger_table *t = &w->ledger[op->table];
+    bool asked = !op->n || w->schedule->restores; /* given up: by the whole table */
+    for (unsigned i = 0; i < op->n && !asked; i++) {
+        uint64_t died_at = t->keys[op->index[i]].died_at;
+        asked = died_at && (t->mended_from < died_at || op->from < t->mended_at);
     }
     return asked;
 }
@@ -163,7 +177,7 @@ void judge_status(struct op *op, paramo_err status)
         ok = asked_dead(op, client->view) && judge_may_refuse(w);
         break;
     case PARAMO_E_DATA_LOST:
-        ok = judge_data_lost(w) || judge_may_be_lost(w, op->table, op->from) ||
+        ok = judge_data_lost(w) || (judge_may_be_lost(w, op->table, op->from) && asked_lost(op)) ||
              ckpts_may_have_lost(w, op->from);
         break;
     case PARAMO_E_MOVED: /* it was cut by another view, or names a shard that its client does not know yet */
@@ -307,11 +321,24 @@ bool judge_needs(const struct world *w, const struct machine *server)
     return has && !judge_enough(w, gone);
 }
 
+/* The rows of the server in this place are gone, but for their copies. By a view that nobody has seen it may
+ * have had others: then it may be any. */
+static void keys_died(struct world *w, unsigned place, bool follows)
+{
+    w->lost_at = ++w->moment;
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        for (unsigned i = 0; i < SIM_KEYS; i++) {
+            struct ledger_key *k = &w->ledger[t].keys[i];
+            if (!follows || k->shard < 0 || (unsigned)k->shard / w->schedule->shards == place)
+                k->died_at = w->lost_at;
+        }
+}
+
 /* Who has died since the view before; none have if now each arc has all its copies. A place counts once in a
  * view: who came in a dead one's place and died has been in no chain, for a member of one sees the view that
  * has it there, and so would the judge. Before the first view that anybody has seen there may have been
  * others, in which servers have died: they are dead in it, or another has come in their place. */
-static void copies_count(struct world *w, const struct view *view)
+static void copies_count(struct world *w, const struct view *view, bool follows)
 {
     bool full = true;
     for (uint32_t i = 0; i < view->nodes_count; i++) {
@@ -327,7 +354,7 @@ static void copies_count(struct world *w, const struct view *view)
         }
         if (node->alive ? w->holder[place] && w->holder[place] != node->incarnation
                         : before || w->holder[place] != node->incarnation)
-            w->lost_at = ++w->moment;
+            keys_died(w, place, follows);
         if (!w->holder[place])
             w->gone += !node->alive || node->recovered;
         else
@@ -354,14 +381,15 @@ static bool rows_pass(const struct world *w, const struct ring *from, const stru
     return false;
 }
 
-/* One owner per arc and epoch, who is alive as long as replicas are left. */
-static void chains_came(struct world *w, const struct view *view)
+/* One owner per arc and epoch, who is alive as long as replicas are left. follows: the view before was seen,
+ * too. */
+static void chains_came(struct world *w, const struct view *view, bool follows)
 {
     bool first = true, moved = false;
     for (uint32_t i = 0; i < SIM_SERVERS; i++)
         first = first && !w->holder[i];
     losses_came(w, view);
-    copies_count(w, view);
+    copies_count(w, view, follows);
     for (unsigned a = 0; a < RING_ARCS; a++) {
         unsigned owner = view_ring(view)->owner[a];
         moved = moved || (!first && owner != w->chains.level[0].owner[a]);
@@ -384,6 +412,7 @@ static void view_came(struct world *w, const struct view *view)
         judge_broken(w, "there are two views of number %" PRIx64, view->number);
     if (view->number <= w->newest_view)
         return;
+    bool follows = view->number == w->newest_view + 1;
     w->newest_view = view->number;
     w->term_view[view->number >> 32 < SIM_TERMS ? view->number >> 32 : 0] = view->number;
     w->view_hash = hash;
@@ -391,7 +420,7 @@ static void view_came(struct world *w, const struct view *view)
         judge_broken(w, "view %" PRIx64 " has %" PRIu32 " shards", view->number, view->shards_count);
         return;
     }
-    chains_came(w, view);
+    chains_came(w, view, follows);
     if (view->tables_count < w->newest_tables)
         judge_broken(w, "view %" PRIx64 " has lost a table", view->number);
     w->newest_tables = view->tables_count;

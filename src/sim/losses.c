@@ -121,6 +121,6 @@ void losses_forget(struct world *w)
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &w->ledger[t].keys[i];
             k->lost = false;
-            k->lost_at = k->lost_view = k->lost_acked = k->back = 0;
+            k->died_at = k->lost_at = k->lost_view = k->lost_acked = k->back = 0;
         }
 }
