@@ -263,12 +263,18 @@ paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const 
         if (var)
             return table_var_put(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
         return table_put_rows(table, keys, n, h->flags & WIRE_STATE, seg[WIRE_SEG_VALS].data);
-    case WIRE_DELETE:
+    default: /* DELETE */
         return table_delete(table, keys, n, NULL);
-    default: /* CLEAR */
-        table_clear(table);
-        return PARAMO_OK;
     }
+}
+
+static paramo_err all_change(struct shard *s, struct shard_table *t, const struct wire_head *h,
+                             const struct van_seg *seg, struct rowcache_list *known)
+{
+    if (h->kind != WIRE_CLEAR)
+        return apply_change(t, h, seg, known);
+    clearing_begin(s, t, NULL);
+    return PARAMO_OK;
 }
 
 /* Does it ask for rows that are gone? Who asks for all asks for what we own: what is lost of an arc that we
@@ -338,7 +344,7 @@ paramo_err apply_piece(struct peer *peer, struct shard_table *t, const struct wi
         if (!err && h->kind == WIRE_CLEAR && s->chain && s->chain->origins)
             only = chain_only_mine(s->chain, only, arcs); /* others' rows are here, too */
         if (!err)
-            err = only ? parted_change(s, t, h, seg, nseg, only) : apply_change(t, h, seg, known);
+            err = only ? parted_change(s, t, h, seg, nseg, only) : all_change(s, t, h, seg, known);
         if (err) { /* nothing has changed */
             chain_abandon(wait);
             reply_status(peer, h, err, err_text());

@@ -409,6 +409,8 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
         err = fresh_arcs(source, t, m, seg, touched, fresh, &any);
     if (err)
         return err;
+    if (any && m->request.kind != WIRE_CLEAR && clearing_touches(t, fresh))
+        return PARAMO_OK;
     struct chain_origin *origin = any ? follow_origin(c, m->origin) : NULL;
     struct chain_sender *sender =
         origin ? follow_sender(origin, m->node, m->app, m->customer, m->incarnation) : NULL;

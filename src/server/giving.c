@@ -229,6 +229,8 @@ static paramo_err turn(struct give *g)
                 g->state = GIVE_FULL;
             return err;
         }
+        if (clearing_touches(t, g->arcs)) /* what is gone is not sent */
+            return PARAMO_OK;
         if (!g->table_begun || t->id != g->table) {
             g->table = t->id;
             g->table_begun = true;

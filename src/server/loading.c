@@ -186,13 +186,18 @@ static void finish(struct loading *ld)
         release(ld);
 }
 
-static void again(struct loading *ld)
+static void again_in(struct loading *ld, uint64_t ns)
 {
-    paramo_err err = lane_timer_arm(ld->shard->lane, &ld->next, lane_now(ld->shard->lane));
+    paramo_err err = lane_timer_arm(ld->shard->lane, &ld->next, lane_now(ld->shard->lane) + ns);
     if (!err)
         return;
     fail(ld, err);
     finish(ld);
+}
+
+static void again(struct loading *ld)
+{
+    again_in(ld, 0);
 }
 
 /* ---- what is to be restored ---- */
@@ -231,7 +236,6 @@ void loading_look(struct shard *s)
 static paramo_err clear_returns(struct loading *ld)
 {
     struct shard *s = ld->shard;
-    paramo_err err = PARAMO_OK;
     uint64_t key;
     void *value;
     size_t found = 0, due = 0;
@@ -241,9 +245,9 @@ static paramo_err clear_returns(struct loading *ld)
         due += returns(value);
     if (found != due)
         return err_set(PARAMO_E_NOT_FOUND, "the checkpoint has not all tables that are lost");
-    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !err;)
-        err = parted_clear(value, ((struct shard_table *)value)->returns);
-    return err;
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
+        clearing_begin(s, value, ((struct shard_table *)value)->returns);
+    return PARAMO_OK;
 }
 
 /* By name: the ids may be others here. */
@@ -275,7 +279,7 @@ static paramo_err match(struct loading *ld)
     if (ld->lost)
         return clear_returns(ld);
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !MUTANT(load_keeps_old_rows);)
-        table_clear(((struct shard_table *)value)->table);
+        clearing_begin(ld->shard, value, NULL);
     return PARAMO_OK;
 }
 
@@ -383,6 +387,17 @@ static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
                        b->table);
 }
 
+/* Rows that were there before are being removed: none may come meanwhile. */
+static bool clears(const struct loading *ld)
+{
+    bool any = false;
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
+        any |= ((struct shard_table *)value)->clears;
+    return any && !ld->err;
+}
+
 /* One block in a round. */
 static void next(struct lane_timer *timer)
 {
@@ -397,6 +412,10 @@ static void next(struct lane_timer *timer)
     if (err)
         fail(ld, err);
     err = PARAMO_OK;
+    if (clears(ld)) {
+        again_in(ld, ENV_MS);
+        return;
+    }
     struct qnode *node = ld->err ? NULL : queue_pop(&ld->blocks);
     if (node) {
         struct load_block *b = container_of(node, struct load_block, node);

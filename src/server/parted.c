@@ -77,67 +77,13 @@ static paramo_err change_some(struct shard *s, struct shard_table *t, const stru
     return err;
 }
 
-/* Some of the keys on arcs. Rows go when memory is short, too: so in portions that need none. */
-struct portion {
-    const struct shard_table *t;
-    const uint64_t *arcs;
-    size_t n;
-    bool full; /* there are more where the last came from */
-    uint64_t keys[2048];
-};
-
-static void portion_add(void *ctx, uint64_t key)
-{
-    struct portion *p = ctx;
-    if (!arcs_has(p->arcs, arc_of(p->t, key)))
-        return;
-    p->full = p->n == sizeof p->keys / sizeof *p->keys;
-    if (!p->full)
-        p->keys[p->n++] = key;
-}
-
-static paramo_err clear_dense(const struct shard_table *t, struct portion *p)
-{
-    paramo_err err = PARAMO_OK;
-    for (arcs_each(a, p->arcs)) {
-        if (err || !arcs_has(t->held, a))
-            continue;
-        uint64_t key = ring_first_row(&t->placement, a);
-        uint64_t end = a + 1 == RING_ARCS ? t->options.rows : ring_first_row(&t->placement, a + 1);
-        while (key < end && !err) {
-            for (p->n = 0, p->full = false; key < end && !p->full; key += !p->full)
-                portion_add(p, key);
-            err = table_delete(t->table, p->keys, p->n, NULL);
-        }
-    }
-    return err;
-}
-
-paramo_err parted_clear(const struct shard_table *t, const uint64_t *arcs)
-{
-    struct portion p = {.t = t, .arcs = arcs};
-    uint64_t cursor = 0;
-    bool more = t->options.kind != PARAMO_TABLE_DENSE;
-    paramo_err err = more ? PARAMO_OK : clear_dense(t, &p);
-    while (more && !err) {
-        uint64_t before = cursor;
-        p.n = 0;
-        p.full = false;
-        more = table_sweep(t->table, &cursor, UINT64_MAX, portion_add, &p);
-        err = table_delete(t->table, p.keys, p.n, NULL);
-        if (p.full) {
-            cursor = before;
-            more = true;
-        }
-    }
-    return err;
-}
-
 paramo_err parted_change(struct shard *s, struct shard_table *t, const struct wire_head *h,
                          const struct van_seg *seg, unsigned nseg, const uint64_t arcs[RING_ARCS / 64])
 {
-    if (h->kind == WIRE_CLEAR)
-        return parted_clear(t, arcs);
+    if (h->kind == WIRE_CLEAR) {
+        clearing_begin(s, t, arcs);
+        return PARAMO_OK;
+    }
     const uint64_t *keys = seg[WIRE_SEG_KEYS].data;
     size_t fresh = 0;
     for (size_t i = 0; i < h->count; i++)

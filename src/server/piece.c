@@ -235,7 +235,7 @@ static bool waits(const struct peer *peer, const struct wire_head *h, const stru
     struct shard *s = peer->shard;
     bool shut = chain_guarded(s->chain) && !chain_open(s);
     return peer->blocked || shut || !queue_empty(&peer->waiting) || (s->saving && saving_holds(s, h, seg)) ||
-           giving_holds(s, h, seg);
+           giving_holds(s, h, seg) || clearing_holds(s, h, seg);
 }
 
 /* How far a sender has come, though it has nothing to ask for. A goodbye is no more: the customer that said
@@ -304,7 +304,8 @@ paramo_err piece_resume(struct peer *peer)
     struct shard *s = peer->shard;
     while (!peer->blocked && !s->settling && !(s->chain && s->chain->shut) && !queue_empty(&peer->waiting)) {
         struct kept *k = container_of(peer->waiting.head, struct kept, node);
-        if (saving_holds(s, &k->head, k->seg) || giving_holds(s, &k->head, k->seg))
+        if (saving_holds(s, &k->head, k->seg) || giving_holds(s, &k->head, k->seg) ||
+            clearing_holds(s, &k->head, k->seg))
             break;
         (void)queue_pop(&peer->waiting);
         peer->waiting_count--;
@@ -380,7 +381,8 @@ bool piece_may(const struct peer *peer, const struct wire_head *h, const struct 
 {
     struct shard *s = peer->shard;
     bool shut = chain_guarded(s->chain) && !chain_open(s);
-    return !shut && !peer->blocked && s->view && !s->loading && !s->restoring && !giving_holds(s, h, seg);
+    return !shut && !peer->blocked && s->view && !s->loading && !s->restoring && !giving_holds(s, h, seg) &&
+           !clearing_holds(s, h, seg);
 }
 
 void piece_again(struct peer *peer, const struct wire_head *h, const struct van_seg *seg, unsigned nseg)

@@ -44,6 +44,7 @@ struct saving_table {
     uint32_t id;
     struct ring_placement placement;
     size_t row_bytes, value_bytes; /* row_bytes 0: VAR */
+    uint64_t gone[ARCS_WORDS];     /* arcs whose rows were gone when it began, though not removed yet */
     struct table_cut *cut;         /* NULL: all has been given out */
     struct save_buffer *buffer[SAVE_GROUPS];
 };
@@ -144,8 +145,9 @@ static void got_row(void *arg, uint64_t key, const void *row, uint32_t values)
 {
     struct saving_table *t = arg;
     struct saving *sv = t->saving;
-    uint8_t group = sv->group[ring_arc(ring_position(&t->placement, key))];
-    if (group == SAVE_GROUPS || sv->err)
+    unsigned arc = ring_arc(ring_position(&t->placement, key));
+    uint8_t group = sv->group[arc];
+    if (group == SAVE_GROUPS || sv->err || arcs_has(t->gone, arc))
         return;
     struct save_buffer **at = &t->buffer[group], *b = *at;
     if (!b)
@@ -550,6 +552,8 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
     bool changes = sv->changes && table_changes_known(from->table);
     if (from->lost)
         return err_set(PARAMO_E_DATA_LOST, "table %s: its rows are lost", from->name);
+    if (from->clears && from->options.kind == PARAMO_TABLE_DENSE)
+        return err_set(PARAMO_E_AGAIN, "table %s: its rows are being cleared", from->name);
     struct saving_table *t = calloc(1, sizeof *t);
     if (!t)
         return err_memory(sizeof *t);
@@ -557,6 +561,7 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
     t->table = from;
     t->id = from->id;
     t->placement = from->placement;
+    memcpy(t->gone, from->clearing, sizeof t->gone);
     t->value_bytes = from->value_bytes;
     t->row_bytes = (size_t)(from->row_values + from->state_values) * from->value_bytes;
     paramo_err err = table_cut_open(from->table, changes ? TABLE_CUT_CHANGES : TABLE_CUT_ALL,
@@ -649,6 +654,13 @@ bool saving_holds(const struct shard *s, const struct wire_head *h, const struct
         return false;
     return table_cut_holds(t->saving->cut,
                            h->kind == WIRE_CLEAR || !h->count ? NULL : seg[WIRE_SEG_KEYS].data, h->count);
+}
+
+bool saving_behind(const struct shard *s, const struct shard_table *t)
+{
+    const struct saving *sv = s->saving;
+    return sv && !sv->err && t->saving && t->saving->cut && sv->queued >= sv->config.queue_bytes &&
+           table_cut_holds(t->saving->cut, NULL, 0);
 }
 
 /* Nothing of it is the shard's any more but what a chore is at. With this thread's message. */

@@ -548,6 +548,7 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
     s->furnishing.fire = furnishing_fire;
     s->trimming.fire = trimming_fire;
     s->deferring.fire = deferred_fire;
+    s->clearing.fire = clearing_fire;
     gate->lane = config->lane;
     atomic_store(&gate->refs, 1);
     map_init(&s->tables);
@@ -590,6 +591,7 @@ void shard_close(struct shard *s)
     while (!scanning_close_step(s))
         ;
     lane_timer_cancel(s->lane, &s->deferring);
+    lane_timer_cancel(s->lane, &s->clearing);
     uint64_t key;
     void *value;
     for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)

@@ -8,6 +8,7 @@
  *     parted.c    the same where part of its keys were done elsewhere before
  *     handling.c  requests to USER tables: handed over, answered later, answers kept
  *     scanning.c  batches of rows, and counts of them
+ *     clearing.c  rows that go many at a time
  *     deferred.c  those that take longer than a step of the lane
  *     clocks.c    which chunks of a sender have been done, and on which arcs
  *     reply.c     answers and their memory
@@ -69,6 +70,10 @@ struct shard_table {
     uint64_t pushes, pulls;             /* keys */
     uint64_t held[RING_ARCS / 64];      /* DENSE: arcs whose rows the table has */
     uint64_t returns[RING_ARCS / 64];   /* of those lost: what is being restored (loading.c) */
+    bool clears;                        /* on any of these arcs ... */
+    uint64_t clearing[RING_ARCS / 64];  /* ... all rows are gone, though not removed yet (clearing.c) */
+    uint64_t clear_at; /* they are removed in order of their hashes, DENSE: of rows; so far */
+    bool remains;      /* there is memory to be freed of what the table had */
 };
 
 struct chain;
@@ -209,6 +214,9 @@ struct shard {
     uint64_t loads;          /* begun so far */
     uint64_t load_gone;      /* id of the last that ended before GO came; 0: none, or one was loaded since */
     bool restoring;          /* rows of ours are lost, and about to be restored: requests wait */
+    struct lane_timer clearing; /* the next step */
+    unsigned clears;            /* tables of which rows are being removed */
+    bool cleared;               /* of one they have been: what waits for it may go on */
     struct lane_timer housekeeping;
     struct lane_timer trimming;   /* memory that tables have freed goes back */
     struct lane_timer furnishing; /* tables that lack memory try again */
@@ -260,6 +268,8 @@ void piece_again(struct peer *peer, const struct wire_head *head, const struct v
 /* ---- saving.c, loading.c ---- */
 /* A change that must wait: rows that it changes are to be saved, and the disk is behind. */
 bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg);
+/* Rows of the table that are removed are to be saved first, and the disk is behind. */
+bool saving_behind(const struct shard *s, const struct shard_table *t);
 void saving_close(struct shard *s);
 /* The shard has another view: what a scheduler of an earlier term has ordered is given up, and not in the way
  * of the next, although a chore may be at it still. */
@@ -323,13 +333,21 @@ MUST_USE paramo_err apply_check_rows(const struct shard_table *t, const struct w
 MUST_USE paramo_err parted_change(struct shard *s, struct shard_table *t, const struct wire_head *head,
                                   const struct van_seg *seg, unsigned nseg,
                                   const uint64_t arcs[RING_ARCS / 64]);
-/* Their rows go (dense ones return to what they were at first). Needs no memory. */
-MUST_USE paramo_err parted_clear(const struct shard_table *t, const uint64_t *arcs);
 /* Those rows of a request that lie on arcs (NULL: all), gathered in a buffer: its size, and head and segments
  * of them. */
 size_t rows_some_bytes(const struct wire_head *head, const struct van_seg *seg, unsigned nseg);
 void rows_some(const struct shard_table *t, const struct wire_head *head, const struct van_seg *seg,
                const uint64_t *arcs, uint8_t *buffer, struct wire_head *some_head, struct van_seg some[3]);
+
+/* ---- clearing.c ---- */
+/* All rows of these arcs (NULL: of the table, which has no others) are gone from now on: dense ones are what
+ * they were at first. Needs no memory. */
+void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *arcs);
+/* Are rows there on any of these arcs that are gone? Nothing may be read there, nor come. */
+bool clearing_touches(const struct shard_table *t, const uint64_t *arcs);
+/* Must the request wait for that? */
+bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg);
+void clearing_fire(struct lane_timer *timer);
 
 /* ---- handling.c ---- */
 /* t NULL: a message. */

@@ -334,9 +334,7 @@ void chain_shed(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
         if (!any)
             continue;
         shard_table_lose(t, gone, false);
-        paramo_err err = parted_clear(t, gone);
-        if (err)
-            chain_fail(c, err);
+        clearing_begin(s, t, gone);
     }
 }
 
@@ -363,9 +361,8 @@ void chain_drop(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value) && !MUTANT(returned_owner_keeps);) {
         struct shard_table *t = value;
         shard_table_lose(t, arcs, false);
-        paramo_err err = t->table ? parted_clear(t, arcs) : PARAMO_OK;
-        if (err)
-            chain_fail(c, err);
+        if (t->table)
+            clearing_begin(s, t, arcs);
     }
 }
 

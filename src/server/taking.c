@@ -128,9 +128,7 @@ static void rows_drop(const struct take *k)
         if (!t->table || !taking_gets(k->chain, t))
             continue;
         shard_table_lose(t, k->arcs, false);
-        paramo_err err = parted_clear(t, k->arcs);
-        if (err)
-            chain_fail(k->chain, err);
+        clearing_begin(s, t, k->arcs);
     }
 }
 
@@ -346,8 +344,8 @@ static paramo_err on_rows(struct take *k, const struct move_message *m, bool *do
                                .arcs = k->order.arcs,
                                .payload = m->payload,
                                .bytes = m->bytes};
-    if (!t || !t->table || t->lacks)
-        return PARAMO_OK; /* it comes again when the table is there */
+    if (!t || !t->table || t->lacks || clearing_touches(t, k->arcs))
+        return PARAMO_OK; /* it comes again when the table is there, without the rows before */
     if (!taking_gets(k->chain, t))
         return wrong("rows of a table that is here already");
     paramo_err err = ckpt_rows_apply(t->table, &t->placement, k->mine, &block);
@@ -503,7 +501,7 @@ static paramo_err on_change(struct chain_source *source, const struct chain_mess
     for (unsigned a = 0; a < RING_ARCS && !err; a++)
         if (arcs_has(arcs, a) && !arcs_has(k->arcs, a))
             err = wrong("a change of another arc");
-    if (err)
+    if (err || (m->request.kind != WIRE_CLEAR && clearing_touches(t, arcs)))
         return err;
     uint64_t pushes = t->pushes; /* counted where clients ask */
     err = parted_change(s, t, &m->request, seg, nseg, arcs);

@@ -546,12 +546,22 @@ uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2])
     return vals[0];
 }
 
+/* Has the row gone, though it has not been removed yet? Nobody reads it from then on. */
+static bool is_cleared(const struct shard_table *st, uint64_t key)
+{
+    return arcs_has(st->clearing, ring_arc(ring_position(&st->placement, key)));
+}
+
 static void row_read(const struct shard_table *st, enum sim_table t, uint64_t key, uint64_t *vals,
                      unsigned *n)
 {
     uint32_t len = 0;
     size_t total;
     *n = st->row_values;
+    if (is_cleared(st, key)) {
+        memset(vals, 0, *n * sizeof *vals);
+        return;
+    }
     if (t != SIM_VAR) {
         sim_must(table_pull(st->table, &key, 1, vals, false));
         return;
@@ -681,6 +691,8 @@ static void all_copies_look(struct world *w)
  */
 static void keeps_look(struct world *w, const struct machine *m, const struct shard *shard)
 {
+    if (shard->clears)
+        judge_broken(w, "%s has not removed all rows that were cleared", m->name);
     for (const struct qnode *node = shard->parked.head; node; node = node->next)
         if (container_of(node, struct kept, node)->deadline + 6 * ENV_SEC < lane_now(shard->lane))
             judge_broken(w, "%s keeps a request that waits for a view beyond its time", m->name);
@@ -701,7 +713,8 @@ static void strangers_look(struct world *w, const struct machine *m, const struc
         unsigned arc = w->ledger[t].keys[i].arc;
         uint32_t row = TABLE_NO_ROW, len = 0;
         size_t total;
-        if (chain_has(st, c->level[arc]) || taking_has(c, arc) || (c->level[arc] < 0 && c->origin_of[arc]))
+        if (chain_has(st, c->level[arc]) || taking_has(c, arc) || (c->level[arc] < 0 && c->origin_of[arc]) ||
+            is_cleared(st, key))
             continue;
         if (st->options.kind == PARAMO_TABLE_VAR)
             table_var_lens(st->table, &key, 1, &len, &total);

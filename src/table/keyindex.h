@@ -99,6 +99,9 @@ struct keyindex_scan {
 void keyindex_init(struct keyindex *x, struct tablemem *mem, uint64_t seed, unsigned payload_bytes);
 /* Frees everything; x is as after keyindex_init. */
 void keyindex_clear(struct keyindex *x);
+/* The same in steps of so many segments (a thousand frees each at most); *cursor is 0 at first. True: it is
+ * done. Nothing else may be done with x until then. */
+bool keyindex_clear_step(struct keyindex *x, size_t *cursor, size_t segments);
 
 /* Looks n keys up, of payload 4: rows[i] is the payload as a row number, or KEYINDEX_NONE. Returns how many
  * were found. */

@@ -357,13 +357,18 @@ err_buckets:
     return err;
 }
 
-void keyindex_clear(struct keyindex *x)
+bool keyindex_clear_step(struct keyindex *x, size_t *cursor, size_t segments)
 {
+    size_t entries = x->directory ? (size_t)1 << x->depth : 0;
+    for (; segments && *cursor < entries; segments--) {
+        size_t next = next_segment(x, *cursor);
+        buckets_put(x, x->directory[*cursor]);
+        *cursor = next;
+    }
+    if (*cursor < entries) {
+        return false;
+    }
     if (x->directory) {
-        size_t entries = (size_t)1 << x->depth;
-        for (size_t i = 0; i < entries; i = next_segment(x, i)) {
-            buckets_put(x, x->directory[i]);
-        }
         tablemem_put(x->mem, x->directory, entries * sizeof(struct keyindex_segment *));
     }
     while (x->spare) {
@@ -378,4 +383,11 @@ void keyindex_clear(struct keyindex *x)
     uint64_t moves = x->moves + 1;
     keyindex_init(x, x->mem, x->seed, payload_bytes(x->slots));
     x->moves = moves;
+    return true;
+}
+
+void keyindex_clear(struct keyindex *x)
+{
+    size_t cursor = 0;
+    (void)keyindex_clear_step(x, &cursor, SIZE_MAX);
 }

@@ -23,16 +23,25 @@ static size_t slab_bytes(const struct rowslab *s)
     return s->row_bytes << s->shift;
 }
 
-void rowslab_clear(struct rowslab *s)
+bool rowslab_clear_step(struct rowslab *s, size_t slabs)
 {
-    for (size_t i = 0; i < s->count; i++) {
-        tablemem_put(s->mem, s->slabs[i], slab_bytes(s));
+    for (; slabs && s->count; slabs--) {
+        tablemem_put(s->mem, s->slabs[--s->count], slab_bytes(s));
+    }
+    if (s->count) {
+        return false;
     }
     tablemem_put(s->mem, s->slabs, s->room * sizeof *s->slabs);
     s->slabs = NULL;
     s->count = s->room = 0;
     s->top = s->free_count = 0;
     s->free_head = ROWSLAB_NONE;
+    return true;
+}
+
+void rowslab_clear(struct rowslab *s)
+{
+    (void)rowslab_clear_step(s, SIZE_MAX);
 }
 
 static paramo_err add_slab(struct rowslab *s)

@@ -34,6 +34,8 @@ struct rowslab {
 void rowslab_init(struct rowslab *s, struct tablemem *mem, size_t row_bytes, size_t align);
 /* Frees everything; s is as after rowslab_init. */
 void rowslab_clear(struct rowslab *s);
+/* The same in steps of so many slabs; true: it is done. Nothing else may be done with s until then. */
+bool rowslab_clear_step(struct rowslab *s, size_t slabs);
 
 /* A row whose bytes are whatever they were. MEMORY, or TOO_LARGE at 2^32 - 1 rows. */
 MUST_USE paramo_err rowslab_take(struct rowslab *s, uint32_t *row);

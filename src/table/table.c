@@ -68,6 +68,7 @@ void table_destroy(struct table *t)
     } else {
         table_sparse_clear(&t->sparse);
     }
+    table_remains_free(t);
     tablemem_put(&t->mem, t->scratch, t->scratch_room * sizeof *t->scratch);
     table_changes_lose(t);
     struct tablemem mem = t->mem;
@@ -554,23 +555,6 @@ paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t 
         *removed = count;
     }
     return PARAMO_OK;
-}
-
-void table_clear(struct table *t)
-{
-    if (t->changes.marking) {
-        table_cut_touch_all(t);
-    }
-    t->generation++;
-    if (is_dense(t)) {
-        table_dense_reset(&t->dense);
-    } else if (is_var(t)) {
-        table_var_clear(&t->var);
-    } else if (is_small(t)) {
-        table_small_clear(&t->small);
-    } else {
-        table_sparse_clear(&t->sparse);
-    }
 }
 
 struct sweep {

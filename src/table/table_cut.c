@@ -392,9 +392,19 @@ const uint64_t *table_cut_erased(const struct table_cut *cut, size_t *n)
     return cut->erased;
 }
 
+bool table_cut_walks(const struct table *t)
+{
+    return t->cut && is_open(t->cut);
+}
+
+void table_changes_forget(struct table *t)
+{
+    table_changes_lose(t);
+}
+
 void table_cut_touch_all(struct table *t)
 {
-    bool done = !t->cut || !is_open(t->cut);
+    bool done = !table_cut_walks(t);
     while (!done)
         done = table_cut_step(t->cut, SIZE_MAX / 16, &done) != PARAMO_OK || done;
     table_changes_lose(t);

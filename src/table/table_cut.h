@@ -50,6 +50,8 @@ MUST_USE paramo_err table_cut_open(struct table *t, enum table_cut_kind kind, bo
  * are not after a table_clear, a cut that was given up, where there was no memory to note them, or after too
  * many removals; nor while a cut is open. */
 bool table_changes_known(const struct table *t);
+/* They are not known any more: the next cut is of ALL. */
+void table_changes_forget(struct table *t);
 /* CHANGES: the keys removed since the last cut that had no row when this one was opened, ascending. Borrowed
  * until it is closed. */
 const uint64_t *table_cut_erased(const struct table_cut *cut, size_t *n);

@@ -21,6 +21,19 @@ struct table_changes {
     size_t erased_count, erased_room;
 };
 
+/* What a table had when it was cleared: freed step by step (table_clear.c). */
+struct table_remains {
+    struct table_remains *next;
+    union {
+        struct table_sparse sparse;
+        struct table_small small;
+        struct table_var var;
+    };
+    enum { REMAINS_VALUES, REMAINS_INDEX, REMAINS_SLAB } phase; /* what goes next */
+    uint64_t rows_at;                                           /* VALUES: of a VAR table; a hash */
+    size_t segments_at;                                         /* INDEX */
+};
+
 struct table {
     struct tablemem mem;
     paramo_table_options options;
@@ -30,6 +43,7 @@ struct table {
     size_t scratch_room;
     struct table_cut *cut; /* NULL: none is open */
     struct table_changes changes;
+    struct table_remains *remains;
     union {
         struct table_sparse sparse;
         struct table_small small;
@@ -59,12 +73,17 @@ static inline const struct keyindex *index_of(const struct table *t)
     return is_var(t) ? &t->var.index : is_small(t) ? &t->small.index : &t->sparse.index;
 }
 
+/* table_clear.c: all of it, at once. */
+void table_remains_free(struct table *t);
+
 /* While it is marking. Before these rows of a dense table change, or come to be; before rows of another are
  * removed; before all are. */
 void table_cut_touch(struct table *t, const uint64_t *keys, size_t n);
 void table_cut_touch_range(struct table *t, uint64_t first, uint64_t count);
 void table_cut_remove(struct table *t, const uint64_t *keys, size_t n);
 void table_cut_touch_all(struct table *t);
+/* Is a cut open that has not come to its end? */
+bool table_cut_walks(const struct table *t);
 /* The changes until now are not known any more. Marks go, unless an open cut needs them. */
 void table_changes_lose(struct table *t);
 

@@ -33,15 +33,25 @@ static void row_free_values(struct table_var *v, struct var_row *r)
     tablemem_put(v->mem, r->values, r->len * v->spec->value_bytes);
 }
 
-/* Marks the free rows first, so that what is left are rows in use. */
+static void free_values(void *ctx, uint64_t key, uint64_t hash, void *payload)
+{
+    struct table_var *v = ctx;
+    uint32_t row;
+    (void)key;
+    (void)hash;
+    memcpy(&row, payload, sizeof row);
+    row_free_values(v, row_at(v, row));
+}
+
+bool table_var_free_step(struct table_var *v, uint64_t *cursor, uint64_t rows)
+{
+    return !keyindex_sweep(&v->index, cursor, rows, free_values, v);
+}
+
 void table_var_clear(struct table_var *v)
 {
-    for (uint32_t row = v->slab.free_head, next; row != ROWSLAB_NONE; row = next) {
-        next = rowslab_free_next(&v->slab, row);
-        *row_at(v, row) = (struct var_row){0};
-    }
-    for (uint32_t row = 0; row < v->slab.top; row++) {
-        row_free_values(v, row_at(v, row));
+    uint64_t cursor = 0;
+    while (!table_var_free_step(v, &cursor, UINT64_MAX)) {
     }
     keyindex_clear(&v->index);
     rowslab_clear(&v->slab);

@@ -26,6 +26,9 @@ struct table_var {
 void table_var_init(struct table_var *v, const struct rowspec *spec, struct tablemem *mem,
                     uint64_t hash_seed);
 void table_var_clear(struct table_var *v);
+/* Frees the values of about so many rows of a store that is about to be cleared; *cursor is 0 at first. True:
+ * of all. Nothing but table_var_clear may be done with v from then on. */
+bool table_var_free_step(struct table_var *v, uint64_t *cursor, uint64_t rows);
 /* assign: replace rows, whatever the optimizer. Keys must ascend: a repeat would break all or nothing. */
 MUST_USE paramo_err table_var_store(struct table_var *v, const uint64_t *keys, size_t n, const void *vals,
                                     const uint32_t *lens, bool assign);

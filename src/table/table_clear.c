@@ -1,0 +1,111 @@
+/* A table that is cleared has an empty store at once; what the one before it takes is freed in steps. */
+#include "table/table_impl.h"
+
+enum { /* of a step: a millisecond at most of each */
+    STEP_ROWS = 4096,
+    STEP_SEGMENTS = 64,
+    STEP_SLABS = 64
+};
+
+/* The new index counts on: what was remembered of the old one is over. Changes are noted as before. */
+static void index_follows(struct keyindex *x, const struct keyindex *before)
+{
+    x->moves = before->moves + 1;
+    x->mark = before->mark;
+    x->first = before->first;
+    x->first_arg = before->first_arg;
+}
+
+/* Takes the store, and leaves an empty one. */
+static void store_take(struct table *t, struct table_remains *r)
+{
+    uint64_t seed = index_of(t)->seed;
+    if (is_var(t)) {
+        r->var = t->var;
+        table_var_init(&t->var, &t->spec, &t->mem, seed);
+        index_follows(&t->var.index, &r->var.index);
+        t->var.slab.marks = r->var.slab.marks;
+        r->phase = REMAINS_VALUES;
+    } else if (is_small(t)) {
+        r->small = t->small;
+        table_small_init(&t->small, &t->spec, &t->mem, seed);
+        index_follows(&t->small.index, &r->small.index);
+        r->phase = REMAINS_INDEX;
+    } else {
+        r->sparse = t->sparse;
+        table_sparse_init(&t->sparse, &t->spec, &t->mem, seed);
+        index_follows(&t->sparse.index, &r->sparse.index);
+        t->sparse.slab.marks = r->sparse.slab.marks;
+        r->phase = REMAINS_INDEX;
+    }
+}
+
+/* True: nothing is left of it. */
+static bool remains_step(const struct table *t, struct table_remains *r)
+{
+    struct keyindex *index = is_var(t) ? &r->var.index : is_small(t) ? &r->small.index : &r->sparse.index;
+    struct rowslab *slab = is_var(t) ? &r->var.slab : &r->sparse.slab;
+    switch (r->phase) {
+    case REMAINS_VALUES:
+        if (table_var_free_step(&r->var, &r->rows_at, STEP_ROWS)) {
+            r->phase = REMAINS_INDEX;
+        }
+        return false;
+    case REMAINS_INDEX:
+        if (!keyindex_clear_step(index, &r->segments_at, STEP_SEGMENTS)) {
+            return false;
+        }
+        r->phase = REMAINS_SLAB;
+        return is_small(t);
+    case REMAINS_SLAB:
+        break;
+    }
+    return rowslab_clear_step(slab, STEP_SLABS);
+}
+
+bool table_clear_step(struct table *t)
+{
+    struct table_remains *r = t->remains;
+    if (r && remains_step(t, r)) {
+        t->remains = r->next;
+        tablemem_put(&t->mem, r, sizeof *r);
+    }
+    return t->remains;
+}
+
+void table_remains_free(struct table *t)
+{
+    while (table_clear_step(t)) {
+    }
+}
+
+bool table_clear_is_short(const struct table *t)
+{
+    return !is_dense(t) && !table_cut_walks(t);
+}
+
+void table_clear(struct table *t)
+{
+    if (t->changes.marking) {
+        table_cut_touch_all(t);
+    }
+    t->generation++;
+    if (is_dense(t)) {
+        table_dense_reset(&t->dense);
+        return;
+    }
+    struct table_remains *r = tablemem_get(&t->mem, sizeof(void *), sizeof *r);
+    if (!r) { /* without memory it takes its time */
+        if (is_var(t)) {
+            table_var_clear(&t->var);
+        } else if (is_small(t)) {
+            table_small_clear(&t->small);
+        } else {
+            table_sparse_clear(&t->sparse);
+        }
+        return;
+    }
+    *r = (struct table_remains){.next = t->remains};
+    store_take(t, r);
+    t->remains = r;
+}
