@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/mutant.h"
 #include "post/sched.h"
 #include "post/support_simcluster.h"
 #include "wire/move_order.h"
@@ -327,8 +328,10 @@ static void others_are_more(void **state)
     cluster_fini(&c);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_are_made_again),
         cmocka_unit_test(a_failure_is_tried_again),
