@@ -79,6 +79,8 @@ static const char usage[] =
     "server'\n"
     "      --grace SECONDS how long the rest may take to end once a server or the scheduler has failed, or\n"
     "                      once all workers have ended, before they are stopped (15)\n"
+    "      --min-workers N the job has succeeded when N workers have ended with 0, although others died or\n"
+    "                      failed (all)\n"
     "      --scheduler-wait SECONDS\n"
     "                      how long the others look for a scheduler that has died before they give it up "
     "(1)\n"
@@ -111,9 +113,10 @@ static const char usage[] =
     "\n"
     "A server or worker that is killed or fails while the others still wait for it ends the job at once.\n"
     "\n"
-    "Exit code: 143 after SIGTERM, 129 after SIGHUP. Else 0 if every worker ended with 0 (Ctrl-C: 130 where "
-    "COMMAND\n"
-    "is 'paramo train'), else the code of the first that did not (128 + signal if it\n"
+    "Exit code: 143 after SIGTERM, 129 after SIGHUP. Else 0 if every worker, or --min-workers of them, ended "
+    "with 0\n"
+    "(Ctrl-C: 130 where COMMAND is 'paramo train'), else the code of the first that did not (128 + signal if "
+    "it\n"
     "was killed), or of the node whose failure kept the job from becoming complete; if all workers ended "
     "well,\n"
     "that of the first server or scheduler that failed, unless it was killed while they ran and they went "
@@ -437,11 +440,35 @@ static void job_wait(struct job *job, int signal_fd, struct pollfd *fds)
     }
 }
 
-/* What became of the rest, when the job went on without some. */
-static void job_sum_up(const struct job *job)
+/* The last line: what became of the rest, and of the job, where a worker has not ended well. */
+static void job_say(const struct job *job, const struct child *failed, size_t workers, size_t well,
+                    int enough)
+{
+    const char *checkpoints = getenv("PARAMO_CHECKPOINT_DIR");
+    char label[64];
+    (void)child_label(failed, label, sizeof label);
+    if (enough)
+        fprintf(stderr,
+                "paramo run: %zu of %zu workers ended well, which is enough (--min-workers %d); exit code %d "
+                "was that of %s\n",
+                well, workers, job->options->min_workers, failed->code, label);
+    else if (well > 0)
+        fprintf(stderr, "paramo run: %zu of %zu workers ended well; exit code %d is that of %s\n", well,
+                workers, failed->code, label);
+    else if (job->complete)
+        fprintf(stderr, "paramo run: no worker ended well; exit code %d is that of %s; %s%s\n", failed->code,
+                label,
+                checkpoints ? "what is left of the tables are the checkpoints in "
+                            : "nothing is left of the tables (see --checkpoint-dir)",
+                checkpoints ? checkpoints : "");
+}
+
+/* The exit code. A server or scheduler that fails because of a worker is no news, nor is one that fails when
+ * enough workers have ended well all the same. */
+static int job_sum_up(const struct job *job)
 {
     size_t workers = 0, well = 0;
-    const struct child *first = NULL;
+    const struct child *first = NULL, *other = job->missing != NULL ? job->missing : job->rest;
     for (size_t i = 0; i < job->n; i++) {
         const struct child *c = &job->children[i];
         if (strcmp(c->role, "worker") != 0)
@@ -451,13 +478,17 @@ static void job_sum_up(const struct job *job)
         if (first == NULL && c->code == job->worker_code)
             first = c;
     }
+    int enough = job->missing == NULL && well >= (size_t)job->options->min_workers;
+    if (job->worker_code != 0) {
+        if (first != NULL && !job->interrupts && job->missing == NULL)
+            job_say(job, first, workers, well, enough);
+        return enough ? 0 : job->worker_code;
+    }
     char label[64];
-    if (job->worker_code != 0 && first != NULL && well > 0 && !job->interrupts && job->missing == NULL)
-        fprintf(stderr, "paramo run: %zu of %zu workers ended well; exit code %d is that of %s\n", well,
-                workers, job->worker_code, child_label(first, label, sizeof label));
-    if (job->worker_code == 0 && job->rest != NULL && job->missing == NULL)
+    if (job->rest != NULL && job->missing == NULL)
         fprintf(stderr, "paramo run: every worker ended well; exit code %d is that of %s\n", job->rest->code,
                 child_label(job->rest, label, sizeof label));
+    return other != NULL ? other->code : 0;
 }
 
 /* ---- the verb ---- */
@@ -482,6 +513,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
     enum {
         OPT_WORKERS_ONLY = 256,
         OPT_GRACE,
+        OPT_MIN_WORKERS,
         OPT_SCHEDULER_WAIT,
         OPT_STATE,
         OPT_VAN,
@@ -498,6 +530,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         {"workers", required_argument, NULL, 'w'},
         {"workers-only", no_argument, NULL, OPT_WORKERS_ONLY},
         {"grace", required_argument, NULL, OPT_GRACE},
+        {"min-workers", required_argument, NULL, OPT_MIN_WORKERS},
         {"scheduler-wait", required_argument, NULL, OPT_SCHEDULER_WAIT},
         {"state", required_argument, NULL, OPT_STATE},
         {"van", required_argument, NULL, OPT_VAN},
@@ -530,6 +563,9 @@ static int parse_options(int argc, char **argv, struct run_options *o)
             break;
         case OPT_GRACE:
             bad = parse_number("--grace", optarg, 0, 86400, &o->grace_s);
+            break;
+        case OPT_MIN_WORKERS:
+            bad = parse_number("--min-workers", optarg, 1, MAX_NODES_OF_A_ROLE, &o->min_workers);
             break;
         case OPT_REPLICAS:
             bad = parse_number("--replicas", optarg, 0, 3, &o->replicas);
@@ -606,6 +642,11 @@ static int parse_options(int argc, char **argv, struct run_options *o)
         fprintf(stderr, "paramo run: %s is missing (see paramo run --help)\n", missing);
         return 2;
     }
+    if (o->min_workers > o->workers) {
+        fprintf(stderr, "paramo run: --min-workers %d: there are %d workers\n", o->min_workers, o->workers);
+        return 2;
+    }
+    o->min_workers = o->min_workers ? o->min_workers : o->workers;
     o->command = argv + optind;
     return -1;
 }
@@ -685,11 +726,8 @@ int cmd_run(int argc, char **argv)
     if (code != 0)
         job_kill(&job);
     job_wait(&job, signal_fd, fds);
-    if (code == 0) {
-        job_sum_up(&job);
-        const struct child *other = job.missing != NULL ? job.missing : job.rest;
-        code = job.worker_code != 0 ? job.worker_code : other != NULL ? other->code : 0;
-    }
+    if (code == 0)
+        code = job_sum_up(&job);
     if (job.ended_by != 0)
         code = 128 + job.ended_by;
 

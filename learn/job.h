@@ -32,9 +32,10 @@ struct job {
     struct reader *reader, *valid;
     uint32_t customers;
     int embedded;
-    int leads;       /* lead.h; in one process: always */
-    uint32_t leader; /* the node that leads, as far as this one knows */
-    int finished;    /* every epoch was learned: a late Ctrl-C changes nothing */
+    int leads;        /* lead.h; in one process: always */
+    uint32_t leader;  /* the node that leads, as far as this one knows */
+    uint32_t gave_up; /* lead.h */
+    int finished;     /* every epoch was learned: a late Ctrl-C changes nothing */
     struct customer *customer;
     struct metrics *metrics;
     struct progress progress;

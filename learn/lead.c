@@ -49,7 +49,7 @@ void lead_encode(const struct words *w, double out[WORDS])
         e->valid.auc,
         e->valid.accuracy,
         e->valid.calibration,
-        0, /* for what comes */
+        w->gave_up,
     };
     static_assert(sizeof all == WORDS * sizeof *all, "every number has its place");
     memcpy(out, all, sizeof all);
@@ -96,6 +96,7 @@ void lead_decode(const double *in, size_t n, struct words *out)
                           .accuracy = w[25],
                           .calibration = w[26]},
             },
+        .gave_up = (uint32_t)whole(w[27], UINT32_MAX),
     };
 }
 
@@ -118,17 +119,24 @@ static paramo_err get(struct job *job, const char *key, uint32_t timeout_ms, str
     lead_decode(w, len / sizeof *w, words);
     if (!job->embedded && words->leader != 0)
         job->leader = words->leader;
+    job->gave_up = words->gave_up;
     return PARAMO_OK;
+}
+
+static paramo_err put_as(struct job *job, const char *key, const struct words *words, uint32_t leader)
+{
+    double w[WORDS];
+    struct words mine = *words;
+    mine.leader = leader;
+    mine.gave_up = job->gave_up;
+    lead_encode(&mine, w);
+    assert(job->leads);
+    return from_library(paramo_kv_put(job->node, key, w, sizeof w));
 }
 
 static paramo_err put(struct job *job, const char *key, const struct words *words)
 {
-    double w[WORDS];
-    struct words mine = *words;
-    mine.leader = paramo_node_id(job->node);
-    lead_encode(&mine, w);
-    assert(job->leads);
-    return from_library(paramo_kv_put(job->node, key, w, sizeof w));
+    return put_as(job, key, words, paramo_node_id(job->node));
 }
 
 /* Zeros are added first: a wait that is not answered is then a scheduler that is gone. */
@@ -220,9 +228,11 @@ paramo_err lead_open(struct job *job)
     return job->embedded ? PARAMO_OK : from_library(paramo_pool_open(job->node, LEAD_POOL, 1, 1));
 }
 
-static int leader_died(const struct job *job)
+static int leader_gone(const struct job *job)
 {
     uint32_t dead[NODES_LOOK];
+    if (job->leader == LEAD_NOBODY)
+        return 1;
     size_t n = paramo_dead_nodes(job->node, dead, NODES_LOOK);
     for (size_t i = 0; i < n && i < NODES_LOOK; i++)
         if (dead[i] == job->leader)
@@ -235,7 +245,7 @@ paramo_err lead_ask(struct job *job)
     if (job->leads)
         return PARAMO_OK;
     int first = paramo_node_rank(job->node) == 0 || paramo_is_recovery(job->node);
-    if (!first && !leader_died(job) && progress_now() - job->joined < PATIENCE)
+    if (!first && !leader_gone(job) && progress_now() - job->joined < PATIENCE)
         return PARAMO_OK;
     for (;;) {
         paramo_part part;
@@ -262,4 +272,16 @@ paramo_err lead_still(struct job *job)
     if (err == PARAMO_OK && words.leader != paramo_node_id(job->node))
         return lerr(PARAMO_E_FENCED, "node %" PRIu32 " leads the job now", words.leader);
     return err;
+}
+
+paramo_err lead_put_nobody(struct job *job)
+{
+    struct words words = {0};
+    paramo_err err = get(job, NOW_KEY, LOOK_MS, &words);
+    if (err == PARAMO_OK && words.workers == 0)
+        return lerr(PARAMO_E_NOT_FOUND, "the job has not begun");
+    if (err != PARAMO_OK)
+        return err;
+    job->gave_up++;
+    return put_as(job, NOW_KEY, &words, LEAD_NOBODY);
 }

@@ -22,17 +22,20 @@
 
 enum lead_goes { ENDED, GOES_ON, INTERRUPTED /* for a job that begins with a checkpoint: it goes on */ };
 
+#define LEAD_NOBODY UINT32_MAX
+
 struct words {
     uint32_t round;   /* the one that is learned */
     uint32_t workers; /* those that the job began with; 0: nothing was put yet */
     uint64_t rows;    /* learned in rounds that are over, those of runs before included */
     int go_on;        /* of lead_goes */
-    uint32_t leader;  /* node id; 0: unknown */
+    uint32_t leader;  /* node id; 0: unknown; LEAD_NOBODY */
     uint64_t run_rows, dealt_again;
     uint32_t best_epoch; /* from 1; 0: none */
     double best_logloss;
     uint32_t bad_epochs;      /* since then */
     struct train_epoch epoch; /* the last that is over; rows 0: nothing is known of it */
+    uint32_t gave_up;         /* leaders that could not go on, and left */
 };
 
 /* Numbers of a word, all doubles: adding zeros makes a word be there. Checkpoints of before there was more
@@ -70,5 +73,9 @@ LEARN_MUST_USE paramo_err lead_saved(struct job *job, uint32_t timeout_ms);
 LEARN_MUST_USE paramo_err lead_forget_saved(struct job *job);
 /* Is this process, which leads, still in the job? Else FENCED or what else it is. */
 LEARN_MUST_USE paramo_err lead_still(struct job *job);
+/* This process leads, cannot go on, and is about to leave the job: NOW says that nobody leads, and is as it
+ * was otherwise. Whoever hears it asks to lead, and gets it when this one has left. NOT_FOUND: nothing has
+ * been learned yet. */
+LEARN_MUST_USE paramo_err lead_put_nobody(struct job *job);
 
 #endif

@@ -233,8 +233,10 @@ paramo_err leader_begin(struct job *job, int *restored, int *go_on)
         *go_on = ENDED;
     adopt(job, &words);
     job->result->epochs = job->result->first_epoch = words.round;
-    if (!paramo_is_recovery(job->node))
+    if (!paramo_is_recovery(job->node)) {
+        job->gave_up = 0; /* they are of the job before */
         return PARAMO_OK;
+    }
     job->result->rows = words.run_rows; /* this job's, not those of one that was begun again */
     job->result->dealt_again = words.dealt_again;
     return PARAMO_OK;

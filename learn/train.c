@@ -1,4 +1,5 @@
 #include "learn/train.h"
+#include "learn/lead.h"
 #include "learn/leader.h"
 #include "learn/library.h"
 
@@ -424,6 +425,18 @@ static int ends_the_job(const struct job *job, paramo_err err)
     }
 }
 
+/* A leader whose own machine fails it (a full disk, a folder that is gone, memory) leaves the lead to
+ * another, which saves on its machine; if that fails, too, it is the next one's turn. The last worker ends
+ * the job, and so does one whose job has not begun. */
+static int hands_over(struct job *job, paramo_err err)
+{
+    const struct train_result *r = job->result;
+    if (!r->leader || (err != PARAMO_E_IO && err != PARAMO_E_NOT_FOUND && err != PARAMO_E_MEMORY))
+        return 0;
+    size_t workers = paramo_node_ids(job->node, PARAMO_GROUP_WORKERS, NULL, 0);
+    return workers > r->dead_workers + job->gave_up + 1 && lead_put_nobody(job) == PARAMO_OK;
+}
+
 static paramo_err run_worker(struct job *job, const paramo_config *config)
 {
     struct train_result *r = job->result;
@@ -463,7 +476,11 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     running = NULL;
     for (uint32_t i = 0; i < job->customers; i++)
         customer_close(&job->customer[i]);
-    if (!job->embedded && ends_the_job(job, err)) {
+    if (!job->embedded && hands_over(job, err)) {
+        size_t said = strlen(why);
+        (void)snprintf(why + said, sizeof why - said,
+                       " (this worker ends; another leads from now on, and saves the model)");
+    } else if (!job->embedded && ends_the_job(job, err)) {
         paramo_err ignored = paramo_shutdown(job->node, why);
         (void)ignored; /* err is what began it */
     }

@@ -57,6 +57,26 @@ for kill in 1 2 3 4; do
     check "drawn $kill: the summary has the epochs ($listed)" at_least "$listed" $((epochs - 8))
 done
 
+# ---- the same, when two of three are enough; and all of them, one after the other ----
+start enough "${job[@]:0:7}" --min-workers 2 "${job[@]:7}" --epochs $epochs --model-out m-enough
+check "enough: epoch 2 is over" wait_for 40 epoch enough 2
+check "enough: worker 0 is killed" signal_node KILL enough worker 0
+ends enough 0 "enough: the job has succeeded"
+says "enough: and says who has died" '^paramo run: 2 of 3 workers ended well, which is enough .*; exit code 137 was that of worker 0 '
+check "enough: the model is there" as_good "$(logloss m-enough)" 0.02
+nobody() { # JOB OPTION...
+    local name=$1 i
+    shift
+    start "$name" "${job[@]:0:7}" "$@" "${job[@]:7}" --epochs 100000 --model-out "m-$name"
+    check "$name: epoch 2 is over" wait_for 40 epoch "$name" 2
+    for i in 0 1 2; do check "$name: worker $i is killed" signal_node KILL "$name" worker "$i"; done
+    ends "$name" 137 "$name: the job ends"
+}
+nobody none
+says "none: nothing is left, which is said" '^paramo run: no worker ended well; .*; nothing is left of the tables \(see --checkpoint-dir\)$'
+nobody kept --checkpoint-dir "$WORK/ck" --checkpoint-every 1
+says "kept: what is left is said" "^paramo run: no worker ended well; .*; what is left of the tables are the checkpoints in $WORK/ck\$"
+
 # ---- right at the beginning: while it loads a model, or before it has said that all is ready ----
 for kill in 1 2; do
     start "early$kill" "${job[@]}" --model-in calm --epochs $epochs --model-out "m-early$kill"
@@ -123,6 +143,27 @@ check "held: it goes on" signal_node CONT held worker 0
 whole held 4 "held" 0.05
 check "held: nothing is left of what it began" test "$(find m-held -type f | wc -l)" -eq 3
 unset PS_HEARTBEAT_TIMEOUT
+
+# ---- the leader's own disk fails it: it hands over; a file stands where its folder was ----
+handed=("$PARAMO" run --verbose -s 2 -w 3)
+export PROGRAM=$PARAMO
+command='exec "$PROGRAM" train --model lr --data train.ffm --valid test.ffm --seed 1 --epochs '$epochs' --model-out "$0-$DMLC_RANK"'
+start disk "${handed[@]}" -- sh -c "$command" m-disk
+check "disk: epoch 2 is over" wait_for 40 epoch disk 2
+rm -rf m-disk-0
+: >m-disk-0
+ends disk 3 "disk: worker 0 ends with its own error"
+says "disk: which it says, and that another leads" '^paramo train: m-disk-0: .* \(this worker ends; another leads from now on, and saves the model\)$'
+says "disk: so does the last line" '^paramo run: 2 of 3 workers ended well; exit code 3 is that of worker 0 '
+second=$(leads disk)
+check "disk: another leads (worker $second)" test -n "$second"
+check "disk: it has saved the model" as_good "$(logloss "m-disk-$second")" 0.02
+start full "${handed[@]}" -- sh -c "$command" m-full
+check "full: epoch 2 is over" wait_for 40 epoch full 2
+for i in 0 1 2; do rm -rf "m-full-$i" && : >"m-full-$i"; done
+ends full 3 "full: nobody can save"
+check "full: each says so" test "$(grep -c 'paramo train: m-full-[0-2]: ' "$ERR")" -eq 3
+check "full: two hand over, the last has nobody" test "$(grep -c 'another leads from now on' "$ERR")" -eq 2
 
 # ---- another takes the dead leader's place among the nodes, not its part ----
 free_port

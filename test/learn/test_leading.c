@@ -52,6 +52,7 @@ static const struct words full = {
               .nonzero = 41,
               .has_valid = 1,
               .valid = {10, 3, 0.125, 0.875, 0.75, 1.25}},
+    .gave_up = 6,
 };
 
 static void same(const struct words *a, const struct words *b)
@@ -68,7 +69,7 @@ static void test_a_word_is_read_as_it_was_put(void **state)
     double numbers[WORDS];
     struct words words;
     lead_encode(&full, numbers);
-    for (size_t i = 0; i + 1 < WORDS; i++) /* a number that is left out would be 0; the last has no use yet */
+    for (size_t i = 0; i < WORDS; i++) /* a number that is left out would be 0 */
         assert_true(numbers[i] != 0 || i == 4);
     lead_decode(numbers, WORDS, &words);
     same(&words, &full);
@@ -113,6 +114,7 @@ static void test_one_leads(void **state)
     assert_int_equal(lead_still(&a), PARAMO_OK);
 
     assert_int_equal(lead_word(&b, 6, 1, &words), PARAMO_E_TIMEOUT);
+    a.gave_up = full.gave_up;
     assert_int_equal(lead_put_word(&a, &full), PARAMO_OK);
     assert_int_equal(lead_word(&b, 6, 1, &words), PARAMO_OK);
     assert_int_equal(words.leader, paramo_node_id(node));
@@ -131,6 +133,30 @@ static void test_one_leads(void **state)
     lead_encode(&next, numbers);
     assert_int_equal(paramo_kv_put(node, "train/now", numbers, sizeof numbers), PARAMO_OK);
     assert_int_equal(lead_still(&a), PARAMO_E_FENCED);
+}
+
+/* A leader that cannot save says that nobody leads, and changes nothing else; the others ask at once then. */
+static void test_the_lead_is_handed_over(void **state)
+{
+    (void)state;
+    struct job a = process(), b = process();
+    struct words words;
+    assert_int_equal(lead_ask(&a), PARAMO_OK);
+    assert_true(a.leads);
+    assert_int_equal(lead_place(&a, &words), PARAMO_OK);
+    assert_int_equal(lead_put_nobody(&a), PARAMO_E_NOT_FOUND); /* there is nothing to go on with */
+    a.gave_up = full.gave_up;
+    assert_int_equal(lead_put_word(&a, &full), PARAMO_OK);
+    assert_int_equal(lead_now(&b, &words), PARAMO_OK);
+    assert_int_equal(b.leader, paramo_node_id(node));
+    assert_int_equal(lead_put_nobody(&a), PARAMO_OK);
+    assert_int_equal(lead_now(&b, &words), PARAMO_OK);
+    assert_int_equal(b.leader, LEAD_NOBODY);
+    assert_int_equal(b.gave_up, full.gave_up + 1);
+    assert_int_equal(lead_still(&a), PARAMO_E_FENCED);
+    words.leader = 0;
+    words.gave_up = full.gave_up;
+    same(&words, &full);
 }
 
 static void test_a_checkpoint_of_before_is_read(void **state)
@@ -181,6 +207,7 @@ int main(void)
         cmocka_unit_test(test_a_word_is_read_as_it_was_put),
         cmocka_unit_test(test_what_the_next_leader_knows),
         cmocka_unit_test_setup_teardown(test_one_leads, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_lead_is_handed_over, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_checkpoint_of_before_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_was_saved_is_said, setup, teardown),
     };
