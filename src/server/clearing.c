@@ -1,14 +1,15 @@
-/* Rows that go many at a time: CLEAR, and arcs that leave, or come again. From the moment at which it is said they
- * are gone: recorded, forwarded, never again read. Removing them takes steps of the lane. Until it is done whoever
- * wants rows of these arcs waits: requests of clients, changes of the member before (which sends them again), rows
- * of a move from here or to here, a load. What is not on these arcs goes on, and so do beats and leases.
+/* Rows that go many at a time: CLEAR, and arcs that leave, or come again. From the moment at which it is said
+ * they are gone: recorded, forwarded, never again read. Removing them takes steps of the lane. Until it is
+ * done whoever wants rows of these arcs waits: requests of clients, changes of the member before (which sends
+ * them again), rows of a move from here or to here, a load. What is not on these arcs goes on, and so do
+ * beats and leases.
  *
  *     rows that are few ------------------------------------> removed at once
  *     a whole table, and no cut has to be given its rows ---> its store is taken away, and freed in steps
  *     others -----------> arcs in t->clearing, swept in steps, a sweep begins anew when arcs come to it
  *
- * Nothing of this is replicated, or moves: each member removes the rows of its own copy, and no rows leave it that
- * are gone. A checkpoint that begins meanwhile has none of them (saving.c). */
+ * Nothing of this is replicated, or moves: each member removes the rows of its own copy, and no rows leave it
+ * that are gone. A checkpoint that begins meanwhile has none of them (saving.c). */
 #include <string.h>
 
 #include "base/log.h"
@@ -57,8 +58,8 @@ static paramo_err dense_step(struct shard_table *t, struct portion *p, bool *mor
 {
     paramo_err err = PARAMO_OK;
     while (p->n < p->most && !err) {
-        unsigned from = t->clear_at < t->options.rows ? ring_arc(ring_position(&t->placement, t->clear_at))
-                                                      : RING_ARCS;
+        unsigned from =
+            t->clear_at < t->options.rows ? ring_arc(ring_position(&t->placement, t->clear_at)) : RING_ARCS;
         unsigned arc = arcs_from(t->clearing, from);
         if (arc == RING_ARCS) {
             *more = false;
@@ -229,7 +230,8 @@ void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *arcs
     if (!more) {
         table_over(s, t);
     } else {
-        table_changes_forget(t->table); /* a checkpoint that adds to the last would not know what goes later */
+        table_changes_forget(
+            t->table); /* a checkpoint that adds to the last would not know what goes later */
         steps_due(s, 0);
     }
     if (s->cleared)

@@ -71,6 +71,12 @@ static bool told_again(const struct machine *m, paramo_err status)
     return m->found_end && m->found_view <= w->past_view && status == w->past_status;
 }
 
+uint64_t machine_end_view(const struct machine *m)
+{
+    const struct scheduler *s = m->up ? m->made->scheduler : NULL;
+    return s && (m->found_end || s->state == SCHED_ENDING || s->state == SCHED_OVER) ? s->view_number : 0;
+}
+
 static void job_over(void *arg, paramo_err status, const char *text)
 {
     struct machine *m = arg;
@@ -253,6 +259,9 @@ void machine_scheduler_tick(struct machine *m)
     bool ends = m->cannot_start || m->deposed || (m->files && simfs_crashed(m->files));
     if (m->up)
         end_look(m);
+    if (m->up && told_again(m, m->found_status) && machine_end_view(m) > m->world->past_view)
+        m->world->past_view =
+            machine_end_view(m); /* its own views, which the next may find, are of that job */
     if (!m->up || !ends)
         return;
     m->cannot_start = m->deposed = false;

@@ -430,6 +430,10 @@ static void world_free(struct world *w)
  * which no scheduler's state tells anything, with the last checkpoint. */
 static void world_again(struct world *w)
 {
+    w->past_view = w->over_view;
+    for (uint32_t k = 0; k < w->count; k++) /* one may have found the end that another has told */
+        if (machine_end_view(&w->machines[k]) > w->past_view)
+            w->past_view = machine_end_view(&w->machines[k]);
     for (uint32_t k = w->count; k-- > 0;) {
         struct machine *m = &w->machines[k];
         machine_kill(m, 0);
@@ -443,11 +447,11 @@ static void world_again(struct world *w)
         stores_free(w);
         stores_make(w);
         w->etcd_term = 0;
+        w->past_view = 0;
         memset(w->term_told, 0, sizeof w->term_told);
         for (uint32_t k = 0; k < w->count; k++)
             w->machines[k].term = 0;
     }
-    w->past_view = w->over_view;
     w->past_status = w->over_status;
     w->jobs++;
     bool goes_on = ckpts_again(w, w->renew || w->over_status);

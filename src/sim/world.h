@@ -483,6 +483,8 @@ void machine_kill(struct machine *m, uint64_t again_ns);
 void machine_tick(struct machine *m);
 /* The same for the scheduler: its power may have failed in the middle of a write. */
 void machine_scheduler_tick(struct machine *m);
+/* A scheduler's newest view, if its job ends, or has ended; else 0. */
+uint64_t machine_end_view(const struct machine *m);
 /* The one that leads, as far as can be known; NULL: there is none at present. */
 struct scheduler *world_scheduler(const struct world *w);
 void machine_open_customers(struct machine *m);

@@ -2,9 +2,9 @@
 #include "table/table_impl.h"
 
 enum { /* of a step: a millisecond at most of each */
-    STEP_ROWS = 4096,
-    STEP_SEGMENTS = 64,
-    STEP_SLABS = 64
+       STEP_ROWS = 4096,
+       STEP_SEGMENTS = 64,
+       STEP_SLABS = 64
 };
 
 /* The new index counts on: what was remembered of the old one is over. Changes are noted as before. */

@@ -1,4 +1,5 @@
-/* A table that is cleared is empty at once, and what its rows took is freed in steps, with new rows between. */
+/* A table that is cleared is empty at once, and what its rows took is freed in steps, with new rows between.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Rows that go many at a time: CLEAR with copies, and arcs that leave. They are gone at once, and removed in steps
- * with everything else between these. */
+/* Rows that go many at a time: CLEAR with copies, and arcs that leave. They are gone at once, and removed in
+ * steps with everything else between these. */
 #include "unit.h"
 
 #include <string.h>
@@ -91,8 +91,8 @@ static uint64_t nonzero(unsigned client, unsigned table)
     return stats.nonzero;
 }
 
-/* Changes that come behind a CLEAR find nothing of what was before, whatever has been removed by then, and are not
- * removed with it; other tables go on meanwhile. */
+/* Changes that come behind a CLEAR find nothing of what was before, whatever has been removed by then, and
+ * are not removed with it; other tables go on meanwhile. */
 static void cleared(void **state)
 {
     (void)state;
