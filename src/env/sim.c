@@ -17,6 +17,7 @@ struct sim_host {
     int32_t ppm;
     uint64_t frozen_at; /* 0: its clock runs */
     uint64_t paused_until;
+    uint64_t chores_ns, chores_slow_until;
     struct lane *lanes;
 };
 
@@ -336,6 +337,7 @@ static const struct lane_ops sim_lane_ops = {
 struct sim_chores {
     struct chores chores;
     struct sim *sim;
+    const struct sim_host *host;
     struct queue waiting;
     struct sim_event next;
 };
@@ -343,7 +345,8 @@ struct sim_chores {
 static void sim_chores_arm(struct sim_chores *c)
 {
     const uint64_t most = 5 * ENV_MS; /* a slow disk's sync */
-    sim_must_schedule(c->sim, &c->next, c->sim->now + 1 + sim_random(c->sim) % most);
+    uint64_t slow = c->sim->now < c->host->chores_slow_until ? c->host->chores_ns : 0;
+    sim_must_schedule(c->sim, &c->next, c->sim->now + 1 + slow + sim_random(c->sim) % most);
 }
 
 static void sim_chores_next(struct sim_event *event)
@@ -362,6 +365,7 @@ static paramo_err sim_chores_create(struct env *env, const char *name, struct ch
         return err_memory(sizeof *c);
     (void)name;
     c->sim = host->sim;
+    c->host = host;
     c->next.fire = sim_chores_next;
     c->next.tag = SIM_TAG(SIM_TAG_CHORE, host->number);
     *out = &c->chores;
@@ -496,6 +500,12 @@ void sim_host_freeze(struct sim_host *host, uint64_t until)
         host->frozen_at = host->sim->now;
     }
     host->paused_until = until;
+}
+
+void sim_host_slow_chores(struct sim_host *host, uint64_t ns, uint64_t until)
+{
+    host->chores_ns = ns;
+    host->chores_slow_until = until;
 }
 
 uint64_t sim_now(const struct sim *sim)

@@ -74,5 +74,7 @@ void sim_host_jump(struct sim_host *host, uint64_t ns);
 void sim_host_drift(struct sim_host *host, int32_t ppm);
 /* As a pause, and its clock stands still, too: a machine that is suspended. */
 void sim_host_freeze(struct sim_host *host, uint64_t until);
+/* A slow disk: its chores take so much longer each, as long as they begin before `until`. */
+void sim_host_slow_chores(struct sim_host *host, uint64_t ns, uint64_t until);
 
 #endif

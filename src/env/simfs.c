@@ -17,12 +17,14 @@ struct inode {
     bool locked;
     uint8_t *bytes;
     size_t size, capacity, durable; /* bytes[0 .. durable) survive a crash */
+    size_t said;                    /* durable, by syncs that lied */
 };
 
 /* A name as it is now and as it would be after a crash; NULL: not there. */
 struct name {
     struct name *next;
     struct inode *now, *durable;
+    bool lost; /* the last crash took of it what was said to be durable */
     char path[];
 };
 
@@ -32,6 +34,7 @@ struct change {
     struct name *name;
     struct inode *to;
     bool with_next; /* a rename is two changes and one step */
+    bool said;      /* it is durable, by a sync that lied */
 };
 
 struct simfs {
@@ -40,6 +43,7 @@ struct simfs {
     uint64_t steps, fault_step;
     enum simfs_fault fault;
     bool planned, crashed;
+    unsigned lies;   /* syncs to come */
     unsigned starts; /* files opened before the last restart are dead */
     struct name *names;
     struct change *changes;
@@ -157,6 +161,8 @@ static void change_free(struct change *change)
 /* The first few changes of each folder made it. */
 static void crash_names(struct simfs *fs)
 {
+    for (struct name *name = fs->names; name; name = name->next)
+        name->lost = name->now && name->now->said > name->now->durable;
     for (const struct name *folder = fs->names; folder; folder = folder->next) {
         uint64_t count = 0;
         for (const struct change *c = fs->changes; c; c = c->next)
@@ -164,8 +170,12 @@ static void crash_names(struct simfs *fs)
         uint64_t kept = draw(fs, count + 1);
         bool torn = false;
         for (const struct change *c = fs->changes; c; c = c->next) {
-            if (!is_in(c->name->path, folder->path) || (!kept && !torn))
+            if (!is_in(c->name->path, folder->path))
                 continue;
+            if (!kept && !torn) {
+                c->name->lost |= c->said;
+                continue;
+            }
             inode_set(&c->name->durable, c->to);
             torn = c->with_next;
             kept -= kept > 0;
@@ -205,6 +215,7 @@ static void crash_bytes(struct simfs *fs)
                 inode->bytes[i] = fate == 1 ? 0 : (uint8_t)draw(fs, 256);
         }
         inode->size = inode->durable = size;
+        inode->said = 0;
         inode->dropped = false;
     }
 }
@@ -232,6 +243,13 @@ static paramo_err step(struct simfs *fs, const char *what, const char *path, enu
     if (*fault == SIMFS_FAIL)
         return err_set(PARAMO_E_IO, "%s %s: injected", what, path);
     return PARAMO_OK;
+}
+
+static bool lies(struct simfs *fs)
+{
+    bool lie = fs->lies > 0;
+    fs->lies -= lie;
+    return lie;
 }
 
 static paramo_err alive(const struct simfs *fs, const char *path)
@@ -369,7 +387,9 @@ static paramo_err sim_sync(struct fs_file *f)
         err = file_alive(file);
     if (err)
         return err;
-    if (!file->inode->dropped)
+    if (lies(file->fs))
+        file->inode->said = file->inode->size;
+    else if (!file->inode->dropped)
         file->inode->durable = file->inode->size;
     return fault == SIMFS_HALF ? err_set(PARAMO_E_IO, "sync %s: injected", file->path) : PARAMO_OK;
 }
@@ -473,9 +493,12 @@ static paramo_err sim_sync_dir(struct fs *base, const char *path)
         return err;
     if (!look_up(fs, path))
         return not_there(path);
+    bool lie = lies(fs);
     for (struct change **at = &fs->changes; *at;) {
         struct change *change = *at;
-        if (!is_in(change->name->path, path)) {
+        bool in = is_in(change->name->path, path);
+        if (!in || lie) {
+            change->said |= in;
             at = &change->next;
             continue;
         }
@@ -563,10 +586,26 @@ void simfs_plan(struct simfs *fs, enum simfs_fault fault, uint64_t at)
     fs->planned = true;
 }
 
+void simfs_lie(struct simfs *fs, unsigned syncs)
+{
+    fs->lies = syncs;
+}
+
+bool simfs_lost(const struct simfs *fs, const char *folder)
+{
+    size_t len = strlen(folder);
+    for (const struct name *name = fs->names; name; name = name->next)
+        if (name->lost && strncmp(name->path, folder, len) == 0 &&
+            (name->path[len] == '\0' || name->path[len] == '/'))
+            return true;
+    return false;
+}
+
 void simfs_restart(struct simfs *fs)
 {
     if (!fs->crashed)
         crash(fs);
+    fs->lies = 0;
     fs->crashed = false;
     fs->planned = false;
     fs->starts++;

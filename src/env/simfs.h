@@ -32,6 +32,12 @@ struct fs *simfs_fs(struct simfs *fs);
 uint64_t simfs_steps(const struct simfs *fs);
 /* The one fault to come, at step `step` (as counted by simfs_steps: the next one is simfs_steps). */
 void simfs_plan(struct simfs *fs, enum simfs_fault fault, uint64_t step);
+/* So many of the next syncs say that it is done, and are not: a disk whose cache forgets, and says otherwise.
+ * What a later sync of the same file, or folder, says is true. */
+void simfs_lie(struct simfs *fs, unsigned syncs);
+/* Has the last crash taken something in this folder, or the folder, although a sync had said that it is
+ * durable? */
+bool simfs_lost(const struct simfs *fs, const char *folder);
 /* The crash, if it has not come yet, and what is there after it; open files must be closed (their operations
  * fail). Locks are free. */
 void simfs_restart(struct simfs *fs);

@@ -38,6 +38,11 @@ enum give_state giving_state(const struct give *g, uint64_t *id)
     return g->state;
 }
 
+uint32_t giving_target(const struct give *g)
+{
+    return g->order.to.node;
+}
+
 static struct chain_name name_of(const struct move_shard *m)
 {
     return (struct chain_name){.node = m->node, .shard = m->index};

@@ -46,6 +46,8 @@ enum {
 enum give_state { GIVE_COPYING, GIVE_FULL, GIVE_PAUSING, GIVE_PAUSED };
 /* For who looks on (the simulator), with the move's id. */
 enum give_state giving_state(const struct give *g, uint64_t *id);
+/* The target's node. */
+uint32_t giving_target(const struct give *g);
 /* Does the target get this table's rows? */
 bool giving_has(const struct give *g, const struct shard_table *t);
 /* True: a change sent to it is answered only when it is acknowledged. */

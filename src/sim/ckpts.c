@@ -33,6 +33,8 @@ struct ckpts {
     uint64_t steps;             /* of files, when they were looked at */
     struct ckpt_seen *seen;     /* newest first */
     struct bounds *begun[2];    /* of each scheduler; NULL: it is at none */
+    uint64_t asked_moment;      /* of the last call */
+    uint64_t lied_at;           /* the moment at which something was lost that a sync had called durable */
     bool failing;               /* operations may have been made to fail */
     bool restored, load_failed; /* this job has begun with one; one was not loaded */
     struct machine *asks;       /* who waits for an answer, ... */
@@ -63,28 +65,59 @@ static paramo_err any_block(void *arg, const struct ckpt_block *b)
     return PARAMO_OK;
 }
 
-/* Looks whether it is whole, and which tables it has. */
-static void whole_look(struct world *w, uint64_t number, bool has[SIM_TABLES])
+/* Is it whole, and which tables has it? */
+static bool is_whole(const struct ckpts *c, uint64_t number, bool has[SIM_TABLES])
 {
-    const struct ckpts *c = w->ckpts;
     struct ckpt *ckpt = NULL;
     paramo_err err = ckpt_open(fs_of(c), c->dir, number, &ckpt);
     if (!err)
         err = ckpt_visit(ckpt, NULL, any_block, NULL);
-    if (err)
-        judge_broken(w, "checkpoint %" PRIu64 " has a manifest, and is not whole: %s", number, err_text());
     const struct ckpt_manifest *m = ckpt ? ckpt_manifest(ckpt, 0) : NULL;
     for (uint32_t i = 0; m && i < m->tables_count; i++)
         for (unsigned t = 0; t < SIM_TABLES; t++)
             has[t] = has[t] || strcmp(m->tables[i].name, sim_table_names[t]) == 0;
     ckpt_close(ckpt);
+    return !err;
+}
+
+static void not_whole(struct world *w, uint64_t number)
+{
+    judge_broken(w, "checkpoint %" PRIu64 " has a manifest, and is not whole: %s", number, err_text());
+}
+
+static void path_of(const struct ckpts *c, uint64_t number, const char *file, char path[64])
+{
+    (void)snprintf(path, 64, "%s/%08" PRIu64 "%s", c->dir, number, file);
+}
+
+/* What the disk has lost although it had said otherwise is found to be damaged, and the operator throws it
+ * away. */
+static void throw_away(struct ckpts *c, uint64_t number)
+{
+    char path[64], folder[64];
+    path_of(c, number, "/manifest", path);
+    path_of(c, number, "", folder);
+    if (!fs_unlink(fs_of(c), path))
+        sim_must(fs_sync_dir(fs_of(c), folder));
+}
+
+/* Of it, or of one that it may be based on. */
+static bool lost_with(const struct ckpts *c, uint64_t number)
+{
+    char path[64];
+    bool lost = false;
+    for (uint64_t n = 1; n <= number && !lost; n++) {
+        path_of(c, n, "", path);
+        lost = simfs_lost(c->files, path);
+    }
+    return lost;
 }
 
 static bool has_manifest(const struct ckpts *c, uint64_t number)
 {
     char path[64];
     struct fs_file *file;
-    (void)snprintf(path, sizeof path, "%s/%08" PRIu64 "/manifest", c->dir, number);
+    path_of(c, number, "/manifest", path);
     if (fs_open(fs_of(c), path, FS_READ, &file))
         return false;
     fs_close(file);
@@ -128,6 +161,14 @@ static void manifest_came(struct world *w, uint64_t number)
         judge_broken(w, "checkpoint %" PRIu64 " is there, and nobody has begun one", number);
         return;
     }
+    bool has[SIM_TABLES] = {false};
+    bool whole = is_whole(c, number, has);
+    if (!whole && c->lied_at > bounds_from(begun)) { /* what it is based on is gone, or its own files are */
+        throw_away(c, number);
+        return;
+    }
+    if (!whole)
+        not_whole(w, number);
     struct ckpt_seen *seen = seen_find(c, number);
     if (!seen) {
         seen = calloc(1, sizeof *seen);
@@ -137,8 +178,6 @@ static void manifest_came(struct world *w, uint64_t number)
         seen->next = c->seen;
         c->seen = seen;
     }
-    bool has[SIM_TABLES] = {false};
-    whole_look(w, number, has);
     free(seen->bounds);
     seen->bounds = bounds_end(w, begun, has);
     seen->there = true;
@@ -165,12 +204,18 @@ static void all_look(struct world *w)
 {
     struct ckpts *c = w->ckpts;
     for (struct ckpt_seen *seen = c->seen; seen; seen = seen->next) {
+        bool has[SIM_TABLES] = {false}, lost = lost_with(c, seen->number);
         seen->there = has_manifest(c, seen->number);
-        bool has[SIM_TABLES] = {false};
-        if (seen->there)
-            whole_look(w, seen->number, has);
-        else if (seen->promised)
+        bool whole = seen->there && is_whole(c, seen->number, has);
+        if (!whole && lost) {
+            throw_away(c, seen->number);
+            w->counts[PLAY_lies] += seen->there || seen->promised;
+            seen->there = seen->promised = false;
+        } else if (seen->there && !whole) {
+            not_whole(w, seen->number);
+        } else if (!seen->there && seen->promised) {
             judge_broken(w, "checkpoint %" PRIu64 " was taken, and is gone", seen->number);
+        }
     }
 }
 
@@ -178,6 +223,8 @@ static void power_fails(struct world *w)
 {
     w->ckpts->failing = true;
     simfs_restart(w->ckpts->files);
+    if (simfs_lost(w->ckpts->files, w->ckpts->dir))
+        w->ckpts->lied_at = ++w->moment;
     all_look(w);
 }
 
@@ -229,7 +276,10 @@ static bool has_cause(const struct machine *m, paramo_err status)
     case PARAMO_E_DATA_LOST:
         return !c->load && (w->recovered || c->load_failed || judge_data_lost(w));
     case PARAMO_E_NOT_FOUND:
-        return c->load && !c->least && !c->load_number;
+        return (c->load && !c->least && !c->load_number) || c->lied_at > c->asked_moment;
+    case PARAMO_E_CORRUPT: /* damage that the disk has done is found */
+    case PARAMO_E_FORMAT:
+        return c->lied_at > c->asked_moment;
     case PARAMO_E_CANCELLED: /* by the one that leads now */
         return w->schedule->durable;
     default:
@@ -243,7 +293,8 @@ static void saved(struct world *w, uint64_t number)
     folder_look(w);
     struct ckpt_seen *seen = seen_find(c, number);
     if (!seen || !seen->there) {
-        judge_broken(w, "checkpoint %" PRIu64 " was taken, and has no manifest", number);
+        if (c->lied_at < c->asked_moment)
+            judge_broken(w, "checkpoint %" PRIu64 " was taken, and has no manifest", number);
         return;
     }
     seen->promised = true;
@@ -255,7 +306,8 @@ static void loaded(struct world *w, uint64_t number)
 {
     struct ckpts *c = w->ckpts;
     const struct ckpt_seen *seen = seen_find(c, number);
-    if (!seen || !seen->there || (c->load_number ? number != c->load_number : number < c->least)) {
+    bool other = seen && (c->load_number ? number != c->load_number : number < c->least);
+    if (!seen || ((!seen->there || other) && c->lied_at < c->asked_moment)) {
         judge_broken(w, "checkpoint %" PRIu64 " was loaded; asked for was %" PRIu64 ", the last is %" PRIu64,
                      number, c->load_number, c->least);
         return;
@@ -333,6 +385,7 @@ static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
         abort();
     c->call = (struct member_call){.done = answered, .arg = m};
     c->load = load;
+    c->asked_moment = ++w->moment;
     c->load_number = number;
     c->least = last ? last->number : 0;
     c->asked_at = lane_now(control);
@@ -378,6 +431,9 @@ bool ckpts_strike(struct machine *m, const struct fault *f)
     case FAULT_load:
         return m->role == PARAMO_ROLE_WORKER && seen_last(c, false) &&
                ask(m, true, number_draw(c, f->n), false);
+    case FAULT_lie:
+        simfs_lie(c->files, 1 + (unsigned)(f->n % 12));
+        return true;
     case FAULT_disk:
         c->failing = true;
         simfs_plan(c->files, (enum simfs_fault)(f->n % SIMFS_FAULTS),
@@ -434,7 +490,7 @@ bool ckpts_turn(struct machine *m, bool leaving)
 static void returns(struct world *w, uint64_t number)
 {
     const struct ckpt_seen *seen = seen_find(w->ckpts, number), *last = seen_last(w->ckpts, true);
-    if (seen && seen->there && (!last || last->number <= number))
+    if (seen && (seen->there || w->ckpts->lied_at) && (!last || last->number <= number))
         losses_back(w, number, seen->bounds);
     else
         judge_broken(w, "what is lost goes back to checkpoint %" PRIu64 ", the last is %" PRIu64, number,
@@ -531,8 +587,10 @@ bool ckpts_restored(const struct world *w)
 
 void ckpts_calm(struct world *w)
 {
-    if (w->ckpts)
-        simfs_plan(w->ckpts->files, SIMFS_FAIL, UINT64_MAX);
+    if (!w->ckpts)
+        return;
+    simfs_plan(w->ckpts->files, SIMFS_FAIL, UINT64_MAX);
+    simfs_lie(w->ckpts->files, 0);
 }
 
 void ckpts_end(struct world *w)

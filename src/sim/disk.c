@@ -195,6 +195,16 @@ void disk_process_gone(struct disk *disk, bool gone, unsigned left)
     disk->left = left;
 }
 
+void disk_lie(struct disk *disk, unsigned syncs)
+{
+    simfs_lie(disk->files, syncs);
+}
+
+bool disk_lost(const struct disk *disk, const char *path)
+{
+    return simfs_lost(disk->files, path);
+}
+
 bool disk_crashed(const struct disk *disk)
 {
     return simfs_crashed(disk->files);

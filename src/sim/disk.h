@@ -22,6 +22,9 @@ void disk_fail(struct disk *disk, enum simfs_fault fault, unsigned n);
 /* Who has files open is dead: its operations do nothing, but for the first few that are left. */
 void disk_process_gone(struct disk *disk, bool gone, unsigned left);
 /* The power has failed in an operation. */
+/* As simfs_lie and simfs_lost. */
+void disk_lie(struct disk *disk, unsigned syncs);
+bool disk_lost(const struct disk *disk, const char *path);
 bool disk_crashed(const struct disk *disk);
 /* The power fails, and comes back: what was not synced is as it may be. */
 void disk_power_fails(struct disk *disk);

@@ -166,6 +166,23 @@ void errand_look_at_files(struct machine *m)
     file_use(NULL);
 }
 
+/* What a disk has lost that had said it was durable, the application throws away; all else is as ever. */
+void errand_power_fails(struct machine *m)
+{
+    struct fs *fs = disk_fs(m->disk);
+    char path[16];
+    disk_power_fails(m->disk);
+    for (unsigned t = 0; t < SIM_TABLES; t++) {
+        path_of((enum sim_table)t, path);
+        if (!disk_lost(m->disk, path))
+            continue;
+        m->saved[t].begun = m->saved[t].there = false;
+        m->world->counts[PLAY_lies]++;
+        if (!fs_unlink(fs, path))
+            sim_must(fs_sync_dir(fs, "/d"));
+    }
+}
+
 /* ---- saving and loading -------------------------------------------------------------------------------- */
 
 static void judge_end(const struct errand *e, paramo_err err)
@@ -326,7 +343,7 @@ void errand_look(struct machine *m)
     if (disk_crashed(m->disk)) { /* with the machine that it is in */
         if (m->up)
             machine_kill(m, ENV_SEC);
-        disk_power_fails(m->disk);
+        errand_power_fails(m);
         errand_look_at_files(m);
         return;
     }

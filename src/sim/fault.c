@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "env/env.h"
+#include "env/simfs.h"
 #include "ring/place.h"
 #include "van/van.h"
 
@@ -45,6 +46,19 @@ uint64_t dice_scale(struct dice *d, uint64_t least, uint64_t most)
     uint64_t from = least << dice_draw(d, doublings + 1);
     uint64_t n = from + dice_draw(d, from);
     return n < most ? n : most;
+}
+
+struct sides sides_of(uint64_t draw)
+{
+    struct dice d = dice_of(draw, 20);
+    struct sides s = {.nodes = (uint32_t)dice_draw(&d, 1u << SCHEDULE_NODES_MAX)};
+    s.ns = dice_scale(&d, 10 * ENV_MS, dice_draw(&d, 4) ? ENV_SEC : 12 * ENV_SEC);
+    uint64_t with = dice_draw(&d, 8);
+    s.client = with < 4;
+    s.scheduler = with == 3 || with == 4;
+    s.target = with == 2 || with == 5;
+    s.worker = (uint32_t)dice_draw(&d, SCHEDULE_WORKERS_MAX);
+    return s;
 }
 
 /* ---- drawing ------------------------------------------------------------------------------------------- */
@@ -361,10 +375,11 @@ static void losses_draw(struct schedule *s, uint32_t last)
 /* ---- customers, hosts and servers that come and go ----------------------------------------------------- */
 
 enum { CLOSES_MAX = 12, IDLES_MAX = 3, VANISHES_MAX = 2, DRAINS_MAX = 3 };
+enum { PARTS_MAX = 2, AMIDS_MAX = 3, STALLS_MAX = 3, LIES_MAX = 2 };
 enum { SPLITS_MAX = 4, DRIFTS_MAX = 6, FREEZES_MAX = 2, BOTH_MAX = 2 };
 enum {
     COMES_AND_GOES_MAX = CLOSES_MAX + IDLES_MAX + VANISHES_MAX + DRAINS_MAX + SPLITS_MAX + DRIFTS_MAX +
-                         FREEZES_MAX + 2 * BOTH_MAX
+                         FREEZES_MAX + 2 * BOTH_MAX + PARTS_MAX + AMIDS_MAX + STALLS_MAX + 2 * LIES_MAX
 };
 
 static void come_and_go(struct schedule *s, struct dice *d, uint32_t last, enum fault_kind kind,
@@ -380,6 +395,51 @@ static void come_and_go(struct schedule *s, struct dice *d, uint32_t last, enum 
         bool stays = dice_draw(d, 6) == 0; /* away */
         if (stays && kind != FAULT_close && kind != FAULT_idle)
             f.n = 0;
+        s->faults[s->count++] = f;
+    }
+}
+
+/* Any two sides, at any moment and in the middle of a migration; disks that are slow. */
+static void parts_draw(struct schedule *s, uint32_t last)
+{
+    struct dice d = dice_of(s->seed, 16);
+    uint64_t count = dice_draw(&d, 2) ? dice_draw(&d, PARTS_MAX + 1) : 0;
+    while (count--) {
+        struct fault f = {.step = 1 + (uint32_t)dice_draw(&d, last), .kind = FAULT_part};
+        f.n = dice_draw(&d, 1u << 30);
+        f.to = (uint32_t)dice_draw(&d, s->servers + 1); /* 0: any; else it and the scheduler */
+        f.from = (uint32_t)dice_draw(&d, schedule_nodes(s));
+        s->faults[s->count++] = f;
+    }
+    count = dice_draw(&d, 2) ? dice_draw(&d, AMIDS_MAX + 1) : 0;
+    while (count-- && s->servers > 1) {
+        struct fault f = {.step = 1 + (uint32_t)dice_draw(&d, last), .kind = FAULT_amid};
+        f.n = dice_draw(&d, 1u << 30);
+        s->faults[s->count++] = f;
+    }
+    struct dice lie = dice_of(s->seed, 18);
+    count = dice_draw(&lie, 3) ? 0 : 1 + dice_draw(&lie, LIES_MAX);
+    while (count--) { /* then the power fails, of the folder or of the machine */
+        bool folder = s->ckpt && dice_draw(&lie, 2);
+        struct fault f = {.step = 1 + (uint32_t)dice_draw(&lie, last), .kind = FAULT_lie};
+        f.from = folder ? 1 + (uint32_t)dice_draw(&lie, s->servers)
+                        : 1 + s->servers + (uint32_t)dice_draw(&lie, s->workers);
+        f.n = dice_draw(&lie, 1u << 30);
+        s->faults[s->count++] = f;
+        f.step += 1 + (uint32_t)dice_draw(&lie, 300);
+        f.kind = folder ? FAULT_disk : FAULT_crash;
+        f.n = folder ? SIMFS_CRASH + SIMFS_FAULTS * dice_draw(&lie, 64)
+                     : dice_scale(&lie, ENV_MS, 4 * ENV_SEC) | 1;
+        s->faults[s->count++] = f;
+    }
+    struct dice slow = dice_of(s->seed, 17);
+    bool any = s->durable || s->ckpt;
+    count = any && dice_draw(&slow, 2) ? dice_draw(&slow, STALLS_MAX + 1) : 0;
+    while (count--) {
+        struct fault f = {.step = 1 + (uint32_t)dice_draw(&slow, last), .kind = FAULT_stall};
+        f.from = s->ckpt ? (uint32_t)dice_draw(&slow, s->servers + 1) : scheduler_draw(s, &slow);
+        f.to = s->ckpt && dice_draw(&slow, 3) == 0 ? 1 + f.from % s->servers : f.from;
+        f.n = dice_scale(&slow, ENV_MS, 2 * ENV_SEC);
         s->faults[s->count++] = f;
     }
 }
@@ -435,6 +495,7 @@ static void comings_draw(struct schedule *s, uint32_t last)
     struct dice closes = dice_of(s->seed, 12);
     come_and_go(s, &closes, last, FAULT_close, CLOSES_MAX);
     sides_draw(s, last);
+    parts_draw(s, last);
     qsort(s->faults, s->count, sizeof *s->faults, by_step);
 }
 

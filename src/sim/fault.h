@@ -29,7 +29,8 @@
     X(jump, ns)   /* its clock, forward */                                                                   \
     X(crash, ns)  /* until it is started again; 0: never */                                                  \
     X(move, draw) /* arcs that hold nothing go from one server to another; which, the number says */         \
-    X(stall, ns)  /* operations of its disk take so long, for twenty times as long */                        \
+    X(stall, ns)  /* operations of its disk take so long, for twenty times as long; from another node than   \
+                     `to`: of all servers' and schedulers' ways to the checkpoints */                        \
     X(disk, draw) /* an operation of its disk fails, stops half-way, or the power does; or what it asks etcd \
                      is lost, or done and not answered, or done later; which, it says */                     \
     X(save, draw) /* a worker asks for a checkpoint */                                                       \
@@ -41,7 +42,12 @@
     X(drain, ns)   /* a server gives away what it has, and leaves; ns until it comes back; 0: never */       \
     X(split, ns)   /* `from` and `to` reach each other, and nobody else reaches them */                      \
     X(drift, ppm)  /* its clock runs faster; odd: slower */                                                  \
-    X(freeze, ns)  /* its clock stands still, and its process with it: a machine that is suspended */
+    X(freeze, ns)  /* its clock stands still, and its process with it: a machine that is suspended */        \
+    X(part,                                                                                                  \
+      draw)      /* two sides do not reach each other: which nodes are on `from`'s, and how long, it says */ \
+    X(lie, draw) /* a worker's disk, or the folder of checkpoints, says that it has synced, and has not: so  \
+                    often, it says */                                                                        \
+    X(amid, draw) /* the same when a migration pauses next: its source, and who else is with it, it says */
 
 enum fault_kind {
 #define FAULT_ENUM(name, number) FAULT_##name,
@@ -104,6 +110,14 @@ uint64_t dice_draw(struct dice *d, uint64_t below);
 uint64_t dice_scale(struct dice *d, uint64_t least, uint64_t most);
 
 uint32_t schedule_nodes(const struct schedule *s);
+/* What a number says of two sides: how long they are apart, and a set of nodes. */
+struct sides {
+    uint64_t ns;
+    uint32_t nodes;                 /* bits: those on the one side */
+    bool scheduler, client, target; /* amid: who is on the source's side */
+    uint32_t worker;                /* which client: among the workers */
+};
+struct sides sides_of(uint64_t draw);
 const char *fault_name(enum fault_kind kind);
 MUST_USE paramo_err schedule_draw(uint64_t seed, struct schedule *s);
 void schedule_fini(struct schedule *s);

@@ -33,7 +33,8 @@ static void hit(struct world *w, size_t fault)
     const struct fault *f = &w->schedule->faults[fault];
     w->struck++;
     w->hit[fault] = true;
-    cover_fault(w, f->kind, f->from, f->kind <= FAULT_reset || f->kind == FAULT_split ? f->to : f->from);
+    uint32_t from = f->kind == FAULT_amid ? w->amid_source : f->from;
+    cover_fault(w, f->kind, from, f->kind <= FAULT_reset || f->kind == FAULT_split ? f->to : from);
 }
 
 static void line_join(struct world *w, struct line *line, size_t fault)
@@ -209,29 +210,17 @@ static bool comes_or_goes(struct machine *m, const struct fault *f)
     return true;
 }
 
-/* The host is gone: nothing comes from it or gets there, not even that its process has died. */
-static void links_vanish(struct world *w, const struct machine *m, uint64_t ns, size_t fault)
+/* Of a server, or a scheduler; or of all: the folder that they see is slow. */
+static void slow_disks(struct world *w, const struct fault *f, size_t i)
 {
-    uint64_t until = sim_now(w->sim) + (ns ? ns : FOR_GOOD);
+    uint64_t now = sim_now(w->sim), most = 8 * ENV_SEC, until = now + (20 * f->n < most ? 20 * f->n : most);
     for (uint32_t k = 0; k < w->count; k++) {
-        struct road *roads[] = {&w->links[m->node][k], &w->links[k][m->node]};
-        for (unsigned i = 0; i < 2; i++) {
-            roads[i]->cut_until = until;
-            roads[i]->cut_by = fault;
+        const struct machine *m = &w->machines[k];
+        if (m->up && m->role != PARAMO_ROLE_WORKER && (k == f->from || f->from != f->to)) {
+            sim_host_slow_chores(m->host, f->n, until);
+            hit(w, i);
         }
     }
-}
-
-static void links_split(struct world *w, const struct fault *f, size_t fault)
-{
-    for (uint32_t a = 0; a < w->count; a++)
-        for (uint32_t b = 0; b < w->count; b++) {
-            struct road *road = &w->links[a][b];
-            if ((a == f->from || a == f->to) == (b == f->from || b == f->to))
-                continue;
-            road->cut_until = sim_now(w->sim) + f->n;
-            road->cut_by = fault;
-        }
 }
 
 static void strike_node(struct world *w, const struct fault *f, size_t i)
@@ -240,7 +229,12 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
     uint64_t n = f->n;
     if (!m->up)
         return;
-    if (f->kind == FAULT_save || f->kind == FAULT_load || f->kind == FAULT_renew ||
+    if (f->kind == FAULT_lie && m->role == PARAMO_ROLE_WORKER) {
+        disk_lie(m->disk, 1 + (unsigned)(n % 6));
+        hit(w, i);
+        return;
+    }
+    if (f->kind == FAULT_lie || f->kind == FAULT_save || f->kind == FAULT_load || f->kind == FAULT_renew ||
         (f->kind == FAULT_disk && m->role == PARAMO_ROLE_SERVER)) {
         if (ckpts_strike(m, f))
             hit(w, i);
@@ -251,8 +245,8 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
             hit(w, i);
         return;
     }
-    if (f->kind == FAULT_split) {
-        links_split(w, f, i);
+    if (f->kind == FAULT_split || f->kind == FAULT_part || f->kind == FAULT_amid) {
+        sides_strike(w, f, i);
         return;
     }
     w->jumped = w->jumped || f->kind == FAULT_jump;
@@ -275,6 +269,10 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         hit(w, i);
         break;
     case FAULT_stall:
+        if (m->role != PARAMO_ROLE_WORKER) {
+            slow_disks(w, f, i);
+            break;
+        }
         m->disk_takes = n;
         m->disk_slow_until = sim_now(w->sim) + 20 * n;
         m->disk_slow_by = i;
@@ -312,14 +310,14 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         }
         hit(w, i);
         if (f->kind == FAULT_vanish)
-            links_vanish(w, m, n, i);
+            sides_vanish(w, m, n ? n : FOR_GOOD, i);
         if (m->files && f->n % 2) /* with the power; else the kernel goes on with what it was asked for */
             simfs_plan(m->files, SIMFS_CRASH, simfs_steps(m->files));
         if (!n && !w->complete)
             n = ENV_SEC; /* a cluster that has never been complete waits for everybody */
         machine_kill(m, n);
         if (m->disk && f->n % 2) /* the machine's power, not only the process */
-            disk_power_fails(m->disk);
+            errand_power_fails(m);
         errand_look_at_files(m);
     }
 }
@@ -509,6 +507,7 @@ static bool step(struct world *w)
     for (uint32_t i = 0; i < w->schedule->workers; i++)
         errand_look(&w->workers[i]);
     ckpts_look(w);
+    sides_look(w);
     judge_step(w);
     if (w->events % LOOK_EVERY == 0)
         judge_full(w, false);
@@ -545,11 +544,13 @@ static void calm(struct world *w)
 {
     links_heal(w);
     ckpts_calm(w);
+    sides_heal(w);
     w->calm = true;
     w->calm_since = sim_now(w->sim);
     for (uint32_t k = 0; k < w->count; k++) {
         sim_host_pause(w->machines[k].host, 0);
         sim_host_drift(w->machines[k].host, 0);
+        sim_host_slow_chores(w->machines[k].host, 0, 0);
     }
     if (w->schedule->extra &&
         w->workers[w->schedule->workers - 1].restart.slot) /* before the others are done */

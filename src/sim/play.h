@@ -34,7 +34,8 @@
     X(ckpt_saves)                                                                                            \
     X(ckpt_loads)                                                                                            \
     X(restores)                                                                                              \
-    X(returned)
+    X(returned)                                                                                              \
+    X(lies)
 
 enum play_count {
 #define PLAY_ENUM(name) PLAY_##name,

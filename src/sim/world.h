@@ -10,6 +10,7 @@
  *     ledger.c   the model of what is added: what was pushed, acknowledged, cleared; what a pull may answer
  *     cells.c    the model of what is overwritten: which values a read may answer
  *     deals.c    the model of the pool: which part is whose
+ *     sides.c    nodes that are cut off from the rest together
  *     moves.c    arcs that hold nothing get another owner
  *     errands.c  what the application does on a thread of its own: it saves and loads tables
  *     ckpts.c    checkpoints of the job: who has them taken and loaded, and that what is there is whole
@@ -54,6 +55,7 @@ enum {
     SIM_SERIALS = 4096,
     SIM_TERMS = 1024,   /* starts of schedulers */
     SIM_WEIGHT = 8,     /* of a server, until a fault changes it by a few */
+    SIM_AMIDS = 4,      /* partitions that wait for a migration */
     SIM_LATE = 8,       /* failed clears of a table that may yet be done */
     SIM_QUARANTINE = 32 /* requests whose arrays are watched after their end */
 };
@@ -223,6 +225,16 @@ void deal_finished(struct machine *m, uint32_t round);
 void deal_stale(struct machine *m, paramo_err status);
 void deal_reported(struct machine *m, const struct pool_part *part, paramo_err status);
 
+/* ---- sides.c ---- */
+
+/* It reaches nobody, and nobody reaches it. */
+void sides_vanish(struct world *w, const struct machine *m, uint64_t ns, size_t fault);
+void sides_strike(struct world *w, const struct fault *f, size_t fault);
+/* After each event. */
+void sides_look(struct world *w);
+/* Those that wait for a migration do so no more. */
+void sides_heal(struct world *w);
+
 /* ---- moves.c ---- */
 
 /* False: nothing can be moved now. */
@@ -328,6 +340,8 @@ void errand_start(struct machine *m, unsigned customer, uint64_t draw);
 void errand_look(struct machine *m);
 /* Its process is dead, and its customer closed: what it did ends here. */
 void errand_die(struct machine *m);
+/* Its machine's power has. */
+void errand_power_fails(struct machine *m);
 /* Are the files that must be there whole? */
 void errand_look_at_files(struct machine *m);
 
@@ -582,7 +596,10 @@ struct world {
     size_t next_fault;
     size_t waiting; /* faults that wait for a packet */
     size_t struck;
-    bool *hit; /* of each fault */
+    size_t amid[SIM_AMIDS]; /* faults that wait for a migration's pause */
+    unsigned amid_count;
+    uint32_t amid_source; /* of the last that was struck in it */
+    bool *hit;            /* of each fault */
     struct pending *pending;
     bool calm, complete, scheduler_lost, over;
     bool met;             /* the workers of this job have, at their first barrier */

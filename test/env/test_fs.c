@@ -176,6 +176,42 @@ static void failed_sync_is_final(void **state)
     assert_int_equal(whole, 0);
 }
 
+/* A sync that lies: all is as it should be until the crash, which takes what was said to be durable, and says
+ * so; a file that an honest sync was for, too, is there. */
+static void lying_syncs_lose_what_they_were_for(void **state)
+{
+    (void)state;
+    int lost = 0;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        struct simfs *sim;
+        assert_int_equal(simfs_create(seed, &sim), PARAMO_OK);
+        struct fs *fs = simfs_fs(sim);
+        assert_int_equal(fs_make_dir(fs, "/d"), PARAMO_OK);
+        assert_int_equal(fs_replace(fs, "/d", "safe", "safe", 4), PARAMO_OK);
+        assert_int_equal(fs_replace(fs, "/d", "f", "old", 3), PARAMO_OK);
+        simfs_lie(sim, 1 + seed % 2); /* of the file; and of the folder */
+        assert_int_equal(fs_replace(fs, "/d", "f", "newer", 5), PARAMO_OK);
+        assert_string_equal(get(fs, "/d/f"), "newer");
+        if (seed % 4 == 3) { /* what comes later is true */
+            assert_int_equal(fs_replace(fs, "/d", "f", "last", 4), PARAMO_OK);
+            simfs_restart(sim);
+            assert_string_equal(get(fs, "/d/f"), "last");
+            assert_false(simfs_lost(sim, "/d"));
+        } else {
+            simfs_restart(sim);
+            bool is = strcmp(get(fs, "/d/f"), "newer") == 0;
+            lost += !is;
+            assert_true(is || simfs_lost(sim, "/d"));
+        }
+        assert_string_equal(get(fs, "/d/safe"), "safe");
+        assert_false(simfs_lost(sim, "/d/safe"));
+        simfs_restart(sim);
+        assert_false(simfs_lost(sim, "/d"));
+        simfs_destroy(sim);
+    }
+    assert_in_range(lost, 5, 30);
+}
+
 /* fs_replace under every fault at every step, and crashes with many seeds: the old or the new, and the new
  * once it has said so. */
 static void replaced_whole_or_not_at_all(void **state)
@@ -219,6 +255,7 @@ int main(void)
         cmocka_unit_test(simulated_files),
         cmocka_unit_test(crashes_lose_what_is_not_synced),
         cmocka_unit_test(failed_sync_is_final),
+        cmocka_unit_test(lying_syncs_lose_what_they_were_for),
         cmocka_unit_test(replaced_whole_or_not_at_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
