@@ -104,6 +104,7 @@
     X(lease_never_ends, "an owner answers pulls however long its followers have been silent")             \
     X(chain_leave_missing, "a member that leaves a chain acknowledges what it has not passed on")         \
     X(cleared_rows_linger, "rows that are being cleared are read, and change, meanwhile")                \
+    X(gate_not_carried, "a successor serves before the next has what one that died was to have")          \
     X(floor_said_again, "a floor is said to followers each time that a worker says it")                  \
     X(restored_without_table, "a shard that has no memory for a lost table says that it has been restored")\
     X(returned_owner_keeps, "who has given arcs away keeps their rows")                                   \

@@ -440,7 +440,7 @@ void chain_succeed(struct chain *c)
     if (!MUTANT(chain_leave_missing))
         chain_leave(c, &entries, change.nothing);
     chain_route(c, &entries);
-    for (struct chain_stream *st = c->streams; st && gated; st = st->next)
+    for (struct chain_stream *st = c->streams; st && gated && !MUTANT(gate_not_carried); st = st->next)
         st->gate = st->seq;
     giving_mark(c);
     saving_mark(c->shard);

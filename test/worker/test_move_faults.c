@@ -318,6 +318,71 @@ static void a_member_that_leaves_acknowledges_nothing(void **state)
     world_fini(&t.w);
 }
 
+static uint64_t row_of(unsigned server)
+{
+    struct ring_placement placement = {.kind = PARAMO_PLACE_DENSE, .rows = RING_ARCS};
+    for (uint64_t row = 0; row < RING_ARCS; row++)
+        if (t.w.ring.owner[ring_arc(ring_position(&placement, row))] == server)
+            return row;
+    fail();
+    return 0;
+}
+
+/* Chains s0 s1 s2 s3, and s1 s2 s3 s4. s0 dies; s2, which has not acknowledged what s1 had of it, dies, too;
+ * s3 has it, but not all that s1 said before, since s4 does not answer. s3's lease is there, and still s1
+ * serves none of it before s3 has acknowledged all: the gate goes with what s2 was to have. */
+static void the_gate_outlives_the_next(void **state)
+{
+    (void)state;
+    uint64_t pushed, before, pull;
+    float val = 0;
+    memset(&t, 0, sizeof t);
+    world_init(&t.w, true, 3);
+    t.w.replicas = 3;
+    t.w.timeout_ms = 60000;
+    world_table(&t.w, PARAMO_TABLE_DENSE, 1)->rows = RING_ARCS;
+    world_start(&t.w, 5, 5, 2);
+    for (unsigned a = 0; a < RING_ARCS; a++) /* each is followed by the three behind it */
+        for (unsigned level = 1; level <= 3; level++)
+            t.w.follower[level].owner[a] = (uint16_t)((t.w.ring.owner[a] + level) % 5);
+    for (unsigned s = 0; s < 5; s++)
+        t.w.chain_changed[s] = t.w.number + 1;
+    world_view(&t.w);
+    world_all_view(&t.w);
+    const uint64_t of_s0 = row_of(0), of_s1 = row_of(1);
+    assert_int_equal(world_push(&t.w, 0, DENSE, &of_s0, 1, &one, 1, &pushed), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, 0, pushed), PARAMO_OK);
+    assert_int_equal(world_push(&t.w, 1, DENSE, &of_s1, 1, &one, 1, &before), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, 1, before), PARAMO_OK);
+    cut("s1", "s2", true);
+    cut("s3", "s4", true);
+    assert_int_equal(world_push(&t.w, 1, DENSE, &of_s1, 1, &one, 1, &before), PARAMO_OK);
+    assert_int_equal(world_push(&t.w, 0, DENSE, &of_s0, 1, &one, 1, &pushed), PARAMO_OK);
+    pass(50 * ENV_MS);
+    world_server_stop(&t.w, 0);
+    world_server_gone(&t.w, 0);
+    world_all_view(&t.w);
+    pass(50 * ENV_MS);
+    world_server_stop(&t.w, 2);
+    world_server_gone(&t.w, 2);
+    world_all_view(&t.w);
+    pass(2 * ENV_SEC);
+    assert_int_equal(world_pull(&t.w, 1, DENSE, &of_s0, 1, &val, 1, &pull), PARAMO_OK);
+    pass(ENV_SEC);
+    const struct chain_stream *st = t.w.servers[1].shard->chain->streams;
+    while (st && st->to.node != PARAMO_ID_SERVER(3))
+        st = st->next;
+    assert_true(st && chain_leased(st));
+    if (client_wait(t.w.clients[1].client, pull, 1000) != PARAMO_E_TIMEOUT)
+        fail_msg("a successor serves before its next has what the one between was to have");
+    cut("s3", "s4", false);
+    assert_int_equal(world_wait(&t.w, 1, pull), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, 0, pushed), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, 1, before), PARAMO_OK);
+    assert_true(val == 2);
+    world_fini(&t.w);
+}
+
 /* ---- clocks that do not run alike ---- */
 
 /* s0 and its clients on one side, its follower s1 on the other, by whose view it is dead. Client 1 pulls all
@@ -613,6 +678,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(reads_go_on_when_the_target_answers),
                                        cmocka_unit_test(a_member_between_has_given_a_lease),
                                        cmocka_unit_test(a_member_that_leaves_acknowledges_nothing),
+                                       cmocka_unit_test(the_gate_outlives_the_next),
                                        cmocka_unit_test(clocks_drift),
                                        cmocka_unit_test(a_clock_stands_still),
                                        cmocka_unit_test(records_that_are_ahead_of_their_updates),
