@@ -1,9 +1,13 @@
 /* Applications on messages (paramo/app.h) on whole nodes: embedded over inproc, and clusters over TCP. */
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "node/node.h"
 #include "support_cluster.h"
 #include "unit.h"
 
@@ -605,6 +609,67 @@ static void takers_end_with_the_job(void **state)
         (void)paramo_stop(all[i]->node);
 }
 
+/* ---- an app's place ---- */
+
+struct place_user {
+    paramo_node *node;
+    paramo_err err;
+};
+
+static void *take_once(void *arg)
+{
+    struct place_user *u = arg;
+    paramo_request *request;
+    const paramo_request_info *info;
+    u->err = paramo_app_take(u->node, QUEUE, PARAMO_ANY, 50, &request, &info);
+    return NULL;
+}
+
+static void *close_app(void *arg)
+{
+    struct place_user *u = arg;
+    u->err = paramo_app_close(u->node, QUEUE, PARAMO_ANY);
+    return NULL;
+}
+
+static bool has_worked(pthread_t thread, long ms)
+{
+    clockid_t clock;
+    struct timespec used;
+    assert_int_equal(pthread_getcpuclockid(thread, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &used), 0);
+    return used.tv_sec || used.tv_nsec > ms * 1000000;
+}
+
+/* Places change hands under the lock, which the test has: by the time that the one who takes from an app, or
+ * closes it, may use the place, it is another app's, which is none of its business. */
+static void a_place_is_looked_up_and_held_in_one_step(void **state)
+{
+    (void)state;
+    for (int closes = 0; closes < 2; closes++) {
+        struct place_user u = {.node = embedded_start(1)};
+        pthread_t user;
+        struct handler *h = &u.node->handlers[0];
+        ok(paramo_app_serve(u.node, QUEUE, PARAMO_ANY, NULL, NULL));
+        while (atomic_flag_test_and_set(&u.node->handlers_lock))
+            ;
+        assert_int_equal(pthread_create(&user, NULL, closes ? close_app : take_once, &u), 0);
+        while (!has_worked(user, 20) && !atomic_load(&h->takers) && atomic_load(&h->state) == HANDLER_OPEN)
+            (void)sched_yield(); /* it waits for the lock, or does not */
+        unsigned takers = atomic_load(&h->takers);
+        bool open = atomic_load(&h->state) == HANDLER_OPEN;
+        h->id = ECHO;
+        atomic_flag_clear(&u.node->handlers_lock);
+        assert_int_equal(pthread_join(user, NULL), 0);
+        assert_int_equal(takers, 0);
+        assert_true(open && atomic_load(&h->state) == HANDLER_OPEN);
+        assert_int_equal(u.err, closes ? PARAMO_E_NOT_FOUND : PARAMO_E_CLOSED);
+        ok(paramo_app_close(u.node, ECHO, PARAMO_ANY));
+        assert_int_equal(atomic_load(&h->state), HANDLER_FREE);
+        ok(paramo_stop(u.node));
+    }
+}
+
 /* A worker that has left, or died, ends what waits for it, and what comes after. */
 static void asking_one_that_has_left(void **state)
 {
@@ -663,6 +728,7 @@ int main(void)
         cmocka_unit_test(range_tables_agree),
         cmocka_unit_test(leaving_without_waiting),
         cmocka_unit_test(takers_end_with_the_job),
+        cmocka_unit_test(a_place_is_looked_up_and_held_in_one_step),
         cmocka_unit_test(asking_one_that_has_left),
         cmocka_unit_test(a_shorter_struct_is_filled_as_far_as_it_reaches),
     };
