@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { BATCH = 1 << 16 };
@@ -24,6 +25,14 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Of this process, which is the whole job: a busy machine changes it little. */
+static double cpu(void)
+{
+    struct rusage r;
+    getrusage(RUSAGE_SELF, &r);
+    return (double)r.ru_utime.tv_sec + 1e-6 * (double)r.ru_utime.tv_usec;
 }
 
 static paramo_node *node;
@@ -81,6 +90,19 @@ static int took(void *arg, const paramo_rows *rows)
     return 0;
 }
 
+static void scan_alone(paramo_worker *worker, paramo_table *table, const char *what)
+{
+    struct seen seen = {0};
+    double start = now(), used = cpu();
+    check(paramo_table_iterate(worker, table, 1, took, &seen));
+    double seconds = now() - start;
+    used = cpu() - used;
+    printf("%-28s %11llu rows  %7.3f s  %6.2f M rows/s  %6.2f M rows/s of processor time, alone\n", what,
+           (unsigned long long)seen.rows, seconds, 1e-6 * (double)seen.rows / seconds,
+           1e-6 * (double)seen.rows / used);
+    fflush(stdout);
+}
+
 static void measure(paramo_worker *worker, paramo_table *table, const char *what, int scans)
 {
     pthread_t thread;
@@ -132,6 +154,8 @@ static void one_table(paramo_worker *worker, const char *name, uint64_t rows, ui
         check(paramo_wait(worker, ts, 0));
     }
     char what[64];
+    snprintf(what, sizeof what, "scan of rows of %u float%s", dim, dim > 1 ? "s" : "");
+    scan_alone(worker, table, what);
     for (int scans = 1; scans >= 0; scans--) {
         snprintf(what, sizeof what, "%s of rows of %u float%s", scans ? "scan" : "STAT", dim,
                  dim > 1 ? "s" : "");

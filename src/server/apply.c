@@ -271,10 +271,12 @@ paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const 
 static paramo_err all_change(struct shard *s, struct shard_table *t, const struct wire_head *h,
                              const struct van_seg *seg, struct rowcache_list *known)
 {
-    if (h->kind != WIRE_CLEAR)
-        return apply_change(t, h, seg, known);
-    clearing_begin(s, t, NULL);
-    return PARAMO_OK;
+    paramo_err err = h->kind == WIRE_CLEAR ? PARAMO_OK : apply_change(t, h, seg, known);
+    if (h->kind == WIRE_CLEAR)
+        clearing_begin(s, t, NULL);
+    else if (h->kind == WIRE_DELETE)
+        clearing_look(s, t);
+    return err;
 }
 
 /* Does it ask for rows that are gone? Who asks for all asks for what we own: what is lost of an arc that we

@@ -143,7 +143,8 @@ struct chain_guest { /* has said HELLO, and may mean another process that had th
 };
 
 struct chain_sender {
-    struct chain_sender *next;
+    struct chain_sender *prev, *next;
+    struct chain_sender *bucket_next; /* of those in its bucket */
     uint32_t node, app, customer;
     uint64_t incarnation;
     struct clock clock; /* what the owner's record says, and on which arcs what came from it since is done */
@@ -155,6 +156,8 @@ struct chain_origin { /* an owner whose arcs are followed */
     uint64_t incarnation; /* by the view in which it was met first; 0: in none */
     unsigned arcs;
     struct chain_sender *senders;
+    struct chain_sender **buckets; /* the same, by name; a power of two, about as many as senders */
+    uint32_t senders_count, buckets_count;
 };
 
 struct chain {

@@ -165,6 +165,7 @@ static bool some_step(struct shard *s, bool *waits)
         } else if (t->clears) {
             if (!step(s, t))
                 table_over(s, t);
+            t->remains = table_clear_due(t->table);
             return true;
         } else if (t->remains) {
             t->remains = table_clear_step(t->table);
@@ -190,6 +191,13 @@ void clearing_fire(struct lane_timer *timer)
         steps_due(s, waits || s->config.scan_keys ? ENV_MS : 0);
     if (s->cleared)
         go_on(s);
+}
+
+void clearing_look(struct shard *s, struct shard_table *t)
+{
+    t->remains = table_clear_due(t->table);
+    if (t->remains)
+        steps_due(s, 0);
 }
 
 /* ---- what begins --------------------------------------------------------------------------------------- */
@@ -229,6 +237,7 @@ void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *arcs
     while (few && more);
     if (!more) {
         table_over(s, t);
+        clearing_look(s, t);
     } else {
         table_changes_forget(
             t->table); /* a checkpoint that adds to the last would not know what goes later */

@@ -4,18 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "post/door.h"
 #include "server/moving.h"
 
 /* ---- origins and their senders ---- */
 
+enum { BUCKETS_FIRST = 16 };
+
 struct chain_origin *follow_origin_make(struct chain_name name)
 {
     struct chain_origin *o = calloc(1, sizeof *o);
-    if (!o)
+    struct chain_sender **buckets = calloc(BUCKETS_FIRST, sizeof(struct chain_sender *));
+    if (!o || !buckets) {
+        free(o);
+        free(buckets);
         return NULL;
+    }
     o->name = name;
+    o->buckets = buckets;
+    o->buckets_count = BUCKETS_FIRST;
     return o;
 }
 
@@ -34,10 +43,43 @@ struct chain_origin *follow_origin(struct chain *c, struct chain_name name)
     return o;
 }
 
-static void origin_sender_free(struct chain_sender **at)
+static struct chain_sender **bucket_of(const struct chain_origin *o, uint32_t node, uint32_t app,
+                                       uint32_t customer, uint64_t incarnation)
 {
-    struct chain_sender *x = *at;
-    *at = x->next;
+    uint64_t name = incarnation ^ (uint64_t)node << 32 ^ (uint64_t)app << 16 ^ customer;
+    return &o->buckets[mix64(name) & (o->buckets_count - 1)];
+}
+
+static void bucket_add(struct chain_origin *o, struct chain_sender *x)
+{
+    struct chain_sender **bucket = bucket_of(o, x->node, x->app, x->customer, x->incarnation);
+    x->bucket_next = *bucket;
+    *bucket = x;
+}
+
+/* Without memory searches take longer. */
+static void buckets_grow(struct chain_origin *o)
+{
+    struct chain_sender **more = calloc(2 * (size_t)o->buckets_count, sizeof(struct chain_sender *));
+    if (!more)
+        return;
+    free(o->buckets);
+    o->buckets = more;
+    o->buckets_count *= 2;
+    for (struct chain_sender *x = o->senders; x; x = x->next)
+        bucket_add(o, x);
+}
+
+static void origin_sender_free(struct chain_origin *o, struct chain_sender *x)
+{
+    struct chain_sender **at = bucket_of(o, x->node, x->app, x->customer, x->incarnation);
+    while (*at != x)
+        at = &(*at)->bucket_next;
+    *at = x->bucket_next;
+    *(x->prev ? &x->prev->next : &o->senders) = x->next;
+    if (x->next)
+        x->next->prev = x->prev;
+    o->senders_count--;
     clock_fini(&x->clock);
     free(x);
 }
@@ -45,7 +87,9 @@ static void origin_sender_free(struct chain_sender **at)
 void follow_origin_fini(struct chain_origin *o)
 {
     while (o && o->senders)
-        origin_sender_free(&o->senders);
+        origin_sender_free(o, o->senders);
+    if (o)
+        free(o->buckets);
     free(o);
 }
 
@@ -58,57 +102,59 @@ void follow_origin_free(struct chain *c, struct chain_origin *o)
     follow_origin_fini(o);
 }
 
-static struct chain_sender **sender_at(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
-                                       uint64_t incarnation)
+static struct chain_sender *sender_find(const struct chain_origin *o, uint32_t node, uint32_t app,
+                                        uint32_t customer, uint64_t incarnation)
 {
-    struct chain_sender **at = &o->senders;
-    while (*at && ((*at)->incarnation != incarnation || (*at)->node != node || (*at)->app != app ||
-                   (*at)->customer != customer))
-        at = &(*at)->next;
-    return at;
+    struct chain_sender *x = *bucket_of(o, node, app, customer, incarnation);
+    while (x &&
+           (x->incarnation != incarnation || x->node != node || x->app != app || x->customer != customer))
+        x = x->bucket_next;
+    return x;
 }
 
 struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
                                    uint64_t incarnation)
 {
-    struct chain_sender **at = sender_at(o, node, app, customer, incarnation), *x = *at;
-    if (x) { /* to the front: it will come again */
-        *at = x->next;
-    } else {
-        x = calloc(1, sizeof *x);
-        if (!x)
-            return NULL;
-        x->node = node;
-        x->app = app;
-        x->customer = customer;
-        x->incarnation = incarnation;
-        clock_init(&x->clock);
-    }
+    struct chain_sender *x = sender_find(o, node, app, customer, incarnation);
+    if (x)
+        return x;
+    x = calloc(1, sizeof *x);
+    if (!x)
+        return NULL;
+    x->node = node;
+    x->app = app;
+    x->customer = customer;
+    x->incarnation = incarnation;
+    clock_init(&x->clock);
     x->next = o->senders;
+    if (x->next)
+        x->next->prev = x;
     o->senders = x;
+    bucket_add(o, x);
+    if (++o->senders_count > o->buckets_count)
+        buckets_grow(o);
     return x;
 }
 
 void follow_sender_forget(struct chain_origin *o, const struct chain_message *m)
 {
-    struct chain_sender **at = sender_at(o, m->node, m->app, m->customer, m->incarnation);
-    if (!*at)
+    struct chain_sender *x = sender_find(o, m->node, m->app, m->customer, m->incarnation);
+    if (!x)
         return;
-    clock_raise(&(*at)->clock, m->request.floor);
+    clock_raise(&x->clock, m->request.floor);
     /* What is sent again of what is below comes by a connection that this shard has had since before, so that
      * its own record of the sender, which is raised, too, knows. */
-    if (clock_empty(&(*at)->clock) || MUTANT(forget_all))
-        origin_sender_free(at);
+    if (clock_empty(&x->clock) || MUTANT(forget_all))
+        origin_sender_free(o, x);
 }
 
 void follow_senders_gone(struct chain *c, struct chain_origin *o)
 {
-    for (struct chain_sender **at = &o->senders; *at;) {
-        const struct view_node *node = view_node(c->shard->view, (*at)->node);
-        if (node && node->alive && node->incarnation == (*at)->incarnation)
-            at = &(*at)->next;
-        else
-            origin_sender_free(at);
+    for (struct chain_sender *x = o->senders, *next; x; x = next) {
+        const struct view_node *node = view_node(c->shard->view, x->node);
+        next = x->next;
+        if (!node || !node->alive || node->incarnation != x->incarnation)
+            origin_sender_free(o, x);
     }
 }
 

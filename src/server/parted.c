@@ -73,6 +73,8 @@ static paramo_err change_some(struct shard *s, struct shard_table *t, const stru
     struct van_seg some[VAN_SEGS] = {{0}};
     rows_some(t, h, seg, arcs, buffer, &head, some);
     paramo_err err = head.count ? apply_change(t, &head, some, NULL) : PARAMO_OK;
+    if (h->kind == WIRE_DELETE)
+        clearing_look(s, t);
     bufpool_put(&s->pool, buffer, bytes);
     return err;
 }

@@ -347,6 +347,8 @@ void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *arcs
 bool clearing_touches(const struct shard_table *t, const uint64_t *arcs);
 /* Must the request wait for that? */
 bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg);
+/* Rows were deleted: what they took may be freed. */
+void clearing_look(struct shard *s, struct shard_table *t);
 void clearing_fire(struct lane_timer *timer);
 
 /* ---- handling.c ---- */

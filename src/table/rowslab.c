@@ -7,11 +7,13 @@
  * one is no pause. */
 #define SLAB_BYTES ((size_t)256 << 10)
 #define SLAB_ALIGN 64
+/* So that a row that comes and goes does not take and give a slab each time. */
+#define EMPTY_KEPT 1
 
 void rowslab_init(struct rowslab *s, struct tablemem *mem, size_t row_bytes, size_t align)
 {
     assert(row_bytes > 0 && (align == 4 || align == 8));
-    *s = (struct rowslab){.mem = mem, .free_head = ROWSLAB_NONE};
+    *s = (struct rowslab){.mem = mem, .open = ROWSLAB_NONE, .gone = ROWSLAB_NONE};
     s->row_bytes = (row_bytes + align - 1) & ~(align - 1);
     while (s->row_bytes << (s->shift + 1) <= SLAB_BYTES) {
         s->shift++;
@@ -23,6 +25,12 @@ static size_t slab_bytes(const struct rowslab *s)
     return s->row_bytes << s->shift;
 }
 
+static void tables_put(struct rowslab *s)
+{
+    tablemem_put(s->mem, s->slabs, s->room * sizeof *s->slabs);
+    tablemem_put(s->mem, s->states, s->room * sizeof *s->states);
+}
+
 bool rowslab_clear_step(struct rowslab *s, size_t slabs)
 {
     for (; slabs && s->count; slabs--) {
@@ -31,11 +39,11 @@ bool rowslab_clear_step(struct rowslab *s, size_t slabs)
     if (s->count) {
         return false;
     }
-    tablemem_put(s->mem, s->slabs, s->room * sizeof *s->slabs);
+    tables_put(s);
     s->slabs = NULL;
-    s->count = s->room = 0;
-    s->top = s->free_count = 0;
-    s->free_head = ROWSLAB_NONE;
+    s->states = NULL;
+    s->room = s->empty = s->used = 0;
+    s->open = s->gone = ROWSLAB_NONE;
     return true;
 }
 
@@ -44,70 +52,129 @@ void rowslab_clear(struct rowslab *s)
     (void)rowslab_clear_step(s, SIZE_MAX);
 }
 
-static paramo_err add_slab(struct rowslab *s)
+/* ---- lists of slabs ---- */
+
+static void list_add(struct rowslab *s, uint32_t *list, uint32_t slab)
 {
-    if (s->count == s->room) {
-        size_t room = s->room ? 2 * s->room : 8;
-        char **slabs = tablemem_get(s->mem, sizeof *slabs, room * sizeof *slabs);
-        if (!slabs) {
-            return err_memory(room * sizeof *slabs);
-        }
-        if (s->count) {
-            memcpy(slabs, s->slabs, s->count * sizeof *slabs);
-        }
-        tablemem_put(s->mem, s->slabs, s->room * sizeof *slabs);
-        s->slabs = slabs;
-        s->room = room;
+    s->states[slab].prev = ROWSLAB_NONE;
+    s->states[slab].next = *list;
+    if (*list != ROWSLAB_NONE) {
+        s->states[*list].prev = slab;
     }
-    char *slab = tablemem_get(s->mem, SLAB_ALIGN, slab_bytes(s));
-    if (!slab) {
-        return err_memory(slab_bytes(s));
+    *list = slab;
+}
+
+static void list_remove(struct rowslab *s, uint32_t *list, uint32_t slab)
+{
+    const struct slab_state *state = &s->states[slab];
+    if (state->prev == ROWSLAB_NONE) {
+        *list = state->next;
+    } else {
+        s->states[state->prev].next = state->next;
     }
-    s->slabs[s->count++] = slab;
+    if (state->next != ROWSLAB_NONE) {
+        s->states[state->next].prev = state->prev;
+    }
+}
+
+static bool has_room(const struct rowslab *s, const struct slab_state *state)
+{
+    return state->free_head != ROWSLAB_NONE || state->fresh >> s->shift == 0;
+}
+
+/* ---- slabs ---- */
+
+static paramo_err tables_grow(struct rowslab *s)
+{
+    uint32_t room = s->room ? 2 * s->room : 8;
+    char **slabs = tablemem_get(s->mem, sizeof *slabs, room * sizeof *slabs);
+    struct slab_state *states = tablemem_get(s->mem, sizeof(void *), room * sizeof *states);
+    if (!slabs || !states) {
+        tablemem_put(s->mem, slabs, room * sizeof *slabs);
+        tablemem_put(s->mem, states, room * sizeof *states);
+        return err_memory(room * (sizeof *slabs + sizeof *states));
+    }
+    if (s->count) {
+        memcpy(slabs, s->slabs, s->count * sizeof *slabs);
+        memcpy(states, s->states, s->count * sizeof *states);
+    }
+    tables_put(s);
+    s->slabs = slabs;
+    s->states = states;
+    s->room = room;
     return PARAMO_OK;
 }
 
-uint32_t rowslab_free_next(const struct rowslab *s, uint32_t row)
+/* One with room becomes open: one that had memory before, or another. */
+static paramo_err add_slab(struct rowslab *s)
 {
-    uint32_t next;
-    memcpy(&next, rowslab_row(s, row), sizeof next);
-    return next;
+    uint32_t slab = s->gone == ROWSLAB_NONE ? s->count : s->gone;
+    if (((uint64_t)slab + 1) << s->shift > ROWSLAB_NONE) {
+        return err_set(PARAMO_E_TOO_LARGE, "a shard holds at most 2^32 - 1 rows of a table");
+    }
+    paramo_err err = slab == s->room ? tables_grow(s) : PARAMO_OK;
+    char *memory = err ? NULL : tablemem_get(s->mem, SLAB_ALIGN, slab_bytes(s));
+    if (err || !memory) {
+        return err ? err : err_memory(slab_bytes(s));
+    }
+    if (slab == s->gone) {
+        list_remove(s, &s->gone, slab);
+    } else {
+        s->count++;
+    }
+    s->slabs[slab] = memory;
+    s->states[slab] = (struct slab_state){.free_head = ROWSLAB_NONE};
+    s->empty++;
+    list_add(s, &s->open, slab);
+    return PARAMO_OK;
 }
 
-static void mark_new(const struct rowslab *s, uint32_t row)
-{
-    if (s->marks) {
-        rowmarks_set(s->marks, row, s->marks->now);
-    }
-}
+/* ---- rows ---- */
 
 paramo_err rowslab_take(struct rowslab *s, uint32_t *row)
 {
-    if (s->free_head != ROWSLAB_NONE) {
-        *row = s->free_head;
-        s->free_head = rowslab_free_next(s, *row);
-        s->free_count--;
-        mark_new(s, *row);
-        return PARAMO_OK;
+    paramo_err err = s->open == ROWSLAB_NONE ? add_slab(s) : PARAMO_OK;
+    if (err) {
+        return err;
     }
-    if (s->top == ROWSLAB_NONE) {
-        return err_set(PARAMO_E_TOO_LARGE, "a shard holds at most 2^32 - 1 rows of a table");
+    uint32_t slab = s->open;
+    struct slab_state *state = &s->states[slab];
+    if (state->free_head != ROWSLAB_NONE) {
+        *row = state->free_head;
+        memcpy(&state->free_head, rowslab_row(s, *row), sizeof state->free_head);
+    } else {
+        *row = (slab << s->shift) + state->fresh++;
     }
-    if (s->top >> s->shift == s->count) {
-        paramo_err err = add_slab(s);
-        if (err) {
-            return err;
-        }
+    s->empty -= state->used++ == 0;
+    s->used++;
+    if (!has_room(s, state)) {
+        list_remove(s, &s->open, slab);
     }
-    *row = s->top++;
-    mark_new(s, *row);
+    if (s->marks) {
+        rowmarks_set(s->marks, *row, s->marks->now);
+    }
     return PARAMO_OK;
 }
 
 void rowslab_give(struct rowslab *s, uint32_t row)
 {
-    assert(row < s->top);
-    memcpy(rowslab_row(s, row), &s->free_head, sizeof s->free_head);
-    s->free_head = row;
-    s->free_count++;
+    uint32_t slab = row >> s->shift;
+    assert(slab < s->count && s->states[slab].used > 0);
+    struct slab_state *state = &s->states[slab];
+    if (!has_room(s, state)) {
+        list_add(s, &s->open, slab);
+    }
+    memcpy(rowslab_row(s, row), &state->free_head, sizeof state->free_head);
+    state->free_head = row;
+    s->used--;
+    if (--state->used > 0) {
+        return;
+    }
+    if (++s->empty > EMPTY_KEPT) {
+        list_remove(s, &s->open, slab);
+        list_add(s, &s->gone, slab);
+        tablemem_put(s->mem, s->slabs[slab], slab_bytes(s));
+        s->slabs[slab] = NULL;
+        s->empty--;
+    }
 }

@@ -1,10 +1,11 @@
 /*
  * Rows of one size, by number. They lie in slabs that never move, so a row number, and a pointer to a row,
- * stay good until the row is freed. Freed rows are chained through their own first bytes and used again
- * first. Knows nothing of keys or of what a row holds. Tests: test/table/test_rowslab.c.
+ * stay good until the row is freed. The freed rows of a slab are chained through their own first bytes and
+ * used again first. A slab without rows gives its memory back, but for one, and its numbers are used again.
+ * Knows nothing of keys or of what a row holds. Tests: test/table/test_rowslab.c.
  *
- *     slab[0] -> | row 0 | row 1 | ... | row 2^shift - 1 |
- *     slab[1] -> | row 2^shift | ...
+ *     slab[0] -> | row 0 | row 1 | ... | row 2^shift - 1 |      open: slabs with room, a list
+ *     slab[1] -> | row 2^shift | ...                            gone: without memory, a list
  */
 #ifndef TABLE_ROWSLAB_H
 #define TABLE_ROWSLAB_H
@@ -18,15 +19,22 @@
 
 #define ROWSLAB_NONE UINT32_MAX
 
+struct slab_state {
+    uint32_t used, fresh; /* rows in use; rows used ever since it has this memory */
+    uint32_t free_head;   /* ROWSLAB_NONE: none */
+    uint32_t prev, next;  /* of its list */
+};
+
 struct rowslab {
     struct tablemem *mem;
     size_t row_bytes; /* as laid out: a multiple of 8, or of 4 for rows of 32-bit values */
     unsigned shift;   /* rows per slab, as a power of two */
-    char **slabs;
-    size_t count, room; /* slabs there, and room for their pointers */
-    uint32_t top;       /* rows ever used: those below it are in use or chained */
-    uint32_t free_head; /* ROWSLAB_NONE: none */
-    uint32_t free_count;
+    char **slabs;     /* NULL: its memory has been given back */
+    struct slab_state *states;
+    uint32_t count, room;   /* of both */
+    uint32_t open, gone;    /* lists of slabs; ROWSLAB_NONE: empty */
+    uint32_t empty;         /* slabs that have memory and no rows */
+    uint32_t used;          /* rows */
     struct rowmarks *marks; /* of the rows; NULL: there are none */
 };
 
@@ -39,14 +47,12 @@ bool rowslab_clear_step(struct rowslab *s, size_t slabs);
 
 /* A row whose bytes are whatever they were. MEMORY, or TOO_LARGE at 2^32 - 1 rows. */
 MUST_USE paramo_err rowslab_take(struct rowslab *s, uint32_t *row);
+/* May give memory back. */
 void rowslab_give(struct rowslab *s, uint32_t row);
 
 static inline void *rowslab_row(const struct rowslab *s, uint32_t row)
 {
     return s->slabs[row >> s->shift] + (row & ((UINT32_C(1) << s->shift) - 1)) * s->row_bytes;
 }
-
-/* The chain of free rows: rowslab_free_next(s, s->free_head) and on, to ROWSLAB_NONE. */
-uint32_t rowslab_free_next(const struct rowslab *s, uint32_t row);
 
 #endif

@@ -551,6 +551,9 @@ paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t 
                    : is_small(t) ? table_small_delete(&t->small, keys, n)
                                  : table_sparse_delete(&t->sparse, keys, n);
     t->generation += count > 0;
+    if (count > 0 && table_rows(t) == 0) {
+        table_emptied(t);
+    }
     if (removed) {
         *removed = count;
     }

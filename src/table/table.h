@@ -133,6 +133,8 @@ MUST_USE paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n
 void table_clear(struct table *t);
 /* Frees some of it, a millisecond's worth. False: nothing is left. */
 bool table_clear_step(struct table *t);
+/* Is there any? Rows that are deleted may leave some, too. */
+bool table_clear_due(const struct table *t);
 /* Is table_clear's part one for any number of rows? Not of a DENSE table, nor while a cut has to be given
  * them. */
 bool table_clear_is_short(const struct table *t);

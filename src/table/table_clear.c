@@ -84,6 +84,24 @@ bool table_clear_is_short(const struct table *t)
     return !is_dense(t) && !table_cut_walks(t);
 }
 
+bool table_clear_due(const struct table *t)
+{
+    return t->remains;
+}
+
+/* What was noted of changes stays: there are no rows. */
+void table_emptied(struct table *t)
+{
+    struct table_remains *r =
+        index_of(t)->segments > 1 ? tablemem_get(&t->mem, sizeof(void *), sizeof *r) : NULL;
+    if (!r) {
+        return;
+    }
+    *r = (struct table_remains){.next = t->remains};
+    store_take(t, r);
+    t->remains = r;
+}
+
 void table_clear(struct table *t)
 {
     if (t->changes.marking) {

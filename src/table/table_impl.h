@@ -75,6 +75,8 @@ static inline const struct keyindex *index_of(const struct table *t)
 
 /* table_clear.c: all of it, at once. */
 void table_remains_free(struct table *t);
+/* The last row has been removed: memory that the table no longer needs is to be freed. */
+void table_emptied(struct table *t);
 
 /* While it is marking. Before these rows of a dense table change, or come to be; before rows of another are
  * removed; before all are. */

@@ -79,6 +79,32 @@ static void freed_in_steps(void **state)
     }
 }
 
+/* Rows that are deleted give their memory back slab by slab, and with the last all goes. */
+static void deleted_rows(void **state)
+{
+    (void)state;
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        struct table *t = made(kind, NULL);
+        size_t empty = table_get_stats(t).bytes, removed;
+        push(t, N);
+        size_t full = table_get_stats(t).bytes;
+        assert_int_equal(table_delete(t, keys, N - 1, &removed), PARAMO_OK);
+        assert_int_equal(removed, N - 1);
+        assert_false(table_clear_due(t));
+        if (kinds[kind].kind == PARAMO_TABLE_SPARSE && kinds[kind].dim == DIM) /* the index stays */
+            assert_true(table_get_stats(t).bytes < full / 2);
+        assert_int_equal(table_delete(t, keys + N - 1, 1, &removed), PARAMO_OK);
+        assert_true(table_clear_due(t));
+        while (table_clear_step(t)) {
+        }
+        assert_false(table_clear_due(t));
+        assert_true(table_get_stats(t).bytes - empty < (512 << 10));
+        push(t, N);
+        assert_int_equal(table_get_stats(t).rows, N);
+        table_destroy(t);
+    }
+}
+
 static void without_memory_at_once(void **state)
 {
     (void)state;
@@ -137,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(freed_in_steps),
+        cmocka_unit_test(deleted_rows),
         cmocka_unit_test(without_memory_at_once),
         cmocka_unit_test(with_a_cut),
     };

@@ -259,6 +259,41 @@ static void closed(void **state)
     world_fini(&w);
 }
 
+/* ---- many ---- */
+
+/* Each of many senders has one record, however many there are; those that end are gone, and no others. */
+static void many_followed(void **state)
+{
+    (void)state;
+    enum { MANY = 5000 };
+    struct chain_origin *o = follow_origin_make((struct chain_name){.node = 8});
+    static struct chain_sender *made[MANY];
+    for (uint32_t i = 0; i < MANY; i++) {
+        made[i] = follow_sender(o, PARAMO_ID_WORKER(i / 8), i % 2, i % 4, i / 8 + 1);
+        assert_non_null(made[i]);
+    }
+    assert_int_equal(o->senders_count, MANY / 2); /* of eight, four have the name of another */
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_ptr_equal(follow_sender(o, PARAMO_ID_WORKER(i / 8), i % 2, i % 4, i / 8 + 1), made[i]);
+        assert_int_equal(made[i]->node, PARAMO_ID_WORKER(i / 8));
+        assert_int_equal(made[i]->customer, i % 4);
+    }
+    for (uint32_t i = 0; i < MANY; i += 16) {
+        struct chain_message m = {.what = CHAIN_FORGET,
+                                  .node = PARAMO_ID_WORKER(i / 8),
+                                  .incarnation = i / 8 + 1,
+                                  .request = {.floor = 1}};
+        follow_sender_forget(o, &m);
+        follow_sender_forget(o, &m);
+    }
+    assert_int_equal(o->senders_count, MANY / 2 - (MANY + 15) / 16);
+    unsigned left = 0;
+    for (const struct chain_sender *x = o->senders; x; x = x->next, left++)
+        assert_true(x->app || x->customer || (x->node - PARAMO_ID_WORKER(0)) / 2 % 2);
+    assert_int_equal(left, o->senders_count);
+    follow_origin_fini(o);
+}
+
 /* ---- what is said again ---- */
 
 static void say_floors(void *arg)
@@ -529,6 +564,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(opened_again_and_scans),
         cmocka_unit_test(closed),
         cmocka_unit_test(floors_said_again),
+        cmocka_unit_test(many_followed),
         cmocka_unit_test(silent),
         cmocka_unit_test(silent_and_promoted),
         cmocka_unit_test(vanished),
