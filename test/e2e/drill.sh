@@ -99,13 +99,13 @@ run() {
     mkfifo orders && exec {orders}<>orders
     start proxy sh -c 'exec "$0" "$1" "$2" <orders' "$PROXY" "$data_port" $PLACES
     wait_for 10 grep -q ready proxy.out || failed "run $1: the proxy"
-    start sched "$PARAMO" scheduler --port "$port" --servers "$servers" --workers 3 --replicas "$copies" --verbose
-    for ((i = 0; i < servers; i++)); do server "$i" --rank "$i"; done
     export PS_HEARTBEAT_TIMEOUT=$((SLOW > 1 ? 12 : 4)) # who is stopped for longer is dead
     if [ "$plan" = drained_owner_stands_still ]; then
         PS_HEARTBEAT_TIMEOUT=$((10 * SLOW)) # nobody dies, so nothing may be lost
         may_lose=()
     fi
+    start sched "$PARAMO" scheduler --port "$port" --servers "$servers" --workers 3 --replicas "$copies" --verbose
+    for ((i = 0; i < servers; i++)); do server "$i" --rank "$i"; done
     for i in 0 1 2; do
         start "w$i" "$PARAMO" worker --scheduler "127.0.0.1:$port" --rank "$i" -- "$MIXER" --until stop --book book --seed "$1" \
             "${may_lose[@]}"
