@@ -32,7 +32,8 @@ static double cpu(void)
 {
     struct rusage r;
     getrusage(RUSAGE_SELF, &r);
-    return (double)r.ru_utime.tv_sec + 1e-6 * (double)r.ru_utime.tv_usec;
+    return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+           1e-6 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
 }
 
 static paramo_node *node;

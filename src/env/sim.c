@@ -480,6 +480,7 @@ void sim_host_jump(struct sim_host *host, uint64_t ns)
 
 void sim_host_drift(struct sim_host *host, int32_t ppm)
 {
+    assert(ppm > -1000000); /* at that it would stand still, which is sim_host_freeze's */
     thaw(host);
     drift_settle(host, host->frozen_at ? host->frozen_at : host->sim->now);
     host->ppm = ppm;
