@@ -6,8 +6,9 @@
 
 #include "server/chained.h"
 #include "worker/client_impl.h"
+#include "worker/scan.h"
 
-enum { PER_REQUEST = 24 };
+enum { PER_REQUEST = 24, READ_ALL_EVERY = 13 };
 
 struct play_op {
     struct play_op *next;
@@ -20,6 +21,9 @@ struct play_op {
     double *at_least; /* what was acknowledged of each when it was issued */
     uint64_t *keys;
     float *vals, *pushed;
+    struct client_stats stats;
+    struct scan_batch *batch;
+    bool moved; /* a scan that was told so: it goes on elsewhere */
 };
 
 /* ---- seeds --------------------------------------------------------------------------------------------- */
@@ -92,6 +96,12 @@ void play_close(struct play *p)
         free(op->keys);
         free(op->vals);
         free(op->pushed);
+        if (op->batch) {
+            free(op->batch->keys);
+            free(op->batch->lens);
+            free(op->batch->vals);
+        }
+        free(op->batch);
         free(op);
     }
 }
@@ -144,8 +154,18 @@ unsigned play_living(struct play *p)
     return s;
 }
 
+static void owners_look(struct play *p)
+{
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        if (p->owner[a] != p->w.ring.owner[a] || !p->owner_since[a]) {
+            p->owner[a] = p->w.ring.owner[a];
+            p->owner_since[a] = p->w.number;
+        }
+}
+
 void play_views(struct play *p, bool now)
 {
+    owners_look(p);
     uint64_t at = sim_now(p->w.sim);
     for (unsigned s = 0; s < p->w.servers_count; s++)
         if (p->server_view_at[s] && (now || p->server_view_at[s] <= at)) {
@@ -190,20 +210,110 @@ static void check_values(const struct play_op *op)
     }
 }
 
+/* Rows that were acknowledged when it began are counted, each once, and no others than were pushed. */
+static void check_count(const struct play_op *op)
+{
+    const struct play *p = op->p;
+    uint64_t least = 0, most = 0;
+    for (unsigned i = 0; i < PLAY_KEYS; i++) {
+        least += op->at_least[i] > 0 || op->table == PLAY_DENSE;
+        most += p->model[op->table][i] > 0 || op->table == PLAY_DENSE;
+    }
+    if (op->stats.rows < least || op->stats.rows > most)
+        fail_msg("seed %llu: table %u is said to have %llu rows, %llu to %llu are right",
+                 (unsigned long long)p->seed, op->table, (unsigned long long)op->stats.rows,
+                 (unsigned long long)least, (unsigned long long)most);
+}
+
+/* Ascending; each row as a pull would have it; and of the keys that the shard owned by the view that it has
+ * answered by, and owns still, each that has been acknowledged. */
+static void check_scan(const struct play_op *op)
+{
+    const struct play *p = op->p;
+    const struct scan_batch *b = op->batch;
+    const float *vals = (const float *)(const void *)b->vals;
+    bool dense = op->table == PLAY_DENSE;
+    const struct ring_placement placement = {.kind = dense ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED,
+                                             .rows = dense ? PLAY_KEYS : 0};
+    size_t row = 0;
+    for (unsigned i = 0; i < PLAY_KEYS; i++) {
+        uint64_t key = play_key(op->table, i);
+        if (key < b->cursor || (b->more && key > b->keys[b->n - 1]))
+            continue;
+        bool there = row < b->n && b->keys[row] == key;
+        double value = there ? (double)vals[row] : 0;
+        unsigned arc = ring_arc(ring_position(&placement, key));
+        bool own = p->owner[arc] == b->shard && b->arcs_view >= p->owner_since[arc];
+        if (value > p->model[op->table][i] || ((there || own) && value < op->at_least[i]))
+            fail_msg("seed %llu: a scan of shard %u has %g of table %u key %u, %g to %g are right",
+                     (unsigned long long)p->seed, b->shard, value, op->table, i, op->at_least[i],
+                     p->model[op->table][i]);
+        row += there;
+    }
+    if (row != b->n)
+        fail_msg("seed %llu: a scan of shard %u has keys that nobody pushed, or out of order",
+                 (unsigned long long)p->seed, b->shard);
+}
+
 static void ended(void *arg, uint64_t ts, paramo_err status)
 {
     struct play_op *op = arg;
     (void)ts;
+    op->moved = op->kind == REQUEST_SCAN && status == PARAMO_E_MOVED;
     if (status)
         return; /* the end says so */
+    if (op->kind == REQUEST_STAT)
+        check_count(op);
+    if (op->kind == REQUEST_SCAN)
+        check_scan(op);
     if (op->kind != REQUEST_PUSH && op->table != PLAY_MOMENTUM)
         check_values(op);
-    for (size_t i = 0; i < op->n && op->kind != REQUEST_PULL; i++)
+    for (size_t i = 0; i < op->n && op->kind <= REQUEST_PUSHPULL && op->kind != REQUEST_PULL; i++)
         op->p->acknowledged[op->table][op->index[i]] += (double)op->pushed[i];
+}
+
+static void issue(struct play *p, struct play_op *op, const struct client_call *call)
+{
+    if (client_issue(p->w.clients[op->client].client, call, &op->ts))
+        fail_msg("seed %llu: issue: %s", (unsigned long long)p->seed, err_text());
+    op->next = p->ops;
+    p->ops = op;
+}
+
+/* Counts a table, or goes through some of it at one shard. */
+static void issue_all(struct play *p)
+{
+    struct play_op *op = calloc(1, sizeof *op);
+    op->p = p;
+    op->kind = play_draw(p, 2) ? REQUEST_STAT : REQUEST_SCAN;
+    op->table = (unsigned)play_draw(p, PLAY_MOMENTUM);
+    op->client = (unsigned)play_draw(p, p->w.clients_count);
+    op->at_least = malloc(PLAY_KEYS * sizeof *op->at_least);
+    memcpy(op->at_least, p->acknowledged[op->table], PLAY_KEYS * sizeof *op->at_least);
+    unsigned shard = play_living(p);
+    if (op->kind == REQUEST_SCAN && p->w.servers[shard].up) {
+        op->batch = calloc(1, sizeof *op->batch);
+        op->batch->shard = shard;
+        op->batch->id = ++p->issued;
+        op->batch->cursor = play_draw(p, 2) ? play_key(op->table, (unsigned)play_draw(p, PLAY_KEYS)) : 0;
+    } else {
+        op->kind = REQUEST_STAT;
+    }
+    paramo_request_options options = {.size = sizeof options, .callback = ended, .callback_arg = op};
+    issue(p, op,
+          &(struct client_call){.kind = op->kind,
+                                .table = &p->w.tables[op->table],
+                                .options = &options,
+                                .stats = op->kind == REQUEST_STAT ? &op->stats : NULL,
+                                .batch = op->batch});
 }
 
 void play_issue(struct play *p)
 {
+    if (!p->few && ++p->issued % READ_ALL_EVERY == 0) {
+        issue_all(p);
+        return;
+    }
     struct play_op *op = calloc(1, sizeof *op);
     unsigned kind;
     op->p = p;
@@ -236,10 +346,7 @@ void play_issue(struct play *p)
     paramo_request_options options = {.size = sizeof options, .callback = ended, .callback_arg = op};
     struct client_call call = {
         .kind = op->kind, .table = &p->w.tables[op->table], .kv = &kv, .options = &options};
-    if (client_issue(p->w.clients[op->client].client, &call, &op->ts))
-        fail_msg("seed %llu: issue: %s", (unsigned long long)p->seed, err_text());
-    op->next = p->ops;
-    p->ops = op;
+    issue(p, op, &call);
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------- */
@@ -248,6 +355,7 @@ static void verify_requests(struct play *p)
 {
     for (unsigned c = 0; c < p->w.clients_count; c++) {
         paramo_err err = client_wait_all(p->w.clients[c].client, 200 * 1000);
+        err = err == PARAMO_E_MOVED ? PARAMO_OK : err; /* a scan, see below */
         if (err)
             play_explain(p);
         if (err)
@@ -256,7 +364,7 @@ static void verify_requests(struct play *p)
     }
     play_run(p, 5 * ENV_SEC);
     for (struct play_op *op = p->ops; op; op = op->next)
-        if (client_wait(p->w.clients[op->client].client, op->ts, 1))
+        if (!op->moved && client_wait(p->w.clients[op->client].client, op->ts, 1))
             fail_msg("seed %llu: request %llu: %s", (unsigned long long)p->seed, (unsigned long long)op->ts,
                      err_text());
 }

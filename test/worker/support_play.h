@@ -24,6 +24,9 @@ struct play {
     /* Not 0: requests are for so many keys of the dense table, from the first on. Client 0 pushes, the others
      * pull: what waits for an owner lets nothing of its client pass. */
     unsigned few;
+    unsigned issued;
+    uint16_t owner[RING_ARCS];       /* in the newest view, and ... */
+    uint64_t owner_since[RING_ARCS]; /* ... the number of the first view since which it is */
     struct play_op *ops;
 };
 
@@ -59,8 +62,9 @@ void play_views(struct play *p, bool now);
 /* PLAY_TABLES of PLAY_KEYS keys; before world_start. */
 void play_tables(struct play *p);
 uint64_t play_key(unsigned table, unsigned i);
-/* A push, pull or both of some two dozen keys, by one of the clients. What is pulled is compared when it
- * comes: no value is older than what was acknowledged when it was asked for. */
+/* A push, pull or both of some two dozen keys, by one of the clients; now and then a table is counted, or a
+ * part of it gone through. What is read is compared when it comes: no value is older than what was
+ * acknowledged when it was asked for, and nothing of that is left out. */
 void play_issue(struct play *p);
 /* All requests end well, and the tables have what was pushed; each member of an arc's chain has the same
  * rows, state included; nothing is under way between the members. */
