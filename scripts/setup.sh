@@ -37,6 +37,8 @@ need zstd zstd
 if [ "$test" = 1 ]; then
     need iproute2 ip      # test/e2e/cut.sh makes hosts of its own
     need etcd-server etcd # test/e2e/etcd.sh
+    # test/ps: programs that include glog before ps/ps.h
+    [ -e /usr/include/glog/logging.h ] || missing="$missing libgoogle-glog-dev"
 fi
 libraries="libxxhash-dev zlib1g-dev libzstd-dev libjansson-dev libcmocka-dev"
 if ! pkg-config --exists libxxhash zlib libzstd jansson cmocka 2>/dev/null; then

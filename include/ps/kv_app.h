@@ -2,16 +2,18 @@
  * KVWorker pushes and pulls keys and values; KVServer hands such requests to a program's own handle. Keys are
  * placed on servers by range (Postoffice::GetServerKeyRanges), or by the program's slicer.
  *
- * Mistakes of the caller (unsorted or repeated keys, sizes that do not agree) throw dmlc::Error from the
- * call; what goes wrong later is logged and thrown by Wait. A callback runs when the request is over, before
- * Wait returns; it may issue requests, but not wait. The callback of a request that has failed is not called.
- * Tests: test/ps/kv_*.cc.
+ * Keys may come in any order and repeatedly: a server's handle gets those of its own as they were given.
+ * Mistakes of the caller (sizes that do not agree) throw dmlc::Error from the call; what goes wrong later is
+ * logged and thrown by Wait, or, if nobody waits for it, by Finalize. A callback runs when the request is
+ * over, before Wait returns; it may issue requests, but not wait. The callback of a request that has failed
+ * is not called. Tests: test/ps/kv_*.cc.
  */
 #ifndef PS_KV_APP_H_
 #define PS_KV_APP_H_
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -75,19 +77,19 @@ template <typename Val> class KVWorker : public SimpleApp
     int Pull(const std::vector<Key> &keys, std::vector<Val> *vals, std::vector<int> *lens = nullptr,
              int cmd = 0, const Callback &cb = nullptr, int priority = 0)
     {
-        return SendCopy(false, keys, std::vector<Val>(), std::vector<int>(), CHECK_NOTNULL(vals), lens, cmd,
-                        cb, priority);
+        return SendCopy(false, keys, std::vector<Val>(), std::vector<int>(), internal::NotNull(vals, "vals"),
+                        lens, cmd, cb, priority);
     }
     /* lens, if it is not empty, also says how long what is pushed is. */
     int PushPull(const std::vector<Key> &keys, const std::vector<Val> &vals, std::vector<Val> *outs,
                  std::vector<int> *lens = nullptr, int cmd = 0, const Callback &cb = nullptr,
                  int priority = 0)
     {
-        CHECK_NOTNULL(outs);
+        internal::NotNull(outs, "outs");
         if (outs->empty())
             outs->resize(vals.size());
         else
-            CHECK_EQ(vals.size(), outs->size());
+            PS_REQUIRE(vals.size() == outs->size());
         const std::vector<int> none;
         return SendCopy(true, keys, vals, lens ? *lens : none, outs, lens, cmd, cb, priority);
     }
@@ -101,14 +103,14 @@ template <typename Val> class KVWorker : public SimpleApp
     int ZPull(const SArray<Key> &keys, SArray<Val> *vals, SArray<int> *lens = nullptr, int cmd = 0,
               const Callback &cb = nullptr, int priority = 0)
     {
-        return SendHeld(false, keys, SArray<Val>(), SArray<int>(), CHECK_NOTNULL(vals), lens, cmd, cb,
-                        priority);
+        return SendHeld(false, keys, SArray<Val>(), SArray<int>(), internal::NotNull(vals, "vals"), lens, cmd,
+                        cb, priority);
     }
     int ZPushPull(const SArray<Key> &keys, const SArray<Val> &vals, SArray<Val> *outs,
                   SArray<int> *lens = nullptr, int cmd = 0, const Callback &cb = nullptr, int priority = 0)
     {
-        return SendHeld(true, keys, vals, lens ? *lens : SArray<int>(), CHECK_NOTNULL(outs), lens, cmd, cb,
-                        priority);
+        return SendHeld(true, keys, vals, lens ? *lens : SArray<int>(), internal::NotNull(outs, "outs"), lens,
+                        cmd, cb, priority);
     }
 
     /* Waits until the request is over; throws dmlc::Error with the cause if it has failed. */
@@ -120,7 +122,7 @@ template <typename Val> class KVWorker : public SimpleApp
     /* Before the first request. */
     void set_slicer(const Slicer &slicer)
     {
-        CHECK(slicer) << "invalid slicer";
+        PS_REQUIRE(slicer) << "invalid slicer";
         slicer_ = slicer;
     }
 
@@ -200,7 +202,6 @@ template <typename Val> class KVWorker : public SimpleApp
     int Issue(internal::KVTask<Val> *task, paramo_reply_fn on_reply, void *arg, int priority,
               paramo_callback done, uint32_t flags)
     {
-        internal::CheckKeys(task->given.keys, task->given.n);
         const std::vector<Range> &ranges = Postoffice::Get()->GetServerKeyRanges();
         if (slicer_) {
             SlicedKVs sliced;
@@ -225,21 +226,24 @@ template <typename Val> class KVWorker : public SimpleApp
     static void OnDone(void *arg, uint64_t ts, paramo_err status) noexcept
     {
         std::unique_ptr<Task> task(static_cast<Task *>(arg));
+        Customer *const customer = task->worker->obj_;
         if (status != PARAMO_OK) {
-            OnPushed(task->worker->obj_, ts, status);
+            customer->Ended(ts, status);
             return;
         }
-        const std::string &why = task->Finish();
-        if (!why.empty())
-            task->worker->obj_->Failed(internal::FoldTime(ts), why);
-        else if (task->callback)
-            task->callback();
+        const std::string &wrong = task->Finish();
+        if (!wrong.empty()) {
+            customer->Failed(customer->Shown(ts), wrong);
+            return;
+        }
+        const std::string thrown = task->callback ? internal::Caught(task->callback) : std::string();
+        if (!thrown.empty())
+            customer->Failed(customer->Shown(ts), "its callback has thrown: " + thrown);
     }
     /* Of a push without a callback, which needs no task. */
     static void OnPushed(void *arg, uint64_t ts, paramo_err status) noexcept
     {
-        if (status != PARAMO_OK && status != PARAMO_E_CLOSED)
-            static_cast<Customer *>(arg)->Failed(internal::FoldTime(ts), paramo_last_error());
+        static_cast<Customer *>(arg)->Ended(ts, status);
     }
 
     Slicer slicer_;
@@ -285,7 +289,7 @@ template <typename Val> class KVServer : public SimpleApp
 
     void set_request_handle(const ReqHandle &request_handle)
     {
-        CHECK(request_handle) << "invalid request handle";
+        PS_REQUIRE(request_handle) << "invalid request handle";
         auto handle = std::make_shared<ReqHandle>(request_handle);
         obj_->RunOnStrand([this, handle] {
             if (running_ > 0)
@@ -303,7 +307,8 @@ template <typename Val> class KVServer : public SimpleApp
     void Response(const KVMeta &req, const KVPairs<Val> &res = KVPairs<Val>())
     {
         internal::Asked asked = {req.sender, req.customer_id, req.timestamp};
-        paramo_request *request = obj_->Claim(asked);
+        const internal::Claimed claimed = obj_->Claim(asked);
+        paramo_request *const request = claimed.request;
         if (request == nullptr) {
             LOG(WARNING) << "app " << obj_->app_id() << ": request " << req.timestamp << " of node "
                          << req.sender << " has been answered already";
@@ -312,11 +317,13 @@ template <typename Val> class KVServer : public SimpleApp
         paramo_err err = PARAMO_OK;
         if (!req.pull) {
             err = paramo_answer(request, nullptr, 0, nullptr);
-        } else if (!res.lens.empty() && res.lens.size() != res.keys.size()) {
-            err = paramo_answer_error(request, PARAMO_E_HANDLER,
-                                      "the handle answers another number of lens than keys");
         } else {
-            err = AnswerPull(request, res);
+            const std::string why = Mismatch(claimed.info->seg[PARAMO_SEG_KEYS], res);
+            if (!why.empty())
+                LOG(ERROR) << "app " << obj_->app_id() << ": the answer to request " << req.timestamp
+                           << " of node " << req.sender << " is refused: " << why;
+            err = why.empty() ? AnswerPull(request, res)
+                              : paramo_answer_error(request, PARAMO_E_HANDLER, why.c_str());
         }
         if (err != PARAMO_OK) {
             std::string why = paramo_last_error();
@@ -347,7 +354,7 @@ template <typename Val> class KVServer : public SimpleApp
         data.keys = in.array<Key>(PARAMO_SEG_KEYS, "keys");
         data.vals = in.array<Val>(PARAMO_SEG_VALS, "values");
         data.lens = in.array<int>(PARAMO_SEG_LENS, "lens");
-        CHECK(data.lens.empty() || data.lens.size() == data.keys.size())
+        PS_REQUIRE(data.lens.empty() || data.lens.size() == data.keys.size())
             << "another number of lens than of keys";
         if (handle_ == nullptr) {
             waiting_.push_back({meta, data});
@@ -359,11 +366,36 @@ template <typename Val> class KVServer : public SimpleApp
     void RunWaiting(const Waiting &w) noexcept
     {
         Running running(this);
-        try {
-            (*handle_)(w.meta, w.data, this);
-        } catch (const std::exception &e) {
-            obj_->Refuse({w.meta.sender, w.meta.customer_id, w.meta.timestamp}, e.what());
+        const std::string why = internal::Caught([&] { (*handle_)(w.meta, w.data, this); });
+        if (!why.empty())
+            obj_->Refuse({w.meta.sender, w.meta.customer_id, w.meta.timestamp}, why);
+    }
+
+    /* An answer names the keys that were asked for, as they were; else values would come under wrong keys. */
+    static std::string Mismatch(const paramo_bytes &asked, const KVPairs<Val> &res)
+    {
+        const size_t n = asked.len / sizeof(Key);
+        if (res.keys.size() != n)
+            return "the handle answers " + std::to_string(res.keys.size()) + " keys where " +
+                   std::to_string(n) + " were asked for";
+        if (!res.lens.empty() && res.lens.size() != n)
+            return "the handle answers " + std::to_string(res.lens.size()) + " lens for " +
+                   std::to_string(n) + " keys";
+        if (n > 0 && res.keys.data() != asked.data &&
+            std::memcmp(res.keys.data(), asked.data, asked.len) != 0)
+            return "the handle answers other keys than were asked for";
+        size_t total = 0;
+        for (int len : res.lens) {
+            if (len < 0)
+                return "the handle answers a negative length";
+            total += static_cast<size_t>(len);
         }
+        if (res.lens.empty() ? n > 0 && res.vals.size() % n != 0 : total != res.vals.size())
+            return "the handle answers " + std::to_string(res.vals.size()) + " values for " +
+                   std::to_string(n) +
+                   (res.lens.empty() ? " keys, without lens"
+                                     : " keys whose lengths add up to " + std::to_string(total));
+        return std::string();
     }
 
     /* While one runs, a handle that is replaced stays. */

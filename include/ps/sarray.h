@@ -51,7 +51,7 @@ template <typename V> class SArray
     template <typename W> void operator=(const SArray<W> &arr)
     {
         size_t bytes = arr.size() * sizeof(W);
-        CHECK_EQ(bytes % sizeof(V), 0u)
+        PS_REQUIRE(bytes % sizeof(V) == 0u)
             << "an array of " << bytes << " bytes cannot be divided into elements of " << sizeof(V);
         size_ = bytes / sizeof(V);
         capacity_ = arr.capacity() * sizeof(W) / sizeof(V);
@@ -199,12 +199,12 @@ template <typename V> class SArray
 
     V back() const
     {
-        CHECK(!empty());
+        PS_REQUIRE(!empty());
         return data()[size_ - 1];
     }
     V front() const
     {
-        CHECK(!empty());
+        PS_REQUIRE(!empty());
         return data()[0];
     }
     V &operator[](size_t i)
@@ -242,8 +242,8 @@ template <typename V> class SArray
     /* Elements [begin, end), sharing the memory. */
     SArray<V> segment(size_t begin, size_t end) const
     {
-        CHECK_GE(end, begin);
-        CHECK_LE(end, size_);
+        PS_REQUIRE(end >= begin);
+        PS_REQUIRE(end <= size_);
         SArray<V> part;
         part.ptr_ = std::shared_ptr<V>(ptr_, data() + begin);
         part.size_ = end - begin;

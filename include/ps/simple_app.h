@@ -78,7 +78,7 @@ class SimpleApp
     virtual void Response(const SimpleData &recv_req, const std::string &res_body = "")
     {
         internal::Asked asked = {recv_req.sender, recv_req.customer_id, recv_req.timestamp};
-        paramo_request *request = obj_->Claim(asked);
+        paramo_request *request = obj_->Claim(asked).request;
         if (request == nullptr) {
             LOG(WARNING) << "app " << obj_->app_id() << ": request " << recv_req.timestamp << " of node "
                          << recv_req.sender << " has been answered already";
@@ -93,7 +93,7 @@ class SimpleApp
     /* Without a handle, requests are answered with an empty body. */
     void set_request_handle(const Handle &request_handle)
     {
-        CHECK(request_handle) << "invalid request handle";
+        PS_REQUIRE(request_handle) << "invalid request handle";
         {
             std::lock_guard<std::mutex> lock(simple_mu_);
             request_handle_ = std::make_shared<const Handle>(request_handle);
@@ -104,7 +104,7 @@ class SimpleApp
     }
     void set_response_handle(const Handle &response_handle)
     {
-        CHECK(response_handle) << "invalid response handle";
+        PS_REQUIRE(response_handle) << "invalid response handle";
         std::lock_guard<std::mutex> lock(simple_mu_);
         response_handle_ = std::make_shared<const Handle>(response_handle);
     }
@@ -189,15 +189,13 @@ class SimpleApp
         const paramo_bytes &body = reply->seg[PARAMO_SEG_BODY];
         SimpleData data = {call->head,
                            std::string(static_cast<const char *>(body.len ? body.data : ""), body.len),
-                           static_cast<int>(reply->node), internal::FoldTime(ts), app->obj_->customer_id()};
+                           static_cast<int>(reply->node), app->obj_->Shown(ts), app->obj_->customer_id()};
         app->obj_->HandleResponse(data.timestamp, [app, data] { app->RunResponse(data); });
     }
     static void OnDone(void *arg, uint64_t ts, paramo_err status) noexcept
     {
         std::unique_ptr<Call> call(static_cast<Call *>(arg));
-        if (status != PARAMO_OK && status != PARAMO_E_CLOSED)
-            LOG(ERROR) << "app " << call->app->obj_->app_id() << ": request " << internal::FoldTime(ts)
-                       << " failed: " << paramo_last_error();
+        call->app->obj_->Ended(ts, status);
     }
 
     const std::chrono::steady_clock::time_point made_;

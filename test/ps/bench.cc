@@ -117,7 +117,7 @@ static uint64_t CRequest(paramo_worker *w, const std::vector<Range> &ranges, Kin
     const Key *keys = static_cast<const Key *>(paramo_array_data(keys_in));
     float *vals = static_cast<float *>(paramo_array_data(vals_in));
     const size_t n = paramo_array_len(keys_in) / sizeof(Key);
-    internal::CheckKeys(keys, n); /* as fast as can be */
+    PS_REQUIRE(internal::Ascending(keys, n)); /* as fast as can be */
     paramo_message m[8];
     size_t count = 0, begin = 0;
     for (size_t r = 0; r < ranges.size() && r < 8; ++r) {

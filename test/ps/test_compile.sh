@@ -14,6 +14,33 @@ try() {
         bad=$((bad + 1))
     fi
 }
+# Every function of the headers.
+cat >"$work/all.cc" <<'END'
+#include "ps/ps.h"
+#include "ps/internal/parallel_kv_match.h"
+#include "ps/internal/parallel_sort.h"
+template <typename Val> static void Use() {
+  ps::KVWorker<Val> kv(0, 0);
+  std::vector<Val> v; std::vector<int> l; std::vector<ps::Key> k; ps::SArray<Val> sv; ps::SArray<int> sl; ps::SArray<ps::Key> sk;
+  kv.Wait(kv.Push(k, v)); kv.Wait(kv.Pull(k, &v, &l)); kv.Wait(kv.PushPull(k, v, &v));
+  kv.Wait(kv.ZPush(sk, sv, sl, 0, [] {})); kv.Wait(kv.ZPull(sk, &sv, &sl)); kv.Wait(kv.ZPushPull(sk, sv, &sv));
+  kv.set_slicer([](const ps::KVPairs<Val> &, const std::vector<ps::Range> &, typename ps::KVWorker<Val>::SlicedKVs *) {});
+  ps::KVServer<Val> server(0);
+  server.set_request_handle(ps::KVServerDefaultHandle<Val>());
+  ps::ParallelSort(&sk); ps::ParallelOrderedMatch(sk, sv, sk, &sv); ps::AssignFuncInt(1, ps::AND, l.data());
+  sk.push_back(1); sk.append(sk); sk.segment(0, 1).front(); sk.back();
+}
+int main() {
+  ps::StartAsync(0); Use<float>(); Use<char>();
+  ps::SimpleApp app(1); app.Wait(app.Request(1, "", ps::kServerGroup));
+  app.set_request_handle([](const ps::SimpleData &d, ps::SimpleApp *a) { a->Response(d); });
+  ps::Customer own(2, 0, [](const ps::Message &m) { ps::Postoffice::Get()->van()->Send(m); });
+  own.WaitRequest(own.NewRequest(ps::kServerGroup)); own.AddResponse(0); own.Accept(ps::Message());
+  ps::Postoffice::Get()->Barrier(0, ps::kWorkerGroup); ps::Postoffice::Get()->GetDeadNodes();
+  if (ps::IsWorker()) PS_VLOG(1) << ps::GetEnv("A", "b"); else ps::Finalize(0, false);
+  return 0;
+}
+END
 flags="-Iinclude -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -fsyntax-only"
 for compiler in g++ clang++; do
     command -v $compiler >/dev/null || continue
@@ -21,6 +48,10 @@ for compiler in g++ clang++; do
     for standard in 11 14 17 20; do
         try $compiler -std=c++$standard $flags -Itest/ps test/ps/many/main.cc
         try $compiler -std=c++$standard $flags -DNDEBUG test/ps/kv_two_apps.cc
+        # With macros of the same names before ours.
+        for macros in dmlc glog mxnet; do
+            try $compiler -std=c++$standard $flags -Wdangling-else -include test/ps/macros/$macros.h "$work/all.cc"
+        done
     done
 done
 for header in $(cd include && find ps dmlc -name '*.h'); do

@@ -10,6 +10,10 @@ int main()
     EXPECT(std::string(env->find("PS_TEST_B")) == "12");
     EXPECT(ps::GetEnv("PS_TEST_B", 3) == 12 && ps::GetEnv("PS_TEST_A", 3) == 3);
     EXPECT(ps::GetEnv("PS_TEST_A", std::string("x")) == "x");
+    const char *text = ps::GetEnv("PS_TEST_A", "default"); /* as ps-lite's own van does */
+    EXPECT(std::string(text) == "default" && std::string(ps::GetEnv("PS_TEST_B", "default")) == "12");
+    EXPECT(ps::GetEnv("PS_TEST_A", 1.5) == 1.5 && ps::GetEnv("PS_TEST_A", true) &&
+           ps::GetEnv("PS_TEST_A", 7l) == 7l);
     EXPECT(ps::Environment::Init({{"PS_TEST_B", "13"}}) == env);
     EXPECT(ps::GetEnv("PS_TEST_B", 3) == 13);
 

@@ -84,19 +84,26 @@ static void OnOneStrand()
     EXPECT(order == std::vector<int>({1, 2, 3, 4}));
 }
 
+/* An address to tell requests apart by. */
+static paramo_request *Numbered(int i)
+{
+    return reinterpret_cast<paramo_request *>(static_cast<intptr_t>(8 * i + 8));
+}
+
 static void RequestInHand()
 {
     internal::InHand hand;
     const internal::Asked first = {9, 0, 1}, second = {9, 0, 2};
-    paramo_request *const one = reinterpret_cast<paramo_request *>(8), *const two =
-                                                                           reinterpret_cast<paramo_request *>(
-                                                                               16);
-    EXPECT(hand.Claim(first) == nullptr && hand.End() == nullptr && !hand.unclaimed());
+    paramo_request_info info;
+    const internal::Claimed one = {Numbered(1), &info}, two = {Numbered(2), &info};
+    EXPECT(!hand.Claim(first).request && !hand.End().request && !hand.unclaimed());
     hand.Set(first, one);
-    EXPECT(hand.unclaimed() && hand.Claim(second) == nullptr && hand.Claim(first) == one);
-    EXPECT(!hand.unclaimed() && hand.Claim(first) == nullptr && hand.End() == nullptr);
+    EXPECT(hand.unclaimed() && !hand.Claim(second).request);
+    const internal::Claimed got_one = hand.Claim(first);
+    EXPECT(got_one.request == one.request && got_one.info == &info);
+    EXPECT(!hand.unclaimed() && !hand.Claim(first).request && !hand.End().request);
     hand.Set(second, two);
-    EXPECT(hand.Claim(first) == nullptr && hand.End() == two && hand.Claim(second) == nullptr);
+    EXPECT(!hand.Claim(first).request && hand.End().request == two.request && !hand.Claim(second).request);
 
     /* One claim of each, by whichever thread. */
     std::atomic<int> claimed{0}, at{0};
@@ -106,21 +113,21 @@ static void RequestInHand()
     for (int t = 0; t < 3; t++)
         threads.emplace_back([&] {
             for (int i; (i = at) < requests;) {
-                paramo_request *got = hand.Claim({1, 2, i});
+                paramo_request *got = hand.Claim({1, 2, i}).request;
                 if (got == nullptr)
                     continue;
                 claimed++;
-                if (got != reinterpret_cast<paramo_request *>(static_cast<intptr_t>(8 * i + 8)))
+                if (got != Numbered(i))
                     right = false;
             }
         });
     int ended = 0;
     for (int i = 0; i < requests; i++) {
         at = i;
-        hand.Set({1, 2, i}, reinterpret_cast<paramo_request *>(static_cast<intptr_t>(8 * i + 8)));
+        hand.Set({1, 2, i}, {Numbered(i), &info});
         if (i % 2 == 0)
             std::this_thread::yield();
-        ended += hand.unclaimed() && hand.End() != nullptr;
+        ended += hand.unclaimed() && hand.End().request != nullptr;
     }
     at = requests;
     for (auto &t : threads)

@@ -45,7 +45,7 @@ template <typename T> inline void AssignFunc(const T &left, AssignOp op, T *righ
     case XOR:
         break;
     }
-    LOG(FATAL) << "AssignFunc: operation " << static_cast<int>(op) << " is for integers (AssignFuncInt)";
+    PS_FAIL() << "AssignFunc: operation " << static_cast<int>(op) << " is for integers (AssignFuncInt)";
 }
 
 /* The same with AND, OR and XOR. */

@@ -78,21 +78,29 @@ class Customer
     {
         paramo_worker *w = worker_.load(std::memory_order_acquire);
         if (w == nullptr)
-            LOG(FATAL) << "app " << app_id_ << ", customer " << customer_id_ << ": call ps::Start first";
+            PS_FAIL() << "app " << app_id_ << ", customer " << customer_id_ << ": call ps::Start first";
         return w;
     }
     /* paramo_ask, and the timestamp to show. */
     int Ask(const paramo_message *messages, size_t count, paramo_reply_fn on_reply, void *arg, int priority,
             paramo_callback done, uint32_t flags = 0);
-    /* Takes the request out of those that wait for their answer; nullptr: it is not there (any more). */
-    paramo_request *Claim(const internal::Asked &asked);
+    /* Takes the request out of those that wait for their answer; without one: it is not there (any more). */
+    internal::Claimed Claim(const internal::Asked &asked);
     /* Answers it with an error, if it still waits. */
     void Refuse(const internal::Asked &asked, const std::string &why);
     /* Runs the handle for a response to a request of ours on the strand, now or when it is free; NumResponse
      * counts it afterwards. */
     void HandleResponse(int timestamp, std::function<void()> handle);
-    /* A request of ours has failed: says so, and remembers it for WaitRequest. */
+    /* A request of ours has failed: says so, and remembers it for WaitRequest, or else for Finalize. */
     void Failed(int timestamp, const std::string &why);
+    /* The same for how Paramo says that a request has ended: nothing if it has not failed. */
+    void Ended(uint64_t ts, paramo_err status);
+    /* The number that a program sees for a request of paramo_ask. A customer with a handle of the program's
+     * own numbers its own messages from 0, any other what it asks. */
+    int Shown(uint64_t ts) const
+    {
+        return internal::FoldTime(ts) ^ (recv_handle_ ? internal::TIME_OWN : 0);
+    }
 
     void Attach(paramo_node *node, bool is_worker);
     /* From now on a customer that is served `late` is. */
@@ -101,8 +109,11 @@ class Customer
     void RunOnStrand(std::function<void()> f);
     /* Waits for all that it has asked for; failures have been reported by then. */
     void Finish();
-    /* Ends what it has asked for, and takes no more requests. May be called again. */
+    /* Ends what it has asked for, says how many those were, and takes no more requests. May be called again.
+     */
     void Detach();
+    /* Failures that nobody has waited for are the caller's now: how many, and the text of the first. */
+    size_t TakeUntold(std::string *first);
 
   private:
     friend class Van;
@@ -110,7 +121,6 @@ class Customer
     /* A request whose messages the program sends itself. */
     struct Own {
         int expected, received;
-        std::string error;
     };
     struct OwnCall {
         Customer *customer;
@@ -118,11 +128,23 @@ class Customer
         Message message; /* what is sent in place */
     };
 
+    /* One that has failed. */
+    struct Failure {
+        int timestamp;
+        bool told; /* thrown by a wait */
+        std::string why;
+    };
+
+    bool IsOwn(int timestamp) const
+    {
+        return (timestamp >= internal::TIME_OWN) != static_cast<bool>(recv_handle_);
+    }
+    std::string Told(int timestamp);
     void SendOwn(const Message &msg);
     void AnswerOwn(const Message &msg);
     static void OwnReply(void *arg, uint64_t ts, const paramo_reply *reply) noexcept;
     static void OwnDone(void *arg, uint64_t ts, paramo_err status) noexcept;
-    void CountOwn(int timestamp, int num, const std::string &error);
+    void CountOwn(int timestamp, int num);
 
     uint64_t UnfoldTime(int timestamp) const;
     void Serve();
@@ -146,10 +168,13 @@ class Customer
 
     std::mutex mu_; /* guards what follows */
     std::condition_variable cond_;
-    std::unordered_map<internal::Asked, paramo_request *, internal::AskedHash> held_;
+    std::unordered_map<internal::Asked, internal::Claimed, internal::AskedHash> held_;
     std::unordered_map<int, Own> own_;
     int next_own_ = 0;
-    std::deque<std::pair<int, std::string>> failed_;
+    std::deque<Failure> failed_;
+    size_t untold_ = 0; /* failures that nobody has waited for */
+    std::string first_untold_;
+    uint64_t dropped_ = 0;                 /* requests that had not ended when they were given up */
     std::unordered_map<int, int> handled_; /* responses whose handle has run, for the latest requests */
     std::deque<int> handled_order_;
 

@@ -15,7 +15,7 @@ namespace ps
 inline Customer::Customer(int app_id, int customer_id, const RecvHandle &recv_handle)
     : app_id_(app_id), customer_id_(customer_id), recv_handle_(recv_handle)
 {
-    CHECK(recv_handle_) << "a customer needs a handle";
+    PS_REQUIRE(recv_handle_) << "a customer needs a handle";
     Postoffice::Get()->AddCustomer(this);
 }
 
@@ -27,6 +27,7 @@ inline Customer::Customer(int app_id, int customer_id, internal::Serving serving
 
 inline Customer::~Customer()
 {
+    Finish();
     Postoffice::Get()->RemoveCustomer(this);
 }
 
@@ -41,7 +42,7 @@ inline void Customer::Attach(paramo_node *node, bool is_worker)
     paramo_worker *opened = nullptr;
     internal::Check(paramo_customer_open(node, app, customer, &opened), "ps::Customer");
     node_ = node;
-    last_ts_ = 0;
+    last_ts_ = 1; /* the first one's */
     worker_.store(opened, std::memory_order_release);
     if (!serving_.late || open_)
         Serve();
@@ -78,8 +79,10 @@ inline void Customer::Finish()
     paramo_worker *w = worker_.load(std::memory_order_acquire);
     if (w == nullptr)
         return;
-    if (paramo_wait_all(w, 0) == PARAMO_OK)
-        strand_.Settle();
+    paramo_err err = paramo_wait_all(w, 0);
+    if (err == PARAMO_E_IN_CALLBACK)
+        return; /* Detach says what is left */
+    strand_.Settle();
     std::unique_lock<std::mutex> lock(mu_);
     cond_.wait(lock, [this] {
         return std::all_of(own_.begin(), own_.end(), [](const std::pair<const int, Own> &o) {
@@ -101,17 +104,23 @@ inline void Customer::Detach()
     if (taker_.joinable())
         taker_.join();
     served_ = false;
-    std::unordered_map<internal::Asked, paramo_request *, internal::AskedHash> held;
+    std::unordered_map<internal::Asked, internal::Claimed, internal::AskedHash> held;
     {
         std::lock_guard<std::mutex> lock(mu_);
         held.swap(held_);
     }
     for (const auto &entry : held)
-        (void)!paramo_answer_error(entry.second, PARAMO_E_CLOSED, "the app has been closed");
+        (void)!paramo_answer_error(entry.second.request, PARAMO_E_CLOSED, "the app has been closed");
     paramo_worker *w = worker_.exchange(nullptr);
     paramo_worker_close(w);
     strand_.Settle();
     node_ = nullptr;
+    std::lock_guard<std::mutex> lock(mu_);
+    if (dropped_ > 0)
+        LOG(WARNING)
+            << "app " << app_id_ << ", customer " << customer_id_ << ": " << dropped_
+            << " requests had not ended when it was closed; what they sent may not have been delivered";
+    dropped_ = 0;
 }
 
 /* ---- being asked ---- */
@@ -178,15 +187,15 @@ inline void Customer::Handle(paramo_request *request, const paramo_request_info 
         return;
     }
     strand_.Run([&] {
-        in_hand_.Set(in.asked, request);
-        try {
+        in_hand_.Set(in.asked, {request, info});
+        const std::string why = internal::Caught([&] {
             if (serving_.request)
                 serving_.request(in);
             else
                 recv_handle_(MessageOf(in));
-        } catch (const std::exception &e) {
-            Refuse(in.asked, e.what());
-        }
+        });
+        if (!why.empty())
+            Refuse(in.asked, why);
         if (in_hand_.unclaimed())
             Hold(in.asked);
     });
@@ -195,41 +204,43 @@ inline void Customer::Handle(paramo_request *request, const paramo_request_info 
 /* It is answered later, unless that has just been done. */
 inline void Customer::Hold(const internal::Asked &asked)
 {
-    paramo_request *before = nullptr;
+    internal::Claimed before = {nullptr, nullptr};
     {
         std::lock_guard<std::mutex> lock(mu_); /* Claim finds it in hand or among these */
-        paramo_request *request = in_hand_.End();
-        if (request == nullptr)
+        const internal::Claimed claimed = in_hand_.End();
+        if (claimed.request == nullptr)
             return;
-        paramo_request *&slot = held_[asked];
-        before = slot;
-        slot = request;
+        auto placed = held_.emplace(asked, claimed);
+        if (!placed.second) {
+            before = placed.first->second;
+            placed.first->second = claimed;
+        }
     }
-    if (before != nullptr) /* of a node that was there before, with the same numbers */
-        (void)!paramo_answer_error(before, PARAMO_E_CLOSED, "the asker has started anew");
+    if (before.request != nullptr) /* of a node that was there before, with the same numbers */
+        (void)!paramo_answer_error(before.request, PARAMO_E_CLOSED, "the asker has started anew");
 }
 
-inline paramo_request *Customer::Claim(const internal::Asked &asked)
+inline internal::Claimed Customer::Claim(const internal::Asked &asked)
 {
-    paramo_request *request = in_hand_.Claim(asked);
-    if (request != nullptr)
-        return request;
+    internal::Claimed claimed = in_hand_.Claim(asked);
+    if (claimed.request != nullptr)
+        return claimed;
     std::lock_guard<std::mutex> lock(mu_);
     auto it = held_.find(asked);
     if (it == held_.end())
-        return nullptr;
-    request = it->second;
+        return claimed;
+    claimed = it->second;
     held_.erase(it);
-    return request;
+    return claimed;
 }
 
 inline void Customer::Refuse(const internal::Asked &asked, const std::string &why)
 {
     LOG(ERROR) << "app " << app_id_ << ": request " << asked.timestamp << " of node " << asked.sender
                << " is refused: " << why;
-    paramo_request *request = Claim(asked);
-    if (request != nullptr)
-        (void)!paramo_answer_error(request, PARAMO_E_HANDLER, why.c_str());
+    const internal::Claimed claimed = Claim(asked);
+    if (claimed.request != nullptr)
+        (void)!paramo_answer_error(claimed.request, PARAMO_E_HANDLER, why.c_str());
 }
 
 inline Message Customer::MessageOf(const internal::Incoming &in)
@@ -271,52 +282,68 @@ inline int Customer::Ask(const paramo_message *messages, size_t count, paramo_re
     uint64_t ts = 0;
     internal::Check(paramo_ask(worker(), messages, count, on_reply, arg, &options, &ts), "a request");
     last_ts_.store(ts, std::memory_order_relaxed);
-    return internal::FoldTime(ts);
+    return Shown(ts);
 }
 
 /* The request that shows this timestamp, nearest to a recent one of any thread. */
 inline uint64_t Customer::UnfoldTime(int timestamp) const
 {
     const uint64_t period = static_cast<uint64_t>(internal::TIME_MASK) + 1;
-    const uint64_t last = last_ts_.load(std::memory_order_relaxed);
-    const uint64_t ts = (last & ~(period - 1)) | static_cast<uint64_t>(timestamp);
+    const uint64_t last = last_ts_.load(std::memory_order_relaxed) - 1; /* from 0, as they are shown */
+    const uint64_t ts = (last & ~(period - 1)) | static_cast<uint64_t>(timestamp & internal::TIME_MASK);
     if (ts > last + period / 2 && ts >= period)
-        return ts - period;
-    return ts + period / 2 < last ? ts + period : ts;
+        return ts - period + 1;
+    return (ts + period / 2 < last ? ts + period : ts) + 1;
+}
+
+/* How a request has failed, if it has; whoever asks tells it. */
+inline std::string Customer::Told(int timestamp)
+{
+    std::string why;
+    if (!any_failed_.load(std::memory_order_acquire))
+        return why;
+    std::lock_guard<std::mutex> lock(mu_);
+    for (Failure &failed : failed_) {
+        if (failed.timestamp != timestamp)
+            continue;
+        untold_ -= failed.told ? 0 : 1;
+        failed.told = true;
+        why = failed.why;
+    }
+    return why;
 }
 
 inline void Customer::WaitRequest(int timestamp)
 {
+    PS_REQUIRE(timestamp >= 0) << "no request has timestamp " << timestamp;
     std::string error; /* also of a wait where none is possible: in a callback, or a KVServer's handle */
-    if (timestamp < internal::TIME_OWN) {
-        paramo_err err = paramo_wait(worker(), UnfoldTime(timestamp), 0);
-        if (err != PARAMO_OK)
+    if (!IsOwn(timestamp)) {
+        const paramo_err err = paramo_wait(worker(), UnfoldTime(timestamp), 0);
+        if (err == PARAMO_E_INVALID)
+            error = "there is no such request";
+        else if (err != PARAMO_OK)
             error = paramo_last_error();
         strand_.Settle();
-        if (error.empty() && any_failed_.load(std::memory_order_relaxed)) {
-            std::lock_guard<std::mutex> lock(mu_);
-            for (const auto &failed : failed_)
-                if (failed.first == timestamp)
-                    error = failed.second;
-        }
     } else {
         std::unique_lock<std::mutex> lock(mu_);
+        PS_REQUIRE(own_.count(timestamp) != 0 || (timestamp & internal::TIME_MASK) < next_own_)
+            << "no request has timestamp " << timestamp;
         cond_.wait(lock, [this, timestamp] {
             auto it = own_.find(timestamp);
             return it == own_.end() || it->second.received >= it->second.expected;
         });
-        auto it = own_.find(timestamp);
-        if (it != own_.end())
-            error = it->second.error;
     }
+    const std::string told = Told(timestamp);
+    if (error.empty())
+        error = told;
     if (!error.empty())
-        LOG(FATAL) << "app " << app_id_ << ", customer " << customer_id_ << ": request " << timestamp
-                   << " failed: " << error;
+        PS_FAIL() << "app " << app_id_ << ", customer " << customer_id_ << ": request " << timestamp
+                  << " failed: " << error;
 }
 
 inline int Customer::NumResponse(int timestamp)
 {
-    if (timestamp < internal::TIME_OWN) {
+    if (!IsOwn(timestamp)) {
         {
             std::lock_guard<std::mutex> lock(mu_);
             auto it = handled_.find(timestamp);
@@ -345,7 +372,9 @@ inline void Customer::HandleResponse(int timestamp, std::function<void()> handle
         }
     }
     strand_.Offer([this, timestamp, handle] {
-        handle();
+        const std::string why = internal::Caught(handle);
+        if (!why.empty())
+            Failed(timestamp, "its response handle has thrown: " + why);
         std::lock_guard<std::mutex> lock(mu_);
         auto it = handled_.find(timestamp);
         if (it != handled_.end())
@@ -358,13 +387,38 @@ inline void Customer::Failed(int timestamp, const std::string &why)
     const size_t remembered = 1024; /* arbitrary, as many as Paramo does */
     LOG(ERROR) << "app " << app_id_ << ", customer " << customer_id_ << ": request " << timestamp
                << " failed: " << why;
-    {
-        std::lock_guard<std::mutex> lock(mu_);
-        failed_.emplace_back(timestamp, why);
-        if (failed_.size() > remembered)
-            failed_.pop_front();
+    std::lock_guard<std::mutex> lock(mu_);
+    if (untold_++ == 0)
+        first_untold_ =
+            "app " + std::to_string(app_id_) + ", request " + std::to_string(timestamp) + ": " + why;
+    failed_.push_back({timestamp, false, why});
+    if (failed_.size() > remembered)
+        failed_.pop_front();
+    any_failed_.store(true, std::memory_order_release);
+}
+
+inline void Customer::Ended(uint64_t ts, paramo_err status)
+{
+    if (status == PARAMO_OK)
+        return;
+    if (status != PARAMO_E_CLOSED) {
+        Failed(Shown(ts), paramo_last_error());
+        return;
     }
-    any_failed_ = true;
+    std::lock_guard<std::mutex> lock(mu_);
+    dropped_++;
+}
+
+inline size_t Customer::TakeUntold(std::string *first)
+{
+    std::lock_guard<std::mutex> lock(mu_);
+    const size_t count = untold_;
+    if (count > 0)
+        *first = first_untold_;
+    for (Failure &failed : failed_)
+        failed.told = true;
+    untold_ = 0;
+    return count;
 }
 
 /* ---- messages of the program's own ---- */
@@ -373,41 +427,43 @@ inline int Customer::NewRequest(int recver)
 {
     int expected = static_cast<int>(Postoffice::Get()->GetNodeIDs(recver).size());
     std::lock_guard<std::mutex> lock(mu_);
-    int timestamp = internal::TIME_OWN + next_own_;
+    const int base = recv_handle_ ? 0 : static_cast<int>(internal::TIME_OWN); /* see Shown */
+    int timestamp = base + next_own_;
     next_own_ = (next_own_ + 1) & internal::TIME_MASK;
     Own &own = own_[timestamp];
     own.expected = expected;
     own.received = 0;
-    own.error.clear();
     /* As many as anybody asks about: those that are over, from 1,024 numbers ago. */
     const int remembered = 1024;
-    auto old = own_.find(internal::TIME_OWN + ((timestamp - remembered) & internal::TIME_MASK));
+    auto old = own_.find(base + ((timestamp - remembered) & internal::TIME_MASK));
     if (old != own_.end() && old->second.received >= old->second.expected)
         own_.erase(old);
     return timestamp;
 }
 
-inline void Customer::CountOwn(int timestamp, int num, const std::string &error)
+inline void Customer::CountOwn(int timestamp, int num)
 {
     std::lock_guard<std::mutex> lock(mu_);
     auto it = own_.find(timestamp);
     if (it == own_.end())
         return;
     it->second.received += num;
-    if (!error.empty())
-        it->second.error = error;
     cond_.notify_all();
 }
 
 inline void Customer::AddResponse(int timestamp, int num)
 {
-    CountOwn(timestamp, num, std::string());
+    CountOwn(timestamp, num);
 }
 
 inline void Customer::Accept(const Message &recved)
 {
-    CHECK(recv_handle_) << "this customer takes no messages of a program's own";
-    strand_.Offer([this, recved] { recv_handle_(recved); });
+    PS_REQUIRE(recv_handle_) << "this customer takes no messages of a program's own";
+    strand_.Offer([this, recved] {
+        const std::string why = internal::Caught([&] { recv_handle_(recved); });
+        if (!why.empty())
+            LOG(ERROR) << "app " << app_id_ << ": the handle has thrown: " << why;
+    });
 }
 
 inline void Customer::OwnReply(void *arg, uint64_t, const paramo_reply *reply) noexcept
@@ -436,8 +492,10 @@ inline void Customer::OwnReply(void *arg, uint64_t, const paramo_reply *reply) n
     }
     Customer *customer = call->customer;
     customer->strand_.Offer([customer, msg] {
-        customer->recv_handle_(msg);
-        customer->CountOwn(msg.meta.timestamp, 1, std::string());
+        const std::string why = internal::Caught([&] { customer->recv_handle_(msg); });
+        if (!why.empty())
+            customer->Failed(msg.meta.timestamp, "the handle of its response has thrown: " + why);
+        customer->CountOwn(msg.meta.timestamp, 1);
     });
 }
 
@@ -446,16 +504,15 @@ inline void Customer::OwnDone(void *arg, uint64_t, paramo_err status) noexcept
     std::unique_ptr<OwnCall> call(static_cast<OwnCall *>(arg));
     if (status == PARAMO_OK)
         return;
-    std::string why = paramo_last_error();
     if (status != PARAMO_E_CLOSED)
-        LOG(ERROR) << "app " << call->customer->app_id_ << ": a message to node " << call->message.meta.recver
-                   << " failed: " << why;
-    call->customer->CountOwn(call->timestamp, 1, why);
+        call->customer->Failed(call->timestamp, "node " + std::to_string(call->message.meta.recver) + ": " +
+                                                    paramo_last_error());
+    call->customer->CountOwn(call->timestamp, 1);
 }
 
 inline void Customer::SendOwn(const Message &msg)
 {
-    CHECK_LE(msg.data.size(), static_cast<size_t>(PARAMO_SEG_BODY)) << "a message has at most 3 arrays";
+    PS_REQUIRE(msg.data.size() <= static_cast<size_t>(PARAMO_SEG_BODY)) << "a message has at most 3 arrays";
     std::unique_ptr<OwnCall> call(new OwnCall{this, msg.meta.timestamp, msg});
     paramo_message m;
     paramo_message_init(&m, static_cast<uint32_t>(msg.meta.recver));
@@ -482,12 +539,12 @@ inline void Customer::SendOwn(const Message &msg)
 inline void Customer::AnswerOwn(const Message &msg)
 {
     internal::Asked asked = {msg.meta.recver, msg.meta.customer_id, msg.meta.timestamp};
-    paramo_request *request = Claim(asked);
+    paramo_request *request = Claim(asked).request;
     if (request == nullptr) {
         LOG(WARNING) << "nobody waits for this response (any more): " << msg.DebugString();
         return;
     }
-    CHECK_LE(msg.data.size(), static_cast<size_t>(PARAMO_SEG_BODY)) << "a message has at most 3 arrays";
+    PS_REQUIRE(msg.data.size() <= static_cast<size_t>(PARAMO_SEG_BODY)) << "a message has at most 3 arrays";
     internal::Kept out;
     paramo_err err = PARAMO_OK;
     for (size_t i = 0; i < msg.data.size() && err == PARAMO_OK; i++)
@@ -506,7 +563,8 @@ inline int Van::Send(const Message &msg)
     if (!msg.meta.request &&
         customer == nullptr) /* it names the asker's customer; ours has the app's number */
         customer = Postoffice::Get()->GetCustomer(msg.meta.app_id, msg.meta.app_id);
-    CHECK(customer != nullptr) << "no customer " << msg.meta.customer_id << " of app " << msg.meta.app_id;
+    PS_REQUIRE(customer != nullptr) << "no customer " << msg.meta.customer_id << " of app "
+                                    << msg.meta.app_id;
     if (Postoffice::Get()->verbose() >= 2)
         LOG(INFO) << msg.DebugString();
     if (msg.meta.request)

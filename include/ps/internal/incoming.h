@@ -29,7 +29,7 @@ enum { TYPES_SHIFT = 16, TYPES_BITS = 4 };
 inline void Check(paramo_err err, const char *what)
 {
     if (err != PARAMO_OK)
-        LOG(FATAL) << what << ": " << paramo_last_error() << " (" << paramo_err_name(err) << ")";
+        PS_FAIL() << what << ": " << paramo_last_error() << " (" << paramo_err_name(err) << ")";
 }
 
 /* Timestamps here are ints, Paramo's have 64 bits: we show the low 30, and give messages that programs make
@@ -37,7 +37,7 @@ inline void Check(paramo_err err, const char *what)
 enum : int { TIME_MASK = (1 << 30) - 1, TIME_OWN = 1 << 30 };
 inline int FoldTime(uint64_t ts)
 {
-    return static_cast<int>(ts & static_cast<uint64_t>(TIME_MASK));
+    return static_cast<int>((ts - 1) & static_cast<uint64_t>(TIME_MASK)); /* Paramo's begin at 1, ours at 0 */
 }
 
 /* Who asked what: names a request among those that wait for their answer. */
@@ -61,53 +61,64 @@ struct AskedHash {
     }
 };
 
+/* A request that is to be answered by whoever has this; info is valid until then. */
+struct Claimed {
+    paramo_request *request;
+    const paramo_request_info *info;
+};
+
 /* The request that is in its handle: whoever claims it answers it, once. The thread that runs the handle sets
  * and ends it; any thread may claim. Without a lock: `state_` is odd while there is one to claim, never the
  * same twice, and the fields change only while it is even. Tests: test/ps/unit_queue.cc. */
 class InHand
 {
   public:
-    void Set(const Asked &asked, paramo_request *request)
+    void Set(const Asked &asked, const Claimed &claimed)
     {
         sender_.store(asked.sender, std::memory_order_relaxed);
         customer_.store(asked.customer, std::memory_order_relaxed);
         timestamp_.store(asked.timestamp, std::memory_order_relaxed);
-        request_.store(request, std::memory_order_relaxed);
+        request_.store(claimed.request, std::memory_order_relaxed);
+        info_.store(claimed.info, std::memory_order_relaxed);
         state_.store(state_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
-    /* nullptr: it is another one, or claimed already. */
-    paramo_request *Claim(const Asked &asked)
+    /* Without a request: it is another one, or claimed already. */
+    Claimed Claim(const Asked &asked)
     {
         uint64_t state = state_.load(std::memory_order_acquire);
         if (state % 2 == 0 || timestamp_.load(std::memory_order_relaxed) != asked.timestamp ||
             sender_.load(std::memory_order_relaxed) != asked.sender ||
             customer_.load(std::memory_order_relaxed) != asked.customer)
-            return nullptr;
-        paramo_request *request = request_.load(std::memory_order_relaxed);
-        return state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel,
-                                              std::memory_order_relaxed)
-                   ? request
-                   : nullptr;
+            return {nullptr, nullptr};
+        return Take(state);
     }
     bool unclaimed() const
     {
         return state_.load(std::memory_order_acquire) % 2 != 0;
     }
-    /* nullptr: it has been claimed. */
-    paramo_request *End()
+    /* Without a request: it has been claimed. */
+    Claimed End()
     {
         uint64_t state = state_.load(std::memory_order_acquire);
-        paramo_request *request = request_.load(std::memory_order_relaxed);
-        return state % 2 != 0 && state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel,
-                                                                std::memory_order_relaxed)
-                   ? request
-                   : nullptr;
+        return state % 2 != 0 ? Take(state) : Claimed{nullptr, nullptr};
     }
 
   private:
+    /* Of those that have seen this state, one gets it. */
+    Claimed Take(uint64_t state)
+    {
+        const Claimed claimed = {request_.load(std::memory_order_relaxed),
+                                 info_.load(std::memory_order_relaxed)};
+        return state_.compare_exchange_strong(state, state + 1, std::memory_order_acq_rel,
+                                              std::memory_order_relaxed)
+                   ? claimed
+                   : Claimed{nullptr, nullptr};
+    }
+
     std::atomic<uint64_t> state_{0};
     std::atomic<int> sender_{0}, customer_{0}, timestamp_{0};
     std::atomic<paramo_request *> request_{nullptr};
+    std::atomic<const paramo_request_info *> info_{nullptr};
 };
 
 /* References on arrays of Paramo, given back together. */
@@ -141,9 +152,10 @@ struct KeptCopy {
 template <typename V>
 SArray<V> ShareBytes(const std::shared_ptr<void> &kept, const paramo_bytes &bytes, const char *what)
 {
-    CHECK_EQ(bytes.len % sizeof(V), 0u) << what << ": " << bytes.len << " bytes are no array of elements of "
-                                        << sizeof(V) << " bytes; do both sides "
-                                        << "use the same type?";
+    PS_REQUIRE(bytes.len % sizeof(V) == 0u)
+        << what << ": " << bytes.len << " bytes are no array of elements of " << sizeof(V)
+        << " bytes; do both sides "
+        << "use the same type?";
     if (bytes.len == 0)
         return SArray<V>();
     size_t count = bytes.len / sizeof(V);

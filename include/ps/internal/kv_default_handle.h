@@ -90,18 +90,21 @@ template <typename Val> struct KVServerDefaultHandle {
     {
         const size_t n = data.keys.size();
         size_t total = 0;
+        std::unordered_map<Key, size_t>
+            here; /* keys that come here first; one that is repeated keeps its length */
         for (size_t i = 0; i < n; i++) {
-            CHECK(data.lens.empty() || data.lens[i] >= 0) << "a length is negative";
+            PS_REQUIRE(data.lens.empty() || data.lens[i] >= 0) << "a length is negative";
             const size_t length = Length(data, i, each);
             total += length;
             auto row = rows.find(data.keys[i]);
             const size_t before = row != rows.end()           ? row->second.size()
                                   : store.count(data.keys[i]) ? 1
-                                                              : length;
-            CHECK_EQ(length, before) << "key " << data.keys[i] << " has " << before << " values, not "
-                                     << length;
+                                  : data.lens.empty()         ? length
+                                                      : here.emplace(data.keys[i], length).first->second;
+            PS_REQUIRE(length == before)
+                << "key " << data.keys[i] << " has " << before << " values, not " << length;
         }
-        CHECK_EQ(total, data.vals.size())
+        PS_REQUIRE(total == data.vals.size())
             << "a push of " << n << " keys has " << data.vals.size() << " values";
     }
 

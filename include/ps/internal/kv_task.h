@@ -24,7 +24,7 @@
 
 namespace ps
 {
-/* Keys and their values. Keys are ascending and unique. Without lens each key has vals.size() / keys.size()
+/* Keys and their values. Without lens each key has vals.size() / keys.size()
  * values; with lens key i has lens[i]; one key's values follow the other's. */
 template <typename Val> struct KVPairs {
     SArray<Key> keys;
@@ -50,8 +50,8 @@ template <typename Val> struct Given {
     }
 };
 
-/* Keys are ascending and unique, or this throws. */
-inline void CheckKeys(const Key *k, size_t n)
+/* Are the keys ascending and unique? */
+inline bool Ascending(const Key *k, size_t n)
 {
     size_t i = 1;
     unsigned bad = 0;
@@ -60,10 +60,7 @@ inline void CheckKeys(const Key *k, size_t n)
                static_cast<unsigned>(k[i + 1] >= k[i + 2]) | static_cast<unsigned>(k[i + 2] >= k[i + 3]);
     for (; i < n; i++)
         bad |= static_cast<unsigned>(k[i - 1] >= k[i]);
-    for (i = 1; bad != 0 && i < n; i++)
-        if (k[i - 1] >= k[i])
-            LOG(FATAL) << (k[i - 1] == k[i] ? "a key appears twice: " : "keys are not in ascending order: ")
-                       << "keys[" << i - 1 << "] = " << k[i - 1] << ", keys[" << i << "] = " << k[i];
+    return bad == 0;
 }
 
 /* Where the values of a pull go. Lives in its task, and is never destroyed: there is nothing to it. */
@@ -216,11 +213,15 @@ template <typename Val> class KVTask
     {
         const size_t n = given.n;
         if (given.lens_count == 0)
-            CHECK(n == 0 ? given.vals_count == 0 : given.vals_count % n == 0)
+            PS_REQUIRE(n == 0 ? given.vals_count == 0 : given.vals_count % n == 0)
                 << "a push of " << n << " keys and " << given.vals_count
                 << " values: without lens each key has as many values";
         else
             CheckLens();
+        if (!Ascending(given.keys, n) && ranges.size() > 1) {
+            CutByKey(ranges);
+            return;
+        }
         parts.Reserve(std::min(n, ranges.size()));
         const Key *const keys = given.keys, *const past = keys + n;
         size_t begin = 0;
@@ -236,11 +237,34 @@ template <typename Val> class KVTask
         }
     }
 
+    /* The same for keys in any order: each server gets its own, as they were given. */
+    void CutByKey(const std::vector<Range> &ranges)
+    {
+        const size_t n = given.n;
+        std::vector<size_t> server(n), count(ranges.size(), 0);
+        bool in_a_row = true;
+        for (size_t i = 0; i < n; i++) {
+            const auto past =
+                std::upper_bound(ranges.begin() + 1, ranges.end(), given.keys[i],
+                                 [](Key key, const Range &range) { return key < range.begin(); });
+            server[i] = static_cast<size_t>(past - ranges.begin()) - 1;
+            count[server[i]]++;
+            in_a_row = in_a_row && (i == 0 || server[i - 1] <= server[i]);
+        }
+        parts.Reserve(std::min(n, ranges.size()));
+        size_t begin = 0;
+        for (size_t r = 0; r < ranges.size(); begin += count[r], r++)
+            if (count[r] > 0)
+                parts.Add(r, in_a_row ? begin : 0, in_a_row ? begin + count[r] : 0);
+        if (!in_a_row)
+            Gather(server);
+    }
+
     /* By the program's own slicer: what it has put into slice r goes to server r. */
     void CutBySlices(std::vector<std::pair<bool, KVPairs<Val>>> *sliced, size_t servers)
     {
         own_slices_ = true;
-        CHECK_LE(sliced->size(), servers) << "the slicer names more servers than there are";
+        PS_REQUIRE(sliced->size() <= servers) << "the slicer names more servers than there are";
         parts.Reserve(sliced->size());
         for (size_t r = 0; r < sliced->size(); r++) {
             if (!(*sliced)[r].first)
@@ -330,13 +354,66 @@ template <typename Val> class KVTask
         return sum;
     }
 
+    /* The slices of keys that lie between those of other servers, in memory of their own. */
+    void Gather(const std::vector<size_t> &server)
+    {
+        own_slices_ = true;
+        slices.resize(parts.size());
+        index_.resize(parts.size());
+        std::vector<size_t> part_of(server.size() == 0 ? 0
+                                                       : *std::max_element(server.begin(), server.end()) + 1);
+        for (size_t p = 0; p < parts.size(); p++)
+            part_of[static_cast<size_t>(parts[p].rank)] = p;
+        const size_t each = given.vals_count / given.n;
+        const Val *val = given.vals;
+        for (size_t i = 0; i < given.n; i++) {
+            const size_t p = part_of[server[i]];
+            const size_t vals = given.lens_count != 0 ? static_cast<size_t>(given.lens[i]) : each;
+            slices[p].keys.push_back(given.keys[i]);
+            for (size_t j = 0; j < vals; j++)
+                slices[p].vals.push_back(*val++);
+            if (given.lens_count != 0)
+                slices[p].lens.push_back(given.lens[i]);
+            index_[p].push_back(i);
+        }
+    }
+
+    /* For slices of the program's own: where in the request the keys of each part are. A key that is there
+     * several times is found in the same order in both. False: they are not the request's keys. */
+    bool FindSlices()
+    {
+        const SArray<Key> &keys = kvs.keys;
+        std::vector<size_t> order(keys.size());
+        for (size_t i = 0; i < order.size(); i++)
+            order[i] = i;
+        if (!Ascending(keys.data(), keys.size()))
+            std::stable_sort(order.begin(), order.end(),
+                             [&](size_t a, size_t b) { return keys[a] < keys[b]; });
+        std::vector<size_t> taken(keys.size(), 0); /* at the first of equal keys: how many have been found */
+        index_.resize(slices.size());
+        for (size_t p = 0; p < slices.size(); p++)
+            for (Key key : slices[p].keys) {
+                const auto at = std::lower_bound(order.begin(), order.end(), key,
+                                                 [&](size_t i, Key k) { return keys[i] < k; });
+                const size_t first = static_cast<size_t>(at - order.begin());
+                const size_t it = first == order.size() ? first : first + taken[first]++;
+                if (it >= order.size() || keys[order[it]] != key) {
+                    Mistake("the slicer has put key " + std::to_string(key) +
+                            " into a pull more often than it was asked for");
+                    return false;
+                }
+                index_[p].push_back(order[it]);
+            }
+        return true;
+    }
+
     void CheckLens() const
     {
-        CHECK_EQ(given.lens_count, given.n) << "a length for each key";
+        PS_REQUIRE(given.lens_count == given.n) << "a length for each key";
         for (size_t i = 0; i < given.n; i++)
-            CHECK_GE(given.lens[i], 0) << "a length is negative";
-        CHECK_EQ(SumLens(given.lens, 0, given.n), given.vals_count) << "the lengths add up to another "
-                                                                       "number of values";
+            PS_REQUIRE(given.lens[i] >= 0) << "a length is negative";
+        PS_REQUIRE(SumLens(given.lens, 0, given.n) == given.vals_count) << "the lengths add up to another "
+                                                                           "number of values";
     }
 
     /* Where answers may be received in place: the caller has said how much will come, and it is not what is
@@ -464,34 +541,25 @@ template <typename Val> class KVTask
             std::copy(apart.get(), apart.get() + total, vals);
     }
 
-    /* A program's own slices may interleave: each key's values go to their place in the order of the keys. */
+    /* Slices may interleave: each key's values go to their place in the order of the keys. */
     void Scatter(Val *vals, int *lens, size_t total)
     {
-        const SArray<Key> &keys = kvs.keys;
-        const size_t n = keys.size();
+        const size_t n = given.n;
         struct From {
             const Val *vals;
             size_t count;
         };
+        if (index_.empty() && !FindSlices())
+            return;
         std::vector<From> from(n, From{nullptr, 0});
-        std::vector<bool> seen(n, false);
         std::vector<int> part_lens;
         for (size_t part = 0; part < parts.size(); part++) {
-            const SArray<Key> &part_keys = slices[part].keys;
-            part_lens.resize(part_keys.size());
-            if (!part_keys.empty() && !LensOf(parts[part], part_lens.data()))
+            part_lens.resize(index_[part].size());
+            if (!part_lens.empty() && !LensOf(parts[part], part_lens.data()))
                 return;
             const Val *at = ValsOf(parts[part]);
             for (size_t i = 0; i < part_lens.size(); i++) {
-                const Key *k = std::lower_bound(keys.begin(), keys.end(), part_keys[i]);
-                size_t index = static_cast<size_t>(k - keys.begin());
-                if (index == n || *k != part_keys[i] || seen[index]) {
-                    Mistake("the slicer has put key " + std::to_string(part_keys[i]) +
-                            " into a pull twice, or it was not asked for");
-                    return;
-                }
-                seen[index] = true;
-                from[index] = From{at, static_cast<size_t>(part_lens[i])};
+                from[index_[part][i]] = From{at, static_cast<size_t>(part_lens[i])};
                 at += part_lens[i];
             }
         }
@@ -505,8 +573,9 @@ template <typename Val> class KVTask
         }
     }
 
-    bool own_slices_ = false;
-    Target<Val> *target_at_ = nullptr; /* in target_ */
+    bool own_slices_ = false;                /* what is sent stands in `slices` */
+    std::vector<std::vector<size_t>> index_; /* of each slice's keys among the request's, once it is known */
+    Target<Val> *target_at_ = nullptr;       /* in target_ */
     typename std::aligned_storage<3 * sizeof(void *), alignof(void *)>::type target_;
     std::string mistake_;
 };

@@ -148,7 +148,7 @@ struct Meta : public internal::Empty<void> {
 struct Message {
     template <typename V> void AddData(const SArray<V> &val)
     {
-        CHECK_EQ(data.size(), meta.data_type.size());
+        PS_REQUIRE(data.size() == meta.data_type.size());
         meta.data_type.push_back(GetDataType<V>());
         data.push_back(SArray<char>(val));
         meta.data_size += static_cast<int>(data.back().size());

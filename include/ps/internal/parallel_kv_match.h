@@ -44,10 +44,10 @@ template <typename K, typename V, typename C>
 size_t ParallelOrderedMatch(const SArray<K> &src_key, const SArray<V> &src_val, const SArray<K> &dst_key,
                             C *dst_val, int k = 1, AssignOp op = ASSIGN, int num_threads = 1)
 {
-    CHECK_GT(num_threads, 0);
-    CHECK_GT(k, 0);
+    PS_REQUIRE(num_threads > 0);
+    PS_REQUIRE(k > 0);
     const size_t width = static_cast<size_t>(k);
-    CHECK_EQ(src_key.size() * width, src_val.size());
+    PS_REQUIRE(src_key.size() * width == src_val.size());
     dst_val->resize(dst_key.size() * width);
     if (dst_key.empty())
         return 0;

@@ -35,7 +35,7 @@ void SortPart(T *data, size_t len, size_t smallest_part, int threads, const Less
 template <typename T, class Fn = std::less<T>>
 void ParallelSort(SArray<T> *arr, int num_threads = 2, const Fn &less = Fn())
 {
-    CHECK_GT(num_threads, 0);
+    PS_REQUIRE(num_threads > 0);
     const size_t smallest_part = 16384; /* arbitrary: a thread costs as much as sorting a few thousand */
     internal::SortPart(arr->data(), arr->size(), smallest_part, num_threads, less);
 }

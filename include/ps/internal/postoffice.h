@@ -59,7 +59,8 @@ class Postoffice
      * servers, workers and the scheduler are there then, so do_barrier adds nothing. */
     void Start(int customer_id, const char *argv0, const bool do_barrier);
     /* Ends the customer's part. Customer 0 ends the process's: with do_barrier when all customers of the
-     * process and then all nodes have come here; it leaves the cluster and runs the exit callbacks. */
+     * process and then all nodes have come here; it leaves the cluster and runs the exit callbacks. Then it
+     * throws if a request has failed that nobody has waited for. */
     void Finalize(const int customer_id, const bool do_barrier = true);
 
     void AddCustomer(Customer *customer);
@@ -170,14 +171,14 @@ class Postoffice
     {
         const char *role = env_->find("DMLC_ROLE");
         if (role == nullptr)
-            LOG(FATAL) << "DMLC_ROLE is not set: worker, server or scheduler";
+            PS_FAIL() << "DMLC_ROLE is not set: worker, server or scheduler";
         return role;
     }
     int NumberOf(const char *name) const
     {
         const char *text = env_->find(name);
         if (text == nullptr)
-            LOG(FATAL) << name << " is not set";
+            PS_FAIL() << name << " is not set";
         return std::atoi(text);
     }
 
@@ -185,6 +186,8 @@ class Postoffice
     void Leave(bool wait_for_others);
     std::vector<Customer *> Customers() const;
     void Meet(int customer_id, uint32_t group);
+    void TakeUntold(Customer *customer);
+    void FailIfUntold();
 
     const std::shared_ptr<Environment> env_;
     Van van_;
@@ -210,6 +213,8 @@ class Postoffice
         uint64_t round = 0;
         std::string error; /* of the round before */
     };
+    size_t untold_ = 0; /* failed requests of customers that are gone, for which nobody has waited */
+    std::string first_untold_;
     std::map<uint32_t, Gathering> gatherings_; /* by group: customers of this process at a barrier */
 };
 
@@ -250,7 +255,7 @@ inline void Postoffice::Join()
     for (const auto &variable : env_->given())
         setenv(variable.first.c_str(), variable.second.c_str(), 1);
     bool worker = is_worker() != 0, server = is_server() != 0;
-    CHECK(worker || server || is_scheduler())
+    PS_REQUIRE(worker || server || is_scheduler())
         << "DMLC_ROLE=" << Role() << ": not worker, server or scheduler";
 
     paramo_config config;
@@ -258,7 +263,7 @@ inline void Postoffice::Join()
     config.connect_timeout_ms = CLUSTER_MS;
     config.request_timeout_ms = FOREVER_MS;
     internal::Check(paramo_config_from_env(&config), "ps::Start");
-    CHECK_NOTNULL(config.scheduler);
+    internal::NotNull(config.scheduler, "config.scheduler");
     paramo_node *joined = nullptr;
     paramo_err err;
     const auto deadline =
@@ -323,6 +328,36 @@ inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
     }
     for (const Callback &callback : callbacks)
         callback();
+    FailIfUntold();
+}
+
+/* What customers have asked for in vain without anybody having waited for it ends with the process's part. */
+inline void Postoffice::FailIfUntold()
+{
+    for (Customer *customer : Customers())
+        TakeUntold(customer);
+    size_t count = 0;
+    std::string first;
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        std::swap(count, untold_);
+        first.swap(first_untold_);
+    }
+    if (count > 0)
+        internal::Fail("ps::Finalize: " + std::to_string(count) +
+                       (count == 1 ? " request has failed, and nobody has waited for it: "
+                                   : " requests have failed, and nobody has waited for them; the first: ") +
+                       first);
+}
+
+inline void Postoffice::TakeUntold(Customer *customer)
+{
+    std::string first;
+    const size_t count = customer->TakeUntold(&first);
+    std::lock_guard<std::mutex> lock(mu_);
+    if (count > 0 && untold_ == 0)
+        first_untold_ = first;
+    untold_ += count;
 }
 
 inline std::vector<Customer *> Postoffice::Customers() const
@@ -368,8 +403,8 @@ inline void Postoffice::AddCustomer(Customer *customer)
     paramo_node *joined = nullptr;
     {
         std::lock_guard<std::mutex> lock(mu_);
-        std::pair<int, int> name(CHECK_NOTNULL(customer)->app_id(), customer->customer_id());
-        CHECK(customers_.emplace(name, customer).second)
+        std::pair<int, int> name(internal::NotNull(customer, "customer")->app_id(), customer->customer_id());
+        PS_REQUIRE(customers_.emplace(name, customer).second)
             << "app " << name.first << " has a customer " << name.second << " in this process already";
         joined = node_;
         cond_.notify_all();
@@ -395,6 +430,7 @@ inline void Postoffice::RemoveCustomer(Customer *customer)
             customers_.erase(it);
     }
     customer->Detach();
+    TakeUntold(customer);
 }
 
 inline Customer *Postoffice::GetCustomer(int app_id, int customer_id, int timeout) const
@@ -427,7 +463,7 @@ inline const std::vector<int> &Postoffice::GetNodeIDs(int node_id) const
             node_ids_[id].assign(1, id);
     }
     auto it = node_ids_.find(node_id);
-    CHECK(it != node_ids_.end()) << "node " << node_id << " doesn't exist";
+    PS_REQUIRE(it != node_ids_.end()) << "node " << node_id << " doesn't exist";
     return it->second;
 }
 
@@ -450,7 +486,7 @@ inline const std::vector<Range> &Postoffice::GetServerKeyRanges()
 inline void Postoffice::Meet(int customer_id, uint32_t group)
 {
     paramo_node *joined = node();
-    CHECK(joined != nullptr) << "Barrier: call ps::Start first";
+    PS_REQUIRE(joined != nullptr) << "Barrier: call ps::Start first";
     internal::Check(paramo_barrier(joined, group, static_cast<uint32_t>(customer_id), FOREVER_MS), "Barrier");
 }
 
@@ -459,8 +495,8 @@ inline void Postoffice::Barrier(int customer_id, int node_group)
     if (GetNodeIDs(node_group).size() <= 1)
         return;
     const int mine = is_worker() ? kWorkerGroup : is_server() ? kServerGroup : kScheduler;
-    CHECK_LT(node_group, 8) << "Barrier: " << node_group << " is a node, not a group";
-    CHECK((node_group & mine) != 0) << "Barrier: this " << Role() << " is not of group " << node_group;
+    PS_REQUIRE(node_group < 8) << "Barrier: " << node_group << " is a node, not a group";
+    PS_REQUIRE((node_group & mine) != 0) << "Barrier: this " << Role() << " is not of group " << node_group;
     const uint32_t group = static_cast<uint32_t>(node_group);
 
     std::unique_lock<std::mutex> lock(mu_);
@@ -475,7 +511,7 @@ inline void Postoffice::Barrier(int customer_id, int node_group)
     if (++here.inside < static_cast<int>(started_.size())) {
         cond_.wait(lock, [&here, round] { return here.round != round; });
         if (!here.error.empty())
-            LOG(FATAL) << here.error;
+            PS_FAIL() << here.error;
         return;
     }
     std::string error;
@@ -491,7 +527,7 @@ inline void Postoffice::Barrier(int customer_id, int node_group)
     here.round++;
     cond_.notify_all();
     if (!error.empty())
-        LOG(FATAL) << error;
+        PS_FAIL() << error;
 }
 
 inline std::vector<int> Postoffice::GetDeadNodes(int)

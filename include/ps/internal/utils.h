@@ -22,6 +22,7 @@
 
 #include "dmlc/logging.h"
 #include "ps/internal/env.h"
+#include "ps/internal/fail.h"
 
 namespace ps
 {
@@ -35,6 +36,16 @@ inline std::string GetEnv(const char *key, std::string default_val)
 {
     const char *text = Environment::Get()->find(key);
     return text == nullptr ? default_val : std::string(text);
+}
+/* As valid as what Environment::find returns. */
+inline const char *GetEnv(const char *key, const char *default_val)
+{
+    const char *text = Environment::Get()->find(key);
+    return text == nullptr ? default_val : text;
+}
+inline const char *GetEnv(const char *key, char *default_val)
+{
+    return GetEnv(key, static_cast<const char *>(default_val));
 }
 } // namespace ps
 

@@ -29,7 +29,7 @@ class Van
     /* This node, as it is known to the cluster; after Start. */
     const Node &my_node() const
     {
-        CHECK(ready_) << "call ps::Start first";
+        PS_REQUIRE(ready_) << "call ps::Start first";
         return my_node_;
     }
     bool IsReady() const

@@ -1,0 +1,115 @@
+// Nothing is lost in silence: timestamps begin at 0, those that nobody has are an error and never a hang; a KVWorker
+// that goes waits for what it has pushed; what fails without anybody waiting for it makes Finalize fail, once; and a
+// handle or callback may throw whatever it likes.
+#include <atomic>
+
+#include "ps/ps.h"
+
+using namespace ps;
+
+template <typename F> static std::string Error(F f)
+{
+    try {
+        f();
+    } catch (const dmlc::Error &e) {
+        return e.what();
+    }
+    return std::string();
+}
+static bool Has(const std::string &text, const char *part)
+{
+    return text.find(part) != std::string::npos;
+}
+
+static void Numbers()
+{
+    KVWorker<float> kv(0, 7);
+    SimpleApp app(1, 7);
+    CHECK(!Error([&] { kv.Wait(0); }).empty()) << "nothing has been asked for yet";
+    CHECK_EQ(kv.Push({1}, {0}), 0);
+    kv.Wait(0);
+    kv.Wait(0);
+    CHECK_EQ(kv.Push({1}, {0}), 1);
+    kv.Wait(1);
+    CHECK_EQ(app.Request(0, "", kServerGroup), 0);
+    app.Wait(0);
+    CHECK_EQ(kv.get_customer()->NumResponse(0), 1);
+    for (int unknown : {2, 5, 1000, 123456, (1 << 30) - 1, 1 << 30, (1 << 30) + 5, -1, -1000})
+        CHECK(!Error([&] { kv.Wait(unknown); }).empty()) << unknown;
+    Customer own(2, 7, [](const Message &) {});
+    CHECK_EQ(own.NewRequest(kServerGroup), 0);
+    CHECK_EQ(own.NewRequest(kServerGroup), 1);
+    own.AddResponse(0, NumServers());
+    own.AddResponse(1, NumServers());
+    own.WaitRequest(0);
+    own.WaitRequest(1);
+    CHECK(!Error([&] { own.WaitRequest(2); }).empty());
+}
+
+static void Leaving()
+{
+    std::atomic<int> called{0};
+    {
+        KVWorker<float> kv(0, 8);
+        for (int i = 0; i < 50; i++)
+            kv.Push({100 + static_cast<Key>(MyRank())}, {1}, {}, 1, [&called] { called++; });
+    }
+    CHECK_EQ(called.load(), 50) << "a KVWorker is gone before what it has pushed";
+    KVWorker<float> kv(0, 8);
+    std::vector<float> got;
+    kv.Wait(kv.Pull({100 + static_cast<Key>(MyRank())}, &got));
+    CHECK_EQ(got[0], 50);
+}
+
+int main()
+{
+    Start(0);
+    auto store = std::make_shared<KVServerDefaultHandle<float>>();
+    if (IsServer()) {
+        auto server = new KVServer<float>(0);
+        auto simple = new SimpleApp(1);
+        server->set_request_handle([store](const KVMeta &m, const KVPairs<float> &d, KVServer<float> *s) {
+            if (m.cmd == 42)
+                throw 42;
+            if (m.cmd == 1)
+                std::this_thread::yield();
+            (*store)(m, d, s);
+        });
+        simple->set_request_handle([](const SimpleData &req, SimpleApp *app) {
+            if (req.head == 42)
+                throw std::string("no std::exception either");
+            app->Response(req);
+        });
+        RegisterExitCallback([=] {
+            delete server;
+            delete simple;
+        });
+    }
+    if (IsWorker()) {
+        const int rank = MyRank();
+        Numbers();
+        Leaving();
+        KVWorker<float> kv(0, 0);
+        SimpleApp app(1, 0);
+        app.set_response_handle([](const SimpleData &req, SimpleApp *) {
+            if (req.head == 5)
+                throw 5;
+        });
+        CHECK(Has(Error([&] { kv.Wait(kv.Push({1}, {1}, {}, 42)); }), "no std::exception"));
+        CHECK(Has(Error([&] { app.Wait(app.Request(42, "", kServerGroup)); }), "no std::exception"));
+        CHECK(Has(Error([&] { app.Wait(app.Request(5, "", kServerGroup)); }), "response handle"));
+        CHECK(Has(Error([&] { kv.Wait(kv.Push({1}, {1}, {}, 0, [] { throw 1; })); }), "callback"));
+        kv.Wait(kv.Push({1}, {1}));
+        if (rank == 0) { /* two that nobody waits for: of an app that is there at the end, and of one that is not */
+            kv.Push({1}, {1}, {}, 42);
+            KVWorker<float> gone(0, 9);
+            gone.Push({1}, {1}, {}, 42, [] { CHECK(false) << "it has failed"; });
+        }
+        const std::string error = Error([] { Finalize(0); });
+        CHECK_EQ(Has(error, "2 requests have failed"), rank == 0) << error;
+        CHECK_EQ(error.empty(), rank != 0) << error;
+        return 0;
+    }
+    Finalize(0);
+    return 0;
+}
