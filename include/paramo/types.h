@@ -135,7 +135,9 @@ typedef enum paramo_request_flags {
                            there is room */
     PARAMO_TRUSTED = 4, /* the caller vouches that keys are sorted and unique: not checked again */
     PARAMO_CREATE =
-        8 /* pull from a sparse table: create missing rows (else their initial values are only computed) */
+        8, /* pull from a sparse table: create missing rows (else their initial values are only computed) */
+    PARAMO_WAITED = 16 /* it has a callback, but some thread waits for it, too. Without this flag a thread of
+                          the library stays awake for the callback, at the price of processor time */
 } paramo_request_flags;
 
 /* Called once when a request completes, on some thread of this process, after the lane is released; those of

@@ -318,6 +318,17 @@ void lane_notify(struct lane *lane)
     lane->notify = true;
 }
 
+void lane_expect(struct lane *lane)
+{
+    atomic_fetch_add(&lane->expects, 1);
+    atomic_fetch_add_explicit(&lane->expected, 1, memory_order_relaxed);
+}
+
+void lane_expected(struct lane *lane)
+{
+    atomic_fetch_sub(&lane->expects, 1);
+}
+
 paramo_err lane_wait(struct lane *lane, bool (*done)(void *arg), void *arg, uint64_t deadline)
 {
     if (done(arg))

@@ -117,6 +117,12 @@ void lane_callbacks_end(void);
 /* On the lane: what a waiter waits for may have become true. */
 void lane_notify(struct lane *lane);
 
+/* Any thread. Between the two something is to come for which nobody waits in lane_wait, and which is not to
+ * be late: a real lane's thread watches the descriptors then, also while callers come and go. The first is
+ * called before what it speaks of is handed to the lane; they may be counted in any order. */
+void lane_expect(struct lane *lane);
+void lane_expected(struct lane *lane);
+
 /* Drives the lane, or waits for whoever does, until done(arg) is true. done is called without the lane: it
  * reads atomics. TIMEOUT at the deadline (lane_now's clock); IN_CALLBACK if lane_inside(). Any number of
  * threads. */

@@ -48,6 +48,8 @@ struct lane {
     atomic_bool completing;      /* somebody is the completer */
     atomic_uint inside;          /* posters and borrowers that hold a pointer to the lane */
     _Atomic uint64_t next_timer; /* published at release; UINT64_MAX: none */
+    atomic_int expects;          /* what is to come without being waited for (lane_expect) */
+    atomic_uint expected;        /* ... ever */
     _Atomic uint64_t work;       /* tasks, timers and events handled: tells polling from idling */
 
     /* owned by the holder of the lane */

@@ -5,6 +5,9 @@
  * there, and looks once after each), then, under one long wait, for good, until that leader leaves. Further
  * waiters follow: they sleep on a futex until the leader has news or leaves.
  *
+ * While something is expected that nobody waits for (lane_expect), and until callers have come and gone once
+ * without that, the lane's thread does not park but where a leader drives: it watches the descriptors itself.
+ *
  * Before it sleeps, a thread polls for a short time if that has paid before, and not if it was descheduled
  * while polling, which means that cores are not free.
  */
@@ -78,6 +81,9 @@ static void real_released(struct lane *lane, uint64_t next, bool notify)
         if (atomic_load(&lane->real.leader_asleep))
             event_signal(lane->real.wake_fd);
     }
+    if (atomic_load(&lane->expects) > 0 && atomic_load(&lane->real.parked) &&
+        !atomic_load(&lane->real.drivers))
+        event_signal(lane->real.park_fd);
     /* A leader that is awake looks at the timers itself before it sleeps, and real_wait does after it. */
     if (!atomic_load(&lane->real.led) || atomic_load(&lane->real.leader_asleep))
         real_watch(lane, next);
@@ -237,6 +243,8 @@ static void real_park(struct lane *lane, uint64_t until, bool deep)
     atomic_store(&l->real.deep, deep);
     atomic_store(&l->real.parked, true);
     bool stay = !real_has_mail(l) && !atomic_load(&l->real.stop);
+    if (!atomic_load(&l->real.drivers) && atomic_load(&l->expects) > 0)
+        stay = false; /* nobody else watches */
     if (deep)
         stay = stay && atomic_load(&l->next_timer) >= until && atomic_load(&l->real.drivers);
     if (stay) {
@@ -264,11 +272,15 @@ static void *real_thread(void *arg)
 {
     struct lane *lane = arg;
     unsigned seen = atomic_load(&lane->real.sessions);
-    unsigned parks = 0;
+    unsigned parks = 0, expected = atomic_load(&lane->expected);
     while (!atomic_load(&lane->real.stop)) {
         unsigned sessions = atomic_load(&lane->real.sessions);
         unsigned drivers = atomic_load(&lane->real.drivers);
         uint64_t next = atomic_load(&lane->next_timer);
+        bool expects = atomic_load(&lane->expects) > 0 || atomic_load(&lane->expected) != expected;
+        expected = atomic_load(&lane->expected);
+        if (expects)
+            seen = sessions; /* callers that come and go for what this thread is to see to */
         if (drivers || sessions != seen) {
             parks = sessions != seen ? 0 : parks + 1;
             seen = sessions;
@@ -284,6 +296,10 @@ static void *real_thread(void *arg)
         parks = 0;
         if (real_turn(lane))
             continue;
+        if (atomic_load(&lane->state) != LANE_IDLE && expects) {
+            (void)sched_yield(); /* somebody is inside a step; then it is this thread's turn */
+            continue;
+        }
         if (atomic_load(&lane->state) != LANE_IDLE) { /* a borrower is inside: what is ready is for it */
             real_park(lane, env_now(lane->env) + PARK_NS, false);
             continue;
@@ -346,7 +362,8 @@ static paramo_err real_wait(struct lane *lane, bool (*done)(void *arg), void *ar
         atomic_fetch_sub(&lane->real.followers, 1);
     }
     if (atomic_fetch_sub(&lane->real.drivers, 1) == 1) {
-        if (atomic_load(&lane->real.deep))
+        if (atomic_load(&lane->real.deep) ||
+            (atomic_load(&lane->real.parked) && atomic_load(&lane->expects) > 0))
             event_signal(lane->real.park_fd);
         /* The thread may sleep since before this wait; what it had armed we have used up. */
         if (atomic_load(&lane->real.hooked) && atomic_load(&lane->real.sleepers))

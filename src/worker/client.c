@@ -153,6 +153,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
         r->cmd = o->cmd;
         r->callback = o->callback;
         r->callback_arg = o->callback_arg;
+        r->expects = o->callback && !(o->flags & PARAMO_WAITED);
         if ((o->flags & PARAMO_CREATE) && call->kind == REQUEST_PULL)
             r->flags |= WIRE_CREATE;
     }
@@ -285,6 +286,8 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
         r->ts = issued;
         if (ts)
             *ts = issued;
+        if (r->expects)
+            lane_expect(c->lane);
         if (held || entered) {
             client_submit(c, r);
         } else {
@@ -520,6 +523,8 @@ void client_complete(struct client *c, struct lane_task *task)
 static void request_complete(struct client *c, struct request *r)
 {
     request_release(c, r);
+    if (r->expects)
+        lane_expected(c->lane);
     if (!r->callback && !r->on_reply) {
         uint64_t ts = r->ts;
         request_put(c, r);

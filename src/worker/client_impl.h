@@ -112,6 +112,7 @@ struct request {
     bool posted; /* made off the lane: goes back to malloc, so that the free list is no longer than needed */
     bool pulls_lens; /* answers have lengths, placed when all are there */
     bool first_used;
+    bool expects; /* the lane's thread is to see to its callback */
     paramo_err status;
     paramo_err error; /* MESSAGE: the first failure of one of its nodes; the others are asked all the same */
     char *error_text; /* of malloc; NULL: there was no memory */
