@@ -72,7 +72,7 @@ template <typename Val> class KVWorker : public SimpleApp
             return SendCopy<std::vector<Val>, std::vector<int>>(true, keys, vals, lens, nullptr, nullptr, cmd,
                                                                 cb, priority);
         internal::KVTask<Val> task(true, given, cmd);
-        return Issue(&task, nullptr, obj_, priority, OnPushed, PARAMO_COPY);
+        return Issue(&task, nullptr, obj_, priority, OnPushed, PARAMO_COPY | PARAMO_WAITED);
     }
     int Pull(const std::vector<Key> &keys, std::vector<Val> *vals, std::vector<int> *lens = nullptr,
              int cmd = 0, const Callback &cb = nullptr, int priority = 0)
@@ -193,6 +193,8 @@ template <typename Val> class KVWorker : public SimpleApp
 
     int Send(std::unique_ptr<Task> task, int priority, uint32_t flags)
     {
+        if (!task->callback)
+            flags |= PARAMO_WAITED;
         int timestamp =
             Issue(task.get(), task->pull ? OnReply : nullptr, task.get(), priority, OnDone, flags);
         task.release(); /* OnDone deletes it */
@@ -228,7 +230,10 @@ template <typename Val> class KVWorker : public SimpleApp
         std::unique_ptr<Task> task(static_cast<Task *>(arg));
         Customer *const customer = task->worker->obj_;
         if (status != PARAMO_OK) {
+            const std::string why = paramo_last_error();
             customer->Ended(ts, status);
+            if (status == PARAMO_E_NODE_LOST && task->callback)
+                Postoffice::Get()->Doom(why);
             return;
         }
         const std::string &wrong = task->Finish();
@@ -260,10 +265,11 @@ struct KVMeta {
     int customer_id; /* the worker's */
 };
 
-/* The app of a server. Its handles, the SimpleApp side's too, never run twice at once. They run where the
- * request was received, as soon as set_request_handle has been called (requests that come before it wait;
- * those of SimpleApp are taken once either handle is set), and must not wait for requests; with
- * PARAMO_PS_THREADS=1 in the environment they have a thread of their own, as in ps-lite, and may. */
+/* The app of a server. Its handles, the SimpleApp side's too, never run twice at once. They run as soon as
+ * set_request_handle has been called (requests that come before it wait; those of SimpleApp are taken once
+ * either handle is set), on a thread of this app's own, so that they may wait for other customers. The only
+ * customer of a process has none that it could wait for: its handles run where the request was received,
+ * until there is a second. PARAMO_PS_THREADS in the environment: 1 always gives it a thread, 0 never does. */
 template <typename Val> class KVServer : public SimpleApp
 {
   public:
@@ -277,7 +283,10 @@ template <typename Val> class KVServer : public SimpleApp
     {
         internal::Serving serving;
         serving.request = [this](const internal::Incoming &in) { OnRequest(in); };
-        serving.direct = GetEnv("PARAMO_PS_THREADS", 0) == 0;
+        const int threads = GetEnv("PARAMO_PS_THREADS", -1);
+        serving.on = threads < 0    ? internal::Serving::ALONE
+                     : threads == 0 ? internal::Serving::DIRECT
+                                    : internal::Serving::THREAD;
         serving.late = true;
         obj_ = new Customer(app_id, app_id, serving);
     }

@@ -62,7 +62,8 @@ class SimpleApp
         message.flags = internal::FLAG_SIMPLE;
         message.seg[PARAMO_SEG_BODY].data = call->body.data();
         message.seg[PARAMO_SEG_BODY].len = call->body.size();
-        int timestamp = get_customer()->Ask(&message, 1, OnReply, call.get(), 0, OnDone);
+        int timestamp = get_customer()->Ask(&message, 1, OnReply, call.get(), 0, OnDone,
+                                            Copy(response_handle_) ? 0 : PARAMO_WAITED);
         call.release(); /* OnDone deletes it */
         return timestamp;
     }

@@ -1,6 +1,6 @@
-// Keys in any order and repeated reach a handle as they were sent, and answers under other keys than were asked for
-// are an error of the request. What MXNet sends is among them: a row-sparse push repeats its first key, with a length
-// of 0; a compressed one has two keys in descending order.
+// Keys in any order and repeated reach a handle as they were sent, and answers under other keys than were
+// asked for are an error of the request. What MXNet sends is among them: a row-sparse push repeats its first
+// key, with a length of 0; a compressed one has two keys in descending order.
 #include <map>
 #include <mutex>
 
@@ -98,7 +98,8 @@ int main()
         const int last = NumServers() - 1;
         const Key a = at[0], b = at[static_cast<size_t>(last)];
 
-        /* A row-sparse push and pull of MXNet's: the master key, with length 0, then rows of which one is the same. */
+        /* A row-sparse push and pull of MXNet's: the master key, with length 0, then rows of which one is the
+         * same. */
         SArray<Key> keys({a + 5, a + 5, a + 7});
         SArray<float> vals({1, 2, 3, 4});
         kv.Wait(kv.ZPush(keys, vals, SArray<int>({0, 2, 2}), STORE));
@@ -109,7 +110,8 @@ int main()
         std::vector<float> got;
         std::vector<int> lens;
         kv.Wait(kv.Pull({a + 3, a + 7, a + 5, a + 7}, &got, &lens));
-        CHECK(got == std::vector<float>({7, 8, 9, 3, 4, 1, 2, 3, 4}) && lens == std::vector<int>({3, 2, 2, 2}));
+        CHECK(got == std::vector<float>({7, 8, 9, 3, 4, 1, 2, 3, 4}) &&
+              lens == std::vector<int>({3, 2, 2, 2}));
 
         /* Over several servers, to and fro. */
         kv.Wait(kv.Push({b + 2, a + 2, b + 1, a + 2, b + 2}, {1, 2, 3, 4, 5}));
@@ -143,8 +145,9 @@ int main()
         kv.Wait(kv.Push({a + 21, a + 23}, {1, 2, 3, 4}));
         for (int cmd : {SUBSET, REORDERED, OTHERS, FEWER_LENS, WRONG_TOTAL}) {
             got.clear();
-            const std::string error =
-                Error([&] { kv.Wait(kv.Pull({a + 21, a + 22, a + 23, a + 24}, &got, nullptr, cmd)); });
+            const std::string error = Error([&] {
+                kv.Wait(kv.Pull({a + 21, a + 22, a + 23, a + 24}, &got, nullptr, cmd));
+            });
             CHECK(error.find("the handle answers") != std::string::npos) << cmd << ": " << error;
             CHECK(got.empty()) << "values of a wrong answer have been taken";
         }

@@ -1,6 +1,6 @@
-// Nothing is lost in silence: timestamps begin at 0, those that nobody has are an error and never a hang; a KVWorker
-// that goes waits for what it has pushed; what fails without anybody waiting for it makes Finalize fail, once; and a
-// handle or callback may throw whatever it likes.
+// Nothing is lost in silence: timestamps begin at 0, those that nobody has are an error and never a hang; a
+// KVWorker that goes waits for what it has pushed; what fails without anybody waiting for it makes Finalize
+// fail, once; and a handle or callback may throw whatever it likes.
 #include <atomic>
 
 #include "ps/ps.h"
@@ -100,7 +100,8 @@ int main()
         CHECK(Has(Error([&] { app.Wait(app.Request(5, "", kServerGroup)); }), "response handle"));
         CHECK(Has(Error([&] { kv.Wait(kv.Push({1}, {1}, {}, 0, [] { throw 1; })); }), "callback"));
         kv.Wait(kv.Push({1}, {1}));
-        if (rank == 0) { /* two that nobody waits for: of an app that is there at the end, and of one that is not */
+        if (rank ==
+            0) { /* two that nobody waits for: of an app that is there at the end, and of one that is not */
             kv.Push({1}, {1}, {}, 42);
             KVWorker<float> gone(0, 9);
             gone.Push({1}, {1}, {}, 42, [] { CHECK(false) << "it has failed"; });

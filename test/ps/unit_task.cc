@@ -1,5 +1,5 @@
-// How a request is cut for the servers and put together again, whatever macros came before ours (it is built with
-// each of macros/, too); and how this layer fails.
+// How a request is cut for the servers and put together again, whatever macros came before ours (it is built
+// with each of macros/, too); and how this layer fails.
 #include "ps/ps.h"
 
 #include "expect.h"
@@ -58,7 +58,8 @@ static void Sizes()
 static void Orders()
 {
     auto sent = Cut({1, 150, 151, 300}, {1, 2, 3, 4}, {});
-    EXPECT(sent.size() == 3 && Is(sent, 0, {1}, {1}) && Is(sent, 1, {150, 151}, {2, 3}) && Is(sent, 2, {300}, {4}));
+    EXPECT(sent.size() == 3 && Is(sent, 0, {1}, {1}) && Is(sent, 1, {150, 151}, {2, 3}) &&
+           Is(sent, 2, {300}, {4}));
     /* Descending and repeated within a server: as given, without a copy. */
     sent = Cut({9, 3, 9, 150, 150, 120}, {1, 2, 3, 4, 5, 6}, {});
     EXPECT(sent.size() == 2 && Is(sent, 0, {9, 3, 9}, {1, 2, 3}) && Is(sent, 1, {150, 150, 120}, {4, 5, 6}));

@@ -1,7 +1,8 @@
 /*
  * A Customer: one end of an app in this process. It asks (a paramo customer with timestamps and waits) and it
  * is asked: a thread of its own takes requests and runs its handle, one at a time, as in ps-lite; so a handle
- * may wait for requests of other customers. Handles for responses never run beside it either (strand.h).
+ * may wait for requests of other customers (internal::Serving::on: a KVServer that is alone does without).
+ * Handles for responses never run beside it either (strand.h).
  *
  * Made before ps::Start it attaches to the node when that starts; Finalize detaches it; a later Start
  * attaches it again. Every function may be called from any thread. Tests: test/ps.
@@ -19,6 +20,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -103,6 +105,8 @@ class Customer
     }
 
     void Attach(paramo_node *node, bool is_worker);
+    /* There are other customers: its handles get a thread, if they had none. */
+    void LeaveDirect();
     /* From now on a customer that is served `late` is. */
     void Open();
     /* Runs f, which must not throw, when no handle runs: now, or when the one that does has ended. */
@@ -112,6 +116,8 @@ class Customer
     /* Ends what it has asked for, says how many those were, and takes no more requests. May be called again.
      */
     void Detach();
+    /* Refuses the requests that wait for their answer since the call before. */
+    void RefuseStale(const std::string &why);
     /* Failures that nobody has waited for are the caller's now: how many, and the text of the first. */
     size_t TakeUntold(std::string *first);
 
@@ -169,6 +175,7 @@ class Customer
     std::mutex mu_; /* guards what follows */
     std::condition_variable cond_;
     std::unordered_map<internal::Asked, internal::Claimed, internal::AskedHash> held_;
+    std::unordered_set<internal::Asked, internal::AskedHash> stale_; /* of held_, at the last RefuseStale */
     std::unordered_map<int, Own> own_;
     int next_own_ = 0;
     std::deque<Failure> failed_;
@@ -183,6 +190,7 @@ class Customer
     uint32_t serve_as_ = PARAMO_ANY;
     std::thread taker_;
     bool served_ = false;
+    bool direct_ = false; /* without a thread */
     std::atomic<bool> open_{false};
 };
 } // namespace ps

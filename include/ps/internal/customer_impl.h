@@ -50,12 +50,29 @@ inline void Customer::Attach(paramo_node *node, bool is_worker)
 
 inline void Customer::Serve()
 {
-    paramo_handler handler = serving_.direct ? OnRequest : nullptr;
+    direct_ = serving_.on == internal::Serving::DIRECT ||
+              (serving_.on == internal::Serving::ALONE && Postoffice::Get()->CustomersHere() < 2);
+    paramo_handler handler = direct_ ? OnRequest : nullptr;
     internal::Check(paramo_app_serve(node_, static_cast<uint32_t>(app_id_), serve_as_, handler, this),
                     "ps::Customer");
     served_ = true;
-    if (!serving_.direct)
+    if (!direct_)
         taker_ = std::thread([this] { TakeLoop(node_, serve_as_); });
+}
+
+/* Requests that come in between wait for it. */
+inline void Customer::LeaveDirect()
+{
+    if (!served_ || !direct_ || serving_.on != internal::Serving::ALONE)
+        return;
+    if (paramo_app_close(node_, static_cast<uint32_t>(app_id_), serve_as_) != PARAMO_OK) {
+        LOG(WARNING) << "app " << app_id_
+                     << ": its handle cannot wait for another customer's requests, for it has "
+                     << "made that customer itself: " << paramo_last_error();
+        return;
+    }
+    served_ = false;
+    Serve();
 }
 
 inline void Customer::Open()
@@ -241,6 +258,30 @@ inline void Customer::Refuse(const internal::Asked &asked, const std::string &wh
     const internal::Claimed claimed = Claim(asked);
     if (claimed.request != nullptr)
         (void)!paramo_answer_error(claimed.request, PARAMO_E_HANDLER, why.c_str());
+}
+
+inline void Customer::RefuseStale(const std::string &why)
+{
+    std::vector<internal::Claimed> refused;
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        std::unordered_set<internal::Asked, internal::AskedHash> left;
+        for (auto it = held_.begin(); it != held_.end();) {
+            if (stale_.count(it->first) == 0) {
+                left.insert(it->first);
+                ++it;
+                continue;
+            }
+            refused.push_back(it->second);
+            it = held_.erase(it);
+        }
+        stale_.swap(left);
+    }
+    if (!refused.empty())
+        LOG(ERROR) << "app " << app_id_ << ": " << refused.size()
+                   << " requests have waited for their answer too long: " << why;
+    for (const internal::Claimed &claimed : refused)
+        (void)!paramo_answer_error(claimed.request, PARAMO_E_NODE_LOST, why.c_str());
 }
 
 inline Message Customer::MessageOf(const internal::Incoming &in)

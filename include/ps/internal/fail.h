@@ -4,8 +4,8 @@
  *
  * The headers here never use the CHECK family or LOG(FATAL): a program may have brought its own before ours.
  * dmlc-core's CHECK is a bare `if`, which takes the `else` that follows; glog's ends the process, also for a
- * mistake that another node made. PS_REQUIRE is an expression whatever is included. Tests: test/ps/unit_task.cc,
- * built with each of test/ps/macros.
+ * mistake that another node made. PS_REQUIRE is an expression whatever is included. Tests:
+ * test/ps/unit_task.cc, built with each of test/ps/macros.
  */
 #ifndef PS_INTERNAL_FAIL_H_
 #define PS_INTERNAL_FAIL_H_

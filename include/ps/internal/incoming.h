@@ -192,8 +192,9 @@ struct Incoming {
 struct Serving {
     /* One at a time. What it throws is answered as an error. */
     std::function<void(const Incoming &in)> request;
-    /* It runs on the thread that received the request, without a hand-over, and cannot wait for requests. */
-    bool direct = false;
+    /* It runs on the thread that received the request, without a hand-over, and cannot wait for requests;
+     * ALONE: as long as the process has no other customer that it could wait for. */
+    enum { THREAD, ALONE, DIRECT } on = THREAD;
     bool late = false; /* requests wait until Customer::Open is called */
 };
 } // namespace internal

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -153,6 +154,18 @@ class Postoffice
         std::lock_guard<std::mutex> steady(start_mu_);
         f();
     }
+    /* A request that only its callback would have told of has failed for good. The program has a few seconds
+     * to end. */
+    void Doom(const std::string &why)
+    {
+        if (!doomed_.exchange(true))
+            std::thread(EndBy, why).detach();
+    }
+    size_t CustomersHere() const
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        return customers_.size();
+    }
     paramo_node *node() const
     {
         std::lock_guard<std::mutex> lock(mu_);
@@ -183,9 +196,13 @@ class Postoffice
     }
 
     void Join();
-    void Leave(bool wait_for_others);
+    std::string Leave(bool wait_for_others);
+    static std::chrono::milliseconds RecoveryPatience();
+    bool WorkersOnlyDied();
+    static void AtExit(int status, void *unused);
+    static void EndBy(const std::string &why);
     std::vector<Customer *> Customers() const;
-    void Meet(int customer_id, uint32_t group);
+    std::string Meet(int customer_id, uint32_t group, bool until_over);
     void TakeUntold(Customer *customer);
     void FailIfUntold();
 
@@ -207,6 +224,7 @@ class Postoffice
     std::vector<Callback> exit_callbacks_;
     mutable std::unordered_map<int, std::vector<int>> node_ids_;
     std::vector<Range> key_ranges_;
+    std::atomic<bool> doomed_{false};
     std::atomic<bool> ranges_made_{false}; /* key_ranges_ stays as it is until the next Start */
     struct Gathering {
         int inside = 0;
@@ -277,6 +295,8 @@ inline void Postoffice::Join()
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     internal::Check(err, "ps::Start");
+    if (!joined_before_)
+        (void)on_exit(AtExit, nullptr);
     joined_before_ = true;
 
     Node me;
@@ -302,6 +322,27 @@ inline void Postoffice::Join()
     PS_VLOG(1) << me.ShortDebugString() << " has joined: " << me.DebugString();
 }
 
+/* A process that ends without ps::Finalize is a death like any other: it does not end with 0. */
+inline void Postoffice::AtExit(int status, void *)
+{
+    Postoffice *office = Get();
+    if (status != 0 || office->node() == nullptr)
+        return;
+    LOG(ERROR) << "node " << office->van()->my_node().ShortDebugString()
+               << " ends without ps::Finalize: the job goes on without it, as if it had died";
+    std::fflush(nullptr);
+    _exit(1);
+}
+
+inline void Postoffice::EndBy(const std::string &why)
+{
+    std::this_thread::sleep_for(std::chrono::seconds(5)); /* arbitrary */
+    LOG(ERROR) << "node " << Get()->van_.my_node_.ShortDebugString()
+               << " cannot go on, for what it waits for will not come: " << why;
+    std::fflush(nullptr);
+    _exit(1);
+}
+
 inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
 {
     {
@@ -320,7 +361,7 @@ inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
                        std::includes(finished_.begin(), finished_.end(), started_.begin(), started_.end());
             });
     }
-    Leave(do_barrier);
+    const std::string wrong = Leave(do_barrier);
     std::vector<Callback> callbacks;
     {
         std::lock_guard<std::mutex> lock(mu_);
@@ -328,6 +369,8 @@ inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
     }
     for (const Callback &callback : callbacks)
         callback();
+    if (!wrong.empty())
+        internal::Fail("ps::Finalize: the job has not ended well: " + wrong);
     FailIfUntold();
 }
 
@@ -369,9 +412,64 @@ inline std::vector<Customer *> Postoffice::Customers() const
     return all;
 }
 
-inline void Postoffice::Leave(bool wait_for_others)
+/* How long those that have come to a barrier wait for a dead worker's replacement. ps-lite knows replacements
+ * with heartbeats only, and then waits for ever. */
+inline std::chrono::milliseconds Postoffice::RecoveryPatience()
+{
+    const int heartbeat = GetEnv("PS_HEARTBEAT_TIMEOUT", 0);
+    const int ms = heartbeat > 0 ? std::max(10000, 2000 * heartbeat) : 0;
+    return std::chrono::milliseconds(GetEnv("PARAMO_PS_RECOVERY_MS", ms));
+}
+
+/* Only workers have died: others may take their places. */
+inline bool Postoffice::WorkersOnlyDied()
+{
+    const std::vector<int> dead = GetDeadNodes();
+    return std::all_of(dead.begin(), dead.end(), [](int id) { return id > kScheduler && id % 2 == 1; });
+}
+
+/* One barrier of the cluster, which dead workers hold up: whoever comes in their places enters it, too.
+ * `until_over`: a server or scheduler at the end stays for the workers that are left. Returns what is wrong,
+ * or nothing. */
+inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_over)
+{
+    paramo_node *joined = node();
+    PS_REQUIRE(joined != nullptr) << "Barrier: call ps::Start first";
+    auto deadline = std::chrono::steady_clock::time_point::max(), stale = deadline;
+    std::string first; /* who was missed first */
+    for (;;) {
+        const paramo_err err = paramo_barrier(joined, group, static_cast<uint32_t>(customer_id), FOREVER_MS);
+        if (err == PARAMO_OK)
+            return std::string();
+        const std::string why = paramo_last_error();
+        if (first.empty())
+            first = why;
+        if (err != PARAMO_E_BARRIER || !WorkersOnlyDied())
+            return err == PARAMO_E_BARRIER ? why : first;
+        const auto now = std::chrono::steady_clock::now();
+        if (deadline == std::chrono::steady_clock::time_point::max()) {
+            deadline = stale = now + RecoveryPatience();
+            if (deadline > now)
+                LOG(WARNING) << "the barrier waits for a replacement: " << why;
+        }
+        if (!until_over && now >= deadline)
+            return why;
+        if (until_over &&
+            now >= stale) { /* the program's handle may hold others' requests until the dead one's come */
+            for (Customer *customer : Customers())
+                customer->RefuseStale(why);
+            stale = now + std::chrono::seconds(10); /* arbitrary: longer than a handle takes for its answer */
+        }
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(10)); /* the barrier is refused as long as it is broken */
+    }
+}
+
+/* Returns what is wrong with the job, or nothing. */
+inline std::string Postoffice::Leave(bool wait_for_others)
 {
     paramo_node *left = node();
+    std::string wrong;
     if (wait_for_others) {
         {
             std::lock_guard<std::mutex> steady(start_mu_);
@@ -379,9 +477,7 @@ inline void Postoffice::Leave(bool wait_for_others)
                 customer->Finish();
         }
         /* Meanwhile this node serves the others. */
-        paramo_err err = paramo_barrier(left, PARAMO_GROUP_ALL, 0, FOREVER_MS);
-        if (err != PARAMO_OK)
-            LOG(WARNING) << "ps::Finalize: not everybody has come to the end: " << paramo_last_error();
+        wrong = Meet(0, PARAMO_GROUP_ALL, !is_worker());
     }
     std::lock_guard<std::mutex> leaving(start_mu_);
     for (Customer *customer : Customers())
@@ -392,9 +488,11 @@ inline void Postoffice::Leave(bool wait_for_others)
     }
     van_.ready_ = false;
     paramo_err err = wait_for_others ? paramo_stop(left) : paramo_stop_now(left);
-    if (err != PARAMO_OK && wait_for_others) /* who does not wait may find that the others are gone */
-        LOG(ERROR) << "ps::Finalize: " << paramo_last_error();
+    if (err != PARAMO_OK && wait_for_others &&
+        wrong.empty()) /* who does not wait may find that the others are gone */
+        wrong = paramo_last_error();
     PS_VLOG(1) << van_.my_node_.ShortDebugString() << " is stopped";
+    return wrong;
 }
 
 inline void Postoffice::AddCustomer(Customer *customer)
@@ -411,6 +509,8 @@ inline void Postoffice::AddCustomer(Customer *customer)
     }
     if (joined == nullptr)
         return;
+    for (Customer *other : Customers())
+        other->LeaveDirect();
     try {
         customer->Attach(joined, is_worker() != 0);
     } catch (...) {
@@ -482,14 +582,6 @@ inline const std::vector<Range> &Postoffice::GetServerKeyRanges()
     return key_ranges_;
 }
 
-/* One barrier of the cluster. */
-inline void Postoffice::Meet(int customer_id, uint32_t group)
-{
-    paramo_node *joined = node();
-    PS_REQUIRE(joined != nullptr) << "Barrier: call ps::Start first";
-    internal::Check(paramo_barrier(joined, group, static_cast<uint32_t>(customer_id), FOREVER_MS), "Barrier");
-}
-
 inline void Postoffice::Barrier(int customer_id, int node_group)
 {
     if (GetNodeIDs(node_group).size() <= 1)
@@ -502,7 +594,8 @@ inline void Postoffice::Barrier(int customer_id, int node_group)
     std::unique_lock<std::mutex> lock(mu_);
     if (node_group == kWorkerGroup || started_.size() <= 1) {
         lock.unlock();
-        Meet(node_group == kWorkerGroup ? customer_id : 0, group);
+        const std::string wrong = Meet(node_group == kWorkerGroup ? customer_id : 0, group, false);
+        PS_REQUIRE(wrong.empty()) << "Barrier: " << wrong;
         return;
     }
     /* The others enter once per process: the last of our customers does so for all. */
@@ -514,13 +607,8 @@ inline void Postoffice::Barrier(int customer_id, int node_group)
             PS_FAIL() << here.error;
         return;
     }
-    std::string error;
     lock.unlock();
-    try {
-        Meet(0, group);
-    } catch (const dmlc::Error &e) {
-        error = e.what();
-    }
+    const std::string error = Meet(0, group, false);
     lock.lock();
     here.inside = 0;
     here.error = error;

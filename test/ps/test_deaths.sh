@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# A worker's death does not end the job of the others; one that is started anew takes its rank, and all end well. Every
+# other death ends all processes with a code that is not 0, and a line that names the node.
+set -u
+here=$(dirname "$0")
+. "$here/lib.sh"
+program=$2/ps_deaths
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bad=0
+check() { # check WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@"; then
+        echo "ok    $what"
+    else
+        echo "FAIL  $what"
+        tail -n 5 "$work"/* | sed 's/^/      | /'
+        bad=$((bad + 1))
+    fi
+}
+# begin ROUNDS MODE: two servers, two workers, the scheduler; returns when both workers are at work.
+begin() {
+    pick_port || exit 1
+    rm -f "$work"/*
+    export DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT=$port DMLC_NUM_SERVER=2 DMLC_NUM_WORKER=2
+    pids=() names=()
+    for role in scheduler server server worker worker; do
+        start $role "$work/${#pids[@]}" timeout -k 5 90 "$program" "$@"
+    done
+    for i in 3 4; do
+        until grep -q works "$work/$i" 2>/dev/null || ! kill -0 "${pids[$i]}" 2>/dev/null; do
+            read -r -t 0.02 <> <(:) || true
+        done
+    done
+}
+# ends VICTIM: waits for all; `codes` are the exit codes of the others, in order.
+ends() {
+    codes=
+    for i in "${!pids[@]}"; do
+        local code=0
+        { wait "${pids[$i]}" || code=$?; } 2>/dev/null
+        [ "$i" = "$1" ] || codes="$codes $code"
+    done
+}
+none_well() { [[ " $codes " != *" 0 "* ]]; }
+named() { # named NODE VICTIM: all but the victim say it
+    local i
+    for i in "${!pids[@]}"; do
+        [ "$i" = "$2" ] || grep -q "$1" "$work/$i" || return 1
+    done
+}
+kill_it() { pkill -KILL -P "${pids[$1]}"; } # timeout's child
+rank_of() { # of a process, by what the scheduler has seen die
+    sed -n 's/.*\(server\|worker\) [0-9]* (node \([0-9]*\)) is dead.*/node \2/p' "$work/0" | head -n 1
+}
+
+begin 100 waits
+kill_it 3
+ends 3
+check "a worker dies: the other one finishes" grep -q finished "$work/4"
+check "a worker dies: nobody ends with 0" none_well
+check "a worker dies: all say which" named "$(rank_of)" 3
+
+export PS_HEARTBEAT_INTERVAL=1 PS_HEARTBEAT_TIMEOUT=2
+begin 100 waits
+kill_it 3
+start worker "$work/5" timeout -k 5 90 "$program" 100 waits
+ends 3
+check "a worker is started anew: all others end well" [ "$codes" = " 0 0 0 0 0" ]
+check "a worker is started anew: it takes a rank" grep -q "is_recovery, rank [01]" "$work/5"
+unset PS_HEARTBEAT_INTERVAL PS_HEARTBEAT_TIMEOUT
+
+begin 100 waits
+kill_it 1
+ends 1
+check "a server dies: nobody ends with 0" none_well
+check "a server dies: all say which" named "$(rank_of)" 1
+
+begin 100 waits
+kill_it 0
+ends 0
+check "the scheduler dies: nobody ends with 0" none_well
+check "the scheduler dies: all say so" named "the scheduler at .* is gone" 0
+
+begin 100 callbacks
+kill_it 1
+ends 1
+check "a server dies, workers wait for callbacks: nobody ends with 0" none_well
+
+begin 100 together
+kill_it 3
+ends 3
+check "a worker dies, the server waits for it: nobody ends with 0" none_well
+
+begin 50 returns
+ends 9
+check "a worker returns from main without Finalize: nobody ends with 0" none_well
+check "a worker returns from main without Finalize: it says so" grep -q "without ps::Finalize" "$work/3" "$work/4"
+[ $bad -eq 0 ]
