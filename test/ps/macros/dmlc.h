@@ -1,7 +1,7 @@
 /*
- * What dmlc-core's dmlc/logging.h does to those that come after it: its guard, its Error, and macros of the same
- * semantics. CHECK is a bare `if`, so that an `else` after it binds to it; LOG(FATAL) throws, and the compiler
- * does not know that it never returns.
+ * What dmlc-core's dmlc/logging.h does to those that come after it: its guard, its Error, and macros of the
+ * same semantics. CHECK is a bare `if`, so that an `else` after it binds to it; LOG(FATAL) throws, and the
+ * compiler does not know that it never returns.
  */
 #ifndef DMLC_LOGGING_H_
 #define DMLC_LOGGING_H_

@@ -1,6 +1,6 @@
 /*
- * The order of MXNet's kvstore sources: dmlc-core, the macros and types that MXNet and mshadow put into the global
- * namespace, then ps/ps.h.
+ * The order of MXNet's kvstore sources: dmlc-core, the macros and types that MXNet and mshadow put into the
+ * global namespace, then ps/ps.h.
  */
 #ifndef TEST_PS_MXNET_H
 #define TEST_PS_MXNET_H
