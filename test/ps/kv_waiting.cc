@@ -38,6 +38,8 @@ int main()
                                           kWorkerGroup); /* requests have been handled while it was alone */
         auto second = new KVServer<float>(1);
         second->set_request_handle(tells);
+        Postoffice::Get()->Barrier(0,
+                                   kServerGroup + kWorkerGroup); /* the first may wait for it from here on */
         RegisterExitCallback([=] {
             delete first;
             delete second;
@@ -47,6 +49,7 @@ int main()
         KVWorker<float> slow(0, 0), quick(1, 1);
         for (int i = 0; i < 20; i++)
             slow.Wait(slow.Push({1, kMaxKey}, {1, 1}, {}, 1));
+        Postoffice::Get()->Barrier(0, kServerGroup + kWorkerGroup);
         Postoffice::Get()->Barrier(0, kServerGroup + kWorkerGroup);
         for (int i = 0; i < 20; i++) {
             const int waiting = slow.Push({1, kMaxKey}, {1, 1});
