@@ -21,6 +21,12 @@ struct sim_host {
     struct lane *lanes;
 };
 
+/* With what the heap goes by: the events themselves lie here and there. */
+struct sim_slot {
+    uint64_t at, seq;
+    struct sim_event *event;
+};
+
 struct sim {
     struct sim_host host; /* sim_env */
     struct sim_host *hosts;
@@ -30,7 +36,7 @@ struct sim {
     uint64_t random;
     uint32_t tag; /* of the last event */
     const struct sim_waiter *waiter;
-    struct sim_event **events; /* binary heap from 1, by (at, seq) */
+    struct sim_slot *events; /* binary heap from 1, by (at, seq) */
     size_t count, capacity;
 };
 
@@ -46,35 +52,36 @@ uint64_t sim_random(struct sim *sim)
     return mix64(sim->random);
 }
 
-static bool event_before(const struct sim_event *a, const struct sim_event *b)
+static bool slot_before(const struct sim_slot *a, const struct sim_slot *b)
 {
     return a->at != b->at ? a->at < b->at : a->seq < b->seq;
 }
 
-static void event_place(struct sim *sim, struct sim_event *event, size_t slot)
+static void slot_fill(struct sim *sim, struct sim_slot what, size_t slot)
 {
-    sim->events[slot] = event;
-    event->slot = slot;
+    sim->events[slot] = what;
+    what.event->slot = slot;
 }
 
 static void event_sift(struct sim *sim, struct sim_event *event, size_t slot)
 {
-    while (slot > 1 && event_before(event, sim->events[slot / 2])) {
-        event_place(sim, sim->events[slot / 2], slot);
+    const struct sim_slot what = {.at = event->at, .seq = event->seq, .event = event};
+    while (slot > 1 && slot_before(&what, &sim->events[slot / 2])) {
+        slot_fill(sim, sim->events[slot / 2], slot);
         slot /= 2;
     }
     for (;;) {
         size_t child = 2 * slot;
         if (child > sim->count)
             break;
-        if (child < sim->count && event_before(sim->events[child + 1], sim->events[child]))
+        if (child < sim->count && slot_before(&sim->events[child + 1], &sim->events[child]))
             child++;
-        if (!event_before(sim->events[child], event))
+        if (!slot_before(&sim->events[child], &what))
             break;
-        event_place(sim, sim->events[child], slot);
+        slot_fill(sim, sim->events[child], slot);
         slot = child;
     }
-    event_place(sim, event, slot);
+    slot_fill(sim, what, slot);
 }
 
 paramo_err sim_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
@@ -87,9 +94,9 @@ paramo_err sim_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
     }
     if (sim->count + 1 >= sim->capacity) {
         size_t capacity = sim->capacity ? 2 * sim->capacity : 64;
-        struct sim_event **events = realloc(sim->events, capacity * sizeof(struct sim_event *));
+        struct sim_slot *events = realloc(sim->events, capacity * sizeof *events);
         if (!events)
-            return err_memory(capacity * sizeof(struct sim_event *));
+            return err_memory(capacity * sizeof *events);
         sim->events = events;
         sim->capacity = capacity;
     }
@@ -103,7 +110,7 @@ void sim_cancel(struct sim *sim, struct sim_event *event)
     if (!slot)
         return;
     event->slot = 0;
-    struct sim_event *last = sim->events[sim->count--];
+    struct sim_event *last = sim->events[sim->count--].event;
     if (last != event)
         event_sift(sim, last, slot);
 }
@@ -112,7 +119,7 @@ bool sim_step(struct sim *sim)
 {
     if (!sim->count)
         return false;
-    struct sim_event *event = sim->events[1];
+    struct sim_event *event = sim->events[1].event;
     sim_cancel(sim, event);
     sim->now = event->at;
     sim->tag = event->tag;
@@ -128,9 +135,15 @@ uint32_t sim_lane_host(const struct sim *sim)
     return kind == SIM_TAG_RUN || kind == SIM_TAG_TIMER ? sim->tag & 0xffffff : UINT32_MAX;
 }
 
+bool sim_was_network(const struct sim *sim)
+{
+    uint32_t kind = sim->tag >> 24;
+    return kind == SIM_TAG_WIRE || kind == SIM_TAG_PACKET;
+}
+
 uint64_t sim_next_at(const struct sim *sim)
 {
-    return sim->count ? sim->events[1]->at : UINT64_MAX;
+    return sim->count ? sim->events[1].at : UINT64_MAX;
 }
 
 uint64_t sim_trace(const struct sim *sim)
@@ -151,7 +164,7 @@ void sim_note(struct sim *sim, uint64_t value)
 bool sim_run(struct sim *sim, bool (*done)(void *arg), void *arg, uint64_t until)
 {
     while (!done(arg)) {
-        if (!sim->count || sim->events[1]->at > until)
+        if (!sim->count || sim->events[1].at > until)
             return false;
         (void)sim_step(sim);
     }

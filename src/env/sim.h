@@ -53,6 +53,8 @@ void sim_cancel(struct sim *sim, struct sim_event *event);
 bool sim_step(struct sim *sim);
 /* The number of the host whose lane the last event has run; UINT32_MAX: it was another kind of event. */
 uint32_t sim_lane_host(const struct sim *sim);
+/* Was the last event the network's? Then a packet has left or come, and no lane has run. */
+bool sim_was_network(const struct sim *sim);
 /* When the earliest event comes; UINT64_MAX: there is none. */
 uint64_t sim_next_at(const struct sim *sim);
 /* The hash over time, sequence and tag of every event so far, and over what was noted. */

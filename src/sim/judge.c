@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "ring/chains.h"
 #include "server/moving.h"
 #include "sim/world.h"
 #include "wire/head.h"
@@ -361,8 +362,10 @@ static void copies_count(struct world *w, const struct view *view, bool follows)
             w->gone += before && (before != node->incarnation || !node->alive);
         w->copies_at[place] = node->alive ? node->incarnation : 0;
     }
-    for (unsigned level = 0; level <= w->schedule->replicas; level++)
-        for (unsigned a = 0; a < RING_ARCS && full; a++) {
+    uint64_t begins[ARCS_WORDS] = {0};
+    ring_begins(&view->chains, begins);
+    for (arcs_runs(a, end, begins))
+        for (unsigned level = 0; level <= w->schedule->replicas && full; level++) {
             unsigned shard = view->chains.level[level].owner[a];
             full = shard < view->shards_count && view_node(view, view->shards[shard].node)->alive;
         }
@@ -385,14 +388,16 @@ static bool rows_pass(const struct world *w, const struct ring *from, const stru
  * too. */
 static void chains_came(struct world *w, const struct view *view, bool follows)
 {
-    bool first = true, moved = false;
+    bool first = true;
     for (uint32_t i = 0; i < SIM_SERVERS; i++)
         first = first && !w->holder[i];
     losses_came(w, view);
     copies_count(w, view, follows);
-    for (unsigned a = 0; a < RING_ARCS; a++) {
+    bool moved = !first && memcmp(view_ring(view), &w->chains.level[0], sizeof w->chains.level[0]) != 0;
+    uint64_t begins[ARCS_WORDS] = {0};
+    ring_begins(&view->chains, begins);
+    for (arcs_runs(a, end, begins)) {
         unsigned owner = view_ring(view)->owner[a];
-        moved = moved || (!first && owner != w->chains.level[0].owner[a]);
         if (w->schedule->replicas && !judge_data_lost(w) && !view_node(view, view->shards[owner].node)->alive)
             judge_broken(w, "view %" PRIx64 " has arc %u with a dead server", view->number, a);
     }
@@ -505,35 +510,40 @@ static void member_views(struct world *w, struct machine *m)
 
 /* ---- after each event ---------------------------------------------------------------------------------- */
 
+static void customers_look(struct world *w, struct machine *m)
+{
+    for (unsigned i = 0; i < w->schedule->customers; i++) {
+        struct customer *c = &m->customers[i];
+        if (!c->worker)
+            continue;
+        struct client *client = c->worker->client;
+        if (client->view->number < c->view_seen)
+            judge_broken(w, "customer %u of %s went back to view %" PRIx64, i, m->name, client->view->number);
+        c->view_seen = client->view->number;
+        if (m->errand && m->errand_customer == i)
+            continue;
+        if (atomic_load(&client->tracker.in_flight) != c->open)
+            judge_broken(w, "customer %u of %s: %u requests are tracked, %u are in flight", i, m->name,
+                         atomic_load(&client->tracker.in_flight), c->open);
+        if (!c->open && (client->pool.out || client->floor != client->next_number || client->waiting))
+            judge_broken(w, "customer %u of %s keeps something although nothing is in flight", i, m->name);
+    }
+}
+
 /* What costs a few loads: views only move forward, and what each keeps is bounded by what is in flight. */
-void judge_step(struct world *w)
+void judge_step(struct world *w, uint32_t first, uint32_t end)
 {
     for (uint32_t k = 1; k < w->count; k++) {
         struct machine *m = &w->machines[k];
-        if (!m->up || !m->made->own)
+        bool look = k >= first && k < end;
+        if ((!look && !m->declared_dead) || !m->up || !m->made->own)
             continue;
-        if (m->made->own->member)
+        if (look && m->made->own->member)
             member_views(w, m);
         if (m->declared_dead && m->role == PARAMO_ROLE_SERVER)
             w->ghost_at = w->moment;
-        for (unsigned i = 0; i < w->schedule->customers && m->role == PARAMO_ROLE_WORKER; i++) {
-            struct customer *c = &m->customers[i];
-            if (!c->worker)
-                continue;
-            struct client *client = c->worker->client;
-            if (client->view->number < c->view_seen)
-                judge_broken(w, "customer %u of %s went back to view %" PRIx64, i, m->name,
-                             client->view->number);
-            c->view_seen = client->view->number;
-            if (m->errand && m->errand_customer == i)
-                continue;
-            if (atomic_load(&client->tracker.in_flight) != c->open)
-                judge_broken(w, "customer %u of %s: %u requests are tracked, %u are in flight", i, m->name,
-                             atomic_load(&client->tracker.in_flight), c->open);
-            if (!c->open && (client->pool.out || client->floor != client->next_number || client->waiting))
-                judge_broken(w, "customer %u of %s keeps something although nothing is in flight", i,
-                             m->name);
-        }
+        if (look && m->role == PARAMO_ROLE_WORKER)
+            customers_look(w, m);
     }
 }
 

@@ -322,9 +322,11 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
     }
 }
 
-static void strike(struct world *w)
+/* True: there was one to strike. */
+static bool strike(struct world *w)
 {
     const struct schedule *s = w->schedule;
+    size_t before = w->next_fault;
     while (w->next_fault < s->count && s->faults[w->next_fault].step <= w->step) {
         size_t i = w->next_fault++;
         if (s->faults[i].kind <= FAULT_reset)
@@ -332,6 +334,7 @@ static void strike(struct world *w)
         else
             strike_node(w, &s->faults[i], i);
     }
+    return w->next_fault != before;
 }
 
 /* ---- a world ------------------------------------------------------------------------------------------- */
@@ -491,15 +494,21 @@ static bool counts(const struct world *w, bool answered)
 static bool step(struct world *w)
 {
     uint64_t answers = w->answers;
-    strike(w);
+    bool struck = strike(w);
     if (w->broken[0] || !sim_step(w->sim))
         return false;
     w->events++;
-    uint32_t ran = sim_lane_host(w->sim);
+    uint32_t ran = sim_lane_host(w->sim), first = 0, end = w->count;
     if (ran < w->count)
         cover_look(&w->machines[ran]);
     w->step += counts(w, w->answers != answers);
-    for (uint32_t k = 0; k < w->count; k++)
+    if (!struck && ran < w->count) { /* one process has taken a step, the others are as they were */
+        first = ran;
+        end = ran + 1;
+    } else if (!struck && sim_was_network(w->sim)) {
+        end = 0;
+    }
+    for (uint32_t k = first; k < end; k++)
         if (w->machines[k].role == PARAMO_ROLE_SCHEDULER)
             machine_scheduler_tick(&w->machines[k]);
         else
@@ -508,7 +517,7 @@ static bool step(struct world *w)
         errand_look(&w->workers[i]);
     ckpts_look(w);
     sides_look(w);
-    judge_step(w);
+    judge_step(w, first, end);
     if (w->events % LOOK_EVERY == 0)
         judge_full(w, false);
     return !w->broken[0];

@@ -519,7 +519,8 @@ uint32_t judge_sees_dead(const struct view *view);
 void judge_after(const struct op *op);
 /* By this shard of the server. */
 void judge_handled(struct world *w, struct machine *server, unsigned index, const paramo_request_info *info);
-void judge_step(struct world *w);
+/* first to end: the machines in which something may have run. */
+void judge_step(struct world *w, uint32_t first, uint32_t end);
 /* last: what is kept must be due. */
 void judge_full(struct world *w, bool last);
 void judge_barrier(struct machine *m, uint64_t number);
