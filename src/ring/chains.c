@@ -12,22 +12,20 @@ void ring_ends_add(struct ring_ends *ends, unsigned replicas, unsigned most)
 
 void ring_begins(const struct ring_chains *chains, uint64_t begins[ARCS_WORDS])
 {
-    enum { STEP = sizeof(uint64_t) / sizeof(uint16_t) }; /* arcs that are compared at once */
-    _Static_assert(RING_ARCS % STEP == 0, "or some are beyond the end");
-    arcs_add(begins, 0);
+    uint16_t other[RING_ARCS] = {1}; /* not 0: the chain is not that of the arc before */
+    enum { STEP = sizeof(uint64_t) / sizeof *other };
+    _Static_assert(RING_ARCS % STEP == 0, "or some are not looked at");
     for (unsigned l = 0; l < RING_LEVELS; l++) {
         const uint16_t *owner = chains->level[l].owner;
-        for (unsigned a = 1; a < STEP; a++)
-            if (owner[a] != owner[a - 1])
-                arcs_add(begins, a);
-        for (unsigned a = STEP; a < RING_ARCS; a += STEP) {
-            uint64_t these, before;
-            memcpy(&these, owner + a, sizeof these);
-            memcpy(&before, owner + a - 1, sizeof before);
-            for (unsigned i = 0; these != before && i < STEP; i++)
-                if (owner[a + i] != owner[a + i - 1])
-                    arcs_add(begins, a + i);
-        }
+        for (unsigned a = 1; a < RING_ARCS; a++) /* without a branch: many at once */
+            other[a] |= owner[a] ^ owner[a - 1];
+    }
+    for (unsigned a = 0; a < RING_ARCS; a += STEP) {
+        uint64_t some;
+        memcpy(&some, other + a, sizeof some);
+        for (unsigned i = 0; some && i < STEP; i++)
+            if (other[a + i])
+                arcs_add(begins, a + i);
     }
 }
 

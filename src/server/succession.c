@@ -149,9 +149,12 @@ static void roles_begin(const struct chain *c, const uint64_t runs[CHAIN_WORDS],
         begins[i] = runs[i] | c->runs[i];
     arcs_begins(c->mine, begins);
     arcs_begins(c->brought, begins);
-    for (unsigned a = 1; a < RING_ARCS; a++)
-        if (c->origin_of[a] != c->origin_of[a - 1])
-            arcs_add(begins, a);
+    for (unsigned word = 0, a = 1; word < CHAIN_WORDS; word++) {
+        uint64_t differ = 0;
+        for (; a < 64 * (word + 1); a++)
+            differ |= (uint64_t)(c->origin_of[a] != c->origin_of[a - 1]) << (a % 64);
+        begins[word] |= differ;
+    }
 }
 
 /* Arcs of which we are a replica have an owner whom we follow. */
@@ -402,8 +405,9 @@ static void forget_gone(struct chain *c, uint64_t until)
         until = c->leased_until;
     if (until > c->wait_until && !MUTANT(promoted_serves_at_once) && !MUTANT(lease_not_awaited))
         c->wait_until = until;
-    for (arcs_each(a, c->mine))
-        c->second_at[a] = 0;
+    for (arcs_runs(a, end, c->runs))
+        if (arcs_has(c->mine, a))
+            memset(c->second_at + a, 0, (end - a) * sizeof *c->second_at);
     for (struct chain_origin *o = c->origins, *next; o; o = next) {
         next = o->next;
         if (!o->arcs)
