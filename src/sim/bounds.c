@@ -178,8 +178,7 @@ void bounds_restored(struct world *w, const struct bounds *b)
             k->acked = k->sent; /* who has not had an answer is dead, and so are his requests */
             k->gone = in_checkpoints(t) ? k->sent & ~b->may[t][i] : 0;
             k->shard = -1;
-            memset(k->before, 0, sizeof k->before);
-            memset(k->left, 0, sizeof k->left);
+            *k->past = (struct ledger_past){{0}, {0}};
         }
     }
     for (unsigned i = 0; i < SIM_KEYS; i++)

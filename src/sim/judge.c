@@ -137,8 +137,8 @@ static bool asked_dead(const struct op *op, const struct view *view)
     for (unsigned i = 0; i < op->n && !asked; i++) {
         const struct ledger_key *k = &w->ledger[op->table].keys[op->index[i]];
         for (unsigned s = 0; s < w->ring_shards && !asked; s++)
-            asked =
-                (k->shard == (int)s || k->left[s] > op->issued_view) && dead >> s / w->schedule->shards & 1;
+            asked = (k->shard == (int)s || k->past->left[s] > op->issued_view) &&
+                    dead >> s / w->schedule->shards & 1;
     }
     return asked;
 }
@@ -653,25 +653,94 @@ bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level
     return true;
 }
 
+/* What the shards hold of one table, each asked once for all keys that it has. */
+struct holdings {
+    unsigned count[SIM_SHARDS];
+    uint64_t keys[SIM_SHARDS][SIM_KEYS];
+    uint32_t lens[SIM_SHARDS][SIM_KEYS];
+    size_t at[SIM_SHARDS]; /* its rows in vals: `row` values each */
+    unsigned row;
+    uint64_t vals[RING_LEVELS * SIM_KEYS * SIM_WIDE];
+};
+
+static void var_rows_read(const struct shard_table *st, const uint64_t *keys, unsigned count, uint32_t *lens,
+                          uint64_t *vals)
+{
+    uint64_t packed[SIM_KEYS * SIM_WIDE], *next = packed;
+    size_t total;
+    table_var_lens(st->table, keys, count, lens, &total);
+    bool fits = total <= SIM_KEYS * SIM_WIDE;
+    if (fits)
+        table_var_pull(st->table, keys, count, packed);
+    memset(vals, 0, count * SIM_WIDE * sizeof *vals);
+    for (unsigned i = 0; i < count; i++) {
+        if (!fits && lens[i] && lens[i] <= SIM_WIDE)
+            table_var_pull(st->table, &keys[i], 1, &vals[i * SIM_WIDE]);
+        else if (fits && lens[i] <= SIM_WIDE)
+            memcpy(&vals[i * SIM_WIDE], next, lens[i] * sizeof *vals);
+        next += lens[i];
+    }
+}
+
+static void holdings_read(struct holdings *h, enum sim_table t, unsigned shards,
+                          const struct shard_table *const tables[SIM_SHARDS])
+{
+    size_t at = 0;
+    h->row = t == SIM_VAR || t == SIM_ROWS ? SIM_WIDE : ledger_row(t, 0);
+    for (unsigned s = 0; s < shards; s++) {
+        if (!h->count[s])
+            continue;
+        h->at[s] = at;
+        at += h->count[s] * h->row;
+        uint64_t *vals = &h->vals[h->at[s]];
+        for (unsigned i = 0; i < h->count[s]; i++)
+            h->lens[s][i] = h->row;
+        if (t == SIM_VAR)
+            var_rows_read(tables[s], h->keys[s], h->count[s], h->lens[s], vals);
+        else
+            sim_must(table_pull(tables[s]->table, h->keys[s], h->count[s], vals, false));
+        for (unsigned i = 0; i < h->count[s]; i++)
+            if (is_cleared(tables[s], h->keys[s][i])) {
+                h->lens[s][i] = tables[s]->row_values;
+                memset(&vals[i * h->row], 0, h->row * sizeof *vals);
+            }
+    }
+}
+
 /* Each copy of a table has what was acknowledged, and those of one number are the same. */
 static void copies_look(struct world *w, enum sim_table t, const struct machine *const machines[SIM_SHARDS])
 {
     const struct shard_table *tables[SIM_SHARDS];
+    unsigned levels = judge_replicas(w, t) + 1, taken[SIM_SHARDS] = {0};
+    bool there[SIM_KEYS][RING_LEVELS] = {{false}};
+    struct holdings h;
+    memset(h.count, 0, sizeof h.count);
     for (unsigned s = 0; s < w->ring_shards; s++)
         tables[s] = machines[s] ? table_of(machines[s], s % w->schedule->shards, t) : NULL;
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *key = &w->ledger[t].keys[i];
-        uint64_t vals[RING_LEVELS][SIM_WIDE], last[RING_LEVELS];
+        for (unsigned level = 0; level < levels; level++) {
+            unsigned s = w->chains.level[level].owner[key->arc];
+            if (s >= w->ring_shards || !tables[s] ||
+                !knows(machines[s], s % w->schedule->shards, tables[s], key))
+                continue;
+            there[i][level] = true;
+            h.keys[s][h.count[s]++] = key->key;
+        }
+    }
+    holdings_read(&h, t, w->ring_shards, tables);
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *key = &w->ledger[t].keys[i];
+        const uint64_t *vals[RING_LEVELS];
+        uint64_t last[RING_LEVELS];
         unsigned n[RING_LEVELS], seen = 0, arc = key->arc;
-        for (unsigned level = 0; level <= judge_replicas(w, t); level++) {
+        for (unsigned level = 0; level < levels; level++) {
             unsigned s = w->chains.level[level].owner[arc];
-            if (s >= w->ring_shards || !tables[s])
+            if (!there[i][level])
                 continue;
             const struct machine *m = machines[s];
-            if (!knows(m, s % w->schedule->shards, tables[s], key))
-                continue;
-            memset(vals[seen], 0, ledger_row(t, i) * sizeof **vals);
-            row_read(tables[s], t, key->key, vals[seen], &n[seen]);
+            vals[seen] = &h.vals[h.at[s] + taken[s] * h.row];
+            n[seen] = h.lens[s][taken[s]++];
             last[seen] = m->made->own->shards[s % w->schedule->shards].shard->chain->last[arc];
             ledger_row_look(w, m->name, t, i, vals[seen], n[seen], tables[s]->lost ? 0 : key->must,
                             w->moment);

@@ -31,7 +31,8 @@ void ledger_init(struct world *w)
     for (unsigned t = 0; t < SIM_TABLES; t++) {
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             uint64_t key = dense(t) ? i : mix64(i + 1);
-            w->ledger[t].keys[i] = (struct ledger_key){.key = key, .arc = arc_of(t, key), .shard = -1};
+            w->ledger[t].keys[i] = (struct ledger_key){
+                .key = key, .arc = arc_of(t, key), .shard = -1, .past = &w->ledger[t].past[i]};
         }
         qsort(w->ledger[t].keys, SIM_KEYS, sizeof w->ledger[t].keys[0], by_key);
     }
@@ -68,8 +69,8 @@ void ledger_owners(struct world *w, const struct view *view)
             if (owner == k->shard)
                 continue;
             if (k->shard >= 0) {
-                k->before[k->shard] = k->came;
-                k->left[k->shard] = since;
+                k->past->before[k->shard] = k->came;
+                k->past->left[k->shard] = since;
             }
             k->shard = owner;
             k->came = since;
@@ -81,7 +82,7 @@ bool ledger_owned(const struct ledger_key *key, unsigned shard, uint64_t view)
 {
     if (key->shard == (int)shard && view >= key->came)
         return true;
-    return view >= key->before[shard] && view < key->left[shard];
+    return view >= key->past->before[shard] && view < key->past->left[shard];
 }
 
 unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key)

@@ -66,7 +66,8 @@ static void scanned(struct world *w, const struct op *op)
         if (there || (own && op->began_view >= k->came && ledger_owned(k, op->shard, b->arcs_view)))
             ledger_row_look(w, "a scan", op->table, i, (const uint64_t *)(const void *)b->vals + at, n, must,
                             there ? op->from : op->began);
-        if (there && !own && op->shard_view >= k->left[op->shard] && b->arcs_view >= k->left[op->shard])
+        if (there && !own && op->shard_view >= k->past->left[op->shard] &&
+            b->arcs_view >= k->past->left[op->shard])
             judge_broken(w, "a scan of shard %u gives key %" PRIu64 ", which is another's", op->shard,
                          k->key);
         row += there;

@@ -68,6 +68,12 @@ struct machine;
 
 /* ---- ledger.c ---- */
 
+/* The views since which a shard was the owner of a key until it was not any more, and since which it is not;
+ * 0: it never was. Asked for seldom: beside the key it would part those that are looked at together. */
+struct ledger_past {
+    uint64_t before[SIM_SHARDS], left[SIM_SHARDS];
+};
+
 /* The value of a key is a sum of one digit of two bits per push: 0 not applied, 1 applied, more: twice. */
 struct ledger_key {
     uint64_t key;
@@ -79,9 +85,7 @@ struct ledger_key {
     uint64_t died_at; /* the moment that its owner was last seen dead; 0: never */
     int shard;        /* owner: index in the view, or -1 before there is one */
     uint64_t came;    /* ... the view since which it is */
-    /* The views since which a shard was the owner until it was not any more, and since which it is not; 0:
-     * it never was. */
-    uint64_t before[SIM_SHARDS], left[SIM_SHARDS];
+    struct ledger_past *past;
     /* Its last copy has died (losses.c): a view says so still; the moment and the view in which it did last
      * (0: never), what was acknowledged then, and the checkpoint that it goes back to (0: none is known yet).
      */
@@ -97,7 +101,8 @@ struct late_clear {
 };
 
 struct ledger_table {
-    struct ledger_key keys[SIM_KEYS]; /* ascending */
+    struct ledger_key keys[SIM_KEYS];  /* ascending */
+    struct ledger_past past[SIM_KEYS]; /* theirs, in some order */
     uint32_t clears, clears_open;
     bool tainted;                     /* a clear ended without saying whether it was done, and may yet be */
     struct late_clear late[SIM_LATE]; /* those, unless there have been more at a time */
