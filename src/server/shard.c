@@ -368,6 +368,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     peer->shard = s;
     peer->conn = conn;
     peer->sender = sender;
+    peer->since = lane_now(s->lane);
     peer->next = s->peers;
     if (s->peers)
         s->peers->prev = peer;
@@ -379,6 +380,34 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
     van_settle(conn);
     if (door_welcome(conn, s->view ? s->view->job : hello->job, s->config.incarnation)) {
         van_close(conn, false);
+        shard_peer_forget(s, peer);
+    }
+    if (life == LIFE_UNKNOWN)
+        shard_keep_house(s);
+}
+
+static bool is_stranger(const struct shard *s, const struct peer *peer)
+{
+    const struct sender *x = peer->sender;
+    return !x->known && life_of(s, x->node, x->incarnation, false) == LIFE_UNKNOWN;
+}
+
+static bool strangers(const struct shard *s)
+{
+    bool any = false;
+    for (const struct peer *peer = s->peers; peer && !any; peer = peer->next)
+        any = is_stranger(s, peer);
+    return any;
+}
+
+/* Who is in no view for so long is no node of the job: its connection ends, and its record with it. */
+static void strangers_close(struct shard *s, uint64_t now)
+{
+    for (struct peer *peer = s->peers, *next; peer; peer = next) {
+        next = peer->next;
+        if (now - peer->since < SHARD_STRANGER_SECONDS * ENV_SEC || !is_stranger(s, peer))
+            continue;
+        van_close(peer->conn, false);
         shard_peer_forget(s, peer);
     }
 }
@@ -476,7 +505,7 @@ void shard_set_view(struct shard *s, struct view *view)
 void shard_keep_house(struct shard *s)
 {
     char label[VIEW_LABEL_MAX];
-    if (s->housekeeping.slot || (!s->parked_count && !s->sessions && !s->deferred_count))
+    if (s->housekeeping.slot || (!s->parked_count && !s->sessions && !s->deferred_count && !strangers(s)))
         return;
     if (lane_timer_arm(s->lane, &s->housekeeping, lane_now(s->lane) + 5 * ENV_SEC))
         log_warn("%s: no memory for a timer: what is abandoned stays until the next request",
@@ -489,6 +518,7 @@ static void housekeeping_fire(struct lane_timer *timer)
     uint64_t now = lane_now(s->lane);
     piece_drop_parked(s, NULL, now);
     deferred_drop(s, NULL, now);
+    strangers_close(s, now);
     scanning_expire(s, now > SCAN_SESSION_SECONDS * ENV_SEC ? now - SCAN_SESSION_SECONDS * ENV_SEC : 0);
     shard_keep_house(s);
 }

@@ -38,6 +38,7 @@ enum {
     SHARD_PARKED_MAX = 1 << 14, /* pieces that wait for a view */
     SHARD_PARKED_BYTES = 256 << 20,
     SHARD_PARKED_SECONDS = 60,
+    SHARD_STRANGER_SECONDS = 60,        /* a connection of an incarnation that no view has had */
     PEER_WAITING_MAX = 2 * DATA_WINDOW, /* pieces that wait for answers to leave */
     PEER_WAITING_BYTES = 64 << 20,
     SENDER_KEPT_BYTES = 256 << 20,  /* answers of handlers to one sender, until its floor passes */
@@ -103,6 +104,7 @@ struct peer {
     struct peer *prev, *next;
     struct van_conn *conn;
     struct sender *sender;
+    uint64_t since;       /* its HELLO */
     struct queue backlog; /* answers that the van refused */
     struct queue waiting; /* struct kept: pieces that wait until the backlog is gone */
     struct queue behind;  /* the same, while piece_unpark looks at those before them */

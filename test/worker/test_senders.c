@@ -259,6 +259,28 @@ static void closed(void **state)
     world_fini(&w);
 }
 
+/* One that no view has had may be newer than the view, for a while. */
+static void stranger(void **state)
+{
+    (void)state;
+    begin(0, 1, 2);
+    push(0, 7);
+    push(1, 7);
+    world_client_close(&w, 1);
+    world_pass(&w, ENV_SEC);
+    w.clients[1].incarnation++;
+    world_client_open(&w, 1);
+    uint64_t ts, key = 7;
+    const float one = 1;
+    assert_int_equal(world_push(&w, 1, 0, &key, 1, &one, 1, &ts), PARAMO_OK);
+    world_pass(&w, SHARD_STRANGER_SECONDS / 2 * ENV_SEC);
+    assert_non_null(sender_at(0, 1));
+    world_pass(&w, SHARD_STRANGER_SECONDS * ENV_SEC);
+    assert_null(sender_at(0, 1));
+    assert_non_null(sender_at(0, 0)); /* silent, and known */
+    world_fini(&w);
+}
+
 /* ---- many ---- */
 
 /* Each of many senders has one record, however many there are; those that end are gone, and no others. */
@@ -564,6 +586,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(opened_again_and_scans),
         cmocka_unit_test(closed),
         cmocka_unit_test(floors_said_again),
+        cmocka_unit_test(stranger),
         cmocka_unit_test(many_followed),
         cmocka_unit_test(silent),
         cmocka_unit_test(silent_and_promoted),
