@@ -117,7 +117,9 @@ static paramo_err get(struct job *job, const char *key, uint32_t timeout_ms, str
     if (len != WORDS * sizeof *w && len != WORDS_OLD * sizeof *w)
         return lerr(PARAMO_E_INTERNAL, "%s has %zu bytes", key, len);
     lead_decode(w, len / sizeof *w, words);
-    if (!job->embedded && words->leader != 0)
+    if (job->embedded) /* its customers share this record */
+        return PARAMO_OK;
+    if (words->leader != 0)
         job->leader = words->leader;
     job->gave_up = words->gave_up;
     return PARAMO_OK;
