@@ -18,7 +18,7 @@ static void Meet(int customer)
             app.Wait(app.Request(round, "", kScheduler));
         office->Barrier(customer, kScheduler + kServerGroup + kWorkerGroup);
         if (IsScheduler())
-            CHECK_EQ(arrived % (NumServers() + 2 * NumWorkers()), 0);
+            CHECK_EQ(arrived % (NumServers() + NumWorkers()), 0);
         office->Barrier(customer, kScheduler + kServerGroup + kWorkerGroup);
         if (IsWorker())
             office->Barrier(customer, kWorkerGroup);
@@ -41,7 +41,7 @@ int main()
         });
         for (int round = 0; round < 20; ++round) {
             office->Barrier(0, 7);
-            CHECK_EQ(arrived, (round + 1) * (NumServers() + 2 * NumWorkers()));
+            CHECK_EQ(arrived, (round + 1) * (NumServers() + NumWorkers()));
             office->Barrier(0, 7);
         }
         CHECK(office->GetDeadNodes().empty());

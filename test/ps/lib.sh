@@ -20,14 +20,15 @@ start() {
     names+=("$role")
 }
 
-# job SERVERS WORKERS PROGRAM...: runs it in the order that `order` says (letters h, s and w; default: all servers, all
+# job SERVERS WORKERS PROGRAM...: (WORKERS: processes, each with `customers` customers, 1 by default) runs it in the order that `order` says (letters h, s and w; default: all servers, all
 # workers, the scheduler), waits for all, and fails with the logs if one does not end with 0 within a minute and a half.
 job() {
     local servers=$1 workers=$2 logs bad=0 code i letters=${order:-}
     shift 2
     pick_port || return 1
     logs=$(mktemp -d)
-    export DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT=$port DMLC_NUM_SERVER=$servers DMLC_NUM_WORKER=$workers
+    export DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT=$port DMLC_NUM_SERVER=$servers
+    export DMLC_NUM_WORKER=$((workers * ${customers:-1}))
     export PARAMO_TOKEN=${PARAMO_TOKEN:-}
     if [ -z "$letters" ]; then
         letters=$(printf 's%.0s' $(seq "$servers"))$(printf 'w%.0s' $(seq "$workers"))h

@@ -6,6 +6,8 @@ here=$(dirname "$0")
 programs=$2
 bad=0
 run() { # run WHAT PROGRAM, with the variables before it
+    local customers=1
+    [ "$2" != ps_kv_two_customers ] || customers=2
     if job 2 2 "$programs/$2"; then
         echo "ok    $2, $1"
     else

@@ -20,7 +20,8 @@ expect() { # expect NAME WHAT...: a command that is to succeed
 run() {
     timeout -k 5 90 "$paramo" run "$@" >"$out" 2>&1 </dev/null
 }
-for program in kv_push_pull kv_two_customers simple_sync_sgd many; do
+expect "kv_two_customers" run -s 2 -w 2 -- env DMLC_NUM_WORKER=4 "$programs/ps_kv_two_customers"
+for program in kv_push_pull simple_sync_sgd many; do
     expect "$program" run -s 2 -w 2 -- "$programs/ps_$program"
 done
 expect "one server, one worker" run -s 1 -w 1 -- "$programs/ps_kv_push_pull"

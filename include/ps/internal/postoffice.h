@@ -2,9 +2,11 @@
  * The Postoffice: this process's place in the cluster, once per process. It owns Paramo's node between Start
  * and Finalize, and knows the Customers.
  *
- * Roles and numbers are known before Start, from the environment. DMLC_NUM_WORKER counts worker processes;
- * each may hold several customers, that is threads that call Start(customer_id) ... Finalize(customer_id).
- * Every function may be called from any thread. Failures throw dmlc::Error. Tests: test/ps.
+ * Roles and numbers are known before Start, from the environment. A worker process may hold several
+ * customers, that is threads that call Start(customer_id) ... Finalize(customer_id): as in ps-lite each is a
+ * worker of the job, which DMLC_NUM_WORKER counts and barriers wait for, with a node of its own. Requests go
+ * by the process's node: the one of the customer that came first. Every function may be called from any
+ * thread. Failures throw dmlc::Error. Tests: test/ps.
  */
 #ifndef PS_INTERNAL_POSTOFFICE_H_
 #define PS_INTERNAL_POSTOFFICE_H_
@@ -133,9 +135,8 @@ class Postoffice
         return van_.my_node().is_recovery;
     }
 
-    /* Waits until every node of the group has come here, this one must be of it. If the process holds several
-     * customers, those of a group of workers only meet their own likes; any other barrier takes all of them.
-     */
+    /* Waits until every node of the group has come here, this one must be of it; each customer of a worker
+     * process is one. */
     void Barrier(int customer_id, int node_group);
     void Barrier(int node_group)
     {
@@ -195,7 +196,9 @@ class Postoffice
         return std::atoi(text);
     }
 
-    void Join();
+    paramo_node *Join(bool process);
+    void Open(paramo_node *joined);
+    bool EndsWith(int by, int of) const;
     std::string Leave(bool wait_for_others);
     static std::chrono::milliseconds RecoveryPatience();
     bool WorkersOnlyDied();
@@ -218,61 +221,72 @@ class Postoffice
     paramo_node *node_ = nullptr;
     std::map<std::pair<int, int>, Customer *> customers_;
     std::set<int> started_,
-        finished_;         /* customers between Start and Finalize; those that have called Finalize */
-    int arriving_ = 0;     /* customers inside Start */
-    bool joining_ = false; /* one of them makes the process join, or is about to */
+        finished_;               /* customers between Start and Finalize; those that have called Finalize */
+    int joining_ = 0;            /* customers inside Start */
+    int process_by_ = 0;         /* whose node is the process's */
+    std::string process_failed_; /* why it has none */
+    std::map<int, paramo_node *> others_; /* of the customers that came after it */
     std::vector<Callback> exit_callbacks_;
     mutable std::unordered_map<int, std::vector<int>> node_ids_;
     std::vector<Range> key_ranges_;
     std::atomic<bool> doomed_{false};
     std::atomic<bool> ranges_made_{false}; /* key_ranges_ stays as it is until the next Start */
-    struct Gathering {
-        int inside = 0;
-        uint64_t round = 0;
-        std::string error; /* of the round before */
-    };
     size_t untold_ = 0; /* failed requests of customers that are gone, for which nobody has waited */
     std::string first_untold_;
-    std::map<uint32_t, Gathering> gatherings_; /* by group: customers of this process at a barrier */
 };
 
 inline void Postoffice::Start(int customer_id, const char *, const bool)
 {
-    const auto patience = std::chrono::seconds(10); /* arbitrary; then it says what may be wrong */
-    {
-        std::unique_lock<std::mutex> lock(mu_);
-        arriving_++; /* seen by Finalize even while this thread waits for its turn */
-        if (joining_ && !cond_.wait_for(lock, patience, [this] { return !joining_; }))
-            LOG(WARNING) << "customer " << customer_id << " still waits for the cluster to be complete; "
-                         << "DMLC_NUM_WORKER counts worker processes, not their customers";
-        joining_ = node_ == nullptr;
+    std::unique_lock<std::mutex> lock(mu_);
+    if (joining_ == 0 && node_ == nullptr) { /* the first of a round */
+        started_.clear();
+        finished_.clear();
+        process_failed_.clear();
+        process_by_ = customer_id;
+    } else if (started_.count(customer_id) != 0) {
+        return; /* it has been here */
     }
-    std::string error;
-    {
-        std::lock_guard<std::mutex> starting(start_mu_);
-        try {
-            if (node() == nullptr)
-                Join();
-        } catch (const dmlc::Error &e) {
-            error = e.what();
-        }
-    }
-    std::lock_guard<std::mutex> lock(mu_);
-    arriving_--;
-    joining_ = false;
-    if (error.empty())
-        started_.insert(customer_id);
+    const bool first = customer_id == process_by_;
+    started_.insert(customer_id);
+    joining_++;
+    lock.unlock();
+    paramo_node *joined = nullptr;
+    const std::string error = internal::Caught([&] {
+        if (first || is_worker())
+            joined = Join(first);
+        if (first)
+            Open(joined);
+    });
+    lock.lock();
+    if (first)
+        process_failed_ = error;
+    joining_--;
     cond_.notify_all();
-    if (!error.empty())
-        throw dmlc::Error(error);
+    if (!first && error.empty()) /* its apps work by the process's node */
+        cond_.wait(lock, [this] { return node_ != nullptr || !process_failed_.empty() || joining_ == 0; });
+    if (error.empty() && node_ != nullptr) {
+        if (!first && joined != nullptr)
+            others_[customer_id] = joined;
+        return;
+    }
+    const std::string why = error.empty() ? process_failed_ : error;
+    started_.erase(customer_id);
+    lock.unlock();
+    if (joined != nullptr && !first)
+        (void)paramo_stop_now(joined);
+    throw dmlc::Error(why);
 }
 
-/* Under start_mu_. */
-inline void Postoffice::Join()
+/* A node of the job: the process's, or one for another customer of it. Returns when the cluster is complete.
+ */
+inline paramo_node *Postoffice::Join(bool process)
 {
-    for (const auto &variable : env_->given())
-        setenv(variable.first.c_str(), variable.second.c_str(), 1);
-    bool worker = is_worker() != 0, server = is_server() != 0;
+    {
+        std::lock_guard<std::mutex> starting(start_mu_);
+        for (const auto &variable : env_->given())
+            setenv(variable.first.c_str(), variable.second.c_str(), 1);
+    }
+    const bool worker = is_worker() != 0, server = is_server() != 0;
     PS_REQUIRE(worker || server || is_scheduler())
         << "DMLC_ROLE=" << Role() << ": not worker, server or scheduler";
 
@@ -282,6 +296,11 @@ inline void Postoffice::Join()
     config.request_timeout_ms = FOREVER_MS;
     internal::Check(paramo_config_from_env(&config), "ps::Start");
     internal::NotNull(config.scheduler, "config.scheduler");
+    if (!process) { /* what names the process names its first node */
+        config.rank = -1;
+        config.name = nullptr;
+        config.port = 0;
+    }
     paramo_node *joined = nullptr;
     paramo_err err;
     const auto deadline =
@@ -295,6 +314,17 @@ inline void Postoffice::Join()
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     internal::Check(err, "ps::Start");
+    return joined;
+}
+
+/* The process's node has joined: its customers work by it. */
+inline void Postoffice::Open(paramo_node *joined)
+{
+    std::lock_guard<std::mutex> starting(start_mu_);
+    paramo_config config; /* for the address that it shows */
+    paramo_config_init(&config);
+    internal::Check(paramo_config_from_env(&config), "ps::Start");
+    const bool worker = is_worker() != 0, server = is_server() != 0;
     if (!joined_before_)
         (void)on_exit(AtExit, nullptr);
     joined_before_ = true;
@@ -311,8 +341,6 @@ inline void Postoffice::Join()
     {
         std::lock_guard<std::mutex> lock(mu_);
         node_ = joined;
-        started_.clear();
-        finished_.clear();
         node_ids_.clear();
         ranges_made_ = false;
         key_ranges_.clear();
@@ -346,25 +374,44 @@ inline void Postoffice::EndBy(const std::string &why)
 inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
 {
     {
-        std::unique_lock<std::mutex> lock(mu_);
+        std::lock_guard<std::mutex> lock(mu_);
         if (node_ == nullptr)
             return;
-        finished_.insert(customer_id);
-        cond_.notify_all();
-        bool last = customer_id == 0 || (started_.count(0) == 0 && finished_.size() >= started_.size());
-        if (!last)
-            return;
-        /* The other customers of the process are still at work. */
-        if (do_barrier)
-            cond_.wait(lock, [this] {
-                return arriving_ == 0 &&
-                       std::includes(finished_.begin(), finished_.end(), started_.begin(), started_.end());
-            });
     }
-    const std::string wrong = Leave(do_barrier);
+    std::string wrong;
+    if (do_barrier) {
+        {
+            std::lock_guard<std::mutex> steady(start_mu_);
+            for (Customer *customer : Customers())
+                if (EndsWith(customer_id, customer->customer_id()))
+                    customer->Finish();
+        }
+        /* Meanwhile the process's node serves the others. */
+        wrong = Meet(customer_id, PARAMO_GROUP_ALL, !is_worker());
+    }
+    std::unique_lock<std::mutex> lock(mu_);
+    finished_.insert(customer_id);
+    cond_.notify_all();
+    const auto all_finished = [this] {
+        return joining_ == 0 &&
+               std::includes(finished_.begin(), finished_.end(), started_.begin(), started_.end());
+    };
+    const bool last = customer_id == 0 || (started_.count(0) == 0 && all_finished());
+    if (!last) {
+        lock.unlock();
+        if (!wrong.empty())
+            internal::Fail("ps::Finalize: the job has not ended well: " + wrong);
+        return;
+    }
+    if (do_barrier) /* the other customers of the process are at their ends, too */
+        cond_.wait(lock, all_finished);
+    lock.unlock();
+    const std::string left = Leave(do_barrier);
+    if (wrong.empty())
+        wrong = left;
     std::vector<Callback> callbacks;
     {
-        std::lock_guard<std::mutex> lock(mu_);
+        std::lock_guard<std::mutex> relock(mu_);
         callbacks.swap(exit_callbacks_);
     }
     for (const Callback &callback : callbacks)
@@ -372,6 +419,13 @@ inline void Postoffice::Finalize(const int customer_id, const bool do_barrier)
     if (!wrong.empty())
         internal::Fail("ps::Finalize: the job has not ended well: " + wrong);
     FailIfUntold();
+}
+
+/* Is a customer with number `of` finalised by `by`? Those that have not been started go with the process. */
+inline bool Postoffice::EndsWith(int by, int of) const
+{
+    std::lock_guard<std::mutex> lock(mu_);
+    return of == by || (started_.count(of) == 0 && (by == 0 || started_.count(0) == 0));
 }
 
 /* What customers have asked for in vain without anybody having waited for it ends with the process's part. */
@@ -433,12 +487,17 @@ inline bool Postoffice::WorkersOnlyDied()
  * or nothing. */
 inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_over)
 {
-    paramo_node *joined = node();
+    paramo_node *joined = nullptr;
+    {
+        std::lock_guard<std::mutex> lock(mu_);
+        const auto other = others_.find(customer_id);
+        joined = other != others_.end() ? other->second : node_;
+    }
     PS_REQUIRE(joined != nullptr) << "Barrier: call ps::Start first";
     auto deadline = std::chrono::steady_clock::time_point::max(), stale = deadline;
     std::string first; /* who was missed first */
     for (;;) {
-        const paramo_err err = paramo_barrier(joined, group, static_cast<uint32_t>(customer_id), FOREVER_MS);
+        const paramo_err err = paramo_barrier(joined, group, 0, FOREVER_MS);
         if (err == PARAMO_OK)
             return std::string();
         const std::string why = paramo_last_error();
@@ -468,28 +527,25 @@ inline std::string Postoffice::Meet(int customer_id, uint32_t group, bool until_
 /* Returns what is wrong with the job, or nothing. */
 inline std::string Postoffice::Leave(bool wait_for_others)
 {
-    paramo_node *left = node();
-    std::string wrong;
-    if (wait_for_others) {
-        {
-            std::lock_guard<std::mutex> steady(start_mu_);
-            for (Customer *customer : Customers())
-                customer->Finish();
-        }
-        /* Meanwhile this node serves the others. */
-        wrong = Meet(0, PARAMO_GROUP_ALL, !is_worker());
-    }
     std::lock_guard<std::mutex> leaving(start_mu_);
     for (Customer *customer : Customers())
         customer->Detach();
+    std::map<int, paramo_node *> others;
+    paramo_node *left;
     {
         std::lock_guard<std::mutex> lock(mu_);
+        left = node_;
         node_ = nullptr;
+        others.swap(others_);
     }
     van_.ready_ = false;
+    std::string wrong;
+    for (const auto &other : others)
+        if ((wait_for_others ? paramo_stop(other.second) : paramo_stop_now(other.second)) != PARAMO_OK &&
+            wait_for_others)
+            wrong = paramo_last_error();
     paramo_err err = wait_for_others ? paramo_stop(left) : paramo_stop_now(left);
-    if (err != PARAMO_OK && wait_for_others &&
-        wrong.empty()) /* who does not wait may find that the others are gone */
+    if (err != PARAMO_OK && wait_for_others) /* who does not wait may find that the others are gone */
         wrong = paramo_last_error();
     PS_VLOG(1) << van_.my_node_.ShortDebugString() << " is stopped";
     return wrong;
@@ -591,31 +647,8 @@ inline void Postoffice::Barrier(int customer_id, int node_group)
     PS_REQUIRE((node_group & mine) != 0) << "Barrier: this " << Role() << " is not of group " << node_group;
     const uint32_t group = static_cast<uint32_t>(node_group);
 
-    std::unique_lock<std::mutex> lock(mu_);
-    if (node_group == kWorkerGroup || started_.size() <= 1) {
-        lock.unlock();
-        const std::string wrong = Meet(node_group == kWorkerGroup ? customer_id : 0, group, false);
-        PS_REQUIRE(wrong.empty()) << "Barrier: " << wrong;
-        return;
-    }
-    /* The others enter once per process: the last of our customers does so for all. */
-    Gathering &here = gatherings_[group];
-    const uint64_t round = here.round;
-    if (++here.inside < static_cast<int>(started_.size())) {
-        cond_.wait(lock, [&here, round] { return here.round != round; });
-        if (!here.error.empty())
-            PS_FAIL() << here.error;
-        return;
-    }
-    lock.unlock();
-    const std::string error = Meet(0, group, false);
-    lock.lock();
-    here.inside = 0;
-    here.error = error;
-    here.round++;
-    cond_.notify_all();
-    if (!error.empty())
-        PS_FAIL() << error;
+    const std::string wrong = Meet(customer_id, group, false);
+    PS_REQUIRE(wrong.empty()) << "Barrier: " << wrong;
 }
 
 inline std::vector<int> Postoffice::GetDeadNodes(int)
