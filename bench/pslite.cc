@@ -1,0 +1,126 @@
+// One worker, one server: what a request of one key costs when its completion is learned by a callback, or by
+// Wait. Compiled against ps-lite and against include/ps by pslite.sh, so it uses what both have. Prints NAME
+// MICROSECONDS.
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <functional>
+#include <mutex>
+
+#include "ps/ps.h"
+
+using namespace ps;
+
+static KVWorker<char> *kv;
+static SArray<Key> keys;
+static SArray<char> vals, room;
+static SArray<int> lens;
+
+struct Gate { /* at most so many requests in flight */
+    std::mutex mu;
+    std::condition_variable cond;
+    int out = 0;
+
+    void Enter(int most)
+    {
+        std::unique_lock<std::mutex> lock(mu);
+        cond.wait(lock, [&] { return out < most; });
+        out++;
+    }
+    void Leave()
+    {
+        std::lock_guard<std::mutex> lock(mu);
+        out--;
+        cond.notify_one();
+    }
+    void Drain()
+    {
+        std::unique_lock<std::mutex> lock(mu);
+        cond.wait(lock, [&] { return out == 0; });
+    }
+};
+
+static void Callbacks(int n, int most)
+{
+    Gate gate;
+    for (int i = 0; i < n; i++) {
+        gate.Enter(most);
+        kv->ZPush(keys, vals, lens, 0, [&gate] { gate.Leave(); });
+    }
+    gate.Drain();
+}
+
+static void Chained(int n)
+{
+    Gate gate;
+    gate.Enter(1);
+    std::function<void()> next = [&] {
+        if (--n > 0)
+            kv->ZPush(keys, vals, lens, 0, next);
+        else
+            gate.Leave();
+    };
+    kv->ZPush(keys, vals, lens, 0, next);
+    gate.Drain();
+}
+
+static void PushPull(int n)
+{
+    for (int i = 0; i < n; i++) {
+        kv->Wait(kv->ZPush(keys, vals, lens));
+        kv->Wait(kv->ZPull(keys, &room, &lens));
+    }
+}
+
+static void Time(const char *name, int n, const std::function<void(int)> &run)
+{
+    run(n / 10); /* once to get warm */
+    const auto begin = std::chrono::steady_clock::now();
+    run(n);
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+    std::printf("%s %.2f\n", name, took.count() / n);
+}
+
+int main(int argc, char *argv[])
+{
+    const int n = argc > 1 ? std::atoi(argv[1]) : 4000;
+    Start(0);
+    std::vector<char> kept;
+    KVServer<char> *server = nullptr;
+    if (IsServer()) {
+        server = new KVServer<char>(0);
+        server->set_request_handle(
+            [&kept](const KVMeta &meta, const KVPairs<char> &data, KVServer<char> *self) {
+                KVPairs<char> res;
+                if (meta.push)
+                    kept.assign(data.vals.data(), data.vals.data() + data.vals.size());
+                if (meta.pull) {
+                    res.keys = data.keys;
+                    res.vals.CopyFrom(kept.data(), kept.size());
+                    res.lens.push_back(static_cast<int>(kept.size()));
+                }
+                self->Response(meta, res);
+            });
+    }
+    Postoffice::Get()->Barrier(0, kScheduler + kServerGroup + kWorkerGroup);
+    if (IsWorker()) {
+        kv = new KVWorker<char>(0, 0);
+        keys.push_back(5);
+        for (int bytes : {4, 1024}) {
+            vals = SArray<char>(static_cast<size_t>(bytes), 'x');
+            room = SArray<char>(static_cast<size_t>(bytes), ' ');
+            lens = SArray<int>(1, bytes);
+            const std::string size = std::to_string(bytes);
+            Time(("callback_1_of_" + size).c_str(), n, [](int k) { Callbacks(k, 1); });
+            Time(("callback_8_of_" + size).c_str(), n, [](int k) { Callbacks(k, 8); });
+            Time(("callback_64_of_" + size).c_str(), n, [](int k) { Callbacks(k, 64); });
+            Time(("chained_of_" + size).c_str(), n, [](int k) { Chained(k); });
+            Time(("push_then_pull_of_" + size).c_str(), n, [](int k) { PushPull(k); });
+        }
+        std::fflush(stdout);
+    }
+    Finalize(0, true);
+    delete kv;
+    delete server;
+    return 0;
+}
