@@ -296,6 +296,8 @@ inline paramo_node *Postoffice::Join(bool process)
     config.request_timeout_ms = FOREVER_MS;
     internal::Check(paramo_config_from_env(&config), "ps::Start");
     internal::NotNull(config.scheduler, "config.scheduler");
+    config.retry_ms =
+        0; /* PS_RESEND_TIMEOUT is a guess of ps-lite's users; the time that answers take is measured */
     if (!process) { /* what names the process names its first node */
         config.rank = -1;
         config.name = nullptr;
