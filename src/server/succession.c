@@ -303,7 +303,8 @@ static void bereave(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
 }
 
 /* Nobody has done anything on arcs of which nobody is left: what was done here, under numbers of chunks that
- * had keys there, too, was done on others. The checkpoint's records come on top (loading.c). */
+ * had keys there, too, was done on others, or on rows that were ours once: the view in which we left their
+ * chain may never have come. The checkpoint's records come on top (loading.c). */
 static void begin_anew(struct chain *c, const uint64_t arcs[CHAIN_WORDS])
 {
     struct shard *s = c->shard;
@@ -458,7 +459,7 @@ void chain_succeed(struct chain *c)
     if (change.sheds)
         chain_shed(c, change.farther);
     bereave(c, change.bereft);
-    begin_anew(c, change.fresh);
+    begin_anew(c, change.bereft);
     forget_gone(c, until);
     for (struct chain_source *source = c->sources; source; source = source->next) {
         source->again = true; /* what came before its view */

@@ -373,6 +373,47 @@ static void notes_come_back(void **state)
     close_all();
 }
 
+/* The scheduler drops a member from chains, and before it says so their owner dies: nobody is left of them.
+ * The member gets these arcs by the same view. It has followed them until then, and what it has noted was
+ * done on rows that are gone. */
+static void dropped_and_given_by_one_view(void **state)
+{
+    (void)state;
+    struct simnet_node *from, *to;
+    struct simnet_link *answers;
+    uint64_t ts;
+    float four = 4;
+    begin(1);
+    push_all(1);
+    save(TABLES);
+    uint64_t key = key_to_be_lost();
+    assert_int_equal(world_pull(&t.w, 1, SPARSE, &key, 1, t.vals, 1, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_OK);
+    assert_int_equal(simnet_node(t.w.net, "s1", &from), PARAMO_OK);
+    assert_int_equal(simnet_node(t.w.net, "w1", &to), PARAMO_OK);
+    assert_int_equal(simnet_link(t.w.net, from, to, &answers), PARAMO_OK);
+    answers->cut = true;
+    assert_int_equal(world_push(&t.w, 1, SPARSE, &key, 1, &four, 1, &ts), PARAMO_OK);
+    pass(ENV_SEC);
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        if (t.w.ring.owner[a] == 1 && t.w.follower[1].owner[a] == 2)
+            t.w.follower[1].owner[a] = RING_NOBODY;
+    world_server_stop(&t.w, 1);
+    t.gone[1] = true;
+    losses();
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        if (t.lowest[a] == RING_LEVELS)
+            t.w.ring.owner[a] = 2;
+    t.w.chain_changed[2] = t.w.arcs_changed[2] = t.w.number + 1;
+    world_view(&t.w);
+    world_all_view(&t.w);
+    assert_int_equal(each(restore_one), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_OK);
+    t.unanswered = key;
+    check_all(1, 1, 4);
+    close_all();
+}
+
 /* A push that a follower may lack is in the records: the shard's part does not end before he has it. */
 static void followers_have_what_is_saved(void **state)
 {
@@ -751,10 +792,13 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && !mutant_choose(argv[1]))
         return 2;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comes_back),         cmocka_unit_test(cannot_come_back),
-        cmocka_unit_test(lost_while_loading), cmocka_unit_test(targets_of_moves_do_not_count),
-        cmocka_unit_test(notes_come_back),    cmocka_unit_test(followers_have_what_is_saved),
-        cmocka_unit_test(one_after_the_other)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back),
+                                       cmocka_unit_test(cannot_come_back),
+                                       cmocka_unit_test(lost_while_loading),
+                                       cmocka_unit_test(targets_of_moves_do_not_count),
+                                       cmocka_unit_test(notes_come_back),
+                                       cmocka_unit_test(dropped_and_given_by_one_view),
+                                       cmocka_unit_test(followers_have_what_is_saved),
+                                       cmocka_unit_test(one_after_the_other)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
