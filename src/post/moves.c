@@ -77,7 +77,8 @@ static bool shares_process(const struct moves *m, const uint16_t *list, unsigned
 
 /* Who is in the best chain that full members make up; `to`, filled for `level`, counts as one. The owner
  * stays, unless `to` is to be it and has all that an owner has; then who is wanted, in that order; then, in
- * the places of those who are wanted and not there, others: first those in processes of their own. */
+ * the places of those who are wanted and not there, others: first those in processes of their own. An owner
+ * that is to go takes nobody's place where fewer are wanted than a chain may have (too few servers stay). */
 static unsigned best_members(const struct moves *m, size_t arc, uint16_t to, uint8_t level,
                              uint16_t list[RING_LEVELS])
 {
@@ -85,6 +86,9 @@ static unsigned best_members(const struct moves *m, size_t arc, uint16_t to, uin
     unsigned len = 0, most = length(then, arc);
     bool takes_over =
         to != RING_NOBODY && then->level[0].owner[arc] == to && m->ends.before[level] == m->ends.before[0];
+    if (!takes_over && !holds(then, arc, now->level[0].owner[arc]) && most <= now->replicas &&
+        !MUTANT(owner_takes_place))
+        most++;
     append(list, &len, most, takes_over ? to : now->level[0].owner[arc]);
     for (unsigned l = 0; l < RING_LEVELS; l++) {
         uint16_t member = then->level[l].owner[arc];

@@ -384,15 +384,15 @@ static bool rows_pass(const struct world *w, const struct ring *from, const stru
     return false;
 }
 
-/* One owner per arc and epoch, who is alive as long as replicas are left. follows: the view before was seen,
- * too. */
-static void chains_came(struct world *w, const struct view *view, bool follows)
+/* One owner per arc and epoch, who is alive as long as replicas are left. before: the newest view that was
+ * seen before; 0: none. */
+static void chains_came(struct world *w, const struct view *view, uint64_t before)
 {
     bool first = true;
     for (uint32_t i = 0; i < SIM_SERVERS; i++)
         first = first && !w->holder[i];
-    losses_came(w, view);
-    copies_count(w, view, follows);
+    losses_came(w, view, before);
+    copies_count(w, view, view->number == before + 1);
     bool moved = !first && memcmp(view_ring(view), &w->chains.level[0], sizeof w->chains.level[0]) != 0;
     uint64_t begins[ARCS_WORDS] = {0};
     ring_begins(&view->chains, begins);
@@ -417,7 +417,7 @@ static void view_came(struct world *w, const struct view *view)
         judge_broken(w, "there are two views of number %" PRIx64, view->number);
     if (view->number <= w->newest_view)
         return;
-    bool follows = view->number == w->newest_view + 1;
+    uint64_t before = w->newest_view;
     w->newest_view = view->number;
     w->term_view[view->number >> 32 < SIM_TERMS ? view->number >> 32 : 0] = view->number;
     w->view_hash = hash;
@@ -425,7 +425,7 @@ static void view_came(struct world *w, const struct view *view)
         judge_broken(w, "view %" PRIx64 " has %" PRIu32 " shards", view->number, view->shards_count);
         return;
     }
-    chains_came(w, view, follows);
+    chains_came(w, view, before);
     if (view->tables_count < w->newest_tables)
         judge_broken(w, "view %" PRIx64 " has lost a table", view->number);
     w->newest_tables = view->tables_count;

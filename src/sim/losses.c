@@ -36,12 +36,11 @@ static void key_lost(struct world *w, struct ledger_key *k, const struct view *v
 }
 
 /* What the new view says is lost, and the one before did not; and what died in it. */
-static void table_came(struct world *w, const struct view *view, enum sim_table t,
+static void table_came(struct world *w, const struct view *view, bool follows, enum sim_table t,
                        const uint8_t left[RING_ARCS])
 {
     const struct view_table *vt = view_table_named(view, sim_table_names[t]);
     unsigned replicas = judge_replicas(w, t);
-    bool follows = w->newest_view && view->number == w->newest_view + 1;
     for (unsigned i = 0; i < SIM_KEYS && vt; i++) {
         struct ledger_key *k = &w->ledger[t].keys[i];
         bool said = view->lost_at > vt->since && view->lost[k->arc] > replicas;
@@ -71,13 +70,13 @@ static void all_back(struct world *w)
         w->given_up = ++w->moment;
 }
 
-void losses_came(struct world *w, const struct view *view)
+void losses_came(struct world *w, const struct view *view, uint64_t before)
 {
     uint8_t left[RING_ARCS] = {0};
     if (!w->schedule->restores)
         return;
     bool any = false;
-    for (unsigned a = 0; a < RING_ARCS && w->newest_view; a++) {
+    for (unsigned a = 0; a < RING_ARCS && before; a++) {
         left[a] = (uint8_t)lowest(w, view, a);
         any = any || left[a];
     }
@@ -85,7 +84,7 @@ void losses_came(struct world *w, const struct view *view)
         w->given_up = ++w->moment;
     for (unsigned t = 0; t < SIM_TABLES && view->lost_at; t++)
         if (t != SIM_USER)
-            table_came(w, view, (enum sim_table)t, left);
+            table_came(w, view, view->number == before + 1, (enum sim_table)t, left);
     if (w->loss_view && !view->lost_at)
         all_back(w);
     w->loss_view = view->lost_at;

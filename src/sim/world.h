@@ -287,7 +287,7 @@ void bounds_restored(struct world *w, const struct bounds *b);
 struct shard;
 struct shard_table;
 /* A newer view than any before; the world still has that one's chains. */
-void losses_came(struct world *w, const struct view *view);
+void losses_came(struct world *w, const struct view *view, uint64_t before);
 /* What is lost goes back to this checkpoint. */
 void losses_back(struct world *w, uint64_t number, const struct bounds *b);
 /* What began then may have met the key's rows as they were before they were lost. */

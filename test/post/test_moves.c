@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/mutant.h"
 #include "post/moves.h"
 #include "ring/chains.h"
 #include "unit.h"
@@ -422,6 +423,28 @@ static void a_server_leaves(void **state)
     }
 }
 
+/* Of two processes one is to go. Who is to be the owner has a copy, and keeps it until it is: what is given
+ * away would be lost with the one that goes, if that died first. */
+static void too_few_stay(void **state)
+{
+    (void)state;
+    size_t kept = 0;
+    start(w, 4, 4, 1);
+    w->shard[0].weight = w->shard[1].weight = 0;
+    aim(w);
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        uint16_t owner = w->chains.level[0].owner[a], copy = w->chains.level[1].owner[a];
+        assert_int_equal(length(&w->moves.target, a), 1);
+        assert_true(owner >= 2 || copy >= 2);
+        kept += owner < 2;
+    }
+    assert_in_range(kept, RING_ARCS / 4, RING_ARCS * 3 / 4);
+    assert_int_equal(w->begun, w->pauses); /* nothing is copied to who has it */
+    run(w);
+    assert_int_equal(w->copied, 0);
+    assert_false(moves_needs(&w->moves, 0) || moves_needs(&w->moves, 1));
+}
+
 static void a_server_dies(void **state)
 {
     (void)state;
@@ -580,13 +603,15 @@ static int teardown(void **state)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_joins), cmocka_unit_test(a_server_leaves),
         cmocka_unit_test(a_server_dies),  cmocka_unit_test(what_is_lost_stays),
         cmocka_unit_test(plans_change),   cmocka_unit_test(a_copy_that_is_to_be_the_owner),
-        cmocka_unit_test(histories),
+        cmocka_unit_test(histories),      cmocka_unit_test(too_few_stay),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
