@@ -124,6 +124,8 @@ static bool kept(const struct world *w, const struct op *op)
     for (unsigned i = 0; i < op->n; i++)
         if (!knows_handler(op, &w->ledger[op->table].keys[op->index[i]]))
             return false;
+    if (op->table == SIM_USER && memcmp(op->deaths, w->deaths, sizeof op->deaths) != 0)
+        return false; /* its process may have died with it, and another of the place own the key again */
     if (op->table != SIM_USER && (w->loading || op->from <= w->loaded_at))
         return false;                                           /* the rows are a checkpoint's */
     if (!judge_replicas(w, op->table) && w->schedule->replicas) /* who is cut off, and dead to all others,
