@@ -216,6 +216,8 @@ static void finish_round(struct sched_pool *pool)
             begin_round(pool);
     }
     if (pool->round == pool->rounds) {
+        while (MUTANT(lease_returned_twice) && pool->leased)
+            lease_remove(pool, pool->leased);
         free(pool->parts);
         pool->parts = NULL;
         pool->count = pool->capacity = pool->voids = pool->done = pool->free = 0;
