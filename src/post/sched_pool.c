@@ -209,6 +209,8 @@ static void finish_round(struct sched_pool *pool)
 {
     while (pool->round < pool->rounds && pool->stream == pool->streams &&
            pool->done + (MUTANT(round_ends_early) && pool->done) >= pool->count - pool->voids) {
+        while (MUTANT(lease_returned_twice) && pool->leased)
+            lease_remove(pool, pool->leased);
         pool->round =
             pool->count == pool->voids ? pool->rounds : pool->round + 1; /* no parts: none in any round */
         pool_changed(pool);
@@ -216,8 +218,6 @@ static void finish_round(struct sched_pool *pool)
             begin_round(pool);
     }
     if (pool->round == pool->rounds) {
-        while (MUTANT(lease_returned_twice) && pool->leased)
-            lease_remove(pool, pool->leased);
         free(pool->parts);
         pool->parts = NULL;
         pool->count = pool->capacity = pool->voids = pool->done = pool->free = 0;
@@ -441,7 +441,7 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
     part->state = PART_DONE;
     part->owner = lease->owner;
     pool->done++;
-    if (!MUTANT(lease_returned_twice) || pool->round + 1 == pool->rounds)
+    if (!MUTANT(lease_returned_twice))
         lease_remove(pool, lease);
     call_answer(call, NULL);
     finish_round(pool);
