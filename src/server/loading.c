@@ -536,16 +536,19 @@ paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *conf
     return PARAMO_OK;
 }
 
+static paramo_err let_it_go(const struct shard *s)
+{
+    return err_set(PARAMO_E_TIMEOUT,
+                   "shard %u has waited too long for all others to load, and has "
+                   "let the load go: load it again",
+                   s->config.index);
+}
+
 paramo_err shard_load_go(struct shard *s, uint64_t id)
 {
     struct loading *ld = s->loading;
     if (!ld || !ld->hold || ld->config.id != id)
-        return s->load_gone == id && !MUTANT(load_gone_unsaid)
-                   ? err_set(PARAMO_E_TIMEOUT,
-                             "shard %u has waited too long for all others to load, and has "
-                             "let the load go: load it again",
-                             s->config.index)
-                   : PARAMO_OK;
+        return s->load_gone == id && !MUTANT(load_gone_unsaid) ? let_it_go(s) : PARAMO_OK;
     if (ld->phase == LOADED) {
         release(ld);
     } else {
@@ -573,8 +576,14 @@ static paramo_err start(struct shard *s, struct loading *ld)
 paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
 {
     struct loading *ld = s->loading;
+    /* Who has served since its hold has sent changes to copies that are loaded already, or are about to be.
+     */
+    bool copies = s->view && s->view->chains.replicas && !MUTANT(load_without_hold);
     if (ld && ld->phase == HELD && ld->config.id == config->id) {
         ld->config = *config;
+    } else if (copies && !MUTANT(load_not_held)) {
+        paramo_err late = saving_check_term(s, config->term);
+        return late ? late : let_it_go(s);
     } else {
         paramo_err err = loading_begin(s, config, &ld);
         if (err)

@@ -59,7 +59,8 @@ MUST_USE paramo_err shard_save(struct shard *s, const struct shard_save_config *
 void shard_save_drop(struct shard *s, uint64_t number);
 /* Takes rows and records of checkpoint `number`, whose id it must have. file is NULL in done. One of this id
  * that goes on already ends with CANCELLED: the scheduler that wanted it is gone. After a hold requests wait
- * on until shard_load_go. */
+ * on until shard_load_go. TIMEOUT: there are copies, and this shard does not hold (any more): it has served
+ * requests meanwhile, so what copies have may be of before their load, or of after it. */
 MUST_USE paramo_err shard_load(struct shard *s, const struct shard_save_config *config);
 /* Before a load where there are copies. From now on requests wait; done comes when whoever is behind in a
  * chain has all that was done here. So with all shards held nothing is on its way that some have and others

@@ -67,6 +67,10 @@ void fake_view(struct fake *f)
     v->shards[1] = (struct view_shard){.node = 10, .arcs_changed = f->arcs_changed, .chain_changed = f->died};
     for (unsigned a = 0; a < RING_ARCS; a++)
         v->chains.level[0].owner[a] = a < f->foreign;
+    v->chains.replicas = f->replicas;
+    for (unsigned l = 1; l <= f->replicas; l++)
+        for (unsigned a = 0; a < RING_ARCS; a++)
+            v->chains.level[l].owner[a] = RING_NOBODY;
     for (unsigned t = 0; t < f->tables; t++) {
         v->tables[t].id = t + 1;
         v->tables[t].since = f->since[t];

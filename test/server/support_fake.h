@@ -35,6 +35,7 @@ struct fake {
     uint16_t foreign;                      /* arcs below belong to another shard */
     uint64_t arcs_changed, died, since[4]; /* died: the view in which the server before was dead */
     bool recovered, worker_dead;
+    uint8_t replicas; /* of the job; no chain has any */
     unsigned tables;
     paramo_table_options options[4];
 };

@@ -242,6 +242,37 @@ static void go_comes_too_late(void **state)
     off();
 }
 
+/* LOAD comes when this shard has let its hold go and serves: what it did since some copies have, that had
+ * loaded before, and others not. Nothing is loaded, and the scheduler hears it. */
+static void load_comes_too_late(void **state)
+{
+    (void)state;
+    float value;
+    on();
+    struct shard_save_config config = config_of(ID);
+    w.f.replicas = 1;
+    fake_view(&w.f);
+    save();
+    assert_int_equal(shard_load(w.f.shard, &config), PARAMO_E_TIMEOUT); /* no hold was there */
+    hold();
+    fake_pass(&w.f, (HOLD_MS + 1) * ENV_MS);
+    push(1);
+    w.done = false;
+    assert_int_equal(shard_load(w.f.shard, &config), PARAMO_E_TIMEOUT);
+    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_E_TIMEOUT);
+    fake_pass(&w.f, ENV_SEC);
+    assert_false(w.done);
+    assert_int_equal(pull(&value), PARAMO_OK);
+    assert_true(value == 3);
+    hold(); /* and once more, in time; loaded once it is not loaded again */
+    load();
+    assert_int_equal(shard_load(w.f.shard, &config), PARAMO_E_TIMEOUT);
+    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_OK);
+    assert_int_equal(pull(&value), PARAMO_OK);
+    assert_true(value == 2);
+    off();
+}
+
 /* Another scheduler knows nothing of the hold; of what is held nothing was changed. */
 static void another_scheduler(void **state)
 {
@@ -302,9 +333,13 @@ int main(int argc, char **argv)
     if (argc > 1 && !mutant_choose(argv[1]))
         return 2;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waits_until_go),    cmocka_unit_test(waits_until_go_when_loaded),
-        cmocka_unit_test(not_for_ever),      cmocka_unit_test(go_comes_too_late),
-        cmocka_unit_test(another_scheduler), cmocka_unit_test(another_scheduler_when_loaded),
+        cmocka_unit_test(waits_until_go),
+        cmocka_unit_test(waits_until_go_when_loaded),
+        cmocka_unit_test(not_for_ever),
+        cmocka_unit_test(go_comes_too_late),
+        cmocka_unit_test(load_comes_too_late),
+        cmocka_unit_test(another_scheduler),
+        cmocka_unit_test(another_scheduler_when_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
