@@ -45,6 +45,7 @@ struct ckpts {
     struct load_attempt attempt;
     uint32_t load_term;    /* of the newest view when it was asked for */
     uint64_t returns;      /* the one that what is lost goes back to, until a view says that it has */
+    uint64_t returns_at;   /* what was lost at this view, says the scheduler that has chosen it */
     uint64_t begun_anew;   /* the moment one was loaded that another scheduler had begun */
     struct machine *again; /* whose load has failed last; he tries again, if he lives */
     uint64_t again_process;
@@ -511,6 +512,7 @@ void ckpts_look(struct world *w)
             continue;
         const uint64_t back = m->up && m->made->scheduler ? sched_ckpt_returns(m->made->scheduler) : 0;
         c->returns = back ? back : c->returns; /* servers may do it when the scheduler has given it up */
+        c->returns_at = back ? m->made->scheduler->lost_at : c->returns_at;
         struct bounds **begun = &c->begun[m->rank];
         bool at_one = m->up && m->made->scheduler && m->made->scheduler->ckpt;
         if (at_one && !*begun) {
@@ -520,7 +522,9 @@ void ckpts_look(struct world *w)
             *begun = NULL;
         }
     }
-    if (c->returns && w->loss_view)
+    /* A scheduler that could not save the death that it had seen, and died, had chosen for a loss that no
+     * view ever says: the next one, of a later term, has that server alive. */
+    if (c->returns && w->loss_view && c->returns_at >> 32 >= w->loss_first >> 32)
         returns(w, c->returns);
 }
 

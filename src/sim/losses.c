@@ -87,6 +87,8 @@ void losses_came(struct world *w, const struct view *view, uint64_t before)
             table_came(w, view, view->number == before + 1, (enum sim_table)t, left);
     if (w->loss_view && !view->lost_at)
         all_back(w);
+    if (!w->loss_view)
+        w->loss_first = view->lost_at;
     w->loss_view = view->lost_at;
 }
 

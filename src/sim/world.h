@@ -634,12 +634,13 @@ struct world {
     uint64_t values_put;
     struct deal deals[SIM_STREAMS][SIM_PARTS];
     uint64_t death_view[SIM_SERVERS]; /* the last view in which the one of this place had died */
-    uint64_t lost_at;   /* ... in which one was dead that had not been, or another came in its place */
-    uint64_t loss_view; /* what is lost is about to come back, says the newest view: its lost_at */
-    uint64_t given_up;  /* the moment since which something that is lost does not come back */
-    uint64_t ghost_at;  /* a server was up that a view had dead: it may not know, and acknowledge */
-    bool deaths_seen;   /* some server was dead in a view */
-    bool pool_leaks;    /* a call may have taken a part with it that nobody knows of */
+    uint64_t lost_at;    /* ... in which one was dead that had not been, or another came in its place */
+    uint64_t loss_first; /* the first of those that go on now */
+    uint64_t loss_view;  /* what is lost is about to come back, says the newest view: its lost_at */
+    uint64_t given_up;   /* the moment since which something that is lost does not come back */
+    uint64_t ghost_at;   /* a server was up that a view had dead: it may not know, and acknowledge */
+    bool deaths_seen;    /* some server was dead in a view */
+    bool pool_leaks;     /* a call may have taken a part with it that nobody knows of */
     uint32_t moves;
     uint32_t counts[PLAY_COUNTS_COUNT];
     struct coverage coverage;
