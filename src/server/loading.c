@@ -573,6 +573,17 @@ static paramo_err start(struct shard *s, struct loading *ld)
     return PARAMO_OK;
 }
 
+/* False: it has joined since the others were told to hold, and has no row that it could have served. */
+static bool in_a_chain(const struct shard *s)
+{
+    const struct ring_chains *chains = &s->view->chains;
+    for (arcs_runs(a, end, s->runs))
+        for (unsigned level = 0; level <= chains->replicas; level++)
+            if (s->self >= 0 && chains->level[level].owner[a] == (unsigned)s->self)
+                return true;
+    return false;
+}
+
 paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
 {
     struct loading *ld = s->loading;
@@ -581,7 +592,7 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
     bool copies = s->view && s->view->chains.replicas && !MUTANT(load_without_hold);
     if (ld && ld->phase == HELD && ld->config.id == config->id) {
         ld->config = *config;
-    } else if (copies && !MUTANT(load_not_held)) {
+    } else if (copies && in_a_chain(s) && !MUTANT(load_not_held)) {
         paramo_err late = saving_check_term(s, config->term);
         return late ? late : let_it_go(s);
     } else {
