@@ -28,7 +28,7 @@
 
 enum {
     FAULTS_BAR = 50,
-    BELOW_BAR = 200,  /* at most one schedule in so many has fewer: 5 of 5,000 had when it was chosen */
+    BELOW_BAR = 200,  /* at most one schedule in 200 has fewer; 5 of 5,000 had when this was chosen */
     PUSHES_BAR = 300, /* acknowledged: half of the schedules have as many */
     CHANGES_BAR = 70, /* so many of a hundred have arcs with rows that get another owner */
     PUSHES_MAX = 4096,

@@ -19,7 +19,7 @@
 
 struct run_options {
     int servers, workers, workers_only, grace_s, scheduler_wait_s, verbose;
-    int min_workers;        /* so many must end well */
+    int min_workers;        /* this many must end with 0 */
     const char *state;      /* the scheduler's; NULL: it keeps none */
     int replicas, restores; /* restores: on loss */
     char **command;

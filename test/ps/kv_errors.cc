@@ -1,22 +1,9 @@
 // What goes wrong is said and goes no further: mistakes in a call throw from it, what the server refuses
 // throws from Wait, and the server lives on.
+#include "errors.h"
 #include "ps/ps.h"
 
 using namespace ps;
-
-template <typename F> static std::string Error(F f)
-{
-    try {
-        f();
-    } catch (const dmlc::Error &e) {
-        return e.what();
-    }
-    return std::string();
-}
-static bool Has(const std::string &text, const char *part)
-{
-    return text.find(part) != std::string::npos;
-}
 
 static void Strict(const KVMeta &meta, const KVPairs<float> &data, KVServer<float> *server)
 {

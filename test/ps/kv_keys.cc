@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "errors.h"
 #include "ps/ps.h"
 
 using namespace ps;
@@ -52,16 +53,6 @@ struct Keeper {
         server->Response(meta, res);
     }
 };
-
-template <typename F> static std::string Error(F f)
-{
-    try {
-        f();
-    } catch (const dmlc::Error &e) {
-        return e.what();
-    }
-    return std::string();
-}
 
 int main()
 {

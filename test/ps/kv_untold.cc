@@ -3,23 +3,10 @@
 // fail, once; and a handle or callback may throw whatever it likes.
 #include <atomic>
 
+#include "errors.h"
 #include "ps/ps.h"
 
 using namespace ps;
-
-template <typename F> static std::string Error(F f)
-{
-    try {
-        f();
-    } catch (const dmlc::Error &e) {
-        return e.what();
-    }
-    return std::string();
-}
-static bool Has(const std::string &text, const char *part)
-{
-    return text.find(part) != std::string::npos;
-}
 
 static void Numbers()
 {

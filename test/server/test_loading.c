@@ -273,6 +273,27 @@ static void load_comes_too_late(void **state)
     off();
 }
 
+/* A server that joins after the others were told to hold is in no chain: it has served nothing, and loads
+ * nothing. */
+static void a_server_joins_amid_a_load(void **state)
+{
+    (void)state;
+    on();
+    struct shard_save_config config = config_of(ID);
+    save();
+    w.f.replicas = 1;
+    w.f.foreign = RING_ARCS;
+    w.f.arcs_changed = w.f.number;
+    fake_view(&w.f);
+    w.done = false;
+    assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
+    fake_pass(&w.f, ENV_SEC);
+    assert_true(w.done);
+    assert_int_equal(w.status, PARAMO_OK);
+    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_OK);
+    off();
+}
+
 /* Another scheduler knows nothing of the hold; of what is held nothing was changed. */
 static void another_scheduler(void **state)
 {
@@ -333,13 +354,10 @@ int main(int argc, char **argv)
     if (argc > 1 && !mutant_choose(argv[1]))
         return 2;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waits_until_go),
-        cmocka_unit_test(waits_until_go_when_loaded),
-        cmocka_unit_test(not_for_ever),
-        cmocka_unit_test(go_comes_too_late),
-        cmocka_unit_test(load_comes_too_late),
-        cmocka_unit_test(another_scheduler),
-        cmocka_unit_test(another_scheduler_when_loaded),
+        cmocka_unit_test(waits_until_go),      cmocka_unit_test(waits_until_go_when_loaded),
+        cmocka_unit_test(not_for_ever),        cmocka_unit_test(go_comes_too_late),
+        cmocka_unit_test(load_comes_too_late), cmocka_unit_test(a_server_joins_amid_a_load),
+        cmocka_unit_test(another_scheduler),   cmocka_unit_test(another_scheduler_when_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

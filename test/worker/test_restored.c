@@ -333,27 +333,35 @@ static void comes_back(void **state)
     }
 }
 
-/* A follower has done a push whose answer is lost, is promoted, saved, and dies, before it comes again: what
- * it has noted is in the checkpoint. */
-static void notes_come_back(void **state)
+/* Worker 1 pushes to server 1, which does it; no answer gets back. Key and value are the request's until it
+ * ends. */
+static uint64_t push_unheard(const uint64_t *key, const float *value)
 {
-    (void)state;
     struct simnet_node *from, *to;
     struct simnet_link *answers;
     uint64_t ts;
-    float four = 4;
-    begin(1);
-    push_all(1);
-    save(TABLES);
-    uint64_t key = key_to_be_lost();
-    assert_int_equal(world_pull(&t.w, 1, SPARSE, &key, 1, t.vals, 1, &ts), PARAMO_OK);
+    assert_int_equal(world_pull(&t.w, 1, SPARSE, key, 1, t.vals, 1, &ts), PARAMO_OK);
     assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_OK);
     assert_int_equal(simnet_node(t.w.net, "s1", &from), PARAMO_OK);
     assert_int_equal(simnet_node(t.w.net, "w1", &to), PARAMO_OK);
     assert_int_equal(simnet_link(t.w.net, from, to, &answers), PARAMO_OK);
     answers->cut = true;
-    assert_int_equal(world_push(&t.w, 1, SPARSE, &key, 1, &four, 1, &ts), PARAMO_OK);
+    assert_int_equal(world_push(&t.w, 1, SPARSE, key, 1, value, 1, &ts), PARAMO_OK);
     pass(ENV_SEC);
+    return ts;
+}
+
+/* A follower has done a push whose answer is lost, is promoted, saved, and dies, before it comes again: what
+ * it has noted is in the checkpoint. */
+static void notes_come_back(void **state)
+{
+    (void)state;
+    float four = 4;
+    begin(1);
+    push_all(1);
+    save(TABLES);
+    uint64_t key = key_to_be_lost();
+    uint64_t ts = push_unheard(&key, &four);
     world_server_stop(&t.w, 1);
     t.gone[1] = true;
     losses();
@@ -379,22 +387,12 @@ static void notes_come_back(void **state)
 static void dropped_and_given_by_one_view(void **state)
 {
     (void)state;
-    struct simnet_node *from, *to;
-    struct simnet_link *answers;
-    uint64_t ts;
     float four = 4;
     begin(1);
     push_all(1);
     save(TABLES);
     uint64_t key = key_to_be_lost();
-    assert_int_equal(world_pull(&t.w, 1, SPARSE, &key, 1, t.vals, 1, &ts), PARAMO_OK);
-    assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_OK);
-    assert_int_equal(simnet_node(t.w.net, "s1", &from), PARAMO_OK);
-    assert_int_equal(simnet_node(t.w.net, "w1", &to), PARAMO_OK);
-    assert_int_equal(simnet_link(t.w.net, from, to, &answers), PARAMO_OK);
-    answers->cut = true;
-    assert_int_equal(world_push(&t.w, 1, SPARSE, &key, 1, &four, 1, &ts), PARAMO_OK);
-    pass(ENV_SEC);
+    uint64_t ts = push_unheard(&key, &four);
     for (unsigned a = 0; a < RING_ARCS; a++)
         if (t.w.ring.owner[a] == 1 && t.w.follower[1].owner[a] == 2)
             t.w.follower[1].owner[a] = RING_NOBODY;
