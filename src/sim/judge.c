@@ -593,6 +593,11 @@ static void table_look(struct world *w, const struct machine *m, unsigned index,
         const struct ledger_key *k = &w->ledger[t].keys[i];
         if (k->shard != (int)index || losses_open(k, shard, st))
             continue;
+        /* The newest view gives a dead server's arc, without copies, to this shard, which has not seen that
+         * view yet: a dense table has no memory for the arc's rows before. */
+        if (st->options.kind == PARAMO_TABLE_DENSE && !arcs_has(st->held, k->arc) &&
+            view_ring(shard->view)->owner[k->arc] != (unsigned)shard->self)
+            continue;
         row_read(st, t, k->key, vals, &n);
         ledger_row_look(w, m->name, t, i, vals, n, st->lost ? 0 : k->must, w->moment);
     }
