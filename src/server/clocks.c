@@ -166,23 +166,42 @@ static void part_set(struct part *part, const uint64_t arcs[ARCS_WORDS], bool do
     }
 }
 
-/* One number after the other, as the window has them: both records are of one floor. A number of which they
- * say different things, and that has no part, gets one of the spare ones. */
+/* The first number from this one on of which they say different things; both are of one floor. */
+static uint64_t next_different(const struct dedup *a, const struct dedup *b, uint64_t number)
+{
+    uint64_t end = a->floor + DATA_WINDOW;
+    while (number < end) {
+        unsigned bit = number % 64;
+        uint64_t differ = (a->bits[number % DATA_WINDOW / 64] ^ b->bits[number % DATA_WINDOW / 64]) >> bit;
+        if (differ) {
+            number += (unsigned)__builtin_ctzll(differ);
+            break;
+        }
+        number += 64 - bit;
+    }
+    return number < end ? number : end;
+}
+
+/* In the order of their numbers: those that have a part here or there, and those of which the records, both
+ * of one floor, say different things. Of all others they say the same already. One that has no part gets one
+ * of the spare ones. */
 static void arrive(struct clock *clock, const uint64_t arcs[ARCS_WORDS], const struct dedup *own,
                    const struct part *theirs, struct part **spare)
 {
     struct part **at = &clock->parts;
-    uint64_t floor = clock->own.floor;
+    uint64_t floor = clock->own.floor, end = floor + DATA_WINDOW;
     assert(own->floor == floor);
     while (theirs && theirs->number < floor)
         theirs = theirs->next;
-    for (uint64_t number = floor; number - floor < DATA_WINDOW; number++) {
-        bool here = dedup_look(&clock->own, number) == DEDUP_DONE,
-             there = dedup_look(own, number) == DEDUP_DONE;
+    for (uint64_t next = floor;;) {
+        uint64_t number = next_different(&clock->own, own, next);
+        number = *at && (*at)->number < number ? (*at)->number : number;
+        number = theirs && theirs->number < number ? theirs->number : number;
+        if (number >= end)
+            return;
+        bool there = dedup_look(own, number) == DEDUP_DONE;
         bool some = theirs && theirs->number == number;
         if (!is_at(at, number)) {
-            if (!some && there == here)
-                continue;
             struct part *part = *spare;
             *spare = part->next;
             part_open(clock, number, at, part);
@@ -190,6 +209,7 @@ static void arrive(struct clock *clock, const uint64_t arcs[ARCS_WORDS], const s
         part_set(*at, arcs, there, some ? theirs : NULL);
         at = &(*at)->next;
         theirs = some ? theirs->next : theirs;
+        next = number + 1;
     }
 }
 
