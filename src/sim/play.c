@@ -302,7 +302,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         if (m->role == PARAMO_ROLE_SCHEDULER && !w->schedule->durable) {
             /* It keeps nothing: one that comes back is another job's, and knows nobody. So the job has
              * begun its work before, and afterwards nobody who dies can come back. */
-            if (w->serial < EARLY_REQUESTS)
+            if (w->serial - w->serial_before < EARLY_REQUESTS)
                 return;
             w->scheduler_lost = true;
         } else if (w->scheduler_lost && machines_up(w, m->role) == 1) {
@@ -455,6 +455,7 @@ static void world_again(struct world *w)
     }
     w->past_status = w->over_status;
     w->jobs++;
+    w->serial_before = w->serial;
     bool goes_on = ckpts_again(w, w->renew || w->over_status);
     w->renew = w->complete = w->met = w->scheduler_lost = w->over = w->emptying = w->recovered = false;
     memset(w->term_view, 0, sizeof w->term_view);

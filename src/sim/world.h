@@ -649,7 +649,8 @@ struct world {
     struct op *free_ops, *ops; /* all that are open */
     struct op *quarantine[SIM_QUARANTINE];
     unsigned quarantine_at;
-    uint32_t serial;
+    uint32_t serial;        /* of requests, in all jobs */
+    uint32_t serial_before; /* the same, when this job began */
     struct op *by_serial[SIM_SERIALS];
     struct at_barrier barrier[SIM_PLACES]; /* by place */
     uint64_t sums_sent, sums_acked;
