@@ -50,7 +50,9 @@ struct saving_table {
 };
 
 struct saving {
-    struct shard *shard; /* NULL: it is closed */
+    struct shard *shard;  /* NULL: it is closed, or has given this one up */
+    struct shard *former; /* the open shard in whose list saving_left this one is */
+    struct saving *next_left;
     struct shard_save_config config;
     char *dir;
     uint32_t writer_number;
@@ -352,13 +354,18 @@ static void finish(struct saving *sv)
 
 static void post(struct saving *sv);
 
-/* It is the shard's no more: its file goes, then it. */
+/* The shard has given it up: its file is removed, then it is freed. */
 static void leave(struct saving *sv)
 {
-    if (sv->writer)
+    if (sv->writer) {
         post(sv);
-    else
-        saving_free(sv);
+        return;
+    }
+    struct saving **at = &sv->former->saving_left;
+    while (*at != sv)
+        at = &(*at)->next_left;
+    *at = sv->next_left;
+    saving_free(sv);
 }
 
 static void worked(struct chore *chore)
@@ -367,11 +374,12 @@ static void worked(struct chore *chore)
     sv->posted = false;
     queue_clear(sv, &sv->batch);
     if (!sv->shard) {
-        if (sv->closed)
+        if (sv->closed) {
             ckpt_abort(sv->writer);
-        if (sv->closed)
-            sv->writer = NULL;
-        leave(sv);
+            saving_free(sv);
+        } else {
+            leave(sv);
+        }
         return;
     }
     if (sv->work_err && !sv->err) {
@@ -678,6 +686,9 @@ static void take_leave(struct shard *s, paramo_err err)
 
 void saving_close(struct shard *s)
 {
+    for (struct saving *left = s->saving_left; left; left = left->next_left)
+        left->closed = true;
+    s->saving_left = NULL;
     struct saving *sv = s->saving;
     if (!sv)
         return;
@@ -704,6 +715,9 @@ void saving_new_view(struct shard *s)
         return;
     take_leave(s, err);
     s->saved_id = 0;
+    sv->former = s;
+    sv->next_left = s->saving_left;
+    s->saving_left = sv;
     if (!sv->posted)
         leave(sv);
     piece_resume_all(s);

@@ -210,7 +210,8 @@ struct shard {
     size_t deferred_count;
     const struct deferred *deferred_over; /* is being handled again */
     struct lane_timer deferring;
-    struct saving *saving; /* NULL: none goes on */
+    struct saving *saving;      /* NULL: none goes on */
+    struct saving *saving_left; /* given up, and the blocking job that removes the file is not over */
     uint64_t saved_id; /* the checkpoint since which changes are known, of all arcs that we own; 0: none */
     struct loading *loading; /* the same */
     uint64_t loads;          /* begun so far */

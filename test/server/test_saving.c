@@ -653,6 +653,33 @@ static void ordered_by_the_dead(void **state)
     }
 }
 
+/* The node closes while the file of a save that was given up is still being written: nothing is posted to
+ * blocking jobs that are over, and the file is removed. */
+static void closed_after_it_was_given_up(void **state)
+{
+    (void)state;
+    unsigned left = 0;
+    for (unsigned pause = 0; pause < 6; pause++) {
+        struct writer old = {0};
+        on(1 + pause);
+        fill();
+        new_term(2);
+        struct shard_save_config config = ordered_by(2, 1);
+        assert_int_equal(shard_save(w.f.shard, &config), PARAMO_OK);
+        for (unsigned i = 0; i < pause; i++)
+            fake_pass(&w.f, 100 * ENV_US);
+        assert_false(w.done);
+        new_term(3);
+        assert_int_equal(w.status, PARAMO_E_CANCELLED);
+        left += w.f.shard->saving_left != NULL;
+        close_shard();
+        assert_int_equal(fs_load(simfs_fs(w.disk), "/var/ckpt/00000001/blocks-0", 1 << 30, &old),
+                         PARAMO_E_NOT_FOUND);
+        simfs_destroy(w.disk);
+    }
+    assert_true(left > 2);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !mutant_choose(argv[1]))
@@ -662,6 +689,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_fault),
         cmocka_unit_test(given_up),
         cmocka_unit_test(ordered_by_the_dead),
+        cmocka_unit_test(closed_after_it_was_given_up),
         cmocka_unit_test(cleared_meanwhile),
         cmocka_unit_test(repeated_after_load),
         cmocka_unit_test(damaged),
