@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "post/ckpt.h"
+#include "post/member_impl.h"
 #include "post/sched.h"
 #include "sim/disk.h"
 #include "sim/world.h"
@@ -231,12 +232,21 @@ static void power_fails(struct world *w)
 
 /* ---- those who ask ------------------------------------------------------------------------------------- */
 
+/* Its membership ends with this status, of which its calls hear first: the scheduler stood still for so long
+ * that the member, after it was reconnected, got no place in time. */
+static bool ends_with(const struct machine *m, paramo_err status)
+{
+    const struct member *member = m->made->own->member;
+    return member->state == MEMBER_ENDED && member->end_status == status;
+}
+
 static bool no_job(const struct machine *m, paramo_err status)
 {
     bool lost =
         status == PARAMO_E_DATA_LOST &&
         (m->world->schedule->replicas || m->world->schedule->restores); /* judge_lost says whether rightly */
-    return lost || !machine_joined(m) || m->declared_dead || m->world->over || m->world->scheduler_lost ||
+    return lost || !machine_joined(m) || ends_with(m, status) || m->declared_dead || m->world->over ||
+           m->world->scheduler_lost ||
            (status == PARAMO_E_FENCED || status == PARAMO_E_NO_SCHEDULER || status == PARAMO_E_SHUTDOWN ||
             status == PARAMO_E_CLOSED);
 }
