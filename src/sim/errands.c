@@ -28,7 +28,7 @@ struct errand {
     enum sim_table table;
     bool load;
     uint64_t from;
-    uint32_t clears;
+    uint32_t clears, deaths[SIM_SERVERS];
     uint64_t must[SIM_KEYS];
     paramo_table handle;
 };
@@ -275,14 +275,18 @@ static void load(struct errand *e)
     }
     paramo_tensors_close(file);
     e->from = ++w->moment;
+    memcpy(e->deaths, w->deaths, sizeof e->deaths);
     for (unsigned i = 0; i < SIM_KEYS; i++)
         if (has[i])
             cell_write(&w->cells[i], value[i], e->from);
     err = paramo_table_load(e->handle.worker, &e->handle, path);
     judge_end(e, err);
     w->moment++;
-    for (unsigned i = 0; i < SIM_KEYS && !err; i++)
-        if (has[i])
+    /* As with a request of its own (ledger.c, "cells_done"): who has taken a row may be gone, or dead to all
+     * others and not know it; then the row may be there, or not. */
+    bool stays = w->schedule->replicas || ledger_stays(w, SIM_CELLS, e->from, e->deaths);
+    for (unsigned i = 0; i < SIM_KEYS && !err && stays; i++)
+        if (has[i] && !losses_between(w, &w->ledger[SIM_CELLS].keys[i], e->from))
             cell_written(&w->cells[i], value[i], e->from, w->moment);
     w->counts[PLAY_loads] += !err;
 }

@@ -118,24 +118,31 @@ static bool knows_handler(const struct op *op, const struct ledger_key *key)
     return op->table != SIM_USER || key->came <= op->issued_view;
 }
 
+bool ledger_stays(const struct world *w, enum sim_table table, uint64_t from,
+                  const uint32_t deaths[SIM_SERVERS])
+{
+    bool died = memcmp(deaths, w->deaths, sizeof w->deaths) != 0;
+    if (table == SIM_USER && died)
+        return false; /* its process may have died with it, and another of the place own the key again */
+    if (table != SIM_USER && (w->loading || from <= w->loaded_at))
+        return false;                                       /* the rows are a checkpoint's */
+    if (!judge_replicas(w, table) && w->schedule->replicas) /* who is cut off, and dead to all others,
+                                                                acknowledges until its lease is over */
+        return w->lost_at < from && w->ghost_at < from;
+    if (w->schedule->replicas)
+        return !judge_data_lost(w);
+    /* What a dead server had is not anywhere, though others may have its arcs by now; nor is what one does
+     * that is dead to all others, in whose place another has come. */
+    return !died && w->ghost_at < from;
+}
+
 /* Is what was acknowledged since the request was issued there, wherever the key is now? */
 static bool kept(const struct world *w, const struct op *op)
 {
     for (unsigned i = 0; i < op->n; i++)
         if (!knows_handler(op, &w->ledger[op->table].keys[op->index[i]]))
             return false;
-    if (op->table == SIM_USER && memcmp(op->deaths, w->deaths, sizeof op->deaths) != 0)
-        return false; /* its process may have died with it, and another of the place own the key again */
-    if (op->table != SIM_USER && (w->loading || op->from <= w->loaded_at))
-        return false;                                           /* the rows are a checkpoint's */
-    if (!judge_replicas(w, op->table) && w->schedule->replicas) /* who is cut off, and dead to all others,
-                                                                    acknowledges until its lease is over */
-        return w->lost_at < op->from && w->ghost_at < op->from;
-    if (w->schedule->replicas)
-        return !judge_data_lost(w);
-    /* What a dead server had is not anywhere, though others may have its arcs by now; nor is what one does
-     * that is dead to all others, in whose place another has come. */
-    return memcmp(op->deaths, w->deaths, sizeof op->deaths) == 0 && w->ghost_at < op->from;
+    return ledger_stays(w, op->table, op->from, op->deaths);
 }
 
 /* False: the key cannot be had. */

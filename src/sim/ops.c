@@ -210,7 +210,9 @@ void op_issue(struct machine *m, unsigned customer)
     struct op *op = op_get(w);
     op->machine = m;
     op->customer = customer;
-    op->serial = ++w->serial;
+    do
+        op->serial = ++w->serial;
+    while (w->by_serial[op->serial % SIM_SERIALS]); /* one that is open for long keeps its place */
     op_fill(m, op);
     paramo_request_options o = {.size = sizeof o,
                                 .flags = flags_draw(w, op),

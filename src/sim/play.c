@@ -6,6 +6,8 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "post/member_impl.h"
+#include "server/shard_impl.h"
 #include "sim/disk.h"
 #include "sim/world.h"
 
@@ -192,6 +194,19 @@ static bool spared(const struct world *w, const struct machine *m, const struct 
     return judge_needs(w, m) && !(w->schedule->restores && ckpts_there(w) && servers_stay(w) > 1);
 }
 
+/* Who has not joined the job knows none, and joins whichever it finds: that of the scheduler that comes in
+ * this one's place, which is another's, and has none of these rows. Nobody plays two jobs at a time, so none
+ * of these comes any more. */
+static void strangers_go(struct world *w)
+{
+    for (uint32_t k = 1; k < w->count; k++) {
+        struct machine *m = &w->machines[k];
+        if (m->up && m->role != PARAMO_ROLE_SCHEDULER && machine_member(m) &&
+            machine_member(m)->state == MEMBER_JOINING)
+            machine_kill(m, 0);
+    }
+}
+
 /* What its application or its operator does. */
 static bool comes_or_goes(struct machine *m, const struct fault *f)
 {
@@ -305,6 +320,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
             if (w->serial - w->serial_before < EARLY_REQUESTS)
                 return;
             w->scheduler_lost = true;
+            strangers_go(w);
         } else if (w->scheduler_lost && machines_up(w, m->role) == 1) {
             return;
         }
@@ -550,6 +566,19 @@ static void unfinished(struct world *w)
                  w->over ? "over" : "not over");
 }
 
+/* Rows that were cleared last, in steps that nobody waits for. */
+static bool some_clear(const struct world *w)
+{
+    for (uint32_t k = 1; k <= w->schedule->servers; k++) {
+        const struct machine *m = &w->machines[k];
+        const struct seat *seat = m->up ? m->made->own : NULL;
+        for (unsigned i = 0; seat && i < seat->shards_count; i++)
+            if (seat->shards[i].shard && seat->shards[i].shard->clears)
+                return true;
+    }
+    return false;
+}
+
 static void calm(struct world *w)
 {
     links_heal(w);
@@ -580,6 +609,9 @@ static void calm(struct world *w)
             break;
     if (!w->broken[0] && !w->over && !w->scheduler_lost)
         unfinished(w);
+    while (!w->broken[0] && some_clear(w) && sim_next_at(w->sim) <= until)
+        if (!step(w))
+            break;
     if (!w->broken[0] && w->over && w->over_status != PARAMO_OK && w->over_status != PARAMO_E_NODE_LOST &&
         w->over_status != PARAMO_E_DATA_LOST && !ckpts_restored(w))
         judge_broken(w, "the job ended with %s", err_name(w->over_status));

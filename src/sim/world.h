@@ -165,6 +165,10 @@ void ledger_done(struct world *w, struct op *op, paramo_err status);
 /* While the request was out a checkpoint was loaded: it may have found the rows while they were taken out, of
  * which the checkpoint has brought back what was acknowledged before both. */
 bool ledger_load_between(const struct world *w, const struct op *op);
+/* Is what was written since then, and acknowledged, there, wherever its key is now? deaths: of servers, then.
+ */
+bool ledger_stays(const struct world *w, enum sim_table table, uint64_t from,
+                  const uint32_t deaths[SIM_SERVERS]);
 /* The process in this place is gone: its handler's sums are. */
 void ledger_server_died(struct world *w, unsigned place);
 /* Is a key's value possible? must: with all that was acknowledged. */
