@@ -101,6 +101,8 @@
     X(replica_counted_early, "a target says that it is full when it has begun")                           \
     X(absent_counts, "copies on servers that have not registered count as there")                         \
     X(owner_takes_place, "an owner that is to go takes the place of who is to be the owner")               \
+    X(end_of_ckpt_untold, "a server that cannot be told GO is never told")                                \
+    X(loss_said_early, "where lost rows go back to is said before it is durable")                          \
     X(end_of_move_untold, "who cannot be told that a move is over is never told")                         \
     X(lease_not_awaited, "a promoted replica does not wait for the end of its owner's lease")             \
     X(lease_never_ends, "an owner answers pulls however long its followers have been silent")             \

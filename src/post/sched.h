@@ -95,7 +95,8 @@ struct sched_node {
     uint32_t lanes_count;
     struct sched_order *orders, *orders_last; /* not answered, by id */
     uint64_t order_next;                      /* id; 0: none was given yet */
-    struct sched_reports *reports;            /* sched_status.c; NULL: none, or they are in pauses_gone */
+    bool ckpt_untold; /* the last order of the checkpoint that there is (sched_ckpt.c) could not be given */
+    struct sched_reports *reports; /* sched_status.c; NULL: none, or they are in pauses_gone */
     bool report_asked;
     enum { GOODBYE_NONE, GOODBYE_ASKED, GOODBYE_SAID } goodbye; /* the last report of one that is drained */
 };
@@ -215,6 +216,7 @@ struct scheduler {
     uint64_t lost_at;               /* ... since which view; as in struct view */
     bool lost_more;                 /* since the restore was begun */
     unsigned lost_tries;            /* to restore it, that have failed */
+    bool lost_said;                 /* to where these rows go back */
     struct lane_timer lost_timer;   /* the next is due */
     struct ring_shard *ring_shards; /* as ring_place wants them */
     struct moves moves;
@@ -362,6 +364,8 @@ MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
 /* Rows are lost (s->lost): they are restored from the last one, in a moment, and what goes on is given up; if
  * there are no more than before, that goes on. */
 void sched_ckpt_lost(struct scheduler *s, bool more);
+/* A view has been announced, and is durable. */
+void sched_ckpt_announced(struct scheduler *s);
 void sched_ckpt_fini(struct scheduler *s);
 /* The checkpoint that servers take what is lost from at present; 0: none. */
 uint64_t sched_ckpt_returns(const struct scheduler *s);

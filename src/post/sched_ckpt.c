@@ -18,6 +18,7 @@
  * shards know changes since then, and since no other. So whatever begins here forgets it, and what ends well
  * is the next one's.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@
 
 enum { EVERY_TIMEOUT_MS = 600 * 1000, LOAD_TIMEOUT_MS = 24 * 3600 * 1000 };
 enum { LOST_TIMEOUT_MS = 3600 * 1000, LOST_AGAIN_MS = 500, LOST_TRIES = 120 }; /* arbitrary */
+enum { UNTOLD_AGAIN_MS = 10 };                                                 /* arbitrary */
 
 struct sched_ckpt {
     struct scheduler *sched; /* NULL: it is gone */
@@ -47,6 +49,8 @@ struct sched_ckpt {
     struct ckpt_base base;                         /* that it may be based on */
     struct ckpt *opened;                           /* load */
     uint32_t waiting;                              /* orders that are not answered */
+    uint32_t untold;          /* servers to which the last order (GO, DROP) could not be given yet */
+    struct lane_timer retell; /* it is given to them again */
     uint64_t arcs_changed;
     struct lane_timer deadline;
     paramo_err err;
@@ -58,13 +62,15 @@ struct sched_ckpt {
     struct fs *fs;
     paramo_err work_err;
     char work_text[ERR_TEXT_MAX];
-    char full[ERR_TEXT_MAX]; /* why it is not one of changes; "": it is, or need not be */
+    char full[ERR_TEXT_MAX];      /* why it is not one of changes; "": it is, or need not be */
+    char back[FS_PATH_MAX + 160]; /* lost: to where, until it has been said */
     size_t keep, removed;
     bool all_mine; /* those of jobs before this one, too */
 };
 
 static void ckpt_free(struct sched_ckpt *c)
 {
+    assert(!c->retell.slot);
     ckpt_manifest_fini(&c->manifest);
     ckpt_close(c->opened);
     free(c);
@@ -172,15 +178,14 @@ static void settle(struct sched_ckpt *c)
     }
 }
 
-static void fail(struct sched_ckpt *c, paramo_err err);
-
 /* It is over when nothing of it is out any more. */
 static void end_perhaps(struct sched_ckpt *c)
 {
-    if (c->posted || c->waiting)
+    if (c->posted || c->waiting || (c->load && c->untold))
         return;
     settle(c);
     struct scheduler *s = c->sched;
+    lane_timer_cancel(s->config.lane, &c->retell); /* a save: all have ended, though not all heard of DROP */
     s->ckpt = NULL;
     ckpt_free(c);
     if (!s->lost_at)
@@ -202,19 +207,53 @@ static void order_go_done(void *arg, struct sched_node *node, paramo_err status,
     end_perhaps(c);
 }
 
+static void fail(struct sched_ckpt *c, paramo_err err);
+static void server_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result);
+
+/* A server that holds requests waits for GO, so it is told, whatever it takes: there may be no memory, or too
+ * many orders that it has not answered. OK: it has been given, or is given later. */
+static paramo_err last_order(struct sched_ckpt *c, struct sched_node *node)
+{
+    struct lane *lane = c->sched->config.lane;
+    struct writer w = {0};
+    ckpt_order_encode(&c->order, &w);
+    paramo_err err = order_give(node, c->load ? ORDER_CKPT_GO : ORDER_CKPT_DROP, &w,
+                                !c->load ? order_drop_done
+                                : c->err ? order_go_done
+                                         : server_done,
+                                c->load ? c : NULL);
+    c->waiting += c->load && !err;
+    node->ckpt_untold = (err == PARAMO_E_MEMORY || err == PARAMO_E_FULL) && !MUTANT(end_of_ckpt_untold);
+    if (!node->ckpt_untold)
+        return err;
+    paramo_err late = c->retell.slot
+                          ? PARAMO_OK
+                          : lane_timer_arm(lane, &c->retell, lane_now(lane) + UNTOLD_AGAIN_MS * ENV_MS);
+    node->ckpt_untold = !late;
+    c->untold += !late;
+    return late;
+}
+
+/* Those of them that are gone count no more. */
+static void retell(struct lane_timer *timer)
+{
+    struct sched_ckpt *c = container_of(timer, struct sched_ckpt, retell);
+    size_t cursor = 0;
+    paramo_err err;
+    c->untold = 0;
+    for (struct sched_node *node; (node = roster_next(c->sched, &cursor));)
+        if (node->ckpt_untold && (err = last_order(c, node)) != PARAMO_OK)
+            fail(c, err);
+    end_perhaps(c);
+}
+
 /* The servers that still work on it need not; those that hold requests go on, before another begins. */
 static void drop_all(struct sched_ckpt *c)
 {
     const struct slot_list *servers = &c->sched->slots[SLOTS_SERVERS];
-    for (uint32_t rank = 0; rank < servers->count && (!c->load || c->hold); rank++) {
-        struct writer w = {0};
-        ckpt_order_encode(&c->order, &w);
-        if (order_give(servers->node[rank], c->load ? ORDER_CKPT_GO : ORDER_CKPT_DROP, &w,
-                       c->load ? order_go_done : order_drop_done, c->load ? c : NULL))
+    for (uint32_t rank = 0; rank < servers->count && (!c->load || c->hold); rank++)
+        if (!servers->node[rank]->ckpt_untold && last_order(c, servers->node[rank]))
             log_debug("scheduler: a checkpoint that is given up: %s", err_text());
-        else
-            c->waiting += c->load;
-    }
 }
 
 static void fail(struct sched_ckpt *c, paramo_err err)
@@ -462,15 +501,20 @@ static void order_all(struct sched_ckpt *c, uint32_t what)
         c->arcs_changed = arcs_changed(s);
     c->what = what;
     for (uint32_t rank = 0; rank < servers->count && !c->err; rank++) {
+        struct sched_node *node = servers->node[rank];
         struct writer w = {0};
-        if (c->lost ? !owns_lost(s, servers->node[rank]) : does_not_count(s, servers->node[rank]))
+        paramo_err err;
+        if (c->lost ? !owns_lost(s, node) : does_not_count(s, node))
             continue;
-        ckpt_order_encode(&c->order, &w);
-        paramo_err err = order_give(servers->node[rank], what, &w, server_done, c);
+        if (what == ORDER_CKPT_GO) {
+            err = last_order(c, node);
+        } else {
+            ckpt_order_encode(&c->order, &w);
+            err = order_give(node, what, &w, server_done, c);
+            c->waiting += !err;
+        }
         if (err)
             fail(c, err);
-        else
-            c->waiting++;
     }
 }
 
@@ -590,9 +634,19 @@ static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manif
     return PARAMO_OK;
 }
 
+/* Not before the view that says so is durable: another scheduler might not have these rows lost. */
+void sched_ckpt_announced(struct scheduler *s)
+{
+    struct sched_ckpt *c = s->ckpt;
+    if (!c || !c->back[0] || s->lost_said || (s->announced < s->lost_at && !MUTANT(loss_said_early)))
+        return;
+    s->lost_said = true;
+    sched_lost_warn(s, c->back);
+}
+
 static void opened_lost(struct sched_ckpt *c, const struct ckpt_manifest *m)
 {
-    char back[FS_PATH_MAX + 160], date[32] = "an unknown time";
+    char date[48] = " (which does not say when it was taken)";
     time_t at = (time_t)m->made_at;
     struct tm tm;
     paramo_err err = lost_check(c, m);
@@ -601,13 +655,11 @@ static void opened_lost(struct sched_ckpt *c, const struct ckpt_manifest *m)
         return;
     }
     if (m->made_at && gmtime_r(&at, &tm))
-        (void)strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &tm);
-    (void)snprintf(back, sizeof back,
-                   "they go back to checkpoint %" PRIu64
-                   " in %s, of %s: what was pushed to them since is gone",
+        (void)strftime(date, sizeof date, ", of %Y-%m-%d %H:%M:%S UTC", &tm);
+    (void)snprintf(c->back, sizeof c->back,
+                   "they go back to checkpoint %" PRIu64 " in %s%s: what was pushed to them since is gone",
                    m->number, c->order.dir, date);
-    if (!c->sched->lost_tries)
-        sched_lost_warn(c->sched, back);
+    sched_ckpt_announced(c->sched);
     order_all(c, ORDER_CKPT_RESTORE);
 }
 
@@ -698,6 +750,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
                              .fs = s->config.fs};
     memcpy(c->order.dir, dir, sizeof dir);
     c->deadline.fire = too_late;
+    c->retell.fire = retell;
     uint64_t now = lane_now(s->config.lane);
     err = lane_timer_arm(s->config.lane, &c->deadline, now + order->timeout_ms * ENV_MS);
     if (err) {
@@ -715,6 +768,9 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
     while (!c->order.id)
         c->order.id = env_random(lane_env(s->config.lane));
     s->ckpt = c;
+    size_t cursor = 0;
+    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+        node->ckpt_untold = false;
     sched_moves_suspend(s); /* an arc would be in no shard's part, or in two */
     do_work(c, c->load ? open_it : find_number, c->load ? opened : numbered);
     return PARAMO_OK;
@@ -813,6 +869,7 @@ void sched_ckpt_lost(struct scheduler *s, bool more)
         end_perhaps(c);
     }
     s->lost_tries = 0;
+    s->lost_said = false;
     if (s->state == SCHED_RUNNING)
         lost_soon(s, 0);
 }
@@ -858,6 +915,7 @@ void sched_ckpt_fini(struct scheduler *s)
     if (!c)
         return;
     lane_timer_cancel(s->config.lane, &c->deadline);
+    lane_timer_cancel(s->config.lane, &c->retell);
     c->sched = NULL;
     s->ckpt = NULL;
     if (!c->posted)

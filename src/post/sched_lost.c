@@ -184,6 +184,7 @@ void sched_lost_restored(struct scheduler *s)
 {
     s->lost_at = 0;
     s->lost_tries = 0;
+    s->lost_said = false;
     memset(s->lost, 0, sizeof s->lost);
     sched_view_change(s);
     sched_tables_go_on(s);

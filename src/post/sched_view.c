@@ -106,6 +106,7 @@ void sched_view_announce(struct scheduler *s, struct letter_body *view, uint64_t
     letter_body_unref(s->view);
     s->view = view;
     s->announced = number;
+    sched_ckpt_announced(s);
     size_t cursor = 0;
     for (struct sched_node *node; (node = roster_next(s, &cursor));) {
         sched_view_send(node);

@@ -51,6 +51,11 @@ void ckpt_do_part(struct tnode *node, uint64_t order)
 static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
 {
     struct tnode *node = arg;
+    if (what == CKPT_UNKNOWN_ORDER) {
+        assert_true(ckpt_job.unknown_count < sizeof ckpt_job.unknown / sizeof *ckpt_job.unknown);
+        ckpt_job.unknown[ckpt_job.unknown_count++] = order;
+        return;
+    }
     if (what >= ORDER_MOVE_GIVE)
         return; /* for the one that has come: nothing moves before its test ends */
     assert_int_equal(ckpt_order_decode(fields, &ckpt_job.order), PARAMO_OK);
@@ -61,7 +66,7 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
         ckpt_do_part(node, order);
     } else {
         bool loads = what == ORDER_CKPT_LOAD || what == ORDER_CKPT_RESTORE;
-        assert_true(what == ORDER_CKPT_DROP || loads);
+        assert_true(what == ORDER_CKPT_DROP || what == ORDER_CKPT_HOLD || what == ORDER_CKPT_GO || loads);
         if (loads && ckpt_job.wait)
             ckpt_job.held[node - ckpt_job.c.nodes] = order;
         else
@@ -72,6 +77,7 @@ static void got_order(void *arg, uint64_t order, uint32_t what, struct reader *f
     ckpt_job.saves += what == ORDER_CKPT_SAVE;
     ckpt_job.drops += what == ORDER_CKPT_DROP;
     ckpt_job.loads += what == ORDER_CKPT_LOAD;
+    ckpt_job.goes += what == ORDER_CKPT_GO;
 }
 
 void ckpt_start_server(unsigned i)

@@ -13,7 +13,7 @@
 
 #define CKPT_DIR "/d/ckpt"
 
-enum { CKPT_SERVERS = 2 };
+enum { CKPT_SERVERS = 2, CKPT_UNKNOWN_ORDER = 77 };
 enum { CKPT_ASK_SAVE, CKPT_ASK_CHANGES, CKPT_ASK_LOAD };
 
 struct ckpt_job {
@@ -22,8 +22,10 @@ struct ckpt_job {
     struct chores *chores;
     /* What the servers do: their part at once, or nothing before they are told. */
     bool wait, fail;
-    unsigned saves, drops, loads;
+    unsigned saves, drops, loads, goes;
     uint64_t held[CKPT_SERVERS + 2]; /* orders that wait */
+    uint64_t unknown[64];            /* orders CKPT_UNKNOWN_ORDER, which stay unanswered */
+    unsigned unknown_count;
     struct ckpt_order order;
     uint64_t jobs;     /* so far, on this disk */
     bool keeps;        /* the scheduler keeps its state */

@@ -573,6 +573,65 @@ static void files_of_shards_only(void **state)
     }
 }
 
+static void nothing(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    (void)arg, (void)node, (void)status, (void)result;
+}
+
+/* No other order has room at server 1, until it has answered those that it has. */
+static void server_1_is_full(void)
+{
+    assert_true(lane_enter(ckpt_job.c.lane));
+    struct sched_node *node = roster_node(ckpt_job.c.scheduler, member_id(ckpt_job.c.nodes[1].member));
+    for (paramo_err err = PARAMO_OK; !err;) {
+        struct writer none = {0};
+        err = order_give(node, CKPT_UNKNOWN_ORDER, &none, nothing, NULL);
+        assert_true(!err || err == PARAMO_E_FULL);
+    }
+    lane_leave(ckpt_job.c.lane);
+    cluster_pass(&ckpt_job.c, 1);
+}
+
+static void server_1_has_room(void)
+{
+    struct member *member = ckpt_job.c.nodes[1].member;
+    tnode_enter(&ckpt_job.c.nodes[1]);
+    for (unsigned i = 0; i < ckpt_job.unknown_count; i++)
+        member_order_done(member, ckpt_job.unknown[i], PARAMO_OK, NULL);
+    tnode_leave(&ckpt_job.c.nodes[1]);
+    ckpt_job.unknown_count = 0;
+}
+
+/* A server has so many orders that it has not answered that there is no room for GO: it is given when there
+ * is. */
+static void go_is_given_later(void **state)
+{
+    struct tcall call;
+    (void)state;
+    ckpt_job.replicas = 1;
+    ckpt_on_joined();
+    assert_int_equal(ckpt_save(&call), PARAMO_OK);
+    ckpt_job.wait = true;
+    ask(&call, CKPT_ASK_LOAD, 20);
+    assert_true(cluster_run(&ckpt_job.c, both_wait, NULL, 10));
+    for (unsigned i = CKPT_SERVERS; i-- > 0;) {
+        tnode_enter(&ckpt_job.c.nodes[i]);
+        member_order_done(ckpt_job.c.nodes[i].member, ckpt_job.held[i], PARAMO_OK, NULL);
+        tnode_leave(&ckpt_job.c.nodes[i]);
+        ckpt_job.held[i] = 0;
+        cluster_pass(&ckpt_job.c, 1);
+        if (i == 1)
+            server_1_is_full();
+    }
+    assert_int_equal(ckpt_job.goes, 1); /* to server 0 */
+    server_1_has_room();
+    assert_int_equal(ckpt_answered(&call), PARAMO_OK);
+    assert_int_equal(ckpt_job.goes, 2);
+    ckpt_off();
+    ckpt_disk_end();
+    ckpt_job.replicas = 0;
+}
+
 /* A disk that fails, or the power, at any step: what was reported stays, and nothing that is not whole is
  * taken for it. */
 static void every_fault(void **state)
@@ -629,6 +688,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(killed_while_it_begins),
         cmocka_unit_test(based_on_the_last),
         cmocka_unit_test(every_so_often),
+        cmocka_unit_test(go_is_given_later),
         cmocka_unit_test(every_fault),
         cmocka_unit_test(only_where_it_may),
         cmocka_unit_test(files_of_shards_only),
