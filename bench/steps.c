@@ -9,6 +9,8 @@
 #include "env/hugemem.h"
 #include "server/chained.h"
 #include "table/table.h"
+#include "table/table_cut.h"
+#include "wire/report.h"
 
 enum { BATCH = 1 << 16, STEP = 4096 }; /* STEP: as in server/clearing.c */
 
@@ -109,6 +111,38 @@ static void clear(uint64_t rows, uint32_t dim)
     hugemem_fini(&memory);
 }
 
+static void no_row(void *arg, uint64_t key, const void *row, uint32_t values)
+{
+    (void)arg, (void)key, (void)row, (void)values;
+}
+
+/* A checkpoint that is given up: what was noted of changes is forgotten. */
+static void given_up(uint64_t rows, uint32_t dim)
+{
+    struct hugemem memory;
+    struct table *t;
+    struct table_cut *cut;
+    paramo_table_options options = {
+        .size = sizeof options, .kind = PARAMO_TABLE_SPARSE, .dim = dim, .optimizer = PARAMO_OPT_ADD};
+    hugemem_init(&memory);
+    struct table_alloc alloc = {.alloc = hugemem_alloc, .release = hugemem_release, .ctx = &memory};
+    if (table_create(&options, 1, &alloc, &t))
+        exit(1);
+    fill(t, rows, dim);
+    if (table_cut_open(t, TABLE_CUT_ALL, true, no_row, NULL, &cut))
+        exit(1);
+    fill(t, rows, dim);
+    double start = cpu();
+    table_cut_close(cut);
+    step_took(cpu() - start);
+    say("a checkpoint is given up", rows, dim);
+    start = cpu();
+    table_destroy(t);
+    step_took(cpu() - start);
+    say("the table ends", rows, dim);
+    hugemem_fini(&memory);
+}
+
 /* A follower takes an owner's place, and gives it up again. */
 static void senders(unsigned n)
 {
@@ -134,6 +168,10 @@ static void senders(unsigned n)
     step_took(cpu() - start);
     printf("promotion with %u senders: %.1f ms\n", n, took.longest);
     memset(&took, 0, sizeof took);
+    struct shard_report report;
+    start = cpu();
+    shard_get_report(s, &report);
+    printf("a report with %u senders: %.1f ms\n", n, cpu() - start);
     memset(c->mine, 0xff, sizeof c->mine);
     struct chain_origin *to = follow_origin(c, (struct chain_name){.node = 10});
     start = cpu();
@@ -152,8 +190,12 @@ int main(int argc, char **argv)
     uint64_t most = argc > 1 ? strtoull(argv[1], NULL, 10) : 50000000;
     senders(1000);
     senders(10000);
+    senders(SHARD_SENDERS_MAX);
     for (uint64_t rows = most / 5; rows <= most; rows += most - most / 5)
         clear(rows, 1);
     clear(most / 5, 16);
+    for (uint64_t rows = most / 5; rows <= most; rows += most - most / 5)
+        given_up(rows, 1);
+    given_up(most / 5, 16);
     return 0;
 }
