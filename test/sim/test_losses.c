@@ -45,7 +45,8 @@ static struct view *view_make(uint64_t number, bool alive, uint64_t lost_at, uin
     struct view *view = calloc(1, sizeof *view);
     assert_non_null(view);
     for (unsigned i = 0; i < SERVERS; i++)
-        nodes[i] = (struct view_node){.id = PARAMO_ID_SERVER(i), .incarnation = 100 + i, .alive = i == 0 || alive};
+        nodes[i] =
+            (struct view_node){.id = PARAMO_ID_SERVER(i), .incarnation = 100 + i, .alive = i == 0 || alive};
     table = (struct view_table){.id = 1, .since = since};
     (void)snprintf(table.name, sizeof table.name, "%s", sim_table_names[SIM_SPARSE]);
     view->number = number;
