@@ -9,6 +9,7 @@
 enum {
     BORROW_MAX = 8,    /* idle lanes that one thread has promised to run; more are woken instead */
     BORROW_STEPS = 64, /* foreign steps a thread runs before it goes back to its own business */
+    GIVE_WAY = 8,      /* arbitrary: less than what one wake-up costs */
     MAIL_ROUNDS = 16 /* how often a holder that is leaving takes new mail before it wakes the lane's thread */
 };
 
@@ -310,6 +311,15 @@ void lane_callbacks_end(void)
 {
     assert(self.completing);
     self.completing--;
+}
+
+void lane_give_way(struct lane *lane)
+{
+    for (unsigned i = 0; i < GIVE_WAY; i++) {
+        if (lane_inside() || !atomic_load(&lane->completing))
+            return;
+        (void)sched_yield();
+    }
 }
 
 void lane_notify(struct lane *lane)

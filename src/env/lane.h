@@ -110,6 +110,11 @@ void lane_at_end(struct lane *lane, struct lane_task *task);
 /* On the lane: run after the lane is released; those of one lane one at a time, in this order. In one,
  * lane_inside() is true, and requests may be issued. */
 void lane_complete(struct lane *lane, struct lane_task *task);
+/* Any thread, after it has handed something to the lane that completes by a callback. While another thread is
+ * in the middle of this lane's completions it gives that one the processor, for a bounded number of times: a
+ * thread that each callback wakes anew, for the one place that it has made, would cost two wake-ups for each.
+ */
+void lane_give_way(struct lane *lane);
 /* Around callbacks that a thread runs outside of any lane: lane_inside() is true between the two. Any thread;
  * they nest. */
 void lane_callbacks_begin(void);

@@ -76,6 +76,7 @@ struct lane {
             atomic_uint generation; /* futex: raised by notify and when the lead is free */
             atomic_uint followers;
             _Atomic uint64_t sleep_until; /* the thread looks at the timers by then */
+            _Atomic uint64_t roused_for;  /* it is being woken for this time already, or UINT64_MAX */
             struct spin thread_spin;      /* the thread's own */
             struct spin leader_spin;      /* the leader's */
         } real;

@@ -61,11 +61,13 @@ static void futex_wait(atomic_uint *word, unsigned value, uint64_t ns)
     (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
 }
 
-/* The lane's thread must not sleep beyond the earliest timer. */
+/* The lane's thread must not sleep beyond the earliest timer. One signal is enough for each time: the thread
+ * takes a while to wake, and requests that gather would each send one. */
 static void real_watch(struct lane *lane, uint64_t next)
 {
-    if (next >= atomic_load(&lane->real.sleep_until))
+    if (next >= atomic_load(&lane->real.sleep_until) || next >= atomic_load(&lane->real.roused_for))
         return;
+    atomic_store(&lane->real.roused_for, next);
     if (atomic_load(&lane->real.parked))
         event_signal(lane->real.park_fd);
     else
@@ -239,6 +241,7 @@ static void real_sleep(struct lane *lane, uint64_t until)
 static void real_park(struct lane *lane, uint64_t until, bool deep)
 {
     struct lane *l = lane;
+    atomic_store(&l->real.roused_for, UINT64_MAX);
     atomic_store(&l->real.sleep_until, deep ? until : 0);
     atomic_store(&l->real.deep, deep);
     atomic_store(&l->real.parked, true);
@@ -307,6 +310,7 @@ static void *real_thread(void *arg)
         if (real_spin(lane, &lane->real.thread_spin, never, NULL))
             continue;
         next = atomic_load(&lane->next_timer);
+        atomic_store(&lane->real.roused_for, UINT64_MAX);
         atomic_store(&lane->real.sleep_until, next);
         atomic_fetch_add(&lane->real.sleepers, 1);
         if (!real_has_mail(lane) && !atomic_load(&lane->real.stop) &&
@@ -349,6 +353,7 @@ static paramo_err real_wait(struct lane *lane, bool (*done)(void *arg), void *ar
         if (!atomic_exchange(&lane->real.led, true)) {
             real_lead(lane, done, arg, deadline);
             atomic_store(&lane->real.led, false);
+            atomic_store(&lane->real.roused_for, UINT64_MAX); /* the signal may have woken this leader */
             real_watch(lane, atomic_load(&lane->next_timer));
             atomic_fetch_add(&lane->real.generation, 1);
             if (atomic_load(&lane->real.followers))

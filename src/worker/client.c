@@ -274,7 +274,7 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
     if (err)
         return err;
     bool held = lane_held(c->lane);
-    bool entered = !held && lane_enter(c->lane);
+    bool entered = !held && lane_enter(c->lane), expects = false;
     struct request *r = request_get(c, held || entered);
     err = r ? request_fill(r, call, deadline) : err_memory(sizeof *r);
     if (err) {
@@ -286,7 +286,8 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
         r->ts = issued;
         if (ts)
             *ts = issued;
-        if (r->expects)
+        expects = r->expects;
+        if (expects)
             lane_expect(c->lane);
         if (held || entered) {
             client_submit(c, r);
@@ -298,6 +299,8 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
     }
     if (entered)
         lane_leave(c->lane);
+    if (expects && !held)
+        lane_give_way(c->lane);
     return err;
 }
 
