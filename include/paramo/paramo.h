@@ -77,9 +77,9 @@ PARAMO_API void paramo_config_init(paramo_config *cfg);
  * PARAMO_CONNECT_TIMEOUT_MS, PARAMO_REQUEST_TIMEOUT_MS, PARAMO_SCHEDULER (before DMLC_PS_ROOT_URI),
  * PARAMO_SCHEDULER_WAIT_MS, PARAMO_NOTIFY_FD, PARAMO_SHARDS, PARAMO_WEIGHT, PARAMO_REPLICAS, PARAMO_STATE,
  * PARAMO_META, PARAMO_CHECKPOINT_DIR, PARAMO_CHECKPOINT_EVERY (seconds), PARAMO_CHECKPOINT_FULL_EVERY,
- * PARAMO_CHECKPOINT_KEEP, PARAMO_RESTORE, PARAMO_ON_LOSS (end or restore), PARAMO_CPU (paramo_cpu_limit, at
- * once). What is not set is left as it is. A value that does not parse: INVALID naming the variable. Strings
- * are copies that live as long as the process, whatever becomes of the environment. */
+ * PARAMO_CHECKPOINT_KEEP, PARAMO_RESTORE, PARAMO_ON_LOSS (end or restore), PARAMO_RECOVERY_MS, PARAMO_CPU
+ * (paramo_cpu_limit, at once). What is not set is left as it is. A value that does not parse: INVALID naming
+ * the variable. Strings are copies that live as long as the process, whatever becomes of the environment. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_config_from_env(paramo_config *cfg);
 
 /* Joins the cluster and returns when it is complete (all servers and workers have registered), or with an

@@ -236,6 +236,9 @@ typedef struct paramo_config {
      * checkpoint_dir is set, any folder may that is new, empty, or has nothing but checkpoints in it. NULL:
      * no others. */
     const char *checkpoint_allow;
+    /* Scheduler: when no worker is left, and some have died, how long the job waits for one that is started
+     * anew; 0, it ends at once. Workers that others outlive may be started anew in any case. */
+    uint32_t recovery_ms;
 } paramo_config;
 
 #ifdef __cplusplus

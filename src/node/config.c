@@ -217,6 +217,8 @@ paramo_err paramo_config_from_env(paramo_config *config)
     if (!err)
         err = variable_u32("PS_HEARTBEAT_TIMEOUT", 0, WEEK_S, 1000, &config->heartbeat_timeout_ms);
     if (!err)
+        err = variable_u32("PARAMO_RECOVERY_MS", 0, WEEK_S * 1000, 1, &config->recovery_ms);
+    if (!err)
         err = variable_u32("PS_DROP_MSG", 0, 90, 1, &config->drop_percent);
     if (!err)
         err = variable_u32("PS_VERBOSE", 0, 1000, 1, &verbose);

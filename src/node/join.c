@@ -90,6 +90,7 @@ static paramo_err join_scheduler(paramo_node *node, const struct store_state *fo
         .own_member = !embedded,
         .heartbeat_ms = node->config.heartbeat_ms,
         .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,
+        .recovery_ms = node->config.recovery_ms,
         .store = node->store,
         .found = found,
         .fs = node->fs,

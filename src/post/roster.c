@@ -444,6 +444,8 @@ static void place_late(struct sched_node *node)
         s->replaced[s->replaced_count++ % SCHED_REPLACED] = dead->info.incarnation;
     node_free(dead);
     node->info.recovered = true;
+    if (node->info.role == PARAMO_ROLE_WORKER)
+        sched_worker_came(s);
     take_place(node, slots, rank);
     sched_view_change(s);
     if (node->info.role == PARAMO_ROLE_SERVER)

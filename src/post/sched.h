@@ -197,6 +197,7 @@ struct scheduler {
     uint64_t replaced[SCHED_REPLACED]; /* incarnations declared dead in whose place others are, the latest */
     uint32_t replaced_count;           /* that there have been */
     struct lane_timer tick, end_timer;
+    bool awaits_worker; /* RUNNING, and none is left: end_timer ends the wait for one (recovery_ms) */
     uint64_t ticked_at;
 
     uint64_t view_number;         /* of the newest change */
@@ -482,6 +483,8 @@ void order_done_call(struct sched_call *call, struct reader *body);
 void sched_node_gone(
     struct sched_node *node); /* DEAD or LEFT: tells barriers and pools, looks whether the job is over */
 void sched_end(struct scheduler *s, paramo_err status, const char *text);
+/* In a dead one's place: the job goes on, if it was waiting for that. */
+void sched_worker_came(struct scheduler *s);
 /* Another scheduler leads the job: this one says nothing to anybody any more. err_text() says who. */
 void sched_deposed(struct scheduler *s);
 /* It may be told to the members now. */

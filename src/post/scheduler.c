@@ -241,10 +241,16 @@ static void say_over(struct scheduler *s)
 }
 
 static void over_in(struct scheduler *s, uint64_t ms);
+static void end_if_all_gone(struct scheduler *s, bool waited);
 
 static void end_due(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct scheduler, end_timer);
+    if (s->awaits_worker) {
+        s->awaits_worker = false;
+        end_if_all_gone(s, true);
+        return;
+    }
     uint64_t now = lane_now(s->config.lane);
     bool sure = !s->config.store || store_sure(s->config.store);
     if (!s->end_told && !sure && now < s->ending_since + UNSURE_MS * ENV_MS) {
@@ -270,6 +276,7 @@ void sched_end(struct scheduler *s, paramo_err status, const char *text)
 {
     if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
         return;
+    s->awaits_worker = false;
     s->state = SCHED_ENDING;
     s->ending_since = lane_now(s->config.lane);
     s->end_status = status;
@@ -287,6 +294,14 @@ void sched_end(struct scheduler *s, paramo_err status, const char *text)
     else
         sched_end_told(s);
     over_in(s, anyone_left(s) ? s->config.end_wait_ms : 0);
+}
+
+void sched_worker_came(struct scheduler *s)
+{
+    if (!s->awaits_worker)
+        return;
+    s->awaits_worker = false;
+    lane_timer_cancel(s->config.lane, &s->end_timer);
 }
 
 void sched_end_told(struct scheduler *s)
@@ -309,7 +324,8 @@ paramo_err sched_end_restore(struct scheduler *s, struct reader *cell)
     return err;
 }
 
-static void end_if_all_gone(struct scheduler *s)
+/* waited: for a worker that would come in a dead one's place, in vain. */
+static void end_if_all_gone(struct scheduler *s, bool waited)
 {
     const struct slot_list *workers = &s->slots[SLOTS_WORKERS];
     if (!workers->count || workers->gone < workers->count)
@@ -318,7 +334,19 @@ static void end_if_all_gone(struct scheduler *s)
     uint32_t needed = s->chains.replicas || sched_lost_restores(s) /* others have what a server had */
                           ? PARAMO_GROUP_WORKERS
                           : PARAMO_GROUP_ALL;
+    bool recovers = s->config.recovery_ms && !waited &&
+                    roster_gone(s, PARAMO_GROUP_WORKERS, false, names, sizeof names) > 0 &&
+                    !roster_gone(s, needed & ~PARAMO_GROUP_WORKERS, false, names, sizeof names);
     bool lost = roster_gone(s, needed, false, names, sizeof names) > 0;
+    if (recovers) {
+        if (!s->awaits_worker)
+            log_warn("scheduler: no worker is left (%s); the job waits %" PRIu32
+                     " ms for one that takes the place of one that died",
+                     names, s->config.recovery_ms);
+        s->awaits_worker = true;
+        over_in(s, s->config.recovery_ms);
+        return;
+    }
     sched_end(s, lost ? PARAMO_E_NODE_LOST : PARAMO_OK, names);
 }
 
@@ -332,7 +360,7 @@ void sched_node_gone(struct sched_node *node)
         return;
     sched_barrier_node_gone(node);
     sched_pool_node_gone(node);
-    end_if_all_gone(s);
+    end_if_all_gone(s, false);
 }
 
 /* ---- life
@@ -421,7 +449,7 @@ static paramo_err restore(struct scheduler *s)
     if (s->end_told)
         over_in(s, anyone_left(s) ? s->config.end_wait_ms : 0);
     else
-        end_if_all_gone(s);
+        end_if_all_gone(s, false);
     sched_moves_aim(s); /* of moves that went on only its last view says anything */
     sched_lost_check(
         s); /* the one before may have died between its last view and the end that was to follow */

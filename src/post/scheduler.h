@@ -6,6 +6,9 @@
  *   GATHERING --all have registered--> RUNNING --workers gone, or shutdown--> ENDING --members gone, or 5
  * s--> OVER
  *
+ * Workers that have died are gone when none has come in a dead one's place for recovery_ms. That wait is no
+ * state that survives: the next scheduler that finds them all gone begins it anew.
+ *
  * A node: JOINED --connection lost--> ABSENT --rejoin_ms--> DEAD
  *            |  ^----same incarnation----+         ^
  *            |---silence of heartbeat_timeout -----+--taken by a new node--> JOINED (recovered)
@@ -52,6 +55,8 @@ struct scheduler_config {
     uint32_t heartbeat_ms, heartbeat_timeout_ms; /* 1 s, 10 s */
     uint32_t rejoin_ms;   /* a member whose connection broke may come back for so long; 300 ms */
     uint32_t end_wait_ms; /* how long members may take to leave when the job is over; 5 s */
+    uint32_t recovery_ms; /* when no worker is left, and some have died, the job waits so long for one that
+                             comes in a dead one's place; 0: it ends at once */
     uint64_t frame_bytes; /* 64 MiB */
     /* NULL: the job ends with this process. Else a store that has started (READY), on this lane, and what it
      * found (used until scheduler_create returns). It is the scheduler's from then on, which closes it. */

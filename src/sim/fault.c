@@ -114,6 +114,8 @@ static void shape_draw(struct schedule *s, struct dice *d)
     s->ckpt_queue_bytes = (uint32_t)dice_draw(&ckpt, 2);
     s->ckpt_full_every = 1 + 3 * (uint32_t)dice_draw(&ckpt, 2);
     s->ckpt_keep = 2 * (uint32_t)dice_draw(&ckpt, 2);
+    struct dice recovery = dice_of(s->seed, 21);
+    s->recovery_ms = dice_draw(&recovery, 2) ? (uint32_t)dice_scale(&recovery, 100, 20000) : 0;
     struct dice loss = dice_of(s->seed, 14);
     s->restores = dice_draw(&loss, 2) && s->ckpt && s->servers > s->replicas + 1;
 }

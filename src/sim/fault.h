@@ -92,6 +92,7 @@ struct schedule {
     uint32_t ckpt_queue_bytes; /* that wait for the disk; 1: each table waits for the one before; 0: as the
                                   product does */
     bool restores;             /* --on-loss restore: what nobody has any more goes back to the last */
+    uint32_t recovery_ms;      /* so long the job waits when its last worker has died; 0: not at all */
     uint32_t chunk_bytes;      /* requests are cut into; 0: as the product does */
     uint32_t open_most;        /* requests in flight of a customer */
     uint32_t at_once;          /* requests that are issued one behind the other, at most */

@@ -110,6 +110,7 @@ static void create_scheduler(struct machine *m, struct store *store, const struc
                                       .replicas = s->replicas,
                                       .heartbeat_ms = HEARTBEAT_MS,
                                       .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
+                                      .recovery_ms = s->recovery_ms,
                                       .store = store,
                                       .found = found,
                                       .arg = m,

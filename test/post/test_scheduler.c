@@ -401,6 +401,53 @@ static void test_end(void **state)
     cluster_fini(&c);
 }
 
+/* With recovery_ms the death of the last worker is not the job's: one that comes in its place goes on. */
+static void test_last_worker_comes_again(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_init(&c, 1, 1, 1);
+    c.config.recovery_ms = 3000;
+    cluster_start_scheduler(&c);
+    cluster_start(&c, &c.nodes[0], SERVER);
+    cluster_start(&c, &c.nodes[1], WORKER);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 5));
+    for (int i = 0; i < 2; i++) { /* the second wait has its whole time */
+        cluster_kill(&c.nodes[1]);
+        cluster_pass(&c, 2);
+        assert_false(c.nodes[0].ended);
+        cluster_start(&c, &c.nodes[1], WORKER);
+        assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 5));
+        assert_true(member_recovered(c.nodes[1].member));
+        assert_int_equal(member_rank(c.nodes[1].member), 0);
+        cluster_pass(&c, 10); /* the wait is over with its cause */
+        assert_false(c.nodes[0].ended);
+    }
+    cluster_leave(&c.nodes[1]);
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 1)); /* nobody waits for one that has left */
+    assert_int_equal(c.nodes[0].ended_status, PARAMO_OK);
+    cluster_fini(&c);
+}
+
+static void test_last_worker_stays_away(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_init(&c, 1, 1, 1);
+    c.config.recovery_ms = 3000;
+    cluster_start_scheduler(&c);
+    cluster_start(&c, &c.nodes[0], SERVER);
+    cluster_start(&c, &c.nodes[1], WORKER);
+    assert_true(cluster_run(&c, tnode_joined, &c.nodes[1], 5));
+    cluster_kill(&c.nodes[1]);
+    cluster_pass(&c, 2.5);
+    assert_false(c.nodes[0].ended);
+    assert_true(cluster_run(&c, tnode_ended, &c.nodes[0], 2));
+    assert_int_equal(c.nodes[0].ended_status, PARAMO_E_NODE_LOST);
+    assert_non_null(strstr(c.nodes[0].ended_text, "worker 0 (node 9, host)"));
+    cluster_fini(&c);
+}
+
 static void test_end_with_deaths(void **state)
 {
     (void)state;
@@ -795,6 +842,8 @@ int main(void)
         cmocka_unit_test(test_restart_takes_dead_rank),
         cmocka_unit_test(test_end),
         cmocka_unit_test(test_end_with_deaths),
+        cmocka_unit_test(test_last_worker_comes_again),
+        cmocka_unit_test(test_last_worker_stays_away),
         cmocka_unit_test(test_shutdown),
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_gone_before_complete),

@@ -19,16 +19,18 @@ check() { # check WHAT COMMAND...
         bad=$((bad + 1))
     fi
 }
-# begin ROUNDS MODE: two servers, two workers, the scheduler; returns when both workers are at work.
+# begin ROUNDS MODE: two servers, two workers (or as many as `workers` says), the scheduler; returns when all workers
+# are at work.
 begin() {
+    local number=${workers:-2}
     pick_port || exit 1
     rm -f "$work"/*
-    export DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT=$port DMLC_NUM_SERVER=2 DMLC_NUM_WORKER=2
+    export DMLC_PS_ROOT_URI=127.0.0.1 DMLC_PS_ROOT_PORT=$port DMLC_NUM_SERVER=2 DMLC_NUM_WORKER=$number
     pids=() names=()
-    for role in scheduler server server worker worker; do
+    for role in scheduler server server $(printf 'worker %.0s' $(seq "$number")); do
         start $role "$work/${#pids[@]}" timeout -k 5 90 "$program" "$@"
     done
-    for i in 3 4; do
+    for ((i = 3; i < 3 + number; i++)); do
         until grep -q works "$work/$i" 2>/dev/null || ! kill -0 "${pids[$i]}" 2>/dev/null; do
             read -r -t 0.02 <> <(:) || true
         done
@@ -62,6 +64,12 @@ check "a worker dies: the other one finishes" grep -q finished "$work/4"
 check "a worker dies: nobody ends with 0" none_well
 check "a worker dies: all say which" named "$(rank_of)" 3
 
+workers=1 begin 100 waits
+kill_it 3
+ends 3
+check "the only worker dies: nobody ends with 0" none_well
+check "the only worker dies: all say which" named "$(rank_of)" 3
+
 export PS_HEARTBEAT_INTERVAL=1 PS_HEARTBEAT_TIMEOUT=2
 begin 100 waits
 kill_it 3
@@ -69,6 +77,13 @@ start worker "$work/5" timeout -k 5 90 "$program" 100 waits
 ends 3
 check "a worker is started anew: all others end well" [ "$codes" = " 0 0 0 0 0" ]
 check "a worker is started anew: it takes a rank" grep -q "is_recovery, rank [01]" "$work/5"
+
+workers=1 begin 100 waits
+kill_it 3
+start worker "$work/4" timeout -k 5 90 "$program" 100 waits
+ends 3
+check "the only worker is started anew: all others end well" [ "$codes" = " 0 0 0 0" ]
+check "the only worker is started anew: it takes its rank" grep -q "is_recovery, rank 0" "$work/4"
 unset PS_HEARTBEAT_INTERVAL PS_HEARTBEAT_TIMEOUT
 
 begin 100 waits

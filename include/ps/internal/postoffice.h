@@ -298,6 +298,8 @@ inline paramo_node *Postoffice::Join(bool process)
     internal::NotNull(config.scheduler, "config.scheduler");
     config.retry_ms =
         0; /* PS_RESEND_TIMEOUT is a guess of ps-lite's users; the time that answers take is measured */
+    if (config.recovery_ms == 0)
+        config.recovery_ms = static_cast<uint32_t>(RecoveryPatience().count());
     if (!process) { /* what names the process names its first node */
         config.rank = -1;
         config.name = nullptr;
@@ -474,7 +476,7 @@ inline std::chrono::milliseconds Postoffice::RecoveryPatience()
 {
     const int heartbeat = GetEnv("PS_HEARTBEAT_TIMEOUT", 0);
     const int ms = heartbeat > 0 ? std::max(10000, 2000 * heartbeat) : 0;
-    return std::chrono::milliseconds(GetEnv("PARAMO_PS_RECOVERY_MS", ms));
+    return std::chrono::milliseconds(std::max(0, GetEnv("PARAMO_PS_RECOVERY_MS", ms)));
 }
 
 /* Only workers have died: others may take their places. */
