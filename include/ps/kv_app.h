@@ -44,9 +44,11 @@ template <typename Val> class KVWorker : public SimpleApp
     using Slicer =
         std::function<void(const KVPairs<Val> &send, const std::vector<Range> &ranges, SlicedKVs *sliced)>;
 
-    /* app_id is the KVServer's; customer_id is this one's in the process. */
-    explicit KVWorker(int app_id, int customer_id) : SimpleApp()
+    /* app_id is the KVServer's; customer_id is this one's in the process. instance: of BytePS' fork of
+     * ps-lite; there is one here. */
+    explicit KVWorker(int app_id, int customer_id, int instance = 0) : SimpleApp()
     {
+        PS_REQUIRE(instance == 0) << "KVWorker: a process has one instance, and not " << instance + 1;
         obj_ = new Customer(app_id, customer_id, this->ServingSimple());
     }
     explicit KVWorker(int app_id) : KVWorker(app_id, app_id)
@@ -279,8 +281,10 @@ template <typename Val> class KVServer : public SimpleApp
     using ReqHandle =
         std::function<void(const KVMeta &req_meta, const KVPairs<Val> &req_data, KVServer *server)>;
 
-    explicit KVServer(int app_id) : SimpleApp()
+    /* The others are of BytePS' fork of ps-lite. */
+    explicit KVServer(int app_id, bool /* is_scheduler */ = false, int instance = 0) : SimpleApp()
     {
+        PS_REQUIRE(instance == 0) << "KVServer: a process has one instance, and not " << instance + 1;
         internal::Serving serving;
         serving.request = [this](const internal::Incoming &in) { OnRequest(in); };
         const int threads = GetEnv("PARAMO_PS_THREADS", -1);

@@ -82,5 +82,26 @@ inline void RegisterExitCallback(const std::function<void()> &cb)
 {
     Postoffice::Get()->RegisterExitCallback(cb);
 }
+
+/* ---- BytePS' fork of ps-lite has these ---- */
+
+inline Node::Role GetRole(const std::string &role)
+{
+    PS_REQUIRE(role == "worker" || role == "server" || role == "scheduler" || role == "joint")
+        << "GetRole: " << role << " is none of worker, server, scheduler, joint";
+    return role == "worker"   ? Node::WORKER
+           : role == "server" ? Node::SERVER
+           : role == "joint"  ? Node::JOINT
+                              : Node::SCHEDULER;
+}
+/* rank: the one that is wanted, it is given if it is free; -1: any. */
+inline void StartPS(int customer_id, Node::Role role, int rank, bool do_barrier, const char *argv0 = nullptr)
+{
+    Postoffice::Get()->Start(customer_id, role, rank, do_barrier, argv0);
+}
+inline void Finalize(int customer_id, Node::Role, const bool do_barrier = true)
+{
+    Postoffice::Get()->Finalize(customer_id, do_barrier);
+}
 } // namespace ps
 #endif

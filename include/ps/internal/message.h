@@ -56,7 +56,7 @@ template <typename Unused> const int Empty<Unused>::kEmpty = std::numeric_limits
 } // namespace internal
 
 struct Node : public internal::Empty<void> {
-    enum Role { SERVER, WORKER, SCHEDULER };
+    enum Role { SERVER, WORKER, SCHEDULER, JOINT }; /* JOINT: of BytePS' fork; no node is both here */
 
     std::string DebugString() const
     {

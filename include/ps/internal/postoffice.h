@@ -61,6 +61,9 @@ class Postoffice
     /* Joins the cluster, for the first customer of the process; returns when the cluster is complete. All
      * servers, workers and the scheduler are there then, so do_barrier adds nothing. */
     void Start(int customer_id, const char *argv0, const bool do_barrier);
+    /* As BytePS' fork of ps-lite has it: the role instead of DMLC_ROLE, and the rank that is wanted, -1 for
+     * any. */
+    void Start(int customer_id, Node::Role role, int rank, const bool do_barrier, const char *argv0);
     /* Ends the customer's part. Customer 0 ends the process's: with do_barrier when all customers of the
      * process and then all nodes have come here; it leaves the cluster and runs the exit callbacks. Then it
      * throws if a request has failed that nobody has waited for. */
@@ -215,6 +218,7 @@ class Postoffice
     std::mutex
         start_mu_; /* held while the process joins or leaves; the Customers attach and detach under it */
     bool joined_before_ = false; /* under start_mu_ */
+    std::atomic<int> wanted_rank_{-1};
 
     mutable std::mutex mu_; /* guards what follows; taken after start_mu_ */
     mutable std::condition_variable cond_;
@@ -234,6 +238,21 @@ class Postoffice
     size_t untold_ = 0; /* failed requests of customers that are gone, for which nobody has waited */
     std::string first_untold_;
 };
+
+inline void Postoffice::Start(int customer_id, Node::Role role, int rank, const bool do_barrier,
+                              const char *argv0)
+{
+    const char *const names[] = {"server", "worker", "scheduler"};
+    PS_REQUIRE(role != Node::JOINT && GetEnv("DMLC_GROUP_SIZE", 1) == 1)
+        << "ps::StartPS: a process is one worker or one server here; start as many processes as there are to "
+           "be (the role joint and DMLC_GROUP_SIZE are of BytePS' fork of ps-lite)";
+    const std::string name = names[role];
+    if (env_->find("DMLC_ROLE") == nullptr)
+        setenv("DMLC_ROLE", name.c_str(), 1);
+    PS_REQUIRE(Role() == name) << "ps::StartPS: this is to be a " << name << ", and DMLC_ROLE is " << Role();
+    wanted_rank_ = role == Node::SCHEDULER ? -1 : rank;
+    Start(customer_id, argv0, do_barrier);
+}
 
 inline void Postoffice::Start(int customer_id, const char *, const bool)
 {
@@ -300,6 +319,8 @@ inline paramo_node *Postoffice::Join(bool process)
         0; /* PS_RESEND_TIMEOUT is a guess of ps-lite's users; the time that answers take is measured */
     if (config.recovery_ms == 0)
         config.recovery_ms = static_cast<uint32_t>(RecoveryPatience().count());
+    if (wanted_rank_ >= 0)
+        config.rank = wanted_rank_;
     if (!process) { /* what names the process names its first node */
         config.rank = -1;
         config.name = nullptr;
