@@ -32,6 +32,7 @@ struct loading {
     paramo_err err;
     char text[ERR_TEXT_MAX];
     bool own[RING_ARCS], mine[RING_LEVELS][RING_ARCS]; /* mine: copies, too, of tables with so many */
+    bool reads[RING_ARCS];                             /* blocks of these arcs; as it began */
     /* the chore's while it is posted */
     struct chore chore;
     bool posted, end;
@@ -61,7 +62,7 @@ static bool wanted(void *arg, const struct ckpt_block *b)
     if (records && ckpt_reader_link(ld->reader))
         return false; /* of a base: the newest has all records, for all arcs */
     for (uint32_t a = b->arc; a < b->arc + b->arcs; a++)
-        if (ld->mine[RING_REPLICAS_MAX][a])
+        if (ld->reads[a])
             return true;
     return false;
 }
@@ -125,17 +126,37 @@ static void fail(struct loading *ld, paramo_err err)
     err_text_copy(ld->text);
 }
 
-/* Which of the table's arcs it takes: others may have come since it began, and what is lost of them it does
- * not bring. Those that have left do not count when they are lost. */
-static void takes(const struct loading *ld, const struct shard_table *t, bool lost, uint64_t arcs[ARCS_WORDS])
+static bool owns(const struct shard *s, unsigned arc)
 {
-    const struct shard *s = ld->shard;
-    memset(arcs, 0, ARCS_WORDS * sizeof *arcs);
+    return s->self >= 0 && view_ring(s->view)->owner[arc] == (unsigned)s->self;
+}
+
+/* Has this shard the arc's rows of a table with so many replicas? */
+static bool holds(const struct shard *s, unsigned arc, int replicas)
+{
+    int level = s->chain ? s->chain->level[arc] : -1;
+    return owns(s, arc) || (level > 0 && level <= replicas);
+}
+
+/* After a new view: arcs that have left get no rows any more, nor do tables that the shard has there no
+ * more. These rows would stay, and be old when the arc comes again. What comes meanwhile is not loaded. */
+static void keep_held(struct loading *ld)
+{
     for (unsigned a = 0; a < RING_ARCS; a++) {
-        bool held = view_ring(s->view)->owner[a] == (unsigned)s->self || (s->chain && chain_level(s, a) > 0);
-        if (ld->mine[t->replicas][a] && (held || !lost))
-            arcs_add(arcs, a);
+        ld->own[a] &= owns(ld->shard, a);
+        for (int r = 0; r < RING_LEVELS; r++)
+            ld->mine[r][a] &= holds(ld->shard, a, r);
     }
+}
+
+/* The table's arcs that it takes: others may have come since it began, and what is lost of them it does not
+ * bring. */
+static void takes(const struct loading *ld, const struct shard_table *t, uint64_t arcs[ARCS_WORDS])
+{
+    memset(arcs, 0, ARCS_WORDS * sizeof *arcs);
+    for (unsigned a = 0; a < RING_ARCS; a++)
+        if (ld->mine[t->replicas][a])
+            arcs_add(arcs, a);
 }
 
 /* Of what is restored nothing is there again before all is. */
@@ -146,7 +167,7 @@ static void mark(struct loading *ld, bool lost)
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !(ld->lost && lost);) {
         struct shard_table *t = value;
         if (!ld->lost)
-            takes(ld, t, lost, arcs);
+            takes(ld, t, arcs);
         shard_table_lose(t, ld->lost ? t->returns : arcs, lost);
     }
 }
@@ -226,6 +247,8 @@ void loading_look(struct shard *s)
 {
     uint64_t id;
     void *value;
+    if (s->loading && !MUTANT(load_to_strangers))
+        keep_held(s->loading);
     s->restoring = s->view->lost_at && s->loading && s->loading->lost; /* its end looks again */
     if (!s->view->lost_at || s->restoring || MUTANT(restore_without_wait))
         return;
@@ -379,7 +402,7 @@ static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
     struct shard_table *t = map_get(&ld->tables, b->table);
     if (ld->lost) {
         for (unsigned a = 0; t && a < RING_ARCS; a++)
-            ld->mine[0][a] = arcs_has(t->returns, a);
+            ld->mine[0][a] = arcs_has(t->returns, a) && ld->own[a];
         return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[0], b) : PARAMO_OK;
     }
     return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[t->replicas], b)
@@ -565,6 +588,7 @@ static paramo_err start(struct shard *s, struct loading *ld)
     ld->dir = strdup(ld->config.dir);
     if (!ld->dir)
         return err_memory(strlen(ld->config.dir));
+    memcpy(ld->reads, ld->mine[RING_REPLICAS_MAX], sizeof ld->reads);
     ld->phase = LOADING;
     s->loading = ld;
     s->saved_id = 0;
@@ -601,10 +625,9 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
             return err;
     }
     for (unsigned a = 0; a < RING_ARCS; a++) {
-        ld->own[a] = view_ring(s->view)->owner[a] == (unsigned)s->self;
-        int level = s->chain && !MUTANT(load_by_owner_only) ? s->chain->level[a] : -1;
+        ld->own[a] = owns(s, a);
         for (int r = 0; r < RING_LEVELS; r++)
-            ld->mine[r][a] = ld->own[a] || (level > 0 && level <= r);
+            ld->mine[r][a] = MUTANT(load_by_owner_only) ? ld->own[a] : holds(s, a, r);
     }
     paramo_err err = start(s, ld);
     if (err && !ld->hold)

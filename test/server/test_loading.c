@@ -294,6 +294,29 @@ static void a_server_joins_amid_a_load(void **state)
     off();
 }
 
+/* An arc leaves while its rows are read: none of them is put here, where it would stay, and be old when the
+ * arc comes again. */
+static void arc_leaves_meanwhile(void **state)
+{
+    (void)state;
+    on();
+    struct shard_save_config config = config_of(ID);
+    const struct shard_table *t = map_get(&w.f.shard->tables, 1);
+    uint32_t row = TABLE_NO_ROW;
+    save();
+    hold();
+    w.done = false;
+    assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
+    w.f.foreign = RING_ARCS;
+    w.f.arcs_changed = w.f.number;
+    fake_view(&w.f);
+    fake_pass(&w.f, ENV_SEC);
+    assert_true(w.done);
+    assert_int_equal(table_resolve(t->table, &key, 1, &row, false), PARAMO_OK);
+    assert_int_equal(row, TABLE_NO_ROW);
+    off();
+}
+
 /* Another scheduler knows nothing of the hold; of what is held nothing was changed. */
 static void another_scheduler(void **state)
 {
@@ -354,10 +377,15 @@ int main(int argc, char **argv)
     if (argc > 1 && !mutant_choose(argv[1]))
         return 2;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waits_until_go),      cmocka_unit_test(waits_until_go_when_loaded),
-        cmocka_unit_test(not_for_ever),        cmocka_unit_test(go_comes_too_late),
-        cmocka_unit_test(load_comes_too_late), cmocka_unit_test(a_server_joins_amid_a_load),
-        cmocka_unit_test(another_scheduler),   cmocka_unit_test(another_scheduler_when_loaded),
+        cmocka_unit_test(waits_until_go),
+        cmocka_unit_test(waits_until_go_when_loaded),
+        cmocka_unit_test(not_for_ever),
+        cmocka_unit_test(go_comes_too_late),
+        cmocka_unit_test(load_comes_too_late),
+        cmocka_unit_test(a_server_joins_amid_a_load),
+        cmocka_unit_test(arc_leaves_meanwhile),
+        cmocka_unit_test(another_scheduler),
+        cmocka_unit_test(another_scheduler_when_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
