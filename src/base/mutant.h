@@ -80,6 +80,7 @@
     X(restore_without_clocks, "the senders' records do not come with what is restored")                  \
     X(restore_without_wait, "who has lost rows by a view says so, although they are about to come back") \
     X(load_gone_unsaid, "a shard that let a load go before GO came does not say so")                        \
+    X(dropped_untold, "who was dropped in the moment in which all others died is not asked")              \
     X(load_to_strangers, "a load goes on with arcs that have left the shard meanwhile")                     \
     X(load_not_held, "a shard that let its hold go before it was to load, and served, loads all the same")  \
     X(load_without_hold, "a checkpoint is loaded while changes are on their way between copies")          \

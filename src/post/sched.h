@@ -210,6 +210,7 @@ struct scheduler {
     bool *shards_gone;       /* scratch of sched_ring.c, so that a death needs no memory */
     uint8_t *shards_touched; /* enum ring_touched; likewise */
     struct ring_chains chains, chains_before;
+    struct ring_chains chains_told; /* of the last view that was built, without those who are gone since */
     char ring_warned[160];          /* what was last said of the placement: once is enough */
     uint32_t *shards_owned;         /* the same */
     uint8_t lowest[RING_ARCS];      /* of the last death, as ring_promote has it, until sched_lost_check */
@@ -391,6 +392,10 @@ void sched_ring_look_gone(struct scheduler *s);
 /* The chains have changed from chains_before: whoever that concerns must have the next view before it goes
  * on. */
 void sched_ring_changed(struct scheduler *s);
+/* Members may hear of the chains of these arcs as they are. */
+void sched_ring_told(struct scheduler *s, size_t first, size_t arcs);
+/* This shard hears, by an order, that it has none of these arcs. */
+void sched_ring_untold(struct scheduler *s, uint16_t shard, size_t first, size_t arcs);
 void sched_ring_fini(struct scheduler *s);
 
 /* sched_lost.c */

@@ -295,6 +295,7 @@ static void order_failed(struct scheduler *s, const struct move *move)
 static void begin(void *arg, const struct move *move)
 {
     struct scheduler *s = arg;
+    sched_ring_untold(s, move->to, move->first, move->arcs); /* its order says that it has nothing there */
     if (give(s, move, ORDER_MOVE_GIVE, false))
         order_failed(s, move);
 }
@@ -311,6 +312,8 @@ static void commit(void *arg, const struct move *move)
     struct scheduler *s = arg;
     if (move && !move->handover)
         s->shards[move->to].moved = move->id;
+    if (move) /* its end tells both sides who has them */
+        sched_ring_told(s, move->first, move->arcs);
     sched_ring_changed(s);
     sched_view_change(s);
     sched_moves_look(s);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 #include "post/sched.h"
 #include "ring/chains.h"
 
@@ -64,7 +65,7 @@ paramo_err sched_ring_build(struct scheduler *s)
         memset(s->chains.level, 0xff, sizeof s->chains.level); /* RING_NOBODY */
     if (!err)
         sched_ring_warn(s, &s->chains);
-    s->chains_before = s->chains;
+    s->chains_before = s->chains_told = s->chains;
     return err ? err : sched_moves_init(s);
 }
 
@@ -78,7 +79,7 @@ paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
         return err;
     s->shards_count = view->shards_count;
     memcpy(s->shards, view->shards, view->shards_count * sizeof *s->shards);
-    s->chains = s->chains_before = view->chains;
+    s->chains = s->chains_before = s->chains_told = view->chains;
     s->lost_at = view->lost_at;
     memcpy(s->lost, view->lost, sizeof s->lost);
     err = sched_moves_init(s);
@@ -149,6 +150,21 @@ void sched_ring_changed(struct scheduler *s)
     s->chains_before = s->chains;
 }
 
+void sched_ring_told(struct scheduler *s, size_t first, size_t arcs)
+{
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        memcpy(s->chains_told.level[l].owner + first, s->chains.level[l].owner + first,
+               arcs * sizeof *s->chains.level[l].owner);
+}
+
+void sched_ring_untold(struct scheduler *s, uint16_t shard, size_t first, size_t arcs)
+{
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        for (size_t a = first; a < first + arcs; a++)
+            if (s->chains_told.level[l].owner[a] == shard)
+                s->chains_told.level[l].owner[a] = RING_NOBODY;
+}
+
 static bool shard_gone(const struct scheduler *s, uint32_t shard)
 {
     const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
@@ -177,6 +193,10 @@ void sched_ring_gone(struct scheduler *s)
     if (s->state == SCHED_GATHERING || (!s->chains.replicas && !restores))
         return; /* without copies a dead server's arcs wait for the one that takes its place */
     sched_ring_look_gone(s);
+    /* Several may die in one moment. What was planned after the first is in no view yet: a copy that was one
+     * too many then may be the last now. */
+    if (!MUTANT(dropped_untold))
+        ring_recall(&s->chains, &s->chains_told, s->shards_gone, s->shards_count);
     (void)ring_promote(&s->chains, &s->moves.ends, s->shards_gone, s->shards_count, restores, s->lowest);
     if (restores)
         sched_lost_note(s);

@@ -89,6 +89,7 @@ static void view_out(struct lane_timer *timer)
     struct letter_body *view = s->state == SCHED_OVER ? NULL : view_build(s);
     if (!view)
         return; /* without memory nobody hears of this change; the next one brings it */
+    sched_ring_told(s, 0, RING_ARCS);
     if (s->config.store)
         sched_save_view(s, view, s->view_number);
     else

@@ -48,6 +48,32 @@ void ring_seat(const struct ring_ends *ends, unsigned replicas, const struct rin
         }
 }
 
+/* Drops who is gone from the arc's chain, or (not drop) only looks. True: somebody is left. */
+static bool any_left(struct ring_chains *chains, size_t arc, const bool *gone, size_t n, bool drop)
+{
+    bool left = false;
+    for (unsigned l = 0; l < RING_LEVELS; l++) {
+        uint16_t *member = &chains->level[l].owner[arc];
+        if (*member < n && gone[*member] && drop)
+            *member = RING_NOBODY;
+        left |= *member != RING_NOBODY && !(*member < n && gone[*member]);
+    }
+    return left;
+}
+
+void ring_recall(struct ring_chains *chains, struct ring_chains *told, const bool *gone, size_t n)
+{
+    for (size_t a = 0; a < RING_ARCS; a++) {
+        uint16_t owner = chains->level[0].owner[a];
+        if (!any_left(told, a, gone, n, true) || any_left(chains, a, gone, n, false))
+            continue;
+        for (unsigned l = 0; l < RING_LEVELS; l++)
+            chains->level[l].owner[a] = told->level[l].owner[a];
+        if (chains->level[0].owner[a] == RING_NOBODY)
+            chains->level[0].owner[a] = owner; /* it is gone: ring_promote sees to it */
+    }
+}
+
 uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, const bool *gone, size_t n,
                       bool lose, uint8_t *lowest)
 {

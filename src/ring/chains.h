@@ -41,6 +41,11 @@ void ring_seat(const struct ring_ends *ends, unsigned replicas, const struct rin
 uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, const bool *gone, size_t n,
                       bool lose, uint8_t *lowest);
 
+/* Before ring_promote. told: the chains of the last view that members may have heard of. Drops the shards
+ * that are gone from it, and gives an arc of which nobody is left back to those whom `told` still has: they
+ * have been dropped since, but nobody has told them. */
+void ring_recall(struct ring_chains *chains, struct ring_chains *told, const bool *gone, size_t n);
+
 /* Arcs whose owner is gone, alone, get owners among those who are not, by weight (by none if none of these
  * has any), in runs. owned: room for n. False: all are gone, and nothing has changed. */
 MUST_USE bool ring_adopt(struct ring_chains *chains, const struct ring_shard *shards, const bool *gone,

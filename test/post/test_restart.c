@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 #include "env/simfs.h"
 #include "post/look.h"
 #include "post/sched.h"
@@ -46,10 +47,11 @@ static void scheduler_off(bool power)
         simfs_restart(t.disk);
 }
 
-static void on(uint32_t servers, uint32_t workers)
+static void on_copied(uint32_t servers, uint32_t workers, uint32_t replicas)
 {
     memset(&t, 0, sizeof t);
     cluster_init(&t.c, 1, servers, workers);
+    t.c.config.replicas = replicas;
     assert_int_equal(simfs_create(1, &t.disk), PARAMO_OK);
     assert_int_equal(fs_make_dir(simfs_fs(t.disk), "/d"), PARAMO_OK);
     scheduler_on();
@@ -61,6 +63,11 @@ static void on(uint32_t servers, uint32_t workers)
         assert_true(cluster_run(&t.c, tnode_joined, &t.c.nodes[i], 5));
         assert_int_equal(t.c.nodes[i].joined_status, PARAMO_OK);
     }
+}
+
+static void on(uint32_t servers, uint32_t workers)
+{
+    on_copied(servers, workers, 0);
 }
 
 static void off(void)
@@ -215,6 +222,36 @@ static void test_who_does_not_come_back(void **state)
     TCALL(b, &call, member_pool_next(b->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
     assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
     assert_int_equal(call.call.result.part.index, 0);
+    off();
+}
+
+/* Two of three servers do not come back, and the third is to be drained: it is dropped where the second has
+ * the rows, too, in the same moment in which the second dies. No view has told it so: it has them still. */
+static void all_others_die_at_once(void **state)
+{
+    (void)state;
+    on_copied(3, 1, 1);
+    struct tnode *third = &t.c.nodes[2], *worker = &t.c.nodes[3];
+    struct tcall call;
+    paramo_table_options options = {.size = sizeof options, .dim = 1, .replicas = PARAMO_REPLICAS_OF_JOB};
+    unsigned lost = 0;
+    char text[64];
+    TCALL(worker, &call, member_table_open(worker->member, &call.call, "t", &options, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    scheduler_off(true);
+    cluster_kill(&t.c.nodes[0]);
+    cluster_kill(&t.c.nodes[1]);
+    scheduler_on();
+    TCALL(third, &call, member_drain(third->member, &call.call, in_seconds(&t.c, 9)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    const struct ring_chains *chains = &member_view(third->member)->chains;
+    for (size_t a = 0; a < RING_ARCS; a++)
+        lost += chains->level[0].owner[a] < 4 && chains->level[1].owner[a] < 4; /* of two shards each */
+    assert_in_range(lost, 1, RING_ARCS / 2);
+    assert_true(cluster_run(&t.c, cluster_over, &t.c, 20));
+    assert_int_equal(t.c.over_status, PARAMO_E_DATA_LOST);
+    snprintf(text, sizeof text, "table t %.1f %% of the keys", 100.0 * lost / RING_ARCS);
+    assert_non_null(strstr(t.c.over_text, text));
     off();
 }
 
@@ -443,13 +480,17 @@ static void test_more_places_than_nodes(void **state)
     off();
 }
 
-int main(void)
+/* With an argument: that bug is planted (scripts/mutants). */
+int main(int argc, char **argv)
 {
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
     log_set_level(LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_goes_on),
         cmocka_unit_test(test_what_is_shared),
         cmocka_unit_test(test_who_does_not_come_back),
+        cmocka_unit_test(all_others_die_at_once),
         cmocka_unit_test(test_drain_is_durable),
         cmocka_unit_test(test_disk_full),
         cmocka_unit_test(test_view_above),

@@ -165,6 +165,43 @@ static void those_left_have_all(void **state)
     assert_int_equal(c.level[0].owner[77], 3);
 }
 
+static void recalled(void **state)
+{
+    (void)state;
+    static struct ring_chains now, told;
+    const struct ring_ends ends = {{0}};
+    bool gone[4] = {true, true, false, false};
+    uint8_t lowest[RING_ARCS];
+    memset(&now, 0xff, sizeof now);
+    now.replicas = 1;
+    for (size_t a = 0; a < RING_ARCS; a++)
+        now.level[0].owner[a] = 1;
+    told = now;
+    for (unsigned i = 0; i < 2; i++) {
+        told.level[0].owner[10 + i] = 1, told.level[1].owner[10 + i] = 2; /* 2 was dropped behind the owner */
+        told.level[0].owner[20 + i] = 2, told.level[1].owner[20 + i] = 1; /* before it */
+        told.level[0].owner[30 + i] = 1, told.level[1].owner[30 + i] = 2; /* somebody else is left, too */
+        now.level[1].owner[30 + i] = 3;
+    }
+    ring_recall(&now, &told, gone, 4);
+    assert_int_equal(ring_promote(&now, &ends, gone, 4, false, lowest), RING_ARCS - 6);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(now.level[0].owner[10 + i], 2);
+        assert_int_equal(lowest[10 + i], 1);
+        assert_int_equal(now.level[0].owner[20 + i], 2);
+        assert_int_equal(lowest[20 + i], 0);
+        assert_int_equal(now.level[0].owner[30 + i], 3);
+    }
+    assert_int_equal(now.level[0].owner[40], 1); /* which is gone: nobody is left */
+    assert_int_equal(lowest[40], RING_LEVELS);
+    gone[1] = false; /* another has come in its place, who has nothing */
+    gone[2] = true;
+    ring_recall(&now, &told, gone, 4);
+    assert_int_equal(ring_promote(&now, &ends, gone, 4, false, lowest), 4);
+    assert_int_equal(now.level[0].owner[10], 2);
+    assert_int_equal(lowest[10], RING_LEVELS);
+}
+
 static void those_concerned(void **state)
 {
     (void)state;
@@ -229,6 +266,7 @@ int main(void)
         cmocka_unit_test(who_is_left_takes_over),
         cmocka_unit_test(who_lacks_rows_stays_behind),
         cmocka_unit_test(those_left_have_all),
+        cmocka_unit_test(recalled),
         cmocka_unit_test(those_concerned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
