@@ -69,11 +69,34 @@ static void a_key_that_was_given_back_was_owned_before(void **state)
     free(w);
 }
 
+/* Without copies: what a server takes that has died since, or that is dead to all others and does not know
+ * it, may be gone. */
+static void what_a_dead_server_took_need_not_stay(void **state)
+{
+    (void)state;
+    const struct schedule schedule = {0};
+    const uint32_t deaths[SIM_SERVERS] = {0};
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->schedule = &schedule;
+    assert_true(ledger_stays(w, SIM_CELLS, 5, deaths));
+    w->ghost_at = 4;
+    assert_true(ledger_stays(w, SIM_CELLS, 5, deaths));
+    w->ghost_at = 5;
+    assert_false(ledger_stays(w, SIM_CELLS, 5, deaths));
+    w->ghost_at = 0;
+    w->deaths[1] = 1;
+    assert_false(ledger_stays(w, SIM_CELLS, 5, deaths));
+    assert_true(ledger_stays(w, SIM_CELLS, 5, w->deaths));
+    free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_owns_a_key_owns_it_since_the_change),
         cmocka_unit_test(a_key_that_was_given_back_was_owned_before),
+        cmocka_unit_test(what_a_dead_server_took_need_not_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
