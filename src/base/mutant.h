@@ -106,6 +106,7 @@
     X(end_of_ckpt_untold, "a server that cannot be told GO is never told")                                \
     X(loss_said_early, "where lost rows go back to is said before it is durable")                          \
     X(end_of_move_untold, "who cannot be told that a move is over is never told")                         \
+    X(rows_met_and_lost, "a migration goes on behind rows that it had no memory to send")                 \
     X(lease_not_awaited, "a promoted replica does not wait for the end of its owner's lease")             \
     X(lease_never_ends, "an owner answers pulls however long its followers have been silent")             \
     X(chain_leave_missing, "a member that leaves a chain acknowledges what it has not passed on")         \

@@ -36,6 +36,8 @@ struct sim {
     uint64_t random;
     uint32_t tag; /* of the last event */
     const struct sim_waiter *waiter;
+    const struct sim_turns *turns;
+    uint32_t turn;           /* whose lane runs */
     struct sim_slot *events; /* binary heap from 1, by (at, seq) */
     size_t count, capacity;
 };
@@ -84,6 +86,39 @@ static void event_sift(struct sim *sim, struct sim_event *event, size_t slot)
     slot_fill(sim, what, slot);
 }
 
+static void turns(struct sim *sim, uint32_t host)
+{
+    if (sim->turns)
+        sim->turns->turn(sim->turns->arg, host);
+}
+
+static void hold(struct sim *sim, bool on)
+{
+    if (sim->turns)
+        sim->turns->hold(sim->turns->arg, on);
+}
+
+void sim_set_turns(struct sim *sim, const struct sim_turns *watcher)
+{
+    sim->turns = watcher;
+}
+
+void *sim_calloc(struct sim *sim, size_t size)
+{
+    hold(sim, true);
+    void *p = calloc(1, size);
+    hold(sim, false);
+    return p;
+}
+
+static struct sim_slot *slots_more(struct sim *sim, size_t capacity)
+{
+    hold(sim, true);
+    struct sim_slot *events = realloc(sim->events, capacity * sizeof *events);
+    hold(sim, false);
+    return events;
+}
+
 paramo_err sim_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
 {
     event->at = at > sim->now ? at : sim->now;
@@ -94,7 +129,7 @@ paramo_err sim_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
     }
     if (sim->count + 1 >= sim->capacity) {
         size_t capacity = sim->capacity ? 2 * sim->capacity : 64;
-        struct sim_slot *events = realloc(sim->events, capacity * sizeof *events);
+        struct sim_slot *events = slots_more(sim, capacity);
         if (!events)
             return err_memory(capacity * sizeof *events);
         sim->events = events;
@@ -237,10 +272,16 @@ static void sim_must_schedule(struct sim *sim, struct sim_event *event, uint64_t
 
 static void sim_lane_turn(struct lane *lane)
 {
-    if (lane_acquire(lane)) {
-        lane_round(lane);
-        lane_leave(lane);
-    }
+    struct sim *sim = lane->sim.sim;
+    uint32_t before = sim->turn;
+    if (!lane_acquire(lane))
+        return;
+    sim->turn = lane->sim.host->number;
+    turns(sim, sim->turn);
+    lane_round(lane);
+    lane_leave(lane);
+    sim->turn = before;
+    turns(sim, before);
 }
 
 static void sim_lane_event(struct lane *lane, struct sim_event *event)
@@ -418,6 +459,7 @@ paramo_err sim_create(uint64_t seed, struct sim **sim)
     if (!made)
         return err_memory(sizeof *made);
     made->host = (struct sim_host){.env.ops = &sim_ops, .sim = made};
+    made->turn = UINT32_MAX;
     made->now = ENV_SEC; /* not 0, so that "before the start" can be said */
     made->random = mix64(seed + 1);
     *sim = made;

@@ -46,6 +46,16 @@ struct sim_waiter {
     void *arg;
 };
 void sim_set_waiter(struct sim *sim, const struct sim_waiter *waiter);
+/* Who watches which host's lane runs: `turn` is called before it does, and with UINT32_MAX after it; `hold`
+ * around what the simulation itself allocates meanwhile. */
+struct sim_turns {
+    void (*turn)(void *arg, uint32_t host);
+    void (*hold)(void *arg, bool on);
+    void *arg;
+};
+void sim_set_turns(struct sim *sim, const struct sim_turns *turns);
+/* Memory of the simulation's own, zeroed, with `hold` around it. */
+void *sim_calloc(struct sim *sim, size_t size);
 /* Schedules an event (memory is the caller's until it fires or is cancelled). */
 MUST_USE paramo_err sim_schedule(struct sim *sim, struct sim_event *event, uint64_t at);
 void sim_cancel(struct sim *sim, struct sim_event *event);

@@ -41,8 +41,16 @@ static void answered(struct member_call *call, paramo_err status)
 static void answer(struct member_order *order)
 {
     struct member *m = order->member;
+    if (order->body.failed) { /* shorter: it needs no more than this, and is tried again */
+        struct order_done done = {.order = order->id, .status = PARAMO_E_MEMORY};
+        writer_fini(&order->body);
+        order_done_encode(&done, &order->body);
+    }
     order->call = (struct member_call){.done = answered, .arg = order};
-    write_bytes(&order->call.body, order->body.data, order->body.len);
+    if (order->body.failed)
+        order->call.body.failed = true;
+    else
+        write_bytes(&order->call.body, order->body.data, order->body.len);
     paramo_err err = member_call_begin(m, &order->call, CALL_ORDER_DONE, UINT64_MAX);
     order->begun = !err;
     if (err && m->state != MEMBER_JOINED)
@@ -74,11 +82,6 @@ void member_order_done(struct member *m, uint64_t id, paramo_err status, struct 
             .order = id, .status = status, .rest = rest->data, .rest_len = rest->failed ? 0 : rest->len};
         order->done = true;
         order_done_encode(&done, &order->body);
-        if (order->body.failed) { /* shorter: it needs no more than this */
-            writer_fini(&order->body);
-            done = (struct order_done){.order = id, .status = PARAMO_E_MEMORY};
-            order_done_encode(&done, &order->body);
-        }
         answer(order);
     }
     writer_fini(&text);

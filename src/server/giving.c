@@ -188,10 +188,7 @@ static paramo_err meet(struct give *g, struct shard_table *t, size_t rows, bool 
 {
     struct met met = {.give = g, .table = t};
     if (t->options.kind != PARAMO_TABLE_DENSE) {
-        uint64_t before = g->cursor;
         *more = table_sweep(t->table, &g->cursor, rows, key_met, &met);
-        if (met.failed)
-            g->cursor = before;
         return met.failed ? err_memory(rows * sizeof *g->keys) : PARAMO_OK;
     }
     unsigned end = (unsigned)g->order.first + g->order.arcs;
@@ -217,7 +214,6 @@ static paramo_err send_rows(struct give *g, const struct shard_table *t)
             err = say(g, MOVE_STEP_ROWS, &w, t->id);
         writer_fini(&w);
     }
-    g->keys_count = 0;
     return err;
 }
 
@@ -245,11 +241,15 @@ static paramo_err turn(struct give *g)
         size_t rows = GIVE_BLOCK_BYTES / (row + 64) + 1;
         rows = rows < GIVE_TURN_ROWS - looked ? rows : GIVE_TURN_ROWS - looked;
         bool more;
+        uint64_t before = g->cursor;
         paramo_err err = meet(g, t, rows, &more);
         if (!err)
             err = send_rows(g, t);
-        if (err)
+        g->keys_count = 0;
+        if (err) { /* the next turn meets them all again, and sends them as they are then */
+            g->cursor = MUTANT(rows_met_and_lost) ? g->cursor : before;
             return err;
+        }
         looked += rows;
         if (!more)
             g->table_begun = false;

@@ -288,6 +288,8 @@ static bool has_cause(const struct machine *m, paramo_err status)
         return !c->load && (w->recovered || c->load_failed || judge_data_lost(w));
     case PARAMO_E_NOT_FOUND:
         return (c->load && !c->least && !c->load_number) || c->lied_at > c->asked_moment;
+    case PARAMO_E_MEMORY:
+        return memory_failed(m, c->asked_moment);
     case PARAMO_E_CORRUPT: /* damage that the disk has done is found */
     case PARAMO_E_FORMAT:
         return c->lied_at > c->asked_moment;
@@ -348,9 +350,8 @@ static void failed(struct machine *m, paramo_err status)
     c->again_at = sim_now(m->world->sim) + AGAIN_MS * ENV_MS;
 }
 
-static void answered(struct member_call *call, paramo_err status)
+static void call_ended(struct machine *m, const struct member_call *call, paramo_err status)
 {
-    struct machine *m = call->arg;
     struct world *w = m->world;
     struct ckpts *c = w->ckpts;
     c->asks = NULL;
@@ -367,6 +368,13 @@ static void answered(struct member_call *call, paramo_err status)
         loaded(w, call->result.number);
     else
         saved(w, call->result.number);
+}
+
+static void answered(struct member_call *call, paramo_err status)
+{
+    memory_hold();
+    call_ended(call->arg, call, status);
+    memory_go_on();
 }
 
 /* A load of which nobody knows how it has ended may come late, as long as its worker lives for the scheduler:

@@ -136,6 +136,8 @@
     COVER_ENDS(X, source, lost)                                                                              \
     X(link, none, idle)                                                                                      \
     X(link, none, dialing)                                                                                   \
+    X(link, none, pause)                                                                                     \
+    X(link, idle, pause)                                                                                     \
     X(link, idle, dialing)                                                                                   \
     X(link, dialing, up)                                                                                     \
     X(link, dialing, pause)                                                                                  \

@@ -208,6 +208,9 @@ static void judge_end(const struct errand *e, paramo_err err)
         ok = ok || judge_data_lost(w) || judge_may_be_lost(w, e->table, m->errand_from) ||
              ckpts_may_have_lost(w, m->errand_from);
         break;
+    case PARAMO_E_MEMORY:
+        ok = ok || memory_failed(m, e->from);
+        break;
     case PARAMO_E_FENCED:
         ok = ok || m->declared_dead;
         break;

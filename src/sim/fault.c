@@ -377,11 +377,12 @@ static void losses_draw(struct schedule *s, uint32_t last)
 /* ---- customers, hosts and servers that come and go ----------------------------------------------------- */
 
 enum { CLOSES_MAX = 12, IDLES_MAX = 3, VANISHES_MAX = 2, DRAINS_MAX = 3 };
-enum { PARTS_MAX = 2, AMIDS_MAX = 3, STALLS_MAX = 3, LIES_MAX = 2 };
+enum { PARTS_MAX = 2, AMIDS_MAX = 3, STALLS_MAX = 3, LIES_MAX = 2, MEMORIES_MAX = 12 };
 enum { SPLITS_MAX = 4, DRIFTS_MAX = 6, FREEZES_MAX = 2, BOTH_MAX = 2 };
 enum {
     COMES_AND_GOES_MAX = CLOSES_MAX + IDLES_MAX + VANISHES_MAX + DRAINS_MAX + SPLITS_MAX + DRIFTS_MAX +
-                         FREEZES_MAX + 2 * BOTH_MAX + PARTS_MAX + AMIDS_MAX + STALLS_MAX + 2 * LIES_MAX
+                         FREEZES_MAX + 2 * BOTH_MAX + PARTS_MAX + AMIDS_MAX + STALLS_MAX + 2 * LIES_MAX +
+                         MEMORIES_MAX
 };
 
 static void come_and_go(struct schedule *s, struct dice *d, uint32_t last, enum fault_kind kind,
@@ -487,6 +488,21 @@ static void sides_draw(struct schedule *s, uint32_t last)
     }
 }
 
+/* Memory that is not to be had: an allocation of a process in one of its next turns, or some in a row. */
+static void memories_draw(struct schedule *s, uint32_t last)
+{
+    struct dice d = dice_of(s->seed, 21);
+    uint64_t count = dice_draw(&d, 2) ? 1 + dice_draw(&d, MEMORIES_MAX) : 0;
+    while (count--) {
+        struct fault f = {.step = 1 + (uint32_t)dice_draw(&d, last), .kind = FAULT_memory};
+        uint32_t worker = 1 + s->servers + (uint32_t)dice_draw(&d, s->workers);
+        f.from = dice_draw(&d, 3) ? 1 + (uint32_t)dice_draw(&d, s->servers) : worker;
+        uint64_t row = dice_draw(&d, 3) ? 1 : dice_scale(&d, 1, MEMORY_ROW);
+        f.n = MEMORY_ROW * dice_scale(&d, 1, 256) + row - 1;
+        s->faults[s->count++] = f;
+    }
+}
+
 static void comings_draw(struct schedule *s, uint32_t last)
 {
     struct dice d = dice_of(s->seed, 10);
@@ -498,6 +514,7 @@ static void comings_draw(struct schedule *s, uint32_t last)
     come_and_go(s, &closes, last, FAULT_close, CLOSES_MAX);
     sides_draw(s, last);
     parts_draw(s, last);
+    memories_draw(s, last);
     qsort(s->faults, s->count, sizeof *s->faults, by_step);
 }
 

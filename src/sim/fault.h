@@ -47,7 +47,8 @@
       draw)      /* two sides do not reach each other: which nodes are on `from`'s, and how long, it says */ \
     X(lie, draw) /* a worker's disk, or the folder of checkpoints, says that it has synced, and has not: so  \
                     often, it says */                                                                        \
-    X(amid, draw) /* the same when a migration pauses next: its source, and who else is with it, it says */
+    X(amid, draw) /* the same when a migration pauses next: its source, and who else is with it, it says */  \
+    X(memory, draw) /* its process gets no memory, once or some times in a row: which time, it says */
 
 enum fault_kind {
 #define FAULT_ENUM(name, number) FAULT_##name,
@@ -70,6 +71,7 @@ enum {
     SCHEDULE_WORKERS_MAX = 4,
     SCHEDULE_NODES_MAX = 1 + SCHEDULE_SERVERS_MAX + SCHEDULE_WORKERS_MAX + 1,
     SCHEDULE_FAULTS_MAX = 4096,
+    MEMORY_ROW = 16,   /* allocations that fail in a row, at most */
     DRIFT_MOST = 50000 /* ppm: far beyond any clock; 200 is a bad one */
 };
 

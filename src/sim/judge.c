@@ -191,6 +191,9 @@ void judge_status(struct op *op, paramo_err status)
     case PARAMO_E_FENCED:
         ok = m->declared_dead;
         break;
+    case PARAMO_E_MEMORY:
+        ok = memory_failed(m, op->from);
+        break;
     case PARAMO_E_CLOSED:
         ok = m->customers[op->customer].closing;
         break;
@@ -587,7 +590,7 @@ static void table_look(struct world *w, const struct machine *m, unsigned index,
 {
     uint64_t vals[SIM_WIDE];
     unsigned n;
-    if (st->lost && t == SIM_CELLS)
+    if ((st->lost && t == SIM_CELLS) || st->lacks)
         return;
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *k = &w->ledger[t].keys[i];
@@ -626,7 +629,7 @@ static const struct shard_table *table_of(const struct machine *m, unsigned inde
     const struct shard *shard = m->made->own->shards[index].shard;
     const struct view_table *vt = shard->view ? view_table_named(shard->view, sim_table_names[table]) : NULL;
     const struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
-    return st && st->table ? st : NULL;
+    return st && st->table && !st->lacks ? st : NULL; /* lacks: it answers nothing of that table */
 }
 
 /* Who owns arcs of a table without copies since a death is not looked at before it knows. */

@@ -77,11 +77,9 @@ uint64_t machine_end_view(const struct machine *m)
     return s && (m->found_end || s->state == SCHED_ENDING || s->state == SCHED_OVER) ? s->view_number : 0;
 }
 
-static void job_over(void *arg, paramo_err status, const char *text)
+static void job_ended(struct machine *m, paramo_err status)
 {
-    struct machine *m = arg;
     struct world *w = m->world;
-    (void)text;
     if (status == PARAMO_E_FENCED) {
         m->deposed = true;
         return;
@@ -96,6 +94,14 @@ static void job_over(void *arg, paramo_err status, const char *text)
     w->over = true;
     w->over_status = status;
     w->over_view = m->made->scheduler->view_number;
+}
+
+static void job_over(void *arg, paramo_err status, const char *text)
+{
+    (void)text;
+    memory_hold();
+    job_ended(arg, status);
+    memory_go_on();
 }
 
 static void create_scheduler(struct machine *m, struct store *store, const struct store_state *found)
@@ -205,9 +211,8 @@ static void judge_found(struct machine *m, const struct store_state *found)
     m->term = found->term;
 }
 
-static void store_started(void *arg, paramo_err status, const struct store_state *found)
+static void started(struct machine *m, paramo_err status, const struct store_state *found)
 {
-    struct machine *m = arg;
     if (status == PARAMO_E_CLOSED) { /* it has stood by, and the job is over */
         m->world->over = true;
         return;
@@ -219,6 +224,13 @@ static void store_started(void *arg, paramo_err status, const struct store_state
         return;
     judge_found(m, found);
     create_scheduler(m, m->made->store, found);
+}
+
+static void store_started(void *arg, paramo_err status, const struct store_state *found)
+{
+    memory_hold();
+    started(arg, status, found);
+    memory_go_on();
 }
 
 static void open_etcd(struct machine *m)
@@ -313,6 +325,7 @@ void machine_start(struct machine *m)
     paramo_node *node = must_have(calloc(1, sizeof *node));
     m->made = node;
     m->seen = SEAT_JOINING;
+    m->memory.next = m->memory.failed = 0;
     m->view_seen = m->shard_view_seen[0] = m->shard_view_seen[1] = 0;
     m->declared_dead = m->drains = false;
     m->place = -1;
@@ -637,8 +650,9 @@ static void ended(struct machine *m)
     bool full = code == PARAMO_E_FULL && w->scheduler_stood;
     bool lost = code == PARAMO_E_DATA_LOST &&
                 (w->schedule->replicas || w->schedule->restores); /* the job's end says whether rightly */
+    bool memory = code == PARAMO_E_MEMORY && m->memory.failed;
     bool no_start = ckpts_restored(w) && w->restoring; /* what the job was to begin with was not loaded */
-    if (m->seen == SEAT_FAILED && !full && !lost && !no_start && code != PARAMO_E_SHUTDOWN &&
+    if (m->seen == SEAT_FAILED && !full && !memory && !lost && !no_start && code != PARAMO_E_SHUTDOWN &&
         code != PARAMO_E_NO_SCHEDULER && code != PARAMO_E_TIMEOUT && code != PARAMO_E_NODE_LOST &&
         code != PARAMO_E_FENCED)
         judge_broken(w, "%s could not join: %s: %s", m->name, err_name(code), m->made->own->text);

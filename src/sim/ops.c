@@ -94,9 +94,8 @@ static void scan_goes_on(const struct op *op)
     memcpy(c->scan.must, op->began_must, sizeof c->scan.must);
 }
 
-static void op_done(void *arg, uint64_t ts, paramo_err status)
+static void op_ended(struct op *op, uint64_t ts, paramo_err status)
 {
-    struct op *op = arg;
     struct machine *m = op->machine;
     struct world *w = m->world;
     if (!op->open) {
@@ -122,6 +121,13 @@ static void op_done(void *arg, uint64_t ts, paramo_err status)
     op_retire(w, op);
     if (!m->dying)
         script_wake(m);
+}
+
+static void op_done(void *arg, uint64_t ts, paramo_err status)
+{
+    memory_hold();
+    op_ended(arg, ts, status);
+    memory_go_on();
 }
 
 static enum op_kind kind_draw(struct world *w, enum sim_table table)
@@ -245,9 +251,13 @@ void op_issue(struct machine *m, unsigned customer)
     op->saw_dead = judge_sees_dead(c->worker->client->view);
     op->issued_view = c->worker->client->view->number;
     op->issued_arcs = c->worker->client->arcs_view;
+    memory_of(m);
     paramo_err err = client_issue(c->worker->client, &call, &op->ts);
+    memory_of(NULL);
     c->last_ts = err ? c->last_ts : op->ts;
-    if (err) {
+    if (err == PARAMO_E_MEMORY && op->open && memory_failed(m, op->from)) {
+        op_ended(op, 0, err);
+    } else if (err) {
         judge_broken(w, "%s: a request was refused: %s: %s", m->name, err_name(err), err_text());
         op->open = false;
         c->open--;
@@ -310,9 +320,8 @@ static unsigned shard_of(const struct machine *m)
     abort(); /* handlers are called on the shard's lane */
 }
 
-void op_handler(void *arg, paramo_request *request, const paramo_request_info *info)
+static void handle(struct machine *m, paramo_request *request, const paramo_request_info *info)
 {
-    struct machine *m = arg;
     unsigned shard = shard_of(m);
     uint64_t *sums = m->sums[shard];
     struct world *w = m->world;
@@ -345,4 +354,11 @@ void op_handler(void *arg, paramo_request *request, const paramo_request_info *i
     m->late = late;
     sim_must(
         sim_schedule(w->sim, &late->event, sim_now(w->sim) + dice_scale(&w->dice, ENV_US, 400 * ENV_MS)));
+}
+
+void op_handler(void *arg, paramo_request *request, const paramo_request_info *info)
+{
+    memory_hold();
+    handle(arg, request, info);
+    memory_go_on();
 }

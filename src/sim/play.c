@@ -28,7 +28,7 @@ enum {
 
 /* ---- links --------------------------------------------------------------------------------------------- */
 
-static void hit(struct world *w, size_t fault)
+void play_hit(struct world *w, size_t fault)
 {
     if (w->hit[fault])
         return;
@@ -57,7 +57,7 @@ static bool line_strikes(struct world *w, struct line *line, uint64_t cost)
     if (fault == SIZE_MAX)
         return false;
     struct pending *p = &w->pending[fault];
-    hit(w, fault);
+    play_hit(w, fault);
     p->left -= cost < p->left ? cost : p->left;
     if (!p->left) {
         line->first = p->next;
@@ -75,18 +75,18 @@ static struct simnet_fate decide(void *arg, struct simnet_link *link)
     uint64_t draw = mix64(l->seed + ++l->packets);
     uint64_t delay = 50 * ENV_US + draw % (100 * ENV_US);
     if (now < l->cut_until) {
-        hit(w, l->cut_by);
+        play_hit(w, l->cut_by);
         return (struct simnet_fate){0};
     }
     if (link->bytes_per_sec && now >= l->slow_until)
         link->bytes_per_sec = 0;
     else if (link->bytes_per_sec)
-        hit(w, l->slow_by);
+        play_hit(w, l->slow_by);
     if (line_strikes(w, &l->drop, 1))
         return (struct simnet_fate){0};
     if (now < l->lag_until) {
         delay += l->lag_ns;
-        hit(w, l->lag_by);
+        play_hit(w, l->lag_by);
     }
     if (line_strikes(w, &l->repeat, 1)) {
         fate.copies = 2;
@@ -163,7 +163,7 @@ static void strike_link(struct world *w, const struct fault *f, size_t i)
     default:
         if (w->machines[f->from].up) {
             van_sim_reset(w->machines[f->from].van, f->to);
-            hit(w, i);
+            play_hit(w, i);
         }
     }
 }
@@ -233,7 +233,7 @@ static void slow_disks(struct world *w, const struct fault *f, size_t i)
         const struct machine *m = &w->machines[k];
         if (m->up && m->role != PARAMO_ROLE_WORKER && (k == f->from || f->from != f->to)) {
             sim_host_slow_chores(m->host, f->n, until);
-            hit(w, i);
+            play_hit(w, i);
         }
     }
 }
@@ -246,18 +246,22 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         return;
     if (f->kind == FAULT_lie && m->role == PARAMO_ROLE_WORKER) {
         disk_lie(m->disk, 1 + (unsigned)(n % 6));
-        hit(w, i);
+        play_hit(w, i);
         return;
     }
     if (f->kind == FAULT_lie || f->kind == FAULT_save || f->kind == FAULT_load || f->kind == FAULT_renew ||
         (f->kind == FAULT_disk && m->role == PARAMO_ROLE_SERVER)) {
         if (ckpts_strike(m, f))
-            hit(w, i);
+            play_hit(w, i);
         return;
     }
     if (f->kind == FAULT_close || f->kind == FAULT_idle || f->kind == FAULT_drain) {
         if (comes_or_goes(m, f))
-            hit(w, i);
+            play_hit(w, i);
+        return;
+    }
+    if (f->kind == FAULT_memory) {
+        memory_strike(m, i);
         return;
     }
     if (f->kind == FAULT_split || f->kind == FAULT_part || f->kind == FAULT_amid) {
@@ -269,19 +273,19 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
     switch (f->kind) {
     case FAULT_pause:
         sim_host_pause(m->host, sim_now(w->sim) + n);
-        hit(w, i);
+        play_hit(w, i);
         break;
     case FAULT_jump:
         sim_host_jump(m->host, n);
-        hit(w, i);
+        play_hit(w, i);
         break;
     case FAULT_drift:
         sim_host_drift(m->host, n % 2 ? -(int32_t)(n % DRIFT_MOST) : (int32_t)(n % DRIFT_MOST));
-        hit(w, i);
+        play_hit(w, i);
         break;
     case FAULT_freeze:
         sim_host_freeze(m->host, sim_now(w->sim) + n);
-        hit(w, i);
+        play_hit(w, i);
         break;
     case FAULT_stall:
         if (m->role != PARAMO_ROLE_WORKER) {
@@ -296,20 +300,20 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         if (m->http) {
             simetcd_fail(m->http, (enum simetcd_fault)(n % SIMETCD_FAULTS), (unsigned)(n / 4 % 8),
                          1 + (unsigned)(n / 32 % 6), (1 + n % 9000) * ENV_MS);
-            hit(w, i);
+            play_hit(w, i);
         } else if (m->files) {
             simfs_plan(m->files, (enum simfs_fault)(n % SIMFS_FAULTS),
                        simfs_steps(m->files) + n / SIMFS_FAULTS % 16);
-            hit(w, i);
+            play_hit(w, i);
         } else if (m->errand) {
             m->disk_fails = true;
             disk_fail(m->disk, (enum simfs_fault)(n % SIMFS_FAULTS), (unsigned)(n / SIMFS_FAULTS % 16));
-            hit(w, i);
+            play_hit(w, i);
         }
         break;
     case FAULT_move:
         if (moves_strike(w, f))
-            hit(w, i);
+            play_hit(w, i);
         break;
     default:
         if (spared(w, m, f))
@@ -324,7 +328,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         } else if (w->scheduler_lost && machines_up(w, m->role) == 1) {
             return;
         }
-        hit(w, i);
+        play_hit(w, i);
         if (f->kind == FAULT_vanish)
             sides_vanish(w, m, n ? n : FOR_GOOD, i);
         if (m->files && f->n % 2) /* with the power; else the kernel goes on with what it was asked for */
@@ -376,6 +380,21 @@ static void stores_free(struct world *w)
     w->etcd = NULL;
 }
 
+static void turn(void *arg, uint32_t host)
+{
+    struct world *w = arg;
+    memory_of(host < w->count ? &w->machines[host] : NULL);
+}
+
+static void holds(void *arg, bool on)
+{
+    (void)arg;
+    if (on)
+        memory_hold();
+    else
+        memory_go_on();
+}
+
 static void world_make(struct world *w, const struct schedule *s)
 {
     w->schedule = s;
@@ -385,6 +404,8 @@ static void world_make(struct world *w, const struct schedule *s)
         abort();
     w->dice = dice_of(s->seed, 2);
     sim_must(sim_create(s->seed, &w->sim));
+    w->turns = (struct sim_turns){turn, holds, w};
+    sim_set_turns(w->sim, &w->turns);
     sim_must(simnet_create(w->sim, &w->net));
     simnet_set_decider(w->net, decide, w);
     sim_must(van_sim_watch(w->net, &(struct simvan_watch){judge_watch_leaves, judge_watch_arrives, w}));
@@ -581,6 +602,8 @@ static bool some_clear(const struct world *w)
 
 static void calm(struct world *w)
 {
+    for (uint32_t k = 0; k < w->count; k++)
+        w->machines[k].memory.next = 0;
     links_heal(w);
     ckpts_calm(w);
     sides_heal(w);

@@ -76,9 +76,8 @@ static void value_read(struct machine *m)
                      s->kv_of, value);
 }
 
-static void call_done(struct member_call *call, paramo_err status)
+static void call_ended(struct machine *m, const struct member_call *call, paramo_err status)
 {
-    struct machine *m = call->arg;
     struct script *s = &m->script;
     struct world *w = m->world;
     if (m->dying)
@@ -108,7 +107,8 @@ static void call_done(struct member_call *call, paramo_err status)
         go(m, SCRIPT_WORK);
         return;
     }
-    if (status && status != PARAMO_E_TIMEOUT && !(barrier && status == PARAMO_E_BARRIER))
+    bool memory = status == PARAMO_E_MEMORY && memory_failed(m, s->kv_from);
+    if (status && !memory && status != PARAMO_E_TIMEOUT && !(barrier && status == PARAMO_E_BARRIER))
         judge_broken(w, "%s: a call to the scheduler failed in step %d: %s: %s", m->name, (int)s->step,
                      err_name(status), err_text());
     if (s->step == SCRIPT_POOL || (status && s->step == SCRIPT_TABLES)) {
@@ -155,6 +155,13 @@ static void call_done(struct member_call *call, paramo_err status)
         break;
     }
     go(m, SCRIPT_WORK);
+}
+
+static void call_done(struct member_call *call, paramo_err status)
+{
+    memory_hold();
+    call_ended(call->arg, call, status);
+    memory_go_on();
 }
 
 static paramo_err call_begin(struct machine *m)

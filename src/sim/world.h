@@ -11,6 +11,7 @@
  *     cells.c    the model of what is overwritten: which values a read may answer
  *     deals.c    the model of the pool: which part is whose
  *     sides.c    nodes that are cut off from the rest together
+ *     memory.c   allocations of a process that fail
  *     moves.c    arcs that hold nothing get another owner
  *     errands.c  what the application does on a thread of its own: it saves and loads tables
  *     ckpts.c    checkpoints of the job: who has them taken and loaded, and that what is there is whole
@@ -244,6 +245,27 @@ void sides_look(struct world *w);
 /* Those that wait for a migration do so no more. */
 void sides_heal(struct world *w);
 
+/* ---- memory.c ---- */
+
+/* A process's: which allocations of it fail. */
+struct memory {
+    uint64_t next; /* allocations until the first; 0: none is to fail */
+    uint64_t row;  /* that fail from there on */
+    size_t fault;
+    bool struck;      /* one has failed in this turn */
+    uint32_t failed;  /* of this process */
+    uint64_t last_at; /* the moment of the last; it outlives the process */
+};
+
+/* From now on what is allocated is that of this machine's process; NULL: nobody's. */
+void memory_of(struct machine *m);
+/* The product calls the simulator: what that allocates, and asks of the product, does not fail. */
+void memory_hold(void);
+void memory_go_on(void);
+void memory_strike(struct machine *m, size_t fault);
+/* Of this machine's process, or of a server's, one has failed since. */
+bool memory_failed(const struct machine *m, uint64_t from);
+
 /* ---- moves.c ---- */
 
 /* False: nothing can be moved now. */
@@ -457,6 +479,7 @@ struct machine {
     bool up, dying, gone; /* gone: it will not be started again */
     struct van *van;
     paramo_node *made;
+    struct memory memory;
     struct sim_event restart;
     enum seat_state seen;
     struct cover *cover; /* its state machines */
@@ -561,6 +584,7 @@ bool judge_enough(const struct world *w, unsigned gone);
 bool judge_needs(const struct world *w, const struct machine *server);
 /* A cell's row, which has two values: 0, or what was written; broken if it is torn. */
 uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2]);
+void play_hit(struct world *w, size_t fault);
 void judge_status(struct op *op, paramo_err status);
 /* The first violation counts. */
 void judge_broken(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -589,6 +613,7 @@ struct pending {
 struct world {
     const struct schedule *schedule;
     struct sim *sim;
+    struct sim_turns turns;
     struct simnet *net;
     struct machine machines[SCHEDULE_NODES_MAX];
     uint32_t count;

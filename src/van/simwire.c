@@ -19,7 +19,7 @@ void sim_pipe_unref(struct sim_pipe *pipe)
 
 struct packet *sim_packet_make(struct sim_end *to, enum packet_kind kind)
 {
-    struct packet *p = calloc(1, sizeof *p);
+    struct packet *p = sim_calloc(to->pipe->world->sim, sizeof *p);
     if (!p)
         return NULL;
     p->world = to->pipe->world;
