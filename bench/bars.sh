@@ -6,6 +6,6 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 program=${1:-build/release/paramo} code=0
 KILLS=${KILLS:-60} LASTS=60 bash test/e2e/kills.sh "$program" || code=1
-MOVES=${MOVES:-500} bash test/e2e/moves.sh "$program" || code=1
+MOVES=${MOVES:-500} bash test/e2e/migrations.sh "$program" || code=1
 RUNS=${RUNS:-300} bash test/e2e/drill.sh "$program" || code=1
 exit $code

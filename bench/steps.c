@@ -7,12 +7,12 @@
 
 #include "base/hash.h"
 #include "env/hugemem.h"
-#include "server/chained.h"
+#include "server/replication/chained.h"
 #include "table/table.h"
-#include "table/table_cut.h"
+#include "table/table_snapshot.h"
 #include "wire/report.h"
 
-enum { BATCH = 1 << 16, STEP = 4096 }; /* STEP: as in server/clearing.c */
+enum { BATCH = 1 << 16, STEP = 4096 }; /* STEP: as in server/shard/clearing.c */
 
 static double cpu(void)
 {
@@ -33,7 +33,7 @@ static void step_took(double ms)
     took.steps++;
 }
 
-static void say(const char *what, unsigned long long n, unsigned dim)
+static void report(const char *what, unsigned long long n, unsigned dim)
 {
     printf("%-34s %10llu of %2u floats: longest step %7.3f ms, %7lu steps, %9.1f ms in all\n", what, n, dim,
            took.longest, took.steps, took.sum);
@@ -89,24 +89,24 @@ static void clear(uint64_t rows, uint32_t dim)
             exit(1);
         step_took(cpu() - start);
     }
-    say("half of the rows are removed", rows, dim);
+    report("half of the rows are removed", rows, dim);
     fill(t, rows, dim);
     double start = cpu();
     table_clear(t);
     step_took(cpu() - start);
-    say("all are cleared", rows, dim);
+    report("all are cleared", rows, dim);
     for (bool more = true; more;) {
         start = cpu();
         more = table_clear_step(t);
         step_took(cpu() - start);
     }
-    say("their memory is freed", rows, dim);
+    report("their memory is freed", rows, dim);
     for (bool more = true; more;) {
         start = cpu();
         more = hugemem_trim(&memory, 8);
         step_took(cpu() - start);
     }
-    say("and given to the system", rows, dim);
+    report("and given to the system", rows, dim);
     table_destroy(t);
     hugemem_fini(&memory);
 }
@@ -121,7 +121,7 @@ static void given_up(uint64_t rows, uint32_t dim)
 {
     struct hugemem memory;
     struct table *t;
-    struct table_cut *cut;
+    struct table_snapshot *cut;
     paramo_table_options options = {
         .size = sizeof options, .kind = PARAMO_TABLE_SPARSE, .dim = dim, .optimizer = PARAMO_OPT_ADD};
     hugemem_init(&memory);
@@ -129,17 +129,17 @@ static void given_up(uint64_t rows, uint32_t dim)
     if (table_create(&options, 1, &alloc, &t))
         exit(1);
     fill(t, rows, dim);
-    if (table_cut_open(t, TABLE_CUT_ALL, true, no_row, NULL, &cut))
+    if (table_snapshot_open(t, TABLE_SNAPSHOT_ALL, true, no_row, NULL, &cut))
         exit(1);
     fill(t, rows, dim);
     double start = cpu();
-    table_cut_close(cut);
+    table_snapshot_close(cut);
     step_took(cpu() - start);
-    say("a checkpoint is given up", rows, dim);
+    report("a checkpoint is given up", rows, dim);
     start = cpu();
     table_destroy(t);
     step_took(cpu() - start);
-    say("the table ends", rows, dim);
+    report("the table ends", rows, dim);
     hugemem_fini(&memory);
 }
 
@@ -151,19 +151,19 @@ static void senders(unsigned n)
     s->chain = c;
     c->shard = s;
     struct chain_origin *o = follow_origin(c, (struct chain_name){.node = 8});
-    uint64_t arcs[CHAIN_WORDS];
-    memset(arcs, 0xff, sizeof arcs);
-    for (unsigned a = 0; a < RING_ARCS; a++, o->arcs++)
+    uint64_t partitions[CHAIN_WORDS];
+    memset(partitions, 0xff, sizeof partitions);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++, o->partitions++)
         c->origin_of[a] = o;
     for (unsigned i = 0; i < n; i++) {
         struct chain_sender *x = follow_sender(o, PARAMO_ID_WORKER(i), 0, 0, i + 1);
-        struct part *part = x ? part_make(3, arcs) : NULL;
-        if (!part)
+        struct applied_note *applied_note = x ? applied_note_make(3, partitions) : NULL;
+        if (!applied_note)
             exit(1);
-        clock_add(&x->clock, part);
+        applied_window_attach(&x->applied_window, applied_note);
     }
     double start = cpu();
-    if (follow_take(c, o, NULL, arcs))
+    if (follow_reassign(c, o, NULL, partitions))
         exit(1);
     step_took(cpu() - start);
     printf("promotion with %u senders: %.1f ms\n", n, took.longest);
@@ -175,7 +175,7 @@ static void senders(unsigned n)
     memset(c->mine, 0xff, sizeof c->mine);
     struct chain_origin *to = follow_origin(c, (struct chain_name){.node = 10});
     start = cpu();
-    if (follow_take(c, NULL, to, arcs))
+    if (follow_reassign(c, NULL, to, partitions))
         exit(1);
     printf("demotion with %u senders: %.1f ms\n", n, cpu() - start);
     start = cpu();

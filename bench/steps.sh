@@ -6,6 +6,6 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$here/build/release}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-cc -O2 -D_GNU_SOURCE -I"$here/include" -I"$here/src" -o "$dir/steps" "$here/bench/steps.c" -Wl,--start-group \
+cc -O2 -D_GNU_SOURCE -I"$here/include" -I"$here/src" -I"$here" -o "$dir/steps" "$here/bench/steps.c" -Wl,--start-group \
     "$build/libparamo.a" -Wl,--end-group -lpthread -lm -ldl
 "$dir/steps" "${2:-50000000}"

@@ -3,14 +3,14 @@
  * folder has, and whether every byte of one is as it was written. Like cmd_ring.c it looks inside src/
  * (scripts/layers). Tests: test/e2e/checkpoint.sh.
  */
+#include "cmd/admin_request.h"
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
-#include "cmd/observe.h"
 #include "cmd/verbs.h"
 
 #include "base/err.h"
+#include "cluster/checkpoint/ckpt.h"
 #include "env/process.h"
-#include "post/ckpt.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -165,8 +165,8 @@ static int verify(const char *dir, uint64_t number, int json)
         code = print_json(json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "number", (json_int_t)m->number,
                                     "chain", chain, "rows_blocks", (json_int_t)t.blocks[CKPT_ROWS],
                                     "erased_blocks", (json_int_t)t.blocks[CKPT_ERASED], "cleared_blocks",
-                                    (json_int_t)t.blocks[CKPT_CLEARED], "clocks_blocks",
-                                    (json_int_t)t.blocks[CKPT_CLOCKS], "bytes", (json_int_t)t.bytes));
+                                    (json_int_t)t.blocks[CKPT_CLEARED], "windows_blocks",
+                                    (json_int_t)t.blocks[CKPT_WINDOWS], "bytes", (json_int_t)t.bytes));
     } else {
         (void)printf("checkpoint %" PRIu64, m->number);
         for (unsigned i = 1; i < ckpt_links(c); i++)
@@ -174,14 +174,14 @@ static int verify(const char *dir, uint64_t number, int json)
         (void)printf(": whole; %" PRIu64 " blocks of rows, %" PRIu64 " of other things, %" PRIu64
                      " bytes in them\n",
                      t.blocks[CKPT_ROWS],
-                     t.blocks[CKPT_ERASED] + t.blocks[CKPT_CLEARED] + t.blocks[CKPT_CLOCKS], t.bytes);
+                     t.blocks[CKPT_ERASED] + t.blocks[CKPT_CLEARED] + t.blocks[CKPT_WINDOWS], t.bytes);
     }
     ckpt_close(c);
     return code;
 }
 
 struct live {
-    struct observe_where where;
+    struct admin_target where;
     const char *dir;
     uint64_t wait;
     int incremental;
@@ -192,13 +192,13 @@ static int ask(const struct live *l, bool load, uint64_t number, int json)
     char secret[TOKEN_BYTES];
     struct ckpt_order order = {
         .number = number, .timeout_ms = (uint32_t)l->wait * 1000, .changes = l->incremental != 0};
-    struct observation o = {.wait_s = l->wait + 5, .ckpt = &order, .load = load};
-    int code = observe_at(VERB, &l->where, secret, &o);
+    struct admin_request o = {.wait_s = l->wait + 5, .ckpt = &order, .load = load};
+    int code = admin_request_target(VERB, &l->where, secret, &o);
     if (code >= 0)
         return code;
     paramo_err err = process_path(l->dir, order.dir, sizeof order.dir);
     if (!err)
-        err = observe(&o);
+        err = admin_request_run(&o);
     if (err)
         return code_fail(VERB, err, err_text());
     if (json)
@@ -250,7 +250,7 @@ int cmd_checkpoint(int argc, char **argv)
              "save: only what changed since the last one that was saved so, or by\n--checkpoint-every; the "
              "first is a full one"},
         {.name = "dir", .kind = ARG_STRING, .out = &live.dir, .meta = "DIR", .help = "the folder"},
-        OBSERVE_ARGS(live.where, "the job's scheduler"),
+        ADMIN_ARGS(live.where, "the job's scheduler"),
         {.name = "wait",
          .kind = ARG_INT,
          .out = &live.wait,

@@ -6,7 +6,7 @@
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
 #include "cmd/verbs.h"
-#include "learn/synth.h"
+#include "learn/data/synth.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,10 +1,10 @@
 /*
  * paramo drain: a server of a live cluster gives away what it has, and leaves. Like cmd_ring.c it looks
- * inside src/ (scripts/layers). Tests: test/e2e/moves.sh.
+ * inside src/ (scripts/layers). Tests: test/e2e/migrations.sh.
  */
+#include "cmd/admin_request.h"
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
-#include "cmd/observe.h"
 #include "cmd/verbs.h"
 
 #include "env/env.h"
@@ -17,11 +17,11 @@
 
 #define VERB "drain"
 
-enum { LOOK_MS = 200, LOOK_SECONDS = 10 };
+enum { POLL_MS = 200, POLL_SECONDS = 10 };
 
 struct options {
     const char *server;
-    struct observe_where where;
+    struct admin_target where;
     uint64_t wait;
 };
 
@@ -39,10 +39,10 @@ static const struct view_node *server_named(const struct view *view, const char 
     return view_node(view, PARAMO_ID_SERVER((uint32_t)rank));
 }
 
-static unsigned arcs_of(const struct view *view, uint32_t node)
+static unsigned partitions_of(const struct view *view, uint32_t node)
 {
     unsigned count = 0;
-    for (size_t a = 0; a < RING_ARCS; a++)
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
         for (unsigned level = 0; level <= view->chains.replicas; level++) {
             uint16_t shard = view->chains.level[level].owner[a];
             count += shard < view->shards_count && view->shards[shard].node == node;
@@ -50,26 +50,26 @@ static unsigned arcs_of(const struct view *view, uint32_t node)
     return count;
 }
 
-static int look(struct observation *see)
+static int look(struct admin_request *see)
 {
-    paramo_err err = observe(see);
+    paramo_err err = admin_request_run(see);
     return err ? code_fail(VERB, err, err_text()) : -1;
 }
 
 /* Until it has left, or is another process. */
-static int wait_until_left(struct observation *see, const struct view_node *server, uint64_t wait_s)
+static int wait_until_left(struct admin_request *see, const struct view_node *server, uint64_t wait_s)
 {
     struct env *env = env_real();
     uint64_t deadline = env_now(env) + wait_s * ENV_SEC;
     for (;;) {
-        const struct timespec nap = {.tv_nsec = LOOK_MS * 1000000L};
+        const struct timespec nap = {.tv_nsec = POLL_MS * 1000000L};
         int code = look(see);
         if (code >= 0)
             return code;
         const struct view_node *now = view_node(see->view, server->id);
         bool here = now && now->alive && now->incarnation == server->incarnation;
         bool died = now && now->incarnation == server->incarnation && !now->alive && !now->left;
-        unsigned left = arcs_of(see->view, server->id);
+        unsigned left = partitions_of(see->view, server->id);
         view_unref(see->view);
         see->view = NULL;
         if (died)
@@ -79,8 +79,8 @@ static int wait_until_left(struct observation *see, const struct view_node *serv
         if (env_now(env) > deadline) {
             char text[128];
             (void)snprintf(text, sizeof text,
-                           "%u of its arcs and copies are still there after %" PRIu64 " s; it goes on", left,
-                           wait_s);
+                           "%u of its partitions and copies are still there after %" PRIu64 " s; it goes on",
+                           left, wait_s);
             return code_fail(VERB, PARAMO_E_TIMEOUT, text);
         }
         (void)nanosleep(&nap, NULL);
@@ -90,8 +90,8 @@ static int wait_until_left(struct observation *see, const struct view_node *serv
 static int drain(const struct options *o)
 {
     char secret[TOKEN_BYTES];
-    struct observation see = {.wait_s = LOOK_SECONDS};
-    int code = observe_at(VERB, &o->where, secret, &see);
+    struct admin_request see = {.wait_s = POLL_SECONDS};
+    int code = admin_request_target(VERB, &o->where, secret, &see);
     if (code < 0)
         code = look(&see);
     if (code >= 0)
@@ -123,7 +123,7 @@ int cmd_drain(int argc, char **argv)
 {
     struct options o = {.wait = 600};
     const struct arg args[] = {
-        OBSERVE_ARGS(o.where, "the job's"),
+        ADMIN_ARGS(o.where, "the job's"),
         {.name = "wait",
          .kind = ARG_INT,
          .out = &o.wait,

@@ -4,8 +4,8 @@
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
 #include "cmd/verbs.h"
-#include "learn/modelio.h"
-#include "learn/output.h"
+#include "learn/io/modelio.h"
+#include "learn/io/output.h"
 
 #include <inttypes.h>
 #include <stdio.h>

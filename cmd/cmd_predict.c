@@ -4,8 +4,8 @@
 #include "cmd/exitcode.h"
 #include "cmd/scoring.h"
 #include "cmd/verbs.h"
-#include "learn/logistic.h"
-#include "learn/output.h"
+#include "learn/io/output.h"
+#include "learn/model/logistic.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

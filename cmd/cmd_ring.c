@@ -1,10 +1,10 @@
 /*
  * paramo ring show: the ring of a cluster, thought of or live, its shares, and what a change would move. It
- * looks inside src/ (scripts/layers): the public API has no observers. Tests: test/e2e/ring.sh.
+ * looks inside src/ (scripts/layers): the public API has no admin clients. Tests: test/e2e/ring.sh.
  */
+#include "cmd/admin_request.h"
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
-#include "cmd/observe.h"
 #include "cmd/verbs.h"
 
 #include "base/err.h"
@@ -43,7 +43,7 @@ struct options {
     uint64_t servers, shards, replicas, add, wait;
     int servers_given, shards_given, replicas_given, json;
     struct arg_list remove, weight, domain;
-    struct observe_where where;
+    struct admin_target where;
 };
 
 static int failed(paramo_err err)
@@ -182,7 +182,7 @@ static paramo_err plan_place(struct plan *p, const struct view *view)
 
 struct portion {
     uint32_t owns, holds, runs;
-    double due; /* of all arcs */
+    double due; /* of all partitions */
 };
 
 static struct portion portion_of(const struct plan *p, const struct ring_chains *c, size_t shard)
@@ -193,7 +193,7 @@ static struct portion portion_of(const struct plan *p, const struct ring_chains 
         total += p->shard[i].weight;
     portion.due = total > 0 ? p->shard[shard].weight / total : 0;
     for (unsigned l = 0; l <= p->replicas; l++)
-        for (size_t a = 0; a < RING_ARCS; a++) {
+        for (size_t a = 0; a < RING_PARTITIONS; a++) {
             bool has = c->level[l].owner[a] == shard;
             portion.holds += has;
             portion.owns += has && !l;
@@ -222,17 +222,17 @@ static const char symbols[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLM
 
 static char symbol_of(size_t shard)
 {
-    return shard == RING_NOBODY ? '-' : shard < sizeof symbols - 1 ? symbols[shard] : '*';
+    return shard == RING_NONE ? '-' : shard < sizeof symbols - 1 ? symbols[shard] : '*';
 }
 
-/* The shard that has most of the column's arcs. */
+/* The shard that has most of the column's partitions. */
 static char symbol_at(const struct ring *ring, size_t column)
 {
-    const uint16_t *owner = ring->owner + column * (RING_ARCS / COLUMNS);
+    const uint16_t *owner = ring->owner + column * (RING_PARTITIONS / COLUMNS);
     size_t best = 0, most = 0;
-    for (size_t i = 0; i < RING_ARCS / COLUMNS; i++) {
+    for (size_t i = 0; i < RING_PARTITIONS / COLUMNS; i++) {
         size_t count = 0;
-        for (size_t k = i; k < RING_ARCS / COLUMNS; k++)
+        for (size_t k = i; k < RING_PARTITIONS / COLUMNS; k++)
             count += owner[k] == owner[i];
         if (count > most) {
             most = count;
@@ -252,7 +252,8 @@ static void draw(const struct plan *p, const struct ring_chains *c)
         if (l)
             (void)printf("replica %u |%s|\n", l, row);
         else
-            (void)printf("owner     |%s|  %d arcs, %d to a sign\n", row, RING_ARCS, RING_ARCS / COLUMNS);
+            (void)printf("owner     |%s|  %d partitions, %d to a sign\n", row, RING_PARTITIONS,
+                         RING_PARTITIONS / COLUMNS);
     }
 }
 
@@ -260,9 +261,9 @@ static void print_shares(const struct plan *p, const struct ring_chains *c, bool
 {
     (void)printf("\nsign server  domain            weight   owns    share      due  runs%s\n",
                  p->replicas ? "   holds    share" : "");
-    uint32_t nobody = 0;
-    for (size_t a = 0; a < RING_ARCS; a++)
-        nobody += c->level[0].owner[a] == RING_NOBODY;
+    uint32_t unowned = 0;
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
+        unowned += c->level[0].owner[a] == RING_NONE;
     for (size_t i = 0; i < p->shards; i++) {
         const struct server *server = &p->server[p->shard[i].server];
         if (server->joins && !then)
@@ -272,26 +273,27 @@ static void print_shares(const struct plan *p, const struct ring_chains *c, bool
         name_shard(p, i, name);
         (void)printf("%-4c %-7s %-16s %7" PRIu32 "  %5" PRIu32 "  %5.2f %%  %5.2f %%  %4" PRIu32,
                      symbol_of(i), name, server->domain, then ? server->then : server->weight, portion.owns,
-                     100.0 * portion.owns / RING_ARCS, 100 * portion.due, portion.runs);
+                     100.0 * portion.owns / RING_PARTITIONS, 100 * portion.due, portion.runs);
         if (p->replicas)
             (void)printf("   %5" PRIu32 "  %5.2f %%", portion.holds,
-                         100.0 * portion.holds / ((c->present + 1) * RING_ARCS));
+                         100.0 * portion.holds / ((c->present + 1) * RING_PARTITIONS));
         (void)printf("%s\n", state_of(server, then));
     }
-    if (nobody)
-        (void)printf("%-4c nobody %41" PRIu32 "  %5.2f %%\n", '-', nobody, 100.0 * nobody / RING_ARCS);
+    if (unowned)
+        (void)printf("%-4c none   %41" PRIu32 "  %5.2f %%\n", '-', unowned,
+                     100.0 * unowned / RING_PARTITIONS);
 }
 
-static void print_part(const char *what, uint32_t moves, uint32_t least, double all)
+static void print_part(const char *what, uint32_t transfers, uint32_t least, double all)
 {
-    (void)printf("%s %" PRIu32 " arcs, %.2f %% of all; least possible %" PRIu32, what, moves,
-                 100 * moves / all, least);
+    (void)printf("%s %" PRIu32 " partitions, %.2f %% of all; least possible %" PRIu32, what, transfers,
+                 100 * transfers / all, least);
     if (least)
-        (void)printf(", %.3f times that", (double)moves / least);
+        (void)printf(", %.3f times that", (double)transfers / least);
     (void)printf("\n");
 }
 
-static void print_plan(struct plan *p, const struct ring_moves *moves)
+static void print_plan(struct plan *p, const struct ring_transfers *transfers)
 {
     size_t there = 0;
     for (size_t i = 0; i < p->servers; i++)
@@ -312,9 +314,9 @@ static void print_plan(struct plan *p, const struct ring_moves *moves)
     set_weights(p, true);
     print_shares(p, p->then, true);
     (void)printf("\n");
-    print_part("other owner:", moves->owners, moves->owners_least, RING_ARCS);
-    print_part("rows travel:", moves->copies, moves->copies_least,
-               (double)RING_ARCS * (p->then->present + 1));
+    print_part("other owner:", transfers->owners, transfers->owners_least, RING_PARTITIONS);
+    print_part("rows travel:", transfers->copies, transfers->copies_least,
+               (double)RING_PARTITIONS * (p->then->present + 1));
 }
 
 /* ---- as JSON ------------------------------------------------------------------------------------------- */
@@ -333,22 +335,22 @@ static json_t *json_shards(struct plan *p, const struct ring_chains *c, bool the
             json_pack("{s:i, s:i, s:i, s:s, s:i, s:b, s:i, s:f, s:i, s:i}", "number", (int)i, "server",
                       (int)p->shard[i].server, "shard", (int)p->index[i], "domain", server->domain, "weight",
                       (int)p->shard[i].weight, "dead", (int)server->dead, "owns", (int)portion.owns, "due",
-                      portion.due * RING_ARCS, "holds", (int)portion.holds, "runs", (int)portion.runs));
+                      portion.due * RING_PARTITIONS, "holds", (int)portion.holds, "runs", (int)portion.runs));
     }
     return list;
 }
 
 static json_t *json_holder(uint16_t shard)
 {
-    return shard == RING_NOBODY ? json_null() : json_integer(shard);
+    return shard == RING_NONE ? json_null() : json_integer(shard);
 }
 
 static json_t *json_ring(struct plan *p, const struct ring_chains *c, bool then)
 {
     json_t *runs = json_array();
-    for (size_t a = 0, end; a < RING_ARCS; a = end) {
+    for (size_t a = 0, end; a < RING_PARTITIONS; a = end) {
         bool same = true;
-        for (end = a + 1; end < RING_ARCS; end++) {
+        for (end = a + 1; end < RING_PARTITIONS; end++) {
             for (unsigned l = 0; l <= p->replicas; l++)
                 same &= c->level[l].owner[end] == c->level[l].owner[a];
             if (!same)
@@ -357,7 +359,7 @@ static json_t *json_ring(struct plan *p, const struct ring_chains *c, bool then)
         json_t *replicas = json_array();
         for (unsigned l = 1; l <= p->replicas; l++)
             (void)json_array_append_new(replicas, json_holder(c->level[l].owner[a]));
-        (void)json_array_append_new(runs, json_pack("{s:i, s:i, s:o, s:o}", "first", (int)a, "arcs",
+        (void)json_array_append_new(runs, json_pack("{s:i, s:i, s:o, s:o}", "first", (int)a, "partitions",
                                                     (int)(end - a), "owner",
                                                     json_holder(c->level[0].owner[a]), "replicas", replicas));
     }
@@ -365,18 +367,19 @@ static json_t *json_ring(struct plan *p, const struct ring_chains *c, bool then)
                      json_shards(p, c, then), "runs", runs);
 }
 
-static int print_json(struct plan *p, const struct ring_moves *moves)
+static int print_json(struct plan *p, const struct ring_transfers *transfers)
 {
-    json_t *root = json_pack("{s:i, s:i, s:o}", "arcs", (int)RING_ARCS, "replicas", (int)p->replicas, "now",
-                             json_ring(p, p->now, false));
+    json_t *root = json_pack("{s:i, s:i, s:o}", "partitions", (int)RING_PARTITIONS, "replicas",
+                             (int)p->replicas, "now", json_ring(p, p->now, false));
     if (root && p->live)
         (void)json_object_set_new(root, "view", json_integer((json_int_t)p->view));
     if (root && p->changes) {
         (void)json_object_set_new(root, "then", json_ring(p, p->then, true));
-        (void)json_object_set_new(root, "moves",
-                                  json_pack("{s:i, s:i, s:i, s:i}", "owners", (int)moves->owners,
-                                            "owners_least", (int)moves->owners_least, "copies",
-                                            (int)moves->copies, "copies_least", (int)moves->copies_least));
+        (void)json_object_set_new(root, "transfers",
+                                  json_pack("{s:i, s:i, s:i, s:i}", "owners", (int)transfers->owners,
+                                            "owners_least", (int)transfers->owners_least, "copies",
+                                            (int)transfers->copies, "copies_least",
+                                            (int)transfers->copies_least));
     }
     int wrong = root ? json_dumpf(root, stdout, JSON_INDENT(1)) : -1;
     json_decref(root);
@@ -393,14 +396,14 @@ static int show(const struct options *o)
     char secret[TOKEN_BYTES];
     struct plan p = {.replicas = (unsigned)o->replicas, .live = o->where.scheduler != NULL};
     struct view *view = NULL;
-    struct ring_moves moves = {0};
+    struct ring_transfers transfers = {0};
     int code = -1;
     if (p.live) {
-        struct observation see = {.wait_s = o->wait};
-        code = observe_at(VERB, &o->where, secret, &see);
+        struct admin_request see = {.wait_s = o->wait};
+        code = admin_request_target(VERB, &o->where, secret, &see);
         if (code >= 0)
             return code;
-        paramo_err err = observe(&see);
+        paramo_err err = admin_request_run(&see);
         view = see.view;
         code = err ? failed(err) : -1;
         p.view = view ? view->number : 0;
@@ -412,7 +415,7 @@ static int show(const struct options *o)
     if (code < 0) {
         paramo_err err = plan_place(&p, view);
         if (!err && p.changes)
-            err = ring_compare(p.now, p.then, &moves);
+            err = ring_compare(p.now, p.then, &transfers);
         if (err)
             code = failed(err);
     }
@@ -422,9 +425,9 @@ static int show(const struct options *o)
             (void)fprintf(stderr, "paramo " VERB ": warning: %s\n", text);
         code = CODE_DONE;
         if (o->json)
-            code = print_json(&p, &moves);
+            code = print_json(&p, &transfers);
         else
-            print_plan(&p, &moves);
+            print_plan(&p, &transfers);
     }
     view_unref(view);
     free(p.server);
@@ -444,7 +447,8 @@ static const char usage[] =
     "a\n"
     "cluster that is only thought of, or of a live one, which is looked at and not touched.\n";
 static const char more[] =
-    "Each sign of the drawing stands for the server that has most of 64 arcs. Replicas are kept in distinct\n"
+    "Each sign of the drawing stands for the server that has most of 64 partitions. Replicas are kept in "
+    "distinct\n"
     "domains; with fewer domains than replicas and owner, the rest is in distinct servers (a warning says "
     "so).\n"
     "\n"
@@ -480,7 +484,7 @@ int cmd_ring(int argc, char **argv)
          .help = "copies beside the owner, 0 to 3 (0)",
          .max = RING_REPLICAS_MAX,
          .given = &o.replicas_given},
-        OBSERVE_ARGS(o.where, "look at this live cluster instead; with commas, at whichever scheduler leads"),
+        ADMIN_ARGS(o.where, "look at this live cluster instead; with commas, at whichever scheduler leads"),
         {.name = "wait",
          .kind = ARG_INT,
          .out = &o.wait,

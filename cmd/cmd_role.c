@@ -75,7 +75,7 @@ enum role_option {
 #define SCHEDULER_WAIT_USAGE                                                                                 \
     "      --scheduler-wait SECONDS\n"                                                                       \
     "                          how long a scheduler that has died is looked for (1); longer, if something\n" \
-    "                          starts it anew. One that is only silent has 10 s and more\n"
+    "                          restarts it. One that is only silent has 10 s and more\n"
 
 #define NODE_EXIT_CODES                                                                                      \
     "\n"                                                                                                     \

@@ -331,8 +331,8 @@ static void child_ended(struct job *job, struct child *c, int status)
 /* The scheduler says how far the job is. */
 static void job_hears(struct job *job)
 {
-    char said[64];
-    ssize_t n = recv(job->notify, said, sizeof said - 1, MSG_DONTWAIT);
+    char message[64];
+    ssize_t n = recv(job->notify, message, sizeof message - 1, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0) {
@@ -340,9 +340,9 @@ static void job_hears(struct job *job)
         job->notify = -1;
         return;
     }
-    said[n] = '\0';
-    job->listening |= strstr(said, "listening") != NULL;
-    job->complete |= strstr(said, "complete") != NULL;
+    message[n] = '\0';
+    job->listening |= strstr(message, "listening") != NULL;
+    job->complete |= strstr(message, "complete") != NULL;
     for (size_t i = 0; i < job->n; i++) {
         if (job_misses(job, &job->children[i]))
             job_cannot(job, &job->children[i]);
@@ -441,8 +441,8 @@ static void job_wait(struct job *job, int signal_fd, struct pollfd *fds)
 }
 
 /* The last line: what became of the rest, and of the job, where a worker has not ended well. */
-static void job_say(const struct job *job, const struct child *failed, size_t workers, size_t well,
-                    int enough)
+static void job_report(const struct job *job, const struct child *failed, size_t workers, size_t well,
+                       int enough)
 {
     const char *checkpoints = getenv("PARAMO_CHECKPOINT_DIR");
     char label[64];
@@ -481,7 +481,7 @@ static int job_sum_up(const struct job *job)
     int enough = job->missing == NULL && well >= (size_t)job->options->min_workers;
     if (job->worker_code != 0) {
         if (first != NULL && !job->interrupts && job->missing == NULL)
-            job_say(job, first, workers, well, enough);
+            job_report(job, first, workers, well, enough);
         return enough ? 0 : job->worker_code;
     }
     char label[64];

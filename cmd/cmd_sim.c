@@ -1,5 +1,5 @@
 /*
- * paramo sim: plays schedules of the simulator (src/sim), on several cores by processes. A schedule that
+ * paramo sim: plays schedules of the simulator (sim), on several cores by processes. A schedule that
  * fails is written to a file, and the one command that replays it is printed. Of the program only this file
  * looks inside src/ (scripts/layers).
  */
@@ -30,7 +30,7 @@ enum {
     FAULTS_BAR = 50,
     BELOW_BAR = 200,  /* at most one schedule in 200 has fewer; 5 of 5,000 had when this was chosen */
     PUSHES_BAR = 300, /* acknowledged: half of the schedules have as many */
-    CHANGES_BAR = 70, /* so many of a hundred have arcs with rows that get another owner */
+    CHANGES_BAR = 70, /* so many of a hundred have partitions with rows that get another owner */
     PUSHES_MAX = 4096,
     COVER_LEAST = 1000,  /* schedules */
     COVER_EXPECTED = 20, /* of what is expected in so many schedules none may lack it all: e^-20 */
@@ -68,7 +68,7 @@ struct tally {
     uint64_t played, again, steps, sim_ns, requests;
     uint64_t trace; /* of all: the sum of what each seed and its trace give */
     uint64_t injected[FAULT_KINDS_COUNT], counts[PLAY_COUNTS_COUNT];
-    struct times moves[COVER_MOVES_COUNT], pairs[COVER_MOVES_COUNT][FAULT_KINDS_COUNT];
+    struct times transitions[COVER_TRANSITIONS_COUNT], pairs[COVER_TRANSITIONS_COUNT][FAULT_KINDS_COUNT];
     uint64_t fewest, fewest_seed;          /* faults in one schedule */
     uint64_t below;                        /* schedules with fewer than FAULTS_BAR */
     uint64_t changed;                      /* schedules in which rows got another owner */
@@ -110,8 +110,8 @@ static void tally_add(struct tally *to, const struct play_result *r)
         to->injected[k] += r->injected[k];
     for (int k = 0; k < PLAY_COUNTS_COUNT; k++)
         to->counts[k] += r->counts[k];
-    for (int m = 0; m < COVER_MOVES_COUNT; m++) {
-        times_add(&to->moves[m], r->coverage.moves[m]);
+    for (int m = 0; m < COVER_TRANSITIONS_COUNT; m++) {
+        times_add(&to->transitions[m], r->coverage.transitions[m]);
         for (int k = 0; k < FAULT_KINDS_COUNT; k++)
             times_add(&to->pairs[m][k], r->coverage.pairs[m][k]);
     }
@@ -278,12 +278,12 @@ static json_t *times_json(const struct times *t)
 static json_t *coverage_json(const struct tally *t)
 {
     json_t *all = json_object();
-    for (int m = 0; m < COVER_MOVES_COUNT; m++) {
-        json_t *move = times_json(&t->moves[m]), *after = json_object();
+    for (int m = 0; m < COVER_TRANSITIONS_COUNT; m++) {
+        json_t *transition = times_json(&t->transitions[m]), *after = json_object();
         for (int k = 0; k < FAULT_KINDS_COUNT; k++)
             (void)json_object_set_new(after, fault_name((enum fault_kind)k), times_json(&t->pairs[m][k]));
-        (void)json_object_set_new(move, "after", after);
-        (void)json_object_set_new(all, cover_move_name((enum cover_move)m), move);
+        (void)json_object_set_new(transition, "after", after);
+        (void)json_object_set_new(all, cover_transition_name((enum cover_transition)m), transition);
     }
     return all;
 }
@@ -291,22 +291,23 @@ static json_t *coverage_json(const struct tally *t)
 /* In lines of 80 columns: each transition, and how often it came after which fault. */
 static void print_coverage(const struct tally *t)
 {
-    unsigned moves = 0, pairs = 0;
-    for (int m = 0; m < COVER_MOVES_COUNT; m++) {
-        moves += t->moves[m].all > 0;
+    unsigned transitions = 0, pairs = 0;
+    for (int m = 0; m < COVER_TRANSITIONS_COUNT; m++) {
+        transitions += t->transitions[m].all > 0;
         for (int k = 0; k < FAULT_KINDS_COUNT; k++)
             pairs += t->pairs[m][k].all > 0;
     }
-    (void)printf("coverage: %u of %d transitions and %u of %d pairs of a fault and a transition\n", moves,
-                 COVER_MOVES_COUNT, pairs, COVER_MOVES_COUNT * FAULT_KINDS_COUNT);
-    for (int m = 0; m < COVER_MOVES_COUNT; m++) {
-        const char *text = cover_machine_text((enum cover_move)m);
+    (void)printf("coverage: %u of %d transitions and %u of %d pairs of a fault and a transition\n",
+                 transitions, COVER_TRANSITIONS_COUNT, pairs, COVER_TRANSITIONS_COUNT * FAULT_KINDS_COUNT);
+    for (int m = 0; m < COVER_TRANSITIONS_COUNT; m++) {
+        const char *text = cover_machine_text((enum cover_transition)m);
         int at = 0;
         if (text != NULL)
             (void)printf("%s\n", text);
-        (void)printf("  %-30s %12" PRIu64 " in %" PRIu64 " schedules\n", cover_move_name((enum cover_move)m),
-                     t->moves[m].all, t->moves[m].schedules);
-        for (int k = 0; k < FAULT_KINDS_COUNT && t->moves[m].all; k++) {
+        (void)printf("  %-30s %12" PRIu64 " in %" PRIu64 " schedules\n",
+                     cover_transition_name((enum cover_transition)m), t->transitions[m].all,
+                     t->transitions[m].schedules);
+        for (int k = 0; k < FAULT_KINDS_COUNT && t->transitions[m].all; k++) {
             char one[40];
             int wide =
                 snprintf(one, sizeof one, " %s %" PRIu64, fault_name((enum fault_kind)k), t->pairs[m][k].all);
@@ -431,8 +432,8 @@ static void tally_join(struct tally *sum, const struct tally *t)
         sum->injected[k] += t->injected[k];
     for (int k = 0; k < PLAY_COUNTS_COUNT; k++)
         sum->counts[k] += t->counts[k];
-    for (int m = 0; m < COVER_MOVES_COUNT; m++) {
-        times_join(&sum->moves[m], &t->moves[m]);
+    for (int m = 0; m < COVER_TRANSITIONS_COUNT; m++) {
+        times_join(&sum->transitions[m], &t->transitions[m]);
         for (int k = 0; k < FAULT_KINDS_COUNT; k++)
             times_join(&sum->pairs[m][k], &t->pairs[m][k]);
     }
@@ -513,10 +514,10 @@ static bool thin(const struct tally *t)
 }
 
 /* The number of a transition, or of a fault, by its name; `count`: there is none. */
-static int move_named(const char *name)
+static int transition_named(const char *name)
 {
     int m = 0;
-    while (m < COVER_MOVES_COUNT && strcmp(cover_move_name((enum cover_move)m), name) != 0)
+    while (m < COVER_TRANSITIONS_COUNT && strcmp(cover_transition_name((enum cover_transition)m), name) != 0)
         m++;
     return m;
 }
@@ -530,7 +531,7 @@ static int fault_named(const char *name)
 }
 
 /* A line of the file of what is expected: "MACHINE FROM TO [after FAULT] SCHEDULES". False: it is not one. */
-static bool bar_read(const char *line, int *move, int *fault, uint64_t *schedules)
+static bool bar_read(const char *line, int *transition, int *fault, uint64_t *schedules)
 {
     char machine[16], from[16], to[16], kind[16], name[64];
     *fault = FAULT_KINDS_COUNT;
@@ -538,10 +539,10 @@ static bool bar_read(const char *line, int *move, int *fault, uint64_t *schedule
     if (!after && sscanf(line, "%15s %15s %15s %" SCNu64, machine, from, to, schedules) != 4)
         return false;
     (void)snprintf(name, sizeof name, "%s %s %s", machine, from, to);
-    *move = move_named(name);
+    *transition = transition_named(name);
     if (after)
         *fault = fault_named(kind);
-    return *move < COVER_MOVES_COUNT && (!after || *fault < FAULT_KINDS_COUNT);
+    return *transition < COVER_TRANSITIONS_COUNT && (!after || *fault < FAULT_KINDS_COUNT);
 }
 
 /* What the file has seen in so many schedules that COVER_EXPECTED of those played should have had it. */
@@ -549,8 +550,8 @@ static int cover_judge(const struct tally *t, const char *path)
 {
     char line[160];
     uint64_t number = 0, of = 0, schedules;
-    bool listed[COVER_MOVES_COUNT] = {false};
-    int code = CODE_DONE, move, fault;
+    bool listed[COVER_TRANSITIONS_COUNT] = {false};
+    int code = CODE_DONE, transition, fault;
     FILE *f = fopen(path, "r");
     if (f == NULL) {
         (void)fprintf(stderr, "paramo sim: %s cannot be read\n", path);
@@ -560,27 +561,29 @@ static int cover_judge(const struct tally *t, const char *path)
         number++;
         if (line[0] == '#' || line[0] == '\n' || (!of && sscanf(line, "schedules %" SCNu64, &of) == 1 && of))
             continue;
-        if (!of || !bar_read(line, &move, &fault, &schedules)) {
+        if (!of || !bar_read(line, &transition, &fault, &schedules)) {
             (void)fprintf(stderr, "paramo sim: %s, line %" PRIu64 ": no transition, nor pair: %.80s\n", path,
                           number, line);
             (void)fclose(f);
             return CODE_DATA;
         }
-        listed[move] |= fault == FAULT_KINDS_COUNT;
-        const struct times *got = fault == FAULT_KINDS_COUNT ? &t->moves[move] : &t->pairs[move][fault];
+        listed[transition] |= fault == FAULT_KINDS_COUNT;
+        const struct times *got =
+            fault == FAULT_KINDS_COUNT ? &t->transitions[transition] : &t->pairs[transition][fault];
         double expected = (double)schedules * (double)t->played / (double)of;
         if (got->all || expected < COVER_EXPECTED)
             continue;
         (void)fprintf(stderr, "paramo sim: never happened: %s%s%s; expected in %.0f schedules\n",
-                      cover_move_name((enum cover_move)move), fault == FAULT_KINDS_COUNT ? "" : " after ",
+                      cover_transition_name((enum cover_transition)transition),
+                      fault == FAULT_KINDS_COUNT ? "" : " after ",
                       fault == FAULT_KINDS_COUNT ? "" : fault_name((enum fault_kind)fault), expected);
         code = CODE_FAILED;
     }
     (void)fclose(f);
-    for (int m = 0; m < COVER_MOVES_COUNT; m++)
+    for (int m = 0; m < COVER_TRANSITIONS_COUNT; m++)
         if (!listed[m]) {
             (void)fprintf(stderr, "paramo sim: %s has no line for: %s\n", path,
-                          cover_move_name((enum cover_move)m));
+                          cover_transition_name((enum cover_transition)m));
             code = CODE_DATA;
         }
     return code;

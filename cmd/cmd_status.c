@@ -2,9 +2,9 @@
  * paramo status: how a live cluster is. Like cmd_ring.c it looks inside src/ (scripts/layers). Tests:
  * test/e2e/status.sh.
  */
+#include "cmd/admin_request.h"
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
-#include "cmd/observe.h"
 #include "cmd/verbs.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 struct row {
     const struct view_node *node;
     const struct status_node *status; /* NULL: the scheduler that answers has none of it */
-    uint32_t owns, copies, filling;   /* arcs */
+    uint32_t owns, copies, filling;   /* partitions */
     struct shard_report sum;
 };
 
@@ -28,7 +28,7 @@ struct state {
     const struct view *view;
     const struct status *status;
     struct row *row;          /* of each node of the view */
-    uint32_t lacking;         /* arcs, of which some copy is missing */
+    uint32_t lacking;         /* partitions, of which some copy is missing */
     uint32_t missing, absent; /* copies; of them, on servers that the scheduler has not heard of */
     uint32_t servers;         /* that may have copies, the absent ones among them */
 };
@@ -38,8 +38,8 @@ static void add_report(struct shard_report *to, const struct shard_report *from)
     to->rows += from->rows;
     to->table_bytes += from->table_bytes;
     to->senders += from->senders;
-    to->clock_parts += from->clock_parts;
-    to->clock_bytes += from->clock_bytes;
+    to->applied_window_notes += from->applied_window_notes;
+    to->applied_window_bytes += from->applied_window_bytes;
     to->requests += from->requests;
     to->repeats += from->repeats;
     spread_join(&to->pauses, &from->pauses);
@@ -65,17 +65,17 @@ static uint32_t servers_missing(const struct state *s)
     return s->servers < needed ? needed - s->servers : 0;
 }
 
-static void count_arcs(struct state *s)
+static void count_partitions(struct state *s)
 {
     const struct view *view = s->view;
     for (uint32_t k = 0; k < view->shards_count; k++) {
         struct row *row = row_of(s, (uint16_t)k);
-        for (size_t a = 0; row && a < RING_ARCS; a++)
+        for (size_t a = 0; row && a < RING_PARTITIONS; a++)
             for (unsigned l = 0; l <= view->chains.replicas; l++)
                 if (view->chains.level[l].owner[a] == k)
                     *(l ? &row->copies : &row->owns) += 1;
     }
-    for (size_t a = 0; a < RING_ARCS; a++) {
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint32_t before = s->missing;
         for (unsigned l = 0; l <= view->chains.replicas; l++) {
             const struct row *row = row_of(s, view->chains.level[l].owner[a]);
@@ -87,11 +87,11 @@ static void count_arcs(struct state *s)
     for (uint32_t i = 0; i < view->nodes_count; i++)
         s->servers += s->row[i].node->role == PARAMO_ROLE_SERVER && s->row[i].node->weight &&
                       (is_in(&s->row[i], STATUS_JOINED) || is_in(&s->row[i], STATUS_ABSENT));
-    for (uint32_t i = 0; i < s->status->moves_count; i++) {
-        const struct status_move *move = &s->status->move[i];
-        struct row *row = row_of(s, move->to);
-        if (row && !move->handover)
-            row->filling += move->arcs;
+    for (uint32_t i = 0; i < s->status->migrations_count; i++) {
+        const struct status_migration *migration = &s->status->migration[i];
+        struct row *row = row_of(s, migration->to);
+        if (row && !migration->handover)
+            row->filling += migration->partitions;
     }
 }
 
@@ -109,7 +109,7 @@ static bool state_make(struct state *s)
         for (uint32_t k = 0; row->status && k < row->status->shards; k++)
             add_report(&row->sum, &row->status->shard[k]);
     }
-    count_arcs(s);
+    count_partitions(s);
     return true;
 }
 
@@ -150,7 +150,7 @@ static void address_of(const struct view_node *node, char text[VIEW_HOST_MAX + 8
         (void)snprintf(text, VIEW_HOST_MAX + 8, "%s", node->host);
 }
 
-static const char *move_name(unsigned state)
+static const char *migration_name(unsigned state)
 {
     static const char *const names[] = {"", "planned", "copying", "full", "paused"};
     return names[state <= 4 ? state : 0];
@@ -194,10 +194,10 @@ static void print_nodes(const struct state *s)
 static void print_servers(const struct state *s)
 {
     (void)printf(
-        "\n                 arcs                                     write pauses, ms                 "
-        "vector clocks\n"
+        "\n                 partitions                                     write pauses, ms                 "
+        "applied windows\n"
         "server   owns copies filling       rows        bytes     number  median    99 %% longest  "
-        "senders  parts      bytes\n");
+        "senders  notes      bytes\n");
     for (uint32_t i = 0; i < s->view->nodes_count; i++) {
         const struct row *row = &s->row[i];
         const struct shard_report *sum = &row->sum;
@@ -206,30 +206,30 @@ static void print_servers(const struct state *s)
         (void)printf("%-6" PRIu32 " %6" PRIu32 " %6" PRIu32 " %7" PRIu32, rank_of(row->node), row->owns,
                      row->copies, row->filling);
         if (!row->status || !row->status->shards) {
-            (void)printf("  has not said more\n");
+            (void)printf("  has not reported yet\n");
             continue;
         }
         (void)printf(" %10" PRIu64 " %12" PRIu64 " %10" PRIu64 " %7.1f %7.1f %7.1f", sum->rows,
                      sum->table_bytes, sum->pauses.count, ms(spread_quantile(&sum->pauses, 0.5)),
                      ms(spread_quantile(&sum->pauses, 0.99)), ms(sum->pauses.max));
-        (void)printf(" %8" PRIu64 " %6" PRIu64 " %10" PRIu64, sum->senders, sum->clock_parts,
-                     sum->clock_bytes);
+        (void)printf(" %8" PRIu64 " %6" PRIu64 " %10" PRIu64, sum->senders, sum->applied_window_notes,
+                     sum->applied_window_bytes);
         if (row->status->reported_ms > 1000)
             (void)printf("  (%.1f s ago)", (double)row->status->reported_ms / 1000);
         (void)printf("\n");
     }
 }
 
-static void print_moves(const struct state *s)
+static void print_migrations(const struct state *s)
 {
-    for (uint32_t i = 0; i < s->status->moves_count; i++) {
-        const struct status_move *move = &s->status->move[i];
-        const struct row *from = row_of(s, move->from), *to = row_of(s, move->to);
+    for (uint32_t i = 0; i < s->status->migrations_count; i++) {
+        const struct status_migration *migration = &s->status->migration[i];
+        const struct row *from = row_of(s, migration->from), *to = row_of(s, migration->to);
         if (!from || !to)
             continue;
-        (void)printf("arcs %u to %u from server %" PRIu32 " to server %" PRIu32 ": %s\n",
-                     (unsigned)move->first, (unsigned)move->first + move->arcs - 1, rank_of(from->node),
-                     rank_of(to->node), move_name(move->state));
+        (void)printf("partitions %u to %u from server %" PRIu32 " to server %" PRIu32 ": %s\n",
+                     (unsigned)migration->first, (unsigned)migration->first + migration->partitions - 1,
+                     rank_of(from->node), rank_of(to->node), migration_name(migration->state));
     }
 }
 
@@ -250,21 +250,21 @@ static void print_ckpt(const struct status *m)
                                                          : "");
 }
 
-static void print_settled(const struct state *s)
+static void print_converged(const struct state *s)
 {
     const struct status *m = s->status;
-    if (m->settled) {
-        (void)printf("every key is where it is to be, with all its copies\n");
+    if (m->converged) {
+        (void)printf("rebalancing is complete: every key has all its copies\n");
         return;
     }
-    (void)printf("not settled, %" PRIu32 " copies missing", s->missing);
+    (void)printf("not converged, %" PRIu32 " copies missing", s->missing);
     if (servers_missing(s))
         (void)printf(": not enough servers (%" PRIu32 " more needed)", servers_missing(s));
     if (s->absent)
         (void)printf(", %" PRIu32 " of them on servers that are absent", s->absent);
     if (s->view->lost_at)
         (void)printf(", lost rows are being restored");
-    (void)printf("; %" PRIu32 " moves are under way\n", m->moves_count);
+    (void)printf("; %" PRIu32 " migrations are in progress\n", m->migrations_count);
 }
 
 static void print_text(const struct state *s)
@@ -272,11 +272,11 @@ static void print_text(const struct state *s)
     const struct status *m = s->status;
     (void)printf("job %016" PRIx64 ", view %" PRIu64 ".%" PRIu64 ", %" PRIu32 " replicas: ", s->view->job,
                  s->view->number >> 32, s->view->number & UINT32_MAX, m->replicas);
-    print_settled(s);
+    print_converged(s);
     print_nodes(s);
     print_servers(s);
     (void)printf("\n");
-    print_moves(s);
+    print_migrations(s);
     (void)printf("write pauses, of servers that have left too: %" PRIu64
                  "; median %.1f ms, 99 %% %.1f ms, longest %.1f ms\n",
                  m->pauses.count, ms(spread_quantile(&m->pauses, 0.5)), ms(spread_quantile(&m->pauses, 0.99)),
@@ -306,9 +306,10 @@ static json_t *json_server(const struct row *row)
     (void)json_object_set_new(o, "requests", json_integer((json_int_t)sum->requests));
     (void)json_object_set_new(o, "repeats", json_integer((json_int_t)sum->repeats));
     (void)json_object_set_new(o, "write_pauses", json_pauses(&sum->pauses));
-    (void)json_object_set_new(o, "clocks",
-                              json_pack("{s:I, s:I, s:I}", "senders", (json_int_t)sum->senders, "parts",
-                                        (json_int_t)sum->clock_parts, "bytes", (json_int_t)sum->clock_bytes));
+    (void)json_object_set_new(o, "applied_windows",
+                              json_pack("{s:I, s:I, s:I}", "senders", (json_int_t)sum->senders,
+                                        "applied_notes", (json_int_t)sum->applied_window_notes, "bytes",
+                                        (json_int_t)sum->applied_window_bytes));
     return o;
 }
 
@@ -331,17 +332,17 @@ static json_t *json_nodes(const struct state *s)
     return list;
 }
 
-static json_t *json_moves(const struct state *s)
+static json_t *json_migrations(const struct state *s)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < s->status->moves_count; i++) {
-        const struct status_move *move = &s->status->move[i];
-        const struct row *from = row_of(s, move->from), *to = row_of(s, move->to);
+    for (uint32_t i = 0; i < s->status->migrations_count; i++) {
+        const struct status_migration *migration = &s->status->migration[i];
+        const struct row *from = row_of(s, migration->from), *to = row_of(s, migration->to);
         if (from && to)
             (void)json_array_append_new(
-                list, json_pack("{s:i, s:i, s:i, s:i, s:s}", "first", (int)move->first, "arcs",
-                                (int)move->arcs, "from", (int)rank_of(from->node), "to",
-                                (int)rank_of(to->node), "state", move_name(move->state)));
+                list, json_pack("{s:i, s:i, s:i, s:i, s:s}", "first", (int)migration->first, "partitions",
+                                (int)migration->partitions, "from", (int)rank_of(from->node), "to",
+                                (int)rank_of(to->node), "state", migration_name(migration->state)));
     }
     return list;
 }
@@ -351,13 +352,13 @@ static int print_json(const struct state *s)
     const struct status *m = s->status;
     char job[17];
     (void)snprintf(job, sizeof job, "%016" PRIx64, s->view->job);
-    json_t *root =
-        json_pack("{s:s, s:I, s:i, s:b, s:i, s:i, s:i, s:o, s:{s:s, s:I, s:I, s:s}, s:o, s:o}", "job", job,
-                  "view", (json_int_t)s->view->number, "replicas", (int)m->replicas, "settled",
-                  (int)m->settled, "arcs_lacking", (int)s->lacking, "copies_missing", (int)s->missing,
-                  "servers_missing", (int)servers_missing(s), "write_pauses", json_pauses(&m->pauses),
-                  "checkpoint", "now", ckpt_name(m->ckpt.now), "last", (json_int_t)m->ckpt.last, "at",
-                  (json_int_t)m->ckpt.at, "dir", m->ckpt.dir, "moves", json_moves(s), "nodes", json_nodes(s));
+    json_t *root = json_pack(
+        "{s:s, s:I, s:i, s:b, s:i, s:i, s:i, s:o, s:{s:s, s:I, s:I, s:s}, s:o, s:o}", "job", job, "view",
+        (json_int_t)s->view->number, "replicas", (int)m->replicas, "converged", (int)m->converged,
+        "partitions_lacking", (int)s->lacking, "copies_missing", (int)s->missing, "servers_missing",
+        (int)servers_missing(s), "write_pauses", json_pauses(&m->pauses), "checkpoint", "now",
+        ckpt_name(m->ckpt.now), "last", (json_int_t)m->ckpt.last, "at", (json_int_t)m->ckpt.at, "dir",
+        m->ckpt.dir, "migrations", json_migrations(s), "nodes", json_nodes(s));
     int wrong = root ? json_dumpf(root, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) : -1;
     json_decref(root);
     if (wrong)
@@ -368,14 +369,14 @@ static int print_json(const struct state *s)
 
 /* ---- the verb ------------------------------------------------------------------------------------------ */
 
-static int show(const struct observe_where *where, uint64_t wait, int json)
+static int show(const struct admin_target *where, uint64_t wait, int json)
 {
     char secret[TOKEN_BYTES];
-    struct observation see = {.wait_s = wait, .ask_status = true};
-    int code = observe_at(VERB, where, secret, &see);
+    struct admin_request see = {.wait_s = wait, .want_status = true};
+    int code = admin_request_target(VERB, where, secret, &see);
     if (code >= 0)
         return code;
-    paramo_err err = observe(&see);
+    paramo_err err = admin_request_run(&see);
     if (err)
         return code_fail(VERB, err, err_text());
     struct state s = {.view = see.view, .status = see.status};
@@ -397,17 +398,20 @@ static int show(const struct observe_where *where, uint64_t wait, int json)
 static const char usage[] =
     "usage: paramo status --scheduler HOST:PORT [options]\n"
     "\n"
-    "How a live cluster is, which is looked at and not touched: its nodes; of each server the arcs that it "
+    "How a live cluster is, which is looked at and not touched: its nodes; of each server the partitions "
+    "that it "
     "owns,\n"
     "keeps copies of and is being filled with, its rows and their memory, for how long writes were held "
     "when\n"
-    "arcs moved, and the memory of its vector clocks (what it knows of requests that were done); moves that "
+    "partitions moved, and the memory of its applied windows (what it knows of requests that were done); "
+    "moves that "
     "are\n"
     "under way; checkpoints.\n";
 static const char more[] =
     "Servers are asked and have a second for it; of one that does not answer its last answer is shown.\n"
     "Percentiles are at most an eighth too high.\n"
-    "'every key is where it is to be, with all its copies' (settled): each arc has its owner and its "
+    "'rebalancing is complete: every key has all its copies' (converged): each partition has its owner and "
+    "its "
     "replicas on\n"
     "servers that are registered with this scheduler now, and nothing moves or is restored. Only then may "
     "the next\n"
@@ -418,11 +422,11 @@ static const char more[] =
 
 int cmd_status(int argc, char **argv)
 {
-    struct observe_where where = {0};
+    struct admin_target where = {0};
     uint64_t wait = 10;
     int json = 0;
     const struct arg args[] = {
-        OBSERVE_ARGS(where, "the job's; with commas, of whichever leads"),
+        ADMIN_ARGS(where, "the job's; with commas, of whichever leads"),
         {.name = "wait",
          .kind = ARG_INT,
          .out = &wait,

@@ -1,11 +1,11 @@
 /*
- * paramo train: options, signals, the summary. The job itself is learn/train.c. Tests: test/e2e/train.sh,
- * cli.sh.
+ * paramo train: options, signals, the summary. The job itself is learn/train/train.c. Tests:
+ * test/e2e/train.sh, cli.sh.
  */
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
 #include "cmd/verbs.h"
-#include "learn/train.h"
+#include "learn/train/train.h"
 
 #include "paramo/paramo.h"
 

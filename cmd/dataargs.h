@@ -6,7 +6,7 @@
 #define CMD_DATAARGS_H
 
 #include "cmd/args.h"
-#include "learn/reader.h"
+#include "learn/data/reader.h"
 
 struct data_args {
     struct arg_list files;

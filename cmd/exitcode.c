@@ -20,7 +20,7 @@ int code_fail(const char *verb, paramo_err err, const char *message)
     case PARAMO_E_DATA_LOST:
     case PARAMO_E_BARRIER:
     case PARAMO_E_CONNECT:
-    case PARAMO_E_NOBODY:
+    case PARAMO_E_CONNECTION_REFUSED:
     case PARAMO_E_DISCONNECTED:
     case PARAMO_E_PROTOCOL:
     case PARAMO_E_REFUSED:

@@ -52,7 +52,7 @@ static void held_print(struct run_held *held)
     *held = (struct run_held){0};
 }
 
-static int said_by(const struct run_held *held, const struct run_source *source)
+static int printed_by(const struct run_held *held, const struct run_source *source)
 {
     for (size_t i = 0; i < held->from_count; i++) {
         if (held->from[i] == source)
@@ -70,7 +70,7 @@ static int hold(struct run_output *o, const struct run_source *s, const char *li
         struct run_held *held = &o->held[i];
         if (held->text == NULL) {
             place = place == NULL ? held : place;
-        } else if (strlen(held->text) == len && memcmp(held->text, line, len) == 0 && !said_by(held, s)) {
+        } else if (strlen(held->text) == len && memcmp(held->text, line, len) == 0 && !printed_by(held, s)) {
             held->from[held->from_count++] = s;
             return 1;
         }
@@ -143,7 +143,7 @@ static struct run_held *first_held(struct run_output *o, const struct run_source
     struct run_held *first = NULL;
     for (size_t i = 0; i < RUN_HELD_MAX; i++) {
         struct run_held *held = &o->held[i];
-        if (held->text != NULL && (source == NULL || said_by(held, source)) &&
+        if (held->text != NULL && (source == NULL || printed_by(held, source)) &&
             (first == NULL || held->due < first->due))
             first = held;
     }

@@ -5,7 +5,7 @@
 #define CMD_SCORING_H
 
 #include "cmd/dataargs.h"
-#include "learn/score.h"
+#include "learn/eval/score.h"
 
 struct scoring {
     const char *verb;

@@ -160,7 +160,7 @@ struct fakeconn *fakevan_conn_new(struct fakevan *van, struct lane *lane)
     return c;
 }
 
-struct fakeconn *fakevan_stranger(struct fakevan *van)
+struct fakeconn *fakevan_unauth(struct fakevan *van)
 {
     if (!van->accept)
         return NULL;
@@ -262,15 +262,15 @@ bool fakeconn_raw(struct fakeconn *c, struct source *s)
 {
     uint8_t head[VAN_HEAD] = {0}, *bytes[VAN_SEGS];
     struct van_seg seg[VAN_SEGS];
-    size_t most = take_u8(s) & 1 ? VAN_HEAD - 16 : VAN_HEAD; /* spare fields stay zero, mostly */
+    size_t most = draw_u8(s) & 1 ? VAN_HEAD - 16 : VAN_HEAD; /* spare fields stay zero, mostly */
     most = most < s->left ? most : s->left;
     memcpy(head, s->at, most);
     s->at += most;
     s->left -= most;
-    unsigned nseg = take_below(s, VAN_SEGS + 1);
+    unsigned nseg = draw_below(s, VAN_SEGS + 1);
     for (unsigned i = 0; i < nseg; i++) {
         size_t got;
-        bytes[i] = take_bytes(s, take_u8(s), &got);
+        bytes[i] = draw_bytes(s, draw_u8(s), &got);
         seg[i] = (struct van_seg){.data = bytes[i], .len = got};
     }
     bool alive = fakeconn_frame(c, head, seg, nseg);
@@ -279,7 +279,7 @@ bool fakeconn_raw(struct fakeconn *c, struct source *s)
     return alive;
 }
 
-bool fakeconn_letter(struct fakeconn *c, const struct wire_head *head, const void *body, size_t len)
+bool fakeconn_control_message(struct fakeconn *c, const struct wire_head *head, const void *body, size_t len)
 {
     uint8_t bytes[VAN_HEAD];
     struct van_seg seg = {.data = (void *)(uintptr_t)body, .len = len};

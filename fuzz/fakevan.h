@@ -7,8 +7,8 @@
 #ifndef FUZZ_FAKEVAN_H
 #define FUZZ_FAKEVAN_H
 
-#include "env/sim.h"
 #include "harness.h"
+#include "sim/env/sim.h"
 #include "van/core.h"
 #include "wire/head.h"
 
@@ -52,7 +52,7 @@ void fakevan_init(struct fakevan *van, struct env *env);
 /* All connections have been closed by their users, or the check fails. */
 void fakevan_fini(struct fakevan *van);
 /* A stranger comes to the listener; NULL if nobody listens. */
-struct fakeconn *fakevan_stranger(struct fakevan *van);
+struct fakeconn *fakevan_unauth(struct fakevan *van);
 struct fakeconn *fakevan_conn_new(struct fakevan *van, struct lane *lane);
 /* done for what was sent, and writable for who was refused and has room now. */
 void fakevan_round(struct fakevan *van);
@@ -71,7 +71,7 @@ bool fakeconn_frame(struct fakeconn *c, const uint8_t head[VAN_HEAD], const stru
 /* A frame of which the input says everything; most of the time its head has the right kind of holes. */
 bool fakeconn_raw(struct fakeconn *c, struct source *s);
 /* A control message. */
-bool fakeconn_letter(struct fakeconn *c, const struct wire_head *head, const void *body, size_t len);
+bool fakeconn_control_message(struct fakeconn *c, const struct wire_head *head, const void *body, size_t len);
 /* The connection breaks. */
 void fakeconn_break(struct fakeconn *c, paramo_err why, const char *text);
 

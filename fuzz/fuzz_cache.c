@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 #include "harness.h"
-#include "learn/cache.h"
+#include "learn/data/cache.h"
 
 enum { STREAMS = 3, PARTS = 12 };
 
@@ -98,16 +98,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool put[STREAMS][PARTS] = {{false}};
     harness_quiet();
     (void)signal(SIGXFSZ, SIG_IGN);
-    uint64_t limit = take_u8(&s) % 4 * 40000;
+    uint64_t limit = draw_u8(&s) % 4 * 40000;
     CHECK(cache_open(STREAMS, limit, "/tmp", &cache) == PARAMO_OK);
     for (unsigned n = 0; s.left && n < 100; n++) {
-        unsigned op = take_u8(&s), stream = op >> 2 & 3;
-        uint64_t index = take_below(&s, PARTS);
+        unsigned op = draw_u8(&s), stream = op >> 2 & 3;
+        uint64_t index = draw_below(&s, PARTS);
         if (stream == STREAMS)
             continue;
         if (op & 1) {
             struct held *held = block_make(stream, index);
-            disk_holds(op & 128 ? (rlim_t)take_u16(&s) * 8 : RLIM_INFINITY);
+            disk_holds(op & 128 ? (rlim_t)draw_u16(&s) * 8 : RLIM_INFINITY);
             CHECK(cache_put(cache, held) == PARAMO_OK);
             disk_holds(RLIM_INFINITY);
             held_release(held);

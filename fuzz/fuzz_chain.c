@@ -5,7 +5,7 @@
 
 #include "harness.h"
 #include "wire/chain.h"
-#include "wire/move.h"
+#include "wire/migration.h"
 
 static void chain(const struct wire_head *h, struct van_seg seg[VAN_SEGS])
 {
@@ -50,21 +50,21 @@ static void beat(const struct wire_head *h, const struct van_seg *seg)
     CHECK(clock && again.number == h->number && again.view == h->view);
 }
 
-static void move(const struct wire_head *h, const struct van_seg *seg)
+static void migration(const struct wire_head *h, const struct van_seg *seg)
 {
-    struct move_message m;
+    struct migration_message m;
     struct wire_head again;
-    if (move_decode(h, seg, seg->len != 0, &m))
+    if (migration_decode(h, seg, seg->len != 0, &m))
         return;
-    move_head(&m, &again);
+    migration_head(&m, &again);
     CHECK(again.ts == h->ts && again.view == h->view && again.status == h->status &&
           again.number == h->number);
     CHECK(again.table == h->table && again.column == h->column && again.columns == h->columns);
     uint64_t sum = 0;
-    for (unsigned i = 0; m.what == MOVE_STEP_LAST && i < m.bytes / 8; i++)
-        sum += move_order_of(&m, i);
-    for (unsigned a = 0; m.what == MOVE_STEP_RECORDS && a < MOVE_ARCS; a++)
-        sum += move_has(&m, a);
+    for (unsigned i = 0; m.what == MIGRATION_STEP_LAST && i < m.bytes / 8; i++)
+        sum += migration_order_of(&m, i);
+    for (unsigned a = 0; m.what == MIGRATION_STEP_RECORDS && a < MIGRATION_PARTITIONS; a++)
+        sum += migration_has(&m, a);
     static volatile uint64_t read; /* every byte of them */
     read = sum;
     (void)read;
@@ -76,13 +76,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct source s = {data, size};
     struct wire_head h;
     uint8_t head[VAN_HEAD] = {0};
-    unsigned which = take_u8(&s) % 4;
+    unsigned which = draw_u8(&s) % 4;
     for (unsigned i = 0; i < VAN_HEAD; i++)
-        head[i] = take_u8(&s);
+        head[i] = draw_u8(&s);
     struct van_seg seg[VAN_SEGS] = {{0}};
     for (unsigned i = 0; i < VAN_SEGS; i++) {
-        size_t got, want = take_u16(&s);
-        seg[i].data = take_bytes(&s, want, &got);
+        size_t got, want = draw_u16(&s);
+        seg[i].data = draw_bytes(&s, want, &got);
         seg[i].len = got;
     }
     if (wire_head_decode(head, &h) == PARAMO_OK) {
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else if (which == 2)
             beat(&h, seg);
         else if (which)
-            move(&h, seg);
+            migration(&h, seg);
         else
             chain(&h, seg);
     }

@@ -6,17 +6,17 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "env/simfs.h"
+#include "cluster/checkpoint/ckpt_impl.h"
 #include "harness.h"
-#include "post/ckpt_impl.h"
-#include "server/ckpt_rows.h"
+#include "server/snapshot/ckpt_rows.h"
+#include "sim/env/simfs.h"
 
 static void manifest(struct source *s)
 {
     struct ckpt_manifest m;
     struct writer in = {0}, out = {0};
     size_t len;
-    uint8_t *bytes = take_bytes(s, s->left, &len);
+    uint8_t *bytes = draw_bytes(s, s->left, &len);
     write_bytes(&in, bytes, len);
     write_u64(&in, hash_bytes(bytes, len)); /* else nothing would get beyond it */
     free(bytes);
@@ -42,14 +42,14 @@ static void manifest(struct source *s)
 
 static void records(struct source *s)
 {
-    struct ckpt_clock *list;
+    struct ckpt_window *list;
     struct ckpt_note *notes;
     struct writer out = {0}, out_notes = {0};
     size_t len, n;
-    uint8_t *bytes = take_bytes(s, s->left, &len);
-    struct ckpt_block block = {.kind = CKPT_CLOCKS, .arcs = 1, .payload = bytes, .bytes = len};
-    if (ckpt_clocks_decode(&block, &list, &n) == PARAMO_OK) {
-        ckpt_clocks_encode(list, n, &out);
+    uint8_t *bytes = draw_bytes(s, s->left, &len);
+    struct ckpt_block block = {.kind = CKPT_WINDOWS, .partitions = 1, .payload = bytes, .bytes = len};
+    if (ckpt_windows_decode(&block, &list, &n) == PARAMO_OK) {
+        ckpt_windows_encode(list, n, &out);
         CHECK(out.len == len && memcmp(out.data, bytes, len) == 0);
         free(list);
     }
@@ -69,25 +69,25 @@ static void rows(struct source *s)
     static const paramo_table_kind kinds[] = {PARAMO_TABLE_SPARSE, PARAMO_TABLE_DENSE, PARAMO_TABLE_VAR};
     paramo_table_options o;
     struct table *t;
-    bool mine[RING_ARCS];
+    bool mine[RING_PARTITIONS];
     table_options_default(&o);
-    o.kind = kinds[take_below(s, 3)];
-    o.dim = o.kind == PARAMO_TABLE_VAR ? 1 : 1 + take_below(s, 2);
+    o.kind = kinds[draw_below(s, 3)];
+    o.dim = o.kind == PARAMO_TABLE_VAR ? 1 : 1 + draw_below(s, 2);
     o.rows = o.kind == PARAMO_TABLE_DENSE ? 16 : 0;
-    o.optimizer = o.kind == PARAMO_TABLE_VAR ? PARAMO_OPT_ASSIGN : (paramo_optimizer)take_below(s, 4);
+    o.optimizer = o.kind == PARAMO_TABLE_VAR ? PARAMO_OPT_ASSIGN : (paramo_optimizer)draw_below(s, 4);
     if (table_create(&o, 5, NULL, &t))
         return;
     if (o.kind == PARAMO_TABLE_DENSE)
         CHECK(table_dense_own(t, 0, o.rows) == PARAMO_OK);
     struct ring_placement placement = {.kind = table_options_placement(&o), .rows = o.rows};
-    bool all = take_below(s, 2);
-    for (size_t a = 0; a < RING_ARCS; a++)
+    bool all = draw_below(s, 2);
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
         mine[a] = a % 3 != 0;
     while (s->left) {
-        struct ckpt_block block = {.kind = 1 + take_below(s, 4), .table = 1};
-        block.arc = take_below(s, 2) ? take_below(s, RING_ARCS) : 0;
-        block.arcs = block.arc ? 1 : RING_ARCS;
-        uint8_t *bytes = take_bytes(s, take_u8(s), &block.bytes);
+        struct ckpt_block block = {.kind = 1 + draw_below(s, 4), .table = 1};
+        block.partition = draw_below(s, 2) ? draw_below(s, RING_PARTITIONS) : 0;
+        block.partitions = block.partition ? 1 : RING_PARTITIONS;
+        uint8_t *bytes = draw_bytes(s, draw_u8(s), &block.bytes);
         block.payload = bytes;
         uint64_t before = table_rows(t);
         if (ckpt_rows_apply(t, &placement, all ? NULL : mine, &block) == PARAMO_E_CORRUPT)
@@ -98,7 +98,7 @@ static void rows(struct source *s)
     size_t n;
     CHECK(table_sorted_keys(t, &keys, &n) == PARAMO_OK && n == table_rows(t));
     for (size_t i = 0; i < n && o.kind != PARAMO_TABLE_DENSE; i++)
-        CHECK(all || mine[ring_arc(ring_position(&placement, keys[i]))]);
+        CHECK(all || mine[ring_partition(ring_position(&placement, keys[i]))]);
     free(keys);
     table_destroy(t);
 }
@@ -114,21 +114,21 @@ struct loads {
 static bool wanted(void *arg, const struct ckpt_block *b)
 {
     const struct loads *l = arg;
-    CHECK(b->arcs && b->arc < RING_ARCS && b->arcs <= RING_ARCS - b->arc);
+    CHECK(b->partitions && b->partition < RING_PARTITIONS && b->partitions <= RING_PARTITIONS - b->partition);
     return !l->skips || b->kind == CKPT_ROWS;
 }
 
 static paramo_err took(void *arg, const struct ckpt_block *b)
 {
     struct loads *l = arg;
-    struct ckpt_clock *clocks;
+    struct ckpt_window *windows;
     struct ckpt_note *notes;
     size_t n;
     paramo_err err = PARAMO_OK;
-    if (b->kind == CKPT_CLOCKS) {
-        err = ckpt_clocks_decode(b, &clocks, &n);
+    if (b->kind == CKPT_WINDOWS) {
+        err = ckpt_windows_decode(b, &windows, &n);
         if (!err)
-            free(clocks);
+            free(windows);
     } else if (b->kind == CKPT_NOTES) {
         err = ckpt_notes_decode(b, &notes, &n);
         if (!err)
@@ -147,20 +147,21 @@ static void file_write(struct source *s, uint64_t id, struct writer *w, struct c
     write_bytes(w, head, sizeof head);
     *file = (struct ckpt_file){.name = "blocks-0", .sum = id};
     for (bool end = false; !end;) {
-        uint8_t how = take_u8(s), *payload;
+        uint8_t how = draw_u8(s), *payload;
         struct ckpt_head h = {.place = w->len};
         end = !s->left || how % 8 == 7;
-        h.block = (struct ckpt_block){
-            .kind = end ? (uint32_t)CKPT_END : 1u + how % 5u, .table = end ? 0 : 1, .arcs = RING_ARCS};
+        h.block = (struct ckpt_block){.kind = end ? (uint32_t)CKPT_END : 1u + how % 5u,
+                                      .table = end ? 0 : 1,
+                                      .partitions = RING_PARTITIONS};
         if (!end && how & 64)
-            h.block.arc = take_u32(s), h.block.arcs = (uint32_t)take_number(s),
-            h.block.kind = (uint32_t)take_number(s);
-        payload = take_bytes(s, end ? 0 : take_u8(s), &h.block.bytes);
+            h.block.partition = draw_u32(s), h.block.partitions = (uint32_t)draw_number(s),
+            h.block.kind = (uint32_t)draw_number(s);
+        payload = draw_bytes(s, end ? 0 : draw_u8(s), &h.block.bytes);
         h.payload_sum = hash_bytes(h.block.bytes ? payload : (const void *)"", h.block.bytes);
         if (how & 32)
-            h.block.bytes = (size_t)take_number(s);
+            h.block.bytes = (size_t)draw_number(s);
         if ((how & 0x90) == 0x90)
-            h.place = take_number(s);
+            h.place = draw_number(s);
         ckpt_head_encode(&h, bytes);
         write_bytes(w, bytes, sizeof bytes);
         if (h.block.bytes && !(how & 32))
@@ -182,17 +183,17 @@ static void folder(struct source *s)
     struct writer w = {0};
     struct ckpt *c;
     paramo_table_options o;
-    struct loads l = {.skips = take_below(s, 4) == 3};
+    struct loads l = {.skips = draw_below(s, 4) == 3};
     CHECK(simfs_create(1, &disk) == PARAMO_OK && fs_make_dir(simfs_fs(disk), "/d") == PARAMO_OK &&
           fs_make_dir(simfs_fs(disk), "/d/c") == PARAMO_OK &&
           fs_make_dir(simfs_fs(disk), "/d/c/00000001") == PARAMO_OK);
     table_options_default(&o);
-    o.kind = take_below(s, 2) ? PARAMO_TABLE_VAR : PARAMO_TABLE_SPARSE;
+    o.kind = draw_below(s, 2) ? PARAMO_TABLE_VAR : PARAMO_TABLE_SPARSE;
     o.dim = 1;
     o.optimizer = o.kind == PARAMO_TABLE_VAR ? PARAMO_OPT_ASSIGN : PARAMO_OPT_ADD;
     CHECK(table_create(&o, 5, NULL, &l.table) == PARAMO_OK);
     l.placement = (struct ring_placement){.kind = table_options_placement(&o)};
-    uint8_t wrong = take_u8(s);
+    uint8_t wrong = draw_u8(s);
     file_write(s, wrong & 1 ? ID + 1 : ID, &w, &info);
     if (wrong & 2)
         info.blocks++;
@@ -217,11 +218,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct source s = {data, size};
     harness_quiet();
     if (size && data[0] == 0xff) {
-        (void)take_u8(&s);
+        (void)draw_u8(&s);
         folder(&s);
         return 0;
     }
-    switch (take_below(&s, 3)) {
+    switch (draw_below(&s, 3)) {
     case 0:
         manifest(&s);
         break;

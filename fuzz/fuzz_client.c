@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/session/control_message.h"
 #include "fakevan.h"
-#include "post/letter.h"
 #include "table/table_options.h"
 #include "wire/hello.h"
 #include "worker/client_impl.h"
@@ -76,11 +76,11 @@ static struct view *make_view(unsigned foreign, unsigned dead)
                                 .shards = server};
         memcpy(n->host, "host", 5);
         if (server)
-            v->shards[shard++] = (struct view_shard){.node = n->id, .arcs_changed = v->number};
+            v->shards[shard++] = (struct view_shard){.node = n->id, .partitions_changed = v->number};
     }
-    for (unsigned a = 0; a < RING_ARCS; a++)
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
         v->chains.level[0].owner[a] = a < foreign                 ? a * 2 < foreign
-                                      : a % 64 == 5 && dead & 128 ? RING_NOBODY
+                                      : a % 64 == 5 && dead & 128 ? RING_NONE
                                                                   : 2;
     for (unsigned t = 0; t < TABLES; t++) {
         v->tables[t].id = t + 1;
@@ -120,13 +120,13 @@ static void welcome(struct fakeconn *c, struct source *s)
     struct wire_head head = {.kind = WIRE_WELCOME};
     struct welcome m = {.version = 1, .job = 7, .incarnation = 1};
     struct writer body = {0};
-    if (take_below(s, 8) == 7) {
+    if (draw_below(s, 8) == 7) {
         head.kind = WIRE_REJECT;
-        reject_encode((paramo_err)take_u8(s), "no", &body);
+        reject_encode((paramo_err)draw_u8(s), "no", &body);
     } else {
         welcome_encode(&m, &body);
     }
-    (void)fakeconn_letter(c, &head, body.data, body.len);
+    (void)fakeconn_control_message(c, &head, body.data, body.len);
     writer_fini(&body);
 }
 
@@ -134,11 +134,11 @@ static void answer(struct source *s)
 {
     if (!w.heard_count)
         return;
-    unsigned back = take_u8(s) % (w.heard_count < HEARD ? w.heard_count : HEARD);
+    unsigned back = draw_u8(s) % (w.heard_count < HEARD ? w.heard_count : HEARD);
     struct heard *heard = &w.heard[(w.heard_count - 1 - back) % HEARD];
     struct fakeconn *c = heard->conn;
     struct wire_head h = heard->head;
-    uint8_t bytes[VAN_HEAD], how = take_u8(s), kind = h.kind;
+    uint8_t bytes[VAN_HEAD], how = draw_u8(s), kind = h.kind;
     if (!fakeconn_alive(c) || c->coming)
         return;
     h.kind = kind == WIRE_PROBE ? WIRE_PROBE_ANSWER : WIRE_ANSWER;
@@ -148,9 +148,9 @@ static void answer(struct source *s)
     if ((how & 3) == 3) {
         static const uint16_t statuses[] = {PARAMO_E_MOVED, PARAMO_E_AGAIN, PARAMO_E_NOT_FOUND,
                                             PARAMO_E_FENCED};
-        uint8_t which = take_u8(s);
+        uint8_t which = draw_u8(s);
         h.status = which < 128 ? statuses[which % 4] : which;
-        h.view = w.number + take_below(s, 3);
+        h.view = w.number + draw_below(s, 3);
     }
     const paramo_table_options *o = &w.options[(h.table - 1) % TABLES];
     bool var = o->kind == PARAMO_TABLE_VAR;
@@ -159,18 +159,18 @@ static void answer(struct source *s)
     if (heard->head.flags & WIRE_STATE)
         row += table_state_values(o);
     if (kind == WIRE_SCAN) {
-        h.count = (uint32_t)(count = take_below(s, 5));
-        h.column = take_below(s, 4) == 3;
+        h.count = (uint32_t)(count = draw_below(s, 5));
+        h.column = draw_below(s, 4) == 3;
         keys_len = 8 * count;
     }
     bool rows = kind == WIRE_PULL || kind == WIRE_PUSHPULL || kind == WIRE_SCAN;
     uint32_t *lens = harness_alloc(4 * count);
-    size_t values = count * (heard->head.flags & WIRE_PART ? h.columns : row);
+    size_t values = count * (heard->head.flags & WIRE_COLUMNS ? h.columns : row);
     if (var && rows) {
         lens_len = 4 * count;
         values = 0;
         for (size_t i = 0; i < count; i++)
-            values += lens[i] = take_below(s, 4);
+            values += lens[i] = draw_below(s, 4);
     }
     if (rows && !h.status)
         vals_len = values * table_dtype_size(o->dtype);
@@ -178,12 +178,12 @@ static void answer(struct source *s)
         body_len = DATA_STAT_BYTES;
     if (h.status) {
         keys_len = lens_len = 0;
-        body_len = take_below(s, 12);
+        body_len = draw_below(s, 12);
     }
     if (how & 16) { /* not as it should be */
-        switch (take_below(s, 6)) {
+        switch (draw_below(s, 6)) {
         case 0:
-            vals_len += take_below(s, 9);
+            vals_len += draw_below(s, 9);
             break;
         case 1:
             vals_len -= vals_len ? 1 : 0;
@@ -193,15 +193,15 @@ static void answer(struct source *s)
             break;
         case 3:
             if (count)
-                lens[0] = (uint32_t)take_number(s);
+                lens[0] = (uint32_t)draw_number(s);
             break;
         case 4:
-            h.count = (uint32_t)take_number(s);
+            h.count = (uint32_t)draw_number(s);
             break;
         default:
-            body_len = take_u8(s);
-            h.piece += take_below(s, 3);
-            h.attempt += take_below(s, 2);
+            body_len = draw_u8(s);
+            h.slice += draw_below(s, 3);
+            h.attempt += draw_below(s, 2);
         }
     }
     uint64_t *keys = harness_alloc(keys_len);
@@ -262,13 +262,13 @@ static void issue(struct source *s)
             a = &w.asked[i];
     if (!a)
         return;
-    uint8_t how = take_u8(s);
-    unsigned t = take_below(s, TABLES);
+    uint8_t how = draw_u8(s);
+    unsigned t = draw_below(s, TABLES);
     const struct client_table *table = &w.tables[t];
-    enum request_kind kind = (enum request_kind)take_below(s, REQUEST_SCAN + 1);
+    enum request_kind kind = (enum request_kind)draw_below(s, REQUEST_SCAN + 1);
     bool var = table->row_values == 0, with_state = kind == REQUEST_PUT && how & 4;
-    size_t n = kind >= REQUEST_CLEAR ? 0 : 1 + (how & 8 ? take_u8(s) : take_below(s, 4));
-    uint64_t key = take_number(s), stride = 1 + take_number(s);
+    size_t n = kind >= REQUEST_CLEAR ? 0 : 1 + (how & 8 ? draw_u8(s) : draw_below(s, 4));
+    uint64_t key = draw_number(s), stride = 1 + draw_number(s);
     size_t row = table->row_values + (with_state ? table->state_values : 0), values = n * row;
     *a = (struct asked){.used = true};
     a->keys = harness_alloc(8 * n);
@@ -276,7 +276,7 @@ static void issue(struct source *s)
     for (size_t i = 0; i < n; i++, key += stride) {
         a->keys[i] = table->options.kind == PARAMO_TABLE_DENSE ? (i + key % 7) % 100 : key;
         if (var)
-            values += a->lens[i] = take_below(s, 4);
+            values += a->lens[i] = draw_below(s, 4);
     }
     bool pulls = kind == REQUEST_PULL || kind == REQUEST_PUSHPULL;
     if (var && pulls && values < 16)
@@ -292,7 +292,7 @@ static void issue(struct source *s)
                                 .flags = PARAMO_NOWAIT | (how & 1 ? PARAMO_COPY : 0) |
                                          (how & 2 ? PARAMO_CREATE : 0),
                                 .priority = how >> 6,
-                                .timeout_ms = 100u * (1 + take_u8(s)),
+                                .timeout_ms = 100u * (1 + draw_u8(s)),
                                 .callback = complete,
                                 .callback_arg = a};
     struct client_call call = {
@@ -302,9 +302,9 @@ static void issue(struct source *s)
     if (kind == REQUEST_SCAN) {
         call.batch = a->batch = calloc(1, sizeof *a->batch);
         CHECK(a->batch);
-        a->batch->shard = take_below(s, SERVERS);
-        a->batch->id = 1 + take_u8(s);
-        a->batch->cursor = take_number(s);
+        a->batch->shard = draw_below(s, SERVERS);
+        a->batch->id = 1 + draw_u8(s);
+        a->batch->cursor = draw_number(s);
         a->batch->with_state = how & 16 && !var;
     }
     uint64_t ts = 0;
@@ -319,7 +319,7 @@ static void issue(struct source *s)
 
 static void step(struct source *s)
 {
-    uint8_t op = take_u8(s);
+    uint8_t op = draw_u8(s);
     struct fakeconn *c =
         w.conn_count ? w.conn[op / 16u % (w.conn_count < CONNS ? w.conn_count : CONNS)] : NULL;
     switch (op % 16) {
@@ -329,7 +329,7 @@ static void step(struct source *s)
         issue(s); /* not on the lane */
         return;
     case 3: {
-        const struct asked *a = &w.asked[take_below(s, REQUESTS)];
+        const struct asked *a = &w.asked[draw_below(s, REQUESTS)];
         if (a->used && a->ts) {
             paramo_err err = client_cancel(w.client, a->ts);
             (void)err;
@@ -358,17 +358,17 @@ static void step(struct source *s)
             (void)fakeconn_finish(c);
         break;
     case 12:
-        if (fakeconn_alive(c) && !c->coming && take_below(s, 4) == 3)
+        if (fakeconn_alive(c) && !c->coming && draw_below(s, 4) == 3)
             (void)fakeconn_raw(c, s);
         break;
     case 13:
-        if (fakeconn_alive(c) && take_below(s, 4) == 3)
+        if (fakeconn_alive(c) && draw_below(s, 4) == 3)
             fakeconn_break(c, PARAMO_E_DISCONNECTED, "cut");
         break;
     case 14: {
-        uint8_t how = take_u8(s);
-        client_set_view(w.client,
-                        make_view(how & 1 ? take_u16(s) % (RING_ARCS + 1) : 0, how & 2 ? take_u8(s) : 0));
+        uint8_t how = draw_u8(s);
+        client_set_view(
+            w.client, make_view(how & 1 ? draw_u16(s) % (RING_PARTITIONS + 1) : 0, how & 2 ? draw_u8(s) : 0));
         break;
     }
     default:
@@ -397,7 +397,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     w.options[3].optimizer = PARAMO_OPT_FTRL;
     for (unsigned t = 0; t < TABLES; t++)
         w.options[t].placement = table_options_placement(&w.options[t]);
-    struct view *view = make_view(take_u8(&s) * 16u, 0);
+    struct view *view = make_view(draw_u8(&s) * 16u, 0);
     for (unsigned t = 0; t < TABLES; t++)
         client_table_init(&w.tables[t], &view->tables[t]);
     struct client_config config = {.lane = w.world.lane,
@@ -412,13 +412,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     CHECK(client_create(&config, &w.client) == PARAMO_OK);
     for (unsigned n = 0; s.left && n < 200; n++) {
         step(&s);
-        if (take_below(&s, 8) == 7)
-            fakeworld_pass(&w.world, take_u8(&s) * 4);
+        if (draw_below(&s, 8) == 7)
+            fakeworld_pass(&w.world, draw_u8(&s) * 4);
         reap();
     }
     for (struct fakeconn *c = w.world.van.conns; c; c = c->next)
         c->full = false;
-    if (take_u8(&s) & 1)
+    if (draw_u8(&s) & 1)
         fakeworld_pass(&w.world, 60000); /* every deadline */
     client_close(w.client);
     fakeworld_pass(&w.world, 1);

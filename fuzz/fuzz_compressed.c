@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "harness.h"
-#include "learn/input.h"
-#include "learn/stream.h"
+#include "learn/data/stream.h"
+#include "learn/io/input.h"
 
 enum { TEXT_MAX = 1 << 20 };
 
@@ -49,8 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct harness_file file;
     struct stream_recent *recent;
     struct stream *stream;
-    size_t step = 1 + take_u16(&s), part = 16 + (size_t)take_u8(&s) * 16, len;
-    bool backwards = take_u8(&s) & 1;
+    size_t step = 1 + draw_u16(&s), part = 16 + (size_t)draw_u8(&s) * 16, len;
+    bool backwards = draw_u8(&s) & 1;
     const _Atomic int stop = 0;
     harness_quiet();
     harness_file_open(&file, s.at, s.left);

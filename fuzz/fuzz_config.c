@@ -10,7 +10,7 @@ static void addresses(struct source *s)
 {
     char text[600], host[ADDR_HOST_MAX], joined[ADDRESS_MAX], again[ADDR_HOST_MAX];
     uint16_t port, port_again;
-    take_text(s, text, sizeof text);
+    draw_text(s, text, sizeof text);
     if (address_split(text, host, sizeof host, &port) == PARAMO_OK) {
         CHECK(host[0] && strlen(host) < sizeof host);
         address_join(host, port, joined);
@@ -86,12 +86,12 @@ static void environment(struct source *s)
     for (unsigned i = 0; i < NAMES; i++)
         (void)unsetenv(names[i]);
     for (unsigned i = 0; s->left && i < NAMES; i++) {
-        unsigned which = take_below(s, NAMES);
-        if (which == 0 && take_below(s, 4)) {
-            (void)setenv(names[0], roles[take_below(s, 3)], 1);
+        unsigned which = draw_below(s, NAMES);
+        if (which == 0 && draw_below(s, 4)) {
+            (void)setenv(names[0], roles[draw_below(s, 3)], 1);
             continue;
         }
-        take_text(s, value, sizeof value);
+        draw_text(s, value, sizeof value);
         (void)setenv(names[which], value, 1);
     }
     paramo_config config, copy;
@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct source s = {data, size};
     harness_quiet();
-    if (take_u8(&s) & 1)
+    if (draw_u8(&s) & 1)
         addresses(&s);
     else
         environment(&s);

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "env/sim.h"
+#include "cluster/meta/etcd.h"
+#include "cluster/meta/store_etcd.h"
 #include "harness.h"
-#include "post/etcd.h"
-#include "post/store_etcd.h"
+#include "sim/env/sim.h"
 
 static void read_all(const uint8_t *data, size_t size)
 {
@@ -37,7 +37,8 @@ struct answers {
     struct source source;
 };
 
-static paramo_err say(struct http *http, const struct http_ask *ask, unsigned *status, struct writer *answer)
+static paramo_err post_request(struct http *http, const struct http_request *ask, unsigned *status,
+                               struct writer *answer)
 {
     struct answers *a = (struct answers *)http;
     CHECK(ask->body->len && !ask->body->failed && ask->timeout_ms);
@@ -94,17 +95,17 @@ static bool is_saved(void *arg)
 
 static void live(const uint8_t *data, size_t size)
 {
-    static const struct http_ops ops = {.post = say, .destroy = nothing};
+    static const struct http_ops ops = {.post = post_request, .destroy = nothing};
     struct answers answers = {.http.ops = &ops, .source = {data, size}};
     struct sim *sim;
     struct lane *lane;
-    struct chores *chores;
+    struct blocking_jobs *blocking_jobs;
     struct store *store;
     told = (struct told){0};
     CHECK(!sim_create(1, &sim) && !lane_create(sim_env(sim), "control", 0, &lane) &&
-          !chores_create(sim_env(sim), "chores", &chores));
+          !blocking_jobs_create(sim_env(sim), "blocking jobs", &blocking_jobs));
     struct store_etcd_config config = {.lane = lane,
-                                       .chores = chores,
+                                       .blocking_jobs = blocking_jobs,
                                        .http = &answers.http,
                                        .meta = "etcd://a:1/j",
                                        .name = "name:1",
@@ -114,21 +115,21 @@ static void live(const uint8_t *data, size_t size)
     lane_leave(lane);
     (void)sim_run(sim, is_started, NULL, sim_now(sim) + 20 * ENV_SEC);
     CHECK(lane_enter(lane));
-    struct writer cells = {0};
+    struct writer records = {0};
     size_t mark;
-    store_cell_begin(&cells, 1, &mark);
-    store_cell_end(&cells, mark);
+    store_record_begin(&records, 1, &mark);
+    store_record_end(&records, mark);
     bool leads = told.started && !told.status;
-    bool asked = leads && !store_save(store, &cells, size % 2, saved, NULL);
+    bool asked = leads && !store_save(store, &records, size % 2, saved, NULL);
     lane_leave(lane);
     if (asked) /* it ends, well or not */
         CHECK(sim_run(sim, is_saved, NULL, sim_now(sim) + 20 * ENV_SEC));
     if (!leads)
-        writer_fini(&cells);
+        writer_fini(&records);
     CHECK(lane_enter(lane));
     store_close(store);
     lane_leave(lane);
-    chores_destroy(chores);
+    blocking_jobs_destroy(blocking_jobs);
     CHECK(lane_enter(lane));
     lane_leave(lane);
     lane_destroy(lane);

@@ -11,8 +11,8 @@ static void van_header(const uint8_t *data, size_t size)
 {
     uint8_t bytes[VAN_HEADER_BYTES] = {0}, again[VAN_HEADER_BYTES];
     struct source s = {data, size};
-    bool repair = take_u8(&s) & 1; /* a right checksum gets further */
-    uint64_t limit = take_number(&s);
+    bool repair = draw_u8(&s) & 1; /* a right checksum gets further */
+    uint64_t limit = draw_number(&s);
     struct van_header h;
     struct van_frame f = {.nseg = 0};
     memcpy(bytes, s.at, s.left < sizeof bytes ? s.left : sizeof bytes);
@@ -22,7 +22,7 @@ static void van_header(const uint8_t *data, size_t size)
         f.class = bytes[6];
         struct source lens = {bytes + 16, 32};
         for (unsigned i = 0; i < VAN_SEGS; i++)
-            f.seg[i].len = take_u64(&lens);
+            f.seg[i].len = draw_u64(&lens);
         if (f.nseg > VAN_SEGS)
             return;
         van_header_encode(&f, bytes);
@@ -50,9 +50,9 @@ static void wire_header(const uint8_t *data, size_t size)
     struct wire_head h;
     struct van_seg seg[VAN_SEGS] = {{0}};
     struct source s = {data, size};
-    unsigned nseg = take_below(&s, VAN_SEGS + 1);
+    unsigned nseg = draw_below(&s, VAN_SEGS + 1);
     for (unsigned i = 0; i < nseg; i++)
-        seg[i].len = take_number(&s);
+        seg[i].len = draw_number(&s);
     memcpy(bytes, s.at, s.left < sizeof bytes ? s.left : sizeof bytes);
     if (wire_head_decode(bytes, &h))
         return;

@@ -1,27 +1,27 @@
-/* Both sides of the handshake: strangers at a door say anything, and whoever is dialled answers anything.
- * Only the right token comes in; a dial ends once; and afterwards the door still opens for who knocks
- * properly. */
+/* Both sides of the handshake: strangers at an acceptor say anything, and whoever is dialled answers
+ * anything. Only the right token comes in; a dial ends once; and afterwards the acceptor still opens for who
+ * knocks properly. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/session/acceptor.h"
+#include "cluster/session/connector.h"
+#include "cluster/session/control_message.h"
 #include "fakevan.h"
-#include "post/dial.h"
-#include "post/door.h"
-#include "post/letter.h"
 
-enum { CONNS = 6, DIALS = 3 };
+enum { CONNS = 6, CONNECTORS = 3 };
 
 struct dialling {
-    struct dial *dial;
+    struct connector *connector;
     struct fakeconn *conn;
     bool over;
 };
 
 static struct world {
     struct fakeworld world;
-    struct door *door;
-    struct fakeconn *stranger[CONNS];
-    struct dialling dial[DIALS];
+    struct acceptor *acceptor;
+    struct fakeconn *unauth[CONNS];
+    struct dialling connector[CONNECTORS];
     struct dialling *dialling; /* being begun */
     unsigned accepted, welcomes;
     unsigned mode; /* what the owner does with who is accepted */
@@ -49,11 +49,11 @@ static void accepted(void *arg, struct van_conn *conn, const struct hello *hello
     CHECK(hello->purpose == HELLO_DATA && (!hello->job || hello->job == 5));
     w.accepted++;
     if (w.mode == 1) {
-        door_reject(conn, PARAMO_E_FULL, "no room");
+        acceptor_reject(conn, PARAMO_E_FULL, "no room");
         return;
     }
     van_set_user(conn, &owned, NULL);
-    if (door_welcome(conn, 5, 6) != PARAMO_OK)
+    if (acceptor_welcome(conn, 5, 6) != PARAMO_OK)
         van_close(conn, false);
 }
 
@@ -62,7 +62,7 @@ static void up(void *arg, struct van_conn *conn, const struct welcome *welcome)
     struct dialling *d = arg;
     CHECK(!d->over && welcome->version == HELLO_VERSION_MAX);
     d->over = true;
-    d->dial = NULL;
+    d->connector = NULL;
     van_set_user(conn, &owned, NULL);
 }
 
@@ -71,7 +71,7 @@ static void failed(void *arg, paramo_err code, const char *text)
     struct dialling *d = arg;
     CHECK(!d->over && code != PARAMO_OK && text);
     d->over = true;
-    d->dial = NULL;
+    d->connector = NULL;
 }
 
 static void connected(void *arg, struct fakeconn *conn)
@@ -88,7 +88,7 @@ static void sent(void *arg, struct fakeconn *conn, const struct van_frame *frame
     struct hello hello;
     paramo_err code;
     (void)arg, (void)conn;
-    CHECK(letter_open(frame->head, frame->seg, frame->nseg, &head, &body) == PARAMO_OK);
+    CHECK(control_message_open(frame->head, frame->seg, frame->nseg, &head, &body) == PARAMO_OK);
     if (head.kind == WIRE_WELCOME) {
         CHECK(welcome_decode(&body, &welcome) == PARAMO_OK);
         w.welcomes++;
@@ -101,80 +101,80 @@ static void sent(void *arg, struct fakeconn *conn, const struct van_frame *frame
 
 static void edit(struct writer *body, struct source *s)
 {
-    for (unsigned n = take_below(s, 4); n-- && body->len;)
-        body->data[take_u16(s) % body->len] = take_u8(s);
-    if (take_below(s, 8) == 7)
-        body->len -= take_below(s, 8) % (body->len + 1);
+    for (unsigned n = draw_below(s, 4); n-- && body->len;)
+        body->data[draw_u16(s) % body->len] = draw_u8(s);
+    if (draw_below(s, 8) == 7)
+        body->len -= draw_below(s, 8) % (body->len + 1);
 }
 
-static void say_hello(struct fakeconn *c, struct source *s)
+static void send_hello(struct fakeconn *c, struct source *s)
 {
     static const char *const tokens[] = {"secret", "secret", "secret", "Secret", "", "secret2"};
     struct hello hello = {.version_min = HELLO_VERSION_MIN,
                           .version_max = HELLO_VERSION_MAX,
                           .purpose = HELLO_DATA,
-                          .node = take_u8(s),
-                          .incarnation = 1 + take_number(s),
-                          .job = take_below(s, 4) == 3 ? take_u8(s) : 0};
-    const char *token = tokens[take_below(s, 6)];
+                          .node = draw_u8(s),
+                          .incarnation = 1 + draw_number(s),
+                          .job = draw_below(s, 4) == 3 ? draw_u8(s) : 0};
+    const char *token = tokens[draw_below(s, 6)];
     memcpy(hello.token, token, strlen(token) + 1);
     struct wire_head head = {.kind = WIRE_HELLO};
     struct writer body = {0};
     hello_encode(&hello, &body);
     edit(&body, s);
-    (void)fakeconn_letter(c, &head, body.data, body.len);
+    (void)fakeconn_control_message(c, &head, body.data, body.len);
     writer_fini(&body);
 }
 
 static void answer(struct fakeconn *c, struct source *s)
 {
     struct wire_head head = {.kind = WIRE_WELCOME};
-    struct welcome welcome = {.version = 1, .job = take_u8(s), .incarnation = take_u64(s)};
+    struct welcome welcome = {.version = 1, .job = draw_u8(s), .incarnation = draw_u64(s)};
     struct writer body = {0};
     char text[64];
-    if (take_below(s, 3)) {
+    if (draw_below(s, 3)) {
         welcome_encode(&welcome, &body);
     } else {
         head.kind = WIRE_REJECT;
-        take_text(s, text, sizeof text);
-        reject_encode((paramo_err)take_u8(s), text, &body);
+        draw_text(s, text, sizeof text);
+        reject_encode((paramo_err)draw_u8(s), text, &body);
     }
     edit(&body, s);
-    (void)fakeconn_letter(c, &head, body.data, body.len);
+    (void)fakeconn_control_message(c, &head, body.data, body.len);
     writer_fini(&body);
 }
 
-static void start_dial(struct dialling *d, struct source *s)
+static void start_connector(struct dialling *d, struct source *s)
 {
-    struct dial_config config = {.van = &w.world.van.van,
-                                 .lane = w.world.lane,
-                                 .address = "somebody:1",
-                                 .hello = {.purpose = HELLO_DATA, .incarnation = 3, .token = "secret"},
-                                 .frame_bytes = 1 << 16,
-                                 .deadline = fakeworld_now(&w.world) + (1 + take_u8(s)) * ENV_SEC / 10,
-                                 .up = up,
-                                 .failed = failed,
-                                 .arg = d};
+    struct connector_config config = {.van = &w.world.van.van,
+                                      .lane = w.world.lane,
+                                      .address = "somebody:1",
+                                      .hello = {.purpose = HELLO_DATA, .incarnation = 3, .token = "secret"},
+                                      .frame_bytes = 1 << 16,
+                                      .deadline = fakeworld_now(&w.world) + (1 + draw_u8(s)) * ENV_SEC / 10,
+                                      .up = up,
+                                      .failed = failed,
+                                      .arg = d};
     *d = (struct dialling){0};
     w.dialling = d;
-    if (dial_start(&config, &d->dial) != PARAMO_OK)
+    if (connector_start(&config, &d->connector) != PARAMO_OK)
         d->over = true;
 }
 
 static void step(struct source *s)
 {
-    uint8_t op = take_u8(s);
-    struct fakeconn **stranger = &w.stranger[take_below(s, CONNS)], *c = *stranger;
-    struct dialling *d = &w.dial[take_below(s, DIALS)];
+    uint8_t op = draw_u8(s);
+    struct fakeconn **unauth = &w.unauth[draw_below(s, CONNS)], *c = *unauth;
+    struct dialling *d = &w.connector[draw_below(s, CONNECTORS)];
     switch (op % 12) {
     case 0:
         if (!fakeconn_alive(c))
-            *stranger = fakevan_stranger(&w.world.van);
+            *unauth = fakevan_unauth(&w.world.van);
         break;
     case 1:
     case 2:
         if (fakeconn_alive(c))
-            say_hello(c, s);
+            send_hello(c, s);
         break;
     case 3:
         if (fakeconn_alive(c))
@@ -185,12 +185,12 @@ static void step(struct source *s)
             fakeconn_break(c, PARAMO_E_DISCONNECTED, "cut");
         break;
     case 5:
-        w.mode = take_below(s, 2);
-        w.world.van.refuse = take_below(s, 4) == 3;
+        w.mode = draw_below(s, 2);
+        w.world.van.refuse = draw_below(s, 4) == 3;
         break;
     case 6:
-        if (!d->dial)
-            start_dial(d, s);
+        if (!d->connector)
+            start_connector(d, s);
         break;
     case 7:
     case 8:
@@ -206,9 +206,9 @@ static void step(struct source *s)
             fakeconn_break(d->conn, PARAMO_E_DISCONNECTED, "cut");
         break;
     default:
-        if (d->dial)
-            dial_cancel(d->dial);
-        d->dial = NULL;
+        if (d->connector)
+            connector_cancel(d->connector);
+        d->connector = NULL;
         d->over = true;
     }
 }
@@ -220,24 +220,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fakeworld_open(&w.world);
     w.world.van.sent = sent;
     w.world.van.connected = connected;
-    struct door_config config = {.van = &w.world.van.van,
-                                 .lane = w.world.lane,
-                                 .address = "door",
-                                 .token = "secret",
-                                 .purposes = DOOR_PURPOSE_DATA,
-                                 .frame_bytes = 1 << 20,
-                                 .strangers = 3,
-                                 .accept = accepted};
+    struct acceptor_config config = {.van = &w.world.van.van,
+                                     .lane = w.world.lane,
+                                     .address = "acceptor",
+                                     .token = "secret",
+                                     .purposes = ACCEPTOR_PURPOSE_DATA,
+                                     .frame_bytes = 1 << 20,
+                                     .unauth_max = 3,
+                                     .accept = accepted};
     fakeworld_enter(&w.world);
-    CHECK(door_open(&config, &w.door) == PARAMO_OK);
-    door_set_job(w.door, 5);
+    CHECK(acceptor_open(&config, &w.acceptor) == PARAMO_OK);
+    acceptor_set_job(w.acceptor, 5);
     fakeworld_leave(&w.world);
     for (unsigned n = 0; s.left && n < 200; n++) {
         fakeworld_enter(&w.world);
         step(&s);
         fakeworld_leave(&w.world);
-        if (take_below(&s, 4) == 3)
-            fakeworld_pass(&w.world, take_u8(&s) * 16);
+        if (draw_below(&s, 4) == 3)
+            fakeworld_pass(&w.world, draw_u8(&s) * 16);
     }
     /* Whoever knocks properly comes in. */
     struct hello hello = {.version_min = HELLO_VERSION_MIN,
@@ -249,17 +249,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct writer body = {0};
     w.mode = 0;
     fakeworld_enter(&w.world);
-    struct fakeconn *last = fakevan_stranger(&w.world.van);
+    struct fakeconn *last = fakevan_unauth(&w.world.van);
     unsigned before = w.welcomes;
     hello_encode(&hello, &body);
-    CHECK(fakeconn_letter(last, &head, body.data, body.len) && w.welcomes == before + 1);
+    CHECK(fakeconn_control_message(last, &head, body.data, body.len) && w.welcomes == before + 1);
     writer_fini(&body);
-    door_close(w.door);
+    acceptor_close(w.acceptor);
     fakeworld_leave(&w.world);
     fakeworld_pass(&w.world, 40000); /* every deadline */
     fakeworld_enter(&w.world);
-    for (unsigned i = 0; i < DIALS; i++)
-        CHECK(!w.dial[i].dial);
+    for (unsigned i = 0; i < CONNECTORS; i++)
+        CHECK(!w.connector[i].connector);
     for (struct fakeconn *c = w.world.van.conns; c; c = c->next)
         if (fakeconn_alive(c)) {
             CHECK(c->conn.user_ops == &owned);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/member/member.h"
+#include "cluster/session/control_message.h"
 #include "fakevan.h"
-#include "post/letter.h"
-#include "post/member.h"
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
 #include "wire/end.h"
@@ -90,7 +90,7 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
     struct wire_head head;
     struct reader body;
     (void)arg, (void)c;
-    CHECK(letter_open(frame->head, frame->seg, frame->nseg, &head, &body) == PARAMO_OK);
+    CHECK(control_message_open(frame->head, frame->seg, frame->nseg, &head, &body) == PARAMO_OK);
     CHECK(head.kind == WIRE_HELLO || head.kind == WIRE_CALL || head.kind == WIRE_HEARTBEAT);
     if (head.kind == WIRE_CALL) {
         w.kind = head.table;
@@ -118,18 +118,18 @@ static void begin_call(struct source *s)
     if (!c)
         return;
     *c = (struct called){.call.done = done};
-    uint64_t deadline = fakeworld_now(&w.world) + take_u8(s) * 100 * ENV_MS;
-    struct pool_part part = {.index = 1};
+    uint64_t deadline = fakeworld_now(&w.world) + draw_u8(s) * 100 * ENV_MS;
+    struct work_unit unit = {.index = 1};
     paramo_table_options options = {.size = sizeof options, .dim = 1};
     double one = 1;
     paramo_err err;
     c->begun = true; /* done may come only later */
-    switch (take_below(s, 14)) {
+    switch (draw_below(s, 14)) {
     case 0:
         err = member_barrier(w.member, &c->call, PARAMO_GROUP_WORKERS, 0, deadline);
         break;
     case 1:
-        err = member_table_open(w.member, &c->call, "t", take_u8(s) & 1 ? &options : NULL, deadline);
+        err = member_table_open(w.member, &c->call, "t", draw_u8(s) & 1 ? &options : NULL, deadline);
         break;
     case 2:
         err = member_pool_open(w.member, &c->call, "p", 1, 1, deadline);
@@ -138,10 +138,10 @@ static void begin_call(struct source *s)
         err = member_pool_next(w.member, &c->call, "p", 0, 0, 500, deadline);
         break;
     case 4:
-        err = member_pool_done(w.member, &c->call, "p", &part, deadline);
+        err = member_pool_done(w.member, &c->call, "p", &unit, deadline);
         break;
     case 5:
-        err = member_pool_end(w.member, &c->call, "p", &part, deadline);
+        err = member_pool_end(w.member, &c->call, "p", &unit, deadline);
         break;
     case 6:
         err = member_kv_put(w.member, &c->call, "k", "value", 5, deadline);
@@ -162,8 +162,8 @@ static void begin_call(struct source *s)
         err = member_drain(w.member, &c->call, deadline);
         break;
     case 12:
-        err = take_u8(s) & 1 ? member_ckpt_load(w.member, &c->call, "/ckpt", 0, deadline)
-                             : member_ckpt_save(w.member, &c->call, "/ckpt", take_u8(s) & 1, deadline);
+        err = draw_u8(s) & 1 ? member_ckpt_load(w.member, &c->call, "/ckpt", 0, deadline)
+                             : member_ckpt_save(w.member, &c->call, "/ckpt", draw_u8(s) & 1, deadline);
         break;
     default:
         err = member_leave(w.member, &c->call, deadline);
@@ -176,7 +176,7 @@ static void begin_call(struct source *s)
 
 static void cancel_call(struct source *s)
 {
-    struct called *c = &w.call[take_below(s, CALLS)];
+    struct called *c = &w.call[draw_below(s, CALLS)];
     if (c->begun && !c->done) {
         member_cancel(w.member, &c->call);
         CHECK(c->done == 1);
@@ -185,44 +185,44 @@ static void cancel_call(struct source *s)
 
 /* ---- the scheduler's side ---- */
 
-static void say(struct wire_head *head, struct writer *body, struct source *s)
+static void send_message(struct wire_head *head, struct writer *body, struct source *s)
 {
-    if (take_below(s, 5) == 4 && body->len) {
-        for (unsigned n = 1 + take_below(s, 3); n--;)
-            body->data[take_u16(s) % body->len] = take_u8(s);
-        if (take_below(s, 4) == 3)
-            body->len -= take_below(s, 8) % (body->len + 1);
+    if (draw_below(s, 5) == 4 && body->len) {
+        for (unsigned n = 1 + draw_below(s, 3); n--;)
+            body->data[draw_u16(s) % body->len] = draw_u8(s);
+        if (draw_below(s, 4) == 3)
+            body->len -= draw_below(s, 8) % (body->len + 1);
     }
-    (void)fakeconn_letter(w.fake, head, body->data, body->len);
+    (void)fakeconn_control_message(w.fake, head, body->data, body->len);
     writer_fini(body);
 }
 
 static void say_welcome(struct source *s)
 {
     struct wire_head head = {.kind = WIRE_WELCOME};
-    struct welcome welcome = {.version = 1, .job = 7, .incarnation = 1 + take_below(s, 2)};
+    struct welcome welcome = {.version = 1, .job = 7, .incarnation = 1 + draw_below(s, 2)};
     struct writer body = {0};
-    if (take_below(s, 8) == 7) {
+    if (draw_below(s, 8) == 7) {
         head.kind = WIRE_REJECT;
-        reject_encode((paramo_err)take_u8(s), "no", &body);
+        reject_encode((paramo_err)draw_u8(s), "no", &body);
     } else {
         welcome_encode(&welcome, &body);
     }
-    say(&head, &body, s);
+    send_message(&head, &body, s);
 }
 
 static void say_place(struct source *s)
 {
     struct wire_head head = {.kind = WIRE_REPLY, .table = CALL_REGISTER};
-    struct register_result place = {.node = 9, .recovered = take_u8(s) & 1};
+    struct register_result place = {.node = 9, .recovered = draw_u8(s) & 1};
     struct writer body = {0};
-    if (take_below(s, 8) == 7) {
-        head.status = take_u8(s);
+    if (draw_below(s, 8) == 7) {
+        head.status = draw_u8(s);
         call_text_encode("no place", &body);
     } else {
         register_result_encode(&place, &body);
     }
-    say(&head, &body, s);
+    send_message(&head, &body, s);
 }
 
 static void say_view(struct source *s)
@@ -237,16 +237,16 @@ static void say_view(struct source *s)
                                   .weight = 1,
                                   .domain = "host"},
                                  {.id = 9, .role = PARAMO_ROLE_WORKER, .incarnation = 3, .alive = true}};
-    struct view_shard shard = {.node = 8, .arcs_changed = 0};
+    struct view_shard shard = {.node = 8, .partitions_changed = 0};
     struct view_table tables[2] = {{.id = 1, .name = "t"}, {.id = 2, .name = "u"}};
-    struct view view = {.job = take_below(s, 8) == 7 ? 8 : 7,
-                        .number = take_below(s, 16),
-                        .complete = take_below(s, 8) != 7,
+    struct view view = {.job = draw_below(s, 8) == 7 ? 8 : 7,
+                        .number = draw_below(s, 16),
+                        .complete = draw_below(s, 8) != 7,
                         .num_servers = 1,
                         .num_workers = 1,
                         .nodes_count = 3,
                         .shards_count = 1,
-                        .tables_count = take_below(s, 3),
+                        .tables_count = draw_below(s, 3),
                         .nodes = nodes,
                         .shards = &shard,
                         .tables = tables};
@@ -255,54 +255,54 @@ static void say_view(struct source *s)
     struct wire_head head = {.kind = WIRE_VIEW};
     struct writer body = {0};
     view_encode(&view, &body);
-    say(&head, &body, s);
+    send_message(&head, &body, s);
 }
 
 static void say_reply(struct source *s)
 {
     struct wire_head head = {.kind = WIRE_REPLY, .table = w.kind, .number = w.number};
     struct writer body = {0};
-    uint8_t how = take_u8(s);
+    uint8_t how = draw_u8(s);
     if (how & 1)
         head.number -= how >> 6;
     if (how & 2)
         head.table = how >> 4;
     if ((how & 12) == 12) {
-        head.status = take_u8(s);
+        head.status = draw_u8(s);
         call_text_encode("it failed", &body);
     } else if (head.table == CALL_BARRIER) {
         barrier_result_encode(&(struct barrier_result){.number = 1}, &body);
     } else if (head.table == CALL_TABLE_OPEN) {
-        table_open_result_encode(&(struct table_open_result){.table = 1, .view = take_below(s, 16)}, &body);
+        table_open_result_encode(&(struct table_open_result){.table = 1, .view = draw_below(s, 16)}, &body);
     } else if (head.table == CALL_POOL_NEXT) {
-        pool_next_result_encode(&(struct pool_next_result){.state = (uint8_t)take_below(s, 3)}, &body);
+        pool_next_result_encode(&(struct pool_next_result){.state = (uint8_t)draw_below(s, 3)}, &body);
     } else if (head.table == CALL_KV_GET || head.table == CALL_CKPT_SAVE || head.table == CALL_CKPT_LOAD) {
-        write_u64(&body, take_u64(s));
+        write_u64(&body, draw_u64(s));
     }
-    say(&head, &body, s);
+    send_message(&head, &body, s);
 }
 
 static void say_order(struct source *s)
 {
     struct wire_head head = {
-        .kind = WIRE_ORDER, .table = take_u8(s), .number = take_u8(s), .view = take_below(s, 16)};
+        .kind = WIRE_ORDER, .table = draw_u8(s), .number = draw_u8(s), .view = draw_below(s, 16)};
     struct writer body = {0};
-    head.floor = head.number - take_below(s, 70);
+    head.floor = head.number - draw_below(s, 70);
     write_u64(&body, 1);
-    say(&head, &body, s);
+    send_message(&head, &body, s);
 }
 
 static void say_end(struct source *s)
 {
     struct wire_head head = {.kind = WIRE_END};
     struct writer body = {0};
-    end_encode((paramo_err)take_u8(s), "it is over", &body);
-    say(&head, &body, s);
+    end_encode((paramo_err)draw_u8(s), "it is over", &body);
+    send_message(&head, &body, s);
 }
 
 static void step(struct source *s)
 {
-    uint8_t op = take_u8(s);
+    uint8_t op = draw_u8(s);
     bool alive = fakeconn_alive(w.fake);
     switch (op % 16) {
     case 0:
@@ -325,7 +325,7 @@ static void step(struct source *s)
             say_reply(s);
         break;
     case 7:
-        if (alive && take_below(s, 4) == 3)
+        if (alive && draw_below(s, 4) == 3)
             say_end(s);
         break;
     case 8:
@@ -342,7 +342,7 @@ static void step(struct source *s)
             w.fake->full = op & 64;
         break;
     case 11:
-        if (alive && take_below(s, 2))
+        if (alive && draw_below(s, 2))
             say_order(s);
         else
             cancel_call(s);
@@ -378,7 +378,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .on_view = viewed,
                                    .on_ended = ended,
                                    .on_order = ordered,
-                                   .progress = take_u8(&s) & 1 ? progress : NULL};
+                                   .progress = draw_u8(&s) & 1 ? progress : NULL};
     fakeworld_enter(&w.world);
     CHECK(member_create(&config, &w.member) == PARAMO_OK);
     fakeworld_leave(&w.world);
@@ -387,8 +387,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fakeworld_enter(&w.world);
         step(&s);
         fakeworld_leave(&w.world);
-        if (take_below(&s, 8) == 7)
-            fakeworld_pass(&w.world, take_u8(&s) * 20);
+        if (draw_below(&s, 8) == 7)
+            fakeworld_pass(&w.world, draw_u8(&s) * 20);
     }
     if (w.fake)
         w.fake->full = false;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/view/view.h"
 #include "harness.h"
-#include "post/view.h"
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
 #include "wire/ckpt_order.h"
@@ -12,7 +12,7 @@
 #include "wire/heartbeat.h"
 #include "wire/hello.h"
 #include "wire/kv_calls.h"
-#include "wire/move_order.h"
+#include "wire/migration_order.h"
 #include "wire/order.h"
 #include "wire/pool_calls.h"
 #include "wire/register_call.h"
@@ -49,7 +49,7 @@ CODEC(kv_put, struct kv_put)
 CODEC(kv_get, struct kv_get)
 CODEC(kv_delete, struct kv_delete)
 CODEC(heartbeat, struct heartbeat)
-CODEC(move_order, struct move_order)
+CODEC(migration_order, struct migration_order)
 CODEC(order_done, struct order_done)
 CODEC(ckpt_order, struct ckpt_order)
 CODEC(ckpt_result, struct ckpt_result)
@@ -93,14 +93,14 @@ static bool codec_view(struct reader *in, struct writer *out)
         CHECK(view_node(view, view->shards[i].node));
         CHECK(view_shard_index(view, view->shards[i].node, view->shards[i].index) == (int)i);
     }
-    for (size_t a = 0; a < RING_ARCS; a++)
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
         for (unsigned l = 0; l < RING_LEVELS; l++) {
             uint16_t member = view->chains.level[l].owner[a];
-            CHECK(member < view->shards_count || member == RING_NOBODY);
-            for (unsigned k = 0; k < l && member != RING_NOBODY; k++)
+            CHECK(member < view->shards_count || member == RING_NONE);
+            for (unsigned k = 0; k < l && member != RING_NONE; k++)
                 CHECK(view->chains.level[k].owner[a] != member &&
-                      view->chains.level[k].owner[a] != RING_NOBODY);
-            CHECK(l <= view->chains.replicas || member == RING_NOBODY);
+                      view->chains.level[k].owner[a] != RING_NONE);
+            CHECK(l <= view->chains.replicas || member == RING_NONE);
         }
     for (uint32_t i = 0; i < view->tables_count; i++)
         CHECK(view_table(view, view->tables[i].id) == &view->tables[i]);
@@ -154,7 +154,7 @@ static const struct {
               {codec_text, true},
               {codec_view, false},       /* a ring may come in more runs than it needs */
               {codec_order_done, false}, /* unknown codes become INTERNAL */
-              {codec_move_order, true},
+              {codec_migration_order, true},
               {codec_ckpt_order, true},
               {codec_ckpt_result, true},
               {codec_ckpt_written, true},
@@ -167,7 +167,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     size_t which = data[0] % (sizeof codecs / sizeof codecs[0]), got;
     struct source s = {data + 1, size - 1};
-    uint8_t *bytes = take_bytes(&s, size - 1, &got);
+    uint8_t *bytes = draw_bytes(&s, size - 1, &got);
     struct reader r = reader_over(bytes, got);
     struct writer once = {0}, twice = {0};
     if (codecs[which].run(&r, &once)) {

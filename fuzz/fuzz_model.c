@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "harness.h"
-#include "learn/modelio.h"
+#include "learn/io/modelio.h"
 
 static char folder[64];
 
@@ -49,7 +49,7 @@ static size_t make_table(struct source *s, const char *name, unsigned n, unsigne
         bytes[len + 8 * i] = (uint8_t)(i + 1);
     size_t take = s->left < data_len ? s->left : data_len;
     for (size_t i = 0; i < take; i++)
-        bytes[len + i] ^= take_u8(s);
+        bytes[len + i] ^= draw_u8(s);
     len += data_len;
     XXH128_hash_t h = XXH3_128bits(bytes, len);
     (void)snprintf(sum, 33, "%016llx%016llx", (unsigned long long)h.high64, (unsigned long long)h.low64);
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct source s = {data, size};
     struct model model;
-    uint8_t how = take_u8(&s);
+    uint8_t how = draw_u8(&s);
     if (how & 1) { /* the input is the manifest; its tables are small ones of ours */
         char sum[33];
         struct source none = {NULL, 0};
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         write_file("manifest.json", s.at, s.left);
     } else { /* the input is a manifest's numbers and the tables' bytes */
         char text[2048], w[33], v[33];
-        unsigned n = take_below(&s, 8), dim = take_below(&s, 4);
+        unsigned n = draw_below(&s, 8), dim = draw_below(&s, 4);
         int fm = dim > 0;
         size_t w_len = make_table(&s, "w.safetensors", n, 1, w);
         size_t v_len = make_table(&s, "v.safetensors", n, dim ? dim : 1, v);

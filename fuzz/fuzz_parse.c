@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "harness.h"
-#include "learn/number.h"
-#include "learn/parse.h"
+#include "learn/data/number.h"
+#include "learn/data/parse.h"
 
 struct bad_lines {
     uint64_t count, last;
@@ -117,7 +117,7 @@ static void detect(bool whole, const uint8_t *text, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct source s = {data, size};
-    uint8_t how = take_u8(&s);
+    uint8_t how = draw_u8(&s);
     static const uint8_t bits[] = {0, 1, 20, 63};
     switch (how % 5) {
     case 0:

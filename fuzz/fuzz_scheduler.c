@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "env/simfs.h"
+#include "cluster/meta/store_dir.h"
+#include "cluster/scheduler/scheduler.h"
+#include "cluster/session/control_message.h"
 #include "fakevan.h"
-#include "post/letter.h"
-#include "post/scheduler.h"
-#include "post/store_dir.h"
+#include "sim/env/simfs.h"
 #include "wire/barrier_call.h"
 #include "wire/calls.h"
 #include "wire/ckpt_order.h"
@@ -54,7 +54,7 @@ static void check_reply(const struct wire_head *head, struct reader *body)
     struct register_result place;
     struct barrier_result barrier;
     struct table_open_result table;
-    struct pool_next_result part;
+    struct pool_next_result unit;
     struct ckpt_result ckpt;
     struct view *view;
     char text[CALL_TEXT_MAX];
@@ -73,7 +73,7 @@ static void check_reply(const struct wire_head *head, struct reader *body)
         CHECK(table_open_result_decode(body, &table) == PARAMO_OK && table.table);
         break;
     case CALL_POOL_NEXT:
-        CHECK(pool_next_result_decode(body, &part) == PARAMO_OK);
+        CHECK(pool_next_result_decode(body, &unit) == PARAMO_OK);
         break;
     case CALL_CKPT_SAVE:
     case CALL_CKPT_LOAD:
@@ -82,7 +82,7 @@ static void check_reply(const struct wire_head *head, struct reader *body)
     case CALL_KV_GET:
         CHECK(body->left <= KV_VALUE_MAX);
         break;
-    case CALL_LOOK:
+    case CALL_ADMIN_VIEW:
         CHECK(view_decode(body, &view) == PARAMO_OK && view->complete);
         view_unref(view);
         break;
@@ -110,7 +110,7 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
     char text[CALL_TEXT_MAX];
     struct node *node = c->arg;
     (void)arg;
-    CHECK(letter_open(frame->head, frame->seg, frame->nseg, &head, &body) == PARAMO_OK);
+    CHECK(control_message_open(frame->head, frame->seg, frame->nseg, &head, &body) == PARAMO_OK);
     switch (head.kind) {
     case WIRE_WELCOME:
         CHECK(welcome_decode(&body, &welcome) == PARAMO_OK);
@@ -140,24 +140,24 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
 
 static void edit(struct writer *body, struct source *s)
 {
-    if (take_below(s, 4) != 3 || !body->len)
+    if (draw_below(s, 4) != 3 || !body->len)
         return; /* at the input's end, too: what begin() sends is right */
-    for (unsigned n = 1 + take_below(s, 3); n--;)
-        body->data[take_u16(s) % body->len] = take_u8(s);
-    if (take_below(s, 4) == 3)
-        body->len -= take_below(s, 8) % (body->len + 1);
+    for (unsigned n = 1 + draw_below(s, 3); n--;)
+        body->data[draw_u16(s) % body->len] = draw_u8(s);
+    if (draw_below(s, 4) == 3)
+        body->len -= draw_below(s, 8) % (body->len + 1);
 }
 
 static void knock(struct node *node, struct source *s)
 {
     if (fakeconn_alive(node->fake))
         fakeconn_break(node->fake, PARAMO_E_DISCONNECTED, "cut");
-    node->fake = fakevan_stranger(&w.world.van);
+    node->fake = fakevan_unauth(&w.world.van);
     if (!node->fake)
         return;
-    if (take_below(s, 4) == 3 || !node->incarnation) {
+    if (draw_below(s, 4) == 3 || !node->incarnation) {
         *node =
-            (struct node){.fake = node->fake, .incarnation = 1 + take_below(s, 200), .number = 1, .floor = 1};
+            (struct node){.fake = node->fake, .incarnation = 1 + draw_below(s, 200), .number = 1, .floor = 1};
     }
     node->fake->arg = node;
     node->view = 0;
@@ -169,59 +169,59 @@ static void knock(struct node *node, struct source *s)
     struct wire_head head = {.kind = WIRE_HELLO};
     struct writer body = {0};
     hello_encode(&hello, &body);
-    (void)fakeconn_letter(node->fake, &head, body.data, body.len);
+    (void)fakeconn_control_message(node->fake, &head, body.data, body.len);
     writer_fini(&body);
 }
 
 static void enlist(struct node *node, struct source *s, uint32_t role)
 {
     struct register_call call = {
-        .role = role, .rank = (int32_t)take_below(s, 4) - 1, .timeout_ms = take_u16(s)};
+        .role = role, .rank = (int32_t)draw_below(s, 4) - 1, .timeout_ms = draw_u16(s)};
     struct wire_head head = {.kind = WIRE_CALL, .table = CALL_REGISTER, .floor = node->floor};
     struct writer body = {0};
     if (role == PARAMO_ROLE_SERVER) {
-        call.port = (uint16_t)(1 + take_below(s, 3));
-        call.shards = (uint16_t)(1 + take_below(s, 3));
-        call.weight = 1 + take_below(s, 3);
-        take_text(s, call.domain, 3);
+        call.port = (uint16_t)(1 + draw_below(s, 3));
+        call.shards = (uint16_t)(1 + draw_below(s, 3));
+        call.weight = 1 + draw_below(s, 3);
+        draw_text(s, call.domain, 3);
     }
     if (w.views)
-        head.view = take_number(s);
-    if (take_below(s, 4) == 3)
-        call.node = take_u8(s);
-    take_text(s, call.host, 8);
-    take_text(s, call.name, 4);
+        head.view = draw_number(s);
+    if (draw_below(s, 4) == 3)
+        call.node = draw_u8(s);
+    draw_text(s, call.host, 8);
+    draw_text(s, call.name, 4);
     register_call_encode(&call, &body);
     edit(&body, s);
-    (void)fakeconn_letter(node->fake, &head, body.data, body.len);
+    (void)fakeconn_control_message(node->fake, &head, body.data, body.len);
     writer_fini(&body);
 }
 
 static void name(struct source *s, char *text)
 {
-    text[0] = (char)('a' + take_below(s, 3));
+    text[0] = (char)('a' + draw_below(s, 3));
     text[1] = '\0';
 }
 
-static void pool_part(struct source *s, struct pool_part *part)
+static void work_unit(struct source *s, struct work_unit *unit)
 {
-    *part = (struct pool_part){.stream = take_below(s, 3),
-                               .round = take_below(s, 2),
-                               .index = take_below(s, 4),
-                               .token = take_number(s)};
+    *unit = (struct work_unit){.stream = draw_below(s, 3),
+                               .round = draw_below(s, 2),
+                               .index = draw_below(s, 4),
+                               .token = draw_number(s)};
 }
 
 static void table(struct source *s, struct writer *body)
 {
-    struct table_open open = {.create = take_below(s, 4)};
+    struct table_open open = {.create = draw_below(s, 4)};
     name(s, open.name);
     open.options = (paramo_table_options){.size = sizeof open.options,
-                                          .kind = (paramo_table_kind)take_below(s, 4),
-                                          .dtype = (paramo_dtype)take_below(s, 2),
-                                          .dim = take_below(s, 3),
-                                          .rows = take_below(s, 3),
-                                          .optimizer = (paramo_optimizer)take_below(s, 3),
-                                          .placement = (paramo_placement)take_below(s, 5)};
+                                          .kind = (paramo_table_kind)draw_below(s, 4),
+                                          .dtype = (paramo_dtype)draw_below(s, 2),
+                                          .dim = draw_below(s, 3),
+                                          .rows = draw_below(s, 3),
+                                          .optimizer = (paramo_optimizer)draw_below(s, 3),
+                                          .placement = (paramo_placement)draw_below(s, 5)};
     table_open_encode(&open, body);
 }
 
@@ -229,11 +229,11 @@ static void call(struct node *node, struct source *s)
 {
     uint8_t value[64] = {0};
     struct wire_head head = {.kind = WIRE_CALL,
-                             .table = 2 + take_below(s, CALL_STATUS - 1),
+                             .table = 2 + draw_below(s, CALL_STATUS - 1),
                              .number = node->number,
                              .floor = node->floor};
     struct writer body = {0};
-    uint8_t how = take_u8(s);
+    uint8_t how = draw_u8(s);
     if (how & 1)
         head.number -= how / 64u; /* again */
     else
@@ -241,11 +241,11 @@ static void call(struct node *node, struct source *s)
     if ((how & 6) == 6)
         head.floor = node->floor = node->number - 1 > how / 16u ? node->number - 1 - how / 16u : 1;
     if ((how & 0x18) == 0x18)
-        head.number = take_number(s), head.floor = take_number(s);
+        head.number = draw_number(s), head.floor = draw_number(s);
     switch (head.table) {
     case CALL_BARRIER: {
         struct barrier_call m = {
-            .group = 1 + take_below(s, 7), .customer = take_below(s, 2), .timeout_ms = take_u16(s)};
+            .group = 1 + draw_below(s, 7), .customer = draw_below(s, 2), .timeout_ms = draw_u16(s)};
         barrier_call_encode(&m, &body);
         break;
     }
@@ -253,17 +253,17 @@ static void call(struct node *node, struct source *s)
         table(s, &body);
         break;
     case CALL_SHUTDOWN:
-        if (take_below(s, 8) == 7)
+        if (draw_below(s, 8) == 7)
             call_text_encode("enough", &body);
         break;
     case CALL_POOL_OPEN: {
-        struct pool_open m = {.streams = 1 + take_below(s, 3), .rounds = 1 + take_below(s, 3)};
+        struct pool_open m = {.streams = 1 + draw_below(s, 3), .rounds = 1 + draw_below(s, 3)};
         name(s, m.name);
         pool_open_encode(&m, &body);
         break;
     }
     case CALL_POOL_NEXT: {
-        struct pool_next m = {.who = take_below(s, 3), .round = take_below(s, 3), .timeout_ms = take_u16(s)};
+        struct pool_next m = {.who = draw_below(s, 3), .round = draw_below(s, 3), .timeout_ms = draw_u16(s)};
         name(s, m.name);
         pool_next_encode(&m, &body);
         break;
@@ -272,19 +272,19 @@ static void call(struct node *node, struct source *s)
     case CALL_POOL_END: {
         struct pool_report m = {.name = ""};
         name(s, m.name);
-        pool_part(s, &m.part);
+        work_unit(s, &m.unit);
         pool_report_encode(&m, &body);
         break;
     }
     case CALL_KV_PUT:
     case CALL_KV_ADD: {
-        struct kv_put m = {.value = value, .len = take_below(s, 8) * 8};
+        struct kv_put m = {.value = value, .len = draw_below(s, 8) * 8};
         name(s, m.key);
         kv_put_encode(&m, &body);
         break;
     }
     case CALL_KV_GET: {
-        struct kv_get m = {.timeout_ms = take_u16(s)};
+        struct kv_get m = {.timeout_ms = draw_u16(s)};
         name(s, m.key);
         kv_get_encode(&m, &body);
         break;
@@ -298,22 +298,22 @@ static void call(struct node *node, struct source *s)
     case CALL_CKPT_SAVE:
     case CALL_CKPT_LOAD: {
         static const char *const dirs[] = {"/var/ckpt", "/var/../etc", "/var/ckpt/deeper", "/var"};
-        struct ckpt_order m = {.number = take_below(s, 3), .timeout_ms = take_u16(s)};
+        struct ckpt_order m = {.number = draw_below(s, 3), .timeout_ms = draw_u16(s)};
         (void)snprintf(m.dir, sizeof m.dir, "%s", dirs[m.timeout_ms >> 8 & 32 ? m.timeout_ms >> 6 & 3 : 0]);
         m.changes = m.timeout_ms & 1;
         ckpt_order_encode(&m, &body);
         break;
     }
     case CALL_ORDER_DONE: {
-        struct order_done m = {.order = (UINT64_C(1) << 32) + take_below(s, 16),
-                               .status = take_below(s, 4) == 3 ? PARAMO_E_MEMORY : PARAMO_OK};
+        struct order_done m = {.order = (UINT64_C(1) << 32) + draw_below(s, 16),
+                               .status = draw_below(s, 4) == 3 ? PARAMO_E_MEMORY : PARAMO_OK};
         struct ckpt_written *written = calloc(1, sizeof *written);
         struct writer result = {0};
         CHECK(written);
-        written->count = take_below(s, 4);
+        written->count = draw_below(s, 4);
         if (written->count == 3) { /* not of a checkpoint: a report of one shard */
             struct shard_report report = {.rows = 1};
-            spread_add(&report.pauses, take_u8(s));
+            spread_add(&report.pauses, draw_u8(s));
             shard_report_encode(&report, &result);
         } else if (!m.status) {
             for (unsigned i = 0; i < written->count; i++) {
@@ -332,33 +332,33 @@ static void call(struct node *node, struct source *s)
         break;
     }
     case CALL_DRAIN:
-        write_u32(&body, take_below(s, 3) ? PARAMO_ID_SERVER(take_below(s, 4)) : 0);
+        write_u32(&body, draw_below(s, 3) ? PARAMO_ID_SERVER(draw_below(s, 4)) : 0);
         break;
     default:
         break;
     }
     edit(&body, s);
-    (void)fakeconn_letter(node->fake, &head, body.data, body.len);
+    (void)fakeconn_control_message(node->fake, &head, body.data, body.len);
     writer_fini(&body);
 }
 
 static void beat(struct node *node, struct source *s)
 {
-    struct heartbeat m = {.lanes = take_below(s, 5)};
+    struct heartbeat m = {.lanes = draw_below(s, 5)};
     struct wire_head head = {.kind = WIRE_HEARTBEAT, .floor = node->floor, .view = node->view};
     struct writer body = {0};
     for (unsigned i = 0; i < m.lanes; i++)
-        m.lane[i] = (struct heartbeat_lane){.steps = take_u8(s), .busy = i & 1};
+        m.lane[i] = (struct heartbeat_lane){.steps = draw_u8(s), .busy = i & 1};
     heartbeat_encode(&m, &body);
     edit(&body, s);
-    (void)fakeconn_letter(node->fake, &head, body.data, body.len);
+    (void)fakeconn_control_message(node->fake, &head, body.data, body.len);
     writer_fini(&body);
 }
 
 static void step(struct source *s)
 {
-    uint8_t op = take_u8(s);
-    struct node *node = &w.node[take_below(s, NODES)];
+    uint8_t op = draw_u8(s);
+    struct node *node = &w.node[draw_below(s, NODES)];
     bool alive = fakeconn_alive(node->fake);
     switch (op % 12) {
     case 0:
@@ -420,11 +420,11 @@ static void started(void *arg, paramo_err status, const struct store_state *stat
 }
 
 /* A store that is empty: what the scheduler saves it says only then. */
-static struct store *begin_store(struct simfs *disk, struct chores *chores)
+static struct store *begin_store(struct simfs *disk, struct blocking_jobs *blocking_jobs)
 {
     struct store *store;
     struct store_dir_config config = {
-        .lane = w.world.lane, .fs = simfs_fs(disk), .dir = "/d/s", .chores = chores};
+        .lane = w.world.lane, .fs = simfs_fs(disk), .dir = "/d/s", .blocking_jobs = blocking_jobs};
     CHECK(store_dir_open(&config, &store) == PARAMO_OK);
     fakeworld_enter(&w.world);
     CHECK(store_start(store, started, NULL) == PARAMO_OK);
@@ -440,13 +440,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(&w, 0, sizeof w);
     fakeworld_open(&w.world);
     w.world.van.sent = sent;
-    uint8_t how = take_u8(&s), more = size ? data[size - 1] : 0;
+    uint8_t how = draw_u8(&s), more = size ? data[size - 1] : 0;
     w.views = more & 1;
     struct simfs *disk;
-    struct chores *chores;
+    struct blocking_jobs *blocking_jobs;
     CHECK(simfs_create(1, &disk) == PARAMO_OK && fs_make_dir(simfs_fs(disk), "/var") == PARAMO_OK);
     CHECK(fs_make_dir(simfs_fs(disk), "/d") == PARAMO_OK);
-    CHECK(chores_create(lane_env(w.world.lane), "files", &chores) == PARAMO_OK);
+    CHECK(blocking_jobs_create(lane_env(w.world.lane), "files", &blocking_jobs) == PARAMO_OK);
     struct scheduler_config config = {.van = &w.world.van.van,
                                       .lane = w.world.lane,
                                       .address = "scheduler",
@@ -456,7 +456,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .num_workers = 1 + (how >> 2 & 1),
                                       .own_member = how & 8,
                                       .fs = simfs_fs(disk),
-                                      .chores = how & 16 ? NULL : chores,
+                                      .blocking_jobs = how & 16 ? NULL : blocking_jobs,
                                       .checkpoint_every_ms = how & 32 ? 700 : 0,
                                       .checkpoint_full_every = 3,
                                       .checkpoint_keep = 2,
@@ -465,7 +465,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .arg = &w,
                                       .over = over};
     if (more & 2) {
-        config.store = begin_store(disk, chores);
+        config.store = begin_store(disk, blocking_jobs);
         config.found = &w.found;
     }
     fakeworld_enter(&w.world);
@@ -477,8 +477,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fakeworld_enter(&w.world);
         step(&s);
         fakeworld_leave(&w.world);
-        if (take_below(&s, 8) == 7)
-            fakeworld_pass(&w.world, take_u8(&s) * 50);
+        if (draw_below(&s, 8) == 7)
+            fakeworld_pass(&w.world, draw_u8(&s) * 50);
     }
     /* It still listens, and answers who registers: with a place or with a reason. */
     fakeworld_enter(&w.world);
@@ -500,7 +500,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fakeworld_enter(&w.world);
     scheduler_destroy(w.scheduler);
     fakeworld_leave(&w.world);
-    chores_destroy(chores);
+    blocking_jobs_destroy(blocking_jobs);
     fakeworld_close(&w.world);
     simfs_destroy(disk);
     return 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fakevan.h"
-#include "server/shard_impl.h"
+#include "server/shard/shard_impl.h"
 #include "table/table_options.h"
 
 enum { CONNS = 4, HELD = 64, TABLES = 7, FRAME_LIMIT = 1 << 20 };
@@ -42,7 +42,7 @@ static void tables_init(void)
     for (unsigned t = 0; t < TABLES; t++)
         table_options_default(&w.options[t]);
     w.options[1].kind = PARAMO_TABLE_DENSE;
-    w.options[1].rows = RING_ARCS;
+    w.options[1].rows = RING_PARTITIONS;
     w.options[2].kind = PARAMO_TABLE_USER;
     w.options[3].kind = PARAMO_TABLE_VAR;
     w.options[3].dtype = PARAMO_U8;
@@ -59,7 +59,7 @@ static void tables_init(void)
         w.options[t].placement = table_options_placement(&w.options[t]);
 }
 
-/* foreign: of the first arcs, how many belong to the other server; dead: bits of workers. */
+/* foreign: of the first partitions, how many belong to the other server; dead: bits of workers. */
 static void set_view(unsigned foreign, unsigned dead, bool moved)
 {
     struct view *v = calloc(1, sizeof *v);
@@ -81,10 +81,10 @@ static void set_view(unsigned foreign, unsigned dead, bool moved)
                                          .incarnation = INCARNATION + ids[i],
                                          .alive = !(dead >> i & 1)};
     for (unsigned i = 0; i < 2; i++)
-        v->shards[i] = (struct view_shard){.node = i ? 10 : 8,
-                                           .arcs_changed =
-                                               moved || !w.view ? v->number : w.view->shards[i].arcs_changed};
-    for (unsigned a = 0; a < RING_ARCS; a++)
+        v->shards[i] = (struct view_shard){
+            .node = i ? 10 : 8,
+            .partitions_changed = moved || !w.view ? v->number : w.view->shards[i].partitions_changed};
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
         v->chains.level[0].owner[a] = a < foreign;
     for (unsigned t = 0; t < TABLES; t++) {
         v->tables[t].id = t + 1;
@@ -123,13 +123,13 @@ static void answer_held(struct source *s, unsigned which)
     w.held[which] = w.held[--w.held_count];
     w.held_value[which] = w.held_value[w.held_count];
     paramo_err err;
-    uint8_t how = take_u8(s);
+    uint8_t how = draw_u8(s);
     if (how % 4 == 0) {
         err = shard_answer_error(request, (paramo_err)(1 + how / 4 % 20), "the handler failed");
     } else if (how % 4 == 1 && n <= 16) {
         size_t sum = 0;
         for (size_t i = 0; i < n; i++)
-            sum += lens[i] = take_below(s, 4);
+            sum += lens[i] = draw_below(s, 4);
         err = shard_answer(request, vals, sum, lens);
     } else {
         err = shard_answer(request, vals, how % 64, NULL);
@@ -177,12 +177,12 @@ static void reconnect(struct connection *c, struct source *s)
 {
     if (fakeconn_alive(c->fake))
         fakeconn_break(c->fake, PARAMO_E_DISCONNECTED, "cut");
-    uint8_t how = take_u8(s);
+    uint8_t how = draw_u8(s);
     c->rank = how & 1;
     c->customer = how >> 1 & 1;
-    uint32_t node = how >= 0xf0 ? take_u16(s) % 12 : PARAMO_ID_WORKER(c->rank);
+    uint32_t node = how >= 0xf0 ? draw_u16(s) % 12 : PARAMO_ID_WORKER(c->rank);
     c->fake =
-        join(node, how & 0x20 ? take_u8(s) : INCARNATION + node, c->customer, how & 0x40 ? take_u8(s) : 0);
+        join(node, how & 0x20 ? draw_u8(s) : INCARNATION + node, c->customer, how & 0x40 ? draw_u8(s) : 0);
     if (how & 0x10)
         c->number = 1;
 }
@@ -198,37 +198,37 @@ static void request(struct connection *c, struct source *s)
 {
     static const uint8_t kinds[] = {WIRE_PUSH, WIRE_PULL,   WIRE_PUSHPULL, WIRE_PROBE, WIRE_SCAN,
                                     WIRE_PUT,  WIRE_DELETE, WIRE_CLEAR,    WIRE_STAT};
-    uint8_t bytes[VAN_HEAD], how = take_u8(s);
-    struct wire_head h = {.kind = kinds[take_below(s, 9)],
-                          .table = 1 + take_below(s, TABLES + 1),
+    uint8_t bytes[VAN_HEAD], how = draw_u8(s);
+    struct wire_head h = {.kind = kinds[draw_below(s, 9)],
+                          .table = 1 + draw_below(s, TABLES + 1),
                           .number = c->number,
                           .view = w.number};
     if (how & 1)
         h.number = c->number > 1 + how / 64u ? c->number - 1 - how / 64u : 1; /* again, or an old one */
     else
         c->number++;
-    uint64_t behind = take_below(s, 8);
+    uint64_t behind = draw_below(s, 8);
     h.floor = h.number > behind ? h.number - behind : 1;
     if (how & 2) { /* unusual */
-        uint8_t what = take_u8(s);
+        uint8_t what = draw_u8(s);
         h.flags = what & 15;
         h.view += what & 16 ? 1 : 0;
         h.view -= what & 32 ? 1 : 0;
         if (what & 64)
-            h.number = take_number(s), h.floor = h.number - take_below(s, 3);
+            h.number = draw_number(s), h.floor = h.number - draw_below(s, 3);
         if (what & 128)
-            h.column = (uint32_t)take_number(s), h.columns = (uint32_t)take_number(s);
+            h.column = (uint32_t)draw_number(s), h.columns = (uint32_t)draw_number(s);
     }
     h.ts = h.number;
     bool many = h.kind != WIRE_SCAN;
     h.count = h.kind == WIRE_CLEAR || h.kind == WIRE_STAT ? 0
-              : many                                      ? 1 + take_below(s, how & 4 ? 200 : 6)
+              : many                                      ? 1 + draw_below(s, how & 4 ? 200 : 6)
                                                           : 1;
     if (h.kind == WIRE_PROBE)
-        h.columns = kinds[take_below(s, 9)];
-    if (h.flags & WIRE_PART)
+        h.columns = kinds[draw_below(s, 9)];
+    if (h.flags & WIRE_COLUMNS)
         h.count = 1;
-    uint64_t key = take_number(s), stride = 1 + take_below(s, 3);
+    uint64_t key = draw_number(s), stride = 1 + draw_below(s, 3);
     bool has_vals = h.kind == WIRE_PUSH || h.kind == WIRE_PUSHPULL || h.kind == WIRE_PUT;
     const paramo_table_options *o = h.table <= TABLES ? &w.options[h.table - 1] : &w.options[0];
     bool var = o->kind == PARAMO_TABLE_VAR || o->kind == PARAMO_TABLE_USER;
@@ -237,33 +237,33 @@ static void request(struct connection *c, struct source *s)
     size_t keys_len = h.kind == WIRE_PROBE ? 0 : 8 * (size_t)h.count;
     uint64_t *keys = harness_alloc(keys_len);
     for (size_t i = 0; i < keys_len / 8; i++, key += stride)
-        keys[i] = how & 8 && i == 3 ? take_u64(s) : key;
+        keys[i] = how & 8 && i == 3 ? draw_u64(s) : key;
     size_t lens_len = has_vals && (h.flags & WIRE_LENS) ? 4 * (size_t)h.count : 0, values = 0;
     uint32_t *lens = harness_alloc(lens_len);
     for (size_t i = 0; i < lens_len / 4; i++)
-        values += lens[i] = how & 16 && i == 1 ? (uint32_t)take_number(s) : take_below(s, 5);
+        values += lens[i] = how & 16 && i == 1 ? (uint32_t)draw_number(s) : draw_below(s, 5);
     if (!lens_len)
-        values = (size_t)h.count * (h.flags & WIRE_PART
+        values = (size_t)h.count * (h.flags & WIRE_COLUMNS
                                         ? h.columns % 64
                                         : o->dim + (h.flags & WIRE_STATE ? table_state_values(o) : 0));
     size_t vals_len = has_vals ? values % 5000 * value_size(h.table) : 0;
     if (how & 32 && vals_len)
-        vals_len = vals_len - 1 + take_below(s, 3);
+        vals_len = vals_len - 1 + draw_below(s, 3);
     uint8_t *vals = harness_alloc(vals_len);
     memset(vals, 0, vals_len);
     for (size_t i = 0; i + 4 <= vals_len; i += 4) {
-        float v = (float)take_below(s, 5);
+        float v = (float)draw_below(s, 5);
         memcpy(vals + i, &v, 4);
     }
     for (unsigned n = how & 64 ? 8 : 0; n-- && vals_len;)
-        vals[take_u16(s) % vals_len] = take_u8(s);
+        vals[draw_u16(s) % vals_len] = draw_u8(s);
     wire_head_encode(&h, bytes);
     struct van_seg seg[VAN_SEGS] = {{keys, keys_len}, {lens, lens_len}, {vals, vals_len}, {NULL, 0}};
     unsigned nseg = has_vals ? 3 : keys_len ? 1 : 0;
     if (how & 128)
-        nseg = take_below(s, 5);
+        nseg = draw_below(s, 5);
     bool alive = fakeconn_frame(c->fake, bytes, seg, nseg);
-    if (alive && take_below(s, 8) == 7) /* the network's copy */
+    if (alive && draw_below(s, 8) == 7) /* the network's copy */
         (void)fakeconn_frame(c->fake, bytes, seg, nseg);
     free(keys);
     free(lens);
@@ -272,7 +272,7 @@ static void request(struct connection *c, struct source *s)
 
 static void step(struct source *s)
 {
-    uint8_t op = take_u8(s);
+    uint8_t op = draw_u8(s);
     struct connection *c = &w.conn[op / 16 % CONNS];
     switch (op % 16) {
     default:
@@ -282,8 +282,8 @@ static void step(struct source *s)
             request(c, s);
         break;
     case 15: /* the customer is closed */
-        if (fakeconn_alive(c->fake) && take_below(s, 4) == 3)
-            (void)fakeconn_letter(c->fake, &(struct wire_head){.kind = WIRE_BYE}, NULL, 0);
+        if (fakeconn_alive(c->fake) && draw_below(s, 4) == 3)
+            (void)fakeconn_control_message(c->fake, &(struct wire_head){.kind = WIRE_BYE}, NULL, 0);
         break;
     case 8:
         if (fakeconn_alive(c->fake))
@@ -300,14 +300,14 @@ static void step(struct source *s)
         fakevan_round(&w.world.van);
         break;
     case 12: {
-        uint8_t how = take_u8(s);
-        set_view(how & 1 ? take_u16(s) % (RING_ARCS + 1) : 0, how & 2 ? take_u8(s) & 0x0e : 0, how & 4);
+        uint8_t how = draw_u8(s);
+        set_view(how & 1 ? draw_u16(s) % (RING_PARTITIONS + 1) : 0, how & 2 ? draw_u8(s) & 0x0e : 0, how & 4);
         break;
     }
     case 13:
     case 14:
         if (w.held_count)
-            answer_held(s, take_below(s, w.held_count));
+            answer_held(s, draw_below(s, w.held_count));
     }
 }
 
@@ -366,8 +366,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fakeworld_enter(&w.world);
         step(&s);
         fakeworld_leave(&w.world);
-        if (take_below(&s, 8) == 7)
-            fakeworld_pass(&w.world, take_u8(&s) * 300);
+        if (draw_below(&s, 8) == 7)
+            fakeworld_pass(&w.world, draw_u8(&s) * 300);
     }
     struct shard_counters counters;
     fakeworld_enter(&w.world);

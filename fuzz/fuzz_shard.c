@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/session/control_message.h"
 #include "fakevan.h"
-#include "post/letter.h"
 #include "ring/chains.h"
-#include "server/ckpt_rows.h"
-#include "server/moving.h"
+#include "server/migration/migration.h"
+#include "server/snapshot/ckpt_rows.h"
 #include "table/table_options.h"
 #include "wire/order.h"
 
@@ -21,8 +21,8 @@ enum {
     SELF = 1,
     WORKERS = 2,
     CLIENTS = 3,
-    BLOCKS = 4, /* of arcs that have one chain */
-    BLOCK_ARCS = RING_ARCS / BLOCKS,
+    BLOCKS = 4, /* of partitions that have one chain */
+    BLOCK_PARTITIONS = RING_PARTITIONS / BLOCKS,
     REPLICAS = 2,
     OUT_MAX = 24,
     SENT_MAX = 64,
@@ -42,7 +42,7 @@ struct client {
 struct before { /* a member before us, or the source of a migration */
     struct fakeconn *fake;
     unsigned server;
-    bool moves;
+    bool migrations;
     uint64_t order;
 };
 
@@ -74,7 +74,7 @@ static struct world {
     struct shard *shard;
     struct view *view;
     struct ring_chains chains, old;
-    uint64_t number, moved, changed_arcs, changed_chain;
+    uint64_t number, moved, changed_partitions, changed_chain;
     unsigned dead; /* bits: servers, then workers */
     struct client clients[CLIENTS];
     struct before before[3];
@@ -83,8 +83,8 @@ static struct world {
     unsigned behind_count;
     struct asked asked[OPS_MAX];
     unsigned asked_count;
-    uint64_t move_id;
-    struct move_order move;
+    uint64_t migration_id;
+    struct migration_order migration;
     bool failed;
 } w;
 
@@ -99,7 +99,7 @@ static void table_view(struct view_table *t, unsigned id)
     t->name[0] = (char)('a' + id);
     table_options_default(&t->options);
     t->options.kind = kinds[id];
-    t->options.rows = id == DENSE ? RING_ARCS : 0;
+    t->options.rows = id == DENSE ? RING_PARTITIONS : 0;
     t->options.placement = id == DENSE ? PARAMO_PLACE_DENSE : PARAMO_PLACE_UNIFORM;
     t->options.replicas = id == ALONE ? 0 : PARAMO_REPLICAS_OF_JOB;
 }
@@ -117,8 +117,8 @@ static void view_next(bool term)
     w.number = term ? ((w.number >> 32) + 1) << 32 | 1 : w.number + 1;
     uint8_t touched[SERVERS];
     ring_touched(&w.old, &w.chains, touched, SERVERS);
-    if (touched[SELF] & RING_TOUCHED_ARCS)
-        w.changed_arcs = w.number;
+    if (touched[SELF] & RING_TOUCHED_PARTITIONS)
+        w.changed_partitions = w.number;
     if (touched[SELF] & RING_TOUCHED_CHAIN)
         w.changed_chain = w.number;
     w.old = w.chains;
@@ -153,9 +153,9 @@ static void view_next(bool term)
     }
     for (unsigned i = 0; i < SERVERS; i++)
         v->shards[i] = (struct view_shard){.node = PARAMO_ID_SERVER(i),
-                                           .arcs_changed = w.changed_arcs,
+                                           .partitions_changed = w.changed_partitions,
                                            .chain_changed = w.changed_chain,
-                                           .moved = i == SELF ? w.moved : 0};
+                                           .last_migration = i == SELF ? w.moved : 0};
     for (unsigned t = 0; t < TABLES; t++)
         table_view(&v->tables[t], t + 1);
     v->chains = w.chains;
@@ -176,17 +176,17 @@ static void block_draw(unsigned block, unsigned draw)
         unsigned first = chain[0];
         chain[0] = chain[1], chain[1] = first;
     }
-    for (unsigned a = block * BLOCK_ARCS; a < (block + 1) * BLOCK_ARCS && n; a++)
+    for (unsigned a = block * BLOCK_PARTITIONS; a < (block + 1) * BLOCK_PARTITIONS && n; a++)
         for (unsigned level = 0; level < RING_LEVELS; level++)
             w.chains.level[level].owner[a] =
-                level <= REPLICAS && level < n ? (uint16_t)chain[level] : (uint16_t)RING_NOBODY;
+                level <= REPLICAS && level < n ? (uint16_t)chain[level] : (uint16_t)RING_NONE;
 }
 
 /* Who is dead leaves every chain; the first that is left owns. */
 static void deaths(struct source *s)
 {
     bool gone[SERVERS];
-    unsigned which = take_u8(s);
+    unsigned which = draw_u8(s);
     w.dead |= 1U << which % (SERVERS + WORKERS);
     if (which & 64)
         w.dead = 0;
@@ -202,27 +202,27 @@ static void deaths(struct source *s)
 /* The migration that was ordered is committed: its target comes into the chain, or to its front. */
 static void commit(bool front)
 {
-    unsigned to = (w.move.to.node - PARAMO_ID_SERVER(0)) / 2;
-    if (!w.move.id || to >= SERVERS || !alive(to))
+    unsigned to = (w.migration.to.node - PARAMO_ID_SERVER(0)) / 2;
+    if (!w.migration.id || to >= SERVERS || !alive(to))
         return;
-    for (unsigned a = w.move.first; a < (unsigned)w.move.first + w.move.arcs; a++) {
+    for (unsigned a = w.migration.first; a < (unsigned)w.migration.first + w.migration.partitions; a++) {
         uint16_t chain[RING_LEVELS], n = 0, have = 0;
         if (front)
             chain[n++] = (uint16_t)to;
         for (unsigned level = 0; level <= REPLICAS; level++) {
             uint16_t member = w.chains.level[level].owner[a];
-            if (member != RING_NOBODY && member != to && n < RING_LEVELS)
+            if (member != RING_NONE && member != to && n < RING_LEVELS)
                 chain[n++] = member;
             have |= member == to;
         }
         if (!front && n < RING_LEVELS)
             chain[n++] = (uint16_t)to;
         for (unsigned level = 0; level <= REPLICAS; level++)
-            w.chains.level[level].owner[a] = level < n ? chain[level] : (uint16_t)RING_NOBODY;
+            w.chains.level[level].owner[a] = level < n ? chain[level] : (uint16_t)RING_NONE;
         (void)have;
     }
     if (to == SELF)
-        w.moved = w.move.id;
+        w.moved = w.migration.id;
 }
 
 /* ---- what the shard sends ------------------------------------------------------------------------------ */
@@ -243,14 +243,14 @@ static void answered(const struct client *c, const struct wire_head *h)
 static void behind_sends(struct behind *b, const struct van_frame *frame, const struct wire_head *h)
 {
     struct chain_message change;
-    struct move_message move;
+    struct migration_message migration;
     uint64_t clock;
     switch (h->kind) {
     case WIRE_HELLO: {
         struct hello hello;
         struct reader r = reader_over(frame->seg[0].data, frame->seg[0].len);
         CHECK(hello_decode(&r, &hello) == PARAMO_OK);
-        CHECK(hello.purpose == HELLO_CHAIN || hello.purpose == HELLO_MOVE);
+        CHECK(hello.purpose == HELLO_CHAIN || hello.purpose == HELLO_MIGRATION);
         break;
     }
     case WIRE_CHAIN:
@@ -262,9 +262,9 @@ static void behind_sends(struct behind *b, const struct van_frame *frame, const 
             b->sent[b->sent_count++] =
                 (struct sent){change.seq, change.request.number, change.node, change.customer};
         break;
-    case WIRE_MOVE:
-        CHECK(b->welcomed && move_decode(h, frame->seg, frame->nseg, &move) == PARAMO_OK);
-        b->seq = move.seq > b->seq ? move.seq : b->seq;
+    case WIRE_MIGRATION:
+        CHECK(b->welcomed && migration_decode(h, frame->seg, frame->nseg, &migration) == PARAMO_OK);
+        b->seq = migration.seq > b->seq ? migration.seq : b->seq;
         break;
     default:
         CHECK(b->welcomed && h->kind == WIRE_CHAIN_BEAT);
@@ -275,7 +275,7 @@ static void behind_sends(struct behind *b, const struct van_frame *frame, const 
 
 static struct stream *stream_of(const struct before *b)
 {
-    return &w.streams[b->moves][b->server];
+    return &w.streams[b->migrations][b->server];
 }
 
 static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
@@ -327,7 +327,7 @@ static void moved(void *arg, paramo_err status)
 
 static void client_connect(struct client *c, struct source *s)
 {
-    uint8_t how = take_u8(s);
+    uint8_t how = draw_u8(s);
     if (fakeconn_alive(c->fake))
         fakeconn_break(c->fake, PARAMO_E_DISCONNECTED, "cut");
     if (how & 1)
@@ -342,15 +342,16 @@ static void client_connect(struct client *c, struct source *s)
     shard_accept(w.shard, &c->fake->conn, &hello);
 }
 
-/* Ascending keys, mostly of arcs that are ours. */
+/* Ascending keys, mostly of partitions that are ours. */
 static unsigned keys_draw(struct source *s, unsigned table, uint64_t keys[3])
 {
-    unsigned n = 1 + take_below(s, 3), block = take_below(s, BLOCKS);
-    for (unsigned i = 0; i < BLOCKS && w.chains.level[0].owner[block * BLOCK_ARCS] != SELF; i++)
+    unsigned n = 1 + draw_below(s, 3), block = draw_below(s, BLOCKS);
+    for (unsigned i = 0; i < BLOCKS && w.chains.level[0].owner[block * BLOCK_PARTITIONS] != SELF; i++)
         block = (block + 1) % BLOCKS;
-    uint64_t at = block * BLOCK_ARCS + take_below(s, 8) * 100;
-    for (unsigned i = 0; i < n; i++, at += 1 + take_below(s, 40))
-        keys[i] = (at < RING_ARCS ? at : RING_ARCS - 3 + i) << (table == DENSE ? 0 : RING_ARC_SHIFT);
+    uint64_t at = block * BLOCK_PARTITIONS + draw_below(s, 8) * 100;
+    for (unsigned i = 0; i < n; i++, at += 1 + draw_below(s, 40))
+        keys[i] = (at < RING_PARTITIONS ? at : RING_PARTITIONS - 3 + i)
+                  << (table == DENSE ? 0 : RING_PARTITION_SHIFT);
     return n;
 }
 
@@ -361,27 +362,27 @@ static void client_asks(struct client *c, struct source *s)
     static const float vals[3] = {1, 2, 3};
     uint64_t keys[3];
     uint32_t lens[3] = {1, 1, 1};
-    uint8_t bytes[VAN_HEAD], how = take_u8(s);
-    unsigned table = 1 + take_below(s, TABLES), n = keys_draw(s, table, keys);
-    uint8_t kind = kinds[take_below(s, sizeof kinds)];
+    uint8_t bytes[VAN_HEAD], how = draw_u8(s);
+    unsigned table = 1 + draw_below(s, TABLES), n = keys_draw(s, table, keys);
+    uint8_t kind = kinds[draw_below(s, sizeof kinds)];
     bool again = how & 1 && c->number, keyed = kind < WIRE_CLEAR && kind != WIRE_PROBE && kind != WIRE_SCAN;
     bool pushes = kind == WIRE_PUSH || kind == WIRE_PUSHPULL || kind == WIRE_PUT;
     struct wire_head h = {.kind = kind,
-                          .table = how & 2 ? table : 1 + take_below(s, TABLES + 1),
+                          .table = how & 2 ? table : 1 + draw_below(s, TABLES + 1),
                           .number = again ? c->number : ++c->number,
-                          .view = w.number + (how & 4 ? take_below(s, 3) - 1 : 0),
+                          .view = w.number + (how & 4 ? draw_below(s, 3) - 1 : 0),
                           .ts = c->number};
     table = h.table;
-    h.floor = h.number > 4 && how & 8 ? h.number - take_below(s, 4) : 1;
+    h.floor = h.number > 4 && how & 8 ? h.number - draw_below(s, 4) : 1;
     if (h.number - h.floor >= DATA_WINDOW)
         h.floor = h.number;
     h.count = keyed ? n : kind == WIRE_SCAN;
     h.flags = table == VAR && pushes ? WIRE_LENS : 0;
     h.columns = kind == WIRE_PROBE ? WIRE_PUSH : 0;
     if (how & 16) { /* a field is not what it should be */
-        uint32_t *fields[] = {&h.count, &h.column, &h.columns, &h.table, &h.attempt, &h.piece};
-        *fields[take_below(s, sizeof fields / sizeof fields[0])] = (uint32_t)take_number(s);
-        h.flags ^= how & 32 ? take_u8(s) & 15 : 0;
+        uint32_t *fields[] = {&h.count, &h.column, &h.columns, &h.table, &h.attempt, &h.slice};
+        *fields[draw_below(s, sizeof fields / sizeof fields[0])] = (uint32_t)draw_number(s);
+        h.flags ^= how & 32 ? draw_u8(s) & 15 : 0;
     }
     struct van_seg seg[VAN_SEGS] = {{0}};
     if (h.count || keyed)
@@ -399,7 +400,7 @@ static void client_asks(struct client *c, struct source *s)
 
 static void before_connect(struct before *b, struct source *s)
 {
-    uint8_t how = take_u8(s);
+    uint8_t how = draw_u8(s);
     if (fakeconn_alive(b->fake))
         fakeconn_break(b->fake, PARAMO_E_DISCONNECTED, "cut");
     b->server = how & 3;
@@ -411,10 +412,10 @@ static void before_connect(struct before *b, struct source *s)
         stream->seq = UINT64_MAX / 2;
     struct hello hello = {.version_min = HELLO_VERSION_MIN,
                           .version_max = HELLO_VERSION_MAX,
-                          .purpose = b->moves ? HELLO_MOVE : HELLO_CHAIN,
+                          .purpose = b->migrations ? HELLO_MIGRATION : HELLO_CHAIN,
                           .node = PARAMO_ID_SERVER(b->server),
                           .incarnation = INCARNATION + PARAMO_ID_SERVER(b->server) + (how == 255),
-                          .app = how == 254 ? (uint32_t)take_number(s) : stream->generation};
+                          .app = how == 254 ? (uint32_t)draw_number(s) : stream->generation};
     b->fake = fakevan_conn_new(&w.world.van, w.world.lane);
     shard_accept(w.shard, &b->fake->conn, &hello);
 }
@@ -436,35 +437,35 @@ static void before_changes(struct before *b, struct source *s)
     static const float vals[3] = {1, 2, 3};
     uint64_t keys[3];
     uint32_t lens[3] = {1, 1, 1};
-    uint8_t body[CHAIN_BODY_MAX], how = take_u8(s);
-    unsigned table = 1 + take_below(s, TABLES), rank = take_below(s, WORKERS), block = take_below(s, BLOCKS);
+    uint8_t body[CHAIN_BODY_MAX], how = draw_u8(s);
+    unsigned table = 1 + draw_below(s, TABLES), rank = draw_below(s, WORKERS), block = draw_below(s, BLOCKS);
     static const uint8_t kinds[] = {WIRE_PUSH, WIRE_PUSH, WIRE_PUT, WIRE_DELETE, WIRE_CLEAR};
-    uint8_t kind = kinds[take_below(s, sizeof kinds)];
-    keys[0] = (uint64_t)(block * BLOCK_ARCS + take_below(s, 8) * 100)
-              << (table == DENSE ? 0 : RING_ARC_SHIFT);
+    uint8_t kind = kinds[draw_below(s, sizeof kinds)];
+    keys[0] = (uint64_t)(block * BLOCK_PARTITIONS + draw_below(s, 8) * 100)
+              << (table == DENSE ? 0 : RING_PARTITION_SHIFT);
     struct chain_message m = {
-        .what = how & 1 ? CHAIN_UPDATE : (uint16_t)(1 + take_below(s, 3)),
-        .seq = stream_of(b)->seq + 1 - (how >> 1 & 1) * take_below(s, 2),
+        .what = how & 1 ? CHAIN_UPDATE : (uint16_t)(1 + draw_below(s, 3)),
+        .seq = stream_of(b)->seq + 1 - (how >> 1 & 1) * draw_below(s, 2),
         .view = w.number,
-        .origin = {.node = PARAMO_ID_SERVER(how & 4 ? take_below(s, SERVERS) : b->server)},
-        .order = ++b->order + (how & 8 ? take_number(s) : 0),
+        .origin = {.node = PARAMO_ID_SERVER(how & 4 ? draw_below(s, SERVERS) : b->server)},
+        .order = ++b->order + (how & 8 ? draw_number(s) : 0),
         .node = PARAMO_ID_WORKER(rank),
-        .customer = take_below(s, 3),
+        .customer = draw_below(s, 3),
         .incarnation = INCARNATION + PARAMO_ID_WORKER(rank)};
-    if (m.what == CHAIN_TAKE)
-        m.from.node = PARAMO_ID_SERVER(take_below(s, SERVERS));
+    if (m.what == CHAIN_TAKEOVER)
+        m.from.node = PARAMO_ID_SERVER(draw_below(s, SERVERS));
     bool update = m.what == CHAIN_UPDATE;
     if (update)
         m.request = (struct wire_head){.kind = kind,
                                        .table = table,
-                                       .number = 1 + take_below(s, 200),
+                                       .number = 1 + draw_below(s, 200),
                                        .floor = 1,
                                        .count = kind != WIRE_CLEAR};
     bool pushes = update && (kind == WIRE_PUSH || kind == WIRE_PUT);
     if (table == VAR && pushes)
         m.request.flags = WIRE_LENS;
-    for (unsigned a = 0; chain_has_arcs(&m) && a < BLOCK_ARCS; a++)
-        arcs_add(m.arcs, block * BLOCK_ARCS + a);
+    for (unsigned a = 0; chain_has_partitions(&m) && a < BLOCK_PARTITIONS; a++)
+        partition_set_add(m.partitions, block * BLOCK_PARTITIONS + a);
     struct wire_head h;
     chain_head(&m, &h);
     struct van_seg seg[VAN_SEGS] = {{0}};
@@ -476,76 +477,78 @@ static void before_changes(struct before *b, struct source *s)
         seg[2] = (struct van_seg){.data = (void *)(uintptr_t)vals, .len = 4};
     seg[3] = (struct van_seg){.data = body, .len = chain_body_encode(&m, body)};
     if (how & 16)
-        body[take_below(s, CHAIN_BODY_MIN)] ^= take_u8(s);
+        body[draw_below(s, CHAIN_BODY_MIN)] ^= draw_u8(s);
     before_sends(b, &h, seg);
 }
 
 static void before_beats(struct before *b, struct source *s)
 {
     struct wire_head h;
-    chain_beat_head(fakeworld_now(&w.world) - take_below(s, 3) * ENV_SEC / 4 + 1, w.number, &h);
+    chain_beat_head(fakeworld_now(&w.world) - draw_below(s, 3) * ENV_SEC / 4 + 1, w.number, &h);
     before_sends(b, &h, (struct van_seg[VAN_SEGS]){{0}});
 }
 
-/* Rows of the move's arcs, as another shard would have them. */
+/* Rows of the move's partitions, as another shard would have them. */
 static void rows_write(struct source *s, struct writer *payload, uint32_t *table)
 {
     struct ckpt_block block;
-    uint64_t key = (uint64_t)(w.move.first + take_below(s, w.move.arcs ? w.move.arcs : 1)) << RING_ARC_SHIFT;
+    uint64_t key =
+        (uint64_t)(w.migration.first + draw_below(s, w.migration.partitions ? w.migration.partitions : 1))
+        << RING_PARTITION_SHIFT;
     float row[4] = {1, 0, 0, 0};
     struct ring_placement placement = {.kind = PARAMO_PLACE_UNIFORM};
-    *table = SPARSE + take_below(s, 2);
+    *table = SPARSE + draw_below(s, 2);
     CHECK(ckpt_rows_pack(*table, &placement, &key, NULL, row, 1, 4, payload, &block) == PARAMO_OK);
 }
 
 static void source_sends(struct before *b, struct source *s)
 {
     struct writer payload = {0};
-    uint8_t how = take_u8(s), bits[MOVE_ARCS / 8] = {0};
-    struct move_message m = {
-        .what = how & 7, .seq = stream_of(b)->seq + 1, .view = w.number, .id = w.move.id};
-    for (unsigned a = w.move.first; a < (unsigned)w.move.first + w.move.arcs; a++)
+    uint8_t how = draw_u8(s), bits[MIGRATION_PARTITIONS / 8] = {0};
+    struct migration_message m = {
+        .what = how & 7, .seq = stream_of(b)->seq + 1, .view = w.number, .id = w.migration.id};
+    for (unsigned a = w.migration.first; a < (unsigned)w.migration.first + w.migration.partitions; a++)
         bits[a / 8] |= (uint8_t)(1U << a % 8);
     switch (m.what) {
-    case MOVE_STEP_BEGIN:
-        m.first = w.move.first, m.arcs = w.move.arcs;
+    case MIGRATION_STEP_BEGIN:
+        m.first = w.migration.first, m.partitions = w.migration.partitions;
         break;
-    case MOVE_STEP_ROWS:
+    case MIGRATION_STEP_ROWS:
         rows_write(s, &payload, &m.table);
         break;
-    case MOVE_STEP_RECORDS: {
-        struct ckpt_clock clock = {.node = PARAMO_ID_WORKER(take_below(s, WORKERS)),
-                                   .customer = take_below(s, 3)};
+    case MIGRATION_STEP_RECORDS: {
+        struct ckpt_window clock = {.node = PARAMO_ID_WORKER(draw_below(s, WORKERS)),
+                                    .customer = draw_below(s, 3)};
         clock.incarnation = INCARNATION + clock.node;
         dedup_init(&clock.dedup);
-        dedup_raise(&clock.dedup, 1 + take_u8(s));
-        dedup_record(&clock.dedup, clock.dedup.floor + take_u8(s));
+        dedup_raise(&clock.dedup, 1 + draw_u8(s));
+        dedup_record(&clock.dedup, clock.dedup.floor + draw_u8(s));
         write_bytes(&payload, bits, sizeof bits);
-        ckpt_clocks_encode(&clock, 1, &payload);
+        ckpt_windows_encode(&clock, 1, &payload);
         break;
     }
-    case MOVE_STEP_PARTS:
+    case MOVE_STEP_NOTES:
         write_u32(&payload, PARAMO_ID_WORKER(0));
         write_u32(&payload, 0);
-        write_u32(&payload, take_below(s, 3));
+        write_u32(&payload, draw_below(s, 3));
         write_u64(&payload, INCARNATION + PARAMO_ID_WORKER(0));
-        write_u64(&payload, 1 + take_u8(s));
+        write_u64(&payload, 1 + draw_u8(s));
         write_bytes(&payload, bits, sizeof bits);
         break;
-    case MOVE_STEP_LOST:
-        m.table = how & 128 ? (uint32_t)ALONE : 1 + take_below(s, TABLES);
+    case MIGRATION_STEP_LOST:
+        m.table = how & 128 ? (uint32_t)ALONE : 1 + draw_below(s, TABLES);
         write_bytes(&payload, bits, sizeof bits);
         break;
     default:
-        for (unsigned i = 0; i < w.move.arcs && m.what == MOVE_STEP_LAST; i++)
+        for (unsigned i = 0; i < w.migration.partitions && m.what == MIGRATION_STEP_LAST; i++)
             write_u64(&payload, b->order);
     }
     if (how & 8 && payload.len) /* garbage in it */
-        payload.data[take_u16(s) % payload.len] ^= take_u8(s) | 1;
+        payload.data[draw_u16(s) % payload.len] ^= draw_u8(s) | 1;
     if (how & 16 && how & 32)
-        payload.len -= payload.len ? 1 + take_u8(s) % payload.len : 0;
+        payload.len -= payload.len ? 1 + draw_u8(s) % payload.len : 0;
     struct wire_head h;
-    move_head(&m, &h);
+    migration_head(&m, &h);
     struct van_seg seg[VAN_SEGS] = {{.data = payload.data, .len = payload.len}};
     before_sends(b, &h, seg);
     writer_fini(&payload);
@@ -556,7 +559,7 @@ static void source_sends(struct before *b, struct source *s)
 
 static void behind_acks(struct behind *b, struct source *s)
 {
-    uint8_t how = take_u8(s), beyond[4] = {0};
+    uint8_t how = draw_u8(s), beyond[4] = {0};
     struct wire_head h;
     if (!b->welcomed) {
         struct welcome welcome = {
@@ -568,7 +571,7 @@ static void behind_acks(struct behind *b, struct source *s)
             welcome_encode(&welcome, &body);
         h = (struct wire_head){.kind = how == 255 ? WIRE_REJECT : WIRE_WELCOME};
         b->welcomed = how != 255;
-        (void)fakeconn_letter(b->fake, &h, body.data, body.len);
+        (void)fakeconn_control_message(b->fake, &h, body.data, body.len);
         writer_fini(&body);
         return;
     }
@@ -578,11 +581,11 @@ static void behind_acks(struct behind *b, struct source *s)
                             .clock = how & 4 ? b->clock : 0,
                             .again = how & 8};
     if (how & 16) { /* any numbers */
-        ack.acked = take_number(s);
-        ack.received = take_number(s);
+        ack.acked = draw_number(s);
+        ack.received = draw_number(s);
     }
     if (how & 32 && ack.received > ack.acked) {
-        beyond[0] = take_u8(s);
+        beyond[0] = draw_u8(s);
         ack.beyond = beyond;
         ack.beyond_bytes = 1;
     }
@@ -591,12 +594,12 @@ static void behind_acks(struct behind *b, struct source *s)
         h = (struct wire_head){.kind = WIRE_CHAIN_REFUSED, .view = w.number};
     /* What is acknowledged beyond the first may be answered, too. */
     b->acked = (how & 48) ? UINT64_MAX : ack.acked > b->acked ? ack.acked : b->acked;
-    (void)fakeconn_letter(b->fake, &h, beyond, how == 255 ? 0 : ack.beyond_bytes);
+    (void)fakeconn_control_message(b->fake, &h, beyond, how == 255 ? 0 : ack.beyond_bytes);
 }
 
 static struct behind *behind_some(struct source *s)
 {
-    for (unsigned i = 0, at = take_u8(s); i < w.behind_count; i++) {
+    for (unsigned i = 0, at = draw_u8(s); i < w.behind_count; i++) {
         struct behind *b = &w.behind[w.behind_count - 1 - (at + i) % w.behind_count];
         if (fakeconn_alive(b->fake))
             return b;
@@ -609,38 +612,39 @@ static struct behind *behind_some(struct source *s)
 
 static void order(struct source *s)
 {
-    static const uint32_t whats[] = {ORDER_MOVE_GIVE, ORDER_MOVE_TAKE, ORDER_MOVE_PAUSE, ORDER_MOVE_END};
-    uint8_t how = take_u8(s);
+    static const uint32_t whats[] = {ORDER_MIGRATION_SOURCE, ORDER_MIGRATION_TARGET, ORDER_MIGRATION_PAUSE,
+                                     ORDER_MIGRATION_END};
+    uint8_t how = draw_u8(s);
     uint32_t what = whats[how & 3];
-    if (how & 4 || !w.move.id) { /* another migration */
-        unsigned block = take_below(s, BLOCKS), other = take_below(s, SERVERS);
-        bool gives = w.chains.level[0].owner[block * BLOCK_ARCS] == SELF;
-        unsigned from = gives ? SELF : w.chains.level[0].owner[block * BLOCK_ARCS];
+    if (how & 4 || !w.migration.id) { /* another migration */
+        unsigned block = draw_below(s, BLOCKS), other = draw_below(s, SERVERS);
+        bool gives = w.chains.level[0].owner[block * BLOCK_PARTITIONS] == SELF;
+        unsigned from = gives ? SELF : w.chains.level[0].owner[block * BLOCK_PARTITIONS];
         unsigned to = gives ? other : SELF;
-        int had = MOVE_NO_LEVEL;
+        int had = MIGRATION_NO_LEVEL;
         for (unsigned level = 0; level <= REPLICAS; level++)
-            if (w.chains.level[level].owner[block * BLOCK_ARCS] == to)
+            if (w.chains.level[level].owner[block * BLOCK_PARTITIONS] == to)
                 had = (int)level;
-        w.move = (struct move_order){.id = (w.number >> 32) << 32 | ++w.move_id,
-                                     .first = (uint16_t)(block * BLOCK_ARCS),
-                                     .arcs = 1 + take_u8(s),
-                                     .from = {.node = PARAMO_ID_SERVER(from)},
-                                     .to = {.node = PARAMO_ID_SERVER(to)},
-                                     .had = (uint8_t)had,
-                                     .kib_per_s = how & 8 ? 1 : 0};
+        w.migration = (struct migration_order){.id = (w.number >> 32) << 32 | ++w.migration_id,
+                                               .first = (uint16_t)(block * BLOCK_PARTITIONS),
+                                               .partitions = 1 + draw_u8(s),
+                                               .from = {.node = PARAMO_ID_SERVER(from)},
+                                               .to = {.node = PARAMO_ID_SERVER(to)},
+                                               .had = (uint8_t)had,
+                                               .kib_per_s = how & 8 ? 1 : 0};
     }
-    struct move_order m = w.move;
+    struct migration_order m = w.migration;
     m.takes_over = how & 16;
     m.committed = how & 32;
     if (how & 64 && how & 128)
-        m.id = take_number(s) + 1;
+        m.id = draw_number(s) + 1;
     if (w.asked_count == OPS_MAX)
         return;
-    if (what == ORDER_MOVE_END && m.committed && m.id == w.move.id) {
+    if (what == ORDER_MIGRATION_END && m.committed && m.id == w.migration.id) {
         commit(m.takes_over);
         view_next(false);
     }
-    shard_move(w.shard, what, &m, moved, &w.asked[w.asked_count++]);
+    shard_migration_order(w.shard, what, &m, moved, &w.asked[w.asked_count++]);
 }
 
 /* ---- the play --------------------------------------------------------------------------------------------
@@ -648,7 +652,7 @@ static void order(struct source *s)
 
 static void step(struct source *s)
 {
-    uint8_t op = take_u8(s);
+    uint8_t op = draw_u8(s);
     struct client *c = &w.clients[op >> 5 & 3 ? (op >> 5) % CLIENTS : 0];
     struct before *b = &w.before[(op >> 5) % 3];
     struct behind *next;
@@ -668,7 +672,7 @@ static void step(struct source *s)
     case 5: {
         struct wire_head bye = {.kind = WIRE_BYE};
         if (fakeconn_alive(c->fake))
-            (void)fakeconn_letter(c->fake, &bye, NULL, 0);
+            (void)fakeconn_control_message(c->fake, &bye, NULL, 0);
         break;
     }
     case 6:
@@ -678,13 +682,13 @@ static void step(struct source *s)
     case 8:
         if (!fakeconn_alive(b->fake))
             before_connect(b, s);
-        if (fakeconn_alive(b->fake) && b->moves && op & 64)
+        if (fakeconn_alive(b->fake) && b->migrations && op & 64)
             source_sends(b, s);
         else if (fakeconn_alive(b->fake))
             before_changes(b, s);
         break;
     case 9:
-        if (fakeconn_alive(b->fake) && b->moves)
+        if (fakeconn_alive(b->fake) && b->migrations)
             source_sends(b, s);
         else if (fakeconn_alive(b->fake))
             before_beats(b, s);
@@ -701,7 +705,7 @@ static void step(struct source *s)
         if (op & 32)
             deaths(s);
         else
-            block_draw(take_below(s, BLOCKS), take_u8(s));
+            block_draw(draw_below(s, BLOCKS), draw_u8(s));
         view_next(op & 64);
         break;
     case 14:
@@ -734,7 +738,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     w.world.van.connected = connected;
     for (unsigned i = 0; i < CLIENTS; i++)
         w.clients[i].rank = i % WORKERS, w.clients[i].customer = i / WORKERS;
-    w.before[2].moves = true;
+    w.before[2].migrations = true;
     struct shard_config config = {.lane = w.world.lane,
                                   .incarnation = INCARNATION + PARAMO_ID_SERVER(SELF),
                                   .frame_bytes = FRAME_LIMIT,
@@ -755,9 +759,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fakeworld_enter(&w.world);
         step(&s);
         fakeworld_leave(&w.world);
-        unsigned pass = take_below(&s, 8);
+        unsigned pass = draw_below(&s, 8);
         if (pass > 4)
-            fakeworld_pass(&w.world, pass == 7 ? take_u8(&s) * 20 : 1);
+            fakeworld_pass(&w.world, pass == 7 ? draw_u8(&s) * 20 : 1);
     }
     fakeworld_enter(&w.world);
     shard_close(w.shard);

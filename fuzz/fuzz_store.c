@@ -1,16 +1,16 @@
 /* A folder with the state of a scheduler, its files from the input: store_dir opens it or says what is wrong,
- * and the cells that it finds are refused, or a scheduler goes on with them: its members come back and call,
- * time passes, what it sends can be read, it saves, and another one goes on with what it has saved. Never an
- * abort. */
+ * and the durable records that it finds are refused, or a scheduler goes on with them: its members come back
+ * and call, time passes, what it sends can be read, it saves, and another one goes on with what it has saved.
+ * Never an abort. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "env/simfs.h"
+#include "cluster/meta/store_dir.h"
+#include "cluster/scheduler/sched.h"
+#include "cluster/session/control_message.h"
 #include "fakevan.h"
-#include "post/letter.h"
-#include "post/sched.h"
-#include "post/store_dir.h"
+#include "sim/env/simfs.h"
 #include "wire/barrier_call.h"
 #include "wire/hello.h"
 #include "wire/kv_calls.h"
@@ -22,11 +22,11 @@ enum { MEMBERS_MAX = 8, STARTS = 2 };
 static struct world {
     struct fakeworld world;
     struct simfs *disk;
-    struct chores *chores;
+    struct blocking_jobs *blocking_jobs;
     struct store *store;
     struct scheduler *scheduler;
     struct store_state found;
-    struct writer cells;
+    struct writer records;
     bool started, over;
     paramo_err status;
 } w;
@@ -44,7 +44,7 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
     struct reader body;
     struct view *view;
     (void)arg, (void)c;
-    CHECK(letter_open(frame->head, frame->seg, frame->nseg, &head, &body) == PARAMO_OK);
+    CHECK(control_message_open(frame->head, frame->seg, frame->nseg, &head, &body) == PARAMO_OK);
     if (head.kind == WIRE_VIEW) {
         CHECK(view_decode(&body, &view) == PARAMO_OK && view->complete);
         CHECK(view->number >> 32 <= STORE_TERM_MAX + SCHED_TERMS_AHEAD);
@@ -78,19 +78,19 @@ static void files(struct source *s, uint8_t how)
 {
     size_t len;
     bool right = !(how & 1);
-    uint32_t log_bytes = how & 2 ? take_u16(s) : 0;
+    uint32_t log_bytes = how & 2 ? draw_u16(s) : 0;
     struct writer file = {0};
     if (right) {
         write_bytes(&file, "PARAMOST", 8);
         write_u32(&file, 1);
-        write_u32(&file, how & 4 ? (uint32_t)take_number(s) : 1);
+        write_u32(&file, how & 4 ? (uint32_t)draw_number(s) : 1);
         write_u64(&file, 5);
         len = s->left > log_bytes ? s->left - log_bytes : 0;
         write_u64(&file, len);
     } else {
         len = s->left > log_bytes ? s->left - log_bytes : 0;
     }
-    uint8_t *bytes = take_bytes(s, len, &len);
+    uint8_t *bytes = draw_bytes(s, len, &len);
     write_bytes(&file, bytes, len);
     free(bytes);
     put_writer("/d/s/state", &file, right);
@@ -102,7 +102,7 @@ static void files(struct source *s, uint8_t how)
         write_u64(&file, 1);
         write_u64(&file, s->left);
     }
-    bytes = take_bytes(s, s->left, &len);
+    bytes = draw_bytes(s, s->left, &len);
     write_bytes(&file, bytes, len);
     free(bytes);
     put_writer("/d/s/log.5", &file, right);
@@ -116,30 +116,30 @@ static void started(void *arg, paramo_err status, const struct store_state *stat
     w.status = status;
     if (state) {
         w.found = *state;
-        write_bytes(&w.cells, state->cells, state->bytes);
-        CHECK(!w.cells.failed);
-        w.found.cells = w.cells.data;
+        write_bytes(&w.records, state->records, state->bytes);
+        CHECK(!w.records.failed);
+        w.found.records = w.records.data;
     }
 }
 
 /* ---- the members of that job ---- */
 
-static void say(struct fakeconn *c, const struct wire_head *head, struct writer *body)
+static void send_message(struct fakeconn *c, const struct wire_head *head, struct writer *body)
 {
     if (fakeconn_alive(c))
-        (void)fakeconn_letter(c, head, body->data, body->len);
+        (void)fakeconn_control_message(c, head, body->data, body->len);
     writer_fini(body);
 }
 
 static void begin_call(struct fakeconn *c, unsigned kind, uint64_t number, struct writer *body)
 {
     struct wire_head head = {.kind = WIRE_CALL, .table = kind, .number = number, .floor = 1};
-    say(c, &head, body);
+    send_message(c, &head, body);
 }
 
 static void come_back(const struct view_node *info)
 {
-    struct fakeconn *c = fakevan_stranger(&w.world.van);
+    struct fakeconn *c = fakevan_unauth(&w.world.van);
     struct hello hello = {.version_min = HELLO_VERSION_MIN,
                           .version_max = HELLO_VERSION_MAX,
                           .purpose = HELLO_CONTROL,
@@ -147,7 +147,7 @@ static void come_back(const struct view_node *info)
                           .token = "token"};
     struct register_call place = {.role = info->role, .node = info->id, .rank = -1, .timeout_ms = 5000};
     struct pool_next next = {.name = "a", .who = 0};
-    struct pool_report done = {.name = "a", .part = {.token = 1}};
+    struct pool_report done = {.name = "a", .unit = {.token = 1}};
     struct kv_put value = {.key = "a", .value = (const uint8_t *)"12345678", .len = 8};
     struct barrier_call barrier = {.group = PARAMO_GROUP_ALL, .timeout_ms = 1000};
     struct wire_head head = {.kind = WIRE_HELLO};
@@ -160,10 +160,10 @@ static void come_back(const struct view_node *info)
         place.weight = 1;
     }
     hello_encode(&hello, &body);
-    say(c, &head, &body);
+    send_message(c, &head, &body);
     head = (struct wire_head){.kind = WIRE_CALL, .table = CALL_REGISTER};
     register_call_encode(&place, &body);
-    say(c, &head, &body);
+    send_message(c, &head, &body);
     for (uint32_t round = 0; round < 3; round++) {
         next.round = round;
         pool_next_encode(&next, &body);
@@ -197,7 +197,7 @@ static void members_come(void)
 static bool open_store(void)
 {
     struct store_dir_config config = {
-        .lane = w.world.lane, .fs = simfs_fs(w.disk), .dir = "/d/s", .chores = w.chores};
+        .lane = w.world.lane, .fs = simfs_fs(w.disk), .dir = "/d/s", .blocking_jobs = w.blocking_jobs};
     CHECK(store_dir_open(&config, &w.store) == PARAMO_OK);
     w.started = false;
     fakeworld_enter(&w.world);
@@ -220,7 +220,7 @@ static bool go_on(uint8_t size, uint8_t how)
                                       .own_member = size & 64,
                                       .heartbeat_timeout_ms = 2000,
                                       .fs = simfs_fs(w.disk),
-                                      .chores = w.chores,
+                                      .blocking_jobs = w.blocking_jobs,
                                       .on_loss_restore = how & 8,
                                       .checkpoint_dir = "/d/ckpt",
                                       .store = w.store,
@@ -231,7 +231,7 @@ static bool go_on(uint8_t size, uint8_t how)
     if (!err)
         members_come();
     fakeworld_leave(&w.world);
-    writer_fini(&w.cells);
+    writer_fini(&w.records);
     if (err)
         return false;
     for (unsigned i = 0; i < 4; i++)
@@ -252,8 +252,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     w.world.van.sent = sent;
     CHECK(simfs_create(1, &w.disk) == PARAMO_OK && fs_make_dir(simfs_fs(w.disk), "/d") == PARAMO_OK &&
           fs_keep_dir(simfs_fs(w.disk), "/d/s") == PARAMO_OK);
-    CHECK(chores_create(lane_env(w.world.lane), "files", &w.chores) == PARAMO_OK);
-    uint8_t how = take_u8(&s), shape = take_u8(&s);
+    CHECK(blocking_jobs_create(lane_env(w.world.lane), "files", &w.blocking_jobs) == PARAMO_OK);
+    uint8_t how = draw_u8(&s), shape = draw_u8(&s);
     files(&s, how);
     for (unsigned i = 0; i < STARTS; i++) {
         bool opened = open_store();
@@ -270,8 +270,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         store_close(w.store);
     fakeworld_leave(&w.world);
     fakeworld_pass(&w.world, 100);
-    writer_fini(&w.cells);
-    chores_destroy(w.chores);
+    writer_fini(&w.records);
+    blocking_jobs_destroy(w.blocking_jobs);
     fakeworld_close(&w.world);
     simfs_destroy(w.disk);
     return 0;

@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "env/sim.h"
 #include "harness.h"
-#include "van/tcp.h"
+#include "sim/env/sim.h"
+#include "van/tcp/tcp.h"
 
 enum { FRAMES = 16, LIMIT = 256 << 10, BYTES = 512 << 10 };
 
@@ -93,14 +93,14 @@ static const struct van_user user_ops = {.place = place, .frame = frame, .closed
 /* A frame with a right header, of which the input says the rest. */
 static void add_frame(struct world *w, struct source *s)
 {
-    struct van_frame f = {.nseg = (uint8_t)take_below(s, VAN_SEGS + 1),
-                          .class = (uint8_t)take_below(s, VAN_CLASSES)};
+    struct van_frame f = {.nseg = (uint8_t)draw_below(s, VAN_SEGS + 1),
+                          .class = (uint8_t)draw_below(s, VAN_CLASSES)};
     struct sent *sent = &w->frame[w->frames];
     size_t total = VAN_HEADER_BYTES;
     uint64_t sum = 0;
-    f.head[0] = take_u8(s);
+    f.head[0] = draw_u8(s);
     for (unsigned i = 0; i < f.nseg; i++) {
-        uint8_t how = take_u8(s);
+        uint8_t how = draw_u8(s);
         f.seg[i].len = how < 0xc0 ? how : (uint64_t)(how - 0xbf) * 997;
         sum += f.seg[i].len;
         total += van_padded(f.seg[i].len);
@@ -111,7 +111,7 @@ static void add_frame(struct world *w, struct source *s)
     sent->nseg = f.nseg;
     sent->at = w->len + VAN_HEADER_BYTES;
     van_header_encode(&f, w->stream + w->len);
-    uint8_t fill = take_u8(s);
+    uint8_t fill = draw_u8(s);
     for (unsigned i = 0; i < f.nseg; i++)
         sent->len[i] = f.seg[i].len;
     for (size_t at = sent->at; at < w->len + total; at++)
@@ -132,13 +132,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tcp_conn *conn;
     int fd[2];
     harness_quiet();
-    w.places = take_u8(&s);
-    unsigned step = take_u16(&s);
+    w.places = draw_u8(&s);
+    unsigned step = draw_u16(&s);
     for (unsigned n = 0; s.left && w.frames < FRAMES && n < FRAMES; n++) {
-        if (take_below(&s, 4)) {
+        if (draw_below(&s, 4)) {
             add_frame(&w, &s);
         } else { /* anything */
-            size_t take = take_u8(&s);
+            size_t take = draw_u8(&s);
             take = take < s.left ? take : s.left;
             take = take < BYTES - w.len ? take : BYTES - w.len;
             memcpy(w.stream + w.len, s.at, take);

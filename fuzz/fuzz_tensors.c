@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct source s = {data, size};
     harness_quiet();
     size_t len = 0;
-    if (take_u8(&s) & 1) { /* the header's length is put before it: a text up to the first zero byte */
+    if (draw_u8(&s) & 1) { /* the header's length is put before it: a text up to the first zero byte */
         const uint8_t *zero = s.left ? memchr(s.at, 0, s.left) : NULL;
         uint64_t header = zero ? (size_t)(zero - s.at) : s.left;
         for (; len < 8; len++)

@@ -4,16 +4,17 @@
 #include <string.h>
 
 #include "harness.h"
-#include "van/ucx_say.h"
+#include "van/ucx/ucx_setup.h"
 
-static void said(const uint8_t *data, size_t size)
+static void try_setup(const uint8_t *data, size_t size)
 {
-    uint8_t again[SAY_MAX];
-    struct ucx_say say;
-    if (ucx_say_decode(data, size, &say) || (say.kind == SAY_OFFER && say.version != SAY_VERSION))
+    uint8_t again[SETUP_BYTES_MAX];
+    struct ucx_setup setup;
+    if (ucx_setup_decode(data, size, &setup) || (setup.kind == SETUP_OFFER && setup.version != SETUP_VERSION))
         return;
-    CHECK(say.address_len <= UCX_ADDRESS_MAX && say.way < UCX_KINDS && strlen(say.why) < sizeof say.why);
-    CHECK(ucx_say_encode(&say, again) == size && memcmp(data, again, size) == 0);
+    CHECK(setup.address_len <= UCX_ADDRESS_MAX && setup.way < UCX_KINDS &&
+          strlen(setup.why) < sizeof setup.why);
+    CHECK(ucx_setup_encode(&setup, again) == size && memcmp(data, again, size) == 0);
 }
 
 static void words(const uint8_t *data, size_t size)
@@ -22,7 +23,7 @@ static void words(const uint8_t *data, size_t size)
     uint64_t at = 0;
     while (s.left) {
         struct ucx_word word;
-        uint64_t bits = take_u64(&s), before = at;
+        uint64_t bits = draw_u64(&s), before = at;
         size_t offset;
         if (ucx_word_decode(bits, &word))
             continue;
@@ -39,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!size)
         return 0;
     if (data[0] & 1)
-        said(data + 1, size - 1);
+        try_setup(data + 1, size - 1);
     else
         words(data + 1, size - 1);
     return 0;

@@ -17,7 +17,7 @@ _Noreturn void harness_fail(const char *file, int line, const char *condition)
     abort();
 }
 
-uint8_t take_u8(struct source *s)
+uint8_t draw_u8(struct source *s)
 {
     if (!s->left)
         return 0;
@@ -25,40 +25,40 @@ uint8_t take_u8(struct source *s)
     return *s->at++;
 }
 
-uint16_t take_u16(struct source *s)
+uint16_t draw_u16(struct source *s)
 {
-    uint16_t low = take_u8(s);
-    return (uint16_t)(low | take_u8(s) << 8);
+    uint16_t low = draw_u8(s);
+    return (uint16_t)(low | draw_u8(s) << 8);
 }
 
-uint32_t take_u32(struct source *s)
+uint32_t draw_u32(struct source *s)
 {
-    uint32_t low = take_u16(s);
-    return low | (uint32_t)take_u16(s) << 16;
+    uint32_t low = draw_u16(s);
+    return low | (uint32_t)draw_u16(s) << 16;
 }
 
-uint64_t take_u64(struct source *s)
+uint64_t draw_u64(struct source *s)
 {
-    uint64_t low = take_u32(s);
-    return low | (uint64_t)take_u32(s) << 32;
+    uint64_t low = draw_u32(s);
+    return low | (uint64_t)draw_u32(s) << 32;
 }
 
-uint32_t take_below(struct source *s, uint32_t n)
+uint32_t draw_below(struct source *s, uint32_t n)
 {
-    return (n > 256 ? take_u32(s) : take_u8(s)) % n;
+    return (n > 256 ? draw_u32(s) : draw_u8(s)) % n;
 }
 
-uint64_t take_number(struct source *s)
+uint64_t draw_number(struct source *s)
 {
-    uint8_t how = take_u8(s);
+    uint8_t how = draw_u8(s);
     if (how < 0xe0)
         return how;
     if (how < 0xf0) /* a power of two, or one less or more */
-        return (UINT64_C(1) << (take_u8(s) & 63)) + how % 3 - 1;
-    return how < 0xf8 ? take_u16(s) : how < 0xfc ? take_u32(s) : take_u64(s);
+        return (UINT64_C(1) << (draw_u8(s) & 63)) + how % 3 - 1;
+    return how < 0xf8 ? draw_u16(s) : how < 0xfc ? draw_u32(s) : draw_u64(s);
 }
 
-uint8_t *take_bytes(struct source *s, size_t n, size_t *got)
+uint8_t *draw_bytes(struct source *s, size_t n, size_t *got)
 {
     n = n < s->left ? n : s->left;
     uint8_t *bytes = harness_alloc(n);
@@ -69,11 +69,11 @@ uint8_t *take_bytes(struct source *s, size_t n, size_t *got)
     return bytes;
 }
 
-void take_text(struct source *s, char *text, size_t capacity)
+void draw_text(struct source *s, char *text, size_t capacity)
 {
-    size_t len = take_u8(s), at = 0;
+    size_t len = draw_u8(s), at = 0;
     for (; at < len && at + 1 < capacity && s->left; at++) {
-        uint8_t c = take_u8(s);
+        uint8_t c = draw_u8(s);
         text[at] = (char)(c ? c : 'a');
     }
     text[at] = '\0';

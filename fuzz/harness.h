@@ -23,19 +23,19 @@ struct source {
     size_t left;
 };
 
-uint8_t take_u8(struct source *s);
-uint16_t take_u16(struct source *s);
-uint32_t take_u32(struct source *s);
-uint64_t take_u64(struct source *s);
+uint8_t draw_u8(struct source *s);
+uint16_t draw_u16(struct source *s);
+uint32_t draw_u32(struct source *s);
+uint64_t draw_u64(struct source *s);
 /* Below n (n > 0). */
-uint32_t take_below(struct source *s, uint32_t n);
+uint32_t draw_below(struct source *s, uint32_t n);
 /* Mostly small, sometimes at an edge, sometimes anything. */
-uint64_t take_number(struct source *s);
+uint64_t draw_number(struct source *s);
 /* At most n bytes, in memory of exactly that size (freed by the caller), so that a sanitizer sees a read
  * beyond; *got is how many there were. Never NULL. */
-uint8_t *take_bytes(struct source *s, size_t n, size_t *got);
+uint8_t *draw_bytes(struct source *s, size_t n, size_t *got);
 /* Without zero bytes, cut to capacity with its end. */
-void take_text(struct source *s, char *text, size_t capacity);
+void draw_text(struct source *s, char *text, size_t capacity);
 
 /* Silences the library's log; once. */
 void harness_quiet(void);

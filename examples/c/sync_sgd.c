@@ -119,7 +119,8 @@ static double ask(paramo_worker *c, uint32_t group, int32_t head)
     paramo_message_init(&message, group);
     message.app = group == PARAMO_GROUP_WORKERS ? WORK : SERVE;
     message.head = head;
-    check(paramo_ask(c, &message, 1, group == PARAMO_GROUP_WORKERS ? add_loss : NULL, loss, NULL, &ts));
+    check(
+        paramo_app_request(c, &message, 1, group == PARAMO_GROUP_WORKERS ? add_loss : NULL, loss, NULL, &ts));
     check(paramo_wait(c, ts, 0));
     for (unsigned rank = 0; rank < WORKERS_MAX; rank++)
         sum += loss[rank];

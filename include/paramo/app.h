@@ -3,16 +3,17 @@
  * (the role of ps-lite's SimpleApp, and what its KVWorker and KVServer stand on).
  *
  * An app is a number that both ends agree on. On the asking side a customer of the app (paramo_customer_open;
- * a paramo_worker is one) issues requests with paramo_ask and waits for them with paramo_wait, as for a push.
- * On the answering side each node serves the app, by a handler (paramo_app_serve), or by taking requests one
- * by one on a thread of its own, which may wait for other things while it works on one (paramo_app_take):
+ * a paramo_worker is one) issues requests with paramo_app_request and waits for them with paramo_wait, as for
+ * a push. On the answering side each node serves the app, by a handler (paramo_app_serve), or by taking
+ * requests one by one on a thread of its own, which may wait for other things while it works on one
+ * (paramo_app_take):
  *
  *     // on every worker                                // on the scheduler
  *     paramo_app_serve(node, 7, PARAMO_ANY, NULL, NULL); paramo_customer_open(node, 7, 0, &c);
  *     while (!paramo_app_take(node, 7, PARAMO_ANY,       paramo_message m;
  *                             0, &q, &info))             paramo_message_init(&m, PARAMO_GROUP_WORKERS);
  *         ... work ..., paramo_answer_body(q, ...);      m.head = GRADIENT;
- *                                                        paramo_ask(c, &m, 1, NULL, NULL, NULL, &ts);
+ *                                                        paramo_app_request(c, &m, 1, NULL, NULL, NULL, &ts);
  *                                                        paramo_wait(c, ts, 0);
  *
  * A message has up to four segments of bytes, each sent from and received without a copy: keys, lens, values
@@ -20,7 +21,8 @@
  * own slicing by server rank, is a set of messages, one for each server.
  *
  * Requests are handed to an app exactly once per node they were sent to, whatever is lost on the way; those
- * of one customer to one node in the order of issue. Tests: test/node/test_app.c, test/worker/test_ask_sim.c.
+ * of one customer to one node in the order of issue. Tests: test/node/test_app.c,
+ * test/worker/test_app_request_sim.c.
  */
 #ifndef PARAMO_APP_H
 #define PARAMO_APP_H
@@ -80,11 +82,12 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_reply_keep(const paramo_reply *repl
  * beyond max_message_bytes; NODE_LOST: a node of those died or has left; HANDLER or what the app said. Where
  * there are several nodes, all are asked and waited for, whatever becomes of one; then the request ends with
  * the first failure. A node that does not serve the app within its handler_wait_ms answers HANDLER. */
-PARAMO_API PARAMO_MUST_USE paramo_err paramo_ask(paramo_worker *worker, const paramo_message *messages,
-                                                 size_t count, paramo_reply_fn on_reply, void *arg,
-                                                 const paramo_request_options *options, uint64_t *ts);
-/* How many answers a request has got so far (paramo_ask: nodes; push and pull: parts of the request). Counted
- * until some thousand requests later; then NOT_FOUND. */
+PARAMO_API PARAMO_MUST_USE paramo_err paramo_app_request(paramo_worker *worker,
+                                                         const paramo_message *messages, size_t count,
+                                                         paramo_reply_fn on_reply, void *arg,
+                                                         const paramo_request_options *options, uint64_t *ts);
+/* How many answers a request has got so far (paramo_app_request: nodes; push and pull: parts of the request).
+ * Counted until some thousand requests later; then NOT_FOUND. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_answers(paramo_worker *worker, uint64_t ts, uint32_t *count);
 
 /* ---- answering ---- */

@@ -47,9 +47,9 @@ extern "C" {
     X(45, VERSION,        "the peer speaks another version of the protocol")                \
     X(46, ADDRESS,        "the address is not valid or does not resolve")                   \
     X(47, ADDRESS_IN_USE, "the address is in use")                                          \
-    X(48, NOBODY,         "nobody listens at the address")                                  \
+    X(48, CONNECTION_REFUSED,         "the connection was refused: no process listens at the address")                                  \
     /* the node */                                                                           \
-    X(60, FENCED,         "this node was declared dead and must register anew")             \
+    X(60, FENCED,         "this node was declared dead and must register again")             \
     X(61, SHUTDOWN,       "the cluster is shutting down")                                   \
     X(62, NO_SCHEDULER,   "the scheduler cannot be reached")                                \
     X(63, FULL,           "the cluster is full")                                            \

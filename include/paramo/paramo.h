@@ -264,25 +264,25 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_table_load(paramo_worker *worker, p
  * that leaves a mark in the same push as its result, which the next holder looks for, is done exactly once
  * (test/e2e/workers.c); without, what the dead one had pushed of an unfinished part is pushed again. Workers
  * may join while a job runs (also more than num_workers) and get parts. */
-typedef struct paramo_part {
+typedef struct paramo_work_unit {
     uint32_t stream;
     uint32_t round;
     uint64_t index;
     uint64_t token; /* identifies this lease */
-} paramo_part;
+} paramo_work_unit;
 /* Creates the pool if it is not there (all must agree on streams and rounds). */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_open(paramo_node *node, const char *pool, uint32_t streams,
                                                        uint32_t rounds);
 /* The next part of `round`; *state 0: got one; 1: none now, others are still at work on the round (ask again:
  * the call itself waits up to timeout_ms for a change); 2: the round is finished. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_next(paramo_node *node, const char *pool, uint32_t who,
-                                                       uint32_t round, uint32_t timeout_ms, paramo_part *part,
-                                                       int *state);
+                                                       uint32_t round, uint32_t timeout_ms,
+                                                       paramo_work_unit *unit, int *state);
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_done(paramo_node *node, const char *pool,
-                                                       const paramo_part *part);
+                                                       const paramo_work_unit *unit);
 /* This part does not exist: its stream has ended before it. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_pool_end(paramo_node *node, const char *pool,
-                                                      const paramo_part *part);
+                                                      const paramo_work_unit *unit);
 
 /* Small shared values kept by the scheduler, for agreeing on settings and adding up results. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_kv_put(paramo_node *node, const char *key, const void *value,

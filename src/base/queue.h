@@ -68,7 +68,7 @@ static inline bool mailbox_empty(struct mailbox *m)
 }
 
 /* Appends everything posted so far to q, oldest first. One taker at a time. */
-static inline void mailbox_take(struct mailbox *m, struct queue *q)
+static inline void mailbox_drain(struct mailbox *m, struct queue *q)
 {
     struct qnode *n = atomic_exchange_explicit(&m->top, NULL, memory_order_acquire);
     struct qnode *oldest_first = NULL;

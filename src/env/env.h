@@ -1,7 +1,7 @@
 /*
- * The door to the world: clock and randomness. Real (env/real.c) or simulated (env/sim.h). Nothing else under
- * src/ asks the system for time, random numbers, threads or files. An env outlives everything made with it;
- * its functions may be called from any thread. Tests: test/env/test_lane.c, test_sim.c.
+ * The door to the world: clock and randomness. Real (env/real/real.c) or simulated (sim/env/sim.h). Nothing
+ * else under src/ asks the system for time, random numbers, threads or files. An env outlives everything made
+ * with it; its functions may be called from any thread. Tests: test/env/test_lane.c, test_sim.c.
  */
 #ifndef ENV_ENV_H
 #define ENV_ENV_H
@@ -20,8 +20,8 @@ struct env_ops {
     uint64_t (*random)(struct env *env);
     /* How a lane of this env is started, woken, waited for and ended (env/lane.c only). */
     const struct lane_ops *lanes;
-    /* What may block runs beside the lanes (env/chore.c only). */
-    const struct chore_ops *chores;
+    /* What may block runs beside the lanes (env/blocking job.c only). */
+    const struct blocking_job_ops *blocking_jobs;
 };
 
 struct env {

@@ -1,12 +1,12 @@
 /*
  * Files for code that must survive a crash, and be tested in one: few operations, each a step that can fail,
- * stop half-way or be the last before a crash. fs_real is the kernel's; env/simfs.h keeps files in memory,
- * with faults. What a rename, creation or removal did is durable after sync_dir of its directory, bytes after
- * sync of their file: nothing else is promised.
+ * stop half-way or be the last before a crash. fs_real is the kernel's; sim/env/simfs.h keeps files in
+ * memory, with faults. What a rename, creation or removal did is durable after sync_dir of its directory,
+ * bytes after sync of their file: nothing else is promised.
  *
- * Operations may block: never on a lane; env/chore.h runs them beside it. One thread at a time for each file;
- * an fs itself takes any number. Errors are IO (NOT_FOUND where said) and name path and cause. Never knows
- * what files mean. Tests: test/env/test_fs.c.
+ * Operations may block: never on a lane; env/blocking job.h runs them beside it. One thread at a time for
+ * each file; an fs itself takes any number. Errors are IO (NOT_FOUND where said) and name path and cause.
+ * Never knows what files mean. Tests: test/env/test_fs.c.
  */
 #ifndef ENV_FS_H
 #define ENV_FS_H

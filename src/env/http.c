@@ -80,7 +80,7 @@ static paramo_err curl_load(const struct curl_api **out)
     return err;
 }
 
-static size_t take(char *data, size_t one, size_t count, void *arg)
+static size_t on_data(char *data, size_t one, size_t count, void *arg)
 {
     struct curl_http *h = arg;
     size_t len = one * count;
@@ -92,41 +92,43 @@ static size_t take(char *data, size_t one, size_t count, void *arg)
     return h->answer->failed ? 0 : len;
 }
 
-static paramo_err failure(const struct curl_http *h, const struct http_ask *ask, CURLcode code)
+static paramo_err failure(const struct curl_http *h, const struct http_request *http_request, CURLcode code)
 {
     const char *text = h->text[0] ? h->text : h->api->text(code);
     if (h->answer->failed)
         return err_memory(h->answer_max);
     if (h->too_large)
-        return err_set(PARAMO_E_TOO_LARGE, "%s: an answer of more than %zu bytes", ask->url, h->answer_max);
+        return err_set(PARAMO_E_TOO_LARGE, "%s: an answer of more than %zu bytes", http_request->url,
+                       h->answer_max);
     paramo_err err = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ? PARAMO_E_CONNECT
                      : code == CURLE_OPERATION_TIMEDOUT                                  ? PARAMO_E_TIMEOUT
                                                         : PARAMO_E_DISCONNECTED;
-    return err_set(err, "%s: %s", ask->url, text);
+    return err_set(err, "%s: %s", http_request->url, text);
 }
 
-static paramo_err curl_post(struct http *http, const struct http_ask *ask, unsigned *status,
+static paramo_err curl_post(struct http *http, const struct http_request *http_request, unsigned *status,
                             struct writer *answer)
 {
     struct curl_http *h = (struct curl_http *)http;
     const struct curl_api *api = h->api;
     long code = 0;
     h->answer = answer;
-    h->answer_max = ask->answer_max;
+    h->answer_max = http_request->answer_max;
     h->too_large = false;
     h->text[0] = '\0';
-    bool set = !api->setopt(h->curl, CURLOPT_URL, ask->url) &&
-               !api->setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)ask->body->len) &&
-               !api->setopt(h->curl, CURLOPT_POSTFIELDS, ask->body->len ? (char *)ask->body->data : "") &&
-               !api->setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)ask->timeout_ms) &&
-               !api->setopt(h->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)ask->timeout_ms);
+    bool set = !api->setopt(h->curl, CURLOPT_URL, http_request->url) &&
+               !api->setopt(h->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)http_request->body->len) &&
+               !api->setopt(h->curl, CURLOPT_POSTFIELDS,
+                            http_request->body->len ? (char *)http_request->body->data : "") &&
+               !api->setopt(h->curl, CURLOPT_TIMEOUT_MS, (long)http_request->timeout_ms) &&
+               !api->setopt(h->curl, CURLOPT_CONNECTTIMEOUT_MS, (long)http_request->timeout_ms);
     if (!set)
-        return err_set(PARAMO_E_INVALID, "%s: libcurl takes no such request", ask->url);
+        return err_set(PARAMO_E_INVALID, "%s: libcurl takes no such request", http_request->url);
     CURLcode done = api->perform(h->curl);
     if (!done)
         done = api->getinfo(h->curl, CURLINFO_RESPONSE_CODE, &code);
     if (done)
-        return failure(h, ask, done);
+        return failure(h, http_request, done);
     *status = code > 0 && code < 1000 ? (unsigned)code : 0;
     return PARAMO_OK;
 }
@@ -155,7 +157,7 @@ paramo_err http_create(struct http **out)
     struct curl_slist *more =
         h->headers ? api->slist_append(h->headers, "Expect:") : NULL; /* no second trip */
     bool set = h->curl && more && !api->setopt(h->curl, CURLOPT_HTTPHEADER, h->headers) &&
-               !api->setopt(h->curl, CURLOPT_WRITEFUNCTION, take) &&
+               !api->setopt(h->curl, CURLOPT_WRITEFUNCTION, on_data) &&
                !api->setopt(h->curl, CURLOPT_WRITEDATA, h) &&
                !api->setopt(h->curl, CURLOPT_ERRORBUFFER, h->text) &&
                !api->setopt(h->curl, CURLOPT_NOSIGNAL, 1L) && !api->setopt(h->curl, CURLOPT_NOPROXY, "*");

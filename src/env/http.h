@@ -1,9 +1,9 @@
 /*
  * Requests by HTTP: one POST and its answer, with bounds on time and size. http_create makes them with
- * libcurl, which is loaded when the first is made; env/simetcd.h answers them in memory.
+ * libcurl, which is loaded when the first is made; sim/env/simetcd.h answers them in memory.
  *
- * They block: never on a lane; env/chore.h runs them beside it. One thread at a time for each http. Never
- * knows what is asked. Tests: test/env/test_http.c.
+ * They block: never on a lane; env/blocking job.h runs them beside it. One thread at a time for each http.
+ * Never knows what is asked. Tests: test/env/test_http.c.
  */
 #ifndef ENV_HTTP_H
 #define ENV_HTTP_H
@@ -12,7 +12,7 @@
 
 struct http;
 
-struct http_ask {
+struct http_request {
     const char *url;
     const struct writer *body; /* JSON */
     uint32_t timeout_ms;       /* for all of it */
@@ -20,7 +20,7 @@ struct http_ask {
 };
 
 struct http_ops {
-    paramo_err (*post)(struct http *http, const struct http_ask *ask, unsigned *status,
+    paramo_err (*post)(struct http *http, const struct http_request *http_request, unsigned *status,
                        struct writer *answer);
     void (*destroy)(struct http *http);
 };
@@ -34,10 +34,10 @@ struct http {
 MUST_USE paramo_err http_create(struct http **http);
 /* OK: an answer has come, whatever its status. CONNECT: nobody answers there; TIMEOUT, DISCONNECTED: whether
  * it was done is not known; TOO_LARGE. answer: an empty writer, the caller's to free in any case. */
-MUST_USE static inline paramo_err http_post(struct http *http, const struct http_ask *ask, unsigned *status,
-                                            struct writer *answer)
+MUST_USE static inline paramo_err http_post(struct http *http, const struct http_request *http_request,
+                                            unsigned *status, struct writer *answer)
 {
-    return http->ops->post(http, ask, status, answer);
+    return http->ops->post(http, http_request, status, answer);
 }
 /* NULL is allowed. */
 static inline void http_destroy(struct http *http)

@@ -130,7 +130,7 @@ bool lane_acquire(struct lane *lane)
 static void inbox_run(struct lane *lane)
 {
     struct queue tasks = {0};
-    mailbox_take(&lane->inbox, &tasks);
+    mailbox_drain(&lane->inbox, &tasks);
     unsigned ran = 0;
     for (struct qnode *node; (node = queue_pop(&tasks)); ran++) {
         struct lane_task *task = container_of(node, struct lane_task, node);
@@ -169,7 +169,7 @@ static void completions_run(struct lane *lane)
         struct queue tasks = {0};
         self.completing++;
         do {
-            mailbox_take(&lane->done_box, &tasks);
+            mailbox_drain(&lane->done_box, &tasks);
             for (struct qnode *node; (node = queue_pop(&tasks));) {
                 struct lane_task *task = container_of(node, struct lane_task, node);
                 task->run(task);

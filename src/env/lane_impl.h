@@ -1,6 +1,6 @@
 /*
- * The inside of a lane, for env/lane.c (what real and simulated lanes share), env/real_lane.c and env/sim.c
- * only.
+ * The inside of a lane, for env/lane.c (what real and simulated lanes share), env/real/real_lane.c and
+ * sim/env/sim.c only.
  */
 #ifndef ENV_LANE_IMPL_H
 #define ENV_LANE_IMPL_H
@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 
 #include "env/lane.h"
-#include "env/sim.h"
+#include "env/sim_event.h"
 
 enum lane_state { LANE_IDLE, LANE_RUNNING, LANE_RUNNING_MAIL };
 

@@ -61,7 +61,7 @@ const char *process_keep(const char *text)
     return k->text;
 }
 
-void process_say(int fd, const char *line)
+void process_notify(int fd, const char *line)
 {
     ssize_t sent = fd < 0 ? 0 : send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)sent;

@@ -26,7 +26,7 @@ uint64_t process_unix_time(void);
 
 /* Says a line to whoever started this process, on a socket it gave us (-1: none). If nobody listens any more,
  * or does not read, nothing is said. Any thread. */
-void process_say(int fd, const char *line);
+void process_notify(int fd, const char *line);
 
 /* A descriptor that is readable from event_signal to event_drain. signal is async-signal-safe. */
 MUST_USE paramo_err event_create(int *fd);

@@ -71,9 +71,9 @@ static paramo_err resolve(const paramo_worker *w, const paramo_message *messages
     return PARAMO_OK;
 }
 
-paramo_err paramo_ask(paramo_worker *worker, const paramo_message *messages, size_t count,
-                      paramo_reply_fn on_reply, void *arg, const paramo_request_options *options,
-                      uint64_t *ts)
+paramo_err paramo_app_request(paramo_worker *worker, const paramo_message *messages, size_t count,
+                              paramo_reply_fn on_reply, void *arg, const paramo_request_options *options,
+                              uint64_t *ts)
 {
     enum { FEW = 16 };
     struct client_message few[FEW];
@@ -143,10 +143,10 @@ paramo_err paramo_server_range(const paramo_node *node, uint32_t rank, uint64_t 
     if (!node->joined || rank >= node->num_servers)
         return err_set(PARAMO_E_NOT_FOUND, "there is no server %u", rank);
     const struct server_range *r = &node->ranges[rank];
-    if (r->arcs == 0)
+    if (r->partitions == 0)
         return err_set(PARAMO_E_NOT_FOUND, "server %u has no keys", rank);
-    *first = (uint64_t)r->first_arc << RING_ARC_SHIFT;
-    *last = *first + (((uint64_t)r->arcs << RING_ARC_SHIFT) - 1); /* all arcs: 2^64 - 1 */
+    *first = (uint64_t)r->first_partition << RING_PARTITION_SHIFT;
+    *last = *first + (((uint64_t)r->partitions << RING_PARTITION_SHIFT) - 1); /* all partitions: 2^64 - 1 */
     return PARAMO_OK;
 }
 

@@ -81,11 +81,11 @@ static void enlist_worker(void *arg)
         return;
     w->next = w->node->workers;
     w->node->workers = w;
-    const struct seat *own = w->node->own;
+    const struct member_slot *own = w->node->own;
     struct view *view = member_view(own->member);
     if (view)
         view_feed_offer(&w->feed, view);
-    if (atomic_load(&own->state) == SEAT_ENDED && own->code)
+    if (atomic_load(&own->state) == MEMBER_SLOT_ENDED && own->code)
         client_interrupt(w->client); /* as those that were open then */
 }
 
@@ -179,7 +179,7 @@ paramo_err paramo_customer_open(paramo_node *node, uint32_t app, uint32_t custom
         .incarnation = node->own->incarnation,
         .app = app,
         .customer = customer_id,
-        .scheduler = node->scheduler_dial,
+        .scheduler = node->scheduler_address_used,
         .token = node->config.token ? node->config.token : "",
         .frame_bytes = node->config.max_message_bytes,
         .request_timeout_ms = node->config.request_timeout_ms,
@@ -187,7 +187,7 @@ paramo_err paramo_customer_open(paramo_node *node, uint32_t app, uint32_t custom
         .drop_percent = node->config.drop_percent,
         .retry_ms = node->config.retry_ms,
         .need_view = client_needs_view,
-        .callbacks_waiting = callbacks_wait,
+        .callbacks_pending = callbacks_wait,
         .arg = w,
     };
     err = client_create(&config, &w->client);
@@ -246,7 +246,7 @@ static paramo_err begin_table_open(struct node_call *c, struct member *m, void *
 static void table_taken(struct node_call *c, void *arg)
 {
     struct open_args *a = arg;
-    const struct view_table *t = view_table(member_view(c->seat->member), c->call.result.table);
+    const struct view_table *t = view_table(member_view(c->member_slot->member), c->call.result.table);
     a->known = t != NULL;
     if (t)
         a->found = *t;
@@ -316,7 +316,7 @@ void paramo_table_close(paramo_table *table)
 
 void paramo_table_info(const paramo_table *table, paramo_table_options *options)
 {
-    options_give(options, &table->options, sizeof table->options);
+    options_copy_out(options, &table->options, sizeof table->options);
 }
 
 uint32_t paramo_table_state_values(const paramo_table *table)
@@ -402,8 +402,8 @@ paramo_err paramo_pushpull(paramo_worker *worker, paramo_table *table, const par
 /* A request that ended because the whole node did is told so. */
 static paramo_err with_cause(const paramo_worker *worker, paramo_err err)
 {
-    const struct seat *own = worker->node->own;
-    if (err == PARAMO_E_CLOSED && atomic_load(&own->state) == SEAT_ENDED && own->code)
+    const struct member_slot *own = worker->node->own;
+    if (err == PARAMO_E_CLOSED && atomic_load(&own->state) == MEMBER_SLOT_ENDED && own->code)
         return err_set(own->code, "%s", own->text);
     return err;
 }
@@ -487,7 +487,7 @@ void paramo_worker_counters(paramo_worker *worker, paramo_counters *counters)
         .moved = c.moved,
         .in_flight = c.in_flight,
     };
-    options_give(counters, &found, sizeof found);
+    options_copy_out(counters, &found, sizeof found);
 }
 
 /* ---- whole tables
@@ -522,7 +522,7 @@ paramo_err paramo_table_stat(paramo_worker *worker, paramo_table *table, paramo_
                               .bytes = found.bytes,
                               .pushes = found.pushes,
                               .pulls = found.pulls};
-    options_give(stats, &sum, sizeof sum);
+    options_copy_out(stats, &sum, sizeof sum);
     return PARAMO_OK;
 }
 

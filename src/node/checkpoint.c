@@ -1,12 +1,12 @@
 /* Checkpoints: what applications ask the scheduler for, and what servers do when it tells them. An order goes
- * to all shards of the seat, each on its lane, and is answered when the last has ended. */
+ * to all shards of the member slot, each on its lane, and is answered when the last has ended. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "env/process.h"
 #include "node/node.h"
-#include "server/saving.h"
+#include "server/snapshot/saving.h"
 #include "wire/ckpt_order.h"
 #include "wire/order.h"
 
@@ -14,7 +14,7 @@
 
 struct ckpt_part {
     struct ckpt_job *job;
-    struct seat_shard *at;
+    struct node_shard *at;
     struct lane_task task; /* there, then back */
     paramo_err err;
     char text[ERR_TEXT_MAX];
@@ -22,7 +22,7 @@ struct ckpt_part {
 };
 
 struct ckpt_job {
-    struct seat *seat;
+    struct member_slot *member_slot;
     uint64_t order; /* the scheduler's */
     uint32_t what;
     struct ckpt_order fields;
@@ -33,7 +33,7 @@ struct ckpt_job {
 /* On the control lane: all shards have ended. */
 static void job_end(struct ckpt_job *job)
 {
-    struct member *m = job->seat->member;
+    struct member *m = job->member_slot->member;
     struct ckpt_written *written = calloc(1, sizeof *written);
     struct writer result = {0};
     paramo_err err = written ? PARAMO_OK : err_memory(sizeof *written);
@@ -75,22 +75,22 @@ static void part_done(void *arg, paramo_err status, const struct ckpt_file *file
     else if (file)
         p->file = *file;
     p->task.run = part_back;
-    lane_post(p->job->seat->node->control, &p->task);
+    lane_post(p->job->member_slot->node->control, &p->task);
 }
 
 static void part_begin(struct lane_task *task)
 {
     struct ckpt_part *p = container_of(task, struct ckpt_part, task);
     const struct ckpt_job *job = p->job;
-    struct shard_save_config config = {.fs = job->seat->node->fs,
-                                       .chores = job->seat->node->chores,
+    struct shard_save_config config = {.fs = job->member_slot->node->fs,
+                                       .blocking_jobs = job->member_slot->node->blocking_jobs,
                                        .dir = job->fields.dir,
                                        .number = job->fields.number,
                                        .id = job->fields.id,
                                        .base_id = job->fields.base_id,
                                        .changes = job->fields.changes,
                                        .term = (uint32_t)(job->order >> 32),
-                                       .queue_bytes = job->seat->node->ckpt_queue_bytes,
+                                       .queue_bytes = job->member_slot->node->ckpt_queue_bytes,
                                        .hold_ms = job->fields.timeout_ms,
                                        .arg = p,
                                        .done = part_done};
@@ -115,45 +115,45 @@ static void part_begin(struct lane_task *task)
         part_done(p, err, NULL);
 }
 
-void seat_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
+void member_slot_order(void *arg, uint64_t order, uint32_t what, struct reader *fields)
 {
-    struct seat *seat = arg;
+    struct member_slot *member_slot = arg;
     struct ckpt_order m;
     paramo_err err = PARAMO_OK;
-    if (what >= ORDER_MOVE_GIVE && what <= ORDER_MOVE_END) {
-        seat_move(seat, order, what, fields);
+    if (what >= ORDER_MIGRATION_SOURCE && what <= ORDER_MIGRATION_END) {
+        member_slot_migration_order(member_slot, order, what, fields);
         return;
     }
-    if (what == ORDER_REPORT && seat->shards_count) {
-        seat_report(seat, order);
+    if (what == ORDER_REPORT && member_slot->shards_count) {
+        member_slot_report(member_slot, order);
         return;
     }
-    if (what < ORDER_CKPT_SAVE || what > ORDER_CKPT_RESTORE || !seat->shards_count)
+    if (what < ORDER_CKPT_SAVE || what > ORDER_CKPT_RESTORE || !member_slot->shards_count)
         err = err_set(PARAMO_E_UNSUPPORTED, "this node knows no order %u", what);
     if (!err)
         err = ckpt_order_decode(fields, &m);
     struct ckpt_job *job =
-        err ? NULL : calloc(1, sizeof *job + seat->shards_count * sizeof(struct ckpt_part));
+        err ? NULL : calloc(1, sizeof *job + member_slot->shards_count * sizeof(struct ckpt_part));
     if (!err && !job)
         err = err_memory(sizeof *job);
     if (err) {
-        member_order_done(seat->member, order, err, NULL);
+        member_order_done(member_slot->member, order, err, NULL);
         return;
     }
-    *job = (struct ckpt_job){.seat = seat,
+    *job = (struct ckpt_job){.member_slot = member_slot,
                              .order = order,
                              .what = what,
                              .fields = m,
-                             .waiting = seat->shards_count,
-                             .count = seat->shards_count};
+                             .waiting = member_slot->shards_count,
+                             .count = member_slot->shards_count};
     for (unsigned i = 0; i < job->count; i++) {
         struct ckpt_part *p = &job->part[i];
         p->job = job;
-        p->at = &seat->shards[i];
+        p->at = &member_slot->shards[i];
         p->task.run = part_begin;
     }
-    for (unsigned i = 0; i < seat->shards_count; i++)
-        lane_post(seat->shards[i].lane, &job->part[i].task);
+    for (unsigned i = 0; i < member_slot->shards_count; i++)
+        lane_post(member_slot->shards[i].lane, &job->part[i].task);
 }
 
 /* ---- what an application asks for ---------------------------------------------------------------------- */

@@ -44,9 +44,9 @@ static void inquire_port(void *arg)
 {
     struct inquiry *q = arg;
     char host[VIEW_HOST_MAX];
-    const char *address = q->node->scheduler   ? scheduler_address(q->node->scheduler)
-                          : q->node->own->door ? door_address(q->node->own->door)
-                                               : NULL;
+    const char *address = q->node->scheduler       ? scheduler_address(q->node->scheduler)
+                          : q->node->own->acceptor ? acceptor_address(q->node->own->acceptor)
+                                                   : NULL;
     if (!address || address_split(address, host, sizeof host, &q->port))
         q->port = 0;
 }
@@ -150,7 +150,7 @@ struct pool_args {
     const char *pool;
     uint32_t streams, rounds;
     uint32_t who, round, timeout_ms;
-    struct pool_part part;
+    struct work_unit unit;
     enum pool_state state;
     uint64_t deadline;
 };
@@ -171,19 +171,19 @@ static void pool_taken(struct node_call *c, void *arg)
 {
     struct pool_args *a = arg;
     a->state = c->call.result.state;
-    a->part = c->call.result.part;
+    a->unit = c->call.result.unit;
 }
 
 static paramo_err begin_pool_done(struct node_call *c, struct member *m, void *arg)
 {
     const struct pool_args *a = arg;
-    return member_pool_done(m, &c->call, a->pool, &a->part, a->deadline);
+    return member_pool_done(m, &c->call, a->pool, &a->unit, a->deadline);
 }
 
 static paramo_err begin_pool_end(struct node_call *c, struct member *m, void *arg)
 {
     const struct pool_args *a = arg;
-    return member_pool_end(m, &c->call, a->pool, &a->part, a->deadline);
+    return member_pool_end(m, &c->call, a->pool, &a->unit, a->deadline);
 }
 
 static paramo_err check_pool(const paramo_node *node, const char *pool)
@@ -205,11 +205,11 @@ paramo_err paramo_pool_open(paramo_node *node, const char *pool, uint32_t stream
 }
 
 paramo_err paramo_pool_next(paramo_node *node, const char *pool, uint32_t who, uint32_t round,
-                            uint32_t timeout_ms, paramo_part *part, int *state)
+                            uint32_t timeout_ms, paramo_work_unit *unit, int *state)
 {
     paramo_err err = check_pool(node, pool);
-    if (!err && (!part || !state))
-        err = err_set(PARAMO_E_INVALID, "part or state is NULL");
+    if (!err && (!unit || !state))
+        err = err_set(PARAMO_E_INVALID, "work unit or state is NULL");
     if (err)
         return err;
     struct pool_args args = {.pool = pool, .who = who, .round = round, .timeout_ms = timeout_ms};
@@ -218,35 +218,35 @@ paramo_err paramo_pool_next(paramo_node *node, const char *pool, uint32_t who, u
     if (err)
         return err;
     *state = (int)args.state;
-    *part = (paramo_part){.stream = args.part.stream,
-                          .round = args.part.round,
-                          .index = args.part.index,
-                          .token = args.part.token};
+    *unit = (paramo_work_unit){.stream = args.unit.stream,
+                               .round = args.unit.round,
+                               .index = args.unit.index,
+                               .token = args.unit.token};
     return PARAMO_OK;
 }
 
-static paramo_err pool_report(paramo_node *node, const char *pool, const paramo_part *part,
+static paramo_err pool_report(paramo_node *node, const char *pool, const paramo_work_unit *unit,
                               paramo_err (*begin)(struct node_call *, struct member *, void *))
 {
     paramo_err err = check_pool(node, pool);
-    if (!err && !part)
-        err = err_set(PARAMO_E_INVALID, "part is NULL");
+    if (!err && !unit)
+        err = err_set(PARAMO_E_INVALID, "work unit is NULL");
     if (err)
         return err;
     struct pool_args args = {.pool = pool, .deadline = node_deadline(node, 0)};
-    args.part = (struct pool_part){
-        .stream = part->stream, .round = part->round, .index = part->index, .token = part->token};
+    args.unit = (struct work_unit){
+        .stream = unit->stream, .round = unit->round, .index = unit->index, .token = unit->token};
     return node_call(node->own, begin, NULL, &args);
 }
 
-paramo_err paramo_pool_done(paramo_node *node, const char *pool, const paramo_part *part)
+paramo_err paramo_pool_done(paramo_node *node, const char *pool, const paramo_work_unit *unit)
 {
-    return pool_report(node, pool, part, begin_pool_done);
+    return pool_report(node, pool, unit, begin_pool_done);
 }
 
-paramo_err paramo_pool_end(paramo_node *node, const char *pool, const paramo_part *part)
+paramo_err paramo_pool_end(paramo_node *node, const char *pool, const paramo_work_unit *unit)
 {
-    return pool_report(node, pool, part, begin_pool_end);
+    return pool_report(node, pool, unit, begin_pool_end);
 }
 
 /* ---- small values

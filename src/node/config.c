@@ -5,10 +5,10 @@
 
 #include "base/cpu.h"
 #include "base/log.h"
+#include "cluster/checkpoint/ckpt.h"
+#include "cluster/meta/store_etcd.h"
 #include "env/process.h"
 #include "node/node.h"
-#include "post/ckpt.h"
-#include "post/store_etcd.h"
 #include "van/local.h"
 
 void options_complete(void *whole, size_t whole_size, const void *given)
@@ -23,7 +23,7 @@ void options_complete(void *whole, size_t whole_size, const void *given)
         memcpy((char *)whole + sizeof size, (const char *)given + sizeof size, size - sizeof size);
 }
 
-void options_give(void *given, const void *whole, size_t whole_size)
+void options_copy_out(void *given, const void *whole, size_t whole_size)
 {
     size_t size;
     memcpy(&size, given, sizeof size);

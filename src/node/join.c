@@ -1,19 +1,19 @@
-/* How a node joins: a scheduler begins, with what its store has, each seat registers, and all learn who is
- * who. */
+/* How a node joins: a scheduler begins, with what its store has, each member slot registers, and all learn
+ * who is who. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/meta/store_dir.h"
+#include "cluster/meta/store_etcd.h"
 #include "env/process.h"
 #include "node/node.h"
-#include "post/store_dir.h"
-#include "post/store_etcd.h"
 
 struct joining {
     paramo_node *node;
     paramo_err err;
     char text[ERR_TEXT_MAX];
-    atomic_bool begun; /* seats are dialling, or err says why not */
+    atomic_bool begun; /* member slots are dialling, or err says why not */
 };
 
 static void scheduler_over(void *arg, paramo_err status, const char *text)
@@ -29,8 +29,9 @@ static void scheduler_over(void *arg, paramo_err status, const char *text)
 static void scheduler_accept(void *arg, struct van_conn *conn, const struct hello *hello)
 {
     paramo_node *node = arg;
-    struct seat_shard *host = node->scheduler_host.shard ? &node->scheduler_host : &node->own->host;
-    seat_take(hello->shard == HELLO_HOST ? host : NULL, conn, hello);
+    struct node_shard *endpoint =
+        node->scheduler_app_endpoint.shard ? &node->scheduler_app_endpoint : &node->own->app_endpoint;
+    node_shard_accept(hello->shard == HELLO_APP_ENDPOINT ? endpoint : NULL, conn, hello);
 }
 
 /* What this process itself dials, where the scheduler listens on all addresses. */
@@ -38,9 +39,9 @@ static void scheduler_dialled(paramo_node *node, const char *address)
 {
     char host[VIEW_HOST_MAX];
     uint16_t port;
-    (void)snprintf(node->scheduler_dial, sizeof node->scheduler_dial, "%s", address);
+    (void)snprintf(node->scheduler_address_used, sizeof node->scheduler_address_used, "%s", address);
     if (address_split(address, host, sizeof host, &port) == PARAMO_OK && config_host_is_any(host))
-        address_join(strcmp(host, "::") == 0 ? "::1" : "127.0.0.1", port, node->scheduler_dial);
+        address_join(strcmp(host, "::") == 0 ? "::1" : "127.0.0.1", port, node->scheduler_address_used);
 }
 
 static paramo_err place_of_files(const char *dir, char path[FS_PATH_MAX])
@@ -94,7 +95,7 @@ static paramo_err join_scheduler(paramo_node *node, const struct store_state *fo
         .store = node->store,
         .found = found,
         .fs = node->fs,
-        .chores = node->chores,
+        .blocking_jobs = node->blocking_jobs,
         .unix_time = process_unix_time,
         .checkpoint_every_ms = node->config.checkpoint_every_s * 1000,
         .checkpoint_full_every = node->config.checkpoint_full_every,
@@ -114,8 +115,8 @@ static paramo_err join_scheduler(paramo_node *node, const struct store_state *fo
     if (!err)
         node->store = NULL; /* the scheduler's */
     if (!err && embedded)
-        err = seat_make_shard(node, &node->scheduler_host, node->apps, scheduler_incarnation(node->scheduler),
-                              HELLO_HOST);
+        err = node_shard_make(node, &node->scheduler_app_endpoint, node->apps,
+                              scheduler_incarnation(node->scheduler), HELLO_APP_ENDPOINT);
     return err;
 }
 
@@ -127,13 +128,13 @@ static void join_with(struct joining *j, const struct store_state *found)
     if (!j->err && (node->config.roles & PARAMO_ROLE_SCHEDULER)) {
         j->err = join_scheduler(node, found);
         if (!j->err)
-            process_say(node->config.notify_fd, "listening\n");
+            process_notify(node->config.notify_fd, "listening\n");
     }
     const char *scheduler = node->scheduler ? scheduler_address(node->scheduler) : node->config.scheduler;
-    for (unsigned i = 0; i < node->seats_count && !j->err; i++) {
+    for (unsigned i = 0; i < node->member_slots_count && !j->err; i++) {
         char listen[ADDRESS_MAX];
         (void)snprintf(listen, sizeof listen, "node:%u", i + 1);
-        j->err = seat_open(&node->seats[i], scheduler, embedded ? listen : NULL);
+        j->err = member_slot_open(&node->member_slots[i], scheduler, embedded ? listen : NULL);
     }
     if (j->err)
         err_text_copy(j->text);
@@ -151,7 +152,7 @@ static void store_started(void *arg, paramo_err status, const struct store_state
 static paramo_err store_open_etcd(paramo_node *node)
 {
     struct store_etcd_config config = {.lane = node->control,
-                                       .chores = node->files,
+                                       .blocking_jobs = node->files,
                                        .meta = node->config.meta,
                                        .name = node->place.listen,
                                        .patience_ms = node->config.connect_timeout_ms};
@@ -167,7 +168,7 @@ static paramo_err store_open(struct joining *j)
 {
     paramo_node *node = j->node;
     struct store_dir_config config = {
-        .lane = node->control, .chores = node->files, .fs = fs_real(), .dir = node->config.state};
+        .lane = node->control, .blocking_jobs = node->files, .fs = fs_real(), .dir = node->config.state};
     paramo_err err = node->config.meta ? store_open_etcd(node) : store_dir_open(&config, &node->store);
     return err ? err : store_start(node->store, store_started, j);
 }
@@ -203,20 +204,20 @@ static void join_give_up(void *arg)
     err_text_copy(j->text);
 }
 
-/* All seats have joined, or one has failed. */
+/* All member slots have joined, or one has failed. */
 static bool joined_or_failed(void *arg)
 {
     paramo_node *node = arg;
     if (atomic_load(&node->interrupted))
         return true;
     unsigned joined = 0;
-    for (unsigned i = 0; i < node->seats_count; i++) {
-        int state = atomic_load(&node->seats[i].state);
-        if (state == SEAT_FAILED || state == SEAT_ENDED)
+    for (unsigned i = 0; i < node->member_slots_count; i++) {
+        int state = atomic_load(&node->member_slots[i].state);
+        if (state == MEMBER_SLOT_FAILED || state == MEMBER_SLOT_ENDED)
             return true;
-        joined += state == SEAT_JOINED;
+        joined += state == MEMBER_SLOT_JOINED;
     }
-    return joined == node->seats_count;
+    return joined == node->member_slots_count;
 }
 
 /* The ring as it was first dealt out: tables placed by range keep to it. */
@@ -230,12 +231,12 @@ static paramo_err learn_ranges(paramo_node *node, const struct view *view)
         weights[i] = view_node(view, view->shards[i].node)->weight;
     if (!err && view->shards_count)
         err = ring_assign(weights, view->shards_count, NULL, ring);
-    for (unsigned a = 0; !err && view->shards_count && a < RING_ARCS; a++) {
+    for (unsigned a = 0; !err && view->shards_count && a < RING_PARTITIONS; a++) {
         uint32_t rank = (view->shards[ring->owner[a]].node - PARAMO_ID_SERVER(0)) / 2;
         if (rank >= view->num_servers)
             continue;
-        if (!node->ranges[rank].arcs++)
-            node->ranges[rank].first_arc = a;
+        if (!node->ranges[rank].partitions++)
+            node->ranges[rank].first_partition = a;
     }
     free(weights);
     free(ring);
@@ -285,11 +286,11 @@ paramo_err paramo_join(paramo_node *node)
     err = lane_wait(node->control, joined_or_failed, node, deadline);
     if (err)
         return err;
-    for (unsigned i = 0; i < node->seats_count; i++) {
-        struct seat *seat = &node->seats[i];
-        int state = atomic_load(&seat->state);
-        if (state == SEAT_FAILED || (state == SEAT_ENDED && seat->code))
-            return err_set(seat->code, "%s", seat->text);
+    for (unsigned i = 0; i < node->member_slots_count; i++) {
+        struct member_slot *member_slot = &node->member_slots[i];
+        int state = atomic_load(&member_slot->state);
+        if (state == MEMBER_SLOT_FAILED || (state == MEMBER_SLOT_ENDED && member_slot->code))
+            return err_set(member_slot->code, "%s", member_slot->text);
     }
     if (atomic_load(&node->interrupted))
         return err_set(PARAMO_E_CLOSED, "interrupted");
@@ -299,7 +300,7 @@ paramo_err paramo_join(paramo_node *node)
     if (!err)
         node->joined = true;
     if (node->scheduler && node->joined)
-        process_say(node->config.notify_fd, "complete\n");
+        process_notify(node->config.notify_fd, "complete\n");
     return err;
 }
 

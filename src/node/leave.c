@@ -7,7 +7,7 @@
 /* arg: how long, in ns. */
 static paramo_err begin_leave(struct node_call *c, struct member *m, void *arg)
 {
-    return member_leave(m, &c->call, lane_now(c->seat->node->control) + *(const uint64_t *)arg);
+    return member_leave(m, &c->call, lane_now(c->member_slot->node->control) + *(const uint64_t *)arg);
 }
 
 static bool servers_ended(void *arg)
@@ -15,8 +15,9 @@ static bool servers_ended(void *arg)
     paramo_node *node = arg;
     if (atomic_load(&node->interrupted))
         return true;
-    for (unsigned i = 0; i < node->seats_count; i++)
-        if (node->seats[i].role != PARAMO_ROLE_WORKER && atomic_load(&node->seats[i].state) != SEAT_ENDED)
+    for (unsigned i = 0; i < node->member_slots_count; i++)
+        if (node->member_slots[i].role != PARAMO_ROLE_WORKER &&
+            atomic_load(&node->member_slots[i].state) != MEMBER_SLOT_ENDED)
             return false;
     return true;
 }
@@ -35,7 +36,7 @@ static void end_scheduler(void *arg)
 static void end_gathering(void *arg)
 {
     paramo_node *node = arg;
-    if (node->scheduler && atomic_load(&node->own->state) == SEAT_FAILED)
+    if (node->scheduler && atomic_load(&node->own->state) == MEMBER_SLOT_FAILED)
         scheduler_end(node->scheduler, node->own->code, node->own->text);
     else if (node->scheduler)
         end_scheduler(node);
@@ -52,8 +53,8 @@ static void end_early(paramo_node *node)
 static void close_control(void *arg)
 {
     paramo_node *node = arg;
-    for (unsigned i = 0; i < node->seats_count; i++)
-        seat_close_control(&node->seats[i]);
+    for (unsigned i = 0; i < node->member_slots_count; i++)
+        member_slot_close_control(&node->member_slots[i]);
     scheduler_destroy(node->scheduler);
     node->scheduler = NULL;
     store_close(node->store);
@@ -64,28 +65,30 @@ static void close_control(void *arg)
 
 static void close_shard(void *arg)
 {
-    struct seat_shard *s = arg;
-    desk_close(&s->desk);
+    struct node_shard *s = arg;
+    dispatch_close(&s->dispatch);
     shard_close(s->shard);
     s->shard = NULL;
 }
 
-static bool answers_said(void *arg)
+static bool answers_sent(void *arg)
 {
     const paramo_node *node = arg;
-    size_t unsent = node->scheduler_host.shard ? shard_unsent(node->scheduler_host.shard) : 0;
-    for (unsigned i = 0; i < node->seats_count; i++)
-        unsent += node->seats[i].host.shard ? shard_unsent(node->seats[i].host.shard) : 0;
+    size_t unsent = node->scheduler_app_endpoint.shard ? shard_unsent(node->scheduler_app_endpoint.shard) : 0;
+    for (unsigned i = 0; i < node->member_slots_count; i++)
+        unsent += node->member_slots[i].app_endpoint.shard
+                      ? shard_unsent(node->member_slots[i].app_endpoint.shard)
+                      : 0;
     return unsent == 0;
 }
 
 /* What apps have answered leaves before the node does. */
-static void say_answers(paramo_node *node)
+static void flush_answers(paramo_node *node)
 {
-    (void)!lane_wait(node->apps, answers_said, node, env_now(node->env) + ENV_SEC);
+    (void)!lane_wait(node->apps, answers_sent, node, env_now(node->env) + ENV_SEC);
 }
 
-static paramo_err end_shard(struct seat_shard *s)
+static paramo_err end_shard(struct node_shard *s)
 {
     return s->shard ? node_run_on(s->lane, close_shard, s) : PARAMO_OK;
 }
@@ -94,14 +97,14 @@ enum { DRAIN_SECONDS = 60 };
 
 static paramo_err begin_drain(struct node_call *c, struct member *m, void *arg)
 {
-    return member_drain(m, &c->call, lane_now(c->seat->node->control) + *(const uint64_t *)arg);
+    return member_drain(m, &c->call, lane_now(c->member_slot->node->control) + *(const uint64_t *)arg);
 }
 
-static bool seats_ended(void *arg)
+static bool member_slots_ended(void *arg)
 {
     const paramo_node *node = arg;
-    for (unsigned i = 0; i < node->seats_count; i++)
-        if (atomic_load(&node->seats[i].state) != SEAT_ENDED)
+    for (unsigned i = 0; i < node->member_slots_count; i++)
+        if (atomic_load(&node->member_slots[i].state) != MEMBER_SLOT_ENDED)
             return false;
     return true;
 }
@@ -110,20 +113,21 @@ static bool seats_ended(void *arg)
 static void drain(paramo_node *node)
 {
     uint64_t patience = 10 * ENV_SEC;
-    if (seats_ended(node))
+    if (member_slots_ended(node))
         return; /* and so is the job */
     paramo_err err = node_call(node->own, begin_drain, NULL, &patience);
     if (!err)
-        err = lane_wait(node->control, seats_ended, node, env_now(node->env) + DRAIN_SECONDS * ENV_SEC);
-    if (err && err != PARAMO_E_SHUTDOWN && !seats_ended(node)) /* the job has not ended meanwhile */
+        err =
+            lane_wait(node->control, member_slots_ended, node, env_now(node->env) + DRAIN_SECONDS * ENV_SEC);
+    if (err && err != PARAMO_E_SHUTDOWN && !member_slots_ended(node)) /* the job has not ended meanwhile */
         log_warn("this server leaves with what it has: %s", err_text());
 }
 
-static void seat_leave(struct seat *seat, bool now)
+static void member_slot_leave(struct member_slot *member_slot, bool now)
 {
     /* Goodbyes are a courtesy: without one the scheduler sees the connection end. */
     uint64_t patience = now ? ENV_SEC : 5 * ENV_SEC;
-    paramo_err err = node_call(seat, begin_leave, NULL, &patience);
+    paramo_err err = node_call(member_slot, begin_leave, NULL, &patience);
     if (err)
         log_info("leaving: %s", err_text());
 }
@@ -133,7 +137,7 @@ static void seat_leave(struct seat *seat, bool now)
 static void leave_all(paramo_node *node, bool now)
 {
     if (node->own->role == PARAMO_ROLE_WORKER)
-        seat_leave(node->own, now);
+        member_slot_leave(node->own, now);
     if (!now && lane_wait(node->control, servers_ended, node, UINT64_MAX))
         return;
     bool interrupted = atomic_exchange(&node->interrupted, false); /* the rest is bounded and must be done */
@@ -141,9 +145,9 @@ static void leave_all(paramo_node *node, bool now)
         drain(node);
     if (interrupted && node->scheduler)
         (void)!node_run_on(node->control, end_scheduler, node);
-    for (unsigned i = 0; i < node->seats_count; i++)
-        if (node->seats[i].role != PARAMO_ROLE_WORKER)
-            seat_leave(&node->seats[i], now);
+    for (unsigned i = 0; i < node->member_slots_count; i++)
+        if (node->member_slots[i].role != PARAMO_ROLE_WORKER)
+            member_slot_leave(&node->member_slots[i], now);
     if (node->scheduler && !now)
         (void)!lane_wait(node->control, scheduler_is_over, node, env_now(node->env) + 30 * ENV_SEC);
 }
@@ -161,31 +165,31 @@ static paramo_err stop(paramo_node *node, bool now)
         paramo_worker_close(node->workers);
     if (now || node->own->role == PARAMO_ROLE_WORKER)
         serve_close_all(node); /* who waits for them is told before the node is gone */
-    say_answers(node);
+    flush_answers(node);
     if (node->joined)
         leave_all(node, now);
     else
         end_early(node);
     serve_close_all(node);
-    say_answers(node);
+    flush_answers(node);
     paramo_err code = PARAMO_OK;
     char text[ERR_TEXT_MAX] = "";
     if (node->joined && node->scheduler && atomic_load(&node->over)) {
         code = node->over_code;
         (void)snprintf(text, sizeof text, "%s", node->over_text);
-    } else if (node->joined && atomic_load(&node->own->state) == SEAT_ENDED) {
+    } else if (node->joined && atomic_load(&node->own->state) == MEMBER_SLOT_ENDED) {
         code = node->own->code;
         (void)snprintf(text, sizeof text, "%s", node->own->text);
     }
     err = node_run_on(node->control, close_control, node);
-    for (unsigned i = 0; i < node->seats_count && !err; i++) {
-        for (unsigned k = 0; k < node->seats[i].shards_count && !err; k++)
-            err = end_shard(&node->seats[i].shards[k]);
+    for (unsigned i = 0; i < node->member_slots_count && !err; i++) {
+        for (unsigned k = 0; k < node->member_slots[i].shards_count && !err; k++)
+            err = end_shard(&node->member_slots[i].shards[k]);
         if (!err)
-            err = end_shard(&node->seats[i].host);
+            err = end_shard(&node->member_slots[i].app_endpoint);
     }
     if (!err)
-        err = end_shard(&node->scheduler_host);
+        err = end_shard(&node->scheduler_app_endpoint);
     if (err)
         return err;
     for (unsigned i = 0; i < atomic_load(&node->exits_count); i++)

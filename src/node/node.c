@@ -11,7 +11,7 @@
 /* ---- errands: from any thread to a lane and back
  * ---------------------------------------------------------------------- */
 
-struct errand {
+struct lane_call {
     struct lane_task task;
     struct lane *lane;
     void (*fn)(void *arg);
@@ -19,26 +19,26 @@ struct errand {
     atomic_bool done;
 };
 
-static void errand_run(struct lane_task *task)
+static void lane_call_run(struct lane_task *task)
 {
-    struct errand *errand = container_of(task, struct errand, task);
-    errand->fn(errand->arg);
-    lane_notify(errand->lane);
-    atomic_store(&errand->done, true); /* last: the waiter's stack may go */
+    struct lane_call *lane_call = container_of(task, struct lane_call, task);
+    lane_call->fn(lane_call->arg);
+    lane_notify(lane_call->lane);
+    atomic_store(&lane_call->done, true); /* last: the waiter's stack may go */
 }
 
-static bool errand_done(void *arg)
+static bool lane_call_done(void *arg)
 {
-    return atomic_load(&((struct errand *)arg)->done);
+    return atomic_load(&((struct lane_call *)arg)->done);
 }
 
 paramo_err node_run_on(struct lane *lane, void (*fn)(void *arg), void *arg)
 {
     if (lane_inside())
         return err_set(PARAMO_E_IN_CALLBACK, "this cannot be done in a callback or handler");
-    struct errand errand = {.task.run = errand_run, .lane = lane, .fn = fn, .arg = arg};
-    lane_post(lane, &errand.task);
-    return lane_wait(lane, errand_done, &errand, UINT64_MAX);
+    struct lane_call lane_call = {.task.run = lane_call_run, .lane = lane, .fn = fn, .arg = arg};
+    lane_post(lane, &lane_call.task);
+    return lane_wait(lane, lane_call_done, &lane_call, UINT64_MAX);
 }
 
 paramo_err node_check(const paramo_node *node)
@@ -65,7 +65,7 @@ static void call_finish(struct node_call *c, paramo_err status)
         err_text_copy(c->text);
     else if (c->taken)
         c->taken(c, c->arg);
-    lane_notify(c->seat->node->control);
+    lane_notify(c->member_slot->node->control);
     atomic_store(&c->done, true);
 }
 
@@ -79,8 +79,8 @@ static void call_begin(struct lane_task *task)
     struct node_call *c = container_of(task, struct node_call, task);
     c->call.done = call_done;
     c->call.arg = c;
-    paramo_err err = c->seat->member ? c->begin(c, c->seat->member, c->arg)
-                                     : err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
+    paramo_err err = c->member_slot->member ? c->begin(c, c->member_slot->member, c->arg)
+                                            : err_set(PARAMO_E_CLOSED, "the node has not joined a cluster");
     if (err)
         call_finish(c, err);
 }
@@ -89,9 +89,9 @@ static void call_cancel(struct lane_task *task)
 {
     struct node_call *c = container_of(task, struct node_call, cancel);
     if (!atomic_load(&c->done))
-        member_cancel(c->seat->member, &c->call);
+        member_cancel(c->member_slot->member, &c->call);
     /* The waiter waits for this task to have run, not only for done. */
-    lane_notify(c->seat->node->control);
+    lane_notify(c->member_slot->node->control);
 }
 
 static bool call_is_done(void *arg)
@@ -102,7 +102,7 @@ static bool call_is_done(void *arg)
 static bool call_is_done_or_interrupted(void *arg)
 {
     struct node_call *c = arg;
-    return atomic_load(&c->done) || atomic_load(&c->seat->node->interrupted);
+    return atomic_load(&c->done) || atomic_load(&c->member_slot->node->interrupted);
 }
 
 static void nothing(void *arg)
@@ -110,15 +110,16 @@ static void nothing(void *arg)
     (void)arg;
 }
 
-paramo_err node_call(struct seat *seat, paramo_err (*begin)(struct node_call *c, struct member *m, void *arg),
+paramo_err node_call(struct member_slot *member_slot,
+                     paramo_err (*begin)(struct node_call *c, struct member *m, void *arg),
                      void (*taken)(struct node_call *c, void *arg), void *arg)
 {
     if (lane_inside())
         return err_set(PARAMO_E_IN_CALLBACK, "this cannot be done in a callback or handler");
-    struct lane *control = seat->node->control;
+    struct lane *control = member_slot->node->control;
     struct node_call c = {.task.run = call_begin,
                           .cancel.run = call_cancel,
-                          .seat = seat,
+                          .member_slot = member_slot,
                           .begin = begin,
                           .taken = taken,
                           .arg = arg};
@@ -187,13 +188,13 @@ struct last_words {
     struct lane *lane;
 };
 
-static bool all_said(void *arg)
+static bool all_sent(void *arg)
 {
     const struct last_words *w = arg;
     return van_flushing(w->van, w->lane) == 0;
 }
 
-static void give_up(void *arg)
+static void close_app(void *arg)
 {
     const struct last_words *w = arg;
     van_abandon(w->van, w->lane);
@@ -205,34 +206,34 @@ void node_lane_end(paramo_node *node, struct lane *lane)
         return;
     struct last_words w = {node->van, lane};
     if (node->van) {
-        (void)!lane_wait(lane, all_said, &w, env_now(node->env) + ENV_SEC);
-        (void)!node_run_on(lane, give_up, &w);
+        (void)!lane_wait(lane, all_sent, &w, env_now(node->env) + ENV_SEC);
+        (void)!node_run_on(lane, close_app, &w);
     }
     lane_destroy(lane);
 }
 
 void node_free(paramo_node *node)
 {
-    chores_destroy(node->chores); /* before the lanes that their ends go to */
-    for (unsigned i = 0; i < node->seats_count; i++) {
-        struct seat *seat = &node->seats[i];
-        for (unsigned k = 0; k < seat->shards_count; k++) {
-            node_lane_end(node, seat->shards[k].lane);
-            view_feed_fini(&seat->shards[k].feed);
+    blocking_jobs_destroy(node->blocking_jobs); /* before the lanes that their ends go to */
+    for (unsigned i = 0; i < node->member_slots_count; i++) {
+        struct member_slot *member_slot = &node->member_slots[i];
+        for (unsigned k = 0; k < member_slot->shards_count; k++) {
+            node_lane_end(node, member_slot->shards[k].lane);
+            view_feed_fini(&member_slot->shards[k].feed);
         }
-        free(seat->shards);
+        free(member_slot->shards);
     }
     node_lane_end(node, node->apps);
-    for (unsigned i = 0; i < node->seats_count; i++)
-        view_feed_fini(&node->seats[i].host.feed);
-    view_feed_fini(&node->scheduler_host.feed);
-    chores_destroy(node->files); /* before the lane that their ends go to */
+    for (unsigned i = 0; i < node->member_slots_count; i++)
+        view_feed_fini(&node->member_slots[i].app_endpoint.feed);
+    view_feed_fini(&node->scheduler_app_endpoint.feed);
+    blocking_jobs_destroy(node->files); /* before the lane that their ends go to */
     node_lane_end(node, node->control);
     if (node->van)
         van_destroy(node->van);
     if (node->interrupt_fd >= 0)
         event_close(node->interrupt_fd);
-    free(node->seats);
+    free(node->member_slots);
     free(node->ranges);
     config_free(&node->config);
     free(node);
@@ -247,22 +248,24 @@ static uint64_t random_nonzero(struct env *env)
     return random;
 }
 
-static paramo_err seat_prepare(paramo_node *node, struct seat *seat, uint32_t role, int32_t rank)
+static paramo_err member_slot_prepare(paramo_node *node, struct member_slot *member_slot, uint32_t role,
+                                      int32_t rank)
 {
-    *seat = (struct seat){.node = node, .role = role, .rank = rank, .incarnation = random_nonzero(node->env)};
+    *member_slot = (struct member_slot){
+        .node = node, .role = role, .rank = rank, .incarnation = random_nonzero(node->env)};
     if (role != PARAMO_ROLE_SERVER)
         return PARAMO_OK;
     unsigned n = node->config.shards;
-    seat->shards = calloc(n, sizeof *seat->shards);
-    if (!seat->shards)
-        return err_memory(n * sizeof *seat->shards);
-    seat->shards_count = n;
+    member_slot->shards = calloc(n, sizeof *member_slot->shards);
+    if (!member_slot->shards)
+        return err_memory(n * sizeof *member_slot->shards);
+    member_slot->shards_count = n;
     /* Embedded shards are run by whoever posts to them; their own threads would only be in the way. */
     unsigned flags = node->config.roles == PARAMO_ROLE_ALL ? LANE_NO_SPIN : 0;
     for (unsigned i = 0; i < n; i++) {
         char name[24];
         (void)snprintf(name, sizeof name, "pm-shard%u", i);
-        paramo_err err = lane_create(node->env, name, flags, &seat->shards[i].lane);
+        paramo_err err = lane_create(node->env, name, flags, &member_slot->shards[i].lane);
         if (err)
             return err;
     }
@@ -301,29 +304,29 @@ static paramo_err node_prepare(paramo_node *node)
         err = lane_create(node->env, "pm-apps", node->config.roles == PARAMO_ROLE_SERVER ? 0 : LANE_NO_SPIN,
                           &node->apps);
     if (!err && node->config.roles != PARAMO_ROLE_WORKER)
-        err = chores_create(node->env, "pm-files", &node->chores);
+        err = blocking_jobs_create(node->env, "pm-files", &node->blocking_jobs);
     node->apps_nudge.run = apps_nudge;
     node->fs = fs_real();
     if (!err && node_keeps_state(node))
-        err = chores_create(node->env, "pm-state", &node->files);
+        err = blocking_jobs_create(node->env, "pm-state", &node->files);
     if (!err)
         err = embedded ? van_inproc_create(node->env, &node->van) : node_van(node);
     if (err)
         return err;
-    unsigned seats = embedded ? node->config.num_servers + 1 : 1;
-    node->seats = calloc(seats, sizeof *node->seats);
-    if (!node->seats)
-        return err_memory(seats * sizeof *node->seats);
-    for (unsigned i = 0; i < seats && !err; i++) {
-        uint32_t role = !embedded       ? node->config.roles
-                        : i + 1 < seats ? PARAMO_ROLE_SERVER
-                                        : PARAMO_ROLE_WORKER;
-        int32_t rank = !embedded ? node->config.rank : i + 1 < seats ? (int32_t)i : 0;
-        node->seats_count = i + 1; /* node_free frees what a failed seat holds */
-        err = seat_prepare(node, &node->seats[i], role, rank);
+    unsigned member_slots = embedded ? node->config.num_servers + 1 : 1;
+    node->member_slots = calloc(member_slots, sizeof *node->member_slots);
+    if (!node->member_slots)
+        return err_memory(member_slots * sizeof *node->member_slots);
+    for (unsigned i = 0; i < member_slots && !err; i++) {
+        uint32_t role = !embedded              ? node->config.roles
+                        : i + 1 < member_slots ? PARAMO_ROLE_SERVER
+                                               : PARAMO_ROLE_WORKER;
+        int32_t rank = !embedded ? node->config.rank : i + 1 < member_slots ? (int32_t)i : 0;
+        node->member_slots_count = i + 1; /* node_free frees what a failed member slot holds */
+        err = member_slot_prepare(node, &node->member_slots[i], role, rank);
     }
     if (!err)
-        node->own = &node->seats[seats - 1];
+        node->own = &node->member_slots[member_slots - 1];
     return err;
 }
 

@@ -1,25 +1,25 @@
 /*
  * The inside of a node: how scheduler, shards, members and clients are put together behind paramo.h. A node
- * has one control lane with a thread of its own (membership, heartbeats, the door), one lane per shard, and
- * one per worker.
+ * has one control lane with a thread of its own (membership, heartbeats, the acceptor), one lane per shard,
+ * and one per worker.
  *
- * A seat is one membership: a process with one role has one; an embedded node has one per server and one for
- * its workers, all on the same control lane and the inproc van. What the fields below belong to stands beside
- * them. This is the only layer that knows all others; it holds no logic of theirs. node.c has what a node is
- * made of, join.c its beginning, leave.c its end. Tests: test/node/.
+ * A member slot is one membership: a process with one role has one; an embedded node has one per server and
+ * one for its workers, all on the same control lane and the inproc van. What the fields below belong to
+ * stands beside them. This is the only layer that knows all others; it holds no logic of theirs. node.c has
+ * what a node is made of, join.c its beginning, leave.c its end. Tests: test/node/.
  */
 #ifndef NODE_NODE_H
 #define NODE_NODE_H
 
 #include <stdatomic.h>
 
+#include "cluster/member/member.h"
+#include "cluster/scheduler/scheduler.h"
+#include "cluster/session/acceptor.h"
+#include "cluster/session/address.h"
 #include "env/lane.h"
 #include "paramo/paramo.h"
-#include "post/address.h"
-#include "post/door.h"
-#include "post/member.h"
-#include "post/scheduler.h"
-#include "server/shard.h"
+#include "server/shard/shard.h"
 #include "worker/client.h"
 
 /* Hands the newest view to a state machine on another lane: offers coalesce, no memory is taken. */
@@ -28,16 +28,16 @@ struct view_feed {
     struct lane *lane;
     _Atomic(struct view *) pending;
     atomic_bool posted;
-    void (*take)(void *target, struct view *view);
+    void (*take_view)(void *target, struct view *view);
     void *target;
 };
-void view_feed_init(struct view_feed *feed, struct lane *lane, void (*take)(void *, struct view *),
+void view_feed_init(struct view_feed *feed, struct lane *lane, void (*take_view)(void *, struct view *),
                     void *target);
 void view_feed_offer(struct view_feed *feed, struct view *view); /* on the control lane */
 void view_feed_fini(struct view_feed *feed);                     /* after its lane has run what was posted */
 
 /* Where a shard's requests go to handlers: serve.c. Its lane's. */
-struct desk {
+struct dispatch {
     paramo_node *node;
     struct lane *lane;
     struct paramo_request *first, *last; /* no handler yet */
@@ -46,30 +46,36 @@ struct desk {
     atomic_bool retry_posted;
 };
 
-struct seat_shard {
-    struct seat *seat; /* NULL: the scheduler's host */
+struct node_shard {
+    struct member_slot *member_slot; /* NULL: the scheduler's host */
     struct lane *lane;
     struct shard *shard; /* NULL: there is none */
     struct view_feed feed;
-    struct desk desk;
+    struct dispatch dispatch;
 };
 
-enum seat_state { SEAT_NEW, SEAT_JOINING, SEAT_JOINED, SEAT_FAILED, SEAT_ENDED };
+enum member_slot_state {
+    MEMBER_SLOT_NEW,
+    MEMBER_SLOT_JOINING,
+    MEMBER_SLOT_JOINED,
+    MEMBER_SLOT_FAILED,
+    MEMBER_SLOT_ENDED
+};
 
-struct seat {
+struct member_slot {
     struct paramo_node *node;
     uint32_t role;
     uint64_t incarnation;
     int32_t rank;              /* wanted */
     struct member *member;     /* control lane */
-    struct door *door;         /* NULL: does not listen; control lane */
-    struct seat_shard *shards; /* servers */
+    struct acceptor *acceptor; /* NULL: does not listen; control lane */
+    struct node_shard *shards; /* servers */
     unsigned shards_count;
-    struct seat_shard host; /* of apps, on node->apps */
-    atomic_int state;       /* enum seat_state: written on the control lane, read anywhere */
-    paramo_err code;        /* why it failed or ended: whole before state says so */
+    struct node_shard app_endpoint; /* of apps, on node->apps */
+    atomic_int state;               /* enum member_slot_state: written on the control lane, read anywhere */
+    paramo_err code;                /* why it failed or ended: whole before state says so */
     char text[ERR_TEXT_MAX];
-    /* The first of its shards that cannot go on, and why: then the seat ends. */
+    /* The first of its shards that cannot go on, and why: then the member slot ends. */
     struct lane_task failure;
     atomic_bool failing;
     paramo_err failure_code;
@@ -102,9 +108,9 @@ struct place {
     char advertise[VIEW_HOST_MAX];
 };
 
-/* A server's arcs in tables placed by range. */
+/* A server's partitions in tables placed by range. */
 struct server_range {
-    uint32_t first_arc, arcs;
+    uint32_t first_partition, partitions;
 };
 
 struct exit_call {
@@ -120,19 +126,19 @@ struct paramo_node {
     struct lane *control;
     struct fs *fs;           /* where checkpoints are */
     size_t ckpt_queue_bytes; /* of a checkpoint, that may wait for the disk; 0: SAVE_QUEUE_BYTES */
-    struct chores *chores;   /* files of checkpoints; NULL: it has none to do with */
-    struct lane *apps;       /* of every host of this process; NULL: it serves no apps (the simulator's) */
+    struct blocking_jobs *blocking_jobs; /* files of checkpoints; NULL: it has none to do with */
+    struct lane *apps; /* of every host of this process; NULL: it serves no apps (the simulator's) */
     struct place place;
-    struct chores *files;             /* the store's; NULL: the scheduler keeps no state */
-    struct store *store;              /* until the scheduler has it; control lane */
-    struct scheduler *scheduler;      /* control lane */
-    struct seat_shard scheduler_host; /* embedded: of the scheduler's apps */
-    atomic_bool over;                 /* the scheduler's job is over; code and text are whole before */
+    struct blocking_jobs *files;              /* the store's; NULL: the scheduler keeps no state */
+    struct store *store;                      /* until the scheduler has it; control lane */
+    struct scheduler *scheduler;              /* control lane */
+    struct node_shard scheduler_app_endpoint; /* embedded: of the scheduler's apps */
+    atomic_bool over; /* the scheduler's job is over; code and text are whole before */
     paramo_err over_code;
     char over_text[ERR_TEXT_MAX];
-    struct seat *seats;
-    unsigned seats_count;
-    struct seat *own;              /* whose id, calls and barriers the API speaks for */
+    struct member_slot *member_slots;
+    unsigned member_slots_count;
+    struct member_slot *own;       /* whose id, calls and barriers the API speaks for */
     bool join_begun, joined;       /* the thread that starts and stops */
     struct paramo_worker *workers; /* control lane */
     struct handler handlers[HANDLERS_MAX];
@@ -145,13 +151,13 @@ struct paramo_node {
     atomic_bool interrupted;
     atomic_bool draining; /* what this server has goes to others before it leaves */
     int interrupt_fd;
-    size_t scan_keys; /* of its shards (server/shard.h): 0, but in a simulation */
+    size_t scan_keys; /* of its shards (server/shard/shard.h): 0, but in a simulation */
     struct lane_source interrupt;
     /* fixed when joined */
     uint32_t id, rank, num_servers, num_workers; /* when it joined */
     _Atomic uint32_t servers_now, workers_now;   /* others may join; written on the control lane */
     bool recovered;
-    char scheduler_dial[ADDRESS_MAX];
+    char scheduler_address_used[ADDRESS_MAX];
     struct server_range *ranges; /* num_servers of them */
 };
 
@@ -193,7 +199,7 @@ struct node_call {
     struct lane_task task;
     struct lane_task cancel;
     struct member_call call;
-    struct seat *seat;
+    struct member_slot *member_slot;
     paramo_err (*begin)(struct node_call *c, struct member *m, void *arg);
     void (*taken)(struct node_call *c, void *arg);
     void *arg;
@@ -201,7 +207,7 @@ struct node_call {
     char text[ERR_TEXT_MAX];
     atomic_bool done;
 };
-MUST_USE paramo_err node_call(struct seat *seat,
+MUST_USE paramo_err node_call(struct member_slot *member_slot,
                               paramo_err (*begin)(struct node_call *c, struct member *m, void *arg),
                               void (*taken)(struct node_call *c, void *arg), void *arg);
 /* Ends a lane (or NULL); connections that were closed with something left to say get a second to say it. */
@@ -219,11 +225,12 @@ MUST_USE paramo_err node_watch_interrupts(paramo_node *node);
 /* What is left when all has been closed; also of one that paramo_create could not make whole. */
 void node_free(paramo_node *node);
 
-/* seat.c: a server's or worker's or the scheduler's own membership; both on the control lane. */
-MUST_USE paramo_err seat_open(struct seat *seat, const char *scheduler_address, const char *listen_address);
-void seat_close_control(struct seat *seat);
+/* member slot.c: a server's or worker's or the scheduler's own membership; both on the control lane. */
+MUST_USE paramo_err member_slot_open(struct member_slot *member_slot, const char *scheduler_address,
+                                     const char *listen_address);
+void member_slot_close_control(struct member_slot *member_slot);
 /* checkpoint.c: an order of the scheduler (member_config.on_order) */
-void seat_order(void *seat, uint64_t order, uint32_t what, struct reader *fields);
+void member_slot_order(void *member_slot, uint64_t order, uint32_t what, struct reader *fields);
 /* config.c: every string copied; INVALID names the field. */
 MUST_USE paramo_err config_copy(const paramo_config *from, paramo_config *to);
 void config_free(paramo_config *config);
@@ -231,20 +238,21 @@ MUST_USE paramo_err config_check(const paramo_config *config);
 /* Where it listens; may ask the resolver. */
 MUST_USE paramo_err config_place(const paramo_config *config, struct place *place);
 bool config_host_is_any(const char *host);
-/* seat.c */
-MUST_USE paramo_err seat_make_shard(paramo_node *node, struct seat_shard *s, struct lane *lane,
+/* member slot.c */
+MUST_USE paramo_err node_shard_make(paramo_node *node, struct node_shard *s, struct lane *lane,
                                     uint64_t incarnation, unsigned index);
 /* A data connection that has been let in goes to the shard (NULL: is rejected). */
-void seat_take(struct seat_shard *to, struct van_conn *conn, const struct hello *hello);
+void node_shard_accept(struct node_shard *to, struct van_conn *conn, const struct hello *hello);
 /* reporting.c: what the shards hold, for the scheduler */
-void seat_report(struct seat *seat, uint64_t order);
-/* moving.c: orders to move arcs */
-void seat_move(struct seat *seat, uint64_t order, uint32_t what, struct reader *fields);
+void member_slot_report(struct member_slot *member_slot, uint64_t order);
+/* moving.c: orders to move partitions */
+void member_slot_migration_order(struct member_slot *member_slot, uint64_t order, uint32_t what,
+                                 struct reader *fields);
 /* serve.c */
-void desk_init(struct desk *desk, paramo_node *node, struct lane *lane);
-void desk_request(void *desk, struct shard_request *request, const struct shard_request_info *info);
+void dispatch_init(struct dispatch *dispatch, paramo_node *node, struct lane *lane);
+void dispatch_request(void *dispatch, struct shard_request *request, const struct shard_request_info *info);
 /* On the lane, before the shard is closed: what waits is answered with CLOSED. */
-void desk_close(struct desk *desk);
+void dispatch_close(struct dispatch *dispatch);
 /* Those who take requests look again whether they may; any thread. */
 void serve_nudge(paramo_node *node);
 /* Closes all apps and waits for those who are taking from them. */
@@ -253,6 +261,6 @@ void serve_close_all(paramo_node *node);
 /* Makes a caller's options struct, perhaps an older and shorter one, whole: defaults are in whole already. */
 void options_complete(void *whole, size_t whole_size, const void *given);
 /* The other way: fills a caller's struct as far as it reaches; its size stays. */
-void options_give(void *given, const void *whole, size_t whole_size);
+void options_copy_out(void *given, const void *whole, size_t whole_size);
 
 #endif

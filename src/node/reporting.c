@@ -5,7 +5,7 @@
 #include "wire/report.h"
 
 struct report_job {
-    struct seat *seat;
+    struct member_slot *member_slot;
     struct lane_task task; /* at each shard, then back */
     uint64_t order;
     unsigned at;
@@ -16,7 +16,7 @@ struct report_job {
 static void job_end(struct lane_task *task)
 {
     struct report_job *job = container_of(task, struct report_job, task);
-    struct member *m = job->seat->member;
+    struct member *m = job->member_slot->member;
     struct writer w = {0};
     for (unsigned i = 0; i < job->at; i++)
         shard_report_encode(&job->shard[i], &w);
@@ -34,7 +34,7 @@ static void ask(struct report_job *job);
 static void ask_shard(struct lane_task *task)
 {
     struct report_job *job = container_of(task, struct report_job, task);
-    const struct shard *shard = job->seat->shards[job->at].shard;
+    const struct shard *shard = job->member_slot->shards[job->at].shard;
     if (shard)
         shard_get_report(shard, &job->shard[job->at]);
     job->at++;
@@ -43,20 +43,20 @@ static void ask_shard(struct lane_task *task)
 
 static void ask(struct report_job *job)
 {
-    bool more = job->at < job->seat->shards_count;
+    bool more = job->at < job->member_slot->shards_count;
     job->task.run = more ? ask_shard : job_end;
-    lane_post(more ? job->seat->shards[job->at].lane : job->seat->node->control, &job->task);
+    lane_post(more ? job->member_slot->shards[job->at].lane : job->member_slot->node->control, &job->task);
 }
 
-void seat_report(struct seat *seat, uint64_t order)
+void member_slot_report(struct member_slot *member_slot, uint64_t order)
 {
-    size_t bytes = sizeof(struct report_job) + seat->shards_count * sizeof(struct shard_report);
+    size_t bytes = sizeof(struct report_job) + member_slot->shards_count * sizeof(struct shard_report);
     struct report_job *job = calloc(1, bytes);
     if (!job) {
-        member_order_done(seat->member, order, err_memory(bytes), NULL);
+        member_order_done(member_slot->member, order, err_memory(bytes), NULL);
         return;
     }
-    job->seat = seat;
+    job->member_slot = member_slot;
     job->order = order;
     ask(job);
 }

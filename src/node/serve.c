@@ -1,6 +1,7 @@
 /* The user's own request handlers, of tables and of apps: paramo_request is the shard's request with what the
- * handler sees of it. A desk stands between a shard and the handlers; requests for which there is no handler
- * yet wait at it. An app without a function has a queue, from which the application's threads take. */
+ * handler sees of it. A handler dispatch stands between a shard and the handlers; requests for which there is
+ * no handler yet wait at it. An app without a function has a queue, from which the application's threads
+ * take. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 
 struct paramo_request {
     struct shard_request *request;
-    struct paramo_request *next; /* of a desk or queue */
-    uint64_t deadline;           /* at a desk */
+    struct paramo_request *next; /* of a handler dispatch or queue */
+    uint64_t deadline;           /* at a handler dispatch */
     uint32_t for_customer;
     paramo_request_info info;
 };
@@ -60,7 +61,7 @@ static struct handler *hold_app(paramo_node *node, uint32_t app, uint32_t custom
 }
 
 /* A closed app's place is free when nobody takes from it any more. */
-static void let_go(paramo_node *node, struct handler *h)
+static void handler_release(paramo_node *node, struct handler *h)
 {
     int closing = HANDLER_CLOSING;
     handlers_hold(node);
@@ -115,7 +116,7 @@ static void queue_add(struct handler *h, struct paramo_request *q)
     queue_release(h);
 }
 
-static struct paramo_request *queue_take(struct handler *h)
+static struct paramo_request *queue_next(struct handler *h)
 {
     queue_hold(h);
     struct paramo_request *q = h->first;
@@ -129,7 +130,7 @@ static struct paramo_request *queue_take(struct handler *h)
     return q;
 }
 
-/* ---- desks ---- */
+/* ---- handler dispatches ---- */
 
 static void refuse(struct paramo_request *q, paramo_err status, const char *text)
 {
@@ -147,82 +148,82 @@ static void refuse_unserved(struct paramo_request *q)
     refuse(q, PARAMO_E_HANDLER, text);
 }
 
-static void desk_wait(struct desk *desk, struct paramo_request *q)
+static void dispatch_wait(struct dispatch *dispatch, struct paramo_request *q)
 {
-    if (!desk->expiry.slot && lane_timer_arm(desk->lane, &desk->expiry, q->deadline)) {
+    if (!dispatch->expiry.slot && lane_timer_arm(dispatch->lane, &dispatch->expiry, q->deadline)) {
         refuse_unserved(q);
         return;
     }
     q->next = NULL;
-    if (desk->last)
-        desk->last->next = q;
+    if (dispatch->last)
+        dispatch->last->next = q;
     else
-        desk->first = q;
-    desk->last = q;
+        dispatch->first = q;
+    dispatch->last = q;
 }
 
-static void dispatch(struct desk *desk, struct paramo_request *q)
+static void dispatch_one(struct dispatch *dispatch, struct paramo_request *q)
 {
-    struct handler *h = find_handler(desk->node, q);
+    struct handler *h = find_handler(dispatch->node, q);
     if (h && h->fn) {
         h->fn(h->arg, q, &q->info);
     } else if (h) {
         queue_add(h, q);
-        lane_notify(desk->lane);
-    } else if (q->deadline <= lane_now(desk->lane)) {
+        lane_notify(dispatch->lane);
+    } else if (q->deadline <= lane_now(dispatch->lane)) {
         refuse_unserved(q);
     } else {
-        desk_wait(desk, q);
+        dispatch_wait(dispatch, q);
     }
 }
 
 /* All that waits looks for its handler again, in order of arrival. */
-static void desk_again(struct desk *desk)
+static void dispatch_again(struct dispatch *dispatch)
 {
-    struct paramo_request *q = desk->first;
-    desk->first = desk->last = NULL;
-    lane_timer_cancel(desk->lane, &desk->expiry);
+    struct paramo_request *q = dispatch->first;
+    dispatch->first = dispatch->last = NULL;
+    lane_timer_cancel(dispatch->lane, &dispatch->expiry);
     while (q) {
         struct paramo_request *next = q->next;
-        dispatch(desk, q);
+        dispatch_one(dispatch, q);
         q = next;
     }
 }
 
-static void desk_expire(struct lane_timer *timer)
+static void dispatch_expire(struct lane_timer *timer)
 {
-    desk_again(container_of(timer, struct desk, expiry));
+    dispatch_again(container_of(timer, struct dispatch, expiry));
 }
 
-static void desk_retry(struct lane_task *task)
+static void dispatch_retry(struct lane_task *task)
 {
-    struct desk *desk = container_of(task, struct desk, retry);
-    atomic_store(&desk->retry_posted, false);
-    desk_again(desk);
+    struct dispatch *dispatch = container_of(task, struct dispatch, retry);
+    atomic_store(&dispatch->retry_posted, false);
+    dispatch_again(dispatch);
 }
 
-void desk_init(struct desk *desk, paramo_node *node, struct lane *lane)
+void dispatch_init(struct dispatch *dispatch, paramo_node *node, struct lane *lane)
 {
-    desk->node = node;
-    desk->lane = lane;
-    desk->expiry.fire = desk_expire;
-    desk->retry.run = desk_retry;
+    dispatch->node = node;
+    dispatch->lane = lane;
+    dispatch->expiry.fire = dispatch_expire;
+    dispatch->retry.run = dispatch_retry;
 }
 
-void desk_close(struct desk *desk)
+void dispatch_close(struct dispatch *dispatch)
 {
-    while (desk->first) {
-        struct paramo_request *q = desk->first;
-        desk->first = q->next;
+    while (dispatch->first) {
+        struct paramo_request *q = dispatch->first;
+        dispatch->first = q->next;
         refuse(q, PARAMO_E_CLOSED, "the node is leaving");
     }
-    desk->last = NULL;
-    lane_timer_cancel(desk->lane, &desk->expiry);
+    dispatch->last = NULL;
+    lane_timer_cancel(dispatch->lane, &dispatch->expiry);
 }
 
-void desk_request(void *arg, struct shard_request *request, const struct shard_request_info *info)
+void dispatch_request(void *arg, struct shard_request *request, const struct shard_request_info *info)
 {
-    struct desk *desk = arg;
+    struct dispatch *dispatch = arg;
     struct paramo_request *q = malloc(sizeof *q);
     if (!q) {
         (void)!shard_answer_error(request, PARAMO_E_MEMORY, "out of memory");
@@ -230,7 +231,7 @@ void desk_request(void *arg, struct shard_request *request, const struct shard_r
     }
     *q = (struct paramo_request){
         .request = request,
-        .deadline = lane_now(desk->lane) + desk->node->config.handler_wait_ms * ENV_MS,
+        .deadline = lane_now(dispatch->lane) + dispatch->node->config.handler_wait_ms * ENV_MS,
         .for_customer = info->for_customer,
         .info =
             {
@@ -254,28 +255,28 @@ void desk_request(void *arg, struct shard_request *request, const struct shard_r
     };
     for (unsigned i = 0; i < PARAMO_SEGS; i++)
         q->info.seg[i] = (paramo_bytes){.data = info->seg[i].data, .len = (size_t)info->seg[i].len};
-    if (desk->first)
-        desk_again(desk); /* what came earlier goes first */
-    dispatch(desk, q);
+    if (dispatch->first)
+        dispatch_again(dispatch); /* what came earlier goes first */
+    dispatch_one(dispatch, q);
 }
 
 /* ---- serving ---- */
 
-static void desk_kick(struct seat_shard *s)
+static void dispatch_kick(struct node_shard *s)
 {
-    if (s->shard && !atomic_exchange(&s->desk.retry_posted, true))
-        lane_post(s->lane, &s->desk.retry);
+    if (s->shard && !atomic_exchange(&s->dispatch.retry_posted, true))
+        lane_post(s->lane, &s->dispatch.retry);
 }
 
 static void kick_all(void *arg)
 {
     paramo_node *node = arg;
-    for (unsigned i = 0; i < node->seats_count; i++) {
-        for (unsigned k = 0; k < node->seats[i].shards_count; k++)
-            desk_kick(&node->seats[i].shards[k]);
-        desk_kick(&node->seats[i].host);
+    for (unsigned i = 0; i < node->member_slots_count; i++) {
+        for (unsigned k = 0; k < node->member_slots[i].shards_count; k++)
+            dispatch_kick(&node->member_slots[i].shards[k]);
+        dispatch_kick(&node->member_slots[i].app_endpoint);
     }
-    desk_kick(&node->scheduler_host);
+    dispatch_kick(&node->scheduler_app_endpoint);
 }
 
 static bool same(const struct handler *a, const struct handler *b)
@@ -343,7 +344,7 @@ paramo_err paramo_app_serve(paramo_node *node, uint32_t app, uint32_t customer, 
 
 static void queue_refuse(struct handler *h)
 {
-    for (struct paramo_request *q; (q = queue_take(h));)
+    for (struct paramo_request *q; (q = queue_next(h));)
         refuse(q, PARAMO_E_CLOSED, "the app was closed");
 }
 
@@ -365,7 +366,7 @@ paramo_err paramo_app_close(paramo_node *node, uint32_t app, uint32_t customer)
     err = node_run_on(node->apps, nothing, NULL); /* no step that saw it open is running any more */
     serve_nudge(node);
     queue_refuse(h);
-    let_go(node, h);
+    handler_release(node, h);
     return err;
 }
 
@@ -392,7 +393,7 @@ void serve_nudge(paramo_node *node)
 
 static bool job_is_over(paramo_node *node)
 {
-    return atomic_load(&node->own->state) == SEAT_ENDED;
+    return atomic_load(&node->own->state) == MEMBER_SLOT_ENDED;
 }
 
 struct taker {
@@ -400,23 +401,23 @@ struct taker {
     struct handler *handler;
 };
 
-static bool take_ready(void *arg)
+static bool next_ready(void *arg)
 {
     const struct taker *t = arg;
     return atomic_load(&t->handler->queued) || !is_open(t->handler) || atomic_load(&t->node->interrupted) ||
            job_is_over(t->node);
 }
 
-static paramo_err take(struct taker *t, uint64_t deadline, struct paramo_request **q)
+static paramo_err wait_next(struct taker *t, uint64_t deadline, struct paramo_request **q)
 {
-    while (!(*q = queue_take(t->handler))) {
+    while (!(*q = queue_next(t->handler))) {
         if (!is_open(t->handler))
             return err_set(PARAMO_E_CLOSED, "the app was closed");
         if (atomic_load(&t->node->interrupted))
             return err_set(PARAMO_E_CLOSED, "interrupted");
         if (job_is_over(t->node))
             return err_set(PARAMO_E_CLOSED, "the job is over");
-        paramo_err err = lane_wait(t->node->apps, take_ready, t, deadline);
+        paramo_err err = lane_wait(t->node->apps, next_ready, t, deadline);
         if (err)
             return err;
     }
@@ -441,10 +442,10 @@ paramo_err paramo_app_take(paramo_node *node, uint32_t app, uint32_t customer, u
     struct taker t = {.node = node, .handler = h};
     uint64_t deadline = timeout_ms ? env_now(node->env) + timeout_ms * ENV_MS : UINT64_MAX;
     if (!err)
-        err = take(&t, deadline, request);
+        err = wait_next(&t, deadline, request);
     if (!err)
         *info = &(*request)->info;
-    let_go(node, h);
+    handler_release(node, h);
     return err;
 }
 

@@ -10,66 +10,66 @@ void ring_ends_add(struct ring_ends *ends, unsigned replicas, unsigned most)
         ends->before[l]++;
 }
 
-void ring_begins(const struct ring_chains *chains, uint64_t begins[ARCS_WORDS])
+void ring_begins(const struct ring_chains *chains, uint64_t begins[PARTITION_WORDS])
 {
-    uint16_t other[RING_ARCS] = {1}; /* not 0: the chain is not that of the arc before */
+    uint16_t other[RING_PARTITIONS] = {1}; /* not 0: the chain is not that of the partition before */
     enum { STEP = sizeof(uint64_t) / sizeof *other };
-    _Static_assert(RING_ARCS % STEP == 0, "or some are not looked at");
+    _Static_assert(RING_PARTITIONS % STEP == 0, "or some are not looked at");
     for (unsigned l = 0; l < RING_LEVELS; l++) {
         const uint16_t *owner = chains->level[l].owner;
-        for (unsigned a = 1; a < RING_ARCS; a++) /* without a branch: many at once */
+        for (unsigned a = 1; a < RING_PARTITIONS; a++) /* without a branch: many at once */
             other[a] |= owner[a] ^ owner[a - 1];
     }
-    for (unsigned a = 0; a < RING_ARCS; a += STEP) {
+    for (unsigned a = 0; a < RING_PARTITIONS; a += STEP) {
         uint64_t some;
         memcpy(&some, other + a, sizeof some);
         for (unsigned i = 0; some && i < STEP; i++)
             if (other[a + i])
-                arcs_add(begins, a + i);
+                partition_set_add(begins, a + i);
     }
 }
 
-void ring_seat(const struct ring_ends *ends, unsigned replicas, const struct ring_seat *seats, unsigned n,
-               uint16_t chain[RING_LEVELS])
+void ring_fill_chain(const struct ring_ends *ends, unsigned replicas, const struct ring_candidate *candidates,
+                     unsigned n, uint16_t chain[RING_LEVELS])
 {
     unsigned next = 1;
     for (unsigned l = 0; l < RING_LEVELS; l++)
-        chain[l] = RING_NOBODY;
+        chain[l] = RING_NONE;
     if (n)
-        chain[0] = seats[0].shard;
+        chain[0] = candidates[0].shard;
     for (unsigned kind = 0; kind < RING_LEVELS; kind++)
         for (unsigned i = 1; i < n; i++) {
-            if (ends->before[seats[i].level] != kind)
+            if (ends->before[candidates[i].level] != kind)
                 continue;
             while (next <= replicas && ends->before[next] < kind)
                 next++;
             if (next <= replicas)
-                chain[next++] = seats[i].shard;
+                chain[next++] = candidates[i].shard;
         }
 }
 
-/* Drops who is gone from the arc's chain, or (not drop) only looks. True: somebody is left. */
-static bool any_left(struct ring_chains *chains, size_t arc, const bool *gone, size_t n, bool drop)
+/* Drops who is gone from the partition's chain, or (not drop) only looks. True: somebody is left. */
+static bool any_left(struct ring_chains *chains, size_t partition, const bool *gone, size_t n, bool drop)
 {
     bool left = false;
     for (unsigned l = 0; l < RING_LEVELS; l++) {
-        uint16_t *member = &chains->level[l].owner[arc];
+        uint16_t *member = &chains->level[l].owner[partition];
         if (*member < n && gone[*member] && drop)
-            *member = RING_NOBODY;
-        left |= *member != RING_NOBODY && !(*member < n && gone[*member]);
+            *member = RING_NONE;
+        left |= *member != RING_NONE && !(*member < n && gone[*member]);
     }
     return left;
 }
 
 void ring_recall(struct ring_chains *chains, struct ring_chains *told, const bool *gone, size_t n)
 {
-    for (size_t a = 0; a < RING_ARCS; a++) {
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint16_t owner = chains->level[0].owner[a];
         if (!any_left(told, a, gone, n, true) || any_left(chains, a, gone, n, false))
             continue;
         for (unsigned l = 0; l < RING_LEVELS; l++)
             chains->level[l].owner[a] = told->level[l].owner[a];
-        if (chains->level[0].owner[a] == RING_NOBODY)
+        if (chains->level[0].owner[a] == RING_NONE)
             chains->level[0].owner[a] = owner; /* it is gone: ring_promote sees to it */
     }
 }
@@ -78,24 +78,24 @@ uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, 
                       bool lose, uint8_t *lowest)
 {
     uint32_t orphans = 0;
-    for (size_t a = 0; a < RING_ARCS; a++) {
-        struct ring_seat seats[RING_LEVELS];
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
+        struct ring_candidate candidates[RING_LEVELS];
         unsigned left = 0;
         for (unsigned l = 0; l < RING_LEVELS; l++) {
             uint16_t member = chains->level[l].owner[a];
-            if (member != RING_NOBODY && !(member < n && gone[member]))
-                seats[left++] = (struct ring_seat){.shard = member, .level = (uint8_t)l};
+            if (member != RING_NONE && !(member < n && gone[member]))
+                candidates[left++] = (struct ring_candidate){.shard = member, .level = (uint8_t)l};
         }
         uint16_t chain[RING_LEVELS], owner = chains->level[0].owner[a];
-        uint8_t first = left                   ? seats[0].level
-                        : owner == RING_NOBODY ? 0
-                                               : RING_LEVELS; /* 0: nothing to lose */
+        uint8_t first = left                 ? candidates[0].level
+                        : owner == RING_NONE ? 0
+                                             : RING_LEVELS; /* 0: nothing to lose */
         bool orphan = first == RING_LEVELS || (!lose && first && ends->before[first] > ends->before[1]);
         if (lowest)
             lowest[a] = first;
         if (orphan)
-            seats[0].shard = owner;
-        ring_seat(ends, chains->replicas, seats, orphan ? 1 : left, chain);
+            candidates[0].shard = owner;
+        ring_fill_chain(ends, chains->replicas, candidates, orphan ? 1 : left, chain);
         orphans += orphan;
         for (unsigned l = 0; l < RING_LEVELS; l++)
             chains->level[l].owner[a] = chain[l];
@@ -107,17 +107,17 @@ struct dues {
     const struct ring_shard *shards;
     const bool *gone;
     size_t n;
-    uint64_t arcs, weight, left; /* left: shards that are not gone */
+    uint64_t partitions, weight, left; /* left: shards that are not gone */
     const uint32_t *owned;
 };
 
-/* Arcs that are due to it and not its own; INT64_MIN: it gets none. */
+/* Partitions that are due to it and not its own; INT64_MIN: it gets none. */
 static int64_t due(const struct dues *d, size_t i)
 {
     uint64_t weight = d->weight ? d->shards[i].weight : 1;
     if (d->gone[i] || !weight)
         return INT64_MIN;
-    return (int64_t)(d->arcs * weight / (d->weight ? d->weight : d->left)) - d->owned[i];
+    return (int64_t)(d->partitions * weight / (d->weight ? d->weight : d->left)) - d->owned[i];
 }
 
 static size_t neediest(const struct dues *d)
@@ -139,12 +139,12 @@ bool ring_adopt(struct ring_chains *chains, const struct ring_shard *shards, con
         d.left += !gone[i];
         owned[i] = 0;
     }
-    for (size_t a = 0; a < RING_ARCS; a++)
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
         if (owner[a] < n) {
             owned[owner[a]]++;
-            d.arcs++;
+            d.partitions++;
         }
-    for (size_t a = 0, to = n; a < RING_ARCS && d.left; a++) {
+    for (size_t a = 0, to = n; a < RING_PARTITIONS && d.left; a++) {
         if (owner[a] >= n || !gone[owner[a]])
             continue;
         if (to == n || due(&d, to) <= 0)
@@ -159,13 +159,13 @@ void ring_touched(const struct ring_chains *before, const struct ring_chains *af
                   size_t n)
 {
     memset(touched, 0, n * sizeof *touched);
-    for (size_t a = 0; a < RING_ARCS; a++) {
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
         unsigned what = 0;
         for (unsigned l = 0; l < RING_LEVELS; l++)
             if (before->level[l].owner[a] != after->level[l].owner[a])
-                what |= l ? RING_TOUCHED_CHAIN : RING_TOUCHED_CHAIN | RING_TOUCHED_ARCS;
+                what |= l ? RING_TOUCHED_CHAIN : RING_TOUCHED_CHAIN | RING_TOUCHED_PARTITIONS;
         for (unsigned l = 0; what && l < RING_LEVELS; l++) {
-            uint8_t bits = (uint8_t)(l ? what & ~(unsigned)RING_TOUCHED_ARCS : what);
+            uint8_t bits = (uint8_t)(l ? what & ~(unsigned)RING_TOUCHED_PARTITIONS : what);
             uint16_t old = before->level[l].owner[a], new = after->level[l].owner[a];
             if (old < n)
                 touched[old] |= bits;

@@ -10,8 +10,8 @@
 enum { SEARCHES_MAX = 64 };
 
 struct share {
-    double held, due; /* of all levels above; with this one. In arcs, by weight */
-    uint32_t have;    /* arcs of this level */
+    double held, due; /* of all levels above; with this one. In partitions, by weight */
+    uint32_t have;    /* partitions of this level */
     uint32_t target;  /* floor or ceiling of due - held */
     bool fraction;    /* that is no whole number, so target may be one more */
 };
@@ -23,7 +23,7 @@ struct placing {
     const struct ring_chains *before; /* NULL: none */
     struct ring_chains *after;
     unsigned level;
-    uint16_t *holder; /* of this level, by arc */
+    uint16_t *holder; /* of this level, by partition */
     struct share *share;
     uint16_t *domain, *server; /* by shard: numbers from 0 */
     unsigned domains, servers; /* that have a weight */
@@ -74,49 +74,50 @@ static unsigned number_groups(const struct placing *p, struct label *label,
     return weighty;
 }
 
-/* The shard that held the arc before; nobody if that is gone. */
-static uint16_t held_before(const struct placing *p, unsigned level, size_t arc)
+/* The shard that held the partition before; nobody if that is gone. */
+static uint16_t held_before(const struct placing *p, unsigned level, size_t partition)
 {
-    uint16_t shard = p->before ? p->before->level[level].owner[arc] : RING_NOBODY;
-    return shard < p->n && p->shards[shard].weight ? shard : RING_NOBODY;
+    uint16_t shard = p->before ? p->before->level[level].owner[partition] : RING_NONE;
+    return shard < p->n && p->shards[shard].weight ? shard : RING_NONE;
 }
 
-/* True if shard may join the chain of the arc behind the members of the levels above. */
-static bool fits(const struct placing *p, size_t arc, uint16_t shard)
+/* True if shard may join the chain of the partition behind the members of the levels above. */
+static bool fits(const struct placing *p, size_t partition, uint16_t shard)
 {
     if (!p->shards[shard].weight)
         return false;
     for (unsigned l = 0; l < p->level; l++)
-        if (p->group[p->after->level[l].owner[arc]] == p->group[shard])
+        if (p->group[p->after->level[l].owner[partition]] == p->group[shard])
             return false;
     return true;
 }
 
 /* True if it may, and pushes no member of the old chain out of it either. */
-static bool fits_well(const struct placing *p, size_t arc, uint16_t shard)
+static bool fits_well(const struct placing *p, size_t partition, uint16_t shard)
 {
-    if (!fits(p, arc, shard))
+    if (!fits(p, partition, shard))
         return false;
     bool clash = false;
     for (unsigned l = 0; l <= p->after->replicas; l++) {
-        uint16_t member = held_before(p, l, arc);
+        uint16_t member = held_before(p, l, partition);
         if (member == shard)
             return true;
-        clash |= l != p->level && member != RING_NOBODY && p->group[member] == p->group[shard];
+        clash |= l != p->level && member != RING_NONE && p->group[member] == p->group[shard];
     }
     return !clash;
 }
 
 /* ---- shares -------------------------------------------------------------------------------------------- */
 
-/* What all groups hold when each takes lambda times its weight, but no less than it has and no arc twice. */
+/* What all groups hold when each takes lambda times its weight, but no less than it has and no partition
+ * twice. */
 static double filled(const struct placing *p, double lambda)
 {
     double sum = 0;
     for (size_t g = 0; g < p->n; g++) {
         double level = lambda * p->group_weight[g];
         level = level > p->group_held[g] ? level : p->group_held[g];
-        sum += level < RING_ARCS ? level : RING_ARCS;
+        sum += level < RING_PARTITIONS ? level : RING_PARTITIONS;
     }
     return sum;
 }
@@ -130,12 +131,12 @@ static void set_due(struct placing *p)
         p->group_weight[p->group[i]] += p->shards[i].weight;
         p->group_held[p->group[i]] += p->share[i].held;
     }
-    double low = 0, high = RING_ARCS; /* every weight is 0 or at least 1 */
+    double low = 0, high = RING_PARTITIONS; /* every weight is 0 or at least 1 */
     for (int step = 0; step < 200 && low < high; step++) {
         double middle = low + (high - low) / 2;
         if (middle <= low || middle >= high)
             break;
-        if (filled(p, middle) < (double)RING_ARCS * (p->level + 1))
+        if (filled(p, middle) < (double)RING_PARTITIONS * (p->level + 1))
             low = middle;
         else
             high = middle;
@@ -144,7 +145,7 @@ static void set_due(struct placing *p)
         double weight = p->group_weight[p->group[i]], held = p->group_held[p->group[i]];
         double level = high * weight;
         level = level > held ? level : held;
-        level = level < RING_ARCS ? level : RING_ARCS;
+        level = level < RING_PARTITIONS ? level : RING_PARTITIONS;
         p->share[i].due = weight > 0 ? level * (p->shards[i].weight / weight) : 0;
         if (p->share[i].due < p->share[i].held)
             p->share[i].due = p->share[i].held;
@@ -158,33 +159,33 @@ static void set_due_owners(struct placing *p)
     for (size_t i = 0; i < p->n; i++)
         total += p->shards[i].weight;
     for (size_t i = 0; i < p->n; i++)
-        p->share[i].due = (double)(p->shards[i].weight * (uint64_t)RING_ARCS) / (double)total;
+        p->share[i].due = (double)(p->shards[i].weight * (uint64_t)RING_PARTITIONS) / (double)total;
 }
 
-/* Targets whose sum is RING_ARCS. The roundings up go first to those who hold more than their floor: each
- * saves a move; so the moves are as few as shares within one arc allow. */
+/* Targets whose sum is RING_PARTITIONS. The roundings up go first to those who hold more than their floor:
+ * each saves a move; so the moves are as few as shares within one partition allow. */
 static void set_targets(struct placing *p)
 {
     const double noise = 1e-6; /* of the sums above; far below 1 / the number of shards */
-    uint32_t given = 0;
+    uint32_t assigned = 0;
     for (size_t i = 0; i < p->n; i++) {
         struct share *share = &p->share[i];
         double due = share->due - share->held;
         share->target = (uint32_t)(due + noise);
         share->fraction = due - share->target > noise;
-        given += share->target;
+        assigned += share->target;
     }
     for (int pass = 0; pass < 3; pass++)
-        for (size_t i = 0; i < p->n && given < RING_ARCS; i++) {
+        for (size_t i = 0; i < p->n && assigned < RING_PARTITIONS; i++) {
             struct share *share = &p->share[i];
             if (pass < 2 ? share->fraction && (pass || share->have > share->target)
                          : p->shards[i].weight != 0) {
                 share->target++;
                 share->fraction = false;
-                given++;
+                assigned++;
             }
         }
-    assert(given == RING_ARCS);
+    assert(assigned == RING_PARTITIONS);
 }
 
 static uint32_t wants(const struct placing *p, uint16_t shard)
@@ -195,12 +196,12 @@ static uint32_t wants(const struct placing *p, uint16_t shard)
 
 /* ---- taking -------------------------------------------------------------------------------------------- */
 
-/* Some shard that wants arcs would fit well here, were shard i to leave. The chain excludes at most twice
- * RING_LEVELS groups, so as many candidates of different groups suffice. */
-static bool is_wanted(const struct placing *p, const uint16_t *candidates, size_t count, size_t arc)
+/* Some shard that wants partitions would fit well here, were shard i to leave. The chain excludes at most
+ * twice RING_LEVELS groups, so as many candidates of different groups suffice. */
+static bool is_wanted(const struct placing *p, const uint16_t *candidates, size_t count, size_t partition)
 {
     for (size_t c = 0; c < count; c++)
-        if (fits_well(p, arc, candidates[c]))
+        if (fits_well(p, partition, candidates[c]))
             return true;
     return false;
 }
@@ -218,15 +219,15 @@ static size_t wanting_groups(const struct placing *p, uint16_t *candidates, size
     return count;
 }
 
-/* Frees what shard i holds beyond its target: its shortest runs, the last of them in part; first of the arcs
- * marked as wanted. */
+/* Frees what shard i holds beyond its target: its shortest runs, the last of them in part; first of the
+ * partitions marked as wanted. */
 static void release_excess(struct placing *p, uint16_t i, const bool *wanted)
 {
     struct share *share = &p->share[i];
     for (bool any = !wanted; share->have > share->target;) {
-        size_t best = 0, best_len = RING_ARCS + 1;
-        for (size_t a = 0, end; a < RING_ARCS; a = end) {
-            for (end = a; end < RING_ARCS && p->holder[end] == i && (any || wanted[end]); end++)
+        size_t best = 0, best_len = RING_PARTITIONS + 1;
+        for (size_t a = 0, end; a < RING_PARTITIONS; a = end) {
+            for (end = a; end < RING_PARTITIONS && p->holder[end] == i && (any || wanted[end]); end++)
                 ;
             if (end > a && end - a < best_len) {
                 best = a;
@@ -234,14 +235,14 @@ static void release_excess(struct placing *p, uint16_t i, const bool *wanted)
             }
             end = end > a ? end : a + 1;
         }
-        if (best_len > RING_ARCS) {
+        if (best_len > RING_PARTITIONS) {
             any = true;
             continue;
         }
         size_t excess = share->have - share->target;
         size_t freed = best_len < excess ? best_len : excess;
         for (size_t a = best + best_len - freed; a < best + best_len; a++)
-            p->holder[a] = RING_NOBODY;
+            p->holder[a] = RING_NONE;
         share->have -= (uint32_t)freed;
     }
 }
@@ -249,10 +250,10 @@ static void release_excess(struct placing *p, uint16_t i, const bool *wanted)
 static void release(struct placing *p)
 {
     uint16_t candidates[2 * RING_LEVELS];
-    bool wanted[RING_ARCS];
+    bool wanted[RING_PARTITIONS];
     size_t count = wanting_groups(p, candidates, 2 * RING_LEVELS);
-    for (size_t a = 0; a < RING_ARCS; a++)
-        wanted[a] = p->holder[a] != RING_NOBODY && is_wanted(p, candidates, count, a);
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
+        wanted[a] = p->holder[a] != RING_NONE && is_wanted(p, candidates, count, a);
     for (size_t i = 0; i < p->n; i++)
         if (p->share[i].have > p->share[i].target)
             release_excess(p, (uint16_t)i, wanted);
@@ -260,24 +261,25 @@ static void release(struct placing *p)
 
 /* ---- giving -------------------------------------------------------------------------------------------- */
 
-static void give(struct placing *p, size_t arc, uint16_t shard)
+static void assign(struct placing *p, size_t partition, uint16_t shard)
 {
-    p->holder[arc] = shard;
+    p->holder[partition] = shard;
     p->share[shard].have++;
 }
 
-static bool may_give(const struct placing *p, size_t arc, uint16_t shard, bool well)
+static bool may_assign(const struct placing *p, size_t partition, uint16_t shard, bool well)
 {
-    return shard != RING_NOBODY && wants(p, shard) && (well ? fits_well(p, arc, shard) : fits(p, arc, shard));
+    return shard != RING_NONE && wants(p, shard) &&
+           (well ? fits_well(p, partition, shard) : fits(p, partition, shard));
 }
 
-/* A shard that has the arc's rows already: no copy is made. */
-static bool give_to_member(struct placing *p, size_t arc)
+/* A shard that has the partition's rows already: no copy is made. */
+static bool assign_to_member(struct placing *p, size_t partition)
 {
     for (unsigned l = 0; l <= p->after->replicas; l++) {
-        uint16_t member = held_before(p, l, arc);
-        if (may_give(p, arc, member, false)) {
-            give(p, arc, member);
+        uint16_t member = held_before(p, l, partition);
+        if (may_assign(p, partition, member, false)) {
+            assign(p, partition, member);
             return true;
         }
     }
@@ -286,44 +288,44 @@ static bool give_to_member(struct placing *p, size_t arc)
 
 /* Among those that want at least half as much as any: the next by number behind the level above (so an
  * owner's copies go to its successor, in one run). */
-static uint16_t pick(const struct placing *p, size_t arc, bool well)
+static uint16_t pick(const struct placing *p, size_t partition, bool well)
 {
     uint32_t most = 0;
     for (size_t i = 0; i < p->n; i++)
-        if (wants(p, (uint16_t)i) > most && may_give(p, arc, (uint16_t)i, well))
+        if (wants(p, (uint16_t)i) > most && may_assign(p, partition, (uint16_t)i, well))
             most = wants(p, (uint16_t)i);
-    size_t after = p->level ? p->after->level[p->level - 1].owner[arc] : p->n - 1;
+    size_t after = p->level ? p->after->level[p->level - 1].owner[partition] : p->n - 1;
     for (size_t step = 1; most && step <= p->n; step++) {
         uint16_t i = (uint16_t)((after + step) % p->n);
-        if (2 * wants(p, i) >= most && may_give(p, arc, i, well))
+        if (2 * wants(p, i) >= most && may_assign(p, partition, i, well))
             return i;
     }
-    return RING_NOBODY;
+    return RING_NONE;
 }
 
-/* Fills the free arcs [begin, end): the neighbours grow first. */
+/* Fills the free partitions [begin, end): the neighbours grow first. */
 static void fill_gap(struct placing *p, size_t begin, size_t end, bool well)
 {
-    uint16_t left = begin > 0 ? p->holder[begin - 1] : RING_NOBODY;
-    uint16_t right = end < RING_ARCS ? p->holder[end] : RING_NOBODY;
-    while (begin < end && may_give(p, begin, left, well))
-        give(p, begin++, left);
-    while (begin < end && may_give(p, end - 1, right, well))
-        give(p, --end, right);
-    for (uint16_t shard = RING_NOBODY; begin < end; begin++) {
-        if (!may_give(p, begin, shard, well) ||
+    uint16_t left = begin > 0 ? p->holder[begin - 1] : RING_NONE;
+    uint16_t right = end < RING_PARTITIONS ? p->holder[end] : RING_NONE;
+    while (begin < end && may_assign(p, begin, left, well))
+        assign(p, begin++, left);
+    while (begin < end && may_assign(p, end - 1, right, well))
+        assign(p, --end, right);
+    for (uint16_t shard = RING_NONE; begin < end; begin++) {
+        if (!may_assign(p, begin, shard, well) ||
             (p->level &&
              p->after->level[p->level - 1].owner[begin] != p->after->level[p->level - 1].owner[begin - 1]))
             shard = pick(p, begin, well);
-        if (shard != RING_NOBODY)
-            give(p, begin, shard);
+        if (shard != RING_NONE)
+            assign(p, begin, shard);
     }
 }
 
 static void fill(struct placing *p, bool well)
 {
-    for (size_t a = 0, end; a < RING_ARCS; a = end) {
-        for (end = a; end < RING_ARCS && p->holder[end] == RING_NOBODY; end++)
+    for (size_t a = 0, end; a < RING_PARTITIONS; a = end) {
+        for (end = a; end < RING_PARTITIONS && p->holder[end] == RING_NONE; end++)
             ;
         if (end > a)
             fill_gap(p, a, end, well);
@@ -332,14 +334,14 @@ static void fill(struct placing *p, bool well)
     }
 }
 
-/* All that fit the arc are full: one of them takes it and passes another arc on, and so on, to one that is
- * not full. Breadth first, so as few arcs as possible change hands. */
-static bool make_room(struct placing *p, size_t arc)
+/* All that fit the partition are full: one of them takes it and passes another partition on, and so on, to
+ * one that is not full. Breadth first, so as few partitions as possible change hands. */
+static bool make_room(struct placing *p, size_t partition)
 {
     size_t head = 0, tail = 0, rest = 0;
     for (size_t i = 0; i < p->n; i++) {
-        if (fits(p, arc, (uint16_t)i)) {
-            p->from[i] = RING_NOBODY;
+        if (fits(p, partition, (uint16_t)i)) {
+            p->from[i] = RING_NONE;
             p->queue[tail++] = (uint16_t)i;
         } else if (p->shards[i].weight) {
             p->rest[rest++] = (uint16_t)i;
@@ -347,7 +349,7 @@ static bool make_room(struct placing *p, size_t arc)
     }
     while (head < tail && rest) {
         uint16_t via = p->queue[head++];
-        for (size_t a = 0; a < RING_ARCS; a++) {
+        for (size_t a = 0; a < RING_PARTITIONS; a++) {
             if (p->holder[a] != via)
                 continue;
             for (size_t r = 0; r < rest;) {
@@ -364,9 +366,9 @@ static bool make_room(struct placing *p, size_t arc)
                     continue;
                 }
                 p->share[shard].have++;
-                for (; p->from[shard] != RING_NOBODY; shard = p->from[shard])
+                for (; p->from[shard] != RING_NONE; shard = p->from[shard])
                     p->holder[p->through[shard]] = shard;
-                p->holder[arc] = shard;
+                p->holder[partition] = shard;
                 return true;
             }
         }
@@ -375,21 +377,21 @@ static bool make_room(struct placing *p, size_t arc)
 }
 
 /* Beyond its target: the one that is least so, by its weight. */
-static void give_beyond(struct placing *p, size_t arc)
+static void assign_beyond(struct placing *p, size_t partition)
 {
-    uint16_t best = RING_NOBODY;
+    uint16_t best = RING_NONE;
     double least = 0;
     for (size_t i = 0; i < p->n; i++) {
-        if (!fits(p, arc, (uint16_t)i))
+        if (!fits(p, partition, (uint16_t)i))
             continue;
         double load = (p->share[i].held + p->share[i].have + 1) / p->shards[i].weight;
-        if (best == RING_NOBODY || load < least) {
+        if (best == RING_NONE || load < least) {
             best = (uint16_t)i;
             least = load;
         }
     }
-    assert(best != RING_NOBODY); /* there are more groups than levels above */
-    give(p, arc, best);
+    assert(best != RING_NONE); /* there are more groups than levels above */
+    assign(p, partition, best);
 }
 
 /* ---- a level ------------------------------------------------------------------------------------------- */
@@ -398,14 +400,14 @@ static void give_beyond(struct placing *p, size_t arc)
 static void cut_in_order(struct placing *p)
 {
     uint64_t sum = 0, total = 0;
-    size_t arc = 0;
+    size_t partition = 0;
     for (size_t i = 0; i < p->n; i++)
         total += p->shards[i].weight;
     for (size_t i = 0; i < p->n; i++) {
         sum += p->shards[i].weight;
-        size_t end = (size_t)((sum * RING_ARCS + total / 2) / total);
-        while (arc < end)
-            give(p, arc++, (uint16_t)i);
+        size_t end = (size_t)((sum * RING_PARTITIONS + total / 2) / total);
+        while (partition < end)
+            assign(p, partition++, (uint16_t)i);
     }
 }
 
@@ -413,11 +415,11 @@ static void place_level(struct placing *p)
 {
     for (size_t i = 0; i < p->n; i++)
         p->share[i].have = 0;
-    for (size_t a = 0; a < RING_ARCS; a++) {
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint16_t shard = held_before(p, p->level, a);
-        p->holder[a] = RING_NOBODY;
-        if (shard != RING_NOBODY && fits(p, a, shard))
-            give(p, a, shard);
+        p->holder[a] = RING_NONE;
+        if (shard != RING_NONE && fits(p, a, shard))
+            assign(p, a, shard);
     }
     if (p->level)
         set_due(p);
@@ -428,16 +430,16 @@ static void place_level(struct placing *p)
     } else {
         set_targets(p);
         release(p);
-        for (size_t a = 0; a < RING_ARCS; a++)
-            if (p->holder[a] == RING_NOBODY)
-                (void)give_to_member(p, a);
+        for (size_t a = 0; a < RING_PARTITIONS; a++)
+            if (p->holder[a] == RING_NONE)
+                (void)assign_to_member(p, a);
         fill(p, true);
         fill(p, false);
         p->searches = 0;
-        for (size_t a = 0; a < RING_ARCS; a++)
-            if (p->holder[a] == RING_NOBODY && (p->searches == SEARCHES_MAX || !make_room(p, a))) {
+        for (size_t a = 0; a < RING_PARTITIONS; a++)
+            if (p->holder[a] == RING_NONE && (p->searches == SEARCHES_MAX || !make_room(p, a))) {
                 p->searches += p->searches < SEARCHES_MAX;
-                give_beyond(p, a);
+                assign_beyond(p, a);
             }
     }
     for (size_t i = 0; i < p->n; i++)
@@ -475,9 +477,9 @@ paramo_err ring_place(const struct ring_shard *shards, size_t n, unsigned replic
     uint64_t total = 0;
     for (size_t i = 0; i < n; i++)
         total += shards[i].weight;
-    if (n >= RING_NOBODY || total == 0)
-        return err_set(PARAMO_E_INVALID, "a ring needs 1 to %d shards with a weight, not %zu",
-                       RING_NOBODY - 1, n);
+    if (n >= RING_NONE || total == 0)
+        return err_set(PARAMO_E_INVALID, "a ring needs 1 to %d shards with a weight, not %zu", RING_NONE - 1,
+                       n);
     if (replicas > RING_REPLICAS_MAX)
         return err_set(PARAMO_E_INVALID, "there are at most %d replicas, not %u", RING_REPLICAS_MAX,
                        replicas);
@@ -490,8 +492,8 @@ paramo_err ring_place(const struct ring_shard *shards, size_t n, unsigned replic
         for (p.level = 0; p.level < RING_LEVELS; p.level++) {
             p.holder = after->level[p.level].owner;
             if (p.level > replicas || p.level >= p.servers) {
-                for (size_t a = 0; a < RING_ARCS; a++)
-                    p.holder[a] = RING_NOBODY;
+                for (size_t a = 0; a < RING_PARTITIONS; a++)
+                    p.holder[a] = RING_NONE;
                 continue;
             }
             p.group = p.level < p.domains ? p.domain : p.server;
@@ -534,10 +536,10 @@ free_both:
 void ring_measure(const struct ring_shard *shards, struct ring_chains *chains)
 {
     chains->present = chains->apart = chains->replicas;
-    for (size_t a = 0; a < RING_ARCS; a++) {
-        for (unsigned l = 1; l <= chains->replicas && chains->level[0].owner[a] != RING_NOBODY; l++) {
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
+        for (unsigned l = 1; l <= chains->replicas && chains->level[0].owner[a] != RING_NONE; l++) {
             uint16_t member = chains->level[l].owner[a];
-            if (member == RING_NOBODY) {
+            if (member == RING_NONE) {
                 chains->present = chains->present < l ? chains->present : l - 1;
                 chains->apart = chains->apart < l ? chains->apart : l - 1;
                 break;
@@ -551,40 +553,40 @@ void ring_measure(const struct ring_shard *shards, struct ring_chains *chains)
 
 /* ---- comparing ----------------------------------------------------------------------------------------- */
 
-static bool holds(const struct ring_chains *chains, size_t arc, uint16_t shard)
+static bool holds(const struct ring_chains *chains, size_t partition, uint16_t shard)
 {
     for (unsigned l = 0; l < RING_LEVELS; l++)
-        if (chains->level[l].owner[arc] == shard)
+        if (chains->level[l].owner[partition] == shard)
             return true;
     return false;
 }
 
 paramo_err ring_compare(const struct ring_chains *before, const struct ring_chains *after,
-                        struct ring_moves *moves)
+                        struct ring_transfers *transfers)
 {
-    int32_t *grown = calloc(2 * RING_NOBODY, sizeof *grown); /* by shard: owned, held */
+    int32_t *grown = calloc(2 * RING_NONE, sizeof *grown); /* by shard: owned, held */
     if (!grown)
-        return err_memory(2 * RING_NOBODY * sizeof *grown);
-    *moves = (struct ring_moves){0};
+        return err_memory(2 * RING_NONE * sizeof *grown);
+    *transfers = (struct ring_transfers){0};
     for (unsigned l = 0; l < RING_LEVELS; l++)
-        for (size_t a = 0; a < RING_ARCS; a++) {
+        for (size_t a = 0; a < RING_PARTITIONS; a++) {
             uint16_t old = before->level[l].owner[a], new = after->level[l].owner[a];
-            if (!l && new != RING_NOBODY) {
-                moves->owners += old != new;
+            if (!l && new != RING_NONE) {
+                transfers->owners += old != new;
                 grown[2 * new]++;
             }
-            if (!l && old != RING_NOBODY)
+            if (!l && old != RING_NONE)
                 grown[2 * old]--;
-            if (old != RING_NOBODY)
+            if (old != RING_NONE)
                 grown[2 * old + 1]--;
-            if (new != RING_NOBODY) {
+            if (new != RING_NONE) {
                 grown[2 * new + 1]++;
-                moves->copies += !holds(before, a, new);
+                transfers->copies += !holds(before, a, new);
             }
         }
-    for (size_t i = 0; i < RING_NOBODY; i++) {
-        moves->owners_least += grown[2 * i] > 0 ? (uint32_t)grown[2 * i] : 0;
-        moves->copies_least += grown[2 * i + 1] > 0 ? (uint32_t)grown[2 * i + 1] : 0;
+    for (size_t i = 0; i < RING_NONE; i++) {
+        transfers->owners_least += grown[2 * i] > 0 ? (uint32_t)grown[2 * i] : 0;
+        transfers->copies_least += grown[2 * i + 1] > 0 ? (uint32_t)grown[2 * i + 1] : 0;
     }
     free(grown);
     return PARAMO_OK;

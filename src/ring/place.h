@@ -1,13 +1,14 @@
 /*
- * Placing: which shard owns each arc, and the chain of its replicas. A pure function of the shards (weight,
- * process, failure domain) and of the placement before:
- *   - each shard's share, of ownership and of every level of the chains, is within one arc of its due by
- *     weight (what a domain cannot hold, since it holds an arc once at most, falls to the others);
- *   - owner and replicas of an arc are in distinct domains; with too few domains the last replicas are only
- *     in distinct processes, and with too few processes they are missing (the result says how many);
+ * Placing: which shard owns each partition, and the chain of its replicas. A pure function of the shards
+ * (weight, process, failure domain) and of the placement before:
+ *   - each shard's share, of ownership and of every level of the chains, is within one partition of its due
+ * by weight (what a domain cannot hold, since it holds a partition once at most, falls to the others);
+ *   - owner and replicas of a partition are in distinct domains; with too few domains the last replicas are
+ * only in distinct processes, and with too few processes they are missing (the result says how many);
  *   - little moves: ownership as little as the shares allow, copies at most 1.2 times that, all in all; more
- *     where a domain must hold nearly every arc, so that a change of one arc's chain forces others;
- *   - the arcs of a shard, and of a pair of successors, come in long runs.
+ *     where a domain must hold nearly every partition, so that a change of one partition's chain forces
+ * others;
+ *   - the partitions of a shard, and of a pair of successors, come in long runs.
  * The chains are nested: the first j replicas are a placement for j replicas, as good as one made for j; so
  * tables of different k share one ring. A dead or leaving shard has weight 0. Where balance lets it, a shard
  * that holds a copy becomes the owner of what the dead owned.
@@ -30,7 +31,7 @@ struct ring_shard {
 };
 
 struct ring_chains {
-    struct ring level[RING_LEVELS]; /* 0: owners; j: the j-th replica, RING_NOBODY where there is none */
+    struct ring level[RING_LEVELS]; /* 0: owners; j: the j-th replica, RING_NONE where there is none */
     unsigned replicas;              /* asked for */
     unsigned apart;                 /* the first so many replicas are in distinct domains ... */
     unsigned present;               /* ... and the first so many in distinct processes; others are missing */
@@ -42,17 +43,18 @@ struct ring_chains {
 MUST_USE paramo_err ring_place(const struct ring_shard *shards, size_t n, unsigned replicas,
                                const struct ring_chains *before, struct ring_chains *after);
 
-/* Sets apart and present to what the chains are, whoever made them: arcs without an owner do not count. */
+/* Sets apart and present to what the chains are, whoever made them: partitions without an owner do not count.
+ */
 void ring_measure(const struct ring_shard *shards, struct ring_chains *chains);
 
-/* What changes from one placement to the next, in arcs, and the least that the new shares allow. A copy is an
- * arc that a shard holds and did not hold before, as owner or replica: its rows must travel. */
-struct ring_moves {
+/* What changes from one placement to the next, in partitions, and the least that the new shares allow. A copy
+ * is a partition that a shard holds and did not hold before, as owner or replica: its rows must travel. */
+struct ring_transfers {
     uint32_t owners, owners_least;
     uint32_t copies, copies_least;
 };
 MUST_USE paramo_err ring_compare(const struct ring_chains *before, const struct ring_chains *after,
-                                 struct ring_moves *moves);
+                                 struct ring_transfers *transfers);
 /* One line if replicas are missing or not in distinct domains; false: all is as asked for. */
 bool ring_warning(const struct ring_chains *chains, char *text, size_t capacity);
 

@@ -8,23 +8,24 @@
 static size_t run_end(const struct ring *ring, size_t begin)
 {
     size_t end = begin + 1;
-    while (end < RING_ARCS && ring->owner[end] == ring->owner[begin])
+    while (end < RING_PARTITIONS && ring->owner[end] == ring->owner[begin])
         end++;
     return end;
 }
 
-uint64_t ring_first_row(const struct ring_placement *placement, unsigned arc)
+uint64_t ring_first_row(const struct ring_placement *placement, unsigned partition)
 {
-    /* The least row with row 2^64 / rows >= arc 2^52. */
-    unsigned __int128 scaled = ((unsigned __int128)arc << RING_ARC_SHIFT) * placement->rows;
+    /* The least row with row 2^64 / rows >= partition 2^52. */
+    unsigned __int128 scaled = ((unsigned __int128)partition << RING_PARTITION_SHIFT) * placement->rows;
     return (uint64_t)((scaled + UINT64_MAX) >> 64);
 }
 
-/* The least key at or behind the beginning of an arc, arc in [1, RING_ARCS); placements that keep order. */
-static uint64_t first_key(const struct ring_placement *placement, unsigned arc)
+/* The least key at or behind the beginning of a partition, partition in [1, RING_PARTITIONS); placements that
+ * keep order. */
+static uint64_t first_key(const struct ring_placement *placement, unsigned partition)
 {
-    return placement->kind == PARAMO_PLACE_DENSE ? ring_first_row(placement, arc)
-                                                 : (uint64_t)arc << RING_ARC_SHIFT;
+    return placement->kind == PARAMO_PLACE_DENSE ? ring_first_row(placement, partition)
+                                                 : (uint64_t)partition << RING_PARTITION_SHIFT;
 }
 
 /* First index in [from, n) whose key is not below bound: doubling steps, then halving, so near ends are found
@@ -39,7 +40,7 @@ static size_t lower_bound_from(const uint64_t *keys, size_t from, size_t n, uint
     size_t high = n - low > step ? low + step : n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (keys[middle] < bound || (MUTANT(arc_begins_late) && keys[middle] == bound))
+        if (keys[middle] < bound || (MUTANT(partition_begins_late) && keys[middle] == bound))
             low = middle + 1;
         else
             high = middle;
@@ -54,12 +55,12 @@ paramo_err ring_runs(const struct ring *ring, const struct ring_placement *place
         return err_set(PARAMO_E_INVALID, "keys of this placement have no runs");
     size_t used = 0;
     for (size_t i = 0; i < n;) {
-        unsigned arc = ring_arc(ring_position(placement, keys[i]));
-        unsigned next = (unsigned)run_end(ring, arc);
-        size_t end = next < RING_ARCS ? lower_bound_from(keys, i, n, first_key(placement, next)) : n;
+        unsigned partition = ring_partition(ring_position(placement, keys[i]));
+        unsigned next = (unsigned)run_end(ring, partition);
+        size_t end = next < RING_PARTITIONS ? lower_bound_from(keys, i, n, first_key(placement, next)) : n;
         if (used == cap)
             return err_set(PARAMO_E_TOO_LARGE, "the keys fall into more than %zu runs", cap);
-        runs[used++] = (struct ring_run){.shard = ring->owner[arc], .first = i, .count = end - i};
+        runs[used++] = (struct ring_run){.shard = ring->owner[partition], .first = i, .count = end - i};
         i = end;
     }
     *count = used;

@@ -142,8 +142,8 @@ static void scan_fill(struct keyindex_scan *scan, const uint64_t *keys, size_t l
 
 /* Looks key i up in one bucket, without a branch that depends on what is found: a wrong guess would wait for
  * memory. 1 if the key may lie further on. */
-ALWAYS_INLINE size_t scan_look(struct keyindex_scan *scan, size_t i, const struct keyindex_bucket *b,
-                               unsigned slots)
+ALWAYS_INLINE size_t scan_visit(struct keyindex_scan *scan, size_t i, const struct keyindex_bucket *b,
+                                unsigned slots)
 {
     unsigned match = bucket_match(b, scan->hash[i], slots);
     char *at = bucket_payload(b, (unsigned)__builtin_ctz(match | 1U << slots), slots);
@@ -186,14 +186,14 @@ ALWAYS_INLINE size_t scan_some(struct keyindex_scan *scan, void ***payload, bool
     for (size_t i = 0; i < n; i++) {
         scan_begin(scan, i, keys, left, deep);
         late[lates] = (uint16_t)i;
-        lates += scan_look(scan, i, scan->bucket[i], slots);
+        lates += scan_visit(scan, i, scan->bucket[i], slots);
     }
     for (size_t k = 0; k < lates; k++) {
         const struct keyindex_segment *s = scan->segment[late[k]];
         uint32_t at = bucket_after(s, home_of(s, scan->hash[late[k]]));
         late[later] = late[k];
         next[later] = bucket_after(s, at);
-        later += scan_look(scan, late[k], bucket_at(s, at), slots);
+        later += scan_visit(scan, late[k], bucket_at(s, at), slots);
     }
     for (size_t k = 0; k < later; k++) {
         uint64_t hash = scan->hash[late[k]];

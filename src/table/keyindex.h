@@ -141,8 +141,8 @@ bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
 /* Key positions that a search for each present key would read, in all: tests watch it. */
 uint64_t keyindex_probes(const struct keyindex *x);
 
-/* ---- marks ---- Two bits beside each payload, which go where it goes; 0 at first. table_cut.h says what
- * for.
+/* ---- marks ---- Two bits beside each payload, which go where it goes; 0 at first. table_snapshot.h says
+ * what for.
  */
 
 /* Where in the meta: of 5 payloads of 4 bytes from the 40th on, of 3 payloads of 12 from the 24th on. */

@@ -1,13 +1,14 @@
 /*
  * Two bits for each row of a table, its mark: 0, or in which epoch it changed last (1 to 3; a new row has
- * changed, too). The owner, table_cut.c, says which epoch it is, and is told before a row changes for the
- * first time in one.
+ * changed, too). The owner, table_snapshot.c, says which epoch it is, and is told before a row changes for
+ * the first time in one.
  *
  *     number -> chunk[number >> 12] -> 1 KB: marks of 4096 numbers; there is none where all are 0
  *
  * A number is whatever names a row: its number in the slab (table_sparse, table_var), a block of rows
  * (table_dense); the marks of small rows are with them, in keyindex. rowslab marks what is new; the mark of
- * what names no row says nothing. Knows nothing of rows. Tests: test/table/test_rowmarks.c, test_table_cut.c.
+ * what names no row says nothing. Knows nothing of rows. Tests: test/table/test_rowmarks.c,
+ * test_table_snapshot.c.
  */
 #ifndef TABLE_ROWMARKS_H
 #define TABLE_ROWMARKS_H

@@ -131,7 +131,7 @@ static paramo_err add_slab(struct rowslab *s)
 
 /* ---- rows ---- */
 
-paramo_err rowslab_take(struct rowslab *s, uint32_t *row)
+paramo_err rowslab_alloc(struct rowslab *s, uint32_t *row)
 {
     paramo_err err = s->open == ROWSLAB_NONE ? add_slab(s) : PARAMO_OK;
     if (err) {
@@ -156,7 +156,7 @@ paramo_err rowslab_take(struct rowslab *s, uint32_t *row)
     return PARAMO_OK;
 }
 
-void rowslab_give(struct rowslab *s, uint32_t row)
+void rowslab_free(struct rowslab *s, uint32_t row)
 {
     uint32_t slab = row >> s->shift;
     assert(slab < s->count && s->states[slab].used > 0);

@@ -46,9 +46,9 @@ void rowslab_clear(struct rowslab *s);
 bool rowslab_clear_step(struct rowslab *s, size_t slabs);
 
 /* A row whose bytes are whatever they were. MEMORY, or TOO_LARGE at 2^32 - 1 rows. */
-MUST_USE paramo_err rowslab_take(struct rowslab *s, uint32_t *row);
+MUST_USE paramo_err rowslab_alloc(struct rowslab *s, uint32_t *row);
 /* May give memory back. */
-void rowslab_give(struct rowslab *s, uint32_t row);
+void rowslab_free(struct rowslab *s, uint32_t row);
 
 static inline void *rowslab_row(const struct rowslab *s, uint32_t row)
 {

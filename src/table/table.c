@@ -16,7 +16,7 @@ _Static_assert(TABLE_NO_ROW == KEYINDEX_NONE, "row numbers are the index's");
 static void touch(struct table *t, const uint64_t *keys, size_t n)
 {
     if (t->changes.marking) {
-        table_cut_touch(t, keys, n);
+        table_snapshot_touch(t, keys, n);
     }
 }
 
@@ -87,7 +87,7 @@ paramo_err table_dense_own(struct table *t, uint64_t first, uint64_t count)
         return err_set(PARAMO_E_UNSUPPORTED, "only a dense table has ranges of rows");
     }
     if (t->changes.marking) {
-        table_cut_touch_range(t, first, count);
+        table_snapshot_touch_range(t, first, count);
     }
     return table_dense_add_run(&t->dense, first, count);
 }
@@ -281,7 +281,7 @@ paramo_err table_pull_noting(struct table *t, const uint64_t *keys, size_t n, vo
     return push_pull(t, keys, n, NULL, vals, PULL | (create ? CREATE : 0), rows);
 }
 
-static paramo_err check_part(const struct table *t, uint32_t col, uint32_t ncols)
+static paramo_err check_columns(const struct table *t, uint32_t col, uint32_t ncols)
 {
     if (!table_options_cuttable(&t->options)) {
         return err_set(PARAMO_E_UNSUPPORTED, "rows of this table cannot be pushed or pulled in parts");
@@ -293,18 +293,18 @@ static paramo_err check_part(const struct table *t, uint32_t col, uint32_t ncols
     return PARAMO_OK;
 }
 
-paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, const void *vals)
+paramo_err table_push_columns(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, const void *vals)
 {
-    paramo_err err = check_part(t, col, ncols);
+    paramo_err err = check_columns(t, col, ncols);
     if (err) {
         return err;
     }
     if (is_dense(t)) {
         touch(t, &key, 1);
-        return table_dense_push_part(&t->dense, key, col, ncols, vals);
+        return table_dense_push_columns(&t->dense, key, col, ncols, vals);
     }
     if (is_small(t)) {
-        return table_small_push_part(&t->small, key, col, ncols, vals);
+        return table_small_push_columns(&t->small, key, col, ncols, vals);
     }
     uint32_t row;
     if ((err = optimizer_check(&t->spec.optimizer, vals, ncols)) != PARAMO_OK ||
@@ -314,27 +314,27 @@ paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col, uint32_t
     if (t->sparse.slab.marks) {
         rowmarks_change(t->sparse.slab.marks, key, row);
     }
-    table_sparse_push_part(&t->sparse, row, col, ncols, vals);
+    table_sparse_push_columns(&t->sparse, row, col, ncols, vals);
     return PARAMO_OK;
 }
 
-paramo_err table_pull_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, void *vals,
-                           bool create)
+paramo_err table_pull_columns(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, void *vals,
+                              bool create)
 {
-    paramo_err err = check_part(t, col, ncols);
+    paramo_err err = check_columns(t, col, ncols);
     if (err) {
         return err;
     }
     if (is_dense(t)) {
-        return table_dense_pull_part(&t->dense, key, col, ncols, vals);
+        return table_dense_pull_columns(&t->dense, key, col, ncols, vals);
     }
     if (is_small(t)) {
-        return table_small_pull_part(&t->small, key, col, ncols, vals, create);
+        return table_small_pull_columns(&t->small, key, col, ncols, vals, create);
     }
     uint32_t row;
     err = table_sparse_resolve(&t->sparse, &key, 1, &row, create);
     if (err == PARAMO_OK) {
-        table_sparse_pull_part(&t->sparse, key, row, col, ncols, vals);
+        table_sparse_pull_columns(&t->sparse, key, row, col, ncols, vals);
     }
     return err;
 }
@@ -545,7 +545,7 @@ paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t 
         return table_dense_reset_rows(&t->dense, keys, n);
     }
     if (t->changes.marking) {
-        table_cut_remove(t, keys, n);
+        table_snapshot_remove(t, keys, n);
     }
     size_t count = is_var(t)     ? table_var_delete(&t->var, keys, n)
                    : is_small(t) ? table_small_delete(&t->small, keys, n)

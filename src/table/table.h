@@ -63,10 +63,10 @@ MUST_USE paramo_err table_pull(struct table *t, const uint64_t *keys, size_t n, 
  * other, until the table changes; NULL if they do not, or are not all here. */
 const void *table_span(const struct table *t, const uint64_t *keys, size_t n, uint32_t col);
 /* Columns col .. col+ncols-1 of one row: a chunk cut inside a row. Only where table_options_cuttable. */
-MUST_USE paramo_err table_push_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols,
-                                    const void *vals);
-MUST_USE paramo_err table_pull_part(struct table *t, uint64_t key, uint32_t col, uint32_t ncols, void *vals,
-                                    bool create);
+MUST_USE paramo_err table_push_columns(struct table *t, uint64_t key, uint32_t col, uint32_t ncols,
+                                       const void *vals);
+MUST_USE paramo_err table_pull_columns(struct table *t, uint64_t key, uint32_t col, uint32_t ncols,
+                                       void *vals, bool create);
 
 /* ---- rows that the shard remembers, so that a push after a pull costs no look-up (SPARSE; DENSE goes by
  * key) ---- Row numbers are valid while table_generation stays the same: table_delete and table_clear end
@@ -85,8 +85,8 @@ MUST_USE paramo_err table_resolve(struct table *t, const uint64_t *keys, size_t 
                                   bool create);
 /* table_push and table_pull by resolved rows. push creates those that are TABLE_NO_ROW and writes their
  * numbers to rows; pull computes their initial values. *epoch (NULL: nobody remembers it) goes with the rows,
- * 0 at first: a table of which a cut is taken, or whose changes are noted (table_cut.h), knows by it that it
- * has noted all of them. */
+ * 0 at first: a table of which a cut is taken, or whose changes are noted (table_snapshot.h), knows by it
+ * that it has noted all of them. */
 MUST_USE paramo_err table_push_rows(struct table *t, const uint64_t *keys, uint32_t *rows, size_t n,
                                     const void *vals, uint64_t *epoch);
 MUST_USE paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t *rows, size_t n,

@@ -17,7 +17,7 @@ static void index_follows(struct keyindex *x, const struct keyindex *before)
 }
 
 /* Takes the store, and leaves an empty one. */
-static void store_take(struct table *t, struct table_remains *r)
+static void store_detach(struct table *t, struct table_remains *r)
 {
     uint64_t seed = index_of(t)->seed;
     if (is_var(t)) {
@@ -81,7 +81,7 @@ void table_remains_free(struct table *t)
 
 bool table_clear_is_short(const struct table *t)
 {
-    return !is_dense(t) && !table_cut_walks(t);
+    return !is_dense(t) && !table_snapshot_walks(t);
 }
 
 bool table_clear_due(const struct table *t)
@@ -98,14 +98,14 @@ void table_emptied(struct table *t)
         return;
     }
     *r = (struct table_remains){.next = t->remains};
-    store_take(t, r);
+    store_detach(t, r);
     t->remains = r;
 }
 
 void table_clear(struct table *t)
 {
     if (t->changes.marking) {
-        table_cut_touch_all(t);
+        table_snapshot_touch_all(t);
     }
     t->generation++;
     if (is_dense(t)) {
@@ -124,6 +124,6 @@ void table_clear(struct table *t)
         return;
     }
     *r = (struct table_remains){.next = t->remains};
-    store_take(t, r);
+    store_detach(t, r);
     t->remains = r;
 }

@@ -285,8 +285,8 @@ paramo_err table_dense_pull(const struct table_dense *d, const uint64_t *keys, s
     return PARAMO_OK;
 }
 
-paramo_err table_dense_push_part(struct table_dense *d, uint64_t key, uint32_t col, uint32_t ncols,
-                                 const void *vals)
+paramo_err table_dense_push_columns(struct table_dense *d, uint64_t key, uint32_t col, uint32_t ncols,
+                                    const void *vals)
 {
     const struct rowspec *spec = d->spec;
     struct piece p;
@@ -301,8 +301,8 @@ paramo_err table_dense_push_part(struct table_dense *d, uint64_t key, uint32_t c
     return PARAMO_OK;
 }
 
-paramo_err table_dense_pull_part(const struct table_dense *d, uint64_t key, uint32_t col, uint32_t ncols,
-                                 void *vals)
+paramo_err table_dense_pull_columns(const struct table_dense *d, uint64_t key, uint32_t col, uint32_t ncols,
+                                    void *vals)
 {
     struct piece p;
     size_t hint = 0;

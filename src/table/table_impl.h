@@ -1,4 +1,4 @@
-/* What table.c and table_cut.c share. Nobody else includes it. */
+/* What table.c and table_snapshot.c share. Nobody else includes it. */
 #ifndef TABLE_TABLE_IMPL_H
 #define TABLE_TABLE_IMPL_H
 
@@ -41,7 +41,7 @@ struct table {
     uint64_t generation;
     uint32_t *scratch;
     size_t scratch_room;
-    struct table_cut *cut; /* NULL: none is open */
+    struct table_snapshot *snapshot; /* NULL: none is open */
     struct table_changes changes;
     struct table_remains *remains;
     union {
@@ -80,12 +80,12 @@ void table_emptied(struct table *t);
 
 /* While it is marking. Before these rows of a dense table change, or come to be; before rows of another are
  * removed; before all are. */
-void table_cut_touch(struct table *t, const uint64_t *keys, size_t n);
-void table_cut_touch_range(struct table *t, uint64_t first, uint64_t count);
-void table_cut_remove(struct table *t, const uint64_t *keys, size_t n);
-void table_cut_touch_all(struct table *t);
+void table_snapshot_touch(struct table *t, const uint64_t *keys, size_t n);
+void table_snapshot_touch_range(struct table *t, uint64_t first, uint64_t count);
+void table_snapshot_remove(struct table *t, const uint64_t *keys, size_t n);
+void table_snapshot_touch_all(struct table *t);
 /* Is a cut open that has not come to its end? */
-bool table_cut_walks(const struct table *t);
+bool table_snapshot_walks(const struct table *t);
 /* The changes until now are not known any more. Marks go, unless an open cut needs them. */
 void table_changes_lose(struct table *t);
 

@@ -338,8 +338,8 @@ static paramo_err row_made(struct table_small *s, uint64_t key, char **row)
     return PARAMO_OK;
 }
 
-paramo_err table_small_push_part(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,
-                                 const void *vals)
+paramo_err table_small_push_columns(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,
+                                    const void *vals)
 {
     const struct rowspec *spec = s->spec;
     char *row;
@@ -354,8 +354,8 @@ paramo_err table_small_push_part(struct table_small *s, uint64_t key, uint32_t c
     return PARAMO_OK;
 }
 
-paramo_err table_small_pull_part(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,
-                                 void *vals, bool create)
+paramo_err table_small_pull_columns(struct table_small *s, uint64_t key, uint32_t col, uint32_t ncols,
+                                    void *vals, bool create)
 {
     const struct rowspec *spec = s->spec;
     char *row = keyindex_payload(&s->index, key);

@@ -69,7 +69,7 @@ static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, u
             continue;
         }
         uint32_t fresh;
-        err = rowslab_take(&s->slab, &fresh);
+        err = rowslab_alloc(&s->slab, &fresh);
         if (err) {
             break;
         }
@@ -77,12 +77,12 @@ static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, u
         bool added;
         err = keyindex_insert(&s->index, keys[i], &number, &added);
         if (err) {
-            rowslab_give(&s->slab, fresh);
+            rowslab_free(&s->slab, fresh);
             break;
         }
         undo[done++] = i;
         if (!added) { /* the key stands twice in the request */
-            rowslab_give(&s->slab, fresh);
+            rowslab_free(&s->slab, fresh);
             memcpy(&rows[i], number, sizeof rows[i]);
             continue;
         }
@@ -98,7 +98,7 @@ static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, u
         while (done > 0) {
             size_t i = undo[--done];
             if (keyindex_remove(&s->index, keys[i], NULL)) {
-                rowslab_give(&s->slab, rows[i]);
+                rowslab_free(&s->slab, rows[i]);
             }
             rows[i] = KEYINDEX_NONE;
         }
@@ -180,8 +180,8 @@ void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const
     }
 }
 
-void table_sparse_push_part(struct table_sparse *s, uint32_t row, uint32_t col, uint32_t ncols,
-                            const void *vals)
+void table_sparse_push_columns(struct table_sparse *s, uint32_t row, uint32_t col, uint32_t ncols,
+                               const void *vals)
 {
     const struct rowspec *spec = s->spec;
     char *w = rowslab_row(&s->slab, row);
@@ -189,8 +189,8 @@ void table_sparse_push_part(struct table_sparse *s, uint32_t row, uint32_t col, 
                          state_plane(spec, w, 1) + col, 0, vals, ncols);
 }
 
-void table_sparse_pull_part(const struct table_sparse *s, uint64_t key, uint32_t row, uint32_t col,
-                            uint32_t ncols, void *vals)
+void table_sparse_pull_columns(const struct table_sparse *s, uint64_t key, uint32_t row, uint32_t col,
+                               uint32_t ncols, void *vals)
 {
     if (row == KEYINDEX_NONE) {
         rowspec_initial(s->spec, key, col, ncols, vals);
@@ -260,7 +260,7 @@ size_t table_sparse_delete(struct table_sparse *s, const uint64_t *keys, size_t 
     for (size_t i = 0; i < n; i++) {
         uint32_t row;
         if (keyindex_remove(&s->index, keys[i], &row)) {
-            rowslab_give(&s->slab, row);
+            rowslab_free(&s->slab, row);
             removed++;
         }
     }

@@ -88,12 +88,12 @@ static paramo_err prepare(struct table_var *v, uint64_t key, uint32_t len, bool 
     } else {
         uint32_t row;
         void *number;
-        if ((err = rowslab_take(&v->slab, &row)) != PARAMO_OK) {
+        if ((err = rowslab_alloc(&v->slab, &row)) != PARAMO_OK) {
             return err;
         }
         *row_at(v, row) = (struct var_row){0};
         if ((err = keyindex_insert(&v->index, key, &number, &c->created)) != PARAMO_OK) {
-            rowslab_give(&v->slab, row);
+            rowslab_free(&v->slab, row);
             return err;
         }
         assert(c->created); /* keys ascend: this one was not there */
@@ -113,7 +113,7 @@ static void undo(struct table_var *v, uint64_t key, uint32_t len, struct change 
 {
     tablemem_put(v->mem, c->values, len * v->spec->value_bytes);
     if (c->created && keyindex_remove(&v->index, key, NULL)) {
-        rowslab_give(&v->slab, c->row);
+        rowslab_free(&v->slab, c->row);
     }
 }
 
@@ -221,7 +221,7 @@ size_t table_var_delete(struct table_var *v, const uint64_t *keys, size_t n)
             struct var_row *r = row_at(v, row);
             row_free_values(v, r);
             *r = (struct var_row){0};
-            rowslab_give(&v->slab, row);
+            rowslab_free(&v->slab, row);
             removed++;
         }
     }

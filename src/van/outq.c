@@ -189,16 +189,16 @@ void outq_remove(struct outq *q, struct van_frame *frame)
     outq_mark(frame, OUTQ_NOWHERE);
 }
 
-void outq_settle(struct outq *q, const struct van_frame *frame)
+void outq_complete(struct outq *q, const struct van_frame *frame)
 {
     q->class[frame->class].charged -= outq_frame_bytes(frame);
 }
 
-void outq_give_back(struct outq *q, paramo_err status)
+void outq_cancel(struct outq *q, paramo_err status)
 {
     for (struct van_frame *frame; (frame = outq_peek(q));) {
         outq_remove(q, frame);
-        outq_settle(q, frame);
+        outq_complete(q, frame);
         frame->done(frame, status);
     }
 }

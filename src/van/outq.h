@@ -6,7 +6,7 @@
  * smallest first. So equal priorities keep their order, higher ones overtake, and no frame is overtaken for
  * ever. Frames in rank order are the rule and form a list; one that overtakes goes to a pairing heap (Fredman
  * et al., Algorithmica 1986); the next frame is the smaller of the two heads. A class is charged with a
- * frame's bytes from outq_put until outq_settle, which is after the frame has left. One lane's. Tests:
+ * frame's bytes from outq_put until outq_complete, which is after the frame has left. One lane's. Tests:
  * test/van/test_van.c.
  */
 #ifndef VAN_OUTQ_H
@@ -51,9 +51,9 @@ MUST_USE paramo_err outq_put(struct outq *q, const struct van_limits *limits, st
 struct van_frame *outq_peek(const struct outq *q);
 /* Takes a queued frame out; it stays charged. */
 void outq_remove(struct outq *q, struct van_frame *frame);
-void outq_settle(struct outq *q, const struct van_frame *frame);
+void outq_complete(struct outq *q, const struct van_frame *frame);
 /* Every frame that waits: taken out, settled, and given back through done. */
-void outq_give_back(struct outq *q, paramo_err status);
+void outq_cancel(struct outq *q, paramo_err status);
 /* True once after a class that refused has fallen to half its bound. */
 bool outq_writable(struct outq *q, const struct van_limits *limits);
 

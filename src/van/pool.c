@@ -67,7 +67,7 @@ void pool_destroy(struct pool *pool)
         pool_free(pool);
 }
 
-paramo_err pool_take(struct pool *pool, uint64_t bytes, struct van_hold **out)
+paramo_err pool_get(struct pool *pool, uint64_t bytes, struct van_hold **out)
 {
     if (bytes > SIZE_MAX / 2)
         return err_memory(SIZE_MAX);

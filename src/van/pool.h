@@ -25,7 +25,7 @@ enum {
 MUST_USE paramo_err pool_create(struct pool **pool);
 void pool_destroy(struct pool *pool);
 /* A buffer of at least bytes with one reference. */
-MUST_USE paramo_err pool_take(struct pool *pool, uint64_t bytes, struct van_hold **hold);
+MUST_USE paramo_err pool_get(struct pool *pool, uint64_t bytes, struct van_hold **hold);
 /* Where its bytes begin: a multiple of 64. */
 uint8_t *hold_data(struct van_hold *hold);
 void hold_ref(struct van_hold *hold);

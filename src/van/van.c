@@ -177,7 +177,7 @@ paramo_err van_keep(struct van_conn *conn, struct van_seg *seg, unsigned nseg, s
         *hold = conn->rx_hold;
         return PARAMO_OK;
     }
-    paramo_err err = pool_take(conn->van->pool, bytes, hold);
+    paramo_err err = pool_get(conn->van->pool, bytes, hold);
     if (err)
         return err;
     uint8_t *at = hold_data(*hold);
@@ -327,10 +327,10 @@ void van_move(struct van_conn *conn, struct lane *lane, void (*arrived)(void *ar
     conn->van->ops->move(conn, lane, arrived, arg);
 }
 
-void van_settle(struct van_conn *conn)
+void van_conn_stays(struct van_conn *conn)
 {
-    if (conn->van->ops->settle)
-        conn->van->ops->settle(conn);
+    if (conn->van->ops->conn_stays)
+        conn->van->ops->conn_stays(conn);
 }
 
 void van_destroy(struct van *van)

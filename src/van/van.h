@@ -109,7 +109,7 @@ struct van_ops {
     void (*displace)(struct van_conn *conn, const void *begin, size_t len);
     void (*close)(struct van_conn *conn, bool flush);
     void (*flush)(struct van_conn *conn);
-    void (*settle)(struct van_conn *conn); /* may be NULL */
+    void (*conn_stays)(struct van_conn *conn); /* may be NULL */
     void (*move)(struct van_conn *conn, struct lane *lane, void (*arrived)(void *arg, struct van_conn *conn),
                  void *arg);
     void (*abandon)(
@@ -154,12 +154,13 @@ struct van_conn {
     bool orphan;
 };
 
-/* Transports of the real world; van_sim_create is in van/simvan.h. One inproc van is one space of addresses.
+/* Transports of the real world; van_sim_create is in sim/van/simvan.h. One inproc van is one space of
+ * addresses.
  */
 MUST_USE paramo_err van_tcp_create(struct env *env, struct van **van);
 MUST_USE paramo_err van_inproc_create(struct env *env, struct van **van);
 
-/* tcp, and UCX where it may be (van/ucx.h): between processes of one host and user, or to any peer if the
+/* tcp, and UCX where it may be (van/ucx/ucx.h): between processes of one host and user, or to any peer if the
  * fabric between is trusted. UNSUPPORTED where UCX is not there. */
 struct van_ucx_config {
     bool required;       /* a connection that cannot use UCX is closed */
@@ -211,7 +212,7 @@ void van_move(struct van_conn *conn, struct lane *lane, void (*arrived)(void *ar
               void *arg);
 /* The peer has proved who it is, and the connection stays on this lane (no van_move any more): the van may
  * take a faster way to it. Nothing changes in what the van promises. */
-void van_settle(struct van_conn *conn);
+void van_conn_stays(struct van_conn *conn);
 /* Frees the van: its listeners and connections are closed, and none is flushing (van_abandon). */
 void van_destroy(struct van *van);
 /* Any thread: how many connections of this lane that were closed with flush have not gone yet. */

@@ -29,13 +29,14 @@ enum call_kind {
     CALL_KV_PUT = 10,
     CALL_KV_GET = 11,
     CALL_KV_ADD = 12,
-    CALL_LOOK = 13, /* no body; the result is a VIEW. Of an observer, who has no place: instead of REGISTER */
+    CALL_ADMIN_VIEW =
+        13, /* no body; the result is a VIEW. Of an admin client, who has no place: instead of REGISTER */
     CALL_KV_DELETE = 14,
     CALL_ORDER_DONE = 15,
-    CALL_CKPT_SAVE = 16, /* ckpt_order.h; these two of a member, or of an observer instead of REGISTER */
+    CALL_CKPT_SAVE = 16, /* ckpt_order.h; these two of a member, or of an admin client instead of REGISTER */
     CALL_CKPT_LOAD = 17,
     CALL_DRAIN = 18, /* body: u32 id of a server, 0: the caller; no result */
-    CALL_STATUS = 19 /* no body; status.h. Of an observer, as LOOK */
+    CALL_STATUS = 19 /* no body; status.h. Of an admin client, as ADMIN_VIEW */
 };
 
 enum {

@@ -31,8 +31,8 @@ size_t chain_body_encode(const struct chain_message *m, uint8_t out[CHAIN_BODY_M
     write_u32(&w, m->customer);
     write_u64(&w, m->incarnation);
     write_u64(&w, m->order);
-    for (unsigned i = 0; chain_has_arcs(m) && i < CHAIN_ARCS / 64; i++)
-        write_u64(&w, m->arcs[i]);
+    for (unsigned i = 0; chain_has_partitions(m) && i < CHAIN_PARTITIONS / 64; i++)
+        write_u64(&w, m->partitions[i]);
     return w.len;
 }
 
@@ -88,8 +88,8 @@ paramo_err chain_decode(const struct wire_head *head, const struct van_seg *seg,
         err = wrong("segments that it does not use");
     else
         m->request.floor = head->floor;
-    for (unsigned i = 0; !err && chain_has_arcs(m) && i < CHAIN_ARCS / 64; i++)
-        m->arcs[i] = read_u64(&r);
+    for (unsigned i = 0; !err && chain_has_partitions(m) && i < CHAIN_PARTITIONS / 64; i++)
+        m->partitions[i] = read_u64(&r);
     if (!err && !reader_done(&r))
         err = wrong("its body");
     return err;

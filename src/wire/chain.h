@@ -14,13 +14,13 @@
 #include "wire/data.h"
 
 enum { CHAIN_BEYOND_MAX = 8 << 10 };
-enum { CHAIN_ARCS = 4096, CHAIN_BODY_MIN = 40, CHAIN_BODY_MAX = CHAIN_BODY_MIN + CHAIN_ARCS / 8 };
+enum { CHAIN_PARTITIONS = 4096, CHAIN_BODY_MIN = 40, CHAIN_BODY_MAX = CHAIN_BODY_MIN + CHAIN_PARTITIONS / 8 };
 
 enum chain_what {
-    CHAIN_UPDATE = 1, /* a request's change: PUSH, PUT, DELETE, CLEAR */
-    CHAIN_TAKE = 2,   /* arcs: their owner is now origin; their records come from those of `from` */
-    CHAIN_FORGET =
-        3 /* arcs: the sender has had its answers below the floor, and is silent; nothing of them is kept */
+    CHAIN_UPDATE = 1,   /* a request's change: PUSH, PUT, DELETE, CLEAR */
+    CHAIN_TAKEOVER = 2, /* partitions: their owner is now origin; their records come from those of `from` */
+    CHAIN_FORGET = 3 /* partitions: the sender has had its answers below the floor, and is silent; nothing of
+                        them is kept */
 };
 
 /* A shard, by whatever number a view knows it. */
@@ -35,22 +35,22 @@ struct chain_message {
     uint16_t what;
     struct chain_name origin;     /* the owner that made the change */
     struct chain_name from;       /* TAKE */
-    uint64_t order;               /* UPDATE: changes of one arc, ascending, whoever owned it */
+    uint64_t order;               /* UPDATE: changes of one partition, ascending, whoever owned it */
     uint32_t node, app, customer; /* UPDATE, FORGET: who asked for it */
     uint64_t incarnation;
     /* UPDATE: kind, flags, table, number, floor, count, column, columns; FORGET: floor */
     struct wire_head request;
-    uint64_t arcs[CHAIN_ARCS / 64]; /* TAKE, FORGET, and UPDATE by CLEAR */
+    uint64_t partitions[CHAIN_PARTITIONS / 64]; /* TAKE, FORGET, and UPDATE by CLEAR */
 };
 
 static inline bool chain_same(struct chain_name a, struct chain_name b)
 {
     return a.node == b.node && a.shard == b.shard;
 }
-/* Is arcs part of it? */
-static inline bool chain_has_arcs(const struct chain_message *m)
+/* Is partitions part of it? */
+static inline bool chain_has_partitions(const struct chain_message *m)
 {
-    return m->what == CHAIN_TAKE || m->what == CHAIN_FORGET ||
+    return m->what == CHAIN_TAKEOVER || m->what == CHAIN_FORGET ||
            (m->what == CHAIN_UPDATE && m->request.kind == WIRE_CLEAR);
 }
 

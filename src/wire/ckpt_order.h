@@ -1,7 +1,7 @@
 /*
  * Checkpoints of a running job, as members and scheduler speak of them: who asks for one (the calls CKPT_SAVE
- * and CKPT_LOAD, of a member or of an observer), and what servers are told (the orders CKPT_SAVE, CKPT_DROP,
- * CKPT_LOAD) and answer. Tests: test/wire/test_calls.c, test/post/test_sched_ckpt.c.
+ * and CKPT_LOAD, of a member or of an admin client), and what servers are told (the orders CKPT_SAVE,
+ * CKPT_DROP, CKPT_LOAD) and answer. Tests: test/wire/test_calls.c, test/cluster/test_sched_ckpt.c.
  */
 #ifndef WIRE_CKPT_ORDER_H
 #define WIRE_CKPT_ORDER_H

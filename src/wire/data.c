@@ -73,7 +73,7 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
         err = check_len(h, "values", vals, 0);
     if (!err)
         err = check_len(h, "body", body, 0);
-    if (!err && (h->flags & WIRE_PART) &&
+    if (!err && (h->flags & WIRE_COLUMNS) &&
         (h->count != 1 || !h->columns ||
          (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)))
         return err_set(PARAMO_E_PROTOCOL, "%s of %u columns of %u rows", wire_kind_name(h->kind), h->columns,

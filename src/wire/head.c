@@ -13,7 +13,7 @@ enum {
     AT_TS = 24,
     AT_VIEW = 32,
     AT_ATTEMPT = 40,
-    AT_PIECE = 44,
+    AT_SLICE = 44,
     AT_CMD = 48,
     AT_COUNT = 52,
     AT_COLUMN = 56,
@@ -22,7 +22,7 @@ enum {
 };
 _Static_assert(AT_SPARE + 16 == VAN_HEAD, "the fields fill the header");
 
-enum { WIRE_FLAGS_ALL = WIRE_LENS | WIRE_CREATE | WIRE_STATE | WIRE_PART };
+enum { WIRE_FLAGS_ALL = WIRE_LENS | WIRE_CREATE | WIRE_STATE | WIRE_COLUMNS };
 
 /* Byte by byte: compilers make one store (load) of each on little-endian machines. */
 static void put16(uint8_t *p, uint16_t v)
@@ -86,7 +86,7 @@ static const char *const names[] = {
     [WIRE_CHAIN_ACK] = "CHAIN_ACK",
     [WIRE_CHAIN_REFUSED] = "CHAIN_REFUSED",
     [WIRE_CHAIN_BEAT] = "CHAIN_BEAT",
-    [WIRE_MOVE] = "MOVE",
+    [WIRE_MIGRATION] = "MIGRATION",
 };
 
 void wire_head_encode(const struct wire_head *h, uint8_t out[VAN_HEAD])
@@ -100,7 +100,7 @@ void wire_head_encode(const struct wire_head *h, uint8_t out[VAN_HEAD])
     put64(out + AT_TS, h->ts);
     put64(out + AT_VIEW, h->view);
     put32(out + AT_ATTEMPT, h->attempt);
-    put32(out + AT_PIECE, h->piece);
+    put32(out + AT_SLICE, h->slice);
     put32(out + AT_CMD, (uint32_t)h->cmd);
     put32(out + AT_COUNT, h->count);
     put32(out + AT_COLUMN, h->column);
@@ -127,7 +127,7 @@ paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
     h->ts = get64(in + AT_TS);
     h->view = get64(in + AT_VIEW);
     h->attempt = get32(in + AT_ATTEMPT);
-    h->piece = get32(in + AT_PIECE);
+    h->slice = get32(in + AT_SLICE);
     h->cmd = (int32_t)get32(in + AT_CMD);
     h->count = get32(in + AT_COUNT);
     h->column = get32(in + AT_COLUMN);

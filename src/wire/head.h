@@ -46,14 +46,14 @@ enum wire_kind {
     WIRE_CHAIN_ACK = 51,
     WIRE_CHAIN_REFUSED = 52,
     WIRE_CHAIN_BEAT = 53,
-    WIRE_MOVE = 54 /* in the stream of a move of arcs (move.h), with CHAIN */
+    WIRE_MIGRATION = 54 /* in the stream of a move of partitions (move.h), with CHAIN */
 };
 
 enum wire_flags {
     WIRE_LENS = 1,   /* segment 1 holds lens */
     WIRE_CREATE = 2, /* pull creates missing rows */
     WIRE_STATE = 4,  /* rows with optimizer state */
-    WIRE_PART = 8    /* columns [column, column + columns) of one row */
+    WIRE_COLUMNS = 8 /* columns [column, column + columns) of one row */
 };
 
 /* Segments of data messages. */
@@ -69,7 +69,7 @@ struct wire_head {
     uint64_t ts;      /* the request's timestamp within its customer */
     uint64_t view;    /* number of the view the sender cut by */
     uint32_t attempt; /* raised each time the chunk is cut anew */
-    uint32_t piece;   /* which piece of this attempt; an answer repeats both */
+    uint32_t slice;   /* which slice of this attempt; an answer repeats both */
     int32_t cmd;
     uint32_t count; /* keys */
     uint32_t column, columns;

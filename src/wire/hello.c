@@ -35,7 +35,7 @@ paramo_err hello_decode(struct reader *r, struct hello *m)
     if (err)
         return err;
     if (m->version_min > m->version_max || m->incarnation == 0 || m->purpose < HELLO_CONTROL ||
-        m->purpose > HELLO_MOVE)
+        m->purpose > HELLO_MIGRATION)
         return err_set(PARAMO_E_PROTOCOL, "HELLO: a field is not valid");
     return PARAMO_OK;
 }

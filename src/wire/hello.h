@@ -20,11 +20,11 @@ enum hello_purpose {
     HELLO_DATA = 2,    /* a worker's customer to a shard */
     HELLO_CHAIN = 3,   /* a shard to the next in a chain; app: generation of the stream, customer: which shard
                           of its node */
-    HELLO_MOVE = 4     /* the same to one that is to get arcs of it */
+    HELLO_MIGRATION = 4 /* the same to one that is to get partitions of it */
 };
 
 /* shard: not one of tables, but the host of the process's apps */
-enum { HELLO_HOST = 0xffff };
+enum { HELLO_APP_ENDPOINT = 0xffff };
 
 struct hello {
     uint16_t version_min, version_max; /* protocol versions spoken */

@@ -6,7 +6,7 @@
  * repeated, with heartbeats and after a lost connection, until the member has answered by the call
  * ORDER_DONE, which is done once. So an order is carried out once, by a member that lives on.
  *
- * Tests: test/wire/test_calls.c, test/post/test_orders.c.
+ * Tests: test/wire/test_calls.c, test/cluster/test_orders.c.
  */
 #ifndef WIRE_ORDER_H
 #define WIRE_ORDER_H
@@ -22,10 +22,10 @@ enum order_what {
     ORDER_CKPT_HOLD = 4,    /* before LOAD, where there are copies: requests wait, and all members get all */
     ORDER_CKPT_GO = 5,      /* the load is over */
     ORDER_CKPT_RESTORE = 6, /* a load of what is lost, as the view says it, of what the member owns */
-    ORDER_MOVE_GIVE = 16,   /* wire/move_order.h */
-    ORDER_MOVE_TAKE = 17,
-    ORDER_MOVE_PAUSE = 18,
-    ORDER_MOVE_END = 19,
+    ORDER_MIGRATION_SOURCE = 16, /* wire/migration_order.h */
+    ORDER_MIGRATION_TARGET = 17,
+    ORDER_MIGRATION_PAUSE = 18,
+    ORDER_MIGRATION_END = 19,
     ORDER_REPORT = 32 /* wire/report.h */
 };
 

@@ -2,20 +2,20 @@
 
 #include "wire/calls.h"
 
-static void part_encode(const struct pool_part *part, struct writer *w)
+static void unit_encode(const struct work_unit *unit, struct writer *w)
 {
-    write_u32(w, part->stream);
-    write_u32(w, part->round);
-    write_u64(w, part->index);
-    write_u64(w, part->token);
+    write_u32(w, unit->stream);
+    write_u32(w, unit->round);
+    write_u64(w, unit->index);
+    write_u64(w, unit->token);
 }
 
-static void part_decode(struct reader *r, struct pool_part *part)
+static void unit_decode(struct reader *r, struct work_unit *unit)
 {
-    part->stream = read_u32(r);
-    part->round = read_u32(r);
-    part->index = read_u64(r);
-    part->token = read_u64(r);
+    unit->stream = read_u32(r);
+    unit->round = read_u32(r);
+    unit->index = read_u64(r);
+    unit->token = read_u64(r);
 }
 
 void pool_open_encode(const struct pool_open *m, struct writer *w)
@@ -60,14 +60,14 @@ paramo_err pool_next_decode(struct reader *r, struct pool_next *m)
 void pool_next_result_encode(const struct pool_next_result *m, struct writer *w)
 {
     write_u8(w, m->state);
-    part_encode(&m->part, w);
+    unit_encode(&m->unit, w);
     write_u64(w, m->view);
 }
 
 paramo_err pool_next_result_decode(struct reader *r, struct pool_next_result *m)
 {
     m->state = read_u8(r);
-    part_decode(r, &m->part);
+    unit_decode(r, &m->unit);
     m->view = read_u64(r);
     paramo_err err = call_body_end(r, "POOL_NEXT's answer");
     if (!err && m->state > POOL_FINISHED)
@@ -78,12 +78,12 @@ paramo_err pool_next_result_decode(struct reader *r, struct pool_next_result *m)
 void pool_report_encode(const struct pool_report *m, struct writer *w)
 {
     write_string(w, m->name);
-    part_encode(&m->part, w);
+    unit_encode(&m->unit, w);
 }
 
 paramo_err pool_report_decode(struct reader *r, struct pool_report *m)
 {
     read_string(r, m->name, sizeof m->name);
-    part_decode(r, &m->part);
-    return call_body_end(r, "report of a part");
+    unit_decode(r, &m->unit);
+    return call_body_end(r, "report of a work unit");
 }

@@ -1,6 +1,6 @@
 /*
- * POOL_OPEN, POOL_NEXT, POOL_DONE, POOL_END: dealing out work in parts (paramo_pool_* in paramo.h says what
- * they mean). Tests: test/wire/test_calls.c.
+ * POOL_OPEN, POOL_NEXT, POOL_DONE, POOL_END: dealing out work in work units (paramo_pool_* in paramo.h says
+ * what they mean). Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_POOL_CALLS_H
 #define WIRE_POOL_CALLS_H
@@ -11,11 +11,11 @@ enum {
     POOL_NAME_MAX = 256, /* with the end */
     POOL_STREAMS_MAX = 1 << 20,
     POOL_ROUNDS_MAX = 1 << 20,
-    POOL_PARTS_MAX = 1 << 24 /* of one pool */
+    POOL_UNITS_MAX = 1 << 24 /* of one pool */
 };
 
-/* As paramo_part. */
-struct pool_part {
+/* As paramo_work_unit. */
+struct work_unit {
     uint32_t stream;
     uint32_t round;
     uint64_t index;
@@ -34,13 +34,13 @@ struct pool_next {
 };
 struct pool_next_result {
     uint8_t state; /* enum pool_state */
-    struct pool_part part;
-    uint64_t view; /* the receiver waits for it: whoever held the part before is not alive in it */
+    struct work_unit unit;
+    uint64_t view; /* the receiver waits for it: whoever held the work unit before is not alive in it */
 };
 /* Body of POOL_DONE and of POOL_END. */
 struct pool_report {
     char name[POOL_NAME_MAX];
-    struct pool_part part;
+    struct work_unit unit;
 };
 
 void pool_open_encode(const struct pool_open *m, struct writer *w);

@@ -38,8 +38,8 @@ void shard_report_encode(const struct shard_report *m, struct writer *w)
     write_u64(w, m->rows);
     write_u64(w, m->table_bytes);
     write_u64(w, m->senders);
-    write_u64(w, m->clock_parts);
-    write_u64(w, m->clock_bytes);
+    write_u64(w, m->applied_window_notes);
+    write_u64(w, m->applied_window_bytes);
     write_u64(w, m->requests);
     write_u64(w, m->repeats);
     spread_encode(&m->pauses, w);
@@ -50,8 +50,8 @@ void shard_report_decode(struct reader *r, struct shard_report *m)
     m->rows = read_u64(r);
     m->table_bytes = read_u64(r);
     m->senders = read_u64(r);
-    m->clock_parts = read_u64(r);
-    m->clock_bytes = read_u64(r);
+    m->applied_window_notes = read_u64(r);
+    m->applied_window_bytes = read_u64(r);
     m->requests = read_u64(r);
     m->repeats = read_u64(r);
     spread_decode(r, &m->pauses);

@@ -11,10 +11,10 @@
 struct shard_report {
     uint64_t rows, table_bytes;
     /* The memory of what has been applied (the paper's vector clocks): senders, each with one record; numbers
-     * that are done on some arcs only; bytes of all */
-    uint64_t senders, clock_parts, clock_bytes;
-    uint64_t requests, repeats; /* pieces of them; of numbers that were done already */
-    struct spread pauses;       /* microseconds for which arcs that were given away were held */
+     * that are done on some partitions only; bytes of all */
+    uint64_t senders, applied_window_notes, applied_window_bytes;
+    uint64_t requests, repeats; /* slices of them; of numbers that were done already */
+    struct spread pauses;       /* microseconds for which partitions that were given away were held */
 };
 
 /* One after the other; whoever reads looks for the end. */

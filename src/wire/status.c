@@ -12,21 +12,21 @@ void status_encode(const struct status *m, struct writer *w)
     for (uint32_t i = 0; i < m->nodes_count; i++)
         shards += m->nodes[i].shards;
     write_u32(w, m->replicas);
-    write_u8(w, m->settled);
+    write_u8(w, m->converged);
     spread_encode(&m->pauses, w);
     write_u8(w, (uint8_t)m->ckpt.now);
     write_u64(w, m->ckpt.last);
     write_u64(w, m->ckpt.at);
     write_string(w, m->ckpt.dir);
-    write_u32(w, m->moves_count);
-    for (uint32_t i = 0; i < m->moves_count; i++) {
-        const struct status_move *move = &m->move[i];
-        write_u8(w, move->state);
-        write_u8(w, move->handover);
-        write_u16(w, move->first);
-        write_u16(w, move->arcs);
-        write_u16(w, move->from);
-        write_u16(w, move->to);
+    write_u32(w, m->migrations_count);
+    for (uint32_t i = 0; i < m->migrations_count; i++) {
+        const struct status_migration *migration = &m->migration[i];
+        write_u8(w, migration->state);
+        write_u8(w, migration->handover);
+        write_u16(w, migration->first);
+        write_u16(w, migration->partitions);
+        write_u16(w, migration->from);
+        write_u16(w, migration->to);
     }
     write_u32(w, m->nodes_count);
     write_u32(w, shards);
@@ -46,26 +46,26 @@ void status_encode(const struct status *m, struct writer *w)
 static void decode_job(struct reader *r, struct status *m)
 {
     m->replicas = read_u32(r);
-    uint8_t settled = read_u8(r);
+    uint8_t converged = read_u8(r);
     spread_decode(r, &m->pauses);
     uint8_t now = read_u8(r);
     m->ckpt.last = read_u64(r);
     m->ckpt.at = read_u64(r);
     read_string(r, m->ckpt.dir, sizeof m->ckpt.dir);
-    m->moves_count = read_u32(r);
-    r->failed |= settled > 1 || now > STATUS_LOADING || m->moves_count > STATUS_MOVES_MAX;
-    m->settled = settled == 1;
+    m->migrations_count = read_u32(r);
+    r->failed |= converged > 1 || now > STATUS_LOADING || m->migrations_count > STATUS_MIGRATIONS_MAX;
+    m->converged = converged == 1;
     m->ckpt.now = r->failed ? STATUS_NO_CKPT : now;
-    for (uint32_t i = 0; i < m->moves_count && !r->failed; i++) {
-        struct status_move *move = &m->move[i];
-        move->state = read_u8(r);
+    for (uint32_t i = 0; i < m->migrations_count && !r->failed; i++) {
+        struct status_migration *migration = &m->migration[i];
+        migration->state = read_u8(r);
         uint8_t handover = read_u8(r);
-        move->handover = handover == 1;
-        move->first = read_u16(r);
-        move->arcs = read_u16(r);
-        move->from = read_u16(r);
-        move->to = read_u16(r);
-        r->failed |= handover > 1 || move->state < 1 || move->state > 4;
+        migration->handover = handover == 1;
+        migration->first = read_u16(r);
+        migration->partitions = read_u16(r);
+        migration->from = read_u16(r);
+        migration->to = read_u16(r);
+        r->failed |= handover > 1 || migration->state < 1 || migration->state > 4;
     }
 }
 

@@ -1,6 +1,6 @@
 /*
- * The answer to the call STATUS, an observer's: how the job and its nodes are. The view says who is there and
- * who holds what; the rest is here. Tests: test/wire/test_status.c, test/post/test_sched_status.c.
+ * The answer to the call STATUS, an admin client's: how the job and its nodes are. The view says who is there
+ * and who holds what; the rest is here. Tests: test/wire/test_status.c, test/cluster/test_sched_status.c.
  */
 #ifndef WIRE_STATUS_H
 #define WIRE_STATUS_H
@@ -10,9 +10,9 @@
 #include "wire/report.h"
 
 enum {
-    STATUS_NODES_MAX = 10000, /* VIEW_NODES_MAX, and ... */
-    STATUS_SHARDS_MAX = 4096, /* ... VIEW_SHARDS_MAX */
-    STATUS_MOVES_MAX = 64,    /* MOVES_MAX */
+    STATUS_NODES_MAX = 10000,   /* VIEW_NODES_MAX, and ... */
+    STATUS_SHARDS_MAX = 4096,   /* ... VIEW_SHARDS_MAX */
+    STATUS_MIGRATIONS_MAX = 64, /* MIGRATIONS_MAX */
     STATUS_DIR_MAX = 1024,
     STATUS_NEVER = UINT32_MAX
 };
@@ -29,23 +29,24 @@ struct status_node {
     struct shard_report *shard;
 };
 
-struct status_move { /* arcs from one shard to another (post/moves.h), by their numbers in the view */
-    uint8_t state;   /* 1 planned, 2 copying, 3 full, 4 paused */
-    bool handover;   /* to has all rows already */
-    uint16_t first, arcs, from, to;
+struct status_migration { /* partitions from one shard to another (cluster/scheduler/migrations.h), by their
+                             numbers in the view */
+    uint8_t state;        /* 1 planned, 2 copying, 3 full, 4 paused */
+    bool handover;        /* to has all rows already */
+    uint16_t first, partitions, from, to;
 };
 
 struct status {
     uint32_t replicas; /* wanted */
-    bool settled; /* every key is where it is to be, with all its copies, on servers that are registered */
+    bool converged; /* every key is where it is to be, with all its copies, on servers that are registered */
     struct spread pauses; /* of all servers, those that have left included */
     struct {
         enum status_ckpt now;
         uint64_t last, at; /* the last that this scheduler has taken: number, seconds since 1970; 0: none */
         char dir[STATUS_DIR_MAX];
     } ckpt;
-    uint32_t moves_count;
-    struct status_move move[STATUS_MOVES_MAX];
+    uint32_t migrations_count;
+    struct status_migration migration[STATUS_MIGRATIONS_MAX];
     uint32_t nodes_count;
     struct status_node *nodes;
     struct shard_report *shards; /* decoded: all of them; the nodes' point into it */

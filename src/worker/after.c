@@ -39,7 +39,7 @@ static void cancel(struct request *r, uint64_t ts, paramo_err status, const char
 }
 
 /* A request that is not in flight: has it failed? */
-static void look_back(struct client *c, struct request *r, uint64_t ts)
+static void after_check(struct client *c, struct request *r, uint64_t ts)
 {
     char text[ERR_TEXT_MAX];
     paramo_err status = tracker_peek(&c->tracker, ts, text);
@@ -53,7 +53,7 @@ static void depend(struct client *c, struct request *r, uint64_t ts, struct edge
     if (on && on->ts == ts && !on->ended && on != r)
         edge_join((*at)++, r, on);
     else
-        look_back(c, r, ts);
+        after_check(c, r, ts);
 }
 
 bool after_hold(struct client *c, struct request *r)
@@ -88,9 +88,9 @@ void after_done(struct client *c, struct request *on)
         if (r->ended)
             continue;
         if (on->status && !MUTANT(after_failed_sent))
-            look_back(c, r, on->ts);
+            after_check(c, r, on->ts);
         else if (!r->edges_open)
-            cut_request(c, r);
+            slice_request(c, r);
     }
     for (size_t i = 0; i < on->edges_count; i++)
         edge_cut(&on->edges[i]);

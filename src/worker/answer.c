@@ -1,21 +1,21 @@
-/* What comes back over a link: answers to pieces and to probes. */
+/* What comes back over a link: answers to slices and to probes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "worker/ask.h"
+#include "worker/app_request.h"
 #include "worker/check.h"
 #include "worker/client_impl.h"
 
-/* The piece that an answer is for, if it still waits: not one of an older attempt, not answered before. */
-static struct piece *piece_of(struct link *l, const struct wire_head *h)
+/* The slice that an answer is for, if it still waits: not one of an older attempt, not answered before. */
+static struct slice *slice_of(struct link *l, const struct wire_head *h)
 {
     struct chunk *chunk = l->client->numbers[h->number % DATA_WINDOW];
     if (!chunk || chunk->number != h->number ||
-        (chunk->attempt != h->attempt && !MUTANT(old_attempt_accepted)) || h->piece >= chunk->count)
+        (chunk->attempt != h->attempt && !MUTANT(old_attempt_accepted)) || h->slice >= chunk->count)
         return NULL;
-    struct piece *p = chunk->split ? &chunk->split[h->piece].piece : &chunk->one;
-    bool waits = p->state == PIECE_SENT || p->state == PIECE_RESEND;
+    struct slice *p = chunk->split ? &chunk->split[h->slice].slice : &chunk->one;
+    bool waits = p->state == SLICE_SENT || p->state == SLICE_RESEND;
     return waits && p->link == l && !chunk->request->ended ? p : NULL;
 }
 
@@ -30,15 +30,15 @@ static paramo_err on_place(void *user, struct van_conn *conn, const uint8_t head
         return err;
     if (h.kind != WIRE_ANSWER)
         return PARAMO_OK;
-    struct piece *p = piece_of(l, &h);
+    struct slice *p = slice_of(l, &h);
     if (!p) {
         for (unsigned i = 0; i < nseg; i++)
             dst[i] = VAN_SINK;
         return PARAMO_OK;
     }
-    if (!h.status && nseg > WIRE_SEG_VALS && p->slice->dst && p->slice->dst_bytes &&
-        len[WIRE_SEG_VALS] == p->slice->dst_bytes) {
-        dst[WIRE_SEG_VALS] = p->slice->dst;
+    if (!h.status && nseg > WIRE_SEG_VALS && p->span->dst && p->span->dst_bytes &&
+        len[WIRE_SEG_VALS] == p->span->dst_bytes) {
+        dst[WIRE_SEG_VALS] = p->span->dst;
         p->placing = true;
     }
     return PARAMO_OK;
@@ -69,12 +69,12 @@ static void mismatch(struct link *l, struct request *r, uint64_t got, uint64_t w
 }
 
 /* An answer with lengths is kept until all are there. False: the request has ended. */
-static bool take_lens(struct link *l, struct piece *p, const struct van_seg *seg, unsigned nseg)
+static bool place_lens(struct link *l, struct slice *p, const struct van_seg *seg, unsigned nseg)
 {
     struct request *r = p->chunk->request;
     struct client *c = l->client;
     uint64_t lens = data_seg_len(seg, nseg, WIRE_SEG_LENS), vals = data_seg_len(seg, nseg, WIRE_SEG_VALS);
-    uint64_t count = p->slice->count, value = r->table->value_bytes, sum = 0;
+    uint64_t count = p->span->count, value = r->table->value_bytes, sum = 0;
     if (lens && lens != 4 * count) {
         mismatch(l, r, lens, 4 * count);
         return false;
@@ -103,9 +103,9 @@ static bool take_lens(struct link *l, struct piece *p, const struct van_seg *seg
     return true;
 }
 
-/* True if the piece has what it asked for. */
-static bool take(struct link *l, struct piece *p, const struct wire_head *h, const struct van_seg *seg,
-                 unsigned nseg)
+/* True if the slice has what it asked for. */
+static bool place(struct link *l, struct slice *p, const struct wire_head *h, const struct van_seg *seg,
+                  unsigned nseg)
 {
     struct request *r = p->chunk->request;
     for (unsigned i = 0; i < nseg; i++) {
@@ -113,18 +113,17 @@ static bool take(struct link *l, struct piece *p, const struct wire_head *h, con
             return false; /* displaced meanwhile; it is asked for again */
     }
     if (r->kind == REQUEST_MESSAGE)
-        return ask_take(l->client, p, seg, nseg);
+        return app_request_take_answer(l->client, p, seg, nseg);
     if (r->kind == REQUEST_PULL || r->kind == REQUEST_PUSHPULL) {
         if (r->pulls_lens)
-            return take_lens(l, p, seg, nseg);
-        uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS),
-                 want = p->slice->dst ? p->slice->dst_bytes : 0;
+            return place_lens(l, p, seg, nseg);
+        uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS), want = p->span->dst ? p->span->dst_bytes : 0;
         if (vals != want) {
             mismatch(l, r, vals, want);
             return false;
         }
-        if (vals && seg[WIRE_SEG_VALS].data != p->slice->dst)
-            memcpy(p->slice->dst, seg[WIRE_SEG_VALS].data, vals);
+        if (vals && seg[WIRE_SEG_VALS].data != p->span->dst)
+            memcpy(p->span->dst, seg[WIRE_SEG_VALS].data, vals);
     } else if (r->kind == REQUEST_STAT) {
         struct data_stat s;
         const void *body = nseg > WIRE_SEG_BODY ? seg[WIRE_SEG_BODY].data : NULL;
@@ -139,7 +138,7 @@ static bool take(struct link *l, struct piece *p, const struct wire_head *h, con
         r->stats->pushes += s.pushes;
         r->stats->pulls += s.pulls;
     } else if (r->kind == REQUEST_SCAN) {
-        paramo_err err = scan_take(r->batch, r->table, h, seg, nseg);
+        paramo_err err = scan_receive(r->batch, r->table, h, seg, nseg);
         if (err) {
             request_end(r, err, err_text());
             return false;
@@ -152,10 +151,10 @@ static void on_moved(struct client *c, struct chunk *chunk, uint64_t number)
 {
     c->moved++;
     /* Refused by a shard that knows no more than we: only a newer view can help. */
-    cut_chunk_by(c, chunk, number > chunk->view ? number : chunk->view + 1);
+    slice_chunk_by(c, chunk, number > chunk->view ? number : chunk->view + 1);
 }
 
-static void on_answer(struct link *l, struct piece *p, const struct wire_head *h, const struct van_seg *seg,
+static void on_answer(struct link *l, struct slice *p, const struct wire_head *h, const struct van_seg *seg,
                       unsigned nseg)
 {
     struct client *c = l->client;
@@ -170,9 +169,9 @@ static void on_answer(struct link *l, struct piece *p, const struct wire_head *h
         chunk_failed(
             chunk, status,
             in_words(l, status, text ? seg[WIRE_SEG_BODY].data : NULL, text ? seg[WIRE_SEG_BODY].len : 0));
-    } else if (take(l, p, h, seg, nseg)) {
+    } else if (place(l, p, h, seg, nseg)) {
         link_forget(p);
-        p->state = PIECE_ANSWERED;
+        p->state = SLICE_ANSWERED;
         bool resent = p->resent;
         struct request *r = chunk->request;
         if (--chunk->unanswered == 0)
@@ -196,7 +195,7 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
         return PARAMO_OK; /* a second copy of the first */
     if (h.kind != WIRE_ANSWER && h.kind != WIRE_PROBE_ANSWER)
         return err_set(PARAMO_E_PROTOCOL, "%s from a server", wire_kind_name(h.kind));
-    struct piece *p = piece_of(l, &h);
+    struct slice *p = slice_of(l, &h);
     if (!p)
         return PARAMO_OK; /* a repeat, or an attempt given up */
     p->placing = false;
@@ -207,7 +206,7 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
         on_answer(l, p, &h, seg, nseg);
     else if (h.column == PROBE_UNKNOWN)
         link_again(l, p);
-    client_settle(c);
+    client_finish(c);
     return PARAMO_OK;
 }
 
@@ -217,7 +216,7 @@ static void on_writable(void *user, struct van_conn *conn)
     (void)conn;
     l->blocked = false;
     link_pump(l);
-    client_settle(l->client);
+    client_finish(l->client);
 }
 
 static void on_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
@@ -226,7 +225,7 @@ static void on_closed(void *user, struct van_conn *conn, paramo_err why, const c
     (void)conn;
     (void)why;
     link_lost(l, text);
-    client_settle(l->client);
+    client_finish(l->client);
 }
 
 const struct van_user client_van_user = {

@@ -88,8 +88,8 @@ static paramo_err check_size(const struct client_call *call, const char *verb, u
 
 paramo_err check_call(const struct client_call *call, uint64_t frame_bytes)
 {
-    static const char *const verbs[] = {"push",  "pull", "pushpull", "put", "delete",
-                                        "clear", "stat", "iterate",  "ask"};
+    static const char *const verbs[] = {"push",  "pull", "pushpull", "put",        "delete",
+                                        "clear", "stat", "iterate",  "app_request"};
     const char *verb = verbs[call->kind];
     const struct client_table *t = call->table;
     const paramo_kv *kv = call->kv;

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "table/table_options.h"
-#include "worker/ask.h"
+#include "worker/app_request.h"
 #include "worker/check.h"
 #include "worker/client_impl.h"
 
@@ -163,7 +163,7 @@ static paramo_err request_fill(struct request *r, const struct client_call *call
             return err;
     }
     if (call->kind == REQUEST_MESSAGE)
-        return ask_fill(r, call);
+        return app_request_fill(r, call);
     if (call->with_state || (call->batch && call->batch->with_state))
         r->flags |= WIRE_STATE;
     if (call->kind >= REQUEST_CLEAR)
@@ -262,7 +262,7 @@ paramo_err client_issue(struct client *c, const struct client_call *call, uint64
         return closed_error();
     const paramo_request_options *o = call->options;
     paramo_err err =
-        call->kind == REQUEST_MESSAGE ? ask_check(c, call) : check_call(call, c->config.frame_bytes);
+        call->kind == REQUEST_MESSAGE ? app_request_check(c, call) : check_call(call, c->config.frame_bytes);
     if (!err && o)
         err = after_check(c, o);
     if (err)
@@ -332,9 +332,9 @@ void client_submit(struct client *c, struct request *r)
         if (r->stats)
             *r->stats = (struct client_stats){0};
         if (MUTANT(after_ignored) || !after_hold(c, r))
-            cut_request(c, r);
+            slice_request(c, r);
     }
-    client_settle(c);
+    client_finish(c);
 }
 
 /* ---- endings ---- */
@@ -380,10 +380,10 @@ static void number_free(struct client *c, struct chunk *chunk)
     link_floor_rises(c);
 }
 
-static void piece_answer_free(struct client *c, struct piece *p)
+static void slice_answer_free(struct client *c, struct slice *p)
 {
     if (p->lens)
-        bufpool_put(&c->pool, p->lens, 4 * (size_t)p->slice->count);
+        bufpool_put(&c->pool, p->lens, 4 * (size_t)p->span->count);
     if (p->vals)
         bufpool_put(&c->pool, p->vals, p->vals_bytes);
     p->lens = NULL;
@@ -395,14 +395,14 @@ void chunk_withdraw(struct chunk *chunk)
     struct client *c = chunk->request->client;
     if (chunk->split) {
         for (uint32_t i = 0; i < chunk->count; i++) {
-            link_forget(&chunk->split[i].piece);
-            piece_answer_free(c, &chunk->split[i].piece);
+            link_forget(&chunk->split[i].slice);
+            slice_answer_free(c, &chunk->split[i].slice);
         }
         bufpool_put(&c->pool, chunk->split, chunk->split_bytes);
         chunk->split = NULL;
     } else if (chunk->count) {
         link_forget(&chunk->one);
-        piece_answer_free(c, &chunk->one);
+        slice_answer_free(c, &chunk->one);
     }
     chunk->count = chunk->unanswered = 0;
 }
@@ -421,7 +421,7 @@ void chunk_finished(struct client *c, struct chunk *chunk)
         }
         if (chunk->split)
             gather_split(chunk);
-        if (chunk->slice.index && chunk->slice.dst)
+        if (chunk->span.index && chunk->span.dst)
             gather_chunk(chunk);
         chunk_withdraw(chunk);
     }
@@ -482,7 +482,7 @@ void request_drop_chunks(struct client *c, struct request *r)
     for (struct chunk *chunk = r->chunks, *next; chunk; chunk = next) {
         next = chunk->next;
         if (chunk->need)
-            cut_unwait(c, chunk);
+            slice_unwait_view(c, chunk);
         chunk_withdraw(chunk);
         number_free(c, chunk);
         if (chunk != &r->first)
@@ -519,8 +519,8 @@ void client_complete(struct client *c, struct lane_task *task)
         return;
     }
     mailbox_post(&c->callbacks, &task->node);
-    if (c->config.callbacks_waiting)
-        c->config.callbacks_waiting(c->config.arg);
+    if (c->config.callbacks_pending)
+        c->config.callbacks_pending(c->config.arg);
 }
 
 static void request_complete(struct client *c, struct request *r)
@@ -540,7 +540,7 @@ static void request_complete(struct client *c, struct request *r)
     client_complete(c, &r->task);
 }
 
-void client_settle(struct client *c)
+void client_finish(struct client *c)
 {
     for (;;) {
         struct request *r = c->ended;
@@ -576,8 +576,8 @@ static void deadline_text(const struct request *r)
             return;
         }
         for (uint32_t i = 0; i < chunk->count; i++) {
-            const struct piece *p = chunk->split ? &chunk->split[i].piece : &chunk->one;
-            if (p->state == PIECE_ANSWERED || !p->link)
+            const struct slice *p = chunk->split ? &chunk->split[i].slice : &chunk->one;
+            if (p->state == SLICE_ANSWERED || !p->link)
                 continue;
             char name[LINK_NAME_MAX];
             link_name(p->link, name);
@@ -612,7 +612,7 @@ static void deadline_fire(struct lane_timer *timer)
     }
     if (next != UINT64_MAX)
         deadline_arm(c, next > now + ENV_MS ? next : now + ENV_MS); /* coarse: not a wake-up for each */
-    client_settle(c);
+    client_finish(c);
     client_publish(c);
 }
 
@@ -625,7 +625,7 @@ static void close_on_lane(struct lane_task *task)
     atomic_store(&c->down, true);
     for (struct request *r = c->requests; r; r = r->next)
         request_end(r, PARAMO_E_CLOSED, "the worker was closed");
-    client_settle(c);
+    client_finish(c);
     client_publish(c);
     for (size_t i = 0; i < c->links_count; i++)
         link_goodbye(c->links[i]);
@@ -696,9 +696,9 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     paramo_err err = tracker_init(&c->tracker);
     if (err)
         goto err_free_client;
-    c->runs = malloc((RING_ARCS + 1) * sizeof *c->runs);
+    c->runs = malloc((RING_PARTITIONS + 1) * sizeof *c->runs);
     if (!c->runs) {
-        err = err_memory((RING_ARCS + 1) * sizeof *c->runs);
+        err = err_memory((RING_PARTITIONS + 1) * sizeof *c->runs);
         goto err_fini_tracker;
     }
     client_set_view(c, config->view);

@@ -16,9 +16,9 @@
 
 #include <stdatomic.h>
 
+#include "cluster/view/view.h"
 #include "env/lane.h"
 #include "paramo/types.h"
-#include "post/view.h"
 #include "van/van.h"
 
 struct client;
@@ -108,7 +108,7 @@ struct client_config {
      * it). */
     void (*need_view)(void *arg, uint64_t number);
     /* Any thread: a callback waits in client_run_callbacks (only after client_defer_callbacks). */
-    void (*callbacks_waiting)(void *arg);
+    void (*callbacks_pending)(void *arg);
     void *arg;
 };
 

@@ -2,25 +2,25 @@
  * The inside of the client, for src/worker only: what a request is made of, and who owns what.
  *
  *     request --- chunk: some of its keys, one number for ever
- *                   |--- piece: what one shard gets of the chunk in the present attempt; one frame
- *     link ------ the connection to one shard, with the pieces that wait for it or for an answer over it
+ *                   |--- slice: what one shard gets of the chunk in the present attempt; one frame
+ *     link ------ the connection to one shard, with the slices that wait for it or for an answer over it
  *
  * All fields are the lane's, unless they say otherwise. A request that has ended stays in memory, with its
- * chunks, until client_settle at the end of the lane's entry, so that no loop loses what it stands on.
+ * chunks, until client_finish at the end of the lane's entry, so that no loop loses what it stands on.
  *
- *     piece:  IDLE --> QUEUED --> SENT --> ANSWERED      SENT --> RESEND --> SENT: lost, or unknown to the
- * shard chunk:  waiting for a view <--> cut (pieces) --> finished
+ *     slice:  IDLE --> QUEUED --> SENT --> ANSWERED      SENT --> RESEND --> SENT: lost, or unknown to the
+ * shard chunk:  waiting for a view <--> cut (slices) --> finished
  */
 #ifndef WORKER_CLIENT_IMPL_H
 #define WORKER_CLIENT_IMPL_H
 
 #include "base/bufpool.h"
 #include "base/mutant.h"
-#include "customer/tracker.h"
-#include "post/address.h"
-#include "post/dial.h"
+#include "cluster/session/address.h"
+#include "cluster/session/connector.h"
 #include "wire/data.h"
 #include "worker/client.h"
+#include "worker/tracker.h"
 
 enum {
     CHUNK_BYTES = 512 << 10, /* of keys and values; measured in docs/PERFORMANCE.md */
@@ -30,15 +30,15 @@ enum {
     CLIENT_POOL_MAX = 64 << 20,   /* bytes of free buffers kept */
     LINK_NAME_MAX = VIEW_LABEL_MAX,
     FLOOR_MS = 1000,            /* a silent customer says its floor no sooner, and no more often. Arbitrary */
-    PRIORITY_OVERTAKEN_MAX = 64 /* after so many overtakers a waiting piece keeps its place */
+    PRIORITY_OVERTAKEN_MAX = 64 /* after so many overtakers a waiting slice keeps its place */
 };
 
 /* A run of keys with what belongs to them. */
-struct slice {
+struct span {
     const uint64_t *keys;
     const uint32_t *lens;  /* of what is sent, or NULL */
     const uint8_t *src;    /* values that are sent */
-    uint8_t *dst;          /* where the answer's values go; NULL: kept in the piece (lens) */
+    uint8_t *dst;          /* where the answer's values go; NULL: kept in the slice (lens) */
     const uint32_t *index; /* place of each key in the owner's keys; NULL: one after the other from `first` */
     size_t first;
     uint32_t count;
@@ -46,14 +46,14 @@ struct slice {
     uint64_t src_bytes, dst_bytes;
 };
 
-enum piece_state { PIECE_IDLE, PIECE_QUEUED, PIECE_RESEND, PIECE_SENT, PIECE_ANSWERED };
+enum slice_state { SLICE_IDLE, SLICE_QUEUED, SLICE_RESEND, SLICE_SENT, SLICE_ANSWERED };
 
-struct piece {
+struct slice {
     struct van_frame frame;
     struct chunk *chunk;
     struct link *link;
-    const struct slice *slice;
-    struct piece *prev, *next; /* in the link's list of its state */
+    const struct span *span;
+    struct slice *prev, *next; /* in the link's list of its state */
     uint64_t sent_at, probe_at;
     uint8_t state;
     bool in_van;        /* the frame is the van's */
@@ -69,13 +69,13 @@ struct piece {
     uint64_t vals_bytes;
 };
 
-struct piece_list {
-    struct piece *head, *tail;
+struct slice_list {
+    struct slice *head, *tail;
 };
 
 struct split {
-    struct piece piece;
     struct slice slice;
+    struct span span;
 };
 
 struct chunk {
@@ -86,15 +86,15 @@ struct chunk {
     uint64_t view;                       /* cut by */
     uint64_t need;                       /* waiting: for a view of at least this number; 0: not waiting */
     uint32_t attempt;
-    uint32_t count; /* pieces of this attempt */
+    uint32_t count; /* slices of this attempt */
     uint32_t unanswered;
     int32_t target; /* the shard's index in the view; -1: by its keys; of a message: the node */
     const struct client_message *message;
-    bool uncut;      /* stands for the whole request, which waits for arcs to have an owner */
+    bool uncut;      /* stands for the whole request, which waits for partitions to have an owner */
     bool everywhere; /* a CLEAR that goes to all shards, not to its target only */
-    struct slice slice;
-    struct piece one;    /* the piece when there is one */
-    struct split *split; /* the pieces when there are more, with their buffers behind them */
+    struct span span;
+    struct slice one;    /* the slice when there is one */
+    struct split *split; /* the slices when there are more, with their buffers behind them */
     size_t split_bytes;
 };
 
@@ -158,7 +158,7 @@ struct link_rtt {
     uint64_t srtt, rttvar; /* srtt 0: nothing is known */
 };
 
-enum link_state { LINK_IDLE, LINK_DIALING, LINK_PAUSE, LINK_UP };
+enum link_state { LINK_IDLE, LINK_CONNECTING, LINK_PAUSE, LINK_UP };
 
 struct link {
     struct client *client;
@@ -171,11 +171,11 @@ struct link {
     bool dead;    /* the view says its node is dead, and nobody has taken its place */
     bool left;    /* of a node that has said goodbye: what it answered before is still coming */
     bool blocked; /* the van said AGAIN */
-    struct dial *dial;
+    struct connector *connector;
     struct van_conn *conn;
-    struct piece_list queue;  /* first transmissions, by priority, then order of issue */
-    struct piece_list resend; /* by number; before the queue, so that the floor can move */
-    struct piece_list sent;   /* by time of transmission */
+    struct slice_list queue;  /* first transmissions, by priority, then order of issue */
+    struct slice_list resend; /* by number; before the queue, so that the floor can move */
+    struct slice_list sent;   /* by time of transmission */
     struct lane_timer pause;
     struct lane_timer retry;
     unsigned failures; /* connections in a row that came to nothing */
@@ -222,25 +222,25 @@ struct client {
     struct view *view;
     struct view *view_missed; /* a newer one that there was no memory for; NULL: none */
     struct lane_timer view_timer;
-    uint64_t arcs_view;     /* number of the last view in which an arc had another owner than before */
-    int sole;               /* the shard that owns every arc, or -1 */
-    struct link **by_shard; /* view->shards_count of them */
+    uint64_t partitions_view; /* number of the last view in which a partition had another owner than before */
+    int sole;                 /* the shard that owns every partition, or -1 */
+    struct link **by_shard;   /* view->shards_count of them */
     struct link **links;
     size_t links_count;
-    struct ring_run *runs; /* scratch: RING_ARCS + 1 */
+    struct ring_run *runs; /* scratch: RING_PARTITIONS + 1 */
     uint64_t asked_view;
 
     uint64_t next_number, floor;
     struct chunk *numbers[DATA_WINDOW];
     bool window_full; /* some link waits for the floor */
-    bool pump;        /* some link has a numbered piece that may go at once: client_settle sees to it */
+    bool pump;        /* some link has a numbered slice that may go at once: client_finish sees to it */
     struct lane_timer floor_timer; /* some server may not know the floor */
 
     struct request *requests; /* in flight */
     struct request *requests_tail;
     struct request *ended, *ended_tail;
     struct request *of_slot[TRACKER_SLOTS]; /* by timestamp */
-    struct chunk *waiting, *waiting_tail;
+    struct chunk *view_waiters, *view_waiters_tail;
     struct lane_timer deadline_timer;
     uint64_t deadline_at; /* when it fires; UINT64_MAX: not armed */
 
@@ -261,13 +261,13 @@ struct client {
 
 /* ---- client.c: requests begin and end ---- */
 void client_submit(struct client *c, struct request *r);
-/* Marks; client_settle does the rest. Only the first ending counts. */
+/* Marks; client_finish does the rest. Only the first ending counts. */
 void request_end(struct request *r, paramo_err status, const char *text);
-void client_settle(struct client *c);
+void client_finish(struct client *c);
 /* Chunk's answers are all there. */
 void chunk_finished(struct client *c, struct chunk *chunk);
 /* It will not be done. A request to a table ends with that; one of messages when all its nodes have answered
- * or failed, with the first failure. The chunk has no pieces in any list on return, if it is a message. */
+ * or failed, with the first failure. The chunk has no slices in any list on return, if it is a message. */
 void chunk_failed(struct chunk *chunk, paramo_err status, const char *text);
 /* The same for a node of a MESSAGE that no chunk was made for. */
 void request_note(struct request *r, paramo_err status, const char *text);
@@ -292,21 +292,21 @@ void route_view_again(struct lane_timer *timer);
 
 /* ---- cut.c ---- */
 /* Makes the request's chunks and starts them; the request may have ended on return. */
-void cut_request(struct client *c, struct request *r);
+void slice_request(struct client *c, struct request *r);
 /* A new attempt of the whole chunk by the present view; the chunk may be gone on return. */
-void cut_chunk(struct client *c, struct chunk *chunk);
+void slice_chunk(struct client *c, struct chunk *chunk);
 /* The same by a view of at least this number, when it is there. */
-void cut_chunk_by(struct client *c, struct chunk *chunk, uint64_t need);
-/* owner >= 0: one piece, to that shard of the view. */
-void cut_start(struct client *c, struct chunk *chunk, int owner);
+void slice_chunk_by(struct client *c, struct chunk *chunk, uint64_t need);
+/* owner >= 0: one slice, to that shard of the view. */
+void slice_chunk_start(struct client *c, struct chunk *chunk, int owner);
 /* One more chunk, or NULL: the request has ended. */
-struct chunk *cut_add(struct client *c, struct request *r, const struct slice *s, int target);
-/* The chunk as one piece over this link. */
-void cut_give(struct client *c, struct chunk *chunk, struct link *l);
-void cut_wait(struct client *c, struct chunk *chunk, uint64_t need);
-void cut_unwait(struct client *c, struct chunk *chunk);
+struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct span *s, int target);
+/* The chunk as one slice over this link. */
+void slice_chunk_whole(struct client *c, struct chunk *chunk, struct link *l);
+void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need);
+void slice_unwait_view(struct client *c, struct chunk *chunk);
 /* The view is new: what waited for it goes on. */
-void cut_resume(struct client *c);
+void slice_resume_waiting(struct client *c);
 
 /* ---- after.c ---- */
 /* True: the request must not be cut now; it has ended, or after_done will cut it. */
@@ -317,7 +317,7 @@ void after_done(struct client *c, struct request *r);
 /* ---- link.c ---- */
 MUST_USE paramo_err link_create(struct client *c, const struct view_node *node, unsigned index,
                                 struct link **link);
-/* Its pieces have been withdrawn. */
+/* Its slices have been withdrawn. */
 /* Tells the server that this customer will not come back; link_destroy follows. */
 /* The floor has risen: servers that hear nothing else of it are told, later. */
 void link_floor_rises(struct client *c);
@@ -326,16 +326,16 @@ void link_goodbye(struct link *l);
 void link_destroy(struct link *l);
 /* Probes that have not left when the client closes are nobody's from then on. */
 void link_orphan_probes(struct client *c);
-/* Sends the piece or queues it. */
-void link_give(struct link *l, struct piece *p);
-/* Sends an unanswered piece once more. */
-void link_again(struct link *l, struct piece *p);
-void link_forget(struct piece *p);
+/* Sends the slice or queues it. */
+void link_enqueue(struct link *l, struct slice *p);
+/* Sends an unanswered slice once more. */
+void link_again(struct link *l, struct slice *p);
+void link_forget(struct slice *p);
 void link_pump(struct link *l);
-/* The connection broke: its pieces wait for the next one. */
+/* The connection broke: its slices wait for the next one. */
 void link_lost(struct link *l, const char *text);
 /* An answer or probe answer for p came. */
-void link_heard(struct link *l, struct piece *p, bool probe_answer);
+void link_heard(struct link *l, struct slice *p, bool probe_answer);
 /* "server 8 (host:port)" */
 void link_name(const struct link *l, char text[LINK_NAME_MAX]);
 
@@ -351,11 +351,12 @@ MUST_USE paramo_err gather_lens(struct request *r);
 
 /* ---- scan.c ---- */
 struct scan_batch {
-    uint32_t shard;     /* of the view */
-    uint32_t id;        /* of the scan, within the client */
-    uint64_t arcs_view; /* client->arcs_view by which the shard was asked first; 0: it was not yet. When that
-                           rises the batch ends with MOVED: what is the shard's is not what it was */
-    uint64_t cursor;    /* the first key wanted */
+    uint32_t shard; /* of the view */
+    uint32_t id;    /* of the scan, within the client */
+    uint64_t
+        partitions_view; /* client->partitions_view by which the shard was asked first; 0: it was not yet.
+                      When that rises the batch ends with MOVED: what is the shard's is not what it was */
+    uint64_t cursor;     /* the first key wanted */
     bool with_state;
     /* the answer */
     uint64_t *keys;
@@ -366,7 +367,7 @@ struct scan_batch {
     size_t capacity[3]; /* of keys, lens, vals in bytes */
 };
 /* Takes an answer in. */
-MUST_USE paramo_err scan_take(struct scan_batch *b, const struct client_table *table,
-                              const struct wire_head *head, const struct van_seg *seg, unsigned nseg);
+MUST_USE paramo_err scan_receive(struct scan_batch *b, const struct client_table *table,
+                                 const struct wire_head *head, const struct van_seg *seg, unsigned nseg);
 
 #endif

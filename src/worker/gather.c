@@ -2,7 +2,7 @@
 
 #include "worker/client_impl.h"
 
-/* Rows from one piece of memory to their places in another. Objective: dst[index[i]] = src[i]. */
+/* Rows from one slice of memory to their places in another. Objective: dst[index[i]] = src[i]. */
 static void rows_scatter(uint8_t *dst, const uint8_t *src, const uint32_t *index, uint32_t count,
                          uint64_t row)
 {
@@ -20,31 +20,31 @@ static void rows_scatter(uint8_t *dst, const uint8_t *src, const uint32_t *index
 
 void gather_split(struct chunk *chunk)
 {
-    if (!chunk->slice.dst)
+    if (!chunk->span.dst)
         return;
-    uint64_t row = chunk->slice.dst_bytes / chunk->slice.count;
+    uint64_t row = chunk->span.dst_bytes / chunk->span.count;
     for (uint32_t i = 0; i < chunk->count; i++) {
-        const struct slice *s = &chunk->split[i].slice;
-        rows_scatter(chunk->slice.dst, s->dst, s->index, s->count, row);
+        const struct span *s = &chunk->split[i].span;
+        rows_scatter(chunk->span.dst, s->dst, s->index, s->count, row);
     }
 }
 
 void gather_chunk(struct chunk *chunk)
 {
-    const struct slice *s = &chunk->slice;
+    const struct span *s = &chunk->span;
     rows_scatter(chunk->request->dst, s->dst, s->index, s->count, s->dst_bytes / s->count);
 }
 
-/* Place in the request of key i of a piece. */
-static size_t place_of(const struct chunk *chunk, const struct slice *s, uint32_t i)
+/* Place in the request of key i of a slice. */
+static size_t place_of(const struct chunk *chunk, const struct span *s, uint32_t i)
 {
-    size_t k = s == &chunk->slice ? i : s->index[i]; /* in the chunk */
-    return chunk->slice.index ? chunk->slice.index[k] : chunk->slice.first + k;
+    size_t k = s == &chunk->span ? i : s->index[i]; /* in the chunk */
+    return chunk->span.index ? chunk->span.index[k] : chunk->span.first + k;
 }
 
-static const struct piece *piece_at(const struct chunk *chunk, uint32_t i)
+static const struct slice *slice_values(const struct chunk *chunk, uint32_t i)
 {
-    return chunk->split ? &chunk->split[i].piece : &chunk->one;
+    return chunk->split ? &chunk->split[i].slice : &chunk->one;
 }
 
 paramo_err gather_lens(struct request *r)
@@ -58,9 +58,9 @@ paramo_err gather_lens(struct request *r)
     /* 1. lengths to their places; 2. where each row begins; 3. rows */
     for (const struct chunk *chunk = r->chunks; chunk; chunk = chunk->next) {
         for (uint32_t p = 0; p < chunk->count; p++) {
-            const struct piece *piece = piece_at(chunk, p);
-            for (uint32_t i = 0; i < piece->slice->count; i++)
-                r->dst_lens[place_of(chunk, piece->slice, i)] = piece->lens[i];
+            const struct slice *slice = slice_values(chunk, p);
+            for (uint32_t i = 0; i < slice->span->count; i++)
+                r->dst_lens[place_of(chunk, slice->span, i)] = slice->lens[i];
         }
     }
     for (size_t i = 0; i < r->n; i++) {
@@ -74,13 +74,13 @@ paramo_err gather_lens(struct request *r)
     }
     for (const struct chunk *chunk = r->chunks; chunk; chunk = chunk->next) {
         for (uint32_t p = 0; p < chunk->count; p++) {
-            const struct piece *piece = piece_at(chunk, p);
-            const uint8_t *from = piece->vals;
-            for (uint32_t i = 0; i < piece->slice->count; i++) {
-                uint64_t len = piece->lens[i] * value;
+            const struct slice *slice = slice_values(chunk, p);
+            const uint8_t *from = slice->vals;
+            for (uint32_t i = 0; i < slice->span->count; i++) {
+                uint64_t len = slice->lens[i] * value;
                 if (!len) /* and if all are empty, there are no values */
                     continue;
-                memcpy(r->dst + at[place_of(chunk, piece->slice, i)] * value, from, len);
+                memcpy(r->dst + at[place_of(chunk, slice->span, i)] * value, from, len);
                 from += len;
             }
         }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "post/letter.h"
+#include "cluster/session/control_message.h"
 #include "worker/client_impl.h"
 
 #define RTO_FIRST (200 * ENV_MS)
@@ -14,16 +14,16 @@
 #define PAUSE_MAX ENV_SEC
 enum { PROBES_AT_ONCE = 32, PROBES_OUT_MAX = 256, SAMPLE_EVERY = 8 };
 
-/* ---- lists of pieces ---- */
+/* ---- lists of slices ---- */
 
-static struct piece_list *list_of(struct piece *p)
+static struct slice_list *list_of(struct slice *p)
 {
     struct link *l = p->link;
-    return p->state == PIECE_QUEUED ? &l->queue : p->state == PIECE_RESEND ? &l->resend : &l->sent;
+    return p->state == SLICE_QUEUED ? &l->queue : p->state == SLICE_RESEND ? &l->resend : &l->sent;
 }
 
 /* before NULL: at the end. */
-static void list_insert(struct piece_list *list, struct piece *before, struct piece *p)
+static void list_insert(struct slice_list *list, struct slice *before, struct slice *p)
 {
     p->next = before;
     p->prev = before ? before->prev : list->tail;
@@ -37,7 +37,7 @@ static void list_insert(struct piece_list *list, struct piece *before, struct pi
         list->tail = p;
 }
 
-static void list_remove(struct piece_list *list, struct piece *p)
+static void list_remove(struct slice_list *list, struct slice *p)
 {
     if (p->prev)
         p->prev->next = p->next;
@@ -50,41 +50,41 @@ static void list_remove(struct piece_list *list, struct piece *p)
     p->prev = p->next = NULL;
 }
 
-static void queue_by_priority(struct link *l, struct piece *p)
+static void queue_by_priority(struct link *l, struct slice *p)
 {
-    struct piece *before = NULL;
-    for (struct piece *at = l->queue.tail; at; at = at->prev) {
+    struct slice *before = NULL;
+    for (struct slice *at = l->queue.tail; at; at = at->prev) {
         if (at->frame.priority >= p->frame.priority + (MUTANT(overtakes_equal) ? 1 : 0) ||
             at->overtaken >= PRIORITY_OVERTAKEN_MAX)
             break;
         at->overtaken++;
         before = at;
     }
-    p->state = PIECE_QUEUED;
+    p->state = SLICE_QUEUED;
     list_insert(&l->queue, before, p);
 }
 
-static void resend_by_number(struct link *l, struct piece *p)
+static void resend_by_number(struct link *l, struct slice *p)
 {
-    struct piece *before = NULL;
-    for (struct piece *at = l->resend.tail; at && at->chunk->number > p->chunk->number; at = at->prev)
+    struct slice *before = NULL;
+    for (struct slice *at = l->resend.tail; at && at->chunk->number > p->chunk->number; at = at->prev)
         before = at;
-    p->state = PIECE_RESEND;
+    p->state = SLICE_RESEND;
     list_insert(&l->resend, before, p);
 }
 
-void link_forget(struct piece *p)
+void link_forget(struct slice *p)
 {
     struct link *l = p->link;
-    if (p->in_van) /* calls piece_sent */
+    if (p->in_van) /* calls slice_sent */
         van_withdraw(l->conn, &p->frame);
     if (p->placing) {
-        van_displace(l->conn, p->slice->dst, p->slice->dst_bytes);
+        van_displace(l->conn, p->span->dst, p->span->dst_bytes);
         p->placing = false;
     }
-    if (p->state != PIECE_IDLE && p->state != PIECE_ANSWERED)
+    if (p->state != SLICE_IDLE && p->state != SLICE_ANSWERED)
         list_remove(list_of(p), p);
-    p->state = PIECE_IDLE;
+    p->state = SLICE_IDLE;
 }
 
 void link_name(const struct link *l, char text[LINK_NAME_MAX])
@@ -99,7 +99,7 @@ void link_name(const struct link *l, char text[LINK_NAME_MAX])
 /* ---- sending ---- */
 
 /* Gives the chunk its number, if the window has room. */
-static bool number_take(struct client *c, struct chunk *chunk)
+static bool number_draw(struct client *c, struct chunk *chunk)
 {
     if (c->next_number - c->floor >= DATA_WINDOW + (MUTANT(client_far_ahead) ? 1 : 0)) {
         c->window_full = true;
@@ -128,11 +128,11 @@ static void number_return_early(struct client *c, struct chunk *chunk)
 }
 
 /* A chunk that has its number may not wait behind one that waits for the floor to move. */
-static void number_hurry(struct chunk *chunk, const struct piece *but)
+static void number_hurry(struct chunk *chunk, const struct slice *but)
 {
     for (uint32_t i = 0; chunk->split && i < chunk->count; i++) {
-        struct piece *p = &chunk->split[i].piece;
-        if (p == but || p->state != PIECE_QUEUED)
+        struct slice *p = &chunk->split[i].slice;
+        if (p == but || p->state != SLICE_QUEUED)
             continue;
         list_remove(&p->link->queue, p);
         resend_by_number(p->link, p);
@@ -140,11 +140,11 @@ static void number_hurry(struct chunk *chunk, const struct piece *but)
     }
 }
 
-static void piece_head(const struct client *c, const struct piece *p, uint8_t kind, uint8_t head[VAN_HEAD])
+static void slice_head(const struct client *c, const struct slice *p, uint8_t kind, uint8_t head[VAN_HEAD])
 {
     const struct chunk *chunk = p->chunk;
     const struct request *r = chunk->request;
-    const struct slice *s = p->slice;
+    const struct span *s = p->span;
     struct wire_head h = {
         .kind = kind,
         .flags = r->flags,
@@ -154,7 +154,7 @@ static void piece_head(const struct client *c, const struct piece *p, uint8_t ki
         .ts = r->ts,
         .view = chunk->view,
         .attempt = chunk->attempt,
-        .piece = chunk->split ? (uint32_t)(container_of(p, struct split, piece) - chunk->split) : 0,
+        .slice = chunk->split ? (uint32_t)(container_of(p, struct split, slice) - chunk->split) : 0,
         .cmd = r->cmd,
         .count = s->count,
         .column = s->column,
@@ -170,7 +170,7 @@ static void piece_head(const struct client *c, const struct piece *p, uint8_t ki
         h.count = h.column = 0;
         h.columns = r->wire_kind;
     } else if (!chunk->message && s->columns && r->kind != REQUEST_SCAN) {
-        h.flags |= WIRE_PART;
+        h.flags |= WIRE_COLUMNS;
     }
     wire_head_encode(&h, head);
 }
@@ -187,7 +187,7 @@ static uint64_t rtt_timeout(const struct link_rtt *t)
     return rto < RTO_MIN ? RTO_MIN : rto > RTO_MAX ? RTO_MAX : rto;
 }
 
-/* After how long a piece is asked about, if all is well. */
+/* After how long a slice is asked about, if all is well. */
 static uint64_t link_patience(const struct link *l)
 {
     if (l->client->config.retry_ms)
@@ -207,15 +207,15 @@ static uint64_t link_rto(const struct link *l, unsigned probes)
     return rto < most ? rto : most;
 }
 
-/* True if the piece has left its list (sent, or its request has ended). */
-static bool transmit(struct link *l, struct piece *p)
+/* True if the slice has left its list (sent, or its request has ended). */
+static bool transmit(struct link *l, struct slice *p)
 {
     struct client *c = l->client;
     struct chunk *chunk = p->chunk;
     bool first = chunk->number == 0;
-    if (first && !number_take(c, chunk))
+    if (first && !number_draw(c, chunk))
         return false;
-    piece_head(c, p, chunk->request->wire_kind, p->frame.head);
+    slice_head(c, p, chunk->request->wire_kind, p->frame.head);
     paramo_err err = van_send(l->conn, &p->frame);
     if (err == PARAMO_E_AGAIN || err == PARAMO_E_DISCONNECTED) {
         if (first)
@@ -223,15 +223,15 @@ static bool transmit(struct link *l, struct piece *p)
         l->blocked = true; /* writable() or closed() will come */
         return false;
     }
-    if (p->state != PIECE_IDLE)
+    if (p->state != SLICE_IDLE)
         list_remove(list_of(p), p);
-    p->state = PIECE_IDLE;
+    p->state = SLICE_IDLE;
     if (err) {
         chunk_failed(chunk, err, err_text());
         return true;
     }
     p->in_van = true;
-    p->state = PIECE_SENT;
+    p->state = SLICE_SENT;
     p->sent_at = lane_now(c->lane);
     l->told = c->floor;
     l->told_at = p->sent_at;
@@ -246,23 +246,23 @@ static bool transmit(struct link *l, struct piece *p)
     return true;
 }
 
-static void link_dial(struct link *l);
+static void link_connect(struct link *l);
 
 void link_pump(struct link *l)
 {
     if (l->state == LINK_IDLE && (l->queue.head || l->resend.head))
-        link_dial(l);
+        link_connect(l);
     while (l->state == LINK_UP && !l->blocked) {
-        struct piece *p = l->resend.head ? l->resend.head : l->queue.head;
+        struct slice *p = l->resend.head ? l->resend.head : l->queue.head;
         if (!p || !transmit(l, p))
             return;
     }
 }
 
-void link_give(struct link *l, struct piece *p)
+void link_enqueue(struct link *l, struct slice *p)
 {
     if (l->state == LINK_UP && !l->blocked && !l->resend.head && !l->queue.head) {
-        p->state = PIECE_IDLE;
+        p->state = SLICE_IDLE;
         if (transmit(l, p))
             return;
     }
@@ -273,12 +273,12 @@ void link_give(struct link *l, struct piece *p)
         queue_by_priority(l, p);
     }
     if (l->state == LINK_IDLE)
-        link_dial(l);
+        link_connect(l);
 }
 
-void link_again(struct link *l, struct piece *p)
+void link_again(struct link *l, struct slice *p)
 {
-    if (p->state != PIECE_SENT || p->in_van)
+    if (p->state != SLICE_SENT || p->in_van)
         return;
     list_remove(&l->sent, p);
     p->resent = true;
@@ -301,7 +301,7 @@ static void rtt_sample(struct link_rtt *t, uint64_t rtt)
     t->srtt = t->srtt - t->srtt / 8 + rtt / 8;
 }
 
-void link_heard(struct link *l, struct piece *p, bool probe_answer)
+void link_heard(struct link *l, struct slice *p, bool probe_answer)
 {
     uint64_t now = lane_now(l->client->lane);
     l->backoff = 0;
@@ -327,7 +327,7 @@ static void probe_sent(struct van_frame *frame, paramo_err status)
 }
 
 /* A probe that cannot leave now is not missed: the next one will. */
-static bool probe_send(struct link *l, struct piece *p)
+static bool probe_send(struct link *l, struct slice *p)
 {
     struct client *c = l->client;
     struct probe *probe = c->free_probes;
@@ -346,7 +346,7 @@ static bool probe_send(struct link *l, struct piece *p)
         probe->frame.class = VAN_REQUEST;
         probe->frame.done = probe_sent;
     }
-    piece_head(c, p, WIRE_PROBE, probe->frame.head);
+    slice_head(c, p, WIRE_PROBE, probe->frame.head);
     c->probes_out++;
     probe->out = true;
     if (van_send(l->conn, &probe->frame)) {
@@ -370,7 +370,7 @@ static void retry_fire(struct lane_timer *timer)
     unsigned sent = 0, seen = 0;
     if (l->state != LINK_UP)
         return;
-    for (struct piece *p = l->sent.head; p && seen < DATA_WINDOW; p = p->next, seen++) {
+    for (struct slice *p = l->sent.head; p && seen < DATA_WINDOW; p = p->next, seen++) {
         if (p->probe_at <= now) {
             if (sent == PROBES_AT_ONCE) {
                 next = now + RTO_MIN; /* the others soon after */
@@ -423,7 +423,7 @@ static void pause_fire(struct lane_timer *timer)
     struct link *l = container_of(timer, struct link, pause);
     l->state = LINK_IDLE;
     link_pump(l);
-    client_settle(l->client);
+    client_finish(l->client);
 }
 
 /* Requests that wait for this link cannot be helped by another attempt. */
@@ -431,9 +431,9 @@ static void link_hopeless(struct link *l, paramo_err code)
 {
     char name[LINK_NAME_MAX];
     link_name(l, name);
-    struct piece_list *lists[] = {&l->resend, &l->queue, &l->sent};
+    struct slice_list *lists[] = {&l->resend, &l->queue, &l->sent};
     for (unsigned i = 0; i < 3; i++) {
-        for (struct piece *p = lists[i]->head, *next; p; p = next) {
+        for (struct slice *p = lists[i]->head, *next; p; p = next) {
             next = p->next; /* a message is taken out */
             (void)err_set(code, "%s: %s", name, l->trouble);
             chunk_failed(p->chunk, code, err_text());
@@ -444,13 +444,13 @@ static void link_hopeless(struct link *l, paramo_err code)
 static void link_failed(void *arg, paramo_err code, const char *text)
 {
     struct link *l = arg;
-    l->dial = NULL;
+    l->connector = NULL;
     (void)snprintf(l->trouble, sizeof l->trouble, "%s", text);
     log_debug("server %u (%s): %s", l->node, l->address, l->trouble);
     if (code == PARAMO_E_TOKEN || code == PARAMO_E_VERSION || code == PARAMO_E_FENCED)
         link_hopeless(l, code);
     link_pause(l);
-    client_settle(l->client);
+    client_finish(l->client);
 }
 
 static void link_up(void *arg, struct van_conn *conn, const struct welcome *welcome)
@@ -461,23 +461,23 @@ static void link_up(void *arg, struct van_conn *conn, const struct welcome *welc
         link_failed(l, PARAMO_E_REFUSED, "another process listens at its address now");
         return;
     }
-    l->dial = NULL;
+    l->connector = NULL;
     l->conn = conn;
     l->state = LINK_UP;
     l->blocked = false;
     l->failures = 0;
     l->trouble[0] = 0;
     van_set_user(conn, &client_van_user, l);
-    van_settle(conn);
+    van_conn_stays(conn);
     link_pump(l);
     link_floor_rises(l->client);
-    client_settle(l->client);
+    client_finish(l->client);
 }
 
-static void link_dial(struct link *l)
+static void link_connect(struct link *l)
 {
     struct client *c = l->client;
-    struct dial_config config = {
+    struct connector_config config = {
         .van = c->config.van,
         .lane = c->lane,
         .address = l->address,
@@ -497,10 +497,10 @@ static void link_dial(struct link *l)
         .shard = l->index,
     };
     memcpy(config.hello.token, c->token, sizeof config.hello.token);
-    l->state = LINK_DIALING;
-    if (dial_start(&config, &l->dial)) {
+    l->state = LINK_CONNECTING;
+    if (connector_start(&config, &l->connector)) {
         (void)snprintf(l->trouble, sizeof l->trouble, "%s", err_text());
-        l->dial = NULL;
+        l->connector = NULL;
         link_pause(l);
     }
 }
@@ -520,7 +520,7 @@ static void link_hang_up(struct link *l)
 void link_goodbye(struct link *l)
 {
     struct wire_head head = {.kind = WIRE_BYE, .floor = l->client->next_number};
-    l->goodbye = l->state == LINK_UP && letter_send(l->conn, &head, NULL, 0) == PARAMO_OK;
+    l->goodbye = l->state == LINK_UP && control_message_send(l->conn, &head, NULL, 0) == PARAMO_OK;
 }
 
 /* Every request says the floor. Without one, servers would keep for a silent customer what they keep of its
@@ -542,10 +542,10 @@ void link_floors_fire(struct lane_timer *timer)
     bool again = false;
     for (size_t i = 0; i < c->links_count; i++) {
         struct link *l = c->links[i];
-        if (l->state != LINK_UP || !l->told || l->told >= c->floor || MUTANT(floor_untold))
+        if (l->state != LINK_UP || !l->told || l->told >= c->floor || MUTANT(floor_unsent))
             continue;
         if (now - l->told_at >= FLOOR_MS * ENV_MS && !l->blocked &&
-            letter_send(l->conn, &head, NULL, 0) == PARAMO_OK) {
+            control_message_send(l->conn, &head, NULL, 0) == PARAMO_OK) {
             l->told = c->floor;
             l->told_at = now;
         } else {
@@ -565,7 +565,7 @@ void link_lost(struct link *l, const char *text)
     (void)snprintf(l->trouble, sizeof l->trouble, "%s", text);
     l->told = l->told ? 1 : 0; /* perhaps it has not come */
     while (l->sent.head && !MUTANT(lost_not_resent)) {
-        struct piece *p = l->sent.head;
+        struct slice *p = l->sent.head;
         list_remove(&l->sent, p);
         p->placing = false;
         p->resent = true;
@@ -593,7 +593,7 @@ paramo_err link_create(struct client *c, const struct view_node *node, unsigned 
     l->node = node->id;
     l->index = (uint16_t)index;
     l->incarnation = node->incarnation;
-    if (index == HELLO_HOST && node->role == PARAMO_ROLE_SCHEDULER)
+    if (index == HELLO_APP_ENDPOINT && node->role == PARAMO_ROLE_SCHEDULER)
         memcpy(l->address, c->scheduler, sizeof l->address);
     else
         address_join(node->host, node->port, l->address);
@@ -606,8 +606,8 @@ paramo_err link_create(struct client *c, const struct view_node *node, unsigned 
 void link_destroy(struct link *l)
 {
     struct lane *lane = l->client->lane;
-    if (l->dial)
-        dial_cancel(l->dial);
+    if (l->connector)
+        connector_cancel(l->connector);
     if (l->conn)
         link_hang_up(l);
     if (l->pause.slot)

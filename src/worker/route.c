@@ -17,11 +17,11 @@ static struct link *link_find(struct client *c, const struct view_node *node, un
 
 static int sole_owner(const struct ring *ring)
 {
-    for (unsigned a = 1; a < RING_ARCS; a++) {
+    for (unsigned a = 1; a < RING_PARTITIONS; a++) {
         if (ring->owner[a] != ring->owner[0])
             return -1;
     }
-    return ring->owner[0] == RING_NOBODY ? -1 : ring->owner[0];
+    return ring->owner[0] == RING_NONE ? -1 : ring->owner[0];
 }
 
 /* Each shard's link: one there is, or a new one. links is what c->links will be; made ones are freed on an
@@ -53,17 +53,17 @@ static paramo_err routes_make(struct client *c, const struct view *view, struct 
     return PARAMO_OK;
 }
 
-/* All pieces that the link has are cut anew. */
+/* All slices that the link has are cut anew. */
 static void link_evacuate(struct client *c, struct link *l)
 {
     for (;;) {
-        struct piece *p = l->resend.head ? l->resend.head : l->queue.head ? l->queue.head : l->sent.head;
+        struct slice *p = l->resend.head ? l->resend.head : l->queue.head ? l->queue.head : l->sent.head;
         if (!p)
             return;
         if (p->chunk->request->ended)
             chunk_withdraw(p->chunk);
         else
-            cut_chunk(c, p->chunk);
+            slice_chunk(c, p->chunk);
     }
 }
 
@@ -124,15 +124,15 @@ void client_set_view(struct client *c, struct view *view)
     c->by_shard = by_shard;
     c->view = view_ref(view);
     atomic_store(&c->shards, view->shards_count);
-    c->arcs_view = view_arcs_changed(view);
+    c->partitions_view = view_partitions_changed(view);
     c->sole = sole_owner(view_ring(view));
     atomic_store(&c->num_servers, view->num_servers);
     atomic_store(&c->num_workers, view->num_workers);
     for (size_t i = 0; i < count; i++) {
         const struct view_node *node = view_node(view, links[i]->node);
-        bool host = links[i]->index == HELLO_HOST;
-        links[i]->stale = !host || !node || node->incarnation != links[i]->incarnation;
-        if (!host || links[i]->stale)
+        bool app_endpoint = links[i]->index == HELLO_APP_ENDPOINT;
+        links[i]->stale = !app_endpoint || !node || node->incarnation != links[i]->incarnation;
+        if (!app_endpoint || links[i]->stale)
             continue;
         links[i]->left = node->left && links[i]->state == LINK_UP;
         links[i]->dead = !node->alive && !links[i]->left;
@@ -145,8 +145,8 @@ void client_set_view(struct client *c, struct view *view)
         if (c->links[i]->stale || c->links[i]->dead)
             link_evacuate(c, c->links[i]);
     }
-    cut_resume(c);
-    client_settle(c);
+    slice_resume_waiting(c);
+    client_finish(c);
     size_t kept = 0;
     for (size_t i = 0; i < c->links_count; i++) {
         if (c->links[i]->stale)

@@ -50,8 +50,8 @@ static paramo_err grow(void *buffer, size_t *capacity, size_t bytes)
     return PARAMO_OK;
 }
 
-paramo_err scan_take(struct scan_batch *b, const struct client_table *table, const struct wire_head *h,
-                     const struct van_seg *seg, unsigned nseg)
+paramo_err scan_receive(struct scan_batch *b, const struct client_table *table, const struct wire_head *h,
+                        const struct van_seg *seg, unsigned nseg)
 {
     uint64_t keys = data_seg_len(seg, nseg, WIRE_SEG_KEYS), lens = data_seg_len(seg, nseg, WIRE_SEG_LENS);
     uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS);
@@ -139,7 +139,7 @@ static paramo_err flush(struct merge *m)
 }
 
 /* Hands on rows [at, at + count) of a source: in place when they are many, else through the common buffer. */
-static paramo_err take_rows(struct merge *m, struct source *s, size_t count)
+static paramo_err merge_rows(struct merge *m, struct source *s, size_t count)
 {
     struct scan_batch *b = &s->batch;
     size_t value = m->table->value_bytes, bytes = 0;
@@ -219,7 +219,7 @@ static paramo_err merge_run(struct merge *m)
         size_t count = 1, left = s->batch.n - s->at;
         while (count < left && (!bounded || s->batch.keys[s->at + count] < bound))
             count++;
-        paramo_err err = take_rows(m, s, count);
+        paramo_err err = merge_rows(m, s, count);
         if (!err && s->at == s->batch.n && s->batch.more) {
             err = fetch(m, s);
             if (!err)
@@ -270,8 +270,8 @@ static paramo_err sources_open(struct merge *m)
     if (!err)
         err = arrive(m);
     for (uint32_t i = 1; i < m->count && !err; i++)
-        if (m->sources[i].batch.arcs_view != m->sources[0].batch.arcs_view)
-            err = err_set(PARAMO_E_MOVED, "arcs have changed hands");
+        if (m->sources[i].batch.partitions_view != m->sources[0].batch.partitions_view)
+            err = err_set(PARAMO_E_MOVED, "partitions have changed hands");
     return err;
 }
 
@@ -292,7 +292,8 @@ paramo_err scan_run(struct client *client, const struct client_table *table, boo
     m.lens = malloc(SCAN_ROWS * sizeof *m.lens);
     paramo_err err = m.keys && m.lens ? PARAMO_OK : err_memory(SCAN_ROWS * sizeof *m.keys);
     bool again = !err;
-    while (again) { /* arcs that change hands: what their owners have listed is not who has what any more */
+    while (again) { /* partitions that change hands: what their owners have listed is not who has what any
+                       more */
         err = sources_open(&m);
         if (!err)
             err = merge_run(&m);

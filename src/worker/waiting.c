@@ -29,7 +29,7 @@ static void cancel_task(struct lane_task *task)
         request_end(r, w->status, w->text);
         w->found = true;
     }
-    client_settle(c);
+    client_finish(c);
     lane_notify(c->lane);
     atomic_store_explicit(&w->done, true, memory_order_release);
 }
@@ -70,7 +70,7 @@ paramo_err client_cancel(struct client *c, uint64_t ts)
 }
 
 /* A wait that is interrupted ends what it waits for: its caller takes the arrays back, as after any wait. */
-static paramo_err give_up(struct client *c, uint64_t ts, bool earlier)
+static paramo_err cancel_expired(struct client *c, uint64_t ts, bool earlier)
 {
     struct canceller w = {.client = c,
                           .ts = ts,
@@ -119,7 +119,7 @@ paramo_err client_wait(struct client *c, uint64_t ts, uint32_t timeout_ms)
             return err == PARAMO_E_TIMEOUT
                        ? err_set(err, "request %" PRIu64 " has not completed in %u ms", ts, timeout_ms)
                        : err;
-        err = tracker_done(&c->tracker, ts) ? PARAMO_OK : give_up(c, ts, false);
+        err = tracker_done(&c->tracker, ts) ? PARAMO_OK : cancel_expired(c, ts, false);
         if (err)
             return err;
     }
@@ -147,7 +147,7 @@ paramo_err client_wait_all(struct client *c, uint32_t timeout_ms)
     if (err)
         return err == PARAMO_E_TIMEOUT ? err_set(err, "requests have not completed in %u ms", timeout_ms)
                                        : err;
-    err = tracker_all_done(&w.all) ? PARAMO_OK : give_up(c, w.all.upto, true);
+    err = tracker_all_done(&w.all) ? PARAMO_OK : cancel_expired(c, w.all.upto, true);
     return err ? err : tracker_all_result(&w.all);
 }
 
@@ -182,7 +182,7 @@ void client_run_callbacks(struct client *c)
         if (atomic_flag_test_and_set(&c->callbacks_running))
             return; /* another thread runs them */
         struct queue tasks = {0};
-        mailbox_take(&c->callbacks, &tasks);
+        mailbox_drain(&c->callbacks, &tasks);
         lane_callbacks_begin();
         for (struct qnode *node; (node = queue_pop(&tasks));)
             container_of(node, struct lane_task, node)->run(container_of(node, struct lane_task, node));

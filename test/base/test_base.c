@@ -187,7 +187,7 @@ static void mailbox_keeps_each_senders_order(void **state)
     unsigned next[SENDERS] = {0};
     for (unsigned got = 0; got < SENDERS * MAILS;) {
         struct queue q = {0};
-        mailbox_take(&box, &q);
+        mailbox_drain(&box, &q);
         for (struct qnode *n; (n = queue_pop(&q)); got++) {
             struct mail *m = container_of(n, struct mail, node);
             assert_int_equal(m->number, next[m->sender]++);

@@ -8,8 +8,8 @@
  * Nobody may read less than what was acknowledged to anybody before, nor more than was ever sent. At the end
  * of all pushes both are the same, and so is the value. Used by adder.c and mixer.c.
  */
-#ifndef E2E_BOOK_H
-#define E2E_BOOK_H
+#ifndef TEST_E2E_BOOK_H
+#define TEST_E2E_BOOK_H
 
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -76,7 +76,7 @@ def rows(folder):
     for name in sorted(glob.glob(folder + "/blocks-*")):
         data, at = open(name, "rb").read(), 32
         while at < len(data):
-            kind, table, arc, arcs, place, size = struct.unpack_from("<IIIIQQ", data, at)
+            kind, table, partition, partitions, place, size = struct.unpack_from("<IIIIQQ", data, at)
             payload = data[at + 48:at + 48 + size]
             at += 48 + size
             if kind != 1:
@@ -176,7 +176,7 @@ check "which is little" test $((10 * $(cat "inc/$(last inc)/"* | wc -c))) -lt "$
 check "the next, after one elsewhere" save --incremental --dir inc
 check "is full" test "$(kind $((n + 1)))" = full
 start i-3 "$PARAMO" server --scheduler "127.0.0.1:$PORT" 7>&-
-check "a third server gets its share" wait_for 60 grep -q 'every key is where it is to be' i.err
+check "a third server gets its share" wait_for 60 grep -q 'rebalancing is complete' i.err
 tail -n 20000 train.ffm >&7
 check "the job learns more" wait_for 60 learns
 still

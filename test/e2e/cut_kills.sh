@@ -34,9 +34,9 @@ workers_go_on() {
 }
 
 probe_machine
-settled='every key is where it is to be'
+converged='rebalancing is complete'
 for ((round = 1; round <= ROUNDS; round++)); do
-    rank=$((round % SERVERS)) before=$(lines "$settled" sched.err) deaths=$(lines 'is dead: it was silent' sched.err)
+    rank=$((round % SERVERS)) before=$(lines "$converged" sched.err) deaths=$(lines 'is dead: it was silent' sched.err)
     old=${present[rank]}
     if [ $((round % 2)) -eq 0 ]; then
         echo "$(date +%s%N) vanish" >>events
@@ -53,7 +53,7 @@ for ((round = 1; round <= ROUNDS; round++)); do
     fi
     present[rank]=s$rank-$round
     server "s$rank-$round" "$rank"
-    check "round $round: another has its place, and all copies are there" wait_for 60 more "$settled" sched.err "$before"
+    check "round $round: another has its place, and all copies are there" wait_for 60 more "$converged" sched.err "$before"
     workers_go_on # before the next strikes: what they wait for is this one's
     [ "$FAILURES" -eq 0 ] || break
 done

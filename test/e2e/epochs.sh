@@ -26,7 +26,7 @@ for i in 0 1; do
     start "w$i" "$PARAMO" worker --scheduler "127.0.0.1:$PORT" --rank "$i" -- "${train[@]}" --model-out killed
 done
 
-times() { grep -c 'every key is where it is to be' sched.err || true; }
+times() { grep -c 'rebalancing is complete' sched.err || true; }
 epochs() { grep -c '^epoch' w0.err || true; }
 over() { ! alive w0 || [ "$(epochs)" -ge $((EPOCHS - 1)) ]; }
 ready() { over || { [ "$(epochs)" -gt "$1" ] && [ "$(times)" -gt "$2" ]; }; } # EPOCHS TIMES

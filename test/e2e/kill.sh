@@ -62,7 +62,7 @@ check "the scheduler is killed" signal_node KILL scheduler scheduler
 ends scheduler 4 "the scheduler is killed: the job ends"
 says "the scheduler is named" 'the scheduler \(node 1\), pid [0-9]+, was killed by signal 9'
 says "the others notice" 'lost the scheduler at 127\.0\.0\.1:[0-9]+: connection reset; trying to reach it again for up to 10 s$'
-says "and give it up" 'the scheduler at 127\.0\.0\.1:[0-9]+ is gone: nobody listens there any more$'
+says "and give it up" 'the scheduler at 127\.0\.0\.1:[0-9]+ is gone: connection refused$'
 # Each of the seven others says each of both once: worker 0 without a prefix, the others behind their names.
 all_said() {
     grep -F -- "$1" "$ERR" | awk '{
@@ -73,7 +73,7 @@ all_said() {
     } END { exit n != 7 }'
 }
 check "each of them notices once" all_said 'lost the scheduler'
-check "each of them gives it up once" all_said 'nobody listens there any more'
+check "each of them gives it up once" all_said 'connection refused'
 check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
 whole "the scheduler was killed" m-scheduler
 

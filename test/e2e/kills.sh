@@ -22,8 +22,8 @@ for ((i = 0; i < WORKERS; i++)); do
 done
 for ((i = 0; i < WORKERS; i++)); do check "worker $i pushes" wait_for 30 grep -q pushes "w$i.out"; done
 
-times() { grep -c 'every key is where it is to be' sched.err || true; }
-settled() { [ "$(times)" -gt "$1" ]; } # TIMES
+times() { grep -c 'rebalancing is complete' sched.err || true; }
+converged() { [ "$(times)" -gt "$1" ]; } # TIMES
 RANDOM=$((SRANDOM % 32768)) # bash's own, seeded: what is printed here can be repeated
 seed=${SEED:-$RANDOM}
 RANDOM=$seed
@@ -39,7 +39,7 @@ for ((kill = 1; EPOCHSECONDS < end || kill <= KILLS; kill++)); do
     ends "${present[rank]}" 137 "kill $kill: server $rank" >/dev/null
     present[rank]=s$rank-$kill
     server "s$rank-$kill" "$rank"
-    if ! wait_for 60 settled "$before"; then
+    if ! wait_for 60 converged "$before"; then
         whole=no
         show sched.err
         break

@@ -1,7 +1,7 @@
 /*
  * A TCP proxy before the servers of a drill, which knows what each connection is for (the purpose in its
- * HELLO, docs/PROTOCOL.md) and treats chains, moves of arcs and clients' data apart. Server i listens on
- * 127.0.0.(2 + i) and says that it is at 127.0.0.(102 + i), where this listens, on the same port.
+ * HELLO, docs/PROTOCOL.md) and treats chains, moves of partitions and clients' data apart. Server i listens
+ * on 127.0.0.(2 + i) and says that it is at 127.0.0.(102 + i), where this listens, on the same port.
  *
  *     proxy PORT SERVERS < COMMANDS
  *

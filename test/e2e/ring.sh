@@ -18,21 +18,21 @@ refused 4 "no scheduler there" "127.0.0.1:1" "$PARAMO" ring show --scheduler 127
 expect 0 "eight servers, two replicas, one more" "$PARAMO" ring show --servers 8 --replicas 2 --add 1
 check "drawn before and after" test "$(grep -c '^replica 2 |[0-8]\{64\}|$' "$OUT")" -eq 2
 check "the ninth joins" grep -q '^8 .* 11.11 %.* joins$' "$OUT"
-check "others are told" grep -q '^other owner: 455 arcs, 11.11 % of all; least possible 455, 1.000 times that$' "$OUT"
-check "rows travel" grep -q '^rows travel: 1365 arcs' "$OUT"
+check "others are told" grep -q '^other owner: 455 partitions, 11.11 % of all; least possible 455, 1.000 times that$' "$OUT"
+check "rows travel" grep -q '^rows travel: 1365 partitions' "$OUT"
 check "without a warning" test ! -s "$ERR"
 expect 0 "as JSON" "$PARAMO" ring show --servers 8 --replicas 2 --remove 3 --weight 0=2 --json
 check "it parses" python3 -c '
 import json, sys
 r = json.load(open(sys.argv[1]))
-assert r["arcs"] == 4096 and r["replicas"] == 2
+assert r["partitions"] == 4096 and r["replicas"] == 2
 for when in "now", "then":
     assert sum(s["owns"] for s in r[when]["shards"]) == 4096
     assert sum(s["holds"] for s in r[when]["shards"]) == 3 * 4096
-    assert sum(x["arcs"] for x in r[when]["runs"]) == 4096
+    assert sum(x["partitions"] for x in r[when]["runs"]) == 4096
     assert all(len({x["owner"], *x["replicas"]}) == 3 for x in r[when]["runs"])
 assert r["then"]["shards"][3]["holds"] == 0 and r["now"]["shards"][0]["owns"] in (910, 911)
-m = r["moves"]
+m = r["transfers"]
 assert m["owners"] <= 1.2 * m["owners_least"] and m["copies"] <= 1.2 * m["copies_least"]
 ' "$OUT"
 expect 0 "domains that are too few" "$PARAMO" ring show --servers 4 --replicas 2 --domain 0=a 1=a 2=b 3=b

@@ -102,7 +102,7 @@ check "the scheduler knows it" wait_for 20 connected "$(job_pid server)" "$port"
 kill -INT "$(job_pid scheduler)"
 ends scheduler 130 "SIGINT stops a scheduler that waits"
 ends server 4 "and the server with it"
-says "who is told why" "the scheduler was interrupted|is gone: nobody listens"
+says "who is told why" "the scheduler was interrupted|is gone: connection refused"
 
 # ---- a scheduler that is killed: the others notice, say so at once, and give it up ----
 free_port
@@ -122,7 +122,7 @@ ends scheduler 137 "it has ended"
 for name in server worker; do
     ends $name 4 "the $name ends"
     says "the $name noticed" "lost the scheduler at 127.0.0.1:$PORT: connection reset; trying to reach it again"
-    says "the $name says why it ended" "the scheduler at 127.0.0.1:$PORT is gone: nobody listens there any more$"
+    says "the $name says why it ended" "the scheduler at 127.0.0.1:$PORT is gone: connection refused$"
     check "and nothing else" test "$(wc -l <"$ERR")" -eq 2
 done
 # With the wait that is meant for one that will be started anew they stay, until it is there (here: another job's).

@@ -1,4 +1,4 @@
-# paramo status: what a live cluster's nodes, moves, write pauses, vector clocks and checkpoints are, as text and as JSON.
+# paramo status: what a live cluster's nodes, moves, write pauses, applied windows and checkpoints are, as text and as JSON.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
@@ -21,7 +21,7 @@ check "the worker pushes" wait_for 30 grep -q pushes w0.out
 
 expect 0 "it is told as text" "${status[@]}"
 cp "$OUT" text
-check "all is where it is to be" grep -q '1 replicas: every key is where it is to be, with all its copies' text
+check "all is where it is to be" grep -q '1 replicas: rebalancing is complete: every key has all its copies' text
 check "the scheduler is there" grep -Eq "^scheduler +127\.0\.0\.1 +joined" text
 check "so is each server, with its name, address and shards" grep -Eq '^server 1 +box1 +127\.0\.0\.1:[0-9]+ +joined +[0-9.]+ s +2$' text
 check "and the worker" grep -Eq '^worker 0 .*joined' text
@@ -30,10 +30,10 @@ check "no checkpoint" grep -q 'this scheduler has taken none' text
 
 expect 0 "a checkpoint is taken" "$PARAMO" checkpoint save --scheduler "127.0.0.1:$PORT" --dir "$WORK/ckpt"
 start s2 "$PARAMO" server --scheduler "127.0.0.1:$PORT" --name box2 --domain "host 2"
-settled_with() { "${status[@]}" --json >json.out && grep -q '"settled": true' json.out && grep -q "\"name\": \"$1\"" json.out; } # NAME
-check "a third one joins, and gets its share" wait_for 60 settled_with box2
+converged_with() { "${status[@]}" --json >json.out && grep -q '"converged": true' json.out && grep -q "\"name\": \"$1\"" json.out; } # NAME
+check "a third one joins, and gets its share" wait_for 60 converged_with box2
 expect 0 "server 0 is drained" "$PARAMO" drain 0 --scheduler "127.0.0.1:$PORT"
-check "all is where it is to be again" wait_for 60 settled_with box2
+check "all is where it is to be again" wait_for 60 converged_with box2
 expect 0 "it is told as JSON" "${status[@]}" --json
 cp "$OUT" json
 check "whole JSON" python3 -c 'import json, sys; json.load(open("json"))'
@@ -43,18 +43,18 @@ import json
 s = json.load(open("json"))
 node = {n["name"]: n for n in s["nodes"] if n["role"] == "server"}
 assert node["box0"]["state"] == "left" and node["box0"]["server"]["owns"] == 0, node["box0"]
-assert sum(n["server"]["owns"] for n in node.values()) == 4096 and s["arcs_lacking"] == 0
+assert sum(n["server"]["owns"] for n in node.values()) == 4096 and s["partitions_lacking"] == 0
 assert sum(n["server"]["copies"] for n in node.values()) == 4096
 here = [node["box1"]["server"], node["box2"]["server"]]
 for n in here:
     assert n["rows"] > 0 and n["bytes"] > 0 and n["requests"] > 0, n
-    c = n["clocks"] # each shard has one record of the worker; the parts that came with arcs are gone with the pushes that followed
-    assert 1 <= c["senders"] <= 8 and c["bytes"] < 1 << 20 and c["parts"] < 1024, c
+    c = n["applied_windows"] # each shard has one record of the worker; the parts that came with partitions are gone with the pushes that followed
+    assert 1 <= c["senders"] <= 8 and c["bytes"] < 1 << 20 and c["applied_notes"] < 1024, c
 p = s["write_pauses"] # of the one that has left, too
 assert p["count"] > sum(n["write_pauses"]["count"] for n in here), p
 assert 0 <= p["p50_ms"] <= p["p99_ms"] <= p["max_ms"], p
 assert s["checkpoint"]["last"] == 1 and s["checkpoint"]["dir"].endswith("/ckpt") and s["checkpoint"]["at"] > 1e9
-assert s["checkpoint"]["now"] == "none" and s["moves"] == []
+assert s["checkpoint"]["now"] == "none" and s["migrations"] == []
 END
 check "it adds up" python3 look.py
 
@@ -66,7 +66,7 @@ touch stop
 ends w0 0 "every sum is exact"
 ends sched 0 "the job ends in order"
 
-# ---- settled: the next server may be taken down, and only then ----
+# ---- converged: the next server may be taken down, and only then ----
 free_port
 status=("$PARAMO" status --scheduler "127.0.0.1:$PORT")
 scheduler() { start "$1" "$PARAMO" scheduler --port "$PORT" --servers 2 --workers 1 --replicas 1 --state state --verbose; }
@@ -85,14 +85,14 @@ scheduler k1
 few() { # every answer until the death is known says what is missing
     "${status[@]}" >"$OUT" 2>"$ERR" || return 1
     if grep -q 'with all its copies' "$OUT"; then touch wrong; fi
-    grep -q '1 replicas: not settled, 4096 copies missing: not enough servers (1 more needed); 0 moves' "$OUT"
+    grep -q '1 replicas: not converged, 4096 copies missing: not enough servers (1 more needed); 0 migrations' "$OUT"
 }
 check "one server is too few for the copies" wait_for 30 few
 check "and it was never said that all copies are there" sh -c '! test -e wrong && ! grep -q "with all its copies" k1.err'
 expect 0 "the same as JSON" "${status[@]}" --json
-check "with numbers" sh -c 'grep -q "\"settled\": false" "$1" && grep -q "\"copies_missing\": 4096" "$1" && grep -q "\"servers_missing\": 1" "$1"' . "$OUT"
+check "with numbers" sh -c 'grep -q "\"converged\": false" "$1" && grep -q "\"copies_missing\": 4096" "$1" && grep -q "\"servers_missing\": 1" "$1"' . "$OUT"
 server k-s2
-check "another takes its place: settled" wait_for 60 settled_with k-s2
+check "another takes its place: converged" wait_for 60 converged_with k-s2
 kill -KILL "$(job_pid k-s0)"
 ends k-s0 137 "so the first one may be taken down"
 touch stop

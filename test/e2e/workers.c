@@ -19,7 +19,7 @@
 #include "paramo/paramo.h"
 
 static struct {
-    unsigned parts, rounds;
+    unsigned units, rounds;
     const char *gate, *hold, *last;
     paramo_node *node;
     paramo_worker *worker;
@@ -105,11 +105,11 @@ static void leave(void)
     (void)paramo_stop(app.node);
 }
 
-static paramo_err work_on(const paramo_part *part)
+static paramo_err work_on(const paramo_work_unit *unit)
 {
     int64_t marks = 0, one = 1;
-    uint64_t key = (uint64_t)part->round * app.parts + part->index + 1;
-    printf("got: %" PRIu32 " %" PRIu64 "\n", part->round, part->index);
+    uint64_t key = (uint64_t)unit->round * app.units + unit->index + 1;
+    printf("got: %" PRIu32 " %" PRIu64 "\n", unit->round, unit->index);
     (void)fflush(stdout);
     paramo_err err = transfer(0, key, 1, &marks); /* what the part's holder before has pushed is there */
     if (!err && app.hold) {
@@ -120,16 +120,16 @@ static paramo_err work_on(const paramo_part *part)
     } else if (!err && !marks) {
         err = transfer(1, key, 1, &one);
     }
-    return err ? err : paramo_pool_done(app.node, "work", part);
+    return err ? err : paramo_pool_done(app.node, "work", unit);
 }
 
 /* OK: the round is finished. An error: this node was declared dead. */
-static paramo_err work(unsigned round, paramo_part *part)
+static paramo_err work(unsigned round, paramo_work_unit *unit)
 {
     for (int state = 1; state != 2;) {
-        paramo_err err = paramo_pool_next(app.node, "work", 0, round, 1000, part, &state);
+        paramo_err err = paramo_pool_next(app.node, "work", 0, round, 1000, unit, &state);
         if (!err && state == 0)
-            err = part->index < app.parts ? work_on(part) : paramo_pool_end(app.node, "work", part);
+            err = unit->index < app.units ? work_on(unit) : paramo_pool_end(app.node, "work", unit);
         if (err)
             return err;
     }
@@ -138,7 +138,7 @@ static paramo_err work(unsigned round, paramo_part *part)
 
 static void count(void)
 {
-    size_t n = (size_t)app.parts * app.rounds, wrong = 0;
+    size_t n = (size_t)app.units * app.rounds, wrong = 0;
     int64_t *vals = calloc(n, sizeof *vals);
     if (!vals)
         exit(1);
@@ -146,7 +146,7 @@ static void count(void)
     for (size_t i = 0; i < n; i++) {
         wrong += vals[i] != 1;
         if (vals[i] != 1)
-            printf("part %zu of round %zu was done %" PRId64 " times\n", i % app.parts, i / app.parts,
+            printf("part %zu of round %zu was done %" PRId64 " times\n", i % app.units, i / app.units,
                    vals[i]);
     }
     printf(wrong ? "wrong: %zu of %zu\n" : "exact: %zu wrong of %zu\n", wrong, n);
@@ -157,16 +157,16 @@ int main(int argc, char **argv)
 {
     if (argc < 3)
         return 2;
-    app.parts = (unsigned)strtoul(argv[1], NULL, 10);
+    app.units = (unsigned)strtoul(argv[1], NULL, 10);
     app.rounds = (unsigned)strtoul(argv[2], NULL, 10);
     for (int i = 3; i + 1 < argc; i += 2)
         *(*argv[i] == 'g' ? &app.gate : *argv[i] == 'h' ? &app.hold : &app.last) = argv[i + 1];
     join();
     for (unsigned round = 0; round < app.rounds;) {
-        paramo_part part;
+        paramo_work_unit unit;
         if (round == 1)
             wait_for("gate", app.gate);
-        paramo_err err = work(round, &part);
+        paramo_err err = work(round, &unit);
         if (!err) {
             round++;
             continue;
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
         leave(); /* this node was declared dead: as a new one it goes on, and its old lease is worth nothing
                   */
         join();
-        say("stale token", paramo_pool_done(app.node, "work", &part));
+        say("stale token", paramo_pool_done(app.node, "work", &unit));
     }
     wait_for("last", app.last);
     if (app.last)

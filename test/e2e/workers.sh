@@ -44,12 +44,12 @@ check 'c holds a part' wait_for 20 said c '^waiting: hold'
 check 'd holds a part' wait_for 20 said d '^waiting: hold'
 held=$(sed -n 's/^got: //p' "$WORK/d.out")
 kill -KILL "$(job_pid c)"
-check 'c is dead, and its part goes to others' wait_for 20 logged scheduler 'worker . .*is dead: its connection was lost; the work it held \(parts: 1\)'
+check 'c is dead, and its part goes to others' wait_for 20 logged scheduler 'worker . .*is dead: its connection was lost; the work it held \(work units: 1\)'
 ends c 137 'c was killed'
 pid_d=$(job_pid d)
 kill -STOP "$pid_d"
 : >open
-check 'd is dead after its silence' wait_for 30 logged scheduler 'is dead: it was silent .*the work it held \(parts: 1\)'
+check 'd is dead after its silence' wait_for 30 logged scheduler 'is dead: it was silent .*the work it held \(work units: 1\)'
 check 'b is at work' wait_for 20 said b '^got: 1'
 kill -KILL "$(job_pid b)"
 ends b 137 'b was killed'

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "env/simfs.h"
+#include "sim/env/simfs.h"
 
 static char real_dir[] = "/tmp/paramo-fs-XXXXXX";
 

@@ -74,7 +74,7 @@ static paramo_err post(uint32_t timeout_ms, size_t most)
     struct writer body = {0};
     write_bytes(&body, "{\"a\":1}", 7);
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%u/v3/kv/txn", s.port);
-    struct http_ask ask = {.url = url, .body = &body, .timeout_ms = timeout_ms, .answer_max = most};
+    struct http_request ask = {.url = url, .body = &body, .timeout_ms = timeout_ms, .answer_max = most};
     status = 0;
     writer_fini(&answer);
     answer = (struct writer){0};

@@ -52,12 +52,12 @@ static void what_is_said_is_heard(void **state)
     int pair[2];
     char text[32] = "";
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    process_say(-1, "nobody listens\n");
-    process_say(pair[0], "a word\n");
+    process_notify(-1, "nobody listens\n");
+    process_notify(pair[0], "a word\n");
     assert_int_equal(read(pair[1], text, sizeof text), 7);
     assert_string_equal(text, "a word\n");
     assert_int_equal(close(pair[1]), 0);
-    process_say(pair[0], "it has gone\n"); /* and SIGPIPE does not kill us */
+    process_notify(pair[0], "it has gone\n"); /* and SIGPIPE does not kill us */
     assert_int_equal(close(pair[0]), 0);
 }
 

@@ -2,7 +2,7 @@
 #ifndef TEST_LEARN_SUPPORT_LEARN_H
 #define TEST_LEARN_SUPPORT_LEARN_H
 
-#include "learn/block.h"
+#include "learn/data/block.h"
 
 /* The next number of a small generator (splitmix64). */
 uint64_t draw(uint64_t *state);

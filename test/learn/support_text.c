@@ -1,5 +1,5 @@
 #include "learn/support_text.h"
-#include "learn/parse.h"
+#include "learn/data/parse.h"
 
 #include <dirent.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "learn/batch.h"
+#include "learn/data/batch.h"
 #include "learn/support_learn.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "learn/model_fm.h"
+#include "learn/model/model_fm.h"
 #include "learn/support_learn.h"
 
 #include <math.h>

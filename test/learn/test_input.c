@@ -1,5 +1,5 @@
 /* Files as text: compression, damage, globs, pipes, what cannot be read. */
-#include "learn/input.h"
+#include "learn/io/input.h"
 #include "learn/support_text.h"
 
 #include <setjmp.h>

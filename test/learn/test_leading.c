@@ -1,5 +1,5 @@
-#include "learn/leader.h"
 #include "learn/support_learn.h"
+#include "learn/train/leader.h"
 #include "paramo/paramo.h"
 
 #include <math.h>
@@ -97,13 +97,13 @@ static void test_one_leads(void **state)
     struct words words;
     assert_int_equal(lead_place(&a, &words), PARAMO_OK);
     assert_int_equal(words.workers, 0);
-    assert_int_equal(lead_ask(&a), PARAMO_OK);
+    assert_int_equal(lead_try(&a), PARAMO_OK);
     assert_true(a.leads);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(lead_ask(&b), PARAMO_OK);
+        assert_int_equal(lead_try(&b), PARAMO_OK);
         assert_false(b.leads);
     }
-    assert_int_equal(lead_ask(&a), PARAMO_OK);
+    assert_int_equal(lead_try(&a), PARAMO_OK);
     assert_true(a.leads);
 
     assert_int_equal(lead_ready(&b, 1, &words), PARAMO_E_TIMEOUT);
@@ -141,17 +141,17 @@ static void test_the_lead_is_handed_over(void **state)
     (void)state;
     struct job a = process(), b = process();
     struct words words;
-    assert_int_equal(lead_ask(&a), PARAMO_OK);
+    assert_int_equal(lead_try(&a), PARAMO_OK);
     assert_true(a.leads);
     assert_int_equal(lead_place(&a, &words), PARAMO_OK);
-    assert_int_equal(lead_put_nobody(&a), PARAMO_E_NOT_FOUND); /* there is nothing to go on with */
+    assert_int_equal(lead_put_none(&a), PARAMO_E_NOT_FOUND); /* there is nothing to go on with */
     a.gave_up = full.gave_up;
     assert_int_equal(lead_put_word(&a, &full), PARAMO_OK);
     assert_int_equal(lead_now(&b, &words), PARAMO_OK);
     assert_int_equal(b.leader, paramo_node_id(node));
-    assert_int_equal(lead_put_nobody(&a), PARAMO_OK);
+    assert_int_equal(lead_put_none(&a), PARAMO_OK);
     assert_int_equal(lead_now(&b, &words), PARAMO_OK);
-    assert_int_equal(b.leader, LEAD_NOBODY);
+    assert_int_equal(b.leader, LEAD_NONE);
     assert_int_equal(b.gave_up, full.gave_up + 1);
     assert_int_equal(lead_still(&a), PARAMO_E_FENCED);
     words.leader = 0;

@@ -1,8 +1,8 @@
 /* A round that an interrupt ends: no request has memory of it any more. */
-#include "learn/learner.h"
-#include "learn/library.h"
+#include "learn/io/library.h"
 #include "learn/support_learn.h"
 #include "learn/support_text.h"
+#include "learn/train/learner.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ struct job {
     atomic_int stop;
 };
 
-static paramo_err no_tick(void *arg, const struct watch_sums *sums, const paramo_part *at)
+static paramo_err no_tick(void *arg, const struct watch_sums *sums, const paramo_work_unit *at)
 {
     (void)arg;
     (void)sums;

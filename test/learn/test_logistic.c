@@ -1,4 +1,4 @@
-#include "learn/logistic.h"
+#include "learn/model/logistic.h"
 #include "learn/support_learn.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-#include "learn/logistic.h"
-#include "learn/model_lr.h"
+#include "learn/model/logistic.h"
+#include "learn/model/model_lr.h"
 #include "learn/support_learn.h"
 
 #include <math.h>

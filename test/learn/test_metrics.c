@@ -1,4 +1,4 @@
-#include "learn/metrics.h"
+#include "learn/eval/metrics.h"
 #include "learn/support_learn.h"
 
 #include <math.h>

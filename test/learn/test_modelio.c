@@ -1,4 +1,4 @@
-#include "learn/modelio.h"
+#include "learn/io/modelio.h"
 #include "learn/support_learn.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* Files that appear whole or not at all. */
-#include "learn/input.h"
-#include "learn/output.h"
+#include "learn/io/input.h"
+#include "learn/io/output.h"
 #include "learn/support_text.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* Criteo TSV: columns, missing values, buckets, bad lines. */
-#include "learn/parse.h"
+#include "learn/data/parse.h"
 #include "learn/support_text.h"
 
 #include <setjmp.h>

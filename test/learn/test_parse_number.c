@@ -1,5 +1,5 @@
 /* Numbers against strtof and strtoull, digit by digit. */
-#include "learn/number.h"
+#include "learn/data/number.h"
 #include "learn/support_text.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* libsvm and libffm, good and bad lines, and telling the format. */
-#include "learn/parse.h"
+#include "learn/data/parse.h"
 #include "learn/support_text.h"
 
 #include <setjmp.h>

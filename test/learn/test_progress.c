@@ -1,4 +1,4 @@
-#include "learn/progress.h"
+#include "learn/io/progress.h"
 
 #include <math.h>
 #include <setjmp.h>

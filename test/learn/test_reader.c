@@ -3,7 +3,7 @@
  * keys of all blocks, one after the other, must count from 0, and part k must hold the lines that start in
  * its bytes.
  */
-#include "learn/reader.h"
+#include "learn/data/reader.h"
 #include "learn/support_text.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-#include "learn/logistic.h"
-#include "learn/score.h"
+#include "learn/eval/score.h"
+#include "learn/model/logistic.h"
 #include "learn/support_learn.h"
 
 #include <math.h>

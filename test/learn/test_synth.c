@@ -3,9 +3,9 @@
  * label is the best log-loss that any model can reach, and must be what the generator says. The seeds are
  * fixed, so the counts are the same in every run.
  */
-#include "learn/reader.h"
+#include "learn/data/reader.h"
+#include "learn/data/synth.h"
 #include "learn/support_text.h"
-#include "learn/synth.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-#include "learn/score.h"
+#include "learn/eval/score.h"
 #include "learn/support_learn.h"
-#include "learn/train.h"
+#include "learn/train/train.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "learn/watch.h"
+#include "learn/train/watch.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* A whole cluster in the test's own process: embedded, or scheduler, servers and workers as nodes of one role
  * each, over TCP on loopback, every one started and stopped on a thread of its own. */
-#ifndef TEST_SUPPORT_CLUSTER_H
-#define TEST_SUPPORT_CLUSTER_H
+#ifndef TEST_NODE_SUPPORT_CLUSTER_H
+#define TEST_NODE_SUPPORT_CLUSTER_H
 
 #include <pthread.h>
 

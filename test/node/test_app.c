@@ -97,7 +97,7 @@ static void ask_every_group(paramo_node *node, uint32_t customer, unsigned serve
             paramo_request_options o;
             paramo_request_options_init(&o);
             o.flags = PARAMO_COPY;
-            ok(paramo_ask(w, &m, 1, hear, &heard[i], &o, &ts[i]));
+            ok(paramo_app_request(w, &m, 1, hear, &heard[i], &o, &ts[i]));
         }
         for (int i = 0; i < 100; i++) {
             uint32_t answers = 0;
@@ -132,7 +132,7 @@ static void large_and_empty(paramo_node *node, uint32_t to)
     paramo_message_init(&m, to);
     struct heard h = {0};
     uint64_t ts;
-    ok(paramo_ask(w, &m, 1, hear, &h, NULL, &ts));
+    ok(paramo_app_request(w, &m, 1, hear, &h, NULL, &ts));
     ok(paramo_wait(w, ts, 0));
     assert_int_equal(h.count, 1);
     assert_int_equal(h.bytes, 0);
@@ -141,7 +141,7 @@ static void large_and_empty(paramo_node *node, uint32_t to)
     for (size_t i = 0; i < LARGE; i++)
         large[i] = (uint8_t)(i * 31 + (i >> 16));
     m.seg[PARAMO_SEG_BODY] = (paramo_bytes){large, LARGE};
-    ok(paramo_ask(w, &m, 1, hear, &h, NULL, &ts));
+    ok(paramo_app_request(w, &m, 1, hear, &h, NULL, &ts));
     ok(paramo_wait(w, ts, 0));
     assert_int_equal(h.bytes, LARGE);
     assert_int_equal(h.last, large[LARGE - 1]);
@@ -149,7 +149,7 @@ static void large_and_empty(paramo_node *node, uint32_t to)
     m.seg[PARAMO_SEG_VALS] = (paramo_bytes){large, LARGE};
     m.into = back;
     m.into_len = LARGE;
-    ok(paramo_ask(w, &m, 1, hear, &h, NULL, &ts));
+    ok(paramo_app_request(w, &m, 1, hear, &h, NULL, &ts));
     ok(paramo_wait(w, ts, 0));
     assert_int_equal(h.placed, 1);
     assert_memory_equal(back, large, LARGE);
@@ -170,23 +170,23 @@ static void mistakes(paramo_node *node, unsigned servers)
     const uint32_t nobody[] = {0, 6 + 2 + 2 * servers, 9 + 2 * 4096};
     for (unsigned i = 0; i < 3; i++) {
         paramo_message_init(&m, nobody[i]);
-        assert_int_equal(paramo_ask(w, &m, 1, NULL, NULL, NULL, &ts), PARAMO_E_INVALID);
+        assert_int_equal(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts), PARAMO_E_INVALID);
     }
     paramo_message_init(&m, PARAMO_GROUP_SERVERS);
     m.seg[0] = (paramo_bytes){NULL, 8};
-    assert_int_equal(paramo_ask(w, &m, 1, NULL, NULL, NULL, &ts), PARAMO_E_INVALID);
+    assert_int_equal(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts), PARAMO_E_INVALID);
     m.seg[0] = (paramo_bytes){&m, (size_t)1 << 40};
-    assert_int_equal(paramo_ask(w, &m, 1, NULL, NULL, NULL, &ts), PARAMO_E_TOO_LARGE);
+    assert_int_equal(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts), PARAMO_E_TOO_LARGE);
     m.seg[0] = (paramo_bytes){0};
     m.into = &m;
     m.into_len = 8;
-    assert_int_equal(paramo_ask(w, &m, 1, NULL, NULL, NULL, &ts), PARAMO_E_INVALID);
+    assert_int_equal(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts), PARAMO_E_INVALID);
     paramo_message_init(&m, PARAMO_ID_SERVER(0));
     m.flags = 1;
-    ok(paramo_ask(w, &m, 1, NULL, NULL, NULL, &ts));
+    ok(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts));
     assert_int_equal(paramo_wait(w, ts, 0), PARAMO_E_HANDLER);
     assert_non_null(strstr(paramo_last_error(), "thirteen is refused"));
-    ok(paramo_ask(w, NULL, 0, NULL, NULL, NULL, &ts)); /* to nobody: done */
+    ok(paramo_app_request(w, NULL, 0, NULL, NULL, NULL, &ts)); /* to nobody: done */
     ok(paramo_wait(w, ts, 0));
     paramo_worker_close(w);
 }
@@ -215,7 +215,7 @@ static void next_link(void *arg, uint64_t ts, paramo_err status)
     paramo_request_options_init(&o);
     o.callback = next_link;
     o.callback_arg = c;
-    if (paramo_ask(c->w, &m, 1, NULL, NULL, &o, NULL))
+    if (paramo_app_request(c->w, &m, 1, NULL, NULL, &o, NULL))
         atomic_store(&c->failed, PARAMO_E_INTERNAL);
 }
 
@@ -226,7 +226,7 @@ static void callbacks_ask_further(paramo_node *node)
     paramo_message m;
     uint64_t first;
     paramo_message_init(&m, PARAMO_GROUP_SERVERS);
-    ok(paramo_ask(c.w, &m, 1, NULL, NULL, NULL, &first));
+    ok(paramo_app_request(c.w, &m, 1, NULL, NULL, NULL, &first));
     ok(paramo_wait(c.w, first, 0));
     next_link(&c, first, PARAMO_OK);
     while (atomic_load(&c.done) < 50)
@@ -257,7 +257,7 @@ static void *take_all(void *arg)
         paramo_message m;
         uint64_t ts;
         paramo_message_init(&m, PARAMO_GROUP_SERVERS);
-        if (paramo_ask(w, &m, 1, NULL, NULL, NULL, &ts) || paramo_wait(w, ts, 0)) {
+        if (paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts) || paramo_wait(w, ts, 0)) {
             (void)!paramo_answer_error(q, PARAMO_E_HANDLER, "asking the servers failed");
             continue;
         }
@@ -295,7 +295,7 @@ static void the_scheduler_drives_the_workers(struct cluster *c)
         uint64_t ts;
         paramo_message_init(&m, PARAMO_GROUP_WORKERS);
         m.head = i;
-        ok(paramo_ask(w, &m, 1, hear_twice, &heard, NULL, &ts));
+        ok(paramo_app_request(w, &m, 1, hear_twice, &heard, NULL, &ts));
         ok(paramo_wait(w, ts, 0));
         assert_int_equal(heard, 2 * (unsigned)(i + 1));
     }
@@ -335,7 +335,7 @@ static void ask_name(paramo_worker *w, uint32_t to, uint32_t customer, const cha
     uint64_t ts;
     paramo_message_init(&m, to);
     m.customer = customer;
-    ok(paramo_ask(w, &m, 1, hear_name, name, NULL, &ts));
+    ok(paramo_app_request(w, &m, 1, hear_name, name, NULL, &ts));
     ok(paramo_wait(w, ts, 0));
     assert_string_equal(name, want);
 }
@@ -368,9 +368,9 @@ static void handlers_may_come_late(paramo_node *from, paramo_node *at)
     paramo_message m;
     uint64_t ts, other;
     paramo_message_init(&m, paramo_node_id(at));
-    ok(paramo_ask(w, &m, 1, NULL, NULL, NULL, &ts));
+    ok(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts));
     m.app = LATE + 1;
-    ok(paramo_ask(w, &m, 1, NULL, NULL, NULL, &other));
+    ok(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &other));
     ok(paramo_app_serve(at, LATE, PARAMO_ANY, echo, NULL));
     ok(paramo_wait(w, ts, 0));
     assert_int_equal(paramo_wait(w, other, 0), PARAMO_E_HANDLER);
@@ -682,14 +682,14 @@ static void asking_one_that_has_left(void **state)
     paramo_message m;
     uint64_t ts;
     paramo_message_init(&m, paramo_node_id(c.workers[1].node));
-    ok(paramo_ask(w, &m, 1, NULL, NULL, NULL, &ts));
+    ok(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts));
     paramo_request *q;
     const paramo_request_info *info;
     ok(paramo_app_take(c.workers[1].node, QUEUE, PARAMO_ANY, 60000, &q, &info));
     ok(paramo_stop(c.workers[1].node));
     assert_int_equal(paramo_wait(w, ts, 0), PARAMO_E_NODE_LOST);
     ok(paramo_answer_body(q, NULL, 0)); /* without effect */
-    ok(paramo_ask(w, &m, 1, NULL, NULL, NULL, &ts));
+    ok(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts));
     assert_int_equal(paramo_wait(w, ts, 0), PARAMO_E_NODE_LOST);
     assert_non_null(strstr(paramo_last_error(), "has left"));
     paramo_worker_close(w);

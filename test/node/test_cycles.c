@@ -64,7 +64,7 @@ static void work(struct cluster *c)
     paramo_message m;
     paramo_message_init(&m, PARAMO_GROUP_ALL);
     m.seg[PARAMO_SEG_BODY] = (paramo_bytes){"hello", 5};
-    ok(paramo_ask(w, &m, 1, NULL, NULL, NULL, &ts));
+    ok(paramo_app_request(w, &m, 1, NULL, NULL, NULL, &ts));
     ok(paramo_wait(w, ts, 0));
     paramo_worker_close(w);
     for (unsigned i = 0; i < c->workers_count; i++) {

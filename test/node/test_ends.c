@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "node/node.h"
 #include "paramo/app.h"
-#include "server/chained.h"
+#include "server/replication/chained.h"
 #include "support_cluster.h"
 
 enum { KEYS = 1000, NOBODYS = 77 };
@@ -27,7 +27,7 @@ static void give_up(void *shard)
 }
 
 /* A shard that cannot go on ends its node, and those who have copies take over. */
-static void its_replicas_take_over(void **state)
+static void its_replicas_are_promoted(void **state)
 {
     (void)state;
     struct cluster c;
@@ -52,7 +52,7 @@ static void its_replicas_take_over(void **state)
     assert_int_equal(paramo_push(w, t, &kv, NULL, &ts), PARAMO_OK);
     assert_int_equal(paramo_wait(w, ts, 0), PARAMO_OK);
 
-    struct seat_shard *its = &c.servers[1].node->own->shards[0];
+    struct node_shard *its = &c.servers[1].node->own->shards[0];
     assert_int_equal(node_run_on(its->lane, give_up, its->shard), PARAMO_OK);
     assert_int_equal(paramo_stop(c.servers[1].node), PARAMO_E_MEMORY); /* by itself */
     assert_non_null(
@@ -82,7 +82,7 @@ static void hear(void *arg, int level, const char *line)
 
 static bool has_ended(void *arg)
 {
-    return atomic_load(&((struct seat *)arg)->state) == SEAT_ENDED;
+    return atomic_load(&((struct member_slot *)arg)->state) == MEMBER_SLOT_ENDED;
 }
 
 static void *stop(void *arg)
@@ -143,7 +143,7 @@ static void *ask(void *arg)
     paramo_message_init(&m, a->to);
     m.app = NOBODYS;
     m.seg[PARAMO_SEG_BODY] = (paramo_bytes){.data = body, .len = 1000};
-    a->waited = paramo_ask(a->worker, &m, 1, NULL, NULL, NULL, &ts);
+    a->waited = paramo_app_request(a->worker, &m, 1, NULL, NULL, NULL, &ts);
     atomic_store(&a->asked, true);
     if (!a->waited)
         a->waited = a->all ? paramo_wait_all(a->worker, 0) : paramo_wait(a->worker, ts, 0);
@@ -198,7 +198,7 @@ static void declared_dead_at_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(its_replicas_take_over),
+        cmocka_unit_test(its_replicas_are_promoted),
         cmocka_unit_test(a_drain_when_the_job_is_over),
         cmocka_unit_test(declared_dead_at_work),
     };

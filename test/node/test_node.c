@@ -332,7 +332,7 @@ static void small_values_and_pools(paramo_node *node)
     for (uint32_t round = 0; round < 2; round++) {
         unsigned parts = 0;
         for (;;) {
-            paramo_part part;
+            paramo_work_unit part;
             int state;
             ok(paramo_pool_next(node, "files", 0, round, 1000, &part, &state));
             if (state == 2)

@@ -1,9 +1,11 @@
 // What the C++ layer costs against the C API, in one run, interleaved, both sides doing the same job:
 //
-//   ZPush   shares the caller's memory until the request is over: paramo_ask from paramo_arrays of which a
+//   ZPush   shares the caller's memory until the request is over: paramo_app_request from paramo_arrays of
+//   which a
 //           callback gives the references back
-//   Push    copies: paramo_ask with PARAMO_COPY
-//   ZPull   is received in place, and says so if it is not: paramo_ask into the caller's memory, and what
+//   Push    copies: paramo_app_request with PARAMO_COPY
+//   ZPull   is received in place, and says so if it is not: paramo_app_request into the caller's memory, and
+//   what
 //           takes the replies looks
 //
 // keys checked and cut by the servers' ranges on both. On the servers KVServer against a C handler that
@@ -145,14 +147,16 @@ static uint64_t CRequest(paramo_worker *w, const std::vector<Range> &ranges, Kin
     if (kind == PUSH) {
         options.flags = PARAMO_COPY;
         options.callback = CPushed;
-        CHECK_EQ(paramo_ask(w, m, count, nullptr, nullptr, &options, &ts), PARAMO_OK) << paramo_last_error();
+        CHECK_EQ(paramo_app_request(w, m, count, nullptr, nullptr, &options, &ts), PARAMO_OK)
+            << paramo_last_error();
         return ts;
     }
     CCall *call = static_cast<CCall *>(std::malloc(sizeof *call));
     *call = {paramo_array_ref(keys_in), paramo_array_ref(vals_in), kind == ZPULL ? count : 0, 0};
     options.callback = CDone;
     options.callback_arg = call;
-    CHECK_EQ(paramo_ask(w, m, count, kind == ZPULL ? CReply : nullptr, call, &options, &ts), PARAMO_OK)
+    CHECK_EQ(paramo_app_request(w, m, count, kind == ZPULL ? CReply : nullptr, call, &options, &ts),
+             PARAMO_OK)
         << paramo_last_error();
     return ts;
 }

@@ -36,24 +36,24 @@ static bool holds(const struct ring_chains *c, size_t a, uint16_t shard)
 static void check_promoted(const bool *gone, uint32_t orphans)
 {
     uint32_t alone = 0;
-    for (size_t a = 0; a < RING_ARCS; a++) {
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
         unsigned next = 0;
         for (unsigned l = 0; l < RING_LEVELS; l++) {
             uint16_t member = before.level[l].owner[a];
-            if (member != RING_NOBODY && !gone[member])
+            if (member != RING_NONE && !gone[member])
                 assert_int_equal(chains.level[next++].owner[a], member);
         }
-        if (!next && before.level[0].owner[a] != RING_NOBODY) {
+        if (!next && before.level[0].owner[a] != RING_NONE) {
             assert_int_equal(chains.level[next++].owner[a], before.level[0].owner[a]);
             alone++;
         }
         for (; next < RING_LEVELS; next++)
-            assert_int_equal(chains.level[next].owner[a], RING_NOBODY);
+            assert_int_equal(chains.level[next].owner[a], RING_NONE);
     }
     assert_int_equal(orphans, alone);
 }
 
-static void who_is_left_takes_over(void **state)
+static void the_survivor_takes_over(void **state)
 {
     (void)state;
     for (unsigned replicas = 0; replicas <= RING_REPLICAS_MAX; replicas++)
@@ -62,8 +62,8 @@ static void who_is_left_takes_over(void **state)
             unsigned dead = 0;
             uint32_t orphans = 0;
             deal(replicas);
-            chains.level[0].owner[77] = chains.level[1].owner[77] = RING_NOBODY;
-            chains.level[2].owner[77] = chains.level[3].owner[77] = RING_NOBODY;
+            chains.level[0].owner[77] = chains.level[1].owner[77] = RING_NONE;
+            chains.level[2].owner[77] = chains.level[3].owner[77] = RING_NONE;
             for (unsigned server = 0; server < SERVERS; server++) {
                 if (!(seed >> server & 1))
                     continue;
@@ -84,7 +84,7 @@ static void who_is_left_takes_over(void **state)
 
 /* A member comes nearer to the owner only where it lacks nothing; without what belongs there its level stays
  * empty. What nobody has any more is the caller's to say, and of tables with a replica it is an orphan's. */
-static void who_lacks_rows_stays_behind(void **state)
+static void a_member_without_rows_stays_behind(void **state)
 {
     (void)state;
     struct ring_ends ends = {0};
@@ -102,7 +102,7 @@ static void who_lacks_rows_stays_behind(void **state)
         {"11", "01", {0, 9, 9, 9}, 2}, {"", "0123", {0, 9, 9, 9}, 4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        static uint8_t lowest[RING_ARCS];
+        static uint8_t lowest[RING_PARTITIONS];
         bool gone[4] = {false};
         ends = (struct ring_ends){0};
         for (const char *r = cases[i].fewer; *r; r++)
@@ -110,14 +110,14 @@ static void who_lacks_rows_stays_behind(void **state)
         for (const char *g = cases[i].gone; *g; g++)
             gone[*g - '0'] = true;
         for (unsigned l = 0; l < RING_LEVELS; l++)
-            for (size_t a = 0; a < RING_ARCS; a++)
+            for (size_t a = 0; a < RING_PARTITIONS; a++)
                 c.level[l].owner[a] = (uint16_t)l;
         uint32_t orphans = ring_promote(&c, &ends, gone, 4, false, lowest);
-        assert_int_equal(orphans, gone[c.level[0].owner[0]] ? RING_ARCS : 0);
+        assert_int_equal(orphans, gone[c.level[0].owner[0]] ? RING_PARTITIONS : 0);
         assert_int_equal(lowest[77], cases[i].lowest);
         for (unsigned l = 0; l < RING_LEVELS; l++) {
             uint16_t is = c.level[l].owner[77];
-            if (is != (cases[i].after[l] == 9 ? RING_NOBODY : cases[i].after[l]))
+            if (is != (cases[i].after[l] == 9 ? RING_NONE : cases[i].after[l]))
                 fail_msg("case %zu: level %u is %u", i, l, is);
         }
     }
@@ -131,35 +131,35 @@ static void those_left_have_all(void **state)
     struct ring_ends ends = {0};
     struct ring_chains c = {.replicas = 3};
     bool gone[4] = {true, true, false, false};
-    static uint8_t lowest[RING_ARCS];
+    static uint8_t lowest[RING_PARTITIONS];
     struct ring_shard shards[4] = {{.weight = 1}, {.weight = 1}, {.weight = 1}, {.weight = 3}};
     uint32_t owned[4];
     ring_ends_add(&ends, 1, 3);
     for (unsigned l = 0; l < RING_LEVELS; l++)
-        for (size_t a = 0; a < RING_ARCS; a++)
+        for (size_t a = 0; a < RING_PARTITIONS; a++)
             c.level[l].owner[a] = (uint16_t)l;
     assert_int_equal(ring_promote(&c, &ends, gone, 4, true, lowest), 0);
     assert_int_equal(lowest[77], 2);
     assert_int_equal(c.level[0].owner[77], 2);
-    assert_int_equal(c.level[1].owner[77], RING_NOBODY); /* who is left behind lacks what belongs there */
+    assert_int_equal(c.level[1].owner[77], RING_NONE); /* who is left behind lacks what belongs there */
     assert_int_equal(c.level[2].owner[77], 3);
     memset(&c, 0xff, sizeof c);
-    for (size_t a = 0; a < RING_ARCS; a++) /* a quarter each, the last arc nobody's */
-        c.level[0].owner[a] = a == RING_ARCS - 1 ? RING_NOBODY : (uint16_t)(a / (RING_ARCS / 4));
+    for (size_t a = 0; a < RING_PARTITIONS; a++) /* a quarter each, the last partition nobody's */
+        c.level[0].owner[a] = a == RING_PARTITIONS - 1 ? RING_NONE : (uint16_t)(a / (RING_PARTITIONS / 4));
     assert_true(ring_adopt(&c, shards, gone, 4, owned));
     unsigned runs = 0, has[4] = {0};
-    for (size_t a = 0; a < RING_ARCS - 1; a++) {
+    for (size_t a = 0; a < RING_PARTITIONS - 1; a++) {
         has[c.level[0].owner[a]]++;
         runs += a > 0 && c.level[0].owner[a] != c.level[0].owner[a - 1];
     }
     assert_int_equal(has[0] + has[1], 0);
-    assert_in_range(has[2], RING_ARCS / 4 - 2, RING_ARCS / 4 + 2);
+    assert_in_range(has[2], RING_PARTITIONS / 4 - 2, RING_PARTITIONS / 4 + 2);
     assert_true(runs <= 8);
-    assert_int_equal(c.level[0].owner[RING_ARCS - 1], RING_NOBODY);
+    assert_int_equal(c.level[0].owner[RING_PARTITIONS - 1], RING_NONE);
     shards[2].weight = shards[3].weight = 0; /* both are to go, and nobody else is there */
     gone[2] = true;
     assert_true(ring_adopt(&c, shards, gone, 4, owned));
-    assert_int_equal(owned[3], RING_ARCS - 1);
+    assert_int_equal(owned[3], RING_PARTITIONS - 1);
     gone[3] = true;
     assert_false(ring_adopt(&c, shards, gone, 4, owned));
     assert_int_equal(c.level[0].owner[77], 3);
@@ -171,10 +171,10 @@ static void recalled(void **state)
     static struct ring_chains now, told;
     const struct ring_ends ends = {{0}};
     bool gone[4] = {true, true, false, false};
-    uint8_t lowest[RING_ARCS];
+    uint8_t lowest[RING_PARTITIONS];
     memset(&now, 0xff, sizeof now);
     now.replicas = 1;
-    for (size_t a = 0; a < RING_ARCS; a++)
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
         now.level[0].owner[a] = 1;
     told = now;
     for (unsigned i = 0; i < 2; i++) {
@@ -184,7 +184,7 @@ static void recalled(void **state)
         now.level[1].owner[30 + i] = 3;
     }
     ring_recall(&now, &told, gone, 4);
-    assert_int_equal(ring_promote(&now, &ends, gone, 4, false, lowest), RING_ARCS - 6);
+    assert_int_equal(ring_promote(&now, &ends, gone, 4, false, lowest), RING_PARTITIONS - 6);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(now.level[0].owner[10 + i], 2);
         assert_int_equal(lowest[10 + i], 1);
@@ -216,14 +216,14 @@ static void those_concerned(void **state)
         memset(expected, 0, sizeof expected);
         for (unsigned change = 0; change < 1 + seed % 4; change++) {
             uint64_t random = mix64(seed * 8 + change);
-            size_t a = random % RING_ARCS;
+            size_t a = random % RING_PARTITIONS;
             unsigned level = (unsigned)(random >> 20) % 3;
             uint16_t to = (uint16_t)((random >> 32) % (SHARDS + 1));
-            to = to == SHARDS ? RING_NOBODY : to;
-            if (!holds(&chains, a, to) || to == RING_NOBODY)
+            to = to == SHARDS ? RING_NONE : to;
+            if (!holds(&chains, a, to) || to == RING_NONE)
                 chains.level[level].owner[a] = to;
         }
-        for (size_t a = 0; a < RING_ARCS; a++) {
+        for (size_t a = 0; a < RING_PARTITIONS; a++) {
             uint16_t old = before.level[0].owner[a], new = chains.level[0].owner[a];
             bool same = true;
             for (unsigned l = 0; l < RING_LEVELS; l++)
@@ -232,7 +232,7 @@ static void those_concerned(void **state)
                 if (holds(&before, a, i) || holds(&chains, a, i))
                     expected[i] |= RING_TOUCHED_CHAIN;
                 if (old != new && (old == i || new == i))
-                    expected[i] |= RING_TOUCHED_ARCS;
+                    expected[i] |= RING_TOUCHED_PARTITIONS;
             }
         }
         ring_touched(&before, &chains, touched, SHARDS);
@@ -240,21 +240,23 @@ static void those_concerned(void **state)
     }
 }
 
-/* A run begins where some level has another member than in the arc before, wherever that is in a word. */
+/* A run begins where some level has another member than in the partition before, wherever that is in a word.
+ */
 static void runs_begin_where_chains_change(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 200; seed++) {
-        uint64_t begins[ARCS_WORDS] = {0}, draw = mix64(seed);
+        uint64_t begins[PARTITION_WORDS] = {0}, draw = mix64(seed);
         deal((unsigned)(seed % 4));
         for (unsigned i = 0; i < seed % 50; i++, draw = mix64(draw))
-            chains.level[draw % RING_LEVELS].owner[draw / RING_LEVELS % RING_ARCS] = (uint16_t)(draw >> 48);
+            chains.level[draw % RING_LEVELS].owner[draw / RING_LEVELS % RING_PARTITIONS] =
+                (uint16_t)(draw >> 48);
         ring_begins(&chains, begins);
-        for (unsigned a = 0; a < RING_ARCS; a++) {
+        for (unsigned a = 0; a < RING_PARTITIONS; a++) {
             bool other = a == 0;
             for (unsigned l = 0; l < RING_LEVELS && a; l++)
                 other |= chains.level[l].owner[a] != chains.level[l].owner[a - 1];
-            assert_int_equal(arcs_has(begins, a), other);
+            assert_int_equal(partition_set_has(begins, a), other);
         }
     }
 }
@@ -263,8 +265,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_begin_where_chains_change),
-        cmocka_unit_test(who_is_left_takes_over),
-        cmocka_unit_test(who_lacks_rows_stays_behind),
+        cmocka_unit_test(the_survivor_takes_over),
+        cmocka_unit_test(a_member_without_rows_stays_behind),
         cmocka_unit_test(those_left_have_all),
         cmocka_unit_test(recalled),
         cmocka_unit_test(those_concerned),

@@ -46,7 +46,7 @@ static void count(const struct ring_chains *c, unsigned levels, uint32_t *held)
 {
     memset(held, 0, SHARDS_MAX * sizeof *held);
     for (unsigned l = 0; l < levels; l++)
-        for (size_t a = 0; a < RING_ARCS; a++)
+        for (size_t a = 0; a < RING_PARTITIONS; a++)
             if (c->level[l].owner[a] < SHARDS_MAX)
                 held[c->level[l].owner[a]]++;
 }
@@ -66,11 +66,11 @@ static void check_chains(const struct world *w, const struct ring_chains *c)
     ring_measure(w->shard, &measured);
     assert_int_equal(measured.present, c->present);
     assert_int_equal(measured.apart, c->apart);
-    for (size_t a = 0; a < RING_ARCS; a++)
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
         for (unsigned l = 0; l < RING_LEVELS; l++) {
             uint16_t shard = c->level[l].owner[a];
             if (l > c->present) {
-                assert_int_equal(shard, RING_NOBODY);
+                assert_int_equal(shard, RING_NONE);
                 continue;
             }
             assert_true(shard < w->n);
@@ -114,11 +114,11 @@ static const struct ring_chains *place(struct world *w, bool fresh)
     return before;
 }
 
-/* Arcs of the first levels that a shard holds and did not hold before. */
+/* Partitions of the first levels that a shard holds and did not hold before. */
 static uint32_t moved(const struct ring_chains *before, const struct ring_chains *after, unsigned levels)
 {
     uint32_t sum = 0;
-    for (size_t a = 0; a < RING_ARCS; a++)
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
         for (unsigned l = 0; l < levels; l++) {
             bool had = false;
             for (unsigned u = 0; u < levels; u++)
@@ -128,8 +128,8 @@ static uint32_t moved(const struct ring_chains *before, const struct ring_chains
     return sum;
 }
 
-/* The shares by weight alone; returns how near the heaviest domain is to holding every arc: above 1 they are
- * not possible. */
+/* The shares by weight alone; returns how near the heaviest domain is to holding every partition: above 1
+ * they are not possible. */
 static double due_shares(const struct world *w, unsigned levels, double *due)
 {
     double total = 0, heaviest = 0;
@@ -139,14 +139,14 @@ static double due_shares(const struct world *w, unsigned levels, double *due)
         double domain = 0;
         for (size_t k = 0; k < w->n; k++)
             domain += same_domain(w, (uint16_t)i, (uint16_t)k) ? w->shard[k].weight : 0;
-        due[i] = levels * RING_ARCS * (w->shard[i].weight / total);
+        due[i] = levels * RING_PARTITIONS * (w->shard[i].weight / total);
         heaviest = levels * domain / total > heaviest ? levels * domain / total : heaviest;
     }
     return heaviest;
 }
 
 /* What no placement with these shares, each rounded down, can do without. */
-static uint32_t least_moves(const struct world *w, const struct ring_chains *before, unsigned levels)
+static uint32_t least_transfers(const struct world *w, const struct ring_chains *before, unsigned levels)
 {
     uint32_t had[SHARDS_MAX];
     double due[SHARDS_MAX], sum = 0;
@@ -166,7 +166,8 @@ static void check_shares(const struct world *w, const struct ring_chains *c)
         uint32_t held[SHARDS_MAX];
         double due[SHARDS_MAX];
         count(c, levels, held);
-        if (due_shares(w, levels, due) > 0.99) /* one that must hold every arc leaves no choice at all */
+        if (due_shares(w, levels, due) >
+            0.99) /* one that must hold every partition leaves no choice at all */
             continue;
         for (size_t i = 0; i < w->n; i++)
             assert_true(held[i] < due[i] + levels && held[i] > due[i] - levels);
@@ -200,14 +201,15 @@ static void histories_of_equals(void **state)
             check_shares(&w, after);
             uint32_t held[SHARDS_MAX];
             for (unsigned levels = 1; levels <= w.replicas + 1; levels++) {
-                double mean = (double)levels * RING_ARCS / count_groups(&w, false);
-                uint32_t moves = moved(before, after, levels), bound = least_moves(&w, before, levels);
+                double mean = (double)levels * RING_PARTITIONS / count_groups(&w, false);
+                uint32_t transfers = moved(before, after, levels),
+                         bound = least_transfers(&w, before, levels);
                 count(after, levels, held);
                 for (size_t i = 0; i < w.n; i++)
                     assert_true(held[i] <= 1.15 * mean);
-                if (bound && (double)moves / bound > worst)
-                    worst = (double)moves / bound;
-                assert_true(moves <= 1.2 * bound);
+                if (bound && (double)transfers / bound > worst)
+                    worst = (double)transfers / bound;
+                assert_true(transfers <= 1.2 * bound);
             }
         }
     }
@@ -250,15 +252,16 @@ static void histories_of_unequals(void **state)
                 double heaviest = due_shares(&w, levels, due);
                 if (after->apart < w.replicas || heaviest > 1 || elsewhere)
                     continue;
-                uint32_t moves = moved(before, after, levels), bound = least_moves(&w, before, levels);
-                uint32_t slack = levels * (uint32_t)w.n; /* shares are within one arc, not exact */
-                double ratio = bound ? (double)moves / bound : 0;
+                uint32_t transfers = moved(before, after, levels),
+                         bound = least_transfers(&w, before, levels);
+                uint32_t slack = levels * (uint32_t)w.n; /* shares are within one partition, not exact */
+                double ratio = bound ? (double)transfers / bound : 0;
                 if (levels == 1 || heaviest <= 0.5)
-                    assert_true(moves <= 1.2 * bound + slack);
+                    assert_true(transfers <= 1.2 * bound + slack);
                 if (levels == 1)
                     owners = bound > 200 && ratio > owners ? ratio : owners;
                 most = bound > 200 && ratio > most ? ratio : most;
-                sum += moves;
+                sum += transfers;
                 bound_sum += bound;
             }
         }
@@ -288,7 +291,7 @@ static void chains_are_nested(void **state)
 static unsigned count_runs(const struct ring_chains *c)
 {
     unsigned runs = 1;
-    for (size_t a = 1; a < RING_ARCS; a++)
+    for (size_t a = 1; a < RING_PARTITIONS; a++)
         for (unsigned l = 0; l < RING_LEVELS; l++)
             if (c->level[l].owner[a] != c->level[l].owner[a - 1]) {
                 runs++;
@@ -320,8 +323,8 @@ static void runs_stay_long(void **state)
     assert_true(count_runs(&w.chains[w.now]) < 400);
 }
 
-/* The dead shard's arcs go to those who hold copies of them, as far as the shares let them: an owner that
- * was no replica is the exception. Whoever stays keeps what it owns. */
+/* The dead shard's partitions go to those who hold copies of them, as far as the shares let them: an owner
+ * that was no replica is the exception. Whoever stays keeps what it owns. */
 static void copies_are_promoted(void **state)
 {
     (void)state;
@@ -333,14 +336,15 @@ static void copies_are_promoted(void **state)
     w.shard[3].weight = 0;
     const struct ring_chains *before = place(&w, false), *after = &w.chains[w.now];
     unsigned promoted = 0;
-    for (size_t a = 0; a < RING_ARCS; a++) {
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint16_t owner = after->level[0].owner[a];
         if (before->level[0].owner[a] != 3)
             assert_int_equal(owner, before->level[0].owner[a]);
         else
             promoted += owner == before->level[1].owner[a] || owner == before->level[2].owner[a];
     }
-    assert_true(promoted >= 2 * (RING_ARCS / 5 - RING_ARCS / 6)); /* all that its two successors may take */
+    assert_true(promoted >=
+                2 * (RING_PARTITIONS / 5 - RING_PARTITIONS / 6)); /* all that its two successors may take */
 }
 
 static void too_few_domains(void **state)
@@ -376,7 +380,7 @@ static void too_few_domains(void **state)
     assert_false(ring_warning(&w.chains[w.now], text, sizeof text));
 }
 
-/* A host that is too heavy: it holds each arc once, the light ones hold the rest by weight. */
+/* A host that is too heavy: it holds each partition once, the light ones hold the rest by weight. */
 static void heavy_domain(void **state)
 {
     (void)state;
@@ -388,29 +392,30 @@ static void heavy_domain(void **state)
     join(&w, 1, 2, 2);
     (void)place(&w, true);
     count(&w.chains[w.now], 2, held);
-    assert_int_equal(held[0], RING_ARCS);
-    assert_in_range(held[1], 3 * RING_ARCS / 4 - 2, 3 * RING_ARCS / 4 + 2);
-    assert_in_range(held[2], RING_ARCS / 4 - 2, RING_ARCS / 4 + 2);
+    assert_int_equal(held[0], RING_PARTITIONS);
+    assert_in_range(held[1], 3 * RING_PARTITIONS / 4 - 2, 3 * RING_PARTITIONS / 4 + 2);
+    assert_in_range(held[2], RING_PARTITIONS / 4 - 2, RING_PARTITIONS / 4 + 2);
 }
 
 static void compares(void **state)
 {
     (void)state;
     static struct world w;
-    struct ring_moves moves;
+    struct ring_transfers transfers;
     w = (struct world){.replicas = 1};
     for (unsigned i = 0; i < 4; i++)
         join(&w, 1, i, i);
     (void)place(&w, true);
-    assert_int_equal(ring_compare(&w.chains[w.now], &w.chains[w.now], &moves), PARAMO_OK);
-    assert_int_equal(moves.owners + moves.copies + moves.owners_least + moves.copies_least, 0);
+    assert_int_equal(ring_compare(&w.chains[w.now], &w.chains[w.now], &transfers), PARAMO_OK);
+    assert_int_equal(transfers.owners + transfers.copies + transfers.owners_least + transfers.copies_least,
+                     0);
     join(&w, 4, 4, 4);
     const struct ring_chains *before = place(&w, false);
-    assert_int_equal(ring_compare(before, &w.chains[w.now], &moves), PARAMO_OK);
-    assert_int_equal(moves.owners, RING_ARCS / 2);
-    assert_int_equal(moves.owners_least, RING_ARCS / 2);
-    assert_int_equal(moves.copies, moved(before, &w.chains[w.now], 2));
-    assert_int_equal(moves.copies_least, RING_ARCS);
+    assert_int_equal(ring_compare(before, &w.chains[w.now], &transfers), PARAMO_OK);
+    assert_int_equal(transfers.owners, RING_PARTITIONS / 2);
+    assert_int_equal(transfers.owners_least, RING_PARTITIONS / 2);
+    assert_int_equal(transfers.copies, moved(before, &w.chains[w.now], 2));
+    assert_int_equal(transfers.copies_least, RING_PARTITIONS);
 }
 
 static void refuses(void **state)

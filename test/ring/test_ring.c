@@ -20,13 +20,13 @@ static uint64_t draw(void)
 
 static unsigned owner_of(const struct ring *ring, const struct ring_placement *placement, uint64_t key)
 {
-    return ring->owner[ring_arc(ring_position(placement, key))];
+    return ring->owner[ring_partition(ring_position(placement, key))];
 }
 
-static size_t count_arcs(const struct ring *ring, size_t i)
+static size_t count_partitions(const struct ring *ring, size_t i)
 {
     size_t count = 0;
-    for (size_t a = 0; a < RING_ARCS; a++)
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
         count += ring->owner[a] == i;
     return count;
 }
@@ -34,7 +34,7 @@ static size_t count_arcs(const struct ring *ring, size_t i)
 static size_t count_runs(const struct ring *ring)
 {
     size_t runs = 1;
-    for (size_t a = 1; a < RING_ARCS; a++)
+    for (size_t a = 1; a < RING_PARTITIONS; a++)
         runs += ring->owner[a] != ring->owner[a - 1];
     return runs;
 }
@@ -45,11 +45,11 @@ static void check_shares(const struct ring *ring, const uint32_t *weights, size_
     for (size_t i = 0; i < n; i++)
         total += weights ? weights[i] : 1;
     for (size_t i = 0; i < n; i++) {
-        double due = RING_ARCS * (weights ? weights[i] : 1) / total;
-        double off = (double)count_arcs(ring, i) - due;
+        double due = RING_PARTITIONS * (weights ? weights[i] : 1) / total;
+        double off = (double)count_partitions(ring, i) - due;
         assert_true(off < 1 && off > -1);
     }
-    for (size_t a = 0; a < RING_ARCS; a++)
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
         assert_true(ring->owner[a] < n);
 }
 
@@ -61,7 +61,7 @@ static void test_shares_in_order(void **state)
         assert_int_equal(ring_assign(NULL, n, NULL, &ring), PARAMO_OK);
         check_shares(&ring, NULL, n);
         assert_int_equal(count_runs(&ring), n);
-        for (size_t a = 1; a < RING_ARCS; a++)
+        for (size_t a = 1; a < RING_PARTITIONS; a++)
             assert_true(ring.owner[a] >= ring.owner[a - 1]);
     }
     uint32_t weights[50];
@@ -74,8 +74,8 @@ static void test_shares_in_order(void **state)
     }
 }
 
-/* With equal weights, a shard that comes takes about 1/(n+1) of the arcs and nothing else moves; one that
- * goes gives what it had, and nothing else moves. */
+/* With equal weights, a shard that comes takes about 1/(n+1) of the partitions and nothing else moves; one
+ * that goes gives what it had, and nothing else moves. */
 static void test_least_movement(void **state)
 {
     (void)state;
@@ -84,19 +84,19 @@ static void test_least_movement(void **state)
         assert_int_equal(ring_assign(NULL, n, NULL, &before), PARAMO_OK);
         assert_int_equal(ring_assign(NULL, n + 1, &before, &after), PARAMO_OK);
         check_shares(&after, NULL, n + 1);
-        for (size_t a = 0; a < RING_ARCS; a++)
+        for (size_t a = 0; a < RING_PARTITIONS; a++)
             assert_true(after.owner[a] == before.owner[a] || after.owner[a] == n);
         assert_true(count_runs(&after) <= 3 * n + 2);
         assert_int_equal(ring_assign(NULL, n, &after, &back), PARAMO_OK);
         check_shares(&back, NULL, n);
-        for (size_t a = 0; a < RING_ARCS; a++)
+        for (size_t a = 0; a < RING_PARTITIONS; a++)
             assert_true(back.owner[a] == after.owner[a] || after.owner[a] == n);
         assert_int_equal(ring_assign(NULL, n, &before, &back), PARAMO_OK);
         assert_memory_equal(&back, &before, sizeof back);
     }
 }
 
-/* Any weights, any history: what moves is exactly what shares within one arc demand. */
+/* Any weights, any history: what moves is exactly what shares within one partition demand. */
 static void test_movement_bound(void **state)
 {
     (void)state;
@@ -109,21 +109,21 @@ static void test_movement_bound(void **state)
             total += weights[i] = 1 + (uint32_t)(draw() % 20);
         assert_int_equal(ring_assign(weights, n, &ring, &next), PARAMO_OK);
         check_shares(&next, weights, n);
-        size_t moved = 0, kept_least = 0, may_round_up = RING_ARCS;
-        for (size_t a = 0; a < RING_ARCS; a++)
+        size_t moved = 0, kept_least = 0, may_round_up = RING_PARTITIONS;
+        for (size_t a = 0; a < RING_PARTITIONS; a++)
             moved += next.owner[a] != ring.owner[a];
         for (size_t i = 0; i < n; i++)
-            may_round_up -= weights[i] * (uint64_t)RING_ARCS / total;
+            may_round_up -= weights[i] * (uint64_t)RING_PARTITIONS / total;
         for (size_t i = 0; i < n; i++) {
-            size_t floor = weights[i] * (uint64_t)RING_ARCS / total, have = count_arcs(&ring, i);
-            int fraction = weights[i] * (uint64_t)RING_ARCS % total != 0;
+            size_t floor = weights[i] * (uint64_t)RING_PARTITIONS / total, have = count_partitions(&ring, i);
+            int fraction = weights[i] * (uint64_t)RING_PARTITIONS % total != 0;
             if (have > floor && fraction && may_round_up) {
                 may_round_up--;
                 floor++;
             }
             kept_least += have < floor ? have : floor;
         }
-        assert_int_equal(moved, RING_ARCS - kept_least);
+        assert_int_equal(moved, RING_PARTITIONS - kept_least);
         ring = next;
     }
 }
@@ -135,7 +135,7 @@ static void test_refuses(void **state)
     uint32_t nothing[3] = {0, 0, 0};
     assert_int_equal(ring_assign(NULL, 0, NULL, &ring), PARAMO_E_INVALID);
     assert_int_equal(ring_assign(nothing, 3, NULL, &ring), PARAMO_E_INVALID);
-    assert_int_equal(ring_assign(NULL, RING_NOBODY, NULL, &ring), PARAMO_E_INVALID);
+    assert_int_equal(ring_assign(NULL, RING_NONE, NULL, &ring), PARAMO_E_INVALID);
     assert_int_equal(ring_assign(NULL, 5000, NULL, &ring), PARAMO_OK);
 }
 
@@ -203,21 +203,21 @@ static void test_positions(void **state)
 {
     (void)state;
     const struct ring_placement uniform = {PARAMO_PLACE_UNIFORM, 0};
-    assert_int_equal(ring_arc(ring_position(&uniform, 0)), 0);
-    assert_int_equal(ring_arc(ring_position(&uniform, UINT64_MAX)), RING_ARCS - 1);
+    assert_int_equal(ring_partition(ring_position(&uniform, 0)), 0);
+    assert_int_equal(ring_partition(ring_position(&uniform, UINT64_MAX)), RING_PARTITIONS - 1);
     const uint64_t sizes[] = {1, 2, 3, 4095, 4096, 4097, 1000000, (UINT64_C(1) << 32) - 1, UINT64_MAX};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const struct ring_placement dense = {PARAMO_PLACE_DENSE, sizes[s]};
         assert_int_equal(ring_first_row(&dense, 0), 0);
-        assert_true(ring_first_row(&dense, RING_ARCS) == sizes[s]);
-        for (unsigned a = 0; a < RING_ARCS; a++) {
+        assert_true(ring_first_row(&dense, RING_PARTITIONS) == sizes[s]);
+        for (unsigned a = 0; a < RING_PARTITIONS; a++) {
             uint64_t first = ring_first_row(&dense, a), end = ring_first_row(&dense, a + 1);
             assert_true(first <= end);
             if (first == end)
                 continue;
-            assert_int_equal(ring_arc(ring_position(&dense, first)), a);
-            assert_int_equal(ring_arc(ring_position(&dense, end - 1)), a);
-            uint64_t share = sizes[s] / RING_ARCS;
+            assert_int_equal(ring_partition(ring_position(&dense, first)), a);
+            assert_int_equal(ring_partition(ring_position(&dense, end - 1)), a);
+            uint64_t share = sizes[s] / RING_PARTITIONS;
             assert_true(end - first >= share && end - first <= share + 1);
         }
     }

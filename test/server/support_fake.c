@@ -63,14 +63,16 @@ void fake_view(struct fake *f)
         n->recovered = f->recovered;
     }
     v->shards_count = 2;
-    v->shards[0] = (struct view_shard){.node = 8, .arcs_changed = f->arcs_changed, .chain_changed = f->died};
-    v->shards[1] = (struct view_shard){.node = 10, .arcs_changed = f->arcs_changed, .chain_changed = f->died};
-    for (unsigned a = 0; a < RING_ARCS; a++)
+    v->shards[0] =
+        (struct view_shard){.node = 8, .partitions_changed = f->partitions_changed, .chain_changed = f->died};
+    v->shards[1] = (struct view_shard){
+        .node = 10, .partitions_changed = f->partitions_changed, .chain_changed = f->died};
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
         v->chains.level[0].owner[a] = a < f->foreign;
     v->chains.replicas = f->replicas;
     for (unsigned l = 1; l <= f->replicas; l++)
-        for (unsigned a = 0; a < RING_ARCS; a++)
-            v->chains.level[l].owner[a] = RING_NOBODY;
+        for (unsigned a = 0; a < RING_PARTITIONS; a++)
+            v->chains.level[l].owner[a] = RING_NONE;
     for (unsigned t = 0; t < f->tables; t++) {
         v->tables[t].id = t + 1;
         v->tables[t].since = f->since[t];
@@ -95,7 +97,7 @@ void fake_init(struct fake *f, shard_handler handler, void *arg)
         table_options_default(&f->options[t]);
     f->options[0].kind = PARAMO_TABLE_SPARSE;
     f->options[1].kind = PARAMO_TABLE_DENSE;
-    f->options[1].rows = RING_ARCS;
+    f->options[1].rows = RING_PARTITIONS;
     f->options[2].kind = PARAMO_TABLE_USER;
     struct shard_config config = {.lane = f->lane,
                                   .node = 8,

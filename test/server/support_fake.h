@@ -3,8 +3,8 @@
 #ifndef TEST_SERVER_SUPPORT_FAKE_H
 #define TEST_SERVER_SUPPORT_FAKE_H
 
-#include "env/sim.h"
-#include "server/shard_impl.h"
+#include "server/shard/shard_impl.h"
+#include "sim/env/sim.h"
 #include "van/core.h"
 
 enum { FAKE_SENT_MAX = 4096, FAKE_VALS = 64 };
@@ -31,9 +31,9 @@ struct fake {
     struct van van;
     struct shard *shard;
     struct view *view;
-    uint64_t number;                       /* of the next view */
-    uint16_t foreign;                      /* arcs below belong to another shard */
-    uint64_t arcs_changed, died, since[4]; /* died: the view in which the server before was dead */
+    uint64_t number;                             /* of the next view */
+    uint16_t foreign;                            /* partitions below belong to another shard */
+    uint64_t partitions_changed, died, since[4]; /* died: the view in which the server before was dead */
     bool recovered, worker_dead;
     uint8_t replicas; /* of the job; no chain has any */
     unsigned tables;

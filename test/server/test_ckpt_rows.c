@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "env/simfs.h"
-#include "server/ckpt_rows.h"
+#include "server/snapshot/ckpt_rows.h"
+#include "sim/env/simfs.h"
 
 enum { SHARDS_MAX = 5, KEYS = 3000, DIM = 3, ROWS = 5000, KINDS = 3 };
 enum { MIXED, DENSE, VAR };
@@ -54,7 +54,7 @@ static void cluster_open(struct cluster *c, size_t shards)
         for (unsigned kind = 0; kind < KINDS; kind++) {
             paramo_table_options o = options_of(kind);
             assert_int_equal(table_create(&o, 77, NULL, &c->table[s][kind]), PARAMO_OK);
-            for (unsigned a = 0; kind == DENSE && a < RING_ARCS; a++) {
+            for (unsigned a = 0; kind == DENSE && a < RING_PARTITIONS; a++) {
                 uint64_t first = ring_first_row(&dense, a), end = ring_first_row(&dense, a + 1);
                 if (c->ring.owner[a] == s && end > first)
                     assert_int_equal(table_dense_own(c->table[s][kind], first, end - first), PARAMO_OK);
@@ -72,7 +72,7 @@ static void cluster_close(struct cluster *c)
 static struct table *table_at(const struct cluster *c, unsigned kind, uint64_t key)
 {
     struct ring_placement placement = placement_of(kind);
-    return c->table[c->ring.owner[ring_arc(ring_position(&placement, key))]][kind];
+    return c->table[c->ring.owner[ring_partition(ring_position(&placement, key))]][kind];
 }
 
 static uint64_t key_of(unsigned kind, size_t i)
@@ -103,7 +103,7 @@ static void put_keys(struct ckpt_writer *w, const struct table *t, unsigned kind
     struct ring_placement placement = placement_of(kind);
     uint64_t *sorted = malloc((n + 1) * sizeof *sorted);
     assert_non_null(sorted);
-    assert_int_equal(ckpt_by_arc(&placement, keys, n, sorted), PARAMO_OK);
+    assert_int_equal(ckpt_by_partition(&placement, keys, n, sorted), PARAMO_OK);
     for (size_t at = 0, took; at < n; at += took) {
         struct writer payload = {0};
         struct ckpt_block block;
@@ -131,7 +131,8 @@ static void save(const struct cluster *c, uint64_t number, uint64_t base, unsign
     for (size_t s = 0; s < c->shards; s++) {
         struct ckpt_writer *w;
         assert_int_equal(ckpt_begin(fs, "/var/ckpt", number, number + 100, (uint32_t)s, &w), PARAMO_OK);
-        struct ckpt_block cleared = {.kind = CKPT_CLEARED, .table = VAR + 1, .arc = 0, .arcs = RING_ARCS};
+        struct ckpt_block cleared = {
+            .kind = CKPT_CLEARED, .table = VAR + 1, .partition = 0, .partitions = RING_PARTITIONS};
         if (var_cleared && !s)
             assert_int_equal(ckpt_put(w, &cleared), PARAMO_OK);
         for (unsigned kind = 0; kind < KINDS; kind++) {
@@ -180,13 +181,13 @@ static void save(const struct cluster *c, uint64_t number, uint64_t base, unsign
 struct loading {
     struct cluster *c;
     size_t shard;
-    bool mine[RING_ARCS];
+    bool mine[RING_PARTITIONS];
 };
 
 static bool wants(void *arg, const struct ckpt_block *b)
 {
     const struct loading *l = arg;
-    for (uint32_t a = b->arc; a < b->arc + b->arcs; a++)
+    for (uint32_t a = b->partition; a < b->partition + b->partitions; a++)
         if (l->mine[a])
             return true;
     return false;
@@ -206,7 +207,7 @@ static void load(struct cluster *c, uint64_t number)
     assert_int_equal(ckpt_open(simfs_fs(disk), "/var/ckpt", number, &ckpt), PARAMO_OK);
     for (size_t s = 0; s < c->shards; s++) {
         struct loading l = {.c = c, .shard = s};
-        for (size_t a = 0; a < RING_ARCS; a++)
+        for (size_t a = 0; a < RING_PARTITIONS; a++)
             l.mine[a] = c->ring.owner[a] == s;
         assert_int_equal(ckpt_visit(ckpt, wants, take, &l), PARAMO_OK);
     }
@@ -308,7 +309,7 @@ static void payloads_are_checked(void **state)
         uint64_t *keys, sorted[ROWS];
         size_t n, took;
         assert_int_equal(table_sorted_keys(t, &keys, &n), PARAMO_OK);
-        assert_int_equal(ckpt_by_arc(&placement, keys, n, sorted), PARAMO_OK);
+        assert_int_equal(ckpt_by_partition(&placement, keys, n, sorted), PARAMO_OK);
         struct writer w = {0};
         struct ckpt_block block;
         assert_int_equal(ckpt_rows_encode(t, 1, &placement, sorted, 11, &w, &block, &took), PARAMO_OK);
@@ -323,11 +324,11 @@ static void payloads_are_checked(void **state)
             w.data[at] ^= 0x80;
         }
         bad = block;
-        bad.arcs = 1; /* not all its keys are of one arc */
-        bad.arc = (block.arc + 1) % RING_ARCS;
+        bad.partitions = 1; /* not all its keys are of one partition */
+        bad.partition = (block.partition + 1) % RING_PARTITIONS;
         assert_int_equal(ckpt_rows_apply(t, &placement, NULL, &bad), PARAMO_E_CORRUPT);
         bad = block;
-        bad.kind = CKPT_CLOCKS;
+        bad.kind = CKPT_WINDOWS;
         assert_int_equal(ckpt_rows_apply(t, &placement, NULL, &bad), PARAMO_E_CORRUPT);
         assert_int_equal(table_rows(t), n);
         writer_fini(&w);
@@ -336,23 +337,23 @@ static void payloads_are_checked(void **state)
     cluster_close(&c);
 }
 
-static void clocks(void **state)
+static void windows(void **state)
 {
     (void)state;
-    struct ckpt_clock list[3], *got;
+    struct ckpt_window list[3], *got;
     size_t n;
     for (uint32_t i = 0; i < 3; i++) {
         list[i] =
-            (struct ckpt_clock){.node = 9 + 2 * i, .app = 3 * i, .customer = i, .incarnation = mix64(i)};
+            (struct ckpt_window){.node = 9 + 2 * i, .app = 3 * i, .customer = i, .incarnation = mix64(i)};
         dedup_init(&list[i].dedup);
         dedup_raise(&list[i].dedup, 1000 * i + 5);
         dedup_record(&list[i].dedup, 1000 * i + 9);
     }
     struct writer w = {0};
-    ckpt_clocks_encode(list, 3, &w);
+    ckpt_windows_encode(list, 3, &w);
     assert_false(w.failed);
-    struct ckpt_block block = {.kind = CKPT_CLOCKS, .payload = w.data, .bytes = w.len};
-    assert_int_equal(ckpt_clocks_decode(&block, &got, &n), PARAMO_OK);
+    struct ckpt_block block = {.kind = CKPT_WINDOWS, .payload = w.data, .bytes = w.len};
+    assert_int_equal(ckpt_windows_decode(&block, &got, &n), PARAMO_OK);
     assert_int_equal(n, 3);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(got[i].node, list[i].node);
@@ -360,14 +361,14 @@ static void clocks(void **state)
         assert_int_equal(got[i].customer, list[i].customer);
         assert_int_equal(got[i].incarnation, list[i].incarnation);
         assert_memory_equal(&got[i].dedup, &list[i].dedup, sizeof list[i].dedup);
-        assert_int_equal(dedup_look(&got[i].dedup, 1000 * i + 9), DEDUP_DONE);
+        assert_int_equal(dedup_check(&got[i].dedup, 1000 * i + 9), DEDUP_DONE);
     }
     free(got);
     for (; block.bytes-- > 0;)
-        assert_int_equal(ckpt_clocks_decode(&block, &got, &n), PARAMO_E_CORRUPT);
+        assert_int_equal(ckpt_windows_decode(&block, &got, &n), PARAMO_E_CORRUPT);
     block.kind = CKPT_ROWS;
     block.bytes = w.len;
-    assert_int_equal(ckpt_clocks_decode(&block, &got, &n), PARAMO_E_CORRUPT);
+    assert_int_equal(ckpt_windows_decode(&block, &got, &n), PARAMO_E_CORRUPT);
     writer_fini(&w);
 }
 
@@ -379,8 +380,8 @@ static void notes(void **state)
     for (uint32_t i = 0; i < 3; i++) {
         list[i] = (struct ckpt_note){
             .node = 9 + 2 * i, .app = 3 * i, .customer = i, .incarnation = mix64(i), .number = 1000 * i};
-        for (unsigned k = 0; k < RING_ARCS / 64; k++)
-            list[i].arcs[k] = mix64(100 * i + k);
+        for (unsigned k = 0; k < RING_PARTITIONS / 64; k++)
+            list[i].partitions[k] = mix64(100 * i + k);
     }
     struct writer w = {0};
     ckpt_notes_encode(list, 3, &w);
@@ -394,12 +395,12 @@ static void notes(void **state)
         assert_int_equal(got[i].customer, list[i].customer);
         assert_int_equal(got[i].incarnation, list[i].incarnation);
         assert_int_equal(got[i].number, list[i].number);
-        assert_memory_equal(got[i].arcs, list[i].arcs, sizeof list[i].arcs);
+        assert_memory_equal(got[i].partitions, list[i].partitions, sizeof list[i].partitions);
     }
     free(got);
     for (; block.bytes-- > 0;)
         assert_int_equal(ckpt_notes_decode(&block, &got, &n), PARAMO_E_CORRUPT);
-    block.kind = CKPT_CLOCKS;
+    block.kind = CKPT_WINDOWS;
     block.bytes = w.len;
     assert_int_equal(ckpt_notes_decode(&block, &got, &n), PARAMO_E_CORRUPT);
     writer_fini(&w);
@@ -410,7 +411,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_shards),
         cmocka_unit_test(payloads_are_checked),
-        cmocka_unit_test(clocks),
+        cmocka_unit_test(windows),
         cmocka_unit_test(notes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

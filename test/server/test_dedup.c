@@ -6,32 +6,32 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "server/dedup.h"
+#include "server/shard/dedup.h"
 
 static void test_states(void **state)
 {
     (void)state;
     struct dedup d;
     dedup_init(&d);
-    assert_int_equal(dedup_look(&d, 0), DEDUP_OLD);
-    assert_int_equal(dedup_look(&d, 1), DEDUP_NEW);
-    assert_int_equal(dedup_look(&d, DATA_WINDOW), DEDUP_NEW);
-    assert_int_equal(dedup_look(&d, 1 + DATA_WINDOW), DEDUP_BEYOND);
+    assert_int_equal(dedup_check(&d, 0), DEDUP_OLD);
+    assert_int_equal(dedup_check(&d, 1), DEDUP_NEW);
+    assert_int_equal(dedup_check(&d, DATA_WINDOW), DEDUP_NEW);
+    assert_int_equal(dedup_check(&d, 1 + DATA_WINDOW), DEDUP_BEYOND);
     dedup_record(&d, 3);
-    assert_int_equal(dedup_look(&d, 3), DEDUP_DONE);
+    assert_int_equal(dedup_check(&d, 3), DEDUP_DONE);
     dedup_raise(&d, 3);
-    assert_int_equal(dedup_look(&d, 3), DEDUP_DONE);
-    assert_int_equal(dedup_look(&d, 2), DEDUP_OLD);
+    assert_int_equal(dedup_check(&d, 3), DEDUP_DONE);
+    assert_int_equal(dedup_check(&d, 2), DEDUP_OLD);
     dedup_raise(&d, 2);
     assert_int_equal(d.floor, 3);
     dedup_raise(&d, 4);
     /* the bit that 3 had is that of 3 + DATA_WINDOW now */
-    assert_int_equal(dedup_look(&d, 3 + DATA_WINDOW), DEDUP_NEW);
-    assert_int_equal(dedup_look(&d, 3), DEDUP_OLD);
+    assert_int_equal(dedup_check(&d, 3 + DATA_WINDOW), DEDUP_NEW);
+    assert_int_equal(dedup_check(&d, 3), DEDUP_OLD);
     dedup_raise(&d, UINT64_MAX - 10);
-    assert_int_equal(dedup_look(&d, UINT64_MAX), DEDUP_NEW);
+    assert_int_equal(dedup_check(&d, UINT64_MAX), DEDUP_NEW);
     dedup_record(&d, UINT64_MAX);
-    assert_int_equal(dedup_look(&d, UINT64_MAX), DEDUP_DONE);
+    assert_int_equal(dedup_check(&d, UINT64_MAX), DEDUP_DONE);
 }
 
 /* Beside a record of everything. */
@@ -51,7 +51,7 @@ static void test_against_all(void **state)
             uint64_t number = floor + r % DATA_WINDOW;
             if (number >= NUMBERS)
                 break;
-            enum dedup_state is = dedup_look(&d, number);
+            enum dedup_state is = dedup_check(&d, number);
             assert_int_equal(is, applied[number] ? DEDUP_DONE : DEDUP_NEW);
             if (is == DEDUP_NEW) {
                 dedup_record(&d, number);
@@ -63,8 +63,8 @@ static void test_against_all(void **state)
                 floor += step;
             }
             if (floor > 1)
-                assert_int_equal(dedup_look(&d, floor - 1), DEDUP_OLD);
-            assert_int_equal(dedup_look(&d, floor + DATA_WINDOW), DEDUP_BEYOND);
+                assert_int_equal(dedup_check(&d, floor - 1), DEDUP_OLD);
+            assert_int_equal(dedup_check(&d, floor + DATA_WINDOW), DEDUP_BEYOND);
         }
     }
 }

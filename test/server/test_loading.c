@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "env/simfs.h"
-#include "server/saving.h"
+#include "server/snapshot/saving.h"
 #include "server/support_fake.h"
+#include "sim/env/simfs.h"
 
 enum { HOLD_MS = 10000, NUMBER = 1, ID = 101 };
 
@@ -17,7 +17,7 @@ static const uint64_t key = 7;
 static struct {
     struct simfs *disk;
     struct fake f;
-    struct chores *chores;
+    struct blocking_jobs *blocking_jobs;
     struct fake_conn *c;
     uint64_t number; /* of the next request */
     bool done;
@@ -42,7 +42,7 @@ static void on(void)
     assert_int_equal(simfs_create(1, &w.disk), PARAMO_OK);
     assert_int_equal(fs_make_dir(simfs_fs(w.disk), "/var"), PARAMO_OK);
     fake_init(&w.f, NULL, NULL);
-    assert_int_equal(chores_create(sim_env(w.f.sim), "files", &w.chores), PARAMO_OK);
+    assert_int_equal(blocking_jobs_create(sim_env(w.f.sim), "files", &w.blocking_jobs), PARAMO_OK);
     fake_view(&w.f);
     w.c = fake_connect(&w.f, 0);
 }
@@ -53,7 +53,7 @@ static void off(void)
     shard_close(w.f.shard);
     w.f.shard = NULL;
     lane_leave(w.f.lane);
-    chores_destroy(w.chores);
+    blocking_jobs_destroy(w.blocking_jobs);
     assert_true(lane_enter(w.f.lane));
     fake_fini(&w.f);
     simfs_destroy(w.disk);
@@ -62,7 +62,7 @@ static void off(void)
 static struct shard_save_config config_of(uint64_t id)
 {
     return (struct shard_save_config){.fs = simfs_fs(w.disk),
-                                      .chores = w.chores,
+                                      .blocking_jobs = w.blocking_jobs,
                                       .dir = "/var/ckpt",
                                       .number = NUMBER,
                                       .id = id,
@@ -282,8 +282,8 @@ static void a_server_joins_amid_a_load(void **state)
     struct shard_save_config config = config_of(ID);
     save();
     w.f.replicas = 1;
-    w.f.foreign = RING_ARCS;
-    w.f.arcs_changed = w.f.number;
+    w.f.foreign = RING_PARTITIONS;
+    w.f.partitions_changed = w.f.number;
     fake_view(&w.f);
     w.done = false;
     assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
@@ -294,9 +294,9 @@ static void a_server_joins_amid_a_load(void **state)
     off();
 }
 
-/* An arc leaves while its rows are read: none of them is put here, where it would stay, and be old when the
- * arc comes again. */
-static void arc_leaves_meanwhile(void **state)
+/* A partition leaves while its rows are read: none of them is put here, where it would stay, and be old when
+ * the partition comes again. */
+static void partition_leaves_meanwhile(void **state)
 {
     (void)state;
     on();
@@ -307,8 +307,8 @@ static void arc_leaves_meanwhile(void **state)
     hold();
     w.done = false;
     assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
-    w.f.foreign = RING_ARCS;
-    w.f.arcs_changed = w.f.number;
+    w.f.foreign = RING_PARTITIONS;
+    w.f.partitions_changed = w.f.number;
     fake_view(&w.f);
     fake_pass(&w.f, ENV_SEC);
     assert_true(w.done);
@@ -383,7 +383,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(go_comes_too_late),
         cmocka_unit_test(load_comes_too_late),
         cmocka_unit_test(a_server_joins_amid_a_load),
-        cmocka_unit_test(arc_leaves_meanwhile),
+        cmocka_unit_test(partition_leaves_meanwhile),
         cmocka_unit_test(another_scheduler),
         cmocka_unit_test(another_scheduler_when_loaded),
     };

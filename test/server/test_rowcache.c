@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "server/rowcache.h"
+#include "server/shard/rowcache.h"
 
 enum { N = 100 };
 

@@ -1,22 +1,22 @@
 /* A shard's part of a checkpoint: what was applied when it began is in, nothing later is, whatever the disk
- * does; and it comes back on other arcs. */
+ * does; and it comes back on other partitions. */
 #include "unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "env/simfs.h"
-#include "server/saving.h"
+#include "server/snapshot/saving.h"
 #include "server/support_fake.h"
+#include "sim/env/simfs.h"
 #include "table/table_options.h"
 
-enum { KEYS = 3000, DENSE = RING_ARCS };
+enum { KEYS = 3000, DENSE = RING_PARTITIONS };
 
 static struct {
     struct simfs *disk;
     struct fake f;
-    struct chores *chores;
+    struct blocking_jobs *blocking_jobs;
     struct fake_conn *c;
     uint64_t number;                  /* of the next request */
     float sparse[KEYS], dense[DENSE]; /* as they are */
@@ -61,7 +61,7 @@ static void open_shard(uint16_t foreign)
 {
     fake_init(&w.f, NULL, NULL);
     w.f.foreign = foreign;
-    assert_int_equal(chores_create(sim_env(w.f.sim), "files", &w.chores), PARAMO_OK);
+    assert_int_equal(blocking_jobs_create(sim_env(w.f.sim), "files", &w.blocking_jobs), PARAMO_OK);
     fake_view(&w.f);
     w.c = fake_connect(&w.f, 0);
     w.number = w.number ? w.number : 1; /* the sender is the same on the next shard */
@@ -73,7 +73,7 @@ static void close_shard(void)
     shard_close(w.f.shard);
     w.f.shard = NULL;
     lane_leave(w.f.lane);
-    chores_destroy(w.chores);
+    blocking_jobs_destroy(w.blocking_jobs);
     assert_true(lane_enter(w.f.lane));
     fake_fini(&w.f);
 }
@@ -120,7 +120,7 @@ static void fill(void)
 static struct shard_save_config config_of(uint64_t number)
 {
     return (struct shard_save_config){.fs = simfs_fs(w.disk),
-                                      .chores = w.chores,
+                                      .blocking_jobs = w.blocking_jobs,
                                       .dir = "/var/ckpt",
                                       .number = number,
                                       .id = number + 100,
@@ -189,7 +189,7 @@ static float value_of(uint32_t table, uint64_t key)
     return sent->vals[0];
 }
 
-/* What the shard has is what the other had when the checkpoint began, as far as its arcs go. */
+/* What the shard has is what the other had when the checkpoint began, as far as its partitions go. */
 static void check_loaded(uint16_t foreign)
 {
     size_t rows = 0;
@@ -386,7 +386,7 @@ static void repeated_after_load(void **state)
         fake_pass(&w.f, ENV_SEC);
     commit(1);
     close_shard();
-    for (uint16_t foreign = 0; foreign <= 1500; foreign += 1500) { /* the same arcs, and fewer */
+    for (uint16_t foreign = 0; foreign <= 1500; foreign += 1500) { /* the same partitions, and fewer */
         open_shard(foreign);
         for (int again = 0; again < 2; again++) { /* a second time it is no news */
             load(1);
@@ -398,7 +398,7 @@ static void repeated_after_load(void **state)
         assert_int_equal(push(4, high), PARAMO_OK);
         assert_true(pulled(51, high) == 4);
         if (!foreign)
-            assert_int_equal(push(2, low), PARAMO_OK); /* the same number: done on all arcs */
+            assert_int_equal(push(2, low), PARAMO_OK); /* the same number: done on all partitions */
         close_shard();
     }
     open_shard(0);
@@ -505,7 +505,7 @@ static void changes_are_small(void **state)
     simfs_destroy(w.disk);
 }
 
-/* Then it saves all, and says so: what the base has in its arcs is void. */
+/* Then it saves all, and says so: what the base has in its partitions is void. */
 static void whole_on_base(uint64_t number, uint64_t base, const char *why)
 {
     unsigned cleared = blocks_of(base).cleared;
@@ -553,12 +553,12 @@ static void changes_are_not_known(void **state)
     fake_view(&w.f);
     w.f.foreign = 0;
     fake_view(&w.f);
-    whole_on_base(10, 9, "it has taken arcs over");
+    whole_on_base(10, 9, "it has taken partitions over");
     some_changes(30);
     save_on(11, 10);
     commit_on(11, 10);
     assert_int_equal(blocks_of(11).cleared, blocks_of(10).cleared);
-    w.f.foreign = 1500; /* arcs that it gives away are not in the way */
+    w.f.foreign = 1500; /* partitions that it gives away are not in the way */
     fake_view(&w.f);
     save_on(12, 11);
     commit_on(12, 11);

@@ -32,13 +32,13 @@ static void test_once(void **state)
     struct fake_conn *c = fake_connect(&f, 0);
     struct wire_head h = fake_head(&f, WIRE_PUSH, 1, 5);
     h.attempt = 3;
-    h.piece = 1;
+    h.slice = 1;
     for (unsigned i = 1; i <= 3; i++) {
         assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
         assert_int_equal(c->count, i);
         assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
         assert_int_equal(fake_last(c)->head.attempt, 3);
-        assert_int_equal(fake_last(c)->head.piece, 1);
+        assert_int_equal(fake_last(c)->head.slice, 1);
         assert_int_equal(fake_last(c)->class, VAN_ANSWER);
     }
     assert_true(value_of(&f, c, 1, 6) == 1);
@@ -96,7 +96,7 @@ static void test_views(void **state)
     fake_view(&f);
     assert_int_equal(fake_last(c)->head.kind, WIRE_ANSWER);
     assert_int_equal(fake_last(c)->head.number, 1);
-    assert_int_equal(f.shard->parked_bytes, 0);
+    assert_int_equal(f.shard->view_deferred_bytes, 0);
     assert_true(value_of(&f, c, 2, 2) == 1);
     probe.columns = WIRE_PUSH;
     assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
@@ -107,8 +107,8 @@ static void test_views(void **state)
     probe.number = 3;
     assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
     assert_int_equal(fake_last(c)->head.column, PROBE_UNKNOWN);
-    /* arcs change: what was cut by an older view is refused with the new one's number */
-    f.arcs_changed = 3;
+    /* partitions change: what was cut by an older view is refused with the new one's number */
+    f.partitions_changed = 3;
     f.foreign = 100;
     fake_view(&f);
     h = fake_head(&f, WIRE_PUSH, 2, 4);
@@ -128,15 +128,15 @@ static void test_views(void **state)
     h.table = 1;
     assert_int_equal(fake_send(c, &h, &foreign, &one), PARAMO_OK);
     assert_int_equal(fake_last(c)->head.status, PARAMO_E_INVALID);
-    /* parked pieces go with their connection, or after a while */
+    /* parked slices go with their connection, or after a while */
     h.view = 9;
     assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
-    assert_true(f.shard->parked_bytes > 0);
-    piece_drop_parked(f.shard, NULL, lane_now(f.lane) + (SHARD_PARKED_SECONDS + 1) * ENV_SEC);
-    assert_int_equal(f.shard->parked_bytes, 0);
+    assert_true(f.shard->view_deferred_bytes > 0);
+    slice_drop_view_deferred(f.shard, NULL, lane_now(f.lane) + (SHARD_VIEW_DEFERRED_SECONDS + 1) * ENV_SEC);
+    assert_int_equal(f.shard->view_deferred_bytes, 0);
     assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
     fake_disconnect(c);
-    assert_int_equal(f.shard->parked_bytes, 0);
+    assert_int_equal(f.shard->view_deferred_bytes, 0);
     fake_fini(&f);
 }
 
@@ -187,7 +187,7 @@ static void test_refusals(void **state)
     assert_int_equal(fake_send(c, &h, two, vals), PARAMO_OK);
     assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
     h = fake_head(&f, WIRE_PULL, 2, 3);
-    two[0] = RING_ARCS;
+    two[0] = RING_PARTITIONS;
     assert_int_equal(fake_send(c, &h, two, NULL), PARAMO_OK);
     assert_int_equal(fake_last(c)->head.status, PARAMO_E_KEY_RANGE);
     /* what breaks the protocol */
@@ -199,7 +199,7 @@ static void test_refusals(void **state)
     h = fake_head(&f, WIRE_ANSWER, 1, 3);
     assert_int_equal(fake_send(c, &h, &key, NULL), PARAMO_E_PROTOCOL);
     h = fake_head(&f, WIRE_PULL, 1, 3);
-    h.flags = WIRE_PART;
+    h.flags = WIRE_COLUMNS;
     h.column = 1;
     h.columns = 1;
     assert_int_equal(fake_send(c, &h, &key, NULL), PARAMO_E_PROTOCOL);
@@ -207,14 +207,14 @@ static void test_refusals(void **state)
     fake_fini(&f);
 }
 
-static void arcs_run(uint64_t arcs[ARCS_WORDS], unsigned first, unsigned count)
+static void partitions_run(uint64_t partitions[PARTITION_WORDS], unsigned first, unsigned count)
 {
     for (unsigned a = first; a < first + count; a++)
-        arcs_add(arcs, a);
+        partition_set_add(partitions, a);
 }
 
-/* Arcs that came from another shard with a record of their own: of a chunk, what is new where it is. */
-static void test_parted(void **state)
+/* Partitions that came from another shard with a record of their own: of a chunk, what is new where it is. */
+static void test_partial_apply(void **state)
 {
     (void)state;
     struct fake f;
@@ -227,25 +227,26 @@ static void test_parted(void **state)
     fake_view(&f);
     struct fake_conn *c = fake_connect(&f, 0);
     struct sender *sender = c->conn.user ? ((struct peer *)c->conn.user)->sender : NULL;
-    struct clock *clock = &sender->clock;
-    /* arcs 10 to 19 come with numbers 1, 3, 5, 7, 9 done there; here 2, 4, 6, 8 have been */
+    struct applied_window *applied_window = &sender->applied_window;
+    /* partitions 10 to 19 come with numbers 1, 3, 5, 7, 9 done there; here 2, 4, 6, 8 have been */
     static const uint64_t keys[3] = {UINT64_C(5) << 52, UINT64_C(15) << 52, UINT64_C(25) << 52};
     const float vals[3] = {1, 2, 4};
-    struct clock theirs;
-    clock_init(&theirs);
+    struct applied_window theirs;
+    applied_window_init(&theirs);
     for (uint64_t n = 1; n < 10; n += 2)
-        clock_record(&theirs, n);
+        applied_window_record(&theirs, n);
     for (uint64_t n = 2; n < 10; n += 2) {
         struct wire_head h = fake_head(&f, WIRE_PUSH, n == 8 ? 4 : 1, n);
         assert_int_equal(fake_send(c, &h, keys, vals), PARAMO_OK);
     }
-    uint64_t all[ARCS_WORDS], arcs[ARCS_WORDS] = {0};
+    uint64_t all[PARTITION_WORDS], partitions[PARTITION_WORDS] = {0};
     size_t bytes = 0;
     memset(all, 0xff, sizeof all);
-    arcs_run(arcs, 10, 10);
-    assert_int_equal(clock_arrive(clock, all, arcs, &theirs), PARAMO_OK);
-    assert_int_equal(clock_count(clock, &bytes), 9);
-    /* the same numbers, all keys: those on the other arcs, or those here, are left out. Table 1 adds. */
+    partitions_run(partitions, 10, 10);
+    assert_int_equal(applied_window_import(applied_window, all, partitions, &theirs), PARAMO_OK);
+    assert_int_equal(applied_window_count_notes(applied_window, &bytes), 9);
+    /* the same numbers, all keys: those on the other partitions, or those here, are left out. Table 1 adds.
+     */
     float want[3] = {3, 0, 0};
     static const struct {
         uint64_t number;
@@ -298,11 +299,11 @@ static void test_parted(void **state)
     assert_int_equal(table_get_rows(t->table, &keys[2], 1, true, rows), PARAMO_E_NOT_FOUND);
     for (uint64_t n = 10; n < 12; n++) { /* one more arrival, in which 10 was done */
         if (n == 10) {
-            clock_init(&theirs);
-            clock_record(&theirs, 10);
-            memset(arcs, 0, sizeof arcs);
-            arcs_run(arcs, 20, 10);
-            assert_int_equal(clock_arrive(clock, all, arcs, &theirs), PARAMO_OK);
+            applied_window_init(&theirs);
+            applied_window_record(&theirs, 10);
+            memset(partitions, 0, sizeof partitions);
+            partitions_run(partitions, 20, 10);
+            assert_int_equal(applied_window_import(applied_window, all, partitions, &theirs), PARAMO_OK);
         }
         const uint32_t lens[3] = {1, 2, 3};
         struct wire_head push = fake_head(&f, WIRE_PUSH, 3, n);
@@ -322,7 +323,7 @@ static void test_parted(void **state)
     struct wire_head last = fake_head(&f, WIRE_PUSH, 1, 20);
     last.floor = 11;
     assert_int_equal(fake_send(c, &last, keys, vals), PARAMO_OK);
-    assert_null(clock->parts);
+    assert_null(applied_window->applied_notes);
     assert_int_equal(f.shard->pool.out, 0);
     fake_disconnect(c);
     fake_fini(&f);
@@ -391,13 +392,13 @@ static void test_lost_data(void **state)
     fake_fini(&f);
 }
 
-/* Who asks for all rows of a table asks for the owner's: of an arc that is only followed, or about to come,
- * its owner says what is lost. */
+/* Who asks for all rows of a table asks for the owner's: of a partition that is only followed, or about to
+ * come, its owner says what is lost. */
 static void test_lost_of_others(void **state)
 {
     (void)state;
     struct fake f;
-    uint64_t others[RING_ARCS / 64] = {3}, own[RING_ARCS / 64] = {4};
+    uint64_t others[RING_PARTITIONS / 64] = {3}, own[RING_PARTITIONS / 64] = {4};
     fake_init(&f, NULL, NULL);
     f.foreign = 2;
     fake_view(&f);
@@ -541,7 +542,7 @@ static void test_rows_remembered(void **state)
     rows_remembered(PARAMO_OPT_MOMENTUM); /* rows that lie in slabs */
 }
 
-struct desk {
+struct dispatch {
     unsigned handled;
     struct shard_request *open[8];
     unsigned open_count;
@@ -550,24 +551,24 @@ struct desk {
 
 static void take(void *arg, struct shard_request *request, const struct shard_request_info *info)
 {
-    struct desk *desk = arg;
-    desk->handled++;
-    desk->seen = info->vals_len ? ((const float *)info->vals)[0] : 0;
+    struct dispatch *dispatch = arg;
+    dispatch->handled++;
+    dispatch->seen = info->vals_len ? ((const float *)info->vals)[0] : 0;
     assert_string_equal(info->table, "t3");
     assert_int_equal(info->sender, 9);
     assert_int_equal(info->keys[0], key);
     if (info->cmd)
         assert_int_equal(shard_answer(request, &(float){7}, info->pull, NULL), PARAMO_OK);
     else
-        desk->open[desk->open_count++] = request;
+        dispatch->open[dispatch->open_count++] = request;
 }
 
 static void test_handler(void **state)
 {
     (void)state;
     struct fake f;
-    struct desk desk = {0};
-    fake_init(&f, take, &desk);
+    struct dispatch dispatch = {0};
+    fake_init(&f, take, &dispatch);
     fake_view(&f);
     struct fake_conn *c = fake_connect(&f, 0);
     struct wire_head h = fake_head(&f, WIRE_PUSHPULL, 3, 1), probe = fake_head(&f, WIRE_PROBE, 3, 1);
@@ -575,12 +576,12 @@ static void test_handler(void **state)
     float vals = 5;
     assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK);
     assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK); /* a repeat waits for the same answer */
-    assert_int_equal(desk.handled, 1);
-    assert_true(desk.seen == 5);
+    assert_int_equal(dispatch.handled, 1);
+    assert_true(dispatch.seen == 5);
     assert_int_equal(c->count, 0);
     assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
     assert_int_equal(fake_last(c)->head.column, PROBE_WORKING);
-    assert_int_equal(shard_answer(desk.open[0], &(float){3}, 1, NULL), PARAMO_OK);
+    assert_int_equal(shard_answer(dispatch.open[0], &(float){3}, 1, NULL), PARAMO_OK);
     assert_true(fake_last(c)->vals[0] == 3);
     size_t kept = f.shard->kept_bytes;
     assert_true(kept > 0);
@@ -589,14 +590,14 @@ static void test_handler(void **state)
     assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
     assert_int_equal(c->count, before + 2);
     assert_true(fake_last(c)->vals[0] == 3);
-    assert_int_equal(desk.handled, 1);
+    assert_int_equal(dispatch.handled, 1);
     /* the kept answer goes when the floor passes; a request that fails keeps its error */
     h.number = 2;
     h.floor = 2;
     h.cmd = 0;
     assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK);
     assert_int_equal(f.shard->kept_bytes, 0);
-    assert_int_equal(shard_answer_error(desk.open[1], PARAMO_E_INVALID, "no"), PARAMO_OK);
+    assert_int_equal(shard_answer_error(dispatch.open[1], PARAMO_E_INVALID, "no"), PARAMO_OK);
     assert_int_equal(fake_last(c)->head.status, PARAMO_E_INVALID);
     assert_string_equal(fake_last(c)->text, "no");
     /* answered inside the handler */
@@ -612,13 +613,13 @@ static void test_handler(void **state)
     h.floor = 5;
     assert_int_equal(fake_send(c, &h, &key, &vals), PARAMO_OK);
     before = c->count;
-    assert_int_equal(shard_answer(desk.open[2], NULL, 0, NULL), PARAMO_OK);
+    assert_int_equal(shard_answer(dispatch.open[2], NULL, 0, NULL), PARAMO_OK);
     assert_int_equal(c->count, before);
     /* answered when the shard is gone */
     fake_disconnect(c);
     shard_close(f.shard);
     f.shard = NULL;
-    assert_int_equal(shard_answer(desk.open[3], NULL, 0, NULL), PARAMO_OK);
+    assert_int_equal(shard_answer(dispatch.open[3], NULL, 0, NULL), PARAMO_OK);
     fake_fini(&f);
 }
 
@@ -670,7 +671,7 @@ int main(void)
         cmocka_unit_test(test_rows_remembered),
         cmocka_unit_test(test_back_pressure),
         cmocka_unit_test(test_handler),
-        cmocka_unit_test(test_parted),
+        cmocka_unit_test(test_partial_apply),
         cmocka_unit_test(test_opened_after_the_death),
         cmocka_unit_test(test_cleared_memory_goes_back),
     };

@@ -8,10 +8,10 @@
 
 #include "sim/world.h"
 
-/* Two processes that have a seat each, and nothing else. */
+/* Two processes that have a member_slot each, and nothing else. */
 struct bed {
     struct world *w;
-    struct seat seats[2];
+    struct member_slot member_slots[2];
     paramo_node *nodes[2];
 };
 
@@ -23,12 +23,12 @@ static int set_up(void **state)
     for (uint32_t k = 0; k < 2; k++) {
         struct machine *m = &b->w->machines[k];
         b->nodes[k] = calloc(1, sizeof *b->nodes[k]);
-        b->nodes[k]->own = &b->seats[k];
-        atomic_store(&b->seats[k].state, SEAT_JOINING);
+        b->nodes[k]->own = &b->member_slots[k];
+        atomic_store(&b->member_slots[k].state, MEMBER_SLOT_JOINING);
         *m = (struct machine){.world = b->w, .node = k, .up = true, .made = b->nodes[k]};
         (void)snprintf(m->name, sizeof m->name, "s%u", k);
         cover_make(m);
-        cover_look(m);
+        cover_watch(m);
     }
     *state = b;
     return 0;
@@ -46,22 +46,22 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void goes(struct bed *b, unsigned k, enum seat_state state)
+static void goes(struct bed *b, unsigned k, enum member_slot_state state)
 {
-    atomic_store(&b->seats[k].state, (int)state);
-    cover_look(&b->w->machines[k]);
+    atomic_store(&b->member_slots[k].state, (int)state);
+    cover_watch(&b->w->machines[k]);
 }
 
 static void a_transition_is_counted_once(void **state)
 {
     struct bed *b = *state;
     const struct coverage *c = &b->w->coverage;
-    assert_int_equal(c->moves[COVER_seat_none_joining], 2);
-    goes(b, 0, SEAT_JOINED);
-    goes(b, 0, SEAT_JOINED);
-    assert_int_equal(c->moves[COVER_seat_joining_joined], 1);
-    goes(b, 1, SEAT_FAILED);
-    assert_int_equal(c->moves[COVER_seat_joining_failed], 1);
+    assert_int_equal(c->transitions[COVER_member_slot_none_joining], 2);
+    goes(b, 0, MEMBER_SLOT_JOINED);
+    goes(b, 0, MEMBER_SLOT_JOINED);
+    assert_int_equal(c->transitions[COVER_member_slot_joining_joined], 1);
+    goes(b, 1, MEMBER_SLOT_FAILED);
+    assert_int_equal(c->transitions[COVER_member_slot_joining_failed], 1);
     assert_string_equal(b->w->broken, "");
 }
 
@@ -72,38 +72,39 @@ static void a_fault_is_before_the_next_transition_only(void **state)
     cover_fault(b->w, FAULT_cut, 0, 0);
     cover_fault(b->w, FAULT_cut, 0, 0);
     cover_fault(b->w, FAULT_pause, 0, 0);
-    goes(b, 1, SEAT_JOINED); /* nothing has struck it */
-    assert_int_equal(c->pairs[COVER_seat_joining_joined][FAULT_cut], 0);
-    goes(b, 0, SEAT_JOINED);
-    assert_int_equal(c->pairs[COVER_seat_joining_joined][FAULT_cut], 1);
-    assert_int_equal(c->pairs[COVER_seat_joining_joined][FAULT_pause], 1);
-    goes(b, 0, SEAT_ENDED);
-    assert_int_equal(c->moves[COVER_seat_joined_ended], 1);
-    assert_int_equal(c->pairs[COVER_seat_joined_ended][FAULT_cut], 0);
+    goes(b, 1, MEMBER_SLOT_JOINED); /* nothing has struck it */
+    assert_int_equal(c->pairs[COVER_member_slot_joining_joined][FAULT_cut], 0);
+    goes(b, 0, MEMBER_SLOT_JOINED);
+    assert_int_equal(c->pairs[COVER_member_slot_joining_joined][FAULT_cut], 1);
+    assert_int_equal(c->pairs[COVER_member_slot_joining_joined][FAULT_pause], 1);
+    goes(b, 0, MEMBER_SLOT_ENDED);
+    assert_int_equal(c->transitions[COVER_member_slot_joined_ended], 1);
+    assert_int_equal(c->pairs[COVER_member_slot_joined_ended][FAULT_cut], 0);
 }
 
 static void a_process_that_is_killed_ends_what_it_had(void **state)
 {
     struct bed *b = *state;
     const struct coverage *c = &b->w->coverage;
-    goes(b, 0, SEAT_JOINED);
+    goes(b, 0, MEMBER_SLOT_JOINED);
     cover_fault(b->w, FAULT_crash, 0, 0);
     cover_dies(&b->w->machines[0], true);
-    assert_int_equal(c->moves[COVER_seat_joined_killed], 1);
-    assert_int_equal(c->pairs[COVER_seat_joined_killed][FAULT_crash], 1);
+    assert_int_equal(c->transitions[COVER_member_slot_joined_killed], 1);
+    assert_int_equal(c->pairs[COVER_member_slot_joined_killed][FAULT_crash], 1);
     cover_dies(&b->w->machines[1], false); /* its job is over: nothing is struck down */
-    assert_int_equal(c->moves[COVER_seat_joining_killed], 0);
-    goes(b, 1, SEAT_JOINING); /* the next process */
-    assert_int_equal(c->moves[COVER_seat_none_joining], 3);
+    assert_int_equal(c->transitions[COVER_member_slot_joining_killed], 0);
+    goes(b, 1, MEMBER_SLOT_JOINING); /* the next process */
+    assert_int_equal(c->transitions[COVER_member_slot_none_joining], 3);
     assert_string_equal(b->w->broken, "");
 }
 
 static void what_no_table_has_is_a_violation(void **state)
 {
     struct bed *b = *state;
-    goes(b, 0, SEAT_JOINED);
-    goes(b, 0, SEAT_JOINING);
-    assert_string_equal(b->w->broken, "s0: a seat went from joined to joining, which is no transition of it");
+    goes(b, 0, MEMBER_SLOT_JOINED);
+    goes(b, 0, MEMBER_SLOT_JOINING);
+    assert_string_equal(b->w->broken,
+                        "s0: a member_slot went from joined to joining, which is no transition of it");
 }
 
 static void a_play_has_them_all_again(void **state)
@@ -115,11 +116,11 @@ static void a_play_has_them_all_again(void **state)
     play(&s, a);
     play(&s, b);
     assert_memory_equal(&a->coverage, &b->coverage, sizeof a->coverage);
-    assert_true(a->coverage.moves[COVER_member_joining_joined] > 0);
-    assert_true(a->coverage.moves[COVER_link_dialing_up] > 0);
-    for (unsigned m = 0; m < COVER_MOVES_COUNT; m++)
+    assert_true(a->coverage.transitions[COVER_member_joining_joined] > 0);
+    assert_true(a->coverage.transitions[COVER_link_connecting_up] > 0);
+    for (unsigned m = 0; m < COVER_TRANSITIONS_COUNT; m++)
         for (unsigned k = 0; k < FAULT_KINDS_COUNT; k++)
-            assert_true(a->coverage.pairs[m][k] <= a->coverage.moves[m]);
+            assert_true(a->coverage.pairs[m][k] <= a->coverage.transitions[m]);
     schedule_fini(&s);
     free(a);
 }
@@ -128,14 +129,15 @@ static void each_has_a_name_of_its_own(void **state)
 {
     (void)state;
     unsigned machines = 0;
-    for (unsigned m = 0; m < COVER_MOVES_COUNT; m++) {
-        machines += cover_machine_text((enum cover_move)m) != NULL;
+    for (unsigned m = 0; m < COVER_TRANSITIONS_COUNT; m++) {
+        machines += cover_machine_text((enum cover_transition)m) != NULL;
         for (unsigned other = 0; other < m; other++)
-            assert_string_not_equal(cover_move_name((enum cover_move)m),
-                                    cover_move_name((enum cover_move)other));
+            assert_string_not_equal(cover_transition_name((enum cover_transition)m),
+                                    cover_transition_name((enum cover_transition)other));
     }
     assert_int_equal(machines, 14);
-    assert_string_equal(cover_move_name(COVER_give_full_pausing), "give full pausing");
+    assert_string_equal(cover_transition_name(COVER_migration_source_full_pausing),
+                        "migration_source full pausing");
 }
 
 int main(void)

@@ -28,7 +28,7 @@ static void count(void *arg)
     c->at = down(c, 100);
 }
 
-static void two_fibers_take_turns(void **state)
+static void two_fibers_migration_target_turns(void **state)
 {
     (void)state;
     struct count a = {.to = 3}, b = {.to = 5};
@@ -62,7 +62,7 @@ static void one_that_never_ran_is_freed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_fibers_take_turns),
+        cmocka_unit_test(two_fibers_migration_target_turns),
         cmocka_unit_test(one_that_never_ran_is_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

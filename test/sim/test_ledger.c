@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "post/view.h"
+#include "cluster/view/view.h"
 #include "sim/world.h"
 
 /* A view of two shards, in which one of them owns everything since view `since`. */
@@ -14,8 +14,8 @@ static struct view *view_make(struct view_shard *shards, uint64_t number, uint16
     view->number = number;
     view->shards = shards;
     view->shards_count = 2;
-    shards[owner].arcs_changed = since;
-    for (unsigned a = 0; a < RING_ARCS; a++)
+    shards[owner].partitions_changed = since;
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
         view->chains.level[0].owner[a] = owner;
     return view;
 }
@@ -30,7 +30,7 @@ static void becomes(struct world *w, struct view_shard *shards, uint64_t number,
 
 /* Nobody need have seen the view itself that gave it the key: the job's first that anybody sees is not its
  * first, and a customer says by which change of owners it was answered. */
-static void who_owns_a_key_owns_it_since_the_change(void **state)
+static void an_owner_owns_since_the_change(void **state)
 {
     (void)state;
     struct view_shard shards[2] = {{0}};
@@ -94,7 +94,7 @@ static void what_a_dead_server_took_need_not_stay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_owns_a_key_owns_it_since_the_change),
+        cmocka_unit_test(an_owner_owns_since_the_change),
         cmocka_unit_test(a_key_that_was_given_back_was_owned_before),
         cmocka_unit_test(what_a_dead_server_took_need_not_stay),
     };

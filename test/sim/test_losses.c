@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "post/view.h"
-#include "server/shard_impl.h"
+#include "cluster/view/view.h"
+#include "server/shard/shard_impl.h"
 #include "sim/world.h"
 
 enum { SERVERS = 2, BEFORE = 4 };
@@ -15,7 +15,7 @@ static struct schedule schedule;
 static struct view_node nodes[SERVERS];
 static struct view_table table;
 
-/* Server 0 has the arcs below the middle, server 1 the others; no copies. */
+/* Server 0 has the partitions below the middle, server 1 the others; no copies. */
 static struct world *world_make(void)
 {
     struct world *w = calloc(1, sizeof *w);
@@ -27,8 +27,8 @@ static struct world *world_make(void)
     ckpts_make(w);
     for (unsigned i = 0; i < SERVERS; i++)
         w->holder[i] = 100 + i;
-    for (unsigned a = 0; a < RING_ARCS; a++)
-        w->chains.level[0].owner[a] = a >= RING_ARCS / 2;
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        w->chains.level[0].owner[a] = a >= RING_PARTITIONS / 2;
     return w;
 }
 
@@ -38,8 +38,8 @@ static void world_free(struct world *w)
     free(w);
 }
 
-/* Of a table that was opened in view `since`, and says that from the middle on all arcs are lost since view
- * lost_at (0: none is). */
+/* Of a table that was opened in view `since`, and says that from the middle on all partitions are lost since
+ * view lost_at (0: none is). */
 static struct view *view_make(uint64_t number, bool alive, uint64_t lost_at, uint64_t since)
 {
     struct view *view = calloc(1, sizeof *view);
@@ -55,7 +55,7 @@ static struct view *view_make(uint64_t number, bool alive, uint64_t lost_at, uin
     view->tables = &table;
     view->tables_count = 1;
     view->lost_at = lost_at;
-    for (unsigned a = RING_ARCS / 2; a < RING_ARCS && lost_at; a++)
+    for (unsigned a = RING_PARTITIONS / 2; a < RING_PARTITIONS && lost_at; a++)
         view->lost[a] = RING_LEVELS;
     return view;
 }
@@ -72,7 +72,7 @@ static unsigned lost(const struct world *w, enum sim_table t, bool behind)
     unsigned n = 0;
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         const struct ledger_key *k = &w->ledger[t].keys[i];
-        n += k->lost && (k->arc >= RING_ARCS / 2) == behind;
+        n += k->lost && (k->partition >= RING_PARTITIONS / 2) == behind;
     }
     return n;
 }
@@ -81,7 +81,7 @@ static unsigned of_server_1(const struct world *w)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < SIM_KEYS; i++)
-        n += w->ledger[SIM_SPARSE].keys[i].arc >= RING_ARCS / 2;
+        n += w->ledger[SIM_SPARSE].keys[i].partition >= RING_PARTITIONS / 2;
     return n;
 }
 
@@ -153,7 +153,7 @@ static void they_are_back_when_no_view_has_them_lost(void **state)
         assert_true(losses_open(k, &shard, &rows)); /* of that view it knows nothing */
         shard.view = &seen;
         assert_false(losses_open(k, &shard, &rows));
-        arcs_add(rows.lost_arcs, k->arc);
+        partition_set_add(rows.lost_partitions, k->partition);
         assert_true(losses_open(k, &shard, &rows));
         assert_true(losses_between(w, k, k->lost_at));
         assert_false(losses_between(w, k, k->lost_at + 1));

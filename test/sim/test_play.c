@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "env/lane.h"
-#include "env/sim.h"
+#include "sim/env/sim.h"
 #include "sim/play.h"
 
 static void the_same_seed_plays_the_same_way(void **state)

@@ -23,7 +23,7 @@ static void rows_stay_where_they_are(void **state)
         static char *at[100000];
         for (uint32_t i = 0; i < rows; i++) {
             uint32_t row;
-            assert_int_equal(rowslab_take(&s, &row), PARAMO_OK);
+            assert_int_equal(rowslab_alloc(&s, &row), PARAMO_OK);
             assert_int_equal(row, i);
             at[i] = rowslab_row(&s, row);
             assert_int_equal((uintptr_t)at[i] % 8, 0);
@@ -48,16 +48,16 @@ static void freed_rows_are_used_first(void **state)
     rowslab_init(&s, &mem, 4, 4);
     uint32_t row;
     for (uint32_t i = 0; i < 10; i++) {
-        assert_int_equal(rowslab_take(&s, &row), PARAMO_OK);
+        assert_int_equal(rowslab_alloc(&s, &row), PARAMO_OK);
     }
-    rowslab_give(&s, 3);
-    rowslab_give(&s, 7);
+    rowslab_free(&s, 3);
+    rowslab_free(&s, 7);
     assert_int_equal(s.used, 8);
-    assert_int_equal(rowslab_take(&s, &row), PARAMO_OK);
+    assert_int_equal(rowslab_alloc(&s, &row), PARAMO_OK);
     assert_int_equal(row, 7);
-    assert_int_equal(rowslab_take(&s, &row), PARAMO_OK);
+    assert_int_equal(rowslab_alloc(&s, &row), PARAMO_OK);
     assert_int_equal(row, 3);
-    assert_int_equal(rowslab_take(&s, &row), PARAMO_OK);
+    assert_int_equal(rowslab_alloc(&s, &row), PARAMO_OK);
     assert_int_equal(row, 10);
     rowslab_clear(&s);
 }
@@ -75,7 +75,7 @@ static void without_memory_nothing_changes(void **state)
     for (uint32_t i = 0; i < 40; i++) {
         for (size_t at = 1;; at++) {
             f.fail_at = at;
-            paramo_err err = rowslab_take(&s, &row);
+            paramo_err err = rowslab_alloc(&s, &row);
             if (err == PARAMO_OK) {
                 break;
             }
@@ -102,7 +102,7 @@ static void empty_slabs_give_memory_back(void **state)
     rowslab_init(&s, &mem, BYTES, 8);
     uint32_t row;
     for (uint32_t i = 0; i < ROWS; i++) {
-        assert_int_equal(rowslab_take(&s, &row), PARAMO_OK);
+        assert_int_equal(rowslab_alloc(&s, &row), PARAMO_OK);
         at[i] = rowslab_row(&s, row);
         memcpy(at[i], &i, sizeof i);
     }
@@ -110,7 +110,7 @@ static void empty_slabs_give_memory_back(void **state)
     for (uint32_t i = 0; i < ROWS; i++) { /* scattered; but the last slabs keep each a row */
         uint32_t gone = (uint32_t)((uint64_t)i * 2777 % ROWS);
         if (gone < ROWS / 2 || gone % OF_SLAB) {
-            rowslab_give(&s, gone);
+            rowslab_free(&s, gone);
         }
     }
     assert_true(mem.bytes < full * 6 / 10);
@@ -123,15 +123,15 @@ static void empty_slabs_give_memory_back(void **state)
     }
     uint32_t highest = 0;
     while (s.used < ROWS) {
-        assert_int_equal(rowslab_take(&s, &row), PARAMO_OK);
+        assert_int_equal(rowslab_alloc(&s, &row), PARAMO_OK);
         highest = row > highest ? row : highest;
         memset(rowslab_row(&s, row), 1, BYTES);
     }
     assert_true(highest < ROWS + OF_SLAB);
     assert_int_equal(mem.bytes, full);
     for (size_t i = 0; i < 1000; i++) { /* one that comes and goes takes none, and gives none */
-        assert_int_equal(rowslab_take(&s, &row), PARAMO_OK);
-        rowslab_give(&s, row);
+        assert_int_equal(rowslab_alloc(&s, &row), PARAMO_OK);
+        rowslab_free(&s, row);
     }
     rowslab_clear(&s);
     assert_int_equal(mem.bytes, 0);

@@ -10,7 +10,7 @@
 
 #include "support_reference.h"
 #include "table/table.h"
-#include "table/table_cut.h"
+#include "table/table_snapshot.h"
 
 enum { N = 40000, DIM = 16, FEW = 100 };
 
@@ -133,23 +133,24 @@ static void take_row(void *arg, uint64_t key, const void *row, uint32_t values)
 }
 
 /* Rows that a cut is to have are given to it first: that takes its time, and is said before. */
-static void with_a_cut(void **state)
+static void with_a_snapshot(void **state)
 {
     (void)state;
     for (size_t kind = 0; kind < KINDS; kind++) {
         struct table *t = made(kind, NULL);
-        struct table_cut *cut;
+        struct table_snapshot *snapshot;
         size_t given = 0;
         bool done = false;
         push(t, FEW);
-        assert_int_equal(table_cut_open(t, TABLE_CUT_ALL, true, take_row, &given, &cut), PARAMO_OK);
+        assert_int_equal(table_snapshot_open(t, TABLE_SNAPSHOT_ALL, true, take_row, &given, &snapshot),
+                         PARAMO_OK);
         assert_false(table_clear_is_short(t));
         table_clear(t);
         assert_int_equal(given, FEW);
         assert_true(table_clear_is_short(t));
-        assert_int_equal(table_cut_step(cut, SIZE_MAX / 16, &done), PARAMO_OK);
+        assert_int_equal(table_snapshot_step(snapshot, SIZE_MAX / 16, &done), PARAMO_OK);
         assert_true(done);
-        table_cut_close(cut);
+        table_snapshot_close(snapshot);
         assert_false(table_changes_known(t));
         push(t, FEW);
         while (table_clear_step(t)) {
@@ -165,7 +166,7 @@ int main(void)
         cmocka_unit_test(freed_in_steps),
         cmocka_unit_test(deleted_rows),
         cmocka_unit_test(without_memory_at_once),
-        cmocka_unit_test(with_a_cut),
+        cmocka_unit_test(with_a_snapshot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,7 +159,7 @@ static void step(struct model *m, struct table *t, struct failing_alloc *f, stru
         }
         uint32_t col = (uint32_t)(draw(seed) % dim);
         uint32_t ncols = (uint32_t)(1 + draw(seed) % (dim - col));
-        err = table_push_part(t, keys[0], col, ncols, vals);
+        err = table_push_columns(t, keys[0], col, ncols, vals);
         if (err == PARAMO_OK) {
             float whole[VALUES_MAX];
             float g[DIM_MAX] = {0};
@@ -171,7 +171,7 @@ static void step(struct model *m, struct table *t, struct failing_alloc *f, stru
                 memcpy(m->rows[which[0]] + plane * dim + col, whole + plane * dim + col, ncols * sizeof *g);
             }
             f->fail_at = 0;
-            assert_int_equal(table_pull_part(t, keys[0], col, ncols, out, false), PARAMO_OK);
+            assert_int_equal(table_pull_columns(t, keys[0], col, ncols, out, false), PARAMO_OK);
             assert_floats(out, m->rows[which[0]] + col, ncols);
         }
         break;

@@ -93,7 +93,7 @@ static void change(void)
                          PARAMO_OK);
 }
 
-/* A part of the keys, as those of some arcs are. */
+/* A part of the keys, as those of some partitions are. */
 static bool wanted(void *arg, uint64_t key)
 {
     unsigned share = *(unsigned *)arg;

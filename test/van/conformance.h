@@ -3,8 +3,8 @@
  * one, and runs them with CONFORMANCE_TESTS. Ends are driven on lanes of the van's own environment; what is
  * waited for is an event on the lane where it happens, with a deadline.
  */
-#ifndef TEST_CONFORMANCE_H
-#define TEST_CONFORMANCE_H
+#ifndef TEST_VAN_CONFORMANCE_H
+#define TEST_VAN_CONFORMANCE_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -432,7 +432,7 @@ void conf_test_refused(void **state)
     struct conf *c = conf_open();
     conf_on(c->lane[0], connect_dead, c);
     conf_wait(c->lane[0], &c->client[0].closed, 1);
-    assert_int_equal(c->client[0].why, PARAMO_E_NOBODY);
+    assert_int_equal(c->client[0].why, PARAMO_E_CONNECTION_REFUSED);
     assert_non_null(strstr(c->client[0].text, conf_van.dead_address));
     assert_int_equal(all_done(&c->client[0]), 1); /* OK where it was copied already */
     conf_close(c);
@@ -580,7 +580,7 @@ static void moved(void *arg, struct van_conn *conn)
     peer->lane = conn->lane;
     van_set_user(conn, &conf_user, peer);
     if (peer->next_id + 50 == BURST)
-        van_settle(conn);
+        van_conn_stays(conn);
 }
 
 /* At every 50th frame to the other lane. */
@@ -621,7 +621,7 @@ static void connect_same_lane(void *arg)
     struct peer *peer = &c->client[0];
     assert_int_equal(van_connect(c->van, c->lane[1], c->address, &conf_user, peer, &peer->conn), PARAMO_OK);
     van_set_frame_limit(peer->conn, c->frame_limit);
-    van_settle(peer->conn);
+    van_conn_stays(peer->conn);
     send_burst(&(struct shapes){.c = c});
 }
 

@@ -195,7 +195,7 @@ static void accepted(void *arg, struct van_conn *conn)
     van_set_user(conn, &conf_user, peer);
     van_set_frame_limit(conn, c->frame_limit);
     if (!c->moving)
-        van_settle(conn);
+        van_conn_stays(conn);
     if (c->on_accept)
         c->on_accept(peer);
     peer_event(peer, &c->accepted);
@@ -222,7 +222,7 @@ static void connect_on(void *arg)
     struct conf *c = peer->conf;
     assert_int_equal(van_connect(c->van, c->lane[0], c->address, &conf_user, peer, &peer->conn), PARAMO_OK);
     van_set_frame_limit(peer->conn, c->frame_limit);
-    van_settle(peer->conn);
+    van_conn_stays(peer->conn);
     peer->conn->limits.queue_bytes[VAN_REQUEST] = UINT64_C(1) << 40; /* but for the test of this bound */
 }
 

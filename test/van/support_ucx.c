@@ -1,6 +1,6 @@
 #include "van/support_ucx.h"
 
-#include "van/tcp.h"
+#include "van/tcp/tcp.h"
 
 /* UCX 1.13 forgets some hundred bytes where an endpoint cannot be made since its peer has just gone. */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);

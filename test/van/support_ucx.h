@@ -1,8 +1,8 @@
 /*
  * What the tests of the ucx van share: waiting until a connection's bytes go by UCX in both directions.
  */
-#ifndef TEST_SUPPORT_UCX_H
-#define TEST_SUPPORT_UCX_H
+#ifndef TEST_VAN_SUPPORT_UCX_H
+#define TEST_VAN_SUPPORT_UCX_H
 
 #include "van/conformance.h"
 

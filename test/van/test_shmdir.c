@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "unit.h"
-#include "van/shmdir.h"
+#include "van/ucx/shmdir.h"
 
 static char base[64];
 

@@ -1,7 +1,7 @@
 #include "base/hash.h"
-#include "env/sim.h"
+#include "sim/env/sim.h"
+#include "sim/van/simvan.h"
 #include "van/conformance.h"
-#include "van/simvan.h"
 
 static struct sim *sim;
 static struct sim_host *host; /* all lanes are on it */
@@ -295,7 +295,7 @@ static void test_crash(void **state)
     assert_int_equal(c->client[1].closed, 0);
     conf_on(c->lane[0], connect_second, &s);
     conf_wait(c->lane[0], &c->client[2].closed, 1);
-    assert_int_equal(c->client[2].why, PARAMO_E_NOBODY);
+    assert_int_equal(c->client[2].why, PARAMO_E_CONNECTION_REFUSED);
     conf_on(c->lane[2], second_close, &s);
     van_destroy(s.van);
     conf_close(c);

@@ -10,7 +10,7 @@
 #include "base/mutant.h"
 #include "van/core.h"
 #include "van/support_ucx.h"
-#include "van/ucx_say.h"
+#include "van/ucx/ucx_setup.h"
 
 static void ucx_open(struct env **env, struct van **van)
 {
@@ -24,7 +24,7 @@ const struct conf_van conf_van = {
 /* ---- a peer by hand
  * ------------------------------------------------------------------------------------------- */
 
-static int dial(const char *address)
+static int connector(const char *address)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     addr.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
@@ -33,41 +33,41 @@ static int dial(const char *address)
     return fd;
 }
 
-static void say_bytes(int fd, const uint8_t *body, size_t len)
+static void append_bytes(int fd, const uint8_t *body, size_t len)
 {
-    uint8_t bytes[VAN_HEADER_BYTES + SAY_MAX + VAN_ALIGN] = {0};
+    uint8_t bytes[VAN_HEADER_BYTES + SETUP_BYTES_MAX + VAN_ALIGN] = {0};
     van_own_header_encode(len, bytes);
     memcpy(bytes + VAN_HEADER_BYTES, body, len);
     size_t size = VAN_HEADER_BYTES + (size_t)van_padded(len);
     assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
 }
 
-static void say(int fd, const struct ucx_say *what)
+static void setup(int fd, const struct ucx_setup *what)
 {
-    uint8_t bytes[SAY_MAX];
-    size_t len = ucx_say_encode(what, bytes);
+    uint8_t bytes[SETUP_BYTES_MAX];
+    size_t len = ucx_setup_encode(what, bytes);
     assert_true(len > 0);
-    say_bytes(fd, bytes, len);
+    append_bytes(fd, bytes, len);
 }
 
 /* bytes hold the address that it refers to. */
-static struct ucx_say hear(int fd, uint8_t bytes[SAY_MAX + VAN_ALIGN])
+static struct ucx_setup hear(int fd, uint8_t bytes[SETUP_BYTES_MAX + VAN_ALIGN])
 {
     uint8_t header[VAN_HEADER_BYTES];
     struct van_header h;
-    struct ucx_say got;
+    struct ucx_setup got;
     assert_int_equal(recv(fd, header, sizeof header, MSG_WAITALL), sizeof header);
-    assert_int_equal(van_header_decode(header, SAY_MAX, &h), PARAMO_OK);
+    assert_int_equal(van_header_decode(header, SETUP_BYTES_MAX, &h), PARAMO_OK);
     assert_true(h.own);
     assert_int_equal(recv(fd, bytes, h.padded, MSG_WAITALL), (ssize_t)h.padded);
-    assert_int_equal(ucx_say_decode(bytes, (size_t)h.len[0], &got), PARAMO_OK);
+    assert_int_equal(ucx_setup_decode(bytes, (size_t)h.len[0], &got), PARAMO_OK);
     return got;
 }
 
 /* The van's offer to a listener by hand, and the connection. */
-static int hear_offer(struct conf *c, struct ucx_say *offer)
+static int hear_offer(struct conf *c, struct ucx_setup *offer)
 {
-    uint8_t bytes[SAY_MAX + VAN_ALIGN];
+    uint8_t bytes[SETUP_BYTES_MAX + VAN_ALIGN];
     char address[40];
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof addr;
@@ -82,7 +82,7 @@ static int hear_offer(struct conf *c, struct ucx_say *offer)
     assert_true(fd >= 0);
     (void)close(listener);
     *offer = hear(fd, bytes);
-    assert_int_equal(offer->kind, SAY_OFFER);
+    assert_int_equal(offer->kind, SETUP_OFFER);
     assert_true(offer->kinds & 1u << UCX_SHM);
     return fd;
 }
@@ -105,19 +105,20 @@ static void own_frames_out_of_place(void **state)
         uint8_t body[32];
         size_t len;
     } says[] = {
-        {{SAY_READY, 1, 2, 3, 4, 5, 6, 7, 8, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8}, 19}, /* READY first */
-        {{SAY_ACCEPT, 0, 0, 0}, 4},
-        {{SAY_SWITCH}, 1},
-        {{SAY_OFFER, SAY_VERSION, 0, 0}, 4}, /* a short offer */
+        {{SETUP_READY, 1, 2, 3, 4, 5, 6, 7, 8, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8}, 19}, /* READY first */
+        {{SETUP_ACCEPT, 0, 0, 0}, 4},
+        {{SETUP_SWITCH}, 1},
+        {{SETUP_OFFER, SETUP_VERSION, 0, 0}, 4}, /* a short offer */
         {{0}, 0},
         {{77, 1}, 2}, /* no such kind */
-        {{SAY_OFFER, SAY_VERSION, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 9}, 20}, /* a long one */
+        {{SETUP_OFFER, SETUP_VERSION, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 9},
+         20}, /* a long one */
     };
     for (unsigned i = 0; i < sizeof says / sizeof says[0]; i++) {
         struct conf *c = conf_open();
         conf_listen(c);
-        int fd = dial(c->address);
-        say_bytes(fd, says[i].body, says[i].len);
+        int fd = connector(c->address);
+        append_bytes(fd, says[i].body, says[i].len);
         conf_wait(c->lane[1], &c->accepted, 1);
         is_broken(c, 1, &c->server[0]);
         (void)close(fd);
@@ -128,21 +129,21 @@ static void own_frames_out_of_place(void **state)
 static void memory_that_is_none_is_declined(void **state)
 {
     (void)state;
-    uint8_t bytes[SAY_MAX + VAN_ALIGN];
-    struct ucx_say offer, answer;
+    uint8_t bytes[SETUP_BYTES_MAX + VAN_ALIGN];
+    struct ucx_setup offer, answer;
     struct conf *c = conf_open();
     (void)close(hear_offer(c, &offer));
     conf_listen(c);
     offer.area = (struct area_place){(uint32_t)getpid(), 99999};
-    int fd = dial(c->address);
-    say(fd, &offer);
+    int fd = connector(c->address);
+    setup(fd, &offer);
     answer = hear(fd, bytes);
-    assert_int_equal(answer.kind, SAY_DECLINE);
+    assert_int_equal(answer.kind, SETUP_DECLINE);
     offer.version++; /* a later version's */
-    int other = dial(c->address);
-    say(other, &offer);
+    int other = connector(c->address);
+    setup(other, &offer);
     answer = hear(other, bytes);
-    assert_int_equal(answer.kind, SAY_DECLINE);
+    assert_int_equal(answer.kind, SETUP_DECLINE);
     (void)close(fd);
     (void)close(other);
     conf_close(c);
@@ -152,17 +153,17 @@ static void memory_that_is_none_is_declined(void **state)
 static void an_accept_without_proof_is_refused(void **state)
 {
     (void)state;
-    struct ucx_say offer;
+    struct ucx_setup offer;
     struct area area = {0};
     struct conf *c = conf_open();
     assert_int_equal(area_create(c->env, &area), PARAMO_OK);
     int fd = hear_offer(c, &offer);
-    say(fd, &(struct ucx_say){.kind = SAY_ACCEPT,
-                              .way = UCX_SHM,
-                              .area = area.place,
-                              .proof = 1,
-                              .address = garbage,
-                              .address_len = sizeof garbage});
+    setup(fd, &(struct ucx_setup){.kind = SETUP_ACCEPT,
+                                  .way = UCX_SHM,
+                                  .area = area.place,
+                                  .proof = 1,
+                                  .address = garbage,
+                                  .address_len = sizeof garbage});
     is_broken(c, 0, &c->client[0]);
     area_close(&area);
     (void)close(fd);
@@ -172,21 +173,21 @@ static void an_accept_without_proof_is_refused(void **state)
 static void a_ready_without_proof_is_refused(void **state)
 {
     (void)state;
-    uint8_t bytes[SAY_MAX + VAN_ALIGN];
-    struct ucx_say offer, answer;
+    uint8_t bytes[SETUP_BYTES_MAX + VAN_ALIGN];
+    struct ucx_setup offer, answer;
     struct area area = {0};
     struct conf *c = conf_open();
     assert_int_equal(area_create(c->env, &area), PARAMO_OK);
     (void)close(hear_offer(c, &offer));
     conf_listen(c);
     offer.area = area.place;
-    int fd = dial(c->address);
-    say(fd, &offer);
+    int fd = connector(c->address);
+    setup(fd, &offer);
     answer = hear(fd, bytes);
-    assert_int_equal(answer.kind, SAY_ACCEPT);
+    assert_int_equal(answer.kind, SETUP_ACCEPT);
     assert_true(answer.proof == area_proof(&area)); /* it has read ours */
-    say(fd,
-        &(struct ucx_say){.kind = SAY_READY, .proof = 1, .address = garbage, .address_len = sizeof garbage});
+    setup(fd, &(struct ucx_setup){
+                  .kind = SETUP_READY, .proof = 1, .address = garbage, .address_len = sizeof garbage});
     is_broken(c, 1, &c->server[0]);
     area_close(&area);
     (void)close(fd);

@@ -118,7 +118,7 @@ static void test_queue_against_a_sort(void **state)
             next = &frames[any];
         }
         outq_remove(&q, next);
-        outq_settle(&q, next);
+        outq_complete(&q, next);
         in[next - frames] = false;
         taken++;
     }
@@ -162,7 +162,7 @@ static void test_queue_bounds(void **state)
     assert_false(outq_writable(&q, &limits));
     outq_remove(&q, &big);
     assert_false(outq_writable(&q, &limits)); /* taken is not settled */
-    outq_settle(&q, &big);
+    outq_complete(&q, &big);
     assert_true(outq_writable(&q, &limits));
     assert_false(outq_writable(&q, &limits)); /* once */
 
@@ -183,7 +183,7 @@ static void test_pool(void **state)
     struct pool *pool;
     struct van_hold *a, *b;
     assert_int_equal(pool_create(&pool), PARAMO_OK);
-    assert_int_equal(pool_take(pool, 300000, &a), PARAMO_OK);
+    assert_int_equal(pool_get(pool, 300000, &a), PARAMO_OK);
     assert_int_equal((uintptr_t)hold_data(a) % 64, 0);
     memset(hold_data(a), 1, 300000);
     hold_ref(a);
@@ -191,7 +191,7 @@ static void test_pool(void **state)
     assert_int_equal(pool_free_bytes(pool), 0); /* one reference is left */
     van_release(a);
     assert_true(pool_free_bytes(pool) >= 300000);
-    assert_int_equal(pool_take(pool, 290000, &b), PARAMO_OK);
+    assert_int_equal(pool_get(pool, 290000, &b), PARAMO_OK);
     assert_ptr_equal(a, b); /* the same memory, still in cache */
     assert_int_equal(pool_free_bytes(pool), 0);
     van_release(NULL);
@@ -208,13 +208,13 @@ static void test_pool_is_bounded(void **state)
     struct van_hold *holds[COUNT];
     assert_int_equal(pool_create(&pool), PARAMO_OK);
     for (unsigned i = 0; i < COUNT; i++)
-        assert_int_equal(pool_take(pool, BYTES, &holds[i]), PARAMO_OK);
+        assert_int_equal(pool_get(pool, BYTES, &holds[i]), PARAMO_OK);
     for (unsigned i = 0; i < COUNT; i++)
         van_release(holds[i]);
     assert_true(pool_free_bytes(pool) <= POOL_KEEP_BYTES);
     assert_true(pool_free_bytes(pool) > POOL_KEEP_BYTES / 2);
     struct van_hold *huge;
-    assert_int_equal(pool_take(pool, UINT64_MAX, &huge), PARAMO_E_MEMORY);
+    assert_int_equal(pool_get(pool, UINT64_MAX, &huge), PARAMO_E_MEMORY);
     pool_destroy(pool);
 }
 

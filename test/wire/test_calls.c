@@ -14,7 +14,7 @@
 #include "wire/end.h"
 #include "wire/heartbeat.h"
 #include "wire/kv_calls.h"
-#include "wire/move_order.h"
+#include "wire/migration_order.h"
 #include "wire/pool_calls.h"
 #include "wire/register_call.h"
 #include "wire/table_spec.h"
@@ -28,13 +28,13 @@ union any {
     struct table_open_result opened;
     struct pool_open pool;
     struct pool_next next;
-    struct pool_next_result part;
+    struct pool_next_result unit;
     struct pool_report report;
     struct kv_put put;
     struct kv_get get;
     struct kv_delete del;
     struct heartbeat beat;
-    struct move_order move;
+    struct migration_order migration;
     struct ckpt_order ckpt;
     struct ckpt_result taken;
     struct ckpt_written written;
@@ -62,13 +62,13 @@ ADAPT(table_open, open)
 ADAPT(table_open_result, opened)
 ADAPT(pool_open, pool)
 ADAPT(pool_next, next)
-ADAPT(pool_next_result, part)
+ADAPT(pool_next_result, unit)
 ADAPT(pool_report, report)
 ADAPT(kv_put, put)
 ADAPT(kv_get, get)
 ADAPT(kv_delete, del)
 ADAPT(heartbeat, beat)
-ADAPT(move_order, move)
+ADAPT(migration_order, migration)
 ADAPT(ckpt_order, ckpt)
 ADAPT(ckpt_result, taken)
 ADAPT(ckpt_written, written)
@@ -107,13 +107,15 @@ static struct {
     {get_table_open_result, put_table_open_result, {.opened = {1, 1}}},
     {get_pool_open, put_pool_open, {.pool = {"train", 3, 2}}},
     {get_pool_next, put_pool_next, {.next = {"train", 0, 1, 100}}},
-    {get_pool_next_result, put_pool_next_result, {.part = {POOL_GOT, {1, 2, 3, 4}, 5}}},
+    {get_pool_next_result, put_pool_next_result, {.unit = {POOL_GOT, {1, 2, 3, 4}, 5}}},
     {get_pool_report, put_pool_report, {.report = {"train", {1, 2, 3, 4}}}},
     {get_kv_put, put_kv_put, {.put = {"key", (const uint8_t *)"value", 5}}},
     {get_kv_get, put_kv_get, {.get = {"key", 100}}},
     {get_kv_delete, put_kv_delete, {.del = {"key"}}},
     {get_heartbeat, put_heartbeat, {.beat = {2, {{5, true}, {6, false}}}}},
-    {get_move_order, put_move_order, {.move = {5, 4000, 96, {8, 1}, {8, 0}, 1, 3, 1000, true, true, true}}},
+    {get_migration_order,
+     put_migration_order,
+     {.migration = {5, 4000, 96, {8, 1}, {8, 0}, 1, 3, 1000, true, true, true}}},
     {get_ckpt_order, put_ckpt_order, {.ckpt = {7, 8, 6, 5, 1000, true, "/var/ckpt"}}},
     {get_ckpt_result, put_ckpt_result, {.taken = {7}}},
     {get_ckpt_written, put_ckpt_written, {.written = {2, {{"blocks-0", 1, 2, 3}, {"blocks-1", 4, 5, 6}}}}},
@@ -181,20 +183,20 @@ static void test_limits(void **state)
         struct reader r = reader_over(bytes, w.len);
         assert_int_equal(register_call_decode(&r, &got.reg), PARAMO_E_PROTOCOL);
     }
-    const struct move_order bad_moves[] = {
+    const struct migration_order bad_migrations[] = {
         {0, 0, 1, {8, 0}, {10, 0}, 0, 4, 0, false, false, false}, /* no move */
-        {1, 5, 0, {8, 0}, {10, 0}, 0, 4, 0, false, false, false}, /* no arcs */
+        {1, 5, 0, {8, 0}, {10, 0}, 0, 4, 0, false, false, false}, /* no partitions */
         {1, 4095, 2, {8, 0}, {10, 0}, 0, 4, 0, false, false, false},
         {1, 0, 1, {8, 3}, {8, 3}, 0, 4, 0, false, false, false},  /* to itself */
         {1, 0, 1, {8, 0}, {10, 0}, 2, 2, 0, false, false, false}, /* it has all that it is to get */
         {1, 0, 1, {8, 0}, {10, 0}, 0, 5, 0, false, false, false}, /* no such level */
         {1, 0, 1, {8, 0}, {10, 0}, 0, 4, 0, true, true, false},   /* no member, so it lacks something */
     };
-    for (size_t i = 0; i < sizeof bad_moves / sizeof *bad_moves; i++) {
+    for (size_t i = 0; i < sizeof bad_migrations / sizeof *bad_migrations; i++) {
         struct writer w = writer_over(bytes, sizeof bytes);
-        move_order_encode(&bad_moves[i], &w);
+        migration_order_encode(&bad_migrations[i], &w);
         struct reader r = reader_over(bytes, w.len);
-        assert_int_equal(move_order_decode(&r, &got.move), PARAMO_E_PROTOCOL);
+        assert_int_equal(migration_order_decode(&r, &got.migration), PARAMO_E_PROTOCOL);
     }
     for (uint32_t group = 0; group < 10; group++) {
         struct writer w = writer_over(bytes, sizeof bytes);

@@ -43,7 +43,7 @@ static struct chain_message update(unsigned kind)
         .request = {.kind = (uint8_t)kind, .table = 4, .number = 30, .floor = 20, .count = 2}};
     if (kind == WIRE_CLEAR) {
         m.request.count = 0;
-        m.arcs[63] = UINT64_C(1) << 63;
+        m.partitions[63] = UINT64_C(1) << 63;
     }
     return m;
 }
@@ -61,7 +61,7 @@ static void test_there_and_back(void **state)
         assert_memory_equal(&got, &m, sizeof m);
     }
     struct chain_message take = {
-        .seq = 1, .view = 2, .what = CHAIN_TAKE, .origin = {10, 0}, .from = {8, 3}, .arcs = {1, 2}};
+        .seq = 1, .view = 2, .what = CHAIN_TAKEOVER, .origin = {10, 0}, .from = {8, 3}, .partitions = {1, 2}};
     wire(&take, &w);
     assert_int_equal(chain_decode(&w.head, w.seg, 4, &got), PARAMO_OK);
     assert_memory_equal(&got, &take, sizeof take);

@@ -49,14 +49,16 @@ static void test_shapes(void **state)
     assert_int_equal(check(head(.kind = WIRE_MESSAGE, .flags = WIRE_LENS), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
     /* parts of rows */
     assert_int_equal(
-        check(head(.kind = WIRE_PUSH, .flags = WIRE_PART, .count = 1, .columns = 3), 8, 0, 12, 0), PARAMO_OK);
+        check(head(.kind = WIRE_PUSH, .flags = WIRE_COLUMNS, .count = 1, .columns = 3), 8, 0, 12, 0),
+        PARAMO_OK);
     assert_int_equal(
-        check(head(.kind = WIRE_PUSH, .flags = WIRE_PART, .count = 2, .columns = 3), 16, 0, 12, 0),
+        check(head(.kind = WIRE_PUSH, .flags = WIRE_COLUMNS, .count = 2, .columns = 3), 16, 0, 12, 0),
         PARAMO_E_PROTOCOL);
-    assert_int_equal(check(head(.kind = WIRE_PUSH, .flags = WIRE_PART, .count = 1), 8, 0, 0, 0),
+    assert_int_equal(check(head(.kind = WIRE_PUSH, .flags = WIRE_COLUMNS, .count = 1), 8, 0, 0, 0),
                      PARAMO_E_PROTOCOL);
-    assert_int_equal(check(head(.kind = WIRE_PUT, .flags = WIRE_PART, .count = 1, .columns = 3), 8, 0, 12, 0),
-                     PARAMO_E_PROTOCOL);
+    assert_int_equal(
+        check(head(.kind = WIRE_PUT, .flags = WIRE_COLUMNS, .count = 1, .columns = 3), 8, 0, 12, 0),
+        PARAMO_E_PROTOCOL);
     /* numbers stand in the window above the floor */
     assert_int_equal(check(head(.kind = WIRE_CLEAR, .number = 5, .floor = 6), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
     assert_int_equal(check(head(.kind = WIRE_CLEAR, .number = 5 + DATA_WINDOW, .floor = 6), 0, 0, 0, 0),

@@ -13,7 +13,7 @@ static void test_bytes(void **state)
     (void)state;
     /* The layout is the protocol: docs/PROTOCOL.md. */
     struct wire_head h = {.kind = WIRE_PUSH,
-                          .flags = WIRE_LENS | WIRE_PART,
+                          .flags = WIRE_LENS | WIRE_COLUMNS,
                           .status = 0x0102,
                           .table = 0x03040506,
                           .number = 0x1112131415161718,
@@ -21,7 +21,7 @@ static void test_bytes(void **state)
                           .ts = 0x3132333435363738,
                           .view = 0x4142434445464748,
                           .attempt = 0x51525354,
-                          .piece = 0x61626364,
+                          .slice = 0x61626364,
                           .cmd = -2,
                           .count = 0x71727374,
                           .column = 0x01828384,

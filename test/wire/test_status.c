@@ -10,8 +10,8 @@ static struct shard_report shard(unsigned seed)
     struct shard_report m = {.rows = seed,
                              .table_bytes = seed + 1,
                              .senders = seed + 2,
-                             .clock_parts = seed + 3,
-                             .clock_bytes = seed + 6,
+                             .applied_window_notes = seed + 3,
+                             .applied_window_bytes = seed + 6,
                              .requests = seed + 7,
                              .repeats = seed + 8};
     spread_add(&m.pauses, seed);
@@ -73,16 +73,17 @@ static void answers(void **state)
         {.id = 8, .state = STATUS_ABSENT, .reported_ms = 7, .shards = 2, .shard = shards},
         {.id = 9, .state = STATUS_DEAD, .reported_ms = STATUS_NEVER},
         {.id = 10, .state = STATUS_LEFT, .reported_ms = 1, .shards = 1, .shard = shards + 2}};
-    struct status m = {.replicas = 2,
-                       .settled = true,
-                       .ckpt = {.now = STATUS_LOADING, .last = 4, .at = 1700000000, .dir = "/a/b"},
-                       .moves_count = 2,
-                       .move = {{.state = 2, .first = 5, .arcs = 7, .from = 1, .to = 2},
-                                {.state = 3, .handover = true, .first = 4000, .arcs = 96, .from = 3}},
-                       .nodes_count = 4,
-                       .nodes = nodes,
-                       .view = "view",
-                       .view_len = 4};
+    struct status m = {
+        .replicas = 2,
+        .converged = true,
+        .ckpt = {.now = STATUS_LOADING, .last = 4, .at = 1700000000, .dir = "/a/b"},
+        .migrations_count = 2,
+        .migration = {{.state = 2, .first = 5, .partitions = 7, .from = 1, .to = 2},
+                      {.state = 3, .handover = true, .first = 4000, .partitions = 96, .from = 3}},
+        .nodes_count = 4,
+        .nodes = nodes,
+        .view = "view",
+        .view_len = 4};
     struct status got;
     spread_add(&m.pauses, 77);
     struct writer w = {0};
@@ -91,11 +92,11 @@ static void answers(void **state)
     struct reader r = reader_over(w.data, w.len);
     assert_int_equal(status_decode(&r, &got), PARAMO_OK);
     assert_int_equal(got.replicas, 2);
-    assert_true(got.settled);
+    assert_true(got.converged);
     assert_memory_equal(&got.pauses, &m.pauses, sizeof m.pauses);
     assert_memory_equal(&got.ckpt, &m.ckpt, sizeof m.ckpt);
-    assert_int_equal(got.moves_count, 2);
-    assert_memory_equal(got.move, m.move, sizeof m.move);
+    assert_int_equal(got.migrations_count, 2);
+    assert_memory_equal(got.migration, m.migration, sizeof m.migration);
     assert_int_equal(got.nodes_count, 4);
     assert_int_equal(got.nodes[1].state, STATUS_ABSENT);
     assert_int_equal(got.nodes[1].shards, 2);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/chained.h"
+#include "server/replication/chained.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 
@@ -154,9 +154,9 @@ unsigned play_living(struct play *p)
     return s;
 }
 
-static void owners_look(struct play *p)
+static void owners_check(struct play *p)
 {
-    for (unsigned a = 0; a < RING_ARCS; a++)
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
         if (p->owner[a] != p->w.ring.owner[a] || !p->owner_since[a]) {
             p->owner[a] = p->w.ring.owner[a];
             p->owner_since[a] = p->w.number;
@@ -165,7 +165,7 @@ static void owners_look(struct play *p)
 
 void play_views(struct play *p, bool now)
 {
-    owners_look(p);
+    owners_check(p);
     uint64_t at = sim_now(p->w.sim);
     for (unsigned s = 0; s < p->w.servers_count; s++)
         if (p->server_view_at[s] && (now || p->server_view_at[s] <= at)) {
@@ -242,8 +242,8 @@ static void check_scan(const struct play_op *op)
             continue;
         bool there = row < b->n && b->keys[row] == key;
         double value = there ? (double)vals[row] : 0;
-        unsigned arc = ring_arc(ring_position(&placement, key));
-        bool own = p->owner[arc] == b->shard && b->arcs_view >= p->owner_since[arc];
+        unsigned partition = ring_partition(ring_position(&placement, key));
+        bool own = p->owner[partition] == b->shard && b->partitions_view >= p->owner_since[partition];
         if (value > p->model[op->table][i] || ((there || own) && value < op->at_least[i]))
             fail_msg("seed %llu: a scan of shard %u has %g of table %u key %u, %g to %g are right",
                      (unsigned long long)p->seed, b->shard, value, op->table, i, op->at_least[i],
@@ -391,9 +391,9 @@ static void verify_copies(struct play *p)
             float first[2] = {0}, row[2];
             for (unsigned level = 0; level <= p->w.replicas && level <= p->w.options[t].replicas; level++) {
                 const struct shard_table *any = shard_table_find(p->w.servers[play_living(p)].shard, t + 1);
-                unsigned arc = ring_arc(ring_position(&any->placement, key));
-                uint16_t m = level ? p->w.follower[level].owner[arc] : p->w.ring.owner[arc];
-                if (m == RING_NOBODY)
+                unsigned partition = ring_partition(ring_position(&any->placement, key));
+                uint16_t m = level ? p->w.follower[level].owner[partition] : p->w.ring.owner[partition];
+                if (m == RING_NONE)
                     break;
                 memset(row, 0, sizeof row);
                 const struct shard_table *st = shard_table_find(p->w.servers[m].shard, t + 1);
@@ -419,7 +419,7 @@ void play_verify(struct play *p)
             continue;
         const struct chain *c = server->shard->chain;
         play_check(p, !c->failed);
-        play_check(p, !server->alive || !(c->give || c->take));
+        play_check(p, !server->alive || !(c->migration_source || c->migration_target));
         for (const struct chain_stream *st = c->streams; st; st = st->next)
             play_check(p, !server->alive || st->count == 0);
     }
@@ -435,14 +435,14 @@ static void explain_chain(const struct play *p, const struct chain *c)
                 "dial %d unsent %d heard %lld ms ago\n",
                 st->to.node, st->generation, st->count, head ? (unsigned long long)head->m.seq : 0,
                 head ? head->acked : -1, (unsigned long long)st->seq, (unsigned long long)st->acked,
-                (unsigned long long)st->gate, st->conn != NULL, st->dial != NULL, st->unsent != NULL,
+                (unsigned long long)st->gate, st->conn != NULL, st->connector != NULL, st->unsent != NULL,
                 (long long)(sim_now(p->w.sim) - st->heard_at) / 1000000);
     }
     for (const struct chain_source *so = c->sources; so; so = so->next)
         fprintf(stderr, "  from node %u gen %u: received %llu acked %llu conn %d\n", so->from.node,
                 so->generation, (unsigned long long)so->received, (unsigned long long)so->acked,
                 so->conn != NULL);
-    fprintf(stderr, "  give %p take %p\n", (void *)c->give, (void *)c->take);
+    fprintf(stderr, "  give %p take %p\n", (void *)c->migration_source, (void *)c->migration_target);
 }
 
 void play_explain(const struct play *p)
@@ -458,6 +458,6 @@ void play_explain(const struct play *p)
         explain_chain(p, c);
         for (const struct peer *peer = server->shard->peers; peer; peer = peer->next)
             fprintf(stderr, "  peer %u waiting %zu blocked %d pending %d\n", peer->sender->node,
-                    peer->waiting_count, peer->blocked, peer->sender->pending != NULL);
+                    peer->deferred_count, peer->blocked, peer->sender->pending != NULL);
     }
 }

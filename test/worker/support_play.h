@@ -25,8 +25,8 @@ struct play {
      * pull: what waits for an owner lets nothing of its client pass. */
     unsigned few;
     unsigned issued;
-    uint16_t owner[RING_ARCS];       /* in the newest view, and ... */
-    uint64_t owner_since[RING_ARCS]; /* ... the number of the first view since which it is */
+    uint16_t owner[RING_PARTITIONS];       /* in the newest view, and ... */
+    uint64_t owner_since[RING_PARTITIONS]; /* ... the number of the first view since which it is */
     struct play_op *ops;
 };
 
@@ -66,7 +66,7 @@ uint64_t play_key(unsigned table, unsigned i);
  * part of it gone through. What is read is compared when it comes: no value is older than what was
  * acknowledged when it was asked for, and nothing of that is left out. */
 void play_issue(struct play *p);
-/* All requests end well, and the tables have what was pushed; each member of an arc's chain has the same
+/* All requests end well, and the tables have what was pushed; each member of a partition's chain has the same
  * rows, state included; nothing is under way between the members. */
 void play_verify(struct play *p);
 void play_explain(const struct play *p); /* what the servers wait for */

@@ -7,10 +7,10 @@
 
 #include <stdbool.h>
 
-#include "env/sim.h"
-#include "post/door.h"
-#include "server/shard.h"
-#include "van/simvan.h"
+#include "cluster/session/acceptor.h"
+#include "server/shard/shard.h"
+#include "sim/env/sim.h"
+#include "sim/van/simvan.h"
 #include "worker/client.h"
 
 enum { WORLD_SERVERS = 6, WORLD_CLIENTS = 6, WORLD_TABLES = 8 };
@@ -23,7 +23,7 @@ struct world_server {
     struct sim_host *clock; /* in a simulation */
     struct lane *lane;
     struct van *van; /* the world's own, but one each in a simulation */
-    struct door *door;
+    struct acceptor *acceptor;
     struct shard *shard;
     struct shard *host; /* of apps; on the same lane */
 };
@@ -51,13 +51,13 @@ struct world {
     paramo_table_options options[WORLD_TABLES];
     struct client_table tables[WORLD_TABLES];
     struct ring ring;
-    unsigned replicas;                 /* set before world_start: server i is followed by i + 1, i + 2 ... */
-    size_t scan_keys;                  /* of its shards (server/shard.h) */
-    bool moves;                        /* arcs will move: shards reach each other without replicas, too */
+    unsigned replicas; /* set before world_start: server i is followed by i + 1, i + 2 ... */
+    size_t scan_keys;  /* of its shards (server/shard/shard.h) */
+    bool migrations;   /* partitions will move: shards reach each other without replicas, too */
     struct ring follower[RING_LEVELS]; /* from 1 */
-    uint64_t arcs_changed[WORLD_SERVERS], chain_changed[WORLD_SERVERS], moved[WORLD_SERVERS];
+    uint64_t partitions_changed[WORLD_SERVERS], chain_changed[WORLD_SERVERS], moved[WORLD_SERVERS];
     uint64_t lost_at; /* as views have it */
-    uint8_t lost[RING_ARCS];
+    uint8_t lost[RING_PARTITIONS];
     uint64_t number; /* of the present view */
     struct view *view;
     uint32_t timeout_ms;

@@ -1,11 +1,11 @@
-/* Rows that go many at a time: CLEAR with copies, and arcs that leave. They are gone at once, and removed in
- * steps with everything else between these. */
+/* Rows that go many at a time: CLEAR with copies, and partitions that leave. They are gone at once, and
+ * removed in steps with everything else between these. */
 #include "unit.h"
 
 #include <string.h>
 
-#include "server/chained.h"
-#include "server/saving.h"
+#include "server/replication/chained.h"
+#include "server/snapshot/saving.h"
 #include "worker/support_world.h"
 
 enum { N = 400, STEP = 8, SMALL, WIDE, VAR, DENSE, OTHER, TABLES, FIRST = SMALL };
@@ -20,7 +20,7 @@ static void begin(unsigned replicas, unsigned servers)
     memset(&w, 0, sizeof w);
     world_init(&w, true, 5);
     w.replicas = replicas;
-    w.moves = true;
+    w.migrations = true;
     w.scan_keys = STEP;
     w.timeout_ms = 60000;
     world_table(&w, PARAMO_TABLE_SPARSE, 1);
@@ -137,8 +137,8 @@ static void owner_dies(void **state)
     }
 }
 
-/* Arcs leave, and come back before their rows have been removed: they come with none. */
-static void arcs_come_back(void **state)
+/* Partitions leave, and come back before their rows have been removed: they come with none. */
+static void partitions_come_back(void **state)
 {
     (void)state;
     for (unsigned table = FIRST; table < OTHER; table++) {
@@ -146,10 +146,10 @@ static void arcs_come_back(void **state)
         struct ring before = w.ring;
         done(0, REQUEST_PUSH, table, N, NULL);
         for (unsigned round = 0; round < 2; round++) {
-            for (unsigned a = 0; a < RING_ARCS; a++)
+            for (unsigned a = 0; a < RING_PARTITIONS; a++)
                 w.ring.owner[a] = round ? before.owner[a] : 1;
             for (unsigned s = 0; s < 2; s++)
-                w.arcs_changed[s] = w.chain_changed[s] = w.number + 1;
+                w.partitions_changed[s] = w.chain_changed[s] = w.number + 1;
             world_view(&w);
             world_all_view(&w);
             if (!round)
@@ -171,7 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cleared),
         cmocka_unit_test(owner_dies),
-        cmocka_unit_test(arcs_come_back),
+        cmocka_unit_test(partitions_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "server/shard_impl.h"
+#include "server/shard/shard_impl.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"
@@ -371,7 +371,7 @@ static void restored(void *arg)
 {
     struct shard *s = arg;
     s->restoring = false;
-    piece_unpark(s);
+    slice_resume_view_deferred(s);
 }
 
 /* What takes longer than requests wait that nobody asks about goes on: begun anew each time, it would never
@@ -398,7 +398,7 @@ static void test_count_that_takes_long(void **state)
     assert_ok(client_issue(w.clients[0].client, &stat, &ts));
     assert_true(sim_run(w.sim, is_deferred, s, sim_now(w.sim) + ENV_SEC));
     s->restoring = true; /* it is not handled again meanwhile */
-    world_pass(&w, 5 * SHARD_PARKED_SECONDS * ENV_SEC);
+    world_pass(&w, 5 * SHARD_VIEW_DEFERRED_SECONDS * ENV_SEC);
     assert_int_equal(s->deferred_count, 1);
     world_on_lane(w.servers[0].lane, restored, s);
     assert_ok(world_wait(&w, 0, ts));

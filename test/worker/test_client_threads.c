@@ -93,7 +93,7 @@ static void test_many_threads(void **state)
 struct office {
     pthread_mutex_t lock;
     pthread_cond_t bell;
-    struct shard_request *desk[64];
+    struct shard_request *dispatch[64];
     float values[64];
     unsigned count;
     bool over;
@@ -104,7 +104,7 @@ static void hand_over(void *arg, struct shard_request *request, const struct sha
     struct office *o = arg;
     (void)pthread_mutex_lock(&o->lock);
     o->values[o->count] = (float)info->keys[0];
-    o->desk[o->count++] = request;
+    o->dispatch[o->count++] = request;
     (void)pthread_cond_signal(&o->bell);
     (void)pthread_mutex_unlock(&o->lock);
 }
@@ -118,7 +118,7 @@ static void *clerk(void *arg)
             (void)pthread_cond_wait(&o->bell, &o->lock);
             continue;
         }
-        struct shard_request *request = o->desk[--o->count];
+        struct shard_request *request = o->dispatch[--o->count];
         float value = o->values[o->count];
         (void)pthread_mutex_unlock(&o->lock);
         if (shard_answer(request, &value, 1, NULL))

@@ -3,13 +3,14 @@
  * section 3): several clients and shards on one simulated network, faults from a seed, sums of small integers
  * compared exactly at the end.
  *
- * Arcs move only while they hold nothing, and only to a server that had none before: what arcs with data need
- * (records that travel with them) is migration's work. One seed again: test_exactly_once_sim SEED.
+ * Partitions move only while they hold nothing, and only to a server that had none before: what partitions
+ * with data need (records that travel with them) is migration's work. One seed again: test_exactly_once_sim
+ * SEED.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/shard_impl.h"
+#include "server/shard/shard_impl.h"
 #include "worker/client_impl.h"
 #include "worker/support_play.h"
 
@@ -54,7 +55,7 @@ struct run {
     double handled[KEYS]; /* the handler's own state */
     uint32_t user_pulls;
     struct op *ops;
-    unsigned issued, moves;
+    unsigned issued, migrations;
     uint64_t heal_at;
     unsigned cut_client, cut_server;
 };
@@ -130,7 +131,7 @@ static void issue(struct run *r)
     op->push = kind != REQUEST_PULL;
     if (kind > REQUEST_PUSHPULL)
         kind = REQUEST_PUSH;
-    unsigned limit = r->moves == SERVERS - OWNERS && play_draw(&r->p, 8) == 0 ? KEYS : KEYS_PER_REQUEST;
+    unsigned limit = r->migrations == SERVERS - OWNERS && play_draw(&r->p, 8) == 0 ? KEYS : KEYS_PER_REQUEST;
     op->keys = malloc(KEYS * sizeof *op->keys);
     op->vals = calloc(KEYS, sizeof *op->vals);
     /* Sparse keys ascend with their index too: the product is ascending modulo nothing that matters only if
@@ -173,13 +174,14 @@ static void issue(struct run *r)
     r->issued++;
 }
 
-/* ---- moving arcs ---- */
+/* ---- moving partitions ---- */
 
-/* Which arcs hold something: rows of sparse tables, rows of dense ones that are not 0, keys of the handler.
+/* Which partitions hold something: rows of sparse tables, rows of dense ones that are not 0, keys of the
+ * handler.
  */
-static void arcs_in_use(struct run *r, bool used[RING_ARCS])
+static void partitions_in_use(struct run *r, bool used[RING_PARTITIONS])
 {
-    memset(used, 0, RING_ARCS * sizeof *used);
+    memset(used, 0, RING_PARTITIONS * sizeof *used);
     for (unsigned s = 0; s < SERVERS; s++) {
         for (unsigned t = DENSE; t <= SPARSE; t++) {
             struct shard_table *table = shard_table_find(r->p.w.servers[s].shard, t + 1);
@@ -190,33 +192,34 @@ static void arcs_in_use(struct run *r, bool used[RING_ARCS])
                 float val = 0;
                 play_check(&r->p, table_pull(table->table, keys + i, 1, &val, false) == PARAMO_OK);
                 if (val != 0 || t == SPARSE)
-                    used[ring_arc(ring_position(&table->placement, keys[i]))] = true;
+                    used[ring_partition(ring_position(&table->placement, keys[i]))] = true;
             }
             free(keys);
         }
     }
     for (unsigned i = 0; i < KEYS; i++) {
         if (r->handled[i] != 0)
-            used[ring_arc(ring_position(&r->p.w.tables[USER].placement, key_of(USER, i)))] = true;
+            used[ring_partition(ring_position(&r->p.w.tables[USER].placement, key_of(USER, i)))] = true;
     }
 }
 
-static void move_arcs(struct run *r)
+static void migration_partitions(struct run *r)
 {
-    bool used[RING_ARCS];
-    unsigned to = OWNERS + r->moves;
+    bool used[RING_PARTITIONS];
+    unsigned to = OWNERS + r->migrations;
     uint64_t number = r->p.w.number + 1;
-    arcs_in_use(r, used);
-    r->moves++;
-    for (unsigned a = 0; a < RING_ARCS; a++) {
+    partitions_in_use(r, used);
+    r->migrations++;
+    for (unsigned a = 0; a < RING_PARTITIONS; a++) {
         if (!used[a] && play_draw(&r->p, 3) == 0) {
-            r->p.w.arcs_changed[r->p.w.ring.owner[a]] = number;
+            r->p.w.partitions_changed[r->p.w.ring.owner[a]] = number;
             r->p.w.ring.owner[a] = (uint16_t)to;
         }
     }
-    r->p.w.arcs_changed[to] = number;
+    r->p.w.partitions_changed[to] = number;
     world_view(&r->p.w);
-    /* Those who lose arcs know it at once (no scheduler would commit before); the others some time later. */
+    /* Those who lose partitions know it at once (no scheduler would commit before); the others some time
+     * later. */
     for (unsigned s = 0; s < SERVERS; s++) {
         if (s == to)
             r->p.server_view_at[s] = sim_now(r->p.w.sim) + play_draw(&r->p, 2 * ENV_SEC);
@@ -269,12 +272,12 @@ static void run_act(struct run *r)
 {
     switch (play_draw(&r->p, 20)) {
     case 0:
-        if (r->moves < SERVERS - OWNERS) {
+        if (r->migrations < SERVERS - OWNERS) {
             /* Now and then more than the window of numbers holds: what has moved must not wait behind what is
              * new. */
             for (unsigned i = 0; r->p.seed % 10 == 0 && i < 600; i++)
                 issue(r);
-            move_arcs(r);
+            migration_partitions(r);
         }
         break;
     case 1: /* long enough for the connection to break, or not */
@@ -323,7 +326,7 @@ static void run_verify(struct run *r)
         play_check(&r->p, r->handled[i] == r->model[USER][i]);
     for (unsigned c = 0; c < CLIENTS; c++) {
         struct client *client = r->p.w.clients[c].client;
-        play_check(&r->p, client->pool.out == 0 && client->requests == NULL && client->waiting == NULL);
+        play_check(&r->p, client->pool.out == 0 && client->requests == NULL && client->view_waiters == NULL);
         play_check(&r->p, client->floor == client->next_number);
     }
 }

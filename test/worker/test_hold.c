@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "server/saving.h"
+#include "server/snapshot/saving.h"
 #include "worker/support_world.h"
 
 enum { N = 64, LATE_MS = 300 /* less than a lease */ };
@@ -52,7 +52,7 @@ static void pass(struct held *h, uint64_t ns)
     (void)sim_run(h->w.sim, never, NULL, sim_now(h->w.sim) + ns);
 }
 
-static void waits_for_who_is_behind(void **state)
+static void waits_for_those_behind(void **state)
 {
     (void)state;
     struct held h;
@@ -98,6 +98,6 @@ static void waits_for_who_is_behind(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(waits_for_who_is_behind)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(waits_for_those_behind)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/mutant.h"
-#include "server/chained.h"
-#include "server/saving.h"
+#include "server/replication/chained.h"
+#include "server/snapshot/saving.h"
 #include "table/table_page.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
@@ -57,7 +57,7 @@ static void told(void *arg, paramo_err status)
 
 static void follower_is(struct world *w, unsigned follower)
 {
-    for (unsigned a = 0; a < RING_ARCS; a++)
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
         if (w->ring.owner[a] == 0)
             w->follower[1].owner[a] = (uint16_t)follower;
     for (unsigned i = 0; i < 4; i++)
@@ -114,8 +114,9 @@ static bool cleared(void *shard)
     return !((const struct shard *)shard)->clears;
 }
 
-/* Every second arc of server 0 goes to server 1, and there is no memory at all as server 0 hears of it. */
-static void arcs_go_without_memory(void **state)
+/* Every second partition of server 0 goes to server 1, and there is no memory at all as server 0 hears of it.
+ */
+static void partitions_go_without_memory(void **state)
 {
     (void)state;
     enum { SPARSE, SMALL, VAR, DENSE, TABLES, N = 60000 };
@@ -132,7 +133,7 @@ static void arcs_go_without_memory(void **state)
     for (unsigned i = 0; i < 8 * N; i++)
         vals[i] = 1;
     world_init(&w, true, 1);
-    w.moves = true;
+    w.migrations = true;
     w.failed = told;
     w.handler_arg = &t;
     world_table(&w, PARAMO_TABLE_SPARSE, 8);
@@ -152,10 +153,10 @@ static void arcs_go_without_memory(void **state)
         assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
     }
 
-    for (unsigned a = 0; a < RING_ARCS; a += 2)
+    for (unsigned a = 0; a < RING_PARTITIONS; a += 2)
         w.ring.owner[a] = 1;
     for (unsigned i = 0; i < 2; i++)
-        w.arcs_changed[i] = w.chain_changed[i] = w.number + 1;
+        w.partitions_changed[i] = w.chain_changed[i] = w.number + 1;
     world_view(&w);
     nothing = true;
     world_server_view(&w, 0);
@@ -167,7 +168,7 @@ static void arcs_go_without_memory(void **state)
         const struct shard_table *its = table_of(&w, 0, i);
         size_t left = 0;
         for (unsigned k = 0; k < N; k++)
-            left += ring_arc(ring_position(&its->placement, keys[k])) % 2;
+            left += ring_partition(ring_position(&its->placement, keys[k])) % 2;
         assert_in_range(left, N / 3, N - N / 3);
         assert_int_equal(table_rows(its->table), i == DENSE ? N : left);
         struct table_count count = {0};
@@ -238,10 +239,10 @@ static void no_memory_for_a_view(void **state)
     w.timeout_ms = 2000;
     world_table(&w, PARAMO_TABLE_SPARSE, 1);
     world_start(&w, 2, 1, 1);
-    for (unsigned a = 0; a < RING_ARCS; a++)
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
         w.ring.owner[a] = 1;
     for (unsigned i = 0; i < 2; i++)
-        w.arcs_changed[i] = w.number + 1;
+        w.partitions_changed[i] = w.number + 1;
     world_view(&w);
     world_server_view(&w, 0);
     world_server_view(&w, 1);
@@ -335,8 +336,8 @@ static void no_memory_for_a_table_to_restore(void **state)
     world_fini(&w);
 }
 
-/* Arcs become ours that we followed, or that nobody is left of, and there are more senders than may connect:
- * what is known of them is kept all the same. A copy does not end because of who asks. */
+/* Partitions become ours that we followed, or that nobody is left of, and there are more senders than may
+ * connect: what is known of them is kept all the same. A copy does not end because of who asks. */
 static void too_many_senders(void **state)
 {
     for (unsigned replicas = 0; replicas < 2; replicas++) {
@@ -348,16 +349,17 @@ static void too_many_senders(void **state)
         (void)state;
         world_init(&w, true, 1);
         w.replicas = replicas;
-        w.moves = true;
+        w.migrations = true;
         w.failed = told;
         w.handler_arg = &t;
         world_table(&w, PARAMO_TABLE_SPARSE, 1);
         world_start(&w, 2, 2, 1);
-        for (unsigned a = 0; a < RING_ARCS; a++) {
+        for (unsigned a = 0; a < RING_PARTITIONS; a++) {
             w.ring.owner[a] = 0;
             w.follower[1].owner[a] = 1;
         }
-        w.arcs_changed[0] = w.arcs_changed[1] = w.chain_changed[0] = w.chain_changed[1] = w.number + 1;
+        w.partitions_changed[0] = w.partitions_changed[1] = w.chain_changed[0] = w.chain_changed[1] =
+            w.number + 1;
         world_view(&w);
         world_all_view(&w);
         struct client_call push = {.kind = REQUEST_PUSH, .table = &w.tables[0], .kv = &kv};
@@ -371,11 +373,11 @@ static void too_many_senders(void **state)
         } else {                      /* nobody has */
             w.servers[0].alive = false;
             w.lost_at = w.number + 1;
-            for (unsigned a = 0; a < RING_ARCS; a++) {
+            for (unsigned a = 0; a < RING_PARTITIONS; a++) {
                 w.lost[a] = RING_LEVELS;
                 w.ring.owner[a] = 1;
             }
-            w.arcs_changed[0] = w.arcs_changed[1] = w.number + 1;
+            w.partitions_changed[0] = w.partitions_changed[1] = w.number + 1;
             world_view(&w);
         }
         world_server_view(&w, 1);
@@ -389,7 +391,7 @@ static void too_many_senders(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_memory_for_a_stream),
-                                       cmocka_unit_test(arcs_go_without_memory),
+                                       cmocka_unit_test(partitions_go_without_memory),
                                        cmocka_unit_test(no_memory_for_a_scan),
                                        cmocka_unit_test(no_memory_for_a_view),
                                        cmocka_unit_test(no_memory_for_a_table),

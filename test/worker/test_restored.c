@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/mutant.h"
-#include "env/simfs.h"
 #include "ring/chains.h"
-#include "server/chained.h"
-#include "server/saving.h"
-#include "wire/move_order.h"
+#include "server/replication/chained.h"
+#include "server/snapshot/saving.h"
+#include "sim/env/simfs.h"
+#include "wire/migration_order.h"
 #include "wire/order.h"
 #include "worker/client_impl.h"
 #include "worker/support_world.h"
@@ -22,7 +22,7 @@ enum { DENSE, SPARSE, NONE, TABLES, SERVERS = 4, N = 6000 };
 static struct {
     struct world w;
     struct simfs *disk;
-    struct chores *chores[SERVERS];
+    struct blocking_jobs *blocking_jobs[SERVERS];
     struct ckpt_file file[SERVERS];
     uint64_t number; /* of the checkpoint */
     unsigned done;
@@ -30,7 +30,7 @@ static struct {
     uint64_t keys[N], unanswered;
     float vals[N], ones[N];
     bool gone[SERVERS];
-    uint8_t lowest[RING_ARCS];
+    uint8_t lowest[RING_PARTITIONS];
     struct ring_placement placement[TABLES];
 } t;
 
@@ -71,7 +71,7 @@ static void done(void *arg, paramo_err status, const struct ckpt_file *file)
 static struct shard_save_config config_of(struct world_server *s)
 {
     return (struct shard_save_config){.fs = simfs_fs(t.disk),
-                                      .chores = t.chores[s - t.w.servers],
+                                      .blocking_jobs = t.blocking_jobs[s - t.w.servers],
                                       .dir = "/d/ckpt",
                                       .number = t.number,
                                       .id = 100 + t.number,
@@ -157,16 +157,16 @@ static void push_all(float add)
     }
 }
 
-static unsigned arc_of(unsigned table, uint64_t key)
+static unsigned partition_of(unsigned table, uint64_t key)
 {
-    return ring_arc(ring_position(&t.placement[table], key));
+    return ring_partition(ring_position(&t.placement[table], key));
 }
 
 /* ---- the scheduler ------------------------------------------------------------------------------------- */
 
 static void closed(unsigned server)
 {
-    chores_destroy(t.chores[server]);
+    blocking_jobs_destroy(t.blocking_jobs[server]);
 }
 
 static void begin(unsigned replicas)
@@ -174,7 +174,7 @@ static void begin(unsigned replicas)
     memset(&t, 0, sizeof t);
     world_init(&t.w, true, 5);
     t.w.replicas = replicas;
-    t.w.moves = true;
+    t.w.migrations = true;
     t.w.timeout_ms = 600000;
     world_table(&t.w, PARAMO_TABLE_DENSE, 1)->rows = N;
     world_table(&t.w, PARAMO_TABLE_SPARSE, 1);
@@ -188,7 +188,7 @@ static void begin(unsigned replicas)
     assert_int_equal(simfs_create(1, &t.disk), PARAMO_OK);
     assert_int_equal(fs_make_dir(simfs_fs(t.disk), "/d"), PARAMO_OK);
     for (unsigned s = 0; s < SERVERS; s++)
-        assert_int_equal(chores_create(t.w.env, "files", &t.chores[s]), PARAMO_OK);
+        assert_int_equal(blocking_jobs_create(t.w.env, "files", &t.blocking_jobs[s]), PARAMO_OK);
     t.w.closed = closed;
 }
 
@@ -200,7 +200,7 @@ static void close_all(void)
     simfs_destroy(t.disk);
 }
 
-/* Who follows a dead one owns its arcs, else others do; the next view says what is lost with them. */
+/* Who follows a dead one owns its partitions, else others do; the next view says what is lost with them. */
 static void losses(void)
 {
     static struct ring_chains c, before;
@@ -224,14 +224,14 @@ static void losses(void)
         t.w.servers[s].alive = !t.gone[s];
         if (touched[s] & RING_TOUCHED_CHAIN)
             t.w.chain_changed[s] = t.w.number + 1;
-        if (touched[s] & RING_TOUCHED_ARCS)
-            t.w.arcs_changed[s] = t.w.number + 1;
+        if (touched[s] & RING_TOUCHED_PARTITIONS)
+            t.w.partitions_changed[s] = t.w.number + 1;
     }
     t.w.ring = c.level[0];
     for (unsigned level = 1; level < RING_LEVELS; level++)
         t.w.follower[level] = c.level[level];
     t.w.lost_at = t.w.number + 1;
-    for (unsigned a = 0; a < RING_ARCS; a++)
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
         t.w.lost[a] = t.lowest[a] > t.w.lost[a] ? t.lowest[a] : t.w.lost[a];
 }
 
@@ -244,7 +244,7 @@ static void view_of_loss(void)
 
 static bool is_lost(unsigned table, uint64_t key)
 {
-    uint8_t level = t.lowest[arc_of(table, key)];
+    uint8_t level = t.lowest[partition_of(table, key)];
     return level == RING_LEVELS || (level && table == NONE && t.w.replicas);
 }
 
@@ -252,7 +252,7 @@ static bool is_lost(unsigned table, uint64_t key)
 static uint64_t key_to_be_lost(void)
 {
     for (uint64_t key = 0; key < N; key++) {
-        unsigned a = arc_of(SPARSE, key), next = t.w.follower[1].owner[a];
+        unsigned a = partition_of(SPARSE, key), next = t.w.follower[1].owner[a];
         if (t.w.ring.owner[a] == 1 && (!t.w.replicas || next == 2))
             return key;
     }
@@ -382,8 +382,8 @@ static void notes_come_back(void **state)
 }
 
 /* The scheduler drops a member from chains, and before it says so their owner dies: nobody is left of them.
- * The member gets these arcs by the same view. It has followed them until then, and what it has noted was
- * done on rows that are gone. */
+ * The member gets these partitions by the same view. It has followed them until then, and what it has noted
+ * was done on rows that are gone. */
 static void dropped_and_given_by_one_view(void **state)
 {
     (void)state;
@@ -393,16 +393,16 @@ static void dropped_and_given_by_one_view(void **state)
     save(TABLES);
     uint64_t key = key_to_be_lost();
     uint64_t ts = push_unheard(&key, &four);
-    for (unsigned a = 0; a < RING_ARCS; a++)
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
         if (t.w.ring.owner[a] == 1 && t.w.follower[1].owner[a] == 2)
-            t.w.follower[1].owner[a] = RING_NOBODY;
+            t.w.follower[1].owner[a] = RING_NONE;
     world_server_stop(&t.w, 1);
     t.gone[1] = true;
     losses();
-    for (unsigned a = 0; a < RING_ARCS; a++)
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
         if (t.lowest[a] == RING_LEVELS)
             t.w.ring.owner[a] = 2;
-    t.w.chain_changed[2] = t.w.arcs_changed[2] = t.w.number + 1;
+    t.w.chain_changed[2] = t.w.partitions_changed[2] = t.w.number + 1;
     world_view(&t.w);
     world_all_view(&t.w);
     assert_int_equal(each(restore_one), PARAMO_OK);
@@ -446,20 +446,20 @@ static void moved(void *arg, paramo_err err)
     assert_int_equal(err, PARAMO_OK);
 }
 
-static void give_one(void *arg)
+static void migration_source_one(void *arg)
 {
-    unsigned arc = arc_of(SPARSE, key_to_be_lost());
-    struct move_order m = {.id = 1,
-                           .first = (uint16_t)arc,
-                           .arcs = 1,
-                           .from = {.node = PARAMO_ID_SERVER(1)},
-                           .to = {.node = PARAMO_ID_SERVER(0)},
-                           .had = MOVE_NO_LEVEL};
-    shard_move(((struct world_server *)arg)->shard, ORDER_MOVE_GIVE, &m, moved, NULL);
+    unsigned partition = partition_of(SPARSE, key_to_be_lost());
+    struct migration_order m = {.id = 1,
+                                .first = (uint16_t)partition,
+                                .partitions = 1,
+                                .from = {.node = PARAMO_ID_SERVER(1)},
+                                .to = {.node = PARAMO_ID_SERVER(0)},
+                                .had = MIGRATION_NO_LEVEL};
+    shard_migration_order(((struct world_server *)arg)->shard, ORDER_MIGRATION_SOURCE, &m, moved, NULL);
 }
 
-/* Who gets arcs follows nobody before he has them: a checkpoint does not wait for him. */
-static void targets_of_moves_do_not_count(void **state)
+/* Who gets partitions follows nobody before he has them: a checkpoint does not wait for him. */
+static void targets_of_migrations_do_not_count(void **state)
 {
     (void)state;
     struct simnet_node *from, *to;
@@ -470,15 +470,15 @@ static void targets_of_moves_do_not_count(void **state)
     assert_int_equal(simnet_node(t.w.net, "s0", &to), PARAMO_OK);
     assert_int_equal(simnet_link(t.w.net, from, to, &chain), PARAMO_OK);
     chain->cut = true;
-    world_on_lane(t.w.servers[1].lane, give_one, &t.w.servers[1]);
-    assert_non_null(t.w.servers[1].shard->chain->give);
+    world_on_lane(t.w.servers[1].lane, migration_source_one, &t.w.servers[1]);
+    assert_non_null(t.w.servers[1].shard->chain->migration_source);
     save(TABLES);
-    assert_non_null(t.w.servers[1].shard->chain->give);
+    assert_non_null(t.w.servers[1].shard->chain->migration_source);
     close_all();
 }
 
-/* The whole is being loaded when one dies: who gets his arcs does not load these, and they stay lost until
- * they are restored. */
+/* The whole is being loaded when one dies: who gets his partitions does not load these, and they stay lost
+ * until they are restored. */
 static void lost_while_loading(void **state)
 {
     (void)state;
@@ -590,7 +590,7 @@ static void push_some(void)
     r.ops_count++;
 }
 
-static void ops_look(void)
+static void ops_check(void)
 {
     for (unsigned i = 0; i < r.ops_count; i++) {
         struct op *op = &r.ops[i];
@@ -651,7 +651,7 @@ static bool due(uint64_t *at)
 
 static void dies(unsigned s)
 {
-    ops_look();
+    ops_check();
     world_server_stop(&t.w, s);
     t.gone[s] = true;
     r.server_at[s] = r.order_at[s] = 0;
@@ -744,7 +744,7 @@ static void one_seed(uint64_t seed)
             push_some();
         pass(draw(40 * ENV_MS));
         if (step == save_at) {
-            ops_look();
+            ops_check();
             r.saved_from = sim_now(t.w.sim);
             save(TABLES);
             r.saved_to = sim_now(t.w.sim);
@@ -793,7 +793,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back),
                                        cmocka_unit_test(cannot_come_back),
                                        cmocka_unit_test(lost_while_loading),
-                                       cmocka_unit_test(targets_of_moves_do_not_count),
+                                       cmocka_unit_test(targets_of_migrations_do_not_count),
                                        cmocka_unit_test(notes_come_back),
                                        cmocka_unit_test(dropped_and_given_by_one_view),
                                        cmocka_unit_test(followers_have_what_is_saved),

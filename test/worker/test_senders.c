@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "base/mutant.h"
-#include "server/moving.h"
+#include "server/migration/migration.h"
 #include "wire/order.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"
 
-/* Row i lies on arc i. */
-enum { ROWS = RING_ARCS, USER = 1 };
+/* Row i lies on partition i. */
+enum { ROWS = RING_PARTITIONS, USER = 1 };
 
 static struct world w;
 static unsigned given_up;
@@ -41,7 +41,7 @@ static void begin(unsigned replicas, unsigned servers, unsigned clients)
     last_handled = 0;
     world_init(&w, true, 5);
     w.replicas = replicas;
-    w.moves = true;
+    w.migrations = true;
     w.timeout_ms = 60000;
     w.failed = failed;
     w.handler = handler;
@@ -51,16 +51,16 @@ static void begin(unsigned replicas, unsigned servers, unsigned clients)
     world_pass(&w, ENV_SEC);
 }
 
-/* All arcs from `first` on have this chain in the next view. */
+/* All partitions from `first` on have this chain in the next view. */
 static void chain(unsigned first, uint16_t owner, uint16_t next, uint16_t last)
 {
-    for (unsigned a = first; a < RING_ARCS; a++) {
+    for (unsigned a = first; a < RING_PARTITIONS; a++) {
         w.ring.owner[a] = owner;
         w.follower[1].owner[a] = next;
         w.follower[2].owner[a] = last;
     }
     for (unsigned s = 0; s < w.servers_count; s++)
-        w.arcs_changed[s] = w.chain_changed[s] = w.number + 1;
+        w.partitions_changed[s] = w.chain_changed[s] = w.number + 1;
 }
 
 static void view(void)
@@ -112,11 +112,11 @@ static size_t kept_at(unsigned server, unsigned client)
 {
     const struct shard *s = w.servers[server].shard;
     const struct sender *own = sender_at(server, client);
-    size_t n = own && !clock_empty(&own->clock), bytes;
+    size_t n = own && !applied_window_is_empty(&own->applied_window), bytes;
     for (const struct chain_origin *o = s->chain->origins; o; o = o->next)
         for (const struct chain_sender *x = o->senders; x; x = x->next)
-            n += x->node == PARAMO_ID_WORKER(client) && !clock_empty(&x->clock);
-    return own ? n + clock_count(&own->clock, &bytes) : n;
+            n += x->node == PARAMO_ID_WORKER(client) && !applied_window_is_empty(&x->applied_window);
+    return own ? n + applied_window_count_notes(&own->applied_window, &bytes) : n;
 }
 
 /* ---- a goodbye belongs to a connection ---- */
@@ -128,7 +128,7 @@ static void opened_again(void **state)
     for (unsigned replicas = 0; replicas < 3; replicas++)
         for (unsigned late = 0; late < 3; late++) {
             begin(replicas, 3, 2);
-            chain(0, 0, replicas ? 1 : RING_NOBODY, replicas > 1 ? 2 : RING_NOBODY);
+            chain(0, 0, replicas ? 1 : RING_NONE, replicas > 1 ? 2 : RING_NONE);
             view();
             float sum = 0;
             for (unsigned times = 0; times < 3; times++) {
@@ -260,7 +260,7 @@ static void closed(void **state)
 }
 
 /* One that no view has had may be newer than the view, for a while. */
-static void stranger(void **state)
+static void unknown_sender(void **state)
 {
     (void)state;
     begin(0, 1, 2);
@@ -273,9 +273,9 @@ static void stranger(void **state)
     uint64_t ts, key = 7;
     const float one = 1;
     assert_int_equal(world_push(&w, 1, 0, &key, 1, &one, 1, &ts), PARAMO_OK);
-    world_pass(&w, SHARD_STRANGER_SECONDS / 2 * ENV_SEC);
+    world_pass(&w, SHARD_UNKNOWN_SENDER_SECONDS / 2 * ENV_SEC);
     assert_non_null(sender_at(0, 1));
-    world_pass(&w, SHARD_STRANGER_SECONDS * ENV_SEC);
+    world_pass(&w, SHARD_UNKNOWN_SENDER_SECONDS * ENV_SEC);
     assert_null(sender_at(0, 1));
     assert_non_null(sender_at(0, 0)); /* silent, and known */
     world_fini(&w);
@@ -318,10 +318,10 @@ static void many_followed(void **state)
 
 /* ---- what is said again ---- */
 
-static void say_floors(void *arg)
+static void send_floors(void *arg)
 {
     struct peer *peer = arg;
-    struct wire_head head = {.kind = WIRE_FLOOR, .floor = peer->sender->clock.own.floor};
+    struct wire_head head = {.kind = WIRE_FLOOR, .floor = peer->sender->applied_window.own.floor};
     uint8_t bytes[VAN_HEAD];
     wire_head_encode(&head, bytes);
     for (unsigned i = 0; i < 1000; i++)
@@ -330,17 +330,17 @@ static void say_floors(void *arg)
 
 /* A worker says its floor over and over while the follower stands still: what waits for that does not grow.
  */
-static void floors_said_again(void **state)
+static void floors_sent_again(void **state)
 {
     (void)state;
     begin(1, 2, 2);
-    chain(0, 0, 1, RING_NOBODY);
+    chain(0, 0, 1, RING_NONE);
     view();
     push(0, 7);
     world_link(&w, "s0", "s1")->cut = true;
     const struct sender *sender = sender_at(0, 0);
-    assert_false(clock_empty(&sender->clock));
-    world_on_lane(w.servers[0].lane, say_floors, sender->peer);
+    assert_false(applied_window_is_empty(&sender->applied_window));
+    world_on_lane(w.servers[0].lane, send_floors, sender->peer);
     assert_in_range(w.servers[0].shard->chain->streams->count, 0, 1);
     world_link(&w, "s0", "s1")->cut = false;
     push(0, 7);
@@ -353,7 +353,7 @@ static void floors_said_again(void **state)
 struct ordered {
     struct shard *shard;
     uint32_t what;
-    struct move_order fields;
+    struct migration_order fields;
     bool done;
     paramo_err status;
 };
@@ -368,10 +368,10 @@ static void answered(void *arg, paramo_err status)
 static void carry_out(void *arg)
 {
     struct ordered *o = arg;
-    shard_move(o->shard, o->what, &o->fields, answered, o);
+    shard_migration_order(o->shard, o->what, &o->fields, answered, o);
 }
 
-static bool order_done(unsigned server, uint32_t what, const struct move_order *m)
+static bool order_done(unsigned server, uint32_t what, const struct migration_order *m)
 {
     static struct ordered o;
     o = (struct ordered){.shard = w.servers[server].shard, .what = what, .fields = *m};
@@ -381,38 +381,38 @@ static bool order_done(unsigned server, uint32_t what, const struct move_order *
     return o.done && !o.status;
 }
 
-static bool move(unsigned from, unsigned to, unsigned first, unsigned arcs)
+static bool migration(unsigned from, unsigned to, unsigned first, unsigned partitions)
 {
     static uint64_t id = UINT64_C(1) << 32;
-    struct move_order f = {.id = ++id,
-                           .first = (uint16_t)first,
-                           .arcs = (uint16_t)arcs,
-                           .from = {.node = PARAMO_ID_SERVER(from)},
-                           .to = {.node = PARAMO_ID_SERVER(to)},
-                           .had = MOVE_NO_LEVEL,
-                           .takes_over = true};
-    if (!order_done(from, ORDER_MOVE_GIVE, &f) || !order_done(to, ORDER_MOVE_TAKE, &f) ||
-        !order_done(from, ORDER_MOVE_PAUSE, &f))
+    struct migration_order f = {.id = ++id,
+                                .first = (uint16_t)first,
+                                .partitions = (uint16_t)partitions,
+                                .from = {.node = PARAMO_ID_SERVER(from)},
+                                .to = {.node = PARAMO_ID_SERVER(to)},
+                                .had = MIGRATION_NO_LEVEL,
+                                .takes_over = true};
+    if (!order_done(from, ORDER_MIGRATION_SOURCE, &f) || !order_done(to, ORDER_MIGRATION_TARGET, &f) ||
+        !order_done(from, ORDER_MIGRATION_PAUSE, &f))
         return false;
-    for (unsigned a = first; a < first + arcs; a++)
+    for (unsigned a = first; a < first + partitions; a++)
         w.ring.owner[a] = (uint16_t)to;
     w.moved[to] = f.id;
-    w.arcs_changed[from] = w.arcs_changed[to] = w.number + 1;
+    w.partitions_changed[from] = w.partitions_changed[to] = w.number + 1;
     for (unsigned s = 0; s < w.servers_count; s++)
         w.chain_changed[s] = w.number + 1;
     world_view(&w);
     world_all_view(&w);
     f.committed = true;
-    return order_done(from, ORDER_MOVE_END, &f) && order_done(to, ORDER_MOVE_END, &f);
+    return order_done(from, ORDER_MIGRATION_END, &f) && order_done(to, ORDER_MIGRATION_END, &f);
 }
 
-/* A worker pushes once and is silent, cut off even: arcs go to and fro as often as they like, and what is
- * kept of it is that one number. */
+/* A worker pushes once and is silent, cut off even: partitions go to and fro as often as they like, and what
+ * is kept of it is that one number. */
 static void silent(void **state)
 {
     (void)state;
     begin(0, 2, 2);
-    chain(0, 1, RING_NOBODY, RING_NOBODY);
+    chain(0, 1, RING_NONE, RING_NONE);
     for (unsigned a = 0; a < 2048; a++)
         w.ring.owner[a] = 0;
     view();
@@ -426,7 +426,7 @@ static void silent(void **state)
         for (unsigned first = 0; first < 2048; first += 32) {
             push(0, 7);
             push(0, 4000);
-            assert_true(move(round % 2, 1 - round % 2, first, 32));
+            assert_true(migration(round % 2, 1 - round % 2, first, 32));
             assert_true(kept_at(0, 1) <= 3 && kept_at(1, 1) <= 3);
         }
     world_link(&w, "w1", "s0")->cut = world_link(&w, "s0", "w1")->cut = false;
@@ -440,8 +440,8 @@ static void silent_and_promoted(void **state)
 {
     (void)state;
     begin(1, 3, 2);
-    chain(0, 0, 1, RING_NOBODY);
-    for (unsigned a = 3072; a < RING_ARCS; a++)
+    chain(0, 0, 1, RING_NONE);
+    for (unsigned a = 3072; a < RING_PARTITIONS; a++)
         w.ring.owner[a] = 2;
     for (unsigned a = 0; a < 2240; a++)
         w.follower[1].owner[a] = 2;
@@ -453,7 +453,7 @@ static void silent_and_promoted(void **state)
     for (unsigned first = 0; first < 2240; first += 32) {
         push(0, 2400);
         push(0, 4000);
-        assert_true(move(0, 1, first, 32));
+        assert_true(migration(0, 1, first, 32));
     }
     world_server_stop(&w, 0);
     world_server_gone(&w, 0);
@@ -530,16 +530,16 @@ static void idle(void **state)
     world_fini(&w);
 }
 
-/* A record that comes with arcs knows of a higher floor: the answers below it are let go. */
+/* A record that comes with partitions knows of a higher floor: the answers below it are let go. */
 static void answers_below_a_floor_that_came(void **state)
 {
     (void)state;
     begin(0, 2, 1);
-    chain(0, 1, RING_NOBODY, RING_NOBODY);
+    chain(0, 1, RING_NONE, RING_NONE);
     for (unsigned a = 0; a < 2048; a++)
         w.ring.owner[a] = 0;
     view();
-    uint64_t ts, key = UINT64_MAX; /* on the last arc */
+    uint64_t ts, key = UINT64_MAX; /* on the last partition */
     paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1};
     struct client_call call = {.kind = REQUEST_PULL, .table = &w.tables[USER], .kv = &kv};
     assert_int_equal(client_issue(w.clients[0].client, &call, &ts), PARAMO_OK);
@@ -547,7 +547,7 @@ static void answers_below_a_floor_that_came(void **state)
     push(0, 7);
     push(0, 7);
     assert_true(w.servers[1].shard->kept_bytes > 0);
-    assert_true(move(0, 1, 0, 32));
+    assert_true(migration(0, 1, 0, 32));
     assert_int_equal(w.servers[1].shard->kept_bytes, 0);
     world_fini(&w);
 }
@@ -557,7 +557,7 @@ static void in_order(void **state)
 {
     (void)state;
     begin(1, 2, 1);
-    chain(0, 0, 1, RING_NOBODY);
+    chain(0, 0, 1, RING_NONE);
     view();
     uint64_t ts, key = 7;
     paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1};
@@ -569,8 +569,8 @@ static void in_order(void **state)
         assert_int_equal(client_issue(w.clients[0].client, &call, &ts), PARAMO_OK);
         world_pass(&w, 200 * ENV_MS);
     }
-    assert_false(queue_empty(&w.servers[0].shard->parked));
-    assert_false(queue_empty(&w.servers[0].shard->peers->waiting));
+    assert_false(queue_empty(&w.servers[0].shard->deferred_for_view));
+    assert_false(queue_empty(&w.servers[0].shard->peers->deferred));
     world_all_view(&w);
     world_link(&w, "s0", "s1")->cut = world_link(&w, "s1", "s0")->cut = false;
     assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
@@ -585,8 +585,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(opened_again_and_promoted),
         cmocka_unit_test(opened_again_and_scans),
         cmocka_unit_test(closed),
-        cmocka_unit_test(floors_said_again),
-        cmocka_unit_test(stranger),
+        cmocka_unit_test(floors_sent_again),
+        cmocka_unit_test(unknown_sender),
         cmocka_unit_test(many_followed),
         cmocka_unit_test(silent),
         cmocka_unit_test(silent_and_promoted),

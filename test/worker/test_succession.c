@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "post/dial.h"
-#include "server/chained.h"
+#include "cluster/session/connector.h"
+#include "server/replication/chained.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"
@@ -34,7 +34,7 @@ static void known(struct sim_event *event)
     world_all_view(&p->w);
 }
 
-/* The first SERVERS own all arcs. The table NONE has no copies. */
+/* The first SERVERS own all partitions. The table NONE has no copies. */
 static void play_begin(struct play *p, unsigned replicas, unsigned servers)
 {
     memset(p, 0, sizeof *p);
@@ -149,7 +149,8 @@ static struct simnet_link *link_of(struct play *p, const char *from, const char 
     return link;
 }
 
-/* A server without any arcs goes, too, while those who have the dead one's are asked: they are waited for. */
+/* A server without any partitions goes, too, while those who have the dead one's are asked: they are waited
+ * for. */
 static void test_clear_is_not_done_early(void **state)
 {
     (void)state;
@@ -282,28 +283,28 @@ static bool is_set(void *arg)
 
 struct strange {
     struct play *p;
-    struct dial *dial;
+    struct connector *connector;
     bool up;
 };
 
-static void dial_as_owner(void *arg)
+static void connect_as_owner(void *arg)
 {
     struct strange *strange = arg;
     struct world_server *owner = &strange->p->w.servers[1];
-    struct dial_config config = {.van = owner->van,
-                                 .lane = owner->lane,
-                                 .address = door_address(strange->p->w.servers[2].door),
-                                 .hello = {.purpose = HELLO_CHAIN,
-                                           .node = PARAMO_ID_SERVER(1),
-                                           .incarnation = owner->incarnation,
-                                           .app = 99, /* a later stream than those that there are */
-                                           .token = "secret"},
-                                 .frame_bytes = 1 << 16,
-                                 .deadline = lane_now(owner->lane) + ENV_SEC,
-                                 .up = guest_up,
-                                 .failed = guest_failed,
-                                 .arg = &strange->up};
-    assert_int_equal(dial_start(&config, &strange->dial), PARAMO_OK);
+    struct connector_config config = {.van = owner->van,
+                                      .lane = owner->lane,
+                                      .address = acceptor_address(strange->p->w.servers[2].acceptor),
+                                      .hello = {.purpose = HELLO_CHAIN,
+                                                .node = PARAMO_ID_SERVER(1),
+                                                .incarnation = owner->incarnation,
+                                                .app = 99, /* a later stream than those that there are */
+                                                .token = "secret"},
+                                      .frame_bytes = 1 << 16,
+                                      .deadline = lane_now(owner->lane) + ENV_SEC,
+                                      .up = guest_up,
+                                      .failed = guest_failed,
+                                      .arg = &strange->up};
+    assert_int_equal(connector_start(&config, &strange->connector), PARAMO_OK);
 }
 
 /* The owner dials a member that is dead, though the view does not know it, and another process, which follows
@@ -317,7 +318,7 @@ static void test_dialled_for_another(void **state)
     float one = 1;
     play_make(&p, 1);
     struct strange strange = {.p = &p};
-    world_on_lane(p.w.servers[1].lane, dial_as_owner, &strange);
+    world_on_lane(p.w.servers[1].lane, connect_as_owner, &strange);
     assert_true(sim_run(p.w.sim, is_set, &strange.up, sim_now(p.w.sim) + ENV_SEC));
     assert_false(sim_run(p.w.sim, never, NULL, sim_now(p.w.sim) + ENV_SEC));
     van_sim_reset(p.w.servers[1].van, UINT32_MAX); /* the stream that there was is dialled anew */
@@ -402,7 +403,7 @@ static void test_table_without_copies(void **state)
     const struct ring_placement placement = {.kind = PARAMO_PLACE_MIXED};
     uint64_t lost = N, kept = N; /* a key of each */
     for (unsigned i = 0; i < N; i++)
-        *(p.w.ring.owner[ring_arc(ring_position(&placement, i))] == 1 ? &lost : &kept) = i;
+        *(p.w.ring.owner[ring_partition(ring_position(&placement, i))] == 1 ? &lost : &kept) = i;
     world_server_stop(&p.w, 1);
     world_server_gone(&p.w, 1);
     world_all_view(&p.w);

@@ -83,7 +83,7 @@ class Customer
             PS_FAIL() << "app " << app_id_ << ", customer " << customer_id_ << ": call ps::Start first";
         return w;
     }
-    /* paramo_ask, and the timestamp to show. */
+    /* paramo_app_request, and the timestamp to show. */
     int Ask(const paramo_message *messages, size_t count, paramo_reply_fn on_reply, void *arg, int priority,
             paramo_callback done, uint32_t flags = 0);
     /* Takes the request out of those that wait for their answer; without one: it is not there (any more). */
@@ -97,8 +97,8 @@ class Customer
     void Failed(int timestamp, const std::string &why);
     /* The same for how Paramo says that a request has ended: nothing if it has not failed. */
     void Ended(uint64_t ts, paramo_err status);
-    /* The number that a program sees for a request of paramo_ask. A customer with a handle of the program's
-     * own numbers its own messages from 0, any other what it asks. */
+    /* The number that a program sees for a request of paramo_app_request. A customer with a handle of the
+     * program's own numbers its own messages from 0, any other what it asks. */
     int Shown(uint64_t ts) const
     {
         return internal::FoldTime(ts) ^ (recv_handle_ ? internal::TIME_OWN : 0);

@@ -1,6 +1,6 @@
 /*
- * The functions of Customer and Van: asking through paramo_ask, being asked through paramo_app_take. Included
- * by postoffice.h, when all three classes are there. Tests: test/ps.
+ * The functions of Customer and Van: asking through paramo_app_request, being asked through paramo_app_take.
+ * Included by postoffice.h, when all three classes are there. Tests: test/ps.
  */
 #ifndef PS_INTERNAL_CUSTOMER_IMPL_H_
 #define PS_INTERNAL_CUSTOMER_IMPL_H_
@@ -234,7 +234,7 @@ inline void Customer::Hold(const internal::Asked &asked)
         }
     }
     if (before.request != nullptr) /* of a node that was there before, with the same numbers */
-        (void)!paramo_answer_error(before.request, PARAMO_E_CLOSED, "the asker has started anew");
+        (void)!paramo_answer_error(before.request, PARAMO_E_CLOSED, "the asker has restarted");
 }
 
 inline internal::Claimed Customer::Claim(const internal::Asked &asked)
@@ -321,7 +321,7 @@ inline int Customer::Ask(const paramo_message *messages, size_t count, paramo_re
     options.callback = done;
     options.callback_arg = arg;
     uint64_t ts = 0;
-    internal::Check(paramo_ask(worker(), messages, count, on_reply, arg, &options, &ts), "a request");
+    internal::Check(paramo_app_request(worker(), messages, count, on_reply, arg, &options, &ts), "a request");
     last_ts_.store(ts, std::memory_order_relaxed);
     return Shown(ts);
 }

@@ -1,0 +1,36 @@
+/*
+ * The paths that 'paramo bench' measures (design: "Budgets"), a file each. Each starts what it needs,
+ * measures pair by pair, adds its lines to the report, and leaves no process behind. Each returns 0, or the
+ * program's exit code after one line on standard error. Tests: test/e2e/bench.sh.
+ */
+#ifndef CMD_BENCH_BENCH_PATHS_H
+#define CMD_BENCH_BENCH_PATHS_H
+
+#include "cmd/bench/bench_report.h"
+
+#include <stdint.h>
+
+struct bench_settings {
+    uint64_t pairs;       /* pairs per line */
+    uint64_t keys;        /* table, sparse, memory, migrate, checkpoint: keys known */
+    int big;              /* table: 100 M keys as well */
+    uint64_t count;       /* memory: small pushes */
+    uint64_t connections; /* memory: workers opened and closed */
+    uint64_t busy;        /* latency: processes that keep the cores busy meanwhile */
+    int quick;            /* small samples: figures are rough */
+    const char *van;      /* between processes: "tcp" or "ucx" */
+};
+
+int bench_dense(const struct bench_settings *s, struct bench_report *r);
+int bench_latency(const struct bench_settings *s, struct bench_report *r);
+int bench_rate(const struct bench_settings *s, struct bench_report *r);
+int bench_table(const struct bench_settings *s, struct bench_report *r);
+int bench_sparse(const struct bench_settings *s, struct bench_report *r);
+int bench_embedded(const struct bench_settings *s, struct bench_report *r);
+int bench_memory(const struct bench_settings *s, struct bench_report *r);
+int bench_replicate(const struct bench_settings *s, struct bench_report *r);
+int bench_failover(const struct bench_settings *s, struct bench_report *r);
+int bench_migrate(const struct bench_settings *s, struct bench_report *r);
+int bench_checkpoint(const struct bench_settings *s, struct bench_report *r);
+
+#endif

@@ -1,0 +1,255 @@
+/*
+ * What copies cost and what they are worth. `replicate`: pushes to a job with one and with two copies of each
+ * row, beside the same pushes to a job of as many servers without copies. `failover`: from the death of a
+ * server, killed under load, to the answer to the first push that its rows were part of, beside the time in
+ * which the end of a bare connection tells that its process has been killed. And what it costs a server to
+ * know each push that it has applied (it looks inside src/ for that: scripts/layers).
+ */
+#include "cmd/bench/bench_job.h"
+#include "cmd/bench/bench_load.h"
+#include "cmd/bench/bench_paths.h"
+#include "cmd/bench/bench_raw.h"
+#include "cmd/exitcode.h"
+
+#include "paramo/paramo.h"
+#include "server/shard/applied_window.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+enum { SERVERS = 3, COPIES_MAX = 2, BATCH = 1000, WINDOW = 8, KEYS = 100000, BATCHES = 32 };
+
+static const char bare[] = "the same without copies";
+
+/* ---- what knowing each push costs ---- */
+
+/* One sender's numbers in order, its floor as far behind as a window of requests leaves it. */
+static double records_ns(size_t count)
+{
+    struct applied_window applied_window;
+    size_t news = 0;
+    applied_window_init(&applied_window);
+    uint64_t start = raw_now_ns();
+    for (uint64_t number = 1; number <= count; number++) {
+        applied_window_raise_floor(&applied_window, number > LOAD_WINDOW_MAX ? number - LOAD_WINDOW_MAX : 1);
+        news += applied_window_state(&applied_window, number) == DEDUP_NEW;
+        applied_window_record(&applied_window, number);
+    }
+    double ns = 1e9 * raw_seconds_since(start) / (double)count;
+    applied_window_fini(&applied_window);
+    return news == count ? ns : 1e9; /* a push taken for a repeat: no figure */
+}
+
+static double counter_ns(size_t count)
+{
+    volatile uint64_t highest = 0;
+    uint64_t start = raw_now_ns();
+    for (uint64_t number = 1; number <= count; number++)
+        highest = number;
+    double ns = 1e9 * raw_seconds_since(start) / (double)count;
+    return highest == count ? ns : 1e9;
+}
+
+static void measure_records(const struct bench_settings *s, struct bench_report *r)
+{
+    static const char counter[] = "the highest number alone, which tells no lost one from a late one";
+    static const char settings[] = "in process, one sender, 64 numbers in flight";
+    const size_t count = s->quick ? 10000 : 1000000;
+    struct bench_line *ns = report_line(r, "replicate", "ns", BENCH_LOWER, counter, settings,
+                                        "record of a push: look, keep, forget");
+    struct bench_line *bytes = report_line(r, "replicate", "bytes", BENCH_LOWER, counter, settings,
+                                           "record of one worker in one range");
+    for (uint64_t pair = 0; pair <= s->pairs; pair++) {
+        double at[2] = {records_ns(count), counter_ns(count)};
+        if (pair > 0) {
+            line_pair(ns, at[0], at[1]);
+            line_pair(bytes, (double)sizeof(struct applied_window), sizeof(uint64_t));
+        }
+    }
+}
+
+/* ---- what copies cost ---- */
+
+struct load {
+    struct bench_job job;
+    paramo_table *table;
+};
+
+struct replicate {
+    struct load with[COPIES_MAX + 1];
+    uint64_t *keys; /* BATCHES batches */
+    float *ones;    /* one batch */
+    size_t pushes;  /* of a sample */
+};
+
+static int load_start(struct load *l, unsigned replicas)
+{
+    int code = job_start(&l->job, SERVERS, replicas);
+    if (code != 0)
+        return code;
+    paramo_table_options o;
+    paramo_table_options_init(&o);
+    paramo_err err = paramo_table_open(l->job.worker, "copied", &o, &l->table);
+    return err == PARAMO_OK ? 0 : bench_failed(err, "cannot open the table");
+}
+
+static void load_stop(struct load *l)
+{
+    paramo_table_close(l->table);
+    job_stop(&l->job);
+}
+
+/* Batches of keys from all over the table, so that every server has a part of each. */
+static int make_batches(struct replicate *m)
+{
+    uint64_t seed = 1;
+    m->keys = malloc(sizeof *m->keys * BATCHES * BATCH);
+    m->ones = malloc(sizeof *m->ones * BATCH);
+    if (m->keys == NULL || m->ones == NULL)
+        return code_fail("bench", PARAMO_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < BATCHES; i++)
+        load_draw(&seed, KEYS, m->keys + i * BATCH, BATCH);
+    for (size_t i = 0; i < BATCH; i++)
+        m->ones[i] = 1;
+    return 0;
+}
+
+/* `count` pushes of n keys each, `window` in flight; seconds. */
+static int push(struct replicate *m, struct load *l, size_t count, size_t n, size_t window, double *seconds)
+{
+    struct load_window w = {.worker = l->job.worker, .table = l->table, .size = window};
+    int code = 0;
+    uint64_t start = raw_now_ns();
+    for (size_t i = 0; i < count && code == 0; i++) {
+        paramo_kv kv;
+        paramo_kv_init(&kv);
+        kv.keys = m->keys + i % BATCHES * BATCH;
+        kv.vals = m->ones;
+        kv.n = kv.vals_len = n;
+        code = load_issue(&w, LOAD_PUSH, &kv);
+    }
+    int end = load_drain(&w);
+    *seconds = raw_seconds_since(start);
+    return code != 0 ? code : end;
+}
+
+static int measure_cost(struct replicate *m, const struct bench_settings *s, struct bench_report *r)
+{
+    char settings[120];
+    struct bench_line *many[COPIES_MAX + 1], *one[COPIES_MAX + 1];
+    (void)snprintf(settings, sizeof settings,
+                   "%s, %d servers, sparse, one float, batches of %d, %d in flight", job_van(), (int)SERVERS,
+                   (int)BATCH, (int)WINDOW);
+    for (int k = 1; k <= COPIES_MAX; k++)
+        many[k] = report_line(r, "replicate", "M keys/s", BENCH_HIGHER, bare, settings, "push, %d cop%s", k,
+                              k > 1 ? "ies" : "y");
+    (void)snprintf(settings, sizeof settings, "%s, %d servers, one key and one float, one at a time",
+                   job_van(), (int)SERVERS);
+    for (int k = 1; k <= COPIES_MAX; k++)
+        one[k] = report_line(r, "replicate", "us", BENCH_LOWER, bare, settings, "small push, %d cop%s, mean",
+                             k, k > 1 ? "ies" : "y");
+    for (uint64_t pair = 0; pair <= s->pairs; pair++) { /* the first warms up */
+        double batch[COPIES_MAX + 1], small[COPIES_MAX + 1];
+        for (int k = 0; k <= COPIES_MAX; k++) {
+            int code = push(m, &m->with[k], m->pushes, BATCH, WINDOW, &batch[k]);
+            if (code == 0)
+                code = push(m, &m->with[k], m->pushes, 1, 1, &small[k]);
+            if (code != 0)
+                return code;
+        }
+        double keys = 1e-6 * (double)(m->pushes * BATCH), us = 1e6 / (double)m->pushes;
+        for (int k = 1; k <= COPIES_MAX && pair > 0; k++) {
+            line_pair(many[k], keys / batch[k], keys / batch[0]);
+            line_pair(one[k], us * small[k], us * small[0]);
+        }
+    }
+    return 0;
+}
+
+int bench_replicate(const struct bench_settings *s, struct bench_report *r)
+{
+    struct replicate m = {.pushes = s->quick ? 50 : 500};
+    int code = make_batches(&m);
+    for (unsigned k = 0; k <= COPIES_MAX && code == 0; k++)
+        code = load_start(&m.with[k], k);
+    if (code == 0)
+        code = measure_cost(&m, s, r);
+    if (code == 0)
+        measure_records(s, r);
+    for (unsigned k = 0; k <= COPIES_MAX; k++)
+        load_stop(&m.with[k]);
+    free(m.ones);
+    free(m.keys);
+    return code;
+}
+
+/* ---- what copies are worth ---- */
+
+/* The far end says nothing, until it is killed. */
+static void serve_silence(int fd)
+{
+    char byte;
+    while (recv(fd, &byte, 1, 0) > 0)
+        ;
+}
+
+static int time_of_bare_death(double *ms)
+{
+    struct bench_peer peer = {0};
+    char byte;
+    int code = peer_start(&peer, serve_silence);
+    if (code != 0)
+        return code;
+    uint64_t start = raw_now_ns();
+    if (kill(peer.pid, SIGKILL) != 0 || recv(peer.fd, &byte, 1, 0) > 0)
+        code = bench_system("bare connection");
+    *ms = 1e3 * raw_seconds_since(start);
+    peer_stop(&peer);
+    return code;
+}
+
+/* One job for each death: copies are not whole again at once. */
+static int time_of_death(struct replicate *m, double *ms)
+{
+    struct load *l = &m->with[1];
+    double seconds = 0;
+    l->job.quiet = 1;
+    int code = load_start(l, 1);
+    if (code == 0)
+        code = push(m, l, m->pushes, BATCH, WINDOW, &seconds);
+    if (code == 0) {
+        uint64_t start = raw_now_ns();
+        job_kill_server(&l->job, SERVERS / 2);
+        code = push(m, l, 1, BATCH, 1, &seconds);
+        *ms = 1e3 * raw_seconds_since(start);
+    }
+    load_stop(l);
+    *l = (struct load){0};
+    return code;
+}
+
+int bench_failover(const struct bench_settings *s, struct bench_report *r)
+{
+    struct replicate m = {.pushes = BATCHES};
+    char settings[120];
+    (void)snprintf(settings, sizeof settings,
+                   "%s, %d servers, 1 copy, batches of %d keys, one server killed by SIGKILL", job_van(),
+                   (int)SERVERS, (int)BATCH);
+    struct bench_line *line =
+        report_line(r, "failover", "ms", BENCH_LOWER, "a bare connection tells that its peer was killed",
+                    settings, "from a server's death to the next push");
+    int code = make_batches(&m);
+    for (uint64_t pair = 0; pair < s->pairs && code == 0; pair++) {
+        double ms, raw_ms;
+        code = time_of_death(&m, &ms);
+        if (code == 0)
+            code = time_of_bare_death(&raw_ms);
+        if (code == 0)
+            line_pair(line, ms, raw_ms);
+    }
+    free(m.ones);
+    free(m.keys);
+    return code;
+}

@@ -1,0 +1,213 @@
+#include "learn/data/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * How a batch's keys are made unique (measured against sorting all features: four times as fast, since most
+ * features of a click log repeat within a batch):
+ *   1. each feature's key is looked up in an open-addressing table of twice as many cells as features; a new
+ * key gets the next local number; the feature's index is that number. A cell is in use if its stamp is the
+ * batch's.
+ *   2. the unique keys are sorted by radix, only over the bytes in which they differ, local numbers along.
+ *   3. each index is replaced by its key's place in the sorted order.
+ */
+struct cell {
+    uint64_t key;
+    uint32_t local;
+    uint32_t stamp;
+};
+
+struct item {
+    uint64_t key;
+    uint32_t local;
+};
+
+struct batcher {
+    size_t cells; /* a power of two, or 0 */
+    struct cell *cell;
+    uint32_t stamp;
+    size_t items;
+    struct item *item, *other;
+    uint32_t *place; /* [items]: local number -> place */
+};
+
+paramo_err batcher_new(struct batcher **batcher)
+{
+    struct batcher *b = calloc(1, sizeof *b);
+    if (b == NULL)
+        return lerr(PARAMO_E_MEMORY, "out of memory");
+    *batcher = b;
+    return PARAMO_OK;
+}
+
+void batcher_free(struct batcher *b)
+{
+    if (b == NULL)
+        return;
+    free(b->cell);
+    free(b->item);
+    free(b->other);
+    free(b->place);
+    free(b);
+}
+
+void batch_list_free(struct batch_list *list)
+{
+    free(list->batch);
+    free(list->key);
+    free(list->index);
+    memset(list, 0, sizeof *list);
+}
+
+/* Makes *array hold at least n elements; its content is not kept. */
+static paramo_err grow(void *array, size_t *cap, size_t n, size_t size)
+{
+    void **p = array;
+    if (n <= *cap)
+        return PARAMO_OK;
+    size_t want = n + n / 4;
+    free(*p);
+    *cap = 0;
+    *p = want > SIZE_MAX / size ? NULL : malloc(want * size);
+    if (*p == NULL)
+        return lerr(PARAMO_E_MEMORY, "out of memory: a batch of %zu features", n);
+    *cap = want;
+    return PARAMO_OK;
+}
+
+static paramo_err batcher_reserve(struct batcher *b, size_t features)
+{
+    size_t cells = 1024;
+    while (cells < 2 * features)
+        cells *= 2;
+    if (cells > b->cells) {
+        free(b->cell);
+        b->cells = 0;
+        b->cell = calloc(cells, sizeof *b->cell);
+        if (b->cell == NULL)
+            return lerr(PARAMO_E_MEMORY, "out of memory: a batch of %zu features", features);
+        b->cells = cells;
+        b->stamp = 0;
+    }
+    if (features > b->items) {
+        size_t item_cap = 0, other_cap = 0, place_cap = 0;
+        b->items = 0;
+        paramo_err err = grow(&b->item, &item_cap, features, sizeof *b->item);
+        if (err == PARAMO_OK)
+            err = grow(&b->other, &other_cap, features, sizeof *b->other);
+        if (err == PARAMO_OK)
+            err = grow(&b->place, &place_cap, features, sizeof *b->place);
+        if (err != PARAMO_OK)
+            return err;
+        b->items = features;
+    }
+    return PARAMO_OK;
+}
+
+/* Sorts item[0..n), least significant byte first; returns where the result is (item or other). */
+static struct item *sort_items(struct item *item, struct item *other, size_t n)
+{
+    uint64_t any = 0, all = UINT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        any |= item[i].key;
+        all &= item[i].key;
+    }
+    uint64_t differ = any ^ all;
+    for (unsigned shift = 0; shift < 64; shift += 8) {
+        if ((differ >> shift & 0xff) == 0)
+            continue;
+        uint32_t at[256] = {0};
+        for (size_t i = 0; i < n; i++)
+            at[item[i].key >> shift & 0xff]++;
+        for (uint32_t i = 0, sum = 0; i < 256; i++) {
+            uint32_t count = at[i];
+            at[i] = sum;
+            sum += count;
+        }
+        for (size_t i = 0; i < n; i++)
+            other[at[item[i].key >> shift & 0xff]++] = item[i];
+        struct item *swap = item;
+        item = other;
+        other = swap;
+    }
+    return item;
+}
+
+/* Writes the unique keys of key[0..n) to out and each feature's place among them to index; returns how many.
+ */
+static size_t unique_keys(struct batcher *b, const uint64_t *key, size_t n, uint64_t *out, uint32_t *index)
+{
+    size_t cells = 1024;
+    while (cells < 2 * n)
+        cells *= 2;
+    if (++b->stamp == 0) { /* after 2^32 batches old stamps would count again */
+        memset(b->cell, 0, b->cells * sizeof *b->cell);
+        b->stamp = 1;
+    }
+    uint32_t stamp = b->stamp, unique = 0;
+    size_t mask = cells - 1; /* the smallest part of the table that will do: it stays in cache */
+    struct cell *cell = b->cell;
+    struct item *item = b->item;
+    for (size_t i = 0; i < n; i++) {
+        size_t at = (size_t)(key[i] * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
+        while (cell[at].stamp == stamp && cell[at].key != key[i])
+            at = (at + 1) & mask;
+        if (cell[at].stamp != stamp) {
+            cell[at] = (struct cell){.key = key[i], .local = unique, .stamp = stamp};
+            item[unique] = (struct item){.key = key[i], .local = unique};
+            unique++;
+        }
+        index[i] = cell[at].local;
+    }
+    const struct item *sorted = sort_items(b->item, b->other, unique);
+    for (uint32_t i = 0; i < unique; i++) {
+        out[i] = sorted[i].key;
+        b->place[sorted[i].local] = i;
+    }
+    for (size_t i = 0; i < n; i++)
+        index[i] = b->place[index[i]];
+    return unique;
+}
+
+paramo_err batcher_cut(struct batcher *b, const struct block *block, size_t batch_rows,
+                       struct batch_list *list)
+{
+    size_t n = (block->rows + batch_rows - 1) / batch_rows, most = 0;
+    list->n = list->most_unique = list->most_rows = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t features = block->offset[(i + 1) * block->rows / n] - block->offset[i * block->rows / n];
+        most = features > most ? features : most;
+    }
+    paramo_err err = batcher_reserve(b, most);
+    if (err == PARAMO_OK)
+        err = grow(&list->batch, &list->batch_cap, n, sizeof *list->batch);
+    if (err == PARAMO_OK)
+        err = grow(&list->index, &list->index_cap, block->features, sizeof *list->index);
+    if (err == PARAMO_OK)
+        err = grow(&list->key, &list->key_cap, block->features + n, sizeof *list->key);
+    if (err != PARAMO_OK)
+        return err;
+    size_t used = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t first = i * block->rows / n, end = (i + 1) * block->rows / n;
+        size_t from = block->offset[first], features = block->offset[end] - from;
+        uint64_t *key = list->key + used;
+        uint32_t *index = list->index + (from - block->offset[0]);
+        size_t unique = unique_keys(b, block->key + from, features, key, index);
+        if (unique == 0 || key[unique - 1] != BATCH_BIAS_KEY)
+            key[unique++] = BATCH_BIAS_KEY;
+        used += unique;
+        list->batch[i] = (struct batch){.rows = end - first,
+                                        .unique = unique,
+                                        .key = key,
+                                        .label = block->label + first,
+                                        .start = block->offset + first,
+                                        .index = index,
+                                        .value = block->value == NULL ? NULL : block->value + from};
+        list->most_unique = unique > list->most_unique ? unique : list->most_unique;
+        list->most_rows = end - first > list->most_rows ? end - first : list->most_rows;
+    }
+    list->n = n;
+    return PARAMO_OK;
+}

@@ -1,0 +1,51 @@
+/*
+ * Mini-batches: a block's rows cut into batches, each with its sorted unique keys and, for each feature, the
+ * place of its key among them. That is the form in which push and pull want keys and the models want indices.
+ *
+ * A block of n rows gives ceil(n / batch_rows) batches of sizes that differ by at most one, so the cut
+ * depends on the block and the setting only, never on timing. The last key of every batch is BATCH_BIAS_KEY,
+ * the model's constant feature; no feature's index names it unless the data has a feature of that id, which
+ * is then part of the bias.
+ *
+ * A batch_list points into its block: keep the block until the list is cut anew. It never knows of models or
+ * servers. Tests: test/learn/test_batch.c.
+ */
+#ifndef LEARN_DATA_BATCH_H
+#define LEARN_DATA_BATCH_H
+
+#include "learn/data/block.h"
+
+#define BATCH_BIAS_KEY UINT64_MAX
+
+struct batch {
+    size_t rows;
+    size_t unique;       /* keys, the bias included: at least 1 */
+    const uint64_t *key; /* [unique], ascending; key[unique - 1] is BATCH_BIAS_KEY */
+    const float *label;  /* [rows] */
+    const uint32_t
+        *start; /* [rows + 1]: row r has features start[r] - start[0] .. start[r + 1] - start[0] - 1 */
+    const uint32_t *index; /* [features]: place of the feature's key in key[] */
+    const float *value;    /* [features], or NULL: all 1 */
+};
+
+struct batch_list {
+    size_t n;
+    struct batch *batch;
+    size_t most_unique, most_rows; /* over the batches */
+    /* memory, kept from block to block */
+    size_t batch_cap, key_cap, index_cap;
+    uint64_t *key;
+    uint32_t *index;
+};
+
+struct batcher; /* scratch of one thread */
+
+LEARN_MUST_USE paramo_err batcher_new(struct batcher **batcher);
+void batcher_free(struct batcher *batcher);
+
+/* list is zeroed before its first use. MEMORY leaves it empty. */
+LEARN_MUST_USE paramo_err batcher_cut(struct batcher *batcher, const struct block *block, size_t batch_rows,
+                                      struct batch_list *list);
+void batch_list_free(struct batch_list *list);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * A block: parsed rows of a click log in compressed-row form, the unit in which data is read, cached and
+ * dealt out.
+ *
+ * Row r has features offset[r] .. offset[r+1]-1: key[], value[] and field[]. Keys are final (hashed if the
+ * format or
+ * --hash-bits asks for it), not sorted within a row, and a key may come twice in a row (hash collisions, or
+ * the data). A block is immutable once a reader has handed it out. Its arrays are one allocation, so that it
+ * is freed, counted and spilled as one piece. It never knows of files, models or servers. Tests:
+ * test/learn/test_parse_*.c.
+ */
+#ifndef LEARN_DATA_BLOCK_H
+#define LEARN_DATA_BLOCK_H
+
+#include "learn/io/lerr.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct block {
+    size_t rows;
+    size_t features;     /* total over all rows */
+    float *label;        /* [rows], 0 or 1 */
+    uint32_t *offset;    /* [rows + 1] */
+    uint64_t *key;       /* [features] */
+    float *value;        /* [features], or NULL: all 1 */
+    uint16_t *field;     /* [features], or NULL: no fields */
+    uint32_t stream;     /* which input file, in the order given */
+    uint64_t index;      /* which part of it */
+    uint64_t first_line; /* line number of the part's first line, from 1; 0 if unknown */
+};
+
+/* Sets the counts and arrays of block (the rest is left alone) to one new allocation of *bytes, contents
+ * undefined. */
+LEARN_MUST_USE paramo_err block_alloc(struct block *block, size_t rows, size_t features, int has_value,
+                                      int has_field, size_t *bytes);
+void block_free(struct block *block);
+
+#endif

@@ -1,0 +1,295 @@
+#include "learn/data/cache.h"
+#include "learn/io/input.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    struct held *held; /* in memory */
+    uint64_t offset;   /* in the file, if spilled */
+    uint64_t first_line;
+    size_t rows, features;
+    unsigned seen : 1, spilled : 1, has_value : 1, has_field : 1, narrow : 1;
+};
+
+struct entries {
+    struct entry *entry;
+    size_t len;
+};
+
+struct cache {
+    pthread_mutex_t lock; /* of all below; never held during input or output */
+    uint64_t limit, memory, spilled;
+    char *spill_dir;
+    int fd; /* -1: not opened yet */
+    int spill_failed;
+    char spill_error[160];
+    uint32_t streams;
+    struct entries *stream; /* [streams] */
+};
+
+void held_retain(struct held *held)
+{
+    (void)atomic_fetch_add_explicit(&held->owners, 1, memory_order_relaxed);
+}
+
+void held_release(struct held *held)
+{
+    if (atomic_fetch_sub_explicit(&held->owners, 1, memory_order_acq_rel) == 1) {
+        block_free(&held->block);
+        free(held);
+    }
+}
+
+paramo_err cache_open(uint32_t streams, uint64_t limit, const char *spill_dir, struct cache **cache)
+{
+    struct cache *c = calloc(1, sizeof *c);
+    if (c != NULL) {
+        c->stream = calloc(streams, sizeof *c->stream);
+        c->spill_dir = spill_dir != NULL ? strdup(spill_dir) : NULL;
+    }
+    if (c == NULL || c->stream == NULL || (spill_dir != NULL && c->spill_dir == NULL)) {
+        if (c != NULL) {
+            free(c->stream);
+            free(c->spill_dir);
+        }
+        free(c);
+        return lerr(PARAMO_E_MEMORY, "out of memory for a cache");
+    }
+    (void)pthread_mutex_init(&c->lock, NULL);
+    c->streams = streams;
+    c->limit = limit;
+    c->fd = -1;
+    *cache = c;
+    return PARAMO_OK;
+}
+
+void cache_close(struct cache *c)
+{
+    if (c == NULL) {
+        return;
+    }
+    for (uint32_t s = 0; s < c->streams; s++) {
+        for (size_t i = 0; i < c->stream[s].len; i++) {
+            if (c->stream[s].entry[i].held != NULL) {
+                held_release(c->stream[s].entry[i].held);
+            }
+        }
+        free(c->stream[s].entry);
+    }
+    input_temp_close(c->fd);
+    (void)pthread_mutex_destroy(&c->lock);
+    free(c->stream);
+    free(c->spill_dir);
+    free(c);
+}
+
+/* ---- the file
+ * -------------------------------------------------------------------------------------------------- */
+
+/* A block in the file: its keys (as 32 bits where all fit: most ids and hashed keys do), then its other
+ * arrays as they lie in memory behind the keys. */
+#define CHUNK 4096
+
+static size_t rest_bytes(const struct entry *e)
+{
+    return e->rows * sizeof(float) + (e->rows + 1) * sizeof(uint32_t) +
+           (e->has_value ? e->features * sizeof(float) : 0) +
+           (e->has_field ? e->features * sizeof(uint16_t) : 0);
+}
+
+static size_t key_bytes(const struct entry *e)
+{
+    return e->features * (e->narrow ? sizeof(uint32_t) : sizeof(uint64_t));
+}
+
+static paramo_err spill_write(int fd, const struct entry *e, const struct block *b)
+{
+    uint64_t offset = e->offset;
+    if (e->narrow) {
+        uint32_t key[CHUNK];
+        for (size_t i = 0; i < e->features;) {
+            size_t n = e->features - i < CHUNK ? e->features - i : CHUNK;
+            for (size_t k = 0; k < n; k++) {
+                key[k] = (uint32_t)b->key[i + k];
+            }
+            paramo_err err = input_temp_write(fd, offset, key, n * sizeof *key);
+            if (err != PARAMO_OK) {
+                return err;
+            }
+            offset += n * sizeof *key;
+            i += n;
+        }
+        return input_temp_write(fd, offset, b->key + e->features, rest_bytes(e));
+    }
+    return input_temp_write(fd, offset, b->key, key_bytes(e) + rest_bytes(e));
+}
+
+static paramo_err spill_read(int fd, const struct entry *e, struct held *held)
+{
+    struct block *b = &held->block;
+    paramo_err err = block_alloc(b, e->rows, e->features, e->has_value, e->has_field, &held->bytes);
+    if (err != PARAMO_OK) {
+        return err;
+    }
+    /* narrow keys go to the upper half of their array and are widened from the front: a wide key never covers
+     * a narrow one that has not been read */
+    char *narrow = (char *)b->key + e->features * (sizeof(uint64_t) - sizeof(uint32_t));
+    err = input_temp_read(fd, e->offset, e->narrow ? narrow : (char *)b->key, key_bytes(e) + rest_bytes(e));
+    if (err != PARAMO_OK) {
+        block_free(b);
+        return err;
+    }
+    for (size_t i = 0; e->narrow && i < e->features; i++) {
+        uint32_t key;
+        memcpy(&key, narrow + i * sizeof key, sizeof key);
+        b->key[i] = key;
+    }
+    return PARAMO_OK;
+}
+
+/* ---- get and put
+ * ----------------------------------------------------------------------------------------------- */
+
+paramo_err cache_get(struct cache *c, uint32_t stream, uint64_t index, struct held **held, int *seen)
+{
+    struct entry e = {0};
+    int fd;
+    *held = NULL;
+    (void)pthread_mutex_lock(&c->lock);
+    if (index < c->stream[stream].len) {
+        e = c->stream[stream].entry[index];
+        if (e.held != NULL) {
+            held_retain(e.held);
+        }
+    }
+    fd = c->fd;
+    (void)pthread_mutex_unlock(&c->lock);
+    *seen = e.seen;
+    *held = e.held;
+    if (!e.spilled) {
+        return PARAMO_OK;
+    }
+    struct held *h = calloc(1, sizeof *h);
+    if (h == NULL) {
+        return lerr(PARAMO_E_MEMORY, "out of memory for a block");
+    }
+    paramo_err err = spill_read(fd, &e, h);
+    if (err != PARAMO_OK) {
+        free(h);
+        return err;
+    }
+    h->block.stream = stream;
+    h->block.index = index;
+    h->block.first_line = e.first_line;
+    atomic_init(&h->owners, 1);
+    *held = h;
+    return PARAMO_OK;
+}
+
+static paramo_err entries_reserve(struct entries *list, uint64_t index)
+{
+    if (index < list->len) {
+        return PARAMO_OK;
+    }
+    size_t len = (size_t)index + 16 + (size_t)index / 2;
+    struct entry *entry = realloc(list->entry, len * sizeof *entry);
+    if (entry == NULL) {
+        return lerr(PARAMO_E_MEMORY, "out of memory for the list of parts");
+    }
+    memset(entry + list->len, 0, (len - list->len) * sizeof *entry);
+    list->entry = entry;
+    list->len = len;
+    return PARAMO_OK;
+}
+
+static void spill_give_up(struct cache *c)
+{
+    (void)pthread_mutex_lock(&c->lock);
+    if (!c->spill_failed) {
+        c->spill_failed = 1;
+        (void)snprintf(c->spill_error, sizeof c->spill_error, "%s", lerr_text());
+    }
+    (void)pthread_mutex_unlock(&c->lock);
+}
+
+/* Writes the block to the file and then lets its entry say so. */
+static void spill(struct cache *c, const struct held *held)
+{
+    const struct block *b = &held->block;
+    struct entry e = {.rows = b->rows,
+                      .features = b->features,
+                      .first_line = b->first_line,
+                      .seen = 1,
+                      .spilled = 1,
+                      .has_value = b->value != NULL,
+                      .has_field = b->field != NULL,
+                      .narrow = 1};
+    uint64_t all = 0;
+    for (size_t i = 0; i < b->features; i++) {
+        all |= b->key[i];
+    }
+    e.narrow = all <= UINT32_MAX;
+    (void)pthread_mutex_lock(&c->lock);
+    int fd = c->fd;
+    paramo_err err = PARAMO_OK;
+    if (fd < 0) { /* once */
+        err = input_temp_open(c->spill_dir, &c->fd);
+        fd = c->fd;
+    }
+    e.offset = c->spilled;
+    c->spilled += key_bytes(&e) + rest_bytes(&e);
+    (void)pthread_mutex_unlock(&c->lock);
+    if (err == PARAMO_OK) {
+        err = spill_write(fd, &e, b);
+    }
+    if (err != PARAMO_OK) {
+        spill_give_up(c);
+        return;
+    }
+    (void)pthread_mutex_lock(&c->lock);
+    struct entry *entry = &c->stream[b->stream].entry[b->index];
+    if (entry->held == NULL && !entry->spilled) {
+        *entry = e;
+    }
+    (void)pthread_mutex_unlock(&c->lock);
+}
+
+paramo_err cache_put(struct cache *c, struct held *held)
+{
+    const struct block *b = &held->block;
+    (void)pthread_mutex_lock(&c->lock);
+    struct entries *list = &c->stream[b->stream];
+    paramo_err err = entries_reserve(list, b->index);
+    int to_file = 0;
+    if (err == PARAMO_OK) {
+        struct entry *entry = &list->entry[b->index];
+        entry->seen = 1;
+        if (c->limit == 0 || entry->held != NULL || entry->spilled) {
+            to_file = 0;
+        } else if (c->memory + held->bytes <= c->limit) {
+            held_retain(held);
+            entry->held = held;
+            c->memory += held->bytes;
+        } else {
+            to_file = !c->spill_failed;
+        }
+    }
+    (void)pthread_mutex_unlock(&c->lock);
+    if (to_file) {
+        spill(c, held);
+    }
+    return err;
+}
+
+void cache_stats(struct cache *c, uint64_t *memory_bytes, uint64_t *spill_bytes, char *spill_error,
+                 size_t cap)
+{
+    (void)pthread_mutex_lock(&c->lock);
+    *memory_bytes = c->memory;
+    *spill_bytes = c->spilled;
+    (void)snprintf(spill_error, cap, "%s", c->spill_error);
+    (void)pthread_mutex_unlock(&c->lock);
+}

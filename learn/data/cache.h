@@ -1,0 +1,42 @@
+/*
+ * Parsed blocks kept for later epochs: in memory up to a limit, then in a temporary file.
+ *
+ * Epochs go over the blocks in about the same order, for which throwing out the oldest would keep nothing of
+ * use; so the first blocks stay in memory for good and later ones go to the file at once. When the file
+ * fails, blocks are no longer kept, and the cache says why. It also remembers which parts have been parsed
+ * before, so that their bad lines are counted once. It never knows of text. Thread-safe. Tests:
+ * test/learn/test_reader.c.
+ */
+#ifndef LEARN_DATA_CACHE_H
+#define LEARN_DATA_CACHE_H
+
+#include "learn/data/block.h"
+
+#include <stdatomic.h>
+
+/* A block with its count of owners; the last one frees it. */
+struct held {
+    struct block block; /* first: a pointer to the block is a pointer to this */
+    size_t bytes;
+    atomic_uint owners;
+};
+void held_retain(struct held *held);
+void held_release(struct held *held);
+
+struct cache;
+
+/* limit 0: keep nothing (but still remember). spill_dir as in input_temp_open. */
+LEARN_MUST_USE paramo_err cache_open(uint32_t streams, uint64_t limit, const char *spill_dir,
+                                     struct cache **cache);
+void cache_close(struct cache *cache);
+
+/* The block, owned by the caller too, or NULL if it is not kept. *seen: this part was put before. */
+LEARN_MUST_USE paramo_err cache_get(struct cache *cache, uint32_t stream, uint64_t index, struct held **held,
+                                    int *seen);
+/* Keeps held, if there is room, and remembers its part. */
+LEARN_MUST_USE paramo_err cache_put(struct cache *cache, struct held *held);
+
+void cache_stats(struct cache *cache, uint64_t *memory_bytes, uint64_t *spill_bytes, char *spill_error,
+                 size_t cap);
+
+#endif

@@ -1,0 +1,272 @@
+#include "learn/data/loader.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long a lease call waits for work: at first hardly, so that the learner hears of a time without work at
+ * once and finishes what the others wait for; then until there is some, or it is time to look whether to
+ * stop. */
+#define LEASE_POLL_MS 1
+#define LEASE_WAIT_MS 200
+#define THREADS_MAX   16
+
+struct slot {
+    struct loader_part part; /* first: loader_release casts */
+    const struct block *block;
+    int ready, skip, freed; /* skip: the part does not exist */
+};
+
+struct loader {
+    struct loader_options o;
+    size_t slots;
+    struct slot *slot; /* lease number t is in slot[t % slots] */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread[THREADS_MAX];
+    unsigned running;
+    /* under lock */
+    uint32_t round;
+    uint64_t leased, taken, freed; /* freed <= taken <= leased <= freed + slots */
+    int leasing;                   /* a thread is asking the pool */
+    int idle, ended, stop;
+    paramo_err err;
+    char message[LERR_MAX];
+};
+
+paramo_err loader_new(const struct loader_options *options, struct loader **loader)
+{
+    struct loader *l = calloc(1, sizeof *l);
+    if (l == NULL)
+        return lerr(PARAMO_E_MEMORY, "out of memory");
+    l->o = *options;
+    l->o.threads = l->o.threads < 1 ? 1 : l->o.threads > THREADS_MAX ? THREADS_MAX : l->o.threads;
+    l->slots = l->o.threads + l->o.held + 1;
+    l->slot = calloc(l->slots, sizeof *l->slot);
+    if (l->slot == NULL) {
+        free(l);
+        return lerr(PARAMO_E_MEMORY, "out of memory");
+    }
+    (void)pthread_mutex_init(&l->lock, NULL);
+    (void)pthread_cond_init(&l->changed, NULL);
+    *loader = l;
+    return PARAMO_OK;
+}
+
+void loader_free(struct loader *l)
+{
+    if (l == NULL)
+        return;
+    loader_stop(l);
+    for (size_t i = 0; i < l->slots; i++)
+        batch_list_free(&l->slot[i].part.list);
+    free(l->slot);
+    (void)pthread_cond_destroy(&l->changed);
+    (void)pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+/* Keeps the first error; lock held. */
+static void fail(struct loader *l, paramo_err err, const char *message)
+{
+    if (l->err == PARAMO_OK) {
+        l->err = err;
+        (void)snprintf(l->message, sizeof l->message, "%s", message);
+    }
+    l->stop = 1;
+}
+
+/* Takes the next lease, in turn; lock held on entry and return. NULL: there is no more to do for this thread.
+ */
+static struct slot *lease(struct loader *l)
+{
+    while (!l->stop && !l->ended) {
+        if (l->leasing || l->leased == l->freed + l->slots) {
+            (void)pthread_cond_wait(&l->changed, &l->lock);
+            continue;
+        }
+        l->leasing = 1;
+        uint32_t wait_ms = l->idle ? LEASE_WAIT_MS : LEASE_POLL_MS;
+        (void)pthread_mutex_unlock(&l->lock);
+        paramo_work_unit part;
+        int state = 0;
+        paramo_err err = paramo_pool_next(l->o.node, l->o.pool, l->o.who, l->round, wait_ms, &part, &state);
+        (void)pthread_mutex_lock(&l->lock);
+        l->leasing = 0;
+        (void)pthread_cond_broadcast(&l->changed);
+        if (atomic_load(l->o.stop))
+            l->stop = 1; /* a lease just given goes back to the pool when this worker leaves */
+        if (err != PARAMO_OK) {
+            fail(l, err, paramo_last_error());
+        } else if (state == 2) {
+            l->ended = 1;
+        } else if (state == 1) {
+            l->idle = 1;
+        } else {
+            l->idle = 0;
+            struct slot *s = &l->slot[l->leased++ % l->slots];
+            s->part.lease = part;
+            s->ready = s->skip = s->freed = 0;
+            return s;
+        }
+    }
+    return NULL;
+}
+
+void loader_leases_key(char *out, size_t cap, uint32_t round)
+{
+    (void)snprintf(out, cap, "train/leases/%u", round);
+}
+
+/* The message of an error is written to message. */
+static paramo_err count_lease(struct loader *l, const paramo_work_unit *lease, char message[LERR_MAX])
+{
+    char key[48];
+    double one = 1;
+    if (l->o.alone)
+        return PARAMO_OK;
+    loader_leases_key(key, sizeof key, lease->round);
+    paramo_err err = paramo_kv_add(l->o.node, key, &one, 1);
+    if (err != PARAMO_OK)
+        (void)snprintf(message, LERR_MAX, "%s", paramo_last_error());
+    return err;
+}
+
+/* Fills a slot without the lock; the message of an error is written to message. */
+static paramo_err fill(struct loader *l, struct batcher *batcher, struct slot *s, char message[LERR_MAX])
+{
+    int ended = 0;
+    paramo_err err = reader_part(l->o.reader, s->part.lease.stream, s->part.lease.index, &s->block, &ended);
+    if (err == PARAMO_OK && ended) {
+        s->skip = 1;
+        s->block = NULL;
+        err = paramo_pool_end(l->o.node, l->o.pool, &s->part.lease);
+        if (err != PARAMO_OK)
+            (void)snprintf(message, LERR_MAX, "%s", paramo_last_error());
+        return err;
+    }
+    if (err == PARAMO_OK)
+        err = batcher_cut(batcher, s->block, l->o.batch_rows, &s->part.list);
+    if (err != PARAMO_OK)
+        (void)snprintf(message, LERR_MAX, "%s", lerr_text());
+    return err == PARAMO_OK ? count_lease(l, &s->part.lease, message) : err;
+}
+
+static void *load(void *arg)
+{
+    struct loader *l = arg;
+    struct batcher *batcher = NULL;
+    char message[LERR_MAX];
+    paramo_err err = batcher_new(&batcher);
+    (void)pthread_mutex_lock(&l->lock);
+    if (err != PARAMO_OK)
+        fail(l, err, lerr_text());
+    for (struct slot *s; (s = lease(l)) != NULL;) {
+        (void)pthread_mutex_unlock(&l->lock);
+        err = fill(l, batcher, s, message);
+        (void)pthread_mutex_lock(&l->lock);
+        s->ready = 1;
+        if (err != PARAMO_OK)
+            fail(l, err, message);
+        (void)pthread_cond_broadcast(&l->changed);
+    }
+    (void)pthread_cond_broadcast(&l->changed);
+    (void)pthread_mutex_unlock(&l->lock);
+    batcher_free(batcher);
+    return NULL;
+}
+
+paramo_err loader_start(struct loader *l, uint32_t round)
+{
+    loader_stop(l);
+    l->round = round;
+    l->leased = l->taken = l->freed = 0;
+    l->leasing = l->idle = l->ended = 0;
+    l->stop = 0;
+    l->err = PARAMO_OK;
+    while (l->running < l->o.threads) {
+        if (pthread_create(&l->thread[l->running], NULL, load, l) != 0) {
+            loader_stop(l);
+            return lerr(PARAMO_E_SYSTEM, "a thread cannot be started");
+        }
+        l->running++;
+    }
+    return PARAMO_OK;
+}
+
+void loader_stop(struct loader *l)
+{
+    (void)pthread_mutex_lock(&l->lock);
+    l->stop = 1;
+    (void)pthread_cond_broadcast(&l->changed);
+    (void)pthread_mutex_unlock(&l->lock);
+    while (l->running > 0)
+        (void)pthread_join(l->thread[--l->running], NULL);
+    for (size_t i = 0; i < l->slots; i++) {
+        if (l->slot[i].block != NULL)
+            reader_release(l->o.reader, l->slot[i].block);
+        l->slot[i].block = NULL;
+    }
+}
+
+/* Slots become free in lease order; lock held. */
+static void put_back(struct loader *l, struct slot *s)
+{
+    if (s->block != NULL)
+        reader_release(l->o.reader, s->block);
+    s->block = NULL;
+    s->freed = 1;
+    while (l->freed < l->taken && l->slot[l->freed % l->slots].freed) {
+        l->slot[l->freed % l->slots].freed = 0;
+        l->freed++;
+    }
+    (void)pthread_cond_broadcast(&l->changed);
+}
+
+paramo_err loader_next(struct loader *l, int may_wait, enum loader_state *state, struct loader_part **part)
+{
+    paramo_err err = PARAMO_OK;
+    (void)pthread_mutex_lock(&l->lock);
+    for (;;) {
+        struct slot *s = &l->slot[l->taken % l->slots];
+        if (l->err != PARAMO_OK) {
+            err = lerr(l->err, "%s", l->message);
+            break;
+        }
+        if (l->stop || atomic_load(l->o.stop)) {
+            err = lerr(PARAMO_E_INTERRUPTED, "interrupted");
+            break;
+        }
+        if (l->taken < l->leased && s->ready) {
+            l->taken++;
+            if (s->skip) {
+                put_back(l, s);
+                continue;
+            }
+            *state = LOADER_PART;
+            *part = &s->part;
+            break;
+        }
+        if (l->taken == l->leased && l->ended) {
+            *state = LOADER_END;
+            break;
+        }
+        /* a full ring with all parts taken is no time without work, but nothing comes before the caller
+         * releases one */
+        if (!may_wait && l->taken == l->leased && (l->idle || l->leased == l->freed + l->slots)) {
+            *state = LOADER_IDLE;
+            break;
+        }
+        (void)pthread_cond_wait(&l->changed, &l->lock);
+    }
+    (void)pthread_mutex_unlock(&l->lock);
+    return err;
+}
+
+void loader_release(struct loader *l, struct loader_part *part)
+{
+    (void)pthread_mutex_lock(&l->lock);
+    put_back(l, (struct slot *)part);
+    (void)pthread_mutex_unlock(&l->lock);
+}

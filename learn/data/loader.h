@@ -1,0 +1,74 @@
+/*
+ * From the scheduler's parts to batches: threads that lease parts, read them and cut them, ahead of one
+ * customer.
+ *
+ *     pool (scheduler) --lease--> loader threads: reader_part, batcher_cut --ring, in lease order--> learner
+ *
+ * Leases are taken one at a time and handed on in the order in which they were given, whatever thread is done
+ * first; so with one worker the batches come in the order of the data, run after run. The ring bounds how far
+ * it runs ahead.
+ *
+ * When the pool has nothing for now (other workers are still at the round's last parts) loader_next says so:
+ * the learner must then finish what it holds before it waits, since the round ends only when every part is
+ * done. It never knows of models. Tests: test/learn/test_train.c.
+ */
+#ifndef LEARN_DATA_LOADER_H
+#define LEARN_DATA_LOADER_H
+
+#include "learn/data/batch.h"
+#include "learn/data/reader.h"
+
+#include "paramo/paramo.h"
+
+#include <stdatomic.h>
+
+struct loader;
+
+/* A leased part, cut; the learner's until loader_release. */
+struct loader_part {
+    paramo_work_unit lease;
+    struct batch_list list; /* n may be 0: a part without rows */
+    /* the learner's: */
+    size_t unlearned; /* batches whose push has not been answered */
+    double loss;      /* sum over the rows learned so far */
+    double rows, positives;
+};
+
+enum loader_state {
+    LOADER_PART, /* got one */
+    LOADER_IDLE, /* none now */
+    LOADER_END   /* the round is over */
+};
+
+struct loader_options {
+    paramo_node *node;
+    const char *pool;
+    uint32_t who;
+    struct reader *reader;
+    size_t batch_rows;
+    size_t held; /* parts that the learner may hold at once */
+    int alone;   /* nobody else's part can be dealt again: leases are not counted */
+    unsigned threads;
+    const atomic_int
+        *stop; /* once set, loader_next ends with INTERRUPTED (within LEASE_WAIT_MS if it waits for work) */
+};
+
+/* How often a part that exists was leased in a round, in the scheduler's store as one double: more often than
+ * parts were done if some were dealt again, because their worker died or gave up. */
+void loader_leases_key(char *out, size_t cap, uint32_t round);
+/* node, pool and reader must outlive the loader. */
+LEARN_MUST_USE paramo_err loader_new(const struct loader_options *options, struct loader **loader);
+void loader_free(struct loader *loader);
+
+/* Starts the threads on one round of the pool; loader_stop ends them (at once, leases or not). */
+LEARN_MUST_USE paramo_err loader_start(struct loader *loader, uint32_t round);
+void loader_stop(struct loader *loader);
+
+/* Waits for the next part. With may_wait 0 it does not wait out a time without work but returns LOADER_IDLE.
+ * One thread. */
+LEARN_MUST_USE paramo_err loader_next(struct loader *loader, int may_wait, enum loader_state *state,
+                                      struct loader_part **part);
+/* The part has been learned (its lease is the caller's to report). */
+void loader_release(struct loader *loader, struct loader_part *part);
+
+#endif

@@ -1,0 +1,108 @@
+#include "learn/data/number.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MAX_NUMBER 127 /* characters of a number that strtof is asked about; arbitrary */
+
+const char *number_u64_long(const char *p, uint64_t *value)
+{
+    uint64_t v = 0;
+    const char *start = p;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        if (__builtin_mul_overflow(v, (uint64_t)10, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v)) {
+            return NULL;
+        }
+    }
+    if (p == start) {
+        return NULL;
+    }
+    *value = v;
+    return p;
+}
+
+static const char *by_strtof(const char *start, const char *end, float *value, const char **what)
+{
+    char copy[MAX_NUMBER + 1];
+    size_t len = (size_t)(end - start);
+    if (len > MAX_NUMBER) {
+        *what = "a number of more than 127 characters";
+        return NULL;
+    }
+    memcpy(copy, start, len);
+    copy[len] = '\0';
+    float v = strtof(copy, NULL);
+    if (isinf(v)) {
+        *what = "a number beyond the range of a float";
+        return NULL;
+    }
+    *value = v;
+    return end;
+}
+
+static inline int is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+const char *number_float(const char *p, float *value, const char **what)
+{
+    static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const char *start = p;
+    int negative = *p == '-';
+    if (*p == '-' || *p == '+') {
+        p++;
+    }
+    uint64_t mantissa = 0;
+    const char *digits = p;
+    for (; is_digit(*p); p++) {
+        mantissa = mantissa * 10 + (uint64_t)(*p - '0');
+    }
+    long count = p - digits;
+    int exponent = 0;
+    if (*p == '.') {
+        const char *fraction = ++p;
+        for (; is_digit(*p); p++) {
+            mantissa = mantissa * 10 + (uint64_t)(*p - '0');
+        }
+        count += p - fraction;
+        exponent = fraction - p < -1000 ? -1000 : (int)(fraction - p);
+    }
+    if (count == 0) {
+        *what = (*p | 0x20) == 'i' || (*p | 0x20) == 'n' ? "inf and nan are no values" : "expected a number";
+        return NULL;
+    }
+    if (*p == 'e' || *p == 'E') {
+        const char *q = p + 1;
+        int sign = *q == '-' ? -1 : 1;
+        if (*q == '-' || *q == '+') {
+            q++;
+        }
+        if (!is_digit(*q)) {
+            *what = "expected digits after the exponent's e";
+            return NULL;
+        }
+        int e = 0;
+        for (; is_digit(*q); q++) {
+            e = e < 10000 ? e * 10 + (*q - '0') : e;
+        }
+        exponent += sign * e;
+        p = q;
+    }
+    /* Both mantissa and power of ten are exact doubles: one correctly rounded operation (Clinger, "How to
+     * read floating point numbers accurately", 1990). Rounding that again to float is right unless the double
+     * may be the very middle between two floats (its lower 29 bits). Zero or between 1e-22 and 9e37, it is
+     * neither subnormal nor infinite as a float. */
+    if (count <= 19 && mantissa <= (1ull << 53) && exponent >= -22 && exponent <= 22) {
+        double d = exponent < 0 ? (double)mantissa / ten[-exponent] : (double)mantissa * ten[exponent];
+        uint64_t bits;
+        memcpy(&bits, &d, sizeof bits);
+        if ((bits & 0x1fffffff) != 0x10000000) {
+            *value = (float)(negative ? -d : d);
+            return p;
+        }
+    }
+    return by_strtof(start, p, value, what);
+}

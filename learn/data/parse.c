@@ -1,0 +1,288 @@
+#include "learn/data/parse.h"
+#include "learn/data/parse_line.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#define DETECT_LINES 100
+
+static const char *const names[] = {"auto", "libsvm", "libffm", "criteo"};
+
+const char *parse_format_name(enum parse_format format)
+{
+    return names[format];
+}
+
+int parse_format_find(const char *name)
+{
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        if (strcasecmp(name, names[i]) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+uint64_t parse_hash_id(uint64_t id, unsigned hash_bits)
+{
+    return parse_mix(id + 0x9e3779b97f4a7c15u) & parse_mask(hash_bits);
+}
+
+void parse_buffer_free(struct parse_buffer *buffer)
+{
+    free(buffer->label);
+    free(buffer->offset);
+    free(buffer->key);
+    free(buffer->value);
+    free(buffer->field);
+    memset(buffer, 0, sizeof *buffer);
+}
+
+/* The arrays grow as a set; what they held is not kept. */
+static paramo_err buffer_reserve(struct parse_buffer *b, size_t rows, size_t features)
+{
+    if (rows <= b->row_cap && features <= b->feature_cap) {
+        return PARAMO_OK;
+    }
+    rows = rows > b->row_cap ? rows + rows / 8 : b->row_cap;
+    features = features > b->feature_cap ? features + features / 8 : b->feature_cap;
+    parse_buffer_free(b);
+    b->label = malloc(rows * sizeof *b->label);
+    b->offset = malloc((rows + 1) * sizeof *b->offset);
+    b->key = malloc(features * sizeof *b->key);
+    b->value = malloc(features * sizeof *b->value);
+    b->field = malloc(features * sizeof *b->field);
+    if (b->label == NULL || b->offset == NULL || b->key == NULL || b->value == NULL || b->field == NULL) {
+        parse_buffer_free(b);
+        return lerr(PARAMO_E_MEMORY, "out of memory for parsing %zu features", features);
+    }
+    b->row_cap = rows;
+    b->feature_cap = features;
+    return PARAMO_OK;
+}
+
+paramo_err parse_text(enum parse_format format, unsigned hash_bits, const char *text, size_t len,
+                      struct parse_buffer *buffer, parse_bad_fn bad, void *arg)
+{
+    const struct parse_job job = {text, text + len, hash_bits, buffer, bad, arg};
+    /* The shortest row is "1\n"; features " 1:1" and " 1:1:1"; a Criteo row is 39 tabs at least. One more of
+     * each: what is written of a row before it turns out to be bad. */
+    size_t rows = len / 2 + 2;
+    size_t features = format == PARSE_LIBSVM   ? len / 4 + 2
+                      : format == PARSE_LIBFFM ? len / 6 + 2
+                                               : (len / PARSE_CRITEO_FIELDS + 2) * PARSE_CRITEO_FIELDS;
+    paramo_err err = buffer_reserve(buffer, rows, features);
+    if (err != PARAMO_OK) {
+        return err;
+    }
+    buffer->rows = buffer->features = 0;
+    buffer->not_one = 0;
+    buffer->lines = 0;
+    buffer->has_field = format != PARSE_LIBSVM;
+    buffer->offset[0] = 0;
+    if (format == PARSE_CRITEO) {
+        return parse_criteo(&job);
+    }
+    return parse_sparse(&job, format == PARSE_LIBFFM);
+}
+
+paramo_err parse_block(const struct parse_buffer *b, struct block *block, size_t *bytes)
+{
+    paramo_err err = block_alloc(block, b->rows, b->features, b->not_one, b->has_field, bytes);
+    if (err != PARAMO_OK) {
+        return err;
+    }
+    memcpy(block->label, b->label, b->rows * sizeof *b->label);
+    memcpy(block->offset, b->offset, (b->rows + 1) * sizeof *b->offset);
+    memcpy(block->key, b->key, b->features * sizeof *b->key);
+    if (b->not_one) {
+        memcpy(block->value, b->value, b->features * sizeof *b->value);
+    }
+    if (b->has_field) {
+        memcpy(block->field, b->field, b->features * sizeof *b->field);
+    }
+    return PARAMO_OK;
+}
+
+/* ---- lines
+ * ----------------------------------------------------------------------------------------------------- */
+
+#define QUOTED    20 /* characters of the text in a message */
+#define QUOTE_MAX (4 * QUOTED + 4)
+
+/* The text's beginning, with what is not printable as \xHH. */
+static const char *quote(char out[QUOTE_MAX], const char *p, const char *end)
+{
+    size_t n = 0;
+    const char *stop = end - p > QUOTED ? p + QUOTED : end;
+    for (; p < stop; p++) {
+        if (*p >= ' ' && *p <= '~') {
+            out[n++] = *p;
+        } else {
+            n += (size_t)snprintf(out + n, QUOTE_MAX - n, "\\x%02x", (unsigned)(unsigned char)*p);
+        }
+    }
+    out[n] = '\0';
+    return out;
+}
+
+paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char *what, const char *at)
+{
+    char message[192];
+    if (at == NULL) {
+        (void)snprintf(message, sizeof message, "%s", what);
+    } else if (at >= job->end || *at == '\n' || *at == '\r') {
+        (void)snprintf(message, sizeof message, "%s, found the end of the line", what);
+    } else if (*at == '\0') {
+        (void)snprintf(message, sizeof message, "%s, found a zero byte: this is not text", what);
+    } else {
+        char word[QUOTE_MAX];
+        const char *stop = at + 1; /* the rest of the word */
+        while (stop < job->end && (unsigned char)*stop > ' ') {
+            stop++;
+        }
+        (void)snprintf(message, sizeof message, "%s, found '%s'", what, quote(word, at, stop));
+    }
+    return job->bad(job->arg, line, message);
+}
+
+const char *parse_label_slow(const char *p, float *label, const char **what)
+{
+    float v;
+    const char *end = number_float(p, &v, what);
+    if (end == NULL) {
+        *what = "expected a label, 0 or 1 (or -1 or +1)";
+        return NULL;
+    }
+    if ((v != 0 && v != 1 && v != -1) || (*end != ' ' && *end != '\t' && *end != '\n' && *end != '\r')) {
+        *what = "expected a label, 0 or 1 (or -1 or +1)";
+        return NULL;
+    }
+    *label = v > 0 ? 1.0f : 0.0f;
+    return end;
+}
+
+/* ---- which format
+ * ---------------------------------------------------------------------------------------------- */
+
+/* Judges one line (without its end): a format, PARSE_AUTO if it holds nothing to tell by, -1 if it is of no
+ * format. */
+static int judge_line(const char *p, const char *end)
+{
+    char copy[64];
+    size_t tabs = 0;
+    for (const char *q = p; q < end; q++) {
+        tabs += *q == '\t';
+    }
+    while (p < end && (*p == ' ' || *p == '\t')) {
+        p++;
+    }
+    if (p == end || *p == '#') {
+        return PARSE_AUTO;
+    }
+    /* the label, in a copy that number_float may read beyond */
+    size_t n = 0;
+    while (p + n < end && n < sizeof copy - PARSE_PAD - 1 && p[n] != ' ' && p[n] != '\t') {
+        copy[n] = p[n];
+        n++;
+    }
+    memset(copy + n, '\n', sizeof copy - n);
+    float label;
+    const char *what;
+    if (parse_label_slow(copy, &label, &what) == NULL) {
+        return -1;
+    }
+    if (tabs == PARSE_CRITEO_FIELDS) {
+        return PARSE_CRITEO;
+    }
+    p += n;
+    for (;;) {
+        while (p < end && (*p == ' ' || *p == '\t')) {
+            p++;
+        }
+        if (p == end || *p == '#') {
+            return PARSE_AUTO;
+        }
+        const char *word = p;
+        int colons = 0;
+        for (; p < end && *p != ' ' && *p != '\t'; p++) {
+            colons += *p == ':';
+        }
+        if (p - word > 4 && memcmp(word, "qid:", 4) == 0) {
+            continue;
+        }
+        int digit = *word >= '0' && *word <= '9';
+        return digit && colons == 1 ? PARSE_LIBSVM : digit && colons == 2 ? PARSE_LIBFFM : -1;
+    }
+}
+
+size_t parse_mark(const char *text, size_t len)
+{
+    return len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+/* lines were judged, none of them good; bad to end is the first of them. */
+static paramo_err no_format(int lines, const char *bad, const char *end, int ended)
+{
+    static const char formats[] = "libsvm (label index:value), libffm (label field:index:value) or criteo "
+                                  "(40 columns between tabs) format";
+    char head[QUOTE_MAX];
+    if (!ended) {
+        return lerr(PARAMO_E_FORMAT,
+                    "its first line, which has no end in %td bytes and begins '%s', is not in %s", end - bad,
+                    quote(head, bad, end), formats);
+    }
+    if (lines == 1) {
+        return lerr(PARAMO_E_FORMAT, "its only line, '%s'%s, is not in %s", quote(head, bad, end),
+                    end - bad > QUOTED ? "..." : "", formats);
+    }
+    return lerr(PARAMO_E_FORMAT, "none of the first %d lines is in %s; the first begins '%s'", lines, formats,
+                quote(head, bad, end));
+}
+
+static paramo_err binary(const char *text, size_t len, const char *zero)
+{
+    if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0)) {
+        return lerr(PARAMO_E_FORMAT, "UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    }
+    return lerr(PARAMO_E_FORMAT, "binary data (a zero byte at offset %td), not libsvm, libffm or criteo text",
+                zero - text);
+}
+
+paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_format *format)
+{
+    const char *p = text + parse_mark(text, len), *end = text + len, *bad = NULL, *bad_end = NULL;
+    int lines = 0, ended = 1;
+    while (p < end && lines < DETECT_LINES) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+        const char *stop = nl != NULL ? nl : end;
+        if (nl == NULL && !whole && lines > 0) {
+            break;
+        }
+        const char *zero = memchr(p, '\0', (size_t)(stop - p));
+        if (zero != NULL) {
+            return binary(text, len, zero);
+        }
+        lines++;
+        if (stop > p && stop[-1] == '\r') {
+            stop--;
+        }
+        int judged = judge_line(p, stop);
+        if (judged > 0) {
+            *format = (enum parse_format)judged;
+            return PARAMO_OK;
+        }
+        if (judged < 0 && bad == NULL) {
+            bad = p;
+            bad_end = stop;
+            ended = nl != NULL || whole;
+        }
+        p = nl != NULL ? nl + 1 : end;
+    }
+    if (bad != NULL) {
+        return no_format(lines, bad, bad_end, ended);
+    }
+    *format = PARSE_LIBSVM;
+    return PARAMO_OK;
+}

@@ -1,0 +1,64 @@
+/*
+ * Text to rows: libsvm, libffm and Criteo TSV.
+ *
+ * A parser takes a run of whole lines and appends their rows to a parse_buffer, whose arrays are sized from
+ * the length of the text beforehand (a feature of each format takes a known least number of bytes), so that
+ * the inner loops check no capacity. The text is followed by PARSE_PAD readable bytes the first of which is
+ * '\n': no loop checks for the end of the text either, and numbers are read eight bytes at a time. A bad line
+ * is reported by its number within the text and leaves no trace in the rows. It never knows of files, threads
+ * or caches. Tests: test/learn/test_parse_*.c.
+ */
+#ifndef LEARN_DATA_PARSE_H
+#define LEARN_DATA_PARSE_H
+
+#include "learn/data/block.h"
+
+enum parse_format { PARSE_AUTO, PARSE_LIBSVM, PARSE_LIBFFM, PARSE_CRITEO };
+
+#define PARSE_PAD           16
+#define PARSE_MAX_FIELD     UINT16_MAX
+#define PARSE_CRITEO_FIELDS 39 /* 13 integers, fields 0..12, and 26 categories, fields 13..38 */
+
+/* Called for each bad line: line counts from 0 within the text. Returns PARAMO_OK to go on with the next
+ * line. */
+typedef paramo_err (*parse_bad_fn)(void *arg, uint64_t line, const char *what);
+
+/* Scratch of one parsing thread, used again and again. Zero it before first use. */
+struct parse_buffer {
+    size_t rows, features;
+    size_t row_cap, feature_cap;
+    int not_one;   /* some value differs from 1 */
+    int has_field; /* field[] is filled */
+    uint64_t lines;
+    float *label;
+    uint32_t *offset;
+    uint64_t *key;
+    float *value;
+    uint16_t *field;
+};
+
+/* Name of a format for messages and options ("auto", "libsvm", ...), and back; -1 if there is no such format.
+ */
+const char *parse_format_name(enum parse_format format);
+int parse_format_find(const char *name);
+
+/* Parses text[0..len) (see the top of this file for what must follow it) into buffer, replacing what it held.
+ * hash_bits 0: ids of libsvm and libffm are keys as they are, and Criteo's keys are 64-bit hashes; else every
+ * key is a hash of hash_bits bits. len is below 4 GiB. */
+LEARN_MUST_USE paramo_err parse_text(enum parse_format format, unsigned hash_bits, const char *text,
+                                     size_t len, struct parse_buffer *buffer, parse_bad_fn bad, void *arg);
+/* A block of its own with the rows of buffer. bytes as in block_alloc. */
+LEARN_MUST_USE paramo_err parse_block(const struct parse_buffer *buffer, struct block *block, size_t *bytes);
+void parse_buffer_free(struct parse_buffer *buffer);
+
+/* Tells the format from the first lines of a file. whole: text is all there is. FORMAT error (without a file
+ * name) if it looks like none; a text without any feature counts as libsvm. */
+LEARN_MUST_USE paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_format *format);
+
+/* Length of the UTF-8 byte order mark at a file's start: 3 or 0. It is no part of the first line. */
+size_t parse_mark(const char *text, size_t len);
+
+/* The key of feature id with hash_bits > 0. */
+uint64_t parse_hash_id(uint64_t id, unsigned hash_bits);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * What the parsers share beside numbers: a line's label, and how a bad line is reported. Tests:
+ * test/learn/test_parse_*.c.
+ */
+#ifndef LEARN_DATA_PARSE_LINE_H
+#define LEARN_DATA_PARSE_LINE_H
+
+#include "learn/data/number.h"
+#include "learn/data/parse.h"
+
+/* What is common to one call of a parser. */
+struct parse_job {
+    const char *text, *end;
+    unsigned hash_bits;
+    struct parse_buffer *buffer;
+    parse_bad_fn bad;
+    void *arg;
+};
+
+paramo_err parse_sparse(const struct parse_job *job, int has_field);
+paramo_err parse_criteo(const struct parse_job *job);
+
+/* Reports line: what, and what stands at `at` (NULL: say no more). */
+paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char *what, const char *at);
+
+const char *parse_label_slow(const char *p, float *label, const char **what);
+
+/* A label at p, which must be followed by a blank or the end of the line: 0, 1, -1 (taken as 0), +1. */
+static inline const char *parse_label(const char *p, float *label, const char **what)
+{
+    if ((p[0] == '0' || p[0] == '1') && (p[1] == ' ' || p[1] == '\t')) {
+        *label = (float)(p[0] - '0');
+        return p + 1;
+    }
+    return parse_label_slow(p, label, what);
+}
+
+/* 64 bits to 64 bits, one to one: Stafford's "Mix13" of the splitmix64 family. */
+static inline uint64_t parse_mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static inline uint64_t parse_mask(unsigned hash_bits)
+{
+    return hash_bits == 0 || hash_bits >= 64 ? UINT64_MAX : (UINT64_C(1) << hash_bits) - 1;
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* libsvm and libffm: one loop, compiled twice. */
+#include "learn/data/parse_line.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+
+/* Steps over "qid:N" at p. NULL if it is none. */
+static const char *skip_qid(const char *p)
+{
+    uint64_t id;
+    if (p[0] != 'q' || p[1] != 'i' || p[2] != 'd' || p[3] != ':') {
+        return NULL;
+    }
+    return number_u64(p + 4, &id);
+}
+
+static const char *bad_id(const char *p, const char *none, const char *big)
+{
+    return *p >= '0' && *p <= '9' ? big : none;
+}
+
+static inline __attribute__((always_inline)) paramo_err sparse_text(const struct parse_job *job,
+                                                                    const int has_field, const int hashed)
+{
+    struct parse_buffer *b = job->buffer;
+    const uint64_t mask = parse_mask(job->hash_bits);
+    const char *p = job->text, *const end = job->end;
+    uint64_t *const key = b->key;
+    float *const value = b->value;
+    uint16_t *const field = b->field;
+    size_t n = 0, rows = 0;
+    uint64_t lines = 0;
+    int not_one = 0;
+    paramo_err err = PARAMO_OK;
+
+    while (p < end) {
+        const size_t row_start = n;
+        const int row_not_one = not_one;
+        const char *what = NULL;
+        float label;
+        lines++;
+        while (*p == ' ' || *p == '\t') {
+            p++;
+        }
+        if (*p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n')) {
+            goto next_line;
+        }
+        const char *q = parse_label(p, &label, &what);
+        if (q == NULL) {
+            goto bad;
+        }
+        p = q;
+        for (;;) {
+            /* p: behind the label or a value */
+            if (LIKELY(*p == ' ' && p[1] > ' ')) {
+                p++;
+            } else {
+                while (*p == ' ' || *p == '\t') {
+                    p++;
+                }
+                if (*p == '\n' || (*p == '\r' && p[1] == '\n')) {
+                    break;
+                }
+                if (*p != '#' && p[-1] != ' ' && p[-1] != '\t') {
+                    what = "expected a space after the value";
+                    goto bad;
+                }
+            }
+            uint64_t f = 0, id;
+            q = number_u64(p, &id);
+            if (__builtin_expect(q == NULL, 0)) {
+                if (*p == '#') {
+                    break;
+                }
+                if ((q = skip_qid(p)) != NULL && (*q == ' ' || *q == '\t' || *q == '\n' || *q == '\r')) {
+                    p = q;
+                    continue;
+                }
+                what = has_field ? bad_id(p, "expected a field number", "a field number above 65535")
+                                 : bad_id(p, "expected an index", "an index above 2^64-1");
+                goto bad;
+            }
+            if (has_field) {
+                f = id;
+                if (__builtin_expect(f > PARSE_MAX_FIELD, 0)) {
+                    what = "a field number above 65535";
+                    goto bad;
+                }
+                p = q;
+                if (__builtin_expect(*p != ':', 0)) {
+                    what = "expected ':' after the field number";
+                    goto bad;
+                }
+                p++;
+                q = number_u64(p, &id);
+                if (__builtin_expect(q == NULL, 0)) {
+                    what = bad_id(p, "expected an index", "an index above 2^64-1");
+                    goto bad;
+                }
+                field[n] = (uint16_t)f;
+            }
+            p = q;
+            if (__builtin_expect(*p != ':', 0)) {
+                what = "expected ':' after the index";
+                goto bad;
+            }
+            p++;
+            float v = 1.0f;
+            if (LIKELY(p[0] == '1' && p[1] <= ' ' && p[1] >= 0)) {
+                p++;
+            } else {
+                q = number_float(p, &v, &what);
+                if (q == NULL) {
+                    goto bad;
+                }
+                p = q;
+                not_one |= v != 1.0f;
+            }
+            key[n] = hashed ? parse_hash_id(id, 0) & mask : id;
+            value[n] = v;
+            n++;
+        }
+        b->label[rows] = label;
+        b->offset[++rows] = (uint32_t)n;
+    next_line:
+        /* at the end of the line, or in its comment */
+        while (*p != '\n') {
+            p++;
+        }
+        p++;
+        continue;
+    bad:
+        n = row_start;
+        not_one = row_not_one;
+        err = parse_bad_line(job, lines - 1, what, p);
+        if (err != PARAMO_OK) {
+            break;
+        }
+        goto next_line;
+    }
+    b->rows = rows;
+    b->features = n;
+    b->lines = lines;
+    b->not_one = not_one;
+    return err;
+}
+
+paramo_err parse_sparse(const struct parse_job *job, int has_field)
+{
+    if (has_field) {
+        return job->hash_bits != 0 ? sparse_text(job, 1, 1) : sparse_text(job, 1, 0);
+    }
+    return job->hash_bits != 0 ? sparse_text(job, 0, 1) : sparse_text(job, 0, 0);
+}

@@ -1,0 +1,99 @@
+/*
+ * Reading a click log in parallel, block by block: what training, eval and predict see of the data.
+ *
+ * The data is a list of streams (files in the order given), each cut into parts: part k of a stream holds the
+ * lines that start in bytes [k * part_bytes, (k + 1) * part_bytes) of its text (decompressed text, if
+ * compressed). So (stream, index) names the same rows for every process that reads the same files with the
+ * same part_bytes. A part may hold no rows. Two ways to read, not to be mixed within one pass:
+ *
+ *   in order:  while (reader_next(r, &block) == PARAMO_OK && block != NULL) { ...; reader_release(r, block);
+ * } Parse threads work ahead by a bounded number of blocks. reader_rewind() starts the next epoch. by part:
+ * reader_part(r, stream, index, &block, &ended), from any number of threads; parsing happens on the calling
+ * thread. For training whose parts the scheduler deals out.
+ *
+ * With `cache`, parsed blocks are kept for later epochs: in memory up to cache_bytes, beyond that in a
+ * temporary file without a name. If that file cannot grow (disk full), the blocks that did not fit are parsed
+ * again in each epoch and reader_stats says why; only for an input that cannot be read twice (stdin) is that
+ * an error, when it is asked for again.
+ *
+ * Errors name the file and line ("train.txt:17: expected ':' after the index"), and stop the reader: every
+ * later call returns the same error.  It never knows of models, servers or the scheduler. Tests:
+ * test/learn/test_reader.c.
+ */
+#ifndef LEARN_DATA_READER_H
+#define LEARN_DATA_READER_H
+
+#include "learn/data/block.h"
+#include "learn/data/parse.h"
+
+struct reader; /* opaque; safe to use from many threads except where said */
+
+#define READER_PART_BYTES (1u << 20)
+#define READER_MAX_LINE   (16u << 20)
+
+struct reader_options {
+    enum parse_format format; /* PARSE_AUTO: told from each file's first lines */
+    unsigned hash_bits;       /* 0: keys as they are; 1..63 */
+    uint64_t skip_bad;        /* this many bad lines are skipped and counted; one more is an error */
+    size_t part_bytes;        /* READER_PART_BYTES; 0: that */
+    unsigned threads;         /* parse threads of reader_next; 0: one per available CPU, at most 16 */
+    int cache;                /* keep parsed blocks for later epochs */
+    uint64_t cache_bytes;     /* of memory; 0: half of what is available at reader_open */
+    const char *spill_dir;    /* NULL: $TMPDIR, else /var/tmp */
+};
+
+struct reader_stats {
+    uint64_t bad_lines;    /* skipped so far; each counts once, however many epochs there are */
+    uint64_t parts_parsed; /* parts that were parsed from text */
+    uint64_t parts_cached; /* parts that came from the cache */
+    uint64_t rows_parsed;
+    uint64_t text_bytes;      /* parsed */
+    uint64_t cache_bytes;     /* in memory now */
+    uint64_t spill_bytes;     /* in the temporary file */
+    char spill_error[160];    /* why the temporary file cannot be used; "" if it can */
+    char first_bad[LERR_MAX]; /* the first bad line that was skipped, as file:line: what; "" if none */
+};
+
+void reader_options_init(struct reader_options *options);
+
+/* paths: files, "-" for standard input (at most once), or glob patterns (sorted; one that matches nothing is
+ * an error). Every regular file is opened and its first lines are looked at, so that a missing or empty file,
+ * a directory, or a file of no known format is an error here; of pipes, when they are first read. */
+LEARN_MUST_USE paramo_err reader_open(const struct reader_options *options, const char *const *paths,
+                                      size_t n, struct reader **reader);
+/* Stops the threads and frees all. No other call may be running, no block may be held. NULL is allowed. */
+void reader_close(struct reader *reader);
+
+/* The streams, after globs are expanded: for paramo_pool_open. */
+uint32_t reader_streams(const struct reader *reader);
+const char *reader_stream_name(const struct reader *reader, uint32_t stream);
+
+/* The next block in order, rows > 0; NULL at the end of the data. One thread at a time. The caller releases
+ * it. A pass over data without a single row ends in an error. */
+LEARN_MUST_USE paramo_err reader_next(struct reader *reader, const struct block **block);
+/* Back to the first block. No reader_next may be running. An input that cannot be read twice and is not
+ * cached: an error from the next reader_next. */
+LEARN_MUST_USE paramo_err reader_rewind(struct reader *reader);
+
+/* Part `index` of `stream`. *ended 1 (and *block NULL): the stream ends before this part; that is so for
+ * every later part too. Ask for compressed streams' parts in about ascending order: going back further than a
+ * few parts without a cached block reads the file again from its start. The caller releases the block. */
+LEARN_MUST_USE paramo_err reader_part(struct reader *reader, uint32_t stream, uint64_t index,
+                                      const struct block **block, int *ended);
+
+/* Gives a block back; from any thread. NULL is allowed. retain: one more owner for it, who releases it too.
+ */
+void reader_release(struct reader *reader, const struct block *block);
+void reader_retain(struct reader *reader, const struct block *block);
+
+/* How far through the data the end of that part is, in bytes of the files (compressed ones, if they are):
+ * done of total. Roughly, for a progress bar. total 0: not known (a pipe is among them). */
+void reader_progress(struct reader *reader, uint32_t stream, uint64_t index, uint64_t *done, uint64_t *total);
+
+/* Makes every call that runs or comes return INTERRUPTED soon (also a read from a pipe that has nothing).
+ * Async-signal-safe. */
+void reader_interrupt(struct reader *reader);
+
+void reader_get_stats(struct reader *reader, struct reader_stats *stats);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * A stream: one input cut into parts at line boundaries. Part k holds the lines that start in text bytes
+ * [k * part_bytes, (k + 1) * part_bytes); it exists if the text is longer than k * part_bytes.
+ *
+ * Parts of a plain file are read at their offset. All other inputs have one decoder, which moves forward and
+ * is shared by all threads: parts that are passed over wait for a while in a ring of recent parts (threads
+ * ask a little out of order), and a part that has gone from it costs a new start from the front of the file.
+ * It never knows of formats and rows. Thread-safe. Tests: test/learn/test_reader.c.
+ */
+#ifndef LEARN_DATA_STREAM_H
+#define LEARN_DATA_STREAM_H
+
+#include "learn/io/lerr.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define STREAM_RECENT   32 /* parts kept of all streams; arbitrary, more than threads that read one stream */
+#define STREAM_MAX_LINE (16u << 20)
+#define STREAM_PAD      16 /* bytes behind the text, the first a newline: what parsers want (PARSE_PAD) */
+
+/* A part's text, owned by whoever asked; zero it before first use, it is used again. */
+struct stream_text {
+    char *data;
+    size_t len, cap;
+    uint64_t first_line; /* from 1; 0 if unknown */
+};
+void stream_text_free(struct stream_text *text);
+
+struct stream;
+struct stream_recent; /* the ring of recent parts, shared by the streams of one reader */
+
+LEARN_MUST_USE paramo_err stream_recent_open(struct stream_recent **recent);
+void stream_recent_close(struct stream_recent *recent);
+
+/* stop_fd as in input_open; *stop non-zero ends long reads with INTERRUPTED. */
+LEARN_MUST_USE paramo_err stream_open(const char *path, size_t part_bytes, struct stream_recent *recent,
+                                      int stop_fd, const _Atomic int *stop, struct stream **stream);
+void stream_close(struct stream *stream);
+
+/* Part index, or *ended 1. */
+LEARN_MUST_USE paramo_err stream_part(struct stream *stream, uint64_t index, struct stream_text *text,
+                                      int *ended);
+/* Tells the format from the stream's first text by calling tell, whose error it returns with the name before
+ * it. For pipes this waits for data. It may be called by several threads, and before or after stream_part. */
+typedef paramo_err (*stream_tell_fn)(const char *text, size_t len, int whole, void *arg);
+LEARN_MUST_USE paramo_err stream_tell(struct stream *stream, stream_tell_fn tell, void *arg);
+
+const char *stream_name(const struct stream *stream);
+/* Is it a pipe? Then it has no size and cannot be read twice. */
+int stream_is_pipe(const struct stream *stream);
+/* Parts in the stream; UINT64_MAX while that is not known. */
+uint64_t stream_parts(const struct stream *stream);
+/* Bytes of the file before the end of part index, about; and of the whole file (0: unknown). */
+uint64_t stream_position(const struct stream *stream, uint64_t index);
+uint64_t stream_size(const struct stream *stream);
+/* The number of part index's first line, by counting if it must be: for error messages. 0 if that fails. */
+uint64_t stream_first_line(struct stream *stream, uint64_t index, const struct stream_text *text);
+
+#endif

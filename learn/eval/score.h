@@ -1,0 +1,43 @@
+/*
+ * Scoring rows with a model: reads data in order, fetches the parameters of each batch's keys, hands out
+ * margins. Serves predict and eval, with a model from disk, and validation during training, with parameters
+ * pulled from the servers.
+ *
+ * A key that the model does not have counts as zero weight and zero factors. It never knows where parameters
+ * come from. Tests: test/learn/test_score.c.
+ */
+#ifndef LEARN_EVAL_SCORE_H
+#define LEARN_EVAL_SCORE_H
+
+#include "learn/data/batch.h"
+#include "learn/data/reader.h"
+#include "learn/eval/metrics.h"
+#include "learn/io/modelio.h"
+
+/* Writes the parameters of the batch's keys: w[unique], and v[unique * dim] for fm. */
+typedef paramo_err (*score_fetch_fn)(void *arg, const struct batch *batch, float *w, float *v);
+/* Takes the margins of n rows, which follow those of the call before. */
+typedef paramo_err (*score_rows_fn)(void *arg, const float *margin, const float *label, size_t n);
+
+struct score_source {
+    uint32_t dim; /* 0: logistic regression; else a factorization machine */
+    score_fetch_fn fetch;
+    void *arg;
+};
+
+/* Reads reader from where it stands to its end. */
+LEARN_MUST_USE paramo_err score_reader(const struct score_source *source, struct reader *reader,
+                                       score_rows_fn rows, void *arg);
+/* score_rows_fn that adds to a struct metrics. */
+paramo_err score_metrics(void *metrics, const float *margin, const float *label, size_t n);
+/* A model's parameters; how many keys were asked for, once a batch, and how many of them it has, the bias
+ * left out. */
+struct score_lookup {
+    const struct model *model;
+    uint64_t asked, known;
+};
+/* score_fetch_fn for a struct score_lookup; and the source for it. */
+paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *w, float *v);
+struct score_source score_model(struct score_lookup *lookup);
+
+#endif

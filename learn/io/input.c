@@ -1,0 +1,518 @@
+#include "learn/io/input.h"
+#include "learn/io/decoder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RAW_BYTES  (256u << 10)
+#define HEAD_BYTES (64u << 10)
+
+struct input {
+    char *name;
+    int fd; /* -1: closed until it is needed */
+    int stop_fd;
+    int regular;
+    int started; /* the first bytes have been looked at since the last rewind */
+    enum decoder_kind kind;
+    uint64_t size, used;
+    struct decoder *decoder;
+    char *raw; /* [RAW_BYTES], bytes as they are in the file */
+    size_t raw_pos, raw_len;
+    int raw_end;
+    char *head; /* text read ahead by input_head, delivered first */
+    size_t head_pos, head_len;
+};
+
+/* ---- names
+ * ----------------------------------------------------------------------------------------------------- */
+
+void input_free_names(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(names[i]);
+    }
+    free(names);
+}
+
+static paramo_err names_add(char ***names, size_t *count, const char *name)
+{
+    char **more = realloc(*names, (*count + 1) * sizeof *more);
+    if (more != NULL) {
+        *names = more;
+        more[*count] = strdup(name);
+    }
+    if (more == NULL || more[*count] == NULL) {
+        return lerr(PARAMO_E_MEMORY, "out of memory for file names");
+    }
+    ++*count;
+    return PARAMO_OK;
+}
+
+static paramo_err names_add_glob(char ***names, size_t *count, const char *pattern)
+{
+    glob_t g;
+    int rc = glob(pattern, 0, NULL, &g);
+    if (rc != 0) {
+        return rc == GLOB_NOMATCH ? lerr(PARAMO_E_NOT_FOUND, "%s: no file matches", pattern)
+                                  : lerr(PARAMO_E_IO, "%s: cannot be expanded: %s", pattern,
+                                         rc == GLOB_NOSPACE ? "out of memory" : "a directory cannot be read");
+    }
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; i < g.gl_pathc && err == PARAMO_OK; i++) {
+        err = names_add(names, count, g.gl_pathv[i]);
+    }
+    globfree(&g);
+    return err;
+}
+
+paramo_err input_expand(const char *const *paths, size_t n, char ***names, size_t *count)
+{
+    char **list = NULL;
+    size_t len = 0;
+    int stdins = 0;
+    paramo_err err = n > 0 ? PARAMO_OK : lerr(PARAMO_E_INVALID, "no input file is named");
+    for (size_t i = 0; i < n && err == PARAMO_OK; i++) {
+        if (paths[i][0] == '\0') {
+            err = lerr(PARAMO_E_INVALID, "a file name is empty");
+        } else if (strcmp(paths[i], "-") == 0 && ++stdins > 1) {
+            err = lerr(PARAMO_E_INVALID, "standard input (-) is named twice");
+        } else if (strpbrk(paths[i], "*?[") != NULL && access(paths[i], F_OK) != 0) {
+            err = names_add_glob(&list, &len, paths[i]);
+        } else {
+            err = names_add(&list, &len, paths[i]);
+        }
+    }
+    if (err != PARAMO_OK) {
+        input_free_names(list, len);
+        return err;
+    }
+    *names = list;
+    *count = len;
+    return PARAMO_OK;
+}
+
+/* ---- one input
+ * ------------------------------------------------------------------------------------------------- */
+
+static paramo_err io_error(const char *name, const char *what)
+{
+    int e = errno;
+    return lerr(e == ENOENT ? PARAMO_E_NOT_FOUND : PARAMO_E_IO, "%s: %s: %s", name, what, strerror(e));
+}
+
+static paramo_err file_open(const char *name, int *fd)
+{
+    *fd = open(name, O_RDONLY | O_CLOEXEC);
+    return *fd >= 0 ? PARAMO_OK : io_error(name, "cannot open");
+}
+
+paramo_err input_open(const char *path, int stop_fd, struct input **input)
+{
+    struct input *in = calloc(1, sizeof *in);
+    struct stat st;
+    if (in == NULL || (in->name = strdup(strcmp(path, "-") == 0 ? "<stdin>" : path)) == NULL) {
+        input_close(in);
+        return lerr(PARAMO_E_MEMORY, "%s: out of memory", path);
+    }
+    in->stop_fd = stop_fd;
+    in->fd = -1;
+    paramo_err err = PARAMO_OK;
+    if (strcmp(path, "-") == 0) {
+        in->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+        err = in->fd >= 0 ? PARAMO_OK : io_error(in->name, "cannot open");
+    } else {
+        err = file_open(path, &in->fd);
+    }
+    if (err == PARAMO_OK && fstat(in->fd, &st) != 0) {
+        err = io_error(in->name, "cannot stat");
+    }
+    if (err == PARAMO_OK && S_ISDIR(st.st_mode)) {
+        err = lerr(PARAMO_E_IO, "%s: is a directory, not a file (name its files, for example '%s/*')",
+                   in->name, in->name);
+    }
+    /* standard input from a file is read like a pipe: its offset belongs to whoever opened it */
+    if (err == PARAMO_OK && S_ISREG(st.st_mode) && strcmp(path, "-") != 0) {
+        unsigned char magic[8];
+        in->regular = st.st_size > 0; /* files of /proc have text but no size */
+        in->size = (uint64_t)st.st_size;
+        ssize_t n = pread(in->fd, magic, sizeof magic, 0);
+        if (n < 0) {
+            err = io_error(in->name, "cannot read");
+        } else if (n == 0) {
+            err = lerr(PARAMO_E_FORMAT, "%s: is empty", in->name);
+        } else if ((err = decoder_detect(magic, (size_t)n, &in->kind)) != PARAMO_OK) {
+            err = lerr(err, "%s: %s", in->name, lerr_text());
+        }
+        if (in->regular) {
+            (void)close(in->fd);
+            in->fd = -1;
+        }
+    }
+    if (err != PARAMO_OK) {
+        input_close(in);
+        return err;
+    }
+    *input = in;
+    return PARAMO_OK;
+}
+
+static void input_reset(struct input *in)
+{
+    if (in->regular && in->fd >= 0) {
+        (void)close(in->fd);
+        in->fd = -1;
+    }
+    /* thousands of files may be named: those that are not being read hold nothing */
+    decoder_close(in->decoder);
+    free(in->head);
+    free(in->raw);
+    in->decoder = NULL;
+    in->head = in->raw = NULL;
+    in->started = in->raw_end = 0;
+    in->raw_pos = in->raw_len = in->head_pos = in->head_len = 0;
+    in->used = 0;
+}
+
+void input_close(struct input *in)
+{
+    if (in == NULL) {
+        return;
+    }
+    input_reset(in);
+    if (in->fd >= 0) {
+        (void)close(in->fd);
+    }
+    free(in->name);
+    free(in);
+}
+
+const char *input_name(const struct input *in)
+{
+    return in->name;
+}
+
+uint64_t input_size(const struct input *in)
+{
+    return in->size;
+}
+
+uint64_t input_used(const struct input *in)
+{
+    return in->used;
+}
+
+int input_is_plain(const struct input *in)
+{
+    return in->regular && in->kind == DECODER_NONE;
+}
+
+paramo_err input_rewind(struct input *in)
+{
+    if (!in->regular && in->started) {
+        return lerr(PARAMO_E_UNSUPPORTED, "%s: cannot be read a second time (it is no regular file)",
+                    in->name);
+    }
+    input_reset(in);
+    return PARAMO_OK;
+}
+
+/* Bytes of the file; *got 0 at its end. */
+static paramo_err raw_read(struct input *in, char *data, size_t cap, size_t *got)
+{
+    if (!in->regular && in->stop_fd >= 0) {
+        struct pollfd fds[2] = {{.fd = in->fd, .events = POLLIN}, {.fd = in->stop_fd, .events = POLLIN}};
+        while (poll(fds, 2, -1) < 0) {
+            if (errno != EINTR) {
+                return io_error(in->name, "cannot wait for data");
+            }
+        }
+        if (fds[1].revents != 0) {
+            return lerr(PARAMO_E_INTERRUPTED, "interrupted");
+        }
+    }
+    ssize_t n;
+    do {
+        n = read(in->fd, data, cap);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) {
+        return io_error(in->name, "cannot read");
+    }
+    *got = (size_t)n;
+    in->used += (uint64_t)n;
+    return PARAMO_OK;
+}
+
+static paramo_err input_start(struct input *in)
+{
+    paramo_err err;
+    if (in->fd < 0 && (err = file_open(in->name, &in->fd)) != PARAMO_OK) {
+        return err;
+    }
+    if ((in->raw = malloc(RAW_BYTES)) == NULL) {
+        return lerr(PARAMO_E_MEMORY, "%s: out of memory", in->name);
+    }
+    in->started = 1;
+    if (in->regular) {
+        (void)posix_fadvise(in->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
+    while (in->raw_len < 8 && !in->raw_end) {
+        size_t n;
+        if ((err = raw_read(in, in->raw + in->raw_len, RAW_BYTES - in->raw_len, &n)) != PARAMO_OK) {
+            return err;
+        }
+        in->raw_len += n;
+        in->raw_end = n == 0;
+    }
+    /* of regular files it is known, and asked for by other threads */
+    if (!in->regular &&
+        (err = decoder_detect((const unsigned char *)in->raw, in->raw_len, &in->kind)) != PARAMO_OK) {
+        return lerr(err, "%s: %s", in->name, lerr_text());
+    }
+    return in->kind != DECODER_NONE ? decoder_open(in->kind, &in->decoder) : PARAMO_OK;
+}
+
+static paramo_err decoded_read(struct input *in, char *text, size_t cap, size_t *got)
+{
+    for (;;) {
+        paramo_err err;
+        if (in->raw_pos == in->raw_len) {
+            in->raw_pos = in->raw_len = 0;
+            if (!in->raw_end) {
+                if ((err = raw_read(in, in->raw, RAW_BYTES, &in->raw_len)) != PARAMO_OK) {
+                    return err;
+                }
+                in->raw_end = in->raw_len == 0;
+            }
+        }
+        if (in->raw_end && in->raw_len == 0 && decoder_complete(in->decoder)) {
+            *got = 0;
+            return PARAMO_OK;
+        }
+        /* without any input left too: the decoder may still hold text that did not fit before */
+        err = decoder_run(in->decoder, in->raw, in->raw_len, &in->raw_pos, text, cap, got);
+        if (err != PARAMO_OK) {
+            return lerr(err, "%s: %s", in->name, lerr_text());
+        }
+        if (*got > 0) {
+            return PARAMO_OK;
+        }
+        if (in->raw_end && in->raw_pos == in->raw_len && !decoder_complete(in->decoder)) {
+            return lerr(PARAMO_E_CORRUPT, "%s: truncated %s data (the file ends too early)", in->name,
+                        in->kind == DECODER_GZIP ? "gzip" : "zstd");
+        }
+    }
+}
+
+/* The next text behind the head. */
+static paramo_err text_read(struct input *in, char *text, size_t cap, size_t *got)
+{
+    if (in->kind != DECODER_NONE) {
+        return decoded_read(in, text, cap, got);
+    }
+    if (in->raw_pos < in->raw_len) {
+        *got = in->raw_len - in->raw_pos < cap ? in->raw_len - in->raw_pos : cap;
+        memcpy(text, in->raw + in->raw_pos, *got);
+        in->raw_pos += *got;
+        return PARAMO_OK;
+    }
+    *got = 0;
+    return in->raw_end ? PARAMO_OK : raw_read(in, text, cap, got);
+}
+
+paramo_err input_read(struct input *in, char *text, size_t cap, size_t *got)
+{
+    paramo_err err;
+    if (!in->started && (err = input_start(in)) != PARAMO_OK) {
+        return err;
+    }
+    if (in->head_pos < in->head_len) {
+        *got = in->head_len - in->head_pos < cap ? in->head_len - in->head_pos : cap;
+        memcpy(text, in->head + in->head_pos, *got);
+        in->head_pos += *got;
+        return PARAMO_OK;
+    }
+    return text_read(in, text, cap, got);
+}
+
+paramo_err input_head(struct input *in, const char **text, size_t *len, int *whole)
+{
+    paramo_err err;
+    if (!in->started && (err = input_start(in)) != PARAMO_OK) {
+        return err;
+    }
+    if (in->head == NULL && (in->head = malloc(HEAD_BYTES)) == NULL) {
+        return lerr(PARAMO_E_MEMORY, "%s: out of memory", in->name);
+    }
+    *whole = 0;
+    while (in->head_len < HEAD_BYTES && !*whole) {
+        size_t n;
+        if ((err = text_read(in, in->head + in->head_len, HEAD_BYTES - in->head_len, &n)) != PARAMO_OK) {
+            return err;
+        }
+        in->head_len += n;
+        *whole = n == 0;
+    }
+    if (in->head_len == 0) {
+        return lerr(PARAMO_E_FORMAT, "%s: is empty", in->name);
+    }
+    *text = in->head;
+    *len = in->head_len;
+    return PARAMO_OK;
+}
+
+static paramo_err read_fully(int fd, const char *name, uint64_t offset, char *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = pread(fd, data, len, (off_t)offset);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return io_error(name, "cannot read");
+        }
+        if (n == 0) {
+            return lerr(PARAMO_E_IO, "%s: has become shorter while it was read", name);
+        }
+        data += n;
+        offset += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return PARAMO_OK;
+}
+
+paramo_err input_read_at(const struct input *in, uint64_t offset, char *text, size_t len)
+{
+    int fd;
+    paramo_err err = file_open(in->name, &fd);
+    if (err == PARAMO_OK) {
+        err = read_fully(fd, in->name, offset, text, len);
+        (void)close(fd);
+    }
+    return err;
+}
+
+/* ---- the temporary file
+ * ---------------------------------------------------------------------------------------- */
+
+paramo_err input_temp_open(const char *dir, int *fd)
+{
+    char path[4096];
+    if (dir == NULL) {
+        dir = getenv("TMPDIR");
+    }
+    if (dir == NULL || *dir == '\0') {
+        dir = "/var/tmp"; /* /tmp is memory on many systems */
+    }
+    *fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
+    if (*fd >= 0) {
+        return PARAMO_OK;
+    }
+    /* file systems without O_TMPFILE */
+    if (snprintf(path, sizeof path, "%s/paramo-XXXXXX", dir) >= (int)sizeof path) {
+        return lerr(PARAMO_E_INVALID, "%s: path is too long", dir);
+    }
+    *fd = mkostemp(path, O_CLOEXEC);
+    if (*fd < 0) {
+        return io_error(dir, "cannot make a temporary file");
+    }
+    (void)unlink(path);
+    return PARAMO_OK;
+}
+
+paramo_err input_temp_write(int fd, uint64_t offset, const void *data, size_t len)
+{
+    const char *p = data;
+    while (len > 0) {
+        ssize_t n = pwrite(fd, p, len, (off_t)offset);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return io_error("temporary file", "cannot write");
+        }
+        p += n;
+        offset += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return PARAMO_OK;
+}
+
+paramo_err input_temp_read(int fd, uint64_t offset, void *data, size_t len)
+{
+    return read_fully(fd, "temporary file", offset, data, len);
+}
+
+void input_temp_close(int fd)
+{
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+}
+
+/* ---- the machine
+ * ----------------------------------------------------------------------------------------------- */
+
+paramo_err input_stop_open(int *fd)
+{
+    *fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return *fd >= 0 ? PARAMO_OK : lerr(PARAMO_E_SYSTEM, "eventfd: %s", strerror(errno));
+}
+
+void input_stop_raise(int fd)
+{
+    int e = errno;
+    const uint64_t one = 1;
+    ssize_t n = write(fd, &one, sizeof one);
+    (void)n; /* it can only fail when it is raised already */
+    errno = e;
+}
+
+/* The number that follows `word` in a small file, times unit; UINT64_MAX if there is none ("max", no such
+ * file). */
+static uint64_t number_in_file(const char *path, const char *word, uint64_t unit)
+{
+    char text[8192];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return UINT64_MAX;
+    }
+    ssize_t n = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *p = strstr(text, word);
+    if (p == NULL) {
+        return UINT64_MAX;
+    }
+    char *end;
+    p += strlen(word);
+    unsigned long long v = strtoull(p, &end, 10);
+    return end == p ? UINT64_MAX : v * unit;
+}
+
+uint64_t input_available_memory(void)
+{
+    uint64_t machine = number_in_file("/proc/meminfo", "MemAvailable:", 1024);
+    uint64_t limit = number_in_file("/sys/fs/cgroup/memory.max", "", 1);
+    uint64_t used = number_in_file("/sys/fs/cgroup/memory.current", "", 1);
+    uint64_t group = limit == UINT64_MAX || used == UINT64_MAX ? UINT64_MAX : limit > used ? limit - used : 0;
+    uint64_t least = machine < group ? machine : group;
+    return least == UINT64_MAX ? UINT64_C(1) << 30 : least;
+}
+
+unsigned input_available_cpus(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        return 1;
+    }
+    return (unsigned)CPU_COUNT(&set);
+}

@@ -1,0 +1,16 @@
+/*
+ * Errors of the library into those of learn/: code and message are taken over.
+ */
+#ifndef LEARN_IO_LIBRARY_H
+#define LEARN_IO_LIBRARY_H
+
+#include "learn/io/lerr.h"
+
+#include "paramo/paramo.h"
+
+LEARN_MUST_USE static inline paramo_err from_library(paramo_err err)
+{
+    return err == PARAMO_OK ? err : lerr(err, "%s", paramo_last_error());
+}
+
+#endif

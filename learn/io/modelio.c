@@ -1,0 +1,602 @@
+#include "learn/io/modelio.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define MANIFEST     "manifest.json"
+#define MANIFEST_MAX (1 << 20) /* a manifest is about 1 KiB; a longer file is not ours */
+#define SUFFIX       ".safetensors"
+#define TEMPORARY    ".paramo-tmp-"
+#define CHECKSUM_LEN 32
+
+const char *model_kind_name(enum model_kind kind)
+{
+    return kind == MODEL_LR ? "lr" : "fm";
+}
+
+size_t model_tables(const struct model_info *info, const char *name[MODEL_MAX_TABLES],
+                    uint32_t dim[MODEL_MAX_TABLES])
+{
+    name[0] = "w";
+    dim[0] = 1;
+    if (info->kind == MODEL_LR)
+        return 1;
+    name[1] = "v";
+    dim[1] = info->dim;
+    return 2;
+}
+
+static paramo_err no_memory(void)
+{
+    return lerr(PARAMO_E_MEMORY, "out of memory");
+}
+
+static char *path_of(const char *dir, const char *name)
+{
+    char *path;
+    return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
+}
+
+static void checksum(const void *bytes, size_t len, char out[CHECKSUM_LEN + 1])
+{
+    XXH128_hash_t h = XXH3_128bits(bytes, len);
+    (void)snprintf(out, CHECKSUM_LEN + 1, "%016llx%016llx", (unsigned long long)h.high64,
+                   (unsigned long long)h.low64);
+}
+
+/* ---- the manifest ---- */
+
+static json_t *optimizer_json(const struct model_optimizer *o)
+{
+    return json_pack("{s:s, s:f, s:f, s:f, s:f}", "name", o->name, "alpha", o->alpha, "beta", o->beta, "l1",
+                     o->l1, "l2", o->l2);
+}
+
+static json_t *manifest_json(const struct model_info *info)
+{
+    json_t *m =
+        json_pack("{s:s, s:i, s:s, s:i, s:i, s:s, s:I, s:I, s:I, s:s, s:{s:o}}", "format", MODEL_FORMAT,
+                  "version", MODEL_VERSION, "model", model_kind_name(info->kind), "dim", (int)info->dim,
+                  "hash_bits", (int)info->hash_bits, "data_format", info->data_format, "batch",
+                  (json_int_t)info->batch, "epochs", (json_int_t)info->epochs, "rows", (json_int_t)info->rows,
+                  "bias_key", "18446744073709551615", "optimizers", "w", optimizer_json(&info->w));
+    char seed[24];
+    (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)info->seed);
+    if (m == NULL || json_object_set_new(m, "seed", json_string(seed)) != 0 ||
+        json_object_set_new(m, "tables", json_array()) != 0 ||
+        (info->kind == MODEL_FM &&
+         (json_object_set_new(m, "factor_init", json_real(info->factor_init)) != 0 ||
+          json_object_set_new(json_object_get(m, "optimizers"), "v", optimizer_json(&info->v)) != 0))) {
+        json_decref(m);
+        return NULL;
+    }
+    return m;
+}
+
+/* Reads one file of bounded size; the caller frees it. */
+static paramo_err slurp(const char *path, char **text, size_t *len)
+{
+    FILE *file = fopen(path, "re");
+    struct stat st;
+    if (file != NULL && fstat(fileno(file), &st) == 0 && S_ISDIR(st.st_mode)) {
+        (void)fclose(file);
+        return lerr(PARAMO_E_FORMAT, "%s: is a directory", path);
+    }
+    if (file == NULL)
+        return lerr(errno == ENOENT || errno == ENOTDIR ? PARAMO_E_NOT_FOUND : PARAMO_E_IO, "%s: %s", path,
+                    strerror(errno));
+    char *buffer = malloc(MANIFEST_MAX + 1);
+    paramo_err err = buffer == NULL ? no_memory() : PARAMO_OK;
+    if (err == PARAMO_OK) {
+        *len = fread(buffer, 1, MANIFEST_MAX + 1, file);
+        if (ferror(file))
+            err = lerr(PARAMO_E_IO, "%s: %s", path, strerror(errno));
+        else if (*len > MANIFEST_MAX)
+            err = lerr(PARAMO_E_FORMAT, "%s: too long for a Paramo model's", path);
+    }
+    (void)fclose(file);
+    if (err != PARAMO_OK) {
+        free(buffer);
+        return err;
+    }
+    *text = buffer;
+    return PARAMO_OK;
+}
+
+/* The manifest of dir, known to be ours and of this version. */
+static paramo_err load_manifest(const char *dir, json_t **manifest)
+{
+    char *path = path_of(dir, MANIFEST), *text = NULL;
+    size_t len = 0;
+    if (path == NULL)
+        return no_memory();
+    paramo_err err = slurp(path, &text, &len);
+    if (err == PARAMO_OK) {
+        json_error_t where;
+        json_t *m = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
+        free(text);
+        const char *format = json_string_value(json_object_get(m, "format"));
+        json_t *version = json_object_get(m, "version");
+        if (m == NULL)
+            err = lerr(PARAMO_E_CORRUPT, "%s:%d: damaged: %s", path, where.line, where.text);
+        else if (format == NULL || strcmp(format, MODEL_FORMAT) != 0)
+            err = lerr(PARAMO_E_FORMAT, "%s: not a Paramo model's manifest", path);
+        else if (!json_is_integer(version) || json_integer_value(version) < 1)
+            err = lerr(PARAMO_E_CORRUPT, "%s: damaged: no version", path);
+        else if (json_integer_value(version) > MODEL_VERSION)
+            err =
+                lerr(PARAMO_E_FORMAT, "%s: the model's format is version %lld, newer than this program's %d",
+                     path, (long long)json_integer_value(version), MODEL_VERSION);
+        if (err == PARAMO_OK)
+            *manifest = m;
+        else
+            json_decref(m);
+    }
+    free(path);
+    return err;
+}
+
+static int get_uint(json_t *object, const char *name, uint64_t most, uint64_t *out)
+{
+    json_t *value = json_object_get(object, name);
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        (uint64_t)json_integer_value(value) > most)
+        return 0;
+    *out = (uint64_t)json_integer_value(value);
+    return 1;
+}
+
+static int get_name(json_t *object, const char *name, char out[MODEL_NAME_MAX + 1])
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    if (text == NULL || strlen(text) > MODEL_NAME_MAX)
+        return 0;
+    memcpy(out, text, strlen(text) + 1);
+    return 1;
+}
+
+static int get_real(json_t *object, const char *name, double *out)
+{
+    json_t *value = json_object_get(object, name);
+    *out = json_number_value(value);
+    return json_is_number(value) && isfinite(*out) && *out >= 0;
+}
+
+static int get_optimizer(json_t *optimizers, const char *table, struct model_optimizer *o)
+{
+    json_t *object = json_object_get(optimizers, table);
+    return get_name(object, "name", o->name) && get_real(object, "alpha", &o->alpha) &&
+           get_real(object, "beta", &o->beta) && get_real(object, "l1", &o->l1) &&
+           get_real(object, "l2", &o->l2);
+}
+
+/* Returns the name of a setting that is missing or not valid, or NULL. */
+static const char *get_info(json_t *m, struct model_info *info)
+{
+    char kind[MODEL_NAME_MAX + 1];
+    uint64_t dim, hash_bits;
+    json_t *optimizers = json_object_get(m, "optimizers");
+    const char *seed = json_string_value(json_object_get(m, "seed"));
+    *info = (struct model_info){0};
+    if (!get_name(m, "model", kind) || (strcmp(kind, "fm") != 0 && strcmp(kind, "lr") != 0))
+        return "model";
+    info->kind = strcmp(kind, "fm") == 0 ? MODEL_FM : MODEL_LR;
+    if (!get_uint(m, "dim", UINT16_MAX, &dim) || (dim > 0) != (info->kind == MODEL_FM))
+        return "dim";
+    if (!get_uint(m, "hash_bits", 63, &hash_bits))
+        return "hash_bits";
+    if (!get_name(m, "data_format", info->data_format))
+        return "data_format";
+    if (!get_uint(m, "batch", UINT32_MAX, &info->batch))
+        return "batch";
+    if (!get_uint(m, "epochs", INT64_MAX, &info->epochs))
+        return "epochs";
+    if (!get_uint(m, "rows", INT64_MAX, &info->rows))
+        return "rows";
+    if (seed == NULL)
+        return "seed";
+    if (!get_optimizer(optimizers, "w", &info->w))
+        return "optimizers.w";
+    info->dim = (uint32_t)dim;
+    info->hash_bits = (uint32_t)hash_bits;
+    info->seed = strtoull(seed, NULL, 10);
+    if (info->kind == MODEL_FM && !get_optimizer(optimizers, "v", &info->v))
+        return "optimizers.v";
+    if (info->kind == MODEL_FM && !get_real(m, "factor_init", &info->factor_init))
+        return "factor_init";
+    return NULL;
+}
+
+/* ---- opening ---- */
+
+static int plain_name(const char *name)
+{
+    return name != NULL && name[0] != 0 && name[0] != '.' && strchr(name, '/') == NULL &&
+           strlen(name) < NAME_MAX;
+}
+
+static paramo_err check_rows(const struct model_table *t)
+{
+    for (uint64_t i = 1; i < t->n; i++)
+        if (t->keys[i - 1] >= t->keys[i])
+            return lerr(PARAMO_E_CORRUPT, "%s: the keys are not in ascending order", t->path);
+    for (uint64_t i = 0; i < t->n * t->dim; i++)
+        if (!isfinite(t->values[i]))
+            return lerr(PARAMO_E_CORRUPT, "%s: a value is not a finite number", t->path);
+    return PARAMO_OK;
+}
+
+/* Paramo's own functions keep their message elsewhere. */
+static paramo_err tensors_open(const char *path, paramo_tensors **file)
+{
+    paramo_err err = paramo_tensors_open(path, file);
+    return err == PARAMO_OK ? err : lerr(err, "%s", paramo_last_error());
+}
+
+static paramo_err tensors_get(const paramo_tensors *file, const char *name, const char *type, size_t rank,
+                              paramo_tensor *tensor)
+{
+    paramo_err err = paramo_tensors_get(file, name, type, rank, tensor);
+    return err == PARAMO_OK ? err : lerr(err, "%s", paramo_last_error());
+}
+
+/* Are these the bytes that the manifest means? */
+static paramo_err check_bytes(const char *path, const void *whole, size_t len, uint64_t bytes,
+                              const char *sum)
+{
+    char actual[CHECKSUM_LEN + 1];
+    if (len != bytes)
+        return lerr(PARAMO_E_CORRUPT, "%s: damaged: %zu bytes instead of %llu", path, len,
+                    (unsigned long long)bytes);
+    checksum(whole, len, actual);
+    if (strcmp(actual, sum) != 0)
+        return lerr(PARAMO_E_CORRUPT, "%s: damaged: its checksum is %s, the manifest says %s", path, actual,
+                    sum);
+    return PARAMO_OK;
+}
+
+/* A file whose header cannot be read (why is the last message): is it the one that was saved? */
+static paramo_err explain(const char *path, uint64_t bytes, const char *sum, paramo_err why)
+{
+    struct stat st;
+    char text[LERR_MAX];
+    (void)snprintf(text, sizeof text, "%s", lerr_text());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    void *whole = MAP_FAILED;
+    paramo_err err = PARAMO_OK;
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        size_t len = (size_t)st.st_size;
+        if (len > 0 && len == bytes)
+            whole = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (len != bytes || whole != MAP_FAILED)
+            err = check_bytes(path, whole, len, bytes, sum);
+        if (whole != MAP_FAILED)
+            (void)munmap(whole, len);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    return err != PARAMO_OK ? err : lerr(why, "%s", text);
+}
+
+static paramo_err open_table(const char *dir, json_t *object, const char *name, uint32_t dim,
+                             struct model_table *t)
+{
+    const char *listed = json_string_value(json_object_get(object, "name"));
+    const char *file = json_string_value(json_object_get(object, "file"));
+    const char *sum = json_string_value(json_object_get(object, "xxh3_128"));
+    uint64_t rows, listed_dim, state, bytes;
+    if (listed == NULL || strcmp(listed, name) != 0 || !plain_name(file) || sum == NULL ||
+        !get_uint(object, "rows", INT64_MAX, &rows) || !get_uint(object, "dim", UINT32_MAX, &listed_dim) ||
+        !get_uint(object, "state", UINT32_MAX, &state) || !get_uint(object, "bytes", INT64_MAX, &bytes) ||
+        listed_dim != dim)
+        return lerr(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: table '%s'", dir, name);
+    memcpy(t->name, name, strlen(name) + 1); /* ours: it fits */
+    t->path = path_of(dir, file);
+    if (t->path == NULL)
+        return no_memory();
+    paramo_err err = tensors_open(t->path, &t->file);
+    if (err == PARAMO_E_NOT_FOUND)
+        return lerr(PARAMO_E_CORRUPT, "%s: a file of the model is missing", t->path);
+    if (err == PARAMO_E_CORRUPT || err == PARAMO_E_FORMAT)
+        return explain(t->path, bytes, sum, err);
+    if (err != PARAMO_OK)
+        return err;
+    size_t len;
+    const void *whole = paramo_tensors_bytes(t->file, &len);
+    err = check_bytes(t->path, whole, len, bytes, sum);
+    if (err != PARAMO_OK)
+        return err;
+    paramo_tensor keys, values, states;
+    if ((err = tensors_get(t->file, "keys", "U64", 1, &keys)) != PARAMO_OK ||
+        (err = tensors_get(t->file, "values", "F32", 2, &values)) != PARAMO_OK ||
+        (state > 0 && (err = tensors_get(t->file, "state", "F32", 2, &states)) != PARAMO_OK))
+        return err;
+    if (keys.shape[0] != rows || values.shape[0] != rows || values.shape[1] != dim ||
+        (state > 0 && (states.shape[0] != rows || states.shape[1] != state)))
+        return lerr(PARAMO_E_CORRUPT, "%s: its sizes are not those that the manifest says", t->path);
+    t->n = rows;
+    t->dim = dim;
+    t->state = (uint32_t)state;
+    t->keys = keys.data;
+    t->values = values.data;
+    return check_rows(t);
+}
+
+paramo_err modelio_open(const char *dir, struct model *model)
+{
+    json_t *m;
+    *model = (struct model){0};
+    paramo_err err = load_manifest(dir, &m);
+    if (err == PARAMO_E_NOT_FOUND)
+        return lerr(err, "%s: no model there (it has no " MANIFEST ")", dir);
+    if (err != PARAMO_OK)
+        return err;
+    json_t *tables = json_object_get(m, "tables");
+    const char *name[MODEL_MAX_TABLES];
+    uint32_t dim[MODEL_MAX_TABLES];
+    const char *wrong = get_info(m, &model->info);
+    if (wrong == NULL && json_array_size(tables) != model_tables(&model->info, name, dim))
+        wrong = "tables";
+    if (wrong != NULL)
+        err = lerr(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: '%s' is missing or not valid", dir, wrong);
+    for (size_t i = 0; err == PARAMO_OK && i < json_array_size(tables); i++) {
+        model->n++;
+        err = open_table(dir, json_array_get(tables, i), name[i], dim[i], &model->table[i]);
+    }
+    json_decref(m);
+    if (err != PARAMO_OK)
+        modelio_close(model);
+    return err;
+}
+
+void modelio_close(struct model *model)
+{
+    for (size_t i = 0; i < model->n; i++) {
+        paramo_tensors_close(model->table[i].file);
+        free(model->table[i].path);
+    }
+    *model = (struct model){0};
+}
+
+/* ---- saving ---- */
+
+static paramo_err make_directory(const char *dir, int *made)
+{
+    struct stat st;
+    *made = mkdir(dir, 0777) == 0;
+    if (!*made && errno != EEXIST)
+        return lerr(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
+    if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
+        return lerr(PARAMO_E_IO, "%s: not a directory", dir);
+    if (access(dir, W_OK | X_OK) != 0)
+        return lerr(PARAMO_E_IO, "%s: %s", dir, strerror(errno));
+    return PARAMO_OK;
+}
+
+/* It is tried with another name: the workers of a job look at the same time. */
+static paramo_err could_make(const char *dir)
+{
+    size_t len = strlen(dir);
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    char *name = malloc(len + 32);
+    if (name == NULL)
+        return no_memory();
+    (void)snprintf(name, len + 32, "%.*s.%ld", (int)len, dir, (long)getpid());
+    paramo_err err = mkdir(name, 0777) == 0
+                         ? PARAMO_OK
+                         : lerr(PARAMO_E_IO, "%s: cannot be made: %s", dir, strerror(errno));
+    if (err == PARAMO_OK)
+        (void)rmdir(name);
+    free(name);
+    return err;
+}
+
+paramo_err modelio_prepare(const char *dir)
+{
+    json_t *m = NULL;
+    int made;
+    struct stat st;
+    if (stat(dir, &st) != 0 && errno == ENOENT)
+        return could_make(dir);
+    paramo_err err = make_directory(dir, &made);
+    if (err != PARAMO_OK)
+        return err;
+    err = load_manifest(dir, &m);
+    json_decref(m);
+    if (err == PARAMO_E_FORMAT) {
+        char why[LERR_MAX];
+        (void)snprintf(why, sizeof why, "%s", lerr_text());
+        return lerr(err, "%s; nothing is saved over it", why);
+    }
+    /* a damaged model of ours may be replaced */
+    return err == PARAMO_E_NOT_FOUND || err == PARAMO_E_CORRUPT ? PARAMO_OK : err;
+}
+
+static paramo_err sync_directory(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int bad = fd < 0 || fsync(fd) != 0;
+    paramo_err err = bad ? lerr(PARAMO_E_IO, "%s: %s", dir, strerror(errno)) : PARAMO_OK;
+    if (fd >= 0)
+        (void)close(fd);
+    return err;
+}
+
+static paramo_err write_synced(const char *path, const char *text, size_t len)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return lerr(PARAMO_E_IO, "%s: %s", path, strerror(errno));
+    while (len > 0) {
+        ssize_t n = write(fd, text, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            break;
+        text += n;
+        len -= (size_t)n;
+    }
+    int bad = len > 0 || fsync(fd) != 0;
+    paramo_err err = bad ? lerr(PARAMO_E_IO, "%s: %s", path, strerror(errno)) : PARAMO_OK;
+    if (close(fd) != 0 && err == PARAMO_OK)
+        err = lerr(PARAMO_E_IO, "%s: %s", path, strerror(errno));
+    return err;
+}
+
+/* A name that nobody else uses: two hosts may save into one folder, with one process id. */
+static char *temporary_path(const char *dir, const char *name)
+{
+    char temporary[sizeof TEMPORARY + 32 + MODEL_NAME_MAX];
+    uint64_t drawn = (uint64_t)getpid(); /* if the system has no random bytes yet */
+    if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != (ssize_t)sizeof drawn)
+        drawn ^= (uint64_t)(uintptr_t)&drawn << 20;
+    (void)snprintf(temporary, sizeof temporary, TEMPORARY "%016llx-%s", (unsigned long long)drawn, name);
+    return path_of(dir, temporary);
+}
+
+/* Has one table written under a temporary name, gives it its final one, and adds it to the manifest's tables.
+ */
+static paramo_err save_table(const char *dir, const char *name, uint32_t dim, size_t number,
+                             const struct modelio_writer *writer, json_t *tables)
+{
+    char final[MODEL_NAME_MAX + 64], sum[CHECKSUM_LEN + 1];
+    char *from = temporary_path(dir, name), *to = NULL;
+    paramo_tensors *file = NULL;
+    paramo_err err = from == NULL ? no_memory() : writer->table(writer->arg, number, from);
+    if (err == PARAMO_OK)
+        err = tensors_open(from, &file);
+    paramo_tensor keys, state = {0};
+    if (err == PARAMO_OK)
+        err = tensors_get(file, "keys", "U64", 1, &keys);
+    if (err == PARAMO_OK && paramo_tensors_has(file, "state"))
+        err = tensors_get(file, "state", "F32", 2, &state);
+    if (err == PARAMO_OK) {
+        size_t len;
+        const void *whole = paramo_tensors_bytes(file, &len);
+        checksum(whole, len, sum);
+        (void)snprintf(final, sizeof final, "%s-%.16s" SUFFIX, name, sum);
+        json_t *entry = json_pack("{s:s, s:s, s:I, s:i, s:I, s:I, s:s}", "name", name, "file", final, "rows",
+                                  (json_int_t)keys.shape[0], "dim", (int)dim, "state",
+                                  (json_int_t)state.shape[1], "bytes", (json_int_t)len, "xxh3_128", sum);
+        to = path_of(dir, final);
+        if (to == NULL || json_array_append_new(tables, entry) != 0)
+            err = no_memory();
+        else if (rename(from, to) != 0)
+            err = lerr(PARAMO_E_IO, "%s: %s", to, strerror(errno));
+    }
+    if (err != PARAMO_OK && from != NULL)
+        (void)unlink(from);
+    paramo_tensors_close(file);
+    free(from);
+    free(to);
+    return err;
+}
+
+static int named_in(json_t *tables, const char *file)
+{
+    for (size_t i = 0; i < json_array_size(tables); i++)
+        if (strcmp(json_string_value(json_object_get(json_array_get(tables, i), "file")), file) == 0)
+            return 1;
+    return 0;
+}
+
+static int is_temporary(const char *file)
+{
+    return strncmp(file, TEMPORARY, sizeof TEMPORARY - 1) == 0;
+}
+
+/* Ours are "<table>-<16 hex>.safetensors" and temporary files; nobody else's file is touched. */
+static int ours(const char *file)
+{
+    if (is_temporary(file))
+        return 1;
+    if ((file[0] != 'w' && file[0] != 'v') || file[1] != '-')
+        return 0;
+    size_t hex = strspn(file + 2, "0123456789abcdef");
+    return hex == 16 && strcmp(file + 2 + hex, SUFFIX) == 0;
+}
+
+/* What another has begun and not put in place; it cannot any more then. */
+static paramo_err remove_temporaries(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (d == NULL)
+        return lerr(PARAMO_E_IO, "%s: %s", dir, strerror(errno));
+    paramo_err err = PARAMO_OK;
+    for (struct dirent *e; (e = readdir(d)) != NULL && err == PARAMO_OK;)
+        if (is_temporary(e->d_name) && unlinkat(dirfd(d), e->d_name, 0) != 0 && errno != ENOENT)
+            err = lerr(PARAMO_E_IO, "%s/%s: cannot be removed: %s", dir, e->d_name, strerror(errno));
+    (void)closedir(d);
+    return err;
+}
+
+/* The model is saved by now, so what cannot be removed only takes room. */
+static void remove_stale(const char *dir, json_t *tables)
+{
+    DIR *d = opendir(dir);
+    if (d == NULL)
+        return;
+    for (struct dirent *e; (e = readdir(d)) != NULL;)
+        if (ours(e->d_name) && !named_in(tables, e->d_name))
+            (void)unlinkat(dirfd(d), e->d_name, 0);
+    (void)closedir(d);
+}
+
+paramo_err modelio_save(const char *dir, const struct model_info *info, const struct modelio_writer *writer)
+{
+    const char *name[MODEL_MAX_TABLES];
+    uint32_t dim[MODEL_MAX_TABLES];
+    size_t n = model_tables(info, name, dim);
+    int made;
+    paramo_err err = make_directory(dir, &made);
+    if (err == PARAMO_OK)
+        err = remove_temporaries(dir);
+    if (err != PARAMO_OK)
+        return err;
+    json_t *manifest = manifest_json(info), *tables = json_object_get(manifest, "tables");
+    char *from = temporary_path(dir, "manifest"), *to = path_of(dir, MANIFEST), *text = NULL;
+    if (manifest == NULL || from == NULL || to == NULL)
+        err = no_memory();
+    for (size_t i = 0; err == PARAMO_OK && i < n; i++)
+        err = save_table(dir, name[i], dim[i], i, writer, tables);
+    if (err == PARAMO_OK && (text = json_dumps(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(15))) == NULL)
+        err = no_memory();
+    if (err == PARAMO_OK) {
+        size_t len = strlen(text);
+        text[len] = '\n'; /* for its NUL, which nobody needs */
+        err = write_synced(from, text, len + 1);
+    }
+    if (err == PARAMO_OK)
+        err = sync_directory(dir); /* the tables' names, before the manifest that needs them */
+    if (err == PARAMO_OK && writer->may_commit != NULL)
+        err = writer->may_commit(writer->arg); /* from here on nobody else has begun; see modelio.h */
+    if (err == PARAMO_OK && rename(from, to) != 0)
+        err = lerr(PARAMO_E_IO, "%s: %s", to, strerror(errno));
+    if (err == PARAMO_OK)
+        err = sync_directory(dir);
+    if (err == PARAMO_OK)
+        remove_stale(dir, tables);
+    else if (from != NULL)
+        (void)unlink(from);
+    /* Not where another process may have begun to save into it, as the next leader does. */
+    if (err != PARAMO_OK && made && writer->may_commit == NULL)
+        (void)rmdir(dir); /* if nothing is in it */
+    free(text);
+    free(from);
+    free(to);
+    json_decref(manifest);
+    return err;
+}

@@ -1,0 +1,96 @@
+/*
+ * A model on disk: a directory of manifest.json and one safetensors file per table.
+ *
+ *     manifest.json                    settings, and each table's file, sizes and XXH3-128 checksum
+ *     w-0123456789abcdef.safetensors   "keys" U64 [n], "values" F32 [n, dim], "state" F32 [n, s] if saved
+ * with it v-....safetensors                fm: the factors
+ *
+ * Saving: a table file's name has its own checksum in it, so a new file never takes a used name with other
+ * content. All new files are whole and synced before manifest.json is replaced by rename; files that no
+ * manifest names any more are removed after. A crash at any point leaves the old model or the new one.
+ *
+ * One who saves after another was interrupted in it (stopped, say) removes the other's temporary files first,
+ * its manifest among them. So of two of whom the second began when may_commit would have refused the first,
+ * the first either has put its manifest in place before the second began to write, or cannot any more.
+ *
+ * Nothing in it depends on when, where or by how many processes the model was trained: equal models are equal
+ * files.
+ *
+ * Opening checks everything, and refuses with the reason. It never knows of servers: who saves hands in a
+ * function that writes a table to a path. Tests: test/learn/test_modelio.c.
+ */
+#ifndef LEARN_IO_MODELIO_H
+#define LEARN_IO_MODELIO_H
+
+#include "learn/io/lerr.h"
+#include "paramo/tensors.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MODEL_FORMAT     "paramo-model"
+#define MODEL_VERSION    1
+#define MODEL_MAX_TABLES 4
+#define MODEL_NAME_MAX   31
+
+enum model_kind { MODEL_LR, MODEL_FM };
+const char *model_kind_name(enum model_kind kind);
+
+/* How one table was trained; what --model-in goes on with. */
+struct model_optimizer {
+    char name[MODEL_NAME_MAX + 1]; /* "ftrl", "adagrad", "sgd" */
+    double alpha, beta, l1, l2;
+};
+
+struct model_info {
+    enum model_kind kind;
+    uint32_t dim;                         /* fm: factors per feature; lr: 0 */
+    uint32_t hash_bits;                   /* of the keys; 0: ids as they are */
+    char data_format[MODEL_NAME_MAX + 1]; /* of the training data */
+    struct model_optimizer w, v;          /* v: fm only */
+    double factor_init;                   /* fm: standard deviation of the first factors */
+    uint64_t seed;
+    uint64_t batch, epochs, rows; /* how it was trained; epochs and rows over all runs */
+};
+
+struct model_table {
+    char name[MODEL_NAME_MAX + 1];
+    uint64_t n;
+    uint32_t dim, state;  /* values per row, and of optimizer state (0: saved without) */
+    const uint64_t *keys; /* [n], ascending */
+    const float *values;  /* [n * dim], all finite */
+    char *path;
+    paramo_tensors *file;
+};
+
+struct model {
+    struct model_info info;
+    size_t n;
+    struct model_table table[MODEL_MAX_TABLES]; /* "w", then "v" for fm */
+};
+
+/* Opens and checks a model. NOT_FOUND: there is none; FORMAT: another program's or a newer version's;
+ * CORRUPT: damaged. The message names the file and what is wrong. */
+LEARN_MUST_USE paramo_err modelio_open(const char *dir, struct model *model);
+void modelio_close(struct model *model);
+
+/* May a model be saved there? A missing directory is only tried: modelio_save makes it, so that a
+ * job that is killed leaves none that is empty. Refuses one with another program's manifest.json, and one
+ * that cannot be written. For the start of a job, so that it does not fail at its end. */
+LEARN_MUST_USE paramo_err modelio_prepare(const char *dir);
+
+/* Who saves: table writes a table (by number) as a safetensors file to path, synced; may_commit (or NULL) is
+ * asked when all is written, right before the manifest is replaced: an error gives the save up. */
+struct modelio_writer {
+    paramo_err (*table)(void *arg, size_t table, const char *path);
+    paramo_err (*may_commit)(void *arg);
+    void *arg;
+};
+LEARN_MUST_USE paramo_err modelio_save(const char *dir, const struct model_info *info,
+                                       const struct modelio_writer *writer);
+
+/* The tables of a kind, in order: "w" of dim 1, and "v" of dim values for fm. Returns how many. */
+size_t model_tables(const struct model_info *info, const char *name[MODEL_MAX_TABLES],
+                    uint32_t dim[MODEL_MAX_TABLES]);
+
+#endif

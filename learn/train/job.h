@@ -1,0 +1,61 @@
+/*
+ * A training job within one process: what train.c, leader.c and lead.c share, and nobody else sees.
+ *
+ * Fields are written before the customers' threads start, or by the leader's thread alone, except where a
+ * lock or an atomic says otherwise. Tests: test/learn/test_train.c.
+ */
+#ifndef LEARN_TRAIN_JOB_H
+#define LEARN_TRAIN_JOB_H
+
+#include "learn/train/learner.h"
+#include "learn/train/train.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct job;
+
+struct customer {
+    struct job *job;
+    uint32_t id;
+    pthread_t thread;
+    paramo_worker *worker;
+    paramo_table *w, *v;
+    struct learner *learner;
+    double looked; /* when it last looked for the leader's word */
+};
+
+struct job {
+    const struct train_options *o;
+    struct train_result *result;
+    paramo_node *node;
+    struct reader *reader, *valid;
+    uint32_t customers;
+    int embedded;
+    int leads;        /* lead.h; in one process: always */
+    uint32_t leader;  /* the node that leads, as far as this one knows */
+    uint32_t gave_up; /* lead.h */
+    int finished;     /* every epoch was learned: a late Ctrl-C changes nothing */
+    struct customer *customer;
+    struct metrics *metrics;
+    struct progress progress;
+    double joined, started;
+    struct model_info info; /* as saved */
+    double epoch_began;
+    size_t bad_epochs;   /* without a better validation */
+    double best_logloss; /* that of result->best_epoch */
+    size_t batch;        /* rows */
+    struct watch watch;
+    atomic_int stop; /* to the learners: end after the current batches */
+    pthread_mutex_t lock;
+    paramo_err err; /* the first failure, under lock */
+    char message[LERR_MAX];
+};
+
+/* Is this the customer that validates and saves? */
+static inline int leads(const struct customer *c)
+{
+    return c->id == 0 && c->job->leads;
+}
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * Who leads a training job, and what the leader tells the others.
+ *
+ * The leader holds part 0 of the pool "train/lead". The scheduler leases a part for its holder's life: when
+ * the holder dies, or is silent and declared dead, the part goes to the next worker that asks, and the old
+ * holder's requests are refused from then on (paramo/paramo.h, data assignment). So at most one worker
+ * decides, saves and puts words at any time; one that was stopped and still takes itself for the leader can
+ * change nothing at the scheduler or the servers (modelio.h has the same for files).
+ *
+ * The leader's words are small values at the scheduler: NOW always the newest, and one for each round's end,
+ * so that those that wait for it hear of it at once. A word has all that the next leader needs to go on. A
+ * round is over when its word is put, in one step; until then a new leader does all of it again: nothing is
+ * pushed meanwhile, so sums, validation and model come out the same.
+ *
+ * In one process there is nobody to take over: customer 0 leads. Tests: test/learn/test_leading.c,
+ * test/e2e/leader.sh.
+ */
+#ifndef LEARN_TRAIN_LEAD_H
+#define LEARN_TRAIN_LEAD_H
+
+#include "learn/train/job.h"
+
+enum lead_goes { ENDED, GOES_ON, INTERRUPTED /* for a job that begins with a checkpoint: it goes on */ };
+
+#define LEAD_NONE UINT32_MAX
+
+struct words {
+    uint32_t round;   /* the one that is learned */
+    uint32_t workers; /* those that the job began with; 0: nothing was put yet */
+    uint64_t rows;    /* learned in rounds that are over, those of runs before included */
+    int go_on;        /* of lead_goes */
+    uint32_t leader;  /* node id; 0: unknown; LEAD_NONE */
+    uint64_t run_rows, dealt_again;
+    uint32_t best_epoch; /* from 1; 0: none */
+    double best_logloss;
+    uint32_t bad_epochs;      /* since then */
+    struct train_epoch epoch; /* the last that is over; rows 0: nothing is known of it */
+    uint32_t gave_up;         /* leaders that could not go on, and left */
+};
+
+/* Numbers of a word, all doubles: adding zeros makes a word be there. Checkpoints of before there was more
+ * than one leader have the first four. */
+enum { WORDS_OLD = 4, WORDS = 28 };
+void lead_encode(const struct words *words, double out[WORDS]);
+/* n: WORDS or WORDS_OLD. */
+void lead_decode(const double *in, size_t n, struct words *words);
+
+/* Makes the pool. */
+LEARN_MUST_USE paramo_err lead_open(struct job *job);
+/* Leads if nobody does (job->leads). Worker 0, and one that has a dead worker's rank, ask whenever it is
+ * called; the others when the leader that they know has died, or after a while in the job: so worker 0 leads
+ * if nothing goes wrong. */
+LEARN_MUST_USE paramo_err lead_try(struct job *job);
+/* NOW; zeros if there was none. For who is going to lead. */
+LEARN_MUST_USE paramo_err lead_place(struct job *job, struct words *words);
+/* NOW, or TIMEOUT if there is none. */
+LEARN_MUST_USE paramo_err lead_now(struct job *job, struct words *words);
+/* The word of a round, or TIMEOUT after timeout_ms. */
+LEARN_MUST_USE paramo_err lead_word(struct job *job, uint32_t round, uint32_t timeout_ms,
+                                    struct words *words);
+/* The word of a job whose tables are ready, as above. */
+LEARN_MUST_USE paramo_err lead_ready(struct job *job, uint32_t timeout_ms, struct words *words);
+/* What only the leader says: that it leads; that the tables are ready and words->round begins; that a round
+ * is over, or (not GOES_ON) the whole job; that the job is interrupted in words->round. */
+LEARN_MUST_USE paramo_err lead_put_now(struct job *job, const struct words *words);
+LEARN_MUST_USE paramo_err lead_put_ready(struct job *job, const struct words *words);
+LEARN_MUST_USE paramo_err lead_put_word(struct job *job, const struct words *words);
+LEARN_MUST_USE paramo_err lead_put_interrupted(struct job *job, const struct words *words);
+/* The model of an interrupted job is saved, or need not be: said by the leader, heard by the others (or
+ * TIMEOUT), and taken back when a job begins with a checkpoint of then. */
+LEARN_MUST_USE paramo_err lead_put_saved(struct job *job);
+LEARN_MUST_USE paramo_err lead_saved(struct job *job, uint32_t timeout_ms);
+LEARN_MUST_USE paramo_err lead_forget_saved(struct job *job);
+/* Is this process, which leads, still in the job? Else FENCED or what else it is. */
+LEARN_MUST_USE paramo_err lead_still(struct job *job);
+/* This process leads, cannot go on, and is about to leave the job: NOW says that nobody leads, and is as it
+ * was otherwise. Whoever hears it asks to lead, and gets it when this one has left. NOT_FOUND: nothing has
+ * been learned yet. */
+LEARN_MUST_USE paramo_err lead_put_none(struct job *job);
+
+#endif

@@ -1,0 +1,415 @@
+#include "learn/train/leader.h"
+#include "learn/io/library.h"
+#include "learn/train/lead.h"
+#include "learn/train/watch.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEAD_MAX 1024
+
+paramo_err leader_load(struct customer *c)
+{
+    struct model model;
+    paramo_err err = modelio_open(c->job->o->model_in, &model);
+    if (err != PARAMO_OK)
+        return err;
+    err = from_library(paramo_table_load(c->worker, c->w, model.table[0].path));
+    if (err == PARAMO_OK && c->v != NULL)
+        err = from_library(paramo_table_load(c->worker, c->v, model.table[1].path));
+    modelio_close(&model);
+    return err;
+}
+
+static paramo_err write_table(void *arg, size_t table, const char *path)
+{
+    struct customer *c = arg;
+    return from_library(paramo_table_save(c->worker, table == 0 ? c->w : c->v, path, !c->job->o->drop_state));
+}
+
+static paramo_err still_leads(void *arg)
+{
+    struct customer *c = arg;
+    return c->job->embedded ? PARAMO_OK : lead_still(c->job);
+}
+
+static paramo_err save_model(struct customer *c)
+{
+    struct job *job = c->job;
+    if (job->o->model_out == NULL)
+        return PARAMO_OK;
+    struct modelio_writer writer = {.table = write_table, .may_commit = still_leads, .arg = c};
+    paramo_err err = modelio_save(job->o->model_out, &job->info, &writer);
+    if (err != PARAMO_OK && !job->embedded) { /* because the next leader has removed its files, perhaps */
+        char why[LERR_MAX];
+        (void)snprintf(why, sizeof why, "%s", lerr_text());
+        paramo_err still = lead_still(job);
+        err = still == PARAMO_OK ? lerr(err, "%s", why) : still;
+    }
+    job->result->saved |= err == PARAMO_OK;
+    return err;
+}
+
+/* n doubles of the scheduler's store; zeros if nobody has put them: adding zeros makes them be there, so that
+ * a wait that is not answered is a scheduler that is gone, never a sum of nothing. */
+static paramo_err get_doubles(struct job *job, const char *key, double *values, size_t n)
+{
+    size_t len = 0;
+    memset(values, 0, n * sizeof *values);
+    paramo_err err = paramo_kv_add(job->node, key, values, n);
+    if (err == PARAMO_OK)
+        err = paramo_kv_get(job->node, key, values, n * sizeof *values, &len, 0);
+    return from_library(err);
+}
+
+/* The job's sums of a round; zeros if no part had rows. */
+static paramo_err get_sums(struct job *job, uint32_t round, double sums[SUM_N])
+{
+    char key[48];
+    learner_sums_key(key, sizeof key, round);
+    return get_doubles(job, key, sums, SUM_N);
+}
+
+paramo_err leader_forget_round(struct job *job, uint32_t round)
+{
+    char key[48];
+    learner_sums_key(key, sizeof key, round);
+    paramo_err err = paramo_kv_delete(job->node, key);
+    loader_leases_key(key, sizeof key, round);
+    if (err == PARAMO_OK && !job->embedded)
+        err = paramo_kv_delete(job->node, key);
+    return from_library(err);
+}
+
+/* Parts that were begun once more than they were done. */
+static paramo_err count_dealt_again(struct job *job, uint32_t round, const double sums[SUM_N])
+{
+    char key[48];
+    double leases;
+    if (job->embedded)
+        return PARAMO_OK;
+    loader_leases_key(key, sizeof key, round);
+    paramo_err err = get_doubles(job, key, &leases, 1);
+    if (err == PARAMO_OK && leases > sums[SUM_PARTS])
+        job->result->dealt_again += (uint64_t)(leases - sums[SUM_PARTS]);
+    return err;
+}
+
+void leader_count_dead(struct job *job)
+{
+    uint32_t dead[DEAD_MAX];
+    size_t n = paramo_dead_nodes(job->node, dead, DEAD_MAX);
+    for (size_t i = 0; i < n && i < DEAD_MAX; i++)
+        job->result->dead_workers += dead[i] >= PARAMO_ID_WORKER(0) && dead[i] % 2 == PARAMO_ID_WORKER(0) % 2;
+}
+
+/* Once. */
+static void warn(struct job *job, const struct watch_sums *sums, const char *at)
+{
+    struct train_result *r = job->result;
+    if (r->warning[0] != '\0')
+        return;
+    watch_text(r->warning, sizeof r->warning, sums, at, job->info.kind == MODEL_FM);
+    progress_warn(&job->progress, "%s", r->warning);
+}
+
+/* After the last epoch: is what was learned worth anything on other rows? */
+static void judge_valid(struct job *job, const struct train_epoch *e)
+{
+    struct watch_sums sums = {.rows = e->valid.rows,
+                              .positives = e->valid.positives,
+                              .loss = e->valid.logloss * (double)e->valid.rows};
+    if (e->has_valid && watch_epoch(&sums, 0))
+        warn(job, &sums, "on the validation data");
+}
+
+static paramo_err validate(struct customer *c, struct train_epoch *e)
+{
+    struct job *job = c->job;
+    if (job->valid == NULL)
+        return PARAMO_OK;
+    double began = progress_now();
+    struct score_source source = {
+        .dim = c->v == NULL ? 0 : job->info.dim, .fetch = learner_fetch, .arg = c->learner};
+    metrics_reset(job->metrics);
+    paramo_err err = reader_rewind(job->valid);
+    if (err == PARAMO_OK)
+        err = score_reader(&source, job->valid, score_metrics, job->metrics);
+    if (err == PARAMO_OK)
+        err = metrics_finish(job->metrics, &e->valid);
+    e->has_valid = err == PARAMO_OK;
+    e->valid_seconds = progress_now() - began;
+    return err;
+}
+
+static void show_epoch(struct job *job, uint32_t round)
+{
+    const struct train_epoch *e = &job->result->epoch[round];
+    char rows[16], rate[16], nonzero[16], sent[16], received[16], valid[96] = "";
+    if (e->has_valid)
+        (void)snprintf(valid, sizeof valid, "  valid log-loss %.5f  AUC %.5f", e->valid.logloss,
+                       e->valid.auc);
+    progress_line(
+        &job->progress,
+        "epoch %u/%llu  %s rows in %.1f s (%s/s)  log-loss %.5f%s  %s weights  pushed %s  pulled %s",
+        round + 1, (unsigned long long)job->o->epochs, progress_count(rows, sizeof rows, (double)e->rows),
+        e->seconds, progress_count(rate, sizeof rate, e->seconds > 0 ? (double)e->rows / e->seconds : 0),
+        e->logloss, valid, progress_count(nonzero, sizeof nonzero, (double)e->nonzero),
+        progress_bytes(sent, sizeof sent, e->sent), progress_bytes(received, sizeof received, e->received));
+}
+
+/* ---- what is known of epochs ---- */
+
+/* Epoch `number` (from 1) is over, with these figures. Of those between the last that is known and this one
+ * nothing is known (rows 0): their words were not heard. */
+static paramo_err add_epoch(struct train_result *r, size_t number, const struct train_epoch *e)
+{
+    struct train_epoch *epochs = realloc(r->epoch, number * sizeof *epochs);
+    if (epochs == NULL)
+        return lerr(PARAMO_E_MEMORY, "out of memory");
+    r->epoch = epochs;
+    size_t known = r->epochs;
+    if (r->epochs == r->first_epoch) {
+        r->first_epoch = number - 1;
+        known = 0;
+    }
+    memset(epochs + known, 0, (number - 1 - known) * sizeof *epochs);
+    epochs[number - 1] = *e;
+    r->epochs = number;
+    return PARAMO_OK;
+}
+
+paramo_err leader_hear(struct job *job, const struct words *words)
+{
+    struct train_result *r = job->result;
+    if (words->round <= r->epochs)
+        return PARAMO_OK;
+    if (words->epoch.rows > 0)
+        return add_epoch(r, words->round, &words->epoch);
+    r->epochs = r->first_epoch = words->round; /* only when a job begins with a checkpoint */
+    return PARAMO_OK;
+}
+
+static void adopt(struct job *job, const struct words *words)
+{
+    struct train_result *r = job->result;
+    job->info.epochs = job->o->model.epochs + words->round;
+    job->info.rows = words->rows;
+    r->best_epoch = words->best_epoch;
+    job->best_logloss = words->best_logloss;
+    job->bad_epochs = words->bad_epochs;
+}
+
+void leader_words(const struct job *job, uint32_t round, int go_on, struct words *words)
+{
+    const struct train_result *r = job->result;
+    *words = (struct words){.round = round,
+                            .workers = r->num_workers,
+                            .rows = job->info.rows,
+                            .go_on = go_on,
+                            .run_rows = r->rows,
+                            .dealt_again = r->dealt_again,
+                            .best_epoch = (uint32_t)r->best_epoch,
+                            .best_logloss = job->best_logloss,
+                            .bad_epochs = (uint32_t)job->bad_epochs};
+    if (r->epochs > r->first_epoch && r->epochs == round)
+        words->epoch = r->epoch[round - 1];
+}
+
+paramo_err leader_begin(struct job *job, int *restored, int *go_on)
+{
+    struct words words;
+    paramo_err err = lead_place(job, &words);
+    *restored = words.workers > 0;
+    *go_on = GOES_ON;
+    if (err == PARAMO_OK && *restored)
+        err = lead_forget_saved(job);
+    if (err != PARAMO_OK || !*restored)
+        return err;
+    if (words.go_on == ENDED || words.round >= job->o->epochs)
+        *go_on = ENDED;
+    adopt(job, &words);
+    job->result->epochs = job->result->first_epoch = words.round;
+    if (!paramo_is_recovery(job->node)) {
+        job->gave_up = 0; /* they are of the job before */
+        return PARAMO_OK;
+    }
+    job->result->rows = words.run_rows; /* this job's, not those of one that was begun again */
+    job->result->dealt_again = words.dealt_again;
+    return PARAMO_OK;
+}
+
+void leader_announce(struct job *job)
+{
+    progress_line(&job->progress, "worker %u leads the job now: it validates, and saves the model",
+                  paramo_node_rank(job->node));
+}
+
+paramo_err leader_take_over(struct job *job, struct words *words)
+{
+    struct train_result *r = job->result;
+    paramo_err err = lead_place(job, words);
+    if (err == PARAMO_OK)
+        err = leader_hear(job, words);
+    if (err != PARAMO_OK)
+        return err;
+    adopt(job, words);
+    r->rows = words->run_rows;
+    r->dealt_again = words->dealt_again;
+    /* with early stopping the best epoch's model was saved before its word was put; else the last one's */
+    r->saved = job->o->model_out != NULL &&
+               (words->go_on == ENDED || (job->o->early_stop > 0 && words->best_epoch > 0));
+    r->seconds = progress_now() - job->started;
+    if (words->go_on != ENDED)
+        leader_announce(job);
+    if (words->round > 0 && words->go_on == GOES_ON)
+        err = leader_forget_round(job, words->round - 1);
+    return err == PARAMO_OK && words->go_on == GOES_ON ? lead_put_now(job, words) : err;
+}
+
+/* What the round came to. */
+static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch *e, double *loss)
+{
+    struct job *job = c->job;
+    double sums[SUM_N];
+    paramo_table_stats stats = {.size = sizeof stats};
+    *e = (struct train_epoch){.seconds = progress_now() - job->epoch_began};
+    paramo_err err = get_sums(job, round, sums);
+    if (err == PARAMO_OK && sums[SUM_ROWS] == 0)
+        err = lerr(PARAMO_E_FORMAT, "%s%s: no rows, only empty, comment or bad lines", job->o->data[0],
+                   job->o->data_n > 1 ? " and the other files" : "");
+    if (err == PARAMO_OK)
+        err = from_library(paramo_table_stat(c->worker, c->w, &stats));
+    if (err == PARAMO_OK)
+        err = validate(c, e);
+    if (err == PARAMO_OK)
+        err = count_dealt_again(job, round, sums);
+    if (err != PARAMO_OK)
+        return err;
+    e->rows = (uint64_t)sums[SUM_ROWS];
+    e->positives = (uint64_t)sums[SUM_POSITIVES];
+    e->mean_logloss = watch_mean_loss(e->rows, e->positives);
+    e->logloss = sums[SUM_LOSS] / sums[SUM_ROWS];
+    e->sent = sums[SUM_SENT];
+    e->received = sums[SUM_RECEIVED];
+    e->keys = stats.rows;
+    e->nonzero = stats.nonzero;
+    *loss = sums[SUM_LOSS];
+    return PARAMO_OK;
+}
+
+/* Measures it, saves if it is time to, and says whether to go on. Without early stopping the model is saved
+ * once, at the end; with it, after each epoch that is better than all before, so that the best one stays. */
+static paramo_err finish_round(struct customer *c, uint32_t round, int *go_on)
+{
+    struct job *job = c->job;
+    struct train_result *r = job->result;
+    struct train_epoch now;
+    double loss;
+    paramo_err err = measure(c, round, &now, &loss);
+    if (err == PARAMO_OK)
+        err = add_epoch(r, round + 1, &now);
+    if (err != PARAMO_OK)
+        return err;
+    const struct train_epoch *e = &r->epoch[round];
+    r->rows += e->rows;
+    r->seconds = progress_now() - job->started;
+    job->info.epochs++;
+    job->info.rows += e->rows;
+    show_epoch(job, round);
+    struct watch_sums epoch = {.rows = e->rows, .positives = e->positives, .loss = loss};
+    if (watch_epoch(&epoch, round == 0 && job->o->model_in == NULL))
+        warn(job, &epoch, "over the epoch");
+    int better = e->has_valid && (r->best_epoch == 0 || e->valid.logloss < job->best_logloss);
+    if (better) {
+        r->best_epoch = round + 1;
+        job->best_logloss = e->valid.logloss;
+    }
+    job->bad_epochs = better ? 0 : job->bad_epochs + 1;
+    int early = job->o->early_stop > 0 && e->has_valid;
+    r->stopped_early = early && job->bad_epochs >= job->o->early_stop && round + 1 < job->o->epochs;
+    *go_on = round + 1 < job->o->epochs && !r->stopped_early;
+    if (!*go_on)
+        judge_valid(job, &r->epoch[early && r->best_epoch > 0 ? r->best_epoch - 1 : round]);
+    return (early ? better : !*go_on) ? save_model(c) : PARAMO_OK;
+}
+
+paramo_err leader_end_round(struct customer *c, uint32_t round, int *go_on)
+{
+    struct words words;
+    paramo_err err = finish_round(c, round, go_on);
+    if (err != PARAMO_OK)
+        return err;
+    leader_words(c->job, round + 1, *go_on ? GOES_ON : ENDED, &words);
+    err = lead_put_word(c->job, &words);
+    return err == PARAMO_OK ? leader_forget_round(c->job, round) : err;
+}
+
+paramo_err leader_tick(void *arg, const struct watch_sums *sums, const paramo_work_unit *at)
+{
+    struct customer *c = arg;
+    struct job *job = c->job;
+    double now = progress_now();
+    struct watch_sums window;
+    if (watch_step(&job->watch, sums, &window))
+        warn(job, &window, "over the last rows");
+    if (!progress_due(&job->progress, now))
+        return PARAMO_OK;
+    uint64_t done, total;
+    double sent, received;
+    reader_progress(job->reader, at->stream, at->index, &done, &total);
+    learner_bytes(c->learner, &sent, &received);
+    /* The whole job's figures come with each epoch; in between this learner's stand for all of them, which
+     * work at about the same pace. */
+    uint32_t learners = job->embedded ? job->customers : paramo_num_workers(job->node);
+    /* In the first round parts come in the order of the files, so the place in them tells how far it is;
+     * later each learner gets its own parts first, and how many rows there are is known. */
+    const struct train_result *r = job->result;
+    double part = total > 0 ? (double)done / (double)total : -1;
+    if (r->epochs > r->first_epoch && r->epoch[r->first_epoch].rows > 0)
+        part = (double)(sums->rows * learners) / (double)r->epoch[r->first_epoch].rows;
+    struct progress_state state = {
+        .epoch = (uint32_t)job->result->epochs + 1,
+        .epochs = (uint32_t)job->o->epochs,
+        .part = part > 1 ? 1 : part,
+        .rows = sums->rows * learners,
+        .seconds = now - job->epoch_began,
+        .logloss = sums->rows > 0 ? sums->loss / (double)sums->rows : (double)NAN,
+        .pushed = sent * learners,
+        .pulled = received * learners,
+    };
+    progress_show(&job->progress, now, &state);
+    return PARAMO_OK;
+}
+
+paramo_err leader_save_ended(struct customer *c)
+{
+    return c->job->o->early_stop > 0 ? PARAMO_OK : save_model(c);
+}
+
+paramo_err leader_save_interrupted(struct job *job)
+{
+    struct train_result *r = job->result;
+    double sums[SUM_N];
+    uint64_t rows = 0;
+    struct words words;
+    leader_words(job, (uint32_t)r->epochs, INTERRUPTED, &words);
+    paramo_err err = lead_put_interrupted(job, &words); /* the others need not finish the round */
+    for (uint32_t i = 0; i < job->customers; i++)
+        rows += job->customer[i].learner == NULL ? 0 : learner_rows(job->customer[i].learner);
+    if (err != PARAMO_OK || job->customer[0].learner == NULL)
+        return err;
+    err = get_sums(job, (uint32_t)r->epochs, sums);
+    if (err != PARAMO_OK)
+        return err;
+    rows = rows > (uint64_t)sums[SUM_ROWS] ? rows : (uint64_t)sums[SUM_ROWS];
+    r->rows += rows;
+    r->seconds = progress_now() - job->started;
+    job->info.rows += rows;
+    if (r->rows > 0 && !(job->o->early_stop > 0 && r->saved))
+        err = save_model(&job->customer[0]);
+    return err == PARAMO_OK && !job->embedded ? lead_put_saved(job) : err;
+}

@@ -1,0 +1,380 @@
+#include "learn/train/learner.h"
+#include "learn/io/library.h"
+#include "learn/model/logistic.h"
+#include "learn/model/model_fm.h"
+#include "learn/model/model_lr.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ *   slots, a ring:   [ pushed | pushed | pulled: compute next | pulling | pulling | free ]
+ *                      ^acked             ^computed                                ^pulled
+ *
+ * acked <= computed <= pulled, each the number of batches of this round that have come so far; pulled -
+ * computed is at most ahead + 1 and pulled - acked at most the number of slots.
+ */
+struct slot {
+    const struct batch *batch;
+    struct loader_part *part;
+    size_t unique_cap, rows_cap;
+    float *w, *v, *gw, *gv;
+    uint64_t ts_w, ts_v; /* of the pulls, then of the pushes; 0: there was none */
+};
+
+struct learner {
+    struct learner_options o;
+    struct loader *loader;
+    size_t slots;
+    struct slot *slot;
+    size_t rows_cap;
+    float *margin, *residual, *sum; /* scratch of one batch */
+    uint64_t acked, computed, pulled;
+    struct loader_part *part; /* the part that batches are taken from, and the next one's number */
+    size_t next;
+    struct watch_sums sums;                /* of the round */
+    uint64_t sent, received;               /* counters when last reported */
+    uint64_t sent_before, received_before; /* and when the round began */
+};
+
+paramo_err learner_new(const struct learner_options *options, struct learner **learner)
+{
+    struct learner *l = calloc(1, sizeof *l);
+    if (l == NULL)
+        return lerr(PARAMO_E_MEMORY, "out of memory");
+    l->o = *options;
+    l->slots = l->o.ahead + 3u;
+    l->slot = calloc(l->slots, sizeof *l->slot);
+    struct loader_options loader = {.node = l->o.node,
+                                    .pool = l->o.pool,
+                                    .who = l->o.who,
+                                    .reader = l->o.reader,
+                                    .batch_rows = l->o.batch_rows,
+                                    .held = l->slots,
+                                    .stop = l->o.stop,
+                                    .threads = l->o.threads,
+                                    .alone = l->o.alone};
+    paramo_err err =
+        l->slot == NULL ? lerr(PARAMO_E_MEMORY, "out of memory") : loader_new(&loader, &l->loader);
+    if (err != PARAMO_OK) {
+        learner_free(l);
+        return err;
+    }
+    *learner = l;
+    return PARAMO_OK;
+}
+
+static void slot_free(struct slot *s)
+{
+    free(s->w);
+    free(s->v);
+    free(s->gw);
+    free(s->gv);
+    s->w = s->v = s->gw = s->gv = NULL;
+    s->unique_cap = 0;
+}
+
+void learner_free(struct learner *l)
+{
+    if (l == NULL)
+        return;
+    loader_free(l->loader);
+    for (size_t i = 0; l->slot != NULL && i < l->slots; i++)
+        slot_free(&l->slot[i]);
+    free(l->slot);
+    free(l->margin);
+    free(l->residual);
+    free(l->sum);
+    free(l);
+}
+
+uint64_t learner_rows(const struct learner *l)
+{
+    return l->sums.rows;
+}
+
+void learner_bytes(const struct learner *l, double *sent, double *received)
+{
+    paramo_counters now = {.size = sizeof now};
+    paramo_worker_counters(l->o.worker, &now);
+    *sent = (double)(now.bytes_sent - l->sent_before);
+    *received = (double)(now.bytes_received - l->received_before);
+}
+
+void learner_sums_key(char *out, size_t cap, uint32_t round)
+{
+    (void)snprintf(out, cap, "train/sums/%u", round);
+}
+
+/* Room for a batch; the slot is not in use. */
+static paramo_err slot_fit(struct learner *l, struct slot *s, const struct batch *b)
+{
+    size_t dim = l->o.dim;
+    if (b->unique > s->unique_cap) {
+        size_t n = b->unique + b->unique / 4;
+        slot_free(s);
+        s->w = malloc(n * sizeof *s->w);
+        s->gw = malloc(n * sizeof *s->gw);
+        s->v = malloc((n * dim + 1) * sizeof *s->v);
+        s->gv = malloc((n * dim + 1) * sizeof *s->gv);
+        if (s->w == NULL || s->gw == NULL || s->v == NULL || s->gv == NULL)
+            return lerr(PARAMO_E_MEMORY, "out of memory: a batch of %zu keys", b->unique);
+        s->unique_cap = n;
+    }
+    if (b->rows > l->rows_cap) {
+        free(l->margin);
+        free(l->residual);
+        free(l->sum);
+        l->rows_cap = 0;
+        l->margin = malloc(b->rows * sizeof *l->margin);
+        l->residual = malloc(b->rows * sizeof *l->residual);
+        l->sum = malloc((b->rows * dim + 1) * sizeof *l->sum);
+        if (l->margin == NULL || l->residual == NULL || l->sum == NULL)
+            return lerr(PARAMO_E_MEMORY, "out of memory: a batch of %zu rows", b->rows);
+        l->rows_cap = b->rows;
+    }
+    return PARAMO_OK;
+}
+
+/* A part whose pushes are all answered: its sums, then the lease. */
+static paramo_err part_done(struct learner *l, struct loader_part *part)
+{
+    paramo_counters now = {.size = sizeof now};
+    paramo_worker_counters(l->o.worker, &now);
+    double sums[SUM_N] = {[SUM_ROWS] = part->rows,
+                          [SUM_POSITIVES] = part->positives,
+                          [SUM_LOSS] = part->loss,
+                          [SUM_PARTS] = 1,
+                          [SUM_SENT] = (double)(now.bytes_sent - l->sent),
+                          [SUM_RECEIVED] = (double)(now.bytes_received - l->received)};
+    char key[48];
+    learner_sums_key(key, sizeof key, part->lease.round);
+    paramo_err err = from_library(paramo_kv_add(l->o.node, key, sums, SUM_N));
+    if (err == PARAMO_OK)
+        err = from_library(paramo_pool_done(l->o.node, l->o.pool, &part->lease));
+    l->sent = now.bytes_sent;
+    l->received = now.bytes_received;
+    loader_release(l->loader, part);
+    return err;
+}
+
+/* Waits for the oldest push. */
+static paramo_err receive_answer(struct learner *l)
+{
+    assert(l->slots > 0);
+    struct slot *s = &l->slot[l->acked % l->slots];
+    paramo_err err = from_library(paramo_wait(l->o.worker, s->ts_w, 0));
+    if (err == PARAMO_OK && l->o.v != NULL && s->batch->unique > 1)
+        err = from_library(paramo_wait(l->o.worker, s->ts_v, 0));
+    if (err != PARAMO_OK)
+        return err;
+    l->acked++;
+    return --s->part->unlearned == 0 ? part_done(l, s->part) : PARAMO_OK;
+}
+
+static paramo_kv kv_of(const struct batch *b, size_t n, float *values, size_t dim)
+{
+    paramo_kv kv;
+    paramo_kv_init(&kv);
+    kv.keys = b->key;
+    kv.n = n;
+    kv.vals = values;
+    kv.vals_len = n * dim;
+    return kv;
+}
+
+/* w has the bias's key, the last; v does not. */
+static paramo_err pull(struct learner *l, const struct batch *b, float *w, float *v, uint64_t *ts_w,
+                       uint64_t *ts_v)
+{
+    paramo_request_options options;
+    paramo_request_options_init(&options);
+    options.flags = PARAMO_TRUSTED;
+    paramo_kv kv = kv_of(b, b->unique, w, 1);
+    paramo_err err = from_library(paramo_pull(l->o.worker, l->o.w, &kv, &options, ts_w));
+    if (err != PARAMO_OK || l->o.v == NULL || b->unique == 1)
+        return err;
+    kv = kv_of(b, b->unique - 1, v, l->o.dim);
+    return from_library(paramo_pull(l->o.worker, l->o.v, &kv, &options, ts_v));
+}
+
+static paramo_err push(struct learner *l, struct slot *s)
+{
+    paramo_request_options options;
+    paramo_request_options_init(&options);
+    options.flags = PARAMO_TRUSTED;
+    paramo_kv kv = kv_of(s->batch, s->batch->unique, s->gw, 1);
+    paramo_err err = from_library(paramo_push(l->o.worker, l->o.w, &kv, &options, &s->ts_w));
+    if (err != PARAMO_OK || l->o.v == NULL || s->batch->unique == 1)
+        return err;
+    kv = kv_of(s->batch, s->batch->unique - 1, s->gv, l->o.dim);
+    return from_library(paramo_push(l->o.worker, l->o.v, &kv, &options, &s->ts_v));
+}
+
+/* The next batch into *b, or LOADER_IDLE or LOADER_END. */
+static paramo_err next_batch(struct learner *l, int may_wait, enum loader_state *state,
+                             const struct batch **b)
+{
+    while (l->part == NULL || l->next == l->part->list.n) {
+        paramo_err err = loader_next(l->loader, may_wait, state, &l->part);
+        if (err != PARAMO_OK || *state != LOADER_PART) {
+            l->part = NULL;
+            return err;
+        }
+        l->next = 0;
+        l->part->unlearned = l->part->list.n;
+        l->part->rows = l->part->positives = l->part->loss = 0;
+        if (l->part->list.n == 0) {
+            struct loader_part *empty = l->part;
+            l->part = NULL;
+            err = part_done(l, empty);
+            if (err != PARAMO_OK)
+                return err;
+        }
+    }
+    *state = LOADER_PART;
+    *b = &l->part->list.batch[l->next++];
+    return PARAMO_OK;
+}
+
+/* Issues pulls until they are ahead + 1 batches ahead of the computation, as far as there are batches. */
+static paramo_err fill(struct learner *l, enum loader_state *state)
+{
+    while (l->pulled - l->computed <= l->o.ahead && !atomic_load_explicit(l->o.stop, memory_order_relaxed)) {
+        const struct batch *b;
+        if (l->pulled - l->acked == l->slots) {
+            paramo_err err = receive_answer(l);
+            if (err != PARAMO_OK)
+                return err;
+        }
+        paramo_err err = next_batch(l, 0, state, &b);
+        if (err == PARAMO_OK && *state == LOADER_IDLE && l->pulled == l->acked)
+            err = next_batch(l, 1, state, &b); /* nothing is held: wait */
+        if (err != PARAMO_OK || *state != LOADER_PART)
+            return err;
+        struct slot *s = &l->slot[l->pulled % l->slots];
+        err = slot_fit(l, s, b);
+        if (err != PARAMO_OK)
+            return err;
+        s->batch = b;
+        s->part = l->part;
+        s->ts_w = s->ts_v = 0;
+        err = pull(l, b, s->w, s->v, &s->ts_w, &s->ts_v);
+        if (err != PARAMO_OK)
+            return err;
+        l->pulled++;
+    }
+    return PARAMO_OK;
+}
+
+static paramo_err compute(struct learner *l)
+{
+    struct slot *s = &l->slot[l->computed % l->slots];
+    const struct batch *b = s->batch;
+    paramo_err err = from_library(paramo_wait(l->o.worker, s->ts_w, 0));
+    if (err == PARAMO_OK && l->o.v != NULL && b->unique > 1)
+        err = from_library(paramo_wait(l->o.worker, s->ts_v, 0));
+    if (err != PARAMO_OK)
+        return err;
+    if (l->o.v == NULL) {
+        lr_margins(b, s->w, l->margin);
+    } else {
+        fm_mask(b, l->o.dim, s->w, s->v);
+        fm_margins(b, l->o.dim, s->w, s->v, l->sum, l->margin);
+    }
+    double loss = link_residuals(l->margin, b->label, b->rows, l->residual);
+    if (l->o.v == NULL)
+        lr_gradient(b, l->residual, s->gw);
+    else
+        fm_gradient(b, l->o.dim, s->v, l->sum, l->residual, s->gw, s->gv);
+    size_t positives = 0;
+    for (size_t r = 0; r < b->rows; r++)
+        positives += b->label[r] > 0.5f;
+    l->computed++;
+    l->sums.rows += b->rows;
+    l->sums.positives += positives;
+    l->sums.loss += loss;
+    s->part->rows += (double)b->rows;
+    s->part->positives += (double)positives;
+    s->part->loss += loss;
+    return push(l, s);
+}
+
+/* Ends the requests ts_w and ts_v (0: none), so that their arrays are ours again. */
+static void take_back(struct learner *l, uint64_t ts_w, uint64_t ts_v)
+{
+    uint64_t ts[] = {ts_w, ts_v};
+    for (size_t i = 0; i < 2; i++) {
+        paramo_err ended = ts[i] == 0 ? PARAMO_OK : paramo_cancel(l->o.worker, ts[i]);
+        (void)ended; /* NOT_FOUND: it has completed */
+    }
+}
+
+/* The round ends with err: no request has memory of the slots or batches when this returns. A wait alone does
+ * not see to that, since an interrupt ends it. */
+static void finish(struct learner *l, paramo_err err)
+{
+    char why[LERR_MAX];
+    (void)snprintf(why, sizeof why, "%s", lerr_text());
+    paramo_err ignored = paramo_wait_all(l->o.worker, 0);
+    (void)ignored; /* err is what began it */
+    for (size_t i = 0; i < l->slots; i++)
+        take_back(l, l->slot[i].ts_w, l->slot[i].ts_v);
+    (void)lerr(err, "%s", why);
+}
+
+paramo_err learner_round(struct learner *l, uint32_t round)
+{
+    l->acked = l->computed = l->pulled = 0;
+    l->part = NULL;
+    l->sums = (struct watch_sums){0};
+    paramo_counters now = {.size = sizeof now};
+    paramo_worker_counters(l->o.worker, &now); /* what validation pulled in between is not the round's */
+    l->sent = l->sent_before = now.bytes_sent;
+    l->received = l->received_before = now.bytes_received;
+    enum loader_state state = LOADER_PART;
+    paramo_err err = loader_start(l->loader, round);
+    while (err == PARAMO_OK) {
+        err = fill(l, &state);
+        if (err != PARAMO_OK)
+            break;
+        if (l->computed < l->pulled) {
+            paramo_work_unit at = l->slot[l->computed % l->slots].part->lease;
+            err = compute(l);
+            if (err == PARAMO_OK)
+                err = l->o.tick(l->o.arg, &l->sums, &at);
+        } else if (l->acked < l->computed) {
+            err = receive_answer(l);
+        } else if (state == LOADER_END || atomic_load_explicit(l->o.stop, memory_order_relaxed)) {
+            break;
+        }
+    }
+    if (err != PARAMO_OK)
+        finish(l, err);
+    loader_stop(l->loader);
+    if (err == PARAMO_OK && state != LOADER_END)
+        err = lerr(PARAMO_E_INTERRUPTED, "interrupted");
+    return err;
+}
+
+paramo_err learner_fetch(void *learner, const struct batch *batch, float *w, float *v)
+{
+    struct learner *l = learner;
+    uint64_t ts_w = 0, ts_v = 0;
+    if (atomic_load_explicit(l->o.stop, memory_order_relaxed))
+        return lerr(PARAMO_E_INTERRUPTED, "interrupted");
+    paramo_err err = pull(l, batch, w, v, &ts_w, &ts_v);
+    if (err == PARAMO_OK)
+        err = from_library(paramo_wait(l->o.worker, ts_w, 0));
+    if (err == PARAMO_OK && l->o.v != NULL && batch->unique > 1)
+        err = from_library(paramo_wait(l->o.worker, ts_v, 0));
+    if (err != PARAMO_OK) { /* w and v are the caller's again */
+        char why[LERR_MAX];
+        (void)snprintf(why, sizeof why, "%s", lerr_text());
+        take_back(l, ts_w, ts_v);
+        (void)lerr(err, "%s", why);
+    }
+    return err;
+}

@@ -1,0 +1,575 @@
+#include "learn/train/train.h"
+#include "learn/io/library.h"
+#include "learn/train/lead.h"
+#include "learn/train/leader.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define POOL          "train/data"
+#define POLL_MS       500 /* how long a wait for the leader lasts before its health is looked at */
+#define POLL_PERIOD   1.0 /* seconds between two looks while learning */
+#define CUSTOMERS_MAX 1024
+
+/* What the signal handler may touch. */
+static volatile sig_atomic_t interrupted, learning;
+static struct job *volatile running;
+static paramo_node *volatile serving; /* a scheduler's or server's */
+
+int train_interrupt(void)
+{
+    interrupted = 1;
+    struct job *job = running;
+    if (serving != NULL) {
+        paramo_interrupt(serving);
+        return 2;
+    }
+    if (job == NULL || !learning)
+        return 0;
+    atomic_store(&job->stop, 1);
+    reader_interrupt(job->reader);
+    if (job->valid != NULL)
+        reader_interrupt(job->valid);
+    return 1;
+}
+
+static void fail(struct job *job, paramo_err err)
+{
+    (void)pthread_mutex_lock(&job->lock);
+    if (job->err == PARAMO_OK) {
+        job->err = err;
+        (void)snprintf(job->message, sizeof job->message, "%s", lerr_text());
+    }
+    (void)pthread_mutex_unlock(&job->lock);
+    atomic_store(&job->stop, 1);
+}
+
+/* ---- settings ---- */
+
+paramo_err train_take_settings(const char *dir, struct model_info *info)
+{
+    struct model model;
+    paramo_err err = modelio_open(dir, &model);
+    if (err != PARAMO_OK)
+        return err;
+    for (size_t i = 0; err == PARAMO_OK && i < model.n; i++)
+        if (model.table[i].state == 0 && model.table[i].n > 0 &&
+            strcmp((i == 0 ? model.info.w : model.info.v).name, "sgd") != 0)
+            err = lerr(PARAMO_E_UNSUPPORTED,
+                       "%s: the model was saved without its optimizers' state; training can't go on from it",
+                       dir);
+    if (err == PARAMO_OK)
+        *info = model.info;
+    modelio_close(&model);
+    return err;
+}
+
+uint64_t train_batch(uint32_t workers, uint32_t ahead)
+{
+    uint64_t rows = TRAIN_IN_FLIGHT / ((uint64_t)workers * (ahead + 1));
+    return rows < 16 ? 16 : rows;
+}
+
+double train_factor_alpha(uint32_t workers)
+{
+    return 0.02 / sqrt((double)workers);
+}
+
+/* What the options leave open, now that the number of workers is known. */
+static void finish(struct job *job)
+{
+    struct train_result *r = job->result;
+    job->batch = (size_t)(job->o->batch > 0 ? job->o->batch : train_batch(r->num_workers, job->o->ahead));
+    r->batch = job->info.batch = job->batch;
+    if (job->info.kind == MODEL_FM && job->info.v.alpha == 0)
+        job->info.v.alpha = train_factor_alpha(r->num_workers);
+    r->factor_alpha = job->info.v.alpha;
+}
+
+static paramo_optimizer optimizer_code(const char *name)
+{
+    return strcmp(name, "ftrl") == 0      ? PARAMO_OPT_FTRL
+           : strcmp(name, "adagrad") == 0 ? PARAMO_OPT_ADAGRAD
+                                          : PARAMO_OPT_SGD;
+}
+
+static paramo_err open_table(struct customer *c, const char *name, uint32_t dim,
+                             const struct model_optimizer *o, double init, paramo_table **table)
+{
+    paramo_table_options t;
+    paramo_table_options_init(&t);
+    t.kind = PARAMO_TABLE_SPARSE;
+    t.dim = dim;
+    t.optimizer = optimizer_code(o->name);
+    t.alpha = (float)o->alpha;
+    t.beta = (float)o->beta;
+    t.l1 = (float)o->l1;
+    t.l2 = (float)o->l2;
+    t.seed = c->job->info.seed;
+    if (init > 0) {
+        t.init = PARAMO_INIT_NORMAL;
+        t.init_b = (float)init;
+    }
+    return from_library(paramo_table_open(c->worker, name, &t, table));
+}
+
+static paramo_err open_tables(struct customer *c)
+{
+    const struct model_info *info = &c->job->info;
+    paramo_err err = open_table(c, "w", 1, &info->w, 0, &c->w);
+    if (err == PARAMO_OK && info->kind == MODEL_FM)
+        err = open_table(c, "v", info->dim, &info->v, info->factor_init, &c->v);
+    return err;
+}
+
+/* ---- between the customers ---- */
+
+/* Looks whether this process is to lead; *took: it does from now on, and *words say where the job is. */
+static paramo_err look(struct customer *c, int *took, struct words *words)
+{
+    struct job *job = c->job;
+    *took = 0;
+    if (leads(c) || job->embedded)
+        return PARAMO_OK;
+    paramo_err err = lead_try(job);
+    if (err != PARAMO_OK || !leads(c))
+        return err;
+    *took = job->result->leader = 1;
+    job->progress.quiet = job->o->quiet;
+    return leader_take_over(job, words);
+}
+
+static paramo_err interrupted_by_stop(const struct job *job)
+{
+    return atomic_load(&job->stop) ? lerr(PARAMO_E_INTERRUPTED, "interrupted") : PARAMO_OK;
+}
+
+/* Waits until the job is ready, or this process leads, for which it asks first. The leader may be long at
+ * work. */
+static paramo_err wait_for_ready(struct customer *c, struct words *words)
+{
+    struct job *job = c->job;
+    for (;;) {
+        paramo_err err = job->embedded ? PARAMO_OK : lead_try(job);
+        if (err != PARAMO_OK || leads(c))
+            return err;
+        err = lead_ready(job, POLL_MS, words);
+        if (err == PARAMO_E_TIMEOUT)
+            err = interrupted_by_stop(job);
+        else
+            return err;
+        if (err != PARAMO_OK)
+            return err;
+    }
+}
+
+/* ... until the round is over, or this process leads and the round is its to end (*mine). *next: the round
+ * that is learned then; it may be several later, when this process stood still. */
+static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *next, int *go_on, int *mine)
+{
+    struct job *job = c->job;
+    struct words words;
+    *mine = 0;
+    for (;;) {
+        int took;
+        paramo_err err = look(c, &took, &words);
+        if (err == PARAMO_OK && took && words.go_on == GOES_ON && words.round <= round) {
+            *mine = 1;
+            return PARAMO_OK;
+        }
+        if (err == PARAMO_OK && !took)
+            err = lead_now(job, &words);
+        if (err == PARAMO_OK && words.go_on == GOES_ON && words.round <= round)
+            err = lead_word(job, round, POLL_MS, &words);
+        if (err == PARAMO_OK && words.go_on == INTERRUPTED)
+            return lerr(PARAMO_E_INTERRUPTED, "interrupted by the leader");
+        if (err == PARAMO_OK) {
+            *next = words.round;
+            *go_on = words.go_on == GOES_ON;
+            return job->embedded ? PARAMO_OK : leader_hear(job, &words);
+        }
+        if (err == PARAMO_E_TIMEOUT)
+            err = interrupted_by_stop(job);
+        if (err != PARAMO_OK)
+            return err;
+    }
+}
+
+/* The leader saves the model of an interrupted job; if it dies meanwhile, another does. */
+static paramo_err wait_for_save(struct customer *c)
+{
+    struct job *job = c->job;
+    struct words words;
+    char why[LERR_MAX];
+    (void)snprintf(why, sizeof why, "%s", lerr_text());
+    paramo_err err = lead_now(job, &words);
+    while (err == PARAMO_OK && words.go_on == INTERRUPTED && !leads(c)) {
+        int took;
+        err = look(c, &took, &words);
+        if (err == PARAMO_OK && !took && (err = lead_saved(job, POLL_MS)) == PARAMO_OK)
+            break;
+        err = err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
+    }
+    return lerr(PARAMO_E_INTERRUPTED, "%s", why);
+}
+
+/* The others look now and then whether the round is still to be finished, and whether there is a leader. */
+static paramo_err other_tick(struct customer *c, const paramo_work_unit *at)
+{
+    struct job *job = c->job;
+    double now = progress_now();
+    if (job->embedded || now - c->looked < POLL_PERIOD)
+        return PARAMO_OK;
+    c->looked = now;
+    struct words words;
+    int took;
+    paramo_err err = look(c, &took, &words);
+    if (err == PARAMO_OK && took)
+        watch_begin(&job->watch, at->round == 0 && job->o->model_in == NULL);
+    else if (err == PARAMO_OK)
+        err = lead_now(job, &words);
+    if (err == PARAMO_OK && (words.round > at->round || words.go_on != GOES_ON))
+        return lerr(PARAMO_E_INTERRUPTED, "ended by the leader");
+    return err == PARAMO_E_TIMEOUT ? PARAMO_OK : err;
+}
+
+static paramo_err tick(void *arg, const struct watch_sums *sums, const paramo_work_unit *at)
+{
+    struct customer *c = arg;
+    return leads(c) ? leader_tick(c, sums, at) : other_tick(c, at);
+}
+
+/* ---- one customer ---- */
+
+static paramo_err prepare(struct customer *c)
+{
+    struct job *job = c->job;
+    paramo_err err = from_library(paramo_worker_open(job->node, c->id, &c->worker));
+    struct words words;
+    if (err == PARAMO_OK && c->id == 0)
+        err = lead_open(job);
+    if (err == PARAMO_OK && !leads(c)) {
+        err = wait_for_ready(c, &words);
+        if (err == PARAMO_OK && leads(c)) {
+            job->result->leader = 1;
+            job->progress.quiet = job->o->quiet;
+            if (paramo_node_rank(job->node) != 0 || paramo_is_recovery(job->node))
+                leader_announce(job);
+        } else if (err == PARAMO_OK && !job->embedded) { /* one that joins later settles as the others did */
+            job->result->num_workers = words.workers;
+            finish(job);
+            job->started = job->epoch_began = progress_now();
+        }
+    }
+    if (err == PARAMO_OK)
+        err = open_tables(c);
+    int restored = 0, go_on = GOES_ON;
+    if (err == PARAMO_OK && leads(c))
+        err = leader_begin(job, &restored, &go_on);
+    if (err == PARAMO_OK && leads(c) && !restored && job->o->model_in != NULL)
+        err = leader_load(c);
+    if (err == PARAMO_OK)
+        err = from_library(
+            paramo_pool_open(job->node, POOL, reader_streams(job->reader), (uint32_t)job->o->epochs));
+    if (err == PARAMO_OK && leads(c)) {
+        job->started = job->epoch_began = progress_now(); /* the others begin when they hear of it */
+        leader_words(job, (uint32_t)job->result->first_epoch, go_on, &words);
+        err = lead_put_ready(job, &words);
+    }
+    if (err != PARAMO_OK)
+        return err;
+    /* readers beside each learner: what is left of the processors, at least one */
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned share = cores > 0 ? (unsigned)cores / job->customers : 1;
+    struct learner_options options = {
+        .node = job->node,
+        .worker = c->worker,
+        .w = c->w,
+        .v = c->v,
+        .dim = c->v == NULL ? 0 : job->info.dim,
+        .who = c->id,
+        .pool = POOL,
+        .reader = job->reader,
+        .batch_rows = job->batch,
+        .alone = job->embedded,
+        .ahead = job->o->ahead,
+        .threads = share > 4 ? 4 : share, /* four parse faster than one learner learns */
+        .stop = &job->stop,
+        .tick = tick,
+        .arg = c,
+    };
+    return learner_new(&options, &c->learner);
+}
+
+static paramo_err learn(struct customer *c)
+{
+    struct job *job = c->job;
+    struct words words;
+    paramo_err err = lead_now(job, &words); /* who joins a running job begins where it is */
+    int go_on = words.go_on == GOES_ON;
+    if (err == PARAMO_OK && !leads(c) && !job->embedded)
+        err = leader_hear(job, &words);
+    if (err == PARAMO_OK && leads(c) && !go_on)
+        err = leader_save_ended(c);
+    if (err != PARAMO_OK)
+        return err;
+    for (uint32_t round = words.round, next; go_on; round = next) {
+        int mine = leads(c);
+        next = round + 1;
+        if (mine)
+            watch_begin(&job->watch, round == 0 && job->o->model_in == NULL);
+        err = learner_round(c->learner, round);
+        if (err == PARAMO_OK && !leads(c))
+            err = wait_for_word(c, round, &next, &go_on, &mine);
+        else
+            mine = leads(c);
+        if (err == PARAMO_OK && mine)
+            err = leader_end_round(c, round, &go_on);
+        if (err != PARAMO_OK)
+            return err;
+        if (c->id == 0)
+            job->epoch_began = progress_now();
+    }
+    if (c->id == 0)
+        job->finished = 1;
+    return PARAMO_OK;
+}
+
+static void *customer_main(void *arg)
+{
+    struct customer *c = arg;
+    struct job *job = c->job;
+    paramo_err err = prepare(c);
+    if (err == PARAMO_OK)
+        err = learn(c);
+    if (err == PARAMO_E_CLOSED && atomic_load(&job->stop))
+        err = PARAMO_E_INTERRUPTED;
+    if (err != PARAMO_OK && err != PARAMO_E_INTERRUPTED)
+        fail(job, err);
+    if (err == PARAMO_E_INTERRUPTED && !job->embedded && c->worker != NULL && !leads(c))
+        err = wait_for_save(c);
+    if (err == PARAMO_E_INTERRUPTED)
+        atomic_store(&job->stop, 1);
+    return NULL;
+}
+
+/* The worker first: what its requests may read or write is in use until it is closed. */
+static void customer_close(struct customer *c)
+{
+    paramo_worker_close(c->worker);
+    c->worker = NULL;
+    learner_free(c->learner);
+    c->learner = NULL;
+}
+
+/* Runs the customers: 0 on this thread, the others on their own. */
+static void run_customers(struct job *job)
+{
+    uint32_t started = 1;
+    for (uint32_t i = 1; i < job->customers; i++) {
+        if (pthread_create(&job->customer[i].thread, NULL, customer_main, &job->customer[i]) != 0) {
+            (void)lerr(PARAMO_E_SYSTEM, "a thread cannot be started");
+            fail(job, PARAMO_E_SYSTEM);
+            break;
+        }
+        started++;
+    }
+    (void)customer_main(&job->customer[0]);
+    for (uint32_t i = 1; i < started; i++)
+        (void)pthread_join(job->customer[i].thread, NULL);
+}
+
+/* ---- one process ---- */
+
+static paramo_err open_readers(struct job *job)
+{
+    const struct train_options *o = job->o;
+    struct reader_options options = o->reader;
+    options.hash_bits = job->info.hash_bits;
+    options.cache = o->epochs > 1;
+    paramo_err err = reader_open(&options, o->data, o->data_n, &job->reader);
+    if (err == PARAMO_OK && o->valid_n > 0) {
+        options.cache = o->epochs > 1;
+        options.cache_bytes = options.cache_bytes / 4;
+        err = reader_open(&options, o->valid, o->valid_n, &job->valid);
+        if (err == PARAMO_OK)
+            err = metrics_new(&job->metrics);
+    }
+    return err;
+}
+
+/* Is it for everybody's sake that this process has failed? Then the rest need not find out one by one. What
+ * is wrong only here (a file, memory) is not: the others learn this worker's parts. */
+static int ends_the_job(const struct job *job, paramo_err err)
+{
+    switch (err) {
+    case PARAMO_OK:
+    case PARAMO_E_INTERRUPTED:
+    case PARAMO_E_SHUTDOWN:
+    case PARAMO_E_FENCED:
+        return 0;
+    case PARAMO_E_FORMAT:
+    case PARAMO_E_CORRUPT:
+    case PARAMO_E_NUMERIC:
+    case PARAMO_E_NODE_LOST:
+    case PARAMO_E_DATA_LOST:
+        return 1;
+    default:
+        return job->result->leader;
+    }
+}
+
+/* A leader whose own machine fails it (a full disk, a folder that is gone, memory) leaves the lead to
+ * another, which saves on its machine; if that fails, too, it is the next one's turn. The last worker ends
+ * the job, and so does one whose job has not begun. */
+static int hands_over(struct job *job, paramo_err err)
+{
+    const struct train_result *r = job->result;
+    if (!r->leader || (err != PARAMO_E_IO && err != PARAMO_E_NOT_FOUND && err != PARAMO_E_MEMORY))
+        return 0;
+    size_t workers = paramo_node_ids(job->node, PARAMO_GROUP_WORKERS, NULL, 0);
+    return workers > r->dead_workers + job->gave_up + 1 && lead_put_none(job) == PARAMO_OK;
+}
+
+static paramo_err run_worker(struct job *job, const paramo_config *config)
+{
+    struct train_result *r = job->result;
+    paramo_err err = from_library(paramo_start(config, &job->node));
+    if (err != PARAMO_OK)
+        return err;
+    r->leader = job->leads = job->embedded; /* of several processes one leads soon */
+    r->num_servers = paramo_num_servers(job->node);
+    r->num_workers = job->embedded ? job->customers : paramo_num_workers(job->node);
+    finish(job);
+    progress_init(&job->progress, job->o->quiet || !r->leader);
+    running = job;
+    learning = 1;
+    if (interrupted)
+        (void)train_interrupt();
+    run_customers(job);
+    progress_end(&job->progress);
+    err = job->err != PARAMO_OK                       ? lerr(job->err, "%s", job->message)
+          : atomic_load(&job->stop) && !job->finished ? lerr(PARAMO_E_INTERRUPTED, "interrupted")
+                                                      : PARAMO_OK;
+    char why[LERR_MAX];
+    (void)snprintf(why, sizeof why, "%s", lerr_text());
+    if (err == PARAMO_E_INTERRUPTED) {
+        r->interrupted = 1;
+        paramo_err bad = PARAMO_OK;
+        if (r->leader) {
+            bad = leader_save_interrupted(job);
+        }
+        if (bad != PARAMO_OK) {
+            err = bad;
+            (void)snprintf(why, sizeof why, "%s", lerr_text());
+        }
+    }
+    if (r->leader)
+        leader_count_dead(job);
+    learning = 0;
+    running = NULL;
+    for (uint32_t i = 0; i < job->customers; i++)
+        customer_close(&job->customer[i]);
+    if (!job->embedded && hands_over(job, err)) {
+        size_t length = strlen(why);
+        (void)snprintf(why + length, sizeof why - length,
+                       " (this worker ends; another leads from now on, and saves the model)");
+    } else if (!job->embedded && ends_the_job(job, err)) {
+        paramo_err ignored = paramo_shutdown(job->node, why);
+        (void)ignored; /* err is what began it */
+    }
+    paramo_err stopped = paramo_stop(job->node);
+    if (err == PARAMO_OK && stopped != PARAMO_OK)
+        return from_library(stopped);
+    return err == PARAMO_OK ? err : lerr(err, "%s", why);
+}
+
+/* A scheduler or server: until the job is over, or a signal makes it leave. */
+static paramo_err serve(const paramo_config *config)
+{
+    paramo_node *node;
+    char why[LERR_MAX];
+    paramo_err err = from_library(paramo_create(config, &node));
+    if (err != PARAMO_OK)
+        return err;
+    serving = node;
+    if (interrupted)
+        paramo_interrupt(node);
+    err = from_library(paramo_join(node));
+    (void)snprintf(why, sizeof why, "%s", lerr_text());
+    paramo_err stopped = from_library(paramo_stop(node));
+    serving = NULL;
+    if (interrupted)
+        return lerr(PARAMO_E_INTERRUPTED, "interrupted");
+    return err == PARAMO_OK ? stopped : lerr(err, "%s", why);
+}
+
+static paramo_err prepare_job(struct job *job, const paramo_config *config)
+{
+    const struct train_options *o = job->o;
+    job->embedded = config->roles == PARAMO_ROLE_ALL;
+    job->customers = job->embedded ? o->workers : 1;
+    if (job->customers > CUSTOMERS_MAX)
+        return lerr(PARAMO_E_INVALID, "at most %d workers", CUSTOMERS_MAX);
+    job->customer = calloc(job->customers, sizeof *job->customer);
+    if (job->customer == NULL)
+        return lerr(PARAMO_E_MEMORY, "out of memory");
+    for (uint32_t i = 0; i < job->customers; i++)
+        job->customer[i] = (struct customer){.job = job, .id = i};
+    paramo_err err = o->model_out == NULL ? PARAMO_OK : modelio_prepare(o->model_out);
+    return err == PARAMO_OK ? open_readers(job) : err;
+}
+
+paramo_err train_run(const struct train_options *options, struct train_result *result)
+{
+    struct job job = {.o = options, .result = result, .info = options->model};
+    paramo_config config;
+    paramo_config_init(&config);
+    config.roles = PARAMO_ROLE_ALL;
+    config.num_servers = options->servers;
+    config.num_workers = options->workers;
+    *result = (struct train_result){0};
+    paramo_err err = from_library(paramo_config_from_env(&config));
+    if (err != PARAMO_OK)
+        return err;
+    if (config.roles == PARAMO_ROLE_ALL) { /* the job's size is ours, not a variable's left from elsewhere */
+        config.num_servers = options->servers;
+        config.num_workers = options->workers;
+    }
+    /* in every role, so that none waits for those that refuse */
+    for (size_t i = 0; i < options->data_n; i++)
+        if (strcmp(options->data[i], "-") == 0 && config.roles != PARAMO_ROLE_ALL && config.num_workers > 1)
+            return lerr(PARAMO_E_INVALID, "standard input can't be shared by several worker processes");
+    if (config.roles == PARAMO_ROLE_SCHEDULER || config.roles == PARAMO_ROLE_SERVER)
+        return serve(&config);
+    (void)pthread_mutex_init(&job.lock, NULL);
+    err = prepare_job(&job, &config);
+    if (err == PARAMO_OK)
+        err = run_worker(&job, &config);
+    if (job.reader != NULL) {
+        struct reader_stats stats;
+        reader_get_stats(job.reader, &stats);
+        result->bad_lines = stats.bad_lines;
+        (void)snprintf(result->first_bad, sizeof result->first_bad, "%s", stats.first_bad);
+    }
+    char why[LERR_MAX];
+    (void)snprintf(why, sizeof why, "%s", lerr_text());
+    reader_close(job.reader);
+    reader_close(job.valid);
+    metrics_free(job.metrics);
+    free(job.customer);
+    (void)pthread_mutex_destroy(&job.lock);
+    return err == PARAMO_OK ? err : lerr(err, "%s", why);
+}
+
+void train_result_free(struct train_result *result)
+{
+    free(result->epoch);
+    *result = (struct train_result){0};
+}

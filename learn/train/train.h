@@ -1,0 +1,92 @@
+/*
+ * A training job, as one process sees it: joins the cluster (or is all of it), runs its learners, and, if it
+ * is the leader, validates after each epoch, decides whether to go on, and saves the model.
+ *
+ *     every customer:  round of learning | wait for the leader's word          | next round ...
+ *     the leader:      round of learning | sums, validation, saving, the word  |
+ *
+ * The leader is customer 0 of one worker: that of rank 0, and when that dies another (lead.h). A round ends
+ * for everyone when the scheduler has every part reported done, so no barrier is needed, and a dead worker's
+ * parts are learned by the others. Without DMLC_ROLE in the environment the process
+ * is the whole cluster (embedded), with `workers` customers on as many threads. Tests:
+ * test/learn/test_train.c, test/e2e/train.sh,
+ * leader.sh.
+ */
+#ifndef LEARN_TRAIN_TRAIN_H
+#define LEARN_TRAIN_TRAIN_H
+
+#include "learn/data/reader.h"
+#include "learn/eval/metrics.h"
+#include "learn/io/modelio.h"
+#include "learn/io/progress.h"
+
+#include "paramo/types.h"
+
+struct train_options {
+    const char *const *data, *const *valid; /* files; valid may be none */
+    size_t data_n, valid_n;
+    const char *model_in, *model_out; /* or NULL */
+    struct reader_options reader;
+    struct model_info model; /* kind, dim, optimizers, ... to begin with; epochs and rows are filled in */
+    uint64_t epochs;
+    uint64_t batch;            /* rows; 0: train_batch. model.v.alpha 0: train_factor_alpha */
+    uint32_t servers, workers; /* embedded */
+    uint32_t ahead;
+    uint32_t early_stop; /* stop after so many epochs without a better validation log-loss; 0: never */
+    int drop_state;      /* save without the optimizers' state */
+    int quiet;
+};
+
+#define TRAIN_EPOCHS_MAX 100000
+
+/* Rows of a batch where none are named: as many as leave TRAIN_IN_FLIGHT rows under way in all, each of whose
+ * gradients lacks the others' updates (docs/TRAINING.md, "Several workers"). */
+#define TRAIN_IN_FLIGHT 512
+uint64_t train_batch(uint32_t workers, uint32_t ahead);
+/* The factors' learning rate where none is named: 0.02 / sqrt(workers). */
+double train_factor_alpha(uint32_t workers);
+
+struct train_epoch {
+    uint64_t rows;
+    uint64_t positives;
+    double logloss;                /* progressive */
+    double mean_logloss;           /* of guessing the mean rate; 0 if there is one kind of rows only */
+    double seconds, valid_seconds; /* learning; validation */
+    double sent, received;         /* bytes, of all workers, validation not included */
+    uint64_t keys, nonzero;        /* rows of w, and those that are not 0 */
+    int has_valid;
+    struct metrics_result valid;
+};
+
+struct train_result {
+    int leader;                /* the rest is filled in only then */
+    size_t epochs;             /* learned, those before a checkpoint that the job began with, too */
+    size_t first_epoch;        /* of so many nothing is known */
+    struct train_epoch *epoch; /* [epochs], freed by train_result_free; rows 0: nothing is known of it, as
+                                  this worker did not lead then */
+    uint64_t rows;             /* learned in this run */
+    double seconds;            /* from the first batch to the last epoch's end */
+    uint32_t num_servers, num_workers;
+    uint64_t batch;         /* as used */
+    double factor_alpha;    /* fm: as used */
+    uint64_t dealt_again;   /* parts that a worker began and did not finish, so that another learned them */
+    uint32_t dead_workers;  /* died while the job ran */
+    char warning[LERR_MAX]; /* what seems to be wrong with the training; "": nothing */
+    size_t best_epoch;      /* from 1; 0: no validation */
+    int interrupted, stopped_early, saved;
+    uint64_t bad_lines; /* skipped by this process */
+    char first_bad[LERR_MAX];
+};
+
+/* Reads model_in's manifest and takes its kind, dim, hash_bits, factor_init and seed over into
+ * options->model. */
+LEARN_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info *info);
+/* Runs the job to its end. INTERRUPTED: train_interrupt was called; the result is valid and says whether the
+ * model was saved. A scheduler or server process returns when the job is over. */
+LEARN_MUST_USE paramo_err train_run(const struct train_options *options, struct train_result *result);
+void train_result_free(struct train_result *result);
+/* Ends the running job after the current batches; async-signal-safe. Returns 0 if no learning has begun yet,
+ * so that there is nothing to end cleanly; 2: this process is a scheduler or server, which leaves. */
+int train_interrupt(void);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Watches a training job's progressive loss: does the model do better than guessing the mean rate of its
+ * data?
+ *
+ * One that diverges, or that never learns anything, scores worse than that guess, whose log-loss is the
+ * entropy of the rate. A model's first rows do so too, so what counts is several windows of rows on end
+ * (while an epoch runs), and the epoch as a whole. Pure arithmetic: it never knows of clusters, files or
+ * output. Tests: test/learn/test_watch.c.
+ */
+#ifndef LEARN_TRAIN_WATCH_H
+#define LEARN_TRAIN_WATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WATCH_ROWS                                                                                           \
+    8192 /* of a window; a fresh model's first epoch with fewer rows is only warned of if it diverges */
+#define WATCH_WINDOWS 3 /* on end */
+
+/* Sums over the rows learned. */
+struct watch_sums {
+    uint64_t rows, positives;
+    double loss;
+};
+
+struct watch {
+    struct watch_sums began; /* where the present window began */
+    unsigned bad;            /* windows on end that were worse than the mean rate */
+};
+
+/* Log-loss of the rate's guess for each row; 0 without rows or with one kind of them only. */
+double watch_mean_loss(uint64_t rows, uint64_t positives);
+/* At an epoch's begin: its sums are 0 again. A fresh model's first window does not count. */
+void watch_begin(struct watch *watch, int fresh);
+/* The epoch's sums so far. 1 if so many windows on end were worse that it should be said; *window then has
+ * the last one's. */
+int watch_step(struct watch *watch, const struct watch_sums *sums, struct watch_sums *window);
+/* Is a whole epoch worse? */
+int watch_epoch(const struct watch_sums *sums, int fresh);
+/* "training diverges: log-loss 2.1 over the last 8192 rows, ..." with a hint. at names the rows. */
+void watch_text(char *out, size_t cap, const struct watch_sums *sums, const char *at, int factors);
+
+#endif

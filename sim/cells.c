@@ -1,0 +1,96 @@
+#include <string.h>
+
+#include "sim/world.h"
+
+void cell_init(struct cell *cell)
+{
+    cell->n = 1;
+    cell->any = false;
+    cell->values[0] = (struct cell_value){.gone = UINT64_MAX};
+}
+
+/* No read that is open began before this moment. */
+static uint64_t oldest_read(const struct world *w)
+{
+    uint64_t oldest = w->moment;
+    for (unsigned i = 0; i < SIM_SERIALS; i++)
+        if (w->by_serial[i] && w->by_serial[i]->from < oldest)
+            oldest = w->by_serial[i]->from;
+    for (uint32_t i = 0; i < w->schedule->workers; i++)
+        if (w->workers[i].script.calling && w->workers[i].script.kv_from < oldest)
+            oldest = w->workers[i].script.kv_from;
+    for (uint32_t i = 0; i < w->schedule->workers; i++)
+        if (w->workers[i].client_task && w->workers[i].client_task_from < oldest)
+            oldest = w->workers[i].client_task_from;
+    uint64_t saved = ckpts_oldest(w);
+    return saved < oldest ? saved : oldest;
+}
+
+bool cell_room(struct world *w, struct cell *cell)
+{
+    if (cell->n < SIM_CELL_VALUES - 1) /* one is for cell_lost */
+        return true;
+    uint64_t oldest = oldest_read(w);
+    unsigned kept = 0;
+    for (unsigned i = 0; i < cell->n; i++)
+        if (cell->values[i].gone > oldest)
+            cell->values[kept++] = cell->values[i];
+    cell->n = kept;
+    return kept < SIM_CELL_VALUES - 1;
+}
+
+void cell_write(struct cell *cell, uint64_t value, uint64_t from)
+{
+    cell->values[cell->n++] =
+        (struct cell_value){.value = value, .from = from, .end = UINT64_MAX, .gone = UINT64_MAX};
+}
+
+void cell_written(struct cell *cell, uint64_t value, uint64_t from, uint64_t moment)
+{
+    for (unsigned i = 0; i < cell->n; i++) {
+        struct cell_value *v = &cell->values[i];
+        if (v->value == value && v->from == from)
+            v->end = moment;
+        else if (v->end < from && moment < v->gone)
+            v->gone = moment;
+    }
+}
+
+void cell_lost(struct world *w, struct cell *cell)
+{
+    for (unsigned i = 0; i < cell->n; i++)
+        if (!cell->values[i].value && cell->values[i].end == UINT64_MAX)
+            return;
+    (void)cell_room(w, cell);
+    cell_write(cell, 0, ++w->moment);
+}
+
+bool cell_may_be(const struct cell *cell, uint64_t value, uint64_t from)
+{
+    for (unsigned i = 0; i < cell->n; i++)
+        if (cell->values[i].value == value && cell->values[i].gone > from)
+            return true;
+    return cell->any;
+}
+
+void cell_now(const struct cell *cell, uint64_t from, struct cell_set *set)
+{
+    set->n = 0;
+    set->any = cell->any;
+    for (unsigned i = 0; i < cell->n; i++)
+        if (cell->values[i].gone > from)
+            set->value[set->n++] = cell->values[i].value;
+}
+
+void cell_becomes(struct world *w, struct cell *cell, const struct cell_set *set, uint64_t from)
+{
+    cell->any = cell->any || set->any;
+    for (unsigned i = 0; i < set->n; i++) {
+        if (cell_room(w, cell))
+            cell_write(cell, set->value[i], from);
+        else
+            cell->any = true;
+    }
+    for (unsigned i = 0; i < set->n; i++)
+        cell_written(cell, set->value[i], from, w->moment);
+}

@@ -1,0 +1,726 @@
+/*
+ * Checkpoints of the job: a folder that all servers and schedulers see, as on a network disk, whose
+ * operations fail, and whose power does; workers who have one saved or loaded beside what else they do; and
+ * what must hold. What has a manifest is whole, and says what it must (bounds.c); what somebody was told is
+ * there stays there, whatever fails after it; a load takes one of those, and the last if that is asked for.
+ *
+ * When one begins is seen at the scheduler: whatever was acknowledged by then is to be in it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/checkpoint/ckpt.h"
+#include "cluster/member/member_impl.h"
+#include "cluster/scheduler/sched.h"
+#include "sim/disk.h"
+#include "sim/world.h"
+
+enum { CALL_SECONDS = 20, AGAIN_MS = 200 };
+
+/* One whose manifest has been there. */
+struct ckpt_seen {
+    struct ckpt_seen *next;
+    uint64_t number;
+    bool there, promised; /* there: still; promised: somebody was told */
+    struct bounds *bounds;
+};
+
+struct ckpts {
+    struct simfs *files;
+    char dir[16];
+    struct dice dice;
+    uint64_t steps;             /* of files, when they were looked at */
+    struct ckpt_seen *seen;     /* newest first */
+    struct bounds *begun[2];    /* of each scheduler; NULL: it is at none */
+    uint64_t asked_moment;      /* of the last call */
+    uint64_t lied_at;           /* the moment at which something was lost that a sync had called durable */
+    bool failing;               /* operations may have been made to fail */
+    bool restored, load_failed; /* this job has begun with one; one was not loaded */
+    struct machine *asks;       /* who waits for an answer, ... */
+    uint64_t asked_at;          /* ... since then, by its clock */
+    bool load;
+    uint64_t load_number, least; /* asked for; the last that there must be */
+    struct member_call call;
+    struct load_attempt attempt;
+    uint32_t load_term;    /* of the newest view when it was asked for */
+    uint64_t returns;      /* the one that what is lost goes back to, until a view says that it has */
+    uint64_t returns_at;   /* what was lost at this view, says the scheduler that has chosen it */
+    uint64_t restarted_at; /* the moment one was loaded that another scheduler had begun */
+    struct machine *again; /* whose load has failed last; he tries again, if he lives */
+    uint64_t again_process;
+    uint64_t again_at;
+    bool calm_saved, calm_loaded;
+};
+
+/* ---- the folder ---------------------------------------------------------------------------------------- */
+
+static struct fs *fs_of(const struct ckpts *c)
+{
+    return simfs_fs(c->files);
+}
+
+static paramo_err any_block(void *arg, const struct ckpt_block *b)
+{
+    (void)arg, (void)b;
+    return PARAMO_OK;
+}
+
+/* Is it whole, and which tables has it? */
+static bool is_whole(const struct ckpts *c, uint64_t number, bool has[SIM_TABLES])
+{
+    struct ckpt *ckpt = NULL;
+    paramo_err err = ckpt_open(fs_of(c), c->dir, number, &ckpt);
+    if (!err)
+        err = ckpt_visit(ckpt, NULL, any_block, NULL);
+    const struct ckpt_manifest *m = ckpt ? ckpt_manifest(ckpt, 0) : NULL;
+    for (uint32_t i = 0; m && i < m->tables_count; i++)
+        for (unsigned t = 0; t < SIM_TABLES; t++)
+            has[t] = has[t] || strcmp(m->tables[i].name, sim_table_names[t]) == 0;
+    ckpt_close(ckpt);
+    return !err;
+}
+
+static void not_whole(struct world *w, uint64_t number)
+{
+    judge_broken(w, "checkpoint %" PRIu64 " has a manifest, and is not whole: %s", number, err_text());
+}
+
+static void path_of(const struct ckpts *c, uint64_t number, const char *file, char path[64])
+{
+    (void)snprintf(path, 64, "%s/%08" PRIu64 "%s", c->dir, number, file);
+}
+
+/* What the disk has lost although it had said otherwise is found to be damaged, and the operator throws it
+ * away. */
+static void throw_away(struct ckpts *c, uint64_t number)
+{
+    char path[64], folder[64];
+    path_of(c, number, "/manifest", path);
+    path_of(c, number, "", folder);
+    if (!fs_unlink(fs_of(c), path))
+        sim_must(fs_sync_dir(fs_of(c), folder));
+}
+
+/* Of it, or of one that it may be based on. */
+static bool lost_with(const struct ckpts *c, uint64_t number)
+{
+    char path[64];
+    bool lost = false;
+    for (uint64_t n = 1; n <= number && !lost; n++) {
+        path_of(c, n, "", path);
+        lost = simfs_lost(c->files, path);
+    }
+    return lost;
+}
+
+static bool has_manifest(const struct ckpts *c, uint64_t number)
+{
+    char path[64];
+    struct fs_file *file;
+    path_of(c, number, "/manifest", path);
+    if (fs_open(fs_of(c), path, FS_READ, &file))
+        return false;
+    fs_close(file);
+    return true;
+}
+
+static struct ckpt_seen *seen_find(const struct ckpts *c, uint64_t number)
+{
+    struct ckpt_seen *seen = c->seen;
+    while (seen && seen->number != number)
+        seen = seen->next;
+    return seen;
+}
+
+static struct ckpt_seen *seen_last(const struct ckpts *c, bool promised)
+{
+    struct ckpt_seen *last = NULL;
+    for (struct ckpt_seen *s = c->seen; s; s = s->next)
+        if (s->there && (s->promised || !promised) && (!last || s->number > last->number))
+            last = s;
+    return last;
+}
+
+static void seen_free(struct ckpts *c)
+{
+    while (c->seen) {
+        struct ckpt_seen *seen = c->seen;
+        c->seen = seen->next;
+        free(seen->bounds);
+        free(seen);
+    }
+}
+
+static void manifest_came(struct world *w, uint64_t number)
+{
+    struct ckpts *c = w->ckpts;
+    const struct bounds *begun = c->begun[0];
+    if (!begun || (c->begun[1] && bounds_from(c->begun[1]) < bounds_from(begun)))
+        begun = c->begun[1];
+    if (!begun) {
+        judge_broken(w, "checkpoint %" PRIu64 " is there, and nobody has begun one", number);
+        return;
+    }
+    bool has[SIM_TABLES] = {false};
+    bool whole = is_whole(c, number, has);
+    if (!whole && c->lied_at > bounds_from(begun)) { /* what it is based on is gone, or its own files are */
+        throw_away(c, number);
+        return;
+    }
+    if (!whole)
+        not_whole(w, number);
+    struct ckpt_seen *seen = seen_find(c, number);
+    if (!seen) {
+        seen = calloc(1, sizeof *seen);
+        if (!seen)
+            abort();
+        seen->number = number;
+        seen->next = c->seen;
+        c->seen = seen;
+    }
+    free(seen->bounds);
+    seen->bounds = bounds_end(w, begun, has);
+    seen->there = true;
+}
+
+static void folder_check(struct world *w)
+{
+    struct ckpts *c = w->ckpts;
+    uint64_t next;
+    if (simfs_steps(c->files) == c->steps)
+        return;
+    c->steps = simfs_steps(c->files);
+    if (ckpt_next_number(fs_of(c), c->dir, &next))
+        return;
+    for (uint64_t number = 1; number < next; number++) {
+        const struct ckpt_seen *seen = seen_find(c, number);
+        if ((!seen || !seen->there) && has_manifest(c, number))
+            manifest_came(w, number);
+    }
+}
+
+/* After the power of whoever has the folder has failed, and at the end. */
+static void all_check(struct world *w)
+{
+    struct ckpts *c = w->ckpts;
+    for (struct ckpt_seen *seen = c->seen; seen; seen = seen->next) {
+        bool has[SIM_TABLES] = {false}, lost = lost_with(c, seen->number);
+        seen->there = has_manifest(c, seen->number);
+        bool whole = seen->there && is_whole(c, seen->number, has);
+        if (!whole && lost) {
+            throw_away(c, seen->number);
+            w->counts[PLAY_lies] += seen->there || seen->promised;
+            seen->there = seen->promised = false;
+        } else if (seen->there && !whole) {
+            not_whole(w, seen->number);
+        } else if (!seen->there && seen->promised) {
+            judge_broken(w, "checkpoint %" PRIu64 " was taken, and is gone", seen->number);
+        }
+    }
+}
+
+static void power_fails(struct world *w)
+{
+    w->ckpts->failing = true;
+    simfs_restart(w->ckpts->files);
+    if (simfs_lost(w->ckpts->files, w->ckpts->dir))
+        w->ckpts->lied_at = ++w->moment;
+    all_check(w);
+}
+
+/* ---- those who ask ------------------------------------------------------------------------------------- */
+
+/* Its membership ends with this status, of which its calls hear first: the scheduler stood still for so long
+ * that the member, after it was reconnected, got no place in time. */
+static bool ends_with(const struct machine *m, paramo_err status)
+{
+    const struct member *member = m->made->own->member;
+    return member->state == MEMBER_ENDED && member->end_status == status;
+}
+
+static bool no_job(const struct machine *m, paramo_err status)
+{
+    bool lost =
+        status == PARAMO_E_DATA_LOST &&
+        (m->world->schedule->replicas || m->world->schedule->restores); /* judge_lost says whether rightly */
+    return lost || !machine_joined(m) || ends_with(m, status) || m->declared_dead || m->world->over ||
+           m->world->scheduler_lost ||
+           (status == PARAMO_E_FENCED || status == PARAMO_E_NO_SCHEDULER || status == PARAMO_E_SHUTDOWN ||
+            status == PARAMO_E_CLOSED);
+}
+
+/* In fact, or as the scheduler has it, whose view comes after its answer. */
+static bool server_died(const struct world *w)
+{
+    for (uint32_t i = 0; i < SIM_SERVERS; i++)
+        if (w->deaths[i])
+            return true;
+    for (uint32_t k = 0; k < w->count; k++) {
+        const struct machine *m = &w->machines[k];
+        const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
+        if (s && s->replaced_count)
+            return true; /* another has its place already */
+        for (uint32_t i = 0; s && i < s->slots[SLOTS_SERVERS].count; i++)
+            if (s->slots[SLOTS_SERVERS].node[i] && s->slots[SLOTS_SERVERS].node[i]->state == SNODE_DEAD)
+                return true;
+    }
+    return false;
+}
+
+static bool has_cause(const struct machine *m, paramo_err status)
+{
+    const struct world *w = m->world;
+    const struct ckpts *c = w->ckpts;
+    switch (status) {
+    case PARAMO_OK:
+    case PARAMO_E_AGAIN:
+    case PARAMO_E_FULL: /* orders that a server does not answer */
+        return true;
+    case PARAMO_E_TIMEOUT: /* by the clock of the worker, the scheduler or a server, which may run faster */
+        return w->jumped || lane_now(m->made->control) >= c->asked_at + CALL_SECONDS * ENV_SEC / 10 * 9;
+    case PARAMO_E_IO:
+        return c->failing;
+    case PARAMO_E_NODE_LOST: /* perhaps no view says so yet */
+        return w->deaths_seen || server_died(w);
+    case PARAMO_E_DATA_LOST:
+        return !c->load && (w->recovered || c->load_failed || judge_data_lost(w));
+    case PARAMO_E_NOT_FOUND:
+        return (c->load && !c->least && !c->load_number) || c->lied_at > c->asked_moment;
+    case PARAMO_E_MEMORY:
+        return memory_failed(m, c->asked_moment);
+    case PARAMO_E_CORRUPT: /* damage that the disk has done is found */
+    case PARAMO_E_FORMAT:
+        return c->lied_at > c->asked_moment;
+    case PARAMO_E_CANCELLED: /* by the one that leads now */
+        return w->schedule->durable;
+    default:
+        return false;
+    }
+}
+
+static void saved(struct world *w, uint64_t number)
+{
+    struct ckpts *c = w->ckpts;
+    folder_check(w);
+    struct ckpt_seen *seen = seen_find(c, number);
+    if (!seen || !seen->there) {
+        if (c->lied_at < c->asked_moment)
+            judge_broken(w, "checkpoint %" PRIu64 " was taken, and has no manifest", number);
+        return;
+    }
+    seen->promised = true;
+    w->counts[PLAY_ckpt_saves]++;
+    c->calm_saved = c->calm_saved || w->calm;
+}
+
+static void loaded(struct world *w, uint64_t number)
+{
+    struct ckpts *c = w->ckpts;
+    const struct ckpt_seen *seen = seen_find(c, number);
+    bool other = seen && (c->load_number ? number != c->load_number : number < c->least);
+    if (!seen || ((!seen->there || other) && c->lied_at < c->asked_moment)) {
+        judge_broken(w, "checkpoint %" PRIu64 " was loaded; asked for was %" PRIu64 ", the last is %" PRIu64,
+                     number, c->load_number, c->least);
+        return;
+    }
+    bounds_loaded(w, seen->bounds, &c->attempt);
+    if (w->newest_view >> 32 != c->load_term)
+        c->restarted_at = w->loaded_at;
+    c->again = NULL;
+    c->again_at = 0;
+    w->counts[PLAY_ckpt_loads]++;
+    c->calm_loaded = c->calm_loaded || c->calm_saved;
+    if (w->calm)
+        w->calm_since = sim_now(w->sim); /* requests have waited for it */
+}
+
+/* Nobody knows how it has ended, or it has not ended well: rows are as they may be until one is loaded. */
+static void failed(struct machine *m, paramo_err status)
+{
+    struct ckpts *c = m->world->ckpts;
+    if (m->world->calm && !c->load && status == PARAMO_E_DATA_LOST && !m->world->loading)
+        c->calm_saved = c->calm_loaded = true; /* a table that no checkpoint has, and that nobody clears */
+    c->load_failed = c->load_failed || c->load;
+    if (c->load) {
+        c->again = m;
+        c->again_process = m->made->own->incarnation;
+    }
+    c->again_at = sim_now(m->world->sim) + AGAIN_MS * ENV_MS;
+}
+
+static void call_ended(struct machine *m, const struct member_call *call, paramo_err status)
+{
+    struct world *w = m->world;
+    struct ckpts *c = w->ckpts;
+    c->asks = NULL;
+    if (m->dying || no_job(m, status)) {
+        failed(m, status);
+        return;
+    }
+    if (!has_cause(m, status))
+        judge_broken(w, "%s: a checkpoint was not %s: %s, without a cause: %s", m->name,
+                     c->load ? "loaded" : "taken", err_name(status), err_text());
+    if (status)
+        failed(m, status);
+    else if (c->load)
+        loaded(w, call->result.number);
+    else
+        saved(w, call->result.number);
+}
+
+static void answered(struct member_call *call, paramo_err status)
+{
+    memory_hold();
+    call_ended(call->arg, call, status);
+    memory_go_on();
+}
+
+/* A load of which nobody knows how it has ended may come late, as long as its worker lives for the scheduler:
+ * it has to load first itself, since with that call the scheduler knows the other for an old one. */
+static bool may_come(const struct ckpts *c, const struct machine *m)
+{
+    const struct view *view = member_view(machine_member(m));
+    bool may = false;
+    for (uint32_t i = 0; c->again && view && i < view->nodes_count; i++)
+        may = may || (view->nodes[i].alive && view->nodes[i].incarnation == c->again_process);
+    return may && m->made->own->incarnation != c->again_process;
+}
+
+/* False: not now. */
+static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
+{
+    struct world *w = m->world;
+    struct ckpts *c = w->ckpts;
+    struct lane *control = m->made->control;
+    const struct ckpt_seen *last = seen_last(c, true);
+    if (c->asks || !machine_joined(m) || m->declared_dead || m->script.step == SCRIPT_LEAVE)
+        return false;
+    if (load && may_come(c, m))
+        return false;
+    bool enter = !lane_held(control);
+    if (enter && !lane_enter(control))
+        abort();
+    c->call = (struct member_call){.done = answered, .arg = m};
+    c->load = load;
+    c->asked_moment = ++w->moment;
+    c->load_number = number;
+    c->least = last ? last->number : 0;
+    c->asked_at = lane_now(control);
+    uint64_t deadline = c->asked_at + CALL_SECONDS * ENV_SEC;
+    paramo_err err = load ? member_ckpt_load(machine_member(m), &c->call, c->dir, number, deadline)
+                          : member_ckpt_save(machine_member(m), &c->call, c->dir, changes, deadline);
+    if (!err) {
+        c->asks = m;
+        if (load) {
+            bounds_load_begins(w, &c->attempt);
+            c->load_term = (uint32_t)(w->newest_view >> 32);
+        }
+    }
+    if (enter)
+        lane_leave(control);
+    return !err;
+}
+
+/* The last, or now and then another that must be there. */
+static uint64_t number_draw(struct ckpts *c, uint64_t draw)
+{
+    uint64_t n = 0;
+    for (const struct ckpt_seen *s = c->seen; s; s = s->next)
+        n += s->there && s->promised;
+    if (!n || draw % 4)
+        return 0;
+    n = draw / 4 % n;
+    for (const struct ckpt_seen *s = c->seen; s; s = s->next)
+        if (s->there && s->promised && !n--)
+            return s->number;
+    return 0;
+}
+
+bool ckpts_strike(struct machine *m, const struct fault *f)
+{
+    struct world *w = m->world;
+    struct ckpts *c = w->ckpts;
+    if (!c || sim_host_paused_until(m->host) > sim_now(w->sim))
+        return false;
+    switch (f->kind) {
+    case FAULT_save:
+        return m->role == PARAMO_ROLE_WORKER && ask(m, false, 0, f->n % 2);
+    case FAULT_load:
+        return m->role == PARAMO_ROLE_WORKER && seen_last(c, false) &&
+               ask(m, true, number_draw(c, f->n), false);
+    case FAULT_lie:
+        simfs_lie(c->files, 1 + (unsigned)(f->n % 12));
+        return true;
+    case FAULT_disk:
+        c->failing = true;
+        simfs_plan(c->files, (enum simfs_fault)(f->n % SIMFS_FAULTS),
+                   simfs_steps(c->files) + f->n / SIMFS_FAULTS % 64);
+        return true;
+    default:
+        if (!seen_last(c, false) || !w->complete)
+            return false;
+        w->renew = true;
+        if (f->n % 2)
+            power_fails(w);
+        return true;
+    }
+}
+
+/* Without copies there is no whole checkpoint without each server. */
+static bool server_gone(const struct world *w)
+{
+    for (uint32_t k = 1; k <= w->schedule->servers && !w->schedule->replicas && !w->schedule->restores; k++)
+        if (w->machines[k].gone)
+            return true;
+    return false;
+}
+
+bool ckpts_turn(struct machine *m, bool leaving)
+{
+    struct world *w = m->world;
+    struct ckpts *c = w->ckpts;
+    if (!c || w->scheduler_lost || w->over || (leaving && server_gone(w)) || !machine_joined(m) ||
+        m->declared_dead)
+        return false;
+    bool waits = c->asks || sim_now(w->sim) < c->again_at;
+    bool lives = c->again && machine_joined(c->again) && !c->again->declared_dead && !script_over(c->again);
+    if (w->loading) { /* what was asked for may come late: he who asked for it is to be first */
+        if (!waits && (!lives || c->again == m))
+            (void)ask(m, true, 0, false);
+        return !server_gone(w);
+    }
+    if (!leaving)
+        return false;
+    if (!c->calm_saved) {
+        if (!waits)
+            (void)ask(m, seen_last(c, false) && w->recovered && !c->load, 0, true);
+        return seen_last(c, false) || !w->recovered; /* else there is nothing whole to be saved */
+    }
+    if (!c->calm_loaded && !waits)
+        (void)ask(m, true, 0, false);
+    return !c->calm_loaded;
+}
+
+/* ---- after each event ---------------------------------------------------------------------------------- */
+
+/* What is lost goes back to that one. */
+static void returns(struct world *w, uint64_t number)
+{
+    const struct ckpt_seen *seen = seen_find(w->ckpts, number), *last = seen_last(w->ckpts, true);
+    if (seen && (seen->there || w->ckpts->lied_at) && (!last || last->number <= number))
+        losses_back(w, number, seen->bounds);
+    else
+        judge_broken(w, "what is lost goes back to checkpoint %" PRIu64 ", the last is %" PRIu64, number,
+                     last ? last->number : 0);
+}
+
+void ckpts_check(struct world *w)
+{
+    struct ckpts *c = w->ckpts;
+    if (!c)
+        return;
+    if (simfs_crashed(c->files))
+        power_fails(w);
+    folder_check(w);
+    for (uint32_t k = 0; k < w->count; k++) {
+        const struct machine *m = &w->machines[k];
+        if (m->role != PARAMO_ROLE_SCHEDULER)
+            continue;
+        const uint64_t back = m->up && m->made->scheduler ? sched_ckpt_returns(m->made->scheduler) : 0;
+        c->returns = back ? back : c->returns; /* servers may do it when the scheduler has given it up */
+        c->returns_at = back ? m->made->scheduler->lost_at : c->returns_at;
+        struct bounds **begun = &c->begun[m->rank];
+        bool at_one = m->up && m->made->scheduler && m->made->scheduler->ckpt;
+        if (at_one && !*begun) {
+            *begun = bounds_begin(w);
+        } else if (!at_one) {
+            free(*begun);
+            *begun = NULL;
+        }
+    }
+    /* A scheduler that could not save the death that it had seen, and died, had chosen for a loss that no
+     * view ever says: the next one, of a later term, has that server alive. */
+    if (c->returns && w->loss_view && c->returns_at >> 32 >= w->loss_first >> 32)
+        returns(w, c->returns);
+}
+
+uint64_t ckpts_oldest(const struct world *w)
+{
+    uint64_t oldest = UINT64_MAX;
+    for (unsigned i = 0; w->ckpts && i < 2; i++)
+        if (w->ckpts->begun[i] && bounds_from(w->ckpts->begun[i]) < oldest)
+            oldest = bounds_from(w->ckpts->begun[i]);
+    return oldest;
+}
+
+/* A load that a scheduler leaves undone has failed, too: its call goes to the next, who begins it anew, and
+ * whoever asks between the two is told that rows are lost. He may hear of it when all is loaded. */
+bool ckpts_may_have_lost(const struct world *w, uint64_t from)
+{
+    const struct ckpts *c = w->ckpts;
+    return w->loading || (c && c->load_failed && from <= w->loaded_at) || (c && from <= c->restarted_at);
+}
+
+void ckpts_returned(struct world *w)
+{
+    w->ckpts->returns = 0;
+}
+
+/* As far as the scheduler knows, too: of the last death nobody else may have heard. */
+static bool is_left(const struct world *w, const struct machine *server)
+{
+    if (!machine_joined(server) || server->declared_dead)
+        return false;
+    for (uint32_t k = 0; k < w->count; k++) {
+        const struct machine *m = &w->machines[k];
+        const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
+        for (uint32_t i = 0; s && i < s->slots[SLOTS_SERVERS].count; i++) {
+            const struct sched_node *node = s->slots[SLOTS_SERVERS].node[i];
+            if (node && node->state == SNODE_DEAD && node->info.incarnation == server->made->own->incarnation)
+                return false;
+        }
+    }
+    return true;
+}
+
+bool ckpts_there(const struct world *w)
+{
+    const struct ckpt_seen *last = w->ckpts && !w->restoring ? seen_last(w->ckpts, true) : NULL;
+    bool all = last;
+    for (unsigned t = 0; t < SIM_TABLES && all; t++)
+        all = t == SIM_USER || bounds_has(last->bounds, t);
+    return all;
+}
+
+bool ckpts_can_return(const struct world *w)
+{
+    bool there = ckpts_there(w) && !w->ckpts->failing, can = false;
+    for (uint32_t k = 1; k <= w->schedule->servers && there; k++)
+        can = can || is_left(w, &w->machines[k]);
+    return can;
+}
+
+bool ckpts_restored(const struct world *w)
+{
+    return w->ckpts && w->ckpts->restored;
+}
+
+void ckpts_calm(struct world *w)
+{
+    if (!w->ckpts)
+        return;
+    simfs_plan(w->ckpts->files, SIMFS_FAIL, UINT64_MAX);
+    simfs_lie(w->ckpts->files, 0);
+}
+
+void ckpts_end(struct world *w)
+{
+    if (w->ckpts)
+        all_check(w);
+}
+
+/* ---- machines and jobs --------------------------------------------------------------------------------- */
+
+void ckpts_machine(struct machine *m)
+{
+    struct world *w = m->world;
+    paramo_node *node = m->made;
+    if (!w->ckpts || m->role == PARAMO_ROLE_WORKER)
+        return;
+    disk_process_gone(m->folder, false, 0);
+    node->fs = disk_fs(m->folder);
+    node->ckpt_queue_bytes = w->schedule->ckpt_queue_bytes;
+    sim_must(blocking_jobs_create(node->env, "checkpoints", &node->blocking_jobs));
+}
+
+void ckpts_machine_dies(struct machine *m)
+{
+    if (m->folder) /* in the middle of what its thread does */
+        disk_process_gone(m->folder, true, (unsigned)dice_draw(&m->world->ckpts->dice, 24));
+}
+
+void ckpts_scheduler(const struct machine *m, struct scheduler_config *config)
+{
+    const struct ckpts *c = m->world->ckpts;
+    if (!c)
+        return;
+    config->fs = m->made->fs;
+    config->blocking_jobs = m->made->blocking_jobs;
+    config->checkpoint_full_every = m->world->schedule->ckpt_full_every;
+    config->checkpoint_keep = m->world->schedule->ckpt_keep;
+    config->checkpoint_every_ms = m->world->schedule->ckpt_every;
+    config->on_loss_restore = m->world->schedule->restores;
+    memcpy(config->checkpoint_dir, c->dir, sizeof c->dir);
+    if (c->restored)
+        memcpy(config->restore_dir, c->dir, sizeof c->dir);
+}
+
+static void folder_new(struct world *w)
+{
+    struct ckpts *c = w->ckpts;
+    seen_free(c);
+    (void)snprintf(c->dir, sizeof c->dir, "/c/%" PRIu32, w->jobs);
+    c->load_failed = c->restored = false;
+    c->restarted_at = c->returns = 0;
+}
+
+bool ckpts_again(struct world *w, bool wanted)
+{
+    struct ckpts *c = w->ckpts;
+    if (!c)
+        return false;
+    folder_check(w);
+    for (unsigned i = 0; i < 2; i++) {
+        free(c->begun[i]);
+        c->begun[i] = NULL;
+    }
+    c->asks = c->again = NULL;
+    c->again_at = 0;
+    w->loading = w->restoring = c->load_failed = false;
+    c->restarted_at = c->returns = 0;
+    const struct ckpt_seen *last = seen_last(c, false);
+    c->restored = wanted && last;
+    if (c->restored) {
+        bounds_restored(w, last->bounds);
+        w->counts[PLAY_restores]++;
+    } else {
+        folder_new(w);
+    }
+    return c->restored;
+}
+
+void ckpts_make(struct world *w)
+{
+    const struct schedule *s = w->schedule;
+    if (!s->ckpt)
+        return;
+    struct ckpts *c = calloc(1, sizeof *c);
+    if (!c)
+        abort();
+    w->ckpts = c;
+    c->dice = dice_of(s->seed, 6);
+    sim_must(simfs_create(s->seed + 77, &c->files));
+    sim_must(fs_make_dir(fs_of(c), "/c"));
+    folder_new(w);
+    for (uint32_t k = 0; k < w->count; k++)
+        if (w->machines[k].role != PARAMO_ROLE_WORKER)
+            w->machines[k].folder = disk_share(c->files);
+}
+
+void ckpts_free(struct world *w)
+{
+    struct ckpts *c = w->ckpts;
+    if (!c)
+        return;
+    for (uint32_t k = 0; k < w->count; k++)
+        if (w->machines[k].folder)
+            disk_free(w->machines[k].folder);
+    free(c->begun[0]);
+    free(c->begun[1]);
+    seen_free(c);
+    simfs_destroy(c->files);
+    free(c);
+    w->ckpts = NULL;
+}

@@ -1,0 +1,261 @@
+#include "sim/cover.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/member/member_impl.h"
+#include "server/migration/migration.h"
+#include "server/snapshot/saving.h"
+#include "sim/cover_impl.h"
+#include "worker/client_impl.h"
+
+static const char *const state_names[] = {
+#define NAME(name) #name,
+    COVER_STATES(NAME)
+#undef NAME
+};
+
+static const struct {
+    const char *name, *machine;
+} transitions[] = {
+#define TRANSITION(machine, from, to) {#machine " " #from " " #to, #machine},
+    COVER_TRANSITIONS(TRANSITION)
+#undef TRANSITION
+};
+
+static const struct {
+    const char *name, *text;
+} machines[] = {
+#define TEXT(name, text) {#name, #name ": " text},
+    COVER_MACHINES(TEXT)
+#undef TEXT
+};
+
+/* 1 + enum cover_transition; 0: there is no such transition. */
+static const uint16_t table[COVER_MACHINES_COUNT][COVER_STATES_COUNT][COVER_STATES_COUNT] = {
+#define CELL(machine, from, to) [COVER_##machine][IS_##from][IS_##to] = 1 + COVER_##machine##_##from##_##to,
+    COVER_TRANSITIONS(CELL)
+#undef CELL
+};
+
+_Static_assert(FAULT_KINDS_COUNT <= 32, "a mask has a bit for each kind");
+const char *cover_transition_name(enum cover_transition transition)
+{
+    return transitions[transition].name;
+}
+
+const char *cover_machine_text(enum cover_transition transition)
+{
+    if (transition && strcmp(transitions[transition].machine, transitions[transition - 1].machine) == 0)
+        return NULL;
+    unsigned k = 0;
+    while (strcmp(machines[k].name, transitions[transition].machine) != 0)
+        k++;
+    return machines[k].text;
+}
+
+static void transition_seen(struct machine *m, unsigned machine, unsigned from, unsigned to, uint32_t faults)
+{
+    struct world *w = m->world;
+    if (!table[machine][from][to] && to == IS_killed)
+        return; /* a process may be killed in any state: those that are met too seldom have no line */
+    if (!table[machine][from][to]) {
+        judge_broken(w, "%s: a %s went from %s to %s, which is no transition of it", m->name,
+                     machines[machine].name, state_names[from], state_names[to]);
+        return;
+    }
+    unsigned transition = table[machine][from][to] - 1U;
+    w->coverage.transitions[transition]++;
+    for (; faults; faults &= faults - 1)
+        w->coverage.pairs[transition][__builtin_ctz(faults)]++;
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------- */
+
+/* The machine of the process of this incarnation, if it is up. */
+static uint8_t peer_of(const struct world *w, uint64_t incarnation)
+{
+    for (uint32_t k = 0; k < w->count; k++)
+        if (w->machines[k].up && w->machines[k].made->own &&
+            w->machines[k].made->own->incarnation == incarnation)
+            return (uint8_t)k;
+    return NO_PEER;
+}
+
+static void instance_comes(struct watch *l, enum cover_machine machine, uint64_t key, enum cover_state state,
+                           uint64_t peer)
+{
+    struct cover *c = l->c;
+    if (c->count == c->room) {
+        c->room = c->room ? 2 * c->room : 32;
+        c->seen = realloc(c->seen, c->room * sizeof *c->seen);
+        if (!c->seen)
+            abort();
+    }
+    c->seen[c->count++] = (struct instance){.key = key,
+                                            .machine = (uint8_t)machine,
+                                            .state = (uint8_t)state,
+                                            .peer = peer ? peer_of(l->m->world, peer) : NO_PEER};
+    transition_seen(l->m, machine, IS_none, state, c->born[machine]);
+    c->born[machine] = 0;
+}
+
+void cover_watch_state(struct watch *l, enum cover_machine machine, uint64_t key, enum cover_state state,
+                       uint64_t peer)
+{
+    struct cover *c = l->c;
+    size_t i = l->at;
+    while (i < c->count && (c->seen[i].key != key || c->seen[i].machine != machine))
+        i++;
+    if (i == c->count)
+        instance_comes(l, machine, key, state, peer);
+    struct instance found = c->seen[i];
+    c->seen[i] = c->seen[l->at];
+    if (found.state != state) {
+        transition_seen(l->m, machine, found.state, state, found.faults);
+        found.state = (uint8_t)state;
+        found.faults = 0;
+    }
+    c->seen[l->at++] = found;
+}
+
+static void watch_member(struct watch *l, const struct member_slot *member_slot)
+{
+    static const uint8_t member_slots[] = {[MEMBER_SLOT_NEW] = IS_none,
+                                           [MEMBER_SLOT_JOINING] = IS_joining,
+                                           [MEMBER_SLOT_JOINED] = IS_joined,
+                                           [MEMBER_SLOT_FAILED] = IS_failed,
+                                           [MEMBER_SLOT_ENDED] = IS_ended};
+    static const uint8_t members[] = {[MEMBER_JOINING] = IS_joining,
+                                      [MEMBER_JOINED] = IS_joined,
+                                      [MEMBER_LEAVING] = IS_leaving,
+                                      [MEMBER_ENDED] = IS_ended};
+    const struct member *m = member_slot->member;
+    enum cover_state sits = (enum cover_state)member_slots[atomic_load(&member_slot->state)];
+    if (sits != IS_none)
+        watch_state(l, COVER_member_slot, 0, sits, 0);
+    if (m && m->state != MEMBER_CLOSED)
+        watch_state(l, COVER_member, 0,
+                    m->state == MEMBER_JOINED && !m->registered ? IS_seeking
+                                                                : (enum cover_state)members[m->state],
+                    0);
+}
+
+static void watch_chain(struct watch *l, const struct chain *c, uint64_t shard)
+{
+    static const uint8_t gives[] = {[MIGRATION_SOURCE_COPYING] = IS_copying,
+                                    [MIGRATION_SOURCE_FULL] = IS_full,
+                                    [MIGRATION_SOURCE_PAUSING] = IS_pausing,
+                                    [MIGRATION_SOURCE_PAUSED] = IS_paused};
+    static const uint8_t takes[] = {[MIGRATION_TARGET_FILLING] = IS_filling,
+                                    [MIGRATION_TARGET_FULL] = IS_full,
+                                    [MIGRATION_TARGET_LAST] = IS_last};
+    uint64_t id;
+    for (const struct chain_stream *st = c->streams; st; st = st->next)
+        watch_state(l, COVER_stream, shard ^ (uint64_t)st->generation << 16,
+                    st->conn        ? IS_up
+                    : st->connector ? IS_connecting
+                                    : IS_idle,
+                    st->incarnation);
+    for (const struct chain_source *so = c->sources; so; so = so->next)
+        watch_state(l, COVER_source,
+                    (shard | (uint64_t)so->from.shard << 8 | (uint64_t)so->for_migration << 7) ^
+                        so->incarnation,
+                    so->conn ? IS_up : IS_lost, so->incarnation);
+    if (c->migration_source) {
+        enum migration_source_state state = migration_source_state(c->migration_source, &id);
+        watch_state(l, COVER_migration_source, shard | id << 8, (enum cover_state)gives[state], 0);
+    }
+    if (c->migration_target) {
+        enum migration_target_state state = migration_target_state(c->migration_target, &id);
+        watch_state(l, COVER_migration_target, shard | id << 8, (enum cover_state)takes[state], 0);
+    }
+}
+
+static void watch_shard(struct watch *l, const struct shard *s, uint64_t number)
+{
+    static const uint8_t loads[] = {
+        [HOLDING] = IS_holding, [HELD] = IS_held, [LOADING] = IS_loading, [LOADED] = IS_loaded};
+    if (s->chain)
+        watch_chain(l, s->chain, number);
+    if (s->saving)
+        watch_state(l, COVER_saving, number | saving_number(s->saving) << 8, IS_running, 0);
+    if (s->loading) {
+        uint64_t load;
+        enum loading_phase phase;
+        bool restores = loading_state(s->loading, &phase, &load);
+        watch_state(l, COVER_loading, number ^ load << 8,
+                    restores ? IS_restoring : (enum cover_state)loads[phase], 0);
+    }
+}
+
+static void watch_links(struct watch *l)
+{
+    static const uint8_t links[] = {
+        [LINK_IDLE] = IS_idle, [LINK_CONNECTING] = IS_connecting, [LINK_PAUSE] = IS_pause, [LINK_UP] = IS_up};
+    for (const paramo_worker *w = l->m->made->workers; w; w = w->next)
+        for (size_t i = 0; i < w->client->links_count; i++) {
+            const struct link *x = w->client->links[i];
+            watch_state(l, COVER_link, x->incarnation ^ (uint64_t)w->customer << 32 ^ x->index,
+                        (enum cover_state)links[x->state], x->incarnation);
+        }
+}
+
+void cover_watch(struct machine *m)
+{
+    struct watch l = {.m = m, .c = m->cover};
+    if (!m->up)
+        return;
+    const struct paramo_node *node = m->made;
+    if (node->own) {
+        watch_member(&l, node->own);
+        for (unsigned i = 0; i < node->own->shards_count; i++)
+            if (node->own->shards[i].shard)
+                watch_shard(&l, node->own->shards[i].shard, i);
+    }
+    if (node->workers)
+        watch_links(&l);
+    if (node->scheduler || node->store)
+        cover_watch_scheduler(&l);
+    for (size_t i = l.at; i < l.c->count; i++) /* of whatever is left there is nothing any more */
+        transition_seen(m, l.c->seen[i].machine, l.c->seen[i].state, IS_gone, l.c->seen[i].faults);
+    l.c->count = l.at;
+}
+
+/* ---- faults and deaths --------------------------------------------------------------------------------- */
+
+void cover_fault(struct world *w, enum fault_kind kind, uint32_t a, uint32_t b)
+{
+    uint32_t bit = UINT32_C(1) << kind;
+    for (uint32_t k = 0; k < w->count; k++) {
+        struct cover *c = w->machines[k].cover;
+        bool struck = k == a || k == b;
+        for (unsigned i = 0; i < COVER_MACHINES_COUNT && struck; i++)
+            c->born[i] |= bit;
+        for (size_t i = 0; i < c->count; i++)
+            if (struck || c->seen[i].peer == a || c->seen[i].peer == b)
+                c->seen[i].faults |= bit;
+    }
+}
+
+void cover_dies(struct machine *m, bool killed)
+{
+    struct cover *c = m->cover;
+    for (size_t i = 0; i < c->count && killed; i++)
+        transition_seen(m, c->seen[i].machine, c->seen[i].state, IS_killed, c->seen[i].faults);
+    c->count = 0;
+}
+
+void cover_make(struct machine *m)
+{
+    m->cover = calloc(1, sizeof *m->cover);
+    if (!m->cover)
+        abort();
+}
+
+void cover_free(struct machine *m)
+{
+    free(m->cover->seen);
+    free(m->cover);
+    m->cover = NULL;
+}

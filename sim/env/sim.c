@@ -1,0 +1,570 @@
+#include "sim/env/sim.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "env/blocking_job_impl.h"
+#include "env/lane_impl.h"
+
+struct sim_host {
+    struct env env;
+    struct sim *sim;
+    struct sim_host *next;
+    uint32_t number;
+    int64_t ahead;  /* of the simulation's clock, at `since` */
+    uint64_t since; /* from then on it drifts by so many millionths */
+    int32_t ppm;
+    uint64_t frozen_at; /* 0: its clock runs */
+    uint64_t paused_until;
+    uint64_t blocking_jobs_ns, blocking_jobs_slow_until;
+    struct lane *lanes;
+};
+
+/* With what the heap goes by: the events themselves lie here and there. */
+struct sim_slot {
+    uint64_t at, seq;
+    struct sim_event *event;
+};
+
+struct sim {
+    struct sim_host host; /* sim_env */
+    struct sim_host *hosts;
+    uint64_t now;
+    uint64_t trace;
+    uint64_t seq;
+    uint64_t random;
+    uint32_t tag; /* of the last event */
+    const struct sim_waiter *waiter;
+    const struct sim_turns *turns;
+    uint32_t turn;           /* whose lane runs */
+    struct sim_slot *events; /* binary heap from 1, by (at, seq) */
+    size_t count, capacity;
+};
+
+static struct sim_host *host_of(struct env *env)
+{
+    return container_of(env, struct sim_host, env);
+}
+
+/* SplitMix64 (Steele, Lea, Flood, OOPSLA'14). */
+uint64_t sim_random(struct sim *sim)
+{
+    sim->random += UINT64_C(0x9e3779b97f4a7c15);
+    return mix64(sim->random);
+}
+
+static bool slot_before(const struct sim_slot *a, const struct sim_slot *b)
+{
+    return a->at != b->at ? a->at < b->at : a->seq < b->seq;
+}
+
+static void slot_fill(struct sim *sim, struct sim_slot what, size_t slot)
+{
+    sim->events[slot] = what;
+    what.event->slot = slot;
+}
+
+static void event_sift(struct sim *sim, struct sim_event *event, size_t slot)
+{
+    const struct sim_slot what = {.at = event->at, .seq = event->seq, .event = event};
+    while (slot > 1 && slot_before(&what, &sim->events[slot / 2])) {
+        slot_fill(sim, sim->events[slot / 2], slot);
+        slot /= 2;
+    }
+    for (;;) {
+        size_t child = 2 * slot;
+        if (child > sim->count)
+            break;
+        if (child < sim->count && slot_before(&sim->events[child + 1], &sim->events[child]))
+            child++;
+        if (!slot_before(&sim->events[child], &what))
+            break;
+        slot_fill(sim, sim->events[child], slot);
+        slot = child;
+    }
+    slot_fill(sim, what, slot);
+}
+
+static void turns(struct sim *sim, uint32_t host)
+{
+    if (sim->turns)
+        sim->turns->turn(sim->turns->arg, host);
+}
+
+static void hold(struct sim *sim, bool on)
+{
+    if (sim->turns)
+        sim->turns->hold(sim->turns->arg, on);
+}
+
+void sim_set_turns(struct sim *sim, const struct sim_turns *watcher)
+{
+    sim->turns = watcher;
+}
+
+void *sim_calloc(struct sim *sim, size_t size)
+{
+    hold(sim, true);
+    void *p = calloc(1, size);
+    hold(sim, false);
+    return p;
+}
+
+static struct sim_slot *slots_more(struct sim *sim, size_t capacity)
+{
+    hold(sim, true);
+    struct sim_slot *events = realloc(sim->events, capacity * sizeof *events);
+    hold(sim, false);
+    return events;
+}
+
+paramo_err sim_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
+{
+    event->at = at > sim->now ? at : sim->now;
+    event->seq = ++sim->seq;
+    if (event->slot) {
+        event_sift(sim, event, event->slot);
+        return PARAMO_OK;
+    }
+    if (sim->count + 1 >= sim->capacity) {
+        size_t capacity = sim->capacity ? 2 * sim->capacity : 64;
+        struct sim_slot *events = slots_more(sim, capacity);
+        if (!events)
+            return err_memory(capacity * sizeof *events);
+        sim->events = events;
+        sim->capacity = capacity;
+    }
+    event_sift(sim, event, ++sim->count);
+    return PARAMO_OK;
+}
+
+void sim_cancel(struct sim *sim, struct sim_event *event)
+{
+    size_t slot = event->slot;
+    if (!slot)
+        return;
+    event->slot = 0;
+    struct sim_event *last = sim->events[sim->count--].event;
+    if (last != event)
+        event_sift(sim, last, slot);
+}
+
+bool sim_step(struct sim *sim)
+{
+    if (!sim->count)
+        return false;
+    struct sim_event *event = sim->events[1].event;
+    sim_cancel(sim, event);
+    sim->now = event->at;
+    sim->tag = event->tag;
+    sim_note(sim, event->at);
+    sim_note(sim, event->seq << 32 ^ event->tag);
+    event->fire(event);
+    return true;
+}
+
+uint32_t sim_lane_host(const struct sim *sim)
+{
+    uint32_t kind = sim->tag >> 24;
+    return kind == SIM_TAG_RUN || kind == SIM_TAG_TIMER ? sim->tag & 0xffffff : UINT32_MAX;
+}
+
+bool sim_was_network(const struct sim *sim)
+{
+    uint32_t kind = sim->tag >> 24;
+    return kind == SIM_TAG_WIRE || kind == SIM_TAG_PACKET;
+}
+
+uint64_t sim_next_at(const struct sim *sim)
+{
+    return sim->count ? sim->events[1].at : UINT64_MAX;
+}
+
+uint64_t sim_trace(const struct sim *sim)
+{
+    return sim->trace;
+}
+
+void sim_set_waiter(struct sim *sim, const struct sim_waiter *waiter)
+{
+    sim->waiter = waiter;
+}
+
+void sim_note(struct sim *sim, uint64_t value)
+{
+    sim->trace = mix64(sim->trace + value + UINT64_C(0x9e3779b97f4a7c15));
+}
+
+bool sim_run(struct sim *sim, bool (*done)(void *arg), void *arg, uint64_t until)
+{
+    while (!done(arg)) {
+        if (!sim->count || sim->events[1].at > until)
+            return false;
+        (void)sim_step(sim);
+    }
+    return true;
+}
+
+/* ---- the environment
+ * --------------------------------------------------------------------------------------------- */
+
+static void drift_apply(struct sim_host *host, uint64_t now)
+{
+    host->ahead += (int64_t)(now - host->since) / 1000000 * host->ppm +
+                   (int64_t)(now - host->since) % 1000000 * host->ppm / 1000000;
+    host->since = now;
+}
+
+/* A frozen clock goes on where it stood. */
+static void thaw(struct sim_host *host)
+{
+    uint64_t now = host->sim->now;
+    if (!host->frozen_at || host->paused_until > now)
+        return;
+    uint64_t on = host->paused_until > host->frozen_at ? host->paused_until : now;
+    host->ahead -= (int64_t)(on - host->frozen_at);
+    host->since = on;
+    host->frozen_at = 0;
+}
+
+static uint64_t host_clock(struct sim_host *host)
+{
+    thaw(host);
+    uint64_t now = host->frozen_at ? host->frozen_at : host->sim->now, passed = now - host->since;
+    int64_t drift =
+        (int64_t)(passed / 1000000) * host->ppm + (int64_t)(passed % 1000000) * host->ppm / 1000000;
+    return now + (uint64_t)(host->ahead + drift);
+}
+
+/* When its clock shows this time: perhaps a little later, never before. */
+static uint64_t host_when(struct sim_host *host, uint64_t time)
+{
+    uint64_t clock = host_clock(host), rate = 1000000 + (uint64_t)(int64_t)host->ppm;
+    if (time <= clock)
+        return 0; /* now */
+    uint64_t left = time - clock, from = host->sim->now;
+    if (host->frozen_at)
+        from = host->paused_until;
+    if (!host->ppm || left > UINT64_MAX / 4)
+        return left > UINT64_MAX - from ? UINT64_MAX : from + left;
+    return from + left / rate * 1000000 + left % rate * 1000000 / rate + 1;
+}
+
+static uint64_t sim_env_now(struct env *env)
+{
+    return host_clock(host_of(env));
+}
+
+static uint64_t sim_env_random(struct env *env)
+{
+    return sim_random(host_of(env)->sim);
+}
+
+/* ---- lanes without threads
+ * ------------------------------------------------------------------------------------------ */
+
+static void sim_must_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
+{
+    if (sim_schedule(sim, event, at))
+        abort(); /* the simulation itself is out of memory: its result would mean nothing */
+}
+
+static void sim_lane_turn(struct lane *lane)
+{
+    struct sim *sim = lane->sim.sim;
+    uint32_t before = sim->turn;
+    if (!lane_acquire(lane))
+        return;
+    sim->turn = lane->sim.host->number;
+    turns(sim, sim->turn);
+    lane_round(lane);
+    lane_leave(lane);
+    sim->turn = before;
+    turns(sim, before);
+}
+
+static void sim_lane_event(struct lane *lane, struct sim_event *event)
+{
+    const struct sim_host *host = lane->sim.host;
+    if (host->paused_until > host->sim->now)
+        sim_must_schedule(host->sim, event, host->paused_until);
+    else
+        sim_lane_turn(lane);
+}
+
+static void sim_lane_run(struct sim_event *event)
+{
+    sim_lane_event(container_of(event, struct lane, sim.run), event);
+}
+
+static void sim_lane_timer(struct sim_event *event)
+{
+    sim_lane_event(container_of(event, struct lane, sim.timer), event);
+}
+
+static paramo_err sim_lane_start(struct lane *lane)
+{
+    struct sim_host *host = host_of(lane->env);
+    lane->sim.sim = host->sim;
+    lane->sim.host = host;
+    lane->sim.next = host->lanes;
+    host->lanes = lane;
+    lane->sim.run.fire = sim_lane_run;
+    lane->sim.run.tag = SIM_TAG(SIM_TAG_RUN, host->number);
+    lane->sim.timer.fire = sim_lane_timer;
+    lane->sim.timer.tag = SIM_TAG(SIM_TAG_TIMER, host->number);
+    return PARAMO_OK;
+}
+
+static void sim_lane_stop(struct lane *lane)
+{
+    (void)lane;
+}
+
+static void sim_lane_fini(struct lane *lane)
+{
+    struct lane **at = &lane->sim.host->lanes;
+    while (*at != lane)
+        at = &(*at)->sim.next;
+    *at = lane->sim.next;
+    sim_cancel(lane->sim.sim, &lane->sim.run);
+    sim_cancel(lane->sim.sim, &lane->sim.timer);
+}
+
+static void sim_lane_wake(struct lane *lane)
+{
+    if (!lane->sim.run.slot)
+        sim_must_schedule(lane->sim.sim, &lane->sim.run, lane->sim.sim->now);
+}
+
+static void sim_lane_released(struct lane *lane, uint64_t next, bool notify)
+{
+    (void)notify;
+    uint64_t at = next == UINT64_MAX ? 0 : host_when(lane->sim.host, next);
+    if (next == UINT64_MAX)
+        sim_cancel(lane->sim.sim, &lane->sim.timer);
+    else if (!lane->sim.timer.slot || lane->sim.timer.at != at)
+        sim_must_schedule(lane->sim.sim, &lane->sim.timer, at);
+}
+
+static void sim_lane_poll(struct lane *lane)
+{
+    (void)lane;
+}
+
+static paramo_err sim_lane_wait(struct lane *lane, bool (*done)(void *arg), void *arg, uint64_t deadline)
+{
+    struct sim *sim = lane->sim.sim;
+    if (deadline != UINT64_MAX)
+        deadline = host_when(lane->sim.host, deadline);
+    if (sim->waiter)
+        return sim->waiter->wait(sim->waiter->arg, done, arg, deadline)
+                   ? PARAMO_OK
+                   : err_set(PARAMO_E_TIMEOUT, "the wait's deadline has passed");
+    /* Who waits drives the lane: what is in its inbox needs nobody else, and no time. */
+    while (lane->sim.run.slot && !done(arg)) {
+        sim_cancel(sim, &lane->sim.run);
+        sim_lane_turn(lane);
+    }
+    if (sim_run(sim, done, arg, deadline))
+        return PARAMO_OK;
+    if (sim->now < deadline && deadline != UINT64_MAX)
+        sim->now = deadline;
+    return err_set(PARAMO_E_TIMEOUT, "the wait's deadline has passed");
+}
+
+static const struct lane_ops sim_lane_ops = {
+    .start = sim_lane_start,
+    .stop = sim_lane_stop,
+    .fini = sim_lane_fini,
+    .wake = sim_lane_wake,
+    .poll = sim_lane_poll,
+    .released = sim_lane_released,
+    .borrow = false,
+    .wait = sim_lane_wait,
+};
+
+/* ---- blocking jobs: events, one after the other, each after a time that is drawn
+ * ------------------------------------------------------------------------------------------ */
+
+struct sim_blocking_jobs {
+    struct blocking_jobs blocking_jobs;
+    struct sim *sim;
+    const struct sim_host *host;
+    struct queue waiting;
+    struct sim_event next;
+};
+
+static void sim_blocking_jobs_arm(struct sim_blocking_jobs *c)
+{
+    const uint64_t most = 5 * ENV_MS; /* a slow disk's sync */
+    uint64_t slow = c->sim->now < c->host->blocking_jobs_slow_until ? c->host->blocking_jobs_ns : 0;
+    sim_must_schedule(c->sim, &c->next, c->sim->now + 1 + slow + sim_random(c->sim) % most);
+}
+
+static void sim_blocking_jobs_next(struct sim_event *event)
+{
+    struct sim_blocking_jobs *c = container_of(event, struct sim_blocking_jobs, next);
+    blocking_job_do(container_of(queue_pop(&c->waiting), struct blocking_job, node));
+    if (!queue_empty(&c->waiting))
+        sim_blocking_jobs_arm(c);
+}
+
+static paramo_err sim_blocking_jobs_create(struct env *env, const char *name, struct blocking_jobs **out)
+{
+    const struct sim_host *host = host_of(env);
+    struct sim_blocking_jobs *c = calloc(1, sizeof *c);
+    if (!c)
+        return err_memory(sizeof *c);
+    (void)name;
+    c->sim = host->sim;
+    c->host = host;
+    c->next.fire = sim_blocking_jobs_next;
+    c->next.tag = SIM_TAG(SIM_TAG_BLOCKING_JOB, host->number);
+    *out = &c->blocking_jobs;
+    return PARAMO_OK;
+}
+
+static void sim_blocking_jobs_post(struct blocking_jobs *blocking_jobs, struct blocking_job *blocking_job)
+{
+    struct sim_blocking_jobs *c = container_of(blocking_jobs, struct sim_blocking_jobs, blocking_jobs);
+    queue_push(&c->waiting, &blocking_job->node);
+    if (!c->next.slot)
+        sim_blocking_jobs_arm(c);
+}
+
+static void sim_blocking_jobs_destroy(struct blocking_jobs *blocking_jobs)
+{
+    struct sim_blocking_jobs *c = container_of(blocking_jobs, struct sim_blocking_jobs, blocking_jobs);
+    sim_cancel(c->sim, &c->next);
+    while (!queue_empty(&c->waiting))
+        blocking_job_do(container_of(queue_pop(&c->waiting), struct blocking_job, node));
+    free(c);
+}
+
+static const struct blocking_job_ops sim_blocking_job_ops = {
+    .create = sim_blocking_jobs_create, .post = sim_blocking_jobs_post, .destroy = sim_blocking_jobs_destroy};
+
+static const struct env_ops sim_ops = {
+    .now = sim_env_now,
+    .random = sim_env_random,
+    .lanes = &sim_lane_ops,
+    .blocking_jobs = &sim_blocking_job_ops,
+};
+
+paramo_err sim_create(uint64_t seed, struct sim **sim)
+{
+    struct sim *made = calloc(1, sizeof *made);
+    if (!made)
+        return err_memory(sizeof *made);
+    made->host = (struct sim_host){.env.ops = &sim_ops, .sim = made};
+    made->turn = UINT32_MAX;
+    made->now = ENV_SEC; /* not 0, so that "before the start" can be said */
+    made->random = mix64(seed + 1);
+    *sim = made;
+    return PARAMO_OK;
+}
+
+void sim_destroy(struct sim *sim)
+{
+    if (!sim)
+        return;
+    while (sim->hosts) {
+        struct sim_host *next = sim->hosts->next;
+        free(sim->hosts);
+        sim->hosts = next;
+    }
+    free(sim->events);
+    free(sim);
+}
+
+struct env *sim_env(struct sim *sim)
+{
+    return &sim->host.env;
+}
+
+paramo_err sim_host_create(struct sim *sim, uint32_t number, struct sim_host **host)
+{
+    struct sim_host *made = malloc(sizeof *made);
+    if (!made)
+        return err_memory(sizeof *made);
+    *made = (struct sim_host){.env.ops = &sim_ops, .sim = sim, .next = sim->hosts, .number = number};
+    sim->hosts = made;
+    *host = made;
+    return PARAMO_OK;
+}
+
+struct env *sim_host_env(struct sim_host *host)
+{
+    return &host->env;
+}
+
+void sim_host_pause(struct sim_host *host, uint64_t until)
+{
+    bool sooner = until < host->paused_until;
+    thaw(host);
+    if (host->frozen_at && sooner) { /* it goes on now, and stands still */
+        host->paused_until = 0;
+        thaw(host);
+    }
+    host->paused_until = until;
+    for (struct lane *lane = host->lanes; sooner && lane; lane = lane->sim.next) { /* what was put off */
+        uint64_t timer = atomic_load(&lane->next_timer);
+        if (lane->sim.run.slot)
+            sim_must_schedule(host->sim, &lane->sim.run, until);
+        if (lane->sim.timer.slot)
+            sim_must_schedule(host->sim, &lane->sim.timer, host_when(host, timer));
+    }
+}
+
+uint64_t sim_host_paused_until(const struct sim_host *host)
+{
+    return host->paused_until;
+}
+
+void sim_host_jump(struct sim_host *host, uint64_t ns)
+{
+    host->ahead += (int64_t)ns;
+    for (struct lane *lane = host->lanes; lane; lane = lane->sim.next) {
+        struct sim_event *timer = &lane->sim.timer;
+        if (timer->slot)
+            sim_must_schedule(host->sim, timer, timer->at > ns ? timer->at - ns : 0);
+    }
+}
+
+void sim_host_drift(struct sim_host *host, int32_t ppm)
+{
+    assert(ppm > -1000000); /* at that it would stand still, which is sim_host_freeze's */
+    thaw(host);
+    drift_apply(host, host->frozen_at ? host->frozen_at : host->sim->now);
+    host->ppm = ppm;
+    for (struct lane *lane = host->lanes; lane; lane = lane->sim.next) {
+        uint64_t timer = atomic_load(&lane->next_timer);
+        if (lane->sim.timer.slot)
+            sim_must_schedule(host->sim, &lane->sim.timer, host_when(host, timer));
+    }
+}
+
+void sim_host_freeze(struct sim_host *host, uint64_t until)
+{
+    if (until <= host->paused_until)
+        return;
+    thaw(host);
+    if (!host->frozen_at) {
+        drift_apply(host, host->sim->now);
+        host->frozen_at = host->sim->now;
+    }
+    host->paused_until = until;
+}
+
+void sim_host_slow_blocking_jobs(struct sim_host *host, uint64_t ns, uint64_t until)
+{
+    host->blocking_jobs_ns = ns;
+    host->blocking_jobs_slow_until = until;
+}
+
+uint64_t sim_now(const struct sim *sim)
+{
+    return sim->now;
+}

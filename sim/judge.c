@@ -1,0 +1,901 @@
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "ring/chains.h"
+#include "server/migration/migration.h"
+#include "sim/world.h"
+#include "wire/head.h"
+#include "worker/client_impl.h"
+
+/* Once it is calm: until a death is known; a scheduler that was started again waits for all once more. */
+#define PATIENCE(w) (((w)->schedule->durable ? 30 : 10) * ENV_SEC)
+
+enum {
+    UNKNOWN_ROWS_EVERY = 4, /* looks of which one asks for rows that should have gone */
+    QUIET_EVERY = 16        /* looks of which one is made though nothing has come */
+};
+
+const char *const sim_table_names[SIM_TABLES] = {"dense", "sparse", "var", "user", "rows", "cells"};
+
+void judge_broken(struct world *w, const char *fmt, ...)
+{
+    va_list args;
+    if (w->broken[0])
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(w->broken, sizeof w->broken, fmt, args);
+    va_end(args);
+}
+
+/* ---- order --------------------------------------------------------------------------------------------- */
+
+/* Nothing of a request leaves before what it comes after has ended. */
+static void judge_held(struct world *w, const struct op *op, const struct client *client)
+{
+    for (const struct request *r = op->after_n ? client->requests : NULL; r; r = r->next) {
+        bool named = r->ts <= op->after_all;
+        for (unsigned i = 0; i < 2; i++)
+            named = named || r->ts == op->after[i];
+        if (named && !r->ended)
+            judge_broken(w,
+                         "%s: request %" PRIu64 " leaves before request %" PRIu64
+                         ", which it comes after, has ended",
+                         op->machine->name, op->ts, r->ts);
+    }
+}
+
+void judge_after(const struct op *op)
+{
+    const struct customer *c = &op->machine->customers[op->customer];
+    for (unsigned i = 0; op->after_n && i < 2; i++)
+        if (op->after[i] && c->failed[op->after[i] % SIM_RECENT] == op->after[i])
+            judge_broken(op->machine->world,
+                         "%s: request %" PRIu64 " was executed although request %" PRIu64
+                         ", which it comes after, failed",
+                         op->machine->name, op->ts, op->after[i]);
+}
+
+/* A first transmission may not overtake an earlier request of the same customer, shard and priority. */
+void judge_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct van_frame *frame)
+{
+    struct world *w = arg;
+    struct wire_head h;
+    if (wire_head_decode(frame->head, &h)) {
+        judge_broken(w, "node %u sends what nobody can read", from);
+        return;
+    }
+    sim_note(w->sim, (uint64_t)from << 56 ^ (uint64_t)to << 48 ^ (uint64_t)h.kind << 40 ^ h.number);
+    if (h.kind < WIRE_PUSH || h.kind > WIRE_STAT || h.kind == WIRE_PROBE)
+        return;
+    const struct slice *p = container_of(frame, const struct slice, frame);
+    struct op *op = p->chunk->request->callback_arg;
+    if (!op)
+        return; /* a client task's */
+    judge_held(w, op, p->link->client);
+    if (p->resent || h.attempt || op->after_n) { /* what is held back leaves when it may */
+        op->again = true;
+        return;
+    }
+    unsigned shard = (p->link->node - PARAMO_ID_SERVER(0)) / 2 * w->schedule->shards + p->link->index;
+    uint64_t *last = &op->machine->customers[op->customer].first_ts[shard][op->priority];
+    if (h.ts < *last)
+        judge_broken(w,
+                     "%s: request %" PRIu64 " of customer %u leaves for shard %u after request %" PRIu64
+                     " of the same priority",
+                     op->machine->name, h.ts, op->customer, shard, *last);
+    *last = h.ts;
+}
+
+void judge_watch_arrives(void *arg, uint32_t from, uint32_t to, const uint8_t head[VAN_HEAD])
+{
+    struct world *w = arg;
+    uint64_t number;
+    memcpy(&number, head + 8, sizeof number);
+    sim_note(w->sim, (uint64_t)from << 56 ^ (uint64_t)to << 48 ^ (uint64_t)head[0] << 40 ^ number);
+    w->answers += head[0] == WIRE_ANSWER;
+    w->stirred = w->stirred || head[0] == WIRE_VIEW || head[0] == WIRE_ORDER || head[0] == WIRE_CHAIN ||
+                 head[0] == WIRE_MIGRATION || (head[0] >= WIRE_PUSH && head[0] < WIRE_ANSWER);
+}
+
+void judge_handled(struct world *w, struct machine *server, unsigned index, const paramo_request_info *info)
+{
+    struct op *op = w->by_serial[(uint32_t)info->cmd % SIM_SERIALS];
+    if (!op || op->serial != (uint32_t)info->cmd || op->again || w->schedule->datagrams & 1u << VAN_REQUEST)
+        return;
+    unsigned shard = (unsigned)server->place * w->schedule->shards + index;
+    uint64_t *last = &op->machine->customers[op->customer].handled_ts[shard][op->priority];
+    if (op->ts < *last)
+        judge_broken(w, "%s: a handler is given request %" PRIu64 " after %" PRIu64 " of the same customer",
+                     server->name, op->ts, *last);
+    *last = op->ts;
+}
+
+/* ---- how requests may end ------------------------------------------------------------------------------ */
+
+uint32_t judge_sees_dead(const struct view *view)
+{
+    uint32_t dead = 0;
+    for (uint32_t i = 0; view && i < view->nodes_count; i++)
+        if (view->nodes[i].role == PARAMO_ROLE_SERVER && !view->nodes[i].alive && !view->nodes[i].left)
+            dead |= UINT32_C(1) << (view->nodes[i].id - PARAMO_ID_SERVER(0)) / 2 % SIM_SERVERS;
+    return dead;
+}
+
+/* Has a server died that had some of its keys since it was issued? One without keys asks all. */
+static bool asked_dead(const struct op *op, const struct view *view)
+{
+    const struct world *w = op->machine->world;
+    uint32_t dead = judge_sees_dead(view) | op->saw_dead;
+    /* Or it did: a newer view with the dead one's successor may have come before this report. */
+    for (unsigned p = 0; p < SIM_SERVERS; p++)
+        dead |= (uint32_t)(w->death_view[p] > op->issued_view) << p;
+    bool asked = dead && !op->n;
+    for (unsigned i = 0; i < op->n && !asked; i++) {
+        const struct ledger_key *k = &w->ledger[op->table].keys[op->index[i]];
+        for (unsigned s = 0; s < w->ring_shards && !asked; s++)
+            asked = (k->shard == (int)s || k->past->left[s] > op->issued_view) &&
+                    dead >> s / w->schedule->shards & 1;
+    }
+    return asked;
+}
+
+/* Has the owner of one of its keys died, and no clear that ended well before it has made good for that? */
+static bool asked_lost(const struct op *op)
+{
+    const struct world *w = op->machine->world;
+    const struct ledger_table *t = &w->ledger[op->table];
+    bool asked = !op->n || w->schedule->restores; /* given up: by the whole table */
+    for (unsigned i = 0; i < op->n && !asked; i++) {
+        uint64_t died_at = t->keys[op->index[i]].died_at;
+        asked = died_at && (t->mended_from < died_at || op->from < t->mended_at);
+    }
+    return asked;
+}
+
+void judge_status(struct op *op, paramo_err status)
+{
+    struct machine *m = op->machine;
+    struct world *w = m->world;
+    const struct client *client = m->customers[op->customer].worker->client;
+    bool ok = false;
+    switch (status) {
+    case PARAMO_OK:
+        ok = true;
+        break;
+    case PARAMO_E_TIMEOUT:
+        /* Once it is calm, time is there: unless nobody is left to say that a server is dead. */
+        ok = lane_now(client->lane) >= op->deadline &&
+             !(w->calm && op->patient && !w->scheduler_lost && sim_now(w->sim) > w->calm_since + PATIENCE(w));
+        break;
+    case PARAMO_E_CANCELLED:
+        ok = op->cancelled || op->after_n; /* what it comes after has failed */
+        break;
+    case PARAMO_E_NODE_LOST:
+        ok = asked_dead(op, client->view) && judge_may_refuse(w);
+        break;
+    case PARAMO_E_DATA_LOST:
+        ok = judge_data_lost(w) || (judge_may_be_lost(w, op->table, op->from) && asked_lost(op)) ||
+             ckpts_may_have_lost(w, op->from);
+        break;
+    case PARAMO_E_MOVED: /* it was cut by another view, or names a shard that its client does not know yet */
+        ok = op->kind == OP_SCAN &&
+             (client->partitions_view > op->issued_partitions || op->shard >= client->view->shards_count);
+        break;
+    case PARAMO_E_HANDLER: /* handled for some keys, and cut anew since for others */
+        ok = op->table == SIM_USER && op->kind == OP_PUSHPULL &&
+             client->partitions_view > op->issued_partitions;
+        break;
+    case PARAMO_E_FENCED:
+        ok = m->declared_dead;
+        break;
+    case PARAMO_E_MEMORY:
+        ok = memory_failed(m, op->from);
+        break;
+    case PARAMO_E_CLOSED:
+        ok = m->customers[op->customer].closing;
+        break;
+    default:
+        break;
+    }
+    if (!ok)
+        judge_broken(w, "%s: request %" PRIu64 " (kind %d, table %d) ended with %s, without a cause: %s",
+                     m->name, op->ts, (int)op->kind, (int)op->table, err_name(status),
+                     status ? err_text() : "");
+}
+
+/* ---- two that both believe ----------------------------------------------------------------------------- */
+
+/* What somebody saves who has led before is not only late: it takes away what the next one has told others.
+ */
+void judge_etcd(void *arg, const char *key, const char *value)
+{
+    struct world *w = arg;
+    uint64_t first, last;
+    if (strcmp(key, "paramo/job/term") == 0) {
+        uint32_t term = (uint32_t)strtoul(value, NULL, 10);
+        if (term <= w->etcd_term)
+            judge_broken(w, "a scheduler of term %" PRIu32 " has begun to lead after term %" PRIu32, term,
+                         w->etcd_term);
+        w->etcd_term = term;
+    }
+    if (strcmp(key, "paramo/job/head") == 0 && sscanf(value, "1 %" SCNx64 " %" SCNx64, &first, &last) == 2 &&
+        last >> 32 != w->etcd_term)
+        judge_broken(w, "a scheduler of term %" PRIu64 " has saved after term %" PRIu32 " had begun",
+                     last >> 32, w->etcd_term);
+}
+
+/* ---- barriers: all or none, once ----------------------------------------------------------------------- */
+
+void judge_barrier(struct machine *m, uint64_t number)
+{
+    struct world *w = m->world;
+    struct at_barrier *own = &w->barrier[m->place];
+    if (m->declared_dead)
+        return; /* an answer from before it was: its place is another's */
+    for (uint32_t i = 0; i < w->schedule->workers - w->schedule->extra; i++) { /* nobody waits for more */
+        const struct at_barrier *other = &w->barrier[i];
+        if (!other->inside && other->released < number && !other->ghost)
+            judge_broken(w, "%s: barrier %" PRIu64 " was released while worker %u was not in it", m->name,
+                         number, i);
+    }
+    if (number <= own->released)
+        judge_broken(w, "%s: barrier %" PRIu64 " was released after %" PRIu64, m->name, number,
+                     own->released);
+    w->counts[PLAY_barriers]++;
+    own->released = number;
+    own->inside = own->ghost = false;
+}
+
+/* ---- views --------------------------------------------------------------------------------------------- */
+
+static uint64_t members_hash(const struct view *view)
+{
+    uint64_t hash = view->number;
+    for (uint32_t i = 0; i < view->nodes_count; i++)
+        hash = mix64(hash ^ view->nodes[i].incarnation) + view->nodes[i].id + view->nodes[i].alive;
+    return hash ^ hash_bytes(view->chains.level, sizeof view->chains.level);
+}
+
+unsigned judge_replicas(const struct world *w, enum sim_table table)
+{
+    const struct schedule *s = w->schedule;
+    bool fewer = table == (enum sim_table)(s->fewer - 1) && table != SIM_USER &&
+                 (s->fewest || table != SIM_CELLS); /* a cell's model has it that the last value is there */
+    return s->fewer && fewer ? s->fewest : s->replicas;
+}
+
+bool judge_bereft(const struct world *w, enum sim_table table)
+{
+    bool seen = w->schedule->restores ? w->given_up : w->deaths_seen;
+    return w->schedule->replicas && seen && !judge_replicas(w, table);
+}
+
+bool judge_may_be_lost(const struct world *w, enum sim_table table, uint64_t from)
+{
+    const struct ledger_table *t = &w->ledger[table];
+    uint64_t lost_at = w->schedule->restores ? w->given_up : w->lost_at;
+    return !judge_replicas(w, table) && lost_at && (t->mended_from < lost_at || from < t->mended_at);
+}
+
+/* So many may be gone. */
+static unsigned spare(const struct world *w)
+{
+    unsigned least = w->schedule->replicas;
+    for (unsigned t = 0; t < SIM_TABLES; t++) {
+        unsigned replicas = judge_replicas(w, (enum sim_table)t);
+        least = replicas && replicas < least ? replicas : least;
+    }
+    return least;
+}
+
+bool judge_enough(const struct world *w, unsigned gone)
+{
+    return gone <= spare(w);
+}
+
+bool judge_data_lost(const struct world *w)
+{
+    if (w->schedule->restores)
+        return (w->loss_view || !judge_enough(w, w->gone)) && !ckpts_can_return(w);
+    return w->schedule->replicas && !judge_enough(w, w->gone);
+}
+
+bool judge_may_refuse(const struct world *w)
+{
+    return (!w->schedule->replicas && !w->schedule->restores) || judge_data_lost(w);
+}
+
+bool judge_needs(const struct world *w, const struct machine *server)
+{
+    unsigned gone = w->gone + 1;
+    bool has = false;
+    for (uint32_t i = 0; i < SIM_SERVERS; i++) {
+        bool up = !w->copies_at[i];
+        for (uint32_t k = 1; k <= w->schedule->servers; k++) {
+            const struct machine *m = &w->machines[k];
+            bool here = m->up && !m->declared_dead && m->made->own->incarnation == w->copies_at[i];
+            has = has || (here && m == server);
+            up = up || here;
+        }
+        gone += !up; /* no view says so yet */
+    }
+    return has && !judge_enough(w, gone);
+}
+
+/* The rows of the server in this place are gone, but for their copies. By a view that nobody has seen it may
+ * have had others: then it may be any. */
+static void keys_died(struct world *w, unsigned place, bool follows)
+{
+    w->lost_at = ++w->moment;
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        for (unsigned i = 0; i < SIM_KEYS; i++) {
+            struct ledger_key *k = &w->ledger[t].keys[i];
+            if (!follows || k->shard < 0 || (unsigned)k->shard / w->schedule->shards == place)
+                k->died_at = w->lost_at;
+        }
+}
+
+/* Who has died since the view before; none have if now each partition has all its copies. A place counts once
+ * in a view: who came in a dead one's place and died has been in no chain, for a member of one sees the view
+ * that has it there, and so would the judge. Before the first view that anybody has seen there may have been
+ * others, in which servers have died: they are dead in it, or another has come in their place. */
+static void copies_count(struct world *w, const struct view *view, bool follows)
+{
+    bool full = true;
+    for (uint32_t i = 0; i < view->nodes_count; i++) {
+        const struct view_node *node = &view->nodes[i];
+        unsigned place = (node->id - PARAMO_ID_SERVER(0)) / 2;
+        if (node->role != PARAMO_ROLE_SERVER)
+            continue;
+        uint64_t before = w->copies_at[place];
+        if (node->left || w->left[place]) { /* it had given away all that it had */
+            w->gone += !node->alive && !node->left;
+            w->copies_at[place] = node->alive ? node->incarnation : 0;
+            continue;
+        }
+        if (node->alive ? w->holder[place] && w->holder[place] != node->incarnation
+                        : before || w->holder[place] != node->incarnation)
+            keys_died(w, place, follows);
+        if (!w->holder[place])
+            w->gone += !node->alive || node->recovered;
+        else
+            w->gone += before && (before != node->incarnation || !node->alive);
+        w->copies_at[place] = node->alive ? node->incarnation : 0;
+    }
+    uint64_t begins[PARTITION_WORDS] = {0};
+    ring_begins(&view->chains, begins);
+    for (partition_set_runs(a, end, begins))
+        for (unsigned level = 0; level <= w->schedule->replicas && full; level++) {
+            unsigned shard = view->chains.level[level].owner[a];
+            full = shard < view->shards_count && view_node(view, view->shards[shard].node)->alive;
+        }
+    w->gone = full ? 0 : w->gone;
+}
+
+/* Do partitions that rows were pushed to get another owner? */
+static bool rows_pass(const struct world *w, const struct ring *from, const struct ring *to)
+{
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        for (unsigned i = 0; i < SIM_KEYS && t != SIM_USER; i++) {
+            const struct ledger_key *k = &w->ledger[t].keys[i];
+            if (k->acked && from->owner[k->partition] != to->owner[k->partition])
+                return true;
+        }
+    return false;
+}
+
+/* One owner per partition and epoch, who is alive as long as replicas are left. before: the newest view that
+ * was seen before; 0: none. */
+static void chains_came(struct world *w, const struct view *view, uint64_t before)
+{
+    bool first = true;
+    for (uint32_t i = 0; i < SIM_SERVERS; i++)
+        first = first && !w->holder[i];
+    losses_came(w, view, before);
+    copies_count(w, view, view->number == before + 1);
+    bool moved = !first && memcmp(view_ring(view), &w->chains.level[0], sizeof w->chains.level[0]) != 0;
+    uint64_t begins[PARTITION_WORDS] = {0};
+    ring_begins(&view->chains, begins);
+    for (partition_set_runs(a, end, begins)) {
+        unsigned owner = view_ring(view)->owner[a];
+        if (w->schedule->replicas && !judge_data_lost(w) && !view_node(view, view->shards[owner].node)->alive)
+            judge_broken(w, "view %" PRIx64 " has partition %u with a dead server", view->number, a);
+    }
+    w->counts[PLAY_ownership] += moved && rows_pass(w, &w->chains.level[0], view_ring(view));
+    w->chains = view->chains;
+    if (!moved)
+        return;
+    w->successions++;
+    w->counts[PLAY_promotions]++;
+    ledger_owners(w, view);
+}
+
+static void view_came(struct world *w, const struct view *view)
+{
+    uint64_t hash = members_hash(view);
+    if (view->number == w->newest_view && hash != w->view_hash)
+        judge_broken(w, "there are two views of number %" PRIx64, view->number);
+    if (view->number <= w->newest_view)
+        return;
+    uint64_t before = w->newest_view;
+    w->newest_view = view->number;
+    w->term_view[view->number >> 32 < SIM_TERMS ? view->number >> 32 : 0] = view->number;
+    w->view_hash = hash;
+    if (view->shards_count > SIM_SHARDS) {
+        judge_broken(w, "view %" PRIx64 " has %" PRIu32 " shards", view->number, view->shards_count);
+        return;
+    }
+    chains_came(w, view, before);
+    if (view->tables_count < w->newest_tables)
+        judge_broken(w, "view %" PRIx64 " has lost a table", view->number);
+    w->newest_tables = view->tables_count;
+    for (uint32_t i = 0; i < view->nodes_count; i++) {
+        const struct view_node *node = &view->nodes[i];
+        if (node->role == PARAMO_ROLE_SERVER) {
+            unsigned place = (node->id - PARAMO_ID_SERVER(0)) / 2;
+            bool successor = w->holder[place] && w->holder[place] != node->incarnation && !w->left[place];
+            bool died = !node->alive && !node->left;
+            w->deaths_seen = w->deaths_seen || died || successor;
+            if (died || successor) /* both may have come in one view */
+                w->death_view[place] = view->number;
+            if (successor)
+                ledger_server_died(w, place);
+            w->recovered = w->recovered || (node->recovered && judge_may_refuse(w) && !w->left[place]);
+            w->holder[place] = node->incarnation;
+            w->left[place] = node->left;
+        }
+        for (uint32_t k = 0; k < i; k++)
+            if (view->nodes[k].id == node->id || view->nodes[k].incarnation == node->incarnation)
+                judge_broken(w, "view %" PRIx64 " has node %u twice", view->number, node->id);
+        for (uint32_t k = 0; k < w->count; k++) {
+            struct machine *m = &w->machines[k];
+            if (!m->up || !m->made->own || m->made->own->incarnation != node->incarnation)
+                continue;
+            m->place = (int)(node->id - PARAMO_ID_SERVER(0)) / 2;
+            if (m->declared_dead && node->alive && m->view_seen)
+                judge_broken(w, "%s was dead, and view %" PRIx64 " has it alive again", m->name,
+                             view->number);
+            if (m->place >= SIM_PLACES)
+                judge_broken(w, "%s has place %d", m->name, m->place);
+            m->place %= SIM_PLACES;
+            m->declared_dead = m->declared_dead || !node->alive;
+        }
+    }
+    /* Who was in it and is not any more has lost its place. A server serves by the first view that has it,
+     * though it may not have joined yet. */
+    for (uint32_t k = 0; k < w->count; k++) {
+        struct machine *m = &w->machines[k];
+        bool serves =
+            m->up && m->role == PARAMO_ROLE_SERVER && m->seen == MEMBER_SLOT_JOINING && m->place >= 0;
+        if ((!machine_joined(m) && !serves) || m->role == PARAMO_ROLE_SCHEDULER)
+            continue;
+        const struct view_node *node =
+            view_node(view, serves ? PARAMO_ID_SERVER((uint32_t)m->place) : member_id(m->made->own->member));
+        if (!node || node->incarnation != m->made->own->incarnation)
+            m->declared_dead = true;
+    }
+}
+
+/* A node hears of its own death before it sees a view without it. */
+static void sees_itself(struct world *w, const struct machine *m, const struct view *view)
+{
+    const struct view_node *self = view_node(view, member_id(m->made->own->member));
+    if (m->seen != MEMBER_SLOT_JOINED ||
+        (self && self->incarnation == m->made->own->incarnation && (self->alive || self->left)))
+        return;
+    judge_broken(w, "%s is joined and its own view %" PRIx64 " says it is dead", m->name, view->number);
+}
+
+static void member_views(struct world *w, struct machine *m)
+{
+    struct member *member = m->made->own->member;
+    const struct view *view = member_view(member);
+    if (view && view->number != m->view_seen) {
+        if (!m->view_seen) /* a place that it had before it had a view is not this one */
+            m->declared_dead = false;
+        if (view->number < m->view_seen)
+            judge_broken(w, "%s went back from view %" PRIx64 " to %" PRIx64, m->name, m->view_seen,
+                         view->number);
+        m->view_seen = view->number;
+        view_came(w, view);
+        sees_itself(w, m, view);
+    }
+    for (unsigned i = 0; i < m->made->own->shards_count; i++) {
+        const struct shard *shard = m->made->own->shards[i].shard;
+        uint64_t number = shard->view ? shard->view->number : 0;
+        if (number < m->shard_view_seen[i])
+            judge_broken(w, "a shard of %s went back to view %" PRIx64, m->name, number);
+        m->shard_view_seen[i] = number;
+    }
+}
+
+/* ---- after each event ---------------------------------------------------------------------------------- */
+
+static void customers_check(struct world *w, struct machine *m)
+{
+    for (unsigned i = 0; i < w->schedule->customers; i++) {
+        struct customer *c = &m->customers[i];
+        if (!c->worker)
+            continue;
+        struct client *client = c->worker->client;
+        if (client->view->number < c->view_seen)
+            judge_broken(w, "customer %u of %s went back to view %" PRIx64, i, m->name, client->view->number);
+        c->view_seen = client->view->number;
+        if (m->client_task && m->client_task_customer == i)
+            continue;
+        if (atomic_load(&client->tracker.in_flight) != c->open)
+            judge_broken(w, "customer %u of %s: %u requests are tracked, %u are in flight", i, m->name,
+                         atomic_load(&client->tracker.in_flight), c->open);
+        if (!c->open && (client->pool.out || client->floor != client->next_number || client->view_waiters))
+            judge_broken(w, "customer %u of %s keeps something although nothing is in flight", i, m->name);
+    }
+}
+
+/* What costs a few loads: views only move forward, and what each keeps is bounded by what is in flight. */
+void judge_step(struct world *w, uint32_t first, uint32_t end)
+{
+    for (uint32_t k = 1; k < w->count; k++) {
+        struct machine *m = &w->machines[k];
+        bool look = k >= first && k < end;
+        if ((!look && !m->declared_dead) || !m->up || !m->made->own)
+            continue;
+        if (look && m->made->own->member)
+            member_views(w, m);
+        if (m->declared_dead && m->role == PARAMO_ROLE_SERVER)
+            w->ghost_at = w->moment;
+        if (look && m->role == PARAMO_ROLE_WORKER)
+            customers_check(w, m);
+    }
+}
+
+/* ---- the full look ------------------------------------------------------------------------------------- */
+
+uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2])
+{
+    if (vals[0] ? vals[1] != ~vals[0] : vals[1] != 0)
+        judge_broken(w, "%s: a row is torn: %" PRIx64 " and %" PRIx64, where, vals[0], vals[1]);
+    return vals[0];
+}
+
+/* Has the row gone, though it has not been removed yet? Nobody reads it from then on. */
+static bool is_cleared(const struct shard_table *st, uint64_t key)
+{
+    return partition_set_has(st->clearing, ring_partition(ring_position(&st->placement, key)));
+}
+
+static void row_read(const struct shard_table *st, enum sim_table t, uint64_t key, uint64_t *vals,
+                     unsigned *n)
+{
+    uint32_t len = 0;
+    size_t total;
+    *n = st->row_values;
+    if (is_cleared(st, key)) {
+        memset(vals, 0, *n * sizeof *vals);
+        return;
+    }
+    if (t != SIM_VAR) {
+        sim_must(table_pull(st->table, &key, 1, vals, false));
+        return;
+    }
+    table_var_lens(st->table, &key, 1, &len, &total);
+    *n = len;
+    if (len && len <= SIM_WIDE)
+        table_var_pull(st->table, &key, 1, vals);
+}
+
+static void table_check(struct world *w, const struct machine *m, unsigned index, enum sim_table t,
+                        const struct shard *shard, const struct shard_table *st)
+{
+    uint64_t vals[SIM_WIDE];
+    unsigned n;
+    if ((st->lost && t == SIM_CELLS) || st->lacks)
+        return;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *k = &w->ledger[t].keys[i];
+        if (k->shard != (int)index || losses_open(k, shard, st))
+            continue;
+        /* The newest view gives a dead server's partition, without copies, to this shard, which has not seen
+         * that view yet: a dense table has no memory for the partition's rows before. */
+        if (st->options.kind == PARAMO_TABLE_DENSE && !partition_set_has(st->held, k->partition) &&
+            view_ring(shard->view)->owner[k->partition] != (unsigned)shard->self)
+            continue;
+        row_read(st, t, k->key, vals, &n);
+        ledger_row_check(w, m->name, t, i, vals, n, st->lost ? 0 : k->must, w->moment);
+    }
+}
+
+/* The process that a shard of the newest view is in; NULL: it is not up. */
+static const struct machine *machine_of(const struct world *w, unsigned shard)
+{
+    unsigned place = shard / w->schedule->shards;
+    for (uint32_t k = 1; k <= w->schedule->servers && shard < w->ring_shards; k++) {
+        const struct machine *m = &w->machines[k];
+        if (m->up && m->place == (int)place && m->made->own->incarnation == w->holder[place])
+            return m;
+    }
+    return NULL;
+}
+
+uint64_t judge_shard_view(const struct world *w, unsigned shard)
+{
+    const struct machine *m = machine_of(w, shard);
+    return m ? m->shard_view_seen[shard % w->schedule->shards] : 0;
+}
+
+static const struct shard_table *table_of(const struct machine *m, unsigned index, enum sim_table table)
+{
+    const struct shard *shard = m->made->own->shards[index].shard;
+    const struct view_table *vt = shard->view ? view_table_named(shard->view, sim_table_names[table]) : NULL;
+    const struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
+    return st && st->table && !st->lacks ? st : NULL; /* lacks: it answers nothing of that table */
+}
+
+/* Who owns partitions of a table without copies since a death is not looked at before it knows. */
+static bool knows(const struct machine *m, unsigned index, const struct shard_table *st,
+                  const struct ledger_key *key)
+{
+    const struct shard *shard = m->made->own->shards[index].shard;
+    return (st->replicas || shard->chain->level[key->partition] == 0) && !losses_open(key, shard, st);
+}
+
+bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level, uint64_t *vals, unsigned *n)
+{
+    const struct ledger_key *key = &w->ledger[table].keys[i];
+    unsigned shard = (unsigned)key->shard;
+    if (level)
+        shard = w->chains.level[level].owner[key->partition];
+    const struct machine *m = machine_of(w, shard);
+    if (!m || (table == SIM_USER && level))
+        return false;
+    if (table == SIM_USER) {
+        *vals = m->sums[shard % w->schedule->shards][i];
+        *n = 1;
+        return true;
+    }
+    const struct shard_table *st = table_of(m, shard % w->schedule->shards, table);
+    if (!st || !knows(m, shard % w->schedule->shards, st, key))
+        return false;
+    row_read(st, table, key->key, vals, n);
+    return true;
+}
+
+/* What the shards hold of one table, each asked once for all keys that it has. */
+struct holdings {
+    unsigned count[SIM_SHARDS];
+    uint64_t keys[SIM_SHARDS][SIM_KEYS];
+    uint32_t lens[SIM_SHARDS][SIM_KEYS];
+    size_t at[SIM_SHARDS]; /* its rows in vals: `row` values each */
+    unsigned row;
+    uint64_t vals[RING_LEVELS * SIM_KEYS * SIM_WIDE];
+};
+
+static void var_rows_read(const struct shard_table *st, const uint64_t *keys, unsigned count, uint32_t *lens,
+                          uint64_t *vals)
+{
+    uint64_t packed[SIM_KEYS * SIM_WIDE], *next = packed;
+    size_t total;
+    table_var_lens(st->table, keys, count, lens, &total);
+    bool fits = total <= SIM_KEYS * SIM_WIDE;
+    if (fits)
+        table_var_pull(st->table, keys, count, packed);
+    memset(vals, 0, count * SIM_WIDE * sizeof *vals);
+    for (unsigned i = 0; i < count; i++) {
+        if (!fits && lens[i] && lens[i] <= SIM_WIDE)
+            table_var_pull(st->table, &keys[i], 1, &vals[i * SIM_WIDE]);
+        else if (fits && lens[i] <= SIM_WIDE)
+            memcpy(&vals[i * SIM_WIDE], next, lens[i] * sizeof *vals);
+        next += lens[i];
+    }
+}
+
+static void holdings_read(struct holdings *h, enum sim_table t, unsigned shards,
+                          const struct shard_table *const tables[SIM_SHARDS])
+{
+    size_t at = 0;
+    h->row = t == SIM_VAR || t == SIM_ROWS ? SIM_WIDE : ledger_row(t, 0);
+    for (unsigned s = 0; s < shards; s++) {
+        if (!h->count[s])
+            continue;
+        h->at[s] = at;
+        at += h->count[s] * h->row;
+        uint64_t *vals = &h->vals[h->at[s]];
+        for (unsigned i = 0; i < h->count[s]; i++)
+            h->lens[s][i] = h->row;
+        if (t == SIM_VAR)
+            var_rows_read(tables[s], h->keys[s], h->count[s], h->lens[s], vals);
+        else
+            sim_must(table_pull(tables[s]->table, h->keys[s], h->count[s], vals, false));
+        for (unsigned i = 0; i < h->count[s]; i++)
+            if (is_cleared(tables[s], h->keys[s][i])) {
+                h->lens[s][i] = tables[s]->row_values;
+                memset(&vals[i * h->row], 0, h->row * sizeof *vals);
+            }
+    }
+}
+
+/* Each copy of a table has what was acknowledged, and those of one number are the same. */
+static void copies_check(struct world *w, enum sim_table t, const struct machine *const machines[SIM_SHARDS])
+{
+    const struct shard_table *tables[SIM_SHARDS];
+    unsigned levels = judge_replicas(w, t) + 1, taken[SIM_SHARDS] = {0};
+    bool there[SIM_KEYS][RING_LEVELS] = {{false}};
+    struct holdings h;
+    memset(h.count, 0, sizeof h.count);
+    for (unsigned s = 0; s < w->ring_shards; s++)
+        tables[s] = machines[s] ? table_of(machines[s], s % w->schedule->shards, t) : NULL;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *key = &w->ledger[t].keys[i];
+        for (unsigned level = 0; level < levels; level++) {
+            unsigned s = w->chains.level[level].owner[key->partition];
+            if (s >= w->ring_shards || !tables[s] ||
+                !knows(machines[s], s % w->schedule->shards, tables[s], key))
+                continue;
+            there[i][level] = true;
+            h.keys[s][h.count[s]++] = key->key;
+        }
+    }
+    holdings_read(&h, t, w->ring_shards, tables);
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *key = &w->ledger[t].keys[i];
+        const uint64_t *vals[RING_LEVELS];
+        uint64_t last[RING_LEVELS];
+        unsigned n[RING_LEVELS], seen = 0, partition = key->partition;
+        for (unsigned level = 0; level < levels; level++) {
+            unsigned s = w->chains.level[level].owner[partition];
+            if (!there[i][level])
+                continue;
+            const struct machine *m = machines[s];
+            vals[seen] = &h.vals[h.at[s] + taken[s] * h.row];
+            n[seen] = h.lens[s][taken[s]++];
+            last[seen] = m->made->own->shards[s % w->schedule->shards].shard->chain->last[partition];
+            ledger_row_check(w, m->name, t, i, vals[seen], n[seen], tables[s]->lost ? 0 : key->must,
+                             w->moment);
+            for (unsigned k = 0; k < seen && !w->loading; k++)
+                if (!w->restoring && last[k] == last[seen] &&
+                    (n[k] != n[seen] || memcmp(vals[k], vals[seen], ledger_row(t, i) * sizeof **vals) != 0))
+                    judge_broken(w,
+                                 "%s: table %d key %" PRIu64 " holds %" PRIx64 " after change %" PRIu64
+                                 " of its partition, another copy %" PRIx64,
+                                 m->name, (int)t, key->key, vals[seen][0], last[k], vals[k][0]);
+            seen++;
+        }
+    }
+}
+
+static void all_copies_check(struct world *w)
+{
+    const struct machine *machines[SIM_SHARDS] = {NULL};
+    for (unsigned s = 0; s < w->ring_shards; s++)
+        machines[s] = machine_of(w, s);
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        if (t != SIM_USER)
+            copies_check(w, (enum sim_table)t, machines);
+}
+
+/* Slices that wait for a view beyond their time, and handlers' requests below the floor, are forgotten ones.
+ */
+static void kept_answers_check(struct world *w, const struct machine *m, const struct shard *shard)
+{
+    if (shard->clears)
+        judge_broken(w, "%s has not removed all rows that were cleared", m->name);
+    for (const struct qnode *node = shard->deferred_for_view.head; node; node = node->next)
+        if (container_of(node, struct kept, node)->deadline + 6 * ENV_SEC < lane_now(shard->lane))
+            judge_broken(w, "%s keeps a request that waits for a view beyond its time", m->name);
+    for (const struct sender *s = shard->senders; s; s = s->next)
+        for (unsigned i = 0; s->handled && i < DATA_WINDOW; i++)
+            if (s->handled[i] && s->handled[i]->head.number < s->applied_window.own.floor)
+                judge_broken(w, "%s keeps the answer to request %" PRIu64 " that nobody can ask for any more",
+                             m->name, s->handled[i]->head.number);
+}
+
+/* A shard has no rows of partitions that no chain has it for, and that it is not about to get. */
+static void unknown_rows_check(struct world *w, const struct machine *m, const struct shard *shard,
+                               enum sim_table t, const struct shard_table *st)
+{
+    const struct chain *c = shard->chain;
+    for (unsigned i = 0; c && st->options.kind != PARAMO_TABLE_DENSE && i < SIM_KEYS; i++) {
+        uint64_t key = w->ledger[t].keys[i].key;
+        unsigned partition = w->ledger[t].keys[i].partition;
+        uint32_t row = TABLE_NO_ROW, len = 0;
+        size_t total;
+        if (chain_has(st, c->level[partition]) || migration_target_has(c, partition) ||
+            (c->level[partition] < 0 && c->origin_of[partition]) || is_cleared(st, key))
+            continue;
+        if (st->options.kind == PARAMO_TABLE_VAR)
+            table_var_lens(st->table, &key, 1, &len, &total);
+        else if (table_resolve(st->table, &key, 1, &row, false))
+            continue;
+        if (len || row != TABLE_NO_ROW)
+            judge_broken(w, "%s: table %d has kept key %" PRIu64 ", whose partition has left", m->name,
+                         (int)t, key);
+    }
+}
+
+static void server_check(struct world *w, struct machine *m, bool last)
+{
+    const struct member_slot *member_slot = m->made->own;
+    bool in_place = machine_joined(m) && !m->declared_dead;
+    for (unsigned i = 0; i < member_slot->shards_count; i++) {
+        const struct shard *shard = member_slot->shards[i].shard;
+        if (last)
+            kept_answers_check(w, m, shard);
+        if (shard->senders_count > (size_t)w->schedule->workers * w->schedule->customers * 8)
+            judge_broken(w, "%s remembers %zu senders", m->name, shard->senders_count);
+        if (!in_place || shard->self < 0)
+            continue;
+        for (unsigned t = 0; t < SIM_TABLES; t++) {
+            const struct view_table *vt = view_table_named(shard->view, sim_table_names[t]);
+            struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
+            if (st && st->table && (last || w->looks % UNKNOWN_ROWS_EVERY == 0))
+                unknown_rows_check(w, m, shard, (enum sim_table)t, st);
+            if (st && st->table && !w->schedule->replicas)
+                table_check(w, m, (unsigned)shard->self, (enum sim_table)t, shard, st);
+        }
+    }
+    for (unsigned i = 0; i < SIM_KEYS && m->place >= 0; i++) {
+        const struct ledger_key *k = &w->ledger[SIM_USER].keys[i];
+        unsigned owner =
+            k->shard < 0 ? SIM_SHARDS : (unsigned)k->shard - (unsigned)m->place * w->schedule->shards;
+        for (unsigned s = 0; s < w->schedule->shards && owner < w->schedule->shards; s++)
+            ledger_check(w, m->name, SIM_USER, k, m->sums[s][i], in_place && s == owner ? k->must : 0);
+    }
+}
+
+/* Does this shard refuse that clear, should it come? */
+static bool refuses(const struct shard *shard, const struct late_clear *late)
+{
+    for (const struct sender *s = shard->senders; s; s = s->next)
+        if (s->incarnation == late->incarnation && s->customer == late->customer)
+            return s->fenced || s->applied_window.own.floor >= late->floor;
+    const struct view_node *node = shard->view ? view_node(shard->view, late->node) : NULL;
+    return node && (node->incarnation != late->incarnation || !node->alive);
+}
+
+static bool all_refuse(const struct world *w, const struct late_clear *late)
+{
+    for (uint32_t k = 1; k <= w->schedule->servers; k++) {
+        const struct machine *m = &w->machines[k];
+        for (unsigned i = 0; m->up && i < m->made->own->shards_count; i++)
+            if (!refuses(m->made->own->shards[i].shard, late))
+                return false;
+    }
+    return true;
+}
+
+/* Clears that have failed, and that no server does any more. */
+static void clears_check(const struct world *w, struct ledger_table *t)
+{
+    if (t->late_count > SIM_LATE)
+        return; /* of some nobody knows any more */
+    unsigned left = 0;
+    for (unsigned i = 0; i < t->late_count; i++)
+        if (!all_refuse(w, &t->late[i]))
+            t->late[left++] = t->late[i];
+    t->late_count = left;
+    t->tainted = left > 0;
+}
+
+void judge_full(struct world *w, bool last)
+{
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        if (w->ledger[t].tainted)
+            clears_check(w, &w->ledger[t]);
+    if (!last && !w->stirred && w->looks++ % QUIET_EVERY)
+        return; /* nobody has been told anything that changes rows */
+    w->looks += w->stirred;
+    w->stirred = false;
+    for (uint32_t k = 1; k < w->count; k++) {
+        struct machine *m = &w->machines[k];
+        if (m->up && m->role == PARAMO_ROLE_SERVER)
+            server_check(w, m, last);
+    }
+    if (w->schedule->replicas && !judge_data_lost(w))
+        all_copies_check(w);
+    for (unsigned i = 0; i < SIM_QUARANTINE; i++)
+        if (w->quarantine[i])
+            ledger_poisoned(w, w->quarantine[i]);
+}

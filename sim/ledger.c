@@ -1,0 +1,439 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "sim/world.h"
+#include "worker/client_impl.h"
+
+#define TWICE UINT64_C(0x2aaaaaaaaaaaaaaa) /* the upper bits of the digits */
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = ((const struct ledger_key *)a)->key, y = ((const struct ledger_key *)b)->key;
+    return (x > y) - (x < y);
+}
+
+static bool dense(unsigned table)
+{
+    return table == SIM_DENSE || table == SIM_ROWS;
+}
+
+static unsigned partition_of(unsigned table, uint64_t key)
+{
+    struct ring_placement placement = {.kind = dense(table) ? PARAMO_PLACE_DENSE : PARAMO_PLACE_MIXED,
+                                       .rows = SIM_KEYS};
+    return ring_partition(ring_position(&placement, key));
+}
+
+void ledger_init(struct world *w)
+{
+    for (unsigned t = 0; t < SIM_TABLES; t++) {
+        for (unsigned i = 0; i < SIM_KEYS; i++) {
+            uint64_t key = dense(t) ? i : mix64(i + 1);
+            w->ledger[t].keys[i] = (struct ledger_key){
+                .key = key, .partition = partition_of(t, key), .shard = -1, .past = &w->ledger[t].past[i]};
+        }
+        qsort(w->ledger[t].keys, SIM_KEYS, sizeof w->ledger[t].keys[0], by_key);
+    }
+    for (unsigned i = 0; i < SIM_KEYS; i++)
+        cell_init(&w->cells[i]);
+    for (unsigned i = 0; i < SCHEDULE_NODES_MAX; i++)
+        cell_init(&w->values[i]);
+}
+
+unsigned ledger_row(enum sim_table table, unsigned index)
+{
+    switch (table) {
+    case SIM_VAR:
+        return 1 + index % 3;
+    case SIM_ROWS:
+        return SIM_WIDE;
+    case SIM_CELLS:
+        return 2; /* the second says what the first is: a torn row would show */
+    default:
+        return 1;
+    }
+}
+
+void ledger_owners(struct world *w, const struct view *view)
+{
+    uint64_t since = view_partitions_changed(view); /* nobody need have seen that view itself */
+    w->ring_shards = view->shards_count;
+    for (unsigned t = 0; t < SIM_TABLES; t++) {
+        for (unsigned i = 0; i < SIM_KEYS; i++) {
+            struct ledger_key *k = &w->ledger[t].keys[i];
+            int owner = view_ring(view)->owner[k->partition];
+            if (t == SIM_USER && k->shard >= 0 && owner != k->shard)
+                k->must = 0; /* a handler's sums have no copies */
+            if (owner == k->shard)
+                continue;
+            if (k->shard >= 0) {
+                k->past->before[k->shard] = k->came;
+                k->past->left[k->shard] = since;
+            }
+            k->shard = owner;
+            k->came = since;
+        }
+    }
+}
+
+bool ledger_owned(const struct ledger_key *key, unsigned shard, uint64_t view)
+{
+    if (key->shard == (int)shard && view >= key->came)
+        return true;
+    return view >= key->past->before[shard] && view < key->past->left[shard];
+}
+
+unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key)
+{
+    const struct ledger_key *keys = w->ledger[table].keys;
+    unsigned low = 0, high = SIM_KEYS;
+    while (low + 1 < high) {
+        unsigned middle = (low + high) / 2;
+        *(keys[middle].key <= key ? &low : &high) = middle;
+    }
+    return keys[low].key == key ? low : SIM_KEYS;
+}
+
+static unsigned server_of(const struct world *w, const struct ledger_key *key)
+{
+    return (unsigned)key->shard / w->schedule->shards;
+}
+
+static bool pushes(enum op_kind kind)
+{
+    return kind == OP_PUSH || kind == OP_PUSHPULL || kind == OP_PUT;
+}
+
+/* A cell's values are told apart by who writes, and where. */
+static uint64_t cell_value(const struct op *op, unsigned index)
+{
+    return op->kind == OP_DELETE ? 0 : (uint64_t)op->serial << 8 | index;
+}
+
+/* What handlers keep does not move: its client knew, when the request was issued, who has the key now. */
+static bool knows_handler(const struct op *op, const struct ledger_key *key)
+{
+    return op->table != SIM_USER || key->came <= op->issued_view;
+}
+
+bool ledger_stays(const struct world *w, enum sim_table table, uint64_t from,
+                  const uint32_t deaths[SIM_SERVERS])
+{
+    bool died = memcmp(deaths, w->deaths, sizeof w->deaths) != 0;
+    if (table == SIM_USER && died)
+        return false; /* its process may have died with it, and another of the place own the key again */
+    if (table != SIM_USER && (w->loading || from <= w->loaded_at))
+        return false;                                       /* the rows are a checkpoint's */
+    if (!judge_replicas(w, table) && w->schedule->replicas) /* who is cut off, and dead to all others,
+                                                                acknowledges until its lease is over */
+        return w->lost_at < from && w->ghost_at < from;
+    if (w->schedule->replicas)
+        return !judge_data_lost(w);
+    /* What a dead server had is not anywhere, though others may have its partitions by now; nor is what one
+     * does that is dead to all others, in whose place another has come. */
+    return !died && w->ghost_at < from;
+}
+
+/* Is what was acknowledged since the request was issued there, wherever the key is now? */
+static bool kept(const struct world *w, const struct op *op)
+{
+    for (unsigned i = 0; i < op->n; i++)
+        if (!knows_handler(op, &w->ledger[op->table].keys[op->index[i]]))
+            return false;
+    return ledger_stays(w, op->table, op->from, op->deaths);
+}
+
+/* False: the key cannot be had. */
+static bool count_key(struct world *w, struct op *op, unsigned i)
+{
+    struct ledger_key *k = &w->ledger[op->table].keys[i];
+    bool cells = op->table == SIM_CELLS, writes = pushes(op->kind);
+    if (cells && (writes || op->kind == OP_DELETE) && !cell_room(w, &w->cells[i]))
+        return false;
+    if (!cells && writes && k->used == SIM_DIGITS)
+        return false;
+    unsigned at = op->n++, row = ledger_row(op->table, i);
+    op->index[at] = (uint16_t)i;
+    op->keys[at] = k->key;
+    op->lens[at] = row;
+    op->must[at] = k->must;
+    op->digit[at] = 0;
+    if (cells && (writes || op->kind == OP_DELETE)) {
+        op->digit[at] = cell_value(op, i);
+        cell_write(&w->cells[i], op->digit[at], op->from);
+    } else if (writes) {
+        op->digit[at] = UINT64_C(1) << 2 * k->used++;
+        k->sent |= op->digit[at];
+    }
+    for (unsigned c = 0; c < row; c++)
+        op->vals[op->vals_n++] = cells && c && op->digit[at] ? ~op->digit[at] : op->digit[at];
+    return true;
+}
+
+static bool issue_clear(struct world *w, struct op *op)
+{
+    struct ledger_table *t = &w->ledger[op->table];
+    for (unsigned i = 0; i < SIM_KEYS && op->table == SIM_CELLS; i++)
+        if (!cell_room(w, &w->cells[i]))
+            return false;
+    t->clears++;
+    t->clears_open++;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        t->keys[i].must = 0;
+        if (op->table == SIM_CELLS)
+            cell_write(&w->cells[i], 0, op->from);
+    }
+    return true;
+}
+
+bool ledger_issue(struct world *w, struct op *op, struct dice *dice)
+{
+    const struct ledger_table *t = &w->ledger[op->table];
+    op->from = ++w->moment;
+    op->clears = t->clears;
+    op->certain = !t->tainted && !t->clears_open;
+    memcpy(op->deaths, w->deaths, sizeof op->deaths);
+    op->n = op->vals_n = 0;
+    if (op->kind == OP_CLEAR)
+        return issue_clear(w, op);
+    for (unsigned i = 0; i < SIM_KEYS && (op->kind == OP_SCAN || op->kind == OP_STAT); i++)
+        op->all_must[i] = t->keys[i].must;
+    if (op->kind >= OP_CLEAR)
+        return true;
+    unsigned want = 1 + (unsigned)dice_draw(dice, SIM_OP_KEYS), gap = 2 * SIM_KEYS / want;
+    for (unsigned i = (unsigned)dice_draw(dice, gap / 2); i < SIM_KEYS && op->n < want;
+         i += 1 + (unsigned)dice_draw(dice, gap))
+        (void)count_key(w, op, i);
+    return op->n > 0;
+}
+
+void ledger_check(struct world *w, const char *where, enum sim_table table, const struct ledger_key *key,
+                  uint64_t value, uint64_t must)
+{
+    if (value & ~key->sent & ~TWICE)
+        judge_broken(w,
+                     "%s: table %d key %" PRIu64 " holds %" PRIx64 ", but only %" PRIx64 " was ever pushed",
+                     where, (int)table, key->key, value, key->sent);
+    else if (value & TWICE)
+        judge_broken(w, "%s: table %d key %" PRIu64 " holds %" PRIx64 ": a push was applied twice", where,
+                     (int)table, key->key, value);
+    else if (must & ~value)
+        judge_broken(w, "%s: table %d key %" PRIu64 " holds %" PRIx64 ", but %" PRIx64 " was acknowledged",
+                     where, (int)table, key->key, value, must);
+}
+
+static void row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
+                      const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
+{
+    const struct ledger_key *k = &w->ledger[table].keys[index];
+    uint64_t gone = w->loading || from <= w->loaded_at || losses_between(w, k, from) ? 0 : k->gone;
+    if (table == SIM_VAR && n != 0 && n != ledger_row(table, index))
+        judge_broken(w, "%s: a row of %u values, all of this key have %u", where, n,
+                     ledger_row(table, index));
+    if (!n)
+        ledger_check(w, where, table, k, 0, must);
+    for (unsigned c = 0; c < n; c++) {
+        ledger_check(w, where, table, k, vals[c], must);
+        if (vals[c] & gone)
+            judge_broken(w,
+                         "%s: table %d key %" PRIu64 " holds %" PRIx64
+                         ", and a checkpoint was loaded that has nothing of %" PRIx64,
+                         where, (int)table, k->key, vals[c], k->gone);
+    }
+}
+
+static void cell_check(struct world *w, const char *where, unsigned index, const uint64_t vals[2],
+                       uint64_t from)
+{
+    uint64_t value = judge_cell(w, where, vals);
+    bool other =
+        w->loading || from <= w->loaded_at || losses_between(w, &w->ledger[SIM_CELLS].keys[index], from);
+    if (!other && !cell_may_be(&w->cells[index], value, from))
+        judge_broken(
+            w, "%s: cell %u holds %" PRIx64 ", which nobody wrote, or which was written over before that",
+            where, index, value);
+}
+
+void ledger_row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
+                      const uint64_t *vals, unsigned n, uint64_t must, uint64_t from)
+{
+    static const uint64_t none[2];
+    if (w->restoring)
+        return;
+    if (table == SIM_CELLS)
+        cell_check(w, where, index, n ? vals : none, from);
+    else
+        row_check(w, where, table, index, vals, n, must, from);
+}
+
+/* What is acknowledged is applied at that moment, by the process that holds the place since it was issued;
+ * where there are copies, by all that have one. */
+static void applied(struct world *w, const struct op *op)
+{
+    uint64_t vals[SIM_WIDE];
+    unsigned n;
+    for (unsigned i = 0; i < op->n; i++) {
+        if (losses_between(w, &w->ledger[op->table].keys[op->index[i]], op->from))
+            continue; /* it was, perhaps, by those who are dead */
+        for (unsigned level = 0; level <= judge_replicas(w, op->table) && kept(w, op); level++)
+            if (judge_row(w, op->table, op->index[i], level, vals, &n))
+                ledger_row_check(w, level ? "an acknowledged push's copy" : "an acknowledged push", op->table,
+                                 op->index[i], vals, n, op->digit[i], w->moment);
+    }
+}
+
+bool ledger_load_between(const struct world *w, const struct op *op)
+{
+    return op->table != SIM_USER && (w->loading || op->from <= w->loaded_at);
+}
+
+static void acknowledged(struct world *w, const struct op *op)
+{
+    struct ledger_table *t = &w->ledger[op->table];
+    for (unsigned i = 0; i < op->n; i++)
+        t->keys[op->index[i]].acked |= op->digit[i];
+    if (!op->certain || t->tainted || t->clears_open || t->clears != op->clears)
+        return; /* a clear may have come after it */
+    applied(w, op);
+    for (unsigned i = 0; i < op->n; i++) {
+        struct ledger_key *k = &t->keys[op->index[i]];
+        /* A handler's sums die with their process; so do rows of which there is no copy. */
+        bool alone = op->table == SIM_USER || !judge_replicas(w, op->table);
+        if ((!alone || kept(w, op)) && !losses_between(w, k, op->from))
+            k->must |= op->digit[i];
+    }
+}
+
+static void pulled(struct world *w, const struct op *op)
+{
+    const struct ledger_table *t = &w->ledger[op->table];
+    bool own = op->kind == OP_PUSHPULL && op->certain && !t->tainted && t->clears == op->clears;
+    unsigned at = 0;
+    for (unsigned i = 0; i < op->n; i++) {
+        const struct ledger_key *k = &t->keys[op->index[i]];
+        bool between = ledger_load_between(w, op) || losses_between(w, k, op->from);
+        uint64_t must = between || !knows_handler(op, k) ? 0 : op->must[i] & k->must;
+        unsigned row = ledger_row(op->table, op->index[i]);
+        if (own && (op->table != SIM_USER || kept(w, op)))
+            must |= op->digit[i];
+        if (op->table == SIM_VAR)
+            row = op->lens[i];
+        if (at + row > op->vals_n) {
+            judge_broken(w, "a row of %u values was pulled, all of this key have %u", row,
+                         ledger_row(op->table, op->index[i]));
+            return;
+        }
+        ledger_row_check(w, "a pull", op->table, op->index[i], op->vals + at, row, must, op->from);
+        at += row;
+    }
+}
+
+static void cells_done(struct world *w, const struct op *op)
+{
+    const struct ledger_key *keys = w->ledger[SIM_CELLS].keys;
+    if (!w->schedule->replicas && !kept(w, op))
+        return; /* done by one that is gone, or is about to be: it may be in force, or not */
+    if (op->kind == OP_CLEAR) {
+        for (unsigned i = 0; i < SIM_KEYS; i++)
+            if (!losses_between(w, &keys[i], op->from))
+                cell_written(&w->cells[i], 0, op->from, w->moment);
+    } else if (pushes(op->kind) || op->kind == OP_DELETE) {
+        for (unsigned i = 0; i < op->n; i++)
+            if (!losses_between(w, &keys[op->index[i]], op->from))
+                cell_written(&w->cells[op->index[i]], op->digit[i], op->from, w->moment);
+        applied(w, op);
+    }
+}
+
+/* Rows that a table can have: all of a dense one; else those of keys that were used, and those that must be
+ * there at least, each once: where partitions change hands, counting begins anew. */
+static void counted(struct world *w, const struct op *op)
+{
+    uint64_t rows = op->stats.rows, least = dense(op->table) ? SIM_KEYS : 0;
+    for (unsigned i = 0; i < SIM_KEYS && !dense(op->table) && !ledger_load_between(w, op); i++) {
+        const struct ledger_key *k = &w->ledger[op->table].keys[i];
+        least += (op->all_must[i] & k->must) != 0 && !losses_between(w, k, op->from);
+    }
+    if (rows < least || rows > SIM_KEYS)
+        judge_broken(w, "%s: table %d has %" PRIu64 " rows, between %" PRIu64 " and %d are there",
+                     op->machine->name, (int)op->table, rows, least, SIM_KEYS);
+}
+
+/* It may be on its way, and come when the customer asks for it no more: until the servers know that. */
+static void clear_failed(struct ledger_table *t, const struct op *op)
+{
+    const struct machine *m = op->machine;
+    t->tainted = true;
+    if (t->late_count < SIM_LATE)
+        t->late[t->late_count] =
+            (struct late_clear){.node = member_id(m->made->own->member),
+                                .customer = op->customer,
+                                .incarnation = m->made->own->incarnation,
+                                .floor = m->customers[op->customer].worker->client->next_number};
+    t->late_count++;
+}
+
+void ledger_done(struct world *w, struct op *op, paramo_err status)
+{
+    struct ledger_table *t = &w->ledger[op->table];
+    w->moment++;
+    if (op->kind == OP_CLEAR) {
+        t->clears_open--;
+        if (status) {
+            clear_failed(t, op);
+        } else if (op->from > t->mended_from && w->ghost_at < op->from) {
+            t->mended_from = op->from;
+            t->mended_at = w->moment;
+        }
+    }
+    if (status)
+        return;
+    if (op->kind == OP_STAT)
+        counted(w, op);
+    if (op->table == SIM_CELLS)
+        cells_done(w, op);
+    else if (op->kind == OP_PUSH || op->kind == OP_PUSHPULL)
+        acknowledged(w, op);
+    if (op->kind == OP_PULL || op->kind == OP_PUSHPULL)
+        pulled(w, op);
+}
+
+void ledger_server_died(struct world *w, unsigned place)
+{
+    w->deaths[place]++;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        struct ledger_key *k = &w->ledger[SIM_USER].keys[i];
+        if (k->shard >= 0 && server_of(w, k) == place)
+            k->must = 0;
+        k = &w->ledger[SIM_CELLS].keys[i];
+        if (k->shard >= 0 && server_of(w, k) == place && !w->schedule->replicas && !w->schedule->restores)
+            cell_lost(w, &w->cells[i]);
+    }
+}
+
+/* ---- whose arrays they are ---- */
+
+#define POISON UINT64_C(0x5050505050505050)
+
+void ledger_poison(struct op *op)
+{
+    for (unsigned i = 0; i < op->n; i++) { /* ascending, so that a key that is read late is a wrong one */
+        op->keys[i] = POISON + i;
+        op->lens[i] = 1;
+    }
+    for (unsigned i = 0; i < op->vals_n; i++)
+        op->vals[i] = POISON + i;
+}
+
+void ledger_poisoned(struct world *w, const struct op *op)
+{
+    bool whole = true;
+    for (unsigned i = 0; i < op->n; i++)
+        whole = whole && op->keys[i] == POISON + i && op->lens[i] == 1;
+    for (unsigned i = 0; i < op->vals_n; i++)
+        whole = whole && op->vals[i] == POISON + i;
+    if (!whole)
+        judge_broken(w, "the arrays of request %" PRIu64 " were written to after its end", op->ts);
+}

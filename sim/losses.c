@@ -1,0 +1,127 @@
+/*
+ * Rows whose last copy dies in a job that has `--on-loss restore`: which they are follows from the chains of
+ * the view before and from who is dead in the new one. They go back to the last whole checkpoint, and no
+ * others do; their owners let requests wait meanwhile. So the model of these rows, and of no others, becomes
+ * what that checkpoint may hold as soon as the scheduler has chosen it. A read that began before the loss, or
+ * that somebody may have answered who is declared dead and lives, may be of before.
+ */
+#include <inttypes.h>
+
+#include "server/shard/shard_impl.h"
+#include "sim/world.h"
+
+static bool survives(const struct world *w, const struct view *view, unsigned shard)
+{
+    unsigned place = shard / w->schedule->shards;
+    const struct view_node *node = shard < w->ring_shards ? view_node(view, PARAMO_ID_SERVER(place)) : NULL;
+    return node && node->alive && node->incarnation == w->holder[place];
+}
+
+/* The first level at which somebody was left; RING_LEVELS: nowhere. */
+static unsigned lowest(const struct world *w, const struct view *view, unsigned partition)
+{
+    for (unsigned level = 0; level <= w->schedule->replicas; level++)
+        if (survives(w, view, w->chains.level[level].owner[partition]))
+            return level;
+    return RING_LEVELS;
+}
+
+static void key_lost(struct world *w, struct ledger_key *k, const struct view *view)
+{
+    k->lost = true;
+    k->lost_at = ++w->moment;
+    k->lost_view = view->number;
+    k->lost_acked = k->acked;
+    k->back = k->must = 0;
+}
+
+/* What the new view says is lost, and the one before did not; and what died in it. */
+static void table_came(struct world *w, const struct view *view, bool follows, enum sim_table t,
+                       const uint8_t left[RING_PARTITIONS])
+{
+    const struct view_table *vt = view_table_named(view, sim_table_names[t]);
+    unsigned replicas = judge_replicas(w, t);
+    for (unsigned i = 0; i < SIM_KEYS && vt; i++) {
+        struct ledger_key *k = &w->ledger[t].keys[i];
+        bool reported = view->lost_at > vt->since && view->lost[k->partition] > replicas;
+        if (left[k->partition] > replicas && reported)
+            key_lost(w, k, view); /* not said: a copy was made in the same view, or the row will be missed */
+        else if (reported && !k->lost && follows)
+            judge_broken(w, "view %" PRIx64 " has partition %u of table %d lost, and who has it is alive",
+                         view->number, k->partition, (int)t);
+        else if (reported && !k->lost)
+            key_lost(w, k, view);
+    }
+}
+
+/* Rows are there again, as views have it: unless the scheduler has given them up. */
+static void all_back(struct world *w)
+{
+    bool back = true;
+    ckpts_returned(w);
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        for (unsigned i = 0; i < SIM_KEYS; i++) {
+            struct ledger_key *k = &w->ledger[t].keys[i];
+            back = back && (!k->lost || k->back);
+            k->lost = false;
+        }
+    w->counts[PLAY_returned] += back;
+    if (!back || !ckpts_can_return(w)) /* the folder may have failed while they did */
+        w->given_up = ++w->moment;
+}
+
+void losses_came(struct world *w, const struct view *view, uint64_t before)
+{
+    uint8_t left[RING_PARTITIONS] = {0};
+    if (!w->schedule->restores)
+        return;
+    bool any = false;
+    for (unsigned a = 0; a < RING_PARTITIONS && before; a++) {
+        left[a] = (uint8_t)lowest(w, view, a);
+        any = any || left[a];
+    }
+    if (any && !view->lost_at) /* given up before anybody saw a view that says so; or no table has lost any */
+        w->given_up = ++w->moment;
+    for (unsigned t = 0; t < SIM_TABLES && view->lost_at; t++)
+        if (t != SIM_USER)
+            table_came(w, view, view->number == before + 1, (enum sim_table)t, left);
+    if (w->loss_view && !view->lost_at)
+        all_back(w);
+    if (!w->loss_view)
+        w->loss_first = view->lost_at;
+    w->loss_view = view->lost_at;
+}
+
+void losses_back(struct world *w, uint64_t number, const struct bounds *b)
+{
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        for (unsigned i = 0; i < SIM_KEYS; i++) {
+            struct ledger_key *k = &w->ledger[t].keys[i];
+            if (!k->lost || k->back == number)
+                continue;
+            bounds_returned(w, b, (enum sim_table)t, i, k->back != 0);
+            k->back = number;
+        }
+}
+
+bool losses_between(const struct world *w, const struct ledger_key *k, uint64_t from)
+{
+    return k->lost_at && (from <= k->lost_at || w->ghost_at >= from);
+}
+
+bool losses_open(const struct ledger_key *k, const struct shard *shard, const struct shard_table *st)
+{
+    return k->lost_at && (!shard->view || shard->view->number < k->lost_view ||
+                          partition_set_has(st->lost_partitions, k->partition));
+}
+
+void losses_forget(struct world *w)
+{
+    w->loss_view = w->given_up = 0;
+    for (unsigned t = 0; t < SIM_TABLES; t++)
+        for (unsigned i = 0; i < SIM_KEYS; i++) {
+            struct ledger_key *k = &w->ledger[t].keys[i];
+            k->lost = false;
+            k->died_at = k->lost_at = k->lost_view = k->lost_acked = k->back = 0;
+        }
+}

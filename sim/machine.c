@@ -1,0 +1,676 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/meta/store_dir.h"
+#include "cluster/meta/store_etcd.h"
+#include "cluster/scheduler/sched.h"
+#include "env/process.h"
+#include "sim/world.h"
+#include "wire/calls.h"
+#include "wire/end.h"
+#include "worker/client_impl.h"
+
+static const char *const scheduler_addresses[] = {"scheduler:1", "scheduler:2"};
+enum {
+    REQUEST_MS = 20000,
+    HEARTBEAT_MS = 1000,
+    HEARTBEAT_TIMEOUT_MS = 10000,
+    SCHEDULER_WAIT_MS = 1000,
+    CONNECT_MS = 60000,
+    DRAIN_SECONDS = 60
+};
+
+static void *must_have(void *p)
+{
+    if (!p)
+        abort();
+    return p;
+}
+
+struct member *machine_member(const struct machine *m)
+{
+    return m->up && m->made->own ? m->made->own->member : NULL;
+}
+
+bool machine_joined(const struct machine *m)
+{
+    return m->up && m->seen == MEMBER_SLOT_JOINED;
+}
+
+/* ---- starting ------------------------------------------------------------------------------------------ */
+
+/* More servers are gone than may be, as the scheduler has it: of the last death nobody else may have heard.
+ */
+static void judge_lost(const struct machine *m)
+{
+    const struct world *w = m->world;
+    const struct scheduler *s = m->made->scheduler;
+    unsigned gone = w->gone;
+    for (uint32_t i = 0; i < s->slots[SLOTS_SERVERS].count && i < SIM_SERVERS; i++) {
+        const struct sched_node *node = s->slots[SLOTS_SERVERS].node[i];
+        gone += w->copies_at[i] && (node->state == SNODE_DEAD || node->info.incarnation != w->copies_at[i]);
+    }
+    if (w->schedule->restores && ckpts_can_return(w))
+        judge_broken(m->world, "the job has lost rows, and there is a checkpoint that has them");
+    /* Who is left owns all in the view that has them dead: a chain that is long enough is full then. */
+    bool died = w->schedule->restores && w->lost_at;
+    if (judge_enough(w, gone) && !died)
+        judge_broken(m->world, "the job has lost rows, and %u servers have died since all had their copies",
+                     gone);
+}
+
+/* A job's end stays in the store if it cannot be emptied (its disk fails), and the next scheduler over that
+ * store finds it and tells it again, though all nodes of that job are gone. Then nothing of this job is lost:
+ * what was, was judged when the end was told first. Views' numbers only rise in one store, so that one of the
+ * job before is known by its number. */
+static bool told_again(const struct machine *m, paramo_err status)
+{
+    const struct world *w = m->world;
+    return m->found_end && m->found_view <= w->past_view && status == w->past_status;
+}
+
+uint64_t machine_end_view(const struct machine *m)
+{
+    const struct scheduler *s = m->up ? m->made->scheduler : NULL;
+    return s && (m->found_end || s->state == SCHED_ENDING || s->state == SCHED_OVER) ? s->view_number : 0;
+}
+
+static void job_ended(struct machine *m, paramo_err status)
+{
+    struct world *w = m->world;
+    if (status == PARAMO_E_FENCED) {
+        m->deposed = true;
+        return;
+    }
+    if (w->over && !w->schedule->meta) /* one that led may have told its end, and the next tells it again */
+        judge_broken(w, "the job ended twice");
+    if (m->found_end && status != m->found_status)
+        judge_broken(w, "the job has ended with %s, and the scheduler that starts again says %s",
+                     err_name(m->found_status), err_name(status));
+    if (status == PARAMO_E_DATA_LOST && !told_again(m, status))
+        judge_lost(m);
+    w->over = true;
+    w->over_status = status;
+    w->over_view = m->made->scheduler->view_number;
+}
+
+static void job_over(void *arg, paramo_err status, const char *text)
+{
+    (void)text;
+    memory_hold();
+    job_ended(arg, status);
+    memory_go_on();
+}
+
+static void create_scheduler(struct machine *m, struct store *store, const struct store_state *found)
+{
+    const struct schedule *s = m->world->schedule;
+    struct scheduler_config config = {.van = m->van,
+                                      .lane = m->made->control,
+                                      .address = scheduler_addresses[m->rank],
+                                      .token = "token",
+                                      .num_servers = s->servers - s->late,
+                                      .num_workers = s->workers - s->extra,
+                                      .replicas = s->replicas,
+                                      .heartbeat_ms = HEARTBEAT_MS,
+                                      .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
+                                      .recovery_ms = s->recovery_ms,
+                                      .store = store,
+                                      .found = found,
+                                      .arg = m,
+                                      .over = job_over};
+    ckpts_scheduler(m, &config);
+    if (scheduler_create(&config, &m->made->scheduler))
+        judge_broken(m->world, "a scheduler cannot start: %s", err_text());
+    else
+        m->made->store = NULL; /* the scheduler's */
+}
+
+/* Has it told all the end, and empties its store? It may die before it says so here. */
+static void end_check(const struct machine *m)
+{
+    struct world *w = m->world;
+    const struct scheduler *s = m->made->scheduler;
+    if (!s || s->state != SCHED_OVER || s->end_status == PARAMO_E_FENCED)
+        return;
+    if (!w->emptying && s->end_status == PARAMO_E_DATA_LOST && !told_again(m, s->end_status))
+        judge_lost(m);
+    w->emptying = true;
+    w->emptying_status = s->end_status;
+}
+
+/* Of two starts the later has the higher term. In etcd the start is its transaction (judge_etcd sees the
+ * order of those): who stands still behind it reports a lower term than who has taken over meanwhile; but
+ * never one that was reported before. */
+static void judge_term(struct world *w, uint32_t term)
+{
+    uint32_t last = SIM_TERMS - 1;
+    while (last && !w->term_told[last])
+        last--;
+    if (w->schedule->meta ? w->term_told[term] || term > w->etcd_term : term <= last)
+        judge_broken(w, "the scheduler's term is %" PRIu32 " after %" PRIu32, term,
+                     w->schedule->meta ? w->etcd_term : last);
+}
+
+/* It finds what anybody has seen of terms below its own. One that finds nothing may have died between
+ * emptying its store, for the job was over, and saying so: then nobody else says so, and the next job begins.
+ */
+static void judge_found_view(struct world *w, const struct store_state *found, uint64_t number)
+{
+    uint64_t seen = 0;
+    for (uint32_t term = 0; term < found->term; term++)
+        seen = w->term_view[term] > seen ? w->term_view[term] : seen;
+    if (number >= seen || w->over)
+        return;
+    if (!found->bytes && w->emptying) {
+        w->over = true;
+        w->over_status = w->emptying_status;
+        return;
+    }
+    judge_broken(w, "view %" PRIx64 " was seen, and the scheduler that starts again has %" PRIx64, seen,
+                 number);
+}
+
+/* What a scheduler has found that starts again: nothing that anybody has seen may be lost. */
+static void judge_found(struct machine *m, const struct store_state *found)
+{
+    struct world *w = m->world;
+    struct reader records = reader_over(found->records, found->bytes), cell;
+    uint64_t id, number = 0;
+    m->found_end = false;
+    while (store_record_next(&records, &id, &cell)) {
+        struct view *view;
+        char text[CALL_TEXT_MAX];
+        if (id >> 56 == RECORD_END) {
+            m->found_end = true;
+            if (end_decode(&cell, &m->found_status, text))
+                judge_broken(w, "an end that was saved cannot be read: %s", err_text());
+        }
+        if (id >> 56 != RECORD_VIEW)
+            continue;
+        (void)read_u32(&cell); /* the job's size */
+        (void)read_u32(&cell);
+        if (view_decode(&cell, &view)) {
+            judge_broken(w, "a view that was saved cannot be read: %s", err_text());
+            return;
+        }
+        number = view->number;
+        view_unref(view);
+    }
+    if (found->term >= SIM_TERMS) {
+        judge_broken(w, "the scheduler's term is %" PRIu32, found->term);
+        return;
+    }
+    judge_term(w, found->term);
+    judge_found_view(w, found, number);
+    m->found_view = number;
+    w->counts[PLAY_took_over] += w->schedule->meta && w->complete && found->term > 1;
+    w->term_told[found->term] = true;
+    m->term = found->term;
+}
+
+static void started(struct machine *m, paramo_err status, const struct store_state *found)
+{
+    if (status == PARAMO_E_CLOSED) { /* it has stood by, and the job is over */
+        m->world->over = true;
+        return;
+    }
+    m->cannot_start = status != PARAMO_OK;
+    if (status == PARAMO_E_CORRUPT || status == PARAMO_E_FORMAT)
+        judge_broken(m->world, "what the scheduler has saved cannot be read: %s", err_text());
+    if (status)
+        return;
+    judge_found(m, found);
+    create_scheduler(m, m->made->store, found);
+}
+
+static void store_started(void *arg, paramo_err status, const struct store_state *found)
+{
+    memory_hold();
+    started(arg, status, found);
+    memory_go_on();
+}
+
+static void open_etcd(struct machine *m)
+{
+    paramo_node *node = m->made;
+    sim_must(simetcd_http(m->world->etcd, &m->http));
+    struct store_etcd_config config = {.lane = node->control,
+                                       .blocking_jobs = node->files,
+                                       .http = m->http,
+                                       .meta = "etcd://etcd:1,etcd:2",
+                                       .name = scheduler_addresses[m->rank],
+                                       .patience_ms = CONNECT_MS};
+    sim_must(store_etcd_open(&config, &node->store));
+}
+
+static void start_scheduler(struct machine *m)
+{
+    paramo_node *node = m->made;
+    if (!lane_enter(node->control))
+        abort();
+    if (m->world->schedule->meta) {
+        sim_must(blocking_jobs_create(node->env, "files", &node->files));
+        open_etcd(m);
+        sim_must(store_start(node->store, store_started, m));
+    } else if (m->files) {
+        sim_must(blocking_jobs_create(node->env, "files", &node->files));
+        struct store_dir_config config = {
+            .lane = node->control, .blocking_jobs = node->files, .fs = simfs_fs(m->files), .dir = "/d/state"};
+        sim_must(store_dir_open(&config, &node->store));
+        sim_must(store_start(node->store, store_started, m));
+    } else {
+        create_scheduler(m, NULL, NULL);
+    }
+    lane_leave(node->control);
+}
+
+void machine_scheduler_tick(struct machine *m)
+{
+    bool ends = m->cannot_start || m->deposed || (m->files && simfs_crashed(m->files));
+    if (m->up)
+        end_check(m);
+    if (m->up && told_again(m, m->found_status) && machine_end_view(m) > m->world->past_view)
+        m->world->past_view =
+            machine_end_view(m); /* its own views, which the next may find, are of that job */
+    if (!m->up || !ends)
+        return;
+    m->cannot_start = m->deposed = false;
+    machine_kill(m, 50 * ENV_MS);
+}
+
+struct scheduler *world_scheduler(const struct world *w)
+{
+    const struct machine *leads = NULL;
+    for (uint32_t k = 0; k < w->count; k++) {
+        const struct machine *m = &w->machines[k];
+        if (m->role == PARAMO_ROLE_SCHEDULER && m->up && m->made->scheduler &&
+            (!leads || m->term > leads->term))
+            leads = m;
+    }
+    return leads ? leads->made->scheduler : NULL;
+}
+
+static void start_member_slot(struct machine *m)
+{
+    paramo_node *node = m->made;
+    struct member_slot *member_slot = must_have(calloc(1, sizeof *member_slot));
+    *member_slot = (struct member_slot){
+        .node = node, .role = m->role, .rank = -1, .incarnation = env_random(node->env) | 1};
+    node->member_slots = node->own = member_slot;
+    node->member_slots_count = 1;
+    if (member_slot->incarnation >> 8 & 3) /* pages that a table of so few keys is longer than */
+        node->scan_keys = 1 + (member_slot->incarnation >> 16) % 24;
+    char listen[16];
+    (void)snprintf(listen, sizeof listen, "%s:1", m->name);
+    if (m->role == PARAMO_ROLE_SERVER) {
+        member_slot->shards_count = m->world->schedule->shards;
+        member_slot->shards = must_have(calloc(member_slot->shards_count, sizeof *member_slot->shards));
+        for (unsigned i = 0; i < member_slot->shards_count; i++)
+            sim_must(lane_create(node->env, "shard", 0, &member_slot->shards[i].lane));
+    }
+    if (!lane_enter(node->control))
+        abort();
+    /* A worker's listen address is not used. */
+    sim_must(member_slot_open(
+        member_slot, m->world->schedule->meta ? "scheduler:1,scheduler:2" : scheduler_addresses[0], listen));
+    lane_leave(node->control);
+}
+
+void machine_start(struct machine *m)
+{
+    struct world *w = m->world;
+    paramo_node *node = must_have(calloc(1, sizeof *node));
+    m->made = node;
+    m->seen = MEMBER_SLOT_JOINING;
+    m->memory.next = m->memory.failed = 0;
+    m->view_seen = m->shard_view_seen[0] = m->shard_view_seen[1] = 0;
+    m->declared_dead = m->drains = false;
+    m->place = -1;
+    memset(m->sums, 0, sizeof m->sums);
+    sim_must(van_sim_create(w->net, m->name, &m->van));
+    van_sim_set_faulty(m->van, w->schedule->datagrams);
+    node->env = sim_host_env(m->host);
+    node->van = m->van;
+    node->interrupt_fd = -1;
+    node->generation = process_generation();
+    node->config = (paramo_config){.roles = m->role,
+                                   .token = "token",
+                                   .connect_timeout_ms = CONNECT_MS,
+                                   .request_timeout_ms = REQUEST_MS,
+                                   .heartbeat_ms = HEARTBEAT_MS,
+                                   .heartbeat_timeout_ms = HEARTBEAT_TIMEOUT_MS,
+                                   .scheduler_wait_ms = SCHEDULER_WAIT_MS,
+                                   .weight = SIM_WEIGHT,
+                                   .max_message_bytes = 1 << 20};
+    node->handlers[0] = (struct handler){.state = HANDLER_OPEN, .fn = op_handler, .arg = m};
+    node->handlers_used = 1;
+    sim_must(lane_create(node->env, "control", 0, &node->control));
+    ckpts_machine(m);
+    m->up = true;
+    w->migrations += w->schedule->late && m->node == w->schedule->servers; /* to it, when it has joined */
+    if (m->role == PARAMO_ROLE_SCHEDULER) {
+        start_scheduler(m);
+    } else {
+        start_member_slot(m);
+        if (m->role == PARAMO_ROLE_WORKER)
+            script_start(m);
+    }
+    cover_watch(m);
+}
+
+/* ---- customers ----------------------------------------------------------------------------------------- */
+
+static void takes_view(void *target, struct view *view)
+{
+    client_set_view(target, view);
+}
+
+static void need_run(struct lane_task *task)
+{
+    paramo_worker *worker = container_of(task, paramo_worker, need);
+    atomic_store(&worker->need_posted, false);
+    view_feed_offer(&worker->feed, member_view(worker->node->own->member));
+}
+
+static void needs_view(void *arg, uint64_t number)
+{
+    paramo_worker *worker = arg;
+    (void)number;
+    if (!atomic_exchange(&worker->need_posted, true))
+        lane_post(worker->node->control, &worker->need);
+}
+
+static void nudge_run(struct lane_task *task)
+{
+    atomic_store(&container_of(task, paramo_worker, nudge)->nudge_posted, false);
+}
+
+static void customer_reopen(struct sim_event *event);
+
+static void customer_open(struct machine *m, unsigned i)
+{
+    paramo_node *node = m->made;
+    struct member *member = node->own->member;
+    struct customer *c = &m->customers[i];
+    paramo_worker *worker = must_have(calloc(1, sizeof *worker));
+    *c = (struct customer){.worker = worker, .machine = m, .reopen.fire = customer_reopen};
+    worker->node = node;
+    worker->customer = i;
+    worker->need.run = need_run;
+    worker->nudge.run = nudge_run;
+    sim_must(lane_create(node->env, "customer", 0, &worker->lane));
+    struct client_config config = {.lane = worker->lane,
+                                   .van = m->van,
+                                   .view = member_view(member),
+                                   .node = member_id(member),
+                                   .incarnation = node->own->incarnation,
+                                   .customer = i,
+                                   .token = "token",
+                                   .frame_bytes = node->config.max_message_bytes,
+                                   .chunk_bytes = m->world->schedule->chunk_bytes,
+                                   .request_timeout_ms = REQUEST_MS,
+                                   .connect_timeout_ms = 5000,
+                                   .need_view = needs_view,
+                                   .arg = worker};
+    sim_must(client_create(&config, &worker->client));
+    view_feed_init(&worker->feed, worker->lane, takes_view, worker->client);
+    worker->next = node->workers;
+    node->workers = worker;
+}
+
+void machine_open_customers(struct machine *m)
+{
+    for (unsigned i = 0; i < m->world->schedule->customers; i++)
+        customer_open(m, i);
+}
+
+static void customer_reopen(struct sim_event *event)
+{
+    struct customer *c = container_of(event, struct customer, reopen);
+    struct machine *m = c->machine;
+    if (sim_host_paused_until(m->host) > sim_now(m->world->sim)) {
+        sim_must(sim_schedule(m->world->sim, event, sim_host_paused_until(m->host)));
+    } else if (machine_joined(m)) {
+        customer_open(m, (unsigned)(c - m->customers));
+        m->world->counts[PLAY_reopened]++;
+        script_wake(m);
+    }
+}
+
+static void drain(struct lane *lane)
+{
+    if (!lane_enter(lane))
+        abort();
+    lane_leave(lane);
+}
+
+static void end_lane(struct machine *m, struct lane *lane)
+{
+    if (!lane_enter(lane))
+        abort();
+    van_abandon(m->van, lane);
+    lane_leave(lane);
+    lane_destroy(lane);
+}
+
+static void customer_end(struct machine *m, struct customer *c)
+{
+    paramo_worker *worker = c->worker;
+    client_close(worker->client);
+    drain(m->made->control); /* it may have asked for a view until now */
+    drain(worker->lane);
+    if (m->dying)
+        client_task_die(m);
+    m->world->counts[PLAY_refused_moved] += (uint32_t)worker->client->moved;
+    client_free(worker->client);
+    end_lane(m, worker->lane);
+    view_feed_fini(&worker->feed);
+    free(worker);
+    c->worker = NULL;
+    if (c->open)
+        judge_broken(m->world, "%s: %u requests of customer %td had no end when it was closed", m->name,
+                     c->open, c - m->customers);
+}
+
+bool machine_close_customer(struct machine *m, unsigned customer, uint64_t ns)
+{
+    struct customer *c = &m->customers[customer];
+    if (!c->worker || !machine_joined(m) || m->script.step == SCRIPT_LEAVE ||
+        (m->client_task && m->client_task_customer == customer))
+        return false;
+    paramo_worker **at = &m->made->workers;
+    while (*at != c->worker)
+        at = &(*at)->next;
+    *at = c->worker->next;
+    c->closing = true;
+    customer_end(m, c);
+    c->closing = false;
+    cover_watch(m);
+    sim_must(sim_schedule(m->world->sim, &c->reopen, sim_now(m->world->sim) + ns));
+    return true;
+}
+
+/* ---- servers that give away what they have ---- */
+
+static void drain_answered(struct member_call *call, paramo_err status)
+{
+    (void)call, (void)status; /* it may be done although that is not known */
+}
+
+bool machine_drain(struct machine *m, uint64_t ns)
+{
+    struct lane *control = m->made->control;
+    if (m->drains || !machine_joined(m) || m->declared_dead)
+        return false;
+    if (!lane_enter(control))
+        abort();
+    m->drain = (struct member_call){.done = drain_answered, .arg = m};
+    m->drained_ns = ns;
+    m->drains = !member_drain(machine_member(m), &m->drain, lane_now(control) + DRAIN_SECONDS * ENV_SEC);
+    lane_leave(control);
+    m->world->migrations += m->drains;
+    return m->drains;
+}
+
+/* ---- dying --------------------------------------------------------------------------------------------- */
+
+static void release_late_answers(struct machine *m)
+{
+    while (m->late) {
+        struct late_answer *late = m->late;
+        m->late = late->next;
+        sim_cancel(m->world->sim, &late->event);
+        sim_must(paramo_answer(late->request, m->sums[0], late->info->pull ? late->info->n : 0, NULL));
+        free(late);
+    }
+}
+
+static void member_slot_end(struct machine *m, struct member_slot *member_slot)
+{
+    for (unsigned i = 0; i < member_slot->shards_count; i++) {
+        struct node_shard *s = &member_slot->shards[i];
+        if (!lane_enter(s->lane))
+            abort();
+        shard_close(s->shard);
+        lane_leave(s->lane);
+    }
+    release_late_answers(m);
+    blocking_jobs_destroy(m->made->blocking_jobs);
+    for (unsigned i = 0; i < member_slot->shards_count; i++) {
+        end_lane(m, member_slot->shards[i].lane);
+        view_feed_fini(&member_slot->shards[i].feed);
+    }
+    drain(m->made->control); /* what shards have posted there */
+    free(member_slot->shards);
+    free(member_slot);
+}
+
+static void restart_due(struct sim_event *event)
+{
+    struct machine *m = container_of(event, struct machine, restart);
+    if (m->world->scheduler_lost && m->role != PARAMO_ROLE_SCHEDULER)
+        m->gone = true; /* there is nobody left to give it a place */
+    else
+        machine_start(m);
+}
+
+void machine_start_in(struct machine *m, uint64_t ns)
+{
+    m->restart.fire = restart_due;
+    sim_must(sim_schedule(m->world->sim, &m->restart, sim_now(m->world->sim) + ns));
+}
+
+void machine_kill(struct machine *m, uint64_t again_ns)
+{
+    struct world *w = m->world;
+    paramo_node *node = m->made;
+    if (!m->up)
+        return;
+    m->dying = true;
+    cover_dies(m, m->seen != MEMBER_SLOT_ENDED && m->seen != MEMBER_SLOT_FAILED && !w->over);
+    ckpts_machine_dies(m);
+    sim_host_pause(m->host, 0);
+    van_sim_crash(m->van);
+    if (m->role == PARAMO_ROLE_WORKER)
+        script_stop(m);
+    for (unsigned i = 0; i < SIM_CUSTOMERS; i++)
+        sim_cancel(w->sim, &m->customers[i].reopen);
+    while (node->workers) {
+        struct customer *c = &m->customers[node->workers->customer];
+        node->workers = node->workers->next;
+        customer_end(m, c);
+    }
+    if (!lane_enter(node->control))
+        abort();
+    if (node->own)
+        member_slot_close_control(node->own);
+    end_check(m); /* what was due while it stood still may have come just now, on its lane */
+    scheduler_destroy(node->scheduler);
+    store_close(node->store);
+    lane_leave(node->control);
+    blocking_jobs_destroy(node->files);
+    if (node->own)
+        member_slot_end(m, node->own);
+    else
+        blocking_jobs_destroy(node->blocking_jobs);
+    end_lane(m, node->control);
+    van_destroy(m->van);
+    free(node);
+    if (m->files && simfs_crashed(m->files))
+        simfs_restart(m->files);
+    m->made = NULL;
+    m->http = NULL;
+    m->deposed = m->cannot_start = false;
+    m->van = NULL;
+    m->up = m->dying = false;
+    if (m->role == PARAMO_ROLE_SERVER && m->place >= 0)
+        ledger_server_died(w, (unsigned)m->place);
+    if (again_ns)
+        machine_start_in(m, again_ns);
+    else
+        m->gone = true;
+}
+
+/* ---- after each event ---------------------------------------------------------------------------------- */
+
+static void joined(struct machine *m)
+{
+    struct world *w = m->world;
+    const struct view *view = member_view(machine_member(m));
+    if (!w->complete) {
+        w->complete = true;
+        ledger_owners(w, view);
+    }
+    if (m->role == PARAMO_ROLE_WORKER) {
+        w->restoring = false;
+        script_joined(m);
+    }
+}
+
+static void ended(struct machine *m)
+{
+    struct world *w = m->world;
+    paramo_err code = m->made->own->code;
+    if (m->seen == MEMBER_SLOT_ENDED && code == PARAMO_E_NO_SCHEDULER && w->scheduler_lost)
+        return; /* pushes and pulls go on without one */
+    if (m->seen == MEMBER_SLOT_ENDED && (code == PARAMO_OK || code == PARAMO_E_NODE_LOST) &&
+        w->over_status == PARAMO_OK) {
+        if (m->role == PARAMO_ROLE_WORKER)
+            return; /* its script leaves */
+        bool drained = m->drains && code == PARAMO_OK && !w->over;
+        w->counts[PLAY_drained] += drained;
+        machine_kill(m, drained ? m->drained_ns : 0);
+        return;
+    }
+    /* Too late is who comes while a scheduler's clock jumps: it cannot know that the news of a death is on
+     * its way. */
+    bool full = code == PARAMO_E_FULL && w->scheduler_stood;
+    bool lost = code == PARAMO_E_DATA_LOST &&
+                (w->schedule->replicas || w->schedule->restores); /* the job's end says whether rightly */
+    bool memory = code == PARAMO_E_MEMORY && m->memory.failed;
+    bool no_start = ckpts_restored(w) && w->restoring; /* what the job was to begin with was not loaded */
+    if (m->seen == MEMBER_SLOT_FAILED && !full && !memory && !lost && !no_start &&
+        code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NO_SCHEDULER && code != PARAMO_E_TIMEOUT &&
+        code != PARAMO_E_NODE_LOST && code != PARAMO_E_FENCED)
+        judge_broken(w, "%s could not join: %s: %s", m->name, err_name(code), m->made->own->text);
+    /* Its supervisor starts it anew, unless there is no job for it any more. */
+    bool again = !w->scheduler_lost && !w->over && code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NODE_LOST;
+    machine_kill(m, again ? 50 * ENV_MS : 0);
+}
+
+void machine_tick(struct machine *m)
+{
+    if (!m->up || !m->made->own)
+        return;
+    enum member_slot_state state = (enum member_slot_state)atomic_load(&m->made->own->state);
+    if (state == m->seen)
+        return;
+    m->seen = state;
+    if (state == MEMBER_SLOT_JOINED)
+        joined(m);
+    else
+        ended(m);
+}

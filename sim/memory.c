@@ -1,0 +1,132 @@
+/*
+ * Allocations that fail. The linker gives all that the program allocates to these functions (CMakeLists.txt).
+ * One counts while a host's lane runs, or its application issues a request; what the simulator does meanwhile
+ * does not, since it cannot go on without memory.
+ */
+#include <stddef.h>
+
+#include "server/shard/shard_impl.h"
+#include "sim/world.h"
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+char *__real_strdup(const char *text);
+char *__wrap_strdup(const char *text);
+
+/* Whose allocations are struck now; on the one thread of a simulation. */
+static _Thread_local struct machine *current;
+static _Thread_local struct machine *ran; /* whose lane runs */
+static _Thread_local unsigned held;       /* the simulator works */
+
+/* A server may end for want of memory: with no copy left of what it has that would be the job's end. */
+static bool spared(const struct machine *m)
+{
+    const struct schedule *s = m->world->schedule;
+    return m->role == PARAMO_ROLE_SERVER && (s->replicas || s->restores) && judge_needs(m->world, m);
+}
+
+static bool fails(void)
+{
+    if (!current || held)
+        return false;
+    struct memory *mem = &current->memory;
+    if (mem->next > 1) {
+        mem->next--;
+        return false;
+    }
+    if (!mem->next)
+        return false;
+    if (!mem->struck && spared(current)) {
+        mem->next = 0;
+        return false;
+    }
+    mem->next = --mem->row ? 1 : 0;
+    mem->struck = true;
+    mem->failed++;
+    mem->last_at = current->world->moment;
+    return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+    return fails() ? NULL : __real_realloc(p, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return fails() ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : __real_strdup(text);
+}
+
+/* A server answers what needs a table that lacks memory with MEMORY until it has it. */
+static bool lacks(const struct machine *m)
+{
+    uint64_t id;
+    void *value;
+    bool any = false;
+    for (unsigned i = 0; i < m->made->own->shards_count && !any; i++) {
+        const struct shard *s = m->made->own->shards[i].shard;
+        for (size_t at = 0; s && map_next(&s->tables, &at, &id, &value);)
+            any = any || ((const struct shard_table *)value)->lacks;
+    }
+    return any;
+}
+
+void memory_of(struct machine *m)
+{
+    if (current && current->memory.struck) {
+        current->memory.struck = false;
+        play_hit(current->world, current->memory.fault);
+    }
+    if (ran && ran->memory.failed && ran->role == PARAMO_ROLE_SERVER && lacks(ran))
+        ran->memory.last_at = ran->world->moment;
+    ran = m && m->up && !m->dying ? m : NULL;
+    current = ran && m->memory.next ? m : NULL;
+}
+
+void memory_hold(void)
+{
+    held++;
+}
+
+void memory_go_on(void)
+{
+    held--;
+}
+
+void memory_strike(struct machine *m, size_t fault)
+{
+    uint64_t n = m->world->schedule->faults[fault].n;
+    m->memory.next = n / MEMORY_ROW;
+    m->memory.row = 1 + n % MEMORY_ROW;
+    m->memory.fault = fault;
+}
+
+bool memory_failed(const struct machine *m, uint64_t from)
+{
+    const struct world *w = m->world;
+    bool failed = m->memory.last_at >= from && m->memory.last_at;
+    for (uint32_t k = 1; k <= w->schedule->servers; k++)
+        failed = failed || (w->machines[k].memory.last_at && w->machines[k].memory.last_at >= from);
+    return failed;
+}

@@ -1,0 +1,364 @@
+/* The application's requests, and the handler on the servers that adds, and answers now or later. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/world.h"
+#include "worker/client_impl.h"
+
+static struct op *op_get(struct world *w)
+{
+    struct op *op = w->free_ops;
+    if (op)
+        w->free_ops = op->next;
+    else if (!(op = malloc(sizeof *op)))
+        abort();
+    memset(op, 0, offsetof(struct op, keys));
+    return op;
+}
+
+static void batch_free(struct op *op)
+{
+    if (!op->batch)
+        return;
+    free(op->batch->keys);
+    free(op->batch->lens);
+    free(op->batch->vals);
+    free(op->batch);
+    op->batch = NULL;
+}
+
+static void op_retire(struct world *w, struct op *op)
+{
+    struct op **place = &w->quarantine[w->quarantine_at++ % SIM_QUARANTINE];
+    if (*place) {
+        ledger_poisoned(w, *place);
+        (*place)->next = w->free_ops;
+        w->free_ops = *place;
+    }
+    batch_free(op);
+    ledger_poison(op);
+    *place = op;
+    if (w->by_serial[op->serial % SIM_SERIALS] == op)
+        w->by_serial[op->serial % SIM_SERIALS] = NULL;
+}
+
+/* Rows in order, of this shard, none that was acknowledged when the scan began left out. By which view it has
+ * answered nobody knows who looks on: all rows of keys that it owned by its own when the scan began, and owns
+ * still, are there; of others that came or went since then none need be. But none is of a key that had left
+ * it when the batch was asked for, or that was never its own. The customer's view may be older than the
+ * place's: then it asked the process before, which did not know yet that it has left, or that it is dead. So
+ * both count only as far as that view has them, too. */
+static void scanned(struct world *w, const struct op *op)
+{
+    const struct scan_batch *b = op->batch;
+    const struct ledger_table *t = &w->ledger[op->table];
+    size_t at = 0, row = 0;
+    for (unsigned i = 0; i < SIM_KEYS; i++) {
+        const struct ledger_key *k = &t->keys[i];
+        if (k->key < b->cursor || (b->more && k->key > b->keys[b->n - 1]))
+            continue;
+        bool there = row < b->n && b->keys[row] == k->key;
+        unsigned n = !there ? 0 : b->lens && op->table == SIM_VAR ? b->lens[row] : ledger_row(op->table, i);
+        uint64_t must = there ? op->all_must[i] : op->began_must[i];
+        bool own = k->shard == (int)op->shard;
+        must = ledger_load_between(w, op) || losses_between(w, k, op->began) ? 0 : must & k->must;
+        if (there || (own && op->began_view >= k->came && ledger_owned(k, op->shard, b->partitions_view)))
+            ledger_row_check(w, "a scan", op->table, i, (const uint64_t *)(const void *)b->vals + at, n, must,
+                             there ? op->from : op->began);
+        if (there && !own && op->shard_view >= k->past->left[op->shard] &&
+            b->partitions_view >= k->past->left[op->shard])
+            judge_broken(w, "a scan of shard %u gives key %" PRIu64 ", which is another's", op->shard,
+                         k->key);
+        row += there;
+        at += n;
+    }
+    if (row != b->n)
+        judge_broken(w, "a scan gives key %" PRIu64 ", which nobody has used, or out of order", b->keys[row]);
+}
+
+/* The customer's next scan goes on where this one has ended. */
+static void scan_goes_on(const struct op *op)
+{
+    struct customer *c = &op->machine->customers[op->customer];
+    const struct scan_batch *b = op->batch;
+    c->scan.more = b->more && b->keys[b->n - 1] < UINT64_MAX;
+    if (!c->scan.more)
+        return;
+    c->scan.table = op->table;
+    c->scan.shard = op->shard;
+    c->scan.id = b->id;
+    c->scan.view = op->began_view;
+    c->scan.cursor = b->keys[b->n - 1] + 1;
+    c->scan.from = op->began;
+    memcpy(c->scan.must, op->began_must, sizeof c->scan.must);
+}
+
+static void op_ended(struct op *op, uint64_t ts, paramo_err status)
+{
+    struct machine *m = op->machine;
+    struct world *w = m->world;
+    if (!op->open) {
+        judge_broken(w, "%s: request %" PRIu64 " completed twice", m->name, ts);
+        return;
+    }
+    op->open = false;
+    m->customers[op->customer].open--;
+    sim_note(w->sim, ts << 8 ^ (uint64_t)status);
+    if (!m->dying)
+        judge_status(op, status);
+    if (status)
+        m->customers[op->customer].failed[ts % SIM_RECENT] = ts;
+    else
+        judge_after(op);
+    m->script.lost = status == PARAMO_E_NODE_LOST;
+    w->counts[op->kind] += !status;
+    ledger_done(w, op, status);
+    if (!status && op->kind == OP_SCAN) {
+        scanned(w, op);
+        scan_goes_on(op);
+    }
+    op_retire(w, op);
+    if (!m->dying)
+        script_wake(m);
+}
+
+static void op_done(void *arg, uint64_t ts, paramo_err status)
+{
+    memory_hold();
+    op_ended(arg, ts, status);
+    memory_go_on();
+}
+
+static enum op_kind kind_draw(struct world *w, enum sim_table table)
+{
+    uint64_t n = dice_draw(&w->dice, 100);
+    if (table != SIM_USER && (n == 0 || ((w->recovered || judge_bereft(w, table)) && n < 12)))
+        return OP_CLEAR;
+    if (table != SIM_USER && n >= 94)
+        return n < 96 ? OP_STAT : OP_SCAN;
+    if (table == SIM_CELLS && n < 38)
+        return n < 28 ? OP_PUT : OP_DELETE;
+    if (n < 60)
+        return OP_PUSH;
+    return n < 70 && table != SIM_VAR ? OP_PUSHPULL : OP_PULL;
+}
+
+static void op_fill(struct machine *m, struct op *op)
+{
+    struct world *w = m->world;
+    op->table = (enum sim_table)dice_draw(&w->dice, SIM_TABLES);
+    op->kind = kind_draw(w, op->table);
+    op->priority = (int32_t)dice_draw(&w->dice, SIM_PRIORITIES);
+    struct customer *c = &m->customers[op->customer];
+    bool goes_on = op->kind == OP_SCAN && c->scan.more;
+    if (goes_on)
+        op->table = c->scan.table;
+    if (!ledger_issue(w, op, &w->dice)) {
+        op->kind = OP_PULL;
+        (void)ledger_issue(w, op, &w->dice);
+    }
+    if (op->kind == OP_SCAN) {
+        op->batch = calloc(1, sizeof *op->batch);
+        if (!op->batch)
+            abort();
+        op->shard = (unsigned)dice_draw(&w->dice, w->ring_shards);
+        op->shard_view = judge_shard_view(w, op->shard);
+        op->batch->shard = op->shard;
+        op->batch->id = op->serial;
+        op->batch->cursor =
+            dice_draw(&w->dice, 2) ? w->ledger[op->table].keys[dice_draw(&w->dice, SIM_KEYS)].key : 0;
+        op->began = op->from;
+        op->began_view = op->shard_view;
+        memcpy(op->began_must, op->all_must, sizeof op->began_must);
+    }
+    if (goes_on && !w->loading && c->scan.from > w->loaded_at) {
+        op->shard = op->batch->shard = c->scan.shard;
+        op->batch->id = c->scan.id;
+        op->batch->cursor = c->scan.cursor;
+        op->began = c->scan.from;
+        op->began_view = c->scan.view;
+        op->shard_view = judge_shard_view(w, op->shard);
+        memcpy(op->began_must, c->scan.must, sizeof op->began_must);
+    }
+    c->scan.more = c->scan.more && !goes_on;
+}
+
+static uint32_t flags_draw(struct world *w, const struct op *op)
+{
+    uint64_t n = dice_draw(&w->dice, 4);
+    if (n == 0)
+        return PARAMO_COPY;
+    return n == 1 && op->kind == OP_PULL ? PARAMO_CREATE : 0;
+}
+
+/* Now and then one comes after the one before it, the fourth before it, or all. */
+static void after_draw(struct machine *m, struct op *op, paramo_request_options *o)
+{
+    uint64_t last = m->customers[op->customer].last_ts, n = dice_draw(&m->world->dice, 24);
+    if (n > 2 || last < 4)
+        return;
+    op->after_n = n < 2 ? 1 + (unsigned)n : 1;
+    op->after[0] = n < 2 ? last : 0;
+    op->after[1] = n == 1 ? last - 3 : 0;
+    op->after_all = n == 2 ? last : 0;
+    o->after = op->after;
+    o->after_count = n < 2 ? op->after_n : 0;
+    o->after_all = op->after_all;
+}
+
+void op_issue(struct machine *m, unsigned customer)
+{
+    static const enum request_kind kinds[] = {REQUEST_PUSH,   REQUEST_PULL,  REQUEST_PUSHPULL, REQUEST_PUT,
+                                              REQUEST_DELETE, REQUEST_CLEAR, REQUEST_STAT,     REQUEST_SCAN};
+    struct world *w = m->world;
+    struct customer *c = &m->customers[customer];
+    struct op *op = op_get(w);
+    op->machine = m;
+    op->customer = customer;
+    do
+        op->serial = ++w->serial;
+    while (w->by_serial[op->serial % SIM_SERIALS]); /* one that is open for long keeps its place */
+    op_fill(m, op);
+    paramo_request_options o = {.size = sizeof o,
+                                .flags = flags_draw(w, op),
+                                .priority = op->priority,
+                                .cmd = (int32_t)op->serial,
+                                .callback = op_done,
+                                .callback_arg = op};
+    if (dice_draw(&w->dice, 12) == 0)
+        o.timeout_ms = (uint32_t)dice_scale(&w->dice, 1, 1000);
+    after_draw(m, op, &o);
+    op->patient = !o.timeout_ms;
+    op->deadline = lane_now(c->worker->lane) +
+                   (o.timeout_ms ? o.timeout_ms : m->made->config.request_timeout_ms) * ENV_MS;
+    paramo_kv kv = {.size = sizeof kv, .keys = op->keys, .n = op->n};
+    if (op->kind != OP_DELETE) {
+        kv.vals = op->vals;
+        kv.vals_len = op->vals_n;
+        kv.lens = op->table == SIM_VAR ? op->lens : NULL;
+    }
+    struct client_call call = {.kind = kinds[op->kind],
+                               .table = &m->tables[op->table],
+                               .kv = op->kind >= OP_CLEAR ? NULL : &kv,
+                               .options = &o,
+                               .stats = op->kind == OP_STAT ? &op->stats : NULL,
+                               .batch = op->batch};
+    op->open = true;
+    c->open++;
+    w->by_serial[op->serial % SIM_SERIALS] = op;
+    m->script.ops++;
+    op->saw_dead = judge_sees_dead(c->worker->client->view);
+    op->issued_view = c->worker->client->view->number;
+    op->issued_partitions = c->worker->client->partitions_view;
+    memory_of(m);
+    paramo_err err = client_issue(c->worker->client, &call, &op->ts);
+    memory_of(NULL);
+    c->last_ts = err ? c->last_ts : op->ts;
+    if (err == PARAMO_E_MEMORY && op->open && memory_failed(m, op->from)) {
+        op_ended(op, 0, err);
+    } else if (err) {
+        judge_broken(w, "%s: a request was refused: %s: %s", m->name, err_name(err), err_text());
+        op->open = false;
+        c->open--;
+    } else if (op->open && (o.flags & PARAMO_COPY) && op->kind <= OP_DELETE && op->kind != OP_PULL &&
+               op->kind != OP_PUSHPULL) {
+        ledger_poison(op); /* they are the caller's again */
+    }
+}
+
+void op_cancel(struct machine *m)
+{
+    struct world *w = m->world;
+    struct op *op = w->by_serial[w->serial % SIM_SERIALS];
+    if (!op || op->machine != m || !op->open)
+        return;
+    op->cancelled = true;
+    paramo_err err = client_cancel(m->customers[op->customer].worker->client, op->ts);
+    if ((err && err != PARAMO_E_NOT_FOUND) || op->open)
+        judge_broken(w, "%s: request %" PRIu64 " was cancelled: %s", m->name, op->ts,
+                     err ? err_text() : "it lives on");
+}
+
+/* ---- the handler --------------------------------------------------------------------------------------- */
+
+/* Each key has one value; now and then that is said by lens. */
+static void answer(struct machine *m, paramo_request *request, const paramo_request_info *info,
+                   const uint64_t *sums)
+{
+    uint64_t vals[SIM_OP_KEYS];
+    uint32_t lens[SIM_OP_KEYS];
+    for (size_t i = 0; i < info->n && i < SIM_OP_KEYS; i++) {
+        vals[i] = sums[ledger_index(m->world, SIM_USER, info->keys[i])];
+        lens[i] = 1;
+    }
+    sim_must(
+        paramo_answer(request, vals, info->pull ? info->n : 0, info->pull && info->cmd % 3 ? lens : NULL));
+}
+
+static void answer_late(struct sim_event *event)
+{
+    struct late_answer *late = container_of(event, struct late_answer, event);
+    struct machine *m = late->machine;
+    for (struct late_answer **at = &m->late; *at; at = &(*at)->next) {
+        if (*at == late) {
+            *at = late->next;
+            break;
+        }
+    }
+    answer(m, late->request, late->info, late->sums);
+    free(late);
+}
+
+/* Which shard of the machine calls. */
+static unsigned shard_of(const struct machine *m)
+{
+    const struct member_slot *member_slot = m->made->own;
+    for (unsigned i = 0; i < member_slot->shards_count; i++)
+        if (lane_held(member_slot->shards[i].lane))
+            return i;
+    abort(); /* handlers are called on the shard's lane */
+}
+
+static void handle(struct machine *m, paramo_request *request, const paramo_request_info *info)
+{
+    unsigned shard = shard_of(m);
+    uint64_t *sums = m->sums[shard];
+    struct world *w = m->world;
+    const uint64_t *vals = info->vals;
+    for (size_t i = 0; i < info->n; i++) {
+        unsigned at = ledger_index(w, SIM_USER, info->keys[i]);
+        if (at == SIM_KEYS || info->n > SIM_OP_KEYS) {
+            judge_broken(w, "%s: a handler was given key %" PRIu64 ", which nobody sent", m->name,
+                         info->keys[i]);
+            sim_must(paramo_answer_error(request, PARAMO_E_HANDLER, "no such key"));
+            return;
+        }
+        if (info->push)
+            sums[at] += vals[i];
+    }
+    judge_handled(w, m, shard, info);
+    if (dice_draw(&w->dice, 3)) {
+        answer(m, request, info, sums);
+        return;
+    }
+    struct late_answer *late = malloc(sizeof *late);
+    if (!late)
+        abort();
+    *late = (struct late_answer){.next = m->late,
+                                 .event.fire = answer_late,
+                                 .machine = m,
+                                 .request = request,
+                                 .info = info,
+                                 .sums = sums};
+    m->late = late;
+    sim_must(
+        sim_schedule(w->sim, &late->event, sim_now(w->sim) + dice_scale(&w->dice, ENV_US, 400 * ENV_MS)));
+}
+
+void op_handler(void *arg, paramo_request *request, const paramo_request_info *info)
+{
+    memory_hold();
+    handle(arg, request, info);
+    memory_go_on();
+}

@@ -1,0 +1,746 @@
+#include "sim/play.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "cluster/member/member_impl.h"
+#include "server/shard/shard_impl.h"
+#include "sim/disk.h"
+#include "sim/world.h"
+
+enum {
+    STEPS_MAX = 400000, /* of the faulty phase; far beyond what any takes */
+    CALM_SECONDS = 200, /* for all to finish once it is calm: two request timeouts, a join, a goodbye */
+    EARLY_REQUESTS = 20,
+    ENOUGH = 100,      /* faults that have struck; until then those that wait for a packet are given ... */
+    LINGER = 40000,    /* ... so many steps to meet one after the last has come */
+    CHECK_EVERY = 256, /* events between full looks */
+    NEAR = 64, /* steps before a fault; from there on each event is one; before, only answers are ... */
+    IDLE = 64  /* ... and one event of so many, so that a cluster in which nothing goes on meets it, too */
+};
+
+#define CLOSED_LEAST (100 * ENV_US) /* a customer; its numbers are the clock's */
+#define CLOSED_MOST  (2 * ENV_SEC)
+#define FOR_GOOD     (100 * ENV_SEC) /* a host: beyond all timeouts */
+
+/* ---- links --------------------------------------------------------------------------------------------- */
+
+void play_hit(struct world *w, size_t fault)
+{
+    if (w->hit[fault])
+        return;
+    const struct fault *f = &w->schedule->faults[fault];
+    w->struck++;
+    w->hit[fault] = true;
+    uint32_t from = f->kind == FAULT_amid ? w->amid_source : f->from;
+    cover_fault(w, f->kind, from, f->kind <= FAULT_reset || f->kind == FAULT_split ? f->to : from);
+}
+
+static void line_join(struct world *w, struct line *line, size_t fault)
+{
+    w->pending[fault] = (struct pending){.next = SIZE_MAX, .left = w->schedule->faults[fault].n};
+    if (line->first == SIZE_MAX)
+        line->first = fault;
+    else
+        w->pending[line->last].next = fault;
+    line->last = fault;
+    w->waiting++;
+}
+
+/* The first of the line strikes this packet; false: there is none. */
+static bool line_strikes(struct world *w, struct line *line, uint64_t cost)
+{
+    size_t fault = line->first;
+    if (fault == SIZE_MAX)
+        return false;
+    struct pending *p = &w->pending[fault];
+    play_hit(w, fault);
+    p->left -= cost < p->left ? cost : p->left;
+    if (!p->left) {
+        line->first = p->next;
+        w->waiting--;
+    }
+    return true;
+}
+
+static struct simnet_fate decide(void *arg, struct simnet_link *link)
+{
+    struct world *w = arg;
+    struct road *l = &w->links[link->from][link->to];
+    uint64_t now = sim_now(w->sim);
+    struct simnet_fate fate = {.copies = 1};
+    uint64_t draw = mix64(l->seed + ++l->packets);
+    uint64_t delay = 50 * ENV_US + draw % (100 * ENV_US);
+    if (now < l->cut_until) {
+        play_hit(w, l->cut_by);
+        return (struct simnet_fate){0};
+    }
+    if (link->bytes_per_sec && now >= l->slow_until)
+        link->bytes_per_sec = 0;
+    else if (link->bytes_per_sec)
+        play_hit(w, l->slow_by);
+    if (line_strikes(w, &l->drop, 1))
+        return (struct simnet_fate){0};
+    if (now < l->lag_until) {
+        delay += l->lag_ns;
+        play_hit(w, l->lag_by);
+    }
+    if (line_strikes(w, &l->repeat, 1)) {
+        fate.copies = 2;
+        fate.delay[1] = delay + (draw >> 32) % (2 * ENV_MS);
+    }
+    uint64_t late = l->late.first == SIZE_MAX ? 0 : w->pending[l->late.first].left;
+    if (line_strikes(w, &l->late, late))
+        delay += late;
+    fate.delay[0] = delay;
+    return fate;
+}
+
+static void road_heal(struct road *l)
+{
+    static const struct line no_packets = {SIZE_MAX, SIZE_MAX};
+    *l = (struct road){.link = l->link,
+                       .seed = l->seed,
+                       .packets = l->packets,
+                       .drop = no_packets,
+                       .repeat = no_packets,
+                       .late = no_packets};
+    l->link->bytes_per_sec = 0;
+}
+
+static void links_make(struct world *w)
+{
+    for (uint32_t a = 0; a < w->count; a++) {
+        for (uint32_t b = 0; b < w->count; b++) {
+            sim_must(simnet_link(w->net, w->nodes[a], w->nodes[b], &w->links[a][b].link));
+            w->links[a][b].seed = mix64(w->schedule->seed + (a << 8 | b) + 1);
+            road_heal(&w->links[a][b]);
+        }
+    }
+}
+
+static void links_heal(struct world *w)
+{
+    for (uint32_t a = 0; a < w->count; a++)
+        for (uint32_t b = 0; b < w->count; b++)
+            road_heal(&w->links[a][b]);
+    w->waiting = 0;
+}
+
+/* ---- faults -------------------------------------------------------------------------------------------- */
+
+static void strike_link(struct world *w, const struct fault *f, size_t i)
+{
+    struct road *l = &w->links[f->from][f->to];
+    uint64_t now = sim_now(w->sim);
+    switch (f->kind) {
+    case FAULT_drop:
+        line_join(w, &l->drop, i);
+        break;
+    case FAULT_repeat:
+        line_join(w, &l->repeat, i);
+        break;
+    case FAULT_late:
+        line_join(w, &l->late, i);
+        break;
+    case FAULT_cut:
+        l->cut_until = now + f->n;
+        l->cut_by = i;
+        break;
+    case FAULT_lag:
+        l->lag_ns = f->n;
+        l->lag_until = now + 10 * f->n;
+        l->lag_by = i;
+        break;
+    case FAULT_slow:
+        l->slow_until = now + f->n;
+        l->link->bytes_per_sec = 100000;
+        l->slow_by = i;
+        break;
+    default:
+        if (w->machines[f->from].up) {
+            van_sim_reset(w->machines[f->from].van, f->to);
+            play_hit(w, i);
+        }
+    }
+}
+
+static unsigned machines_up(const struct world *w, uint32_t role)
+{
+    unsigned up = 0;
+    for (uint32_t k = 0; k < w->count; k++)
+        up += w->machines[k].up && w->machines[k].role == role;
+    return up;
+}
+
+static unsigned servers_stay(const struct world *w)
+{
+    unsigned stay = 0;
+    for (uint32_t k = 1; k <= w->schedule->servers; k++)
+        stay += machine_joined(&w->machines[k]) && !w->machines[k].declared_dead && !w->machines[k].drains;
+    return stay;
+}
+
+/* Of servers with copies at most so many die as there are replicas; but for a few, to see that end, too. More
+ * may where what is lost comes back, as long as somebody is left to have it. */
+static bool spared(const struct world *w, const struct machine *m, const struct fault *f)
+{
+    bool copies = w->schedule->replicas || w->schedule->restores;
+    if (!copies || m->role != PARAMO_ROLE_SERVER || f->n % 16 == 5)
+        return false;
+    return judge_needs(w, m) && !(w->schedule->restores && ckpts_there(w) && servers_stay(w) > 1);
+}
+
+/* Who has not joined the job knows none, and joins whichever it finds: that of the scheduler that comes in
+ * this one's place, which is another's, and has none of these rows. Nobody plays two jobs at a time, so none
+ * of these comes any more. */
+static void strangers_go(struct world *w)
+{
+    for (uint32_t k = 1; k < w->count; k++) {
+        struct machine *m = &w->machines[k];
+        if (m->up && m->role != PARAMO_ROLE_SCHEDULER && machine_member(m) &&
+            machine_member(m)->state == MEMBER_JOINING)
+            machine_kill(m, 0);
+    }
+}
+
+/* What its application or its operator does. */
+static bool comes_or_goes(struct machine *m, const struct fault *f)
+{
+    struct world *w = m->world;
+    uint64_t now = sim_now(w->sim);
+    if (sim_host_paused_until(m->host) > now)
+        return false;
+    if (f->kind == FAULT_idle)
+        m->script.silent_until = now + f->n;
+    else if (f->kind == FAULT_drain)
+        return w->complete && !w->scheduler_lost && servers_stay(w) > w->schedule->replicas + 1 &&
+               machine_drain(m, f->n); /* with fewer servers there would be fewer copies */
+    else
+        return machine_close_customer(m, (unsigned)(f->n % w->schedule->customers),
+                                      f->n / 2 % 2 ? CLOSED_LEAST : CLOSED_LEAST + f->n % CLOSED_MOST);
+    return true;
+}
+
+/* Of a server, or a scheduler; or of all: the folder that they see is slow. */
+static void slow_disks(struct world *w, const struct fault *f, size_t i)
+{
+    uint64_t now = sim_now(w->sim), most = 8 * ENV_SEC, until = now + (20 * f->n < most ? 20 * f->n : most);
+    for (uint32_t k = 0; k < w->count; k++) {
+        const struct machine *m = &w->machines[k];
+        if (m->up && m->role != PARAMO_ROLE_WORKER && (k == f->from || f->from != f->to)) {
+            sim_host_slow_blocking_jobs(m->host, f->n, until);
+            play_hit(w, i);
+        }
+    }
+}
+
+static void strike_node(struct world *w, const struct fault *f, size_t i)
+{
+    struct machine *m = &w->machines[f->from];
+    uint64_t n = f->n;
+    if (!m->up)
+        return;
+    if (f->kind == FAULT_lie && m->role == PARAMO_ROLE_WORKER) {
+        disk_lie(m->disk, 1 + (unsigned)(n % 6));
+        play_hit(w, i);
+        return;
+    }
+    if (f->kind == FAULT_lie || f->kind == FAULT_save || f->kind == FAULT_load || f->kind == FAULT_renew ||
+        (f->kind == FAULT_disk && m->role == PARAMO_ROLE_SERVER)) {
+        if (ckpts_strike(m, f))
+            play_hit(w, i);
+        return;
+    }
+    if (f->kind == FAULT_close || f->kind == FAULT_idle || f->kind == FAULT_drain) {
+        if (comes_or_goes(m, f))
+            play_hit(w, i);
+        return;
+    }
+    if (f->kind == FAULT_memory) {
+        memory_strike(m, i);
+        return;
+    }
+    if (f->kind == FAULT_split || f->kind == FAULT_netsplit || f->kind == FAULT_amid) {
+        sides_strike(w, f, i);
+        return;
+    }
+    w->jumped = w->jumped || f->kind == FAULT_jump;
+    w->scheduler_stood = w->scheduler_stood || (m->role == PARAMO_ROLE_SCHEDULER && f->kind != FAULT_migrate);
+    switch (f->kind) {
+    case FAULT_pause:
+        sim_host_pause(m->host, sim_now(w->sim) + n);
+        play_hit(w, i);
+        break;
+    case FAULT_jump:
+        sim_host_jump(m->host, n);
+        play_hit(w, i);
+        break;
+    case FAULT_drift:
+        sim_host_drift(m->host, n % 2 ? -(int32_t)(n % DRIFT_MOST) : (int32_t)(n % DRIFT_MOST));
+        play_hit(w, i);
+        break;
+    case FAULT_freeze:
+        sim_host_freeze(m->host, sim_now(w->sim) + n);
+        play_hit(w, i);
+        break;
+    case FAULT_stall:
+        if (m->role != PARAMO_ROLE_WORKER) {
+            slow_disks(w, f, i);
+            break;
+        }
+        m->disk_takes = n;
+        m->disk_slow_until = sim_now(w->sim) + 20 * n;
+        m->disk_slow_by = i;
+        break;
+    case FAULT_disk:
+        if (m->http) {
+            simetcd_fail(m->http, (enum simetcd_fault)(n % SIMETCD_FAULTS), (unsigned)(n / 4 % 8),
+                         1 + (unsigned)(n / 32 % 6), (1 + n % 9000) * ENV_MS);
+            play_hit(w, i);
+        } else if (m->files) {
+            simfs_plan(m->files, (enum simfs_fault)(n % SIMFS_FAULTS),
+                       simfs_steps(m->files) + n / SIMFS_FAULTS % 16);
+            play_hit(w, i);
+        } else if (m->client_task) {
+            m->disk_fails = true;
+            disk_fail(m->disk, (enum simfs_fault)(n % SIMFS_FAULTS), (unsigned)(n / SIMFS_FAULTS % 16));
+            play_hit(w, i);
+        }
+        break;
+    case FAULT_migrate:
+        if (migrations_strike(w, f))
+            play_hit(w, i);
+        break;
+    default:
+        if (spared(w, m, f))
+            return;
+        if (m->role == PARAMO_ROLE_SCHEDULER && !w->schedule->durable) {
+            /* It keeps nothing: one that comes back is another job's, and knows nobody. So the job has
+             * begun its work before, and afterwards nobody who dies can come back. */
+            if (w->serial - w->serial_before < EARLY_REQUESTS)
+                return;
+            w->scheduler_lost = true;
+            strangers_go(w);
+        } else if (w->scheduler_lost && machines_up(w, m->role) == 1) {
+            return;
+        }
+        play_hit(w, i);
+        if (f->kind == FAULT_vanish)
+            sides_vanish(w, m, n ? n : FOR_GOOD, i);
+        if (m->files && f->n % 2) /* with the power; else the kernel goes on with what it was asked for */
+            simfs_plan(m->files, SIMFS_CRASH, simfs_steps(m->files));
+        if (!n && !w->complete)
+            n = ENV_SEC; /* a cluster that has never been complete waits for everybody */
+        machine_kill(m, n);
+        if (m->disk && f->n % 2) /* the machine's power, not only the process */
+            client_task_power_fails(m);
+        client_task_check_files(m);
+    }
+}
+
+/* True: there was one to strike. */
+static bool strike(struct world *w)
+{
+    const struct schedule *s = w->schedule;
+    size_t before = w->next_fault;
+    while (w->next_fault < s->count && s->faults[w->next_fault].step <= w->step) {
+        size_t i = w->next_fault++;
+        if (s->faults[i].kind <= FAULT_reset)
+            strike_link(w, &s->faults[i], i);
+        else
+            strike_node(w, &s->faults[i], i);
+    }
+    return w->next_fault != before;
+}
+
+/* ---- a world ------------------------------------------------------------------------------------------- */
+
+/* What the scheduler keeps its state in. */
+static void stores_make(struct world *w)
+{
+    struct simfs **files = &w->machines[0].files;
+    if (w->schedule->meta) {
+        sim_must(simetcd_create(w->sim, &w->etcd));
+        simetcd_watch(w->etcd, judge_etcd, w);
+    } else if (w->schedule->durable) {
+        sim_must(simfs_create(w->schedule->seed, files));
+        sim_must(fs_make_dir(simfs_fs(*files), "/d"));
+    }
+}
+
+static void stores_free(struct world *w)
+{
+    simfs_destroy(w->machines[0].files);
+    simetcd_destroy(w->etcd);
+    w->machines[0].files = NULL;
+    w->etcd = NULL;
+}
+
+static void turn(void *arg, uint32_t host)
+{
+    struct world *w = arg;
+    memory_of(host < w->count ? &w->machines[host] : NULL);
+}
+
+static void holds(void *arg, bool on)
+{
+    (void)arg;
+    if (on)
+        memory_hold();
+    else
+        memory_go_on();
+}
+
+static void world_make(struct world *w, const struct schedule *s)
+{
+    w->schedule = s;
+    w->hit = calloc(s->count + 1, sizeof *w->hit);
+    w->pending = calloc(s->count + 1, sizeof *w->pending);
+    if (!w->hit || !w->pending)
+        abort();
+    w->dice = dice_of(s->seed, 2);
+    sim_must(sim_create(s->seed, &w->sim));
+    w->turns = (struct sim_turns){turn, holds, w};
+    sim_set_turns(w->sim, &w->turns);
+    sim_must(simnet_create(w->sim, &w->net));
+    simnet_set_decider(w->net, decide, w);
+    sim_must(van_sim_watch(w->net, &(struct simvan_watch){judge_watch_leaves, judge_watch_arrives, w}));
+    w->count = schedule_nodes(s);
+    w->workers = &w->machines[1 + s->servers];
+    for (uint32_t k = 0; k < w->count; k++) {
+        struct machine *m = &w->machines[k];
+        bool schedules = k == 0 || m == w->workers + s->workers, worker = !schedules && m >= w->workers;
+        m->world = w;
+        m->node = k;
+        m->role = schedules ? PARAMO_ROLE_SCHEDULER : worker ? PARAMO_ROLE_WORKER : PARAMO_ROLE_SERVER;
+        m->rank = schedules ? k > 0 : worker ? (uint32_t)(m - w->workers) : k - 1;
+        (void)snprintf(m->name, sizeof m->name, "%s%u", schedules ? "sched" : worker ? "w" : "s", m->rank);
+        cover_make(m);
+        sim_must(sim_host_create(w->sim, k, &m->host));
+        sim_must(simnet_node(w->net, m->name, &w->nodes[k]));
+        if (worker)
+            client_task_disk(m, s->seed + k);
+    }
+    stores_make(w);
+    links_make(w);
+    ledger_init(w);
+    ckpts_make(w);
+    for (uint32_t k = 0; k < w->count; k++)
+        if (s->extra && &w->machines[k] == &w->workers[s->workers - 1])
+            machine_start_in(&w->machines[k], s->extra_after);
+        else if (s->late && k == s->servers)
+            machine_start_in(&w->machines[k], s->late_after);
+        else
+            machine_start(&w->machines[k]);
+}
+
+static void world_free(struct world *w)
+{
+    for (uint32_t k = w->count; k-- > 0;) {
+        sim_cancel(w->sim, &w->machines[k].restart);
+        machine_kill(&w->machines[k], 0);
+        sim_cancel(w->sim, &w->machines[k].restart);
+        if (w->machines[k].disk)
+            disk_free(w->machines[k].disk);
+        cover_free(&w->machines[k]);
+    }
+    ckpts_free(w);
+    stores_free(w);
+    simnet_destroy(w->net);
+    sim_destroy(w->sim);
+    for (unsigned i = 0; i < SIM_QUARANTINE; i++)
+        free(w->quarantine[i]);
+    while (w->free_ops) {
+        struct op *next = w->free_ops->next;
+        free(w->free_ops);
+        w->free_ops = next;
+    }
+    free(w->hit);
+    free(w->pending);
+}
+
+/* The job has ended early (all its workers were dead at a time, say), or nobody is left of one that has lost
+ * its scheduler: the rest of the faults strikes the next one. Or everybody is to die, and a job begins, of
+ * which no scheduler's state tells anything, with the last checkpoint. */
+static void world_again(struct world *w)
+{
+    w->past_view = w->over_view;
+    for (uint32_t k = 0; k < w->count; k++) /* one may have found the end that another has told */
+        if (machine_end_view(&w->machines[k]) > w->past_view)
+            w->past_view = machine_end_view(&w->machines[k]);
+    for (uint32_t k = w->count; k-- > 0;) {
+        struct machine *m = &w->machines[k];
+        machine_kill(m, 0);
+        sim_cancel(w->sim, &m->restart);
+        sim_host_pause(m->host, 0);
+        m->gone = m->has_stale = false;
+        if (m->role == PARAMO_ROLE_WORKER)
+            client_task_disk(m, w->schedule->seed + k + ++w->disks * SCHEDULE_NODES_MAX);
+    }
+    if (w->renew) {
+        stores_free(w);
+        stores_make(w);
+        w->etcd_term = 0;
+        w->past_view = 0;
+        memset(w->term_told, 0, sizeof w->term_told);
+        for (uint32_t k = 0; k < w->count; k++)
+            w->machines[k].term = 0;
+    }
+    w->past_status = w->over_status;
+    w->jobs++;
+    w->serial_before = w->serial;
+    bool goes_on = ckpts_again(w, w->renew || w->over_status);
+    w->renew = w->complete = w->gathered = w->scheduler_lost = w->over = w->emptying = w->recovered = false;
+    memset(w->term_view, 0, sizeof w->term_view);
+    w->over_status = PARAMO_OK;
+    memset(w->deaths, 0, sizeof w->deaths);
+    memset(w->holder, 0, sizeof w->holder);
+    memset(w->copies_at, 0, sizeof w->copies_at);
+    memset(w->left, 0, sizeof w->left);
+    w->gone = 0;
+    w->successions = 0;
+    memset(w->death_view, 0, sizeof w->death_view);
+    memset(w->barrier, 0, sizeof w->barrier);
+    w->deaths_seen = false;
+    w->lost_at = w->ghost_at = 0;
+    losses_forget(w);
+    w->newest_tables = 0;
+    w->newest_view = w->migrations = 0;
+    w->pool_leaks = false;
+    if (!goes_on) {
+        memset(w->ledger, 0, sizeof w->ledger);
+        memset(w->deals, 0, sizeof w->deals);
+        w->sums_sent = w->sums_acked = 0;
+        ledger_init(w);
+    }
+    for (uint32_t k = 0; k < w->count; k++)
+        machine_start(&w->machines[k]);
+}
+
+/* Faults wait for work to be done: what passes while all wait for one another counts little. */
+static bool counts(const struct world *w, bool answered)
+{
+    const struct schedule *s = w->schedule;
+    bool near = w->next_fault == s->count || s->faults[w->next_fault].step <= w->step + NEAR;
+    return near || answered || w->events % IDLE == 0;
+}
+
+static bool step(struct world *w)
+{
+    uint64_t answers = w->answers;
+    bool struck = strike(w);
+    if (w->broken[0] || !sim_step(w->sim))
+        return false;
+    w->events++;
+    uint32_t ran = sim_lane_host(w->sim), first = 0, end = w->count;
+    if (ran < w->count)
+        cover_watch(&w->machines[ran]);
+    w->step += counts(w, w->answers != answers);
+    if (!struck && ran < w->count) { /* one process has taken a step, the others are as they were */
+        first = ran;
+        end = ran + 1;
+    } else if (!struck && sim_was_network(w->sim)) {
+        end = 0;
+    }
+    for (uint32_t k = first; k < end; k++)
+        if (w->machines[k].role == PARAMO_ROLE_SCHEDULER)
+            machine_scheduler_tick(&w->machines[k]);
+        else
+            machine_tick(&w->machines[k]);
+    for (uint32_t i = 0; i < w->schedule->workers; i++)
+        client_task_step(&w->workers[i]);
+    ckpts_check(w);
+    sides_step(w);
+    judge_step(w, first, end);
+    if (w->events % CHECK_EVERY == 0)
+        judge_full(w, false);
+    return !w->broken[0];
+}
+
+/* ---- the calm ------------------------------------------------------------------------------------------ */
+
+static bool finished(const struct world *w)
+{
+    for (uint32_t i = 0; i < w->schedule->workers; i++)
+        if (!script_over(&w->workers[i]))
+            return false;
+    return true;
+}
+
+static void unfinished(struct world *w)
+{
+    char who[256] = "";
+    size_t at = 0;
+    for (uint32_t i = 0; i < w->schedule->workers; i++) {
+        const struct machine *m = &w->workers[i];
+        if (script_over(m))
+            continue;
+        at += (size_t)snprintf(
+            who + at, sizeof who - at, " %s is in step %d (up %d, state %d) with %u and %u requests;",
+            m->name, (int)m->script.step, m->up, (int)m->seen, m->customers[0].open, m->customers[1].open);
+    }
+    judge_broken(w, "%d seconds after the faults have ended not everything has:%s job %s", CALM_SECONDS, who,
+                 w->over ? "over" : "not over");
+}
+
+/* Rows that were cleared last, in steps that nobody waits for. */
+static bool some_clear(const struct world *w)
+{
+    for (uint32_t k = 1; k <= w->schedule->servers; k++) {
+        const struct machine *m = &w->machines[k];
+        const struct member_slot *member_slot = m->up ? m->made->own : NULL;
+        for (unsigned i = 0; member_slot && i < member_slot->shards_count; i++)
+            if (member_slot->shards[i].shard && member_slot->shards[i].shard->clears)
+                return true;
+    }
+    return false;
+}
+
+static void calm(struct world *w)
+{
+    for (uint32_t k = 0; k < w->count; k++)
+        w->machines[k].memory.next = 0;
+    links_heal(w);
+    ckpts_calm(w);
+    sides_heal(w);
+    w->calm = true;
+    w->calm_since = sim_now(w->sim);
+    for (uint32_t k = 0; k < w->count; k++) {
+        sim_host_pause(w->machines[k].host, 0);
+        sim_host_drift(w->machines[k].host, 0);
+        sim_host_slow_blocking_jobs(w->machines[k].host, 0, 0);
+    }
+    if (w->schedule->extra &&
+        w->workers[w->schedule->workers - 1].restart.slot) /* before the others are done */
+        machine_start_in(&w->workers[w->schedule->workers - 1], 0);
+    for (uint32_t i = 0; i < w->schedule->workers; i++) /* what the application put off */
+        if (w->workers[i].script.tick.slot)
+            sim_must(sim_schedule(w->sim, &w->workers[i].script.tick, sim_now(w->sim)));
+    uint64_t until = sim_now(w->sim) + CALM_SECONDS * ENV_SEC;
+    while (!finished(w) && sim_next_at(w->sim) <= until)
+        if (!step(w))
+            break;
+    if (!w->broken[0] && !finished(w))
+        unfinished(w);
+    /* The goodbyes: the scheduler ends the job when all workers have gone. */
+    while (!w->broken[0] && !w->over && !w->scheduler_lost && sim_next_at(w->sim) <= until)
+        if (!step(w))
+            break;
+    if (!w->broken[0] && !w->over && !w->scheduler_lost)
+        unfinished(w);
+    while (!w->broken[0] && some_clear(w) && sim_next_at(w->sim) <= until)
+        if (!step(w))
+            break;
+    if (!w->broken[0] && w->over && w->over_status != PARAMO_OK && w->over_status != PARAMO_E_NODE_LOST &&
+        w->over_status != PARAMO_E_DATA_LOST && !ckpts_restored(w))
+        judge_broken(w, "the job ended with %s", err_name(w->over_status));
+    if (!w->broken[0])
+        judge_full(w, true);
+    ckpts_end(w);
+    for (uint32_t i = 0; i < w->schedule->workers && !w->broken[0]; i++)
+        client_task_check_files(&w->workers[i]);
+}
+
+/* ---- the play ------------------------------------------------------------------------------------------ */
+
+/* What the product says when a peer breaks the protocol: here all peers are its own. */
+static void overhear(void *arg, int level, const char *line)
+{
+    (void)level;
+    if (strstr(line, "broke the protocol") || strstr(line, "closing the connection of node"))
+        judge_broken(arg, "%s", line);
+}
+
+const char *play_count_name(enum play_count count)
+{
+    static const char *const names[] = {
+#define PLAY_NAME(name) #name,
+        PLAY_COUNTS(PLAY_NAME)
+#undef PLAY_NAME
+    };
+    return names[count];
+}
+
+void play(const struct schedule *schedule, struct play_result *result)
+{
+    struct world *w = calloc(1, sizeof *w);
+    if (!w)
+        abort();
+    int level = log_level();
+    *result = (struct play_result){0};
+    if (level < LOG_INFO) {
+        log_set_level(LOG_WARN);
+        log_set_sink(overhear, w);
+    }
+    world_make(w, schedule);
+    uint64_t linger = 0;
+    while (w->events < STEPS_MAX &&
+           (w->next_fault < schedule->count || (w->waiting && w->struck < ENOUGH && linger++ < LINGER))) {
+        if (!step(w))
+            break;
+        if (w->over || w->renew || (w->scheduler_lost && (finished(w) || linger > LINGER / 40)))
+            world_again(w);
+    }
+    if (!w->broken[0] && w->events == STEPS_MAX)
+        judge_broken(w, "the faults do not end");
+    if (!w->broken[0])
+        calm(w);
+    result->failed = w->broken[0] != 0;
+    memcpy(result->text, w->broken, sizeof result->text);
+    result->trace = sim_trace(w->sim);
+    result->steps = w->events;
+    result->sim_ns = sim_now(w->sim) - ENV_SEC;
+    result->requests = w->serial;
+    for (size_t i = 0; i < schedule->count; i++) {
+        result->injected[schedule->faults[i].kind] += w->hit[i];
+        result->injected_total += w->hit[i];
+    }
+    result->coverage = w->coverage;
+    world_free(w);
+    memcpy(result->counts, w->counts, sizeof result->counts);
+    if (!result->failed && w->broken[0]) { /* something was found when all was closed */
+        result->failed = true;
+        memcpy(result->text, w->broken, sizeof result->text);
+    }
+    log_set_sink(NULL, NULL);
+    log_set_level(level);
+    free(w);
+}
+
+/* ---- shrinking ----------------------------------------------------------------------------------------- */
+
+void play_shrink(struct schedule *s, struct play_result *result, unsigned plays)
+{
+    struct schedule less = *s;
+    struct play_result got;
+    less.faults = malloc((s->count + 1) * sizeof *less.faults);
+    if (!less.faults)
+        return;
+    for (size_t part = (s->count + 1) / 2; part && plays;) {
+        bool shrunk = false;
+        for (size_t from = 0; from < s->count && plays;) {
+            size_t out = s->count - from < part ? s->count - from : part;
+            memcpy(less.faults, s->faults, from * sizeof *s->faults);
+            memcpy(less.faults + from, s->faults + from + out, (s->count - from - out) * sizeof *s->faults);
+            less.count = s->count - out;
+            plays--;
+            play(&less, &got);
+            if (!got.failed) {
+                from += out;
+                continue;
+            }
+            memcpy(s->faults, less.faults, less.count * sizeof *s->faults);
+            s->count = less.count;
+            *result = got;
+            shrunk = true;
+        }
+        if (part == 1 && !shrunk)
+            break;
+        part = part > 1 ? part / 2 : 1;
+    }
+    free(less.faults);
+}

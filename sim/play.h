@@ -1,0 +1,63 @@
+/*
+ * Plays one schedule: a whole cluster in this thread, its faults, and after each event the question whether
+ * all that must hold does hold. The same schedule plays the same way, event for event: the trace says so.
+ * Tests: test/sim/test_play.c.
+ */
+#ifndef SIM_PLAY_H
+#define SIM_PLAY_H
+
+#include "sim/cover.h"
+#include "sim/fault.h"
+
+/* What the application and the cluster did, so that it can be seen that something was. X(name). */
+#define PLAY_COUNTS(X)                                                                                       \
+    X(push)                                                                                                  \
+    X(pull)                                                                                                  \
+    X(pushpull)                                                                                              \
+    X(put)                                                                                                   \
+    X(delete)                                                                                                \
+    X(clear)                                                                                                 \
+    X(stat)                                                                                                  \
+    X(scan)                                                                                                  \
+    X(refused_moved)                                                                                         \
+    X(barriers)                                                                                              \
+    X(work_units)                                                                                            \
+    X(stale)                                                                                                 \
+    X(values)                                                                                                \
+    X(saves)                                                                                                 \
+    X(took_over)                                                                                             \
+    X(loads)                                                                                                 \
+    X(promotions)                                                                                            \
+    X(ownership)                                                                                             \
+    X(reopened)                                                                                              \
+    X(drained)                                                                                               \
+    X(ckpt_saves)                                                                                            \
+    X(ckpt_loads)                                                                                            \
+    X(restores)                                                                                              \
+    X(returned)                                                                                              \
+    X(lies)
+
+enum play_count {
+#define PLAY_ENUM(name) PLAY_##name,
+    PLAY_COUNTS(PLAY_ENUM)
+#undef PLAY_ENUM
+        PLAY_COUNTS_COUNT
+};
+const char *play_count_name(enum play_count count);
+
+struct play_result {
+    bool failed;
+    char text[512]; /* what was violated */
+    uint64_t trace, steps, sim_ns, requests;
+    uint32_t injected[FAULT_KINDS_COUNT]; /* faults that struck something */
+    uint32_t injected_total;
+    uint32_t counts[PLAY_COUNTS_COUNT]; /* requests and calls that ended well */
+    struct coverage coverage;
+};
+
+void play(const struct schedule *schedule, struct play_result *result);
+/* Takes out faults while the play fails (Zeller and Hildebrandt, TSE'02), at most this many plays; *s is the
+ * smallest found, *result its failure. */
+void play_shrink(struct schedule *s, struct play_result *result, unsigned plays);
+
+#endif

@@ -1,0 +1,33 @@
+/* What ckpt_write.c, ckpt_read.c and ckpt_manifest.c share: names and the heads of files and blocks. */
+#ifndef CLUSTER_CHECKPOINT_CKPT_IMPL_H
+#define CLUSTER_CHECKPOINT_CKPT_IMPL_H
+
+#include "cluster/checkpoint/ckpt.h"
+
+#define CKPT_MAGIC "PARAMOCB"
+enum {
+    CKPT_FORMAT = 1,
+    CKPT_FILE_HEAD = 32, /* magic 8, format 4, writer 4, id 8, sum of these 8 */
+    CKPT_BLOCK_HEAD =
+        48 /* kind 4, table 4, partition 4, partitions 4, place 8, bytes 8, sum of the payload 8, sum of these
+              8 */
+};
+
+struct ckpt_head {
+    struct ckpt_block block; /* without payload */
+    uint64_t place;          /* of the head in its file */
+    uint64_t payload_sum;
+    uint64_t sum;
+};
+
+/* The sum of a file so far and one more block. */
+uint64_t ckpt_chain(uint64_t sum, uint64_t head_sum);
+void ckpt_file_head_encode(uint32_t writer, uint64_t id, uint8_t out[CKPT_FILE_HEAD]);
+void ckpt_head_encode(struct ckpt_head *head, uint8_t out[CKPT_BLOCK_HEAD]); /* sets sum */
+/* dir/00000007 and, unless NULL, dir/00000007/name. */
+MUST_USE paramo_err ckpt_paths(const char *dir, uint64_t number, const char *name, char folder[FS_PATH_MAX],
+                               char path[FS_PATH_MAX]);
+/* Has every file of it that size? CORRUPT. */
+MUST_USE paramo_err ckpt_check_files(struct fs *fs, const char *dir, const struct ckpt_manifest *m);
+
+#endif

@@ -1,0 +1,430 @@
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mutant.h"
+#include "cluster/meta/store_dir.h"
+
+/*
+ * dir/lock: held while a scheduler runs. dir/state, replaced as a whole (fs_replace):
+ *
+ *   0 "PARAMOST" | 8 u32 format 1 | 12 u32 term | 16 u64 generation | 24 u64 bytes | 32 durable records |
+ *   u64 XXH3 of all before
+ *
+ * dir/log.G, G the generation of the state that it follows: one entry for each save since, appended and
+ * synced:
+ *
+ *   0 "PARAMORE" | 8 u64 generation | 16 u64 number, from 1 | 24 u64 bytes | 32 durable records | u64 XXH3 of
+ * all before
+ *
+ * An entry that is not whole is the one that was being written at a crash, and nobody was told that it is
+ * there: it ends the log. If a whole one follows it, it was damaged later, and the log is refused. A log in
+ * which a write or sync has failed is not written to any more: the next save must be a whole one, which
+ * begins another.
+ */
+static const char state_magic[8] = "PARAMOST", entry_magic[8] = "PARAMORE";
+enum { FORMAT = 1, HEAD = 32, SUM = 8 };
+/* What a log may hold: saves are whole again long before. A start writes state and log as one. */
+#define LOG_MAX   ((size_t)STORE_BYTES_MAX * 4)
+#define STATE_MAX (STORE_BYTES_MAX + LOG_MAX)
+
+struct dir_store {
+    struct store store;
+    struct store_dir_config config;
+    char *dir;
+    enum store_phase phase; /* the lane's */
+    bool closed;
+    unsigned pending; /* blocking jobs under way */
+    struct fs_file *lock;
+    /* The blocking jobs', which follow each other. */
+    uint32_t term;
+    uint64_t generation, entries; /* of the state; in the log behind it */
+    struct fs_file *log;          /* NULL: not begun */
+    bool broken;                  /* a save has failed: nothing but a whole one is taken */
+};
+
+/* A start or a save. */
+struct store_blocking_job {
+    struct blocking_job blocking_job;
+    struct dir_store *store;
+    struct writer records; /* to save, or those that were found */
+    bool whole;
+    paramo_err status;
+    char text[ERR_TEXT_MAX];
+    void *arg;
+    store_started_fn *started;
+    store_saved_fn *saved;
+};
+
+/* ---- the files, off the lane ------------------------------------------------------------------------------
+ */
+
+static void sum_write(struct writer *w)
+{
+    if (!w->failed)
+        write_u64(w, hash_bytes(w->data, w->len));
+}
+
+static void log_name(uint64_t generation, char name[32])
+{
+    (void)snprintf(name, 32, "log.%" PRIu64, generation);
+}
+
+/* A log that no state follows any more. One that stays is only untidy. */
+static void log_forget(struct dir_store *s, uint64_t generation)
+{
+    char name[32], path[FS_PATH_MAX];
+    log_name(generation, name);
+    if (fs_join(s->dir, name, path) == PARAMO_OK && fs_unlink(s->config.fs, path) == PARAMO_OK)
+        log_debug("store: %s is not needed any more", path);
+}
+
+/* Each attempt has a generation of its own, since one that failed may be there. */
+static paramo_err state_write(struct dir_store *s, const struct writer *records)
+{
+    struct writer w = {0};
+    fs_close(s->log);
+    s->log = NULL;
+    s->entries = 0;
+    s->broken = true;
+    uint64_t before = s->generation++;
+    write_bytes(&w, state_magic, sizeof state_magic);
+    write_u32(&w, FORMAT);
+    write_u32(&w, s->term);
+    write_u64(&w, s->generation);
+    write_u64(&w, records->len);
+    if (records->len)
+        write_bytes(&w, records->data, records->len);
+    sum_write(&w);
+    paramo_err err =
+        w.failed ? err_memory(records->len) : fs_replace(s->config.fs, s->dir, "state", w.data, w.len);
+    writer_fini(&w);
+    if (err)
+        return err;
+    s->broken = false;
+    log_forget(s, before);
+    if (before)
+        log_forget(s, before - 1); /* a crash may have come between */
+    return PARAMO_OK;
+}
+
+static paramo_err log_begin(struct dir_store *s)
+{
+    char name[32], path[FS_PATH_MAX];
+    log_name(s->generation, name);
+    paramo_err err = fs_join(s->dir, name, path);
+    if (!err)
+        err = fs_open(s->config.fs, path, FS_CREATE, &s->log);
+    if (!err)
+        err = fs_sync_dir(s->config.fs, s->dir);
+    return err;
+}
+
+static paramo_err entry_write(struct dir_store *s, const struct writer *records)
+{
+    struct writer w = {0};
+    if (s->broken)
+        return err_set(PARAMO_E_IO, "%s: a save has failed, and this one brings only what has changed since",
+                       s->dir);
+    paramo_err err = s->log ? PARAMO_OK : log_begin(s);
+    write_bytes(&w, entry_magic, sizeof entry_magic);
+    write_u64(&w, s->generation);
+    write_u64(&w, s->entries + 1);
+    write_u64(&w, records->len);
+    if (records->len)
+        write_bytes(&w, records->data, records->len);
+    sum_write(&w);
+    if (!err && w.failed)
+        err = err_memory(records->len);
+    if (!err && !(MUTANT(log_entry_lost) && s->entries % 4 == 3))
+        err = fs_write_all(s->log, w.data, w.len);
+    if (!err)
+        err = fs_sync(s->log);
+    writer_fini(&w);
+    s->entries++;
+    s->broken = err != PARAMO_OK;
+    return err;
+}
+
+/* Checks a whole file; its parts. */
+static paramo_err state_check(const char *path, const struct writer *file, uint32_t *term,
+                              uint64_t *generation, struct reader *records)
+{
+    struct reader r = reader_over(file->data, file->len);
+    const uint8_t *begin = read_span(&r, sizeof state_magic);
+    if (!begin || memcmp(begin, state_magic, sizeof state_magic) != 0)
+        return err_set(PARAMO_E_FORMAT, "%s: not the state of a scheduler", path);
+    uint32_t format = read_u32(&r);
+    if (!r.failed && format != FORMAT)
+        return err_set(PARAMO_E_FORMAT, "%s: of format %" PRIu32 "; this program reads %d", path, format,
+                       FORMAT);
+    *term = read_u32(&r);
+    *generation = read_u64(&r);
+    uint64_t bytes = read_u64(&r);
+    if (r.failed || r.left < SUM || bytes != r.left - SUM)
+        return err_set(PARAMO_E_CORRUPT, "%s: it has %zu bytes, which do not fit its head", path, file->len);
+    const uint8_t *data = read_span(&r, (size_t)bytes);
+    if (read_u64(&r) != hash_bytes(file->data, file->len - SUM))
+        return err_set(PARAMO_E_CORRUPT, "%s: damaged: its checksum is wrong", path);
+    if (!*term || *term >= STORE_TERM_MAX)
+        return err_set(PARAMO_E_FORMAT, "%s: its term is %" PRIu32, path, *term);
+    *records = reader_over(data, (size_t)bytes);
+    return PARAMO_OK;
+}
+
+/* The whole entry of a number from least to most at the reader, which moves behind it; false: there is none,
+ * and it stays. */
+static bool entry_read(struct reader *r, uint64_t generation, uint64_t least, uint64_t most,
+                       struct reader *records)
+{
+    struct reader at = *r;
+    const uint8_t *begin = read_span(&at, sizeof entry_magic);
+    if (!begin || memcmp(begin, entry_magic, sizeof entry_magic) != 0 || read_u64(&at) != generation)
+        return false;
+    uint64_t number = read_u64(&at);
+    if (number < least || number > most)
+        return false;
+    uint64_t bytes = read_u64(&at);
+    if (at.failed || at.left < SUM || bytes > at.left - SUM)
+        return false;
+    const uint8_t *data = read_span(&at, (size_t)bytes);
+    if (read_u64(&at) != hash_bytes(begin, HEAD + (size_t)bytes))
+        return false;
+    *records = reader_over(data, (size_t)bytes);
+    *r = at;
+    return true;
+}
+
+/* Appends the durable records of the log's entries to those of the state. */
+static paramo_err log_read(struct dir_store *s, uint64_t generation, struct writer *records)
+{
+    char name[32], path[FS_PATH_MAX];
+    struct writer file = {0};
+    log_name(generation, name);
+    paramo_err err = fs_join(s->dir, name, path);
+    if (!err)
+        err = fs_load(s->config.fs, path, LOG_MAX, &file);
+    if (err == PARAMO_E_NOT_FOUND)
+        return PARAMO_OK;
+    struct reader r = reader_over(file.data, file.len), entry;
+    uint64_t number = 1;
+    for (; !err && entry_read(&r, generation, number, number, &entry); number++)
+        write_bytes(records, entry.at, entry.left);
+    for (struct reader rest = r; !err && rest.left; (void)read_u8(&rest))
+        if (entry_read(&rest, generation, number, UINT64_MAX, &entry))
+            err = err_set(PARAMO_E_CORRUPT, "%s: entry %" PRIu64 " is damaged, or missing", path, number);
+    if (!err && r.left)
+        log_info("store: %s: the last %zu bytes were being written when the scheduler died", path, r.left);
+    if (!err && records->failed)
+        err = err_memory(file.len);
+    writer_fini(&file);
+    return err;
+}
+
+static paramo_err files_read(struct dir_store *s, struct writer *found)
+{
+    char path[FS_PATH_MAX];
+    struct writer file = {0};
+    struct reader records = {0};
+    uint32_t term = 0;
+    uint64_t generation = 0;
+    paramo_err err = fs_join(s->dir, "state", path);
+    if (!err)
+        err = fs_load(s->config.fs, path, STATE_MAX, &file);
+    if (!err)
+        err = state_check(path, &file, &term, &generation, &records);
+    else if (err == PARAMO_E_NOT_FOUND)
+        err = PARAMO_OK;
+    if (!err && records.left)
+        write_bytes(found, records.at, records.left);
+    if (!err && term)
+        err = log_read(s, generation, found);
+    writer_fini(&file);
+    s->term = term + (MUTANT(term_not_raised) && term ? 0 : 1);
+    s->generation = generation;
+    return err;
+}
+
+static paramo_err store_read(struct store_blocking_job *c)
+{
+    struct dir_store *s = c->store;
+    char path[FS_PATH_MAX];
+    paramo_err err = fs_join(s->dir, "lock", path);
+    if (!err)
+        err = fs_open(s->config.fs, path, FS_LOCK, &s->lock);
+    if (err == PARAMO_E_REFUSED)
+        return err_set(err, "%s belongs to a scheduler that runs", s->dir);
+    if (!err)
+        err = files_read(s, &c->records);
+    return err ? err : state_write(s, &c->records);
+}
+
+static void start_work(struct blocking_job *blocking_job)
+{
+    struct store_blocking_job *c = container_of(blocking_job, struct store_blocking_job, blocking_job);
+    struct dir_store *s = c->store;
+    paramo_err err = fs_keep_dir(s->config.fs, s->dir);
+    if (!err)
+        err = store_read(c);
+    if (err == PARAMO_E_IO || err == PARAMO_E_NOT_FOUND)
+        err = err_prefix(err, "the job's state cannot be kept in %s", s->dir);
+    if (err) {
+        err_text_copy(c->text);
+        fs_close(s->lock);
+        s->lock = NULL;
+    }
+    c->status = err;
+}
+
+static void save_work(struct blocking_job *blocking_job)
+{
+    struct store_blocking_job *c = container_of(blocking_job, struct store_blocking_job, blocking_job);
+    c->status = c->whole ? state_write(c->store, &c->records) : entry_write(c->store, &c->records);
+    if (c->status)
+        err_text_copy(c->text);
+}
+
+/* ---- on the lane --------------------------------------------------------------------------------------- */
+
+static void store_free(struct dir_store *s)
+{
+    fs_close(s->log);
+    fs_close(s->lock);
+    free(s->dir);
+    free(s);
+}
+
+/* The blocking job's status with its message; false: nobody wants to know any more. */
+static bool blocking_job_over(struct store_blocking_job *c)
+{
+    struct dir_store *s = c->store;
+    bool wanted = !s->closed;
+    s->pending--;
+    if (wanted && c->status)
+        (void)err_set(c->status, "%s", c->text);
+    if (!wanted && !s->pending)
+        store_free(s);
+    return wanted;
+}
+
+static void blocking_job_free(struct store_blocking_job *c)
+{
+    writer_fini(&c->records);
+    free(c);
+}
+
+static void start_done(struct blocking_job *blocking_job)
+{
+    struct store_blocking_job *c = container_of(blocking_job, struct store_blocking_job, blocking_job);
+    struct dir_store *s = c->store;
+    if (!s->closed)
+        s->phase = c->status ? STORE_OPEN : STORE_READY;
+    struct store_state state = {.term = s->term, .records = c->records.data, .bytes = c->records.len};
+    if (blocking_job_over(c))
+        c->started(c->arg, c->status, c->status ? NULL : &state);
+    blocking_job_free(c);
+}
+
+static void save_done(struct blocking_job *blocking_job)
+{
+    struct store_blocking_job *c = container_of(blocking_job, struct store_blocking_job, blocking_job);
+    if (blocking_job_over(c))
+        c->saved(c->arg, c->status);
+    blocking_job_free(c);
+}
+
+static struct store_blocking_job *blocking_job_new(struct dir_store *s, void (*work)(struct blocking_job *),
+                                                   void (*done)(struct blocking_job *), void *arg)
+{
+    struct store_blocking_job *c = calloc(1, sizeof *c);
+    if (c)
+        *c = (struct store_blocking_job){
+            .blocking_job = {.lane = s->config.lane, .work = work, .done = done}, .store = s, .arg = arg};
+    return c;
+}
+
+static void store_post(struct dir_store *s, struct store_blocking_job *c)
+{
+    s->pending++;
+    blocking_jobs_post(s->config.blocking_jobs, &c->blocking_job);
+}
+
+enum store_phase store_dir_phase(const struct store *store)
+{
+    return container_of(store, struct dir_store, store)->phase;
+}
+
+static struct dir_store *store_of(struct store *store)
+{
+    return container_of(store, struct dir_store, store);
+}
+
+static paramo_err dir_start(struct store *store, store_started_fn *done, void *arg)
+{
+    struct dir_store *s = store_of(store);
+    assert(s->phase == STORE_OPEN);
+    struct store_blocking_job *c = blocking_job_new(s, start_work, start_done, arg);
+    if (!c)
+        return err_memory(sizeof *c);
+    c->started = done;
+    s->phase = STORE_STARTING;
+    store_post(s, c);
+    return PARAMO_OK;
+}
+
+static paramo_err dir_save(struct store *store, struct writer *records, bool whole, store_saved_fn *done,
+                           void *arg)
+{
+    struct dir_store *s = store_of(store);
+    assert(s->phase == STORE_READY);
+    struct store_blocking_job *c = blocking_job_new(s, save_work, save_done, arg);
+    if (!c) {
+        writer_fini(records);
+        return err_memory(sizeof *c);
+    }
+    c->records = *records;
+    *records = (struct writer){0};
+    c->whole = whole;
+    c->saved = done;
+    store_post(s, c);
+    return PARAMO_OK;
+}
+
+static bool dir_sure(const struct store *store)
+{
+    (void)store;
+    return true; /* the lock */
+}
+
+static void dir_close(struct store *store)
+{
+    struct dir_store *s = store_of(store);
+    s->closed = true;
+    if (!s->pending)
+        store_free(s);
+}
+
+paramo_err store_dir_open(const struct store_dir_config *config, struct store **out)
+{
+    static const struct store_ops ops = {
+        .start = dir_start, .save = dir_save, .sure = dir_sure, .close = dir_close};
+    struct dir_store *s = calloc(1, sizeof *s);
+    char *dir = strdup(config->dir);
+    if (!s || !dir) {
+        free(s);
+        free(dir);
+        return err_memory(sizeof *s);
+    }
+    for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
+        dir[len - 1] = '\0';
+    s->store.ops = &ops;
+    s->config = *config;
+    s->config.dir = NULL;
+    s->dir = dir;
+    *out = &s->store;
+    return PARAMO_OK;
+}

@@ -1,0 +1,550 @@
+#include "cluster/scheduler/migrations.h"
+
+#include <string.h>
+
+#include "base/mutant.h"
+
+/* Members of the chain; there may be empty levels between them. */
+static unsigned length(const struct ring_chains *chains, size_t partition)
+{
+    unsigned len = 0;
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        len += chains->level[l].owner[partition] != RING_NONE;
+    return len;
+}
+
+/* RING_LEVELS: none. */
+static uint8_t level_of(const struct ring_chains *chains, size_t partition, uint16_t shard)
+{
+    uint8_t level = 0;
+    while (level < RING_LEVELS && chains->level[level].owner[partition] != shard)
+        level++;
+    return level;
+}
+
+/* Where runs begin of partitions that have equal chains, now and then: what becomes of one becomes of all. */
+static void runs_begin(const struct migrations *m, uint64_t begins[PARTITION_WORDS])
+{
+    memset(begins, 0, PARTITION_WORDS * sizeof *begins);
+    ring_begins(m->chains, begins);
+    ring_begins(&m->target, begins);
+}
+
+void migrations_init(struct migrations *m, struct ring_chains *chains, const struct migrations_ops *ops,
+                     void *arg)
+{
+    memset(m, 0, sizeof *m);
+    m->chains = chains;
+    m->ops = ops;
+    m->arg = arg;
+    m->next_id = 1;
+}
+
+static bool holds(const struct ring_chains *chains, size_t partition, uint16_t shard)
+{
+    return level_of(chains, partition, shard) < RING_LEVELS;
+}
+
+static bool is_gone(const struct migrations *m, uint16_t shard)
+{
+    return shard < m->shards && m->shard[shard].gone;
+}
+
+/* Shards that are not known share nothing. */
+static bool one_process(const struct migrations *m, uint16_t a, uint16_t b)
+{
+    return a < m->shards && b < m->shards && m->shard[a].server == m->shard[b].server;
+}
+
+/* ---- chains -------------------------------------------------------------------------------------------- */
+
+static void append(uint16_t list[RING_LEVELS], unsigned *len, unsigned most, uint16_t shard)
+{
+    if (shard == RING_NONE || *len >= most)
+        return;
+    for (unsigned i = 0; i < *len; i++)
+        if (list[i] == shard)
+            return;
+    list[(*len)++] = shard;
+}
+
+static bool shares_process(const struct migrations *m, const uint16_t *list, unsigned len, uint16_t shard)
+{
+    for (unsigned i = 0; i < len; i++)
+        if (one_process(m, list[i], shard))
+            return true;
+    return false;
+}
+
+/* Who is in the best chain that full members make up; `to`, filled for `level`, counts as one. The owner
+ * stays, unless `to` is to be it and has all that an owner has; then who is wanted, in that order; then, in
+ * the places of those who are wanted and not there, others: first those in processes of their own. An owner
+ * that is to go takes nobody's place where fewer are wanted than a chain may have (too few servers stay). */
+static unsigned best_members(const struct migrations *m, size_t partition, uint16_t to, uint8_t level,
+                             uint16_t list[RING_LEVELS])
+{
+    const struct ring_chains *now = m->chains, *then = &m->target;
+    unsigned len = 0, most = length(then, partition);
+    bool takes_over = to != RING_NONE && then->level[0].owner[partition] == to &&
+                      m->ends.before[level] == m->ends.before[0];
+    if (!takes_over && !holds(then, partition, now->level[0].owner[partition]) && most <= now->replicas &&
+        !MUTANT(owner_in_place))
+        most++;
+    append(list, &len, most, takes_over ? to : now->level[0].owner[partition]);
+    for (unsigned l = 0; l < RING_LEVELS; l++) {
+        uint16_t member = then->level[l].owner[partition];
+        if (member == to || holds(now, partition, member))
+            append(list, &len, most, member);
+    }
+    for (int pass = 0; pass < 2; pass++)
+        for (unsigned l = 0; l < RING_LEVELS; l++) {
+            uint16_t member = now->level[l].owner[partition];
+            if (pass || !shares_process(m, list, len, member))
+                append(list, &len, most, member);
+        }
+    return len;
+}
+
+/* They at their levels. */
+static void candidate(const struct migrations *m, size_t partition, uint16_t to, uint8_t level,
+                      const uint16_t list[RING_LEVELS], unsigned len, uint16_t chain[RING_LEVELS])
+{
+    struct ring_candidate candidates[RING_LEVELS];
+    for (unsigned i = 0; i < len; i++)
+        candidates[i] = (struct ring_candidate){
+            .shard = list[i], .level = list[i] == to ? level : level_of(m->chains, partition, list[i])};
+    ring_fill_chain(&m->ends, m->chains->replicas, candidates, len, chain);
+}
+
+/* The best chain. Where they leave a level empty, whoever has what belongs there stays beside them: of no
+ * table there are fewer copies than before. */
+static void best_chain(const struct migrations *m, size_t partition, uint16_t to, uint8_t level,
+                       uint16_t chain[RING_LEVELS])
+{
+    uint16_t list[RING_LEVELS];
+    unsigned len = best_members(m, partition, to, level, list), most = length(&m->target, partition);
+    candidate(m, partition, to, level, list, len, chain);
+    for (unsigned l = 1; l < most; l++) {
+        unsigned before = len;
+        for (unsigned k = 0; k < RING_LEVELS && chain[l] == RING_NONE && len == before; k++)
+            if (m->ends.before[k] <= m->ends.before[l])
+                append(list, &len, RING_LEVELS, m->chains->level[k].owner[partition]);
+        if (len > before)
+            candidate(m, partition, to, level, list, len, chain);
+    }
+}
+
+static bool chain_put(struct migrations *m, size_t partition, const uint16_t chain[RING_LEVELS])
+{
+    bool changed = false;
+    for (unsigned l = 0; l < RING_LEVELS; l++) {
+        changed |= m->chains->level[l].owner[partition] != chain[l];
+        m->chains->level[l].owner[partition] = chain[l];
+    }
+    return changed;
+}
+
+/* The same members as the best chain without anybody new, each where it is among the others: what one has and
+ * the next lacks must not be turned round while requests go on. True if somebody has gone, or come nearer to
+ * the owner. */
+static bool chain_trim(struct migrations *m, size_t partition)
+{
+    uint16_t best[RING_LEVELS], chain[RING_LEVELS];
+    struct ring_candidate candidates[RING_LEVELS];
+    unsigned len = 0;
+    if (length(m->chains, partition) == 0 || length(&m->target, partition) == 0)
+        return false;
+    best_chain(m, partition, RING_NONE, 0, best);
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        for (unsigned i = 0; i < RING_LEVELS; i++)
+            if (best[i] != RING_NONE && best[i] == m->chains->level[l].owner[partition])
+                candidates[len++] = (struct ring_candidate){.shard = best[i], .level = (uint8_t)l};
+    ring_fill_chain(&m->ends, m->chains->replicas, candidates, len, chain);
+    return chain_put(m, partition, chain);
+}
+
+/* True if that changed something. */
+static bool chain_set(struct migrations *m, size_t partition, const struct migration *migration)
+{
+    uint16_t chain[RING_LEVELS];
+    if (length(m->chains, partition) == 0 || length(&m->target, partition) == 0)
+        return false;
+    best_chain(m, partition, migration->to, migration->level, chain);
+    return chain_put(m, partition, chain);
+}
+
+/* ---- planning ------------------------------------------------------------------------------------------ */
+
+/* The lowest level that has to hold no more than this one. */
+static uint8_t fill_level(const struct migrations *m, unsigned level)
+{
+    while (level && m->ends.before[level - 1] == m->ends.before[level])
+        level--;
+    return (uint8_t)level;
+}
+
+static bool is_wanted(const struct migrations *m, size_t partition, uint16_t shard)
+{
+    return shard != RING_NONE && holds(&m->target, partition, shard);
+}
+
+/* Where a new copy is needed: the first level that is empty, or whose member is not wanted. */
+static unsigned free_level(const struct migrations *m, size_t partition)
+{
+    unsigned level = 1;
+    while (level < m->chains->replicas && is_wanted(m, partition, m->chains->level[level].owner[partition]))
+        level++;
+    return level;
+}
+
+/* A member that is to come nearer to the owner, where nobody is who is to stay, and lacks what belongs there.
+ */
+static uint16_t next_nearer(const struct migrations *m, size_t partition, uint8_t *level)
+{
+    unsigned due = length(&m->target, partition), empty = 1;
+    while (empty < due && is_wanted(m, partition, m->chains->level[empty].owner[partition]))
+        empty++;
+    for (unsigned l = empty + 1; l < RING_LEVELS && empty < due; l++) {
+        uint16_t member = m->chains->level[l].owner[partition];
+        if (is_wanted(m, partition, member) && m->ends.before[l] > m->ends.before[empty]) {
+            *level = fill_level(m, empty);
+            return member;
+        }
+    }
+    return RING_NONE;
+}
+
+/* Who is to get the partition next, or to be its owner: a full member that is to be. Then copies, before a
+ * new owner, so that there are never fewer than before; but not in the process of an owner that will go.
+ * *level: for what it is filled. */
+static uint16_t next_member(const struct migrations *m, size_t partition, uint8_t *level)
+{
+    *level = 0;
+    if (length(m->chains, partition) == 0 || is_gone(m, m->chains->level[0].owner[partition]))
+        return RING_NONE; /* there is nothing to copy, or it is lost */
+    uint16_t now = m->chains->level[0].owner[partition], then = m->target.level[0].owner[partition];
+    if (then != now && holds(m->chains, partition, then))
+        return then;
+    for (unsigned l = 1; l < RING_LEVELS; l++) {
+        uint16_t member = m->target.level[l].owner[partition];
+        if (member != RING_NONE && !holds(m->chains, partition, member) &&
+            (then == now || !one_process(m, member, now))) {
+            *level = fill_level(m, free_level(m, partition));
+            return member;
+        }
+    }
+    uint16_t nearer = next_nearer(m, partition, level);
+    if (nearer != RING_NONE)
+        return nearer;
+    *level = 0;
+    return then != now ? then : RING_NONE;
+}
+
+/* Does any of its partitions get another owner by the commit? */
+static bool changes_owner(const struct migrations *m, const struct migration *migration)
+{
+    uint16_t chain[RING_LEVELS];
+    uint64_t begins[PARTITION_WORDS];
+    runs_begin(m, begins);
+    for (unsigned a = migration->first, end = a + migration->partitions; a < end;
+         a = partition_set_next(begins, a + 1)) {
+        best_chain(m, a, migration->to, migration->level, chain);
+        if (chain[0] != migration->from)
+            return true;
+    }
+    return false;
+}
+
+/* The owner is told what the commit will do: if another is to be the owner, reads wait, too. */
+static void pause(struct migrations *m, struct migration *migration)
+{
+    migration->takes_over = changes_owner(m, migration);
+    m->ops->pause(m->arg, migration);
+}
+
+static bool shard_busy(const struct migrations *m, uint16_t shard, bool out)
+{
+    for (size_t i = 0; i < MIGRATIONS_MAX; i++)
+        if (m->migration[i].state != MIGRATION_NONE &&
+            (out ? m->migration[i].from : m->migration[i].to) == shard)
+            return true;
+    return false;
+}
+
+static void mark_migrating(const struct migrations *m, uint64_t migrating[PARTITION_WORDS])
+{
+    memset(migrating, 0, PARTITION_WORDS * sizeof *migrating);
+    for (size_t i = 0; i < MIGRATIONS_MAX; i++)
+        if (m->migration[i].state != MIGRATION_NONE)
+            partition_set_add_run(migrating, m->migration[i].first,
+                                  m->migration[i].first + m->migration[i].partitions);
+}
+
+/* From the partition on, as far as the same two shards are concerned. NULL: one of them is busy, or all
+ * places are taken. */
+static struct migration *begin_at(struct migrations *m, unsigned partition,
+                                  const uint64_t begins[PARTITION_WORDS], uint64_t migrating[PARTITION_WORDS])
+{
+    uint8_t level, other;
+    uint16_t from = m->chains->level[0].owner[partition], to = next_member(m, partition, &level);
+    unsigned end = partition;
+    uint8_t had = level_of(m->chains, partition, to);
+    bool handover = had < RING_LEVELS && m->ends.before[had] == m->ends.before[level];
+    struct migration *migration = m->migration;
+    while (migration < m->migration + MIGRATIONS_MAX && migration->state != MIGRATION_NONE)
+        migration++;
+    if (migration == m->migration + MIGRATIONS_MAX || shard_busy(m, from, true) || shard_busy(m, to, false))
+        return NULL;
+    while (end < RING_PARTITIONS && end - partition < MIGRATION_PARTITIONS_MAX &&
+           !partition_set_has(migrating, end) &&
+           (end == partition || !partition_set_has(begins, end) ||
+            (m->chains->level[0].owner[end] == from && next_member(m, end, &other) == to && other == level &&
+             level_of(m->chains, end, to) == had)))
+        partition_set_add(migrating, end++);
+    *migration = (struct migration){.state = handover ? MIGRATION_FULL : MIGRATION_PLANNED,
+                                    .handover = handover,
+                                    .level = level,
+                                    .had = had,
+                                    .id = m->next_id++,
+                                    .first = (uint16_t)partition,
+                                    .partitions = (uint16_t)(end - partition),
+                                    .from = from,
+                                    .to = to};
+    return migration;
+}
+
+/* Members that are too many go at once. */
+static void arrange(struct migrations *m, const uint64_t begins[PARTITION_WORDS],
+                    const uint64_t migrating[PARTITION_WORDS])
+{
+    bool changed = false;
+    for (partition_set_runs(first, end, begins)) {
+        unsigned a = first;
+        while (a < end && partition_set_has(migrating, a))
+            a++;
+        if (a == end || !chain_trim(m, a)) /* nor does it change the others */
+            continue;
+        changed = true;
+        for (a++; a < end; a++)
+            if (!partition_set_has(migrating, a))
+                (void)chain_trim(m, a);
+    }
+    if (changed)
+        m->ops->commit(m->arg, NULL);
+}
+
+static bool lacks(const struct migrations *m, size_t partition)
+{
+    unsigned due = length(&m->target, partition);
+    for (unsigned l = 0; l < due; l++)
+        if (m->chains->level[l].owner[partition] == RING_NONE)
+            return true;
+    return false;
+}
+
+static void plan(struct migrations *m)
+{
+    uint64_t migrating[PARTITION_WORDS], begins[PARTITION_WORDS];
+    if (!m->wanted)
+        return;
+    mark_migrating(m, migrating);
+    runs_begin(m, begins);
+    arrange(m, begins, migrating);
+    partition_set_run_starts(migrating, begins); /* those that did not move are arranged now, others not */
+    for (int pass = 0; pass < 2 && !m->held; pass++)
+        for (unsigned a = 0; a < RING_PARTITIONS && !m->held;) {
+            uint8_t level;
+            struct migration *migration = NULL;
+            if (!partition_set_has(migrating, a) && (pass || lacks(m, a)) &&
+                next_member(m, a, &level) != RING_NONE)
+                migration = begin_at(m, a, begins, migrating);
+            if (migration)
+                migration->handover ? pause(m, migration) : m->ops->begin(m->arg, migration);
+            a = migration ? a + migration->partitions : partition_set_next(begins, a + 1);
+        }
+}
+
+/* ---- ends ---------------------------------------------------------------------------------------------- */
+
+static void end(struct migrations *m, struct migration *migration, bool committed)
+{
+    struct migration over = *migration;
+    migration->state = MIGRATION_NONE;
+    m->ops->end(m->arg, &over, committed);
+}
+
+/* All of its partitions would have it by the commit, where it was to be. */
+static bool still_wanted(const struct migrations *m, const struct migration *migration)
+{
+    uint16_t chain[RING_LEVELS];
+    uint64_t begins[PARTITION_WORDS];
+    runs_begin(m, begins);
+    for (unsigned a = migration->first, end = a + migration->partitions; a < end;
+         a = partition_set_next(begins, a + 1)) {
+        bool in = false;
+        if (m->chains->level[0].owner[a] != migration->from ||
+            level_of(m->chains, a, migration->to) != migration->had)
+            return false;
+        best_chain(m, a, migration->to, migration->level, chain);
+        for (unsigned l = 0; l < (migration->handover ? 1 : migration->had); l++)
+            in |= chain[l] == migration->to;
+        if (!in || !holds(&m->target, a, migration->to))
+            return false;
+    }
+    return true;
+}
+
+static void commit(struct migrations *m, struct migration *migration)
+{
+    for (size_t a = migration->first; a < (size_t)migration->first + migration->partitions; a++)
+        (void)chain_set(m, a, migration);
+    m->ops->commit(m->arg, migration);
+    end(m, migration, true);
+    plan(m);
+}
+
+void migrations_set_target(struct migrations *m, const struct ring_chains *target)
+{
+    m->target = *target;
+    m->wanted = true;
+    for (size_t i = 0; i < MIGRATIONS_MAX; i++)
+        if (m->migration[i].state != MIGRATION_NONE && !still_wanted(m, &m->migration[i]))
+            end(m, &m->migration[i], false);
+    plan(m);
+}
+
+void migrations_set_shards(struct migrations *m, const struct migrations_shard *shard, size_t n)
+{
+    m->wanted = false; /* it may name the gone */
+    m->shard = shard;
+    m->shards = n;
+    for (size_t i = 0; i < MIGRATIONS_MAX; i++) {
+        struct migration *migration = &m->migration[i];
+        if (migration->state != MIGRATION_NONE && (is_gone(m, migration->from) || is_gone(m, migration->to)))
+            end(m, migration, false);
+    }
+}
+
+void migrations_table(struct migrations *m, unsigned replicas)
+{
+    struct ring_ends before = m->ends;
+    ring_ends_add(&m->ends, replicas, m->chains->replicas);
+    if (memcmp(&before, &m->ends, sizeof before) == 0)
+        return;
+    for (size_t i = 0; i < MIGRATIONS_MAX;
+         i++) /* they bring no rows, and perhaps there will be some to bring */
+        if (m->migration[i].state != MIGRATION_NONE && m->migration[i].handover)
+            end(m, &m->migration[i], false);
+    plan(m);
+}
+
+void migrations_hold(struct migrations *m)
+{
+    m->held = true;
+}
+
+void migrations_resume(struct migrations *m)
+{
+    m->held = false;
+    plan(m);
+}
+
+/* ---- news ---------------------------------------------------------------------------------------------- */
+
+static struct migration *find(struct migrations *m, uint64_t id)
+{
+    for (size_t i = 0; i < MIGRATIONS_MAX; i++)
+        if (m->migration[i].state != MIGRATION_NONE && m->migration[i].id == id)
+            return &m->migration[i];
+    return NULL;
+}
+
+const struct migration *migrations_find(const struct migrations *m, uint64_t id)
+{
+    for (size_t i = 0; i < MIGRATIONS_MAX; i++)
+        if (m->migration[i].state != MIGRATION_NONE && m->migration[i].id == id)
+            return &m->migration[i];
+    return NULL;
+}
+
+void migrations_agreed(struct migrations *m, uint64_t id, uint16_t shard)
+{
+    struct migration *migration = find(m, id);
+    if (!migration || migration->state != MIGRATION_PLANNED)
+        return;
+    migration->from_ready |= shard == migration->from;
+    migration->to_ready |= shard == migration->to;
+    if (migration->from_ready && migration->to_ready)
+        migration->state = MIGRATION_COPYING;
+}
+
+void migrations_full(struct migrations *m, uint64_t id)
+{
+    struct migration *migration = find(m, id);
+    if (!migration || migration->state != MIGRATION_COPYING)
+        return;
+    migration->state = MIGRATION_FULL;
+    if (MUTANT(commit_before_handover))
+        commit(m, migration);
+    else
+        pause(m, migration);
+}
+
+void migrations_paused(struct migrations *m, uint64_t id)
+{
+    struct migration *migration = find(m, id);
+    if (!migration || migration->state != MIGRATION_FULL)
+        return;
+    if (!migration->takes_over &&
+        changes_owner(m, migration)) { /* the target has changed since, and reads go on */
+        migrations_failed(m, id);
+        return;
+    }
+    migration->state = MIGRATION_PAUSED;
+    commit(m, migration);
+}
+
+void migrations_failed(struct migrations *m, uint64_t id)
+{
+    struct migration *migration = find(m, id);
+    if (!migration)
+        return;
+    end(m, migration, false);
+    plan(m);
+}
+
+/* The same owner, and the same others in whatever order. */
+static bool as_wanted(const struct migrations *m, size_t partition)
+{
+    if (m->chains->level[0].owner[partition] != m->target.level[0].owner[partition] ||
+        length(m->chains, partition) != length(&m->target, partition))
+        return false;
+    for (unsigned l = 1; l < length(&m->target, partition); l++)
+        if (!holds(m->chains, partition, m->target.level[l].owner[partition]))
+            return false;
+    return !lacks(m, partition);
+}
+
+bool migrations_converged(const struct migrations *m)
+{
+    uint64_t begins[PARTITION_WORDS];
+    if (!m->wanted)
+        return false;
+    runs_begin(m, begins);
+    for (partition_set_runs(a, end, begins))
+        if (!as_wanted(m, a))
+            return false;
+    return true;
+}
+
+bool migrations_needs(const struct migrations *m, uint16_t shard)
+{
+    if (shard_busy(m, shard, false) || shard_busy(m, shard, true))
+        return true;
+    uint64_t begins[PARTITION_WORDS] = {0};
+    ring_begins(m->chains, begins);
+    for (partition_set_runs(a, end, begins))
+        if (holds(m->chains, a, shard))
+            return true;
+    return false;
+}

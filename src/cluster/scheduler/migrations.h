@@ -1,0 +1,120 @@
+/*
+ * Moves: how the chains that are become those that are wanted, a run of partitions at a time, without a
+ * moment in which a partition has two owners or a member that lacks rows. The scheduler's state, without its
+ * messages: a pure state machine over ring_chains. It never knows nodes, frames or time; whoever owns it
+ * passes on what it says (struct migrations_ops) and tells it what became of that.
+ *
+ *            begin() to both             the target has           the owner holds
+ *            shards, both agreed         all rows, and what       requests back, all
+ *                                        comes is sent to it      have the last of them
+ *     PLANNED ------------> COPYING ------------> FULL ------------> PAUSED
+ *        |                     |                   |   pause()          | commit(), then end(true)
+ *        |                     |                   |                    +--> COMMITTED
+ *        +---------------------+-------------------+--------------------+--> ABORTED: end(false)
+ *          a side died or gave up, or nobody wants it any more
+ *
+ * A chain holds full members only: a partition's chain gets the target by the commit, and not before. The
+ * same commit drops who is too many then, and brings the others into the order that is wanted: nobody has
+ * then what another lacks. A member that has all rows and is to be the owner begins as FULL. Where tables
+ * have fewer replicas than the job, a member has the rows that its level is to have (ring/chains.h), and one
+ * that is to come nearer to the owner gets what it lacks by a move, too. Levels that a death has left empty
+ * are filled first by new members, then by members from behind.
+ *
+ * At a time at most MIGRATIONS_MAX moves, and of each shard one in and one out; the partitions of a move, at
+ * most MIGRATION_PARTITIONS_MAX, are in no other. Partitions that lack copies come first.
+ *
+ * Tests: test/cluster/test_migrations.c.
+ */
+#ifndef CLUSTER_SCHEDULER_MIGRATIONS_H
+#define CLUSTER_SCHEDULER_MIGRATIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "ring/chains.h"
+
+enum {
+    MIGRATIONS_MAX = 64,
+    MIGRATION_PARTITIONS_MAX = 256 /* what one failure costs; arbitrary */
+};
+
+enum migration_state {
+    MIGRATION_NONE,
+    MIGRATION_PLANNED,
+    MIGRATION_COPYING,
+    MIGRATION_FULL,
+    MIGRATION_PAUSED
+};
+
+struct migration {
+    enum migration_state state; /* NONE: the place is free */
+    uint64_t id;                /* from 1, rising, never used again */
+    uint16_t first, partitions;
+    uint16_t from, to;         /* shards: who owns the partitions while it lasts; who gets them */
+    uint8_t level, had;        /* to gets the tables of so many replicas or more, but fewer than had: its
+                                  level in the chains, RING_LEVELS if it is in none */
+    bool handover;             /* that is nothing: it began as FULL, with pause() */
+    bool takes_over;           /* since pause(): some of the partitions get another owner by the commit */
+    bool from_ready, to_ready; /* PLANNED: which side has agreed */
+};
+
+struct migrations_shard {
+    uint32_t server; /* shards of one process have one number: a copy there is hardly one */
+    bool gone;       /* nothing can be copied from it */
+};
+
+/* All of them may be called from inside any function below, and may not call back into it. */
+struct migrations_ops {
+    void (*begin)(void *arg, const struct migration *migration); /* both sides: get ready */
+    void (*pause)(void *arg,
+                  const struct migration *migration); /* from: requests wait, and all get the last */
+    /* The chains have changed: the next view has them. move: by it; NULL: by none. */
+    void (*commit)(void *arg, const struct migration *migration);
+    void (*end)(void *arg, const struct migration *migration, bool committed); /* both sides, if they live */
+};
+
+struct migrations {
+    struct ring_chains *chains; /* as they are: the owner's; changed by commits */
+    struct ring_chains target;  /* as they are to be */
+    struct ring_ends ends;      /* of the tables that there are */
+    bool wanted;                /* there is a target */
+    bool held;                  /* none begins before migrations_resume */
+    const struct migrations_shard *shard;
+    size_t shards;
+    uint64_t next_id;
+    struct migration migration[MIGRATIONS_MAX];
+    const struct migrations_ops *ops;
+    void *arg;
+};
+
+/* chains stays the caller's. Who changes it between calls (ring_promote) calls migrations_set_shards then. */
+void migrations_init(struct migrations *m, struct ring_chains *chains, const struct migrations_ops *ops,
+                     void *arg);
+
+/* What is wanted from now on. Moves that do not serve it are aborted, others begin. */
+void migrations_set_target(struct migrations *m, const struct ring_chains *target);
+/* The shards, those that are gone among them (the chains know it already): their moves are aborted. A target
+ * must follow. shard stays the caller's, as it is, until the next call. */
+void migrations_set_shards(struct migrations *m, const struct migrations_shard *shard, size_t n);
+/* There is a table of so many replicas: before the view that has it. */
+void migrations_table(struct migrations *m, unsigned replicas);
+/* Begins what can begin; after migrations_hold only once it is called. */
+void migrations_resume(struct migrations *m);
+/* None begins for a while: something failed, and would again. */
+void migrations_hold(struct migrations *m);
+
+/* News of a move. Of one that is over, or in another state, it is ignored: news may be old. */
+void migrations_agreed(struct migrations *m, uint64_t id, uint16_t shard);
+void migrations_full(struct migrations *m, uint64_t id);
+void migrations_paused(struct migrations *m, uint64_t id);
+void migrations_failed(struct migrations *m, uint64_t id);
+
+/* NULL: it is over, or never was: of such a move nothing is committed that is not in the chains. */
+const struct migration *migrations_find(const struct migrations *m, uint64_t id);
+/* The chains are what is wanted. */
+bool migrations_converged(const struct migrations *m);
+/* The shard is in a chain, or in a move. */
+bool migrations_needs(const struct migrations *m, uint16_t shard);
+
+#endif

@@ -1,0 +1,812 @@
+#include "cluster/scheduler/sched.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "cluster/session/address.h"
+#include "wire/register_call.h"
+
+enum { REGISTER_SECONDS = 10, WAITING_SPARE = 16 };
+
+static uint64_t now(const struct scheduler *s)
+{
+    return lane_now(s->config.lane);
+}
+
+static const char *role_name(uint32_t role)
+{
+    return role == PARAMO_ROLE_SERVER ? "server" : role == PARAMO_ROLE_WORKER ? "worker" : "scheduler";
+}
+
+const char *node_label(const struct sched_node *node, char label[SCHED_LABEL])
+{
+    if (node->info.id)
+        return view_node_label(&node->info, label);
+    snprintf(label, SCHED_LABEL, "a %s (%s)", role_name(node->info.role),
+             node->info.name[0] ? node->info.name : node->info.host);
+    return label;
+}
+
+static struct slot_list *slots_of(struct scheduler *s, uint32_t role)
+{
+    return &s->slots[role == PARAMO_ROLE_SERVER   ? SLOTS_SERVERS
+                     : role == PARAMO_ROLE_WORKER ? SLOTS_WORKERS
+                                                  : SLOTS_SCHEDULER];
+}
+
+struct sched_node *roster_next(const struct scheduler *s, size_t *cursor)
+{
+    size_t at = *cursor;
+    for (size_t i = 0; i < SLOTS; at -= s->slots[i++].count)
+        if (at < s->slots[i].count) {
+            ++*cursor;
+            return s->slots[i].node[at]; /* NULL while gathering: there is nobody in place */
+        }
+    return NULL;
+}
+
+struct sched_node *roster_node(const struct scheduler *s, uint32_t id)
+{
+    const struct slot_list *slots = id < PARAMO_ID_SERVER(0) ? &s->slots[SLOTS_SCHEDULER]
+                                    : id % 2                 ? &s->slots[SLOTS_WORKERS]
+                                                             : &s->slots[SLOTS_SERVERS];
+    uint32_t rank = id < PARAMO_ID_SERVER(0) ? 0 : (id - PARAMO_ID_SERVER(0)) / 2;
+    return rank < slots->count ? slots->node[rank] : NULL;
+}
+
+bool roster_founder(const struct sched_node *node)
+{
+    return node->rank < slots_of(node->sched, node->info.role)->founders;
+}
+
+size_t roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity)
+{
+    size_t count = 0, len = 0, cursor = 0;
+    char label[SCHED_LABEL];
+    text[0] = '\0';
+    for (struct sched_node *node; (node = roster_next(s, &cursor));) {
+        if (!(node->info.role & group) || (node->state != SNODE_DEAD && !(left && node->state == SNODE_LEFT)))
+            continue;
+        count++;
+        const char *how = node->state == SNODE_DEAD ? "died" : "left";
+        int wrote =
+            snprintf(text + len, capacity - len, "%s%s %s", len ? ", " : "", node_label(node, label), how);
+        if (wrote > 0 && (size_t)wrote < capacity - len)
+            len += (size_t)wrote;
+        else
+            text[len] = '\0';
+    }
+    return count;
+}
+
+/* ---- the waiting list ---------------------------------------------------------------------------------- */
+
+static void wait_push(struct scheduler *s, struct sched_node *node)
+{
+    node->arrival = s->arrivals++;
+    node->next = NULL;
+    node->prev = s->waiting_last;
+    *(s->waiting_last ? &s->waiting_last->next : &s->waiting_first) = node;
+    s->waiting_last = node;
+}
+
+static void wait_remove(struct sched_node *node)
+{
+    struct scheduler *s = node->sched;
+    lane_timer_cancel(s->config.lane, &node->timer);
+    *(node->prev ? &node->prev->next : &s->waiting_first) = node->next;
+    *(node->next ? &node->next->prev : &s->waiting_last) = node->prev;
+}
+
+static void node_free(struct sched_node *node)
+{
+    struct scheduler *s = node->sched;
+    lane_timer_cancel(s->config.lane, &node->timer);
+    calls_drop(node, false);
+    orders_drop(node, false);
+    map_remove(&s->incarnations, node->info.incarnation);
+    if (node->peer)
+        node->peer->node = NULL;
+    free(node->lanes);
+    free(node->reports);
+    free(node);
+}
+
+static void register_reply_error(struct peer *peer, paramo_err status)
+{
+    struct writer w = {0};
+    call_text_encode(err_text(), &w);
+    paramo_err err = w.failed ? PARAMO_E_MEMORY : peer_reply(peer, CALL_REGISTER, 0, status, &w);
+    if (err)
+        log_debug("scheduler: an answer to REGISTER was not sent: %s", err_text());
+    writer_fini(&w);
+}
+
+/* A node that waits gets an error and is forgotten; its connection has a few seconds to close. */
+static void refuse(struct sched_node *node, paramo_err status)
+{
+    struct scheduler *s = node->sched;
+    struct peer *peer = node->peer;
+    char label[SCHED_LABEL];
+    log_info("scheduler: %s gets no place: %s", node_label(node, label), err_text());
+    register_reply_error(peer, status);
+    wait_remove(node);
+    node_free(node);
+    if (lane_timer_arm(s->config.lane, &peer->timer, now(s) + REGISTER_SECONDS * ENV_SEC))
+        sched_peer_close(peer, true);
+}
+
+static paramo_err incomplete(const struct scheduler *s)
+{
+    uint32_t came = s->came[SLOTS_SERVERS] + s->came[SLOTS_WORKERS], here = 0;
+    for (const struct sched_node *node = s->waiting_first; node; node = node->next)
+        here += node->chosen && node->info.role != PARAMO_ROLE_SCHEDULER;
+    paramo_err err = err_set(PARAMO_E_TIMEOUT,
+                             "the cluster is not complete: %" PRIu32 " of %" PRIu32 " servers and %" PRIu32
+                             " of %" PRIu32 " workers have come",
+                             s->came[SLOTS_SERVERS], s->slots[SLOTS_SERVERS].count, s->came[SLOTS_WORKERS],
+                             s->slots[SLOTS_WORKERS].count);
+    char text[ERR_TEXT_MAX];
+    err_text_copy(text);
+    return here < came ? err_set(err, "%s (%" PRIu32 " of these went away again)", text, came - here) : err;
+}
+
+static void waited_long_enough(struct lane_timer *timer)
+{
+    struct sched_node *node = container_of(timer, struct sched_node, timer);
+    struct scheduler *s = node->sched;
+    if (s->state == SCHED_GATHERING)
+        refuse(node, incomplete(s));
+    else
+        refuse(node, err_set(PARAMO_E_TIMEOUT, "no %s's place came free", role_name(node->info.role)));
+}
+
+void roster_refuse_waiting(struct scheduler *s, paramo_err status, const char *text)
+{
+    while (s->waiting_first)
+        refuse(s->waiting_first, err_set(status, "%s", text));
+}
+
+/* ---- places ------------------------------------------------------------------------------------------- */
+
+static void reply_registered(struct sched_node *node)
+{
+    struct register_result result = {.node = node->info.id,
+                                     .recovered = node->info.recovered,
+                                     .returns = node->sched->config.store != NULL};
+    struct writer w = {0};
+    register_result_encode(&result, &w);
+    paramo_err err = w.failed ? PARAMO_E_MEMORY : peer_reply(node->peer, CALL_REGISTER, 0, PARAMO_OK, &w);
+    if (err)
+        log_debug("scheduler: an answer to REGISTER waits: %s", err_text()); /* it will be asked for again */
+    writer_fini(&w);
+}
+
+static void assign_place(struct sched_node *node, struct slot_list *slots, uint32_t rank)
+{
+    static const uint32_t first_id[SLOTS] = {PARAMO_ID_SCHEDULER, PARAMO_ID_SERVER(0), PARAMO_ID_WORKER(0)};
+    wait_remove(node);
+    node->state = SNODE_JOINED;
+    node->rank = rank;
+    node->info.id = first_id[slots - node->sched->slots] + 2 * rank;
+    node->info.alive = true;
+    slots->node[rank] = node;
+    char label[SCHED_LABEL];
+    log_info("scheduler: %s has joined%s", node_label(node, label),
+             node->info.recovered            ? " in a dead node's place"
+             : node->rank >= slots->founders ? " the running job, one more"
+                                             : "");
+}
+
+/* By name, those without one last; then host, port and arrival. */
+static int by_name_host_arrival(const void *left, const void *right)
+{
+    const struct sched_node *a = *(struct sched_node *const *)left, *b = *(struct sched_node *const *)right;
+    if (!a->info.name[0] != !b->info.name[0])
+        return a->info.name[0] ? -1 : 1;
+    int order = strcmp(a->info.name, b->info.name);
+    if (!order)
+        order = strcmp(a->info.host, b->info.host);
+    if (!order)
+        order = (a->info.port > b->info.port) - (a->info.port < b->info.port);
+    return order ? order : (a->arrival > b->arrival) - (a->arrival < b->arrival);
+}
+
+static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
+{
+    struct sched_node **order = calloc(slots->count ? slots->count : 1, sizeof(struct sched_node *));
+    if (!order)
+        return err_memory(slots->count * sizeof(struct sched_node *));
+    uint32_t count = 0, rank = 0;
+    for (struct sched_node *node = s->waiting_first, *next; node; node = next) {
+        next = node->next;
+        if (node->info.role != slots->role || !node->chosen)
+            continue;
+        if (node->wanted_rank >= 0)
+            assign_place(node, slots, (uint32_t)node->wanted_rank);
+        else
+            order[count++] = node;
+    }
+    qsort(order, count, sizeof(struct sched_node *), by_name_host_arrival);
+    for (uint32_t i = 0; i < count; i++) {
+        while (slots->node[rank])
+            rank++;
+        assign_place(order[i], slots, rank);
+    }
+    free(order);
+    return PARAMO_OK;
+}
+
+/* A node that seems one too many may be a restarted one that was quicker than the news of its death: it is
+ * refused only when that news has had its time. */
+static bool overdue(const struct sched_node *node)
+{
+    const struct scheduler *s = node->sched;
+    return now(s) >= node->arrived_at + 2 * s->config.heartbeat_ms * ENV_MS;
+}
+
+/* A worker or server that is one too many joins the running job, and is one more. */
+static bool may_be_extra(const struct sched_node *node)
+{
+    return node->info.role != PARAMO_ROLE_SCHEDULER && node->wanted_rank < 0;
+}
+
+/* While gathering: may this node be one of the cluster, beside those that were chosen before? */
+static paramo_err choose(struct sched_node *node)
+{
+    const struct slot_list *slots = slots_of(node->sched, node->info.role);
+    uint32_t same = 0;
+    for (const struct sched_node *other = node->sched->waiting_first; other; other = other->next) {
+        if (!other->chosen || other->info.role != node->info.role)
+            continue;
+        same++;
+        if (node->wanted_rank >= 0 && other->wanted_rank == node->wanted_rank)
+            return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is wanted by another %s too",
+                           node->wanted_rank, role_name(slots->role));
+        if (node->info.name[0] && strcmp(node->info.name, other->info.name) == 0)
+            return err_set(PARAMO_E_INVALID, "another %s is called %s too", role_name(slots->role),
+                           node->info.name);
+    }
+    if (same >= slots->count)
+        return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count,
+                       role_name(slots->role));
+    node->chosen = true;
+    return PARAMO_OK;
+}
+
+static bool gathered(struct scheduler *s)
+{
+    uint32_t came[SLOTS] = {0};
+    bool complete = true;
+    for (struct sched_node *node = s->waiting_first, *next; node; node = next) {
+        next = node->next;
+        paramo_err err = node->chosen ? PARAMO_OK : choose(node);
+        if (!err)
+            came[slots_of(s, node->info.role) - s->slots]++;
+        else if (overdue(node) && !(err == PARAMO_E_FULL && may_be_extra(node)))
+            refuse(node, err);
+    }
+    for (size_t i = 0; i < SLOTS; i++) {
+        complete = complete && came[i] == s->slots[i].count;
+        s->came[i] = came[i] > s->came[i] ? came[i] : s->came[i];
+    }
+    return complete;
+}
+
+static void gather(struct scheduler *s)
+{
+    if (!gathered(s))
+        return;
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; i < SLOTS && !err; i++)
+        err = place_role(s, &s->slots[i]);
+    if (!err)
+        err = sched_ring_build(s);
+    if (err) {
+        sched_end(s, err, err_text());
+        return;
+    }
+    s->state = SCHED_RUNNING;
+    s->migrations_converged = true; /* as it begins: only what follows a change is said */
+    log_info("scheduler: complete with %" PRIu32 " servers and %" PRIu32 " workers",
+             s->slots[SLOTS_SERVERS].count, s->slots[SLOTS_WORKERS].count);
+    sched_view_change(s);
+    size_t cursor = 0;
+    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+        if (node->peer)
+            reply_registered(node);
+    s->restoring = s->config.restore_dir[0] != '\0';
+    if (s->restoring)
+        record_changed(s, RECORD_RESTORING, 0);
+    err = sched_ckpt_start(s);
+    if (err)
+        sched_end(s, err, err_text());
+}
+
+static bool silent(const struct sched_node *node)
+{
+    return node->state == SNODE_ABSENT ||
+           (node->state == SNODE_JOINED &&
+            now(node->sched) > node->heard_at + 2 * node->sched->config.heartbeat_ms * ENV_MS);
+}
+
+/* Does the place look like the one this node had before it was started anew? Higher is more alike. */
+static int likeness(const struct sched_node *node, const struct sched_node *holder)
+{
+    if (node->info.name[0] || holder->info.name[0])
+        return strcmp(node->info.name, holder->info.name) == 0 ? 3 : 0;
+    if (strcmp(node->info.host, holder->info.host) != 0)
+        return 0;
+    return node->info.port == holder->info.port ? 2 : 1;
+}
+
+/* May it be taken? One whose rows others have is worth nothing to a server that has another number of shards,
+ * and may be one more. */
+static bool is_vacant(const struct sched_node *node, const struct sched_node *holder)
+{
+    bool left = holder->state == SNODE_LEFT && holder->info.role == PARAMO_ROLE_SERVER;
+    const struct scheduler *s = node->sched;
+    if ((left || s->chains.replicas || sched_lost_restores(s)) && holder->info.shards != node->info.shards &&
+        may_be_extra(node))
+        return false;
+    return left || holder->state == SNODE_DEAD || holder->former;
+}
+
+/* Finds the dead node whose place a latecomer takes. *wait: there is none yet, but a silent node may turn out
+ * dead. */
+static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait)
+{
+    struct slot_list *slots = slots_of(node->sched, node->info.role);
+    int best = -1;
+    *wait = !overdue(node);
+    for (uint32_t i = 0; i < slots->count; i++) {
+        const struct sched_node *holder = slots->node[i];
+        if (node->wanted_rank >= 0 && node->wanted_rank != (int32_t)i)
+            continue;
+        *wait = *wait || silent(holder);
+        if (is_vacant(node, holder) && !MUTANT(rank_not_freed) && likeness(node, holder) > best) {
+            best = likeness(node, holder);
+            *rank = i;
+        }
+    }
+    if (best >= 0 || *wait)
+        return best >= 0 ? PARAMO_OK : err_set(PARAMO_E_AGAIN, "not yet");
+    char label[SCHED_LABEL];
+    if (node->wanted_rank >= 0)
+        return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is held by %s", node->wanted_rank,
+                       node_label(slots->node[node->wanted_rank], label));
+    return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count, role_name(slots->role));
+}
+
+/* One more worker or server than before, with the next rank. */
+static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
+{
+    struct scheduler *s = node->sched;
+    if (s->slots[SLOTS_SERVERS].count + slots->count + 1 >= VIEW_NODES_MAX)
+        return err_set(PARAMO_E_FULL, "a cluster has at most %d nodes", VIEW_NODES_MAX);
+    struct sched_node **places = realloc(slots->node, (slots->count + 1) * sizeof(struct sched_node *));
+    if (!places)
+        return err_memory((slots->count + 1) * sizeof(struct sched_node *));
+    slots->node = places;
+    bool server = node->info.role == PARAMO_ROLE_SERVER;
+    paramo_err err = server ? sched_ring_reserve(s, node->info.shards) : PARAMO_OK;
+    if (err)
+        return err;
+    assign_place(node, slots, slots->count++);
+    if (server)
+        sched_ring_grow(s, &node->info);
+    sched_view_change(s); /* first: orders speak of it */
+    if (server)
+        sched_migrations_retarget(s);
+    node->since = s->view_number;
+    reply_registered(node);
+    return PARAMO_OK;
+}
+
+/* A latecomer takes a dead node's place, waits for one, is one more worker, or is refused. */
+static void place_timed_out(struct sched_node *node)
+{
+    struct scheduler *s = node->sched;
+    struct slot_list *slots = slots_of(s, node->info.role);
+    uint32_t rank = 0;
+    bool wait;
+    paramo_err err = find_place(node, &rank, &wait);
+    if (err == PARAMO_E_FULL && !wait && may_be_extra(node)) {
+        err = join_extra(node, slots);
+        if (!err)
+            return;
+    }
+    if (err) {
+        if (!wait)
+            refuse(node, err);
+        return;
+    }
+    struct sched_node *dead = slots->node[rank];
+    if (dead->info.shards != node->info.shards) {
+        refuse(node,
+               err_set(PARAMO_E_INVALID, "the server in whose place this one comes had %u shards, not %u",
+                       dead->info.shards, node->info.shards));
+        return;
+    }
+    if (node->info.weight != dead->info.weight && dead->info.weight) { /* 0: it was being drained */
+        char label[SCHED_LABEL];
+        log_warn("scheduler: %s keeps the weight %" PRIu32
+                 ", by which keys were dealt out, and does not get %" PRIu32,
+                 node_label(dead, label), dead->info.weight, node->info.weight);
+        node->info.weight = dead->info.weight;
+    }
+    slots->gone -= !dead->former;
+    slots->founders_gone -= !dead->former && rank < slots->founders;
+    if (dead->state == SNODE_DEAD)
+        s->replaced[s->replaced_count++ % SCHED_REPLACED] = dead->info.incarnation;
+    node_free(dead);
+    node->info.recovered = true;
+    if (node->info.role == PARAMO_ROLE_WORKER)
+        sched_worker_came(s);
+    assign_place(node, slots, rank);
+    sched_view_change(s);
+    if (node->info.role == PARAMO_ROLE_SERVER)
+        sched_migrations_retarget(s);
+    node->since = s->view_number; /* one that is being saved has the dead node in its place */
+    reply_registered(node);
+}
+
+/* Called whenever a place may have come free, or it has become certain that none will. */
+static void place_waiting(struct scheduler *s)
+{
+    if (s->state == SCHED_GATHERING) {
+        gather(s);
+        return;
+    }
+    for (struct sched_node *node = s->waiting_first, *next; node && s->state == SCHED_RUNNING; node = next) {
+        next = node->next;
+        place_timed_out(node);
+    }
+}
+
+/* ---- registration
+ * ------------------------------------------------------------------------------------------ */
+
+/* What can be refused at once, whatever comes later. */
+static paramo_err check_new(struct scheduler *s, const struct register_call *m, uint64_t incarnation)
+{
+    const struct slot_list *slots = slots_of(s, m->role);
+    char label[SCHED_LABEL];
+    if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
+        return err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", s->end_text);
+    if (m->node)
+        return err_set(PARAMO_E_FENCED, "%s was declared dead and another has its place",
+                       view_id_label(m->node, label));
+    for (size_t i = 0; i < SCHED_REPLACED; i++) /* it may never have learned that it had a place */
+        if (s->replaced[i] == incarnation)
+            return err_set(PARAMO_E_FENCED, "this node was declared dead and another has its place");
+    if (m->rank >= 0 && (uint32_t)m->rank >= slots->count)
+        return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is wanted, the job has %" PRIu32 " %ss", m->rank,
+                       slots->count, role_name(m->role));
+    uint32_t same = 0, shards = m->shards;
+    for (const struct sched_node *other = s->waiting_first; other; other = other->next) {
+        shards += other->info.shards;
+        same += other->info.role == m->role;
+    }
+    if (slots->count == 0 || same >= 2 * slots->count + WAITING_SPARE)
+        return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count, role_name(m->role));
+    if (s->state == SCHED_GATHERING && shards > VIEW_SHARDS_MAX)
+        return err_set(PARAMO_E_TOO_LARGE, "the servers have more than %d shards", VIEW_SHARDS_MAX);
+    return PARAMO_OK;
+}
+
+/* The host of a connection's other end, as it says itself nothing better. */
+static void host_of_peer(const struct peer *peer, char host[VIEW_HOST_MAX])
+{
+    uint16_t port;
+    if (address_split(peer->conn->peer, host, VIEW_HOST_MAX, &port))
+        snprintf(host, VIEW_HOST_MAX, "%s", peer->conn->peer);
+}
+
+static paramo_err node_new(struct scheduler *s, struct peer *peer, const struct register_call *m,
+                           struct sched_node **out)
+{
+    struct sched_node *node = calloc(1, sizeof *node);
+    if (!node)
+        return err_memory(sizeof *node);
+    node->sched = s;
+    node->wanted_rank = m->rank;
+    node->heard_at = node->arrived_at = now(s);
+    node->timer.fire = waited_long_enough;
+    node->info = (struct view_node){.role = m->role,
+                                    .incarnation = peer->incarnation,
+                                    .port = m->port,
+                                    .shards = m->shards,
+                                    .weight = m->weight};
+    memcpy(node->info.name, m->name, sizeof m->name);
+    memcpy(node->info.host, m->host, sizeof m->host);
+    if (!m->host[0])
+        host_of_peer(peer, node->info.host);
+    if (m->role == PARAMO_ROLE_SERVER)
+        memcpy(node->info.domain, m->domain[0] ? m->domain : node->info.host, sizeof node->info.domain);
+    paramo_err err = lane_timer_arm(s->config.lane, &node->timer, now(s) + m->timeout_ms * ENV_MS);
+    if (!err)
+        err = map_put(&s->incarnations, peer->incarnation, node);
+    if (err) {
+        lane_timer_cancel(s->config.lane, &node->timer);
+        free(node);
+        return err;
+    }
+    *out = node;
+    return PARAMO_OK;
+}
+
+static void attach(struct sched_node *node, struct peer *peer)
+{
+    struct peer *before = node->peer;
+    node->peer = peer;
+    peer->node = node;
+    node->heard_at = now(node->sched);
+    node->view_due = false;
+    lane_timer_cancel(node->sched->config.lane, &peer->timer);
+    if (before && before != peer) {
+        before->node = NULL;
+        sched_peer_close(before, false);
+    }
+}
+
+static void welcome_back(struct sched_node *node, struct peer *peer, uint64_t seen)
+{
+    struct scheduler *s = node->sched;
+    char label[SCHED_LABEL];
+    if (node->state == SNODE_DEAD && !MUTANT(old_incarnation_returns)) {
+        register_reply_error(peer, err_set(PARAMO_E_FENCED, "%s was declared dead", node_label(node, label)));
+        return;
+    }
+    if (node->state == SNODE_LEFT) {
+        register_reply_error(peer, err_set(PARAMO_E_CLOSED, "%s has left already", node_label(node, label)));
+        return;
+    }
+    paramo_err err = node->info.id ? sched_view_above(s, seen) : PARAMO_OK;
+    if (err) {
+        log_warn("scheduler: %s is refused: %s", node_label(node, label), err_text());
+        register_reply_error(peer, err);
+        return;
+    }
+    attach(node, peer);
+    if (node->state == SNODE_WAITING)
+        return;
+    if (node->state == SNODE_ABSENT) {
+        lane_timer_cancel(s->config.lane, &node->timer);
+        node->state = SNODE_JOINED;
+        log_info("scheduler: %s is back", node_label(node, label));
+        sched_migrations_check(s);
+    }
+    reply_registered(node);
+    orders_unsend(node);
+    if (s->state == SCHED_RUNNING) {
+        sched_view_send(node);
+        orders_send(node, 0);
+    } else if (s->end_told) {
+        sched_send_end(node, s->end_status, s->end_text);
+    }
+    place_waiting(s); /* a latecomer that hoped for this place */
+}
+
+void roster_register(struct scheduler *s, struct peer *peer, uint64_t seen, struct reader *body)
+{
+    struct register_call m;
+    struct sched_node *node = map_get(&s->incarnations, peer->incarnation);
+    paramo_err err = register_call_decode(body, &m);
+    if (!err && node) {
+        welcome_back(node, peer, seen);
+        return;
+    }
+    if (!err)
+        err = check_new(s, &m, peer->incarnation);
+    if (!err)
+        err = node_new(s, peer, &m, &node);
+    if (err) {
+        log_info("scheduler: a %s at %s gets no place: %s", role_name(m.role), peer->conn->peer, err_text());
+        register_reply_error(peer, err);
+        return;
+    }
+    attach(node, peer);
+    wait_push(s, node);
+    place_waiting(s);
+}
+
+/* ---- departures ------------------------------------------------------------------------------------------
+ */
+
+static void node_gone(struct sched_node *node, enum sched_node_state state)
+{
+    struct scheduler *s = node->sched;
+    lane_timer_cancel(s->config.lane, &node->timer);
+    node->state = state;
+    node->info.alive = false;
+    node->info.left = state == SNODE_LEFT;
+    slots_of(s, node->info.role)->gone++;
+    slots_of(s, node->info.role)->founders_gone += roster_founder(node);
+    calls_drop(node, state == SNODE_LEFT);
+    if (node->info.role == PARAMO_ROLE_SERVER)
+        sched_ring_died(node);
+    sched_ring_gone(s);
+    sched_view_change(s);
+    if (node->info.role == PARAMO_ROLE_SERVER)
+        sched_migrations_retarget(s);
+    orders_drop(node, true);
+    sched_node_gone(node);
+    sched_lost_check(s);
+    place_waiting(s);
+}
+
+static void node_dies(struct sched_node *node, const char *why)
+{
+    const struct slot_list *workers = &node->sched->slots[SLOTS_WORKERS];
+    char label[SCHED_LABEL], units[96] = "";
+    size_t held = workers->gone + 1 < workers->count ? sched_pool_held(node) : 0;
+    if (held)
+        snprintf(units, sizeof units, "; the work it held (work units: %zu) goes to others", held);
+    log_warn("scheduler: %s is dead: %s%s", node_label(node, label), why, units);
+    if (node->peer) {
+        struct peer *peer = node->peer;
+        char text[ERR_TEXT_MAX];
+        snprintf(text, sizeof text, "this node was declared dead: %s", why);
+        sched_send_end(node, PARAMO_E_FENCED, text);
+        node->peer = NULL;
+        peer->node = NULL;
+        sched_peer_close(peer, true);
+    }
+    node_gone(node, SNODE_DEAD);
+}
+
+/* This process was stopped: the node's return may wait in its sockets. */
+static bool wait_once_more(struct lane_timer *timer, const struct sched_node *node)
+{
+    const struct scheduler_config *c = &node->sched->config;
+    uint64_t late = now(node->sched) - timer->at;
+    return late > c->heartbeat_ms * ENV_MS &&
+           lane_timer_arm(c->lane, timer, now(node->sched) + c->rejoin_ms * ENV_MS) == PARAMO_OK;
+}
+
+static void not_back_in_time(struct lane_timer *timer)
+{
+    struct sched_node *node = container_of(timer, struct sched_node, timer);
+    if (!wait_once_more(timer, node))
+        node_dies(node, "its connection was lost");
+}
+
+/* ---- back from the store
+ * ----------------------------------------------------------------------------------- */
+
+static void not_here_again(struct lane_timer *timer)
+{
+    struct sched_node *node = container_of(timer, struct sched_node, timer);
+    if (!wait_once_more(timer, node))
+        node_dies(node, "it has not registered with the scheduler that was restarted");
+}
+
+static paramo_err node_restore(struct scheduler *s, const struct view_node *info)
+{
+    struct slot_list *slots = slots_of(s, info->role);
+    uint32_t rank = info->role == PARAMO_ROLE_SCHEDULER ? 0 : (info->id - PARAMO_ID_SERVER(0)) / 2;
+    if (info->role == PARAMO_ROLE_SCHEDULER && !slots->count)
+        return PARAMO_OK;
+    if (rank >= slots->count || slots->node[rank])
+        return err_set(PARAMO_E_CORRUPT, "node %" PRIu32 " has no place", info->id);
+    struct sched_node *node = calloc(1, sizeof *node);
+    if (!node)
+        return err_memory(sizeof *node);
+    *node = (struct sched_node){.sched = s,
+                                .state = info->alive  ? SNODE_ABSENT
+                                         : info->left ? SNODE_LEFT
+                                                      : SNODE_DEAD,
+                                .info = *info,
+                                .rank = rank,
+                                .wanted_rank = -1,
+                                .heard_at = now(s),
+                                .former = info->role == PARAMO_ROLE_SCHEDULER,
+                                .timer.fire = not_here_again};
+    slots->node[rank] = node;
+    slots->gone += !info->alive;
+    slots->founders_gone += !info->alive && rank < slots->founders;
+    paramo_err err = map_put(&s->incarnations, info->incarnation, node);
+    if (!err && info->alive && !node->former)
+        err = lane_timer_arm(s->config.lane, &node->timer, now(s) + s->config.heartbeat_timeout_ms * ENV_MS);
+    return err;
+}
+
+/* Some came during the job. */
+static paramo_err slots_restore(struct slot_list *slots, uint32_t count)
+{
+    if (count <= slots->count)
+        return PARAMO_OK;
+    struct sched_node **places = calloc(count, sizeof(struct sched_node *));
+    if (!places)
+        return err_memory(count * sizeof(struct sched_node *));
+    free(slots->node);
+    slots->node = places;
+    slots->count = count;
+    return PARAMO_OK;
+}
+
+paramo_err roster_restore(struct scheduler *s, const struct view *view)
+{
+    /* Each of its nodes is in it: more places than that are not written by a scheduler, and are not made. */
+    if ((uint64_t)view->num_workers + view->num_servers > VIEW_NODES_MAX)
+        return err_set(PARAMO_E_CORRUPT,
+                       "the view that is kept there has %" PRIu32 " servers and %" PRIu32
+                       " workers, a cluster at most %d nodes; start again with an empty store",
+                       view->num_servers, view->num_workers, VIEW_NODES_MAX);
+    paramo_err err = slots_restore(&s->slots[SLOTS_WORKERS], view->num_workers);
+    if (!err)
+        err = slots_restore(&s->slots[SLOTS_SERVERS], view->num_servers);
+    for (uint32_t i = 0; i < view->nodes_count && !err; i++)
+        err = node_restore(s, &view->nodes[i]);
+    for (size_t i = 0; i < SLOTS && !err; i++)
+        for (uint32_t rank = 0; rank < s->slots[i].count && !err; rank++)
+            if (!s->slots[i].node[rank])
+                err = err_set(PARAMO_E_CORRUPT, "the view that is kept there lacks nodes");
+    return err;
+}
+
+void roster_connection_lost(struct sched_node *node)
+{
+    struct scheduler *s = node->sched;
+    node->peer = NULL;
+    if (node->state == SNODE_WAITING) {
+        wait_remove(node);
+        node_free(node);
+        place_waiting(s);
+    } else if (node->state == SNODE_JOINED) {
+        if (MUTANT(work_unit_returned_too_soon))
+            sched_pool_node_gone(node);
+        node->state = SNODE_ABSENT;
+        sched_migrations_check(s);
+        node->timer.fire = not_back_in_time;
+        if (lane_timer_arm(s->config.lane, &node->timer, now(s) + s->config.rejoin_ms * ENV_MS))
+            node_dies(node, "its connection was lost");
+    }
+}
+
+void roster_left(struct sched_node *node)
+{
+    char label[SCHED_LABEL];
+    log_info("scheduler: %s has left", node_label(node, label));
+    node_gone(node, SNODE_LEFT);
+}
+
+void roster_check_silence(struct scheduler *s)
+{
+    uint64_t limit = s->config.heartbeat_timeout_ms * ENV_MS;
+    char why[64];
+    snprintf(why, sizeof why, "it was silent for %" PRIu32 " ms", s->config.heartbeat_timeout_ms);
+    for (struct sched_node *node = s->waiting_first, *next; node; node = next) {
+        next = node->next;
+        if (now(s) > node->heard_at + limit) {
+            wait_remove(node);
+            sched_peer_close(node->peer, false);
+            node_free(node);
+        }
+    }
+    size_t cursor = 0;
+    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+        if (node->state == SNODE_JOINED && now(s) > node->heard_at + limit)
+            node_dies(node, why);
+    place_waiting(s); /* whoever waited for a place long enough is refused; a silent node may have spoken */
+}
+
+void roster_fini(struct scheduler *s)
+{
+    while (s->waiting_first) {
+        struct sched_node *node = s->waiting_first;
+        wait_remove(node);
+        node_free(node);
+    }
+    for (size_t i = 0; i < SLOTS; i++) {
+        for (uint32_t rank = 0; s->slots[i].node && rank < s->slots[i].count; rank++)
+            if (s->slots[i].node[rank])
+                node_free(s->slots[i].node[rank]);
+        free(s->slots[i].node);
+    }
+    map_fini(&s->incarnations);
+}

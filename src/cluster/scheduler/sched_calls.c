@@ -1,0 +1,316 @@
+#include "cluster/scheduler/sched.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "wire/pool_calls.h"
+
+static struct lane *lane_of(const struct sched_call *call)
+{
+    return call->node->sched->config.lane;
+}
+
+paramo_err peer_send(struct peer *peer, const struct wire_head *head, const void *body, size_t len)
+{
+    return control_message_send(peer->conn, head, body, len);
+}
+
+paramo_err peer_reply(struct peer *peer, uint32_t kind, uint64_t number, paramo_err status,
+                      const struct writer *body)
+{
+    struct wire_head head = {.kind = WIRE_REPLY, .table = kind, .number = number, .status = (uint16_t)status};
+    return peer_send(peer, &head, body->data, body->len);
+}
+
+/* An answer that cannot leave now is asked for again: the caller repeats its call, and the answer is kept. */
+static void answer_send(const struct sched_call *call)
+{
+    if (!call->node->peer)
+        return;
+    paramo_err err = peer_reply(call->node->peer, call->kind, call->number, call->status, &call->answer);
+    if (err)
+        log_debug("scheduler: an answer to %s waits: %s", call_kind_name(call->kind), err_text());
+}
+
+static void call_dequeue(struct sched_call *call)
+{
+    if (!call->queue)
+        return;
+    lane_timer_cancel(lane_of(call), &call->timer);
+    *(call->prev ? &call->prev->next : &call->queue->first) = call->next;
+    *(call->next ? &call->next->prev : &call->queue->last) = call->prev;
+    call->queue = NULL;
+    if (call->withdrawn)
+        call->withdrawn(call);
+}
+
+static void call_free(struct sched_call *call)
+{
+    call_dequeue(call);
+    writer_fini(&call->answer);
+    free(call);
+}
+
+static void call_enqueue(struct call_queue *queue, struct sched_call *call)
+{
+    call->queue = queue;
+    call->next = NULL;
+    call->prev = queue->last;
+    *(queue->last ? &queue->last->next : &queue->first) = call;
+    queue->last = call;
+}
+
+/* Must its answer survive? What changes nothing, or nothing more the second time, may be done again. */
+static bool call_kept(const struct sched_call *call)
+{
+    switch (call->kind) {
+    case CALL_BARRIER:
+    case CALL_POOL_DONE:
+    case CALL_POOL_END:
+    case CALL_KV_PUT:
+    case CALL_KV_ADD:
+    case CALL_KV_DELETE: /* a second time might delete what was put in between */
+    case CALL_CKPT_LOAD: /* ... or lose it */
+        return call->answered && call->status == PARAMO_OK && !MUTANT(call_not_kept);
+    case CALL_POOL_NEXT:
+        return call->answered && call->status == PARAMO_OK && call->answer.len &&
+               call->answer.data[0] == POOL_GOT;
+    default:
+        return false;
+    }
+}
+
+static uint64_t call_key(const struct sched_call *call)
+{
+    return (uint64_t)call->node->info.id << 8 | call->number % CALL_WINDOW;
+}
+
+/* What a call has changed, and what it has seen, is durable before it is answered. */
+static void call_complete(struct sched_call *call, paramo_err status)
+{
+    struct scheduler *s = call->node->sched;
+    call_dequeue(call);
+    call->answered = true;
+    call->status = status;
+    call->withdrawn = NULL;
+    if (call_kept(call))
+        record_changed(s, RECORD_CALL, call_key(call));
+    call->save = sched_save_due(s);
+    if (call->save && !MUTANT(answer_before_durable))
+        call_enqueue(&s->saves.held, call);
+    else
+        answer_send(call);
+}
+
+void calls_saved(struct scheduler *s, uint64_t save)
+{
+    for (struct sched_call *call; (call = s->saves.held.first) && call->save <= save;) {
+        call_dequeue(call);
+        answer_send(call);
+    }
+}
+
+static void call_write(const struct sched_call *call, struct writer *w)
+{
+    write_u64(w, call->node->info.incarnation);
+    write_u64(w, call->number);
+    write_u32(w, call->kind);
+    if (call->answer.len)
+        write_bytes(w, call->answer.data, call->answer.len);
+}
+
+void calls_record(const struct scheduler *s, uint64_t key, struct writer *w)
+{
+    const struct sched_node *node = roster_node(s, (uint32_t)(key >> 8));
+    const struct sched_call *call = node ? node->calls[key % CALL_WINDOW] : NULL;
+    if (call && call_kept(call))
+        call_write(call, w);
+}
+
+void calls_records(const struct scheduler *s, struct writer *w)
+{
+    size_t cursor = 0, mark;
+    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+        for (size_t i = 0; i < CALL_WINDOW; i++)
+            if (node->calls[i] && call_kept(node->calls[i])) {
+                record_begin(w, RECORD_CALL, call_key(node->calls[i]), &mark);
+                call_write(node->calls[i], w);
+                store_record_end(w, mark);
+            }
+}
+
+paramo_err calls_restore(struct scheduler *s, uint64_t key, struct reader *record)
+{
+    struct sched_node *node = roster_node(s, (uint32_t)(key >> 8));
+    uint64_t incarnation = read_u64(record), number = read_u64(record);
+    uint32_t kind = read_u32(record);
+    if (record->failed || number % CALL_WINDOW != key % CALL_WINDOW)
+        return err_set(PARAMO_E_CORRUPT, "the durable record of a call does not fit");
+    if (!node || node->info.incarnation != incarnation)
+        return PARAMO_OK; /* of one that had the place before */
+    struct sched_call *call = calloc(1, sizeof *call);
+    if (!call)
+        return err_memory(sizeof *call);
+    *call = (struct sched_call){.node = node, .number = number, .kind = kind, .answered = true};
+    if (record->left)
+        write_bytes(&call->answer, record->at, record->left);
+    node->calls[key % CALL_WINDOW] = call;
+    return call->answer.failed ? err_memory(record->left) : PARAMO_OK;
+}
+
+void call_fail(struct sched_call *call, paramo_err status)
+{
+    writer_fini(&call->answer);
+    call_text_encode(err_text(), &call->answer);
+    if (call->answer.failed)
+        writer_fini(&call->answer);
+    call_complete(call, status);
+}
+
+void call_answer(struct sched_call *call, struct writer *result)
+{
+    if (result && result->failed) {
+        writer_fini(result);
+        call_fail(call, err_memory(0));
+        return;
+    }
+    if (result) {
+        call->answer = *result;
+        *result = (struct writer){0};
+    }
+    call_complete(call, PARAMO_OK);
+}
+
+static void call_due(struct lane_timer *timer)
+{
+    struct sched_call *call = container_of(timer, struct sched_call, timer);
+    call->timed_out(call);
+}
+
+void call_defer(struct sched_call *call, struct call_queue *queue, uint32_t timeout_ms,
+                void (*timed_out)(struct sched_call *call))
+{
+    call->timer.fire = call_due;
+    call->timed_out = timed_out;
+    paramo_err err =
+        lane_timer_arm(lane_of(call), &call->timer, lane_now(lane_of(call)) + timeout_ms * ENV_MS);
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    call_enqueue(queue, call);
+}
+
+paramo_err calls_floor(struct sched_node *node, uint64_t floor)
+{
+    if (floor <= node->call_floor)
+        return PARAMO_OK;
+    for (size_t i = 0; i < CALL_WINDOW; i++)
+        if (node->calls[i] && node->calls[i]->number < floor) {
+            call_free(node->calls[i]);
+            node->calls[i] = NULL;
+        }
+    node->call_floor = floor;
+    return PARAMO_OK;
+}
+
+void calls_drop(struct sched_node *node, bool keep_answered)
+{
+    for (size_t i = 0; i < CALL_WINDOW; i++)
+        if (node->calls[i] && !(keep_answered && node->calls[i]->answered)) {
+            call_free(node->calls[i]);
+            node->calls[i] = NULL;
+        }
+}
+
+static void shutdown_call(struct sched_call *call, struct reader *body)
+{
+    char text[CALL_TEXT_MAX], label[SCHED_LABEL], whole[CALL_TEXT_MAX];
+    struct scheduler *s = call->node->sched;
+    paramo_err err = call_text_decode(body, text);
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    snprintf(whole, sizeof whole, "%s ended the job%s%.*s", node_label(call->node, label),
+             text[0] ? ": " : "", 1024, text);
+    call_answer(call, NULL);
+    sched_end(s, PARAMO_E_SHUTDOWN, whole);
+}
+
+static void leave_call(struct sched_call *call, struct reader *body)
+{
+    paramo_err err = call_body_end(body, "LEAVE");
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    call_answer(call, NULL);
+    roster_left(call->node);
+}
+
+static void call_handle(struct sched_call *call, struct reader *body)
+{
+    static void (*const handlers[])(struct sched_call * call, struct reader * body) = {
+        [CALL_BARRIER] = sched_barrier_enter,
+        [CALL_TABLE_OPEN] = sched_table_open,
+        [CALL_LEAVE] = leave_call,
+        [CALL_SHUTDOWN] = shutdown_call,
+        [CALL_POOL_OPEN] = sched_pool_open,
+        [CALL_POOL_NEXT] = sched_pool_next,
+        [CALL_POOL_DONE] = sched_pool_done,
+        [CALL_POOL_END] = sched_pool_end,
+        [CALL_KV_PUT] = sched_kv_put,
+        [CALL_KV_GET] = sched_kv_get,
+        [CALL_KV_ADD] = sched_kv_add,
+        [CALL_KV_DELETE] = sched_kv_delete,
+        [CALL_ORDER_DONE] = order_done_call,
+        [CALL_CKPT_SAVE] = sched_ckpt_call,
+        [CALL_CKPT_LOAD] = sched_ckpt_call,
+        [CALL_DRAIN] = sched_drain_call,
+    };
+    const struct scheduler *s = call->node->sched;
+    if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])
+        call_fail(call, err_set(PARAMO_E_UNSUPPORTED, "the scheduler knows no call %" PRIu32, call->kind));
+    else if (call->node->state == SNODE_LEFT)
+        call_fail(call, err_set(PARAMO_E_CLOSED, "this node has left the job"));
+    else if (s->state != SCHED_RUNNING && call->kind != CALL_LEAVE)
+        call_fail(call, err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", s->end_text));
+    else
+        handlers[call->kind](call, body);
+}
+
+paramo_err calls_received(struct sched_node *node, const struct wire_head *head, struct reader *body)
+{
+    if (node->info.id == 0 || head->number == 0)
+        return err_set(PARAMO_E_PROTOCOL, "%s before the node has its place", call_kind_name(head->table));
+    if (head->floor > head->number || head->number - head->floor >= CALL_WINDOW)
+        return err_set(PARAMO_E_PROTOCOL, "call %" PRIu64 " is too far from the floor %" PRIu64, head->number,
+                       head->floor);
+    paramo_err err = calls_floor(node, head->floor);
+    if (err || head->number < node->call_floor)
+        return err; /* given up or answered long ago: an old copy */
+    struct sched_call **place = &node->calls[head->number % CALL_WINDOW];
+    if (*place && (*place)->number != head->number)
+        return PARAMO_OK; /* an old copy that overtook: beyond what this side keeps; it will be sent again */
+    if (*place && MUTANT(call_done_twice) && (*place)->answered && head->table == CALL_KV_ADD) {
+        call_free(*place);
+        *place = NULL;
+    }
+    if (*place) {
+        if ((*place)->answered && !(*place)->queue)
+            answer_send(*place);
+        return PARAMO_OK;
+    }
+    struct sched_call *call = calloc(1, sizeof *call);
+    if (!call)
+        return err_memory(sizeof *call);
+    *place = call;
+    call->node = node;
+    call->number = head->number;
+    call->kind = head->table;
+    call_handle(call, body);
+    return PARAMO_OK;
+}

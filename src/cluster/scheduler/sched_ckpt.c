@@ -1,0 +1,923 @@
+/*
+ * Checkpoints of the running job: one at a time, asked for by a member, an admin client or the clock.
+ *
+ *   save:  NUMBERING (blocking job) --> ORDERED (every server) --all ended--> WRITING (blocking job: the
+ * manifest) --> end load:  OPENING (blocking job)   --> tables are made, ORDERED (every server)
+ * ------------------------------> end where there are copies: ... HOLD --all--> LOAD --all--> GO --all-->
+ * end, so that no change is on its way from one who has loaded to one who has not, or the other way round
+ *   what is lost (sched_lost.c):  OPENING (blocking job) --> ORDERED (those who own some of it, and whose
+ * requests wait since the view that says so)
+ * ------------------------------------------------------------------> end They are owners only, so nobody
+ * else need be held: what has a follower is not lost. It is begun again when more is lost meanwhile, and
+ * after a while if somebody could not; who has loaded his part is not asked twice.
+ *
+ * Whatever goes wrong ends it for those who asked, at once; then the servers are told to drop it, and the
+ * next begins when all have answered. The manifest comes last, so what ended early is no checkpoint.
+ *
+ * One of only what has changed is based on the last one of this scheduler, whatever folder that went to: the
+ * shards know changes since then, and since no other. So whatever begins here forgets it, and what ends well
+ * is the next one's.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "cluster/scheduler/sched.h"
+#include "wire/ckpt_order.h"
+#include "wire/order.h"
+#include "wire/status.h"
+
+enum { EVERY_TIMEOUT_MS = 600 * 1000, LOAD_TIMEOUT_MS = 24 * 3600 * 1000 };
+enum { LOST_TIMEOUT_MS = 3600 * 1000, LOST_AGAIN_MS = 500, LOST_TRIES = 120 }; /* arbitrary */
+enum { UNTOLD_AGAIN_MS = 10 };                                                 /* arbitrary */
+
+struct sched_ckpt {
+    struct scheduler *sched; /* NULL: it is gone */
+    bool load, restore;      /* restore: the job begins with it */
+    bool lost;               /* a load of what is lost, of nothing else */
+    bool changes, unasked;   /* only what has changed will do; the clock took it */
+    bool anywhere;           /* save: its folder is nobody's that the operator has named */
+    bool hold;               /* requests wait at all servers until it is over */
+    bool finished;           /* whoever asked knows how it ended */
+    uint32_t what;           /* the order that is out */
+    struct ckpt_order order;
+    struct ckpt_manifest manifest;                 /* save */
+    uint64_t written[(VIEW_SHARDS_MAX + 63) / 64]; /* save: which shards' files are in it */
+    struct ckpt_base base;                         /* that it may be based on */
+    struct ckpt *opened;                           /* load */
+    uint32_t orders_out;                           /* orders that are not answered */
+    uint32_t untold;          /* servers to which the last order (GO, DROP) could not be given yet */
+    struct lane_timer retell; /* it is given to them again */
+    uint64_t partitions_changed;
+    struct lane_timer deadline;
+    paramo_err err;
+    char text[ERR_TEXT_MAX];
+    /* the blocking job's while it is posted */
+    struct blocking_job blocking_job;
+    bool posted;
+    void (*then)(struct sched_ckpt *c);
+    struct fs *fs;
+    paramo_err work_err;
+    char work_text[ERR_TEXT_MAX];
+    char full[ERR_TEXT_MAX];      /* why it is not one of changes; "": it is, or need not be */
+    char back[FS_PATH_MAX + 160]; /* lost: to where, until it has been said */
+    size_t keep, removed;
+    bool all_mine; /* those of jobs before this one, too */
+};
+
+static void ckpt_free(struct sched_ckpt *c)
+{
+    assert(!c->retell.slot);
+    ckpt_manifest_fini(&c->manifest);
+    ckpt_close(c->opened);
+    free(c);
+}
+
+/* Whoever asked is told: c->err and its text, or the number. */
+static void answer_all(struct sched_ckpt *c)
+{
+    struct scheduler *s = c->sched;
+    const struct ckpt_result result = {.number = c->order.number};
+    for (struct sched_call *call; (call = s->ckpt_calls.first);) {
+        struct writer w = {0};
+        if (c->err) {
+            call_fail(call, err_set(c->err, "%s", c->text));
+            continue;
+        }
+        ckpt_result_encode(&result, &w);
+        call_answer(call, &w);
+    }
+    for (struct peer *peer = s->peers; peer; peer = peer->next) {
+        struct writer w = {0};
+        if (!peer->ckpt_call)
+            continue;
+        if (c->err)
+            call_text_encode(c->text, &w);
+        else
+            ckpt_result_encode(&result, &w);
+        if (peer_reply(peer, peer->ckpt_call, peer->ckpt_number, c->err, &w))
+            log_debug("scheduler: an answer to CKPT was not sent: %s", err_text());
+        peer->ckpt_call = 0;
+        writer_fini(&w);
+    }
+}
+
+static void lost_due(struct lane_timer *timer);
+
+static void lost_soon(struct scheduler *s, uint64_t ms)
+{
+    struct lane *lane = s->config.lane;
+    s->lost_timer.fire = lost_due;
+    lane_timer_cancel(lane, &s->lost_timer);
+    if (lane_timer_arm(lane, &s->lost_timer, lane_now(lane) + ms * ENV_MS))
+        sched_lost_end(s, err_text());
+}
+
+/* With this thread's message. Somebody who died meanwhile, or was not ready, is no reason to give it up. */
+static void lost_failed(struct scheduler *s, paramo_err err)
+{
+    bool again = err == PARAMO_E_NODE_LOST || err == PARAMO_E_AGAIN || err == PARAMO_E_FULL ||
+                 err == PARAMO_E_CANCELLED || err == PARAMO_E_CLOSED || err == PARAMO_E_MEMORY;
+    char text[ERR_TEXT_MAX];
+    err_text_copy(text);
+    if (again && s->lost_tries++ < LOST_TRIES)
+        lost_soon(s, LOST_AGAIN_MS);
+    else
+        sched_lost_end(s, text);
+    if (!s->ckpt && !s->lost_at)
+        sched_migrations_resume(s); /* it goes on without */
+}
+
+static void finish(struct sched_ckpt *c)
+{
+    struct scheduler *s = c->sched;
+    if (c->finished)
+        return;
+    c->finished = true;
+    lane_timer_cancel(s->config.lane, &c->deadline);
+    if (c->lost && s->state == SCHED_RUNNING) {
+        if (!c->err) {
+            log_warn("scheduler: what was lost is there again, as in checkpoint %" PRIu64 " in %s",
+                     c->order.number, c->order.dir);
+            sched_lost_restored(s);
+        } else {
+            lost_failed(s, err_set(c->err, "%s", c->text));
+        }
+        return;
+    }
+    if (c->err && s->state != SCHED_RUNNING)
+        log_info("scheduler: a checkpoint ends with the job");
+    else if (c->err)
+        log_warn("scheduler: the checkpoint in %s was not %s: %s", c->order.dir, c->load ? "loaded" : "taken",
+                 c->text);
+    else if (c->order.base)
+        log_info("scheduler: checkpoint %" PRIu64 " in %s was taken, based on %" PRIu64, c->order.number,
+                 c->order.dir, c->order.base);
+    else
+        log_info("scheduler: checkpoint %" PRIu64 " in %s was %s", c->order.number, c->order.dir,
+                 c->load ? "loaded" : "taken");
+    if (!c->err && !c->load) {
+        s->ckpt_last.number = c->order.number;
+        s->ckpt_last.at = c->manifest.made_at;
+        snprintf(s->ckpt_last.dir, sizeof s->ckpt_last.dir, "%s", c->order.dir);
+    }
+    answer_all(c);
+    if (c->err && c->restore) {
+        sched_end(s, c->err, c->text);
+    } else if (c->restore) {
+        s->restoring = false;
+        record_changed(s, RECORD_RESTORING, 0);
+        sched_view_change(s);
+        size_t cursor = 0; /* workers begin by a view that says so durably: it is not loaded once more */
+        for (struct sched_node *node; (node = roster_next(s, &cursor));)
+            if (node->info.role == PARAMO_ROLE_WORKER)
+                node->since = s->view_number;
+    }
+}
+
+/* It is over when nothing of it is out any more. */
+static void end_perhaps(struct sched_ckpt *c)
+{
+    if (c->posted || c->orders_out || (c->load && c->untold))
+        return;
+    finish(c);
+    struct scheduler *s = c->sched;
+    lane_timer_cancel(s->config.lane, &c->retell); /* a save: all have ended, though not all heard of DROP */
+    s->ckpt = NULL;
+    ckpt_free(c);
+    if (!s->lost_at)
+        sched_migrations_resume(s);
+    else if (!s->lost_timer.slot && s->state == SCHED_RUNNING)
+        lost_soon(s, 0);
+}
+
+static void order_drop_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    (void)arg, (void)node, (void)status, (void)result;
+}
+
+static void order_go_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    struct sched_ckpt *c = arg;
+    (void)node, (void)status, (void)result;
+    c->orders_out--;
+    end_perhaps(c);
+}
+
+static void fail(struct sched_ckpt *c, paramo_err err);
+static void server_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result);
+
+/* A server that holds requests waits for GO, so it is told, whatever it takes: there may be no memory, or too
+ * many orders that it has not answered. OK: it has been given, or is given later. */
+static paramo_err last_order(struct sched_ckpt *c, struct sched_node *node)
+{
+    struct lane *lane = c->sched->config.lane;
+    struct writer w = {0};
+    ckpt_order_encode(&c->order, &w);
+    paramo_err err = order_issue(node, c->load ? ORDER_CKPT_GO : ORDER_CKPT_DROP, &w,
+                                 !c->load ? order_drop_done
+                                 : c->err ? order_go_done
+                                          : server_done,
+                                 c->load ? c : NULL);
+    c->orders_out += c->load && !err;
+    node->ckpt_untold = (err == PARAMO_E_MEMORY || err == PARAMO_E_FULL) && !MUTANT(end_of_ckpt_untold);
+    if (!node->ckpt_untold)
+        return err;
+    paramo_err late = c->retell.slot
+                          ? PARAMO_OK
+                          : lane_timer_arm(lane, &c->retell, lane_now(lane) + UNTOLD_AGAIN_MS * ENV_MS);
+    node->ckpt_untold = !late;
+    c->untold += !late;
+    return late;
+}
+
+/* Those of them that are gone count no more. */
+static void retell(struct lane_timer *timer)
+{
+    struct sched_ckpt *c = container_of(timer, struct sched_ckpt, retell);
+    size_t cursor = 0;
+    paramo_err err;
+    c->untold = 0;
+    for (struct sched_node *node; (node = roster_next(c->sched, &cursor));)
+        if (node->ckpt_untold && (err = last_order(c, node)) != PARAMO_OK)
+            fail(c, err);
+    end_perhaps(c);
+}
+
+/* The servers that still work on it need not; those that hold requests go on, before another begins. */
+static void drop_all(struct sched_ckpt *c)
+{
+    const struct slot_list *servers = &c->sched->slots[SLOTS_SERVERS];
+    for (uint32_t rank = 0; rank < servers->count && (!c->load || c->hold); rank++)
+        if (!servers->node[rank]->ckpt_untold && last_order(c, servers->node[rank]))
+            log_debug("scheduler: a checkpoint that is given up: %s", err_text());
+}
+
+static void fail(struct sched_ckpt *c, paramo_err err)
+{
+    if (c->err || c->finished)
+        return;
+    c->err = err;
+    err_text_copy(c->text);
+    finish(c);
+    if (c->orders_out || c->hold)
+        drop_all(c);
+}
+
+static void too_late(struct lane_timer *timer)
+{
+    struct sched_ckpt *c = container_of(timer, struct sched_ckpt, deadline);
+    fail(c, err_set(PARAMO_E_TIMEOUT, "it took longer than %" PRIu32 " ms", c->order.timeout_ms));
+    end_perhaps(c);
+}
+
+static void worked(struct blocking_job *blocking_job)
+{
+    struct sched_ckpt *c = container_of(blocking_job, struct sched_ckpt, blocking_job);
+    c->posted = false;
+    if (!c->sched) {
+        ckpt_free(c);
+        return;
+    }
+    if (c->work_err)
+        fail(c, err_set(c->work_err, "%s", c->work_text));
+    if (!c->err && c->sched->state == SCHED_RUNNING)
+        c->then(c);
+    end_perhaps(c);
+}
+
+static void do_work(struct sched_ckpt *c, void (*work)(struct blocking_job *blocking_job),
+                    void (*then)(struct sched_ckpt *c))
+{
+    c->blocking_job = (struct blocking_job){.lane = c->sched->config.lane, .work = work, .done = worked};
+    c->then = then;
+    c->posted = true;
+    blocking_jobs_post(c->sched->config.blocking_jobs, &c->blocking_job);
+}
+
+static void note_work(struct sched_ckpt *c, paramo_err err)
+{
+    c->work_err = err;
+    if (err)
+        err_text_copy(c->work_text);
+}
+
+static uint64_t partitions_changed(const struct scheduler *s)
+{
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < s->shards_count; i++)
+        last = s->shards[i].partitions_changed > last ? s->shards[i].partitions_changed : last;
+    return last;
+}
+
+/* ---- the servers --------------------------------------------------------------------------------------- */
+
+/* After all shards' cuts: none has a table that is not among them, however long its order was on the way. */
+static paramo_err add_tables(struct sched_ckpt *c)
+{
+    const struct scheduler *s = c->sched;
+    struct ckpt_manifest *m = &c->manifest;
+    m->tables = malloc((s->tables_count + 1) * sizeof *m->tables);
+    if (!m->tables)
+        return err_memory(s->tables_count * sizeof *m->tables);
+    m->tables_count = s->tables_count;
+    if (s->tables_count)
+        memcpy(m->tables, s->tables, s->tables_count * sizeof *m->tables);
+    return PARAMO_OK;
+}
+
+static void write_manifest(struct blocking_job *blocking_job)
+{
+    struct sched_ckpt *c = container_of(blocking_job, struct sched_ckpt, blocking_job);
+    note_work(c, ckpt_commit(c->fs, c->order.dir, &c->manifest));
+}
+
+static bool is_unasked(const struct ckpt_manifest *m)
+{
+    struct reader records = reader_over(m->extra, m->extra_bytes), record;
+    uint64_t id;
+    while (store_record_next(&records, &id, &record))
+        if (id >> 56 == RECORD_UNASKED)
+            return true;
+    return false;
+}
+
+/* Those of another job, of which this one is not the continuation, are not for it to remove. */
+static bool is_mine(void *arg, const struct ckpt_manifest *m)
+{
+    const struct sched_ckpt *c = arg;
+    return (c->all_mine || m->job == c->manifest.job) && is_unasked(m);
+}
+
+static void remove_old(struct blocking_job *blocking_job)
+{
+    struct sched_ckpt *c = container_of(blocking_job, struct sched_ckpt, blocking_job);
+    note_work(c, ckpt_prune(c->fs, c->order.dir, c->keep, is_mine, c, &c->removed));
+}
+
+static void removed(struct sched_ckpt *c)
+{
+    if (c->work_err)
+        log_warn("scheduler: not all old checkpoints in %s were removed: %s", c->order.dir, c->work_text);
+    else if (c->removed)
+        log_debug("scheduler: %zu old checkpoints in %s were removed", c->removed, c->order.dir);
+}
+
+static void written(struct sched_ckpt *c)
+{
+    struct scheduler *s = c->sched;
+    const struct ckpt_order *m = &c->order;
+    finish(c);
+    if (m->changes) {
+        s->ckpt_base =
+            (struct ckpt_base){.number = m->number, .id = m->id, .links = m->base ? c->base.links + 1 : 1};
+        memcpy(s->ckpt_base.dir, m->dir, sizeof m->dir);
+    }
+    c->keep = s->config.checkpoint_keep;
+    c->all_mine = strcmp(s->config.restore_dir, m->dir) == 0;
+    if (c->unasked && c->keep)
+        do_work(c, remove_old, removed);
+}
+
+/* blocks-N of one shard, and of no two. */
+static paramo_err check_name(struct sched_ckpt *c, const char *name)
+{
+    unsigned long shard = 0;
+    char again[CKPT_NAME_MAX] = "";
+    if (strncmp(name, "blocks-", 7) == 0 && name[7] >= '0' && name[7] <= '9')
+        shard = strtoul(name + 7, NULL, 10);
+    (void)snprintf(again, sizeof again, "blocks-%lu", shard);
+    if (shard >= c->sched->shards_count || strcmp(again, name) != 0 ||
+        c->written[shard / 64] >> shard % 64 & 1)
+        return err_set(PARAMO_E_PROTOCOL, "it claims to have written a file '%s'", name);
+    c->written[shard / 64] |= UINT64_C(1) << shard % 64;
+    return PARAMO_OK;
+}
+
+static paramo_err add_files(struct sched_ckpt *c, struct reader *result)
+{
+    struct ckpt_manifest *m = &c->manifest;
+    struct ckpt_written *w = malloc(sizeof *w);
+    paramo_err err = w ? ckpt_written_decode(result, w) : err_memory(sizeof *w);
+    struct ckpt_file *files = NULL;
+    if (!err && w->count > VIEW_SHARDS_MAX - m->files_count)
+        err = err_set(PARAMO_E_PROTOCOL, "there are more files than shards");
+    if (!err && w->count) {
+        files = realloc(m->files, (m->files_count + w->count) * sizeof *files);
+        if (!files)
+            err = err_memory(w->count * sizeof *files);
+    }
+    if (files)
+        m->files = files;
+    for (uint32_t i = 0; !err && i < w->count; i++)
+        err = check_name(c, w->file[i].name);
+    for (uint32_t i = 0; !err && i < w->count; i++) {
+        struct ckpt_file *file = &files[m->files_count++];
+        *file =
+            (struct ckpt_file){.bytes = w->file[i].bytes, .blocks = w->file[i].blocks, .sum = w->file[i].sum};
+        memcpy(file->name, w->file[i].name, sizeof file->name);
+    }
+    free(w);
+    return err;
+}
+
+static void order_all(struct sched_ckpt *c, uint32_t what);
+
+/* With what was ordered. */
+static void all_done(struct sched_ckpt *c)
+{
+    paramo_err err = partitions_changed(c->sched) != c->partitions_changed
+                         ? err_set(PARAMO_E_AGAIN, "partitions have changed their owners meanwhile")
+                     : c->load ? PARAMO_OK
+                               : add_tables(c);
+    if (err) {
+        fail(c, err);
+    } else if (!c->load) {
+        if (MUTANT(saved_before_manifest))
+            finish(c);
+        do_work(c, write_manifest, written);
+    } else if (c->hold && c->what != ORDER_CKPT_GO) {
+        order_all(c, c->what == ORDER_CKPT_HOLD ? ORDER_CKPT_LOAD : ORDER_CKPT_GO);
+    }
+}
+
+static bool owns_something(const struct scheduler *s, const struct sched_node *node)
+{
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
+        uint16_t owner = s->chains.level[0].owner[a];
+        if (owner != RING_NONE && s->shards[owner].node == node->info.id)
+            return true;
+    }
+    return false;
+}
+
+/* Partitions that it had since the orders were given would have changed their owners (all_done). */
+static bool left_with_nothing(const struct scheduler *s, const struct sched_node *node)
+{
+    return node->state == SNODE_LEFT && !owns_something(s, node);
+}
+
+static void server_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    struct sched_ckpt *c = arg;
+    char label[SCHED_LABEL];
+    c->orders_out--;
+    if (status == PARAMO_E_NODE_LOST && left_with_nothing(c->sched, node)) {
+        status = PARAMO_OK; /* drained: it had no part in it */
+    } else if (status) {
+        status = err_prefix(status, "%s", node_label(node, label));
+    } else if (!c->load && !c->err) {
+        status = add_files(c, result);
+    }
+    if (status)
+        fail(c, status);
+    if (!c->orders_out && !c->err && !c->finished)
+        all_done(c);
+    end_perhaps(c);
+}
+
+static bool owns_lost(const struct scheduler *s, const struct sched_node *node)
+{
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
+        if (s->lost[a] && s->shards[s->chains.level[0].owner[a]].node == node->info.id)
+            return true;
+    return false;
+}
+
+/* It has left, or has died, and others own what was its own. */
+static bool does_not_count(const struct scheduler *s, const struct sched_node *node)
+{
+    return (node->state == SNODE_DEAD || node->state == SNODE_LEFT) && !owns_something(s, node);
+}
+
+static void order_all(struct sched_ckpt *c, uint32_t what)
+{
+    struct scheduler *s = c->sched;
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    if (!c->what)
+        c->partitions_changed = partitions_changed(s);
+    c->what = what;
+    for (uint32_t rank = 0; rank < servers->count && !c->err; rank++) {
+        struct sched_node *node = servers->node[rank];
+        struct writer w = {0};
+        paramo_err err;
+        if (c->lost ? !owns_lost(s, node) : does_not_count(s, node))
+            continue;
+        if (what == ORDER_CKPT_GO) {
+            err = last_order(c, node);
+        } else {
+            ckpt_order_encode(&c->order, &w);
+            err = order_issue(node, what, &w, server_done, c);
+            c->orders_out += !err;
+        }
+        if (err)
+            fail(c, err);
+    }
+}
+
+/* ---- save ---------------------------------------------------------------------------------------------- */
+
+/* It may have been removed, or another job has put one of its number in its place. */
+static paramo_err base_check(const struct sched_ckpt *c)
+{
+    struct ckpt *base;
+    paramo_err err = ckpt_open(c->fs, c->order.dir, c->base.number, &base);
+    if (err)
+        return err;
+    if (ckpt_manifest(base, 0)->id != c->base.id)
+        err = err_set(PARAMO_E_CORRUPT, "%s: its checkpoint %" PRIu64 " is not the one that was taken last",
+                      c->order.dir, c->base.number);
+    ckpt_close(base);
+    return err;
+}
+
+static void find_number(struct blocking_job *blocking_job)
+{
+    struct sched_ckpt *c = container_of(blocking_job, struct sched_ckpt, blocking_job);
+    if (c->base.number && base_check(c)) {
+        c->base.number = 0;
+        err_text_copy(c->full);
+    }
+    paramo_err err = c->anywhere ? ckpt_dir_plain(c->fs, c->order.dir) : PARAMO_OK;
+    note_work(c, err ? err : ckpt_claim(c->fs, c->order.dir, &c->order.number));
+}
+
+/* Of the last one: is this one to be of what has changed since? */
+static void choose_base(struct sched_ckpt *c, const struct ckpt_base *last)
+{
+    uint32_t most = c->sched->config.checkpoint_full_every;
+    if (!c->changes)
+        return;
+    if (!last->number)
+        (void)snprintf(c->full, sizeof c->full, "no changes are known yet");
+    else if (strcmp(last->dir, c->order.dir) != 0)
+        (void)snprintf(c->full, sizeof c->full, "the last one went to %.200s", last->dir);
+    else if (last->links >= most)
+        (void)snprintf(c->full, sizeof c->full, "the last one is number %" PRIu32 " of %" PRIu32, last->links,
+                       most);
+    else
+        c->base = *last;
+}
+
+static void numbered(struct sched_ckpt *c)
+{
+    struct scheduler *s = c->sched;
+    struct ckpt_manifest *m = &c->manifest;
+    if (c->base.number && c->base.number < c->order.number) {
+        c->order.base = c->base.number;
+        c->order.base_id = c->base.id;
+    }
+    if (c->full[0])
+        log_info("scheduler: checkpoint %" PRIu64 " in %s is a full one: %s", c->order.number, c->order.dir,
+                 c->full);
+    *m = (struct ckpt_manifest){.number = c->order.number,
+                                .id = c->order.id,
+                                .base = c->order.base,
+                                .base_id = c->order.base_id,
+                                .job = s->job,
+                                .view = s->view_number,
+                                .made_at = s->config.unix_time ? s->config.unix_time() : 0};
+    /* Before any shard's cut: what was pushed for a part that is done by now is in it. */
+    struct writer extra = {0};
+    size_t mark;
+    sched_save_extra(s, &extra);
+    if (c->unasked) {
+        record_begin(&extra, RECORD_UNASKED, 0, &mark);
+        write_u8(&extra, 1);
+        store_record_end(&extra, mark);
+    }
+    m->extra = extra.data;
+    m->extra_bytes = extra.len;
+    if (extra.failed)
+        fail(c, err_memory(extra.len));
+    else
+        order_all(c, ORDER_CKPT_SAVE);
+}
+
+/* ---- load ---------------------------------------------------------------------------------------------- */
+
+static void open_it(struct blocking_job *blocking_job)
+{
+    struct sched_ckpt *c = container_of(blocking_job, struct sched_ckpt, blocking_job);
+    note_work(c, ckpt_open(c->fs, c->order.dir, c->order.number, &c->opened));
+}
+
+static const struct view_table *table_in(const struct ckpt_manifest *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->tables_count; i++)
+        if (strcmp(m->tables[i].name, name) == 0)
+            return &m->tables[i];
+    return NULL;
+}
+
+/* Has it what is lost? */
+static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manifest *m)
+{
+    struct scheduler *s = c->sched;
+    if (m->job != s->job && strcmp(s->config.restore_dir, c->order.dir) != 0)
+        return err_set(PARAMO_E_NOT_FOUND,
+                       "%s: its last checkpoint is of another job, and there is none of this", c->order.dir);
+    for (uint32_t i = 0; i < s->tables_count; i++) {
+        const struct view_table *from = table_in(m, s->tables[i].name);
+        if (!sched_lost_table(s, &s->tables[i]))
+            continue;
+        paramo_err err =
+            from ? sched_table_make(s, from)
+                 : err_set(PARAMO_E_NOT_FOUND, "%s: its last checkpoint, %" PRIu64 ", has no table %s",
+                           c->order.dir, m->number, s->tables[i].name);
+        if (err)
+            return err;
+    }
+    return PARAMO_OK;
+}
+
+/* Not before the view that says so is durable: another scheduler might not have these rows lost. */
+void sched_ckpt_announced(struct scheduler *s)
+{
+    struct sched_ckpt *c = s->ckpt;
+    if (!c || !c->back[0] || s->lost_said || (s->announced < s->lost_at && !MUTANT(loss_said_early)))
+        return;
+    s->lost_said = true;
+    sched_lost_warn(s, c->back);
+}
+
+static void opened_lost(struct sched_ckpt *c, const struct ckpt_manifest *m)
+{
+    char date[48] = " (which does not say when it was taken)";
+    time_t at = (time_t)m->made_at;
+    struct tm tm;
+    paramo_err err = lost_check(c, m);
+    if (err) {
+        fail(c, err);
+        return;
+    }
+    if (m->made_at && gmtime_r(&at, &tm))
+        (void)strftime(date, sizeof date, ", of %Y-%m-%d %H:%M:%S UTC", &tm);
+    (void)snprintf(c->back, sizeof c->back,
+                   "they go back to checkpoint %" PRIu64 " in %s%s: what was pushed to them since is gone",
+                   m->number, c->order.dir, date);
+    sched_ckpt_announced(c->sched);
+    order_all(c, ORDER_CKPT_RESTORE);
+}
+
+static void opened(struct sched_ckpt *c)
+{
+    const struct ckpt_manifest *m = ckpt_manifest(c->opened, 0);
+    c->order.number = m->number;
+    c->order.id = m->id;
+    if (c->lost) {
+        opened_lost(c, m);
+        return;
+    }
+    for (uint32_t i = 0; i < m->tables_count && !c->err; i++) {
+        paramo_err err = sched_table_make(c->sched, &m->tables[i]);
+        if (err)
+            fail(c, err);
+    }
+    if (!c->err && c->restore) {
+        paramo_err err = sched_save_restore_extra(c->sched, m->extra, m->extra_bytes);
+        if (err)
+            fail(c, err);
+    }
+    if (c->err)
+        return;
+    c->hold = c->sched->chains.replicas && !MUTANT(load_without_hold);
+    order_all(c, c->hold ? ORDER_CKPT_HOLD : ORDER_CKPT_LOAD);
+}
+
+/* ---- who asks ------------------------------------------------------------------------------------------ */
+
+/* What it is but for its order. */
+struct how {
+    bool load, restore, lost, unasked;
+    bool asked; /* by a member or an admin client: it may be in folders only that the operator has named */
+};
+
+static bool is_named(const struct scheduler *s)
+{
+    return s->config.checkpoint_dir[0] || s->config.checkpoint_allow[0];
+}
+
+static paramo_err check_asked(const struct scheduler *s, const char *dir)
+{
+    bool under = !is_named(s) || ckpt_dir_under(dir, s->config.checkpoint_dir) ||
+                 ckpt_dir_under(dir, s->config.restore_dir);
+    for (const char *at = s->config.checkpoint_allow; *at && !under;) {
+        char root[FS_PATH_MAX], normal[FS_PATH_MAX];
+        size_t len = strcspn(at, ":");
+        if (len && len < sizeof root) {
+            memcpy(root, at, len);
+            root[len] = '\0';
+            under = !ckpt_dir_normal(root, normal) && ckpt_dir_under(dir, normal);
+        }
+        at += len + (at[len] == ':');
+    }
+    if (under)
+        return PARAMO_OK;
+    return err_set(
+        PARAMO_E_REFUSED,
+        "%s is none of the folders that this job's checkpoints may be in: its scheduler was started with "
+        "others (--checkpoint-dir, --checkpoint-allow)",
+        dir);
+}
+
+static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, struct how how)
+{
+    if (!s->config.blocking_jobs)
+        return err_set(PARAMO_E_UNSUPPORTED, "this scheduler takes no checkpoints");
+    if (s->state != SCHED_RUNNING)
+        return err_set(PARAMO_E_AGAIN, "the job is not complete yet");
+    if (s->ckpt || (s->lost_at && !how.lost))
+        return err_set(PARAMO_E_AGAIN, "another checkpoint is being taken or loaded");
+    char dir[FS_PATH_MAX];
+    paramo_err err = ckpt_dir_normal(order->dir, dir);
+    if (!err && how.asked)
+        err = check_asked(s, dir);
+    struct sched_ckpt *c = err ? NULL : calloc(1, sizeof *c);
+    if (!c)
+        return err ? err : err_memory(sizeof *c);
+    *c = (struct sched_ckpt){.sched = s,
+                             .load = how.load,
+                             .restore = how.restore,
+                             .lost = how.lost,
+                             .changes = order->changes,
+                             .unasked = how.unasked,
+                             .anywhere = how.asked && !is_named(s),
+                             .order = *order,
+                             .fs = s->config.fs};
+    memcpy(c->order.dir, dir, sizeof dir);
+    c->deadline.fire = too_late;
+    c->retell.fire = retell;
+    uint64_t now = lane_now(s->config.lane);
+    err = lane_timer_arm(s->config.lane, &c->deadline, now + order->timeout_ms * ENV_MS);
+    if (err) {
+        free(c);
+        return err;
+    }
+    c->order.id = c->order.base = c->order.base_id = 0; /* nobody's to choose */
+    if (!c->load) {
+        c->order.number = 0;
+        /* One that was asked for between two of the clock's is the base of the next. */
+        c->order.changes |= s->config.checkpoint_every_ms && s->config.checkpoint_full_every > 1;
+        choose_base(c, &s->ckpt_base);
+    }
+    s->ckpt_base.number = 0;
+    while (!c->order.id)
+        c->order.id = env_random(lane_env(s->config.lane));
+    s->ckpt = c;
+    size_t cursor = 0;
+    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+        node->ckpt_untold = false;
+    sched_migrations_suspend(s); /* a partition would be in no shard's part, or in two */
+    do_work(c, c->load ? open_it : find_number, c->load ? opened : numbered);
+    return PARAMO_OK;
+}
+
+static void call_timed_out(struct sched_call *call)
+{
+    call_fail(call, err_set(PARAMO_E_TIMEOUT, "the checkpoint has not ended in time"));
+}
+
+void sched_ckpt_call(struct sched_call *call, struct reader *body)
+{
+    struct scheduler *s = call->node->sched;
+    struct ckpt_order m;
+    paramo_err err = ckpt_order_decode(body, &m);
+    if (!err)
+        err = begin(s, &m, (struct how){.load = call->kind == CALL_CKPT_LOAD, .asked = true});
+    if (err)
+        call_fail(call, err);
+    else
+        call_defer(call, &s->ckpt_calls, m.timeout_ms + 1000, call_timed_out);
+}
+
+paramo_err sched_ckpt_admin_query(struct peer *peer, const struct wire_head *head, struct reader *body)
+{
+    struct scheduler *s = peer->sched;
+    struct ckpt_order m;
+    paramo_err err = ckpt_order_decode(body, &m);
+    if (err == PARAMO_E_PROTOCOL)
+        return err;
+    if (peer->ckpt_call)
+        return PARAMO_OK; /* a second copy */
+    if (!err)
+        err = lane_timer_arm(s->config.lane, &peer->timer,
+                             lane_now(s->config.lane) + (m.timeout_ms + 10000) * ENV_MS);
+    if (!err)
+        err = begin(s, &m, (struct how){.load = head->table == CALL_CKPT_LOAD, .asked = true});
+    if (err) {
+        struct writer w = {0};
+        call_text_encode(err_text(), &w);
+        if (peer_reply(peer, head->table, head->number, err, &w))
+            log_debug("scheduler: an answer to CKPT was not sent: %s", err_text());
+        writer_fini(&w);
+        return PARAMO_OK;
+    }
+    peer->ckpt_call = head->table;
+    peer->ckpt_number = head->number;
+    return PARAMO_OK;
+}
+
+static paramo_err own_order(const char *dir, uint32_t timeout_ms, struct ckpt_order *m)
+{
+    *m = (struct ckpt_order){.timeout_ms = timeout_ms};
+    if (strlen(dir) >= sizeof m->dir)
+        return err_set(PARAMO_E_INVALID, "a checkpoint's folder has a name longer than %zu bytes",
+                       sizeof m->dir - 1);
+    memcpy(m->dir, dir, strlen(dir) + 1);
+    return PARAMO_OK;
+}
+
+static void every_due(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, ckpt_timer);
+    struct ckpt_order m;
+    paramo_err err = own_order(s->config.checkpoint_dir, EVERY_TIMEOUT_MS, &m);
+    m.changes = s->config.checkpoint_full_every > 1;
+    if (!err && s->state == SCHED_RUNNING && !s->ckpt && !s->restoring && !s->lost_at)
+        err = begin(s, &m, (struct how){.unasked = true});
+    if (!err && s->state <= SCHED_RUNNING)
+        err = lane_timer_arm(s->config.lane, timer,
+                             lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS);
+    if (err)
+        log_error("scheduler: no checkpoint is taken: %s", err_text());
+}
+
+static void lost_due(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, lost_timer);
+    struct ckpt_order m;
+    if (!s->lost_at || s->ckpt || s->state != SCHED_RUNNING)
+        return; /* what goes on ends with it */
+    paramo_err err = own_order(s->config.checkpoint_dir, LOST_TIMEOUT_MS, &m);
+    if (!err)
+        err = begin(s, &m, (struct how){.load = true, .lost = true});
+    if (err)
+        lost_failed(s, err);
+}
+
+void sched_ckpt_lost(struct scheduler *s, bool more)
+{
+    struct sched_ckpt *c = s->ckpt;
+    if (!more && (c || s->lost_timer.slot))
+        return; /* it is under way */
+    if (c) {
+        fail(c, err_set(PARAMO_E_AGAIN, "a server has died, and rows are lost"));
+        end_perhaps(c);
+    }
+    s->lost_tries = 0;
+    s->lost_said = false;
+    if (s->state == SCHED_RUNNING)
+        lost_soon(s, 0);
+}
+
+paramo_err sched_ckpt_start(struct scheduler *s)
+{
+    struct ckpt_order m;
+    paramo_err err = PARAMO_OK;
+    if (s->config.checkpoint_every_ms) {
+        s->ckpt_timer.fire = every_due;
+        err = lane_timer_arm(s->config.lane, &s->ckpt_timer,
+                             lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS);
+    }
+    if (!err && s->restoring && !s->config.restore_dir[0])
+        return err_set(PARAMO_E_INVALID,
+                       "the job was about to begin with a checkpoint; --restore names none");
+    if (err || !s->restoring)
+        return err;
+    err = own_order(s->config.restore_dir, LOAD_TIMEOUT_MS, &m);
+    return err ? err : begin(s, &m, (struct how){.load = true, .restore = true});
+}
+
+uint64_t sched_ckpt_returns(const struct scheduler *s)
+{
+    const struct sched_ckpt *c = s->ckpt;
+    return c && c->lost && !c->err && c->orders_out ? c->order.number : 0;
+}
+
+void sched_ckpt_status(const struct scheduler *s, struct status *m)
+{
+    const struct sched_ckpt *c = s->ckpt;
+    m->ckpt.now = !c || c->finished ? STATUS_NO_CKPT : c->load ? STATUS_LOADING : STATUS_SAVING;
+    m->ckpt.last = s->ckpt_last.number;
+    m->ckpt.at = s->ckpt_last.at;
+    snprintf(m->ckpt.dir, sizeof m->ckpt.dir, "%s", s->ckpt_last.dir);
+}
+
+void sched_ckpt_fini(struct scheduler *s)
+{
+    struct sched_ckpt *c = s->ckpt;
+    lane_timer_cancel(s->config.lane, &s->ckpt_timer);
+    lane_timer_cancel(s->config.lane, &s->lost_timer);
+    if (!c)
+        return;
+    lane_timer_cancel(s->config.lane, &c->deadline);
+    lane_timer_cancel(s->config.lane, &c->retell);
+    c->sched = NULL;
+    s->ckpt = NULL;
+    if (!c->posted)
+        ckpt_free(c);
+}

@@ -1,0 +1,255 @@
+#include "cluster/scheduler/sched.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "wire/kv_calls.h"
+
+struct kv_value {
+    struct kv_value *next; /* of one hash */
+    uint8_t *data;
+    size_t len;
+    char key[];
+};
+
+/* 56 bits: values of one hash are one durable record. */
+static uint64_t kv_hash(const char *key)
+{
+    return hash_bytes(key, strlen(key)) >> 8;
+}
+
+static struct kv_value *value_find(const struct scheduler *s, const char *key)
+{
+    struct kv_value *value = map_get(&s->kv, kv_hash(key));
+    while (value && strcmp(value->key, key) != 0)
+        value = value->next;
+    return value;
+}
+
+static paramo_err value_new(struct scheduler *s, const char *key, struct kv_value **out)
+{
+    if (s->kv_count == SCHED_KV_MAX)
+        return err_set(PARAMO_E_FULL, "the scheduler keeps %d values already", SCHED_KV_MAX);
+    uint64_t hash = kv_hash(key);
+    struct kv_value *value = calloc(1, sizeof *value + strlen(key) + 1);
+    if (!value)
+        return err_memory(sizeof *value);
+    memcpy(value->key, key, strlen(key) + 1);
+    value->next = map_get(&s->kv, hash);
+    paramo_err err = map_put(&s->kv, hash, value);
+    if (err) {
+        free(value);
+        return err;
+    }
+    s->kv_count++;
+    *out = value;
+    return PARAMO_OK;
+}
+
+/* Gives the key a value of len bytes, zeroed if it is new or another length than before. */
+static paramo_err value_resize(struct scheduler *s, const char *key, size_t len, struct kv_value **out)
+{
+    struct kv_value *value = value_find(s, key);
+    size_t before = value ? value->len : 0;
+    if (s->kv_bytes - before + len > SCHED_KV_BYTES)
+        return err_set(PARAMO_E_FULL, "the scheduler keeps %d bytes of values already", SCHED_KV_BYTES);
+    if (!value || value->len != len || !value->data) {
+        uint8_t *data = calloc(1, len ? len : 1);
+        if (!data)
+            return err_memory(len);
+        paramo_err err = value ? PARAMO_OK : value_new(s, key, &value);
+        if (err) {
+            free(data);
+            return err;
+        }
+        free(value->data);
+        value->data = data;
+        value->len = len;
+        s->kv_bytes = s->kv_bytes - before + len;
+    }
+    *out = value;
+    return PARAMO_OK;
+}
+
+static void answer_value(struct sched_call *call, const struct kv_value *value)
+{
+    struct writer w = {0};
+    write_bytes(&w, value->data, value->len);
+    call_answer(call, &w);
+}
+
+static void wake(struct scheduler *s, const struct kv_value *value)
+{
+    for (struct sched_call *call = s->kv_deferred.first, *next; call; call = next) {
+        next = call->next;
+        if (strcmp(call->u.kv_key, value->key) == 0)
+            answer_value(call, value);
+    }
+}
+
+void sched_kv_put(struct sched_call *call, struct reader *body)
+{
+    struct scheduler *s = call->node->sched;
+    struct kv_put m;
+    struct kv_value *value;
+    paramo_err err = kv_put_decode(body, &m);
+    bool stays = MUTANT(value_keeps_first) && !err && value_find(s, m.key);
+    if (!err)
+        err = value_resize(s, m.key, m.len, &value);
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    if (m.len && !stays)
+        memcpy(value->data, m.value, m.len);
+    record_changed(s, RECORD_VALUES, kv_hash(m.key));
+    call_answer(call, NULL);
+    wake(s, value);
+}
+
+void sched_kv_add(struct sched_call *call, struct reader *body)
+{
+    struct scheduler *s = call->node->sched;
+    struct kv_put m;
+    paramo_err err = kv_put_decode(body, &m);
+    struct kv_value *value = err ? NULL : value_find(s, m.key);
+    if (!err && (m.len == 0 || m.len % sizeof(double) || (value && value->len != m.len)))
+        err = err_set(PARAMO_E_SIZE_MISMATCH, "%s has %zu bytes, %u are to be added", m.key,
+                      value ? value->len : 0, m.len);
+    if (!err)
+        err = value_resize(s, m.key, m.len, &value);
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    struct reader have = reader_over(value->data, m.len), more = reader_over(m.value, m.len);
+    struct writer sum = writer_over(value->data, m.len);
+    while (more.left)
+        write_f64(&sum, read_f64(&have) + read_f64(&more));
+    record_changed(s, RECORD_VALUES, kv_hash(m.key));
+    call_answer(call, NULL);
+    wake(s, value);
+}
+
+static void value_free(struct scheduler *s, struct kv_value *value)
+{
+    s->kv_count--;
+    s->kv_bytes -= value->len;
+    free(value->data);
+    free(value);
+}
+
+void sched_kv_delete(struct sched_call *call, struct reader *body)
+{
+    struct scheduler *s = call->node->sched;
+    struct kv_delete m;
+    paramo_err err = kv_delete_decode(body, &m);
+    struct kv_value *value = err ? NULL : value_find(s, m.key);
+    if (value) {
+        uint64_t hash = kv_hash(m.key);
+        struct kv_value *first = map_get(&s->kv, hash), **at = &first;
+        while (*at != value)
+            at = &(*at)->next;
+        *at = value->next;
+        if (!first)
+            (void)map_remove(&s->kv, hash);
+        else if (map_put(&s->kv, hash, first))
+            err = err_set(PARAMO_E_INTERNAL, "a chain of values is lost"); /* cannot be: it is there */
+        value_free(s, value);
+        record_changed(s, RECORD_VALUES, hash);
+    }
+    if (err)
+        call_fail(call, err);
+    else
+        call_answer(call, NULL);
+}
+
+static void get_timed_out(struct sched_call *call)
+{
+    call_fail(call, err_set(PARAMO_E_TIMEOUT, "no value was put at %s", call->u.kv_key));
+}
+
+static void get_withdrawn(struct sched_call *call)
+{
+    free(call->u.kv_key);
+    call->u.kv_key = NULL;
+}
+
+void sched_kv_get(struct sched_call *call, struct reader *body)
+{
+    struct scheduler *s = call->node->sched;
+    struct kv_get m;
+    paramo_err err = kv_get_decode(body, &m);
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    const struct kv_value *value = value_find(s, m.key);
+    if (value) {
+        answer_value(call, value);
+        return;
+    }
+    call->u.kv_key = strdup(m.key);
+    if (!call->u.kv_key) {
+        call_fail(call, err_memory(strlen(m.key)));
+        return;
+    }
+    call_defer(call, &s->kv_deferred, m.timeout_ms, get_timed_out);
+    if (call->queue)
+        call->withdrawn = get_withdrawn;
+    else
+        get_withdrawn(call);
+}
+
+void sched_kv_record(const struct scheduler *s, uint64_t key, struct writer *w)
+{
+    for (const struct kv_value *value = map_get(&s->kv, key); value; value = value->next) {
+        write_string(w, value->key);
+        write_u32(w, (uint32_t)value->len);
+        if (value->len)
+            write_bytes(w, value->data, value->len);
+    }
+}
+
+void sched_kv_records(const struct scheduler *s, struct writer *w)
+{
+    uint64_t key;
+    void *value;
+    for (size_t i = 0, mark; map_next(&s->kv, &i, &key, &value);) {
+        record_begin(w, RECORD_VALUES, key, &mark);
+        sched_kv_record(s, key, w);
+        store_record_end(w, mark);
+    }
+}
+
+paramo_err sched_kv_restore(struct scheduler *s, struct reader *record)
+{
+    char key[KV_KEY_MAX];
+    struct kv_value *value;
+    while (record->left) {
+        read_string(record, key, sizeof key);
+        uint32_t len = read_u32(record);
+        const uint8_t *data = read_span(record, len);
+        if (record->failed)
+            return err_set(PARAMO_E_CORRUPT, "the durable record of a value does not fit");
+        paramo_err err = value_resize(s, key, len, &value);
+        if (err)
+            return err;
+        if (len)
+            memcpy(value->data, data, len);
+    }
+    return PARAMO_OK;
+}
+
+void sched_kv_fini(struct scheduler *s)
+{
+    uint64_t key;
+    void *first;
+    for (size_t i = 0; map_next(&s->kv, &i, &key, &first);)
+        for (struct kv_value *value = first, *next; value; value = next) {
+            next = value->next;
+            value_free(s, value);
+        }
+    map_fini(&s->kv);
+    map_init(&s->kv);
+}

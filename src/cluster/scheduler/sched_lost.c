@@ -1,0 +1,241 @@
+/* What nobody holds any more: the job ends and says what, or (--on-loss restore) those rows, and no others,
+ * go back to the last checkpoint (sched_ckpt.c). Then views say which (struct view, lost), from the one that
+ * has the dead server dead until all of them are there again: so no owner takes them for empty meanwhile, and
+ * the next scheduler goes on with it. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cluster/scheduler/sched.h"
+#include "ring/chains.h"
+
+enum { RANGES_SHOWN = 3 /* of a table's rows; more are "and more". Arbitrary */ };
+
+bool sched_lost_restores(const struct scheduler *s)
+{
+    return s->config.on_loss_restore && !s->restoring; /* a job that is about to begin with one ends */
+}
+
+/* ---- which rows ---------------------------------------------------------------------------------------- */
+
+/* Of a partition of which only members from this level on were left. */
+static bool level_loses(const struct view_table *table, unsigned level)
+{
+    return table->options.kind != PARAMO_TABLE_USER &&
+           (level == RING_LEVELS || level > table->options.replicas);
+}
+
+/* What is to be restored; else what the last death has taken. */
+static bool partition_lost(const struct scheduler *s, const struct view_table *table, size_t partition)
+{
+    return s->lost_at ? table->since < s->lost_at && level_loses(table, s->lost[partition])
+                      : level_loses(table, s->lowest[partition]);
+}
+
+static uint32_t partitions_lost(const struct scheduler *s, const struct view_table *table)
+{
+    uint32_t lost = 0;
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
+        lost += partition_lost(s, table, a);
+    return lost;
+}
+
+bool sched_lost_table(const struct scheduler *s, const struct view_table *table)
+{
+    return s->lost_at && partitions_lost(s, table);
+}
+
+void sched_lost_note(struct scheduler *s)
+{
+    uint64_t next = sched_view_next(s);
+    bool loses[RING_LEVELS + 1] = {false}, any = false;
+    for (unsigned level = 1; level <= RING_LEVELS; level++)
+        for (uint32_t i = 0; i < s->tables_count; i++)
+            loses[level] |= s->tables[i].since < next && level_loses(&s->tables[i], level);
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
+        uint8_t level = s->lowest[a];
+        if (!loses[level])
+            continue;
+        any = true;
+        s->lost[a] = level > s->lost[a] ? level : s->lost[a];
+    }
+    if (any) {
+        s->lost_at = next;
+        s->lost_more = true;
+    }
+    if (!ring_adopt(&s->chains, s->ring_shards, s->shards_gone, s->shards_count, s->shards_owned))
+        log_debug("scheduler: no server is left"); /* sched_lost_check ends the job */
+}
+
+/* ---- what is said of it -------------------------------------------------------------------------------- */
+
+struct text {
+    char *to;
+    size_t len, capacity;
+};
+
+__attribute__((format(printf, 2, 3))) static void append_text(struct text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int wrote = vsnprintf(t->to + t->len, t->capacity - t->len, format, args);
+    va_end(args);
+    if (wrote > 0)
+        t->len = t->len + (size_t)wrote < t->capacity ? t->len + (size_t)wrote : t->capacity - 1;
+}
+
+/* Runs of rows or keys, where the placement keeps their order. */
+static void append_ranges(const struct scheduler *s, const struct view_table *table, struct text *t)
+{
+    struct ring_placement placement = {.kind = table->options.placement, .rows = table->options.rows};
+    bool dense = placement.kind == PARAMO_PLACE_DENSE;
+    unsigned ranges = 0;
+    for (size_t a = 0, end; a < RING_PARTITIONS; a = end) {
+        for (end = a; end < RING_PARTITIONS && partition_lost(s, table, end); end++)
+            ;
+        if (end == a) {
+            end++;
+            continue;
+        }
+        uint64_t first =
+            dense ? ring_first_row(&placement, (unsigned)a) : (uint64_t)a << RING_PARTITION_SHIFT;
+        uint64_t last = dense                    ? ring_first_row(&placement, (unsigned)end) - 1
+                        : end == RING_PARTITIONS ? UINT64_MAX
+                                                 : ((uint64_t)end << RING_PARTITION_SHIFT) - 1;
+        if (dense && first > last)
+            continue; /* fewer rows than partitions */
+        if (ranges++ == RANGES_SHOWN) {
+            append_text(t, " and more");
+            return;
+        }
+        const char *before = ranges > 1 ? "," : dense ? " rows" : " keys";
+        append_text(t, "%s %" PRIu64 " to %" PRIu64, before, first, last);
+    }
+}
+
+static void append_keys(const struct scheduler *s, const struct view_table *table, struct text *t)
+{
+    append_text(t, "table %s", table->name);
+    if (table->options.placement == PARAMO_PLACE_MIXED)
+        append_text(t, " %.1f %% of the keys", 100.0 * partitions_lost(s, table) / RING_PARTITIONS);
+    else
+        append_ranges(s, table, t);
+}
+
+/* Says who is gone and which keys of which tables with them; false: no table had any. */
+static bool append_lost(const struct scheduler *s, struct text *t)
+{
+    char names[ERR_TEXT_MAX];
+    bool any = false;
+    (void)roster_gone(s, PARAMO_GROUP_SERVERS, true, names, sizeof names);
+    append_text(t, "the last copy is lost");
+    if (names[0]) /* else others have joined in their places */
+        append_text(t, " (%s)", names);
+    append_text(t, ":");
+    for (uint32_t i = 0; i < s->tables_count; i++)
+        if (partitions_lost(s, &s->tables[i])) {
+            append_text(t, any ? "; " : " ");
+            append_keys(s, &s->tables[i], t);
+            any = true;
+        }
+    return any;
+}
+
+void sched_lost_warn(const struct scheduler *s, const char *back)
+{
+    char text[CALL_TEXT_MAX];
+    struct text t = {.to = text, .capacity = sizeof text};
+    (void)append_lost(s, &t);
+    log_warn("scheduler: %s; %s", text, back);
+}
+
+/* ---- what becomes of it -------------------------------------------------------------------------------- */
+
+/* Is only gone what a job with copies goes on without? Requests for it end with DATA_LOST. */
+static bool goes_on(const struct scheduler *s)
+{
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
+        if (s->lost[a] == RING_LEVELS)
+            return false;
+    for (uint32_t i = 0; i < s->tables_count; i++)
+        if (s->tables[i].options.replicas && partitions_lost(s, &s->tables[i]))
+            return false;
+    return s->lost_at && s->chains.replicas;
+}
+
+void sched_lost_end(struct scheduler *s, const char *why)
+{
+    char text[CALL_TEXT_MAX];
+    struct text t = {.to = text, .capacity = sizeof text};
+    if (!append_lost(s, &t))
+        return;
+    if (why)
+        append_text(&t, "; they cannot be restored: %s", why);
+    if (!goes_on(s)) {
+        sched_end(s, PARAMO_E_DATA_LOST, text);
+        return;
+    }
+    log_warn("scheduler: %s", text);
+    sched_lost_restored(s);
+}
+
+void sched_lost_restored(struct scheduler *s)
+{
+    s->lost_at = 0;
+    s->lost_tries = 0;
+    s->lost_said = false;
+    memset(s->lost, 0, sizeof s->lost);
+    sched_view_change(s);
+    sched_tables_go_on(s);
+}
+
+static void warn_of_tables(const struct scheduler *s)
+{
+    char text[CALL_TEXT_MAX];
+    for (uint32_t i = 0; i < s->tables_count; i++) {
+        struct text t = {.to = text, .capacity = sizeof text};
+        if (!partitions_lost(s, &s->tables[i]))
+            continue;
+        append_keys(s, &s->tables[i], &t);
+        log_warn("scheduler: lost, for it has no copies: %s", text);
+    }
+}
+
+/* Are there partitions whose owner is gone? */
+static bool orphans(struct scheduler *s)
+{
+    bool any = false;
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
+        uint16_t owner = s->chains.level[0].owner[a];
+        bool orphan = owner != RING_NONE && s->shards_gone[owner];
+        if (orphan && !s->lowest[a])
+            s->lowest[a] = RING_LEVELS; /* an earlier scheduler has seen that death */
+        any |= orphan;
+    }
+    return any;
+}
+
+void sched_lost_check(struct scheduler *s)
+{
+    bool restores = sched_lost_restores(s);
+    if (s->state != SCHED_RUNNING || (!s->chains.replicas && !restores && !s->lost_at))
+        return;
+    sched_ring_check_gone(s);
+    bool over = orphans(s);
+    if (over && restores && !s->lost_more) { /* the scheduler before this one had them wait for its return */
+        sched_lost_note(s);
+        sched_ring_changed(s);
+        sched_view_change(s);
+        over = orphans(s);
+    }
+    if (s->lost_at && restores && !over)
+        sched_ckpt_lost(s, s->lost_more);
+    else if (over || s->lost_at) /* without the option the scheduler before this one had it */
+        sched_lost_end(s, restores ? "no server is left" : NULL);
+    else
+        warn_of_tables(s);
+    memset(s->lowest, 0, sizeof s->lowest); /* that has been said */
+    s->lost_more = false;
+}

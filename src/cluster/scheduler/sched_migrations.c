@@ -1,0 +1,496 @@
+/* Moves of partitions, as orders to the shards (cluster/scheduler/migrations.h): after a death, when a server
+ * comes or is to go. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cluster/scheduler/sched.h"
+#include "wire/migration_order.h"
+#include "wire/order.h"
+
+/* After a move has failed, before others begin. */
+#define MIGRATIONS_PAUSE ENV_SEC
+/* Before an END that could not be given is given again: requests may wait for it. */
+#define ENDS_PAUSE (10 * ENV_MS)
+
+/* An order that is not answered yet. */
+struct migration_note {
+    struct migration_note *next, **at;
+    struct scheduler *sched;
+    struct migration migration;
+    uint32_t what;
+};
+
+static struct sched_node *server_of(const struct scheduler *s, uint16_t shard)
+{
+    return s->slots[SLOTS_SERVERS].node[(s->shards[shard].node - PARAMO_ID_SERVER(0)) / 2];
+}
+
+static bool is_there(const struct sched_node *node)
+{
+    return node->state == SNODE_JOINED || node->state == SNODE_ABSENT;
+}
+
+static void note_free(struct migration_note *note)
+{
+    *note->at = note->next;
+    if (note->next)
+        note->next->at = note->at;
+    free(note);
+}
+
+static paramo_err send_order(struct scheduler *s, const struct migration *migration, uint32_t what,
+                             bool committed);
+
+/* Others begin only after a while: what made this one fail may last. */
+static void hold(struct scheduler *s)
+{
+    struct lane *lane = s->config.lane;
+    migrations_hold(&s->migrations);
+    if (s->ckpt)
+        return; /* its end goes on with them */
+    if (lane_timer_arm(lane, &s->migrations_timer, lane_now(lane) + MIGRATIONS_PAUSE))
+        log_error("scheduler: %s", err_text()); /* the next change of servers goes on with it */
+}
+
+static void answered(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    struct migration_note *note = arg;
+    struct scheduler *s = note->sched;
+    struct migration migration = note->migration;
+    uint32_t what = note->what;
+    char label[SCHED_LABEL];
+    (void)result;
+    note_free(note);
+    if (what == ORDER_MIGRATION_END || !migrations_find(&s->migrations, migration.id))
+        return;
+    if (status) {
+        log_warn("scheduler: partitions %u to %u are not migrated: %s: %s", migration.first,
+                 migration.first + migration.partitions - 1, node_label(node, label), err_text());
+        hold(s);
+        migrations_failed(&s->migrations, migration.id);
+    } else if (what == ORDER_MIGRATION_SOURCE) {
+        migrations_agreed(&s->migrations, migration.id, migration.from);
+        migrations_agreed(&s->migrations, migration.id, migration.to);
+        if (send_order(s, &migration, ORDER_MIGRATION_TARGET, false)) {
+            hold(s);
+            migrations_failed(&s->migrations, migration.id);
+        }
+    } else if (what == ORDER_MIGRATION_TARGET) {
+        migrations_full(&s->migrations, migration.id);
+    } else {
+        migrations_paused(&s->migrations, migration.id);
+    }
+}
+
+static struct migration_shard place_of(const struct scheduler *s, uint16_t shard)
+{
+    return (struct migration_shard){.node = s->shards[shard].node, .index = s->shards[shard].index};
+}
+
+static paramo_err send_order_to(struct scheduler *s, uint16_t shard, const struct migration *migration,
+                                uint32_t what, bool committed)
+{
+    struct migration_order order = {.id = migration->id,
+                                    .first = migration->first,
+                                    .partitions = migration->partitions,
+                                    .from = place_of(s, migration->from),
+                                    .to = place_of(s, migration->to),
+                                    .level = migration->level,
+                                    .had = migration->had,
+                                    .kib_per_s = s->config.migration_kib_per_s,
+                                    .takes_over = what == ORDER_MIGRATION_PAUSE && migration->takes_over,
+                                    .handover = migration->handover,
+                                    .committed = committed};
+    struct migration_note *note = malloc(sizeof *note);
+    struct writer w = {0};
+    if (!note)
+        return err_memory(sizeof *note);
+    *note = (struct migration_note){.next = s->migration_notes,
+                                    .at = &s->migration_notes,
+                                    .sched = s,
+                                    .migration = *migration,
+                                    .what = what};
+    if (note->next)
+        note->next->at = &note->next;
+    s->migration_notes = note;
+    migration_order_encode(&order, &w);
+    paramo_err err = order_issue(server_of(s, shard), what, &w, answered, note);
+    if (err)
+        note_free(note);
+    return err;
+}
+
+static paramo_err send_order(struct scheduler *s, const struct migration *migration, uint32_t what,
+                             bool committed)
+{
+    uint16_t shard = what == ORDER_MIGRATION_TARGET ? migration->to : migration->from;
+    return send_order_to(s, shard, migration, what, committed);
+}
+
+/* ---- servers that are to go ---- */
+
+static bool may_go(const struct scheduler *s, const struct sched_node *node)
+{
+    for (uint32_t i = 0; i < s->shards_count; i++)
+        if (s->shards[i].node == node->info.id && migrations_needs(&s->migrations, (uint16_t)i))
+            return false;
+    return true;
+}
+
+/* Copies of a partition that no server has (*nobody), or one that is not here: that an earlier scheduler has
+ * left, or whose connection is lost, and that may be dead (*absent). */
+static void copies_missing(const struct scheduler *s, unsigned *missing, unsigned *absent)
+{
+    uint64_t begins[PARTITION_WORDS] = {0};
+    ring_begins(&s->chains, begins);
+    *missing = *absent = 0;
+    for (partition_set_runs(a, end, begins))
+        for (unsigned l = 0; l <= s->chains.replicas; l++) {
+            uint16_t member = s->chains.level[l].owner[a];
+            if (member == RING_NONE)
+                *missing += end - a;
+            else if (server_of(s, member)->state != SNODE_JOINED && !MUTANT(absent_counts))
+                *absent += end - a;
+        }
+}
+
+/* Nothing moves, or is about to, and the view that says so is out: the next scheduler begins with it. */
+static bool is_idle(const struct scheduler *s)
+{
+    bool migrations = s->migrations_ends_count;
+    migrations |= s->migrations.wanted &&
+                  !migrations_converged(&s->migrations); /* not wanted: nothing has changed yet */
+    for (size_t i = 0; i < MIGRATIONS_MAX; i++)
+        migrations |= s->migrations.migration[i].state != MIGRATION_NONE;
+    return s->state == SCHED_RUNNING && !migrations && !s->lost_at && !s->restoring && !s->view_changed &&
+           s->announced == s->view_number;
+}
+
+bool sched_converged(const struct scheduler *s)
+{
+    unsigned missing, absent;
+    copies_missing(s, &missing, &absent);
+    return is_idle(s) && !missing && !absent;
+}
+
+/* Logged once each time that it comes to be so. */
+static void log_converged(struct scheduler *s)
+{
+    unsigned missing, absent;
+    copies_missing(s, &missing, &absent);
+    bool rest = is_idle(s) && !absent, converged = rest && !missing;
+    if (converged && !s->migrations_converged)
+        log_info("scheduler: rebalancing is complete: every key has all its copies");
+    if (rest && !converged && !s->migrations_short)
+        log_info("scheduler: nothing is left to move; %u of %u copies are missing: more servers are needed",
+                 missing, (s->chains.replicas + 1) * RING_PARTITIONS);
+    s->migrations_converged = converged;
+    s->migrations_short = rest && !converged;
+}
+
+/* The chains have changed, or who is here. A server without weight that has nothing left is told that it is
+ * free, as at the end of the job. */
+static void drained(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, drain_timer);
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    for (uint32_t rank = 0; rank < servers->count && s->state == SCHED_RUNNING; rank++) {
+        struct sched_node *node = servers->node[rank];
+        char label[SCHED_LABEL];
+        if (node->state != SNODE_JOINED || node->info.weight || !may_go(s, node) ||
+            !sched_status_goodbye(node))
+            continue;
+        log_info("scheduler: %s is drained", node_label(node, label));
+        sched_send_end(node, PARAMO_OK, "");
+        roster_left(node);
+    }
+    log_converged(s);
+}
+
+/* Not from inside: the machine may not be called back. */
+void sched_migrations_check(struct scheduler *s)
+{
+    s->drain_timer.fire = drained;
+    if (!s->drain_timer.slot && lane_timer_arm(s->config.lane, &s->drain_timer, lane_now(s->config.lane)))
+        log_error("scheduler: %s", err_text()); /* the next change finds it */
+}
+
+static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t id)
+{
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    char label[SCHED_LABEL];
+    bool others = false;
+    if (s->state != SCHED_RUNNING)
+        return err_set(PARAMO_E_AGAIN, "the job is not complete, or is over");
+    if (!node || node->info.role != PARAMO_ROLE_SERVER || !is_there(node))
+        return err_set(PARAMO_E_NOT_FOUND, "there is no server of node id %" PRIu32 " to drain", id);
+    for (uint32_t rank = 0; rank < servers->count; rank++)
+        others |=
+            servers->node[rank] != node && is_there(servers->node[rank]) && servers->node[rank]->info.weight;
+    if (!others)
+        return err_set(PARAMO_E_REFUSED, "no other server can take what %s has", node_label(node, label));
+    log_info("scheduler: %s is to be drained", node_label(node, label));
+    node->info.weight = 0;
+    sched_view_change(s);
+    sched_migrations_retarget(s);
+    sched_migrations_check(s);
+    return PARAMO_OK;
+}
+
+void sched_drain_call(struct sched_call *call, struct reader *body)
+{
+    struct scheduler *s = call->node->sched;
+    uint32_t id = read_u32(body);
+    paramo_err err = call_body_end(body, "DRAIN");
+    if (!err)
+        err = drain(s, id ? roster_node(s, id) : call->node, id);
+    if (err)
+        call_fail(call, err);
+    else
+        call_answer(call, NULL);
+}
+
+/* This thread's message says why not. */
+static void admin_query_answer(struct peer *peer, uint64_t number, paramo_err status)
+{
+    struct writer w = {0};
+    if (status)
+        call_text_encode(err_text(), &w);
+    paramo_err err = peer_reply(peer, CALL_DRAIN, number, status, &w);
+    writer_fini(&w);
+    if (err)
+        log_debug("scheduler: an answer to DRAIN was not sent: %s", err_text()); /* its deadline ends it */
+}
+
+paramo_err sched_drain_admin_query(struct peer *peer, const struct wire_head *head, struct reader *body)
+{
+    struct scheduler *s = peer->sched;
+    uint32_t id = read_u32(body);
+    paramo_err err = call_body_end(body, "DRAIN");
+    if (err)
+        return err;
+    err = drain(s, s->state == SCHED_RUNNING ? roster_node(s, id) : NULL, id);
+    peer->drain_number = head->number;
+    peer->drain_save = err ? 0 : sched_save_due(s);
+    if (!peer->drain_save || MUTANT(answer_before_durable))
+        admin_query_answer(peer, head->number, err);
+    return PARAMO_OK;
+}
+
+void sched_drain_saved(struct scheduler *s, uint64_t save)
+{
+    for (struct peer *peer = s->peers; peer; peer = peer->next)
+        if (peer->drain_save && peer->drain_save <= save) {
+            peer->drain_save = 0;
+            admin_query_answer(peer, peer->drain_number, PARAMO_OK);
+        }
+}
+
+/* ---- what the machine says ---- */
+
+static void order_failed(struct scheduler *s, const struct migration *migration)
+{
+    log_warn("scheduler: partitions %u to %u are not migrated: %s", migration->first,
+             migration->first + migration->partitions - 1, err_text());
+    s->migrations_unsent = true;
+    hold(s);
+}
+
+static void begin(void *arg, const struct migration *migration)
+{
+    struct scheduler *s = arg;
+    sched_ring_untold(s, migration->to, migration->first,
+                      migration->partitions); /* its order says that it has nothing there */
+    if (send_order(s, migration, ORDER_MIGRATION_SOURCE, false))
+        order_failed(s, migration);
+}
+
+static void pause(void *arg, const struct migration *migration)
+{
+    struct scheduler *s = arg;
+    if (send_order(s, migration, ORDER_MIGRATION_PAUSE, false))
+        order_failed(s, migration);
+}
+
+static void commit(void *arg, const struct migration *migration)
+{
+    struct scheduler *s = arg;
+    if (migration && !migration->handover)
+        s->shards[migration->to].last_migration = migration->id;
+    if (migration) /* its end tells both sides who has them */
+        sched_ring_told(s, migration->first, migration->partitions);
+    sched_ring_changed(s);
+    sched_view_change(s);
+    sched_migrations_check(s);
+}
+
+/* True: nobody is left who is to be told. */
+static bool end_told(struct scheduler *s, struct migration_end *e)
+{
+    const uint16_t side[] = {e->migration.from, e->migration.to};
+    for (size_t i = 0; i < 2; i++)
+        e->untold[i] = e->untold[i] && is_there(server_of(s, side[i])) &&
+                       send_order_to(s, side[i], &e->migration, ORDER_MIGRATION_END, e->committed);
+    return !e->untold[0] && !e->untold[1];
+}
+
+static void ends_soon(struct scheduler *s)
+{
+    struct lane *lane = s->config.lane;
+    if (!s->migrations_ends_timer.slot &&
+        lane_timer_arm(lane, &s->migrations_ends_timer, lane_now(lane) + ENDS_PAUSE))
+        log_error("scheduler: %s", err_text()); /* whatever goes on with moves tries it, too */
+}
+
+/* A side that has paused waits for it without a deadline, so it is told, whatever it takes: there may be no
+ * memory, or too many orders that it has not answered. */
+static void end(void *arg, const struct migration *migration, bool committed)
+{
+    struct scheduler *s = arg;
+    struct migration_end e = {.migration = *migration, .committed = committed, .untold = {true, true}};
+    if (end_told(s, &e))
+        return;
+    log_warn("scheduler: the end of a migration is sent later: %s", err_text());
+    if (MUTANT(end_of_migration_unsent))
+        return;
+    migrations_hold(&s->migrations);
+    assert(s->migrations_ends_count < MIGRATIONS_MAX);
+    s->migrations_ends[s->migrations_ends_count++] = e;
+    ends_soon(s);
+}
+
+static const struct migrations_ops ops = {.begin = begin, .pause = pause, .commit = commit, .end = end};
+
+/* ---- what it is told ---- */
+
+/* True: all have been. */
+static bool ends_told(struct scheduler *s)
+{
+    unsigned left = 0;
+    for (unsigned i = 0; i < s->migrations_ends_count; i++)
+        if (!end_told(s, &s->migrations_ends[i]))
+            s->migrations_ends[left++] = s->migrations_ends[i];
+    s->migrations_ends_count = left;
+    if (left)
+        ends_soon(s);
+    return !left;
+}
+
+static void go_on(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, migrations_timer);
+    if (s->state != SCHED_RUNNING || !ends_told(s))
+        return;
+    if (s->migrations_unsent) { /* whose order could not be given: none of them goes on by itself */
+        s->migrations_unsent = false;
+        for (size_t i = 0; i < MIGRATIONS_MAX; i++)
+            if (s->migrations.migration[i].state == MIGRATION_PLANNED ||
+                s->migrations.migration[i].state == MIGRATION_FULL)
+                migrations_failed(&s->migrations, s->migrations.migration[i].id);
+    }
+    if (!s->migrations_ends_count)
+        migrations_resume(&s->migrations);
+}
+
+static void ends_due(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, migrations_ends_timer);
+    if (s->state == SCHED_RUNNING && ends_told(s) && !s->ckpt && !s->lost_at && !s->migrations_timer.slot)
+        go_on(&s->migrations_timer);
+}
+
+/* Who holds what when all is done: by weight, among those who are there. */
+void sched_migrations_retarget(struct scheduler *s)
+{
+    uint64_t weight = 0;
+    if (s->state != SCHED_RUNNING)
+        return;
+    for (uint32_t i = 0; i < s->shards_count; i++) {
+        const struct sched_node *node = server_of(s, (uint16_t)i);
+        bool there = is_there(node);
+        /* Without copies a dead server's partitions wait for the one that takes its place. */
+        bool counts = there || (!s->chains.replicas && !sched_lost_restores(s) && node->state == SNODE_DEAD);
+        s->ring_shards[i] = (struct ring_shard){
+            .weight = counts ? node->info.weight : 0, .server = node->rank, .domain = node->info.domain};
+        s->migrations_shards[i] = (struct migrations_shard){.server = node->rank, .gone = !there};
+        weight += s->ring_shards[i].weight;
+    }
+    migrations_set_shards(&s->migrations, s->migrations_shards, s->shards_count);
+    if (!weight)
+        return;
+    struct ring_chains *target = malloc(sizeof *target);
+    paramo_err err = target
+                         ? ring_place(s->ring_shards, s->shards_count, s->config.replicas, &s->chains, target)
+                         : err_memory(sizeof *target);
+    if (err) {
+        log_error("scheduler: no plan is made: %s", err_text());
+    } else {
+        sched_ring_warn(s, target);
+        migrations_set_target(&s->migrations, target);
+        s->migrations_converged = false;
+        if (!s->ckpt && !s->lost_at && !s->migrations_timer.slot)
+            go_on(&s->migrations_timer); /* those held without a timer, too */
+        sched_migrations_check(s);
+    }
+    free(target);
+}
+
+void sched_migrations_suspend(struct scheduler *s)
+{
+    migrations_hold(&s->migrations);
+    lane_timer_cancel(s->config.lane, &s->migrations_timer);
+    for (size_t i = 0; i < MIGRATIONS_MAX; i++)
+        if (s->migrations.migration[i].state != MIGRATION_NONE)
+            migrations_failed(&s->migrations, s->migrations.migration[i].id);
+}
+
+void sched_migrations_resume(struct scheduler *s)
+{
+    if (s->state == SCHED_RUNNING)
+        go_on(&s->migrations_timer);
+}
+
+void sched_migrations_restart(struct scheduler *s, uint64_t term)
+{
+    if (s->migrations.next_id >> 32 >= term)
+        return;
+    sched_migrations_suspend(s);
+    s->migrations.next_id = (term << 32) + 1;
+    if (!s->ckpt && !s->lost_at)
+        sched_migrations_resume(s); /* a checkpoint's end goes on with them */
+}
+
+paramo_err sched_migrations_init(struct scheduler *s)
+{
+    s->migrations_timer.fire = go_on;
+    s->migrations_ends_timer.fire = ends_due;
+    migrations_init(&s->migrations, &s->chains, &ops, s);
+    s->migrations.next_id =
+        (s->view_number >> 32 << 32) + 1; /* above all of an earlier scheduler of this job */
+    s->migrations_shards = calloc(s->shards_count + 1, sizeof *s->migrations_shards);
+    return s->migrations_shards ? PARAMO_OK : err_memory(s->shards_count * sizeof *s->migrations_shards);
+}
+
+paramo_err sched_migrations_reserve(struct scheduler *s, size_t shards)
+{
+    struct migrations_shard *longer = realloc(s->migrations_shards, shards * sizeof *longer);
+    if (!longer)
+        return err_memory(shards * sizeof *longer);
+    if (s->migrations.shard)
+        s->migrations.shard = longer; /* the machine has it */
+    s->migrations_shards = longer;
+    return PARAMO_OK;
+}
+
+void sched_migrations_fini(struct scheduler *s)
+{
+    lane_timer_cancel(s->config.lane, &s->drain_timer);
+    lane_timer_cancel(s->config.lane, &s->migrations_timer);
+    lane_timer_cancel(s->config.lane, &s->migrations_ends_timer);
+    while (s->migration_notes)
+        note_free(s->migration_notes);
+    free(s->migrations_shards);
+}

@@ -1,0 +1,153 @@
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "cluster/scheduler/sched.h"
+#include "wire/order.h"
+
+struct sched_order {
+    struct sched_order *next;
+    uint64_t id, view;
+    uint32_t what;
+    struct control_message_body *fields;
+    uint64_t sent_at; /* 0: not on this connection */
+    void (*done)(void *arg, struct sched_node *node, paramo_err status, struct reader *result);
+    void *arg;
+};
+
+static void order_free(struct sched_order *order)
+{
+    control_message_body_unref(order->fields);
+    free(order);
+}
+
+void orders_send(struct sched_node *node, uint64_t overdue)
+{
+    struct scheduler *s = node->sched;
+    uint64_t now = lane_now(s->config.lane);
+    if (!node->peer || s->state != SCHED_RUNNING)
+        return;
+    for (struct sched_order *order = node->orders; order; order = order->next) {
+        struct wire_head head = {.kind = WIRE_ORDER,
+                                 .table = order->what,
+                                 .number = order->id,
+                                 .floor = node->orders->id,
+                                 .view = order->view};
+        if (order->view > s->announced || (order->sent_at && now - order->sent_at < overdue))
+            continue; /* it follows the view that it may speak of */
+        if (control_message_send_shared(node->peer->conn, &head, order->fields))
+            return; /* its queue is full: a heartbeat brings it */
+        order->sent_at = now;
+    }
+}
+
+void orders_unsend(struct sched_node *node)
+{
+    for (struct sched_order *order = node->orders; order; order = order->next)
+        order->sent_at = 0;
+}
+
+paramo_err order_issue(struct sched_node *node, uint32_t what, struct writer *fields,
+                       void (*done)(void *arg, struct sched_node *node, paramo_err status,
+                                    struct reader *result),
+                       void *arg)
+{
+    struct scheduler *s = node->sched;
+    char label[SCHED_LABEL];
+    if (node->state != SNODE_JOINED && node->state != SNODE_ABSENT) {
+        writer_fini(fields);
+        return err_set(PARAMO_E_NODE_LOST, "%s is gone", node_label(node, label));
+    }
+    if (node->order_next >> 32 < s->view_number >> 32) /* above all of an earlier scheduler of this job */
+        node->order_next = (s->view_number & ~(uint64_t)UINT32_MAX) + 1;
+    if (node->orders && node->order_next - node->orders->id >= ORDERS_WINDOW) {
+        writer_fini(fields);
+        return err_set(PARAMO_E_FULL, "%s has %d orders already", node_label(node, label), ORDERS_WINDOW);
+    }
+    struct sched_order *order = calloc(1, sizeof *order);
+    struct control_message_body *body = control_message_body_new(fields);
+    if (!order || !body) {
+        control_message_body_unref(body);
+        free(order);
+        return err_memory(sizeof *order);
+    }
+    *order = (struct sched_order){.id = node->order_next++,
+                                  .view = s->view_number,
+                                  .what = what,
+                                  .fields = body,
+                                  .done = done,
+                                  .arg = arg};
+    *(node->orders ? &node->orders_last->next : &node->orders) = order;
+    node->orders_last = order;
+    orders_send(node, s->config.heartbeat_ms * ENV_MS);
+    return PARAMO_OK;
+}
+
+static struct sched_order *order_find(struct sched_node *node, uint64_t id)
+{
+    struct sched_order **at = &node->orders, *before = NULL;
+    while (*at && (*at)->id != id) {
+        before = *at;
+        at = &before->next;
+    }
+    struct sched_order *order = *at;
+    if (!order)
+        return NULL;
+    *at = order->next;
+    if (node->orders_last == order)
+        node->orders_last = before;
+    return order;
+}
+
+void order_done_call(struct sched_call *call, struct reader *body)
+{
+    struct sched_node *node = call->node;
+    struct order_done m;
+    paramo_err err = order_done_decode(body, &m);
+    struct sched_order *order = err ? NULL : order_find(node, m.order);
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    call_answer(call, NULL);
+    if (!order)
+        return; /* of an earlier scheduler, or of its own invention */
+    struct reader rest = reader_over(m.rest, m.rest_len);
+    if (m.status) {
+        char text[CALL_TEXT_MAX];
+        if (call_text_decode(&rest, text))
+            text[0] = '\0';
+        (void)err_set(m.status, "%s", text);
+    }
+    order->done(order->arg, node, m.status, m.status ? NULL : &rest);
+    order_free(order);
+}
+
+void orders_drop(struct sched_node *node, bool tell)
+{
+    char label[SCHED_LABEL];
+    while (node->orders) {
+        struct sched_order *order = order_find(node, node->orders->id);
+        if (tell)
+            order->done(order->arg, node, err_set(PARAMO_E_NODE_LOST, "%s is gone", node_label(node, label)),
+                        NULL);
+        order_free(order);
+    }
+}
+
+void orders_cancel(struct scheduler *s)
+{
+    size_t cursor = 0;
+    for (struct sched_node *node; (node = roster_next(s, &cursor));) {
+        struct sched_order *order = node->orders; /* who is told of one may give others */
+        node->orders = node->orders_last = NULL;
+        for (struct sched_order *next; order; order = next) {
+            next = order->next;
+            order->done(
+                order->arg, node,
+                err_set(PARAMO_E_CANCELLED, "another scheduler has led meanwhile; it will be ordered again"),
+                NULL);
+            order_free(order);
+        }
+    }
+}

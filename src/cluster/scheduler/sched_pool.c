@@ -1,0 +1,728 @@
+#include "cluster/scheduler/sched.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "wire/pool_calls.h"
+
+/*
+ * A pool's work units, in the order in which they were first dealt. Round 0 deals stream after stream:
+ * (stream 0: 0 1 2 ...), and goes on to the next stream when someone has found the end, so the order is that
+ * of (stream, index). What lay beyond an end is VOID: it never existed. From round 1 on the work units are
+ * known; each owner's are chained, so that it is dealt its own first, and a cursor gives everybody else's in
+ * order.
+ *
+ *   FREE --dealt--> LEASED --done--> DONE          LEASED --holder gone--> FREE        any --beyond an end-->
+ * VOID
+ */
+enum unit_state { UNIT_FREE, UNIT_LEASED, UNIT_DONE, UNIT_VOID };
+enum {
+    NONE = -1,
+    OWNERS_MAX = 1 << 16,
+    LEASES_MAX = 4096, /* of one owner */
+    RECORD_UNITS_MAX = 64,
+    RECORD_POOL_SHIFT = 20
+};
+
+struct unit {
+    uint32_t stream;
+    uint32_t index;
+    int32_t owner; /* who did it last; NONE: nobody yet */
+    int32_t next;  /* the owner's next work unit of this round */
+    uint8_t state;
+};
+
+/* One customer of one incarnation of a node. */
+struct owner {
+    uint64_t key; /* node id and who */
+    uint64_t incarnation;
+    int32_t own; /* the next of its work units in this round */
+    uint32_t leases;
+};
+
+struct lease {
+    uint64_t token;
+    uint32_t unit;
+    int32_t owner;
+    struct sched_node *node;
+    struct lease *next, *prev;
+};
+
+struct sched_pool {
+    struct sched_pool *next;
+    struct scheduler *sched;
+    uint32_t place; /* among all, in the order in which they were opened */
+    char name[POOL_NAME_MAX];
+    uint32_t streams, rounds;
+    uint32_t round;         /* == rounds: all is done, and the work units are forgotten */
+    uint32_t stream, index; /* round 0: what is dealt next; stream == streams: all ends are known */
+    struct unit *units;
+    uint32_t count, capacity;
+    uint32_t voids, done, free; /* how many */
+    uint32_t cursor;            /* no work unit before it is FREE */
+    struct owner *owners;
+    uint32_t owners_count, owners_capacity;
+    struct map owner_of;  /* node id and who -> index + 1 */
+    struct map leases;    /* token -> lease */
+    struct lease *leased; /* all of them */
+    uint64_t tokens;
+    struct call_queue deferred;
+};
+
+/* ---- what is saved ----------------------------------------------------------------------------------------
+ */
+
+static void pool_changed(struct sched_pool *pool)
+{
+    record_changed(pool->sched, RECORD_POOL, pool->place);
+}
+
+static void unit_changed(struct sched_pool *pool, uint32_t unit)
+{
+    record_changed(pool->sched, RECORD_UNITS,
+                   (uint64_t)pool->place << RECORD_POOL_SHIFT | unit / RECORD_UNITS_MAX);
+}
+
+static void units_changed(struct sched_pool *pool, uint32_t first)
+{
+    for (uint32_t unit = first - first % RECORD_UNITS_MAX; unit < pool->count; unit += RECORD_UNITS_MAX)
+        unit_changed(pool, unit);
+}
+
+/* ---- leases
+ * ------------------------------------------------------------------------------------------------ */
+
+static void lease_remove(struct sched_pool *pool, struct lease *lease)
+{
+    map_remove(&pool->leases, lease->token);
+    unit_changed(pool, lease->unit);
+    *(lease->prev ? &lease->prev->next : &pool->leased) = lease->next;
+    if (lease->next)
+        lease->next->prev = lease->prev;
+    pool->owners[lease->owner].leases--;
+    free(lease);
+}
+
+static paramo_err lease_put(struct sched_pool *pool, uint64_t token, uint32_t unit, int32_t owner,
+                            struct sched_node *node)
+{
+    struct lease *lease = calloc(1, sizeof *lease);
+    if (!lease)
+        return err_memory(sizeof *lease);
+    *lease = (struct lease){.token = token, .unit = unit, .owner = owner, .node = node, .next = pool->leased};
+    paramo_err err = map_put(&pool->leases, lease->token, lease);
+    if (err) {
+        free(lease);
+        return err;
+    }
+    if (pool->leased)
+        pool->leased->prev = lease;
+    pool->leased = lease;
+    pool->owners[owner].leases++;
+    return PARAMO_OK;
+}
+
+static paramo_err lease_add(struct sched_pool *pool, uint32_t unit, int32_t owner, struct sched_node *node)
+{
+    pool_changed(pool);
+    unit_changed(pool, unit);
+    return lease_put(pool, ++pool->tokens, unit, owner, node);
+}
+
+static void unit_release(struct sched_pool *pool, uint32_t unit)
+{
+    unit_changed(pool, unit);
+    pool->units[unit].state = UNIT_FREE;
+    pool->free++;
+    if (unit < pool->cursor)
+        pool->cursor = unit;
+}
+
+/* ---- owners
+ * ------------------------------------------------------------------------------------------------ */
+
+static paramo_err owner_add(struct sched_pool *pool, uint64_t key, uint64_t incarnation)
+{
+    if (pool->owners_count == OWNERS_MAX)
+        return err_set(PARAMO_E_FULL, "pool %s has had %d workers", pool->name, OWNERS_MAX);
+    if (pool->owners_count == pool->owners_capacity) {
+        uint32_t capacity = pool->owners_capacity ? 2 * pool->owners_capacity : 8;
+        struct owner *owners = realloc(pool->owners, capacity * sizeof *owners);
+        if (!owners)
+            return err_memory(capacity * sizeof *owners);
+        pool->owners = owners;
+        pool->owners_capacity = capacity;
+    }
+    paramo_err err = map_put(&pool->owner_of, key, (void *)(uintptr_t)(pool->owners_count + 1));
+    if (err)
+        return err;
+    pool->owners[pool->owners_count++] = (struct owner){.key = key, .incarnation = incarnation, .own = NONE};
+    record_changed(pool->sched, RECORD_OWNERS, pool->place);
+    return PARAMO_OK;
+}
+
+static paramo_err owner_find(struct sched_pool *pool, const struct sched_node *node, uint32_t who,
+                             int32_t *out)
+{
+    uint64_t key = (uint64_t)node->info.id << 32 | who;
+    uintptr_t found = (uintptr_t)map_get(&pool->owner_of, key);
+    if (found && pool->owners[found - 1].incarnation == node->info.incarnation) {
+        *out = (int32_t)found - 1;
+        return PARAMO_OK;
+    }
+    paramo_err err = owner_add(pool, key, node->info.incarnation);
+    if (!err)
+        *out = (int32_t)pool->owners_count - 1;
+    return err;
+}
+
+/* ---- rounds
+ * ------------------------------------------------------------------------------------------------ */
+
+/* The FREE work units of each owner, in order. */
+static void chain_owners(struct sched_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->owners_count; i++)
+        pool->owners[i].own = NONE;
+    for (uint32_t i = pool->count; i-- > 0;) {
+        struct unit *unit = &pool->units[i];
+        unit->next = NONE;
+        if (unit->state == UNIT_FREE && unit->owner != NONE) {
+            unit->next = pool->owners[unit->owner].own;
+            pool->owners[unit->owner].own = (int32_t)i;
+        }
+    }
+}
+
+static void begin_round(struct sched_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->count; i++)
+        if (pool->units[i].state != UNIT_VOID)
+            pool->units[i].state = UNIT_FREE;
+    chain_owners(pool);
+    pool->free = pool->count - pool->voids;
+    pool->done = 0;
+    pool->cursor = 0;
+    units_changed(pool, 0);
+}
+
+/* Goes on to the next round while the present one is finished. */
+static void finish_round(struct sched_pool *pool)
+{
+    while (pool->round < pool->rounds && pool->stream == pool->streams &&
+           pool->done + (MUTANT(round_ends_early) && pool->done) >= pool->count - pool->voids) {
+        while (MUTANT(lease_returned_twice) && pool->leased)
+            lease_remove(pool, pool->leased);
+        pool->round = pool->count == pool->voids ? pool->rounds
+                                                 : pool->round + 1; /* no work units: none in any round */
+        pool_changed(pool);
+        if (pool->round < pool->rounds)
+            begin_round(pool);
+    }
+    if (pool->round == pool->rounds) {
+        free(pool->units);
+        pool->units = NULL;
+        pool->count = pool->capacity = pool->voids = pool->done = pool->free = 0;
+    }
+}
+
+/* ---- dealing
+ * ----------------------------------------------------------------------------------------------- */
+
+/* Round 0: the stream's next work unit, which may turn out not to exist. */
+static paramo_err unit_new(struct sched_pool *pool, uint32_t *out)
+{
+    if (pool->count == POOL_UNITS_MAX)
+        return err_set(PARAMO_E_FULL, "pool %s has %d work units already", pool->name, POOL_UNITS_MAX);
+    if (pool->count == pool->capacity) {
+        uint32_t capacity = pool->capacity ? 2 * pool->capacity : 64;
+        struct unit *units = realloc(pool->units, capacity * sizeof *units);
+        if (!units)
+            return err_memory(capacity * sizeof *units);
+        pool->units = units;
+        pool->capacity = capacity;
+    }
+    pool->units[pool->count] = (struct unit){
+        .stream = pool->stream, .index = pool->index++, .owner = NONE, .next = NONE, .state = UNIT_FREE};
+    pool_changed(pool);
+    unit_changed(pool, pool->count);
+    pool->free++;
+    *out = pool->count++;
+    return PARAMO_OK;
+}
+
+static bool lease_free_unit(struct sched_pool *pool, int32_t owner, uint32_t *out)
+{
+    struct owner *o = &pool->owners[owner];
+    while (o->own != NONE) {
+        uint32_t unit = (uint32_t)o->own;
+        o->own = pool->units[unit].next;
+        if (pool->units[unit].state == UNIT_FREE) {
+            *out = unit;
+            return true;
+        }
+    }
+    if (!pool->free)
+        return false;
+    while (pool->units[pool->cursor].state != UNIT_FREE)
+        pool->cursor++;
+    *out = pool->cursor++;
+    return true;
+}
+
+/* *state GOT with the work unit, NONE_NOW or FINISHED. */
+static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_t who, uint32_t round,
+                       struct pool_next_result *result)
+{
+    *result = (struct pool_next_result){.state = round < pool->round ? POOL_FINISHED : POOL_NONE_NOW};
+    if (round != pool->round)
+        return PARAMO_OK;
+    int32_t owner = NONE;
+    uint32_t unit = 0;
+    paramo_err err = owner_find(pool, node, who, &owner);
+    if (err)
+        return err;
+    if (pool->owners[owner].leases == LEASES_MAX)
+        return err_set(PARAMO_E_AGAIN, "%d work units are being worked on", LEASES_MAX);
+    if (!lease_free_unit(pool, owner, &unit)) {
+        if (pool->stream == pool->streams)
+            return PARAMO_OK;
+        err = unit_new(pool, &unit);
+        if (err)
+            return err;
+    }
+    err = lease_add(pool, unit, owner, node);
+    if (err) {
+        if (unit < pool->cursor)
+            pool->cursor = unit;
+        return err;
+    }
+    pool->units[unit].state = UNIT_LEASED;
+    pool->free--;
+    result->state = POOL_GOT;
+    result->unit = (struct work_unit){.stream = pool->units[unit].stream,
+                                      .round = round,
+                                      .index = pool->units[unit].index,
+                                      .token = pool->tokens};
+    result->view = node->sched->view_number;
+    return PARAMO_OK;
+}
+
+static void answer_unit(struct sched_call *call, const struct pool_next_result *result)
+{
+    struct writer w = {0};
+    pool_next_result_encode(result, &w);
+    call_answer(call, &w);
+}
+
+/* Something has changed: whoever waits and can be served is. */
+static void wake(struct sched_pool *pool)
+{
+    for (struct sched_call *call = pool->deferred.first, *next; call; call = next) {
+        struct pool_next_result result;
+        next = call->next;
+        paramo_err err = deal(pool, call->node, call->u.pool.who, call->u.pool.round, &result);
+        if (err)
+            call_fail(call, err);
+        else if (result.state != POOL_NONE_NOW)
+            answer_unit(call, &result);
+    }
+}
+
+/* ---- calls
+ * ------------------------------------------------------------------------------------------------- */
+
+static struct sched_pool *pool_named(const struct scheduler *s, const char *name)
+{
+    struct sched_pool *pool = s->pools;
+    while (pool && strcmp(pool->name, name) != 0)
+        pool = pool->next;
+    if (!pool)
+        (void)err_set(PARAMO_E_NOT_FOUND, "there is no pool %s", name);
+    return pool;
+}
+
+static paramo_err pool_add(struct scheduler *s, const struct pool_open *m, struct sched_pool **out)
+{
+    if (s->pools_count == SCHED_POOLS_MAX)
+        return err_set(PARAMO_E_FULL, "there are %d pools already", SCHED_POOLS_MAX);
+    struct sched_pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        return err_memory(sizeof *pool);
+    memcpy(pool->name, m->name, sizeof m->name);
+    pool->sched = s;
+    pool->place = s->pools_count++;
+    pool->streams = m->streams;
+    pool->rounds = m->rounds;
+    pool->next = s->pools;
+    s->pools = pool;
+    pool_changed(pool);
+    *out = pool;
+    return PARAMO_OK;
+}
+
+void sched_pool_open(struct sched_call *call, struct reader *body)
+{
+    struct scheduler *s = call->node->sched;
+    struct pool_open m;
+    paramo_err err = pool_open_decode(body, &m);
+    struct sched_pool *pool = err ? NULL : pool_named(s, m.name);
+    if (pool && (pool->streams != m.streams || pool->rounds != m.rounds))
+        err = err_set(PARAMO_E_INVALID,
+                      "pool %s has %" PRIu32 " streams and %" PRIu32 " rounds, not %" PRIu32 " and %" PRIu32,
+                      m.name, pool->streams, pool->rounds, m.streams, m.rounds);
+    else if (!err && !pool)
+        err = pool_add(s, &m, &pool);
+    if (err)
+        call_fail(call, err);
+    else
+        call_answer(call, NULL);
+}
+
+static void next_timed_out(struct sched_call *call)
+{
+    answer_unit(call, &(struct pool_next_result){.state = POOL_NONE_NOW});
+}
+
+void sched_pool_next(struct sched_call *call, struct reader *body)
+{
+    struct pool_next m;
+    struct pool_next_result result;
+    paramo_err err = pool_next_decode(body, &m);
+    struct sched_pool *pool = err ? NULL : pool_named(call->node->sched, m.name);
+    if (!err && !pool)
+        err = PARAMO_E_NOT_FOUND;
+    if (!err && m.round >= pool->rounds)
+        err = err_set(PARAMO_E_INVALID, "round %" PRIu32 " is asked for, pool %s has %" PRIu32, m.round,
+                      m.name, pool->rounds);
+    if (!err)
+        err = deal(pool, call->node, m.who, m.round, &result);
+    if (err)
+        call_fail(call, err);
+    else if (result.state != POOL_NONE_NOW || m.timeout_ms == 0)
+        answer_unit(call, &result);
+    else {
+        call->u.pool.who = m.who;
+        call->u.pool.round = m.round;
+        call_defer(call, &pool->deferred, m.timeout_ms, next_timed_out);
+    }
+}
+
+/* The lease that a report is about; NULL: it has passed on (or never was). */
+static paramo_err report_lease(const struct sched_call *call, struct reader *body, struct sched_pool **pool,
+                               struct lease **lease)
+{
+    struct pool_report m;
+    paramo_err err = pool_report_decode(body, &m);
+    if (err)
+        return err;
+    *pool = pool_named(call->node->sched, m.name);
+    if (!*pool)
+        return PARAMO_E_NOT_FOUND;
+    *lease = map_get(&(*pool)->leases, m.unit.token);
+    if (*lease && ((*lease)->node != call->node || (*pool)->units[(*lease)->unit].index != m.unit.index ||
+                   (*pool)->units[(*lease)->unit].stream != m.unit.stream))
+        return err_set(PARAMO_E_INVALID, "the token of this work unit of pool %s is another's", m.name);
+    return PARAMO_OK;
+}
+
+void sched_pool_done(struct sched_call *call, struct reader *body)
+{
+    struct sched_pool *pool;
+    struct lease *lease;
+    paramo_err err = report_lease(call, body, &pool, &lease);
+    if (!err && !lease && MUTANT(stale_token_accepted))
+        lease = pool->leased;
+    if (!err && !lease)
+        err = err_set(PARAMO_E_NOT_FOUND, "the work unit has passed to someone else");
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    struct unit *unit = &pool->units[lease->unit];
+    unit->state = UNIT_DONE;
+    unit->owner = lease->owner;
+    pool->done++;
+    if (!MUTANT(lease_returned_twice))
+        lease_remove(pool, lease);
+    call_answer(call, NULL);
+    finish_round(pool);
+    wake(pool);
+}
+
+/* Work units of the stream from `first` on were dealt in a row and do not exist. One that is DONE was done:
+ * the first report stands. */
+static void stream_ends(struct sched_pool *pool, uint32_t first)
+{
+    uint32_t stream = pool->units[first].stream;
+    pool_changed(pool);
+    units_changed(pool, first);
+    if (pool->stream == stream) {
+        pool->stream++;
+        pool->index = 0;
+    }
+    for (uint32_t i = first; i < pool->count && pool->units[i].stream == stream; i++) {
+        struct unit *unit = &pool->units[i];
+        if (unit->state == UNIT_DONE || unit->state == UNIT_VOID)
+            continue;
+        pool->free -= unit->state == UNIT_FREE;
+        unit->state = UNIT_VOID;
+        pool->voids++;
+    }
+    for (struct lease *lease = pool->leased, *next; lease; lease = next) {
+        next = lease->next;
+        if (pool->units[lease->unit].state == UNIT_VOID)
+            lease_remove(pool, lease);
+    }
+    while (pool->count && pool->units[pool->count - 1].state == UNIT_VOID) {
+        pool->count--;
+        pool->voids--;
+    }
+    if (pool->cursor > pool->count)
+        pool->cursor = pool->count;
+}
+
+void sched_pool_end(struct sched_call *call, struct reader *body)
+{
+    struct sched_pool *pool;
+    struct lease *lease;
+    paramo_err err = report_lease(call, body, &pool, &lease);
+    if (!err && lease && pool->round > 0)
+        err = err_set(PARAMO_E_INVALID,
+                      "a stream of pool %s ends before a work unit that was there in round 0", pool->name);
+    if (err) {
+        call_fail(call, err);
+        return;
+    }
+    call_answer(call, NULL);
+    if (!lease)
+        return; /* somebody found an end before this work unit */
+    stream_ends(pool, lease->unit);
+    finish_round(pool);
+    wake(pool);
+}
+
+size_t sched_pool_held(const struct sched_node *node)
+{
+    size_t count = 0;
+    for (const struct sched_pool *pool = node->sched->pools; pool; pool = pool->next)
+        for (const struct lease *lease = pool->leased; lease; lease = lease->next)
+            count += lease->node == node;
+    return count;
+}
+
+void sched_pool_node_gone(struct sched_node *node)
+{
+    for (struct sched_pool *pool = node->sched->pools; pool; pool = pool->next) {
+        for (struct lease *lease = pool->leased, *next; lease; lease = next) {
+            next = lease->next;
+            if (lease->node == node && !MUTANT(work_unit_kept_by_dead)) {
+                unit_release(pool, lease->unit);
+                lease_remove(pool, lease);
+            }
+        }
+        wake(pool);
+    }
+}
+
+/* ---- durable records
+ * ------------------------------------------------------------------------------------------------
+ */
+
+static void pool_write(const struct sched_pool *pool, struct writer *w)
+{
+    write_string(w, pool->name);
+    write_u32(w, pool->streams);
+    write_u32(w, pool->rounds);
+    write_u32(w, pool->round);
+    write_u32(w, pool->stream);
+    write_u32(w, pool->index);
+    write_u32(w, pool->count);
+    write_u64(w, pool->tokens);
+}
+
+static void owners_write(const struct sched_pool *pool, struct writer *w)
+{
+    for (uint32_t i = 0; i < pool->owners_count; i++) {
+        write_u64(w, pool->owners[i].key);
+        write_u64(w, pool->owners[i].incarnation);
+    }
+}
+
+static void units_write(const struct sched_pool *pool, uint32_t record, struct writer *w)
+{
+    const struct lease *leases[RECORD_UNITS_MAX] = {0};
+    for (const struct lease *lease = pool->leased; lease; lease = lease->next)
+        if (lease->unit / RECORD_UNITS_MAX == record)
+            leases[lease->unit % RECORD_UNITS_MAX] = lease;
+    for (uint32_t i = 0; i < RECORD_UNITS_MAX && record * RECORD_UNITS_MAX + i < pool->count; i++) {
+        const struct unit *unit = &pool->units[record * RECORD_UNITS_MAX + i];
+        write_u8(w, unit->state);
+        write_u32(w, unit->stream);
+        write_u32(w, unit->index);
+        write_u32(w, (uint32_t)unit->owner);
+        if (unit->state == UNIT_LEASED) {
+            write_u64(w, leases[i]->token);
+            write_u32(w, (uint32_t)leases[i]->owner);
+        }
+    }
+}
+
+static struct sched_pool *pool_at(const struct scheduler *s, uint64_t place)
+{
+    struct sched_pool *pool = s->pools;
+    while (pool && pool->place != place)
+        pool = pool->next;
+    return pool;
+}
+
+void sched_pool_record(const struct scheduler *s, enum record_kind kind, uint64_t key, struct writer *w)
+{
+    const struct sched_pool *pool = pool_at(s, kind == RECORD_UNITS ? key >> RECORD_POOL_SHIFT : key);
+    if (!pool)
+        return;
+    if (kind == RECORD_POOL)
+        pool_write(pool, w);
+    else if (kind == RECORD_OWNERS)
+        owners_write(pool, w);
+    else
+        units_write(pool, (uint32_t)(key % (1u << RECORD_POOL_SHIFT)), w);
+}
+
+void sched_pool_records(const struct scheduler *s, struct writer *w)
+{
+    size_t mark;
+    for (const struct sched_pool *pool = s->pools; pool; pool = pool->next) {
+        record_begin(w, RECORD_POOL, pool->place, &mark);
+        pool_write(pool, w);
+        store_record_end(w, mark);
+        record_begin(w, RECORD_OWNERS, pool->place, &mark);
+        owners_write(pool, w);
+        store_record_end(w, mark);
+        for (uint32_t i = 0; i * RECORD_UNITS_MAX < pool->count; i++) {
+            record_begin(w, RECORD_UNITS, (uint64_t)pool->place << RECORD_POOL_SHIFT | i, &mark);
+            units_write(pool, i, w);
+            store_record_end(w, mark);
+        }
+    }
+}
+
+static paramo_err damaged(void)
+{
+    return err_set(PARAMO_E_CORRUPT, "the durable record of a pool does not fit");
+}
+
+static paramo_err pool_restore(struct scheduler *s, uint64_t place, struct reader *r)
+{
+    struct pool_open m;
+    struct sched_pool *pool = NULL;
+    read_string(r, m.name, sizeof m.name);
+    m.streams = read_u32(r);
+    m.rounds = read_u32(r);
+    bool fits = !r->failed && place < SCHED_POOLS_MAX && m.name[0] && m.streams &&
+                m.streams <= POOL_STREAMS_MAX && m.rounds && m.rounds <= POOL_ROUNDS_MAX;
+    paramo_err err = fits ? pool_add(s, &m, &pool) : damaged();
+    if (err || !pool)
+        return err;
+    pool->place = (uint32_t)place;
+    pool->round = read_u32(r);
+    pool->stream = read_u32(r);
+    pool->index = read_u32(r);
+    pool->count = read_u32(r);
+    pool->tokens = read_u64(r);
+    if (!reader_done(r) || pool->round > pool->rounds || pool->stream > pool->streams ||
+        pool->count > POOL_UNITS_MAX) {
+        pool->count = 0;
+        return damaged();
+    }
+    pool->units = calloc(pool->count ? pool->count : 1, sizeof *pool->units);
+    if (!pool->units)
+        return err_memory(pool->count * sizeof *pool->units);
+    pool->capacity = pool->count;
+    for (uint32_t i = 0; i < pool->count; i++)
+        pool->units[i] = (struct unit){.owner = NONE, .next = NONE, .state = UNIT_VOID};
+    return PARAMO_OK;
+}
+
+/* Whoever holds it and is still in the job holds it on. */
+static paramo_err lease_restore(struct sched_pool *pool, uint32_t unit, uint64_t token, uint32_t owner)
+{
+    if (owner >= pool->owners_count)
+        return damaged();
+    struct sched_node *node = map_get(&pool->sched->incarnations, pool->owners[owner].incarnation);
+    if (!node || node->state != SNODE_ABSENT || MUTANT(lease_forgotten)) {
+        pool->units[unit].state = UNIT_FREE;
+        return PARAMO_OK;
+    }
+    return lease_put(pool, token, unit, (int32_t)owner, node);
+}
+
+static paramo_err units_restore(struct sched_pool *pool, uint32_t first, struct reader *r)
+{
+    /* Beyond the count: of before the stream's end was known. */
+    for (uint32_t i = first; i < first + RECORD_UNITS_MAX && i < pool->count && r->left; i++) {
+        struct unit *unit = &pool->units[i];
+        uint8_t state = read_u8(r);
+        uint32_t stream = read_u32(r), index = read_u32(r), owner = read_u32(r);
+        if (r->failed || state > UNIT_VOID || stream >= pool->streams ||
+            (owner != (uint32_t)NONE && owner >= pool->owners_count))
+            return damaged();
+        *unit = (struct unit){
+            .stream = stream, .index = index, .owner = (int32_t)owner, .next = NONE, .state = state};
+        if (state != UNIT_LEASED)
+            continue;
+        uint64_t token = read_u64(r);
+        paramo_err err = lease_restore(pool, i, token, read_u32(r));
+        if (err)
+            return err;
+    }
+    return r->failed ? damaged() : PARAMO_OK;
+}
+
+paramo_err sched_pool_restore(struct scheduler *s, enum record_kind kind, uint64_t key, struct reader *r)
+{
+    if (kind == RECORD_POOL)
+        return pool_restore(s, key, r);
+    struct sched_pool *pool = pool_at(s, kind == RECORD_UNITS ? key >> RECORD_POOL_SHIFT : key);
+    if (!pool)
+        return damaged();
+    if (kind == RECORD_UNITS)
+        return units_restore(pool, (uint32_t)(key % (1u << RECORD_POOL_SHIFT)) * RECORD_UNITS_MAX, r);
+    paramo_err err = PARAMO_OK;
+    while (r->left && !err) {
+        uint64_t owner = read_u64(r), incarnation = read_u64(r);
+        err = r->failed ? damaged() : owner_add(pool, owner, incarnation);
+    }
+    return err;
+}
+
+void sched_pool_restored(struct scheduler *s)
+{
+    uint32_t places = 0;
+    for (struct sched_pool *pool = s->pools; pool; pool = pool->next) {
+        places = pool->place >= places ? pool->place + 1 : places;
+        for (uint32_t i = 0; i < pool->count; i++) {
+            pool->free += pool->units[i].state == UNIT_FREE;
+            pool->done += pool->units[i].state == UNIT_DONE;
+            pool->voids += pool->units[i].state == UNIT_VOID;
+        }
+        chain_owners(pool);
+    }
+    s->pools_count = places;
+}
+
+void sched_pool_fini(struct scheduler *s)
+{
+    for (struct sched_pool *pool = s->pools, *next; pool; pool = next) {
+        next = pool->next;
+        while (pool->leased)
+            lease_remove(pool, pool->leased);
+        map_fini(&pool->leases);
+        map_fini(&pool->owner_of);
+        free(pool->owners);
+        free(pool->units);
+        free(pool);
+    }
+    s->pools = NULL;
+    s->pools_count = 0;
+}

@@ -1,0 +1,204 @@
+/* Who holds what: the first placement, and what is left of it when servers are gone. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mutant.h"
+#include "cluster/scheduler/sched.h"
+#include "ring/chains.h"
+
+/* ---- the first placement ------------------------------------------------------------------------------- */
+
+static paramo_err shards_allocate(struct scheduler *s, uint32_t count)
+{
+    s->shards = calloc(count + 1, sizeof *s->shards);
+    s->shards_gone = calloc(count + 1, sizeof *s->shards_gone);
+    s->shards_touched = calloc(count + 1, sizeof *s->shards_touched);
+    s->shards_owned = calloc(count + 1, sizeof *s->shards_owned);
+    s->ring_shards = calloc(count + 1, sizeof *s->ring_shards);
+    return s->shards && s->shards_gone && s->shards_touched && s->shards_owned && s->ring_shards
+               ? PARAMO_OK
+               : err_memory(count * sizeof *s->shards);
+}
+
+/* The shards by server rank and index, as the ring numbers them. */
+static paramo_err shards_list(struct scheduler *s)
+{
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    uint32_t count = 0;
+    for (uint32_t rank = 0; rank < servers->count; rank++)
+        count += servers->node[rank]->info.shards;
+    paramo_err err = shards_allocate(s, count);
+    if (err)
+        return err;
+    for (uint32_t rank = 0; rank < servers->count; rank++) {
+        const struct view_node *node = &servers->node[rank]->info;
+        for (uint16_t i = 0; i < node->shards; i++) {
+            s->ring_shards[s->shards_count] =
+                (struct ring_shard){.weight = node->weight, .server = rank, .domain = node->domain};
+            s->shards[s->shards_count++] = (struct view_shard){.node = node->id,
+                                                               .index = i,
+                                                               .partitions_changed = s->view_number + 1,
+                                                               .chain_changed = s->view_number + 1};
+        }
+    }
+    return PARAMO_OK;
+}
+
+void sched_ring_warn(struct scheduler *s, const struct ring_chains *chains)
+{
+    char text[sizeof s->ring_warned] = "";
+    if (ring_warning(chains, text, sizeof text) && strcmp(text, s->ring_warned) != 0)
+        log_warn("scheduler: %s", text);
+    memcpy(s->ring_warned, text, sizeof text);
+}
+
+paramo_err sched_ring_build(struct scheduler *s)
+{
+    paramo_err err = shards_list(s);
+    if (err)
+        return err;
+    if (s->shards_count)
+        err = ring_place(s->ring_shards, s->shards_count, s->config.replicas, NULL, &s->chains);
+    else
+        memset(s->chains.level, 0xff, sizeof s->chains.level); /* RING_NONE */
+    if (!err)
+        sched_ring_warn(s, &s->chains);
+    s->chains_before = s->chains_told = s->chains;
+    return err ? err : sched_migrations_init(s);
+}
+
+paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
+{
+    if (view->chains.replicas != s->config.replicas)
+        return err_set(PARAMO_E_INVALID, "the job whose state this is has %u replicas, not %" PRIu32,
+                       view->chains.replicas, s->config.replicas);
+    paramo_err err = shards_allocate(s, view->shards_count);
+    if (err)
+        return err;
+    s->shards_count = view->shards_count;
+    memcpy(s->shards, view->shards, view->shards_count * sizeof *s->shards);
+    s->chains = s->chains_before = s->chains_told = view->chains;
+    s->lost_at = view->lost_at;
+    memcpy(s->lost, view->lost, sizeof s->lost);
+    err = sched_migrations_init(s);
+    for (uint32_t i = 0; i < s->tables_count && !err; i++)
+        migrations_table(&s->migrations, s->tables[i].options.replicas);
+    return err;
+}
+
+static paramo_err more(void *array, size_t count, size_t bytes)
+{
+    void **at = array;
+    void *longer = realloc(*at, count * bytes);
+    if (!longer)
+        return err_memory(count * bytes);
+    *at = longer;
+    return PARAMO_OK;
+}
+
+paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards)
+{
+    size_t count = (size_t)s->shards_count + shards + 1;
+    if (count > VIEW_SHARDS_MAX)
+        return err_set(PARAMO_E_FULL, "the servers have %" PRIu32 " shards of at most %d", s->shards_count,
+                       VIEW_SHARDS_MAX);
+    paramo_err err = more(&s->shards, count, sizeof *s->shards);
+    if (!err)
+        err = more(&s->shards_gone, count, sizeof *s->shards_gone);
+    if (!err)
+        err = more(&s->shards_touched, count, sizeof *s->shards_touched);
+    if (!err)
+        err = more(&s->shards_owned, count, sizeof *s->shards_owned);
+    if (!err)
+        err = more(&s->ring_shards, count, sizeof *s->ring_shards);
+    return err ? err : sched_migrations_reserve(s, count);
+}
+
+void sched_ring_grow(struct scheduler *s, const struct view_node *server)
+{
+    uint64_t number = sched_view_next(s);
+    for (uint16_t i = 0; i < server->shards; i++) {
+        s->shards_gone[s->shards_count] = false;
+        s->shards[s->shards_count++] = (struct view_shard){
+            .node = server->id, .index = i, .partitions_changed = number, .chain_changed = number};
+    }
+}
+
+void sched_ring_fini(struct scheduler *s)
+{
+    free(s->shards);
+    free(s->shards_gone);
+    free(s->shards_touched);
+    free(s->shards_owned);
+    free(s->ring_shards);
+}
+
+/* ---- changes ------------------------------------------------------------------------------------------- */
+
+void sched_ring_changed(struct scheduler *s)
+{
+    uint64_t number = sched_view_next(s);
+    ring_touched(&s->chains_before, &s->chains, s->shards_touched, s->shards_count);
+    for (uint32_t i = 0; i < s->shards_count; i++) {
+        if (s->shards_touched[i] & RING_TOUCHED_CHAIN)
+            s->shards[i].chain_changed = number;
+        if (s->shards_touched[i] & RING_TOUCHED_PARTITIONS)
+            s->shards[i].partitions_changed = number;
+    }
+    s->chains_before = s->chains;
+}
+
+void sched_ring_told(struct scheduler *s, size_t first, size_t partitions)
+{
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        memcpy(s->chains_told.level[l].owner + first, s->chains.level[l].owner + first,
+               partitions * sizeof *s->chains.level[l].owner);
+}
+
+void sched_ring_untold(struct scheduler *s, uint16_t shard, size_t first, size_t partitions)
+{
+    for (unsigned l = 0; l < RING_LEVELS; l++)
+        for (size_t a = first; a < first + partitions; a++)
+            if (s->chains_told.level[l].owner[a] == shard)
+                s->chains_told.level[l].owner[a] = RING_NONE;
+}
+
+static bool shard_gone(const struct scheduler *s, uint32_t shard)
+{
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    const struct sched_node *node = servers->node[(s->shards[shard].node - PARAMO_ID_SERVER(0)) / 2];
+    return node->state == SNODE_DEAD || node->state == SNODE_LEFT;
+}
+
+void sched_ring_check_gone(struct scheduler *s)
+{
+    for (uint32_t i = 0; i < s->shards_count; i++)
+        s->shards_gone[i] = shard_gone(s, i);
+}
+
+void sched_ring_died(const struct sched_node *server)
+{
+    struct scheduler *s = server->sched;
+    uint64_t number = sched_view_next(s);
+    for (uint32_t i = 0; i < s->shards_count; i++)
+        if (s->shards[i].node == server->info.id)
+            s->shards[i].chain_changed = number;
+}
+
+void sched_ring_gone(struct scheduler *s)
+{
+    bool restores = sched_lost_restores(s);
+    if (s->state == SCHED_GATHERING || (!s->chains.replicas && !restores))
+        return; /* without copies a dead server's partitions wait for the one that takes its place */
+    sched_ring_check_gone(s);
+    /* Several may die in one moment. What was planned after the first is in no view yet: a copy that was one
+     * too many then may be the last now. */
+    if (!MUTANT(dropped_untold))
+        ring_recall(&s->chains, &s->chains_told, s->shards_gone, s->shards_count);
+    (void)ring_promote(&s->chains, &s->migrations.ends, s->shards_gone, s->shards_count, restores, s->lowest);
+    if (restores)
+        sched_lost_note(s);
+    sched_ring_changed(s);
+}

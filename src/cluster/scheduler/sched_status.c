@@ -1,0 +1,239 @@
+/*
+ * How the job is, for an admin client that asks: what this scheduler knows, and what each server says of
+ * itself. Servers are asked when an admin client asks, all at once, and have a second for it: who does not
+ * answer is told with what it said last. Admin clients that come meanwhile get the same answer.
+ *
+ * What a server has said of its pauses is kept when it goes; one that is drained is asked for that last.
+ */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "cluster/scheduler/sched.h"
+#include "wire/order.h"
+#include "wire/status.h"
+
+enum { REPORTS_WAIT_MS = 1000 };
+
+/* What a server has said last; the number of shards is that of its node. */
+struct sched_reports {
+    uint64_t at;
+    struct shard_report shard[];
+};
+
+/* ---- what servers say ---------------------------------------------------------------------------------- */
+
+static paramo_err keep(struct sched_node *node, struct reader *result)
+{
+    size_t bytes = sizeof(struct sched_reports) + node->info.shards * sizeof(struct shard_report);
+    struct sched_reports *reports = malloc(bytes);
+    if (!reports)
+        return err_memory(bytes);
+    reports->at = lane_now(node->sched->config.lane);
+    for (unsigned i = 0; i < node->info.shards; i++)
+        shard_report_decode(result, &reports->shard[i]);
+    paramo_err err = call_body_end(result, "a server's report");
+    if (err) {
+        free(reports);
+        return err;
+    }
+    free(node->reports);
+    node->reports = reports;
+    return PARAMO_OK;
+}
+
+static void answer_all(struct scheduler *s);
+
+static void reported(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    struct scheduler *s = arg;
+    char label[SCHED_LABEL];
+    paramo_err err = status ? status : keep(node, result);
+    if (err)
+        log_debug("scheduler: no report of %s: %s", node_label(node, label), err_text());
+    node->report_asked = false;
+    s->reports_due--;
+    if (!s->reports_due)
+        answer_all(s);
+}
+
+static paramo_err report_request(struct sched_node *node,
+                                 void (*done)(void *arg, struct sched_node *node, paramo_err status,
+                                              struct reader *result))
+{
+    struct writer none = {0};
+    return order_issue(node, ORDER_REPORT, &none, done, node->sched);
+}
+
+static void goodbye_reported(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
+{
+    char label[SCHED_LABEL];
+    paramo_err err = status ? status : keep(node, result);
+    if (err)
+        log_debug("scheduler: no last report of %s: %s", node_label(node, label), err_text());
+    node->goodbye = GOODBYE_REPORTED;
+    sched_migrations_check(arg);
+}
+
+bool sched_status_goodbye(struct sched_node *node)
+{
+    if (node->goodbye == GOODBYE_NONE)
+        node->goodbye = report_request(node, goodbye_reported) ? GOODBYE_REPORTED : GOODBYE_ASKED;
+    return node->goodbye == GOODBYE_REPORTED;
+}
+
+void sched_status_gone(struct sched_node *node)
+{
+    if (!node->reports)
+        return;
+    for (unsigned i = 0; i < node->info.shards; i++)
+        spread_join(&node->sched->pauses_gone, &node->reports->shard[i].pauses);
+    free(node->reports);
+    node->reports = NULL;
+}
+
+/* ---- the answer ---------------------------------------------------------------------------------------- */
+
+static uint32_t ms_since(const struct scheduler *s, uint64_t then)
+{
+    uint64_t now = lane_now(s->config.lane), ms = now > then ? (now - then) / ENV_MS : 0;
+    return ms < STATUS_NEVER ? (uint32_t)ms : STATUS_NEVER - 1;
+}
+
+static struct status_node status_of(const struct scheduler *s, const struct sched_node *node)
+{
+    static const uint8_t states[] = {[SNODE_WAITING] = STATUS_ABSENT,
+                                     [SNODE_JOINED] = STATUS_JOINED,
+                                     [SNODE_ABSENT] = STATUS_ABSENT,
+                                     [SNODE_DEAD] = STATUS_DEAD,
+                                     [SNODE_LEFT] = STATUS_LEFT};
+    struct sched_reports *reports = node->reports;
+    return (struct status_node){.id = node->info.id,
+                                .state = states[node->state],
+                                .heard_ms = ms_since(s, node->heard_at),
+                                .reported_ms = reports ? ms_since(s, reports->at) : STATUS_NEVER,
+                                .shards = reports ? node->info.shards : 0,
+                                .shard = reports ? reports->shard : NULL};
+}
+
+static void add_migrations(const struct scheduler *s, struct status *m)
+{
+    _Static_assert((int)STATUS_MIGRATIONS_MAX == (int)MIGRATIONS_MAX, "all of them");
+    for (size_t i = 0; i < MIGRATIONS_MAX; i++) {
+        const struct migration *migration = &s->migrations.migration[i];
+        if (migration->state != MIGRATION_NONE)
+            m->migration[m->migrations_count++] =
+                (struct status_migration){.state = (uint8_t)migration->state,
+                                          .handover = migration->handover,
+                                          .first = migration->first,
+                                          .partitions = migration->partitions,
+                                          .from = migration->from,
+                                          .to = migration->to};
+    }
+}
+
+static struct control_message_body *status_build(const struct scheduler *s)
+{
+    struct writer view = {0}, w = {0};
+    size_t cursor = 0, most = 0;
+    for (size_t i = 0; i < SLOTS; i++)
+        most += s->slots[i].count;
+    struct status m = {.replicas = s->config.replicas,
+                       .converged = sched_converged(s),
+                       .pauses = s->pauses_gone,
+                       .nodes = calloc(most + 1, sizeof *m.nodes)};
+    if (!m.nodes)
+        return NULL;
+    for (struct sched_node *node; (node = roster_next(s, &cursor));) {
+        for (unsigned i = 0; node->reports && i < node->info.shards; i++)
+            spread_join(&m.pauses, &node->reports->shard[i].pauses);
+        m.nodes[m.nodes_count++] = status_of(s, node);
+    }
+    add_migrations(s, &m);
+    sched_ckpt_status(s, &m);
+    control_message_body_write(s->view, &view);
+    m.view = view.data;
+    m.view_len = view.len;
+    if (!view.failed)
+        status_encode(&m, &w);
+    free(m.nodes);
+    w.failed |= view.failed;
+    writer_fini(&view);
+    return control_message_body_new(&w);
+}
+
+static void answer(struct peer *peer, struct control_message_body *body)
+{
+    struct wire_head head = {.kind = WIRE_REPLY, .table = CALL_STATUS, .number = peer->status_number};
+    struct writer w = {0};
+    paramo_err err;
+    peer->status_waits = false;
+    if (body) {
+        err = control_message_send_shared(peer->conn, &head, body);
+    } else {
+        head.status = PARAMO_E_MEMORY;
+        call_text_encode("the scheduler has no memory for an answer", &w);
+        err = control_message_send_written(peer->conn, &head, &w);
+    }
+    if (err)
+        log_debug("scheduler: an answer to STATUS was not sent: %s", err_text()); /* it asks again */
+}
+
+static void answer_all(struct scheduler *s)
+{
+    struct control_message_body *body = NULL;
+    bool built = false;
+    lane_timer_cancel(s->config.lane, &s->status_timer);
+    for (struct peer *peer = s->peers; peer; peer = peer->next) {
+        if (!peer->status_waits)
+            continue;
+        if (!built)
+            body = status_build(s);
+        built = true;
+        answer(peer, body);
+    }
+    control_message_body_unref(body);
+}
+
+static void time_is_up(struct lane_timer *timer)
+{
+    answer_all(container_of(timer, struct scheduler, status_timer));
+}
+
+paramo_err sched_status_admin_query(struct peer *peer, const struct wire_head *head,
+                                    const struct reader *body)
+{
+    struct scheduler *s = peer->sched;
+    struct lane *lane = s->config.lane;
+    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    paramo_err err = call_body_end(body, "STATUS");
+    if (err)
+        return err;
+    if (!s->view) {
+        struct writer w = {0};
+        call_text_encode("the job is not complete yet: it has no ring", &w);
+        if (peer_reply(peer, CALL_STATUS, head->number, PARAMO_E_AGAIN, &w))
+            log_debug("scheduler: an answer to STATUS was not sent: %s", err_text());
+        writer_fini(&w);
+        return PARAMO_OK;
+    }
+    peer->status_waits = true;
+    peer->status_number = head->number;
+    if (s->status_timer.slot)
+        return PARAMO_OK; /* they have been asked */
+    for (uint32_t rank = 0; rank < servers->count && s->state == SCHED_RUNNING; rank++) {
+        struct sched_node *node = servers->node[rank];
+        if (!node->report_asked && !report_request(node, reported)) {
+            node->report_asked = true;
+            s->reports_due++;
+        }
+    }
+    s->status_timer.fire = time_is_up;
+    if (!s->reports_due || lane_timer_arm(lane, &s->status_timer, lane_now(lane) + REPORTS_WAIT_MS * ENV_MS))
+        answer_all(s);
+    return PARAMO_OK;
+}
+
+void sched_status_fini(struct scheduler *s)
+{
+    lane_timer_cancel(s->config.lane, &s->status_timer);
+}

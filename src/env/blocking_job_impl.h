@@ -1,0 +1,23 @@
+/* The inside of blocking jobs, for env/blocking job.c, env/real_blocking_job.c and sim/env/sim.c only. */
+#ifndef ENV_BLOCKING_JOB_IMPL_H
+#define ENV_BLOCKING_JOB_IMPL_H
+
+#include "env/blocking_job.h"
+
+struct blocking_job_ops {
+    paramo_err (*create)(struct env *env, const char *name, struct blocking_jobs **blocking_jobs);
+    void (*post)(struct blocking_jobs *blocking_jobs, struct blocking_job *blocking_job);
+    void (*destroy)(struct blocking_jobs *blocking_jobs);
+};
+
+/* What both kinds embed. */
+struct blocking_jobs {
+    const struct blocking_job_ops *ops;
+};
+
+/* Works, and posts the end. */
+void blocking_job_do(struct blocking_job *blocking_job);
+
+extern const struct blocking_job_ops real_blocking_job_ops;
+
+#endif

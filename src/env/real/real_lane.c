@@ -1,0 +1,449 @@
+/*
+ * How a real lane waits. Its thread sleeps in epoll_wait. A thread that waits for a request becomes the
+ * lane's leader and sleeps in epoll_wait itself, so an answer wakes the thread that wants it; the lane's
+ * thread then parks on another descriptor, first for PARK_NS at a time (while callers come and go it stays
+ * there, and looks once after each), then, under one long wait, for good, until that leader leaves. Further
+ * waiters follow: they sleep on a futex until the leader has news or leaves.
+ *
+ * While something is expected that nobody waits for (lane_expect), and until callers have come and gone once
+ * without that, the lane's thread does not park but where a leader drives: it watches the descriptors itself.
+ *
+ * Before it sleeps, a thread polls for a short time if that has paid before, and not if it was descheduled
+ * while polling, which means that cores are not free.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "env/cores.h"
+#include "env/lane_impl.h"
+#include "env/process.h"
+#include "env/real/real_lane.h"
+
+/* How late the lane's thread may notice a timer, or that nobody drives any more, while callers come and go.
+ */
+#define PARK_NS       (500 * ENV_US)
+#define PARK_SHALLOW  4 /* parks under one and the same wait before the thread parks for good */
+#define SPIN_MIN_NS   (8 * ENV_US)
+#define SPIN_MAX_NS   (60 * ENV_US) /* a wake-up costs 45 us (measured, PERFORMANCE.md) */
+#define SPIN_GAP_NS   (40 * ENV_US) /* between two polls: the thread was descheduled */
+#define SPIN_RETRY    32
+#define SPIN_BACK_OFF 512
+enum { EVENTS_MAX = 64 };
+
+static void real_wake(struct lane *lane)
+{
+    if (atomic_load(&lane->real.sleepers))
+        event_signal(lane->real.wake_fd);
+    else if (atomic_load(&lane->real.parked))
+        event_signal(lane->real.park_fd);
+    /* else: its thread or leader is awake and looks at the inbox before it sleeps */
+}
+
+static void futex_wake_all(atomic_uint *word)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void futex_wait(atomic_uint *word, unsigned value, uint64_t ns)
+{
+    struct timespec limit = {.tv_sec = (time_t)(ns / ENV_SEC), .tv_nsec = (long)(ns % ENV_SEC)};
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
+}
+
+/* The lane's thread must not sleep beyond the earliest timer. One signal is enough for each time: the thread
+ * takes a while to wake, and requests that gather would each send one. */
+static void real_watch(struct lane *lane, uint64_t next)
+{
+    if (next >= atomic_load(&lane->real.sleep_until) || next >= atomic_load(&lane->real.roused_for))
+        return;
+    atomic_store(&lane->real.roused_for, next);
+    if (atomic_load(&lane->real.parked))
+        event_signal(lane->real.park_fd);
+    else
+        event_signal(lane->real.wake_fd);
+}
+
+static void real_released(struct lane *lane, uint64_t next, bool notify)
+{
+    if (notify) {
+        atomic_fetch_add(&lane->real.generation, 1);
+        if (atomic_load(&lane->real.followers))
+            futex_wake_all(&lane->real.generation);
+        if (atomic_load(&lane->real.leader_asleep))
+            event_signal(lane->real.wake_fd);
+    }
+    if (atomic_load(&lane->expects) > 0 && atomic_load(&lane->real.parked) &&
+        !atomic_load(&lane->real.drivers))
+        event_signal(lane->real.park_fd);
+    /* A leader that is awake looks at the timers itself before it sleeps, and real_wait does after it. */
+    if (!atomic_load(&lane->real.led) || atomic_load(&lane->real.leader_asleep))
+        real_watch(lane, next);
+}
+
+static void real_entered(struct lane *lane)
+{
+    atomic_fetch_add_explicit(&lane->real.sessions, 1, memory_order_relaxed);
+}
+
+static void real_poll(struct lane *lane)
+{
+    struct epoll_event events[EVENTS_MAX];
+    int n = epoll_wait(lane->real.epoll_fd, events, EVENTS_MAX, 0);
+    for (int i = 0; i < n; i++) {
+        struct lane_source *source = events[i].data.ptr;
+        if (!source) {
+            event_drain(lane->real.wake_fd);
+        } else if (!source->dead) {
+            if (!source->quiet)
+                atomic_fetch_add_explicit(&lane->work, 1, memory_order_relaxed);
+            source->ready(source, events[i].events);
+        }
+    }
+}
+
+paramo_err lane_source_add(struct lane *lane, struct lane_source *source)
+{
+    source->dead = false;
+    struct epoll_event event = {.events = source->events, .data.ptr = source};
+    if (epoll_ctl(lane->real.epoll_fd, EPOLL_CTL_ADD, source->fd, &event))
+        return err_errno(PARAMO_E_SYSTEM, errno, "epoll add (lane %s)", lane->name);
+    return PARAMO_OK;
+}
+
+paramo_err lane_source_change(struct lane *lane, struct lane_source *source, uint32_t wanted)
+{
+    if (source->events == wanted)
+        return PARAMO_OK;
+    struct epoll_event event = {.events = wanted, .data.ptr = source};
+    if (epoll_ctl(lane->real.epoll_fd, EPOLL_CTL_MOD, source->fd, &event))
+        return err_errno(PARAMO_E_SYSTEM, errno, "epoll change (lane %s)", lane->name);
+    source->events = wanted;
+    return PARAMO_OK;
+}
+
+void lane_source_remove(struct lane *lane, struct lane_source *source)
+{
+    if (source->dead)
+        return;
+    source->dead = true;
+    (void)epoll_ctl(lane->real.epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+}
+
+void lane_hook_set(struct lane *lane, struct lane_hook *hook)
+{
+    assert(lane_held(lane) && (!hook || !lane->hook));
+    lane->hook = hook;
+    atomic_store(&lane->real.hooked, hook != NULL);
+}
+
+/* What a driver does last before it sleeps; false: it goes round again instead. It has counted itself among
+ * the sleepers, so that whoever leaves the lane without having armed (real_wait) wakes it. */
+static bool real_arm(struct lane *lane)
+{
+    if (!atomic_load(&lane->real.hooked))
+        return true;
+    if (!lane_acquire(lane)) {
+        (void)sched_yield(); /* somebody is inside a step: after it there may be more to do */
+        return false;
+    }
+    bool armed = !lane->hook || lane->hook->arm(lane->hook);
+    lane_leave(lane);
+    return armed;
+}
+
+/* One acquisition with a full round; true if anything was handled. */
+static bool real_turn(struct lane *lane)
+{
+    uint64_t before = atomic_load_explicit(&lane->work, memory_order_relaxed);
+    if (!lane_acquire(lane))
+        return false;
+    lane_round(lane);
+    lane_leave(lane);
+    return atomic_load_explicit(&lane->work, memory_order_relaxed) != before;
+}
+
+/* Mail that nobody is responsible for: the check of one who is about to sleep. */
+static bool real_has_mail(struct lane *lane)
+{
+    return !mailbox_empty(&lane->inbox) && atomic_load(&lane->state) == LANE_IDLE;
+}
+
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* Polls for at most the budget; true if something came. */
+static bool real_spin(struct lane *lane, struct spin *spin, bool (*done)(void *), void *arg)
+{
+    if (lane->flags & LANE_NO_SPIN)
+        return false;
+    if (spin->cooldown) {
+        if (--spin->cooldown == 0)
+            spin->budget = SPIN_MIN_NS;
+        return false;
+    }
+    uint64_t start = env_now(lane->env);
+    uint64_t last = start;
+    bool gap = false;
+    while (last - start < spin->budget && !atomic_load_explicit(&lane->real.stop, memory_order_relaxed)) {
+        if (real_turn(lane) || done(arg)) {
+            spin->budget = 2 * spin->budget < SPIN_MAX_NS ? 2 * spin->budget : SPIN_MAX_NS;
+            return true;
+        }
+        uint64_t now = env_now(lane->env);
+        gap |= now - last > SPIN_GAP_NS;
+        last = now;
+    }
+    spin->budget -= spin->budget / 4;
+    if (gap)
+        spin->cooldown = SPIN_BACK_OFF;
+    else if (spin->budget < SPIN_MIN_NS)
+        spin->cooldown = SPIN_RETRY;
+    return false;
+}
+
+/* Sleeps until a descriptor is ready, a wake, or `until`. The caller has announced itself and looked once
+ * more. */
+static void real_sleep(struct lane *lane, uint64_t until)
+{
+    struct epoll_event event;
+    uint64_t now = env_now(lane->env);
+    struct timespec limit = {0};
+    if (until > now) {
+        limit.tv_sec = (time_t)((until - now) / ENV_SEC);
+        limit.tv_nsec = (long)((until - now) % ENV_SEC);
+    }
+    int n = epoll_pwait2(lane->real.epoll_fd, &event, 1, until == UINT64_MAX ? NULL : &limit, NULL);
+    if (n < 0 && errno == ENOSYS) { /* kernels before 5.11 */
+        uint64_t ms = until > now ? (until - now + ENV_MS - 1) / ENV_MS : 0;
+        (void)epoll_wait(lane->real.epoll_fd, &event, 1,
+                         until == UINT64_MAX ? -1
+                         : ms > 60000        ? 60000
+                                             : (int)ms);
+    }
+}
+
+/* Sleeps off the epoll set: deep until the timer `until`, or shallow for PARK_NS, which nobody need cut
+ * short. */
+static void real_park(struct lane *lane, uint64_t until, bool deep)
+{
+    struct lane *l = lane;
+    atomic_store(&l->real.roused_for, UINT64_MAX);
+    atomic_store(&l->real.sleep_until, deep ? until : 0);
+    atomic_store(&l->real.deep, deep);
+    atomic_store(&l->real.parked, true);
+    bool stay = !real_has_mail(l) && !atomic_load(&l->real.stop);
+    if (!atomic_load(&l->real.drivers) && atomic_load(&l->expects) > 0)
+        stay = false; /* nobody else watches */
+    if (deep)
+        stay = stay && atomic_load(&l->next_timer) >= until && atomic_load(&l->real.drivers);
+    if (stay) {
+        uint64_t now = env_now(l->env);
+        struct timespec limit = {0};
+        if (until > now) {
+            limit.tv_sec = (time_t)((until - now) / ENV_SEC);
+            limit.tv_nsec = (long)((until - now) % ENV_SEC);
+        }
+        struct pollfd fd = {.fd = l->real.park_fd, .events = POLLIN};
+        if (ppoll(&fd, 1, until == UINT64_MAX ? NULL : &limit, NULL) > 0)
+            event_drain(l->real.park_fd);
+    }
+    atomic_store(&l->real.parked, false);
+    atomic_store(&l->real.deep, false);
+    atomic_store(&l->real.sleep_until, 0);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void *real_thread(void *arg)
+{
+    struct lane *lane = arg;
+    unsigned seen = atomic_load(&lane->real.sessions);
+    unsigned parks = 0, expected = atomic_load(&lane->expected);
+    while (!atomic_load(&lane->real.stop)) {
+        unsigned sessions = atomic_load(&lane->real.sessions);
+        unsigned drivers = atomic_load(&lane->real.drivers);
+        uint64_t next = atomic_load(&lane->next_timer);
+        bool expects = atomic_load(&lane->expects) > 0 || atomic_load(&lane->expected) != expected;
+        expected = atomic_load(&lane->expected);
+        if (expects)
+            seen = sessions; /* callers that come and go for what this thread is to see to */
+        if (drivers || sessions != seen) {
+            parks = sessions != seen ? 0 : parks + 1;
+            seen = sessions;
+            uint64_t now = env_now(lane->env);
+            if ((next <= now || real_has_mail(lane)) && real_turn(lane))
+                continue;
+            bool deep = drivers && parks >= PARK_SHALLOW && next > now;
+            real_park(lane, deep ? next : now + PARK_NS, deep);
+            if (!atomic_load(&lane->real.drivers))
+                (void)real_turn(lane); /* callers come and go, and none waits for what has arrived */
+            continue;
+        }
+        parks = 0;
+        if (real_turn(lane))
+            continue;
+        if (atomic_load(&lane->state) != LANE_IDLE && expects) {
+            (void)sched_yield(); /* somebody is inside a step; then it is this thread's turn */
+            continue;
+        }
+        if (atomic_load(&lane->state) != LANE_IDLE) { /* a borrower is inside: what is ready is for it */
+            real_park(lane, env_now(lane->env) + PARK_NS, false);
+            continue;
+        }
+        if (real_spin(lane, &lane->real.thread_spin, never, NULL))
+            continue;
+        next = atomic_load(&lane->next_timer);
+        atomic_store(&lane->real.roused_for, UINT64_MAX);
+        atomic_store(&lane->real.sleep_until, next);
+        atomic_fetch_add(&lane->real.sleepers, 1);
+        if (!real_has_mail(lane) && !atomic_load(&lane->real.stop) &&
+            atomic_load(&lane->next_timer) >= next && real_arm(lane))
+            real_sleep(lane, earlier(next, atomic_load(&lane->next_timer)));
+        atomic_fetch_sub(&lane->real.sleepers, 1);
+        atomic_store(&lane->real.sleep_until, 0);
+    }
+    return NULL;
+}
+
+static void real_lead(struct lane *lane, bool (*done)(void *), void *arg, uint64_t deadline)
+{
+    while (!done(arg)) {
+        bool progress = real_turn(lane);
+        if (done(arg) || env_now(lane->env) >= deadline)
+            return;
+        if (progress || real_spin(lane, &lane->real.leader_spin, done, arg))
+            continue;
+        atomic_fetch_add(&lane->real.sleepers, 1);
+        atomic_store(&lane->real.leader_asleep, true);
+        if (real_arm(lane) && !real_has_mail(lane) && !done(arg))
+            real_sleep(lane, earlier(deadline, atomic_load(&lane->next_timer)));
+        atomic_store(&lane->real.leader_asleep, false);
+        atomic_fetch_sub(&lane->real.sleepers, 1);
+    }
+}
+
+static paramo_err real_wait(struct lane *lane, bool (*done)(void *arg), void *arg, uint64_t deadline)
+{
+    atomic_fetch_add(&lane->real.drivers, 1);
+    atomic_fetch_add(&lane->real.sessions, 1);
+    paramo_err err = PARAMO_OK;
+    while (!done(arg)) {
+        uint64_t now = env_now(lane->env);
+        if (now >= deadline) {
+            err = err_set(PARAMO_E_TIMEOUT, "the wait's deadline has passed");
+            break;
+        }
+        if (!atomic_exchange(&lane->real.led, true)) {
+            real_lead(lane, done, arg, deadline);
+            atomic_store(&lane->real.led, false);
+            atomic_store(&lane->real.roused_for, UINT64_MAX); /* the signal may have woken this leader */
+            real_watch(lane, atomic_load(&lane->next_timer));
+            atomic_fetch_add(&lane->real.generation, 1);
+            if (atomic_load(&lane->real.followers))
+                futex_wake_all(&lane->real.generation); /* one of them leads from here */
+            continue;
+        }
+        unsigned generation = atomic_load(&lane->real.generation);
+        atomic_fetch_add(&lane->real.followers, 1);
+        if (!done(arg) && atomic_load(&lane->real.led))
+            futex_wait(&lane->real.generation, generation, deadline - now);
+        atomic_fetch_sub(&lane->real.followers, 1);
+    }
+    if (atomic_fetch_sub(&lane->real.drivers, 1) == 1) {
+        if (atomic_load(&lane->real.deep) ||
+            (atomic_load(&lane->real.parked) && atomic_load(&lane->expects) > 0))
+            event_signal(lane->real.park_fd);
+        /* The thread may sleep since before this wait; what it had armed we have used up. */
+        if (atomic_load(&lane->real.hooked) && atomic_load(&lane->real.sleepers))
+            event_signal(lane->real.wake_fd);
+    }
+    return err;
+}
+
+static paramo_err real_start(struct lane *lane)
+{
+    paramo_err err;
+    lane->real.thread_spin.budget = lane->real.leader_spin.budget = SPIN_MIN_NS * 2;
+    const char *poll = process_variable("PARAMO_POLL");
+    if (cores_usable() < 2 || (poll && strcmp(poll, "0") == 0))
+        lane->flags |= LANE_NO_SPIN;
+    lane->real.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (lane->real.epoll_fd < 0)
+        return err_errno(PARAMO_E_SYSTEM, errno, "epoll_create1");
+    err = event_create(&lane->real.wake_fd);
+    if (err)
+        goto err_close_epoll;
+    err = event_create(&lane->real.park_fd);
+    if (err)
+        goto err_close_wake;
+    struct epoll_event event = {.events = EPOLLIN};
+    if (epoll_ctl(lane->real.epoll_fd, EPOLL_CTL_ADD, lane->real.wake_fd, &event)) {
+        err = err_errno(PARAMO_E_SYSTEM, errno, "epoll_ctl");
+        goto err_close_park;
+    }
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&lane->real.thread, NULL, real_thread, lane);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed) {
+        err = err_errno(PARAMO_E_SYSTEM, failed, "start the thread of lane %s", lane->name);
+        goto err_close_park;
+    }
+    char name[16];
+    (void)snprintf(name, sizeof name, "%.15s", lane->name);
+    (void)pthread_setname_np(lane->real.thread, name);
+    return PARAMO_OK;
+
+err_close_park:
+    event_close(lane->real.park_fd);
+err_close_wake:
+    event_close(lane->real.wake_fd);
+err_close_epoll:
+    (void)close(lane->real.epoll_fd);
+    return err;
+}
+
+static void real_stop(struct lane *lane)
+{
+    atomic_store(&lane->real.stop, true);
+    event_signal(lane->real.wake_fd);
+    event_signal(lane->real.park_fd);
+    (void)pthread_join(lane->real.thread, NULL);
+}
+
+static void real_fini(struct lane *lane)
+{
+    event_close(lane->real.park_fd);
+    event_close(lane->real.wake_fd);
+    (void)close(lane->real.epoll_fd);
+}
+
+const struct lane_ops real_lane_ops = {
+    .start = real_start,
+    .stop = real_stop,
+    .fini = real_fini,
+    .wake = real_wake,
+    .entered = real_entered,
+    .poll = real_poll,
+    .released = real_released,
+    .borrow = true,
+    .wait = real_wait,
+};

@@ -1,0 +1,300 @@
+/* One membership of this process: its member, and for a server its acceptor and shards. On the control lane.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "node/node.h"
+
+/* ---- views to other lanes
+ * ---------------------------------------------------------------------------------------- */
+
+static void feed_run(struct lane_task *task)
+{
+    struct view_feed *feed = container_of(task, struct view_feed, task);
+    atomic_store(&feed->posted, false);
+    struct view *view = atomic_exchange(&feed->pending, NULL);
+    if (view) {
+        feed->take_view(feed->target, view);
+        view_unref(view);
+    }
+}
+
+void view_feed_init(struct view_feed *feed, struct lane *lane, void (*take_view)(void *, struct view *),
+                    void *target)
+{
+    *feed = (struct view_feed){.task.run = feed_run, .lane = lane, .take_view = take_view, .target = target};
+}
+
+void view_feed_offer(struct view_feed *feed, struct view *view)
+{
+    view_unref(atomic_exchange(&feed->pending, view_ref(view)));
+    if (!atomic_exchange(&feed->posted, true))
+        lane_post(feed->lane, &feed->task);
+}
+
+void view_feed_fini(struct view_feed *feed)
+{
+    view_unref(atomic_exchange(&feed->pending, NULL));
+}
+
+static void shard_takes_view(void *target, struct view *view)
+{
+    shard_set_view(target, view);
+}
+
+/* ---- what the member says
+ * ---------------------------------------------------------------------------------------------- */
+
+static void member_slot_finish(struct member_slot *member_slot, enum member_slot_state state, paramo_err code,
+                               const char *text)
+{
+    member_slot->code = code;
+    (void)snprintf(member_slot->text, sizeof member_slot->text, "%s", text ? text : "");
+    atomic_store(&member_slot->state, (int)state);
+    lane_notify(member_slot->node->control);
+}
+
+static void member_slot_joined(void *arg, paramo_err status, const char *text)
+{
+    struct member_slot *member_slot = arg;
+    member_slot_finish(member_slot, status ? MEMBER_SLOT_FAILED : MEMBER_SLOT_JOINED, status, text);
+}
+
+static void member_slot_ended(void *arg, paramo_err status, const char *text)
+{
+    struct member_slot *member_slot = arg;
+    char label[VIEW_LABEL_MAX];
+    if (status)
+        log_info("%s: %s: %s", view_id_label(member_id(member_slot->member), label), err_sentence(status),
+                 text);
+    member_slot_finish(member_slot, MEMBER_SLOT_ENDED, status, text);
+    serve_nudge(member_slot->node);
+    if (member_slot->role != PARAMO_ROLE_WORKER || status == PARAMO_OK)
+        return;
+    /* Without a scheduler, too: the servers give it up at the same time and end. */
+    for (paramo_worker *w = member_slot->node->workers; w; w = w->next) {
+        client_interrupt(w->client);
+        if (!atomic_exchange(&w->nudge_posted, true))
+            lane_post(w->lane, &w->nudge);
+    }
+}
+
+static void member_slot_view(void *arg, struct view *view)
+{
+    struct member_slot *member_slot = arg;
+    if (member_slot->acceptor)
+        acceptor_set_job(member_slot->acceptor, view->job);
+    for (unsigned i = 0; i < member_slot->shards_count; i++)
+        view_feed_offer(&member_slot->shards[i].feed, view);
+    if (member_slot->app_endpoint.shard)
+        view_feed_offer(&member_slot->app_endpoint.feed, view);
+    if (member_slot == member_slot->node->own && member_slot->node->scheduler_app_endpoint.shard)
+        view_feed_offer(&member_slot->node->scheduler_app_endpoint.feed, view);
+    if (member_slot == member_slot->node->own)
+        for (paramo_worker *w = member_slot->node->workers; w; w = w->next)
+            view_feed_offer(&w->feed, view);
+    if (member_slot == member_slot->node->own) {
+        atomic_store(&member_slot->node->servers_now, view->num_servers);
+        atomic_store(&member_slot->node->workers_now, view->num_workers);
+    }
+    lane_notify(member_slot->node->control);
+}
+
+/* Shards tell how far they are, so that busy is not taken for dead, and wedged is seen. */
+static void member_slot_progress(void *arg, struct heartbeat *heartbeat)
+{
+    const struct member_slot *member_slot = arg;
+    unsigned n =
+        member_slot->shards_count < HEARTBEAT_LANES_MAX ? member_slot->shards_count : HEARTBEAT_LANES_MAX;
+    heartbeat->lanes = n;
+    for (unsigned i = 0; i < n; i++)
+        lane_progress(member_slot->shards[i].lane, &heartbeat->lane[i].steps, &heartbeat->lane[i].busy);
+}
+
+/* ---- a shard that cannot go on ---- */
+
+static void failure_run(struct lane_task *task)
+{
+    struct member_slot *member_slot = container_of(task, struct member_slot, failure);
+    if (!member_slot->member)
+        return;                                /* it is closed */
+    if (member_slot != member_slot->node->own) /* whose end the application sees */
+        log_error("server %u ends: %s", member_rank(member_slot->member), member_slot->failure_text);
+    member_fail(member_slot->member, err_set(member_slot->failure_code, "%s", member_slot->failure_text));
+}
+
+/* On the shard's lane. Its replicas take over when the scheduler misses this node. */
+static void shard_failed(void *arg, paramo_err status)
+{
+    struct member_slot *member_slot = container_of(arg, struct node_shard, dispatch)->member_slot;
+    if (!member_slot || atomic_exchange(&member_slot->failing, true))
+        return;
+    member_slot->failure_code = status;
+    err_text_copy(member_slot->failure_text);
+    member_slot->failure.run = failure_run;
+    lane_post(member_slot->node->control, &member_slot->failure);
+}
+
+/* ---- a server's acceptor
+ * ---------------------------------------------------------------------------------------------------- */
+
+struct arrival {
+    struct hello hello;
+    struct shard *shard;
+};
+
+static void conn_arrived(void *arg, struct van_conn *conn)
+{
+    struct arrival *arrival = arg;
+    shard_accept(arrival->shard, conn, &arrival->hello);
+    free(arrival);
+}
+
+void node_shard_accept(struct node_shard *to, struct van_conn *conn, const struct hello *hello)
+{
+    if (!to) {
+        acceptor_reject(conn, PARAMO_E_REFUSED, "there is no such shard here");
+        return;
+    }
+    struct arrival *arrival = malloc(sizeof *arrival);
+    if (!arrival) {
+        acceptor_reject(conn, PARAMO_E_MEMORY, "out of memory");
+        return;
+    }
+    *arrival = (struct arrival){.hello = *hello, .shard = to->shard};
+    van_move(conn, to->lane, conn_arrived, arrival);
+}
+
+static void member_slot_accept(void *arg, struct van_conn *conn, const struct hello *hello)
+{
+    struct member_slot *member_slot = arg;
+    struct node_shard *to = hello->shard == HELLO_APP_ENDPOINT
+                                ? (member_slot->app_endpoint.shard ? &member_slot->app_endpoint : NULL)
+                            : hello->shard < member_slot->shards_count ? &member_slot->shards[hello->shard]
+                                                                       : NULL;
+    node_shard_accept(to, conn, hello);
+}
+
+static paramo_err member_slot_open_acceptor(struct member_slot *member_slot, const char *listen_address)
+{
+    paramo_node *node = member_slot->node;
+    struct acceptor_config config = {
+        .van = node->van,
+        .lane = node->control,
+        .address = listen_address,
+        .token = node->config.token ? node->config.token : "",
+        .purposes = ACCEPTOR_PURPOSE_DATA | ACCEPTOR_PURPOSE_CHAIN,
+        .frame_bytes = node->config.max_message_bytes,
+        .accept = member_slot_accept,
+        .arg = member_slot,
+    };
+    return acceptor_open(&config, &member_slot->acceptor);
+}
+
+/* ---- opening and closing
+ * ------------------------------------------------------------------------------------------------- */
+
+paramo_err node_shard_make(paramo_node *node, struct node_shard *s, struct lane *lane, uint64_t incarnation,
+                           unsigned index)
+{
+    s->lane = lane;
+    dispatch_init(&s->dispatch, node, lane);
+    struct shard_config config = {
+        .lane = lane,
+        .node = 0, /* not known before it has joined; the shard finds itself by incarnation */
+        .incarnation = incarnation,
+        .index = index,
+        .frame_bytes = node->config.max_message_bytes,
+        .drop_percent = node->config.drop_percent,
+        .scan_keys = node->scan_keys,
+        .app_endpoint = index == HELLO_APP_ENDPOINT,
+        .van = index == HELLO_APP_ENDPOINT ? NULL : node->van,
+        .token = node->config.token,
+        .handler = dispatch_request,
+        .failed = shard_failed,
+        .arg = &s->dispatch,
+    };
+    paramo_err err = shard_create(&config, &s->shard);
+    if (!err)
+        view_feed_init(&s->feed, lane, shard_takes_view, s->shard);
+    return err;
+}
+
+/* What others connect to: a server's shards, and the apps of any node. */
+static paramo_err member_slot_listen(struct member_slot *member_slot, const char *listen)
+{
+    paramo_node *node = member_slot->node;
+    paramo_err err = PARAMO_OK;
+    for (unsigned i = 0; i < member_slot->shards_count && !err; i++) {
+        member_slot->shards[i].member_slot = member_slot;
+        err = node_shard_make(node, &member_slot->shards[i], member_slot->shards[i].lane,
+                              member_slot->incarnation, i);
+    }
+    member_slot->app_endpoint.member_slot = member_slot;
+    if (!err && node->apps)
+        err = node_shard_make(node, &member_slot->app_endpoint, node->apps, member_slot->incarnation,
+                              HELLO_APP_ENDPOINT);
+    bool asked =
+        member_slot->role == PARAMO_ROLE_SERVER || (member_slot->role == PARAMO_ROLE_WORKER && node->apps);
+    if (!err && asked && *listen)
+        err = member_slot_open_acceptor(member_slot, listen);
+    return err;
+}
+
+paramo_err member_slot_open(struct member_slot *member_slot, const char *scheduler_address,
+                            const char *listen_address)
+{
+    paramo_node *node = member_slot->node;
+    char host[VIEW_HOST_MAX];
+    uint16_t port = 0;
+    (void)snprintf(host, sizeof host, "%s", node->place.advertise);
+    paramo_err err = member_slot_listen(member_slot, listen_address ? listen_address : node->place.listen);
+    if (err)
+        return err;
+    if (member_slot->acceptor) {
+        char bound[VIEW_HOST_MAX];
+        err = address_split(acceptor_address(member_slot->acceptor), bound, sizeof bound, &port);
+        if (err)
+            return err;
+        if (listen_address) /* inproc: the name is the address */
+            (void)snprintf(host, sizeof host, "%s", bound);
+    }
+    struct member_config config = {
+        .van = node->van,
+        .lane = node->control,
+        .scheduler = scheduler_address,
+        .token = node->config.token ? node->config.token : "",
+        .role = member_slot->role,
+        .host = host,
+        .port = port,
+        .shards = (uint16_t)member_slot->shards_count,
+        .name = node->config.name ? node->config.name : "",
+        .weight = member_slot->role == PARAMO_ROLE_SERVER ? node->config.weight : 0,
+        .domain = member_slot->role == PARAMO_ROLE_SERVER && node->config.domain ? node->config.domain : "",
+        .rank = member_slot->rank,
+        .incarnation = member_slot->incarnation,
+        .connect_timeout_ms = node->config.connect_timeout_ms,
+        .heartbeat_ms = node->config.heartbeat_ms,
+        .heartbeat_timeout_ms = node->config.heartbeat_timeout_ms,
+        .scheduler_wait_ms = node->config.scheduler_wait_ms,
+        .frame_bytes = 64 << 20,
+        .arg = member_slot,
+        .on_joined = member_slot_joined,
+        .on_view = member_slot_view,
+        .on_ended = member_slot_ended,
+        .progress = member_slot_progress,
+        .on_order = member_slot->shards_count ? member_slot_order : NULL,
+    };
+    atomic_store(&member_slot->state, MEMBER_SLOT_JOINING);
+    return member_create(&config, &member_slot->member);
+}
+
+void member_slot_close_control(struct member_slot *member_slot)
+{
+    acceptor_close(member_slot->acceptor);
+    member_slot->acceptor = NULL;
+    member_destroy(member_slot->member);
+    member_slot->member = NULL;
+}

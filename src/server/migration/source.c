@@ -1,0 +1,723 @@
+/* The owner's side of a move (moving.h), and what both sides share. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/migration/migration.h"
+#include "server/snapshot/ckpt_rows.h"
+#include "wire/order.h"
+
+struct migration_source {
+    struct chain *chain;
+    struct migration_order order;
+    enum migration_source_state state;
+    uint64_t term; /* of the scheduler */
+    uint64_t partitions[CHAIN_WORDS];
+    struct chain_stream *stream; /* NULL: the target is a member */
+    uint32_t table;              /* whose rows are being sent: those of lower ids have been */
+    uint64_t cursor;             /* in it */
+    bool table_begun;
+    uint64_t *keys; /* met and not sent yet */
+    size_t keys_count, keys_room;
+    size_t rows_out;     /* bytes, not acknowledged */
+    uint64_t rows_bytes; /* sent so far */
+    int64_t credit;      /* bytes that may be sent now */
+    uint64_t credited_at;
+    uint64_t last; /* the place of LAST */
+    uint64_t began_at, paused_at;
+    bool reads_wait;
+    shard_migration_done paused;
+    void *arg;
+    struct lane_timer timer;
+};
+
+enum migration_source_state migration_source_state(const struct migration_source *g, uint64_t *id)
+{
+    *id = g->order.id;
+    return g->state;
+}
+
+uint32_t migration_source_target_node(const struct migration_source *g)
+{
+    return g->order.to.node;
+}
+
+static struct chain_name name_of(const struct migration_shard *m)
+{
+    return (struct chain_name){.node = m->node, .shard = m->index};
+}
+
+static uint64_t term_of(const struct shard *s)
+{
+    return s->view->number >> 32;
+}
+
+/* A shard gives, and takes, one move after the other, by rising ids: an order of an earlier one has been
+ * overtaken. */
+static paramo_err overtaken(uint64_t *over, uint64_t id)
+{
+    if (id <= *over)
+        return err_set(PARAMO_E_NOT_FOUND, "the migration is over");
+    *over = id - 1;
+    return PARAMO_OK;
+}
+
+static void is_over(uint64_t *over, uint64_t id)
+{
+    *over = id > *over ? id : *over;
+}
+
+static bool in_migration(const struct migration_order *m, unsigned partition)
+{
+    return partition >= m->first && partition < (unsigned)m->first + m->partitions;
+}
+
+/* The target's place in a partition's chain by the view; -1: none. */
+static int target_level(const struct shard *s, const struct migration_order *m, unsigned partition)
+{
+    int target = view_shard_index(s->view, m->to.node, m->to.index);
+    for (unsigned level = 0; target >= 0 && level <= s->view->chains.replicas; level++)
+        if (s->view->chains.level[level].owner[partition] == (unsigned)target)
+            return (int)level;
+    return -1;
+}
+
+/* What the view has to say of the target before the move is committed. */
+static bool target_expected(const struct shard *s, const struct migration_order *m, unsigned partition)
+{
+    return target_level(s, m, partition) == (m->had == MIGRATION_NO_LEVEL ? -1 : m->had);
+}
+
+bool migration_source_sends_table(const struct migration_source *g, const struct shard_table *t)
+{
+    return t->replicas >= g->order.level && t->replicas < g->order.had;
+}
+
+bool migration_source_needs_ack(const struct migration_source *g)
+{
+    return g->state != MIGRATION_SOURCE_COPYING;
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------- */
+
+static struct chain_entry *migration_entry(const struct migration_message *m, const void *payload,
+                                           size_t bytes)
+{
+    struct chain_entry *e = chain_entry_new(bytes);
+    if (!e)
+        return NULL;
+    e->migration = *m;
+    e->migration.bytes = bytes;
+    if (bytes)
+        memcpy(e->data, payload, bytes);
+    e->seg[0] = (struct van_seg){.data = e->data, .len = bytes};
+    return e;
+}
+
+static paramo_err send_step(struct migration_source *g, uint16_t what, const struct writer *payload,
+                            uint32_t table)
+{
+    struct migration_message m = {.what = what, .id = g->order.id, .table = table};
+    if (what == MIGRATION_STEP_BEGIN) {
+        m.first = g->order.first;
+        m.partitions = g->order.partitions;
+    }
+    if (payload && payload->failed)
+        return err_memory(payload->len);
+    struct chain_entry *e = migration_entry(&m, payload ? payload->data : NULL, payload ? payload->len : 0);
+    if (!e)
+        return err_memory(sizeof *e);
+    chain_append(g->stream, e);
+    if (what == MIGRATION_STEP_ROWS) {
+        g->rows_out += e->bytes;
+        g->rows_bytes += payload->len;
+        g->credit -= (int64_t)payload->len;
+    }
+    return PARAMO_OK;
+}
+
+void migration_source_rows_acked(struct migration_source *g, size_t bytes)
+{
+    g->rows_out -= bytes;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------- */
+
+/* The table of the next id that has rows; NULL: there are no more. */
+static struct shard_table *next_table(const struct migration_source *g)
+{
+    struct shard_table *next = NULL;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&g->chain->shard->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        bool later = t->id > g->table || (t->id == g->table && g->table_begun);
+        bool has = migration_source_sends_table(g, t) &&
+                   !(MUTANT(refill_skips_short_table) && t->replicas < RING_REPLICAS_MAX);
+        if (t->table && has && later && (!next || t->id < next->id))
+            next = t;
+    }
+    return next;
+}
+
+struct collector {
+    struct migration_source *migration_source;
+    const struct shard_table *table;
+    bool failed;
+};
+
+static void collect_key(void *ctx, uint64_t key)
+{
+    struct collector *collector = ctx;
+    struct migration_source *g = collector->migration_source;
+    if (!partition_set_has(g->partitions, ring_partition(ring_position(&collector->table->placement, key))))
+        return;
+    if (g->keys_count == g->keys_room) {
+        size_t room = g->keys_room ? 2 * g->keys_room : 1024;
+        uint64_t *keys = realloc(g->keys, room * sizeof *keys);
+        if (!keys) {
+            collector->failed = true;
+            return;
+        }
+        g->keys = keys;
+        g->keys_room = room;
+    }
+    g->keys[g->keys_count++] = key;
+}
+
+/* The keys of some more rows of the move's partitions; *more: there may be others. */
+static paramo_err collect_keys(struct migration_source *g, struct shard_table *t, size_t rows, bool *more)
+{
+    struct collector collector = {.migration_source = g, .table = t};
+    if (t->options.kind != PARAMO_TABLE_DENSE) {
+        *more = table_sweep(t->table, &g->cursor, rows, collect_key, &collector);
+        return collector.failed ? err_memory(rows * sizeof *g->keys) : PARAMO_OK;
+    }
+    unsigned end = (unsigned)g->order.first + g->order.partitions;
+    uint64_t first = ring_first_row(&t->placement, g->order.first);
+    uint64_t last = end == RING_PARTITIONS ? t->options.rows : ring_first_row(&t->placement, end);
+    uint64_t at = g->cursor > first ? g->cursor : first;
+    for (; at < last && rows && !collector.failed; at++, rows--)
+        collect_key(&collector, at);
+    g->cursor = at;
+    *more = at < last;
+    return collector.failed ? err_memory(rows * sizeof *g->keys) : PARAMO_OK;
+}
+
+static paramo_err send_rows(struct migration_source *g, const struct shard_table *t)
+{
+    paramo_err err = PARAMO_OK;
+    for (size_t at = 0, took = 0; at < g->keys_count && !err; at += took) {
+        struct writer w = {0};
+        struct ckpt_block block;
+        err = ckpt_rows_encode(t->table, t->id, &t->placement, g->keys + at, g->keys_count - at, &w, &block,
+                               &took);
+        if (!err)
+            err = send_step(g, MIGRATION_STEP_ROWS, &w, t->id);
+        writer_fini(&w);
+    }
+    return err;
+}
+
+/* As much as fills a block, or as may be looked at in a turn. */
+static paramo_err turn(struct migration_source *g)
+{
+    size_t looked = 0;
+    uint64_t sent = g->rows_bytes;
+    while (g->state == MIGRATION_SOURCE_COPYING && looked < MIGRATION_TURN_ROWS &&
+           g->rows_bytes - sent < MIGRATION_BLOCK_BYTES) {
+        struct shard_table *t = next_table(g);
+        if (!t) {
+            paramo_err err = send_step(g, MIGRATION_STEP_FULL, NULL, 0);
+            if (!err)
+                g->state = MIGRATION_SOURCE_FULL;
+            return err;
+        }
+        if (clearing_touches(t, g->partitions)) /* what is gone is not sent */
+            return PARAMO_OK;
+        if (!g->table_begun || t->id != g->table) {
+            g->table = t->id;
+            g->table_begun = true;
+            g->cursor = 0;
+        }
+        size_t row = (t->row_values + t->state_values) * (size_t)t->value_bytes;
+        size_t rows = MIGRATION_BLOCK_BYTES / (row + 64) + 1;
+        rows = rows < MIGRATION_TURN_ROWS - looked ? rows : MIGRATION_TURN_ROWS - looked;
+        bool more;
+        uint64_t before = g->cursor;
+        paramo_err err = collect_keys(g, t, rows, &more);
+        if (!err)
+            err = send_rows(g, t);
+        g->keys_count = 0;
+        if (err) { /* the next turn meets them all again, and sends them as they are then */
+            g->cursor = MUTANT(rows_met_and_lost) ? g->cursor : before;
+            return err;
+        }
+        looked += rows;
+        if (!more)
+            g->table_begun = false;
+        if (!more && !next_table(g))
+            continue; /* FULL follows at once */
+    }
+    return PARAMO_OK;
+}
+
+static void credit_more(struct migration_source *g, uint64_t now)
+{
+    int64_t rate = (int64_t)g->order.kib_per_s << 10;
+    uint64_t passed = now - g->credited_at;
+    g->credited_at = now;
+    if (passed > ENV_SEC)
+        passed = ENV_SEC;
+    g->credit += (int64_t)((double)rate * (double)passed / (double)ENV_SEC);
+    if (g->credit > rate)
+        g->credit = rate;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------- */
+
+static void report_paused(struct migration_source *g, paramo_err err)
+{
+    shard_migration_done paused = g->paused;
+    g->paused = NULL;
+    if (paused)
+        paused(g->arg, err);
+}
+
+static void source_free(struct migration_source *g)
+{
+    struct chain *c = g->chain;
+    struct queue entries = {0};
+    report_paused(g, err_set(PARAMO_E_NOT_FOUND, "the migration is over"));
+    c->migration_source = NULL;
+    lane_timer_cancel(c->shard->lane, &g->timer);
+    if (g->stream) {
+        chain_stream_close(c, g->stream, &entries);
+        for (struct qnode *node; (node = queue_pop(&entries));) { /* nobody needs to have it there */
+            struct chain_entry *e = container_of(node, struct chain_entry, node);
+            struct chain_wait *wait = e->wait;
+            chain_entry_free(e);
+            chain_wait_done(wait);
+        }
+    }
+    free(g->keys);
+    free(g);
+}
+
+void migration_source_end(struct chain *c)
+{
+    struct migration_source *g = c->migration_source;
+    struct shard *s = c->shard;
+    char label[VIEW_LABEL_MAX];
+    bool was_paused = g && g->state >= MIGRATION_SOURCE_PAUSING;
+    if (g && !MUTANT(pause_after_abort))
+        is_over(&c->sources_over, g->order.id); /* a PAUSE that is on its way comes too late */
+    if (was_paused) {
+        uint64_t ns = lane_now(s->lane) - g->paused_at;
+        spread_add(&s->pauses, ns / ENV_US);
+        log_info("%s, shard %u: partitions %u to %u were held for %.1f ms (%s), %" PRIu64
+                 " KiB migrated in %.2f s",
+                 view_id_label(s->config.node, label), s->config.index, g->order.first,
+                 g->order.first + g->order.partitions - 1, (double)ns / ENV_MS,
+                 g->reads_wait ? "all requests" : "changes", g->rows_bytes >> 10,
+                 (double)(lane_now(s->lane) - g->began_at) / ENV_SEC);
+    }
+    if (g)
+        source_free(g);
+    c->held |= was_paused; /* chain_reopen has them handled */
+}
+
+/* The owner gives it up, which it may for as long as it has not said that it has paused. */
+static void abort_migration(struct migration_source *g, paramo_err err)
+{
+    struct chain *c = g->chain;
+    struct shard *s = c->shard;
+    char label[VIEW_LABEL_MAX];
+    log_info("%s, shard %u: partitions %u to %u are not migrated: %s", view_id_label(s->config.node, label),
+             s->config.index, g->order.first, g->order.first + g->order.partitions - 1, err_text());
+    report_paused(g, err);
+    migration_source_end(c);
+    chain_reopen(s);
+}
+
+static bool stalled(const struct migration_source *g, uint64_t now)
+{
+    const struct chain_stream *st = g->stream;
+    return st && st->count &&
+           now > st->progressed_at + MIGRATION_STALL_MS * ENV_MS; /* what moved may be later than now */
+}
+
+static bool too_slow(const struct migration_source *g)
+{
+    const struct chain_stream *st = g->stream;
+    return g->state == MIGRATION_SOURCE_COPYING && st &&
+           (st->bytes >= CHAIN_STREAM_BYTES + (size_t)MIGRATION_WINDOW_BYTES ||
+            st->count >= CHAIN_STREAM_ENTRIES);
+}
+
+/* ---- turns --------------------------------------------------------------------------------------------- */
+
+static void fire(struct lane_timer *timer)
+{
+    struct migration_source *g = container_of(timer, struct migration_source, timer);
+    struct chain *c = g->chain;
+    struct shard *s = c->shard;
+    uint64_t now = lane_now(s->lane), next = MIGRATION_TURN_MS;
+    paramo_err err = PARAMO_OK;
+    credit_more(g, now);
+    if (g->state == MIGRATION_SOURCE_COPYING && g->rows_out < MIGRATION_WINDOW_BYTES &&
+        (g->credit > 0 || !g->order.kib_per_s))
+        err = turn(g);
+    if (!err && g->state != MIGRATION_SOURCE_PAUSED && stalled(g, now))
+        err = err_set(PARAMO_E_TIMEOUT, "the target has acknowledged nothing for %d ms", MIGRATION_STALL_MS);
+    if (!err && too_slow(g))
+        err = err_set(PARAMO_E_TIMEOUT, "the target is too slow for what changes meanwhile");
+    if (!err && g->state == MIGRATION_SOURCE_PAUSING && now - g->paused_at > MIGRATION_PAUSE_MS * ENV_MS)
+        err = err_set(PARAMO_E_TIMEOUT, "not all had the last change after %d ms", MIGRATION_PAUSE_MS);
+    if (MUTANT(owner_resumes_by_timer) && g->state == MIGRATION_SOURCE_PAUSED &&
+        now - g->paused_at > 20 * ENV_MS)
+        err = err_set(PARAMO_E_TIMEOUT, "no answer");
+    if (err && !(err == PARAMO_E_MEMORY && g->state == MIGRATION_SOURCE_COPYING)) {
+        abort_migration(g, err);
+        return;
+    }
+    chain_send_all(c);
+    if (g->state != MIGRATION_SOURCE_COPYING || err)
+        next = 10;
+    if (lane_timer_arm(s->lane, &g->timer, now + next * ENV_MS))
+        log_error("no memory for a timer: a migration from this shard is stalled");
+}
+
+paramo_err migration_source_begin(struct chain *c, const struct migration_order *m)
+{
+    struct shard *s = c->shard;
+    const struct view_node *node = view_node(s->view, m->to.node);
+    if (c->migration_source && c->migration_source->state == MIGRATION_SOURCE_PAUSED)
+        return err_set(PARAMO_E_AGAIN, "another migration waits for its end");
+    if (c->migration_source)
+        migration_source_end(c);
+    chain_reopen(s);
+    for (unsigned a = m->first; a < (unsigned)m->first + m->partitions; a++)
+        if (chain_level(s, a) != 0 || !target_expected(s, m, a))
+            return err_set(PARAMO_E_NOT_FOUND, "partition %u is not this shard's to migrate, by its view", a);
+    if (!node || !node->alive)
+        return err_set(PARAMO_E_NOT_FOUND, "the target is not there, by this shard's view");
+    struct migration_source *g = calloc(1, sizeof *g);
+    struct chain_stream *st = g ? chain_stream_open(c, node, name_of(&m->to)) : NULL;
+    if (!st) {
+        free(g);
+        return err_memory(sizeof *st);
+    }
+    g->chain = c;
+    g->order = *m;
+    g->term = term_of(s);
+    g->stream = st;
+    g->began_at = g->credited_at = lane_now(s->lane);
+    g->timer.fire = fire;
+    st->migration_source = g;
+    for (unsigned a = m->first; a < (unsigned)m->first + m->partitions; a++) {
+        partition_set_add(g->partitions, a);
+        partition_set_add(st->partitions, a);
+    }
+    c->migration_source = g;
+    paramo_err err = send_step(g, MIGRATION_STEP_BEGIN, NULL, 0);
+    if (!err)
+        err = lane_timer_arm(s->lane, &g->timer, g->began_at);
+    if (err) {
+        migration_source_end(c);
+        return err;
+    }
+    chain_connect(c);
+    chain_tick_start(c);
+    return PARAMO_OK;
+}
+
+/* ---- the pause ----------------------------------------------------------------------------------------- */
+
+/* What is done on all of the partitions. */
+static paramo_err send_records(struct migration_source *g)
+{
+    const struct shard *s = g->chain->shard;
+    uint8_t bits[MIGRATION_PARTITIONS / 8] = {0};
+    size_t n = 0;
+    for (partition_set_each(a, g->partitions))
+        bits[a / 8] |= (uint8_t)(1u << (a % 8));
+    struct ckpt_window *list = calloc(s->senders_count + 1, sizeof *list);
+    if (!list)
+        return err_memory(s->senders_count * sizeof *list);
+    for (const struct sender *x = s->senders; x; x = x->next) {
+        list[n] = (struct ckpt_window){.node = x->node,
+                                       .app = x->app,
+                                       .customer = x->customer,
+                                       .incarnation = x->incarnation,
+                                       .dedup = applied_window_extract(&x->applied_window, g->partitions)};
+        if (MUTANT(migration_without_window))
+            memset(list[n].dedup.bits, 0, sizeof list[n].dedup.bits);
+        n++;
+    }
+    struct writer w = {0};
+    write_bytes(&w, bits, sizeof bits);
+    ckpt_windows_encode(list, n, &w);
+    free(list);
+    paramo_err err = send_step(g, MIGRATION_STEP_RECORDS, &w, 0);
+    writer_fini(&w);
+    return err;
+}
+
+/* What is done on some of them, behind that. */
+static paramo_err send_applied_notes(struct migration_source *g)
+{
+    struct writer w = {0};
+    paramo_err err = PARAMO_OK;
+    for (const struct sender *x = g->chain->shard->senders; x && !err; x = x->next)
+        for (const struct applied_note *applied_note = x->applied_window.applied_notes; applied_note && !err;
+             applied_note = applied_note->next) {
+            if (!applied_note_splits(applied_note, g->partitions))
+                continue;
+            write_u32(&w, x->node);
+            write_u32(&w, x->app);
+            write_u32(&w, x->customer);
+            write_u64(&w, x->incarnation);
+            write_u64(&w, applied_note->number);
+            for (unsigned i = 0; i < CHAIN_WORDS; i++)
+                write_u64(&w, applied_note->partitions[i] & g->partitions[i]);
+            if (w.len < MIGRATION_BLOCK_BYTES && !w.failed)
+                continue;
+            err = send_step(g, MOVE_STEP_NOTES, &w, 0);
+            writer_fini(&w);
+            w = (struct writer){0};
+        }
+    if (!err && (w.len || w.failed))
+        err = send_step(g, MOVE_STEP_NOTES, &w, 0);
+    writer_fini(&w);
+    return err;
+}
+
+/* What is gone goes with the partitions, too. */
+static paramo_err send_lost(struct migration_source *g)
+{
+    uint64_t id;
+    void *value;
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; map_next(&g->chain->shard->tables, &i, &id, &value) && !err;) {
+        const struct shard_table *t = value;
+        struct writer w = {0};
+        bool any = false;
+        for (unsigned k = 0; k < CHAIN_WORDS; k++) {
+            write_u64(&w, t->lost_partitions[k] & g->partitions[k]);
+            any |= (t->lost_partitions[k] & g->partitions[k]) != 0;
+        }
+        if (any && migration_source_sends_table(g, t))
+            err = send_step(g, MIGRATION_STEP_LOST, &w, t->id);
+        writer_fini(&w);
+    }
+    return err;
+}
+
+static paramo_err send_last(struct migration_source *g)
+{
+    struct chain *c = g->chain;
+    struct writer w = {0};
+    paramo_err err = send_lost(g);
+    if (!err)
+        err = send_records(g);
+    if (!err)
+        err = send_applied_notes(g);
+    for (unsigned i = 0; i < g->order.partitions; i++)
+        write_u64(&w, c->last[g->order.first + i]);
+    if (!err)
+        err = send_step(g, MIGRATION_STEP_LAST, &w, 0);
+    writer_fini(&w);
+    g->last = g->stream->seq;
+    return err;
+}
+
+void migration_source_mark_streams(struct chain *c)
+{
+    if (!c->migration_source || c->migration_source->state != MIGRATION_SOURCE_PAUSING)
+        return;
+    for (struct chain_stream *st = c->streams; st; st = st->next)
+        st->mark = st->migration_source ? c->migration_source->last : st->seq;
+}
+
+void migration_source_check_pause(struct chain *c)
+{
+    struct migration_source *g = c->migration_source;
+    if (!g || g->state != MIGRATION_SOURCE_PAUSING)
+        return;
+    for (const struct chain_stream *st = c->streams; st; st = st->next) {
+        bool concerned = false;
+        for (unsigned i = 0; i < CHAIN_WORDS; i++)
+            concerned |= (st->partitions[i] & g->partitions[i]) != 0;
+        if (concerned && st->acked < st->mark && !MUTANT(paused_too_soon))
+            return;
+    }
+    g->state = MIGRATION_SOURCE_PAUSED;
+    report_paused(g, PARAMO_OK);
+}
+
+paramo_err migration_source_pause(struct chain *c, const struct migration_order *m, shard_migration_done done,
+                                  void *arg)
+{
+    struct shard *s = c->shard;
+    struct migration_source *g = c->migration_source;
+    if (!g || g->order.id != m->id) {
+        bool handover = m->handover || (MUTANT(pause_after_abort) && m->had != MIGRATION_NO_LEVEL);
+        for (unsigned a = m->first; a < (unsigned)m->first + m->partitions; a++)
+            if (!handover || chain_level(s, a) != 0 || !target_expected(s, m, a))
+                return err_set(PARAMO_E_NOT_FOUND, "this shard has no such migration");
+        if (g && g->state == MIGRATION_SOURCE_PAUSED)
+            return err_set(PARAMO_E_AGAIN, "another migration waits for its end");
+        if (g)
+            migration_source_end(c);
+        chain_reopen(s);
+        g = calloc(1, sizeof *g);
+        if (!g)
+            return err_memory(sizeof *g);
+        *g = (struct migration_source){
+            .chain = c, .order = *m, .state = MIGRATION_SOURCE_FULL, .term = term_of(s)};
+        for (unsigned a = m->first; a < (unsigned)m->first + m->partitions; a++)
+            partition_set_add(g->partitions, a);
+        g->began_at = g->credited_at = lane_now(s->lane);
+        g->timer.fire = fire;
+        c->migration_source = g;
+    }
+    if (g->state != MIGRATION_SOURCE_FULL && !MUTANT(replica_counted_early))
+        return err_set(PARAMO_E_NOT_FOUND, "not all rows have been sent");
+    paramo_err err = g->stream && !MUTANT(migration_drops_last) ? send_last(g) : PARAMO_OK;
+    if (!err && !g->timer.slot)
+        err = lane_timer_arm(s->lane, &g->timer, lane_now(s->lane));
+    if (err) {
+        migration_source_end(c);
+        chain_reopen(s);
+        return err;
+    }
+    g->state = MIGRATION_SOURCE_PAUSING;
+    g->paused_at = lane_now(s->lane);
+    g->reads_wait = m->takes_over;
+    g->paused = done;
+    g->arg = arg;
+    migration_source_mark_streams(c);
+    chain_send_all(c);
+    migration_source_check_pause(c);
+    return PARAMO_OK;
+}
+
+/* The target is to be the owner; or it may be in the chain already, and owner when we are taken for dead,
+ * since the scheduler knows that we have paused: it counts as any next member does. */
+static bool reads_wait(const struct migration_source *g)
+{
+    return g->reads_wait || (g->state == MIGRATION_SOURCE_PAUSED && g->stream && !chain_leased(g->stream) &&
+                             !MUTANT(target_without_lease));
+}
+
+bool migration_source_defers(struct shard *s, const struct wire_head *h, const struct van_seg *seg)
+{
+    const struct migration_source *g = s->chain ? s->chain->migration_source : NULL;
+    if (!g || g->state < MIGRATION_SOURCE_PAUSING)
+        return false;
+    const struct shard_table *t = shard_table_find(s, h->table);
+    bool reads = h->kind == WIRE_PULL || h->kind == WIRE_SCAN || h->kind == WIRE_STAT;
+    if (!t || t->options.kind == PARAMO_TABLE_USER || !(data_changes(h->kind) || (reads && reads_wait(g))))
+        return false;
+    bool holds = !h->count || h->kind == WIRE_SCAN;
+    const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
+    for (size_t i = 0; i < h->count && !holds; i++)
+        holds = partition_set_has(g->partitions, ring_partition(ring_position(&t->placement, keys[i])));
+    s->chain->held |= holds && reads && !g->reads_wait; /* the target's next answer has it looked at again */
+    return holds;
+}
+
+/* ---- both sides ---------------------------------------------------------------------------------------- */
+
+/* By the view: it has been committed; it will not be any more. */
+static void judge(const struct shard *s, const struct migration_order *m, uint64_t term, bool rows,
+                  bool *committed, bool *off)
+{
+    int level = target_level(s, m, m->first);
+    int to = view_shard_index(s->view, m->to.node, m->to.index);
+    const struct view_node *node = view_node(s->view, m->to.node);
+    *committed =
+        rows ? to >= 0 && s->view->shards[to].last_migration >= m->id /* a later one: it is over, too */
+             : level >= 0 && level < m->had;
+    *off = !*committed && (s->self < 0 || !target_expected(s, m, m->first) || to < 0 || !node ||
+                           !node->alive || term_of(s) != term);
+}
+
+void migration_view_changed(struct chain *c)
+{
+    struct shard *s = c->shard;
+    struct migration_source *g = c->migration_source;
+    bool committed, off;
+    if (g) {
+        judge(s, &g->order, g->term, g->stream, &committed, &off);
+        for (unsigned a = g->order.first; in_migration(&g->order, a) && !committed; a++)
+            off |= chain_level(s, a) != 0;
+        if (committed || off)
+            migration_source_end(c); /* requests that wait are handled when this view has been taken */
+    }
+    migration_target_view_changed(c);
+}
+
+void migration_close(struct chain *c)
+{
+    if (c->migration_source)
+        source_free(c->migration_source);
+    migration_target_close(c);
+}
+
+paramo_err migration_suspend(struct shard *s)
+{
+    struct chain *c = s->chain;
+    if (c && ((c->migration_source && c->migration_source->state == MIGRATION_SOURCE_PAUSED) ||
+              migration_target_complete(c)))
+        return err_set(PARAMO_E_AGAIN, "partitions of this shard are being migrated");
+    if (c) {
+        migration_source_end(c);
+        chain_reopen(s);
+        migration_target_end(c, true);
+    }
+    return PARAMO_OK;
+}
+
+void shard_migration_order(struct shard *s, uint32_t what, const struct migration_order *m,
+                           shard_migration_done done, void *arg)
+{
+    struct chain *c = s->chain;
+    paramo_err err = PARAMO_OK;
+    bool later = false;
+    struct migration_shard self = {.node = s->config.node, .index = (uint16_t)s->config.index};
+    if (what == ORDER_MIGRATION_END) {
+        if (c && chain_same(name_of(&m->from), name_of(&self)))
+            is_over(&c->sources_over, m->id);
+        else if (c)
+            is_over(&c->targets_over, m->id);
+        if (c && c->migration_source && c->migration_source->order.id == m->id)
+            migration_source_end(c);
+        if (c)
+            migration_target_end_ordered(c, m);
+        if (c)
+            chain_reopen(s);
+    } else if (!c || !s->view || s->self < 0 || c->failed) {
+        err = err_set(PARAMO_E_NOT_FOUND, "this shard has no part in chains now");
+    } else if (s->loading) {
+        err = err_set(PARAMO_E_AGAIN, "a checkpoint is being loaded");
+    } else if (what == ORDER_MIGRATION_SOURCE) {
+        err = overtaken(&c->sources_over, m->id);
+        if (!err)
+            err = migration_source_begin(c, m);
+    } else if (what == ORDER_MIGRATION_TARGET) {
+        err = overtaken(&c->targets_over, m->id);
+        if (!err)
+            err = migration_target_begin(c, m, done, arg);
+        later = !err;
+    } else {
+        err = overtaken(&c->sources_over, m->id);
+        if (!err)
+            err = migration_source_pause(c, m, done, arg);
+        later = !err;
+    }
+    if (!later)
+        done(arg, err);
+}

@@ -1,0 +1,548 @@
+/* The target's side of a move (moving.h). */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/migration/migration.h"
+#include "server/snapshot/ckpt_rows.h"
+
+struct migration_target {
+    struct chain *chain;
+    struct migration_order order;
+    enum migration_target_state state;
+    uint64_t term; /* of the scheduler */
+    uint64_t partitions[CHAIN_WORDS];
+    bool mine[RING_PARTITIONS]; /* the same, as ckpt_rows.h has it */
+    struct chain_name from;
+    /* A member's, until the move is committed: the order of each partition's last change, and the owner's
+     * records. The updates that they speak of may still be on their way on the chain's connection, and be
+     * lost there.
+     */
+    uint64_t *last;
+    struct chain_origin *staged;
+    struct chain_source *source; /* that has begun it; or NULL */
+    uint64_t heard_at;
+    shard_migration_done full; /* NULL: it has been said */
+    void *arg;
+    struct lane_timer timer;
+};
+
+enum migration_target_state migration_target_state(const struct migration_target *k, uint64_t *id)
+{
+    *id = k->order.id;
+    return k->state;
+}
+
+bool migration_target_has(const struct chain *c, unsigned partition)
+{
+    return c->migration_target && partition_set_has(c->migration_target->partitions, partition);
+}
+
+const uint64_t *migration_target_partitions(const struct chain *c)
+{
+    return c->migration_target ? c->migration_target->partitions : NULL;
+}
+
+static bool is_member(const struct migration_target *k)
+{
+    return k->order.had != MIGRATION_NO_LEVEL;
+}
+
+bool migration_target_is_new(const struct chain *c, unsigned partition)
+{
+    return migration_target_has(c, partition) && !is_member(c->migration_target);
+}
+
+bool migration_target_gets_table(const struct chain *c, const struct shard_table *t)
+{
+    const struct migration_order *m = &c->migration_target->order;
+    return t->replicas >= m->level && t->replicas < m->had;
+}
+
+/* The owner's records, as they are known here. NULL: another's, who has the partitions now. */
+static struct chain_origin *origin_of(const struct migration_target *k)
+{
+    struct chain_origin *o = k->chain->origin_of[k->order.first];
+    return o && chain_same(o->name, k->from) ? o : NULL;
+}
+
+bool migration_target_is_source(const struct chain_source *source)
+{
+    const struct migration_target *k = source->shard->chain->migration_target;
+    return k && k->source == source;
+}
+
+void migration_target_forget_sender(struct chain *c, const struct chain_message *m)
+{
+    if (c->migration_target && c->migration_target->staged)
+        follow_sender_forget(c->migration_target->staged, m);
+}
+
+void migration_target_source_closed(struct chain *c, const struct chain_source *source)
+{
+    if (c->migration_target && c->migration_target->source == source)
+        c->migration_target->source = NULL;
+}
+
+size_t migration_target_frame_bytes(const struct shard *s)
+{
+    size_t most = 0;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        const struct shard_table *t = value;
+        size_t row = ((size_t)t->row_values + t->state_values) * t->value_bytes;
+        most = row > most ? row : most;
+    }
+    return most + 2 * (size_t)MIGRATION_BLOCK_BYTES + SHARD_SENDERS_MAX * sizeof(struct ckpt_window);
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------- */
+
+static void report_full(struct migration_target *k, paramo_err err)
+{
+    shard_migration_done full = k->full;
+    k->full = NULL;
+    if (full)
+        full(k->arg, err);
+}
+
+static void target_free(struct migration_target *k)
+{
+    k->chain->migration_target = NULL;
+    lane_timer_cancel(k->chain->shard->lane, &k->timer);
+    free(k->last);
+    follow_origin_fini(k->staged);
+    free(k);
+}
+
+/* A member's rows of the tables that were to come, whatever its level is by now: it may be the owner, since
+ * the one that sent them has died, and part of a table is not the table. */
+static void rows_drop(const struct migration_target *k)
+{
+    struct shard *s = k->chain->shard;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        if (!t->table || !migration_target_gets_table(k->chain, t))
+            continue;
+        shard_table_lose(t, k->partitions, false);
+        clearing_begin(s, t, k->partitions);
+    }
+}
+
+/* What came goes. */
+static void target_abort(struct migration_target *k, paramo_err err)
+{
+    struct chain *c = k->chain;
+    uint64_t partitions[CHAIN_WORDS];
+    bool member = is_member(k);
+    memcpy(partitions, k->partitions, sizeof partitions);
+    report_full(k, err);
+    if (member)
+        rows_drop(k);
+    target_free(k);
+    if (!member)
+        chain_drop(c, partitions);
+}
+
+/* The owner's records take the place of those that came by the chain. All changes have come: the owner has
+ * not said that it has paused before. */
+static paramo_err adopt_records(struct migration_target *k)
+{
+    struct chain *c = k->chain;
+    struct chain_origin *o = origin_of(k);
+    if (!o)
+        return err_set(PARAMO_E_PROTOCOL, "partitions %u to %u changed owner during their migration",
+                       k->order.first, k->order.first + k->order.partitions - 1);
+    for (partition_set_each(a, k->partitions)) {
+        o->partitions--;
+        c->origin_of[a] = k->staged;
+        k->staged->partitions++;
+    }
+    paramo_err err = follow_reassign(c, k->staged, o, k->partitions);
+    for (partition_set_each(a, k->partitions))
+        if (c->origin_of[a] == k->staged) { /* without memory */
+            c->origin_of[a] = o;
+            o->partitions++;
+        }
+    return err;
+}
+
+/* It has been committed. What came of tables that are not for our level goes: nobody knew of them when the
+ * move began. */
+static void target_commit(struct migration_target *k)
+{
+    struct chain *c = k->chain;
+    uint64_t partitions[CHAIN_WORDS];
+    for (unsigned i = 0; i < k->order.partitions && k->last; i++) {
+        uint64_t *last = &c->last[k->order.first + i];
+        *last = k->state == MIGRATION_TARGET_LAST && k->last[i] > *last ? k->last[i] : *last;
+    }
+    if (k->state == MIGRATION_TARGET_LAST && k->staged) {
+        paramo_err err = adopt_records(k);
+        if (err)
+            chain_fail(c, err);
+    }
+    if (k->state == MIGRATION_TARGET_LAST && !k->order.level)
+        memcpy(c->brought, k->partitions, sizeof c->brought);
+    memcpy(partitions, k->partitions, sizeof partitions);
+    report_full(k, err_set(PARAMO_E_NOT_FOUND, "the view has changed"));
+    target_free(k);
+    chain_shed(c, partitions);
+}
+
+static void fire(struct lane_timer *timer)
+{
+    struct migration_target *k = container_of(timer, struct migration_target, timer);
+    struct shard *s = k->chain->shard;
+    uint64_t now = lane_now(s->lane);
+    if (k->state == MIGRATION_TARGET_FILLING && now - k->heard_at > 2 * MIGRATION_STALL_MS * ENV_MS) {
+        target_abort(k, err_set(PARAMO_E_TIMEOUT, "nothing has come for %d ms", 2 * MIGRATION_STALL_MS));
+        return;
+    }
+    if (lane_timer_arm(s->lane, timer, now + ENV_SEC))
+        log_error("no memory for a timer: a migration to this shard has no deadline");
+}
+
+/* Rows that are to come have room. */
+static paramo_err make_room(struct shard *s)
+{
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        paramo_err err =
+            t->options.kind == PARAMO_TABLE_DENSE && t->table ? shard_table_own(s, t) : PARAMO_OK;
+        if (err)
+            return err;
+    }
+    return PARAMO_OK;
+}
+
+paramo_err migration_target_begin(struct chain *c, const struct migration_order *m, shard_migration_done done,
+                                  void *arg)
+{
+    struct shard *s = c->shard;
+    struct chain_name from = {.node = m->from.node, .shard = m->from.index};
+    if (c->migration_target)
+        target_abort(c->migration_target, err_set(PARAMO_E_NOT_FOUND, "another migration was ordered"));
+    bool member = m->had != MIGRATION_NO_LEVEL;
+    for (unsigned a = m->first; a < (unsigned)m->first + m->partitions; a++)
+        if (member
+                ? chain_level(s, a) != m->had || !c->origin_of[a] || !chain_same(c->origin_of[a]->name, from)
+                : chain_level(s, a) >= 0 || c->origin_of[a])
+            return err_set(PARAMO_E_NOT_FOUND,
+                           "partition %u is here already or not followed, by this shard's view", a);
+    struct migration_target *k = calloc(1, sizeof *k);
+    struct chain_origin *o = k ? follow_origin(c, from) : NULL;
+    uint64_t *last = k && member ? calloc(m->partitions, sizeof *last) : NULL;
+    struct chain_origin *staged = k && member ? follow_origin_make(from) : NULL;
+    if (!o || (member && (!last || !staged))) {
+        free(last);
+        follow_origin_fini(staged);
+        free(k);
+        return err_memory(sizeof *k);
+    }
+    *k = (struct migration_target){.chain = c,
+                                   .order = *m,
+                                   .term = s->view->number >> 32,
+                                   .from = from,
+                                   .last = last,
+                                   .staged = staged,
+                                   .heard_at = lane_now(s->lane),
+                                   .timer.fire = fire};
+    for (unsigned a = m->first; a < (unsigned)m->first + m->partitions; a++) {
+        partition_set_add(k->partitions, a);
+        k->mine[a] = true;
+        c->origin_of[a] = o;
+        o->partitions += !member;
+    }
+    c->migration_target = k;
+    paramo_err err = make_room(s);
+    if (!err)
+        err = lane_timer_arm(s->lane, &k->timer, k->heard_at + ENV_SEC);
+    if (err) {
+        target_abort(k, err);
+        return err;
+    }
+    if (MUTANT(replica_counted_early)) {
+        done(arg, PARAMO_OK);
+    } else {
+        k->full = done;
+        k->arg = arg;
+    }
+    for (struct chain_source *source = c->sources; source; source = source->next)
+        if (source->for_migration && chain_same(source->from, from)) { /* what came before the order */
+            source->again = true;
+            follow_ack_soon(source);
+        }
+    return PARAMO_OK;
+}
+
+bool migration_target_complete(const struct chain *c)
+{
+    return c->migration_target && c->migration_target->state == MIGRATION_TARGET_LAST;
+}
+
+void migration_target_view_changed(struct chain *c)
+{
+    const struct shard *s = c->shard;
+    uint64_t last_migration = s->self >= 0 ? s->view->shards[s->self].last_migration : 0;
+    bool committed = s->self >= 0 && c->in_view && last_migration > c->last_migration;
+    if (committed && !(migration_target_complete(c) &&
+                       c->migration_target->order.id == last_migration)) /* never zeros in silence */
+        chain_fail(c, err_set(PARAMO_E_PROTOCOL,
+                              "a migration to this shard was committed before it was complete here"));
+    c->in_view = s->self >= 0;
+    c->last_migration = last_migration;
+    migration_target_end(c, false);
+}
+
+void migration_target_end(struct chain *c, bool over)
+{
+    struct migration_target *k = c->migration_target;
+    const struct shard *s = c->shard;
+    if (!k)
+        return;
+    bool given =
+        false; /* its owner is dead: some of the partitions are ours, or nearer, without what it had */
+    for (partition_set_each(a, k->partitions))
+        given |= s->view && chain_level(s, a) != (is_member(k) ? k->order.had : -1);
+    if (s->view && s->self >= 0 && s->view->shards[s->self].last_migration == k->order.id) {
+        target_commit(k); /* of partitions that have left since, the rows go with the view */
+    } else if (over || given || s->self < 0 || s->view->number >> 32 != k->term) {
+        target_abort(k, err_set(PARAMO_E_NOT_FOUND, "the migration is over"));
+    }
+}
+
+void migration_target_close(struct chain *c)
+{
+    if (!c->migration_target)
+        return;
+    report_full(c->migration_target, err_set(PARAMO_E_CLOSED, "the shard is closed"));
+    target_free(c->migration_target);
+}
+
+void migration_target_end_ordered(struct chain *c, const struct migration_order *m)
+{
+    if (c->migration_target && c->migration_target->order.id == m->id)
+        migration_target_end(c, true);
+}
+
+/* ---- what comes ---------------------------------------------------------------------------------------- */
+
+static paramo_err wrong(const char *what)
+{
+    return err_set(PARAMO_E_PROTOCOL, "a migration: %s", what);
+}
+
+static paramo_err on_rows(struct migration_target *k, const struct migration_message *m, bool *done)
+{
+    struct shard_table *t = shard_table_find(k->chain->shard, m->table);
+    struct ckpt_block block = {.kind = CKPT_ROWS,
+                               .table = m->table,
+                               .partition = k->order.first,
+                               .partitions = k->order.partitions,
+                               .payload = m->payload,
+                               .bytes = m->bytes};
+    if (!t || !t->table || t->lacks || clearing_touches(t, k->partitions))
+        return PARAMO_OK; /* it comes again when the table is there, without the rows before */
+    if (!migration_target_gets_table(k->chain, t))
+        return wrong("rows of a table that is here already");
+    paramo_err err = ckpt_rows_apply(t->table, &t->placement, k->mine, &block);
+    *done = !err;
+    return err == PARAMO_E_MEMORY ? PARAMO_OK : err ? wrong(err_text()) : PARAMO_OK;
+}
+
+/* They take the place of what was known here of these partitions. MEMORY: of some senders they may have. */
+static paramo_err arrive(struct migration_target *k, const uint64_t partitions[CHAIN_WORDS],
+                         const struct ckpt_window *list, size_t n)
+{
+    struct chain_origin *o = k->staged && !MUTANT(records_before_commit) ? k->staged : origin_of(k);
+    uint64_t held[CHAIN_WORDS];
+    paramo_err err = PARAMO_OK;
+    follow_partitions(k->chain, o, held);
+    k->chain->arrivals++;
+    for (size_t i = 0; i < n && !err; i++) {
+        struct applied_window theirs = {.own = list[i].dedup};
+        struct chain_sender *x =
+            follow_sender(o, list[i].node, list[i].app, list[i].customer, list[i].incarnation);
+        if (!x)
+            return err_memory(sizeof *x);
+        x->applied_window.arrival = k->chain->arrivals;
+        err = applied_window_import(&x->applied_window, held, partitions, &theirs);
+    }
+    for (struct chain_sender *x = o->senders; x && !err; x = x->next)
+        if (x->applied_window.arrival != k->chain->arrivals)
+            err = applied_window_import(&x->applied_window, held, partitions, NULL);
+    return err;
+}
+
+static paramo_err on_records(struct migration_target *k, const struct migration_message *m, bool *done)
+{
+    struct ckpt_block block = {.kind = CKPT_WINDOWS, .payload = m->payload, .bytes = m->bytes};
+    struct ckpt_window *list;
+    size_t n;
+    uint64_t partitions[CHAIN_WORDS] = {0};
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        if (migration_has(m, a)) {
+            partition_set_add(partitions, a);
+            if (!partition_set_has(k->partitions, a))
+                return wrong("records of other partitions");
+        }
+    if (!origin_of(k))
+        return PARAMO_OK;
+    paramo_err err = ckpt_windows_decode(&block, &list, &n);
+    if (err)
+        return err == PARAMO_E_MEMORY ? PARAMO_OK : wrong(err_text());
+    err = arrive(k, partitions, list, n);
+    free(list);
+    *done = !err;
+    return PARAMO_OK; /* MEMORY: it comes again */
+}
+
+static paramo_err on_applied_notes(struct migration_target *k, const struct migration_message *m, bool *done)
+{
+    struct reader r = reader_over(m->payload, m->bytes);
+    struct chain_origin *o = k->staged ? k->staged : origin_of(k);
+    paramo_err err = o ? PARAMO_OK : PARAMO_E_NOT_FOUND;
+    while (r.left && !r.failed && !err) {
+        uint64_t partitions[CHAIN_WORDS];
+        uint32_t node = read_u32(&r), app = read_u32(&r), customer = read_u32(&r);
+        uint64_t incarnation = read_u64(&r), number = read_u64(&r);
+        for (unsigned i = 0; i < CHAIN_WORDS; i++)
+            partitions[i] = read_u64(&r) & k->partitions[i];
+        struct chain_sender *x = r.failed ? NULL : follow_sender(o, node, app, customer, incarnation);
+        err = x ? applied_window_note_number(&x->applied_window, number, partitions) : err_memory(sizeof *x);
+    }
+    *done = !err && !r.failed; /* twice does no harm */
+    return r.failed ? wrong("where chunks have been done") : PARAMO_OK;
+}
+
+static paramo_err on_lost(struct migration_target *k, const struct migration_message *m, bool *done)
+{
+    struct shard_table *t = shard_table_find(k->chain->shard, m->table);
+    struct reader r = reader_over(m->payload, m->bytes);
+    uint64_t partitions[CHAIN_WORDS];
+    if (!t)
+        return PARAMO_OK;
+    for (unsigned i = 0; i < CHAIN_WORDS; i++)
+        partitions[i] = read_u64(&r) & k->partitions[i];
+    if (!reader_done(&r))
+        return wrong("what is lost");
+    if (!migration_target_gets_table(k->chain, t))
+        return wrong("what is lost of a table that is here already");
+    shard_table_lose(t, partitions, true);
+    *done = true;
+    return PARAMO_OK;
+}
+
+static paramo_err on_migration(struct chain_source *source, const struct migration_message *m, bool *done)
+{
+    struct chain *c = source->shard->chain;
+    struct migration_target *k = c->migration_target;
+    if (!k || k->order.id != m->id || !chain_same(k->from, source->from))
+        return PARAMO_OK; /* the order may still come */
+    if (m->what == MIGRATION_STEP_BEGIN) {
+        if (m->first != k->order.first || m->partitions != k->order.partitions || k->source ||
+            k->state != MIGRATION_TARGET_FILLING)
+            return wrong("it begins otherwise than was ordered");
+        k->source = source;
+        *done = true;
+        return PARAMO_OK;
+    }
+    if (k->source != source || k->state == MIGRATION_TARGET_LAST)
+        return wrong("it has not begun, or has ended");
+    switch (m->what) {
+    case MIGRATION_STEP_ROWS:
+        return k->state == MIGRATION_TARGET_FILLING ? on_rows(k, m, done) : wrong("rows after the last");
+    case MIGRATION_STEP_FULL:
+        k->state = MIGRATION_TARGET_FULL;
+        report_full(k, PARAMO_OK);
+        break;
+    case MIGRATION_STEP_RECORDS:
+        return on_records(k, m, done);
+    case MOVE_STEP_NOTES:
+        return on_applied_notes(k, m, done);
+    case MIGRATION_STEP_LOST:
+        return on_lost(k, m, done);
+    default:
+        if (m->bytes != 8 * (size_t)k->order.partitions)
+            return wrong("orders of other partitions");
+        for (unsigned i = 0; i < k->order.partitions; i++)
+            *(k->last ? &k->last[i] : &c->last[k->order.first + i]) = migration_order_of(m, i);
+        k->state = MIGRATION_TARGET_LAST;
+    }
+    *done = true;
+    return PARAMO_OK;
+}
+
+/* A change of the partitions, made by their owner meanwhile. Its record comes with all others. */
+static paramo_err on_change(struct chain_source *source, const struct chain_message *m,
+                            const struct van_seg *seg, unsigned nseg, bool *done)
+{
+    struct shard *s = source->shard;
+    struct migration_target *k = s->chain->migration_target;
+    uint64_t partitions[CHAIN_WORDS];
+    if (!k || k->source != source)
+        return PARAMO_OK;
+    if (m->what != CHAIN_UPDATE || !chain_same(m->origin, source->from) || k->state == MIGRATION_TARGET_LAST)
+        return wrong("what is no change of its partitions");
+    struct shard_table *t = shard_table_find(s, m->request.table);
+    if (!t || t->options.kind == PARAMO_TABLE_USER || !t->table || t->lacks)
+        return t && t->options.kind == PARAMO_TABLE_USER ? wrong("a table without rows") : PARAMO_OK;
+    if (!migration_target_gets_table(s->chain, t))
+        return wrong("a change of a table that is here already");
+    paramo_err err = apply_check_rows(t, &m->request, seg, nseg);
+    const uint64_t *keys = m->request.count ? seg[WIRE_SEG_KEYS].data : NULL;
+    if (!err && m->request.count)
+        err = apply_check_order(t, keys, m->request.count);
+    memcpy(partitions, m->partitions, sizeof partitions);
+    for (size_t i = 0; i < m->request.count && !err; i++)
+        partition_set_add(partitions, ring_partition(ring_position(&t->placement, keys[i])));
+    for (unsigned a = 0; a < RING_PARTITIONS && !err; a++)
+        if (partition_set_has(partitions, a) && !partition_set_has(k->partitions, a))
+            err = wrong("a change of another partition");
+    if (err || (m->request.kind != WIRE_CLEAR && clearing_touches(t, partitions)))
+        return err;
+    uint64_t pushes = t->pushes; /* counted where clients ask */
+    err = partial_apply(s, t, &m->request, seg, nseg, partitions);
+    t->pushes = pushes;
+    if (!err && m->request.kind == WIRE_CLEAR)
+        shard_table_lose(t, partitions, false);
+    *done = !err;
+    return err == PARAMO_E_MEMORY ? PARAMO_OK : err;
+}
+
+paramo_err migration_target_frame(struct chain_source *source, const struct wire_head *head,
+                                  const struct van_seg *seg, unsigned nseg)
+{
+    struct shard *s = source->shard;
+    struct chain_message change;
+    struct migration_message migration;
+    bool is_migration = head->kind == WIRE_MIGRATION, done = false;
+    paramo_err err =
+        is_migration ? migration_decode(head, seg, nseg, &migration) : chain_decode(head, seg, nseg, &change);
+    if (err)
+        return err;
+    uint64_t seq = head->ts;
+    if (seq <= source->received)
+        return PARAMO_OK;
+    if (seq == source->received + 1 && s->view && s->self >= 0 && head->view <= s->view->number)
+        err = is_migration ? on_migration(source, &migration, &done)
+                           : on_change(source, &change, seg, nseg, &done);
+    if (err)
+        return err;
+    if (!done) {
+        source->again = true; /* said with the next tick, order or view */
+        return PARAMO_OK;
+    }
+    source->received = source->acked = seq;
+    if (s->chain->migration_target)
+        s->chain->migration_target->heard_at = lane_now(s->lane);
+    follow_ack_soon(source);
+    return PARAMO_OK;
+}

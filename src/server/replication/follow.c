@@ -1,0 +1,770 @@
+/* A follower's side: what comes from the member before, and the records of the owners it follows (chained.h).
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "cluster/session/acceptor.h"
+#include "server/migration/migration.h"
+
+/* ---- origins and their senders ---- */
+
+enum { BUCKETS_FIRST = 16 };
+
+struct chain_origin *follow_origin_make(struct chain_name name)
+{
+    struct chain_origin *o = calloc(1, sizeof *o);
+    struct chain_sender **buckets = calloc(BUCKETS_FIRST, sizeof(struct chain_sender *));
+    if (!o || !buckets) {
+        free(o);
+        free(buckets);
+        return NULL;
+    }
+    o->name = name;
+    o->buckets = buckets;
+    o->buckets_count = BUCKETS_FIRST;
+    return o;
+}
+
+struct chain_origin *follow_origin(struct chain *c, struct chain_name name)
+{
+    for (struct chain_origin *o = c->origins; o; o = o->next)
+        if (chain_same(o->name, name))
+            return o;
+    struct chain_origin *o = follow_origin_make(name);
+    const struct view_node *node = c->shard->view ? view_node(c->shard->view, name.node) : NULL;
+    if (!o)
+        return NULL;
+    o->incarnation = node ? node->incarnation : 0;
+    o->next = c->origins;
+    c->origins = o;
+    return o;
+}
+
+static struct chain_sender **bucket_of(const struct chain_origin *o, uint32_t node, uint32_t app,
+                                       uint32_t customer, uint64_t incarnation)
+{
+    uint64_t name = incarnation ^ (uint64_t)node << 32 ^ (uint64_t)app << 16 ^ customer;
+    return &o->buckets[mix64(name) & (o->buckets_count - 1)];
+}
+
+static void bucket_add(struct chain_origin *o, struct chain_sender *x)
+{
+    struct chain_sender **bucket = bucket_of(o, x->node, x->app, x->customer, x->incarnation);
+    x->bucket_next = *bucket;
+    *bucket = x;
+}
+
+/* Without memory searches take longer. */
+static void buckets_grow(struct chain_origin *o)
+{
+    struct chain_sender **more = calloc(2 * (size_t)o->buckets_count, sizeof(struct chain_sender *));
+    if (!more)
+        return;
+    free(o->buckets);
+    o->buckets = more;
+    o->buckets_count *= 2;
+    for (struct chain_sender *x = o->senders; x; x = x->next)
+        bucket_add(o, x);
+}
+
+static void origin_sender_free(struct chain_origin *o, struct chain_sender *x)
+{
+    struct chain_sender **at = bucket_of(o, x->node, x->app, x->customer, x->incarnation);
+    while (*at != x)
+        at = &(*at)->bucket_next;
+    *at = x->bucket_next;
+    *(x->prev ? &x->prev->next : &o->senders) = x->next;
+    if (x->next)
+        x->next->prev = x->prev;
+    o->senders_count--;
+    applied_window_fini(&x->applied_window);
+    free(x);
+}
+
+void follow_origin_fini(struct chain_origin *o)
+{
+    while (o && o->senders)
+        origin_sender_free(o, o->senders);
+    if (o)
+        free(o->buckets);
+    free(o);
+}
+
+void follow_origin_free(struct chain *c, struct chain_origin *o)
+{
+    struct chain_origin **at = &c->origins;
+    while (*at != o)
+        at = &(*at)->next;
+    *at = o->next;
+    follow_origin_fini(o);
+}
+
+static struct chain_sender *sender_find(const struct chain_origin *o, uint32_t node, uint32_t app,
+                                        uint32_t customer, uint64_t incarnation)
+{
+    struct chain_sender *x = *bucket_of(o, node, app, customer, incarnation);
+    while (x &&
+           (x->incarnation != incarnation || x->node != node || x->app != app || x->customer != customer))
+        x = x->bucket_next;
+    return x;
+}
+
+struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
+                                   uint64_t incarnation)
+{
+    struct chain_sender *x = sender_find(o, node, app, customer, incarnation);
+    if (x)
+        return x;
+    x = calloc(1, sizeof *x);
+    if (!x)
+        return NULL;
+    x->node = node;
+    x->app = app;
+    x->customer = customer;
+    x->incarnation = incarnation;
+    applied_window_init(&x->applied_window);
+    x->next = o->senders;
+    if (x->next)
+        x->next->prev = x;
+    o->senders = x;
+    bucket_add(o, x);
+    if (++o->senders_count > o->buckets_count)
+        buckets_grow(o);
+    return x;
+}
+
+void follow_sender_forget(struct chain_origin *o, const struct chain_message *m)
+{
+    struct chain_sender *x = sender_find(o, m->node, m->app, m->customer, m->incarnation);
+    if (!x)
+        return;
+    applied_window_raise_floor(&x->applied_window, m->request.floor);
+    /* What is sent again of what is below comes by a connection that this shard has had since before, so that
+     * its own record of the sender, which is raised, too, knows. */
+    if (applied_window_is_empty(&x->applied_window) || MUTANT(forget_all))
+        origin_sender_free(o, x);
+}
+
+void follow_senders_gone(struct chain *c, struct chain_origin *o)
+{
+    for (struct chain_sender *x = o->senders, *next; x; x = next) {
+        const struct view_node *node = view_node(c->shard->view, x->node);
+        next = x->next;
+        if (!node || !node->alive || node->incarnation != x->incarnation)
+            origin_sender_free(o, x);
+    }
+}
+
+/* ---- records that pass from one owner to another ---- */
+
+void follow_partitions(const struct chain *c, const struct chain_origin *o, uint64_t partitions[CHAIN_WORDS])
+{
+    memset(partitions, 0, CHAIN_WORDS * sizeof *partitions);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        if (c->origin_of[a] == o)
+            partition_set_add(partitions, a);
+}
+
+/* One by one all senders of an owner (NULL: our own); false at the end. */
+struct record {
+    const void *at;
+    struct chain_sender id;
+    struct applied_window *applied_window;
+    struct sender *own;
+};
+
+static bool record_next(const struct chain *c, const struct chain_origin *o, struct record *r)
+{
+    struct chain_sender *x = NULL;
+    r->own = NULL;
+    if (o) {
+        x = r->at ? ((const struct chain_sender *)r->at)->next : o->senders;
+        r->at = x;
+    } else {
+        r->at = r->own = r->at ? ((const struct sender *)r->at)->next : c->shard->senders;
+    }
+    if (!r->at)
+        return false;
+    r->applied_window = x ? &x->applied_window : &r->own->applied_window;
+    r->id = x ? *x
+              : (struct chain_sender){.node = r->own->node,
+                                      .app = r->own->app,
+                                      .customer = r->own->customer,
+                                      .incarnation = r->own->incarnation};
+    return true;
+}
+
+/* The same sender's at another owner, found or made; false: no memory. */
+static bool record_at(struct chain *c, struct chain_origin *o, const struct chain_sender *id,
+                      struct record *r)
+{
+    struct chain_sender *x = NULL;
+    r->own = NULL;
+    if (o)
+        x = follow_sender(o, id->node, id->app, id->customer, id->incarnation);
+    else
+        r->own = shard_sender(c->shard, id->node, id->app, id->customer, id->incarnation);
+    r->applied_window = x ? &x->applied_window : r->own ? &r->own->applied_window : NULL;
+    return r->applied_window;
+}
+
+paramo_err follow_reassign(struct chain *c, struct chain_origin *from, struct chain_origin *to,
+                           const uint64_t partitions[CHAIN_WORDS])
+{
+    uint64_t pass[CHAIN_WORDS] = {0}, held[CHAIN_WORDS], left[CHAIN_WORDS];
+    struct record record = {0}, other = {0};
+    paramo_err err = PARAMO_OK;
+    for (partition_set_each(a, partitions))
+        if (c->origin_of[a] == from)
+            partition_set_add(pass, a);
+    if (to)
+        follow_partitions(c, to, held);
+    else
+        memcpy(held, c->mine, sizeof held);
+    c->arrivals++;
+    while (!err && record_next(c, from, &record)) {
+        if (!record_at(c, to, &record.id, &other))
+            return err_memory(sizeof record.id);
+        if (other.own) {
+            shard_floor(c->shard, other.own, record.applied_window->own.floor);
+            other.own->behind = true;
+            other.own->told = 0;
+        }
+        other.applied_window->arrival = c->arrivals;
+        err = applied_window_import(other.applied_window, held, pass,
+                                    MUTANT(records_stay_behind) ? NULL : record.applied_window);
+    }
+    record = (struct record){0};
+    while (!err && record_next(c, to, &record)) /* of whom the owner before knew nothing */
+        if (record.applied_window->arrival != c->arrivals)
+            err = applied_window_import(record.applied_window, held, pass, NULL);
+    if (err)
+        return err;
+    for (partition_set_each(a, pass)) {
+        c->origin_of[a] = to;
+        if (from)
+            from->partitions--;
+        if (to)
+            to->partitions++;
+    }
+    if (from)
+        follow_partitions(c, from, left);
+    for (unsigned i = 0; i < CHAIN_WORDS && !from; i++)
+        left[i] = c->mine[i] & ~pass[i];
+    record = (struct record){0};
+    while (record_next(c, from, &record))
+        applied_window_retain(record.applied_window, left);
+    return PARAMO_OK;
+}
+
+/* ---- acknowledging ---- */
+
+void follow_ack(struct chain_source *source)
+{
+    struct shard *s = source->shard;
+    uint8_t beyond[CHAIN_BEYOND_MAX];
+    struct chain_ack ack = {.acked = source->acked,
+                            .received = source->received,
+                            .view = s->view ? s->view->number : 0,
+                            .clock = source->beat_clock,
+                            .again = source->again};
+    for (const struct qnode *node = source->waits.head; node; node = node->next) {
+        const struct chain_wait *w = container_of(node, struct chain_wait, node);
+        uint64_t i = w->seq - source->acked - 1;
+        if (((w->entries || w->elsewhere) && !MUTANT(acks_before_next)) || i / 8 >= sizeof beyond)
+            continue;
+        if (i / 8 >= ack.beyond_bytes)
+            memset(beyond + ack.beyond_bytes, 0, i / 8 + 1 - ack.beyond_bytes);
+        ack.beyond_bytes = i / 8 >= ack.beyond_bytes ? i / 8 + 1 : ack.beyond_bytes;
+        beyond[i / 8] |= (uint8_t)(1u << (i % 8));
+    }
+    struct wire_head head;
+    chain_ack_head(&ack, &head);
+    source->again = false;
+    /* Lost ones are made good by the next, at the latest with the next beat. */
+    if (source->conn && control_message_send(source->conn, &head, beyond, ack.beyond_bytes))
+        source->again = ack.again;
+}
+
+static void round_end(struct lane_task *task)
+{
+    struct chain_source *source = container_of(task, struct chain_source, round);
+    source->due = false;
+    if (source->shard)
+        follow_ack(source);
+    else
+        free(source);
+}
+
+void follow_ack_soon(struct chain_source *source)
+{
+    if (source->due)
+        return;
+    source->due = true;
+    source->round.run = round_end;
+    lane_at_end(source->shard->lane, &source->round);
+}
+
+/* All of the first that are over are acknowledged. */
+void follow_advance(struct chain_source *source)
+{
+    while (source->waits.head) {
+        struct chain_wait *w = container_of(source->waits.head, struct chain_wait, node);
+        if ((w->entries || w->elsewhere) && !MUTANT(acks_before_next))
+            break;
+        (void)queue_pop(&source->waits);
+        source->acked = w->seq;
+        w->source = NULL;
+        if (!w->entries)
+            free(w);
+    }
+    follow_ack_soon(source);
+}
+
+/* Nobody waits for what it sent. */
+static void waits_detach(struct chain_source *source)
+{
+    for (struct qnode *node; (node = queue_pop(&source->waits));) {
+        struct chain_wait *w = container_of(node, struct chain_wait, node);
+        w->source = NULL;
+        if (!w->entries)
+            free(w);
+    }
+}
+
+void follow_lease(struct chain *c, const struct chain_source *source)
+{
+    uint64_t until = source->beat_at ? source->beat_at + CHAIN_LEASE_WAIT_MS * ENV_MS : 0;
+    if (until > c->leased_until)
+        c->leased_until = until;
+}
+
+void follow_forget(struct chain *c, struct chain_source *source)
+{
+    struct chain_source **at = &c->sources;
+    while (*at != source)
+        at = &(*at)->next;
+    *at = source->next;
+    follow_lease(c, source);
+    if (source->conn)
+        van_close(source->conn, false);
+    migration_target_source_closed(c, source);
+    waits_detach(source);
+    source->shard = NULL;
+    if (!source->due)
+        free(source);
+}
+
+/* ---- what comes ---- */
+
+/* Is `before` the member before us on this partition? */
+static bool comes_from(const struct shard *s, unsigned partition, unsigned before)
+{
+    const struct ring_chains *chains = &s->view->chains;
+    int level = chain_level(s, partition) - 1;
+    while (level > 0 && chains->level[level].owner[partition] == RING_NONE)
+        level--;
+    return level >= 0 && chains->level[level].owner[partition] == before;
+}
+
+static paramo_err refuse_partition(unsigned partition)
+{
+    return err_set(PARAMO_E_PROTOCOL, "CHAIN of partition %u, in which another comes before", partition);
+}
+
+/* Which partitions of a change are new here. */
+static paramo_err fresh_partitions(const struct chain_source *source, const struct shard_table *t,
+                                   const struct chain_message *m, const struct van_seg *seg,
+                                   uint64_t touched[CHAIN_WORDS], uint64_t fresh[CHAIN_WORDS], bool *any)
+{
+    const struct shard *s = source->shard;
+    const struct chain *c = s->chain;
+    int before = view_shard_index(s->view, source->from.node, source->from.shard);
+    memset(fresh, 0, CHAIN_WORDS * sizeof *fresh);
+    memcpy(touched, m->partitions, CHAIN_WORDS * sizeof *touched);
+    const uint64_t *keys = m->request.count ? seg[WIRE_SEG_KEYS].data : NULL;
+    for (size_t i = 0; i < m->request.count; i++)
+        partition_set_add(touched, ring_partition(ring_position(&t->placement, keys[i])));
+    *any = false;
+    for (partition_set_each(a, touched)) {
+        if (before < 0 || !comes_from(s, a, (unsigned)before)) {
+            if (MUTANT(old_epoch_accepted))
+                continue;
+            return refuse_partition(a);
+        }
+        if ((m->order <= c->last[a] && !MUTANT(forward_before_order)) || !chain_has(t, c->level[a]))
+            continue;
+        if (!c->origin_of[a] || !chain_same(c->origin_of[a]->name, m->origin))
+            return err_set(PARAMO_E_PROTOCOL, "CHAIN of an owner that partition %u does not have", a);
+        partition_set_add(fresh, a);
+        *any = true;
+    }
+    return PARAMO_OK;
+}
+
+/* A place in the source for a step, and what goes on to the next members. */
+static struct chain_wait *wait_make(struct chain_source *source, const struct shard_table *t,
+                                    const struct chain_message *m, const struct van_seg *seg, unsigned nseg)
+{
+    struct chain_wait *w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
+    w->source = source;
+    w->seq = m->seq;
+    if (chain_split(source->shard->chain, t, m, seg, nseg, NULL, false, w, &w->made)) {
+        chain_abandon(w);
+        return NULL;
+    }
+    return w;
+}
+
+static void wait_commit(struct chain_source *source, struct chain_wait *w)
+{
+    struct chain *c = source->shard->chain;
+    source->received = w->seq;
+    queue_push(&source->waits, &w->node);
+    struct queue made = w->made;
+    w->made = (struct queue){0};
+    for (struct qnode *node; (node = queue_pop(&made));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        chain_append(e->to, e);
+    }
+    chain_send_all(c);
+    follow_advance(source);
+}
+
+/* *done: taken; else it is to come again. */
+static paramo_err on_update(struct chain_source *source, struct chain_message *m, const struct van_seg *seg,
+                            unsigned nseg, bool *done)
+{
+    struct shard *s = source->shard;
+    struct chain *c = s->chain;
+    uint64_t touched[CHAIN_WORDS], fresh[CHAIN_WORDS];
+    bool any;
+    struct shard_table *t = shard_table_find(s, m->request.table);
+    if (!t || t->lacks)
+        return PARAMO_OK;
+    if (t->options.kind == PARAMO_TABLE_USER || !t->table)
+        return t ? err_set(PARAMO_E_PROTOCOL, "CHAIN to table %s, which has no copies", t->name) : PARAMO_OK;
+    paramo_err err = apply_check_rows(t, &m->request, seg, nseg);
+    if (!err && m->request.count)
+        err = apply_check_order(t, seg[WIRE_SEG_KEYS].data, m->request.count);
+    if (!err)
+        err = fresh_partitions(source, t, m, seg, touched, fresh, &any);
+    if (err)
+        return err;
+    if (any && m->request.kind != WIRE_CLEAR && clearing_touches(t, fresh))
+        return PARAMO_OK;
+    struct chain_origin *origin = any ? follow_origin(c, m->origin) : NULL;
+    struct chain_sender *sender =
+        origin ? follow_sender(origin, m->node, m->app, m->customer, m->incarnation) : NULL;
+    struct chain_wait *w = any && !sender ? NULL : wait_make(source, t, m, seg, nseg);
+    if (!w)
+        return PARAMO_OK;
+    struct applied_note *note = NULL; /* first, since it may fail */
+    if (sender && !MUTANT(replica_without_record) && !(note = applied_note_make(m->request.number, fresh))) {
+        chain_abandon(w);
+        return PARAMO_OK;
+    }
+    uint64_t pushes = t->pushes; /* counted where clients ask */
+    err = any ? partial_apply(s, t, &m->request, seg, nseg, fresh) : PARAMO_OK;
+    t->pushes = pushes;
+    if (err) {
+        free(note);
+        chain_abandon(w);
+        return err == PARAMO_E_MEMORY ? PARAMO_OK : err;
+    }
+    for (partition_set_each(a, fresh))
+        c->last[a] = m->order;
+    if (any && m->request.kind == WIRE_CLEAR)
+        shard_table_lose(t, fresh, false);
+    if (note) {
+        applied_window_raise_floor(&sender->applied_window, m->request.floor);
+        applied_window_attach(&sender->applied_window, note);
+    }
+    wait_commit(source, w);
+    *done = true;
+    return PARAMO_OK;
+}
+
+/* From whoever we followed: it need not be whom the one before did, if either has not had every view. */
+static paramo_err on_takeover(struct chain_source *source, const struct chain_message *m, bool *done)
+{
+    struct chain *c = source->shard->chain;
+    struct chain_wait *w = wait_make(source, NULL, m, NULL, 0);
+    struct chain_origin *to = w ? follow_origin(c, m->origin) : NULL;
+    paramo_err err = to ? PARAMO_OK : err_memory(sizeof *to);
+    for (struct chain_origin *from = c->origins, *next; from && !err; from = next) {
+        uint64_t partitions[CHAIN_WORDS] = {0};
+        bool any = false;
+        next = from->next;
+        for (unsigned a = 0; a < RING_PARTITIONS && from != to; a++)
+            if (partition_set_has(m->partitions, a) && c->origin_of[a] == from &&
+                !migration_target_is_new(c, a)) {
+                partition_set_add(partitions, a);
+                any = true;
+            }
+        if (any)
+            err = follow_reassign(c, from, to, partitions);
+        if (any && !err && !from->partitions)
+            follow_origin_free(c, from);
+    }
+    if (err) {
+        chain_abandon(w);
+        return PARAMO_OK; /* again, when there is memory */
+    }
+    wait_commit(source, w);
+    *done = true;
+    return PARAMO_OK;
+}
+
+static paramo_err on_forget(struct chain_source *source, const struct chain_message *m, bool *done)
+{
+    struct chain *c = source->shard->chain;
+    struct chain_wait *w = wait_make(source, NULL, m, NULL, 0);
+    if (!w)
+        return PARAMO_OK;
+    /* Whoever sends it, a floor is true of the sender everywhere. */
+    struct sender *own = shard_sender_find(c->shard, m->node, m->app, m->customer, m->incarnation);
+    if (own)
+        shard_floor(c->shard, own, m->request.floor);
+    for (struct chain_origin *o = c->origins; o; o = o->next)
+        follow_sender_forget(o, m);
+    migration_target_forget_sender(c, m);
+    wait_commit(source, w);
+    *done = true;
+    return PARAMO_OK;
+}
+
+static paramo_err refuse_view(struct chain_source *source)
+{
+    struct wire_head refused = {.kind = WIRE_CHAIN_REFUSED, .view = source->shard->view->number};
+    return control_message_send(source->conn, &refused, NULL, 0);
+}
+
+static paramo_err follow(struct chain_source *source, const struct wire_head *head, const struct van_seg *seg,
+                         unsigned nseg)
+{
+    struct shard *s = source->shard;
+    struct chain_message m;
+    bool done = false;
+    paramo_err err = chain_decode(head, seg, nseg, &m);
+    if (err)
+        return err;
+    if (m.seq <= source->received)
+        return PARAMO_OK; /* the next beat says so; an answer to each would only add to what is late already
+                           */
+    if (s->view && m.view < s->chain_changed && !MUTANT(old_epoch_accepted))
+        return refuse_view(source);
+    if (m.seq == source->received + 1 && s->view && s->self >= 0 && m.view <= s->view->number)
+        err = m.what == CHAIN_UPDATE     ? on_update(source, &m, seg, nseg, &done)
+              : m.what == CHAIN_TAKEOVER ? on_takeover(source, &m, &done)
+                                         : on_forget(source, &m, &done);
+    if (!err && !done)
+        source->again = true; /* said with the next beat, or view */
+    return err;
+}
+
+static paramo_err beat(struct chain_source *source, const struct wire_head *head, unsigned nseg)
+{
+    const struct shard *s = source->shard;
+    uint64_t clock;
+    paramo_err err = chain_beat_decode(head, nseg, &clock);
+    if (err)
+        return err;
+    if (s->view && head->view < s->chain_changed)
+        return refuse_view(source);
+    if (clock > source->beat_clock)
+        source->beat_clock = clock;
+    source->beat_at = lane_now(s->lane);
+    follow_ack_soon(source);
+    return PARAMO_OK;
+}
+
+/* ---- connections ---- */
+
+static paramo_err source_frame(void *user, struct van_conn *conn, const uint8_t bytes[VAN_HEAD],
+                               const struct van_seg *seg, unsigned nseg)
+{
+    struct chain_source *source = user;
+    struct wire_head head;
+    (void)conn;
+    paramo_err err = wire_head_decode(bytes, &head);
+    if (!err && head.kind == WIRE_HELLO)
+        return PARAMO_OK; /* a second copy of the first */
+    if (!err && head.kind == WIRE_CHAIN_BEAT)
+        return beat(source, &head, nseg);
+    if (!err && head.kind != WIRE_CHAIN && !(source->for_migration && head.kind == WIRE_MIGRATION))
+        err = err_set(PARAMO_E_PROTOCOL, "%s from a member before", wire_kind_name(head.kind));
+    if (err)
+        return err;
+    return source->for_migration ? migration_target_frame(source, &head, seg, nseg)
+                                 : follow(source, &head, seg, nseg);
+}
+
+static void source_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
+{
+    struct chain_source *source = user;
+    char self[VIEW_LABEL_MAX], from[VIEW_LABEL_MAX];
+    if (why == PARAMO_E_PROTOCOL || why == PARAMO_E_TOO_LARGE || why == PARAMO_E_VERSION)
+        log_warn("%s: %s broke the protocol: %s", view_id_label(source->shard->config.node, self),
+                 view_id_label(source->from.node, from), text);
+    van_close(conn, false);
+    source->conn = NULL;
+    if (source->for_migration && !migration_target_is_source(source))
+        follow_forget(source->shard->chain, source);
+}
+
+static const struct van_user source_user = {.frame = source_frame, .closed = source_closed};
+
+/* ---- guests: those who have said HELLO, and nothing yet ---- */
+
+static void guest_forget(struct chain_guest *g)
+{
+    struct chain_guest **at = &g->shard->chain->guests;
+    while (*at != g)
+        at = &(*at)->next;
+    *at = g->next;
+    free(g);
+}
+
+void follow_guests_close(struct chain *c)
+{
+    while (c->guests) {
+        van_close(c->guests->conn, false);
+        guest_forget(c->guests);
+    }
+}
+
+static bool lives(const struct shard *s, uint32_t id, uint64_t incarnation)
+{
+    const struct view_node *node = s->view ? view_node(s->view, id) : NULL;
+    return node && (node->alive || MUTANT(old_epoch_accepted)) && node->incarnation == incarnation;
+}
+
+static struct chain_source *source_of(const struct chain *c, const struct chain_guest *g)
+{
+    struct chain_source *source = c->sources;
+    while (source && !(chain_same(source->from, g->from) && source->incarnation == g->incarnation &&
+                       source->for_migration == g->for_migration))
+        source = source->next;
+    return source;
+}
+
+/* It means this process, and is the source from now on. */
+static struct chain_source *guest_stays(const struct chain_guest *g)
+{
+    struct chain *c = g->shard->chain;
+    struct chain_source *source = source_of(c, g);
+    if (!source) {
+        source = calloc(1, sizeof *source);
+        if (!source)
+            return NULL;
+        source->shard = g->shard;
+        source->from = g->from;
+        source->for_migration = g->for_migration;
+        source->incarnation = g->incarnation;
+        source->next = c->sources;
+        c->sources = source;
+    }
+    if (source->conn)
+        van_close(source->conn, false);
+    if (source->generation != g->generation) {
+        waits_detach(source);
+        migration_target_source_closed(c, source);
+        source->received = source->acked = 0;
+        source->generation = g->generation;
+    }
+    source->conn = g->conn;
+    source->again = true;
+    van_set_user(source->conn, &source_user, source);
+    return source;
+}
+
+/* The first frame behind HELLO: it is the source's, too. */
+static paramo_err guest_frame(void *user, struct van_conn *conn, const uint8_t bytes[VAN_HEAD],
+                              const struct van_seg *seg, unsigned nseg)
+{
+    struct chain_guest *g = user;
+    struct wire_head head;
+    paramo_err err = wire_head_decode(bytes, &head);
+    if (err || head.kind == WIRE_HELLO)
+        return err; /* a second copy of the first */
+    const struct chain_source *before = source_of(g->shard->chain, g);
+    bool stays =
+        lives(g->shard, g->from.node, g->incarnation) && !(before && before->generation > g->generation);
+    struct chain_source *source = stays ? guest_stays(g) : NULL;
+    guest_forget(g);
+    if (!source) { /* its death or a later stream has come meanwhile, or there is no memory: it dials again */
+        van_close(conn, false);
+        return PARAMO_OK;
+    }
+    follow_ack(source);
+    return source_frame(source, conn, bytes, seg, nseg);
+}
+
+static void guest_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
+{
+    (void)why, (void)text;
+    van_close(conn, false);
+    guest_forget(user);
+}
+
+static const struct van_user guest_user = {.frame = guest_frame, .closed = guest_closed};
+
+/* Who dials learns by WELCOME whether this is the process that it means: another may have had this address,
+ * and be in a view still. Only what it says then (it begins with a beat) makes it a source: the HELLO to
+ * another must not end the stream that comes here, nor be the later of the two. */
+void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello)
+{
+    if (!s->chain || !lives(s, hello->node, hello->incarnation)) {
+        acceptor_reject(conn, PARAMO_E_REFUSED, "this shard's view does not have that server alive");
+        return;
+    }
+    struct chain *c = s->chain;
+    struct chain_guest *g = calloc(1, sizeof *g);
+    if (!g) {
+        acceptor_reject(conn, PARAMO_E_MEMORY, "out of memory");
+        return;
+    }
+    *g = (struct chain_guest){.shard = s,
+                              .conn = conn,
+                              .from = {.node = hello->node, .shard = (uint16_t)hello->customer},
+                              .incarnation = hello->incarnation,
+                              .generation = hello->app,
+                              .for_migration = hello->purpose == HELLO_MIGRATION};
+    const struct chain_source *source = source_of(c, g);
+    if (source && source->generation > g->generation) {
+        free(g);
+        acceptor_reject(conn, PARAMO_E_REFUSED, "a later stream has come already");
+        return;
+    }
+    unsigned guests = 0;
+    for (struct chain_guest *other = c->guests, *next; other; other = next) {
+        next = other->next;
+        guests++;
+        if (chain_same(other->from, g->from) && other->generation == g->generation &&
+            other->for_migration == g->for_migration) { /* dialled again */
+            van_close(other->conn, false);
+            guest_forget(other);
+        }
+    }
+    if (guests > CHAIN_GUESTS_MAX) {
+        free(g);
+        acceptor_reject(conn, PARAMO_E_FULL, "too many connections that have sent nothing");
+        return;
+    }
+    g->next = c->guests;
+    c->guests = g;
+    van_set_user(conn, &guest_user, g);
+    van_set_frame_limit(conn, s->config.frame_bytes +
+                                  (g->for_migration ? migration_target_frame_bytes(s) : CHAIN_BODY_MAX));
+    van_conn_stays(conn);
+    if (acceptor_welcome(conn, s->view->job, s->config.incarnation)) {
+        van_close(conn, false);
+        guest_forget(g);
+    }
+}

@@ -1,0 +1,740 @@
+/* Streams to the next members, and what waits until they have it (chained.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cluster/session/address.h"
+#include "cluster/session/connector.h"
+#include "server/migration/migration.h"
+
+/* ---- entries ---- */
+
+void chain_entry_free(struct chain_entry *e)
+{
+    if (e->out)
+        e->over = true;
+    else
+        free(e);
+}
+
+static void entry_done(struct van_frame *frame, paramo_err status)
+{
+    struct chain_entry *e = container_of(frame, struct chain_entry, frame);
+    (void)status; /* what is not acknowledged is sent again */
+    e->out = false;
+    if (e->over)
+        free(e);
+}
+
+struct chain_entry *chain_entry_new(size_t bytes)
+{
+    struct chain_entry *e = malloc(sizeof *e + bytes);
+    if (!e)
+        return NULL;
+    memset(e, 0, sizeof *e);
+    e->frame.class = VAN_CHAIN;
+    e->frame.done = entry_done;
+    e->bytes = sizeof *e + bytes;
+    return e;
+}
+
+struct chain_entry *chain_entry_make(const struct shard_table *t, const struct chain_message *m,
+                                     const struct van_seg *seg, unsigned nseg, const uint64_t *partitions)
+{
+    struct chain_entry *e = chain_entry_new(t ? rows_some_bytes(&m->request, seg, nseg) : 0);
+    if (!e)
+        return NULL;
+    e->m = *m;
+    if (t && m->request.count)
+        rows_some(t, &m->request, seg, partitions, e->data, &e->m.request, e->seg);
+    for (unsigned i = 0; partitions && chain_has_partitions(m) && i < CHAIN_WORDS; i++)
+        e->m.partitions[i] &= partitions[i];
+    return e;
+}
+
+/* ---- waits ---- */
+
+static void wait_unlink(struct chain_wait *w)
+{
+    if (!w->sender)
+        return;
+    if (w->prev)
+        w->prev->next = w->next;
+    else
+        w->sender->pending = w->next;
+    if (w->next)
+        w->next->prev = w->prev;
+    w->sender = NULL;
+}
+
+void chain_wait_done(struct chain_wait *w)
+{
+    if (!w || --w->entries)
+        return;
+    if (w->source) {
+        follow_advance(w->source);
+        return;
+    }
+    struct peer *peer = w->sender ? w->sender->peer : NULL;
+    if (MUTANT(forward_before_record) && w->sender &&
+        applied_window_state(&w->sender->applied_window, w->head.number) == DEDUP_NEW)
+        applied_window_record(&w->sender->applied_window, w->head.number);
+    wait_unlink(w);
+    if (peer && w->reply)
+        reply_late(peer, w->reply, &w->head);
+    else if (peer)
+        reply_status(peer, &w->head, PARAMO_OK, NULL);
+    else if (w->reply)
+        reply_free(w->reply);
+    free(w);
+}
+
+static struct chain_wait *pending(const struct sender *sender, uint64_t number)
+{
+    struct chain_wait *w = sender->pending;
+    while (w && w->head.number != number)
+        w = w->next;
+    return w;
+}
+
+bool chain_pending(struct sender *sender, const struct wire_head *h)
+{
+    struct chain_wait *w = pending(sender, h->number);
+    /* Cut anew it asks for other values than those that wait here: it comes again when they have been sent.
+     */
+    if (w && h->kind != WIRE_PROBE && (!w->reply || w->head.attempt == h->attempt))
+        w->head = *h;
+    return w;
+}
+
+void chain_sender_gone(struct sender *sender)
+{
+    while (sender->pending) {
+        struct chain_wait *w = sender->pending;
+        wait_unlink(w);
+        if (w->reply)
+            reply_free(w->reply);
+        w->reply = NULL;
+    }
+}
+
+/* ---- streams ---- */
+
+static void stream_send(struct chain_stream *st)
+{
+    struct shard *s = st->shard;
+    if (st->lacked && s->view->number >= st->lacked) { /* once: what is sent from now on has that view */
+        st->mended = st->lacked;
+        st->lacked = 0;
+        st->unsent = st->entries.head;
+    }
+    while (st->conn && !st->blocked && st->unsent) {
+        struct chain_entry *e = container_of(st->unsent, struct chain_entry, node);
+        struct wire_head head;
+        if (e->acked) {
+            st->unsent = st->unsent->next;
+            continue;
+        }
+        if (e->out)
+            return; /* a copy is still leaving: the tick comes back to it */
+        e->m.view = s->view->number;
+        memcpy(e->frame.seg, e->seg, sizeof e->seg);
+        if (e->migration.what) {
+            e->migration.seq = e->m.seq;
+            e->migration.view = e->m.view;
+            migration_head(&e->migration, &head);
+            e->frame.nseg = e->migration.bytes ? 1 : 0;
+        } else {
+            chain_head(&e->m, &head);
+            e->frame.seg[WIRE_SEG_BODY] =
+                (struct van_seg){.data = e->body, .len = chain_body_encode(&e->m, e->body)};
+            e->frame.nseg = VAN_SEGS;
+        }
+        wire_head_encode(&head, e->frame.head);
+        paramo_err err = van_send(st->conn, &e->frame);
+        st->blocked = err == PARAMO_E_AGAIN;
+        if (err)
+            return; /* or the connection has ended, and closed() comes */
+        e->out = true;
+        st->unsent = st->unsent->next;
+    }
+}
+
+void chain_send_all(struct chain *c)
+{
+    for (struct chain_stream *st = c->streams; st; st = st->next)
+        stream_send(st);
+}
+
+void chain_append(struct chain_stream *st, struct chain_entry *e)
+{
+    if (queue_empty(&st->entries))
+        st->progressed_at = lane_now(st->shard->lane);
+    e->m.seq = ++st->seq;
+    queue_push(&st->entries, &e->node);
+    if (!st->unsent)
+        st->unsent = &e->node;
+    st->count++;
+    st->bytes += e->bytes;
+}
+
+static void entry_acked(struct chain_stream *st, struct chain_entry *e)
+{
+    struct chain_wait *wait = e->wait;
+    e->acked = true;
+    e->wait = NULL;
+    st->count--;
+    st->bytes -= e->bytes;
+    if (e->migration.what == MIGRATION_STEP_ROWS)
+        migration_source_rows_acked(st->migration_source, e->bytes);
+    chain_wait_done(wait);
+}
+
+void chain_reopen(struct shard *s)
+{
+    if (s->chain->held && chain_open(s)) {
+        s->chain->held = false;
+        slice_resume_all(s);
+    }
+}
+
+static void stream_ack(struct chain_stream *st, const struct chain_ack *ack)
+{
+    struct shard *s = st->shard;
+    if (ack->clock > st->heard_at)
+        st->heard_at = ack->clock;
+    if (ack->acked > st->acked)
+        st->progressed_at = lane_now(s->lane);
+    for (struct qnode *node = st->entries.head; node; node = node->next) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        if (e->m.seq > ack->received)
+            break;
+        if (!e->acked && chain_acks(ack, e->m.seq))
+            entry_acked(st, e);
+    }
+    while (st->entries.head && container_of(st->entries.head, struct chain_entry, node)->acked) {
+        struct qnode *node = queue_pop(&st->entries);
+        if (st->unsent == node)
+            st->unsent = node->next;
+        st->acked = container_of(node, struct chain_entry, node)->m.seq;
+        chain_entry_free(container_of(node, struct chain_entry, node));
+    }
+    if (ack->again) {
+        st->unsent = st->entries.head;
+        while (st->unsent && container_of(st->unsent, struct chain_entry, node)->m.seq <= ack->received)
+            st->unsent = st->unsent->next;
+    }
+    stream_send(st);
+    migration_source_check_pause(s->chain);
+    loading_check(s);
+    saving_check(s);
+    chain_reopen(s);
+}
+
+static void stream_down(struct chain_stream *st)
+{
+    if (st->conn)
+        van_close(st->conn, false);
+    st->conn = NULL;
+    st->blocked = false;
+    st->unsent = st->entries.head;
+}
+
+static paramo_err stream_frame(void *user, struct van_conn *conn, const uint8_t bytes[VAN_HEAD],
+                               const struct van_seg *seg, unsigned nseg)
+{
+    struct chain_stream *st = user;
+    struct wire_head head;
+    struct chain_ack ack;
+    (void)conn;
+    paramo_err err = wire_head_decode(bytes, &head);
+    if (err || head.kind == WIRE_WELCOME)
+        return err;
+    if (head.kind == WIRE_CHAIN_REFUSED) { /* no ACK is one: requests wait until we have that view, too */
+        if (head.view > st->mended && head.view > st->lacked)
+            st->lacked = head.view;
+        stream_send(st);
+        return PARAMO_OK;
+    }
+    if (head.kind != WIRE_CHAIN_ACK)
+        return err_set(PARAMO_E_PROTOCOL, "%s from the next of a chain", wire_kind_name(head.kind));
+    err = chain_ack_decode(&head, seg, nseg, &ack);
+    if (!err && (ack.received > st->seq || ack.clock > lane_now(st->shard->lane)))
+        err = err_set(PARAMO_E_PROTOCOL, "CHAIN_ACK of what was not sent");
+    if (!err)
+        stream_ack(st, &ack);
+    return err;
+}
+
+static void stream_writable(void *user, struct van_conn *conn)
+{
+    struct chain_stream *st = user;
+    (void)conn;
+    st->blocked = false;
+    stream_send(st);
+}
+
+static void stream_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
+{
+    struct chain_stream *st = user;
+    char self[VIEW_LABEL_MAX], to[VIEW_LABEL_MAX];
+    (void)conn;
+    if (why == PARAMO_E_PROTOCOL || why == PARAMO_E_TOO_LARGE)
+        log_warn("%s: the chain to %s: %s", view_id_label(st->shard->config.node, self),
+                 view_id_label(st->to.node, to), text);
+    stream_down(st);
+}
+
+static const struct van_user stream_user = {
+    .frame = stream_frame, .writable = stream_writable, .closed = stream_closed};
+
+static void stream_beat(struct chain_stream *st)
+{
+    const struct shard *s = st->shard;
+    struct wire_head head;
+    chain_beat_head(lane_now(s->lane), s->view->number, &head);
+    if (st->conn && control_message_send(st->conn, &head, NULL, 0))
+        log_debug("the chain to %u: a beat was not sent: %s", st->to.node, err_text());
+}
+
+static void stream_up(void *arg, struct van_conn *conn, const struct welcome *welcome)
+{
+    struct chain_stream *st = arg;
+    st->connector = NULL;
+    if (welcome->incarnation != st->incarnation) { /* another process has its address */
+        van_close(conn, false);
+        return;
+    }
+    st->conn = conn;
+    st->unsent = st->entries.head;
+    van_set_user(conn, &stream_user, st);
+    van_conn_stays(conn);
+    stream_beat(st);
+    stream_send(st);
+}
+
+static void stream_failed(void *arg, paramo_err code, const char *text)
+{
+    struct chain_stream *st = arg;
+    (void)text; /* whether it is dead the scheduler says */
+    st->connector = NULL;
+    if (code == PARAMO_E_REFUSED) /* it lives, and its view comes: the next tick dials again */
+        st->connect_at = 0;
+}
+
+static void stream_connect(struct chain_stream *st, uint64_t now)
+{
+    struct shard *s = st->shard;
+    char address[ADDRESS_MAX];
+    const struct view_node *node = view_node(s->view, st->to.node);
+    if (st->conn || st->connector || now < st->connect_at || !node || !s->config.van)
+        return;
+    st->connect_at = now + CHAIN_RETRY_MS * ENV_MS;
+    address_join(node->host, node->port, address);
+    struct connector_config config = {
+        .van = s->config.van,
+        .lane = s->lane,
+        .address = address,
+        .hello = {.purpose = st->migration_source ? HELLO_MIGRATION : HELLO_CHAIN,
+                  .node = s->config.node,
+                  .incarnation = s->config.incarnation,
+                  .job = s->view->job,
+                  .app = st->generation,
+                  .customer = s->config.index,
+                  .shard = st->to.shard},
+        .frame_bytes = s->config.frame_bytes,
+        .deadline = now + CHAIN_CONNECT_MS * ENV_MS,
+        .up = stream_up,
+        .failed = stream_failed,
+        .arg = st,
+    };
+    if (s->config.token)
+        memcpy(config.hello.token, s->config.token, strnlen(s->config.token, HELLO_TOKEN_MAX - 1));
+    if (connector_start(&config, &st->connector))
+        st->connector = NULL; /* the tick tries again */
+}
+
+void chain_connect(struct chain *c)
+{
+    for (struct chain_stream *st = c->streams; st; st = st->next)
+        stream_connect(st, lane_now(c->shard->lane));
+}
+
+struct chain_stream *chain_stream_open(struct chain *c, const struct view_node *node, struct chain_name to)
+{
+    struct chain_stream *st = calloc(1, sizeof *st);
+    if (!st)
+        return NULL;
+    st->shard = c->shard;
+    st->to = to;
+    st->incarnation = node->incarnation;
+    st->generation = ++c->generations;
+    st->next = c->streams;
+    c->streams = st;
+    return st;
+}
+
+void chain_stream_close(struct chain *c, struct chain_stream *st, struct queue *entries)
+{
+    struct chain_stream **at = &c->streams;
+    while (*at != st)
+        at = &(*at)->next;
+    *at = st->next;
+    if (st->connector)
+        connector_cancel(st->connector);
+    stream_down(st);
+    for (struct qnode *node; (node = queue_pop(&st->entries));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        if (e->acked)
+            chain_entry_free(e);
+        else
+            queue_push(entries, node);
+    }
+    free(st);
+}
+
+/* ---- the gate ---- */
+
+void chain_fail(struct chain *c, paramo_err err)
+{
+    const struct shard_config *config = &c->shard->config;
+    if (c->failed)
+        return;
+    c->failed = true;
+    err = err_prefix(err, "shard %u cannot go on with its chains", config->index);
+    if (config->failed)
+        config->failed(config->arg, err);
+}
+
+bool chain_leased(const struct chain_stream *st)
+{
+    return st->heard_at &&
+           (lane_now(st->shard->lane) - st->heard_at <= CHAIN_LEASE_MS * ENV_MS || MUTANT(lease_never_ends));
+}
+
+bool chain_open(struct shard *s)
+{
+    struct chain *c = s->chain;
+    uint64_t now = chain_guarded(c) ? lane_now(s->lane) : 0;
+    if (now >= c->wait_until)
+        c->wait_until = 0;
+    bool open = !c->failed && !c->wait_until;
+    for (const struct chain_stream *st = c->streams; st && open; st = st->next) {
+        bool room = st->count < CHAIN_STREAM_ENTRIES && st->bytes < CHAIN_STREAM_BYTES;
+        if (st->migration_source) { /* before it is full nobody waits for it: who is too slow is given up. And
+                           its lease is for the partitions that move alone (migration_source_defers) */
+            open = room || !migration_source_needs_ack(st->migration_source);
+            continue;
+        }
+        open = ((chain_leased(st) && st->acked >= st->gate) || MUTANT(promoted_serves_at_once)) && room;
+    }
+    c->shut = !open;
+    c->held |= !open;
+    return open;
+}
+
+/* ---- a change ---- */
+
+/* Where the next member has rows of the table; NULL: where it has any. */
+static const uint64_t *stream_partitions(const struct chain_stream *st, const struct shard_table *t)
+{
+    static const uint64_t none[CHAIN_WORDS];
+    if (st->migration_source && t && !migration_source_sends_table(st->migration_source, t))
+        return none;
+    return st->migration_source || !t || t->replicas >= RING_REPLICAS_MAX ? st->partitions
+                                                                          : st->some[t->replicas];
+}
+
+/* Has a partition of the rows, or of the message, a place in partitions (and only)? */
+static bool touches(const struct shard_table *t, const struct chain_message *m, const struct van_seg *seg,
+                    const uint64_t *partitions)
+{
+    for (unsigned i = 0; chain_has_partitions(m) && i < CHAIN_WORDS; i++)
+        if (m->partitions[i] & partitions[i])
+            return true;
+    const uint64_t *keys = m->request.count ? seg[WIRE_SEG_KEYS].data : NULL;
+    for (size_t i = 0; i < m->request.count; i++)
+        if (partition_set_has(partitions, ring_partition(ring_position(&t->placement, keys[i]))))
+            return true;
+    return false;
+}
+
+/* Lies all of it on partitions? */
+static bool within(const struct shard_table *t, const struct chain_message *m, const struct van_seg *seg,
+                   const uint64_t *partitions)
+{
+    for (unsigned i = 0; chain_has_partitions(m) && i < CHAIN_WORDS; i++)
+        if (m->partitions[i] & ~partitions[i])
+            return false;
+    const uint64_t *keys = m->request.count ? seg[WIRE_SEG_KEYS].data : NULL;
+    for (size_t i = 0; i < m->request.count; i++)
+        if (!partition_set_has(partitions, ring_partition(ring_position(&t->placement, keys[i]))))
+            return false;
+    return true;
+}
+
+paramo_err chain_split(struct chain *c, const struct shard_table *t, const struct chain_message *m,
+                       const struct van_seg *seg, unsigned nseg, const uint64_t *only, bool to_target,
+                       struct chain_wait *wait, struct queue *entries)
+{
+    uint64_t partitions[CHAIN_WORDS];
+    for (struct chain_stream *st = c->streams; st; st = st->next) {
+        const uint64_t *has = stream_partitions(st, t);
+        if (st->migration_source && !to_target)
+            continue;
+        for (unsigned i = 0; i < CHAIN_WORDS; i++)
+            partitions[i] = has[i] & (only ? only[i] : UINT64_MAX);
+        if (!touches(t, m, seg, partitions))
+            continue;
+        struct chain_entry *e = chain_entry_make(t, m, seg, nseg, partitions);
+        if (!e)
+            return err_memory(sizeof *e);
+        e->to = st;
+        e->wait = st->migration_source && !migration_source_needs_ack(st->migration_source) ? NULL : wait;
+        if (e->wait)
+            wait->entries++;
+        queue_push(entries, &e->node);
+    }
+    return PARAMO_OK;
+}
+
+paramo_err chain_prepare(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                         const struct van_seg *seg, unsigned nseg, const uint64_t *only,
+                         struct chain_wait **wait)
+{
+    struct chain *c = peer->shard->chain;
+    struct sender *sender = peer->sender;
+    *wait = NULL;
+    if (!c->streams)
+        return PARAMO_OK;
+    struct chain_wait *w = calloc(1, sizeof *w);
+    if (!w)
+        return err_memory(sizeof *w);
+    struct chain_message m = {
+        .what = CHAIN_UPDATE,
+        .origin = {.node = c->shard->config.node, .shard = (uint16_t)c->shard->config.index},
+        .order = c->order + 1,
+        .node = sender->node,
+        .app = sender->app,
+        .customer = sender->customer,
+        .incarnation = sender->incarnation,
+        .request = *h};
+    m.request.kind = h->kind == WIRE_PUSHPULL ? WIRE_PUSH : h->kind;
+    m.request.flags = h->flags & (uint8_t)~WIRE_CREATE;
+    m.request.floor = sender->applied_window.own.floor;
+    if (h->kind == WIRE_CLEAR)
+        memcpy(m.partitions, c->mine, sizeof m.partitions);
+    w->head = *h;
+    paramo_err err = chain_split(c, t, &m, seg, nseg, only, true, w, &w->made);
+    if (err || (queue_empty(&w->made) && !pending(sender, h->number))) {
+        chain_abandon(w);
+        return err;
+    }
+    *wait = w;
+    return PARAMO_OK;
+}
+
+uint64_t *chain_only_mine(const struct chain *c, const uint64_t *only, uint64_t partitions[CHAIN_WORDS])
+{
+    for (unsigned i = 0; i < CHAIN_WORDS; i++)
+        partitions[i] = c->mine[i] & (only ? only[i] : UINT64_MAX);
+    return partitions;
+}
+
+void chain_abandon(struct chain_wait *w)
+{
+    if (!w)
+        return;
+    for (struct qnode *node; (node = queue_pop(&w->made));)
+        chain_entry_free(container_of(node, struct chain_entry, node));
+    free(w);
+}
+
+void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wait *w,
+                  const struct van_seg *seg, struct sender *sender, const uint64_t *only)
+{
+    const uint64_t *keys = w->head.count ? seg[WIRE_SEG_KEYS].data : NULL;
+    c->order++;
+    /* One of a table without copies is no member's but ours: it may be on its way to a move's target only. */
+    for (size_t i = 0; i < w->head.count && t->replicas; i++) {
+        unsigned partition = ring_partition(ring_position(&t->placement, keys[i]));
+        if (!only || partition_set_has(only, partition))
+            c->last[partition] = c->order;
+    }
+    for (unsigned a = 0; w->head.kind == WIRE_CLEAR && t->replicas && a < RING_PARTITIONS; a++)
+        if (partition_set_has(c->mine, a) && (!only || partition_set_has(only, a)))
+            c->last[a] = c->order;
+    sender->behind = true;
+    struct queue made = w->made;
+    w->made = (struct queue){0};
+    struct chain_wait *before = only ? pending(sender, w->head.number) : NULL;
+    if (before) { /* the rest of a chunk whose other keys were done before: one answer for both */
+        before->head = w->head;
+        before->entries += w->entries;
+        if (before->reply)
+            reply_free(before->reply);
+        before->reply = w->reply;
+        free(w);
+        w = before;
+    } else {
+        w->sender = sender;
+        w->next = sender->pending;
+        if (w->next)
+            w->next->prev = w;
+        sender->pending = w;
+    }
+    for (struct qnode *node; (node = queue_pop(&made));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        e->wait = e->wait ? w : NULL;
+        chain_append(e->to, e);
+    }
+    chain_send_all(c);
+    if (!w->entries) { /* only to a target that is not full yet */
+        w->entries = 1;
+        chain_wait_done(w);
+    }
+}
+
+void chain_cancel(struct queue *entries)
+{
+    for (struct qnode *node; (node = queue_pop(entries));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        struct chain_wait *w = e->wait;
+        chain_entry_free(e);
+        if (!w || --w->entries)
+            continue;
+        wait_unlink(w);
+        if (w->reply)
+            reply_free(w->reply);
+        free(w);
+    }
+}
+
+void chain_leave(struct chain *c, const struct queue *entries, const uint64_t partitions[CHAIN_WORDS])
+{
+    for (const struct qnode *node = entries->head; node; node = node->next) {
+        const struct chain_entry *e = container_of(node, struct chain_entry, node);
+        const struct shard_table *t =
+            e->m.what == CHAIN_UPDATE ? shard_table_find(c->shard, e->m.request.table) : NULL;
+        if (e->wait && e->wait->source && touches(t, &e->m, e->seg, partitions))
+            e->wait->elsewhere = true;
+    }
+}
+
+void chain_route(struct chain *c, struct queue *entries)
+{
+    for (struct qnode *node; (node = queue_pop(entries));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        const struct shard_table *t =
+            e->m.what == CHAIN_UPDATE ? shard_table_find(c->shard, e->m.request.table) : NULL;
+        struct queue parts = {0};
+        struct chain_stream *whole = NULL;
+        for (struct chain_stream *st = c->streams; st && !whole; st = st->next)
+            if (!e->out && !st->migration_source && within(t, &e->m, e->seg, stream_partitions(st, t)))
+                whole = st;
+        if (whole) {
+            chain_append(whole, e);
+            continue;
+        }
+        struct chain_wait *wait = e->wait;
+        paramo_err err = chain_split(c, t, &e->m, e->seg, WIRE_SEG_BODY, NULL, false, wait, &parts);
+        if (err)
+            chain_fail(c, err);
+        for (struct qnode *applied_note; (applied_note = queue_pop(&parts));) {
+            struct chain_entry *p = container_of(applied_note, struct chain_entry, node);
+            chain_append(p->to, p);
+        }
+        if (c->failed) { /* nothing may be answered that others do not have */
+            queue_push(&c->stranded, &e->node);
+            continue;
+        }
+        chain_entry_free(e);
+        chain_wait_done(wait);
+    }
+}
+
+bool chain_sender_floor(struct shard *s, const struct sender *sender)
+{
+    struct chain *c = s->chain;
+    struct queue entries = {0};
+    struct chain_message m = {.what = CHAIN_FORGET,
+                              .origin = {.node = s->config.node, .shard = (uint16_t)s->config.index},
+                              .node = sender->node,
+                              .app = sender->app,
+                              .customer = sender->customer,
+                              .incarnation = sender->incarnation,
+                              .request = {.floor = sender->applied_window.own.floor}};
+    memcpy(m.partitions, c->mine, sizeof m.partitions);
+    bool all = chain_split(c, NULL, &m, NULL, 0, NULL, false, NULL, &entries) == PARAMO_OK;
+    if (!all)
+        log_debug("shard %u: followers are not told a floor: %s", s->config.index, err_text());
+    for (struct qnode *node; (node = queue_pop(&entries));) {
+        struct chain_entry *e = container_of(node, struct chain_entry, node);
+        chain_append(e->to, e);
+    }
+    chain_send_all(c);
+    return all;
+}
+
+/* ---- the tick ---- */
+
+static void tick_fire(struct lane_timer *timer)
+{
+    struct chain *c = container_of(timer, struct chain, tick);
+    struct shard *s = c->shard;
+    uint64_t now = lane_now(s->lane);
+    for (struct chain_stream *st = c->streams; st; st = st->next) {
+        stream_connect(st, now);
+        stream_beat(st);
+        uint64_t since = st->progressed_at > st->sent_at ? st->progressed_at : st->sent_at;
+        if (st->count && now > since + CHAIN_RETRY_MS * ENV_MS) {
+            st->sent_at = now;
+            st->unsent = st->entries.head;
+        }
+        stream_send(st);
+    }
+    paramo_err err =
+        chain_guarded(c) ? lane_timer_arm(s->lane, &c->tick, now + CHAIN_TICK_MS * ENV_MS) : PARAMO_OK;
+    if (err)
+        chain_fail(c, err); /* it would neither beat nor send again */
+    chain_reopen(s);        /* there may be nobody left to wait for but the time */
+}
+
+/* ---- life ---- */
+
+paramo_err chain_create(struct shard *s, struct chain **chain)
+{
+    struct chain *c = calloc(1, sizeof *c);
+    if (!c)
+        return err_memory(sizeof *c);
+    c->shard = s;
+    memset(c->level, -1, sizeof c->level);
+    c->tick.fire = tick_fire;
+    *chain = c;
+    return PARAMO_OK;
+}
+
+void chain_tick_start(struct chain *c)
+{
+    if (chain_guarded(c) && !c->tick.slot)
+        tick_fire(&c->tick);
+}
+
+void chain_destroy(struct chain *c)
+{
+    if (!c)
+        return;
+    struct queue entries = {0};
+    migration_close(c);
+    follow_guests_close(c);
+    while (c->sources)
+        follow_forget(c, c->sources);
+    while (c->streams)
+        chain_stream_close(c, c->streams, &entries);
+    chain_cancel(&entries);
+    chain_cancel(&c->stranded);
+    while (c->origins)
+        follow_origin_free(c, c->origins);
+    lane_timer_cancel(c->shard->lane, &c->tick);
+    free(c);
+}

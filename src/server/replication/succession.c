@@ -1,0 +1,474 @@
+/* What a new view changes in chains (chained.h). In this order: who is next, and what is kept for whom; which
+ * partitions have become ours, or another's, with their records; what must be sent again; what is no longer
+ * ours goes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/migration/migration.h"
+
+static struct chain_name name_of(const struct view *v, unsigned shard)
+{
+    return (struct chain_name){.node = v->shards[shard].node, .shard = v->shards[shard].index};
+}
+
+static struct chain_name own_name(const struct chain *c)
+{
+    return (struct chain_name){.node = c->shard->config.node, .shard = (uint16_t)c->shard->config.index};
+}
+
+/* Since when nobody is between the owner and us, on partitions with one chain. */
+static void seconds(struct chain *c, unsigned first, unsigned end)
+{
+    uint64_t now = lane_now(c->shard->lane);
+    int level = c->level[first], above = level - 1;
+    while (above > 0 && c->shard->view->chains.level[above].owner[first] == RING_NONE)
+        above--;
+    if (level && above) /* level 0: what was so is asked for once more, by the promotion */
+        memset(c->second_at + first, 0, (end - first) * sizeof *c->second_at);
+    for (unsigned a = first; a < end && level && !above; a++)
+        c->second_at[a] = c->second_at[a] ? c->second_at[a] : now;
+}
+
+/* Our place in each partition's chain, and who comes after us. */
+static void places(struct chain *c)
+{
+    const struct shard *s = c->shard;
+    const struct ring_chains *chains = &s->view->chains;
+    memcpy(c->runs, s->runs, sizeof c->runs);
+    for (partition_set_runs(first, end, c->runs)) {
+        int8_t own = -1;
+        uint8_t after = 0;
+        uint16_t next = RING_NONE;
+        for (uint8_t level = 0; s->self >= 0 && level <= chains->replicas && next == RING_NONE; level++) {
+            uint16_t member = chains->level[level].owner[first];
+            if (member == (unsigned)s->self) {
+                own = (int8_t)level;
+            } else if (own >= 0) {
+                next = member;
+                after = level;
+            }
+        }
+        memset(c->level + first, own, end - first);
+        memset(c->next_level + first, after, end - first);
+        for (unsigned a = first; a < end; a++)
+            c->next[a] = next;
+        seconds(c, first, end);
+    }
+}
+
+/* ---- the next members ---- */
+
+static bool lives(const struct view *v, struct chain_name name, uint64_t incarnation, unsigned *index)
+{
+    const struct view_node *node = view_node(v, name.node);
+    int at = view_shard_index(v, name.node, name.shard);
+    *index = at < 0 ? RING_NONE : (unsigned)at;
+    return at >= 0 && node && node->alive && node->incarnation == incarnation;
+}
+
+/* The partitions whose next member is this shard of the view (RING_NONE: none). */
+static void next_partitions(const struct chain *c, unsigned index, uint64_t partitions[CHAIN_WORDS])
+{
+    memset(partitions, 0, CHAIN_WORDS * sizeof *partitions);
+    for (partition_set_runs(a, end, c->runs))
+        if (c->next[a] == index && index != RING_NONE)
+            partition_set_add_run(partitions, a, end);
+}
+
+/* Which tables the next member has on the stream's partitions. */
+static void stream_tables(const struct chain *c, struct chain_stream *st)
+{
+    memset(st->some, 0, sizeof st->some);
+    for (partition_set_runs(a, end, c->runs)) {
+        unsigned level = c->next_level[a] + (MUTANT(short_table_acked_early) ? 1U : 0U);
+        for (unsigned replicas = level; partition_set_has(st->partitions, a) && replicas < RING_REPLICAS_MAX;
+             replicas++)
+            partition_set_add_run(st->some[replicas], a, end);
+    }
+}
+
+/* Streams that have lost a partition end: what they hold goes to whoever is next now. */
+/* True: among it is what must be acknowledged before anything is served. */
+static bool streams_update(struct chain *c, struct queue *entries)
+{
+    struct shard *s = c->shard;
+    bool has_stream[VIEW_SHARDS_MAX] = {false}, gated = false;
+    for (struct chain_stream *st = c->streams, *following; st; st = following) {
+        uint64_t partitions[CHAIN_WORDS];
+        unsigned index;
+        bool lost = false, any = false, alive = lives(s->view, st->to, st->incarnation, &index);
+        following = st->next;
+        if (st->migration_source)
+            continue;
+        next_partitions(c, alive ? index : RING_NONE, partitions);
+        for (unsigned i = 0; i < CHAIN_WORDS; i++) {
+            lost |= (st->partitions[i] & ~partitions[i]) != 0;
+            any |= partitions[i] != 0;
+        }
+        if (!any || (lost && st->count)) {
+            gated |= st->acked < st->gate;
+            chain_stream_close(c, st, entries);
+            continue;
+        }
+        memcpy(st->partitions, partitions, sizeof partitions);
+        stream_tables(c, st);
+        has_stream[index] = true;
+    }
+    for (partition_set_runs(a, end, c->runs)) {
+        unsigned next = c->next[a];
+        if (next >= s->view->shards_count || has_stream[next])
+            continue;
+        struct chain_name to = name_of(s->view, next);
+        const struct view_node *node = view_node(s->view, to.node);
+        struct chain_stream *st = node ? chain_stream_open(c, node, to) : NULL;
+        if (!st)
+            chain_fail(c, err_memory(sizeof *st));
+        has_stream[next] = true;
+        if (st) {
+            next_partitions(c, next, st->partitions);
+            stream_tables(c, st);
+        }
+    }
+    return gated;
+}
+
+/* ---- partitions ---- */
+
+struct change {
+    uint64_t fresh[CHAIN_WORDS]; /* ours, in which we have followed nobody; others may have */
+    uint64_t promoted[CHAIN_WORDS], demoted[CHAIN_WORDS], dropped[CHAIN_WORDS];
+    uint64_t farther[CHAIN_WORDS]; /* from the owner than before: fewer tables */
+    uint64_t bereft[CHAIN_WORDS];  /* ours since their owner is gone: without the tables that had no copies */
+    uint64_t nothing[CHAIN_WORDS]; /* that no chain has us for */
+    bool promotes, demotes, drops, sheds;
+};
+
+/* Where runs of partitions begin that roles treats alike. runs: of the view before. */
+static void roles_begin(const struct chain *c, const uint64_t runs[CHAIN_WORDS], uint64_t begins[CHAIN_WORDS])
+{
+    for (unsigned i = 0; i < CHAIN_WORDS; i++)
+        begins[i] = runs[i] | c->runs[i];
+    partition_set_run_starts(c->mine, begins);
+    partition_set_run_starts(c->brought, begins);
+    for (unsigned word = 0, a = 1; word < CHAIN_WORDS; word++) {
+        uint64_t differ = 0;
+        for (; a < 64 * (word + 1); a++)
+            differ |= (uint64_t)(c->origin_of[a] != c->origin_of[a - 1]) << (a % 64);
+        begins[word] |= differ;
+    }
+}
+
+/* Partitions of which we are a replica have an owner whom we follow. */
+static void follow(struct chain *c, unsigned first, unsigned end)
+{
+    const struct view *view = c->shard->view;
+    struct chain_origin *o = follow_origin(c, name_of(view, view_ring(view)->owner[first]));
+    if (!o) {
+        chain_fail(c, err_memory(sizeof *o));
+        return;
+    }
+    for (unsigned a = first; a < end; a++)
+        c->origin_of[a] = o;
+    o->partitions += end - first;
+}
+
+/* before: our levels by the view before, whose runs these are. */
+static void roles(struct chain *c, const int8_t before[RING_PARTITIONS], const uint64_t runs[CHAIN_WORDS],
+                  struct change *change)
+{
+    uint64_t begins[CHAIN_WORDS], mine[CHAIN_WORDS] = {0};
+    memset(change, 0, sizeof *change);
+    roles_begin(c, runs, begins);
+    for (partition_set_runs(a, end, begins)) {
+        int level = c->level[a];
+        bool was = partition_set_has(c->mine, a);
+        if (level < 0)
+            partition_set_add_run(change->nothing, a, end);
+        if (before[a] >= 0 && level > before[a]) {
+            partition_set_add_run(change->farther, a, end);
+            change->sheds = true;
+        }
+        if (level == 0 && !was && !partition_set_has(c->brought, a))
+            partition_set_add_run(change->bereft, a, end);
+        if (level == 0 && !was && !c->origin_of[a])
+            partition_set_add_run(change->fresh, a, end);
+        if (level == 0)
+            partition_set_add_run(mine, a, end);
+        if (level == 0 && c->origin_of[a]) {
+            partition_set_add_run(change->promoted, a, end);
+            change->promotes = true;
+        } else if (level > 0 && was) {
+            partition_set_add_run(change->demoted, a, end);
+            change->demotes = true;
+        } else if (level < 0 && (was || c->origin_of[a])) {
+            for (unsigned b = a; b < end; b++)
+                if (!migration_target_has(c, b)) {
+                    partition_set_add(change->dropped, b);
+                    change->drops = true;
+                }
+        } else if (level > 0 && !c->origin_of[a]) {
+            follow(c, a, end);
+        }
+    }
+    memcpy(c->mine, mine, sizeof mine);
+}
+
+/* Says in each stream whose partitions have become ours, behind all that had to be sent again: when that is
+ * acknowledged, they are served. */
+static void announce(struct chain *c, struct chain_name from, const uint64_t partitions[CHAIN_WORDS])
+{
+    struct chain_message m = {.what = CHAIN_TAKEOVER, .from = from, .origin = own_name(c)};
+    for (struct chain_stream *st = c->streams; st; st = st->next) {
+        bool any = false;
+        for (unsigned i = 0; i < CHAIN_WORDS && !st->migration_source; i++) {
+            m.partitions[i] = partitions[i] & st->partitions[i];
+            any |= m.partitions[i] != 0;
+        }
+        struct chain_entry *e = any ? chain_entry_make(NULL, &m, NULL, 0, NULL) : NULL;
+        if (any && !e)
+            chain_fail(c, err_memory(sizeof *e));
+        if (e) {
+            chain_append(st, e);
+            st->gate = st->seq;
+        }
+    }
+}
+
+static void promote(struct chain *c, const struct change *change)
+{
+    for (struct chain_origin *o = c->origins, *next; o; o = next) {
+        uint64_t partitions[CHAIN_WORDS] = {0};
+        bool any = false;
+        next = o->next;
+        for (partition_set_each(a, change->promoted))
+            if (c->origin_of[a] == o) {
+                partition_set_add(partitions, a);
+                any = true;
+            }
+        if (!any)
+            continue;
+        paramo_err err = follow_reassign(c, o, NULL, partitions);
+        if (err)
+            chain_fail(c, err);
+        else
+            announce(c, o->name, partitions);
+    }
+    for (partition_set_each(a, c->mine))
+        if (c->last[a] > c->order)
+            c->order = c->last[a];
+}
+
+/* Ours that are another's now, whom we follow. */
+static void demote(struct chain *c, const struct change *change)
+{
+    struct shard *s = c->shard;
+    for (unsigned owner = 0; owner < s->view->shards_count; owner++) {
+        uint64_t partitions[CHAIN_WORDS] = {0};
+        bool any = false;
+        for (partition_set_each(a, change->demoted))
+            if (view_ring(s->view)->owner[a] == owner) {
+                partition_set_add(partitions, a);
+                any = true;
+            }
+        struct chain_origin *to = any ? follow_origin(c, name_of(s->view, owner)) : NULL;
+        paramo_err err = !any ? PARAMO_OK
+                         : to ? follow_reassign(c, NULL, to, partitions)
+                              : err_memory(sizeof *to);
+        if (err)
+            chain_fail(c, err);
+    }
+}
+
+/* Whoever had them alone is dead: never zeros in silence. A table that has come since has lost nothing. What
+ * the view says is lost comes back. */
+static void bereave(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
+{
+    const struct shard *s = c->shard;
+    const struct view *view = s->view;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        const struct view_table *from = view_table(view, (uint32_t)id);
+        bool older = t->known || (from && from->since < s->partitions_changed);
+        bool comes_back = from && from->since < view->lost_at;
+        uint64_t gone[CHAIN_WORDS] = {0};
+        bool any = false;
+        bool rows = t->options.kind != PARAMO_TABLE_USER; /* also when there is no memory for them yet */
+        for (partition_set_each(a, partitions))
+            if (rows && ((!t->replicas && older) || (comes_back && view->lost[a] > t->replicas))) {
+                partition_set_add(gone, a);
+                any = true;
+            }
+        if (any && !MUTANT(lost_rows_as_zeros))
+            shard_table_lose(t, gone, true);
+    }
+}
+
+/* Nobody has done anything on partitions of which nobody is left: what was done here, under numbers of chunks
+ * that had keys there, too, was done on others, or on rows that were ours once: the view in which we left
+ * their chain may never have come. The checkpoint's records come on top (loading.c). */
+static void restart_empty(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
+{
+    struct shard *s = c->shard;
+    uint64_t gone[CHAIN_WORDS] = {0}, any = 0;
+    paramo_err err = PARAMO_OK;
+    for (partition_set_each(a, partitions))
+        if (s->view->lost[a] >= RING_LEVELS) {
+            partition_set_add(gone, a);
+            any = 1;
+        }
+    for (struct sender *x = s->senders; x && any && !err; x = x->next)
+        err = applied_window_import(&x->applied_window, c->mine, gone, NULL);
+    if (err)
+        chain_fail(c, err);
+}
+
+void chain_shed(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
+{
+    struct shard *s = c->shard;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        uint64_t gone[CHAIN_WORDS] = {0};
+        bool any = false;
+        for (partition_set_each(a, partitions))
+            if (t->table && c->level[a] >= 0 && !chain_has(t, c->level[a])) {
+                partition_set_add(gone, a);
+                any = true;
+            }
+        if (!any)
+            continue;
+        shard_table_lose(t, gone, false);
+        clearing_begin(s, t, gone);
+    }
+}
+
+/* Whoever holds a partition no more forgets it: it would be old when it comes again. */
+void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
+{
+    struct shard *s = c->shard;
+    for (partition_set_each(a, partitions)) {
+        if (c->origin_of[a])
+            c->origin_of[a]->partitions--;
+        c->origin_of[a] = NULL;
+        c->last[a] = 0;
+    }
+    for (struct chain_origin *o = c->origins; o; o = o->next) {
+        uint64_t left[CHAIN_WORDS];
+        follow_partitions(c, o, left);
+        for (struct chain_sender *x = o->senders; x; x = x->next)
+            applied_window_retain(&x->applied_window, left);
+    }
+    for (struct sender *x = s->senders; x; x = x->next)
+        applied_window_retain(&x->applied_window, c->mine);
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value) && !MUTANT(returned_owner_keeps);) {
+        struct shard_table *t = value;
+        shard_table_lose(t, partitions, false);
+        if (t->table)
+            clearing_begin(s, t, partitions);
+    }
+}
+
+/* How long an owner that has died, and whose partitions are ours now, may answer pulls: it may be cut off,
+ * and not know. 0: none has died; an owner that lives has paused for the move before the view came. Its lease
+ * goes through who is next in the view that it has: us, who know what we answered last (forget_gone), or a
+ * member that was between, and may have answered until we heard that it is there no more. */
+static uint64_t dead_owner_reads(const struct chain *c, const struct change *change)
+{
+    unsigned index;
+    uint64_t until = 0, now = lane_now(c->shard->lane);
+    for (partition_set_each(a, change->promoted)) {
+        const struct chain_origin *o = c->origin_of[a];
+        if (!o || lives(c->shard->view, o->name, o->incarnation, &index))
+            continue;
+        uint64_t since = c->second_at[a] ? c->second_at[a] : now;
+        if (MUTANT(second_since_ever))
+            since = 1;
+        until = since + CHAIN_LEASE_WAIT_MS * ENV_MS > until ? since + CHAIN_LEASE_WAIT_MS * ENV_MS : until;
+    }
+    return until;
+}
+
+/* until: dead_owner_reads. What was answered counts, whoever it was that asked. */
+static void forget_gone(struct chain *c, uint64_t until)
+{
+    unsigned index;
+    for (struct chain_source *source = c->sources, *next; source; source = next) {
+        next = source->next;
+        if (lives(c->shard->view, source->from, source->incarnation, &index))
+            continue;
+        follow_lease(c, source);
+        if (!MUTANT(old_epoch_accepted))
+            follow_forget(c, source);
+    }
+    if (until && c->leased_until > until)
+        until = c->leased_until;
+    if (until > c->wait_until && !MUTANT(promoted_serves_at_once) && !MUTANT(lease_not_awaited))
+        c->wait_until = until;
+    for (partition_set_runs(a, end, c->runs))
+        if (partition_set_has(c->mine, a))
+            memset(c->second_at + a, 0, (end - a) * sizeof *c->second_at);
+    for (struct chain_origin *o = c->origins, *next; o; o = next) {
+        next = o->next;
+        if (!o->partitions)
+            follow_origin_free(c, o);
+        else
+            follow_senders_gone(c, o);
+    }
+}
+
+void chain_succeed(struct chain *c)
+{
+    struct queue entries = {0};
+    struct change change;
+    int8_t before[RING_PARTITIONS];
+    uint64_t runs[CHAIN_WORDS];
+    memcpy(before, c->level, sizeof before);
+    memcpy(runs, c->runs, sizeof runs);
+    memset(c->brought, 0, sizeof c->brought);
+    places(c);
+    migration_view_changed(c);
+    bool gated = streams_update(c, &entries);
+    roles(c, before, runs, &change);
+    uint64_t until = change.promotes ? dead_owner_reads(c, &change) : 0; /* before the records pass */
+    if (MUTANT(promoted_without_resend) && change.promotes)
+        for (struct qnode *node; (node = queue_pop(&entries));)
+            chain_entry_free(container_of(node, struct chain_entry, node));
+    if (c->shard->self < 0) {
+        /* Declared dead: whoever owns the partitions now may not have what was not acknowledged. Nothing of
+         * it may be answered. */
+        while (c->sources)
+            follow_forget(c, c->sources);
+        chain_cancel(&entries);
+    }
+    if (!MUTANT(chain_leave_missing))
+        chain_leave(c, &entries, change.nothing);
+    chain_route(c, &entries);
+    for (struct chain_stream *st = c->streams; st && gated && !MUTANT(gate_not_carried); st = st->next)
+        st->gate = st->seq;
+    migration_source_mark_streams(c);
+    saving_mark(c->shard);
+    if (change.promotes)
+        promote(c, &change);
+    announce(c, own_name(c), change.fresh);
+    if (change.demotes)
+        demote(c, &change);
+    if (change.drops)
+        chain_drop(c, change.dropped);
+    if (change.sheds)
+        chain_shed(c, change.farther);
+    bereave(c, change.bereft);
+    restart_empty(c, change.bereft);
+    forget_gone(c, until);
+    for (struct chain_source *source = c->sources; source; source = source->next) {
+        source->again = true; /* what came before its view */
+        follow_ack(source);
+    }
+    chain_connect(c);
+    chain_send_all(c);
+    chain_tick_start(c);
+}

@@ -1,0 +1,394 @@
+/* What built-in tables do with a slice: the record of its number and the update are one step. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/replication/chained.h"
+
+enum { LEND_MIN = 16 << 10 }; /* a shorter copy costs less than sending by itself */
+
+bool apply_owned(const struct shard *s, const struct ring_placement *placement, const uint64_t *keys,
+                 size_t n)
+{
+    const uint16_t *owner = view_ring(s->view)->owner;
+    if (s->owns_all || !n)
+        return true;
+    if (placement->kind != PARAMO_PLACE_MIXED) {
+        unsigned first = ring_partition(ring_position(placement, keys[0]));
+        unsigned last = ring_partition(ring_position(placement, keys[n - 1]));
+        unsigned a = first;
+        while (a <= last && owner[a] == (unsigned)s->self)
+            a++;
+        if (a > last)
+            return true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (owner[ring_partition(ring_position(placement, keys[i]))] != (unsigned)s->self)
+            return false;
+    }
+    return true;
+}
+
+/* Our clients have checked the same, but send from the caller's own arrays: what differs now was changed
+ * meanwhile. That ends the request, for the same bytes would come again over any other connection. */
+paramo_err apply_check_order(const struct shard_table *t, const uint64_t *keys, size_t n)
+{
+    size_t bad = data_keys_ascend(keys, n);
+    if (bad < n)
+        return err_set(keys[bad] == keys[bad - 1] ? PARAMO_E_KEYS_REPEATED : PARAMO_E_KEYS_UNSORTED,
+                       "table %s: key %" PRIu64 " came after %" PRIu64 "%s", t->name, keys[bad],
+                       keys[bad - 1], APPLY_CHANGED);
+    if (t->options.kind == PARAMO_TABLE_DENSE && n && keys[n - 1] >= t->options.rows)
+        return err_set(PARAMO_E_KEY_RANGE, "row %" PRIu64 " came for table %s, which has %" PRIu64 "%s",
+                       keys[n - 1], t->name, t->options.rows, APPLY_CHANGED);
+    return PARAMO_OK;
+}
+
+paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, const uint64_t *keys,
+                            size_t n)
+{
+    paramo_err err = apply_check_order(t, keys, n);
+    if (err)
+        return err;
+    if (!apply_owned(s, &t->placement, keys, n))
+        return err_set(PARAMO_E_INVALID, "table %s: a key came that belongs to another shard%s", t->name,
+                       APPLY_CHANGED);
+    return PARAMO_OK;
+}
+
+static paramo_err check_len(const struct shard_table *t, const char *what, uint64_t got, uint64_t want)
+{
+    if (got != want)
+        return err_set(PARAMO_E_PROTOCOL, "%s to table %s with %" PRIu64 " bytes of values, not %" PRIu64,
+                       what, t->name, got, want);
+    return PARAMO_OK;
+}
+
+/* Bytes of values that a request must bring, or with lens, has. */
+static paramo_err check_vals(const struct shard_table *t, const struct wire_head *h,
+                             const struct van_seg *seg, unsigned nseg)
+{
+    uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS), sum = 0;
+    const char *what = wire_kind_name(h->kind);
+    if (t->options.kind == PARAMO_TABLE_VAR) {
+        if (!(h->flags & WIRE_LENS))
+            return err_set(PARAMO_E_PROTOCOL, "%s to table %s without lens", what, t->name);
+        const uint32_t *lens = seg[WIRE_SEG_LENS].data;
+        for (uint32_t i = 0; i < h->count; i++)
+            sum += lens[i];
+        if (vals != sum * t->value_bytes)
+            return err_set(PARAMO_E_SIZE_MISMATCH,
+                           "table %s: lens that add up to %" PRIu64 " came with %" PRIu64 " values%s",
+                           t->name, sum, vals / t->value_bytes, APPLY_CHANGED);
+        return PARAMO_OK;
+    }
+    if (h->flags & WIRE_LENS)
+        return err_set(PARAMO_E_PROTOCOL, "%s to table %s with lens", what, t->name);
+    uint64_t row = t->row_values;
+    if (h->flags & WIRE_COLUMNS)
+        row = h->columns;
+    else if (h->kind == WIRE_PUT && (h->flags & WIRE_STATE))
+        row += t->state_values;
+    return check_len(t, what, vals, h->count * row * t->value_bytes);
+}
+
+static paramo_err check_columns(const struct shard_table *t, const struct wire_head *h)
+{
+    if (!(h->flags & WIRE_COLUMNS))
+        return PARAMO_OK;
+    if (!t->row_values || !table_options_cuttable(&t->options) || h->column >= t->row_values ||
+        h->columns > t->row_values - h->column)
+        return err_set(PARAMO_E_PROTOCOL, "columns %u to %" PRIu64 " of table %s", h->column,
+                       (uint64_t)h->column + h->columns, t->name);
+    return PARAMO_OK;
+}
+
+paramo_err apply_check_rows(const struct shard_table *t, const struct wire_head *h, const struct van_seg *seg,
+                            unsigned nseg)
+{
+    bool brings = h->kind == WIRE_PUSH || h->kind == WIRE_PUSHPULL || h->kind == WIRE_PUT;
+    paramo_err err = check_columns(t, h);
+    if (!err && brings)
+        err = check_vals(t, h, seg, nseg);
+    return err;
+}
+
+/* ---- rows that are remembered ---- */
+
+static bool all_there(const uint32_t *rows, size_t n)
+{
+    bool all = true;
+    for (size_t i = 0; i < n; i++)
+        all &= rows[i] != TABLE_NO_ROW;
+    return all;
+}
+
+/* Both offer what was not remembered; a list with a key that has no row even then is not kept. */
+static void offer_end(struct shard_table *t, const uint32_t *rows, size_t n, paramo_err err)
+{
+    if (!err && all_there(rows, n))
+        rowcache_keep(&t->rows, table_generation(t->table));
+    else
+        rowcache_drop(&t->rows);
+}
+
+static struct rowcache_list *rows_known(struct shard_table *t, const struct wire_head *h,
+                                        const uint64_t *keys)
+{
+    bool whole = (h->kind == WIRE_PUSH || h->kind == WIRE_PULL || h->kind == WIRE_PUSHPULL) &&
+                 !(h->flags & WIRE_COLUMNS) && t->options.kind == PARAMO_TABLE_SPARSE;
+    return whole ? rowcache_find(&t->rows, table_generation(t->table), keys, h->count) : NULL;
+}
+
+/* known: what rows_known had. */
+static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t n,
+                            struct rowcache_list *known, const void *vals)
+{
+    if (known)
+        return table_push_rows(t->table, keys, known->rows, n, vals, &known->epoch);
+    uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
+    if (!rows)
+        return table_push(t->table, keys, n, vals);
+    paramo_err err = table_push_noting(t->table, keys, n, vals, rows);
+    offer_end(t, rows, n, err);
+    return err;
+}
+
+static paramo_err pull_rows(struct shard_table *t, const uint64_t *keys, size_t n,
+                            const struct rowcache_list *known, void *vals, bool create)
+{
+    if (known)
+        return table_pull_rows(t->table, keys, known->rows, n, vals);
+    uint32_t *rows = t->options.kind == PARAMO_TABLE_SPARSE ? rowcache_offer(&t->rows, keys, n) : NULL;
+    if (!rows)
+        return table_pull(t->table, keys, n, vals, create);
+    paramo_err err = table_pull_noting(t->table, keys, n, vals, create, rows);
+    offer_end(t, rows, n, err);
+    return err;
+}
+
+/* ---- reading ---- */
+
+static paramo_err pull_var(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                           const uint64_t *keys)
+{
+    /* The lengths say how much room the values need. */
+    struct shard *s = peer->shard;
+    size_t n = h->count, total = 0, lens_bytes = (4 * n + 7) & ~(size_t)7;
+    uint32_t *lens = bufpool_get(&s->pool, lens_bytes);
+    if (!lens) {
+        reply_status(peer, h, PARAMO_E_MEMORY, "no memory for the answer");
+        return PARAMO_OK;
+    }
+    table_var_lens(t->table, keys, n, lens, &total);
+    struct reply *r = reply_begin(peer, h, lens_bytes + total * t->value_bytes);
+    if (r) {
+        memcpy(r->buffer, lens, 4 * n);
+        table_var_pull(t->table, keys, n, (uint8_t *)r->buffer + lens_bytes);
+        reply_seg(r, WIRE_SEG_LENS, 0, 4 * n);
+        reply_seg(r, WIRE_SEG_VALS, lens_bytes, total * t->value_bytes);
+        reply_send(peer, r, h, true, h->count, 0);
+    }
+    bufpool_put(&s->pool, lens, lens_bytes);
+    return PARAMO_OK;
+}
+
+static paramo_err pull(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                       const uint64_t *keys, const struct rowcache_list *known)
+{
+    t->pulls += h->count;
+    if (t->options.kind == PARAMO_TABLE_VAR)
+        return pull_var(peer, t, h, keys);
+    bool applied_note = h->flags & WIRE_COLUMNS, create = h->flags & WIRE_CREATE;
+    size_t bytes = (size_t)h->count * (applied_note ? h->columns : t->row_values) * t->value_bytes;
+    struct reply *r = reply_begin(peer, h, bytes);
+    if (!r)
+        return PARAMO_OK;
+    const void *span =
+        bytes >= LEND_MIN ? table_span(t->table, keys, h->count, applied_note ? h->column : 0) : NULL;
+    if (span) {
+        reply_lend(r, WIRE_SEG_VALS, span, bytes);
+        reply_send(peer, r, h, false, h->count, 0);
+        return PARAMO_OK;
+    }
+    paramo_err err = applied_note
+                         ? table_pull_columns(t->table, keys[0], h->column, h->columns, r->buffer, create)
+                         : pull_rows(t, keys, h->count, known, r->buffer, create);
+    if (err) {
+        reply_free(r);
+        reply_status(peer, h, err, err_text());
+        return PARAMO_OK;
+    }
+    reply_seg(r, WIRE_SEG_VALS, 0, bytes);
+    reply_send(peer, r, h, false, h->count, 0);
+    return PARAMO_OK;
+}
+
+static void stat(struct peer *peer, struct shard_table *t, const struct wire_head *h)
+{
+    struct shard *s = peer->shard;
+    struct table_count count;
+    if (!counting_slice(peer, t, h, &count))
+        return;
+    struct data_stat answer = {.rows = chain_mixes(s, t) ? count.rows : table_rows(t->table),
+                               .nonzero = count.nonzero,
+                               .bytes = shard_table_bytes(t),
+                               .pushes = t->pushes,
+                               .pulls = t->pulls};
+    struct reply *r = reply_begin(peer, h, DATA_STAT_BYTES);
+    if (!r)
+        return;
+    data_stat_encode(&answer, r->buffer);
+    reply_seg(r, WIRE_SEG_BODY, 0, DATA_STAT_BYTES);
+    reply_send(peer, r, h, false, 0, 0);
+}
+
+/* ---- changing ---- */
+
+paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const struct van_seg *seg,
+                        struct rowcache_list *known)
+{
+    struct table *table = t->table;
+    size_t n = h->count;
+    const uint64_t *keys = n ? seg[WIRE_SEG_KEYS].data : NULL;
+    bool var = t->options.kind == PARAMO_TABLE_VAR;
+    switch (h->kind) {
+    case WIRE_PUSH:
+    case WIRE_PUSHPULL:
+        t->pushes += n;
+        if (var)
+            return table_var_push(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
+        if (h->flags & WIRE_COLUMNS)
+            return table_push_columns(table, keys[0], h->column, h->columns, seg[WIRE_SEG_VALS].data);
+        return push_rows(t, keys, n, known, seg[WIRE_SEG_VALS].data);
+    case WIRE_PUT:
+        if (var)
+            return table_var_put(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
+        return table_put_rows(table, keys, n, h->flags & WIRE_STATE, seg[WIRE_SEG_VALS].data);
+    default: /* DELETE */
+        return table_delete(table, keys, n, NULL);
+    }
+}
+
+static paramo_err all_change(struct shard *s, struct shard_table *t, const struct wire_head *h,
+                             const struct van_seg *seg, struct rowcache_list *known)
+{
+    paramo_err err = h->kind == WIRE_CLEAR ? PARAMO_OK : apply_change(t, h, seg, known);
+    if (h->kind == WIRE_CLEAR)
+        clearing_begin(s, t, NULL);
+    else if (h->kind == WIRE_DELETE)
+        clearing_update(s, t);
+    return err;
+}
+
+/* Does it ask for rows that are gone? Who asks for all asks for what we own: what is lost of a partition that
+ * we follow, or that is about to come, its owner says. */
+static bool asks_for_lost(const struct shard *s, const struct shard_table *t, const struct wire_head *h,
+                          const uint64_t *keys)
+{
+    if (!t->lost || h->kind == WIRE_CLEAR)
+        return false;
+    bool all = !h->count || h->kind == WIRE_SCAN;
+    for (size_t i = 0; i < h->count && !all; i++) {
+        unsigned partition = ring_partition(ring_position(&t->placement, keys[i]));
+        if (partition_set_has(t->lost_partitions, partition))
+            return true;
+    }
+    for (unsigned a = 0; a < RING_PARTITIONS && all; a++)
+        if (partition_set_has(t->lost_partitions, a) && view_ring(s->view)->owner[a] == (unsigned)s->self)
+            return true;
+    return false;
+}
+
+paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                       const struct van_seg *seg, unsigned nseg, bool repeated)
+{
+    struct shard *s = peer->shard;
+    const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
+    if (repeated && h->kind != WIRE_PUSHPULL) { /* whatever stands in it by now */
+        reply_status(peer, h, PARAMO_OK, NULL);
+        return PARAMO_OK;
+    }
+    paramo_err err = apply_check_rows(t, h, seg, nseg);
+    /* Keys that are remembered have been checked, but perhaps under another view. */
+    struct rowcache_list *known = err ? NULL : rows_known(t, h, keys);
+    if (!err && h->kind != WIRE_SCAN && !(known && apply_owned(s, &t->placement, keys, h->count)))
+        err = apply_check_keys(s, t, keys, h->count);
+    if (err == PARAMO_E_PROTOCOL)
+        return err;
+    if (err) {
+        reply_status(peer, h, err, err_text());
+        return PARAMO_OK;
+    }
+    if (MUTANT(record_before_update) && data_changes(h->kind) && !repeated)
+        applied_window_record(&peer->sender->applied_window, h->number);
+    /* A repeat, too: that a pushpull's push is done may be known where its rows died with another. */
+    if (!(repeated && MUTANT(repeat_reads_lost)) && asks_for_lost(s, t, h, keys)) {
+        (void)err_set(
+            PARAMO_E_DATA_LOST,
+            "table %s: a server has died with rows of which there was no copy; clear the table (then "
+            "load it)",
+            t->name);
+        reply_status(peer, h, PARAMO_E_DATA_LOST, err_text());
+        return PARAMO_OK;
+    }
+    struct chain_wait *wait = NULL;
+    if (data_changes(h->kind) && !repeated) {
+        struct applied_window *applied_window = &peer->sender->applied_window;
+        uint64_t partitions[RING_PARTITIONS / 64], *only = NULL;
+        const struct applied_note *applied_note =
+            applied_window->applied_notes ? applied_window_note(applied_window, h->number) : NULL;
+        if (applied_note) { /* the rest of it */
+            for (unsigned i = 0; i < PARTITION_WORDS; i++)
+                partitions[i] = ~applied_note->partitions[i];
+            only = partitions;
+            known = NULL; /* a part of the list may take its place */
+        }
+        if (s->chain)
+            err = chain_prepare(peer, t, h, seg, nseg, only, &wait);
+        if (!err && h->kind == WIRE_CLEAR && s->chain && s->chain->origins)
+            only = chain_only_mine(s->chain, only, partitions); /* others' rows are here, too */
+        if (!err)
+            err = only ? partial_apply(s, t, h, seg, nseg, only) : all_change(s, t, h, seg, known);
+        if (err) { /* nothing has changed */
+            chain_abandon(wait);
+            reply_status(peer, h, err, err_text());
+            return PARAMO_OK;
+        }
+        bool recorded = MUTANT(record_before_update) ||
+                        (MUTANT(update_without_record) && h->number % 16 == 0) ||
+                        (MUTANT(forward_before_record) && wait) ||
+                        (MUTANT(repeat_applied) && dedup_check(&applied_window->own, h->number) != DEDUP_NEW);
+        if (!recorded)
+            applied_window_record(applied_window, h->number);
+        if (MUTANT(floor_without_window))
+            applied_window_raise_floor(applied_window, h->number + 1);
+        /* Only the whole table's loss that somebody has accepted: rows put one by one, or from a file that
+         * was saved before others were made, do not say what became of the rest, which would read as zeros.
+         */
+        if (h->kind == WIRE_CLEAR)
+            shard_table_lose(t, only, false);
+        if (wait) {
+            peer->capture = &wait->reply;
+            err = h->kind == WIRE_PUSHPULL ? pull(peer, t, h, keys, known ? known : rows_known(t, h, keys))
+                                           : PARAMO_OK;
+            peer->capture = NULL;
+            chain_commit(s->chain, t, wait, seg, peer->sender, only);
+            return err;
+        }
+    }
+    switch (h->kind) {
+    case WIRE_PULL:
+    case WIRE_PUSHPULL:
+        return pull(peer, t, h, keys,
+                    known ? known : rows_known(t, h, keys)); /* the push may have kept them */
+    case WIRE_SCAN:
+        return scanning_slice(peer, t, h, seg);
+    case WIRE_STAT:
+        stat(peer, t, h);
+        return PARAMO_OK;
+    default:
+        reply_status(peer, h, PARAMO_OK, NULL);
+        return PARAMO_OK;
+    }
+}

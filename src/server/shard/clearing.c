@@ -1,0 +1,251 @@
+/* Rows that go many at a time: CLEAR, and partitions that leave, or come again. From the moment at which it
+ * is said they are gone: recorded, forwarded, never again read. Removing them takes steps of the lane. Until
+ * it is done whoever wants rows of these partitions waits: requests of clients, changes of the member before
+ * (which sends them again), rows of a move from here or to here, a load. What is not on these partitions goes
+ * on, and so do beats and leases.
+ *
+ *     rows that are few ------------------------------------> removed at once
+ *     a whole table, and no cut has to be given its rows ---> its store is taken away, and freed in steps
+ *     others -----------> partitions in t->clearing, swept in steps, a sweep begins anew when partitions come
+ * to it
+ *
+ * Nothing of this is replicated, or moves: each member removes the rows of its own copy, and no rows leave it
+ * that are gone. A checkpoint that begins meanwhile has none of them (saving.c). */
+#include <string.h>
+
+#include "base/log.h"
+#include "server/migration/migration.h"
+#include "table/table_snapshot.h"
+
+enum {
+    STEP_KEYS = 4096,       /* looked at, and at most removed, in a step: a millisecond, or two */
+    STEP_BYTES = 512 << 10, /* of rows of a dense table, which are filled */
+};
+
+struct portion {
+    const struct shard_table *t;
+    size_t n, most;
+    bool full; /* there are more where the last came from */
+    uint64_t keys[STEP_KEYS];
+};
+
+static void portion_add(void *ctx, uint64_t key)
+{
+    struct portion *p = ctx;
+    if (!partition_set_has(p->t->clearing, ring_partition(ring_position(&p->t->placement, key))))
+        return;
+    p->full = p->n == p->most;
+    if (!p->full)
+        p->keys[p->n++] = key;
+}
+
+static size_t step_keys(const struct shard *s)
+{
+    size_t keys = s->config.scan_keys;
+    return keys && keys < STEP_KEYS ? keys : STEP_KEYS;
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------- */
+
+static size_t dense_rows(const struct shard *s, const struct shard_table *t)
+{
+    size_t row = ((size_t)t->row_values + t->state_values) * t->value_bytes;
+    size_t rows = row < STEP_BYTES ? STEP_BYTES / row : 1, most = step_keys(s);
+    return rows < most ? rows : most;
+}
+
+/* clear_at is a row. Rows that are not held are none of ours. */
+static paramo_err dense_step(struct shard_table *t, struct portion *p, bool *more)
+{
+    paramo_err err = PARAMO_OK;
+    while (p->n < p->most && !err) {
+        unsigned from = t->clear_at < t->options.rows
+                            ? ring_partition(ring_position(&t->placement, t->clear_at))
+                            : RING_PARTITIONS;
+        unsigned partition = partition_set_next(t->clearing, from);
+        if (partition == RING_PARTITIONS) {
+            *more = false;
+            break;
+        }
+        uint64_t first = ring_first_row(&t->placement, partition);
+        uint64_t end =
+            partition + 1 == RING_PARTITIONS ? t->options.rows : ring_first_row(&t->placement, partition + 1);
+        uint64_t row = first > t->clear_at ? first : t->clear_at;
+        for (; row < end && p->n < p->most && partition_set_has(t->held, partition); row++)
+            p->keys[p->n++] = row;
+        t->clear_at = partition_set_has(t->held, partition) ? row : end;
+    }
+    return table_delete(t->table, p->keys, p->n, NULL);
+}
+
+/* clear_at is a hash. */
+static paramo_err sweep_step(struct shard_table *t, struct portion *p, bool *more)
+{
+    uint64_t before = t->clear_at;
+    *more = table_sweep(t->table, &t->clear_at, p->most, portion_add, p);
+    paramo_err err = table_delete(t->table, p->keys, p->n, NULL);
+    if (p->full) { /* those that were removed are not met again */
+        t->clear_at = before;
+        *more = true;
+    }
+    return err;
+}
+
+/* False: no row of its partitions is left. */
+static bool step(struct shard *s, struct shard_table *t)
+{
+    bool dense = t->options.kind == PARAMO_TABLE_DENSE, more = true;
+    struct portion p = {.t = t, .most = dense ? dense_rows(s, t) : step_keys(s)};
+    paramo_err err = dense ? dense_step(t, &p, &more) : sweep_step(t, &p, &more);
+    if (err && s->chain) /* of rows that are held, or of any keys, there is nothing to go wrong */
+        chain_fail(s->chain, err);
+    if (err)
+        more = false;
+    return more;
+}
+
+/* ---- what waits ---------------------------------------------------------------------------------------- */
+
+bool clearing_touches(const struct shard_table *t, const uint64_t *partitions)
+{
+    uint64_t any = 0;
+    for (unsigned i = 0; i < PARTITION_WORDS && t->clears; i++)
+        any |= t->clearing[i] & partitions[i];
+    return any && !MUTANT(cleared_rows_linger);
+}
+
+bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg)
+{
+    const struct shard_table *t = s->clears ? map_get(&s->tables, h->table) : NULL;
+    if (!t || !t->clears || h->kind == WIRE_CLEAR || MUTANT(cleared_rows_linger))
+        return false;
+    bool holds = !h->count || h->kind == WIRE_SCAN;
+    const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
+    for (size_t i = 0; i < h->count && !holds; i++)
+        holds = partition_set_has(t->clearing, ring_partition(ring_position(&t->placement, keys[i])));
+    return holds;
+}
+
+/* Rows are few enough for one step. */
+static bool is_few(const struct shard *s, const struct shard_table *t)
+{
+    return t->options.kind != PARAMO_TABLE_DENSE && table_rows(t->table) <= step_keys(s);
+}
+
+static void table_over(struct shard *s, struct shard_table *t)
+{
+    if (!t->clears)
+        return;
+    t->clears = false;
+    memset(t->clearing, 0, sizeof t->clearing);
+    s->clears--;
+    s->cleared = true;
+}
+
+/* What waited for it goes on. */
+static void go_on(struct shard *s)
+{
+    s->cleared = false;
+    for (struct chain_source *source = s->chain ? s->chain->sources : NULL; source; source = source->next)
+        if (source->again)
+            follow_ack_soon(source);
+    if (!s->adopting_view)
+        slice_resume_all(s);
+}
+
+/* A step of one table. *waits (NULL: at any cost): there is something to do, but not yet. False: there is
+ * nothing. */
+static bool some_step(struct shard *s, bool *waits)
+{
+    uint64_t id;
+    void *value;
+    if (waits)
+        *waits = false;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        if (waits && t->clears && saving_behind(s, t)) {
+            *waits = true;
+        } else if (t->clears) {
+            if (!step(s, t))
+                table_over(s, t);
+            t->remains = table_clear_due(t->table);
+            return true;
+        } else if (t->remains) {
+            t->remains = table_clear_step(t->table);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void steps_due(struct shard *s, uint64_t pause)
+{
+    if (s->clearing.slot || !lane_timer_arm(s->lane, &s->clearing, lane_now(s->lane) + pause))
+        return;
+    while (some_step(s, NULL)) { /* no memory for a timer */
+    }
+}
+
+void clearing_fire(struct lane_timer *timer)
+{
+    struct shard *s = container_of(timer, struct shard, clearing);
+    bool waits;
+    if (some_step(s, &waits) || waits) /* in a simulation much is to happen between two steps */
+        steps_due(s, waits || s->config.scan_keys ? ENV_MS : 0);
+    if (s->cleared)
+        go_on(s);
+}
+
+void clearing_update(struct shard *s, struct shard_table *t)
+{
+    t->remains = table_clear_due(t->table);
+    if (t->remains)
+        steps_due(s, 0);
+}
+
+/* ---- what begins --------------------------------------------------------------------------------------- */
+
+static void whole(struct shard *s, struct shard_table *t)
+{
+    bool few = is_few(s, t);
+    table_clear(t->table);
+    while (few && table_clear_step(t->table)) {
+    }
+    t->remains = !few;
+    table_over(s, t);
+    if (!few || s->cleared) /* those that waited go on later */
+        steps_due(s, 0);
+}
+
+void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *partitions)
+{
+    bool fresh = false, more = true;
+    if (!partitions && table_clear_is_short(t->table)) {
+        whole(s, t);
+        return;
+    }
+    for (unsigned i = 0; i < PARTITION_WORDS; i++) {
+        uint64_t these = partitions ? partitions[i] : UINT64_MAX;
+        fresh |= these & ~t->clearing[i];
+        t->clearing[i] |= these;
+    }
+    if (!fresh)
+        return;
+    s->clears += !t->clears;
+    t->clears = true;
+    t->clear_at = 0;
+    bool few = is_few(s, t);
+    do
+        more = step(s, t);
+    while (few && more);
+    if (!more) {
+        table_over(s, t);
+        clearing_update(s, t);
+    } else {
+        table_changes_forget(
+            t->table); /* a checkpoint that adds to the last would not know what goes later */
+        steps_due(s, 0);
+    }
+    if (s->cleared)
+        steps_due(s, 0);
+}

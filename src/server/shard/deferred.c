@@ -1,0 +1,220 @@
+/* Requests that read a whole table, or a page of it: SCAN and STAT. What they ask for is found in steps of
+ * the lane, with everything else between the steps; beats and leases go on. When it is there, the request is
+ * handled as if it came now: the view may have changed since. They take turns: each STAT with all, of the
+ * SCANs the first, since pages that are not there yet would push each other out of memory.
+ *
+ *     add --> waiting (the first of it has the next step) --> handled again --> answered, or deferred again
+ *                 ^                                        |
+ *                 +---- deferred_resume ---- held <--------+ the shard, or its connection, is shut
+ *
+ * A request that comes once more takes the place of what it repeats. Nothing of this is replicated, or moves
+ * with partitions: a client asks the owner that comes after (MOVED). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/replication/chained.h"
+
+/* One of these, at most one of a sender and number. */
+struct deferred {
+    struct qnode node;
+    struct peer *peer;
+    struct wire_head head;
+    uint64_t cursor, deadline;
+    uint64_t partitions_changed; /* of the shard when the count began */
+    struct table_count count;
+};
+
+static void deferred_free(struct shard *s, struct deferred *d)
+{
+    s->deferred_count--;
+    free(d);
+}
+
+static struct deferred *find_in(const struct queue *queue, const struct sender *sender, uint64_t number)
+{
+    for (const struct qnode *node = queue->head; node; node = node->next) {
+        struct deferred *d = container_of(node, struct deferred, node);
+        if (d->peer->sender == sender && d->head.number == number)
+            return d;
+    }
+    return NULL;
+}
+
+static struct deferred *find(const struct shard *s, const struct sender *sender, uint64_t number)
+{
+    struct deferred *d = find_in(&s->deferred, sender, number);
+    return d ? d : find_in(&s->deferred_held, sender, number);
+}
+
+/* After the last that was heard of it nobody may wait for it any more. */
+static uint64_t deadline_of(const struct shard *s)
+{
+    return lane_now(s->lane) + SHARD_VIEW_DEFERRED_SECONDS * ENV_SEC;
+}
+
+bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t number)
+{
+    struct deferred *d = find(s, sender, number);
+    if (d)
+        d->deadline = deadline_of(s);
+    return d;
+}
+
+void deferred_go(struct shard *s)
+{
+    if (s->deferring.slot || (queue_empty(&s->deferred) && !s->closing))
+        return;
+    if (lane_timer_arm(s->lane, &s->deferring, lane_now(s->lane))) { /* no memory for a timer */
+        while (!scanning_close_step(s))
+            ;
+        while (!queue_empty(&s->deferred)) {
+            struct deferred *d = container_of(queue_pop(&s->deferred), struct deferred, node);
+            reply_status(d->peer, &d->head, PARAMO_E_MEMORY, "the server has no memory to go on with this");
+            deferred_free(s, d);
+        }
+    }
+}
+
+paramo_err deferred_add(struct peer *peer, const struct wire_head *h, uint64_t cursor)
+{
+    struct shard *s = peer->shard;
+    struct deferred *d = find(s, peer->sender, h->number);
+    if (d) {
+        d->peer = peer;
+        d->head = *h;
+        d->cursor = cursor;
+        d->deadline = deadline_of(s);
+        return PARAMO_OK;
+    }
+    if (s->deferred_count >= SHARD_DEFERRED_MAX) { /* as if it had been lost on the way */
+        s->counters.dropped++;
+        return PARAMO_OK;
+    }
+    d = calloc(1, sizeof *d);
+    if (!d)
+        return err_memory(sizeof *d);
+    d->peer = peer;
+    d->head = *h;
+    d->cursor = cursor;
+    d->partitions_changed = s->partitions_changed;
+    d->deadline = deadline_of(s);
+    queue_push(&s->deferred, &d->node);
+    s->deferred_count++;
+    deferred_go(s);
+    shard_keep_house(s);
+    return PARAMO_OK;
+}
+
+bool deferred_count(const struct peer *peer, const struct wire_head *h, struct table_count *count)
+{
+    const struct shard *s = peer->shard;
+    const struct deferred *d = s->deferred_over;
+    if (!d || d->head.kind != WIRE_STAT || d->peer != peer || d->head.number != h->number ||
+        d->partitions_changed != s->partitions_changed || !d->count.done)
+        return false;
+    *count = d->count;
+    return true;
+}
+
+/* What it asked for is there, or an error says why not. */
+static void over(struct shard *s, struct deferred *d, paramo_err err)
+{
+    struct van_seg seg = {.data = &d->cursor, .len = sizeof d->cursor};
+    if (err) {
+        reply_status(d->peer, &d->head, err, err_text());
+    } else if (!slice_may_read(d->peer, &d->head, &seg)) {
+        queue_push(&s->deferred_held, &d->node);
+        return;
+    } else {
+        s->deferred_over = d;
+        slice_handle_again(d->peer, &d->head, &seg, d->head.count ? 1 : 0); /* the peer may be gone */
+        s->deferred_over = NULL;
+    }
+    deferred_free(s, d);
+}
+
+static bool is_stat(const struct qnode *node)
+{
+    return container_of(node, struct deferred, node)->head.kind == WIRE_STAT;
+}
+
+/* The first has had a step, and is not over. */
+static void next_turn(struct shard *s)
+{
+    struct queue *q = &s->deferred;
+    if (is_stat(q->head)) {
+        queue_push(q, queue_pop(q));
+        return;
+    }
+    struct qnode *before = q->head;
+    while (before->next && !is_stat(before->next))
+        before = before->next;
+    struct qnode *stat = before->next;
+    if (!stat)
+        return;
+    before->next = stat->next;
+    if (q->tail == stat)
+        q->tail = before;
+    stat->next = q->head;
+    q->head = stat;
+}
+
+/* Of the first that waits. */
+static void step(struct shard *s)
+{
+    struct deferred *d = container_of(s->deferred.head, struct deferred, node);
+    struct shard_table *t = shard_table_find(s, d->head.table);
+    paramo_err err = PARAMO_OK;
+    bool done = true;
+    if (t && d->head.kind == WIRE_SCAN) {
+        done = scanning_step(d->peer, t, &d->head, d->cursor, &err);
+    } else if (t) {
+        if (d->partitions_changed != s->partitions_changed) {
+            d->partitions_changed = s->partitions_changed;
+            d->count = (struct table_count){0};
+        }
+        counting_step(s, t, &d->count);
+        done = d->count.done;
+    }
+    if (!done) {
+        next_turn(s);
+        return;
+    }
+    (void)queue_pop(&s->deferred);
+    over(s, d, err);
+}
+
+void deferred_fire(struct lane_timer *timer)
+{
+    struct shard *s = container_of(timer, struct shard, deferring);
+    (void)scanning_close_step(s);
+    if (!queue_empty(&s->deferred))
+        step(s);
+    deferred_go(s);
+}
+
+void deferred_resume(struct shard *s)
+{
+    for (struct qnode *node; (node = queue_pop(&s->deferred_held));)
+        queue_push(&s->deferred, node);
+    deferred_go(s);
+}
+
+static void drop_from(struct shard *s, struct queue *queue, const struct peer *peer, uint64_t now)
+{
+    struct queue old = *queue;
+    *queue = (struct queue){0};
+    for (struct qnode *node; (node = queue_pop(&old));) {
+        struct deferred *d = container_of(node, struct deferred, node);
+        if (d->peer == peer || d->deadline <= now)
+            deferred_free(s, d);
+        else
+            queue_push(queue, node);
+    }
+}
+
+void deferred_drop(struct shard *s, const struct peer *peer, uint64_t now)
+{
+    drop_from(s, &s->deferred, peer, now);
+    drop_from(s, &s->deferred_held, peer, now);
+}

@@ -1,0 +1,439 @@
+/* Requests to USER tables and apps: the record is made when one is handed over; a repeat waits for the same
+ * answer, and after it the kept answer is repeated until the sender's floor passes (design, section 3). */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "server/shard/shard_impl.h"
+#include "van/pool.h"
+
+static void gate_unref(struct gate *gate)
+{
+    if (atomic_fetch_sub(&gate->refs, 1) == 1)
+        free(gate);
+}
+
+/* Any thread. */
+static void request_free(struct shard_request *q)
+{
+    van_release(q->hold);
+    if (q->answer)
+        kept_unref(q->answer);
+    gate_unref(q->gate);
+    free(q);
+}
+
+static struct shard_request **slot_of(struct sender *sender, uint64_t number)
+{
+    return &sender->handled[number % DATA_WINDOW];
+}
+
+static struct shard_request *find(struct sender *sender, uint64_t number)
+{
+    struct shard_request *q = sender->handled ? *slot_of(sender, number) : NULL;
+    return q && q->head.number == number ? q : NULL;
+}
+
+static void handling_unlink(struct shard *s, struct shard_request *q)
+{
+    if (q->prev)
+        q->prev->next = q->next;
+    else
+        s->handling = q->next;
+    if (q->next)
+        q->next->prev = q->prev;
+    q->prev = q->next = NULL;
+}
+
+static size_t answer_bytes(const struct shard_request *q)
+{
+    return sizeof *q + (q->answer ? q->answer->bytes : 0);
+}
+
+/* Nobody waits for it any more. */
+static void request_release(struct shard *s, struct shard_request *q)
+{
+    if (q->answered) {
+        s->kept_bytes -= answer_bytes(q);
+        q->sender->kept_bytes -= answer_bytes(q);
+        request_free(q);
+    } else {
+        q->sender = NULL; /* freed when it is answered */
+    }
+}
+
+void handling_floor(struct shard *s, struct sender *sender, uint64_t from)
+{
+    uint64_t to = MUTANT(kept_answer_leaks) ? from : sender->applied_window.own.floor;
+    if (to - from > DATA_WINDOW)
+        to = from + DATA_WINDOW;
+    for (uint64_t n = from; n < to; n++) {
+        struct shard_request **slot = slot_of(sender, n);
+        if (*slot && (*slot)->head.number < sender->applied_window.own.floor) {
+            request_release(s, *slot);
+            *slot = NULL;
+        }
+    }
+}
+
+void handling_forget(struct shard *s, struct sender *sender)
+{
+    for (unsigned i = 0; sender->handled && i < DATA_WINDOW; i++) {
+        if (sender->handled[i])
+            request_release(s, sender->handled[i]);
+        sender->handled[i] = NULL;
+    }
+}
+
+bool handling_any(const struct sender *sender)
+{
+    for (unsigned i = 0; sender->handled && i < DATA_WINDOW; i++)
+        if (sender->handled[i])
+            return true;
+    return false;
+}
+
+/* On the lane: the answer is there. */
+static void finish(struct shard_request *q)
+{
+    struct shard *s = q->shard;
+    handling_unlink(s, q);
+    s->handling_bytes -= q->bytes;
+    van_release(q->hold);
+    q->hold = NULL;
+    q->answered = true;
+    if (!q->sender) {
+        request_free(q);
+        return;
+    }
+    s->kept_bytes += answer_bytes(q);
+    q->sender->kept_bytes += answer_bytes(q);
+    if (q->sender->peer)
+        reply_kept(q->sender->peer, &q->head, q->status, q->answer);
+}
+
+static void finish_task(struct lane_task *task)
+{
+    struct shard_request *q = container_of(task, struct shard_request, task);
+    if (atomic_load(&q->gate->closed))
+        request_free(q);
+    else
+        finish(q);
+}
+
+static void answer_ready(struct shard_request *q)
+{
+    struct gate *gate = q->gate;
+    if (!atomic_load(&gate->closed) && lane_held(gate->lane)) {
+        finish(q);
+        return;
+    }
+    /* shard_close waits until no poster is between these two lines. */
+    atomic_fetch_add(&gate->refs, 1);
+    atomic_fetch_add(&gate->posting, 1);
+    if (atomic_load(&gate->closed)) {
+        request_free(q);
+    } else {
+        q->task.run = finish_task;
+        lane_post(gate->lane, &q->task);
+    }
+    atomic_fetch_sub(&gate->posting, 1);
+    gate_unref(gate);
+}
+
+/* What has an array stays there, the rest is copied. */
+static struct kept_answer *answer_make(const struct van_seg seg[VAN_SEGS],
+                                       struct paramo_array *const array[VAN_SEGS])
+{
+    size_t copied = 0;
+    for (unsigned i = 0; i < VAN_SEGS; i++)
+        copied += array[i] ? 0 : (size_t)(seg[i].len + 7) & ~(size_t)7;
+    struct kept_answer *a = malloc(sizeof *a + copied);
+    if (!a)
+        return NULL;
+    memset(a, 0, sizeof *a);
+    atomic_init(&a->refs, 1);
+    uint8_t *at = a->data;
+    for (unsigned i = 0; i < VAN_SEGS; i++) {
+        if (array[i]) {
+            a->array[i] = array_ref(array[i]);
+            a->seg[i] = (struct van_seg){.data = array[i]->data, .len = array[i]->len};
+        } else if (seg[i].len) {
+            memcpy(at, seg[i].data, (size_t)seg[i].len);
+            a->seg[i] = (struct van_seg){.data = at, .len = seg[i].len};
+            at += (seg[i].len + 7) & ~(size_t)7;
+        }
+        a->bytes += (size_t)a->seg[i].len;
+        if (a->seg[i].len)
+            a->nseg = i + 1;
+    }
+    return a;
+}
+
+static size_t value_bytes(const struct shard_request *q)
+{
+    if (!q->info.table)
+        return 1;
+    paramo_dtype t = q->info.dtype;
+    return t == PARAMO_F64 || t == PARAMO_I64 ? 8 : t == PARAMO_U8 ? 1 : 4;
+}
+
+/* lens add up to the values. */
+static paramo_err answer_check(const struct shard_request *q, const uint32_t *lens, size_t vals_bytes)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; lens && i < q->info.n; i++)
+        sum += lens[i];
+    if (vals_bytes % value_bytes(q) || (lens && sum * value_bytes(q) != vals_bytes))
+        return err_set(PARAMO_E_SIZE_MISMATCH, "answer: lens add up to %" PRIu64 ", but there are %zu values",
+                       sum, vals_bytes / value_bytes(q));
+    return PARAMO_OK;
+}
+
+paramo_err shard_answer_segs(struct shard_request *q, const struct van_seg seg[VAN_SEGS],
+                             struct paramo_array *const array[VAN_SEGS])
+{
+    for (unsigned i = 0; i < VAN_SEGS; i++) {
+        if (!array[i] && seg[i].len && !seg[i].data)
+            return err_set(PARAMO_E_INVALID, "answer: a segment of %" PRIu64 " bytes is NULL", seg[i].len);
+    }
+    if (q->info.table && q->info.pull) {
+        const struct paramo_array *l = array[WIRE_SEG_LENS], *v = array[WIRE_SEG_VALS];
+        size_t lens_bytes = l ? l->len : (size_t)seg[WIRE_SEG_LENS].len;
+        if (lens_bytes && lens_bytes != 4 * q->info.n)
+            return err_set(PARAMO_E_SIZE_MISMATCH, "answer: %zu bytes of lens for %zu keys", lens_bytes,
+                           q->info.n);
+        const void *lens = l ? l->data : seg[WIRE_SEG_LENS].data;
+        paramo_err err =
+            answer_check(q, lens_bytes ? lens : NULL, v ? v->len : (size_t)seg[WIRE_SEG_VALS].len);
+        if (err)
+            return err;
+    }
+    if (!q->info.table || q->info.pull) {
+        q->answer = answer_make(seg, array);
+        if (!q->answer)
+            return err_memory(sizeof *q->answer);
+    }
+    answer_ready(q);
+    return PARAMO_OK;
+}
+
+static struct paramo_array *const no_arrays[VAN_SEGS];
+
+paramo_err shard_answer(struct shard_request *q, const void *vals, size_t vals_len, const uint32_t *lens)
+{
+    struct van_seg seg[VAN_SEGS] = {{0}};
+    if (vals_len && !vals)
+        return err_set(PARAMO_E_INVALID, "answer: vals is NULL");
+    bool given = lens && q->info.n && (q->info.pull || !q->info.table);
+    paramo_err err = given ? answer_check(q, lens, vals_len * value_bytes(q)) : PARAMO_OK;
+    if (err)
+        return err;
+    if (given)
+        seg[WIRE_SEG_LENS] =
+            (struct van_seg){.data = (void *)(uintptr_t)lens, .len = sizeof *lens * q->info.n};
+    seg[WIRE_SEG_VALS] = (struct van_seg){.data = (void *)(uintptr_t)vals, .len = vals_len * value_bytes(q)};
+    return shard_answer_segs(q, seg, no_arrays);
+}
+
+paramo_err shard_answer_error(struct shard_request *q, paramo_err status, const char *text)
+{
+    if (!status)
+        return err_set(PARAMO_E_INVALID, "answer: an error was expected, not PARAMO_OK");
+    const char *message = text && text[0] ? text : err_sentence(status);
+    struct van_seg seg[VAN_SEGS] = {{0}};
+    seg[WIRE_SEG_BODY] =
+        (struct van_seg){.data = (void *)(uintptr_t)message, .len = strnlen(message, ERR_TEXT_MAX - 1)};
+    q->answer = answer_make(seg, no_arrays); /* without memory: without the text */
+    q->status = status;
+    answer_ready(q);
+    return PARAMO_OK;
+}
+
+static void hold_release(void *arg, void *data)
+{
+    (void)data;
+    van_release(arg);
+}
+
+paramo_err shard_request_keep(struct shard_request *q, unsigned i, struct paramo_array **array)
+{
+    const struct van_seg *seg = &q->info.seg[i];
+    paramo_err err = array_wrap(seg->data, (size_t)seg->len, hold_release, q->hold, array);
+    if (!err && q->hold)
+        hold_ref(q->hold);
+    return err;
+}
+
+static paramo_err check(const struct shard *s, const struct shard_table *t, const struct wire_head *h,
+                        const struct van_seg *seg, unsigned nseg)
+{
+    uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS);
+    if (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)
+        return err_set(PARAMO_E_PROTOCOL, "%s to table %s, which has no storage", wire_kind_name(h->kind),
+                       t->name);
+    if (h->flags & WIRE_COLUMNS)
+        return err_set(PARAMO_E_PROTOCOL, "a part of a row of table %s", t->name);
+    if (vals % t->value_bytes)
+        return err_set(PARAMO_E_PROTOCOL, "%" PRIu64 " bytes of values to table %s", vals, t->name);
+    if (h->flags & WIRE_LENS && h->kind != WIRE_PULL) {
+        const uint32_t *lens = seg[WIRE_SEG_LENS].data;
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i < h->count; i++)
+            sum += lens[i];
+        if (sum * t->value_bytes != vals)
+            return err_set(PARAMO_E_SIZE_MISMATCH,
+                           "table %s: lens that add up to %" PRIu64 " came with %" PRIu64 " values%s",
+                           t->name, sum, vals / t->value_bytes, APPLY_CHANGED);
+    }
+    return apply_check_keys(s, t, seg[WIRE_SEG_KEYS].data, h->count);
+}
+
+static struct shard_request *request_make(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                                          const struct van_seg *seg, unsigned nseg, struct van_hold **hold)
+{
+    struct shard *s = peer->shard;
+    struct van_seg at[VAN_SEGS] = {{0}};
+    struct shard_request *q = calloc(1, sizeof *q);
+    if (!q)
+        return NULL;
+    for (unsigned i = 0; i < nseg; i++)
+        at[i] = seg[i];
+    if (hold) {
+        q->hold = *hold;
+        *hold = NULL;
+    } else if (van_keep(peer->conn, at, nseg, &q->hold)) {
+        free(q);
+        return NULL;
+    }
+    for (unsigned i = 0; i < nseg; i++)
+        q->bytes += (size_t)seg[i].len;
+    s->handling_bytes += q->bytes;
+    q->gate = s->gate;
+    atomic_fetch_add(&s->gate->refs, 1);
+    q->shard = s;
+    q->sender = peer->sender;
+    q->head = *h;
+    struct shard_request_info *info = &q->info;
+    *info = (struct shard_request_info){
+        .to = s->config.node,
+        .sender = peer->sender->node,
+        .customer = peer->sender->customer,
+        .app = t ? peer->sender->app : h->table,
+        .ts = h->ts,
+        .cmd = h->cmd,
+        .keys = at[WIRE_SEG_KEYS].data,
+        .n = t ? h->count : (size_t)(at[WIRE_SEG_KEYS].len / sizeof *info->keys),
+        .vals = at[WIRE_SEG_VALS].data,
+        .vals_len = (size_t)(at[WIRE_SEG_VALS].len / (t ? t->value_bytes : 1)),
+        .lens = at[WIRE_SEG_LENS].len ? at[WIRE_SEG_LENS].data : NULL,
+    };
+    memcpy(info->seg, at, sizeof info->seg);
+    if (t) {
+        memcpy(q->table, t->name, sizeof q->table);
+        info->table = q->table;
+        info->dtype = t->options.dtype;
+        info->push = h->kind != WIRE_PULL;
+        info->pull = h->kind != WIRE_PUSH;
+    } else {
+        info->for_customer = h->column;
+        info->flags = h->columns;
+    }
+    q->next = s->handling;
+    if (s->handling)
+        s->handling->prev = q;
+    s->handling = q;
+    return q;
+}
+
+paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                          const struct van_seg *seg, unsigned nseg, struct van_hold **hold)
+{
+    struct shard *s = peer->shard;
+    struct sender *sender = peer->sender;
+    if (h->number < sender->applied_window.own.floor)
+        return PARAMO_OK;
+    struct shard_request *q = find(sender, h->number);
+    uint64_t keys_hash = t ? hash_bytes(seg[WIRE_SEG_KEYS].data, seg[WIRE_SEG_KEYS].len) : 0;
+    if (q && !q->info.push && q->keys_hash != keys_hash) {
+        /* Cut anew by a newer view: what was read was for other keys. */
+        request_release(s, q);
+        *slot_of(sender, h->number) = NULL;
+        q = NULL;
+    }
+    if (q && q->info.push && q->info.pull && q->keys_hash != keys_hash) {
+        /* Its handler has been called, and what it answers is for all the keys that were here then. */
+        reply_status(peer, h, PARAMO_E_HANDLER,
+                     "some of the keys have got another server while the handler had the request");
+        return PARAMO_OK;
+    }
+    if (q && MUTANT(handler_repeated)) {
+        request_release(s, q);
+        q = NULL;
+    }
+    if (q) {
+        s->counters.repeats++;
+        q->head = *h;
+        if (q->answered)
+            reply_kept(peer, h, q->status, q->answer);
+        return PARAMO_OK;
+    }
+    paramo_err err = t ? check(s, t, h, seg, nseg) : PARAMO_OK;
+    if (err == PARAMO_E_PROTOCOL)
+        return err;
+    if (err) {
+        reply_status(peer, h, err, err_text());
+        return PARAMO_OK;
+    }
+    if (!s->config.handler) {
+        (void)err_set(PARAMO_E_HANDLER, "the server has no request handler for table %s", t ? t->name : "");
+        reply_status(peer, h, PARAMO_E_HANDLER, err_text());
+        return PARAMO_OK;
+    }
+    if (!sender->handled)
+        sender->handled = calloc(DATA_WINDOW, sizeof *sender->handled);
+    if (!sender->handled || sender->kept_bytes > SENDER_KEPT_BYTES ||
+        s->handling_bytes > SHARD_HANDLING_BYTES) {
+        s->counters.dropped++; /* asked again, when floors have passed */
+        return PARAMO_OK;
+    }
+    q = request_make(peer, t, h, seg, nseg, hold);
+    if (!q) {
+        s->counters.dropped++;
+        return PARAMO_OK;
+    }
+    q->keys_hash = keys_hash;
+    *slot_of(sender, h->number) = q;
+    if (t && q->info.push)
+        t->pushes += h->count;
+    if (t && q->info.pull)
+        t->pulls += h->count;
+    s->config.handler(s->config.arg, q, &q->info);
+    return PARAMO_OK;
+}
+
+bool handling_probe(struct peer *peer, const struct wire_head *h)
+{
+    struct shard_request *q = find(peer->sender, h->number);
+    if (!q)
+        return false;
+    if (q->head.attempt != h->attempt) { /* perhaps for other keys: only the request itself can tell */
+        reply_probe(peer, h, PROBE_UNKNOWN);
+        return true;
+    }
+    if (!q->answered) {
+        reply_probe(peer, h, PROBE_WORKING);
+        return true;
+    }
+    reply_kept(peer, &q->head, q->status, q->answer);
+    return true;
+}
+
+void handling_close(struct shard *s)
+{
+    atomic_store(&s->gate->closed, true);
+    while (atomic_load(&s->gate->posting))
+        ; /* a poster is on its way through a few instructions */
+    gate_unref(s->gate);
+}

@@ -1,0 +1,231 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/shard/shard_impl.h"
+
+enum { REPLIES_CACHED = 4096 };
+
+static void reply_done(struct van_frame *frame, paramo_err status)
+{
+    (void)status; /* lost answers are asked for again */
+    reply_free(container_of(frame, struct reply, frame));
+}
+
+static void replies_count(struct shard *s, int change)
+{
+    size_t n = atomic_load_explicit(&s->replies_out, memory_order_relaxed) + (size_t)change;
+    atomic_store_explicit(&s->replies_out, n, memory_order_relaxed);
+}
+
+static struct reply *reply_get(struct shard *s)
+{
+    struct reply *r = s->free_replies;
+    if (r) {
+        s->free_replies = r->next;
+        s->free_replies_count--;
+    } else {
+        r = malloc(sizeof *r);
+        if (!r)
+            return NULL;
+        memset(r, 0, sizeof *r);
+        r->shard = s;
+        r->frame.class = VAN_ANSWER;
+        r->frame.done = reply_done;
+    }
+    r->frame.nseg = 0;
+    r->buffer = NULL;
+    r->lent = false;
+    r->kept = NULL;
+    replies_count(s, 1);
+    return r;
+}
+
+void reply_free(struct reply *r)
+{
+    struct shard *s = r->shard;
+    replies_count(s, -1);
+    if (r->buffer)
+        bufpool_put(&s->pool, r->buffer, r->buffer_bytes);
+    if (r->kept)
+        kept_unref(r->kept);
+    if (s->free_replies_count >= REPLIES_CACHED) {
+        free(r);
+        return;
+    }
+    r->next = s->free_replies;
+    s->free_replies = r;
+    s->free_replies_count++;
+}
+
+void kept_unref(struct kept_answer *kept)
+{
+    if (atomic_fetch_sub(&kept->refs, 1) != 1)
+        return;
+    for (unsigned i = 0; i < VAN_SEGS; i++)
+        array_unref(kept->array[i]);
+    free(kept);
+}
+
+void reply_seg(struct reply *r, unsigned seg, size_t offset, size_t bytes)
+{
+    for (; r->frame.nseg <= seg; r->frame.nseg++)
+        r->frame.seg[r->frame.nseg] = (struct van_seg){0};
+    r->frame.seg[seg] = (struct van_seg){.data = bytes ? (uint8_t *)r->buffer + offset : NULL, .len = bytes};
+}
+
+void reply_lend(struct reply *r, unsigned seg, const void *data, size_t bytes)
+{
+    reply_seg(r, seg, 0, bytes);
+    r->frame.seg[seg].data = (void *)(uintptr_t)data;
+    r->lent = true;
+}
+
+static void reply_head(struct reply *r, const struct wire_head *request, struct wire_head *head)
+{
+    head->kind = head->kind ? head->kind : WIRE_ANSWER;
+    head->table = request->table;
+    head->number = request->number;
+    head->ts = request->ts;
+    head->attempt = request->attempt;
+    head->slice = request->slice;
+    wire_head_encode(head, r->frame.head);
+}
+
+static void push_out(struct peer *peer, struct reply *r)
+{
+    bool lent = r->lent;
+    r->lent = false;
+    if (peer->blocked || peer->capture) {
+        struct van_seg *last = &r->frame.seg[lent ? r->frame.nseg - 1 : 0];
+        if (lent) {
+            memcpy(r->buffer, last->data, (size_t)last->len);
+            last->data = r->buffer;
+        }
+        if (peer->capture)
+            *peer->capture = r;
+        else
+            queue_push(&peer->backlog, &r->frame.node);
+        return;
+    }
+    paramo_err err = lent ? van_send_lent(peer->conn, &r->frame, r->buffer) : van_send(peer->conn, &r->frame);
+    if (err == PARAMO_E_AGAIN) {
+        peer->blocked = true;
+        queue_push(&peer->backlog, &r->frame.node);
+    } else if (err) {
+        reply_free(r); /* the connection is gone, or the answer too large: closed() comes, or the client asks
+                          again */
+    }
+}
+
+void reply_late(struct peer *peer, struct reply *r, const struct wire_head *request)
+{
+    struct wire_head head;
+    if (wire_head_decode(r->frame.head, &head)) { /* it was encoded here */
+        reply_free(r);
+        return;
+    }
+    head.attempt = request->attempt;
+    head.slice = request->slice;
+    wire_head_encode(&head, r->frame.head);
+    push_out(peer, r);
+}
+
+void reply_backlog(struct peer *peer)
+{
+    struct queue backlog = peer->backlog;
+    peer->backlog = (struct queue){0};
+    peer->blocked = false;
+    for (struct qnode *node; (node = queue_pop(&backlog));)
+        push_out(peer, container_of(container_of(node, struct van_frame, node), struct reply, frame));
+}
+
+static void reply_plain(struct peer *peer, const struct wire_head *request, struct wire_head *head,
+                        const char *text)
+{
+    struct shard *s = peer->shard;
+    struct reply *r = reply_get(s);
+    if (!r)
+        return; /* as if it were lost: the client asks again */
+    size_t len = text ? strnlen(text, ERR_TEXT_MAX) : 0;
+    if (len) {
+        r->buffer = bufpool_get(&s->pool, len);
+        r->buffer_bytes = len;
+        if (r->buffer) {
+            memcpy(r->buffer, text, len);
+            reply_seg(r, WIRE_SEG_BODY, 0, len);
+        }
+    }
+    reply_head(r, request, head);
+    push_out(peer, r);
+}
+
+void reply_status(struct peer *peer, const struct wire_head *request, paramo_err status, const char *text)
+{
+    struct wire_head head = {.status = (uint16_t)status, .view = peer->shard->view->number};
+    reply_plain(peer, request, &head, status ? text : NULL);
+}
+
+void reply_moved(struct peer *peer, const struct wire_head *request)
+{
+    peer->shard->counters.moved++;
+    reply_status(peer, request, PARAMO_E_MOVED, NULL);
+}
+
+void reply_probe(struct peer *peer, const struct wire_head *request, uint32_t what)
+{
+    struct wire_head head = {.kind = WIRE_PROBE_ANSWER, .column = what};
+    reply_plain(peer, request, &head, NULL);
+}
+
+struct reply *reply_begin(struct peer *peer, const struct wire_head *request, size_t bytes)
+{
+    struct shard *s = peer->shard;
+    if (bytes > s->config.frame_bytes) {
+        (void)err_set(PARAMO_E_TOO_LARGE, "an answer of %zu bytes, a message holds at most %llu", bytes,
+                      (unsigned long long)s->config.frame_bytes);
+        reply_status(peer, request, PARAMO_E_TOO_LARGE, err_text());
+        return NULL;
+    }
+    struct reply *r = reply_get(s);
+    if (r && bytes) {
+        r->buffer = bufpool_get(&s->pool, bytes);
+        r->buffer_bytes = bytes;
+        if (!r->buffer) {
+            reply_free(r);
+            r = NULL;
+        }
+    }
+    if (!r)
+        reply_status(peer, request, PARAMO_E_MEMORY, "the server has no memory for the answer");
+    return r;
+}
+
+void reply_send(struct peer *peer, struct reply *r, const struct wire_head *request, bool lens,
+                uint32_t count, uint32_t column)
+{
+    struct wire_head head = {
+        .flags = lens ? WIRE_LENS : 0, .view = peer->shard->view->number, .count = count, .column = column};
+    reply_head(r, request, &head);
+    push_out(peer, r);
+}
+
+void reply_kept(struct peer *peer, const struct wire_head *request, paramo_err status,
+                struct kept_answer *kept)
+{
+    struct reply *r = reply_get(peer->shard);
+    if (!r)
+        return;
+    if (kept) {
+        atomic_fetch_add(&kept->refs, 1);
+        r->kept = kept;
+        memcpy(r->frame.seg, kept->seg, sizeof r->frame.seg);
+        r->frame.nseg = (uint8_t)kept->nseg;
+    }
+    struct wire_head head = {.status = (uint16_t)status,
+                             .flags = kept && !status && kept->seg[WIRE_SEG_LENS].len ? WIRE_LENS : 0,
+                             .view = peer->shard->view->number,
+                             .count = request->count};
+    reply_head(r, request, &head);
+    push_out(peer, r);
+}

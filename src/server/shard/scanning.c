@@ -1,0 +1,430 @@
+/* Batches of rows in ascending key order, and counts of rows. Neither takes longer than a step of the lane: a
+ * request that is not over by then is deferred (deferred.c), and goes on where it was.
+ *
+ * A session is what is known of a scan between its batches: a page of its table's keys (table_page.h), found
+ * as the first batch behind the page before asks for it. It is only a cache, made anew when it has been let
+ * go, since each request says where it goes on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/replication/chained.h"
+
+/* ---- sessions ------------------------------------------------------------------------------------------ */
+
+static void session_free(struct shard *s, struct session *x)
+{
+    x->next = s->closing;
+    s->closing = x;
+    deferred_go(s);
+}
+
+bool scanning_close_step(struct shard *s)
+{
+    struct session *x = s->closing;
+    if (x && table_page_close_step(&x->page)) {
+        s->closing = x->next;
+        free(x);
+    }
+    return !s->closing;
+}
+
+static bool session_is(const struct session *x, const struct sender *sender)
+{
+    return x->node == sender->node && x->app == sender->app && x->customer == sender->customer &&
+           x->incarnation == sender->incarnation;
+}
+
+/* All of a sender, those older than `before`, and one. */
+static void sessions_remove(struct shard *s, const struct sender *sender, uint64_t before,
+                            const struct session *one)
+{
+    for (struct session **at = &s->sessions; *at;) {
+        struct session *x = *at;
+        if ((sender && session_is(x, sender)) || x->used_at < before || x == one) {
+            *at = x->next;
+            s->sessions_count--;
+            session_free(s, x);
+        } else {
+            at = &x->next;
+        }
+    }
+}
+
+void scanning_expire(struct shard *s, uint64_t before)
+{
+    sessions_remove(s, NULL, before, NULL);
+}
+
+void scanning_forget(struct shard *s, const struct sender *sender)
+{
+    sessions_remove(s, sender, 0, NULL);
+}
+
+static struct session *session_find(struct shard *s, const struct sender *sender, const struct wire_head *h)
+{
+    for (struct session *x = s->sessions; x; x = x->next) {
+        if (session_is(x, sender) && x->id == h->columns && x->table == h->table)
+            return x;
+    }
+    return NULL;
+}
+
+static struct session *session_oldest(struct shard *s, const struct session *but, bool with_page)
+{
+    struct session *oldest = NULL;
+    for (struct session *x = s->sessions; x; x = x->next)
+        if (x != but && (x->page.keys || !with_page) && (!oldest || x->used_at < oldest->used_at))
+            oldest = x;
+    return oldest;
+}
+
+static struct session *session_get(struct shard *s, const struct sender *sender, const struct wire_head *h)
+{
+    struct session *x = session_find(s, sender, h);
+    if (!x) {
+        if (s->sessions_count >= SCAN_SESSIONS_MAX)
+            sessions_remove(s, NULL, 0, session_oldest(s, NULL, false));
+        x = calloc(1, sizeof *x);
+        if (!x)
+            return NULL;
+        x->node = sender->node;
+        x->app = sender->app;
+        x->customer = sender->customer;
+        x->incarnation = sender->incarnation;
+        x->id = h->columns;
+        x->table = h->table;
+        x->next = s->sessions;
+        s->sessions = x;
+        s->sessions_count++;
+    }
+    x->used_at = lane_now(s->lane);
+    return x;
+}
+
+/* ---- pages --------------------------------------------------------------------------------------------- */
+
+struct mine {
+    const struct shard *shard;
+    const struct shard_table *table;
+};
+
+static bool is_mine(void *arg, uint64_t key)
+{
+    const struct mine *m = arg;
+    return partition_set_has(m->shard->chain->mine, ring_partition(ring_position(&m->table->placement, key)));
+}
+
+static size_t step_keys(const struct shard *s)
+{
+    return s->config.scan_keys ? s->config.scan_keys : SCAN_STEP_KEYS;
+}
+
+/* It is let go slice by slice; at once where there is no memory to remember it by. */
+static void page_drop(struct shard *s, struct session *x)
+{
+    struct session *rest = x->page.keys ? calloc(1, sizeof *rest) : NULL;
+    if (rest) {
+        rest->page = x->page;
+        x->page = (struct table_page){0};
+        session_free(s, rest);
+    } else {
+        table_page_close(&x->page);
+    }
+}
+
+/* Keys of a page that is about to be found: of SCAN_BYTES every scan has the same share. Until it is sorted a
+ * page takes 16 bytes a key, then 8. */
+static size_t page_room(struct shard *s, const struct session *x, const struct shard_table *t)
+{
+    uint64_t rows = table_rows(t->table) + table_rows(t->table) / 8 + 64;
+    size_t share = s->config.scan_keys ? s->config.scan_keys : SCAN_BYTES / 16 / s->sessions_count;
+    size_t room = rows < share ? (size_t)rows : share, bytes = 16 * room;
+    for (const struct session *other = s->sessions; other; other = other->next)
+        bytes += other == x ? 0 : table_page_bytes(&other->page);
+    for (struct session *oldest; bytes > SCAN_BYTES && (oldest = session_oldest(s, x, true));) {
+        bytes -= table_page_bytes(&oldest->page);
+        page_drop(s, oldest);
+    }
+    return room;
+}
+
+/* Of x: a page that has `cursor`, as far as one step goes. *done: it is there. */
+static paramo_err page_step(struct shard *s, struct session *x, struct shard_table *t, uint64_t cursor,
+                            bool *done)
+{
+    struct mine mine = {s, t};
+    *done = false;
+    if (!x->page.keys || x->partitions_changed != s->partitions_changed || cursor < x->page.from ||
+        cursor > x->page.to) {
+        page_drop(s, x);
+        x->partitions_changed = s->partitions_changed;
+        paramo_err err = table_page_open(&x->page, t->table, cursor, page_room(s, x, t));
+        if (err)
+            return err;
+    }
+    x->used_at = lane_now(s->lane);
+    paramo_err err = table_page_step(&x->page, step_keys(s), chain_mixes(s, t) ? is_mine : NULL, &mine, done);
+    if (err)
+        page_drop(s, x);
+    return err;
+}
+
+/* Index of the first key not below. */
+static size_t lower_bound(const uint64_t *keys, size_t n, uint64_t key)
+{
+    size_t low = 0;
+    while (n) {
+        size_t half = n / 2;
+        if (keys[low + half] < key || (MUTANT(scan_from_next) && keys[low + half] == key)) {
+            low += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return low;
+}
+
+/* ---- batches ------------------------------------------------------------------------------------------- */
+
+/* Rows on their way into an answer: keys | lens, padded to 8 | values. */
+struct batch {
+    struct reply *reply;
+    uint64_t *keys;
+    size_t n, vals_at, vals;
+    bool more;
+};
+
+static size_t row_bytes(const struct shard_table *t, const struct wire_head *h)
+{
+    return (t->row_values + ((h->flags & WIRE_STATE) ? t->state_values : 0)) * (size_t)t->value_bytes;
+}
+
+static void batch_send(struct peer *peer, const struct wire_head *h, struct batch *b, bool var)
+{
+    reply_seg(b->reply, WIRE_SEG_KEYS, 0, 8 * b->n);
+    reply_seg(b->reply, WIRE_SEG_LENS, 8 * b->n, var ? 4 * b->n : 0);
+    reply_seg(b->reply, WIRE_SEG_VALS, b->vals_at, b->vals);
+    reply_send(peer, b->reply, h, var, (uint32_t)b->n, b->more);
+}
+
+static void answer_none(struct peer *peer, const struct wire_head *h, bool var)
+{
+    struct batch b = {.reply = reply_begin(peer, h, 0)};
+    if (b.reply)
+        batch_send(peer, h, &b, var);
+}
+
+/* Of page keys [first, first + n) those that have rows. False: none has. */
+static bool answer_rows(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                        const struct table_page *page, size_t first, size_t n)
+{
+    size_t row = row_bytes(t, h);
+    struct batch b = {.reply = reply_begin(peer, h, n * (8 + row)), .vals_at = 8 * n};
+    if (!b.reply)
+        return true;
+    b.keys = b.reply->buffer;
+    memcpy(b.keys, page->keys + first, 8 * n);
+    b.n = table_scan_rows(t->table, b.keys, n, h->flags & WIRE_STATE, (uint8_t *)b.reply->buffer + b.vals_at);
+    b.vals = b.n * row;
+    b.more = first + n < page->n || page->to != UINT64_MAX;
+    if (!b.n) {
+        reply_free(b.reply);
+        return false;
+    }
+    batch_send(peer, h, &b, false);
+    return true;
+}
+
+/* The same of rows of any length; *n: of the page's keys, those that have been looked at. */
+static paramo_err answer_var(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                             const struct table_page *page, size_t first, size_t *n, bool *answered)
+{
+    struct shard *s = peer->shard;
+    size_t bytes = *n * 12, total, vals = 0, fit = 0;
+    uint64_t *keys = bufpool_get(&s->pool, bytes);
+    if (!keys)
+        return err_memory(bytes);
+    uint32_t *lens = (uint32_t *)(keys + *n);
+    memcpy(keys, page->keys + first, 8 * *n);
+    size_t found = table_scan_rows(t->table, keys, *n, false, NULL);
+    table_var_lens(t->table, keys, found, lens, &total);
+    while (fit < found && (fit == 0 || vals < SCAN_BATCH_BYTES))
+        vals += lens[fit++] * (size_t)t->value_bytes;
+    if (fit < found)
+        *n = lower_bound(page->keys + first, *n, keys[fit]);
+    *answered = found > 0;
+    size_t vals_at = 8 * fit + ((4 * fit + 7) & ~(size_t)7);
+    struct batch b = {.reply = fit ? reply_begin(peer, h, vals_at + vals) : NULL,
+                      .n = fit,
+                      .vals_at = vals_at,
+                      .vals = vals,
+                      .more = first + *n < page->n || page->to != UINT64_MAX};
+    if (b.reply) {
+        memcpy(b.reply->buffer, keys, 8 * fit);
+        memcpy((uint8_t *)b.reply->buffer + 8 * fit, lens, 4 * fit);
+        table_var_pull(t->table, keys, fit, (uint8_t *)b.reply->buffer + vals_at);
+        batch_send(peer, h, &b, true);
+    }
+    bufpool_put(&s->pool, keys, bytes);
+    return PARAMO_OK;
+}
+
+/* Where the request goes on: what lies before has been looked at, and had no row. */
+static uint64_t session_cursor(const struct session *x, uint64_t asked)
+{
+    return x->asked == asked && x->past > asked ? x->past : asked;
+}
+
+/* From the page that has the cursor. *answered: or that was the end. Else x is past what it has looked at. */
+static paramo_err batch(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                        struct session *x, uint64_t asked, bool *answered)
+{
+    enum { VAR_ROWS = 4096 };
+    bool var = t->options.kind == PARAMO_TABLE_VAR;
+    const struct table_page *page = &x->page;
+    size_t first = lower_bound(page->keys, page->n, session_cursor(x, asked)), left = page->n - first;
+    size_t n = var ? VAR_ROWS : SCAN_BATCH_BYTES / (8 + row_bytes(t, h)) + 1;
+    paramo_err err = PARAMO_OK;
+    n = n < left ? n : left;
+    *answered = false;
+    if (n && var)
+        err = answer_var(peer, t, h, page, first, &n, answered);
+    else if (n)
+        *answered = answer_rows(peer, t, h, page, first, n);
+    bool last = first + n == page->n;
+    if (!err && !*answered && last && page->to == UINT64_MAX) {
+        answer_none(peer, h, var);
+        *answered = true;
+    }
+    x->over = *answered && last && page->to == UINT64_MAX;
+    x->asked = asked;
+    x->past = *answered && !MUTANT(batch_goes_on) ? 0 : last ? page->to + 1 : page->keys[first + n];
+    return err;
+}
+
+/* ---- dense tables: their keys are in order as they are --------------------------------------------------
+ */
+
+static paramo_err batch_dense(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                              uint64_t cursor)
+{
+    struct shard *s = peer->shard;
+    size_t row = row_bytes(t, h), most = SCAN_BATCH_BYTES / (8 + row) + 1;
+    bool mixes = chain_mixes(s, t);
+    struct batch b = {.reply = reply_begin(peer, h, most * (8 + row))};
+    if (!b.reply)
+        return PARAMO_OK;
+    b.keys = b.reply->buffer;
+    cursor += MUTANT(scan_from_next) && cursor < UINT64_MAX;
+    while (cursor < t->options.rows && b.n < most) {
+        unsigned partition = ring_partition(ring_position(&t->placement, cursor));
+        uint64_t end =
+            partition + 1 == RING_PARTITIONS ? t->options.rows : ring_first_row(&t->placement, partition + 1);
+        if (mixes && !partition_set_has(s->chain->mine, partition))
+            cursor = end;
+        else
+            b.n += table_dense_list(t->table, &cursor, end, most - b.n, b.keys + b.n);
+    }
+    b.more = cursor < t->options.rows;
+    b.vals_at = 8 * b.n;
+    b.vals = b.n * row;
+    paramo_err err =
+        table_get_rows(t->table, b.keys, b.n, h->flags & WIRE_STATE, (uint8_t *)b.reply->buffer + b.vals_at);
+    if (err)
+        reply_free(b.reply);
+    else
+        batch_send(peer, h, &b, false);
+    return err;
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------ */
+
+/* Small enough for one step? */
+static bool is_short(const struct shard *s, const struct shard_table *t)
+{
+    return table_rows(t->table) <= step_keys(s) / 4;
+}
+
+static paramo_err scan(struct peer *peer, struct shard_table *t, const struct wire_head *h, struct session *x,
+                       uint64_t cursor, bool *answered)
+{
+    struct shard *s = peer->shard;
+    bool there = false;
+    paramo_err err = PARAMO_OK;
+    do {
+        uint64_t at = session_cursor(x, cursor);
+        there = x->page.keys && x->page.phase == TABLE_PAGE_DONE &&
+                x->partitions_changed == s->partitions_changed && at >= x->page.from && at <= x->page.to;
+        if (!there && is_short(s, t))
+            err = page_step(s, x, t, at, &there);
+    } while (!err && !there && is_short(s, t));
+    return err || !there ? err : batch(peer, t, h, x, cursor, answered);
+}
+
+paramo_err scanning_slice(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                          const struct van_seg *seg)
+{
+    struct shard *s = peer->shard;
+    uint64_t cursor;
+    bool answered = false;
+    memcpy(&cursor, seg[WIRE_SEG_KEYS].data, sizeof cursor);
+    paramo_err err = PARAMO_OK;
+    if (t->options.kind == PARAMO_TABLE_DENSE) {
+        err = batch_dense(peer, t, h, cursor);
+        answered = !err;
+    } else {
+        struct session *x = session_get(s, peer->sender, h);
+        err = x ? scan(peer, t, h, x, cursor, &answered) : err_memory(sizeof *x);
+        if (x && (err || x->over))
+            sessions_remove(s, NULL, 0, x);
+    }
+    if (!err && !answered)
+        err = deferred_add(peer, h, cursor);
+    if (err)
+        reply_status(peer, h, err, err_text());
+    shard_keep_house(s);
+    return PARAMO_OK;
+}
+
+bool scanning_step(struct peer *peer, struct shard_table *t, const struct wire_head *h, uint64_t cursor,
+                   paramo_err *err)
+{
+    struct shard *s = peer->shard;
+    struct session *x = session_get(s, peer->sender, h);
+    bool done = false;
+    *err = x ? PARAMO_OK : err_memory(sizeof *x);
+    if (x)
+        cursor = session_cursor(x, cursor);
+    if (x && x->page.phase == TABLE_PAGE_DONE && x->page.keys &&
+        x->partitions_changed == s->partitions_changed && cursor >= x->page.from && cursor <= x->page.to)
+        return true;
+    if (x)
+        *err = page_step(s, x, t, cursor, &done);
+    return done || *err;
+}
+
+/* ---- counts -------------------------------------------------------------------------------------------- */
+
+void counting_step(struct shard *s, struct shard_table *t, struct table_count *count)
+{
+    struct mine mine = {s, t};
+    table_count_step(t->table, count, 4 * step_keys(s), chain_mixes(s, t) ? is_mine : NULL, &mine);
+}
+
+bool counting_slice(struct peer *peer, struct shard_table *t, const struct wire_head *h,
+                    struct table_count *count)
+{
+    struct shard *s = peer->shard;
+    paramo_err err = PARAMO_OK;
+    *count = (struct table_count){0};
+    if (deferred_count(peer, h, count))
+        return true;
+    while (is_short(s, t) && !count->done)
+        counting_step(s, t, count);
+    if (!count->done)
+        err = deferred_add(peer, h, 0);
+    if (err)
+        reply_status(peer, h, err, err_text());
+    return count->done;
+}

@@ -1,0 +1,645 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "cluster/session/acceptor.h"
+#include "ring/chains.h"
+#include "server/migration/migration.h"
+#include "table/table_options.h"
+#include "wire/report.h"
+
+enum {
+    TABLE_AGAIN_MS = 100, /* arbitrary: soon, for people */
+    TRIM_AFTER_MS = 100,  /* what was cleared may be filled again; arbitrary */
+    TRIM_CHUNKS = 8       /* in a step, each 1 ms: without huge pages 100 us each */
+};
+
+/* ---- tables ---- */
+
+struct shard_table *shard_table_find(struct shard *s, uint32_t id)
+{
+    struct shard_table *t = map_get(&s->tables, id);
+    if (t)
+        s->last = t;
+    return t;
+}
+
+static void table_free(struct shard_table *t)
+{
+    rowcache_fini(&t->rows);
+    table_destroy(t->table);
+    hugemem_fini(&t->memory);
+    free(t);
+}
+
+/* Of which partitions has it the table's rows, as owner or replica, or is it to get them? */
+static void held_partitions(const struct shard *s, const struct shard_table *t,
+                            uint64_t partitions[PARTITION_WORDS])
+{
+    const struct ring_chains *chains = &s->view->chains;
+    const uint64_t *come = s->chain ? migration_target_partitions(s->chain) : NULL;
+    if (come && migration_target_gets_table(s->chain, t))
+        memcpy(partitions, come, PARTITION_WORDS * sizeof *partitions);
+    else
+        memset(partitions, 0, PARTITION_WORDS * sizeof *partitions);
+    for (partition_set_runs(a, end, s->runs))
+        for (unsigned level = 0; level <= chains->replicas && level <= t->replicas; level++)
+            if (chains->level[level].owner[a] == (unsigned)s->self)
+                partition_set_add_run(partitions, a, end);
+}
+
+void shard_table_lose(struct shard_table *t, const uint64_t *partitions, bool lost)
+{
+    t->lost = false;
+    for (unsigned i = 0; i < RING_PARTITIONS / 64; i++) {
+        uint64_t these = partitions ? partitions[i] : UINT64_MAX;
+        t->lost_partitions[i] = lost ? t->lost_partitions[i] | these : t->lost_partitions[i] & ~these;
+        t->lost |= t->lost_partitions[i] != 0;
+    }
+}
+
+/* Rows of partitions that we hold and did not before. A run of partitions is one contiguous slice of the
+ * table. */
+paramo_err shard_table_own(struct shard *s, struct shard_table *t)
+{
+    uint64_t fresh[PARTITION_WORDS];
+    held_partitions(s, t, fresh);
+    for (unsigned i = 0; i < PARTITION_WORDS; i++)
+        fresh[i] &= ~t->held[i];
+    for (unsigned a = partition_set_next(fresh, 0), end; a < RING_PARTITIONS;
+         a = partition_set_next(fresh, end)) {
+        end = partition_set_next_absent(fresh, a);
+        uint64_t first = ring_first_row(&t->placement, a);
+        uint64_t last = end == RING_PARTITIONS ? t->options.rows : ring_first_row(&t->placement, end);
+        if (last > first) {
+            paramo_err err = table_dense_own(t->table, first, last - first);
+            if (err)
+                return err;
+        }
+        partition_set_add_run(t->held, a, end);
+    }
+    return PARAMO_OK;
+}
+
+/* Memory that tables have freed goes back to the system a little at a time. */
+static void trimming_fire(struct lane_timer *timer)
+{
+    struct shard *s = container_of(timer, struct shard, trimming);
+    unsigned chunks = TRIM_CHUNKS;
+    bool more = false;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; !more && map_next(&s->tables, &i, &id, &value);) {
+        struct hugemem *m = &((struct shard_table *)value)->memory;
+        size_t before = m->chunks.count;
+        more = hugemem_trim(m, chunks);
+        chunks -= (unsigned)(before - m->chunks.count);
+    }
+    if (more && lane_timer_arm(s->lane, timer, lane_now(s->lane) + ENV_MS))
+        log_debug("shard %u: no memory for a timer: freed memory is kept", s->config.index);
+}
+
+static void trim_soon(void *shard)
+{
+    struct shard *s = shard;
+    if (!s->trimming.slot &&
+        lane_timer_arm(s->lane, &s->trimming, lane_now(s->lane) + TRIM_AFTER_MS * ENV_MS))
+        log_debug("shard %u: no memory for a timer: freed memory is kept", s->config.index);
+}
+
+uint64_t shard_table_bytes(const struct shard_table *t)
+{
+    return t->table ? table_get_stats(t->table).bytes + hugemem_idle(&t->memory) : 0;
+}
+
+static paramo_err table_make(struct shard *s, const struct view_table *from, struct shard_table **made)
+{
+    struct shard_table *t = calloc(1, sizeof *t);
+    if (!t)
+        return err_memory(sizeof *t);
+    hugemem_init(&t->memory);
+    t->memory.emptied = trim_soon;
+    t->memory.ctx = s;
+    rowcache_init(&t->rows, &s->pool);
+    t->id = from->id;
+    memcpy(t->name, from->name, sizeof t->name);
+    t->options = from->options;
+    t->replicas =
+        from->options.replicas == PARAMO_REPLICAS_OF_JOB ? RING_REPLICAS_MAX : from->options.replicas;
+    t->placement =
+        (struct ring_placement){.kind = table_options_placement(&from->options), .rows = from->options.rows};
+    t->value_bytes = (uint32_t)table_dtype_size(from->options.dtype);
+    if (from->options.kind == PARAMO_TABLE_SPARSE || from->options.kind == PARAMO_TABLE_DENSE) {
+        t->row_values = from->options.dim;
+        t->state_values = (uint32_t)table_state_values(&from->options);
+    }
+    paramo_err err = map_put(&s->tables, t->id, t);
+    if (err) {
+        table_free(t);
+        return err;
+    }
+    *made = t;
+    return PARAMO_OK;
+}
+
+/* Room for the rows that are to be here. */
+static paramo_err table_furnish(struct shard *s, struct shard_table *t)
+{
+    struct table_alloc alloc = {.alloc = hugemem_alloc, .release = hugemem_release, .ctx = &t->memory};
+    paramo_err err = PARAMO_OK;
+    if (t->options.kind == PARAMO_TABLE_USER)
+        return PARAMO_OK;
+    if (!t->table)
+        err = table_create(&t->options, env_random(lane_env(s->lane)), &alloc, &t->table);
+    if (!err && s->self >= 0 && t->options.kind == PARAMO_TABLE_DENSE)
+        err = shard_table_own(s, t);
+    return err;
+}
+
+/* Those that lack memory try again: until then requests to them answer MEMORY, and members before wait. */
+static void tables_furnish(struct shard *s)
+{
+    char label[VIEW_LABEL_MAX];
+    bool lacks = false;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        bool before = t->lacks;
+        t->lacks = table_furnish(s, t) != PARAMO_OK;
+        lacks |= t->lacks;
+        if (t->lacks && !before)
+            log_error("%s, shard %u: table %s cannot be used yet, and is tried again: %s",
+                      view_id_label(s->config.node, label), s->config.index, t->name, err_text());
+        else if (before && !t->lacks)
+            log_info("%s, shard %u: table %s is there", view_id_label(s->config.node, label), s->config.index,
+                     t->name);
+    }
+    if (lacks)
+        shard_table_again(s);
+}
+
+void shard_table_again(struct shard *s)
+{
+    if (!s->furnishing.slot &&
+        lane_timer_arm(s->lane, &s->furnishing, lane_now(s->lane) + TABLE_AGAIN_MS * ENV_MS))
+        log_debug("shard %u: no memory for a timer: tables wait for the next request", s->config.index);
+}
+
+static void furnishing_fire(struct lane_timer *timer)
+{
+    tables_furnish(container_of(timer, struct shard, furnishing));
+}
+
+/* Tables are made when a view first names them: what becomes of their rows is known from then on, though
+ * there may be no memory for the rows yet. Without even that the shard cannot know what it has lost, and
+ * ends. In a dead server's place the tables that it had are lost. One that was opened after its death had no
+ * rows there: no view that names it has that server alive. */
+static void tables_update(struct shard *s, bool recovered, const uint64_t mine[PARTITION_WORDS])
+{
+    for (uint32_t i = 0; i < s->view->tables_count; i++) {
+        const struct view_table *from = &s->view->tables[i];
+        struct shard_table *t = map_get(&s->tables, from->id);
+        paramo_err err = t ? PARAMO_OK : table_make(s, from, &t);
+        if (err) {
+            err = err_prefix(err, "shard %u cannot go on: table %s", s->config.index, from->name);
+            if (s->config.failed)
+                s->config.failed(s->config.arg, err);
+            continue;
+        }
+        if (!t->known && recovered && from->since < s->view->shards[s->self].chain_changed &&
+            !MUTANT(lost_rows_as_zeros) && from->options.kind != PARAMO_TABLE_USER)
+            shard_table_lose(t, mine, true);
+    }
+    tables_furnish(s);
+}
+
+/* ---- senders and peers ---- */
+
+enum life { LIFE_UNKNOWN, LIFE_ALIVE, LIFE_OVER };
+
+/* UNKNOWN: perhaps the view is older than it. known: a view has had it. */
+static enum life life_of(const struct shard *s, uint32_t id, uint64_t incarnation, bool known)
+{
+    const struct view_node *node = s->view ? view_node(s->view, id) : NULL;
+    bool is = node && (node->incarnation == incarnation || MUTANT(fence_by_node));
+    if (is && node->alive)
+        return LIFE_ALIVE;
+    return is || known ? LIFE_OVER : LIFE_UNKNOWN;
+}
+
+static unsigned sender_bucket(uint32_t node, uint32_t app, uint32_t customer, uint64_t incarnation)
+{
+    uint64_t name = incarnation ^ (uint64_t)node << 32 ^ (uint64_t)app << 16 ^ customer;
+    return (unsigned)(mix64(name) % SHARD_SENDER_BUCKETS);
+}
+
+static void sender_free(struct shard *s, struct sender *sender)
+{
+    struct sender **at =
+        &s->sender_buckets[sender_bucket(sender->node, sender->app, sender->customer, sender->incarnation)];
+    while (*at != sender)
+        at = &(*at)->bucket_next;
+    *at = sender->bucket_next;
+    if (sender->prev)
+        sender->prev->next = sender->next;
+    else
+        s->senders = sender->next;
+    if (sender->next)
+        sender->next->prev = sender->prev;
+    s->senders_count--;
+    handling_forget(s, sender);
+    applied_window_fini(&sender->applied_window);
+    chain_sender_gone(sender);
+    scanning_forget(s, sender);
+    free(sender->handled);
+    free(sender);
+}
+
+/* A customer was closed, and the record has nothing of another that was opened since: numbers below `over`
+ * come no more, and there are none from it on. */
+static bool sender_closed(const struct sender *sender)
+{
+    if (sender->over && MUTANT(goodbye_of_old_connection))
+        return true;
+    return sender->over && sender->applied_window.own.floor == sender->over &&
+           applied_window_is_empty(&sender->applied_window) && !handling_any(sender);
+}
+
+/* Without a connection a record is kept for as long as its worker may come back: while the view has that
+ * incarnation alive, and the customer is not closed. */
+static bool sender_over(const struct shard *s, const struct sender *sender)
+{
+    if (sender->peers)
+        return false;
+    if (sender_closed(sender) || MUTANT(record_freed_early))
+        return true;
+    const struct view_node *node = s->view ? view_node(s->view, sender->node) : NULL;
+    return !node || !node->alive || node->incarnation != sender->incarnation;
+}
+
+struct sender *shard_sender_find(const struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
+                                 uint64_t incarnation)
+{
+    struct sender *sender = s->sender_buckets[sender_bucket(node, app, customer, incarnation)];
+    while (sender && (sender->node != node || sender->app != app || sender->customer != customer ||
+                      sender->incarnation != incarnation))
+        sender = sender->bucket_next;
+    return sender;
+}
+
+struct sender *shard_sender(struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
+                            uint64_t incarnation)
+{
+    struct sender *sender = shard_sender_find(s, node, app, customer, incarnation);
+    if (sender)
+        return sender;
+    sender = calloc(1, sizeof *sender);
+    if (!sender)
+        return NULL;
+    sender->node = node;
+    sender->app = app;
+    sender->customer = customer;
+    sender->incarnation = incarnation;
+    sender->checked = UINT64_MAX;
+    applied_window_init(&sender->applied_window);
+    sender->next = s->senders;
+    if (s->senders)
+        s->senders->prev = sender;
+    s->senders = sender;
+    struct sender **bucket = &s->sender_buckets[sender_bucket(node, app, customer, incarnation)];
+    sender->bucket_next = *bucket;
+    *bucket = sender;
+    s->senders_count++;
+    return sender;
+}
+
+void shard_peer_forget(struct shard *s, struct peer *peer)
+{
+    struct sender *sender = peer->sender;
+    slice_drop_view_deferred(s, peer, 0);
+    deferred_drop(s, peer, 0);
+    slice_drop_deferred(peer);
+    for (struct qnode *node; (node = queue_pop(&peer->backlog));)
+        reply_free(container_of(container_of(node, struct van_frame, node), struct reply, frame));
+    if (peer->prev)
+        peer->prev->next = peer->next;
+    else
+        s->peers = peer->next;
+    if (peer->next)
+        peer->next->prev = peer->prev;
+    sender->peers--;
+    if (sender->peer == peer)
+        sender->peer = NULL;
+    free(peer);
+    if (sender_over(s, sender))
+        sender_free(s, sender);
+}
+
+void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *hello)
+{
+    if ((hello->purpose == HELLO_CHAIN || hello->purpose == HELLO_MIGRATION) &&
+        hello->shard == s->config.index) {
+        follow_accept(s, conn, hello);
+        return;
+    }
+    if (hello->purpose != HELLO_DATA || hello->shard != s->config.index) {
+        acceptor_reject(conn, PARAMO_E_REFUSED, "this server has no such shard");
+        return;
+    }
+    enum life life = life_of(s, hello->node, hello->incarnation, false);
+    if (life == LIFE_OVER && !MUTANT(fence_forgotten)) {
+        acceptor_reject(conn, PARAMO_E_FENCED, "this incarnation of the node was declared dead");
+        return;
+    }
+    struct sender *sender =
+        shard_sender_find(s, hello->node, hello->app, hello->customer, hello->incarnation);
+    if (!sender && s->senders_count >= SHARD_SENDERS_MAX) {
+        acceptor_reject(conn, PARAMO_E_FULL, "the server has too many senders");
+        return;
+    }
+    struct peer *peer = calloc(1, sizeof *peer);
+    if (peer && !sender)
+        sender = shard_sender(s, hello->node, hello->app, hello->customer, hello->incarnation);
+    if (!peer || !sender) {
+        free(peer);
+        acceptor_reject(conn, PARAMO_E_MEMORY, "the server is out of memory");
+        return;
+    }
+    sender->known |= life == LIFE_ALIVE;
+    peer->shard = s;
+    peer->conn = conn;
+    peer->sender = sender;
+    peer->since = lane_now(s->lane);
+    peer->next = s->peers;
+    if (s->peers)
+        s->peers->prev = peer;
+    s->peers = peer;
+    sender->peers++;
+    sender->peer = peer;
+    van_set_user(conn, &shard_van_user, peer);
+    van_set_frame_limit(conn, s->config.frame_bytes);
+    van_conn_stays(conn);
+    if (acceptor_welcome(conn, s->view ? s->view->job : hello->job, s->config.incarnation)) {
+        van_close(conn, false);
+        shard_peer_forget(s, peer);
+    }
+    if (life == LIFE_UNKNOWN)
+        shard_keep_house(s);
+}
+
+static bool sender_unknown(const struct shard *s, const struct peer *peer)
+{
+    const struct sender *x = peer->sender;
+    return !x->known && life_of(s, x->node, x->incarnation, false) == LIFE_UNKNOWN;
+}
+
+static bool senders_unknown(const struct shard *s)
+{
+    bool any = false;
+    for (const struct peer *peer = s->peers; peer && !any; peer = peer->next)
+        any = sender_unknown(s, peer);
+    return any;
+}
+
+/* Who is in no view for so long is no node of the job: its connection ends, and its record with it. */
+static void senders_unknown_close(struct shard *s, uint64_t now)
+{
+    for (struct peer *peer = s->peers, *next; peer; peer = next) {
+        next = peer->next;
+        if (now - peer->since < SHARD_UNKNOWN_SENDER_SECONDS * ENV_SEC || !sender_unknown(s, peer))
+            continue;
+        van_close(peer->conn, false);
+        shard_peer_forget(s, peer);
+    }
+}
+
+/* Connections of those that are dead end: a host that has vanished resets none. Their records go with them.
+ */
+static void senders_check(struct shard *s)
+{
+    for (struct sender *x = s->senders; x; x = x->next)
+        x->known |= life_of(s, x->node, x->incarnation, false) == LIFE_ALIVE;
+    for (struct peer *peer = s->peers, *next; peer; peer = next) {
+        const struct sender *x = peer->sender;
+        next = peer->next;
+        if (life_of(s, x->node, x->incarnation, x->known) != LIFE_OVER || MUTANT(fence_forgotten) ||
+            MUTANT(dead_keep_connections))
+            continue;
+        van_close(peer->conn, false);
+        shard_peer_forget(s, peer);
+    }
+    for (struct sender *x = s->senders, *next; x; x = next) {
+        next = x->next;
+        if (sender_over(s, x))
+            sender_free(s, x);
+    }
+}
+
+/* ---- views ---- */
+
+static void owned_partitions(const struct shard *s, uint64_t partitions[PARTITION_WORDS])
+{
+    memset(partitions, 0, PARTITION_WORDS * sizeof *partitions);
+    for (partition_set_runs(a, end, s->runs))
+        if (s->self >= 0 && view_ring(s->view)->owner[a] == (unsigned)s->self)
+            partition_set_add_run(partitions, a, end);
+}
+
+void shard_set_view(struct shard *s, struct view *view)
+{
+    if (s->view && view->number <= s->view->number)
+        return;
+    const struct view_node *node = NULL;
+    for (uint32_t i = 0; i < view->nodes_count && !node; i++) {
+        if (view->nodes[i].incarnation == s->config.incarnation &&
+            (s->config.app_endpoint || view->nodes[i].role == PARAMO_ROLE_SERVER))
+            node = &view->nodes[i];
+    }
+    if (node)
+        s->config.node = node->id;
+    bool first = !s->view;
+    uint64_t before[PARTITION_WORDS] = {0}, owned[PARTITION_WORDS], gained = 0;
+    if (!first)
+        owned_partitions(s, before);
+    view_unref(s->view);
+    s->view = view_ref(view);
+    memset(s->runs, 0, sizeof s->runs);
+    ring_begins(&view->chains, s->runs);
+    s->adopting_view = true;
+    /* Not in the view: not yet, or declared dead, or another process has our rank; nothing is ours. */
+    s->self = node && node->alive ? view_shard_index(view, node->id, s->config.index) : -1;
+    owned_partitions(s, owned);
+    for (unsigned i = 0; i < PARTITION_WORDS; i++)
+        gained |= owned[i] & ~before[i];
+    if (gained) /* others know what has changed in it since the last checkpoint */
+        s->saved_id = 0;
+    s->partitions_changed = s->self >= 0 ? view->shards[s->self].partitions_changed : UINT64_MAX;
+    if (MUTANT(stale_view_accepted) && s->self >= 0)
+        s->partitions_changed = 0;
+    s->owns_all = partition_set_next_absent(owned, 0) == RING_PARTITIONS;
+    /* Where there are copies others have what the dead node had, and this one begins with nothing. */
+    bool recovered = first && node && node->recovered && partition_set_next(owned, 0) < RING_PARTITIONS;
+    if (!s->config.app_endpoint)
+        tables_update(s, recovered, owned);
+    s->chain_changed = s->self >= 0 ? view->shards[s->self].chain_changed : UINT64_MAX;
+    s->restoring = view->lost_at != 0; /* until it is known better nothing is answered */
+    if (s->chain)
+        chain_succeed(s->chain);
+    loading_update(s);
+    loading_check(s);
+    saving_new_view(s);
+    saving_check(s);
+    senders_check(s);
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);)
+        ((struct shard_table *)value)->known = true;
+    slice_resume_view_deferred(s);
+    s->adopting_view = false;
+    if (s->chain)
+        chain_reopen(s);
+    slice_resume_all(s);
+}
+
+/* ---- housekeeping ---- */
+
+void shard_keep_house(struct shard *s)
+{
+    char label[VIEW_LABEL_MAX];
+    if (s->housekeeping.slot ||
+        (!s->view_deferred_count && !s->sessions && !s->deferred_count && !senders_unknown(s)))
+        return;
+    if (lane_timer_arm(s->lane, &s->housekeeping, lane_now(s->lane) + 5 * ENV_SEC))
+        log_warn("%s: no memory for a timer: what is abandoned stays until the next request",
+                 view_id_label(s->config.node, label));
+}
+
+static void housekeeping_fire(struct lane_timer *timer)
+{
+    struct shard *s = container_of(timer, struct shard, housekeeping);
+    uint64_t now = lane_now(s->lane);
+    slice_drop_view_deferred(s, NULL, now);
+    deferred_drop(s, NULL, now);
+    senders_unknown_close(s, now);
+    scanning_expire(s, now > SCAN_SESSION_SECONDS * ENV_SEC ? now - SCAN_SESSION_SECONDS * ENV_SEC : 0);
+    shard_keep_house(s);
+}
+
+void shard_get_counters(const struct shard *s, struct shard_counters *counters)
+{
+    *counters = s->counters;
+    counters->senders = s->senders_count;
+    counters->kept_bytes = s->kept_bytes;
+    counters->view_deferred_bytes = s->view_deferred_bytes;
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &key, &value);) {
+        const struct shard_table *t = value;
+        counters->tables_bytes += shard_table_bytes(t);
+    }
+}
+
+void shard_get_report(const struct shard *s, struct shard_report *report)
+{
+    size_t bytes = 0;
+    uint64_t key;
+    void *value;
+    *report = (struct shard_report){.senders = s->senders_count,
+                                    .requests = s->counters.slices,
+                                    .repeats = s->counters.repeats,
+                                    .pauses = s->pauses};
+    for (size_t i = 0; map_next(&s->tables, &i, &key, &value);) {
+        const struct shard_table *t = value;
+        struct table_stats stats = t->table ? table_get_stats(t->table) : (struct table_stats){0};
+        report->rows += stats.rows;
+        report->table_bytes += shard_table_bytes(t);
+    }
+    for (const struct sender *x = s->senders; x; x = x->next) {
+        bytes += sizeof *x;
+        report->applied_window_notes += applied_window_count_notes(&x->applied_window, &bytes);
+    }
+    report->applied_window_bytes = bytes;
+}
+
+/* ---- life ---- */
+
+paramo_err shard_create(const struct shard_config *config, struct shard **shard)
+{
+    struct shard *s = calloc(1, sizeof *s);
+    struct gate *gate = calloc(1, sizeof *gate);
+    if (!s || !gate) {
+        free(s);
+        free(gate);
+        return err_memory(sizeof *s + sizeof *gate);
+    }
+    s->config = *config;
+    s->lane = config->lane;
+    s->self = -1;
+    s->gate = gate;
+    s->housekeeping.fire = housekeeping_fire;
+    s->furnishing.fire = furnishing_fire;
+    s->trimming.fire = trimming_fire;
+    s->deferring.fire = deferred_fire;
+    s->clearing.fire = clearing_fire;
+    gate->lane = config->lane;
+    atomic_store(&gate->refs, 1);
+    map_init(&s->tables);
+    bufpool_init(&s->pool, SHARD_POOL_BYTES);
+    if (config->van) {
+        paramo_err err = chain_create(s, &s->chain);
+        if (err) {
+            shard_close(s);
+            return err;
+        }
+    }
+    *shard = s;
+    return PARAMO_OK;
+}
+
+size_t shard_unsent(const struct shard *s)
+{
+    return atomic_load_explicit(&s->replies_out, memory_order_relaxed);
+}
+
+void shard_close(struct shard *s)
+{
+    if (!s)
+        return;
+    handling_close(s);
+    saving_close(s);
+    loading_close(s);
+    while (s->peers) {
+        struct peer *peer = s->peers;
+        van_close(peer->conn, false);
+        shard_peer_forget(s, peer);
+    }
+    chain_destroy(s->chain);
+    s->chain = NULL;
+    while (s->senders)
+        sender_free(s, s->senders);
+    scanning_expire(s, UINT64_MAX);
+    lane_timer_cancel(s->lane, &s->housekeeping);
+    lane_timer_cancel(s->lane, &s->furnishing);
+    while (!scanning_close_step(s))
+        ;
+    lane_timer_cancel(s->lane, &s->deferring);
+    lane_timer_cancel(s->lane, &s->clearing);
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)
+        table_free(value);
+    map_fini(&s->tables);
+    lane_timer_cancel(s->lane, &s->trimming); /* it may have been armed by what was just freed */
+    assert(s->replies_out == 0);
+    while (s->free_replies) {
+        struct reply *next = s->free_replies->next;
+        free(s->free_replies);
+        s->free_replies = next;
+    }
+    bufpool_fini(&s->pool);
+    view_unref(s->view);
+    free(s);
+}

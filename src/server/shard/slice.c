@@ -1,0 +1,423 @@
+/* One request from its arrival to its fate (design, section 3, step 5). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/migration/migration.h"
+
+/* ---- slices that cannot be handled now ---- */
+
+/* Keeps the slice's bytes. hold: they are kept already, and the reference goes over. NULL: no memory, as if
+ * it had been lost on the way. */
+static struct kept *keep(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
+                         unsigned nseg, struct van_hold **hold)
+{
+    struct kept *k = malloc(sizeof *k);
+    if (!k)
+        return NULL;
+    *k = (struct kept){.peer = peer, .head = *head, .nseg = nseg, .bytes = sizeof *k};
+    for (unsigned i = 0; i < nseg; i++) {
+        k->seg[i] = seg[i];
+        k->bytes += seg[i].len;
+    }
+    if (hold && *hold) {
+        k->hold = *hold;
+        *hold = NULL;
+    } else if (!hold && van_keep(peer->conn, k->seg, nseg, &k->hold)) {
+        free(k);
+        return NULL;
+    }
+    return k;
+}
+
+static void kept_free(struct kept *k)
+{
+    van_release(k->hold);
+    free(k);
+}
+
+static void defer_for_view(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
+                           unsigned nseg, struct van_hold **hold)
+{
+    struct shard *s = peer->shard;
+    struct kept *k = NULL;
+    if (s->view_deferred_count < SHARD_VIEW_DEFERRED_MAX &&
+        s->view_deferred_bytes < SHARD_VIEW_DEFERRED_BYTES)
+        k = keep(peer, head, seg, nseg, hold);
+    if (!k) {
+        s->counters.dropped++;
+        return;
+    }
+    k->deadline = lane_now(s->lane) + SHARD_VIEW_DEFERRED_SECONDS * ENV_SEC;
+    queue_push(&s->deferred_for_view, &k->node);
+    s->view_deferred_count++;
+    s->view_deferred_bytes += k->bytes;
+    s->counters.deferred_for_view++;
+    if (MUTANT(ack_before_apply) && data_changes(head->kind))
+        reply_status(peer, head, PARAMO_OK, NULL);
+    shard_keep_house(s);
+}
+
+void slice_drop_view_deferred(struct shard *s, const struct peer *peer, uint64_t now)
+{
+    struct queue old = s->deferred_for_view;
+    s->deferred_for_view = (struct queue){0};
+    for (struct qnode *node; (node = queue_pop(&old));) {
+        struct kept *k = container_of(node, struct kept, node);
+        if (k->peer != peer && k->deadline > now) {
+            queue_push(&s->deferred_for_view, node);
+            continue;
+        }
+        s->view_deferred_count--;
+        s->view_deferred_bytes -= k->bytes;
+        kept_free(k);
+    }
+}
+
+void slice_drop_deferred(struct peer *peer)
+{
+    for (struct qnode *node; (node = queue_pop(&peer->deferred));)
+        kept_free(container_of(node, struct kept, node));
+    peer->deferred_count = peer->deferred_bytes = 0;
+}
+
+static void wait_for_room(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
+                          unsigned nseg)
+{
+    struct kept *k = NULL;
+    if (peer->deferred_count < PEER_DEFERRED_MAX && peer->deferred_bytes < PEER_DEFERRED_BYTES)
+        k = keep(peer, head, seg, nseg, NULL);
+    if (!k) {
+        peer->shard->counters.dropped++;
+        return;
+    }
+    queue_push(&peer->deferred, &k->node);
+    peer->deferred_count++;
+    peer->deferred_bytes += k->bytes;
+}
+
+/* ---- who may ask ---- */
+
+/* A sender that the view, which is at least as new as its own, does not have alive is over. */
+static bool fenced(struct shard *s, struct sender *sender)
+{
+    if (sender->checked != s->view->number) {
+        const struct view_node *node = view_node(s->view, sender->node);
+        sender->fenced = !node || !node->alive || node->incarnation != sender->incarnation;
+        sender->checked = s->view->number;
+    }
+    return sender->fenced && !MUTANT(fence_forgotten);
+}
+
+void shard_floor(struct shard *s, struct sender *sender, uint64_t floor)
+{
+    uint64_t before = sender->applied_window.own.floor;
+    if (floor <= before)
+        return;
+    applied_window_raise_floor(&sender->applied_window, floor);
+    if (sender->handled)
+        handling_floor(s, sender, before);
+}
+
+/* ---- a request ---- */
+
+static paramo_err handle(struct peer *peer, const struct wire_head *h, const struct van_seg *seg,
+                         unsigned nseg, struct van_hold **hold)
+{
+    struct shard *s = peer->shard;
+    struct sender *sender = peer->sender;
+    if (!s->view || s->loading || s->restoring || (h->view > s->view->number && !MUTANT(view_not_awaited))) {
+        defer_for_view(peer, h, seg, nseg, hold);
+        return PARAMO_OK;
+    }
+    s->counters.slices++;
+    if (!s->config.app_endpoint && (s->self < 0 || h->view < s->partitions_changed)) {
+        reply_moved(peer, h);
+        return PARAMO_OK;
+    }
+    if (fenced(s, sender)) {
+        reply_status(peer, h, PARAMO_E_FENCED, "this incarnation of the node was declared dead");
+        return PARAMO_OK;
+    }
+    if (s->config.app_endpoint) {
+        shard_floor(s, sender, h->floor);
+        return handling_slice(peer, NULL, h, seg, nseg, hold);
+    }
+    struct shard_table *t = s->last && s->last->id == h->table ? s->last : shard_table_find(s, h->table);
+    if (!t) {
+        reply_status(peer, h, PARAMO_E_NO_TABLE, "the server has no table of this id");
+        return PARAMO_OK;
+    }
+    if (t->lacks) { /* it may not be applied twice, nor half */
+        reply_status(peer, h, PARAMO_E_MEMORY, "the server has no memory for the table yet");
+        shard_table_again(s);
+        return PARAMO_OK;
+    }
+    shard_floor(s, sender, h->floor);
+    if (t->options.kind == PARAMO_TABLE_USER)
+        return handling_slice(peer, t, h, seg, nseg, hold);
+    bool repeated = false;
+    switch (applied_window_state(&sender->applied_window, h->number)) {
+    case DEDUP_OLD:
+        return PARAMO_OK; /* nobody waits for it */
+    case DEDUP_BEYOND:
+        return err_set(PARAMO_E_PROTOCOL, "a sender ran ahead of its window");
+    case DEDUP_DONE:
+        s->counters.repeats++;
+        repeated = !MUTANT(repeat_applied);
+        if (sender->pending && data_changes(h->kind) && !MUTANT(repeat_before_chain) &&
+            chain_pending(sender, h))
+            return PARAMO_OK;
+        break;
+    case DEDUP_NEW:
+        break;
+    }
+    return apply_slice(peer, t, h, seg, nseg, repeated);
+}
+
+/* Is the slice that a probe asks about waiting here? */
+static bool is_kept(const struct queue *queue, const struct sender *sender, uint64_t number)
+{
+    for (const struct qnode *node = queue->head; node; node = node->next) {
+        const struct kept *k = container_of(node, struct kept, node);
+        if (k->peer->sender == sender && k->head.number == number)
+            return true;
+    }
+    return false;
+}
+
+static void probe(struct peer *peer, const struct wire_head *h)
+{
+    struct shard *s = peer->shard;
+    struct sender *sender = peer->sender;
+    shard_floor(s, sender, h->floor);
+    enum dedup_state state = applied_window_state(&sender->applied_window, h->number);
+    if (state == DEDUP_OLD || state == DEDUP_BEYOND)
+        return;
+    if (s->chain && s->view && s->self < 0) { /* what was done here may be done nowhere else */
+        reply_moved(peer, h);
+        return;
+    }
+    if (is_kept(&peer->deferred, sender, h->number) || is_kept(&s->deferred_for_view, sender, h->number) ||
+        deferred_asked(s, sender, h->number)) {
+        reply_probe(peer, h, PROBE_WORKING);
+        return;
+    }
+    if (s->view && fenced(s, sender) && h->view <= s->view->number) {
+        reply_status(peer, h, PARAMO_E_FENCED, "this incarnation of the node was declared dead");
+        return;
+    }
+    if (sender->pending && chain_pending(sender, h)) {
+        reply_probe(peer, h, PROBE_WORKING);
+        return;
+    }
+    if (sender->handled && handling_probe(peer, h))
+        return;
+    /* What was done of a number is known for partitions that are here: the slice may have keys of others that
+     * have left since it was cut. */
+    if (!s->config.app_endpoint && s->view && h->view < s->partitions_changed) {
+        reply_moved(peer, h);
+        return;
+    }
+    /* What the answer of a pushpull was is not kept; sent again it is read again. And of partitions that a
+     * newer view may give us nothing is known yet: a slice that is asked about may be cut by that. */
+    bool known = s->view && h->view <= s->view->number;
+    if (known && (state == DEDUP_DONE || MUTANT(probe_answers_done)) && h->columns != WIRE_PUSHPULL)
+        reply_status(peer, h, PARAMO_OK, NULL);
+    else
+        reply_probe(peer, h, PROBE_UNKNOWN);
+}
+
+/* May a slice not be handled yet? Behind one that waits each waits: what one connection brings stays in
+ * order.
+ */
+static bool waits(const struct peer *peer, const struct wire_head *h, const struct van_seg *seg)
+{
+    struct shard *s = peer->shard;
+    bool shut = chain_guarded(s->chain) && !chain_open(s);
+    return peer->blocked || shut || !queue_empty(&peer->deferred) || (s->saving && saving_holds(s, h, seg)) ||
+           migration_source_defers(s, h, seg) || clearing_holds(s, h, seg);
+}
+
+/* How far a sender has come, though it has nothing to ask for. A goodbye is no more: the customer that said
+ * it gives out no more numbers, and has had its answers. It says nothing of one that was opened since, whose
+ * connection may have come before it. */
+static void floor_message(struct peer *peer, const struct wire_head *h)
+{
+    struct shard *s = peer->shard;
+    struct sender *sender = peer->sender;
+    shard_floor(s, sender, h->floor);
+    if (h->kind == WIRE_BYE && h->floor > sender->over)
+        sender->over = h->floor;
+    uint64_t floor = sender->applied_window.own.floor;
+    /* Once each: what is said again would only lengthen the streams. */
+    if (s->chain && sender->behind && (floor > sender->told || MUTANT(floor_sent_again)) &&
+        chain_sender_floor(s, sender)) {
+        sender->told = floor;
+        sender->behind = !applied_window_is_empty(&sender->applied_window);
+    }
+}
+
+static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head[VAN_HEAD],
+                           const struct van_seg *seg, unsigned nseg)
+{
+    struct peer *peer = user;
+    struct shard *s = peer->shard;
+    struct wire_head h;
+    (void)conn;
+    paramo_err err = wire_head_decode(head, &h);
+    if (!err && h.kind == WIRE_HELLO)
+        return PARAMO_OK; /* a second copy of the first */
+    if (!err && (h.kind == WIRE_BYE || h.kind == WIRE_FLOOR)) {
+        floor_message(peer, &h);
+        return PARAMO_OK;
+    }
+    if (!err)
+        err = data_check_request(&h, seg, nseg);
+    if (!err && h.kind != WIRE_PROBE && (h.kind == WIRE_MESSAGE) != s->config.app_endpoint)
+        err = err_set(PARAMO_E_PROTOCOL, "%s to %s", wire_kind_name(h.kind),
+                      s->config.app_endpoint ? "an app endpoint" : "a shard of tables");
+    if (err)
+        return err;
+    if (s->config.drop_percent && env_random(lane_env(s->lane)) % 100 < s->config.drop_percent)
+        return PARAMO_OK;
+    if (h.kind == WIRE_PROBE) {
+        probe(peer, &h);
+        return PARAMO_OK;
+    }
+    if (waits(peer, &h, seg)) {
+        wait_for_room(peer, &h, seg, nseg);
+        return PARAMO_OK;
+    }
+    return handle(peer, &h, seg, nseg, NULL);
+}
+
+static paramo_err handle_kept(struct kept *k)
+{
+    paramo_err err = handle(k->peer, &k->head, k->seg, k->nseg, &k->hold);
+    kept_free(k);
+    return err;
+}
+
+paramo_err slice_resume(struct peer *peer)
+{
+    reply_backlog(peer);
+    struct shard *s = peer->shard;
+    while (!peer->blocked && !s->adopting_view && !(s->chain && s->chain->shut) &&
+           !queue_empty(&peer->deferred)) {
+        struct kept *k = container_of(peer->deferred.head, struct kept, node);
+        if (saving_holds(s, &k->head, k->seg) || migration_source_defers(s, &k->head, k->seg) ||
+            clearing_holds(s, &k->head, k->seg))
+            break;
+        (void)queue_pop(&peer->deferred);
+        peer->deferred_count--;
+        peer->deferred_bytes -= k->bytes;
+        paramo_err err = handle_kept(k);
+        if (err)
+            return err;
+    }
+    deferred_resume(s);
+    return PARAMO_OK;
+}
+
+static void peer_gone(struct peer *peer);
+
+static void peer_fail(struct peer *peer)
+{
+    char self[VIEW_LABEL_MAX], sender[VIEW_LABEL_MAX];
+    log_warn("%s: closing the connection of %s: %s", view_id_label(peer->shard->config.node, self),
+             view_id_label(peer->sender->node, sender), err_text());
+    peer_gone(peer);
+}
+
+static void fail_broken(struct shard *s)
+{
+    for (struct peer *peer = s->peers, *next; peer; peer = next) {
+        next = peer->next;
+        if (peer->broken)
+            peer_fail(peer);
+    }
+}
+
+static void append(struct queue *to, struct queue *from)
+{
+    for (struct qnode *node; (node = queue_pop(from));)
+        queue_push(to, node);
+}
+
+/* What is parked came before what waits in its connection: while anything waits there nothing else is parked.
+ * So it is handled, or waits, before that. */
+void slice_resume_view_deferred(struct shard *s)
+{
+    struct queue old = s->deferred_for_view;
+    s->deferred_for_view = (struct queue){0};
+    s->view_deferred_count = s->view_deferred_bytes = 0;
+    for (struct peer *peer = s->peers; peer; peer = peer->next)
+        append(&peer->behind, &peer->deferred);
+    for (struct qnode *node; (node = queue_pop(&old));) {
+        struct kept *k = container_of(node, struct kept, node);
+        struct peer *peer = k->peer;
+        if (!peer->broken && waits(peer, &k->head, k->seg)) {
+            queue_push(&peer->deferred, &k->node);
+            peer->deferred_count++;
+            peer->deferred_bytes += k->bytes;
+        } else if (!peer->broken && handle_kept(k)) /* it may be parked again */
+            peer->broken = true;
+        else if (peer->broken)
+            kept_free(k);
+    }
+    for (struct peer *peer = s->peers; peer; peer = peer->next)
+        append(&peer->deferred, &peer->behind);
+    deferred_resume(s);
+    fail_broken(s);
+}
+
+void slice_resume_all(struct shard *s)
+{
+    for (struct peer *peer = s->peers; peer; peer = peer->next)
+        peer->broken |= slice_resume(peer) != PARAMO_OK;
+    fail_broken(s);
+}
+
+bool slice_may_read(const struct peer *peer, const struct wire_head *h, const struct van_seg *seg)
+{
+    struct shard *s = peer->shard;
+    bool shut = chain_guarded(s->chain) && !chain_open(s);
+    return !shut && !peer->blocked && s->view && !s->loading && !s->restoring &&
+           !migration_source_defers(s, h, seg) && !clearing_holds(s, h, seg);
+}
+
+void slice_handle_again(struct peer *peer, const struct wire_head *h, const struct van_seg *seg,
+                        unsigned nseg)
+{
+    if (handle(peer, h, seg, nseg, NULL))
+        peer_fail(peer);
+}
+
+static void on_writable(void *user, struct van_conn *conn)
+{
+    struct peer *peer = user;
+    (void)conn;
+    if (slice_resume(peer))
+        peer_fail(peer);
+}
+
+static void peer_gone(struct peer *peer)
+{
+    struct shard *s = peer->shard;
+    van_close(peer->conn, false);
+    shard_peer_forget(s, peer);
+}
+
+static void on_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
+{
+    struct peer *peer = user;
+    char self[VIEW_LABEL_MAX], sender[VIEW_LABEL_MAX];
+    (void)conn;
+    if (why == PARAMO_E_PROTOCOL || why == PARAMO_E_TOO_LARGE || why == PARAMO_E_VERSION)
+        log_warn("%s: %s broke the protocol: %s", view_id_label(peer->shard->config.node, self),
+                 view_id_label(peer->sender->node, sender), text);
+    peer_gone(peer);
+}
+
+const struct van_user shard_van_user = {.frame = on_frame, .writable = on_writable, .closed = on_closed};

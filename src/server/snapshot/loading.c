@@ -1,0 +1,685 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "server/migration/migration.h"
+#include "server/replication/chained.h"
+#include "server/snapshot/ckpt_rows.h"
+#include "server/snapshot/saving.h"
+
+enum { READ_BYTES = 8 << 20 /* of blocks, read in one blocking job. Arbitrary */ };
+
+/* A block that was read. */
+struct load_block {
+    struct qnode node;
+    struct ckpt_block block;
+    uint8_t payload[];
+};
+
+struct loading {
+    struct shard *shard; /* NULL: it is closed */
+    enum loading_phase phase;
+    bool hold, lost; /* lost: of what is to be restored, of nothing else */
+    uint32_t term;   /* of the scheduler whose hold it is */
+    struct lane_timer limit;
+    struct shard_save_config config;
+    char *dir;
+    bool matched;      /* its tables are there, and were cleared */
+    struct map tables; /* of the checkpoint, by its ids -> shard_table */
+    struct lane_timer next;
+    paramo_err err;
+    char text[ERR_TEXT_MAX];
+    bool own[RING_PARTITIONS],
+        mine[RING_LEVELS][RING_PARTITIONS]; /* mine: copies, too, of tables with so many */
+    bool reads[RING_PARTITIONS];            /* blocks of these partitions; as it began */
+    /* the blocking job's while it is posted */
+    struct blocking_job blocking_job;
+    bool posted, end;
+    struct ckpt *ckpt;
+    struct ckpt_reader *reader;
+    struct queue blocks;
+    paramo_err work_err;
+    uint64_t number; /* of this shard's loads */
+    char work_text[ERR_TEXT_MAX];
+};
+
+bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t *number)
+{
+    *phase = ld->phase;
+    *number = ld->number;
+    return ld->lost;
+}
+
+/* ---- the disk ------------------------------------------------------------------------------------------ */
+
+static bool wanted(void *arg, const struct ckpt_block *b)
+{
+    const struct loading *ld = arg;
+    bool records = b->kind == CKPT_WINDOWS || b->kind == CKPT_NOTES;
+    if (!b->table && !records)
+        return false;
+    if (records && ckpt_reader_link(ld->reader))
+        return false; /* of a base: the newest has all records, for all partitions */
+    for (uint32_t a = b->partition; a < b->partition + b->partitions; a++)
+        if (ld->reads[a])
+            return true;
+    return false;
+}
+
+static paramo_err open_ckpt(struct loading *ld)
+{
+    paramo_err err = ckpt_open(ld->config.fs, ld->dir, ld->config.number, &ld->ckpt);
+    if (!err && ckpt_manifest(ld->ckpt, 0)->id != ld->config.id)
+        err = err_set(PARAMO_E_CORRUPT, "%s: its checkpoint %" PRIu64 " is not the one that is to be loaded",
+                      ld->dir, ld->config.number);
+    return err ? err : ckpt_reader_open(ld->ckpt, &ld->reader);
+}
+
+static paramo_err read_some(struct loading *ld)
+{
+    paramo_err err = ld->reader ? PARAMO_OK : open_ckpt(ld);
+    for (size_t bytes = 0; !err && bytes < READ_BYTES && !ld->end;) {
+        struct ckpt_block b;
+        err = ckpt_reader_next(ld->reader, wanted, ld, &b, &ld->end);
+        if (err || ld->end)
+            break;
+        struct load_block *copy = malloc(sizeof *copy + b.bytes);
+        if (!copy)
+            return err_memory(b.bytes);
+        copy->block = b;
+        copy->block.payload = copy->payload;
+        if (b.bytes)
+            memcpy(copy->payload, b.payload, b.bytes);
+        queue_push(&ld->blocks, &copy->node);
+        bytes += b.bytes;
+    }
+    return err;
+}
+
+static void work(struct blocking_job *blocking_job)
+{
+    struct loading *ld = container_of(blocking_job, struct loading, blocking_job);
+    ld->work_err = read_some(ld);
+    if (ld->work_err)
+        err_text_copy(ld->work_text);
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------- */
+
+static void loading_free(struct loading *ld)
+{
+    for (struct qnode *node; (node = queue_pop(&ld->blocks));)
+        free(container_of(node, struct load_block, node));
+    ckpt_reader_close(ld->reader);
+    ckpt_close(ld->ckpt);
+    map_fini(&ld->tables);
+    free(ld->dir);
+    free(ld);
+}
+
+static void fail(struct loading *ld, paramo_err err)
+{
+    if (ld->err)
+        return;
+    ld->err = err;
+    err_text_copy(ld->text);
+}
+
+static bool owns(const struct shard *s, unsigned partition)
+{
+    return s->self >= 0 && view_ring(s->view)->owner[partition] == (unsigned)s->self;
+}
+
+/* Has this shard the partition's rows of a table with so many replicas? */
+static bool holds(const struct shard *s, unsigned partition, int replicas)
+{
+    int level = s->chain ? s->chain->level[partition] : -1;
+    return owns(s, partition) || (level > 0 && level <= replicas);
+}
+
+/* After a new view: partitions that have left get no rows any more, nor do tables that the shard has there no
+ * more. These rows would stay, and be old when the partition comes again. What comes meanwhile is not loaded.
+ */
+static void keep_held(struct loading *ld)
+{
+    for (unsigned a = 0; a < RING_PARTITIONS; a++) {
+        ld->own[a] &= owns(ld->shard, a);
+        for (int r = 0; r < RING_LEVELS; r++)
+            ld->mine[r][a] &= holds(ld->shard, a, r);
+    }
+}
+
+/* The table's partitions that it takes: others may have come since it began, and what is lost of them it does
+ * not bring. */
+static void loadable_partitions(const struct loading *ld, const struct shard_table *t,
+                                uint64_t partitions[PARTITION_WORDS])
+{
+    memset(partitions, 0, PARTITION_WORDS * sizeof *partitions);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        if (ld->mine[t->replicas][a])
+            partition_set_add(partitions, a);
+}
+
+/* Of what is restored nothing is there again before all is. */
+static void mark(struct loading *ld, bool lost)
+{
+    uint64_t key, partitions[PARTITION_WORDS];
+    void *value;
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !(ld->lost && lost);) {
+        struct shard_table *t = value;
+        if (!ld->lost)
+            loadable_partitions(ld, t, partitions);
+        shard_table_lose(t, ld->lost ? t->returns : partitions, lost);
+    }
+}
+
+static void told(struct loading *ld, paramo_err status)
+{
+    ld->config.done(ld->config.arg, status, NULL);
+}
+
+/* Requests go on. */
+static void release(struct loading *ld)
+{
+    struct shard *s = ld->shard;
+    s->loading = NULL;
+    s->load_aborted = 0;
+    lane_timer_cancel(s->lane, &ld->next);
+    lane_timer_cancel(s->lane, &ld->limit);
+    loading_free(ld);
+    loading_update(s);
+    slice_resume_view_deferred(s);
+}
+
+static void finish(struct loading *ld)
+{
+    struct shard *s = ld->shard;
+    char label[VIEW_LABEL_MAX];
+    if (ld->matched)
+        mark(ld, ld->err != PARAMO_OK);
+    if (ld->err)
+        log_error("%s, shard %u: checkpoint %" PRIu64 " is not loaded: %s",
+                  view_id_label(s->config.node, label), s->config.index, ld->config.number, ld->text);
+    ld->phase = LOADED;
+    if (ld->err)
+        (void)err_set(ld->err, "%s", ld->text);
+    told(ld, ld->err);
+    if (!ld->hold)
+        release(ld);
+}
+
+static void again_in(struct loading *ld, uint64_t ns)
+{
+    paramo_err err = lane_timer_arm(ld->shard->lane, &ld->next, lane_now(ld->shard->lane) + ns);
+    if (!err)
+        return;
+    fail(ld, err);
+    finish(ld);
+}
+
+static void again(struct loading *ld)
+{
+    again_in(ld, 0);
+}
+
+/* ---- what is to be restored ---- */
+
+static bool returns(const struct shard_table *t)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < PARTITION_WORDS; i++)
+        any |= t->returns[i];
+    return any;
+}
+
+/* Of the table's rows those that are lost, ours, and come back by what the view says. */
+static bool find_returns(const struct shard *s, struct shard_table *t)
+{
+    memset(t->returns, 0, sizeof t->returns);
+    for (unsigned a = 0; t->table && s->self >= 0 && a < RING_PARTITIONS; a++) {
+        bool is_lost = partition_set_has(t->lost_partitions, a) && s->view->lost[a] > t->replicas;
+        if (view_ring(s->view)->owner[a] == (unsigned)s->self && (is_lost || MUTANT(restore_all_partitions)))
+            partition_set_add(t->returns, a);
+    }
+    return returns(t);
+}
+
+void loading_update(struct shard *s)
+{
+    uint64_t id;
+    void *value;
+    if (s->loading && !MUTANT(load_to_strangers))
+        keep_held(s->loading);
+    s->restoring = s->view->lost_at && s->loading && s->loading->lost; /* its end looks again */
+    if (!s->view->lost_at || s->restoring || MUTANT(restore_without_wait))
+        return;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);)
+        s->restoring |= ((struct shard_table *)value)->lost && find_returns(s, value);
+}
+
+static paramo_err clear_returns(struct loading *ld)
+{
+    struct shard *s = ld->shard;
+    uint64_t key;
+    void *value;
+    size_t found = 0, due = 0;
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value); found++)
+        ;
+    for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)
+        due += returns(value);
+    if (found != due)
+        return err_set(PARAMO_E_NOT_FOUND, "the checkpoint has not all tables that are lost");
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
+        clearing_begin(s, value, ((struct shard_table *)value)->returns);
+    return PARAMO_OK;
+}
+
+/* By name: the ids may be others here. */
+static paramo_err match_table(struct loading *ld, const struct view_table *from)
+{
+    struct shard *s = ld->shard;
+    const struct view_table *here = view_table_named(s->view, from->name);
+    struct shard_table *t = here ? map_get(&s->tables, here->id) : NULL;
+    if (ld->lost)
+        return t && returns(t) ? map_put(&ld->tables, from->id, t) : PARAMO_OK;
+    if (t && t->lacks)
+        return err_set(PARAMO_E_MEMORY, "there is no memory for table %s yet", from->name);
+    if (!t || (!t->table && t->options.kind != PARAMO_TABLE_USER))
+        return err_set(PARAMO_E_NO_TABLE, "there is no table %s", from->name);
+    return t->table ? map_put(&ld->tables, from->id, t) : PARAMO_OK;
+}
+
+static paramo_err match(struct loading *ld)
+{
+    const struct ckpt_manifest *m = ckpt_manifest(ld->ckpt, 0);
+    paramo_err err = PARAMO_OK;
+    uint64_t key;
+    void *value;
+    for (uint32_t i = 0; i < m->tables_count && !err; i++)
+        err = match_table(ld, &m->tables[i]);
+    if (err)
+        return err;
+    ld->matched = true;
+    if (ld->lost)
+        return clear_returns(ld);
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value) && !MUTANT(load_keeps_old_rows);)
+        clearing_begin(ld->shard, value, NULL);
+    return PARAMO_OK;
+}
+
+/* ---- the records --------------------------------------------------------------------------------------- */
+
+static bool lives(const struct shard *s, uint32_t id, uint64_t incarnation)
+{
+    const struct view_node *node = view_node(s->view, id);
+    return node && node->alive && node->incarnation == incarnation;
+}
+
+/* Those of senders that are still there; another will never send again. */
+static size_t keep_living(const struct shard *s, struct ckpt_window *list, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (lives(s, list[i].node, list[i].incarnation))
+            list[kept++] = list[i];
+    return kept;
+}
+
+static struct sender *sender_of(struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
+                                uint64_t incarnation, paramo_err *err)
+{
+    struct sender *x = shard_sender(s, node, app, customer, incarnation);
+    *err = x ? PARAMO_OK : err_memory(sizeof *x);
+    return x;
+}
+
+/* What the records of the checkpoint say is done, for it is in the rows; and what was done here, for whoever
+ * loads has put the rows in place of that. */
+static paramo_err load_windows(struct loading *ld, const struct ckpt_block *b)
+{
+    struct shard *s = ld->shard;
+    struct ckpt_window *list = NULL;
+    size_t n = 0;
+    uint64_t partitions[PARTITION_WORDS] = {0}, own[PARTITION_WORDS] = {0}, any = 0;
+    for (unsigned a = 0; a < RING_PARTITIONS; a++) {
+        if (view_ring(s->view)->owner[a] == (unsigned)s->self)
+            partition_set_add(own, a);
+        if (ld->own[a] && a >= b->partition && a - b->partition < b->partitions)
+            partition_set_add(partitions, a);
+    }
+    for (unsigned i = 0; i < PARTITION_WORDS; i++)
+        any |= partitions[i];
+    paramo_err err = ckpt_windows_decode(b, &list, &n);
+    if (!err)
+        n = keep_living(s, list, n);
+    for (size_t i = 0; i < n && any && !err; i++) {
+        struct sender *x =
+            sender_of(s, list[i].node, list[i].app, list[i].customer, list[i].incarnation, &err);
+        if (err)
+            break;
+        shard_floor(s, x, list[i].dedup.floor);
+        err = applied_window_merge(&x->applied_window, own, partitions, &list[i].dedup);
+    }
+    free(list);
+    return err;
+}
+
+/* Of one sender. */
+static paramo_err load_note(struct loading *ld, const struct ckpt_note *note)
+{
+    struct shard *s = ld->shard;
+    uint64_t partitions[PARTITION_WORDS] = {0};
+    bool any = false;
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        if (ld->own[a] && partition_set_has(note->partitions, a)) {
+            partition_set_add(partitions, a);
+            any = true;
+        }
+    if (!any || !lives(s, note->node, note->incarnation))
+        return PARAMO_OK;
+    paramo_err err;
+    struct sender *x = sender_of(s, note->node, note->app, note->customer, note->incarnation, &err);
+    return err ? err : applied_window_note_number(&x->applied_window, note->number, partitions);
+}
+
+static paramo_err load_notes(struct loading *ld, const struct ckpt_block *b)
+{
+    struct ckpt_note *list = NULL;
+    size_t n = 0;
+    paramo_err err = ckpt_notes_decode(b, &list, &n);
+    for (size_t i = 0; i < n && !err; i++)
+        err = load_note(ld, &list[i]);
+    free(list);
+    return err;
+}
+
+static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
+{
+    if (b->kind == CKPT_WINDOWS || b->kind == CKPT_NOTES) {
+        if (MUTANT(load_without_records) || (ld->lost && MUTANT(restore_without_records)))
+            return PARAMO_OK;
+        return b->kind == CKPT_WINDOWS ? load_windows(ld, b) : load_notes(ld, b);
+    }
+    struct shard_table *t = map_get(&ld->tables, b->table);
+    if (ld->lost) {
+        for (unsigned a = 0; t && a < RING_PARTITIONS; a++)
+            ld->mine[0][a] = partition_set_has(t->returns, a) && ld->own[a];
+        return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[0], b) : PARAMO_OK;
+    }
+    return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[t->replicas], b)
+             : err_set(PARAMO_E_CORRUPT, "a block of table %" PRIu32 ", which the manifest has not",
+                       b->table);
+}
+
+/* Rows that were there before are being removed: none may come meanwhile. */
+static bool clears(const struct loading *ld)
+{
+    bool any = false;
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
+        any |= ((struct shard_table *)value)->clears;
+    return any && !ld->err;
+}
+
+/* One block in a round. */
+static void next(struct lane_timer *timer)
+{
+    struct loading *ld = container_of(timer, struct loading, next);
+    paramo_err err = PARAMO_OK;
+    if (ld->work_err) {
+        ld->err = ld->work_err;
+        memcpy(ld->text, ld->work_text, sizeof ld->text);
+    }
+    if (!ld->err && !ld->matched)
+        err = match(ld);
+    if (err)
+        fail(ld, err);
+    err = PARAMO_OK;
+    if (clears(ld)) {
+        again_in(ld, ENV_MS);
+        return;
+    }
+    struct qnode *node = ld->err ? NULL : queue_pop(&ld->blocks);
+    if (node) {
+        struct load_block *b = container_of(node, struct load_block, node);
+        if (!MUTANT(load_drops_last) || !ld->end || !queue_empty(&ld->blocks))
+            err = apply(ld, &b->block);
+        if (err)
+            fail(ld, err);
+        free(b);
+        again(ld);
+    } else if (ld->err || ld->end) {
+        finish(ld);
+    } else {
+        ld->posted = true;
+        blocking_jobs_post(ld->config.blocking_jobs, &ld->blocking_job);
+    }
+}
+
+static void worked(struct blocking_job *blocking_job)
+{
+    struct loading *ld = container_of(blocking_job, struct loading, blocking_job);
+    ld->posted = false;
+    if (ld->shard)
+        again(ld);
+    else
+        loading_free(ld);
+}
+
+/* Whatever of it goes on ends here; requests wait. */
+static void load_abort(struct shard *s, paramo_err why)
+{
+    struct loading *ld = s->loading;
+    s->loading = NULL;
+    s->load_aborted = ld->config.id;
+    lane_timer_cancel(s->lane, &ld->next);
+    lane_timer_cancel(s->lane, &ld->limit);
+    if (ld->matched)
+        mark(ld, true);
+    if (ld->phase == HOLDING || ld->phase == LOADING)
+        told(ld, why);
+    ld->shard = NULL;
+    if (!ld->posted)
+        loading_free(ld);
+}
+
+static void too_long(struct lane_timer *timer)
+{
+    struct shard *s = container_of(timer, struct loading, limit)->shard;
+    load_abort(s, err_set(PARAMO_E_TIMEOUT, "the load has not ended in time"));
+    slice_resume_view_deferred(s);
+}
+
+/* Has everybody behind us what was done here? */
+static bool all_have_all(const struct shard *s)
+{
+    for (const struct chain_stream *st = s->chain ? s->chain->streams : NULL; st; st = st->next)
+        if (!queue_empty(&st->entries))
+            return false;
+    return true;
+}
+
+void loading_check(struct shard *s)
+{
+    struct loading *ld = s->loading;
+    if (!ld || !ld->hold)
+        return;
+    if (s->view->number >> 32 != ld->term) {
+        load_abort(s, err_set(PARAMO_E_CANCELLED, "another scheduler leads, who knows nothing of it"));
+        slice_resume_view_deferred(s);
+    } else if (ld->phase == HOLDING && all_have_all(s)) {
+        ld->phase = HELD;
+        told(ld, PARAMO_OK);
+    }
+}
+
+static paramo_err loading_begin(struct shard *s, const struct shard_save_config *config, struct loading **out)
+{
+    paramo_err late = saving_check_term(s, config->term);
+    if (late)
+        return late;
+    if (s->loading && s->loading->config.id == config->id)
+        load_abort(s, err_set(PARAMO_E_CANCELLED, "it is loaded once more"));
+    if (s->saving || s->loading)
+        return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
+    if (s->self < 0)
+        return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
+    paramo_err err = migration_suspend(s);
+    if (err)
+        return err;
+    struct loading *ld = calloc(1, sizeof *ld);
+    if (!ld)
+        return err_memory(sizeof *ld);
+    ld->shard = s;
+    ld->number = ++s->loads;
+    ld->config = *config;
+    ld->blocking_job = (struct blocking_job){.lane = s->lane, .work = work, .done = worked};
+    ld->next.fire = next;
+    ld->limit.fire = too_long;
+    map_init(&ld->tables);
+    *out = ld;
+    return PARAMO_OK;
+}
+
+paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *config)
+{
+    struct loading *ld = NULL;
+    paramo_err err = loading_begin(s, config, &ld);
+    if (err)
+        return err;
+    err = lane_timer_arm(s->lane, &ld->limit, lane_now(s->lane) + config->hold_ms * ENV_MS);
+    if (err) {
+        loading_free(ld);
+        return err;
+    }
+    ld->hold = true;
+    ld->term = (uint32_t)(s->view->number >> 32);
+    s->loading = ld;
+    loading_check(s);
+    return PARAMO_OK;
+}
+
+static paramo_err err_hold_expired(const struct shard *s)
+{
+    return err_set(PARAMO_E_TIMEOUT,
+                   "shard %u waited too long for the others to load and "
+                   "aborted the load: load it again",
+                   s->config.index);
+}
+
+paramo_err shard_load_go(struct shard *s, uint64_t id)
+{
+    struct loading *ld = s->loading;
+    if (!ld || !ld->hold || ld->config.id != id)
+        return s->load_aborted == id && !MUTANT(load_end_unsent) ? err_hold_expired(s) : PARAMO_OK;
+    if (ld->phase == LOADED) {
+        release(ld);
+    } else {
+        load_abort(s, err_set(PARAMO_E_CANCELLED, "the scheduler has given it up"));
+        s->load_aborted = 0; /* the scheduler knows */
+        slice_resume_view_deferred(s);
+    }
+    return PARAMO_OK;
+}
+
+/* Reads; the rest is `next`'s. */
+static paramo_err start(struct shard *s, struct loading *ld)
+{
+    ld->dir = strdup(ld->config.dir);
+    if (!ld->dir)
+        return err_memory(strlen(ld->config.dir));
+    memcpy(ld->reads, ld->mine[RING_REPLICAS_MAX], sizeof ld->reads);
+    ld->phase = LOADING;
+    s->loading = ld;
+    s->saved_id = 0;
+    ld->posted = true;
+    blocking_jobs_post(ld->config.blocking_jobs, &ld->blocking_job);
+    return PARAMO_OK;
+}
+
+/* False: it has joined since the others were told to hold, and has no row that it could have served. */
+static bool in_a_chain(const struct shard *s)
+{
+    const struct ring_chains *chains = &s->view->chains;
+    for (partition_set_runs(a, end, s->runs))
+        for (unsigned level = 0; level <= chains->replicas; level++)
+            if (s->self >= 0 && chains->level[level].owner[a] == (unsigned)s->self)
+                return true;
+    return false;
+}
+
+paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
+{
+    struct loading *ld = s->loading;
+    /* Who has served since its hold has sent changes to copies that are loaded already, or are about to be.
+     */
+    bool copies = s->view && s->view->chains.replicas && !MUTANT(load_without_hold);
+    if (ld && ld->phase == HELD && ld->config.id == config->id) {
+        ld->config = *config;
+    } else if (copies && in_a_chain(s) && !MUTANT(load_not_held)) {
+        paramo_err late = saving_check_term(s, config->term);
+        return late ? late : err_hold_expired(s);
+    } else {
+        paramo_err err = loading_begin(s, config, &ld);
+        if (err)
+            return err;
+    }
+    for (unsigned a = 0; a < RING_PARTITIONS; a++) {
+        ld->own[a] = owns(s, a);
+        for (int r = 0; r < RING_LEVELS; r++)
+            ld->mine[r][a] = MUTANT(load_by_owner_only) ? ld->own[a] : holds(s, a, r);
+    }
+    paramo_err err = start(s, ld);
+    if (err && !ld->hold)
+        loading_free(ld);
+    return err;
+}
+
+paramo_err shard_restore(struct shard *s, const struct shard_save_config *config)
+{
+    struct loading *ld;
+    uint64_t id;
+    void *value;
+    bool any = false;
+    paramo_err late = saving_check_term(s, config->term);
+    if (late)
+        return late;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        const struct shard_table *t = value;
+        if (t->lost && t->lacks && !MUTANT(restored_without_table)) {
+            shard_table_again(s);
+            return err_set(PARAMO_E_MEMORY,
+                           "shard %u has no memory for table %s yet, whose rows are lost: restore it again",
+                           s->config.index, t->name);
+        }
+    }
+    shard_save_drop(s, 0);
+    if (s->loading)
+        load_abort(s, err_set(PARAMO_E_CANCELLED, "what is lost is restored"));
+    paramo_err err = loading_begin(s, config, &ld);
+    if (err)
+        return err;
+    ld->lost = true;
+    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        any |= find_returns(s, t);
+        for (unsigned a = 0; a < RING_PARTITIONS; a++)
+            ld->own[a] |= partition_set_has(t->returns, a);
+    }
+    memcpy(ld->mine[RING_REPLICAS_MAX], ld->own, sizeof ld->own);
+    err = any ? start(s, ld) : PARAMO_OK;
+    if (err || !any)
+        loading_free(ld);
+    if (!err && !any)
+        config->done(config->arg, PARAMO_OK, NULL); /* it has been done before */
+    return err;
+}
+
+void loading_close(struct shard *s)
+{
+    if (s->loading)
+        load_abort(s, err_set(PARAMO_E_CLOSED, "the node is closed"));
+}

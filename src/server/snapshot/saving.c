@@ -1,0 +1,734 @@
+#include "server/snapshot/saving.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/replication/chained.h"
+#include "server/shard/shard_impl.h"
+#include "server/snapshot/ckpt_rows.h"
+#include "table/table_snapshot.h"
+
+enum {
+    STEP_BYTES = 64 << 10, /* of a table, given out in one round */
+    REST = 31,             /* a step has so small a part of the lane's time while it goes on: one in 32 */
+    VAR_ROWS = 16384       /* in a buffer */
+};
+
+/* Of a table, before its rows: what of the base is not so any more. */
+struct save_gone {
+    struct save_gone *next;
+    uint32_t table;
+    struct ring_placement placement;
+    bool cleared; /* all of it in the shard's partitions */
+    size_t n;
+    uint64_t keys[];
+};
+
+/* Rows on their way to the disk, as they were given out. */
+struct save_buffer {
+    struct qnode node;
+    uint32_t table; /* what the blocking job needs of it: the table's part may have ended */
+    struct ring_placement placement;
+    size_t width; /* bytes of a row; VAR: of a value */
+    size_t n, room;
+    uint64_t *keys;
+    uint32_t *lens; /* VAR */
+    struct writer rows;
+};
+
+struct saving_table {
+    struct saving_table *next;
+    struct saving *saving;
+    struct shard_table *table;
+    uint32_t id;
+    struct ring_placement placement;
+    size_t row_bytes, value_bytes; /* row_bytes 0: VAR */
+    uint64_t
+        gone[PARTITION_WORDS]; /* partitions whose rows were gone when it began, though not removed yet */
+    struct table_snapshot *snapshot; /* NULL: all has been given out */
+    struct save_buffer *buffer[SAVE_GROUPS];
+};
+
+struct saving {
+    struct shard *shard;  /* NULL: it is closed, or has given this one up */
+    struct shard *former; /* the open shard in whose list saving_left this one is */
+    struct saving *next_left;
+    struct shard_save_config config;
+    char *dir;
+    uint32_t writer_number;
+    bool changes;                          /* since the base are known */
+    struct saving_table *tables, *current; /* whose turn it is; NULL: all have been given out */
+    struct queue full;                     /* struct save_buffer */
+    size_t queued;                         /* bytes in full and batch */
+    struct lane_timer walk;
+    paramo_err err;
+    char text[ERR_TEXT_MAX];
+    bool mine[RING_PARTITIONS];
+    uint8_t group[RING_PARTITIONS]; /* SAVE_GROUPS: not the shard's */
+    /* the blocking job's while it is posted */
+    struct blocking_job blocking_job;
+    bool posted, ending, ended, migration_source_up;
+    bool closed; /* the shard's node is: no blocking job follows this one */
+    struct queue batch;
+    struct ckpt_writer *writer;
+    struct writer windows; /* what is done on all partitions; notes: what is done on some */
+    struct ckpt_note *notes;
+    size_t notes_count;
+    struct save_gone *gone;
+    paramo_err work_err;
+    char work_text[ERR_TEXT_MAX];
+    struct ckpt_file file;
+};
+
+static void saving_go(struct saving *sv);
+
+uint64_t saving_number(const struct saving *sv)
+{
+    return sv->config.number;
+}
+
+static void fail(struct saving *sv, paramo_err err)
+{
+    if (sv->err)
+        return;
+    sv->err = err;
+    err_text_copy(sv->text);
+}
+
+/* ---- buffers ------------------------------------------------------------------------------------------- */
+
+static void buffer_free(struct save_buffer *b)
+{
+    if (!b)
+        return;
+    free(b->keys);
+    free(b->lens);
+    writer_fini(&b->rows);
+    free(b);
+}
+
+static size_t buffer_bytes(const struct save_buffer *b)
+{
+    return b->rows.len + b->n * (b->lens ? 12 : 8);
+}
+
+static struct save_buffer *buffer_new(struct saving_table *t)
+{
+    struct save_buffer *b = calloc(1, sizeof *b);
+    if (!b)
+        return NULL;
+    b->table = t->id;
+    b->placement = t->placement;
+    b->width = t->row_bytes ? t->row_bytes : t->value_bytes;
+    b->room = t->row_bytes ? SAVE_BUFFER_BYTES / (t->row_bytes + 8) + 1 : VAR_ROWS;
+    b->keys = malloc(b->room * sizeof *b->keys);
+    b->lens = t->row_bytes ? NULL : malloc(b->room * sizeof *b->lens);
+    b->rows.data = t->row_bytes ? malloc(b->room * t->row_bytes) : NULL;
+    b->rows.capacity = b->rows.data ? b->room * t->row_bytes : 0;
+    if (!b->keys || (t->row_bytes ? !b->rows.data : !b->lens)) {
+        buffer_free(b);
+        return NULL;
+    }
+    return b;
+}
+
+static void buffer_full(struct saving *sv, struct save_buffer **at)
+{
+    struct save_buffer *b = *at;
+    *at = NULL;
+    if (!b)
+        return;
+    sv->queued += buffer_bytes(b);
+    queue_push(&sv->full, &b->node);
+}
+
+/* The cut's. */
+static void got_row(void *arg, uint64_t key, const void *row, uint32_t values)
+{
+    struct saving_table *t = arg;
+    struct saving *sv = t->saving;
+    unsigned partition = ring_partition(ring_position(&t->placement, key));
+    uint8_t group = sv->group[partition];
+    if (group == SAVE_GROUPS || sv->err || partition_set_has(t->gone, partition))
+        return;
+    struct save_buffer **at = &t->buffer[group], *b = *at;
+    if (!b)
+        b = *at = buffer_new(t);
+    if (!b) {
+        fail(sv, err_memory(SAVE_BUFFER_BYTES));
+        return;
+    }
+    b->keys[b->n] = key;
+    if (!b->lens) { /* there is room */
+        memcpy(b->rows.data + b->rows.len, row, t->row_bytes);
+        b->rows.len += t->row_bytes;
+    } else {
+        b->lens[b->n] = values;
+        if (values)
+            write_bytes(&b->rows, row, values * t->value_bytes);
+        if (b->rows.failed)
+            fail(sv, err_memory(b->rows.len));
+    }
+    if (++b->n == b->room || (b->lens && buffer_bytes(b) >= SAVE_BUFFER_BYTES))
+        buffer_full(sv, at);
+}
+
+/* ---- the disk ------------------------------------------------------------------------------------------ */
+
+/* The records, for each run of partitions that is the shard's. */
+static paramo_err put_windows(struct saving *sv)
+{
+    paramo_err err = PARAMO_OK;
+    for (unsigned a = 0, end; a < RING_PARTITIONS && !err; a = end) {
+        for (end = a + 1; end < RING_PARTITIONS && sv->mine[end] == sv->mine[a]; end++)
+            ;
+        if (!sv->mine[a] || !sv->windows.len)
+            continue;
+        struct ckpt_block block = {.kind = CKPT_WINDOWS,
+                                   .partition = a,
+                                   .partitions = end - a,
+                                   .payload = sv->windows.data,
+                                   .bytes = sv->windows.len};
+        err = ckpt_put(sv->writer, &block);
+    }
+    return err;
+}
+
+static paramo_err put_notes(struct saving *sv)
+{
+    paramo_err err = PARAMO_OK;
+    for (size_t at = 0, n; at < sv->notes_count && !err; at += n) {
+        struct writer w = {0};
+        n = sv->notes_count - at < CKPT_NOTES_MAX ? sv->notes_count - at : CKPT_NOTES_MAX;
+        ckpt_notes_encode(sv->notes + at, n, &w);
+        struct ckpt_block block = {.kind = CKPT_NOTES,
+                                   .partition = 0,
+                                   .partitions = RING_PARTITIONS,
+                                   .payload = w.data,
+                                   .bytes = w.len};
+        err = w.failed ? err_memory(w.len) : ckpt_put(sv->writer, &block);
+        writer_fini(&w);
+    }
+    return err;
+}
+
+static paramo_err put_cleared(struct saving *sv, uint32_t table)
+{
+    paramo_err err = PARAMO_OK;
+    for (unsigned a = 0, end; a < RING_PARTITIONS && !err; a = end) {
+        for (end = a + 1; end < RING_PARTITIONS && sv->mine[end] == sv->mine[a]; end++)
+            ;
+        struct ckpt_block block = {
+            .kind = CKPT_CLEARED, .table = table, .partition = a, .partitions = end - a};
+        if (sv->mine[a])
+            err = ckpt_put(sv->writer, &block);
+    }
+    return err;
+}
+
+static paramo_err put_erased(struct saving *sv, const struct save_gone *gone)
+{
+    uint64_t *keys = malloc((gone->n + 1) * sizeof *keys);
+    paramo_err err = keys ? ckpt_by_partition(&gone->placement, gone->keys, gone->n, keys)
+                          : err_memory(gone->n * sizeof *keys);
+    for (size_t at = 0, took; at < gone->n && !err; at += took) {
+        struct writer payload = {0};
+        struct ckpt_block block;
+        err = ckpt_erased_encode(gone->table, &gone->placement, keys + at, gone->n - at, &payload, &block,
+                                 &took);
+        if (!err)
+            err = ckpt_put(sv->writer, &block);
+        writer_fini(&payload);
+    }
+    free(keys);
+    return err;
+}
+
+static paramo_err put_gone(struct saving *sv)
+{
+    paramo_err err = PARAMO_OK;
+    for (const struct save_gone *gone = sv->gone; gone && !err; gone = gone->next)
+        err = gone->cleared ? put_cleared(sv, gone->table) : put_erased(sv, gone);
+    return err;
+}
+
+static paramo_err put_buffer(struct saving *sv, const struct save_buffer *b)
+{
+    struct writer payload = {0};
+    struct ckpt_block block;
+    paramo_err err = ckpt_rows_pack(b->table, &b->placement, b->keys, b->lens, b->rows.data, b->n, b->width,
+                                    &payload, &block);
+    if (!err)
+        err = ckpt_put(sv->writer, &block);
+    writer_fini(&payload);
+    return err;
+}
+
+static void work(struct blocking_job *blocking_job)
+{
+    struct saving *sv = container_of(blocking_job, struct saving, blocking_job);
+    paramo_err err = sv->work_err;
+    if (sv->migration_source_up) {
+        ckpt_abort(sv->writer);
+        sv->writer = NULL;
+        return;
+    }
+    if (!sv->writer) {
+        err = ckpt_begin(sv->config.fs, sv->dir, sv->config.number, sv->config.id, sv->writer_number,
+                         &sv->writer);
+        if (!err)
+            err = put_windows(sv);
+        if (!err)
+            err = put_notes(sv); /* behind the records */
+        if (!err)
+            err = put_gone(sv);
+    }
+    for (const struct qnode *node = sv->batch.head; node && !err; node = node->next)
+        err = put_buffer(sv, container_of(node, struct save_buffer, node));
+    if (!err && sv->ending) {
+        err = ckpt_end(sv->writer, &sv->file);
+        sv->writer = NULL; /* freed in any case */
+        sv->ended = !err;
+    }
+    if (err && !sv->work_err) {
+        sv->work_err = err;
+        err_text_copy(sv->work_text);
+    }
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------- */
+
+static void queue_clear(struct saving *sv, struct queue *queue)
+{
+    for (struct qnode *node; (node = queue_pop(queue));) {
+        struct save_buffer *b = container_of(node, struct save_buffer, node);
+        sv->queued -= buffer_bytes(b);
+        buffer_free(b);
+    }
+}
+
+/* Nothing more is taken from the tables. */
+static void tables_end(struct saving *sv)
+{
+    sv->current = NULL;
+    while (sv->tables) {
+        struct saving_table *t = sv->tables;
+        sv->tables = t->next;
+        t->table->saving = NULL;
+        table_snapshot_close(t->snapshot);
+        for (size_t i = 0; i < SAVE_GROUPS; i++)
+            buffer_free(t->buffer[i]);
+        free(t);
+    }
+}
+
+static void saving_free(struct saving *sv)
+{
+    queue_clear(sv, &sv->batch);
+    queue_clear(sv, &sv->full);
+    tables_end(sv);
+    writer_fini(&sv->windows);
+    free(sv->notes);
+    for (struct save_gone *gone = sv->gone, *next; gone; gone = next) {
+        next = gone->next;
+        free(gone);
+    }
+    free(sv->dir);
+    free(sv);
+}
+
+static void finish(struct saving *sv)
+{
+    struct shard *s = sv->shard;
+    char label[VIEW_LABEL_MAX];
+    paramo_err err = sv->err ? err_set(sv->err, "%s", sv->text) : PARAMO_OK;
+    if (err)
+        log_warn("%s, shard %u: checkpoint %llu is given up: %s", view_id_label(s->config.node, label),
+                 s->config.index, (unsigned long long)sv->config.number, sv->text);
+    s->saving = NULL;
+    if (err)
+        s->saved_id = 0;
+    lane_timer_cancel(s->lane, &sv->walk);
+    if (err)
+        (void)err_set(err, "%s", sv->text);
+    sv->config.done(sv->config.arg, err, &sv->file);
+    saving_free(sv);
+    slice_resume_all(s);
+}
+
+static void post(struct saving *sv);
+
+/* The shard has given it up: its file is removed, then it is freed. */
+static void leave(struct saving *sv)
+{
+    if (sv->writer) {
+        post(sv);
+        return;
+    }
+    struct saving **at = &sv->former->saving_left;
+    while (*at != sv)
+        at = &(*at)->next_left;
+    *at = sv->next_left;
+    saving_free(sv);
+}
+
+static void worked(struct blocking_job *blocking_job)
+{
+    struct saving *sv = container_of(blocking_job, struct saving, blocking_job);
+    sv->posted = false;
+    queue_clear(sv, &sv->batch);
+    if (!sv->shard) {
+        if (sv->closed) {
+            ckpt_abort(sv->writer);
+            saving_free(sv);
+        } else {
+            leave(sv);
+        }
+        return;
+    }
+    if (sv->work_err && !sv->err) {
+        sv->err = sv->work_err;
+        memcpy(sv->text, sv->work_text, sizeof sv->text);
+    }
+    struct shard *s = sv->shard;
+    saving_go(sv);
+    if (s->saving == sv)
+        slice_resume_all(s);
+}
+
+static void post(struct saving *sv)
+{
+    sv->posted = true;
+    sv->migration_source_up = sv->err != PARAMO_OK;
+    sv->batch = sv->full;
+    sv->full = (struct queue){0};
+    blocking_jobs_post(sv->config.blocking_jobs, &sv->blocking_job);
+}
+
+/* What the records say is done and a follower may not have: were it restored beside rows that he has kept, it
+ * would be done nowhere. The target of a move is none before it has all. */
+static bool all_followed(const struct shard *s)
+{
+    for (const struct chain_stream *st = s->chain ? s->chain->streams : NULL; st; st = st->next)
+        if (!st->migration_source && st->acked < st->saved)
+            return false;
+    return true;
+}
+
+void saving_mark(struct shard *s)
+{
+    for (struct chain_stream *st = s->chain && s->saving ? s->chain->streams : NULL; st; st = st->next)
+        st->saved = st->seq;
+}
+
+void saving_check(struct shard *s)
+{
+    if (s->saving && !s->saving->posted &&
+        s->saving->ended) /* `ended` is the blocking job's while one is out */
+        saving_go(s->saving);
+}
+
+/* Whatever can go on does: always a blocking job is out, or the timer is armed, or an acknowledgement is
+ * awaited, or it is the end. */
+static void saving_go(struct saving *sv)
+{
+    struct shard *s = sv->shard;
+    if (sv->err && sv->tables) {
+        lane_timer_cancel(s->lane, &sv->walk);
+        tables_end(sv);
+        queue_clear(sv, &sv->full);
+    }
+    bool walking = sv->current != NULL;
+    if (!sv->posted) {
+        sv->ending = !walking && !sv->err;
+        if (sv->ended && !sv->err && !all_followed(s))
+            return;
+        if (sv->ended || (sv->err && !sv->writer)) {
+            finish(sv);
+            return;
+        }
+        if (sv->err || !queue_empty(&sv->full) || !walking)
+            post(sv);
+    }
+    if (!sv->err && walking && sv->queued < sv->config.queue_bytes && !sv->walk.slot) {
+        paramo_err err = lane_timer_arm(s->lane, &sv->walk, lane_now(s->lane));
+        if (err) {
+            fail(sv, err);
+            if (!sv->posted)
+                saving_go(sv);
+        }
+    }
+}
+
+/* One step of the table whose turn it is. */
+static void walk(struct lane_timer *timer)
+{
+    struct saving *sv = container_of(timer, struct saving, walk);
+    struct shard *s = sv->shard;
+    struct saving_table *t = sv->current;
+    bool done = false;
+    uint64_t begun = lane_now(s->lane);
+    paramo_err err = sv->err ? sv->err : table_snapshot_step(t->snapshot, STEP_BYTES, &done);
+    if (err)
+        fail(sv, err);
+    else if (done) {
+        for (size_t i = 0; i < SAVE_GROUPS; i++)
+            buffer_full(sv, &t->buffer[i]);
+        table_snapshot_close(t->snapshot);
+        t->snapshot = NULL;
+        sv->current = t->next;
+    }
+    uint64_t now = env_now(lane_env(s->lane));
+    if (!sv->err && sv->current && sv->queued < sv->config.queue_bytes)
+        err = lane_timer_arm(s->lane, timer, now + REST * (now - begun));
+    if (err)
+        fail(sv, err);
+    saving_go(sv);
+}
+
+/* The shard's partitions in SAVE_GROUPS, as large as each other. */
+static void group_partitions(struct saving *sv, const struct shard *s)
+{
+    unsigned count = 0, at = 0;
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        count += sv->mine[a] = view_ring(s->view)->owner[a] == (unsigned)s->self;
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        sv->group[a] = (uint8_t)(sv->mine[a] ? at++ * SAVE_GROUPS / count : SAVE_GROUPS);
+}
+
+/* What is done on all partitions that are the shard's. */
+static paramo_err collect_windows(struct saving *sv, const struct shard *s,
+                                  const uint64_t mine[PARTITION_WORDS])
+{
+    struct ckpt_window *list = calloc(s->senders_count + 1, sizeof *list);
+    size_t n = 0;
+    if (!list)
+        return err_memory(s->senders_count * sizeof *list);
+    for (const struct sender *x = s->senders; x && !MUTANT(ckpt_without_records); x = x->next)
+        list[n++] = (struct ckpt_window){.node = x->node,
+                                         .app = x->app,
+                                         .customer = x->customer,
+                                         .incarnation = x->incarnation,
+                                         .dedup = applied_window_extract(&x->applied_window, mine)};
+    for (size_t i = 0; i < n && MUTANT(ckpt_without_window); i++)
+        memset(list[i].dedup.bits, 0, sizeof list[i].dedup.bits);
+    if (n)
+        ckpt_windows_encode(list, n, &sv->windows);
+    free(list);
+    return sv->windows.failed ? err_memory(sv->windows.len) : PARAMO_OK;
+}
+
+/* What is done on some of them: it came by chains before we were the owner, or with partitions. */
+static paramo_err collect_notes(struct saving *sv, const struct shard *s,
+                                const uint64_t mine[PARTITION_WORDS])
+{
+    size_t n = 0;
+    for (const struct sender *x = s->senders; x; x = x->next)
+        for (const struct applied_note *applied_note = x->applied_window.applied_notes; applied_note;
+             applied_note = applied_note->next)
+            n += applied_note_splits(applied_note, mine);
+    if (!n || MUTANT(ckpt_without_records))
+        return PARAMO_OK;
+    sv->notes = malloc(n * sizeof *sv->notes);
+    if (!sv->notes)
+        return err_memory(n * sizeof *sv->notes);
+    for (const struct sender *x = s->senders; x; x = x->next)
+        for (const struct applied_note *applied_note = x->applied_window.applied_notes; applied_note;
+             applied_note = applied_note->next) {
+            if (!applied_note_splits(applied_note, mine))
+                continue;
+            struct ckpt_note *note = &sv->notes[sv->notes_count++];
+            *note = (struct ckpt_note){.node = x->node,
+                                       .app = x->app,
+                                       .customer = x->customer,
+                                       .incarnation = x->incarnation,
+                                       .number = applied_note->number};
+            for (unsigned i = 0; i < PARTITION_WORDS; i++)
+                note->partitions[i] = applied_note->partitions[i] & mine[i];
+        }
+    return PARAMO_OK;
+}
+
+static paramo_err add_gone(struct saving *sv, const struct saving_table *t, bool cleared,
+                           const uint64_t *keys, size_t n)
+{
+    struct save_gone *gone = malloc(sizeof *gone + n * sizeof *keys);
+    if (!gone)
+        return err_memory(n * sizeof *keys);
+    *gone =
+        (struct save_gone){.next = sv->gone, .table = t->id, .placement = t->placement, .cleared = cleared};
+    for (size_t i = 0; i < n && !MUTANT(delta_without_erased); i++)
+        if (sv->mine[ring_partition(ring_position(&t->placement, keys[i]))])
+            gone->keys[gone->n++] = keys[i];
+    sv->gone = gone;
+    return PARAMO_OK;
+}
+
+static paramo_err add_table(struct saving *sv, struct shard_table *from)
+{
+    bool changes = sv->changes && table_changes_known(from->table);
+    if (from->lost)
+        return err_set(PARAMO_E_DATA_LOST, "table %s: its rows are lost", from->name);
+    if (from->clears && from->options.kind == PARAMO_TABLE_DENSE)
+        return err_set(PARAMO_E_AGAIN, "table %s: its rows are being cleared", from->name);
+    struct saving_table *t = calloc(1, sizeof *t);
+    if (!t)
+        return err_memory(sizeof *t);
+    t->saving = sv;
+    t->table = from;
+    t->id = from->id;
+    t->placement = from->placement;
+    memcpy(t->gone, from->clearing, sizeof t->gone);
+    t->value_bytes = from->value_bytes;
+    t->row_bytes = (size_t)(from->row_values + from->state_values) * from->value_bytes;
+    paramo_err err = table_snapshot_open(from->table, changes ? TABLE_SNAPSHOT_CHANGES : TABLE_SNAPSHOT_ALL,
+                                         sv->config.changes, got_row, t, &t->snapshot);
+    size_t erased = 0;
+    const uint64_t *keys = !err && changes ? table_snapshot_erased(t->snapshot, &erased) : NULL;
+    if (erased)
+        err = add_gone(sv, t, false, keys, erased);
+    else if (!err && !changes && sv->config.base_id && from->options.kind != PARAMO_TABLE_DENSE)
+        err = add_gone(sv, t, true, NULL, 0);
+    if (err) {
+        table_snapshot_close(t->snapshot);
+        free(t);
+        return err;
+    }
+    from->saving = t;
+    t->next = sv->tables;
+    sv->tables = t;
+    return PARAMO_OK;
+}
+
+paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
+{
+    paramo_err late = saving_check_term(s, config->term);
+    if (late)
+        return late;
+    if (s->saving || s->loading)
+        return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
+    if (s->self < 0)
+        return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
+    struct saving *sv = calloc(1, sizeof *sv);
+    if (!sv)
+        return err_memory(sizeof *sv);
+    sv->shard = s;
+    sv->config = *config;
+    if (!sv->config.queue_bytes)
+        sv->config.queue_bytes = SAVE_QUEUE_BYTES;
+    sv->writer_number = (uint32_t)s->self;
+    sv->blocking_job = (struct blocking_job){.lane = s->lane, .work = work, .done = worked};
+    sv->walk.fire = walk;
+    sv->dir = strdup(config->dir);
+    sv->changes =
+        config->base_id && s->saved_id && (s->saved_id == config->base_id || MUTANT(delta_on_wrong_base));
+    s->saved_id = 0;
+    group_partitions(sv, s);
+    uint64_t mine[PARTITION_WORDS] = {0};
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        if (sv->mine[a])
+            partition_set_add(mine, a);
+    paramo_err err = sv->dir ? collect_windows(sv, s, mine) : err_memory(strlen(config->dir));
+    if (!err)
+        err = collect_notes(sv, s, mine);
+    uint64_t key;
+    void *value;
+    for (size_t i = 0; !err && map_next(&s->tables, &i, &key, &value);)
+        if (((struct shard_table *)value)->options.kind != PARAMO_TABLE_USER)
+            err = ((struct shard_table *)value)->lacks
+                      ? err_set(PARAMO_E_MEMORY, "there is no memory for a table yet")
+                      : add_table(sv, value);
+    if (err) {
+        saving_free(sv);
+        return err;
+    }
+    s->saving = sv;
+    s->saved_id = config->changes ? config->id : 0;
+    saving_mark(s);
+    sv->current = sv->tables;
+    saving_go(sv);
+    return PARAMO_OK;
+}
+
+void shard_save_drop(struct shard *s, uint64_t number)
+{
+    struct saving *sv = s->saving;
+    if (!sv || (number && sv->config.number != number))
+        return;
+    fail(sv, err_set(PARAMO_E_CANCELLED, "the scheduler has given it up"));
+    saving_go(sv);
+}
+
+bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg)
+{
+    const struct saving *sv = s->saving;
+    if (!sv || sv->err || !data_changes(h->kind))
+        return false;
+    if (sv->queued < sv->config.queue_bytes && h->kind != WIRE_CLEAR)
+        return false;
+    const struct shard_table *t = map_get(&s->tables, h->table);
+    if (!t || !t->saving || !t->saving->snapshot)
+        return false;
+    return table_snapshot_holds(
+        t->saving->snapshot, h->kind == WIRE_CLEAR || !h->count ? NULL : seg[WIRE_SEG_KEYS].data, h->count);
+}
+
+bool saving_behind(const struct shard *s, const struct shard_table *t)
+{
+    const struct saving *sv = s->saving;
+    return sv && !sv->err && t->saving && t->saving->snapshot && sv->queued >= sv->config.queue_bytes &&
+           table_snapshot_holds(t->saving->snapshot, NULL, 0);
+}
+
+/* Nothing of it is the shard's any more but what a blocking job is at. With this thread's message. */
+static void report_end(struct shard *s, paramo_err err)
+{
+    struct saving *sv = s->saving;
+    fail(sv, err);
+    s->saving = NULL;
+    lane_timer_cancel(s->lane, &sv->walk);
+    tables_end(sv);
+    queue_clear(sv, &sv->full);
+    sv->shard = NULL;
+    sv->config.done(sv->config.arg, err_set(sv->err, "%s", sv->text), NULL);
+}
+
+void saving_close(struct shard *s)
+{
+    for (struct saving *left = s->saving_left; left; left = left->next_left)
+        left->closed = true;
+    s->saving_left = NULL;
+    struct saving *sv = s->saving;
+    if (!sv)
+        return;
+    report_end(s, err_set(PARAMO_E_CLOSED, "the node is closed"));
+    sv->closed = true;
+    if (!sv->posted) {
+        ckpt_abort(sv->writer);
+        saving_free(sv);
+    }
+}
+
+paramo_err saving_check_term(const struct shard *s, uint32_t term)
+{
+    if (!term || !s->view || term >= s->view->number >> 32 || MUTANT(stale_order_accepted))
+        return PARAMO_OK;
+    return err_set(PARAMO_E_CANCELLED, "a scheduler has ordered it that leads no more");
+}
+
+void saving_new_view(struct shard *s)
+{
+    struct saving *sv = s->saving;
+    paramo_err err = sv ? saving_check_term(s, sv->config.term) : PARAMO_OK;
+    if (!err)
+        return;
+    report_end(s, err);
+    s->saved_id = 0;
+    sv->former = s;
+    sv->next_left = s->saving_left;
+    s->saving_left = sv;
+    if (!sv->posted)
+        leave(sv);
+    slice_resume_all(s);
+}

@@ -1,0 +1,399 @@
+#include "van/tcp/tcp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+static void on_ready(struct lane_source *source, uint32_t events);
+static void hook_run(struct lane_task *task);
+
+void tcp_socket_options(int fd)
+{
+    int one = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one,
+                     sizeof one); /* without it all is slower, but works */
+}
+
+paramo_err tcp_conn_create(struct van *van, struct lane *lane, struct tcp_conn **out)
+{
+    struct tcp_conn *conn = calloc(1, sizeof *conn);
+    if (!conn)
+        return err_memory(sizeof *conn);
+    van_conn_init(&conn->base, van, lane);
+    conn->source.fd = -1;
+    conn->source.dead = true; /* not on the poller */
+    conn->source.ready = on_ready;
+    conn->hook.run = hook_run;
+    *out = conn;
+    return PARAMO_OK;
+}
+
+void tcp_hook(struct tcp_conn *conn)
+{
+    if (conn->hooked || conn->move_to || conn->state == TCP_GONE)
+        return;
+    conn->hooked = true;
+    lane_at_end(conn->base.lane, &conn->hook);
+}
+
+static void socket_end(struct tcp_conn *conn)
+{
+    if (conn->source.fd < 0)
+        return;
+    lane_source_remove(conn->base.lane, &conn->source);
+    (void)close(conn->source.fd);
+    conn->source.fd = -1;
+}
+
+/* ---- the end
+ * ------------------------------------------------------------------------------------------------- */
+
+static void conn_free(struct lane_task *task)
+{
+    struct tcp_conn *conn = container_of(task, struct tcp_conn, end);
+    free(conn->stage);
+    free(conn->own_frame);
+    free(conn->rbuf);
+    free(conn);
+}
+
+/* The socket and all that is under way; the frames' done callbacks come from here. */
+static void conn_stop(struct tcp_conn *conn, paramo_err status)
+{
+    socket_end(conn);
+    lane_timer_cancel(conn->base.lane, &conn->timer);
+    if (conn->question) {
+        resolve_drop(conn->question);
+        conn->question = NULL;
+    }
+    if (tcp_ways(conn))
+        tcp_ways(conn)->end(conn);
+    tcp_recv_abort(conn);
+    tcp_send_abort(conn, status);
+}
+
+void tcp_discard(struct tcp_conn *conn, paramo_err status)
+{
+    if (conn->state == TCP_GONE)
+        return;
+    conn->state = TCP_GONE;
+    van_orphan_remove(&conn->base);
+    conn_stop(conn, status);
+    conn->end.run = conn_free;
+    lane_at_end(conn->base.lane, &conn->end);
+}
+
+void tcp_break(struct tcp_conn *conn, paramo_err why)
+{
+    char text[ERR_TEXT_MAX];
+    if (conn->state >= TCP_BROKEN)
+        return;
+    if (conn->base.orphan) {
+        tcp_discard(conn, why);
+        return;
+    }
+    err_text_copy(text);
+    conn->state = TCP_BROKEN;
+    conn_stop(conn, why);
+    if (conn->state == TCP_BROKEN && conn->base.user_ops)
+        conn->base.user_ops->closed(conn->base.user, &conn->base, why, text);
+}
+
+void tcp_break_later(struct tcp_conn *conn, paramo_err why)
+{
+    if (conn->broken_why)
+        return;
+    conn->broken_why = why;
+    err_text_copy(conn->broken_text);
+    tcp_hook(conn);
+}
+
+static void orphan_deadline(struct lane_timer *timer)
+{
+    tcp_discard(container_of(timer, struct tcp_conn, timer), PARAMO_E_TIMEOUT);
+}
+
+void tcp_close(struct van_conn *base, bool flush)
+{
+    struct tcp_conn *conn = tcp_of(base);
+    assert(!conn->move_to && !base->orphan);
+    bool can_flush = conn->state == TCP_OPEN || (conn->state < TCP_OPEN && tcp_send_pending(conn));
+    if (!flush || !can_flush || conn->broken_why) {
+        tcp_discard(conn, PARAMO_E_CLOSED);
+        return;
+    }
+    conn->timer.fire = orphan_deadline;
+    if (lane_timer_arm(base->lane, &conn->timer, lane_now(base->lane) + VAN_FLUSH_SECONDS * ENV_SEC)) {
+        tcp_discard(conn, PARAMO_E_CLOSED);
+        return;
+    }
+    base->user_ops = NULL;
+    tcp_recv_abort(conn);
+    van_orphan_add(base);
+    if (tcp_ways(conn))
+        tcp_ways(conn)->closing(conn);
+    tcp_hook(conn);
+}
+
+void tcp_abandon(struct van_conn *base)
+{
+    tcp_discard(tcp_of(base), PARAMO_E_CLOSED);
+}
+
+/* ---- rounds
+ * -------------------------------------------------------------------------------------------------- */
+
+static void hook_run(struct lane_task *task)
+{
+    struct tcp_conn *conn = container_of(task, struct tcp_conn, hook);
+    conn->hooked = false;
+    if (conn->move_to || conn->state >= TCP_BROKEN)
+        return;
+    if (conn->broken_why) {
+        tcp_break(conn, err_set(conn->broken_why, "%s", conn->broken_text));
+        return;
+    }
+    if (conn->state == TCP_OPEN)
+        tcp_send_round(conn);
+    if (conn->state >= TCP_BROKEN || conn->move_to)
+        return;
+    if (conn->base.orphan && conn->state == TCP_OPEN && !tcp_send_pending(conn)) {
+        if (conn->out_by == TCP_OUT_WAY)
+            tcp_ways(conn)->finish(conn);
+        else
+            (void)shutdown(conn->source.fd, SHUT_WR);
+        conn->state = TCP_DRAINED;
+    }
+    bool writable = outq_writable(&conn->out, &conn->base.limits);
+    if (writable && conn->base.user_ops && conn->base.user_ops->writable)
+        conn->base.user_ops->writable(conn->base.user, &conn->base);
+}
+
+paramo_err tcp_conn_open(struct tcp_conn *conn)
+{
+    conn->source.events = EPOLLIN;
+    paramo_err err = lane_source_add(conn->base.lane, &conn->source);
+    if (err)
+        conn->source.dead = true;
+    else
+        conn->state = TCP_OPEN;
+    return err;
+}
+
+/* ---- connecting
+ * ---------------------------------------------------------------------------------------------- */
+
+static bool connected_to_itself(int fd)
+{
+    struct addr a = {.len = sizeof a.sa}, b = {.len = sizeof b.sa};
+    return getsockname(fd, (struct sockaddr *)&a.sa, &a.len) == 0 &&
+           getpeername(fd, (struct sockaddr *)&b.sa, &b.len) == 0 && a.len == b.len &&
+           !memcmp(&a.sa, &b.sa, a.len);
+}
+
+/* Tries the addresses from address_next on; cause is why the one before failed. */
+static void connect_next(struct tcp_conn *conn, int cause)
+{
+    char text[ADDR_TEXT_MAX] = "";
+    conn->refused |= conn->address_next > 0 && cause == ECONNREFUSED;
+    while (conn->address_next < conn->addresses.count) {
+        const struct addr *addr = &conn->addresses.addr[conn->address_next++];
+        int fd = socket(addr->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd < 0) {
+            cause = errno;
+            continue;
+        }
+        tcp_socket_options(fd);
+        if (connect(fd, (const struct sockaddr *)&addr->sa, addr->len) && errno != EINPROGRESS) {
+            cause = errno;
+            conn->refused |= cause == ECONNREFUSED;
+            (void)close(fd);
+            continue;
+        }
+        conn->source.fd = fd;
+        conn->source.events = EPOLLOUT;
+        conn->state = TCP_CONNECTING;
+        if (lane_source_add(conn->base.lane, &conn->source)) {
+            conn->source.dead = true;
+            tcp_break_later(conn, PARAMO_E_SYSTEM);
+        }
+        return;
+    }
+    addr_format(&conn->addresses.addr[conn->addresses.count - 1], text);
+    bool named = strcmp(text, conn->base.peer) != 0;
+    tcp_break_later(conn, err_errno(conn->refused ? PARAMO_E_CONNECTION_REFUSED : PARAMO_E_CONNECT, cause,
+                                    "connect %s%s%s%s", conn->base.peer, named ? " (" : "", named ? text : "",
+                                    named ? ")" : ""));
+}
+
+static void connect_done(struct tcp_conn *conn)
+{
+    int cause = 0;
+    socklen_t len = sizeof cause;
+    if (getsockopt(conn->source.fd, SOL_SOCKET, SO_ERROR, &cause, &len))
+        cause = errno;
+    /* On loopback a socket whose own port was picked from the ephemeral range may meet itself. */
+    if (!cause && connected_to_itself(conn->source.fd))
+        cause = ECONNREFUSED;
+    if (cause) {
+        socket_end(conn);
+        /* The source is handed to the poller anew only for another address; its events of this round are
+         * dropped. */
+        connect_next(conn, cause);
+        return;
+    }
+    if (lane_source_change(conn->base.lane, &conn->source, EPOLLIN)) {
+        tcp_break(conn, PARAMO_E_SYSTEM);
+        return;
+    }
+    conn->state = TCP_OPEN;
+    tcp_hook(conn);
+}
+
+static void on_ready(struct lane_source *source, uint32_t events)
+{
+    struct tcp_conn *conn = container_of(source, struct tcp_conn, source);
+    if (conn->state == TCP_CONNECTING) {
+        connect_done(conn);
+        return;
+    }
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+        tcp_recv_round(conn);
+    if ((events & EPOLLOUT) && conn->state == TCP_OPEN && !conn->move_to && conn->blocked) {
+        conn->blocked = conn->out_by == TCP_OUT_WAY;
+        if (lane_source_change(conn->base.lane, source, EPOLLIN))
+            tcp_break_later(conn, PARAMO_E_SYSTEM);
+        tcp_hook(conn);
+    }
+}
+
+static void resolved(void *arg, const struct addr_list *list, paramo_err why, const char *text)
+{
+    struct tcp_conn *conn = arg;
+    conn->question = NULL;
+    if (why) {
+        tcp_break_later(conn, err_set(why, "connect %s: %s", conn->base.peer, text));
+        return;
+    }
+    conn->addresses = *list;
+    connect_next(conn, ECONNREFUSED);
+}
+
+paramo_err tcp_connect(struct van *van, struct lane *lane, const char *address,
+                       const struct van_user *user_ops, void *user, struct van_conn **out)
+{
+    char host[ADDR_HOST_MAX];
+    uint16_t port;
+    struct tcp_conn *conn = NULL;
+    paramo_err err = addr_split(address, host, &port);
+    if (err)
+        return err;
+    if (port == 0 || strcmp(host, "*") == 0)
+        return err_set(PARAMO_E_ADDRESS, "address \"%s\" is none to connect to", address);
+    err = tcp_conn_create(van, lane, &conn);
+    if (err)
+        return err;
+    (void)snprintf(conn->base.peer, sizeof conn->base.peer, "%s", address);
+    van_set_user(&conn->base, user_ops, user);
+    if (addr_literal(host, port, &conn->addresses.addr[0])) {
+        conn->addresses.count = 1;
+        connect_next(conn, ECONNREFUSED);
+    } else {
+        err = resolve_start(lane, host, port, resolved, conn, &conn->question);
+        if (err) {
+            free(conn);
+            return err;
+        }
+    }
+    *out = &conn->base;
+    return PARAMO_OK;
+}
+
+/* ---- moving
+ * -------------------------------------------------------------------------------------------------- */
+
+static void move_arrive(struct lane_task *task)
+{
+    struct tcp_conn *conn = container_of(task, struct tcp_conn, arrive);
+    conn->move_to = NULL;
+    conn->arrived(conn->arrived_arg, &conn->base);
+    if (conn->state != TCP_OPEN || conn->move_to)
+        return;
+    conn->source.events = conn->blocked ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    if (lane_source_add(conn->base.lane, &conn->source)) {
+        conn->source.dead = true;
+        tcp_break(conn, PARAMO_E_SYSTEM);
+        return;
+    }
+    tcp_hook(conn);
+    if (!conn->base.orphan)
+        tcp_recv_parse(conn);
+}
+
+static void move_leave(struct lane_task *task)
+{
+    struct tcp_conn *conn = container_of(task, struct tcp_conn, end);
+    conn->base.lane = conn->move_to;
+    conn->arrive.run = move_arrive;
+    lane_post(conn->move_to, &conn->arrive);
+}
+
+void tcp_move(struct van_conn *base, struct lane *lane, void (*arrived)(void *arg, struct van_conn *conn),
+              void *arg)
+{
+    struct tcp_conn *conn = tcp_of(base);
+    assert(conn->state == TCP_OPEN && !base->orphan && !conn->move_to && !conn->out.frames &&
+           !conn->current && conn->out_by == TCP_OUT_SOCKET && !conn->own_frame_len);
+    conn->move_to = lane;
+    conn->arrived = arrived;
+    conn->arrived_arg = arg;
+    lane_timer_cancel(base->lane, &conn->timer);
+    lane_source_remove(base->lane, &conn->source);
+    /* At the end of the round the hook, if it was set, has run, and the poller has forgotten the source. */
+    conn->end.run = move_leave;
+    lane_at_end(base->lane, &conn->end);
+}
+
+/* ---- the van
+ * ------------------------------------------------------------------------------------------------- */
+
+static void tcp_destroy(struct van *van)
+{
+    van_fini(van);
+    free(van);
+}
+
+static const struct van_ops tcp_ops = {
+    .name = "tcp",
+    .connect = tcp_connect,
+    .listen = tcp_listen,
+    .listener_close = tcp_listener_close,
+    .send = tcp_send,
+    .send_lent = tcp_send_lent,
+    .withdraw = tcp_withdraw,
+    .displace = tcp_displace,
+    .close = tcp_close,
+    .flush = tcp_flush,
+    .move = tcp_move,
+    .abandon = tcp_abandon,
+    .destroy = tcp_destroy,
+};
+
+paramo_err van_tcp_create(struct env *env, struct van **out)
+{
+    struct tcp_van *van = calloc(1, sizeof *van);
+    if (!van)
+        return err_memory(sizeof *van);
+    paramo_err err = van_init(&van->base, &tcp_ops, env);
+    if (err) {
+        free(van);
+        return err;
+    }
+    *out = &van->base;
+    return PARAMO_OK;
+}

@@ -1,0 +1,412 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "van/tcp/tcp.h"
+
+static const uint8_t zeroes[VAN_ALIGN];
+
+bool tcp_send_pending(const struct tcp_conn *conn)
+{
+    return conn->out.frames || conn->stage_at < conn->stage_len || conn->current || conn->rest ||
+           conn->own_frame_len;
+}
+
+paramo_err tcp_send(struct van_conn *base, struct van_frame *frame)
+{
+    struct tcp_conn *conn = tcp_of(base);
+    if (conn->state > TCP_OPEN || conn->move_to)
+        return err_set(PARAMO_E_DISCONNECTED, "the connection to %s is gone", base->peer);
+    paramo_err err = outq_put(&conn->out, &base->limits, frame);
+    if (err)
+        return err;
+    if (frame->class == VAN_CONTROL || frame->class == VAN_ANSWER)
+        conn->urgent = true;
+    tcp_hook(conn);
+    return PARAMO_OK;
+}
+
+void tcp_flush(struct van_conn *base)
+{
+    struct tcp_conn *conn = tcp_of(base);
+    if (conn->state > TCP_OPEN || conn->move_to || !conn->out.frames)
+        return;
+    conn->urgent = true;
+    tcp_hook(conn);
+}
+
+static bool stage_ready(struct tcp_conn *conn)
+{
+    return conn->stage || (conn->stage = malloc(TCP_STAGE_BYTES));
+}
+
+static void stage_append(struct tcp_conn *conn, const void *src, size_t len)
+{
+    memcpy(conn->stage + conn->stage_len, src, len);
+    conn->stage_len += len;
+}
+
+static void frame_left(struct tcp_conn *conn, struct van_frame *frame)
+{
+    outq_complete(&conn->out, frame);
+    outq_mark(frame, OUTQ_LEFT);
+    queue_push(&conn->finished, &frame->node);
+    conn->base.counters.frames_sent++;
+}
+
+/* Moves frames from the queue to what leaves next: small ones into the stage, whole; or the header of a large
+ * one. */
+static void fill(struct tcp_conn *conn)
+{
+    if (conn->stage_at == conn->stage_len)
+        conn->stage_at = conn->stage_len = 0;
+    if (conn->out_by == TCP_OUT_HELD)
+        return;
+    if (conn->own_frame_len && !conn->current && !conn->rest) {
+        if (conn->stage_len + conn->own_frame_len > TCP_STAGE_BYTES)
+            return;
+        stage_append(conn, conn->own_frame, conn->own_frame_len);
+        conn->own_frame_len = 0;
+        if (conn->own_frame_last) {
+            conn->out_by = TCP_OUT_HELD;
+            return;
+        }
+    }
+    struct van_frame *frame;
+    while (!conn->current && !conn->rest && (frame = outq_peek(&conn->out))) {
+        uint64_t bytes = outq_frame_bytes(frame);
+        bool small = bytes <= TCP_COPY_MAX;
+        size_t need = small ? (size_t)bytes : VAN_HEADER_BYTES;
+        if (conn->stage_len + need > TCP_STAGE_BYTES)
+            return;
+        outq_remove(&conn->out, frame);
+        if (frame->class >= VAN_CHAIN)
+            conn->unheard = true;
+        van_header_encode(frame, conn->stage + conn->stage_len);
+        conn->stage_len += VAN_HEADER_BYTES;
+        if (!small) {
+            outq_mark(frame, OUTQ_LEAVING);
+            conn->current = frame;
+            conn->current_at = 0;
+            return;
+        }
+        for (unsigned i = 0; i < frame->nseg; i++) {
+            size_t len = (size_t)frame->seg[i].len;
+            if (len)
+                stage_append(conn, frame->seg[i].data, len);
+            stage_append(conn, zeroes, (size_t)van_padded(len) - len);
+        }
+        frame_left(conn, frame);
+    }
+}
+
+static size_t iov_add(struct iovec *iov, int *n, const void *data, uint64_t len, size_t room)
+{
+    if (!len || !room)
+        return 0;
+    size_t take = len < room ? (size_t)len : room;
+    iov[*n] = (struct iovec){.iov_base = (void *)(uintptr_t)data, .iov_len = take};
+    ++*n;
+    return take;
+}
+
+size_t tcp_gather(struct tcp_conn *conn, struct iovec iov[1 + 2 * VAN_SEGS], int *n, size_t room)
+{
+    size_t total = 0;
+    *n = 0;
+    total += iov_add(iov, n, conn->stage + conn->stage_at, conn->stage_len - conn->stage_at, room);
+    if (conn->rest)
+        total += iov_add(iov, n, conn->rest + conn->rest_at, conn->rest_len - conn->rest_at, room - total);
+    if (!conn->current)
+        return total;
+    uint64_t skip = conn->current_at;
+    for (unsigned i = 0; i < conn->current->nseg; i++) {
+        const struct van_seg *seg = &conn->current->seg[i];
+        uint64_t padded = van_padded(seg->len);
+        if (skip >= padded) {
+            skip -= padded;
+            continue;
+        }
+        if (skip < seg->len)
+            total += iov_add(iov, n, (const uint8_t *)seg->data + skip, seg->len - skip, room - total);
+        uint64_t pad_skip = skip > seg->len ? skip - seg->len : 0;
+        total += iov_add(iov, n, zeroes, padded - seg->len - pad_skip, room - total);
+        skip = 0;
+    }
+    return total;
+}
+
+static void advance(struct tcp_conn *conn, size_t sent)
+{
+    conn->base.counters.bytes_sent += sent;
+    size_t staged = conn->stage_len - conn->stage_at;
+    size_t part = sent < staged ? sent : staged;
+    conn->stage_at += part;
+    sent -= part;
+    if (conn->rest) {
+        conn->rest_at += sent;
+        if (conn->rest_at == conn->rest_len && conn->stage_at == conn->stage_len) {
+            free(conn->rest);
+            conn->rest = NULL;
+        }
+    }
+    if (conn->current) {
+        struct van_frame *frame = conn->current;
+        conn->current_at += sent;
+        if (conn->current_at == outq_frame_bytes(frame) - VAN_HEADER_BYTES &&
+            conn->stage_at == conn->stage_len) {
+            conn->current = NULL;
+            frame_left(conn, frame);
+        }
+    }
+}
+
+static void block(struct tcp_conn *conn)
+{
+    conn->blocked = true;
+    if (lane_source_change(conn->base.lane, &conn->source, EPOLLIN | EPOLLOUT))
+        tcp_break_later(conn, PARAMO_E_SYSTEM);
+}
+
+/* The same over the way, which has room for a few megabytes. */
+static void push_over(struct tcp_conn *conn)
+{
+    struct iovec iov[1 + 2 * VAN_SEGS];
+    int n;
+    while (tcp_send_pending(conn)) {
+        fill(conn);
+        (void)tcp_gather(conn, iov, &n, SIZE_MAX);
+        size_t sent = tcp_ways(conn)->write(conn, iov, n);
+        if (!sent) {
+            conn->blocked = true;
+            return;
+        }
+        advance(conn, sent);
+    }
+    conn->urgent = false;
+}
+
+void tcp_way_open(struct tcp_conn *conn, size_t taken)
+{
+    if (taken)
+        advance(conn, taken);
+    conn->out_by = TCP_OUT_WAY;
+    conn->blocked = false;
+    conn->urgent = true;
+    tcp_hook(conn); /* if only for what is finished */
+}
+
+paramo_err tcp_send_own(struct tcp_conn *conn, const void *body, size_t len, bool last)
+{
+    size_t size = VAN_HEADER_BYTES + (size_t)van_padded(len);
+    if (!conn->own_frame && !(conn->own_frame = malloc(TCP_OWN_MAX)))
+        return err_memory(TCP_OWN_MAX);
+    if (conn->own_frame_len || size > TCP_OWN_MAX)
+        return err_set(PARAMO_E_INVALID, "an own frame of %zu bytes", len);
+    van_own_header_encode(len, conn->own_frame);
+    memset(conn->own_frame + size - VAN_ALIGN, 0, VAN_ALIGN);
+    memcpy(conn->own_frame + VAN_HEADER_BYTES, body, len);
+    conn->own_frame_len = size;
+    conn->own_frame_last = last;
+    conn->urgent = true;
+    tcp_hook(conn);
+    return PARAMO_OK;
+}
+
+static void push_out(struct tcp_conn *conn)
+{
+    if (conn->out_by == TCP_OUT_WAY) {
+        push_over(conn);
+        return;
+    }
+    struct iovec iov[1 + 2 * VAN_SEGS];
+    int n;
+    for (size_t room = TCP_ROUND_BYTES; tcp_send_pending(conn);) {
+        if (!room) {
+            block(conn); /* the socket still has room: the next round goes on */
+            return;
+        }
+        fill(conn);
+        size_t total = tcp_gather(conn, iov, &n, room);
+        if (!total)
+            return; /* held */
+        struct msghdr message = {.msg_iov = iov, .msg_iovlen = (size_t)n};
+        ssize_t sent = sendmsg(conn->source.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0) {
+            if (errno == EINTR)
+                continue;
+            if (errno == EAGAIN || errno == EWOULDBLOCK) {
+                block(conn);
+            } else if (errno == ENOMEM || errno == ENOBUFS) {
+                tcp_break_later(conn, err_errno(PARAMO_E_MEMORY, errno, "send to %s", conn->base.peer));
+            } else {
+                /* What the peer sent before it went, perhaps the reason, is still to be read: the poller
+                 * reports the socket as readable, and the receiving side ends the connection. */
+                conn->deaf = true;
+            }
+            return;
+        }
+        advance(conn, (size_t)sent);
+        room -= (size_t)sent;
+        if ((size_t)sent < total) {
+            block(conn);
+            return;
+        }
+    }
+    conn->urgent = false;
+}
+
+static void gather_over(struct lane_timer *timer)
+{
+    struct tcp_conn *conn = container_of(timer, struct tcp_conn, timer);
+    conn->urgent = true;
+    tcp_hook(conn);
+}
+
+static bool should_leave(const struct tcp_conn *conn)
+{
+    return conn->urgent || !conn->unheard || conn->base.orphan || conn->out.bytes >= TCP_GATHER_BYTES ||
+           conn->rest || conn->current || conn->stage_at < conn->stage_len;
+}
+
+/* Ahead of the round's end, so that lent bytes need no copy while the socket has room. */
+static void send_ahead(struct tcp_conn *conn)
+{
+    if (conn->state != TCP_OPEN || conn->out_by == TCP_OUT_HELD || conn->blocked || conn->deaf ||
+        conn->lent >= TCP_LENT_BYTES || !stage_ready(conn))
+        return;
+    uint64_t before = conn->base.counters.bytes_sent;
+    push_out(conn);
+    conn->lent += conn->base.counters.bytes_sent - before;
+}
+
+/* How much of the end of its last segment is still to leave. */
+static uint64_t still_needed(const struct tcp_conn *conn, const struct van_frame *frame)
+{
+    uint64_t len = frame->seg[frame->nseg - 1].len, at = conn->current_at;
+    if (outq_where(frame) == OUTQ_LEFT)
+        return 0;
+    if (frame != conn->current)
+        return len;
+    for (unsigned i = 0; i + 1 < frame->nseg; i++) {
+        uint64_t padded = van_padded(frame->seg[i].len);
+        at -= at < padded ? at : padded;
+    }
+    return at < len ? len - at : 0;
+}
+
+paramo_err tcp_send_lent(struct van_conn *base, struct van_frame *frame, void *spare)
+{
+    struct tcp_conn *conn = tcp_of(base);
+    struct van_seg *last = &frame->seg[frame->nseg - 1];
+    paramo_err err = tcp_send(base, frame);
+    if (!err)
+        send_ahead(conn);
+    size_t need = (size_t)(err ? last->len : still_needed(conn, frame)), gone = (size_t)last->len - need;
+    memcpy((uint8_t *)spare + gone, (const uint8_t *)last->data + gone, need);
+    last->data = spare;
+    return err;
+}
+
+void tcp_send_round(struct tcp_conn *conn)
+{
+    conn->lent = 0;
+    if (!conn->blocked && !conn->deaf && tcp_send_pending(conn)) {
+        if (!stage_ready(conn)) {
+            tcp_break_later(conn, err_memory(TCP_STAGE_BYTES));
+        } else if (should_leave(conn)) {
+            if (!conn->base.orphan)
+                lane_timer_cancel(conn->base.lane, &conn->timer);
+            push_out(conn);
+        } else if (!conn->timer.slot) {
+            conn->timer.fire = gather_over;
+            if (lane_timer_arm(conn->base.lane, &conn->timer, lane_now(conn->base.lane) + TCP_GATHER_NS))
+                push_out(conn); /* no timer: it may not gather */
+        }
+    }
+    for (struct qnode *node; (node = queue_pop(&conn->finished));) {
+        struct van_frame *frame = container_of(node, struct van_frame, node);
+        outq_mark(frame, OUTQ_NOWHERE);
+        frame->done(frame, PARAMO_OK);
+    }
+}
+
+/* Copies what is left of the current frame, so that its memory can go back. */
+static bool copy_rest(struct tcp_conn *conn)
+{
+    struct iovec iov[1 + 2 * VAN_SEGS];
+    int n;
+    size_t staged = conn->stage_len - conn->stage_at;
+    size_t total = tcp_gather(conn, iov, &n, SIZE_MAX);
+    size_t left = total - staged;
+    uint8_t *rest = malloc(left ? left : 1);
+    if (!rest)
+        return false;
+    size_t at = 0;
+    for (int i = staged ? 1 : 0; i < n; i++) {
+        memcpy(rest + at, iov[i].iov_base, iov[i].iov_len);
+        at += iov[i].iov_len;
+    }
+    conn->rest = rest;
+    conn->rest_at = 0;
+    conn->rest_len = left;
+    return true;
+}
+
+static void finished_remove(struct tcp_conn *conn, struct van_frame *frame)
+{
+    struct queue kept = {0};
+    for (struct qnode *node; (node = queue_pop(&conn->finished));)
+        if (node != &frame->node)
+            queue_push(&kept, node);
+    conn->finished = kept;
+}
+
+void tcp_withdraw(struct van_conn *base, struct van_frame *frame)
+{
+    struct tcp_conn *conn = tcp_of(base);
+    switch (outq_where(frame)) {
+    case OUTQ_NOWHERE:
+        return;
+    case OUTQ_LIST:
+    case OUTQ_HEAP:
+        outq_remove(&conn->out, frame);
+        outq_complete(&conn->out, frame);
+        break;
+    case OUTQ_LEAVING:
+        if (!copy_rest(conn))
+            tcp_break_later(conn, err_set(PARAMO_E_MEMORY, "no memory to copy a frame that was withdrawn"));
+        conn->current = NULL;
+        outq_complete(&conn->out, frame);
+        break;
+    case OUTQ_LEFT:
+        finished_remove(conn, frame);
+        break;
+    }
+    outq_mark(frame, OUTQ_NOWHERE);
+    tcp_hook(conn); /* a class may have room again */
+    frame->done(frame, PARAMO_E_CANCELLED);
+}
+
+void tcp_send_abort(struct tcp_conn *conn, paramo_err status)
+{
+    free(conn->rest);
+    conn->rest = NULL;
+    conn->stage_at = conn->stage_len = 0;
+    struct van_frame *frame;
+    for (struct qnode *node; (node = queue_pop(&conn->finished));) {
+        frame = container_of(node, struct van_frame, node);
+        outq_mark(frame, OUTQ_NOWHERE);
+        frame->done(frame, PARAMO_OK);
+    }
+    if ((frame = conn->current)) {
+        conn->current = NULL;
+        outq_complete(&conn->out, frame);
+        outq_mark(frame, OUTQ_NOWHERE);
+        frame->done(frame, status);
+    }
+    outq_cancel(&conn->out, status);
+}

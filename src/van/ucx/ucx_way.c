@@ -1,0 +1,429 @@
+#ifdef PARAMO_HAVE_UCX
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/log.h"
+#include "base/mutant.h"
+#include "van/ucx/ucx_way.h"
+
+enum { SETUP_SECONDS = 10 };
+
+static struct ucx_van *van_of(const struct tcp_conn *conn)
+{
+    return (struct ucx_van *)conn->base.van;
+}
+
+static const char *conn_peer(const struct ucx_way *way)
+{
+    return way->conn->base.peer;
+}
+
+static const char *kind_text(enum ucx_kind kind)
+{
+    return kind == UCX_SHM ? "shared memory (UCX): the same host and user" : "the trusted fabric (UCX)";
+}
+
+static void way_finish(struct tcp_conn *conn)
+{
+    ucx_signal(conn->way, MESSAGE_END);
+}
+
+void ucx_way_up(struct ucx_way *way)
+{
+    way->state = WAY_UP;
+    lane_timer_cancel(way->conn->base.lane, &way->late);
+    log_info("van: %s by %s", way->conn->base.peer, kind_text(way->kind));
+    tcp_way_open(way->conn, 0);
+}
+
+void ucx_probe_came(struct ucx_way *way)
+{
+    way->probed = true;
+    if (way->state != WAY_SWITCH_SENT)
+        return;
+    ucx_signal(way, MESSAGE_GO);
+    ucx_way_up(way);
+}
+
+/* ---- the worker
+ * ----------------------------------------------------------------------------------------------- */
+
+static void way_free(struct ucx_way *way)
+{
+    area_close(&way->ours);
+    area_close(&way->theirs);
+    free(way);
+}
+
+static void worker_end(struct lane_task *task)
+{
+    struct ucx_way *way = container_of(task, struct ucx_way, end);
+    way->context->api->worker_destroy(way->worker); /* with its endpoint and messages */
+    ucx_lane_part(way);
+    way_free(way);
+}
+
+static void worker_woken(struct lane_source *source, uint32_t events)
+{
+    (void)events;
+    container_of(source, struct ucx_way, source)->armed = false;
+}
+
+static paramo_err worker_begin(struct ucx_way *way, enum ucx_kind kind)
+{
+    struct lane *lane = way->conn->base.lane;
+    int fd;
+    paramo_err err = ucx_context_of(way->van, kind, &way->context);
+    if (err)
+        return err;
+    const struct ucx_api *api = way->context->api;
+    ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                  .thread_mode = UCS_THREAD_MODE_SERIALIZED};
+    ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
+                                                    UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                                    UCP_AM_HANDLER_PARAM_FIELD_ARG,
+                                      .id = UCX_AM_ID,
+                                      .cb = ucx_message_came,
+                                      .arg = way};
+    ucs_status_t status = api->worker_create(way->context->handle, &params, &way->worker);
+    if (status)
+        goto err_forget;
+    status = api->worker_set_am_recv_handler(way->worker, &handler);
+    if (!status)
+        status = api->worker_get_efd(way->worker, &fd);
+    if (status)
+        goto err_destroy;
+    way->source = (struct lane_source){.fd = fd, .events = EPOLLIN, .ready = worker_woken, .quiet = true};
+    err = lane_source_add(lane, &way->source);
+    if (err)
+        goto err_destroy;
+    err = ucx_lane_join(way, lane);
+    if (err) {
+        lane_source_remove(lane, &way->source);
+        goto err_destroy;
+    }
+    way->kind = kind;
+    way->end.run = worker_end;
+    atomic_fetch_add(&way->van->ways, 1);
+    return PARAMO_OK;
+
+err_destroy:
+    api->worker_destroy(way->worker);
+err_forget:
+    way->worker = NULL;
+    return err ? err : err_set(PARAMO_E_UNSUPPORTED, "UCX: %s", api->status_string(status));
+}
+
+/* UCX 1.13 loses a hundred bytes for each endpoint whose other side is gone, so that is looked at first. */
+static bool other_side_left(const struct ucx_way *way)
+{
+    struct pollfd fd = {.fd = way->conn->source.fd, .events = POLLRDHUP};
+    return poll(&fd, 1, 0) > 0;
+}
+
+/* UCX does not check an address. Over shared memory it comes from who has read our area, that is, from who
+ * could do anything to this process anyway; over a fabric, from a peer with the job's token on a network that
+ * was named trusted. */
+static paramo_err endpoint_begin(struct ucx_way *way, const struct ucx_setup *setup)
+{
+    uint8_t address[UCX_ADDRESS_MAX] = {0};
+    if (way->kind == UCX_SHM && setup->proof != area_proof(&way->ours) && !MUTANT(accept_unproved))
+        return err_set(PARAMO_E_PROTOCOL, "a UCX address from who has not read our shared memory");
+    area_hide(&way->ours);
+    if (other_side_left(way))
+        return err_set(PARAMO_E_CLOSED, "the other side has closed the connection");
+    memcpy(address, setup->address, setup->address_len);
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
+                              .address = (const ucp_address_t *)address};
+    ucs_status_t status = way->context->api->ep_create(way->worker, &params, &way->ep);
+    if (status)
+        return err_set(PARAMO_E_UNSUPPORTED, "UCX: %s", way->context->api->status_string(status));
+    return PARAMO_OK;
+}
+
+/* ---- setting up, by own frames on the socket
+ * -------------------------------------------------------------------- */
+
+static paramo_err setup_send(struct ucx_way *way, const struct ucx_setup *what, bool last)
+{
+    uint8_t bytes[SETUP_BYTES_MAX];
+    size_t len = ucx_setup_encode(what, bytes);
+    if (!len)
+        return err_set(PARAMO_E_UNSUPPORTED, "UCX: an address of %zu bytes", what->address_len);
+    return tcp_send_own(way->conn, bytes, len, last);
+}
+
+static paramo_err setup_address(struct ucx_way *way, uint8_t kind, bool last)
+{
+    ucp_address_t *address;
+    size_t len;
+    ucs_status_t status = way->context->api->worker_get_address(way->worker, &address, &len);
+    if (status)
+        return err_set(PARAMO_E_UNSUPPORTED, "UCX: %s", way->context->api->status_string(status));
+    struct ucx_setup what = {.kind = kind,
+                             .way = (uint8_t)way->kind,
+                             .area = way->ours.place,
+                             .proof = way->theirs.head ? area_proof(&way->theirs) : 0,
+                             .address = (const uint8_t *)address,
+                             .address_len = len};
+    paramo_err err = setup_send(way, &what, last);
+    way->context->api->worker_release_address(way->worker, address);
+    return err;
+}
+
+/* The connection stays as it is, or ends if UCX is a must. */
+static void way_off(struct ucx_way *way, const char *why)
+{
+    struct tcp_conn *conn = way->conn;
+    lane_timer_cancel(conn->base.lane, &way->late);
+    way->state = WAY_OFF;
+    area_close(&way->ours);
+    area_close(&way->theirs);
+    if (way->van->config.required)
+        tcp_break_later(conn,
+                        err_set(PARAMO_E_REFUSED, "%s cannot be reached by UCX: %s", conn->base.peer, why));
+    else
+        log_info("van: %s by tcp: %s", conn->base.peer, why);
+}
+
+static void way_timed_out(struct lane_timer *timer)
+{
+    struct ucx_way *way = container_of(timer, struct ucx_way, late);
+    struct tcp_conn *conn = way->conn;
+    if (way->state == WAY_OFFERED) {
+        way_off(way, "it does not speak UCX");
+        return;
+    }
+    /* Bytes wait for a way that does not come up: the next connection does not try. */
+    atomic_store(&way->van->failed[way->kind], true);
+    log_warn("van: %s: UCX does not come up; no more of it by %s", conn->base.peer, kind_text(way->kind));
+    tcp_break_later(conn, err_set(PARAMO_E_DISCONNECTED, "UCX to %s does not come up", conn->base.peer));
+}
+
+static paramo_err late_arm(struct ucx_way *way)
+{
+    struct lane *lane = way->conn->base.lane;
+    way->late.fire = way_timed_out;
+    return lane_timer_arm(lane, &way->late, lane_now(lane) + SETUP_SECONDS * ENV_SEC);
+}
+
+static paramo_err offer(struct ucx_way *way)
+{
+    const char *why[UCX_KINDS];
+    struct ucx_setup what = {.kind = SETUP_OFFER, .version = SETUP_VERSION, .host = way->van->host};
+    for (unsigned i = 0; i < UCX_KINDS; i++)
+        what.kinds |= (uint8_t)(ucx_allows(way->van, i, &why[i]) << i);
+    if ((what.kinds >> UCX_SHM & 1) && area_create(lane_env(way->conn->base.lane), &way->ours)) {
+        why[UCX_SHM] = "there is no shared memory";
+        log_info("van: %s", err_text());
+        what.kinds &= (uint8_t) ~(1u << UCX_SHM);
+    }
+    if (!what.kinds) {
+        way_off(way, why[UCX_SHM]);
+        return PARAMO_OK;
+    }
+    what.area = way->ours.place;
+    way->state = WAY_OFFERED;
+    paramo_err err = setup_send(way, &what, false);
+    return err ? err : late_arm(way);
+}
+
+static void decline(struct ucx_way *way, const char *why)
+{
+    struct ucx_setup what = {.kind = SETUP_DECLINE};
+    (void)snprintf(what.why, sizeof what.why, "%s", why);
+    if (setup_send(way, &what, false))
+        log_debug("van: %s: %s", way->conn->base.peer, err_text());
+    way_off(way, why);
+}
+
+static paramo_err areas_begin(struct ucx_way *way, const struct area_place *theirs)
+{
+    paramo_err err = area_open(theirs, &way->theirs);
+    return !err && !way->ours.head ? area_create(lane_env(way->conn->base.lane), &way->ours) : err;
+}
+
+static paramo_err offer_came(struct ucx_way *way, const struct ucx_setup *o)
+{
+    const char *why[UCX_KINDS];
+    bool may[UCX_KINDS];
+    for (unsigned i = 0; i < UCX_KINDS; i++)
+        may[i] = ucx_allows(way->van, i, &why[i]) && (o->kinds >> i & 1);
+    bool same = o->host == way->van->host;
+    enum ucx_kind kind = same && may[UCX_SHM] ? UCX_SHM : UCX_FABRIC;
+    if (o->version != SETUP_VERSION || !may[kind]) {
+        const char *cause = same && why[UCX_SHM] ? why[UCX_SHM]
+                            : why[UCX_FABRIC]    ? why[UCX_FABRIC]
+                                                 : "the two sides allow different ways";
+        decline(way, o->version != SETUP_VERSION ? "another version of the way" : cause);
+        return PARAMO_OK;
+    }
+    paramo_err err = kind == UCX_SHM ? areas_begin(way, &o->area) : PARAMO_OK;
+    if (err || worker_begin(way, kind) || setup_address(way, SETUP_ACCEPT, false)) {
+        log_info("van: %s: %s", conn_peer(way), err_text());
+        decline(way, err ? "its memory cannot be shared" : "UCX failed there");
+        return PARAMO_OK;
+    }
+    way->state = WAY_ACCEPTED;
+    return PARAMO_OK;
+}
+
+static paramo_err accept_came(struct ucx_way *way, const struct ucx_setup *a)
+{
+    const char *why;
+    bool may = ucx_allows(way->van, a->way, &why);
+    if (a->way == UCX_SHM && !way->ours.head)
+        return err_set(PARAMO_E_PROTOCOL, "a way that was not offered");
+    paramo_err err = PARAMO_OK;
+    if (may && a->way == UCX_SHM)
+        err = areas_begin(way, &a->area);
+    if (may && !err)
+        err = worker_begin(way, a->way);
+    if (may && !err)
+        err = endpoint_begin(way, a);
+    if (err == PARAMO_E_PROTOCOL)
+        return err;
+    if (may && !err)
+        err = setup_address(way, SETUP_READY, true);
+    if (may && !err) {
+        way->state = WAY_READY_SENT;
+        return late_arm(way);
+    }
+    if (err)
+        log_info("van: %s: %s", conn_peer(way), err_text());
+    way_off(way, err ? "UCX failed here" : why);
+    return setup_send(way, &(struct ucx_setup){.kind = SETUP_RETRACT}, false);
+}
+
+static paramo_err ready_came(struct ucx_way *way, const struct ucx_setup *r)
+{
+    paramo_err err = endpoint_begin(way, r);
+    if (!err)
+        err = setup_send(way, &(struct ucx_setup){.kind = SETUP_SWITCH}, true);
+    if (!err)
+        err = late_arm(way);
+    if (err)
+        return err;
+    way->conn->in_by_way = true;
+    way->state = WAY_SWITCH_SENT;
+    if (way->probed)
+        ucx_probe_came(way);
+    return PARAMO_OK;
+}
+
+static paramo_err way_own(struct tcp_conn *conn, const uint8_t *bytes, size_t len)
+{
+    struct ucx_setup it;
+    paramo_err err = ucx_setup_decode(bytes, len, &it);
+    if (!err && !conn->way) { /* an accepted connection that was not settled yet */
+        err = ucx_way_prepare(conn);
+        if (!err)
+            conn->way->connector = false;
+    }
+    if (err)
+        return err;
+    struct ucx_way *way = conn->way;
+    if (!way->connector && way->state == WAY_NEW && it.kind == SETUP_OFFER && !way->offered) {
+        if (way->stays)
+            return offer_came(way, &it);
+        way->offer = it;
+        way->offered = true;
+        return PARAMO_OK;
+    }
+    if (way->connector && way->state == WAY_OFFERED && it.kind == SETUP_ACCEPT)
+        return accept_came(way, &it);
+    if (way->connector && way->state == WAY_OFFERED && it.kind == SETUP_DECLINE) {
+        way_off(way, it.why);
+        return PARAMO_OK;
+    }
+    if (way->connector && way->state == WAY_OFF && it.kind == SETUP_ACCEPT)
+        return setup_send(way, &(struct ucx_setup){.kind = SETUP_RETRACT}, false); /* too late */
+    if (!way->connector && way->state == WAY_ACCEPTED && it.kind == SETUP_READY)
+        return ready_came(way, &it);
+    if (!way->connector && way->state == WAY_ACCEPTED && it.kind == SETUP_RETRACT) {
+        way_off(way, "UCX failed there");
+        return PARAMO_OK;
+    }
+    if (way->connector && way->state == WAY_READY_SENT && it.kind == SETUP_SWITCH) {
+        conn->in_by_way = true;
+        ucx_signal(way, MESSAGE_PROBE);
+        return PARAMO_OK;
+    }
+    return err_set(PARAMO_E_PROTOCOL, "own frame %u is out of place", it.kind);
+}
+
+/* ---- life cycle
+ * ----------------------------------------------------------------------------------------------- */
+
+paramo_err ucx_way_prepare(struct tcp_conn *conn)
+{
+    struct ucx_way *way = calloc(1, sizeof *way);
+    if (!way)
+        return err_memory(sizeof *way);
+    way->conn = conn;
+    way->van = van_of(conn);
+    way->connector = true;
+    conn->way = way;
+    return PARAMO_OK;
+}
+
+static void way_conn_stays(struct tcp_conn *conn)
+{
+    paramo_err err = PARAMO_OK;
+    if (conn->state > TCP_OPEN || conn->move_to)
+        return;
+    if (!conn->way && !(err = ucx_way_prepare(conn)))
+        conn->way->connector = false;
+    if (!err && !conn->way->stays) {
+        struct ucx_way *way = conn->way;
+        way->stays = true;
+        if (way->connector) {
+            err = offer(way);
+        } else if (way->offered) {
+            err = offer_came(way, &way->offer);
+        }
+    }
+    if (err)
+        tcp_break_later(conn, err);
+}
+
+/* What an orphan still has to send waits for a PROBE that nothing would lead to any more: of what comes, it
+ * reads messages by UCX only. */
+static void way_closing(struct tcp_conn *conn)
+{
+    struct ucx_way *way = conn->way;
+    if (way && way->state == WAY_READY_SENT && !conn->in_by_way)
+        ucx_signal(way, MESSAGE_PROBE);
+}
+
+static void way_end(struct tcp_conn *conn)
+{
+    struct ucx_way *way = conn->way;
+    if (!way)
+        return;
+    conn->way = NULL;
+    way->conn = NULL;
+    lane_timer_cancel(conn->base.lane, &way->late);
+    if (!way->worker) {
+        way_free(way);
+        return;
+    }
+    atomic_fetch_sub(&way->van->ways, 1);
+    lane_source_remove(conn->base.lane, &way->source);
+    lane_at_end(conn->base.lane, &way->end);
+}
+
+const struct tcp_way_ops ucx_way_ops = {
+    .conn_stays = way_conn_stays,
+    .own = way_own,
+    .write = ucx_write,
+    .closing = way_closing,
+    .finish = way_finish,
+    .end = way_end,
+};
+#else
+typedef int ucx_way_is_left_out; /* a translation unit may not be empty */
+#endif

@@ -1,0 +1,223 @@
+#include "worker/app_request.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what the caller gives ---- */
+
+static bool is_group(uint32_t to)
+{
+    return to <= PARAMO_GROUP_ALL;
+}
+
+static bool is_node(const struct client *c, uint32_t to)
+{
+    return to >= 8 && (to - 8) / 2 < atomic_load(to % 2 ? &c->num_workers : &c->num_servers);
+}
+
+static paramo_err message_check(const struct client *c, const struct client_message *m, size_t i)
+{
+    uint64_t bytes = 0;
+    if (!m->to || (!is_group(m->to) && !is_node(c, m->to)))
+        return err_set(PARAMO_E_INVALID,
+                       "paramo_app_request: message %zu goes to %" PRIu32
+                       ", which is no node and no group of this job",
+                       i, m->to);
+    for (unsigned k = 0; k < VAN_SEGS; k++) {
+        if (m->seg[k].len && !m->seg[k].data)
+            return err_set(PARAMO_E_INVALID, "paramo_app_request: segment %u of message %zu is NULL", k, i);
+        if (m->seg[k].len > c->config.frame_bytes - bytes)
+            return err_set(PARAMO_E_TOO_LARGE,
+                           "paramo_app_request: message %zu is longer than the %" PRIu64
+                           " bytes that one may have",
+                           i, c->config.frame_bytes);
+        bytes += m->seg[k].len;
+    }
+    if (m->into && m->to != PARAMO_ID_SCHEDULER && is_group(m->to))
+        return err_set(PARAMO_E_INVALID,
+                       "paramo_app_request: the answers of a group cannot all be received in one place");
+    return PARAMO_OK;
+}
+
+paramo_err app_request_check(const struct client *c, const struct client_call *call)
+{
+    if (call->messages_count && !call->messages)
+        return err_set(PARAMO_E_INVALID, "paramo_app_request: messages is NULL");
+    for (size_t i = 0; i < call->messages_count; i++) {
+        paramo_err err = message_check(c, &call->messages[i], i);
+        if (err)
+            return err;
+    }
+    return PARAMO_OK;
+}
+
+paramo_err app_request_fill(struct request *r, const struct client_call *call)
+{
+    bool copy = call->options && (call->options->flags & PARAMO_COPY);
+    size_t n = call->messages_count, head = n * sizeof *call->messages, bytes = head;
+    for (size_t i = 0; copy && i < n; i++)
+        for (unsigned k = 0; k < VAN_SEGS; k++)
+            bytes += (size_t)(call->messages[i].seg[k].len + 7) & ~(size_t)7;
+    struct client_message *to = malloc(bytes ? bytes : 1);
+    if (!to)
+        return err_memory(bytes);
+    if (n)
+        memcpy(to, call->messages, head);
+    uint8_t *at = (uint8_t *)to + head;
+    for (size_t i = 0; copy && i < n; i++) {
+        for (unsigned k = 0; k < VAN_SEGS; k++) {
+            struct van_seg *seg = &to[i].seg[k];
+            if (!seg->len)
+                continue;
+            memcpy(at, seg->data, (size_t)seg->len);
+            seg->data = at;
+            at += (seg->len + 7) & ~(size_t)7;
+        }
+    }
+    r->messages = to;
+    r->messages_count = n;
+    r->copy = to;
+    r->copy_bytes = bytes;
+    atomic_fetch_add(&r->client->copied, bytes);
+    r->on_reply = call->on_reply;
+    r->reply_to = call->reply_to;
+    r->reply_arg = call->reply_arg;
+    return PARAMO_OK;
+}
+
+/* ---- links to nodes ---- */
+
+static struct link *app_endpoint_link(struct client *c, const struct view_node *node)
+{
+    for (size_t i = 0; i < c->links_count; i++) {
+        struct link *l = c->links[i];
+        if (l->index == HELLO_APP_ENDPOINT && l->node == node->id && l->incarnation == node->incarnation)
+            return l;
+    }
+    struct link **links = realloc(c->links, (c->links_count + 1) * sizeof *links);
+    if (!links) {
+        (void)err_memory((c->links_count + 1) * sizeof *links);
+        return NULL;
+    }
+    c->links = links;
+    if (link_create(c, node, HELLO_APP_ENDPOINT, &links[c->links_count]))
+        return NULL;
+    return links[c->links_count++];
+}
+
+static paramo_err link_to(struct client *c, uint32_t id, struct link **link)
+{
+    const struct view_node *node = view_node(c->view, id);
+    if (!node)
+        return err_set(PARAMO_E_NODE_LOST, "node %" PRIu32 " is not there", id);
+    if (!node->alive)
+        return err_set(PARAMO_E_NODE_LOST, "node %" PRIu32 " has %s", id, node->left ? "left" : "died");
+    if (!node->port && !(node->role == PARAMO_ROLE_SCHEDULER && c->scheduler[0]))
+        return err_set(PARAMO_E_UNSUPPORTED, "node %" PRIu32 " does not listen: it takes no requests", id);
+    *link = app_endpoint_link(c, node);
+    return *link ? PARAMO_OK : PARAMO_E_MEMORY;
+}
+
+/* ---- chunks ---- */
+
+void app_request_slice(struct client *c, struct request *r)
+{
+    r->unfinished++; /* not over before all have been asked */
+    for (size_t i = 0; i < r->messages_count && !r->ended; i++) {
+        const struct client_message *m = &r->messages[i];
+        for (uint32_t k = 0; k < c->view->nodes_count && !r->ended; k++) {
+            const struct view_node *node = &c->view->nodes[k];
+            if (is_group(m->to) ? !(node->role & m->to) : node->id != m->to)
+                continue;
+            struct span s = {.dst = m->into, .dst_bytes = m->into_len};
+            struct link *l = NULL;
+            paramo_err err = link_to(c, node->id, &l);
+            if (err) {
+                request_note(r, err, err_text());
+                continue;
+            }
+            struct chunk *chunk = slice_chunk_add(c, r, &s, (int)node->id);
+            if (!chunk)
+                return;
+            chunk->message = m;
+            slice_chunk_whole(c, chunk, l);
+        }
+    }
+    if (--r->unfinished == 0 && r->error)
+        request_close(r);
+}
+
+void app_request_slice_again(struct client *c, struct chunk *chunk)
+{
+    const struct link *before = chunk->count ? chunk->one.link : NULL;
+    bool sent = chunk->number != 0;
+    chunk_withdraw(chunk);
+    chunk->attempt++;
+    c->retries++;
+    struct link *l = NULL;
+    paramo_err err = link_to(c, (uint32_t)chunk->target, &l);
+    /* Whether the process that is gone has done it, nobody knows; the new one must not do it again. */
+    if (!err && sent && before && l != before)
+        err = err_set(PARAMO_E_NODE_LOST, "node %d died, another process has its place", chunk->target);
+    if (err)
+        chunk_failed(chunk, err, err_text());
+    else
+        slice_chunk_whole(c, chunk, l);
+}
+
+/* ---- answers ---- */
+
+/* An answer on its way to the application. Its request completes after it: both go the same way. */
+struct note {
+    struct lane_task task;
+    struct request *request;
+    struct client_reply reply;
+};
+
+static void note_run(struct lane_task *task)
+{
+    struct note *note = container_of(task, struct note, task);
+    struct request *r = note->request;
+    r->on_reply(r->reply_to, r->reply_arg, r->ts, &note->reply);
+    tracker_answered(&r->client->tracker, r->ts);
+    van_release(note->reply.hold);
+    free(note);
+}
+
+bool app_request_take_answer(struct client *c, struct slice *p, const struct van_seg *seg, unsigned nseg)
+{
+    struct chunk *chunk = p->chunk;
+    struct request *r = chunk->request;
+    const struct client_message *m = chunk->message;
+    struct van_seg at[VAN_SEGS] = {{0}};
+    struct van_seg *vals = &at[WIRE_SEG_VALS];
+    if (nseg)
+        memcpy(at, seg, nseg * sizeof *seg);
+    bool fits = m->into && m->into_len && vals->len == m->into_len;
+    if (fits && vals->data != m->into) {
+        memcpy(m->into, vals->data, m->into_len);
+        vals->data = m->into;
+    }
+    if (!r->on_reply)
+        return true;
+    struct note *note = malloc(sizeof *note);
+    struct van_hold *hold = NULL;
+    if (!note || van_keep(p->link->conn, at, nseg, &hold)) {
+        free(note);
+        request_end(r, err_memory(sizeof *note), err_text());
+        return false;
+    }
+    if (fits)
+        vals->data = m->into; /* van_keep may have taken the one that was received elsewhere */
+    note->task.run = note_run;
+    note->request = r;
+    note->reply = (struct client_reply){.node = p->link->node,
+                                        .message = (uint32_t)(m - r->messages),
+                                        .head = m->head,
+                                        .placed = fits,
+                                        .hold = hold};
+    memcpy(note->reply.seg, at, sizeof at);
+    client_complete(c, &note->task);
+    return true;
+}

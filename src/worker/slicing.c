@@ -1,0 +1,730 @@
+/*
+ * Cutting a request into chunks by the view, and a chunk into slices when the view has changed (design,
+ * section 3).
+ *
+ *   1. one owner for all keys            chunks straight from the caller's arrays
+ *   2. a placement that keeps order      runs of keys with one owner, straight from the caller's arrays
+ *   3. else                              keys and values gathered per owner into one buffer; answers
+ * scattered back
+ */
+#include <string.h>
+
+#include "worker/app_request.h"
+
+enum { RUNS_PER_SHARD = 8 }; /* arbitrary */
+
+static bool is_user(const struct request *r)
+{
+    return r->table->options.kind == PARAMO_TABLE_USER;
+}
+
+static unsigned owner_of(const struct view *view, const struct request *r, uint64_t key)
+{
+    return view_ring(view)->owner[ring_partition(ring_position(&r->table->placement, key))];
+}
+
+/* ---- waiting for a view ---- */
+
+void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need)
+{
+    chunk->need = need;
+    chunk->wait_next = NULL;
+    chunk->wait_prev = c->view_waiters_tail;
+    if (c->view_waiters_tail)
+        c->view_waiters_tail->wait_next = chunk;
+    else
+        c->view_waiters = chunk;
+    c->view_waiters_tail = chunk;
+    if (need > c->asked_view) {
+        c->asked_view = need;
+        if (c->config.need_view)
+            c->config.need_view(c->config.arg, need);
+    }
+}
+
+void slice_unwait_view(struct client *c, struct chunk *chunk)
+{
+    if (chunk->wait_prev)
+        chunk->wait_prev->wait_next = chunk->wait_next;
+    else
+        c->view_waiters = chunk->wait_next;
+    if (chunk->wait_next)
+        chunk->wait_next->wait_prev = chunk->wait_prev;
+    else
+        c->view_waiters_tail = chunk->wait_prev;
+    chunk->need = 0;
+}
+
+void slice_resume_waiting(struct client *c)
+{
+    struct chunk *last = c->view_waiters_tail; /* what has to wait again comes after it */
+    for (struct chunk *chunk = c->view_waiters, *next; chunk; chunk = next) {
+        next = chunk == last ? NULL : chunk->wait_next;
+        if (chunk->need > c->view->number)
+            continue;
+        slice_unwait_view(c, chunk);
+        struct request *r = chunk->request;
+        if (r->ended)
+            continue;
+        if (chunk->uncut) {
+            request_drop_chunks(c, r);
+            slice_request(c, r);
+        } else {
+            slice_chunk(c, chunk);
+        }
+    }
+}
+
+/* ---- slices ---- */
+
+static void slice_sent(struct van_frame *frame, paramo_err status)
+{
+    struct slice *p = container_of(frame, struct slice, frame);
+    p->in_van = false; /* what was not sent is sent again when the connection is back */
+    if (MUTANT(ack_when_sent) && !status && p->chunk->request->kind == REQUEST_PUSH &&
+        p->state == SLICE_SENT) {
+        link_forget(p);
+        p->state = SLICE_ANSWERED;
+        if (--p->chunk->unanswered == 0)
+            chunk_finished(p->link->client, p->chunk);
+    }
+}
+
+static void *unconst(const void *p)
+{
+    return (void *)(uintptr_t)p;
+}
+
+static void slice_init(struct slice *p, struct chunk *chunk, struct link *link, const struct span *s)
+{
+    const struct request *r = chunk->request;
+    p->chunk = chunk;
+    p->link = link;
+    p->span = s;
+    p->prev = p->next = NULL;
+    p->state = SLICE_IDLE;
+    p->in_van = p->placing = p->resent = false;
+    p->overtaken = 0;
+    p->lens = NULL;
+    p->vals = NULL;
+    struct van_frame *f = &p->frame;
+    f->class = VAN_REQUEST;
+    f->priority = r->priority;
+    f->done = slice_sent;
+    if (r->kind == REQUEST_MESSAGE) {
+        memcpy(f->seg, chunk->message->seg, sizeof f->seg);
+        for (f->nseg = VAN_SEGS; f->nseg && !f->seg[f->nseg - 1].len; f->nseg--)
+            ;
+        return;
+    }
+    f->seg[WIRE_SEG_KEYS] = (struct van_seg){.data = unconst(s->keys), .len = 8 * (uint64_t)s->count};
+    f->nseg = s->count ? 1 : 0;
+    if (s->src || r->src) {
+        f->seg[WIRE_SEG_LENS] =
+            (struct van_seg){.data = unconst(s->lens), .len = s->lens ? 4 * (uint64_t)s->count : 0};
+        f->seg[WIRE_SEG_VALS] = (struct van_seg){.data = unconst(s->src), .len = s->src_bytes};
+        f->nseg = 3;
+    }
+}
+
+static bool link_usable(struct chunk *chunk, const struct link *l)
+{
+    if (!l->dead)
+        return true;
+    const struct view_node *node = view_node(l->client->view, l->node);
+    char name[LINK_NAME_MAX];
+    link_name(l, name);
+    (void)err_set(PARAMO_E_NODE_LOST, "%s has %s", name, node && node->left ? "left" : "died");
+    chunk_failed(chunk, PARAMO_E_NODE_LOST, err_text());
+    return false;
+}
+
+void slice_chunk_whole(struct client *c, struct chunk *chunk, struct link *l)
+{
+    if (!link_usable(chunk, l))
+        return;
+    chunk->view = c->view->number;
+    chunk->count = chunk->unanswered = 1;
+    slice_init(&chunk->one, chunk, l, &chunk->span);
+    link_enqueue(l, &chunk->one);
+}
+
+void slice_chunk_start(struct client *c, struct chunk *chunk, int owner)
+{
+    slice_chunk_whole(c, chunk, c->by_shard[owner]);
+}
+
+/* ---- gathering keys and values by owner ---- */
+
+struct group {
+    uint32_t owner, count;
+    uint64_t src_bytes, dst_bytes;
+    struct span span; /* in the buffer */
+};
+
+/* Where the parts of a gathered buffer begin, behind `head` bytes. */
+struct layout {
+    size_t keys, index, lens, vals, total;
+};
+
+static struct layout layout_of(size_t head, size_t n, bool lens, uint64_t vals_bytes)
+{
+    struct layout l = {.keys = (head + 63) & ~(size_t)63};
+    l.index = l.keys + 8 * n;
+    l.lens = l.index + 4 * n;
+    l.vals = (l.lens + (lens ? 4 * n : 0) + 63) & ~(size_t)63;
+    l.total = l.vals + vals_bytes;
+    return l;
+}
+
+/* Bytes of key i's values in a slice whose lens are its own. */
+static uint64_t src_row(const struct span *s, size_t i, uint32_t value_bytes)
+{
+    return s->lens ? (uint64_t)s->lens[i] * value_bytes : s->src_bytes / s->count;
+}
+
+static void copy_row(uint8_t *to, const uint8_t *from, uint64_t bytes)
+{
+    if (bytes == 4)
+        memcpy(to, from, 4);
+    else
+        memcpy(to, from, bytes);
+}
+
+/* Fills the groups' slices with what their keys have in s. cursor[owner]: the group of each owner. Values
+ * that are sent and values that come back share their room: what comes back has been applied. */
+static void gather_groups(const struct span *s, const uint16_t *owner, struct group *groups,
+                          const uint16_t *group_of, uint8_t *base, const struct layout *l, size_t ngroups,
+                          uint32_t value_bytes)
+{
+    size_t at = 0;
+    uint64_t vals_at = 0;
+    for (size_t g = 0; g < ngroups; g++) {
+        struct span *to = &groups[g].span;
+        uint64_t dst_row = s->dst ? s->dst_bytes / s->count : 0;
+        memset(to, 0, sizeof *to);
+        to->keys = (uint64_t *)(void *)(base + l->keys) + at;
+        to->index = (uint32_t *)(void *)(base + l->index) + at;
+        to->lens = s->lens ? (uint32_t *)(void *)(base + l->lens) + at : NULL;
+        to->src_bytes = groups[g].src_bytes;
+        to->dst_bytes = dst_row * groups[g].count;
+        to->src = s->src ? base + l->vals + vals_at : NULL;
+        to->dst = s->dst ? base + l->vals + vals_at : NULL;
+        at += groups[g].count;
+        vals_at += to->src_bytes > to->dst_bytes ? to->src_bytes : to->dst_bytes;
+        groups[g].src_bytes = 0; /* now: filled so far */
+    }
+    const uint8_t *src = s->src;
+    uint64_t fixed = s->count ? s->src_bytes / s->count : 0;
+    for (size_t i = 0; i < s->count; i++) {
+        struct group *g = &groups[group_of[owner[i]]];
+        struct span *to = &g->span;
+        uint32_t k = to->count++;
+        ((uint64_t *)(uintptr_t)to->keys)[k] = s->keys[i];
+        ((uint32_t *)(uintptr_t)to->index)[k] = (uint32_t)i;
+        if (src) {
+            uint64_t bytes = s->lens ? (uint64_t)s->lens[i] * value_bytes : fixed;
+            if (s->lens)
+                ((uint32_t *)(uintptr_t)to->lens)[k] = s->lens[i];
+            copy_row((uint8_t *)(uintptr_t)to->src + g->src_bytes, src, bytes);
+            g->src_bytes += bytes;
+            src += bytes;
+        }
+    }
+}
+
+/* Cuts s by owner into gathered groups, in one buffer of the client's pool with head bytes before them.
+ * *groups are in scratch memory that the caller gives back (*scratch). AGAIN: a key has no owner in this
+ * view. */
+struct gathered {
+    struct group *groups;
+    size_t count;
+    uint8_t *base;
+    size_t bytes;
+    void *scratch;
+    size_t scratch_bytes;
+};
+
+static paramo_err gather(struct client *c, const struct request *r, const struct span *s, size_t head_each,
+                         struct gathered *out)
+{
+    uint32_t nshards = c->view->shards_count;
+    /* scratch: groups, count of each shard, group of each shard, owner of each key */
+    size_t groups_bytes = nshards * sizeof(struct group);
+    size_t bytes = groups_bytes + nshards * sizeof(size_t) + 2 * (size_t)nshards + 2 * (size_t)s->count;
+    uint8_t *scratch = bufpool_get(&c->pool, bytes);
+    if (!scratch)
+        return err_memory(bytes);
+    struct group *groups = (struct group *)(void *)scratch;
+    size_t *counts = (size_t *)(void *)(scratch + groups_bytes);
+    uint16_t *group_of = (uint16_t *)(void *)(counts + nshards);
+    uint16_t *owner = group_of + nshards;
+    memset(groups, 0, groups_bytes);
+    memset(counts, 0, nshards * sizeof(size_t));
+    for (size_t i = 0; i < s->count; i++) {
+        unsigned o = owner_of(c->view, r, s->keys[i]);
+        if (o >= nshards) {
+            bufpool_put(&c->pool, scratch, bytes);
+            return PARAMO_E_AGAIN;
+        }
+        owner[i] = (uint16_t)o;
+        counts[o]++;
+    }
+    size_t n = 0;
+    uint64_t vals = 0, dst_row = s->dst && s->count ? s->dst_bytes / s->count : 0;
+    for (uint32_t o = 0; o < nshards; o++) {
+        if (counts[o]) {
+            group_of[o] = (uint16_t)n;
+            groups[n].owner = o;
+            groups[n++].count = (uint32_t)counts[o];
+        }
+    }
+    if (s->src) {
+        for (size_t i = 0; s->lens && i < s->count; i++)
+            groups[group_of[owner[i]]].src_bytes += src_row(s, i, r->table->value_bytes);
+        for (size_t g = 0; !s->lens && g < n; g++)
+            groups[g].src_bytes = s->src_bytes / s->count * groups[g].count;
+    }
+    for (size_t g = 0; g < n; g++)
+        vals +=
+            groups[g].src_bytes > dst_row * groups[g].count ? groups[g].src_bytes : dst_row * groups[g].count;
+    struct layout l = layout_of(head_each * n, s->count, s->lens != NULL, vals);
+    uint8_t *base = bufpool_get(&c->pool, l.total);
+    if (!base) {
+        bufpool_put(&c->pool, scratch, bytes);
+        return err_memory(l.total);
+    }
+    gather_groups(s, owner, groups, group_of, base, &l, n, r->table->value_bytes);
+    *out = (struct gathered){.groups = groups,
+                             .count = n,
+                             .base = base,
+                             .bytes = l.total,
+                             .scratch = scratch,
+                             .scratch_bytes = bytes};
+    return PARAMO_OK;
+}
+
+/* ---- a chunk's next attempt ---- */
+
+/* -1: several; -2: a key without an owner. */
+static int chunk_owner(const struct client *c, const struct chunk *chunk)
+{
+    const struct span *s = &chunk->span;
+    if (chunk->target >= 0)
+        return (uint32_t)chunk->target < c->view->shards_count ? chunk->target : -2;
+    if (c->sole >= 0)
+        return c->sole;
+    unsigned first = owner_of(c->view, chunk->request, s->keys[0]);
+    if (first >= c->view->shards_count)
+        return -2;
+    for (uint32_t i = 1; i < s->count; i++) {
+        if (owner_of(c->view, chunk->request, s->keys[i]) != first && !MUTANT(partial_keys_together))
+            return -1;
+    }
+    return (int)first;
+}
+
+static void chunk_enqueue(struct client *c, struct chunk *chunk, struct split *split, uint32_t count,
+                          size_t bytes)
+{
+    chunk->split = split;
+    chunk->split_bytes = bytes;
+    chunk->view = c->view->number;
+    chunk->count = chunk->unanswered = count;
+    for (uint32_t i = 0; i < chunk->count && !chunk->request->ended; i++) {
+        if (link_usable(chunk, split[i].slice.link))
+            link_enqueue(split[i].slice.link, &split[i].slice);
+    }
+}
+
+static void chunk_split(struct client *c, struct chunk *chunk)
+{
+    struct gathered g;
+    paramo_err err = gather(c, chunk->request, &chunk->span, sizeof(struct split), &g);
+    if (err == PARAMO_E_AGAIN) {
+        slice_wait_view(c, chunk, c->view->number + 1);
+        return;
+    }
+    if (err) {
+        request_end(chunk->request, err, err_text());
+        return;
+    }
+    struct split *split = (struct split *)(void *)g.base;
+    for (size_t i = 0; i < g.count; i++) {
+        split[i].span = g.groups[i].span;
+        slice_init(&split[i].slice, chunk, c->by_shard[g.groups[i].owner], &split[i].span);
+    }
+    bufpool_put(&c->pool, g.scratch, g.scratch_bytes);
+    chunk_enqueue(c, chunk, split, (uint32_t)g.count, g.bytes);
+}
+
+/* A server that is dead and owns nothing has nothing that could be asked for: others have its partitions. */
+static bool shard_counts(const struct view *view, uint32_t shard)
+{
+    if (view_node(view, view->shards[shard].node)->alive)
+        return true;
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
+        if (view_ring(view)->owner[a] == shard)
+            return true;
+    return false;
+}
+
+/* The whole request waits for a view: partitions have no owner, or another. */
+static void request_wait(struct client *c, struct request *r, uint64_t need)
+{
+    struct span none = {0};
+    struct chunk *chunk = slice_chunk_add(c, r, &none, -1);
+    if (!chunk)
+        return;
+    chunk->uncut = true;
+    slice_wait_view(c, chunk, need);
+}
+
+/* A CLEAR, when partitions have changed hands since it was cut: that whoever was asked has done it says
+ * nothing about the partitions that it has now. All are asked, under the chunk's number: by it they know what
+ * is done; and so with every attempt from then on. */
+static void chunk_everywhere(struct client *c, struct chunk *chunk)
+{
+    const struct view *view = c->view;
+    uint32_t count = 0;
+    chunk->everywhere = true;
+    for (uint32_t s = 0; s < view->shards_count; s++)
+        count += shard_counts(view, s);
+    struct split *split = bufpool_get(&c->pool, count * sizeof *split);
+    if (!split) {
+        request_end(chunk->request, err_memory(count * sizeof *split), err_text());
+        return;
+    }
+    uint32_t at = 0;
+    for (uint32_t s = 0; s < view->shards_count; s++) {
+        if (!shard_counts(view, s))
+            continue;
+        split[at].span = (struct span){0};
+        slice_init(&split[at].slice, chunk, c->by_shard[s], &split[at].span);
+        at++;
+    }
+    chunk_enqueue(c, chunk, split, count, count * sizeof *split);
+}
+
+/* What owners have said of themselves adds up only if all say it of one view: it begins anew. */
+static void stat_again(struct client *c, struct request *r, uint64_t need)
+{
+    request_drop_chunks(c, r);
+    r->again++;
+    *r->stats = (struct client_stats){0};
+    if (need > c->view->number)
+        request_wait(c, r, need);
+    else
+        slice_request(c, r);
+}
+
+/* False: the chunk goes on as others do. */
+static bool partitions_gone(struct client *c, struct chunk *chunk)
+{
+    struct request *r = chunk->request;
+    if (r->kind == REQUEST_CLEAR && (c->partitions_view > chunk->view || chunk->everywhere))
+        chunk_everywhere(c, chunk);
+    else if (r->kind == REQUEST_SCAN && c->partitions_view != r->batch->partitions_view)
+        request_end(r, PARAMO_E_MOVED, "partitions have changed hands");
+    else if (!shard_counts(c->view, (uint32_t)chunk->target))
+        chunk_finished(c, chunk); /* it had nothing */
+    else
+        return false;
+    return true;
+}
+
+void slice_chunk(struct client *c, struct chunk *chunk)
+{
+    if (chunk->message) {
+        app_request_slice_again(c, chunk);
+        return;
+    }
+    c->retries++;
+    if (chunk->request->kind == REQUEST_STAT) {
+        stat_again(c, chunk->request, 0);
+        return;
+    }
+    chunk_withdraw(chunk);
+    chunk->attempt++;
+    if (chunk->target >= 0 && (uint32_t)chunk->target < c->view->shards_count && partitions_gone(c, chunk))
+        return;
+    int owner = chunk_owner(c, chunk);
+    if (owner >= 0)
+        slice_chunk_start(c, chunk, owner);
+    else if (owner == -1)
+        chunk_split(c, chunk);
+    else
+        slice_wait_view(c, chunk, c->view->number + 1);
+}
+
+void slice_chunk_by(struct client *c, struct chunk *chunk, uint64_t need)
+{
+    if (need <= c->view->number) {
+        slice_chunk(c, chunk);
+    } else if (chunk->request->kind == REQUEST_STAT) {
+        stat_again(c, chunk->request, need);
+    } else {
+        chunk_withdraw(chunk);
+        slice_wait_view(c, chunk, need);
+    }
+}
+
+/* ---- a request's chunks ---- */
+
+struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct span *s, int target)
+{
+    struct chunk *chunk = &r->first;
+    if (r->first_used) {
+        chunk = client_chunk_get(c);
+        if (!chunk) {
+            request_end(r, err_memory(sizeof *chunk), err_text());
+            return NULL;
+        }
+    }
+    r->first_used = true;
+    chunk->request = r;
+    chunk->number = chunk->need = 0;
+    chunk->attempt = r->again; /* for whoever watches: it is not a first transmission */
+    chunk->count = chunk->unanswered = 0;
+    chunk->target = target;
+    chunk->uncut = false;
+    chunk->message = NULL;
+    chunk->split = NULL;
+    chunk->everywhere = false;
+    chunk->span = *s;
+    if (MUTANT(last_key_lost) && r->kind == REQUEST_PUSH && s->count > 1 && !s->lens) {
+        chunk->span.src_bytes -= s->src_bytes / s->count;
+        chunk->span.count--;
+    }
+    chunk->next = r->chunks; /* the order does not matter: gathering goes by place */
+    r->chunks = chunk;
+    r->unfinished++;
+    return chunk;
+}
+
+static void chunk_add_start(struct client *c, struct request *r, const struct span *s, int owner, int target)
+{
+    struct chunk *chunk = slice_chunk_add(c, r, s, target);
+    if (chunk)
+        slice_chunk_start(c, chunk, owner);
+}
+
+/* The keys [first, first + count) of a slice whose values begin at given offsets. */
+static struct span span_sub(const struct span *s, size_t first, uint32_t count, uint64_t src_at,
+                            uint64_t src_bytes)
+{
+    uint64_t dst_row = s->dst_bytes / s->count;
+    struct span sub = {
+        .keys = s->keys + first,
+        .lens = s->lens ? s->lens + first : NULL,
+        .src = s->src ? s->src + src_at : NULL,
+        .dst = s->dst ? s->dst + first * dst_row : NULL,
+        .index = s->index ? s->index + first : NULL,
+        .first = s->first + first,
+        .count = count,
+        .src_bytes = src_bytes,
+        .dst_bytes = dst_row * count,
+    };
+    return sub;
+}
+
+/* One row after the other, each in parts of columns. */
+static void chop_rows(struct client *c, struct request *r, const struct span *s, int owner)
+{
+    uint32_t value = r->table->value_bytes, dim = r->table->row_values, per = c->config.chunk_bytes / value;
+    for (uint32_t i = 0; i < s->count; i++) {
+        for (uint32_t column = 0; column < dim && !r->ended; column += per) {
+            if (MUTANT(last_columns_lost) && column && column + per >= dim)
+                break;
+            uint32_t columns = dim - column < per ? dim - column : per;
+            uint64_t at = ((uint64_t)i * dim + column) * value, bytes = (uint64_t)columns * value;
+            struct span part = span_sub(s, i, 1, at, s->src ? bytes : 0);
+            part.column = column;
+            part.columns = columns;
+            part.dst = s->dst ? s->dst + at : NULL;
+            part.dst_bytes = s->dst ? bytes : 0;
+            chunk_add_start(c, r, &part, owner, -1);
+        }
+    }
+}
+
+/* Keys of one owner, in chunks of about chunk_bytes; for a handler in one. */
+static void chop(struct client *c, struct request *r, const struct span *s, int owner)
+{
+    uint64_t dst_row = s->dst_bytes / s->count;
+    uint64_t bytes = 8 * (uint64_t)s->count + (s->src_bytes > s->dst_bytes ? s->src_bytes : s->dst_bytes);
+    if (is_user(r)) {
+        uint64_t all = bytes + (s->lens ? 4 * (uint64_t)s->count : 0) + VAN_HEADER_BYTES;
+        if (all > c->config.frame_bytes) {
+            (void)err_set(PARAMO_E_TOO_LARGE, "one server's part takes %llu bytes, a message at most %llu",
+                          (unsigned long long)all, (unsigned long long)c->config.frame_bytes);
+            request_end(r, PARAMO_E_TOO_LARGE, err_text());
+            return;
+        }
+        chunk_add_start(c, r, s, owner, -1);
+        return;
+    }
+    if (bytes <= c->config.chunk_bytes) {
+        chunk_add_start(c, r, s, owner, -1);
+        return;
+    }
+    if (s->lens) {
+        uint64_t at = 0;
+        for (uint32_t first = 0; first < s->count && !r->ended;) {
+            uint64_t sum = 0;
+            uint32_t k = first;
+            while (k < s->count && (k == first || sum + 12 * (uint64_t)(k - first) < c->config.chunk_bytes))
+                sum += (uint64_t)s->lens[k++] * r->table->value_bytes;
+            struct span sub = span_sub(s, first, k - first, at, sum);
+            chunk_add_start(c, r, &sub, owner, -1);
+            at += sum;
+            first = k;
+        }
+        return;
+    }
+    uint64_t src_row_bytes = s->src_bytes / s->count;
+    uint64_t row = src_row_bytes > dst_row ? src_row_bytes : dst_row;
+    if (row > c->config.chunk_bytes && r->table->cuttable && !s->index && r->kind <= REQUEST_PUSHPULL) {
+        chop_rows(c, r, s, owner);
+        return;
+    }
+    uint32_t per = (uint32_t)(c->config.chunk_bytes / (8 + row));
+    if (!per)
+        per = 1;
+    for (uint32_t first = 0; first < s->count && !r->ended; first += per) {
+        uint32_t count = s->count - first < per ? s->count - first : per;
+        struct span sub = span_sub(s, first, count, first * src_row_bytes, count * src_row_bytes);
+        chunk_add_start(c, r, &sub, owner, -1);
+    }
+}
+
+/* Keys of each owner in one buffer of the request. Rows that must be cut inside go one by one from the
+ * caller's array. */
+static void slice_gathered(struct client *c, struct request *r, const struct span *s)
+{
+    uint64_t row = (s->src_bytes > s->dst_bytes ? s->src_bytes : s->dst_bytes) / s->count;
+    if (!s->lens && !is_user(r) && row >= c->config.chunk_bytes / 2) {
+        for (uint32_t i = 0; i < s->count && !r->ended; i++) {
+            unsigned owner = owner_of(c->view, r, s->keys[i]);
+            if (owner >= c->view->shards_count) {
+                request_end(r, PARAMO_E_NODE_LOST, "a key has no owner");
+                return;
+            }
+            uint64_t src = s->src_bytes / s->count;
+            struct span one = span_sub(s, i, 1, i * src, src);
+            chop(c, r, &one, (int)owner);
+        }
+        return;
+    }
+    struct gathered g;
+    paramo_err err = gather(c, r, s, 0, &g);
+    if (err == PARAMO_E_AGAIN) {
+        request_wait(c, r, c->view->number + 1);
+        return;
+    }
+    if (err) {
+        request_end(r, err, err_text());
+        return;
+    }
+    r->scatter = g.base;
+    r->scatter_bytes = g.bytes;
+    for (size_t i = 0; i < g.count && !r->ended; i++)
+        chop(c, r, &g.groups[i].span, (int)g.groups[i].owner);
+    bufpool_put(&c->pool, g.scratch, g.scratch_bytes);
+    if (MUTANT(buffer_reused)) {
+        bufpool_put(&c->pool, r->scatter, r->scatter_bytes);
+        r->scatter = NULL;
+    }
+}
+
+static void slice_runs(struct client *c, struct request *r, const struct span *s)
+{
+    size_t count = 0;
+    paramo_err err = ring_runs(view_ring(c->view), &r->table->placement, s->keys, s->count, c->runs,
+                               RING_PARTITIONS + 1, &count);
+    if (err) {
+        request_end(r, err, err_text());
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (c->runs[i].shard >= c->view->shards_count) {
+            request_wait(c, r, c->view->number + 1);
+            return;
+        }
+    }
+    if (count > RUNS_PER_SHARD * (size_t)c->view->shards_count) {
+        slice_gathered(c, r, s); /* partitions lie in crumbs: a copy costs less than so many messages */
+        return;
+    }
+    uint64_t at = 0, row = s->src_bytes / s->count;
+    for (size_t i = 0; i < count && !r->ended; i++) {
+        const struct ring_run *run = &c->runs[i];
+        uint64_t bytes = row * run->count;
+        if (s->lens) {
+            bytes = 0;
+            for (size_t k = 0; k < run->count; k++)
+                bytes += (uint64_t)s->lens[run->first + k] * r->table->value_bytes;
+        }
+        struct span sub = span_sub(s, run->first, (uint32_t)run->count, at, bytes);
+        chop(c, r, &sub, (int)run->shard);
+        at += bytes;
+    }
+}
+
+static void slice_everywhere(struct client *c, struct request *r)
+{
+    struct span none = {0};
+    for (uint32_t s = 0; s < c->view->shards_count && !r->ended; s++)
+        if (shard_counts(c->view, s))
+            chunk_add_start(c, r, &none, (int)s, (int)s);
+}
+
+static void slice_scan(struct client *c, struct request *r)
+{
+    struct scan_batch *b = r->batch;
+    struct span s = {.keys = &b->cursor, .count = 1, .columns = b->id};
+    if (!b->partitions_view)
+        b->partitions_view = c->partitions_view;
+    if (b->partitions_view != c->partitions_view)
+        request_end(r, PARAMO_E_MOVED, "partitions have changed hands");
+    else if (b->shard >= c->view->shards_count)
+        request_end(r, PARAMO_E_MOVED, "the shard is gone");
+    else if (shard_counts(c->view, b->shard))
+        chunk_add_start(c, r, &s, (int)b->shard, (int)b->shard);
+}
+
+void slice_request(struct client *c, struct request *r)
+{
+    if (r->kind == REQUEST_CLEAR || r->kind == REQUEST_STAT) {
+        slice_everywhere(c, r);
+    } else if (r->kind == REQUEST_SCAN) {
+        slice_scan(c, r);
+    } else if (r->kind == REQUEST_MESSAGE) {
+        app_request_slice(c, r);
+    } else if (r->n) {
+        uint32_t value = r->table->value_bytes;
+        bool dst = r->dst && !r->pulls_lens;
+        struct span s = {
+            .keys = r->keys,
+            .lens = r->src_lens,
+            .src = r->src,
+            .dst = dst ? r->dst : NULL,
+            .count = (uint32_t)r->n,
+            .src_bytes = r->src ? r->src_len * value : 0,
+            .dst_bytes = dst ? r->dst_len * value : 0,
+        };
+        int owner = c->sole;
+        if (owner < 0 && r->n == 1) {
+            unsigned o = owner_of(c->view, r, r->keys[0]);
+            owner = o < c->view->shards_count ? (int)o : -1;
+        }
+        if (owner >= 0)
+            chop(c, r, &s, owner);
+        else if (r->table->placement.kind != PARAMO_PLACE_MIXED && !is_user(r))
+            slice_runs(c, r, &s);
+        else
+            slice_gathered(c, r, &s);
+    }
+    if (!r->unfinished)
+        request_end(r, PARAMO_OK, "");
+}

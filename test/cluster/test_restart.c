@@ -1,0 +1,504 @@
+/* A scheduler with a store is killed and started again: the job goes on, and nothing that was said is lost.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "base/mutant.h"
+#include "cluster/member/admin_query.h"
+#include "cluster/meta/store_dir.h"
+#include "cluster/scheduler/sched.h"
+#include "cluster/support_simcluster.h"
+#include "sim/env/simfs.h"
+
+#define SERVER PARAMO_ROLE_SERVER
+#define WORKER PARAMO_ROLE_WORKER
+
+/* A cluster whose scheduler has a disk. */
+static struct {
+    struct cluster c;
+    struct simfs *disk;
+    struct blocking_jobs *blocking_jobs;
+} t;
+
+static void scheduler_on(void)
+{
+    assert_int_equal(blocking_jobs_create(sim_env(t.c.sim), "files", &t.blocking_jobs), PARAMO_OK);
+    cluster_find_state(&t.c, t.disk, "/d/state", t.blocking_jobs);
+    cluster_start_scheduler(&t.c);
+}
+
+/* power: what was not durable is gone, too. */
+static void scheduler_off(bool power)
+{
+    if (power)
+        simfs_plan(t.disk, SIMFS_CRASH, simfs_steps(t.disk));
+    cluster_kill_scheduler(&t.c);
+    blocking_jobs_destroy(t.blocking_jobs);
+    cluster_pass(&t.c, 0.001);
+    if (power)
+        simfs_restart(t.disk);
+}
+
+static void on_copied(uint32_t servers, uint32_t workers, uint32_t replicas)
+{
+    memset(&t, 0, sizeof t);
+    cluster_init(&t.c, 1, servers, workers);
+    t.c.config.replicas = replicas;
+    assert_int_equal(simfs_create(1, &t.disk), PARAMO_OK);
+    assert_int_equal(fs_make_dir(simfs_fs(t.disk), "/d"), PARAMO_OK);
+    scheduler_on();
+    for (uint32_t i = 0; i < servers + workers; i++) {
+        cluster_start(&t.c, &t.c.nodes[i], i < servers ? SERVER : WORKER);
+        cluster_pass(&t.c, 0.01);
+    }
+    for (uint32_t i = 0; i < servers + workers; i++) {
+        assert_true(cluster_run(&t.c, tnode_joined, &t.c.nodes[i], 5));
+        assert_int_equal(t.c.nodes[i].joined_status, PARAMO_OK);
+    }
+}
+
+static void on(uint32_t servers, uint32_t workers)
+{
+    on_copied(servers, workers, 0);
+}
+
+static void off(void)
+{
+    for (size_t i = 0; i < CLUSTER_NODES; i++)
+        cluster_kill(&t.c.nodes[i]);
+    scheduler_off(false);
+    simfs_destroy(t.disk);
+    cluster_fini(&t.c);
+}
+
+static double sum_of(struct tnode *node)
+{
+    struct tcall call;
+    double sum;
+    TCALL(node, &call, member_kv_get(node->member, &call.call, "sum", in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    memcpy(&sum, call.value, sizeof sum);
+    return sum;
+}
+
+static bool has_newer_view(void *arg)
+{
+    struct tnode *node = arg;
+    return member_view(node->member)->number > *(const uint64_t *)node->arg;
+}
+
+static void test_goes_on(void **state)
+{
+    (void)state;
+    on(2, 2);
+    struct tnode *a = &t.c.nodes[2], *b = &t.c.nodes[3];
+    struct tcall call, other;
+    uint32_t ids[4];
+    for (int i = 0; i < 4; i++)
+        ids[i] = member_id(t.c.nodes[i].member);
+    paramo_table_options options = {.size = sizeof options, .kind = PARAMO_TABLE_SPARSE, .dim = 1};
+    TCALL(a, &call, member_table_open(a->member, &call.call, "table", &options, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    uint32_t table = call.call.result.table;
+    for (int round = 1; round < 6; round++) {
+        uint64_t number = member_view(a->member)->number;
+        const double one = 1;
+        /* One is under way when it dies, one is begun while it is away. */
+        TCALL(a, &call, member_kv_add(a->member, &call.call, "sum", &one, 1, in_seconds(&t.c, 50)));
+        if (round % 2)
+            cluster_pass(&t.c, 0.001 * round);
+        scheduler_off(round % 3 == 0);
+        TCALL(b, &other, member_kv_add(b->member, &other.call, "sum", &one, 1, in_seconds(&t.c, 50)));
+        cluster_pass(&t.c, 0.1 * round);
+        scheduler_on();
+        assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+        assert_int_equal(tcall_wait(&t.c, &other), PARAMO_OK);
+        assert_true(sum_of(b) == 2.0 * round);
+        for (int i = 0; i < 4; i++) {
+            assert_false(t.c.nodes[i].ended);
+            assert_int_equal(member_id(t.c.nodes[i].member), ids[i]);
+        }
+        a->arg = &number;
+        assert_true(cluster_run(&t.c, has_newer_view, a, 5));
+        assert_int_equal(member_view(a->member)->number >> 32, round + 1); /* the term */
+        assert_non_null(view_table(member_view(a->member), table));
+    }
+    cluster_pass(&t.c, 15); /* nobody is taken for dead */
+    for (uint32_t i = 0; i < member_view(a->member)->nodes_count; i++)
+        assert_true(member_view(a->member)->nodes[i].alive);
+    for (int i = 3; i >= 0; i--)
+        cluster_leave(&t.c.nodes[i]);
+    assert_true(cluster_run(&t.c, cluster_over, &t.c, 10));
+    assert_int_equal(t.c.over_status, PARAMO_OK);
+    off();
+}
+
+/* Its barrier, parts and their holders; a barrier is entered before and released after. */
+static void test_what_is_shared(void **state)
+{
+    (void)state;
+    on(0, 2);
+    struct tnode *a = &t.c.nodes[0], *b = &t.c.nodes[1];
+    struct tcall one, two;
+    for (uint64_t number = 1; number < 5; number++) {
+        TCALL(a, &one, member_barrier(a->member, &one.call, PARAMO_GROUP_WORKERS, 0, in_seconds(&t.c, 50)));
+        cluster_pass(&t.c, 0.05);
+        assert_false(one.done);
+        scheduler_off(true);
+        scheduler_on();
+        TCALL(b, &two, member_barrier(b->member, &two.call, PARAMO_GROUP_WORKERS, 0, in_seconds(&t.c, 50)));
+        assert_int_equal(tcall_wait(&t.c, &one), PARAMO_OK);
+        assert_int_equal(tcall_wait(&t.c, &two), PARAMO_OK);
+        assert_int_equal(one.call.result.number, number);
+        assert_int_equal(two.call.result.number, number);
+    }
+    enum { UNITS = 200, ROUNDS = 2 };
+    static bool done[ROUNDS][UNITS];
+    memset(done, 0, sizeof done);
+    TCALL(a, &one, member_pool_open(a->member, &one.call, "pool", 1, ROUNDS, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &one), PARAMO_OK);
+    unsigned steps = 0;
+    for (uint32_t round = 0; round < ROUNDS;) {
+        struct tnode *node = steps % 2 ? a : b;
+        TCALL(node, &one,
+              member_pool_next(node->member, &one.call, "pool", 0, round, 0, in_seconds(&t.c, 50)));
+        if (steps % 37 == 0)
+            scheduler_off(steps % 2), scheduler_on();
+        assert_int_equal(tcall_wait(&t.c, &one), PARAMO_OK);
+        if (one.call.result.state == POOL_FINISHED) {
+            round++;
+            continue;
+        }
+        assert_int_equal(one.call.result.state, POOL_GOT);
+        struct work_unit unit = one.call.result.unit;
+        bool there = unit.index < UNITS;
+        if (there) {
+            assert_false(done[round][unit.index]);
+            done[round][unit.index] = true;
+        }
+        TCALL(node, &one,
+              there ? member_pool_done(node->member, &one.call, "pool", &unit, in_seconds(&t.c, 50))
+                    : member_pool_end(node->member, &one.call, "pool", &unit, in_seconds(&t.c, 50)));
+        if (steps % 41 == 0)
+            scheduler_off(steps % 2), scheduler_on();
+        assert_int_equal(tcall_wait(&t.c, &one), PARAMO_OK);
+        steps++;
+    }
+    for (unsigned i = 0; i < ROUNDS * UNITS; i++)
+        assert_true(done[i / UNITS][i % UNITS]);
+    off();
+}
+
+/* Who held a part holds it on; who does not come back has heartbeat_timeout, and then it is another's. */
+static void test_a_node_that_does_not_return(void **state)
+{
+    (void)state;
+    on(1, 2);
+    struct tnode *a = &t.c.nodes[1], *b = &t.c.nodes[2];
+    struct tcall call;
+    TCALL(a, &call, member_pool_open(a->member, &call.call, "pool", 1, 1, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    TCALL(a, &call, member_pool_next(a->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    assert_int_equal(call.call.result.unit.index, 0);
+    scheduler_off(true);
+    cluster_kill(a);
+    scheduler_on();
+    TCALL(b, &call, member_pool_next(b->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    assert_int_equal(call.call.result.unit.index, 1); /* 0 is still a's */
+    cluster_pass(&t.c, 9);
+    assert_true(view_node(member_view(b->member), PARAMO_ID_WORKER(0))->alive);
+    cluster_pass(&t.c, 3);
+    assert_false(view_node(member_view(b->member), PARAMO_ID_WORKER(0))->alive);
+    TCALL(b, &call, member_pool_next(b->member, &call.call, "pool", 0, 0, 0, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    assert_int_equal(call.call.result.unit.index, 0);
+    off();
+}
+
+/* Two of three servers do not come back, and the third is to be drained: it is dropped where the second has
+ * the rows, too, in the same moment in which the second dies. No view has told it so: it has them still. */
+static void all_others_die_at_once(void **state)
+{
+    (void)state;
+    on_copied(3, 1, 1);
+    struct tnode *third = &t.c.nodes[2], *worker = &t.c.nodes[3];
+    struct tcall call;
+    paramo_table_options options = {.size = sizeof options, .dim = 1, .replicas = PARAMO_REPLICAS_OF_JOB};
+    unsigned lost = 0;
+    char text[64];
+    TCALL(worker, &call, member_table_open(worker->member, &call.call, "t", &options, in_seconds(&t.c, 50)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    scheduler_off(true);
+    cluster_kill(&t.c.nodes[0]);
+    cluster_kill(&t.c.nodes[1]);
+    scheduler_on();
+    TCALL(third, &call, member_drain(third->member, &call.call, in_seconds(&t.c, 9)));
+    assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+    const struct ring_chains *chains = &member_view(third->member)->chains;
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
+        lost += chains->level[0].owner[a] < 4 && chains->level[1].owner[a] < 4; /* of two shards each */
+    assert_in_range(lost, 1, RING_PARTITIONS / 2);
+    assert_true(cluster_run(&t.c, cluster_over, &t.c, 20));
+    assert_int_equal(t.c.over_status, PARAMO_E_DATA_LOST);
+    snprintf(text, sizeof text, "table t %.1f %% of the keys", 100.0 * lost / RING_PARTITIONS);
+    assert_non_null(strstr(t.c.over_text, text));
+    off();
+}
+
+struct asked {
+    bool over;
+    paramo_err status;
+};
+
+static void asked_over(void *arg, paramo_err status, struct admin_query_result *result)
+{
+    (void)result;
+    *(struct asked *)arg = (struct asked){.over = true, .status = status};
+}
+
+static bool asked_is_over(void *arg)
+{
+    return ((struct asked *)arg)->over;
+}
+
+/* An observer that was told that a server is being drained may go: the next scheduler knows it. */
+static void test_drain_is_durable(void **state)
+{
+    (void)state;
+    on(2, 1);
+    struct tnode *worker = &t.c.nodes[2], *admin_client = &t.c.nodes[9];
+    struct asked asked = {0};
+    struct admin_query *admin_query;
+    struct van *van;
+    uint64_t number = 0;
+    assert_int_equal(van_sim_create(t.c.net, "observer", &van), PARAMO_OK);
+    t.c.old_vans[t.c.old_count++] = van;
+    struct admin_query_config config = {.van = van,
+                                        .lane = admin_client->lane,
+                                        .scheduler = "scheduler:1",
+                                        .token = "token",
+                                        .incarnation = 99,
+                                        .deadline = in_seconds(&t.c, 10),
+                                        .drain = PARAMO_ID_SERVER(1),
+                                        .done = asked_over,
+                                        .arg = &asked};
+    tnode_enter(admin_client);
+    assert_int_equal(admin_query_start(&config, &admin_query), PARAMO_OK);
+    tnode_leave(admin_client);
+    assert_true(cluster_run(&t.c, asked_is_over, &asked, 20));
+    assert_int_equal(asked.status, PARAMO_OK);
+    scheduler_off(true);
+    number = member_view(worker->member)->number;
+    scheduler_on();
+    worker->arg = &number;
+    assert_true(cluster_run(&t.c, has_newer_view, worker, 10));
+    assert_int_equal(view_node(member_view(worker->member), PARAMO_ID_SERVER(0))->weight, 1);
+    assert_int_equal(view_node(member_view(worker->member), PARAMO_ID_SERVER(1))->weight, 0);
+    off();
+}
+
+static void send_nothing(void *arg, int level, const char *line)
+{
+    (void)arg;
+    (void)level;
+    (void)line;
+}
+
+/* A disk that takes nothing: calls wait until it does, nothing is said before, and nothing is lost. */
+static void test_disk_full(void **state)
+{
+    (void)state;
+    on(0, 2);
+    struct tnode *a = &t.c.nodes[0], *b = &t.c.nodes[1];
+    const double one = 1;
+    struct tcall call;
+    log_set_sink(send_nothing, NULL);
+    for (uint64_t step = 0; step < 12; step++) {
+        simfs_plan(t.disk, step % 2 ? SIMFS_FAIL : SIMFS_HALF, simfs_steps(t.disk) + step / 4);
+        TCALL(a, &call, member_kv_add(a->member, &call.call, "sum", &one, 1, in_seconds(&t.c, 50)));
+        assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+        if (step % 3 == 0) {
+            scheduler_off(true);
+            scheduler_on();
+        }
+        assert_true(sum_of(b) == (double)(step + 1));
+    }
+    log_set_sink(NULL, NULL);
+    off();
+}
+
+/* A node that has seen a newer view than the store has (which was put back from a copy, say). */
+static void test_view_above(void **state)
+{
+    (void)state;
+    on(0, 2);
+    struct tnode *a = &t.c.nodes[0];
+    scheduler_off(true);
+    tnode_enter(a);
+    struct view *seen = member_view(a->member);
+    uint64_t newer = (UINT64_C(7) << 32) + 5;
+    *(uint64_t *)(uintptr_t)&seen->number = newer;
+    tnode_leave(a);
+    scheduler_on();
+    cluster_pass(&t.c, 3);
+    assert_true(member_view(a->member)->number > newer);
+    assert_true(member_view(t.c.nodes[1].member)->number > newer);
+    scheduler_off(true); /* the next one's term is below that view's: servers must see that it is another */
+    scheduler_on();
+    cluster_pass(&t.c, 3);
+    uint64_t term = member_view(a->member)->number >> 32;
+    assert_true(term > newer >> 32);
+    assert_int_equal(t.c.scheduler->migrations.next_id >> 32, term);
+    off();
+}
+
+static void end_now(void)
+{
+    assert_true(lane_enter(t.c.lane));
+    sched_end(t.c.scheduler, PARAMO_E_DATA_LOST, "the last copy is lost");
+    lane_leave(t.c.lane);
+}
+
+/* As it does in etcd to prove that it leads. */
+static void save_now(void)
+{
+    assert_true(lane_enter(t.c.lane));
+    sched_save_end(t.c.scheduler);
+    lane_leave(t.c.lane);
+}
+
+/* While a job ends its scheduler is started again, and again: each goes on with that end. One that saved
+ * everything without a view (it made none any more) left the next one with nothing, and another job began. */
+static void test_ends_again(void **state)
+{
+    (void)state;
+    for (unsigned ms = 1; ms < 400; ms += ms < 20 ? 1 : 20) {
+        on(1, 1);
+        end_now();
+        cluster_pass(&t.c, 0.01);
+        for (unsigned times = 0; times < 3 && !t.c.over; times++) {
+            if (times == 1)
+                for (unsigned i = 0; i < 2; i++)
+                    cluster_kill(&t.c.nodes[i]);
+            scheduler_off(false);
+            scheduler_on();
+            assert_int_equal(t.c.scheduler->state, SCHED_ENDING);
+            assert_int_equal(t.c.scheduler->end_status, PARAMO_E_DATA_LOST);
+            save_now();
+            cluster_pass(&t.c, ms / 1000.0);
+        }
+        off();
+    }
+}
+
+/* Nothing that a node says brings the job's numbers near their end: it has to be a view that there may have
+ * been. */
+static void test_no_such_view(void **state)
+{
+    (void)state;
+    static const uint64_t numbers[] = {UINT64_MAX, (UINT64_C(1) << 63) - 1, UINT64_C(2000) << 32,
+                                       (UINT64_C(1026) << 32) + UINT32_MAX};
+    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        on(0, 2);
+        struct tnode *a = &t.c.nodes[0];
+        bool may_be = i == 3; /* the second scheduler's, and 1,024 after it */
+        scheduler_off(true);
+        tnode_enter(a);
+        *(uint64_t *)(uintptr_t)&member_view(a->member)->number = numbers[i];
+        tnode_leave(a);
+        scheduler_on();
+        cluster_pass(&t.c, 3);
+        assert_int_equal(a->ended, !may_be);
+        assert_true(may_be || a->ended_status == PARAMO_E_REFUSED);
+        assert_int_equal(member_view(t.c.nodes[1].member)->number >> 32, may_be ? 1027 : 2);
+        scheduler_off(true); /* nor is it in the store */
+        scheduler_on();
+        cluster_pass(&t.c, 3);
+        assert_int_equal(member_view(t.c.nodes[1].member)->number >> 32, may_be ? 1028 : 3);
+        off();
+    }
+}
+
+/* When the job is over its store is for another. */
+static void test_next_job(void **state)
+{
+    (void)state;
+    on(0, 1);
+    uint64_t job = member_view(t.c.nodes[0].member)->job;
+    cluster_leave(&t.c.nodes[0]);
+    assert_true(cluster_run(&t.c, cluster_over, &t.c, 10));
+    cluster_kill(&t.c.nodes[0]);
+    scheduler_off(true);
+    scheduler_on();
+    cluster_start(&t.c, &t.c.nodes[1], WORKER);
+    assert_true(cluster_run(&t.c, tnode_joined, &t.c.nodes[1], 5));
+    assert_int_equal(t.c.nodes[1].joined_status, PARAMO_OK);
+    assert_true(member_view(t.c.nodes[1].member)->job != job);
+    assert_int_equal(member_view(t.c.nodes[1].member)->number >> 32, 2);
+    off();
+}
+
+/* Away for ten minutes: the others give it up, and not before. */
+static void test_never_comes_back(void **state)
+{
+    (void)state;
+    on(0, 1);
+    scheduler_off(false);
+    cluster_pass(&t.c, 590);
+    assert_false(t.c.nodes[0].ended);
+    assert_true(cluster_run(&t.c, tnode_ended, &t.c.nodes[0], 20));
+    assert_int_equal(t.c.nodes[0].ended_status, PARAMO_E_NO_SCHEDULER);
+    scheduler_on();
+    off();
+}
+
+/* A stored view that no scheduler writes: it would have places made for more nodes than there can be. */
+static void test_more_places_than_nodes(void **state)
+{
+    (void)state;
+    on(1, 1);
+    struct view *view = calloc(1, sizeof *view);
+    assert_non_null(view);
+    const uint32_t many[][2] = {{0, UINT32_MAX}, {UINT32_MAX, UINT32_MAX}, {1, VIEW_NODES_MAX}};
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
+        view->num_servers = many[i][0];
+        view->num_workers = many[i][1];
+        assert_int_equal(roster_restore(t.c.scheduler, view), PARAMO_E_CORRUPT);
+        assert_non_null(strstr(err_text(), "at most 10000 nodes"));
+    }
+    free(view);
+    off();
+}
+
+/* With an argument: that bug is planted (scripts/mutants). */
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !mutant_choose(argv[1]))
+        return 2;
+    log_set_level(LOG_ERROR);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_what_is_shared),
+        cmocka_unit_test(test_a_node_that_does_not_return),
+        cmocka_unit_test(all_others_die_at_once),
+        cmocka_unit_test(test_drain_is_durable),
+        cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_view_above),
+        cmocka_unit_test(test_ends_again),
+        cmocka_unit_test(test_no_such_view),
+        cmocka_unit_test(test_next_job),
+        cmocka_unit_test(test_never_comes_back),
+        cmocka_unit_test(test_more_places_than_nodes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

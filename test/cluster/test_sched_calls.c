@@ -1,0 +1,242 @@
+/* What members ask the scheduler for, one thing at a time: tables, barriers, values, pools. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cluster/scheduler/sched.h"
+#include "cluster/support_simcluster.h"
+#include "wire/kv_calls.h"
+
+static void test_tables(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_all(&c, 1, 2);
+    struct tnode *a = &c.nodes[1], *b = &c.nodes[2];
+    paramo_table_options options = {.size = sizeof options, .dim = 3};
+    struct tcall t, u;
+    TCALL(a, &t, member_table_open(a->member, &t.call, "w", NULL, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_NO_TABLE);
+    TCALL(a, &t, member_table_open(a->member, &t.call, "w", &options, in_seconds(&c, 5)));
+    TCALL(b, &u, member_table_open(b->member, &u.call, "w", &options, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    assert_int_equal(tcall_wait(&c, &u), PARAMO_OK);
+    assert_int_equal(t.call.result.table, 1);
+    assert_int_equal(u.call.result.table, 1);
+    assert_int_equal(view_table(member_view(a->member), 1)->options.dim, 3);
+    assert_int_equal(view_table(member_view(b->member), 1)->options.placement, PARAMO_PLACE_MIXED);
+    options.dim = 4;
+    TCALL(b, &u, member_table_open(b->member, &u.call, "w", &options, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &u), PARAMO_E_TABLE_EXISTS);
+    assert_string_equal(u.text, "table w exists with dim 3, not 4");
+    cluster_pass(&c, 1);
+    assert_int_equal(member_view(c.nodes[0].member)->tables_count, 1);
+    cluster_fini(&c);
+}
+
+static void test_barriers(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_all(&c, 1, 2);
+    struct tnode *s = &c.nodes[0], *a = &c.nodes[1], *b = &c.nodes[2];
+    struct tcall t, u, v, again;
+    tcall_init(&t);
+    tnode_enter(s);
+    assert_int_equal(member_barrier(s->member, &t.call, 4, 0, in_seconds(&c, 5)), PARAMO_E_INVALID);
+    tnode_leave(s);
+    /* A node counts once, however often it enters; all are released together, with one number. */
+    for (uint64_t number = 1; number <= 3; number++) {
+        TCALL(a, &t, member_barrier(a->member, &t.call, 6, 0, in_seconds(&c, 50)));
+        TCALL(a, &again, member_barrier(a->member, &again.call, 6, 0, in_seconds(&c, 50)));
+        TCALL(b, &u, member_barrier(b->member, &u.call, 6, 0, in_seconds(&c, 50)));
+        cluster_pass(&c, 5);
+        assert_false(t.done || u.done || again.done);
+        TCALL(s, &v, member_barrier(s->member, &v.call, 6, 0, in_seconds(&c, 50)));
+        assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+        assert_int_equal(tcall_wait(&c, &u), PARAMO_OK);
+        assert_int_equal(tcall_wait(&c, &v), PARAMO_OK);
+        assert_int_equal(tcall_wait(&c, &again), PARAMO_OK);
+        assert_int_equal(t.call.result.number, number);
+        assert_int_equal(v.call.result.number, number);
+    }
+    /* Another customer's and another group's barriers are others. */
+    TCALL(a, &t, member_barrier(a->member, &t.call, 4, 0, in_seconds(&c, 3)));
+    TCALL(b, &u, member_barrier(b->member, &u.call, 4, 1, in_seconds(&c, 3)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(t.text, "worker 1 (node 11, host)"));
+    assert_int_equal(tcall_wait(&c, &u), PARAMO_E_TIMEOUT);
+    assert_non_null(strstr(u.text, "worker 0 (node 9, host)"));
+    /* Who has timed out is not in it any more. */
+    TCALL(b, &u, member_barrier(b->member, &u.call, 4, 0, in_seconds(&c, 50)));
+    cluster_pass(&c, 3);
+    assert_false(u.done);
+    /* A death is named, at once and later. */
+    cluster_kill(a);
+    assert_int_equal(tcall_wait(&c, &u), PARAMO_E_BARRIER);
+    assert_non_null(strstr(u.text, "worker 0 (node 9, host)"));
+    TCALL(b, &u, member_barrier(b->member, &u.call, 4, 0, in_seconds(&c, 50)));
+    assert_int_equal(tcall_wait(&c, &u), PARAMO_E_BARRIER);
+    TCALL(s, &t, member_barrier(s->member, &t.call, 2, 0, in_seconds(&c, 50)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    cluster_fini(&c);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_all(&c, 0, 2);
+    struct tnode *a = &c.nodes[0], *b = &c.nodes[1];
+    struct tcall t, u;
+    TCALL(a, &t, member_kv_get(a->member, &t.call, "lr", in_seconds(&c, 50)));
+    TCALL(b, &u, member_kv_put(b->member, &u.call, "other", "x", 1, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &u), PARAMO_OK);
+    cluster_pass(&c, 1);
+    assert_false(t.done);
+    TCALL(b, &u, member_kv_put(b->member, &u.call, "lr", "0.1", 4, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    assert_string_equal(t.value, "0.1");
+    TCALL(a, &t, member_kv_get(a->member, &t.call, "none", in_seconds(&c, 2)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_TIMEOUT);
+    const double one[] = {1.5, -2};
+    for (int i = 0; i < 3; i++) {
+        TCALL(i % 2 ? a : b, &t,
+              member_kv_add((i % 2 ? a : b)->member, &t.call, "sum", one, 2, in_seconds(&c, 5)));
+        assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    }
+    TCALL(a, &t, member_kv_get(a->member, &t.call, "sum", in_seconds(&c, 2)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    double sum[2];
+    memcpy(sum, t.value, sizeof sum);
+    assert_true(sum[0] == 4.5 && sum[1] == -6);
+    TCALL(a, &t, member_kv_add(a->member, &t.call, "sum", one, 1, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_SIZE_MISMATCH);
+    for (int i = 0; i < 2; i++) { /* a key that is not there is no error */
+        TCALL(b, &t, member_kv_delete(b->member, &t.call, "sum", in_seconds(&c, 5)));
+        assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    }
+    TCALL(a, &t, member_kv_get(a->member, &t.call, "sum", in_seconds(&c, 2)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_TIMEOUT);
+    TCALL(a, &t, member_kv_add(a->member, &t.call, "sum", one, 1, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK); /* of another length: nothing is left of the old one */
+    cluster_fini(&c);
+}
+
+/* The scheduler keeps so many values; what is deleted makes room. */
+static void test_values_bounded(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_all(&c, 0, 1);
+    struct tnode *a = &c.nodes[0];
+    struct tcall t;
+    static uint8_t value[KV_VALUE_MAX];
+    char key[16];
+    unsigned fit = 0;
+    for (paramo_err err = PARAMO_OK; !err; fit += !err) {
+        (void)snprintf(key, sizeof key, "k%u", fit);
+        TCALL(a, &t, member_kv_put(a->member, &t.call, key, value, sizeof value, in_seconds(&c, 5)));
+        err = tcall_wait(&c, &t);
+    }
+    assert_int_equal(t.status, PARAMO_E_FULL);
+    assert_int_equal(fit, SCHED_KV_BYTES / KV_VALUE_MAX);
+    TCALL(a, &t, member_kv_delete(a->member, &t.call, "k0", in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    TCALL(a, &t, member_kv_put(a->member, &t.call, key, value, sizeof value, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    cluster_fini(&c);
+}
+
+/* The next part as 100 * stream + index, or -state. */
+static int next_unit(struct cluster *c, struct tnode *node, struct tcall *t, uint32_t round, uint32_t ms)
+{
+    TCALL(node, t, member_pool_next(node->member, &t->call, "p", 0, round, ms, in_seconds(c, 60)));
+    assert_int_equal(tcall_wait(c, t), PARAMO_OK);
+    if (t->call.result.state != POOL_GOT)
+        return -(int)t->call.result.state;
+    assert_int_equal(t->call.result.unit.round, round);
+    return (int)(t->call.result.unit.stream * 100 + t->call.result.unit.index);
+}
+
+static paramo_err report(struct cluster *c, struct tnode *node, const struct work_unit *unit, bool end)
+{
+    struct tcall t;
+    if (end)
+        TCALL(node, &t, member_pool_end(node->member, &t.call, "p", unit, in_seconds(c, 60)));
+    else
+        TCALL(node, &t, member_pool_done(node->member, &t.call, "p", unit, in_seconds(c, 60)));
+    return tcall_wait(c, &t);
+}
+
+static void test_pool_order_and_affinity(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_all(&c, 0, 3);
+    struct tnode *a = &c.nodes[0], *b = &c.nodes[1];
+    struct tcall t, units[6];
+    TCALL(a, &t, member_pool_open(a->member, &t.call, "p", 3, 2, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    TCALL(b, &t, member_pool_open(b->member, &t.call, "p", 3, 3, in_seconds(&c, 5)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_E_INVALID);
+    /* Stream 0 has parts 0 1 2, stream 1 none, stream 2 part 0. */
+    assert_int_equal(next_unit(&c, a, &units[0], 0, 0), 0);
+    assert_int_equal(next_unit(&c, b, &units[1], 0, 0), 1);
+    assert_int_equal(next_unit(&c, a, &units[2], 0, 0), 2);
+    assert_int_equal(next_unit(&c, b, &units[3], 0, 0), 3);
+    assert_int_equal(next_unit(&c, a, &units[4], 0, 0), 4);
+    assert_int_equal(report(&c, a, &units[4].call.result.unit, true), PARAMO_OK);
+    assert_int_equal(next_unit(&c, a, &units[5], 0, 0), 100);
+    assert_int_equal(report(&c, b, &units[3].call.result.unit, true),
+                     PARAMO_OK); /* the end is nearer still */
+    assert_int_equal(report(&c, a, &units[5].call.result.unit, true), PARAMO_OK);
+    assert_int_equal(next_unit(&c, b, &units[5], 0, 0), 200);
+    assert_int_equal(next_unit(&c, a, &units[3], 0, 0), 201);
+    assert_int_equal(report(&c, a, &units[3].call.result.unit, true), PARAMO_OK);
+    assert_int_equal(next_unit(&c, a, &t, 0, 500), -POOL_NONE_NOW);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(report(&c, i == 1 ? b : a, &units[i].call.result.unit, false), PARAMO_OK);
+    assert_int_equal(report(&c, a, &units[0].call.result.unit, false), PARAMO_E_NOT_FOUND);
+    TCALL(a, &t, member_pool_next(a->member, &t.call, "p", 0, 1, 50000, in_seconds(&c, 60)));
+    assert_int_equal(report(&c, b, &units[5].call.result.unit, false), PARAMO_OK);
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK); /* round 1 has begun */
+    assert_int_equal(t.call.result.unit.index, 0);
+    assert_int_equal(next_unit(&c, b, &units[1], 0, 0), -POOL_FINISHED);
+    /* Each gets its own first: a did 0 2, b did 1 200; then what is left of the others'. */
+    assert_int_equal(next_unit(&c, b, &units[1], 1, 0), 1);
+    assert_int_equal(next_unit(&c, b, &units[2], 1, 0), 200);
+    assert_int_equal(next_unit(&c, b, &units[3], 1, 0), 2);
+    assert_int_equal(next_unit(&c, a, &units[4], 1, 0), -POOL_NONE_NOW);
+    /* What a dead worker held is dealt again, and what it says later does not count. */
+    TCALL(a, &units[5], member_pool_next(a->member, &units[5].call, "p", 0, 1, 50000, in_seconds(&c, 60)));
+    cluster_kill(b);
+    assert_int_equal(tcall_wait(&c, &units[5]), PARAMO_OK);
+    assert_int_equal(units[5].call.result.unit.index, 1);
+    assert_int_equal(next_unit(&c, a, &units[2], 1, 0), 2);
+    assert_int_equal(next_unit(&c, a, &units[3], 1, 0), 200);
+    assert_int_equal(report(&c, a, &t.call.result.unit, false), PARAMO_OK);
+    assert_int_equal(report(&c, a, &units[2].call.result.unit, false), PARAMO_OK);
+    assert_int_equal(report(&c, a, &units[3].call.result.unit, false), PARAMO_OK);
+    assert_int_equal(next_unit(&c, a, &t, 1, 0), -POOL_NONE_NOW);
+    assert_int_equal(report(&c, a, &units[5].call.result.unit, false), PARAMO_OK);
+    assert_int_equal(next_unit(&c, a, &t, 1, 0), -POOL_FINISHED);
+    cluster_fini(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_values_bounded),
+        cmocka_unit_test(test_pool_order_and_affinity),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
