@@ -29,13 +29,15 @@
     X(jump, ns)  /* its clock, forward */                                                                    \
     X(crash, ns) /* until it is started again; 0: never */                                                   \
     X(migrate,                                                                                               \
-      draw)       /* partitions that hold nothing go from one server to another; which, the number says */   \
-    X(stall, ns)  /* operations of its disk take so long, for twenty times as long; from another node than   \
-                     `to`: of all servers' and schedulers' ways to the checkpoints */                        \
-    X(disk, draw) /* an operation of its disk fails, stops half-way, or the power does; or what it asks etcd \
-                     is lost, or done and not answered, or done later; which, it says */                     \
-    X(save, draw) /* a worker asks for a checkpoint */                                                       \
-    X(load, draw) /* a worker has one loaded: the last, or one before */                                     \
+      draw) /* partitions that hold nothing go from one server to another; which, the number says */         \
+    X(stall,                                                                                                 \
+      ns) /* operations of its disk take so long, for twenty times as long; from another node than   \
+                     `to`: of all servers' and schedulers' ways to the checkpoints */       \
+    X(disk,                                                                                                  \
+      draw) /* an operation of its disk fails, stops half-way, or the power does; or what it asks etcd \
+                     is lost, or done and not answered, or done later; which, it says */     \
+    X(save, draw)  /* a worker asks for a checkpoint */                                                      \
+    X(load, draw)  /* a worker has one loaded: the last, or one before */                                    \
     X(renew, draw) /* everybody dies, and a new job begins with the last checkpoint */                       \
     X(close, draw) /* a worker closes a customer, and opens it again: which, and when, it says */            \
     X(idle, ns)    /* a worker's application issues nothing */                                               \
@@ -45,9 +47,10 @@
     X(drift, ppm)  /* its clock runs faster; odd: slower */                                                  \
     X(freeze, ns)  /* its clock stands still, and its process with it: a machine that is suspended */        \
     X(netsplit,                                                                                              \
-      draw)      /* two sides do not reach each other: which nodes are on `from`'s, and how long, it says */ \
-    X(lie, draw) /* a worker's disk, or the folder of checkpoints, says that it has synced, and has not: so  \
-                    often, it says */                                                                        \
+      draw) /* two sides do not reach each other: which nodes are on `from`'s, and how long, it says */      \
+    X(lie,                                                                                                   \
+      draw) /* a worker's disk, or the folder of checkpoints, says that it has synced, and has not: so  \
+                    often, it says */    \
     X(amid, draw) /* the same when a migration pauses next: its source, and who else is with it, it says */  \
     X(memory, draw) /* its process gets no memory, once or some times in a row: which time, it says */
 
