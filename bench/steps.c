@@ -7,7 +7,8 @@
 
 #include "base/hash.h"
 #include "env/hugemem.h"
-#include "server/replication/chained.h"
+#include "server/replication/chain_impl.h"
+#include "server/replication/follow.h"
 #include "table/table.h"
 #include "table/table_snapshot.h"
 #include "wire/report.h"

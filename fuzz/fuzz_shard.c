@@ -11,9 +11,10 @@
 #include "cluster/session/control_message.h"
 #include "fakevan.h"
 #include "ring/chains.h"
-#include "server/migration/migration.h"
+#include "server/replication/chain_impl.h"
 #include "server/snapshot/ckpt_rows.h"
 #include "table/table_options.h"
+#include "wire/migration_order.h"
 #include "wire/order.h"
 
 enum {

@@ -1,11 +1,14 @@
 #include "sim/cover.h"
+#include "server/migration/source.h"
+#include "server/migration/target.h"
+#include "server/replication/chain_impl.h"
+#include "server/snapshot/loading.h"
+#include "server/snapshot/saving.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/member/member_impl.h"
-#include "server/migration/migration.h"
-#include "server/snapshot/saving.h"
 #include "sim/cover_impl.h"
 #include "worker/client_impl.h"
 

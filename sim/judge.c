@@ -6,7 +6,8 @@
 
 #include "base/hash.h"
 #include "ring/chains.h"
-#include "server/migration/migration.h"
+#include "server/migration/target.h"
+#include "server/replication/chain_impl.h"
 #include "sim/world.h"
 #include "wire/head.h"
 #include "worker/client_impl.h"

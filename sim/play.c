@@ -1,4 +1,5 @@
 #include "sim/play.h"
+#include "server/shard/shard_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "cluster/member/member_impl.h"
-#include "server/shard/shard_impl.h"
 #include "sim/disk.h"
 #include "sim/world.h"
 

@@ -1,6 +1,7 @@
 /* Nodes that reach each other, and nobody else: two of them, a host that is gone, any two sides; also in the
  * middle of a migration, when its source has begun to hold changes back, or the scheduler may commit it. */
-#include "server/migration/migration.h"
+#include "server/migration/source.h"
+#include "server/replication/chain_impl.h"
 #include "sim/world.h"
 
 static void cut(struct world *w, uint32_t nodes, uint64_t ns, size_t fault)

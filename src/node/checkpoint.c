@@ -6,6 +6,7 @@
 
 #include "env/process.h"
 #include "node/node.h"
+#include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"
 #include "wire/ckpt_order.h"
 #include "wire/order.h"

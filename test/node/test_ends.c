@@ -1,5 +1,7 @@
 /* How a server ends: by itself, when a shard cannot go on, and when it is to be drained and the job is over.
  */
+#include "server/replication/chain_impl.h"
+#include "server/replication/forward.h"
 #include "unit.h"
 
 #include <sched.h>
@@ -11,7 +13,6 @@
 #include "base/log.h"
 #include "node/node.h"
 #include "paramo/app.h"
-#include "server/replication/chained.h"
 #include "support_cluster.h"
 
 enum { KEYS = 1000, NOBODYS = 77 };

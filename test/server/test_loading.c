@@ -1,12 +1,13 @@
 /* HOLD, LOAD and GO on one shard: requests wait from the first to the last, then go on in their order; and
  * they go on, too, when nobody says GO any more. (What a load brings: test_saving.c; among copies: the
  * simulator.) */
+#include "server/snapshot/loading.h"
+#include "server/snapshot/saving.h"
 #include "unit.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "server/snapshot/saving.h"
 #include "server/support_fake.h"
 #include "sim/env/simfs.h"
 

@@ -1,12 +1,13 @@
 /* A shard's part of a checkpoint: what was applied when it began is in, nothing later is, whatever the disk
  * does; and it comes back on other partitions. */
+#include "server/snapshot/loading.h"
+#include "server/snapshot/saving.h"
 #include "unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/snapshot/saving.h"
 #include "server/support_fake.h"
 #include "sim/env/simfs.h"
 #include "table/table_options.h"

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "server/shard/slice.h"
 #include "server/support_fake.h"
 
 static const float one = 1;

@@ -1,4 +1,5 @@
 /* What the model takes for lost, by the chains of the view before and by who is dead in the new one. */
+#include "server/shard/shard_impl.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -6,7 +7,6 @@
 #include <string.h>
 
 #include "cluster/view/view.h"
-#include "server/shard/shard_impl.h"
 #include "sim/world.h"
 
 enum { SERVERS = 2, BEFORE = 4 };

@@ -1,10 +1,10 @@
 #include "worker/support_play.h"
+#include "server/replication/chain_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/replication/chained.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 

@@ -1,11 +1,10 @@
 /* Rows that go many at a time: CLEAR with copies, and partitions that leave. They are gone at once, and
  * removed in steps with everything else between these. */
+#include "server/replication/chain_impl.h"
 #include "unit.h"
 
 #include <string.h>
 
-#include "server/replication/chained.h"
-#include "server/snapshot/saving.h"
 #include "worker/support_world.h"
 
 enum { N = 400, STEP = 8, SMALL, WIDE, VAR, DENSE, OTHER, TABLES, FIRST = SMALL };

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "server/shard/shard_impl.h"
+#include "server/shard/slice.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"

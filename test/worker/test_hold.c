@@ -1,10 +1,11 @@
 /* HOLD where there are copies: it is done when those behind have all that was done here, and not before. (On
  * one shard: test/server/test_loading.c.) */
+#include "server/snapshot/loading.h"
+#include "server/snapshot/saving.h"
 #include "unit.h"
 
 #include <string.h>
 
-#include "server/snapshot/saving.h"
 #include "worker/support_world.h"
 
 enum { N = 64, LATE_MS = 300 /* less than a lease */ };

@@ -1,13 +1,15 @@
 /* Moves of partitions in which one connection lags behind another, a side is silent, or an order comes late,
  * each as a script: the test is the scheduler. Seeds: test_migration_sim. A mutant's name as the first
  * argument plants that bug; the second names the one test to run. */
+#include "server/migration/target.h"
+#include "server/replication/chain_impl.h"
+#include "server/replication/forward.h"
 #include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mutant.h"
-#include "server/migration/migration.h"
 #include "wire/order.h"
 #include "worker/support_world.h"
 

@@ -14,7 +14,8 @@
 
 #include "cluster/scheduler/migrations.h"
 #include "ring/chains.h"
-#include "server/migration/migration.h"
+#include "server/replication/chain_impl.h"
+#include "wire/migration_order.h"
 #include "wire/order.h"
 #include "worker/support_play.h"
 

@@ -1,13 +1,14 @@
 /* Memory, or room, fails where a chain cannot do without it: the shard says so, once, and serves no more.
  * Where it can, it does. */
+#include "server/replication/chain_impl.h"
+#include "server/snapshot/loading.h"
+#include "server/snapshot/saving.h"
 #include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mutant.h"
-#include "server/replication/chained.h"
-#include "server/snapshot/saving.h"
 #include "table/table_page.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"

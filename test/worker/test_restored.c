@@ -2,6 +2,9 @@
  * the test is the scheduler. What was lost is as it was in the checkpoint, and no push that is in there, or
  * was under way, is done twice or not at all; everything else is as it is; nobody sees more of it than a
  * wait. */
+#include "server/replication/chain_impl.h"
+#include "server/snapshot/loading.h"
+#include "server/snapshot/saving.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -9,8 +12,6 @@
 
 #include "base/mutant.h"
 #include "ring/chains.h"
-#include "server/replication/chained.h"
-#include "server/snapshot/saving.h"
 #include "sim/env/simfs.h"
 #include "wire/migration_order.h"
 #include "wire/order.h"

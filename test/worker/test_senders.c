@@ -1,12 +1,15 @@
 /* What shards keep of their senders: customers that are closed and opened again, workers that fall silent,
  * hosts that vanish. Each as a script: the test is the scheduler. A mutant's name as the first argument
  * plants that bug. */
+#include "server/replication/chain_impl.h"
+#include "server/replication/follow.h"
+#include "server/shard/slice.h"
 #include "unit.h"
+#include "wire/migration_order.h"
 
 #include <string.h>
 
 #include "base/mutant.h"
-#include "server/migration/migration.h"
 #include "wire/order.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"

@@ -1,12 +1,12 @@
 /* A server dies with a request under way that asks all servers: with copies it begins anew where it must, and
  * nobody sees more of it than that it took longer. Also: a table is gone through while owners change. */
+#include "server/replication/chain_impl.h"
 #include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/session/connector.h"
-#include "server/replication/chained.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"
 #include "worker/support_world.h"

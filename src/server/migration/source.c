@@ -1,10 +1,12 @@
-/* The owner's side of a move (moving.h), and what both sides share. */
+#include "server/migration/source.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "server/migration/migration.h"
+#include "server/replication/forward.h"
+#include "server/shard/clearing.h"
 #include "server/snapshot/ckpt_rows.h"
 #include "wire/order.h"
 
@@ -51,21 +53,6 @@ static struct chain_name name_of(const struct migration_shard *m)
 static uint64_t term_of(const struct shard *s)
 {
     return s->view->number >> 32;
-}
-
-/* A shard gives, and takes, one move after the other, by rising ids: an order of an earlier one has been
- * overtaken. */
-static paramo_err overtaken(uint64_t *over, uint64_t id)
-{
-    if (id <= *over)
-        return err_set(PARAMO_E_NOT_FOUND, "the migration is over");
-    *over = id - 1;
-    return PARAMO_OK;
-}
-
-static void is_over(uint64_t *over, uint64_t id)
-{
-    *over = id > *over ? id : *over;
 }
 
 static bool in_migration(const struct migration_order *m, unsigned partition)
@@ -312,7 +299,7 @@ void migration_source_end(struct chain *c)
     char label[VIEW_LABEL_MAX];
     bool was_paused = g && g->state >= MIGRATION_SOURCE_PAUSING;
     if (g && !MUTANT(pause_after_abort))
-        is_over(&c->sources_over, g->order.id); /* a PAUSE that is on its way comes too late */
+        migration_set_over(&c->sources_over, g->order.id); /* a PAUSE that is on its way comes too late */
     if (was_paused) {
         uint64_t ns = lane_now(s->lane) - g->paused_at;
         spread_add(&s->pauses, ns / ENV_US);
@@ -629,8 +616,6 @@ bool migration_source_defers(struct shard *s, const struct wire_head *h, const s
     return holds;
 }
 
-/* ---- both sides ---------------------------------------------------------------------------------------- */
-
 /* By the view: it has been committed; it will not be any more. */
 static void judge(const struct shard *s, const struct migration_order *m, uint64_t term, bool rows,
                   bool *committed, bool *off)
@@ -645,79 +630,21 @@ static void judge(const struct shard *s, const struct migration_order *m, uint64
                            !node->alive || term_of(s) != term);
 }
 
-void migration_view_changed(struct chain *c)
+void migration_source_view_changed(struct chain *c)
 {
-    struct shard *s = c->shard;
     struct migration_source *g = c->migration_source;
     bool committed, off;
-    if (g) {
-        judge(s, &g->order, g->term, g->stream, &committed, &off);
-        for (unsigned a = g->order.first; in_migration(&g->order, a) && !committed; a++)
-            off |= chain_level(s, a) != 0;
-        if (committed || off)
-            migration_source_end(c); /* requests that wait are handled when this view has been taken */
-    }
-    migration_target_view_changed(c);
+    if (!g)
+        return;
+    judge(c->shard, &g->order, g->term, g->stream, &committed, &off);
+    for (unsigned a = g->order.first; in_migration(&g->order, a) && !committed; a++)
+        off |= chain_level(c->shard, a) != 0;
+    if (committed || off)
+        migration_source_end(c); /* requests that wait are handled when this view has been taken */
 }
 
-void migration_close(struct chain *c)
+void migration_source_close(struct chain *c)
 {
     if (c->migration_source)
         source_free(c->migration_source);
-    migration_target_close(c);
-}
-
-paramo_err migration_suspend(struct shard *s)
-{
-    struct chain *c = s->chain;
-    if (c && ((c->migration_source && c->migration_source->state == MIGRATION_SOURCE_PAUSED) ||
-              migration_target_complete(c)))
-        return err_set(PARAMO_E_AGAIN, "partitions of this shard are being migrated");
-    if (c) {
-        migration_source_end(c);
-        chain_reopen(s);
-        migration_target_end(c, true);
-    }
-    return PARAMO_OK;
-}
-
-void shard_migration_order(struct shard *s, uint32_t what, const struct migration_order *m,
-                           shard_migration_done done, void *arg)
-{
-    struct chain *c = s->chain;
-    paramo_err err = PARAMO_OK;
-    bool later = false;
-    struct migration_shard self = {.node = s->config.node, .index = (uint16_t)s->config.index};
-    if (what == ORDER_MIGRATION_END) {
-        if (c && chain_same(name_of(&m->from), name_of(&self)))
-            is_over(&c->sources_over, m->id);
-        else if (c)
-            is_over(&c->targets_over, m->id);
-        if (c && c->migration_source && c->migration_source->order.id == m->id)
-            migration_source_end(c);
-        if (c)
-            migration_target_end_ordered(c, m);
-        if (c)
-            chain_reopen(s);
-    } else if (!c || !s->view || s->self < 0 || c->failed) {
-        err = err_set(PARAMO_E_NOT_FOUND, "this shard has no part in chains now");
-    } else if (s->loading) {
-        err = err_set(PARAMO_E_AGAIN, "a checkpoint is being loaded");
-    } else if (what == ORDER_MIGRATION_SOURCE) {
-        err = overtaken(&c->sources_over, m->id);
-        if (!err)
-            err = migration_source_begin(c, m);
-    } else if (what == ORDER_MIGRATION_TARGET) {
-        err = overtaken(&c->targets_over, m->id);
-        if (!err)
-            err = migration_target_begin(c, m, done, arg);
-        later = !err;
-    } else {
-        err = overtaken(&c->sources_over, m->id);
-        if (!err)
-            err = migration_source_pause(c, m, done, arg);
-        later = !err;
-    }
-    if (!later)
-        done(arg, err);
 }

@@ -1,10 +1,16 @@
-/* The target's side of a move (moving.h). */
+#include "server/migration/target.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "server/migration/migration.h"
+#include "server/replication/follow.h"
+#include "server/replication/forward.h"
+#include "server/replication/succession.h"
+#include "server/shard/apply.h"
+#include "server/shard/clearing.h"
+#include "server/shard/partial_apply.h"
 #include "server/snapshot/ckpt_rows.h"
 
 struct migration_target {

@@ -1,5 +1,5 @@
-/* A follower's side: what comes from the member before, and the records of the owners it follows (chained.h).
- */
+#include "server/replication/follow.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,12 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "cluster/session/acceptor.h"
-#include "server/migration/migration.h"
+#include "server/migration/target.h"
+#include "server/replication/forward.h"
+#include "server/shard/apply.h"
+#include "server/shard/clearing.h"
+#include "server/shard/partial_apply.h"
+#include "server/shard/slice.h"
 
 /* ---- origins and their senders ---- */
 

@@ -1,11 +1,18 @@
-/* Streams to the next members, and what waits until they have it (chained.h). */
+#include "server/replication/forward.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "cluster/session/address.h"
 #include "cluster/session/connector.h"
-#include "server/migration/migration.h"
+#include "server/migration/source.h"
+#include "server/replication/follow.h"
+#include "server/shard/partial_apply.h"
+#include "server/shard/reply.h"
+#include "server/shard/slice.h"
+#include "server/snapshot/loading.h"
+#include "server/snapshot/saving.h"
 
 /* ---- entries ---- */
 

@@ -1,10 +1,14 @@
-/* What a new view changes in chains (chained.h). In this order: who is next, and what is kept for whom; which
- * partitions have become ours, or another's, with their records; what must be sent again; what is no longer
- * ours goes. */
+#include "server/replication/succession.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/migration/migration.h"
+#include "server/migration/source.h"
+#include "server/migration/target.h"
+#include "server/replication/follow.h"
+#include "server/replication/forward.h"
+#include "server/shard/clearing.h"
+#include "server/snapshot/saving.h"
 
 static struct chain_name name_of(const struct view *v, unsigned shard)
 {

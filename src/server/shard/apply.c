@@ -1,9 +1,14 @@
-/* What built-in tables do with a slice: the record of its number and the update are one step. */
+#include "server/shard/apply.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/replication/chained.h"
+#include "server/replication/forward.h"
+#include "server/shard/clearing.h"
+#include "server/shard/partial_apply.h"
+#include "server/shard/reply.h"
+#include "server/shard/scanning.h"
 
 enum { LEND_MIN = 16 << 10 }; /* a shorter copy costs less than sending by itself */
 

@@ -1,20 +1,12 @@
-/* Rows that go many at a time: CLEAR, and partitions that leave, or come again. From the moment at which it
- * is said they are gone: recorded, forwarded, never again read. Removing them takes steps of the lane. Until
- * it is done whoever wants rows of these partitions waits: requests of clients, changes of the member before
- * (which sends them again), rows of a move from here or to here, a load. What is not on these partitions goes
- * on, and so do beats and leases.
- *
- *     rows that are few ------------------------------------> removed at once
- *     a whole table, and no cut has to be given its rows ---> its store is taken away, and freed in steps
- *     others -----------> partitions in t->clearing, swept in steps, a sweep begins anew when partitions come
- * to it
- *
- * Nothing of this is replicated, or moves: each member removes the rows of its own copy, and no rows leave it
- * that are gone. A checkpoint that begins meanwhile has none of them (saving.c). */
+#include "server/shard/clearing.h"
+
 #include <string.h>
 
 #include "base/log.h"
-#include "server/migration/migration.h"
+#include "server/replication/follow.h"
+#include "server/replication/forward.h"
+#include "server/shard/slice.h"
+#include "server/snapshot/saving.h"
 #include "table/table_snapshot.h"
 
 enum {

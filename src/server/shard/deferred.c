@@ -1,18 +1,11 @@
-/* Requests that read a whole table, or a page of it: SCAN and STAT. What they ask for is found in steps of
- * the lane, with everything else between the steps; beats and leases go on. When it is there, the request is
- * handled as if it came now: the view may have changed since. They take turns: each STAT with all, of the
- * SCANs the first, since pages that are not there yet would push each other out of memory.
- *
- *     add --> waiting (the first of it has the next step) --> handled again --> answered, or deferred again
- *                 ^                                        |
- *                 +---- deferred_resume ---- held <--------+ the shard, or its connection, is shut
- *
- * A request that comes once more takes the place of what it repeats. Nothing of this is replicated, or moves
- * with partitions: a client asks the owner that comes after (MOVED). */
+#include "server/shard/deferred.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/replication/chained.h"
+#include "server/shard/reply.h"
+#include "server/shard/scanning.h"
+#include "server/shard/slice.h"
 
 /* One of these, at most one of a sender and number. */
 struct deferred {

@@ -1,11 +1,12 @@
-/* Requests to USER tables and apps: the record is made when one is handed over; a repeat waits for the same
- * answer, and after it the kept answer is repeated until the sender's floor passes (design, section 3). */
+#include "server/shard/handling.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "server/shard/shard_impl.h"
+#include "server/shard/apply.h"
+#include "server/shard/reply.h"
 #include "van/pool.h"
 
 static void gate_unref(struct gate *gate)

@@ -1,10 +1,10 @@
-/* A chunk's slice on partitions with different records (clocks.h): part of its keys may have been done where
- * their partitions came from. Those are left out, whatever is new is done, and the number is then recorded
- * for all. So it is, too, with what a chain sends again. */
+#include "server/shard/partial_apply.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/shard/shard_impl.h"
+#include "server/shard/apply.h"
+#include "server/shard/clearing.h"
 
 static unsigned partition_of(const struct shard_table *t, uint64_t key)
 {

@@ -1,8 +1,9 @@
+#include "server/shard/reply.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "server/shard/shard_impl.h"
 
 enum { REPLIES_CACHED = 4096 };
 

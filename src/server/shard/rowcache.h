@@ -1,8 +1,8 @@
 /*
  * The key lists that a table was asked for last, with the rows they resolved to: the push that follows a pull
- * of the same keys, and a batch that comes again, cost no look-up (design, section 6). Lists are compared key
- * by key, so that no hash must be trusted; a list is taken only if every key has its row, since a row that is
- * missing may be made by somebody else. Row numbers hold for one generation of the table (table/table.h).
+ * of the same keys, and a batch that comes again, cost no look-up. Lists are compared key by key, so that no
+ * hash must be trusted; a list is taken only if every key has its row, since a row that is missing may be
+ * made by somebody else. Row numbers hold for one generation of the table (table/table.h).
  *
  * The oldest lists go first, at most ROWCACHE_LISTS and ROWCACHE_BYTES. Where lists never come again most are
  * not kept at all. One owner, the shard. Tests: test/server/test_rowcache.c.

@@ -1,13 +1,11 @@
-/* Batches of rows in ascending key order, and counts of rows. Neither takes longer than a step of the lane: a
- * request that is not over by then is deferred (deferred.c), and goes on where it was.
- *
- * A session is what is known of a scan between its batches: a page of its table's keys (table_page.h), found
- * as the first batch behind the page before asks for it. It is only a cache, made anew when it has been let
- * go, since each request says where it goes on. */
+#include "server/shard/scanning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/replication/chained.h"
+#include "server/replication/chain_impl.h"
+#include "server/shard/deferred.h"
+#include "server/shard/reply.h"
 
 /* ---- sessions ------------------------------------------------------------------------------------------ */
 

@@ -1,3 +1,5 @@
+#include "server/shard/shard.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +8,19 @@
 #include "base/log.h"
 #include "cluster/session/acceptor.h"
 #include "ring/chains.h"
-#include "server/migration/migration.h"
+#include "server/migration/target.h"
+#include "server/replication/follow.h"
+#include "server/replication/forward.h"
+#include "server/replication/succession.h"
+#include "server/shard/clearing.h"
+#include "server/shard/deferred.h"
+#include "server/shard/handling.h"
+#include "server/shard/reply.h"
+#include "server/shard/scanning.h"
+#include "server/shard/shard_impl.h"
+#include "server/shard/slice.h"
+#include "server/snapshot/loading.h"
+#include "server/snapshot/saving.h"
 #include "table/table_options.h"
 #include "wire/report.h"
 

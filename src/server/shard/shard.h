@@ -1,7 +1,7 @@
 /*
  * A shard: one thread's share of the key space, a state machine on its lane. It owns the partitions that the
  * view gives it, the tables' rows on them, and one record per sender of which numbered chunks it has applied
- * (clocks.h).
+ * (applied_window.h).
  *
  *     conn --> peer --> view (MOVED, park) --> fence --> dedup --> table or handler --> answer --> conn
  *

@@ -1,18 +1,21 @@
 /*
- * The inside of a shard, for src/server only: who owns what. Everything is the lane's, unless it says
+ * The structures that all of src/server shares, and what shard.c does for the rest of it. Nothing outside
+ * src/server includes this, but tests and the simulator. One lane owns everything here, unless a field says
  * otherwise.
  *
- *     shard.c     life, views, tables, senders, peers
- *     slice.c     one request from arrival to its fate: park, refuse, dedup, keep for later, probe
- *     apply.c     what built-in tables do with it
- *     parted.c    the same where part of its keys were done elsewhere before
- *     handling.c  requests to USER tables: handed over, answered later, answers kept
- *     scanning.c  batches of rows, and counts of them
- *     clearing.c  rows that go many at a time
- *     deferred.c  those that take longer than a step of the lane
- *     clocks.c    which chunks of a sender have been done, and on which partitions
- *     reply.c     answers and their memory
- *     saving.c    its part of a checkpoint; loading.c: and back, or only what is lost
+ *     shard.h           shard.c           life, views, tables, senders, peers
+ *     slice.h           slice.c           one request from its arrival: defer, refuse, dedup, dispatch, probe
+ *     apply.h           apply.c           requests to built-in tables
+ *     partial_apply.h   partial_apply.c   requests of which some keys were applied before
+ *     handling.h        handling.c        requests to USER tables and apps: hand over, keep answers
+ *     scanning.h        scanning.c        pages of rows, and counts of rows
+ *     clearing.h        clearing.c        removal of many rows in steps
+ *     deferred.h        deferred.c        requests that take longer than a step of the lane
+ *     applied_window.h  applied_window.c  which chunks of a sender are applied, and on which partitions
+ *     reply.h           reply.c           answers and their memory
+ *
+ * It must never know how a chain, a migration or a checkpoint works: replication/, migration/ and snapshot/
+ * own those. Tests: test/server/, test/worker/, the simulator.
  */
 #ifndef SERVER_SHARD_SHARD_IMPL_H
 #define SERVER_SHARD_SHARD_IMPL_H
@@ -233,7 +236,6 @@ struct shard {
     struct spread pauses; /* of partitions that were being given away: microseconds */
 };
 
-/* ---- shard.c ---- */
 void shard_keep_house(struct shard *s);
 struct shard_table *shard_table_find(struct shard *s, uint32_t id);
 /* What was pushed to these partitions (NULL: all) is gone, or is not any more: cleared, or loaded. */
@@ -252,155 +254,5 @@ struct sender *shard_sender(struct shard *s, uint32_t node, uint32_t app, uint32
                             uint64_t incarnation);
 /* The connection is closed already: frees the peer, and its sender when nothing is left of it. */
 void shard_peer_forget(struct shard *s, struct peer *peer);
-
-/* ---- slice.c ---- */
-extern const struct van_user shard_van_user;
-/* Whatever the sender has given out below this is over, wherever it was done. */
-void shard_floor(struct shard *s, struct sender *sender, uint64_t floor);
-/* What waited for a view is handled. */
-void slice_resume_view_deferred(struct shard *s);
-/* Parked slices of this peer (NULL: of all), or past their deadline, are let go. */
-void slice_drop_view_deferred(struct shard *s, const struct peer *peer, uint64_t now);
-void slice_drop_deferred(struct peer *peer);
-/* The backlog has left: slices that waited are handled. An error closes the connection. */
-MUST_USE paramo_err slice_resume(struct peer *peer);
-void slice_resume_all(struct shard *s);
-/* May a slice that reads be handled now? */
-bool slice_may_read(const struct peer *peer, const struct wire_head *head, const struct van_seg *seg);
-/* It is, once more; an error closes the connection. */
-void slice_handle_again(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
-                        unsigned nseg);
-
-/* ---- saving.c, loading.c ---- */
-/* A change that must wait: rows that it changes are to be saved, and the disk is behind. */
-bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg);
-/* Rows of the table that are removed are to be saved first, and the disk is behind. */
-bool saving_behind(const struct shard *s, const struct shard_table *t);
-void saving_close(struct shard *s);
-/* The shard has another view: what a scheduler of an earlier term has ordered is given up, and not in the way
- * of the next, although a blocking job may be at it still. */
-void saving_new_view(struct shard *s);
-/* CANCELLED: a scheduler of an earlier term has ordered it. */
-MUST_USE paramo_err saving_check_term(const struct shard *s, uint32_t term);
-/* What is under way to those who follow has to be acknowledged before the checkpoint is whole. */
-void saving_mark(struct shard *s);
-/* Something was acknowledged, or the view is another. */
-void saving_check(struct shard *s);
-void loading_close(struct shard *s);
-/* Something was acknowledged, or the view is another. */
-void loading_check(struct shard *s);
-/* Sets s->restoring: by the view, and by what of it has not been done yet. */
-void loading_update(struct shard *s);
-
-/* ---- reply.c ---- */
-/* Answers head with a status; text only for errors. */
-void reply_status(struct peer *peer, const struct wire_head *head, paramo_err status, const char *text);
-void reply_moved(struct peer *peer, const struct wire_head *head);
-void reply_probe(struct peer *peer, const struct wire_head *head, uint32_t what);
-/* A reply with room for the bytes in its buffer; NULL: an error has been answered. */
-struct reply *reply_begin(struct peer *peer, const struct wire_head *head, size_t bytes);
-void reply_seg(struct reply *reply, unsigned seg, size_t offset, size_t bytes);
-/* Segment seg, the last, lies in memory that may change after reply_send; the buffer has room for it. */
-void reply_lend(struct reply *reply, unsigned seg, const void *data, size_t bytes);
-void reply_send(struct peer *peer, struct reply *reply, const struct wire_head *head, bool lens,
-                uint32_t count, uint32_t column);
-/* A captured answer, to the latest attempt. */
-void reply_late(struct peer *peer, struct reply *reply, const struct wire_head *head);
-void reply_kept(struct peer *peer, const struct wire_head *head, paramo_err status, struct kept_answer *kept);
-void reply_free(struct reply *reply);
-void reply_backlog(struct peer *peer);
-void kept_unref(struct kept_answer *kept);
-
-/* ---- apply.c ---- */
-/* Applies or reads and answers; the record of the number is made with the update. An error closes the
- * connection. repeated: applied before, only the answer is wanted. */
-MUST_USE paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wire_head *head,
-                                const struct van_seg *seg, unsigned nseg, bool repeated);
-/* Does this shard own all of the keys? */
-bool apply_owned(const struct shard *s, const struct ring_placement *placement, const uint64_t *keys,
-                 size_t n);
-#define APPLY_CHANGED "; leave a request's arrays as they are until it completes, or use PARAMO_COPY"
-/* They ascend, and a dense table has them. */
-MUST_USE paramo_err apply_check_order(const struct shard_table *t, const uint64_t *keys, size_t n);
-MUST_USE paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, const uint64_t *keys,
-                                     size_t n);
-
-/* Does to the table what a checked request says, all of it or, with an error, nothing. known: the rows of its
- * keys, or NULL. */
-MUST_USE paramo_err apply_change(struct shard_table *t, const struct wire_head *head,
-                                 const struct van_seg *seg, struct rowcache_list *known);
-
-/* Without regard to who owns them. */
-MUST_USE paramo_err apply_check_rows(const struct shard_table *t, const struct wire_head *head,
-                                     const struct van_seg *seg, unsigned nseg);
-
-/* ---- parted.c ---- (partitions: one bit each) */
-/* apply_change to those rows that lie on partitions. */
-MUST_USE paramo_err partial_apply(struct shard *s, struct shard_table *t, const struct wire_head *head,
-                                  const struct van_seg *seg, unsigned nseg,
-                                  const uint64_t partitions[RING_PARTITIONS / 64]);
-/* Those rows of a request that lie on partitions (NULL: all), gathered in a buffer: its size, and head and
- * segments of them. */
-size_t rows_some_bytes(const struct wire_head *head, const struct van_seg *seg, unsigned nseg);
-void rows_some(const struct shard_table *t, const struct wire_head *head, const struct van_seg *seg,
-               const uint64_t *partitions, uint8_t *buffer, struct wire_head *some_head,
-               struct van_seg some[3]);
-
-/* ---- clearing.c ---- */
-/* All rows of these partitions (NULL: of the table, which has no others) are gone from now on: dense ones are
- * what they were at first. Needs no memory. */
-void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *partitions);
-/* Are rows there on any of these partitions that are gone? Nothing may be read there, nor come. */
-bool clearing_touches(const struct shard_table *t, const uint64_t *partitions);
-/* Must the request wait for that? */
-bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg);
-/* Rows were deleted: what they took may be freed. */
-void clearing_update(struct shard *s, struct shard_table *t);
-void clearing_fire(struct lane_timer *timer);
-
-/* ---- handling.c ---- */
-/* t NULL: a message. */
-MUST_USE paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct wire_head *head,
-                                   const struct van_seg *seg, unsigned nseg, struct van_hold **hold);
-/* True if the number is a handler's business, and the probe has been answered. */
-bool handling_probe(struct peer *peer, const struct wire_head *head);
-/* The sender's floor has gone from `from` to its present place: answers below are let go. */
-void handling_floor(struct shard *s, struct sender *sender, uint64_t from);
-void handling_forget(struct shard *s, struct sender *sender);
-/* Is there anything of it? */
-bool handling_any(const struct sender *sender);
-void handling_close(struct shard *s);
-
-/* ---- scanning.c ---- */
-MUST_USE paramo_err scanning_slice(struct peer *peer, struct shard_table *t, const struct wire_head *head,
-                                   const struct van_seg *seg);
-/* Lets go of some memory. True: of all. */
-bool scanning_close_step(struct shard *s);
-/* One step towards the page that a deferred SCAN goes on with. True: it is there, or an error says why not.
- */
-bool scanning_step(struct peer *peer, struct shard_table *t, const struct wire_head *head, uint64_t cursor,
-                   paramo_err *err);
-/* Sessions older than this, or all of a sender. */
-void scanning_expire(struct shard *s, uint64_t now);
-void scanning_forget(struct shard *s, const struct sender *sender);
-/* Rows that are ours, not copies of others', and their parameters that are not zero. False: the answer comes
- * later. */
-bool counting_slice(struct peer *peer, struct shard_table *t, const struct wire_head *head,
-                    struct table_count *count);
-void counting_step(struct shard *s, struct shard_table *t, struct table_count *count);
-
-/* ---- deferred.c ---- */
-MUST_USE paramo_err deferred_add(struct peer *peer, const struct wire_head *head, uint64_t cursor);
-/* Has it been deferred? It stays for as long as its sender asks for it, however long it takes. */
-bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t number);
-/* The count that a deferred STAT, which is handled again, has been waiting for. */
-bool deferred_count(const struct peer *peer, const struct wire_head *head, struct table_count *count);
-void deferred_fire(struct lane_timer *timer);
-/* Steps are due: of what waits, or to let go of memory. */
-void deferred_go(struct shard *s);
-/* What shut the shard, or a connection, may be over. */
-void deferred_resume(struct shard *s);
-/* Those of a peer (NULL: of none), or past their deadline. */
-void deferred_drop(struct shard *s, const struct peer *peer, uint64_t now);
 
 #endif

@@ -1,9 +1,17 @@
-/* One request from its arrival to its fate (design, section 3, step 5). */
+#include "server/shard/slice.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "server/migration/migration.h"
+#include "server/migration/source.h"
+#include "server/replication/forward.h"
+#include "server/shard/apply.h"
+#include "server/shard/clearing.h"
+#include "server/shard/deferred.h"
+#include "server/shard/handling.h"
+#include "server/shard/reply.h"
+#include "server/snapshot/saving.h"
 
 /* ---- slices that cannot be handled now ---- */
 

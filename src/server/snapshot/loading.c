@@ -1,3 +1,5 @@
+#include "server/snapshot/loading.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -5,7 +7,8 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "server/migration/migration.h"
-#include "server/replication/chained.h"
+#include "server/shard/clearing.h"
+#include "server/shard/slice.h"
 #include "server/snapshot/ckpt_rows.h"
 #include "server/snapshot/saving.h"
 

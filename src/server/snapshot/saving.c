@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "server/replication/chained.h"
+#include "server/replication/chain_impl.h"
 #include "server/shard/shard_impl.h"
+#include "server/shard/slice.h"
 #include "server/snapshot/ckpt_rows.h"
 #include "table/table_snapshot.h"
 

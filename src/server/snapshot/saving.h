@@ -1,25 +1,21 @@
 /*
- * A shard's part of a checkpoint: taken while it serves (shard_save), and taken back (shard_load). Files are
- * read and written in blocking jobs; the lane hands rows over, or takes them, a little at a time.
+ * A shard's part of a checkpoint, saved while it serves (shard_save). Blocking jobs write the file; the lane
+ * hands rows over, a few at a time:
  *
- *     shard_save: the senders' records at once; a cut of every table (table_snapshot.h); then, between
- * requests, table --rows--> buffers by groups of partitions --full--> blocking job: sorted, encoded, written,
- * at the end synced When SAVE_QUEUE_BYTES wait for the disk, changes of rows that are not given out yet wait,
- * too, and nothing else does. An error anywhere ends the saving and nothing else: its file is removed, done
- * says why.
+ *     lane:          senders' records; a snapshot of every table (table/table_snapshot.h)
+ *                    between requests: table --rows--> buffers, one per group of partitions
+ *                                                          | full
+ *     blocking job:  sort, encode, write <-----------------+          at the end: sync
  *
- * Only what has changed is saved if the shard's last saving was that of the base, and the partitions are
- * those of then: a table's keys that went, then its rows that changed. A table whose changes are not known
- * (all of them, on a shard that took partitions over, or has another base) is CLEARED in the shard's
- * partitions and saved whole, which is as right: what comes later wins.
+ * When SAVE_QUEUE_BYTES wait for the disk, changes of rows that are not copied yet wait, too; nothing else
+ * does. An error ends the saving and nothing else: its file is removed, and done says why.
  *
- *     shard_load_hold, shard_load, shard_load_go: clears the checkpoint's tables, takes the rows of this
- * shard's partitions, of those that it follows, too; requests wait meanwhile. An error leaves these tables
- * lost (DATA_LOST), until they are cleared or loaded.
+ * A saving contains only changes if the shard's last saving was that of the base, and its partitions are the
+ * same: the keys that were removed, then the rows that changed. A table whose changes are not known is
+ * CLEARED in the shard's partitions and saved whole. Later blocks win, so that is right, too.
  *
- *     shard_restore: the same of the rows that are lost, and that the view says come back
- *
- * All on the shard's lane. One at a time. Tests: test/server/test_saving.c, test/e2e/checkpoint.sh.
+ * It must never know when checkpoints are due, or how a manifest looks (cluster/checkpoint/ckpt.h). One
+ * saving at a time, on the shard's lane. Tests: test/server/test_saving.c, test/e2e/checkpoint.sh.
  */
 #ifndef SERVER_SNAPSHOT_SAVING_H
 #define SERVER_SNAPSHOT_SAVING_H
@@ -28,6 +24,9 @@
 #include "env/blocking_job.h"
 #include "env/fs.h"
 #include "server/shard/shard.h"
+
+struct shard_table;
+struct wire_head;
 
 enum {
     SAVE_QUEUE_BYTES = 16 << 20, /* rows that wait for the disk */
@@ -58,34 +57,23 @@ struct shard_save_config {
 MUST_USE paramo_err shard_save(struct shard *s, const struct shard_save_config *config);
 /* Gives up the saving of this number (0: whichever), if it goes on; done comes. */
 void shard_save_drop(struct shard *s, uint64_t number);
-/* Takes rows and records of checkpoint `number`, whose id it must have. file is NULL in done. One of this id
- * that goes on already ends with CANCELLED: the scheduler that wanted it is gone. After a hold requests wait
- * on until shard_load_go. TIMEOUT: there are copies, and this shard does not hold (any more): it has served
- * requests meanwhile, so what copies have may be of before their load, or of after it. */
-MUST_USE paramo_err shard_load(struct shard *s, const struct shard_save_config *config);
-/* Before a load where there are copies. From now on requests wait; done comes when whoever is behind in a
- * chain has all that was done here. So with all shards held nothing is on its way that some have and others
- * have not, and it stays so until all have loaded. It ends with shard_load_go; by itself after hold_ms, or
- * with a view of another scheduler, who knows nothing of it: what has been loaded by then is lost, for others
- * may not have. */
-MUST_USE paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *config);
-/* Takes rows and records of checkpoint `number` for what of this shard's partitions is lost by the view and
- * is to be restored (struct view, lost), of nothing else; requests wait since that view, and go on with the
- * end of this. An error leaves it lost, and requests waiting: it is to be done again. What else goes on is
- * given up: AGAIN while that is not over. */
-MUST_USE paramo_err shard_restore(struct shard *s, const struct shard_save_config *config);
-/* Nothing if that is not held or loaded. What is not loaded whole by now is lost. TIMEOUT: the shard has let
- * that load go before, and its rows are lost: the load has failed. */
-MUST_USE paramo_err shard_load_go(struct shard *s, uint64_t id);
-
 struct saving;
-struct loading;
 /* The number of its checkpoint: for who looks on (the simulator). */
 uint64_t saving_number(const struct saving *sv);
-/* HOLDING --> HELD --> LOADING --> LOADED; without a hold it is LOADING, and over with that. */
-enum loading_phase { HOLDING, HELD, LOADING, LOADED };
-/* For who looks on (the simulator): the phase, and which of the shard's loads it is. True: only what is lost
- * is restored. */
-bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t *number);
+
+/* A change that must wait: rows that it changes are to be saved, and the disk is behind. */
+bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg);
+/* Rows of the table that are removed are to be saved first, and the disk is behind. */
+bool saving_behind(const struct shard *s, const struct shard_table *t);
+void saving_close(struct shard *s);
+/* The shard has another view: what a scheduler of an earlier term has ordered is given up, and not in the way
+ * of the next, although a blocking job may be at it still. */
+void saving_new_view(struct shard *s);
+/* CANCELLED: a scheduler of an earlier term has ordered it. */
+MUST_USE paramo_err saving_check_term(const struct shard *s, uint32_t term);
+/* What is under way to those who follow has to be acknowledged before the checkpoint is whole. */
+void saving_mark(struct shard *s);
+/* Something was acknowledged, or the view is another. */
+void saving_check(struct shard *s);
 
 #endif

@@ -1,0 +1,226 @@
+/*
+ * A shard's part in replication: the structures that src/server/replication and src/server/migration share.
+ * Each partition has a chain of members in the view: its owner, then its replicas. A change goes from member
+ * to member. The owner answers when the last member has it:
+ *
+ *     client ---> owner ---CHAIN---> replica ---CHAIN---> replica
+ *        ^         | ^                |  ^                   |
+ *        +-answer--+ +---CHAIN_ACK----+  +----CHAIN_ACK------+
+ *
+ *     forward.h     streams to the next members, and what waits for their acknowledgements
+ *     follow.h      what comes from the member before
+ *     succession.h  what a new view changes
+ *
+ * - Order. The owner numbers its changes. The numbers of one partition ascend for ever, whichever shard owns
+ *   it. A member applies a change only to partitions whose last number is lower. So a change that is sent
+ *   again is never applied twice, and copies are equal at equal numbers.
+ * - Kept. A member keeps what it forwarded until it is acknowledged, and sends it to the next member of a new
+ *   view.
+ * - Levels. The member at level l of a partition has the rows of tables with l replicas or more. A level that
+ *   a death has left empty stays empty until a migration has filled it. A change goes only as far as its
+ *   table's rows do; the last member that has them is the tail for it. So the changes of a follower, and the
+ *   numbers of a partition's last change, are a subset of those of the member before it.
+ * - Records. A follower keeps the records of senders of each owner that it follows (an origin), and on which
+ *   partitions it has applied what came since (shard/applied_window.h). When a partition's owner changes,
+ *   TAKE says so in the stream. So records pass from one origin to the other at the same place on all
+ *   members.
+ * - Gate. A shard serves while each next member has room, has what a promotion had to send again, and has
+ *   answered a CHAIN_BEAT that was sent less than CHAIN_LEASE_MS ago. The time of sending counts: an owner
+ *   that was stopped does not take old answers for new ones. A member that takes a dead owner's place waits
+ *   CHAIN_LEASE_WAIT_MS after the last answer that it gave to any member before it. Until then the dead owner
+ *   may still answer pulls. The difference covers clocks that run at different speeds.
+ *
+ * It must never know how the scheduler forms chains (ring/chains.h), or what a row holds. One lane owns all
+ * of it. Tests: test/worker/test_chain_sim.c, test/worker/test_succession.c, the simulator. docs/FAULTS.md
+ * has the promises.
+ */
+#ifndef SERVER_REPLICATION_CHAIN_IMPL_H
+#define SERVER_REPLICATION_CHAIN_IMPL_H
+
+#include <string.h>
+
+#include "cluster/session/control_message.h"
+#include "server/shard/shard_impl.h"
+#include "wire/chain.h"
+#include "wire/migration.h"
+
+/* Arbitrary where nothing else is said. */
+enum {
+    CHAIN_STREAM_BYTES = 32 << 20, /* not acknowledged; beyond, requests wait */
+    CHAIN_STREAM_ENTRIES = 1 << 14,
+    CHAIN_TICK_MS = 100,
+    CHAIN_LEASE_MS = 500, /* by the owner's clock */
+    /* By the successor's. Each of both clocks may run 2 % too fast or too slow (1.02 / 0.98 = 1.041). */
+    CHAIN_LEASE_WAIT_MS = 525,
+    CHAIN_RETRY_MS = 1000,
+    CHAIN_CONNECT_MS = 5000,
+    CHAIN_GUESTS_MAX = 1024, /* connections that have said nothing yet; arbitrary, far beyond any job's */
+    CHAIN_WORDS = PARTITION_WORDS
+};
+_Static_assert((int)CHAIN_PARTITIONS == (int)RING_PARTITIONS, "wire/chain.h knows no ring");
+
+struct chain_source;
+struct migration_source;
+struct migration_target;
+
+/* A step that is over when all its entries are acknowledged: an owner's answer, or a follower's place in its
+ * source. */
+struct chain_wait {
+    unsigned entries;
+    struct chain_wait *prev, *next; /* of the sender */
+    struct sender *sender;          /* NULL: nobody waits */
+    struct wire_head head;          /* of the latest attempt */
+    struct reply *reply;            /* made already (values as they were), or NULL */
+    struct queue made;              /* its entries, before chain_commit */
+    struct chain_source *source;    /* or NULL */
+    struct qnode node;              /* source->waits */
+    uint64_t seq;
+    bool elsewhere; /* not acknowledged by all, and the partition is not ours any more: who sent it sends it
+                       on */
+};
+
+struct chain_entry {
+    struct qnode node; /* of its stream */
+    struct van_frame frame;
+    struct chain_stream *to;
+    struct chain_wait *wait; /* NULL: nobody */
+    struct chain_message m;
+    struct migration_message migration; /* .what not 0: it is this, and m has the seq */
+    bool out;                           /* the frame is the van's */
+    bool over;                          /* freed when it comes back */
+    bool acked;                         /* by all behind, before others that were sent before it */
+    size_t bytes;
+    struct van_seg seg[WIRE_SEG_BODY]; /* in data */
+    uint8_t body[CHAIN_BODY_MAX];
+    _Alignas(8) uint8_t data[];
+};
+
+struct chain_stream { /* to the next member of some partitions */
+    struct chain_stream *next;
+    struct shard *shard;
+    struct chain_name to;
+    uint64_t incarnation;
+    uint32_t generation;
+    uint64_t partitions[CHAIN_WORDS];
+    uint64_t some[RING_REPLICAS_MAX][CHAIN_WORDS]; /* where it has tables of so many replicas */
+    struct connector *connector;
+    struct van_conn *conn;
+    uint64_t connect_at;  /* not before */
+    struct queue entries; /* not acknowledged, by seq */
+    struct qnode *unsent; /* of these */
+    size_t count, bytes;
+    uint64_t seq, acked;
+    uint64_t gate;          /* nothing is served before this is acknowledged */
+    uint64_t heard_at;      /* when the last CHAIN_BEAT that was answered had been sent; 0: none was */
+    uint64_t progressed_at; /* the acknowledged last rose, or there was nothing to acknowledge */
+    uint64_t sent_at;       /* all that is not acknowledged was last sent again */
+    uint64_t
+        lacked; /* what was sent was refused for want of this view; 0: nothing is to be sent again for it */
+    uint64_t mended; /* the last for want of which it was */
+    bool blocked;
+    struct migration_source
+        *migration_source; /* it goes to the target of a move, which is no member; or NULL */
+    uint64_t mark;         /* what a pause waits for */
+    uint64_t saved;        /* what a checkpoint waits for */
+};
+
+struct chain_source { /* a member before us */
+    struct chain_source *next;
+    struct shard *shard;
+    struct chain_name from;
+    uint64_t incarnation;
+    uint32_t generation;
+    struct van_conn *conn;
+    struct queue waits; /* forwarded, not acknowledged, by seq */
+    uint64_t received, acked;
+    uint64_t beat_clock; /* of its last CHAIN_BEAT ... */
+    uint64_t beat_at;    /* ... which came then */
+    bool again;          /* something was let go since */
+    bool for_migration;  /* partitions that we are to get; no chain has us for them */
+    bool due;            /* an ACK at the end of this round */
+    struct lane_task round;
+};
+
+struct chain_guest { /* has said HELLO, and may mean another process that had this address */
+    struct chain_guest *next;
+    struct shard *shard;
+    struct van_conn *conn;
+    struct chain_name from;
+    uint64_t incarnation;
+    uint32_t generation;
+    bool for_migration;
+};
+
+struct chain_sender {
+    struct chain_sender *prev, *next;
+    struct chain_sender *bucket_next; /* of those in its bucket */
+    uint32_t node, app, customer;
+    uint64_t incarnation;
+    struct applied_window applied_window; /* what the owner's record says, and on which partitions what came
+                                             from it since is done */
+};
+
+struct chain_origin { /* an owner whose partitions are followed */
+    struct chain_origin *next;
+    struct chain_name name;
+    uint64_t incarnation; /* by the view in which it was met first; 0: in none */
+    unsigned partitions;
+    struct chain_sender *senders;
+    struct chain_sender **buckets; /* the same, by name; a power of two, about as many as senders */
+    uint32_t senders_count, buckets_count;
+};
+
+struct chain {
+    struct shard *shard;
+    struct chain_stream *streams;
+    struct chain_source *sources;
+    struct chain_guest *guests;
+    struct chain_origin *origins;
+    struct chain_origin *origin_of[RING_PARTITIONS]; /* NULL: not followed */
+    uint64_t mine[CHAIN_WORDS];                      /* owned */
+    int8_t level[RING_PARTITIONS];       /* our place in the chain, by the view; 0: owner, -1: none */
+    uint64_t second_at[RING_PARTITIONS]; /* since when nobody is between the owner and us; 0: somebody is */
+    uint16_t next[RING_PARTITIONS];      /* who comes after us, by the view; or RING_NONE */
+    uint8_t next_level[RING_PARTITIONS]; /* at this level */
+    uint64_t runs[CHAIN_WORDS];          /* where these begin to differ: shard->runs of that view */
+    uint64_t brought[CHAIN_WORDS];       /* ours since this view, by a move: with all rows */
+    uint64_t last[RING_PARTITIONS];      /* the number of its last change */
+    uint64_t order;                      /* the highest given out, or seen on a partition that is ours */
+    uint64_t arrivals;                   /* of records */
+    uint32_t generations;
+    uint64_t wait_until; /* an owner that we have followed may answer pulls until then; 0: none may */
+    uint64_t
+        leased_until; /* the same of members before us whose streams have ended: what was answered counts */
+    bool shut;        /* as chain_open found last */
+    bool held;        /* requests wait for it to be open */
+    bool failed;      /* chain_fail */
+    struct queue stranded; /* entries that could not be sent on when it failed: their waits are never done */
+    struct lane_timer tick;
+    struct migration_source *migration_source; /* migration/migration.h; one at a time */
+    struct migration_target *migration_target;
+    bool in_view;                        /* the view before had us ... */
+    uint64_t last_migration;             /* ... and this as the last move to us that was committed */
+    uint64_t sources_over, targets_over; /* moves from us, and to us, up to these ids: orders may come late */
+};
+
+/* Our place in a partition's chain by the view: 0 owner; -1: none. */
+static inline int chain_level(const struct shard *s, unsigned partition)
+{
+    return s->chain->level[partition];
+}
+
+/* Has a member at this level (-1: none) rows of the table? */
+static inline bool chain_has(const struct shard_table *t, int level)
+{
+    return level >= 0 && (unsigned)level <= t->replicas;
+}
+
+/* May the table have rows that are not ours: copies, or, of a dense one, those of partitions that have left?
+ */
+static inline bool chain_mixes(const struct shard *s, const struct shard_table *t)
+{
+    return s->chain && (s->chain->origins || (t->options.kind == PARAMO_TABLE_DENSE &&
+                                              memcmp(t->held, s->chain->mine, sizeof t->held) != 0));
+}
+
+#endif

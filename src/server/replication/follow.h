@@ -1,0 +1,39 @@
+/*
+ * A follower's side: connections from the member before, what comes on them, and the records of the owners
+ * that it follows. It must never know which member is next: forward.h does. Tests:
+ * test/worker/test_chain_sim.c.
+ */
+#ifndef SERVER_REPLICATION_FOLLOW_H
+#define SERVER_REPLICATION_FOLLOW_H
+
+#include "server/replication/chain_impl.h"
+
+void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello);
+/* Ends the connections that have said nothing behind HELLO. */
+void follow_guests_close(struct chain *c);
+void follow_advance(struct chain_source *source);
+void follow_ack(struct chain_source *source);
+/* At the end of this round. */
+void follow_ack_soon(struct chain_source *source);
+void follow_forget(struct chain *c, struct chain_source *source);
+/* What this source was answered last is remembered. */
+void follow_lease(struct chain *c, const struct chain_source *source);
+/* Records of senders that the view has no longer. */
+void follow_senders_gone(struct chain *c, struct chain_origin *o);
+/* Found or made; NULL: no memory. */
+struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
+                                   uint64_t incarnation);
+/* The record that a FORGET speaks of: it is raised, and ends if nothing is left of it. */
+void follow_sender_forget(struct chain_origin *o, const struct chain_message *m);
+struct chain_origin *follow_origin(struct chain *c, struct chain_name name);
+/* One that no chain has, and its end (NULL: nothing). */
+struct chain_origin *follow_origin_make(struct chain_name name);
+void follow_origin_fini(struct chain_origin *o);
+void follow_origin_free(struct chain *c, struct chain_origin *o);
+/* The partitions that we follow it on. */
+void follow_partitions(const struct chain *c, const struct chain_origin *o, uint64_t partitions[CHAIN_WORDS]);
+/* These partitions of an origin (NULL: our own) are another's (NULL: ours) now, with their records. */
+MUST_USE paramo_err follow_reassign(struct chain *c, struct chain_origin *from, struct chain_origin *to,
+                                    const uint64_t partitions[CHAIN_WORDS]);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * Removal of many rows in steps of the lane: CLEAR, and partitions that leave or come back. The rows are gone
+ * from clearing_begin on: recorded, forwarded, never read again. Removing them takes steps. Until the last
+ * step, everything that wants rows of these partitions waits: requests of clients, changes from the member
+ * before (which sends them again), rows of a migration, a load. Other partitions, beats and leases go on.
+ *
+ *     few rows -----------------------------------------> removed at once
+ *     a whole table, and no snapshot needs its rows ----> its store is taken away, and freed in steps
+ *     other rows ---------------------------------------> their partitions are added to t->clearing; a sweep
+ *                                                         removes the rows; it restarts for new partitions
+ *
+ * Nothing of this is replicated or migrated. Each member removes the rows of its own copy, and no removed row
+ * leaves it. A checkpoint that begins during a sweep has none of these rows.
+ *
+ * It must never know why the rows go. Tests: test/worker/test_clearing.c.
+ */
+#ifndef SERVER_SHARD_CLEARING_H
+#define SERVER_SHARD_CLEARING_H
+
+#include "server/shard/shard_impl.h"
+
+/* All rows of these partitions (NULL: of the table, which has no others) are gone from now on: dense ones are
+ * what they were at first. Needs no memory. */
+void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *partitions);
+/* Are rows there on any of these partitions that are gone? Nothing may be read there, nor come. */
+bool clearing_touches(const struct shard_table *t, const uint64_t *partitions);
+/* Must the request wait for that? */
+bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg);
+/* Rows were deleted: what they took may be freed. */
+void clearing_update(struct shard *s, struct shard_table *t);
+void clearing_fire(struct lane_timer *timer);
+
+#endif

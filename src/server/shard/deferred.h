@@ -1,0 +1,34 @@
+/*
+ * Requests that read a whole table or a page of it (SCAN, STAT), and so take longer than a step of the lane.
+ * Their result is found in steps, with everything else between the steps; beats and leases go on. When it is
+ * there, the request is handled as if it came now, because the view may have changed. All STATs take their
+ * turns together. Of the SCANs only the first does: unfinished pages would push each other out of memory.
+ *
+ *     add --> waiting (the first has the next step) --> handled again --> answered, or deferred again
+ *                ^                                            |
+ *                +--- deferred_resume --- held <--------------+ the shard, or its connection, is shut
+ *
+ * A repeat replaces the request that it repeats. Nothing of this is replicated or migrated: a client asks the
+ * next owner (MOVED).
+ *
+ * It must never know how a page is found: scanning.h does that. Tests: test/server/test_shard.c.
+ */
+#ifndef SERVER_SHARD_DEFERRED_H
+#define SERVER_SHARD_DEFERRED_H
+
+#include "server/shard/shard_impl.h"
+
+MUST_USE paramo_err deferred_add(struct peer *peer, const struct wire_head *head, uint64_t cursor);
+/* Has it been deferred? It stays for as long as its sender asks for it, however long it takes. */
+bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t number);
+/* The count that a deferred STAT, which is handled again, has been waiting for. */
+bool deferred_count(const struct peer *peer, const struct wire_head *head, struct table_count *count);
+void deferred_fire(struct lane_timer *timer);
+/* Steps are due: of what waits, or to let go of memory. */
+void deferred_go(struct shard *s);
+/* What shut the shard, or a connection, may be over. */
+void deferred_resume(struct shard *s);
+/* Those of a peer (NULL: of none), or past their deadline. */
+void deferred_drop(struct shard *s, const struct peer *peer, uint64_t now);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * One request, from its arrival to the module that answers it. slice.c checks the frame, fences senders whose
+ * incarnation is over, defers what cannot be handled now, drops repeats, and hands the rest to apply,
+ * handling or scanning. It must never know what a value means. Tests: test/server/test_shard.c,
+ * test/worker/test_exactly_once_sim.c.
+ */
+#ifndef SERVER_SHARD_SLICE_H
+#define SERVER_SHARD_SLICE_H
+
+#include "server/shard/shard_impl.h"
+
+extern const struct van_user shard_van_user;
+/* Whatever the sender has given out below this is over, wherever it was done. */
+void shard_floor(struct shard *s, struct sender *sender, uint64_t floor);
+/* What waited for a view is handled. */
+void slice_resume_view_deferred(struct shard *s);
+/* Parked slices of this peer (NULL: of all), or past their deadline, are let go. */
+void slice_drop_view_deferred(struct shard *s, const struct peer *peer, uint64_t now);
+void slice_drop_deferred(struct peer *peer);
+/* The backlog has left: slices that waited are handled. An error closes the connection. */
+MUST_USE paramo_err slice_resume(struct peer *peer);
+void slice_resume_all(struct shard *s);
+/* May a slice that reads be handled now? */
+bool slice_may_read(const struct peer *peer, const struct wire_head *head, const struct van_seg *seg);
+/* It is, once more; an error closes the connection. */
+void slice_handle_again(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
+                        unsigned nseg);
+
+#endif
