@@ -533,10 +533,10 @@ static int fault_named(const char *name)
 /* A line of the file of what is expected: "MACHINE FROM TO [after FAULT] SCHEDULES". False: it is not one. */
 static bool bar_read(const char *line, int *transition, int *fault, uint64_t *schedules)
 {
-    char machine[16], from[16], to[16], kind[16], name[64];
+    char machine[32], from[32], to[32], kind[32], name[100];
     *fault = FAULT_KINDS_COUNT;
-    bool after = sscanf(line, "%15s %15s %15s after %15s %" SCNu64, machine, from, to, kind, schedules) == 5;
-    if (!after && sscanf(line, "%15s %15s %15s %" SCNu64, machine, from, to, schedules) != 4)
+    bool after = sscanf(line, "%31s %31s %31s after %31s %" SCNu64, machine, from, to, kind, schedules) == 5;
+    if (!after && sscanf(line, "%31s %31s %31s %" SCNu64, machine, from, to, schedules) != 4)
         return false;
     (void)snprintf(name, sizeof name, "%s %s %s", machine, from, to);
     *transition = transition_named(name);
