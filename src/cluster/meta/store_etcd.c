@@ -2,7 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cluster/meta/store_etcd_call.h"
 #include "cluster/meta/store_etcd_impl.h"
+#include "cluster/meta/store_etcd_lead.h"
+#include "cluster/meta/store_etcd_start.h"
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
@@ -56,11 +59,6 @@ paramo_err store_etcd_check(const char *meta)
 /* ---- what comes next --------------------------------------------------------------------------------------
  */
 
-static void timer_due(struct lane_timer *timer)
-{
-    meta_turn(container_of(timer, struct etcd_store, timer));
-}
-
 static void store_free(struct etcd_store *s)
 {
     lane_timer_cancel(s->config.lane, &s->timer);
@@ -98,7 +96,7 @@ static void turn_leading(struct etcd_store *s)
         meta_lease_call(s);
 }
 
-void meta_turn(struct etcd_store *s)
+static void meta_turn(struct etcd_store *s)
 {
     if (s->asking || s->inside)
         return;
@@ -123,6 +121,11 @@ void meta_turn(struct etcd_store *s)
     case PHASE_READY:
         turn_leading(s);
     }
+}
+
+static void timer_due(struct lane_timer *timer)
+{
+    meta_turn(container_of(timer, struct etcd_store, timer));
 }
 
 /* ---- the store -------------------------------------------------------------------------------------------
@@ -193,6 +196,7 @@ paramo_err store_etcd_open(const struct store_etcd_config *config, struct store 
     s->config = *config;
     s->config.meta = s->config.name = NULL;
     s->timer.fire = timer_due;
+    s->turn = meta_turn;
     (void)snprintf(s->name, sizeof s->name, "%s", config->name);
     paramo_err err = meta_parse(config->meta, s);
     if (err) {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/mutant.h"
+#include "cluster/meta/store_etcd_call.h"
 #include "cluster/meta/store_etcd_impl.h"
 
 /* ---- names --------------------------------------------------------------------------------------------- */
@@ -63,7 +64,7 @@ static void call_done(struct blocking_job *blocking_job)
     s->inside = false;
     writer_fini(&s->answer);
     s->answer = (struct writer){0};
-    meta_turn(s);
+    s->turn(s);
 }
 
 /* What is asked is in s->body. then(s, err) is called on the lane, with s->answer; it asks nothing itself. */

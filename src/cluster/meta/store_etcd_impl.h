@@ -1,4 +1,18 @@
-/* The inside of a store in etcd, for store_etcd*.c only. */
+/*
+ * The state of a store in etcd, which store_etcd.c (the store), store_etcd_call.c (one request),
+ * store_etcd_start.c and store_etcd_lead.c share. No other product code includes it.
+ *
+ * One request is on its way at a time, as a blocking job. `turn` chooses the next; the lease goes before saves,
+ * since everything rests on it. After a request whose answer was lost, `head_known` is false: the next save
+ * reads the revision of `head` first and compares it, so that the lost request changes nothing if it arrives
+ * late.
+ *
+ *   OPEN --start--> WATCH --no leader--> GRANT --> CAMPAIGN --> READ --> READY
+ *                     ^                                |
+ *                     '-- another leads, or no answer -'
+ *
+ * Tests: test/cluster/test_store_etcd.c, test/cluster/test_lead.c.
+ */
 #ifndef CLUSTER_META_STORE_ETCD_IMPL_H
 #define CLUSTER_META_STORE_ETCD_IMPL_H
 
@@ -7,15 +21,6 @@
 #include "cluster/meta/store_etcd.h"
 #include "cluster/session/address.h"
 
-/*
- * One request is on its way at a time, as a blocking job; `turn` chooses the next: the lease before saves,
- * since everything rests on it. A request that may have been done although its answer was lost leaves
- * `head_known` false: the next save asks for head's revision first, and compares that, too, so that an old
- * request that arrives late changes nothing.
- *
- *   OPEN --start--> ADMIN_VIEW --nobody leads--> GRANT --> CAMPAIGN --> READ --> READY
- *                     ^---- somebody does, or etcd does not answer ----'
- */
 enum {
     ENDPOINTS_MAX = 8,
     JOB_MAX = 64,
@@ -60,6 +65,7 @@ struct etcd_store {
     bool fenced;         /* another has begun to lead */
     char fenced_by[ADDRESS_MAX + 32];
     struct lane_timer timer;
+    void (*turn)(struct etcd_store *s); /* sends the next request, unless one is on its way; may free s */
 
     /* the request on its way */
     struct blocking_job blocking_job;
@@ -101,58 +107,5 @@ static inline uint64_t meta_now(const struct etcd_store *s)
 {
     return lane_now(s->config.lane);
 }
-
-/* The next request, if none is on its way (store_etcd.c). */
-void meta_turn(struct etcd_store *s);
-
-/* ---- store_etcd_ask.c ---- */
-
-struct key {
-    char text[ETCD_KEY_MAX];
-};
-
-struct key meta_key(const struct etcd_store *s, const char *name);
-/* Of a piece; in order of numbers, then pieces, which end before the next number begins. */
-struct key meta_record_key(const struct etcd_store *s, uint64_t number, uint32_t piece);
-struct key meta_record_end(const struct etcd_store *s, uint64_t number);
-/* What is asked is in s->body. then(s, err) is called on the lane, with s->answer; it asks nothing itself. */
-void meta_call(struct etcd_store *s, const char *path, uint32_t timeout_ms,
-               void (*then)(struct etcd_store *s, paramo_err err));
-void meta_txn(struct etcd_store *s, struct etcd_txn *txn, uint32_t timeout_ms,
-              void (*then)(struct etcd_store *s, paramo_err err));
-/* Only while nobody else has begun to lead. */
-void meta_compare_fence(const struct etcd_store *s, struct etcd_txn *txn);
-/* Who leads, and what counts. */
-void meta_range(const struct etcd_store *s, struct writer *list);
-/* A value as text; empty if there is none. */
-void meta_text(const struct etcd_kv *kv, char *text, size_t capacity);
-/* False: it is none that a scheduler writes. */
-bool meta_term_read(const struct etcd_answer *answer, const struct etcd_store *s, uint32_t *term);
-bool meta_head_read(const struct etcd_answer *answer, const struct etcd_store *s, struct head *head,
-                    uint64_t *changed);
-/* A transaction did not hold: has somebody else begun to lead? Then this store is done, for good. */
-bool meta_fenced(struct etcd_store *s, const struct etcd_answer *answer);
-paramo_err meta_fenced_text(const struct etcd_store *s);
-
-/* ---- store_etcd_start.c ---- */
-
-void meta_watch_in(struct etcd_store *s, uint32_t ms);
-void meta_watch(struct etcd_store *s);
-void meta_granted(struct etcd_store *s, paramo_err err);
-void meta_campaign(struct etcd_store *s);
-void meta_read_page(struct etcd_store *s);
-
-/* ---- store_etcd_lead.c ---- */
-
-void meta_grant(struct etcd_store *s, void (*then)(struct etcd_store *s, paramo_err err));
-/* From the moment at which it was asked for. */
-void meta_lease_lasts(struct etcd_store *s, uint64_t asked_at, uint32_t ttl_s);
-MUST_USE paramo_err meta_lease_taken(struct etcd_store *s, paramo_err err);
-void meta_lease_call(struct etcd_store *s);
-/* The first save's next request. */
-void meta_save_call(struct etcd_store *s);
-/* Ends saves that need not be tried. */
-void meta_saves_fail(struct etcd_store *s);
-paramo_err meta_broken_text(void);
 
 #endif

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "base/mutant.h"
+#include "cluster/meta/store_etcd_call.h"
 #include "cluster/meta/store_etcd_impl.h"
+#include "cluster/meta/store_etcd_lead.h"
 
 /* ---- the lease ------------------------------------------------------------------------------------------
  */

@@ -2,7 +2,10 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "cluster/meta/store_etcd_call.h"
 #include "cluster/meta/store_etcd_impl.h"
+#include "cluster/meta/store_etcd_lead.h"
+#include "cluster/meta/store_etcd_start.h"
 
 /* ---- the start: looking, the campaign, reading ------------------------------------------------------------
  */
