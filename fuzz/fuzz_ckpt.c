@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "cluster/checkpoint/ckpt_impl.h"
+#include "cluster/checkpoint/ckpt.h"
+#include "cluster/checkpoint/ckpt_format.h"
 #include "harness.h"
 #include "server/snapshot/ckpt_rows.h"
 #include "sim/env/simfs.h"

@@ -10,6 +10,7 @@
 #include "table/table_options.h"
 #include "wire/hello.h"
 #include "worker/client_impl.h"
+#include "worker/scan.h"
 
 enum { REQUESTS = 24, HEARD = 64, TABLES = 4, CONNS = 8, SERVERS = 3, FRAME_LIMIT = 1 << 20 };
 

@@ -5,6 +5,7 @@
 
 #include "sim/world.h"
 #include "worker/client_impl.h"
+#include "worker/scan.h"
 
 static struct op *op_get(struct world *w)
 {

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/after.h"
 #include "worker/client_impl.h"
+#include "worker/slicing.h"
 
 struct edge {
     struct request *by;       /* waits */

@@ -3,9 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "worker/answer.h"
 #include "worker/app_request.h"
 #include "worker/check.h"
 #include "worker/client_impl.h"
+#include "worker/link.h"
+#include "worker/scan.h"
+#include "worker/slicing.h"
 
 /* The slice that an answer is for, if it still waits: not one of an older attempt, not answered before. */
 static struct slice *slice_of(struct link *l, const struct wire_head *h)

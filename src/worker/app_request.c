@@ -1,4 +1,6 @@
 #include "worker/app_request.h"
+#include "worker/link.h"
+#include "worker/slicing.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

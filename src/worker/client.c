@@ -5,9 +5,16 @@
 
 #include "base/log.h"
 #include "table/table_options.h"
+#include "worker/after.h"
 #include "worker/app_request.h"
 #include "worker/check.h"
 #include "worker/client_impl.h"
+#include "worker/gather.h"
+#include "worker/link.h"
+#include "worker/route.h"
+#include "worker/scan.h"
+#include "worker/slicing.h"
+#include "worker/waiting.h"
 
 void client_table_init(struct client_table *t, const struct view_table *from)
 {

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "worker/client_impl.h"
+#include "worker/gather.h"
 
 /* Rows from one slice of memory to their places in another. Objective: dst[index[i]] = src[i]. */
 static void rows_scatter(uint8_t *dst, const uint8_t *src, const uint32_t *index, uint32_t count,

@@ -5,7 +5,9 @@
 
 #include "base/log.h"
 #include "cluster/session/control_message.h"
+#include "worker/answer.h"
 #include "worker/client_impl.h"
+#include "worker/link.h"
 
 #define RTO_FIRST (200 * ENV_MS)
 #define RTO_MIN   (20 * ENV_MS) /* a busy shard is asked no more often; arbitrary */

@@ -4,6 +4,9 @@
 
 #include "base/log.h"
 #include "worker/client_impl.h"
+#include "worker/link.h"
+#include "worker/route.h"
+#include "worker/slicing.h"
 
 static struct link *link_find(struct client *c, const struct view_node *node, unsigned index)
 {

@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "worker/app_request.h"
+#include "worker/link.h"
+#include "worker/scan.h"
+#include "worker/slicing.h"
 
 enum { RUNS_PER_SHARD = 8 }; /* arbitrary */
 

@@ -3,6 +3,7 @@
 
 #include "base/mutant.h"
 #include "worker/client_impl.h"
+#include "worker/waiting.h"
 
 /* ---- cancelling, waiting ---- */
 

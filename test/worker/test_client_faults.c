@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "worker/answer.h"
 #include "worker/client_impl.h"
 #include "worker/support_world.h"
 

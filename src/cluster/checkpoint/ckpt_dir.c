@@ -1,8 +1,7 @@
 /* Where checkpoints may lie: paths that come from outside, checked before anything is written. */
+#include "cluster/checkpoint/ckpt_dir.h"
 #include <stdio.h>
 #include <string.h>
-
-#include "cluster/checkpoint/ckpt.h"
 
 paramo_err ckpt_dir_normal(const char *dir, char out[FS_PATH_MAX])
 {

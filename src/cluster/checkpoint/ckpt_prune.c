@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "base/mutant.h"
-#include "cluster/checkpoint/ckpt_impl.h"
+#include "cluster/checkpoint/ckpt_format.h"
+#include "cluster/checkpoint/ckpt_manifest.h"
+#include "cluster/checkpoint/ckpt_prune.h"
+#include "cluster/checkpoint/ckpt_read.h"
 
 struct entry {
     uint64_t number, id, base, base_id;

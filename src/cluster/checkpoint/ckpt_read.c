@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "cluster/checkpoint/ckpt_impl.h"
+#include "cluster/checkpoint/ckpt_format.h"
+#include "cluster/checkpoint/ckpt_manifest.h"
+#include "cluster/checkpoint/ckpt_read.h"
 
 struct ckpt {
     struct fs *fs;

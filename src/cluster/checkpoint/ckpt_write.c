@@ -6,7 +6,10 @@
 
 #include "base/hash.h"
 #include "base/mutant.h"
-#include "cluster/checkpoint/ckpt_impl.h"
+#include "cluster/checkpoint/ckpt_format.h"
+#include "cluster/checkpoint/ckpt_manifest.h"
+#include "cluster/checkpoint/ckpt_read.h"
+#include "cluster/checkpoint/ckpt_write.h"
 
 enum { CLAIM_TRIES = 64 /* more schedulers at once than there are */ };
 

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cluster/member/member_calls.h"
+#include "cluster/member/member_orders.h"
 #include "cluster/session/control_message.h"
 #include "wire/end.h"
 #include "wire/register_call.h"

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cluster/member/member_calls.h"
 #include "cluster/session/control_message.h"
 #include "wire/barrier_call.h"
 #include "wire/ckpt_order.h"

@@ -1,5 +1,6 @@
 /*
- * What member.c (life) and member_calls.c (calls) share. Nobody else includes it.
+ * The state of a member, which member.c (its life), member_calls.c and member_orders.c share. No other product
+ * code includes it. Tests: test/cluster/test_member.c.
  */
 #ifndef CLUSTER_MEMBER_MEMBER_IMPL_H
 #define CLUSTER_MEMBER_MEMBER_IMPL_H
@@ -49,28 +50,9 @@ struct member {
     uint64_t orders_floor, orders_seen; /* a bit for each id from the floor on, at id % ORDERS_WINDOW */
 };
 
-/* member_orders.c */
-MUST_USE paramo_err member_order_got(struct member *m, const struct wire_head *head, struct reader *body);
-/* Answers for which there was no room. */
-void member_orders_answer(struct member *m);
-void member_orders_fini(struct member *m); /* after the calls have ended */
-
-/* Begins a call with the body that is written; from then on its done comes. */
-MUST_USE paramo_err member_call_begin(struct member *m, struct member_call *call, enum call_kind kind,
-                                      uint64_t deadline);
-/* Sends a call that is due on this connection. */
-void member_call_send(struct member *m, struct member_call *call);
-/* Those not sent on this connection, and those whose answer is overdue. */
-void member_calls_resend(struct member *m, uint64_t overdue);
-void member_calls_unsend(struct member *m);
-MUST_USE paramo_err member_calls_reply(struct member *m, const struct wire_head *head, struct reader *body);
-/* Calls that waited for the view that has come. */
-void member_calls_viewed(struct member *m);
-/* Ends every call but LEAVE (with_leave: that too, as done) with this thread's message. */
-void member_calls_fail(struct member *m, paramo_err status, bool with_leave);
-uint64_t member_calls_floor(const struct member *m);
-/* LEAVE is done: from here on silence and lost connections mean nothing. */
+/* member.c: LEAVE is done, so silence and lost connections mean nothing from here on. */
 void member_has_left(struct member *m);
+/* member.c: the connection to the scheduler is lost. */
 void member_lost(struct member *m, const char *why);
 
 #endif

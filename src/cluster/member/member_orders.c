@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "cluster/member/member_calls.h"
 #include "cluster/member/member_impl.h"
+#include "cluster/member/member_orders.h"
 #include "wire/order.h"
 
 /* A window's, and another's of a scheduler that has gone since. */

@@ -1,8 +1,11 @@
-/* What ckpt_write.c, ckpt_read.c and ckpt_manifest.c share: names and the heads of files and blocks. */
-#ifndef CLUSTER_CHECKPOINT_CKPT_IMPL_H
-#define CLUSTER_CHECKPOINT_CKPT_IMPL_H
+/*
+ * Names of a checkpoint's files, and the heads of files and blocks, as bytes. It opens no file. Only the files
+ * of this folder and fuzz/fuzz_ckpt.c include it. Tests: test/cluster/test_ckpt.c.
+ */
+#ifndef CLUSTER_CHECKPOINT_CKPT_FORMAT_H
+#define CLUSTER_CHECKPOINT_CKPT_FORMAT_H
 
-#include "cluster/checkpoint/ckpt.h"
+#include "cluster/checkpoint/ckpt_manifest.h"
 
 #define CKPT_MAGIC "PARAMOCB"
 enum {
@@ -27,7 +30,5 @@ void ckpt_head_encode(struct ckpt_head *head, uint8_t out[CKPT_BLOCK_HEAD]); /* 
 /* dir/00000007 and, unless NULL, dir/00000007/name. */
 MUST_USE paramo_err ckpt_paths(const char *dir, uint64_t number, const char *name, char folder[FS_PATH_MAX],
                                char path[FS_PATH_MAX]);
-/* Has every file of it that size? CORRUPT. */
-MUST_USE paramo_err ckpt_check_files(struct fs *fs, const char *dir, const struct ckpt_manifest *m);
 
 #endif

@@ -1,0 +1,14 @@
+/*
+ * Which shard is reached over which link, by the present view; client_set_view is here. It never knows what a
+ * link sends. On the lane. Tests: test/worker/test_client.c, test/worker/test_succession.c.
+ */
+#ifndef WORKER_ROUTE_H
+#define WORKER_ROUTE_H
+
+#include "worker/client_impl.h"
+
+void route_fini(struct client *c);
+/* Takes a view again for which there was no memory. */
+void route_view_again(struct lane_timer *timer);
+
+#endif
