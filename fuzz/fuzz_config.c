@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness.h"
+#include "node/config.h"
 #include "node/node.h"
 #include "van/local.h"
 

@@ -7,6 +7,7 @@
 #include "cluster/meta/store_etcd.h"
 #include "cluster/scheduler/sched.h"
 #include "env/process.h"
+#include "node/member_slot.h"
 #include "sim/world.h"
 #include "wire/calls.h"
 #include "wire/end.h"

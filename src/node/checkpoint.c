@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "env/process.h"
+#include "node/checkpoint.h"
+#include "node/migrate.h"
 #include "node/node.h"
+#include "node/reporting.h"
 #include "server/snapshot/loading.h"
 #include "server/snapshot/saving.h"
 #include "wire/ckpt_order.h"

@@ -8,6 +8,7 @@
 #include "cluster/checkpoint/ckpt.h"
 #include "cluster/meta/store_etcd.h"
 #include "env/process.h"
+#include "node/config.h"
 #include "node/node.h"
 #include "van/local.h"
 

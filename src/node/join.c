@@ -7,6 +7,8 @@
 #include "cluster/meta/store_dir.h"
 #include "cluster/meta/store_etcd.h"
 #include "env/process.h"
+#include "node/config.h"
+#include "node/member_slot.h"
 #include "node/node.h"
 
 struct joining {

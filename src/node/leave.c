@@ -2,7 +2,9 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "node/member_slot.h"
 #include "node/node.h"
+#include "node/serve.h"
 
 /* arg: how long, in ns. */
 static paramo_err begin_leave(struct node_call *c, struct member *m, void *arg)

@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "node/checkpoint.h"
+#include "node/member_slot.h"
 #include "node/node.h"
+#include "node/serve.h"
 
 /* ---- views to other lanes
  * ---------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
  * answer comes back here. */
 #include <stdlib.h>
 
+#include "node/migrate.h"
 #include "node/node.h"
 #include "wire/migration_order.h"
 #include "wire/order.h"

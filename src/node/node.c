@@ -7,6 +7,9 @@
 
 #include "base/log.h"
 #include "env/process.h"
+#include "node/config.h"
+#include "node/member_slot.h"
+#include "node/serve.h"
 
 /* ---- errands: from any thread to a lane and back
  * ---------------------------------------------------------------------- */

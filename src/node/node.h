@@ -31,10 +31,6 @@ struct view_feed {
     void (*take_view)(void *target, struct view *view);
     void *target;
 };
-void view_feed_init(struct view_feed *feed, struct lane *lane, void (*take_view)(void *, struct view *),
-                    void *target);
-void view_feed_offer(struct view_feed *feed, struct view *view); /* on the control lane */
-void view_feed_fini(struct view_feed *feed);                     /* after its lane has run what was posted */
 
 /* Where a shard's requests go to handlers: serve.c. Its lane's. */
 struct dispatch {
@@ -186,12 +182,8 @@ struct paramo_table {
 
 /* Runs fn(arg) on a lane and waits for it. IN_CALLBACK in a callback or handler. */
 MUST_USE paramo_err node_run_on(struct lane *lane, void (*fn)(void *arg), void *arg);
-/* options, or whole with what they have, if they are shorter. NULL stays. */
-const paramo_request_options *request_options(const paramo_request_options *options,
-                                              paramo_request_options *whole);
 /* FORKED in a child, INVALID for NULL. */
 MUST_USE paramo_err node_check(const paramo_node *node);
-MUST_USE paramo_err worker_check(const paramo_worker *worker);
 
 /* A call to the scheduler made from any thread: begin starts it on the control lane, taken (may be NULL)
  * copies its result there; then the caller goes on. Ends early with CLOSED when the node is interrupted. */
@@ -224,43 +216,5 @@ static inline bool node_keeps_state(const paramo_node *node)
 MUST_USE paramo_err node_watch_interrupts(paramo_node *node);
 /* What is left when all has been closed; also of one that paramo_create could not make whole. */
 void node_free(paramo_node *node);
-
-/* member slot.c: a server's or worker's or the scheduler's own membership; both on the control lane. */
-MUST_USE paramo_err member_slot_open(struct member_slot *member_slot, const char *scheduler_address,
-                                     const char *listen_address);
-void member_slot_close_control(struct member_slot *member_slot);
-/* checkpoint.c: an order of the scheduler (member_config.on_order) */
-void member_slot_order(void *member_slot, uint64_t order, uint32_t what, struct reader *fields);
-/* config.c: every string copied; INVALID names the field. */
-MUST_USE paramo_err config_copy(const paramo_config *from, paramo_config *to);
-void config_free(paramo_config *config);
-MUST_USE paramo_err config_check(const paramo_config *config);
-/* Where it listens; may ask the resolver. */
-MUST_USE paramo_err config_place(const paramo_config *config, struct place *place);
-bool config_host_is_any(const char *host);
-/* member slot.c */
-MUST_USE paramo_err node_shard_make(paramo_node *node, struct node_shard *s, struct lane *lane,
-                                    uint64_t incarnation, unsigned index);
-/* A data connection that has been let in goes to the shard (NULL: is rejected). */
-void node_shard_accept(struct node_shard *to, struct van_conn *conn, const struct hello *hello);
-/* reporting.c: what the shards hold, for the scheduler */
-void member_slot_report(struct member_slot *member_slot, uint64_t order);
-/* moving.c: orders to move partitions */
-void member_slot_migration_order(struct member_slot *member_slot, uint64_t order, uint32_t what,
-                                 struct reader *fields);
-/* serve.c */
-void dispatch_init(struct dispatch *dispatch, paramo_node *node, struct lane *lane);
-void dispatch_request(void *dispatch, struct shard_request *request, const struct shard_request_info *info);
-/* On the lane, before the shard is closed: what waits is answered with CLOSED. */
-void dispatch_close(struct dispatch *dispatch);
-/* Those who take requests look again whether they may; any thread. */
-void serve_nudge(paramo_node *node);
-/* Closes all apps and waits for those who are taking from them. */
-void serve_close_all(paramo_node *node);
-
-/* Makes a caller's options struct, perhaps an older and shorter one, whole: defaults are in whole already. */
-void options_complete(void *whole, size_t whole_size, const void *given);
-/* The other way: fills a caller's struct as far as it reaches; its size stays. */
-void options_copy_out(void *given, const void *whole, size_t whole_size);
 
 #endif

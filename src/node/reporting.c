@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "node/node.h"
+#include "node/reporting.h"
 #include "wire/report.h"
 
 struct report_job {

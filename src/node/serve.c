@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "node/node.h"
+#include "node/serve.h"
 
 struct paramo_request {
     struct shard_request *request;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "env/file.h"
+#include "node/api_worker.h"
 #include "node/node.h"
 #include "paramo/tensors.h"
 #include "table/table_options.h"

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "node/config.h"
 #include "node/node.h"
 #include "unit.h"
 

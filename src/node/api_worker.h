@@ -1,0 +1,16 @@
+/*
+ * What other files of the public API share with the one of workers, tables and requests (api_worker.c). It never
+ * knows connections. Tests: test/node/test_node.c.
+ */
+#ifndef NODE_API_WORKER_H
+#define NODE_API_WORKER_H
+
+#include "node/node.h"
+
+/* FORKED in a child, INVALID for NULL. */
+MUST_USE paramo_err worker_check(const paramo_worker *worker);
+/* The given options; or, if they are shorter than this program's, whole, completed from them. NULL stays. */
+const paramo_request_options *request_options(const paramo_request_options *options,
+                                              paramo_request_options *whole);
+
+#endif

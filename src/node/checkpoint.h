@@ -1,0 +1,13 @@
+/*
+ * Checkpoints of a running job: what an application asks for (paramo_checkpoint_*), and a server's orders to save,
+ * drop and load. It never knows files or rows. Tests: test/node/test_checkpoint.c.
+ */
+#ifndef NODE_CHECKPOINT_H
+#define NODE_CHECKPOINT_H
+
+#include "node/node.h"
+
+/* An order of the scheduler, of any kind (member_config.on_order). On the control lane. */
+void member_slot_order(void *member_slot, uint64_t order, uint32_t what, struct reader *fields);
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * The user's request handlers, of tables and of apps (paramo_serve, paramo_app_serve): hands a shard's requests to
+ * them, and keeps requests for which there is no handler yet. It never knows what a request asks for.
+ * Tests: test/node/test_app.c.
+ */
+#ifndef NODE_SERVE_H
+#define NODE_SERVE_H
+
+#include "node/node.h"
+
+void dispatch_init(struct dispatch *dispatch, paramo_node *node, struct lane *lane);
+/* Takes a request from the shard, on its lane. */
+void dispatch_request(void *dispatch, struct shard_request *request, const struct shard_request_info *info);
+/* On the lane, before the shard closes: requests that wait are answered with CLOSED. */
+void dispatch_close(struct dispatch *dispatch);
+/* Wakes the threads in paramo_app_take to check whether they may go on. Any thread. */
+void serve_nudge(paramo_node *node);
+/* Closes all apps and waits for the threads that take requests from them. */
+void serve_close_all(paramo_node *node);
+
+#endif
