@@ -17,8 +17,7 @@ paramo_err worker_check(const paramo_worker *worker)
     return node_check(worker->node);
 }
 
-/* ---- open and close
- * --------------------------------------------------------------------------------------------------- */
+/* ---- open and close ----------------------------------------------------------------------------------- */
 
 static void worker_takes_view(void *target, struct view *view)
 {
@@ -223,9 +222,7 @@ void paramo_worker_close(paramo_worker *worker)
     worker_free(worker);
 }
 
-/* ---- tables
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- tables ------------------------------------------------------------------------------------------- */
 
 void paramo_table_options_init(paramo_table_options *options)
 {
@@ -327,9 +324,7 @@ uint32_t paramo_table_state_values(const paramo_table *table)
     return table->spec.state_values;
 }
 
-/* ---- requests
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- requests ----------------------------------------------------------------------------------------- */
 
 void paramo_kv_init(paramo_kv *kv)
 {
@@ -493,9 +488,7 @@ void paramo_worker_counters(paramo_worker *worker, paramo_counters *counters)
     options_copy_out(counters, &found, sizeof found);
 }
 
-/* ---- whole tables
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- whole tables ------------------------------------------------------------------------------------- */
 
 static paramo_err whole_request(paramo_worker *worker, struct client_call *call)
 {

@@ -14,7 +14,7 @@
 #include "wire/ckpt_order.h"
 #include "wire/order.h"
 
-/* ---- what a server is told ----------------------------------------------------------------------------- */
+/* ---- what a server is told ---------------------------------------------------------------------------- */
 
 struct ckpt_part {
     struct ckpt_job *job;
@@ -160,7 +160,7 @@ void member_slot_order(void *arg, uint64_t order, uint32_t what, struct reader *
         lane_post(member_slot->shards[i].lane, &job->part[i].task);
 }
 
-/* ---- what an application asks for ---------------------------------------------------------------------- */
+/* ---- what an application asks for --------------------------------------------------------------------- */
 
 struct ckpt_args {
     bool load, changes;

@@ -89,9 +89,7 @@ static paramo_err check_joined(const paramo_node *node)
     return err;
 }
 
-/* ---- barriers
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- barriers ----------------------------------------------------------------------------------------- */
 
 struct barrier_args {
     uint32_t group, customer;
@@ -118,9 +116,7 @@ paramo_err paramo_barrier(paramo_node *node, uint32_t group, uint32_t customer, 
     return node_call(node->own, begin_barrier, NULL, &args);
 }
 
-/* ---- shutdown
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- shutdown ----------------------------------------------------------------------------------------- */
 
 struct text_args {
     const char *text;
@@ -142,9 +138,7 @@ paramo_err paramo_shutdown(paramo_node *node, const char *reason)
     return node_call(node->own, begin_shutdown, NULL, &args);
 }
 
-/* ---- pools
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- pools -------------------------------------------------------------------------------------------- */
 
 struct pool_args {
     const char *pool;
@@ -249,9 +243,7 @@ paramo_err paramo_pool_end(paramo_node *node, const char *pool, const paramo_wor
     return pool_report(node, pool, unit, begin_pool_end);
 }
 
-/* ---- small values
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- small values ------------------------------------------------------------------------------------- */
 
 struct value_args {
     const char *key;

@@ -57,8 +57,7 @@ void paramo_config_init(paramo_config *config)
     };
 }
 
-/* ---- the environment
- * ----------------------------------------------------------------------------------------------- */
+/* ---- the environment ---------------------------------------------------------------------------------- */
 
 static paramo_err variable_number(const char *name, uint64_t least, uint64_t most, uint64_t scale,
                                   uint64_t *value, bool *set)
@@ -293,8 +292,7 @@ paramo_err paramo_config_from_env(paramo_config *config)
     return PARAMO_OK;
 }
 
-/* ---- copies and checks
- * ------------------------------------------------------------------------------------------------ */
+/* ---- copies and checks -------------------------------------------------------------------------------- */
 
 static paramo_err copy_text(const char **field)
 {

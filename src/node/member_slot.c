@@ -10,8 +10,7 @@
 #include "node/node.h"
 #include "node/serve.h"
 
-/* ---- views to other lanes
- * ---------------------------------------------------------------------------------------- */
+/* ---- views to other lanes ----------------------------------------------------------------------------- */
 
 static void feed_run(struct lane_task *task)
 {
@@ -47,8 +46,7 @@ static void shard_takes_view(void *target, struct view *view)
     shard_set_view(target, view);
 }
 
-/* ---- what the member says
- * ---------------------------------------------------------------------------------------------- */
+/* ---- what the member says ----------------------------------------------------------------------------- */
 
 static void member_slot_finish(struct member_slot *member_slot, enum member_slot_state state, paramo_err code,
                                const char *text)
@@ -140,8 +138,7 @@ static void shard_failed(void *arg, paramo_err status)
     lane_post(member_slot->node->control, &member_slot->failure);
 }
 
-/* ---- a server's acceptor
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- a server's acceptor ------------------------------------------------------------------------------ */
 
 struct arrival {
     struct hello hello;
@@ -196,8 +193,7 @@ static paramo_err member_slot_open_acceptor(struct member_slot *member_slot, con
     return acceptor_open(&config, &member_slot->acceptor);
 }
 
-/* ---- opening and closing
- * ------------------------------------------------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------------------------------------ */
 
 paramo_err node_shard_make(paramo_node *node, struct node_shard *s, struct lane *lane, uint64_t incarnation,
                            unsigned index)

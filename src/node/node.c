@@ -11,8 +11,7 @@
 #include "node/member_slot.h"
 #include "node/serve.h"
 
-/* ---- errands: from any thread to a lane and back
- * ---------------------------------------------------------------------- */
+/* ---- errands: from any thread to a lane and back ------------------------------------------------------ */
 
 struct lane_call {
     struct lane_task task;
@@ -58,8 +57,7 @@ uint64_t node_deadline(const paramo_node *node, uint32_t ms)
     return env_now(node->env) + (ms ? ms : 60000) * ENV_MS;
 }
 
-/* ---- calls to the scheduler
- * ------------------------------------------------------------------------------------------------ */
+/* ---- calls to the scheduler --------------------------------------------------------------------------- */
 
 static void call_finish(struct node_call *c, paramo_err status)
 {
@@ -142,9 +140,7 @@ paramo_err node_call(struct member_slot *member_slot,
     return err;
 }
 
-/* ---- interrupt
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- interrupt ---------------------------------------------------------------------------------------- */
 
 static void interrupt_ready(struct lane_source *source, uint32_t events)
 {
@@ -182,9 +178,7 @@ void paramo_interrupt(paramo_node *node)
     event_signal(node->interrupt_fd);
 }
 
-/* ---- create
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- create ------------------------------------------------------------------------------------------- */
 
 struct last_words {
     struct van *van;

@@ -67,9 +67,7 @@ static const char *dtype_name(paramo_dtype dtype)
     return names[dtype];
 }
 
-/* ---- save
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- save --------------------------------------------------------------------------------------------- */
 
 /* The header says how many rows there are, so each tensor is gathered beside the file first. */
 struct saving {
@@ -215,9 +213,7 @@ paramo_err paramo_table_save(paramo_worker *worker, paramo_table *table, const c
     return err ? err_set(err, "%s", text) : PARAMO_OK;
 }
 
-/* ---- load
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- load --------------------------------------------------------------------------------------------- */
 
 struct loading {
     const char *path;

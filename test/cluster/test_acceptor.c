@@ -249,7 +249,7 @@ static void test_nobody_there(void **state)
     assert_int_equal(w.failed, PARAMO_OK);
 }
 
-/* ---- strangers ----------------------------------------------------------------------------------------- */
+/* ---- strangers ---------------------------------------------------------------------------------------- */
 
 static bool unauth_closed[16];
 

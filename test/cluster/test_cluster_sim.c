@@ -329,8 +329,7 @@ static void check_complete(void)
     assert_int_equal(w.adds_counted, w.workers);
 }
 
-/* ---- every order of starting ------------------------------------------------------------------------------
- */
+/* ---- every order of starting -------------------------------------------------------------------------- */
 
 static void run_order(const uint32_t *order)
 {
@@ -370,8 +369,7 @@ static void test_start_orders(void **state)
     permute((uint32_t[]){0, 1, 2, 3, 4}, 0);
 }
 
-/* ---- a crash after each event
- * ------------------------------------------------------------------------------ */
+/* ---- a crash after each event ------------------------------------------------------------------------- */
 
 /* Crashes one node after so many events, and starts it again (or not) a while later. False: the job was over
  * before. */
@@ -406,8 +404,7 @@ static void test_crash_after_each_event(void **state)
     assert_true(runs > 100);
 }
 
-/* ---- random faults ----------------------------------------------------------------------------------------
- */
+/* ---- random faults ------------------------------------------------------------------------------------ */
 
 static void run_seed(uint64_t seed)
 {

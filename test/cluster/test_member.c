@@ -301,8 +301,7 @@ static void test_calls_refused(void **state)
     cluster_fini(&c);
 }
 
-/* ---- connections that break though both ends live ---------------------------------------------------------
- */
+/* ---- connections that break though both ends live ----------------------------------------------------- */
 
 static struct simnet_link *link_between(const char *from, const char *to)
 {

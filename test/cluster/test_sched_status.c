@@ -174,7 +174,7 @@ static void tells_what_servers_say(void **state)
     finish();
 }
 
-/* ---- settled: the next server may be taken down -------------------------------------------------------- */
+/* ---- settled: the next server may be taken down ------------------------------------------------------- */
 
 static void scheduler_on(void)
 {

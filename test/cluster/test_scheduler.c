@@ -486,7 +486,7 @@ static void test_shutdown(void **state)
     cluster_fini(&c);
 }
 
-/* ---- silence ------------------------------------------------------------------------------------------- */
+/* ---- silence ------------------------------------------------------------------------------------------ */
 
 static void cut(struct cluster *c, const char *name, bool cut)
 {
@@ -685,8 +685,7 @@ static void test_own_member(void **state)
     cluster_fini(&c);
 }
 
-/* ---- a peer with the token and no manners ---------------------------------------------------------------
- */
+/* ---- a peer with the token and no manners ------------------------------------------------------------- */
 
 static struct abuser {
     struct van_conn *conn;

@@ -353,7 +353,7 @@ static void closed_meanwhile(void **state)
     machine_off();
 }
 
-/* ---- a disk that stands still stops no lane ---------------------------------------------------------- */
+/* ---- a disk that stands still stops no lane ----------------------------------------------------------- */
 
 static struct {
     pthread_mutex_t lock;

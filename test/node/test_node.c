@@ -58,8 +58,7 @@ static void pull_now(paramo_worker *w, paramo_table *t, const paramo_kv *kv)
     ok(paramo_wait(w, ts, 0));
 }
 
-/* ---- what a worker can do, on whatever cluster
- * --------------------------------------------------------------------------- */
+/* ---- what a worker can do, on whatever cluster -------------------------------------------------------- */
 
 static void sums_are_exact(paramo_worker *w)
 {
@@ -411,8 +410,7 @@ static void over_tcp(void **state)
     cluster_stop(&c);
 }
 
-/* ---- several workers
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- several workers ---------------------------------------------------------------------------------- */
 
 enum { SHARED_PUSHES = 300 };
 
@@ -457,8 +455,7 @@ static void three_workers_share_a_table(void **state)
     cluster_stop(&c);
 }
 
-/* ---- request handlers
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- request handlers --------------------------------------------------------------------------------- */
 
 static void double_it(void *arg, paramo_request *request, const paramo_request_info *info)
 {
@@ -529,9 +526,7 @@ static void handlers_answer_now_or_later(void **state)
     cluster_stop(&c);
 }
 
-/* ---- beginnings and ends
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- beginnings and ends ------------------------------------------------------------------------------ */
 
 static void a_scheduler_that_is_not_there(void **state)
 {

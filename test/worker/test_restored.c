@@ -58,7 +58,7 @@ static bool all_done(void *arg)
     return t.done == *(unsigned *)arg;
 }
 
-/* ---- the servers' disks -------------------------------------------------------------------------------- */
+/* ---- the servers' disks ------------------------------------------------------------------------------- */
 
 static void done(void *arg, paramo_err status, const struct ckpt_file *file)
 {
@@ -140,7 +140,7 @@ static void save(unsigned tables)
     assert_int_equal(ckpt_commit(simfs_fs(t.disk), "/d/ckpt", &m), PARAMO_OK);
 }
 
-/* ---- the workers --------------------------------------------------------------------------------------- */
+/* ---- the workers -------------------------------------------------------------------------------------- */
 
 static void push_begin(unsigned table, float add, uint64_t *ts)
 {
@@ -163,7 +163,7 @@ static unsigned partition_of(unsigned table, uint64_t key)
     return ring_partition(ring_position(&t.placement[table], key));
 }
 
-/* ---- the scheduler ------------------------------------------------------------------------------------- */
+/* ---- the scheduler ------------------------------------------------------------------------------------ */
 
 static void closed(unsigned server)
 {
@@ -530,7 +530,7 @@ static void cannot_come_back(void **state)
     }
 }
 
-/* ---- from seeds ---------------------------------------------------------------------------------------- */
+/* ---- from seeds --------------------------------------------------------------------------------------- */
 
 enum { FEW = 192, DIGITS = 12, STEPS = 60, KEYS_EACH = 12, OPS = 2 * STEPS };
 

@@ -15,7 +15,7 @@ struct ckpt {
     struct ckpt_manifest link[]; /* the newest first */
 };
 
-/* ---- manifests ----------------------------------------------------------------------------------------- */
+/* ---- manifests ---------------------------------------------------------------------------------------- */
 
 /* NOT_FOUND: it has none. */
 static paramo_err manifest_read(struct fs *fs, const char *dir, uint64_t number, struct ckpt_manifest *m)
@@ -103,7 +103,7 @@ paramo_err ckpt_list(struct fs *fs, const char *dir,
     return PARAMO_OK;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------------ */
 
 /* The last that has a manifest, good or bad. */
 static paramo_err find_last(struct fs *fs, const char *dir, uint64_t *number)
@@ -223,7 +223,7 @@ unsigned ckpt_links(const struct ckpt *c)
     return c->links;
 }
 
-/* ---- blocks -------------------------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------------------------- */
 
 /* A file that is being read. */
 struct reading {

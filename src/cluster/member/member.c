@@ -85,7 +85,7 @@ void member_has_left(struct member *m)
         m->state = MEMBER_LEAVING;
 }
 
-/* ---- messages ---------------------------------------------------------------------------------------- */
+/* ---- messages ----------------------------------------------------------------------------------------- */
 
 static paramo_err joined_perhaps(struct member *m)
 {
@@ -193,7 +193,7 @@ static void member_closed(void *user, struct van_conn *conn, paramo_err why, con
 
 static const struct van_user member_user = {.frame = member_frame, .closed = member_closed};
 
-/* ---- reaching the scheduler ---------------------------------------------------------------------------- */
+/* ---- reaching the scheduler --------------------------------------------------------------------------- */
 
 static void send_register(struct member *m)
 {
@@ -374,8 +374,7 @@ void member_lost(struct member *m, const char *why)
     connect_again(m);
 }
 
-/* ---- heartbeats ------------------------------------------------------------------------------------------
- */
+/* ---- heartbeats --------------------------------------------------------------------------------------- */
 
 static void send_heartbeat(struct member *m)
 {
@@ -419,8 +418,7 @@ static void beat_due(struct lane_timer *timer)
     }
 }
 
-/* ---- life
- * -------------------------------------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------------------------------------- */
 
 static paramo_err copy(char *dst, size_t capacity, const char *what, const char *src)
 {

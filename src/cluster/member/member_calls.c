@@ -130,8 +130,7 @@ paramo_err member_call_begin(struct member *m, struct member_call *call, enum ca
     return PARAMO_OK;
 }
 
-/* ---- answers ----------------------------------------------------------------------------------------------
- */
+/* ---- answers ------------------------------------------------------------------------------------------ */
 
 static paramo_err result_decode(struct member_call *call, struct reader *body)
 {
@@ -202,8 +201,7 @@ paramo_err member_calls_reply(struct member *m, const struct wire_head *head, st
     return PARAMO_OK;
 }
 
-/* ---- the calls --------------------------------------------------------------------------------------------
- */
+/* ---- the calls ---------------------------------------------------------------------------------------- */
 
 static uint32_t timeout_ms(struct member *m, uint64_t deadline)
 {

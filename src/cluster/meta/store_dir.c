@@ -60,8 +60,7 @@ struct store_blocking_job {
     store_saved_fn *saved;
 };
 
-/* ---- the files, off the lane ------------------------------------------------------------------------------
- */
+/* ---- the files, off the lane -------------------------------------------------------------------------- */
 
 static void sum_write(struct writer *w)
 {
@@ -288,7 +287,7 @@ static void save_work(struct blocking_job *blocking_job)
         err_text_copy(c->text);
 }
 
-/* ---- on the lane --------------------------------------------------------------------------------------- */
+/* ---- on the lane -------------------------------------------------------------------------------------- */
 
 static void store_free(struct dir_store *s)
 {

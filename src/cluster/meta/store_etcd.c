@@ -7,7 +7,7 @@
 #include "cluster/meta/store_etcd_lead.h"
 #include "cluster/meta/store_etcd_start.h"
 
-/* ---- names --------------------------------------------------------------------------------------------- */
+/* ---- names -------------------------------------------------------------------------------------------- */
 
 static paramo_err meta_parse(const char *meta, struct etcd_store *s)
 {
@@ -56,8 +56,7 @@ paramo_err store_etcd_check(const char *meta)
     return err;
 }
 
-/* ---- what comes next --------------------------------------------------------------------------------------
- */
+/* ---- what comes next ---------------------------------------------------------------------------------- */
 
 static void store_free(struct etcd_store *s)
 {
@@ -128,8 +127,7 @@ static void timer_due(struct lane_timer *timer)
     meta_turn(container_of(timer, struct etcd_store, timer));
 }
 
-/* ---- the store -------------------------------------------------------------------------------------------
- */
+/* ---- the store ---------------------------------------------------------------------------------------- */
 
 static struct etcd_store *store_of(struct store *store)
 {

@@ -5,7 +5,7 @@
 #include "cluster/meta/store_etcd_call.h"
 #include "cluster/meta/store_etcd_impl.h"
 
-/* ---- names --------------------------------------------------------------------------------------------- */
+/* ---- names -------------------------------------------------------------------------------------------- */
 
 struct key meta_key(const struct etcd_store *s, const char *name)
 {
@@ -29,7 +29,7 @@ struct key meta_record_end(const struct etcd_store *s, uint64_t number)
     return key;
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------- */
+/* ---- asking ------------------------------------------------------------------------------------------- */
 
 static void call_work(struct blocking_job *blocking_job)
 {

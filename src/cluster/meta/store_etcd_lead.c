@@ -7,8 +7,7 @@
 #include "cluster/meta/store_etcd_impl.h"
 #include "cluster/meta/store_etcd_lead.h"
 
-/* ---- the lease ------------------------------------------------------------------------------------------
- */
+/* ---- the lease ---------------------------------------------------------------------------------------- */
 
 void meta_grant(struct etcd_store *s, void (*then)(struct etcd_store *s, paramo_err err))
 {
@@ -104,8 +103,7 @@ void meta_lease_call(struct etcd_store *s)
     }
 }
 
-/* ---- saves -----------------------------------------------------------------------------------------------
- */
+/* ---- saves -------------------------------------------------------------------------------------------- */
 
 static void save_ends(struct etcd_store *s, paramo_err err)
 {

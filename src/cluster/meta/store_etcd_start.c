@@ -7,8 +7,7 @@
 #include "cluster/meta/store_etcd_lead.h"
 #include "cluster/meta/store_etcd_start.h"
 
-/* ---- the start: looking, the campaign, reading ------------------------------------------------------------
- */
+/* ---- the start: looking, the campaign, reading -------------------------------------------------------- */
 
 /* The end of a start. */
 static void start_ends(struct etcd_store *s, paramo_err err)
