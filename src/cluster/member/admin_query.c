@@ -10,12 +10,12 @@
 
 enum { ADMIN_QUERY_FRAME_BYTES = 64 << 20 };
 
-/* Dialling (dial), then asking (conn). */
+/* First connecting (connector), then calling (conn). */
 struct admin_query {
     struct admin_query_config config;
     struct hello hello;
     char *schedulers;
-    const char *rest; /* of them, not dialled yet */
+    const char *rest; /* addresses not tried yet */
     struct connector *connector;
     struct van_conn *conn;
     struct lane_timer timer;
@@ -35,7 +35,7 @@ void admin_query_cancel(struct admin_query *admin_query)
     free(admin_query);
 }
 
-/* With this thread's message. */
+/* Ends the query with this thread's message. */
 static void admin_query_end(struct admin_query *admin_query, paramo_err status,
                             struct admin_query_result *result)
 {
@@ -135,14 +135,14 @@ static void admin_query_up(void *arg, struct van_conn *conn, const struct welcom
 
 static void admin_query_failed(void *arg, paramo_err code, const char *text);
 
-/* The next address has its share of the time that is left. */
+/* Each address gets its share of the time that is left. */
 static paramo_err admin_query_connect(struct admin_query *admin_query)
 {
     char address[ADDRESS_MAX];
     unsigned left = 1;
     for (const char *at = admin_query->rest; (at = strchr(at, ',')) != NULL; at++)
         left++;
-    (void)address_next(&admin_query->rest, address); /* admin_query_start has seen them all */
+    (void)address_next(&admin_query->rest, address); /* admin_query_start has checked them all */
     uint64_t now = lane_now(admin_query->config.lane), end = admin_query->config.deadline;
     struct connector_config connector = {
         .van = admin_query->config.van,
@@ -163,7 +163,7 @@ static void admin_query_failed(void *arg, paramo_err code, const char *text)
     struct admin_query *admin_query = arg;
     bool unreachable =
         code == PARAMO_E_CONNECT || code == PARAMO_E_CONNECTION_REFUSED || code == PARAMO_E_ADDRESS;
-    (void)text; /* the thread's message is the same */
+    (void)text; /* err_text() is the same */
     admin_query->connector = NULL;
     if (unreachable && *admin_query->rest)
         code = admin_query_connect(admin_query);
@@ -171,7 +171,7 @@ static void admin_query_failed(void *arg, paramo_err code, const char *text)
         admin_query_end(admin_query, code, NULL);
 }
 
-/* They are somebody's words: what is wrong with them is not taken for a network's failure. */
+/* Addresses and token come from a person: report a mistake in them as such, not as a network failure. */
 static paramo_err addresses_check(const char *list)
 {
     char address[ADDRESS_MAX], host[ADDRESS_MAX];

@@ -13,11 +13,12 @@
 
 #define PACE_FIRST (20 * ENV_MS)
 #define PACE_LAST  (500 * ENV_MS)
-/* One attempt to connect, so that an address that swallows packets does not use up all the time there is. */
+/* Bounds one attempt to connect, so that an address that swallows packets does not use up all the time. */
 #define CONNECT_TIME (5 * ENV_SEC)
-/* After the deadline of joining: the scheduler's word, which knows who is missing, may still come. */
+/* After the deadline of joining, the scheduler's own answer, which names the missing nodes, may still
+ * come. */
 #define JOIN_SLACK (400 * ENV_MS)
-/* A scheduler that keeps its state is started again, by somebody who may have to be woken first. */
+/* A scheduler that keeps its state is started again, perhaps by an operator who has to be called first. */
 #define RETURN_TIME (600 * ENV_SEC)
 
 static void connect_again(struct member *m);
@@ -51,7 +52,7 @@ static void stop_dialling(struct member *m)
     lane_timer_cancel(m->config.lane, &m->limit_timer);
 }
 
-/* The one way to MEMBER_ENDED: the job is over for this node. This thread's message is the cause. */
+/* The only way to MEMBER_ENDED: the job is over for this node. This thread's message is the cause. */
 static void end(struct member *m, paramo_err status, bool keep_connection)
 {
     enum member_state before = m->state;
@@ -187,7 +188,7 @@ static void member_closed(void *user, struct van_conn *conn, paramo_err why, con
     struct member *m = user;
     (void)conn;
     log_info("the connection to the scheduler: %s", text);
-    /* What the kernel calls it is a matter of chance. */
+    /* Which of its errors the kernel reports here is chance. */
     member_lost(m, why == PARAMO_E_DISCONNECTED ? "connection reset" : text);
 }
 
@@ -250,7 +251,7 @@ static uint64_t give_up_at(const struct member *m)
     return m->refused_since && refused < m->limit ? refused : m->limit;
 }
 
-/* Evidence that nobody listens where the scheduler was counts while it is not contradicted. */
+/* Evidence that nothing listens at the scheduler's address counts until it is contradicted. */
 static paramo_err weigh(struct member *m, bool refused)
 {
     if (!m->stood || m->returns || refused == (m->refused_since != 0))
@@ -265,7 +266,7 @@ static void connect_failed(void *arg, paramo_err code, const char *text)
     m->connector = NULL;
     remember_why(m, text);
     if (code != PARAMO_E_CONNECT && code != PARAMO_E_CONNECTION_REFUSED && code != PARAMO_E_ADDRESS) {
-        /* Somebody answered, and trying again will not change what was said. */
+        /* The scheduler answered; trying again would not change the answer. */
         end(m,
             m->state == MEMBER_JOINING ? err_set(code, "%s", text)
                                        : err_set(PARAMO_E_NO_SCHEDULER, "%s", text),
@@ -282,7 +283,7 @@ static void connect_failed(void *arg, paramo_err code, const char *text)
 
 static void connect_now(struct member *m)
 {
-    /* It fails before the limit is reached, so that there is a reason to give. */
+    /* It ends before the limit, so that there is a reason to report. */
     uint64_t deadline = now(m) + CONNECT_TIME, last = m->limit - ENV_MS;
     struct connector_config config = {.van = m->config.van,
                                       .lane = m->config.lane,
@@ -309,7 +310,7 @@ static void redial_due(struct lane_timer *timer)
     connect_now(container_of(timer, struct member, redial_timer));
 }
 
-/* Waits for its pace, with up to a quarter more so that many nodes do not come in step, then dials. */
+/* Waits for the pace plus up to a quarter, so that many nodes do not connect in step, then connects. */
 static void connect_again(struct member *m)
 {
     uint64_t wait = m->pace + env_random(lane_env(m->config.lane)) % (m->pace / 4);
@@ -318,7 +319,7 @@ static void connect_again(struct member *m)
         end(m, PARAMO_E_MEMORY, false);
 }
 
-/* Does what is remembered say already which address it is about? */
+/* Does the remembered failure already name its address? */
 static bool why_has_address(const struct member *m)
 {
     for (unsigned i = 0; i < m->schedulers_count; i++)
@@ -386,7 +387,7 @@ static void send_heartbeat(struct member *m)
         .kind = WIRE_HEARTBEAT, .floor = member_calls_floor(m), .view = m->view ? m->view->number : 0};
     struct writer w = {0};
     heartbeat_encode(&beat, &w);
-    /* Refused means that much is waiting to leave, which is as good a sign of life. */
+    /* AGAIN means that much is queued, which is as good a sign of life. */
     paramo_err err = control_message_send_written(m->conn, &head, &w);
     (void)err;
 }
@@ -395,8 +396,8 @@ static void beat_due(struct lane_timer *timer)
 {
     struct member *m = container_of(timer, struct member, beat_timer);
     uint64_t period = m->config.heartbeat_ms * ENV_MS, late = now(m) - timer->at;
-    /* Armed again before anything else: what follows may not come back here. The slot was freed just now, so
-     * this cannot fail for want of memory. */
+    /* Armed again first, since what follows may not return here. Its slot was just freed, so this cannot run
+     * out of memory. */
     paramo_err err = lane_timer_arm(m->config.lane, timer, now(m) + period);
     (void)err;
     if (!m->conn)
@@ -473,7 +474,7 @@ paramo_err member_create(const struct member_config *config, struct member **out
         err = lane_timer_arm(config->lane, &m->limit_timer, m->limit);
     if (!err)
         err = lane_timer_arm(config->lane, &m->beat_timer, now(m) + config->heartbeat_ms * ENV_MS);
-    /* The first dial comes from a timer too: callbacks never come from in here. */
+    /* A timer starts the first attempt, too: callbacks never come from inside this function. */
     if (!err)
         err = lane_timer_arm(config->lane, &m->redial_timer, now(m));
     if (err) {
@@ -490,7 +491,7 @@ void member_destroy(struct member *m)
 {
     if (!m)
         return;
-    m->state = MEMBER_CLOSED; /* a callback that begins a call is told so */
+    m->state = MEMBER_CLOSED; /* callbacks that begin a call are refused */
     stop_dialling(m);
     lane_timer_cancel(m->config.lane, &m->beat_timer);
     if (m->conn)

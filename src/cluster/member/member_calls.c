@@ -10,7 +10,7 @@
 #include "wire/kv_calls.h"
 #include "wire/table_spec.h"
 
-/* How long after the deadline the scheduler's answer, which knows who is missing, may still come. */
+/* How long after the deadline the scheduler's own answer, which names the missing nodes, may still come. */
 #define ANSWER_SLACK (400 * ENV_MS)
 
 static void call_unlink(struct member *m, struct member_call *call)
@@ -75,7 +75,7 @@ void member_calls_viewed(struct member *m)
         newer = call->newer;
         if (call->min_view && call->min_view <= m->view->number) {
             call_finish(m, call, PARAMO_OK);
-            newer = m->oldest; /* done may have begun or cancelled others */
+            newer = m->oldest; /* done may have begun or cancelled other calls */
         }
     }
 }
@@ -84,7 +84,7 @@ void member_calls_fail(struct member *m, paramo_err status, bool with_leave)
 {
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
-    uint64_t end = m->next_number; /* not those that the callbacks begin */
+    uint64_t end = m->next_number; /* excludes calls that the callbacks begin */
     for (struct member_call *call = m->oldest; call && call->call_number < end;) {
         if (call->kind == CALL_LEAVE && !with_leave) {
             call = call->newer;
@@ -154,8 +154,8 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
         err = pool_next_result_decode(body, &unit);
         call->result.state = unit.state;
         call->result.unit = unit.unit;
-        /* Requests that this node issues from now on wait at the shards for that view, by which a dead
-         * holder's are refused: nothing of his comes after anything of ours. */
+        /* Requests that this node issues from now on wait at the shards for that view, in which the dead
+         * holder is refused. So nothing of the old holder is applied after anything of ours. */
         if (!err && call->member->view->number < unit.view && !MUTANT(work_unit_before_fence))
             call->min_view = unit.view;
         return err;
@@ -179,7 +179,7 @@ paramo_err member_calls_reply(struct member *m, const struct wire_head *head, st
     while (call && call->call_number != head->number)
         call = call->newer;
     if (!call || call->min_view || call->finished)
-        return PARAMO_OK; /* a repeated answer, or one to a call that was given up */
+        return PARAMO_OK; /* a repeated answer, or the answer to an abandoned call */
     if (call->kind != head->table)
         return err_set(PARAMO_E_PROTOCOL, "an answer to %s for a call of %s", call_kind_name(head->table),
                        call_kind_name(call->kind));
@@ -395,7 +395,7 @@ paramo_err member_leave(struct member *m, struct member_call *call, uint64_t dea
     paramo_err err = member_call_begin(m, call, CALL_LEAVE, alone ? now : deadline);
     if (!err && alone) {
         call->finished = true;
-        err = lane_timer_arm(m->config.lane, &call->timer, now); /* it is armed: it only moves */
+        err = lane_timer_arm(m->config.lane, &call->timer, now); /* it is armed, so this only moves it */
     }
     return err;
 }

@@ -17,24 +17,24 @@ enum member_state { MEMBER_JOINING, MEMBER_JOINED, MEMBER_LEAVING, MEMBER_ENDED,
 
 struct member {
     struct member_config config;
-    char schedulers[MEMBER_SCHEDULERS_MAX][ADDRESS_MAX]; /* dialled in turn */
+    char schedulers[MEMBER_SCHEDULERS_MAX][ADDRESS_MAX]; /* tried in turn */
     unsigned schedulers_count, scheduler_at;
-    const char *scheduler; /* the one that is dialled, or was reached */
+    const char *scheduler; /* the one that is tried, or was reached */
     char token[HELLO_TOKEN_MAX];
     char host[VIEW_HOST_MAX];
     char name[VIEW_NAME_MAX];
     char domain[VIEW_HOST_MAX];
     enum member_state state;
     struct connector *connector;
-    struct van_conn *conn; /* welcomed */
+    struct van_conn *conn; /* handshake done */
     bool registered;       /* on this connection */
     uint64_t register_sent_at;
     uint64_t heard_at;
-    uint64_t pace;          /* until the next dial */
-    uint64_t limit;         /* joining, or reaching the scheduler again: not beyond this */
+    uint64_t pace;          /* until the next attempt to connect */
+    uint64_t limit;         /* of joining, or of reaching the scheduler again */
     bool stood;             /* there was a connection: from then on a refusal is evidence */
-    uint64_t refused_since; /* ... and since then the address says that nobody listens; 0: it does not */
-    char why[ERR_TEXT_MAX]; /* the last dial failed */
+    uint64_t refused_since; /* since when the address has refused connections; 0: it does not */
+    char why[ERR_TEXT_MAX]; /* why the last attempt failed */
     paramo_err end_status;  /* ENDED: why */
     char end_text[ERR_TEXT_MAX];
     struct lane_timer redial_timer, limit_timer, beat_timer;

@@ -8,7 +8,7 @@
 #include "cluster/member/member_orders.h"
 #include "wire/order.h"
 
-/* A window's, and another's of a scheduler that has gone since. */
+/* One window, and one of a scheduler that has been replaced since. */
 enum { ORDERS_MOST = 2 * ORDERS_WINDOW };
 
 struct member_order {
@@ -43,7 +43,7 @@ static void answered(struct member_call *call, paramo_err status)
 static void answer(struct member_order *order)
 {
     struct member *m = order->member;
-    if (order->body.failed) { /* shorter: it needs no more than this, and is tried again */
+    if (order->body.failed) { /* shorter: it needs no more memory than this, and is tried again */
         struct order_done done = {.order = order->id, .status = PARAMO_E_MEMORY};
         writer_fini(&order->body);
         order_done_encode(&done, &order->body);
@@ -56,7 +56,7 @@ static void answer(struct member_order *order)
     paramo_err err = member_call_begin(m, &order->call, CALL_ORDER_DONE, UINT64_MAX);
     order->begun = !err;
     if (err && m->state != MEMBER_JOINED)
-        order_free(order); /* nobody waits for it any more; else the next heartbeat tries again */
+        order_free(order); /* no longer wanted; otherwise the next heartbeat tries again */
 }
 
 void member_orders_answer(struct member *m)

@@ -10,7 +10,7 @@
 
 enum { UNAUTH_MAX = 256, TIMEOUT_SECONDS = 10 };
 
-/* A connection that has not said who it is. */
+/* A connection that has not authenticated yet. */
 struct unauth {
     struct acceptor *acceptor;
     struct van_conn *conn;
@@ -20,7 +20,7 @@ struct unauth {
 
 struct acceptor {
     struct acceptor_config config;
-    char token[HELLO_TOKEN_MAX]; /* zero to its end, so that tokens compare in equal time */
+    char token[HELLO_TOKEN_MAX]; /* zero-padded, so that tokens compare in constant time */
     uint64_t job;
     struct van_listener *listener;
     struct unauth *oldest, *newest;
@@ -59,7 +59,7 @@ static void unauth_closed(void *user, struct van_conn *conn, paramo_err why, con
     unauth_drop(unauth);
 }
 
-/* Fixed length, whatever the tokens are. */
+/* Compares a fixed length, whatever the tokens are. */
 static bool token_fits(const struct acceptor *acceptor, const struct hello *hello)
 {
     char offered[HELLO_TOKEN_MAX] = {0};
@@ -67,7 +67,7 @@ static bool token_fits(const struct acceptor *acceptor, const struct hello *hell
     return bytes_equal_secret(offered, acceptor->token, sizeof offered);
 }
 
-/* The token first: who does not have it learns nothing else. */
+/* Checks the token first: a peer without it learns nothing else. */
 static paramo_err hello_check(const struct acceptor *acceptor, const struct hello *hello)
 {
     if (!token_fits(acceptor, hello))
@@ -193,7 +193,7 @@ void acceptor_reject(struct van_conn *conn, paramo_err code, const char *text)
     struct wire_head head = {.kind = WIRE_REJECT};
     struct writer w = {0};
     reject_encode(code, text, &w);
-    /* If it cannot be sent, the peer learns no more than that it was closed. */
+    /* If this cannot be sent, the peer only learns that the connection was closed. */
     paramo_err err = control_message_send_written(conn, &head, &w);
     van_close(conn, err == PARAMO_OK);
 }

@@ -1,16 +1,14 @@
 /*
- * The acceptor of a process: it listens, takes each new connection through the handshake and hands those that
- * proved they belong to the job to their owner. An unauthenticated connection is let in for a few seconds,
- * one frame and 4 KiB; how many may stand at the acceptor at once is bounded, and the oldest gives way to the
- * next, so that idle unauthenticated connections keep nobody out.
+ * The acceptor of a process: it listens, takes new connections through the handshake, and hands those that
+ * belong to the job to their owner. An unauthenticated connection gets a few seconds, one frame and 4 KiB.
+ * Their number is bounded: the oldest is closed for the next, so idle ones keep no peer out.
  *
- * The owner answers, not the acceptor: accept() is called with a HELLO that has passed; the owner sets its
- * user (on this lane, or after van_move in arrived() on another) and then calls acceptor_welcome, or
- * acceptor_reject. So no frame of the peer can come before its owner is there: a peer says nothing until it
- * is welcomed.
+ * The owner answers, not the acceptor. accept() is called with a checked HELLO. The owner sets its user (on
+ * this lane, or after van_move in arrived() on another), then calls acceptor_welcome or acceptor_reject. A
+ * peer sends nothing until it is welcomed, so no frame can come before its owner is ready.
  *
- * Never knows what is said after the handshake. All functions on the acceptor's lane, except acceptor_welcome
- * and acceptor_reject: on the connection's. Tests: test/cluster/test_acceptor.c.
+ * It never knows what is sent after the handshake. All functions run on the acceptor's lane, except
+ * acceptor_welcome and acceptor_reject: on the connection's. Tests: test/cluster/test_acceptor.c.
  */
 #ifndef CLUSTER_SESSION_ACCEPTOR_H
 #define CLUSTER_SESSION_ACCEPTOR_H
@@ -31,27 +29,27 @@ struct acceptor_config {
     struct lane *lane;
     const char *address;  /* copied by the van */
     const char *token;    /* copied */
-    unsigned purposes;    /* what the owner takes, by bit; others are REFUSED */
+    unsigned purposes;    /* a bit for each purpose that the owner accepts; others are REFUSED */
     uint64_t frame_bytes; /* limit of frames once the peer is known */
     uint64_t timeout_ns;  /* for the HELLO; 0: 10 s */
-    unsigned unauth_max;  /* how many may stand at the acceptor; 0: 256 */
+    unsigned unauth_max;  /* unauthenticated connections at once; 0: 256 */
     /* Inside the acceptor's frame() callback. hello is gone when this returns. */
     void (*accept)(void *arg, struct van_conn *conn, const struct hello *hello);
     void *arg;
 };
 
 MUST_USE paramo_err acceptor_open(const struct acceptor_config *config, struct acceptor **acceptor);
-/* Stops listening and closes whoever still stands at the acceptor; those handed over are not touched. NULL is
+/* Stops listening and closes unauthenticated connections. Connections that were handed over stay. NULL is
  * allowed. */
 void acceptor_close(struct acceptor *acceptor);
 /* With the real port. */
 const char *acceptor_address(const struct acceptor *acceptor);
-/* From now on a HELLO that names another job than this is REFUSED (0 names none). */
+/* From now on a HELLO that names another job is REFUSED (0 names none). */
 void acceptor_set_job(struct acceptor *acceptor, uint64_t job);
 
-/* Sends WELCOME in the protocol version that both speak. An error is the connection's end: close it. */
+/* Sends WELCOME in the protocol version that both speak. On an error, close the connection. */
 MUST_USE paramo_err acceptor_welcome(struct van_conn *conn, uint64_t job, uint64_t incarnation);
-/* Sends REJECT and closes the connection once that has left. */
+/* Sends REJECT, then closes the connection. */
 void acceptor_reject(struct van_conn *conn, paramo_err code, const char *text);
 
 #endif

@@ -10,7 +10,7 @@ struct connector {
     char address[256];
     struct van_conn *conn;
     struct lane_timer timer;
-    bool heard; /* a whole frame has come: it is one of ours, whatever it says */
+    bool heard; /* a whole frame has come: the peer speaks our protocol */
 };
 
 void connector_cancel(struct connector *connector)
@@ -21,7 +21,7 @@ void connector_cancel(struct connector *connector)
     free(connector);
 }
 
-/* Ends the dial with this thread's message. */
+/* Ends the attempt with this thread's message. */
 static void connector_fail(struct connector *connector, paramo_err code)
 {
     char text[ERR_TEXT_MAX];
@@ -47,7 +47,7 @@ static void connector_closed(void *user, struct van_conn *conn, paramo_err why, 
 {
     struct connector *connector = user;
     (void)conn;
-    /* Whatever else broke, nobody of ours was reached. */
+    /* Any other failure says only that the peer was not reached. */
     bool stays = why == PARAMO_E_CONNECTION_REFUSED || why == PARAMO_E_ADDRESS || why == PARAMO_E_VERSION ||
                  (why == PARAMO_E_PROTOCOL && !connector->heard);
     (void)err_set(why, "%s", text);
@@ -55,7 +55,7 @@ static void connector_closed(void *user, struct van_conn *conn, paramo_err why, 
         (void)err_prefix(why, "what answers there does not speak Paramo's protocol");
     if (why == PARAMO_E_DISCONNECTED && !connector->heard)
         (void)err_set(why, "%s, without an answer", text);
-    if (!strstr(text, connector->address)) /* vans name the peer, but cut a long one */
+    if (!strstr(text, connector->address)) /* vans name the peer, but shorten a long name */
         (void)err_prefix(why, "%s", connector->address);
     connector_fail(connector, stays ? why : PARAMO_E_CONNECT);
 }

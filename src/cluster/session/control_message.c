@@ -4,7 +4,7 @@
 
 struct control_message {
     struct van_frame frame;
-    struct control_message_body *shared; /* or the body follows */
+    struct control_message_body *shared; /* NULL: the body follows */
     uint8_t body[];
 };
 
@@ -16,7 +16,7 @@ struct control_message_body {
 
 static void control_message_done(struct van_frame *frame, paramo_err status)
 {
-    (void)status; /* a lost control message is repeated by whoever misses its answer */
+    (void)status; /* the caller that misses the answer sends it again */
     struct control_message *control_message = container_of(frame, struct control_message, frame);
     control_message_body_unref(control_message->shared);
     free(control_message);

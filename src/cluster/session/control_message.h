@@ -1,7 +1,6 @@
 /*
- * Control messages as frames: head and body in one piece of memory that frees itself when the van is done
- * with it; and the other way, a received frame as head and body. Never knows what a message means. Tests:
- * test/cluster/test_acceptor.c.
+ * Control messages as frames: head and body in one allocation, freed when the van is done with it; and a
+ * received frame as head and body. It never knows what a message means. Tests: test/cluster/test_acceptor.c.
  */
 #ifndef CLUSTER_SESSION_CONTROL_MESSAGE_H
 #define CLUSTER_SESSION_CONTROL_MESSAGE_H
@@ -13,13 +12,13 @@
 /* Copies the body. On an error nothing was sent. */
 MUST_USE paramo_err control_message_send(struct van_conn *conn, const struct wire_head *head,
                                          const void *body, size_t len);
-/* control_message_send of what was written, or MEMORY if that failed; frees what w owns either way. */
+/* Sends what was written, or returns MEMORY if writing failed. Frees what w owns either way. */
 MUST_USE paramo_err control_message_send_written(struct van_conn *conn, const struct wire_head *head,
                                                  struct writer *w);
 
-/* A body that many control messages share, counted; all on one lane. */
+/* A body that many control messages share, with a reference count; all on one lane. */
 struct control_message_body;
-/* Takes what w owns; NULL when memory is short (w is freed then too). */
+/* Takes what w owns. NULL if out of memory; w is freed then, too. */
 struct control_message_body *control_message_body_new(struct writer *w);
 struct control_message_body *control_message_body_ref(struct control_message_body *body);
 void control_message_body_unref(struct control_message_body *body); /* NULL is allowed */
@@ -27,7 +26,7 @@ void control_message_body_write(const struct control_message_body *body, struct 
 MUST_USE paramo_err control_message_send_shared(struct van_conn *conn, const struct wire_head *head,
                                                 struct control_message_body *body);
 
-/* PROTOCOL unless the head is right and there is at most a body. */
+/* PROTOCOL unless the head is valid and there is at most one segment, the body. */
 MUST_USE paramo_err control_message_open(const uint8_t bytes[VAN_HEAD], const struct van_seg *seg,
                                          unsigned nseg, struct wire_head *head, struct reader *body);
 

@@ -123,7 +123,7 @@ static bool same_chain(const struct ring_chains *chains, size_t a, size_t b)
     return true;
 }
 
-/* The chains travel as runs: the members, and how many partitions have them in a row. */
+/* Chains are encoded as runs: the members, and for how many partitions in a row. */
 static void chains_encode(const struct ring_chains *chains, struct writer *w)
 {
     write_u8(w, (uint8_t)chains->replicas);
@@ -136,7 +136,7 @@ static void chains_encode(const struct ring_chains *chains, struct writer *w)
     }
 }
 
-/* What is lost travels in runs, too; nothing of it where nothing is. */
+/* Lost partitions are encoded as runs, too; nothing if there are none. */
 static void lost_encode(const struct view *view, struct writer *w)
 {
     write_u64(w, view->lost_at);
@@ -183,7 +183,7 @@ static paramo_err bad(const char *what)
     return err_set(PARAMO_E_PROTOCOL, "VIEW: %s", what);
 }
 
-/* Each element takes at least `least` bytes, so a count that lies is refused before memory is taken. */
+/* Each element takes at least `least` bytes, so a false count is refused before memory is allocated. */
 static paramo_err array_decode(struct reader *r, uint32_t limit, size_t least, size_t size, uint32_t *count,
                                void **array)
 {
@@ -272,7 +272,7 @@ static paramo_err tables_decode(struct reader *r, struct view *view)
     return PARAMO_OK;
 }
 
-/* Members are shards of this view, none twice, and without an owner there is none. */
+/* Members are shards of this view, each at most once. Without an owner there are no members. */
 static bool chain_fits(const uint16_t *member, unsigned replicas, uint32_t shards)
 {
     for (unsigned l = 0; l <= replicas; l++) {
