@@ -1,6 +1,6 @@
 /*
- * What other files of the public API share with the one of workers, tables and requests (api_worker.c). It never
- * knows connections. Tests: test/node/test_node.c.
+ * What other files of the public API share with the one of workers, tables and requests (api_worker.c). It
+ * never knows connections. Tests: test/node/test_node.c.
  */
 #ifndef NODE_API_WORKER_H
 #define NODE_API_WORKER_H

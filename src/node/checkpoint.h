@@ -1,6 +1,6 @@
 /*
- * Checkpoints of a running job: what an application asks for (paramo_checkpoint_*), and a server's orders to save,
- * drop and load. It never knows files or rows. Tests: test/node/test_checkpoint.c.
+ * Checkpoints of a running job: what an application asks for (paramo_checkpoint_*), and a server's orders to
+ * save, drop and load. It never knows files or rows. Tests: test/node/test_checkpoint.c.
  */
 #ifndef NODE_CHECKPOINT_H
 #define NODE_CHECKPOINT_H

@@ -1,6 +1,6 @@
 /*
- * A node's configuration: defaults, environment, checks, a copy of its own; and options structs of older callers.
- * It never knows what a setting does. Tests: test/node/test_config.c, fuzz/fuzz_config.c.
+ * A node's configuration: defaults, environment, checks, a copy of its own; and options structs of older
+ * callers. It never knows what a setting does. Tests: test/node/test_config.c, fuzz/fuzz_config.c.
  */
 #ifndef NODE_CONFIG_H
 #define NODE_CONFIG_H

@@ -1,6 +1,7 @@
 /*
- * One membership of this process: its member, and for a server its acceptor and its shards. It never knows what
- * requests or orders mean. On the control lane unless noted. Tests: test/node/test_node.c, test/node/test_joins.c.
+ * One membership of this process: its member, and for a server its acceptor and its shards. It never knows
+ * what requests or orders mean. On the control lane unless noted. Tests: test/node/test_node.c,
+ * test/node/test_joins.c.
  */
 #ifndef NODE_MEMBER_SLOT_H
 #define NODE_MEMBER_SLOT_H

@@ -1,6 +1,6 @@
 /*
- * The scheduler's orders to migrate partitions: each goes to its shard's lane, and the answer comes back. It never
- * knows the protocol of a migration. Tests: test/worker/test_migration_sim.c, test/e2e/.
+ * The scheduler's orders to migrate partitions: each goes to its shard's lane, and the answer comes back. It
+ * never knows the protocol of a migration. Tests: test/worker/test_migration_sim.c, test/e2e/.
  */
 #ifndef NODE_MIGRATE_H
 #define NODE_MIGRATE_H

@@ -1,7 +1,7 @@
 /*
- * The user's request handlers, of tables and of apps (paramo_serve, paramo_app_serve): hands a shard's requests to
- * them, and keeps requests for which there is no handler yet. It never knows what a request asks for.
- * Tests: test/node/test_app.c.
+ * The user's request handlers, of tables and of apps (paramo_serve, paramo_app_serve): hands a shard's
+ * requests to them, and keeps requests for which there is no handler yet. It never knows what a request asks
+ * for. Tests: test/node/test_app.c.
  */
 #ifndef NODE_SERVE_H
 #define NODE_SERVE_H

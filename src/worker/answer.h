@@ -1,6 +1,6 @@
 /*
- * What comes back over a link: answers to slices and to probes. It never sends. Tests: test/worker/test_client.c,
- * test/worker/test_client_faults.c.
+ * What comes back over a link: answers to slices and to probes. It never sends. Tests:
+ * test/worker/test_client.c, test/worker/test_client_faults.c.
  */
 #ifndef WORKER_ANSWER_H
 #define WORKER_ANSWER_H

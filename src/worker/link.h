@@ -1,7 +1,7 @@
 /*
- * The connection to one shard: connects, queues slices by priority, sends, probes and sends again what was lost,
- * measures round trips, tells the floor. It never knows what a request is for. On the lane.
- * Tests: test/worker/test_client.c, test/worker/test_client_faults.c, test/worker/test_clearing.c.
+ * The connection to one shard: connects, queues slices by priority, sends, probes and sends again what was
+ * lost, measures round trips, tells the floor. It never knows what a request is for. On the lane. Tests:
+ * test/worker/test_client.c, test/worker/test_client_faults.c, test/worker/test_clearing.c.
  */
 #ifndef WORKER_LINK_H
 #define WORKER_LINK_H

@@ -1,7 +1,7 @@
 /*
- * Slicing: a request into chunks by the present view, and a chunk into slices again when the view has changed.
- * It never knows connections, only which link a shard has. On the lane. Tests: test/worker/test_client.c,
- * test/worker/test_exactly_once_sim.c.
+ * Slicing: a request into chunks by the present view, and a chunk into slices again when the view has
+ * changed. It never knows connections, only which link a shard has. On the lane. Tests:
+ * test/worker/test_client.c, test/worker/test_exactly_once_sim.c.
  */
 #ifndef WORKER_SLICING_H
 #define WORKER_SLICING_H

@@ -1,6 +1,6 @@
 /*
- * Checkpoints: a table's rows with optimizer state, and the applied windows that say which pushes are in them,
- * in files that are read as whole only if they are whole.
+ * Checkpoints: a table's rows with optimizer state, and the applied windows that say which pushes are in
+ * them, in files that are read as whole only if they are whole.
  *
  *     dir/00000007/blocks-0, blocks-1, ...   one from each writer: blocks, each with a checksum, then an end
  *     dir/00000007/manifest                  last: which files, their sizes and checksums, the tables
@@ -12,8 +12,8 @@
  *
  * Files are synced before the manifest names them, and the manifest before ckpt_commit returns OK. A crash at
  * any step leaves the older checkpoints as they were. All of it blocks: it runs in blocking jobs
- * (env/blocking_job.h), never on a lane. It never knows what a payload means. docs/CHECKPOINTS.md has the bytes.
- * This header includes the module's public headers. Tests: test/cluster/test_ckpt.c.
+ * (env/blocking_job.h), never on a lane. It never knows what a payload means. docs/CHECKPOINTS.md has the
+ * bytes. This header includes the module's public headers. Tests: test/cluster/test_ckpt.c.
  */
 #ifndef CLUSTER_CHECKPOINT_CKPT_H
 #define CLUSTER_CHECKPOINT_CKPT_H

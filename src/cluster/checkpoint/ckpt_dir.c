@@ -1,4 +1,3 @@
-/* Where checkpoints may lie: paths that come from outside, checked before anything is written. */
 #include "cluster/checkpoint/ckpt_dir.h"
 #include <stdio.h>
 #include <string.h>

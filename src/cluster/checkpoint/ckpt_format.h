@@ -1,6 +1,6 @@
 /*
- * Names of a checkpoint's files, and the heads of files and blocks, as bytes. It opens no file. Only the files
- * of this folder and fuzz/fuzz_ckpt.c include it. Tests: test/cluster/test_ckpt.c.
+ * Names of a checkpoint's files, and the heads of files and blocks, as bytes. It opens no file. Only the
+ * files of this folder and fuzz/fuzz_ckpt.c include it. Tests: test/cluster/test_ckpt.c.
  */
 #ifndef CLUSTER_CHECKPOINT_CKPT_FORMAT_H
 #define CLUSTER_CHECKPOINT_CKPT_FORMAT_H
@@ -12,8 +12,7 @@ enum {
     CKPT_FORMAT = 1,
     CKPT_FILE_HEAD = 32, /* magic 8, format 4, writer 4, id 8, sum of these 8 */
     CKPT_BLOCK_HEAD =
-        48 /* kind 4, table 4, partition 4, partitions 4, place 8, bytes 8, sum of the payload 8, sum of these
-              8 */
+        48 /* kind 4, table 4, partition 4, partitions 4, place 8, bytes 8, payload's sum 8, sum of these 8 */
 };
 
 struct ckpt_head {
@@ -23,7 +22,7 @@ struct ckpt_head {
     uint64_t sum;
 };
 
-/* The sum of a file so far and one more block. */
+/* The sum of a file, extended by one more block. */
 uint64_t ckpt_chain(uint64_t sum, uint64_t head_sum);
 void ckpt_file_head_encode(uint32_t writer, uint64_t id, uint8_t out[CKPT_FILE_HEAD]);
 void ckpt_head_encode(struct ckpt_head *head, uint8_t out[CKPT_BLOCK_HEAD]); /* sets sum */

@@ -1,6 +1,6 @@
 /*
- * What a checkpoint consists of (blocks, files, tables), and the manifest that names it all, as bytes and back.
- * It opens no file and never knows what a payload means. docs/CHECKPOINTS.md has the bytes. Tests:
+ * What a checkpoint consists of (blocks, files, tables), and the manifest that names it all, as bytes and
+ * back. It opens no file and never knows what a payload means. docs/CHECKPOINTS.md has the bytes. Tests:
  * test/cluster/test_ckpt.c, fuzz/fuzz_ckpt.c.
  */
 #ifndef CLUSTER_CHECKPOINT_CKPT_MANIFEST_H
@@ -20,21 +20,21 @@ enum {
 };
 
 enum ckpt_kind {
-    CKPT_ROWS = 1,   /* rows of a table, whole, in place of what there was */
-    CKPT_ERASED = 2, /* keys of a table that have no row any more */
+    CKPT_ROWS = 1,   /* whole rows of a table, in place of older ones */
+    CKPT_ERASED = 2, /* keys of a table whose rows were deleted */
     CKPT_CLEARED =
-        3, /* nothing of the table that came before is left in these partitions (not in a full checkpoint) */
-    CKPT_WINDOWS = 4, /* the senders' records for these partitions, all of them: no table */
-    CKPT_NOTES = 5,   /* what is done beside these, by number and partition: no table */
+        3, /* older rows of the table in these partitions do not count (not in a full checkpoint) */
+    CKPT_WINDOWS = 4, /* the senders' applied windows for these partitions, all of them; no table */
+    CKPT_NOTES = 5,   /* applied notes: what is applied besides, by number and partition; no table */
     CKPT_KINDS,
     CKPT_END = 0xff /* of a file; written and checked by this module */
 };
 
-#define CKPT_NUMBER_MAX UINT64_C(999999999999999999) /* of a folder's name, as it is read */
+#define CKPT_NUMBER_MAX UINT64_C(999999999999999999) /* the largest number of a folder */
 
 struct ckpt_block {
     uint32_t kind;
-    uint32_t table; /* 0: of none */
+    uint32_t table; /* 0: no table */
     uint32_t partition, partitions;
     const void *payload;
     size_t bytes;
@@ -49,10 +49,10 @@ struct ckpt_file {
 
 struct ckpt_manifest {
     uint64_t number;    /* of the folder; from 1 */
-    uint64_t id;        /* random, in every file of the checkpoint: files of others are not taken */
-    uint64_t base;      /* number of the checkpoint that this one adds to; 0: it is full */
-    uint64_t base_id;   /* that one's */
-    uint64_t job, view; /* what was saved: job, number of its view */
+    uint64_t id;        /* random, in every file of the checkpoint: files of other attempts are refused */
+    uint64_t base;      /* number of the checkpoint that this one builds on; 0: it is full */
+    uint64_t base_id;   /* the base's id */
+    uint64_t job, view; /* the job, and the number of its view */
     uint64_t made_at;   /* Unix time, seconds */
     uint32_t tables_count;
     struct view_table *tables; /* ascending id */

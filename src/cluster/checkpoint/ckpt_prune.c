@@ -48,7 +48,7 @@ static void add(void *arg, uint64_t number, paramo_err status, const char *text,
         e->mine = p->mine(p->arg, m);
     } else if (status == PARAMO_E_NOT_FOUND || status == PARAMO_E_CORRUPT) {
         e->state = status == PARAMO_E_CORRUPT ? DAMAGED : ATTEMPT;
-    } else { /* nobody knows on what that one is based */
+    } else { /* its base is unknown */
         p->err = status;
         (void)snprintf(p->text, sizeof p->text, "%s", text);
     }
@@ -62,7 +62,7 @@ static void keep_base(struct pruning *p, size_t of)
             p->list[i].stays = true;
 }
 
-/* From the newest on: all that may be based on one come before it. */
+/* From the newest to the oldest, since a checkpoint is newer than its base. */
 static void choose(struct pruning *p, size_t keep)
 {
     uint64_t newest = 0;
@@ -112,13 +112,13 @@ static paramo_err empty(struct fs *fs, const char *folder)
         if (!err)
             err = fs_unlink(fs, path);
         if (err == PARAMO_E_NOT_FOUND)
-            err = PARAMO_OK; /* whose it was has removed it */
+            err = PARAMO_OK; /* its owner has removed it */
     }
     free(n.name);
     return err;
 }
 
-/* Without its manifest it is no checkpoint any more, and only then its files go. */
+/* Removes the manifest first: without it the folder is an attempt. Only then its files go. */
 static paramo_err remove_entry(struct fs *fs, const char *dir, const struct entry *e)
 {
     char folder[FS_PATH_MAX], path[FS_PATH_MAX];
@@ -130,7 +130,7 @@ static paramo_err remove_entry(struct fs *fs, const char *dir, const struct entr
     }
     if (!err)
         err = empty(fs, folder);
-    if (!err && e->state != WHOLE) /* whose it was may have put its manifest there meanwhile */
+    if (!err && e->state != WHOLE) /* its owner may have written a manifest in between */
         err = empty(fs, folder);
     return err ? err : fs_remove_dir(fs, folder);
 }

@@ -17,7 +17,7 @@ struct ckpt {
 
 /* ---- manifests ---------------------------------------------------------------------------------------- */
 
-/* NOT_FOUND: it has none. */
+/* NOT_FOUND: there is no manifest. */
 static paramo_err manifest_read(struct fs *fs, const char *dir, uint64_t number, struct ckpt_manifest *m)
 {
     char folder[FS_PATH_MAX], path[FS_PATH_MAX];
@@ -105,7 +105,7 @@ paramo_err ckpt_list(struct fs *fs, const char *dir,
 
 /* ---- opening ------------------------------------------------------------------------------------------ */
 
-/* The last that has a manifest, good or bad. */
+/* The last number that has a manifest, valid or not. */
 static paramo_err find_last(struct fs *fs, const char *dir, uint64_t *number)
 {
     struct numbers n;
@@ -192,7 +192,7 @@ paramo_err ckpt_open(struct fs *fs, const char *dir, uint64_t number, struct ckp
                           CKPT_CHAIN_MAX);
         else
             err = link_read(c, number);
-        number = err ? 0 : c->link[c->links - 1].base; /* falls: bases are lower */
+        number = err ? 0 : c->link[c->links - 1].base; /* ends: a base has a lower number */
     }
     if (err) {
         ckpt_close(c);
@@ -319,7 +319,7 @@ static paramo_err payload_read(struct reading *r, struct ckpt_head *head)
 struct ckpt_reader {
     const struct ckpt *ckpt;
     struct reading r;
-    unsigned link; /* of the file that is read, or comes next; counted from the newest's end */
+    unsigned link; /* of the file being read, or of the next; counted from the oldest */
     uint32_t next; /* file of that link */
 };
 
@@ -328,7 +328,7 @@ static const struct ckpt_manifest *reader_link(const struct ckpt_reader *rd)
     return &rd->ckpt->link[rd->ckpt->links - 1 - rd->link];
 }
 
-/* The next file; none is left: r.file stays NULL. */
+/* Opens the next file. r.file stays NULL if there is none. */
 static paramo_err reader_open(struct ckpt_reader *rd)
 {
     const struct ckpt *c = rd->ckpt;

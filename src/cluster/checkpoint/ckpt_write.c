@@ -11,7 +11,7 @@
 #include "cluster/checkpoint/ckpt_read.h"
 #include "cluster/checkpoint/ckpt_write.h"
 
-enum { CLAIM_TRIES = 64 /* more schedulers at once than there are */ };
+enum { CLAIM_TRIES = 64 /* more than schedulers that claim at once */ };
 
 struct ckpt_writer {
     struct fs *fs;
@@ -56,7 +56,7 @@ paramo_err ckpt_claim(struct fs *fs, const char *dir, uint64_t *number)
             err = fs_new_dir(fs, folder);
         if (err != PARAMO_E_REFUSED || tries == CLAIM_TRIES)
             break;
-        err = PARAMO_OK; /* somebody was quicker */
+        err = PARAMO_OK; /* another scheduler was faster */
     }
     return err ? err : fs_sync_dir(fs, dir);
 }
@@ -141,15 +141,15 @@ void ckpt_abort(struct ckpt_writer *w)
     if (!w)
         return;
     char text[ERR_TEXT_MAX];
-    err_text_copy(text); /* the message is about what went wrong before */
+    err_text_copy(text); /* keeps the message of the first error */
     fs_close(w->file);
     if (fs_unlink(w->fs, w->path))
         (void)err_set(PARAMO_E_IO, "%s", text);
     free(w);
 }
 
-/* This process may have stood still behind the first look, and another job have taken the attempt for one
- * that nobody is at (ckpt_prune). */
+/* This process may have been stopped after the first check, and another job may have removed the attempt's
+ * files as abandoned (ckpt_prune). */
 static paramo_err check_again(struct fs *fs, const char *dir, const char *folder,
                               const struct ckpt_manifest *m)
 {
@@ -182,9 +182,9 @@ paramo_err ckpt_commit(struct fs *fs, const char *dir, const struct ckpt_manifes
         err = err_memory(w.len);
     if (!err)
         err = fs_keep_dir(fs, dir);
-    if (!err) /* a checkpoint without rows has no files that made it */
+    if (!err) /* a checkpoint without rows has no folder yet */
         err = fs_keep_dir(fs, folder);
-    if (!err) /* the files' names, before anything says that they are there */
+    if (!err) /* makes the files' names durable before the manifest names them */
         err = fs_sync_dir(fs, folder);
     if (!err)
         err = MUTANT(files_not_checked) ? PARAMO_OK : ckpt_check_files(fs, dir, m);

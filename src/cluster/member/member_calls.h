@@ -1,6 +1,6 @@
 /*
- * The inside of a member's calls: numbers, repeats after a lost connection, deadlines. Callers of a member use
- * member.h. It never knows what the scheduler does with a call. Tests: test/cluster/test_member.c.
+ * The inside of a member's calls: numbers, repeats after a lost connection, deadlines. Other modules call
+ * through member.h. It never knows what the scheduler does with a call. Tests: test/cluster/test_member.c.
  */
 #ifndef CLUSTER_MEMBER_MEMBER_CALLS_H
 #define CLUSTER_MEMBER_MEMBER_CALLS_H

@@ -1,6 +1,6 @@
 /*
- * The state of a member, which member.c (its life), member_calls.c and member_orders.c share. No other product
- * code includes it. Tests: test/cluster/test_member.c.
+ * The state of a member, which member.c (its life), member_calls.c and member_orders.c share. No other
+ * product code includes it. Tests: test/cluster/test_member.c.
  */
 #ifndef CLUSTER_MEMBER_MEMBER_IMPL_H
 #define CLUSTER_MEMBER_MEMBER_IMPL_H

@@ -1,6 +1,6 @@
 /*
- * The scheduler's orders to a member: each is handed over once, and its answer is a call, which is done once. It
- * never knows what an order means. Tests: test/cluster/test_orders.c.
+ * The scheduler's orders to a member: each is handed over once, and its answer is a call, which is done once.
+ * It never knows what an order means. Tests: test/cluster/test_orders.c.
  */
 #ifndef CLUSTER_MEMBER_MEMBER_ORDERS_H
 #define CLUSTER_MEMBER_MEMBER_ORDERS_H

@@ -1,9 +1,9 @@
 /*
- * What is said to etcd's JSON gateway (v3: POST /v3/kv/txn, /v3/lease/grant, /v3/lease/keepalive) and what it
- * answers: bytes to and from structs, no more. Keys and values are base64, numbers of 64 bits decimal
- * strings, and what is 0, false or empty is left out of answers.
+ * Requests to etcd's JSON gateway (v3: POST /v3/kv/txn, /v3/lease/grant, /v3/lease/keepalive) and its
+ * answers, as bytes to and from structs. Keys and values are base64, numbers of 64 bits are decimal strings,
+ * and answers leave out what is 0, false or empty.
  *
- * Never knows what keys mean. Tests: test/cluster/test_etcd.c, fuzz/fuzz_etcd.c.
+ * It never knows what keys mean. Tests: test/cluster/test_etcd.c, fuzz/fuzz_etcd.c.
  */
 #ifndef CLUSTER_META_ETCD_H
 #define CLUSTER_META_ETCD_H
@@ -12,17 +12,18 @@
 
 enum { ETCD_KEY_MAX = 160, ETCD_KVS_MAX = 64 };
 
-/* Three lists: comparisons; what is done if all of them hold; and what if not. Zeroed to begin with; each
- * function appends. A memory that fails shows in what etcd_txn_write writes. */
+/* Comparisons, operations if all of them hold, and operations if not. Zero it first; each function appends.
+ * If one runs out of memory, etcd_txn_write's body has failed. */
 struct etcd_txn {
     struct writer compare, then, otherwise;
 };
 
-/* The key was last changed in this revision; 0: it is not there. */
+/* Holds if the key was last changed in this revision; 0: if there is no such key. */
 void etcd_compare(struct etcd_txn *txn, const char *key, uint64_t modified);
 /* lease 0: none. */
 void etcd_put(struct writer *list, const char *key, const void *value, size_t len, uint64_t lease);
-/* The key, or with an end all from it on that are before that one, in order; limit 0: all of them. */
+/* One key; or, with an end, all keys from this one up to the end, which is excluded, in order. limit 0: no
+ * limit. */
 void etcd_range(struct writer *list, const char *key, const char *end, unsigned limit);
 void etcd_erase(struct writer *list, const char *key, const char *end);
 /* Empties the lists. */
@@ -44,14 +45,14 @@ struct etcd_answer {
     unsigned count;
 };
 
-/* PROTOCOL: that is no answer of etcd's. */
+/* PROTOCOL: not an answer of etcd. */
 MUST_USE paramo_err etcd_txn_read(const struct writer *json, struct etcd_answer *answer);
-/* The first of this key; NULL. */
+/* The first with this key, or NULL. */
 const struct etcd_kv *etcd_find(const struct etcd_answer *answer, const char *key);
 void etcd_answer_fini(struct etcd_answer *answer);
-/* Of grant and keepalive. ttl 0: there is no such lease (any more). */
+/* The answer to grant or keepalive. ttl 0: there is no such lease. */
 MUST_USE paramo_err etcd_lease_read(const struct writer *json, uint64_t *lease, uint32_t *ttl_s);
-/* What an answer says that is an error: its "error" or "message", or its first bytes; printable. */
+/* The error in an answer: its "error" or "message", or its first bytes; printable. */
 void etcd_error_text(const struct writer *json, char *text, size_t capacity);
 
 #endif

@@ -12,23 +12,23 @@
 /*
  * dir/lock: held while a scheduler runs. dir/state, replaced as a whole (fs_replace):
  *
- *   0 "PARAMOST" | 8 u32 format 1 | 12 u32 term | 16 u64 generation | 24 u64 bytes | 32 durable records |
- *   u64 XXH3 of all before
+ *   0 "PARAMOST" | 8 u32 format 1 | 12 u32 term | 16 u64 generation | 24 u64 bytes |
+ *   32 durable records | u64 XXH3 of all before
  *
- * dir/log.G, G the generation of the state that it follows: one entry for each save since, appended and
+ * dir/log.G, where G is the generation of the state it follows: one entry for each later save, appended and
  * synced:
  *
- *   0 "PARAMORE" | 8 u64 generation | 16 u64 number, from 1 | 24 u64 bytes | 32 durable records | u64 XXH3 of
- * all before
+ *   0 "PARAMORE" | 8 u64 generation | 16 u64 number, from 1 | 24 u64 bytes |
+ *   32 durable records | u64 XXH3 of all before
  *
- * An entry that is not whole is the one that was being written at a crash, and nobody was told that it is
- * there: it ends the log. If a whole one follows it, it was damaged later, and the log is refused. A log in
- * which a write or sync has failed is not written to any more: the next save must be a whole one, which
- * begins another.
+ * A crash may leave a partial last entry. Nothing was told about it, so it ends the log. If a whole entry
+ * follows it, it was damaged later, and the log is refused. After a failed write or sync a log gets no more
+ * entries: the next save must be a whole one, which begins a new log.
  */
 static const char state_magic[8] = "PARAMOST", entry_magic[8] = "PARAMORE";
 enum { FORMAT = 1, HEAD = 32, SUM = 8 };
-/* What a log may hold: saves are whole again long before. A start writes state and log as one. */
+/* The most that a log may hold; saves are whole again long before. A start writes state and log as one
+ * file. */
 #define LOG_MAX   ((size_t)STORE_BYTES_MAX * 4)
 #define STATE_MAX (STORE_BYTES_MAX + LOG_MAX)
 
@@ -40,11 +40,11 @@ struct dir_store {
     bool closed;
     unsigned pending; /* blocking jobs under way */
     struct fs_file *lock;
-    /* The blocking jobs', which follow each other. */
+    /* Used by the blocking jobs only, which run one after the other. */
     uint32_t term;
-    uint64_t generation, entries; /* of the state; in the log behind it */
+    uint64_t generation, entries; /* of the state; in its log */
     struct fs_file *log;          /* NULL: not begun */
-    bool broken;                  /* a save has failed: nothing but a whole one is taken */
+    bool broken;                  /* a save has failed: only a whole one is accepted */
 };
 
 /* A start or a save. */
@@ -73,7 +73,7 @@ static void log_name(uint64_t generation, char name[32])
     (void)snprintf(name, 32, "log.%" PRIu64, generation);
 }
 
-/* A log that no state follows any more. One that stays is only untidy. */
+/* Removes a log whose state is gone. If it stays, it does no harm. */
 static void log_forget(struct dir_store *s, uint64_t generation)
 {
     char name[32], path[FS_PATH_MAX];
@@ -82,7 +82,7 @@ static void log_forget(struct dir_store *s, uint64_t generation)
         log_debug("store: %s is not needed any more", path);
 }
 
-/* Each attempt has a generation of its own, since one that failed may be there. */
+/* Each attempt has its own generation, since a failed one may have left files. */
 static paramo_err state_write(struct dir_store *s, const struct writer *records)
 {
     struct writer w = {0};
@@ -107,7 +107,7 @@ static paramo_err state_write(struct dir_store *s, const struct writer *records)
     s->broken = false;
     log_forget(s, before);
     if (before)
-        log_forget(s, before - 1); /* a crash may have come between */
+        log_forget(s, before - 1); /* left by a crash in between */
     return PARAMO_OK;
 }
 
@@ -149,7 +149,7 @@ static paramo_err entry_write(struct dir_store *s, const struct writer *records)
     return err;
 }
 
-/* Checks a whole file; its parts. */
+/* Checks a whole file and returns its parts. */
 static paramo_err state_check(const char *path, const struct writer *file, uint32_t *term,
                               uint64_t *generation, struct reader *records)
 {
@@ -175,8 +175,8 @@ static paramo_err state_check(const char *path, const struct writer *file, uint3
     return PARAMO_OK;
 }
 
-/* The whole entry of a number from least to most at the reader, which moves behind it; false: there is none,
- * and it stays. */
+/* Reads the whole entry at the reader, if its number is from least to most, and moves behind it. False: there
+ * is none, and the reader stays. */
 static bool entry_read(struct reader *r, uint64_t generation, uint64_t least, uint64_t most,
                        struct reader *records)
 {
@@ -297,7 +297,7 @@ static void store_free(struct dir_store *s)
     free(s);
 }
 
-/* The blocking job's status with its message; false: nobody wants to know any more. */
+/* Sets the job's status and message; false: the store is closed. */
 static bool blocking_job_over(struct store_blocking_job *c)
 {
     struct dir_store *s = c->store;
@@ -396,7 +396,7 @@ static paramo_err dir_save(struct store *store, struct writer *records, bool who
 static bool dir_sure(const struct store *store)
 {
     (void)store;
-    return true; /* the lock */
+    return true; /* the lock guarantees it */
 }
 
 static void dir_close(struct store *store)

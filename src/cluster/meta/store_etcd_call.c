@@ -14,7 +14,6 @@ struct key meta_key(const struct etcd_store *s, const char *name)
     return key;
 }
 
-/* Of a piece; in order of numbers, then pieces, which end before the next number begins. */
 struct key meta_record_key(const struct etcd_store *s, uint64_t number, uint32_t piece)
 {
     struct key key;
@@ -67,7 +66,6 @@ static void call_done(struct blocking_job *blocking_job)
     s->turn(s);
 }
 
-/* What is asked is in s->body. then(s, err) is called on the lane, with s->answer; it asks nothing itself. */
 void meta_call(struct etcd_store *s, const char *path, uint32_t timeout_ms,
                void (*then)(struct etcd_store *s, paramo_err err))
 {
@@ -87,7 +85,6 @@ void meta_txn(struct etcd_store *s, struct etcd_txn *txn, uint32_t timeout_ms,
     meta_call(s, "kv/txn", timeout_ms, then);
 }
 
-/* Only while nobody else has begun to lead. */
 void meta_compare_fence(const struct etcd_store *s, struct etcd_txn *txn)
 {
     if (!MUTANT(save_without_fence))
@@ -101,7 +98,6 @@ void meta_range(const struct etcd_store *s, struct writer *list)
     etcd_range(list, meta_key(s, "head").text, NULL, 0);
 }
 
-/* A value as text; empty if there is none. */
 void meta_text(const struct etcd_kv *kv, char *text, size_t capacity)
 {
     size_t len = kv ? kv->value.len : 0;
@@ -111,7 +107,6 @@ void meta_text(const struct etcd_kv *kv, char *text, size_t capacity)
     text[len] = '\0';
 }
 
-/* False: it is none that a scheduler writes. */
 bool meta_term_read(const struct etcd_answer *answer, const struct etcd_store *s, uint32_t *term)
 {
     char text[16], end;
@@ -135,7 +130,6 @@ bool meta_head_read(const struct etcd_answer *answer, const struct etcd_store *s
                    head->pieces <= head->bytes);
 }
 
-/* A transaction did not hold: has somebody else begun to lead? Then this store is done, for good. */
 bool meta_fenced(struct etcd_store *s, const struct etcd_answer *answer)
 {
     const struct etcd_kv *term = etcd_find(answer, meta_key(s, "term").text);

@@ -1,7 +1,7 @@
 /*
- * One request to etcd, as a blocking job: its body out, its answer back on the lane; and the keys and records of
- * the job below "paramo/JOB/". It never knows which request comes next: the store's `turn` says so.
- * Tests: test/cluster/test_store_etcd.c.
+ * One request to etcd, as a blocking job: its body out, its answer back on the lane; and the keys and records
+ * of the job below "paramo/JOB/". It never knows which request comes next: the store's `turn` says so. Tests:
+ * test/cluster/test_store_etcd.c.
  */
 #ifndef CLUSTER_META_STORE_ETCD_CALL_H
 #define CLUSTER_META_STORE_ETCD_CALL_H

@@ -2,10 +2,10 @@
  * The state of a store in etcd, which store_etcd.c (the store), store_etcd_call.c (one request),
  * store_etcd_start.c and store_etcd_lead.c share. No other product code includes it.
  *
- * One request is on its way at a time, as a blocking job. `turn` chooses the next; the lease goes before saves,
- * since everything rests on it. After a request whose answer was lost, `head_known` is false: the next save
- * reads the revision of `head` first and compares it, so that the lost request changes nothing if it arrives
- * late.
+ * One request is on its way at a time, as a blocking job. `turn` chooses the next. The lease goes before
+ * saves, since everything rests on it. After a request whose answer was lost, `head_known` is false: the next
+ * save reads the revision of `head` first and compares it, so a lost request that arrives late changes
+ * nothing.
  *
  *   OPEN --start--> WATCH --no leader--> GRANT --> CAMPAIGN --> READ --> READY
  *                     ^                                |
@@ -25,21 +25,22 @@ enum {
     ENDPOINTS_MAX = 8,
     JOB_MAX = 64,
     TTL_S = 5,
-    PIECE = 512 << 10, /* etcd takes 1.5 MiB at a time, unless told otherwise */
-    PIECES_A_PAGE = 8, /* that an answer may hold */
+    PIECE = 512 << 10, /* etcd takes 1.5 MiB at a time by default */
+    PIECES_A_PAGE = 8, /* in one answer */
     ANSWER_MAX = 16 << 20,
-    POLL_MS = 500,    /* between looks at who leads */
+    POLL_MS = 500,    /* between checks of the leader */
     AGAIN_MS = 200,   /* after an error */
-    SILENT_MS = 2000, /* before it is said that etcd does not answer */
+    SILENT_MS = 2000, /* until a warning that etcd does not answer */
     SHORT_MS =
-        1000, /* for an answer: a third of a lease, a short request and a long one are less than one lease */
+        /* for an answer: a third of a lease; a short and a long request together take less than a lease */
+    1000,
     LONG_MS = 2000,
 };
 #define LOG_BYTES_MAX ((uint64_t)STORE_BYTES_MAX * 4)
 
 enum phase { PHASE_OPEN, PHASE_WATCH, PHASE_GRANT, PHASE_CAMPAIGN, PHASE_READ, PHASE_READY };
 
-/* What `head` says. first 0: nothing was ever saved. */
+/* The value of `head`. first 0: nothing was ever saved. */
 struct head {
     uint64_t first, last, pieces, bytes;
 };
@@ -49,7 +50,7 @@ struct save {
     struct writer records;
     bool whole;
     uint64_t number; /* 0: not begun */
-    uint32_t pieces; /* that are there */
+    uint32_t pieces; /* stored so far */
     store_saved_fn *done;
     void *arg;
 };
@@ -61,8 +62,8 @@ struct etcd_store {
     unsigned endpoints, endpoint_at;
     char prefix[16 + JOB_MAX], name[ADDRESS_MAX];
     enum phase phase;
-    bool closed, inside; /* inside: a callback may be under way, so that it is not freed */
-    bool fenced;         /* another has begun to lead */
+    bool closed, inside; /* inside: a callback may be running, so the store is not freed */
+    bool fenced;         /* another scheduler has taken the lead */
     char fenced_by[ADDRESS_MAX + 32];
     struct lane_timer timer;
     void (*turn)(struct etcd_store *s); /* sends the next request, unless one is on its way; may free s */
@@ -81,10 +82,10 @@ struct etcd_store {
     /* the start */
     store_started_fn *started;
     void *started_arg;
-    uint64_t look_at, give_up_at; /* 0: never; it has answered */
+    uint64_t look_at, give_up_at; /* 0: never, since etcd has answered */
     uint64_t silent_since;
-    bool silent;         /* which was said */
-    uint32_t waited_for; /* the term of whoever was seen to lead; 0: nobody */
+    bool silent;         /* the warning was logged */
+    uint32_t waited_for; /* the term of the leader that was waited for; 0: none */
     char told[ADDRESS_MAX];
     struct writer found;
     char read_from[ETCD_KEY_MAX];
@@ -93,12 +94,12 @@ struct etcd_store {
     uint32_t term;
     uint64_t fence; /* revision in which the term was raised */
     uint64_t lease; /* 0: none */
-    bool leads;     /* the key of who leads is ours, as far as is known */
+    bool leads;     /* the key `leader` is ours, as far as is known */
     uint64_t sure_until, lease_due, granted_at;
     uint32_t ttl_s;
     struct head head;
-    uint64_t head_changed;   /* its revision; 0: it is not there */
-    bool head_known, broken; /* a save has failed: nothing but a whole one is taken */
+    uint64_t head_changed;   /* its revision; 0: no such key */
+    bool head_known, broken; /* broken: a save has failed: only a whole one is accepted */
     uint32_t counter;
     struct save *first, *last;
 };

@@ -15,7 +15,6 @@ void meta_grant(struct etcd_store *s, void (*then)(struct etcd_store *s, paramo_
     meta_call(s, "lease/grant", SHORT_MS, then);
 }
 
-/* From the moment at which it was asked for. */
 void meta_lease_lasts(struct etcd_store *s, uint64_t asked_at, uint32_t ttl_s)
 {
     s->sure_until = asked_at + ttl_s * ENV_SEC;
@@ -47,7 +46,7 @@ static void lease_ended(struct etcd_store *s, uint64_t again_ms)
     lease_again_in(s, again_ms);
 }
 
-/* The key of who leads is there again, unless somebody else has begun meanwhile. */
+/* The key `leader` is ours again, unless another scheduler has taken the lead. */
 static void led_again(struct etcd_store *s, paramo_err err)
 {
     struct etcd_answer answer = {0};
@@ -120,7 +119,7 @@ static void save_ends(struct etcd_store *s, paramo_err err)
     done(arg, err);
 }
 
-/* An answer to a transaction of a save. False: it did not hold, or did not come; and the save has ended. */
+/* The answer to a save's transaction. False: it did not hold, or did not come; the save has ended. */
 static bool save_held(struct etcd_store *s, paramo_err err, struct etcd_answer *answer)
 {
     *answer = (struct etcd_answer){0};
@@ -160,7 +159,7 @@ static void piece_put(struct etcd_store *s, paramo_err err)
     s->first->pieces++;
 }
 
-/* Once that save is there. */
+/* The head as it will be after that save. */
 static struct head head_with(const struct etcd_store *s, const struct save *v)
 {
     struct head head = v->whole || !s->head.first ? (struct head){.first = v->number} : s->head;
@@ -191,7 +190,7 @@ static void piece_write(const struct etcd_store *s, struct etcd_txn *txn)
                  left < PIECE ? left : PIECE, 0);
 }
 
-/* The last piece, and the head that makes all of them count. */
+/* Writes the last piece, and the head, which makes all pieces count. */
 static void commit_write(const struct etcd_store *s, struct etcd_txn *txn)
 {
     const struct save *v = s->first;
@@ -210,7 +209,6 @@ static void commit_write(const struct etcd_store *s, struct etcd_txn *txn)
         etcd_erase(&txn->then, meta_key(s, "leader").text, NULL);
 }
 
-/* The first save's next request. */
 void meta_save_call(struct etcd_store *s)
 {
     struct save *v = s->first;
@@ -239,7 +237,6 @@ paramo_err meta_broken_text(void)
     return err_set(PARAMO_E_IO, "a save has failed, and this one brings only what has changed since");
 }
 
-/* Saves that need not be tried. */
 void meta_saves_fail(struct etcd_store *s)
 {
     s->inside = true;

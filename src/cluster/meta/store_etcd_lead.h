@@ -1,6 +1,6 @@
 /*
- * A store in etcd while it leads: keeps the lease alive and writes saves, piece by piece. It never knows what a
- * durable record holds. Tests: test/cluster/test_store_etcd.c, test/cluster/test_lead.c.
+ * A store in etcd while it leads: keeps the lease alive and writes saves, piece by piece. It never knows what
+ * a durable record holds. Tests: test/cluster/test_store_etcd.c, test/cluster/test_lead.c.
  */
 #ifndef CLUSTER_META_STORE_ETCD_LEAD_H
 #define CLUSTER_META_STORE_ETCD_LEAD_H

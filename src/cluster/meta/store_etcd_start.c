@@ -28,7 +28,7 @@ void meta_watch_in(struct etcd_store *s, uint32_t ms)
     s->look_at = meta_now(s) + ms * ENV_MS;
 }
 
-/* etcd has not answered: until when is it asked again? */
+/* etcd has not answered: tries again until give_up_at. */
 static void start_fails(struct etcd_store *s, paramo_err err)
 {
     if (s->give_up_at && meta_now(s) >= s->give_up_at) {

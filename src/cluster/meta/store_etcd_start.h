@@ -1,6 +1,6 @@
 /*
- * The start of a store in etcd: watch who leads, get a lease, campaign, read what was saved. It never knows how
- * saves are written. Tests: test/cluster/test_store_etcd.c, test/cluster/test_lead.c.
+ * The start of a store in etcd: watch who leads, get a lease, campaign, read what was saved. It never knows
+ * how saves are written. Tests: test/cluster/test_store_etcd.c, test/cluster/test_lead.c.
  */
 #ifndef CLUSTER_META_STORE_ETCD_START_H
 #define CLUSTER_META_STORE_ETCD_START_H
