@@ -1,110 +1,99 @@
 /*
- * paramo checkpoint save, load: of a live job, by way of its scheduler. list, verify: what checkpoints a
- * folder has, and whether every byte of one is as it was written. Like cmd_ring.c it looks inside src/
- * (scripts/layers). Tests: test/e2e/checkpoint.sh.
+ * paramo checkpoint: save and load checkpoints of a live job through its scheduler; list and verify the
+ * checkpoints of a folder without a job. Tests: test/e2e/checkpoint.sh.
  */
-#include "cmd/admin_request.h"
+#include "cmd/admin_target.h"
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
 #include "cmd/verbs.h"
 
-#include "base/err.h"
-#include "cluster/checkpoint/ckpt.h"
-#include "env/process.h"
-
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define VERB "checkpoint"
+
+static int failed(paramo_err err)
+{
+    return code_fail(VERB, err, paramo_last_error());
+}
 
 struct listing {
     json_t *list; /* NULL: text */
     unsigned damaged, shown;
-    struct whole {
-        uint64_t number, id;
-    } * whole; /* of those seen: others may be based on them */
-    size_t whole_count;
-    bool failed;
 };
 
-static uint64_t bytes_of(const struct ckpt_manifest *m)
+static void time_of(uint64_t made_at, char text[32])
 {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < m->files_count; i++)
-        bytes += m->files[i].bytes;
-    return bytes;
-}
-
-static void time_of(const struct ckpt_manifest *m, char text[32])
-{
-    time_t at = (time_t)m->made_at;
+    time_t at = (time_t)made_at;
     struct tm tm;
     if (!gmtime_r(&at, &tm) || !strftime(text, 32, "%Y-%m-%d %H:%M:%S", &tm))
-        (void)snprintf(text, 32, "%" PRIu64, m->made_at);
+        (void)snprintf(text, 32, "%" PRIu64, made_at);
 }
 
-/* One whose base is not there is not whole, though its own files are. */
-static bool base_is_there(const struct listing *l, const struct ckpt_manifest *m)
+static bool has_manifest(const paramo_checkpoint_info *info)
 {
-    bool there = m->base == 0;
-    for (size_t i = 0; i < l->whole_count && !there; i++)
-        there = l->whole[i].number == m->base && l->whole[i].id == m->base_id;
-    return there;
+    return info->state == PARAMO_CHECKPOINT_WHOLE || info->state == PARAMO_CHECKPOINT_NO_BASE;
 }
 
-static void note_whole(struct listing *l, const struct ckpt_manifest *m)
+static const char *state_name(paramo_checkpoint_state state)
 {
-    struct whole *list = realloc(l->whole, (l->whole_count + 1) * sizeof *list);
-    l->failed = l->failed || list == NULL;
-    if (list == NULL)
+    return state == PARAMO_CHECKPOINT_WHOLE        ? "whole"
+           : state == PARAMO_CHECKPOINT_NO_BASE    ? "no base"
+           : state == PARAMO_CHECKPOINT_UNFINISHED ? "unfinished"
+                                                   : "damaged";
+}
+
+static void list_json(json_t *list, const paramo_checkpoint_info *info)
+{
+    json_t *entry =
+        json_pack("{s:I, s:s}", "number", (json_int_t)info->number, "state", state_name(info->state));
+    if (entry && has_manifest(info))
+        (void)json_object_update_new(
+            entry, json_pack("{s:s, s:I, s:I, s:I, s:i, s:i, s:I}", "kind", info->base ? "changes" : "full",
+                             "base", (json_int_t)info->base, "made_at", (json_int_t)info->made_at, "view",
+                             (json_int_t)info->view, "tables", (int)info->tables, "files", (int)info->files,
+                             "bytes", (json_int_t)info->bytes));
+    else if (entry && info->state == PARAMO_CHECKPOINT_DAMAGED)
+        (void)json_object_set_new(entry, "cause", json_string(info->cause));
+    (void)json_array_append_new(list, entry);
+}
+
+static void list_text(const paramo_checkpoint_info *info)
+{
+    char at[32], base[24] = "-";
+    if (!has_manifest(info)) {
+        (void)printf("%6" PRIu64 "  %-10s  %s\n", info->number, state_name(info->state),
+                     info->state == PARAMO_CHECKPOINT_DAMAGED ? info->cause : "");
         return;
-    l->whole = list;
-    list[l->whole_count++] = (struct whole){.number = m->number, .id = m->id};
+    }
+    time_of(info->made_at, at);
+    if (info->base)
+        (void)snprintf(base, sizeof base, "%" PRIu64, info->base);
+    (void)printf("%6" PRIu64 "  %-10s  %-19s  %-7s  %8s  %6" PRIu32 "  %5" PRIu32 "  %12" PRIu64 "\n",
+                 info->number, state_name(info->state), at, info->base ? "changes" : "full", base,
+                 info->tables, info->files, info->bytes);
 }
 
-static void list_one(void *arg, uint64_t number, paramo_err status, const char *text,
-                     const struct ckpt_manifest *m)
+static void list_one(void *arg, const paramo_checkpoint_info *info)
 {
     struct listing *l = arg;
-    const bool based = m && base_is_there(l, m);
-    const char *state = based                          ? "whole"
-                        : m                            ? "no base"
-                        : status == PARAMO_E_NOT_FOUND ? "unfinished"
-                                                       : "damaged";
-    const char *kind = m && m->base ? "changes" : "full";
-    l->damaged += !based && status != PARAMO_E_NOT_FOUND;
-    if (based)
-        note_whole(l, m);
+    l->damaged += info->state == PARAMO_CHECKPOINT_DAMAGED || info->state == PARAMO_CHECKPOINT_NO_BASE;
     if (l->list) {
-        json_t *entry = json_pack("{s:I, s:s}", "number", (json_int_t)number, "state", state);
-        if (entry && m)
-            (void)json_object_update_new(
-                entry, json_pack("{s:s, s:I, s:I, s:I, s:i, s:i, s:I}", "kind", kind, "base",
-                                 (json_int_t)m->base, "made_at", (json_int_t)m->made_at, "view",
-                                 (json_int_t)m->view, "tables", (int)m->tables_count, "files",
-                                 (int)m->files_count, "bytes", (json_int_t)bytes_of(m)));
-        else if (entry && status != PARAMO_E_NOT_FOUND)
-            (void)json_object_set_new(entry, "cause", json_string(text));
-        (void)json_array_append_new(l->list, entry);
+        list_json(l->list, info);
         return;
     }
     if (!l->shown++)
         (void)printf(
             "number  state       made (UTC)           kind     based on  tables  files         bytes\n");
-    if (!m) {
-        (void)printf("%6" PRIu64 "  %-10s  %s\n", number, state, status == PARAMO_E_NOT_FOUND ? "" : text);
-        return;
-    }
-    char at[32], base[24] = "-";
-    time_of(m, at);
-    if (m->base)
-        (void)snprintf(base, sizeof base, "%" PRIu64, m->base);
-    (void)printf("%6" PRIu64 "  %-10s  %-19s  %-7s  %8s  %6" PRIu32 "  %5" PRIu32 "  %12" PRIu64 "\n", number,
-                 state, at, kind, base, m->tables_count, m->files_count, bytes_of(m));
+    list_text(info);
 }
 
 static int print_json(json_t *root)
@@ -120,13 +109,10 @@ static int print_json(json_t *root)
 static int list(const char *dir, int json)
 {
     struct listing l = {.list = json ? json_array() : NULL};
-    paramo_err err = ckpt_list(fs_real(), dir, list_one, &l);
-    free(l.whole);
-    if (err == PARAMO_OK && l.failed)
-        err = err_set(PARAMO_E_MEMORY, "out of memory");
+    paramo_err err = paramo_checkpoint_list(dir, list_one, &l);
     if (err) {
         json_decref(l.list);
-        return code_fail(VERB, err, err_text());
+        return failed(err);
     }
     int code = json ? print_json(l.list) : CODE_DONE;
     if (!json && !l.shown)
@@ -134,49 +120,46 @@ static int list(const char *dir, int json)
     return code == CODE_DONE && l.damaged ? CODE_DATA : code;
 }
 
-struct tally {
-    uint64_t blocks[CKPT_KINDS], bytes;
-};
-
-static paramo_err count(void *arg, const struct ckpt_block *b)
+static int print_verified(const paramo_checkpoint *checkpoint, const paramo_checkpoint_contents *found,
+                          int json)
 {
-    struct tally *t = arg;
-    t->blocks[b->kind]++;
-    t->bytes += b->bytes;
-    return PARAMO_OK;
+    paramo_checkpoint_info info = {.size = sizeof info};
+    json_t *chain = json ? json_array() : NULL;
+    uint64_t number = 0;
+    for (uint32_t link = 0; paramo_checkpoint_info_get(checkpoint, link, &info) == PARAMO_OK; link++) {
+        number = link ? number : info.number;
+        if (json)
+            (void)json_array_append_new(chain, json_integer((json_int_t)info.number));
+        else
+            (void)printf("%s%" PRIu64,
+                         !link       ? "checkpoint "
+                         : link == 1 ? ", based on "
+                                     : ", on ",
+                         info.number);
+    }
+    if (json)
+        return print_json(json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "number", (json_int_t)number,
+                                    "chain", chain, "rows_blocks", (json_int_t)found->rows_blocks,
+                                    "erased_blocks", (json_int_t)found->erased_blocks, "cleared_blocks",
+                                    (json_int_t)found->cleared_blocks, "windows_blocks",
+                                    (json_int_t)found->window_blocks, "bytes", (json_int_t)found->bytes));
+    (void)printf(": whole; %" PRIu64 " blocks of rows, %" PRIu64 " of other things, %" PRIu64
+                 " bytes in them\n",
+                 found->rows_blocks, found->erased_blocks + found->cleared_blocks + found->window_blocks,
+                 found->bytes);
+    return CODE_DONE;
 }
 
 static int verify(const char *dir, uint64_t number, int json)
 {
-    struct ckpt *c;
-    struct tally t = {0};
-    paramo_err err = ckpt_open(fs_real(), dir, number, &c);
+    paramo_checkpoint *checkpoint;
+    paramo_checkpoint_contents found = {.size = sizeof found};
+    paramo_err err = paramo_checkpoint_open(dir, number, &checkpoint);
     if (err)
-        return code_fail(VERB, err, err_text());
-    err = ckpt_visit(c, NULL, count, &t);
-    int code = CODE_DONE;
-    const struct ckpt_manifest *m = ckpt_manifest(c, 0);
-    if (err) {
-        code = code_fail(VERB, err, err_text());
-    } else if (json) {
-        json_t *chain = json_array();
-        for (unsigned i = 0; i < ckpt_links(c); i++)
-            (void)json_array_append_new(chain, json_integer((json_int_t)ckpt_manifest(c, i)->number));
-        code = print_json(json_pack("{s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "number", (json_int_t)m->number,
-                                    "chain", chain, "rows_blocks", (json_int_t)t.blocks[CKPT_ROWS],
-                                    "erased_blocks", (json_int_t)t.blocks[CKPT_ERASED], "cleared_blocks",
-                                    (json_int_t)t.blocks[CKPT_CLEARED], "windows_blocks",
-                                    (json_int_t)t.blocks[CKPT_WINDOWS], "bytes", (json_int_t)t.bytes));
-    } else {
-        (void)printf("checkpoint %" PRIu64, m->number);
-        for (unsigned i = 1; i < ckpt_links(c); i++)
-            (void)printf("%s%" PRIu64, i == 1 ? ", based on " : ", on ", ckpt_manifest(c, i)->number);
-        (void)printf(": whole; %" PRIu64 " blocks of rows, %" PRIu64 " of other things, %" PRIu64
-                     " bytes in them\n",
-                     t.blocks[CKPT_ROWS],
-                     t.blocks[CKPT_ERASED] + t.blocks[CKPT_CLEARED] + t.blocks[CKPT_WINDOWS], t.bytes);
-    }
-    ckpt_close(c);
+        return failed(err);
+    err = paramo_checkpoint_verify(checkpoint, &found);
+    int code = err ? failed(err) : print_verified(checkpoint, &found, json);
+    paramo_checkpoint_close(checkpoint);
     return code;
 }
 
@@ -187,24 +170,39 @@ struct live {
     int incremental;
 };
 
+/* Servers have other working directories: they get the path from the root. */
+static int absolute(const char *dir, char path[PATH_MAX])
+{
+    char here[PATH_MAX] = "";
+    if (*dir != '/' && !getcwd(here, sizeof here))
+        return code_fail(VERB, PARAMO_E_IO, strerror(errno));
+    if (snprintf(path, PATH_MAX, "%s%s%s", here, *here ? "/" : "", dir) >= PATH_MAX)
+        return code_fail(VERB, PARAMO_E_TOO_LARGE, "the path of the folder is too long");
+    return -1;
+}
+
 static int ask(const struct live *l, bool load, uint64_t number, int json)
 {
-    char secret[TOKEN_BYTES];
-    struct ckpt_order order = {
-        .number = number, .timeout_ms = (uint32_t)l->wait * 1000, .changes = l->incremental != 0};
-    struct admin_request o = {.wait_s = l->wait + 5, .ckpt = &order, .load = load};
-    int code = admin_request_target(VERB, &l->where, secret, &o);
+    char path[PATH_MAX];
+    paramo_admin *admin = NULL;
+    const uint32_t wait_ms = (uint32_t)l->wait * 1000;
+    int code = absolute(l->dir, path);
+    if (code < 0)
+        code = admin_target_open(VERB, &l->where, l->wait, &admin);
     if (code >= 0)
         return code;
-    paramo_err err = process_path(l->dir, order.dir, sizeof order.dir);
-    if (!err)
-        err = admin_request_run(&o);
+    paramo_err err =
+        load ? paramo_admin_checkpoint_load(admin, path, number, wait_ms, &number)
+             : paramo_admin_checkpoint_save(admin, path, l->incremental ? PARAMO_CHECKPOINT_INCREMENTAL : 0,
+                                            wait_ms, &number);
     if (err)
-        return code_fail(VERB, err, err_text());
-    if (json)
-        return print_json(json_pack("{s:I, s:s}", "number", (json_int_t)o.number, "dir", order.dir));
-    (void)printf("checkpoint %" PRIu64 " %s %s\n", o.number, load ? "loaded from" : "saved in", l->dir);
-    return CODE_DONE;
+        code = failed(err);
+    else if (json)
+        code = print_json(json_pack("{s:I, s:s}", "number", (json_int_t)number, "dir", path));
+    else
+        (void)printf("checkpoint %" PRIu64 " %s %s\n", number, load ? "loaded from" : "saved in", l->dir);
+    paramo_admin_close(admin);
+    return code < 0 ? CODE_DONE : code;
 }
 
 static const char usage[] =
@@ -212,16 +210,17 @@ static const char usage[] =
     "       paramo checkpoint list DIR [--json]\n"
     "       paramo checkpoint verify DIR [--number N] [--json]\n"
     "\n"
-    "save takes a checkpoint of a live job, which goes on meanwhile; every server writes its part into DIR, "
-    "a\n"
-    "folder that all of them and the scheduler see; with --incremental only what has changed since the last "
-    "one\n"
-    "there. load puts one in the place of what the tables hold, on any number of servers. See also\n"
-    "--checkpoint-every and --restore of 'paramo run', 'scheduler' and 'train'.\n"
+    "save takes a checkpoint of a live job while the job goes on. Every server writes its own files into "
+    "DIR,\n"
+    "a folder that all servers and the scheduler see. With --incremental it contains only what has changed\n"
+    "since the last one there. load replaces the contents of the tables by a checkpoint's, on any number of\n"
+    "servers. See also --checkpoint-every and --restore of 'paramo run', 'scheduler' and 'train'.\n"
     "\n"
-    "list shows the checkpoints in a folder: those that are whole and what they are based on, attempts that\n"
-    "did not end, manifests that are damaged, and those whose base is missing. verify reads every byte of "
-    "one, and of those it is based on, and checks it.\n";
+    "list shows the checkpoints in a folder: whole ones and their bases, unfinished ones, ones with a "
+    "damaged\n"
+    "manifest, and ones whose base is missing. verify reads and checks every byte of a checkpoint and of "
+    "its\n"
+    "bases.\n";
 static const char more[] = "  paramo checkpoint save --scheduler 10.0.0.1:9000 --dir /data/ckpt\n"
                            "  paramo checkpoint list /data/ckpt\n"
                            "  paramo checkpoint verify /data/ckpt --number 7\n"
@@ -237,25 +236,28 @@ int cmd_checkpoint(int argc, char **argv)
          .kind = ARG_INT,
          .out = &number,
          .meta = "N",
-         .help = "this one (the last that has a manifest)",
+         .help = "which checkpoint (the last that has a manifest)",
          .min = 1,
          .max = INT64_MAX,
          .given = &number_given},
-        {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "the report as JSON"},
-        {.name = "of a live job", .kind = ARG_SECTION},
+        {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "print JSON"},
+        {.name = "save and load", .kind = ARG_SECTION},
         {.name = "incremental",
          .kind = ARG_FLAG,
          .out = &live.incremental,
-         .help =
-             "save: only what changed since the last one that was saved so, or by\n--checkpoint-every; the "
-             "first is a full one"},
-        {.name = "dir", .kind = ARG_STRING, .out = &live.dir, .meta = "DIR", .help = "the folder"},
-        ADMIN_ARGS(live.where, "the job's scheduler"),
+         .help = "save: only what changed since the last incremental one, or the last\none by "
+                 "--checkpoint-every; the first is a full one"},
+        {.name = "dir",
+         .kind = ARG_STRING,
+         .out = &live.dir,
+         .meta = "DIR",
+         .help = "folder of the checkpoints"},
+        ADMIN_ARGS(live.where, "address of the job's scheduler"),
         {.name = "wait",
          .kind = ARG_INT,
          .out = &live.wait,
          .meta = "SECONDS",
-         .help = "it is given up then (600)",
+         .help = "fail when it takes longer (600)",
          .min = 1,
          .max = 86400},
     };
@@ -269,20 +271,22 @@ int cmd_checkpoint(int argc, char **argv)
     if (code >= 0)
         return code;
     if (!what)
-        return args_wrong(VERB, "what? There are 'save', 'load', 'list' and 'verify'");
+        return args_wrong(VERB, "a subject is missing. There are 'save', 'load', 'list' and 'verify'");
     if (save || load) {
         if (dir)
-            return args_wrong(VERB, "%s: the folder is named by --dir", what);
+            return args_wrong(VERB, "%s: name the folder by --dir", what);
         if (!live.where.scheduler || !live.dir || !*live.dir)
             return args_wrong(VERB, "%s: --%s is missing", what, live.where.scheduler ? "dir" : "scheduler");
         if (save && number_given)
-            return args_wrong(VERB, "save: the scheduler gives the number");
+            return args_wrong(VERB, "--number is for load and verify: the scheduler numbers what it saves");
         if (load && live.incremental)
             return args_wrong(VERB, "--incremental is for save");
         return ask(&live, load, number, json);
     }
     if (live.where.scheduler || live.dir || live.incremental)
-        return args_wrong(VERB, "%s: it looks at a folder, not at a job", what);
+        return args_wrong(
+            VERB, "%s reads a folder, not a job: --scheduler, --dir and --incremental are for save and load",
+            what);
     if (!dir || !*dir)
         return args_wrong(VERB, "%s: DIR is missing", what);
     if (strcmp(what, "verify") == 0)

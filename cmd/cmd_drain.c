@@ -1,15 +1,14 @@
 /*
- * paramo drain: a server of a live cluster gives away what it has, and leaves. Like cmd_ring.c it looks
- * inside src/ (scripts/layers). Tests: test/e2e/migrations.sh.
+ * paramo drain: a server of a live cluster migrates its partitions to the others and leaves. Tests:
+ * test/e2e/migrations.sh.
  */
-#include "cmd/admin_request.h"
+#include "cmd/admin_target.h"
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
 #include "cmd/verbs.h"
 
-#include "env/env.h"
-
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,96 +24,94 @@ struct options {
     uint64_t wait;
 };
 
-/* By name, or by rank. */
-static const struct view_node *server_named(const struct view *view, const char *name)
+static int failed(paramo_err err)
+{
+    return code_fail(VERB, err, paramo_last_error());
+}
+
+/* The server of that name, or else of that rank. */
+static bool find_server(const paramo_cluster *cluster, const char *name, paramo_cluster_node *found)
 {
     char *end;
     unsigned long rank = strtoul(name, &end, 10);
-    for (uint32_t i = 0; i < view->nodes_count; i++)
-        if (view->nodes[i].role == PARAMO_ROLE_SERVER && view->nodes[i].name[0] &&
-            strcmp(view->nodes[i].name, name) == 0)
-            return &view->nodes[i];
-    if (*name < '0' || *name > '9' || *end || rank >= VIEW_NODES_MAX)
-        return NULL;
-    return view_node(view, PARAMO_ID_SERVER((uint32_t)rank));
+    bool is_rank = *name >= '0' && *name <= '9' && *end == '\0', known = false;
+    paramo_cluster_node node = {.size = sizeof node};
+    for (uint32_t i = 0; paramo_cluster_node_get(cluster, i, &node) == PARAMO_OK; i++) {
+        bool named = node.name[0] && strcmp(node.name, name) == 0;
+        if (node.role != PARAMO_ROLE_SERVER || (!named && (!is_rank || node.rank != rank)))
+            continue;
+        *found = node;
+        known = true;
+        if (named)
+            break;
+    }
+    return known;
 }
 
-static unsigned partitions_of(const struct view *view, uint32_t node)
+static bool find_id(const paramo_cluster *cluster, uint32_t id, paramo_cluster_node *found)
 {
-    unsigned count = 0;
-    for (size_t a = 0; a < RING_PARTITIONS; a++)
-        for (unsigned level = 0; level <= view->chains.replicas; level++) {
-            uint16_t shard = view->chains.level[level].owner[a];
-            count += shard < view->shards_count && view->shards[shard].node == node;
-        }
-    return count;
+    for (uint32_t i = 0; paramo_cluster_node_get(cluster, i, found) == PARAMO_OK; i++)
+        if (found->id == id)
+            return true;
+    return false;
 }
 
-static int look(struct admin_request *see)
+static uint64_t now_ms(void)
 {
-    paramo_err err = admin_request_run(see);
-    return err ? code_fail(VERB, err, err_text()) : -1;
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* Until it has left, or is another process. */
-static int wait_until_left(struct admin_request *see, const struct view_node *server, uint64_t wait_s)
+/* Until the server has left, or another process has its rank. */
+static int wait_until_left(paramo_admin *admin, uint32_t id, uint64_t incarnation, uint64_t wait_s)
 {
-    struct env *env = env_real();
-    uint64_t deadline = env_now(env) + wait_s * ENV_SEC;
-    for (;;) {
-        const struct timespec nap = {.tv_nsec = POLL_MS * 1000000L};
-        int code = look(see);
-        if (code >= 0)
-            return code;
-        const struct view_node *now = view_node(see->view, server->id);
-        bool here = now && now->alive && now->incarnation == server->incarnation;
-        bool died = now && now->incarnation == server->incarnation && !now->alive && !now->left;
-        unsigned left = partitions_of(see->view, server->id);
-        view_unref(see->view);
-        see->view = NULL;
-        if (died)
-            return code_fail(VERB, PARAMO_E_NODE_LOST, "it died before it had given everything away");
-        if (!here)
+    const struct timespec nap = {.tv_nsec = POLL_MS * 1000000L};
+    const uint64_t deadline = now_ms() + wait_s * 1000;
+    for (;; (void)nanosleep(&nap, NULL)) {
+        paramo_cluster *cluster;
+        paramo_cluster_node node = {.size = sizeof node};
+        paramo_err err = paramo_admin_cluster(admin, &cluster);
+        if (err)
+            return failed(err);
+        bool same = find_id(cluster, id, &node) && node.incarnation == incarnation;
+        paramo_cluster_free(cluster); /* and the node's strings */
+        if (same && !node.alive && !node.left)
+            return code_fail(VERB, PARAMO_E_NODE_LOST,
+                             "the server died before all its partitions had migrated");
+        if (!same || !node.alive)
             return CODE_DONE;
-        if (env_now(env) > deadline) {
-            char text[128];
+        if (now_ms() > deadline) {
+            char text[160];
             (void)snprintf(text, sizeof text,
-                           "%u of its partitions and copies are still there after %" PRIu64 " s; it goes on",
-                           left, wait_s);
+                           "%" PRIu32 " of its partitions and copies have not migrated after %" PRIu64
+                           " s; draining continues",
+                           node.owns + node.copies, wait_s);
             return code_fail(VERB, PARAMO_E_TIMEOUT, text);
         }
-        (void)nanosleep(&nap, NULL);
     }
 }
 
-static int drain(const struct options *o)
+static int drain(const struct options *o, paramo_admin *admin)
 {
-    char secret[TOKEN_BYTES];
-    struct admin_request see = {.wait_s = POLL_SECONDS};
-    int code = admin_request_target(VERB, &o->where, secret, &see);
-    if (code < 0)
-        code = look(&see);
-    if (code >= 0)
-        return code;
-    const struct view_node *found = server_named(see.view, o->server);
-    if (!found || !found->alive) {
-        view_unref(see.view);
-        return args_wrong(VERB, "the job has no server '%s' that is there", o->server);
-    }
-    struct view_node server = *found;
-    view_unref(see.view);
-    see.view = NULL;
-    see.drain = server.id;
-    code = look(&see);
-    see.drain = 0;
-    return code >= 0 ? code : wait_until_left(&see, &server, o->wait);
+    paramo_cluster *cluster;
+    paramo_cluster_node server = {.size = sizeof server};
+    paramo_err err = paramo_admin_cluster(admin, &cluster);
+    if (err)
+        return failed(err);
+    bool found = find_server(cluster, o->server, &server);
+    paramo_cluster_free(cluster); /* and the server's strings */
+    if (!found || !server.alive)
+        return args_wrong(VERB, "the job has no server '%s' that is running", o->server);
+    err = paramo_admin_drain(admin, server.id);
+    return err ? failed(err) : wait_until_left(admin, server.id, server.incarnation, o->wait);
 }
 
-static const char usage[] = "usage: paramo drain SERVER --scheduler HOST:PORT [options]\n"
-                            "\n"
-                            "Has a server of a live cluster give what it has to the others while the job "
-                            "goes on, and leave. SERVER is\n"
-                            "its name or its rank. SIGTERM to the server does the same.\n";
+static const char usage[] =
+    "usage: paramo drain SERVER --scheduler HOST:PORT [options]\n"
+    "\n"
+    "Migrates all partitions of a server to the others while the job goes on; then the server leaves.\n"
+    "SERVER is its name or its rank. SIGTERM to the server does the same.\n";
 static const char more[] = "\n"
                            "  paramo drain 2 --scheduler 10.0.0.1:9000\n"
                            "\n" CODE_HELP;
@@ -122,13 +119,14 @@ static const char more[] = "\n"
 int cmd_drain(int argc, char **argv)
 {
     struct options o = {.wait = 600};
+    paramo_admin *admin = NULL;
     const struct arg args[] = {
-        ADMIN_ARGS(o.where, "the job's"),
+        ADMIN_ARGS(o.where, "address of the job's scheduler"),
         {.name = "wait",
          .kind = ARG_INT,
          .out = &o.wait,
          .meta = "SECONDS",
-         .help = "how long to wait until it has left (600)",
+         .help = "how long to wait until the server has left (600)",
          .min = 1,
          .max = 604800},
     };
@@ -138,11 +136,14 @@ int cmd_drain(int argc, char **argv)
         o.server = argv[1];
     int code = args_parse(VERB, argc - named, argv + named, args, n, usage, more);
     if (code < 0 && !named)
-        code = args_wrong(VERB, "which server?");
+        code = args_wrong(VERB, "SERVER is missing: the server's name or rank");
     if (code < 0 && !o.where.scheduler)
         code = args_wrong(VERB, "--scheduler HOST:PORT is needed");
     if (code < 0)
-        code = drain(&o);
+        code = admin_target_open(VERB, &o.where, POLL_SECONDS, &admin);
+    if (code < 0)
+        code = drain(&o, admin);
+    paramo_admin_close(admin);
     args_free(args, n);
     return code;
 }

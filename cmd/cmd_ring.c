@@ -1,24 +1,22 @@
 /*
- * paramo ring show: the ring of a cluster, thought of or live, its shares, and what a change would move. It
- * looks inside src/ (scripts/layers): the public API has no admin clients. Tests: test/e2e/ring.sh.
+ * paramo ring show: the ring of a planned or a live cluster, each server's share, and what a change would
+ * move. Tests: test/e2e/ring.sh.
  */
-#include "cmd/admin_request.h"
+#include "cmd/admin_target.h"
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
 #include "cmd/verbs.h"
 
-#include "base/err.h"
-#include "ring/place.h"
-
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define VERB "ring"
 
-enum { COLUMNS = 64, SERVERS_MAX = 4096, WEIGHT_MAX = 1000000, DOMAIN_MAX = 256 };
+enum { COLUMNS = 64, SERVERS_MAX = 4096, DOMAIN_MAX = 256, PARTITIONS = PARAMO_PARTITIONS };
 
 struct server {
     char domain[DOMAIN_MAX];
@@ -30,13 +28,13 @@ struct server {
 struct plan {
     struct server *server;
     size_t servers;
-    struct ring_shard *shard; /* as they are now, then as they will be */
+    paramo_ring_shard *shard; /* as they are now, then as they will be */
     uint16_t *index;          /* of a shard within its server */
     size_t shards;
     unsigned replicas;
     bool live, changes;
     uint64_t view;
-    struct ring_chains *now, *then;
+    paramo_ring *now, *then;
 };
 
 struct options {
@@ -48,39 +46,59 @@ struct options {
 
 static int failed(paramo_err err)
 {
-    return err == PARAMO_E_AGAIN ? (code_fail(VERB, err, err_text()), CODE_CLUSTER)
-                                 : code_fail(VERB, err, err_text());
+    int code = code_fail(VERB, err, paramo_last_error());
+    return err == PARAMO_E_AGAIN ? CODE_CLUSTER : code;
+}
+
+static int no_memory(void)
+{
+    return code_fail(VERB, PARAMO_E_MEMORY, "out of memory");
 }
 
 /* ---- the plan ------------------------------------------------------------------------------------------ */
 
-static int plan_servers(struct plan *p, const struct options *o, const struct view *view)
+/* The servers of the live cluster, as its ring numbers their shards. */
+static void servers_from(struct plan *p, const paramo_cluster *cluster)
 {
-    size_t there = view ? view->num_servers : o->servers;
+    paramo_cluster_node node = {.size = sizeof node};
+    paramo_cluster_shard shard = {.size = sizeof shard};
+    for (uint32_t i = 0; paramo_cluster_node_get(cluster, i, &node) == PARAMO_OK; i++) {
+        if (node.role != PARAMO_ROLE_SERVER || node.rank >= p->servers)
+            continue;
+        struct server *server = &p->server[node.rank];
+        server->shards = 0;
+        for (uint32_t k = 0; paramo_cluster_shard_get(cluster, k, &shard) == PARAMO_OK; k++)
+            server->shards += shard.node == node.id;
+        server->dead = !node.alive;
+        server->weight = server->then = node.weight;
+        (void)snprintf(server->domain, sizeof server->domain, "%s", node.domain);
+    }
+}
+
+static int plan_servers(struct plan *p, const struct options *o, const paramo_cluster *cluster)
+{
+    paramo_cluster_info info = {.size = sizeof info, .num_servers = (uint32_t)o->servers};
+    if (cluster && paramo_cluster_info_get(cluster, &info))
+        return failed(PARAMO_E_INVALID);
+    size_t there = info.num_servers;
     p->servers = there + o->add;
+    p->view = info.view;
+    if (cluster)
+        p->replicas = info.replicas;
     if (!there)
         return args_wrong(VERB, "the job has no servers");
     if (p->servers > SERVERS_MAX)
         return args_wrong(VERB, "%zu servers: there are at most %d", p->servers, SERVERS_MAX);
     p->server = calloc(p->servers, sizeof *p->server);
     if (!p->server)
-        return failed(err_memory(p->servers * sizeof *p->server));
+        return no_memory();
     for (size_t i = 0; i < p->servers; i++) {
         struct server *server = &p->server[i];
-        const struct view_node *node = view ? view_node(view, PARAMO_ID_SERVER((uint32_t)i)) : NULL;
         *server = (struct server){.weight = 1, .then = 1, .shards = (uint32_t)o->shards, .joins = i >= there};
-        if (node) {
-            server->shards = 0; /* as the ring numbers them */
-            for (uint32_t k = 0; k < view->shards_count; k++)
-                server->shards += view->shards[k].node == node->id;
-            server->dead = !node->alive;
-            server->weight = server->then = node->weight;
-        }
-        if (node)
-            (void)snprintf(server->domain, sizeof server->domain, "%s", node->domain);
-        else
-            (void)snprintf(server->domain, sizeof server->domain, "host-%zu", i);
+        (void)snprintf(server->domain, sizeof server->domain, "host-%zu", i);
     }
+    if (cluster)
+        servers_from(p, cluster);
     return -1;
 }
 
@@ -120,8 +138,9 @@ static int plan_changes(struct plan *p, const struct options *o)
         if (code >= 0)
             break;
         unsigned long long weight = strtoull(rest, &end, 10);
-        if (rest[0] < '0' || rest[0] > '9' || *end || weight < 1 || weight > WEIGHT_MAX)
-            return args_wrong(VERB, "--weight '%s': a weight is 1 to %d", o->weight.item[i], WEIGHT_MAX);
+        if (rest[0] < '0' || rest[0] > '9' || *end || weight < 1 || weight > PARAMO_WEIGHT_MAX)
+            return args_wrong(VERB, "--weight '%s': a weight is 1 to %u", o->weight.item[i],
+                              PARAMO_WEIGHT_MAX);
         p->server[rank].then = (uint32_t)weight;
         if (!p->live || p->server[rank].joins)
             p->server[rank].weight = (uint32_t)weight;
@@ -129,7 +148,7 @@ static int plan_changes(struct plan *p, const struct options *o)
     for (size_t i = 0; i < o->domain.n && code < 0; i++) {
         code = parse_server(p, "domain", o->domain.item[i], true, &rank, &rest);
         if (code < 0 && strlen(rest) >= DOMAIN_MAX)
-            return args_wrong(VERB, "--domain: a name of more than %d bytes", DOMAIN_MAX - 1);
+            return args_wrong(VERB, "--domain: the name has more than %d bytes", DOMAIN_MAX - 1);
         if (code < 0)
             (void)snprintf(p->server[rank].domain, DOMAIN_MAX, "%s", rest);
     }
@@ -146,36 +165,28 @@ static void set_weights(struct plan *p, bool then)
     }
 }
 
-static paramo_err plan_place(struct plan *p, const struct view *view)
+static int plan_place(struct plan *p, const paramo_cluster *cluster)
 {
     for (size_t i = 0; i < p->servers; i++)
         p->shards += p->server[i].shards;
     p->shard = calloc(p->shards, sizeof *p->shard);
     p->index = calloc(p->shards, sizeof *p->index);
-    p->now = calloc(2, sizeof *p->now);
-    if (!p->shard || !p->index || !p->now)
-        return err_memory(p->shards * sizeof *p->shard);
-    p->then = p->now + 1;
+    if (!p->shard || !p->index)
+        return no_memory();
     size_t at = 0;
     for (size_t i = 0; i < p->servers; i++)
         for (uint32_t k = 0; k < p->server[i].shards; k++, at++) {
-            p->shard[at] = (struct ring_shard){.server = (uint32_t)i, .domain = p->server[i].domain};
+            p->shard[at] = (paramo_ring_shard){.server = (uint32_t)i, .domain = p->server[i].domain};
             p->index[at] = (uint16_t)k;
         }
-    paramo_err err = PARAMO_OK;
-    if (view) {
-        *p->now = view->chains;
-        p->replicas = view->chains.replicas;
-        ring_measure(p->shard, p->now);
-    } else {
-        set_weights(p, false);
-        err = ring_place(p->shard, p->shards, p->replicas, NULL, p->now);
-    }
+    set_weights(p, false);
+    paramo_err err = cluster ? paramo_cluster_ring(cluster, p->shard, p->shards, &p->now)
+                             : paramo_ring_plan(p->shard, p->shards, p->replicas, NULL, &p->now);
     if (!err && p->changes) {
         set_weights(p, true);
-        err = ring_place(p->shard, p->shards, p->replicas, p->now, p->then);
+        err = paramo_ring_plan(p->shard, p->shards, p->replicas, p->now, &p->then);
     }
-    return err;
+    return err ? failed(err) : -1;
 }
 
 /* ---- what a shard has ---------------------------------------------------------------------------------- */
@@ -185,21 +196,28 @@ struct portion {
     double due; /* of all partitions */
 };
 
-static struct portion portion_of(const struct plan *p, const struct ring_chains *c, size_t shard)
+static struct portion portion_of(const struct plan *p, const paramo_ring *ring, size_t shard)
 {
     struct portion portion = {0};
     double total = 0;
     for (size_t i = 0; i < p->shards; i++)
         total += p->shard[i].weight;
     portion.due = total > 0 ? p->shard[shard].weight / total : 0;
-    for (unsigned l = 0; l <= p->replicas; l++)
-        for (size_t a = 0; a < RING_PARTITIONS; a++) {
-            bool has = c->level[l].owner[a] == shard;
+    for (uint32_t l = 0; l <= p->replicas; l++)
+        for (uint32_t a = 0; a < PARTITIONS; a++) {
+            bool has = paramo_ring_holder(ring, a, l) == shard;
             portion.holds += has;
             portion.owns += has && !l;
-            portion.runs += has && !l && (!a || c->level[l].owner[a - 1] != shard);
+            portion.runs += has && !l && (!a || paramo_ring_holder(ring, a - 1, 0) != shard);
         }
     return portion;
+}
+
+/* How many copies of each partition there are. */
+static uint32_t present(const paramo_ring *ring)
+{
+    paramo_ring_info info = {.size = sizeof info};
+    return paramo_ring_info_get(ring, &info) ? 0 : info.present;
 }
 
 static void name_shard(const struct plan *p, size_t shard, char text[24])
@@ -222,66 +240,67 @@ static const char symbols[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLM
 
 static char symbol_of(size_t shard)
 {
-    return shard == RING_NONE ? '-' : shard < sizeof symbols - 1 ? symbols[shard] : '*';
+    return shard == PARAMO_NO_SHARD ? '-' : shard < sizeof symbols - 1 ? symbols[shard] : '*';
 }
 
-/* The shard that has most of the column's partitions. */
-static char symbol_at(const struct ring *ring, size_t column)
+/* The shard that holds most of the column's partitions. */
+static char symbol_at(const paramo_ring *ring, uint32_t level, uint32_t column)
 {
-    const uint16_t *owner = ring->owner + column * (RING_PARTITIONS / COLUMNS);
-    size_t best = 0, most = 0;
-    for (size_t i = 0; i < RING_PARTITIONS / COLUMNS; i++) {
-        size_t count = 0;
-        for (size_t k = i; k < RING_PARTITIONS / COLUMNS; k++)
-            count += owner[k] == owner[i];
+    enum { EACH = PARTITIONS / COLUMNS };
+    uint32_t holder[EACH], best = 0, most = 0;
+    for (uint32_t i = 0; i < EACH; i++)
+        holder[i] = paramo_ring_holder(ring, column * EACH + i, level);
+    for (uint32_t i = 0; i < EACH; i++) {
+        uint32_t count = 0;
+        for (uint32_t k = i; k < EACH; k++)
+            count += holder[k] == holder[i];
         if (count > most) {
             most = count;
             best = i;
         }
     }
-    return symbol_of(owner[best]);
+    return symbol_of(holder[best]);
 }
 
-static void draw(const struct plan *p, const struct ring_chains *c)
+static void draw(const struct plan *p, const paramo_ring *ring)
 {
-    for (unsigned l = 0; l <= p->replicas; l++) {
+    for (uint32_t l = 0; l <= p->replicas; l++) {
         char row[COLUMNS + 1];
-        for (size_t i = 0; i < COLUMNS; i++)
-            row[i] = symbol_at(&c->level[l], i);
+        for (uint32_t i = 0; i < COLUMNS; i++)
+            row[i] = symbol_at(ring, l, i);
         row[COLUMNS] = '\0';
         if (l)
             (void)printf("replica %u |%s|\n", l, row);
         else
-            (void)printf("owner     |%s|  %d partitions, %d to a sign\n", row, RING_PARTITIONS,
-                         RING_PARTITIONS / COLUMNS);
+            (void)printf("owner     |%s|  %d partitions, %d to a sign\n", row, PARTITIONS,
+                         PARTITIONS / COLUMNS);
     }
 }
 
-static void print_shares(const struct plan *p, const struct ring_chains *c, bool then)
+static void print_shares(const struct plan *p, const paramo_ring *ring, bool then)
 {
     (void)printf("\nsign server  domain            weight   owns    share      due  runs%s\n",
                  p->replicas ? "   holds    share" : "");
     uint32_t unowned = 0;
-    for (size_t a = 0; a < RING_PARTITIONS; a++)
-        unowned += c->level[0].owner[a] == RING_NONE;
+    for (uint32_t a = 0; a < PARTITIONS; a++)
+        unowned += paramo_ring_holder(ring, a, 0) == PARAMO_NO_SHARD;
     for (size_t i = 0; i < p->shards; i++) {
         const struct server *server = &p->server[p->shard[i].server];
         if (server->joins && !then)
             continue;
-        struct portion portion = portion_of(p, c, i);
+        struct portion portion = portion_of(p, ring, i);
         char name[24];
         name_shard(p, i, name);
         (void)printf("%-4c %-7s %-16s %7" PRIu32 "  %5" PRIu32 "  %5.2f %%  %5.2f %%  %4" PRIu32,
                      symbol_of(i), name, server->domain, then ? server->then : server->weight, portion.owns,
-                     100.0 * portion.owns / RING_PARTITIONS, 100 * portion.due, portion.runs);
+                     100.0 * portion.owns / PARTITIONS, 100 * portion.due, portion.runs);
         if (p->replicas)
             (void)printf("   %5" PRIu32 "  %5.2f %%", portion.holds,
-                         100.0 * portion.holds / ((c->present + 1) * RING_PARTITIONS));
+                         100.0 * portion.holds / ((present(ring) + 1) * PARTITIONS));
         (void)printf("%s\n", state_of(server, then));
     }
     if (unowned)
-        (void)printf("%-4c none   %41" PRIu32 "  %5.2f %%\n", '-', unowned,
-                     100.0 * unowned / RING_PARTITIONS);
+        (void)printf("%-4c none   %41" PRIu32 "  %5.2f %%\n", '-', unowned, 100.0 * unowned / PARTITIONS);
 }
 
 static void print_part(const char *what, uint32_t transfers, uint32_t least, double all)
@@ -293,7 +312,7 @@ static void print_part(const char *what, uint32_t transfers, uint32_t least, dou
     (void)printf("\n");
 }
 
-static void print_plan(struct plan *p, const struct ring_transfers *transfers)
+static void print_plan(struct plan *p, const paramo_ring_transfers *transfers)
 {
     size_t there = 0;
     for (size_t i = 0; i < p->servers; i++)
@@ -314,14 +333,14 @@ static void print_plan(struct plan *p, const struct ring_transfers *transfers)
     set_weights(p, true);
     print_shares(p, p->then, true);
     (void)printf("\n");
-    print_part("other owner:", transfers->owners, transfers->owners_least, RING_PARTITIONS);
+    print_part("other owner:", transfers->owners, transfers->owners_least, PARTITIONS);
     print_part("rows travel:", transfers->copies, transfers->copies_least,
-               (double)RING_PARTITIONS * (p->then->present + 1));
+               (double)PARTITIONS * (present(p->then) + 1));
 }
 
 /* ---- as JSON ------------------------------------------------------------------------------------------- */
 
-static json_t *json_shards(struct plan *p, const struct ring_chains *c, bool then)
+static json_t *json_shards(struct plan *p, const paramo_ring *ring, bool then)
 {
     json_t *list = json_array();
     set_weights(p, then);
@@ -329,48 +348,55 @@ static json_t *json_shards(struct plan *p, const struct ring_chains *c, bool the
         const struct server *server = &p->server[p->shard[i].server];
         if (server->joins && !then)
             continue;
-        struct portion portion = portion_of(p, c, i);
+        struct portion portion = portion_of(p, ring, i);
         (void)json_array_append_new(
             list,
             json_pack("{s:i, s:i, s:i, s:s, s:i, s:b, s:i, s:f, s:i, s:i}", "number", (int)i, "server",
                       (int)p->shard[i].server, "shard", (int)p->index[i], "domain", server->domain, "weight",
                       (int)p->shard[i].weight, "dead", (int)server->dead, "owns", (int)portion.owns, "due",
-                      portion.due * RING_PARTITIONS, "holds", (int)portion.holds, "runs", (int)portion.runs));
+                      portion.due * PARTITIONS, "holds", (int)portion.holds, "runs", (int)portion.runs));
     }
     return list;
 }
 
-static json_t *json_holder(uint16_t shard)
+static json_t *json_holder(const paramo_ring *ring, uint32_t partition, uint32_t level)
 {
-    return shard == RING_NONE ? json_null() : json_integer(shard);
+    uint32_t shard = paramo_ring_holder(ring, partition, level);
+    return shard == PARAMO_NO_SHARD ? json_null() : json_integer(shard);
 }
 
-static json_t *json_ring(struct plan *p, const struct ring_chains *c, bool then)
+static bool same_holders(const struct plan *p, const paramo_ring *ring, uint32_t a, uint32_t b)
+{
+    bool same = true;
+    for (uint32_t l = 0; l <= p->replicas; l++)
+        same &= paramo_ring_holder(ring, a, l) == paramo_ring_holder(ring, b, l);
+    return same;
+}
+
+static json_t *json_ring(struct plan *p, const paramo_ring *ring, bool then)
 {
     json_t *runs = json_array();
-    for (size_t a = 0, end; a < RING_PARTITIONS; a = end) {
-        bool same = true;
-        for (end = a + 1; end < RING_PARTITIONS; end++) {
-            for (unsigned l = 0; l <= p->replicas; l++)
-                same &= c->level[l].owner[end] == c->level[l].owner[a];
-            if (!same)
-                break;
-        }
+    paramo_ring_info info = {.size = sizeof info};
+    for (uint32_t a = 0, end; a < PARTITIONS; a = end) {
+        for (end = a + 1; end < PARTITIONS && same_holders(p, ring, a, end);)
+            end++;
         json_t *replicas = json_array();
-        for (unsigned l = 1; l <= p->replicas; l++)
-            (void)json_array_append_new(replicas, json_holder(c->level[l].owner[a]));
+        for (uint32_t l = 1; l <= p->replicas; l++)
+            (void)json_array_append_new(replicas, json_holder(ring, a, l));
         (void)json_array_append_new(runs, json_pack("{s:i, s:i, s:o, s:o}", "first", (int)a, "partitions",
-                                                    (int)(end - a), "owner",
-                                                    json_holder(c->level[0].owner[a]), "replicas", replicas));
+                                                    (int)(end - a), "owner", json_holder(ring, a, 0),
+                                                    "replicas", replicas));
     }
-    return json_pack("{s:i, s:i, s:o, s:o}", "apart", (int)c->apart, "present", (int)c->present, "shards",
-                     json_shards(p, c, then), "runs", runs);
+    if (paramo_ring_info_get(ring, &info))
+        return NULL;
+    return json_pack("{s:i, s:i, s:o, s:o}", "apart", (int)info.apart, "present", (int)info.present, "shards",
+                     json_shards(p, ring, then), "runs", runs);
 }
 
-static int print_json(struct plan *p, const struct ring_transfers *transfers)
+static int print_json(struct plan *p, const paramo_ring_transfers *transfers)
 {
-    json_t *root = json_pack("{s:i, s:i, s:o}", "partitions", (int)RING_PARTITIONS, "replicas",
-                             (int)p->replicas, "now", json_ring(p, p->now, false));
+    json_t *root = json_pack("{s:i, s:i, s:o}", "partitions", (int)PARTITIONS, "replicas", (int)p->replicas,
+                             "now", json_ring(p, p->now, false));
     if (root && p->live)
         (void)json_object_set_new(root, "view", json_integer((json_int_t)p->view));
     if (root && p->changes) {
@@ -393,35 +419,32 @@ static int print_json(struct plan *p, const struct ring_transfers *transfers)
 
 static int show(const struct options *o)
 {
-    char secret[TOKEN_BYTES];
     struct plan p = {.replicas = (unsigned)o->replicas, .live = o->where.scheduler != NULL};
-    struct view *view = NULL;
-    struct ring_transfers transfers = {0};
+    paramo_admin *admin = NULL;
+    paramo_cluster *cluster = NULL;
+    paramo_ring_transfers transfers = {.size = sizeof transfers};
     int code = -1;
     if (p.live) {
-        struct admin_request see = {.wait_s = o->wait};
-        code = admin_request_target(VERB, &o->where, secret, &see);
+        code = admin_target_open(VERB, &o->where, o->wait, &admin);
         if (code >= 0)
             return code;
-        paramo_err err = admin_request_run(&see);
-        view = see.view;
+        paramo_err err = paramo_admin_cluster(admin, &cluster);
         code = err ? failed(err) : -1;
-        p.view = view ? view->number : 0;
+        paramo_admin_close(admin);
     }
     if (code < 0)
-        code = plan_servers(&p, o, view);
+        code = plan_servers(&p, o, cluster);
     if (code < 0)
         code = plan_changes(&p, o);
-    if (code < 0) {
-        paramo_err err = plan_place(&p, view);
-        if (!err && p.changes)
-            err = ring_compare(p.now, p.then, &transfers);
-        if (err)
-            code = failed(err);
+    if (code < 0)
+        code = plan_place(&p, cluster);
+    if (code < 0 && p.changes) {
+        paramo_err err = paramo_ring_compare(p.now, p.then, &transfers);
+        code = err ? failed(err) : -1;
     }
     if (code < 0) {
         char text[256];
-        if (!p.live && ring_warning(p.changes ? p.then : p.now, text, sizeof text))
+        if (!p.live && paramo_ring_warning(p.changes ? p.then : p.now, text, sizeof text))
             (void)fprintf(stderr, "paramo " VERB ": warning: %s\n", text);
         code = CODE_DONE;
         if (o->json)
@@ -429,11 +452,12 @@ static int show(const struct options *o)
         else
             print_plan(&p, &transfers);
     }
-    view_unref(view);
+    paramo_cluster_free(cluster);
+    paramo_ring_free(p.now);
+    paramo_ring_free(p.then);
     free(p.server);
     free(p.shard);
     free(p.index);
-    free(p.now);
     return code;
 }
 
@@ -441,16 +465,14 @@ static const char usage[] =
     "usage: paramo ring show --servers N [--replicas K] [--add N] [--remove R...] [options]\n"
     "       paramo ring show --scheduler HOST:PORT [--add N] [--remove R...] [options]\n"
     "\n"
-    "Draws the ring: which server owns and which ones keep copies of each part of the keys; prints each "
-    "one's\n"
-    "share beside what is due to it by weight, and what a change would move, beside the least possible. Of "
-    "a\n"
-    "cluster that is only thought of, or of a live one, which is looked at and not touched.\n";
+    "Draws the ring: which servers own and replicate each part of the key space. Prints each server's "
+    "share,\n"
+    "the share due to its weight, what a change would move, and the least that it could move. The cluster "
+    "is\n"
+    "a planned one (--servers) or a live one (--scheduler), whose state is read and not changed.\n";
 static const char more[] =
-    "Each sign of the drawing stands for the server that has most of 64 partitions. Replicas are kept in "
-    "distinct\n"
-    "domains; with fewer domains than replicas and owner, the rest is in distinct servers (a warning says "
-    "so).\n"
+    "Each sign of the drawing is the server that holds most of 64 partitions. Replicas are kept in distinct\n"
+    "failure domains. With too few domains some are only on distinct servers, and a warning says so.\n"
     "\n"
     "  paramo ring show --servers 8 --replicas 2 --add 1\n"
     "  paramo ring show --servers 4 --weight 0=3 --domain 1=rack-a 2=rack-a --replicas 1\n"
@@ -465,7 +487,7 @@ int cmd_ring(int argc, char **argv)
          .kind = ARG_INT,
          .out = &o.servers,
          .meta = "N",
-         .help = "servers of the cluster that is thought of",
+         .help = "number of servers of a planned cluster",
          .min = 1,
          .max = SERVERS_MAX,
          .given = &o.servers_given},
@@ -473,7 +495,7 @@ int cmd_ring(int argc, char **argv)
          .kind = ARG_INT,
          .out = &o.shards,
          .meta = "N",
-         .help = "shards of each; of those that join (1)",
+         .help = "shards of each server; with --scheduler, of those added (1)",
          .min = 1,
          .max = 256,
          .given = &o.shards_given},
@@ -482,14 +504,14 @@ int cmd_ring(int argc, char **argv)
          .out = &o.replicas,
          .meta = "K",
          .help = "copies beside the owner, 0 to 3 (0)",
-         .max = RING_REPLICAS_MAX,
+         .max = PARAMO_REPLICAS_MAX,
          .given = &o.replicas_given},
-        ADMIN_ARGS(o.where, "look at this live cluster instead; with commas, at whichever scheduler leads"),
+        ADMIN_ARGS(o.where, "show this live cluster; list several schedulers with commas"),
         {.name = "wait",
          .kind = ARG_INT,
          .out = &o.wait,
          .meta = "SECONDS",
-         .help = "for its scheduler (10)",
+         .help = "how long to wait for the scheduler (10)",
          .min = 1,
          .max = 86400},
         {.name = "the change", .kind = ARG_SECTION},
@@ -497,24 +519,24 @@ int cmd_ring(int argc, char **argv)
          .kind = ARG_INT,
          .out = &o.add,
          .meta = "N",
-         .help = "so many servers join, with the next numbers",
+         .help = "N servers join, with the next ranks",
          .max = SERVERS_MAX},
         {.name = "remove",
          .kind = ARG_LIST,
          .out = &o.remove,
          .meta = "R...",
-         .help = "these servers leave or die"},
+         .help = "these servers (ranks) leave or die"},
         {.name = "weight",
          .kind = ARG_LIST,
          .out = &o.weight,
          .meta = "R=W...",
-         .help = "the weight of a server's shards (1); in a live\ncluster a change"},
+         .help = "weight of a server's shards (1); in a live\ncluster a change"},
         {.name = "domain",
          .kind = ARG_LIST,
          .out = &o.domain,
          .meta = "R=NAME...",
-         .help = "what it fails together with (its host)"},
-        {.name = "json", .kind = ARG_FLAG, .out = &o.json, .help = "the report as JSON"},
+         .help = "failure domain of a server (its host)"},
+        {.name = "json", .kind = ARG_FLAG, .out = &o.json, .help = "print JSON"},
     };
     const size_t n = sizeof args / sizeof *args;
     if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], "show") != 0)
@@ -522,12 +544,11 @@ int cmd_ring(int argc, char **argv)
     const int named = argc > 1 && argv[1][0] != '-';
     int code = args_parse(VERB, argc - named, argv + named, args, n, usage, more);
     if (code < 0 && !named)
-        code = args_wrong(VERB, "what? There is 'show'");
+        code = args_wrong(VERB, "a subject is missing. There is 'show'");
     if (code < 0 && (o.where.scheduler != NULL) == (o.servers_given != 0))
         code = args_wrong(VERB, "either --servers N or --scheduler HOST:PORT is needed");
     if (code < 0 && o.where.scheduler && o.replicas_given)
-        code =
-            args_wrong(VERB, "--replicas is of a cluster that is thought of: the live one has what it has");
+        code = args_wrong(VERB, "--replicas is for a planned cluster: a live one has its own number");
     if (code < 0)
         code = show(&o);
     args_free(args, n);

@@ -1,5 +1,5 @@
 /*
- * The paths that 'paramo bench' measures (design: "Budgets"), a file each. Each starts what it needs,
+ * The paths that 'paramo bench' measures, a file each. Each starts what it needs,
  * measures pair by pair, adds its lines to the report, and leaves no process behind. Each returns 0, or the
  * program's exit code after one line on standard error. Tests: test/e2e/bench.sh.
  */
@@ -32,5 +32,7 @@ int bench_replicate(const struct bench_settings *s, struct bench_report *r);
 int bench_failover(const struct bench_settings *s, struct bench_report *r);
 int bench_migrate(const struct bench_settings *s, struct bench_report *r);
 int bench_checkpoint(const struct bench_settings *s, struct bench_report *r);
+/* A part of bench_replicate: the record of applied pushes, without a server. */
+void bench_applied_window(const struct bench_settings *s, struct bench_report *r);
 
 #endif

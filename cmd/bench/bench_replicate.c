@@ -1,9 +1,8 @@
 /*
- * What copies cost and what they are worth. `replicate`: pushes to a job with one and with two copies of each
- * row, beside the same pushes to a job of as many servers without copies. `failover`: from the death of a
- * server, killed under load, to the answer to the first push that its rows were part of, beside the time in
- * which the end of a bare connection tells that its process has been killed. And what it costs a server to
- * know each push that it has applied (it looks inside src/ for that: scripts/layers).
+ * What copies cost and what they gain. `replicate`: pushes to a job with one and with two copies of each row,
+ * beside the same pushes to a job of as many servers without copies. `failover`: from the death of a server,
+ * killed under load, to the answer to the first push that its rows were part of, beside the time in which the
+ * end of a bare connection shows that its process has been killed.
  */
 #include "cmd/bench/bench_job.h"
 #include "cmd/bench/bench_load.h"
@@ -12,7 +11,6 @@
 #include "cmd/exitcode.h"
 
 #include "paramo/paramo.h"
-#include "server/shard/applied_window.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -22,53 +20,6 @@
 enum { SERVERS = 3, COPIES_MAX = 2, BATCH = 1000, WINDOW = 8, KEYS = 100000, BATCHES = 32 };
 
 static const char bare[] = "the same without copies";
-
-/* ---- what knowing each push costs ---- */
-
-/* One sender's numbers in order, its floor as far behind as a window of requests leaves it. */
-static double records_ns(size_t count)
-{
-    struct applied_window applied_window;
-    size_t news = 0;
-    applied_window_init(&applied_window);
-    uint64_t start = raw_now_ns();
-    for (uint64_t number = 1; number <= count; number++) {
-        applied_window_raise_floor(&applied_window, number > LOAD_WINDOW_MAX ? number - LOAD_WINDOW_MAX : 1);
-        news += applied_window_state(&applied_window, number) == DEDUP_NEW;
-        applied_window_record(&applied_window, number);
-    }
-    double ns = 1e9 * raw_seconds_since(start) / (double)count;
-    applied_window_fini(&applied_window);
-    return news == count ? ns : 1e9; /* a push taken for a repeat: no figure */
-}
-
-static double counter_ns(size_t count)
-{
-    volatile uint64_t highest = 0;
-    uint64_t start = raw_now_ns();
-    for (uint64_t number = 1; number <= count; number++)
-        highest = number;
-    double ns = 1e9 * raw_seconds_since(start) / (double)count;
-    return highest == count ? ns : 1e9;
-}
-
-static void measure_records(const struct bench_settings *s, struct bench_report *r)
-{
-    static const char counter[] = "the highest number alone, which tells no lost one from a late one";
-    static const char settings[] = "in process, one sender, 64 numbers in flight";
-    const size_t count = s->quick ? 10000 : 1000000;
-    struct bench_line *ns = report_line(r, "replicate", "ns", BENCH_LOWER, counter, settings,
-                                        "record of a push: look, keep, forget");
-    struct bench_line *bytes = report_line(r, "replicate", "bytes", BENCH_LOWER, counter, settings,
-                                           "record of one worker in one range");
-    for (uint64_t pair = 0; pair <= s->pairs; pair++) {
-        double at[2] = {records_ns(count), counter_ns(count)};
-        if (pair > 0) {
-            line_pair(ns, at[0], at[1]);
-            line_pair(bytes, (double)sizeof(struct applied_window), sizeof(uint64_t));
-        }
-    }
-}
 
 /* ---- what copies cost ---- */
 
@@ -177,7 +128,7 @@ int bench_replicate(const struct bench_settings *s, struct bench_report *r)
     if (code == 0)
         code = measure_cost(&m, s, r);
     if (code == 0)
-        measure_records(s, r);
+        bench_applied_window(s, r);
     for (unsigned k = 0; k <= COPIES_MAX; k++)
         load_stop(&m.with[k]);
     free(m.ones);

@@ -1,8 +1,7 @@
 /*
  * The bare table in this process, without worker, shard or wire: new keys, known keys, and the longest pause
  * while the table grows, beside the bare prefetched table, which is sized beforehand; and what noting changes
- * for the next incremental checkpoint costs a push, and giving its rows out to one. It looks inside src/
- * (scripts/layers): the public API has no table without a cluster.
+ * for the next incremental checkpoint costs a push, and giving its rows out to one.
  *
  * Times are processor time of this thread, system calls and page faults included: a pause is one that the
  * table makes, and not one that others on the machine make. Tests: test/e2e/bench.sh.

@@ -1,7 +1,6 @@
 /*
- * paramo sim: plays schedules of the simulator (sim), on several cores by processes. A schedule that
- * fails is written to a file, and the one command that replays it is printed. Of the program only this file
- * looks inside src/ (scripts/layers).
+ * paramo sim: plays schedules of the simulator (sim/), on several cores by processes. A schedule that fails
+ * is written to a file, and the one command that replays it is printed.
  */
 #include "cmd/args.h"
 #include "cmd/exitcode.h"

@@ -63,7 +63,7 @@ refused 3 "and so does verify" "checkpoint 2 is based on 1, which is missing" "$
 refused 2 "changes to load" "incremental is for save" "$PARAMO" checkpoint load --scheduler 127.0.0.1:1 --dir x --incremental
 refused 2 "no scheduler" "scheduler is missing" "$PARAMO" checkpoint save --dir x
 refused 2 "no folder to save to" "dir is missing" "$PARAMO" checkpoint save --scheduler 127.0.0.1:1
-refused 2 "a folder to list with a scheduler" "not at a job" "$PARAMO" checkpoint list ckpt --scheduler 127.0.0.1:1
+refused 2 "a folder to list with a scheduler" "not a job" "$PARAMO" checkpoint list ckpt --scheduler 127.0.0.1:1
 refused 4 "no scheduler there" "127.0.0.1:1" "$PARAMO" checkpoint save --scheduler 127.0.0.1:1 --dir x --wait 2
 refused 2 "how often, but not where" "checkpoint-dir" "$PARAMO" run -s 1 -w 1 --checkpoint-every 1 -- true
 expect 0 "a training log" "$PARAMO" data synth --rows 60000 --features 5000 --seed 1 --out train.ffm

@@ -1,4 +1,4 @@
-# paramo ring show: of clusters that are thought of, and of a live one, which does not notice.
+# paramo ring show: of planned clusters, and of a live one, which it does not change.
 # shellcheck shell=bash
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
@@ -12,7 +12,7 @@ refused 2 "a server that is not there" "the servers are 0 to 1" "$PARAMO" ring s
 refused 2 "nobody left" "no server would be left" "$PARAMO" ring show --servers 2 --remove 0 1
 refused 2 "no weight" "of the form R=VALUE" "$PARAMO" ring show --servers 2 --weight 1
 refused 2 "a weight of 0" "a weight is 1 to" "$PARAMO" ring show --servers 2 --weight 1=0
-refused 2 "replicas of a live cluster" "has what it has" "$PARAMO" ring show --scheduler 127.0.0.1:1 --replicas 1
+refused 2 "replicas of a live cluster" "a live one has its own" "$PARAMO" ring show --scheduler 127.0.0.1:1 --replicas 1
 refused 4 "no scheduler there" "127.0.0.1:1" "$PARAMO" ring show --scheduler 127.0.0.1:1 --wait 2
 
 expect 0 "eight servers, two replicas, one more" "$PARAMO" ring show --servers 8 --replicas 2 --add 1
