@@ -9,6 +9,7 @@
 #include "harness.h"
 #include "sim/env/sim.h"
 #include "van/tcp/tcp.h"
+#include "van/tcp/tcp_recv.h"
 
 enum { FRAMES = 16, LIMIT = 256 << 10, BYTES = 512 << 10 };
 

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "env/hugemem.h"
+#include "table/table.h"
 #include "table/table_snapshot.h"
 
 #include <stdio.h>

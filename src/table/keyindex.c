@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "table/keyindex_impl.h"
+#include "table/keyindex_grow.h"
+#include "table/keyindex_segment.h"
 
 static uint64_t hash_key(const struct keyindex *x, uint64_t key)
 {
@@ -27,6 +28,23 @@ void keyindex_init(struct keyindex *x, struct tablemem *mem, uint64_t seed, unsi
     assert(bytes == 4 || bytes == 12);
     *x = (struct keyindex){
         .mem = mem, .seed = seed, .slots = bytes == 4 ? 5 : 3, .page_free = KEYINDEX_PAGES_MAX};
+}
+
+bool keyindex_clear_step(struct keyindex *x, size_t *cursor, size_t segments)
+{
+    if (!keyindex_free_step(x, cursor, segments)) {
+        return false;
+    }
+    uint64_t moves = x->moves + 1;
+    keyindex_init(x, x->mem, x->seed, payload_bytes(x->slots));
+    x->moves = moves;
+    return true;
+}
+
+void keyindex_clear(struct keyindex *x)
+{
+    size_t cursor = 0;
+    (void)keyindex_clear_step(x, &cursor, SIZE_MAX);
 }
 
 /* A bit for the slot that has this hash, if any. */

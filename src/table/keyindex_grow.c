@@ -1,7 +1,8 @@
-/* Memory and growth of the index: pages and their numbers, segments that grow or split, the directory. */
-#include <assert.h>
+#include "table/keyindex_grow.h"
 
-#include "table/keyindex_impl.h"
+#include <string.h>
+
+#include "table/keyindex_segment.h"
 
 enum {
     LINE = 64,
@@ -357,7 +358,7 @@ err_buckets:
     return err;
 }
 
-bool keyindex_clear_step(struct keyindex *x, size_t *cursor, size_t segments)
+bool keyindex_free_step(struct keyindex *x, size_t *cursor, size_t segments)
 {
     size_t entries = x->directory ? (size_t)1 << x->depth : 0;
     for (; segments && *cursor < entries; segments--) {
@@ -380,14 +381,5 @@ bool keyindex_clear_step(struct keyindex *x, size_t *cursor, size_t segments)
         tablemem_put(x->mem, block, BLOCK * sizeof *block);
     }
     tablemem_put(x->mem, x->page, x->page_room * sizeof(struct keyindex_bucket *));
-    uint64_t moves = x->moves + 1;
-    keyindex_init(x, x->mem, x->seed, payload_bytes(x->slots));
-    x->moves = moves;
     return true;
-}
-
-void keyindex_clear(struct keyindex *x)
-{
-    size_t cursor = 0;
-    (void)keyindex_clear_step(x, &cursor, SIZE_MAX);
 }

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "table/keysort.h"
-#include "table/table_impl.h"
+#include "table/table_changes.h"
+#include "table/table_snapshot.h"
+#include "table/table_state.h"
 
 _Static_assert(TABLE_NO_ROW == KEYINDEX_NONE, "row numbers are the index's");
 
@@ -70,7 +72,7 @@ void table_destroy(struct table *t)
     }
     table_remains_free(t);
     tablemem_put(&t->mem, t->scratch, t->scratch_room * sizeof *t->scratch);
-    table_changes_lose(t);
+    table_changes_forget(t);
     struct tablemem mem = t->mem;
     tablemem_put(&mem, t, sizeof *t);
     assert(mem.bytes == 0);
@@ -390,10 +392,7 @@ static void collect_key(void *ctx, uint64_t key, void *payload)
 
 uint64_t table_rows(const struct table *t)
 {
-    if (is_dense(t)) {
-        return table_dense_rows(&t->dense);
-    }
-    return index_of(t)->count;
+    return rows_of(t);
 }
 
 paramo_err table_sorted_keys(const struct table *t, uint64_t **keys, size_t *n)

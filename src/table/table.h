@@ -23,6 +23,7 @@
 
 #include "base/err.h"
 #include "paramo/types.h"
+#include "table/table_clear.h"
 #include "table/table_options.h"
 #include "table/tablemem.h"
 
@@ -128,17 +129,6 @@ size_t table_dense_list(const struct table *t, uint64_t *cursor, uint64_t end, s
 /* Removes rows, needing no memory; keys without one are no error; *removed may be NULL. A DENSE table's rows
  * cannot go: they return to their initial values; a key that is not held is KEY_RANGE or MOVED. */
 MUST_USE paramo_err table_delete(struct table *t, const uint64_t *keys, size_t n, size_t *removed);
-/* Removes all rows; those of a DENSE table return to their initial values. What the rows took is freed by
- * table_clear_step, and counts until then. */
-void table_clear(struct table *t);
-/* Frees some of it, a millisecond's worth. False: nothing is left. */
-bool table_clear_step(struct table *t);
-/* Is there any? Rows that are deleted may leave some, too. */
-bool table_clear_due(const struct table *t);
-/* Is table_clear's part one for any number of rows? Not of a DENSE table, nor while a cut has to be given
- * them. */
-bool table_clear_is_short(const struct table *t);
-
 struct table_stats table_get_stats(const struct table *t);
 /* Not for DENSE. Calls `each` for some keys, about `rows` of them or fewer, from *cursor (0 at first) on, and
  * moves it; false: there are no more. Whatever has a row from the first call to the last is met; in between

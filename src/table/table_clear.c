@@ -1,5 +1,7 @@
-/* A table that is cleared has an empty store at once; what the one before it takes is freed in steps. */
-#include "table/table_impl.h"
+#include "table/table_clear.h"
+
+#include "table/table_changes.h"
+#include "table/table_state.h"
 
 enum { /* of a step: a millisecond at most of each */
        STEP_ROWS = 4096,

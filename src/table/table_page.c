@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mutant.h"
-#include "table/table_impl.h"
+#include "table/table_state.h"
 
 enum {
     SWEEP_KEYS = 16384, /* at once: a segment, which a sweep reads as a whole even for a part of it */
@@ -260,7 +260,7 @@ static void count_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
 /* Values of a row, on average. */
 static size_t row_values(const struct table *t)
 {
-    uint64_t rows = table_rows(t);
+    uint64_t rows = rows_of(t);
     return is_var(t) ? (size_t)(rows ? t->mem.bytes / t->spec.value_bytes / rows : 0) + 1 : t->spec.dim;
 }
 

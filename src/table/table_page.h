@@ -19,8 +19,14 @@
 #ifndef TABLE_TABLE_PAGE_H
 #define TABLE_TABLE_PAGE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
 #include "table/keysort.h"
-#include "table/table.h"
+
+struct table;
 
 /* Is the key one of those looked for? */
 typedef bool (*table_wants)(void *arg, uint64_t key);

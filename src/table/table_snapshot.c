@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "table/keysort.h"
-#include "table/table_impl.h"
+#include "table/table_changes.h"
+#include "table/table_state.h"
 
 enum {
     BLOCK_BYTES = 16 << 10, /* of a dense table. Arbitrary */
@@ -49,7 +50,7 @@ static void erased_free(struct table *t)
     c->erased_count = c->erased_room = 0;
 }
 
-void table_changes_lose(struct table *t)
+static void changes_lose(struct table *t)
 {
     t->changes.tracking = t->changes.known = false;
     erased_free(t);
@@ -84,7 +85,7 @@ static void erased_note(struct table *t, uint64_t key)
                                ? tablemem_get(&t->mem, sizeof *erased, room * sizeof *erased)
                                : NULL;
         if (!erased) {
-            table_changes_lose(t);
+            changes_lose(t);
             return;
         }
         if (c->erased_count)
@@ -321,7 +322,7 @@ static void change_first_small(void *arg, uint64_t key, const void *row, unsigne
 }
 
 /* A walk leaves marks of this epoch and 0s behind it; one that is given up would leave others, which would be
- * this epoch's some openings later. The marks of other stores are thrown away (table_changes_lose). */
+ * this epoch's some openings later. The marks of other stores are thrown away (changes_lose). */
 static void marks_reset(struct table *t)
 {
     if (is_small(t))
@@ -341,7 +342,7 @@ static void epoch_begin(struct table *t, struct table_snapshot *snapshot, bool t
 {
     struct table_changes *c = &t->changes;
     if (!table_changes_known(t))
-        table_changes_lose(t);
+        changes_lose(t);
     if (snapshot->kind == TABLE_SNAPSHOT_CHANGES) {
         snapshot->erased = c->erased;
         snapshot->erased_count = c->erased_count;
@@ -403,7 +404,7 @@ bool table_snapshot_walks(const struct table *t)
 
 void table_changes_forget(struct table *t)
 {
-    table_changes_lose(t);
+    changes_lose(t);
 }
 
 void table_snapshot_touch_all(struct table *t)
@@ -411,13 +412,13 @@ void table_snapshot_touch_all(struct table *t)
     bool done = !table_snapshot_walks(t);
     while (!done)
         done = table_snapshot_step(t->snapshot, SIZE_MAX / 16, &done) != PARAMO_OK || done;
-    table_changes_lose(t);
+    changes_lose(t);
 }
 
 paramo_err table_snapshot_step(struct table_snapshot *snapshot, size_t bytes, bool *done)
 {
     const struct table *t = snapshot->table;
-    uint64_t rows = table_rows(t);
+    uint64_t rows = rows_of(t);
     size_t row = rows ? t->mem.bytes / rows + 1 : 1;
     if (is_open(snapshot) && is_dense(t))
         dense_step(snapshot, bytes);
@@ -475,5 +476,5 @@ void table_snapshot_close(struct table_snapshot *snapshot)
     t->snapshot = NULL;
     snapshot_free(snapshot);
     if (!c->known)
-        table_changes_lose(t);
+        changes_lose(t);
 }

@@ -27,7 +27,13 @@
 #ifndef TABLE_TABLE_SNAPSHOT_H
 #define TABLE_TABLE_SNAPSHOT_H
 
-#include "table/table.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct table;
 
 enum { TABLE_SNAPSHOT_ERASED = 1 << 17 /* one MiB, sorted in a few milliseconds. Arbitrary */ };
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "paramo/types.h"
+#include "table/table.h"
 #include "table/table_page.h"
 #include "table/tablemem.h"
 

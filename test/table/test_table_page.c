@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "support_reference.h"
+#include "table/table.h"
 #include "table/table_options.h"
 #include "table/table_page.h"
 

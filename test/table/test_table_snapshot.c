@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "table/table.h"
 #include "table/table_snapshot.h"
 
 enum { KEYS = 12000, DENSE_ROWS = 6000, WIDTH = 40, LIST = 100, LISTS = 4, SNAPSHOTS = 9 };

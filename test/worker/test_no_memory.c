@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mutant.h"
+#include "table/table.h"
 #include "table/table_page.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"

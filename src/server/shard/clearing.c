@@ -7,6 +7,7 @@
 #include "server/replication/forward.h"
 #include "server/shard/slice.h"
 #include "server/snapshot/saving.h"
+#include "table/table.h"
 #include "table/table_snapshot.h"
 
 enum {

@@ -31,6 +31,7 @@
 #include "server/shard/applied_window.h"
 #include "server/shard/rowcache.h"
 #include "server/shard/shard.h"
+#include "table/table.h"
 #include "table/table_page.h"
 #include "wire/data.h"
 

@@ -8,6 +8,7 @@
 #include "server/shard/shard_impl.h"
 #include "server/shard/slice.h"
 #include "server/snapshot/ckpt_rows.h"
+#include "table/table.h"
 #include "table/table_snapshot.h"
 
 enum {

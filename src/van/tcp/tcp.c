@@ -9,6 +9,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "van/tcp/tcp_listen.h"
+#include "van/tcp/tcp_recv.h"
+#include "van/tcp/tcp_send.h"
+
 static void on_ready(struct lane_source *source, uint32_t events);
 static void hook_run(struct lane_task *task);
 

@@ -1,3 +1,5 @@
+#include "van/tcp/tcp_listen.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+#include "van/tcp/tcp_send.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,11 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "van/tcp/tcp.h"
+#include "van/tcp/tcp_listen.h"
+#include "van/tcp/tcp_recv.h"
+#include "van/tcp/tcp_send.h"
+#include "van/ucx/ucx_way.h"
 
 /* Boot, user and the namespaces that shared memory and process ids belong to. 0: not known. */
 static uint64_t host_identity(void)

@@ -1,8 +1,9 @@
 #ifdef PARAMO_HAVE_UCX
+#include "van/ucx/ucx_lane.h"
+
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "van/ucx/ucx_way.h"
 
 enum { PROGRESS_MAX = 4, BUSY_MAX = 16 };
 #define NUDGE_MIN_NS (50 * ENV_US)

@@ -1,5 +1,5 @@
 #ifdef PARAMO_HAVE_UCX
-#include "van/ucx/ucx.h"
+#include "van/ucx/ucx_lib.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -9,6 +9,7 @@
 #include <ucs/debug/log_def.h>
 
 #include "base/log.h"
+#include "van/ucx/ucx_switch.h"
 
 /* UCX speaks through our log, softly: a peer that leaves while a way is set up is an error to it, and what an
  * error means is said by the connection. */
@@ -99,7 +100,7 @@ paramo_err ucx_load(const struct ucx_api **out)
     return err;
 }
 
-/* Buffers for what does not go through the area (ucx_move.c); 64 of them each way, 1 MiB. */
+/* Buffers for what does not go through the area (ucx_switch.c); 64 of them each way, 1 MiB. */
 static const char *const shm_settings[][2] = {{"TLS", "posix"},
                                               {"MM_SEG_SIZE", "16K"},
                                               {"MM_FIFO_SIZE", "64"},

@@ -1,7 +1,13 @@
 #ifdef PARAMO_HAVE_UCX
+#include "van/ucx/ucx_switch.h"
+
 #include <string.h>
 
 #include "van/copy.h"
+#include "van/tcp/tcp.h"
+#include "van/tcp/tcp_recv.h"
+#include "van/tcp/tcp_send.h"
+#include "van/ucx/ucx_lane.h"
 #include "van/ucx/ucx_way.h"
 
 /* AREA_MIN: less than this is worth no second look at where it lies. PART: what the peer can begin to read

@@ -1,4 +1,6 @@
 #ifdef PARAMO_HAVE_UCX
+#include "van/ucx/ucx_way.h"
+
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,10 @@
 
 #include "base/log.h"
 #include "base/mutant.h"
-#include "van/ucx/ucx_way.h"
+#include "van/tcp/tcp.h"
+#include "van/tcp/tcp_send.h"
+#include "van/ucx/ucx_lane.h"
+#include "van/ucx/ucx_switch.h"
 
 enum { SETUP_SECONDS = 10 };
 

@@ -1,11 +1,15 @@
-/* What table.c and table_snapshot.c share. Nobody else includes it. */
-#ifndef TABLE_TABLE_IMPL_H
-#define TABLE_TABLE_IMPL_H
+/*
+ * State of one table: its store, the changes noted for snapshots, and memory that is still to be freed. Holds the
+ * struct and inline getters; each store has a header of its own. Knows no operation of table.h. Private to
+ * src/table/table*.c. Tests: test/table/.
+ */
+#ifndef TABLE_TABLE_STATE_H
+#define TABLE_TABLE_STATE_H
 
 #include "table/rowmarks.h"
 #include "table/rowspec.h"
-#include "table/table.h"
 #include "table/table_dense.h"
+#include "table/table_options.h"
 #include "table/table_small.h"
 #include "table/table_sparse.h"
 #include "table/table_var.h"
@@ -73,20 +77,9 @@ static inline const struct keyindex *index_of(const struct table *t)
     return is_var(t) ? &t->var.index : is_small(t) ? &t->small.index : &t->sparse.index;
 }
 
-/* table_clear.c: all of it, at once. */
-void table_remains_free(struct table *t);
-/* The last row has been removed: memory that the table no longer needs is to be freed. */
-void table_emptied(struct table *t);
-
-/* While it is marking. Before these rows of a dense table change, or come to be; before rows of another are
- * removed; before all are. */
-void table_snapshot_touch(struct table *t, const uint64_t *keys, size_t n);
-void table_snapshot_touch_range(struct table *t, uint64_t first, uint64_t count);
-void table_snapshot_remove(struct table *t, const uint64_t *keys, size_t n);
-void table_snapshot_touch_all(struct table *t);
-/* Is a cut open that has not come to its end? */
-bool table_snapshot_walks(const struct table *t);
-/* The changes until now are not known any more. Marks go, unless an open cut needs them. */
-void table_changes_lose(struct table *t);
+static inline uint64_t rows_of(const struct table *t)
+{
+    return is_dense(t) ? table_dense_rows(&t->dense) : index_of(t)->count;
+}
 
 #endif

@@ -1,18 +1,19 @@
 /*
- * What the two halves of the index share: keyindex.c looks up, enters and removes; keyindex_grow.c makes
- * room. Private to them. See keyindex.h for the structure. Tests: test/table/test_keyindex.c.
+ * One segment of the index: where a hash has its home, and entering it. Only inline functions, so that search
+ * and growth each compile their own copy. Knows no keys, only hashes, and never takes memory. Private to
+ * keyindex.c and keyindex_grow.c. Tests: test/table/test_keyindex.c.
  *
  * `slots` is a constant 5 or 3 wherever it is a parameter of an inline function: SLOTS_CALL makes one copy of
  * each loop for either.
  */
-#ifndef TABLE_KEYINDEX_IMPL_H
-#define TABLE_KEYINDEX_IMPL_H
+#ifndef TABLE_KEYINDEX_SEGMENT_H
+#define TABLE_KEYINDEX_SEGMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "table/keyindex.h"
+#include "table/keyindex_layout.h"
 
 enum {
     PAGE = 1 << KEYINDEX_PAGE_SHIFT, /* buckets: 32 KiB; a very small index is one smaller page */
@@ -123,10 +124,6 @@ static inline uint32_t segment_keys(uint32_t nbuckets, unsigned slots, unsigned 
     return (uint32_t)((uint64_t)nbuckets * slots * percent / 100);
 }
 
-MUST_USE paramo_err keyindex_first_segment(struct keyindex *x);
-/* Makes room for one more key of that hash in its segment, which is full; may have to be called again. On
- * error nothing has changed. */
-MUST_USE paramo_err keyindex_make_room(struct keyindex *x, uint64_t hash);
 /* Steps from segment to segment: those that serve several directory entries serve neighbours. */
 static inline size_t next_segment(const struct keyindex *x, size_t i)
 {

@@ -1,0 +1,53 @@
+/*
+ * The UCX library: loaded when the van is first used, so that a program without it pays nothing. Knows no connection
+ * and no lane. Tests: test/van/test_ucx*.c.
+ */
+#ifndef VAN_UCX_UCX_LIB_H
+#define VAN_UCX_UCX_LIB_H
+
+#include <ucp/api/ucp.h>
+
+#include "base/err.h"
+#include "van/ucx/shmdir.h"
+#include "van/ucx/ucx_setup.h"
+
+/* The functions of UCX that the van calls. */
+struct ucx_api {
+    __typeof__(&ucp_config_read) config_read;
+    __typeof__(&ucp_config_modify) config_modify;
+    __typeof__(&ucp_config_release) config_release;
+    __typeof__(&ucp_init_version) init_version;
+    __typeof__(&ucp_cleanup) cleanup;
+    __typeof__(&ucp_worker_create) worker_create;
+    __typeof__(&ucp_worker_destroy) worker_destroy;
+    __typeof__(&ucp_worker_get_address) worker_get_address;
+    __typeof__(&ucp_worker_release_address) worker_release_address;
+    __typeof__(&ucp_worker_get_efd) worker_get_efd;
+    __typeof__(&ucp_worker_arm) worker_arm;
+    __typeof__(&ucp_worker_progress) worker_progress;
+    __typeof__(&ucp_worker_set_am_recv_handler) worker_set_am_recv_handler;
+    __typeof__(&ucp_dt_create_generic) dt_create_generic;
+    __typeof__(&ucp_dt_destroy) dt_destroy;
+    __typeof__(&ucp_ep_create) ep_create;
+    __typeof__(&ucp_am_send_nbx) am_send;
+    __typeof__(&ucp_request_free) request_free;
+    __typeof__(&ucs_status_string) status_string;
+};
+
+/* Any thread. UNSUPPORTED if the library is not there. */
+MUST_USE paramo_err ucx_load(const struct ucx_api **api);
+
+/* One way of a process to its peers: shared memory, or what reaches other hosts. */
+struct ucx_context {
+    const struct ucx_api *api;
+    ucp_context_h handle;
+    ucp_datatype_t datatype; /* a way, as the bytes that are to leave next */
+    size_t message_bytes;    /* what fits into one message of the transport */
+    struct shmdir dir;       /* of its files; empty: UCX makes none, or the user says where */
+};
+/* context is zeroed, and is as it was after an error. */
+MUST_USE paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context);
+/* One that was never made is left alone. */
+void ucx_context_destroy(struct ucx_context *context);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * Moves the bytes of a connection over UCX: as messages, or through the shared area. Never knows what a frame means.
+ * Private to src/van/ucx. Tests: test/van/test_ucx*.c.
+ */
+#ifndef VAN_UCX_UCX_SWITCH_H
+#define VAN_UCX_UCX_SWITCH_H
+
+#include "van/ucx/ucx_way_state.h"
+
+/* A way, as the bytes that leave next: the datatype of each context. */
+extern const ucp_generic_dt_ops_t ucx_pack_ops;
+
+void ucx_signal(struct ucx_way *way, enum ucx_message message);
+size_t ucx_write(struct tcp_conn *conn, const struct iovec *iov, int n);
+ucs_status_t ucx_message_came(void *arg, const void *header, size_t header_len, void *data, size_t len,
+                              const ucp_am_recv_param_t *param);
+
+#endif
