@@ -1,8 +1,7 @@
 /*
- * Paramo's error codes, from one table: code, name, sentence. Includes nothing, so every layer may use it.
- *
- * A code says what kind of thing went wrong; the exact cause ("bind 10.0.0.5:8000: address in use") is the
- * message that comes with it: paramo_last_error() on the thread whose call failed.
+ * Error codes of Paramo, from one table: code, name, sentence. Includes nothing, so every layer may use it. A
+ * code says what kind of thing failed; paramo_last_error(), on the thread of the failed call, has the exact
+ * cause ("bind 10.0.0.5:8000: address in use"). Tests: test/base/test_base.c.
  */
 #ifndef PARAMO_ERRORS_H
 #define PARAMO_ERRORS_H
@@ -47,7 +46,7 @@ extern "C" {
     X(45, VERSION,        "the peer speaks another version of the protocol")                \
     X(46, ADDRESS,        "the address is not valid or does not resolve")                   \
     X(47, ADDRESS_IN_USE, "the address is in use")                                          \
-    X(48, CONNECTION_REFUSED,         "the connection was refused: no process listens at the address")                                  \
+    X(48, CONNECTION_REFUSED, "the connection was refused: no process listens at the address") \
     /* the node */                                                                           \
     X(60, FENCED,         "this node was declared dead and must register again")             \
     X(61, SHUTDOWN,       "the cluster is shutting down")                                   \

@@ -1,10 +1,10 @@
 /*
- * Reading safetensors files, the format of Paramo's saved tables: 8 bytes header length (little-endian), a
- * JSON header, then the tensors' bytes. Needs no node.
+ * Reads safetensors files, the format of Paramo's saved tables: 8 bytes of header length (little-endian), a
+ * JSON header, then the bytes of the tensors. Needs no node. Little-endian machines only.
  *
- * A file is mapped and wholly checked on opening: sizes, types, and that the tensors cover the data without
- * holes or overlap, as the format demands; what is handed out cannot reach outside it. Little-endian machines
- * only. An open file may be read by any number of threads.
+ * Opening a file maps it and checks all of it: sizes, types, and that the tensors cover the data without
+ * holes or overlap. No later access reaches outside the mapping. Any number of threads may read an open file.
+ * Tests: test/learn/test_tensors.c.
  */
 #ifndef PARAMO_TENSORS_H
 #define PARAMO_TENSORS_H
@@ -28,16 +28,17 @@ typedef struct paramo_tensor {
     size_t bytes;
 } paramo_tensor;
 
-/* NOT_FOUND or IO: it cannot be read; FORMAT: it is not such a file; CORRUPT: it is damaged. The message
- * names the file. */
+/* NOT_FOUND, IO: the file cannot be read. FORMAT: it is no safetensors file. CORRUPT: it is damaged. The
+ * message names the file. The caller owns *file (paramo_tensors_close). */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_tensors_open(const char *path, paramo_tensors **file);
 PARAMO_API void paramo_tensors_close(paramo_tensors *file); /* NULL is allowed */
-/* CORRUPT if there is no tensor of that name, type and rank. */
+/* Finds a tensor by name, type and rank. tensor->data is valid until the file is closed. CORRUPT: there is
+ * none. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_tensors_get(const paramo_tensors *file, const char *name,
                                                          const char *type, size_t rank,
                                                          paramo_tensor *tensor);
 PARAMO_API int paramo_tensors_has(const paramo_tensors *file, const char *name);
-/* The whole file, for a checksum. */
+/* All bytes of the file, for a checksum. Valid until the file is closed. */
 PARAMO_API const void *paramo_tensors_bytes(const paramo_tensors *file, size_t *len);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 /*
- * Plain vocabulary of the public API: enumerations and option structs, no functions. Includes only
- * <stdint.h> and <stddef.h>, so every layer may use it.
+ * Enumerations and option structs of the public API, no functions. Includes only <stdint.h> and <stddef.h>,
+ * so every layer may use it.
  *
- * Each options struct begins with `size`: set it by the struct's _init function (or to sizeof). A library
- * newer than the caller takes the fields that the caller does not know at their defaults.
+ * Each options struct begins with `size`; its _init function sets it (or set it to sizeof). A newer library
+ * uses defaults for fields that an older caller does not have.
  */
 #ifndef PARAMO_TYPES_H
 #define PARAMO_TYPES_H
@@ -44,23 +44,22 @@ typedef enum paramo_dtype {
 
 /* How a table stores its rows. */
 typedef enum paramo_table_kind {
-    PARAMO_TABLE_SPARSE =
-        0,                  /* any 64-bit keys; a row appears when it is first pushed or pulled with CREATE */
-    PARAMO_TABLE_DENSE = 1, /* keys 0 .. rows-1, all there from the start */
-    PARAMO_TABLE_VAR = 2,   /* any keys, rows of any length (lens); assign and add only */
-    PARAMO_TABLE_USER = 3   /* no storage: a request handler on the servers answers */
+    PARAMO_TABLE_SPARSE = 0, /* any 64-bit keys; a push, or a pull with CREATE, creates a missing row */
+    PARAMO_TABLE_DENSE = 1,  /* keys 0 .. rows-1, all there from the start */
+    PARAMO_TABLE_VAR = 2,    /* any keys, rows of any length (lens); optimizers assign and add only */
+    PARAMO_TABLE_USER = 3    /* no storage: a request handler on the servers answers */
 } paramo_table_kind;
 
 /* How keys fall on the ring, that is, on servers. */
 typedef enum paramo_placement {
     PARAMO_PLACE_AUTO = 0,    /* dense tables: DENSE; all others: MIXED */
-    PARAMO_PLACE_UNIFORM = 1, /* keys are hashes already: taken as they are */
+    PARAMO_PLACE_UNIFORM = 1, /* keys are hashes already, used as they are */
     PARAMO_PLACE_DENSE = 2,   /* 0 .. rows-1 spread evenly and contiguously */
-    PARAMO_PLACE_MIXED = 3,   /* any ids: through a bijection first */
+    PARAMO_PLACE_MIXED = 3,   /* any ids, mixed by a bijection first */
     PARAMO_PLACE_RANGE = 4    /* contiguous equal ranges by server rank (ps-lite's rule, top key included) */
 } paramo_placement;
 
-/* What a push does to a row. w is the row's parameters, g what was pushed, t the row's count of pushes. */
+/* Effect of a push on a row: w its parameters, g the pushed values. */
 typedef enum paramo_optimizer {
     PARAMO_OPT_ASSIGN = 0,   /* w = g */
     PARAMO_OPT_ADD = 1,      /* w += g */
@@ -71,8 +70,8 @@ typedef enum paramo_optimizer {
     PARAMO_OPT_ADAM = 6      /* Kingma and Ba, ICLR 2015, Algorithm 1 */
 } paramo_optimizer;
 
-/* Initial parameters of a row; a function of seed, key and column alone, so that a row starts the same on
- * every server and in every order. */
+/* Initial parameters of a row: a function of seed, key and column alone, so that a row starts with the same
+ * values on every server and in every order. */
 typedef enum paramo_init_kind {
     PARAMO_INIT_ZERO = 0,
     PARAMO_INIT_CONSTANT = 1, /* a */
@@ -80,7 +79,7 @@ typedef enum paramo_init_kind {
     PARAMO_INIT_NORMAL = 3    /* mean a, standard deviation b */
 } paramo_init_kind;
 
-/* paramo_table_options.replicas: as many as the job has. */
+/* paramo_table_options.replicas: the same as the job */
 #define PARAMO_REPLICAS_OF_JOB 255
 
 typedef struct paramo_table_options {
@@ -98,16 +97,16 @@ typedef struct paramo_table_options {
     paramo_init_kind init;
     float init_a, init_b;
     uint64_t seed;
-    /* Copies of every key beside its owner's, 0 to 3 and at most the job's (paramo_config.replicas), or
-     * PARAMO_REPLICAS_OF_JOB, the default. Fewer make a push cheaper. When more servers die than that, the
-     * job ends with DATA_LOST and says which keys are lost. With 0 of a job that has more, it goes on: what a
-     * dead server had of this table is gone, and requests for it end with DATA_LOST until the table is
-     * cleared. Not for USER, which has no copies. */
+    /* Copies of every key beside its owner's: 0 to 3, at most the job's (paramo_config.replicas), or
+     * PARAMO_REPLICAS_OF_JOB, the default. Fewer copies make pushes cheaper. When more servers die than there
+     * are copies, the job ends with DATA_LOST, which names the lost keys. A table with 0 copies in a job with
+     * more: the job goes on, and requests for the lost keys end with DATA_LOST until the table is cleared.
+     * Not for USER. */
     uint32_t replicas;
 } paramo_table_options;
 
-/* One request's keys and values. Values of key i are vals[i*dim ..], or lens[i] values each, one after the
- * other. */
+/* Keys and values of one request. Key i has the values vals[i*dim ..], or with lens the next lens[i]
+ * values. */
 typedef struct paramo_kv {
     size_t size;
     const uint64_t *keys; /* n keys, ascending, no repeats */
@@ -118,48 +117,50 @@ typedef struct paramo_kv {
 } paramo_kv;
 
 typedef enum paramo_on_loss {
-    PARAMO_ON_LOSS_END = 0, /* the job ends with DATA_LOST (without replicas: requests for the rows fail) */
-    PARAMO_ON_LOSS_RESTORE = 1 /* those rows go back to the last checkpoint; everything else goes on */
+    /* the job ends with DATA_LOST (without replicas: requests for the lost rows fail) */
+    PARAMO_ON_LOSS_END = 0,
+    PARAMO_ON_LOSS_RESTORE = 1 /* the lost rows return to the last checkpoint; all others are kept */
 } paramo_on_loss;
 
 typedef enum paramo_checkpoint_flags {
-    /* Only what has changed since the last checkpoint in the folder, which stays needed for loading this one:
-     * if that was taken with this flag, too, or by checkpoint_every_s, the scheduler has taken or loaded none
-     * elsewhere since, and not too many are based on each other (checkpoint_full_every). Else a full one. */
+    /* Saves only the changes since the last checkpoint in the folder, which must be kept to load this one. A
+     * full checkpoint is saved if the last one was not made with this flag or by checkpoint_every_s, if the
+     * scheduler has saved or loaded one elsewhere since, or if too many depend on each other
+     * (checkpoint_full_every). */
     PARAMO_CHECKPOINT_INCREMENTAL = 1
 } paramo_checkpoint_flags;
 
 typedef enum paramo_request_flags {
-    PARAMO_COPY = 1,    /* keys, values and lens are copied before the call returns */
-    PARAMO_NOWAIT = 2,  /* a full queue is PARAMO_E_AGAIN at once; otherwise the call drives the lane until
-                           there is room */
-    PARAMO_TRUSTED = 4, /* the caller vouches that keys are sorted and unique: not checked again */
-    PARAMO_CREATE =
-        8, /* pull from a sparse table: create missing rows (else their initial values are only computed) */
-    PARAMO_WAITED = 16 /* it has a callback, but some thread waits for it, too. Without this flag a thread of
-                          the library stays awake for the callback, at the price of processor time */
+    PARAMO_COPY = 1, /* keys, values and lens are copied before the call returns */
+    /* a full queue is PARAMO_E_AGAIN at once; without it the call drives the lane until there is room */
+    PARAMO_NOWAIT = 2,
+    PARAMO_TRUSTED = 4, /* the caller guarantees that keys are sorted and unique: not checked */
+    PARAMO_CREATE = 8,  /* pull from a sparse table: create missing rows, not only compute their values */
+    /* a thread waits for the request although it has a callback. Without it a thread of the library stays
+     * awake for the callback, which costs processor time */
+    PARAMO_WAITED = 16
 } paramo_request_flags;
 
-/* Called once when a request completes, on some thread of this process, after the lane is released; those of
- * one customer one at a time, in completion order. It may issue requests; it may not wait. */
+/* Called once when a request completes, on some thread of this process that holds no lane. Callbacks of one
+ * customer run one at a time, in completion order. It may issue requests; it may not wait. */
 typedef void (*paramo_callback)(void *arg, uint64_t ts, paramo_err status);
 
 typedef struct paramo_request_options {
     size_t size;
     uint32_t flags;
     int32_t priority;    /* higher first, in the sender's queue only; 0 */
-    int32_t cmd;         /* handed to request handlers; 0 */
+    int32_t cmd;         /* passed to request handlers; 0 */
     uint32_t timeout_ms; /* 0: the node's request_timeout_ms */
     paramo_callback callback;
     void *callback_arg;
-    /* Task dependencies: the request is held back until these requests of the same worker have completed. One
-     * that failed ends it with CANCELLED. The list is copied. */
+    /* Task dependencies: the request is sent when these requests of the same worker have completed. If one of
+     * them fails, it ends with CANCELLED. The list is copied. */
     const uint64_t *after;
     size_t after_count;
-    uint64_t after_all; /* and all with this timestamp or a lower one; 0: none */
+    uint64_t after_all; /* also after all requests up to this timestamp; 0: none */
 } paramo_request_options;
 
-/* Bytes that somebody else owns. */
+/* Borrowed bytes. */
 typedef struct paramo_bytes {
     const void *data;
     size_t len;
@@ -172,72 +173,69 @@ enum { PARAMO_SEG_KEYS = 0, PARAMO_SEG_LENS = 1, PARAMO_SEG_VALS = 2, PARAMO_SEG
 typedef struct paramo_config {
     size_t size;
     uint32_t roles; /* one paramo_role, or PARAMO_ROLE_ALL */
-    const char
-        *scheduler;    /* "host:port", "[v6]:port"; several with commas between: one leads, others stand by */
-    const char *token; /* the job's secret; "" is a job without one, accepted on loopback only */
-    const char *listen;    /* host to listen on; default "127.0.0.1" */
-    uint16_t port;         /* server: port to listen on; 0 picks one */
-    const char *advertise; /* host that others are told to use; default: listen, or the address that reaches
-                              the scheduler */
-    const char *name;      /* node name for a stable rank; default none */
-    int32_t rank;          /* wanted rank; -1: the scheduler's choice */
+    /* "host:port", "[v6]:port"; with several, separated by commas, one leads and the others stand by */
+    const char *scheduler;
+    const char *token;  /* secret of the job; "": a job without one, on loopback only */
+    const char *listen; /* host to listen on; default "127.0.0.1" */
+    uint16_t port;      /* server: port to listen on; 0 picks one */
+    /* host that others connect to; default: listen, or the address that reaches the scheduler */
+    const char *advertise;
+    const char *name;                  /* name of the node, for a stable rank; default none */
+    int32_t rank;                      /* wanted rank; -1: the scheduler's choice */
     uint32_t num_servers, num_workers; /* the job's size; scheduler and embedded */
     uint32_t shards;                   /* server: shards (threads) per server; 1 */
-    const char
-        *van; /* "auto": ucx where it may be, else tcp; "tcp"; "ucx": no tables by anything else; "inproc" */
-    /* A scheduler whose connection broke is given up once its address has said for so long that nobody
-     * listens there: 1 s; longer if something starts it anew. (Whatever is less certain, silence or a network
-     * that does not answer, has heartbeat_timeout_ms, or this if it is longer.) */
+    const char *van; /* "auto": ucx where possible, else tcp; "tcp"; "ucx": tables by ucx only; "inproc" */
+    /* After its connection broke, the scheduler counts as dead when its address has refused connections for
+     * this long: 1 s; longer if something restarts it. If it does not answer at all, after
+     * heartbeat_timeout_ms, or this if it is longer. */
     uint32_t scheduler_wait_ms;
-    /* Scheduler: a socket on which it says "listening\n", and "complete\n" when all have joined, to whoever
-     * started it. It stays the caller's. -1: none. */
+    /* Scheduler: a socket to which it writes "listening\n", and "complete\n" when all nodes have joined. The
+     * caller keeps its ownership. -1: none. */
     int32_t notify_fd;
-    uint32_t connect_timeout_ms; /* how long start waits for the scheduler and for the cluster to be complete;
-                                    60 s */
-    uint32_t request_timeout_ms; /* default deadline of a request; 60 s */
-    uint32_t heartbeat_ms;       /* 1 s */
+    /* limit of paramo_start for reaching the scheduler and completing the cluster; 60 s */
+    uint32_t connect_timeout_ms;
+    uint32_t request_timeout_ms;   /* default deadline of a request; 60 s */
+    uint32_t heartbeat_ms;         /* 1 s */
     uint32_t heartbeat_timeout_ms; /* silence after which a node counts as dead; 10 s */
     uint64_t max_message_bytes;    /* a longer frame is refused; 1 GiB */
-    uint32_t drop_percent;         /* PS_DROP_MSG: drop this share of received data frames, for tests */
-    uint32_t trusted_fabric;  /* 1: tables may go to other hosts by UCX, which neither checks nor hides their
-                                 bytes; 0 */
-    uint32_t handler_wait_ms; /* how long a request waits for an app or a USER table's handler to be set; 0:
-                                 not at all; 10 s */
-    uint32_t weight; /* server: the share of the keys that each of its shards gets, beside those of others, 1
-                        to 1,000,000; 1 */
-    const char *domain; /* server: what it fails together with, such as a rack; default: its host */
-    /* Scheduler: a directory (made if need be) that keeps the job's state, so that a scheduler that was
-     * killed can be started again with the same settings and goes on with the job; the others wait for it for
-     * ten minutes. NULL: the job ends with its scheduler. */
+    uint32_t drop_percent;   /* PS_DROP_MSG: drop this share of the received data frames, for tests; 0 */
+    uint32_t trusted_fabric; /* 1: allows UCX to other hosts, which neither checks nor hides the bytes; 0 */
+    /* how long a request waits until a handler of its app or USER table is set; 0: not at all; 10 s */
+    uint32_t handler_wait_ms;
+    uint32_t weight;    /* server: relative share of the keys of each of its shards, 1 to 1,000,000; 1 */
+    const char *domain; /* server: failure domain, such as a rack; default: its host */
+    /* Scheduler: a folder, created if needed, for the job's state. A scheduler that was killed continues the
+     * job when it is started again with the same settings; the others wait for it for ten minutes. NULL: the
+     * job ends with its scheduler. */
     const char *state;
-    /* Scheduler, instead of state: "etcd://HOST:PORT[,HOST:PORT...][/JOB]": the job's state is kept in etcd,
-     * below "paramo/JOB/" ("job"). If another scheduler leads that job, this one stands by, until it leads or
-     * the job is over (paramo_join: CLOSED). One that is found to lead no more ends with FENCED. */
+    /* Scheduler, instead of state: "etcd://HOST:PORT[,HOST:PORT...][/JOB]" keeps the job's state in etcd,
+     * below "paramo/JOB/" (default "job"). If another scheduler leads that job, this one stands by until it
+     * leads or the job is over (paramo_join: CLOSED). A scheduler that has lost the lead ends with FENCED. */
     const char *meta;
-    /* Scheduler. A folder that all servers and the scheduler see, and how often a checkpoint of the job is
-     * taken into it by itself; NULL and 0: none is. */
+    /* Scheduler: a folder that all servers and the scheduler can reach, and the interval at which the job
+     * saves checkpoints to it. NULL and 0: none. */
     const char *checkpoint_dir;
     uint32_t checkpoint_every_s;
-    /* Scheduler: the job begins with the last whole checkpoint of this folder. NULL: with nothing. */
+    /* Scheduler: the job starts with the last complete checkpoint of this folder. NULL: with empty tables. */
     const char *restore_dir;
-    uint32_t retry_ms; /* after how long without an answer a request is asked about, and sent again if it did
-                          not come; 0: as measured, from 20 ms to 4 s */
-    uint32_t replicas; /* scheduler: copies of every key beside its owner's, 0 to 3: so many servers may die
-                          and nothing is lost; 0 */
-    /* Scheduler: each so many-th checkpoint is a full one, from 1 to 1,024, those between have what changed
-     * since the one before; 10. Of those that it took by itself so many stay, and those that they are based
-     * on; 0: all; 3. */
+    /* time without an answer after which a request is probed, and sent again if it did not arrive; 0:
+     * measured, 20 ms to 4 s */
+    uint32_t retry_ms;
+    /* scheduler: copies of every key beside its owner's, 0 to 3; this many servers may die without loss; 0 */
+    uint32_t replicas;
+    /* Scheduler: every checkpoint_full_every-th checkpoint is full, the others have the changes since the one
+     * before; 1 to 1,024; 10. checkpoint_keep: how many periodic checkpoints are kept, besides those they
+     * depend on; 0: all; 3. */
     uint32_t checkpoint_full_every, checkpoint_keep;
-    /* Scheduler: one paramo_on_loss: what becomes of the job when the last copy of rows dies with its server;
-     * END. RESTORE needs checkpoint_dir. */
+    /* Scheduler: a paramo_on_loss, for when the last copy of rows dies with its server; END. RESTORE needs
+     * checkpoint_dir. */
     uint32_t on_loss;
-    /* Scheduler: folders, with colons between, in or below which checkpoints may be saved and loaded when a
-     * node or `paramo checkpoint` asks for it, beside checkpoint_dir and restore_dir. Where neither this nor
-     * checkpoint_dir is set, any folder may that is new, empty, or has nothing but checkpoints in it. NULL:
-     * no others. */
+    /* Scheduler: folders, separated by colons, in or below which nodes and `paramo checkpoint` may save and
+     * load checkpoints, besides checkpoint_dir and restore_dir. If neither this nor checkpoint_dir is set,
+     * any folder is allowed that is new, empty, or holds only checkpoints. NULL: none. */
     const char *checkpoint_allow;
-    /* Scheduler: when no worker is left, and some have died, how long the job waits for one that is started
-     * anew; 0, it ends at once. Workers that others outlive may be started anew in any case. */
+    /* Scheduler: when no worker is left and some have died, how long the job waits for a restarted one; 0: it
+     * ends at once. While other workers live, a dead one may be restarted in any case. */
     uint32_t recovery_ms;
 } paramo_config;
 
