@@ -289,5 +289,5 @@ ucs_status_t ucx_message_came(void *arg, const void *header, size_t header_len, 
     return UCS_OK;
 }
 #else
-typedef int ucx_move_is_left_out; /* a translation unit may not be empty */
+typedef int ucx_switch_is_left_out; /* a translation unit may not be empty */
 #endif
