@@ -6,7 +6,7 @@
  *
  * Lanes live on hosts. A host's clock may stand ahead of the simulation's (a machine that was suspended), and
  * its lanes may stand still for a while (a stopped process); sim_env is a host that does neither. Blocking
- * jobs (env/blocking job.h) are events, too, each some virtual milliseconds after it was posted. Tests:
+ * jobs (env/blocking_job.h) are events, too, each some virtual milliseconds after it was posted. Tests:
  * test/sim/test_sim.c.
  */
 #ifndef SIM_ENV_SIM_H

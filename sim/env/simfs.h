@@ -32,8 +32,8 @@ struct fs *simfs_fs(struct simfs *fs);
 uint64_t simfs_steps(const struct simfs *fs);
 /* The one fault to come, at step `step` (as counted by simfs_steps: the next one is simfs_steps). */
 void simfs_plan(struct simfs *fs, enum simfs_fault fault, uint64_t step);
-/* So many of the next syncs say that it is done, and are not: a disk whose cache forgets, and says otherwise.
- * What a later sync of the same file, or folder, says is true. */
+/* The next `syncs` syncs report success without effect: a disk whose cache forgets. A later sync of the same
+ * file or folder is honest again. */
 void simfs_lie(struct simfs *fs, unsigned syncs);
 /* Has the last crash taken something in this folder, or the folder, although a sync had said that it is
  * durable? */

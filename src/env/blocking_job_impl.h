@@ -1,4 +1,5 @@
-/* The inside of blocking jobs, for env/blocking job.c, env/real_blocking_job.c and sim/env/sim.c only. */
+/* The inside of blocking jobs. Only for env/blocking_job.c, env/real/real_blocking_job.c and sim/env/sim.c.
+ * Tests: test/env/test_blocking_job.c. */
 #ifndef ENV_BLOCKING_JOB_IMPL_H
 #define ENV_BLOCKING_JOB_IMPL_H
 

@@ -20,7 +20,7 @@ struct env_ops {
     uint64_t (*random)(struct env *env);
     /* How a lane of this env is started, woken, waited for and ended (env/lane.c only). */
     const struct lane_ops *lanes;
-    /* What may block runs beside the lanes (env/blocking job.c only). */
+    /* Blocking functions run beside the lanes (env/blocking_job.c only). */
     const struct blocking_job_ops *blocking_jobs;
 };
 

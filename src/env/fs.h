@@ -4,7 +4,7 @@
  * memory, with faults. What a rename, creation or removal did is durable after sync_dir of its directory,
  * bytes after sync of their file: nothing else is promised.
  *
- * Operations may block: never on a lane; env/blocking job.h runs them beside it. One thread at a time for
+ * Operations may block: never on a lane; env/blocking_job.h runs them beside it. One thread at a time for
  * each file; an fs itself takes any number. Errors are IO (NOT_FOUND where said) and name path and cause.
  * Never knows what files mean. Tests: test/env/test_fs.c.
  */

@@ -2,7 +2,7 @@
  * Requests by HTTP: one POST and its answer, with bounds on time and size. http_create makes them with
  * libcurl, which is loaded when the first is made; sim/env/simetcd.h answers them in memory.
  *
- * They block: never on a lane; env/blocking job.h runs them beside it. One thread at a time for each http.
+ * They block: never on a lane; env/blocking_job.h runs them beside it. One thread at a time for each http.
  * Never knows what is asked. Tests: test/env/test_http.c.
  */
 #ifndef ENV_HTTP_H

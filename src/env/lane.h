@@ -2,7 +2,7 @@
  * A lane: what drives single-threaded state machines. It has an inbox, timers, descriptors to poll, and the
  * right to run, which one thread holds at a time. Its own thread usually does; a thread that waits
  * (lane_wait) drives it instead, and a thread that posts to an idle lane from inside another lane's step runs
- * it after its own step has returned (design: "Lanes"). docs/THREADS.md has the states and the proof that no
+ * it after its own step has returned (docs/THREADS.md). docs/THREADS.md has the states and the proof that no
  * wake-up is lost.
  *
  *            post                     enter / thread / borrower (compare-and-swap)

@@ -1,5 +1,6 @@
 /*
- * A set of partitions, one bit each, in words of 64. Tests: test/ring/test_partition_set.c.
+ * A set of partitions, one bit each, in words of 64. Never knows what the set is for. Tests:
+ * test/ring/test_partition_set.c.
  */
 #ifndef RING_PARTITION_SET_H
 #define RING_PARTITION_SET_H

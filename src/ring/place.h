@@ -1,19 +1,20 @@
 /*
- * Placing: which shard owns each partition, and the chain of its replicas. A pure function of the shards
- * (weight, process, failure domain) and of the placement before:
- *   - each shard's share, of ownership and of every level of the chains, is within one partition of its due
- * by weight (what a domain cannot hold, since it holds a partition once at most, falls to the others);
- *   - owner and replicas of a partition are in distinct domains; with too few domains the last replicas are
- * only in distinct processes, and with too few processes they are missing (the result says how many);
- *   - little moves: ownership as little as the shares allow, copies at most 1.2 times that, all in all; more
- *     where a domain must hold nearly every partition, so that a change of one partition's chain forces
- * others;
- *   - the partitions of a shard, and of a pair of successors, come in long runs.
- * The chains are nested: the first j replicas are a placement for j replicas, as good as one made for j; so
- * tables of different k share one ring. A dead or leaving shard has weight 0. Where balance lets it, a shard
- * that holds a copy becomes the owner of what the dead owned.
+ * Placement: which shard owns each partition, and the chain of its replicas. A pure function of the shards
+ * (weight, process, failure domain) and of the placement before. Never knows views, nodes or tables.
  *
- * It never knows views, nodes or tables. Tests: test/ring/test_ring.c, test_place.c.
+ * - Balance: each shard's share of ownership and of every level of the chains is within one partition of
+ *   its due by weight. A domain holds a partition at most once; what it cannot hold falls to the others.
+ * - Domains: owner and replicas of a partition are in distinct domains. With too few domains the last
+ *   replicas are only in distinct processes; with too few processes they are missing. The result says how
+ *   many.
+ * - Little moves: ownership as little as the shares allow, copies at most 1.2 times that in all. More moves
+ *   where a domain must hold nearly every partition, so that one changed chain forces others to change.
+ * - Long runs: partitions of a shard, and of a pair of successors, come in long runs.
+ *
+ * Chains are nested: the first j replicas are a placement for j replicas, as good as one made for j. So
+ * tables with different numbers of replicas share one ring. A dead or leaving shard has weight 0. Where
+ * balance allows, the new owner of a dead shard's partition is a shard that holds a copy. Tests:
+ * test/ring/test_ring.c, test_place.c.
  */
 #ifndef RING_PLACE_H
 #define RING_PLACE_H

@@ -1,8 +1,8 @@
 /*
- * The ring: the 64-bit position space cut once into RING_PARTITIONS equal partitions, who owns each, and how
+ * The ring: the 64-bit position space in RING_PARTITIONS equal partitions, which shard owns each, and how
  * sorted keys fall on them. Pure functions: no state, no I/O. A partition is the only unit of ownership.
- * Positions come from keys by the table's placement (design, section 4). Replicas: ring/place.h. Tests:
- * test/ring/test_ring.c.
+ * Positions come from keys by the table's placement (docs/ARCHITECTURE.md). Never knows replicas
+ * (ring/place.h). Tests: test/ring/test_ring.c.
  */
 #ifndef RING_RING_H
 #define RING_RING_H

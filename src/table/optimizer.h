@@ -1,35 +1,38 @@
 /*
- * What a push does to values: pure loops over (parameters w, state s0 and s1, pushed values g), in two
- * shapes: a span (columns that lie next to each other, as in a dense run) and rows (short rows scattered in
- * memory, as in a sparse table). It knows nothing of keys, tables or memory. tests:
- * test/table/test_optimizer.c, with a slow reference beside each kernel in test/table/support_reference.c.
+ * Effect of a push on values: pure loops over parameters w, state s0 and s1, and pushed values g. There are
+ * two shapes: a span (adjacent columns, as in a dense run) and rows (short rows scattered in memory, as in a
+ * sparse table). Knows nothing of keys, tables or memory. Tests: test/table/test_optimizer.c, with a slow
+ * reference of each kernel in test/table/support_reference.c.
  *
- * The kernels that gain from it exist once for each level of vector instructions (base/cpu.h);
- * optimizer_setup chooses. Only +, -, *, /, sqrt and comparisons of IEEE floats in a fixed order per column,
- * never across columns: every compiler, vector width and cutting into chunks gives the same bits. soft(x, t)
- * = sign(x) max(|x| - t, 0).
+ * Kernels that gain from it exist once for each level of vector instructions (base/cpu.h); optimizer_setup
+ * chooses. They use only +, -, *, /, sqrt and comparisons of IEEE floats, in a fixed order per column and
+ * never across columns. So every compiler, vector width and slicing gives the same bits. soft(x, t) = sign(x)
+ * max(|x| - t, 0).
  *
  * assign:    w = g
  *
  * add:       w += g  (integers wrap)
  *
- * sgd:       w = soft(w - alpha (g + l2 w), alpha l1)  -- proximal gradient step (ISTA)
+ * sgd:       w = soft(w - alpha (g + l2 w), alpha l1)
+ *            Proximal gradient step (ISTA).
  *
- * momentum:  v = momentum v + (g + l2 w); w = soft(w - alpha v, alpha l1)  -- Polyak's heavy ball; state v
+ * momentum:  v = momentum v + (g + l2 w); w = soft(w - alpha v, alpha l1)
+ *            State v. Polyak's heavy ball.
  *
- * adagrad:   h = g + l2 w; n += h^2; eta = alpha / (beta + sqrt n); w = soft(w - eta h, eta l1)  -- state n;
- * Duchi, Hazan, Singer, JMLR 12 (2011): diagonal AdaGrad, composite mirror descent with the l1 norm (5.1)
+ * adagrad:   h = g + l2 w; n += h^2; eta = alpha / (beta + sqrt n); w = soft(w - eta h, eta l1)
+ *            State n. Duchi, Hazan, Singer, JMLR 12 (2011): diagonal AdaGrad, composite mirror descent with
+ *            the l1 norm (5.1).
  *
  * ftrl:      sigma = (sqrt(n + g^2) - sqrt n) / alpha; z += g - sigma w; n += g^2;
- * w = 0 if |z| <= l1, else -(z - sign(z) l1) / ((beta + sqrt n) / alpha + l2)  -- state z, n;
- * McMahan et al., KDD 2013, Algorithm 1. w is kept beside them, so that a pull is a copy
+ *            w = 0 if |z| <= l1, else -(z - sign(z) l1) / ((beta + sqrt n) / alpha + l2)
+ *            State z, n. McMahan et al., KDD 2013, Algorithm 1. w is kept beside them, so a pull is a copy.
  *
  * adam:      h = g + l2 w; t += 1; m = beta1 m + (1 - beta1) h; v = beta2 v + (1 - beta2) h^2;
- * eta = alpha / (sqrt(v / (1 - beta2^t)) + epsilon); w = soft(w - eta m / (1 - beta1^t), eta l1)  -- state m,
- * v, t; Kingma and Ba, ICLR 2015, Algorithm 1. t counts the pushes of a row and stays at 2^24, where both
- * corrections have long been 1
+ *            eta = alpha / (sqrt(v / (1 - beta2^t)) + epsilon); w = soft(w - eta m / (1 - beta1^t), eta l1)
+ *            State m, v, t. Kingma and Ba, ICLR 2015, Algorithm 1. t counts the pushes of a row and stops at
+ *            2^24, where both corrections have long been 1.
  *
- * The sums of squares (n, v) saturate at the largest float, so that they never become infinite.
+ * The sums of squares (n, v) saturate at the largest float, so they never become infinite.
  */
 #ifndef TABLE_OPTIMIZER_H
 #define TABLE_OPTIMIZER_H

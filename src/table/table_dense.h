@@ -1,12 +1,14 @@
 /*
  * Store of a dense table: the runs of 0 .. rows-1 that this shard holds. A run keeps its parameters in one
- * piece and each plane of state in another, so that a push of consecutive keys is one vector loop, whatever
- * the optimizer.
+ * array and each plane of state in another, so a push of consecutive keys is one vector loop for every
+ * optimizer.
  *
- *     runs, ascending:   [first, count) -> w: count * dim values | s0 | s1: count * dim floats | t: count
- * floats
+ *     runs, ascending:   [first, count) -> w:  count * dim values
+ *                                          s0: count * dim floats
+ *                                          s1: count * dim floats
+ *                                          t:  count floats
  *
- * See table.h for what the functions promise. Tests: test/table/test_table_dense.c, test_table_model.c.
+ * table.h says what the functions promise. Tests: test/table/test_table_dense.c, test_table_model.c.
  */
 #ifndef TABLE_TABLE_DENSE_H
 #define TABLE_TABLE_DENSE_H

@@ -13,7 +13,7 @@ struct van_header {
     uint64_t padded; /* bytes that follow the header */
     unsigned nseg;
     uint8_t class;
-    bool own; /* what two vans say to each other: never given to a user */
+    bool own; /* a message between two vans: never given to a user */
 };
 
 static inline uint64_t van_padded(uint64_t len)
@@ -24,10 +24,10 @@ static inline uint64_t van_padded(uint64_t len)
 void van_header_encode(const struct van_frame *frame, uint8_t out[VAN_HEADER_BYTES]);
 /* The header of a van's own frame, with one segment. */
 void van_own_header_encode(uint64_t len, uint8_t out[VAN_HEADER_BYTES]);
-/* Checks magic, version, nseg, class, checksum and the sum of lengths against limit: PROTOCOL, VERSION,
- * TOO_LARGE. */
-/* Do these first bytes, perhaps not all of a header, begin one? PROTOCOL: they are no Paramo's. */
+/* Are these the first bytes of a header, perhaps not all of it? PROTOCOL: no. */
 MUST_USE paramo_err van_header_begins(const uint8_t *bytes, size_t have);
+/* Checks magic, version, nseg, class, checksum, and the sum of lengths against limit: PROTOCOL, VERSION,
+ * TOO_LARGE. */
 MUST_USE paramo_err van_header_decode(const uint8_t in[VAN_HEADER_BYTES], uint64_t limit,
                                       struct van_header *header);
 /* The same check where there are no bytes to decode (inproc). */
