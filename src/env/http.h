@@ -1,9 +1,8 @@
 /*
- * Requests by HTTP: one POST and its answer, with bounds on time and size. http_create makes them with
- * libcurl, which is loaded when the first is made; sim/env/simetcd.h answers them in memory.
- *
- * They block: never on a lane; env/blocking_job.h runs them beside it. One thread at a time for each http.
- * Never knows what is asked. Tests: test/env/test_http.c.
+ * HTTP requests: one POST and its answer, with bounds on time and size. http_create uses libcurl, loaded at
+ * the first use; sim/env/simetcd.h answers in memory. A request blocks: never on a lane; env/blocking_job.h
+ * runs it beside one. One thread at a time for each http. Never knows the meaning of a request. Tests:
+ * test/env/test_http.c.
  */
 #ifndef ENV_HTTP_H
 #define ENV_HTTP_H
@@ -32,8 +31,9 @@ struct http {
 
 /* UNSUPPORTED without libcurl. */
 MUST_USE paramo_err http_create(struct http **http);
-/* OK: an answer has come, whatever its status. CONNECT: nobody answers there; TIMEOUT, DISCONNECTED: whether
- * it was done is not known; TOO_LARGE. answer: an empty writer, the caller's to free in any case. */
+/* OK: an answer arrived, with any status. CONNECT: nothing answers at the address. TIMEOUT, DISCONNECTED: it
+ * is unknown whether the request was executed. TOO_LARGE. answer: an empty writer, which the caller frees in
+ * any case. */
 MUST_USE static inline paramo_err http_post(struct http *http, const struct http_request *http_request,
                                             unsigned *status, struct writer *answer)
 {

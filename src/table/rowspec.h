@@ -1,6 +1,7 @@
 /*
- * What the rows of one table are: their type and width, how they start, what a push does to them. Made once
- * by table_create; the stores (table_sparse, table_dense) read it. Tests: through theirs.
+ * Description of the rows of one table: type and width, initial values, effect of a push. table_create makes
+ * it once; the stores read it. Never knows keys or memory. Tests: those of the stores,
+ * test/table/test_table_*.c.
  */
 #ifndef TABLE_ROWSPEC_H
 #define TABLE_ROWSPEC_H

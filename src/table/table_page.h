@@ -1,20 +1,19 @@
 /*
  * A page: the next keys of a table in ascending order, as many as fit, found in short steps while the table
- * goes on changing. So a scan of any table needs memory for one page, and no step is long.
+ * goes on changing. A scan of any table needs memory for one page, and no step is long. Never knows rows or
+ * requests.
  *
  *     keys    from ------------- the page ------------- to -------------------------> (the next pages)
  *
  *     1. sweep   all keys in the order of their hashes (table_sweep); those from `from` to `to` are kept.
- *     2. shrink  the room is full: `to` comes down so far that the whole page will fit, to judge by what has
- *                been swept, which is a random sample of the keys; what lies beyond goes. 1 goes on.
+ *     2. shrink  when the room is full: `to` is lowered so that the whole page will fit, estimated from the
+ *                keys swept so far, a random sample; keys beyond `to` are dropped. Step 1 goes on.
  *     3. sort    by radix, pass by pass (keysort.h).
- *     4. trim    memory goes back piece by piece: to unmap much of it at once takes long.
+ *     4. trim    memory is freed piece by piece: unmapping much of it at once takes long.
  *
- * What has a row from the first step to the last is in the page, if it lies in its range; what has one only
- * for a time may be in it, at most once. Keys of rows that are removed later stay: who reads them looks
- * whether there is a row (table_scan_rows). Not for DENSE: its keys are in order as they are.
- *
- * Tests: test/table/test_table_page.c.
+ * A key in the range that has a row from the first step to the last is in the page. A key that has a row for
+ * a part of the time is in it at most once. Keys of rows that are removed later stay: the caller checks for
+ * the row (table_scan_rows). Not for DENSE, whose keys are in order. Tests: test/table/test_table_page.c.
  */
 #ifndef TABLE_TABLE_PAGE_H
 #define TABLE_TABLE_PAGE_H
@@ -28,7 +27,7 @@
 
 struct table;
 
-/* Is the key one of those looked for? */
+/* Does the caller want this key? */
 typedef bool (*table_wants)(void *arg, uint64_t key);
 
 enum table_page_phase {
@@ -56,15 +55,15 @@ struct table_page {
 /* At most `room` keys (1 at least). MEMORY: nothing is open. */
 MUST_USE paramo_err table_page_open(struct table_page *page, const struct table *t, uint64_t from,
                                     size_t room);
-/* Looks at about so many keys; *done: that was the last step. wants NULL: all. MEMORY: the page can only be
- * closed. */
+/* Looks at about this many keys. *done: that was the last step. wants NULL: all keys. MEMORY: the page can
+ * only be closed. */
 MUST_USE paramo_err table_page_step(struct table_page *page, size_t keys, table_wants wants, void *arg,
                                     bool *done);
 /* All memory that it holds. */
 size_t table_page_bytes(const struct table_page *page);
-/* Zero-initialised, or closed, is allowed. It takes as long as its memory is large; */
+/* Frees the page, in a time proportional to its memory. Zero-initialised, or closed, is allowed. */
 void table_page_close(struct table_page *page);
-/* lets go of a part of it. True: it is closed. */
+/* Frees a part of the page. True: it is closed. */
 bool table_page_close_step(struct table_page *page);
 
 /* Rows and parameters that are not zero, counted in steps with the same outcome as a page's: what is there

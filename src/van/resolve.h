@@ -1,6 +1,6 @@
 /*
- * Names to addresses without stopping a lane: the system's resolver blocks, so each question gets a thread of
- * its own, whose answer is posted to the lane. A question that was dropped is answered to nobody. Tests:
+ * Resolves names without stopping a lane: the system's resolver blocks, so each question has its own thread,
+ * which posts the answer to the lane. A dropped question gets no answer. Never knows connections. Tests:
  * test/van/test_tcp.c.
  */
 #ifndef VAN_RESOLVE_H
