@@ -93,7 +93,7 @@ static void push_one(struct cluster *c, unsigned kind, size_t i)
         assert_int_equal(table_push(table_at(c, kind, key), &key, 1, values), PARAMO_OK);
 }
 
-/* ---- saving as a shard would --------------------------------------------------------------------------- */
+/* ---- saving as a shard would ---- */
 
 static struct simfs *disk;
 
@@ -176,7 +176,7 @@ static void save(const struct cluster *c, uint64_t number, uint64_t base, unsign
     assert_int_equal(ckpt_commit(fs, "/var/ckpt", &m), PARAMO_OK);
 }
 
-/* ---- loading as a shard would -------------------------------------------------------------------------- */
+/* ---- loading as a shard would ---- */
 
 struct loading {
     struct cluster *c;

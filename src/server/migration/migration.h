@@ -43,19 +43,18 @@
 enum {
     MIGRATION_WINDOW_BYTES = 8 << 20, /* bytes of rows that are not acknowledged */
     MIGRATION_BLOCK_BYTES = 1 << 20,
-    MIGRATION_TURN_ROWS = 8192, /* looked at, before requests have their turn */
+    MIGRATION_TURN_ROWS = 8192, /* examined in one turn; then requests have theirs */
     MIGRATION_TURN_MS = 1,
-    MIGRATION_PAUSE_MS = 1000, /* for all to have all; else the move is given up */
-    MIGRATION_STALL_MS = 5000  /* without news from the other side */
+    MIGRATION_PAUSE_MS = 1000, /* for all members to be equal; otherwise the source aborts */
+    MIGRATION_STALL_MS = 5000  /* without a sign of the other side */
 };
 
 /* Migrations up to this id are over: their orders may still come. */
 void migration_set_over(uint64_t *over, uint64_t id);
-/* The view may say how a move ended. */
+/* A new view: it may tell how a migration ended. */
 void migration_view_changed(struct chain *c);
 void migration_close(struct chain *c);
-/* Rows are about to come from elsewhere: what moves is given up. AGAIN: it has been paused for, and may be
- * committed. */
+/* A checkpoint will be loaded: aborts migrations. AGAIN: one has paused, and may be committed. */
 MUST_USE paramo_err migration_suspend(struct shard *s);
 
 #endif

@@ -17,16 +17,16 @@ struct migration_source {
     uint64_t term; /* of the scheduler */
     uint64_t partitions[CHAIN_WORDS];
     struct chain_stream *stream; /* NULL: the target is a member */
-    uint32_t table;              /* whose rows are being sent: those of lower ids have been */
+    uint32_t table;              /* whose rows are being sent; tables of lower ids are done */
     uint64_t cursor;             /* in it */
     bool table_begun;
-    uint64_t *keys; /* met and not sent yet */
+    uint64_t *keys; /* found and not sent yet */
     size_t keys_count, keys_room;
     size_t rows_out;     /* bytes, not acknowledged */
     uint64_t rows_bytes; /* sent so far */
     int64_t credit;      /* bytes that may be sent now */
     uint64_t credited_at;
-    uint64_t last; /* the place of LAST */
+    uint64_t last; /* the number of LAST in the stream */
     uint64_t began_at, paused_at;
     bool reads_wait;
     shard_migration_done paused;
@@ -70,7 +70,7 @@ static int target_level(const struct shard *s, const struct migration_order *m, 
     return -1;
 }
 
-/* What the view has to say of the target before the move is committed. */
+/* Does the view have the target at the level that it had before the migration? Not after the commit. */
 static bool target_expected(const struct shard *s, const struct migration_order *m, unsigned partition)
 {
     return target_level(s, m, partition) == (m->had == MIGRATION_NO_LEVEL ? -1 : m->had);
@@ -86,7 +86,7 @@ bool migration_source_needs_ack(const struct migration_source *g)
     return g->state != MIGRATION_SOURCE_COPYING;
 }
 
-/* ---- sending ------------------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static struct chain_entry *migration_entry(const struct migration_message *m, const void *payload,
                                            size_t bytes)
@@ -129,9 +129,9 @@ void migration_source_rows_acked(struct migration_source *g, size_t bytes)
     g->rows_out -= bytes;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
-/* The table of the next id that has rows; NULL: there are no more. */
+/* The table of the next id that has rows; NULL: there is none. */
 static struct shard_table *next_table(const struct migration_source *g)
 {
     struct shard_table *next = NULL;
@@ -173,7 +173,7 @@ static void collect_key(void *ctx, uint64_t key)
     g->keys[g->keys_count++] = key;
 }
 
-/* The keys of some more rows of the move's partitions; *more: there may be others. */
+/* Collects the keys of more rows of the migration's partitions. *more: there may be others. */
 static paramo_err collect_keys(struct migration_source *g, struct shard_table *t, size_t rows, bool *more)
 {
     struct collector collector = {.migration_source = g, .table = t};
@@ -207,7 +207,7 @@ static paramo_err send_rows(struct migration_source *g, const struct shard_table
     return err;
 }
 
-/* As much as fills a block, or as may be looked at in a turn. */
+/* One turn: sends one block of rows, or examines MIGRATION_TURN_ROWS rows. */
 static paramo_err turn(struct migration_source *g)
 {
     size_t looked = 0;
@@ -221,7 +221,7 @@ static paramo_err turn(struct migration_source *g)
                 g->state = MIGRATION_SOURCE_FULL;
             return err;
         }
-        if (clearing_touches(t, g->partitions)) /* what is gone is not sent */
+        if (clearing_touches(t, g->partitions)) /* removed rows are not sent */
             return PARAMO_OK;
         if (!g->table_begun || t->id != g->table) {
             g->table = t->id;
@@ -237,7 +237,7 @@ static paramo_err turn(struct migration_source *g)
         if (!err)
             err = send_rows(g, t);
         g->keys_count = 0;
-        if (err) { /* the next turn meets them all again, and sends them as they are then */
+        if (err) { /* the next turn collects these keys again, and sends the rows as they are then */
             g->cursor = MUTANT(rows_met_and_lost) ? g->cursor : before;
             return err;
         }
@@ -262,7 +262,7 @@ static void credit_more(struct migration_source *g, uint64_t now)
         g->credit = rate;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void report_paused(struct migration_source *g, paramo_err err)
 {
@@ -281,7 +281,8 @@ static void source_free(struct migration_source *g)
     lane_timer_cancel(c->shard->lane, &g->timer);
     if (g->stream) {
         chain_stream_close(c, g->stream, &entries);
-        for (struct qnode *node; (node = queue_pop(&entries));) { /* nobody needs to have it there */
+        for (struct qnode *node;
+             (node = queue_pop(&entries));) { /* the target is no member: no answer depends on it any more */
             struct chain_entry *e = container_of(node, struct chain_entry, node);
             struct chain_wait *wait = e->wait;
             chain_entry_free(e);
@@ -299,7 +300,7 @@ void migration_source_end(struct chain *c)
     char label[VIEW_LABEL_MAX];
     bool was_paused = g && g->state >= MIGRATION_SOURCE_PAUSING;
     if (g && !MUTANT(pause_after_abort))
-        migration_set_over(&c->sources_over, g->order.id); /* a PAUSE that is on its way comes too late */
+        migration_set_over(&c->sources_over, g->order.id); /* a late PAUSE of this migration is refused */
     if (was_paused) {
         uint64_t ns = lane_now(s->lane) - g->paused_at;
         spread_add(&s->pauses, ns / ENV_US);
@@ -312,10 +313,10 @@ void migration_source_end(struct chain *c)
     }
     if (g)
         source_free(g);
-    c->held |= was_paused; /* chain_reopen has them handled */
+    c->held |= was_paused; /* chain_reopen handles the requests */
 }
 
-/* The owner gives it up, which it may for as long as it has not said that it has paused. */
+/* The source aborts, which it may until it has reported PAUSED. */
 static void abort_migration(struct migration_source *g, paramo_err err)
 {
     struct chain *c = g->chain;
@@ -332,7 +333,7 @@ static bool stalled(const struct migration_source *g, uint64_t now)
 {
     const struct chain_stream *st = g->stream;
     return st && st->count &&
-           now > st->progressed_at + MIGRATION_STALL_MS * ENV_MS; /* what moved may be later than now */
+           now > st->progressed_at + MIGRATION_STALL_MS * ENV_MS; /* progressed_at may be later than now */
 }
 
 static bool too_slow(const struct migration_source *g)
@@ -343,7 +344,7 @@ static bool too_slow(const struct migration_source *g)
             st->count >= CHAIN_STREAM_ENTRIES);
 }
 
-/* ---- turns --------------------------------------------------------------------------------------------- */
+/* ---- turns ---- */
 
 static void fire(struct lane_timer *timer)
 {
@@ -420,9 +421,9 @@ paramo_err migration_source_begin(struct chain *c, const struct migration_order 
     return PARAMO_OK;
 }
 
-/* ---- the pause ----------------------------------------------------------------------------------------- */
+/* ---- the pause ---- */
 
-/* What is done on all of the partitions. */
+/* Sends the records of numbers that are applied on all of the partitions. */
 static paramo_err send_records(struct migration_source *g)
 {
     const struct shard *s = g->chain->shard;
@@ -452,7 +453,7 @@ static paramo_err send_records(struct migration_source *g)
     return err;
 }
 
-/* What is done on some of them, behind that. */
+/* Sends notes of numbers that are applied on some of them. They come behind the records. */
 static paramo_err send_applied_notes(struct migration_source *g)
 {
     struct writer w = {0};
@@ -481,7 +482,7 @@ static paramo_err send_applied_notes(struct migration_source *g)
     return err;
 }
 
-/* What is gone goes with the partitions, too. */
+/* Sends which rows are lost: the loss goes with the partitions. */
 static paramo_err send_lost(struct migration_source *g)
 {
     uint64_t id;
@@ -591,8 +592,8 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
     return PARAMO_OK;
 }
 
-/* The target is to be the owner; or it may be in the chain already, and owner when we are taken for dead,
- * since the scheduler knows that we have paused: it counts as any next member does. */
+/* Do reads wait? They do if the target is the next owner. After PAUSED the target may also be in the chain
+ * already, and take over if this shard is declared dead: then its lease counts as any next member's does. */
 static bool reads_wait(const struct migration_source *g)
 {
     return g->reads_wait || (g->state == MIGRATION_SOURCE_PAUSED && g->stream && !chain_leased(g->stream) &&
@@ -612,20 +613,20 @@ bool migration_source_defers(struct shard *s, const struct wire_head *h, const s
     const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
     for (size_t i = 0; i < h->count && !holds; i++)
         holds = partition_set_has(g->partitions, ring_partition(ring_position(&t->placement, keys[i])));
-    s->chain->held |= holds && reads && !g->reads_wait; /* the target's next answer has it looked at again */
+    s->chain->held |= holds && reads && !g->reads_wait; /* the target's next answer checks again */
     return holds;
 }
 
-/* By the view: it has been committed; it will not be any more. */
+/* By the view: *committed, or *off (it cannot be committed any more). */
 static void judge(const struct shard *s, const struct migration_order *m, uint64_t term, bool rows,
                   bool *committed, bool *off)
 {
     int level = target_level(s, m, m->first);
     int to = view_shard_index(s->view, m->to.node, m->to.index);
     const struct view_node *node = view_node(s->view, m->to.node);
-    *committed =
-        rows ? to >= 0 && s->view->shards[to].last_migration >= m->id /* a later one: it is over, too */
-             : level >= 0 && level < m->had;
+    *committed = rows ? to >= 0 && s->view->shards[to].last_migration >=
+                                       m->id /* a later migration: this one is over, too */
+                      : level >= 0 && level < m->had;
     *off = !*committed && (s->self < 0 || !target_expected(s, m, m->first) || to < 0 || !node ||
                            !node->alive || term_of(s) != term);
 }

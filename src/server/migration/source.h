@@ -13,27 +13,27 @@ enum migration_source_state {
     MIGRATION_SOURCE_PAUSING,
     MIGRATION_SOURCE_PAUSED
 };
-/* For who looks on (the simulator), with the move's id. */
+/* For the simulator: the state, and the migration's id. */
 enum migration_source_state migration_source_state(const struct migration_source *g, uint64_t *id);
 /* The target's node. */
 uint32_t migration_source_target_node(const struct migration_source *g);
 /* Does the target get this table's rows? */
 bool migration_source_sends_table(const struct migration_source *g, const struct shard_table *t);
-/* True: a change sent to it is answered only when it is acknowledged. */
+/* True: an answer waits until the target has acknowledged the change. */
 bool migration_source_needs_ack(const struct migration_source *g);
 void migration_source_rows_acked(struct migration_source *g, size_t bytes);
-/* Has a pause come to its end? */
+/* Reports PAUSED if all members and the target are equal. */
 void migration_source_check_pause(struct chain *c);
-/* Streams are others now: what a pause waits for is in these. */
+/* The streams have changed: marks in each the entry that a pause waits for. */
 void migration_source_mark_streams(struct chain *c);
-/* Must this request wait, and what its peer sends behind it? */
+/* Must this request wait, with everything that its peer sends behind it? */
 bool migration_source_defers(struct shard *s, const struct wire_head *head, const struct van_seg *seg);
 MUST_USE paramo_err migration_source_begin(struct chain *c, const struct migration_order *m);
-/* done comes once if this is OK. */
+/* done is called once if this returns OK. */
 MUST_USE paramo_err migration_source_pause(struct chain *c, const struct migration_order *m,
                                            shard_migration_done done, void *arg);
-/* It is over, whoever has the partitions now. chain_reopen must follow: requests may have waited. NULL give:
- * nothing. */
+/* Ends the migration, if there is one, committed or not. The caller then calls chain_reopen: requests may
+ * have waited. */
 void migration_source_end(struct chain *c);
 /* The view may say how it ended. */
 void migration_source_view_changed(struct chain *c);

@@ -19,17 +19,16 @@ struct migration_target {
     enum migration_target_state state;
     uint64_t term; /* of the scheduler */
     uint64_t partitions[CHAIN_WORDS];
-    bool mine[RING_PARTITIONS]; /* the same, as ckpt_rows.h has it */
+    bool mine[RING_PARTITIONS]; /* the same, for ckpt_rows.h */
     struct chain_name from;
-    /* A member's, until the move is committed: the order of each partition's last change, and the owner's
-     * records. The updates that they speak of may still be on their way on the chain's connection, and be
-     * lost there.
-     */
+    /* If the target is a member, until the commit: the number of each partition's last change, and the
+     * owner's records. Updates that they count may still be on their way through the chain, and be lost
+     * there. */
     uint64_t *last;
     struct chain_origin *staged;
-    struct chain_source *source; /* that has begun it; or NULL */
+    struct chain_source *source; /* the stream that began it; or NULL */
     uint64_t heard_at;
-    shard_migration_done full; /* NULL: it has been said */
+    shard_migration_done full; /* NULL: it has been called */
     void *arg;
     struct lane_timer timer;
 };
@@ -66,7 +65,7 @@ bool migration_target_gets_table(const struct chain *c, const struct shard_table
     return t->replicas >= m->level && t->replicas < m->had;
 }
 
-/* The owner's records, as they are known here. NULL: another's, who has the partitions now. */
+/* The source's records, as they are known here. NULL: another shard owns the partitions now. */
 static struct chain_origin *origin_of(const struct migration_target *k)
 {
     struct chain_origin *o = k->chain->origin_of[k->order.first];
@@ -104,7 +103,7 @@ size_t migration_target_frame_bytes(const struct shard *s)
     return most + 2 * (size_t)MIGRATION_BLOCK_BYTES + SHARD_SENDERS_MAX * sizeof(struct ckpt_window);
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 static void report_full(struct migration_target *k, paramo_err err)
 {
@@ -123,8 +122,8 @@ static void target_free(struct migration_target *k)
     free(k);
 }
 
-/* A member's rows of the tables that were to come, whatever its level is by now: it may be the owner, since
- * the one that sent them has died, and part of a table is not the table. */
+/* Drops rows of the tables that were arriving, at any level of this shard: part of a table is not the table.
+ * The shard may be the owner by now, if the source died. */
 static void rows_drop(const struct migration_target *k)
 {
     struct shard *s = k->chain->shard;
@@ -139,7 +138,7 @@ static void rows_drop(const struct migration_target *k)
     }
 }
 
-/* What came goes. */
+/* Drops everything that arrived. */
 static void target_abort(struct migration_target *k, paramo_err err)
 {
     struct chain *c = k->chain;
@@ -154,8 +153,8 @@ static void target_abort(struct migration_target *k, paramo_err err)
         chain_drop(c, partitions);
 }
 
-/* The owner's records take the place of those that came by the chain. All changes have come: the owner has
- * not said that it has paused before. */
+/* The owner's records replace those that came through the chain. All changes have arrived: the owner reports
+ * PAUSED only then. */
 static paramo_err adopt_records(struct migration_target *k)
 {
     struct chain *c = k->chain;
@@ -170,15 +169,15 @@ static paramo_err adopt_records(struct migration_target *k)
     }
     paramo_err err = follow_reassign(c, k->staged, o, k->partitions);
     for (partition_set_each(a, k->partitions))
-        if (c->origin_of[a] == k->staged) { /* without memory */
+        if (c->origin_of[a] == k->staged) { /* it failed without memory */
             c->origin_of[a] = o;
             o->partitions++;
         }
     return err;
 }
 
-/* It has been committed. What came of tables that are not for our level goes: nobody knew of them when the
- * move began. */
+/* The migration is committed. Drops rows of tables that our level does not have: they were not known when it
+ * began. */
 static void target_commit(struct migration_target *k)
 {
     struct chain *c = k->chain;
@@ -213,7 +212,7 @@ static void fire(struct lane_timer *timer)
         log_error("no memory for a timer: a migration to this shard has no deadline");
 }
 
-/* Rows that are to come have room. */
+/* Makes room in dense tables for rows that will arrive. */
 static paramo_err make_room(struct shard *s)
 {
     uint64_t id;
@@ -281,7 +280,8 @@ paramo_err migration_target_begin(struct chain *c, const struct migration_order 
         k->arg = arg;
     }
     for (struct chain_source *source = c->sources; source; source = source->next)
-        if (source->for_migration && chain_same(source->from, from)) { /* what came before the order */
+        if (source->for_migration &&
+            chain_same(source->from, from)) { /* the messages that came before the order */
             source->again = true;
             follow_ack_soon(source);
         }
@@ -299,7 +299,7 @@ void migration_target_view_changed(struct chain *c)
     uint64_t last_migration = s->self >= 0 ? s->view->shards[s->self].last_migration : 0;
     bool committed = s->self >= 0 && c->in_view && last_migration > c->last_migration;
     if (committed && !(migration_target_complete(c) &&
-                       c->migration_target->order.id == last_migration)) /* never zeros in silence */
+                       c->migration_target->order.id == last_migration)) /* never zeros without an error */
         chain_fail(c, err_set(PARAMO_E_PROTOCOL,
                               "a migration to this shard was committed before it was complete here"));
     c->in_view = s->self >= 0;
@@ -313,12 +313,11 @@ void migration_target_end(struct chain *c, bool over)
     const struct shard *s = c->shard;
     if (!k)
         return;
-    bool given =
-        false; /* its owner is dead: some of the partitions are ours, or nearer, without what it had */
+    bool given = false; /* the owner is dead: some partitions are ours, or nearer to us, without its rows */
     for (partition_set_each(a, k->partitions))
         given |= s->view && chain_level(s, a) != (is_member(k) ? k->order.had : -1);
     if (s->view && s->self >= 0 && s->view->shards[s->self].last_migration == k->order.id) {
-        target_commit(k); /* of partitions that have left since, the rows go with the view */
+        target_commit(k); /* the view removes rows of partitions that have left since */
     } else if (over || given || s->self < 0 || s->view->number >> 32 != k->term) {
         target_abort(k, err_set(PARAMO_E_NOT_FOUND, "the migration is over"));
     }
@@ -338,7 +337,7 @@ void migration_target_end_ordered(struct chain *c, const struct migration_order 
         migration_target_end(c, true);
 }
 
-/* ---- what comes ---------------------------------------------------------------------------------------- */
+/* ---- what comes ---- */
 
 static paramo_err wrong(const char *what)
 {
@@ -355,7 +354,7 @@ static paramo_err on_rows(struct migration_target *k, const struct migration_mes
                                .payload = m->payload,
                                .bytes = m->bytes};
     if (!t || !t->table || t->lacks || clearing_touches(t, k->partitions))
-        return PARAMO_OK; /* it comes again when the table is there, without the rows before */
+        return PARAMO_OK; /* it comes again when the table exists, without earlier rows */
     if (!migration_target_gets_table(k->chain, t))
         return wrong("rows of a table that is here already");
     paramo_err err = ckpt_rows_apply(t->table, &t->placement, k->mine, &block);
@@ -363,7 +362,7 @@ static paramo_err on_rows(struct migration_target *k, const struct migration_mes
     return err == PARAMO_E_MEMORY ? PARAMO_OK : err ? wrong(err_text()) : PARAMO_OK;
 }
 
-/* They take the place of what was known here of these partitions. MEMORY: of some senders they may have. */
+/* Replaces the records of these partitions. MEMORY: perhaps for some senders only. */
 static paramo_err arrive(struct migration_target *k, const uint64_t partitions[CHAIN_WORDS],
                          const struct ckpt_window *list, size_t n)
 {
@@ -424,7 +423,7 @@ static paramo_err on_applied_notes(struct migration_target *k, const struct migr
         struct chain_sender *x = r.failed ? NULL : follow_sender(o, node, app, customer, incarnation);
         err = x ? applied_window_note_number(&x->applied_window, number, partitions) : err_memory(sizeof *x);
     }
-    *done = !err && !r.failed; /* twice does no harm */
+    *done = !err && !r.failed; /* applying it twice does no harm */
     return r.failed ? wrong("where chunks have been done") : PARAMO_OK;
 }
 
@@ -486,7 +485,8 @@ static paramo_err on_migration(struct chain_source *source, const struct migrati
     return PARAMO_OK;
 }
 
-/* A change of the partitions, made by their owner meanwhile. Its record comes with all others. */
+/* A change of the partitions that their owner made during the copy. Its record comes later with all
+ * others. */
 static paramo_err on_change(struct chain_source *source, const struct chain_message *m,
                             const struct van_seg *seg, unsigned nseg, bool *done)
 {
@@ -514,7 +514,7 @@ static paramo_err on_change(struct chain_source *source, const struct chain_mess
             err = wrong("a change of another partition");
     if (err || (m->request.kind != WIRE_CLEAR && clearing_touches(t, partitions)))
         return err;
-    uint64_t pushes = t->pushes; /* counted where clients ask */
+    uint64_t pushes = t->pushes; /* the owner counts pushes */
     err = partial_apply(s, t, &m->request, seg, nseg, partitions);
     t->pushes = pushes;
     if (!err && m->request.kind == WIRE_CLEAR)
@@ -543,7 +543,7 @@ paramo_err migration_target_frame(struct chain_source *source, const struct wire
     if (err)
         return err;
     if (!done) {
-        source->again = true; /* said with the next tick, order or view */
+        source->again = true; /* the next tick, order or view tells the source */
         return PARAMO_OK;
     }
     source->received = source->acked = seq;

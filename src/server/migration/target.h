@@ -11,27 +11,29 @@ enum migration_target_state { MIGRATION_TARGET_FILLING, MIGRATION_TARGET_FULL, M
 /* As migration_source_state. */
 enum migration_target_state migration_target_state(const struct migration_target *k, uint64_t *id);
 bool migration_target_has(const struct chain *c, unsigned partition);
-/* All of them; NULL: none. */
+/* All partitions that migrate here; NULL: none do. */
 const uint64_t *migration_target_partitions(const struct chain *c);
-/* The same, and no chain has had us for it. */
+/* As migration_target_has, and no chain has had us for the partition. */
 bool migration_target_is_new(const struct chain *c, unsigned partition);
-/* Do this table's rows come, in the move that there is? */
+/* Does the present migration bring this table's rows? */
 bool migration_target_gets_table(const struct chain *c, const struct shard_table *t);
 bool migration_target_is_source(const struct chain_source *source);
-/* A sender has said goodbye to the owner. */
+/* A sender has closed at the owner. */
 void migration_target_forget_sender(struct chain *c, const struct chain_message *m);
 void migration_target_source_closed(struct chain *c, const struct chain_source *source);
-/* More than a frame of requests may have. */
+/* The frame limit of a migration: larger than that of requests. */
 size_t migration_target_frame_bytes(const struct shard *s);
 MUST_USE paramo_err migration_target_frame(struct chain_source *source, const struct wire_head *head,
                                            const struct van_seg *seg, unsigned nseg);
 MUST_USE paramo_err migration_target_begin(struct chain *c, const struct migration_order *m,
                                            shard_migration_done done, void *arg);
-/* All has come, and been acknowledged: the owner may have paused, and the scheduler may commit. */
+/* Everything has arrived and is acknowledged: the source may have reported PAUSED, and the scheduler may
+ * commit. */
 bool migration_target_complete(const struct chain *c);
-/* There is a new view. */
+/* A new view was adopted. */
 void migration_target_view_changed(struct chain *c);
-/* By the view: a chain has us now, or never will (nor if it is over). Else it goes on. */
+/* Ends the migration if the view has us in the chain, if it never will, or if `over`. Otherwise it goes
+ * on. */
 void migration_target_end(struct chain *c, bool over);
 void migration_target_close(struct chain *c);
 /* END of this move. */

@@ -54,7 +54,7 @@ enum {
     CHAIN_LEASE_WAIT_MS = 525,
     CHAIN_RETRY_MS = 1000,
     CHAIN_CONNECT_MS = 5000,
-    CHAIN_GUESTS_MAX = 1024, /* connections that have said nothing yet; arbitrary, far beyond any job's */
+    CHAIN_GUESTS_MAX = 1024, /* connections that sent nothing but HELLO; arbitrary, far beyond any job's */
     CHAIN_WORDS = PARTITION_WORDS
 };
 _Static_assert((int)CHAIN_PARTITIONS == (int)RING_PARTITIONS, "wire/chain.h knows no ring");
@@ -63,32 +63,33 @@ struct chain_source;
 struct migration_source;
 struct migration_target;
 
-/* A step that is over when all its entries are acknowledged: an owner's answer, or a follower's place in its
- * source. */
+/* A step that ends when all its entries are acknowledged: an owner's answer, or a follower's place in the
+ * stream from its source. */
 struct chain_wait {
     unsigned entries;
     struct chain_wait *prev, *next; /* of the sender */
-    struct sender *sender;          /* NULL: nobody waits */
+    struct sender *sender;          /* NULL: no answer is wanted */
     struct wire_head head;          /* of the latest attempt */
     struct reply *reply;            /* made already (values as they were), or NULL */
     struct queue made;              /* its entries, before chain_commit */
     struct chain_source *source;    /* or NULL */
     struct qnode node;              /* source->waits */
     uint64_t seq;
-    bool elsewhere; /* not acknowledged by all, and the partition is not ours any more: who sent it sends it
-                       on */
+    /* not acknowledged by all, and the partition left this shard: the sender sends it elsewhere */
+    bool elsewhere;
 };
 
 struct chain_entry {
     struct qnode node; /* of its stream */
     struct van_frame frame;
     struct chain_stream *to;
-    struct chain_wait *wait; /* NULL: nobody */
+    struct chain_wait *wait; /* NULL: no step waits for it */
     struct chain_message m;
-    struct migration_message migration; /* .what not 0: it is this, and m has the seq */
-    bool out;                           /* the frame is the van's */
-    bool over;                          /* freed when it comes back */
-    bool acked;                         /* by all behind, before others that were sent before it */
+    /* if .what is not 0, the entry is this message, and m has only the seq */
+    struct migration_message migration;
+    bool out;   /* the frame is the van's */
+    bool over;  /* freed when it comes back */
+    bool acked; /* by all members behind, before entries that were sent earlier */
     size_t bytes;
     struct van_seg seg[WIRE_SEG_BODY]; /* in data */
     uint8_t body[CHAIN_BODY_MAX];
@@ -102,7 +103,7 @@ struct chain_stream { /* to the next member of some partitions */
     uint64_t incarnation;
     uint32_t generation;
     uint64_t partitions[CHAIN_WORDS];
-    uint64_t some[RING_REPLICAS_MAX][CHAIN_WORDS]; /* where it has tables of so many replicas */
+    uint64_t some[RING_REPLICAS_MAX][CHAIN_WORDS]; /* where it has tables of [index] replicas */
     struct connector *connector;
     struct van_conn *conn;
     uint64_t connect_at;  /* not before */
@@ -112,16 +113,15 @@ struct chain_stream { /* to the next member of some partitions */
     uint64_t seq, acked;
     uint64_t gate;          /* nothing is served before this is acknowledged */
     uint64_t heard_at;      /* when the last CHAIN_BEAT that was answered had been sent; 0: none was */
-    uint64_t progressed_at; /* the acknowledged last rose, or there was nothing to acknowledge */
-    uint64_t sent_at;       /* all that is not acknowledged was last sent again */
-    uint64_t
-        lacked; /* what was sent was refused for want of this view; 0: nothing is to be sent again for it */
-    uint64_t mended; /* the last for want of which it was */
+    uint64_t progressed_at; /* when `acked` last rose, or nothing was outstanding */
+    uint64_t sent_at;       /* when all unacknowledged entries were last sent again */
+    uint64_t lacked;        /* entries were refused because we lacked this view; 0: none were */
+    uint64_t mended;        /* the last view for which entries were sent again */
     bool blocked;
-    struct migration_source
-        *migration_source; /* it goes to the target of a move, which is no member; or NULL */
-    uint64_t mark;         /* what a pause waits for */
-    uint64_t saved;        /* what a checkpoint waits for */
+    /* the stream goes to the target of a migration, which is no member; or NULL */
+    struct migration_source *migration_source;
+    uint64_t mark;  /* what a pause waits for */
+    uint64_t saved; /* what a checkpoint waits for */
 };
 
 struct chain_source { /* a member before us */
@@ -135,13 +135,13 @@ struct chain_source { /* a member before us */
     uint64_t received, acked;
     uint64_t beat_clock; /* of its last CHAIN_BEAT ... */
     uint64_t beat_at;    /* ... which came then */
-    bool again;          /* something was let go since */
-    bool for_migration;  /* partitions that we are to get; no chain has us for them */
+    bool again;          /* something was dropped since: the member before must send again */
+    bool for_migration;  /* it migrates partitions to us; no chain has us for them yet */
     bool due;            /* an ACK at the end of this round */
     struct lane_task round;
 };
 
-struct chain_guest { /* has said HELLO, and may mean another process that had this address */
+struct chain_guest { /* it sent HELLO, but may mean another process that had this address */
     struct chain_guest *next;
     struct shard *shard;
     struct van_conn *conn;
@@ -156,14 +156,14 @@ struct chain_sender {
     struct chain_sender *bucket_next; /* of those in its bucket */
     uint32_t node, app, customer;
     uint64_t incarnation;
-    struct applied_window applied_window; /* what the owner's record says, and on which partitions what came
-                                             from it since is done */
+    /* the owner's record, and on which partitions later changes are applied */
+    struct applied_window applied_window;
 };
 
 struct chain_origin { /* an owner whose partitions are followed */
     struct chain_origin *next;
     struct chain_name name;
-    uint64_t incarnation; /* by the view in which it was met first; 0: in none */
+    uint64_t incarnation; /* by the view that had it first; 0: no view has had it */
     unsigned partitions;
     struct chain_sender *senders;
     struct chain_sender **buckets; /* the same, by name; a power of two, about as many as senders */
@@ -179,44 +179,45 @@ struct chain {
     struct chain_origin *origin_of[RING_PARTITIONS]; /* NULL: not followed */
     uint64_t mine[CHAIN_WORDS];                      /* owned */
     int8_t level[RING_PARTITIONS];       /* our place in the chain, by the view; 0: owner, -1: none */
-    uint64_t second_at[RING_PARTITIONS]; /* since when nobody is between the owner and us; 0: somebody is */
-    uint16_t next[RING_PARTITIONS];      /* who comes after us, by the view; or RING_NONE */
+    uint64_t second_at[RING_PARTITIONS]; /* since when no member is between the owner and us; 0: one is */
+    uint16_t next[RING_PARTITIONS];      /* the member after us, by the view; or RING_NONE */
     uint8_t next_level[RING_PARTITIONS]; /* at this level */
     uint64_t runs[CHAIN_WORDS];          /* where these begin to differ: shard->runs of that view */
-    uint64_t brought[CHAIN_WORDS];       /* ours since this view, by a move: with all rows */
+    uint64_t brought[CHAIN_WORDS];       /* ours since this view by a migration: with all rows */
     uint64_t last[RING_PARTITIONS];      /* the number of its last change */
-    uint64_t order;                      /* the highest given out, or seen on a partition that is ours */
-    uint64_t arrivals;                   /* of records */
+    uint64_t order;    /* the highest number assigned, or seen on a partition that is ours */
+    uint64_t arrivals; /* counts imports of records */
     uint32_t generations;
-    uint64_t wait_until; /* an owner that we have followed may answer pulls until then; 0: none may */
-    uint64_t
-        leased_until; /* the same of members before us whose streams have ended: what was answered counts */
-    bool shut;        /* as chain_open found last */
-    bool held;        /* requests wait for it to be open */
-    bool failed;      /* chain_fail */
-    struct queue stranded; /* entries that could not be sent on when it failed: their waits are never done */
+    uint64_t wait_until;   /* an owner that we followed may answer pulls until then; 0: none may */
+    uint64_t leased_until; /* the same for members before us whose streams have ended */
+    bool shut;             /* as chain_open found last */
+    bool held;             /* requests wait for it to be open */
+    bool failed;           /* chain_fail */
+    /* entries that could not be sent on when the chain failed: their waits never end */
+    struct queue stranded;
     struct lane_timer tick;
     struct migration_source *migration_source; /* migration/migration.h; one at a time */
     struct migration_target *migration_target;
-    bool in_view;                        /* the view before had us ... */
-    uint64_t last_migration;             /* ... and this as the last move to us that was committed */
-    uint64_t sources_over, targets_over; /* moves from us, and to us, up to these ids: orders may come late */
+    bool in_view;            /* the view before had us ... */
+    uint64_t last_migration; /* ... and this as the last committed migration to us */
+    uint64_t sources_over,
+        targets_over; /* migrations from us and to us up to these ids are over: orders may come late */
 };
 
-/* Our place in a partition's chain by the view: 0 owner; -1: none. */
+/* Our level in a partition's chain, by the view. 0: owner; -1: no member. */
 static inline int chain_level(const struct shard *s, unsigned partition)
 {
     return s->chain->level[partition];
 }
 
-/* Has a member at this level (-1: none) rows of the table? */
+/* Does a member at this level (-1: no member) have rows of the table? */
 static inline bool chain_has(const struct shard_table *t, int level)
 {
     return level >= 0 && (unsigned)level <= t->replicas;
 }
 
-/* May the table have rows that are not ours: copies, or, of a dense one, those of partitions that have left?
- */
+/* May the table have rows that this shard does not own? These are copies, or, in a dense table, rows of
+ * partitions that have left. */
 static inline bool chain_mixes(const struct shard *s, const struct shard_table *t)
 {
     return s->chain && (s->chain->origins || (t->options.kind == PARAMO_TABLE_DENSE &&

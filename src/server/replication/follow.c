@@ -62,7 +62,7 @@ static void bucket_add(struct chain_origin *o, struct chain_sender *x)
     *bucket = x;
 }
 
-/* Without memory searches take longer. */
+/* Without memory the buckets stay, and searches take longer. */
 static void buckets_grow(struct chain_origin *o)
 {
     struct chain_sender **more = calloc(2 * (size_t)o->buckets_count, sizeof(struct chain_sender *));
@@ -147,8 +147,8 @@ void follow_sender_forget(struct chain_origin *o, const struct chain_message *m)
     if (!x)
         return;
     applied_window_raise_floor(&x->applied_window, m->request.floor);
-    /* What is sent again of what is below comes by a connection that this shard has had since before, so that
-     * its own record of the sender, which is raised, too, knows. */
+    /* A repeat of a number below the floor comes by an older connection of this shard, whose own record of
+     * the sender is raised, too. */
     if (applied_window_is_empty(&x->applied_window) || MUTANT(forget_all))
         origin_sender_free(o, x);
 }
@@ -173,7 +173,7 @@ void follow_partitions(const struct chain *c, const struct chain_origin *o, uint
             partition_set_add(partitions, a);
 }
 
-/* One by one all senders of an owner (NULL: our own); false at the end. */
+/* Iterates the senders of an owner (NULL: this shard's own); false at the end. */
 struct record {
     const void *at;
     struct chain_sender id;
@@ -202,7 +202,7 @@ static bool record_next(const struct chain *c, const struct chain_origin *o, str
     return true;
 }
 
-/* The same sender's at another owner, found or made; false: no memory. */
+/* The record of the same sender at another owner, found or made. False: no memory. */
 static bool record_at(struct chain *c, struct chain_origin *o, const struct chain_sender *id,
                       struct record *r)
 {
@@ -243,7 +243,7 @@ paramo_err follow_reassign(struct chain *c, struct chain_origin *from, struct ch
                                     MUTANT(records_stay_behind) ? NULL : record.applied_window);
     }
     record = (struct record){0};
-    while (!err && record_next(c, to, &record)) /* of whom the owner before knew nothing */
+    while (!err && record_next(c, to, &record)) /* senders that the previous owner did not know */
         if (record.applied_window->arrival != c->arrivals)
             err = applied_window_import(record.applied_window, held, pass, NULL);
     if (err)
@@ -289,7 +289,7 @@ void follow_ack(struct chain_source *source)
     struct wire_head head;
     chain_ack_head(&ack, &head);
     source->again = false;
-    /* Lost ones are made good by the next, at the latest with the next beat. */
+    /* The next ACK replaces a lost one, at the latest with the next beat. */
     if (source->conn && control_message_send(source->conn, &head, beyond, ack.beyond_bytes))
         source->again = ack.again;
 }
@@ -313,7 +313,7 @@ void follow_ack_soon(struct chain_source *source)
     lane_at_end(source->shard->lane, &source->round);
 }
 
-/* All of the first that are over are acknowledged. */
+/* Acknowledges the first steps that have ended. */
 void follow_advance(struct chain_source *source)
 {
     while (source->waits.head) {
@@ -329,7 +329,7 @@ void follow_advance(struct chain_source *source)
     follow_ack_soon(source);
 }
 
-/* Nobody waits for what it sent. */
+/* Detaches the steps of the source: no acknowledgement is sent for them. */
 static void waits_detach(struct chain_source *source)
 {
     for (struct qnode *node; (node = queue_pop(&source->waits));) {
@@ -380,7 +380,7 @@ static paramo_err refuse_partition(unsigned partition)
     return err_set(PARAMO_E_PROTOCOL, "CHAIN of partition %u, in which another comes before", partition);
 }
 
-/* Which partitions of a change are new here. */
+/* The partitions on which a change is new here. */
 static paramo_err fresh_partitions(const struct chain_source *source, const struct shard_table *t,
                                    const struct chain_message *m, const struct van_seg *seg,
                                    uint64_t touched[CHAIN_WORDS], uint64_t fresh[CHAIN_WORDS], bool *any)
@@ -410,7 +410,7 @@ static paramo_err fresh_partitions(const struct chain_source *source, const stru
     return PARAMO_OK;
 }
 
-/* A place in the source for a step, and what goes on to the next members. */
+/* Makes a step's place in the source, and its entries for the next members. */
 static struct chain_wait *wait_make(struct chain_source *source, const struct shard_table *t,
                                     const struct chain_message *m, const struct van_seg *seg, unsigned nseg)
 {
@@ -441,7 +441,7 @@ static void wait_commit(struct chain_source *source, struct chain_wait *w)
     follow_advance(source);
 }
 
-/* *done: taken; else it is to come again. */
+/* *done: applied; otherwise the member before must send it again. */
 static paramo_err on_update(struct chain_source *source, struct chain_message *m, const struct van_seg *seg,
                             unsigned nseg, bool *done)
 {
@@ -469,12 +469,12 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
     struct chain_wait *w = any && !sender ? NULL : wait_make(source, t, m, seg, nseg);
     if (!w)
         return PARAMO_OK;
-    struct applied_note *note = NULL; /* first, since it may fail */
+    struct applied_note *note = NULL; /* allocated first, because it may fail */
     if (sender && !MUTANT(replica_without_record) && !(note = applied_note_make(m->request.number, fresh))) {
         chain_abandon(w);
         return PARAMO_OK;
     }
-    uint64_t pushes = t->pushes; /* counted where clients ask */
+    uint64_t pushes = t->pushes; /* the owner counts pushes */
     err = any ? partial_apply(s, t, &m->request, seg, nseg, fresh) : PARAMO_OK;
     t->pushes = pushes;
     if (err) {
@@ -495,7 +495,8 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
     return PARAMO_OK;
 }
 
-/* From whoever we followed: it need not be whom the one before did, if either has not had every view. */
+/* The old owner is the one that this shard followed. The member before may have followed another, if either
+ * missed a view. */
 static paramo_err on_takeover(struct chain_source *source, const struct chain_message *m, bool *done)
 {
     struct chain *c = source->shard->chain;
@@ -519,7 +520,7 @@ static paramo_err on_takeover(struct chain_source *source, const struct chain_me
     }
     if (err) {
         chain_abandon(w);
-        return PARAMO_OK; /* again, when there is memory */
+        return PARAMO_OK; /* it comes again when there is memory */
     }
     wait_commit(source, w);
     *done = true;
@@ -532,7 +533,7 @@ static paramo_err on_forget(struct chain_source *source, const struct chain_mess
     struct chain_wait *w = wait_make(source, NULL, m, NULL, 0);
     if (!w)
         return PARAMO_OK;
-    /* Whoever sends it, a floor is true of the sender everywhere. */
+    /* A floor holds for the sender everywhere, whichever member sends it. */
     struct sender *own = shard_sender_find(c->shard, m->node, m->app, m->customer, m->incarnation);
     if (own)
         shard_floor(c->shard, own, m->request.floor);
@@ -560,8 +561,7 @@ static paramo_err follow(struct chain_source *source, const struct wire_head *he
     if (err)
         return err;
     if (m.seq <= source->received)
-        return PARAMO_OK; /* the next beat says so; an answer to each would only add to what is late already
-                           */
+        return PARAMO_OK; /* the next beat says so; an answer to each message would only add load */
     if (s->view && m.view < s->chain_changed && !MUTANT(old_epoch_accepted))
         return refuse_view(source);
     if (m.seq == source->received + 1 && s->view && s->self >= 0 && m.view <= s->view->number)
@@ -569,7 +569,7 @@ static paramo_err follow(struct chain_source *source, const struct wire_head *he
               : m.what == CHAIN_TAKEOVER ? on_takeover(source, &m, &done)
                                          : on_forget(source, &m, &done);
     if (!err && !done)
-        source->again = true; /* said with the next beat, or view */
+        source->again = true; /* the next beat or view tells the member before */
     return err;
 }
 
@@ -659,7 +659,7 @@ static struct chain_source *source_of(const struct chain *c, const struct chain_
     return source;
 }
 
-/* It means this process, and is the source from now on. */
+/* The guest means this process, and is the source from now on. */
 static struct chain_source *guest_stays(const struct chain_guest *g)
 {
     struct chain *c = g->shard->chain;
@@ -689,7 +689,7 @@ static struct chain_source *guest_stays(const struct chain_guest *g)
     return source;
 }
 
-/* The first frame behind HELLO: it is the source's, too. */
+/* The first frame after HELLO makes the guest a source, and is handled as the source's. */
 static paramo_err guest_frame(void *user, struct van_conn *conn, const uint8_t bytes[VAN_HEAD],
                               const struct van_seg *seg, unsigned nseg)
 {
@@ -703,7 +703,7 @@ static paramo_err guest_frame(void *user, struct van_conn *conn, const uint8_t b
         lives(g->shard, g->from.node, g->incarnation) && !(before && before->generation > g->generation);
     struct chain_source *source = stays ? guest_stays(g) : NULL;
     guest_forget(g);
-    if (!source) { /* its death or a later stream has come meanwhile, or there is no memory: it dials again */
+    if (!source) { /* the member died, or has a later stream, or there is no memory: it connects again */
         van_close(conn, false);
         return PARAMO_OK;
     }
@@ -720,9 +720,9 @@ static void guest_closed(void *user, struct van_conn *conn, paramo_err why, cons
 
 static const struct van_user guest_user = {.frame = guest_frame, .closed = guest_closed};
 
-/* Who dials learns by WELCOME whether this is the process that it means: another may have had this address,
- * and be in a view still. Only what it says then (it begins with a beat) makes it a source: the HELLO to
- * another must not end the stream that comes here, nor be the later of the two. */
+/* WELCOME tells the member before whether this is the process that it means: another process, still in a
+ * view, may have had this address. Only its first frame after that (a beat) makes it a source. A HELLO that
+ * meant another process must not end the present stream, nor count as the later one. */
 void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello)
 {
     if (!s->chain || !lives(s, hello->node, hello->incarnation)) {
@@ -752,7 +752,7 @@ void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *h
         next = other->next;
         guests++;
         if (chain_same(other->from, g->from) && other->generation == g->generation &&
-            other->for_migration == g->for_migration) { /* dialled again */
+            other->for_migration == g->for_migration) { /* it connected again */
             van_close(other->conn, false);
             guest_forget(other);
         }

@@ -9,30 +9,30 @@
 #include "server/replication/chain_impl.h"
 
 void follow_accept(struct shard *s, struct van_conn *conn, const struct hello *hello);
-/* Ends the connections that have said nothing behind HELLO. */
+/* Closes the connections that sent nothing after HELLO. */
 void follow_guests_close(struct chain *c);
 void follow_advance(struct chain_source *source);
 void follow_ack(struct chain_source *source);
-/* At the end of this round. */
+/* Acknowledges at the end of this round of the lane. */
 void follow_ack_soon(struct chain_source *source);
 void follow_forget(struct chain *c, struct chain_source *source);
-/* What this source was answered last is remembered. */
+/* Remembers how long the source may serve reads by our last answer. */
 void follow_lease(struct chain *c, const struct chain_source *source);
-/* Records of senders that the view has no longer. */
+/* Frees the records of senders that the view no longer has. */
 void follow_senders_gone(struct chain *c, struct chain_origin *o);
 /* Found or made; NULL: no memory. */
 struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
                                    uint64_t incarnation);
-/* The record that a FORGET speaks of: it is raised, and ends if nothing is left of it. */
+/* Raises the floor of the record that a FORGET names, and frees the record if it is empty then. */
 void follow_sender_forget(struct chain_origin *o, const struct chain_message *m);
 struct chain_origin *follow_origin(struct chain *c, struct chain_name name);
-/* One that no chain has, and its end (NULL: nothing). */
+/* An origin outside the chain. follow_origin_fini of NULL does nothing. */
 struct chain_origin *follow_origin_make(struct chain_name name);
 void follow_origin_fini(struct chain_origin *o);
 void follow_origin_free(struct chain *c, struct chain_origin *o);
-/* The partitions that we follow it on. */
+/* The partitions on which this shard follows the origin. */
 void follow_partitions(const struct chain *c, const struct chain_origin *o, uint64_t partitions[CHAIN_WORDS]);
-/* These partitions of an origin (NULL: our own) are another's (NULL: ours) now, with their records. */
+/* Passes these partitions and their records from one origin to another. NULL: this shard itself. */
 MUST_USE paramo_err follow_reassign(struct chain *c, struct chain_origin *from, struct chain_origin *to,
                                     const uint64_t partitions[CHAIN_WORDS]);
 

@@ -27,7 +27,7 @@ void chain_entry_free(struct chain_entry *e)
 static void entry_done(struct van_frame *frame, paramo_err status)
 {
     struct chain_entry *e = container_of(frame, struct chain_entry, frame);
-    (void)status; /* what is not acknowledged is sent again */
+    (void)status; /* unacknowledged entries are sent again */
     e->out = false;
     if (e->over)
         free(e);
@@ -107,8 +107,8 @@ static struct chain_wait *pending(const struct sender *sender, uint64_t number)
 bool chain_pending(struct sender *sender, const struct wire_head *h)
 {
     struct chain_wait *w = pending(sender, h->number);
-    /* Cut anew it asks for other values than those that wait here: it comes again when they have been sent.
-     */
+    /* A slice of a newer view asks for other values than those that wait here. The client sends it again
+     * later. */
     if (w && h->kind != WIRE_PROBE && (!w->reply || w->head.attempt == h->attempt))
         w->head = *h;
     return w;
@@ -130,7 +130,8 @@ void chain_sender_gone(struct sender *sender)
 static void stream_send(struct chain_stream *st)
 {
     struct shard *s = st->shard;
-    if (st->lacked && s->view->number >= st->lacked) { /* once: what is sent from now on has that view */
+    if (st->lacked &&
+        s->view->number >= st->lacked) { /* once: entries that are sent from now on have that view */
         st->mended = st->lacked;
         st->lacked = 0;
         st->unsent = st->entries.head;
@@ -143,7 +144,7 @@ static void stream_send(struct chain_stream *st)
             continue;
         }
         if (e->out)
-            return; /* a copy is still leaving: the tick comes back to it */
+            return; /* a copy is still leaving: the next tick sends it */
         e->m.view = s->view->number;
         memcpy(e->frame.seg, e->seg, sizeof e->seg);
         if (e->migration.what) {
@@ -257,7 +258,8 @@ static paramo_err stream_frame(void *user, struct van_conn *conn, const uint8_t 
     paramo_err err = wire_head_decode(bytes, &head);
     if (err || head.kind == WIRE_WELCOME)
         return err;
-    if (head.kind == WIRE_CHAIN_REFUSED) { /* no ACK is one: requests wait until we have that view, too */
+    if (head.kind ==
+        WIRE_CHAIN_REFUSED) { /* not an ACK: the lease ends, and requests wait until we have that view, too */
         if (head.view > st->mended && head.view > st->lacked)
             st->lacked = head.view;
         stream_send(st);
@@ -323,9 +325,9 @@ static void stream_up(void *arg, struct van_conn *conn, const struct welcome *we
 static void stream_failed(void *arg, paramo_err code, const char *text)
 {
     struct chain_stream *st = arg;
-    (void)text; /* whether it is dead the scheduler says */
+    (void)text; /* the scheduler decides whether the node is dead */
     st->connector = NULL;
-    if (code == PARAMO_E_REFUSED) /* it lives, and its view comes: the next tick dials again */
+    if (code == PARAMO_E_REFUSED) /* the node lives and its view is late: the next tick connects again */
         st->connect_at = 0;
 }
 
@@ -428,8 +430,9 @@ bool chain_open(struct shard *s)
     bool open = !c->failed && !c->wait_until;
     for (const struct chain_stream *st = c->streams; st && open; st = st->next) {
         bool room = st->count < CHAIN_STREAM_ENTRIES && st->bytes < CHAIN_STREAM_BYTES;
-        if (st->migration_source) { /* before it is full nobody waits for it: who is too slow is given up. And
-                           its lease is for the partitions that move alone (migration_source_defers) */
+        if (st->migration_source) {
+            /* Before FULL no answer waits for the target: a slow one is aborted. Its lease covers only the
+             * partitions that migrate (migration_source_defers). */
             open = room || !migration_source_needs_ack(st->migration_source);
             continue;
         }
@@ -442,7 +445,7 @@ bool chain_open(struct shard *s)
 
 /* ---- a change ---- */
 
-/* Where the next member has rows of the table; NULL: where it has any. */
+/* Where the next member has rows of the table. t NULL: where it has rows of any. */
 static const uint64_t *stream_partitions(const struct chain_stream *st, const struct shard_table *t)
 {
     static const uint64_t none[CHAIN_WORDS];
@@ -452,7 +455,7 @@ static const uint64_t *stream_partitions(const struct chain_stream *st, const st
                                                                           : st->some[t->replicas];
 }
 
-/* Has a partition of the rows, or of the message, a place in partitions (and only)? */
+/* Does a row of the message, or one of its partitions, lie on partitions? */
 static bool touches(const struct shard_table *t, const struct chain_message *m, const struct van_seg *seg,
                     const uint64_t *partitions)
 {
@@ -466,7 +469,7 @@ static bool touches(const struct shard_table *t, const struct chain_message *m, 
     return false;
 }
 
-/* Lies all of it on partitions? */
+/* Does all of the message lie on partitions? */
 static bool within(const struct shard_table *t, const struct chain_message *m, const struct van_seg *seg,
                    const uint64_t *partitions)
 {
@@ -562,7 +565,7 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
 {
     const uint64_t *keys = w->head.count ? seg[WIRE_SEG_KEYS].data : NULL;
     c->order++;
-    /* One of a table without copies is no member's but ours: it may be on its way to a move's target only. */
+    /* A table without copies has no other member: its changes go at most to a migration's target. */
     for (size_t i = 0; i < w->head.count && t->replicas; i++) {
         unsigned partition = ring_partition(ring_position(&t->placement, keys[i]));
         if (!only || partition_set_has(only, partition))
@@ -575,7 +578,7 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
     struct queue made = w->made;
     w->made = (struct queue){0};
     struct chain_wait *before = only ? pending(sender, w->head.number) : NULL;
-    if (before) { /* the rest of a chunk whose other keys were done before: one answer for both */
+    if (before) { /* the rest of a chunk whose other keys were applied before: both get one answer */
         before->head = w->head;
         before->entries += w->entries;
         if (before->reply)
@@ -596,7 +599,7 @@ void chain_commit(struct chain *c, const struct shard_table *t, struct chain_wai
         chain_append(e->to, e);
     }
     chain_send_all(c);
-    if (!w->entries) { /* only to a target that is not full yet */
+    if (!w->entries) { /* it goes only to a target that is not FULL yet */
         w->entries = 1;
         chain_wait_done(w);
     }
@@ -651,7 +654,7 @@ void chain_route(struct chain *c, struct queue *entries)
             struct chain_entry *p = container_of(applied_note, struct chain_entry, node);
             chain_append(p->to, p);
         }
-        if (c->failed) { /* nothing may be answered that others do not have */
+        if (c->failed) { /* a change that followers lack must not be answered */
             queue_push(&c->stranded, &e->node);
             continue;
         }
@@ -703,8 +706,8 @@ static void tick_fire(struct lane_timer *timer)
     paramo_err err =
         chain_guarded(c) ? lane_timer_arm(s->lane, &c->tick, now + CHAIN_TICK_MS * ENV_MS) : PARAMO_OK;
     if (err)
-        chain_fail(c, err); /* it would neither beat nor send again */
-    chain_reopen(s);        /* there may be nobody left to wait for but the time */
+        chain_fail(c, err); /* without the timer it neither beats nor sends again */
+    chain_reopen(s);        /* perhaps only the time was left to wait for */
 }
 
 /* ---- life ---- */

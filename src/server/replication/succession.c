@@ -20,20 +20,20 @@ static struct chain_name own_name(const struct chain *c)
     return (struct chain_name){.node = c->shard->config.node, .shard = (uint16_t)c->shard->config.index};
 }
 
-/* Since when nobody is between the owner and us, on partitions with one chain. */
+/* Sets second_at on partitions that share one chain. */
 static void seconds(struct chain *c, unsigned first, unsigned end)
 {
     uint64_t now = lane_now(c->shard->lane);
     int level = c->level[first], above = level - 1;
     while (above > 0 && c->shard->view->chains.level[above].owner[first] == RING_NONE)
         above--;
-    if (level && above) /* level 0: what was so is asked for once more, by the promotion */
+    if (level && above) /* at level 0 it stays: the promotion reads it */
         memset(c->second_at + first, 0, (end - first) * sizeof *c->second_at);
     for (unsigned a = first; a < end && level && !above; a++)
         c->second_at[a] = c->second_at[a] ? c->second_at[a] : now;
 }
 
-/* Our place in each partition's chain, and who comes after us. */
+/* Sets our level in each partition's chain, and the next member. */
 static void places(struct chain *c)
 {
     const struct shard *s = c->shard;
@@ -91,8 +91,8 @@ static void stream_tables(const struct chain *c, struct chain_stream *st)
     }
 }
 
-/* Streams that have lost a partition end: what they hold goes to whoever is next now. */
-/* True: among it is what must be acknowledged before anything is served. */
+/* Closes streams that have lost a partition: their entries go to the new next members. */
+/* True: some of these entries must be acknowledged before the shard serves. */
 static bool streams_update(struct chain *c, struct queue *entries)
 {
     struct shard *s = c->shard;
@@ -139,15 +139,15 @@ static bool streams_update(struct chain *c, struct queue *entries)
 /* ---- partitions ---- */
 
 struct change {
-    uint64_t fresh[CHAIN_WORDS]; /* ours, in which we have followed nobody; others may have */
+    uint64_t fresh[CHAIN_WORDS]; /* ours, and we followed no owner there; others may have */
     uint64_t promoted[CHAIN_WORDS], demoted[CHAIN_WORDS], dropped[CHAIN_WORDS];
     uint64_t farther[CHAIN_WORDS]; /* from the owner than before: fewer tables */
-    uint64_t bereft[CHAIN_WORDS];  /* ours since their owner is gone: without the tables that had no copies */
-    uint64_t nothing[CHAIN_WORDS]; /* that no chain has us for */
+    uint64_t bereft[CHAIN_WORDS];  /* ours because their owner died: without the tables that had no copies */
+    uint64_t nothing[CHAIN_WORDS]; /* no chain has us for these */
     bool promotes, demotes, drops, sheds;
 };
 
-/* Where runs of partitions begin that roles treats alike. runs: of the view before. */
+/* Where runs of partitions begin that roles treats alike. runs: those of the previous view. */
 static void roles_begin(const struct chain *c, const uint64_t runs[CHAIN_WORDS], uint64_t begins[CHAIN_WORDS])
 {
     for (unsigned i = 0; i < CHAIN_WORDS; i++)
@@ -162,7 +162,7 @@ static void roles_begin(const struct chain *c, const uint64_t runs[CHAIN_WORDS],
     }
 }
 
-/* Partitions of which we are a replica have an owner whom we follow. */
+/* Follows the owner of partitions of which this shard is a replica. */
 static void follow(struct chain *c, unsigned first, unsigned end)
 {
     const struct view *view = c->shard->view;
@@ -176,7 +176,7 @@ static void follow(struct chain *c, unsigned first, unsigned end)
     o->partitions += end - first;
 }
 
-/* before: our levels by the view before, whose runs these are. */
+/* before, runs: our levels and the runs of the previous view. */
 static void roles(struct chain *c, const int8_t before[RING_PARTITIONS], const uint64_t runs[CHAIN_WORDS],
                   struct change *change)
 {
@@ -217,8 +217,8 @@ static void roles(struct chain *c, const int8_t before[RING_PARTITIONS], const u
     memcpy(c->mine, mine, sizeof mine);
 }
 
-/* Says in each stream whose partitions have become ours, behind all that had to be sent again: when that is
- * acknowledged, they are served. */
+/* Tells in each stream which partitions of `from` are ours now, behind all that had to be sent again. They
+ * are served when that is acknowledged. */
 static void announce(struct chain *c, struct chain_name from, const uint64_t partitions[CHAIN_WORDS])
 {
     struct chain_message m = {.what = CHAIN_TAKEOVER, .from = from, .origin = own_name(c)};
@@ -262,7 +262,7 @@ static void promote(struct chain *c, const struct change *change)
             c->order = c->last[a];
 }
 
-/* Ours that are another's now, whom we follow. */
+/* Passes our partitions to their new owners, which we follow. */
 static void demote(struct chain *c, const struct change *change)
 {
     struct shard *s = c->shard;
@@ -309,9 +309,9 @@ static void bereave(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
     }
 }
 
-/* Nobody has done anything on partitions of which nobody is left: what was done here, under numbers of chunks
- * that had keys there, too, was done on others, or on rows that were ours once: the view in which we left
- * their chain may never have come. The checkpoint's records come on top (loading.c). */
+/* A partition that lost all its members starts with empty records. Our records speak of other keys of the
+ * same chunks, or of rows that this shard had before: it may have missed the view in which it left their
+ * chain. The checkpoint's records are added later (loading.c). */
 static void restart_empty(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
 {
     struct shard *s = c->shard;
@@ -349,7 +349,7 @@ void chain_shed(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
     }
 }
 
-/* Whoever holds a partition no more forgets it: it would be old when it comes again. */
+/* A shard that no longer holds a partition forgets it: its copy would be old when the partition returns. */
 void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
 {
     struct shard *s = c->shard;
@@ -377,10 +377,10 @@ void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
     }
 }
 
-/* How long an owner that has died, and whose partitions are ours now, may answer pulls: it may be cut off,
- * and not know. 0: none has died; an owner that lives has paused for the move before the view came. Its lease
- * goes through who is next in the view that it has: us, who know what we answered last (forget_gone), or a
- * member that was between, and may have answered until we heard that it is there no more. */
+/* How long a dead owner of partitions that are ours now may answer pulls: it may be cut off and not know of
+ * its death. 0: no owner died; one that lives has paused for the migration before this view. Its lease comes
+ * from the next member in its own view. That is this shard, which knows its last answer (forget_gone), or a
+ * member between, which may have answered until we learned that it is gone. */
 static uint64_t dead_owner_reads(const struct chain *c, const struct change *change)
 {
     unsigned index;
@@ -397,7 +397,7 @@ static uint64_t dead_owner_reads(const struct chain *c, const struct change *cha
     return until;
 }
 
-/* until: dead_owner_reads. What was answered counts, whoever it was that asked. */
+/* until: of dead_owner_reads. Every answer that this shard gave counts, whichever member asked. */
 static void forget_gone(struct chain *c, uint64_t until)
 {
     unsigned index;
@@ -438,13 +438,13 @@ void chain_succeed(struct chain *c)
     migration_view_changed(c);
     bool gated = streams_update(c, &entries);
     roles(c, before, runs, &change);
-    uint64_t until = change.promotes ? dead_owner_reads(c, &change) : 0; /* before the records pass */
+    uint64_t until = change.promotes ? dead_owner_reads(c, &change) : 0; /* before the records change owner */
     if (MUTANT(promoted_without_resend) && change.promotes)
         for (struct qnode *node; (node = queue_pop(&entries));)
             chain_entry_free(container_of(node, struct chain_entry, node));
     if (c->shard->self < 0) {
-        /* Declared dead: whoever owns the partitions now may not have what was not acknowledged. Nothing of
-         * it may be answered. */
+        /* This shard was declared dead: the new owners may lack unacknowledged changes, so none of these is
+         * answered. */
         while (c->sources)
             follow_forget(c, c->sources);
         chain_cancel(&entries);
@@ -469,7 +469,7 @@ void chain_succeed(struct chain *c)
     restart_empty(c, change.bereft);
     forget_gone(c, until);
     for (struct chain_source *source = c->sources; source; source = source->next) {
-        source->again = true; /* what came before its view */
+        source->again = true; /* the messages that came before our view */
         follow_ack(source);
     }
     chain_connect(c);

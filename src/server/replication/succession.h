@@ -10,9 +10,9 @@
 
 /* The view has changed. */
 void chain_succeed(struct chain *c);
-/* These partitions are not ours, nor copied here, any more: their rows and records go. */
+/* This shard no longer owns or copies these partitions: removes their rows and records. */
 void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS]);
-/* The rows of tables that our level of these partitions has not. */
+/* Removes the rows of tables that a member at our level of these partitions does not have. */
 void chain_shed(struct chain *c, const uint64_t partitions[CHAIN_WORDS]);
 
 #endif

@@ -35,7 +35,7 @@ enum dedup_state applied_window_state(const struct applied_window *applied_windo
     return dedup_check(&applied_window->own, number);
 }
 
-/* Where the number's part is, or would be. */
+/* Where the note of the number is, or would be. */
 static struct applied_note **applied_note_at(struct applied_note **at, uint64_t number)
 {
     while (*at && (*at)->number < number)
@@ -91,7 +91,7 @@ struct applied_note *applied_note_make(uint64_t number, const uint64_t partition
 void applied_window_attach(struct applied_window *applied_window, struct applied_note *applied_note)
 {
     if (dedup_check(&applied_window->own, applied_note->number) ==
-        DEDUP_BEYOND) /* a sender is no further ahead of its floor */
+        DEDUP_BEYOND) /* a sender is never further ahead of its floor */
         applied_window_raise_floor(applied_window, applied_note->number - DATA_WINDOW + 1);
     struct applied_note **at = applied_note_at(&applied_window->applied_notes, applied_note->number);
     if (dedup_check(&applied_window->own, applied_note->number) != DEDUP_NEW) {
@@ -116,11 +116,9 @@ paramo_err applied_window_note_number(struct applied_window *applied_window, uin
     return PARAMO_OK;
 }
 
-/* ---- partitions that come and go
- * ------------------------------------------------------------------------------
- */
+/* ---- partitions that come and go ---- */
 
-/* What all partitions say is the record's again. */
+/* Numbers on which all partitions agree move back to the record. */
 static void normalize(struct applied_window *applied_window, const uint64_t held[PARTITION_WORDS])
 {
     for (struct applied_note **at = &applied_window->applied_notes; *at;) {
@@ -148,7 +146,7 @@ void applied_window_retain(struct applied_window *applied_window, const uint64_t
             applied_note->partitions[i] &= held[i];
 }
 
-/* The record says of the number what it said, in a part: `part`, which goes to its place. */
+/* Moves what the record says of the number into applied_note, which is inserted at its place. */
 static void applied_note_open(struct applied_window *applied_window, uint64_t number,
                               struct applied_note **at, struct applied_note *applied_note)
 {
@@ -162,7 +160,7 @@ static void applied_note_open(struct applied_window *applied_window, uint64_t nu
         dedup_drop(&applied_window->own, number);
 }
 
-/* there: on which of the partitions it is done; NULL: on all of them, or on none. */
+/* there: the partitions on which it is applied; NULL: all of them, or none. */
 static void applied_note_set(struct applied_note *applied_note, const uint64_t partitions[PARTITION_WORDS],
                              bool done, const struct applied_note *there)
 {
@@ -173,7 +171,7 @@ static void applied_note_set(struct applied_note *applied_note, const uint64_t p
     }
 }
 
-/* The first number from this one on of which they say different things; both are of one floor. */
+/* The first number from this one on for which the records differ; both have the same floor. */
 static uint64_t next_different(const struct dedup *a, const struct dedup *b, uint64_t number)
 {
     uint64_t end = a->floor + DATA_WINDOW;
@@ -189,9 +187,8 @@ static uint64_t next_different(const struct dedup *a, const struct dedup *b, uin
     return number < end ? number : end;
 }
 
-/* In the order of their numbers: those that have a part here or there, and those of which the records, both
- * of one floor, say different things. Of all others they say the same already. One that has no part gets one
- * of the spare ones. */
+/* Visits numbers in ascending order: those with a note here or there, and those for which the records differ
+ * (both have the same floor). For all others they agree already. A number without a note gets a spare one. */
 static void arrive(struct applied_window *applied_window, const uint64_t partitions[PARTITION_WORDS],
                    const struct dedup *own, const struct applied_note *theirs, struct applied_note **spare)
 {
@@ -220,7 +217,7 @@ static void arrive(struct applied_window *applied_window, const uint64_t partiti
     }
 }
 
-/* Parts for all numbers that may need one. */
+/* Notes for all numbers that may need one. */
 static paramo_err spare_notes(const struct dedup *a, const struct dedup *b, const struct applied_note *theirs,
                               struct applied_note **spare)
 {
@@ -249,12 +246,12 @@ paramo_err applied_window_import(struct applied_window *applied_window, const ui
     dedup_init(&own);
     if (theirs)
         own = theirs->own;
-    applied_window_raise_floor(applied_window, own.floor); /* both are what one sender has said */
+    applied_window_raise_floor(applied_window, own.floor); /* both floors are the same sender's */
     dedup_raise(&own, applied_window->own.floor);
     paramo_err err = spare_notes(&own, &applied_window->own, theirs ? theirs->applied_notes : NULL, &spare);
     if (!err &&
         (spare ||
-         applied_window->applied_notes)) /* else both say the same of all numbers: most senders are silent */
+         applied_window->applied_notes)) /* otherwise they agree on all numbers, as for most senders */
         arrive(applied_window, partitions, &own, theirs ? theirs->applied_notes : NULL, &spare);
     while (spare)
         applied_note_end(&spare);
@@ -279,9 +276,7 @@ paramo_err applied_window_merge(struct applied_window *applied_window, const uin
     return err;
 }
 
-/* ---- what goes with partitions
- * --------------------------------------------------------------------------------
- */
+/* ---- what goes with partitions ---- */
 
 static bool applied_note_covers(const struct applied_note *applied_note,
                                 const uint64_t partitions[PARTITION_WORDS])

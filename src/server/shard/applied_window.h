@@ -1,21 +1,20 @@
 /*
- * Vector clocks per range (Li et al., OSDI'14, section 4.3), as few as can be. A shard has one record of
- * applied numbers per sender for all its partitions (dedup.h), and beside it a part for each number that is
- * done on some of the partitions only: because partitions have come from a shard that says otherwise than
- * this one, or because the slices of a chunk reach a follower by different chains.
+ * Applied numbers of one sender, per partition (Li et al., OSDI'14, section 4.3: vector clocks per range). A
+ * shard has one record of applied numbers per sender for all its partitions (dedup.h). Beside it, a note
+ * names the partitions of each number that is applied on some of them only. This happens when partitions come
+ * from a shard with another record, or when the slices of a chunk reach a follower through different chains.
  *
- *     own     floor | 1 1 0 1 0 0 ...      1: done on all partitions that are here
- *     parts           . . | . | .          beside a 0: done on these partitions, and no others
+ *     record  floor | 1 1 0 1 0 0 ...      1: applied on all partitions that are here
+ *     notes           . . | . | .          beside a 0: applied on these partitions only
  *
- * What bounds it: a part is for one number of the sender's window, so a sender has fewer than DATA_WINDOW,
- * however many arrivals there were and however long it says nothing. A part ends when the floor passes its
- * number, when the number is done everywhere (a sender's chunk comes to a shard as one slice with all its
- * keys that are there, so partitions that the slice does not touch hold none of its keys), or when all
- * partitions that are here say the same.
+ * A note is for one number of the sender's window, so a sender has fewer than DATA_WINDOW, however many
+ * partitions arrive. A note ends in three cases: the floor passes its number; the number is applied
+ * everywhere; or all partitions that are here agree. A slice has all keys of its chunk that the shard owns,
+ * so partitions that it does not touch have none of its keys.
  *
- * A floor is true of a sender everywhere: whoever knows it may raise it in every record.
+ * A floor holds for a sender everywhere: every record may be raised to it.
  *
- * Pure; one owner; it never knows partitions' rows or senders' names. Tests:
+ * Pure; one owner. It must never know partitions' rows or senders' names. Tests:
  * test/server/test_applied_window.c, test/worker/test_chain_sim.c.
  */
 #ifndef SERVER_SHARD_APPLIED_WINDOW_H
@@ -40,46 +39,46 @@ struct applied_window {
 void applied_window_init(struct applied_window *applied_window);
 void applied_window_fini(struct applied_window *applied_window);
 
-/* As a message brought it. */
+/* Raises the floor to that of a message. */
 void applied_window_raise_floor(struct applied_window *applied_window, uint64_t floor);
-/* DONE only if it is so on all partitions: what a request without keys may go by. */
+/* DONE only if it is applied on all partitions, which is what a request without keys needs. */
 enum dedup_state applied_window_state(const struct applied_window *applied_window, uint64_t number);
-/* Where a number is done that is done on some partitions only; NULL: it is done on all, or on none. */
+/* The note of a number; NULL: it is applied on all partitions, or on none. */
 const struct applied_note *applied_window_note(const struct applied_window *applied_window, uint64_t number);
-/* Nothing at or above the floor is done: the record says no more than its floor. */
+/* No number at or above the floor is applied. */
 bool applied_window_is_empty(const struct applied_window *applied_window);
-/* The number is done on all partitions, the keys on those where it was new having been applied just now. */
+/* The number is now applied on all partitions: the caller has applied the keys on those where it was new. */
 void applied_window_record(struct applied_window *applied_window, uint64_t number);
 
 /* NULL: no memory. */
 struct applied_note *applied_note_make(uint64_t number, const uint64_t partitions[PARTITION_WORDS]);
-/* The number is done on its partitions, too, whatever is known of the sender here: its record may have been
- * made just now. Takes it; needs no memory. */
+/* The number is applied on the note's partitions, too. The record may be new. Takes over the note; needs no
+ * memory. */
 void applied_window_attach(struct applied_window *applied_window, struct applied_note *applied_note);
 MUST_USE paramo_err applied_window_note_number(struct applied_window *applied_window, uint64_t number,
                                                const uint64_t partitions[PARTITION_WORDS]);
 
-/* Where these partitions were, this was done on them (NULL: nothing). held: the partitions that are here;
- * these may be among them. Twice does no harm. MEMORY: nothing has changed but the floor. */
+/* Imports the previous shard's record of these partitions (NULL: no number is applied). held: the partitions
+ * that are here; may include these. Importing twice does no harm. MEMORY: only the floor has changed. */
 MUST_USE paramo_err applied_window_import(struct applied_window *applied_window,
                                           const uint64_t held[PARTITION_WORDS],
                                           const uint64_t partitions[PARTITION_WORDS],
                                           const struct applied_window *theirs);
-/* What is done there is done on these partitions, beside what was done here. */
+/* Adds the numbers of `theirs` on these partitions. */
 MUST_USE paramo_err applied_window_merge(struct applied_window *applied_window,
                                          const uint64_t held[PARTITION_WORDS],
                                          const uint64_t partitions[PARTITION_WORDS],
                                          const struct dedup *theirs);
-/* Only these partitions are left. */
+/* Forgets all partitions but these. */
 void applied_window_retain(struct applied_window *applied_window, const uint64_t held[PARTITION_WORDS]);
 
-/* The record that goes with these partitions when they leave, or into a checkpoint: what is done on all of
- * them. With it go the parts of which applied_note_splits them: done on some and not on others. */
+/* The numbers that are applied on all of these partitions: the record that leaves with them, or goes into a
+ * checkpoint. Notes for which applied_note_splits is true (applied on some of them) go with it. */
 struct dedup applied_window_extract(const struct applied_window *applied_window,
                                     const uint64_t partitions[PARTITION_WORDS]);
 bool applied_note_splits(const struct applied_note *applied_note, const uint64_t partitions[PARTITION_WORDS]);
 
-/* How many parts it has; *bytes grows by their memory. */
+/* The number of notes; adds their memory to *bytes. */
 size_t applied_window_count_notes(const struct applied_window *applied_window, size_t *bytes);
 
 #endif

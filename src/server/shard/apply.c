@@ -34,8 +34,8 @@ bool apply_owned(const struct shard *s, const struct ring_placement *placement, 
     return true;
 }
 
-/* Our clients have checked the same, but send from the caller's own arrays: what differs now was changed
- * meanwhile. That ends the request, for the same bytes would come again over any other connection. */
+/* Clients make the same checks, but send from the caller's arrays, which the caller may have changed since.
+ * This ends the request: another connection would bring the same bytes again. */
 paramo_err apply_check_order(const struct shard_table *t, const uint64_t *keys, size_t n)
 {
     size_t bad = data_keys_ascend(keys, n);
@@ -69,7 +69,7 @@ static paramo_err check_len(const struct shard_table *t, const char *what, uint6
     return PARAMO_OK;
 }
 
-/* Bytes of values that a request must bring, or with lens, has. */
+/* The bytes of values that a request must have (with lens: that it has). */
 static paramo_err check_vals(const struct shard_table *t, const struct wire_head *h,
                              const struct van_seg *seg, unsigned nseg)
 {
@@ -128,7 +128,7 @@ static bool all_there(const uint32_t *rows, size_t n)
     return all;
 }
 
-/* Both offer what was not remembered; a list with a key that has no row even then is not kept. */
+/* Both offer lists that were not remembered. A list is not kept if a key has no row even then. */
 static void offer_end(struct shard_table *t, const uint32_t *rows, size_t n, paramo_err err)
 {
     if (!err && all_there(rows, n))
@@ -145,7 +145,7 @@ static struct rowcache_list *rows_known(struct shard_table *t, const struct wire
     return whole ? rowcache_find(&t->rows, table_generation(t->table), keys, h->count) : NULL;
 }
 
-/* known: what rows_known had. */
+/* known: the result of rows_known. */
 static paramo_err push_rows(struct shard_table *t, const uint64_t *keys, size_t n,
                             struct rowcache_list *known, const void *vals)
 {
@@ -270,7 +270,7 @@ paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const 
         if (var)
             return table_var_put(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
         return table_put_rows(table, keys, n, h->flags & WIRE_STATE, seg[WIRE_SEG_VALS].data);
-    default: /* DELETE */
+    default: /* a DELETE */
         return table_delete(table, keys, n, NULL);
     }
 }
@@ -286,8 +286,8 @@ static paramo_err all_change(struct shard *s, struct shard_table *t, const struc
     return err;
 }
 
-/* Does it ask for rows that are gone? Who asks for all asks for what we own: what is lost of a partition that
- * we follow, or that is about to come, its owner says. */
+/* Does the request touch lost rows? A request for all rows means all that this shard owns. The owner answers
+ * for rows of partitions that this shard follows or will get. */
 static bool asks_for_lost(const struct shard *s, const struct shard_table *t, const struct wire_head *h,
                           const uint64_t *keys)
 {
@@ -310,12 +310,12 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
 {
     struct shard *s = peer->shard;
     const uint64_t *keys = h->count ? seg[WIRE_SEG_KEYS].data : NULL;
-    if (repeated && h->kind != WIRE_PUSHPULL) { /* whatever stands in it by now */
+    if (repeated && h->kind != WIRE_PUSHPULL) { /* the caller may have changed its contents */
         reply_status(peer, h, PARAMO_OK, NULL);
         return PARAMO_OK;
     }
     paramo_err err = apply_check_rows(t, h, seg, nseg);
-    /* Keys that are remembered have been checked, but perhaps under another view. */
+    /* Remembered keys have been checked, but perhaps under an earlier view. */
     struct rowcache_list *known = err ? NULL : rows_known(t, h, keys);
     if (!err && h->kind != WIRE_SCAN && !(known && apply_owned(s, &t->placement, keys, h->count)))
         err = apply_check_keys(s, t, keys, h->count);
@@ -327,7 +327,8 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
     }
     if (MUTANT(record_before_update) && data_changes(h->kind) && !repeated)
         applied_window_record(&peer->sender->applied_window, h->number);
-    /* A repeat, too: that a pushpull's push is done may be known where its rows died with another. */
+    /* This holds for a repeat, too: the record of a pushpull's push may have survived when its rows did
+     * not. */
     if (!(repeated && MUTANT(repeat_reads_lost)) && asks_for_lost(s, t, h, keys)) {
         (void)err_set(
             PARAMO_E_DATA_LOST,
@@ -343,16 +344,16 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
         uint64_t partitions[RING_PARTITIONS / 64], *only = NULL;
         const struct applied_note *applied_note =
             applied_window->applied_notes ? applied_window_note(applied_window, h->number) : NULL;
-        if (applied_note) { /* the rest of it */
+        if (applied_note) { /* the rest of the chunk */
             for (unsigned i = 0; i < PARTITION_WORDS; i++)
                 partitions[i] = ~applied_note->partitions[i];
             only = partitions;
-            known = NULL; /* a part of the list may take its place */
+            known = NULL; /* part of the list may replace it */
         }
         if (s->chain)
             err = chain_prepare(peer, t, h, seg, nseg, only, &wait);
         if (!err && h->kind == WIRE_CLEAR && s->chain && s->chain->origins)
-            only = chain_only_mine(s->chain, only, partitions); /* others' rows are here, too */
+            only = chain_only_mine(s->chain, only, partitions); /* the table has rows of other owners, too */
         if (!err)
             err = only ? partial_apply(s, t, h, seg, nseg, only) : all_change(s, t, h, seg, known);
         if (err) { /* nothing has changed */
@@ -368,9 +369,8 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
             applied_window_record(applied_window, h->number);
         if (MUTANT(floor_without_window))
             applied_window_raise_floor(applied_window, h->number + 1);
-        /* Only the whole table's loss that somebody has accepted: rows put one by one, or from a file that
-         * was saved before others were made, do not say what became of the rest, which would read as zeros.
-         */
+        /* Only a CLEAR of the whole table ends its loss. After rows are put one by one, or from an older
+         * file, the other lost rows would read as zeros. */
         if (h->kind == WIRE_CLEAR)
             shard_table_lose(t, only, false);
         if (wait) {

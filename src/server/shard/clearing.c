@@ -11,8 +11,8 @@
 #include "table/table_snapshot.h"
 
 enum {
-    STEP_KEYS = 4096,       /* looked at, and at most removed, in a step: a millisecond, or two */
-    STEP_BYTES = 512 << 10, /* of rows of a dense table, which are filled */
+    STEP_KEYS = 4096,       /* examined, and at most removed, in one step: 1 to 2 ms */
+    STEP_BYTES = 512 << 10, /* of rows of a dense table, which get their initial values */
 };
 
 struct portion {
@@ -38,7 +38,7 @@ static size_t step_keys(const struct shard *s)
     return keys && keys < STEP_KEYS ? keys : STEP_KEYS;
 }
 
-/* ---- steps --------------------------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 static size_t dense_rows(const struct shard *s, const struct shard_table *t)
 {
@@ -47,7 +47,7 @@ static size_t dense_rows(const struct shard *s, const struct shard_table *t)
     return rows < most ? rows : most;
 }
 
-/* clear_at is a row. Rows that are not held are none of ours. */
+/* clear_at is a row. Skips rows that this shard does not hold. */
 static paramo_err dense_step(struct shard_table *t, struct portion *p, bool *more)
 {
     paramo_err err = PARAMO_OK;
@@ -77,7 +77,7 @@ static paramo_err sweep_step(struct shard_table *t, struct portion *p, bool *mor
     uint64_t before = t->clear_at;
     *more = table_sweep(t->table, &t->clear_at, p->most, portion_add, p);
     paramo_err err = table_delete(t->table, p->keys, p->n, NULL);
-    if (p->full) { /* those that were removed are not met again */
+    if (p->full) { /* removed rows are not visited again */
         t->clear_at = before;
         *more = true;
     }
@@ -90,14 +90,14 @@ static bool step(struct shard *s, struct shard_table *t)
     bool dense = t->options.kind == PARAMO_TABLE_DENSE, more = true;
     struct portion p = {.t = t, .most = dense ? dense_rows(s, t) : step_keys(s)};
     paramo_err err = dense ? dense_step(t, &p, &more) : sweep_step(t, &p, &more);
-    if (err && s->chain) /* of rows that are held, or of any keys, there is nothing to go wrong */
+    if (err && s->chain) /* this cannot fail for rows that are held, nor for any keys */
         chain_fail(s->chain, err);
     if (err)
         more = false;
     return more;
 }
 
-/* ---- what waits ---------------------------------------------------------------------------------------- */
+/* ---- what waits ---- */
 
 bool clearing_touches(const struct shard_table *t, const uint64_t *partitions)
 {
@@ -119,7 +119,7 @@ bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van
     return holds;
 }
 
-/* Rows are few enough for one step. */
+/* Are the rows few enough for one step? */
 static bool is_few(const struct shard *s, const struct shard_table *t)
 {
     return t->options.kind != PARAMO_TABLE_DENSE && table_rows(t->table) <= step_keys(s);
@@ -135,7 +135,7 @@ static void table_over(struct shard *s, struct shard_table *t)
     s->cleared = true;
 }
 
-/* What waited for it goes on. */
+/* Handles what waited for the removal. */
 static void go_on(struct shard *s)
 {
     s->cleared = false;
@@ -146,8 +146,8 @@ static void go_on(struct shard *s)
         slice_resume_all(s);
 }
 
-/* A step of one table. *waits (NULL: at any cost): there is something to do, but not yet. False: there is
- * nothing. */
+/* One step of one table. False: there is nothing to do. *waits is set if the step must wait; waits NULL: the
+ * step runs in any case. */
 static bool some_step(struct shard *s, bool *waits)
 {
     uint64_t id;
@@ -183,7 +183,7 @@ void clearing_fire(struct lane_timer *timer)
 {
     struct shard *s = container_of(timer, struct shard, clearing);
     bool waits;
-    if (some_step(s, &waits) || waits) /* in a simulation much is to happen between two steps */
+    if (some_step(s, &waits) || waits) /* in a simulation, other events come between two steps */
         steps_due(s, waits || s->config.scan_keys ? ENV_MS : 0);
     if (s->cleared)
         go_on(s);
@@ -196,7 +196,7 @@ void clearing_update(struct shard *s, struct shard_table *t)
         steps_due(s, 0);
 }
 
-/* ---- what begins --------------------------------------------------------------------------------------- */
+/* ---- what begins ---- */
 
 static void whole(struct shard *s, struct shard_table *t)
 {
@@ -206,7 +206,7 @@ static void whole(struct shard *s, struct shard_table *t)
     }
     t->remains = !few;
     table_over(s, t);
-    if (!few || s->cleared) /* those that waited go on later */
+    if (!few || s->cleared) /* requests that waited are handled later */
         steps_due(s, 0);
 }
 
@@ -236,7 +236,7 @@ void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *part
         clearing_update(s, t);
     } else {
         table_changes_forget(
-            t->table); /* a checkpoint that adds to the last would not know what goes later */
+            t->table); /* a checkpoint that adds to the last would not know which rows go later */
         steps_due(s, 0);
     }
     if (s->cleared)

@@ -19,14 +19,15 @@
 
 #include "server/shard/shard_impl.h"
 
-/* All rows of these partitions (NULL: of the table, which has no others) are gone from now on: dense ones are
- * what they were at first. Needs no memory. */
+/* All rows of these partitions (NULL: of the table, which has no others) are gone from now on; dense rows
+ * have their initial values again. Needs no memory. */
 void clearing_begin(struct shard *s, struct shard_table *t, const uint64_t *partitions);
-/* Are rows there on any of these partitions that are gone? Nothing may be read there, nor come. */
+/* Are there removed rows on any of these partitions that still take memory? Then nothing may read or add rows
+ * there. */
 bool clearing_touches(const struct shard_table *t, const uint64_t *partitions);
 /* Must the request wait for that? */
 bool clearing_holds(struct shard *s, const struct wire_head *h, const struct van_seg *seg);
-/* Rows were deleted: what they took may be freed. */
+/* Rows were deleted: their memory may be freed. */
 void clearing_update(struct shard *s, struct shard_table *t);
 void clearing_fire(struct lane_timer *timer);
 

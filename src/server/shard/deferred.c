@@ -7,7 +7,7 @@
 #include "server/shard/scanning.h"
 #include "server/shard/slice.h"
 
-/* One of these, at most one of a sender and number. */
+/* There is at most one for each sender and number. */
 struct deferred {
     struct qnode node;
     struct peer *peer;
@@ -39,7 +39,7 @@ static struct deferred *find(const struct shard *s, const struct sender *sender,
     return d ? d : find_in(&s->deferred_held, sender, number);
 }
 
-/* After the last that was heard of it nobody may wait for it any more. */
+/* Its sender has not asked for it since then, and may not wait any more. */
 static uint64_t deadline_of(const struct shard *s)
 {
     return lane_now(s->lane) + SHARD_VIEW_DEFERRED_SECONDS * ENV_SEC;
@@ -109,7 +109,7 @@ bool deferred_count(const struct peer *peer, const struct wire_head *h, struct t
     return true;
 }
 
-/* What it asked for is there, or an error says why not. */
+/* Its result is there, or an error says why not. */
 static void over(struct shard *s, struct deferred *d, paramo_err err)
 {
     struct van_seg seg = {.data = &d->cursor, .len = sizeof d->cursor};
@@ -131,7 +131,7 @@ static bool is_stat(const struct qnode *node)
     return container_of(node, struct deferred, node)->head.kind == WIRE_STAT;
 }
 
-/* The first has had a step, and is not over. */
+/* The first request has had a step, and needs more. */
 static void next_turn(struct shard *s)
 {
     struct queue *q = &s->deferred;
@@ -152,7 +152,7 @@ static void next_turn(struct shard *s)
     q->head = stat;
 }
 
-/* Of the first that waits. */
+/* One step of the first waiting request. */
 static void step(struct shard *s)
 {
     struct deferred *d = container_of(s->deferred.head, struct deferred, node);

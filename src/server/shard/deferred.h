@@ -19,16 +19,16 @@
 #include "server/shard/shard_impl.h"
 
 MUST_USE paramo_err deferred_add(struct peer *peer, const struct wire_head *head, uint64_t cursor);
-/* Has it been deferred? It stays for as long as its sender asks for it, however long it takes. */
+/* Is the request deferred? This also tells that its sender still wants it. */
 bool deferred_asked(const struct shard *s, const struct sender *sender, uint64_t number);
-/* The count that a deferred STAT, which is handled again, has been waiting for. */
+/* True: a deferred STAT is being handled again, and this is its count. */
 bool deferred_count(const struct peer *peer, const struct wire_head *head, struct table_count *count);
 void deferred_fire(struct lane_timer *timer);
-/* Steps are due: of what waits, or to let go of memory. */
+/* Starts the timer of steps: for waiting requests, or to free memory. */
 void deferred_go(struct shard *s);
-/* What shut the shard, or a connection, may be over. */
+/* The shard or a connection may be open again: held requests are handled again. */
 void deferred_resume(struct shard *s);
-/* Those of a peer (NULL: of none), or past their deadline. */
+/* Drops the requests of a peer (NULL: of none), and those past their deadline. */
 void deferred_drop(struct shard *s, const struct peer *peer, uint64_t now);
 
 #endif

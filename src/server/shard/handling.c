@@ -52,7 +52,7 @@ static size_t answer_bytes(const struct shard_request *q)
     return sizeof *q + (q->answer ? q->answer->bytes : 0);
 }
 
-/* Nobody waits for it any more. */
+/* No sender waits for the request any more. */
 static void request_release(struct shard *s, struct shard_request *q)
 {
     if (q->answered) {
@@ -95,7 +95,7 @@ bool handling_any(const struct sender *sender)
     return false;
 }
 
-/* On the lane: the answer is there. */
+/* On the lane: the handler has answered. */
 static void finish(struct shard_request *q)
 {
     struct shard *s = q->shard;
@@ -143,7 +143,7 @@ static void answer_ready(struct shard_request *q)
     gate_unref(gate);
 }
 
-/* What has an array stays there, the rest is copied. */
+/* Segments with an array are referenced, the others are copied. */
 static struct kept_answer *answer_make(const struct van_seg seg[VAN_SEGS],
                                        struct paramo_array *const array[VAN_SEGS])
 {
@@ -180,7 +180,7 @@ static size_t value_bytes(const struct shard_request *q)
     return t == PARAMO_F64 || t == PARAMO_I64 ? 8 : t == PARAMO_U8 ? 1 : 4;
 }
 
-/* lens add up to the values. */
+/* Checks that lens add up to the values. */
 static paramo_err answer_check(const struct shard_request *q, const uint32_t *lens, size_t vals_bytes)
 {
     uint64_t sum = 0;
@@ -246,7 +246,7 @@ paramo_err shard_answer_error(struct shard_request *q, paramo_err status, const 
     struct van_seg seg[VAN_SEGS] = {{0}};
     seg[WIRE_SEG_BODY] =
         (struct van_seg){.data = (void *)(uintptr_t)message, .len = strnlen(message, ERR_TEXT_MAX - 1)};
-    q->answer = answer_make(seg, no_arrays); /* without memory: without the text */
+    q->answer = answer_make(seg, no_arrays); /* without memory, the answer has no text */
     q->status = status;
     answer_ready(q);
     return PARAMO_OK;
@@ -358,13 +358,13 @@ paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct
     struct shard_request *q = find(sender, h->number);
     uint64_t keys_hash = t ? hash_bytes(seg[WIRE_SEG_KEYS].data, seg[WIRE_SEG_KEYS].len) : 0;
     if (q && !q->info.push && q->keys_hash != keys_hash) {
-        /* Cut anew by a newer view: what was read was for other keys. */
+        /* The slice was cut by a newer view: the values that were read are for other keys. */
         request_release(s, q);
         *slot_of(sender, h->number) = NULL;
         q = NULL;
     }
     if (q && q->info.push && q->info.pull && q->keys_hash != keys_hash) {
-        /* Its handler has been called, and what it answers is for all the keys that were here then. */
+        /* The handler has the request, and its answer is for all the keys that were here then. */
         reply_status(peer, h, PARAMO_E_HANDLER,
                      "some of the keys have got another server while the handler had the request");
         return PARAMO_OK;
@@ -396,7 +396,7 @@ paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct
         sender->handled = calloc(DATA_WINDOW, sizeof *sender->handled);
     if (!sender->handled || sender->kept_bytes > SENDER_KEPT_BYTES ||
         s->handling_bytes > SHARD_HANDLING_BYTES) {
-        s->counters.dropped++; /* asked again, when floors have passed */
+        s->counters.dropped++; /* the client asks again; floors may have risen by then */
         return PARAMO_OK;
     }
     q = request_make(peer, t, h, seg, nseg, hold);
@@ -419,7 +419,7 @@ bool handling_probe(struct peer *peer, const struct wire_head *h)
     struct shard_request *q = find(peer->sender, h->number);
     if (!q)
         return false;
-    if (q->head.attempt != h->attempt) { /* perhaps for other keys: only the request itself can tell */
+    if (q->head.attempt != h->attempt) { /* perhaps it has other keys: only the request itself tells */
         reply_probe(peer, h, PROBE_UNKNOWN);
         return true;
     }
@@ -435,6 +435,6 @@ void handling_close(struct shard *s)
 {
     atomic_store(&s->gate->closed, true);
     while (atomic_load(&s->gate->posting))
-        ; /* a poster is on its way through a few instructions */
+        ; /* a poster needs only a few more instructions */
     gate_unref(s->gate);
 }

@@ -11,12 +11,12 @@
 /* t NULL: a message. */
 MUST_USE paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct wire_head *head,
                                    const struct van_seg *seg, unsigned nseg, struct van_hold **hold);
-/* True if the number is a handler's business, and the probe has been answered. */
+/* True: the number is a handler's, and the probe has been answered. */
 bool handling_probe(struct peer *peer, const struct wire_head *head);
-/* The sender's floor has gone from `from` to its present place: answers below are let go. */
+/* The sender's floor rose from `from` to its present value: frees kept answers below it. */
 void handling_floor(struct shard *s, struct sender *sender, uint64_t from);
 void handling_forget(struct shard *s, struct sender *sender);
-/* Is there anything of it? */
+/* Does a handler or a kept answer still refer to the sender? */
 bool handling_any(const struct sender *sender);
 void handling_close(struct shard *s);
 

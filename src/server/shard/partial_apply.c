@@ -11,7 +11,7 @@ static unsigned partition_of(const struct shard_table *t, uint64_t key)
     return ring_partition(ring_position(&t->placement, key));
 }
 
-/* ---- some of a request's rows -------------------------------------------------------------------------- */
+/* ---- some of a request's rows ---- */
 
 static size_t row_bytes(const struct shard_table *t, const struct wire_head *h)
 {

@@ -10,12 +10,12 @@
 
 #include "server/shard/shard_impl.h"
 
-/* apply_change to those rows that lie on partitions. */
+/* apply_change, of the rows that lie on partitions only. */
 MUST_USE paramo_err partial_apply(struct shard *s, struct shard_table *t, const struct wire_head *head,
                                   const struct van_seg *seg, unsigned nseg,
                                   const uint64_t partitions[RING_PARTITIONS / 64]);
-/* Those rows of a request that lie on partitions (NULL: all), gathered in a buffer: its size, and head and
- * segments of them. */
+/* Gathers the rows of a request that lie on partitions (NULL: all) in a buffer: its size; its head and
+ * segments. */
 size_t rows_some_bytes(const struct wire_head *head, const struct van_seg *seg, unsigned nseg);
 void rows_some(const struct shard_table *t, const struct wire_head *head, const struct van_seg *seg,
                const uint64_t *partitions, uint8_t *buffer, struct wire_head *some_head,

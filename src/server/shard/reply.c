@@ -9,7 +9,7 @@ enum { REPLIES_CACHED = 4096 };
 
 static void reply_done(struct van_frame *frame, paramo_err status)
 {
-    (void)status; /* lost answers are asked for again */
+    (void)status; /* the client asks again for a lost answer */
     reply_free(container_of(frame, struct reply, frame));
 }
 
@@ -114,8 +114,8 @@ static void push_out(struct peer *peer, struct reply *r)
         peer->blocked = true;
         queue_push(&peer->backlog, &r->frame.node);
     } else if (err) {
-        reply_free(r); /* the connection is gone, or the answer too large: closed() comes, or the client asks
-                          again */
+        /* the connection has ended, or the answer is too large: closed() follows, or the client asks again */
+        reply_free(r);
     }
 }
 
@@ -147,7 +147,7 @@ static void reply_plain(struct peer *peer, const struct wire_head *request, stru
     struct shard *s = peer->shard;
     struct reply *r = reply_get(s);
     if (!r)
-        return; /* as if it were lost: the client asks again */
+        return; /* as if the answer was lost: the client asks again */
     size_t len = text ? strnlen(text, ERR_TEXT_MAX) : 0;
     if (len) {
         r->buffer = bufpool_get(&s->pool, len);

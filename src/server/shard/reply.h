@@ -18,7 +18,7 @@ void reply_seg(struct reply *reply, unsigned seg, size_t offset, size_t bytes);
 void reply_lend(struct reply *reply, unsigned seg, const void *data, size_t bytes);
 void reply_send(struct peer *peer, struct reply *reply, const struct wire_head *head, bool lens,
                 uint32_t count, uint32_t column);
-/* A captured answer, to the latest attempt. */
+/* Sends a captured answer, to the latest attempt. */
 void reply_late(struct peer *peer, struct reply *reply, const struct wire_head *head);
 void reply_kept(struct peer *peer, const struct wire_head *head, paramo_err status, struct kept_answer *kept);
 void reply_free(struct reply *reply);

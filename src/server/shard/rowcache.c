@@ -4,7 +4,7 @@
 
 #include "base/hash.h"
 
-/* Never 0. Two lists that differ elsewhere only are told apart by the keys themselves. */
+/* Never 0. Lists with equal marks are told apart by their keys. */
 static uint64_t mark_of(const uint64_t *keys, size_t n)
 {
     uint64_t x = mix64(keys[0] + n);

@@ -1,11 +1,12 @@
 /*
- * The key lists that a table was asked for last, with the rows they resolved to: the push that follows a pull
- * of the same keys, and a batch that comes again, cost no look-up. Lists are compared key by key, so that no
- * hash must be trusted; a list is taken only if every key has its row, since a row that is missing may be
- * made by somebody else. Row numbers hold for one generation of the table (table/table.h).
+ * The key lists that a table was asked for last, with the rows that they resolved to. A push that follows a
+ * pull of the same keys needs no look-up, nor does a batch that comes again. Lists are compared key by key,
+ * so no hash is trusted. A list is kept only if every key has its row, because a missing row may be made
+ * later. Row numbers hold for one generation of the table (table/table.h).
  *
- * The oldest lists go first, at most ROWCACHE_LISTS and ROWCACHE_BYTES. Where lists never come again most are
- * not kept at all. One owner, the shard. Tests: test/server/test_rowcache.c.
+ * The oldest lists are dropped first; there are at most ROWCACHE_LISTS of ROWCACHE_BYTES. Where lists do not
+ * repeat, most are not kept at all. It must never know tables, requests or senders. One owner, the shard.
+ * Tests: test/server/test_rowcache.c.
  */
 #ifndef SERVER_SHARD_ROWCACHE_H
 #define SERVER_SHARD_ROWCACHE_H
@@ -21,9 +22,9 @@ enum {
     ROWCACHE_LISTS = 64, /* a power of two */
     ROWCACHE_BYTES = 16 << 20,
     ROWCACHE_KEYS_MIN = 16, /* shorter lists are looked up as quickly */
-    ROWCACHE_IDLE = 128,    /* lists kept in vain, after which ... */
-    ROWCACHE_ROUND = 64,    /* ... of so many ... */
-    ROWCACHE_TRY = 8        /* ... the first so many are */
+    ROWCACHE_IDLE = 128,    /* lists kept without a hit, after which ... */
+    ROWCACHE_ROUND = 64,    /* ... of this many lists ... */
+    ROWCACHE_TRY = 8        /* ... only the first few are kept */
 };
 
 struct rowcache_list {
@@ -36,7 +37,7 @@ struct rowcache_list {
 
 struct rowcache {
     struct bufpool *pool;
-    uint64_t mark[ROWCACHE_LISTS]; /* what a quick look compares; 0: none */
+    uint64_t mark[ROWCACHE_LISTS]; /* compared first; 0: no list */
     struct rowcache_list list[ROWCACHE_LISTS];
     unsigned oldest, count; /* in a circle */
     size_t bytes;
@@ -47,8 +48,8 @@ void rowcache_init(struct rowcache *c, struct bufpool *pool);
 void rowcache_fini(struct rowcache *c);
 /* The list of these keys, or NULL; until the next offer. */
 struct rowcache_list *rowcache_find(struct rowcache *c, uint64_t generation, const uint64_t *keys, size_t n);
-/* Room for the rows of a list that was not found, which is to be filled and given to rowcache_keep or
- * rowcache_drop before anything else is asked. NULL: this list is not to be kept. */
+/* Room for the rows of a list that was not found. The caller fills it and calls rowcache_keep or
+ * rowcache_drop before any other call. NULL: this list is not kept. */
 uint32_t *rowcache_offer(struct rowcache *c, const uint64_t *keys, size_t n);
 void rowcache_keep(struct rowcache *c, uint64_t generation);
 void rowcache_drop(struct rowcache *c);

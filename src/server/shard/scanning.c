@@ -7,7 +7,7 @@
 #include "server/shard/deferred.h"
 #include "server/shard/reply.h"
 
-/* ---- sessions ------------------------------------------------------------------------------------------ */
+/* ---- sessions ---- */
 
 static void session_free(struct shard *s, struct session *x)
 {
@@ -32,7 +32,7 @@ static bool session_is(const struct session *x, const struct sender *sender)
            x->incarnation == sender->incarnation;
 }
 
-/* All of a sender, those older than `before`, and one. */
+/* Removes the sessions of a sender, those older than `before`, and the session `one`. */
 static void sessions_remove(struct shard *s, const struct sender *sender, uint64_t before,
                             const struct session *one)
 {
@@ -99,7 +99,7 @@ static struct session *session_get(struct shard *s, const struct sender *sender,
     return x;
 }
 
-/* ---- pages --------------------------------------------------------------------------------------------- */
+/* ---- pages ---- */
 
 struct mine {
     const struct shard *shard;
@@ -117,7 +117,7 @@ static size_t step_keys(const struct shard *s)
     return s->config.scan_keys ? s->config.scan_keys : SCAN_STEP_KEYS;
 }
 
-/* It is let go slice by slice; at once where there is no memory to remember it by. */
+/* The page is freed in steps, or at once if there is no memory to queue it. */
 static void page_drop(struct shard *s, struct session *x)
 {
     struct session *rest = x->page.keys ? calloc(1, sizeof *rest) : NULL;
@@ -130,8 +130,8 @@ static void page_drop(struct shard *s, struct session *x)
     }
 }
 
-/* Keys of a page that is about to be found: of SCAN_BYTES every scan has the same share. Until it is sorted a
- * page takes 16 bytes a key, then 8. */
+/* The number of keys of a new page: each scan has an equal share of SCAN_BYTES. A page takes 16 bytes a key
+ * until it is sorted, then 8. */
 static size_t page_room(struct shard *s, const struct session *x, const struct shard_table *t)
 {
     uint64_t rows = table_rows(t->table) + table_rows(t->table) / 8 + 64;
@@ -146,7 +146,7 @@ static size_t page_room(struct shard *s, const struct session *x, const struct s
     return room;
 }
 
-/* Of x: a page that has `cursor`, as far as one step goes. *done: it is there. */
+/* One step towards a page of x that has `cursor`. *done: the page is complete. */
 static paramo_err page_step(struct shard *s, struct session *x, struct shard_table *t, uint64_t cursor,
                             bool *done)
 {
@@ -183,9 +183,9 @@ static size_t lower_bound(const uint64_t *keys, size_t n, uint64_t key)
     return low;
 }
 
-/* ---- batches ------------------------------------------------------------------------------------------- */
+/* ---- batches ---- */
 
-/* Rows on their way into an answer: keys | lens, padded to 8 | values. */
+/* Rows that go into an answer: keys | lens, padded to 8 | values. */
 struct batch {
     struct reply *reply;
     uint64_t *keys;
@@ -213,7 +213,7 @@ static void answer_none(struct peer *peer, const struct wire_head *h, bool var)
         batch_send(peer, h, &b, var);
 }
 
-/* Of page keys [first, first + n) those that have rows. False: none has. */
+/* Answers with the rows of page keys [first, first + n). False: none has a row. */
 static bool answer_rows(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                         const struct table_page *page, size_t first, size_t n)
 {
@@ -234,7 +234,7 @@ static bool answer_rows(struct peer *peer, struct shard_table *t, const struct w
     return true;
 }
 
-/* The same of rows of any length; *n: of the page's keys, those that have been looked at. */
+/* The same for rows of any length. *n: how many of the page's keys were examined. */
 static paramo_err answer_var(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                              const struct table_page *page, size_t first, size_t *n, bool *answered)
 {
@@ -268,13 +268,14 @@ static paramo_err answer_var(struct peer *peer, struct shard_table *t, const str
     return PARAMO_OK;
 }
 
-/* Where the request goes on: what lies before has been looked at, and had no row. */
+/* Where the request continues: the keys before have no rows. */
 static uint64_t session_cursor(const struct session *x, uint64_t asked)
 {
     return x->asked == asked && x->past > asked ? x->past : asked;
 }
 
-/* From the page that has the cursor. *answered: or that was the end. Else x is past what it has looked at. */
+/* Answers from the page that has the cursor. *answered: the answer was sent, perhaps that the scan has ended.
+ * Otherwise x has moved past the keys that it examined. */
 static paramo_err batch(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                         struct session *x, uint64_t asked, bool *answered)
 {
@@ -336,7 +337,7 @@ static paramo_err batch_dense(struct peer *peer, struct shard_table *t, const st
     return err;
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------ */
+/* ---- requests ---- */
 
 /* Small enough for one step? */
 static bool is_short(const struct shard *s, const struct shard_table *t)
@@ -402,7 +403,7 @@ bool scanning_step(struct peer *peer, struct shard_table *t, const struct wire_h
     return done || *err;
 }
 
-/* ---- counts -------------------------------------------------------------------------------------------- */
+/* ---- counts ---- */
 
 void counting_step(struct shard *s, struct shard_table *t, struct table_count *count)
 {

@@ -15,16 +15,15 @@
 
 MUST_USE paramo_err scanning_slice(struct peer *peer, struct shard_table *t, const struct wire_head *head,
                                    const struct van_seg *seg);
-/* Lets go of some memory. True: of all. */
+/* Frees some memory of closed pages. True: all of it. */
 bool scanning_close_step(struct shard *s);
-/* One step towards the page that a deferred SCAN goes on with. True: it is there, or an error says why not.
- */
+/* One step towards the next page of a deferred SCAN. True: the page is complete, or *err says why not. */
 bool scanning_step(struct peer *peer, struct shard_table *t, const struct wire_head *head, uint64_t cursor,
                    paramo_err *err);
 /* Sessions older than this, or all of a sender. */
 void scanning_expire(struct shard *s, uint64_t now);
 void scanning_forget(struct shard *s, const struct sender *sender);
-/* Rows that are ours, not copies of others', and their parameters that are not zero. False: the answer comes
+/* Counts the rows that this shard owns, and their parameters that are not zero. False: the answer comes
  * later. */
 bool counting_slice(struct peer *peer, struct shard_table *t, const struct wire_head *head,
                     struct table_count *count);

@@ -25,8 +25,8 @@
 #include "wire/report.h"
 
 enum {
-    TABLE_AGAIN_MS = 100, /* arbitrary: soon, for people */
-    TRIM_AFTER_MS = 100,  /* what was cleared may be filled again; arbitrary */
+    TABLE_AGAIN_MS = 100, /* arbitrary: soon for a person */
+    TRIM_AFTER_MS = 100,  /* a cleared table may be filled again; arbitrary */
     TRIM_CHUNKS = 8       /* in a step, each 1 ms: without huge pages 100 us each */
 };
 
@@ -48,7 +48,7 @@ static void table_free(struct shard_table *t)
     free(t);
 }
 
-/* Of which partitions has it the table's rows, as owner or replica, or is it to get them? */
+/* The partitions of which this shard has the table's rows or will get them, as owner or replica. */
 static void held_partitions(const struct shard *s, const struct shard_table *t,
                             uint64_t partitions[PARTITION_WORDS])
 {
@@ -74,7 +74,7 @@ void shard_table_lose(struct shard_table *t, const uint64_t *partitions, bool lo
     }
 }
 
-/* Rows of partitions that we hold and did not before. A run of partitions is one contiguous slice of the
+/* Makes the rows of partitions that are new here. A run of partitions is one contiguous range of the
  * table. */
 paramo_err shard_table_own(struct shard *s, struct shard_table *t)
 {
@@ -97,7 +97,7 @@ paramo_err shard_table_own(struct shard *s, struct shard_table *t)
     return PARAMO_OK;
 }
 
-/* Memory that tables have freed goes back to the system a little at a time. */
+/* Returns freed memory of tables to the system in steps. */
 static void trimming_fire(struct lane_timer *timer)
 {
     struct shard *s = container_of(timer, struct shard, trimming);
@@ -158,7 +158,7 @@ static paramo_err table_make(struct shard *s, const struct view_table *from, str
     return PARAMO_OK;
 }
 
-/* Room for the rows that are to be here. */
+/* Makes the table, and room for the rows that belong here. */
 static paramo_err table_furnish(struct shard *s, struct shard_table *t)
 {
     struct table_alloc alloc = {.alloc = hugemem_alloc, .release = hugemem_release, .ctx = &t->memory};
@@ -172,7 +172,8 @@ static paramo_err table_furnish(struct shard *s, struct shard_table *t)
     return err;
 }
 
-/* Those that lack memory try again: until then requests to them answer MEMORY, and members before wait. */
+/* Tables that lack memory try again. Until they succeed, requests to them answer MEMORY, and members before
+ * us wait. */
 static void tables_furnish(struct shard *s)
 {
     char label[VIEW_LABEL_MAX];
@@ -207,10 +208,10 @@ static void furnishing_fire(struct lane_timer *timer)
     tables_furnish(container_of(timer, struct shard, furnishing));
 }
 
-/* Tables are made when a view first names them: what becomes of their rows is known from then on, though
- * there may be no memory for the rows yet. Without even that the shard cannot know what it has lost, and
- * ends. In a dead server's place the tables that it had are lost. One that was opened after its death had no
- * rows there: no view that names it has that server alive. */
+/* Makes a table when a view first names it: from then on the shard knows which of its rows are lost, even
+ * before there is memory for rows. Without memory for the table itself the shard ends, because it cannot know
+ * what it has lost. A shard in a dead server's place has lost the tables that the server had. A table that
+ * was opened after the death had no rows there: no view that names it has that server alive. */
 static void tables_update(struct shard *s, bool recovered, const uint64_t mine[PARTITION_WORDS])
 {
     for (uint32_t i = 0; i < s->view->tables_count; i++) {
@@ -234,7 +235,7 @@ static void tables_update(struct shard *s, bool recovered, const uint64_t mine[P
 
 enum life { LIFE_UNKNOWN, LIFE_ALIVE, LIFE_OVER };
 
-/* UNKNOWN: perhaps the view is older than it. known: a view has had it. */
+/* UNKNOWN: the view may be older than the incarnation. known: a view has had it. */
 static enum life life_of(const struct shard *s, uint32_t id, uint64_t incarnation, bool known)
 {
     const struct view_node *node = s->view ? view_node(s->view, id) : NULL;
@@ -272,8 +273,8 @@ static void sender_free(struct shard *s, struct sender *sender)
     free(sender);
 }
 
-/* A customer was closed, and the record has nothing of another that was opened since: numbers below `over`
- * come no more, and there are none from it on. */
+/* The customer was closed, and no other was opened since: numbers below `over` come no more, and none exist
+ * above. */
 static bool sender_closed(const struct sender *sender)
 {
     if (sender->over && MUTANT(goodbye_of_old_connection))
@@ -282,8 +283,8 @@ static bool sender_closed(const struct sender *sender)
            applied_window_is_empty(&sender->applied_window) && !handling_any(sender);
 }
 
-/* Without a connection a record is kept for as long as its worker may come back: while the view has that
- * incarnation alive, and the customer is not closed. */
+/* A record without a connection is kept while its worker may return: the view has the incarnation alive, and
+ * the customer is not closed. */
 static bool sender_over(const struct shard *s, const struct sender *sender)
 {
     if (sender->peers)
@@ -418,7 +419,8 @@ static bool senders_unknown(const struct shard *s)
     return any;
 }
 
-/* Who is in no view for so long is no node of the job: its connection ends, and its record with it. */
+/* A sender that no view has had for this time is not a node of the job: closes its connection and frees its
+ * record. */
 static void senders_unknown_close(struct shard *s, uint64_t now)
 {
     for (struct peer *peer = s->peers, *next; peer; peer = next) {
@@ -430,8 +432,8 @@ static void senders_unknown_close(struct shard *s, uint64_t now)
     }
 }
 
-/* Connections of those that are dead end: a host that has vanished resets none. Their records go with them.
- */
+/* Closes connections of dead senders and frees their records: a host that has vanished resets no
+ * connection. */
 static void senders_check(struct shard *s)
 {
     for (struct sender *x = s->senders; x; x = x->next)
@@ -488,18 +490,18 @@ void shard_set_view(struct shard *s, struct view *view)
     owned_partitions(s, owned);
     for (unsigned i = 0; i < PARTITION_WORDS; i++)
         gained |= owned[i] & ~before[i];
-    if (gained) /* others know what has changed in it since the last checkpoint */
+    if (gained) /* only the previous owner knows its changes since the last checkpoint */
         s->saved_id = 0;
     s->partitions_changed = s->self >= 0 ? view->shards[s->self].partitions_changed : UINT64_MAX;
     if (MUTANT(stale_view_accepted) && s->self >= 0)
         s->partitions_changed = 0;
     s->owns_all = partition_set_next_absent(owned, 0) == RING_PARTITIONS;
-    /* Where there are copies others have what the dead node had, and this one begins with nothing. */
+    /* Where there are copies, other members have the dead node's rows, and this one starts without rows. */
     bool recovered = first && node && node->recovered && partition_set_next(owned, 0) < RING_PARTITIONS;
     if (!s->config.app_endpoint)
         tables_update(s, recovered, owned);
     s->chain_changed = s->self >= 0 ? view->shards[s->self].chain_changed : UINT64_MAX;
-    s->restoring = view->lost_at != 0; /* until it is known better nothing is answered */
+    s->restoring = view->lost_at != 0; /* nothing is answered until loading_update has looked */
     if (s->chain)
         chain_succeed(s->chain);
     loading_update(s);
@@ -646,7 +648,7 @@ void shard_close(struct shard *s)
     for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)
         table_free(value);
     map_fini(&s->tables);
-    lane_timer_cancel(s->lane, &s->trimming); /* it may have been armed by what was just freed */
+    lane_timer_cancel(s->lane, &s->trimming); /* freeing tables may have armed it */
     assert(s->replies_out == 0);
     while (s->free_replies) {
         struct reply *next = s->free_replies->next;

@@ -42,17 +42,17 @@ enum {
     SHARD_VIEW_DEFERRED_MAX = 1 << 14, /* slices that wait for a view */
     SHARD_VIEW_DEFERRED_BYTES = 256 << 20,
     SHARD_VIEW_DEFERRED_SECONDS = 60,
-    SHARD_UNKNOWN_SENDER_SECONDS = 60,   /* a connection of an incarnation that no view has had */
+    SHARD_UNKNOWN_SENDER_SECONDS = 60,   /* for a connection of an incarnation that no view has had */
     PEER_DEFERRED_MAX = 2 * DATA_WINDOW, /* slices that wait for answers to leave */
     PEER_DEFERRED_BYTES = 64 << 20,
     SENDER_KEPT_BYTES = 256 << 20,  /* answers of handlers to one sender, until its floor passes */
-    SHARD_HANDLING_BYTES = 1 << 30, /* of requests that handlers have; one may always be */
+    SHARD_HANDLING_BYTES = 1 << 30, /* of requests that handlers have; one request is always allowed */
     SHARD_POOL_BYTES = 64 << 20,    /* free buffers kept */
     SCAN_SESSIONS_MAX = 64,
     SCAN_SESSION_SECONDS = 60,
     SCAN_BATCH_BYTES = 256 << 10,
     SCAN_BYTES = 256 << 20, /* of the keys of all scans */
-    /* Looked at in one step. A page of new keys takes 0.1 to 1 ms for so many (bench/scan.sh). */
+    /* Keys examined in one step. A page of that many new keys takes 0.1 to 1 ms (bench/scan.sh). */
     SCAN_STEP_KEYS = 1 << 16,
     SHARD_DEFERRED_MAX = 1 << 12
 };
@@ -65,21 +65,21 @@ struct shard_table {
     uint32_t value_bytes, row_values, state_values;
     struct hugemem memory;       /* of the table */
     struct table *table;         /* NULL: USER, or there was no memory yet */
-    bool lacks;                  /* memory: for the table, or for rows of partitions that are ours by now */
-    struct saving_table *saving; /* a checkpoint takes its rows */
+    bool lacks;                  /* it lacks memory, for itself or for rows of partitions that are ours now */
+    struct saving_table *saving; /* a checkpoint is saving its rows */
     unsigned replicas;           /* members of a chain up to this level have its rows */
     bool known;                  /* by a view before the present one */
     bool lost;                   /* on any of these partitions ... */
     uint64_t lost_partitions[RING_PARTITIONS /
-                             64]; /* ... rows pushed to whoever had them before are gone; until CLEAR */
-    struct rowcache rows;         /* SPARSE: of the lists asked for last */
-    uint64_t pushes, pulls;       /* keys */
+                             64];            /* ... rows pushed to the previous owner are gone; until CLEAR */
+    struct rowcache rows;                    /* SPARSE: of the key lists used last */
+    uint64_t pushes, pulls;                  /* keys */
     uint64_t held[RING_PARTITIONS / 64];     /* DENSE: partitions whose rows the table has */
-    uint64_t returns[RING_PARTITIONS / 64];  /* of those lost: what is being restored (loading.c) */
+    uint64_t returns[RING_PARTITIONS / 64];  /* of the lost ones, those being restored (loading.c) */
     bool clears;                             /* on any of these partitions ... */
     uint64_t clearing[RING_PARTITIONS / 64]; /* ... all rows are gone, though not removed yet (clearing.c) */
-    uint64_t clear_at; /* they are removed in order of their hashes, DENSE: of rows; so far */
-    bool remains;      /* there is memory to be freed of what the table had */
+    uint64_t clear_at;                       /* how far the removal is, in order of hashes (DENSE: of rows) */
+    bool remains;                            /* memory of removed rows is still to be freed */
 };
 
 struct chain;
@@ -95,13 +95,13 @@ struct sender {
     bool known;       /* a view has had this incarnation alive */
     unsigned peers;
     struct peer *peer;                    /* its latest connection, or NULL */
-    struct applied_window applied_window; /* what of it has been applied */
+    struct applied_window applied_window; /* its chunks that have been applied */
     struct shard_request **handled;       /* DATA_WINDOW of them, by number; NULL until a handler is used */
     size_t kept_bytes;                    /* of its answers */
     struct chain_wait *pending;           /* changes that followers have not acknowledged yet */
     uint64_t over; /* a customer that gave out no number from this one on has been closed; 0: none has */
-    bool behind;   /* followers may have records of it that say more than their floor */
-    uint64_t told; /* the floor that they were told last */
+    bool behind;   /* followers may have records of it above the floor that they know */
+    uint64_t told; /* the floor that followers were told last */
 };
 
 struct peer {
@@ -119,7 +119,7 @@ struct peer {
     bool broken;            /* closed at the end of slice_resume_view_deferred */
 };
 
-/* A slice that could not be handled at once. */
+/* A slice that cannot be handled yet. */
 struct kept {
     struct qnode node;
     struct peer *peer;
@@ -152,7 +152,7 @@ struct reply {
     struct kept_answer *kept;
 };
 
-/* What outlives the shard while handlers hold requests. */
+/* The part of a shard that outlives it while handlers hold requests. */
 struct gate {
     atomic_uint refs;
     atomic_uint posting;
@@ -164,7 +164,7 @@ struct shard_request {
     struct lane_task task;
     struct gate *gate;
     struct shard *shard;
-    struct sender *sender; /* NULL: nobody waits any more */
+    struct sender *sender; /* NULL: no sender waits for it any more */
     struct wire_head head; /* of the latest attempt */
     uint64_t keys_hash;
     struct shard_request_info info;
@@ -184,8 +184,8 @@ struct session {
     uint64_t used_at;
     uint64_t partitions_changed; /* of the shard when the page was begun */
     struct table_page page;      /* being found, or there, or closed */
-    uint64_t asked, past; /* of who asked from there all keys before `past` have turned out to have no row */
-    bool over;            /* its last row has been given */
+    uint64_t asked, past;        /* a scan from `asked` found no row in any key before `past` */
+    bool over;                   /* its last row has been sent */
 };
 
 struct shard {
@@ -194,7 +194,7 @@ struct shard {
     struct view *view;
     int self; /* our index in the view, or -1 */
     uint64_t partitions_changed, chain_changed;
-    struct chain *chain; /* NULL: a host, or a shard that has no van to reach others by */
+    struct chain *chain; /* NULL: an app endpoint, or a shard without a van to reach others */
     bool owns_all;
     uint64_t runs[PARTITION_WORDS]; /* where runs of partitions begin that have the same chain in the view */
     struct map tables;              /* by id */
@@ -204,28 +204,28 @@ struct shard {
     size_t senders_count;
     struct peer *peers;
     struct queue deferred_for_view; /* struct kept */
-    bool adopting_view;             /* a view is being taken: what waits comes behind what is parked */
+    /* a view is being adopted: what peers deferred comes behind what waited for the view */
+    bool adopting_view;
     size_t view_deferred_count, view_deferred_bytes;
     struct shard_request *handling;
     struct gate *gate;
     size_t kept_bytes, handling_bytes;
-    struct session *sessions, *closing; /* closing: their pages' memory is being let go */
+    struct session *sessions, *closing; /* closing: their pages' memory is being freed in steps */
     unsigned sessions_count;
     struct queue deferred, deferred_held; /* struct deferred: in turn; until they may be handled again */
     size_t deferred_count;
     const struct deferred *deferred_over; /* is being handled again */
     struct lane_timer deferring;
-    struct saving *saving;      /* NULL: none goes on */
-    struct saving *saving_left; /* given up, and the blocking job that removes the file is not over */
-    uint64_t
-        saved_id; /* the checkpoint since which changes are known, of all partitions that we own; 0: none */
+    struct saving *saving;      /* NULL: none is in progress */
+    struct saving *saving_left; /* aborted; a blocking job still removes its file */
+    uint64_t saved_id;       /* the checkpoint since which changes of all our partitions are known; 0: none */
     struct loading *loading; /* the same */
     uint64_t loads;          /* begun so far */
-    uint64_t load_aborted;   /* id of the last that ended before GO came; 0: none, or one was loaded since */
-    bool restoring;          /* rows of ours are lost, and about to be restored: requests wait */
+    uint64_t load_aborted; /* id of the last load that ended before GO; 0: none, or a later one was loaded */
+    bool restoring;        /* lost rows of ours will be restored: requests wait */
     struct lane_timer clearing; /* the next step */
     unsigned clears;            /* tables of which rows are being removed */
-    bool cleared;               /* of one they have been: what waits for it may go on */
+    bool cleared;               /* a removal has ended: what waited for it may go on */
     struct lane_timer housekeeping;
     struct lane_timer trimming;   /* memory that tables have freed goes back */
     struct lane_timer furnishing; /* tables that lack memory try again */
@@ -234,18 +234,18 @@ struct shard {
     size_t free_replies_count;
     _Atomic size_t replies_out; /* written on the lane */
     struct shard_counters counters;
-    struct spread pauses; /* of partitions that were being given away: microseconds */
+    struct spread pauses; /* of partitions that migrated away: microseconds */
 };
 
 void shard_keep_house(struct shard *s);
 struct shard_table *shard_table_find(struct shard *s, uint32_t id);
-/* What was pushed to these partitions (NULL: all) is gone, or is not any more: cleared, or loaded. */
+/* Marks rows of these partitions (NULL: of all) as lost, or, after a clear or a load, as not lost. */
 void shard_table_lose(struct shard_table *t, const uint64_t *partitions, bool lost);
-/* What its memory is, what it has freed and still holds included. */
+/* The table's memory, with what is freed but not returned yet. */
 uint64_t shard_table_bytes(const struct shard_table *t);
-/* Soon, a table that lacks memory tries again. */
+/* Tables that lack memory try again soon. */
 void shard_table_again(struct shard *s);
-/* DENSE: rows of partitions that are held, or about to be, and were not before. */
+/* DENSE: makes rows of partitions that are held now, or soon, and were not before. */
 MUST_USE paramo_err shard_table_own(struct shard *s, struct shard_table *t);
 /* NULL: there is none. */
 struct sender *shard_sender_find(const struct shard *s, uint32_t node, uint32_t app, uint32_t customer,

@@ -15,8 +15,8 @@
 
 /* ---- slices that cannot be handled now ---- */
 
-/* Keeps the slice's bytes. hold: they are kept already, and the reference goes over. NULL: no memory, as if
- * it had been lost on the way. */
+/* Copies the slice, or takes over `hold`, which keeps its bytes already. NULL: no memory; the slice counts as
+ * lost on the way. */
 static struct kept *keep(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                          unsigned nseg, struct van_hold **hold)
 {
@@ -106,7 +106,7 @@ static void wait_for_room(struct peer *peer, const struct wire_head *head, const
 
 /* ---- who may ask ---- */
 
-/* A sender that the view, which is at least as new as its own, does not have alive is over. */
+/* A sender is over if the view, which is at least as new as its own, does not have it alive. */
 static bool fenced(struct shard *s, struct sender *sender)
 {
     if (sender->checked != s->view->number) {
@@ -156,7 +156,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         reply_status(peer, h, PARAMO_E_NO_TABLE, "the server has no table of this id");
         return PARAMO_OK;
     }
-    if (t->lacks) { /* it may not be applied twice, nor half */
+    if (t->lacks) { /* it must not be applied twice, nor in part */
         reply_status(peer, h, PARAMO_E_MEMORY, "the server has no memory for the table yet");
         shard_table_again(s);
         return PARAMO_OK;
@@ -167,7 +167,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
     bool repeated = false;
     switch (applied_window_state(&sender->applied_window, h->number)) {
     case DEDUP_OLD:
-        return PARAMO_OK; /* nobody waits for it */
+        return PARAMO_OK; /* its sender no longer waits for it */
     case DEDUP_BEYOND:
         return err_set(PARAMO_E_PROTOCOL, "a sender ran ahead of its window");
     case DEDUP_DONE:
@@ -183,7 +183,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
     return apply_slice(peer, t, h, seg, nseg, repeated);
 }
 
-/* Is the slice that a probe asks about waiting here? */
+/* Is the slice that the probe asks about deferred here? */
 static bool is_kept(const struct queue *queue, const struct sender *sender, uint64_t number)
 {
     for (const struct qnode *node = queue->head; node; node = node->next) {
@@ -202,7 +202,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
     enum dedup_state state = applied_window_state(&sender->applied_window, h->number);
     if (state == DEDUP_OLD || state == DEDUP_BEYOND)
         return;
-    if (s->chain && s->view && s->self < 0) { /* what was done here may be done nowhere else */
+    if (s->chain && s->view && s->self < 0) { /* changes of this shard may have reached no other */
         reply_moved(peer, h);
         return;
     }
@@ -221,14 +221,14 @@ static void probe(struct peer *peer, const struct wire_head *h)
     }
     if (sender->handled && handling_probe(peer, h))
         return;
-    /* What was done of a number is known for partitions that are here: the slice may have keys of others that
-     * have left since it was cut. */
+    /* The record covers partitions that are here. The slice may have keys of partitions that have left since
+     * it was cut. */
     if (!s->config.app_endpoint && s->view && h->view < s->partitions_changed) {
         reply_moved(peer, h);
         return;
     }
-    /* What the answer of a pushpull was is not kept; sent again it is read again. And of partitions that a
-     * newer view may give us nothing is known yet: a slice that is asked about may be cut by that. */
+    /* The answer of a pushpull is not kept: when the client sends it again, it is read again. The slice may
+     * also be cut by a newer view, with partitions of which nothing is known here yet. */
     bool known = s->view && h->view <= s->view->number;
     if (known && (state == DEDUP_DONE || MUTANT(probe_answers_done)) && h->columns != WIRE_PUSHPULL)
         reply_status(peer, h, PARAMO_OK, NULL);
@@ -236,9 +236,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
         reply_probe(peer, h, PROBE_UNKNOWN);
 }
 
-/* May a slice not be handled yet? Behind one that waits each waits: what one connection brings stays in
- * order.
- */
+/* Must the slice wait? All slices of a connection behind a waiting one wait, so that they stay in order. */
 static bool waits(const struct peer *peer, const struct wire_head *h, const struct van_seg *seg)
 {
     struct shard *s = peer->shard;
@@ -247,9 +245,9 @@ static bool waits(const struct peer *peer, const struct wire_head *h, const stru
            migration_source_defers(s, h, seg) || clearing_holds(s, h, seg);
 }
 
-/* How far a sender has come, though it has nothing to ask for. A goodbye is no more: the customer that said
- * it gives out no more numbers, and has had its answers. It says nothing of one that was opened since, whose
- * connection may have come before it. */
+/* FLOOR: a sender's floor without a request. A goodbye says that the customer assigns no more numbers and
+ * has all its answers. It says nothing of a customer that was opened later, whose connection may have come
+ * first. */
 static void floor_message(struct peer *peer, const struct wire_head *h)
 {
     struct shard *s = peer->shard;
@@ -258,7 +256,7 @@ static void floor_message(struct peer *peer, const struct wire_head *h)
     if (h->kind == WIRE_BYE && h->floor > sender->over)
         sender->over = h->floor;
     uint64_t floor = sender->applied_window.own.floor;
-    /* Once each: what is said again would only lengthen the streams. */
+    /* Followers are told each floor once: a repeat would only lengthen the streams. */
     if (s->chain && sender->behind && (floor > sender->told || MUTANT(floor_sent_again)) &&
         chain_sender_floor(s, sender)) {
         sender->told = floor;
@@ -353,8 +351,8 @@ static void append(struct queue *to, struct queue *from)
         queue_push(to, node);
 }
 
-/* What is parked came before what waits in its connection: while anything waits there nothing else is parked.
- * So it is handled, or waits, before that. */
+/* A slice that waits for a view came before those that its connection defers: while any is deferred there, no
+ * other slice waits for a view. So it comes first here. */
 void slice_resume_view_deferred(struct shard *s)
 {
     struct queue old = s->deferred_for_view;
@@ -369,7 +367,7 @@ void slice_resume_view_deferred(struct shard *s)
             queue_push(&peer->deferred, &k->node);
             peer->deferred_count++;
             peer->deferred_bytes += k->bytes;
-        } else if (!peer->broken && handle_kept(k)) /* it may be parked again */
+        } else if (!peer->broken && handle_kept(k)) /* it may be deferred again */
             peer->broken = true;
         else if (peer->broken)
             kept_free(k);

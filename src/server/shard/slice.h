@@ -10,19 +10,19 @@
 #include "server/shard/shard_impl.h"
 
 extern const struct van_user shard_van_user;
-/* Whatever the sender has given out below this is over, wherever it was done. */
+/* Raises the sender's floor: all its numbers below are over, on every shard. */
 void shard_floor(struct shard *s, struct sender *sender, uint64_t floor);
-/* What waited for a view is handled. */
+/* Handles slices that waited for a view. */
 void slice_resume_view_deferred(struct shard *s);
-/* Parked slices of this peer (NULL: of all), or past their deadline, are let go. */
+/* Drops slices of this peer (NULL: of all peers past the deadline) that wait for a view. */
 void slice_drop_view_deferred(struct shard *s, const struct peer *peer, uint64_t now);
 void slice_drop_deferred(struct peer *peer);
-/* The backlog has left: slices that waited are handled. An error closes the connection. */
+/* The backlog has left: handles the slices that waited for it. An error closes the connection. */
 MUST_USE paramo_err slice_resume(struct peer *peer);
 void slice_resume_all(struct shard *s);
 /* May a slice that reads be handled now? */
 bool slice_may_read(const struct peer *peer, const struct wire_head *head, const struct van_seg *seg);
-/* It is, once more; an error closes the connection. */
+/* Handles a deferred slice again; an error closes the connection. */
 void slice_handle_again(struct peer *peer, const struct wire_head *head, const struct van_seg *seg,
                         unsigned nseg);
 

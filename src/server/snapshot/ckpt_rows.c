@@ -84,7 +84,7 @@ static void *writer_room(struct writer *w, size_t len)
     return room;
 }
 
-/* How many rows of a VAR table fill a block. */
+/* The number of rows of a VAR table that fill a block. */
 static size_t var_fit(const struct table *t, const uint64_t *keys, size_t n)
 {
     const size_t value = table_dtype_size(table_get_options(t)->dtype);
@@ -162,7 +162,7 @@ static size_t place_of(const uint64_t *sorted, size_t n, uint64_t key)
     return low;
 }
 
-/* Rows of different lengths: where each is, then in order. */
+/* Rows of different lengths: finds where each is, then writes them in order. */
 static paramo_err var_pack(const uint64_t *keys, const uint64_t *sorted, const uint32_t *lens,
                            const uint8_t *rows, size_t n, size_t value, struct writer *w)
 {
@@ -241,14 +241,14 @@ paramo_err ckpt_erased_encode(uint32_t table, const struct ring_placement *place
     return PARAMO_OK;
 }
 
-/* ---- taking back --------------------------------------------------------------------------------------- */
+/* ---- taking back ---- */
 
 static paramo_err wrong(const char *what)
 {
     return err_set(PARAMO_E_CORRUPT, "a block of a checkpoint: %s", what);
 }
 
-/* A payload taken apart; mine of its rows, in place. */
+/* A decoded payload, and those of its rows that are mine, in place. */
 struct rows {
     uint32_t count, row_bytes;
     uint64_t *keys;
@@ -290,7 +290,7 @@ static bool is_mine(const struct ring_placement *placement, const bool *mine, ui
     return !mine || mine[partition_of(placement, key)];
 }
 
-/* Every key must fall on the partitions of the block: else it would be read by the wrong ones. */
+/* Every key must fall on the block's partitions: otherwise the wrong shards would read it. */
 static paramo_err check_partitions(const struct ring_placement *placement, const struct ckpt_block *block,
                                    const struct rows *r)
 {
@@ -359,7 +359,7 @@ static paramo_err apply_erased(struct table *t, const struct ring_placement *pla
     return n ? table_delete(t, r->keys, n, NULL) : PARAMO_OK;
 }
 
-/* The rows of mine in the block's partitions. */
+/* Removes the rows of mine in the block's partitions. */
 static paramo_err apply_cleared(struct table *t, const struct ring_placement *placement, const bool *mine,
                                 const struct ckpt_block *block)
 {
@@ -401,7 +401,7 @@ paramo_err ckpt_rows_apply(struct table *t, const struct ring_placement *placeme
     return err;
 }
 
-/* ---- clocks -------------------------------------------------------------------------------------------- */
+/* ---- clocks ---- */
 
 void ckpt_windows_encode(const struct ckpt_window *windows, size_t n, struct writer *w)
 {

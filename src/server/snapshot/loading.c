@@ -24,8 +24,8 @@ struct load_block {
 struct loading {
     struct shard *shard; /* NULL: it is closed */
     enum loading_phase phase;
-    bool hold, lost; /* lost: of what is to be restored, of nothing else */
-    uint32_t term;   /* of the scheduler whose hold it is */
+    bool hold, lost; /* lost: loads only lost rows that will be restored */
+    uint32_t term;   /* of the scheduler that ordered the hold */
     struct lane_timer limit;
     struct shard_save_config config;
     char *dir;
@@ -35,8 +35,8 @@ struct loading {
     paramo_err err;
     char text[ERR_TEXT_MAX];
     bool own[RING_PARTITIONS],
-        mine[RING_LEVELS][RING_PARTITIONS]; /* mine: copies, too, of tables with so many */
-    bool reads[RING_PARTITIONS];            /* blocks of these partitions; as it began */
+        mine[RING_LEVELS][RING_PARTITIONS]; /* mine: by the table's number of replicas, with copies */
+    bool reads[RING_PARTITIONS];            /* blocks of these partitions, as when it began */
     /* the blocking job's while it is posted */
     struct blocking_job blocking_job;
     bool posted, end;
@@ -55,7 +55,7 @@ bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t
     return ld->lost;
 }
 
-/* ---- the disk ------------------------------------------------------------------------------------------ */
+/* ---- the disk ---- */
 
 static bool wanted(void *arg, const struct ckpt_block *b)
 {
@@ -64,7 +64,7 @@ static bool wanted(void *arg, const struct ckpt_block *b)
     if (!b->table && !records)
         return false;
     if (records && ckpt_reader_link(ld->reader))
-        return false; /* of a base: the newest has all records, for all partitions */
+        return false; /* records of a base are skipped: the newest checkpoint has all records */
     for (uint32_t a = b->partition; a < b->partition + b->partitions; a++)
         if (ld->reads[a])
             return true;
@@ -109,7 +109,7 @@ static void work(struct blocking_job *blocking_job)
         err_text_copy(ld->work_text);
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 static void loading_free(struct loading *ld)
 {
@@ -135,16 +135,16 @@ static bool owns(const struct shard *s, unsigned partition)
     return s->self >= 0 && view_ring(s->view)->owner[partition] == (unsigned)s->self;
 }
 
-/* Has this shard the partition's rows of a table with so many replicas? */
+/* Does this shard have the partition's rows of a table with this number of replicas? */
 static bool holds(const struct shard *s, unsigned partition, int replicas)
 {
     int level = s->chain ? s->chain->level[partition] : -1;
     return owns(s, partition) || (level > 0 && level <= replicas);
 }
 
-/* After a new view: partitions that have left get no rows any more, nor do tables that the shard has there no
- * more. These rows would stay, and be old when the partition comes again. What comes meanwhile is not loaded.
- */
+/* After a new view: no rows are loaded for partitions that have left, nor for tables that this shard no
+ * longer has there. Such rows would stay, and be old when the partition returns. Partitions that arrive
+ * during the load are not loaded. */
 static void keep_held(struct loading *ld)
 {
     for (unsigned a = 0; a < RING_PARTITIONS; a++) {
@@ -154,8 +154,8 @@ static void keep_held(struct loading *ld)
     }
 }
 
-/* The table's partitions that it takes: others may have come since it began, and what is lost of them it does
- * not bring. */
+/* The table's partitions that this loads. Others may have arrived since it began; it does not bring their
+ * lost rows. */
 static void loadable_partitions(const struct loading *ld, const struct shard_table *t,
                                 uint64_t partitions[PARTITION_WORDS])
 {
@@ -165,7 +165,7 @@ static void loadable_partitions(const struct loading *ld, const struct shard_tab
             partition_set_add(partitions, a);
 }
 
-/* Of what is restored nothing is there again before all is. */
+/* Restored rows stay lost until all of them are loaded. */
 static void mark(struct loading *ld, bool lost)
 {
     uint64_t key, partitions[PARTITION_WORDS];
@@ -237,7 +237,7 @@ static bool returns(const struct shard_table *t)
     return any;
 }
 
-/* Of the table's rows those that are lost, ours, and come back by what the view says. */
+/* Finds the table's rows that are lost, ours, and will be restored by the view. */
 static bool find_returns(const struct shard *s, struct shard_table *t)
 {
     memset(t->returns, 0, sizeof t->returns);
@@ -255,7 +255,7 @@ void loading_update(struct shard *s)
     void *value;
     if (s->loading && !MUTANT(load_to_strangers))
         keep_held(s->loading);
-    s->restoring = s->view->lost_at && s->loading && s->loading->lost; /* its end looks again */
+    s->restoring = s->view->lost_at && s->loading && s->loading->lost; /* its end calls this again */
     if (!s->view->lost_at || s->restoring || MUTANT(restore_without_wait))
         return;
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);)
@@ -279,7 +279,7 @@ static paramo_err clear_returns(struct loading *ld)
     return PARAMO_OK;
 }
 
-/* By name: the ids may be others here. */
+/* Matches tables by name: their ids may differ here. */
 static paramo_err match_table(struct loading *ld, const struct view_table *from)
 {
     struct shard *s = ld->shard;
@@ -312,7 +312,7 @@ static paramo_err match(struct loading *ld)
     return PARAMO_OK;
 }
 
-/* ---- the records --------------------------------------------------------------------------------------- */
+/* ---- the records ---- */
 
 static bool lives(const struct shard *s, uint32_t id, uint64_t incarnation)
 {
@@ -320,7 +320,7 @@ static bool lives(const struct shard *s, uint32_t id, uint64_t incarnation)
     return node && node->alive && node->incarnation == incarnation;
 }
 
-/* Those of senders that are still there; another will never send again. */
+/* Keeps the records of senders that are alive; others never send again. */
 static size_t keep_living(const struct shard *s, struct ckpt_window *list, size_t n)
 {
     size_t kept = 0;
@@ -338,8 +338,8 @@ static struct sender *sender_of(struct shard *s, uint32_t node, uint32_t app, ui
     return x;
 }
 
-/* What the records of the checkpoint say is done, for it is in the rows; and what was done here, for whoever
- * loads has put the rows in place of that. */
+/* The result covers the numbers of the checkpoint, which are in its rows, and the numbers applied here, which
+ * the loaded rows replace on purpose. */
 static paramo_err load_windows(struct loading *ld, const struct ckpt_block *b)
 {
     struct shard *s = ld->shard;
@@ -369,7 +369,7 @@ static paramo_err load_windows(struct loading *ld, const struct ckpt_block *b)
     return err;
 }
 
-/* Of one sender. */
+/* Loads one sender's note. */
 static paramo_err load_note(struct loading *ld, const struct ckpt_note *note)
 {
     struct shard *s = ld->shard;
@@ -416,7 +416,7 @@ static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
                        b->table);
 }
 
-/* Rows that were there before are being removed: none may come meanwhile. */
+/* Are earlier rows still being removed? No row may come before that ends. */
 static bool clears(const struct loading *ld)
 {
     bool any = false;
@@ -472,7 +472,7 @@ static void worked(struct blocking_job *blocking_job)
         loading_free(ld);
 }
 
-/* Whatever of it goes on ends here; requests wait. */
+/* Aborts the load; requests wait on. */
 static void load_abort(struct shard *s, paramo_err why)
 {
     struct loading *ld = s->loading;
@@ -496,7 +496,7 @@ static void too_long(struct lane_timer *timer)
     slice_resume_view_deferred(s);
 }
 
-/* Has everybody behind us what was done here? */
+/* Do all later members of the chains have every change of this shard? */
 static bool all_have_all(const struct shard *s)
 {
     for (const struct chain_stream *st = s->chain ? s->chain->streams : NULL; st; st = st->next)
@@ -582,13 +582,13 @@ paramo_err shard_load_go(struct shard *s, uint64_t id)
         release(ld);
     } else {
         load_abort(s, err_set(PARAMO_E_CANCELLED, "the scheduler has given it up"));
-        s->load_aborted = 0; /* the scheduler knows */
+        s->load_aborted = 0; /* the scheduler learns it by this answer */
         slice_resume_view_deferred(s);
     }
     return PARAMO_OK;
 }
 
-/* Reads; the rest is `next`'s. */
+/* Starts the read; `next` does the rest. */
 static paramo_err start(struct shard *s, struct loading *ld)
 {
     ld->dir = strdup(ld->config.dir);
@@ -603,7 +603,7 @@ static paramo_err start(struct shard *s, struct loading *ld)
     return PARAMO_OK;
 }
 
-/* False: it has joined since the others were told to hold, and has no row that it could have served. */
+/* False: the shard joined after the others were told to hold, and has no row that it could have served. */
 static bool in_a_chain(const struct shard *s)
 {
     const struct ring_chains *chains = &s->view->chains;
@@ -617,8 +617,7 @@ static bool in_a_chain(const struct shard *s)
 paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
 {
     struct loading *ld = s->loading;
-    /* Who has served since its hold has sent changes to copies that are loaded already, or are about to be.
-     */
+    /* A shard that served after its hold has sent changes to copies that are loaded, or will be. */
     bool copies = s->view && s->view->chains.replicas && !MUTANT(load_without_hold);
     if (ld && ld->phase == HELD && ld->config.id == config->id) {
         ld->config = *config;
@@ -677,7 +676,7 @@ paramo_err shard_restore(struct shard *s, const struct shard_save_config *config
     if (err || !any)
         loading_free(ld);
     if (!err && !any)
-        config->done(config->arg, PARAMO_OK, NULL); /* it has been done before */
+        config->done(config->arg, PARAMO_OK, NULL); /* it was done before */
     return err;
 }
 

@@ -12,37 +12,36 @@
 
 #include "server/snapshot/saving.h"
 
-/* Takes rows and records of checkpoint `number`, whose id it must have. file is NULL in done. One of this id
- * that goes on already ends with CANCELLED: the scheduler that wanted it is gone. After a hold requests wait
- * on until shard_load_go. TIMEOUT: there are copies, and this shard does not hold (any more): it has served
- * requests meanwhile, so what copies have may be of before their load, or of after it. */
+/* Loads rows and records of checkpoint `number`, which must have config.id. done gets no file. A load of this
+ * id that is in progress ends with CANCELLED: the scheduler that ordered it is gone. After a hold, requests
+ * wait until shard_load_go. TIMEOUT: there are copies, and this shard's hold has ended. It has served
+ * requests since, so copies may be from before their load or after it. */
 MUST_USE paramo_err shard_load(struct shard *s, const struct shard_save_config *config);
-/* Before a load where there are copies. From now on requests wait; done comes when whoever is behind in a
- * chain has all that was done here. So with all shards held nothing is on its way that some have and others
- * have not, and it stays so until all have loaded. It ends with shard_load_go; by itself after hold_ms, or
- * with a view of another scheduler, who knows nothing of it: what has been loaded by then is lost, for others
- * may not have. */
+/* Comes before a load where there are copies. Requests wait from now on. done is called when all later
+ * members of chains have every change of this shard. So when all shards hold, all copies are equal, and stay
+ * equal until all have loaded. shard_load_go ends the hold. It also ends after hold_ms, or with a view of
+ * another scheduler, which does not know the load. Tables that are loaded by then are lost, because other
+ * shards may not have loaded them. */
 MUST_USE paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *config);
-/* Takes rows and records of checkpoint `number` for what of this shard's partitions is lost by the view and
- * is to be restored (struct view, lost), of nothing else; requests wait since that view, and go on with the
- * end of this. An error leaves it lost, and requests waiting: it is to be done again. What else goes on is
- * given up: AGAIN while that is not over. */
+/* Loads rows and records of checkpoint `number` for those partitions of this shard that the view says are
+ * lost and will be restored (struct view, lost). Requests wait since that view, and resume when this ends.
+ * After an error the rows stay lost and requests wait on: the scheduler orders it again. A saving or load in
+ * progress is aborted; AGAIN until that is over. */
 MUST_USE paramo_err shard_restore(struct shard *s, const struct shard_save_config *config);
-/* Nothing if that is not held or loaded. What is not loaded whole by now is lost. TIMEOUT: the shard has let
- * that load go before, and its rows are lost: the load has failed. */
+/* Ends the hold or load of this id; does nothing if there is none. Tables that are not completely loaded are
+ * lost. TIMEOUT: the shard aborted that load before, and its rows are lost: the load has failed. */
 MUST_USE paramo_err shard_load_go(struct shard *s, uint64_t id);
 
 struct loading;
-/* HOLDING --> HELD --> LOADING --> LOADED; without a hold it is LOADING, and over with that. */
+/* HOLDING --> HELD --> LOADING --> LOADED. A load without a hold has only LOADING. */
 enum loading_phase { HOLDING, HELD, LOADING, LOADED };
-/* For who looks on (the simulator): the phase, and which of the shard's loads it is. True: only what is lost
- * is restored. */
+/* For the simulator: the phase, and which of the shard's loads this is. True: it restores only lost rows. */
 bool loading_state(const struct loading *ld, enum loading_phase *phase, uint64_t *number);
 
 void loading_close(struct shard *s);
-/* Something was acknowledged, or the view is another. */
+/* An acknowledgement or a new view came. */
 void loading_check(struct shard *s);
-/* Sets s->restoring: by the view, and by what of it has not been done yet. */
+/* Sets s->restoring: does the view have rows of ours to restore that are not restored yet? */
 void loading_update(struct shard *s);
 
 #endif

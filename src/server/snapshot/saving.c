@@ -12,12 +12,12 @@
 #include "table/table_snapshot.h"
 
 enum {
-    STEP_BYTES = 64 << 10, /* of a table, given out in one round */
-    REST = 31,             /* a step has so small a part of the lane's time while it goes on: one in 32 */
+    STEP_BYTES = 64 << 10, /* of a table, copied in one round */
+    REST = 31,             /* steps take 1/32 of the lane's time */
     VAR_ROWS = 16384       /* in a buffer */
 };
 
-/* Of a table, before its rows: what of the base is not so any more. */
+/* Comes before a table's rows: what the base has and the table no longer has. */
 struct save_gone {
     struct save_gone *next;
     uint32_t table;
@@ -27,10 +27,10 @@ struct save_gone {
     uint64_t keys[];
 };
 
-/* Rows on their way to the disk, as they were given out. */
+/* Rows on their way to the disk, in the order of the copy. */
 struct save_buffer {
     struct qnode node;
-    uint32_t table; /* what the blocking job needs of it: the table's part may have ended */
+    uint32_t table; /* the fields that the blocking job needs: the table's part may have ended */
     struct ring_placement placement;
     size_t width; /* bytes of a row; VAR: of a value */
     size_t n, room;
@@ -46,21 +46,21 @@ struct saving_table {
     uint32_t id;
     struct ring_placement placement;
     size_t row_bytes, value_bytes; /* row_bytes 0: VAR */
-    uint64_t
-        gone[PARTITION_WORDS]; /* partitions whose rows were gone when it began, though not removed yet */
-    struct table_snapshot *snapshot; /* NULL: all has been given out */
+    /* partitions whose rows were gone when it began, but still took memory */
+    uint64_t gone[PARTITION_WORDS];
+    struct table_snapshot *snapshot; /* NULL: all rows are copied */
     struct save_buffer *buffer[SAVE_GROUPS];
 };
 
 struct saving {
-    struct shard *shard;  /* NULL: it is closed, or has given this one up */
+    struct shard *shard;  /* NULL: the shard is closed, or has aborted this saving */
     struct shard *former; /* the open shard in whose list saving_left this one is */
     struct saving *next_left;
     struct shard_save_config config;
     char *dir;
     uint32_t writer_number;
     bool changes;                          /* since the base are known */
-    struct saving_table *tables, *current; /* whose turn it is; NULL: all have been given out */
+    struct saving_table *tables, *current; /* current: the table being copied; NULL: all are */
     struct queue full;                     /* struct save_buffer */
     size_t queued;                         /* bytes in full and batch */
     struct lane_timer walk;
@@ -71,10 +71,10 @@ struct saving {
     /* the blocking job's while it is posted */
     struct blocking_job blocking_job;
     bool posted, ending, ended, migration_source_up;
-    bool closed; /* the shard's node is: no blocking job follows this one */
+    bool closed; /* the shard's node is closed: no blocking job follows this one */
     struct queue batch;
     struct ckpt_writer *writer;
-    struct writer windows; /* what is done on all partitions; notes: what is done on some */
+    struct writer windows; /* numbers applied on all partitions; notes: on some */
     struct ckpt_note *notes;
     size_t notes_count;
     struct save_gone *gone;
@@ -98,7 +98,7 @@ static void fail(struct saving *sv, paramo_err err)
     err_text_copy(sv->text);
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------------- */
+/* ---- buffers ---- */
 
 static void buffer_free(struct save_buffer *b)
 {
@@ -145,7 +145,7 @@ static void buffer_full(struct saving *sv, struct save_buffer **at)
     queue_push(&sv->full, &b->node);
 }
 
-/* The cut's. */
+/* Called by the table's snapshot. */
 static void got_row(void *arg, uint64_t key, const void *row, uint32_t values)
 {
     struct saving_table *t = arg;
@@ -176,7 +176,7 @@ static void got_row(void *arg, uint64_t key, const void *row, uint32_t values)
         buffer_full(sv, at);
 }
 
-/* ---- the disk ------------------------------------------------------------------------------------------ */
+/* ---- the disk ---- */
 
 /* The records, for each run of partitions that is the shard's. */
 static paramo_err put_windows(struct saving *sv)
@@ -299,7 +299,7 @@ static void work(struct blocking_job *blocking_job)
     }
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 static void queue_clear(struct saving *sv, struct queue *queue)
 {
@@ -310,7 +310,7 @@ static void queue_clear(struct saving *sv, struct queue *queue)
     }
 }
 
-/* Nothing more is taken from the tables. */
+/* Ends the snapshots of the tables. */
 static void tables_end(struct saving *sv)
 {
     sv->current = NULL;
@@ -361,7 +361,7 @@ static void finish(struct saving *sv)
 
 static void post(struct saving *sv);
 
-/* The shard has given it up: its file is removed, then it is freed. */
+/* The shard has aborted the saving: removes its file, then frees it. */
 static void leave(struct saving *sv)
 {
     if (sv->writer) {
@@ -408,8 +408,9 @@ static void post(struct saving *sv)
     blocking_jobs_post(sv->config.blocking_jobs, &sv->blocking_job);
 }
 
-/* What the records say is done and a follower may not have: were it restored beside rows that he has kept, it
- * would be done nowhere. The target of a move is none before it has all. */
+/* Do followers have every number that the records count? If not, and the checkpoint were restored beside a
+ * follower's rows, such a number would be applied nowhere. A migration's target is no follower before it has
+ * all. */
 static bool all_followed(const struct shard *s)
 {
     for (const struct chain_stream *st = s->chain ? s->chain->streams : NULL; st; st = st->next)
@@ -427,12 +428,12 @@ void saving_mark(struct shard *s)
 void saving_check(struct shard *s)
 {
     if (s->saving && !s->saving->posted &&
-        s->saving->ended) /* `ended` is the blocking job's while one is out */
+        s->saving->ended) /* the blocking job owns `ended` while one runs */
         saving_go(s->saving);
 }
 
-/* Whatever can go on does: always a blocking job is out, or the timer is armed, or an acknowledgement is
- * awaited, or it is the end. */
+/* Continues wherever it can. Afterwards a blocking job runs, or the timer is armed, or an acknowledgement is
+ * awaited, or the saving has ended. */
 static void saving_go(struct saving *sv)
 {
     struct shard *s = sv->shard;
@@ -463,7 +464,7 @@ static void saving_go(struct saving *sv)
     }
 }
 
-/* One step of the table whose turn it is. */
+/* One step of the current table. */
 static void walk(struct lane_timer *timer)
 {
     struct saving *sv = container_of(timer, struct saving, walk);
@@ -499,7 +500,7 @@ static void group_partitions(struct saving *sv, const struct shard *s)
         sv->group[a] = (uint8_t)(sv->mine[a] ? at++ * SAVE_GROUPS / count : SAVE_GROUPS);
 }
 
-/* What is done on all partitions that are the shard's. */
+/* The numbers that are applied on all partitions of the shard. */
 static paramo_err collect_windows(struct saving *sv, const struct shard *s,
                                   const uint64_t mine[PARTITION_WORDS])
 {
@@ -521,7 +522,8 @@ static paramo_err collect_windows(struct saving *sv, const struct shard *s,
     return sv->windows.failed ? err_memory(sv->windows.len) : PARAMO_OK;
 }
 
-/* What is done on some of them: it came by chains before we were the owner, or with partitions. */
+/* The numbers that are applied on some of them: they came through chains before this shard was the owner, or
+ * with partitions. */
 static paramo_err collect_notes(struct saving *sv, const struct shard *s,
                                 const uint64_t mine[PARTITION_WORDS])
 {
@@ -683,7 +685,7 @@ bool saving_behind(const struct shard *s, const struct shard_table *t)
            table_snapshot_holds(t->saving->snapshot, NULL, 0);
 }
 
-/* Nothing of it is the shard's any more but what a blocking job is at. With this thread's message. */
+/* Ends the saving with err and this thread's message. Only what a blocking job works on remains. */
 static void report_end(struct shard *s, paramo_err err)
 {
     struct saving *sv = s->saving;

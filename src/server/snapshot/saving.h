@@ -31,7 +31,7 @@ struct wire_head;
 enum {
     SAVE_QUEUE_BYTES = 16 << 20, /* rows that wait for the disk */
     SAVE_BUFFER_BYTES = 512 << 10,
-    SAVE_GROUPS = 16 /* of partitions: a block has rows of one, so that others need not read it */
+    SAVE_GROUPS = 16 /* of partitions: a block has rows of one group, so that readers skip the others */
 };
 
 /* fs and blocking jobs outlive the saving or loading. */
@@ -42,38 +42,38 @@ struct shard_save_config {
     uint64_t number, id;
     uint64_t base_id;   /* of the checkpoint that this one adds to; 0: it is full */
     bool changes;       /* another may add to this one: changes are remembered from here on */
-    uint32_t term;      /* of the scheduler that has ordered it; 0: nobody's */
-    uint32_t hold_ms;   /* shard_load_hold: it ends by itself after so long */
+    uint32_t term;      /* of the scheduler that ordered it; 0: no scheduler did */
+    uint32_t hold_ms;   /* shard_load_hold: the hold ends after this time */
     size_t queue_bytes; /* rows that may wait for the disk; 0: SAVE_QUEUE_BYTES */
     void *arg;
-    /* Once, from a round of the lane, or from shard_close (CLOSED). file: on OK; with text on the lane's
-     * thread. */
+    /* Called once, from a round of the lane or from shard_close (CLOSED). file is set on OK; on an error this
+     * thread's message says why. */
     void (*done)(void *arg, paramo_err status, const struct ckpt_file *file);
 };
 
-/* The cut is taken when it returns: what was applied is in, what comes later is not. On an error done does
- * not come. AGAIN: there is another. CANCELLED, of all that a scheduler orders (term): another leads by now.
- */
+/* The snapshot is taken when this returns: it has all changes until then and none after. On an error done is
+ * not called. AGAIN: another saving or load is in progress. CANCELLED (here and in loading.h): a scheduler of
+ * a later term leads. */
 MUST_USE paramo_err shard_save(struct shard *s, const struct shard_save_config *config);
-/* Gives up the saving of this number (0: whichever), if it goes on; done comes. */
+/* Aborts the saving of this number (0: any), if it is in progress; done is called. */
 void shard_save_drop(struct shard *s, uint64_t number);
 struct saving;
-/* The number of its checkpoint: for who looks on (the simulator). */
+/* For the simulator: the number of its checkpoint. */
 uint64_t saving_number(const struct saving *sv);
 
-/* A change that must wait: rows that it changes are to be saved, and the disk is behind. */
+/* Must this change wait? Its rows are not saved yet, and the disk is behind. */
 bool saving_holds(const struct shard *s, const struct wire_head *h, const struct van_seg *seg);
-/* Rows of the table that are removed are to be saved first, and the disk is behind. */
+/* Must rows of the table stay for now? They are not saved yet, and the disk is behind. */
 bool saving_behind(const struct shard *s, const struct shard_table *t);
 void saving_close(struct shard *s);
-/* The shard has another view: what a scheduler of an earlier term has ordered is given up, and not in the way
- * of the next, although a blocking job may be at it still. */
+/* The shard has a new view. A saving that a scheduler of an earlier term ordered is aborted. It does not
+ * block the next one, even if a blocking job still works for it. */
 void saving_new_view(struct shard *s);
-/* CANCELLED: a scheduler of an earlier term has ordered it. */
+/* CANCELLED: a scheduler of an earlier term ordered it. */
 MUST_USE paramo_err saving_check_term(const struct shard *s, uint32_t term);
-/* What is under way to those who follow has to be acknowledged before the checkpoint is whole. */
+/* Marks in each stream what must be acknowledged before the checkpoint is complete. */
 void saving_mark(struct shard *s);
-/* Something was acknowledged, or the view is another. */
+/* An acknowledgement or a new view came. */
 void saving_check(struct shard *s);
 
 #endif
