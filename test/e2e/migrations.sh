@@ -60,7 +60,7 @@ WANTED=$((SLOW > 1 ? 20000 : 200000))
 pushes() { echo $((1000 * $(cat "$name"-w?.out | grep -c 'pushes$'))); } # each says so after a thousand
 job turn 3 1
 drains=0 whole=yes
-held() { cat turn-s*.err | sed -n 's/.* were held for \([0-9.]*\) ms .*/\1/p' | sort -n; }
+held() { cat turn-s*.err | sed -n 's/.* paused for \([0-9.]*\) ms .*/\1/p' | sort -n; }
 moved() { held | wc -l; }
 probe_machine
 while [ "$drains" -lt 3 ] || [ "$(pushes)" -lt $WANTED ] || [ "$(moved)" -lt "$MOVES" ]; do

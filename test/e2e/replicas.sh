@@ -57,6 +57,6 @@ job none 0
 check "pushes to one without copies go" wait_for 30 grep -q 'pushes$' none.out
 check "server 0 is killed" kill_server none 0
 ends none 4 "its worker is told"
-says "by its request" 'adder: .*table sums: a server has died with rows of which there was no copy'
+says "by its request" 'adder: .*table sums: a server died with the only copy of some rows'
 check "the scheduler says what is lost" grep -Eq 'lost, for it has no copies: table sums [0-9.]+ % of the keys' none-sched.err
 finish

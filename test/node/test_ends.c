@@ -57,7 +57,7 @@ static void its_replicas_are_promoted(void **state)
     assert_int_equal(node_run_on(its->lane, give_up, its->shard), PARAMO_OK);
     assert_int_equal(paramo_stop(c.servers[1].node), PARAMO_E_MEMORY); /* by itself */
     assert_non_null(
-        strstr(paramo_last_error(), "cannot go on with its chains: out of memory (4711 bytes wanted)"));
+        strstr(paramo_last_error(), "cannot continue its chains: out of memory (4711 bytes wanted)"));
 
     assert_int_equal(paramo_push(w, t, &kv, NULL, &ts), PARAMO_OK);
     assert_int_equal(paramo_wait(w, ts, 0), PARAMO_OK);

@@ -94,7 +94,7 @@ static void no_memory_for_a_stream(void **state)
     lacking = 0;
     assert_int_equal(t.times, 1);
     assert_int_equal(t.status, PARAMO_E_MEMORY);
-    assert_non_null(strstr(t.text, "cannot go on with its chains: out of memory"));
+    assert_non_null(strstr(t.text, "cannot continue its chains: out of memory"));
     world_all_view(&w);
 
     /* Not answered, whatever the next view says: others may not have it. */
@@ -313,7 +313,7 @@ static void restore(void *arg)
     paramo_err status = PARAMO_OK;
     struct shard_save_config config = {.number = 1, .id = 1, .arg = &status, .done = restored};
     assert_int_equal(shard_restore(s, &config), PARAMO_E_MEMORY);
-    assert_non_null(strstr(err_text(), "no memory for table"));
+    assert_non_null(strstr(err_text(), "out of memory for table"));
 }
 
 /* The rows of a table are lost and come back, but there is no memory for the table: nothing is restored, and

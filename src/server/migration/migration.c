@@ -73,7 +73,7 @@ void shard_migration_order(struct shard *s, uint32_t what, const struct migratio
         if (c)
             chain_reopen(s);
     } else if (!c || !s->view || s->self < 0 || c->failed) {
-        err = err_set(PARAMO_E_NOT_FOUND, "this shard has no part in chains now");
+        err = err_set(PARAMO_E_NOT_FOUND, "this shard is in no chain now");
     } else if (s->loading) {
         err = err_set(PARAMO_E_AGAIN, "a checkpoint is being loaded");
     } else if (what == ORDER_MIGRATION_SOURCE) {

@@ -304,7 +304,7 @@ void migration_source_end(struct chain *c)
     if (was_paused) {
         uint64_t ns = lane_now(s->lane) - g->paused_at;
         spread_add(&s->pauses, ns / ENV_US);
-        log_info("%s, shard %u: partitions %u to %u were held for %.1f ms (%s), %" PRIu64
+        log_info("%s, shard %u: partitions %u to %u paused for %.1f ms (%s), %" PRIu64
                  " KiB migrated in %.2f s",
                  view_id_label(s->config.node, label), s->config.index, g->order.first,
                  g->order.first + g->order.partitions - 1, (double)ns / ENV_MS,
@@ -322,8 +322,9 @@ static void abort_migration(struct migration_source *g, paramo_err err)
     struct chain *c = g->chain;
     struct shard *s = c->shard;
     char label[VIEW_LABEL_MAX];
-    log_info("%s, shard %u: partitions %u to %u are not migrated: %s", view_id_label(s->config.node, label),
-             s->config.index, g->order.first, g->order.first + g->order.partitions - 1, err_text());
+    log_info("%s, shard %u: migration of partitions %u to %u aborted: %s",
+             view_id_label(s->config.node, label), s->config.index, g->order.first,
+             g->order.first + g->order.partitions - 1, err_text());
     report_paused(g, err);
     migration_source_end(c);
     chain_reopen(s);
@@ -358,11 +359,11 @@ static void fire(struct lane_timer *timer)
         (g->credit > 0 || !g->order.kib_per_s))
         err = turn(g);
     if (!err && g->state != MIGRATION_SOURCE_PAUSED && stalled(g, now))
-        err = err_set(PARAMO_E_TIMEOUT, "the target has acknowledged nothing for %d ms", MIGRATION_STALL_MS);
+        err = err_set(PARAMO_E_TIMEOUT, "no acknowledgement from the target for %d ms", MIGRATION_STALL_MS);
     if (!err && too_slow(g))
-        err = err_set(PARAMO_E_TIMEOUT, "the target is too slow for what changes meanwhile");
+        err = err_set(PARAMO_E_TIMEOUT, "changes come faster than the target takes them");
     if (!err && g->state == MIGRATION_SOURCE_PAUSING && now - g->paused_at > MIGRATION_PAUSE_MS * ENV_MS)
-        err = err_set(PARAMO_E_TIMEOUT, "not all had the last change after %d ms", MIGRATION_PAUSE_MS);
+        err = err_set(PARAMO_E_TIMEOUT, "some members lack the last change after %d ms", MIGRATION_PAUSE_MS);
     if (MUTANT(owner_resumes_by_timer) && g->state == MIGRATION_SOURCE_PAUSED &&
         now - g->paused_at > 20 * ENV_MS)
         err = err_set(PARAMO_E_TIMEOUT, "no answer");
@@ -374,7 +375,7 @@ static void fire(struct lane_timer *timer)
     if (g->state != MIGRATION_SOURCE_COPYING || err)
         next = 10;
     if (lane_timer_arm(s->lane, &g->timer, now + next * ENV_MS))
-        log_error("no memory for a timer: a migration from this shard is stalled");
+        log_error("no memory for a timer: a migration from this shard has stalled");
 }
 
 paramo_err migration_source_begin(struct chain *c, const struct migration_order *m)
@@ -382,15 +383,15 @@ paramo_err migration_source_begin(struct chain *c, const struct migration_order 
     struct shard *s = c->shard;
     const struct view_node *node = view_node(s->view, m->to.node);
     if (c->migration_source && c->migration_source->state == MIGRATION_SOURCE_PAUSED)
-        return err_set(PARAMO_E_AGAIN, "another migration waits for its end");
+        return err_set(PARAMO_E_AGAIN, "another migration from this shard has not ended");
     if (c->migration_source)
         migration_source_end(c);
     chain_reopen(s);
     for (unsigned a = m->first; a < (unsigned)m->first + m->partitions; a++)
         if (chain_level(s, a) != 0 || !target_expected(s, m, a))
-            return err_set(PARAMO_E_NOT_FOUND, "partition %u is not this shard's to migrate, by its view", a);
+            return err_set(PARAMO_E_NOT_FOUND, "this shard cannot migrate partition %u: its view differs", a);
     if (!node || !node->alive)
-        return err_set(PARAMO_E_NOT_FOUND, "the target is not there, by this shard's view");
+        return err_set(PARAMO_E_NOT_FOUND, "the target is not in this shard's view");
     struct migration_source *g = calloc(1, sizeof *g);
     struct chain_stream *st = g ? chain_stream_open(c, node, name_of(&m->to)) : NULL;
     if (!st) {
@@ -556,7 +557,7 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
             if (!handover || chain_level(s, a) != 0 || !target_expected(s, m, a))
                 return err_set(PARAMO_E_NOT_FOUND, "this shard has no such migration");
         if (g && g->state == MIGRATION_SOURCE_PAUSED)
-            return err_set(PARAMO_E_AGAIN, "another migration waits for its end");
+            return err_set(PARAMO_E_AGAIN, "another migration from this shard has not ended");
         if (g)
             migration_source_end(c);
         chain_reopen(s);
@@ -572,7 +573,7 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
         c->migration_source = g;
     }
     if (g->state != MIGRATION_SOURCE_FULL && !MUTANT(replica_counted_early))
-        return err_set(PARAMO_E_NOT_FOUND, "not all rows have been sent");
+        return err_set(PARAMO_E_NOT_FOUND, "some rows are not sent yet");
     paramo_err err = g->stream && !MUTANT(migration_drops_last) ? send_last(g) : PARAMO_OK;
     if (!err && !g->timer.slot)
         err = lane_timer_arm(s->lane, &g->timer, lane_now(s->lane));

@@ -205,7 +205,8 @@ static void fire(struct lane_timer *timer)
     struct shard *s = k->chain->shard;
     uint64_t now = lane_now(s->lane);
     if (k->state == MIGRATION_TARGET_FILLING && now - k->heard_at > 2 * MIGRATION_STALL_MS * ENV_MS) {
-        target_abort(k, err_set(PARAMO_E_TIMEOUT, "nothing has come for %d ms", 2 * MIGRATION_STALL_MS));
+        target_abort(
+            k, err_set(PARAMO_E_TIMEOUT, "no message from the source for %d ms", 2 * MIGRATION_STALL_MS));
         return;
     }
     if (lane_timer_arm(s->lane, timer, now + ENV_SEC))
@@ -233,14 +234,16 @@ paramo_err migration_target_begin(struct chain *c, const struct migration_order 
     struct shard *s = c->shard;
     struct chain_name from = {.node = m->from.node, .shard = m->from.index};
     if (c->migration_target)
-        target_abort(c->migration_target, err_set(PARAMO_E_NOT_FOUND, "another migration was ordered"));
+        target_abort(c->migration_target,
+                     err_set(PARAMO_E_NOT_FOUND, "the scheduler ordered another migration"));
     bool member = m->had != MIGRATION_NO_LEVEL;
     for (unsigned a = m->first; a < (unsigned)m->first + m->partitions; a++)
         if (member
                 ? chain_level(s, a) != m->had || !c->origin_of[a] || !chain_same(c->origin_of[a]->name, from)
                 : chain_level(s, a) >= 0 || c->origin_of[a])
             return err_set(PARAMO_E_NOT_FOUND,
-                           "partition %u is here already or not followed, by this shard's view", a);
+                           "this shard cannot take partition %u: it has it already, or does not follow it",
+                           a);
     struct migration_target *k = calloc(1, sizeof *k);
     struct chain_origin *o = k ? follow_origin(c, from) : NULL;
     uint64_t *last = k && member ? calloc(m->partitions, sizeof *last) : NULL;
@@ -301,7 +304,7 @@ void migration_target_view_changed(struct chain *c)
     if (committed && !(migration_target_complete(c) &&
                        c->migration_target->order.id == last_migration)) /* never zeros without an error */
         chain_fail(c, err_set(PARAMO_E_PROTOCOL,
-                              "a migration to this shard was committed before it was complete here"));
+                              "a migration to this shard was committed before all rows had arrived"));
     c->in_view = s->self >= 0;
     c->last_migration = last_migration;
     migration_target_end(c, false);

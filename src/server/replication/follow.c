@@ -377,7 +377,8 @@ static bool comes_from(const struct shard *s, unsigned partition, unsigned befor
 
 static paramo_err refuse_partition(unsigned partition)
 {
-    return err_set(PARAMO_E_PROTOCOL, "CHAIN of partition %u, in which another comes before", partition);
+    return err_set(PARAMO_E_PROTOCOL, "CHAIN of partition %u from a node that is not the member before",
+                   partition);
 }
 
 /* The partitions on which a change is new here. */
@@ -403,7 +404,7 @@ static paramo_err fresh_partitions(const struct chain_source *source, const stru
         if ((m->order <= c->last[a] && !MUTANT(forward_before_order)) || !chain_has(t, c->level[a]))
             continue;
         if (!c->origin_of[a] || !chain_same(c->origin_of[a]->name, m->origin))
-            return err_set(PARAMO_E_PROTOCOL, "CHAIN of an owner that partition %u does not have", a);
+            return err_set(PARAMO_E_PROTOCOL, "CHAIN of a node that does not own partition %u", a);
         partition_set_add(fresh, a);
         *any = true;
     }
@@ -603,7 +604,7 @@ static paramo_err source_frame(void *user, struct van_conn *conn, const uint8_t 
     if (!err && head.kind == WIRE_CHAIN_BEAT)
         return beat(source, &head, nseg);
     if (!err && head.kind != WIRE_CHAIN && !(source->for_migration && head.kind == WIRE_MIGRATION))
-        err = err_set(PARAMO_E_PROTOCOL, "%s from a member before", wire_kind_name(head.kind));
+        err = err_set(PARAMO_E_PROTOCOL, "%s from the member before", wire_kind_name(head.kind));
     if (err)
         return err;
     return source->for_migration ? migration_target_frame(source, &head, seg, nseg)

@@ -266,10 +266,10 @@ static paramo_err stream_frame(void *user, struct van_conn *conn, const uint8_t 
         return PARAMO_OK;
     }
     if (head.kind != WIRE_CHAIN_ACK)
-        return err_set(PARAMO_E_PROTOCOL, "%s from the next of a chain", wire_kind_name(head.kind));
+        return err_set(PARAMO_E_PROTOCOL, "%s from the next member", wire_kind_name(head.kind));
     err = chain_ack_decode(&head, seg, nseg, &ack);
     if (!err && (ack.received > st->seq || ack.clock > lane_now(st->shard->lane)))
-        err = err_set(PARAMO_E_PROTOCOL, "CHAIN_ACK of what was not sent");
+        err = err_set(PARAMO_E_PROTOCOL, "CHAIN_ACK of a change that was not sent");
     if (!err)
         stream_ack(st, &ack);
     return err;
@@ -410,7 +410,7 @@ void chain_fail(struct chain *c, paramo_err err)
     if (c->failed)
         return;
     c->failed = true;
-    err = err_prefix(err, "shard %u cannot go on with its chains", config->index);
+    err = err_prefix(err, "shard %u cannot continue its chains", config->index);
     if (config->failed)
         config->failed(config->arg, err);
 }
@@ -677,7 +677,7 @@ bool chain_sender_floor(struct shard *s, const struct sender *sender)
     memcpy(m.partitions, c->mine, sizeof m.partitions);
     bool all = chain_split(c, NULL, &m, NULL, 0, NULL, false, NULL, &entries) == PARAMO_OK;
     if (!all)
-        log_debug("shard %u: followers are not told a floor: %s", s->config.index, err_text());
+        log_debug("shard %u: cannot send a floor to followers: %s", s->config.index, err_text());
     for (struct qnode *node; (node = queue_pop(&entries));) {
         struct chain_entry *e = container_of(node, struct chain_entry, node);
         chain_append(e->to, e);

@@ -56,7 +56,7 @@ paramo_err apply_check_keys(const struct shard *s, const struct shard_table *t, 
     if (err)
         return err;
     if (!apply_owned(s, &t->placement, keys, n))
-        return err_set(PARAMO_E_INVALID, "table %s: a key came that belongs to another shard%s", t->name,
+        return err_set(PARAMO_E_INVALID, "table %s: a key belongs to another shard%s", t->name,
                        APPLY_CHANGED);
     return PARAMO_OK;
 }
@@ -182,7 +182,7 @@ static paramo_err pull_var(struct peer *peer, struct shard_table *t, const struc
     size_t n = h->count, total = 0, lens_bytes = (4 * n + 7) & ~(size_t)7;
     uint32_t *lens = bufpool_get(&s->pool, lens_bytes);
     if (!lens) {
-        reply_status(peer, h, PARAMO_E_MEMORY, "no memory for the answer");
+        reply_status(peer, h, PARAMO_E_MEMORY, "the server is out of memory for the answer");
         return PARAMO_OK;
     }
     table_var_lens(t->table, keys, n, lens, &total);
@@ -332,8 +332,7 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
     if (!(repeated && MUTANT(repeat_reads_lost)) && asks_for_lost(s, t, h, keys)) {
         (void)err_set(
             PARAMO_E_DATA_LOST,
-            "table %s: a server has died with rows of which there was no copy; clear the table (then "
-            "load it)",
+            "table %s: a server died with the only copy of some rows; clear the table, or load a checkpoint",
             t->name);
         reply_status(peer, h, PARAMO_E_DATA_LOST, err_text());
         return PARAMO_OK;

@@ -62,7 +62,7 @@ void deferred_go(struct shard *s)
             ;
         while (!queue_empty(&s->deferred)) {
             struct deferred *d = container_of(queue_pop(&s->deferred), struct deferred, node);
-            reply_status(d->peer, &d->head, PARAMO_E_MEMORY, "the server has no memory to go on with this");
+            reply_status(d->peer, &d->head, PARAMO_E_MEMORY, "the server is out of memory for this request");
             deferred_free(s, d);
         }
     }

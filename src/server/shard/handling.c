@@ -366,7 +366,7 @@ paramo_err handling_slice(struct peer *peer, struct shard_table *t, const struct
     if (q && q->info.push && q->info.pull && q->keys_hash != keys_hash) {
         /* The handler has the request, and its answer is for all the keys that were here then. */
         reply_status(peer, h, PARAMO_E_HANDLER,
-                     "some of the keys have got another server while the handler had the request");
+                     "some of the keys moved to another server while the handler had the request");
         return PARAMO_OK;
     }
     if (q && MUTANT(handler_repeated)) {

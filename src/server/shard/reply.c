@@ -198,7 +198,7 @@ struct reply *reply_begin(struct peer *peer, const struct wire_head *request, si
         }
     }
     if (!r)
-        reply_status(peer, request, PARAMO_E_MEMORY, "the server has no memory for the answer");
+        reply_status(peer, request, PARAMO_E_MEMORY, "the server is out of memory for the answer");
     return r;
 }
 

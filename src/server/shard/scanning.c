@@ -302,8 +302,7 @@ static paramo_err batch(struct peer *peer, struct shard_table *t, const struct w
     return err;
 }
 
-/* ---- dense tables: their keys are in order as they are --------------------------------------------------
- */
+/* ---- dense tables: their keys are in order as they are ---- */
 
 static paramo_err batch_dense(struct peer *peer, struct shard_table *t, const struct wire_head *h,
                               uint64_t cursor)

@@ -186,11 +186,11 @@ static void tables_furnish(struct shard *s)
         t->lacks = table_furnish(s, t) != PARAMO_OK;
         lacks |= t->lacks;
         if (t->lacks && !before)
-            log_error("%s, shard %u: table %s cannot be used yet, and is tried again: %s",
+            log_error("%s, shard %u: table %s is not usable yet; retrying: %s",
                       view_id_label(s->config.node, label), s->config.index, t->name, err_text());
         else if (before && !t->lacks)
-            log_info("%s, shard %u: table %s is there", view_id_label(s->config.node, label), s->config.index,
-                     t->name);
+            log_info("%s, shard %u: table %s is usable", view_id_label(s->config.node, label),
+                     s->config.index, t->name);
     }
     if (lacks)
         shard_table_again(s);
@@ -219,7 +219,7 @@ static void tables_update(struct shard *s, bool recovered, const uint64_t mine[P
         struct shard_table *t = map_get(&s->tables, from->id);
         paramo_err err = t ? PARAMO_OK : table_make(s, from, &t);
         if (err) {
-            err = err_prefix(err, "shard %u cannot go on: table %s", s->config.index, from->name);
+            err = err_prefix(err, "shard %u cannot continue: table %s", s->config.index, from->name);
             if (s->config.failed)
                 s->config.failed(s->config.arg, err);
             continue;
@@ -529,7 +529,7 @@ void shard_keep_house(struct shard *s)
         (!s->view_deferred_count && !s->sessions && !s->deferred_count && !senders_unknown(s)))
         return;
     if (lane_timer_arm(s->lane, &s->housekeeping, lane_now(s->lane) + 5 * ENV_SEC))
-        log_warn("%s: no memory for a timer: what is abandoned stays until the next request",
+        log_warn("%s: no memory for a timer: abandoned requests stay until the next request",
                  view_id_label(s->config.node, label));
 }
 

@@ -157,7 +157,7 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         return PARAMO_OK;
     }
     if (t->lacks) { /* it must not be applied twice, nor in part */
-        reply_status(peer, h, PARAMO_E_MEMORY, "the server has no memory for the table yet");
+        reply_status(peer, h, PARAMO_E_MEMORY, "the server is out of memory for the table");
         shard_table_again(s);
         return PARAMO_OK;
     }

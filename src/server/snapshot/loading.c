@@ -75,7 +75,7 @@ static paramo_err open_ckpt(struct loading *ld)
 {
     paramo_err err = ckpt_open(ld->config.fs, ld->dir, ld->config.number, &ld->ckpt);
     if (!err && ckpt_manifest(ld->ckpt, 0)->id != ld->config.id)
-        err = err_set(PARAMO_E_CORRUPT, "%s: its checkpoint %" PRIu64 " is not the one that is to be loaded",
+        err = err_set(PARAMO_E_CORRUPT, "%s: its checkpoint %" PRIu64 " has another id than the one to load",
                       ld->dir, ld->config.number);
     return err ? err : ckpt_reader_open(ld->ckpt, &ld->reader);
 }
@@ -203,7 +203,7 @@ static void finish(struct loading *ld)
     if (ld->matched)
         mark(ld, ld->err != PARAMO_OK);
     if (ld->err)
-        log_error("%s, shard %u: checkpoint %" PRIu64 " is not loaded: %s",
+        log_error("%s, shard %u: loading checkpoint %" PRIu64 " failed: %s",
                   view_id_label(s->config.node, label), s->config.index, ld->config.number, ld->text);
     ld->phase = LOADED;
     if (ld->err)
@@ -273,7 +273,7 @@ static paramo_err clear_returns(struct loading *ld)
     for (size_t i = 0; map_next(&s->tables, &i, &key, &value);)
         due += returns(value);
     if (found != due)
-        return err_set(PARAMO_E_NOT_FOUND, "the checkpoint has not all tables that are lost");
+        return err_set(PARAMO_E_NOT_FOUND, "the checkpoint lacks some of the lost tables");
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
         clearing_begin(s, value, ((struct shard_table *)value)->returns);
     return PARAMO_OK;
@@ -288,7 +288,7 @@ static paramo_err match_table(struct loading *ld, const struct view_table *from)
     if (ld->lost)
         return t && returns(t) ? map_put(&ld->tables, from->id, t) : PARAMO_OK;
     if (t && t->lacks)
-        return err_set(PARAMO_E_MEMORY, "there is no memory for table %s yet", from->name);
+        return err_set(PARAMO_E_MEMORY, "out of memory for table %s", from->name);
     if (!t || (!t->table && t->options.kind != PARAMO_TABLE_USER))
         return err_set(PARAMO_E_NO_TABLE, "there is no table %s", from->name);
     return t->table ? map_put(&ld->tables, from->id, t) : PARAMO_OK;
@@ -412,7 +412,7 @@ static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
         return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[0], b) : PARAMO_OK;
     }
     return t ? ckpt_rows_apply(t->table, &t->placement, ld->mine[t->replicas], b)
-             : err_set(PARAMO_E_CORRUPT, "a block of table %" PRIu32 ", which the manifest has not",
+             : err_set(PARAMO_E_CORRUPT, "a block of table %" PRIu32 ", which is not in the manifest",
                        b->table);
 }
 
@@ -511,7 +511,7 @@ void loading_check(struct shard *s)
     if (!ld || !ld->hold)
         return;
     if (s->view->number >> 32 != ld->term) {
-        load_abort(s, err_set(PARAMO_E_CANCELLED, "another scheduler leads, who knows nothing of it"));
+        load_abort(s, err_set(PARAMO_E_CANCELLED, "another scheduler leads now"));
         slice_resume_view_deferred(s);
     } else if (ld->phase == HOLDING && all_have_all(s)) {
         ld->phase = HELD;
@@ -525,7 +525,7 @@ static paramo_err loading_begin(struct shard *s, const struct shard_save_config 
     if (late)
         return late;
     if (s->loading && s->loading->config.id == config->id)
-        load_abort(s, err_set(PARAMO_E_CANCELLED, "it is loaded once more"));
+        load_abort(s, err_set(PARAMO_E_CANCELLED, "the checkpoint is loaded again"));
     if (s->saving || s->loading)
         return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
     if (s->self < 0)
@@ -567,9 +567,7 @@ paramo_err shard_load_hold(struct shard *s, const struct shard_save_config *conf
 
 static paramo_err err_hold_expired(const struct shard *s)
 {
-    return err_set(PARAMO_E_TIMEOUT,
-                   "shard %u waited too long for the others to load and "
-                   "aborted the load: load it again",
+    return err_set(PARAMO_E_TIMEOUT, "shard %u aborted the load: other shards took too long; load it again",
                    s->config.index);
 }
 
@@ -581,7 +579,7 @@ paramo_err shard_load_go(struct shard *s, uint64_t id)
     if (ld->phase == LOADED) {
         release(ld);
     } else {
-        load_abort(s, err_set(PARAMO_E_CANCELLED, "the scheduler has given it up"));
+        load_abort(s, err_set(PARAMO_E_CANCELLED, "the scheduler aborted the load"));
         s->load_aborted = 0; /* the scheduler learns it by this answer */
         slice_resume_view_deferred(s);
     }
@@ -654,13 +652,13 @@ paramo_err shard_restore(struct shard *s, const struct shard_save_config *config
         if (t->lost && t->lacks && !MUTANT(restored_without_table)) {
             shard_table_again(s);
             return err_set(PARAMO_E_MEMORY,
-                           "shard %u has no memory for table %s yet, whose rows are lost: restore it again",
+                           "shard %u: out of memory for table %s, whose rows are lost: restore it again",
                            s->config.index, t->name);
         }
     }
     shard_save_drop(s, 0);
     if (s->loading)
-        load_abort(s, err_set(PARAMO_E_CANCELLED, "what is lost is restored"));
+        load_abort(s, err_set(PARAMO_E_CANCELLED, "lost rows are being restored"));
     paramo_err err = loading_begin(s, config, &ld);
     if (err)
         return err;

@@ -346,7 +346,7 @@ static void finish(struct saving *sv)
     char label[VIEW_LABEL_MAX];
     paramo_err err = sv->err ? err_set(sv->err, "%s", sv->text) : PARAMO_OK;
     if (err)
-        log_warn("%s, shard %u: checkpoint %llu is given up: %s", view_id_label(s->config.node, label),
+        log_warn("%s, shard %u: saving checkpoint %llu failed: %s", view_id_label(s->config.node, label),
                  s->config.index, (unsigned long long)sv->config.number, sv->text);
     s->saving = NULL;
     if (err)
@@ -640,9 +640,8 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
     void *value;
     for (size_t i = 0; !err && map_next(&s->tables, &i, &key, &value);)
         if (((struct shard_table *)value)->options.kind != PARAMO_TABLE_USER)
-            err = ((struct shard_table *)value)->lacks
-                      ? err_set(PARAMO_E_MEMORY, "there is no memory for a table yet")
-                      : add_table(sv, value);
+            err = ((struct shard_table *)value)->lacks ? err_set(PARAMO_E_MEMORY, "out of memory for a table")
+                                                       : add_table(sv, value);
     if (err) {
         saving_free(sv);
         return err;
@@ -660,7 +659,7 @@ void shard_save_drop(struct shard *s, uint64_t number)
     struct saving *sv = s->saving;
     if (!sv || (number && sv->config.number != number))
         return;
-    fail(sv, err_set(PARAMO_E_CANCELLED, "the scheduler has given it up"));
+    fail(sv, err_set(PARAMO_E_CANCELLED, "the scheduler aborted the checkpoint"));
     saving_go(sv);
 }
 
@@ -718,7 +717,7 @@ paramo_err saving_check_term(const struct shard *s, uint32_t term)
 {
     if (!term || !s->view || term >= s->view->number >> 32 || MUTANT(stale_order_accepted))
         return PARAMO_OK;
-    return err_set(PARAMO_E_CANCELLED, "a scheduler has ordered it that leads no more");
+    return err_set(PARAMO_E_CANCELLED, "the scheduler that ordered it no longer leads");
 }
 
 void saving_new_view(struct shard *s)
