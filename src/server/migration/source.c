@@ -1,5 +1,6 @@
 #include "server/migration/source.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,7 @@ static paramo_err send_step(struct migration_source *g, uint16_t what, const str
 
 void migration_source_rows_acked(struct migration_source *g, size_t bytes)
 {
+    assert(g->rows_out >= bytes);
     g->rows_out -= bytes;
 }
 
@@ -277,6 +279,7 @@ static void source_free(struct migration_source *g)
     struct chain *c = g->chain;
     struct queue entries = {0};
     report_paused(g, err_set(PARAMO_E_NOT_FOUND, "the migration is over"));
+    assert(c->migration_source == g);
     c->migration_source = NULL;
     lane_timer_cancel(c->shard->lane, &g->timer);
     if (g->stream) {

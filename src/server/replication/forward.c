@@ -1,5 +1,6 @@
 #include "server/replication/forward.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +66,7 @@ static void wait_unlink(struct chain_wait *w)
 {
     if (!w->sender)
         return;
+    assert(w->prev ? w->prev->next == w : w->sender->pending == w);
     if (w->prev)
         w->prev->next = w->next;
     else
@@ -76,7 +78,10 @@ static void wait_unlink(struct chain_wait *w)
 
 void chain_wait_done(struct chain_wait *w)
 {
-    if (!w || --w->entries)
+    if (!w)
+        return;
+    assert(w->entries > 0);
+    if (--w->entries)
         return;
     if (w->source) {
         follow_advance(w->source);
@@ -189,6 +194,7 @@ void chain_append(struct chain_stream *st, struct chain_entry *e)
 static void entry_acked(struct chain_stream *st, struct chain_entry *e)
 {
     struct chain_wait *wait = e->wait;
+    assert(!e->acked && st->count > 0 && st->bytes >= e->bytes);
     e->acked = true;
     e->wait = NULL;
     st->count--;
@@ -386,8 +392,10 @@ struct chain_stream *chain_stream_open(struct chain *c, const struct view_node *
 void chain_stream_close(struct chain *c, struct chain_stream *st, struct queue *entries)
 {
     struct chain_stream **at = &c->streams;
-    while (*at != st)
+    while (*at != st) {
+        assert(*at);
         at = &(*at)->next;
+    }
     *at = st->next;
     if (st->connector)
         connector_cancel(st->connector);
