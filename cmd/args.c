@@ -167,7 +167,7 @@ int args_parse(const char *verb, int argc, char **argv, const struct arg *args, 
     }
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] != '-' || argv[i][1] == 0)
-            return args_wrong(verb, "what is '%s' for?", argv[i]);
+            return args_wrong(verb, "unexpected argument '%s'", argv[i]);
         int code = take(verb, argc, argv, &i, args, n);
         if (code >= 0)
             return code;

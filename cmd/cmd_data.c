@@ -23,7 +23,7 @@ static const char usage[] =
     "with the same --model-seed and another --seed.\n";
 
 static const char more[] = "The report goes to standard output, or to standard error if the log goes there.\n"
-                           "Nothing is left behind if the log cannot be written whole.\n" CODE_HELP "\n"
+                           "If the log cannot be written whole, no file is left.\n" CODE_HELP "\n"
                            "  paramo data synth --rows 1000000 --seed 1 --out train.ffm.zst\n"
                            "  paramo data synth --rows 100000 --seed 2 --out test.ffm.zst\n";
 
@@ -98,7 +98,7 @@ int cmd_data(int argc, char **argv)
          .kind = ARG_STRING,
          .out = &out,
          .meta = "FILE",
-         .help = "where to; .gz and .zst are compressed; - is standard output"},
+         .help = "output file; .gz and .zst are compressed; - is standard output"},
         {.name = "format",
          .kind = ARG_CHOICE,
          .out = &format,
@@ -123,7 +123,7 @@ int cmd_data(int argc, char **argv)
          .kind = ARG_NATURAL,
          .out = &o.zipf,
          .meta = "X",
-         .help = "how unequal their popularity is; 0: all alike (1.1)"},
+         .help = "exponent of the Zipf law of their frequencies; 0: uniform (1.1)"},
         {.name = "click-rate",
          .kind = ARG_POSITIVE,
          .out = &click_rate,
@@ -157,7 +157,7 @@ int cmd_data(int argc, char **argv)
          .meta = "N",
          .help = "draws the model (1)",
          .max = UINT64_MAX},
-        {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "the report as JSON"},
+        {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "print JSON"},
     };
     if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], "synth") != 0)
         return args_wrong("data", "unknown subject '%s': there is 'synth'", argv[1]);
@@ -166,7 +166,7 @@ int cmd_data(int argc, char **argv)
     if (code >= 0)
         return code;
     if (!named)
-        return args_wrong("data", "what? There is 'synth'");
+        return args_wrong("data", "a subject is missing. There is 'synth'");
     if (!rows_given)
         return args_wrong("data", "--rows N is needed");
     if (out == NULL || *out == '\0')

@@ -80,9 +80,9 @@ int cmd_export(int argc, char **argv)
     const struct arg args[] = {
         {.name = "Options", .kind = ARG_SECTION},
         {.name = "model-in", .kind = ARG_STRING, .out = &model, .meta = "DIR", .help = "a model that 'paramo train' saved"},
-        {.name = "text", .kind = ARG_FLAG, .out = &text, .help = "as lines of text (the only form so far; must be given)"},
+        {.name = "text", .kind = ARG_FLAG, .out = &text, .help = "write lines of text (required: the only form so far)"},
         {.name = "out", .kind = ARG_STRING, .out = &out, .meta = "FILE|-",
-         .help = "where to; - is standard output, .gz and .zst are compressed (-)"},
+         .help = "output file; - is standard output, .gz and .zst are compressed (-)"},
     };
     /* clang-format on */
     const size_t n = sizeof args / sizeof *args;

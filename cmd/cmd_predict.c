@@ -14,7 +14,7 @@ static const char usage[] =
     "usage: paramo predict --model-in DIR --data FILE... --out FILE\n"
     "\n"
     "Writes the probability that the label is 1 for each row, one a line, in the order of the rows.\n"
-    "Labels in the data are read and not used.\n";
+    "Labels in the data are ignored.\n";
 
 static const char more[] = "The output appears under its name when it is whole.\n"
                            "\n" CODE_HELP "\n"
@@ -75,7 +75,7 @@ int cmd_predict(int argc, char **argv)
         {.name = "Options", .kind = ARG_SECTION},
         SCORING_ARGS(scoring),
         {.name = "out", .kind = ARG_STRING, .out = &out, .meta = "FILE",
-         .help = "where to; - is standard output, .gz and .zst are compressed"},
+         .help = "output file; - is standard output, .gz and .zst are compressed"},
     };
     /* clang-format on */
     const size_t n = sizeof args / sizeof *args;

@@ -75,53 +75,49 @@ static const char usage[] =
     "\n"
     "  -s, --servers N     number of servers\n"
     "  -w, --workers N     number of workers\n"
-    "      --workers-only  COMMAND runs for the workers; the others run 'paramo scheduler' and 'paramo "
-    "server'\n"
-    "      --grace SECONDS how long the rest may take to end once a server or the scheduler has failed, or\n"
-    "                      once all workers have ended, before they are stopped (15)\n"
-    "      --min-workers N the job has succeeded when N workers have ended with 0, although others died or\n"
-    "                      failed (all)\n"
+    "      --workers-only  run COMMAND for the workers, 'paramo scheduler' and 'paramo server' for the rest\n"
+    "      --grace SECONDS when a server or the scheduler has failed, or all workers have ended: how long "
+    "the\n"
+    "                      other processes have to end before they are stopped (15)\n"
+    "      --min-workers N the job succeeds when N workers exit with 0, even if others fail (all)\n"
     "      --scheduler-wait SECONDS\n"
-    "                      how long the others look for a scheduler that has died before they give it up "
-    "(1)\n"
-    "      --state DIR     the scheduler keeps the job's state in DIR: if it is killed, it is started again "
-    "and\n"
-    "                      goes on with the job\n"
-    "      --replicas K    copies of every key beside its owner's, 0 to 3 (0): the job goes on when so many\n"
-    "                      servers have died\n"
-    "      --van NAME      auto (the default): UCX between processes that can share memory, else tcp; tcp; "
-    "ucx\n"
+    "                      how long the other nodes wait for a scheduler that died (1)\n"
+    "      --state DIR     keep the job's state in DIR: a scheduler that is killed is started again and\n"
+    "                      continues the job\n"
+    "      --replicas K    copies of every key beside its owner's, 0 to 3 (0): the job survives K dead "
+    "servers\n"
+    "      --van NAME      auto (the default): UCX between processes that can share memory, else tcp; or "
+    "tcp;\n"
+    "                      or ucx\n"
     "      --checkpoint-dir DIR, --checkpoint-every SECONDS\n"
-    "                      take checkpoints of the job meanwhile\n"
+    "                      take checkpoints while the job runs\n"
     "      --checkpoint-full-every N\n"
-    "                      each N-th has everything, the others what has changed (10)\n"
+    "                      every N-th checkpoint is full, the others are incremental (10)\n"
     "      --checkpoint-keep N\n"
-    "                      so many stay, with those that they are based on; 0: all (3)\n"
+    "                      keep the last N checkpoints and their bases; 0: all (3)\n"
     "      --restore DIR   begin with the last whole checkpoint of DIR\n"
     "      --on-loss end|restore\n"
-    "                      when rows die with their last server: end the job (the default), or go on with\n"
-    "                      those rows as the last checkpoint in --checkpoint-dir has them\n"
+    "                      when the last server with some rows dies: end the job (the default), or restore\n"
+    "                      those rows from the last checkpoint in --checkpoint-dir\n"
     "  -v, --verbose       print each node's process id and how it ended\n"
     "\n"
-    "Worker 0 has standard input and writes to standard output and error directly; what the others print "
-    "goes\n"
-    "to standard error, each line after a prefix such as '[server 1] '; a message that several nodes print\n"
-    "at the same time appears once, behind all their names.\n"
-    "Ctrl-C is passed on to the workers; a second one kills the job. SIGTERM and SIGHUP (unless it was "
-    "ignored,\n"
-    "as by nohup) end it: the workers get SIGTERM, and what has not ended in --grace seconds is killed.\n"
+    "Worker 0 has standard input, output and error. Output of the other nodes goes to standard error, each\n"
+    "line after a prefix such as '[server 1] '. A message that several nodes print at the same time appears\n"
+    "once, after all their names.\n"
+    "Ctrl-C goes to the workers; a second one kills the job. SIGTERM and SIGHUP (unless ignored, as by "
+    "nohup)\n"
+    "end the job: the workers get SIGTERM, and processes that run after --grace seconds are killed.\n"
     "\n"
-    "A server or worker that is killed or fails while the others still wait for it ends the job at once.\n"
+    "If a server or worker fails before the job is complete, the job ends at once.\n"
     "\n"
-    "Exit code: 143 after SIGTERM, 129 after SIGHUP. Else 0 if every worker, or --min-workers of them, ended "
-    "with 0\n"
-    "(Ctrl-C: 130 where COMMAND is 'paramo train'), else the code of the first that did not (128 + signal if "
-    "it\n"
-    "was killed), or of the node whose failure kept the job from becoming complete; if all workers ended "
-    "well,\n"
-    "that of the first server or scheduler that failed, unless it was killed while they ran and they went "
-    "on;\n"
-    "1 if the job could not be started, 2 for wrong usage, 126 or 127 if COMMAND cannot be run.\n"
+    "Exit code: 0 if all workers, or --min-workers of them, exit with 0; else that of the first worker that\n"
+    "failed (128 + signal if it was killed), or of the node without which the job could not become "
+    "complete.\n"
+    "If all workers succeed: that of the first server or scheduler that failed, unless it was killed and "
+    "the\n"
+    "workers continued without it. 143 after SIGTERM, 129 after SIGHUP, 130 after Ctrl-C where COMMAND is\n"
+    "'paramo train'; 1 if the job cannot be started, 2 for wrong usage, 126 or 127 if COMMAND cannot be "
+    "run.\n"
     "\n"
     "  paramo run -s 2 -w 2 -- paramo train --model lr --data train.ffm --model-out model\n";
 
@@ -207,7 +203,7 @@ static void job_deadline(struct job *job)
     for (size_t i = 0; i < job->n; i++) {
         char label[64];
         if (job->children[i].running)
-            fprintf(stderr, "paramo run: %s has not ended in time, stopping it\n",
+            fprintf(stderr, "paramo run: %s did not end in time, stopping it\n",
                     child_label(&job->children[i], label, sizeof label));
     }
     job_stop(job);
@@ -458,8 +454,8 @@ static void job_report(const struct job *job, const struct child *failed, size_t
     else if (job->complete)
         fprintf(stderr, "paramo run: no worker ended well; exit code %d is that of %s; %s%s\n", failed->code,
                 label,
-                checkpoints ? "what is left of the tables are the checkpoints in "
-                            : "nothing is left of the tables (see --checkpoint-dir)",
+                checkpoints ? "the tables are lost except for the checkpoints in "
+                            : "the tables are lost (see --checkpoint-dir)",
                 checkpoints ? checkpoints : "");
 }
 
@@ -549,7 +545,7 @@ static int parse_options(int argc, char **argv, struct run_options *o)
     const char *replicas = getenv("PARAMO_REPLICAS");
     if (replicas != NULL && parse_number("PARAMO_REPLICAS", replicas, 0, 3, &o->replicas) != 0)
         return 2;
-    optind = 0; /* glibc: begin anew */
+    optind = 0; /* glibc: start over */
     opterr = 0;
     int c, every = 0, checked;
     while ((c = getopt_long(argc, argv, "+:s:w:vh", options, NULL)) != -1) {

@@ -21,30 +21,26 @@
 static const char usage[] =
     "usage: paramo train --model lr|fm --data FILE... [options]\n"
     "\n"
-    "Trains a click model. Without a cluster in the environment everything runs in this process; started by\n"
-    "'paramo run -s S -w W -- paramo train ...', or with DMLC_ROLE and the scheduler's address set by hand, "
-    "it\n"
-    "is one node of a cluster, and every node is given the same options. The data is dealt out to the "
-    "workers\n"
-    "part by part.\n";
+    "Trains a click model, by default all in this process. Started by 'paramo run -s S -w W -- paramo\n"
+    "train ...', or with DMLC_ROLE and the scheduler's address in the environment, it is one node of a\n"
+    "cluster; all nodes get the same options. Workers take the data part by part from the scheduler.\n";
 
 static const char more[] =
     "Gradients are summed over a batch's rows, so --alpha is per row; a greater --batch learns faster and\n"
-    "reaches a little less. Rows under way at the same time lack each other's updates: more workers get\n"
+    "reaches a little less. Rows learned at the same time lack each other's updates: more workers get\n"
     "smaller batches. If the log-loss stays above that of guessing the mean rate, a warning says so.\n"
     "Rows, log-loss and bytes are those of an epoch, in progress and summary. Batches are cut within parts\n"
     "of 1 MiB of text. Each batch is scored before it is learned: that is the log-loss shown while\n"
     "training.\n"
     "\n"
-    "With one worker (the default) the model is the same to the last bit in every run, in one process or as "
-    "a\n"
-    "cluster with any number of servers. More workers learn at the same time, each without waiting for the\n"
-    "others, so results differ a little from run to run.\n"
+    "With one worker (the default) every run gives the same model to the last bit, in one process or on a\n"
+    "cluster with any number of servers. Several workers do not wait for each other, so results differ a\n"
+    "little from run to run.\n"
     "\n"
     "FM (Rendle, ICDM 2010) scores with w and factors v; a feature whose w is 0 has no factors. Feature id\n"
     "18446744073709551615 is the bias.\n"
     "\n"
-    "Ctrl-C ends after the current batches and saves the model; a second one leaves at once.\n"
+    "Ctrl-C finishes the current batches and saves the model; a second one exits at once.\n"
     "\n" CODE_HELP "\n"
     "  paramo train --model lr --data train.ffm.zst --valid test.ffm.zst --model-out model\n"
     "  paramo train --model fm --dim 8 --data 'day*.gz' --epochs 10 --valid v.gz --early-stop 2 --model-out "
@@ -348,11 +344,11 @@ int cmd_train(int argc, char **argv)
         {.name = "model-out", .kind = ARG_STRING, .out = &s.model_out, .meta = "DIR",
          .help = "save it there (the directory is made)"},
         {.name = "model-in", .kind = ARG_STRING, .out = &s.model_in, .meta = "DIR",
-         .help = "go on from this model, with its settings where none are given"},
+         .help = "continue from this model, with its settings unless given"},
         {.name = "dim", .kind = ARG_INT, .out = &s.dim, .meta = "K", .min = 1, .max = 512, .given = &s.has_dim,
          .help = "fm: factors per feature (8)"},
         {.name = "no-state", .kind = ARG_FLAG, .out = &s.no_state,
-         .help = "save without the optimizers' state: smaller, but training can't\ngo on from it"},
+         .help = "save without the optimizers' state: smaller, but training cannot\ncontinue from it"},
         {.name = "How to learn", .kind = ARG_SECTION},
         {.name = "optimizer", .kind = ARG_CHOICE, .out = &s.optimizer, .meta = "ftrl|adagrad|sgd", .given = &s.has_optimizer,
          .help = "FTRL-proximal (McMahan et al., KDD 2013), AdaGrad, or plain steps\n(ftrl)"},
@@ -385,18 +381,18 @@ int cmd_train(int argc, char **argv)
         {.name = "ahead", .kind = ARG_INT, .out = &s.ahead, .meta = "N", .max = 64,
          .help = "parameters are pulled N batches ahead (1)"},
         {.name = "checkpoint-dir", .kind = ARG_STRING, .out = &s.checkpoint_dir, .meta = "DIR",
-         .help = "checkpoints of the job go there; all servers see it"},
+         .help = "folder for checkpoints, which all servers see"},
         {.name = "checkpoint-every", .kind = ARG_INT, .out = &s.checkpoint_every, .meta = "SECONDS", .min = 1, .max = 604800,
-         .help = "take one so often"},
+         .help = "time between checkpoints"},
         {.name = "checkpoint-full-every", .kind = ARG_INT, .out = &s.full_every, .meta = "N", .min = 1, .max = 1024,
-         .help = "each N-th has everything, the others what has changed (10)"},
+         .help = "every N-th checkpoint is full, the others are incremental (10)"},
         {.name = "checkpoint-keep", .kind = ARG_INT, .out = &s.keep, .meta = "N", .max = INT32_MAX, .given = &s.has_keep,
-         .help = "so many stay, with those that they are based on; 0: all (3)"},
+         .help = "keep the last N checkpoints and their bases; 0: all (3)"},
         {.name = "restore", .kind = ARG_STRING, .out = &s.restore, .meta = "DIR",
          .help = "begin with the last whole checkpoint of DIR"},
         {.name = "Output", .kind = ARG_SECTION},
         {.name = "json", .kind = ARG_FLAG, .out = &s.json, .help = "the summary as one JSON document on standard output"},
-        {.name = "quiet", .kind = ARG_FLAG, .out = &s.quiet, .letter = 'q', .help = "no progress; warnings and the summary are printed all the same"},
+        {.name = "quiet", .kind = ARG_FLAG, .out = &s.quiet, .letter = 'q', .help = "print no progress, only warnings and the summary"},
     };
     /* clang-format on */
     const size_t n = sizeof args / sizeof *args;

@@ -1,5 +1,5 @@
 /*
- * The program: finds the verb and hands over to its file.
+ * The program: finds the verb and calls its file.
  */
 #include "cmd/exitcode.h"
 #include "cmd/verbs.h"
@@ -19,20 +19,20 @@ static const struct {
     const char *help;
 } verbs[] = {
     {"train", cmd_train, "train a click model, in one process or as one node of a cluster"},
-    {"predict", cmd_predict, "probabilities for rows, by a model"},
-    {"eval", cmd_eval, "how good a model is: log-loss, AUC, accuracy, calibration"},
-    {"export", cmd_export, "a model as text: key and values"},
-    {"run", cmd_run, "a job as processes on this machine: scheduler, servers, workers"},
-    {"scheduler", cmd_scheduler, "one scheduler, for a cluster by hand"},
-    {"server", cmd_server, "one server"},
-    {"worker", cmd_worker, "one worker: runs a command in that role"},
-    {"data", cmd_data, "make click logs to try things with"},
-    {"ring", cmd_ring, "who owns and keeps what: of a live cluster, or of one that is thought of"},
-    {"status", cmd_status, "how a live cluster is: nodes, memory, moves, write pauses, checkpoints"},
-    {"drain", cmd_drain, "a server of a live cluster gives away what it has, and leaves"},
-    {"checkpoint", cmd_checkpoint, "what checkpoints a folder has, and whether they are whole"},
-    {"sim", cmd_sim, "whole clusters on a simulated network, with faults from seeds: the proof"},
-    {"bench", cmd_bench, "the speed of this machine: each path of Paramo beside its raw limit"},
+    {"predict", cmd_predict, "write a model's probability for each row"},
+    {"eval", cmd_eval, "measure a model: log-loss, AUC, accuracy, calibration"},
+    {"export", cmd_export, "write a model as text: keys and values"},
+    {"run", cmd_run, "run a job on this machine: scheduler, servers and workers as processes"},
+    {"scheduler", cmd_scheduler, "run one scheduler of a cluster"},
+    {"server", cmd_server, "run one server of a cluster"},
+    {"worker", cmd_worker, "run a command as one worker of a cluster"},
+    {"data", cmd_data, "generate click logs for tests"},
+    {"ring", cmd_ring, "show which servers own and replicate each part of the keys"},
+    {"status", cmd_status, "show the state of a live cluster"},
+    {"drain", cmd_drain, "migrate a server's partitions to the others and let it leave"},
+    {"checkpoint", cmd_checkpoint, "save and load checkpoints of a live job; list and verify them"},
+    {"sim", cmd_sim, "test whole clusters on a simulated network with injected faults"},
+    {"bench", cmd_bench, "measure each path of Paramo on this machine beside its raw limit"},
 };
 
 static void print_help(void)
@@ -50,8 +50,8 @@ static void print_help(void)
                  "\n" CODE_HELP);
 }
 
-/* A standard stream that is closed would be the next file that is opened, and what is printed would go into
- * it. What is put there cannot be read or written. */
+/* Opens /dev/null in place of a closed standard stream, in the mode that the stream is not used in. Otherwise
+ * the next file that is opened gets its number, and output goes into that file. */
 static int hold_standard_streams(void)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
@@ -60,8 +60,8 @@ static int hold_standard_streams(void)
     return 1;
 }
 
-/* With fewer a node cannot even begin, or stops at its first connections with whatever could not be opened.
- * What a large job needs is more: two for each connection. */
+/* With fewer a node cannot start, or fails at its first connections. A large job needs more: two for each
+ * connection. */
 enum { FILES_MIN = 64 };
 
 static int has_files(void)
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
         return CODE_FAILED;
     }
     if (argc < 2) {
-        (void)fprintf(stderr, "paramo: which verb? ('paramo --help' lists them)\n");
+        (void)fprintf(stderr, "paramo: a verb is missing ('paramo --help' lists them)\n");
         return CODE_USAGE;
     }
     const char *cpu = getenv("PARAMO_CPU"); /* here too: not every verb joins a cluster */

@@ -1,5 +1,5 @@
 /*
- * What the nodes of 'paramo run' print: each line passed on to standard error behind the name of who said it.
+ * What the nodes of 'paramo run' print: each line passed on to standard error after the name of the node.
  * What several nodes say in the same words (one death is news to all of them) is printed once, behind all
  * their names: a message of Paramo's, a line that begins with "paramo", is held back for a moment to see who
  * else says it. Other lines are the job's own output and pass at once. It knows nothing of processes. Tests:

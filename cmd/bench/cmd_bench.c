@@ -37,7 +37,7 @@ static const char usage[] =
     "default; those in the environment (PARAMO_*, DMLC_*) are ignored.\n";
 
 static const char more[] =
-    "Close other programs: figures of a busy machine say little, ratios a little more.\n" CODE_HELP "\n"
+    "Close other programs: figures of a busy machine are not reliable.\n" CODE_HELP "\n"
     "  paramo bench\n"
     "  paramo bench latency --busy 8\n"
     "  paramo bench dense latency --van ucx\n"
@@ -144,7 +144,7 @@ int cmd_bench(int argc, char **argv)
          .kind = ARG_INT,
          .out = &s.busy,
          .meta = "N",
-         .help = "latency: processes that use the cores meanwhile (0)",
+         .help = "latency: processes that keep the cores busy (0)",
          .max = 64},
         {.name = "van",
          .kind = ARG_CHOICE,

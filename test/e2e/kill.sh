@@ -53,7 +53,7 @@ ends server '[1-9][0-9]*' "a server is killed: the job ends with an error"
 check "soon ($((SECONDS - before)) s)" test $((SECONDS - before)) -le $((15 * SLOW))
 says "the runner names server 1" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
 says "the workers name it in the same words" '^(\[[^]]*worker [0-9][^]]*\] )?paramo.*server 1 \(node 10\) '
-check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
+check "nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
 check "there is no model" test ! -e m-server
 
 start scheduler "${job[@]}" --model-out m-scheduler
@@ -74,7 +74,7 @@ all_said() {
 }
 check "each of them notices once" all_said 'lost the scheduler'
 check "each of them gives it up once" all_said 'connection refused'
-check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
+check "nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
 whole "the scheduler was killed" m-scheduler
 
 # A node that stands still for a while (well below the 10 s of silence that count as death) is waited for.
@@ -133,7 +133,7 @@ start interrupt "${job[@]}" --epochs 100000 --model-out m-interrupt
 check "three epochs are done" wait_for 20 grep -q '^epoch 3/' interrupt.err
 kill -INT "$(job_pid interrupt)"
 ends interrupt '[0-9]+' "Ctrl-C: the job ends"
-check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
+check "nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
 value=$(logloss m-interrupt)
 check "and has saved a model that is some way on ($value)" at_most "$value" 0.69
 finish

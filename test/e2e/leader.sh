@@ -35,7 +35,7 @@ as_good() { awk -v a="$1" -v b="$calm" -v d="$2" 'BEGIN { exit !(a ~ /^[0-9.]+$/
 whole() {
     local value
     ends "$1" "$2" "$3"
-    check "$3: nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
+    check "$3: nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
     check "$3: another led" test -n "$(leads "$1")"
     says "$3: who saved it says so, and that one has died" "^\[worker $(leads "$1")\] .*; model saved to m-$1\$"
     says "$3: so does the last but one line" "[0-9] workers? died; the others have learned their parts, and the model is saved to m-$1\$"
@@ -73,9 +73,9 @@ nobody() { # JOB OPTION...
     ends "$name" 137 "$name: the job ends"
 }
 nobody none
-says "none: nothing is left, which is said" '^paramo run: no worker ended well; .*; nothing is left of the tables \(see --checkpoint-dir\)$'
+says "none: nothing is left, which is said" '^paramo run: no worker ended well; .*; the tables are lost \(see --checkpoint-dir\)$'
 nobody kept --checkpoint-dir "$WORK/ck" --checkpoint-every 1
-says "kept: what is left is said" "^paramo run: no worker ended well; .*; what is left of the tables are the checkpoints in $WORK/ck\$"
+says "kept: what is left is said" "^paramo run: no worker ended well; .*; the tables are lost except for the checkpoints in $WORK/ck\$"
 
 # ---- right at the beginning: while it loads a model, or before it has said that all is ready ----
 for kill in 1 2; do

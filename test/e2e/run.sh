@@ -49,7 +49,7 @@ says "names worker and signal" '^paramo run: worker 1 \(node 11\), pid [0-9]+, w
 expect 143 "workers that wait for a dead server for ever are stopped" "$PARAMO" run -s 2 -w 2 --grace 1 -- \
     sh -c '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || kill -9 $$; exec tail -f /dev/null'
 says "the server is named" 'server 1 \(node 10\), pid [0-9]+, was killed by signal 9'
-says "who is stopped is named" 'worker 0 \(node 9\) has not ended in time, stopping it'
+says "who is stopped is named" 'worker 0 \(node 9\) did not end in time, stopping it'
 expect 6 "a server that fails when all workers have ended well" "$PARAMO" run -s 2 -w 2 -- sh -c \
     '[ "$DMLC_ROLE$DMLC_RANK" != server1 ] || exit 6'
 says "it is named" '^paramo run: every worker ended well; exit code 6 is that of server 1 \(node 10\)$'
@@ -81,7 +81,7 @@ says_nothing_else() {
 without() {
     expect "$1" "$4" "$PARAMO" run -s 2 -w 2 -- sh -c '[ "$DMLC_ROLE$DMLC_RANK" != '"$2"' ] || { '"$3"'; }
         exec "$PROGRAM" train --model lr --data small.ffm --model-out never'
-    check "$4: nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
+    check "$4: nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
     says_nothing_else "$4: and nothing else is said"
 }
 # Whether the scheduler listens by then decides in which words; the end is the same.
@@ -107,7 +107,7 @@ check "a job that waits for a server" wait_for 20 node_pid waiting worker 1
 check "its scheduler listens" wait_for 20 listens "$(node_pid waiting scheduler)"
 check "Ctrl-C" kill -INT "$(job_pid waiting)"
 ends waiting '130' "ends it at once"
-check "nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"
+check "nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"
 
 # ---- --workers-only: scheduler and servers are this program's own ----
 expect 0 "--workers-only" "$PARAMO" run -s 2 -w 2 --workers-only -- sh -c 'echo "$DMLC_ROLE $DMLC_RANK" >>began
@@ -146,7 +146,7 @@ ended() { # JOB SIGNAL CODE TEXT: is told now
     ends "$1" "$3" "$4: ends with $3"
     check "$4: at once no child is there" gone
 }
-nobody_stopped() { check "$1: nobody had to be stopped" sh -c '! grep -q "has not ended in time" "$0"' "$ERR"; }
+nobody_stopped() { check "$1: nobody had to be stopped" sh -c '! grep -q "did not end in time" "$0"' "$ERR"; }
 expect 0 "a log to train on" "$PARAMO" data synth --rows 20000 --out train.ffm
 saving() { compgen -G "$1/.paramo-tmp-*" >/dev/null; }
 at_once() { local end=$((SECONDS + 30 * SLOW)) && until "$@"; do [ "$SECONDS" -lt $end ] || return 1; done; }
