@@ -353,7 +353,7 @@ static void job_reap(struct job *job)
         if (!c->running || waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
             info.si_pid == 0)
             continue;
-        /* While it is a zombie its number is nobody else's: now what it left behind can be killed safely. */
+        /* While it is a zombie no other process has its number: its process group can be killed safely. */
         kill(-c->pid, SIGKILL);
         int status = 0;
         waitpid(c->pid, &status, 0);
@@ -379,7 +379,7 @@ static void job_on_signal(struct job *job, int sig)
     job_signal(job, "worker", sig == SIGINT ? SIGINT : SIGTERM);
     if (job->workers_running == 0)
         job_expect_end(job, 0);
-    else if (sig != SIGINT) /* who sends SIGTERM expects an end; Ctrl-C can be given twice */
+    else if (sig != SIGINT) /* SIGTERM ends the job; Ctrl-C can be given twice */
         job_expect_end(job, job->grace_s);
 }
 

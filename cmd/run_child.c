@@ -134,7 +134,7 @@ int child_start(struct child *c, int notify, const sigset_t *mask, const char *p
     }
     if (pid == 0)
         child_exec(c, parent, pipe_out[1], notify, pipe_fail[1], mask, path, command);
-    setpgid(pid, pid); /* here too: whoever runs first */
+    setpgid(pid, pid); /* here too: parent or child may run first */
     close(pipe_fail[1]);
     ssize_t n;
     do

@@ -18,7 +18,7 @@ void run_write(int fd, const char *data, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return; /* nobody reads us any more: the job goes on */
+            return; /* our output has no reader any more: the job goes on */
         data += n;
         len -= (size_t)n;
     }

@@ -38,7 +38,7 @@ const char *job_van(void);
 
 /* One scheduler, that many servers, each row on 1 + replicas of them, and this process as the worker. */
 int job_start(struct bench_job *job, unsigned servers, unsigned replicas);
-/* Server i of that many is started for a job that runs, once whoever was i has ended; its name is "server i".
+/* Starts server i of that many for a running job, once its predecessor has ended; its name is "server i".
  */
 int job_add_server(struct bench_job *job, unsigned i);
 /* With SIGKILL. Returns when it is gone. */

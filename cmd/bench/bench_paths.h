@@ -16,7 +16,7 @@ struct bench_settings {
     int big;              /* table: 100 M keys as well */
     uint64_t count;       /* memory: small pushes */
     uint64_t connections; /* memory: workers opened and closed */
-    uint64_t busy;        /* latency: processes that keep the cores busy meanwhile */
+    uint64_t busy;        /* latency: processes that keep the cores busy */
     int quick;            /* small samples: figures are rough */
     const char *van;      /* between processes: "tcp" or "ucx" */
 };

@@ -7,8 +7,8 @@
  * the model's constant feature; no feature's index names it unless the data has a feature of that id, which
  * is then part of the bias.
  *
- * A batch_list points into its block: keep the block until the list is cut anew. It never knows of models or
- * servers. Tests: test/learn/test_batch.c.
+ * A batch_list points into its block: keep the block until the list is filled again. It never knows of models
+ * or servers. Tests: test/learn/test_batch.c.
  */
 #ifndef LEARN_DATA_BATCH_H
 #define LEARN_DATA_BATCH_H

@@ -3,10 +3,9 @@
  * dealt out.
  *
  * Row r has features offset[r] .. offset[r+1]-1: key[], value[] and field[]. Keys are final (hashed if the
- * format or
- * --hash-bits asks for it), not sorted within a row, and a key may come twice in a row (hash collisions, or
- * the data). A block is immutable once a reader has handed it out. Its arrays are one allocation, so that it
- * is freed, counted and spilled as one piece. It never knows of files, models or servers. Tests:
+ * format or --hash-bits asks for it) and not sorted within a row. A key may come twice in a row (hash
+ * collisions, or the data). A block is immutable once a reader has handed it out. Its arrays are one
+ * allocation: it is freed, counted and spilled as a whole. It never knows of files, models or servers. Tests:
  * test/learn/test_parse_*.c.
  */
 #ifndef LEARN_DATA_BLOCK_H

@@ -1,9 +1,9 @@
 /*
  * Parsed blocks kept for later epochs: in memory up to a limit, then in a temporary file.
  *
- * Epochs go over the blocks in about the same order, for which throwing out the oldest would keep nothing of
- * use; so the first blocks stay in memory for good and later ones go to the file at once. When the file
- * fails, blocks are no longer kept, and the cache says why. It also remembers which parts have been parsed
+ * Epochs read the blocks in about the same order, so evicting the oldest would always evict the next one
+ * needed. Therefore the first blocks stay in memory and later ones go to the file at once. When the file
+ * fails, the cache keeps no more blocks and reports why. It also remembers which parts have been parsed
  * before, so that their bad lines are counted once. It never knows of text. Thread-safe. Tests:
  * test/learn/test_reader.c.
  */

@@ -4,13 +4,13 @@
  *
  *     pool (scheduler) --lease--> loader threads: reader_part, batcher_cut --ring, in lease order--> learner
  *
- * Leases are taken one at a time and handed on in the order in which they were given, whatever thread is done
- * first; so with one worker the batches come in the order of the data, run after run. The ring bounds how far
- * it runs ahead.
+ * Leases are taken one at a time and delivered in the order of the leases, whichever thread finishes first.
+ * So with one worker the batches come in the order of the data in every run. The ring bounds how far the
+ * threads run ahead.
  *
- * When the pool has nothing for now (other workers are still at the round's last parts) loader_next says so:
- * the learner must then finish what it holds before it waits, since the round ends only when every part is
- * done. It never knows of models. Tests: test/learn/test_train.c.
+ * While other workers hold the round's last parts the pool has no part to lease, and loader_next says so. The
+ * learner must then finish its own parts before it waits: the round ends only when every part is done. It
+ * never knows of models. Tests: test/learn/test_train.c.
  */
 #ifndef LEARN_DATA_LOADER_H
 #define LEARN_DATA_LOADER_H
@@ -47,7 +47,7 @@ struct loader_options {
     struct reader *reader;
     size_t batch_rows;
     size_t held; /* parts that the learner may hold at once */
-    int alone;   /* nobody else's part can be dealt again: leases are not counted */
+    int alone;   /* no other worker's part can come back: leases are not counted */
     unsigned threads;
     const atomic_int
         *stop; /* once set, loader_next ends with INTERRUPTED (within LEASE_WAIT_MS if it waits for work) */

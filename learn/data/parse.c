@@ -111,7 +111,7 @@ paramo_err parse_block(const struct parse_buffer *b, struct block *block, size_t
 #define QUOTED    20 /* characters of the text in a message */
 #define QUOTE_MAX (4 * QUOTED + 4)
 
-/* The text's beginning, with what is not printable as \xHH. */
+/* The text's beginning, with unprintable bytes as \xHH. */
 static const char *quote(char out[QUOTE_MAX], const char *p, const char *end)
 {
     size_t n = 0;

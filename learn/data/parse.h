@@ -5,7 +5,7 @@
  * the length of the text beforehand (a feature of each format takes a known least number of bytes), so that
  * the inner loops check no capacity. The text is followed by PARSE_PAD readable bytes the first of which is
  * '\n': no loop checks for the end of the text either, and numbers are read eight bytes at a time. A bad line
- * is reported by its number within the text and leaves no trace in the rows. It never knows of files, threads
+ * is reported by its number within the text and adds nothing to the rows. It never knows of files, threads
  * or caches. Tests: test/learn/test_parse_*.c.
  */
 #ifndef LEARN_DATA_PARSE_H

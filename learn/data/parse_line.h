@@ -1,5 +1,5 @@
 /*
- * What the parsers share beside numbers: a line's label, and how a bad line is reported. Tests:
+ * Shared by the parsers: a line's label, and the report of a bad line. Tests:
  * test/learn/test_parse_*.c.
  */
 #ifndef LEARN_DATA_PARSE_LINE_H

@@ -6,15 +6,15 @@
  * compressed). So (stream, index) names the same rows for every process that reads the same files with the
  * same part_bytes. A part may hold no rows. Two ways to read, not to be mixed within one pass:
  *
- *   in order:  while (reader_next(r, &block) == PARAMO_OK && block != NULL) { ...; reader_release(r, block);
- * } Parse threads work ahead by a bounded number of blocks. reader_rewind() starts the next epoch. by part:
- * reader_part(r, stream, index, &block, &ended), from any number of threads; parsing happens on the calling
- * thread. For training whose parts the scheduler deals out.
+ *   in order:  while (reader_next(r, &block) == PARAMO_OK && block) { ...; reader_release(r, block); }
+ *              Parse threads work ahead by a bounded number of blocks. reader_rewind() starts the next epoch.
+ *   by part:   reader_part(r, stream, index, &block, &ended), from any number of threads, which parse. For
+ *              training, where the scheduler assigns the parts.
  *
- * With `cache`, parsed blocks are kept for later epochs: in memory up to cache_bytes, beyond that in a
- * temporary file without a name. If that file cannot grow (disk full), the blocks that did not fit are parsed
- * again in each epoch and reader_stats says why; only for an input that cannot be read twice (stdin) is that
- * an error, when it is asked for again.
+ * With `cache`, parsed blocks are kept for later epochs: in memory up to cache_bytes, beyond that in an
+ * unnamed temporary file. If that file cannot grow (disk full), the other blocks are parsed again in each
+ * epoch and reader_stats says why. For an input that cannot be read twice (stdin), reading such a block again
+ * is an error.
  *
  * Errors name the file and line ("train.txt:17: expected ':' after the index"), and stop the reader: every
  * later call returns the same error.  It never knows of models, servers or the scheduler. Tests:

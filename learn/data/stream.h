@@ -3,8 +3,8 @@
  * [k * part_bytes, (k + 1) * part_bytes); it exists if the text is longer than k * part_bytes.
  *
  * Parts of a plain file are read at their offset. All other inputs have one decoder, which moves forward and
- * is shared by all threads: parts that are passed over wait for a while in a ring of recent parts (threads
- * ask a little out of order), and a part that has gone from it costs a new start from the front of the file.
+ * is shared by all threads. Threads ask a little out of order, so skipped parts stay in a ring of recent
+ * parts for a while; a part that is no longer in the ring costs a restart from the front of the file.
  * It never knows of formats and rows. Thread-safe. Tests: test/learn/test_reader.c.
  */
 #ifndef LEARN_DATA_STREAM_H
@@ -19,7 +19,7 @@
 #define STREAM_MAX_LINE (16u << 20)
 #define STREAM_PAD      16 /* bytes behind the text, the first a newline: what parsers want (PARSE_PAD) */
 
-/* A part's text, owned by whoever asked; zero it before first use, it is used again. */
+/* A part's text, owned by the caller; zero it before first use, it can be reused. */
 struct stream_text {
     char *data;
     size_t len, cap;

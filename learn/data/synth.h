@@ -1,6 +1,6 @@
 /*
- * A click log drawn from a known model, for the demo, tests and benchmarks: it is free to ship, any size, and
- * the best log-loss that any model can reach on it is known.
+ * A click log drawn from a known model, for the demo, tests and benchmarks. It can have any size, and the
+ * best log-loss that any model can reach on it is known.
  *
  * Each row has one value of each field; values are drawn by a Zipf law. The click is drawn with probability
  * p = sigmoid(bias + sum of weights (+ sum over pairs of <v_i, v_j>, as in Rendle, "Factorization Machines",

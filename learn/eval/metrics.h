@@ -1,9 +1,10 @@
 /*
- * How good predictions are: log-loss, AUC, accuracy, calibration, in double precision over all rows seen.
+ * Quality of predictions: log-loss, AUC, accuracy, calibration, in double precision over all rows seen.
  *
  * Margins are kept (4 bytes and a label bit a row), so AUC is exact: the share of (positive, negative) pairs
- * that the scores put in the right order, ties counting half; margins rather than probabilities, which run
- * into 1. It never knows of files or models. Tests: test/learn/test_metrics.c, against the O(n^2) definition.
+ * that the scores put in the right order, ties counting half. Margins rather than probabilities, because high
+ * probabilities round to 1. It never knows of files or models. Tests: test/learn/test_metrics.c, against the
+ * O(n^2) definition.
  */
 #ifndef LEARN_EVAL_METRICS_H
 #define LEARN_EVAL_METRICS_H

@@ -139,7 +139,7 @@ paramo_err input_open(const char *path, int stop_fd, struct input **input)
         err = lerr(PARAMO_E_IO, "%s: is a directory, not a file (name its files, for example '%s/*')",
                    in->name, in->name);
     }
-    /* standard input from a file is read like a pipe: its offset belongs to whoever opened it */
+    /* standard input from a file is read like a pipe: its offset belongs to the process that opened it */
     if (err == PARAMO_OK && S_ISREG(st.st_mode) && strcmp(path, "-") != 0) {
         unsigned char magic[8];
         in->regular = st.st_size > 0; /* files of /proc have text but no size */

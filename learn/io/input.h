@@ -2,10 +2,10 @@
  * Where learn/ touches the system to read data: files, pipes, globs, the temporary file, memory and CPU
  * counts.
  *
- * An input is one file (plain, gzip or zstd, told by its first bytes) or standard input, read as text from
- * the front. A plain regular file can also be read at any offset, by several threads. Regular files are open
- * only while they are read, so that thousands can be named. It never knows of lines, formats or blocks. An
- * input is used by one thread at a time, but for input_read_at. Tests: test/learn/test_input.c.
+ * An input is one file (plain, gzip or zstd, recognised by its first bytes) or standard input, read as text
+ * from the front. A plain regular file can also be read at any offset, by several threads. Regular files are
+ * open only while they are read, so that thousands can be named. It never knows of lines, formats or blocks.
+ * An input is used by one thread at a time, but for input_read_at. Tests: test/learn/test_input.c.
  */
 #ifndef LEARN_IO_INPUT_H
 #define LEARN_IO_INPUT_H

@@ -1,6 +1,6 @@
 /*
- * Errors of learn/ and cmd/: a code, and the exact cause in words kept per thread, as the library does it
- * (whose own messages are read with paramo_last_error). Every failing function here ends in `return
+ * Errors of learn/ and cmd/: a code, and the exact cause as a text per thread, like the library's own
+ * (paramo_last_error). Every failing function here ends in `return
  * lerr(PARAMO_E_X, "...")`. It never logs and never exits. An error that crosses threads is carried as text
  * and set again on the other side.
  */

@@ -1,5 +1,5 @@
 /*
- * Errors of the library into those of learn/: code and message are taken over.
+ * Converts an error of the library into one of learn/, with its code and message.
  */
 #ifndef LEARN_IO_LIBRARY_H
 #define LEARN_IO_LIBRARY_H

@@ -456,7 +456,7 @@ static paramo_err write_synced(const char *path, const char *text, size_t len)
     return err;
 }
 
-/* A name that nobody else uses: two hosts may save into one folder, with one process id. */
+/* A name that no other process uses: two hosts may save into one folder, with one process id. */
 static char *temporary_path(const char *dir, const char *name)
 {
     char temporary[sizeof TEMPORARY + 32 + MODEL_NAME_MAX];
@@ -518,7 +518,7 @@ static int is_temporary(const char *file)
     return strncmp(file, TEMPORARY, sizeof TEMPORARY - 1) == 0;
 }
 
-/* Ours are "<table>-<16 hex>.safetensors" and temporary files; nobody else's file is touched. */
+/* Ours are "<table>-<16 hex>.safetensors" and temporary files; no other file is touched. */
 static int ours(const char *file)
 {
     if (is_temporary(file))
@@ -576,13 +576,13 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, const st
         err = no_memory();
     if (err == PARAMO_OK) {
         size_t len = strlen(text);
-        text[len] = '\n'; /* for its NUL, which nobody needs */
+        text[len] = '\n'; /* in place of its NUL */
         err = write_synced(from, text, len + 1);
     }
     if (err == PARAMO_OK)
         err = sync_directory(dir); /* the tables' names, before the manifest that needs them */
     if (err == PARAMO_OK && writer->may_commit != NULL)
-        err = writer->may_commit(writer->arg); /* from here on nobody else has begun; see modelio.h */
+        err = writer->may_commit(writer->arg); /* OK: no other writer has begun; see modelio.h */
     if (err == PARAMO_OK && rename(from, to) != 0)
         err = lerr(PARAMO_E_IO, "%s: %s", to, strerror(errno));
     if (err == PARAMO_OK)

@@ -2,22 +2,22 @@
  * A model on disk: a directory of manifest.json and one safetensors file per table.
  *
  *     manifest.json                    settings, and each table's file, sizes and XXH3-128 checksum
- *     w-0123456789abcdef.safetensors   "keys" U64 [n], "values" F32 [n, dim], "state" F32 [n, s] if saved
- * with it v-....safetensors                fm: the factors
+ *     w-0123456789abcdef.safetensors   "keys" U64 [n], "values" F32 [n, dim]; with state "state" F32 [n, s]
+ *     v-....safetensors                fm: the factors
  *
  * Saving: a table file's name has its own checksum in it, so a new file never takes a used name with other
- * content. All new files are whole and synced before manifest.json is replaced by rename; files that no
- * manifest names any more are removed after. A crash at any point leaves the old model or the new one.
+ * content. All new files are whole and synced before manifest.json is replaced by rename. Files that no
+ * manifest names are then removed. A crash at any point leaves the old model or the new one.
  *
- * One who saves after another was interrupted in it (stopped, say) removes the other's temporary files first,
- * its manifest among them. So of two of whom the second began when may_commit would have refused the first,
- * the first either has put its manifest in place before the second began to write, or cannot any more.
+ * A writer first removes the temporary files of a writer before it that did not finish, its manifest among
+ * them. Suppose a second writer starts when may_commit refuses the first: then the first has either put its
+ * manifest in place before the second starts to write, or never will.
  *
- * Nothing in it depends on when, where or by how many processes the model was trained: equal models are equal
- * files.
+ * The files do not depend on when, where or by how many processes the model was trained: equal models are
+ * equal files.
  *
- * Opening checks everything, and refuses with the reason. It never knows of servers: who saves hands in a
- * function that writes a table to a path. Tests: test/learn/test_modelio.c.
+ * Opening checks everything, and an error names the reason. It never knows of servers: the caller of a save
+ * passes a function that writes a table to a path. Tests: test/learn/test_modelio.c.
  */
 #ifndef LEARN_IO_MODELIO_H
 #define LEARN_IO_MODELIO_H

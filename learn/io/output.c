@@ -20,7 +20,7 @@ enum pack { PACK_NONE, PACK_GZIP, PACK_ZSTD };
 
 struct output {
     char *path; /* where it is to appear; for messages */
-    char *temp; /* what is written now; NULL: straight to where it belongs (stdout, a device, a pipe) */
+    char *temp; /* the file being written; NULL: written in place (stdout, a device, a pipe) */
     int fd;
     enum pack pack;
     z_stream gz;

@@ -1,6 +1,6 @@
 /*
  * Writing a text file as a whole or not at all: under a temporary name beside it, synced, then renamed. A
- * name that ends in .gz or .zst is compressed; "-" is standard output, written as it comes. Used by predict,
+ * name that ends in .gz or .zst is compressed; "-" is standard output, written directly. Used by predict,
  * export and the click-log generator. Not thread-safe. Tests: test/learn/test_output.c.
  */
 #ifndef LEARN_IO_OUTPUT_H

@@ -1,9 +1,8 @@
 /*
- * Progress on standard error: a bar where that is a terminal, else a line every few seconds; and the clock
- * for it.
+ * Progress on standard error: a bar on a terminal, else a line every few seconds; and the clock for it.
  *
- * Lines that are to stay (an epoch's result) go through progress_line, which clears the bar first. What a bar
- * shows is made by progress_format, a pure function. It never knows of models or servers. Tests:
+ * Permanent lines (an epoch's result) go through progress_line, which clears the bar first. progress_format,
+ * a pure function, makes the text of the bar. It never knows of models or servers. Tests:
  * test/learn/test_progress.c.
  */
 #ifndef LEARN_IO_PROGRESS_H

@@ -5,7 +5,7 @@
  * body and a table of them; VECTOR_CALL picks from it. The body's lanes must not depend on each other, and
  * its sums must have a fixed order: then, without contraction (CMakeLists.txt), every level gives the same
  * bits, which the tests of each loop show. On other architectures all three are the base. It never knows what
- * is computed.
+ * the loops compute.
  */
 #ifndef LEARN_MODEL_VECTOR_H
 #define LEARN_MODEL_VECTOR_H

@@ -1,5 +1,5 @@
 /*
- * A training job within one process: what train.c, leader.c and lead.c share, and nobody else sees.
+ * A training job within one process: what train.c, leader.c and lead.c share, and no other file sees.
  *
  * Fields are written before the customers' threads start, or by the leader's thread alone, except where a
  * lock or an atomic says otherwise. Tests: test/learn/test_train.c.

@@ -10,7 +10,7 @@
 #define READY_KEY "train/ready"
 #define NOW_KEY   "train/now"
 #define SAVED_KEY "train/saved"
-#define POLL_MS   500 /* arbitrary: what is there is answered at once */
+#define POLL_MS   500 /* arbitrary: a value that exists is answered at once */
 #define PATIENCE                                                                                             \
     15.0 /* seconds in the job before another than worker 0 asks to lead; arbitrary, beyond the              \
             silence that counts as death */
@@ -221,7 +221,7 @@ paramo_err lead_forget_saved(struct job *job)
     return from_library(paramo_kv_delete(job->node, SAVED_KEY));
 }
 
-/* ---- who leads ---- */
+/* ---- the choice of the leader ---- */
 
 paramo_err lead_open(struct job *job)
 {

@@ -1,18 +1,18 @@
 /*
- * Who leads a training job, and what the leader tells the others.
+ * Which worker leads a training job, and the leader's messages to the others.
  *
  * The leader holds part 0 of the pool "train/lead". The scheduler leases a part for its holder's life: when
  * the holder dies, or is silent and declared dead, the part goes to the next worker that asks, and the old
  * holder's requests are refused from then on (paramo/paramo.h, data assignment). So at most one worker
- * decides, saves and puts words at any time; one that was stopped and still takes itself for the leader can
- * change nothing at the scheduler or the servers (modelio.h has the same for files).
+ * decides, saves and writes messages at any time. A former leader that was stopped and resumes can change
+ * nothing at the scheduler or the servers (modelio.h has the same for files).
  *
- * The leader's words are small values at the scheduler: NOW always the newest, and one for each round's end,
- * so that those that wait for it hear of it at once. A word has all that the next leader needs to go on. A
- * round is over when its word is put, in one step; until then a new leader does all of it again: nothing is
- * pushed meanwhile, so sums, validation and model come out the same.
+ * The messages ("words") are small values at the scheduler: NOW is the newest, and there is one for each
+ * round's end, for which the others wait. A word has all that the next leader needs to continue. Writing a
+ * round's word ends the round, in one step. Until then a new leader repeats the end of the round: no worker
+ * pushes then, so sums, validation and model are the same.
  *
- * In one process there is nobody to take over: customer 0 leads. Tests: test/learn/test_leading.c,
+ * In one process no other can take over: customer 0 leads. Tests: test/learn/test_leading.c,
  * test/e2e/leader.sh.
  */
 #ifndef LEARN_TRAIN_LEAD_H
@@ -47,11 +47,11 @@ void lead_decode(const double *in, size_t n, struct words *words);
 
 /* Makes the pool. */
 LEARN_MUST_USE paramo_err lead_open(struct job *job);
-/* Leads if nobody does (job->leads). Worker 0, and one that has a dead worker's rank, ask whenever it is
+/* Leads if no worker does (job->leads). Worker 0, and one that has a dead worker's rank, ask whenever it is
  * called; the others when the leader that they know has died, or after a while in the job: so worker 0 leads
  * if nothing goes wrong. */
 LEARN_MUST_USE paramo_err lead_try(struct job *job);
-/* NOW; zeros if there was none. For who is going to lead. */
+/* NOW; zeros if there was none. For the next leader. */
 LEARN_MUST_USE paramo_err lead_place(struct job *job, struct words *words);
 /* NOW, or TIMEOUT if there is none. */
 LEARN_MUST_USE paramo_err lead_now(struct job *job, struct words *words);

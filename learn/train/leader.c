@@ -53,7 +53,7 @@ static paramo_err save_model(struct customer *c)
     return err;
 }
 
-/* n doubles of the scheduler's store; zeros if nobody has put them: adding zeros makes them be there, so that
+/* n doubles of the scheduler's store; zeros if there are none: adding zeros creates them, so that
  * a wait that is not answered is a scheduler that is gone, never a sum of nothing. */
 static paramo_err get_doubles(struct job *job, const char *key, double *values, size_t n)
 {
@@ -161,7 +161,7 @@ static void show_epoch(struct job *job, uint32_t round)
         progress_bytes(sent, sizeof sent, e->sent), progress_bytes(received, sizeof received, e->received));
 }
 
-/* ---- what is known of epochs ---- */
+/* ---- results of epochs ---- */
 
 /* Epoch `number` (from 1) is over, with these figures. Of those between the last that is known and this one
  * nothing is known (rows 0): their words were not heard. */

@@ -1,6 +1,7 @@
 /*
- * What only the leader of a training job does: loading a model to go on from, and after each round sums,
- * validation, saving, the line on the screen, and whether to go on. Tests: test/learn/test_train.c.
+ * Work that only the leader of a training job does: loading the model to continue from, and after each round
+ * sums, validation, saving, the line on the screen, and the decision whether to continue. Tests:
+ * test/learn/test_train.c.
  */
 #ifndef LEARN_TRAIN_LEADER_H
 #define LEARN_TRAIN_LEADER_H

@@ -3,14 +3,15 @@
  * time.
  *
  * Pulls run ahead: the pull of batch t + ahead is issued before the push of batch t, so a batch is scored
- * with parameters that lack the last `ahead` batches; that distance is counted in batches, never in time, and
- * since one customer's requests to a shard apply in the order of issue, a single worker trains the same model
- * in every run. Gradients are summed (not averaged) over the batch's rows. Each batch is scored before it is
+ * with parameters that lack the last `ahead` batches. This distance is counted in batches, never in time, and
+ * one customer's requests to a shard apply in the order of issue. So a single worker trains the same model in
+ * every run. Gradients are summed (not averaged) over the batch's rows. Each batch is scored before it is
  * learned: progressive validation (Blum, Kalai, Langford, COLT 1999).
  *
- * A part is reported done when the last push of it has been answered; its sums are added to the job's (kv
- * "sums/<round>") just before, so what a dead worker did not report is done and counted again by another,
- * once. It never knows of files, validation or how many workers there are. Tests: test/learn/test_train.c.
+ * A part is reported done when its last push has been answered; its sums are added to the job's (kv
+ * "sums/<round>") just before. So a part that a dead worker did not report is learned and counted once by
+ * another worker. It never knows of files, validation or how many workers there are. Tests:
+ * test/learn/test_train.c.
  */
 #ifndef LEARN_TRAIN_LEARNER_H
 #define LEARN_TRAIN_LEARNER_H

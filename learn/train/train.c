@@ -201,7 +201,7 @@ static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *ne
     }
 }
 
-/* The leader saves the model of an interrupted job; if it dies meanwhile, another does. */
+/* The leader saves the model of an interrupted job; if it dies first, another does. */
 static paramo_err wait_for_save(struct customer *c)
 {
     struct job *job = c->job;
@@ -284,7 +284,7 @@ static paramo_err prepare(struct customer *c)
     }
     if (err != PARAMO_OK)
         return err;
-    /* readers beside each learner: what is left of the processors, at least one */
+    /* readers beside each learner: the other processors, at least one */
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned share = cores > 0 ? (unsigned)cores / job->customers : 1;
     struct learner_options options = {
@@ -311,7 +311,7 @@ static paramo_err learn(struct customer *c)
 {
     struct job *job = c->job;
     struct words words;
-    paramo_err err = lead_now(job, &words); /* who joins a running job begins where it is */
+    paramo_err err = lead_now(job, &words); /* a worker that joins later starts at the current round */
     int go_on = words.go_on == GOES_ON;
     if (err == PARAMO_OK && !leads(c) && !job->embedded)
         err = leader_hear(job, &words);

@@ -5,12 +5,10 @@
  *     every customer:  round of learning | wait for the leader's word          | next round ...
  *     the leader:      round of learning | sums, validation, saving, the word  |
  *
- * The leader is customer 0 of one worker: that of rank 0, and when that dies another (lead.h). A round ends
- * for everyone when the scheduler has every part reported done, so no barrier is needed, and a dead worker's
- * parts are learned by the others. Without DMLC_ROLE in the environment the process
- * is the whole cluster (embedded), with `workers` customers on as many threads. Tests:
- * test/learn/test_train.c, test/e2e/train.sh,
- * leader.sh.
+ * The leader is customer 0 of the worker of rank 0; when that worker dies, of another (lead.h). A round ends
+ * when every part has been reported done to the scheduler, so no barrier is needed, and the others learn a
+ * dead worker's parts. Without DMLC_ROLE in the environment the process is the whole cluster (embedded), with
+ * `workers` customers on as many threads. Tests: test/learn/test_train.c, test/e2e/train.sh, leader.sh.
  */
 #ifndef LEARN_TRAIN_TRAIN_H
 #define LEARN_TRAIN_TRAIN_H
@@ -32,7 +30,7 @@ struct train_options {
     uint64_t batch;            /* rows; 0: train_batch. model.v.alpha 0: train_factor_alpha */
     uint32_t servers, workers; /* embedded */
     uint32_t ahead;
-    uint32_t early_stop; /* stop after so many epochs without a better validation log-loss; 0: never */
+    uint32_t early_stop; /* stop after this many epochs without a better validation log-loss; 0: never */
     int drop_state;      /* save without the optimizers' state */
     int quiet;
 };

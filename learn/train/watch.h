@@ -1,10 +1,9 @@
 /*
- * Watches a training job's progressive loss: does the model do better than guessing the mean rate of its
- * data?
+ * Watches a training job's progressive loss: is the model better than guessing the mean rate of its data?
  *
- * One that diverges, or that never learns anything, scores worse than that guess, whose log-loss is the
- * entropy of the rate. A model's first rows do so too, so what counts is several windows of rows on end
- * (while an epoch runs), and the epoch as a whole. Pure arithmetic: it never knows of clusters, files or
+ * A model that diverges or learns nothing scores worse than that guess, whose log-loss is the entropy of the
+ * rate. Every model does so on its first rows. So several consecutive windows of rows count while an epoch
+ * runs, and then the epoch as a whole. Pure arithmetic: it never knows of clusters, files or
  * output. Tests: test/learn/test_watch.c.
  */
 #ifndef LEARN_TRAIN_WATCH_H
