@@ -1,4 +1,4 @@
-/* Messages from and to apps, who is there, order among requests: paramo/app.h but for serving (serve.c). */
+/* Messages from and to apps, node lists, order among requests: paramo/app.h except for serving (serve.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ void paramo_message_init(paramo_message *message, uint32_t to)
     *message = (paramo_message){.size = sizeof *message, .to = to, .app = PARAMO_ANY, .customer = PARAMO_ANY};
 }
 
-/* What the application sees of a reply, and what keeping a part of it needs. */
+/* A reply as the application sees it, and what keeping a segment needs. */
 struct shown {
     paramo_reply reply;
     const struct client_reply *from;

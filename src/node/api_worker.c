@@ -34,8 +34,8 @@ static void need_run(struct lane_task *task)
         view_feed_offer(&w->feed, view);
 }
 
-/* The scheduler sends each new view unasked; what the client may have missed is one that came before the
- * worker did. */
+/* The scheduler sends each new view unasked; the client can only have missed views from before the worker was
+ * opened. */
 static void client_needs_view(void *arg, uint64_t number)
 {
     (void)number;

@@ -1,5 +1,5 @@
-/* Checkpoints: what applications ask the scheduler for, and what servers do when it tells them. An order goes
- * to all shards of the member slot, each on its lane, and is answered when the last has ended. */
+/* Checkpoints: what applications ask of the scheduler, and what servers do on its orders. An order goes to
+ * all shards of the member slot, each on its lane, and is answered when the last is done. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The public functions that go to the scheduler: who is there, barriers, pools, small values, shutdown. */
+/* The public functions that call the scheduler: nodes, barriers, pools, small values, shutdown. */
 #include <string.h>
 
 #include "node/node.h"
@@ -110,8 +110,7 @@ paramo_err paramo_barrier(paramo_node *node, uint32_t group, uint32_t customer, 
     if (group < 1 || group > PARAMO_GROUP_ALL)
         return err_set(PARAMO_E_INVALID, "group is %u: not 1, 2, 4 or a sum of them", group);
     if (node->config.roles == PARAMO_ROLE_ALL)
-        group =
-            PARAMO_GROUP_WORKERS; /* its servers and scheduler are this very process: they enter with it */
+        group = PARAMO_GROUP_WORKERS; /* its servers and scheduler are in this process and enter with it */
     struct barrier_args args = {group, customer, node_deadline(node, timeout_ms)};
     return node_call(node->own, begin_barrier, NULL, &args);
 }
@@ -250,7 +249,7 @@ struct value_args {
     const void *in;
     const double *doubles;
     void *out;
-    size_t len; /* in: of what is given; out: of what was found */
+    size_t len; /* in: the bytes given; out: the bytes found */
     size_t cap;
     uint64_t deadline;
 };

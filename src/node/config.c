@@ -88,7 +88,7 @@ static paramo_err variable_u32(const char *name, uint32_t least, uint32_t most, 
     return err;
 }
 
-/* The caller may copy its configuration, and the environment may change: neither's memory will do. */
+/* The caller may change its configuration, and the environment may change, so both are copied. */
 static paramo_err keep(const char *text, const char **field)
 {
     const char *kept = process_keep(text);
@@ -262,9 +262,9 @@ paramo_err paramo_config_from_env(paramo_config *config)
         config->rank = (int32_t)rank;
     if (notify != UINT32_MAX)
         config->notify_fd = (int32_t)notify;
-    if (port && config->roles != PARAMO_ROLE_SCHEDULER) /* that one's is DMLC_PS_ROOT_PORT */
+    if (port && config->roles != PARAMO_ROLE_SCHEDULER) /* the scheduler's is DMLC_PS_ROOT_PORT */
         config->port = (uint16_t)port;
-    /* ps-lite's 0 means "off"; a node is never without heartbeats here, so 0 means the default. */
+    /* ps-lite's 0 means "off"; here a node always sends heartbeats, so 0 means the default. */
     if (config->heartbeat_ms == 0)
         config->heartbeat_ms = 1000;
     if (config->heartbeat_timeout_ms == 0)
@@ -325,7 +325,7 @@ paramo_err config_copy(const paramo_config *from, paramo_config *to)
     const char **field;
     for (unsigned i = 0; (field = config_text(to, i)); i++) {
         if (err)
-            *field = NULL; /* still the caller's */
+            *field = NULL; /* still owned by the caller */
         else
             err = copy_text(field);
     }
@@ -462,7 +462,7 @@ static paramo_err scheduler_place(const paramo_config *config, struct place *pla
     return err;
 }
 
-/* Where a server or worker listens when it was not told: where it is reached from the scheduler. */
+/* Where a server or worker listens by default: at the address from which it reaches the scheduler. */
 static paramo_err default_host(const paramo_config *config, char host[ADDR_HOST_MAX])
 {
     char scheduler[VIEW_HOST_MAX], first[ADDRESS_MAX] = "";
@@ -513,7 +513,7 @@ paramo_err config_place(const paramo_config *config, struct place *place)
     paramo_err err = member_place(config, place);
     if (!err || config->roles == PARAMO_ROLE_SERVER)
         return err;
-    /* A worker that cannot listen works all the same: only that nobody can send it requests. */
+    /* A worker that cannot listen still works; other nodes cannot send it requests. */
     log_info("this worker takes no requests from others: %s", err_text());
     *place = (struct place){0};
     return PARAMO_OK;

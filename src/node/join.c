@@ -1,5 +1,5 @@
-/* How a node joins: a scheduler begins, with what its store has, each member slot registers, and all learn
- * who is who. */
+/* How a node joins: the scheduler starts with what its store holds, each member slot registers, and every
+ * node learns the first complete view. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct joining {
     paramo_node *node;
     paramo_err err;
     char text[ERR_TEXT_MAX];
-    atomic_bool begun; /* member slots are dialling, or err says why not */
+    atomic_bool begun; /* member slots are connecting, or err says why not */
 };
 
 static void scheduler_over(void *arg, paramo_err status, const char *text)
@@ -36,7 +36,7 @@ static void scheduler_accept(void *arg, struct van_conn *conn, const struct hell
     node_shard_accept(hello->shard == HELLO_APP_ENDPOINT ? endpoint : NULL, conn, hello);
 }
 
-/* What this process itself dials, where the scheduler listens on all addresses. */
+/* The address that this process connects to, where the scheduler listens on all addresses. */
 static void scheduler_dialled(paramo_node *node, const char *address)
 {
     char host[VIEW_HOST_MAX];
@@ -51,7 +51,7 @@ static paramo_err place_of_files(const char *dir, char path[FS_PATH_MAX])
     return dir && *dir ? process_path(dir, path, FS_PATH_MAX) : PARAMO_OK;
 }
 
-/* Of a list with colons between. */
+/* From a list with colons between. */
 static paramo_err places_of_files(const char *list, char paths[SCHEDULER_ALLOW_MAX])
 {
     size_t used = 0;
@@ -115,14 +115,14 @@ static paramo_err join_scheduler(paramo_node *node, const struct store_state *fo
     if (!err)
         err = scheduler_create(&config, &node->scheduler);
     if (!err)
-        node->store = NULL; /* the scheduler's */
+        node->store = NULL; /* the scheduler owns it now */
     if (!err && embedded)
         err = node_shard_make(node, &node->scheduler_app_endpoint, node->apps,
                               scheduler_incarnation(node->scheduler), HELLO_APP_ENDPOINT);
     return err;
 }
 
-/* found: what the store has; NULL without one. */
+/* found: the store's records; NULL without a store. */
 static void join_with(struct joining *j, const struct store_state *found)
 {
     paramo_node *node = j->node;
@@ -194,7 +194,7 @@ static bool join_begun(void *arg)
     return atomic_load(&j->begun) || atomic_load(&j->node->interrupted);
 }
 
-/* A scheduler that stands by may do so for long: who waits for it has been interrupted. */
+/* A standby scheduler may wait for long: paramo_interrupt ends the wait. */
 static void join_give_up(void *arg)
 {
     struct joining *j = arg;
@@ -222,7 +222,7 @@ static bool joined_or_failed(void *arg)
     return joined == node->member_slots_count;
 }
 
-/* The ring as it was first dealt out: tables placed by range keep to it. */
+/* The ring as it was first dealt out; tables placed by range keep to it. */
 static paramo_err learn_ranges(paramo_node *node, const struct view *view)
 {
     struct ring *ring = malloc(sizeof *ring);
@@ -283,7 +283,7 @@ paramo_err paramo_join(paramo_node *node)
         return err;
     if (j.err)
         return err_set(j.err, "%s", j.text);
-    /* The members keep the deadline themselves and know who is missing; ours is only a net. */
+    /* The members keep the deadline and know which nodes are missing; this one is a safety net. */
     uint64_t deadline = env_now(node->env) + (node->config.connect_timeout_ms + 10000) * ENV_MS;
     err = lane_wait(node->control, joined_or_failed, node, deadline);
     if (err)

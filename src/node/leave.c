@@ -1,4 +1,4 @@
-/* How a node ends: it drains, if it was told to, says goodbye in order, closes what it has, and is gone. */
+/* How a node ends: it drains if told to, says goodbye in order, closes what it has, and is freed. */
 #include <stdio.h>
 
 #include "base/log.h"
@@ -34,7 +34,7 @@ static void end_scheduler(void *arg)
     scheduler_end(((paramo_node *)arg)->scheduler, PARAMO_E_SHUTDOWN, "the scheduler was interrupted");
 }
 
-/* It stops before the job was complete: those that have come are told why. */
+/* It stops before the job was complete: members that have come are told why. */
 static void end_gathering(void *arg)
 {
     paramo_node *node = arg;
@@ -44,7 +44,7 @@ static void end_gathering(void *arg)
         end_scheduler(node);
 }
 
-/* It never ran. A scheduler that keeps its state has to say there that the job is over. */
+/* It never ran. A scheduler that keeps its state must record there that the job is over. */
 static void end_early(paramo_node *node)
 {
     (void)!node_run_on(node->control, end_gathering, node);
@@ -84,7 +84,7 @@ static bool answers_sent(void *arg)
     return unsent == 0;
 }
 
-/* What apps have answered leaves before the node does. */
+/* Answers of apps leave before the node does. */
 static void flush_answers(paramo_node *node)
 {
     (void)!lane_wait(node->apps, answers_sent, node, env_now(node->env) + ENV_SEC);
@@ -111,7 +111,7 @@ static bool member_slots_ended(void *arg)
     return true;
 }
 
-/* What this server has goes to others; the scheduler ends it when that is done. */
+/* Other servers take its partitions; the scheduler ends it when that is done. */
 static void drain(paramo_node *node)
 {
     uint64_t patience = 10 * ENV_SEC;
@@ -127,14 +127,14 @@ static void drain(paramo_node *node)
 
 static void member_slot_leave(struct member_slot *member_slot, bool now)
 {
-    /* Goodbyes are a courtesy: without one the scheduler sees the connection end. */
+    /* Goodbyes are optional: without one the scheduler sees the connection end. */
     uint64_t patience = now ? ENV_SEC : 5 * ENV_SEC;
     paramo_err err = node_call(member_slot, begin_leave, NULL, &patience);
     if (err)
         log_info("leaving: %s", err_text());
 }
 
-/* Says goodbye in order: workers, then, when the job is over, servers and the scheduler's own member; then
+/* Says goodbye in order: workers; then, when the job is over, servers and the scheduler's own member; then
  * the scheduler. */
 static void leave_all(paramo_node *node, bool now)
 {
@@ -163,10 +163,10 @@ static paramo_err stop(paramo_node *node, bool now)
         return err;
     if (lane_inside())
         return err_set(PARAMO_E_IN_CALLBACK, "a node cannot be stopped in a callback or handler");
-    while (node->workers) /* nobody else opens or closes one any more */
+    while (node->workers) /* no other thread opens or closes a worker any more */
         paramo_worker_close(node->workers);
     if (now || node->own->role == PARAMO_ROLE_WORKER)
-        serve_close_all(node); /* who waits for them is told before the node is gone */
+        serve_close_all(node); /* threads that wait for requests return before the node is freed */
     flush_answers(node);
     if (node->joined)
         leave_all(node, now);

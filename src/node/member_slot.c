@@ -74,7 +74,7 @@ static void member_slot_ended(void *arg, paramo_err status, const char *text)
     serve_nudge(member_slot->node);
     if (member_slot->role != PARAMO_ROLE_WORKER || status == PARAMO_OK)
         return;
-    /* Without a scheduler, too: the servers give it up at the same time and end. */
+    /* Without a scheduler, too: the servers lose it at the same time and end. */
     for (paramo_worker *w = member_slot->node->workers; w; w = w->next) {
         client_interrupt(w->client);
         if (!atomic_exchange(&w->nudge_posted, true))
@@ -103,7 +103,7 @@ static void member_slot_view(void *arg, struct view *view)
     lane_notify(member_slot->node->control);
 }
 
-/* Shards tell how far they are, so that busy is not taken for dead, and wedged is seen. */
+/* Shards report progress, so that a busy one does not count as dead and a stuck one is noticed. */
 static void member_slot_progress(void *arg, struct heartbeat *heartbeat)
 {
     const struct member_slot *member_slot = arg;
@@ -121,7 +121,7 @@ static void failure_run(struct lane_task *task)
     struct member_slot *member_slot = container_of(task, struct member_slot, failure);
     if (!member_slot->member)
         return;                                /* it is closed */
-    if (member_slot != member_slot->node->own) /* whose end the application sees */
+    if (member_slot != member_slot->node->own) /* the application sees that slot's end */
         log_error("server %u ends: %s", member_rank(member_slot->member), member_slot->failure_text);
     member_fail(member_slot->member, err_set(member_slot->failure_code, "%s", member_slot->failure_text));
 }
@@ -202,7 +202,7 @@ paramo_err node_shard_make(paramo_node *node, struct node_shard *s, struct lane 
     dispatch_init(&s->dispatch, node, lane);
     struct shard_config config = {
         .lane = lane,
-        .node = 0, /* not known before it has joined; the shard finds itself by incarnation */
+        .node = 0, /* unknown until it has joined; the shard finds itself by incarnation */
         .incarnation = incarnation,
         .index = index,
         .frame_bytes = node->config.max_message_bytes,
@@ -221,7 +221,7 @@ paramo_err node_shard_make(paramo_node *node, struct node_shard *s, struct lane 
     return err;
 }
 
-/* What others connect to: a server's shards, and the apps of any node. */
+/* Other nodes connect to a server's shards, and to the apps of any node. */
 static paramo_err member_slot_listen(struct member_slot *member_slot, const char *listen)
 {
     paramo_node *node = member_slot->node;

@@ -1,5 +1,5 @@
-/* Orders of the scheduler to move partitions: each goes to the shard that it names, on its lane, and its
- * answer comes back here. */
+/* The scheduler's orders to migrate partitions: each goes to the lane of the shard it names, and the answer
+ * comes back here. */
 #include <stdlib.h>
 
 #include "node/migrate.h"
@@ -14,7 +14,7 @@ struct migration_job {
     uint64_t order;        /* the scheduler's */
     uint32_t what;
     struct migration_order fields;
-    struct node_shard *also; /* END: both sides are of this server */
+    struct node_shard *also; /* END: source and target are both of this server */
     paramo_err err;
     char text[ERR_TEXT_MAX];
 };
@@ -78,7 +78,7 @@ void member_slot_migration_order(struct member_slot *member_slot, uint64_t order
     if (!err && !from && !to)
         err = err_set(PARAMO_E_INVALID, "an order to migrate partitions of others");
     struct migration_job *job = err ? NULL : calloc(1, sizeof *job);
-    if (!err && !job && what == ORDER_MIGRATION_END) { /* without it what has paused would wait for ever */
+    if (!err && !job && what == ORDER_MIGRATION_END) { /* without it paused partitions would wait for ever */
         member_order_later(member_slot->member, order);
         return;
     }

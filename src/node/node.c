@@ -91,7 +91,7 @@ static void call_cancel(struct lane_task *task)
     struct node_call *c = container_of(task, struct node_call, cancel);
     if (!atomic_load(&c->done))
         member_cancel(c->member_slot->member, &c->call);
-    /* The waiter waits for this task to have run, not only for done. */
+    /* Waits until this task has run, not only until it is done. */
     lane_notify(c->member_slot->node->control);
 }
 
@@ -211,7 +211,7 @@ void node_lane_end(paramo_node *node, struct lane *lane)
 
 void node_free(paramo_node *node)
 {
-    blocking_jobs_destroy(node->blocking_jobs); /* before the lanes that their ends go to */
+    blocking_jobs_destroy(node->blocking_jobs); /* before the lanes to which their ends go */
     for (unsigned i = 0; i < node->member_slots_count; i++) {
         struct member_slot *member_slot = &node->member_slots[i];
         for (unsigned k = 0; k < member_slot->shards_count; k++) {
@@ -224,7 +224,7 @@ void node_free(paramo_node *node)
     for (unsigned i = 0; i < node->member_slots_count; i++)
         view_feed_fini(&node->member_slots[i].app_endpoint.feed);
     view_feed_fini(&node->scheduler_app_endpoint.feed);
-    blocking_jobs_destroy(node->files); /* before the lane that their ends go to */
+    blocking_jobs_destroy(node->files); /* before the lane to which their ends go */
     node_lane_end(node, node->control);
     if (node->van)
         van_destroy(node->van);
@@ -257,7 +257,7 @@ static paramo_err member_slot_prepare(paramo_node *node, struct member_slot *mem
     if (!member_slot->shards)
         return err_memory(n * sizeof *member_slot->shards);
     member_slot->shards_count = n;
-    /* Embedded shards are run by whoever posts to them; their own threads would only be in the way. */
+    /* The threads that post to embedded shards run them; threads of their own would only be in the way. */
     unsigned flags = node->config.roles == PARAMO_ROLE_ALL ? LANE_NO_SPIN : 0;
     for (unsigned i = 0; i < n; i++) {
         char name[24];
@@ -269,7 +269,7 @@ static paramo_err member_slot_prepare(paramo_node *node, struct member_slot *mem
     return PARAMO_OK;
 }
 
-/* auto is ucx where the library is there; which connections use it, the van decides. */
+/* auto is ucx where its library is installed; the van decides which connections use it. */
 static paramo_err node_van(paramo_node *node)
 {
     const char *name = node->config.van ? node->config.van : "auto";

@@ -1,12 +1,12 @@
 /*
  * The inside of a node: how scheduler, shards, members and clients are put together behind paramo.h. A node
- * has one control lane with a thread of its own (membership, heartbeats, the acceptor), one lane per shard,
- * and one per worker.
+ * has one control lane with its own thread (membership, heartbeats, the acceptor), one lane per shard, and
+ * one per worker.
  *
- * A member slot is one membership: a process with one role has one; an embedded node has one per server and
- * one for its workers, all on the same control lane and the inproc van. What the fields below belong to
- * stands beside them. This is the only layer that knows all others; it holds no logic of theirs. node.c has
- * what a node is made of, join.c its beginning, leave.c its end. Tests: test/node/.
+ * A member slot is one membership. A process with one role has one slot; an embedded node has one per server
+ * and one for its workers, all on the same control lane and the inproc van. Each field says which lane or
+ * lock owns it. Only this layer knows all others; it never holds their logic. node.c makes a node, join.c
+ * starts it, leave.c ends it. Tests: test/node/.
  */
 #ifndef NODE_NODE_H
 #define NODE_NODE_H
@@ -22,7 +22,7 @@
 #include "server/shard/shard.h"
 #include "worker/client.h"
 
-/* Hands the newest view to a state machine on another lane: offers coalesce, no memory is taken. */
+/* Passes the newest view to a state machine on another lane. Offers coalesce; no memory is allocated. */
 struct view_feed {
     struct lane_task task;
     struct lane *lane;
@@ -32,7 +32,7 @@ struct view_feed {
     void *target;
 };
 
-/* Where a shard's requests go to handlers: serve.c. Its lane's. */
+/* Passes a shard's requests to handlers (serve.c). Owned by the shard's lane. */
 struct dispatch {
     paramo_node *node;
     struct lane *lane;
@@ -43,7 +43,7 @@ struct dispatch {
 };
 
 struct node_shard {
-    struct member_slot *member_slot; /* NULL: the scheduler's host */
+    struct member_slot *member_slot; /* NULL: the scheduler's app endpoint */
     struct lane *lane;
     struct shard *shard; /* NULL: there is none */
     struct view_feed feed;
@@ -71,7 +71,7 @@ struct member_slot {
     atomic_int state;               /* enum member_slot_state: written on the control lane, read anywhere */
     paramo_err code;                /* why it failed or ended: whole before state says so */
     char text[ERR_TEXT_MAX];
-    /* The first of its shards that cannot go on, and why: then the member slot ends. */
+    /* The first of its shards that cannot continue, and why: the member slot ends. */
     struct lane_task failure;
     atomic_bool failing;
     paramo_err failure_code;
@@ -80,8 +80,8 @@ struct member_slot {
 
 enum handler_state { HANDLER_FREE, HANDLER_OPEN, HANDLER_CLOSING };
 
-/* One table's or app's handler. All but state and queue change while it is FREE only; whoever has seen it
- * OPEN on a lane may use it until the end of that step (closing waits for all lanes). */
+/* One table's or app's handler. All but state and queue change only while it is FREE. A lane that has seen it
+ * OPEN may use it until the end of that step (closing waits for all lanes). */
 struct handler {
     atomic_int state;          /* enum handler_state */
     bool app;                  /* else a table */
@@ -92,13 +92,13 @@ struct handler {
     atomic_flag lock; /* guards the queue; held for a few instructions */
     struct paramo_request *first, *last;
     atomic_size_t queued;
-    atomic_uint takers; /* those who take, and who closes: while there are any, it is not FREE */
+    atomic_uint takers; /* threads that take or close: while there are any, it is not FREE */
 };
 
 enum { HANDLERS_MAX = 64, EXITS_MAX = 64 };
 
-/* Where this process listens and how others reach it; empty strings: it does not, or as the scheduler sees.
- */
+/* Where this process listens and how other nodes reach it. Empty: it does not listen; the address the
+ * scheduler sees. */
 struct place {
     char listen[ADDRESS_MAX];
     char advertise[VIEW_HOST_MAX];
@@ -115,17 +115,17 @@ struct exit_call {
 };
 
 struct paramo_node {
-    unsigned generation;  /* of the process that made it (fork) */
-    paramo_config config; /* strings are ours */
+    unsigned generation;  /* of the creating process (fork) */
+    paramo_config config; /* its strings are copies */
     struct env *env;
     struct van *van;
     struct lane *control;
     struct fs *fs;           /* where checkpoints are */
-    size_t ckpt_queue_bytes; /* of a checkpoint, that may wait for the disk; 0: SAVE_QUEUE_BYTES */
-    struct blocking_jobs *blocking_jobs; /* files of checkpoints; NULL: it has none to do with */
-    struct lane *apps; /* of every host of this process; NULL: it serves no apps (the simulator's) */
+    size_t ckpt_queue_bytes; /* a checkpoint's bytes that may wait for the disk; 0: SAVE_QUEUE_BYTES */
+    struct blocking_jobs *blocking_jobs; /* for files of checkpoints; NULL: none */
+    struct lane *apps; /* for all app endpoints of this process; NULL: it serves no apps (the simulator) */
     struct place place;
-    struct blocking_jobs *files;              /* the store's; NULL: the scheduler keeps no state */
+    struct blocking_jobs *files;              /* for the store; NULL: the scheduler keeps no state */
     struct store *store;                      /* until the scheduler has it; control lane */
     struct scheduler *scheduler;              /* control lane */
     struct node_shard scheduler_app_endpoint; /* embedded: of the scheduler's apps */
@@ -134,20 +134,20 @@ struct paramo_node {
     char over_text[ERR_TEXT_MAX];
     struct member_slot *member_slots;
     unsigned member_slots_count;
-    struct member_slot *own;       /* whose id, calls and barriers the API speaks for */
+    struct member_slot *own;       /* the slot whose id, calls and barriers the API uses */
     bool join_begun, joined;       /* the thread that starts and stops */
     struct paramo_worker *workers; /* control lane */
     struct handler handlers[HANDLERS_MAX];
-    atomic_uint handlers_used;   /* none was ever open from here on: each request looks at the others */
-    atomic_flag handlers_lock;   /* guards the choice of a free one, and takers of one that is chosen */
-    struct lane_task apps_nudge; /* takers look again */
+    atomic_uint handlers_used;   /* handlers from here on were never open */
+    atomic_flag handlers_lock;   /* guards the choice of a free handler, and the takers of a chosen one */
+    struct lane_task apps_nudge; /* threads that take check again */
     atomic_bool apps_nudge_posted;
     struct exit_call exits[EXITS_MAX];
     atomic_uint exits_count;
     atomic_bool interrupted;
-    atomic_bool draining; /* what this server has goes to others before it leaves */
+    atomic_bool draining; /* its partitions go to other servers before it leaves */
     int interrupt_fd;
-    size_t scan_keys; /* of its shards (server/shard/shard.h): 0, but in a simulation */
+    size_t scan_keys; /* of its shards (server/shard/shard.h); 0 except in a simulation */
     struct lane_source interrupt;
     /* fixed when joined */
     uint32_t id, rank, num_servers, num_workers; /* when it joined */
@@ -164,7 +164,7 @@ struct paramo_worker {
     struct view_feed feed;
     struct lane_task need; /* posted to the control lane: offer the view again */
     atomic_bool need_posted;
-    struct lane_task nudge; /* posted to the client's lane: waiters look again (interrupt) */
+    struct lane_task nudge; /* posted to the client's lane: waiters check again (interrupt) */
     atomic_bool nudge_posted;
     _Atomic(paramo_table *) tables; /* pushed by any thread, freed with the worker */
     atomic_int event_fd;            /* -1: paramo_worker_fd was not called */
@@ -185,8 +185,8 @@ MUST_USE paramo_err node_run_on(struct lane *lane, void (*fn)(void *arg), void *
 /* FORKED in a child, INVALID for NULL. */
 MUST_USE paramo_err node_check(const paramo_node *node);
 
-/* A call to the scheduler made from any thread: begin starts it on the control lane, taken (may be NULL)
- * copies its result there; then the caller goes on. Ends early with CLOSED when the node is interrupted. */
+/* A call to the scheduler from any thread: begin starts it on the control lane, taken (may be NULL) copies
+ * its result there, then the caller continues. Ends early with CLOSED when the node is interrupted. */
 struct node_call {
     struct lane_task task;
     struct lane_task cancel;
@@ -202,7 +202,7 @@ struct node_call {
 MUST_USE paramo_err node_call(struct member_slot *member_slot,
                               paramo_err (*begin)(struct node_call *c, struct member *m, void *arg),
                               void (*taken)(struct node_call *c, void *arg), void *arg);
-/* Ends a lane (or NULL); connections that were closed with something left to say get a second to say it. */
+/* Ends a lane (or NULL). Closed connections with queued frames get one second to send them. */
 void node_lane_end(paramo_node *node, struct lane *lane);
 /* lane_now's clock, ms from now; 0: 60 s. */
 uint64_t node_deadline(const paramo_node *node, uint32_t ms);
@@ -214,7 +214,7 @@ static inline bool node_keeps_state(const paramo_node *node)
 }
 /* On the control lane: paramo_interrupt wakes it from now on. */
 MUST_USE paramo_err node_watch_interrupts(paramo_node *node);
-/* What is left when all has been closed; also of one that paramo_create could not make whole. */
+/* Frees a node after all was closed, or one that paramo_create could not complete. */
 void node_free(paramo_node *node);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a server's shards hold, when the scheduler asks: one shard after the other says so on its lane. */
+/* What a server's shards hold, when the scheduler asks: one shard after the other reports on its lane. */
 #include <stdlib.h>
 
 #include "node/node.h"

@@ -1,7 +1,6 @@
-/* The user's own request handlers, of tables and of apps: paramo_request is the shard's request with what the
- * handler sees of it. A handler dispatch stands between a shard and the handlers; requests for which there is
- * no handler yet wait at it. An app without a function has a queue, from which the application's threads
- * take. */
+/* The user's request handlers, of tables and of apps. A paramo_request is the shard's request and what the
+ * handler sees of it. A handler dispatch is between a shard and the handlers; requests without a handler wait
+ * there. An app without a function has a queue, from which the application's threads take. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +45,8 @@ static void handlers_release(paramo_node *node)
     atomic_flag_clear_explicit(&node->handlers_lock, memory_order_release);
 }
 
-/* An open app with one more taker: while it has one its place is nobody else's, also when it is closed. NULL:
- * it is not served. close: it is closed now, by this thread. */
+/* An open app with one more taker. While it has takers its place is not reused, even when it is closed. NULL:
+ * it is not served. close: closes it. */
 static struct handler *hold_app(paramo_node *node, uint32_t app, uint32_t customer, bool close)
 {
     handlers_hold(node);
@@ -61,7 +60,7 @@ static struct handler *hold_app(paramo_node *node, uint32_t app, uint32_t custom
     return h;
 }
 
-/* A closed app's place is free when nobody takes from it any more. */
+/* A closed app's place is free when no thread takes from it any more. */
 static void handler_release(paramo_node *node, struct handler *h)
 {
     int closing = HANDLER_CLOSING;
@@ -142,7 +141,7 @@ static void refuse(struct paramo_request *q, paramo_err status, const char *text
 static void refuse_unserved(struct paramo_request *q)
 {
     char text[ERR_TEXT_MAX];
-    if (q->info.table) /* the asker puts this node before it */
+    if (q->info.table) /* the sender puts this node before it */
         (void)snprintf(text, sizeof text, "no handler serves table %s", q->info.table);
     else
         (void)snprintf(text, sizeof text, "app %u is not served", q->info.app);
@@ -178,7 +177,7 @@ static void dispatch_one(struct dispatch *dispatch, struct paramo_request *q)
     }
 }
 
-/* All that waits looks for its handler again, in order of arrival. */
+/* All deferred requests look for their handler again, in order of arrival. */
 static void dispatch_again(struct dispatch *dispatch)
 {
     struct paramo_request *q = dispatch->first;
@@ -257,7 +256,7 @@ void dispatch_request(void *arg, struct shard_request *request, const struct sha
     for (unsigned i = 0; i < PARAMO_SEGS; i++)
         q->info.seg[i] = (paramo_bytes){.data = info->seg[i].data, .len = (size_t)info->seg[i].len};
     if (dispatch->first)
-        dispatch_again(dispatch); /* what came earlier goes first */
+        dispatch_again(dispatch); /* earlier requests go first */
     dispatch_one(dispatch, q);
 }
 

@@ -1,6 +1,6 @@
 /* Tables as files: iterate, save, load. A file is safetensors (paramo/tensors.h): "keys" U64 [n] ascending,
- * "values" [n, dim], "state" [n, s] where it was asked for; tables of variable lengths: "lens" U32 [n],
- * "values" [sum]. */
+ * "values" [n, dim], and "state" [n, s] if asked for. Tables of variable lengths: "lens" U32 [n], "values"
+ * [sum]. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static const char *dtype_name(paramo_dtype dtype)
 
 /* ---- save --------------------------------------------------------------------------------------------- */
 
-/* The header says how many rows there are, so each tensor is gathered beside the file first. */
+/* The header says how many rows there are, so each tensor is first gathered in a file of its own. */
 struct saving {
     const paramo_table *table;
     struct file_out *out;
@@ -112,8 +112,8 @@ static int save_rows(void *arg, const struct scan_rows *rows)
     return s->err != PARAMO_OK;
 }
 
-/* The header's JSON, padded to HEADER_BYTES in all. Tensors lie in falling order of their elements' size, so
- * that each is aligned. */
+/* The header's JSON, padded to HEADER_BYTES. Tensors are in descending order of element size, so that each is
+ * aligned. */
 static paramo_err save_header(struct saving *s)
 {
     char header[HEADER_BYTES];
@@ -245,7 +245,7 @@ static paramo_err load_sizes(const struct loading *l, const paramo_table *table)
     return PARAMO_OK;
 }
 
-/* Everything is looked at before the first row is stored. */
+/* Everything is checked before the first row is stored. */
 static paramo_err load_check(struct loading *l, const paramo_tensors *file, const paramo_table *table)
 {
     const char *dtype = dtype_name(table->options.dtype);

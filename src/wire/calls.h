@@ -6,7 +6,7 @@
  * is answered the same again until the floor has passed it: so a call is done once, however often it is sent.
  *
  * Bodies stand in files of their own: register_call.h, barrier_call.h, table_spec.h, pool_calls.h,
- * kv_calls.h, order.h, status.h; heartbeat.h and end.h are not calls. Never knows who calls whom. Tests:
+ * kv_calls.h, order.h, status.h; heartbeat.h and end.h are not calls. It never knows which node calls. Tests:
  * test/wire/test_calls.c.
  */
 #ifndef WIRE_CALLS_H

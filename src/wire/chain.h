@@ -1,6 +1,6 @@
 /*
- * What the members of a chain say to each other (docs/PROTOCOL.md, section 8): CHAIN carries one change from
- * a member to the next, CHAIN_ACK says what all behind have, CHAIN_REFUSED that the sender's view is too old,
+ * Messages between the members of a chain (docs/PROTOCOL.md): CHAIN carries one change from a member to the
+ * next, CHAIN_ACK says what all members behind have, CHAIN_REFUSED that the sender's view is too old.
  * CHAIN_BEAT asks for a sign of life, which is the next CHAIN_ACK.
  * In CHAIN, keys, lens and values are segments as in a request; all else is in the head and the body. One
  * file per message family: struct, encoder, decoder, checks. It never knows views or tables. Tests:
@@ -31,16 +31,16 @@ struct chain_name {
 
 struct chain_message {
     uint64_t seq;  /* of the stream, from 1 */
-    uint64_t view; /* of who sends */
+    uint64_t view; /* the sender's */
     uint16_t what;
     struct chain_name origin;     /* the owner that made the change */
-    struct chain_name from;       /* TAKE */
+    struct chain_name from;       /* TAKEOVER */
     uint64_t order;               /* UPDATE: changes of one partition, ascending, whoever owned it */
-    uint32_t node, app, customer; /* UPDATE, FORGET: who asked for it */
+    uint32_t node, app, customer; /* UPDATE, FORGET: the request's sender */
     uint64_t incarnation;
     /* UPDATE: kind, flags, table, number, floor, count, column, columns; FORGET: floor */
     struct wire_head request;
-    uint64_t partitions[CHAIN_PARTITIONS / 64]; /* TAKE, FORGET, and UPDATE by CLEAR */
+    uint64_t partitions[CHAIN_PARTITIONS / 64]; /* TAKEOVER, FORGET, and UPDATE by CLEAR */
 };
 
 static inline bool chain_same(struct chain_name a, struct chain_name b)
@@ -62,11 +62,11 @@ MUST_USE paramo_err chain_decode(const struct wire_head *head, const struct van_
                                  struct chain_message *m);
 
 struct chain_ack {
-    uint64_t acked;    /* all behind have it, too */
+    uint64_t acked;    /* all members behind have it, too */
     uint64_t received; /* in order, here */
-    uint64_t view;     /* of who acknowledges */
+    uint64_t view;     /* the view of the acknowledging member */
     uint64_t clock;    /* of the last CHAIN_BEAT that has come; 0: none */
-    bool again;        /* what comes after `received` was let go: send it again */
+    bool again;        /* messages after `received` were dropped: send them again */
     /* Beyond acked: bit i of byte k is seq acked + 1 + 8 k + i. Without them streams that go round in a
      * circle would wait for each other. */
     const uint8_t *beyond;

@@ -1,7 +1,6 @@
 /*
- * Checkpoints of a running job, as members and scheduler speak of them: who asks for one (the calls CKPT_SAVE
- * and CKPT_LOAD, of a member or of an admin client), and what servers are told (the orders CKPT_SAVE,
- * CKPT_DROP, CKPT_LOAD) and answer. Tests: test/wire/test_calls.c, test/cluster/test_sched_ckpt.c.
+ * Checkpoints of a running job: the calls CKPT_SAVE and CKPT_LOAD (of a member or an admin client), and the
+ * orders CKPT_SAVE, CKPT_DROP, CKPT_LOAD with their answers. Tests: test/wire/test_calls.c, test/cluster/test_sched_ckpt.c.
  */
 #ifndef WIRE_CKPT_ORDER_H
 #define WIRE_CKPT_ORDER_H
@@ -15,7 +14,7 @@ enum { CKPT_SHARDS_MAX = 256, CKPT_FILE_NAME_MAX = 32 };
 struct ckpt_order {
     uint64_t number, id;
     uint64_t base, base_id; /* the order SAVE: what has changed since this checkpoint; 0: everything */
-    uint32_t timeout_ms;    /* calls: so long may it take */
+    uint32_t timeout_ms;    /* calls: the deadline */
     bool changes; /* the call SAVE: only what has changed, if it can be; the order: this one may be the base
                      of the next, so changes are remembered from here on */
     char dir[FS_PATH_MAX];

@@ -7,14 +7,14 @@
  *     PUSHPULL           keys, [lens], values      ANSWER: [lens], values
  *     DELETE             keys                      ANSWER: nothing
  *     CLEAR              nothing                   ANSWER: nothing
- *     PROBE              nothing; columns: kind    PROBE_ANSWER: nothing; column: what is known
- *                        of the request asked about
+ *     PROBE              nothing                   PROBE_ANSWER: nothing
+ *                        columns: kind of the      column: what is known
+ *                        request asked about
  *     STAT               nothing                   ANSWER: body, five u64
- *     SCAN               one key: the first        ANSWER: keys, [lens], values; column 1: there are more
- *                        wanted; columns: id of the scan
- *
+ *     SCAN               one key: the first one    ANSWER: keys, [lens], values
+ *                        columns: id of the scan   column 1: there are more
  *     MESSAGE            any of the four           ANSWER: any of the four
- *                        table: the app; column: its customer there; columns: flags of the app's own; cmd
+ *                        table: the app; column: its customer there; columns: the app's own flags; cmd
  *
  * Never knows tables: what a length must be in values is checked where the table is. Tests:
  * test/wire/test_data.c.
@@ -26,7 +26,7 @@
 
 #include "wire/head.h"
 
-/* PROBE_ANSWER's column. What was done is answered as it was answered first. */
+/* PROBE_ANSWER's column. A request that is done gets its first answer again. */
 enum { PROBE_WORKING = 1, PROBE_UNKNOWN = 2 };
 
 enum { DATA_STAT_BYTES = 40 };
@@ -52,7 +52,7 @@ MUST_USE paramo_err data_check_request(const struct wire_head *head, const struc
                                        unsigned nseg);
 void data_stat_encode(const struct data_stat *stat, uint8_t out[DATA_STAT_BYTES]);
 MUST_USE paramo_err data_stat_decode(const void *body, uint64_t len, struct data_stat *stat);
-/* Length of a segment that may not be there. */
+/* Length of a segment; 0 if it is missing. */
 static inline uint64_t data_seg_len(const struct van_seg *seg, unsigned nseg, unsigned i)
 {
     return i < nseg ? seg[i].len : 0;

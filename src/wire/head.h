@@ -35,8 +35,8 @@ enum wire_kind {
     WIRE_DELETE = 38,
     WIRE_CLEAR = 39,
     WIRE_STAT = 40,
-    WIRE_BYE = 41,     /* this customer is closed: it gave out no number from `floor` on */
-    WIRE_MESSAGE = 42, /* client -> host: an app's request (paramo/app.h) */
+    WIRE_BYE = 41,     /* this customer is closed: it used no number from `floor` on */
+    WIRE_MESSAGE = 42, /* client -> app endpoint: an app request (paramo/app.h) */
     WIRE_FLOOR = 43,   /* its floor, while it has nothing to send; not answered */
     /* data: shard -> client; the status says how it went (OK, MOVED, NODE_LOST ...) */
     WIRE_ANSWER = 48,
@@ -46,7 +46,7 @@ enum wire_kind {
     WIRE_CHAIN_ACK = 51,
     WIRE_CHAIN_REFUSED = 52,
     WIRE_CHAIN_BEAT = 53,
-    WIRE_MIGRATION = 54 /* in the stream of a move of partitions (move.h), with CHAIN */
+    WIRE_MIGRATION = 54 /* in the stream of a migration (migration.h), with CHAIN */
 };
 
 enum wire_flags {
@@ -67,8 +67,8 @@ struct wire_head {
     uint64_t number;  /* the chunk's number (exactly-once); control: call number */
     uint64_t floor;   /* the sender's lowest unanswered number */
     uint64_t ts;      /* the request's timestamp within its customer */
-    uint64_t view;    /* number of the view the sender cut by */
-    uint32_t attempt; /* raised each time the chunk is cut anew */
+    uint64_t view;    /* number of the view by which the sender sliced */
+    uint32_t attempt; /* raised each time the chunk is sliced again */
     uint32_t slice;   /* which slice of this attempt; an answer repeats both */
     int32_t cmd;
     uint32_t count; /* keys */

@@ -1,12 +1,12 @@
 /*
- * ORDER: what the scheduler tells one member to do, unasked. head.number is the order's id (per member,
+ * ORDER: the scheduler tells one member to do something. head.number is the order's id (per member,
  * rising), head.floor the lowest id that the member has not answered, head.table what is to be done (enum
- * order_what), head.view the number of the view that it speaks of: a member that has an older one lets the
- * order come again. Segment 0 holds its fields, which belong to whoever gives that kind of order. It is
- * repeated, with heartbeats and after a lost connection, until the member has answered by the call
- * ORDER_DONE, which is done once. So an order is carried out once, by a member that lives on.
+ * order_what), head.view the number of the view it refers to: a member with an older view waits for the order
+ * to come again. Segment 0 holds the fields of that kind of order. An order is repeated, with heartbeats and
+ * after a lost connection, until the member has answered by the call ORDER_DONE, which is done once. So a
+ * member that lives on carries out an order once.
  *
- * Tests: test/wire/test_calls.c, test/cluster/test_orders.c.
+ * It never knows what an order means. Tests: test/wire/test_calls.c, test/cluster/test_orders.c.
  */
 #ifndef WIRE_ORDER_H
 #define WIRE_ORDER_H
@@ -19,9 +19,9 @@ enum order_what {
     ORDER_CKPT_SAVE = 1, /* wire/ckpt_order.h */
     ORDER_CKPT_DROP = 2,
     ORDER_CKPT_LOAD = 3,
-    ORDER_CKPT_HOLD = 4,    /* before LOAD, where there are copies: requests wait, and all members get all */
+    ORDER_CKPT_HOLD = 4,    /* before LOAD with replicas: requests wait, and all members get all changes */
     ORDER_CKPT_GO = 5,      /* the load is over */
-    ORDER_CKPT_RESTORE = 6, /* a load of what is lost, as the view says it, of what the member owns */
+    ORDER_CKPT_RESTORE = 6, /* load the lost rows (as the view names them) that the member owns */
     ORDER_MIGRATION_SOURCE = 16, /* wire/migration_order.h */
     ORDER_MIGRATION_TARGET = 17,
     ORDER_MIGRATION_PAUSE = 18,

@@ -35,7 +35,7 @@ struct pool_next {
 struct pool_next_result {
     uint8_t state; /* enum pool_state */
     struct work_unit unit;
-    uint64_t view; /* the receiver waits for it: whoever held the work unit before is not alive in it */
+    uint64_t view; /* the receiver waits for it: the work unit's last holder is dead in it */
 };
 /* Body of POOL_DONE and of POOL_END. */
 struct pool_report {

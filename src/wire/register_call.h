@@ -1,5 +1,5 @@
 /*
- * REGISTER: a node asks for its place, and what it gets. Sent again with the same incarnation after a lost
+ * REGISTER: a node joins and gets its id. Sent again with the same incarnation after a lost
  * connection, it gives the same answer. Tests: test/wire/test_calls.c.
  */
 #ifndef WIRE_REGISTER_CALL_H
@@ -26,13 +26,13 @@ struct register_call {
     char host[REGISTER_HOST_MAX];   /* "": the address the connection comes from */
     char name[REGISTER_NAME_MAX];   /* "": none */
     uint32_t weight;                /* servers: of each of its shards, 1 and more; others 0 */
-    char domain[REGISTER_HOST_MAX]; /* servers: what it fails together with; "": its host. Others "" */
+    char domain[REGISTER_HOST_MAX]; /* servers: the failure domain; "": its host. Others "" */
 };
 
 struct register_result {
     uint32_t node;
     bool recovered; /* took a dead node's rank */
-    bool returns;   /* the scheduler keeps its state: one that dies is started again as the same job's */
+    bool returns;   /* the scheduler keeps its state: after a restart it continues the same job */
 };
 
 void register_call_encode(const struct register_call *m, struct writer *w);

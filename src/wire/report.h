@@ -1,6 +1,6 @@
 /*
  * ORDER_REPORT: a server says what each of its shards holds; no fields, the result is a report of each shard,
- * by index. What the scheduler makes of it goes to whoever asks (status.h). Tests: test/wire/test_status.c.
+ * by index. The scheduler passes it on in status.h. Tests: test/wire/test_status.c.
  */
 #ifndef WIRE_REPORT_H
 #define WIRE_REPORT_H
@@ -14,10 +14,10 @@ struct shard_report {
      * that are done on some partitions only; bytes of all */
     uint64_t senders, applied_window_notes, applied_window_bytes;
     uint64_t requests, repeats; /* slices of them; of numbers that were done already */
-    struct spread pauses;       /* microseconds for which partitions that were given away were held */
+    struct spread pauses;       /* microseconds for which migrated partitions were paused */
 };
 
-/* One after the other; whoever reads looks for the end. */
+/* One after the other; the reader checks for the end. */
 void shard_report_encode(const struct shard_report *m, struct writer *w);
 /* Sets r->failed if it is not right. */
 void shard_report_decode(struct reader *r, struct shard_report *m);

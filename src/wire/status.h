@@ -1,6 +1,6 @@
 /*
- * The answer to the call STATUS, an admin client's: how the job and its nodes are. The view says who is there
- * and who holds what; the rest is here. Tests: test/wire/test_status.c, test/cluster/test_sched_status.c.
+ * The answer to an admin client's call STATUS: the state of the job and its nodes. The view in it says which
+ * nodes there are and what they own; the rest is here. Tests: test/wire/test_status.c, test/cluster/test_sched_status.c.
  */
 #ifndef WIRE_STATUS_H
 #define WIRE_STATUS_H
@@ -38,7 +38,7 @@ struct status_migration { /* partitions from one shard to another (cluster/sched
 
 struct status {
     uint32_t replicas; /* wanted */
-    bool converged; /* every key is where it is to be, with all its copies, on servers that are registered */
+    bool converged;    /* rebalancing is complete: every key and all its copies are on registered servers */
     struct spread pauses; /* of all servers, those that have left included */
     struct {
         enum status_ckpt now;

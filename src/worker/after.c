@@ -1,5 +1,5 @@
-/* Task dependencies: a request that names earlier ones is held back until these have completed (Li et al.,
- * OSDI'14, section 3.2). All on the lane; an edge stands in the lists of both its ends. */
+/* Task dependencies: a request that names earlier ones is held until they have completed (Li et al., OSDI'14,
+ * section 3.2). All on the lane; an edge is in the lists of both its ends. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "worker/slicing.h"
 
 struct edge {
-    struct request *by;       /* waits */
-    struct request *on;       /* is waited for; NULL: not any more */
+    struct request *by;       /* the request that waits */
+    struct request *on;       /* the request it waits for; NULL: it has completed */
     struct edge *prev, *next; /* of on->waiters */
 };
 
@@ -40,7 +40,7 @@ static void cancel(struct request *r, uint64_t ts, paramo_err status, const char
     request_end(r, PARAMO_E_CANCELLED, err_text());
 }
 
-/* A request that is not in flight: has it failed? */
+/* The named request is not in flight: has it failed? */
 static void after_check(struct client *c, struct request *r, uint64_t ts)
 {
     char text[ERR_TEXT_MAX];

@@ -11,7 +11,7 @@
 #include "worker/scan.h"
 #include "worker/slicing.h"
 
-/* The slice that an answer is for, if it still waits: not one of an older attempt, not answered before. */
+/* The slice that an answer is for, if it still waits. NULL: of an older attempt, or answered before. */
 static struct slice *slice_of(struct link *l, const struct wire_head *h)
 {
     struct chunk *chunk = l->client->numbers[h->number % DATA_WINDOW];
@@ -72,7 +72,7 @@ static void mismatch(struct link *l, struct request *r, uint64_t got, uint64_t w
     end_with(l, r, user ? PARAMO_E_SIZE_MISMATCH : PARAMO_E_PROTOCOL, text, (size_t)n);
 }
 
-/* An answer with lengths is kept until all are there. False: the request has ended. */
+/* Keeps an answer with lengths until all have come. False: the request has ended. */
 static bool place_lens(struct link *l, struct slice *p, const struct van_seg *seg, unsigned nseg)
 {
     struct request *r = p->chunk->request;
@@ -86,7 +86,7 @@ static bool place_lens(struct link *l, struct slice *p, const struct van_seg *se
     if (lens)
         check_sum(seg[WIRE_SEG_LENS].data, count, &sum);
     else
-        sum = vals / value / count * count; /* a handler that gives each key as many */
+        sum = vals / value / count * count; /* a handler may give each key equally many */
     if (sum * value != vals) {
         mismatch(l, r, vals, sum * value);
         return false;
@@ -114,7 +114,7 @@ static bool place(struct link *l, struct slice *p, const struct wire_head *h, co
     struct request *r = p->chunk->request;
     for (unsigned i = 0; i < nseg; i++) {
         if (seg[i].len && !seg[i].data)
-            return false; /* displaced meanwhile; it is asked for again */
+            return false; /* displaced since; it is asked for again */
     }
     if (r->kind == REQUEST_MESSAGE)
         return app_request_take_answer(l->client, p, seg, nseg);
@@ -154,7 +154,7 @@ static bool place(struct link *l, struct slice *p, const struct wire_head *h, co
 static void on_moved(struct client *c, struct chunk *chunk, uint64_t number)
 {
     c->moved++;
-    /* Refused by a shard that knows no more than we: only a newer view can help. */
+    /* The shard has no newer view than this client: only a newer view can help. */
     slice_chunk_by(c, chunk, number > chunk->view ? number : chunk->view + 1);
 }
 
@@ -167,7 +167,7 @@ static void on_answer(struct link *l, struct slice *p, const struct wire_head *h
     if (status == PARAMO_E_MOVED) {
         on_moved(c, chunk, h->view);
     } else if (status == PARAMO_E_AGAIN) {
-        return; /* asked again by the retry timer */
+        return; /* the retry timer sends it again */
     } else if (status) {
         bool text = nseg > WIRE_SEG_BODY && seg[WIRE_SEG_BODY].data;
         chunk_failed(
@@ -201,7 +201,7 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
         return err_set(PARAMO_E_PROTOCOL, "%s from a server", wire_kind_name(h.kind));
     struct slice *p = slice_of(l, &h);
     if (!p)
-        return PARAMO_OK; /* a repeat, or an attempt given up */
+        return PARAMO_OK; /* a repeat, or of an older attempt */
     p->placing = false;
     if (c->config.drop_percent && env_random(lane_env(c->lane)) % 100 < c->config.drop_percent)
         return PARAMO_OK;

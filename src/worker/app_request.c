@@ -125,7 +125,7 @@ static paramo_err link_to(struct client *c, uint32_t id, struct link **link)
 
 void app_request_slice(struct client *c, struct request *r)
 {
-    r->unfinished++; /* not over before all have been asked */
+    r->unfinished++; /* keeps the request open until all nodes have been asked */
     for (size_t i = 0; i < r->messages_count && !r->ended; i++) {
         const struct client_message *m = &r->messages[i];
         for (uint32_t k = 0; k < c->view->nodes_count && !r->ended; k++) {
@@ -159,7 +159,7 @@ void app_request_slice_again(struct client *c, struct chunk *chunk)
     c->retries++;
     struct link *l = NULL;
     paramo_err err = link_to(c, (uint32_t)chunk->target, &l);
-    /* Whether the process that is gone has done it, nobody knows; the new one must not do it again. */
+    /* It is unknown whether the dead process has done it; the new one must not do it again. */
     if (!err && sent && before && l != before)
         err = err_set(PARAMO_E_NODE_LOST, "node %d died, another process has its place", chunk->target);
     if (err)
@@ -170,7 +170,7 @@ void app_request_slice_again(struct client *c, struct chunk *chunk)
 
 /* ---- answers ---- */
 
-/* An answer on its way to the application. Its request completes after it: both go the same way. */
+/* An answer on its way to the application. Its request completes after it, by the same way. */
 struct note {
     struct lane_task task;
     struct request *request;
@@ -211,7 +211,7 @@ bool app_request_take_answer(struct client *c, struct slice *p, const struct van
         return false;
     }
     if (fits)
-        vals->data = m->into; /* van_keep may have taken the one that was received elsewhere */
+        vals->data = m->into; /* van_keep may have copied the values */
     note->task.run = note_run;
     note->request = r;
     note->reply = (struct client_reply){.node = p->link->node,

@@ -1,7 +1,7 @@
 /*
- * Messages to apps on other nodes: which nodes each goes to, one chunk for each of them, answers handed on as
- * they come. All that makes a chunk arrive once is the client's; what stands in a message is the
- * application's. Tests: test/worker/test_app_request.c, test_app_request_sim.c.
+ * Messages to apps on other nodes: which nodes each goes to, one chunk for each, answers passed on as they
+ * come. The client makes each chunk arrive once. It never knows what a message means. Tests:
+ * test/worker/test_app_request.c, test_app_request_sim.c.
  */
 #ifndef WORKER_APP_REQUEST_H
 #define WORKER_APP_REQUEST_H

@@ -53,7 +53,7 @@ static paramo_err check_lens(const struct client_call *call, const char *verb, b
     }
     uint64_t sum;
     if (!sends)
-        return PARAMO_OK; /* of a pull, vals_len is room */
+        return PARAMO_OK; /* a pull's vals_len is capacity */
     check_sum(kv->lens, kv->n, &sum);
     if (sum != kv->vals_len && !(call->kind == REQUEST_PUSHPULL && sum < kv->vals_len))
         return err_set(PARAMO_E_SIZE_MISMATCH, "%s: lens add up to %" PRIu64 ", but there are %zu values",

@@ -1,6 +1,6 @@
 /*
- * What can be known to be wrong with a request before anything is sent: each mistake has its own error, with
- * the index and the key. Pure; runs in the caller's thread. Tests: test/worker/test_check.c.
+ * Finds mistakes in a request before anything is sent: each has its own error, with the index and the key.
+ * Pure; runs in the caller's thread. It never knows views or connections. Tests: test/worker/test_check.c.
  */
 #ifndef WORKER_CHECK_H
 #define WORKER_CHECK_H

@@ -46,7 +46,7 @@ static struct request *request_get(struct client *c, bool on_lane)
         if (!r)
             return NULL;
     }
-    /* All but the frames and what is set when it is used. */
+    /* Sets all but the frames and what is set at use. */
     memset(r, 0, offsetof(struct request, first));
     r->client = c;
     return r;
@@ -85,7 +85,7 @@ void client_chunk_put(struct client *c, struct chunk *chunk)
     c->free_chunks_count++;
 }
 
-/* Bytes that a copy of what the request reads takes. */
+/* The bytes that a copy of the request's input takes. */
 static size_t copy_size(const struct client_call *call, const struct request *r)
 {
     size_t bytes = 8 * r->n + (r->src_lens ? 4 * r->n : 0);
@@ -115,7 +115,7 @@ static void copy_in(struct request *r, uint8_t *to, size_t value_bytes)
 
 static const struct client_table no_table = {.options.kind = PARAMO_TABLE_USER, .value_bytes = 1};
 
-/* What the request comes after must have been issued. */
+/* The requests that this one names must have been issued. */
 static paramo_err after_check(const struct client *c, const paramo_request_options *o)
 {
     uint64_t issued = atomic_load(&c->tracker.issued);
@@ -618,7 +618,8 @@ static void deadline_fire(struct lane_timer *timer)
         }
     }
     if (next != UINT64_MAX)
-        deadline_arm(c, next > now + ENV_MS ? next : now + ENV_MS); /* coarse: not a wake-up for each */
+        /* coarse: not a wake-up for each request */
+        deadline_arm(c, next > now + ENV_MS ? next : now + ENV_MS);
     client_finish(c);
     client_publish(c);
 }
@@ -637,7 +638,7 @@ static void close_on_lane(struct lane_task *task)
     for (size_t i = 0; i < c->links_count; i++)
         link_goodbye(c->links[i]);
     route_fini(c);
-    link_orphan_probes(c); /* they leave with the goodbye, perhaps after the client has gone */
+    link_orphan_probes(c); /* they leave with the goodbye, perhaps after the client was freed */
     lane_timer_cancel(lane, &c->deadline_timer);
     lane_timer_cancel(lane, &c->floor_timer);
     atomic_store(&c->gone, true); /* the closing thread may free the client from here on */
@@ -651,7 +652,7 @@ static bool close_done(void *arg)
            atomic_load(&c->tracker.in_flight) == 0;
 }
 
-/* With deferred callbacks: those that nobody polls for any more. */
+/* Runs deferred callbacks for which no thread polls any more. */
 static bool close_or_callbacks(void *arg)
 {
     struct client *c = arg;
@@ -688,11 +689,11 @@ paramo_err client_create(const struct client_config *config, struct client **cli
     atomic_init(&c->num_workers, config->view->num_workers);
     c->config.view = NULL;
     c->sole = -1;
-    /* A customer that is opened again is the same sender: its numbers must be above all that the one before
-     * it gave out. The clock is: nobody sends a chunk a nanosecond. */
+    /* A customer that is opened again is the same sender: its numbers must be above all that it used before.
+     * The clock ensures that, since no client sends a chunk every nanosecond. */
     c->next_number = c->floor = lane_now(c->lane);
-    /* Nor may a server take its scan for one of the customer before it, whose keys it still has: nobody
-     * begins a scan a microsecond, and what is not asked for again is kept for a minute. */
+    /* The same for ids of scans, whose batches a server keeps for a minute: no client begins a scan every
+     * microsecond. */
     atomic_init(&c->scans, (unsigned)(c->next_number / ENV_US));
     c->deadline_at = UINT64_MAX;
     c->deadline_timer.fire = deadline_fire;

@@ -1,15 +1,18 @@
 /*
  * The client: one customer's side of push and pull, a state machine on its own lane. It checks a request in
- * the caller's thread (check.h), cuts it into chunks by the present view, sends them over connections that it
- * opens at first use, places answers into the caller's arrays, and sends again what was moved or lost, so
- * that a push is applied exactly once (design, section 3) and every request completes exactly once.
+ * the caller's thread (check.h), slices it by the present view, sends the slices over connections that it
+ * opens at first use, places answers into the caller's arrays, and sends again what was moved or lost. So a
+ * push is applied exactly once (docs/ARCHITECTURE.md), and every request completes exactly once.
  *
- *     any thread: client_issue --> check --> tracker (timestamp) --> the lane: cut --> chunks --> links -->
- * van ^                          | lane: complete (callback after the release, waiters woken) <-- all chunks
- * answered <-- answers, probes, deadlines
+ *     any thread   client_issue --> check --> tracker (timestamp)
+ *                                                |
+ *     the lane                                   v
+ *                    slicing --> chunks --> links --> van
+ *                                             ^
+ *                    complete <-- answers, probes, deadlines
  *
- * It never knows what a server does with a push, who else is in the cluster, or where views come from.
- * Tests: test/worker/, test/worker/test_exactly_once_sim.c.
+ * It never knows what a server does with a push, which other nodes exist, or where views come from. Tests:
+ * test/worker/, test/worker/test_exactly_once_sim.c.
  */
 #ifndef WORKER_CLIENT_H
 #define WORKER_CLIENT_H
@@ -29,9 +32,9 @@ struct client_table {
     paramo_table_options options; /* placement resolved */
     struct ring_placement placement;
     uint32_t value_bytes; /* of one value */
-    uint32_t row_values;  /* values a key: dim; 0 where rows have lengths of their own (VAR, USER) */
+    uint32_t row_values;  /* values of each key: dim; 0 if rows have their own lengths (VAR, USER) */
     uint32_t state_values;
-    bool cuttable; /* inside a row */
+    bool cuttable; /* rows may be split into columns */
     char name[VIEW_NAME_MAX];
 };
 void client_table_init(struct client_table *t, const struct view_table *from);
@@ -97,15 +100,15 @@ struct client_config {
     uint64_t incarnation;
     uint32_t app, customer;
     const char *token;           /* copied */
-    const char *scheduler;       /* its address, copied; NULL: it is sent no messages */
-    uint64_t frame_bytes;        /* no longer frame is sent or received */
+    const char *scheduler;       /* copied; NULL: no messages to the scheduler */
+    uint64_t frame_bytes;        /* the longest frame that is sent or received */
     uint32_t request_timeout_ms; /* default deadline */
     uint32_t connect_timeout_ms; /* of one attempt */
-    uint32_t retry_ms;           /* after how long what is not answered is asked about; 0: as measured */
-    uint32_t chunk_bytes;        /* requests are cut into chunks of about so many; 0: CHUNK_BYTES */
-    uint32_t drop_percent;       /* this share of received frames is dropped, for tests */
-    /* On the lane, from a step: a view of at least this number is wanted (more than one call may come for
-     * it). */
+    uint32_t retry_ms;           /* when an unanswered slice is probed; 0: as measured */
+    uint32_t chunk_bytes;        /* the approximate size of a chunk; 0: CHUNK_BYTES */
+    uint32_t drop_percent;       /* the share of received frames that is dropped, for tests */
+    /* On the lane, from a step: the client needs a view of at least this number. May be called more than once
+     * for it. */
     void (*need_view)(void *arg, uint64_t number);
     /* Any thread: a callback waits in client_run_callbacks (only after client_defer_callbacks). */
     void (*callbacks_pending)(void *arg);
@@ -119,7 +122,7 @@ MUST_USE paramo_err client_create(const struct client_config *config, struct cli
 /* Any thread, not on a lane: ends requests in flight with CLOSED, runs or waits for their callbacks, closes
  * the connections. Later calls answer CLOSED. */
 void client_close(struct client *client);
-/* After client_close; nobody may still be inside a call. */
+/* After client_close, when no thread is inside a call. */
 void client_free(struct client *client);
 
 /* On the lane. Takes a reference of its own; a view that is not newer is ignored. */
@@ -138,7 +141,7 @@ MUST_USE paramo_err client_test(struct client *client, uint64_t ts, int *done);
 MUST_USE paramo_err client_cancel(struct client *client, uint64_t ts);
 /* As paramo_answers. */
 MUST_USE paramo_err client_answers(struct client *client, uint64_t ts, uint32_t *count);
-/* Async-signal-safe: waits end with CLOSED once somebody wakes them (the node posts to the lane). */
+/* Async-signal-safe: waits end with CLOSED when they next wake (the node posts to the lane). */
 void client_interrupt(struct client *client);
 
 /* From now on callbacks wait for client_run_callbacks, which runs them one at a time. */

@@ -6,10 +6,13 @@
  *     link ------ the connection to one shard, with the slices that wait for it or for an answer over it
  *
  * All fields are the lane's, unless they say otherwise. A request that has ended stays in memory, with its
- * chunks, until client_finish at the end of the lane's entry, so that no loop loses what it stands on.
+ * chunks, until client_finish at the end of the lane's entry, so that loops over them stay valid.
  *
- *     slice:  IDLE --> QUEUED --> SENT --> ANSWERED      SENT --> RESEND --> SENT: lost, or unknown to the
- * shard chunk:  waiting for a view <--> cut (slices) --> finished
+ *     slice:  IDLE --> QUEUED --> SENT --> ANSWERED
+ *                                 SENT --> RESEND --> SENT   (lost, or unknown to the shard)
+ *     chunk:  waiting for a view <--> sliced --> finished
+ *
+ * It never knows what a server does with a slice. Tests: test/worker/.
  */
 #ifndef WORKER_CLIENT_IMPL_H
 #define WORKER_CLIENT_IMPL_H
@@ -26,23 +29,24 @@ enum {
     CHUNK_BYTES = 512 << 10, /* of keys and values; measured in docs/PERFORMANCE.md */
     REQUESTS_CACHED = TRACKER_LIMIT,
     REQUEST_INLINE = 96,          /* a copied request this small needs no memory of its own */
-    CLIENT_COPIES_MAX = 64 << 20, /* bytes of copied requests in flight (one always may) */
+    CLIENT_COPIES_MAX = 64 << 20, /* of copied requests in flight (one may always be) */
     CLIENT_POOL_MAX = 64 << 20,   /* bytes of free buffers kept */
     LINK_NAME_MAX = VIEW_LABEL_MAX,
-    FLOOR_MS = 1000,            /* a silent customer says its floor no sooner, and no more often. Arbitrary */
-    PRIORITY_OVERTAKEN_MAX = 64 /* after so many overtakers a waiting slice keeps its place */
+    /* how long after its last request a customer sends its floor, and how often; arbitrary */
+    FLOOR_MS = 1000,
+    PRIORITY_OVERTAKEN_MAX = 64 /* a slice that was overtaken so often keeps its place */
 };
 
-/* A run of keys with what belongs to them. */
+/* A run of keys with their values and lengths. */
 struct span {
     const uint64_t *keys;
-    const uint32_t *lens;  /* of what is sent, or NULL */
+    const uint32_t *lens;  /* of the values that are sent, or NULL */
     const uint8_t *src;    /* values that are sent */
     uint8_t *dst;          /* where the answer's values go; NULL: kept in the slice (lens) */
-    const uint32_t *index; /* place of each key in the owner's keys; NULL: one after the other from `first` */
+    const uint32_t *index; /* place of each key in the owner's keys; NULL: in order from `first` */
     size_t first;
     uint32_t count;
-    uint32_t column, columns; /* columns > 0: this part of one row */
+    uint32_t column, columns; /* columns > 0: a part of one row */
     uint64_t src_bytes, dst_bytes;
 };
 
@@ -58,10 +62,10 @@ struct slice {
     uint8_t state;
     bool in_van;        /* the frame is the van's */
     bool placing;       /* an answer is on its way into slice->dst */
-    bool resent;        /* its round trip says nothing (Karn and Partridge, SIGCOMM'87) */
+    bool resent;        /* its round trip is not measured (Karn and Partridge, SIGCOMM'87) */
     uint8_t probes;     /* since it was sent; each waits twice as long as the one before */
-    uint8_t probes_out; /* not answered yet: 0, 1, or 2 for more, when nobody knows which an answer is for */
-    uint64_t probed_at; /* the last */
+    uint8_t probes_out; /* unanswered: 0, 1, or 2 for more, when an answer cannot be matched to its probe */
+    uint64_t probed_at; /* time of the last probe */
     uint32_t overtaken;
     /* an answer with lens, until the request is complete */
     uint32_t *lens;
@@ -83,14 +87,14 @@ struct chunk {
     struct chunk *next;                  /* of the request */
     struct chunk *wait_prev, *wait_next; /* client->waiting */
     uint64_t number;                     /* 0: not sent yet */
-    uint64_t view;                       /* cut by */
+    uint64_t view;                       /* number of the view by which it was sliced */
     uint64_t need;                       /* waiting: for a view of at least this number; 0: not waiting */
     uint32_t attempt;
     uint32_t count; /* slices of this attempt */
     uint32_t unanswered;
     int32_t target; /* the shard's index in the view; -1: by its keys; of a message: the node */
     const struct client_message *message;
-    bool uncut;      /* stands for the whole request, which waits for partitions to have an owner */
+    bool uncut;      /* stands for the whole request, which waits until its partitions have an owner */
     bool everywhere; /* a CLEAR that goes to all shards, not to its target only */
     struct span span;
     struct slice one;    /* the slice when there is one */
@@ -168,8 +172,8 @@ struct link {
     char address[ADDRESS_MAX];
     enum link_state state;
     bool stale;   /* no shard of the present view: being dropped */
-    bool dead;    /* the view says its node is dead, and nobody has taken its place */
-    bool left;    /* of a node that has said goodbye: what it answered before is still coming */
+    bool dead;    /* the view says its node is dead, and no node has its place */
+    bool left;    /* its node has said goodbye; its earlier answers are still coming */
     bool blocked; /* the van said AGAIN */
     struct connector *connector;
     struct van_conn *conn;
@@ -178,14 +182,14 @@ struct link {
     struct slice_list sent;   /* by time of transmission */
     struct lane_timer pause;
     struct lane_timer retry;
-    unsigned failures; /* connections in a row that came to nothing */
-    /* Round trips: of requests, with the time that they are worked on, and of probes, which nobody works on.
-     * Something lost is missed after the shorter of the two. */
+    unsigned failures; /* failed connections in a row */
+    /* Round trips of requests, which include the server's work, and of probes, which do not. The shorter of
+     * the two says when a slice counts as lost. */
     struct link_rtt answered, probed;
     unsigned backoff; /* doublings since the last sign of life */
     unsigned samples;
-    bool goodbye;  /* has been said: it leaves before the connection ends */
-    uint64_t told; /* the floor that was said last; 0: it was sent nothing */
+    bool goodbye;  /* sent: it leaves before the connection ends */
+    uint64_t told; /* the last floor that was sent; 0: none */
     uint64_t told_at;
     char trouble[ERR_TEXT_MAX]; /* why the last connection failed; "" while all is well */
 };
@@ -220,9 +224,9 @@ struct client {
     _Atomic uint32_t num_servers, num_workers; /* so far: others may join; written on the lane */
 
     struct view *view;
-    struct view *view_missed; /* a newer one that there was no memory for; NULL: none */
+    struct view *view_missed; /* a newer one for which there was no memory; NULL: none */
     struct lane_timer view_timer;
-    uint64_t partitions_view; /* number of the last view in which a partition had another owner than before */
+    uint64_t partitions_view; /* number of the last view that changed the owner of any partition */
     int sole;                 /* the shard that owns every partition, or -1 */
     struct link **by_shard;   /* view->shards_count of them */
     struct link **links;
@@ -232,9 +236,9 @@ struct client {
 
     uint64_t next_number, floor;
     struct chunk *numbers[DATA_WINDOW];
-    bool window_full; /* some link waits for the floor */
-    bool pump;        /* some link has a numbered slice that may go at once: client_finish sees to it */
-    struct lane_timer floor_timer; /* some server may not know the floor */
+    bool window_full; /* a link waits for the floor */
+    bool pump;        /* a link has a numbered slice that may be sent at once; client_finish does it */
+    struct lane_timer floor_timer; /* a server may not know the floor */
 
     struct request *requests; /* in flight */
     struct request *requests_tail;
@@ -261,25 +265,25 @@ struct client {
 
 /* ---- client.c: requests begin and end ---- */
 void client_submit(struct client *c, struct request *r);
-/* Marks; client_finish does the rest. Only the first ending counts. */
+/* Marks the request; client_finish does the rest. Only the first ending counts. */
 void request_end(struct request *r, paramo_err status, const char *text);
 void client_finish(struct client *c);
-/* Chunk's answers are all there. */
+/* All answers of the chunk have come. */
 void chunk_finished(struct client *c, struct chunk *chunk);
-/* It will not be done. A request to a table ends with that; one of messages when all its nodes have answered
- * or failed, with the first failure. The chunk has no slices in any list on return, if it is a message. */
+/* The chunk has failed. A request to a table ends with that. One of messages ends when all its nodes have
+ * answered or failed, with the first failure; its chunk has no slices in any list on return. */
 void chunk_failed(struct chunk *chunk, paramo_err status, const char *text);
-/* The same for a node of a MESSAGE that no chunk was made for. */
+/* The same for a node of a MESSAGE that has no chunk. */
 void request_note(struct request *r, paramo_err status, const char *text);
 /* All nodes of a MESSAGE have answered or failed. */
 void request_close(struct request *r);
 /* Takes the chunk's memory back from the van and its links. */
 void chunk_withdraw(struct chunk *chunk);
-/* All of its chunks go, with their numbers. */
+/* Drops all chunks of the request, with their numbers. */
 void request_drop_chunks(struct client *c, struct request *r);
 struct chunk *client_chunk_get(struct client *c);
 void client_chunk_put(struct client *c, struct chunk *chunk);
-/* The task runs off the lane, after those before it: a callback. */
+/* Runs the task, a callback, off the lane, after those before it. */
 void client_complete(struct client *c, struct lane_task *task);
 
 #endif

@@ -10,7 +10,7 @@
 #include "worker/link.h"
 
 #define RTO_FIRST (200 * ENV_MS)
-#define RTO_MIN   (20 * ENV_MS) /* a busy shard is asked no more often; arbitrary */
+#define RTO_MIN   (20 * ENV_MS) /* the shortest time between probes of a busy shard; arbitrary */
 #define RTO_MAX   (4 * ENV_SEC)
 #define PAUSE_MIN (10 * ENV_MS)
 #define PAUSE_MAX ENV_SEC
@@ -112,7 +112,7 @@ static bool number_draw(struct client *c, struct chunk *chunk)
     return true;
 }
 
-/* It was the last one given, and nothing was sent under it. */
+/* It was the last number given, and nothing was sent with it. */
 static void number_return(struct client *c, struct chunk *chunk)
 {
     c->numbers[chunk->number % DATA_WINDOW] = NULL;
@@ -189,7 +189,7 @@ static uint64_t rtt_timeout(const struct link_rtt *t)
     return rto < RTO_MIN ? RTO_MIN : rto > RTO_MAX ? RTO_MAX : rto;
 }
 
-/* After how long a slice is asked about, if all is well. */
+/* When a slice is probed if all is well. */
 static uint64_t link_patience(const struct link *l)
 {
     if (l->client->config.retry_ms)
@@ -199,8 +199,8 @@ static uint64_t link_patience(const struct link *l)
     return probed < rto ? probed : rto;
 }
 
-/* And after so many probes. A probe costs a header each way, and one that came too early does no harm: its
- * answer says "working". */
+/* And after this many probes. A probe costs a header each way. One that comes too early does no harm: its
+ * answer is "working". */
 static uint64_t link_rto(const struct link *l, unsigned probes)
 {
     uint64_t patience = link_patience(l), most = patience > RTO_MAX ? patience : RTO_MAX;
@@ -241,7 +241,7 @@ static bool transmit(struct link *l, struct slice *p)
     p->probes_out = 0;
     p->probe_at = p->sent_at + link_rto(l, 0);
     list_insert(&l->sent, NULL, p);
-    if (!l->retry.slot || p->probe_at < l->retry.at) /* those before may have been asked about already */
+    if (!l->retry.slot || p->probe_at < l->retry.at) /* earlier slices may have been probed already */
         retry_arm(l, p->probe_at);
     if (first && chunk->split)
         number_hurry(chunk, p);
@@ -270,7 +270,7 @@ void link_enqueue(struct link *l, struct slice *p)
     }
     if (p->chunk->number) {
         resend_by_number(l, p);
-        l->client->pump = true; /* what it finds in the queue may only be waiting for the floor */
+        l->client->pump = true; /* queued chunks may only be waiting for the floor */
     } else {
         queue_by_priority(l, p);
     }
@@ -328,7 +328,7 @@ static void probe_sent(struct van_frame *frame, paramo_err status)
     probe->client->probes_out--;
 }
 
-/* A probe that cannot leave now is not missed: the next one will. */
+/* A probe that cannot leave now is not needed: the next one will do. */
 static bool probe_send(struct link *l, struct slice *p)
 {
     struct client *c = l->client;
@@ -378,7 +378,7 @@ static void retry_fire(struct lane_timer *timer)
                 next = now + RTO_MIN; /* the others soon after */
                 break;
             }
-            /* What has not left us yet, or is being answered, is not lost. */
+            /* A slice that has not left yet, or is being answered, is not lost. */
             if (!p->in_van && !p->placing && probe_send(l, p)) {
                 p->probes_out = p->probes_out ? 2 : 1;
                 p->probes = (uint8_t)(p->probes < UINT8_MAX ? p->probes + 1 : UINT8_MAX);
@@ -391,7 +391,7 @@ static void retry_fire(struct lane_timer *timer)
         if (p->probe_at < next)
             next = p->probe_at;
         if (!p->resent && p->sent_at + link_patience(l) > now) {
-            /* The rest was sent later still, but perhaps when less patience was due. */
+            /* Later slices were sent later, but perhaps with a shorter limit. */
             if (p->sent_at + link_patience(l) < next)
                 next = p->sent_at + link_patience(l);
             break;
@@ -415,7 +415,7 @@ static void link_pause(struct link *l)
     pause = pause / 2 + env_random(lane_env(c->lane)) % (pause / 2 + 1);
     l->failures++;
     if (lane_timer_arm(c->lane, &l->pause, lane_now(c->lane) + pause)) {
-        l->state = LINK_IDLE; /* the next request tries again */
+        l->state = LINK_IDLE; /* the next request connects again */
         log_error("no memory for a timer: the connection to %s waits for the next request", l->address);
     }
 }
@@ -428,7 +428,7 @@ static void pause_fire(struct lane_timer *timer)
     client_finish(l->client);
 }
 
-/* Requests that wait for this link cannot be helped by another attempt. */
+/* Another attempt cannot help the requests that wait for this link. */
 static void link_hopeless(struct link *l, paramo_err code)
 {
     char name[LINK_NAME_MAX];
@@ -525,8 +525,8 @@ void link_goodbye(struct link *l)
     l->goodbye = l->state == LINK_UP && control_message_send(l->conn, &head, NULL, 0) == PARAMO_OK;
 }
 
-/* Every request says the floor. Without one, servers would keep for a silent customer what they keep of its
- * last numbers: the records, and answers of handlers. So it is said FLOOR_MS after the last request, once. */
+/* Every request carries the floor. Without one, servers would keep a silent customer's last records and
+ * handlers' answers. So it is sent FLOOR_MS after the last request, once. */
 void link_floor_rises(struct client *c)
 {
     if (c->floor_timer.slot || atomic_load(&c->down))
@@ -565,7 +565,7 @@ void link_lost(struct link *l, const char *text)
     l->blocked = false;
     lane_timer_cancel(c->lane, &l->retry);
     (void)snprintf(l->trouble, sizeof l->trouble, "%s", text);
-    l->told = l->told ? 1 : 0; /* perhaps it has not come */
+    l->told = l->told ? 1 : 0; /* it may have been lost */
     while (l->sent.head && !MUTANT(lost_not_resent)) {
         struct slice *p = l->sent.head;
         list_remove(&l->sent, p);

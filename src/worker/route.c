@@ -1,4 +1,3 @@
-/* Which shard is reached over which link, as the view says. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +26,7 @@ static int sole_owner(const struct ring *ring)
     return ring->owner[0] == RING_NONE ? -1 : ring->owner[0];
 }
 
-/* Each shard's link: one there is, or a new one. links is what c->links will be; made ones are freed on an
- * error. */
+/* Finds or makes each shard's link. `links` becomes c->links; on an error new links are freed. */
 static paramo_err routes_make(struct client *c, const struct view *view, struct link **by_shard,
                               struct link **links, size_t *count)
 {
@@ -56,7 +54,7 @@ static paramo_err routes_make(struct client *c, const struct view *view, struct 
     return PARAMO_OK;
 }
 
-/* All slices that the link has are cut anew. */
+/* Slices all chunks of the link again. */
 static void link_evacuate(struct client *c, struct link *l)
 {
     for (;;) {
@@ -70,7 +68,7 @@ static void link_evacuate(struct client *c, struct link *l)
     }
 }
 
-enum { VIEW_AGAIN_MS = 100 }; /* arbitrary: soon, for people */
+enum { VIEW_AGAIN_MS = 100 }; /* arbitrary: short for a person */
 
 static void view_forget(struct client *c)
 {
@@ -79,8 +77,8 @@ static void view_forget(struct client *c)
     c->view_missed = NULL;
 }
 
-/* A view that there was no memory for is kept and tried again: nobody sends it a second time unasked. Should
- * there be no memory for the timer either, whatever needs it next asks for it. */
+/* Keeps a view for which there was no memory, and tries it again, since the scheduler does not send it twice.
+ * If there is no memory for the timer either, the next request that needs the view asks for it. */
 static void view_miss(struct client *c, struct view *view)
 {
     if (!c->view_missed)
@@ -144,7 +142,7 @@ void client_set_view(struct client *c, struct view *view)
         by_shard[s]->stale = false;
         by_shard[s]->dead = !view_node(view, by_shard[s]->node)->alive && !MUTANT(dead_server_waits);
     }
-    for (size_t i = 0; i < count; i++) { /* links may be added meanwhile, and move */
+    for (size_t i = 0; i < count; i++) { /* links may be added and move in this loop */
         if (c->links[i]->stale || c->links[i]->dead)
             link_evacuate(c, c->links[i]);
     }

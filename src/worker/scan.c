@@ -11,9 +11,9 @@ enum { SCAN_ROWS = 4096, SCAN_BYTES = 1 << 20 }; /* handed on at once, where sha
 /* One shard's rows. */
 struct source {
     struct scan_batch batch;
-    size_t at;      /* rows handed on */
+    size_t at;      /* rows that were passed on */
     size_t vals_at; /* bytes of values before row `at` */
-    uint64_t from;  /* its rows from that key on */
+    uint64_t from;  /* all its rows from that key on */
     uint64_t ts;
     bool pending;
 };
@@ -29,7 +29,7 @@ struct merge {
     int (*fn)(void *arg, const struct scan_rows *rows);
     void *arg;
     bool any;
-    uint64_t last; /* if any: the last key that was taken from a source */
+    uint64_t last; /* the last key that was taken from a source, if any */
     /* rows of several sources, in order */
     uint64_t *keys;
     uint32_t *lens;
@@ -138,7 +138,7 @@ static paramo_err flush(struct merge *m)
     return hand_on(m, &rows);
 }
 
-/* Hands on rows [at, at + count) of a source: in place when they are many, else through the common buffer. */
+/* Passes on rows [at, at + count) of a source: in place if they are many, else through the common buffer. */
 static paramo_err merge_rows(struct merge *m, struct source *s, size_t count)
 {
     struct scan_batch *b = &s->batch;
@@ -249,10 +249,10 @@ static void sources_drop(struct merge *m, paramo_err *err)
     free(m->sources);
     m->sources = NULL;
     if (*err)
-        (void)err_set(*err, "%s", text); /* what was cancelled has its own to say */
+        (void)err_set(*err, "%s", text); /* cancelling sets a message of its own */
 }
 
-/* Each shard of the present view is asked for its rows behind the last that was taken. */
+/* Asks each shard of the present view for its rows after the last that was taken. */
 static paramo_err sources_open(struct merge *m)
 {
     m->count = atomic_load(&m->client->shards);
@@ -292,8 +292,7 @@ paramo_err scan_run(struct client *client, const struct client_table *table, boo
     m.lens = malloc(SCAN_ROWS * sizeof *m.lens);
     paramo_err err = m.keys && m.lens ? PARAMO_OK : err_memory(SCAN_ROWS * sizeof *m.keys);
     bool again = !err;
-    while (again) { /* partitions that change hands: what their owners have listed is not who has what any
-                       more */
+    while (again) { /* after a change of owners, ask the present ones */
         err = sources_open(&m);
         if (!err)
             err = merge_run(&m);

@@ -1,11 +1,11 @@
 /*
- * Cutting a request into chunks by the view, and a chunk into slices when the view has changed (design,
- * section 3).
+ * Slicing a request into chunks by the view, and a chunk into slices when the view has changed
+ * (docs/ARCHITECTURE.md).
  *
  *   1. one owner for all keys            chunks straight from the caller's arrays
  *   2. a placement that keeps order      runs of keys with one owner, straight from the caller's arrays
- *   3. else                              keys and values gathered per owner into one buffer; answers
- * scattered back
+ *   3. else                              keys and values gathered per owner into one buffer;
+ *                                        answers scattered back
  */
 #include <string.h>
 
@@ -60,7 +60,7 @@ void slice_unwait_view(struct client *c, struct chunk *chunk)
 
 void slice_resume_waiting(struct client *c)
 {
-    struct chunk *last = c->view_waiters_tail; /* what has to wait again comes after it */
+    struct chunk *last = c->view_waiters_tail; /* chunks that must wait again come after it */
     for (struct chunk *chunk = c->view_waiters, *next; chunk; chunk = next) {
         next = chunk == last ? NULL : chunk->wait_next;
         if (chunk->need > c->view->number)
@@ -165,7 +165,7 @@ struct group {
     struct span span; /* in the buffer */
 };
 
-/* Where the parts of a gathered buffer begin, behind `head` bytes. */
+/* Where the sections of a gathered buffer begin, behind `head` bytes. */
 struct layout {
     size_t keys, index, lens, vals, total;
 };
@@ -180,7 +180,7 @@ static struct layout layout_of(size_t head, size_t n, bool lens, uint64_t vals_b
     return l;
 }
 
-/* Bytes of key i's values in a slice whose lens are its own. */
+/* The bytes of key i's values in a slice with lens. */
 static uint64_t src_row(const struct span *s, size_t i, uint32_t value_bytes)
 {
     return s->lens ? (uint64_t)s->lens[i] * value_bytes : s->src_bytes / s->count;
@@ -194,8 +194,8 @@ static void copy_row(uint8_t *to, const uint8_t *from, uint64_t bytes)
         memcpy(to, from, bytes);
 }
 
-/* Fills the groups' slices with what their keys have in s. cursor[owner]: the group of each owner. Values
- * that are sent and values that come back share their room: what comes back has been applied. */
+/* Fills the groups' slices with their keys' part of s. cursor[owner]: the group of each owner. Values that
+ * are sent and values that come back share their room: an answer comes after its values were applied. */
 static void gather_groups(const struct span *s, const uint16_t *owner, struct group *groups,
                           const uint16_t *group_of, uint8_t *base, const struct layout *l, size_t ngroups,
                           uint32_t value_bytes)
@@ -236,9 +236,8 @@ static void gather_groups(const struct span *s, const uint16_t *owner, struct gr
     }
 }
 
-/* Cuts s by owner into gathered groups, in one buffer of the client's pool with head bytes before them.
- * *groups are in scratch memory that the caller gives back (*scratch). AGAIN: a key has no owner in this
- * view. */
+/* Splits s by owner into groups, in one buffer of the client's pool behind head bytes. *groups are in scratch
+ * memory that the caller gives back (*scratch). AGAIN: a key has no owner in this view. */
 struct gathered {
     struct group *groups;
     size_t count;
@@ -361,7 +360,7 @@ static void chunk_split(struct client *c, struct chunk *chunk)
     chunk_enqueue(c, chunk, split, (uint32_t)g.count, g.bytes);
 }
 
-/* A server that is dead and owns nothing has nothing that could be asked for: others have its partitions. */
+/* A dead server without partitions holds nothing: other shards own its partitions. */
 static bool shard_counts(const struct view *view, uint32_t shard)
 {
     if (view_node(view, view->shards[shard].node)->alive)
@@ -383,9 +382,9 @@ static void request_wait(struct client *c, struct request *r, uint64_t need)
     slice_wait_view(c, chunk, need);
 }
 
-/* A CLEAR, when partitions have changed hands since it was cut: that whoever was asked has done it says
- * nothing about the partitions that it has now. All are asked, under the chunk's number: by it they know what
- * is done; and so with every attempt from then on. */
+/* A CLEAR when partitions have changed owners since it was sliced. A shard that has done it may own other
+ * partitions now. So all shards are asked, under the chunk's number, which tells them what is done; and so
+ * with every later attempt. */
 static void chunk_everywhere(struct client *c, struct chunk *chunk)
 {
     const struct view *view = c->view;
@@ -409,7 +408,7 @@ static void chunk_everywhere(struct client *c, struct chunk *chunk)
     chunk_enqueue(c, chunk, split, count, count * sizeof *split);
 }
 
-/* What owners have said of themselves adds up only if all say it of one view: it begins anew. */
+/* The answers of shards add up only if all are of one view: the request begins again. */
 static void stat_again(struct client *c, struct request *r, uint64_t need)
 {
     request_drop_chunks(c, r);
@@ -421,7 +420,7 @@ static void stat_again(struct client *c, struct request *r, uint64_t need)
         slice_request(c, r);
 }
 
-/* False: the chunk goes on as others do. */
+/* False: the chunk continues like any other. */
 static bool partitions_gone(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
@@ -430,7 +429,7 @@ static bool partitions_gone(struct client *c, struct chunk *chunk)
     else if (r->kind == REQUEST_SCAN && c->partitions_view != r->batch->partitions_view)
         request_end(r, PARAMO_E_MOVED, "partitions have changed hands");
     else if (!shard_counts(c->view, (uint32_t)chunk->target))
-        chunk_finished(c, chunk); /* it had nothing */
+        chunk_finished(c, chunk); /* it had no keys */
     else
         return false;
     return true;
@@ -487,7 +486,7 @@ struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct 
     r->first_used = true;
     chunk->request = r;
     chunk->number = chunk->need = 0;
-    chunk->attempt = r->again; /* for whoever watches: it is not a first transmission */
+    chunk->attempt = r->again; /* for observers: not a first transmission */
     chunk->count = chunk->unanswered = 0;
     chunk->target = target;
     chunk->uncut = false;
@@ -499,7 +498,7 @@ struct chunk *slice_chunk_add(struct client *c, struct request *r, const struct 
         chunk->span.src_bytes -= s->src_bytes / s->count;
         chunk->span.count--;
     }
-    chunk->next = r->chunks; /* the order does not matter: gathering goes by place */
+    chunk->next = r->chunks; /* any order does: answers are gathered by place */
     r->chunks = chunk;
     r->unfinished++;
     return chunk;
@@ -531,7 +530,7 @@ static struct span span_sub(const struct span *s, size_t first, uint32_t count, 
     return sub;
 }
 
-/* One row after the other, each in parts of columns. */
+/* One row after the other, each split into columns. */
 static void chop_rows(struct client *c, struct request *r, const struct span *s, int owner)
 {
     uint32_t value = r->table->value_bytes, dim = r->table->row_values, per = c->config.chunk_bytes / value;
@@ -601,7 +600,7 @@ static void chop(struct client *c, struct request *r, const struct span *s, int 
     }
 }
 
-/* Keys of each owner in one buffer of the request. Rows that must be cut inside go one by one from the
+/* The keys of each owner in one buffer of the request. Rows that must be split go one by one from the
  * caller's array. */
 static void slice_gathered(struct client *c, struct request *r, const struct span *s)
 {
@@ -656,7 +655,7 @@ static void slice_runs(struct client *c, struct request *r, const struct span *s
         }
     }
     if (count > RUNS_PER_SHARD * (size_t)c->view->shards_count) {
-        slice_gathered(c, r, s); /* partitions lie in crumbs: a copy costs less than so many messages */
+        slice_gathered(c, r, s); /* runs are short: a copy costs less than many messages */
         return;
     }
     uint64_t at = 0, row = s->src_bytes / s->count;

@@ -1,11 +1,10 @@
 /*
- * The requests of one customer by timestamp: which are in flight, and how the last ones that failed ended.
- * Memory is bounded by what may be in flight, whatever was ever asked.
+ * The requests of one customer by timestamp: which are in flight, and how the last failed ones ended. Memory
+ * is bounded by what may be in flight.
  *
- * A timestamp in flight stands in slot `timestamp mod slots`; a new one whose slot is taken by a slow old
- * request is skipped, so that one load tells whether a timestamp has completed, from any thread and without
- * the lane. Timestamps therefore ascend but have gaps now and then. Knows nothing of what a request is.
- * Tests: test/worker/test_tracker.c.
+ * A timestamp in flight is in slot `timestamp mod slots`. A new one whose slot is held by a slow old request
+ * is skipped. So one load tells whether a timestamp has completed, from any thread and without the lane.
+ * Timestamps ascend with gaps. It never knows what a request is. Tests: test/worker/test_tracker.c.
  */
 #ifndef WORKER_TRACKER_H
 #define WORKER_TRACKER_H
@@ -26,7 +25,7 @@ enum {
 struct tracker_failure {
     uint64_t ts;
     paramo_err status;
-    bool told;     /* somebody was given the status: wait_all does not report it again */
+    bool told;     /* the status was reported: wait_all does not report it again */
     uint16_t next; /* of its bucket: index + 1; 0: the last */
     char text[ERR_TEXT_MAX];
 };
@@ -36,9 +35,9 @@ struct tracker {
     atomic_uint in_flight;
     _Atomic uint64_t *slots;
     _Atomic uint64_t *answers; /* by slot: the timestamp in the upper 48 bits, answers so far in the lower */
-    /* The last failures: a ring, and in buckets by timestamp. A waiter whose bucket is empty takes no lock.
-     * The spin lock is held for a few records of one bucket, and by tracker_all_result for a walk of the
-     * ring, when somebody has yet to be told. */
+    /* The last failures: a ring, and buckets by timestamp. A waiter whose bucket is empty takes no lock. The
+     * spin lock is held for a few records of one bucket; tracker_all_result walks the ring under it, if a
+     * failure is unreported. */
     atomic_flag failures_lock;
     atomic_uint failures_untold;
     unsigned failures_next;
@@ -68,22 +67,22 @@ static inline bool tracker_done(struct tracker *t, uint64_t ts)
 /* INVALID for a timestamp never given; else how it ended, with its message. */
 MUST_USE paramo_err tracker_result(struct tracker *t, uint64_t ts);
 
-/* How a request that is over ended, without its being told; OK too when nothing is known of it any more. */
+/* How a completed request ended, without marking it reported; also OK if it is no longer known. */
 paramo_err tracker_peek(struct tracker *t, uint64_t ts, char text[ERR_TEXT_MAX]);
 /* One more answer to a request in flight; one thread at a time. */
 void tracker_answered(struct tracker *t, uint64_t ts);
-/* INVALID for a timestamp never given, NOT_FOUND when another has its slot. */
+/* INVALID for a timestamp never given, NOT_FOUND when a later request has its slot. */
 MUST_USE paramo_err tracker_answers(struct tracker *t, uint64_t ts, uint32_t *count);
 
-/* All that are in flight when it is begun. */
+/* All requests that are in flight when it begins. */
 struct tracker_all {
     struct tracker *tracker;
     uint64_t upto;
-    unsigned cursor; /* slots below hold nothing of ours any more */
+    unsigned cursor; /* slots below this have completed */
 };
 void tracker_all_begin(struct tracker *t, struct tracker_all *all);
 bool tracker_all_done(struct tracker_all *all);
-/* The first failure among them that nobody was told. */
+/* The first of their failures that was not reported. */
 MUST_USE paramo_err tracker_all_result(struct tracker_all *all);
 
 #endif

@@ -1,4 +1,3 @@
-/* What an application's threads do beside issuing: wait, cancel, run deferred callbacks, read counters. */
 #include <inttypes.h>
 
 #include "base/mutant.h"
@@ -7,12 +6,12 @@
 
 /* ---- cancelling, waiting ---- */
 
-/* Ends a request, or all that are no later, on the lane. */
+/* Ends one request, or all up to it, on the lane. */
 struct canceller {
     struct lane_task task;
     struct client *client;
     uint64_t ts;
-    bool earlier; /* those before it, too */
+    bool earlier; /* all requests before it, too */
     bool found;   /* some had not completed */
     paramo_err status;
     const char *text;
@@ -70,7 +69,7 @@ paramo_err client_cancel(struct client *c, uint64_t ts)
     return w.found ? PARAMO_OK : err_set(PARAMO_E_NOT_FOUND, "request %" PRIu64 " has completed", ts);
 }
 
-/* A wait that is interrupted ends what it waits for: its caller takes the arrays back, as after any wait. */
+/* An interrupted wait ends the requests it waits for: the caller takes its arrays back, as after any wait. */
 static paramo_err cancel_expired(struct client *c, uint64_t ts, bool earlier)
 {
     struct canceller w = {.client = c,
@@ -98,7 +97,7 @@ static uint64_t wait_deadline(struct client *c, uint32_t timeout_ms)
     return timeout_ms ? lane_now(c->lane) + timeout_ms * ENV_MS : UINT64_MAX;
 }
 
-/* What gathers in the van for company leaves now. If another thread drives the lane, its rounds see to it. */
+/* Sends the frames that the van gathers. If another thread drives the lane, its rounds do that. */
 static void flush_links(struct client *c)
 {
     if (!lane_enter(c->lane))
