@@ -1,6 +1,7 @@
 /*
  * Checkpoints of a running job: the calls CKPT_SAVE and CKPT_LOAD (of a member or an admin client), and the
- * orders CKPT_SAVE, CKPT_DROP, CKPT_LOAD with their answers. Tests: test/wire/test_calls.c, test/cluster/test_sched_ckpt.c.
+ * orders CKPT_SAVE, CKPT_DROP, CKPT_LOAD with their answers. Tests: test/wire/test_calls.c,
+ * test/cluster/test_sched_ckpt.c.
  */
 #ifndef WIRE_CKPT_ORDER_H
 #define WIRE_CKPT_ORDER_H

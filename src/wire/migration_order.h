@@ -1,13 +1,13 @@
 /*
- * Orders of a migration of partitions from one shard to another (cluster/scheduler/migrations.h), with the fields
- * of struct migration_order; none has a result. Shards are named by server and index, which no later view
- * changes.
+ * Orders of a migration of partitions from one shard to another (cluster/scheduler/migrations.h), with the
+ * fields of struct migration_order; none has a result. Shards are named by server and index, which no later
+ * view changes.
  *
  *   MIGRATION_SOURCE  to the source: the target will ask for the rows. Answered when it may ask.
  *   MIGRATION_TARGET  to the target: fetch the rows. Answered when it has all rows, and every later change
  *                     reaches it before the change is answered.
- *   MIGRATION_PAUSE   to the source: changes of these partitions wait; if the target will own them, so do all
- *                     requests. Answered when the target and all replicas have every earlier change.
+ *   MIGRATION_PAUSE   to the source: changes of these partitions wait; if the target will own them, so do
+ *                     all requests. Answered when the target and all replicas have every earlier change.
  *   MIGRATION_END     to both: if committed, the view of the order's head or a later one says so; else continue
  *                     as before. A paused source waits for this without a limit. If not committed, the
  *                     target drops what it has.

@@ -1,6 +1,7 @@
 /*
  * The answer to an admin client's call STATUS: the state of the job and its nodes. The view in it says which
- * nodes there are and what they own; the rest is here. Tests: test/wire/test_status.c, test/cluster/test_sched_status.c.
+ * nodes there are and what they own; the rest is here. Tests: test/wire/test_status.c,
+ * test/cluster/test_sched_status.c.
  */
 #ifndef WIRE_STATUS_H
 #define WIRE_STATUS_H
