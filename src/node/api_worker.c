@@ -373,7 +373,7 @@ static paramo_err request(enum request_kind kind, paramo_worker *worker, paramo_
     options = request_options(options, &whole);
     if (!ts && !(options && options->callback))
         return err_set(PARAMO_E_INVALID,
-                       "ts is NULL and there is no callback: nobody would know when it is done");
+                       "ts is NULL and there is no callback: nothing would tell when it is done");
     struct client_call call = {.kind = kind, .table = &table->spec, .kv = kv, .options = options};
     uint64_t given;
     return client_issue(worker->client, &call, ts ? ts : &given);

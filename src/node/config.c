@@ -514,7 +514,7 @@ paramo_err config_place(const paramo_config *config, struct place *place)
     if (!err || config->roles == PARAMO_ROLE_SERVER)
         return err;
     /* A worker that cannot listen still works; other nodes cannot send it requests. */
-    log_info("this worker takes no requests from others: %s", err_text());
+    log_info("this worker cannot receive requests from other nodes: %s", err_text());
     *place = (struct place){0};
     return PARAMO_OK;
 }

@@ -122,7 +122,7 @@ static void drain(paramo_node *node)
         err =
             lane_wait(node->control, member_slots_ended, node, env_now(node->env) + DRAIN_SECONDS * ENV_SEC);
     if (err && err != PARAMO_E_SHUTDOWN && !member_slots_ended(node)) /* the job has not ended meanwhile */
-        log_warn("this server leaves with what it has: %s", err_text());
+        log_warn("this server leaves without draining: %s", err_text());
 }
 
 static void member_slot_leave(struct member_slot *member_slot, bool now)

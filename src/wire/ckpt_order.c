@@ -25,7 +25,7 @@ paramo_err ckpt_order_decode(struct reader *r, struct ckpt_order *m)
     read_string(r, m->dir, sizeof m->dir);
     paramo_err err = call_body_end(r, "CKPT");
     if (!err && m->dir[0] != '/')
-        err = err_set(PARAMO_E_INVALID, "a checkpoint's folder is named from the root on, not '%s'", m->dir);
+        err = err_set(PARAMO_E_INVALID, "a checkpoint's folder must be an absolute path, not '%s'", m->dir);
     if (!err && m->timeout_ms > CALL_TIMEOUT_MAX_MS)
         err = err_set(PARAMO_E_PROTOCOL, "CKPT with %u ms", m->timeout_ms);
     if (!err && (changes > 1 || !m->base != !m->base_id || (m->base && m->base >= m->number)))

@@ -53,7 +53,7 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
     case WIRE_MESSAGE:
         break;
     default:
-        return err_set(PARAMO_E_PROTOCOL, "%s where a request was expected", wire_kind_name(h->kind));
+        return err_set(PARAMO_E_PROTOCOL, "%s instead of a request", wire_kind_name(h->kind));
     }
     if (h->floor == 0 || h->number < h->floor || h->number - h->floor >= DATA_WINDOW)
         return err_set(PARAMO_E_PROTOCOL, "%s with number %llu and floor %llu", wire_kind_name(h->kind),

@@ -24,7 +24,7 @@ static paramo_err message_check(const struct client *c, const struct client_mess
     if (!m->to || (!is_group(m->to) && !is_node(c, m->to)))
         return err_set(PARAMO_E_INVALID,
                        "paramo_app_request: message %zu goes to %" PRIu32
-                       ", which is no node and no group of this job",
+                       ", which is not a node or a group of this job",
                        i, m->to);
     for (unsigned k = 0; k < VAN_SEGS; k++) {
         if (m->seg[k].len && !m->seg[k].data)

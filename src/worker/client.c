@@ -573,7 +573,7 @@ static void deadline_text(const struct request *r)
 {
     const char *what = wire_kind_name(r->wire_kind), *table = r->table->name;
     if (r->edges_open) {
-        (void)err_set(PARAMO_E_TIMEOUT, "%s: what it comes after was not done in time", what);
+        (void)err_set(PARAMO_E_TIMEOUT, "%s: a request it comes after was not done in time", what);
         return;
     }
     for (const struct chunk *chunk = r->chunks; chunk; chunk = chunk->next) {

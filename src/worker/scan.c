@@ -271,7 +271,7 @@ static paramo_err sources_open(struct merge *m)
         err = arrive(m);
     for (uint32_t i = 1; i < m->count && !err; i++)
         if (m->sources[i].batch.partitions_view != m->sources[0].batch.partitions_view)
-            err = err_set(PARAMO_E_MOVED, "partitions have changed hands");
+            err = err_set(PARAMO_E_MOVED, "partitions have changed owners");
     return err;
 }
 

@@ -427,7 +427,7 @@ static bool partitions_gone(struct client *c, struct chunk *chunk)
     if (r->kind == REQUEST_CLEAR && (c->partitions_view > chunk->view || chunk->everywhere))
         chunk_everywhere(c, chunk);
     else if (r->kind == REQUEST_SCAN && c->partitions_view != r->batch->partitions_view)
-        request_end(r, PARAMO_E_MOVED, "partitions have changed hands");
+        request_end(r, PARAMO_E_MOVED, "partitions have changed owners");
     else if (!shard_counts(c->view, (uint32_t)chunk->target))
         chunk_finished(c, chunk); /* it had no keys */
     else
@@ -688,7 +688,7 @@ static void slice_scan(struct client *c, struct request *r)
     if (!b->partitions_view)
         b->partitions_view = c->partitions_view;
     if (b->partitions_view != c->partitions_view)
-        request_end(r, PARAMO_E_MOVED, "partitions have changed hands");
+        request_end(r, PARAMO_E_MOVED, "partitions have changed owners");
     else if (b->shard >= c->view->shards_count)
         request_end(r, PARAMO_E_MOVED, "the shard is gone");
     else if (shard_counts(c->view, b->shard))

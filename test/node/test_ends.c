@@ -77,7 +77,7 @@ static void hear(void *arg, int level, const char *line)
 {
     (void)arg;
     (void)level;
-    if (strstr(line, "leaves with what it has"))
+    if (strstr(line, "leaves without draining"))
         atomic_fetch_add(&said, 1);
 }
 

@@ -6,7 +6,7 @@ paramo_err ckpt_dir_normal(const char *dir, char out[FS_PATH_MAX])
 {
     size_t len = 0;
     if (dir[0] != '/')
-        return err_set(PARAMO_E_INVALID, "a checkpoint's folder is named from the root on, not '%s'", dir);
+        return err_set(PARAMO_E_INVALID, "a checkpoint's folder must be an absolute path, not '%s'", dir);
     while (*dir) {
         size_t part = strcspn(dir, "/");
         if (part == 2 && dir[0] == '.' && dir[1] == '.') {
@@ -55,7 +55,7 @@ paramo_err ckpt_dir_plain(struct fs *fs, const char *dir)
     if (!err && s.name[0])
         err = err_set(
             PARAMO_E_REFUSED,
-            "%s has something else than checkpoints in it (%s): it is written to only if the scheduler was "
+            "%s contains files other than checkpoints (%s): it is written to only if the scheduler was "
             "started with it as --checkpoint-dir or --checkpoint-allow",
             dir, s.name);
     return err;

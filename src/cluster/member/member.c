@@ -405,7 +405,7 @@ static void beat_due(struct lane_timer *timer)
     if (late > period) /* this process was stopped: the silence was its own */
         m->heard_at += late;
     if (now(m) > m->heard_at + m->config.heartbeat_timeout_ms * ENV_MS) {
-        member_lost(m, "it has fallen silent");
+        member_lost(m, "it sends no heartbeats");
         next_scheduler(m);
         return;
     }

@@ -128,11 +128,11 @@ static paramo_err parse(const struct writer *json, json_t **root)
     json_error_t error;
     *root = json_loadb(json->len ? (const char *)json->data : "", json->len, JSON_REJECT_DUPLICATES, &error);
     if (!*root)
-        return err_set(PARAMO_E_PROTOCOL, "etcd's answer is no JSON: %.80s", error.text);
+        return err_set(PARAMO_E_PROTOCOL, "etcd's answer is not JSON: %.80s", error.text);
     if (json_is_object(*root))
         return PARAMO_OK;
     json_decref(*root);
-    return err_set(PARAMO_E_PROTOCOL, "etcd's answer is no object");
+    return err_set(PARAMO_E_PROTOCOL, "etcd's answer is not a JSON object");
 }
 
 /* 0 if it is not there. */
@@ -258,7 +258,7 @@ paramo_err etcd_lease_read(const struct writer *json, uint64_t *lease, uint32_t 
     result = result ? result : root;
     if (!json_is_object(result) || !number_of(result, "ID", lease) || !number_of(result, "TTL", &ttl) ||
         ttl > UINT32_MAX || (ttl && !*lease))
-        err = err_set(PARAMO_E_PROTOCOL, "this is no answer of etcd's about a lease");
+        err = err_set(PARAMO_E_PROTOCOL, "this is not etcd's answer about a lease");
     else
         *ttl_s = (uint32_t)ttl;
     json_decref(root);

@@ -127,7 +127,7 @@ static paramo_err entry_write(struct dir_store *s, const struct writer *records)
 {
     struct writer w = {0};
     if (s->broken)
-        return err_set(PARAMO_E_IO, "%s: a save has failed, and this one brings only what has changed since",
+        return err_set(PARAMO_E_IO, "%s: an earlier save failed, so the next one must be a whole one",
                        s->dir);
     paramo_err err = s->log ? PARAMO_OK : log_begin(s);
     write_bytes(&w, entry_magic, sizeof entry_magic);

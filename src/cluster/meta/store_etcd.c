@@ -24,10 +24,9 @@ static paramo_err meta_parse(const char *meta, struct etcd_store *s)
     if (slash) {
         size_t name = strspn(slash + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
         if (!name || name >= sizeof job || slash[1 + name])
-            return err_set(
-                PARAMO_E_INVALID,
-                "the job's name in \"%.80s\" is not of 1 to %d control messages, digits, '.', '_' and '-'",
-                meta, JOB_MAX - 1);
+            return err_set(PARAMO_E_INVALID,
+                           "the job's name in \"%.80s\" is not 1 to %d letters, digits, '.', '_' and '-'",
+                           meta, JOB_MAX - 1);
         memcpy(job, slash + 1, name + 1);
     }
     (void)snprintf(s->prefix, sizeof s->prefix, "paramo/%s/", job);

@@ -26,7 +26,7 @@ paramo_err meta_lease_taken(struct etcd_store *s, paramo_err err)
     if (!err)
         err = etcd_lease_read(&s->answer, &s->lease, &s->ttl_s);
     if (!err && !s->ttl_s)
-        err = err_set(PARAMO_E_PROTOCOL, "etcd grants a lease of no time");
+        err = err_set(PARAMO_E_PROTOCOL, "etcd granted a lease of 0 s");
     if (err)
         s->lease = 0;
     s->granted_at = s->asked_at;
@@ -130,7 +130,7 @@ static bool save_held(struct etcd_store *s, paramo_err err, struct etcd_answer *
     if (!err && meta_fenced(s, answer))
         err = meta_fenced_text(s);
     else if (!err)
-        err = err_set(PARAMO_E_IO, "an earlier save has come late");
+        err = err_set(PARAMO_E_IO, "an earlier save arrived late");
     etcd_answer_fini(answer);
     save_ends(s, err);
     return false;
@@ -234,7 +234,7 @@ void meta_save_call(struct etcd_store *s)
 
 paramo_err meta_broken_text(void)
 {
-    return err_set(PARAMO_E_IO, "a save has failed, and this one brings only what has changed since");
+    return err_set(PARAMO_E_IO, "an earlier save failed, so the next one must be a whole one");
 }
 
 void meta_saves_fail(struct etcd_store *s)

@@ -38,7 +38,7 @@ static void start_fails(struct etcd_store *s, paramo_err err)
     if (!s->silent_since)
         s->silent_since = meta_now(s);
     if (!s->silent && meta_now(s) >= s->silent_since + SILENT_MS * ENV_MS) {
-        log_warn("scheduler: etcd does not answer, and is asked again: %s", err_text());
+        log_warn("scheduler: etcd does not answer; trying again: %s", err_text());
         s->silent = true;
     }
     meta_watch_in(s, AGAIN_MS);

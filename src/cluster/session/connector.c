@@ -36,11 +36,11 @@ static void connector_late(struct lane_timer *timer)
 {
     struct connector *connector = container_of(timer, struct connector, timer);
     bool connected = connector->conn->counters.bytes_sent > 0;
-    connector_fail(
-        connector,
-        err_set(PARAMO_E_CONNECT, "%s %s", connector->address,
-                connected ? "accepts the connection and sends nothing (it is stopped, or none of Paramo's)"
-                          : "does not answer"));
+    connector_fail(connector,
+                   err_set(PARAMO_E_CONNECT, "%s %s", connector->address,
+                           connected
+                               ? "accepts the connection and sends nothing; is it stopped, or not Paramo?"
+                               : "does not answer"));
 }
 
 static void connector_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)

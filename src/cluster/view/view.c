@@ -317,15 +317,15 @@ static paramo_err lost_decode(struct reader *r, struct view *view)
         uint8_t level = read_u8(r);
         size_t len = read_u16(r);
         if (r->failed || len == 0 || len > RING_PARTITIONS - a || level > RING_LEVELS)
-            return bad("what is lost is not valid");
+            return bad("the lost partitions are not valid");
         memset(view->lost + a, level, len);
         any |= level;
         for (size_t end = a + len; a < end; a++)
             if (level && view_ring(view)->owner[a] == RING_NONE)
-                return bad("what nobody has is lost");
+                return bad("a lost partition has no owner");
     }
     return any && view->lost_at && view->lost_at <= view->number ? PARAMO_OK
-                                                                 : bad("what is lost is not valid");
+                                                                 : bad("the lost partitions are not valid");
 }
 
 static paramo_err nodes_decode(struct reader *r, struct view *view)
