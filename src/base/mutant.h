@@ -82,6 +82,7 @@
     X(load_end_unsent, "a shard that aborted a load before GO came does not report it")                        \
     X(dropped_untold, "who was dropped in the moment in which all others died is not asked")              \
     X(load_to_strangers, "a load goes on with partitions that have left the shard meanwhile")                     \
+    X(late_hold_obeyed, "a HOLD that comes after the GO of its load holds the shard all the same")         \
     X(load_not_held, "a shard that ended its hold before it was to load, and served, loads all the same")  \
     X(load_without_hold, "a checkpoint is loaded while changes are on their way between copies")          \
     X(save_not_synced, "a table's file takes its name before its bytes are on the disk")                  \

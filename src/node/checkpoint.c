@@ -94,6 +94,7 @@ static void part_begin(struct lane_task *task)
                                        .base_id = job->fields.base_id,
                                        .changes = job->fields.changes,
                                        .term = (uint32_t)(job->order >> 32),
+                                       .order = job->order,
                                        .queue_bytes = job->member_slot->node->ckpt_queue_bytes,
                                        .hold_ms = job->fields.timeout_ms,
                                        .arg = p,
@@ -106,7 +107,7 @@ static void part_begin(struct lane_task *task)
         shard_save_drop(s, job->fields.number);
         part_done(p, PARAMO_OK, NULL);
     } else if (job->what == ORDER_CKPT_GO) {
-        err = shard_load_go(s, job->fields.id);
+        err = shard_load_go(s, job->fields.id, job->order);
         if (!err)
             part_done(p, PARAMO_OK, NULL);
     } else {

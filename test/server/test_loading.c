@@ -165,12 +165,12 @@ static void waits_until_go(void **state)
     (void)ask(WIRE_PULL);
     assert_int_equal(w.c->count, 0);
     fake_pass(&w.f, (HOLD_MS - 1000) * ENV_MS);
-    assert_int_equal(shard_load_go(w.f.shard, ID + 1), PARAMO_OK); /* another's */
-    fake_view(&w.f);                                               /* of the same scheduler */
+    assert_int_equal(shard_load_go(w.f.shard, ID + 1, 0), PARAMO_OK); /* another's */
+    fake_view(&w.f);                                                  /* of the same scheduler */
     assert_int_equal(w.c->count, 0);
-    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_OK);
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_OK);
     answered(first, 5, 1);
-    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_OK); /* again: nothing */
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_OK); /* again: nothing */
     float value;
     assert_int_equal(pull(&value), PARAMO_OK);
     assert_true(value == 4);
@@ -191,7 +191,7 @@ static void waits_until_go_when_loaded(void **state)
     push(1);
     fake_pass(&w.f, ENV_SEC);
     assert_int_equal(w.c->count, 0);
-    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_OK);
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_OK);
     answered(first, 4, 2);
     off();
 }
@@ -209,7 +209,7 @@ static void not_for_ever(void **state)
     fake_pass(&w.f, 2 * ENV_MS);
     answered(first, 2, 0);
     hold(); /* and another may come */
-    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_OK);
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_OK);
     off();
 }
 
@@ -231,15 +231,43 @@ static void go_comes_too_late(void **state)
     load();
     fake_pass(&w.f, (HOLD_MS + 1) * ENV_MS);
     assert_int_equal(pull(&value), PARAMO_E_DATA_LOST);
-    assert_int_equal(shard_load_go(w.f.shard, ID + 1), PARAMO_OK); /* another's */
-    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_E_TIMEOUT);
-    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_E_TIMEOUT);
+    assert_int_equal(shard_load_go(w.f.shard, ID + 1, 0), PARAMO_OK); /* another's */
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_E_TIMEOUT);
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_E_TIMEOUT);
     hold(); /* and once more, in time */
     load();
-    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_OK);
-    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_OK);
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_OK);
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_OK);
     assert_int_equal(pull(&value), PARAMO_OK);
     assert_true(value == 2);
+    off();
+}
+
+/* The load has failed, and GO, which says so, overtakes HOLD, or LOAD. Nobody would end that hold. A later load
+ * of the same checkpoint holds. */
+static void go_overtakes_hold(void **state)
+{
+    (void)state;
+    float value;
+    on();
+    struct shard_save_config config = config_of(ID);
+    save();
+    assert_int_equal(shard_load_go(w.f.shard, ID, 3), PARAMO_OK);
+    w.done = false;
+    config.order = 2;
+    assert_int_equal(shard_load_hold(w.f.shard, &config), PARAMO_E_CANCELLED);
+    assert_int_equal(shard_load(w.f.shard, &config), PARAMO_E_CANCELLED);
+    assert_false(w.done);
+    assert_int_equal(pull(&value), PARAMO_OK);
+    assert_true(value == 2);
+    config.order = 4;
+    assert_int_equal(shard_load_hold(w.f.shard, &config), PARAMO_OK);
+    assert_true(w.done);
+    w.c->count = 0;
+    uint64_t first = w.number;
+    push(1);
+    assert_int_equal(shard_load_go(w.f.shard, ID, 5), PARAMO_OK);
+    answered(first, 1, 2);
     off();
 }
 
@@ -260,7 +288,7 @@ static void load_comes_too_late(void **state)
     push(1);
     w.done = false;
     assert_int_equal(shard_load(w.f.shard, &config), PARAMO_E_TIMEOUT);
-    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_E_TIMEOUT);
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_E_TIMEOUT);
     fake_pass(&w.f, ENV_SEC);
     assert_false(w.done);
     assert_int_equal(pull(&value), PARAMO_OK);
@@ -268,7 +296,7 @@ static void load_comes_too_late(void **state)
     hold(); /* and once more, in time; loaded once it is not loaded again */
     load();
     assert_int_equal(shard_load(w.f.shard, &config), PARAMO_E_TIMEOUT);
-    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_OK);
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_OK);
     assert_int_equal(pull(&value), PARAMO_OK);
     assert_true(value == 2);
     off();
@@ -291,7 +319,7 @@ static void a_server_joins_amid_a_load(void **state)
     fake_pass(&w.f, ENV_SEC);
     assert_true(w.done);
     assert_int_equal(w.status, PARAMO_OK);
-    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_OK);
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_OK);
     off();
 }
 
@@ -338,7 +366,7 @@ static void another_scheduler(void **state)
     push(1);
     fake_view(&w.f);
     assert_int_equal(w.c->count, 0);
-    assert_int_equal(shard_load_go(w.f.shard, ID), PARAMO_OK);
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_OK);
     answered(first, 1, 2);
     off();
 }
@@ -382,6 +410,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(waits_until_go_when_loaded),
         cmocka_unit_test(not_for_ever),
         cmocka_unit_test(go_comes_too_late),
+        cmocka_unit_test(go_overtakes_hold),
         cmocka_unit_test(load_comes_too_late),
         cmocka_unit_test(a_server_joins_amid_a_load),
         cmocka_unit_test(partition_leaves_meanwhile),

@@ -34,7 +34,7 @@ static void begin(void *arg)
 
 static void go(void *arg)
 {
-    assert_int_equal(shard_load_go(((struct held *)arg)->w.servers[0].shard, 9), PARAMO_OK);
+    assert_int_equal(shard_load_go(((struct held *)arg)->w.servers[0].shard, 9, 0), PARAMO_OK);
 }
 
 static bool is_done(void *arg)

@@ -519,9 +519,18 @@ void loading_check(struct shard *s)
     }
 }
 
-static paramo_err loading_begin(struct shard *s, const struct shard_save_config *config, struct loading **out)
+/* Orders may overtake each other: HOLD or LOAD may come after the GO that ended their load. */
+static paramo_err check_order(const struct shard *s, const struct shard_save_config *config)
 {
     paramo_err late = saving_check_term(s, config->term);
+    if (late || config->order >= s->load_over || MUTANT(late_hold_obeyed))
+        return late;
+    return err_set(PARAMO_E_CANCELLED, "the scheduler has ended this load already");
+}
+
+static paramo_err loading_begin(struct shard *s, const struct shard_save_config *config, struct loading **out)
+{
+    paramo_err late = check_order(s, config);
     if (late)
         return late;
     if (s->loading && s->loading->config.id == config->id)
@@ -571,9 +580,10 @@ static paramo_err err_hold_expired(const struct shard *s)
                    s->config.index);
 }
 
-paramo_err shard_load_go(struct shard *s, uint64_t id)
+paramo_err shard_load_go(struct shard *s, uint64_t id, uint64_t order)
 {
     struct loading *ld = s->loading;
+    s->load_over = order > s->load_over ? order : s->load_over;
     if (!ld || !ld->hold || ld->config.id != id)
         return s->load_aborted == id && !MUTANT(load_end_unsent) ? err_hold_expired(s) : PARAMO_OK;
     if (ld->phase == LOADED) {
@@ -620,7 +630,7 @@ paramo_err shard_load(struct shard *s, const struct shard_save_config *config)
     if (ld && ld->phase == HELD && ld->config.id == config->id) {
         ld->config = *config;
     } else if (copies && in_a_chain(s) && !MUTANT(load_not_held)) {
-        paramo_err late = saving_check_term(s, config->term);
+        paramo_err late = check_order(s, config);
         return late ? late : err_hold_expired(s);
     } else {
         paramo_err err = loading_begin(s, config, &ld);

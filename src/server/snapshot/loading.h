@@ -29,8 +29,9 @@ MUST_USE paramo_err shard_load_hold(struct shard *s, const struct shard_save_con
  * progress is aborted; AGAIN until that is over. */
 MUST_USE paramo_err shard_restore(struct shard *s, const struct shard_save_config *config);
 /* Ends the hold or load of this id; does nothing if there is none. Tables that are not completely loaded are
- * lost. TIMEOUT: the shard aborted that load before, and its rows are lost: the load has failed. */
-MUST_USE paramo_err shard_load_go(struct shard *s, uint64_t id);
+ * lost. TIMEOUT: the shard aborted that load before, and its rows are lost: the load has failed. order: the
+ * number of this order. From now on a HOLD or LOAD with a lower one ends with CANCELLED. */
+MUST_USE paramo_err shard_load_go(struct shard *s, uint64_t id, uint64_t order);
 
 struct loading;
 /* HOLDING --> HELD --> LOADING --> LOADED. A load without a hold has only LOADING. */

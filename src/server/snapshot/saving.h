@@ -43,6 +43,7 @@ struct shard_save_config {
     uint64_t base_id;   /* of the checkpoint that this one adds to; 0: it is full */
     bool changes;       /* another may add to this one: changes are remembered from here on */
     uint32_t term;      /* of the scheduler that ordered it; 0: no scheduler did */
+    uint64_t order;     /* its number: a later order has a higher one, also of a later scheduler */
     uint32_t hold_ms;   /* shard_load_hold: the hold ends after this time */
     size_t queue_bytes; /* rows that may wait for the disk; 0: SAVE_QUEUE_BYTES */
     void *arg;
