@@ -185,7 +185,7 @@ static void members_come(void)
     struct view_node info[MEMBERS_MAX];
     unsigned n = 0;
     size_t cursor = 0;
-    for (struct sched_node *node; n < MEMBERS_MAX && (node = roster_next(w.scheduler, &cursor));)
+    for (struct sched_node *node; n < MEMBERS_MAX && (node = sched_roster_next(w.scheduler, &cursor));)
         info[n++] = node->info;
     for (unsigned i = 0; i < n; i++)
         come_back(&info[i]);

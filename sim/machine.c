@@ -49,8 +49,8 @@ static void judge_lost(const struct machine *m)
     const struct world *w = m->world;
     const struct scheduler *s = m->made->scheduler;
     unsigned gone = w->gone;
-    for (uint32_t i = 0; i < s->slots[SLOTS_SERVERS].count && i < SIM_SERVERS; i++) {
-        const struct sched_node *node = s->slots[SLOTS_SERVERS].node[i];
+    for (uint32_t i = 0; i < s->roster.slots[SLOTS_SERVERS].count && i < SIM_SERVERS; i++) {
+        const struct sched_node *node = s->roster.slots[SLOTS_SERVERS].node[i];
         gone += w->copies_at[i] && (node->state == SNODE_DEAD || node->info.incarnation != w->copies_at[i]);
     }
     if (w->schedule->restores && ckpts_can_return(w))
@@ -75,7 +75,7 @@ static bool told_again(const struct machine *m, paramo_err status)
 uint64_t machine_end_view(const struct machine *m)
 {
     const struct scheduler *s = m->up ? m->made->scheduler : NULL;
-    return s && (m->found_end || s->state == SCHED_ENDING || s->state == SCHED_OVER) ? s->view_number : 0;
+    return s && (m->found_end || s->state == SCHED_ENDING || s->state == SCHED_OVER) ? s->view.number : 0;
 }
 
 static void job_ended(struct machine *m, paramo_err status)
@@ -94,7 +94,7 @@ static void job_ended(struct machine *m, paramo_err status)
         judge_lost(m);
     w->over = true;
     w->over_status = status;
-    w->over_view = m->made->scheduler->view_number;
+    w->over_view = m->made->scheduler->view.number;
 }
 
 static void job_over(void *arg, paramo_err status, const char *text)
@@ -134,12 +134,12 @@ static void end_check(const struct machine *m)
 {
     struct world *w = m->world;
     const struct scheduler *s = m->made->scheduler;
-    if (!s || s->state != SCHED_OVER || s->end_status == PARAMO_E_FENCED)
+    if (!s || s->state != SCHED_OVER || s->end.status == PARAMO_E_FENCED)
         return;
-    if (!w->emptying && s->end_status == PARAMO_E_DATA_LOST && !told_again(m, s->end_status))
+    if (!w->emptying && s->end.status == PARAMO_E_DATA_LOST && !told_again(m, s->end.status))
         judge_lost(m);
     w->emptying = true;
-    w->emptying_status = s->end_status;
+    w->emptying_status = s->end.status;
 }
 
 /* Of two starts the later has the higher term. In etcd the start is its transaction (judge_etcd sees the

@@ -12,9 +12,9 @@ bool migrations_strike(struct world *w, const struct fault *f)
         return false;
     struct scheduler *s = machine->made->scheduler;
     uint32_t weight = SIM_WEIGHT - 3 + (uint32_t)(f->n % 8);
-    if (!s || s->state != SCHED_RUNNING || f->from - 1 >= s->slots[SLOTS_SERVERS].count)
+    if (!s || s->state != SCHED_RUNNING || f->from - 1 >= s->roster.slots[SLOTS_SERVERS].count)
         return false;
-    struct sched_node *node = s->slots[SLOTS_SERVERS].node[f->from - 1];
+    struct sched_node *node = s->roster.slots[SLOTS_SERVERS].node[f->from - 1];
     if (node->state != SNODE_JOINED || !node->info.weight || node->info.weight == weight)
         return false;
     if (!lane_enter(machine->made->control))

@@ -210,5 +210,5 @@ void ckpt_open_table(const char *name)
 bool ckpt_one_is_dead(void *arg)
 {
     (void)arg;
-    return ckpt_job.c.scheduler->slots[SLOTS_SERVERS].node[1]->state == SNODE_DEAD;
+    return ckpt_job.c.scheduler->roster.slots[SLOTS_SERVERS].node[1]->state == SNODE_DEAD;
 }

@@ -74,7 +74,7 @@ static void order_done(void *arg, struct sched_node *node, paramo_err status, st
 
 static struct sched_node *first_server(void)
 {
-    return c.scheduler->slots[SLOTS_SERVERS].node[0];
+    return c.scheduler->roster.slots[SLOTS_SERVERS].node[0];
 }
 
 static paramo_err issue(unsigned i)
@@ -82,7 +82,7 @@ static paramo_err issue(unsigned i)
     struct writer fields = {0};
     write_u64(&fields, i);
     assert_true(lane_enter(c.lane));
-    paramo_err err = order_issue(first_server(), 77, &fields, order_done, (void *)(uintptr_t)i);
+    paramo_err err = sched_order_issue(first_server(), 77, &fields, order_done, (void *)(uintptr_t)i);
     lane_leave(c.lane);
     return err;
 }
@@ -157,10 +157,10 @@ static void test_lost_connections(void **state)
                     given++;
             cluster_pass(&c, 0.001 * (double)((seed * 7 + round) % 40));
             assert_true(lane_enter(c.lane));
-            struct peer *peer = first_server()->peer;
+            struct sched_peer *peer = first_server()->peer;
             if (peer && seed % 2 && round % 3 == 0) {
                 sched_peer_close(peer, round % 2);
-                roster_connection_lost(first_server());
+                sched_roster_connection_lost(first_server());
             }
             lane_leave(c.lane);
         }
@@ -236,7 +236,7 @@ static void test_forgotten(void **state)
             continue;
         cluster_pass(&c, 1);
         assert_true(lane_enter(c.lane));
-        orders_drop(first_server(), false);
+        sched_orders_drop(first_server(), false);
         lane_leave(c.lane);
     }
     for (unsigned i = 0; i < TIMES * AT_A_TIME; i++)
@@ -271,7 +271,7 @@ static void test_after_its_view(void **state)
     tnode_leave(&c.nodes[1]);
     unsigned n = 1;
     t.wait = true;
-    while (!c.scheduler->tables_count)
+    while (!c.scheduler->view.tables_count)
         cluster_pass(&c, 0.00001);
     assert_int_equal(issue(0), PARAMO_OK);
     while (!t.heard[0])

@@ -358,14 +358,14 @@ static void test_view_above(void **state)
     cluster_pass(&t.c, 3);
     uint64_t term = member_view(a->member)->number >> 32;
     assert_true(term > newer >> 32);
-    assert_int_equal(t.c.scheduler->migrations.next_id >> 32, term);
+    assert_int_equal(t.c.scheduler->migrations.machine.next_id >> 32, term);
     off();
 }
 
 static void end_now(void)
 {
     assert_true(lane_enter(t.c.lane));
-    sched_end(t.c.scheduler, PARAMO_E_DATA_LOST, "the last copy is lost");
+    sched_end_begin(t.c.scheduler, PARAMO_E_DATA_LOST, "the last copy is lost");
     lane_leave(t.c.lane);
 }
 
@@ -393,7 +393,7 @@ static void test_ends_again(void **state)
             scheduler_off(false);
             scheduler_on();
             assert_int_equal(t.c.scheduler->state, SCHED_ENDING);
-            assert_int_equal(t.c.scheduler->end_status, PARAMO_E_DATA_LOST);
+            assert_int_equal(t.c.scheduler->end.status, PARAMO_E_DATA_LOST);
             save_now();
             cluster_pass(&t.c, ms / 1000.0);
         }
@@ -473,7 +473,7 @@ static void test_more_places_than_nodes(void **state)
     for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
         view->num_servers = many[i][0];
         view->num_workers = many[i][1];
-        assert_int_equal(roster_restore(t.c.scheduler, view), PARAMO_E_CORRUPT);
+        assert_int_equal(sched_roster_restore(t.c.scheduler, view), PARAMO_E_CORRUPT);
         assert_non_null(strstr(err_text(), "at most 10000 nodes"));
     }
     free(view);

@@ -582,10 +582,10 @@ static void nothing(void *arg, struct sched_node *node, paramo_err status, struc
 static void server_1_is_full(void)
 {
     assert_true(lane_enter(ckpt_job.c.lane));
-    struct sched_node *node = roster_node(ckpt_job.c.scheduler, member_id(ckpt_job.c.nodes[1].member));
+    struct sched_node *node = sched_roster_find(ckpt_job.c.scheduler, member_id(ckpt_job.c.nodes[1].member));
     for (paramo_err err = PARAMO_OK; !err;) {
         struct writer none = {0};
-        err = order_issue(node, CKPT_UNKNOWN_ORDER, &none, nothing, NULL);
+        err = sched_order_issue(node, CKPT_UNKNOWN_ORDER, &none, nothing, NULL);
         assert_true(!err || err == PARAMO_E_FULL);
     }
     lane_leave(ckpt_job.c.lane);

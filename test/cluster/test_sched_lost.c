@@ -33,7 +33,8 @@ static void server_1_dies(void)
     assert_true(cluster_run(&ckpt_job.c, held_by_0, NULL, 60));
     assert_true(cluster_run(&ckpt_job.c, lost_is_seen, &lost, 5));
     assert_int_equal(ckpt_job.order.number, 1);
-    assert_false(sched_converged(ckpt_job.c.scheduler)); /* each partition has an owner, who lacks rows */
+    assert_false(
+        sched_migrations_converged(ckpt_job.c.scheduler)); /* each partition has an owner, who lacks rows */
 }
 
 static void restored(void)
@@ -261,7 +262,7 @@ static void line(void *arg, int level, const char *text)
     if (!strstr(text, "they go back to"))
         return;
     said++;
-    assert_true(s->lost_at && s->announced >= s->lost_at);
+    assert_true(s->lost.at && s->view.announced >= s->lost.at);
 }
 
 /* The view that says which rows are lost cannot be saved at first, or the checkpoint cannot be opened: where

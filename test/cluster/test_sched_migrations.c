@@ -138,7 +138,7 @@ static uint32_t check_full(unsigned members, uint32_t server)
 static bool converged(void *arg)
 {
     (void)arg;
-    return migrations_converged(&c.scheduler->migrations) && !c.scheduler->migration_notes;
+    return migrations_converged(&c.scheduler->migrations.machine) && !c.scheduler->migrations.notes;
 }
 
 static void copies_are_made_again(void **state)
@@ -210,7 +210,7 @@ static void sides_die(void **state)
 static bool all_migrated(void *arg)
 {
     (void)arg;
-    return migrations_converged(&c.scheduler->migrations);
+    return migrations_converged(&c.scheduler->migrations.machine);
 }
 
 static void nothing(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
@@ -236,8 +236,8 @@ static void a_view_of_a_later_term(void **state)
     assert_int_equal(sched_view_above(c.scheduler, (term << 32) + 1), PARAMO_OK);
     c.scheduler->config.store = none;
     struct writer fields = {0}; /* what has not been answered is not in the way of more */
-    struct sched_node *holder = roster_node(c.scheduler, member_id(t.holder->member));
-    assert_int_equal(order_issue(holder, ORDER_REPORT, &fields, nothing, NULL), PARAMO_OK);
+    struct sched_node *holder = sched_roster_find(c.scheduler, member_id(t.holder->member));
+    assert_int_equal(sched_order_issue(holder, ORDER_REPORT, &fields, nothing, NULL), PARAMO_OK);
     lane_leave(c.lane);
     tnode_enter(t.holder);
     member_order_done(t.holder->member, t.held, PARAMO_OK, NULL); /* too late */
@@ -261,10 +261,10 @@ static void the_end_is_told_later(void **state)
     cluster_pass(&c, 1);
     assert_true(t.holder && t.source_server && t.holder != t.source_server);
     assert_true(lane_enter(c.lane));
-    struct sched_node *source_server = roster_node(c.scheduler, member_id(t.source_server->member));
+    struct sched_node *source_server = sched_roster_find(c.scheduler, member_id(t.source_server->member));
     for (paramo_err err = PARAMO_OK; !err;) {
         struct writer none = {0};
-        err = order_issue(source_server, UNKNOWN_ORDER, &none, nothing, NULL);
+        err = sched_order_issue(source_server, UNKNOWN_ORDER, &none, nothing, NULL);
         assert_true(!err || err == PARAMO_E_FULL);
     }
     lane_leave(c.lane);

@@ -226,10 +226,10 @@ static bool may_die(const struct tnode *node)
     const struct scheduler *s = c.scheduler;
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         bool left = false;
-        for (unsigned l = 0; l <= s->chains.replicas; l++) {
-            uint16_t shard = s->chains.level[l].owner[a];
+        for (unsigned l = 0; l <= s->ring.chains.replicas; l++) {
+            uint16_t shard = s->ring.chains.level[l].owner[a];
             const struct sched_node *other =
-                shard == RING_NONE ? NULL : roster_node(s, s->shards[shard].node);
+                shard == RING_NONE ? NULL : sched_roster_find(s, s->ring.shards[shard].node);
             for (unsigned i = 0; other && i < CLUSTER_NODES; i++)
                 left |= &c.nodes[i] != node && c.nodes[i].member &&
                         member_id(c.nodes[i].member) == other->info.id;

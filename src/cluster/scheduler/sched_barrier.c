@@ -1,9 +1,10 @@
-#include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_barrier.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cluster/scheduler/sched.h"
 #include "wire/barrier_call.h"
 
 /* The barrier of one group and customer. It is there for as long as the scheduler is, so that its number goes
@@ -12,7 +13,7 @@
 struct barrier {
     uint32_t group, customer;
     uint64_t number; /* of the one that is being entered, from 1 */
-    struct call_queue entered;
+    struct sched_call_queue entered;
     struct map nodes; /* id -> how many of its calls are in the queue, so that a node counts once */
 };
 
@@ -20,15 +21,15 @@ static uint32_t group_size(const struct scheduler *s, uint32_t group)
 {
     uint32_t size = 0;
     for (size_t i = 0; i < SLOTS; i++)
-        if (s->slots[i].role & group)
-            size += s->slots[i].founders;
+        if (s->roster.slots[i].role & group)
+            size += s->roster.slots[i].founders;
     return size;
 }
 
 static bool group_broken(const struct scheduler *s, uint32_t group)
 {
     for (size_t i = 0; i < SLOTS; i++)
-        if (s->slots[i].role & group && s->slots[i].founders_gone)
+        if (s->roster.slots[i].role & group && s->roster.slots[i].founders_gone)
             return true;
     return false;
 }
@@ -36,7 +37,7 @@ static bool group_broken(const struct scheduler *s, uint32_t group)
 static paramo_err broken(const struct scheduler *s, uint32_t group)
 {
     char names[200];
-    size_t count = roster_gone(s, group, true, names, sizeof names);
+    size_t count = sched_roster_gone(s, group, true, names, sizeof names);
     return err_set(PARAMO_E_BARRIER, "%s gone: %s", count == 1 ? "a node is" : "nodes are", names);
 }
 
@@ -44,7 +45,7 @@ static void node_out(struct sched_call *call)
 {
     struct barrier *barrier = call->object;
     uint64_t id = call->node->info.id;
-    if (!roster_founder(call->node))
+    if (!sched_roster_founder(call->node))
         return;
     uintptr_t count = (uintptr_t)map_get(&barrier->nodes, id);
     if (count <= 1)
@@ -57,7 +58,7 @@ static paramo_err node_in(struct sched_call *call)
 {
     struct barrier *barrier = call->object;
     uint64_t id = call->node->info.id;
-    if (!roster_founder(call->node))
+    if (!sched_roster_founder(call->node))
         return PARAMO_OK;
     return map_put(&barrier->nodes, id, (void *)((uintptr_t)map_get(&barrier->nodes, id) + 1));
 }
@@ -69,15 +70,15 @@ static void barrier_timed_out(struct sched_call *call)
     char names[200], label[SCHED_LABEL];
     size_t len = 0, missing = 0, cursor = 0;
     names[0] = '\0';
-    for (struct sched_node *node; (node = roster_next(s, &cursor));)
-        if (node->info.role & barrier->group && roster_founder(node) &&
+    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
+        if (node->info.role & barrier->group && sched_roster_founder(node) &&
             !map_get(&barrier->nodes, node->info.id)) {
-            node_label(node, label);
+            sched_roster_label(node, label);
             missing++;
             if (len + strlen(label) + 3 < sizeof names)
                 len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", len ? ", " : "", label);
         }
-    call_fail(call, err_set(PARAMO_E_TIMEOUT, "the barrier waits for %zu: %s", missing, names));
+    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "the barrier waits for %zu: %s", missing, names));
 }
 
 static uint64_t barrier_key(uint32_t group, uint32_t customer)
@@ -89,27 +90,27 @@ static void release(struct scheduler *s, struct barrier *barrier)
 {
     uint64_t number = barrier->number;
     barrier->number += !MUTANT(barrier_number_stays);
-    record_changed(s, RECORD_BARRIER, barrier_key(barrier->group, barrier->customer));
+    sched_save_record_changed(s, RECORD_BARRIER, barrier_key(barrier->group, barrier->customer));
     while (barrier->entered.first) {
         struct barrier_result result = {.number = number};
         struct writer w = {0};
         barrier_result_encode(&result, &w);
-        call_answer(barrier->entered.first, &w);
+        sched_call_answer(barrier->entered.first, &w);
     }
 }
 
 static struct barrier *barrier_find(struct scheduler *s, uint32_t group, uint32_t customer)
 {
     uint64_t key = barrier_key(group, customer);
-    struct barrier *barrier = map_get(&s->barriers, key);
+    struct barrier *barrier = map_get(&s->barriers.by_key, key);
     if (barrier)
         return barrier;
-    if (s->barriers.count == SCHED_BARRIERS_MAX) {
+    if (s->barriers.by_key.count == SCHED_BARRIERS_MAX) {
         (void)err_set(PARAMO_E_FULL, "there are %d barriers already", SCHED_BARRIERS_MAX);
         return NULL;
     }
     barrier = calloc(1, sizeof *barrier);
-    if (!barrier || map_put(&s->barriers, key, barrier)) {
+    if (!barrier || map_put(&s->barriers.by_key, key, barrier)) {
         (void)err_memory(sizeof *barrier);
         free(barrier);
         return NULL;
@@ -130,22 +131,22 @@ void sched_barrier_enter(struct sched_call *call, struct reader *body)
     if (!err && group_broken(s, m.group))
         err = broken(s, m.group);
     if (err) {
-        call_fail(call, err);
+        sched_call_fail(call, err);
         return;
     }
     struct barrier *barrier = barrier_find(s, m.group, m.customer);
     if (!barrier) {
-        call_fail(call, PARAMO_E_FULL);
+        sched_call_fail(call, PARAMO_E_FULL);
         return;
     }
     call->object = barrier;
     err = node_in(call);
     if (err) {
-        call_fail(call, err);
+        sched_call_fail(call, err);
         return;
     }
     call->withdrawn = node_out;
-    call_defer(call, &barrier->entered, m.timeout_ms, barrier_timed_out);
+    sched_call_defer(call, &barrier->entered, m.timeout_ms, barrier_timed_out);
     if (barrier->nodes.count + MUTANT(barrier_short) >= group_size(s, m.group))
         release(s, barrier);
 }
@@ -155,18 +156,18 @@ void sched_barrier_node_gone(struct sched_node *node)
     struct scheduler *s = node->sched;
     uint64_t key;
     void *value;
-    for (size_t i = 0; map_next(&s->barriers, &i, &key, &value);) {
+    for (size_t i = 0; map_next(&s->barriers.by_key, &i, &key, &value);) {
         struct barrier *barrier = value;
-        if (!(barrier->group & node->info.role) || !roster_founder(node))
+        if (!(barrier->group & node->info.role) || !sched_roster_founder(node))
             continue;
         while (barrier->entered.first)
-            call_fail(barrier->entered.first, broken(s, barrier->group));
+            sched_call_fail(barrier->entered.first, broken(s, barrier->group));
     }
 }
 
 void sched_barrier_record(const struct scheduler *s, uint64_t key, struct writer *w)
 {
-    const struct barrier *barrier = map_get(&s->barriers, key);
+    const struct barrier *barrier = map_get(&s->barriers.by_key, key);
     if (barrier)
         write_u64(w, barrier->number);
 }
@@ -175,8 +176,8 @@ void sched_barrier_records(const struct scheduler *s, struct writer *w)
 {
     uint64_t key;
     void *value;
-    for (size_t i = 0, mark; map_next(&s->barriers, &i, &key, &value);) {
-        record_begin(w, RECORD_BARRIER, key, &mark);
+    for (size_t i = 0, mark; map_next(&s->barriers.by_key, &i, &key, &value);) {
+        sched_save_record_begin(w, RECORD_BARRIER, key, &mark);
         sched_barrier_record(s, key, w);
         store_record_end(w, mark);
     }
@@ -198,10 +199,10 @@ void sched_barrier_fini(struct scheduler *s)
 {
     uint64_t key;
     void *value;
-    for (size_t i = 0; map_next(&s->barriers, &i, &key, &value);) {
+    for (size_t i = 0; map_next(&s->barriers.by_key, &i, &key, &value);) {
         struct barrier *barrier = value;
         map_fini(&barrier->nodes);
         free(barrier);
     }
-    map_fini(&s->barriers);
+    map_fini(&s->barriers.by_key);
 }

@@ -1,10 +1,11 @@
-#include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_calls.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "cluster/scheduler/sched.h"
 #include "wire/pool_calls.h"
 
 static struct lane *lane_of(const struct sched_call *call)
@@ -12,24 +13,13 @@ static struct lane *lane_of(const struct sched_call *call)
     return call->node->sched->config.lane;
 }
 
-paramo_err peer_send(struct peer *peer, const struct wire_head *head, const void *body, size_t len)
-{
-    return control_message_send(peer->conn, head, body, len);
-}
-
-paramo_err peer_reply(struct peer *peer, uint32_t kind, uint64_t number, paramo_err status,
-                      const struct writer *body)
-{
-    struct wire_head head = {.kind = WIRE_REPLY, .table = kind, .number = number, .status = (uint16_t)status};
-    return peer_send(peer, &head, body->data, body->len);
-}
-
 /* An answer that cannot leave now is asked for again: the caller repeats its call, and the answer is kept. */
 static void answer_send(const struct sched_call *call)
 {
     if (!call->node->peer)
         return;
-    paramo_err err = peer_reply(call->node->peer, call->kind, call->number, call->status, &call->answer);
+    paramo_err err =
+        sched_peer_reply(call->node->peer, call->kind, call->number, call->status, &call->answer);
     if (err)
         log_debug("scheduler: an answer to %s waits: %s", call_kind_name(call->kind), err_text());
 }
@@ -53,7 +43,7 @@ static void call_free(struct sched_call *call)
     free(call);
 }
 
-static void call_enqueue(struct call_queue *queue, struct sched_call *call)
+static void call_enqueue(struct sched_call_queue *queue, struct sched_call *call)
 {
     call->queue = queue;
     call->next = NULL;
@@ -96,7 +86,7 @@ static void call_complete(struct sched_call *call, paramo_err status)
     call->status = status;
     call->withdrawn = NULL;
     if (call_kept(call))
-        record_changed(s, RECORD_CALL, call_key(call));
+        sched_save_record_changed(s, RECORD_CALL, call_key(call));
     call->save = sched_save_due(s);
     if (call->save && !MUTANT(answer_before_durable))
         call_enqueue(&s->saves.held, call);
@@ -104,7 +94,7 @@ static void call_complete(struct sched_call *call, paramo_err status)
         answer_send(call);
 }
 
-void calls_saved(struct scheduler *s, uint64_t save)
+void sched_calls_saved(struct scheduler *s, uint64_t save)
 {
     for (struct sched_call *call; (call = s->saves.held.first) && call->save <= save;) {
         call_dequeue(call);
@@ -121,29 +111,29 @@ static void call_write(const struct sched_call *call, struct writer *w)
         write_bytes(w, call->answer.data, call->answer.len);
 }
 
-void calls_record(const struct scheduler *s, uint64_t key, struct writer *w)
+void sched_calls_record(const struct scheduler *s, uint64_t key, struct writer *w)
 {
-    const struct sched_node *node = roster_node(s, (uint32_t)(key >> 8));
-    const struct sched_call *call = node ? node->calls[key % CALL_WINDOW] : NULL;
+    const struct sched_node *node = sched_roster_find(s, (uint32_t)(key >> 8));
+    const struct sched_call *call = node ? node->calls.kept[key % CALL_WINDOW] : NULL;
     if (call && call_kept(call))
         call_write(call, w);
 }
 
-void calls_records(const struct scheduler *s, struct writer *w)
+void sched_calls_records(const struct scheduler *s, struct writer *w)
 {
     size_t cursor = 0, mark;
-    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         for (size_t i = 0; i < CALL_WINDOW; i++)
-            if (node->calls[i] && call_kept(node->calls[i])) {
-                record_begin(w, RECORD_CALL, call_key(node->calls[i]), &mark);
-                call_write(node->calls[i], w);
+            if (node->calls.kept[i] && call_kept(node->calls.kept[i])) {
+                sched_save_record_begin(w, RECORD_CALL, call_key(node->calls.kept[i]), &mark);
+                call_write(node->calls.kept[i], w);
                 store_record_end(w, mark);
             }
 }
 
-paramo_err calls_restore(struct scheduler *s, uint64_t key, struct reader *record)
+paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader *record)
 {
-    struct sched_node *node = roster_node(s, (uint32_t)(key >> 8));
+    struct sched_node *node = sched_roster_find(s, (uint32_t)(key >> 8));
     uint64_t incarnation = read_u64(record), number = read_u64(record);
     uint32_t kind = read_u32(record);
     if (record->failed || number % CALL_WINDOW != key % CALL_WINDOW)
@@ -156,11 +146,11 @@ paramo_err calls_restore(struct scheduler *s, uint64_t key, struct reader *recor
     *call = (struct sched_call){.node = node, .number = number, .kind = kind, .answered = true};
     if (record->left)
         write_bytes(&call->answer, record->at, record->left);
-    node->calls[key % CALL_WINDOW] = call;
+    node->calls.kept[key % CALL_WINDOW] = call;
     return call->answer.failed ? err_memory(record->left) : PARAMO_OK;
 }
 
-void call_fail(struct sched_call *call, paramo_err status)
+void sched_call_fail(struct sched_call *call, paramo_err status)
 {
     writer_fini(&call->answer);
     call_text_encode(err_text(), &call->answer);
@@ -169,11 +159,11 @@ void call_fail(struct sched_call *call, paramo_err status)
     call_complete(call, status);
 }
 
-void call_answer(struct sched_call *call, struct writer *result)
+void sched_call_answer(struct sched_call *call, struct writer *result)
 {
     if (result && result->failed) {
         writer_fini(result);
-        call_fail(call, err_memory(0));
+        sched_call_fail(call, err_memory(0));
         return;
     }
     if (result) {
@@ -189,39 +179,39 @@ static void call_due(struct lane_timer *timer)
     call->timed_out(call);
 }
 
-void call_defer(struct sched_call *call, struct call_queue *queue, uint32_t timeout_ms,
-                void (*timed_out)(struct sched_call *call))
+void sched_call_defer(struct sched_call *call, struct sched_call_queue *queue, uint32_t timeout_ms,
+                      void (*timed_out)(struct sched_call *call))
 {
     call->timer.fire = call_due;
     call->timed_out = timed_out;
     paramo_err err =
         lane_timer_arm(lane_of(call), &call->timer, lane_now(lane_of(call)) + timeout_ms * ENV_MS);
     if (err) {
-        call_fail(call, err);
+        sched_call_fail(call, err);
         return;
     }
     call_enqueue(queue, call);
 }
 
-paramo_err calls_floor(struct sched_node *node, uint64_t floor)
+paramo_err sched_calls_floor(struct sched_node *node, uint64_t floor)
 {
-    if (floor <= node->call_floor)
+    if (floor <= node->calls.floor)
         return PARAMO_OK;
     for (size_t i = 0; i < CALL_WINDOW; i++)
-        if (node->calls[i] && node->calls[i]->number < floor) {
-            call_free(node->calls[i]);
-            node->calls[i] = NULL;
+        if (node->calls.kept[i] && node->calls.kept[i]->number < floor) {
+            call_free(node->calls.kept[i]);
+            node->calls.kept[i] = NULL;
         }
-    node->call_floor = floor;
+    node->calls.floor = floor;
     return PARAMO_OK;
 }
 
-void calls_drop(struct sched_node *node, bool keep_answered)
+void sched_calls_drop(struct sched_node *node, bool keep_answered)
 {
     for (size_t i = 0; i < CALL_WINDOW; i++)
-        if (node->calls[i] && !(keep_answered && node->calls[i]->answered)) {
-            call_free(node->calls[i]);
-            node->calls[i] = NULL;
+        if (node->calls.kept[i] && !(keep_answered && node->calls.kept[i]->answered)) {
+            call_free(node->calls.kept[i]);
+            node->calls.kept[i] = NULL;
         }
 }
 
@@ -231,31 +221,31 @@ static void shutdown_call(struct sched_call *call, struct reader *body)
     struct scheduler *s = call->node->sched;
     paramo_err err = call_text_decode(body, text);
     if (err) {
-        call_fail(call, err);
+        sched_call_fail(call, err);
         return;
     }
-    snprintf(whole, sizeof whole, "%s ended the job%s%.*s", node_label(call->node, label),
+    snprintf(whole, sizeof whole, "%s ended the job%s%.*s", sched_roster_label(call->node, label),
              text[0] ? ": " : "", 1024, text);
-    call_answer(call, NULL);
-    sched_end(s, PARAMO_E_SHUTDOWN, whole);
+    sched_call_answer(call, NULL);
+    sched_end_begin(s, PARAMO_E_SHUTDOWN, whole);
 }
 
 static void leave_call(struct sched_call *call, struct reader *body)
 {
     paramo_err err = call_body_end(body, "LEAVE");
     if (err) {
-        call_fail(call, err);
+        sched_call_fail(call, err);
         return;
     }
-    call_answer(call, NULL);
-    roster_left(call->node);
+    sched_call_answer(call, NULL);
+    sched_roster_left(call->node);
 }
 
 static void call_handle(struct sched_call *call, struct reader *body)
 {
     static void (*const handlers[])(struct sched_call * call, struct reader * body) = {
         [CALL_BARRIER] = sched_barrier_enter,
-        [CALL_TABLE_OPEN] = sched_table_open,
+        [CALL_TABLE_OPEN] = sched_view_table_open,
         [CALL_LEAVE] = leave_call,
         [CALL_SHUTDOWN] = shutdown_call,
         [CALL_POOL_OPEN] = sched_pool_open,
@@ -266,33 +256,34 @@ static void call_handle(struct sched_call *call, struct reader *body)
         [CALL_KV_GET] = sched_kv_get,
         [CALL_KV_ADD] = sched_kv_add,
         [CALL_KV_DELETE] = sched_kv_delete,
-        [CALL_ORDER_DONE] = order_done_call,
+        [CALL_ORDER_DONE] = sched_order_done_call,
         [CALL_CKPT_SAVE] = sched_ckpt_call,
         [CALL_CKPT_LOAD] = sched_ckpt_call,
-        [CALL_DRAIN] = sched_drain_call,
+        [CALL_DRAIN] = sched_migrations_drain_call,
     };
     const struct scheduler *s = call->node->sched;
     if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])
-        call_fail(call, err_set(PARAMO_E_UNSUPPORTED, "the scheduler knows no call %" PRIu32, call->kind));
+        sched_call_fail(call,
+                        err_set(PARAMO_E_UNSUPPORTED, "the scheduler knows no call %" PRIu32, call->kind));
     else if (call->node->state == SNODE_LEFT)
-        call_fail(call, err_set(PARAMO_E_CLOSED, "this node has left the job"));
+        sched_call_fail(call, err_set(PARAMO_E_CLOSED, "this node has left the job"));
     else if (s->state != SCHED_RUNNING && call->kind != CALL_LEAVE)
-        call_fail(call, err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", s->end_text));
+        sched_call_fail(call, err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", s->end.text));
     else
         handlers[call->kind](call, body);
 }
 
-paramo_err calls_received(struct sched_node *node, const struct wire_head *head, struct reader *body)
+paramo_err sched_calls_received(struct sched_node *node, const struct wire_head *head, struct reader *body)
 {
     if (node->info.id == 0 || head->number == 0)
         return err_set(PARAMO_E_PROTOCOL, "%s before the node has its place", call_kind_name(head->table));
     if (head->floor > head->number || head->number - head->floor >= CALL_WINDOW)
         return err_set(PARAMO_E_PROTOCOL, "call %" PRIu64 " is too far from the floor %" PRIu64, head->number,
                        head->floor);
-    paramo_err err = calls_floor(node, head->floor);
-    if (err || head->number < node->call_floor)
+    paramo_err err = sched_calls_floor(node, head->floor);
+    if (err || head->number < node->calls.floor)
         return err; /* given up or answered long ago: an old copy */
-    struct sched_call **place = &node->calls[head->number % CALL_WINDOW];
+    struct sched_call **place = &node->calls.kept[head->number % CALL_WINDOW];
     if (*place && (*place)->number != head->number)
         return PARAMO_OK; /* an old copy that overtook: beyond what this side keeps; it will be sent again */
     if (*place && MUTANT(call_done_twice) && (*place)->answered && head->table == CALL_KV_ADD) {

@@ -18,6 +18,8 @@
  * shards know changes since then, and since no other. So whatever begins here forgets it, and what ends well
  * is the next one's.
  */
+#include "cluster/scheduler/sched_ckpt.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,16 +83,16 @@ static void answer_all(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
     const struct ckpt_result result = {.number = c->order.number};
-    for (struct sched_call *call; (call = s->ckpt_calls.first);) {
+    for (struct sched_call *call; (call = s->ckpts.calls.first);) {
         struct writer w = {0};
         if (c->err) {
-            call_fail(call, err_set(c->err, "%s", c->text));
+            sched_call_fail(call, err_set(c->err, "%s", c->text));
             continue;
         }
         ckpt_result_encode(&result, &w);
-        call_answer(call, &w);
+        sched_call_answer(call, &w);
     }
-    for (struct peer *peer = s->peers; peer; peer = peer->next) {
+    for (struct sched_peer *peer = s->peers.first; peer; peer = peer->next) {
         struct writer w = {0};
         if (!peer->ckpt_call)
             continue;
@@ -98,7 +100,7 @@ static void answer_all(struct sched_ckpt *c)
             call_text_encode(c->text, &w);
         else
             ckpt_result_encode(&result, &w);
-        if (peer_reply(peer, peer->ckpt_call, peer->ckpt_number, c->err, &w))
+        if (sched_peer_reply(peer, peer->ckpt_call, peer->ckpt_number, c->err, &w))
             log_debug("scheduler: an answer to CKPT was not sent: %s", err_text());
         peer->ckpt_call = 0;
         writer_fini(&w);
@@ -110,9 +112,9 @@ static void lost_due(struct lane_timer *timer);
 static void lost_soon(struct scheduler *s, uint64_t ms)
 {
     struct lane *lane = s->config.lane;
-    s->lost_timer.fire = lost_due;
-    lane_timer_cancel(lane, &s->lost_timer);
-    if (lane_timer_arm(lane, &s->lost_timer, lane_now(lane) + ms * ENV_MS))
+    s->lost.timer.fire = lost_due;
+    lane_timer_cancel(lane, &s->lost.timer);
+    if (lane_timer_arm(lane, &s->lost.timer, lane_now(lane) + ms * ENV_MS))
         sched_lost_end(s, err_text());
 }
 
@@ -123,11 +125,11 @@ static void lost_failed(struct scheduler *s, paramo_err err)
                  err == PARAMO_E_CANCELLED || err == PARAMO_E_CLOSED || err == PARAMO_E_MEMORY;
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
-    if (again && s->lost_tries++ < LOST_TRIES)
+    if (again && s->lost.tries++ < LOST_TRIES)
         lost_soon(s, LOST_AGAIN_MS);
     else
         sched_lost_end(s, text);
-    if (!s->ckpt && !s->lost_at)
+    if (!s->ckpts.current && !s->lost.at)
         sched_migrations_resume(s); /* it goes on without */
 }
 
@@ -160,21 +162,21 @@ static void finish(struct sched_ckpt *c)
         log_info("scheduler: checkpoint %" PRIu64 " in %s was %s", c->order.number, c->order.dir,
                  c->load ? "loaded" : "taken");
     if (!c->err && !c->load) {
-        s->ckpt_last.number = c->order.number;
-        s->ckpt_last.at = c->manifest.made_at;
-        snprintf(s->ckpt_last.dir, sizeof s->ckpt_last.dir, "%s", c->order.dir);
+        s->ckpts.last.number = c->order.number;
+        s->ckpts.last.at = c->manifest.made_at;
+        snprintf(s->ckpts.last.dir, sizeof s->ckpts.last.dir, "%s", c->order.dir);
     }
     answer_all(c);
     if (c->err && c->restore) {
-        sched_end(s, c->err, c->text);
+        sched_end_begin(s, c->err, c->text);
     } else if (c->restore) {
-        s->restoring = false;
-        record_changed(s, RECORD_RESTORING, 0);
+        s->ckpts.restoring = false;
+        sched_save_record_changed(s, RECORD_RESTORING, 0);
         sched_view_change(s);
         size_t cursor = 0; /* workers begin by a view that says so durably: it is not loaded once more */
-        for (struct sched_node *node; (node = roster_next(s, &cursor));)
+        for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
             if (node->info.role == PARAMO_ROLE_WORKER)
-                node->since = s->view_number;
+                node->since = s->view.number;
     }
 }
 
@@ -186,11 +188,11 @@ static void end_perhaps(struct sched_ckpt *c)
     finish(c);
     struct scheduler *s = c->sched;
     lane_timer_cancel(s->config.lane, &c->retell); /* a save: all have ended, though not all heard of DROP */
-    s->ckpt = NULL;
+    s->ckpts.current = NULL;
     ckpt_free(c);
-    if (!s->lost_at)
+    if (!s->lost.at)
         sched_migrations_resume(s);
-    else if (!s->lost_timer.slot && s->state == SCHED_RUNNING)
+    else if (!s->lost.timer.slot && s->state == SCHED_RUNNING)
         lost_soon(s, 0);
 }
 
@@ -217,11 +219,11 @@ static paramo_err last_order(struct sched_ckpt *c, struct sched_node *node)
     struct lane *lane = c->sched->config.lane;
     struct writer w = {0};
     ckpt_order_encode(&c->order, &w);
-    paramo_err err = order_issue(node, c->load ? ORDER_CKPT_GO : ORDER_CKPT_DROP, &w,
-                                 !c->load ? order_drop_done
-                                 : c->err ? order_go_done
-                                          : server_done,
-                                 c->load ? c : NULL);
+    paramo_err err = sched_order_issue(node, c->load ? ORDER_CKPT_GO : ORDER_CKPT_DROP, &w,
+                                       !c->load ? order_drop_done
+                                       : c->err ? order_go_done
+                                                : server_done,
+                                       c->load ? c : NULL);
     c->orders_out += c->load && !err;
     node->ckpt_untold = (err == PARAMO_E_MEMORY || err == PARAMO_E_FULL) && !MUTANT(end_of_ckpt_untold);
     if (!node->ckpt_untold)
@@ -241,7 +243,7 @@ static void retell(struct lane_timer *timer)
     size_t cursor = 0;
     paramo_err err;
     c->untold = 0;
-    for (struct sched_node *node; (node = roster_next(c->sched, &cursor));)
+    for (struct sched_node *node; (node = sched_roster_next(c->sched, &cursor));)
         if (node->ckpt_untold && (err = last_order(c, node)) != PARAMO_OK)
             fail(c, err);
     end_perhaps(c);
@@ -250,7 +252,7 @@ static void retell(struct lane_timer *timer)
 /* The servers that still work on it need not; those that hold requests go on, before another begins. */
 static void drop_all(struct sched_ckpt *c)
 {
-    const struct slot_list *servers = &c->sched->slots[SLOTS_SERVERS];
+    const struct slot_list *servers = &c->sched->roster.slots[SLOTS_SERVERS];
     for (uint32_t rank = 0; rank < servers->count && (!c->load || c->hold); rank++)
         if (!servers->node[rank]->ckpt_untold && last_order(c, servers->node[rank]))
             log_debug("scheduler: a checkpoint that is given up: %s", err_text());
@@ -308,8 +310,8 @@ static void note_work(struct sched_ckpt *c, paramo_err err)
 static uint64_t partitions_changed(const struct scheduler *s)
 {
     uint64_t last = 0;
-    for (uint32_t i = 0; i < s->shards_count; i++)
-        last = s->shards[i].partitions_changed > last ? s->shards[i].partitions_changed : last;
+    for (uint32_t i = 0; i < s->ring.shards_count; i++)
+        last = s->ring.shards[i].partitions_changed > last ? s->ring.shards[i].partitions_changed : last;
     return last;
 }
 
@@ -320,12 +322,12 @@ static paramo_err add_tables(struct sched_ckpt *c)
 {
     const struct scheduler *s = c->sched;
     struct ckpt_manifest *m = &c->manifest;
-    m->tables = malloc((s->tables_count + 1) * sizeof *m->tables);
+    m->tables = malloc((s->view.tables_count + 1) * sizeof *m->tables);
     if (!m->tables)
-        return err_memory(s->tables_count * sizeof *m->tables);
-    m->tables_count = s->tables_count;
-    if (s->tables_count)
-        memcpy(m->tables, s->tables, s->tables_count * sizeof *m->tables);
+        return err_memory(s->view.tables_count * sizeof *m->tables);
+    m->tables_count = s->view.tables_count;
+    if (s->view.tables_count)
+        memcpy(m->tables, s->view.tables, s->view.tables_count * sizeof *m->tables);
     return PARAMO_OK;
 }
 
@@ -372,9 +374,9 @@ static void written(struct sched_ckpt *c)
     const struct ckpt_order *m = &c->order;
     finish(c);
     if (m->changes) {
-        s->ckpt_base =
+        s->ckpts.base =
             (struct ckpt_base){.number = m->number, .id = m->id, .links = m->base ? c->base.links + 1 : 1};
-        memcpy(s->ckpt_base.dir, m->dir, sizeof m->dir);
+        memcpy(s->ckpts.base.dir, m->dir, sizeof m->dir);
     }
     c->keep = s->config.checkpoint_keep;
     c->all_mine = strcmp(s->config.restore_dir, m->dir) == 0;
@@ -390,7 +392,7 @@ static paramo_err check_name(struct sched_ckpt *c, const char *name)
     if (strncmp(name, "blocks-", 7) == 0 && name[7] >= '0' && name[7] <= '9')
         shard = strtoul(name + 7, NULL, 10);
     (void)snprintf(again, sizeof again, "blocks-%lu", shard);
-    if (shard >= c->sched->shards_count || strcmp(again, name) != 0 ||
+    if (shard >= c->sched->ring.shards_count || strcmp(again, name) != 0 ||
         c->written[shard / 64] >> shard % 64 & 1)
         return err_set(PARAMO_E_PROTOCOL, "it claims to have written a file '%s'", name);
     c->written[shard / 64] |= UINT64_C(1) << shard % 64;
@@ -447,8 +449,8 @@ static void all_done(struct sched_ckpt *c)
 static bool owns_something(const struct scheduler *s, const struct sched_node *node)
 {
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
-        uint16_t owner = s->chains.level[0].owner[a];
-        if (owner != RING_NONE && s->shards[owner].node == node->info.id)
+        uint16_t owner = s->ring.chains.level[0].owner[a];
+        if (owner != RING_NONE && s->ring.shards[owner].node == node->info.id)
             return true;
     }
     return false;
@@ -468,7 +470,7 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
     if (status == PARAMO_E_NODE_LOST && left_with_nothing(c->sched, node)) {
         status = PARAMO_OK; /* drained: it had no part in it */
     } else if (status) {
-        status = err_prefix(status, "%s", node_label(node, label));
+        status = err_prefix(status, "%s", sched_roster_label(node, label));
     } else if (!c->load && !c->err) {
         status = add_files(c, result);
     }
@@ -482,7 +484,7 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
 static bool owns_lost(const struct scheduler *s, const struct sched_node *node)
 {
     for (size_t a = 0; a < RING_PARTITIONS; a++)
-        if (s->lost[a] && s->shards[s->chains.level[0].owner[a]].node == node->info.id)
+        if (s->lost.level[a] && s->ring.shards[s->ring.chains.level[0].owner[a]].node == node->info.id)
             return true;
     return false;
 }
@@ -496,7 +498,7 @@ static bool does_not_count(const struct scheduler *s, const struct sched_node *n
 static void order_all(struct sched_ckpt *c, uint32_t what)
 {
     struct scheduler *s = c->sched;
-    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS];
     if (!c->what)
         c->partitions_changed = partitions_changed(s);
     c->what = what;
@@ -510,7 +512,7 @@ static void order_all(struct sched_ckpt *c, uint32_t what)
             err = last_order(c, node);
         } else {
             ckpt_order_encode(&c->order, &w);
-            err = order_issue(node, what, &w, server_done, c);
+            err = sched_order_issue(node, what, &w, server_done, c);
             c->orders_out += !err;
         }
         if (err)
@@ -578,14 +580,14 @@ static void numbered(struct sched_ckpt *c)
                                 .base = c->order.base,
                                 .base_id = c->order.base_id,
                                 .job = s->job,
-                                .view = s->view_number,
+                                .view = s->view.number,
                                 .made_at = s->config.unix_time ? s->config.unix_time() : 0};
     /* Before any shard's cut: what was pushed for a part that is done by now is in it. */
     struct writer extra = {0};
     size_t mark;
     sched_save_extra(s, &extra);
     if (c->unasked) {
-        record_begin(&extra, RECORD_UNASKED, 0, &mark);
+        sched_save_record_begin(&extra, RECORD_UNASKED, 0, &mark);
         write_u8(&extra, 1);
         store_record_end(&extra, mark);
     }
@@ -620,14 +622,14 @@ static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manif
     if (m->job != s->job && strcmp(s->config.restore_dir, c->order.dir) != 0)
         return err_set(PARAMO_E_NOT_FOUND,
                        "%s: its last checkpoint is of another job, and there is none of this", c->order.dir);
-    for (uint32_t i = 0; i < s->tables_count; i++) {
-        const struct view_table *from = table_in(m, s->tables[i].name);
-        if (!sched_lost_table(s, &s->tables[i]))
+    for (uint32_t i = 0; i < s->view.tables_count; i++) {
+        const struct view_table *from = table_in(m, s->view.tables[i].name);
+        if (!sched_lost_table(s, &s->view.tables[i]))
             continue;
         paramo_err err =
-            from ? sched_table_make(s, from)
+            from ? sched_view_table_make(s, from)
                  : err_set(PARAMO_E_NOT_FOUND, "%s: its last checkpoint, %" PRIu64 ", has no table %s",
-                           c->order.dir, m->number, s->tables[i].name);
+                           c->order.dir, m->number, s->view.tables[i].name);
         if (err)
             return err;
     }
@@ -637,10 +639,10 @@ static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manif
 /* Not before the view that says so is durable: another scheduler might not have these rows lost. */
 void sched_ckpt_announced(struct scheduler *s)
 {
-    struct sched_ckpt *c = s->ckpt;
-    if (!c || !c->back[0] || s->lost_said || (s->announced < s->lost_at && !MUTANT(loss_said_early)))
+    struct sched_ckpt *c = s->ckpts.current;
+    if (!c || !c->back[0] || s->lost.said || (s->view.announced < s->lost.at && !MUTANT(loss_said_early)))
         return;
-    s->lost_said = true;
+    s->lost.said = true;
     sched_lost_warn(s, c->back);
 }
 
@@ -673,7 +675,7 @@ static void opened(struct sched_ckpt *c)
         return;
     }
     for (uint32_t i = 0; i < m->tables_count && !c->err; i++) {
-        paramo_err err = sched_table_make(c->sched, &m->tables[i]);
+        paramo_err err = sched_view_table_make(c->sched, &m->tables[i]);
         if (err)
             fail(c, err);
     }
@@ -684,7 +686,7 @@ static void opened(struct sched_ckpt *c)
     }
     if (c->err)
         return;
-    c->hold = c->sched->chains.replicas && !MUTANT(load_without_hold);
+    c->hold = c->sched->ring.chains.replicas && !MUTANT(load_without_hold);
     order_all(c, c->hold ? ORDER_CKPT_HOLD : ORDER_CKPT_LOAD);
 }
 
@@ -730,7 +732,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
         return err_set(PARAMO_E_UNSUPPORTED, "this scheduler takes no checkpoints");
     if (s->state != SCHED_RUNNING)
         return err_set(PARAMO_E_AGAIN, "the job is not complete yet");
-    if (s->ckpt || (s->lost_at && !how.lost))
+    if (s->ckpts.current || (s->lost.at && !how.lost))
         return err_set(PARAMO_E_AGAIN, "another checkpoint is being taken or loaded");
     char dir[FS_PATH_MAX];
     paramo_err err = ckpt_dir_normal(order->dir, dir);
@@ -762,14 +764,14 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
         c->order.number = 0;
         /* One that was asked for between two of the clock's is the base of the next. */
         c->order.changes |= s->config.checkpoint_every_ms && s->config.checkpoint_full_every > 1;
-        choose_base(c, &s->ckpt_base);
+        choose_base(c, &s->ckpts.base);
     }
-    s->ckpt_base.number = 0;
+    s->ckpts.base.number = 0;
     while (!c->order.id)
         c->order.id = env_random(lane_env(s->config.lane));
-    s->ckpt = c;
+    s->ckpts.current = c;
     size_t cursor = 0;
-    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         node->ckpt_untold = false;
     sched_migrations_suspend(s); /* a partition would be in no shard's part, or in two */
     do_work(c, c->load ? open_it : find_number, c->load ? opened : numbered);
@@ -778,7 +780,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
 
 static void call_timed_out(struct sched_call *call)
 {
-    call_fail(call, err_set(PARAMO_E_TIMEOUT, "the checkpoint has not ended in time"));
+    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "the checkpoint has not ended in time"));
 }
 
 void sched_ckpt_call(struct sched_call *call, struct reader *body)
@@ -789,12 +791,12 @@ void sched_ckpt_call(struct sched_call *call, struct reader *body)
     if (!err)
         err = begin(s, &m, (struct how){.load = call->kind == CALL_CKPT_LOAD, .asked = true});
     if (err)
-        call_fail(call, err);
+        sched_call_fail(call, err);
     else
-        call_defer(call, &s->ckpt_calls, m.timeout_ms + 1000, call_timed_out);
+        sched_call_defer(call, &s->ckpts.calls, m.timeout_ms + 1000, call_timed_out);
 }
 
-paramo_err sched_ckpt_admin_query(struct peer *peer, const struct wire_head *head, struct reader *body)
+paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct wire_head *head, struct reader *body)
 {
     struct scheduler *s = peer->sched;
     struct ckpt_order m;
@@ -811,7 +813,7 @@ paramo_err sched_ckpt_admin_query(struct peer *peer, const struct wire_head *hea
     if (err) {
         struct writer w = {0};
         call_text_encode(err_text(), &w);
-        if (peer_reply(peer, head->table, head->number, err, &w))
+        if (sched_peer_reply(peer, head->table, head->number, err, &w))
             log_debug("scheduler: an answer to CKPT was not sent: %s", err_text());
         writer_fini(&w);
         return PARAMO_OK;
@@ -833,11 +835,11 @@ static paramo_err own_order(const char *dir, uint32_t timeout_ms, struct ckpt_or
 
 static void every_due(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, ckpt_timer);
+    struct scheduler *s = container_of(timer, struct scheduler, ckpts.timer);
     struct ckpt_order m;
     paramo_err err = own_order(s->config.checkpoint_dir, EVERY_TIMEOUT_MS, &m);
     m.changes = s->config.checkpoint_full_every > 1;
-    if (!err && s->state == SCHED_RUNNING && !s->ckpt && !s->restoring && !s->lost_at)
+    if (!err && s->state == SCHED_RUNNING && !s->ckpts.current && !s->ckpts.restoring && !s->lost.at)
         err = begin(s, &m, (struct how){.unasked = true});
     if (!err && s->state <= SCHED_RUNNING)
         err = lane_timer_arm(s->config.lane, timer,
@@ -848,9 +850,9 @@ static void every_due(struct lane_timer *timer)
 
 static void lost_due(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, lost_timer);
+    struct scheduler *s = container_of(timer, struct scheduler, lost.timer);
     struct ckpt_order m;
-    if (!s->lost_at || s->ckpt || s->state != SCHED_RUNNING)
+    if (!s->lost.at || s->ckpts.current || s->state != SCHED_RUNNING)
         return; /* what goes on ends with it */
     paramo_err err = own_order(s->config.checkpoint_dir, LOST_TIMEOUT_MS, &m);
     if (!err)
@@ -861,15 +863,15 @@ static void lost_due(struct lane_timer *timer)
 
 void sched_ckpt_lost(struct scheduler *s, bool more)
 {
-    struct sched_ckpt *c = s->ckpt;
-    if (!more && (c || s->lost_timer.slot))
+    struct sched_ckpt *c = s->ckpts.current;
+    if (!more && (c || s->lost.timer.slot))
         return; /* it is under way */
     if (c) {
         fail(c, err_set(PARAMO_E_AGAIN, "a server has died, and rows are lost"));
         end_perhaps(c);
     }
-    s->lost_tries = 0;
-    s->lost_said = false;
+    s->lost.tries = 0;
+    s->lost.said = false;
     if (s->state == SCHED_RUNNING)
         lost_soon(s, 0);
 }
@@ -879,14 +881,14 @@ paramo_err sched_ckpt_start(struct scheduler *s)
     struct ckpt_order m;
     paramo_err err = PARAMO_OK;
     if (s->config.checkpoint_every_ms) {
-        s->ckpt_timer.fire = every_due;
-        err = lane_timer_arm(s->config.lane, &s->ckpt_timer,
+        s->ckpts.timer.fire = every_due;
+        err = lane_timer_arm(s->config.lane, &s->ckpts.timer,
                              lane_now(s->config.lane) + s->config.checkpoint_every_ms * ENV_MS);
     }
-    if (!err && s->restoring && !s->config.restore_dir[0])
+    if (!err && s->ckpts.restoring && !s->config.restore_dir[0])
         return err_set(PARAMO_E_INVALID,
                        "the job was about to begin with a checkpoint; --restore names none");
-    if (err || !s->restoring)
+    if (err || !s->ckpts.restoring)
         return err;
     err = own_order(s->config.restore_dir, LOAD_TIMEOUT_MS, &m);
     return err ? err : begin(s, &m, (struct how){.load = true, .restore = true});
@@ -894,30 +896,40 @@ paramo_err sched_ckpt_start(struct scheduler *s)
 
 uint64_t sched_ckpt_returns(const struct scheduler *s)
 {
-    const struct sched_ckpt *c = s->ckpt;
+    const struct sched_ckpt *c = s->ckpts.current;
     return c && c->lost && !c->err && c->orders_out ? c->order.number : 0;
 }
 
 void sched_ckpt_status(const struct scheduler *s, struct status *m)
 {
-    const struct sched_ckpt *c = s->ckpt;
+    const struct sched_ckpt *c = s->ckpts.current;
     m->ckpt.now = !c || c->finished ? STATUS_NO_CKPT : c->load ? STATUS_LOADING : STATUS_SAVING;
-    m->ckpt.last = s->ckpt_last.number;
-    m->ckpt.at = s->ckpt_last.at;
-    snprintf(m->ckpt.dir, sizeof m->ckpt.dir, "%s", s->ckpt_last.dir);
+    m->ckpt.last = s->ckpts.last.number;
+    m->ckpt.at = s->ckpts.last.at;
+    snprintf(m->ckpt.dir, sizeof m->ckpt.dir, "%s", s->ckpts.last.dir);
 }
 
 void sched_ckpt_fini(struct scheduler *s)
 {
-    struct sched_ckpt *c = s->ckpt;
-    lane_timer_cancel(s->config.lane, &s->ckpt_timer);
-    lane_timer_cancel(s->config.lane, &s->lost_timer);
+    struct sched_ckpt *c = s->ckpts.current;
+    lane_timer_cancel(s->config.lane, &s->ckpts.timer);
+    lane_timer_cancel(s->config.lane, &s->lost.timer);
     if (!c)
         return;
     lane_timer_cancel(s->config.lane, &c->deadline);
     lane_timer_cancel(s->config.lane, &c->retell);
     c->sched = NULL;
-    s->ckpt = NULL;
+    s->ckpts.current = NULL;
     if (!c->posted)
         ckpt_free(c);
+}
+
+bool sched_ckpt_busy(const struct scheduler *s)
+{
+    return s->ckpts.current;
+}
+
+bool sched_ckpt_restoring(const struct scheduler *s)
+{
+    return s->ckpts.restoring;
 }

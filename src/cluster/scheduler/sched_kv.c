@@ -1,8 +1,9 @@
-#include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_kv.h"
 
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "cluster/scheduler/sched.h"
 #include "wire/kv_calls.h"
 
 struct kv_value {
@@ -20,7 +21,7 @@ static uint64_t kv_hash(const char *key)
 
 static struct kv_value *value_find(const struct scheduler *s, const char *key)
 {
-    struct kv_value *value = map_get(&s->kv, kv_hash(key));
+    struct kv_value *value = map_get(&s->values.by_hash, kv_hash(key));
     while (value && strcmp(value->key, key) != 0)
         value = value->next;
     return value;
@@ -28,20 +29,20 @@ static struct kv_value *value_find(const struct scheduler *s, const char *key)
 
 static paramo_err value_new(struct scheduler *s, const char *key, struct kv_value **out)
 {
-    if (s->kv_count == SCHED_KV_MAX)
+    if (s->values.count == SCHED_KV_MAX)
         return err_set(PARAMO_E_FULL, "the scheduler keeps %d values already", SCHED_KV_MAX);
     uint64_t hash = kv_hash(key);
     struct kv_value *value = calloc(1, sizeof *value + strlen(key) + 1);
     if (!value)
         return err_memory(sizeof *value);
     memcpy(value->key, key, strlen(key) + 1);
-    value->next = map_get(&s->kv, hash);
-    paramo_err err = map_put(&s->kv, hash, value);
+    value->next = map_get(&s->values.by_hash, hash);
+    paramo_err err = map_put(&s->values.by_hash, hash, value);
     if (err) {
         free(value);
         return err;
     }
-    s->kv_count++;
+    s->values.count++;
     *out = value;
     return PARAMO_OK;
 }
@@ -51,7 +52,7 @@ static paramo_err value_resize(struct scheduler *s, const char *key, size_t len,
 {
     struct kv_value *value = value_find(s, key);
     size_t before = value ? value->len : 0;
-    if (s->kv_bytes - before + len > SCHED_KV_BYTES)
+    if (s->values.bytes - before + len > SCHED_KV_BYTES)
         return err_set(PARAMO_E_FULL, "the scheduler keeps %d bytes of values already", SCHED_KV_BYTES);
     if (!value || value->len != len || !value->data) {
         uint8_t *data = calloc(1, len ? len : 1);
@@ -65,7 +66,7 @@ static paramo_err value_resize(struct scheduler *s, const char *key, size_t len,
         free(value->data);
         value->data = data;
         value->len = len;
-        s->kv_bytes = s->kv_bytes - before + len;
+        s->values.bytes = s->values.bytes - before + len;
     }
     *out = value;
     return PARAMO_OK;
@@ -75,12 +76,12 @@ static void answer_value(struct sched_call *call, const struct kv_value *value)
 {
     struct writer w = {0};
     write_bytes(&w, value->data, value->len);
-    call_answer(call, &w);
+    sched_call_answer(call, &w);
 }
 
 static void wake(struct scheduler *s, const struct kv_value *value)
 {
-    for (struct sched_call *call = s->kv_deferred.first, *next; call; call = next) {
+    for (struct sched_call *call = s->values.deferred.first, *next; call; call = next) {
         next = call->next;
         if (strcmp(call->u.kv_key, value->key) == 0)
             answer_value(call, value);
@@ -97,13 +98,13 @@ void sched_kv_put(struct sched_call *call, struct reader *body)
     if (!err)
         err = value_resize(s, m.key, m.len, &value);
     if (err) {
-        call_fail(call, err);
+        sched_call_fail(call, err);
         return;
     }
     if (m.len && !stays)
         memcpy(value->data, m.value, m.len);
-    record_changed(s, RECORD_VALUES, kv_hash(m.key));
-    call_answer(call, NULL);
+    sched_save_record_changed(s, RECORD_VALUES, kv_hash(m.key));
+    sched_call_answer(call, NULL);
     wake(s, value);
 }
 
@@ -119,22 +120,22 @@ void sched_kv_add(struct sched_call *call, struct reader *body)
     if (!err)
         err = value_resize(s, m.key, m.len, &value);
     if (err) {
-        call_fail(call, err);
+        sched_call_fail(call, err);
         return;
     }
     struct reader have = reader_over(value->data, m.len), more = reader_over(m.value, m.len);
     struct writer sum = writer_over(value->data, m.len);
     while (more.left)
         write_f64(&sum, read_f64(&have) + read_f64(&more));
-    record_changed(s, RECORD_VALUES, kv_hash(m.key));
-    call_answer(call, NULL);
+    sched_save_record_changed(s, RECORD_VALUES, kv_hash(m.key));
+    sched_call_answer(call, NULL);
     wake(s, value);
 }
 
 static void value_free(struct scheduler *s, struct kv_value *value)
 {
-    s->kv_count--;
-    s->kv_bytes -= value->len;
+    s->values.count--;
+    s->values.bytes -= value->len;
     free(value->data);
     free(value);
 }
@@ -147,26 +148,26 @@ void sched_kv_delete(struct sched_call *call, struct reader *body)
     struct kv_value *value = err ? NULL : value_find(s, m.key);
     if (value) {
         uint64_t hash = kv_hash(m.key);
-        struct kv_value *first = map_get(&s->kv, hash), **at = &first;
+        struct kv_value *first = map_get(&s->values.by_hash, hash), **at = &first;
         while (*at != value)
             at = &(*at)->next;
         *at = value->next;
         if (!first)
-            (void)map_remove(&s->kv, hash);
-        else if (map_put(&s->kv, hash, first))
+            (void)map_remove(&s->values.by_hash, hash);
+        else if (map_put(&s->values.by_hash, hash, first))
             err = err_set(PARAMO_E_INTERNAL, "a chain of values is lost"); /* cannot be: it is there */
         value_free(s, value);
-        record_changed(s, RECORD_VALUES, hash);
+        sched_save_record_changed(s, RECORD_VALUES, hash);
     }
     if (err)
-        call_fail(call, err);
+        sched_call_fail(call, err);
     else
-        call_answer(call, NULL);
+        sched_call_answer(call, NULL);
 }
 
 static void get_timed_out(struct sched_call *call)
 {
-    call_fail(call, err_set(PARAMO_E_TIMEOUT, "no value was put at %s", call->u.kv_key));
+    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "no value was put at %s", call->u.kv_key));
 }
 
 static void get_withdrawn(struct sched_call *call)
@@ -181,7 +182,7 @@ void sched_kv_get(struct sched_call *call, struct reader *body)
     struct kv_get m;
     paramo_err err = kv_get_decode(body, &m);
     if (err) {
-        call_fail(call, err);
+        sched_call_fail(call, err);
         return;
     }
     const struct kv_value *value = value_find(s, m.key);
@@ -191,10 +192,10 @@ void sched_kv_get(struct sched_call *call, struct reader *body)
     }
     call->u.kv_key = strdup(m.key);
     if (!call->u.kv_key) {
-        call_fail(call, err_memory(strlen(m.key)));
+        sched_call_fail(call, err_memory(strlen(m.key)));
         return;
     }
-    call_defer(call, &s->kv_deferred, m.timeout_ms, get_timed_out);
+    sched_call_defer(call, &s->values.deferred, m.timeout_ms, get_timed_out);
     if (call->queue)
         call->withdrawn = get_withdrawn;
     else
@@ -203,7 +204,7 @@ void sched_kv_get(struct sched_call *call, struct reader *body)
 
 void sched_kv_record(const struct scheduler *s, uint64_t key, struct writer *w)
 {
-    for (const struct kv_value *value = map_get(&s->kv, key); value; value = value->next) {
+    for (const struct kv_value *value = map_get(&s->values.by_hash, key); value; value = value->next) {
         write_string(w, value->key);
         write_u32(w, (uint32_t)value->len);
         if (value->len)
@@ -215,8 +216,8 @@ void sched_kv_records(const struct scheduler *s, struct writer *w)
 {
     uint64_t key;
     void *value;
-    for (size_t i = 0, mark; map_next(&s->kv, &i, &key, &value);) {
-        record_begin(w, RECORD_VALUES, key, &mark);
+    for (size_t i = 0, mark; map_next(&s->values.by_hash, &i, &key, &value);) {
+        sched_save_record_begin(w, RECORD_VALUES, key, &mark);
         sched_kv_record(s, key, w);
         store_record_end(w, mark);
     }
@@ -245,11 +246,16 @@ void sched_kv_fini(struct scheduler *s)
 {
     uint64_t key;
     void *first;
-    for (size_t i = 0; map_next(&s->kv, &i, &key, &first);)
+    for (size_t i = 0; map_next(&s->values.by_hash, &i, &key, &first);)
         for (struct kv_value *value = first, *next; value; value = next) {
             next = value->next;
             value_free(s, value);
         }
-    map_fini(&s->kv);
-    map_init(&s->kv);
+    map_fini(&s->values.by_hash);
+    map_init(&s->values.by_hash);
+}
+
+size_t sched_kv_count(const struct scheduler *s)
+{
+    return s->values.count;
 }

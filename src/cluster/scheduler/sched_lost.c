@@ -2,6 +2,8 @@
  * go back to the last checkpoint (sched_ckpt.c). Then views say which (struct view, lost), from the one that
  * has the dead server dead until all of them are there again: so no owner takes them for empty meanwhile, and
  * the next scheduler goes on with it. */
+#include "cluster/scheduler/sched_lost.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +17,7 @@ enum { RANGES_SHOWN = 3 /* of a table's rows; more are "and more". Arbitrary */ 
 
 bool sched_lost_restores(const struct scheduler *s)
 {
-    return s->config.on_loss_restore && !s->restoring; /* a job that is about to begin with one ends */
+    return s->config.on_loss_restore && !s->ckpts.restoring; /* a job that is about to begin with one ends */
 }
 
 /* ---- which rows ---------------------------------------------------------------------------------------- */
@@ -30,8 +32,8 @@ static bool level_loses(const struct view_table *table, unsigned level)
 /* What is to be restored; else what the last death has taken. */
 static bool partition_lost(const struct scheduler *s, const struct view_table *table, size_t partition)
 {
-    return s->lost_at ? table->since < s->lost_at && level_loses(table, s->lost[partition])
-                      : level_loses(table, s->lowest[partition]);
+    return s->lost.at ? table->since < s->lost.at && level_loses(table, s->lost.level[partition])
+                      : level_loses(table, s->lost.lowest[partition]);
 }
 
 static uint32_t partitions_lost(const struct scheduler *s, const struct view_table *table)
@@ -44,7 +46,7 @@ static uint32_t partitions_lost(const struct scheduler *s, const struct view_tab
 
 bool sched_lost_table(const struct scheduler *s, const struct view_table *table)
 {
-    return s->lost_at && partitions_lost(s, table);
+    return s->lost.at && partitions_lost(s, table);
 }
 
 void sched_lost_note(struct scheduler *s)
@@ -52,20 +54,20 @@ void sched_lost_note(struct scheduler *s)
     uint64_t next = sched_view_next(s);
     bool loses[RING_LEVELS + 1] = {false}, any = false;
     for (unsigned level = 1; level <= RING_LEVELS; level++)
-        for (uint32_t i = 0; i < s->tables_count; i++)
-            loses[level] |= s->tables[i].since < next && level_loses(&s->tables[i], level);
+        for (uint32_t i = 0; i < s->view.tables_count; i++)
+            loses[level] |= s->view.tables[i].since < next && level_loses(&s->view.tables[i], level);
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
-        uint8_t level = s->lowest[a];
+        uint8_t level = s->lost.lowest[a];
         if (!loses[level])
             continue;
         any = true;
-        s->lost[a] = level > s->lost[a] ? level : s->lost[a];
+        s->lost.level[a] = level > s->lost.level[a] ? level : s->lost.level[a];
     }
     if (any) {
-        s->lost_at = next;
-        s->lost_more = true;
+        s->lost.at = next;
+        s->lost.more = true;
     }
-    if (!ring_adopt(&s->chains, s->ring_shards, s->shards_gone, s->shards_count, s->shards_owned))
+    if (!ring_adopt(&s->ring.chains, s->ring.wanted, s->ring.gone, s->ring.shards_count, s->ring.owned))
         log_debug("scheduler: no server is left"); /* sched_lost_check ends the job */
 }
 
@@ -129,15 +131,15 @@ static bool append_lost(const struct scheduler *s, struct text *t)
 {
     char names[ERR_TEXT_MAX];
     bool any = false;
-    (void)roster_gone(s, PARAMO_GROUP_SERVERS, true, names, sizeof names);
+    (void)sched_roster_gone(s, PARAMO_GROUP_SERVERS, true, names, sizeof names);
     append_text(t, "the last copy is lost");
     if (names[0]) /* else others have joined in their places */
         append_text(t, " (%s)", names);
     append_text(t, ":");
-    for (uint32_t i = 0; i < s->tables_count; i++)
-        if (partitions_lost(s, &s->tables[i])) {
+    for (uint32_t i = 0; i < s->view.tables_count; i++)
+        if (partitions_lost(s, &s->view.tables[i])) {
             append_text(t, any ? "; " : " ");
-            append_keys(s, &s->tables[i], t);
+            append_keys(s, &s->view.tables[i], t);
             any = true;
         }
     return any;
@@ -157,12 +159,12 @@ void sched_lost_warn(const struct scheduler *s, const char *back)
 static bool goes_on(const struct scheduler *s)
 {
     for (size_t a = 0; a < RING_PARTITIONS; a++)
-        if (s->lost[a] == RING_LEVELS)
+        if (s->lost.level[a] == RING_LEVELS)
             return false;
-    for (uint32_t i = 0; i < s->tables_count; i++)
-        if (s->tables[i].options.replicas && partitions_lost(s, &s->tables[i]))
+    for (uint32_t i = 0; i < s->view.tables_count; i++)
+        if (s->view.tables[i].options.replicas && partitions_lost(s, &s->view.tables[i]))
             return false;
-    return s->lost_at && s->chains.replicas;
+    return s->lost.at && s->ring.chains.replicas;
 }
 
 void sched_lost_end(struct scheduler *s, const char *why)
@@ -174,7 +176,7 @@ void sched_lost_end(struct scheduler *s, const char *why)
     if (why)
         append_text(&t, "; they cannot be restored: %s", why);
     if (!goes_on(s)) {
-        sched_end(s, PARAMO_E_DATA_LOST, text);
+        sched_end_begin(s, PARAMO_E_DATA_LOST, text);
         return;
     }
     log_warn("scheduler: %s", text);
@@ -183,22 +185,22 @@ void sched_lost_end(struct scheduler *s, const char *why)
 
 void sched_lost_restored(struct scheduler *s)
 {
-    s->lost_at = 0;
-    s->lost_tries = 0;
-    s->lost_said = false;
-    memset(s->lost, 0, sizeof s->lost);
+    s->lost.at = 0;
+    s->lost.tries = 0;
+    s->lost.said = false;
+    memset(s->lost.level, 0, sizeof s->lost.level);
     sched_view_change(s);
-    sched_tables_go_on(s);
+    sched_view_tables_resume(s);
 }
 
 static void warn_of_tables(const struct scheduler *s)
 {
     char text[CALL_TEXT_MAX];
-    for (uint32_t i = 0; i < s->tables_count; i++) {
+    for (uint32_t i = 0; i < s->view.tables_count; i++) {
         struct text t = {.to = text, .capacity = sizeof text};
-        if (!partitions_lost(s, &s->tables[i]))
+        if (!partitions_lost(s, &s->view.tables[i]))
             continue;
-        append_keys(s, &s->tables[i], &t);
+        append_keys(s, &s->view.tables[i], &t);
         log_warn("scheduler: lost, for it has no copies: %s", text);
     }
 }
@@ -208,10 +210,10 @@ static bool orphans(struct scheduler *s)
 {
     bool any = false;
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
-        uint16_t owner = s->chains.level[0].owner[a];
-        bool orphan = owner != RING_NONE && s->shards_gone[owner];
-        if (orphan && !s->lowest[a])
-            s->lowest[a] = RING_LEVELS; /* an earlier scheduler has seen that death */
+        uint16_t owner = s->ring.chains.level[0].owner[a];
+        bool orphan = owner != RING_NONE && s->ring.gone[owner];
+        if (orphan && !s->lost.lowest[a])
+            s->lost.lowest[a] = RING_LEVELS; /* an earlier scheduler has seen that death */
         any |= orphan;
     }
     return any;
@@ -220,22 +222,22 @@ static bool orphans(struct scheduler *s)
 void sched_lost_check(struct scheduler *s)
 {
     bool restores = sched_lost_restores(s);
-    if (s->state != SCHED_RUNNING || (!s->chains.replicas && !restores && !s->lost_at))
+    if (s->state != SCHED_RUNNING || (!s->ring.chains.replicas && !restores && !s->lost.at))
         return;
     sched_ring_check_gone(s);
     bool over = orphans(s);
-    if (over && restores && !s->lost_more) { /* the scheduler before this one had them wait for its return */
+    if (over && restores && !s->lost.more) { /* the scheduler before this one had them wait for its return */
         sched_lost_note(s);
         sched_ring_changed(s);
         sched_view_change(s);
         over = orphans(s);
     }
-    if (s->lost_at && restores && !over)
-        sched_ckpt_lost(s, s->lost_more);
-    else if (over || s->lost_at) /* without the option the scheduler before this one had it */
+    if (s->lost.at && restores && !over)
+        sched_ckpt_lost(s, s->lost.more);
+    else if (over || s->lost.at) /* without the option the scheduler before this one had it */
         sched_lost_end(s, restores ? "no server is left" : NULL);
     else
         warn_of_tables(s);
-    memset(s->lowest, 0, sizeof s->lowest); /* that has been said */
-    s->lost_more = false;
+    memset(s->lost.lowest, 0, sizeof s->lost.lowest); /* that has been said */
+    s->lost.more = false;
 }

@@ -1,5 +1,7 @@
 /* Moves of partitions, as orders to the shards (cluster/scheduler/migrations.h): after a death, when a server
  * comes or is to go. */
+#include "cluster/scheduler/sched_migrations.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,11 +25,6 @@ struct migration_note {
     uint32_t what;
 };
 
-static struct sched_node *server_of(const struct scheduler *s, uint16_t shard)
-{
-    return s->slots[SLOTS_SERVERS].node[(s->shards[shard].node - PARAMO_ID_SERVER(0)) / 2];
-}
-
 static bool is_there(const struct sched_node *node)
 {
     return node->state == SNODE_JOINED || node->state == SNODE_ABSENT;
@@ -48,10 +45,10 @@ static paramo_err send_order(struct scheduler *s, const struct migration *migrat
 static void hold(struct scheduler *s)
 {
     struct lane *lane = s->config.lane;
-    migrations_hold(&s->migrations);
-    if (s->ckpt)
+    migrations_hold(&s->migrations.machine);
+    if (s->ckpts.current)
         return; /* its end goes on with them */
-    if (lane_timer_arm(lane, &s->migrations_timer, lane_now(lane) + MIGRATIONS_PAUSE))
+    if (lane_timer_arm(lane, &s->migrations.timer, lane_now(lane) + MIGRATIONS_PAUSE))
         log_error("scheduler: %s", err_text()); /* the next change of servers goes on with it */
 }
 
@@ -64,30 +61,30 @@ static void answered(void *arg, struct sched_node *node, paramo_err status, stru
     char label[SCHED_LABEL];
     (void)result;
     note_free(note);
-    if (what == ORDER_MIGRATION_END || !migrations_find(&s->migrations, migration.id))
+    if (what == ORDER_MIGRATION_END || !migrations_find(&s->migrations.machine, migration.id))
         return;
     if (status) {
         log_warn("scheduler: partitions %u to %u are not migrated: %s: %s", migration.first,
-                 migration.first + migration.partitions - 1, node_label(node, label), err_text());
+                 migration.first + migration.partitions - 1, sched_roster_label(node, label), err_text());
         hold(s);
-        migrations_failed(&s->migrations, migration.id);
+        migrations_failed(&s->migrations.machine, migration.id);
     } else if (what == ORDER_MIGRATION_SOURCE) {
-        migrations_agreed(&s->migrations, migration.id, migration.from);
-        migrations_agreed(&s->migrations, migration.id, migration.to);
+        migrations_agreed(&s->migrations.machine, migration.id, migration.from);
+        migrations_agreed(&s->migrations.machine, migration.id, migration.to);
         if (send_order(s, &migration, ORDER_MIGRATION_TARGET, false)) {
             hold(s);
-            migrations_failed(&s->migrations, migration.id);
+            migrations_failed(&s->migrations.machine, migration.id);
         }
     } else if (what == ORDER_MIGRATION_TARGET) {
-        migrations_full(&s->migrations, migration.id);
+        migrations_full(&s->migrations.machine, migration.id);
     } else {
-        migrations_paused(&s->migrations, migration.id);
+        migrations_paused(&s->migrations.machine, migration.id);
     }
 }
 
 static struct migration_shard place_of(const struct scheduler *s, uint16_t shard)
 {
-    return (struct migration_shard){.node = s->shards[shard].node, .index = s->shards[shard].index};
+    return (struct migration_shard){.node = s->ring.shards[shard].node, .index = s->ring.shards[shard].index};
 }
 
 static paramo_err send_order_to(struct scheduler *s, uint16_t shard, const struct migration *migration,
@@ -108,16 +105,16 @@ static paramo_err send_order_to(struct scheduler *s, uint16_t shard, const struc
     struct writer w = {0};
     if (!note)
         return err_memory(sizeof *note);
-    *note = (struct migration_note){.next = s->migration_notes,
-                                    .at = &s->migration_notes,
+    *note = (struct migration_note){.next = s->migrations.notes,
+                                    .at = &s->migrations.notes,
                                     .sched = s,
                                     .migration = *migration,
                                     .what = what};
     if (note->next)
         note->next->at = &note->next;
-    s->migration_notes = note;
+    s->migrations.notes = note;
     migration_order_encode(&order, &w);
-    paramo_err err = order_issue(server_of(s, shard), what, &w, answered, note);
+    paramo_err err = sched_order_issue(sched_ring_server(s, shard), what, &w, answered, note);
     if (err)
         note_free(note);
     return err;
@@ -130,12 +127,12 @@ static paramo_err send_order(struct scheduler *s, const struct migration *migrat
     return send_order_to(s, shard, migration, what, committed);
 }
 
-/* ---- servers that are to go ---- */
+/* ---- servers that are to go ---------------------------------------------------------------------------- */
 
 static bool may_go(const struct scheduler *s, const struct sched_node *node)
 {
-    for (uint32_t i = 0; i < s->shards_count; i++)
-        if (s->shards[i].node == node->info.id && migrations_needs(&s->migrations, (uint16_t)i))
+    for (uint32_t i = 0; i < s->ring.shards_count; i++)
+        if (s->ring.shards[i].node == node->info.id && migrations_needs(&s->migrations.machine, (uint16_t)i))
             return false;
     return true;
 }
@@ -145,14 +142,14 @@ static bool may_go(const struct scheduler *s, const struct sched_node *node)
 static void copies_missing(const struct scheduler *s, unsigned *missing, unsigned *absent)
 {
     uint64_t begins[PARTITION_WORDS] = {0};
-    ring_begins(&s->chains, begins);
+    ring_begins(&s->ring.chains, begins);
     *missing = *absent = 0;
     for (partition_set_runs(a, end, begins))
-        for (unsigned l = 0; l <= s->chains.replicas; l++) {
-            uint16_t member = s->chains.level[l].owner[a];
+        for (unsigned l = 0; l <= s->ring.chains.replicas; l++) {
+            uint16_t member = s->ring.chains.level[l].owner[a];
             if (member == RING_NONE)
                 *missing += end - a;
-            else if (server_of(s, member)->state != SNODE_JOINED && !MUTANT(absent_counts))
+            else if (sched_ring_server(s, member)->state != SNODE_JOINED && !MUTANT(absent_counts))
                 *absent += end - a;
         }
 }
@@ -160,16 +157,16 @@ static void copies_missing(const struct scheduler *s, unsigned *missing, unsigne
 /* Nothing moves, or is about to, and the view that says so is out: the next scheduler begins with it. */
 static bool is_idle(const struct scheduler *s)
 {
-    bool migrations = s->migrations_ends_count;
-    migrations |= s->migrations.wanted &&
-                  !migrations_converged(&s->migrations); /* not wanted: nothing has changed yet */
+    bool migrations = s->migrations.ends_count;
+    migrations |= s->migrations.machine.wanted &&
+                  !migrations_converged(&s->migrations.machine); /* not wanted: nothing has changed yet */
     for (size_t i = 0; i < MIGRATIONS_MAX; i++)
-        migrations |= s->migrations.migration[i].state != MIGRATION_NONE;
-    return s->state == SCHED_RUNNING && !migrations && !s->lost_at && !s->restoring && !s->view_changed &&
-           s->announced == s->view_number;
+        migrations |= s->migrations.machine.migration[i].state != MIGRATION_NONE;
+    return s->state == SCHED_RUNNING && !migrations && !s->lost.at && !s->ckpts.restoring &&
+           !s->view.changed && s->view.announced == s->view.number;
 }
 
-bool sched_converged(const struct scheduler *s)
+bool sched_migrations_converged(const struct scheduler *s)
 {
     unsigned missing, absent;
     copies_missing(s, &missing, &absent);
@@ -182,30 +179,30 @@ static void log_converged(struct scheduler *s)
     unsigned missing, absent;
     copies_missing(s, &missing, &absent);
     bool rest = is_idle(s) && !absent, converged = rest && !missing;
-    if (converged && !s->migrations_converged)
+    if (converged && !s->migrations.converged)
         log_info("scheduler: rebalancing is complete: every key has all its copies");
-    if (rest && !converged && !s->migrations_short)
+    if (rest && !converged && !s->migrations.short_of_servers)
         log_info("scheduler: nothing is left to move; %u of %u copies are missing: more servers are needed",
-                 missing, (s->chains.replicas + 1) * RING_PARTITIONS);
-    s->migrations_converged = converged;
-    s->migrations_short = rest && !converged;
+                 missing, (s->ring.chains.replicas + 1) * RING_PARTITIONS);
+    s->migrations.converged = converged;
+    s->migrations.short_of_servers = rest && !converged;
 }
 
 /* The chains have changed, or who is here. A server without weight that has nothing left is told that it is
  * free, as at the end of the job. */
 static void drained(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, drain_timer);
-    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    struct scheduler *s = container_of(timer, struct scheduler, migrations.drain_timer);
+    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS];
     for (uint32_t rank = 0; rank < servers->count && s->state == SCHED_RUNNING; rank++) {
         struct sched_node *node = servers->node[rank];
         char label[SCHED_LABEL];
         if (node->state != SNODE_JOINED || node->info.weight || !may_go(s, node) ||
             !sched_status_goodbye(node))
             continue;
-        log_info("scheduler: %s is drained", node_label(node, label));
-        sched_send_end(node, PARAMO_OK, "");
-        roster_left(node);
+        log_info("scheduler: %s is drained", sched_roster_label(node, label));
+        sched_end_send(node, PARAMO_OK, "");
+        sched_roster_left(node);
     }
     log_converged(s);
 }
@@ -213,14 +210,15 @@ static void drained(struct lane_timer *timer)
 /* Not from inside: the machine may not be called back. */
 void sched_migrations_check(struct scheduler *s)
 {
-    s->drain_timer.fire = drained;
-    if (!s->drain_timer.slot && lane_timer_arm(s->config.lane, &s->drain_timer, lane_now(s->config.lane)))
+    s->migrations.drain_timer.fire = drained;
+    if (!s->migrations.drain_timer.slot &&
+        lane_timer_arm(s->config.lane, &s->migrations.drain_timer, lane_now(s->config.lane)))
         log_error("scheduler: %s", err_text()); /* the next change finds it */
 }
 
 static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t id)
 {
-    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS];
     char label[SCHED_LABEL];
     bool others = false;
     if (s->state != SCHED_RUNNING)
@@ -231,8 +229,9 @@ static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t i
         others |=
             servers->node[rank] != node && is_there(servers->node[rank]) && servers->node[rank]->info.weight;
     if (!others)
-        return err_set(PARAMO_E_REFUSED, "no other server can take what %s has", node_label(node, label));
-    log_info("scheduler: %s is to be drained", node_label(node, label));
+        return err_set(PARAMO_E_REFUSED, "no other server can take what %s has",
+                       sched_roster_label(node, label));
+    log_info("scheduler: %s is to be drained", sched_roster_label(node, label));
     node->info.weight = 0;
     sched_view_change(s);
     sched_migrations_retarget(s);
@@ -240,39 +239,40 @@ static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t i
     return PARAMO_OK;
 }
 
-void sched_drain_call(struct sched_call *call, struct reader *body)
+void sched_migrations_drain_call(struct sched_call *call, struct reader *body)
 {
     struct scheduler *s = call->node->sched;
     uint32_t id = read_u32(body);
     paramo_err err = call_body_end(body, "DRAIN");
     if (!err)
-        err = drain(s, id ? roster_node(s, id) : call->node, id);
+        err = drain(s, id ? sched_roster_find(s, id) : call->node, id);
     if (err)
-        call_fail(call, err);
+        sched_call_fail(call, err);
     else
-        call_answer(call, NULL);
+        sched_call_answer(call, NULL);
 }
 
 /* This thread's message says why not. */
-static void admin_query_answer(struct peer *peer, uint64_t number, paramo_err status)
+static void admin_query_answer(struct sched_peer *peer, uint64_t number, paramo_err status)
 {
     struct writer w = {0};
     if (status)
         call_text_encode(err_text(), &w);
-    paramo_err err = peer_reply(peer, CALL_DRAIN, number, status, &w);
+    paramo_err err = sched_peer_reply(peer, CALL_DRAIN, number, status, &w);
     writer_fini(&w);
     if (err)
         log_debug("scheduler: an answer to DRAIN was not sent: %s", err_text()); /* its deadline ends it */
 }
 
-paramo_err sched_drain_admin_query(struct peer *peer, const struct wire_head *head, struct reader *body)
+paramo_err sched_migrations_drain_query(struct sched_peer *peer, const struct wire_head *head,
+                                        struct reader *body)
 {
     struct scheduler *s = peer->sched;
     uint32_t id = read_u32(body);
     paramo_err err = call_body_end(body, "DRAIN");
     if (err)
         return err;
-    err = drain(s, s->state == SCHED_RUNNING ? roster_node(s, id) : NULL, id);
+    err = drain(s, s->state == SCHED_RUNNING ? sched_roster_find(s, id) : NULL, id);
     peer->drain_number = head->number;
     peer->drain_save = err ? 0 : sched_save_due(s);
     if (!peer->drain_save || MUTANT(answer_before_durable))
@@ -280,22 +280,22 @@ paramo_err sched_drain_admin_query(struct peer *peer, const struct wire_head *he
     return PARAMO_OK;
 }
 
-void sched_drain_saved(struct scheduler *s, uint64_t save)
+void sched_migrations_drain_saved(struct scheduler *s, uint64_t save)
 {
-    for (struct peer *peer = s->peers; peer; peer = peer->next)
+    for (struct sched_peer *peer = s->peers.first; peer; peer = peer->next)
         if (peer->drain_save && peer->drain_save <= save) {
             peer->drain_save = 0;
             admin_query_answer(peer, peer->drain_number, PARAMO_OK);
         }
 }
 
-/* ---- what the machine says ---- */
+/* ---- what the machine says ----------------------------------------------------------------------------- */
 
 static void order_failed(struct scheduler *s, const struct migration *migration)
 {
     log_warn("scheduler: partitions %u to %u are not migrated: %s", migration->first,
              migration->first + migration->partitions - 1, err_text());
-    s->migrations_unsent = true;
+    s->migrations.unsent = true;
     hold(s);
 }
 
@@ -319,7 +319,7 @@ static void commit(void *arg, const struct migration *migration)
 {
     struct scheduler *s = arg;
     if (migration && !migration->handover)
-        s->shards[migration->to].last_migration = migration->id;
+        s->ring.shards[migration->to].last_migration = migration->id;
     if (migration) /* its end tells both sides who has them */
         sched_ring_told(s, migration->first, migration->partitions);
     sched_ring_changed(s);
@@ -332,7 +332,7 @@ static bool end_told(struct scheduler *s, struct migration_end *e)
 {
     const uint16_t side[] = {e->migration.from, e->migration.to};
     for (size_t i = 0; i < 2; i++)
-        e->untold[i] = e->untold[i] && is_there(server_of(s, side[i])) &&
+        e->untold[i] = e->untold[i] && is_there(sched_ring_server(s, side[i])) &&
                        send_order_to(s, side[i], &e->migration, ORDER_MIGRATION_END, e->committed);
     return !e->untold[0] && !e->untold[1];
 }
@@ -340,8 +340,8 @@ static bool end_told(struct scheduler *s, struct migration_end *e)
 static void ends_soon(struct scheduler *s)
 {
     struct lane *lane = s->config.lane;
-    if (!s->migrations_ends_timer.slot &&
-        lane_timer_arm(lane, &s->migrations_ends_timer, lane_now(lane) + ENDS_PAUSE))
+    if (!s->migrations.ends_timer.slot &&
+        lane_timer_arm(lane, &s->migrations.ends_timer, lane_now(lane) + ENDS_PAUSE))
         log_error("scheduler: %s", err_text()); /* whatever goes on with moves tries it, too */
 }
 
@@ -356,24 +356,24 @@ static void end(void *arg, const struct migration *migration, bool committed)
     log_warn("scheduler: the end of a migration is sent later: %s", err_text());
     if (MUTANT(end_of_migration_unsent))
         return;
-    migrations_hold(&s->migrations);
-    assert(s->migrations_ends_count < MIGRATIONS_MAX);
-    s->migrations_ends[s->migrations_ends_count++] = e;
+    migrations_hold(&s->migrations.machine);
+    assert(s->migrations.ends_count < MIGRATIONS_MAX);
+    s->migrations.ends[s->migrations.ends_count++] = e;
     ends_soon(s);
 }
 
 static const struct migrations_ops ops = {.begin = begin, .pause = pause, .commit = commit, .end = end};
 
-/* ---- what it is told ---- */
+/* ---- what it is told ----------------------------------------------------------------------------------- */
 
 /* True: all have been. */
 static bool ends_told(struct scheduler *s)
 {
     unsigned left = 0;
-    for (unsigned i = 0; i < s->migrations_ends_count; i++)
-        if (!end_told(s, &s->migrations_ends[i]))
-            s->migrations_ends[left++] = s->migrations_ends[i];
-    s->migrations_ends_count = left;
+    for (unsigned i = 0; i < s->migrations.ends_count; i++)
+        if (!end_told(s, &s->migrations.ends[i]))
+            s->migrations.ends[left++] = s->migrations.ends[i];
+    s->migrations.ends_count = left;
     if (left)
         ends_soon(s);
     return !left;
@@ -381,25 +381,26 @@ static bool ends_told(struct scheduler *s)
 
 static void go_on(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, migrations_timer);
+    struct scheduler *s = container_of(timer, struct scheduler, migrations.timer);
     if (s->state != SCHED_RUNNING || !ends_told(s))
         return;
-    if (s->migrations_unsent) { /* whose order could not be given: none of them goes on by itself */
-        s->migrations_unsent = false;
+    if (s->migrations.unsent) { /* whose order could not be given: none of them goes on by itself */
+        s->migrations.unsent = false;
         for (size_t i = 0; i < MIGRATIONS_MAX; i++)
-            if (s->migrations.migration[i].state == MIGRATION_PLANNED ||
-                s->migrations.migration[i].state == MIGRATION_FULL)
-                migrations_failed(&s->migrations, s->migrations.migration[i].id);
+            if (s->migrations.machine.migration[i].state == MIGRATION_PLANNED ||
+                s->migrations.machine.migration[i].state == MIGRATION_FULL)
+                migrations_failed(&s->migrations.machine, s->migrations.machine.migration[i].id);
     }
-    if (!s->migrations_ends_count)
-        migrations_resume(&s->migrations);
+    if (!s->migrations.ends_count)
+        migrations_resume(&s->migrations.machine);
 }
 
 static void ends_due(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, migrations_ends_timer);
-    if (s->state == SCHED_RUNNING && ends_told(s) && !s->ckpt && !s->lost_at && !s->migrations_timer.slot)
-        go_on(&s->migrations_timer);
+    struct scheduler *s = container_of(timer, struct scheduler, migrations.ends_timer);
+    if (s->state == SCHED_RUNNING && ends_told(s) && !s->ckpts.current && !s->lost.at &&
+        !s->migrations.timer.slot)
+        go_on(&s->migrations.timer);
 }
 
 /* Who holds what when all is done: by weight, among those who are there. */
@@ -408,31 +409,32 @@ void sched_migrations_retarget(struct scheduler *s)
     uint64_t weight = 0;
     if (s->state != SCHED_RUNNING)
         return;
-    for (uint32_t i = 0; i < s->shards_count; i++) {
-        const struct sched_node *node = server_of(s, (uint16_t)i);
+    for (uint32_t i = 0; i < s->ring.shards_count; i++) {
+        const struct sched_node *node = sched_ring_server(s, (uint16_t)i);
         bool there = is_there(node);
         /* Without copies a dead server's partitions wait for the one that takes its place. */
-        bool counts = there || (!s->chains.replicas && !sched_lost_restores(s) && node->state == SNODE_DEAD);
-        s->ring_shards[i] = (struct ring_shard){
+        bool counts =
+            there || (!s->ring.chains.replicas && !sched_lost_restores(s) && node->state == SNODE_DEAD);
+        s->ring.wanted[i] = (struct ring_shard){
             .weight = counts ? node->info.weight : 0, .server = node->rank, .domain = node->info.domain};
-        s->migrations_shards[i] = (struct migrations_shard){.server = node->rank, .gone = !there};
-        weight += s->ring_shards[i].weight;
+        s->migrations.shards[i] = (struct migrations_shard){.server = node->rank, .gone = !there};
+        weight += s->ring.wanted[i].weight;
     }
-    migrations_set_shards(&s->migrations, s->migrations_shards, s->shards_count);
+    migrations_set_shards(&s->migrations.machine, s->migrations.shards, s->ring.shards_count);
     if (!weight)
         return;
     struct ring_chains *target = malloc(sizeof *target);
-    paramo_err err = target
-                         ? ring_place(s->ring_shards, s->shards_count, s->config.replicas, &s->chains, target)
-                         : err_memory(sizeof *target);
+    paramo_err err =
+        target ? ring_place(s->ring.wanted, s->ring.shards_count, s->config.replicas, &s->ring.chains, target)
+               : err_memory(sizeof *target);
     if (err) {
         log_error("scheduler: no plan is made: %s", err_text());
     } else {
         sched_ring_warn(s, target);
-        migrations_set_target(&s->migrations, target);
-        s->migrations_converged = false;
-        if (!s->ckpt && !s->lost_at && !s->migrations_timer.slot)
-            go_on(&s->migrations_timer); /* those held without a timer, too */
+        migrations_set_target(&s->migrations.machine, target);
+        s->migrations.converged = false;
+        if (!s->ckpts.current && !s->lost.at && !s->migrations.timer.slot)
+            go_on(&s->migrations.timer); /* those held without a timer, too */
         sched_migrations_check(s);
     }
     free(target);
@@ -440,57 +442,78 @@ void sched_migrations_retarget(struct scheduler *s)
 
 void sched_migrations_suspend(struct scheduler *s)
 {
-    migrations_hold(&s->migrations);
-    lane_timer_cancel(s->config.lane, &s->migrations_timer);
+    migrations_hold(&s->migrations.machine);
+    lane_timer_cancel(s->config.lane, &s->migrations.timer);
     for (size_t i = 0; i < MIGRATIONS_MAX; i++)
-        if (s->migrations.migration[i].state != MIGRATION_NONE)
-            migrations_failed(&s->migrations, s->migrations.migration[i].id);
+        if (s->migrations.machine.migration[i].state != MIGRATION_NONE)
+            migrations_failed(&s->migrations.machine, s->migrations.machine.migration[i].id);
 }
 
 void sched_migrations_resume(struct scheduler *s)
 {
     if (s->state == SCHED_RUNNING)
-        go_on(&s->migrations_timer);
+        go_on(&s->migrations.timer);
 }
 
 void sched_migrations_restart(struct scheduler *s, uint64_t term)
 {
-    if (s->migrations.next_id >> 32 >= term)
+    if (s->migrations.machine.next_id >> 32 >= term)
         return;
     sched_migrations_suspend(s);
-    s->migrations.next_id = (term << 32) + 1;
-    if (!s->ckpt && !s->lost_at)
+    s->migrations.machine.next_id = (term << 32) + 1;
+    if (!s->ckpts.current && !s->lost.at)
         sched_migrations_resume(s); /* a checkpoint's end goes on with them */
 }
 
 paramo_err sched_migrations_init(struct scheduler *s)
 {
-    s->migrations_timer.fire = go_on;
-    s->migrations_ends_timer.fire = ends_due;
-    migrations_init(&s->migrations, &s->chains, &ops, s);
-    s->migrations.next_id =
-        (s->view_number >> 32 << 32) + 1; /* above all of an earlier scheduler of this job */
-    s->migrations_shards = calloc(s->shards_count + 1, sizeof *s->migrations_shards);
-    return s->migrations_shards ? PARAMO_OK : err_memory(s->shards_count * sizeof *s->migrations_shards);
+    s->migrations.timer.fire = go_on;
+    s->migrations.ends_timer.fire = ends_due;
+    migrations_init(&s->migrations.machine, &s->ring.chains, &ops, s);
+    s->migrations.machine.next_id =
+        (s->view.number >> 32 << 32) + 1; /* above all of an earlier scheduler of this job */
+    s->migrations.shards = calloc(s->ring.shards_count + 1, sizeof *s->migrations.shards);
+    return s->migrations.shards ? PARAMO_OK : err_memory(s->ring.shards_count * sizeof *s->migrations.shards);
 }
 
 paramo_err sched_migrations_reserve(struct scheduler *s, size_t shards)
 {
-    struct migrations_shard *longer = realloc(s->migrations_shards, shards * sizeof *longer);
+    struct migrations_shard *longer = realloc(s->migrations.shards, shards * sizeof *longer);
     if (!longer)
         return err_memory(shards * sizeof *longer);
-    if (s->migrations.shard)
-        s->migrations.shard = longer; /* the machine has it */
-    s->migrations_shards = longer;
+    if (s->migrations.machine.shard)
+        s->migrations.machine.shard = longer; /* the machine has it */
+    s->migrations.shards = longer;
     return PARAMO_OK;
 }
 
 void sched_migrations_fini(struct scheduler *s)
 {
-    lane_timer_cancel(s->config.lane, &s->drain_timer);
-    lane_timer_cancel(s->config.lane, &s->migrations_timer);
-    lane_timer_cancel(s->config.lane, &s->migrations_ends_timer);
-    while (s->migration_notes)
-        note_free(s->migration_notes);
-    free(s->migrations_shards);
+    lane_timer_cancel(s->config.lane, &s->migrations.drain_timer);
+    lane_timer_cancel(s->config.lane, &s->migrations.timer);
+    lane_timer_cancel(s->config.lane, &s->migrations.ends_timer);
+    while (s->migrations.notes)
+        note_free(s->migrations.notes);
+    free(s->migrations.shards);
+}
+
+void sched_migrations_table(struct scheduler *s, unsigned replicas)
+{
+    migrations_table(&s->migrations.machine, replicas);
+}
+
+const struct ring_ends *sched_migrations_ends(const struct scheduler *s)
+{
+    return &s->migrations.machine.ends;
+}
+
+void sched_migrations_settled(struct scheduler *s)
+{
+    s->migrations.converged = true;
+}
+
+void sched_migrations_announced(struct scheduler *s)
+{
+    if (!s->migrations.converged)
+        sched_migrations_check(s);
 }

@@ -1,3 +1,5 @@
+#include "cluster/scheduler/sched_orders.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -21,19 +23,19 @@ static void order_free(struct sched_order *order)
     free(order);
 }
 
-void orders_send(struct sched_node *node, uint64_t overdue)
+void sched_orders_send(struct sched_node *node, uint64_t overdue)
 {
     struct scheduler *s = node->sched;
     uint64_t now = lane_now(s->config.lane);
     if (!node->peer || s->state != SCHED_RUNNING)
         return;
-    for (struct sched_order *order = node->orders; order; order = order->next) {
+    for (struct sched_order *order = node->orders.first; order; order = order->next) {
         struct wire_head head = {.kind = WIRE_ORDER,
                                  .table = order->what,
                                  .number = order->id,
-                                 .floor = node->orders->id,
+                                 .floor = node->orders.first->id,
                                  .view = order->view};
-        if (order->view > s->announced || (order->sent_at && now - order->sent_at < overdue))
+        if (order->view > s->view.announced || (order->sent_at && now - order->sent_at < overdue))
             continue; /* it follows the view that it may speak of */
         if (control_message_send_shared(node->peer->conn, &head, order->fields))
             return; /* its queue is full: a heartbeat brings it */
@@ -41,28 +43,29 @@ void orders_send(struct sched_node *node, uint64_t overdue)
     }
 }
 
-void orders_unsend(struct sched_node *node)
+void sched_orders_unsend(struct sched_node *node)
 {
-    for (struct sched_order *order = node->orders; order; order = order->next)
+    for (struct sched_order *order = node->orders.first; order; order = order->next)
         order->sent_at = 0;
 }
 
-paramo_err order_issue(struct sched_node *node, uint32_t what, struct writer *fields,
-                       void (*done)(void *arg, struct sched_node *node, paramo_err status,
-                                    struct reader *result),
-                       void *arg)
+paramo_err sched_order_issue(struct sched_node *node, uint32_t what, struct writer *fields,
+                             void (*done)(void *arg, struct sched_node *node, paramo_err status,
+                                          struct reader *result),
+                             void *arg)
 {
     struct scheduler *s = node->sched;
     char label[SCHED_LABEL];
     if (node->state != SNODE_JOINED && node->state != SNODE_ABSENT) {
         writer_fini(fields);
-        return err_set(PARAMO_E_NODE_LOST, "%s is gone", node_label(node, label));
+        return err_set(PARAMO_E_NODE_LOST, "%s is gone", sched_roster_label(node, label));
     }
-    if (node->order_next >> 32 < s->view_number >> 32) /* above all of an earlier scheduler of this job */
-        node->order_next = (s->view_number & ~(uint64_t)UINT32_MAX) + 1;
-    if (node->orders && node->order_next - node->orders->id >= ORDERS_WINDOW) {
+    if (node->orders.next_id >> 32 < s->view.number >> 32) /* above all of an earlier scheduler of this job */
+        node->orders.next_id = (s->view.number & ~(uint64_t)UINT32_MAX) + 1;
+    if (node->orders.first && node->orders.next_id - node->orders.first->id >= ORDERS_WINDOW) {
         writer_fini(fields);
-        return err_set(PARAMO_E_FULL, "%s has %d orders already", node_label(node, label), ORDERS_WINDOW);
+        return err_set(PARAMO_E_FULL, "%s has %d orders already", sched_roster_label(node, label),
+                       ORDERS_WINDOW);
     }
     struct sched_order *order = calloc(1, sizeof *order);
     struct control_message_body *body = control_message_body_new(fields);
@@ -71,21 +74,21 @@ paramo_err order_issue(struct sched_node *node, uint32_t what, struct writer *fi
         free(order);
         return err_memory(sizeof *order);
     }
-    *order = (struct sched_order){.id = node->order_next++,
-                                  .view = s->view_number,
+    *order = (struct sched_order){.id = node->orders.next_id++,
+                                  .view = s->view.number,
                                   .what = what,
                                   .fields = body,
                                   .done = done,
                                   .arg = arg};
-    *(node->orders ? &node->orders_last->next : &node->orders) = order;
-    node->orders_last = order;
-    orders_send(node, s->config.heartbeat_ms * ENV_MS);
+    *(node->orders.first ? &node->orders.last->next : &node->orders.first) = order;
+    node->orders.last = order;
+    sched_orders_send(node, s->config.heartbeat_ms * ENV_MS);
     return PARAMO_OK;
 }
 
 static struct sched_order *order_find(struct sched_node *node, uint64_t id)
 {
-    struct sched_order **at = &node->orders, *before = NULL;
+    struct sched_order **at = &node->orders.first, *before = NULL;
     while (*at && (*at)->id != id) {
         before = *at;
         at = &before->next;
@@ -94,22 +97,22 @@ static struct sched_order *order_find(struct sched_node *node, uint64_t id)
     if (!order)
         return NULL;
     *at = order->next;
-    if (node->orders_last == order)
-        node->orders_last = before;
+    if (node->orders.last == order)
+        node->orders.last = before;
     return order;
 }
 
-void order_done_call(struct sched_call *call, struct reader *body)
+void sched_order_done_call(struct sched_call *call, struct reader *body)
 {
     struct sched_node *node = call->node;
     struct order_done m;
     paramo_err err = order_done_decode(body, &m);
     struct sched_order *order = err ? NULL : order_find(node, m.order);
     if (err) {
-        call_fail(call, err);
+        sched_call_fail(call, err);
         return;
     }
-    call_answer(call, NULL);
+    sched_call_answer(call, NULL);
     if (!order)
         return; /* of an earlier scheduler, or of its own invention */
     struct reader rest = reader_over(m.rest, m.rest_len);
@@ -123,24 +126,24 @@ void order_done_call(struct sched_call *call, struct reader *body)
     order_free(order);
 }
 
-void orders_drop(struct sched_node *node, bool tell)
+void sched_orders_drop(struct sched_node *node, bool tell)
 {
     char label[SCHED_LABEL];
-    while (node->orders) {
-        struct sched_order *order = order_find(node, node->orders->id);
+    while (node->orders.first) {
+        struct sched_order *order = order_find(node, node->orders.first->id);
         if (tell)
-            order->done(order->arg, node, err_set(PARAMO_E_NODE_LOST, "%s is gone", node_label(node, label)),
-                        NULL);
+            order->done(order->arg, node,
+                        err_set(PARAMO_E_NODE_LOST, "%s is gone", sched_roster_label(node, label)), NULL);
         order_free(order);
     }
 }
 
-void orders_cancel(struct scheduler *s)
+void sched_orders_cancel(struct scheduler *s)
 {
     size_t cursor = 0;
-    for (struct sched_node *node; (node = roster_next(s, &cursor));) {
-        struct sched_order *order = node->orders; /* who is told of one may give others */
-        node->orders = node->orders_last = NULL;
+    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));) {
+        struct sched_order *order = node->orders.first; /* who is told of one may give others */
+        node->orders.first = node->orders.last = NULL;
         for (struct sched_order *next; order; order = next) {
             next = order->next;
             order->done(

@@ -1,8 +1,9 @@
-#include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_pool.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cluster/scheduler/sched.h"
 #include "wire/pool_calls.h"
 
 /*
@@ -66,21 +67,20 @@ struct sched_pool {
     struct map leases;    /* token -> lease */
     struct lease *leased; /* all of them */
     uint64_t tokens;
-    struct call_queue deferred;
+    struct sched_call_queue deferred;
 };
 
-/* ---- what is saved ----------------------------------------------------------------------------------------
- */
+/* ---- what is saved ------------------------------------------------------------------------------------- */
 
 static void pool_changed(struct sched_pool *pool)
 {
-    record_changed(pool->sched, RECORD_POOL, pool->place);
+    sched_save_record_changed(pool->sched, RECORD_POOL, pool->place);
 }
 
 static void unit_changed(struct sched_pool *pool, uint32_t unit)
 {
-    record_changed(pool->sched, RECORD_UNITS,
-                   (uint64_t)pool->place << RECORD_POOL_SHIFT | unit / RECORD_UNITS_MAX);
+    sched_save_record_changed(pool->sched, RECORD_UNITS,
+                              (uint64_t)pool->place << RECORD_POOL_SHIFT | unit / RECORD_UNITS_MAX);
 }
 
 static void units_changed(struct sched_pool *pool, uint32_t first)
@@ -89,8 +89,7 @@ static void units_changed(struct sched_pool *pool, uint32_t first)
         unit_changed(pool, unit);
 }
 
-/* ---- leases
- * ------------------------------------------------------------------------------------------------ */
+/* ---- leases -------------------------------------------------------------------------------------------- */
 
 static void lease_remove(struct sched_pool *pool, struct lease *lease)
 {
@@ -138,8 +137,7 @@ static void unit_release(struct sched_pool *pool, uint32_t unit)
         pool->cursor = unit;
 }
 
-/* ---- owners
- * ------------------------------------------------------------------------------------------------ */
+/* ---- owners -------------------------------------------------------------------------------------------- */
 
 static paramo_err owner_add(struct sched_pool *pool, uint64_t key, uint64_t incarnation)
 {
@@ -157,7 +155,7 @@ static paramo_err owner_add(struct sched_pool *pool, uint64_t key, uint64_t inca
     if (err)
         return err;
     pool->owners[pool->owners_count++] = (struct owner){.key = key, .incarnation = incarnation, .own = NONE};
-    record_changed(pool->sched, RECORD_OWNERS, pool->place);
+    sched_save_record_changed(pool->sched, RECORD_OWNERS, pool->place);
     return PARAMO_OK;
 }
 
@@ -176,8 +174,7 @@ static paramo_err owner_find(struct sched_pool *pool, const struct sched_node *n
     return err;
 }
 
-/* ---- rounds
- * ------------------------------------------------------------------------------------------------ */
+/* ---- rounds -------------------------------------------------------------------------------------------- */
 
 /* The FREE work units of each owner, in order. */
 static void chain_owners(struct sched_pool *pool)
@@ -226,8 +223,7 @@ static void finish_round(struct sched_pool *pool)
     }
 }
 
-/* ---- dealing
- * ----------------------------------------------------------------------------------------------- */
+/* ---- dealing ------------------------------------------------------------------------------------------- */
 
 /* Round 0: the stream's next work unit, which may turn out not to exist. */
 static paramo_err unit_new(struct sched_pool *pool, uint32_t *out)
@@ -304,7 +300,7 @@ static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_
                                       .round = round,
                                       .index = pool->units[unit].index,
                                       .token = pool->tokens};
-    result->view = node->sched->view_number;
+    result->view = node->sched->view.number;
     return PARAMO_OK;
 }
 
@@ -312,7 +308,7 @@ static void answer_unit(struct sched_call *call, const struct pool_next_result *
 {
     struct writer w = {0};
     pool_next_result_encode(result, &w);
-    call_answer(call, &w);
+    sched_call_answer(call, &w);
 }
 
 /* Something has changed: whoever waits and can be served is. */
@@ -323,18 +319,17 @@ static void wake(struct sched_pool *pool)
         next = call->next;
         paramo_err err = deal(pool, call->node, call->u.pool.who, call->u.pool.round, &result);
         if (err)
-            call_fail(call, err);
+            sched_call_fail(call, err);
         else if (result.state != POOL_NONE_NOW)
             answer_unit(call, &result);
     }
 }
 
-/* ---- calls
- * ------------------------------------------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------------------------------------- */
 
 static struct sched_pool *pool_named(const struct scheduler *s, const char *name)
 {
-    struct sched_pool *pool = s->pools;
+    struct sched_pool *pool = s->pools.first;
     while (pool && strcmp(pool->name, name) != 0)
         pool = pool->next;
     if (!pool)
@@ -344,18 +339,18 @@ static struct sched_pool *pool_named(const struct scheduler *s, const char *name
 
 static paramo_err pool_add(struct scheduler *s, const struct pool_open *m, struct sched_pool **out)
 {
-    if (s->pools_count == SCHED_POOLS_MAX)
+    if (s->pools.count == SCHED_POOLS_MAX)
         return err_set(PARAMO_E_FULL, "there are %d pools already", SCHED_POOLS_MAX);
     struct sched_pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         return err_memory(sizeof *pool);
     memcpy(pool->name, m->name, sizeof m->name);
     pool->sched = s;
-    pool->place = s->pools_count++;
+    pool->place = s->pools.count++;
     pool->streams = m->streams;
     pool->rounds = m->rounds;
-    pool->next = s->pools;
-    s->pools = pool;
+    pool->next = s->pools.first;
+    s->pools.first = pool;
     pool_changed(pool);
     *out = pool;
     return PARAMO_OK;
@@ -374,9 +369,9 @@ void sched_pool_open(struct sched_call *call, struct reader *body)
     else if (!err && !pool)
         err = pool_add(s, &m, &pool);
     if (err)
-        call_fail(call, err);
+        sched_call_fail(call, err);
     else
-        call_answer(call, NULL);
+        sched_call_answer(call, NULL);
 }
 
 static void next_timed_out(struct sched_call *call)
@@ -398,13 +393,13 @@ void sched_pool_next(struct sched_call *call, struct reader *body)
     if (!err)
         err = deal(pool, call->node, m.who, m.round, &result);
     if (err)
-        call_fail(call, err);
+        sched_call_fail(call, err);
     else if (result.state != POOL_NONE_NOW || m.timeout_ms == 0)
         answer_unit(call, &result);
     else {
         call->u.pool.who = m.who;
         call->u.pool.round = m.round;
-        call_defer(call, &pool->deferred, m.timeout_ms, next_timed_out);
+        sched_call_defer(call, &pool->deferred, m.timeout_ms, next_timed_out);
     }
 }
 
@@ -436,7 +431,7 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
     if (!err && !lease)
         err = err_set(PARAMO_E_NOT_FOUND, "the work unit has passed to someone else");
     if (err) {
-        call_fail(call, err);
+        sched_call_fail(call, err);
         return;
     }
     struct unit *unit = &pool->units[lease->unit];
@@ -445,7 +440,7 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
     pool->done++;
     if (!MUTANT(lease_returned_twice))
         lease_remove(pool, lease);
-    call_answer(call, NULL);
+    sched_call_answer(call, NULL);
     finish_round(pool);
     wake(pool);
 }
@@ -491,10 +486,10 @@ void sched_pool_end(struct sched_call *call, struct reader *body)
         err = err_set(PARAMO_E_INVALID,
                       "a stream of pool %s ends before a work unit that was there in round 0", pool->name);
     if (err) {
-        call_fail(call, err);
+        sched_call_fail(call, err);
         return;
     }
-    call_answer(call, NULL);
+    sched_call_answer(call, NULL);
     if (!lease)
         return; /* somebody found an end before this work unit */
     stream_ends(pool, lease->unit);
@@ -505,7 +500,7 @@ void sched_pool_end(struct sched_call *call, struct reader *body)
 size_t sched_pool_held(const struct sched_node *node)
 {
     size_t count = 0;
-    for (const struct sched_pool *pool = node->sched->pools; pool; pool = pool->next)
+    for (const struct sched_pool *pool = node->sched->pools.first; pool; pool = pool->next)
         for (const struct lease *lease = pool->leased; lease; lease = lease->next)
             count += lease->node == node;
     return count;
@@ -513,7 +508,7 @@ size_t sched_pool_held(const struct sched_node *node)
 
 void sched_pool_node_gone(struct sched_node *node)
 {
-    for (struct sched_pool *pool = node->sched->pools; pool; pool = pool->next) {
+    for (struct sched_pool *pool = node->sched->pools.first; pool; pool = pool->next) {
         for (struct lease *lease = pool->leased, *next; lease; lease = next) {
             next = lease->next;
             if (lease->node == node && !MUTANT(work_unit_kept_by_dead)) {
@@ -525,9 +520,7 @@ void sched_pool_node_gone(struct sched_node *node)
     }
 }
 
-/* ---- durable records
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- durable records ----------------------------------------------------------------------------------- */
 
 static void pool_write(const struct sched_pool *pool, struct writer *w)
 {
@@ -570,7 +563,7 @@ static void units_write(const struct sched_pool *pool, uint32_t record, struct w
 
 static struct sched_pool *pool_at(const struct scheduler *s, uint64_t place)
 {
-    struct sched_pool *pool = s->pools;
+    struct sched_pool *pool = s->pools.first;
     while (pool && pool->place != place)
         pool = pool->next;
     return pool;
@@ -592,15 +585,15 @@ void sched_pool_record(const struct scheduler *s, enum record_kind kind, uint64_
 void sched_pool_records(const struct scheduler *s, struct writer *w)
 {
     size_t mark;
-    for (const struct sched_pool *pool = s->pools; pool; pool = pool->next) {
-        record_begin(w, RECORD_POOL, pool->place, &mark);
+    for (const struct sched_pool *pool = s->pools.first; pool; pool = pool->next) {
+        sched_save_record_begin(w, RECORD_POOL, pool->place, &mark);
         pool_write(pool, w);
         store_record_end(w, mark);
-        record_begin(w, RECORD_OWNERS, pool->place, &mark);
+        sched_save_record_begin(w, RECORD_OWNERS, pool->place, &mark);
         owners_write(pool, w);
         store_record_end(w, mark);
         for (uint32_t i = 0; i * RECORD_UNITS_MAX < pool->count; i++) {
-            record_begin(w, RECORD_UNITS, (uint64_t)pool->place << RECORD_POOL_SHIFT | i, &mark);
+            sched_save_record_begin(w, RECORD_UNITS, (uint64_t)pool->place << RECORD_POOL_SHIFT | i, &mark);
             units_write(pool, i, w);
             store_record_end(w, mark);
         }
@@ -649,7 +642,7 @@ static paramo_err lease_restore(struct sched_pool *pool, uint32_t unit, uint64_t
 {
     if (owner >= pool->owners_count)
         return damaged();
-    struct sched_node *node = map_get(&pool->sched->incarnations, pool->owners[owner].incarnation);
+    struct sched_node *node = map_get(&pool->sched->roster.incarnations, pool->owners[owner].incarnation);
     if (!node || node->state != SNODE_ABSENT || MUTANT(lease_forgotten)) {
         pool->units[unit].state = UNIT_FREE;
         return PARAMO_OK;
@@ -699,7 +692,7 @@ paramo_err sched_pool_restore(struct scheduler *s, enum record_kind kind, uint64
 void sched_pool_restored(struct scheduler *s)
 {
     uint32_t places = 0;
-    for (struct sched_pool *pool = s->pools; pool; pool = pool->next) {
+    for (struct sched_pool *pool = s->pools.first; pool; pool = pool->next) {
         places = pool->place >= places ? pool->place + 1 : places;
         for (uint32_t i = 0; i < pool->count; i++) {
             pool->free += pool->units[i].state == UNIT_FREE;
@@ -708,12 +701,12 @@ void sched_pool_restored(struct scheduler *s)
         }
         chain_owners(pool);
     }
-    s->pools_count = places;
+    s->pools.count = places;
 }
 
 void sched_pool_fini(struct scheduler *s)
 {
-    for (struct sched_pool *pool = s->pools, *next; pool; pool = next) {
+    for (struct sched_pool *pool = s->pools.first, *next; pool; pool = next) {
         next = pool->next;
         while (pool->leased)
             lease_remove(pool, pool->leased);
@@ -723,6 +716,6 @@ void sched_pool_fini(struct scheduler *s)
         free(pool->units);
         free(pool);
     }
-    s->pools = NULL;
-    s->pools_count = 0;
+    s->pools.first = NULL;
+    s->pools.count = 0;
 }

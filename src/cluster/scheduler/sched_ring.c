@@ -1,4 +1,6 @@
 /* Who holds what: the first placement, and what is left of it when servers are gone. */
+#include "cluster/scheduler/sched_ring.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,20 +14,20 @@
 
 static paramo_err shards_allocate(struct scheduler *s, uint32_t count)
 {
-    s->shards = calloc(count + 1, sizeof *s->shards);
-    s->shards_gone = calloc(count + 1, sizeof *s->shards_gone);
-    s->shards_touched = calloc(count + 1, sizeof *s->shards_touched);
-    s->shards_owned = calloc(count + 1, sizeof *s->shards_owned);
-    s->ring_shards = calloc(count + 1, sizeof *s->ring_shards);
-    return s->shards && s->shards_gone && s->shards_touched && s->shards_owned && s->ring_shards
+    s->ring.shards = calloc(count + 1, sizeof *s->ring.shards);
+    s->ring.gone = calloc(count + 1, sizeof *s->ring.gone);
+    s->ring.touched = calloc(count + 1, sizeof *s->ring.touched);
+    s->ring.owned = calloc(count + 1, sizeof *s->ring.owned);
+    s->ring.wanted = calloc(count + 1, sizeof *s->ring.wanted);
+    return s->ring.shards && s->ring.gone && s->ring.touched && s->ring.owned && s->ring.wanted
                ? PARAMO_OK
-               : err_memory(count * sizeof *s->shards);
+               : err_memory(count * sizeof *s->ring.shards);
 }
 
 /* The shards by server rank and index, as the ring numbers them. */
 static paramo_err shards_list(struct scheduler *s)
 {
-    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS];
     uint32_t count = 0;
     for (uint32_t rank = 0; rank < servers->count; rank++)
         count += servers->node[rank]->info.shards;
@@ -35,12 +37,13 @@ static paramo_err shards_list(struct scheduler *s)
     for (uint32_t rank = 0; rank < servers->count; rank++) {
         const struct view_node *node = &servers->node[rank]->info;
         for (uint16_t i = 0; i < node->shards; i++) {
-            s->ring_shards[s->shards_count] =
+            s->ring.wanted[s->ring.shards_count] =
                 (struct ring_shard){.weight = node->weight, .server = rank, .domain = node->domain};
-            s->shards[s->shards_count++] = (struct view_shard){.node = node->id,
-                                                               .index = i,
-                                                               .partitions_changed = s->view_number + 1,
-                                                               .chain_changed = s->view_number + 1};
+            s->ring.shards[s->ring.shards_count++] =
+                (struct view_shard){.node = node->id,
+                                    .index = i,
+                                    .partitions_changed = s->view.number + 1,
+                                    .chain_changed = s->view.number + 1};
         }
     }
     return PARAMO_OK;
@@ -48,10 +51,10 @@ static paramo_err shards_list(struct scheduler *s)
 
 void sched_ring_warn(struct scheduler *s, const struct ring_chains *chains)
 {
-    char text[sizeof s->ring_warned] = "";
-    if (ring_warning(chains, text, sizeof text) && strcmp(text, s->ring_warned) != 0)
+    char text[sizeof s->ring.warned] = "";
+    if (ring_warning(chains, text, sizeof text) && strcmp(text, s->ring.warned) != 0)
         log_warn("scheduler: %s", text);
-    memcpy(s->ring_warned, text, sizeof text);
+    memcpy(s->ring.warned, text, sizeof text);
 }
 
 paramo_err sched_ring_build(struct scheduler *s)
@@ -59,13 +62,13 @@ paramo_err sched_ring_build(struct scheduler *s)
     paramo_err err = shards_list(s);
     if (err)
         return err;
-    if (s->shards_count)
-        err = ring_place(s->ring_shards, s->shards_count, s->config.replicas, NULL, &s->chains);
+    if (s->ring.shards_count)
+        err = ring_place(s->ring.wanted, s->ring.shards_count, s->config.replicas, NULL, &s->ring.chains);
     else
-        memset(s->chains.level, 0xff, sizeof s->chains.level); /* RING_NONE */
+        memset(s->ring.chains.level, 0xff, sizeof s->ring.chains.level); /* RING_NONE */
     if (!err)
-        sched_ring_warn(s, &s->chains);
-    s->chains_before = s->chains_told = s->chains;
+        sched_ring_warn(s, &s->ring.chains);
+    s->ring.chains_before = s->ring.chains_told = s->ring.chains;
     return err ? err : sched_migrations_init(s);
 }
 
@@ -77,14 +80,14 @@ paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
     paramo_err err = shards_allocate(s, view->shards_count);
     if (err)
         return err;
-    s->shards_count = view->shards_count;
-    memcpy(s->shards, view->shards, view->shards_count * sizeof *s->shards);
-    s->chains = s->chains_before = s->chains_told = view->chains;
-    s->lost_at = view->lost_at;
-    memcpy(s->lost, view->lost, sizeof s->lost);
+    s->ring.shards_count = view->shards_count;
+    memcpy(s->ring.shards, view->shards, view->shards_count * sizeof *s->ring.shards);
+    s->ring.chains = s->ring.chains_before = s->ring.chains_told = view->chains;
+    s->lost.at = view->lost_at;
+    memcpy(s->lost.level, view->lost, sizeof s->lost.level);
     err = sched_migrations_init(s);
-    for (uint32_t i = 0; i < s->tables_count && !err; i++)
-        migrations_table(&s->migrations, s->tables[i].options.replicas);
+    for (uint32_t i = 0; i < s->view.tables_count && !err; i++)
+        sched_migrations_table(s, s->view.tables[i].options.replicas);
     return err;
 }
 
@@ -100,19 +103,19 @@ static paramo_err more(void *array, size_t count, size_t bytes)
 
 paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards)
 {
-    size_t count = (size_t)s->shards_count + shards + 1;
+    size_t count = (size_t)s->ring.shards_count + shards + 1;
     if (count > VIEW_SHARDS_MAX)
-        return err_set(PARAMO_E_FULL, "the servers have %" PRIu32 " shards of at most %d", s->shards_count,
-                       VIEW_SHARDS_MAX);
-    paramo_err err = more(&s->shards, count, sizeof *s->shards);
+        return err_set(PARAMO_E_FULL, "the servers have %" PRIu32 " shards of at most %d",
+                       s->ring.shards_count, VIEW_SHARDS_MAX);
+    paramo_err err = more(&s->ring.shards, count, sizeof *s->ring.shards);
     if (!err)
-        err = more(&s->shards_gone, count, sizeof *s->shards_gone);
+        err = more(&s->ring.gone, count, sizeof *s->ring.gone);
     if (!err)
-        err = more(&s->shards_touched, count, sizeof *s->shards_touched);
+        err = more(&s->ring.touched, count, sizeof *s->ring.touched);
     if (!err)
-        err = more(&s->shards_owned, count, sizeof *s->shards_owned);
+        err = more(&s->ring.owned, count, sizeof *s->ring.owned);
     if (!err)
-        err = more(&s->ring_shards, count, sizeof *s->ring_shards);
+        err = more(&s->ring.wanted, count, sizeof *s->ring.wanted);
     return err ? err : sched_migrations_reserve(s, count);
 }
 
@@ -120,19 +123,19 @@ void sched_ring_grow(struct scheduler *s, const struct view_node *server)
 {
     uint64_t number = sched_view_next(s);
     for (uint16_t i = 0; i < server->shards; i++) {
-        s->shards_gone[s->shards_count] = false;
-        s->shards[s->shards_count++] = (struct view_shard){
+        s->ring.gone[s->ring.shards_count] = false;
+        s->ring.shards[s->ring.shards_count++] = (struct view_shard){
             .node = server->id, .index = i, .partitions_changed = number, .chain_changed = number};
     }
 }
 
 void sched_ring_fini(struct scheduler *s)
 {
-    free(s->shards);
-    free(s->shards_gone);
-    free(s->shards_touched);
-    free(s->shards_owned);
-    free(s->ring_shards);
+    free(s->ring.shards);
+    free(s->ring.gone);
+    free(s->ring.touched);
+    free(s->ring.owned);
+    free(s->ring.wanted);
 }
 
 /* ---- changes ------------------------------------------------------------------------------------------- */
@@ -140,64 +143,69 @@ void sched_ring_fini(struct scheduler *s)
 void sched_ring_changed(struct scheduler *s)
 {
     uint64_t number = sched_view_next(s);
-    ring_touched(&s->chains_before, &s->chains, s->shards_touched, s->shards_count);
-    for (uint32_t i = 0; i < s->shards_count; i++) {
-        if (s->shards_touched[i] & RING_TOUCHED_CHAIN)
-            s->shards[i].chain_changed = number;
-        if (s->shards_touched[i] & RING_TOUCHED_PARTITIONS)
-            s->shards[i].partitions_changed = number;
+    ring_touched(&s->ring.chains_before, &s->ring.chains, s->ring.touched, s->ring.shards_count);
+    for (uint32_t i = 0; i < s->ring.shards_count; i++) {
+        if (s->ring.touched[i] & RING_TOUCHED_CHAIN)
+            s->ring.shards[i].chain_changed = number;
+        if (s->ring.touched[i] & RING_TOUCHED_PARTITIONS)
+            s->ring.shards[i].partitions_changed = number;
     }
-    s->chains_before = s->chains;
+    s->ring.chains_before = s->ring.chains;
 }
 
 void sched_ring_told(struct scheduler *s, size_t first, size_t partitions)
 {
     for (unsigned l = 0; l < RING_LEVELS; l++)
-        memcpy(s->chains_told.level[l].owner + first, s->chains.level[l].owner + first,
-               partitions * sizeof *s->chains.level[l].owner);
+        memcpy(s->ring.chains_told.level[l].owner + first, s->ring.chains.level[l].owner + first,
+               partitions * sizeof *s->ring.chains.level[l].owner);
 }
 
 void sched_ring_untold(struct scheduler *s, uint16_t shard, size_t first, size_t partitions)
 {
     for (unsigned l = 0; l < RING_LEVELS; l++)
         for (size_t a = first; a < first + partitions; a++)
-            if (s->chains_told.level[l].owner[a] == shard)
-                s->chains_told.level[l].owner[a] = RING_NONE;
+            if (s->ring.chains_told.level[l].owner[a] == shard)
+                s->ring.chains_told.level[l].owner[a] = RING_NONE;
+}
+
+struct sched_node *sched_ring_server(const struct scheduler *s, uint32_t shard)
+{
+    return sched_roster_find(s, s->ring.shards[shard].node);
 }
 
 static bool shard_gone(const struct scheduler *s, uint32_t shard)
 {
-    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
-    const struct sched_node *node = servers->node[(s->shards[shard].node - PARAMO_ID_SERVER(0)) / 2];
+    const struct sched_node *node = sched_ring_server(s, shard);
     return node->state == SNODE_DEAD || node->state == SNODE_LEFT;
 }
 
 void sched_ring_check_gone(struct scheduler *s)
 {
-    for (uint32_t i = 0; i < s->shards_count; i++)
-        s->shards_gone[i] = shard_gone(s, i);
+    for (uint32_t i = 0; i < s->ring.shards_count; i++)
+        s->ring.gone[i] = shard_gone(s, i);
 }
 
 void sched_ring_died(const struct sched_node *server)
 {
     struct scheduler *s = server->sched;
     uint64_t number = sched_view_next(s);
-    for (uint32_t i = 0; i < s->shards_count; i++)
-        if (s->shards[i].node == server->info.id)
-            s->shards[i].chain_changed = number;
+    for (uint32_t i = 0; i < s->ring.shards_count; i++)
+        if (s->ring.shards[i].node == server->info.id)
+            s->ring.shards[i].chain_changed = number;
 }
 
 void sched_ring_gone(struct scheduler *s)
 {
     bool restores = sched_lost_restores(s);
-    if (s->state == SCHED_GATHERING || (!s->chains.replicas && !restores))
+    if (s->state == SCHED_GATHERING || (!s->ring.chains.replicas && !restores))
         return; /* without copies a dead server's partitions wait for the one that takes its place */
     sched_ring_check_gone(s);
     /* Several may die in one moment. What was planned after the first is in no view yet: a copy that was one
      * too many then may be the last now. */
     if (!MUTANT(dropped_untold))
-        ring_recall(&s->chains, &s->chains_told, s->shards_gone, s->shards_count);
-    (void)ring_promote(&s->chains, &s->migrations.ends, s->shards_gone, s->shards_count, restores, s->lowest);
+        ring_recall(&s->ring.chains, &s->ring.chains_told, s->ring.gone, s->ring.shards_count);
+    (void)ring_promote(&s->ring.chains, sched_migrations_ends(s), s->ring.gone, s->ring.shards_count,
+                       restores, s->lost.lowest);
     if (restores)
         sched_lost_note(s);
     sched_ring_changed(s);

@@ -1,10 +1,11 @@
-#include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_save.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "cluster/scheduler/sched.h"
 
 enum { AGAIN_MS = 100 };
 /* What follows a whole save may be so much longer than that was before everything is saved whole again. */
@@ -12,8 +13,8 @@ enum { AGAIN_MS = 100 };
 
 static bool due(const struct scheduler *s)
 {
-    const struct saves *v = &s->saves;
-    return v->dirty.count || v->all || v->view || v->end || v->proof || s->view_changed;
+    const struct sched_saves *v = &s->saves;
+    return v->dirty.count || v->all || v->view || v->end || v->proof || s->view.changed;
 }
 
 static void save_soon(struct scheduler *s, uint64_t ms);
@@ -29,7 +30,7 @@ void sched_save_proof(struct scheduler *s)
 /* What an answer says that changes nothing is true only while nobody else leads. */
 uint64_t sched_save_due(struct scheduler *s)
 {
-    const struct saves *v = &s->saves;
+    const struct sched_saves *v = &s->saves;
     if (!s->config.store)
         return 0;
     sched_save_proof(s);
@@ -43,10 +44,10 @@ static void record_write(const struct scheduler *s, uint64_t id, struct writer *
     enum record_kind kind = (enum record_kind)(id >> 56);
     uint64_t key = id & (UINT64_MAX >> 8);
     size_t mark;
-    record_begin(w, kind, key, &mark);
+    sched_save_record_begin(w, kind, key, &mark);
     switch (kind) {
     case RECORD_CALL:
-        calls_record(s, key, w);
+        sched_calls_record(s, key, w);
         break;
     case RECORD_BARRIER:
         sched_barrier_record(s, key, w);
@@ -55,7 +56,7 @@ static void record_write(const struct scheduler *s, uint64_t id, struct writer *
         sched_kv_record(s, key, w);
         break;
     case RECORD_RESTORING:
-        if (s->restoring)
+        if (s->ckpts.restoring)
             write_u8(w, 1);
         break;
     default:
@@ -66,23 +67,23 @@ static void record_write(const struct scheduler *s, uint64_t id, struct writer *
 
 static void single_records_write(const struct scheduler *s, bool whole, struct writer *w)
 {
-    const struct saves *v = &s->saves;
-    const struct control_message_body *view = v->view ? v->view : whole ? s->view : NULL;
+    const struct sched_saves *v = &s->saves;
+    const struct control_message_body *view = v->view ? v->view : whole ? s->view.body : NULL;
     size_t mark;
     if (view) {
-        record_begin(w, RECORD_VIEW, 0, &mark);
-        write_u32(w, s->slots[SLOTS_SERVERS].founders);
-        write_u32(w, s->slots[SLOTS_WORKERS].founders);
+        sched_save_record_begin(w, RECORD_VIEW, 0, &mark);
+        write_u32(w, s->roster.slots[SLOTS_SERVERS].founders);
+        write_u32(w, s->roster.slots[SLOTS_WORKERS].founders);
         control_message_body_write(view, w);
         store_record_end(w, mark);
     }
-    if (whole && s->restoring) {
-        record_begin(w, RECORD_RESTORING, 0, &mark);
+    if (whole && s->ckpts.restoring) {
+        sched_save_record_begin(w, RECORD_RESTORING, 0, &mark);
         write_u8(w, 1);
         store_record_end(w, mark);
     }
     if (v->end || (whole && s->state == SCHED_ENDING)) {
-        record_begin(w, RECORD_END, 0, &mark);
+        sched_save_record_begin(w, RECORD_END, 0, &mark);
         sched_end_write(s, w);
         store_record_end(w, mark);
     }
@@ -92,7 +93,7 @@ static void records_write(const struct scheduler *s, bool whole, struct writer *
 {
     single_records_write(s, whole, w);
     if (whole) {
-        calls_records(s, w);
+        sched_calls_records(s, w);
         sched_barrier_records(s, w);
         sched_kv_records(s, w);
         sched_pool_records(s, w);
@@ -116,7 +117,7 @@ static void timer_due(struct lane_timer *timer)
 /* A save begins in a moment, for several changes of one moment are one. */
 static void save_soon(struct scheduler *s, uint64_t ms)
 {
-    struct saves *v = &s->saves;
+    struct sched_saves *v = &s->saves;
     if (v->timed || v->ended < v->begun)
         return; /* its end begins the next */
     v->timer.fire = timer_due;
@@ -128,7 +129,7 @@ static void save_soon(struct scheduler *s, uint64_t ms)
 /* Nobody knows what of it is there: everything is saved anew, until that succeeds. */
 static void save_failed(struct scheduler *s, paramo_err status)
 {
-    struct saves *v = &s->saves;
+    struct sched_saves *v = &s->saves;
     if (!v->failing)
         log_error("scheduler: its state cannot be saved (%s: %s); members wait for what changes until it can",
                   err_name(status), err_text());
@@ -149,10 +150,10 @@ static void save_failed(struct scheduler *s, paramo_err status)
 static void save_ended(void *arg, paramo_err status)
 {
     struct scheduler *s = arg;
-    struct saves *v = &s->saves;
+    struct sched_saves *v = &s->saves;
     v->ended = v->begun;
     if (status == PARAMO_E_FENCED) {
-        sched_deposed(s);
+        sched_end_deposed(s);
         return;
     }
     if (status) {
@@ -170,17 +171,17 @@ static void save_ended(void *arg, paramo_err status)
         sched_view_announce(s, view, v->view_flying_number);
     if (v->end_flying) {
         v->end_saved = true;
-        sched_end_told(s);
+        sched_end_tell(s);
     }
     v->end_flying = false;
-    calls_saved(s, v->ended);
-    sched_drain_saved(s, v->ended);
+    sched_calls_saved(s, v->ended);
+    sched_migrations_drain_saved(s, v->ended);
     save_begin(s);
 }
 
 static void save_begin(struct scheduler *s)
 {
-    struct saves *v = &s->saves;
+    struct sched_saves *v = &s->saves;
     if (v->timed || v->ended < v->begun || s->state == SCHED_OVER)
         return;
     sched_view_flush(s);
@@ -205,13 +206,12 @@ static void save_begin(struct scheduler *s)
         save_ended(s, err);
 }
 
-/* ---- what is to be saved --------------------------------------------------------------------------------
- */
+/* ---- what is to be saved ------------------------------------------------------------------------------- */
 
-void record_changed(struct scheduler *s, enum record_kind kind, uint64_t key)
+void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint64_t key)
 {
     static char there;
-    struct saves *v = &s->saves;
+    struct sched_saves *v = &s->saves;
     if (!s->config.store || v->all)
         return;
     if (map_put(&v->dirty, (uint64_t)kind << 56 | key, &there))
@@ -221,7 +221,7 @@ void record_changed(struct scheduler *s, enum record_kind kind, uint64_t key)
 
 void sched_save_view(struct scheduler *s, struct control_message_body *view, uint64_t number)
 {
-    struct saves *v = &s->saves;
+    struct sched_saves *v = &s->saves;
     if (MUTANT(view_before_durable))
         sched_view_announce(s, control_message_body_ref(view), number);
     control_message_body_unref(v->view);
@@ -236,8 +236,7 @@ void sched_save_end(struct scheduler *s)
     save_soon(s, 0);
 }
 
-/* ---- the end of the job ----------------------------------------------------------------------------------
- */
+/* ---- the end of the job -------------------------------------------------------------------------------- */
 
 /* An end that was never durable is none when another leads: the job goes on there. */
 static void nothing_saved(void *arg, paramo_err status)
@@ -245,8 +244,8 @@ static void nothing_saved(void *arg, paramo_err status)
     struct scheduler *s = arg;
     if (status == PARAMO_E_FENCED && !s->saves.end_saved) {
         log_info("scheduler: %s", err_text());
-        s->end_status = status;
-        (void)snprintf(s->end_text, sizeof s->end_text, "%s", err_text());
+        s->end.status = status;
+        (void)snprintf(s->end.text, sizeof s->end.text, "%s", err_text());
     } else if (status) {
         log_error("scheduler: the job is over, and its store does not know: %s", err_text());
     }
@@ -262,8 +261,7 @@ void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s))
         nothing_saved(s, err);
 }
 
-/* ---- back ------------------------------------------------------------------------------------------------
- */
+/* ---- back ---------------------------------------------------------------------------------------------- */
 
 static paramo_err record_restore(struct scheduler *s, uint64_t id, struct reader record)
 {
@@ -274,7 +272,7 @@ static paramo_err record_restore(struct scheduler *s, uint64_t id, struct reader
     case RECORD_END:
         return sched_end_restore(s, &record);
     case RECORD_CALL:
-        return calls_restore(s, key, &record);
+        return sched_calls_restore(s, key, &record);
     case RECORD_BARRIER:
         return sched_barrier_restore(s, key, &record);
     case RECORD_VALUES:
@@ -284,7 +282,7 @@ static paramo_err record_restore(struct scheduler *s, uint64_t id, struct reader
     case RECORD_UNITS:
         return sched_pool_restore(s, (enum record_kind)(id >> 56), key, &record);
     case RECORD_RESTORING:
-        s->restoring = true;
+        s->ckpts.restoring = true;
         return PARAMO_OK;
     case RECORD_UNASKED:
         break;
@@ -362,7 +360,7 @@ paramo_err sched_save_restore_extra(struct scheduler *s, const uint8_t *records,
 
 void sched_save_fini(struct scheduler *s)
 {
-    struct saves *v = &s->saves;
+    struct sched_saves *v = &s->saves;
     lane_timer_cancel(s->config.lane, &v->timer);
     control_message_body_unref(v->view);
     control_message_body_unref(v->view_flying);

@@ -5,6 +5,8 @@
  *
  * What a server has said of its pauses is kept when it goes; one that is drained is asked for that last.
  */
+#include "cluster/scheduler/sched_status.h"
+
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -36,8 +38,8 @@ static paramo_err keep(struct sched_node *node, struct reader *result)
         free(reports);
         return err;
     }
-    free(node->reports);
-    node->reports = reports;
+    free(node->status.reports);
+    node->status.reports = reports;
     return PARAMO_OK;
 }
 
@@ -49,10 +51,10 @@ static void reported(void *arg, struct sched_node *node, paramo_err status, stru
     char label[SCHED_LABEL];
     paramo_err err = status ? status : keep(node, result);
     if (err)
-        log_debug("scheduler: no report of %s: %s", node_label(node, label), err_text());
-    node->report_asked = false;
-    s->reports_due--;
-    if (!s->reports_due)
+        log_debug("scheduler: no report of %s: %s", sched_roster_label(node, label), err_text());
+    node->status.asked = false;
+    s->status.due--;
+    if (!s->status.due)
         answer_all(s);
 }
 
@@ -61,7 +63,7 @@ static paramo_err report_request(struct sched_node *node,
                                               struct reader *result))
 {
     struct writer none = {0};
-    return order_issue(node, ORDER_REPORT, &none, done, node->sched);
+    return sched_order_issue(node, ORDER_REPORT, &none, done, node->sched);
 }
 
 static void goodbye_reported(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
@@ -69,26 +71,26 @@ static void goodbye_reported(void *arg, struct sched_node *node, paramo_err stat
     char label[SCHED_LABEL];
     paramo_err err = status ? status : keep(node, result);
     if (err)
-        log_debug("scheduler: no last report of %s: %s", node_label(node, label), err_text());
-    node->goodbye = GOODBYE_REPORTED;
+        log_debug("scheduler: no last report of %s: %s", sched_roster_label(node, label), err_text());
+    node->status.goodbye = GOODBYE_REPORTED;
     sched_migrations_check(arg);
 }
 
 bool sched_status_goodbye(struct sched_node *node)
 {
-    if (node->goodbye == GOODBYE_NONE)
-        node->goodbye = report_request(node, goodbye_reported) ? GOODBYE_REPORTED : GOODBYE_ASKED;
-    return node->goodbye == GOODBYE_REPORTED;
+    if (node->status.goodbye == GOODBYE_NONE)
+        node->status.goodbye = report_request(node, goodbye_reported) ? GOODBYE_REPORTED : GOODBYE_ASKED;
+    return node->status.goodbye == GOODBYE_REPORTED;
 }
 
 void sched_status_gone(struct sched_node *node)
 {
-    if (!node->reports)
+    if (!node->status.reports)
         return;
     for (unsigned i = 0; i < node->info.shards; i++)
-        spread_join(&node->sched->pauses_gone, &node->reports->shard[i].pauses);
-    free(node->reports);
-    node->reports = NULL;
+        spread_join(&node->sched->status.pauses_gone, &node->status.reports->shard[i].pauses);
+    free(node->status.reports);
+    node->status.reports = NULL;
 }
 
 /* ---- the answer ---------------------------------------------------------------------------------------- */
@@ -106,7 +108,7 @@ static struct status_node status_of(const struct scheduler *s, const struct sche
                                      [SNODE_ABSENT] = STATUS_ABSENT,
                                      [SNODE_DEAD] = STATUS_DEAD,
                                      [SNODE_LEFT] = STATUS_LEFT};
-    struct sched_reports *reports = node->reports;
+    struct sched_reports *reports = node->status.reports;
     return (struct status_node){.id = node->info.id,
                                 .state = states[node->state],
                                 .heard_ms = ms_since(s, node->heard_at),
@@ -119,7 +121,7 @@ static void add_migrations(const struct scheduler *s, struct status *m)
 {
     _Static_assert((int)STATUS_MIGRATIONS_MAX == (int)MIGRATIONS_MAX, "all of them");
     for (size_t i = 0; i < MIGRATIONS_MAX; i++) {
-        const struct migration *migration = &s->migrations.migration[i];
+        const struct migration *migration = &s->migrations.machine.migration[i];
         if (migration->state != MIGRATION_NONE)
             m->migration[m->migrations_count++] =
                 (struct status_migration){.state = (uint8_t)migration->state,
@@ -136,21 +138,21 @@ static struct control_message_body *status_build(const struct scheduler *s)
     struct writer view = {0}, w = {0};
     size_t cursor = 0, most = 0;
     for (size_t i = 0; i < SLOTS; i++)
-        most += s->slots[i].count;
+        most += s->roster.slots[i].count;
     struct status m = {.replicas = s->config.replicas,
-                       .converged = sched_converged(s),
-                       .pauses = s->pauses_gone,
+                       .converged = sched_migrations_converged(s),
+                       .pauses = s->status.pauses_gone,
                        .nodes = calloc(most + 1, sizeof *m.nodes)};
     if (!m.nodes)
         return NULL;
-    for (struct sched_node *node; (node = roster_next(s, &cursor));) {
-        for (unsigned i = 0; node->reports && i < node->info.shards; i++)
-            spread_join(&m.pauses, &node->reports->shard[i].pauses);
+    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));) {
+        for (unsigned i = 0; node->status.reports && i < node->info.shards; i++)
+            spread_join(&m.pauses, &node->status.reports->shard[i].pauses);
         m.nodes[m.nodes_count++] = status_of(s, node);
     }
     add_migrations(s, &m);
     sched_ckpt_status(s, &m);
-    control_message_body_write(s->view, &view);
+    control_message_body_write(s->view.body, &view);
     m.view = view.data;
     m.view_len = view.len;
     if (!view.failed)
@@ -161,7 +163,7 @@ static struct control_message_body *status_build(const struct scheduler *s)
     return control_message_body_new(&w);
 }
 
-static void answer(struct peer *peer, struct control_message_body *body)
+static void answer(struct sched_peer *peer, struct control_message_body *body)
 {
     struct wire_head head = {.kind = WIRE_REPLY, .table = CALL_STATUS, .number = peer->status_number};
     struct writer w = {0};
@@ -182,8 +184,8 @@ static void answer_all(struct scheduler *s)
 {
     struct control_message_body *body = NULL;
     bool built = false;
-    lane_timer_cancel(s->config.lane, &s->status_timer);
-    for (struct peer *peer = s->peers; peer; peer = peer->next) {
+    lane_timer_cancel(s->config.lane, &s->status.timer);
+    for (struct sched_peer *peer = s->peers.first; peer; peer = peer->next) {
         if (!peer->status_waits)
             continue;
         if (!built)
@@ -196,44 +198,44 @@ static void answer_all(struct scheduler *s)
 
 static void time_is_up(struct lane_timer *timer)
 {
-    answer_all(container_of(timer, struct scheduler, status_timer));
+    answer_all(container_of(timer, struct scheduler, status.timer));
 }
 
-paramo_err sched_status_admin_query(struct peer *peer, const struct wire_head *head,
+paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_head *head,
                                     const struct reader *body)
 {
     struct scheduler *s = peer->sched;
     struct lane *lane = s->config.lane;
-    const struct slot_list *servers = &s->slots[SLOTS_SERVERS];
+    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS];
     paramo_err err = call_body_end(body, "STATUS");
     if (err)
         return err;
-    if (!s->view) {
+    if (!s->view.body) {
         struct writer w = {0};
         call_text_encode("the job is not complete yet: it has no ring", &w);
-        if (peer_reply(peer, CALL_STATUS, head->number, PARAMO_E_AGAIN, &w))
+        if (sched_peer_reply(peer, CALL_STATUS, head->number, PARAMO_E_AGAIN, &w))
             log_debug("scheduler: an answer to STATUS was not sent: %s", err_text());
         writer_fini(&w);
         return PARAMO_OK;
     }
     peer->status_waits = true;
     peer->status_number = head->number;
-    if (s->status_timer.slot)
+    if (s->status.timer.slot)
         return PARAMO_OK; /* they have been asked */
     for (uint32_t rank = 0; rank < servers->count && s->state == SCHED_RUNNING; rank++) {
         struct sched_node *node = servers->node[rank];
-        if (!node->report_asked && !report_request(node, reported)) {
-            node->report_asked = true;
-            s->reports_due++;
+        if (!node->status.asked && !report_request(node, reported)) {
+            node->status.asked = true;
+            s->status.due++;
         }
     }
-    s->status_timer.fire = time_is_up;
-    if (!s->reports_due || lane_timer_arm(lane, &s->status_timer, lane_now(lane) + REPORTS_WAIT_MS * ENV_MS))
+    s->status.timer.fire = time_is_up;
+    if (!s->status.due || lane_timer_arm(lane, &s->status.timer, lane_now(lane) + REPORTS_WAIT_MS * ENV_MS))
         answer_all(s);
     return PARAMO_OK;
 }
 
 void sched_status_fini(struct scheduler *s)
 {
-    lane_timer_cancel(s->config.lane, &s->status_timer);
+    lane_timer_cancel(s->config.lane, &s->status.timer);
 }

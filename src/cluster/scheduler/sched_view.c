@@ -1,18 +1,21 @@
-#include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_view.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "cluster/scheduler/sched.h"
 #include "wire/table_spec.h"
 
 /* Merges the slots by id: the scheduler, then server and worker of each rank. */
 static uint32_t nodes_fill(const struct scheduler *s, struct view_node *nodes)
 {
-    const struct slot_list *servers = &s->slots[SLOTS_SERVERS], *workers = &s->slots[SLOTS_WORKERS];
+    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS],
+                           *workers = &s->roster.slots[SLOTS_WORKERS];
     uint32_t count = 0;
-    nodes[count++] = s->slots[SLOTS_SCHEDULER].count ? s->slots[SLOTS_SCHEDULER].node[0]->info : s->self;
+    nodes[count++] = s->roster.slots[SLOTS_SCHEDULER].count ? s->roster.slots[SLOTS_SCHEDULER].node[0]->info
+                                                            : s->roster.self;
     for (uint32_t rank = 0; rank < servers->count || rank < workers->count; rank++) {
         if (rank < servers->count)
             nodes[count++] = servers->node[rank]->info;
@@ -25,17 +28,17 @@ static uint32_t nodes_fill(const struct scheduler *s, struct view_node *nodes)
 static struct control_message_body *view_build(struct scheduler *s)
 {
     struct view view = {.job = s->job,
-                        .number = s->view_number,
-                        .num_servers = s->slots[SLOTS_SERVERS].count,
-                        .num_workers = s->slots[SLOTS_WORKERS].count,
+                        .number = s->view.number,
+                        .num_servers = s->roster.slots[SLOTS_SERVERS].count,
+                        .num_workers = s->roster.slots[SLOTS_WORKERS].count,
                         .complete = true,
-                        .shards_count = s->shards_count,
-                        .shards = s->shards,
-                        .tables_count = s->tables_count,
-                        .tables = s->tables,
-                        .chains = s->chains,
-                        .lost_at = s->lost_at};
-    memcpy(view.lost, s->lost, sizeof view.lost);
+                        .shards_count = s->ring.shards_count,
+                        .shards = s->ring.shards,
+                        .tables_count = s->view.tables_count,
+                        .tables = s->view.tables,
+                        .chains = s->ring.chains,
+                        .lost_at = s->lost.at};
+    memcpy(view.lost, s->lost.level, sizeof view.lost);
     size_t bytes = (1 + (size_t)view.num_servers + view.num_workers) * sizeof *view.nodes;
     view.nodes = malloc(bytes);
     if (!view.nodes)
@@ -50,26 +53,28 @@ static struct control_message_body *view_build(struct scheduler *s)
 void sched_view_send(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
-    if (s->restoring && node->info.role == PARAMO_ROLE_WORKER && !MUTANT(view_before_restored))
+    if (s->ckpts.restoring && node->info.role == PARAMO_ROLE_WORKER && !MUTANT(view_before_restored))
         return; /* not before there is what it works on */
-    if (!node->peer || !s->view || s->announced < node->since || (s->view_changed && !s->config.store))
+    if (!node->peer || !s->view.body || s->view.announced < node->since ||
+        (s->view.changed && !s->config.store))
         return; /* a change that is not out yet comes to all in a moment */
-    struct wire_head head = {.kind = WIRE_VIEW, .view = s->announced};
-    paramo_err err = control_message_send_shared(node->peer->conn, &head, s->view);
+    struct wire_head head = {.kind = WIRE_VIEW, .view = s->view.announced};
+    paramo_err err = control_message_send_shared(node->peer->conn, &head, s->view.body);
     node->view_due = err != PARAMO_OK; /* writable() or a heartbeat brings it */
     node->view_sent_at = lane_now(s->config.lane);
 }
 
-paramo_err sched_view_admin_query(struct peer *peer, const struct wire_head *head, const struct reader *body)
+paramo_err sched_view_admin_query(struct sched_peer *peer, const struct wire_head *head,
+                                  const struct reader *body)
 {
     struct scheduler *s = peer->sched;
     paramo_err err = call_body_end(body, "ADMIN_VIEW");
     if (err)
         return err;
     struct wire_head answer = {.kind = WIRE_REPLY, .table = CALL_ADMIN_VIEW, .number = head->number};
-    if (s->view) {
-        answer.view = s->announced;
-        err = control_message_send_shared(peer->conn, &answer, s->view);
+    if (s->view.body) {
+        answer.view = s->view.announced;
+        err = control_message_send_shared(peer->conn, &answer, s->view.body);
     } else {
         struct writer w = {0};
         answer.status = PARAMO_E_AGAIN;
@@ -83,75 +88,74 @@ paramo_err sched_view_admin_query(struct peer *peer, const struct wire_head *hea
 
 static void view_out(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, view_timer);
+    struct scheduler *s = container_of(timer, struct scheduler, view.timer);
     lane_timer_cancel(s->config.lane, timer);
-    s->view_changed = false;
+    s->view.changed = false;
     struct control_message_body *view = s->state == SCHED_OVER ? NULL : view_build(s);
     if (!view)
         return; /* without memory nobody hears of this change; the next one brings it */
     sched_ring_told(s, 0, RING_PARTITIONS);
     if (s->config.store)
-        sched_save_view(s, view, s->view_number);
+        sched_save_view(s, view, s->view.number);
     else
-        sched_view_announce(s, view, s->view_number);
+        sched_view_announce(s, view, s->view.number);
 }
 
 void sched_view_flush(struct scheduler *s)
 {
-    if (s->view_changed)
-        view_out(&s->view_timer);
+    if (s->view.changed)
+        view_out(&s->view.timer);
 }
 
 void sched_view_announce(struct scheduler *s, struct control_message_body *view, uint64_t number)
 {
-    control_message_body_unref(s->view);
-    s->view = view;
-    s->announced = number;
+    control_message_body_unref(s->view.body);
+    s->view.body = view;
+    s->view.announced = number;
     sched_ckpt_announced(s);
     size_t cursor = 0;
-    for (struct sched_node *node; (node = roster_next(s, &cursor));) {
+    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));) {
         sched_view_send(node);
-        orders_send(node, s->config.heartbeat_ms * ENV_MS);
+        sched_orders_send(node, s->config.heartbeat_ms * ENV_MS);
     }
-    if (!s->migrations_converged)
-        sched_migrations_check(s);
+    sched_migrations_announced(s);
 }
 
 void sched_view_change(struct scheduler *s)
 {
-    if (s->view_changed || s->state != SCHED_RUNNING)
+    if (s->view.changed || s->state != SCHED_RUNNING)
         return;
-    s->view_changed = true;
-    s->view_number++;
-    s->view_timer.fire = view_out;
-    if (lane_timer_arm(s->config.lane, &s->view_timer, lane_now(s->config.lane)))
-        view_out(&s->view_timer);
+    s->view.changed = true;
+    s->view.number++;
+    s->view.timer.fire = view_out;
+    if (lane_timer_arm(s->config.lane, &s->view.timer, lane_now(s->config.lane)))
+        view_out(&s->view.timer);
 }
 
 uint64_t sched_view_next(const struct scheduler *s)
 {
-    return s->view_number + !s->view_changed;
+    return s->view.number + !s->view.changed;
 }
 
 paramo_err sched_view_above(struct scheduler *s, uint64_t number)
 {
     uint64_t term = number >> 32;
-    if (number <= s->view_number || s->state != SCHED_RUNNING)
+    if (number <= s->view.number || s->state != SCHED_RUNNING)
         return PARAMO_OK;
     if (!s->config.store || term > (uint64_t)s->term + SCHED_TERMS_AHEAD)
         return err_set(PARAMO_E_REFUSED,
                        "it claims to have seen view %" PRIu64 ".%" PRIu64
                        ", and this scheduler, of term %" PRIu32 ", is at %" PRIu64 ".%" PRIu64
                        ": that is no view of this job",
-                       term, number & UINT32_MAX, s->term, s->view_number >> 32, s->view_number & UINT32_MAX);
+                       term, number & UINT32_MAX, s->term, s->view.number >> 32, s->view.number & UINT32_MAX);
     log_warn("scheduler: a node has seen view %" PRIx64 ", which is newer than %" PRIx64, number,
-             s->view_number);
-    bool rises = term > s->view_number >> 32;
-    s->view_number = number;
+             s->view.number);
+    bool rises = term > s->view.number >> 32;
+    s->view.number = number;
     if (rises)
-        orders_cancel(s);
-    if (s->view_changed) /* it counted on from the number before */
-        s->view_number++;
+        sched_orders_cancel(s);
+    if (s->view.changed) /* it counted on from the number before */
+        s->view.number++;
     else
         sched_view_change(s);
     sched_migrations_restart(s, term);
@@ -169,7 +173,8 @@ static void *copied(const void *from, size_t bytes)
 static paramo_err view_adopt(struct scheduler *s, const struct view *view, uint32_t servers_before,
                              uint32_t founders)
 {
-    const struct slot_list *servers = &s->slots[SLOTS_SERVERS], *workers = &s->slots[SLOTS_WORKERS];
+    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS],
+                           *workers = &s->roster.slots[SLOTS_WORKERS];
     if (servers_before != servers->founders || founders != workers->founders || view->num_workers < founders)
         return err_set(PARAMO_E_INVALID,
                        "the job whose state this is has %" PRIu32 " servers and %" PRIu32
@@ -179,21 +184,21 @@ static paramo_err view_adopt(struct scheduler *s, const struct view *view, uint3
         return err_set(PARAMO_E_CORRUPT, "its view is %" PRIx64 ", and its term %" PRIu32, view->number,
                        s->term);
     s->job = view->job;
-    if (view->number > s->view_number) /* (sched_view_above.) Servers must see that another scheduler leads */
-        s->view_number = ((view->number >> 32) + 1) << 32;
-    s->tables = copied(view->tables, view->tables_count * sizeof *s->tables);
-    if (!s->tables)
-        return err_memory(view->tables_count * sizeof *s->tables);
-    s->tables_count = view->tables_count;
+    if (view->number > s->view.number) /* (sched_view_above.) Servers must see that another scheduler leads */
+        s->view.number = ((view->number >> 32) + 1) << 32;
+    s->view.tables = copied(view->tables, view->tables_count * sizeof *s->view.tables);
+    if (!s->view.tables)
+        return err_memory(view->tables_count * sizeof *s->view.tables);
+    s->view.tables_count = view->tables_count;
     paramo_err err = sched_ring_restore(s, view);
-    return err ? err : roster_restore(s, view);
+    return err ? err : sched_roster_restore(s, view);
 }
 
 paramo_err sched_view_restore(struct scheduler *s, struct reader *record)
 {
     struct view *view;
     uint32_t servers = read_u32(record), founders = read_u32(record);
-    if (s->tables)
+    if (s->view.tables)
         return err_set(PARAMO_E_CORRUPT, "it has two views");
     paramo_err err = view_decode(record, &view);
     if (err)
@@ -205,9 +210,9 @@ paramo_err sched_view_restore(struct scheduler *s, struct reader *record)
 
 static const struct view_table *table_find(const struct scheduler *s, const char *name)
 {
-    for (uint32_t i = 0; i < s->tables_count; i++)
-        if (strcmp(s->tables[i].name, name) == 0)
-            return &s->tables[i];
+    for (uint32_t i = 0; i < s->view.tables_count; i++)
+        if (strcmp(s->view.tables[i].name, name) == 0)
+            return &s->view.tables[i];
     return NULL;
 }
 
@@ -227,27 +232,27 @@ static paramo_err options_resolved(const struct scheduler *s, const char *table,
 
 static paramo_err table_add(struct scheduler *s, const struct table_open *m, const struct view_table **out)
 {
-    if (s->tables_count == VIEW_TABLES_MAX)
+    if (s->view.tables_count == VIEW_TABLES_MAX)
         return err_set(PARAMO_E_FULL, "there are %d tables already", VIEW_TABLES_MAX);
     paramo_table_options options;
     paramo_err err = options_resolved(s, m->name, &m->options, &options);
     if (err)
         return err;
-    struct view_table *tables = realloc(s->tables, (s->tables_count + 1) * sizeof *tables);
+    struct view_table *tables = realloc(s->view.tables, (s->view.tables_count + 1) * sizeof *tables);
     if (!tables)
-        return err_memory((s->tables_count + 1) * sizeof *tables);
-    s->tables = tables;
-    struct view_table *table = &tables[s->tables_count++];
-    *table = (struct view_table){.id = s->tables_count, .since = sched_view_next(s), .options = options};
+        return err_memory((s->view.tables_count + 1) * sizeof *tables);
+    s->view.tables = tables;
+    struct view_table *table = &tables[s->view.tables_count++];
+    *table = (struct view_table){.id = s->view.tables_count, .since = sched_view_next(s), .options = options};
     memcpy(table->name, m->name, sizeof m->name);
     *out = table;
     log_info("scheduler: table %s is number %" PRIu32, table->name, table->id);
-    migrations_table(&s->migrations, options.replicas);
+    sched_migrations_table(s, options.replicas);
     sched_view_change(s);
     return PARAMO_OK;
 }
 
-paramo_err sched_table_make(struct scheduler *s, const struct view_table *table)
+paramo_err sched_view_table_make(struct scheduler *s, const struct view_table *table)
 {
     const struct view_table *have = table_find(s, table->name);
     struct table_open m = {.options = table->options};
@@ -263,8 +268,8 @@ enum { OPEN_WAIT_MS = 3600 * 1000 }; /* as long as a restore may take: the calle
 
 static void table_timed_out(struct sched_call *call)
 {
-    call_fail(call, err_set(PARAMO_E_TIMEOUT, "table %s: lost rows of others are being restored still",
-                            call->u.table->name));
+    sched_call_fail(call, err_set(PARAMO_E_TIMEOUT, "table %s: lost rows of others are being restored still",
+                                  call->u.table->name));
 }
 
 static void table_withdrawn(struct sched_call *call)
@@ -277,12 +282,12 @@ static void table_defer(struct sched_call *call, const struct table_open *m)
 {
     struct table_open *kept = malloc(sizeof *kept);
     if (!kept) {
-        call_fail(call, err_memory(sizeof *kept));
+        sched_call_fail(call, err_memory(sizeof *kept));
         return;
     }
     *kept = *m;
     call->u.table = kept;
-    call_defer(call, &call->node->sched->tables_deferred, OPEN_WAIT_MS, table_timed_out);
+    sched_call_defer(call, &call->node->sched->view.tables_deferred, OPEN_WAIT_MS, table_timed_out);
     if (call->queue)
         call->withdrawn = table_withdrawn;
     else
@@ -300,7 +305,7 @@ static void table_opens(struct sched_call *call, const struct table_open *m)
         if (!err)
             err = table_spec_same(m->name, &table->options, &want);
     } else if (!table && m->create) {
-        if (s->lost_at) {
+        if (s->lost.at) {
             table_defer(call, m);
             return;
         }
@@ -309,28 +314,28 @@ static void table_opens(struct sched_call *call, const struct table_open *m)
         err = err_set(PARAMO_E_NO_TABLE, "there is no table %s", m->name);
     }
     if (err) {
-        call_fail(call, err);
+        sched_call_fail(call, err);
         return;
     }
-    struct table_open_result result = {.table = table->id, .view = s->view_number};
+    struct table_open_result result = {.table = table->id, .view = s->view.number};
     struct writer w = {0};
     table_open_result_encode(&result, &w);
-    call_answer(call, &w);
+    sched_call_answer(call, &w);
 }
 
-void sched_table_open(struct sched_call *call, struct reader *body)
+void sched_view_table_open(struct sched_call *call, struct reader *body)
 {
     struct table_open m;
     paramo_err err = table_open_decode(body, &m);
     if (err)
-        call_fail(call, err);
+        sched_call_fail(call, err);
     else
         table_opens(call, &m);
 }
 
-void sched_tables_go_on(struct scheduler *s)
+void sched_view_tables_resume(struct scheduler *s)
 {
-    for (struct sched_call *call; !s->lost_at && (call = s->tables_deferred.first);) {
+    for (struct sched_call *call; !s->lost.at && (call = s->view.tables_deferred.first);) {
         struct table_open m = *call->u.table;
         table_opens(call, &m);
     }
@@ -338,7 +343,7 @@ void sched_tables_go_on(struct scheduler *s)
 
 void sched_view_fini(struct scheduler *s)
 {
-    lane_timer_cancel(s->config.lane, &s->view_timer);
-    control_message_body_unref(s->view);
-    free(s->tables);
+    lane_timer_cancel(s->config.lane, &s->view.timer);
+    control_message_body_unref(s->view.body);
+    free(s->view.tables);
 }

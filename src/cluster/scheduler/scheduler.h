@@ -1,29 +1,28 @@
 /*
- * The scheduler: the paper's server manager and task scheduler (OSDI'14, section 4). Membership, ranks, the
- * ring, views, tables' names, barriers, pools of work, small values. A state machine on one lane, entered by
- * messages and timers only; never on the path of a push or pull.
+ * The scheduler: the paper's server manager and task scheduler (OSDI'14, section 4). It keeps membership,
+ * ranks, the ring, views, table names, barriers, pools of work units and small values. A state machine on one
+ * lane, entered by messages and timers only; never on the path of a push or pull.
  *
- *   GATHERING --all have registered--> RUNNING --workers gone, or shutdown--> ENDING --members gone, or 5
- * s--> OVER
+ *   GATHERING --all registered--> RUNNING --no worker left, or shutdown--> ENDING --no member left, or 5 s--> OVER
  *
- * Workers that have died are gone when none has come in a dead one's place for recovery_ms. That wait is no
- * state that survives: the next scheduler that finds them all gone begins it anew.
+ * With --recovery, a job whose workers have all died waits recovery_ms for a new worker before it ends. That
+ * wait is not saved: the next scheduler that finds no worker starts it again.
  *
- * A node: JOINED --connection lost--> ABSENT --rejoin_ms--> DEAD
- *            |  ^----same incarnation----+         ^
- *            |---silence of heartbeat_timeout -----+--taken by a new node--> JOINED (recovered)
- *            +--LEAVE--> LEFT
+ *   A node:  JOINED --connection lost--> ABSENT --rejoin_ms--> DEAD
+ *             |  ^----same incarnation-----+                    ^
+ *             |--silent for heartbeat_timeout_ms ---------------+--a new node takes its place--> JOINED
+ *             +--LEAVE--> LEFT
  *
- * With a store (store.h) the job survives its scheduler: what others were told is durable before, and the
- * next scheduler goes on from it under a higher term. Its nodes have heartbeat_timeout_ms to register again.
+ * With a store (cluster/meta/store.h) the job survives its scheduler. What members learn is durable before
+ * they learn it, and the next scheduler continues from there under a higher term. The nodes then have
+ * heartbeat_timeout_ms to register again.
  *
- * Split by noun, with sched.h inside: scheduler.c (life, job end), roster.c (registration, ranks, deaths),
- * sched_view.c, sched_ring.c (who holds what), sched_lost.c (what nobody holds any more), sched_migrations.c
- * (how that changes), sched_calls.c (calls done once), sched_barrier.c, sched_pool.c, sched_kv.c,
- * sched_save.c, sched_orders.c, sched_ckpt.c, sched_status.c. Never reads configuration itself. All functions
- * on the lane. Tests: test/cluster/test_scheduler.c, test_sched_calls.c, test_cluster_sim.c, test_restart.c,
- * test_lead.c, test_orders.c, test_sched_migrations.c, test_sched_ckpt.c, test_sched_lost.c,
- * test_sched_status.c.
+ * The parts, each a file with its own header, stand together in sched.h: sched_peers (connections), roster,
+ * calls, orders, view, ring, lost (rows), migrations, barrier, pool, kv, ckpt, status, save, end.
+ *
+ * Must never know: configuration files and the environment; rows, keys and values. All functions on the lane.
+ * Tests: test/cluster/test_scheduler.c, test_sched_*.c, test_cluster_sim.c, test_restart.c, test_lead.c,
+ * test_orders.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHEDULER_H
 #define CLUSTER_SCHEDULER_SCHEDULER_H

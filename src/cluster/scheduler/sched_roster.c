@@ -1,4 +1,4 @@
-#include "cluster/scheduler/sched.h"
+#include "cluster/scheduler/sched_roster.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "cluster/scheduler/sched.h"
 #include "cluster/session/address.h"
 #include "wire/register_call.h"
 
@@ -21,7 +22,7 @@ static const char *role_name(uint32_t role)
     return role == PARAMO_ROLE_SERVER ? "server" : role == PARAMO_ROLE_WORKER ? "worker" : "scheduler";
 }
 
-const char *node_label(const struct sched_node *node, char label[SCHED_LABEL])
+const char *sched_roster_label(const struct sched_node *node, char label[SCHED_LABEL])
 {
     if (node->info.id)
         return view_node_label(&node->info, label);
@@ -32,48 +33,48 @@ const char *node_label(const struct sched_node *node, char label[SCHED_LABEL])
 
 static struct slot_list *slots_of(struct scheduler *s, uint32_t role)
 {
-    return &s->slots[role == PARAMO_ROLE_SERVER   ? SLOTS_SERVERS
-                     : role == PARAMO_ROLE_WORKER ? SLOTS_WORKERS
-                                                  : SLOTS_SCHEDULER];
+    return &s->roster.slots[role == PARAMO_ROLE_SERVER   ? SLOTS_SERVERS
+                            : role == PARAMO_ROLE_WORKER ? SLOTS_WORKERS
+                                                         : SLOTS_SCHEDULER];
 }
 
-struct sched_node *roster_next(const struct scheduler *s, size_t *cursor)
+struct sched_node *sched_roster_next(const struct scheduler *s, size_t *cursor)
 {
     size_t at = *cursor;
-    for (size_t i = 0; i < SLOTS; at -= s->slots[i++].count)
-        if (at < s->slots[i].count) {
+    for (size_t i = 0; i < SLOTS; at -= s->roster.slots[i++].count)
+        if (at < s->roster.slots[i].count) {
             ++*cursor;
-            return s->slots[i].node[at]; /* NULL while gathering: there is nobody in place */
+            return s->roster.slots[i].node[at]; /* NULL while gathering: there is nobody in place */
         }
     return NULL;
 }
 
-struct sched_node *roster_node(const struct scheduler *s, uint32_t id)
+struct sched_node *sched_roster_find(const struct scheduler *s, uint32_t id)
 {
-    const struct slot_list *slots = id < PARAMO_ID_SERVER(0) ? &s->slots[SLOTS_SCHEDULER]
-                                    : id % 2                 ? &s->slots[SLOTS_WORKERS]
-                                                             : &s->slots[SLOTS_SERVERS];
+    const struct slot_list *slots = id < PARAMO_ID_SERVER(0) ? &s->roster.slots[SLOTS_SCHEDULER]
+                                    : id % 2                 ? &s->roster.slots[SLOTS_WORKERS]
+                                                             : &s->roster.slots[SLOTS_SERVERS];
     uint32_t rank = id < PARAMO_ID_SERVER(0) ? 0 : (id - PARAMO_ID_SERVER(0)) / 2;
     return rank < slots->count ? slots->node[rank] : NULL;
 }
 
-bool roster_founder(const struct sched_node *node)
+bool sched_roster_founder(const struct sched_node *node)
 {
     return node->rank < slots_of(node->sched, node->info.role)->founders;
 }
 
-size_t roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity)
+size_t sched_roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity)
 {
     size_t count = 0, len = 0, cursor = 0;
     char label[SCHED_LABEL];
     text[0] = '\0';
-    for (struct sched_node *node; (node = roster_next(s, &cursor));) {
+    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));) {
         if (!(node->info.role & group) || (node->state != SNODE_DEAD && !(left && node->state == SNODE_LEFT)))
             continue;
         count++;
         const char *how = node->state == SNODE_DEAD ? "died" : "left";
-        int wrote =
-            snprintf(text + len, capacity - len, "%s%s %s", len ? ", " : "", node_label(node, label), how);
+        int wrote = snprintf(text + len, capacity - len, "%s%s %s", len ? ", " : "",
+                             sched_roster_label(node, label), how);
         if (wrote > 0 && (size_t)wrote < capacity - len)
             len += (size_t)wrote;
         else
@@ -86,40 +87,40 @@ size_t roster_gone(const struct scheduler *s, uint32_t group, bool left, char *t
 
 static void wait_push(struct scheduler *s, struct sched_node *node)
 {
-    node->arrival = s->arrivals++;
+    node->arrival = s->roster.arrivals++;
     node->next = NULL;
-    node->prev = s->waiting_last;
-    *(s->waiting_last ? &s->waiting_last->next : &s->waiting_first) = node;
-    s->waiting_last = node;
+    node->prev = s->roster.waiting_last;
+    *(s->roster.waiting_last ? &s->roster.waiting_last->next : &s->roster.waiting_first) = node;
+    s->roster.waiting_last = node;
 }
 
 static void wait_remove(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
     lane_timer_cancel(s->config.lane, &node->timer);
-    *(node->prev ? &node->prev->next : &s->waiting_first) = node->next;
-    *(node->next ? &node->next->prev : &s->waiting_last) = node->prev;
+    *(node->prev ? &node->prev->next : &s->roster.waiting_first) = node->next;
+    *(node->next ? &node->next->prev : &s->roster.waiting_last) = node->prev;
 }
 
 static void node_free(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
     lane_timer_cancel(s->config.lane, &node->timer);
-    calls_drop(node, false);
-    orders_drop(node, false);
-    map_remove(&s->incarnations, node->info.incarnation);
+    sched_calls_drop(node, false);
+    sched_orders_drop(node, false);
+    map_remove(&s->roster.incarnations, node->info.incarnation);
     if (node->peer)
         node->peer->node = NULL;
     free(node->lanes);
-    free(node->reports);
+    free(node->status.reports);
     free(node);
 }
 
-static void register_reply_error(struct peer *peer, paramo_err status)
+static void register_reply_error(struct sched_peer *peer, paramo_err status)
 {
     struct writer w = {0};
     call_text_encode(err_text(), &w);
-    paramo_err err = w.failed ? PARAMO_E_MEMORY : peer_reply(peer, CALL_REGISTER, 0, status, &w);
+    paramo_err err = w.failed ? PARAMO_E_MEMORY : sched_peer_reply(peer, CALL_REGISTER, 0, status, &w);
     if (err)
         log_debug("scheduler: an answer to REGISTER was not sent: %s", err_text());
     writer_fini(&w);
@@ -129,9 +130,9 @@ static void register_reply_error(struct peer *peer, paramo_err status)
 static void refuse(struct sched_node *node, paramo_err status)
 {
     struct scheduler *s = node->sched;
-    struct peer *peer = node->peer;
+    struct sched_peer *peer = node->peer;
     char label[SCHED_LABEL];
-    log_info("scheduler: %s gets no place: %s", node_label(node, label), err_text());
+    log_info("scheduler: %s gets no place: %s", sched_roster_label(node, label), err_text());
     register_reply_error(peer, status);
     wait_remove(node);
     node_free(node);
@@ -141,14 +142,14 @@ static void refuse(struct sched_node *node, paramo_err status)
 
 static paramo_err incomplete(const struct scheduler *s)
 {
-    uint32_t came = s->came[SLOTS_SERVERS] + s->came[SLOTS_WORKERS], here = 0;
-    for (const struct sched_node *node = s->waiting_first; node; node = node->next)
+    uint32_t came = s->roster.came[SLOTS_SERVERS] + s->roster.came[SLOTS_WORKERS], here = 0;
+    for (const struct sched_node *node = s->roster.waiting_first; node; node = node->next)
         here += node->chosen && node->info.role != PARAMO_ROLE_SCHEDULER;
     paramo_err err = err_set(PARAMO_E_TIMEOUT,
                              "the cluster is not complete: %" PRIu32 " of %" PRIu32 " servers and %" PRIu32
                              " of %" PRIu32 " workers have come",
-                             s->came[SLOTS_SERVERS], s->slots[SLOTS_SERVERS].count, s->came[SLOTS_WORKERS],
-                             s->slots[SLOTS_WORKERS].count);
+                             s->roster.came[SLOTS_SERVERS], s->roster.slots[SLOTS_SERVERS].count,
+                             s->roster.came[SLOTS_WORKERS], s->roster.slots[SLOTS_WORKERS].count);
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
     return here < came ? err_set(err, "%s (%" PRIu32 " of these went away again)", text, came - here) : err;
@@ -164,13 +165,13 @@ static void waited_long_enough(struct lane_timer *timer)
         refuse(node, err_set(PARAMO_E_TIMEOUT, "no %s's place came free", role_name(node->info.role)));
 }
 
-void roster_refuse_waiting(struct scheduler *s, paramo_err status, const char *text)
+void sched_roster_refuse_waiting(struct scheduler *s, paramo_err status, const char *text)
 {
-    while (s->waiting_first)
-        refuse(s->waiting_first, err_set(status, "%s", text));
+    while (s->roster.waiting_first)
+        refuse(s->roster.waiting_first, err_set(status, "%s", text));
 }
 
-/* ---- places ------------------------------------------------------------------------------------------- */
+/* ---- places -------------------------------------------------------------------------------------------- */
 
 static void reply_registered(struct sched_node *node)
 {
@@ -179,7 +180,8 @@ static void reply_registered(struct sched_node *node)
                                      .returns = node->sched->config.store != NULL};
     struct writer w = {0};
     register_result_encode(&result, &w);
-    paramo_err err = w.failed ? PARAMO_E_MEMORY : peer_reply(node->peer, CALL_REGISTER, 0, PARAMO_OK, &w);
+    paramo_err err =
+        w.failed ? PARAMO_E_MEMORY : sched_peer_reply(node->peer, CALL_REGISTER, 0, PARAMO_OK, &w);
     if (err)
         log_debug("scheduler: an answer to REGISTER waits: %s", err_text()); /* it will be asked for again */
     writer_fini(&w);
@@ -191,11 +193,11 @@ static void assign_place(struct sched_node *node, struct slot_list *slots, uint3
     wait_remove(node);
     node->state = SNODE_JOINED;
     node->rank = rank;
-    node->info.id = first_id[slots - node->sched->slots] + 2 * rank;
+    node->info.id = first_id[slots - node->sched->roster.slots] + 2 * rank;
     node->info.alive = true;
     slots->node[rank] = node;
     char label[SCHED_LABEL];
-    log_info("scheduler: %s has joined%s", node_label(node, label),
+    log_info("scheduler: %s has joined%s", sched_roster_label(node, label),
              node->info.recovered            ? " in a dead node's place"
              : node->rank >= slots->founders ? " the running job, one more"
                                              : "");
@@ -221,7 +223,7 @@ static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
     if (!order)
         return err_memory(slots->count * sizeof(struct sched_node *));
     uint32_t count = 0, rank = 0;
-    for (struct sched_node *node = s->waiting_first, *next; node; node = next) {
+    for (struct sched_node *node = s->roster.waiting_first, *next; node; node = next) {
         next = node->next;
         if (node->info.role != slots->role || !node->chosen)
             continue;
@@ -259,7 +261,7 @@ static paramo_err choose(struct sched_node *node)
 {
     const struct slot_list *slots = slots_of(node->sched, node->info.role);
     uint32_t same = 0;
-    for (const struct sched_node *other = node->sched->waiting_first; other; other = other->next) {
+    for (const struct sched_node *other = node->sched->roster.waiting_first; other; other = other->next) {
         if (!other->chosen || other->info.role != node->info.role)
             continue;
         same++;
@@ -281,17 +283,17 @@ static bool gathered(struct scheduler *s)
 {
     uint32_t came[SLOTS] = {0};
     bool complete = true;
-    for (struct sched_node *node = s->waiting_first, *next; node; node = next) {
+    for (struct sched_node *node = s->roster.waiting_first, *next; node; node = next) {
         next = node->next;
         paramo_err err = node->chosen ? PARAMO_OK : choose(node);
         if (!err)
-            came[slots_of(s, node->info.role) - s->slots]++;
+            came[slots_of(s, node->info.role) - s->roster.slots]++;
         else if (overdue(node) && !(err == PARAMO_E_FULL && may_be_extra(node)))
             refuse(node, err);
     }
     for (size_t i = 0; i < SLOTS; i++) {
-        complete = complete && came[i] == s->slots[i].count;
-        s->came[i] = came[i] > s->came[i] ? came[i] : s->came[i];
+        complete = complete && came[i] == s->roster.slots[i].count;
+        s->roster.came[i] = came[i] > s->roster.came[i] ? came[i] : s->roster.came[i];
     }
     return complete;
 }
@@ -302,28 +304,28 @@ static void gather(struct scheduler *s)
         return;
     paramo_err err = PARAMO_OK;
     for (size_t i = 0; i < SLOTS && !err; i++)
-        err = place_role(s, &s->slots[i]);
+        err = place_role(s, &s->roster.slots[i]);
     if (!err)
         err = sched_ring_build(s);
     if (err) {
-        sched_end(s, err, err_text());
+        sched_end_begin(s, err, err_text());
         return;
     }
     s->state = SCHED_RUNNING;
-    s->migrations_converged = true; /* as it begins: only what follows a change is said */
+    sched_migrations_settled(s); /* only rebalancing after a change is logged */
     log_info("scheduler: complete with %" PRIu32 " servers and %" PRIu32 " workers",
-             s->slots[SLOTS_SERVERS].count, s->slots[SLOTS_WORKERS].count);
+             s->roster.slots[SLOTS_SERVERS].count, s->roster.slots[SLOTS_WORKERS].count);
     sched_view_change(s);
     size_t cursor = 0;
-    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         if (node->peer)
             reply_registered(node);
-    s->restoring = s->config.restore_dir[0] != '\0';
-    if (s->restoring)
-        record_changed(s, RECORD_RESTORING, 0);
+    s->ckpts.restoring = s->config.restore_dir[0] != '\0';
+    if (s->ckpts.restoring)
+        sched_save_record_changed(s, RECORD_RESTORING, 0);
     err = sched_ckpt_start(s);
     if (err)
-        sched_end(s, err, err_text());
+        sched_end_begin(s, err, err_text());
 }
 
 static bool silent(const struct sched_node *node)
@@ -349,8 +351,8 @@ static bool is_vacant(const struct sched_node *node, const struct sched_node *ho
 {
     bool left = holder->state == SNODE_LEFT && holder->info.role == PARAMO_ROLE_SERVER;
     const struct scheduler *s = node->sched;
-    if ((left || s->chains.replicas || sched_lost_restores(s)) && holder->info.shards != node->info.shards &&
-        may_be_extra(node))
+    if ((left || s->ring.chains.replicas || sched_lost_restores(s)) &&
+        holder->info.shards != node->info.shards && may_be_extra(node))
         return false;
     return left || holder->state == SNODE_DEAD || holder->former;
 }
@@ -377,7 +379,7 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
     char label[SCHED_LABEL];
     if (node->wanted_rank >= 0)
         return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is held by %s", node->wanted_rank,
-                       node_label(slots->node[node->wanted_rank], label));
+                       sched_roster_label(slots->node[node->wanted_rank], label));
     return err_set(PARAMO_E_FULL, "the job has its %" PRIu32 " %ss", slots->count, role_name(slots->role));
 }
 
@@ -385,7 +387,7 @@ static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait
 static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
 {
     struct scheduler *s = node->sched;
-    if (s->slots[SLOTS_SERVERS].count + slots->count + 1 >= VIEW_NODES_MAX)
+    if (s->roster.slots[SLOTS_SERVERS].count + slots->count + 1 >= VIEW_NODES_MAX)
         return err_set(PARAMO_E_FULL, "a cluster has at most %d nodes", VIEW_NODES_MAX);
     struct sched_node **places = realloc(slots->node, (slots->count + 1) * sizeof(struct sched_node *));
     if (!places)
@@ -401,7 +403,7 @@ static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
     sched_view_change(s); /* first: orders speak of it */
     if (server)
         sched_migrations_retarget(s);
-    node->since = s->view_number;
+    node->since = s->view.number;
     reply_registered(node);
     return PARAMO_OK;
 }
@@ -435,22 +437,22 @@ static void place_timed_out(struct sched_node *node)
         char label[SCHED_LABEL];
         log_warn("scheduler: %s keeps the weight %" PRIu32
                  ", by which keys were dealt out, and does not get %" PRIu32,
-                 node_label(dead, label), dead->info.weight, node->info.weight);
+                 sched_roster_label(dead, label), dead->info.weight, node->info.weight);
         node->info.weight = dead->info.weight;
     }
     slots->gone -= !dead->former;
     slots->founders_gone -= !dead->former && rank < slots->founders;
     if (dead->state == SNODE_DEAD)
-        s->replaced[s->replaced_count++ % SCHED_REPLACED] = dead->info.incarnation;
+        s->roster.replaced[s->roster.replaced_count++ % SCHED_REPLACED] = dead->info.incarnation;
     node_free(dead);
     node->info.recovered = true;
     if (node->info.role == PARAMO_ROLE_WORKER)
-        sched_worker_came(s);
+        sched_end_worker_joined(s);
     assign_place(node, slots, rank);
     sched_view_change(s);
     if (node->info.role == PARAMO_ROLE_SERVER)
         sched_migrations_retarget(s);
-    node->since = s->view_number; /* one that is being saved has the dead node in its place */
+    node->since = s->view.number; /* one that is being saved has the dead node in its place */
     reply_registered(node);
 }
 
@@ -461,14 +463,14 @@ static void place_waiting(struct scheduler *s)
         gather(s);
         return;
     }
-    for (struct sched_node *node = s->waiting_first, *next; node && s->state == SCHED_RUNNING; node = next) {
+    for (struct sched_node *node = s->roster.waiting_first, *next; node && s->state == SCHED_RUNNING;
+         node = next) {
         next = node->next;
         place_timed_out(node);
     }
 }
 
-/* ---- registration
- * ------------------------------------------------------------------------------------------ */
+/* ---- registration -------------------------------------------------------------------------------------- */
 
 /* What can be refused at once, whatever comes later. */
 static paramo_err check_new(struct scheduler *s, const struct register_call *m, uint64_t incarnation)
@@ -476,18 +478,18 @@ static paramo_err check_new(struct scheduler *s, const struct register_call *m, 
     const struct slot_list *slots = slots_of(s, m->role);
     char label[SCHED_LABEL];
     if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
-        return err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", s->end_text);
+        return err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", s->end.text);
     if (m->node)
         return err_set(PARAMO_E_FENCED, "%s was declared dead and another has its place",
                        view_id_label(m->node, label));
     for (size_t i = 0; i < SCHED_REPLACED; i++) /* it may never have learned that it had a place */
-        if (s->replaced[i] == incarnation)
+        if (s->roster.replaced[i] == incarnation)
             return err_set(PARAMO_E_FENCED, "this node was declared dead and another has its place");
     if (m->rank >= 0 && (uint32_t)m->rank >= slots->count)
         return err_set(PARAMO_E_INVALID, "rank %" PRId32 " is wanted, the job has %" PRIu32 " %ss", m->rank,
                        slots->count, role_name(m->role));
     uint32_t same = 0, shards = m->shards;
-    for (const struct sched_node *other = s->waiting_first; other; other = other->next) {
+    for (const struct sched_node *other = s->roster.waiting_first; other; other = other->next) {
         shards += other->info.shards;
         same += other->info.role == m->role;
     }
@@ -499,14 +501,14 @@ static paramo_err check_new(struct scheduler *s, const struct register_call *m, 
 }
 
 /* The host of a connection's other end, as it says itself nothing better. */
-static void host_of_peer(const struct peer *peer, char host[VIEW_HOST_MAX])
+static void host_of_peer(const struct sched_peer *peer, char host[VIEW_HOST_MAX])
 {
     uint16_t port;
     if (address_split(peer->conn->peer, host, VIEW_HOST_MAX, &port))
         snprintf(host, VIEW_HOST_MAX, "%s", peer->conn->peer);
 }
 
-static paramo_err node_new(struct scheduler *s, struct peer *peer, const struct register_call *m,
+static paramo_err node_new(struct scheduler *s, struct sched_peer *peer, const struct register_call *m,
                            struct sched_node **out)
 {
     struct sched_node *node = calloc(1, sizeof *node);
@@ -529,7 +531,7 @@ static paramo_err node_new(struct scheduler *s, struct peer *peer, const struct 
         memcpy(node->info.domain, m->domain[0] ? m->domain : node->info.host, sizeof node->info.domain);
     paramo_err err = lane_timer_arm(s->config.lane, &node->timer, now(s) + m->timeout_ms * ENV_MS);
     if (!err)
-        err = map_put(&s->incarnations, peer->incarnation, node);
+        err = map_put(&s->roster.incarnations, peer->incarnation, node);
     if (err) {
         lane_timer_cancel(s->config.lane, &node->timer);
         free(node);
@@ -539,9 +541,9 @@ static paramo_err node_new(struct scheduler *s, struct peer *peer, const struct 
     return PARAMO_OK;
 }
 
-static void attach(struct sched_node *node, struct peer *peer)
+static void attach(struct sched_node *node, struct sched_peer *peer)
 {
-    struct peer *before = node->peer;
+    struct sched_peer *before = node->peer;
     node->peer = peer;
     peer->node = node;
     node->heard_at = now(node->sched);
@@ -553,21 +555,23 @@ static void attach(struct sched_node *node, struct peer *peer)
     }
 }
 
-static void welcome_back(struct sched_node *node, struct peer *peer, uint64_t seen)
+static void welcome_back(struct sched_node *node, struct sched_peer *peer, uint64_t seen)
 {
     struct scheduler *s = node->sched;
     char label[SCHED_LABEL];
     if (node->state == SNODE_DEAD && !MUTANT(old_incarnation_returns)) {
-        register_reply_error(peer, err_set(PARAMO_E_FENCED, "%s was declared dead", node_label(node, label)));
+        register_reply_error(
+            peer, err_set(PARAMO_E_FENCED, "%s was declared dead", sched_roster_label(node, label)));
         return;
     }
     if (node->state == SNODE_LEFT) {
-        register_reply_error(peer, err_set(PARAMO_E_CLOSED, "%s has left already", node_label(node, label)));
+        register_reply_error(
+            peer, err_set(PARAMO_E_CLOSED, "%s has left already", sched_roster_label(node, label)));
         return;
     }
     paramo_err err = node->info.id ? sched_view_above(s, seen) : PARAMO_OK;
     if (err) {
-        log_warn("scheduler: %s is refused: %s", node_label(node, label), err_text());
+        log_warn("scheduler: %s is refused: %s", sched_roster_label(node, label), err_text());
         register_reply_error(peer, err);
         return;
     }
@@ -577,24 +581,24 @@ static void welcome_back(struct sched_node *node, struct peer *peer, uint64_t se
     if (node->state == SNODE_ABSENT) {
         lane_timer_cancel(s->config.lane, &node->timer);
         node->state = SNODE_JOINED;
-        log_info("scheduler: %s is back", node_label(node, label));
+        log_info("scheduler: %s is back", sched_roster_label(node, label));
         sched_migrations_check(s);
     }
     reply_registered(node);
-    orders_unsend(node);
+    sched_orders_unsend(node);
     if (s->state == SCHED_RUNNING) {
         sched_view_send(node);
-        orders_send(node, 0);
-    } else if (s->end_told) {
-        sched_send_end(node, s->end_status, s->end_text);
+        sched_orders_send(node, 0);
+    } else if (s->end.told) {
+        sched_end_send(node, s->end.status, s->end.text);
     }
     place_waiting(s); /* a latecomer that hoped for this place */
 }
 
-void roster_register(struct scheduler *s, struct peer *peer, uint64_t seen, struct reader *body)
+void sched_roster_register(struct scheduler *s, struct sched_peer *peer, uint64_t seen, struct reader *body)
 {
     struct register_call m;
-    struct sched_node *node = map_get(&s->incarnations, peer->incarnation);
+    struct sched_node *node = map_get(&s->roster.incarnations, peer->incarnation);
     paramo_err err = register_call_decode(body, &m);
     if (!err && node) {
         welcome_back(node, peer, seen);
@@ -614,8 +618,7 @@ void roster_register(struct scheduler *s, struct peer *peer, uint64_t seen, stru
     place_waiting(s);
 }
 
-/* ---- departures ------------------------------------------------------------------------------------------
- */
+/* ---- departures ---------------------------------------------------------------------------------------- */
 
 static void node_gone(struct sched_node *node, enum sched_node_state state)
 {
@@ -625,15 +628,15 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
     node->info.alive = false;
     node->info.left = state == SNODE_LEFT;
     slots_of(s, node->info.role)->gone++;
-    slots_of(s, node->info.role)->founders_gone += roster_founder(node);
-    calls_drop(node, state == SNODE_LEFT);
+    slots_of(s, node->info.role)->founders_gone += sched_roster_founder(node);
+    sched_calls_drop(node, state == SNODE_LEFT);
     if (node->info.role == PARAMO_ROLE_SERVER)
         sched_ring_died(node);
     sched_ring_gone(s);
     sched_view_change(s);
     if (node->info.role == PARAMO_ROLE_SERVER)
         sched_migrations_retarget(s);
-    orders_drop(node, true);
+    sched_orders_drop(node, true);
     sched_node_gone(node);
     sched_lost_check(s);
     place_waiting(s);
@@ -641,17 +644,17 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
 
 static void node_dies(struct sched_node *node, const char *why)
 {
-    const struct slot_list *workers = &node->sched->slots[SLOTS_WORKERS];
+    const struct slot_list *workers = &node->sched->roster.slots[SLOTS_WORKERS];
     char label[SCHED_LABEL], units[96] = "";
     size_t held = workers->gone + 1 < workers->count ? sched_pool_held(node) : 0;
     if (held)
         snprintf(units, sizeof units, "; the work it held (work units: %zu) goes to others", held);
-    log_warn("scheduler: %s is dead: %s%s", node_label(node, label), why, units);
+    log_warn("scheduler: %s is dead: %s%s", sched_roster_label(node, label), why, units);
     if (node->peer) {
-        struct peer *peer = node->peer;
+        struct sched_peer *peer = node->peer;
         char text[ERR_TEXT_MAX];
         snprintf(text, sizeof text, "this node was declared dead: %s", why);
-        sched_send_end(node, PARAMO_E_FENCED, text);
+        sched_end_send(node, PARAMO_E_FENCED, text);
         node->peer = NULL;
         peer->node = NULL;
         sched_peer_close(peer, true);
@@ -675,8 +678,7 @@ static void not_back_in_time(struct lane_timer *timer)
         node_dies(node, "its connection was lost");
 }
 
-/* ---- back from the store
- * ----------------------------------------------------------------------------------- */
+/* ---- back from the store ------------------------------------------------------------------------------- */
 
 static void not_here_again(struct lane_timer *timer)
 {
@@ -709,7 +711,7 @@ static paramo_err node_restore(struct scheduler *s, const struct view_node *info
     slots->node[rank] = node;
     slots->gone += !info->alive;
     slots->founders_gone += !info->alive && rank < slots->founders;
-    paramo_err err = map_put(&s->incarnations, info->incarnation, node);
+    paramo_err err = map_put(&s->roster.incarnations, info->incarnation, node);
     if (!err && info->alive && !node->former)
         err = lane_timer_arm(s->config.lane, &node->timer, now(s) + s->config.heartbeat_timeout_ms * ENV_MS);
     return err;
@@ -729,7 +731,7 @@ static paramo_err slots_restore(struct slot_list *slots, uint32_t count)
     return PARAMO_OK;
 }
 
-paramo_err roster_restore(struct scheduler *s, const struct view *view)
+paramo_err sched_roster_restore(struct scheduler *s, const struct view *view)
 {
     /* Each of its nodes is in it: more places than that are not written by a scheduler, and are not made. */
     if ((uint64_t)view->num_workers + view->num_servers > VIEW_NODES_MAX)
@@ -737,19 +739,19 @@ paramo_err roster_restore(struct scheduler *s, const struct view *view)
                        "the view that is kept there has %" PRIu32 " servers and %" PRIu32
                        " workers, a cluster at most %d nodes; start again with an empty store",
                        view->num_servers, view->num_workers, VIEW_NODES_MAX);
-    paramo_err err = slots_restore(&s->slots[SLOTS_WORKERS], view->num_workers);
+    paramo_err err = slots_restore(&s->roster.slots[SLOTS_WORKERS], view->num_workers);
     if (!err)
-        err = slots_restore(&s->slots[SLOTS_SERVERS], view->num_servers);
+        err = slots_restore(&s->roster.slots[SLOTS_SERVERS], view->num_servers);
     for (uint32_t i = 0; i < view->nodes_count && !err; i++)
         err = node_restore(s, &view->nodes[i]);
     for (size_t i = 0; i < SLOTS && !err; i++)
-        for (uint32_t rank = 0; rank < s->slots[i].count && !err; rank++)
-            if (!s->slots[i].node[rank])
+        for (uint32_t rank = 0; rank < s->roster.slots[i].count && !err; rank++)
+            if (!s->roster.slots[i].node[rank])
                 err = err_set(PARAMO_E_CORRUPT, "the view that is kept there lacks nodes");
     return err;
 }
 
-void roster_connection_lost(struct sched_node *node)
+void sched_roster_connection_lost(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
     node->peer = NULL;
@@ -768,19 +770,19 @@ void roster_connection_lost(struct sched_node *node)
     }
 }
 
-void roster_left(struct sched_node *node)
+void sched_roster_left(struct sched_node *node)
 {
     char label[SCHED_LABEL];
-    log_info("scheduler: %s has left", node_label(node, label));
+    log_info("scheduler: %s has left", sched_roster_label(node, label));
     node_gone(node, SNODE_LEFT);
 }
 
-void roster_check_silence(struct scheduler *s)
+void sched_roster_check_silence(struct scheduler *s)
 {
     uint64_t limit = s->config.heartbeat_timeout_ms * ENV_MS;
     char why[64];
     snprintf(why, sizeof why, "it was silent for %" PRIu32 " ms", s->config.heartbeat_timeout_ms);
-    for (struct sched_node *node = s->waiting_first, *next; node; node = next) {
+    for (struct sched_node *node = s->roster.waiting_first, *next; node; node = next) {
         next = node->next;
         if (now(s) > node->heard_at + limit) {
             wait_remove(node);
@@ -789,24 +791,63 @@ void roster_check_silence(struct scheduler *s)
         }
     }
     size_t cursor = 0;
-    for (struct sched_node *node; (node = roster_next(s, &cursor));)
+    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         if (node->state == SNODE_JOINED && now(s) > node->heard_at + limit)
             node_dies(node, why);
     place_waiting(s); /* whoever waited for a place long enough is refused; a silent node may have spoken */
 }
 
-void roster_fini(struct scheduler *s)
+void sched_roster_fini(struct scheduler *s)
 {
-    while (s->waiting_first) {
-        struct sched_node *node = s->waiting_first;
+    while (s->roster.waiting_first) {
+        struct sched_node *node = s->roster.waiting_first;
         wait_remove(node);
         node_free(node);
     }
     for (size_t i = 0; i < SLOTS; i++) {
-        for (uint32_t rank = 0; s->slots[i].node && rank < s->slots[i].count; rank++)
-            if (s->slots[i].node[rank])
-                node_free(s->slots[i].node[rank]);
-        free(s->slots[i].node);
+        for (uint32_t rank = 0; s->roster.slots[i].node && rank < s->roster.slots[i].count; rank++)
+            if (s->roster.slots[i].node[rank])
+                node_free(s->roster.slots[i].node[rank]);
+        free(s->roster.slots[i].node);
     }
-    map_fini(&s->incarnations);
+    map_fini(&s->roster.incarnations);
+}
+
+void sched_roster_forgive(struct scheduler *s, uint64_t grace)
+{
+    size_t cursor = 0;
+    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
+        node->heard_at += grace;
+    for (struct sched_node *node = s->roster.waiting_first; node; node = node->next) {
+        node->heard_at += grace;
+        node->arrived_at += grace; /* the death that gives it a place may be news that waits, too */
+    }
+}
+
+paramo_err sched_roster_init(struct scheduler *s)
+{
+    const struct scheduler_config *c = &s->config;
+    s->roster.slots[SLOTS_SCHEDULER] =
+        (struct slot_list){.role = PARAMO_ROLE_SCHEDULER, .count = c->own_member ? 1 : 0};
+    s->roster.slots[SLOTS_SERVERS] = (struct slot_list){.role = PARAMO_ROLE_SERVER, .count = c->num_servers};
+    s->roster.slots[SLOTS_WORKERS] = (struct slot_list){.role = PARAMO_ROLE_WORKER, .count = c->num_workers};
+    if (c->num_servers >= VIEW_NODES_MAX || c->num_workers >= VIEW_NODES_MAX - c->num_servers)
+        return err_set(PARAMO_E_TOO_LARGE, "a cluster has at most %d nodes", VIEW_NODES_MAX);
+    for (size_t i = 0; i < SLOTS; i++) {
+        s->roster.slots[i].founders = s->roster.slots[i].count;
+        s->roster.slots[i].node = calloc(s->roster.slots[i].count + 1, sizeof(struct sched_node *));
+        if (!s->roster.slots[i].node)
+            return err_memory(s->roster.slots[i].count * sizeof(struct sched_node *));
+    }
+    return PARAMO_OK;
+}
+
+bool sched_roster_any_left(const struct scheduler *s)
+{
+    size_t cursor = 0;
+    for (const struct sched_node *node; (node = sched_roster_next(s, &cursor));)
+        if (node->info.role != PARAMO_ROLE_SCHEDULER &&
+            (node->state == SNODE_JOINED || node->state == SNODE_ABSENT))
+            return true;
+    return false;
 }

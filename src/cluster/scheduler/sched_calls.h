@@ -1,0 +1,76 @@
+/*
+ * Calls of members: each is done once, however often it arrives. Keeps answers until the caller has them, and
+ * holds an answer back until what it rests on is durable. A call that must wait lies in one queue of the part
+ * that will answer it.
+ * Must never know: what a call means; the part that handles it decodes and answers it.
+ * Tests: test/cluster/test_sched_calls.c.
+ */
+#ifndef CLUSTER_SCHEDULER_SCHED_CALLS_H
+#define CLUSTER_SCHEDULER_SCHED_CALLS_H
+
+#include "base/cursor.h"
+#include "base/err.h"
+#include "env/lane.h"
+#include "wire/calls.h"
+#include "wire/head.h"
+
+struct scheduler;
+struct sched_node;
+struct table_open;
+
+/* Lives from its first arrival until the caller's floor has passed it. */
+struct sched_call {
+    struct sched_node *node;
+    uint64_t number;
+    uint32_t kind;
+    bool answered;
+    paramo_err status;
+    struct writer answer;
+    uint64_t save; /* answered and held back: the save that it waits for */
+    /* deferred, or held back */
+    struct sched_call_queue *queue;
+    struct sched_call *next, *prev;
+    struct lane_timer timer;
+    void (*timed_out)(struct sched_call *call); /* answers it */
+    void (*withdrawn)(struct sched_call *call); /* it leaves the queue unanswered; NULL: nothing to do */
+    void *object;                               /* the barrier, pool or value it waits for */
+    union {
+        struct {
+            uint32_t who, round;
+        } pool;
+        char *kv_key;
+        struct table_open *table;
+    } u;
+};
+
+struct sched_call_queue {
+    struct sched_call *first, *last;
+};
+
+/* The calls of one node. */
+struct sched_calls {
+    uint64_t floor;
+    struct sched_call *kept[CALL_WINDOW]; /* at number % CALL_WINDOW */
+};
+
+/* Each answers the call (once) and takes it from its queue. */
+void sched_call_answer(struct sched_call *call, struct writer *result); /* takes what result owns; or NULL */
+void sched_call_fail(struct sched_call *call, paramo_err status);       /* with this thread's message */
+/* Puts it last in the queue until it is answered, or timed_out at the end of timeout_ms. */
+void sched_call_defer(struct sched_call *call, struct sched_call_queue *queue, uint32_t timeout_ms,
+                      void (*timed_out)(struct sched_call *call));
+
+MUST_USE paramo_err sched_calls_received(struct sched_node *node, const struct wire_head *head,
+                                         struct reader *body);
+MUST_USE paramo_err sched_calls_floor(struct sched_node *node, uint64_t floor);
+/* The node is gone: its deferred calls are withdrawn. */
+void sched_calls_drop(struct sched_node *node, bool keep_answered);
+
+/* Durable records: one (empty: it is gone), all, and back. */
+void sched_calls_record(const struct scheduler *s, uint64_t key, struct writer *w);
+void sched_calls_records(const struct scheduler *s, struct writer *w);
+MUST_USE paramo_err sched_calls_restore(struct scheduler *s, uint64_t key, struct reader *record);
+/* Sends the answers that waited for saves up to this one. */
+void sched_calls_saved(struct scheduler *s, uint64_t save);
+
+#endif

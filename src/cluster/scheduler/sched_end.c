@@ -1,0 +1,186 @@
+#include "cluster/scheduler/sched_end.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "cluster/scheduler/sched.h"
+#include "wire/end.h"
+
+enum {
+    /* The end waits this long for a store that may be another scheduler's by now: a node stops within 30 s. */
+    UNSURE_MS = 25000,
+    TRY_AGAIN_MS = 200
+};
+
+void sched_end_send(struct sched_node *node, paramo_err status, const char *text)
+{
+    if (!node->peer)
+        return;
+    struct wire_head head = {.kind = WIRE_END};
+    struct writer w = {0};
+    end_encode(status, text, &w);
+    paramo_err err = control_message_send_written(node->peer->conn, &head, &w);
+    if (err)
+        log_debug("scheduler: END waits: %s", err_text()); /* a heartbeat brings it */
+}
+
+void sched_end_deposed(struct scheduler *s)
+{
+    if (s->state == SCHED_OVER)
+        return;
+    char text[CALL_TEXT_MAX];
+    snprintf(text, sizeof text, "%s", err_text());
+    log_info("scheduler: %s", text);
+    s->state = SCHED_OVER;
+    s->end.status = PARAMO_E_FENCED;
+    snprintf(s->end.text, sizeof s->end.text, "%s", text);
+    struct lane *lane = s->config.lane;
+    lane_timer_cancel(lane, &s->tick);
+    lane_timer_cancel(lane, &s->end.timer);
+    sched_peers_refuse(s);
+    for (struct sched_peer *peer = s->peers.first, *next; peer; peer = next) {
+        next = peer->next;
+        struct sched_node *node = peer->node;
+        if (node && node->info.role == PARAMO_ROLE_SCHEDULER)
+            sched_end_send(node, s->end.status, s->end.text); /* this process's own ends with it */
+        else
+            sched_peer_close(peer, false); /* the others find who leads */
+    }
+    s->config.over(s->config.arg, s->end.status, s->end.text);
+}
+
+static void report_over(struct scheduler *s)
+{
+    s->config.over(s->config.arg, s->end.status, s->end.text);
+}
+
+static void over_in(struct scheduler *s, uint64_t ms);
+static void end_if_all_gone(struct scheduler *s, bool waited);
+
+static void end_due(struct lane_timer *timer)
+{
+    struct scheduler *s = container_of(timer, struct scheduler, end.timer);
+    if (s->end.awaits_worker) {
+        s->end.awaits_worker = false;
+        end_if_all_gone(s, true);
+        return;
+    }
+    uint64_t now = lane_now(s->config.lane);
+    bool sure = !s->config.store || store_sure(s->config.store);
+    if (!s->end.told && !sure && now < s->end.since + UNSURE_MS * ENV_MS) {
+        over_in(s, TRY_AGAIN_MS); /* the job may go on under another scheduler */
+        return;
+    }
+    if (sure)
+        sched_end_tell(s); /* a disk that cannot take it keeps nobody waiting for longer */
+    s->state = SCHED_OVER;
+    if (s->config.store)
+        sched_save_nothing(s, report_over);
+    else
+        report_over(s);
+}
+
+static void over_in(struct scheduler *s, uint64_t ms)
+{
+    if (lane_timer_arm(s->config.lane, &s->end.timer, lane_now(s->config.lane) + ms * ENV_MS))
+        end_due(&s->end.timer);
+}
+
+void sched_end_wait(struct scheduler *s)
+{
+    over_in(s, sched_roster_any_left(s) ? s->config.end_wait_ms : 0);
+}
+
+void sched_end_begin(struct scheduler *s, paramo_err status, const char *text)
+{
+    if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
+        return;
+    s->end.awaits_worker = false;
+    s->state = SCHED_ENDING;
+    s->end.since = lane_now(s->config.lane);
+    s->end.status = status;
+    snprintf(s->end.text, sizeof s->end.text, "%s", text);
+    log_info("scheduler: the job ends: %s%s%s; values still kept: %zu", err_name(status), text[0] ? ": " : "",
+             text, sched_kv_count(s));
+    char why[CALL_TEXT_MAX + 32];
+    snprintf(why, sizeof why, "the job is over%s%s", text[0] ? ": " : "", text);
+    sched_roster_refuse_waiting(s, PARAMO_E_SHUTDOWN, why);
+    size_t cursor = 0;
+    for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
+        sched_calls_drop(node, true);
+    if (s->config.store)
+        sched_save_end(s);
+    else
+        sched_end_tell(s);
+    sched_end_wait(s);
+}
+
+void sched_end_worker_joined(struct scheduler *s)
+{
+    if (!s->end.awaits_worker)
+        return;
+    s->end.awaits_worker = false;
+    lane_timer_cancel(s->config.lane, &s->end.timer);
+}
+
+void sched_end_tell(struct scheduler *s)
+{
+    size_t cursor = 0;
+    for (struct sched_node *node; !s->end.told && (node = sched_roster_next(s, &cursor));)
+        sched_end_send(node, s->end.status, s->end.text);
+    s->end.told = true;
+}
+
+void sched_end_write(const struct scheduler *s, struct writer *w)
+{
+    end_encode(s->end.status, s->end.text, w);
+}
+
+paramo_err sched_end_restore(struct scheduler *s, struct reader *record)
+{
+    paramo_err err = end_decode(record, &s->end.status, s->end.text);
+    s->end.told = s->saves.end_saved = !err;
+    return err;
+}
+
+/* waited: for a worker that would come in a dead one's place, in vain. */
+static void end_if_all_gone(struct scheduler *s, bool waited)
+{
+    const struct slot_list *workers = &s->roster.slots[SLOTS_WORKERS];
+    if (!workers->count || workers->gone < workers->count)
+        return;
+    char names[CALL_TEXT_MAX];
+    uint32_t needed = s->ring.chains.replicas || sched_lost_restores(s) /* others have what a server had */
+                          ? PARAMO_GROUP_WORKERS
+                          : PARAMO_GROUP_ALL;
+    bool recovers = s->config.recovery_ms && !waited &&
+                    sched_roster_gone(s, PARAMO_GROUP_WORKERS, false, names, sizeof names) > 0 &&
+                    !sched_roster_gone(s, needed & ~PARAMO_GROUP_WORKERS, false, names, sizeof names);
+    bool lost = sched_roster_gone(s, needed, false, names, sizeof names) > 0;
+    if (recovers) {
+        if (!s->end.awaits_worker)
+            log_warn("scheduler: no worker is left (%s); the job waits %" PRIu32
+                     " ms for one that takes the place of one that died",
+                     names, s->config.recovery_ms);
+        s->end.awaits_worker = true;
+        over_in(s, s->config.recovery_ms);
+        return;
+    }
+    sched_end_begin(s, lost ? PARAMO_E_NODE_LOST : PARAMO_OK, names);
+}
+
+void sched_end_check(struct scheduler *s)
+{
+    end_if_all_gone(s, false);
+}
+
+void sched_end_init(struct scheduler *s)
+{
+    s->end.timer.fire = end_due;
+}
+
+void sched_end_fini(struct scheduler *s)
+{
+    lane_timer_cancel(s->config.lane, &s->end.timer);
+}

@@ -1,0 +1,43 @@
+/*
+ * The end of the job: when it ends, with which status, how members learn it, and when the scheduler is over.
+ * Must never know: what the parts hold.
+ * Tests: test/cluster/test_scheduler.c, test_restart.c, test_lead.c.
+ */
+#ifndef CLUSTER_SCHEDULER_SCHED_END_H
+#define CLUSTER_SCHEDULER_SCHED_END_H
+
+#include "base/cursor.h"
+#include "base/err.h"
+#include "env/lane.h"
+#include "wire/calls.h"
+
+struct scheduler;
+struct sched_node;
+
+struct sched_end {
+    struct lane_timer timer;
+    bool awaits_worker; /* RUNNING, and none is left: timer ends the wait for one (recovery_ms) */
+    paramo_err status;
+    char text[CALL_TEXT_MAX];
+    bool told;
+    uint64_t since;
+};
+
+void sched_end_init(struct scheduler *s);
+void sched_end_begin(struct scheduler *s, paramo_err status, const char *text);
+/* Ends the job if no worker is left, or begins to wait for one. */
+void sched_end_check(struct scheduler *s);
+/* ENDING: the scheduler is over as soon as no member is left, or after end_wait_ms. */
+void sched_end_wait(struct scheduler *s);
+/* A worker took a dead one's place: the job continues, if it waited for that. */
+void sched_end_worker_joined(struct scheduler *s);
+/* Another scheduler leads the job: this one sends nothing more. err_text() names it. */
+void sched_end_deposed(struct scheduler *s);
+/* The members may learn it now. */
+void sched_end_tell(struct scheduler *s);
+void sched_end_send(struct sched_node *node, paramo_err status, const char *text);
+void sched_end_write(const struct scheduler *s, struct writer *w);
+MUST_USE paramo_err sched_end_restore(struct scheduler *s, struct reader *record);
+void sched_end_fini(struct scheduler *s);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * Values: small strings of bytes by name, which nodes put, get, add to and delete.
+ * Must never know: what they mean.
+ * Tests: test/cluster/test_sched_calls.c.
+ */
+#ifndef CLUSTER_SCHEDULER_SCHED_KV_H
+#define CLUSTER_SCHEDULER_SCHED_KV_H
+
+#include "base/map.h"
+#include "cluster/scheduler/sched_calls.h"
+
+enum { SCHED_KV_MAX = 65536, SCHED_KV_BYTES = 64 << 20 }; /* values, and their bytes */
+
+struct sched_values {
+    struct map by_hash; /* hash of the key -> kv_value, a list */
+    size_t count, bytes;
+    struct sched_call_queue deferred; /* GET of values that are not there yet */
+};
+
+void sched_kv_put(struct sched_call *call, struct reader *body);
+void sched_kv_get(struct sched_call *call, struct reader *body);
+void sched_kv_add(struct sched_call *call, struct reader *body);
+void sched_kv_delete(struct sched_call *call, struct reader *body);
+size_t sched_kv_count(const struct scheduler *s);
+void sched_kv_fini(struct scheduler *s);
+
+/* Durable records: one, all, and back. */
+void sched_kv_record(const struct scheduler *s, uint64_t key, struct writer *w);
+void sched_kv_records(const struct scheduler *s, struct writer *w);
+MUST_USE paramo_err sched_kv_restore(struct scheduler *s, struct reader *record);
+
+#endif

@@ -1,0 +1,212 @@
+#include "cluster/scheduler/sched_peers.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "cluster/scheduler/sched.h"
+
+enum {
+    REGISTER_SECONDS = 10,
+    PEERS_SPARE = 256 /* connections beyond two for each node */
+};
+
+void sched_peer_close(struct sched_peer *peer, bool flush)
+{
+    struct scheduler *s = peer->sched;
+    lane_timer_cancel(s->config.lane, &peer->timer);
+    if (peer->node)
+        peer->node->peer = NULL;
+    van_close(peer->conn, flush);
+    *(peer->prev ? &peer->prev->next : &s->peers.first) = peer->next;
+    if (peer->next)
+        peer->next->prev = peer->prev;
+    s->peers.count--;
+    free(peer);
+}
+
+paramo_err sched_peer_send(struct sched_peer *peer, const struct wire_head *head, const void *body,
+                           size_t len)
+{
+    return control_message_send(peer->conn, head, body, len);
+}
+
+paramo_err sched_peer_reply(struct sched_peer *peer, uint32_t kind, uint64_t number, paramo_err status,
+                            const struct writer *body)
+{
+    struct wire_head head = {.kind = WIRE_REPLY, .table = kind, .number = number, .status = (uint16_t)status};
+    return sched_peer_send(peer, &head, body->data, body->len);
+}
+
+/* A busy lane that does nothing for long is reported once: its node is alive, and something in it is not. */
+static void note_progress(struct sched_node *node, const struct heartbeat *beat)
+{
+    struct scheduler *s = node->sched;
+    uint64_t now = lane_now(s->config.lane);
+    if (beat->lanes != node->lanes_count) {
+        struct lane_progress *lanes = realloc(node->lanes, (beat->lanes + 1) * sizeof *lanes);
+        if (!lanes)
+            return;
+        node->lanes = lanes;
+        node->lanes_count = beat->lanes;
+        for (uint32_t i = 0; i < beat->lanes; i++)
+            lanes[i] = (struct lane_progress){.steps = beat->lane[i].steps, .progressed_at = now};
+    }
+    for (uint32_t i = 0; i < beat->lanes; i++) {
+        struct lane_progress *lane = &node->lanes[i];
+        if (!beat->lane[i].busy || beat->lane[i].steps != lane->steps) {
+            *lane = (struct lane_progress){.steps = beat->lane[i].steps, .progressed_at = now};
+        } else if (!lane->reported && now - lane->progressed_at > s->config.heartbeat_timeout_ms * ENV_MS) {
+            char label[SCHED_LABEL];
+            lane->reported = true;
+            log_warn("scheduler: %s lives, but its lane %" PRIu32 " has work and has done none for %" PRIu32
+                     " ms",
+                     sched_roster_label(node, label), i, s->config.heartbeat_timeout_ms);
+        }
+    }
+}
+
+/* Answers, and repeats what the node should have heard by now: a van loses nothing, but a full queue may
+ * have. */
+static paramo_err got_heartbeat(struct sched_peer *peer, const struct wire_head *head, struct reader *body)
+{
+    struct scheduler *s = peer->sched;
+    struct sched_node *node = peer->node;
+    struct heartbeat beat;
+    paramo_err err = heartbeat_decode(body, &beat);
+    if (err || !node)
+        return err;
+    err = sched_calls_floor(node, head->floor);
+    if (err)
+        return err;
+    note_progress(node, &beat);
+    struct wire_head answer = {.kind = WIRE_HEARTBEAT, .view = s->view.announced};
+    if (sched_peer_send(peer, &answer, NULL, 0))
+        return PARAMO_OK; /* the queue is full: the node will hear from us by what is in it */
+    uint64_t now = lane_now(s->config.lane);
+    if (s->state == SCHED_RUNNING && node->info.id && head->view < s->view.announced &&
+        now - node->view_sent_at >= s->config.heartbeat_ms * ENV_MS)
+        sched_view_send(node);
+    sched_orders_send(node, s->config.heartbeat_ms * ENV_MS);
+    if (s->end.told && node->state == SNODE_JOINED)
+        sched_end_send(node, s->end.status, s->end.text);
+    return PARAMO_OK;
+}
+
+static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t bytes[VAN_HEAD],
+                             const struct van_seg *seg, unsigned nseg)
+{
+    struct sched_peer *peer = user;
+    struct wire_head head;
+    struct reader body;
+    (void)conn;
+    paramo_err err = control_message_open(bytes, seg, nseg, &head, &body);
+    if (err)
+        return err;
+    if (peer->node)
+        peer->node->heard_at = lane_now(peer->sched->config.lane);
+    if (head.kind == WIRE_HEARTBEAT)
+        return got_heartbeat(peer, &head, &body);
+    if (head.kind == WIRE_HELLO)
+        return PARAMO_OK; /* a second copy of the first */
+    if (head.kind != WIRE_CALL)
+        return err_set(PARAMO_E_PROTOCOL, "%s to a scheduler", wire_kind_name(head.kind));
+    if (head.table == CALL_REGISTER) {
+        sched_roster_register(peer->sched, peer, head.view, &body);
+        return PARAMO_OK;
+    }
+    if (head.table == CALL_ADMIN_VIEW)
+        return sched_view_admin_query(peer, &head, &body);
+    if (!peer->node && head.table == CALL_STATUS)
+        return sched_status_admin_query(peer, &head, &body);
+    if (!peer->node && (head.table == CALL_CKPT_SAVE || head.table == CALL_CKPT_LOAD))
+        return sched_ckpt_admin_query(peer, &head, &body);
+    if (!peer->node && head.table == CALL_DRAIN)
+        return sched_migrations_drain_query(peer, &head, &body);
+    if (!peer->node)
+        return err_set(PARAMO_E_PROTOCOL, "%s before REGISTER", call_kind_name(head.table));
+    return sched_calls_received(peer->node, &head, &body);
+}
+
+static void peer_writable(void *user, struct van_conn *conn)
+{
+    struct sched_peer *peer = user;
+    (void)conn;
+    if (peer->node && peer->node->view_due)
+        sched_view_send(peer->node);
+}
+
+static void peer_closed(void *user, struct van_conn *conn, paramo_err why, const char *text)
+{
+    struct sched_peer *peer = user;
+    struct sched_node *node = peer->node;
+    log_info("scheduler: the connection of %s was lost: %s (%s)", conn->peer, text, err_name(why));
+    sched_peer_close(peer, false);
+    if (node)
+        sched_roster_connection_lost(node);
+}
+
+static const struct van_user peer_user = {
+    .frame = peer_frame, .writable = peer_writable, .closed = peer_closed};
+
+static void peer_mute(struct lane_timer *timer)
+{
+    sched_peer_close(container_of(timer, struct sched_peer, timer), false);
+}
+
+static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hello)
+{
+    struct scheduler *s = arg;
+    if (hello->purpose == HELLO_DATA) {
+        s->config.accept_data(s->config.arg, conn, hello);
+        return;
+    }
+    uint32_t most =
+        2 * (s->roster.slots[SLOTS_SERVERS].count + s->roster.slots[SLOTS_WORKERS].count) + PEERS_SPARE;
+    struct sched_peer *peer = s->peers.count < most ? calloc(1, sizeof *peer) : NULL;
+    if (!peer) {
+        acceptor_reject(conn, PARAMO_E_FULL, "the scheduler has as many connections as it takes");
+        return;
+    }
+    peer->sched = s;
+    peer->conn = conn;
+    peer->incarnation = hello->incarnation;
+    peer->timer.fire = peer_mute;
+    van_set_user(conn, &peer_user, peer);
+    peer->next = s->peers.first;
+    if (s->peers.first)
+        s->peers.first->prev = peer;
+    s->peers.first = peer;
+    s->peers.count++;
+    struct lane *lane = s->config.lane;
+    if (lane_timer_arm(lane, &peer->timer, lane_now(lane) + REGISTER_SECONDS * ENV_SEC) ||
+        acceptor_welcome(conn, s->job, s->incarnation))
+        sched_peer_close(peer, false);
+}
+
+paramo_err sched_peers_open(struct scheduler *s)
+{
+    const struct scheduler_config *c = &s->config;
+    struct acceptor_config acceptor = {.van = c->van,
+                                       .lane = c->lane,
+                                       .address = c->address,
+                                       .token = c->token,
+                                       .purposes = ACCEPTOR_PURPOSE_CONTROL |
+                                                   (c->accept_data ? (unsigned)ACCEPTOR_PURPOSE_DATA : 0),
+                                       .frame_bytes = c->frame_bytes,
+                                       .accept = peer_comes,
+                                       .arg = s};
+    return acceptor_open(&acceptor, &s->peers.acceptor);
+}
+
+void sched_peers_refuse(struct scheduler *s)
+{
+    acceptor_close(s->peers.acceptor);
+    s->peers.acceptor = NULL;
+}
+
+void sched_peers_fini(struct scheduler *s)
+{
+    while (s->peers.first)
+        sched_peer_close(s->peers.first, true);
+}

@@ -1,0 +1,52 @@
+/*
+ * Control connections: of members, and of admin clients, which do not register. Each frame goes to the part
+ * that handles it.
+ * Must never know: what a call does; it knows which part takes it.
+ * Tests: test/cluster/test_scheduler.c.
+ */
+#ifndef CLUSTER_SCHEDULER_SCHED_PEERS_H
+#define CLUSTER_SCHEDULER_SCHED_PEERS_H
+
+#include "base/cursor.h"
+#include "base/err.h"
+#include "env/lane.h"
+#include "van/van.h"
+#include "wire/head.h"
+
+struct acceptor;
+struct scheduler;
+struct sched_node;
+
+/* A control connection that was welcomed. */
+struct sched_peer {
+    struct scheduler *sched;
+    struct van_conn *conn;
+    struct sched_node *node; /* NULL before REGISTER */
+    uint64_t incarnation;
+    struct lane_timer timer; /* for the REGISTER */
+    uint32_t ckpt_call;      /* an admin client waits for a checkpoint: its call and number; 0: none */
+    uint64_t ckpt_number;
+    bool status_waits; /* an admin client waits for the answer to STATUS, and its call's number */
+    uint64_t status_number;
+    uint64_t drain_save; /* an admin client waits for the answer to DRAIN: for this save; 0: none waits */
+    uint64_t drain_number;
+    struct sched_peer *next, *prev;
+};
+
+struct sched_peers {
+    struct acceptor *acceptor;
+    struct sched_peer *first;
+    uint32_t count;
+};
+
+MUST_USE paramo_err sched_peers_open(struct scheduler *s);
+/* Accepts no more. */
+void sched_peers_refuse(struct scheduler *s);
+void sched_peers_fini(struct scheduler *s);
+void sched_peer_close(struct sched_peer *peer, bool flush);
+MUST_USE paramo_err sched_peer_send(struct sched_peer *peer, const struct wire_head *head, const void *body,
+                                    size_t len);
+MUST_USE paramo_err sched_peer_reply(struct sched_peer *peer, uint32_t kind, uint64_t number,
+                                     paramo_err status, const struct writer *body);
+
+#endif

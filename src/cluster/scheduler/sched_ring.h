@@ -1,0 +1,57 @@
+/*
+ * The ring: which shard holds which partition, and what remains of the chains when servers are gone.
+ * Must never know: how partitions migrate (sched_migrations.h), or what happens to lost rows (sched_lost.h).
+ * Tests: test/cluster/test_scheduler.c, test_sched_migrations.c, test_sched_lost.c; test/ring/ for the
+ * placement.
+ */
+#ifndef CLUSTER_SCHEDULER_SCHED_RING_H
+#define CLUSTER_SCHEDULER_SCHED_RING_H
+
+#include "base/err.h"
+#include "cluster/view/view.h"
+#include "ring/chains.h"
+
+struct ring_shard;
+struct scheduler;
+struct sched_node;
+
+struct sched_ring {
+    struct view_shard *shards;
+    uint32_t shards_count;
+    struct ring_chains chains;
+    struct ring_chains chains_before; /* when shards' numbers were last raised */
+    struct ring_chains chains_told;   /* of the last view that was built, without shards gone since */
+    struct ring_shard *wanted;        /* as ring_place takes them */
+    char warned[160];                 /* the last warning about the placement: once is enough */
+    /* By shard, allocated ahead, so that a death needs no memory. */
+    bool *gone;
+    uint8_t *touched; /* enum ring_touched */
+    uint32_t *owned;
+};
+
+MUST_USE paramo_err sched_ring_build(struct scheduler *s);
+/* Warns, once, where the placement is not as asked for. */
+void sched_ring_warn(struct scheduler *s, const struct ring_chains *chains);
+/* Makes room for more shards; sched_ring_grow then adds them as the last ones. */
+MUST_USE paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards);
+void sched_ring_grow(struct scheduler *s, const struct view_node *server);
+/* Takes shards and chains from a saved view. */
+MUST_USE paramo_err sched_ring_restore(struct scheduler *s, const struct view *view);
+/* The server is dead. A server in its place has lost the rows of the tables older than the next view, and of
+ * no others. */
+void sched_ring_died(const struct sched_node *server);
+/* Servers have died or left: shards with copies take over, in the next view. */
+void sched_ring_gone(struct scheduler *s);
+/* Sets ring.gone. */
+void sched_ring_check_gone(struct scheduler *s);
+/* The chains differ from chains_before: the shards concerned must have the next view before they go on. */
+void sched_ring_changed(struct scheduler *s);
+/* Members may hear of the chains of these partitions as they are. */
+void sched_ring_told(struct scheduler *s, size_t first, size_t partitions);
+/* This shard hears, by an order, that it has none of these partitions. */
+void sched_ring_untold(struct scheduler *s, uint16_t shard, size_t first, size_t partitions);
+/* The server of a shard. */
+struct sched_node *sched_ring_server(const struct scheduler *s, uint32_t shard);
+void sched_ring_fini(struct scheduler *s);
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * The roster: which nodes are in the job, their ranks and ids, which wait for a place, which are dead.
+ * Must never know: what a node's death means to barriers, pools and partitions (sched_node_gone and
+ * sched_ring.h know).
+ * Tests: test/cluster/test_scheduler.c.
+ */
+#ifndef CLUSTER_SCHEDULER_SCHED_ROSTER_H
+#define CLUSTER_SCHEDULER_SCHED_ROSTER_H
+
+#include "base/cursor.h"
+#include "base/map.h"
+#include "cluster/scheduler/sched_calls.h"
+#include "cluster/scheduler/sched_orders.h"
+#include "cluster/scheduler/sched_status.h"
+#include "cluster/view/view.h"
+
+struct sched_peer;
+
+enum { SCHED_LABEL = VIEW_LABEL_MAX };
+enum { SCHED_REPLACED = 1024 /* arbitrary: far more than connect again within a minute or so */ };
+enum sched_node_state { SNODE_WAITING, SNODE_JOINED, SNODE_ABSENT, SNODE_DEAD, SNODE_LEFT };
+
+struct sched_node {
+    struct scheduler *sched;
+    enum sched_node_state state;
+    struct view_node info; /* id 0 while it waits for a place */
+    uint32_t rank;         /* in place */
+    uint32_t arrival;      /* WAITING: order of arrival */
+    int32_t wanted_rank;
+    struct sched_peer *peer; /* NULL: no connection */
+    uint64_t arrived_at, heard_at;
+    bool chosen;    /* WAITING while the cluster gathers: it will have a place */
+    bool former;    /* ABSENT: the member of the scheduler's own process before this one */
+    uint64_t since; /* number of the first view that has it */
+    uint64_t view_sent_at;
+    bool view_due;                  /* its queue was full */
+    struct lane_timer timer;        /* WAITING: for a place; ABSENT: may come back */
+    struct sched_node *next, *prev; /* WAITING: in order of arrival */
+    struct lane_progress {
+        uint64_t steps, progressed_at;
+        bool reported;
+    } * lanes;
+    uint32_t lanes_count;
+    bool ckpt_untold; /* sched_ckpt.c: the last order of the present checkpoint could not be given */
+    struct sched_calls calls;
+    struct sched_orders orders;
+    struct sched_node_status status;
+};
+
+struct slot_list {
+    uint32_t role, count;
+    uint32_t founders;        /* the job is complete with these; later workers have the ranks from here on */
+    struct sched_node **node; /* by rank; NULL while gathering */
+    uint32_t gone;            /* DEAD or LEFT */
+    uint32_t founders_gone;   /* of these */
+};
+enum { SLOTS_SCHEDULER, SLOTS_SERVERS, SLOTS_WORKERS, SLOTS };
+
+struct sched_roster {
+    struct slot_list slots[SLOTS];
+    struct view_node self; /* in the view while no member of the scheduler's own process has joined */
+    struct sched_node *waiting_first, *waiting_last;
+    uint32_t arrivals;
+    uint32_t came[SLOTS];              /* while gathering: the most that were there at a time */
+    struct map incarnations;           /* -> sched_node */
+    uint64_t replaced[SCHED_REPLACED]; /* the latest incarnations that are dead and whose place is taken */
+    uint32_t replaced_count;           /* of all time */
+};
+
+/* Makes the slots that the configuration asks for. */
+MUST_USE paramo_err sched_roster_init(struct scheduler *s);
+/* seen: the number of the newest view that the node has. */
+void sched_roster_register(struct scheduler *s, struct sched_peer *peer, uint64_t seen, struct reader *body);
+void sched_roster_connection_lost(struct sched_node *node);
+void sched_roster_left(struct sched_node *node);
+void sched_roster_check_silence(struct scheduler *s);
+/* This process stood still for grace: it moves the time at which each node was last heard. */
+void sched_roster_forgive(struct scheduler *s, uint64_t grace);
+void sched_roster_refuse_waiting(struct scheduler *s, paramo_err status, const char *text);
+void sched_roster_fini(struct scheduler *s);
+/* The nodes of a saved view, each with heartbeat_timeout_ms to register again. */
+MUST_USE paramo_err sched_roster_restore(struct scheduler *s, const struct view *view);
+/* By id; NULL. */
+struct sched_node *sched_roster_find(const struct scheduler *s, uint32_t id);
+/* Writes the labels of dead (and, if asked, left) nodes of a group, cut to fit; returns their number. */
+size_t sched_roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity);
+/* It, or the node whose place it took, was there when the job was complete. Of nodes in place. */
+bool sched_roster_founder(const struct sched_node *node);
+/* The next node in place, from cursor 0 on: scheduler, servers, workers; NULL at the end. */
+struct sched_node *sched_roster_next(const struct scheduler *s, size_t *cursor);
+/* A server or worker is JOINED or ABSENT. */
+bool sched_roster_any_left(const struct scheduler *s);
+/* view_node_label, or "a worker (host-3)" for one that has no place yet. */
+const char *sched_roster_label(const struct sched_node *node, char label[SCHED_LABEL]);
+
+#endif

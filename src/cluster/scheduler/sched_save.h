@@ -1,0 +1,75 @@
+/*
+ * Saves: brings what has changed to the store in batches, one at a time, and reads it back. Does nothing
+ * without a store.
+ * Must never know: what is in a record; each part writes and reads its own.
+ * Tests: test/cluster/test_restart.c, test_lead.c.
+ */
+#ifndef CLUSTER_SCHEDULER_SCHED_SAVE_H
+#define CLUSTER_SCHEDULER_SCHED_SAVE_H
+
+#include "base/cursor.h"
+#include "base/map.h"
+#include "cluster/meta/store.h"
+#include "cluster/scheduler/sched_calls.h"
+
+struct control_message_body;
+
+/* Kinds of durable records; the key tells those of a kind apart. */
+enum record_kind {
+    RECORD_VIEW = 1,  /* the last announced, or about to be */
+    RECORD_END,       /* the job is over: status and text */
+    RECORD_CALL,      /* an answer that may be asked for again; node id << 8 | number % CALL_WINDOW */
+    RECORD_BARRIER,   /* customer << 3 | group */
+    RECORD_VALUES,    /* of one hash */
+    RECORD_POOL,      /* its place among the pools */
+    RECORD_OWNERS,    /* the same */
+    RECORD_UNITS,     /* pool << 20 | work unit / 64 */
+    RECORD_RESTORING, /* the checkpoint that the job begins with is not loaded yet */
+    RECORD_UNASKED    /* in a checkpoint only: it was taken by the clock (sched_ckpt.c) */
+};
+
+/* Changes are saved in batches: the next save has what changed during the one before. */
+struct sched_saves {
+    uint64_t begun, ended; /* numbers of saves; at most one is under way */
+    struct map dirty;      /* ids of durable records that have changed since the last began */
+    bool all;              /* everything is due */
+    bool proof;            /* a save is due, if only an empty one: it proves that no other scheduler leads */
+    bool timed;            /* the timer is armed: a save begins in a moment, or is tried again */
+    bool failing;          /* the last one failed, which was logged */
+    size_t whole_bytes, more_bytes;
+    struct lane_timer timer;
+    struct sched_call_queue held;      /* answers that wait for a save, by its number */
+    struct control_message_body *view; /* to save and then announce; NULL: there is none */
+    uint64_t view_number;
+    struct control_message_body *view_flying;
+    uint64_t view_flying_number;
+    bool end, end_flying; /* to save and then tell to all */
+    bool end_saved;       /* the end is durable */
+    void (*emptied)(struct scheduler *s);
+};
+
+/* This durable record differs from what was saved. */
+void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint64_t key);
+/* The number of the save that brings all changes so far; 0: they are durable already. */
+uint64_t sched_save_due(struct scheduler *s);
+/* Makes sure that no other scheduler leads the job, if that is not sure. */
+void sched_save_proof(struct scheduler *s);
+/* Saves it, then announces it. Takes view. */
+void sched_save_view(struct scheduler *s, struct control_message_body *view, uint64_t number);
+void sched_save_end(struct scheduler *s);
+/* The job is over: empties its store for the next one. done(s) when that is durable, or cannot be. */
+void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s));
+MUST_USE paramo_err sched_save_restore(struct scheduler *s);
+/* What a checkpoint keeps of the job beside its tables: values and pools, as durable records; and back, in
+ * place of the present ones. Work units that were leased are dealt again. */
+void sched_save_extra(const struct scheduler *s, struct writer *w);
+MUST_USE paramo_err sched_save_restore_extra(struct scheduler *s, const uint8_t *records, size_t bytes);
+void sched_save_fini(struct scheduler *s);
+/* For writing durable records: begins one of this id. */
+static inline void sched_save_record_begin(struct writer *w, enum record_kind kind, uint64_t key,
+                                           size_t *mark)
+{
+    store_record_begin(w, (uint64_t)kind << 56 | key, mark);
+}
+
+#endif

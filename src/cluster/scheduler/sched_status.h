@@ -1,0 +1,41 @@
+/*
+ * The status of the job, for an admin client: what this scheduler knows, and what each server reports. Servers
+ * report only when a client asks, and once more before a drained one leaves.
+ * Must never know: what the numbers mean.
+ * Tests: test/cluster/test_sched_status.c.
+ */
+#ifndef CLUSTER_SCHEDULER_SCHED_STATUS_H
+#define CLUSTER_SCHEDULER_SCHED_STATUS_H
+
+#include "base/cursor.h"
+#include "base/spread.h"
+#include "env/lane.h"
+#include "wire/head.h"
+
+struct scheduler;
+struct sched_node;
+struct sched_peer;
+
+/* The reports of one server. */
+struct sched_node_status {
+    struct sched_reports *reports; /* NULL: none, or they are in pauses_gone */
+    bool asked;
+    enum { GOODBYE_NONE, GOODBYE_ASKED, GOODBYE_REPORTED } goodbye; /* the last report of a drained server */
+};
+
+struct sched_status {
+    struct lane_timer timer;   /* servers have been asked for reports */
+    uint32_t due;              /* reports */
+    struct spread pauses_gone; /* of servers that are gone */
+};
+
+/* An admin client asks how the job is: AGAIN while there is no view; else the answer comes within a second. */
+MUST_USE paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_head *head,
+                                             const struct reader *body);
+/* Has a drained server sent its last report? Else it is asked, and sched_migrations_check follows. */
+bool sched_status_goodbye(struct sched_node *node);
+/* It is DEAD or LEFT. */
+void sched_status_gone(struct sched_node *node);
+void sched_status_fini(struct scheduler *s);
+
+#endif
