@@ -11,11 +11,13 @@
 #include "base/mutant.h"
 #include "cluster/checkpoint/ckpt.h"
 #include "cluster/scheduler/sched_barrier.h"
+#include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_lost.h"
 #include "cluster/scheduler/sched_migrations.h"
+#include "cluster/scheduler/sched_orders.h"
 #include "cluster/scheduler/sched_peers.h"
 #include "cluster/scheduler/sched_pool.h"
 #include "cluster/scheduler/sched_ring.h"
@@ -40,6 +42,7 @@ struct scheduler {
     uint64_t ticked_at;
     struct sched_peers peers;
     struct sched_roster roster;
+    struct sched_calls calls;
     struct sched_view view;
     struct sched_ring ring;
     struct sched_lost lost;

@@ -21,15 +21,15 @@ static uint32_t group_size(const struct scheduler *s, uint32_t group)
 {
     uint32_t size = 0;
     for (size_t i = 0; i < SLOTS; i++)
-        if (s->roster.slots[i].role & group)
-            size += s->roster.slots[i].founders;
+        if (sched_roster_slots(s, i)->role & group)
+            size += sched_roster_slots(s, i)->founders;
     return size;
 }
 
 static bool group_broken(const struct scheduler *s, uint32_t group)
 {
     for (size_t i = 0; i < SLOTS; i++)
-        if (s->roster.slots[i].role & group && s->roster.slots[i].founders_gone)
+        if (sched_roster_slots(s, i)->role & group && sched_roster_slots(s, i)->founders_gone)
             return true;
     return false;
 }

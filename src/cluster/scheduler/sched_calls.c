@@ -89,14 +89,14 @@ static void call_complete(struct sched_call *call, paramo_err status)
         sched_save_record_changed(s, RECORD_CALL, call_key(call));
     call->save = sched_save_due(s);
     if (call->save && !MUTANT(answer_before_durable))
-        call_enqueue(&s->saves.held, call);
+        call_enqueue(&s->calls.held, call);
     else
         answer_send(call);
 }
 
 void sched_calls_saved(struct scheduler *s, uint64_t save)
 {
-    for (struct sched_call *call; (call = s->saves.held.first) && call->save <= save;) {
+    for (struct sched_call *call; (call = s->calls.held.first) && call->save <= save;) {
         call_dequeue(call);
         answer_send(call);
     }
@@ -268,7 +268,7 @@ static void call_handle(struct sched_call *call, struct reader *body)
     else if (call->node->state == SNODE_LEFT)
         sched_call_fail(call, err_set(PARAMO_E_CLOSED, "this node has left the job"));
     else if (s->state != SCHED_RUNNING && call->kind != CALL_LEAVE)
-        sched_call_fail(call, err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", s->end.text));
+        sched_call_fail(call, err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", sched_end_text(s)));
     else
         handlers[call->kind](call, body);
 }

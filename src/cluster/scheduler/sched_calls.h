@@ -48,9 +48,13 @@ struct sched_call_queue {
 };
 
 /* The calls of one node. */
-struct sched_calls {
+struct sched_node_calls {
     uint64_t floor;
     struct sched_call *kept[CALL_WINDOW]; /* at number % CALL_WINDOW */
+};
+
+struct sched_calls {
+    struct sched_call_queue held; /* answers that wait for a save, by its number */
 };
 
 /* Each answers the call (once) and takes it from its queue. */

@@ -92,7 +92,7 @@ static void answer_all(struct sched_ckpt *c)
         ckpt_result_encode(&result, &w);
         sched_call_answer(call, &w);
     }
-    for (struct sched_peer *peer = s->peers.first; peer; peer = peer->next) {
+    for (struct sched_peer *peer = sched_peers_first(s); peer; peer = peer->next) {
         struct writer w = {0};
         if (!peer->ckpt_call)
             continue;
@@ -112,9 +112,9 @@ static void lost_due(struct lane_timer *timer);
 static void lost_soon(struct scheduler *s, uint64_t ms)
 {
     struct lane *lane = s->config.lane;
-    s->lost.timer.fire = lost_due;
-    lane_timer_cancel(lane, &s->lost.timer);
-    if (lane_timer_arm(lane, &s->lost.timer, lane_now(lane) + ms * ENV_MS))
+    s->ckpts.lost_timer.fire = lost_due;
+    lane_timer_cancel(lane, &s->ckpts.lost_timer);
+    if (lane_timer_arm(lane, &s->ckpts.lost_timer, lane_now(lane) + ms * ENV_MS))
         sched_lost_end(s, err_text());
 }
 
@@ -125,11 +125,11 @@ static void lost_failed(struct scheduler *s, paramo_err err)
                  err == PARAMO_E_CANCELLED || err == PARAMO_E_CLOSED || err == PARAMO_E_MEMORY;
     char text[ERR_TEXT_MAX];
     err_text_copy(text);
-    if (again && s->lost.tries++ < LOST_TRIES)
+    if (again && s->ckpts.lost_tries++ < LOST_TRIES)
         lost_soon(s, LOST_AGAIN_MS);
     else
         sched_lost_end(s, text);
-    if (!s->ckpts.current && !s->lost.at)
+    if (!s->ckpts.current && !sched_lost_since(s))
         sched_migrations_resume(s); /* it goes on without */
 }
 
@@ -176,7 +176,7 @@ static void finish(struct sched_ckpt *c)
         size_t cursor = 0; /* workers begin by a view that says so durably: it is not loaded once more */
         for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
             if (node->info.role == PARAMO_ROLE_WORKER)
-                node->since = s->view.number;
+                node->since = sched_view_number(s);
     }
 }
 
@@ -190,9 +190,9 @@ static void end_perhaps(struct sched_ckpt *c)
     lane_timer_cancel(s->config.lane, &c->retell); /* a save: all have ended, though not all heard of DROP */
     s->ckpts.current = NULL;
     ckpt_free(c);
-    if (!s->lost.at)
+    if (!sched_lost_since(s))
         sched_migrations_resume(s);
-    else if (!s->lost.timer.slot && s->state == SCHED_RUNNING)
+    else if (!s->ckpts.lost_timer.slot && s->state == SCHED_RUNNING)
         lost_soon(s, 0);
 }
 
@@ -252,7 +252,7 @@ static void retell(struct lane_timer *timer)
 /* The servers that still work on it need not; those that hold requests go on, before another begins. */
 static void drop_all(struct sched_ckpt *c)
 {
-    const struct slot_list *servers = &c->sched->roster.slots[SLOTS_SERVERS];
+    const struct slot_list *servers = sched_roster_slots(c->sched, SLOTS_SERVERS);
     for (uint32_t rank = 0; rank < servers->count && (!c->load || c->hold); rank++)
         if (!servers->node[rank]->ckpt_untold && last_order(c, servers->node[rank]))
             log_debug("scheduler: a checkpoint that is given up: %s", err_text());
@@ -310,8 +310,10 @@ static void note_work(struct sched_ckpt *c, paramo_err err)
 static uint64_t partitions_changed(const struct scheduler *s)
 {
     uint64_t last = 0;
-    for (uint32_t i = 0; i < s->ring.shards_count; i++)
-        last = s->ring.shards[i].partitions_changed > last ? s->ring.shards[i].partitions_changed : last;
+    for (uint32_t i = 0; i < sched_ring_shards_count(s); i++) {
+        uint64_t at = sched_ring_shard(s, i)->partitions_changed;
+        last = at > last ? at : last;
+    }
     return last;
 }
 
@@ -322,12 +324,12 @@ static paramo_err add_tables(struct sched_ckpt *c)
 {
     const struct scheduler *s = c->sched;
     struct ckpt_manifest *m = &c->manifest;
-    m->tables = malloc((s->view.tables_count + 1) * sizeof *m->tables);
+    m->tables = malloc((sched_view_tables_count(s) + 1) * sizeof *m->tables);
     if (!m->tables)
-        return err_memory(s->view.tables_count * sizeof *m->tables);
-    m->tables_count = s->view.tables_count;
-    if (s->view.tables_count)
-        memcpy(m->tables, s->view.tables, s->view.tables_count * sizeof *m->tables);
+        return err_memory(sched_view_tables_count(s) * sizeof *m->tables);
+    m->tables_count = sched_view_tables_count(s);
+    if (sched_view_tables_count(s))
+        memcpy(m->tables, sched_view_table(s, 0), sched_view_tables_count(s) * sizeof *m->tables);
     return PARAMO_OK;
 }
 
@@ -392,7 +394,7 @@ static paramo_err check_name(struct sched_ckpt *c, const char *name)
     if (strncmp(name, "blocks-", 7) == 0 && name[7] >= '0' && name[7] <= '9')
         shard = strtoul(name + 7, NULL, 10);
     (void)snprintf(again, sizeof again, "blocks-%lu", shard);
-    if (shard >= c->sched->ring.shards_count || strcmp(again, name) != 0 ||
+    if (shard >= sched_ring_shards_count(c->sched) || strcmp(again, name) != 0 ||
         c->written[shard / 64] >> shard % 64 & 1)
         return err_set(PARAMO_E_PROTOCOL, "it claims to have written a file '%s'", name);
     c->written[shard / 64] |= UINT64_C(1) << shard % 64;
@@ -449,8 +451,8 @@ static void all_done(struct sched_ckpt *c)
 static bool owns_something(const struct scheduler *s, const struct sched_node *node)
 {
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
-        uint16_t owner = s->ring.chains.level[0].owner[a];
-        if (owner != RING_NONE && s->ring.shards[owner].node == node->info.id)
+        uint16_t owner = sched_ring_chains(s)->level[0].owner[a];
+        if (owner != RING_NONE && sched_ring_shard(s, owner)->node == node->info.id)
             return true;
     }
     return false;
@@ -484,7 +486,8 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
 static bool owns_lost(const struct scheduler *s, const struct sched_node *node)
 {
     for (size_t a = 0; a < RING_PARTITIONS; a++)
-        if (s->lost.level[a] && s->ring.shards[s->ring.chains.level[0].owner[a]].node == node->info.id)
+        if (sched_lost_levels(s)[a] &&
+            sched_ring_shard(s, sched_ring_chains(s)->level[0].owner[a])->node == node->info.id)
             return true;
     return false;
 }
@@ -498,7 +501,7 @@ static bool does_not_count(const struct scheduler *s, const struct sched_node *n
 static void order_all(struct sched_ckpt *c, uint32_t what)
 {
     struct scheduler *s = c->sched;
-    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS];
+    const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
     if (!c->what)
         c->partitions_changed = partitions_changed(s);
     c->what = what;
@@ -580,7 +583,7 @@ static void numbered(struct sched_ckpt *c)
                                 .base = c->order.base,
                                 .base_id = c->order.base_id,
                                 .job = s->job,
-                                .view = s->view.number,
+                                .view = sched_view_number(s),
                                 .made_at = s->config.unix_time ? s->config.unix_time() : 0};
     /* Before any shard's cut: what was pushed for a part that is done by now is in it. */
     struct writer extra = {0};
@@ -622,14 +625,14 @@ static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manif
     if (m->job != s->job && strcmp(s->config.restore_dir, c->order.dir) != 0)
         return err_set(PARAMO_E_NOT_FOUND,
                        "%s: its last checkpoint is of another job, and there is none of this", c->order.dir);
-    for (uint32_t i = 0; i < s->view.tables_count; i++) {
-        const struct view_table *from = table_in(m, s->view.tables[i].name);
-        if (!sched_lost_table(s, &s->view.tables[i]))
+    for (uint32_t i = 0; i < sched_view_tables_count(s); i++) {
+        const struct view_table *from = table_in(m, sched_view_table(s, i)->name);
+        if (!sched_lost_table(s, sched_view_table(s, i)))
             continue;
         paramo_err err =
             from ? sched_view_table_make(s, from)
                  : err_set(PARAMO_E_NOT_FOUND, "%s: its last checkpoint, %" PRIu64 ", has no table %s",
-                           c->order.dir, m->number, s->view.tables[i].name);
+                           c->order.dir, m->number, sched_view_table(s, i)->name);
         if (err)
             return err;
     }
@@ -640,9 +643,10 @@ static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manif
 void sched_ckpt_announced(struct scheduler *s)
 {
     struct sched_ckpt *c = s->ckpts.current;
-    if (!c || !c->back[0] || s->lost.said || (s->view.announced < s->lost.at && !MUTANT(loss_said_early)))
+    if (!c || !c->back[0] || s->ckpts.lost_said ||
+        (sched_view_announced(s) < sched_lost_since(s) && !MUTANT(loss_said_early)))
         return;
-    s->lost.said = true;
+    s->ckpts.lost_said = true;
     sched_lost_warn(s, c->back);
 }
 
@@ -686,7 +690,7 @@ static void opened(struct sched_ckpt *c)
     }
     if (c->err)
         return;
-    c->hold = c->sched->ring.chains.replicas && !MUTANT(load_without_hold);
+    c->hold = sched_ring_chains(c->sched)->replicas && !MUTANT(load_without_hold);
     order_all(c, c->hold ? ORDER_CKPT_HOLD : ORDER_CKPT_LOAD);
 }
 
@@ -732,7 +736,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
         return err_set(PARAMO_E_UNSUPPORTED, "this scheduler takes no checkpoints");
     if (s->state != SCHED_RUNNING)
         return err_set(PARAMO_E_AGAIN, "the job is not complete yet");
-    if (s->ckpts.current || (s->lost.at && !how.lost))
+    if (s->ckpts.current || (sched_lost_since(s) && !how.lost))
         return err_set(PARAMO_E_AGAIN, "another checkpoint is being taken or loaded");
     char dir[FS_PATH_MAX];
     paramo_err err = ckpt_dir_normal(order->dir, dir);
@@ -839,7 +843,7 @@ static void every_due(struct lane_timer *timer)
     struct ckpt_order m;
     paramo_err err = own_order(s->config.checkpoint_dir, EVERY_TIMEOUT_MS, &m);
     m.changes = s->config.checkpoint_full_every > 1;
-    if (!err && s->state == SCHED_RUNNING && !s->ckpts.current && !s->ckpts.restoring && !s->lost.at)
+    if (!err && s->state == SCHED_RUNNING && !s->ckpts.current && !s->ckpts.restoring && !sched_lost_since(s))
         err = begin(s, &m, (struct how){.unasked = true});
     if (!err && s->state <= SCHED_RUNNING)
         err = lane_timer_arm(s->config.lane, timer,
@@ -850,9 +854,9 @@ static void every_due(struct lane_timer *timer)
 
 static void lost_due(struct lane_timer *timer)
 {
-    struct scheduler *s = container_of(timer, struct scheduler, lost.timer);
+    struct scheduler *s = container_of(timer, struct scheduler, ckpts.lost_timer);
     struct ckpt_order m;
-    if (!s->lost.at || s->ckpts.current || s->state != SCHED_RUNNING)
+    if (!sched_lost_since(s) || s->ckpts.current || s->state != SCHED_RUNNING)
         return; /* what goes on ends with it */
     paramo_err err = own_order(s->config.checkpoint_dir, LOST_TIMEOUT_MS, &m);
     if (!err)
@@ -864,14 +868,14 @@ static void lost_due(struct lane_timer *timer)
 void sched_ckpt_lost(struct scheduler *s, bool more)
 {
     struct sched_ckpt *c = s->ckpts.current;
-    if (!more && (c || s->lost.timer.slot))
+    if (!more && (c || s->ckpts.lost_timer.slot))
         return; /* it is under way */
     if (c) {
         fail(c, err_set(PARAMO_E_AGAIN, "a server has died, and rows are lost"));
         end_perhaps(c);
     }
-    s->lost.tries = 0;
-    s->lost.said = false;
+    s->ckpts.lost_tries = 0;
+    s->ckpts.lost_said = false;
     if (s->state == SCHED_RUNNING)
         lost_soon(s, 0);
 }
@@ -913,7 +917,7 @@ void sched_ckpt_fini(struct scheduler *s)
 {
     struct sched_ckpt *c = s->ckpts.current;
     lane_timer_cancel(s->config.lane, &s->ckpts.timer);
-    lane_timer_cancel(s->config.lane, &s->lost.timer);
+    lane_timer_cancel(s->config.lane, &s->ckpts.lost_timer);
     if (!c)
         return;
     lane_timer_cancel(s->config.lane, &c->deadline);
@@ -932,4 +936,23 @@ bool sched_ckpt_busy(const struct scheduler *s)
 bool sched_ckpt_restoring(const struct scheduler *s)
 {
     return s->ckpts.restoring;
+}
+
+paramo_err sched_ckpt_begin(struct scheduler *s)
+{
+    s->ckpts.restoring = s->config.restore_dir[0] != '\0';
+    if (s->ckpts.restoring)
+        sched_save_record_changed(s, RECORD_RESTORING, 0);
+    return sched_ckpt_start(s);
+}
+
+void sched_ckpt_restoring_found(struct scheduler *s)
+{
+    s->ckpts.restoring = true;
+}
+
+void sched_ckpt_lost_ended(struct scheduler *s)
+{
+    s->ckpts.lost_tries = 0;
+    s->ckpts.lost_said = false;
 }

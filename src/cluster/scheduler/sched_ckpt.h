@@ -26,7 +26,10 @@ struct sched_ckpts {
     struct sched_call_queue calls;
     struct lane_timer timer;
     bool restoring; /* the job begins with a checkpoint: workers get no view before it is loaded */
-    struct {        /* the last that was taken */
+    struct lane_timer lost_timer; /* the next try to restore what is lost is due */
+    unsigned lost_tries;          /* that have failed */
+    bool lost_said;               /* to which checkpoint these rows return */
+    struct {                      /* the last that was taken */
         uint64_t number, at;
         char dir[FS_PATH_MAX];
     } last;
@@ -35,18 +38,23 @@ struct sched_ckpts {
 void sched_ckpt_call(struct sched_call *call, struct reader *body);
 MUST_USE paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct wire_head *head,
                                            struct reader *body);
-/* The job is complete, or goes on under a new scheduler. Begins to load what it starts with, if it is not
- * loaded yet, and starts the clock of --checkpoint-every. */
+/* The job is complete: begins to load what it starts with, and starts the clock of --checkpoint-every. */
+MUST_USE paramo_err sched_ckpt_begin(struct scheduler *s);
+/* The same under a new scheduler: loads only what is not loaded yet. */
 MUST_USE paramo_err sched_ckpt_start(struct scheduler *s);
-/* Rows are lost (lost.at): they are restored from the last checkpoint, in a moment. more: since the last
+/* Rows are lost: they are restored from the last checkpoint, in a moment. more: since the last
  * call; the one under way ends. */
 void sched_ckpt_lost(struct scheduler *s, bool more);
+/* No rows are lost any more. */
+void sched_ckpt_lost_ended(struct scheduler *s);
 /* A view has been announced, and is durable. */
 void sched_ckpt_announced(struct scheduler *s);
 /* One is taken or loaded now: nothing migrates. */
 bool sched_ckpt_busy(const struct scheduler *s);
 /* The checkpoint that the job begins with is not loaded yet. */
 bool sched_ckpt_restoring(const struct scheduler *s);
+/* A durable record says so. */
+void sched_ckpt_restoring_found(struct scheduler *s);
 void sched_ckpt_fini(struct scheduler *s);
 /* The checkpoint that servers take what is lost from at present; 0: none. */
 uint64_t sched_ckpt_returns(const struct scheduler *s);

@@ -8,7 +8,7 @@
 #include "wire/end.h"
 
 enum {
-    /* The end waits this long for a store that may be another scheduler's by now: a node stops within 30 s. */
+    /* The end waits this long for a store that another scheduler may have: a node stops within 30 s. */
     UNSURE_MS = 25000,
     TRY_AGAIN_MS = 200
 };
@@ -39,7 +39,7 @@ void sched_end_deposed(struct scheduler *s)
     lane_timer_cancel(lane, &s->tick);
     lane_timer_cancel(lane, &s->end.timer);
     sched_peers_refuse(s);
-    for (struct sched_peer *peer = s->peers.first, *next; peer; peer = next) {
+    for (struct sched_peer *peer = sched_peers_first(s), *next; peer; peer = next) {
         next = peer->next;
         struct sched_node *node = peer->node;
         if (node && node->info.role == PARAMO_ROLE_SCHEDULER)
@@ -140,20 +140,21 @@ void sched_end_write(const struct scheduler *s, struct writer *w)
 paramo_err sched_end_restore(struct scheduler *s, struct reader *record)
 {
     paramo_err err = end_decode(record, &s->end.status, s->end.text);
-    s->end.told = s->saves.end_saved = !err;
+    s->end.told = !err;
     return err;
 }
 
 /* waited: for a worker that would come in a dead one's place, in vain. */
 static void end_if_all_gone(struct scheduler *s, bool waited)
 {
-    const struct slot_list *workers = &s->roster.slots[SLOTS_WORKERS];
+    const struct slot_list *workers = sched_roster_slots(s, SLOTS_WORKERS);
     if (!workers->count || workers->gone < workers->count)
         return;
     char names[CALL_TEXT_MAX];
-    uint32_t needed = s->ring.chains.replicas || sched_lost_restores(s) /* others have what a server had */
-                          ? PARAMO_GROUP_WORKERS
-                          : PARAMO_GROUP_ALL;
+    uint32_t needed =
+        sched_ring_chains(s)->replicas || sched_lost_restores(s) /* others have what a server had */
+            ? PARAMO_GROUP_WORKERS
+            : PARAMO_GROUP_ALL;
     bool recovers = s->config.recovery_ms && !waited &&
                     sched_roster_gone(s, PARAMO_GROUP_WORKERS, false, names, sizeof names) > 0 &&
                     !sched_roster_gone(s, needed & ~PARAMO_GROUP_WORKERS, false, names, sizeof names);
@@ -183,4 +184,27 @@ void sched_end_init(struct scheduler *s)
 void sched_end_fini(struct scheduler *s)
 {
     lane_timer_cancel(s->config.lane, &s->end.timer);
+}
+
+void sched_end_fenced(struct scheduler *s)
+{
+    s->end.status = PARAMO_E_FENCED;
+    snprintf(s->end.text, sizeof s->end.text, "%s", err_text());
+}
+
+void sched_end_repeat(struct sched_node *node)
+{
+    const struct sched_end *end = &node->sched->end;
+    if (end->told)
+        sched_end_send(node, end->status, end->text);
+}
+
+bool sched_end_is_told(const struct scheduler *s)
+{
+    return s->end.told;
+}
+
+const char *sched_end_text(const struct scheduler *s)
+{
+    return s->end.text;
 }

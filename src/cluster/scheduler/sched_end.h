@@ -33,8 +33,15 @@ void sched_end_wait(struct scheduler *s);
 void sched_end_worker_joined(struct scheduler *s);
 /* Another scheduler leads the job: this one sends nothing more. err_text() names it. */
 void sched_end_deposed(struct scheduler *s);
+/* The store refused the end for the same reason: with this thread's message. */
+void sched_end_fenced(struct scheduler *s);
+/* Why the job ended. */
+const char *sched_end_text(const struct scheduler *s);
 /* The members may learn it now. */
 void sched_end_tell(struct scheduler *s);
+bool sched_end_is_told(const struct scheduler *s);
+/* Sends it once more to a node that may have missed it. */
+void sched_end_repeat(struct sched_node *node);
 void sched_end_send(struct sched_node *node, paramo_err status, const char *text);
 void sched_end_write(const struct scheduler *s, struct writer *w);
 MUST_USE paramo_err sched_end_restore(struct scheduler *s, struct reader *record);

@@ -17,7 +17,8 @@ enum { RANGES_SHOWN = 3 /* of a table's rows; more are "and more". Arbitrary */ 
 
 bool sched_lost_restores(const struct scheduler *s)
 {
-    return s->config.on_loss_restore && !s->ckpts.restoring; /* a job that is about to begin with one ends */
+    return s->config.on_loss_restore &&
+           !sched_ckpt_restoring(s); /* a job that is about to begin with one ends */
 }
 
 /* ---- which rows ---------------------------------------------------------------------------------------- */
@@ -54,8 +55,9 @@ void sched_lost_note(struct scheduler *s)
     uint64_t next = sched_view_next(s);
     bool loses[RING_LEVELS + 1] = {false}, any = false;
     for (unsigned level = 1; level <= RING_LEVELS; level++)
-        for (uint32_t i = 0; i < s->view.tables_count; i++)
-            loses[level] |= s->view.tables[i].since < next && level_loses(&s->view.tables[i], level);
+        for (uint32_t i = 0; i < sched_view_tables_count(s); i++)
+            loses[level] |=
+                sched_view_table(s, i)->since < next && level_loses(sched_view_table(s, i), level);
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint8_t level = s->lost.lowest[a];
         if (!loses[level])
@@ -67,7 +69,7 @@ void sched_lost_note(struct scheduler *s)
         s->lost.at = next;
         s->lost.more = true;
     }
-    if (!ring_adopt(&s->ring.chains, s->ring.wanted, s->ring.gone, s->ring.shards_count, s->ring.owned))
+    if (!sched_ring_adopt(s))
         log_debug("scheduler: no server is left"); /* sched_lost_check ends the job */
 }
 
@@ -136,10 +138,10 @@ static bool append_lost(const struct scheduler *s, struct text *t)
     if (names[0]) /* else others have joined in their places */
         append_text(t, " (%s)", names);
     append_text(t, ":");
-    for (uint32_t i = 0; i < s->view.tables_count; i++)
-        if (partitions_lost(s, &s->view.tables[i])) {
+    for (uint32_t i = 0; i < sched_view_tables_count(s); i++)
+        if (partitions_lost(s, sched_view_table(s, i))) {
             append_text(t, any ? "; " : " ");
-            append_keys(s, &s->view.tables[i], t);
+            append_keys(s, sched_view_table(s, i), t);
             any = true;
         }
     return any;
@@ -161,10 +163,10 @@ static bool goes_on(const struct scheduler *s)
     for (size_t a = 0; a < RING_PARTITIONS; a++)
         if (s->lost.level[a] == RING_LEVELS)
             return false;
-    for (uint32_t i = 0; i < s->view.tables_count; i++)
-        if (s->view.tables[i].options.replicas && partitions_lost(s, &s->view.tables[i]))
+    for (uint32_t i = 0; i < sched_view_tables_count(s); i++)
+        if (sched_view_table(s, i)->options.replicas && partitions_lost(s, sched_view_table(s, i)))
             return false;
-    return s->lost.at && s->ring.chains.replicas;
+    return s->lost.at && sched_ring_chains(s)->replicas;
 }
 
 void sched_lost_end(struct scheduler *s, const char *why)
@@ -186,8 +188,7 @@ void sched_lost_end(struct scheduler *s, const char *why)
 void sched_lost_restored(struct scheduler *s)
 {
     s->lost.at = 0;
-    s->lost.tries = 0;
-    s->lost.said = false;
+    sched_ckpt_lost_ended(s);
     memset(s->lost.level, 0, sizeof s->lost.level);
     sched_view_change(s);
     sched_view_tables_resume(s);
@@ -196,11 +197,11 @@ void sched_lost_restored(struct scheduler *s)
 static void warn_of_tables(const struct scheduler *s)
 {
     char text[CALL_TEXT_MAX];
-    for (uint32_t i = 0; i < s->view.tables_count; i++) {
+    for (uint32_t i = 0; i < sched_view_tables_count(s); i++) {
         struct text t = {.to = text, .capacity = sizeof text};
-        if (!partitions_lost(s, &s->view.tables[i]))
+        if (!partitions_lost(s, sched_view_table(s, i)))
             continue;
-        append_keys(s, &s->view.tables[i], &t);
+        append_keys(s, sched_view_table(s, i), &t);
         log_warn("scheduler: lost, for it has no copies: %s", text);
     }
 }
@@ -210,8 +211,7 @@ static bool orphans(struct scheduler *s)
 {
     bool any = false;
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
-        uint16_t owner = s->ring.chains.level[0].owner[a];
-        bool orphan = owner != RING_NONE && s->ring.gone[owner];
+        bool orphan = sched_ring_is_orphan(s, a);
         if (orphan && !s->lost.lowest[a])
             s->lost.lowest[a] = RING_LEVELS; /* an earlier scheduler has seen that death */
         any |= orphan;
@@ -222,7 +222,7 @@ static bool orphans(struct scheduler *s)
 void sched_lost_check(struct scheduler *s)
 {
     bool restores = sched_lost_restores(s);
-    if (s->state != SCHED_RUNNING || (!s->ring.chains.replicas && !restores && !s->lost.at))
+    if (s->state != SCHED_RUNNING || (!sched_ring_chains(s)->replicas && !restores && !s->lost.at))
         return;
     sched_ring_check_gone(s);
     bool over = orphans(s);
@@ -240,4 +240,25 @@ void sched_lost_check(struct scheduler *s)
         warn_of_tables(s);
     memset(s->lost.lowest, 0, sizeof s->lost.lowest); /* that has been said */
     s->lost.more = false;
+}
+
+void sched_lost_restore(struct scheduler *s, const struct view *view)
+{
+    s->lost.at = view->lost_at;
+    memcpy(s->lost.level, view->lost, sizeof s->lost.level);
+}
+
+uint8_t *sched_lost_lowest(struct scheduler *s)
+{
+    return s->lost.lowest;
+}
+
+uint64_t sched_lost_since(const struct scheduler *s)
+{
+    return s->lost.at;
+}
+
+const uint8_t *sched_lost_levels(const struct scheduler *s)
+{
+    return s->lost.level;
 }

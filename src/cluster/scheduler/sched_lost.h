@@ -7,10 +7,13 @@
 #ifndef CLUSTER_SCHEDULER_SCHED_LOST_H
 #define CLUSTER_SCHEDULER_SCHED_LOST_H
 
-#include "env/lane.h"
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "ring/ring.h"
 
 struct scheduler;
+struct view;
 struct view_table;
 
 struct sched_lost {
@@ -18,14 +21,18 @@ struct sched_lost {
     uint8_t level[RING_PARTITIONS];  /* what is restored, as in struct view, and ... */
     uint64_t at;                     /* ... since which view; 0: nothing */
     bool more;                       /* rows were lost since the restore began */
-    unsigned tries;                  /* to restore that have failed */
-    bool said;                       /* to which checkpoint these rows return */
-    struct lane_timer timer;         /* the next try is due */
 };
 
 /* Do rows whose last copy is lost return to a checkpoint? */
 bool sched_lost_restores(const struct scheduler *s);
-/* Servers are gone and have left holes (lost.lowest, ring.gone): notes what to restore, and gives partitions
+/* Takes what is lost from a saved view. */
+void sched_lost_restore(struct scheduler *s, const struct view *view);
+/* Rows are restored that are lost since this view; 0: none. Which, by partition, as in struct view. */
+uint64_t sched_lost_since(const struct scheduler *s);
+const uint8_t *sched_lost_levels(const struct scheduler *s);
+/* For ring_promote, which fills it. */
+uint8_t *sched_lost_lowest(struct scheduler *s);
+/* Servers are gone and have left holes (sched_lost_lowest): notes what to restore, and gives partitions
  * without a member new owners. */
 void sched_lost_note(struct scheduler *s);
 /* Ends the job if rows are lost, or has them restored. Says which servers are gone, and with them which keys

@@ -25,11 +25,6 @@ struct migration_note {
     uint32_t what;
 };
 
-static bool is_there(const struct sched_node *node)
-{
-    return node->state == SNODE_JOINED || node->state == SNODE_ABSENT;
-}
-
 static void note_free(struct migration_note *note)
 {
     *note->at = note->next;
@@ -46,7 +41,7 @@ static void hold(struct scheduler *s)
 {
     struct lane *lane = s->config.lane;
     migrations_hold(&s->migrations.machine);
-    if (s->ckpts.current)
+    if (sched_ckpt_busy(s))
         return; /* its end goes on with them */
     if (lane_timer_arm(lane, &s->migrations.timer, lane_now(lane) + MIGRATIONS_PAUSE))
         log_error("scheduler: %s", err_text()); /* the next change of servers goes on with it */
@@ -84,7 +79,8 @@ static void answered(void *arg, struct sched_node *node, paramo_err status, stru
 
 static struct migration_shard place_of(const struct scheduler *s, uint16_t shard)
 {
-    return (struct migration_shard){.node = s->ring.shards[shard].node, .index = s->ring.shards[shard].index};
+    return (struct migration_shard){.node = sched_ring_shard(s, shard)->node,
+                                    .index = sched_ring_shard(s, shard)->index};
 }
 
 static paramo_err send_order_to(struct scheduler *s, uint16_t shard, const struct migration *migration,
@@ -131,8 +127,9 @@ static paramo_err send_order(struct scheduler *s, const struct migration *migrat
 
 static bool may_go(const struct scheduler *s, const struct sched_node *node)
 {
-    for (uint32_t i = 0; i < s->ring.shards_count; i++)
-        if (s->ring.shards[i].node == node->info.id && migrations_needs(&s->migrations.machine, (uint16_t)i))
+    for (uint32_t i = 0; i < sched_ring_shards_count(s); i++)
+        if (sched_ring_shard(s, i)->node == node->info.id &&
+            migrations_needs(&s->migrations.machine, (uint16_t)i))
             return false;
     return true;
 }
@@ -142,11 +139,11 @@ static bool may_go(const struct scheduler *s, const struct sched_node *node)
 static void copies_missing(const struct scheduler *s, unsigned *missing, unsigned *absent)
 {
     uint64_t begins[PARTITION_WORDS] = {0};
-    ring_begins(&s->ring.chains, begins);
+    ring_begins(sched_ring_chains(s), begins);
     *missing = *absent = 0;
     for (partition_set_runs(a, end, begins))
-        for (unsigned l = 0; l <= s->ring.chains.replicas; l++) {
-            uint16_t member = s->ring.chains.level[l].owner[a];
+        for (unsigned l = 0; l <= sched_ring_chains(s)->replicas; l++) {
+            uint16_t member = sched_ring_chains(s)->level[l].owner[a];
             if (member == RING_NONE)
                 *missing += end - a;
             else if (sched_ring_server(s, member)->state != SNODE_JOINED && !MUTANT(absent_counts))
@@ -162,8 +159,8 @@ static bool is_idle(const struct scheduler *s)
                   !migrations_converged(&s->migrations.machine); /* not wanted: nothing has changed yet */
     for (size_t i = 0; i < MIGRATIONS_MAX; i++)
         migrations |= s->migrations.machine.migration[i].state != MIGRATION_NONE;
-    return s->state == SCHED_RUNNING && !migrations && !s->lost.at && !s->ckpts.restoring &&
-           !s->view.changed && s->view.announced == s->view.number;
+    return s->state == SCHED_RUNNING && !migrations && !sched_lost_since(s) && !sched_ckpt_restoring(s) &&
+           !sched_view_is_due(s) && sched_view_announced(s) == sched_view_number(s);
 }
 
 bool sched_migrations_converged(const struct scheduler *s)
@@ -183,7 +180,7 @@ static void log_converged(struct scheduler *s)
         log_info("scheduler: rebalancing is complete: every key has all its copies");
     if (rest && !converged && !s->migrations.short_of_servers)
         log_info("scheduler: nothing is left to move; %u of %u copies are missing: more servers are needed",
-                 missing, (s->ring.chains.replicas + 1) * RING_PARTITIONS);
+                 missing, (sched_ring_chains(s)->replicas + 1) * RING_PARTITIONS);
     s->migrations.converged = converged;
     s->migrations.short_of_servers = rest && !converged;
 }
@@ -193,7 +190,7 @@ static void log_converged(struct scheduler *s)
 static void drained(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct scheduler, migrations.drain_timer);
-    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS];
+    const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
     for (uint32_t rank = 0; rank < servers->count && s->state == SCHED_RUNNING; rank++) {
         struct sched_node *node = servers->node[rank];
         char label[SCHED_LABEL];
@@ -218,16 +215,16 @@ void sched_migrations_check(struct scheduler *s)
 
 static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t id)
 {
-    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS];
+    const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
     char label[SCHED_LABEL];
     bool others = false;
     if (s->state != SCHED_RUNNING)
         return err_set(PARAMO_E_AGAIN, "the job is not complete, or is over");
-    if (!node || node->info.role != PARAMO_ROLE_SERVER || !is_there(node))
+    if (!node || node->info.role != PARAMO_ROLE_SERVER || !sched_roster_is_here(node))
         return err_set(PARAMO_E_NOT_FOUND, "there is no server of node id %" PRIu32 " to drain", id);
     for (uint32_t rank = 0; rank < servers->count; rank++)
-        others |=
-            servers->node[rank] != node && is_there(servers->node[rank]) && servers->node[rank]->info.weight;
+        others |= servers->node[rank] != node && sched_roster_is_here(servers->node[rank]) &&
+                  servers->node[rank]->info.weight;
     if (!others)
         return err_set(PARAMO_E_REFUSED, "no other server can take what %s has",
                        sched_roster_label(node, label));
@@ -282,7 +279,7 @@ paramo_err sched_migrations_drain_query(struct sched_peer *peer, const struct wi
 
 void sched_migrations_drain_saved(struct scheduler *s, uint64_t save)
 {
-    for (struct sched_peer *peer = s->peers.first; peer; peer = peer->next)
+    for (struct sched_peer *peer = sched_peers_first(s); peer; peer = peer->next)
         if (peer->drain_save && peer->drain_save <= save) {
             peer->drain_save = 0;
             admin_query_answer(peer, peer->drain_number, PARAMO_OK);
@@ -319,7 +316,7 @@ static void commit(void *arg, const struct migration *migration)
 {
     struct scheduler *s = arg;
     if (migration && !migration->handover)
-        s->ring.shards[migration->to].last_migration = migration->id;
+        sched_ring_migrated(s, migration->to, migration->id);
     if (migration) /* its end tells both sides who has them */
         sched_ring_told(s, migration->first, migration->partitions);
     sched_ring_changed(s);
@@ -332,7 +329,7 @@ static bool end_told(struct scheduler *s, struct migration_end *e)
 {
     const uint16_t side[] = {e->migration.from, e->migration.to};
     for (size_t i = 0; i < 2; i++)
-        e->untold[i] = e->untold[i] && is_there(sched_ring_server(s, side[i])) &&
+        e->untold[i] = e->untold[i] && sched_roster_is_here(sched_ring_server(s, side[i])) &&
                        send_order_to(s, side[i], &e->migration, ORDER_MIGRATION_END, e->committed);
     return !e->untold[0] && !e->untold[1];
 }
@@ -398,7 +395,7 @@ static void go_on(struct lane_timer *timer)
 static void ends_due(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct scheduler, migrations.ends_timer);
-    if (s->state == SCHED_RUNNING && ends_told(s) && !s->ckpts.current && !s->lost.at &&
+    if (s->state == SCHED_RUNNING && ends_told(s) && !sched_ckpt_busy(s) && !sched_lost_since(s) &&
         !s->migrations.timer.slot)
         go_on(&s->migrations.timer);
 }
@@ -406,34 +403,26 @@ static void ends_due(struct lane_timer *timer)
 /* Who holds what when all is done: by weight, among those who are there. */
 void sched_migrations_retarget(struct scheduler *s)
 {
-    uint64_t weight = 0;
     if (s->state != SCHED_RUNNING)
         return;
-    for (uint32_t i = 0; i < s->ring.shards_count; i++) {
-        const struct sched_node *node = sched_ring_server(s, (uint16_t)i);
-        bool there = is_there(node);
-        /* Without copies a dead server's partitions wait for the one that takes its place. */
-        bool counts =
-            there || (!s->ring.chains.replicas && !sched_lost_restores(s) && node->state == SNODE_DEAD);
-        s->ring.wanted[i] = (struct ring_shard){
-            .weight = counts ? node->info.weight : 0, .server = node->rank, .domain = node->info.domain};
-        s->migrations.shards[i] = (struct migrations_shard){.server = node->rank, .gone = !there};
-        weight += s->ring.wanted[i].weight;
+    uint64_t weight = sched_ring_weigh(s);
+    for (uint32_t i = 0; i < sched_ring_shards_count(s); i++) {
+        const struct sched_node *node = sched_ring_server(s, i);
+        s->migrations.shards[i] =
+            (struct migrations_shard){.server = node->rank, .gone = !sched_roster_is_here(node)};
     }
-    migrations_set_shards(&s->migrations.machine, s->migrations.shards, s->ring.shards_count);
+    migrations_set_shards(&s->migrations.machine, s->migrations.shards, sched_ring_shards_count(s));
     if (!weight)
         return;
     struct ring_chains *target = malloc(sizeof *target);
-    paramo_err err =
-        target ? ring_place(s->ring.wanted, s->ring.shards_count, s->config.replicas, &s->ring.chains, target)
-               : err_memory(sizeof *target);
+    paramo_err err = target ? sched_ring_plan(s, target) : err_memory(sizeof *target);
     if (err) {
         log_error("scheduler: no plan is made: %s", err_text());
     } else {
         sched_ring_warn(s, target);
         migrations_set_target(&s->migrations.machine, target);
         s->migrations.converged = false;
-        if (!s->ckpts.current && !s->lost.at && !s->migrations.timer.slot)
+        if (!sched_ckpt_busy(s) && !sched_lost_since(s) && !s->migrations.timer.slot)
             go_on(&s->migrations.timer); /* those held without a timer, too */
         sched_migrations_check(s);
     }
@@ -461,19 +450,20 @@ void sched_migrations_restart(struct scheduler *s, uint64_t term)
         return;
     sched_migrations_suspend(s);
     s->migrations.machine.next_id = (term << 32) + 1;
-    if (!s->ckpts.current && !s->lost.at)
+    if (!sched_ckpt_busy(s) && !sched_lost_since(s))
         sched_migrations_resume(s); /* a checkpoint's end goes on with them */
 }
 
-paramo_err sched_migrations_init(struct scheduler *s)
+paramo_err sched_migrations_init(struct scheduler *s, struct ring_chains *chains)
 {
     s->migrations.timer.fire = go_on;
     s->migrations.ends_timer.fire = ends_due;
-    migrations_init(&s->migrations.machine, &s->ring.chains, &ops, s);
+    migrations_init(&s->migrations.machine, chains, &ops, s);
     s->migrations.machine.next_id =
-        (s->view.number >> 32 << 32) + 1; /* above all of an earlier scheduler of this job */
-    s->migrations.shards = calloc(s->ring.shards_count + 1, sizeof *s->migrations.shards);
-    return s->migrations.shards ? PARAMO_OK : err_memory(s->ring.shards_count * sizeof *s->migrations.shards);
+        (sched_view_number(s) >> 32 << 32) + 1; /* above all of an earlier scheduler of this job */
+    s->migrations.shards = calloc(sched_ring_shards_count(s) + 1, sizeof *s->migrations.shards);
+    return s->migrations.shards ? PARAMO_OK
+                                : err_memory(sched_ring_shards_count(s) * sizeof *s->migrations.shards);
 }
 
 paramo_err sched_migrations_reserve(struct scheduler *s, size_t shards)
@@ -516,4 +506,9 @@ void sched_migrations_announced(struct scheduler *s)
 {
     if (!s->migrations.converged)
         sched_migrations_check(s);
+}
+
+const struct migration *sched_migrations_all(const struct scheduler *s)
+{
+    return s->migrations.machine.migration;
 }

@@ -38,7 +38,8 @@ struct sched_migrations {
     struct lane_timer ends_timer;
 };
 
-MUST_USE paramo_err sched_migrations_init(struct scheduler *s); /* after sched_ring_build */
+/* Commits change chains, which stay the ring's. */
+MUST_USE paramo_err sched_migrations_init(struct scheduler *s, struct ring_chains *chains);
 /* Servers joined or are gone, or a weight has changed: plans again and migrates towards the plan. */
 void sched_migrations_retarget(struct scheduler *s);
 /* While a checkpoint is taken or loaded nothing migrates: those under way end, and begin again later. */
@@ -60,6 +61,8 @@ void sched_migrations_drain_saved(struct scheduler *s, uint64_t save);
 /* Every partition has all its copies, where the plan wants them, on servers that are registered with this
  * scheduler; and nothing is being restored. So any server may go whose partitions have copies. */
 bool sched_migrations_converged(const struct scheduler *s);
+/* MIGRATIONS_MAX places. */
+const struct migration *sched_migrations_all(const struct scheduler *s);
 /* For ring_promote: the last level that tables use. */
 const struct ring_ends *sched_migrations_ends(const struct scheduler *s);
 /* The job is complete, and nothing has changed yet. */

@@ -35,7 +35,7 @@ void sched_orders_send(struct sched_node *node, uint64_t overdue)
                                  .number = order->id,
                                  .floor = node->orders.first->id,
                                  .view = order->view};
-        if (order->view > s->view.announced || (order->sent_at && now - order->sent_at < overdue))
+        if (order->view > sched_view_announced(s) || (order->sent_at && now - order->sent_at < overdue))
             continue; /* it follows the view that it may speak of */
         if (control_message_send_shared(node->peer->conn, &head, order->fields))
             return; /* its queue is full: a heartbeat brings it */
@@ -60,8 +60,9 @@ paramo_err sched_order_issue(struct sched_node *node, uint32_t what, struct writ
         writer_fini(fields);
         return err_set(PARAMO_E_NODE_LOST, "%s is gone", sched_roster_label(node, label));
     }
-    if (node->orders.next_id >> 32 < s->view.number >> 32) /* above all of an earlier scheduler of this job */
-        node->orders.next_id = (s->view.number & ~(uint64_t)UINT32_MAX) + 1;
+    if (node->orders.next_id >> 32 < sched_view_number(s) >>
+        32) /* above all of an earlier scheduler of this job */
+        node->orders.next_id = (sched_view_number(s) & ~(uint64_t)UINT32_MAX) + 1;
     if (node->orders.first && node->orders.next_id - node->orders.first->id >= ORDERS_WINDOW) {
         writer_fini(fields);
         return err_set(PARAMO_E_FULL, "%s has %d orders already", sched_roster_label(node, label),
@@ -75,7 +76,7 @@ paramo_err sched_order_issue(struct sched_node *node, uint32_t what, struct writ
         return err_memory(sizeof *order);
     }
     *order = (struct sched_order){.id = node->orders.next_id++,
-                                  .view = s->view.number,
+                                  .view = sched_view_number(s),
                                   .what = what,
                                   .fields = body,
                                   .done = done,

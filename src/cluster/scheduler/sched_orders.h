@@ -15,7 +15,7 @@ struct sched_call;
 struct sched_node;
 
 /* The orders of one node. */
-struct sched_orders {
+struct sched_node_orders {
     struct sched_order *first, *last; /* not answered, by id */
     uint64_t next_id;                 /* 0: none was given yet */
 };

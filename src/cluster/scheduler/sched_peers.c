@@ -80,16 +80,16 @@ static paramo_err got_heartbeat(struct sched_peer *peer, const struct wire_head 
     if (err)
         return err;
     note_progress(node, &beat);
-    struct wire_head answer = {.kind = WIRE_HEARTBEAT, .view = s->view.announced};
+    struct wire_head answer = {.kind = WIRE_HEARTBEAT, .view = sched_view_announced(s)};
     if (sched_peer_send(peer, &answer, NULL, 0))
         return PARAMO_OK; /* the queue is full: the node will hear from us by what is in it */
     uint64_t now = lane_now(s->config.lane);
-    if (s->state == SCHED_RUNNING && node->info.id && head->view < s->view.announced &&
+    if (s->state == SCHED_RUNNING && node->info.id && head->view < sched_view_announced(s) &&
         now - node->view_sent_at >= s->config.heartbeat_ms * ENV_MS)
         sched_view_send(node);
     sched_orders_send(node, s->config.heartbeat_ms * ENV_MS);
-    if (s->end.told && node->state == SNODE_JOINED)
-        sched_end_send(node, s->end.status, s->end.text);
+    if (node->state == SNODE_JOINED)
+        sched_end_repeat(node);
     return PARAMO_OK;
 }
 
@@ -162,7 +162,8 @@ static void peer_comes(void *arg, struct van_conn *conn, const struct hello *hel
         return;
     }
     uint32_t most =
-        2 * (s->roster.slots[SLOTS_SERVERS].count + s->roster.slots[SLOTS_WORKERS].count) + PEERS_SPARE;
+        2 * (sched_roster_slots(s, SLOTS_SERVERS)->count + sched_roster_slots(s, SLOTS_WORKERS)->count) +
+        PEERS_SPARE;
     struct sched_peer *peer = s->peers.count < most ? calloc(1, sizeof *peer) : NULL;
     if (!peer) {
         acceptor_reject(conn, PARAMO_E_FULL, "the scheduler has as many connections as it takes");
@@ -196,7 +197,10 @@ paramo_err sched_peers_open(struct scheduler *s)
                                        .frame_bytes = c->frame_bytes,
                                        .accept = peer_comes,
                                        .arg = s};
-    return acceptor_open(&acceptor, &s->peers.acceptor);
+    paramo_err err = acceptor_open(&acceptor, &s->peers.acceptor);
+    if (!err)
+        acceptor_set_job(s->peers.acceptor, s->job);
+    return err;
 }
 
 void sched_peers_refuse(struct scheduler *s)
@@ -209,4 +213,14 @@ void sched_peers_fini(struct scheduler *s)
 {
     while (s->peers.first)
         sched_peer_close(s->peers.first, true);
+}
+
+struct sched_peer *sched_peers_first(const struct scheduler *s)
+{
+    return s->peers.first;
+}
+
+const char *sched_peers_address(const struct scheduler *s)
+{
+    return acceptor_address(s->peers.acceptor);
 }

@@ -42,6 +42,10 @@ struct sched_peers {
 MUST_USE paramo_err sched_peers_open(struct scheduler *s);
 /* Accepts no more. */
 void sched_peers_refuse(struct scheduler *s);
+/* The address that members connect to, with the real port. */
+const char *sched_peers_address(const struct scheduler *s);
+/* All of them, by their next. */
+struct sched_peer *sched_peers_first(const struct scheduler *s);
 void sched_peers_fini(struct scheduler *s);
 void sched_peer_close(struct sched_peer *peer, bool flush);
 MUST_USE paramo_err sched_peer_send(struct sched_peer *peer, const struct wire_head *head, const void *body,

@@ -300,7 +300,7 @@ static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_
                                       .round = round,
                                       .index = pool->units[unit].index,
                                       .token = pool->tokens};
-    result->view = node->sched->view.number;
+    result->view = sched_view_number(node->sched);
     return PARAMO_OK;
 }
 
@@ -642,7 +642,7 @@ static paramo_err lease_restore(struct sched_pool *pool, uint32_t unit, uint64_t
 {
     if (owner >= pool->owners_count)
         return damaged();
-    struct sched_node *node = map_get(&pool->sched->roster.incarnations, pool->owners[owner].incarnation);
+    struct sched_node *node = sched_roster_find_incarnation(pool->sched, pool->owners[owner].incarnation);
     if (!node || node->state != SNODE_ABSENT || MUTANT(lease_forgotten)) {
         pool->units[unit].state = UNIT_FREE;
         return PARAMO_OK;

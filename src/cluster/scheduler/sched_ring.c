@@ -27,7 +27,7 @@ static paramo_err shards_allocate(struct scheduler *s, uint32_t count)
 /* The shards by server rank and index, as the ring numbers them. */
 static paramo_err shards_list(struct scheduler *s)
 {
-    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS];
+    const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
     uint32_t count = 0;
     for (uint32_t rank = 0; rank < servers->count; rank++)
         count += servers->node[rank]->info.shards;
@@ -42,8 +42,8 @@ static paramo_err shards_list(struct scheduler *s)
             s->ring.shards[s->ring.shards_count++] =
                 (struct view_shard){.node = node->id,
                                     .index = i,
-                                    .partitions_changed = s->view.number + 1,
-                                    .chain_changed = s->view.number + 1};
+                                    .partitions_changed = sched_view_number(s) + 1,
+                                    .chain_changed = sched_view_number(s) + 1};
         }
     }
     return PARAMO_OK;
@@ -69,7 +69,7 @@ paramo_err sched_ring_build(struct scheduler *s)
     if (!err)
         sched_ring_warn(s, &s->ring.chains);
     s->ring.chains_before = s->ring.chains_told = s->ring.chains;
-    return err ? err : sched_migrations_init(s);
+    return err ? err : sched_migrations_init(s, &s->ring.chains);
 }
 
 paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
@@ -83,11 +83,10 @@ paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
     s->ring.shards_count = view->shards_count;
     memcpy(s->ring.shards, view->shards, view->shards_count * sizeof *s->ring.shards);
     s->ring.chains = s->ring.chains_before = s->ring.chains_told = view->chains;
-    s->lost.at = view->lost_at;
-    memcpy(s->lost.level, view->lost, sizeof s->lost.level);
-    err = sched_migrations_init(s);
-    for (uint32_t i = 0; i < s->view.tables_count && !err; i++)
-        sched_migrations_table(s, s->view.tables[i].options.replicas);
+    sched_lost_restore(s, view);
+    err = sched_migrations_init(s, &s->ring.chains);
+    for (uint32_t i = 0; i < sched_view_tables_count(s) && !err; i++)
+        sched_migrations_table(s, sched_view_table(s, i)->options.replicas);
     return err;
 }
 
@@ -205,8 +204,61 @@ void sched_ring_gone(struct scheduler *s)
     if (!MUTANT(dropped_untold))
         ring_recall(&s->ring.chains, &s->ring.chains_told, s->ring.gone, s->ring.shards_count);
     (void)ring_promote(&s->ring.chains, sched_migrations_ends(s), s->ring.gone, s->ring.shards_count,
-                       restores, s->lost.lowest);
+                       restores, sched_lost_lowest(s));
     if (restores)
         sched_lost_note(s);
     sched_ring_changed(s);
+}
+
+void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration)
+{
+    s->ring.shards[shard].last_migration = migration;
+}
+
+/* ---- for other parts ----------------------------------------------------------------------------------- */
+
+bool sched_ring_adopt(struct scheduler *s)
+{
+    return ring_adopt(&s->ring.chains, s->ring.wanted, s->ring.gone, s->ring.shards_count, s->ring.owned);
+}
+
+bool sched_ring_is_orphan(const struct scheduler *s, size_t partition)
+{
+    uint16_t owner = s->ring.chains.level[0].owner[partition];
+    return owner != RING_NONE && s->ring.gone[owner];
+}
+
+uint64_t sched_ring_weigh(struct scheduler *s)
+{
+    uint64_t weight = 0;
+    for (uint32_t i = 0; i < s->ring.shards_count; i++) {
+        const struct sched_node *node = sched_ring_server(s, i);
+        /* Without copies a dead server's partitions wait for the one that takes its place. */
+        bool counts = sched_roster_is_here(node) ||
+                      (!s->ring.chains.replicas && !sched_lost_restores(s) && node->state == SNODE_DEAD);
+        s->ring.wanted[i] = (struct ring_shard){
+            .weight = counts ? node->info.weight : 0, .server = node->rank, .domain = node->info.domain};
+        weight += s->ring.wanted[i].weight;
+    }
+    return weight;
+}
+
+paramo_err sched_ring_plan(const struct scheduler *s, struct ring_chains *target)
+{
+    return ring_place(s->ring.wanted, s->ring.shards_count, s->config.replicas, &s->ring.chains, target);
+}
+
+const struct ring_chains *sched_ring_chains(const struct scheduler *s)
+{
+    return &s->ring.chains;
+}
+
+const struct view_shard *sched_ring_shard(const struct scheduler *s, uint32_t index)
+{
+    return &s->ring.shards[index];
+}
+
+uint32_t sched_ring_shards_count(const struct scheduler *s)
+{
+    return s->ring.shards_count;
 }

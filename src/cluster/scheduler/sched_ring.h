@@ -42,8 +42,12 @@ MUST_USE paramo_err sched_ring_restore(struct scheduler *s, const struct view *v
 void sched_ring_died(const struct sched_node *server);
 /* Servers have died or left: shards with copies take over, in the next view. */
 void sched_ring_gone(struct scheduler *s);
-/* Sets ring.gone. */
+/* Notes which shards are gone, for the two below. */
 void sched_ring_check_gone(struct scheduler *s);
+/* Gives partitions without a member new owners; false: no server is left. */
+bool sched_ring_adopt(struct scheduler *s);
+/* Is the owner of this partition gone? */
+bool sched_ring_is_orphan(const struct scheduler *s, size_t partition);
 /* The chains differ from chains_before: the shards concerned must have the next view before they go on. */
 void sched_ring_changed(struct scheduler *s);
 /* Members may hear of the chains of these partitions as they are. */
@@ -52,6 +56,15 @@ void sched_ring_told(struct scheduler *s, size_t first, size_t partitions);
 void sched_ring_untold(struct scheduler *s, uint16_t shard, size_t first, size_t partitions);
 /* The server of a shard. */
 struct sched_node *sched_ring_server(const struct scheduler *s, uint32_t shard);
+/* The shard got partitions by this migration. */
+void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration);
+/* Weighs the shards by the servers that are there; returns the sum. sched_ring_plan then places by it. */
+uint64_t sched_ring_weigh(struct scheduler *s);
+MUST_USE paramo_err sched_ring_plan(const struct scheduler *s, struct ring_chains *target);
+const struct ring_chains *sched_ring_chains(const struct scheduler *s);
+/* They lie in one array. */
+const struct view_shard *sched_ring_shard(const struct scheduler *s, uint32_t index);
+uint32_t sched_ring_shards_count(const struct scheduler *s);
 void sched_ring_fini(struct scheduler *s);
 
 #endif

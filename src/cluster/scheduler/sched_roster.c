@@ -320,10 +320,7 @@ static void gather(struct scheduler *s)
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         if (node->peer)
             reply_registered(node);
-    s->ckpts.restoring = s->config.restore_dir[0] != '\0';
-    if (s->ckpts.restoring)
-        sched_save_record_changed(s, RECORD_RESTORING, 0);
-    err = sched_ckpt_start(s);
+    err = sched_ckpt_begin(s);
     if (err)
         sched_end_begin(s, err, err_text());
 }
@@ -351,7 +348,7 @@ static bool is_vacant(const struct sched_node *node, const struct sched_node *ho
 {
     bool left = holder->state == SNODE_LEFT && holder->info.role == PARAMO_ROLE_SERVER;
     const struct scheduler *s = node->sched;
-    if ((left || s->ring.chains.replicas || sched_lost_restores(s)) &&
+    if ((left || sched_ring_chains(s)->replicas || sched_lost_restores(s)) &&
         holder->info.shards != node->info.shards && may_be_extra(node))
         return false;
     return left || holder->state == SNODE_DEAD || holder->former;
@@ -403,7 +400,7 @@ static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
     sched_view_change(s); /* first: orders speak of it */
     if (server)
         sched_migrations_retarget(s);
-    node->since = s->view.number;
+    node->since = sched_view_number(s);
     reply_registered(node);
     return PARAMO_OK;
 }
@@ -452,7 +449,7 @@ static void place_timed_out(struct sched_node *node)
     sched_view_change(s);
     if (node->info.role == PARAMO_ROLE_SERVER)
         sched_migrations_retarget(s);
-    node->since = s->view.number; /* one that is being saved has the dead node in its place */
+    node->since = sched_view_number(s); /* one that is being saved has the dead node in its place */
     reply_registered(node);
 }
 
@@ -478,7 +475,7 @@ static paramo_err check_new(struct scheduler *s, const struct register_call *m, 
     const struct slot_list *slots = slots_of(s, m->role);
     char label[SCHED_LABEL];
     if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
-        return err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", s->end.text);
+        return err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", sched_end_text(s));
     if (m->node)
         return err_set(PARAMO_E_FENCED, "%s was declared dead and another has its place",
                        view_id_label(m->node, label));
@@ -589,8 +586,8 @@ static void welcome_back(struct sched_node *node, struct sched_peer *peer, uint6
     if (s->state == SCHED_RUNNING) {
         sched_view_send(node);
         sched_orders_send(node, 0);
-    } else if (s->end.told) {
-        sched_end_send(node, s->end.status, s->end.text);
+    } else {
+        sched_end_repeat(node);
     }
     place_waiting(s); /* a latecomer that hoped for this place */
 }
@@ -846,8 +843,39 @@ bool sched_roster_any_left(const struct scheduler *s)
 {
     size_t cursor = 0;
     for (const struct sched_node *node; (node = sched_roster_next(s, &cursor));)
-        if (node->info.role != PARAMO_ROLE_SCHEDULER &&
-            (node->state == SNODE_JOINED || node->state == SNODE_ABSENT))
+        if (node->info.role != PARAMO_ROLE_SCHEDULER && sched_roster_is_here(node))
             return true;
     return false;
+}
+
+void sched_roster_set_self(struct scheduler *s, const char *address)
+{
+    struct view_node *self = &s->roster.self;
+    *self = (struct view_node){.id = PARAMO_ID_SCHEDULER,
+                               .role = PARAMO_ROLE_SCHEDULER,
+                               .incarnation = s->incarnation,
+                               .alive = true};
+    if (address_split(address, self->host, sizeof self->host, &self->port))
+        self->host[0] = '\0'; /* an address of a van that has no ports: nothing needs it from the view */
+}
+
+const struct view_node *sched_roster_scheduler(const struct scheduler *s)
+{
+    const struct slot_list *slots = &s->roster.slots[SLOTS_SCHEDULER];
+    return slots->count ? &slots->node[0]->info : &s->roster.self;
+}
+
+const struct slot_list *sched_roster_slots(const struct scheduler *s, size_t role)
+{
+    return &s->roster.slots[role];
+}
+
+struct sched_node *sched_roster_find_incarnation(const struct scheduler *s, uint64_t incarnation)
+{
+    return map_get(&s->roster.incarnations, incarnation);
+}
+
+bool sched_roster_is_here(const struct sched_node *node)
+{
+    return node->state == SNODE_JOINED || node->state == SNODE_ABSENT;
 }

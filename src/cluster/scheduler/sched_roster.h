@@ -42,8 +42,8 @@ struct sched_node {
     } * lanes;
     uint32_t lanes_count;
     bool ckpt_untold; /* sched_ckpt.c: the last order of the present checkpoint could not be given */
-    struct sched_calls calls;
-    struct sched_orders orders;
+    struct sched_node_calls calls;
+    struct sched_node_orders orders;
     struct sched_node_status status;
 };
 
@@ -86,6 +86,14 @@ struct sched_node *sched_roster_find(const struct scheduler *s, uint32_t id);
 size_t sched_roster_gone(const struct scheduler *s, uint32_t group, bool left, char *text, size_t capacity);
 /* It, or the node whose place it took, was there when the job was complete. Of nodes in place. */
 bool sched_roster_founder(const struct sched_node *node);
+struct sched_node *sched_roster_find_incarnation(const struct scheduler *s, uint64_t incarnation);
+/* The nodes of a role, by rank: SLOTS_SERVERS, ... */
+const struct slot_list *sched_roster_slots(const struct scheduler *s, size_t role);
+/* The scheduler in the view: its own member, or this process without one. */
+const struct view_node *sched_roster_scheduler(const struct scheduler *s);
+void sched_roster_set_self(struct scheduler *s, const char *address);
+/* JOINED or ABSENT. */
+bool sched_roster_is_here(const struct sched_node *node);
 /* The next node in place, from cursor 0 on: scheduler, servers, workers; NULL at the end. */
 struct sched_node *sched_roster_next(const struct scheduler *s, size_t *cursor);
 /* A server or worker is JOINED or ABSENT. */

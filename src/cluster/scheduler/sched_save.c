@@ -14,7 +14,7 @@ enum { AGAIN_MS = 100 };
 static bool due(const struct scheduler *s)
 {
     const struct sched_saves *v = &s->saves;
-    return v->dirty.count || v->all || v->view || v->end || v->proof || s->view.changed;
+    return v->dirty.count || v->all || v->view || v->end || v->proof || sched_view_is_due(s);
 }
 
 static void save_soon(struct scheduler *s, uint64_t ms);
@@ -56,7 +56,7 @@ static void record_write(const struct scheduler *s, uint64_t id, struct writer *
         sched_kv_record(s, key, w);
         break;
     case RECORD_RESTORING:
-        if (s->ckpts.restoring)
+        if (sched_ckpt_restoring(s))
             write_u8(w, 1);
         break;
     default:
@@ -68,16 +68,16 @@ static void record_write(const struct scheduler *s, uint64_t id, struct writer *
 static void single_records_write(const struct scheduler *s, bool whole, struct writer *w)
 {
     const struct sched_saves *v = &s->saves;
-    const struct control_message_body *view = v->view ? v->view : whole ? s->view.body : NULL;
+    const struct control_message_body *view = v->view ? v->view : whole ? sched_view_body(s) : NULL;
     size_t mark;
     if (view) {
         sched_save_record_begin(w, RECORD_VIEW, 0, &mark);
-        write_u32(w, s->roster.slots[SLOTS_SERVERS].founders);
-        write_u32(w, s->roster.slots[SLOTS_WORKERS].founders);
+        write_u32(w, sched_roster_slots(s, SLOTS_SERVERS)->founders);
+        write_u32(w, sched_roster_slots(s, SLOTS_WORKERS)->founders);
         control_message_body_write(view, w);
         store_record_end(w, mark);
     }
-    if (whole && s->ckpts.restoring) {
+    if (whole && sched_ckpt_restoring(s)) {
         sched_save_record_begin(w, RECORD_RESTORING, 0, &mark);
         write_u8(w, 1);
         store_record_end(w, mark);
@@ -244,8 +244,7 @@ static void nothing_saved(void *arg, paramo_err status)
     struct scheduler *s = arg;
     if (status == PARAMO_E_FENCED && !s->saves.end_saved) {
         log_info("scheduler: %s", err_text());
-        s->end.status = status;
-        (void)snprintf(s->end.text, sizeof s->end.text, "%s", err_text());
+        sched_end_fenced(s);
     } else if (status) {
         log_error("scheduler: the job is over, and its store does not know: %s", err_text());
     }
@@ -270,7 +269,8 @@ static paramo_err record_restore(struct scheduler *s, uint64_t id, struct reader
     case RECORD_VIEW:
         return sched_view_restore(s, &record);
     case RECORD_END:
-        return sched_end_restore(s, &record);
+        s->saves.end_saved = !sched_end_restore(s, &record);
+        return s->saves.end_saved ? PARAMO_OK : PARAMO_E_FORMAT;
     case RECORD_CALL:
         return sched_calls_restore(s, key, &record);
     case RECORD_BARRIER:
@@ -282,7 +282,7 @@ static paramo_err record_restore(struct scheduler *s, uint64_t id, struct reader
     case RECORD_UNITS:
         return sched_pool_restore(s, (enum record_kind)(id >> 56), key, &record);
     case RECORD_RESTORING:
-        s->ckpts.restoring = true;
+        sched_ckpt_restoring_found(s);
         return PARAMO_OK;
     case RECORD_UNASKED:
         break;

@@ -10,9 +10,10 @@
 #include "base/cursor.h"
 #include "base/map.h"
 #include "cluster/meta/store.h"
-#include "cluster/scheduler/sched_calls.h"
+#include "env/lane.h"
 
 struct control_message_body;
+struct scheduler;
 
 /* Kinds of durable records; the key tells those of a kind apart. */
 enum record_kind {
@@ -38,7 +39,6 @@ struct sched_saves {
     bool failing;          /* the last one failed, which was logged */
     size_t whole_bytes, more_bytes;
     struct lane_timer timer;
-    struct sched_call_queue held;      /* answers that wait for a save, by its number */
     struct control_message_body *view; /* to save and then announce; NULL: there is none */
     uint64_t view_number;
     struct control_message_body *view_flying;

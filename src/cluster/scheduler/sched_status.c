@@ -121,7 +121,7 @@ static void add_migrations(const struct scheduler *s, struct status *m)
 {
     _Static_assert((int)STATUS_MIGRATIONS_MAX == (int)MIGRATIONS_MAX, "all of them");
     for (size_t i = 0; i < MIGRATIONS_MAX; i++) {
-        const struct migration *migration = &s->migrations.machine.migration[i];
+        const struct migration *migration = &sched_migrations_all(s)[i];
         if (migration->state != MIGRATION_NONE)
             m->migration[m->migrations_count++] =
                 (struct status_migration){.state = (uint8_t)migration->state,
@@ -138,7 +138,7 @@ static struct control_message_body *status_build(const struct scheduler *s)
     struct writer view = {0}, w = {0};
     size_t cursor = 0, most = 0;
     for (size_t i = 0; i < SLOTS; i++)
-        most += s->roster.slots[i].count;
+        most += sched_roster_slots(s, i)->count;
     struct status m = {.replicas = s->config.replicas,
                        .converged = sched_migrations_converged(s),
                        .pauses = s->status.pauses_gone,
@@ -152,7 +152,7 @@ static struct control_message_body *status_build(const struct scheduler *s)
     }
     add_migrations(s, &m);
     sched_ckpt_status(s, &m);
-    control_message_body_write(s->view.body, &view);
+    control_message_body_write(sched_view_body(s), &view);
     m.view = view.data;
     m.view_len = view.len;
     if (!view.failed)
@@ -185,7 +185,7 @@ static void answer_all(struct scheduler *s)
     struct control_message_body *body = NULL;
     bool built = false;
     lane_timer_cancel(s->config.lane, &s->status.timer);
-    for (struct sched_peer *peer = s->peers.first; peer; peer = peer->next) {
+    for (struct sched_peer *peer = sched_peers_first(s); peer; peer = peer->next) {
         if (!peer->status_waits)
             continue;
         if (!built)
@@ -206,11 +206,11 @@ paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_h
 {
     struct scheduler *s = peer->sched;
     struct lane *lane = s->config.lane;
-    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS];
+    const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS);
     paramo_err err = call_body_end(body, "STATUS");
     if (err)
         return err;
-    if (!s->view.body) {
+    if (!sched_view_body(s)) {
         struct writer w = {0};
         call_text_encode("the job is not complete yet: it has no ring", &w);
         if (sched_peer_reply(peer, CALL_STATUS, head->number, PARAMO_E_AGAIN, &w))

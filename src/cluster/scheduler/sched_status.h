@@ -1,6 +1,6 @@
 /*
- * The status of the job, for an admin client: what this scheduler knows, and what each server reports. Servers
- * report only when a client asks, and once more before a drained one leaves.
+ * The status of the job, for an admin client: what this scheduler knows, and what each server reports.
+ * Servers report only when a client asks, and once more before a drained one leaves.
  * Must never know: what the numbers mean.
  * Tests: test/cluster/test_sched_status.c.
  */
@@ -29,7 +29,7 @@ struct sched_status {
     struct spread pauses_gone; /* of servers that are gone */
 };
 
-/* An admin client asks how the job is: AGAIN while there is no view; else the answer comes within a second. */
+/* An admin client asks for the status: AGAIN while there is no view; else it is answered within 1 s. */
 MUST_USE paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_head *head,
                                              const struct reader *body);
 /* Has a drained server sent its last report? Else it is asked, and sched_migrations_check follows. */

@@ -11,11 +11,10 @@
 /* Merges the slots by id: the scheduler, then server and worker of each rank. */
 static uint32_t nodes_fill(const struct scheduler *s, struct view_node *nodes)
 {
-    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS],
-                           *workers = &s->roster.slots[SLOTS_WORKERS];
+    const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS),
+                           *workers = sched_roster_slots(s, SLOTS_WORKERS);
     uint32_t count = 0;
-    nodes[count++] = s->roster.slots[SLOTS_SCHEDULER].count ? s->roster.slots[SLOTS_SCHEDULER].node[0]->info
-                                                            : s->roster.self;
+    nodes[count++] = *sched_roster_scheduler(s);
     for (uint32_t rank = 0; rank < servers->count || rank < workers->count; rank++) {
         if (rank < servers->count)
             nodes[count++] = servers->node[rank]->info;
@@ -29,16 +28,16 @@ static struct control_message_body *view_build(struct scheduler *s)
 {
     struct view view = {.job = s->job,
                         .number = s->view.number,
-                        .num_servers = s->roster.slots[SLOTS_SERVERS].count,
-                        .num_workers = s->roster.slots[SLOTS_WORKERS].count,
+                        .num_servers = sched_roster_slots(s, SLOTS_SERVERS)->count,
+                        .num_workers = sched_roster_slots(s, SLOTS_WORKERS)->count,
                         .complete = true,
-                        .shards_count = s->ring.shards_count,
-                        .shards = s->ring.shards,
+                        .shards_count = sched_ring_shards_count(s),
+                        .shards = (struct view_shard *)sched_ring_shard(s, 0), /* only read */
                         .tables_count = s->view.tables_count,
                         .tables = s->view.tables,
-                        .chains = s->ring.chains,
-                        .lost_at = s->lost.at};
-    memcpy(view.lost, s->lost.level, sizeof view.lost);
+                        .chains = *sched_ring_chains(s),
+                        .lost_at = sched_lost_since(s)};
+    memcpy(view.lost, sched_lost_levels(s), sizeof view.lost);
     size_t bytes = (1 + (size_t)view.num_servers + view.num_workers) * sizeof *view.nodes;
     view.nodes = malloc(bytes);
     if (!view.nodes)
@@ -53,7 +52,7 @@ static struct control_message_body *view_build(struct scheduler *s)
 void sched_view_send(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
-    if (s->ckpts.restoring && node->info.role == PARAMO_ROLE_WORKER && !MUTANT(view_before_restored))
+    if (sched_ckpt_restoring(s) && node->info.role == PARAMO_ROLE_WORKER && !MUTANT(view_before_restored))
         return; /* not before there is what it works on */
     if (!node->peer || !s->view.body || s->view.announced < node->since ||
         (s->view.changed && !s->config.store))
@@ -173,8 +172,8 @@ static void *copied(const void *from, size_t bytes)
 static paramo_err view_adopt(struct scheduler *s, const struct view *view, uint32_t servers_before,
                              uint32_t founders)
 {
-    const struct slot_list *servers = &s->roster.slots[SLOTS_SERVERS],
-                           *workers = &s->roster.slots[SLOTS_WORKERS];
+    const struct slot_list *servers = sched_roster_slots(s, SLOTS_SERVERS),
+                           *workers = sched_roster_slots(s, SLOTS_WORKERS);
     if (servers_before != servers->founders || founders != workers->founders || view->num_workers < founders)
         return err_set(PARAMO_E_INVALID,
                        "the job whose state this is has %" PRIu32 " servers and %" PRIu32
@@ -305,7 +304,7 @@ static void table_opens(struct sched_call *call, const struct table_open *m)
         if (!err)
             err = table_spec_same(m->name, &table->options, &want);
     } else if (!table && m->create) {
-        if (s->lost.at) {
+        if (sched_lost_since(s)) {
             table_defer(call, m);
             return;
         }
@@ -335,7 +334,7 @@ void sched_view_table_open(struct sched_call *call, struct reader *body)
 
 void sched_view_tables_resume(struct scheduler *s)
 {
-    for (struct sched_call *call; !s->lost.at && (call = s->view.tables_deferred.first);) {
+    for (struct sched_call *call; !sched_lost_since(s) && (call = s->view.tables_deferred.first);) {
         struct table_open m = *call->u.table;
         table_opens(call, &m);
     }
@@ -346,4 +345,39 @@ void sched_view_fini(struct scheduler *s)
     lane_timer_cancel(s->config.lane, &s->view.timer);
     control_message_body_unref(s->view.body);
     free(s->view.tables);
+}
+
+void sched_view_init(struct scheduler *s)
+{
+    s->view.number = (uint64_t)s->term << 32;
+}
+
+uint64_t sched_view_number(const struct scheduler *s)
+{
+    return s->view.number;
+}
+
+uint64_t sched_view_announced(const struct scheduler *s)
+{
+    return s->view.announced;
+}
+
+bool sched_view_is_due(const struct scheduler *s)
+{
+    return s->view.changed;
+}
+
+const struct control_message_body *sched_view_body(const struct scheduler *s)
+{
+    return s->view.body;
+}
+
+const struct view_table *sched_view_table(const struct scheduler *s, uint32_t index)
+{
+    return &s->view.tables[index];
+}
+
+uint32_t sched_view_tables_count(const struct scheduler *s)
+{
+    return s->view.tables_count;
 }

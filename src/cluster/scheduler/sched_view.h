@@ -27,6 +27,19 @@ struct sched_view {
     struct sched_call_queue tables_deferred; /* TABLE_OPEN of new tables while rows are lost */
 };
 
+void sched_view_init(struct scheduler *s);
+/* Of the newest change, announced or not. */
+uint64_t sched_view_number(const struct scheduler *s);
+/* Of the last view that was announced. */
+uint64_t sched_view_announced(const struct scheduler *s);
+/* A change is in no view yet. */
+bool sched_view_is_due(const struct scheduler *s);
+/* The announced view, encoded; NULL before the job is complete. */
+const struct control_message_body *sched_view_body(const struct scheduler *s);
+/* They lie in one array. */
+const struct view_table *sched_view_table(const struct scheduler *s, uint32_t index);
+uint32_t sched_view_tables_count(const struct scheduler *s);
+
 /* The number goes up now; the view is built in a moment. */
 void sched_view_change(struct scheduler *s);
 /* Builds the view now if a change is due. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "cluster/session/address.h"
 
 enum {
     HEARTBEAT_MS = 1000,
@@ -76,14 +75,14 @@ static uint64_t random_not_zero(struct env *env)
 static paramo_err restore(struct scheduler *s)
 {
     paramo_err err = sched_save_restore(s);
-    if (err || !s->roster.slots[SLOTS_WORKERS].count || !s->roster.slots[SLOTS_WORKERS].node[0])
+    if (err || !sched_roster_slots(s, SLOTS_WORKERS)->count || !sched_roster_slots(s, SLOTS_WORKERS)->node[0])
         return err;
     s->state = SCHED_RUNNING;
     sched_view_change(s); /* what is saved whole has it, though the job ends: without a view nothing counts */
-    s->state = s->end.told ? SCHED_ENDING : SCHED_RUNNING;
+    s->state = sched_end_is_told(s) ? SCHED_ENDING : SCHED_RUNNING;
     log_info("scheduler: goes on with a job, in term %" PRIu32 ", after view %" PRIx64, s->term,
-             s->view.number);
-    if (s->end.told)
+             sched_view_number(s));
+    if (sched_end_is_told(s))
         sched_end_wait(s);
     else
         sched_end_check(s);
@@ -109,7 +108,7 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
     s->job = random_not_zero(lane_env(c->lane));
     s->incarnation = random_not_zero(lane_env(c->lane));
     s->term = c->store ? c->found->term : 1;
-    s->view.number = (uint64_t)s->term << 32;
+    sched_view_init(s);
     s->tick.fire = tick;
     sched_end_init(s);
     s->ticked_at = lane_now(c->lane);
@@ -129,15 +128,7 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
         return err;
     }
     c->found = NULL;
-    acceptor_set_job(s->peers.acceptor, s->job);
-    s->roster.self = (struct view_node){.id = PARAMO_ID_SCHEDULER,
-                                        .role = PARAMO_ROLE_SCHEDULER,
-                                        .incarnation = s->incarnation,
-                                        .alive = true};
-    if (address_split(acceptor_address(s->peers.acceptor), s->roster.self.host, sizeof s->roster.self.host,
-                      &s->roster.self.port))
-        s->roster.self.host[0] =
-            '\0'; /* an address of a van that has no ports: nobody needs it from the view */
+    sched_roster_set_self(s, sched_peers_address(s));
     *out = s;
     return PARAMO_OK;
 }
@@ -149,7 +140,7 @@ uint64_t scheduler_incarnation(const struct scheduler *s)
 
 const char *scheduler_address(const struct scheduler *s)
 {
-    return acceptor_address(s->peers.acceptor);
+    return sched_peers_address(s);
 }
 
 void scheduler_end(struct scheduler *s, paramo_err status, const char *text)
@@ -174,6 +165,6 @@ void scheduler_destroy(struct scheduler *s)
     sched_barrier_fini(s);
     sched_pool_fini(s);
     sched_kv_fini(s);
-    acceptor_close(s->peers.acceptor);
+    sched_peers_refuse(s);
     free(s);
 }

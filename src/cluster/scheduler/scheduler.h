@@ -3,9 +3,10 @@
  * ranks, the ring, views, table names, barriers, pools of work units and small values. A state machine on one
  * lane, entered by messages and timers only; never on the path of a push or pull.
  *
- *   GATHERING --all registered--> RUNNING --no worker left, or shutdown--> ENDING --no member left, or 5 s--> OVER
+ *   GATHERING --all registered--> RUNNING --no worker left, or shutdown--> ENDING
+ *   ENDING --no member left, or end_wait_ms--> OVER
  *
- * With --recovery, a job whose workers have all died waits recovery_ms for a new worker before it ends. That
+ * With recovery_ms, a job whose workers have all died waits for a new worker before it ends. That
  * wait is not saved: the next scheduler that finds no worker starts it again.
  *
  *   A node:  JOINED --connection lost--> ABSENT --rejoin_ms--> DEAD
