@@ -215,65 +215,8 @@ void sched_calls_drop(struct sched_node *node, bool keep_answered)
         }
 }
 
-static void shutdown_call(struct sched_call *call, struct reader *body)
-{
-    char text[CALL_TEXT_MAX], label[SCHED_LABEL], whole[CALL_TEXT_MAX];
-    struct scheduler *s = call->node->sched;
-    paramo_err err = call_text_decode(body, text);
-    if (err) {
-        sched_call_fail(call, err);
-        return;
-    }
-    snprintf(whole, sizeof whole, "%s ended the job%s%.*s", sched_roster_label(call->node, label),
-             text[0] ? ": " : "", 1024, text);
-    sched_call_answer(call, NULL);
-    sched_end_begin(s, PARAMO_E_SHUTDOWN, whole);
-}
-
-static void leave_call(struct sched_call *call, struct reader *body)
-{
-    paramo_err err = call_body_end(body, "LEAVE");
-    if (err) {
-        sched_call_fail(call, err);
-        return;
-    }
-    sched_call_answer(call, NULL);
-    sched_roster_left(call->node);
-}
-
-static void call_handle(struct sched_call *call, struct reader *body)
-{
-    static void (*const handlers[])(struct sched_call * call, struct reader * body) = {
-        [CALL_BARRIER] = sched_barrier_enter,
-        [CALL_TABLE_OPEN] = sched_view_table_open,
-        [CALL_LEAVE] = leave_call,
-        [CALL_SHUTDOWN] = shutdown_call,
-        [CALL_POOL_OPEN] = sched_pool_open,
-        [CALL_POOL_NEXT] = sched_pool_next,
-        [CALL_POOL_DONE] = sched_pool_done,
-        [CALL_POOL_END] = sched_pool_end,
-        [CALL_KV_PUT] = sched_kv_put,
-        [CALL_KV_GET] = sched_kv_get,
-        [CALL_KV_ADD] = sched_kv_add,
-        [CALL_KV_DELETE] = sched_kv_delete,
-        [CALL_ORDER_DONE] = sched_order_done_call,
-        [CALL_CKPT_SAVE] = sched_ckpt_call,
-        [CALL_CKPT_LOAD] = sched_ckpt_call,
-        [CALL_DRAIN] = sched_migrations_drain_call,
-    };
-    const struct scheduler *s = call->node->sched;
-    if (call->kind >= sizeof handlers / sizeof *handlers || !handlers[call->kind])
-        sched_call_fail(call,
-                        err_set(PARAMO_E_UNSUPPORTED, "the scheduler knows no call %" PRIu32, call->kind));
-    else if (call->node->state == SNODE_LEFT)
-        sched_call_fail(call, err_set(PARAMO_E_CLOSED, "this node has left the job"));
-    else if (s->state != SCHED_RUNNING && call->kind != CALL_LEAVE)
-        sched_call_fail(call, err_set(PARAMO_E_SHUTDOWN, "the job is over: %s", sched_end_text(s)));
-    else
-        handlers[call->kind](call, body);
-}
-
-paramo_err sched_calls_received(struct sched_node *node, const struct wire_head *head, struct reader *body)
+paramo_err sched_calls_received(struct sched_node *node, const struct wire_head *head, struct reader *body,
+                                void (*handle)(struct sched_call *call, struct reader *body))
 {
     if (node->info.id == 0 || head->number == 0)
         return err_set(PARAMO_E_PROTOCOL, "%s before the node has its place", call_kind_name(head->table));
@@ -302,6 +245,6 @@ paramo_err sched_calls_received(struct sched_node *node, const struct wire_head 
     call->node = node;
     call->number = head->number;
     call->kind = head->table;
-    call_handle(call, body);
+    handle(call, body);
     return PARAMO_OK;
 }

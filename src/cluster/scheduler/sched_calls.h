@@ -64,8 +64,10 @@ void sched_call_fail(struct sched_call *call, paramo_err status);       /* with 
 void sched_call_defer(struct sched_call *call, struct sched_call_queue *queue, uint32_t timeout_ms,
                       void (*timed_out)(struct sched_call *call));
 
+/* handle: for a call that is new. It answers or defers it. */
 MUST_USE paramo_err sched_calls_received(struct sched_node *node, const struct wire_head *head,
-                                         struct reader *body);
+                                         struct reader *body,
+                                         void (*handle)(struct sched_call *call, struct reader *body));
 MUST_USE paramo_err sched_calls_floor(struct sched_node *node, uint64_t floor);
 /* The node is gone: its deferred calls are withdrawn. */
 void sched_calls_drop(struct sched_node *node, bool keep_answered);

@@ -265,12 +265,14 @@ void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s))
 static paramo_err record_restore(struct scheduler *s, uint64_t id, struct reader record)
 {
     uint64_t key = id & (UINT64_MAX >> 8);
+    paramo_err err;
     switch ((enum record_kind)(id >> 56)) {
     case RECORD_VIEW:
         return sched_view_restore(s, &record);
     case RECORD_END:
-        s->saves.end_saved = !sched_end_restore(s, &record);
-        return s->saves.end_saved ? PARAMO_OK : PARAMO_E_FORMAT;
+        err = sched_end_restore(s, &record);
+        s->saves.end_saved = !err;
+        return err;
     case RECORD_CALL:
         return sched_calls_restore(s, key, &record);
     case RECORD_BARRIER:
