@@ -20,6 +20,7 @@
 #include "cluster/scheduler/sched_orders.h"
 #include "cluster/scheduler/sched_peers.h"
 #include "cluster/scheduler/sched_pool.h"
+#include "cluster/scheduler/sched_records.h"
 #include "cluster/scheduler/sched_ring.h"
 #include "cluster/scheduler/sched_roster.h"
 #include "cluster/scheduler/sched_save.h"

@@ -588,7 +588,7 @@ static void numbered(struct sched_ckpt *c)
     /* Before any shard's cut: what was pushed for a part that is done by now is in it. */
     struct writer extra = {0};
     size_t mark;
-    sched_save_extra(s, &extra);
+    sched_records_save_extra(s, &extra);
     if (c->unasked) {
         sched_save_record_begin(&extra, RECORD_UNASKED, 0, &mark);
         write_u8(&extra, 1);
@@ -684,7 +684,7 @@ static void opened(struct sched_ckpt *c)
             fail(c, err);
     }
     if (!c->err && c->restore) {
-        paramo_err err = sched_save_restore_extra(c->sched, m->extra, m->extra_bytes);
+        paramo_err err = sched_records_restore_extra(c->sched, m->extra, m->extra_bytes);
         if (err)
             fail(c, err);
     }

@@ -25,6 +25,12 @@ void sched_end_send(struct sched_node *node, paramo_err status, const char *text
         log_debug("scheduler: END waits: %s", err_text()); /* a heartbeat brings it */
 }
 
+static void set_fenced(struct scheduler *s)
+{
+    s->end.status = PARAMO_E_FENCED;
+    snprintf(s->end.text, sizeof s->end.text, "%s", err_text());
+}
+
 void sched_end_deposed(struct scheduler *s)
 {
     if (s->state == SCHED_OVER)
@@ -50,8 +56,11 @@ void sched_end_deposed(struct scheduler *s)
     s->config.over(s->config.arg, s->end.status, s->end.text);
 }
 
-static void report_over(struct scheduler *s)
+/* fenced: the end was never durable, and another scheduler leads: the job continues there. */
+static void report_over(struct scheduler *s, bool fenced)
 {
+    if (fenced)
+        set_fenced(s);
     s->config.over(s->config.arg, s->end.status, s->end.text);
 }
 
@@ -78,7 +87,7 @@ static void end_due(struct lane_timer *timer)
     if (s->config.store)
         sched_save_nothing(s, report_over);
     else
-        report_over(s);
+        report_over(s, false);
 }
 
 static void over_in(struct scheduler *s, uint64_t ms)
@@ -184,12 +193,6 @@ void sched_end_init(struct scheduler *s)
 void sched_end_fini(struct scheduler *s)
 {
     lane_timer_cancel(s->config.lane, &s->end.timer);
-}
-
-void sched_end_fenced(struct scheduler *s)
-{
-    s->end.status = PARAMO_E_FENCED;
-    snprintf(s->end.text, sizeof s->end.text, "%s", err_text());
 }
 
 void sched_end_repeat(struct sched_node *node)

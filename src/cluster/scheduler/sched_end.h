@@ -33,8 +33,6 @@ void sched_end_wait(struct scheduler *s);
 void sched_end_worker_joined(struct scheduler *s);
 /* Another scheduler leads the job: this one sends nothing more. err_text() names it. */
 void sched_end_deposed(struct scheduler *s);
-/* The store refused the end for the same reason: with this thread's message. */
-void sched_end_fenced(struct scheduler *s);
 /* Why the job ended. */
 const char *sched_end_text(const struct scheduler *s);
 /* The members may learn it now. */

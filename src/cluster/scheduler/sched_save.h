@@ -29,6 +29,25 @@ enum record_kind {
     RECORD_UNASKED    /* in a checkpoint only: it was taken by the clock (sched_ckpt.c) */
 };
 
+struct sched_save_batch {
+    bool whole;                              /* everything; else what changed */
+    const struct control_message_body *view; /* NULL: it is not new */
+    bool end;                                /* it is new */
+    const struct map *changed;               /* ids of durable records */
+};
+
+/* What saves ask of, and tell, the parts (sched_records.c). */
+struct sched_save_ops {
+    bool (*due)(const struct scheduler *s); /* a change is about to come */
+    void (*flush)(struct scheduler *s);     /* ... it comes now */
+    void (*write)(const struct scheduler *s, const struct sched_save_batch *batch, struct writer *w);
+    /* They are durable. */
+    void (*view_saved)(struct scheduler *s, struct control_message_body *view, uint64_t number);
+    void (*end_saved)(struct scheduler *s);
+    void (*saved)(struct scheduler *s, uint64_t save); /* everything up to this save */
+    void (*deposed)(struct scheduler *s); /* another scheduler leads: with this thread's message */
+};
+
 /* Changes are saved in batches: the next save has what changed during the one before. */
 struct sched_saves {
     uint64_t begun, ended; /* numbers of saves; at most one is under way */
@@ -45,9 +64,11 @@ struct sched_saves {
     uint64_t view_flying_number;
     bool end, end_flying; /* to save and then tell to all */
     bool end_saved;       /* the end is durable */
-    void (*emptied)(struct scheduler *s);
+    void (*emptied)(struct scheduler *s, bool fenced);
+    const struct sched_save_ops *ops;
 };
 
+void sched_save_init(struct scheduler *s, const struct sched_save_ops *ops);
 /* This durable record differs from what was saved. */
 void sched_save_record_changed(struct scheduler *s, enum record_kind kind, uint64_t key);
 /* The number of the save that brings all changes so far; 0: they are durable already. */
@@ -57,13 +78,13 @@ void sched_save_proof(struct scheduler *s);
 /* Saves it, then announces it. Takes view. */
 void sched_save_view(struct scheduler *s, struct control_message_body *view, uint64_t number);
 void sched_save_end(struct scheduler *s);
-/* The job is over: empties its store for the next one. done(s) when that is durable, or cannot be. */
-void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s));
-MUST_USE paramo_err sched_save_restore(struct scheduler *s);
-/* What a checkpoint keeps of the job beside its tables: values and pools, as durable records; and back, in
- * place of the present ones. Work units that were leased are dealt again. */
-void sched_save_extra(const struct scheduler *s, struct writer *w);
-MUST_USE paramo_err sched_save_restore_extra(struct scheduler *s, const uint8_t *records, size_t bytes);
+/* The job is over: empties its store for the next one. done when that is durable, or cannot be. fenced:
+ * another scheduler leads the job, and the end was never durable; with this thread's message. */
+void sched_save_nothing(struct scheduler *s, void (*done)(struct scheduler *s, bool fenced));
+/* The next save is a whole one. */
+void sched_save_all(struct scheduler *s);
+/* The store has the end of the job. */
+void sched_save_end_found(struct scheduler *s);
 void sched_save_fini(struct scheduler *s);
 /* For writing durable records: begins one of this id. */
 static inline void sched_save_record_begin(struct writer *w, enum record_kind kind, uint64_t key,

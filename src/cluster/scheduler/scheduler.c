@@ -74,7 +74,7 @@ static uint64_t random_not_zero(struct env *env)
 /* Goes on where the scheduler before has stopped: its nodes are there, though none has been heard yet. */
 static paramo_err restore(struct scheduler *s)
 {
-    paramo_err err = sched_save_restore(s);
+    paramo_err err = sched_records_restore(s);
     if (err || !sched_roster_slots(s, SLOTS_WORKERS)->count || !sched_roster_slots(s, SLOTS_WORKERS)->node[0])
         return err;
     s->state = SCHED_RUNNING;
@@ -109,6 +109,7 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
     s->incarnation = random_not_zero(lane_env(c->lane));
     s->term = c->store ? c->found->term : 1;
     sched_view_init(s);
+    sched_save_init(s, &sched_records_ops);
     s->tick.fire = tick;
     sched_end_init(s);
     s->ticked_at = lane_now(c->lane);

@@ -19,7 +19,8 @@
  * heartbeat_timeout_ms to register again.
  *
  * The parts, each a file with its own header, stand together in sched.h: sched_peers (connections), roster,
- * calls, orders, view, ring, lost (rows), migrations, barrier, pool, kv, ckpt, status, save, end.
+ * calls, orders, view, ring, lost (rows), migrations, barrier, pool, kv, ckpt, status, save, records,
+ * end.
  *
  * Must never know: configuration files and the environment; rows, keys and values. All functions on the lane.
  * Tests: test/cluster/test_scheduler.c, test_sched_*.c, test_cluster_sim.c, test_restart.c, test_lead.c,

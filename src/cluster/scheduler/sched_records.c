@@ -1,0 +1,191 @@
+#include "cluster/scheduler/sched_records.h"
+
+#include "base/log.h"
+#include "cluster/scheduler/sched.h"
+
+/* ---- written ------------------------------------------------------------------------------------------- */
+
+static void record_write(const struct scheduler *s, uint64_t id, struct writer *w)
+{
+    enum record_kind kind = (enum record_kind)(id >> 56);
+    uint64_t key = id & (UINT64_MAX >> 8);
+    size_t mark;
+    sched_save_record_begin(w, kind, key, &mark);
+    switch (kind) {
+    case RECORD_CALL:
+        sched_calls_record(s, key, w);
+        break;
+    case RECORD_BARRIER:
+        sched_barrier_record(s, key, w);
+        break;
+    case RECORD_VALUES:
+        sched_kv_record(s, key, w);
+        break;
+    case RECORD_RESTORING:
+        if (sched_ckpt_restoring(s))
+            write_u8(w, 1);
+        break;
+    default:
+        sched_pool_record(s, kind, key, w);
+    }
+    store_record_end(w, mark);
+}
+
+static void single_records_write(const struct scheduler *s, const struct sched_save_batch *batch,
+                                 struct writer *w)
+{
+    const struct control_message_body *view = batch->view    ? batch->view
+                                              : batch->whole ? sched_view_body(s)
+                                                             : NULL;
+    size_t mark;
+    if (view) {
+        sched_save_record_begin(w, RECORD_VIEW, 0, &mark);
+        write_u32(w, sched_roster_slots(s, SLOTS_SERVERS)->founders);
+        write_u32(w, sched_roster_slots(s, SLOTS_WORKERS)->founders);
+        control_message_body_write(view, w);
+        store_record_end(w, mark);
+    }
+    if (batch->whole && sched_ckpt_restoring(s)) {
+        sched_save_record_begin(w, RECORD_RESTORING, 0, &mark);
+        write_u8(w, 1);
+        store_record_end(w, mark);
+    }
+    if (batch->end || (batch->whole && s->state == SCHED_ENDING)) {
+        sched_save_record_begin(w, RECORD_END, 0, &mark);
+        sched_end_write(s, w);
+        store_record_end(w, mark);
+    }
+}
+
+static void records_write(const struct scheduler *s, const struct sched_save_batch *batch, struct writer *w)
+{
+    single_records_write(s, batch, w);
+    if (batch->whole) {
+        sched_calls_records(s, w);
+        sched_barrier_records(s, w);
+        sched_kv_records(s, w);
+        sched_pool_records(s, w);
+        return;
+    }
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(batch->changed, &i, &id, &value);)
+        record_write(s, id, w);
+}
+
+/* ---- saved --------------------------------------------------------------------------------------------- */
+
+static void saved(struct scheduler *s, uint64_t save)
+{
+    sched_calls_saved(s, save);
+    sched_migrations_drain_saved(s, save);
+}
+
+const struct sched_save_ops sched_records_ops = {.due = sched_view_is_due,
+                                                 .flush = sched_view_flush,
+                                                 .write = records_write,
+                                                 .view_saved = sched_view_announce,
+                                                 .end_saved = sched_end_tell,
+                                                 .saved = saved,
+                                                 .deposed = sched_end_deposed};
+
+/* ---- restored ------------------------------------------------------------------------------------------ */
+
+static paramo_err record_restore(struct scheduler *s, uint64_t id, struct reader record)
+{
+    uint64_t key = id & (UINT64_MAX >> 8);
+    paramo_err err;
+    switch ((enum record_kind)(id >> 56)) {
+    case RECORD_VIEW:
+        return sched_view_restore(s, &record);
+    case RECORD_END:
+        err = sched_end_restore(s, &record);
+        if (!err)
+            sched_save_end_found(s);
+        return err;
+    case RECORD_CALL:
+        return sched_calls_restore(s, key, &record);
+    case RECORD_BARRIER:
+        return sched_barrier_restore(s, key, &record);
+    case RECORD_VALUES:
+        return sched_kv_restore(s, &record);
+    case RECORD_POOL:
+    case RECORD_OWNERS:
+    case RECORD_UNITS:
+        return sched_pool_restore(s, (enum record_kind)(id >> 56), key, &record);
+    case RECORD_RESTORING:
+        sched_ckpt_restoring_found(s);
+        return PARAMO_OK;
+    case RECORD_UNASKED:
+        break;
+    }
+    return err_set(PARAMO_E_FORMAT, "a durable record of an unknown kind");
+}
+
+/* The newest of each id, found by its place. */
+static paramo_err records_find(const uint8_t *from, size_t bytes, struct map *newest)
+{
+    struct reader records = reader_over(from, bytes), record;
+    uint64_t id;
+    for (const uint8_t *at = records.at; store_record_next(&records, &id, &record); at = records.at)
+        if (map_put(newest, id, (void *)(uintptr_t)(1 + (size_t)(at - from))))
+            return err_memory(bytes);
+    return reader_done(&records) ? PARAMO_OK : err_set(PARAMO_E_CORRUPT, "its durable records do not fit");
+}
+
+static paramo_err records_restore(struct scheduler *s, const uint8_t *from, size_t bytes,
+                                  const struct map *newest, uint64_t first, uint64_t last)
+{
+    paramo_err err = PARAMO_OK;
+    for (uint64_t kind = first; kind <= last && !err; kind++) {
+        uint64_t id;
+        void *value;
+        for (size_t i = 0; !err && map_next(newest, &i, &id, &value);) {
+            size_t at = (uintptr_t)value - 1;
+            struct reader records = reader_over(from + at, bytes - at), record;
+            if (id >> 56 == kind && store_record_next(&records, &id, &record) && record.left)
+                err = record_restore(s, id, record);
+        }
+    }
+    if (!err)
+        sched_pool_restored(s);
+    return err;
+}
+
+paramo_err sched_records_restore(struct scheduler *s)
+{
+    const struct store_state *found = s->config.found;
+    struct map newest;
+    map_init(&newest);
+    paramo_err err = records_find(found->records, found->bytes, &newest);
+    uint64_t view = (uint64_t)RECORD_VIEW << 56;
+    /* Without a view there was nobody who knew anything of it. */
+    if (!err && map_get(&newest, view))
+        err = records_restore(s, found->records, found->bytes, &newest, RECORD_VIEW, RECORD_RESTORING);
+    sched_save_all(s); /* records that are obsolete go */
+    map_fini(&newest);
+    return err;
+}
+
+void sched_records_save_extra(const struct scheduler *s, struct writer *w)
+{
+    if (MUTANT(ckpt_without_pools))
+        return;
+    sched_kv_records(s, w);
+    sched_pool_records(s, w);
+}
+
+paramo_err sched_records_restore_extra(struct scheduler *s, const uint8_t *records, size_t bytes)
+{
+    struct map newest;
+    map_init(&newest);
+    paramo_err err = records_find(records, bytes, &newest);
+    if (!err) {
+        sched_pool_fini(s); /* of an attempt that a scheduler before has not ended */
+        sched_kv_fini(s);
+        err = records_restore(s, records, bytes, &newest, RECORD_VALUES, RECORD_UNITS);
+    }
+    sched_save_all(s);
+    map_fini(&newest);
+    return err;
+}

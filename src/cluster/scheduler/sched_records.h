@@ -1,0 +1,20 @@
+/*
+ * Durable records: which part writes and reads which kind, for saves (sched_save.h) and for checkpoints.
+ * Must never know: what is in a record, or when it is saved.
+ * Tests: test/cluster/test_restart.c, test_sched_ckpt.c.
+ */
+#ifndef CLUSTER_SCHEDULER_SCHED_RECORDS_H
+#define CLUSTER_SCHEDULER_SCHED_RECORDS_H
+
+#include "cluster/scheduler/sched_save.h"
+
+extern const struct sched_save_ops sched_records_ops;
+
+/* Gives each part what the store has found of it. */
+MUST_USE paramo_err sched_records_restore(struct scheduler *s);
+/* What a checkpoint keeps of the job beside its tables: values and pools, as durable records; and back, in
+ * place of the present ones. Work units that were leased are dealt again. */
+void sched_records_save_extra(const struct scheduler *s, struct writer *w);
+MUST_USE paramo_err sched_records_restore_extra(struct scheduler *s, const uint8_t *records, size_t bytes);
+
+#endif
