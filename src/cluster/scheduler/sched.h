@@ -13,6 +13,7 @@
 #include "cluster/scheduler/sched_barrier.h"
 #include "cluster/scheduler/sched_calls.h"
 #include "cluster/scheduler/sched_ckpt.h"
+#include "cluster/scheduler/sched_dispatch.h"
 #include "cluster/scheduler/sched_end.h"
 #include "cluster/scheduler/sched_kv.h"
 #include "cluster/scheduler/sched_lost.h"

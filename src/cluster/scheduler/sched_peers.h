@@ -1,7 +1,6 @@
 /*
- * Control connections: of members, and of admin clients, which do not register. Each frame goes to the part
- * that handles it.
- * Must never know: what a call does; it knows which part takes it.
+ * Control connections: of members, and of admin clients, which do not register.
+ * Must never know: what their frames mean (sched_dispatch.h).
  * Tests: test/cluster/test_scheduler.c.
  */
 #ifndef CLUSTER_SCHEDULER_SCHED_PEERS_H
@@ -35,11 +34,12 @@ struct sched_peer {
 
 struct sched_peers {
     struct acceptor *acceptor;
+    const struct van_user *user; /* of each connection */
     struct sched_peer *first;
     uint32_t count;
 };
 
-MUST_USE paramo_err sched_peers_open(struct scheduler *s);
+MUST_USE paramo_err sched_peers_open(struct scheduler *s, const struct van_user *user);
 /* Accepts no more. */
 void sched_peers_refuse(struct scheduler *s);
 /* The address that members connect to, with the real port. */

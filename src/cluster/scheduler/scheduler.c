@@ -119,7 +119,7 @@ paramo_err scheduler_create(const struct scheduler_config *config, struct schedu
     if (!err && c->store)
         err = restore(s);
     if (!err)
-        err = sched_peers_open(s);
+        err = sched_peers_open(s, &sched_dispatch_user);
     c->address = c->token = NULL; /* the acceptor has them */
     if (!err)
         err = lane_timer_arm(c->lane, &s->tick, s->ticked_at + c->heartbeat_ms * ENV_MS);

@@ -18,8 +18,8 @@
  * they learn it, and the next scheduler continues from there under a higher term. The nodes then have
  * heartbeat_timeout_ms to register again.
  *
- * The parts, each a file with its own header, stand together in sched.h: sched_peers (connections), roster,
- * calls, orders, view, ring, lost (rows), migrations, barrier, pool, kv, ckpt, status, save, records,
+ * The parts, each a file with its own header, stand together in sched.h: peers (connections), dispatch,
+ * roster, calls, orders, view, ring, lost (rows), migrations, barrier, pool, kv, ckpt, status, save, records,
  * end.
  *
  * Must never know: configuration files and the environment; rows, keys and values. All functions on the lane.
