@@ -1,7 +1,6 @@
 #include "cluster/scheduler/sched_calls.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
