@@ -224,13 +224,19 @@ void ledger_check(struct world *w, const char *where, enum sim_table table, cons
                      where, (int)table, key->key, value, must);
 }
 
-/* May a read that began then have what was there before the last load? Rows without copies: a server that is
- * declared dead, and does not know it, answers clients that do not know it either. */
+/* May a read that began then be of a server that is declared dead and does not know it? Without copies there is
+ * no lease: it answers clients that do not know it either, with what it had before the last load, and without
+ * what its successor has acknowledged since. */
+static bool of_the_dead(const struct world *w, enum sim_table table, uint64_t from)
+{
+    return !judge_replicas(w, table) && w->ghost_at >= from;
+}
+
+/* May a read that began then have what was there before the last load? */
 static bool of_before_load(const struct world *w, enum sim_table table, const struct ledger_key *k,
                            uint64_t from)
 {
-    return w->loading || from <= w->loaded_at || losses_between(w, k, from) ||
-           (!judge_replicas(w, table) && w->ghost_at >= from);
+    return w->loading || from <= w->loaded_at || losses_between(w, k, from) || of_the_dead(w, table, from);
 }
 
 static void row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
@@ -238,6 +244,7 @@ static void row_check(struct world *w, const char *where, enum sim_table table, 
 {
     const struct ledger_key *k = &w->ledger[table].keys[index];
     uint64_t gone = of_before_load(w, table, k, from) ? 0 : k->gone;
+    must = of_the_dead(w, table, from) && w->loaded_at ? 0 : must;
     if (table == SIM_VAR && n != 0 && n != ledger_row(table, index))
         judge_broken(w, "%s: a row of %u values, all of this key have %u", where, n,
                      ledger_row(table, index));

@@ -94,8 +94,9 @@ void chain_wait_done(struct chain_wait *w)
     wait_unlink(w);
     if (peer && w->reply)
         reply_late(peer, w->reply, &w->head);
-    else if (peer)
+    else if (peer && w->head.kind != WIRE_PUSHPULL)
         reply_status(peer, &w->head, PARAMO_OK, NULL);
+    /* A pushpull without an answer had no memory for its values. The client sends it again, and it is read. */
     else if (w->reply)
         reply_free(w->reply);
     free(w);
