@@ -24,13 +24,14 @@ void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
 /* On the one thread of a simulation: */
-static size_t lacking; /* what is so large (of a calloc: each) is not to be had */
+static size_t lacking; /* allocations of this size fail (of a calloc: of each, or of all) */
 static bool nothing;   /* is to be had */
 static bool no_rows;   /* nothing of what tables are made of */
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return nothing || (lacking && size == lacking) ? NULL : __real_calloc(count, size);
+    return nothing || (lacking && (size == lacking || count * size == lacking)) ? NULL
+                                                                                : __real_calloc(count, size);
 }
 
 void *__wrap_malloc(size_t size)
@@ -109,6 +110,44 @@ static void no_memory_for_a_stream(void **state)
 static struct shard_table *table_of(struct world *w, unsigned server, unsigned table)
 {
     return shard_table_find(w->servers[server].shard, table + 1);
+}
+
+static bool pushed(void *table)
+{
+    return ((const struct shard_table *)table)->pushes > 0;
+}
+
+/* A pushpull is applied and goes along the chain, and there is no memory for its answer at that moment. When the
+ * chain has acknowledged, the client must not get OK without values: it asks again, and they are read. */
+static void no_memory_for_the_values_of_a_pushpull(void **state)
+{
+    (void)state;
+    struct world w;
+    uint64_t key = 1, ts;
+    float one = 1;
+    paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1, .vals = &one, .vals_len = 1};
+    world_init(&w, true, 1);
+    w.replicas = 1;
+    w.timeout_ms = 20000;
+    world_table(&w, PARAMO_TABLE_SPARSE, 1);
+    world_start(&w, 2, 2, 1);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        w.ring.owner[a] = 0;
+    for (unsigned i = 0; i < 2; i++)
+        w.partitions_changed[i] = w.number + 1;
+    follower_is(&w, 1);
+    world_all_view(&w);
+    struct client_call call = {.kind = REQUEST_PUSHPULL, .table = &w.tables[0], .kv = &kv};
+    struct shard_table *t = table_of(&w, 0, 0);
+    assert_false(pushed(t));
+    assert_int_equal(client_issue(w.clients[0].client, &call, &ts), PARAMO_OK);
+    lacking = sizeof(struct reply);
+    assert_true(sim_run(w.sim, pushed, t, sim_now(w.sim) + ENV_SEC));
+    lacking = 0;
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    assert_true(one == 1);
+    assert_int_equal(t->pushes, 1);
+    world_fini(&w);
 }
 
 static bool cleared(void *shard)
@@ -301,6 +340,36 @@ static void no_memory_for_a_table(void **state)
     }
 }
 
+/* Without memory even for the table's record the shard ends. A request that it handles before its end hears of
+ * the memory: the view names the table. */
+static void no_memory_for_a_record_of_a_table(void **state)
+{
+    (void)state;
+    struct world w;
+    struct told t = {0};
+    uint64_t key = 1, ts;
+    float one = 1;
+    paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1, .vals = &one, .vals_len = 1};
+    world_init(&w, true, 1);
+    w.timeout_ms = 2000;
+    w.failed = told;
+    w.handler_arg = &t;
+    world_table(&w, PARAMO_TABLE_SPARSE, 1);
+    world_start(&w, 1, 1, 1);
+    struct client_call push = {.kind = REQUEST_PUSH, .table = &w.tables[0], .kv = &kv};
+    world_server_stop(&w, 0);
+    world_server_start(&w, 0);
+    world_view(&w);
+    lacking = sizeof(struct shard_table);
+    world_all_view(&w);
+    lacking = 0;
+    assert_int_equal(t.times, 1);
+    assert_int_equal(t.status, PARAMO_E_MEMORY);
+    assert_int_equal(client_issue(w.clients[0].client, &push, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_E_MEMORY);
+    world_fini(&w);
+}
+
 static void restored(void *arg, paramo_err status, const struct ckpt_file *file)
 {
     (void)file;
@@ -397,6 +466,8 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(no_memory_for_a_scan),
                                        cmocka_unit_test(no_memory_for_a_view),
                                        cmocka_unit_test(no_memory_for_a_table),
+                                       cmocka_unit_test(no_memory_for_the_values_of_a_pushpull),
+                                       cmocka_unit_test(no_memory_for_a_record_of_a_table),
                                        cmocka_unit_test(too_many_senders),
                                        cmocka_unit_test(no_memory_for_a_table_to_restore)};
     if (argc > 1 && !mutant_choose(argv[1]))

@@ -152,11 +152,11 @@ static paramo_err handle(struct peer *peer, const struct wire_head *h, const str
         return handling_slice(peer, NULL, h, seg, nseg, hold);
     }
     struct shard_table *t = s->last && s->last->id == h->table ? s->last : shard_table_find(s, h->table);
-    if (!t) {
+    if (!t && !view_table(s->view, h->table)) {
         reply_status(peer, h, PARAMO_E_NO_TABLE, "the server has no table of this id");
         return PARAMO_OK;
     }
-    if (t->lacks) { /* it must not be applied twice, nor in part */
+    if (!t || t->lacks) { /* it must not be applied twice, nor in part; without its record the shard ends */
         reply_status(peer, h, PARAMO_E_MEMORY, "the server is out of memory for the table");
         shard_table_again(s);
         return PARAMO_OK;
