@@ -2,12 +2,16 @@
 #include "unit.h"
 
 #include <ftw.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "paramo/admin.h"
 #include "support_cluster.h"
 
@@ -146,24 +150,50 @@ static void checkpoints_are_taken(paramo_admin *admin)
     assert_int_equal(nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+static pthread_mutex_t heard_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t heard = PTHREAD_COND_INITIALIZER;
+static bool drained; /* under heard_lock */
+
+static void hear(void *arg, int level, const char *line)
+{
+    (void)arg, (void)level;
+    if (!strstr(line, "is drained"))
+        return;
+    (void)pthread_mutex_lock(&heard_lock);
+    drained = true;
+    (void)pthread_cond_signal(&heard);
+    (void)pthread_mutex_unlock(&heard_lock);
+}
+
+static void wait_until_drained(void)
+{
+    struct timespec deadline;
+    (void)clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += 60;
+    int failed = 0;
+    (void)pthread_mutex_lock(&heard_lock);
+    while (!drained && !failed)
+        failed = pthread_cond_timedwait(&heard, &heard_lock, &deadline);
+    (void)pthread_mutex_unlock(&heard_lock);
+    assert_int_equal(failed, 0);
+}
+
 static void server_is_drained(paramo_admin *admin)
 {
+    paramo_cluster *cluster = NULL;
     paramo_cluster_node node = {.size = sizeof node};
     assert_int_equal(paramo_admin_drain(admin, PARAMO_ID_SERVER(7)), PARAMO_E_NOT_FOUND);
     assert_int_equal(paramo_admin_drain(admin, PARAMO_ID_WORKER(0)), PARAMO_E_NOT_FOUND);
     assert_int_equal(paramo_admin_drain(admin, 0), PARAMO_E_INVALID);
     ok(paramo_admin_drain(admin, PARAMO_ID_SERVER(1)));
     assert_int_equal(paramo_admin_drain(admin, PARAMO_ID_SERVER(0)), PARAMO_E_REFUSED);
-    for (node.owns = 1; node.owns;) {
-        paramo_cluster *cluster = NULL;
-        ok(paramo_admin_cluster(admin, &cluster));
-        for (uint32_t i = 0; node.id != PARAMO_ID_SERVER(1) || !i; i++)
-            ok(paramo_cluster_node_get(cluster, i, &node));
-        assert_true(node.state == PARAMO_NODE_DRAINING || node.state == PARAMO_NODE_LEFT);
-        node.id = 0;
-        paramo_cluster_free(cluster);
-        (void)usleep(20000);
-    }
+    wait_until_drained();
+    ok(paramo_admin_cluster(admin, &cluster));
+    for (uint32_t i = 0; node.id != PARAMO_ID_SERVER(1); i++)
+        ok(paramo_cluster_node_get(cluster, i, &node));
+    assert_true(node.state == PARAMO_NODE_DRAINING || node.state == PARAMO_NODE_LEFT);
+    assert_int_equal(node.owns, 0);
+    paramo_cluster_free(cluster);
 }
 
 static void fork_is_refused(paramo_admin *admin)
@@ -191,6 +221,9 @@ static void of_a_running_job(void **state)
     paramo_table_options o;
     paramo_kv kv;
     (void)state;
+    int level = log_level();
+    log_set_level(LOG_INFO);
+    log_set_sink(hear, NULL);
     cluster_start(&c, 2, 1, NULL);
     ok(paramo_worker_open(c.workers[0].node, 0, &w));
     paramo_table_options_init(&o);
@@ -221,6 +254,8 @@ static void of_a_running_job(void **state)
     paramo_table_close(t);
     paramo_worker_close(w);
     cluster_stop(&c);
+    log_set_sink(NULL, NULL);
+    log_set_level(level);
 }
 
 static void handles_are_checked(void **state)
