@@ -1,6 +1,6 @@
-/* Both sides of the handshake: strangers at an acceptor say anything, and whoever is dialled answers
- * anything. Only the right token comes in; a dial ends once; and afterwards the acceptor still opens for who
- * knocks properly. */
+/* Both sides of the handshake. Unauthenticated connections send any bytes to an acceptor, and a peer answers a
+ * connector with any bytes. Only the right token is accepted, a connection attempt ends once, and afterwards the
+ * acceptor still accepts a proper handshake. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,7 +148,7 @@ static void start_connector(struct dialling *d, struct source *s)
 {
     struct connector_config config = {.van = &w.world.van.van,
                                       .lane = w.world.lane,
-                                      .address = "somebody:1",
+                                      .address = "peer:1",
                                       .hello = {.purpose = HELLO_DATA, .incarnation = 3, .token = "secret"},
                                       .frame_bytes = 1 << 16,
                                       .deadline = fakeworld_now(&w.world) + (1 + draw_u8(s)) * ENV_SEC / 10,

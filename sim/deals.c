@@ -25,12 +25,12 @@ static void round_over(struct machine *m, uint32_t round, const char *why)
     for (unsigned s = 0; s < SIM_STREAMS; s++)
         for (unsigned i = 0; i < lengths[s]; i++)
             if (!w->deals[s][i].sent[round])
-                judge_broken(w, "%s: %s, but nobody has done work unit %u of stream %u in round %u", m->name,
-                             why, i, s, round);
+                judge_broken(w, "%s: %s, but no worker has done work unit %u of stream %u in round %u",
+                             m->name, why, i, s, round);
 }
 
-/* Whoever had the work unit is dead, and who gets it knows: requests that it issues now come after all of the
- * other's. */
+/* The worker that had the unit is dead, and the worker that gets it knows: the requests that it issues now come
+ * after all of the dead worker's. */
 static void knows_of_end(struct machine *m, uint64_t holder, const struct work_unit *unit)
 {
     const struct view *view = member_view(machine_member(m));

@@ -29,7 +29,7 @@ enum {
     FAULTS_BAR = 50,
     BELOW_BAR = 200,  /* at most one schedule in 200 has fewer; 5 of 5,000 had when this was chosen */
     PUSHES_BAR = 300, /* acknowledged: half of the schedules have as many */
-    CHANGES_BAR = 70, /* so many of a hundred have partitions with rows that get another owner */
+    CHANGES_BAR = 70, /* percent of schedules in which partitions with rows change their owner */
     PUSHES_MAX = 4096,
     COVER_LEAST = 1000,  /* schedules */
     COVER_EXPECTED = 20, /* of what is expected in so many schedules none may lack it all: e^-20 */

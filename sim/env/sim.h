@@ -36,8 +36,8 @@ struct sim_waiter {
     void *arg;
 };
 void sim_set_waiter(struct sim *sim, const struct sim_waiter *waiter);
-/* Who watches which host's lane runs: `turn` is called before it does, and with UINT32_MAX after it; `hold`
- * around what the simulation itself allocates meanwhile. */
+/* Hooks around the turns of lanes. `turn` is called with the host before its lane runs, and with UINT32_MAX
+ * after. `hold` is called around allocations of the simulation itself during a turn. */
 struct sim_turns {
     void (*turn)(void *arg, uint32_t host);
     void (*hold)(void *arg, bool on);
