@@ -244,6 +244,47 @@ static void opened_again_and_scans(void **state)
     world_fini(&w);
 }
 
+static void count_hellos(void *arg, uint32_t from, uint32_t to, const uint8_t head[VAN_HEAD])
+{
+    (void)from;
+    (void)to;
+    *(unsigned *)arg += head[0] == WIRE_HELLO;
+}
+
+/* The client gives up an attempt to connect, and its next attempt arrives before the first. Answers go over the
+ * connection that the client uses, at once: no push waits for a probe. */
+static void hello_comes_late(void **state)
+{
+    (void)state;
+    begin(1, 2, 1);
+    chain(0, 0, 1, RING_NONE);
+    view();
+    push(0, 7);
+    unsigned hellos = 0;
+    const struct simvan_watch watch = {.arrives = count_hellos, .arg = &hellos};
+    assert_int_equal(van_sim_watch(w.net, &watch), PARAMO_OK);
+    struct simnet_link *link = world_link(&w, "w0", "s0");
+    link->late_ppm = 1000000;
+    link->late_ns = 3 * ENV_SEC; /* later than connect_timeout_ms */
+    van_sim_reset(w.clients[0].van, UINT32_MAX);
+    uint64_t ts, key = 7;
+    const float one = 1;
+    assert_int_equal(world_push(&w, 0, 0, &key, 1, &one, 1, &ts), PARAMO_OK);
+    world_pass(&w, 100 * ENV_MS);
+    link->late_ppm = 0;
+    assert_int_equal(world_wait(&w, 0, ts), PARAMO_OK);
+    assert_int_equal(hellos, 1); /* of the second attempt */
+    world_pass(&w, 5 * ENV_SEC);
+    assert_int_equal(hellos, 2);
+    for (unsigned i = 0; i < 10; i++) {
+        uint64_t before = sim_now(w.sim);
+        push(0, 7);
+        assert_in_range(sim_now(w.sim) - before, 1, 5 * ENV_MS);
+    }
+    assert_true(pulled(0, 7) == 12);
+    world_fini(&w);
+}
+
 /* A customer that is closed leaves nothing, at no member of a chain; other connections of it may be open. */
 static void closed(void **state)
 {
@@ -587,6 +628,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(opened_again),
         cmocka_unit_test(opened_again_and_promoted),
         cmocka_unit_test(opened_again_and_scans),
+        cmocka_unit_test(hello_comes_late),
         cmocka_unit_test(closed),
         cmocka_unit_test(floors_sent_again),
         cmocka_unit_test(unknown_sender),

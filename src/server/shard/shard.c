@@ -393,7 +393,6 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
         s->peers->prev = peer;
     s->peers = peer;
     sender->peers++;
-    sender->peer = peer;
     van_set_user(conn, &shard_van_user, peer);
     van_set_frame_limit(conn, s->config.frame_bytes);
     van_conn_stays(conn);

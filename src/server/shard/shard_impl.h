@@ -94,7 +94,7 @@ struct sender {
     bool fenced;      /* the view says that this incarnation is over */
     bool known;       /* a view has had this incarnation alive */
     unsigned peers;
-    struct peer *peer;                    /* its latest connection, or NULL */
+    struct peer *peer;                    /* where it asked last; NULL: that connection has ended */
     struct applied_window applied_window; /* its chunks that have been applied */
     struct shard_request **handled;       /* DATA_WINDOW of them, by number; NULL until a handler is used */
     size_t kept_bytes;                    /* of its answers */

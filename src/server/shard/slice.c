@@ -287,6 +287,8 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
         return err;
     if (s->config.drop_percent && env_random(lane_env(s->lane)) % 100 < s->config.drop_percent)
         return PARAMO_OK;
+    /* Late answers go there. The last HELLO may be of an attempt that the client has given up. */
+    peer->sender->peer = peer;
     if (h.kind == WIRE_PROBE) {
         probe(peer, &h);
         return PARAMO_OK;
