@@ -261,7 +261,7 @@ static void behind_sends(struct behind *b, const struct van_frame *frame, const 
         if (change.what == CHAIN_UPDATE && change.origin.node == PARAMO_ID_SERVER(SELF) &&
             b->sent_count < SENT_MAX)
             b->sent[b->sent_count++] =
-                (struct sent){change.seq, change.request.number, change.node, change.customer};
+                (struct sent){change.seq, change.request.number, change.sender.node, change.sender.customer};
         break;
     case WIRE_MIGRATION:
         CHECK(b->welcomed && migration_decode(h, frame->seg, frame->nseg, &migration) == PARAMO_OK);
@@ -450,9 +450,9 @@ static void before_changes(struct before *b, struct source *s)
         .view = w.number,
         .origin = {.node = PARAMO_ID_SERVER(how & 4 ? draw_below(s, SERVERS) : b->server)},
         .order = ++b->order + (how & 8 ? draw_number(s) : 0),
-        .node = PARAMO_ID_WORKER(rank),
-        .customer = draw_below(s, 3),
-        .incarnation = INCARNATION + PARAMO_ID_WORKER(rank)};
+        .sender = {.node = PARAMO_ID_WORKER(rank),
+                   .customer = draw_below(s, 3),
+                   .incarnation = INCARNATION + PARAMO_ID_WORKER(rank)}};
     if (m.what == CHAIN_TAKEOVER)
         m.from.node = PARAMO_ID_SERVER(draw_below(s, SERVERS));
     bool update = m.what == CHAIN_UPDATE;
@@ -518,9 +518,9 @@ static void source_sends(struct before *b, struct source *s)
         rows_write(s, &payload, &m.table);
         break;
     case MIGRATION_STEP_RECORDS: {
-        struct ckpt_window clock = {.node = PARAMO_ID_WORKER(draw_below(s, WORKERS)),
-                                    .customer = draw_below(s, 3)};
-        clock.incarnation = INCARNATION + clock.node;
+        struct ckpt_window clock = {
+            .sender = {.node = PARAMO_ID_WORKER(draw_below(s, WORKERS)), .customer = draw_below(s, 3)}};
+        clock.sender.incarnation = INCARNATION + clock.sender.node;
         dedup_init(&clock.dedup);
         dedup_raise(&clock.dedup, 1 + draw_u8(s));
         dedup_record(&clock.dedup, clock.dedup.floor + draw_u8(s));

@@ -850,7 +850,7 @@ static void server_check(struct world *w, struct machine *m, bool last)
 static bool refuses(const struct shard *shard, const struct late_clear *late)
 {
     for (const struct sender *s = shard->senders; s; s = s->next)
-        if (s->incarnation == late->incarnation && s->customer == late->customer)
+        if (s->id.incarnation == late->incarnation && s->id.customer == late->customer)
             return s->fenced || s->applied_window.own.floor >= late->floor;
     const struct view_node *node = shard->view ? view_node(shard->view, late->node) : NULL;
     return node && (node->incarnation != late->incarnation || !node->alive);

@@ -26,10 +26,7 @@ size_t chain_body_encode(const struct chain_message *m, uint8_t out[CHAIN_BODY_M
     write_u32(&w, m->from.node);
     write_u16(&w, m->origin.shard);
     write_u16(&w, m->from.shard);
-    write_u32(&w, m->node);
-    write_u32(&w, m->app);
-    write_u32(&w, m->customer);
-    write_u64(&w, m->incarnation);
+    sender_id_encode(&m->sender, &w);
     write_u64(&w, m->order);
     for (unsigned i = 0; chain_has_partitions(m) && i < CHAIN_PARTITIONS / 64; i++)
         write_u64(&w, m->partitions[i]);
@@ -73,10 +70,7 @@ paramo_err chain_decode(const struct wire_head *head, const struct van_seg *seg,
     m->from.node = read_u32(&r);
     m->origin.shard = read_u16(&r);
     m->from.shard = read_u16(&r);
-    m->node = read_u32(&r);
-    m->app = read_u32(&r);
-    m->customer = read_u32(&r);
-    m->incarnation = read_u64(&r);
+    m->sender = sender_id_decode(&r);
     m->order = read_u64(&r);
     if (r.failed || m->seq == 0 || m->what < CHAIN_UPDATE || m->what > CHAIN_FORGET)
         return wrong("its body");

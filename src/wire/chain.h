@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "wire/data.h"
+#include "wire/sender_id.h"
 
 enum { CHAIN_BEYOND_MAX = 8 << 10 };
 enum { CHAIN_PARTITIONS = 4096, CHAIN_BODY_MIN = 40, CHAIN_BODY_MAX = CHAIN_BODY_MIN + CHAIN_PARTITIONS / 8 };
@@ -33,11 +34,10 @@ struct chain_message {
     uint64_t seq;  /* of the stream, from 1 */
     uint64_t view; /* the sender's */
     uint16_t what;
-    struct chain_name origin;     /* the owner that made the change */
-    struct chain_name from;       /* TAKEOVER */
-    uint64_t order;               /* UPDATE: changes of one partition, ascending, whoever owned it */
-    uint32_t node, app, customer; /* UPDATE, FORGET: the request's sender */
-    uint64_t incarnation;
+    struct chain_name origin; /* the owner that made the change */
+    struct chain_name from;   /* TAKEOVER */
+    uint64_t order;           /* UPDATE: changes of one partition, ascending, whoever owned it */
+    struct sender_id sender;  /* UPDATE, FORGET: of the request */
     /* UPDATE: kind, flags, table, number, floor, count, column, columns; FORGET: floor */
     struct wire_head request;
     uint64_t partitions[CHAIN_PARTITIONS / 64]; /* TAKEOVER, FORGET, and UPDATE by CLEAR */

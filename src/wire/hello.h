@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/cursor.h"
+#include "wire/sender_id.h"
 
 enum { HELLO_TOKEN_MAX = 256, HELLO_TEXT_MAX = 256 };
 /* Versions of the protocol that this side speaks. */
@@ -42,6 +43,13 @@ struct welcome {
     uint64_t job;
     uint64_t incarnation; /* of the process that answers */
 };
+
+/* Purpose DATA: the name of the customer that sends on this connection. */
+static inline struct sender_id hello_sender(const struct hello *m)
+{
+    return (struct sender_id){
+        .node = m->node, .app = m->app, .customer = m->customer, .incarnation = m->incarnation};
+}
 
 void hello_encode(const struct hello *m, struct writer *w);
 MUST_USE paramo_err hello_decode(struct reader *r, struct hello *m);

@@ -343,8 +343,8 @@ static void windows(void **state)
     struct ckpt_window list[3], *got;
     size_t n;
     for (uint32_t i = 0; i < 3; i++) {
-        list[i] =
-            (struct ckpt_window){.node = 9 + 2 * i, .app = 3 * i, .customer = i, .incarnation = mix64(i)};
+        list[i] = (struct ckpt_window){
+            .sender = {.node = 9 + 2 * i, .app = 3 * i, .customer = i, .incarnation = mix64(i)}};
         dedup_init(&list[i].dedup);
         dedup_raise(&list[i].dedup, 1000 * i + 5);
         dedup_record(&list[i].dedup, 1000 * i + 9);
@@ -356,10 +356,7 @@ static void windows(void **state)
     assert_int_equal(ckpt_windows_decode(&block, &got, &n), PARAMO_OK);
     assert_int_equal(n, 3);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(got[i].node, list[i].node);
-        assert_int_equal(got[i].app, list[i].app);
-        assert_int_equal(got[i].customer, list[i].customer);
-        assert_int_equal(got[i].incarnation, list[i].incarnation);
+        assert_true(sender_id_equal(&got[i].sender, &list[i].sender));
         assert_memory_equal(&got[i].dedup, &list[i].dedup, sizeof list[i].dedup);
         assert_int_equal(dedup_check(&got[i].dedup, 1000 * i + 9), DEDUP_DONE);
     }
@@ -379,7 +376,8 @@ static void notes(void **state)
     size_t n;
     for (uint32_t i = 0; i < 3; i++) {
         list[i] = (struct ckpt_note){
-            .node = 9 + 2 * i, .app = 3 * i, .customer = i, .incarnation = mix64(i), .number = 1000 * i};
+            .sender = {.node = 9 + 2 * i, .app = 3 * i, .customer = i, .incarnation = mix64(i)},
+            .number = 1000 * i};
         for (unsigned k = 0; k < RING_PARTITIONS / 64; k++)
             list[i].partitions[k] = mix64(100 * i + k);
     }
@@ -390,10 +388,7 @@ static void notes(void **state)
     assert_int_equal(ckpt_notes_decode(&block, &got, &n), PARAMO_OK);
     assert_int_equal(n, 3);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(got[i].node, list[i].node);
-        assert_int_equal(got[i].app, list[i].app);
-        assert_int_equal(got[i].customer, list[i].customer);
-        assert_int_equal(got[i].incarnation, list[i].incarnation);
+        assert_true(sender_id_equal(&got[i].sender, &list[i].sender));
         assert_int_equal(got[i].number, list[i].number);
         assert_memory_equal(got[i].partitions, list[i].partitions, sizeof list[i].partitions);
     }

@@ -36,10 +36,7 @@ static struct chain_message update(unsigned kind)
         .what = CHAIN_UPDATE,
         .origin = {.node = 8, .shard = 1},
         .order = 1000,
-        .node = 9,
-        .app = 2,
-        .customer = 3,
-        .incarnation = 12345,
+        .sender = {.node = 9, .app = 2, .customer = 3, .incarnation = 12345},
         .request = {.kind = (uint8_t)kind, .table = 4, .number = 30, .floor = 20, .count = 2}};
     if (kind == WIRE_CLEAR) {
         m.request.count = 0;

@@ -457,7 +457,7 @@ void play_explain(const struct play *p)
                 c->failed, (unsigned long long)c->order);
         explain_chain(p, c);
         for (const struct peer *peer = server->shard->peers; peer; peer = peer->next)
-            fprintf(stderr, "  peer %u waiting %zu blocked %d pending %d\n", peer->sender->node,
+            fprintf(stderr, "  peer %u waiting %zu blocked %d pending %d\n", peer->sender->id.node,
                     peer->deferred_count, peer->blocked, peer->sender->pending != NULL);
     }
 }

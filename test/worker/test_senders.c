@@ -106,8 +106,9 @@ static void push_twice(unsigned client, uint64_t key)
 
 static const struct sender *sender_at(unsigned server, unsigned client)
 {
-    return shard_sender_find(w.servers[server].shard, PARAMO_ID_WORKER(client), 0, 3,
-                             w.clients[client].incarnation);
+    struct sender_id id = {
+        .node = PARAMO_ID_WORKER(client), .customer = 3, .incarnation = w.clients[client].incarnation};
+    return shard_sender_find(w.servers[server].shard, &id);
 }
 
 /* Parts, and bits of records, that this server has of the client, as owner and as follower. */
@@ -118,7 +119,7 @@ static size_t kept_at(unsigned server, unsigned client)
     size_t n = own && !applied_window_is_empty(&own->applied_window), bytes;
     for (const struct chain_origin *o = s->chain->origins; o; o = o->next)
         for (const struct chain_sender *x = o->senders; x; x = x->next)
-            n += x->node == PARAMO_ID_WORKER(client) && !applied_window_is_empty(&x->applied_window);
+            n += x->id.node == PARAMO_ID_WORKER(client) && !applied_window_is_empty(&x->applied_window);
     return own ? n + applied_window_count_notes(&own->applied_window, &bytes) : n;
 }
 
@@ -327,6 +328,12 @@ static void unknown_sender(void **state)
 
 /* ---- many ---- */
 
+static struct sender_id name(uint32_t i)
+{
+    return (struct sender_id){
+        .node = PARAMO_ID_WORKER(i / 8), .app = i % 2, .customer = i % 4, .incarnation = i / 8 + 1};
+}
+
 /* Each of many senders has one record, however many there are; those that end are gone, and no others. */
 static void many_followed(void **state)
 {
@@ -335,27 +342,25 @@ static void many_followed(void **state)
     struct chain_origin *o = follow_origin_make((struct chain_name){.node = 8});
     static struct chain_sender *made[MANY];
     for (uint32_t i = 0; i < MANY; i++) {
-        made[i] = follow_sender(o, PARAMO_ID_WORKER(i / 8), i % 2, i % 4, i / 8 + 1);
+        struct sender_id id = name(i);
+        made[i] = follow_sender(o, &id);
         assert_non_null(made[i]);
     }
     assert_int_equal(o->senders_count, MANY / 2); /* of eight, four have the name of another */
     for (uint32_t i = 0; i < MANY; i++) {
-        assert_ptr_equal(follow_sender(o, PARAMO_ID_WORKER(i / 8), i % 2, i % 4, i / 8 + 1), made[i]);
-        assert_int_equal(made[i]->node, PARAMO_ID_WORKER(i / 8));
-        assert_int_equal(made[i]->customer, i % 4);
+        struct sender_id id = name(i);
+        assert_ptr_equal(follow_sender(o, &id), made[i]);
+        assert_true(sender_id_equal(&made[i]->id, &id));
     }
     for (uint32_t i = 0; i < MANY; i += 16) {
-        struct chain_message m = {.what = CHAIN_FORGET,
-                                  .node = PARAMO_ID_WORKER(i / 8),
-                                  .incarnation = i / 8 + 1,
-                                  .request = {.floor = 1}};
+        struct chain_message m = {.what = CHAIN_FORGET, .sender = name(i), .request = {.floor = 1}};
         follow_sender_forget(o, &m);
         follow_sender_forget(o, &m);
     }
     assert_int_equal(o->senders_count, MANY / 2 - (MANY + 15) / 16);
     unsigned left = 0;
     for (const struct chain_sender *x = o->senders; x; x = x->next, left++)
-        assert_true(x->app || x->customer || (x->node - PARAMO_ID_WORKER(0)) / 2 % 2);
+        assert_true(x->id.app || x->id.customer || (x->id.node - PARAMO_ID_WORKER(0)) / 2 % 2);
     assert_int_equal(left, o->senders_count);
     follow_origin_fini(o);
 }

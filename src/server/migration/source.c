@@ -439,10 +439,7 @@ static paramo_err send_records(struct migration_source *g)
     if (!list)
         return err_memory(s->senders_count * sizeof *list);
     for (const struct sender *x = s->senders; x; x = x->next) {
-        list[n] = (struct ckpt_window){.node = x->node,
-                                       .app = x->app,
-                                       .customer = x->customer,
-                                       .incarnation = x->incarnation,
+        list[n] = (struct ckpt_window){.sender = x->id,
                                        .dedup = applied_window_extract(&x->applied_window, g->partitions)};
         if (MUTANT(migration_without_window))
             memset(list[n].dedup.bits, 0, sizeof list[n].dedup.bits);
@@ -467,10 +464,7 @@ static paramo_err send_applied_notes(struct migration_source *g)
              applied_note = applied_note->next) {
             if (!applied_note_splits(applied_note, g->partitions))
                 continue;
-            write_u32(&w, x->node);
-            write_u32(&w, x->app);
-            write_u32(&w, x->customer);
-            write_u64(&w, x->incarnation);
+            sender_id_encode(&x->id, &w);
             write_u64(&w, applied_note->number);
             for (unsigned i = 0; i < CHAIN_WORDS; i++)
                 write_u64(&w, applied_note->partitions[i] & g->partitions[i]);

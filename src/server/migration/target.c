@@ -376,8 +376,7 @@ static paramo_err arrive(struct migration_target *k, const uint64_t partitions[C
     k->chain->arrivals++;
     for (size_t i = 0; i < n && !err; i++) {
         struct applied_window theirs = {.own = list[i].dedup};
-        struct chain_sender *x =
-            follow_sender(o, list[i].node, list[i].app, list[i].customer, list[i].incarnation);
+        struct chain_sender *x = follow_sender(o, &list[i].sender);
         if (!x)
             return err_memory(sizeof *x);
         x->applied_window.arrival = k->chain->arrivals;
@@ -419,11 +418,11 @@ static paramo_err on_applied_notes(struct migration_target *k, const struct migr
     paramo_err err = o ? PARAMO_OK : PARAMO_E_NOT_FOUND;
     while (r.left && !r.failed && !err) {
         uint64_t partitions[CHAIN_WORDS];
-        uint32_t node = read_u32(&r), app = read_u32(&r), customer = read_u32(&r);
-        uint64_t incarnation = read_u64(&r), number = read_u64(&r);
+        struct sender_id sender = sender_id_decode(&r);
+        uint64_t number = read_u64(&r);
         for (unsigned i = 0; i < CHAIN_WORDS; i++)
             partitions[i] = read_u64(&r) & k->partitions[i];
-        struct chain_sender *x = r.failed ? NULL : follow_sender(o, node, app, customer, incarnation);
+        struct chain_sender *x = r.failed ? NULL : follow_sender(o, &sender);
         err = x ? applied_window_note_number(&x->applied_window, number, partitions) : err_memory(sizeof *x);
     }
     *done = !err && !r.failed; /* applying it twice does no harm */

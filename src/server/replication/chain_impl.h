@@ -154,8 +154,7 @@ struct chain_guest { /* it sent HELLO, but may mean another process that had thi
 struct chain_sender {
     struct chain_sender *prev, *next;
     struct chain_sender *bucket_next; /* of those in its bucket */
-    uint32_t node, app, customer;
-    uint64_t incarnation;
+    struct sender_id id;
     /* the owner's record, and on which partitions later changes are applied */
     struct applied_window applied_window;
 };

@@ -48,16 +48,14 @@ struct chain_origin *follow_origin(struct chain *c, struct chain_name name)
     return o;
 }
 
-static struct chain_sender **bucket_of(const struct chain_origin *o, uint32_t node, uint32_t app,
-                                       uint32_t customer, uint64_t incarnation)
+static struct chain_sender **bucket_of(const struct chain_origin *o, const struct sender_id *id)
 {
-    uint64_t name = incarnation ^ (uint64_t)node << 32 ^ (uint64_t)app << 16 ^ customer;
-    return &o->buckets[mix64(name) & (o->buckets_count - 1)];
+    return &o->buckets[sender_id_hash(id) & (o->buckets_count - 1)];
 }
 
 static void bucket_add(struct chain_origin *o, struct chain_sender *x)
 {
-    struct chain_sender **bucket = bucket_of(o, x->node, x->app, x->customer, x->incarnation);
+    struct chain_sender **bucket = bucket_of(o, &x->id);
     x->bucket_next = *bucket;
     *bucket = x;
 }
@@ -77,7 +75,7 @@ static void buckets_grow(struct chain_origin *o)
 
 static void origin_sender_free(struct chain_origin *o, struct chain_sender *x)
 {
-    struct chain_sender **at = bucket_of(o, x->node, x->app, x->customer, x->incarnation);
+    struct chain_sender **at = bucket_of(o, &x->id);
     while (*at != x)
         at = &(*at)->bucket_next;
     *at = x->bucket_next;
@@ -107,29 +105,23 @@ void follow_origin_free(struct chain *c, struct chain_origin *o)
     follow_origin_fini(o);
 }
 
-static struct chain_sender *sender_find(const struct chain_origin *o, uint32_t node, uint32_t app,
-                                        uint32_t customer, uint64_t incarnation)
+static struct chain_sender *sender_find(const struct chain_origin *o, const struct sender_id *id)
 {
-    struct chain_sender *x = *bucket_of(o, node, app, customer, incarnation);
-    while (x &&
-           (x->incarnation != incarnation || x->node != node || x->app != app || x->customer != customer))
+    struct chain_sender *x = *bucket_of(o, id);
+    while (x && !sender_id_equal(&x->id, id))
         x = x->bucket_next;
     return x;
 }
 
-struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
-                                   uint64_t incarnation)
+struct chain_sender *follow_sender(struct chain_origin *o, const struct sender_id *id)
 {
-    struct chain_sender *x = sender_find(o, node, app, customer, incarnation);
+    struct chain_sender *x = sender_find(o, id);
     if (x)
         return x;
     x = calloc(1, sizeof *x);
     if (!x)
         return NULL;
-    x->node = node;
-    x->app = app;
-    x->customer = customer;
-    x->incarnation = incarnation;
+    x->id = *id;
     applied_window_init(&x->applied_window);
     x->next = o->senders;
     if (x->next)
@@ -143,7 +135,7 @@ struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32
 
 void follow_sender_forget(struct chain_origin *o, const struct chain_message *m)
 {
-    struct chain_sender *x = sender_find(o, m->node, m->app, m->customer, m->incarnation);
+    struct chain_sender *x = sender_find(o, &m->sender);
     if (!x)
         return;
     applied_window_raise_floor(&x->applied_window, m->request.floor);
@@ -156,9 +148,9 @@ void follow_sender_forget(struct chain_origin *o, const struct chain_message *m)
 void follow_senders_gone(struct chain *c, struct chain_origin *o)
 {
     for (struct chain_sender *x = o->senders, *next; x; x = next) {
-        const struct view_node *node = view_node(c->shard->view, x->node);
+        const struct view_node *node = view_node(c->shard->view, x->id.node);
         next = x->next;
-        if (!node || !node->alive || node->incarnation != x->incarnation)
+        if (!node || !node->alive || node->incarnation != x->id.incarnation)
             origin_sender_free(o, x);
     }
 }
@@ -176,7 +168,7 @@ void follow_partitions(const struct chain *c, const struct chain_origin *o, uint
 /* Iterates the senders of an owner (NULL: this shard's own); false at the end. */
 struct record {
     const void *at;
-    struct chain_sender id;
+    struct sender_id id;
     struct applied_window *applied_window;
     struct sender *own;
 };
@@ -194,24 +186,19 @@ static bool record_next(const struct chain *c, const struct chain_origin *o, str
     if (!r->at)
         return false;
     r->applied_window = x ? &x->applied_window : &r->own->applied_window;
-    r->id = x ? *x
-              : (struct chain_sender){.node = r->own->node,
-                                      .app = r->own->app,
-                                      .customer = r->own->customer,
-                                      .incarnation = r->own->incarnation};
+    r->id = x ? x->id : r->own->id;
     return true;
 }
 
 /* The record of the same sender at another owner, found or made. False: no memory. */
-static bool record_at(struct chain *c, struct chain_origin *o, const struct chain_sender *id,
-                      struct record *r)
+static bool record_at(struct chain *c, struct chain_origin *o, const struct sender_id *id, struct record *r)
 {
     struct chain_sender *x = NULL;
     r->own = NULL;
     if (o)
-        x = follow_sender(o, id->node, id->app, id->customer, id->incarnation);
+        x = follow_sender(o, id);
     else
-        r->own = shard_sender(c->shard, id->node, id->app, id->customer, id->incarnation);
+        r->own = shard_sender(c->shard, id);
     r->applied_window = x ? &x->applied_window : r->own ? &r->own->applied_window : NULL;
     return r->applied_window;
 }
@@ -465,8 +452,7 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
     if (any && m->request.kind != WIRE_CLEAR && clearing_touches(t, fresh))
         return PARAMO_OK;
     struct chain_origin *origin = any ? follow_origin(c, m->origin) : NULL;
-    struct chain_sender *sender =
-        origin ? follow_sender(origin, m->node, m->app, m->customer, m->incarnation) : NULL;
+    struct chain_sender *sender = origin ? follow_sender(origin, &m->sender) : NULL;
     struct chain_wait *w = any && !sender ? NULL : wait_make(source, t, m, seg, nseg);
     if (!w)
         return PARAMO_OK;
@@ -535,7 +521,7 @@ static paramo_err on_forget(struct chain_source *source, const struct chain_mess
     if (!w)
         return PARAMO_OK;
     /* A floor holds for the sender everywhere, whichever member sends it. */
-    struct sender *own = shard_sender_find(c->shard, m->node, m->app, m->customer, m->incarnation);
+    struct sender *own = shard_sender_find(c->shard, &m->sender);
     if (own)
         shard_floor(c->shard, own, m->request.floor);
     for (struct chain_origin *o = c->origins; o; o = o->next)

@@ -21,8 +21,7 @@ void follow_lease(struct chain *c, const struct chain_source *source);
 /* Frees the records of senders that the view no longer has. */
 void follow_senders_gone(struct chain *c, struct chain_origin *o);
 /* Found or made; NULL: no memory. */
-struct chain_sender *follow_sender(struct chain_origin *o, uint32_t node, uint32_t app, uint32_t customer,
-                                   uint64_t incarnation);
+struct chain_sender *follow_sender(struct chain_origin *o, const struct sender_id *id);
 /* Raises the floor of the record that a FORGET names, and frees the record if it is empty then. */
 void follow_sender_forget(struct chain_origin *o, const struct chain_message *m);
 struct chain_origin *follow_origin(struct chain *c, struct chain_name name);

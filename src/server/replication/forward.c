@@ -533,10 +533,7 @@ paramo_err chain_prepare(struct peer *peer, struct shard_table *t, const struct 
         .what = CHAIN_UPDATE,
         .origin = {.node = c->shard->config.node, .shard = (uint16_t)c->shard->config.index},
         .order = c->order + 1,
-        .node = sender->node,
-        .app = sender->app,
-        .customer = sender->customer,
-        .incarnation = sender->incarnation,
+        .sender = sender->id,
         .request = *h};
     m.request.kind = h->kind == WIRE_PUSHPULL ? WIRE_PUSH : h->kind;
     m.request.flags = h->flags & (uint8_t)~WIRE_CREATE;
@@ -678,10 +675,7 @@ bool chain_sender_floor(struct shard *s, const struct sender *sender)
     struct queue entries = {0};
     struct chain_message m = {.what = CHAIN_FORGET,
                               .origin = {.node = s->config.node, .shard = (uint16_t)s->config.index},
-                              .node = sender->node,
-                              .app = sender->app,
-                              .customer = sender->customer,
-                              .incarnation = sender->incarnation,
+                              .sender = sender->id,
                               .request = {.floor = sender->applied_window.own.floor}};
     memcpy(m.partitions, c->mine, sizeof m.partitions);
     bool all = chain_split(c, NULL, &m, NULL, 0, NULL, false, NULL, &entries) == PARAMO_OK;

@@ -319,9 +319,9 @@ static struct shard_request *request_make(struct peer *peer, struct shard_table 
     struct shard_request_info *info = &q->info;
     *info = (struct shard_request_info){
         .to = s->config.node,
-        .sender = peer->sender->node,
-        .customer = peer->sender->customer,
-        .app = t ? peer->sender->app : h->table,
+        .sender = peer->sender->id.node,
+        .customer = peer->sender->id.customer,
+        .app = t ? peer->sender->id.app : h->table,
         .ts = h->ts,
         .cmd = h->cmd,
         .keys = at[WIRE_SEG_KEYS].data,

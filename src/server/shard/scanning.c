@@ -26,19 +26,13 @@ bool scanning_close_step(struct shard *s)
     return !s->closing;
 }
 
-static bool session_is(const struct session *x, const struct sender *sender)
-{
-    return x->node == sender->node && x->app == sender->app && x->customer == sender->customer &&
-           x->incarnation == sender->incarnation;
-}
-
 /* Removes the sessions of a sender, those older than `before`, and the session `one`. */
 static void sessions_remove(struct shard *s, const struct sender *sender, uint64_t before,
                             const struct session *one)
 {
     for (struct session **at = &s->sessions; *at;) {
         struct session *x = *at;
-        if ((sender && session_is(x, sender)) || x->used_at < before || x == one) {
+        if ((sender && sender_id_equal(&x->sender, &sender->id)) || x->used_at < before || x == one) {
             *at = x->next;
             s->sessions_count--;
             session_free(s, x);
@@ -61,7 +55,7 @@ void scanning_forget(struct shard *s, const struct sender *sender)
 static struct session *session_find(struct shard *s, const struct sender *sender, const struct wire_head *h)
 {
     for (struct session *x = s->sessions; x; x = x->next) {
-        if (session_is(x, sender) && x->id == h->columns && x->table == h->table)
+        if (sender_id_equal(&x->sender, &sender->id) && x->id == h->columns && x->table == h->table)
             return x;
     }
     return NULL;
@@ -85,10 +79,7 @@ static struct session *session_get(struct shard *s, const struct sender *sender,
         x = calloc(1, sizeof *x);
         if (!x)
             return NULL;
-        x->node = sender->node;
-        x->app = sender->app;
-        x->customer = sender->customer;
-        x->incarnation = sender->incarnation;
+        x->sender = sender->id;
         x->id = h->columns;
         x->table = h->table;
         x->next = s->sessions;

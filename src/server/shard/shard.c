@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/log.h"
 #include "cluster/session/acceptor.h"
 #include "ring/chains.h"
@@ -245,16 +244,14 @@ static enum life life_of(const struct shard *s, uint32_t id, uint64_t incarnatio
     return is || known ? LIFE_OVER : LIFE_UNKNOWN;
 }
 
-static unsigned sender_bucket(uint32_t node, uint32_t app, uint32_t customer, uint64_t incarnation)
+static unsigned sender_bucket(const struct sender_id *id)
 {
-    uint64_t name = incarnation ^ (uint64_t)node << 32 ^ (uint64_t)app << 16 ^ customer;
-    return (unsigned)(mix64(name) % SHARD_SENDER_BUCKETS);
+    return (unsigned)(sender_id_hash(id) % SHARD_SENDER_BUCKETS);
 }
 
 static void sender_free(struct shard *s, struct sender *sender)
 {
-    struct sender **at =
-        &s->sender_buckets[sender_bucket(sender->node, sender->app, sender->customer, sender->incarnation)];
+    struct sender **at = &s->sender_buckets[sender_bucket(&sender->id)];
     while (*at != sender)
         at = &(*at)->bucket_next;
     *at = sender->bucket_next;
@@ -291,40 +288,34 @@ static bool sender_over(const struct shard *s, const struct sender *sender)
         return false;
     if (sender_closed(sender) || MUTANT(record_freed_early))
         return true;
-    const struct view_node *node = s->view ? view_node(s->view, sender->node) : NULL;
-    return !node || !node->alive || node->incarnation != sender->incarnation;
+    const struct view_node *node = s->view ? view_node(s->view, sender->id.node) : NULL;
+    return !node || !node->alive || node->incarnation != sender->id.incarnation;
 }
 
-struct sender *shard_sender_find(const struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
-                                 uint64_t incarnation)
+struct sender *shard_sender_find(const struct shard *s, const struct sender_id *id)
 {
-    struct sender *sender = s->sender_buckets[sender_bucket(node, app, customer, incarnation)];
-    while (sender && (sender->node != node || sender->app != app || sender->customer != customer ||
-                      sender->incarnation != incarnation))
+    struct sender *sender = s->sender_buckets[sender_bucket(id)];
+    while (sender && !sender_id_equal(&sender->id, id))
         sender = sender->bucket_next;
     return sender;
 }
 
-struct sender *shard_sender(struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
-                            uint64_t incarnation)
+struct sender *shard_sender(struct shard *s, const struct sender_id *id)
 {
-    struct sender *sender = shard_sender_find(s, node, app, customer, incarnation);
+    struct sender *sender = shard_sender_find(s, id);
     if (sender)
         return sender;
     sender = calloc(1, sizeof *sender);
     if (!sender)
         return NULL;
-    sender->node = node;
-    sender->app = app;
-    sender->customer = customer;
-    sender->incarnation = incarnation;
+    sender->id = *id;
     sender->checked = UINT64_MAX;
     applied_window_init(&sender->applied_window);
     sender->next = s->senders;
     if (s->senders)
         s->senders->prev = sender;
     s->senders = sender;
-    struct sender **bucket = &s->sender_buckets[sender_bucket(node, app, customer, incarnation)];
+    struct sender **bucket = &s->sender_buckets[sender_bucket(id)];
     sender->bucket_next = *bucket;
     *bucket = sender;
     s->senders_count++;
@@ -369,15 +360,15 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
         acceptor_reject(conn, PARAMO_E_FENCED, "this incarnation of the node was declared dead");
         return;
     }
-    struct sender *sender =
-        shard_sender_find(s, hello->node, hello->app, hello->customer, hello->incarnation);
+    struct sender_id id = hello_sender(hello);
+    struct sender *sender = shard_sender_find(s, &id);
     if (!sender && s->senders_count >= SHARD_SENDERS_MAX) {
         acceptor_reject(conn, PARAMO_E_FULL, "the server has too many senders");
         return;
     }
     struct peer *peer = calloc(1, sizeof *peer);
     if (peer && !sender)
-        sender = shard_sender(s, hello->node, hello->app, hello->customer, hello->incarnation);
+        sender = shard_sender(s, &id);
     if (!peer || !sender) {
         free(peer);
         acceptor_reject(conn, PARAMO_E_MEMORY, "the server is out of memory");
@@ -407,7 +398,7 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
 static bool sender_unknown(const struct shard *s, const struct peer *peer)
 {
     const struct sender *x = peer->sender;
-    return !x->known && life_of(s, x->node, x->incarnation, false) == LIFE_UNKNOWN;
+    return !x->known && life_of(s, x->id.node, x->id.incarnation, false) == LIFE_UNKNOWN;
 }
 
 static bool senders_unknown(const struct shard *s)
@@ -436,11 +427,11 @@ static void senders_unknown_close(struct shard *s, uint64_t now)
 static void senders_check(struct shard *s)
 {
     for (struct sender *x = s->senders; x; x = x->next)
-        x->known |= life_of(s, x->node, x->incarnation, false) == LIFE_ALIVE;
+        x->known |= life_of(s, x->id.node, x->id.incarnation, false) == LIFE_ALIVE;
     for (struct peer *peer = s->peers, *next; peer; peer = next) {
         const struct sender *x = peer->sender;
         next = peer->next;
-        if (life_of(s, x->node, x->incarnation, x->known) != LIFE_OVER || MUTANT(fence_forgotten) ||
+        if (life_of(s, x->id.node, x->id.incarnation, x->known) != LIFE_OVER || MUTANT(fence_forgotten) ||
             MUTANT(dead_keep_connections))
             continue;
         van_close(peer->conn, false);

@@ -34,6 +34,7 @@
 #include "table/table.h"
 #include "table/table_page.h"
 #include "wire/data.h"
+#include "wire/sender_id.h"
 
 /* Bounds; arbitrary where nothing else is said. */
 enum {
@@ -88,8 +89,7 @@ struct chain_wait;
 struct sender {
     struct sender *prev, *next;
     struct sender *bucket_next; /* of those in its bucket */
-    uint32_t node, app, customer;
-    uint64_t incarnation;
+    struct sender_id id;
     uint64_t checked; /* number of the view by which `fenced` is right */
     bool fenced;      /* the view says that this incarnation is over */
     bool known;       /* a view has had this incarnation alive */
@@ -179,8 +179,8 @@ struct shard_request {
 
 struct session {
     struct session *next;
-    uint32_t node, app, customer, id, table;
-    uint64_t incarnation;
+    struct sender_id sender;
+    uint32_t id, table;
     uint64_t used_at;
     uint64_t partitions_changed; /* of the shard when the page was begun */
     struct table_page page;      /* being found, or there, or closed */
@@ -249,11 +249,9 @@ void shard_table_again(struct shard *s);
 /* DENSE: makes rows of partitions that are held now, or soon, and were not before. */
 MUST_USE paramo_err shard_table_own(struct shard *s, struct shard_table *t);
 /* NULL: there is none. */
-struct sender *shard_sender_find(const struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
-                                 uint64_t incarnation);
+struct sender *shard_sender_find(const struct shard *s, const struct sender_id *id);
 /* Found or made; NULL: no memory. */
-struct sender *shard_sender(struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
-                            uint64_t incarnation);
+struct sender *shard_sender(struct shard *s, const struct sender_id *id);
 /* The connection is closed already: frees the peer, and its sender when nothing is left of it. */
 void shard_peer_forget(struct shard *s, struct peer *peer);
 

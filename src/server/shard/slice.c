@@ -110,8 +110,8 @@ static void wait_for_room(struct peer *peer, const struct wire_head *head, const
 static bool fenced(struct shard *s, struct sender *sender)
 {
     if (sender->checked != s->view->number) {
-        const struct view_node *node = view_node(s->view, sender->node);
-        sender->fenced = !node || !node->alive || node->incarnation != sender->incarnation;
+        const struct view_node *node = view_node(s->view, sender->id.node);
+        sender->fenced = !node || !node->alive || node->incarnation != sender->id.incarnation;
         sender->checked = s->view->number;
     }
     return sender->fenced && !MUTANT(fence_forgotten);
@@ -334,7 +334,7 @@ static void peer_fail(struct peer *peer)
 {
     char self[VIEW_LABEL_MAX], sender[VIEW_LABEL_MAX];
     log_warn("%s: closing the connection of %s: %s", view_id_label(peer->shard->config.node, self),
-             view_id_label(peer->sender->node, sender), err_text());
+             view_id_label(peer->sender->id.node, sender), err_text());
     peer_gone(peer);
 }
 
@@ -424,7 +424,7 @@ static void on_closed(void *user, struct van_conn *conn, paramo_err why, const c
     (void)conn;
     if (why == PARAMO_E_PROTOCOL || why == PARAMO_E_TOO_LARGE || why == PARAMO_E_VERSION)
         log_warn("%s: %s broke the protocol: %s", view_id_label(peer->shard->config.node, self),
-                 view_id_label(peer->sender->node, sender), text);
+                 view_id_label(peer->sender->id.node, sender), text);
     peer_gone(peer);
 }
 

@@ -408,11 +408,7 @@ void ckpt_windows_encode(const struct ckpt_window *windows, size_t n, struct wri
     write_u32(w, (uint32_t)n);
     write_u32(w, WINDOW_WORDS);
     for (size_t i = 0; i < n; i++) {
-        write_u32(w, windows[i].node);
-        write_u32(w, windows[i].app);
-        write_u32(w, windows[i].customer);
-        write_u32(w, 0);
-        write_u64(w, windows[i].incarnation);
+        sender_id_encode_aligned(&windows[i].sender, w);
         write_u64(w, windows[i].dedup.floor);
         for (size_t k = 0; k < WINDOW_WORDS; k++)
             write_u64(w, windows[i].dedup.bits[k]);
@@ -429,18 +425,13 @@ paramo_err ckpt_windows_decode(const struct ckpt_block *block, struct ckpt_windo
     struct ckpt_window *list = calloc(count + 1, sizeof *list);
     if (!list)
         return err_memory(count * sizeof *list);
-    bool spare = false;
     for (uint32_t i = 0; i < count; i++) {
-        list[i].node = read_u32(&in);
-        list[i].app = read_u32(&in);
-        list[i].customer = read_u32(&in);
-        spare |= read_u32(&in) != 0;
-        list[i].incarnation = read_u64(&in);
+        list[i].sender = sender_id_decode_aligned(&in);
         list[i].dedup.floor = read_u64(&in);
         for (size_t k = 0; k < WINDOW_WORDS; k++)
             list[i].dedup.bits[k] = read_u64(&in);
     }
-    if (spare) {
+    if (in.failed) {
         free(list);
         return wrong("its senders' records");
     }
@@ -454,11 +445,7 @@ void ckpt_notes_encode(const struct ckpt_note *notes, size_t n, struct writer *w
     write_u32(w, (uint32_t)n);
     write_u32(w, NOTE_WORDS);
     for (size_t i = 0; i < n; i++) {
-        write_u32(w, notes[i].node);
-        write_u32(w, notes[i].app);
-        write_u32(w, notes[i].customer);
-        write_u32(w, 0);
-        write_u64(w, notes[i].incarnation);
+        sender_id_encode_aligned(&notes[i].sender, w);
         write_u64(w, notes[i].number);
         for (size_t k = 0; k < NOTE_WORDS; k++)
             write_u64(w, notes[i].partitions[k]);
@@ -468,7 +455,7 @@ void ckpt_notes_encode(const struct ckpt_note *notes, size_t n, struct writer *w
 paramo_err ckpt_notes_decode(const struct ckpt_block *block, struct ckpt_note **notes, size_t *n)
 {
     struct reader in = reader_over(block->payload, block->bytes);
-    uint32_t count = read_u32(&in), words = read_u32(&in), spare = 0;
+    uint32_t count = read_u32(&in), words = read_u32(&in);
     if (in.failed || block->kind != CKPT_NOTES || words != NOTE_WORDS || count > CKPT_NOTES_MAX ||
         in.left != count * (32 + 8 * (size_t)NOTE_WORDS))
         return wrong("its notes of what is done");
@@ -476,16 +463,12 @@ paramo_err ckpt_notes_decode(const struct ckpt_block *block, struct ckpt_note **
     if (!list)
         return err_memory(count * sizeof *list);
     for (uint32_t i = 0; i < count; i++) {
-        list[i].node = read_u32(&in);
-        list[i].app = read_u32(&in);
-        list[i].customer = read_u32(&in);
-        spare |= read_u32(&in);
-        list[i].incarnation = read_u64(&in);
+        list[i].sender = sender_id_decode_aligned(&in);
         list[i].number = read_u64(&in);
         for (size_t k = 0; k < NOTE_WORDS; k++)
             list[i].partitions[k] = read_u64(&in);
     }
-    if (spare) {
+    if (in.failed) {
         free(list);
         return wrong("its notes of what is done");
     }

@@ -10,6 +10,7 @@
 #include "cluster/checkpoint/ckpt.h"
 #include "server/shard/dedup.h"
 #include "table/table.h"
+#include "wire/sender_id.h"
 
 enum { CKPT_BLOCK_BYTES = 1 << 20 /* the size of a block of rows, unless one row is larger. Arbitrary */ };
 
@@ -38,8 +39,7 @@ MUST_USE paramo_err ckpt_rows_apply(struct table *t, const struct ring_placement
 
 /* One sender's record. */
 struct ckpt_window {
-    uint32_t node, app, customer;
-    uint64_t incarnation;
+    struct sender_id sender;
     struct dedup dedup;
 };
 void ckpt_windows_encode(const struct ckpt_window *windows, size_t n, struct writer *payload);
@@ -50,8 +50,8 @@ MUST_USE paramo_err ckpt_windows_decode(const struct ckpt_block *block, struct c
 /* One number of a sender that is applied on these partitions (one bit each) but not everywhere:
  * shard/applied_window.h. */
 struct ckpt_note {
-    uint32_t node, app, customer;
-    uint64_t incarnation, number;
+    struct sender_id sender;
+    uint64_t number;
     uint64_t partitions[RING_PARTITIONS / 64];
 };
 enum { CKPT_NOTES_MAX = 1024 /* in a block. Arbitrary */ };

@@ -314,10 +314,10 @@ static paramo_err match(struct loading *ld)
 
 /* ---- the records ---- */
 
-static bool lives(const struct shard *s, uint32_t id, uint64_t incarnation)
+static bool lives(const struct shard *s, const struct sender_id *id)
 {
-    const struct view_node *node = view_node(s->view, id);
-    return node && node->alive && node->incarnation == incarnation;
+    const struct view_node *node = view_node(s->view, id->node);
+    return node && node->alive && node->incarnation == id->incarnation;
 }
 
 /* Keeps the records of senders that are alive; others never send again. */
@@ -325,15 +325,14 @@ static size_t keep_living(const struct shard *s, struct ckpt_window *list, size_
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
-        if (lives(s, list[i].node, list[i].incarnation))
+        if (lives(s, &list[i].sender))
             list[kept++] = list[i];
     return kept;
 }
 
-static struct sender *sender_of(struct shard *s, uint32_t node, uint32_t app, uint32_t customer,
-                                uint64_t incarnation, paramo_err *err)
+static struct sender *sender_of(struct shard *s, const struct sender_id *id, paramo_err *err)
 {
-    struct sender *x = shard_sender(s, node, app, customer, incarnation);
+    struct sender *x = shard_sender(s, id);
     *err = x ? PARAMO_OK : err_memory(sizeof *x);
     return x;
 }
@@ -358,8 +357,7 @@ static paramo_err load_windows(struct loading *ld, const struct ckpt_block *b)
     if (!err)
         n = keep_living(s, list, n);
     for (size_t i = 0; i < n && any && !err; i++) {
-        struct sender *x =
-            sender_of(s, list[i].node, list[i].app, list[i].customer, list[i].incarnation, &err);
+        struct sender *x = sender_of(s, &list[i].sender, &err);
         if (err)
             break;
         shard_floor(s, x, list[i].dedup.floor);
@@ -380,10 +378,10 @@ static paramo_err load_note(struct loading *ld, const struct ckpt_note *note)
             partition_set_add(partitions, a);
             any = true;
         }
-    if (!any || !lives(s, note->node, note->incarnation))
+    if (!any || !lives(s, &note->sender))
         return PARAMO_OK;
     paramo_err err;
-    struct sender *x = sender_of(s, note->node, note->app, note->customer, note->incarnation, &err);
+    struct sender *x = sender_of(s, &note->sender, &err);
     return err ? err : applied_window_note_number(&x->applied_window, note->number, partitions);
 }
 

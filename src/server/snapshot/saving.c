@@ -509,11 +509,8 @@ static paramo_err collect_windows(struct saving *sv, const struct shard *s,
     if (!list)
         return err_memory(s->senders_count * sizeof *list);
     for (const struct sender *x = s->senders; x && !MUTANT(ckpt_without_records); x = x->next)
-        list[n++] = (struct ckpt_window){.node = x->node,
-                                         .app = x->app,
-                                         .customer = x->customer,
-                                         .incarnation = x->incarnation,
-                                         .dedup = applied_window_extract(&x->applied_window, mine)};
+        list[n++] =
+            (struct ckpt_window){.sender = x->id, .dedup = applied_window_extract(&x->applied_window, mine)};
     for (size_t i = 0; i < n && MUTANT(ckpt_without_window); i++)
         memset(list[i].dedup.bits, 0, sizeof list[i].dedup.bits);
     if (n)
@@ -543,11 +540,7 @@ static paramo_err collect_notes(struct saving *sv, const struct shard *s,
             if (!applied_note_splits(applied_note, mine))
                 continue;
             struct ckpt_note *note = &sv->notes[sv->notes_count++];
-            *note = (struct ckpt_note){.node = x->node,
-                                       .app = x->app,
-                                       .customer = x->customer,
-                                       .incarnation = x->incarnation,
-                                       .number = applied_note->number};
+            *note = (struct ckpt_note){.sender = x->id, .number = applied_note->number};
             for (unsigned i = 0; i < PARTITION_WORDS; i++)
                 note->partitions[i] = applied_note->partitions[i] & mine[i];
         }
