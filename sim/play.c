@@ -647,12 +647,22 @@ static void calm(struct world *w)
 
 /* ---- the play ------------------------------------------------------------------------------------------ */
 
-/* What the product says when a peer breaks the protocol: here all peers are its own. */
+struct ear {
+    struct world *w;
+    struct play_result *result;
+};
+
+/* What the product logs when a peer breaks the protocol: here all peers are its own. After an internal error the
+ * process aborts, so the result has the text at once. */
 static void overhear(void *arg, int level, const char *line)
 {
+    const struct ear *ear = arg;
     (void)level;
-    if (strstr(line, "broke the protocol") || strstr(line, "closing the connection of node"))
-        judge_broken(arg, "%s", line);
+    bool internal = strncmp(line, "internal error", strlen("internal error")) == 0;
+    if (internal || strstr(line, "broke the protocol") || strstr(line, "closing the connection of node"))
+        judge_broken(ear->w, "%s", line);
+    if (internal)
+        memcpy(ear->result->text, ear->w->broken, sizeof ear->result->text);
 }
 
 const char *play_count_name(enum play_count count)
@@ -671,10 +681,11 @@ void play(const struct schedule *schedule, struct play_result *result)
     if (!w)
         abort();
     int level = log_level();
+    struct ear ear = {w, result};
     *result = (struct play_result){0};
     if (level < LOG_INFO) {
         log_set_level(LOG_WARN);
-        log_set_sink(overhear, w);
+        log_set_sink(overhear, &ear);
     }
     world_make(w, schedule);
     uint64_t linger = 0;

@@ -47,7 +47,7 @@ const char *play_count_name(enum play_count count);
 
 struct play_result {
     bool failed;
-    char text[512]; /* what was violated */
+    char text[512]; /* what was violated; an internal error's text is here before the process aborts */
     uint64_t trace, steps, sim_ns, requests;
     uint32_t injected[FAULT_KINDS_COUNT]; /* faults that struck something */
     uint32_t injected_total;

@@ -275,8 +275,7 @@ static void go(struct machine *m, enum script_step step)
         lane_leave(control);
 }
 
-/* ---- the tick: what the application does next -----------------------------------------------------------
- */
+/* ---- the tick: what the application does next ---------------------------------------------------------- */
 
 /* A call to the scheduler, or work on a part. */
 static void call_draw(struct machine *m, uint64_t what)

@@ -63,7 +63,8 @@ struct times {
 
 /* What a job has done so far; in memory that parent and child share, so that a crash loses nothing. */
 struct tally {
-    uint64_t seed; /* being played */
+    uint64_t seed;          /* being played */
+    struct play_result now; /* its result, so far */
     uint64_t played, again, steps, sim_ns, requests;
     uint64_t trace; /* of all: the sum of what each seed and its trace give */
     uint64_t injected[FAULT_KINDS_COUNT], counts[PLAY_COUNTS_COUNT];
@@ -146,24 +147,24 @@ static double share(const struct tally *t)
 static void play_seed(uint64_t seed, struct tally *t)
 {
     struct schedule s;
-    struct play_result r, again;
+    struct play_result *r = &t->now, again;
     t->seed = seed;
     if (schedule_draw(seed, &s))
         abort();
-    play(&s, &r);
-    tally_add(t, &r);
-    if (!r.failed && mix64(seed) % 20 == 0) {
+    play(&s, r);
+    tally_add(t, r);
+    if (!r->failed && mix64(seed) % 20 == 0) {
         play(&s, &again);
         t->again++;
-        if (again.trace != r.trace || again.failed) {
-            r.failed = true;
-            (void)snprintf(r.text, sizeof r.text,
-                           "played twice, the traces are %016" PRIx64 " and %016" PRIx64, r.trace,
+        if (again.trace != r->trace || again.failed) {
+            r->failed = true;
+            (void)snprintf(r->text, sizeof r->text,
+                           "played twice, the traces are %016" PRIx64 " and %016" PRIx64, r->trace,
                            again.trace);
         }
     }
-    if (r.failed)
-        failed(t, seed, r.text);
+    if (r->failed)
+        failed(t, seed, r->text);
     schedule_fini(&s);
 }
 
@@ -458,9 +459,9 @@ static void job_wait(const struct options *o, struct tally *t, pid_t pid)
 {
     int status = 0;
     while (pid > 0 && waitpid(pid, &status, 0) == pid && status != 0) {
-        char text[64];
-        (void)snprintf(text, sizeof text, "the process ended with %s %d",
-                       WIFSIGNALED(status) ? "signal" : "code",
+        char text[sizeof t->now.text + 64];
+        (void)snprintf(text, sizeof text, "%s%sthe process ended with %s %d", t->now.text,
+                       *t->now.text ? "; " : "", WIFSIGNALED(status) ? "signal" : "code",
                        WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
         failed(t, t->seed, text);
         if (!o->go_on)

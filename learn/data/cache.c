@@ -86,8 +86,7 @@ void cache_close(struct cache *c)
     free(c);
 }
 
-/* ---- the file
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------------------------------ */
 
 /* A block in the file: its keys (as 32 bits where all fit: most ids and hashed keys do), then its other
  * arrays as they lie in memory behind the keys. */
@@ -150,8 +149,7 @@ static paramo_err spill_read(int fd, const struct entry *e, struct held *held)
     return PARAMO_OK;
 }
 
-/* ---- get and put
- * ----------------------------------------------------------------------------------------------- */
+/* ---- get and put --------------------------------------------------------------------------------------- */
 
 paramo_err cache_get(struct cache *c, uint32_t stream, uint64_t index, struct held **held, int *seen)
 {

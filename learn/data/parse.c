@@ -105,8 +105,7 @@ paramo_err parse_block(const struct parse_buffer *b, struct block *block, size_t
     return PARAMO_OK;
 }
 
-/* ---- lines
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------------------------------- */
 
 #define QUOTED    20 /* characters of the text in a message */
 #define QUOTE_MAX (4 * QUOTED + 4)
@@ -163,8 +162,7 @@ const char *parse_label_slow(const char *p, float *label, const char **what)
     return end;
 }
 
-/* ---- which format
- * ---------------------------------------------------------------------------------------------- */
+/* ---- which format -------------------------------------------------------------------------------------- */
 
 /* Judges one line (without its end): a format, PARSE_AUTO if it holds nothing to tell by, -1 if it is of no
  * format. */

@@ -78,8 +78,7 @@ struct reader {
     struct pass pass;
 };
 
-/* ---- open and close
- * -------------------------------------------------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------------------------------------ */
 
 void reader_options_init(struct reader_options *options)
 {
@@ -217,8 +216,7 @@ const char *reader_stream_name(const struct reader *r, uint32_t stream)
     return stream_name(r->stream[stream]);
 }
 
-/* ---- errors
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------------------------------------- */
 
 /* The first error stays for good; later calls return it too. */
 static paramo_err reader_fail(struct reader *r, paramo_err err)
@@ -253,8 +251,7 @@ void reader_interrupt(struct reader *r)
     errno = e;
 }
 
-/* ---- one part
- * -------------------------------------------------------------------------------------------------- */
+/* ---- one part ------------------------------------------------------------------------------------------ */
 
 struct bad_lines {
     struct reader *reader;
@@ -422,8 +419,7 @@ void reader_retain(struct reader *r, const struct block *block)
     held_retain(held_of(block));
 }
 
-/* ---- in order
- * -------------------------------------------------------------------------------------------------- */
+/* ---- in order ------------------------------------------------------------------------------------------ */
 
 static void sem_take(sem_t *sem)
 {
@@ -586,8 +582,7 @@ paramo_err reader_rewind(struct reader *r)
     return reader_state(r);
 }
 
-/* ---- numbers
- * --------------------------------------------------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------------------------------------- */
 
 void reader_progress(struct reader *r, uint32_t stream, uint64_t index, uint64_t *done, uint64_t *total)
 {

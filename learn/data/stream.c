@@ -40,8 +40,7 @@ struct stream {
     char err_text[LERR_MAX];
 };
 
-/* ---- text
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- text ---------------------------------------------------------------------------------------------- */
 
 void stream_text_free(struct stream_text *text)
 {
@@ -86,8 +85,7 @@ static void text_swap(struct stream_text *a, struct stream_text *b)
     *b = t;
 }
 
-/* ---- recent parts
- * ---------------------------------------------------------------------------------------------- */
+/* ---- recent parts -------------------------------------------------------------------------------------- */
 
 paramo_err stream_recent_open(struct stream_recent **recent)
 {
@@ -142,8 +140,7 @@ static int recent_next(struct stream_recent *r, const struct stream *stream, uin
     return found;
 }
 
-/* ---- a stream
- * -------------------------------------------------------------------------------------------------- */
+/* ---- a stream ------------------------------------------------------------------------------------------ */
 
 static uint64_t parts_of(uint64_t bytes, size_t part_bytes)
 {

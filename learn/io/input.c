@@ -32,8 +32,7 @@ struct input {
     size_t head_pos, head_len;
 };
 
-/* ---- names
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------------------- */
 
 void input_free_names(char **names, size_t count)
 {
@@ -100,8 +99,7 @@ paramo_err input_expand(const char *const *paths, size_t n, char ***names, size_
     return PARAMO_OK;
 }
 
-/* ---- one input
- * ------------------------------------------------------------------------------------------------- */
+/* ---- one input ----------------------------------------------------------------------------------------- */
 
 static paramo_err io_error(const char *name, const char *what)
 {
@@ -400,8 +398,7 @@ paramo_err input_read_at(const struct input *in, uint64_t offset, char *text, si
     return err;
 }
 
-/* ---- the temporary file
- * ---------------------------------------------------------------------------------------- */
+/* ---- the temporary file -------------------------------------------------------------------------------- */
 
 paramo_err input_temp_open(const char *dir, int *fd)
 {
@@ -458,8 +455,7 @@ void input_temp_close(int fd)
     }
 }
 
-/* ---- the machine
- * ----------------------------------------------------------------------------------------------- */
+/* ---- the machine --------------------------------------------------------------------------------------- */
 
 paramo_err input_stop_open(int *fd)
 {

@@ -206,8 +206,7 @@ bool sim_run(struct sim *sim, bool (*done)(void *arg), void *arg, uint64_t until
     return true;
 }
 
-/* ---- the environment
- * --------------------------------------------------------------------------------------------- */
+/* ---- the environment ----------------------------------------------------------------------------------- */
 
 static void drift_apply(struct sim_host *host, uint64_t now)
 {
@@ -261,8 +260,7 @@ static uint64_t sim_env_random(struct env *env)
     return sim_random(host_of(env)->sim);
 }
 
-/* ---- lanes without threads
- * ------------------------------------------------------------------------------------------ */
+/* ---- lanes without threads ----------------------------------------------------------------------------- */
 
 static void sim_must_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
 {
@@ -385,8 +383,7 @@ static const struct lane_ops sim_lane_ops = {
     .wait = sim_lane_wait,
 };
 
-/* ---- blocking jobs: events, one after the other, each after a time that is drawn
- * ------------------------------------------------------------------------------------------ */
+/* ---- blocking jobs: events, one after the other, each after a time that is drawn ----------------------- */
 
 struct sim_blocking_jobs {
     struct blocking_jobs blocking_jobs;

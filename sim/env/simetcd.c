@@ -303,8 +303,7 @@ static unsigned request_do(struct simetcd *e, const char *path, const struct wri
     return status;
 }
 
-/* ---- what goes wrong --------------------------------------------------------------------------------------
- */
+/* ---- what goes wrong ----------------------------------------------------------------------------------- */
 
 static void late_free(struct late *late)
 {
@@ -385,8 +384,7 @@ void simetcd_fail(struct http *http, enum simetcd_fault fault, unsigned after, u
     h->late_ns = late_ns;
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------
- */
+/* ---- life ---------------------------------------------------------------------------------------------- */
 
 paramo_err simetcd_create(struct sim *sim, struct simetcd **etcd)
 {

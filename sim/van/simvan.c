@@ -18,8 +18,7 @@ static struct sim_van *van_of(struct van *van)
     return (struct sim_van *)van;
 }
 
-/* ---- arriving
- * ------------------------------------------------------------------------------------------------- */
+/* ---- arriving ------------------------------------------------------------------------------------------ */
 
 static void incoming_free(struct sim_end *e)
 {
@@ -160,8 +159,7 @@ static void end_run(struct lane_task *task)
     sim_pipe_unref(pipe);
 }
 
-/* ---- sending
- * -------------------------------------------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------------------------------------- */
 
 static void hook_arm(struct sim_end *e)
 {
@@ -226,8 +224,7 @@ static void sim_van_withdraw(struct van_conn *base, struct van_frame *frame)
     frame->done(frame, PARAMO_E_CANCELLED);
 }
 
-/* ---- the end
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------------------------------------- */
 
 static void end_free(struct lane_task *task)
 {
@@ -321,8 +318,7 @@ static void hook_run(struct lane_task *task)
         e->base.user_ops->writable(e->base.user, &e->base);
 }
 
-/* ---- moving
- * --------------------------------------------------------------------------------------------------- */
+/* ---- moving -------------------------------------------------------------------------------------------- */
 
 static void move_arrive(struct lane_task *task)
 {
@@ -353,8 +349,7 @@ static void sim_van_move(struct van_conn *base, struct lane *lane,
     lane_at_end(from, &e->end);
 }
 
-/* ---- connecting
- * ----------------------------------------------------------------------------------------------- */
+/* ---- connecting ---------------------------------------------------------------------------------------- */
 
 static void end_init(struct sim_end *e, struct van *van, struct lane *lane)
 {
@@ -470,8 +465,7 @@ static void sim_van_listener_close(struct van_listener *listener)
     free(listener);
 }
 
-/* ---- the van
- * -------------------------------------------------------------------------------------------------- */
+/* ---- the van ------------------------------------------------------------------------------------------- */
 
 static void sim_van_destroy(struct van *base)
 {

@@ -5,8 +5,7 @@
 
 #include "van/pool.h"
 
-/* ---- packets
- * ------------------------------------------------------------------------------------------------- */
+/* ---- packets ------------------------------------------------------------------------------------------- */
 
 void sim_pipe_unref(struct sim_pipe *pipe)
 {
@@ -127,8 +126,7 @@ static void wire_next(struct sim_end *e)
     must_schedule(p->world->sim, &e->wire_event, simnet_bottleneck(p->world->net, e->link, p->size));
 }
 
-/* ---- the stream: its head is sent again until it passes
- * ------------------------------------------------------- */
+/* ---- the stream: its head is sent again until it passes ------------------------------------------------ */
 
 void sim_wire_fire(struct sim_event *event)
 {

@@ -22,8 +22,7 @@ static _Thread_local struct {
     struct lane *borrow[BORROW_MAX];
 } self;
 
-/* ---- timers: a binary heap ordered by (at, seq)
- * ---------------------------------------------------------------- */
+/* ---- timers: a binary heap ordered by (at, seq) -------------------------------------------------------- */
 
 static bool timer_before(const struct lane_timer *a, const struct lane_timer *b)
 {
@@ -103,8 +102,7 @@ static void timers_run(struct lane *lane)
     }
 }
 
-/* ---- holding, running, leaving
- * ------------------------------------------------------------------------------------ */
+/* ---- holding, running, leaving ------------------------------------------------------------------------- */
 
 bool lane_held(const struct lane *lane)
 {
@@ -348,8 +346,7 @@ paramo_err lane_wait(struct lane *lane, bool (*done)(void *arg), void *arg, uint
     return lane->ops->wait(lane, done, arg, deadline);
 }
 
-/* ---- life cycle
- * -------------------------------------------------------------------------------------------------- */
+/* ---- life cycle ---------------------------------------------------------------------------------------- */
 
 paramo_err lane_create(struct env *env, const char *name, unsigned flags, struct lane **lane)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sm.h"
 #include "node/checkpoint.h"
 #include "node/member_slot.h"
 #include "node/node.h"
@@ -48,12 +49,26 @@ static void shard_takes_view(void *target, struct view *view)
 
 /* ---- what the member says ----------------------------------------------------------------------------- */
 
+static const struct sm machine = {
+    "member_slot",
+    {[MEMBER_SLOT_NEW] = {"new", SM_TO(MEMBER_SLOT_JOINING)},
+     [MEMBER_SLOT_JOINING] = {"joining", SM_TO(MEMBER_SLOT_JOINED) | SM_TO(MEMBER_SLOT_FAILED)},
+     [MEMBER_SLOT_JOINED] = {"joined", SM_TO(MEMBER_SLOT_ENDED)},
+     [MEMBER_SLOT_FAILED] = {"failed", 0},
+     [MEMBER_SLOT_ENDED] = {"ended", 0}}};
+
+static void move(struct member_slot *member_slot, enum member_slot_state to)
+{
+    sm_check(&machine, (unsigned)atomic_load(&member_slot->state), to);
+    atomic_store(&member_slot->state, (int)to);
+}
+
 static void member_slot_finish(struct member_slot *member_slot, enum member_slot_state state, paramo_err code,
                                const char *text)
 {
     member_slot->code = code;
     (void)snprintf(member_slot->text, sizeof member_slot->text, "%s", text ? text : "");
-    atomic_store(&member_slot->state, (int)state);
+    move(member_slot, state);
     lane_notify(member_slot->node->control);
 }
 
@@ -286,7 +301,7 @@ paramo_err member_slot_open(struct member_slot *member_slot, const char *schedul
         .progress = member_slot_progress,
         .on_order = member_slot->shards_count ? member_slot_order : NULL,
     };
-    atomic_store(&member_slot->state, MEMBER_SLOT_JOINING);
+    move(member_slot, MEMBER_SLOT_JOINING);
     return member_create(&config, &member_slot->member);
 }
 

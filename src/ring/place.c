@@ -530,8 +530,7 @@ free_both:
     return err;
 }
 
-/* ---- measuring ------------------------------------------------------------------------------------------
- */
+/* ---- measuring ----------------------------------------------------------------------------------------- */
 
 void ring_measure(const struct ring_shard *shards, struct ring_chains *chains)
 {

@@ -1,5 +1,6 @@
 #include "table/table_clear.h"
 
+#include "base/sm.h"
 #include "table/table_changes.h"
 #include "table/table_state.h"
 
@@ -18,7 +19,19 @@ static void index_follows(struct keyindex *x, const struct keyindex *before)
     x->first_arg = before->first_arg;
 }
 
-/* Takes the store, and leaves an empty one. */
+static const struct sm machine = {
+    "remains of a table",
+    {[REMAINS_VALUES] = {"values", SM_TO(REMAINS_INDEX)}, /* only tables of variable length have any */
+     [REMAINS_INDEX] = {"index", SM_TO(REMAINS_SLAB)},
+     [REMAINS_SLAB] = {"slab", 0}}};
+
+static void move(struct table_remains *r, enum remains_phase to)
+{
+    sm_check(&machine, r->phase, to);
+    r->phase = to;
+}
+
+/* Takes the store, and leaves an empty one. *r is zero. */
 static void store_detach(struct table *t, struct table_remains *r)
 {
     uint64_t seed = index_of(t)->seed;
@@ -27,18 +40,17 @@ static void store_detach(struct table *t, struct table_remains *r)
         table_var_init(&t->var, &t->spec, &t->mem, seed);
         index_follows(&t->var.index, &r->var.index);
         t->var.slab.marks = r->var.slab.marks;
-        r->phase = REMAINS_VALUES;
     } else if (is_small(t)) {
         r->small = t->small;
         table_small_init(&t->small, &t->spec, &t->mem, seed);
         index_follows(&t->small.index, &r->small.index);
-        r->phase = REMAINS_INDEX;
+        move(r, REMAINS_INDEX);
     } else {
         r->sparse = t->sparse;
         table_sparse_init(&t->sparse, &t->spec, &t->mem, seed);
         index_follows(&t->sparse.index, &r->sparse.index);
         t->sparse.slab.marks = r->sparse.slab.marks;
-        r->phase = REMAINS_INDEX;
+        move(r, REMAINS_INDEX);
     }
 }
 
@@ -50,14 +62,14 @@ static bool remains_step(const struct table *t, struct table_remains *r)
     switch (r->phase) {
     case REMAINS_VALUES:
         if (table_var_free_step(&r->var, &r->rows_at, STEP_ROWS)) {
-            r->phase = REMAINS_INDEX;
+            move(r, REMAINS_INDEX);
         }
         return false;
     case REMAINS_INDEX:
         if (!keyindex_clear_step(index, &r->segments_at, STEP_SEGMENTS)) {
             return false;
         }
-        r->phase = REMAINS_SLAB;
+        move(r, REMAINS_SLAB);
         return is_small(t);
     case REMAINS_SLAB:
         break;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mutant.h"
+#include "base/sm.h"
 #include "table/table_state.h"
 
 enum {
@@ -30,6 +31,20 @@ void table_page_close(struct table_page *page)
     free(page->scratch);
     free(page->sort);
     *page = (struct table_page){.phase = TABLE_PAGE_DONE};
+}
+
+static const struct sm machine = {
+    "page",
+    {[TABLE_PAGE_SWEEP] = {"sweep", SM_TO(TABLE_PAGE_SHRINK) | SM_TO(TABLE_PAGE_SORT)},
+     [TABLE_PAGE_SHRINK] = {"shrink", SM_TO(TABLE_PAGE_SWEEP)},
+     [TABLE_PAGE_SORT] = {"sort", SM_TO(TABLE_PAGE_TRIM)},
+     [TABLE_PAGE_TRIM] = {"trim", SM_TO(TABLE_PAGE_DONE)},
+     [TABLE_PAGE_DONE] = {"done", 0}}};
+
+static void move(struct table_page *page, enum table_page_phase to)
+{
+    sm_check(&machine, page->phase, to);
+    page->phase = to;
 }
 
 /* An array without its last keys. True: it is no longer than `least`. */
@@ -122,7 +137,7 @@ static paramo_err choose_end(struct table_page *page)
     page->to = sample[rank < most ? rank : most];
     free(sample);
     page->looked = page->kept = 0;
-    page->phase = TABLE_PAGE_SHRINK;
+    move(page, TABLE_PAGE_SHRINK);
     return PARAMO_OK;
 }
 
@@ -139,7 +154,7 @@ static void shrink(struct table_page *page, size_t keys)
     page->n = page->kept;
     if (MUTANT(page_end_stays))
         page->to = UINT64_MAX;
-    page->phase = TABLE_PAGE_SWEEP;
+    move(page, TABLE_PAGE_SWEEP);
 }
 
 static paramo_err sort_begin(struct table_page *page)
@@ -150,7 +165,7 @@ static paramo_err sort_begin(struct table_page *page)
         return err_memory((page->n + 1) * sizeof *page->scratch);
     keysort_start(page->sort, page->keys, page->scratch, page->n);
     page->scratch_room = page->n + 1;
-    page->phase = TABLE_PAGE_SORT;
+    move(page, TABLE_PAGE_SORT);
     return PARAMO_OK;
 }
 
@@ -165,7 +180,7 @@ static void sort_end(struct table_page *page)
     }
     free(page->sort);
     page->sort = NULL;
-    page->phase = TABLE_PAGE_TRIM;
+    move(page, TABLE_PAGE_TRIM);
 }
 
 /* What is left is the keys, and no more room than they need. */
@@ -174,7 +189,7 @@ static void trim_step(struct table_page *page)
     if (page->scratch)
         (void)trim(&page->scratch, &page->scratch_room, 0);
     else if (trim(&page->keys, &page->room, page->n + 1))
-        page->phase = TABLE_PAGE_DONE;
+        move(page, TABLE_PAGE_DONE);
 }
 
 static paramo_err sweep(struct table_page *page, size_t keys, table_wants wants, void *arg)

@@ -33,9 +33,9 @@ struct table_remains {
         struct table_small small;
         struct table_var var;
     };
-    enum { REMAINS_VALUES, REMAINS_INDEX, REMAINS_SLAB } phase; /* what goes next */
-    uint64_t rows_at;                                           /* VALUES: of a VAR table; a hash */
-    size_t segments_at;                                         /* INDEX */
+    enum remains_phase { REMAINS_VALUES, REMAINS_INDEX, REMAINS_SLAB } phase; /* what is freed next */
+    uint64_t rows_at;   /* VALUES: of a VAR table; a hash */
+    size_t segments_at; /* INDEX */
 };
 
 struct table {

@@ -175,7 +175,7 @@ static void on_answer(struct link *l, struct slice *p, const struct wire_head *h
             in_words(l, status, text ? seg[WIRE_SEG_BODY].data : NULL, text ? seg[WIRE_SEG_BODY].len : 0));
     } else if (place(l, p, h, seg, nseg)) {
         link_forget(p);
-        p->state = SLICE_ANSWERED;
+        slice_move(p, SLICE_ANSWERED);
         bool resent = p->resent;
         struct request *r = chunk->request;
         if (--chunk->unanswered == 0)

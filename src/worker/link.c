@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sm.h"
 #include "cluster/session/control_message.h"
 #include "worker/answer.h"
 #include "worker/client_impl.h"
@@ -15,6 +16,36 @@
 #define PAUSE_MIN (10 * ENV_MS)
 #define PAUSE_MAX ENV_SEC
 enum { PROBES_AT_ONCE = 32, PROBES_OUT_MAX = 256, SAMPLE_EVERY = 8 };
+
+/* ---- states ---- */
+
+static const struct sm link_machine = {
+    "link",
+    {[LINK_IDLE] = {"idle", SM_TO(LINK_CONNECTING)},
+     [LINK_CONNECTING] = {"connecting", SM_TO(LINK_UP) | SM_TO(LINK_PAUSE)},
+     [LINK_PAUSE] = {"pause", SM_TO(LINK_IDLE)},
+     [LINK_UP] = {"up", SM_TO(LINK_PAUSE)}}};
+
+static const struct sm slice_machine = {
+    "slice",
+    {[SLICE_IDLE] = {"idle", SM_TO(SLICE_IDLE) | SM_TO(SLICE_QUEUED) | SM_TO(SLICE_RESEND) |
+                                 SM_TO(SLICE_SENT) | SM_TO(SLICE_ANSWERED)},
+     [SLICE_QUEUED] = {"queued", SM_TO(SLICE_IDLE) | SM_TO(SLICE_RESEND)},
+     [SLICE_RESEND] = {"resend", SM_TO(SLICE_IDLE)},
+     [SLICE_SENT] = {"sent", SM_TO(SLICE_IDLE) | SM_TO(SLICE_RESEND)},
+     [SLICE_ANSWERED] = {"answered", SM_TO(SLICE_IDLE)}}};
+
+static void link_move(struct link *l, enum link_state to)
+{
+    sm_check(&link_machine, l->state, to);
+    l->state = to;
+}
+
+void slice_move(struct slice *p, enum slice_state to)
+{
+    sm_check(&slice_machine, p->state, to);
+    p->state = to;
+}
 
 /* ---- lists of slices ---- */
 
@@ -62,7 +93,7 @@ static void queue_by_priority(struct link *l, struct slice *p)
         at->overtaken++;
         before = at;
     }
-    p->state = SLICE_QUEUED;
+    slice_move(p, SLICE_QUEUED);
     list_insert(&l->queue, before, p);
 }
 
@@ -71,7 +102,7 @@ static void resend_by_number(struct link *l, struct slice *p)
     struct slice *before = NULL;
     for (struct slice *at = l->resend.tail; at && at->chunk->number > p->chunk->number; at = at->prev)
         before = at;
-    p->state = SLICE_RESEND;
+    slice_move(p, SLICE_RESEND);
     list_insert(&l->resend, before, p);
 }
 
@@ -86,7 +117,7 @@ void link_forget(struct slice *p)
     }
     if (p->state != SLICE_IDLE && p->state != SLICE_ANSWERED)
         list_remove(list_of(p), p);
-    p->state = SLICE_IDLE;
+    slice_move(p, SLICE_IDLE);
 }
 
 void link_name(const struct link *l, char text[LINK_NAME_MAX])
@@ -227,13 +258,13 @@ static bool transmit(struct link *l, struct slice *p)
     }
     if (p->state != SLICE_IDLE)
         list_remove(list_of(p), p);
-    p->state = SLICE_IDLE;
+    slice_move(p, SLICE_IDLE);
     if (err) {
         chunk_failed(chunk, err, err_text());
         return true;
     }
     p->in_van = true;
-    p->state = SLICE_SENT;
+    slice_move(p, SLICE_SENT);
     p->sent_at = lane_now(c->lane);
     l->told = c->floor;
     l->told_at = p->sent_at;
@@ -264,7 +295,7 @@ void link_pump(struct link *l)
 void link_enqueue(struct link *l, struct slice *p)
 {
     if (l->state == LINK_UP && !l->blocked && !l->resend.head && !l->queue.head) {
-        p->state = SLICE_IDLE;
+        slice_move(p, SLICE_IDLE);
         if (transmit(l, p))
             return;
     }
@@ -408,14 +439,14 @@ static void retry_fire(struct lane_timer *timer)
 static void link_pause(struct link *l)
 {
     struct client *c = l->client;
-    l->state = LINK_PAUSE;
+    link_move(l, LINK_PAUSE);
     uint64_t pause = PAUSE_MIN << (l->failures < 7 ? l->failures : 7);
     if (pause > PAUSE_MAX)
         pause = PAUSE_MAX;
     pause = pause / 2 + env_random(lane_env(c->lane)) % (pause / 2 + 1);
     l->failures++;
     if (lane_timer_arm(c->lane, &l->pause, lane_now(c->lane) + pause)) {
-        l->state = LINK_IDLE; /* the next request connects again */
+        link_move(l, LINK_IDLE); /* the next request connects again */
         log_error("no memory for a timer: the connection to %s waits for the next request", l->address);
     }
 }
@@ -423,7 +454,7 @@ static void link_pause(struct link *l)
 static void pause_fire(struct lane_timer *timer)
 {
     struct link *l = container_of(timer, struct link, pause);
-    l->state = LINK_IDLE;
+    link_move(l, LINK_IDLE);
     link_pump(l);
     client_finish(l->client);
 }
@@ -465,7 +496,7 @@ static void link_up(void *arg, struct van_conn *conn, const struct welcome *welc
     }
     l->connector = NULL;
     l->conn = conn;
-    l->state = LINK_UP;
+    link_move(l, LINK_UP);
     l->blocked = false;
     l->failures = 0;
     l->trouble[0] = 0;
@@ -499,7 +530,7 @@ static void link_connect(struct link *l)
         .shard = l->index,
     };
     memcpy(config.hello.token, c->token, sizeof config.hello.token);
-    l->state = LINK_CONNECTING;
+    link_move(l, LINK_CONNECTING);
     if (connector_start(&config, &l->connector)) {
         (void)snprintf(l->trouble, sizeof l->trouble, "%s", err_text());
         l->connector = NULL;

@@ -25,6 +25,8 @@ void link_enqueue(struct link *l, struct slice *p);
 void link_again(struct link *l, struct slice *p);
 /* Takes the slice out of the link's lists. */
 void link_forget(struct slice *p);
+/* Its state moves on; the lists are the caller's. */
+void slice_move(struct slice *p, enum slice_state to);
 /* Sends what may be sent now. */
 void link_pump(struct link *l);
 /* The connection broke: its slices wait for the next one. */

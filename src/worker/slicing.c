@@ -87,7 +87,7 @@ static void slice_sent(struct van_frame *frame, paramo_err status)
     if (MUTANT(ack_when_sent) && !status && p->chunk->request->kind == REQUEST_PUSH &&
         p->state == SLICE_SENT) {
         link_forget(p);
-        p->state = SLICE_ANSWERED;
+        slice_move(p, SLICE_ANSWERED);
         if (--p->chunk->unanswered == 0)
             chunk_finished(p->link->client, p->chunk);
     }
@@ -105,7 +105,7 @@ static void slice_init(struct slice *p, struct chunk *chunk, struct link *link, 
     p->link = link;
     p->span = s;
     p->prev = p->next = NULL;
-    p->state = SLICE_IDLE;
+    p->state = SLICE_IDLE; /* begins */
     p->in_van = p->placing = p->resent = false;
     p->overtaken = 0;
     p->lens = NULL;

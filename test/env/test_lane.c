@@ -173,8 +173,7 @@ static void a_descriptor_wakes_thread_and_waiter(void **state)
     lane_destroy(lane);
 }
 
-/* ---- completions
- * -------------------------------------------------------------------------------------------------- */
+/* ---- completions --------------------------------------------------------------------------------------- */
 
 struct completion {
     struct lane_task task;
@@ -215,8 +214,7 @@ static void completions_run_in_order_after_the_release(void **state)
     lane_destroy(lane);
 }
 
-/* ---- many lanes passing messages round, with drivers: no wake-up is lost
- * ---------------------------------------------- */
+/* ---- many lanes passing messages round, with drivers: no wake-up is lost ------------------------------- */
 
 enum { RING_LANES = 4, RING_BALLS = 8, RING_HOPS = 4000, RING_WAITERS = 3 };
 

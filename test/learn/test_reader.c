@@ -304,8 +304,7 @@ static void a_full_disk_costs_only_time(void **s)
     reader_close(r);
 }
 
-/* ---- threads asking for parts
- * ---------------------------------------------------------------------------------- */
+/* ---- threads asking for parts -------------------------------------------------------------------------- */
 
 static struct reader *shared;
 static atomic_ullong next_part, rows_seen, key_sum;
@@ -358,8 +357,7 @@ static void threads_share_a_reader(void **s)
     }
 }
 
-/* ---- errors
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------------------------------------- */
 
 static void bad_lines(void **s)
 {
@@ -548,8 +546,7 @@ static void truncated(void **s)
     reader_close(r);
 }
 
-/* ---- pipes and interruption
- * ------------------------------------------------------------------------------------ */
+/* ---- pipes and interruption ---------------------------------------------------------------------------- */
 
 struct feed {
     int fd;

@@ -13,8 +13,7 @@ const struct conf_van conf_van = {.open = inproc_open,
                                   .large_bytes = (CONF_SLOW ? 8 : 64) << 20,
                                   .large_count = CONF_SLOW ? 4 : 16};
 
-/* ---- a frame that the receiver is just using
- * ------------------------------------------------------------------- */
+/* ---- a frame that the receiver is just using ----------------------------------------------------------- */
 
 static atomic_bool inside, withdrawing;
 static struct van_frame *used;

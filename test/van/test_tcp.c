@@ -27,8 +27,7 @@ const struct conf_van conf_van = {.open = tcp_open,
                                   .large_bytes = (CONF_SLOW ? 8 : 64) << 20,
                                   .large_count = CONF_SLOW ? 4 : 40};
 
-/* ---- a peer that is a bare socket
- * ------------------------------------------------------------------------------ */
+/* ---- a peer that is a bare socket ---------------------------------------------------------------------- */
 
 static int raw_connect(const struct conf *c)
 {
@@ -195,8 +194,7 @@ static void test_garbage(void **state)
     conf_close(c);
 }
 
-/* ---- a peer that does not read
- * -------------------------------------------------------------------------------- */
+/* ---- a peer that does not read ------------------------------------------------------------------------- */
 
 struct silent {
     struct conf *c;
@@ -385,8 +383,7 @@ static void test_gathered_leave(void **state)
     silent_close(&s);
 }
 
-/* ---- displacing
- * ----------------------------------------------------------------------------------------------- */
+/* ---- displacing ---------------------------------------------------------------------------------------- */
 
 static paramo_err displaced_frame(struct peer *peer, const uint8_t *head, const struct van_seg *seg,
                                   unsigned nseg)
@@ -432,8 +429,7 @@ static void test_displace(void **state)
     conf_close(c);
 }
 
-/* ---- addresses
- * ------------------------------------------------------------------------------------------------ */
+/* ---- addresses ----------------------------------------------------------------------------------------- */
 
 static void accept_any(void *arg, struct van_conn *conn)
 {
@@ -527,8 +523,7 @@ static void test_closed_while_resolving(void **state)
     conf_close(c);
 }
 
-/* ---- out of descriptors
- * --------------------------------------------------------------------------------------- */
+/* ---- out of descriptors -------------------------------------------------------------------------------- */
 
 static atomic_uint pauses;
 

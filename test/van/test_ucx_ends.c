@@ -35,8 +35,7 @@ static void exchange(struct conf *c)
     conf_wait(c->lane[1], &c->server[0].frames, 20);
 }
 
-/* ---- who goes by UCX
- * ----------------------------------------------------------------------------------------- */
+/* ---- who goes by UCX ----------------------------------------------------------------------------------- */
 
 static atomic_uint reasons;
 static const char *reason;
@@ -126,8 +125,7 @@ static void test_with_a_tcp_peer(void **state)
     van_destroy(other);
 }
 
-/* ---- peers that are killed
- * ----------------------------------------------------------------------------------- */
+/* ---- peers that are killed ----------------------------------------------------------------------------- */
 
 /* Where UCX puts its segments for this test and its children alone: others on the machine have theirs. */
 static char segments[] = "/dev/shm/paramo-test-XXXXXX";

@@ -21,8 +21,7 @@ static void ucx_open(struct env **env, struct van **van)
 const struct conf_van conf_van = {
     .open = ucx_open, .close = van_destroy, .listen_address = "127.0.0.1:0", .dead_address = "127.0.0.1:1"};
 
-/* ---- a peer by hand
- * ------------------------------------------------------------------------------------------- */
+/* ---- a peer by hand ------------------------------------------------------------------------------------ */
 
 static int connector(const char *address)
 {
@@ -95,8 +94,7 @@ static void is_broken(struct conf *c, unsigned lane, struct peer *peer)
     assert_int_equal(peer->why, PARAMO_E_PROTOCOL);
 }
 
-/* ---- tests
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- tests --------------------------------------------------------------------------------------------- */
 
 static void own_frames_out_of_place(void **state)
 {

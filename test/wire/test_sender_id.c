@@ -29,7 +29,8 @@ static void each_field_counts(void **state)
 static void there_and_back(void **state)
 {
     (void)state;
-    static const uint8_t golden[] = {9, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 57, 48, 0, 0, 0, 0, 0, 0};
+    static const uint8_t golden[] = {9, 0, 0, 0, 2,  0,  0, 0, 3, 0, 0, 0,
+                                     0, 0, 0, 0, 57, 48, 0, 0, 0, 0, 0, 0};
     uint8_t bytes[24];
     struct writer w = writer_over(bytes, sizeof bytes);
     sender_id_encode_aligned(&example, &w);

@@ -11,7 +11,7 @@
 
 struct entry {
     uint64_t number, id, base, base_id;
-    enum { WHOLE, ATTEMPT, DAMAGED } state;
+    enum { WHOLE, ATTEMPT, DAMAGED } is;
     bool mine, stays;
 };
 
@@ -41,13 +41,13 @@ static void add(void *arg, uint64_t number, paramo_err status, const char *text,
     struct entry *e = &list[p->count++];
     *e = (struct entry){.number = number};
     if (m) {
-        e->state = WHOLE;
+        e->is = WHOLE;
         e->id = m->id;
         e->base = m->base;
         e->base_id = m->base_id;
         e->mine = p->mine(p->arg, m);
     } else if (status == PARAMO_E_NOT_FOUND || status == PARAMO_E_CORRUPT) {
-        e->state = status == PARAMO_E_CORRUPT ? DAMAGED : ATTEMPT;
+        e->is = status == PARAMO_E_CORRUPT ? DAMAGED : ATTEMPT;
     } else { /* its base is unknown */
         p->err = status;
         (void)snprintf(p->text, sizeof p->text, "%s", text);
@@ -68,14 +68,14 @@ static void choose(struct pruning *p, size_t keep)
     uint64_t newest = 0;
     for (size_t i = p->count; i-- > 0;) {
         struct entry *e = &p->list[i];
-        if (e->state == WHOLE) {
+        if (e->is == WHOLE) {
             newest = newest ? newest : e->number;
             e->stays = e->stays || !e->mine || keep > 0;
             keep -= e->mine && keep > 0;
             if (e->stays)
                 keep_base(p, i);
         } else {
-            e->stays = e->state == DAMAGED || e->number > newest;
+            e->stays = e->is == DAMAGED || e->number > newest;
         }
     }
 }
@@ -123,14 +123,14 @@ static paramo_err remove_entry(struct fs *fs, const char *dir, const struct entr
 {
     char folder[FS_PATH_MAX], path[FS_PATH_MAX];
     paramo_err err = ckpt_paths(dir, e->number, "manifest", folder, path);
-    if (!err && e->state == WHOLE && !MUTANT(files_before_manifest)) {
+    if (!err && e->is == WHOLE && !MUTANT(files_before_manifest)) {
         err = fs_unlink(fs, path);
         if (!err)
             err = fs_sync_dir(fs, folder);
     }
     if (!err)
         err = empty(fs, folder);
-    if (!err && e->state != WHOLE) /* its owner may have written a manifest in between */
+    if (!err && e->is != WHOLE) /* its owner may have written a manifest in between */
         err = empty(fs, folder);
     return err ? err : fs_remove_dir(fs, folder);
 }

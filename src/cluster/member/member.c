@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sm.h"
 #include "cluster/member/member_calls.h"
 #include "cluster/member/member_orders.h"
 #include "cluster/session/control_message.h"
@@ -37,6 +38,20 @@ static void drop_connection(struct member *m)
     member_calls_unsend(m);
 }
 
+static const struct sm machine = {
+    "member",
+    {[MEMBER_JOINING] = {"joining", SM_TO(MEMBER_JOINED) | SM_TO(MEMBER_ENDED) | SM_TO(MEMBER_CLOSED)},
+     [MEMBER_JOINED] = {"joined", SM_TO(MEMBER_LEAVING) | SM_TO(MEMBER_ENDED) | SM_TO(MEMBER_CLOSED)},
+     [MEMBER_LEAVING] = {"leaving", SM_TO(MEMBER_ENDED) | SM_TO(MEMBER_CLOSED)},
+     [MEMBER_ENDED] = {"ended", SM_TO(MEMBER_CLOSED)},
+     [MEMBER_CLOSED] = {"closed", 0}}};
+
+static void move(struct member *m, enum member_state to)
+{
+    sm_check(&machine, m->state, to);
+    m->state = to;
+}
+
 static void next_scheduler(struct member *m)
 {
     m->scheduler_at = (m->scheduler_at + 1) % m->schedulers_count;
@@ -61,7 +76,7 @@ static void end(struct member *m, paramo_err status, bool keep_connection)
     stop_dialling(m);
     if (!keep_connection)
         drop_connection(m);
-    m->state = MEMBER_ENDED;
+    move(m, MEMBER_ENDED);
     if (status == PARAMO_OK)
         (void)err_set(PARAMO_E_SHUTDOWN, "the job is over");
     m->end_status = status ? status : PARAMO_E_SHUTDOWN;
@@ -83,7 +98,7 @@ void member_has_left(struct member *m)
 {
     stop_dialling(m);
     if (m->state == MEMBER_JOINED)
-        m->state = MEMBER_LEAVING;
+        move(m, MEMBER_LEAVING);
 }
 
 /* ---- messages ----------------------------------------------------------------------------------------- */
@@ -92,7 +107,7 @@ static paramo_err joined_perhaps(struct member *m)
 {
     if (m->state != MEMBER_JOINING || !m->registered || !m->view)
         return PARAMO_OK;
-    m->state = MEMBER_JOINED;
+    move(m, MEMBER_JOINED);
     lane_timer_cancel(m->config.lane, &m->limit_timer);
     m->config.on_joined(m->config.arg, PARAMO_OK, "");
     return PARAMO_OK;
@@ -491,7 +506,7 @@ void member_destroy(struct member *m)
 {
     if (!m)
         return;
-    m->state = MEMBER_CLOSED; /* callbacks that begin a call are refused */
+    move(m, MEMBER_CLOSED); /* callbacks that begin a call are refused */
     stop_dialling(m);
     lane_timer_cancel(m->config.lane, &m->beat_timer);
     if (m->conn)

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/sm.h"
 #include "cluster/meta/store_dir.h"
 
 /*
@@ -316,12 +317,23 @@ static void blocking_job_free(struct store_blocking_job *c)
     free(c);
 }
 
+static const struct sm machine = {"store",
+                                  {[STORE_OPEN] = {"open", SM_TO(STORE_STARTING)},
+                                   [STORE_STARTING] = {"starting", SM_TO(STORE_OPEN) | SM_TO(STORE_READY)},
+                                   [STORE_READY] = {"ready", 0}}};
+
+static void move(struct dir_store *s, enum store_phase to)
+{
+    sm_check(&machine, s->phase, to);
+    s->phase = to;
+}
+
 static void start_done(struct blocking_job *blocking_job)
 {
     struct store_blocking_job *c = container_of(blocking_job, struct store_blocking_job, blocking_job);
     struct dir_store *s = c->store;
     if (!s->closed)
-        s->phase = c->status ? STORE_OPEN : STORE_READY;
+        move(s, c->status ? STORE_OPEN : STORE_READY);
     struct store_state state = {.term = s->term, .records = c->records.data, .bytes = c->records.len};
     if (blocking_job_over(c))
         c->started(c->arg, c->status, c->status ? NULL : &state);
@@ -370,7 +382,7 @@ static paramo_err dir_start(struct store *store, store_started_fn *done, void *a
     if (!c)
         return err_memory(sizeof *c);
     c->started = done;
-    s->phase = STORE_STARTING;
+    move(s, STORE_STARTING);
     store_post(s, c);
     return PARAMO_OK;
 }

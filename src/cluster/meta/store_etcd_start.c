@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/sm.h"
 #include "cluster/meta/store_etcd_call.h"
 #include "cluster/meta/store_etcd_impl.h"
 #include "cluster/meta/store_etcd_lead.h"
@@ -9,13 +10,28 @@
 
 /* ---- the start: looking, the campaign, reading -------------------------------------------------------- */
 
+static const struct sm machine = {
+    "lead",
+    {[PHASE_OPEN] = {"open", SM_TO(PHASE_WATCH)},
+     [PHASE_WATCH] = {"watch", SM_TO(PHASE_WATCH) | SM_TO(PHASE_GRANT) | SM_TO(PHASE_OPEN)},
+     [PHASE_GRANT] = {"grant", SM_TO(PHASE_WATCH) | SM_TO(PHASE_CAMPAIGN) | SM_TO(PHASE_OPEN)},
+     [PHASE_CAMPAIGN] = {"campaign", SM_TO(PHASE_WATCH) | SM_TO(PHASE_READ) | SM_TO(PHASE_OPEN)},
+     [PHASE_READ] = {"read", SM_TO(PHASE_WATCH) | SM_TO(PHASE_OPEN) | SM_TO(PHASE_READY)},
+     [PHASE_READY] = {"ready", 0}}};
+
+static void move(struct etcd_store *s, enum phase to)
+{
+    sm_check(&machine, s->phase, to);
+    s->phase = to;
+}
+
 /* The end of a start. */
 static void start_ends(struct etcd_store *s, paramo_err err)
 {
     store_started_fn *started = s->started;
     struct store_state state = {.term = s->term, .records = s->found.data, .bytes = s->found.len};
     s->started = NULL;
-    s->phase = err ? PHASE_OPEN : PHASE_READY;
+    move(s, err ? PHASE_OPEN : PHASE_READY);
     struct writer found = s->found;
     s->found = (struct writer){0};
     started(s->started_arg, err, err ? NULL : &state);
@@ -24,7 +40,7 @@ static void start_ends(struct etcd_store *s, paramo_err err)
 
 void meta_watch_in(struct etcd_store *s, uint32_t ms)
 {
-    s->phase = PHASE_WATCH;
+    move(s, PHASE_WATCH);
     s->look_at = meta_now(s) + ms * ENV_MS;
 }
 
@@ -96,7 +112,7 @@ static void looked(struct etcd_store *s, paramo_err err)
     else if (led)
         somebody_leads(s, &answer, term);
     else
-        s->phase = PHASE_GRANT;
+        move(s, PHASE_GRANT);
     etcd_answer_fini(&answer);
 }
 
@@ -113,7 +129,7 @@ void meta_granted(struct etcd_store *s, paramo_err err)
     if (err)
         start_fails(s, err);
     else
-        s->phase = PHASE_CAMPAIGN;
+        move(s, PHASE_CAMPAIGN);
 }
 
 static void read_ends(struct etcd_store *s)
@@ -199,7 +215,7 @@ static void campaigned(struct etcd_store *s, paramo_err err)
     s->found = (struct writer){0};
     s->pieces_found = 0;
     memcpy(s->read_from, meta_record_key(s, s->head.first, 0).text, sizeof s->read_from);
-    s->phase = PHASE_READ;
+    move(s, PHASE_READ);
     if (!s->head.pieces)
         read_ends(s);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mutant.h"
+#include "base/sm.h"
 
 /* Members of the chain; there may be empty levels between them. */
 static unsigned length(const struct ring_chains *chains, size_t partition)
@@ -366,10 +367,23 @@ static void plan(struct migrations *m)
 
 /* ---- ends ---------------------------------------------------------------------------------------------- */
 
+static const struct sm machine = {
+    "migration",
+    {[MIGRATION_PLANNED] = {"planned", SM_TO(MIGRATION_COPYING) | SM_TO(MIGRATION_NONE)},
+     [MIGRATION_COPYING] = {"copying", SM_TO(MIGRATION_FULL) | SM_TO(MIGRATION_NONE)},
+     [MIGRATION_FULL] = {"full", SM_TO(MIGRATION_PAUSED) | SM_TO(MIGRATION_NONE)},
+     [MIGRATION_PAUSED] = {"paused", SM_TO(MIGRATION_NONE)}}};
+
+static void move(struct migration *migration, enum migration_state to)
+{
+    sm_check(&machine, migration->state, to);
+    migration->state = to;
+}
+
 static void end(struct migrations *m, struct migration *migration, bool committed)
 {
     struct migration over = *migration;
-    migration->state = MIGRATION_NONE;
+    move(migration, MIGRATION_NONE);
     m->ops->end(m->arg, &over, committed);
 }
 
@@ -475,7 +489,7 @@ void migrations_agreed(struct migrations *m, uint64_t id, uint16_t shard)
     migration->from_ready |= shard == migration->from;
     migration->to_ready |= shard == migration->to;
     if (migration->from_ready && migration->to_ready)
-        migration->state = MIGRATION_COPYING;
+        move(migration, MIGRATION_COPYING);
 }
 
 void migrations_full(struct migrations *m, uint64_t id)
@@ -483,7 +497,7 @@ void migrations_full(struct migrations *m, uint64_t id)
     struct migration *migration = find(m, id);
     if (!migration || migration->state != MIGRATION_COPYING)
         return;
-    migration->state = MIGRATION_FULL;
+    move(migration, MIGRATION_FULL);
     if (MUTANT(commit_before_handover))
         commit(m, migration);
     else
@@ -500,7 +514,7 @@ void migrations_paused(struct migrations *m, uint64_t id)
         migrations_failed(m, id);
         return;
     }
-    migration->state = MIGRATION_PAUSED;
+    move(migration, MIGRATION_PAUSED);
     commit(m, migration);
 }
 

@@ -60,5 +60,7 @@ struct scheduler {
 
 /* scheduler.c: the node is DEAD or LEFT. Tells barriers and pools, and ends the job if it was the last. */
 void sched_node_gone(struct sched_node *node);
+/* scheduler.c: the job's state moves on. */
+void sched_move(struct scheduler *s, enum sched_state to);
 
 #endif

@@ -38,7 +38,7 @@ void sched_end_deposed(struct scheduler *s)
     char text[CALL_TEXT_MAX];
     snprintf(text, sizeof text, "%s", err_text());
     log_info("scheduler: %s", text);
-    s->state = SCHED_OVER;
+    sched_move(s, SCHED_OVER);
     s->end.status = PARAMO_E_FENCED;
     snprintf(s->end.text, sizeof s->end.text, "%s", text);
     struct lane *lane = s->config.lane;
@@ -83,7 +83,7 @@ static void end_due(struct lane_timer *timer)
     }
     if (sure)
         sched_end_tell(s); /* a disk that cannot take it keeps nobody waiting for longer */
-    s->state = SCHED_OVER;
+    sched_move(s, SCHED_OVER);
     if (s->config.store)
         sched_save_nothing(s, report_over);
     else
@@ -106,7 +106,7 @@ void sched_end_begin(struct scheduler *s, paramo_err status, const char *text)
     if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
         return;
     s->end.awaits_worker = false;
-    s->state = SCHED_ENDING;
+    sched_move(s, SCHED_ENDING);
     s->end.since = lane_now(s->config.lane);
     s->end.status = status;
     snprintf(s->end.text, sizeof s->end.text, "%s", text);

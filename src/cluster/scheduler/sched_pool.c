@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/sm.h"
 #include "cluster/scheduler/sched.h"
 #include "wire/pool_calls.h"
 
@@ -128,10 +129,24 @@ static paramo_err lease_add(struct sched_pool *pool, uint32_t unit, int32_t owne
     return lease_put(pool, ++pool->tokens, unit, owner, node);
 }
 
+/* Whether a unit is reported twice is the lease's to know: `done` may follow `done`. */
+static const struct sm machine = {
+    "work unit",
+    {[UNIT_FREE] = {"free", SM_TO(UNIT_LEASED) | SM_TO(UNIT_VOID)},
+     [UNIT_LEASED] = {"leased", SM_TO(UNIT_FREE) | SM_TO(UNIT_DONE) | SM_TO(UNIT_VOID)},
+     [UNIT_DONE] = {"done", SM_TO(UNIT_FREE) | SM_TO(UNIT_DONE)},
+     [UNIT_VOID] = {"void", 0}}};
+
+static void unit_move(struct unit *unit, enum unit_state to)
+{
+    sm_check(&machine, unit->state, to);
+    unit->state = to;
+}
+
 static void unit_release(struct sched_pool *pool, uint32_t unit)
 {
     unit_changed(pool, unit);
-    pool->units[unit].state = UNIT_FREE;
+    unit_move(&pool->units[unit], UNIT_FREE);
     pool->free++;
     if (unit < pool->cursor)
         pool->cursor = unit;
@@ -194,8 +209,8 @@ static void chain_owners(struct sched_pool *pool)
 static void begin_round(struct sched_pool *pool)
 {
     for (uint32_t i = 0; i < pool->count; i++)
-        if (pool->units[i].state != UNIT_VOID)
-            pool->units[i].state = UNIT_FREE;
+        if (pool->units[i].state != UNIT_VOID && pool->units[i].state != UNIT_FREE)
+            unit_move(&pool->units[i], UNIT_FREE);
     chain_owners(pool);
     pool->free = pool->count - pool->voids;
     pool->done = 0;
@@ -293,13 +308,13 @@ static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_
             pool->cursor = unit;
         return err;
     }
-    pool->units[unit].state = UNIT_LEASED;
+    unit_move(&pool->units[unit], UNIT_LEASED);
     pool->free--;
-    result->state = POOL_GOT;
-    result->unit = (struct work_unit){.stream = pool->units[unit].stream,
-                                      .round = round,
-                                      .index = pool->units[unit].index,
-                                      .token = pool->tokens};
+    *result = (struct pool_next_result){.state = POOL_GOT,
+                                        .unit = {.stream = pool->units[unit].stream,
+                                                 .round = round,
+                                                 .index = pool->units[unit].index,
+                                                 .token = pool->tokens}};
     result->view = sched_view_number(node->sched);
     return PARAMO_OK;
 }
@@ -435,7 +450,7 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
         return;
     }
     struct unit *unit = &pool->units[lease->unit];
-    unit->state = UNIT_DONE;
+    unit_move(unit, UNIT_DONE);
     unit->owner = lease->owner;
     pool->done++;
     if (!MUTANT(lease_returned_twice))
@@ -461,7 +476,7 @@ static void stream_ends(struct sched_pool *pool, uint32_t first)
         if (unit->state == UNIT_DONE || unit->state == UNIT_VOID)
             continue;
         pool->free -= unit->state == UNIT_FREE;
-        unit->state = UNIT_VOID;
+        unit_move(unit, UNIT_VOID);
         pool->voids++;
     }
     for (struct lease *lease = pool->leased, *next; lease; lease = next) {
@@ -644,7 +659,7 @@ static paramo_err lease_restore(struct sched_pool *pool, uint32_t unit, uint64_t
         return damaged();
     struct sched_node *node = sched_roster_find_incarnation(pool->sched, pool->owners[owner].incarnation);
     if (!node || node->state != SNODE_ABSENT || MUTANT(lease_forgotten)) {
-        pool->units[unit].state = UNIT_FREE;
+        unit_move(&pool->units[unit], UNIT_FREE);
         return PARAMO_OK;
     }
     return lease_put(pool, token, unit, (int32_t)owner, node);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/sm.h"
 #include "cluster/scheduler/sched.h"
 #include "cluster/session/address.h"
 #include "wire/register_call.h"
@@ -187,11 +188,25 @@ static void reply_registered(struct sched_node *node)
     writer_fini(&w);
 }
 
+static const struct sm machine = {
+    "node",
+    {[SNODE_WAITING] = {"waiting", SM_TO(SNODE_JOINED)},
+     [SNODE_JOINED] = {"joined", SM_TO(SNODE_ABSENT) | SM_TO(SNODE_DEAD) | SM_TO(SNODE_LEFT)},
+     [SNODE_ABSENT] = {"absent", SM_TO(SNODE_JOINED) | SM_TO(SNODE_DEAD) | SM_TO(SNODE_LEFT)},
+     [SNODE_DEAD] = {"dead", 0},
+     [SNODE_LEFT] = {"left", 0}}};
+
+static void move(struct sched_node *node, enum sched_node_state to)
+{
+    sm_check(&machine, node->state, to);
+    node->state = to;
+}
+
 static void assign_place(struct sched_node *node, struct slot_list *slots, uint32_t rank)
 {
     static const uint32_t first_id[SLOTS] = {PARAMO_ID_SCHEDULER, PARAMO_ID_SERVER(0), PARAMO_ID_WORKER(0)};
     wait_remove(node);
-    node->state = SNODE_JOINED;
+    move(node, SNODE_JOINED);
     node->rank = rank;
     node->info.id = first_id[slots - node->sched->roster.slots] + 2 * rank;
     node->info.alive = true;
@@ -311,7 +326,7 @@ static void gather(struct scheduler *s)
         sched_end_begin(s, err, err_text());
         return;
     }
-    s->state = SCHED_RUNNING;
+    sched_move(s, SCHED_RUNNING);
     sched_migrations_settled(s); /* only rebalancing after a change is logged */
     log_info("scheduler: complete with %" PRIu32 " servers and %" PRIu32 " workers",
              s->roster.slots[SLOTS_SERVERS].count, s->roster.slots[SLOTS_WORKERS].count);
@@ -577,7 +592,7 @@ static void welcome_back(struct sched_node *node, struct sched_peer *peer, uint6
         return;
     if (node->state == SNODE_ABSENT) {
         lane_timer_cancel(s->config.lane, &node->timer);
-        node->state = SNODE_JOINED;
+        move(node, SNODE_JOINED);
         log_info("scheduler: %s is back", sched_roster_label(node, label));
         sched_migrations_check(s);
     }
@@ -621,7 +636,7 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
 {
     struct scheduler *s = node->sched;
     lane_timer_cancel(s->config.lane, &node->timer);
-    node->state = state;
+    move(node, state);
     node->info.alive = false;
     node->info.left = state == SNODE_LEFT;
     slots_of(s, node->info.role)->gone++;
@@ -759,7 +774,7 @@ void sched_roster_connection_lost(struct sched_node *node)
     } else if (node->state == SNODE_JOINED) {
         if (MUTANT(work_unit_returned_too_soon))
             sched_pool_node_gone(node);
-        node->state = SNODE_ABSENT;
+        move(node, SNODE_ABSENT);
         sched_migrations_check(s);
         node->timer.fire = not_back_in_time;
         if (lane_timer_arm(s->config.lane, &node->timer, now(s) + s->config.rejoin_ms * ENV_MS))

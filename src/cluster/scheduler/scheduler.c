@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/sm.h"
 
 enum {
     HEARTBEAT_MS = 1000,
@@ -13,6 +14,19 @@ enum {
     FRAME_BYTES = 64 << 20,
     MIGRATION_KIB_PER_S = 64 << 10
 };
+
+static const struct sm machine = {
+    "job",
+    {[SCHED_GATHERING] = {"gathering", SM_TO(SCHED_RUNNING) | SM_TO(SCHED_ENDING) | SM_TO(SCHED_OVER)},
+     [SCHED_RUNNING] = {"running", SM_TO(SCHED_ENDING) | SM_TO(SCHED_OVER)},
+     [SCHED_ENDING] = {"ending", SM_TO(SCHED_OVER)},
+     [SCHED_OVER] = {"over", 0}}};
+
+void sched_move(struct scheduler *s, enum sched_state to)
+{
+    sm_check(&machine, s->state, to);
+    s->state = to;
+}
 
 void sched_node_gone(struct sched_node *node)
 {
@@ -77,9 +91,10 @@ static paramo_err restore(struct scheduler *s)
     paramo_err err = sched_records_restore(s);
     if (err || !sched_roster_slots(s, SLOTS_WORKERS)->count || !sched_roster_slots(s, SLOTS_WORKERS)->node[0])
         return err;
-    s->state = SCHED_RUNNING;
+    sched_move(s, SCHED_RUNNING);
     sched_view_change(s); /* what is saved whole has it, though the job ends: without a view nothing counts */
-    s->state = sched_end_is_told(s) ? SCHED_ENDING : SCHED_RUNNING;
+    if (sched_end_is_told(s))
+        sched_move(s, SCHED_ENDING);
     log_info("scheduler: goes on with a job, in term %" PRIu32 ", after view %" PRIx64, s->term,
              sched_view_number(s));
     if (sched_end_is_told(s))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sm.h"
 #include "server/replication/forward.h"
 #include "server/shard/clearing.h"
 #include "server/snapshot/ckpt_rows.h"
@@ -209,6 +210,18 @@ static paramo_err send_rows(struct migration_source *g, const struct shard_table
     return err;
 }
 
+static const struct sm machine = {"migration_source",
+                                  {[MIGRATION_SOURCE_COPYING] = {"copying", SM_TO(MIGRATION_SOURCE_FULL)},
+                                   [MIGRATION_SOURCE_FULL] = {"full", SM_TO(MIGRATION_SOURCE_PAUSING)},
+                                   [MIGRATION_SOURCE_PAUSING] = {"pausing", SM_TO(MIGRATION_SOURCE_PAUSED)},
+                                   [MIGRATION_SOURCE_PAUSED] = {"paused", 0}}};
+
+static void move(struct migration_source *g, enum migration_source_state to)
+{
+    sm_check(&machine, g->state, to);
+    g->state = to;
+}
+
 /* One turn: sends one block of rows, or examines MIGRATION_TURN_ROWS rows. */
 static paramo_err turn(struct migration_source *g)
 {
@@ -220,7 +233,7 @@ static paramo_err turn(struct migration_source *g)
         if (!t) {
             paramo_err err = send_step(g, MIGRATION_STEP_FULL, NULL, 0);
             if (!err)
-                g->state = MIGRATION_SOURCE_FULL;
+                move(g, MIGRATION_SOURCE_FULL);
             return err;
         }
         if (clearing_touches(t, g->partitions)) /* removed rows are not sent */
@@ -539,7 +552,7 @@ void migration_source_check_pause(struct chain *c)
         if (concerned && st->acked < st->mark && !MUTANT(paused_too_soon))
             return;
     }
-    g->state = MIGRATION_SOURCE_PAUSED;
+    move(g, MIGRATION_SOURCE_PAUSED);
     report_paused(g, PARAMO_OK);
 }
 
@@ -579,7 +592,7 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
         chain_reopen(s);
         return err;
     }
-    g->state = MIGRATION_SOURCE_PAUSING;
+    move(g, MIGRATION_SOURCE_PAUSING);
     g->paused_at = lane_now(s->lane);
     g->reads_wait = m->takes_over;
     g->paused = done;

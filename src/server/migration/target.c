@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sm.h"
 #include "server/replication/follow.h"
 #include "server/replication/forward.h"
 #include "server/replication/succession.h"
@@ -447,6 +448,17 @@ static paramo_err on_lost(struct migration_target *k, const struct migration_mes
     return PARAMO_OK;
 }
 
+static const struct sm machine = {"migration_target",
+                                  {[MIGRATION_TARGET_FILLING] = {"filling", SM_TO(MIGRATION_TARGET_FULL)},
+                                   [MIGRATION_TARGET_FULL] = {"full", SM_TO(MIGRATION_TARGET_LAST)},
+                                   [MIGRATION_TARGET_LAST] = {"last", 0}}};
+
+static void move(struct migration_target *k, enum migration_target_state to)
+{
+    sm_check(&machine, k->state, to);
+    k->state = to;
+}
+
 static paramo_err on_migration(struct chain_source *source, const struct migration_message *m, bool *done)
 {
     struct chain *c = source->shard->chain;
@@ -467,7 +479,9 @@ static paramo_err on_migration(struct chain_source *source, const struct migrati
     case MIGRATION_STEP_ROWS:
         return k->state == MIGRATION_TARGET_FILLING ? on_rows(k, m, done) : wrong("rows after the last");
     case MIGRATION_STEP_FULL:
-        k->state = MIGRATION_TARGET_FULL;
+        if (!sm_may(&machine, k->state, MIGRATION_TARGET_FULL))
+            return wrong("all rows, twice");
+        move(k, MIGRATION_TARGET_FULL);
         report_full(k, PARAMO_OK);
         break;
     case MIGRATION_STEP_RECORDS:
@@ -479,9 +493,11 @@ static paramo_err on_migration(struct chain_source *source, const struct migrati
     default:
         if (m->bytes != 8 * (size_t)k->order.partitions)
             return wrong("orders of other partitions");
+        if (!sm_may(&machine, k->state, MIGRATION_TARGET_LAST))
+            return wrong("the last before all rows");
         for (unsigned i = 0; i < k->order.partitions; i++)
             *(k->last ? &k->last[i] : &c->last[k->order.first + i]) = migration_order_of(m, i);
-        k->state = MIGRATION_TARGET_LAST;
+        move(k, MIGRATION_TARGET_LAST);
     }
     *done = true;
     return PARAMO_OK;

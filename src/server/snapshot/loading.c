@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/sm.h"
 #include "server/migration/migration.h"
 #include "server/shard/clearing.h"
 #include "server/shard/slice.h"
@@ -178,6 +179,19 @@ static void mark(struct loading *ld, bool lost)
     }
 }
 
+static const struct sm machine = {
+    "loading",
+    {[HOLDING] = {"holding", SM_TO(HELD) | SM_TO(LOADING)}, /* a load without a hold begins at once */
+     [HELD] = {"held", SM_TO(LOADING)},
+     [LOADING] = {"loading", SM_TO(LOADED)},
+     [LOADED] = {"loaded", 0}}};
+
+static void move(struct loading *ld, enum loading_phase to)
+{
+    sm_check(&machine, ld->phase, to);
+    ld->phase = to;
+}
+
 static void told(struct loading *ld, paramo_err status)
 {
     ld->config.done(ld->config.arg, status, NULL);
@@ -205,7 +219,7 @@ static void finish(struct loading *ld)
     if (ld->err)
         log_error("%s, shard %u: loading checkpoint %" PRIu64 " failed: %s",
                   view_id_label(s->config.node, label), s->config.index, ld->config.number, ld->text);
-    ld->phase = LOADED;
+    move(ld, LOADED);
     if (ld->err)
         (void)err_set(ld->err, "%s", ld->text);
     told(ld, ld->err);
@@ -512,7 +526,7 @@ void loading_check(struct shard *s)
         load_abort(s, err_set(PARAMO_E_CANCELLED, "another scheduler leads now"));
         slice_resume_view_deferred(s);
     } else if (ld->phase == HOLDING && all_have_all(s)) {
-        ld->phase = HELD;
+        move(ld, HELD);
         told(ld, PARAMO_OK);
     }
 }
@@ -601,7 +615,7 @@ static paramo_err start(struct shard *s, struct loading *ld)
     if (!ld->dir)
         return err_memory(strlen(ld->config.dir));
     memcpy(ld->reads, ld->mine[RING_REPLICAS_MAX], sizeof ld->reads);
-    ld->phase = LOADING;
+    move(ld, LOADING);
     s->loading = ld;
     s->saved_id = 0;
     ld->posted = true;

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sm.h"
 #include "van/core.h"
 #include "van/outq.h"
 #include "van/pool.h"
@@ -115,8 +116,7 @@ static struct inproc_van *van_of(struct van *van)
     return (struct inproc_van *)van;
 }
 
-/* ---- memory
- * -------------------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------------------- */
 
 static void parcels_free(struct mailbox *box)
 {
@@ -152,8 +152,7 @@ static void listener_unref_locked(struct inproc_listener *l)
         free(l);
 }
 
-/* ---- between the lanes
- * --------------------------------------------------------------------------------------- */
+/* ---- between the lanes --------------------------------------------------------------------------------- */
 
 /* Makes e's lane look at its mailboxes; the caller holds a reference to the pipe. */
 static void kick(struct inproc_end *e)
@@ -189,8 +188,7 @@ static void push_all(struct mailbox *box, struct queue *q)
                                                     memory_order_relaxed));
 }
 
-/* ---- sending
- * ------------------------------------------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------------------------------------- */
 
 static void hook_arm(struct inproc_end *e)
 {
@@ -334,8 +332,7 @@ static void send_abort(struct inproc_end *e, paramo_err status)
     outq_cancel(&e->out, status);
 }
 
-/* ---- the end
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------------------------------------- */
 
 static void end_free(struct lane_task *task)
 {
@@ -349,11 +346,25 @@ static void send_goodbye(struct inproc_end *e)
     kick(e->peer);
 }
 
+static const struct sm machine = {
+    "end of an inproc connection",
+    {[END_UNBORN] = {"unborn", SM_TO(END_OPEN)},
+     [END_OPEN] = {"open", SM_TO(END_BROKEN) | SM_TO(END_FLUSHING) | SM_TO(END_CLOSED)},
+     [END_BROKEN] = {"broken", SM_TO(END_CLOSED)},
+     [END_FLUSHING] = {"flushing", SM_TO(END_CLOSED)},
+     [END_CLOSED] = {"closed", 0}}};
+
+static void move(struct inproc_end *e, enum end_state to)
+{
+    sm_check(&machine, e->state, to);
+    e->state = to;
+}
+
 static void end_close(struct inproc_end *e, paramo_err status)
 {
     if (e->state == END_CLOSED)
         return;
-    e->state = END_CLOSED;
+    move(e, END_CLOSED);
     van_orphan_remove(&e->base);
     lane_timer_cancel(e->base.lane, &e->deadline);
     send_abort(e, status);
@@ -375,7 +386,7 @@ static void end_break(struct inproc_end *e, paramo_err why)
     if (e->state != END_OPEN)
         return;
     err_text_copy(text);
-    e->state = END_BROKEN;
+    move(e, END_BROKEN);
     send_abort(e, why);
     send_goodbye(e);
     if (e->state == END_BROKEN && e->base.user_ops)
@@ -398,7 +409,7 @@ static void inproc_close(struct van_conn *base, bool flush)
         return;
     }
     base->user_ops = NULL;
-    e->state = END_FLUSHING;
+    move(e, END_FLUSHING);
     van_orphan_add(base);
     hook_arm(e);
 }
@@ -428,8 +439,7 @@ static void hook_run(struct lane_task *task)
         e->base.user_ops->writable(e->base.user, &e->base);
 }
 
-/* ---- receiving
- * ----------------------------------------------------------------------------------------------- */
+/* ---- receiving ----------------------------------------------------------------------------------------- */
 
 static void collect_returns(struct inproc_end *e, struct queue *returned)
 {
@@ -575,8 +585,7 @@ static void end_run(struct lane_task *task)
     pipe_unref(pipe);
 }
 
-/* ---- moving
- * -------------------------------------------------------------------------------------------------- */
+/* ---- moving -------------------------------------------------------------------------------------------- */
 
 static void move_arrive(struct lane_task *task)
 {
@@ -612,8 +621,7 @@ static void inproc_move(struct van_conn *base, struct lane *lane,
     lane_at_end(from, &e->end);
 }
 
-/* ---- listening and connecting
- * -------------------------------------------------------------------------------- */
+/* ---- listening and connecting -------------------------------------------------------------------------- */
 
 static void accept_run(struct lane_task *task)
 {
@@ -623,7 +631,7 @@ static void accept_run(struct lane_task *task)
     pthread_mutex_lock(&van->lock);
     bool closed = l->closed;
     pthread_mutex_unlock(&van->lock);
-    e->state = END_OPEN;
+    move(e, END_OPEN);
     if (closed)
         end_close(e, PARAMO_E_CLOSED);
     else
@@ -674,7 +682,7 @@ static paramo_err inproc_connect(struct van *base, struct lane *lane, const char
     (void)snprintf(pipe->end[0].base.peer, sizeof pipe->end[0].base.peer, "%s", address);
     (void)snprintf(pipe->end[1].base.peer, sizeof pipe->end[1].base.peer, "inproc:%u", number);
     van_set_user(&pipe->end[0].base, user_ops, user);
-    pipe->end[0].state = END_OPEN;
+    move(&pipe->end[0], END_OPEN);
     atomic_init(&pipe->refs, l ? 2 : 1);
     if (l) {
         pipe->listener = l;

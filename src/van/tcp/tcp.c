@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/sm.h"
 #include "van/tcp/tcp_listen.h"
 #include "van/tcp/tcp_recv.h"
 #include "van/tcp/tcp_send.h"
@@ -54,8 +55,7 @@ static void socket_end(struct tcp_conn *conn)
     conn->source.fd = -1;
 }
 
-/* ---- the end
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------------------------------------- */
 
 static void conn_free(struct lane_task *task)
 {
@@ -81,11 +81,28 @@ static void conn_stop(struct tcp_conn *conn, paramo_err status)
     tcp_send_abort(conn, status);
 }
 
+static const struct sm machine = {
+    "tcp connection",
+    {[TCP_RESOLVING] = {"resolving",
+                        SM_TO(TCP_CONNECTING) | SM_TO(TCP_OPEN) | SM_TO(TCP_BROKEN) | SM_TO(TCP_GONE)},
+     [TCP_CONNECTING] = {"connecting",
+                         SM_TO(TCP_CONNECTING) | SM_TO(TCP_OPEN) | SM_TO(TCP_BROKEN) | SM_TO(TCP_GONE)},
+     [TCP_OPEN] = {"open", SM_TO(TCP_DRAINED) | SM_TO(TCP_BROKEN) | SM_TO(TCP_GONE)},
+     [TCP_DRAINED] = {"drained", SM_TO(TCP_BROKEN) | SM_TO(TCP_GONE)},
+     [TCP_BROKEN] = {"broken", SM_TO(TCP_GONE)},
+     [TCP_GONE] = {"gone", 0}}};
+
+static void move(struct tcp_conn *conn, enum tcp_state to)
+{
+    sm_check(&machine, conn->state, to);
+    conn->state = to;
+}
+
 void tcp_discard(struct tcp_conn *conn, paramo_err status)
 {
     if (conn->state == TCP_GONE)
         return;
-    conn->state = TCP_GONE;
+    move(conn, TCP_GONE);
     van_orphan_remove(&conn->base);
     conn_stop(conn, status);
     conn->end.run = conn_free;
@@ -102,7 +119,7 @@ void tcp_break(struct tcp_conn *conn, paramo_err why)
         return;
     }
     err_text_copy(text);
-    conn->state = TCP_BROKEN;
+    move(conn, TCP_BROKEN);
     conn_stop(conn, why);
     if (conn->state == TCP_BROKEN && conn->base.user_ops)
         conn->base.user_ops->closed(conn->base.user, &conn->base, why, text);
@@ -149,8 +166,7 @@ void tcp_abandon(struct van_conn *base)
     tcp_discard(tcp_of(base), PARAMO_E_CLOSED);
 }
 
-/* ---- rounds
- * -------------------------------------------------------------------------------------------------- */
+/* ---- rounds -------------------------------------------------------------------------------------------- */
 
 static void hook_run(struct lane_task *task)
 {
@@ -171,7 +187,7 @@ static void hook_run(struct lane_task *task)
             tcp_ways(conn)->finish(conn);
         else
             (void)shutdown(conn->source.fd, SHUT_WR);
-        conn->state = TCP_DRAINED;
+        move(conn, TCP_DRAINED);
     }
     bool writable = outq_writable(&conn->out, &conn->base.limits);
     if (writable && conn->base.user_ops && conn->base.user_ops->writable)
@@ -185,12 +201,11 @@ paramo_err tcp_conn_open(struct tcp_conn *conn)
     if (err)
         conn->source.dead = true;
     else
-        conn->state = TCP_OPEN;
+        move(conn, TCP_OPEN);
     return err;
 }
 
-/* ---- connecting
- * ---------------------------------------------------------------------------------------------- */
+/* ---- connecting ---------------------------------------------------------------------------------------- */
 
 static bool connected_to_itself(int fd)
 {
@@ -221,7 +236,7 @@ static void connect_next(struct tcp_conn *conn, int cause)
         }
         conn->source.fd = fd;
         conn->source.events = EPOLLOUT;
-        conn->state = TCP_CONNECTING;
+        move(conn, TCP_CONNECTING);
         if (lane_source_add(conn->base.lane, &conn->source)) {
             conn->source.dead = true;
             tcp_break_later(conn, PARAMO_E_SYSTEM);
@@ -255,7 +270,7 @@ static void connect_done(struct tcp_conn *conn)
         tcp_break(conn, PARAMO_E_SYSTEM);
         return;
     }
-    conn->state = TCP_OPEN;
+    move(conn, TCP_OPEN);
     tcp_hook(conn);
 }
 
@@ -318,8 +333,7 @@ paramo_err tcp_connect(struct van *van, struct lane *lane, const char *address,
     return PARAMO_OK;
 }
 
-/* ---- moving
- * -------------------------------------------------------------------------------------------------- */
+/* ---- moving -------------------------------------------------------------------------------------------- */
 
 static void move_arrive(struct lane_task *task)
 {
@@ -363,8 +377,7 @@ void tcp_move(struct van_conn *base, struct lane *lane, void (*arrived)(void *ar
     lane_at_end(base->lane, &conn->end);
 }
 
-/* ---- the van
- * ------------------------------------------------------------------------------------------------- */
+/* ---- the van ------------------------------------------------------------------------------------------- */
 
 static void tcp_destroy(struct van *van)
 {

@@ -30,8 +30,7 @@ static char by_memory;
 #define CARRY_IN()   ((void)0)
 #endif
 
-/* ---- messages
- * ------------------------------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------------------ */
 
 static void send_failed(struct ucx_way *way, ucs_status_t status)
 {
@@ -153,8 +152,7 @@ const ucp_generic_dt_ops_t ucx_pack_ops = {.start_pack = pack_start,
                                            .unpack = unpack,
                                            .finish = pack_finish};
 
-/* ---- sending
- * -------------------------------------------------------------------------------------------------- */
+/* ---- sending ------------------------------------------------------------------------------------------- */
 
 /* Through our area: copied into it now, read from there by the peer. What fits lies in one piece (run). */
 static size_t area_write(struct ucx_way *way, const struct iovec *iov, int n, size_t len)
@@ -203,8 +201,7 @@ size_t ucx_write(struct tcp_conn *conn, const struct iovec *iov, int n)
     return sent == NULL ? way->message_len : 0;
 }
 
-/* ---- receiving
- * ------------------------------------------------------------------------------------------------ */
+/* ---- receiving ----------------------------------------------------------------------------------------- */
 
 static void room_tell(struct ucx_way *way);
 

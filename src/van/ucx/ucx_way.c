@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/sm.h"
 #include "van/tcp/tcp.h"
 #include "van/tcp/tcp_send.h"
 #include "van/ucx/ucx_lane.h"
@@ -36,9 +37,26 @@ static void way_finish(struct tcp_conn *conn)
     ucx_signal(conn->way, MESSAGE_END);
 }
 
+/* ucx_way_state.h draws them. */
+static const struct sm machine = {
+    "way",
+    {[WAY_NEW] = {"new", SM_TO(WAY_OFFERED) | SM_TO(WAY_ACCEPTED) | SM_TO(WAY_OFF)},
+     [WAY_OFFERED] = {"offered", SM_TO(WAY_READY_SENT) | SM_TO(WAY_OFF)},
+     [WAY_ACCEPTED] = {"accepted", SM_TO(WAY_SWITCH_SENT) | SM_TO(WAY_OFF)},
+     [WAY_READY_SENT] = {"ready_sent", SM_TO(WAY_UP) | SM_TO(WAY_OFF)},
+     [WAY_SWITCH_SENT] = {"switch_sent", SM_TO(WAY_UP) | SM_TO(WAY_OFF)},
+     [WAY_UP] = {"up", SM_TO(WAY_OFF)},
+     [WAY_OFF] = {"off", 0}}};
+
+static void move(struct ucx_way *way, enum way_state to)
+{
+    sm_check(&machine, way->state, to);
+    way->state = to;
+}
+
 void ucx_way_up(struct ucx_way *way)
 {
-    way->state = WAY_UP;
+    move(way, WAY_UP);
     lane_timer_cancel(way->conn->base.lane, &way->late);
     log_info("van: %s by %s", way->conn->base.peer, kind_text(way->kind));
     tcp_way_open(way->conn, 0);
@@ -53,8 +71,7 @@ void ucx_probe_came(struct ucx_way *way)
     ucx_way_up(way);
 }
 
-/* ---- the worker
- * ----------------------------------------------------------------------------------------------- */
+/* ---- the worker ---------------------------------------------------------------------------------------- */
 
 static void way_free(struct ucx_way *way)
 {
@@ -149,8 +166,7 @@ static paramo_err endpoint_begin(struct ucx_way *way, const struct ucx_setup *se
     return PARAMO_OK;
 }
 
-/* ---- setting up, by own frames on the socket
- * -------------------------------------------------------------------- */
+/* ---- setting up, by own frames on the socket ----------------------------------------------------------- */
 
 static paramo_err setup_send(struct ucx_way *way, const struct ucx_setup *what, bool last)
 {
@@ -184,7 +200,7 @@ static void way_off(struct ucx_way *way, const char *why)
 {
     struct tcp_conn *conn = way->conn;
     lane_timer_cancel(conn->base.lane, &way->late);
-    way->state = WAY_OFF;
+    move(way, WAY_OFF);
     area_close(&way->ours);
     area_close(&way->theirs);
     if (way->van->config.required)
@@ -231,7 +247,7 @@ static paramo_err offer(struct ucx_way *way)
         return PARAMO_OK;
     }
     what.area = way->ours.place;
-    way->state = WAY_OFFERED;
+    move(way, WAY_OFFERED);
     paramo_err err = setup_send(way, &what, false);
     return err ? err : late_arm(way);
 }
@@ -272,7 +288,7 @@ static paramo_err offer_came(struct ucx_way *way, const struct ucx_setup *o)
         decline(way, err ? "its memory cannot be shared" : "UCX failed there");
         return PARAMO_OK;
     }
-    way->state = WAY_ACCEPTED;
+    move(way, WAY_ACCEPTED);
     return PARAMO_OK;
 }
 
@@ -294,7 +310,7 @@ static paramo_err accept_came(struct ucx_way *way, const struct ucx_setup *a)
     if (may && !err)
         err = setup_address(way, SETUP_READY, true);
     if (may && !err) {
-        way->state = WAY_READY_SENT;
+        move(way, WAY_READY_SENT);
         return late_arm(way);
     }
     if (err)
@@ -313,7 +329,7 @@ static paramo_err ready_came(struct ucx_way *way, const struct ucx_setup *r)
     if (err)
         return err;
     way->conn->in_by_way = true;
-    way->state = WAY_SWITCH_SENT;
+    move(way, WAY_SWITCH_SENT);
     if (way->probed)
         ucx_probe_came(way);
     return PARAMO_OK;
@@ -360,8 +376,7 @@ static paramo_err way_own(struct tcp_conn *conn, const uint8_t *bytes, size_t le
     return err_set(PARAMO_E_PROTOCOL, "own frame %u is out of place", it.kind);
 }
 
-/* ---- life cycle
- * ----------------------------------------------------------------------------------------------- */
+/* ---- life cycle ---------------------------------------------------------------------------------------- */
 
 paramo_err ucx_way_prepare(struct tcp_conn *conn)
 {
