@@ -59,16 +59,28 @@ typedef enum paramo_placement {
     PARAMO_PLACE_RANGE = 4    /* contiguous equal ranges by server rank (ps-lite's rule, top key included) */
 } paramo_placement;
 
-/* Effect of a push on a row: w its parameters, g the pushed values. */
+/* Effect of a push on a row: w its parameters, g the pushed values. X(number, NAME, name); the numbers count up
+ * from 0. */
+/* clang-format off */
+#define PARAMO_OPTIMIZERS(X)                                                                \
+    X(0, ASSIGN,   assign)   /* w = g */                                                    \
+    X(1, ADD,      add)      /* w += g */                                                   \
+    X(2, SGD,      sgd)      /* w -= alpha (g + l2 w), then soft threshold alpha l1 */      \
+    X(3, MOMENTUM, momentum) /* v = momentum v + g + l2 w; w -= alpha v */                  \
+    X(4, ADAGRAD,  adagrad)  /* n += g^2; w -= alpha g / (beta + sqrt n) */                 \
+    X(5, FTRL,     ftrl)     /* FTRL-proximal, McMahan et al., KDD 2013, Algorithm 1 */     \
+    X(6, ADAM,     adam)     /* Kingma and Ba, ICLR 2015, Algorithm 1 */
+/* clang-format on */
+
 typedef enum paramo_optimizer {
-    PARAMO_OPT_ASSIGN = 0,   /* w = g */
-    PARAMO_OPT_ADD = 1,      /* w += g */
-    PARAMO_OPT_SGD = 2,      /* w -= alpha (g + l2 w), then soft threshold alpha l1 */
-    PARAMO_OPT_MOMENTUM = 3, /* v = momentum v + g + l2 w; w -= alpha v */
-    PARAMO_OPT_ADAGRAD = 4,  /* n += g^2; w -= alpha g / (beta + sqrt n) */
-    PARAMO_OPT_FTRL = 5,     /* FTRL-proximal, McMahan et al., KDD 2013, Algorithm 1 */
-    PARAMO_OPT_ADAM = 6      /* Kingma and Ba, ICLR 2015, Algorithm 1 */
+#define PARAMO_OPTIMIZERS_ENUM(number, NAME, name) PARAMO_OPT_##NAME = number,
+    PARAMO_OPTIMIZERS(PARAMO_OPTIMIZERS_ENUM)
+#undef PARAMO_OPTIMIZERS_ENUM
 } paramo_optimizer;
+
+/* How many there are. */
+#define PARAMO_OPTIMIZERS_ONE(number, NAME, name) +1
+#define PARAMO_OPTIMIZER_COUNT                    (0 PARAMO_OPTIMIZERS(PARAMO_OPTIMIZERS_ONE))
 
 /* Initial parameters of a row: a function of seed, key and column alone, so that a row starts with the same
  * values on every server and in every order. */

@@ -1,17 +1,19 @@
 #include "table/rowspec.h"
 
+#include "table/optimizer/optimizer_def.h"
 #include "table/table_options.h"
 
 void rowspec_setup(struct rowspec *s, const paramo_table_options *o)
 {
+    const struct optimizer_def *def = optimizer_def(o->optimizer);
     optimizer_setup(&s->optimizer, o);
     rowinit_setup(&s->init, o);
     s->dim = o->dim;
     s->value_bytes = table_dtype_size(o->dtype);
     s->param_bytes = o->dim * s->value_bytes;
     s->state_values = table_state_values(o);
-    s->planes = optimizer_planes(&s->optimizer);
-    s->counts = optimizer_counts(&s->optimizer);
+    s->planes = def->planes;
+    s->counts = def->counts;
 }
 
 void rowspec_initial(const struct rowspec *s, uint64_t key, uint32_t col, uint32_t ncols, void *out)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "table/optimizer.h"
+#include "table/optimizer/optimizer.h"
 #include "table/rowinit.h"
 
 struct rowspec {

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "table/optimizer/optimizer_def.h"
+
 void table_options_default(paramo_table_options *o)
 {
     *o = (paramo_table_options){
@@ -37,11 +39,6 @@ size_t table_dtype_size(paramo_dtype dtype)
     return 0;
 }
 
-static bool is_gradient(paramo_optimizer optimizer)
-{
-    return optimizer != PARAMO_OPT_ASSIGN && optimizer != PARAMO_OPT_ADD;
-}
-
 static paramo_err check_number(const char *field, float value, bool fine, const char *rule)
 {
     if (isfinite(value) && fine) {
@@ -50,41 +47,67 @@ static paramo_err check_number(const char *field, float value, bool fine, const 
     return err_set(PARAMO_E_INVALID, "table option %s is %g: must be %s", field, (double)value, rule);
 }
 
+enum limits { ABOVE_0, FROM_0, FROM_0_BELOW_1 };
+
+static bool within(float value, enum limits limits)
+{
+    switch (limits) {
+    case ABOVE_0:
+        return value > 0;
+    case FROM_0:
+        return value >= 0;
+    case FROM_0_BELOW_1:
+        return value >= 0 && value < 1;
+    }
+    return false;
+}
+
+/* The options that optimizers read, each with its limits. */
+static paramo_err check_optimizer_options(const paramo_table_options *o, unsigned read)
+{
+    static const char *const rules[] = {[ABOVE_0] = "finite and greater than 0",
+                                        [FROM_0] = "finite and not negative",
+                                        [FROM_0_BELOW_1] = "in [0, 1)"};
+    const struct {
+        enum optimizer_option option;
+        const char *name;
+        float value;
+        enum limits limits;
+    } options[] = {
+        {OPTIMIZER_ALPHA, "alpha", o->alpha, ABOVE_0},
+        {OPTIMIZER_L1, "l1", o->l1, FROM_0},
+        {OPTIMIZER_L2, "l2", o->l2, FROM_0},
+        {OPTIMIZER_BETA, "beta", o->beta, ABOVE_0},
+        {OPTIMIZER_MOMENTUM, "momentum", o->momentum, FROM_0_BELOW_1},
+        {OPTIMIZER_BETA1, "beta1", o->beta1, FROM_0_BELOW_1},
+        {OPTIMIZER_BETA2, "beta2", o->beta2, FROM_0_BELOW_1},
+        {OPTIMIZER_EPSILON, "epsilon", o->epsilon, ABOVE_0},
+    };
+    paramo_err err = PARAMO_OK;
+    for (size_t i = 0; i < sizeof options / sizeof *options && err == PARAMO_OK; i++) {
+        if (read & options[i].option) {
+            err = check_number(options[i].name, options[i].value, within(options[i].value, options[i].limits),
+                               rules[options[i].limits]);
+        }
+    }
+    return err;
+}
+
 static paramo_err check_optimizer(const paramo_table_options *o)
 {
-    if ((unsigned)o->optimizer > PARAMO_OPT_ADAM) {
+    if ((unsigned)o->optimizer >= PARAMO_OPTIMIZER_COUNT) {
         return err_set(PARAMO_E_INVALID, "table option optimizer is %u: no such optimizer",
                        (unsigned)o->optimizer);
     }
-    if (!is_gradient(o->optimizer)) {
-        return PARAMO_OK;
-    }
-    if (o->kind == PARAMO_TABLE_VAR) {
+    const struct optimizer_def *def = optimizer_def(o->optimizer);
+    if (def->input == OPTIMIZER_GRADIENT && o->kind == PARAMO_TABLE_VAR) {
         return err_set(PARAMO_E_INVALID,
                        "table option optimizer: a variable-length table takes assign and add only");
     }
-    if (o->dtype != PARAMO_F32) {
+    if (!def->kernel[o->dtype].rows) {
         return err_set(PARAMO_E_INVALID, "table option dtype: optimizers other than assign and add need F32");
     }
-    paramo_err err;
-    bool needs_beta = o->optimizer == PARAMO_OPT_FTRL || o->optimizer == PARAMO_OPT_ADAGRAD;
-    if ((err = check_number("alpha", o->alpha, o->alpha > 0, "finite and greater than 0")) ||
-        (err = check_number("l1", o->l1, o->l1 >= 0, "finite and not negative")) ||
-        (err = check_number("l2", o->l2, o->l2 >= 0, "finite and not negative")) ||
-        (needs_beta && (err = check_number("beta", o->beta, o->beta > 0, "finite and greater than 0")))) {
-        return err;
-    }
-    if (o->optimizer == PARAMO_OPT_MOMENTUM) {
-        return check_number("momentum", o->momentum, o->momentum >= 0 && o->momentum < 1, "in [0, 1)");
-    }
-    if (o->optimizer == PARAMO_OPT_ADAM) {
-        if ((err = check_number("beta1", o->beta1, o->beta1 >= 0 && o->beta1 < 1, "in [0, 1)")) ||
-            (err = check_number("beta2", o->beta2, o->beta2 >= 0 && o->beta2 < 1, "in [0, 1)"))) {
-            return err;
-        }
-        return check_number("epsilon", o->epsilon, o->epsilon > 0, "finite and greater than 0");
-    }
-    return PARAMO_OK;
+    return check_optimizer_options(o, def->options);
 }
 
 /* Smallest and largest initial value that converts to the type without overflow. */
@@ -206,20 +229,8 @@ paramo_placement table_options_placement(const paramo_table_options *o)
 
 size_t table_state_values(const paramo_table_options *o)
 {
-    switch (o->optimizer) {
-    case PARAMO_OPT_ASSIGN:
-    case PARAMO_OPT_ADD:
-    case PARAMO_OPT_SGD:
-        return 0;
-    case PARAMO_OPT_MOMENTUM:
-    case PARAMO_OPT_ADAGRAD:
-        return o->dim;
-    case PARAMO_OPT_FTRL:
-        return 2 * (size_t)o->dim;
-    case PARAMO_OPT_ADAM:
-        return 2 * (size_t)o->dim + 1;
-    }
-    return 0;
+    const struct optimizer_def *def = optimizer_def(o->optimizer);
+    return def->planes * (size_t)o->dim + def->counts;
 }
 
 size_t table_row_values(const paramo_table_options *o, bool with_state)
@@ -230,5 +241,5 @@ size_t table_row_values(const paramo_table_options *o, bool with_state)
 bool table_options_cuttable(const paramo_table_options *o)
 {
     return (o->kind == PARAMO_TABLE_SPARSE || o->kind == PARAMO_TABLE_DENSE) &&
-           o->optimizer != PARAMO_OPT_ADAM;
+           !optimizer_def(o->optimizer)->counts;
 }

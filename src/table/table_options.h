@@ -28,13 +28,12 @@ MUST_USE paramo_err table_options_check(const paramo_table_options *o);
 paramo_placement table_options_placement(const paramo_table_options *o);
 /* Bytes of one value. */
 size_t table_dtype_size(paramo_dtype dtype);
-/* Values of optimizer state per row (F32): momentum dim, AdaGrad dim, FTRL 2 dim, Adam 2 dim + 1, others 0.
- */
+/* Values of optimizer state per row (F32): dim for each plane of the optimizer, and one for its count. */
 size_t table_state_values(const paramo_table_options *o);
 /* Values of a row as table_get_rows gives it. */
 size_t table_row_values(const paramo_table_options *o, bool with_state);
-/* May a chunk be cut inside a row? Not for VAR and USER, and not for Adam, whose step count belongs to the
- * row. */
+/* May a chunk be cut inside a row? Not for VAR and USER, and not where the optimizer counts the pushes
+ * of a row. */
 bool table_options_cuttable(const paramo_table_options *o);
 
 #endif

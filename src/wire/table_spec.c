@@ -79,7 +79,7 @@ paramo_err table_spec_check(const paramo_table_options *o)
         field = "dtype";
     else if (out_of(o->placement, PARAMO_PLACE_RANGE))
         field = "placement";
-    else if (out_of(o->optimizer, PARAMO_OPT_ADAM))
+    else if (out_of(o->optimizer, PARAMO_OPTIMIZER_COUNT - 1))
         field = "optimizer";
     else if (out_of(o->init, PARAMO_INIT_NORMAL))
         field = "init";

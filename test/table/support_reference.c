@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "table/optimizer/optimizer_def.h"
+#include "table/table_options.h"
+
 static float soft_threshold(float x, float t)
 {
     if (x > t) {
@@ -47,94 +50,111 @@ static double to_the(double b, unsigned t)
     return y;
 }
 
+/* One column of a push, t counted up already: h = g + l2 w. */
+struct column {
+    float *w, *s0, *s1, g, h, t;
+};
+typedef void reference_fn(const paramo_table_options *o, const struct column *c);
+
+static void reference_assign(const paramo_table_options *o, const struct column *c)
+{
+    (void)o;
+    *c->w = c->g;
+}
+
+static void reference_add(const paramo_table_options *o, const struct column *c)
+{
+    (void)o;
+    *c->w = *c->w + c->g;
+}
+
+static void reference_sgd(const paramo_table_options *o, const struct column *c)
+{
+    *c->w = soft_threshold(*c->w - o->alpha * c->h, o->alpha * o->l1);
+}
+
+static void reference_momentum(const paramo_table_options *o, const struct column *c)
+{
+    *c->s0 = o->momentum * *c->s0 + c->h;
+    *c->w = soft_threshold(*c->w - o->alpha * *c->s0, o->alpha * o->l1);
+}
+
+static void reference_adagrad(const paramo_table_options *o, const struct column *c)
+{
+    *c->s0 = at_most_max(*c->s0 + c->h * c->h);
+    float eta = o->alpha / (o->beta + sqrtf(*c->s0));
+    *c->w = soft_threshold(*c->w - eta * c->h, eta * o->l1);
+}
+
+static void reference_ftrl(const paramo_table_options *o, const struct column *c)
+{
+    float n = at_most_max(*c->s1 + c->g * c->g);
+    float sigma = (sqrtf(n) - sqrtf(*c->s1)) / o->alpha;
+    *c->s0 = *c->s0 + (c->g - sigma * *c->w);
+    *c->s1 = n;
+    *c->w = ftrl_w(o, *c->s0, n);
+}
+
+static void reference_adam(const paramo_table_options *o, const struct column *c)
+{
+    float c1 = (float)(1 / (1 - to_the((double)o->beta1, (unsigned)c->t)));
+    float c2 = (float)(1 / (1 - to_the((double)o->beta2, (unsigned)c->t)));
+    *c->s0 = o->beta1 * *c->s0 + (1 - o->beta1) * c->h;
+    float v = o->beta2 * *c->s1 + (1 - o->beta2) * (c->h * c->h);
+    *c->s1 = at_most_max(v);
+    float eta = o->alpha / (sqrtf(at_most_max(v * c2)) + o->epsilon);
+    *c->w = soft_threshold(*c->w - eta * (*c->s0 * c1), eta * o->l1);
+}
+
+/* Where zeros are not the state that a column with initial parameters begins with. */
+static void reference_ftrl_start(const paramo_table_options *o, const struct column *c)
+{
+    float w = *c->w;
+    *c->s0 = w == 0 ? 0 : -(w * (o->beta / o->alpha + o->l2) + sign(w) * o->l1);
+    *c->w = ftrl_w(o, *c->s0, 0);
+}
+
+static reference_fn *const push[] = {
+#define PUSH(number, NAME, name) [number] = reference_##name,
+    PARAMO_OPTIMIZERS(PUSH)
+#undef PUSH
+};
+static reference_fn *const start[PARAMO_OPTIMIZER_COUNT] = {[PARAMO_OPT_FTRL] = reference_ftrl_start};
+
+/* The planes and the count of pushes are those of the definition. */
+static struct column column_of(const paramo_table_options *o, float *row, size_t i)
+{
+    unsigned planes = optimizer_def(o->optimizer)->planes;
+    return (struct column){.w = row + i,
+                           .s0 = planes > 0 ? row + o->dim + i : NULL,
+                           .s1 = planes > 1 ? row + 2 * (size_t)o->dim + i : NULL};
+}
+
 void reference_push(const paramo_table_options *o, float *row, const float *g)
 {
-    float *w = row;
-    float *s0 = row + o->dim;
-    float *s1 = row + 2 * (size_t)o->dim;
-    float steps = 0;
-    if (o->optimizer == PARAMO_OPT_ADAM) {
-        float *t = row + 3 * (size_t)o->dim;
-        if (*t < 16777216) {
-            *t += 1;
-        }
-        steps = *t;
+    const struct optimizer_def *def = optimizer_def(o->optimizer);
+    float *t = row + (1 + (size_t)def->planes) * o->dim;
+    if (def->counts && *t < 16777216) {
+        *t += 1;
     }
     for (uint32_t i = 0; i < o->dim; i++) {
-        float h = g[i] + o->l2 * w[i];
-        switch (o->optimizer) {
-        case PARAMO_OPT_ASSIGN:
-            w[i] = g[i];
-            break;
-        case PARAMO_OPT_ADD:
-            w[i] = w[i] + g[i];
-            break;
-        case PARAMO_OPT_SGD:
-            w[i] = soft_threshold(w[i] - o->alpha * h, o->alpha * o->l1);
-            break;
-        case PARAMO_OPT_MOMENTUM:
-            s0[i] = o->momentum * s0[i] + h;
-            w[i] = soft_threshold(w[i] - o->alpha * s0[i], o->alpha * o->l1);
-            break;
-        case PARAMO_OPT_ADAGRAD: {
-            s0[i] = at_most_max(s0[i] + h * h);
-            float eta = o->alpha / (o->beta + sqrtf(s0[i]));
-            w[i] = soft_threshold(w[i] - eta * h, eta * o->l1);
-            break;
-        }
-        case PARAMO_OPT_FTRL: {
-            float n = at_most_max(s1[i] + g[i] * g[i]);
-            float sigma = (sqrtf(n) - sqrtf(s1[i])) / o->alpha;
-            s0[i] = s0[i] + (g[i] - sigma * w[i]);
-            s1[i] = n;
-            w[i] = ftrl_w(o, s0[i], n);
-            break;
-        }
-        case PARAMO_OPT_ADAM: {
-            float c1 = (float)(1 / (1 - to_the((double)o->beta1, (unsigned)steps)));
-            float c2 = (float)(1 / (1 - to_the((double)o->beta2, (unsigned)steps)));
-            s0[i] = o->beta1 * s0[i] + (1 - o->beta1) * h;
-            float v = o->beta2 * s1[i] + (1 - o->beta2) * (h * h);
-            s1[i] = at_most_max(v);
-            float eta = o->alpha / (sqrtf(at_most_max(v * c2)) + o->epsilon);
-            w[i] = soft_threshold(w[i] - eta * (s0[i] * c1), eta * o->l1);
-            break;
-        }
-        }
+        struct column c = column_of(o, row, i);
+        c.g = g[i];
+        c.h = g[i] + o->l2 * *c.w;
+        c.t = def->counts ? *t : 0;
+        push[o->optimizer](o, &c);
     }
 }
 
 void reference_start(const paramo_table_options *o, float *row)
 {
-    size_t dim = o->dim;
-    switch (o->optimizer) {
-    case PARAMO_OPT_ASSIGN:
-    case PARAMO_OPT_ADD:
-    case PARAMO_OPT_SGD:
-        return;
-    case PARAMO_OPT_MOMENTUM:
-    case PARAMO_OPT_ADAGRAD:
-        for (size_t i = 0; i < dim; i++) {
-            row[dim + i] = 0;
-        }
-        return;
-    case PARAMO_OPT_ADAM:
-        for (size_t i = 0; i < 2 * dim + 1; i++) {
-            row[dim + i] = 0;
-        }
-        return;
-    case PARAMO_OPT_FTRL:
-        for (size_t i = 0; i < dim; i++) {
-            float w = row[i];
-            float z = 0;
-            if (w != 0) {
-                z = -(w * (o->beta / o->alpha + o->l2) + sign(w) * o->l1);
-            }
-            row[dim + i] = z;
-            row[2 * dim + i] = 0;
-            row[i] = ftrl_w(o, z, 0);
-        }
-        return;
+    size_t values = table_row_values(o, true);
+    for (size_t i = o->dim; i < values; i++) {
+        row[i] = 0;
+    }
+    for (uint32_t i = 0; i < o->dim && start[o->optimizer]; i++) {
+        struct column c = column_of(o, row, i);
+        start[o->optimizer](o, &c);
     }
 }
 

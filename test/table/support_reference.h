@@ -1,7 +1,7 @@
 /*
  * The optimizers once more, slowly: one column after the other, written with branches as the papers'
- * pseudocode has it, to be checked by eye against the formulas that optimizer.h states. The kernels must give
- * the same bits. Also a random generator and helpers that the tests of this folder share.
+ * pseudocode has it, to be checked by eye against the formulas at the top of src/table/optimizer/opt_*.c. The
+ * kernels must give the same bits. Also a random generator and helpers that the tests of this folder share.
  */
 #ifndef TEST_TABLE_SUPPORT_REFERENCE_H
 #define TEST_TABLE_SUPPORT_REFERENCE_H

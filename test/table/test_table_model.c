@@ -306,7 +306,7 @@ static void run(paramo_table_kind kind, paramo_optimizer optimizer, uint32_t dim
 static void run_kind(paramo_table_kind kind)
 {
     uint64_t seed = 1;
-    for (unsigned optimizer = PARAMO_OPT_ASSIGN; optimizer <= PARAMO_OPT_ADAM; optimizer++) {
+    for (unsigned optimizer = 0; optimizer < PARAMO_OPTIMIZER_COUNT; optimizer++) {
         for (unsigned i = 0; i < 4; i++, seed++) {
             run(kind, (paramo_optimizer)optimizer, i % 2 ? 1 : DIM_MAX, seed);
         }

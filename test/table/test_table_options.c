@@ -39,7 +39,7 @@ static void bad_options_are_named(void **state)
     REFUSED(PARAMO_E_INVALID, "placement", o.placement = PARAMO_PLACE_DENSE);
     REFUSED(PARAMO_E_INVALID, "placement", o.kind = PARAMO_TABLE_DENSE; o.rows = 1;
             o.placement = PARAMO_PLACE_MIXED);
-    REFUSED(PARAMO_E_INVALID, "optimizer", o.optimizer = (paramo_optimizer)7);
+    REFUSED(PARAMO_E_INVALID, "optimizer", o.optimizer = (paramo_optimizer)PARAMO_OPTIMIZER_COUNT);
     REFUSED(PARAMO_E_INVALID, "F32", o.optimizer = PARAMO_OPT_SGD; o.dtype = PARAMO_F64);
     REFUSED(PARAMO_E_INVALID, "optimizer", o.optimizer = PARAMO_OPT_FTRL; o.kind = PARAMO_TABLE_VAR);
     REFUSED(PARAMO_E_INVALID, "alpha", o.optimizer = PARAMO_OPT_SGD; o.alpha = NAN);
@@ -84,7 +84,7 @@ static void sizes_follow(void **state)
 {
     (void)state;
     static const size_t state_values[] = {0, 0, 0, 5, 5, 10, 11};
-    for (unsigned i = 0; i <= PARAMO_OPT_ADAM; i++) {
+    for (unsigned i = 0; i < sizeof state_values / sizeof *state_values; i++) {
         paramo_table_options o;
         table_options_default(&o);
         o.optimizer = (paramo_optimizer)i;

@@ -210,11 +210,9 @@ static void state_survives_a_copy(void **state)
 {
     (void)state;
     enum { KEYS = 64, DIM = 3 };
-    static const paramo_optimizer all[] = {PARAMO_OPT_SGD, PARAMO_OPT_MOMENTUM, PARAMO_OPT_ADAGRAD,
-                                           PARAMO_OPT_FTRL, PARAMO_OPT_ADAM};
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-        struct table *a = make(all[k], DIM, NULL);
-        struct table *b = make(all[k], DIM, NULL);
+    for (paramo_optimizer k = 0; k < PARAMO_OPTIMIZER_COUNT; k++) {
+        struct table *a = make(k, DIM, NULL);
+        struct table *b = make(k, DIM, NULL);
         uint64_t keys[KEYS];
         float g[KEYS * DIM];
         float rows[KEYS * (3 * DIM + 1)];

@@ -1,0 +1,236 @@
+#include "table/optimizer/optimizer.h"
+
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "table/optimizer/optimizer_kernel.h"
+
+const struct optimizer_def *optimizer_def(paramo_optimizer kind)
+{
+    static const struct optimizer_def *const defs[] = {
+#define DEF(number, NAME, name) [number] = &optimizer_##name,
+        PARAMO_OPTIMIZERS(DEF)
+#undef DEF
+    };
+    assert((unsigned)kind < PARAMO_OPTIMIZER_COUNT);
+    return defs[kind];
+}
+
+/*
+ * Rows of at least GATHER_BELOW columns are spans. Shorter ones (linear models have rows of one) are gathered
+ * into spans of up to GATHER values and put back, which costs less than a square root one at a time.
+ */
+enum { GATHER = 64, GATHER_BELOW = 8 };
+
+struct gathered {
+    float w[GATHER], s0[GATHER], s1[GATHER];
+};
+
+static inline void copy_values(float *restrict to, const float *restrict from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] = from[i];
+    }
+}
+
+static void gather(struct gathered *to, void *const *rows, size_t count, size_t dim, unsigned planes)
+{
+    for (size_t i = 0; i < count; i++) {
+        const float *row = rows[i];
+        copy_values(to->w + i * dim, row, dim);
+        if (planes > 0) {
+            copy_values(to->s0 + i * dim, row + dim, dim);
+        }
+        if (planes > 1) {
+            copy_values(to->s1 + i * dim, row + 2 * dim, dim);
+        }
+    }
+}
+
+static void scatter(const struct gathered *from, void *const *rows, size_t count, size_t dim, unsigned planes)
+{
+    for (size_t i = 0; i < count; i++) {
+        float *row = rows[i];
+        copy_values(row, from->w + i * dim, dim);
+        if (planes > 0) {
+            copy_values(row + dim, from->s0 + i * dim, dim);
+        }
+        if (planes > 1) {
+            copy_values(row + 2 * dim, from->s1 + i * dim, dim);
+        }
+    }
+}
+
+void optimizer_rows_by_span(const struct optimizer *o, void *const *rows, size_t count, size_t dim,
+                            const void *g)
+{
+    const float *values = g;
+    if (dim >= GATHER_BELOW) {
+        for (size_t i = 0; i < count; i++) {
+            float *w = rows[i];
+            o->span(o, w, w + dim, w + 2 * dim, 0, values + i * dim, dim);
+        }
+        return;
+    }
+    unsigned planes = o->def->planes;
+    size_t batch = GATHER / dim;
+    struct gathered span;
+    for (size_t done = 0, m; done < count; done += m) {
+        m = count - done < batch ? count - done : batch;
+        if (dim == 1) { /* a constant for the compiler: copies of one value */
+            gather(&span, rows + done, m, 1, planes);
+            o->span(o, span.w, span.s0, span.s1, 0, values + done, m);
+            scatter(&span, rows + done, m, 1, planes);
+        } else {
+            gather(&span, rows + done, m, dim, planes);
+            o->span(o, span.w, span.s0, span.s1, 0, values + done * dim, m * dim);
+            scatter(&span, rows + done, m, dim, planes);
+        }
+    }
+}
+
+float optimizer_next_step(float t)
+{
+    return t < OPTIMIZER_STEPS_MAX ? t + 1.0F : OPTIMIZER_STEPS_MAX;
+}
+
+void optimizer_rows_counted(const struct optimizer *o, void *const *rows, size_t count, size_t dim,
+                            const void *g)
+{
+    const float *values = g;
+    for (size_t i = 0; i < count; i++) {
+        float *w = rows[i];
+        float t = optimizer_next_step(w[3 * dim]);
+        w[3 * dim] = t;
+        o->span(o, w, w + dim, w + 2 * dim, t, values + i * dim, dim);
+    }
+}
+
+void optimizer_setup(struct optimizer *o, const paramo_table_options *options)
+{
+    const struct optimizer_def *def = optimizer_def(options->optimizer);
+    const struct optimizer_kernel *kernel = &def->kernel[options->dtype];
+    *o = (struct optimizer){
+        .def = def,
+        .dtype = options->dtype,
+        .alpha = options->alpha,
+        .beta = options->beta,
+        .l1 = options->l1,
+        .l2 = options->l2,
+        .momentum = options->momentum,
+        .beta1 = options->beta1,
+        .beta2 = options->beta2,
+        .epsilon = options->epsilon,
+        .span = kernel->span[cpu_level()],
+        .rows = kernel->rows,
+    };
+}
+
+/* Is every |x| <= limit, and a number? Bits of non-negative floats order as integers, with infinity and NaN
+ * on top; one subtraction and one or per value, in integers, is cheap vector code on every machine. */
+static bool within_f32(const float *g, size_t n, float limit)
+{
+    uint32_t top;
+    memcpy(&top, &limit, sizeof top);
+    uint32_t bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, g + i, sizeof bits);
+        bad |= top - (bits & UINT32_C(0x7fffffff));
+    }
+    return bad >> 31 == 0;
+}
+
+static bool within_f64(const double *g, size_t n, double limit)
+{
+    uint64_t top;
+    memcpy(&top, &limit, sizeof top);
+    uint64_t bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bits;
+        memcpy(&bits, g + i, sizeof bits);
+        bad |= top - (bits & UINT64_C(0x7fffffffffffffff));
+    }
+    return bad >> 63 == 0;
+}
+
+static paramo_err refuse_f32(const float *g, size_t n, float limit, const char *what)
+{
+    size_t i = 0;
+    while (i < n && fabsf(g[i]) <= limit) {
+        i++;
+    }
+    double x = i < n ? (double)g[i] : 0.0;
+    return err_set(PARAMO_E_NUMERIC, "%s %zu of %zu is %g: %s", what, i, n, x,
+                   isfinite(x) ? "the model has diverged" : "not a finite number");
+}
+
+paramo_err optimizer_check(const struct optimizer *o, const void *g, size_t n)
+{
+    if (o->def->input == OPTIMIZER_ANY) {
+        return PARAMO_OK;
+    }
+    if (o->dtype == PARAMO_F32) {
+        float limit = o->def->input == OPTIMIZER_FINITE ? FLT_MAX : OPTIMIZER_GRADIENT_MAX;
+        return within_f32(g, n, limit) ? PARAMO_OK : refuse_f32(g, n, limit, "pushed value");
+    }
+    if (o->dtype == PARAMO_F64 && !within_f64(g, n, DBL_MAX)) {
+        return err_set(PARAMO_E_NUMERIC, "a pushed value is not a finite number");
+    }
+    return PARAMO_OK;
+}
+
+static bool none_negative(const float *x, size_t n)
+{
+    bool fine = true;
+    for (size_t i = 0; i < n; i++) {
+        fine &= x[i] >= 0;
+    }
+    return fine;
+}
+
+paramo_err optimizer_check_state(const struct optimizer *o, const float *w, const float *s0, const float *s1,
+                                 float t, size_t n)
+{
+    const struct optimizer_def *def = o->def;
+    if (def->input != OPTIMIZER_GRADIENT) {
+        return PARAMO_OK;
+    }
+    if (!within_f32(w, n, FLT_MAX)) {
+        return refuse_f32(w, n, FLT_MAX, "parameter");
+    }
+    if (!s0) {
+        return PARAMO_OK;
+    }
+    unsigned planes = def->planes;
+    if (planes > 0 && !within_f32(s0, n, FLT_MAX)) {
+        return refuse_f32(s0, n, FLT_MAX, "state");
+    }
+    if (planes > 1 && !within_f32(s1, n, FLT_MAX)) {
+        return refuse_f32(s1, n, FLT_MAX, "state");
+    }
+    if (def->squares && !none_negative(planes > 1 ? s1 : s0, n)) {
+        return err_set(PARAMO_E_NUMERIC, "state: a sum of squares is negative");
+    }
+    if (def->counts && !(t >= 0 && t <= OPTIMIZER_STEPS_MAX && t == floorf(t))) {
+        return err_set(PARAMO_E_NUMERIC, "state: %g is no count of steps", (double)t);
+    }
+    return PARAMO_OK;
+}
+
+void optimizer_start(const struct optimizer *o, void *w, float *s0, float *s1, size_t n)
+{
+    const struct optimizer_def *def = o->def;
+    if (def->start) {
+        def->start(o, w, s0, s1, n);
+        return;
+    }
+    if (s0 && def->planes > 0) {
+        memset(s0, 0, n * sizeof *s0);
+    }
+    if (s0 && def->planes > 1) {
+        memset(s1, 0, n * sizeof *s1);
+    }
+}
