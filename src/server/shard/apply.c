@@ -174,59 +174,63 @@ static paramo_err pull_rows(struct shard_table *t, const uint64_t *keys, size_t 
 
 /* ---- reading ---- */
 
-static paramo_err pull_var(struct peer *peer, struct shard_table *t, const struct wire_head *h,
-                           const uint64_t *keys)
+static paramo_err pull_var(struct shard *s, struct shard_table *t, const struct wire_head *h,
+                           const uint64_t *keys, struct reply **reply)
 {
     /* The lengths say how much room the values need. */
-    struct shard *s = peer->shard;
     size_t n = h->count, total = 0, lens_bytes = (4 * n + 7) & ~(size_t)7;
     uint32_t *lens = bufpool_get(&s->pool, lens_bytes);
-    if (!lens) {
-        reply_status(peer, h, PARAMO_E_MEMORY, "the server is out of memory for the answer");
-        return PARAMO_OK;
-    }
+    if (!lens)
+        return err_set(PARAMO_E_MEMORY, "the server is out of memory for the answer");
     table_var_lens(t->table, keys, n, lens, &total);
-    struct reply *r = reply_begin(peer, h, lens_bytes + total * t->value_bytes);
-    if (r) {
+    paramo_err err = reply_make(s, lens_bytes + total * t->value_bytes, reply);
+    if (!err) {
+        struct reply *r = *reply;
         memcpy(r->buffer, lens, 4 * n);
         table_var_pull(t->table, keys, n, (uint8_t *)r->buffer + lens_bytes);
         reply_seg(r, WIRE_SEG_LENS, 0, 4 * n);
         reply_seg(r, WIRE_SEG_VALS, lens_bytes, total * t->value_bytes);
-        reply_send(peer, r, h, true, h->count, 0);
+        reply_finish(r, h, true, h->count, 0);
     }
     bufpool_put(&s->pool, lens, lens_bytes);
+    return err;
+}
+
+static paramo_err pull_fixed(struct shard *s, struct shard_table *t, const struct wire_head *h,
+                             const uint64_t *keys, const struct rowcache_list *known, struct reply **reply)
+{
+    bool columns = h->flags & WIRE_COLUMNS, create = h->flags & WIRE_CREATE;
+    size_t bytes = (size_t)h->count * (columns ? h->columns : t->row_values) * t->value_bytes;
+    paramo_err err = reply_make(s, bytes, reply);
+    if (err)
+        return err;
+    struct reply *r = *reply;
+    const void *span =
+        bytes >= LEND_MIN ? table_span(t->table, keys, h->count, columns ? h->column : 0) : NULL;
+    if (span)
+        reply_lend(r, WIRE_SEG_VALS, span, bytes);
+    else
+        err = columns ? table_pull_columns(t->table, keys[0], h->column, h->columns, r->buffer, create)
+                      : pull_rows(t, keys, h->count, known, r->buffer, create);
+    if (err) {
+        reply_free(r);
+        return err;
+    }
+    if (!span)
+        reply_seg(r, WIRE_SEG_VALS, 0, bytes);
+    reply_finish(r, h, false, h->count, 0);
     return PARAMO_OK;
 }
 
-static paramo_err pull(struct peer *peer, struct shard_table *t, const struct wire_head *h,
-                       const uint64_t *keys, const struct rowcache_list *known)
+/* The finished answer of a PULL or PUSHPULL, perhaps an error; NULL: there is no memory even for that. */
+static struct reply *pull(struct shard *s, struct shard_table *t, const struct wire_head *h,
+                          const uint64_t *keys, const struct rowcache_list *known)
 {
+    struct reply *r = NULL;
     t->pulls += h->count;
-    if (t->options.kind == PARAMO_TABLE_VAR)
-        return pull_var(peer, t, h, keys);
-    bool applied_note = h->flags & WIRE_COLUMNS, create = h->flags & WIRE_CREATE;
-    size_t bytes = (size_t)h->count * (applied_note ? h->columns : t->row_values) * t->value_bytes;
-    struct reply *r = reply_begin(peer, h, bytes);
-    if (!r)
-        return PARAMO_OK;
-    const void *span =
-        bytes >= LEND_MIN ? table_span(t->table, keys, h->count, applied_note ? h->column : 0) : NULL;
-    if (span) {
-        reply_lend(r, WIRE_SEG_VALS, span, bytes);
-        reply_send(peer, r, h, false, h->count, 0);
-        return PARAMO_OK;
-    }
-    paramo_err err = applied_note
-                         ? table_pull_columns(t->table, keys[0], h->column, h->columns, r->buffer, create)
-                         : pull_rows(t, keys, h->count, known, r->buffer, create);
-    if (err) {
-        reply_free(r);
-        reply_status(peer, h, err, err_text());
-        return PARAMO_OK;
-    }
-    reply_seg(r, WIRE_SEG_VALS, 0, bytes);
-    reply_send(peer, r, h, false, h->count, 0);
-    return PARAMO_OK;
+    paramo_err err = t->options.kind == PARAMO_TABLE_VAR ? pull_var(s, t, h, keys, &r)
+                                                         : pull_fixed(s, t, h, keys, known, &r);
+    return err ? reply_of_status(s, h, err, err_text()) : r;
 }
 
 static void stat(struct peer *peer, struct shard_table *t, const struct wire_head *h)
@@ -338,6 +342,7 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
         return PARAMO_OK;
     }
     struct chain_wait *wait = NULL;
+    struct reply *answer;
     if (data_changes(h->kind) && !repeated) {
         struct applied_window *applied_window = &peer->sender->applied_window;
         uint64_t partitions[RING_PARTITIONS / 64], *only = NULL;
@@ -373,19 +378,23 @@ paramo_err apply_slice(struct peer *peer, struct shard_table *t, const struct wi
         if (h->kind == WIRE_CLEAR)
             shard_table_lose(t, only, false);
         if (wait) {
-            peer->capture = &wait->reply;
-            err = h->kind == WIRE_PUSHPULL ? pull(peer, t, h, keys, known ? known : rows_known(t, h, keys))
-                                           : PARAMO_OK;
-            peer->capture = NULL;
+            /* The values are those of now; the answer leaves when the replicas have the change. */
+            if (h->kind == WIRE_PUSHPULL)
+                wait->reply = pull(s, t, h, keys, known ? known : rows_known(t, h, keys));
+            if (wait->reply)
+                reply_own(wait->reply);
             chain_commit(s->chain, t, wait, seg, peer->sender, only);
-            return err;
+            return PARAMO_OK;
         }
     }
     switch (h->kind) {
     case WIRE_PULL:
     case WIRE_PUSHPULL:
-        return pull(peer, t, h, keys,
-                    known ? known : rows_known(t, h, keys)); /* the push may have kept them */
+        answer =
+            pull(s, t, h, keys, known ? known : rows_known(t, h, keys)); /* the push may have kept them */
+        if (answer)
+            reply_leave(peer, answer);
+        return PARAMO_OK;
     case WIRE_SCAN:
         return scanning_slice(peer, t, h, seg);
     case WIRE_STAT:

@@ -93,22 +93,25 @@ static void reply_head(struct reply *r, const struct wire_head *request, struct 
     wire_head_encode(head, r->frame.head);
 }
 
-static void push_out(struct peer *peer, struct reply *r)
+void reply_own(struct reply *r)
 {
-    bool lent = r->lent;
+    if (!r->lent)
+        return;
+    struct van_seg *last = &r->frame.seg[r->frame.nseg - 1];
+    memcpy(r->buffer, last->data, (size_t)last->len);
+    last->data = r->buffer;
     r->lent = false;
-    if (peer->blocked || peer->capture) {
-        struct van_seg *last = &r->frame.seg[lent ? r->frame.nseg - 1 : 0];
-        if (lent) {
-            memcpy(r->buffer, last->data, (size_t)last->len);
-            last->data = r->buffer;
-        }
-        if (peer->capture)
-            *peer->capture = r;
-        else
-            queue_push(&peer->backlog, &r->frame.node);
+}
+
+void reply_leave(struct peer *peer, struct reply *r)
+{
+    if (peer->blocked) {
+        reply_own(r);
+        queue_push(&peer->backlog, &r->frame.node);
         return;
     }
+    bool lent = r->lent;
+    r->lent = false;
     paramo_err err = lent ? van_send_lent(peer->conn, &r->frame, r->buffer) : van_send(peer->conn, &r->frame);
     if (err == PARAMO_E_AGAIN) {
         peer->blocked = true;
@@ -129,7 +132,7 @@ void reply_late(struct peer *peer, struct reply *r, const struct wire_head *requ
     head.attempt = request->attempt;
     head.slice = request->slice;
     wire_head_encode(&head, r->frame.head);
-    push_out(peer, r);
+    reply_leave(peer, r);
 }
 
 void reply_backlog(struct peer *peer)
@@ -138,16 +141,15 @@ void reply_backlog(struct peer *peer)
     peer->backlog = (struct queue){0};
     peer->blocked = false;
     for (struct qnode *node; (node = queue_pop(&backlog));)
-        push_out(peer, container_of(container_of(node, struct van_frame, node), struct reply, frame));
+        reply_leave(peer, container_of(container_of(node, struct van_frame, node), struct reply, frame));
 }
 
-static void reply_plain(struct peer *peer, const struct wire_head *request, struct wire_head *head,
-                        const char *text)
+static struct reply *reply_plain(struct shard *s, const struct wire_head *request, struct wire_head *head,
+                                 const char *text)
 {
-    struct shard *s = peer->shard;
     struct reply *r = reply_get(s);
     if (!r)
-        return; /* as if the answer was lost: the client asks again */
+        return NULL; /* as if the answer was lost: the client asks again */
     size_t len = text ? strnlen(text, ERR_TEXT_MAX) : 0;
     if (len) {
         r->buffer = bufpool_get(&s->pool, len);
@@ -158,13 +160,21 @@ static void reply_plain(struct peer *peer, const struct wire_head *request, stru
         }
     }
     reply_head(r, request, head);
-    push_out(peer, r);
+    return r;
+}
+
+struct reply *reply_of_status(struct shard *s, const struct wire_head *request, paramo_err status,
+                              const char *text)
+{
+    struct wire_head head = {.status = (uint16_t)status, .view = s->view->number};
+    return reply_plain(s, request, &head, status ? text : NULL);
 }
 
 void reply_status(struct peer *peer, const struct wire_head *request, paramo_err status, const char *text)
 {
-    struct wire_head head = {.status = (uint16_t)status, .view = peer->shard->view->number};
-    reply_plain(peer, request, &head, status ? text : NULL);
+    struct reply *r = reply_of_status(peer->shard, request, status, text);
+    if (r)
+        reply_leave(peer, r);
 }
 
 void reply_moved(struct peer *peer, const struct wire_head *request)
@@ -176,18 +186,16 @@ void reply_moved(struct peer *peer, const struct wire_head *request)
 void reply_probe(struct peer *peer, const struct wire_head *request, uint32_t what)
 {
     struct wire_head head = {.kind = WIRE_PROBE_ANSWER, .column = what};
-    reply_plain(peer, request, &head, NULL);
+    struct reply *r = reply_plain(peer->shard, request, &head, NULL);
+    if (r)
+        reply_leave(peer, r);
 }
 
-struct reply *reply_begin(struct peer *peer, const struct wire_head *request, size_t bytes)
+paramo_err reply_make(struct shard *s, size_t bytes, struct reply **reply)
 {
-    struct shard *s = peer->shard;
-    if (bytes > s->config.frame_bytes) {
-        (void)err_set(PARAMO_E_TOO_LARGE, "an answer of %zu bytes, a message holds at most %llu", bytes,
-                      (unsigned long long)s->config.frame_bytes);
-        reply_status(peer, request, PARAMO_E_TOO_LARGE, err_text());
-        return NULL;
-    }
+    if (bytes > s->config.frame_bytes)
+        return err_set(PARAMO_E_TOO_LARGE, "an answer of %zu bytes, a message holds at most %llu", bytes,
+                       (unsigned long long)s->config.frame_bytes);
     struct reply *r = reply_get(s);
     if (r && bytes) {
         r->buffer = bufpool_get(&s->pool, bytes);
@@ -198,17 +206,33 @@ struct reply *reply_begin(struct peer *peer, const struct wire_head *request, si
         }
     }
     if (!r)
-        reply_status(peer, request, PARAMO_E_MEMORY, "the server is out of memory for the answer");
+        return err_set(PARAMO_E_MEMORY, "the server is out of memory for the answer");
+    *reply = r;
+    return PARAMO_OK;
+}
+
+struct reply *reply_begin(struct peer *peer, const struct wire_head *request, size_t bytes)
+{
+    struct reply *r = NULL;
+    paramo_err err = reply_make(peer->shard, bytes, &r);
+    if (err)
+        reply_status(peer, request, err, err_text());
     return r;
+}
+
+void reply_finish(struct reply *r, const struct wire_head *request, bool lens, uint32_t count,
+                  uint32_t column)
+{
+    struct wire_head head = {
+        .flags = lens ? WIRE_LENS : 0, .view = r->shard->view->number, .count = count, .column = column};
+    reply_head(r, request, &head);
 }
 
 void reply_send(struct peer *peer, struct reply *r, const struct wire_head *request, bool lens,
                 uint32_t count, uint32_t column)
 {
-    struct wire_head head = {
-        .flags = lens ? WIRE_LENS : 0, .view = peer->shard->view->number, .count = count, .column = column};
-    reply_head(r, request, &head);
-    push_out(peer, r);
+    reply_finish(r, request, lens, count, column);
+    reply_leave(peer, r);
 }
 
 void reply_kept(struct peer *peer, const struct wire_head *request, paramo_err status,
@@ -228,5 +252,5 @@ void reply_kept(struct peer *peer, const struct wire_head *request, paramo_err s
                              .view = peer->shard->view->number,
                              .count = request->count};
     reply_head(r, request, &head);
-    push_out(peer, r);
+    reply_leave(peer, r);
 }

@@ -1,6 +1,8 @@
 /*
  * Answers of a shard and their memory: frames from the shard's pool, a backlog for each peer that the van
- * cannot send to now. It must never know what was asked for. Tests: test/server/test_shard.c.
+ * cannot send to now. A reply is made first, and then leaves by reply_leave or, when it had to wait for
+ * replicas, by reply_late: all answers take one path. It must never know what was asked for. Tests:
+ * test/server/test_shard.c.
  */
 #ifndef SERVER_SHARD_REPLY_H
 #define SERVER_SHARD_REPLY_H
@@ -11,14 +13,26 @@
 void reply_status(struct peer *peer, const struct wire_head *head, paramo_err status, const char *text);
 void reply_moved(struct peer *peer, const struct wire_head *head);
 void reply_probe(struct peer *peer, const struct wire_head *head, uint32_t what);
-/* A reply with room for the bytes in its buffer; NULL: an error has been answered. */
+/* An unfinished reply with room for the bytes in its buffer; on an error there is none. */
+MUST_USE paramo_err reply_make(struct shard *s, size_t bytes, struct reply **reply);
+/* The same; NULL: the error has been answered. */
 struct reply *reply_begin(struct peer *peer, const struct wire_head *head, size_t bytes);
 void reply_seg(struct reply *reply, unsigned seg, size_t offset, size_t bytes);
 /* Segment seg, the last, lies in memory that may change after reply_send; the buffer has room for it. */
 void reply_lend(struct reply *reply, unsigned seg, const void *data, size_t bytes);
 void reply_send(struct peer *peer, struct reply *reply, const struct wire_head *head, bool lens,
                 uint32_t count, uint32_t column);
-/* Sends a captured answer, to the latest attempt. */
+/* A finished reply with a status; NULL: no memory, as if the answer was lost. */
+struct reply *reply_of_status(struct shard *s, const struct wire_head *head, paramo_err status,
+                              const char *text);
+/* Completes the head of a reply with values. */
+void reply_finish(struct reply *reply, const struct wire_head *head, bool lens, uint32_t count,
+                  uint32_t column);
+/* Copies what the reply lends: it can be kept while the memory changes. */
+void reply_own(struct reply *reply);
+/* Sends a finished reply, or puts it behind those that the van cannot take now. */
+void reply_leave(struct peer *peer, struct reply *reply);
+/* Sends a finished reply that was kept, to the latest attempt. */
 void reply_late(struct peer *peer, struct reply *reply, const struct wire_head *head);
 void reply_kept(struct peer *peer, const struct wire_head *head, paramo_err status, struct kept_answer *kept);
 void reply_free(struct reply *reply);

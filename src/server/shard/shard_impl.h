@@ -115,8 +115,7 @@ struct peer {
     struct queue behind;   /* the same, while slice_resume_view_deferred looks at those before them */
     size_t deferred_count, deferred_bytes;
     bool blocked;
-    struct reply **capture; /* the next answer is not sent but put here */
-    bool broken;            /* closed at the end of slice_resume_view_deferred */
+    bool broken; /* closed at the end of slice_resume_view_deferred */
 };
 
 /* A slice that cannot be handled yet. */
