@@ -63,8 +63,11 @@ static void migration(const struct wire_head *h, const struct van_seg *seg)
     uint64_t sum = 0;
     for (unsigned i = 0; m.what == MIGRATION_STEP_LAST && i < m.bytes / 8; i++)
         sum += migration_order_of(&m, i);
-    for (unsigned a = 0; m.what == MIGRATION_STEP_RECORDS && a < MIGRATION_PARTITIONS; a++)
-        sum += migration_has(&m, a);
+    uint64_t partitions[PARTITION_BITS_WORDS] = {0};
+    if (m.what == MIGRATION_STEP_RECORDS)
+        migration_records_partitions(&m, partitions);
+    for (unsigned i = 0; i < PARTITION_BITS_WORDS; i++)
+        sum += partitions[i];
     static volatile uint64_t read; /* every byte of them */
     read = sum;
     (void)read;

@@ -10,6 +10,7 @@
 #include "cluster/checkpoint/ckpt_format.h"
 #include "harness.h"
 #include "server/snapshot/ckpt_rows.h"
+#include "wire/sender_records.h"
 #include "sim/env/simfs.h"
 
 static void manifest(struct source *s)
@@ -43,20 +44,18 @@ static void manifest(struct source *s)
 
 static void records(struct source *s)
 {
-    struct ckpt_window *list;
-    struct ckpt_note *notes;
+    struct sender_window *list;
+    struct sender_note *notes;
     struct writer out = {0}, out_notes = {0};
     size_t len, n;
     uint8_t *bytes = draw_bytes(s, s->left, &len);
-    struct ckpt_block block = {.kind = CKPT_WINDOWS, .partitions = 1, .payload = bytes, .bytes = len};
-    if (ckpt_windows_decode(&block, &list, &n) == PARAMO_OK) {
-        ckpt_windows_encode(list, n, &out);
+    if (sender_windows_decode(bytes, len, &list, &n) == PARAMO_OK) {
+        sender_windows_encode(list, n, &out);
         CHECK(out.len == len && memcmp(out.data, bytes, len) == 0);
         free(list);
     }
-    block.kind = CKPT_NOTES;
-    if (ckpt_notes_decode(&block, &notes, &n) == PARAMO_OK) {
-        ckpt_notes_encode(notes, n, &out_notes);
+    if (sender_notes_decode(bytes, len, &notes, &n) == PARAMO_OK) {
+        sender_notes_encode(notes, n, &out_notes);
         CHECK(out_notes.len == len && memcmp(out_notes.data, bytes, len) == 0);
         free(notes);
     }
@@ -122,16 +121,16 @@ static bool wanted(void *arg, const struct ckpt_block *b)
 static paramo_err took(void *arg, const struct ckpt_block *b)
 {
     struct loads *l = arg;
-    struct ckpt_window *windows;
-    struct ckpt_note *notes;
+    struct sender_window *windows;
+    struct sender_note *notes;
     size_t n;
     paramo_err err = PARAMO_OK;
     if (b->kind == CKPT_WINDOWS) {
-        err = ckpt_windows_decode(b, &windows, &n);
+        err = sender_windows_decode(b->payload, b->bytes, &windows, &n);
         if (!err)
             free(windows);
     } else if (b->kind == CKPT_NOTES) {
-        err = ckpt_notes_decode(b, &notes, &n);
+        err = sender_notes_decode(b->payload, b->bytes, &notes, &n);
         if (!err)
             free(notes);
     } else {

@@ -505,11 +505,13 @@ static void rows_write(struct source *s, struct writer *payload, uint32_t *table
 static void source_sends(struct before *b, struct source *s)
 {
     struct writer payload = {0};
-    uint8_t how = draw_u8(s), bits[MIGRATION_PARTITIONS / 8] = {0};
+    uint8_t how = draw_u8(s);
+    struct sender_note note = {
+        .sender = {.node = PARAMO_ID_WORKER(0), .incarnation = INCARNATION + PARAMO_ID_WORKER(0)}};
     struct migration_message m = {
         .what = how & 7, .seq = stream_of(b)->seq + 1, .view = w.number, .id = w.migration.id};
     for (unsigned a = w.migration.first; a < (unsigned)w.migration.first + w.migration.partitions; a++)
-        bits[a / 8] |= (uint8_t)(1U << a % 8);
+        partition_set_add(note.partitions, a);
     switch (m.what) {
     case MIGRATION_STEP_BEGIN:
         m.first = w.migration.first, m.partitions = w.migration.partitions;
@@ -518,27 +520,23 @@ static void source_sends(struct before *b, struct source *s)
         rows_write(s, &payload, &m.table);
         break;
     case MIGRATION_STEP_RECORDS: {
-        struct ckpt_window clock = {
+        struct sender_window clock = {
             .sender = {.node = PARAMO_ID_WORKER(draw_below(s, WORKERS)), .customer = draw_below(s, 3)}};
         clock.sender.incarnation = INCARNATION + clock.sender.node;
         dedup_init(&clock.dedup);
         dedup_raise(&clock.dedup, 1 + draw_u8(s));
         dedup_record(&clock.dedup, clock.dedup.floor + draw_u8(s));
-        write_bytes(&payload, bits, sizeof bits);
-        ckpt_windows_encode(&clock, 1, &payload);
+        migration_records_encode(note.partitions, &clock, 1, &payload);
         break;
     }
-    case MOVE_STEP_NOTES:
-        write_u32(&payload, PARAMO_ID_WORKER(0));
-        write_u32(&payload, 0);
-        write_u32(&payload, draw_below(s, 3));
-        write_u64(&payload, INCARNATION + PARAMO_ID_WORKER(0));
-        write_u64(&payload, 1 + draw_u8(s));
-        write_bytes(&payload, bits, sizeof bits);
+    case MIGRATION_STEP_NOTES:
+        note.sender.customer = draw_below(s, 3);
+        note.number = 1 + draw_u8(s);
+        sender_note_encode(&note, &payload);
         break;
     case MIGRATION_STEP_LOST:
         m.table = how & 128 ? (uint32_t)ALONE : 1 + draw_below(s, TABLES);
-        write_bytes(&payload, bits, sizeof bits);
+        partition_bits_encode(note.partitions, &payload);
         break;
     default:
         for (unsigned i = 0; i < w.migration.partitions && m.what == MIGRATION_STEP_LAST; i++)

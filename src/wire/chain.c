@@ -28,8 +28,8 @@ size_t chain_body_encode(const struct chain_message *m, uint8_t out[CHAIN_BODY_M
     write_u16(&w, m->from.shard);
     sender_id_encode(&m->sender, &w);
     write_u64(&w, m->order);
-    for (unsigned i = 0; chain_has_partitions(m) && i < CHAIN_PARTITIONS / 64; i++)
-        write_u64(&w, m->partitions[i]);
+    if (chain_has_partitions(m))
+        partition_bits_encode(m->partitions, &w);
     return w.len;
 }
 
@@ -82,8 +82,8 @@ paramo_err chain_decode(const struct wire_head *head, const struct van_seg *seg,
         err = wrong("segments that it does not use");
     else
         m->request.floor = head->floor;
-    for (unsigned i = 0; !err && chain_has_partitions(m) && i < CHAIN_PARTITIONS / 64; i++)
-        m->partitions[i] = read_u64(&r);
+    if (!err && chain_has_partitions(m))
+        partition_bits_decode(&r, m->partitions);
     if (!err && !reader_done(&r))
         err = wrong("its body");
     return err;

@@ -12,10 +12,11 @@
 #include <stdbool.h>
 
 #include "wire/data.h"
+#include "wire/partition_bits.h"
 #include "wire/sender_id.h"
 
 enum { CHAIN_BEYOND_MAX = 8 << 10 };
-enum { CHAIN_PARTITIONS = 4096, CHAIN_BODY_MIN = 40, CHAIN_BODY_MAX = CHAIN_BODY_MIN + CHAIN_PARTITIONS / 8 };
+enum { CHAIN_BODY_MIN = 40, CHAIN_BODY_MAX = CHAIN_BODY_MIN + PARTITION_BITS_BYTES };
 
 enum chain_what {
     CHAIN_UPDATE = 1,   /* a request's change: PUSH, PUT, DELETE, CLEAR */
@@ -40,7 +41,7 @@ struct chain_message {
     struct sender_id sender;  /* UPDATE, FORGET: of the request */
     /* UPDATE: kind, flags, table, number, floor, count, column, columns; FORGET: floor */
     struct wire_head request;
-    uint64_t partitions[CHAIN_PARTITIONS / 64]; /* TAKEOVER, FORGET, and UPDATE by CLEAR */
+    uint64_t partitions[PARTITION_BITS_WORDS]; /* TAKEOVER, FORGET, and UPDATE by CLEAR */
 };
 
 static inline bool chain_same(struct chain_name a, struct chain_name b)

@@ -12,6 +12,26 @@ void migration_head(const struct migration_message *m, struct wire_head *head)
                                .columns = m->partitions};
 }
 
+void migration_records_encode(const uint64_t partitions[PARTITION_BITS_WORDS],
+                              const struct sender_window *windows, size_t n, struct writer *w)
+{
+    partition_bits_encode(partitions, w);
+    sender_windows_encode(windows, n, w);
+}
+
+void migration_records_partitions(const struct migration_message *m,
+                                  uint64_t partitions[PARTITION_BITS_WORDS])
+{
+    struct reader r = reader_over(m->bits, PARTITION_BITS_BYTES);
+    partition_bits_decode(&r, partitions);
+}
+
+void migration_last_encode(const uint64_t *orders, size_t n, struct writer *w)
+{
+    for (size_t i = 0; i < n; i++)
+        write_u64(w, orders[i]);
+}
+
 static paramo_err wrong(const char *what)
 {
     return err_set(PARAMO_E_PROTOCOL, "MIGRATION: %s", what);
@@ -34,24 +54,24 @@ paramo_err migration_decode(const struct wire_head *head, const struct van_seg *
         !head->number || nseg > 1 || bytes > MIGRATION_PAYLOAD_MAX || head->flags || head->cmd ||
         head->count || head->floor || head->attempt || head->slice || (head->table != 0) != of_table)
         return wrong("a field is not valid");
-    if (begin ? !head->columns || head->column >= MIGRATION_PARTITIONS ||
-                    head->columns > MIGRATION_PARTITIONS - head->column
+    if (begin ? !head->columns || head->column >= PARTITION_BITS ||
+                    head->columns > PARTITION_BITS - head->column
               : head->column || head->columns)
         return wrong("its partitions");
     m->first = (uint16_t)head->column;
     m->partitions = (uint16_t)head->columns;
     if ((begin || m->what == MIGRATION_STEP_FULL) ? bytes != 0 : bytes == 0)
         return wrong("its payload");
-    if (m->what == MIGRATION_STEP_LAST && (bytes % 8 || bytes > 8 * MIGRATION_PARTITIONS))
+    if (m->what == MIGRATION_STEP_LAST && (bytes % 8 || bytes > 8 * PARTITION_BITS))
         return wrong("its payload");
-    if (m->what == MIGRATION_STEP_LOST && bytes != MIGRATION_PARTITIONS / 8)
+    if (m->what == MIGRATION_STEP_LOST && bytes != PARTITION_BITS_BYTES)
         return wrong("its payload");
     if (m->what == MIGRATION_STEP_RECORDS) {
-        if (bytes < MIGRATION_PARTITIONS / 8)
+        if (bytes < PARTITION_BITS_BYTES)
             return wrong("its payload");
         m->bits = m->payload;
-        m->payload = m->bits + MIGRATION_PARTITIONS / 8;
-        m->bytes -= MIGRATION_PARTITIONS / 8;
+        m->payload = (const uint8_t *)m->bits + PARTITION_BITS_BYTES;
+        m->bytes -= PARTITION_BITS_BYTES;
     }
     return PARAMO_OK;
 }

@@ -337,77 +337,11 @@ static void payloads_are_checked(void **state)
     cluster_close(&c);
 }
 
-static void windows(void **state)
-{
-    (void)state;
-    struct ckpt_window list[3], *got;
-    size_t n;
-    for (uint32_t i = 0; i < 3; i++) {
-        list[i] = (struct ckpt_window){
-            .sender = {.node = 9 + 2 * i, .app = 3 * i, .customer = i, .incarnation = mix64(i)}};
-        dedup_init(&list[i].dedup);
-        dedup_raise(&list[i].dedup, 1000 * i + 5);
-        dedup_record(&list[i].dedup, 1000 * i + 9);
-    }
-    struct writer w = {0};
-    ckpt_windows_encode(list, 3, &w);
-    assert_false(w.failed);
-    struct ckpt_block block = {.kind = CKPT_WINDOWS, .payload = w.data, .bytes = w.len};
-    assert_int_equal(ckpt_windows_decode(&block, &got, &n), PARAMO_OK);
-    assert_int_equal(n, 3);
-    for (size_t i = 0; i < 3; i++) {
-        assert_true(sender_id_equal(&got[i].sender, &list[i].sender));
-        assert_memory_equal(&got[i].dedup, &list[i].dedup, sizeof list[i].dedup);
-        assert_int_equal(dedup_check(&got[i].dedup, 1000 * i + 9), DEDUP_DONE);
-    }
-    free(got);
-    for (; block.bytes-- > 0;)
-        assert_int_equal(ckpt_windows_decode(&block, &got, &n), PARAMO_E_CORRUPT);
-    block.kind = CKPT_ROWS;
-    block.bytes = w.len;
-    assert_int_equal(ckpt_windows_decode(&block, &got, &n), PARAMO_E_CORRUPT);
-    writer_fini(&w);
-}
-
-static void notes(void **state)
-{
-    (void)state;
-    struct ckpt_note list[3], *got;
-    size_t n;
-    for (uint32_t i = 0; i < 3; i++) {
-        list[i] = (struct ckpt_note){
-            .sender = {.node = 9 + 2 * i, .app = 3 * i, .customer = i, .incarnation = mix64(i)},
-            .number = 1000 * i};
-        for (unsigned k = 0; k < RING_PARTITIONS / 64; k++)
-            list[i].partitions[k] = mix64(100 * i + k);
-    }
-    struct writer w = {0};
-    ckpt_notes_encode(list, 3, &w);
-    assert_false(w.failed);
-    struct ckpt_block block = {.kind = CKPT_NOTES, .payload = w.data, .bytes = w.len};
-    assert_int_equal(ckpt_notes_decode(&block, &got, &n), PARAMO_OK);
-    assert_int_equal(n, 3);
-    for (size_t i = 0; i < 3; i++) {
-        assert_true(sender_id_equal(&got[i].sender, &list[i].sender));
-        assert_int_equal(got[i].number, list[i].number);
-        assert_memory_equal(got[i].partitions, list[i].partitions, sizeof list[i].partitions);
-    }
-    free(got);
-    for (; block.bytes-- > 0;)
-        assert_int_equal(ckpt_notes_decode(&block, &got, &n), PARAMO_E_CORRUPT);
-    block.kind = CKPT_WINDOWS;
-    block.bytes = w.len;
-    assert_int_equal(ckpt_notes_decode(&block, &got, &n), PARAMO_E_CORRUPT);
-    writer_fini(&w);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_shards),
         cmocka_unit_test(payloads_are_checked),
-        cmocka_unit_test(windows),
-        cmocka_unit_test(notes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

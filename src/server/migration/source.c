@@ -444,23 +444,19 @@ paramo_err migration_source_begin(struct chain *c, const struct migration_order 
 static paramo_err send_records(struct migration_source *g)
 {
     const struct shard *s = g->chain->shard;
-    uint8_t bits[MIGRATION_PARTITIONS / 8] = {0};
     size_t n = 0;
-    for (partition_set_each(a, g->partitions))
-        bits[a / 8] |= (uint8_t)(1u << (a % 8));
-    struct ckpt_window *list = calloc(s->senders_count + 1, sizeof *list);
+    struct sender_window *list = calloc(s->senders_count + 1, sizeof *list);
     if (!list)
         return err_memory(s->senders_count * sizeof *list);
     for (const struct sender *x = s->senders; x; x = x->next) {
-        list[n] = (struct ckpt_window){.sender = x->id,
-                                       .dedup = applied_window_extract(&x->applied_window, g->partitions)};
+        list[n] = (struct sender_window){.sender = x->id,
+                                         .dedup = applied_window_extract(&x->applied_window, g->partitions)};
         if (MUTANT(migration_without_window))
             memset(list[n].dedup.bits, 0, sizeof list[n].dedup.bits);
         n++;
     }
     struct writer w = {0};
-    write_bytes(&w, bits, sizeof bits);
-    ckpt_windows_encode(list, n, &w);
+    migration_records_encode(g->partitions, list, n, &w);
     free(list);
     paramo_err err = send_step(g, MIGRATION_STEP_RECORDS, &w, 0);
     writer_fini(&w);
@@ -477,18 +473,18 @@ static paramo_err send_applied_notes(struct migration_source *g)
              applied_note = applied_note->next) {
             if (!applied_note_splits(applied_note, g->partitions))
                 continue;
-            sender_id_encode(&x->id, &w);
-            write_u64(&w, applied_note->number);
+            struct sender_note note = {.sender = x->id, .number = applied_note->number};
             for (unsigned i = 0; i < CHAIN_WORDS; i++)
-                write_u64(&w, applied_note->partitions[i] & g->partitions[i]);
+                note.partitions[i] = applied_note->partitions[i] & g->partitions[i];
+            sender_note_encode(&note, &w);
             if (w.len < MIGRATION_BLOCK_BYTES && !w.failed)
                 continue;
-            err = send_step(g, MOVE_STEP_NOTES, &w, 0);
+            err = send_step(g, MIGRATION_STEP_NOTES, &w, 0);
             writer_fini(&w);
             w = (struct writer){0};
         }
     if (!err && (w.len || w.failed))
-        err = send_step(g, MOVE_STEP_NOTES, &w, 0);
+        err = send_step(g, MIGRATION_STEP_NOTES, &w, 0);
     writer_fini(&w);
     return err;
 }
@@ -502,11 +498,13 @@ static paramo_err send_lost(struct migration_source *g)
     for (size_t i = 0; map_next(&g->chain->shard->tables, &i, &id, &value) && !err;) {
         const struct shard_table *t = value;
         struct writer w = {0};
+        uint64_t lost[CHAIN_WORDS];
         bool any = false;
         for (unsigned k = 0; k < CHAIN_WORDS; k++) {
-            write_u64(&w, t->lost_partitions[k] & g->partitions[k]);
-            any |= (t->lost_partitions[k] & g->partitions[k]) != 0;
+            lost[k] = t->lost_partitions[k] & g->partitions[k];
+            any |= lost[k] != 0;
         }
+        partition_bits_encode(lost, &w);
         if (any && migration_source_sends_table(g, t))
             err = send_step(g, MIGRATION_STEP_LOST, &w, t->id);
         writer_fini(&w);
@@ -523,8 +521,7 @@ static paramo_err send_last(struct migration_source *g)
         err = send_records(g);
     if (!err)
         err = send_applied_notes(g);
-    for (unsigned i = 0; i < g->order.partitions; i++)
-        write_u64(&w, c->last[g->order.first + i]);
+    migration_last_encode(&c->last[g->order.first], g->order.partitions, &w);
     if (!err)
         err = send_step(g, MIGRATION_STEP_LAST, &w, 0);
     writer_fini(&w);

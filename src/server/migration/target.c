@@ -101,7 +101,7 @@ size_t migration_target_frame_bytes(const struct shard *s)
         size_t row = ((size_t)t->row_values + t->state_values) * t->value_bytes;
         most = row > most ? row : most;
     }
-    return most + 2 * (size_t)MIGRATION_BLOCK_BYTES + SHARD_SENDERS_MAX * sizeof(struct ckpt_window);
+    return most + 2 * (size_t)MIGRATION_BLOCK_BYTES + SHARD_SENDERS_MAX * sizeof(struct sender_window);
 }
 
 /* ---- life ---- */
@@ -368,7 +368,7 @@ static paramo_err on_rows(struct migration_target *k, const struct migration_mes
 
 /* Replaces the records of these partitions. MEMORY: perhaps for some senders only. */
 static paramo_err arrive(struct migration_target *k, const uint64_t partitions[CHAIN_WORDS],
-                         const struct ckpt_window *list, size_t n)
+                         const struct sender_window *list, size_t n)
 {
     struct chain_origin *o = k->staged && !MUTANT(records_before_commit) ? k->staged : origin_of(k);
     uint64_t held[CHAIN_WORDS];
@@ -391,19 +391,16 @@ static paramo_err arrive(struct migration_target *k, const uint64_t partitions[C
 
 static paramo_err on_records(struct migration_target *k, const struct migration_message *m, bool *done)
 {
-    struct ckpt_block block = {.kind = CKPT_WINDOWS, .payload = m->payload, .bytes = m->bytes};
-    struct ckpt_window *list;
+    struct sender_window *list;
     size_t n;
-    uint64_t partitions[CHAIN_WORDS] = {0};
-    for (unsigned a = 0; a < RING_PARTITIONS; a++)
-        if (migration_has(m, a)) {
-            partition_set_add(partitions, a);
-            if (!partition_set_has(k->partitions, a))
-                return wrong("records of other partitions");
-        }
+    uint64_t partitions[CHAIN_WORDS];
+    migration_records_partitions(m, partitions);
+    for (unsigned i = 0; i < CHAIN_WORDS; i++)
+        if (partitions[i] & ~k->partitions[i])
+            return wrong("records of other partitions");
     if (!origin_of(k))
         return PARAMO_OK;
-    paramo_err err = ckpt_windows_decode(&block, &list, &n);
+    paramo_err err = sender_windows_decode(m->payload, m->bytes, &list, &n);
     if (err)
         return err == PARAMO_E_MEMORY ? PARAMO_OK : wrong(err_text());
     err = arrive(k, partitions, list, n);
@@ -418,13 +415,12 @@ static paramo_err on_applied_notes(struct migration_target *k, const struct migr
     struct chain_origin *o = k->staged ? k->staged : origin_of(k);
     paramo_err err = o ? PARAMO_OK : PARAMO_E_NOT_FOUND;
     while (r.left && !r.failed && !err) {
-        uint64_t partitions[CHAIN_WORDS];
-        struct sender_id sender = sender_id_decode(&r);
-        uint64_t number = read_u64(&r);
+        struct sender_note note = sender_note_decode(&r);
         for (unsigned i = 0; i < CHAIN_WORDS; i++)
-            partitions[i] = read_u64(&r) & k->partitions[i];
-        struct chain_sender *x = r.failed ? NULL : follow_sender(o, &sender);
-        err = x ? applied_window_note_number(&x->applied_window, number, partitions) : err_memory(sizeof *x);
+            note.partitions[i] &= k->partitions[i];
+        struct chain_sender *x = r.failed ? NULL : follow_sender(o, &note.sender);
+        err = x ? applied_window_note_number(&x->applied_window, note.number, note.partitions)
+                : err_memory(sizeof *x);
     }
     *done = !err && !r.failed; /* applying it twice does no harm */
     return r.failed ? wrong("where chunks have been done") : PARAMO_OK;
@@ -437,8 +433,9 @@ static paramo_err on_lost(struct migration_target *k, const struct migration_mes
     uint64_t partitions[CHAIN_WORDS];
     if (!t)
         return PARAMO_OK;
+    partition_bits_decode(&r, partitions);
     for (unsigned i = 0; i < CHAIN_WORDS; i++)
-        partitions[i] = read_u64(&r) & k->partitions[i];
+        partitions[i] &= k->partitions[i];
     if (!reader_done(&r))
         return wrong("what is lost");
     if (!migration_target_gets_table(k->chain, t))
@@ -486,7 +483,7 @@ static paramo_err on_migration(struct chain_source *source, const struct migrati
         break;
     case MIGRATION_STEP_RECORDS:
         return on_records(k, m, done);
-    case MOVE_STEP_NOTES:
+    case MIGRATION_STEP_NOTES:
         return on_applied_notes(k, m, done);
     case MIGRATION_STEP_LOST:
         return on_lost(k, m, done);

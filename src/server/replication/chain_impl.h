@@ -57,7 +57,7 @@ enum {
     CHAIN_GUESTS_MAX = 1024, /* connections that sent nothing but HELLO; arbitrary, far beyond any job's */
     CHAIN_WORDS = PARTITION_WORDS
 };
-_Static_assert((int)CHAIN_PARTITIONS == (int)RING_PARTITIONS, "wire/chain.h knows no ring");
+_Static_assert((int)PARTITION_BITS == (int)RING_PARTITIONS, "wire/partition_bits.h knows no ring");
 
 struct chain_source;
 struct migration_source;

@@ -13,12 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wire/data.h"
-
-struct dedup {
-    uint64_t floor;
-    uint64_t bits[DATA_WINDOW / 64]; /* number n at bit n % DATA_WINDOW */
-};
+#include "wire/sender_records.h" /* struct dedup */
 
 enum dedup_state {
     DEDUP_NEW,   /* not applied */

@@ -4,13 +4,7 @@
 #include <string.h>
 
 #include "table/keysort.h"
-
-enum {
-    WINDOW_WORDS = DATA_WINDOW / 64,
-    NOTE_WORDS = RING_PARTITIONS / 64,
-    WINDOWS_MAX = 1 << 20,
-    KEYS_MAX = 1 << 24
-};
+#include "wire/row_block.h"
 
 static unsigned partition_of(const struct ring_placement *placement, uint64_t key)
 {
@@ -56,34 +50,6 @@ static uint64_t *ascending(const uint64_t *keys, size_t n)
     return sorted;
 }
 
-/* u32 rows, u32 bytes of each (0: their lengths follow the keys) | keys, ascending | values. Lengths are u32,
- * in values, padded to 8. */
-static void rows_head(struct writer *w, size_t n, size_t row_bytes, const uint64_t *keys)
-{
-    write_u32(w, (uint32_t)n);
-    write_u32(w, (uint32_t)row_bytes);
-    for (size_t i = 0; i < n; i++)
-        write_u64(w, keys[i]);
-}
-
-/* Room at the end of the payload; NULL without memory. */
-static void *writer_room(struct writer *w, size_t len)
-{
-    if (w->failed || len > w->capacity - w->len) {
-        size_t capacity = w->len + len;
-        uint8_t *data = w->failed ? NULL : realloc(w->data, capacity);
-        if (!data) {
-            w->failed = true;
-            return NULL;
-        }
-        w->data = data;
-        w->capacity = capacity;
-    }
-    void *room = w->data + w->len;
-    w->len += len;
-    return room;
-}
-
 /* The number of rows of a VAR table that fill a block. */
 static size_t var_fit(const struct table *t, const uint64_t *keys, size_t n)
 {
@@ -104,13 +70,10 @@ static paramo_err var_encode(const struct table *t, const uint64_t *keys, size_t
     if (!lens)
         return err_memory(n * sizeof *lens);
     table_var_lens(t, keys, n, lens, &total);
-    for (size_t i = 0; i < n; i++)
-        write_u32(w, lens[i]);
-    if (n % 2)
-        write_u32(w, 0);
+    row_block_lens_encode(lens, n, w);
     free(lens);
     total *= table_dtype_size(table_get_options(t)->dtype);
-    void *room = writer_room(w, total);
+    void *room = row_block_values(w, total);
     if (!room)
         return err_memory(total);
     table_var_pull(t, keys, n, room);
@@ -120,7 +83,7 @@ static paramo_err var_encode(const struct table *t, const uint64_t *keys, size_t
 static paramo_err fixed_encode(const struct table *t, const uint64_t *keys, size_t n, size_t row,
                                struct writer *w)
 {
-    void *room = writer_room(w, n * row);
+    void *room = row_block_values(w, n * row);
     return room ? table_get_rows(t, keys, n, true, room) : err_memory(n * row);
 }
 
@@ -141,7 +104,7 @@ paramo_err ckpt_rows_encode(const struct table *t, uint32_t table, const struct 
     uint64_t *sorted = ascending(keys, count);
     if (!sorted)
         return err_memory(2 * count * sizeof *sorted);
-    rows_head(w, count, row, sorted);
+    row_block_head_encode(count, row, sorted, w);
     paramo_err err = var ? var_encode(t, sorted, count, w) : fixed_encode(t, sorted, count, row, w);
     free(sorted);
     if (err)
@@ -166,32 +129,28 @@ static size_t place_of(const uint64_t *sorted, size_t n, uint64_t key)
 static paramo_err var_pack(const uint64_t *keys, const uint64_t *sorted, const uint32_t *lens,
                            const uint8_t *rows, size_t n, size_t value, struct writer *w)
 {
-    struct span {
-        size_t at;
-        uint32_t len;
-    } *span = malloc(n * sizeof *span);
-    if (!span)
-        return err_memory(n * sizeof *span);
-    size_t at = 0;
+    size_t *from = malloc(n * (sizeof *from + sizeof *lens)), at = 0;
+    if (!from)
+        return err_memory(n * sizeof *from);
+    uint32_t *len = (uint32_t *)(from + n);
     for (size_t i = 0; i < n; i++) {
-        span[place_of(sorted, n, keys[i])] = (struct span){.at = at, .len = lens[i]};
+        size_t place = place_of(sorted, n, keys[i]);
+        from[place] = at;
+        len[place] = lens[i];
         at += lens[i] * value;
     }
+    row_block_lens_encode(len, n, w);
     for (size_t i = 0; i < n; i++)
-        write_u32(w, span[i].len);
-    if (n % 2)
-        write_u32(w, 0);
-    for (size_t i = 0; i < n; i++)
-        if (span[i].len)
-            write_bytes(w, rows + span[i].at, span[i].len * value);
-    free(span);
+        if (len[i])
+            write_bytes(w, rows + from[i], len[i] * value);
+    free(from);
     return w->failed ? err_memory(at) : PARAMO_OK;
 }
 
 static paramo_err fixed_pack(const uint64_t *keys, const uint64_t *sorted, const uint8_t *rows, size_t n,
                              size_t row, struct writer *w)
 {
-    uint8_t *room = writer_room(w, n * row);
+    uint8_t *room = row_block_values(w, n * row);
     for (size_t i = 0; room && i < n; i++)
         memcpy(room + place_of(sorted, n, keys[i]) * row, rows + i * row, row);
     return room ? PARAMO_OK : err_memory(n * row);
@@ -204,7 +163,7 @@ paramo_err ckpt_rows_pack(uint32_t table, const struct ring_placement *placement
     uint64_t *sorted = ascending(keys, n);
     if (!sorted)
         return err_memory(2 * n * sizeof *sorted);
-    rows_head(w, n, lens ? 0 : row_bytes, sorted);
+    row_block_head_encode(n, lens ? 0 : row_bytes, sorted, w);
     paramo_err err = lens ? var_pack(keys, sorted, lens, rows, n, row_bytes, w)
                           : fixed_pack(keys, sorted, rows, n, row_bytes, w);
     unsigned first = RING_PARTITIONS, last = 0;
@@ -232,7 +191,7 @@ paramo_err ckpt_erased_encode(uint32_t table, const struct ring_placement *place
     uint64_t *sorted = ascending(keys, count);
     if (!sorted)
         return err_memory(2 * count * sizeof *sorted);
-    rows_head(w, count, 0, sorted);
+    row_block_head_encode(count, 0, sorted, w);
     free(sorted);
     if (w->failed)
         return err_memory(count * 8);
@@ -250,39 +209,16 @@ static paramo_err wrong(const char *what)
 
 /* A decoded payload, and those of its rows that are mine, in place. */
 struct rows {
-    uint32_t count, row_bytes;
-    uint64_t *keys;
+    struct row_block in;
     uint32_t *lens; /* VAR */
-    const uint8_t *values;
-    size_t values_bytes;
-    uint8_t *kept; /* the values of mine */
+    uint8_t *kept;  /* the values of mine */
 };
 
 static void rows_fini(struct rows *r)
 {
-    free(r->keys);
+    free(r->in.keys);
     free(r->lens);
     free(r->kept);
-}
-
-static paramo_err rows_decode(const struct ckpt_block *block, struct rows *r)
-{
-    struct reader in = reader_over(block->payload, block->bytes);
-    r->count = read_u32(&in);
-    r->row_bytes = read_u32(&in);
-    if (in.failed || r->count > KEYS_MAX || in.left / 8 < r->count)
-        return wrong("its number of rows");
-    r->keys = malloc((r->count + 1) * sizeof *r->keys);
-    if (!r->keys)
-        return err_memory(r->count * sizeof *r->keys);
-    for (uint32_t i = 0; i < r->count; i++)
-        r->keys[i] = read_u64(&in);
-    for (uint32_t i = 1; i < r->count; i++)
-        if (r->keys[i] <= r->keys[i - 1])
-            return wrong("its keys do not ascend");
-    r->values = in.at;
-    r->values_bytes = in.left;
-    return PARAMO_OK;
 }
 
 static bool is_mine(const struct ring_placement *placement, const bool *mine, uint64_t key)
@@ -294,8 +230,8 @@ static bool is_mine(const struct ring_placement *placement, const bool *mine, ui
 static paramo_err check_partitions(const struct ring_placement *placement, const struct ckpt_block *block,
                                    const struct rows *r)
 {
-    for (uint32_t i = 0; i < r->count; i++)
-        if (partition_of(placement, r->keys[i]) - block->partition >= block->partitions)
+    for (uint32_t i = 0; i < r->in.count; i++)
+        if (partition_of(placement, r->in.keys[i]) - block->partition >= block->partitions)
             return wrong("a key is not of its partitions");
     return PARAMO_OK;
 }
@@ -304,59 +240,58 @@ static paramo_err apply_fixed(struct table *t, const struct ring_placement *plac
                               struct rows *r)
 {
     size_t row = row_bytes_of(t), n = 0;
-    if (r->row_bytes != row || r->values_bytes / row != r->count || r->values_bytes % row)
+    if (r->in.row_bytes != row || r->in.rest.left / row != r->in.count || r->in.rest.left % row)
         return wrong("its rows are not of the table's width");
-    r->kept = malloc(r->values_bytes + 1); /* as aligned as values must be; the payload is not */
+    r->kept = malloc(r->in.rest.left + 1); /* as aligned as values must be; the payload is not */
     if (!r->kept)
-        return err_memory(r->values_bytes);
-    for (uint32_t i = 0; i < r->count; i++)
-        if (is_mine(placement, mine, r->keys[i])) {
-            r->keys[n] = r->keys[i];
-            memcpy(r->kept + n++ * row, r->values + i * row, row);
+        return err_memory(r->in.rest.left);
+    for (uint32_t i = 0; i < r->in.count; i++)
+        if (is_mine(placement, mine, r->in.keys[i])) {
+            r->in.keys[n] = r->in.keys[i];
+            memcpy(r->kept + n++ * row, r->in.rest.at + i * row, row);
         }
-    return n ? table_put_rows(t, r->keys, n, true, r->kept) : PARAMO_OK;
+    return n ? table_put_rows(t, r->in.keys, n, true, r->kept) : PARAMO_OK;
 }
 
 static paramo_err apply_var(struct table *t, const struct ring_placement *placement, const bool *mine,
                             struct rows *r)
 {
     const size_t value = table_dtype_size(table_get_options(t)->dtype);
-    struct reader in = reader_over(r->values, r->values_bytes);
+    struct reader *in = &r->in.rest;
     size_t n = 0, bytes = 0;
-    if (r->row_bytes)
+    if (r->in.row_bytes)
         return wrong("its rows are of one length");
-    r->lens = malloc((r->count + 1) * sizeof *r->lens);
-    r->kept = malloc(r->values_bytes + 1);
+    r->lens = malloc((r->in.count + 1) * sizeof *r->lens);
+    r->kept = malloc(r->in.rest.left + 1);
     if (!r->lens || !r->kept)
-        return err_memory(r->values_bytes);
-    for (uint32_t i = 0; i < r->count + r->count % 2; i++)
-        r->lens[i] = read_u32(&in);
-    for (uint32_t i = 0; i < r->count && !in.failed; i++) {
+        return err_memory(r->in.rest.left);
+    row_block_lens_decode(&r->in, r->lens);
+    for (uint32_t i = 0; i < r->in.count && !in->failed; i++) {
         size_t len = r->lens[i] * value;
-        const uint8_t *from = read_span(&in, len);
-        if (in.failed || !is_mine(placement, mine, r->keys[i]))
+        const uint8_t *from = read_span(in, len);
+        if (in->failed || !is_mine(placement, mine, r->in.keys[i]))
             continue;
-        r->keys[n] = r->keys[i];
+        r->in.keys[n] = r->in.keys[i];
         r->lens[n++] = r->lens[i];
         if (len)
             memcpy(r->kept + bytes, from, len);
         bytes += len;
     }
-    if (!reader_done(&in))
+    if (!reader_done(in))
         return wrong("its lengths do not fit its bytes");
-    return n ? table_var_put(t, r->keys, n, r->kept, r->lens) : PARAMO_OK;
+    return n ? table_var_put(t, r->in.keys, n, r->kept, r->lens) : PARAMO_OK;
 }
 
 static paramo_err apply_erased(struct table *t, const struct ring_placement *placement, const bool *mine,
                                struct rows *r)
 {
     size_t n = 0;
-    if (r->values_bytes || r->row_bytes || table_get_options(t)->kind == PARAMO_TABLE_DENSE)
+    if (r->in.rest.left || r->in.row_bytes || table_get_options(t)->kind == PARAMO_TABLE_DENSE)
         return wrong("what it erases");
-    for (uint32_t i = 0; i < r->count; i++)
-        if (is_mine(placement, mine, r->keys[i]))
-            r->keys[n++] = r->keys[i];
-    return n ? table_delete(t, r->keys, n, NULL) : PARAMO_OK;
+    for (uint32_t i = 0; i < r->in.count; i++)
+        if (is_mine(placement, mine, r->in.keys[i]))
+            r->in.keys[n++] = r->in.keys[i];
+    return n ? table_delete(t, r->in.keys, n, NULL) : PARAMO_OK;
 }
 
 /* Removes the rows of mine in the block's partitions. */
@@ -390,7 +325,7 @@ paramo_err ckpt_rows_apply(struct table *t, const struct ring_placement *placeme
         return apply_cleared(t, placement, mine, block);
     if (block->kind != CKPT_ROWS && block->kind != CKPT_ERASED)
         return wrong("it has no rows");
-    paramo_err err = rows_decode(block, &r);
+    paramo_err err = row_block_decode(block->payload, block->bytes, &r.in);
     if (!err)
         err = check_partitions(placement, block, &r);
     if (!err)
@@ -399,80 +334,4 @@ paramo_err ckpt_rows_apply(struct table *t, const struct ring_placement *placeme
                                                                : apply_fixed(t, placement, mine, &r);
     rows_fini(&r);
     return err;
-}
-
-/* ---- clocks ---- */
-
-void ckpt_windows_encode(const struct ckpt_window *windows, size_t n, struct writer *w)
-{
-    write_u32(w, (uint32_t)n);
-    write_u32(w, WINDOW_WORDS);
-    for (size_t i = 0; i < n; i++) {
-        sender_id_encode_aligned(&windows[i].sender, w);
-        write_u64(w, windows[i].dedup.floor);
-        for (size_t k = 0; k < WINDOW_WORDS; k++)
-            write_u64(w, windows[i].dedup.bits[k]);
-    }
-}
-
-paramo_err ckpt_windows_decode(const struct ckpt_block *block, struct ckpt_window **windows, size_t *n)
-{
-    struct reader in = reader_over(block->payload, block->bytes);
-    uint32_t count = read_u32(&in), words = read_u32(&in);
-    if (in.failed || block->kind != CKPT_WINDOWS || words != WINDOW_WORDS || count > WINDOWS_MAX ||
-        in.left != count * (32 + 8 * (size_t)WINDOW_WORDS))
-        return wrong("its senders' records");
-    struct ckpt_window *list = calloc(count + 1, sizeof *list);
-    if (!list)
-        return err_memory(count * sizeof *list);
-    for (uint32_t i = 0; i < count; i++) {
-        list[i].sender = sender_id_decode_aligned(&in);
-        list[i].dedup.floor = read_u64(&in);
-        for (size_t k = 0; k < WINDOW_WORDS; k++)
-            list[i].dedup.bits[k] = read_u64(&in);
-    }
-    if (in.failed) {
-        free(list);
-        return wrong("its senders' records");
-    }
-    *windows = list;
-    *n = count;
-    return PARAMO_OK;
-}
-
-void ckpt_notes_encode(const struct ckpt_note *notes, size_t n, struct writer *w)
-{
-    write_u32(w, (uint32_t)n);
-    write_u32(w, NOTE_WORDS);
-    for (size_t i = 0; i < n; i++) {
-        sender_id_encode_aligned(&notes[i].sender, w);
-        write_u64(w, notes[i].number);
-        for (size_t k = 0; k < NOTE_WORDS; k++)
-            write_u64(w, notes[i].partitions[k]);
-    }
-}
-
-paramo_err ckpt_notes_decode(const struct ckpt_block *block, struct ckpt_note **notes, size_t *n)
-{
-    struct reader in = reader_over(block->payload, block->bytes);
-    uint32_t count = read_u32(&in), words = read_u32(&in);
-    if (in.failed || block->kind != CKPT_NOTES || words != NOTE_WORDS || count > CKPT_NOTES_MAX ||
-        in.left != count * (32 + 8 * (size_t)NOTE_WORDS))
-        return wrong("its notes of what is done");
-    struct ckpt_note *list = calloc(count + 1, sizeof *list);
-    if (!list)
-        return err_memory(count * sizeof *list);
-    for (uint32_t i = 0; i < count; i++) {
-        list[i].sender = sender_id_decode_aligned(&in);
-        list[i].number = read_u64(&in);
-        for (size_t k = 0; k < NOTE_WORDS; k++)
-            list[i].partitions[k] = read_u64(&in);
-    }
-    if (in.failed) {
-        free(list);
-        return wrong("its notes of what is done");
-    }
-    *notes = list;
-    *n = count;
-    return PARAMO_OK;
 }

@@ -1,6 +1,6 @@
 /*
- * The payloads of checkpoint blocks: rows of a table with their optimizer state, removed keys, senders'
- * records. Rows are saved partition by partition, so that the later owner of the partitions finds them.
+ * Blocks of checkpoints with rows of a table and their optimizer state, or with removed keys. wire/ has their
+ * bytes (row_block.h, sender_records.h). Rows are saved partition by partition, so that the later owner of the partitions finds them.
  * Decoding checks everything, and changes the table only on the caller's partitions. Pure, but for the table.
  * It must never know files, or when a checkpoint is taken. Tests: test/server/test_ckpt_rows.c.
  */
@@ -8,9 +8,7 @@
 #define SERVER_SNAPSHOT_CKPT_ROWS_H
 
 #include "cluster/checkpoint/ckpt.h"
-#include "server/shard/dedup.h"
 #include "table/table.h"
-#include "wire/sender_id.h"
 
 enum { CKPT_BLOCK_BYTES = 1 << 20 /* the size of a block of rows, unless one row is larger. Arbitrary */ };
 
@@ -36,27 +34,5 @@ MUST_USE paramo_err ckpt_erased_encode(uint32_t table, const struct ring_placeme
  * its rows are saved. CORRUPT: the payload is wrong, and nothing was changed. */
 MUST_USE paramo_err ckpt_rows_apply(struct table *t, const struct ring_placement *placement, const bool *mine,
                                     const struct ckpt_block *block);
-
-/* One sender's record. */
-struct ckpt_window {
-    struct sender_id sender;
-    struct dedup dedup;
-};
-void ckpt_windows_encode(const struct ckpt_window *windows, size_t n, struct writer *payload);
-/* *windows is from malloc; the caller frees it. */
-MUST_USE paramo_err ckpt_windows_decode(const struct ckpt_block *block, struct ckpt_window **windows,
-                                        size_t *n);
-
-/* One number of a sender that is applied on these partitions (one bit each) but not everywhere:
- * shard/applied_window.h. */
-struct ckpt_note {
-    struct sender_id sender;
-    uint64_t number;
-    uint64_t partitions[RING_PARTITIONS / 64];
-};
-enum { CKPT_NOTES_MAX = 1024 /* in a block. Arbitrary */ };
-void ckpt_notes_encode(const struct ckpt_note *notes, size_t n, struct writer *payload);
-/* *notes is from malloc; the caller frees it. */
-MUST_USE paramo_err ckpt_notes_decode(const struct ckpt_block *block, struct ckpt_note **notes, size_t *n);
 
 #endif

@@ -335,7 +335,7 @@ static bool lives(const struct shard *s, const struct sender_id *id)
 }
 
 /* Keeps the records of senders that are alive; others never send again. */
-static size_t keep_living(const struct shard *s, struct ckpt_window *list, size_t n)
+static size_t keep_living(const struct shard *s, struct sender_window *list, size_t n)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
@@ -356,7 +356,7 @@ static struct sender *sender_of(struct shard *s, const struct sender_id *id, par
 static paramo_err load_windows(struct loading *ld, const struct ckpt_block *b)
 {
     struct shard *s = ld->shard;
-    struct ckpt_window *list = NULL;
+    struct sender_window *list = NULL;
     size_t n = 0;
     uint64_t partitions[PARTITION_WORDS] = {0}, own[PARTITION_WORDS] = {0}, any = 0;
     for (unsigned a = 0; a < RING_PARTITIONS; a++) {
@@ -367,7 +367,7 @@ static paramo_err load_windows(struct loading *ld, const struct ckpt_block *b)
     }
     for (unsigned i = 0; i < PARTITION_WORDS; i++)
         any |= partitions[i];
-    paramo_err err = ckpt_windows_decode(b, &list, &n);
+    paramo_err err = sender_windows_decode(b->payload, b->bytes, &list, &n);
     if (!err)
         n = keep_living(s, list, n);
     for (size_t i = 0; i < n && any && !err; i++) {
@@ -382,7 +382,7 @@ static paramo_err load_windows(struct loading *ld, const struct ckpt_block *b)
 }
 
 /* Loads one sender's note. */
-static paramo_err load_note(struct loading *ld, const struct ckpt_note *note)
+static paramo_err load_note(struct loading *ld, const struct sender_note *note)
 {
     struct shard *s = ld->shard;
     uint64_t partitions[PARTITION_WORDS] = {0};
@@ -401,9 +401,9 @@ static paramo_err load_note(struct loading *ld, const struct ckpt_note *note)
 
 static paramo_err load_notes(struct loading *ld, const struct ckpt_block *b)
 {
-    struct ckpt_note *list = NULL;
+    struct sender_note *list = NULL;
     size_t n = 0;
-    paramo_err err = ckpt_notes_decode(b, &list, &n);
+    paramo_err err = sender_notes_decode(b->payload, b->bytes, &list, &n);
     for (size_t i = 0; i < n && !err; i++)
         err = load_note(ld, &list[i]);
     free(list);

@@ -75,7 +75,7 @@ struct saving {
     struct queue batch;
     struct ckpt_writer *writer;
     struct writer windows; /* numbers applied on all partitions; notes: on some */
-    struct ckpt_note *notes;
+    struct sender_note *notes;
     size_t notes_count;
     struct save_gone *gone;
     paramo_err work_err;
@@ -202,8 +202,8 @@ static paramo_err put_notes(struct saving *sv)
     paramo_err err = PARAMO_OK;
     for (size_t at = 0, n; at < sv->notes_count && !err; at += n) {
         struct writer w = {0};
-        n = sv->notes_count - at < CKPT_NOTES_MAX ? sv->notes_count - at : CKPT_NOTES_MAX;
-        ckpt_notes_encode(sv->notes + at, n, &w);
+        n = sv->notes_count - at < SENDER_NOTES_MAX ? sv->notes_count - at : SENDER_NOTES_MAX;
+        sender_notes_encode(sv->notes + at, n, &w);
         struct ckpt_block block = {.kind = CKPT_NOTES,
                                    .partition = 0,
                                    .partitions = RING_PARTITIONS,
@@ -504,17 +504,17 @@ static void group_partitions(struct saving *sv, const struct shard *s)
 static paramo_err collect_windows(struct saving *sv, const struct shard *s,
                                   const uint64_t mine[PARTITION_WORDS])
 {
-    struct ckpt_window *list = calloc(s->senders_count + 1, sizeof *list);
+    struct sender_window *list = calloc(s->senders_count + 1, sizeof *list);
     size_t n = 0;
     if (!list)
         return err_memory(s->senders_count * sizeof *list);
     for (const struct sender *x = s->senders; x && !MUTANT(ckpt_without_records); x = x->next)
-        list[n++] =
-            (struct ckpt_window){.sender = x->id, .dedup = applied_window_extract(&x->applied_window, mine)};
+        list[n++] = (struct sender_window){.sender = x->id,
+                                           .dedup = applied_window_extract(&x->applied_window, mine)};
     for (size_t i = 0; i < n && MUTANT(ckpt_without_window); i++)
         memset(list[i].dedup.bits, 0, sizeof list[i].dedup.bits);
     if (n)
-        ckpt_windows_encode(list, n, &sv->windows);
+        sender_windows_encode(list, n, &sv->windows);
     free(list);
     return sv->windows.failed ? err_memory(sv->windows.len) : PARAMO_OK;
 }
@@ -539,8 +539,8 @@ static paramo_err collect_notes(struct saving *sv, const struct shard *s,
              applied_note = applied_note->next) {
             if (!applied_note_splits(applied_note, mine))
                 continue;
-            struct ckpt_note *note = &sv->notes[sv->notes_count++];
-            *note = (struct ckpt_note){.sender = x->id, .number = applied_note->number};
+            struct sender_note *note = &sv->notes[sv->notes_count++];
+            *note = (struct sender_note){.sender = x->id, .number = applied_note->number};
             for (unsigned i = 0; i < PARTITION_WORDS; i++)
                 note->partitions[i] = applied_note->partitions[i] & mine[i];
         }
