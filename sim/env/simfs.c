@@ -200,14 +200,17 @@ static void crash_names(struct simfs *fs)
     }
 }
 
-/* A file keeps any length from what is durable on, and its other sectors are new, empty or somebody's. */
+/* A file keeps any length from what is durable on, often all of it, and its other sectors are new, empty or of
+ * another file. */
 static void crash_bytes(struct simfs *fs)
 {
     for (struct name *name = fs->names; name; name = name->next) {
         struct inode *inode = name->now;
         if (!inode || inode->size == inode->durable)
             continue;
-        size_t size = inode->durable + (size_t)draw(fs, inode->size - inode->durable + 1);
+        size_t size = inode->size;
+        if (draw(fs, 3))
+            size = inode->durable + (size_t)draw(fs, inode->size - inode->durable + 1);
         for (size_t at = inode->durable; at < size; at += SECTOR - at % SECTOR) {
             size_t end = at + SECTOR - at % SECTOR;
             uint64_t fate = inode->dropped ? 1 + draw(fs, 2) : draw(fs, 3);

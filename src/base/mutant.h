@@ -142,6 +142,11 @@
     X(last_not_awaited, "a wait for all requests does not wait for the last")                             \
     X(wait_leaves_request, "a wait that is interrupted leaves its request the caller's arrays")           \
     X(repeat_reads_lost, "a pushpull that comes again reads what is lost as zeros")                       \
+    X(block_sum_unchecked, "the checksums of a checkpoint's blocks are not compared when it is read")      \
+    X(deposed_ends_job, "a scheduler that lost the lead before the end was durable says that the job is over") \
+    X(recovery_not_awaited, "the job ends with its last worker although it is to wait for another")       \
+    X(drained_is_missed, "a checkpoint fails because a drained server, which owns nothing, has left")      \
+    X(lost_keep_records, "partitions without any copy left keep the records of what is done on them")     \
     X(accept_unproved, "a peer is taken for one of this host although it has not read our memory")
 /* clang-format on */
 

@@ -9,7 +9,9 @@
 #include "cluster/checkpoint/ckpt.h"
 #include "sim/env/simfs.h"
 
-enum { WRITERS = 2, BLOCKS = 3, CONTENT = 4096 };
+enum { WRITERS = 2, BLOCKS = 3, TEXT = 4096, CONTENT = 8 * TEXT };
+
+static int padding; /* of each block */
 
 static struct simfs *disk;
 static struct fs *fs;
@@ -26,9 +28,9 @@ static uint64_t id_of(uint64_t number)
     return number * 1000 + 7;
 }
 
-static void text_of(uint64_t number, uint32_t writer, unsigned block, char text[32])
+static void text_of(uint64_t number, uint32_t writer, unsigned block, char text[TEXT])
 {
-    (void)snprintf(text, 32, "<%u %u %u>", (unsigned)number, writer, block);
+    (void)snprintf(text, TEXT, "<%u %u %u>%*s", (unsigned)number, writer, block, padding, "");
 }
 
 /* A checkpoint of WRITERS files with BLOCKS blocks each; the first error. */
@@ -39,7 +41,7 @@ static paramo_err save(uint64_t number, uint64_t base)
         struct ckpt_writer *w;
         paramo_err err = ckpt_begin(fs, "/var/ckpt", number, id_of(number), writer, &w);
         for (unsigned b = 0; b < BLOCKS && !err; b++) {
-            char text[32];
+            char text[TEXT];
             text_of(number, writer, b, text);
             struct ckpt_block block = {.kind = CKPT_ROWS,
                                        .table = 1,
@@ -107,7 +109,7 @@ static void expected(uint64_t number, char content[CONTENT])
     size_t len = 0;
     for (uint32_t writer = 0; writer < WRITERS; writer++)
         for (unsigned b = 0; b < BLOCKS; b++) {
-            char text[32];
+            char text[TEXT];
             text_of(number, writer, b, text);
             len += (size_t)snprintf(content + len, CONTENT - len, "%u:%s", 1000 * writer + b, b ? text : "");
         }
@@ -526,17 +528,50 @@ static void files_are_looked_for(void **state)
     }
 }
 
+/* Syncs of a checkpoint lie, and the power fails: it is as it was, or an error says that it is not; the
+ * one before it is whole. Each way of damage occurs. */
+static void a_disk_that_lies(void **state)
+{
+    (void)state;
+    char got[CONTENT], want[CONTENT];
+    unsigned whole = 0, gone = 0, damaged = 0;
+    padding = TEXT / 2;
+    for (uint64_t seed = 1; seed <= 1000; seed++) {
+        disk_new(seed);
+        assert_int_equal(save(1, 0), PARAMO_OK);
+        simfs_lie(disk, 1 + (unsigned)(seed % 8));
+        assert_int_equal(save(2, 0), PARAMO_OK);
+        simfs_restart(disk);
+        paramo_err err = load(2, got);
+        expected(2, want);
+        if (!err)
+            assert_string_equal(got, want);
+        whole += err == PARAMO_OK;
+        gone += err == PARAMO_E_NOT_FOUND;
+        damaged += err == PARAMO_E_CORRUPT && strstr(err_text(), "checksum");
+        assert_true(!err || err == PARAMO_E_NOT_FOUND || err == PARAMO_E_CORRUPT || err == PARAMO_E_FORMAT);
+        expected(1, want);
+        assert_int_equal(load(1, got), PARAMO_OK);
+        assert_string_equal(got, want);
+        simfs_destroy(disk);
+    }
+    assert_true(whole > 50 && gone > 10 && damaged > 10);
+    padding = 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !mutant_choose(argv[1]))
         return 2;
+    if (argc > 2)
+        cmocka_set_test_filter(argv[2]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(read_as_written),          cmocka_unit_test(base_then_deltas),
         cmocka_unit_test(skips_what_is_not_wanted), cmocka_unit_test(damage_is_found),
         cmocka_unit_test(others_are_not_taken),     cmocka_unit_test(lists),
         cmocka_unit_test(crashes_leave_whole_ones), cmocka_unit_test(old_ones_go),
         cmocka_unit_test(crashes_while_they_go),    cmocka_unit_test(numbers_are_claimed),
-        cmocka_unit_test(files_are_looked_for),
+        cmocka_unit_test(files_are_looked_for),     cmocka_unit_test(a_disk_that_lies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -791,6 +791,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && !mutant_choose(argv[1]))
         return 2;
+    if (argc > 2)
+        cmocka_set_test_filter(argv[2]);
     const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back),
                                        cmocka_unit_test(cannot_come_back),
                                        cmocka_unit_test(lost_while_loading),

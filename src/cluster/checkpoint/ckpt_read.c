@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/mutant.h"
 #include "cluster/checkpoint/ckpt_format.h"
 #include "cluster/checkpoint/ckpt_manifest.h"
 #include "cluster/checkpoint/ckpt_read.h"
@@ -311,7 +312,9 @@ static paramo_err payload_read(struct reading *r, struct ckpt_head *head)
     if (err)
         return err;
     head->block.payload = r->buffer;
-    if (hash_bytes(head->block.bytes ? (const void *)r->buffer : "", head->block.bytes) != head->payload_sum)
+    if (hash_bytes(head->block.bytes ? (const void *)r->buffer : "", head->block.bytes) !=
+            head->payload_sum &&
+        !MUTANT(block_sum_unchecked))
         return broken(r, "a block's checksum is wrong");
     return PARAMO_OK;
 }

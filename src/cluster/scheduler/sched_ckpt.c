@@ -469,7 +469,7 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
     struct sched_ckpt *c = arg;
     char label[SCHED_LABEL];
     c->orders_out--;
-    if (status == PARAMO_E_NODE_LOST && left_with_nothing(c->sched, node)) {
+    if (status == PARAMO_E_NODE_LOST && left_with_nothing(c->sched, node) && !MUTANT(drained_is_missed)) {
         status = PARAMO_OK; /* drained: it had no part in it */
     } else if (status) {
         status = err_prefix(status, "%s", sched_roster_label(node, label));

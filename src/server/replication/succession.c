@@ -318,7 +318,7 @@ static void restart_empty(struct chain *c, const uint64_t partitions[CHAIN_WORDS
     uint64_t gone[CHAIN_WORDS] = {0}, any = 0;
     paramo_err err = PARAMO_OK;
     for (partition_set_each(a, partitions))
-        if (s->view->lost[a] >= RING_LEVELS) {
+        if (s->view->lost[a] >= RING_LEVELS && !MUTANT(lost_keep_records)) {
             partition_set_add(gone, a);
             any = 1;
         }
