@@ -4,8 +4,8 @@
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
 #include "cmd/verbs.h"
-#include "learn/io/modelio.h"
 #include "learn/io/output.h"
+#include "learn/model/modelio.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,24 +27,32 @@ static paramo_err write_value(struct output *out, float value)
     return output_write(out, text, (size_t)len);
 }
 
-/* w's rows that are not 0, each with the factors of the same key (0 where it has none). */
+/* The values of a row of t, or zeros where it has none. *at is the first row that is not below key, from the one
+ * that the last call, with a lower key, left there. */
+static paramo_err write_row(struct output *out, const struct model_table *t, uint64_t key, uint64_t *at)
+{
+    paramo_err err = PARAMO_OK;
+    while (*at < t->n && t->keys[*at] < key)
+        ++*at;
+    int has = *at < t->n && t->keys[*at] == key;
+    for (uint32_t f = 0; err == PARAMO_OK && f < t->dim; f++)
+        err = write_value(out, has ? t->values[*at * t->dim + f] : 0.0f);
+    return err;
+}
+
+/* w's rows that are not 0, each with the values of the same key in the other tables. */
 static paramo_err write_model(const struct model *m, struct output *out)
 {
-    const struct model_table *w = &m->table[0], *v = m->info.kind == MODEL_FM ? &m->table[1] : NULL;
-    uint64_t at = 0;
+    const struct model_table *w = &m->table[0];
+    uint64_t at[MODEL_MAX_TABLES] = {0};
     for (uint64_t i = 0; i < w->n; i++) {
         if (w->values[i] == 0)
             continue;
         char key[32];
         int len = snprintf(key, sizeof key, "%" PRIu64, w->keys[i]);
         paramo_err err = output_write(out, key, (size_t)len);
-        if (err == PARAMO_OK)
-            err = write_value(out, w->values[i]);
-        while (v != NULL && at < v->n && v->keys[at] < w->keys[i])
-            at++;
-        int has = v != NULL && at < v->n && v->keys[at] == w->keys[i];
-        for (uint32_t f = 0; err == PARAMO_OK && v != NULL && f < v->dim; f++)
-            err = write_value(out, has ? v->values[at * v->dim + f] : 0.0f);
+        for (size_t t = 0; err == PARAMO_OK && t < m->n; t++)
+            err = write_row(out, &m->table[t], w->keys[i], &at[t]);
         if (err == PARAMO_OK)
             err = output_write(out, "\n", 1);
         if (err != PARAMO_OK)

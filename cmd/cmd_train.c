@@ -4,6 +4,7 @@
  */
 #include "cmd/dataargs.h"
 #include "cmd/exitcode.h"
+#include "cmd/model_args.h"
 #include "cmd/verbs.h"
 #include "learn/train/train.h"
 
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: paramo train --model lr|fm --data FILE... [options]\n"
+    "usage: paramo train --model MODEL --data FILE... [options]\n"
     "\n"
     "Trains a click model, by default all in this process. Started by 'paramo run -s S -w W -- paramo\n"
     "train ...', or with DMLC_ROLE and the scheduler's address in the environment, it is one node of a\n"
@@ -50,18 +51,14 @@ static const char more[] =
 struct settings {
     struct data_args data;
     struct arg_list valid;
-    const char *model, *model_in, *model_out, *optimizer, *factor_optimizer;
+    struct model_args model;
+    const char *model_in, *model_out;
     const char *checkpoint_dir, *restore;
     uint64_t checkpoint_every, full_every, keep;
     int has_keep;
-    uint64_t epochs, batch, ahead, dim, hash_bits, servers, workers, seed, early_stop;
-    double alpha, beta, l1, l2;
-    double factor_alpha, factor_beta, factor_l1, factor_l2, factor_init;
+    uint64_t epochs, batch, ahead, hash_bits, servers, workers, seed, early_stop;
     int no_state, json, quiet;
-    /* whether they were there */
-    int has_optimizer, has_alpha, has_beta, has_l1, has_l2, has_dim, has_hash_bits, has_seed;
-    int has_factor_optimizer, has_factor_alpha, has_factor_beta, has_factor_l1, has_factor_l2,
-        has_factor_init;
+    int has_hash_bits, has_seed; /* whether they were given */
 };
 
 static void on_signal(int sig)
@@ -78,99 +75,44 @@ static void on_signal(int sig)
     (void)ignored;
 }
 
-static double default_alpha(const char *optimizer)
-{
-    return strcmp(optimizer, "sgd") == 0 ? 0.002 : 0.1;
-}
-
 /* ---- settings ---- */
 
-static void set_name(char out[MODEL_NAME_MAX + 1], const char *name)
-{
-    (void)snprintf(out, MODEL_NAME_MAX + 1, "%s", name);
-}
-
-static void set_optimizer(struct model_optimizer *o, const struct settings *s)
-{
-    set_name(o->name, s->optimizer);
-    *o = (struct model_optimizer){
-        .alpha = s->has_alpha ? s->alpha : default_alpha(o->name), .beta = s->beta, .l1 = s->l1, .l2 = s->l2};
-    set_name(o->name, s->optimizer);
-}
-
-static void set_factor_optimizer(struct model_optimizer *o, const struct settings *s)
-{
-    *o = (struct model_optimizer){
-        .alpha = s->factor_alpha, .beta = s->factor_beta, .l1 = s->factor_l1, .l2 = s->factor_l2};
-    set_name(o->name, s->factor_optimizer);
-}
-
-/* Going on from a model: what was trained stands, what was not asked for stays as it was. Returns -1 or the
- * exit code. */
-static int go_on_from(const struct settings *s, struct model_info *info)
+/* Continues from a model: what was trained stands, and settings that were not given stay as they were. Returns
+ * -1 or the exit code. */
+static int continue_from(const struct settings *s, struct model_info *info)
 {
     paramo_err err = train_take_settings(s->model_in, info);
     if (err != PARAMO_OK)
         return code_fail("train", err, lerr_text());
-    int fm = info->kind == MODEL_FM;
-    if (s->model != NULL && strcmp(s->model, model_kind_name(info->kind)) != 0)
-        return args_wrong("train", "%s is a model of kind %s", s->model_in, model_kind_name(info->kind));
-    if (fm && s->has_dim && s->dim != info->dim)
-        return args_wrong("train", "%s has %u factors a feature", s->model_in, info->dim);
     if (s->has_hash_bits && s->hash_bits != info->hash_bits)
         return args_wrong("train", "%s was trained with --hash-bits %u", s->model_in, info->hash_bits);
-    if (s->has_optimizer && strcmp(s->optimizer, info->w.name) != 0)
-        return args_wrong("train", "%s was trained with %s, whose state does not fit another optimizer",
-                          s->model_in, info->w.name);
-    if (fm && s->has_factor_optimizer && strcmp(s->factor_optimizer, info->v.name) != 0)
-        return args_wrong(
-            "train", "the factors of %s were trained with %s, whose state does not fit another optimizer",
-            s->model_in, info->v.name);
-    info->w.alpha = s->has_alpha ? s->alpha : info->w.alpha;
-    info->w.beta = s->has_beta ? s->beta : info->w.beta;
-    info->w.l1 = s->has_l1 ? s->l1 : info->w.l1;
-    info->w.l2 = s->has_l2 ? s->l2 : info->w.l2;
-    if (fm) {
-        info->v.alpha = s->has_factor_alpha ? s->factor_alpha : info->v.alpha;
-        info->v.beta = s->has_factor_beta ? s->factor_beta : info->v.beta;
-        info->v.l1 = s->has_factor_l1 ? s->factor_l1 : info->v.l1;
-        info->v.l2 = s->has_factor_l2 ? s->factor_l2 : info->v.l2;
-        info->factor_init = s->has_factor_init ? s->factor_init : info->factor_init;
-    }
     if (s->has_seed)
         info->seed = s->seed;
-    return -1;
+    return model_args_continue(&s->model, s->model_in, info);
+}
+
+static int begin(const struct settings *s, struct model_info *info)
+{
+    int code = model_args_begin(&s->model, info);
+    info->hash_bits = (uint32_t)s->hash_bits;
+    info->seed = s->seed;
+    return code;
 }
 
 static int make_options(const struct settings *s, struct train_options *o)
 {
     if (s->data.files.n == 0)
         return args_wrong("train", "--data is missing");
-    if (s->model == NULL && s->model_in == NULL)
+    if (s->model.model == NULL && s->model_in == NULL)
         return args_wrong("train", "--model is missing");
     if (s->early_stop > 0 && s->valid.n == 0)
         return args_wrong("train", "--early-stop needs --valid");
     struct model_info *info = &o->model;
-    if (s->model_in != NULL) {
-        int code = go_on_from(s, info);
-        if (code >= 0)
-            return code;
-    } else {
-        info->kind = strcmp(s->model, "fm") == 0 ? MODEL_FM : MODEL_LR;
-        info->hash_bits = (uint32_t)s->hash_bits;
-        info->seed = s->seed;
-        set_optimizer(&info->w, s);
-        if (info->kind == MODEL_FM) {
-            info->dim = (uint32_t)s->dim;
-            info->factor_init = s->factor_init;
-            set_factor_optimizer(&info->v, s);
-        }
-    }
-    if (info->kind == MODEL_LR &&
-        (s->has_dim || s->has_factor_optimizer || s->has_factor_alpha || s->has_factor_beta ||
-         s->has_factor_l1 || s->has_factor_l2 || s->has_factor_init))
-        return args_wrong("train", "--dim and --factor-... are for --model fm");
-    set_name(info->data_format, s->data.format == NULL ? "auto" : s->data.format);
+    int code = s->model_in != NULL ? continue_from(s, info) : begin(s, info);
+    if (code >= 0)
+        return code;
+    (void)snprintf(info->data_format, sizeof info->data_format, "%s",
+                   s->data.format == NULL ? "auto" : s->data.format);
     data_args_apply(&s->data, &o->reader);
     o->data = s->data.files.item;
     o->data_n = s->data.files.n;
@@ -217,6 +159,16 @@ static json_t *epoch_json(size_t number, const struct train_epoch *e)
     return j;
 }
 
+/* "factor_alpha" for the prefix "factor-". */
+static void put_alpha(json_t *j, const char *prefix, double alpha)
+{
+    char key[48];
+    (void)snprintf(key, sizeof key, "%salpha", prefix);
+    for (char *c = key; *c != '\0'; c++)
+        *c = *c == '-' ? '_' : *c;
+    (void)json_object_set_new(j, key, json_real(alpha));
+}
+
 static int print_json(const struct settings *s, const struct train_options *o, const struct train_result *r)
 {
     json_t *epochs = json_array();
@@ -225,15 +177,15 @@ static int print_json(const struct settings *s, const struct train_options *o, c
             (void)json_array_append_new(epochs, epoch_json(i + 1, &r->epoch[i]));
     json_t *j = json_pack(
         "{s:s, s:s, s:i, s:i, s:I, s:i, s:I, s:s?, s:I, s:f, s:b, s:b, s:b, s:I, s:o}", "model",
-        model_kind_name(o->model.kind), "vectors", paramo_cpu(), "servers", (int)r->num_servers, "workers",
+        o->model.ops->name, "vectors", paramo_cpu(), "servers", (int)r->num_servers, "workers",
         (int)r->num_workers, "batch", (json_int_t)r->batch, "dead_workers", (int)r->dead_workers,
         "parts_dealt_again", (json_int_t)r->dealt_again, "warning", r->warning[0] != '\0' ? r->warning : NULL,
         "rows", (json_int_t)r->rows, "seconds", r->seconds, "interrupted", r->interrupted, "stopped_early",
         r->stopped_early, "saved", r->saved, "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
     if (j != NULL && s->model_out != NULL)
         (void)json_object_set_new(j, "model_out", json_string(s->model_out));
-    if (j != NULL && o->model.kind == MODEL_FM)
-        (void)json_object_set_new(j, "factor_alpha", json_real(r->factor_alpha));
+    for (size_t t = 1; j != NULL && t < o->model.ops->tables; t++)
+        put_alpha(j, o->model.ops->table[t].prefix, r->alpha[t]);
     if (j != NULL && r->best_epoch > 0)
         (void)json_object_set_new(j, "best_epoch", json_integer((json_int_t)r->best_epoch));
     int bad = j == NULL || json_dumpf(j, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0;
@@ -311,91 +263,90 @@ static void set_checkpoints(const struct settings *s)
         (void)setenv("PARAMO_RESTORE", s->restore, 1);
 }
 
-int cmd_train(int argc, char **argv)
+#define ARGS_MAX 96
+
+static size_t append(struct arg *args, size_t n, const struct arg *more_args, size_t count)
 {
-    struct settings s = {
-        .optimizer = "ftrl",
-        .factor_optimizer = "adagrad",
-        .epochs = 1,
-        .ahead = 1,
-        .dim = 8,
-        .servers = 1,
-        .workers = 1,
-        .seed = 1,
-        .beta = 1,
-        .factor_beta = 1,
-        .factor_init = 0.01,
-    };
+    for (size_t i = 0; i < count && n < ARGS_MAX; i++)
+        args[n++] = more_args[i];
+    return n;
+}
+
+#define APPEND(list) n = append(args, n, list, sizeof(list) / sizeof *(list))
+
+/* All options; returns how many. */
+static size_t list_args(struct settings *s, struct arg args[ARGS_MAX])
+{
     /* clang-format off */
-    const struct arg args[] = {
+    const struct arg data[] = {
         {.name = "What to learn from", .kind = ARG_SECTION},
-        DATA_ARGS(s.data),
-        {.name = "valid", .kind = ARG_LIST, .out = &s.valid, .meta = "FILE...",
+        DATA_ARGS(s->data),
+        {.name = "valid", .kind = ARG_LIST, .out = &s->valid, .meta = "FILE...",
          .help = "measure the model on these after each epoch"},
-        {.name = "hash-bits", .kind = ARG_INT, .out = &s.hash_bits, .meta = "N", .max = 63, .given = &s.has_hash_bits,
+        {.name = "hash-bits", .kind = ARG_INT, .out = &s->hash_bits, .meta = "N", .max = 63, .given = &s->has_hash_bits,
          .help = "hash feature ids to N bits; 0 keeps them (0)"},
-        {.name = "epochs", .kind = ARG_INT, .out = &s.epochs, .meta = "N", .min = 1, .max = TRAIN_EPOCHS_MAX,
+        {.name = "epochs", .kind = ARG_INT, .out = &s->epochs, .meta = "N", .min = 1, .max = TRAIN_EPOCHS_MAX,
          .help = "passes over the data (1)"},
-        {.name = "early-stop", .kind = ARG_INT, .out = &s.early_stop, .meta = "N", .max = TRAIN_EPOCHS_MAX,
+        {.name = "early-stop", .kind = ARG_INT, .out = &s->early_stop, .meta = "N", .max = TRAIN_EPOCHS_MAX,
          .help = "stop after N epochs without a better log-loss on --valid, and keep\nthe best epoch's model; 0: never (0)"},
+    };
+    const struct arg model[] = {
         {.name = "The model", .kind = ARG_SECTION},
-        {.name = "model", .kind = ARG_CHOICE, .out = &s.model, .meta = "lr|fm",
-         .help = "logistic regression, or a factorization machine"},
-        {.name = "model-out", .kind = ARG_STRING, .out = &s.model_out, .meta = "DIR",
+        model_args_model(&s->model),
+        {.name = "model-out", .kind = ARG_STRING, .out = &s->model_out, .meta = "DIR",
          .help = "save it there (the directory is made)"},
-        {.name = "model-in", .kind = ARG_STRING, .out = &s.model_in, .meta = "DIR",
+        {.name = "model-in", .kind = ARG_STRING, .out = &s->model_in, .meta = "DIR",
          .help = "continue from this model, with its settings unless given"},
-        {.name = "dim", .kind = ARG_INT, .out = &s.dim, .meta = "K", .min = 1, .max = 512, .given = &s.has_dim,
-         .help = "fm: factors per feature (8)"},
-        {.name = "no-state", .kind = ARG_FLAG, .out = &s.no_state,
+        {.name = "no-state", .kind = ARG_FLAG, .out = &s->no_state,
          .help = "save without the optimizers' state: smaller, but training cannot\ncontinue from it"},
+        {.name = "seed", .kind = ARG_INT, .out = &s->seed, .meta = "N", .max = UINT64_MAX, .given = &s->has_seed,
+         .help = "of the first values that are drawn (1)"},
+    };
+    const struct arg how[] = {
         {.name = "How to learn", .kind = ARG_SECTION},
-        {.name = "optimizer", .kind = ARG_CHOICE, .out = &s.optimizer, .meta = "ftrl|adagrad|sgd", .given = &s.has_optimizer,
-         .help = "FTRL-proximal (McMahan et al., KDD 2013), AdaGrad, or plain steps\n(ftrl)"},
-        {.name = "alpha", .kind = ARG_POSITIVE, .out = &s.alpha, .meta = "A", .given = &s.has_alpha,
-         .help = "learning rate (0.1; sgd: 0.002)"},
-        {.name = "beta", .kind = ARG_NATURAL, .out = &s.beta, .meta = "B", .given = &s.has_beta,
-         .help = "smoothing of the learning rate, ftrl and adagrad (1)"},
-        {.name = "l1", .kind = ARG_NATURAL, .out = &s.l1, .meta = "L", .given = &s.has_l1,
-         .help = "L1 regularisation: more makes more weights 0 (0)"},
-        {.name = "l2", .kind = ARG_NATURAL, .out = &s.l2, .meta = "L", .given = &s.has_l2, .help = "L2 regularisation (0)"},
-        {.name = "batch", .kind = ARG_INT, .out = &s.batch, .meta = "N", .min = 1, .max = 1 << 20,
+        {.name = "batch", .kind = ARG_INT, .out = &s->batch, .meta = "N", .min = 1, .max = 1 << 20,
          .help = "rows learned at once (512 / workers / (ahead + 1), at least 16: 256\nwith one worker)"},
-        {.name = "factor-optimizer", .kind = ARG_CHOICE, .out = &s.factor_optimizer, .meta = "ftrl|adagrad|sgd",
-         .given = &s.has_factor_optimizer, .help = "the same for fm's factors (adagrad)"},
-        {.name = "factor-alpha", .kind = ARG_POSITIVE, .out = &s.factor_alpha, .meta = "A", .given = &s.has_factor_alpha,
-         .help = "(0.02 / square root of the workers)"},
-        {.name = "factor-beta", .kind = ARG_NATURAL, .out = &s.factor_beta, .meta = "B", .given = &s.has_factor_beta,
-         .help = "(1)"},
-        {.name = "factor-l1", .kind = ARG_NATURAL, .out = &s.factor_l1, .meta = "L", .given = &s.has_factor_l1, .help = "(0)"},
-        {.name = "factor-l2", .kind = ARG_NATURAL, .out = &s.factor_l2, .meta = "L", .given = &s.has_factor_l2, .help = "(0)"},
-        {.name = "factor-init", .kind = ARG_POSITIVE, .out = &s.factor_init, .meta = "S", .given = &s.has_factor_init,
-         .help = "standard deviation of the first factors (0.01)"},
-        {.name = "seed", .kind = ARG_INT, .out = &s.seed, .meta = "N", .max = UINT64_MAX, .given = &s.has_seed,
-         .help = "of the first factors (1)"},
+    };
+    const struct arg rest[] = {
         {.name = "Where", .kind = ARG_SECTION},
-        {.name = "servers", .kind = ARG_INT, .out = &s.servers, .meta = "S", .min = 1, .max = 256,
+        {.name = "servers", .kind = ARG_INT, .out = &s->servers, .meta = "S", .min = 1, .max = 256,
          .help = "in one process: server shards, a thread each (1)"},
-        {.name = "workers", .kind = ARG_INT, .out = &s.workers, .meta = "W", .min = 1, .max = 256,
+        {.name = "workers", .kind = ARG_INT, .out = &s->workers, .meta = "W", .min = 1, .max = 256,
          .help = "in one process: learners, a thread each (1); in a cluster both\nnumbers are the cluster's"},
-        {.name = "ahead", .kind = ARG_INT, .out = &s.ahead, .meta = "N", .max = 64,
+        {.name = "ahead", .kind = ARG_INT, .out = &s->ahead, .meta = "N", .max = 64,
          .help = "parameters are pulled N batches ahead (1)"},
-        {.name = "checkpoint-dir", .kind = ARG_STRING, .out = &s.checkpoint_dir, .meta = "DIR",
+        {.name = "checkpoint-dir", .kind = ARG_STRING, .out = &s->checkpoint_dir, .meta = "DIR",
          .help = "folder for checkpoints, which all servers see"},
-        {.name = "checkpoint-every", .kind = ARG_INT, .out = &s.checkpoint_every, .meta = "SECONDS", .min = 1, .max = 604800,
+        {.name = "checkpoint-every", .kind = ARG_INT, .out = &s->checkpoint_every, .meta = "SECONDS", .min = 1, .max = 604800,
          .help = "time between checkpoints"},
-        {.name = "checkpoint-full-every", .kind = ARG_INT, .out = &s.full_every, .meta = "N", .min = 1, .max = 1024,
+        {.name = "checkpoint-full-every", .kind = ARG_INT, .out = &s->full_every, .meta = "N", .min = 1, .max = 1024,
          .help = "every N-th checkpoint is full, the others are incremental (10)"},
-        {.name = "checkpoint-keep", .kind = ARG_INT, .out = &s.keep, .meta = "N", .max = INT32_MAX, .given = &s.has_keep,
+        {.name = "checkpoint-keep", .kind = ARG_INT, .out = &s->keep, .meta = "N", .max = INT32_MAX, .given = &s->has_keep,
          .help = "keep the last N checkpoints and their bases; 0: all (3)"},
-        {.name = "restore", .kind = ARG_STRING, .out = &s.restore, .meta = "DIR",
+        {.name = "restore", .kind = ARG_STRING, .out = &s->restore, .meta = "DIR",
          .help = "begin with the last whole checkpoint of DIR"},
         {.name = "Output", .kind = ARG_SECTION},
-        {.name = "json", .kind = ARG_FLAG, .out = &s.json, .help = "the summary as one JSON document on standard output"},
-        {.name = "quiet", .kind = ARG_FLAG, .out = &s.quiet, .letter = 'q', .help = "print no progress, only warnings and the summary"},
+        {.name = "json", .kind = ARG_FLAG, .out = &s->json, .help = "the summary as one JSON document on standard output"},
+        {.name = "quiet", .kind = ARG_FLAG, .out = &s->quiet, .letter = 'q', .help = "print no progress, only warnings and the summary"},
     };
     /* clang-format on */
-    const size_t n = sizeof args / sizeof *args;
+    struct arg settings[MODEL_ARGS_SETTINGS], optimizers[MODEL_ARGS_OPTIMIZERS * OPTIMIZER_ARGS];
+    size_t n = 0;
+    APPEND(data);
+    APPEND(model);
+    n = append(args, n, settings, model_args_settings(&s->model, settings));
+    APPEND(how);
+    n = append(args, n, optimizers, model_args_optimizers(&s->model, optimizers));
+    APPEND(rest);
+    return n;
+}
+
+int cmd_train(int argc, char **argv)
+{
+    struct settings s = {.epochs = 1, .ahead = 1, .servers = 1, .workers = 1, .seed = 1};
+    struct arg args[ARGS_MAX];
+    model_args_init(&s.model);
+    const size_t n = list_args(&s, args);
     struct train_options options = {0};
     struct train_result result;
     int code = args_parse("train", argc, argv, args, n, usage, more);

@@ -21,6 +21,7 @@ paramo_err scoring_open(struct scoring *s)
         return err;
     data_args_apply(&s->data, &options);
     options.hash_bits = s->model.info.hash_bits;
+    options.fields = s->model.info.ops->fields;
     return reader_open(&options, s->data.files.item, s->data.files.n, &s->reader);
 }
 

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "harness.h"
-#include "learn/io/modelio.h"
+#include "learn/model/modelio.h"
 
 static char folder[64];
 

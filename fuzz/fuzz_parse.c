@@ -66,7 +66,7 @@ static void rows(enum parse_format format, unsigned hash_bits, bool stop, const 
             not_one |= b.value[i] != 1;
         }
         CHECK(b.not_one || !not_one);
-        CHECK(parse_block(&b, &block, &bytes) == PARAMO_OK);
+        CHECK(parse_block(&b, 1, &block, &bytes) == PARAMO_OK);
         CHECK(block.rows == b.rows && block.features == b.features);
         block_free(&block);
     }

@@ -204,7 +204,8 @@ paramo_err batcher_cut(struct batcher *b, const struct block *block, size_t batc
                                         .label = block->label + first,
                                         .start = block->offset + first,
                                         .index = index,
-                                        .value = block->value == NULL ? NULL : block->value + from};
+                                        .value = block->value == NULL ? NULL : block->value + from,
+                                        .field = block->field == NULL ? NULL : block->field + from};
         list->most_unique = unique > list->most_unique ? unique : list->most_unique;
         list->most_rows = end - first > list->most_rows ? end - first : list->most_rows;
     }

@@ -26,6 +26,7 @@ struct batch {
         *start; /* [rows + 1]: row r has features start[r] - start[0] .. start[r + 1] - start[0] - 1 */
     const uint32_t *index; /* [features]: place of the feature's key in key[] */
     const float *value;    /* [features], or NULL: all 1 */
+    const uint16_t *field; /* [features], or NULL: the reader was not asked for fields */
 };
 
 struct batch_list {

@@ -23,7 +23,7 @@ struct block {
     uint32_t *offset;    /* [rows + 1] */
     uint64_t *key;       /* [features] */
     float *value;        /* [features], or NULL: all 1 */
-    uint16_t *field;     /* [features], or NULL: no fields */
+    uint16_t *field;     /* [features], or NULL: the reader was not asked for them */
     uint32_t stream;     /* which input file, in the order given */
     uint64_t index;      /* which part of it */
     uint64_t first_line; /* line number of the part's first line, from 1; 0 if unknown */

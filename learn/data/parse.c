@@ -87,9 +87,10 @@ paramo_err parse_text(enum parse_format format, unsigned hash_bits, const char *
     return parse_sparse(&job, format == PARSE_LIBFFM);
 }
 
-paramo_err parse_block(const struct parse_buffer *b, struct block *block, size_t *bytes)
+paramo_err parse_block(const struct parse_buffer *b, int fields, struct block *block, size_t *bytes)
 {
-    paramo_err err = block_alloc(block, b->rows, b->features, b->not_one, b->has_field, bytes);
+    int has_field = fields && b->has_field;
+    paramo_err err = block_alloc(block, b->rows, b->features, b->not_one, has_field, bytes);
     if (err != PARAMO_OK) {
         return err;
     }
@@ -99,7 +100,7 @@ paramo_err parse_block(const struct parse_buffer *b, struct block *block, size_t
     if (b->not_one) {
         memcpy(block->value, b->value, b->features * sizeof *b->value);
     }
-    if (b->has_field) {
+    if (has_field) {
         memcpy(block->field, b->field, b->features * sizeof *b->field);
     }
     return PARAMO_OK;

@@ -47,8 +47,10 @@ int parse_format_find(const char *name);
  * key is a hash of hash_bits bits. len is below 4 GiB. */
 LEARN_MUST_USE paramo_err parse_text(enum parse_format format, unsigned hash_bits, const char *text,
                                      size_t len, struct parse_buffer *buffer, parse_bad_fn bad, void *arg);
-/* A block of its own with the rows of buffer. bytes as in block_alloc. */
-LEARN_MUST_USE paramo_err parse_block(const struct parse_buffer *buffer, struct block *block, size_t *bytes);
+/* A block of its own with the rows of buffer, and their fields if the block is to have them. bytes as in
+ * block_alloc. */
+LEARN_MUST_USE paramo_err parse_block(const struct parse_buffer *buffer, int fields, struct block *block,
+                                      size_t *bytes);
 void parse_buffer_free(struct parse_buffer *buffer);
 
 /* Tells the format from the first lines of a file. whole: text is all there is. FORMAT error (without a file

@@ -56,6 +56,7 @@ struct pass {
 
 struct reader {
     unsigned hash_bits, threads;
+    int fields;
     uint64_t skip_bad;
     enum parse_format format;
     uint32_t streams;
@@ -95,6 +96,10 @@ static paramo_err tell_format(struct reader *r, uint32_t s)
 {
     enum parse_format format = r->format;
     paramo_err err = stream_tell(r->stream[s], detect, &format);
+    if (err == PARAMO_OK && r->fields && format == PARSE_LIBSVM) {
+        err = lerr(PARAMO_E_FORMAT,
+                   "%s: is in libsvm format, which has no fields; libffm and criteo have them", r->names[s]);
+    }
     if (err == PARAMO_OK) {
         atomic_store(&r->stream_format[s], (int)format);
     }
@@ -135,6 +140,7 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
     (void)sem_init(&r->pass.ready, 0, 0);
     r->stop_fd = -1;
     r->hash_bits = o->hash_bits;
+    r->fields = o->fields;
     r->skip_bad = o->skip_bad;
     r->format = o->format;
     r->threads = o->threads != 0 ? o->threads : input_available_cpus();
@@ -330,7 +336,7 @@ static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad
     if (h == NULL) {
         return lerr(PARAMO_E_MEMORY, "out of memory for a block");
     }
-    err = parse_block(&shop->buffer, &h->block, &h->bytes);
+    err = parse_block(&shop->buffer, r->fields, &h->block, &h->bytes);
     if (err != PARAMO_OK) {
         free(h);
         return err;

@@ -1,6 +1,5 @@
 #include "learn/eval/score.h"
-#include "learn/model/model_fm.h"
-#include "learn/model/model_lr.h"
+#include "learn/model/params.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,54 +8,32 @@
     4096 /* rows: large, since nothing is learned between them, and small enough for the cache */
 
 struct scratch {
-    size_t unique_cap, rows_cap;
-    float *w, *v, *margin, *sum;
+    struct params params;
+    struct row_scratch rows;
 };
 
 static void scratch_free(struct scratch *s)
 {
-    free(s->w);
-    free(s->v);
-    free(s->margin);
-    free(s->sum);
-    *s = (struct scratch){0};
-}
-
-static paramo_err scratch_fit(struct scratch *s, const struct batch_list *list, size_t dim)
-{
-    if (list->most_unique <= s->unique_cap && list->most_rows <= s->rows_cap)
-        return PARAMO_OK;
-    size_t unique = list->most_unique + list->most_unique / 4 + 1, rows = list->most_rows + 1;
-    scratch_free(s);
-    s->w = malloc(unique * sizeof *s->w);
-    s->v = malloc((unique * dim + 1) * sizeof *s->v);
-    s->margin = malloc(rows * sizeof *s->margin);
-    s->sum = malloc((rows * dim + 1) * sizeof *s->sum);
-    if (s->w == NULL || s->v == NULL || s->margin == NULL || s->sum == NULL) {
-        scratch_free(s);
-        return lerr(PARAMO_E_MEMORY, "out of memory: a batch of %zu keys", unique);
-    }
-    s->unique_cap = unique;
-    s->rows_cap = rows;
-    return PARAMO_OK;
+    params_free(&s->params);
+    row_scratch_free(&s->rows);
 }
 
 static paramo_err score_block(const struct score_source *source, const struct batch_list *list,
                               struct scratch *s, score_rows_fn rows, void *arg)
 {
-    paramo_err err = scratch_fit(s, list, source->dim);
+    const struct model_ops *ops = source->model->ops;
+    paramo_err err = params_fit(&s->params, source->model, list->most_unique);
+    if (err == PARAMO_OK)
+        err = row_scratch_fit(&s->rows, source->model, list->most_rows);
     for (size_t i = 0; err == PARAMO_OK && i < list->n; i++) {
         const struct batch *b = &list->batch[i];
-        err = source->fetch(source->arg, b, s->w, s->v);
+        err = source->fetch(source->arg, b, s->params.table);
         if (err != PARAMO_OK)
             break;
-        if (source->dim == 0) {
-            lr_margins(b, s->w, s->margin);
-        } else {
-            fm_mask(b, source->dim, s->w, s->v);
-            fm_margins(b, source->dim, s->w, s->v, s->sum, s->margin);
-        }
-        err = rows(arg, s->margin, b->label, b->rows);
+        if (ops->mask != NULL)
+            ops->mask(source->model, b, s->params.table);
+        ops->margins(source->model, b, s->params.table, s->rows.model, s->rows.margin);
+        err = rows(arg, s->rows.margin, b->label, b->rows);
     }
     return err;
 }
@@ -127,17 +104,18 @@ static size_t fetch_table(const struct model_table *t, const struct batch *batch
     return known;
 }
 
-paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *w, float *v)
+paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *const *param)
 {
     struct score_lookup *l = lookup;
     l->asked += batch->unique - 1;
-    l->known += fetch_table(&l->model->table[0], batch, w);
-    if (l->model->info.kind == MODEL_FM)
-        (void)fetch_table(&l->model->table[1], batch, v);
+    for (size_t t = 0; t < l->model->n; t++) {
+        size_t known = fetch_table(&l->model->table[t], batch, param[t]);
+        l->known += t == 0 ? known : 0;
+    }
     return PARAMO_OK;
 }
 
 struct score_source score_model(struct score_lookup *lookup)
 {
-    return (struct score_source){.dim = lookup->model->info.dim, .fetch = score_fetch_model, .arg = lookup};
+    return (struct score_source){.model = &lookup->model->info, .fetch = score_fetch_model, .arg = lookup};
 }

@@ -3,7 +3,7 @@
  * margins. Serves predict and eval, with a model from disk, and validation during training, with parameters
  * pulled from the servers.
  *
- * A key that the model does not have counts as zero weight and zero factors. It never knows where parameters
+ * A key that the model does not have counts as zeros in every table. It never knows where parameters
  * come from. Tests: test/learn/test_score.c.
  */
 #ifndef LEARN_EVAL_SCORE_H
@@ -12,15 +12,15 @@
 #include "learn/data/batch.h"
 #include "learn/data/reader.h"
 #include "learn/eval/metrics.h"
-#include "learn/io/modelio.h"
+#include "learn/model/modelio.h"
 
-/* Writes the parameters of the batch's keys: w[unique], and v[unique * dim] for fm. */
-typedef paramo_err (*score_fetch_fn)(void *arg, const struct batch *batch, float *w, float *v);
+/* Writes the parameters of the batch's keys for each table of the model: param[t], as in learn/model/model.h. */
+typedef paramo_err (*score_fetch_fn)(void *arg, const struct batch *batch, float *const *param);
 /* Takes the margins of n rows, which follow those of the call before. */
 typedef paramo_err (*score_rows_fn)(void *arg, const float *margin, const float *label, size_t n);
 
 struct score_source {
-    uint32_t dim; /* 0: logistic regression; else a factorization machine */
+    const struct model_info *model;
     score_fetch_fn fetch;
     void *arg;
 };
@@ -37,7 +37,7 @@ struct score_lookup {
     uint64_t asked, known;
 };
 /* score_fetch_fn for a struct score_lookup; and the source for it. */
-paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *w, float *v);
+paramo_err score_fetch_model(void *lookup, const struct batch *batch, float *const *param);
 struct score_source score_model(struct score_lookup *lookup);
 
 #endif

@@ -1,4 +1,5 @@
 #include "learn/model/model_fm.h"
+#include "learn/model/model.h"
 #include "learn/model/model_lr.h"
 #include "learn/model/vector.h"
 
@@ -201,3 +202,78 @@ void fm_gradient(const struct batch *batch, uint32_t dim, const float *v, const 
     memset(gv, 0, batch->unique * dim * sizeof *gv);
     pair_gradient_at[vector_level()](batch, dim, v, sum, residual, gv);
 }
+
+/* ---- the model ---- */
+
+enum { W, V };
+
+static const struct model_setting settings[FM_SETTINGS] = {
+    [FM_DIM] = {.option = "dim",
+                .manifest = "dim",
+                .meta = "K",
+                .help = "factors per feature (8)",
+                .whole = 1,
+                .min = 1,
+                .max = FM_MAX_DIM,
+                .initial = 8,
+                .fixed = 1},
+    [FM_INIT] = {.option = "factor-init",
+                 .manifest = "factor_init",
+                 .meta = "S",
+                 .help = "standard deviation of the first factors (0.01)",
+                 .initial = 0.01},
+};
+
+/* The factors' learning rate is that of docs/TRAINING.md, "Several workers". */
+static const struct model_table_def tables[] = {
+    [W] = {.name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl"},
+    [V] = {.name = "v", .prefix = "factor-", .what = "the factors", .optimizer = "adagrad", .alpha = 0.02},
+};
+
+static uint32_t dim_of(const struct model_info *info)
+{
+    return (uint32_t)info->setting[FM_DIM];
+}
+
+static struct model_shape fm_shape(const struct model_info *info, size_t table)
+{
+    if (table == W)
+        return (struct model_shape){.dim = 1};
+    return (struct model_shape){.dim = dim_of(info), .init = info->setting[FM_INIT]};
+}
+
+static size_t fm_scratch(const struct model_info *info, size_t rows)
+{
+    return rows * dim_of(info);
+}
+
+static void fm_model_mask(const struct model_info *info, const struct batch *batch, float *const *param)
+{
+    fm_mask(batch, dim_of(info), param[W], param[V]);
+}
+
+static void fm_model_margins(const struct model_info *info, const struct batch *batch, float *const *param,
+                             float *scratch, float *margin)
+{
+    fm_margins(batch, dim_of(info), param[W], param[V], scratch, margin);
+}
+
+static void fm_model_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
+                              const float *scratch, const float *residual, float *const *grad)
+{
+    fm_gradient(batch, dim_of(info), param[V], scratch, residual, grad[W], grad[V]);
+}
+
+const struct model_ops model_fm = {
+    .name = "fm",
+    .help = "a factorization machine",
+    .setting = settings,
+    .settings = FM_SETTINGS,
+    .table = tables,
+    .tables = sizeof tables / sizeof *tables,
+    .shape = fm_shape,
+    .scratch = fm_scratch,
+    .mask = fm_model_mask,
+    .margins = fm_model_margins,
+    .gradient = fm_model_gradient,
+};

@@ -1,4 +1,5 @@
 #include "learn/model/model_lr.h"
+#include "learn/model/model.h"
 
 #include <string.h>
 
@@ -37,3 +38,43 @@ void lr_gradient(const struct batch *batch, const float *residual, float *g)
     }
     g[batch->unique - 1] += bias; /* +=: a feature with the bias's id is part of it */
 }
+
+/* ---- the model ---- */
+
+static const struct model_table_def tables[] = {
+    {.name = "w", .prefix = "", .what = "the weights", .bias = 1, .optimizer = "ftrl"},
+};
+
+static struct model_shape lr_shape(const struct model_info *info, size_t table)
+{
+    (void)info;
+    (void)table;
+    return (struct model_shape){.dim = 1};
+}
+
+static void lr_model_margins(const struct model_info *info, const struct batch *batch, float *const *param,
+                             float *scratch, float *margin)
+{
+    (void)info;
+    (void)scratch;
+    lr_margins(batch, param[0], margin);
+}
+
+static void lr_model_gradient(const struct model_info *info, const struct batch *batch, float *const *param,
+                              const float *scratch, const float *residual, float *const *grad)
+{
+    (void)info;
+    (void)param;
+    (void)scratch;
+    lr_gradient(batch, residual, grad[0]);
+}
+
+const struct model_ops model_lr = {
+    .name = "lr",
+    .help = "logistic regression",
+    .table = tables,
+    .tables = sizeof tables / sizeof *tables,
+    .shape = lr_shape,
+    .margins = lr_model_margins,
+    .gradient = lr_model_gradient,
+};

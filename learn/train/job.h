@@ -20,7 +20,7 @@ struct customer {
     uint32_t id;
     pthread_t thread;
     paramo_worker *worker;
-    paramo_table *w, *v;
+    paramo_table *table[MODEL_MAX_TABLES]; /* of the model, in its order */
     struct learner *learner;
     double looked; /* when it last looked for the leader's word */
 };

@@ -17,9 +17,8 @@ paramo_err leader_load(struct customer *c)
     paramo_err err = modelio_open(c->job->o->model_in, &model);
     if (err != PARAMO_OK)
         return err;
-    err = from_library(paramo_table_load(c->worker, c->w, model.table[0].path));
-    if (err == PARAMO_OK && c->v != NULL)
-        err = from_library(paramo_table_load(c->worker, c->v, model.table[1].path));
+    for (size_t t = 0; err == PARAMO_OK && t < model.n; t++)
+        err = from_library(paramo_table_load(c->worker, c->table[t], model.table[t].path));
     modelio_close(&model);
     return err;
 }
@@ -27,7 +26,7 @@ paramo_err leader_load(struct customer *c)
 static paramo_err write_table(void *arg, size_t table, const char *path)
 {
     struct customer *c = arg;
-    return from_library(paramo_table_save(c->worker, table == 0 ? c->w : c->v, path, !c->job->o->drop_state));
+    return from_library(paramo_table_save(c->worker, c->table[table], path, !c->job->o->drop_state));
 }
 
 static paramo_err still_leads(void *arg)
@@ -112,7 +111,12 @@ static void warn(struct job *job, const struct watch_sums *sums, const char *at)
     struct train_result *r = job->result;
     if (r->warning[0] != '\0')
         return;
-    watch_text(r->warning, sizeof r->warning, sums, at, job->info.kind == MODEL_FM);
+    char rates[128] = "";
+    const struct model_ops *ops = job->info.ops;
+    for (size_t t = ops->tables, used = 0; t-- > 0 && used < sizeof rates;)
+        used += (size_t)snprintf(rates + used, sizeof rates - used, "--%salpha%s", ops->table[t].prefix,
+                                 t > 0 ? ", " : "");
+    watch_text(r->warning, sizeof r->warning, sums, at, rates);
     progress_warn(&job->progress, "%s", r->warning);
 }
 
@@ -132,8 +136,7 @@ static paramo_err validate(struct customer *c, struct train_epoch *e)
     if (job->valid == NULL)
         return PARAMO_OK;
     double began = progress_now();
-    struct score_source source = {
-        .dim = c->v == NULL ? 0 : job->info.dim, .fetch = learner_fetch, .arg = c->learner};
+    struct score_source source = {.model = &job->info, .fetch = learner_fetch, .arg = c->learner};
     metrics_reset(job->metrics);
     paramo_err err = reader_rewind(job->valid);
     if (err == PARAMO_OK)
@@ -282,7 +285,7 @@ static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch
         err = lerr(PARAMO_E_FORMAT, "%s%s: no rows, only empty, comment or bad lines", job->o->data[0],
                    job->o->data_n > 1 ? " and the other files" : "");
     if (err == PARAMO_OK)
-        err = from_library(paramo_table_stat(c->worker, c->w, &stats));
+        err = from_library(paramo_table_stat(c->worker, c->table[0], &stats));
     if (err == PARAMO_OK)
         err = validate(c, e);
     if (err == PARAMO_OK)

@@ -1,8 +1,7 @@
 #include "learn/train/learner.h"
 #include "learn/io/library.h"
 #include "learn/model/logistic.h"
-#include "learn/model/model_fm.h"
-#include "learn/model/model_lr.h"
+#include "learn/model/params.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -19,9 +18,8 @@
 struct slot {
     const struct batch *batch;
     struct loader_part *part;
-    size_t unique_cap, rows_cap;
-    float *w, *v, *gw, *gv;
-    uint64_t ts_w, ts_v; /* of the pulls, then of the pushes; 0: there was none */
+    struct params param, grad;
+    uint64_t ts[MODEL_MAX_TABLES]; /* of the pulls, then of the pushes; 0: there was none */
 };
 
 struct learner {
@@ -29,8 +27,7 @@ struct learner {
     struct loader *loader;
     size_t slots;
     struct slot *slot;
-    size_t rows_cap;
-    float *margin, *residual, *sum; /* scratch of one batch */
+    struct row_scratch rows; /* of one batch */
     uint64_t acked, computed, pulled;
     struct loader_part *part; /* the part that batches are taken from, and the next one's number */
     size_t next;
@@ -68,12 +65,8 @@ paramo_err learner_new(const struct learner_options *options, struct learner **l
 
 static void slot_free(struct slot *s)
 {
-    free(s->w);
-    free(s->v);
-    free(s->gw);
-    free(s->gv);
-    s->w = s->v = s->gw = s->gv = NULL;
-    s->unique_cap = 0;
+    params_free(&s->param);
+    params_free(&s->grad);
 }
 
 void learner_free(struct learner *l)
@@ -84,9 +77,7 @@ void learner_free(struct learner *l)
     for (size_t i = 0; l->slot != NULL && i < l->slots; i++)
         slot_free(&l->slot[i]);
     free(l->slot);
-    free(l->margin);
-    free(l->residual);
-    free(l->sum);
+    row_scratch_free(&l->rows);
     free(l);
 }
 
@@ -111,31 +102,10 @@ void learner_sums_key(char *out, size_t cap, uint32_t round)
 /* Room for a batch; the slot is not in use. */
 static paramo_err slot_fit(struct learner *l, struct slot *s, const struct batch *b)
 {
-    size_t dim = l->o.dim;
-    if (b->unique > s->unique_cap) {
-        size_t n = b->unique + b->unique / 4;
-        slot_free(s);
-        s->w = malloc(n * sizeof *s->w);
-        s->gw = malloc(n * sizeof *s->gw);
-        s->v = malloc((n * dim + 1) * sizeof *s->v);
-        s->gv = malloc((n * dim + 1) * sizeof *s->gv);
-        if (s->w == NULL || s->gw == NULL || s->v == NULL || s->gv == NULL)
-            return lerr(PARAMO_E_MEMORY, "out of memory: a batch of %zu keys", b->unique);
-        s->unique_cap = n;
-    }
-    if (b->rows > l->rows_cap) {
-        free(l->margin);
-        free(l->residual);
-        free(l->sum);
-        l->rows_cap = 0;
-        l->margin = malloc(b->rows * sizeof *l->margin);
-        l->residual = malloc(b->rows * sizeof *l->residual);
-        l->sum = malloc((b->rows * dim + 1) * sizeof *l->sum);
-        if (l->margin == NULL || l->residual == NULL || l->sum == NULL)
-            return lerr(PARAMO_E_MEMORY, "out of memory: a batch of %zu rows", b->rows);
-        l->rows_cap = b->rows;
-    }
-    return PARAMO_OK;
+    paramo_err err = params_fit(&s->param, l->o.model, b->unique);
+    if (err == PARAMO_OK)
+        err = params_fit(&s->grad, l->o.model, b->unique);
+    return err == PARAMO_OK ? row_scratch_fit(&l->rows, l->o.model, b->rows) : err;
 }
 
 /* A part whose pushes are all answered: its sums, then the lease. */
@@ -160,57 +130,51 @@ static paramo_err part_done(struct learner *l, struct loader_part *part)
     return err;
 }
 
+/* Waits for the requests of each table that has keys of the batch. */
+static paramo_err wait_for(struct learner *l, const struct batch *b, const uint64_t *ts)
+{
+    paramo_err err = PARAMO_OK;
+    for (size_t t = 0; err == PARAMO_OK && t < l->o.model->ops->tables; t++)
+        if (model_keys(l->o.model, t, b) > 0)
+            err = from_library(paramo_wait(l->o.worker, ts[t], 0));
+    return err;
+}
+
 /* Waits for the oldest push. */
 static paramo_err receive_answer(struct learner *l)
 {
     assert(l->slots > 0);
     struct slot *s = &l->slot[l->acked % l->slots];
-    paramo_err err = from_library(paramo_wait(l->o.worker, s->ts_w, 0));
-    if (err == PARAMO_OK && l->o.v != NULL && s->batch->unique > 1)
-        err = from_library(paramo_wait(l->o.worker, s->ts_v, 0));
+    paramo_err err = wait_for(l, s->batch, s->ts);
     if (err != PARAMO_OK)
         return err;
     l->acked++;
     return --s->part->unlearned == 0 ? part_done(l, s->part) : PARAMO_OK;
 }
 
-static paramo_kv kv_of(const struct batch *b, size_t n, float *values, size_t dim)
-{
-    paramo_kv kv;
-    paramo_kv_init(&kv);
-    kv.keys = b->key;
-    kv.n = n;
-    kv.vals = values;
-    kv.vals_len = n * dim;
-    return kv;
-}
+typedef paramo_err request_fn(paramo_worker *worker, paramo_table *table, const paramo_kv *kv,
+                              const paramo_request_options *options, uint64_t *ts);
 
-/* w has the bias's key, the last; v does not. */
-static paramo_err pull(struct learner *l, const struct batch *b, float *w, float *v, uint64_t *ts_w,
-                       uint64_t *ts_v)
+/* Pulls or pushes the values of each table that has keys of the batch. */
+static paramo_err request(struct learner *l, request_fn *fn, const struct batch *b, float *const *values,
+                          uint64_t *ts)
 {
+    const struct model_info *model = l->o.model;
     paramo_request_options options;
     paramo_request_options_init(&options);
     options.flags = PARAMO_TRUSTED;
-    paramo_kv kv = kv_of(b, b->unique, w, 1);
-    paramo_err err = from_library(paramo_pull(l->o.worker, l->o.w, &kv, &options, ts_w));
-    if (err != PARAMO_OK || l->o.v == NULL || b->unique == 1)
-        return err;
-    kv = kv_of(b, b->unique - 1, v, l->o.dim);
-    return from_library(paramo_pull(l->o.worker, l->o.v, &kv, &options, ts_v));
-}
-
-static paramo_err push(struct learner *l, struct slot *s)
-{
-    paramo_request_options options;
-    paramo_request_options_init(&options);
-    options.flags = PARAMO_TRUSTED;
-    paramo_kv kv = kv_of(s->batch, s->batch->unique, s->gw, 1);
-    paramo_err err = from_library(paramo_push(l->o.worker, l->o.w, &kv, &options, &s->ts_w));
-    if (err != PARAMO_OK || l->o.v == NULL || s->batch->unique == 1)
-        return err;
-    kv = kv_of(s->batch, s->batch->unique - 1, s->gv, l->o.dim);
-    return from_library(paramo_push(l->o.worker, l->o.v, &kv, &options, &s->ts_v));
+    paramo_err err = PARAMO_OK;
+    for (size_t t = 0; err == PARAMO_OK && t < model->ops->tables; t++) {
+        paramo_kv kv;
+        paramo_kv_init(&kv);
+        kv.keys = b->key;
+        kv.n = model_keys(model, t, b);
+        kv.vals = values[t];
+        kv.vals_len = kv.n * model->ops->shape(model, t).dim;
+        if (kv.n > 0)
+            err = from_library(fn(l->o.worker, l->o.table[t], &kv, &options, &ts[t]));
+    }
+    return err;
 }
 
 /* The next batch into *b, or LOADER_IDLE or LOADER_END. */
@@ -260,8 +224,8 @@ static paramo_err fill(struct learner *l, enum loader_state *state)
             return err;
         s->batch = b;
         s->part = l->part;
-        s->ts_w = s->ts_v = 0;
-        err = pull(l, b, s->w, s->v, &s->ts_w, &s->ts_v);
+        memset(s->ts, 0, sizeof s->ts);
+        err = request(l, paramo_pull, b, s->param.table, s->ts);
         if (err != PARAMO_OK)
             return err;
         l->pulled++;
@@ -273,22 +237,16 @@ static paramo_err compute(struct learner *l)
 {
     struct slot *s = &l->slot[l->computed % l->slots];
     const struct batch *b = s->batch;
-    paramo_err err = from_library(paramo_wait(l->o.worker, s->ts_w, 0));
-    if (err == PARAMO_OK && l->o.v != NULL && b->unique > 1)
-        err = from_library(paramo_wait(l->o.worker, s->ts_v, 0));
+    const struct model_info *model = l->o.model;
+    float *const *param = s->param.table;
+    paramo_err err = wait_for(l, b, s->ts);
     if (err != PARAMO_OK)
         return err;
-    if (l->o.v == NULL) {
-        lr_margins(b, s->w, l->margin);
-    } else {
-        fm_mask(b, l->o.dim, s->w, s->v);
-        fm_margins(b, l->o.dim, s->w, s->v, l->sum, l->margin);
-    }
-    double loss = link_residuals(l->margin, b->label, b->rows, l->residual);
-    if (l->o.v == NULL)
-        lr_gradient(b, l->residual, s->gw);
-    else
-        fm_gradient(b, l->o.dim, s->v, l->sum, l->residual, s->gw, s->gv);
+    if (model->ops->mask != NULL)
+        model->ops->mask(model, b, param);
+    model->ops->margins(model, b, param, l->rows.model, l->rows.margin);
+    double loss = link_residuals(l->rows.margin, b->label, b->rows, l->rows.residual);
+    model->ops->gradient(model, b, param, l->rows.model, l->rows.residual, s->grad.table);
     size_t positives = 0;
     for (size_t r = 0; r < b->rows; r++)
         positives += b->label[r] > 0.5f;
@@ -299,15 +257,14 @@ static paramo_err compute(struct learner *l)
     s->part->rows += (double)b->rows;
     s->part->positives += (double)positives;
     s->part->loss += loss;
-    return push(l, s);
+    return request(l, paramo_push, b, s->grad.table, s->ts);
 }
 
-/* Ends the requests ts_w and ts_v (0: none), so that their arrays are ours again. */
-static void take_back(struct learner *l, uint64_t ts_w, uint64_t ts_v)
+/* Ends the requests (0: none), so that their arrays belong to the learner again. */
+static void cancel(struct learner *l, const uint64_t *ts)
 {
-    uint64_t ts[] = {ts_w, ts_v};
-    for (size_t i = 0; i < 2; i++) {
-        paramo_err ended = ts[i] == 0 ? PARAMO_OK : paramo_cancel(l->o.worker, ts[i]);
+    for (size_t t = 0; t < MODEL_MAX_TABLES; t++) {
+        paramo_err ended = ts[t] == 0 ? PARAMO_OK : paramo_cancel(l->o.worker, ts[t]);
         (void)ended; /* NOT_FOUND: it has completed */
     }
 }
@@ -321,7 +278,7 @@ static void finish(struct learner *l, paramo_err err)
     paramo_err ignored = paramo_wait_all(l->o.worker, 0);
     (void)ignored; /* err is what began it */
     for (size_t i = 0; i < l->slots; i++)
-        take_back(l, l->slot[i].ts_w, l->slot[i].ts_v);
+        cancel(l, l->slot[i].ts);
     (void)lerr(err, "%s", why);
 }
 
@@ -359,21 +316,19 @@ paramo_err learner_round(struct learner *l, uint32_t round)
     return err;
 }
 
-paramo_err learner_fetch(void *learner, const struct batch *batch, float *w, float *v)
+paramo_err learner_fetch(void *learner, const struct batch *batch, float *const *param)
 {
     struct learner *l = learner;
-    uint64_t ts_w = 0, ts_v = 0;
+    uint64_t ts[MODEL_MAX_TABLES] = {0};
     if (atomic_load_explicit(l->o.stop, memory_order_relaxed))
         return lerr(PARAMO_E_INTERRUPTED, "interrupted");
-    paramo_err err = pull(l, batch, w, v, &ts_w, &ts_v);
+    paramo_err err = request(l, paramo_pull, batch, param, ts);
     if (err == PARAMO_OK)
-        err = from_library(paramo_wait(l->o.worker, ts_w, 0));
-    if (err == PARAMO_OK && l->o.v != NULL && batch->unique > 1)
-        err = from_library(paramo_wait(l->o.worker, ts_v, 0));
-    if (err != PARAMO_OK) { /* w and v are the caller's again */
+        err = wait_for(l, batch, ts);
+    if (err != PARAMO_OK) { /* param belongs to the caller again */
         char why[LERR_MAX];
         (void)snprintf(why, sizeof why, "%s", lerr_text());
-        take_back(l, ts_w, ts_v);
+        cancel(l, ts);
         (void)lerr(err, "%s", why);
     }
     return err;

@@ -30,9 +30,9 @@ struct learner; /* of one thread */
 struct learner_options {
     paramo_node *node;
     paramo_worker *worker;
-    paramo_table *w, *v; /* v: NULL for logistic regression */
-    uint32_t dim;        /* of v */
-    uint32_t who;        /* customer id */
+    const struct model_info *model;
+    paramo_table *const *table; /* of the model, in its order */
+    uint32_t who;               /* customer id */
     const char *pool;
     struct reader *reader;
     size_t batch_rows;
@@ -61,7 +61,7 @@ void learner_bytes(const struct learner *learner, double *sent, double *received
 /* Name of the round's sums in the scheduler's store. */
 void learner_sums_key(char *out, size_t cap, uint32_t round);
 /* Parameters pulled from the servers, for validation: score_fetch_fn, arg is the learner. On return no
- * request has w or v. */
-paramo_err learner_fetch(void *learner, const struct batch *batch, float *w, float *v);
+ * request has param. */
+paramo_err learner_fetch(void *learner, const struct batch *batch, float *const *param);
 
 #endif

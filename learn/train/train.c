@@ -3,7 +3,6 @@
 #include "learn/train/lead.h"
 #include "learn/train/leader.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -58,12 +57,16 @@ paramo_err train_take_settings(const char *dir, struct model_info *info)
     paramo_err err = modelio_open(dir, &model);
     if (err != PARAMO_OK)
         return err;
-    for (size_t i = 0; err == PARAMO_OK && i < model.n; i++)
-        if (model.table[i].state == 0 && model.table[i].n > 0 &&
-            strcmp((i == 0 ? model.info.w : model.info.v).name, "sgd") != 0)
+    for (size_t i = 0; err == PARAMO_OK && i < model.n; i++) {
+        const struct optimizer_choice *o = optimizers_find(model.info.optimizer[i].name);
+        if (o == NULL)
+            err = lerr(PARAMO_E_UNSUPPORTED, "%s: was trained with optimizer '%s', which is not known here",
+                       dir, model.info.optimizer[i].name);
+        else if (model.table[i].state == 0 && model.table[i].n > 0 && !o->stateless)
             err = lerr(PARAMO_E_UNSUPPORTED,
                        "%s: the model was saved without its optimizers' state; training can't go on from it",
                        dir);
+    }
     if (err == PARAMO_OK)
         *info = model.info;
     modelio_close(&model);
@@ -76,55 +79,50 @@ uint64_t train_batch(uint32_t workers, uint32_t ahead)
     return rows < 16 ? 16 : rows;
 }
 
-double train_factor_alpha(uint32_t workers)
-{
-    return 0.02 / sqrt((double)workers);
-}
-
 /* What the options leave open, now that the number of workers is known. */
 static void finish(struct job *job)
 {
     struct train_result *r = job->result;
     job->batch = (size_t)(job->o->batch > 0 ? job->o->batch : train_batch(r->num_workers, job->o->ahead));
     r->batch = job->info.batch = job->batch;
-    if (job->info.kind == MODEL_FM && job->info.v.alpha == 0)
-        job->info.v.alpha = train_factor_alpha(r->num_workers);
-    r->factor_alpha = job->info.v.alpha;
+    for (size_t t = 0; t < job->info.ops->tables; t++) {
+        double *alpha = &job->info.optimizer[t].alpha;
+        if (*alpha == 0)
+            *alpha = model_alpha(&job->info, t, r->num_workers);
+        r->alpha[t] = *alpha;
+    }
 }
 
-static paramo_optimizer optimizer_code(const char *name)
+static paramo_err open_table(struct customer *c, size_t number)
 {
-    return strcmp(name, "ftrl") == 0      ? PARAMO_OPT_FTRL
-           : strcmp(name, "adagrad") == 0 ? PARAMO_OPT_ADAGRAD
-                                          : PARAMO_OPT_SGD;
-}
-
-static paramo_err open_table(struct customer *c, const char *name, uint32_t dim,
-                             const struct model_optimizer *o, double init, paramo_table **table)
-{
+    const struct model_info *info = &c->job->info;
+    const struct model_optimizer *o = &info->optimizer[number];
+    const struct optimizer_choice *choice = optimizers_find(o->name);
+    struct model_shape shape = info->ops->shape(info, number);
     paramo_table_options t;
+    if (choice == NULL)
+        return lerr(PARAMO_E_INVALID, "there is no optimizer '%s'", o->name);
     paramo_table_options_init(&t);
     t.kind = PARAMO_TABLE_SPARSE;
-    t.dim = dim;
-    t.optimizer = optimizer_code(o->name);
+    t.dim = shape.dim;
+    t.optimizer = choice->code;
     t.alpha = (float)o->alpha;
     t.beta = (float)o->beta;
     t.l1 = (float)o->l1;
     t.l2 = (float)o->l2;
-    t.seed = c->job->info.seed;
-    if (init > 0) {
+    t.seed = info->seed;
+    if (shape.init > 0) {
         t.init = PARAMO_INIT_NORMAL;
-        t.init_b = (float)init;
+        t.init_b = (float)shape.init;
     }
-    return from_library(paramo_table_open(c->worker, name, &t, table));
+    return from_library(paramo_table_open(c->worker, info->ops->table[number].name, &t, &c->table[number]));
 }
 
 static paramo_err open_tables(struct customer *c)
 {
-    const struct model_info *info = &c->job->info;
-    paramo_err err = open_table(c, "w", 1, &info->w, 0, &c->w);
-    if (err == PARAMO_OK && info->kind == MODEL_FM)
-        err = open_table(c, "v", info->dim, &info->v, info->factor_init, &c->v);
+    paramo_err err = PARAMO_OK;
+    for (size_t t = 0; err == PARAMO_OK && t < c->job->info.ops->tables; t++)
+        err = open_table(c, t);
     return err;
 }
 
@@ -290,9 +288,8 @@ static paramo_err prepare(struct customer *c)
     struct learner_options options = {
         .node = job->node,
         .worker = c->worker,
-        .w = c->w,
-        .v = c->v,
-        .dim = c->v == NULL ? 0 : job->info.dim,
+        .model = &job->info,
+        .table = c->table,
         .who = c->id,
         .pool = POOL,
         .reader = job->reader,
@@ -392,6 +389,7 @@ static paramo_err open_readers(struct job *job)
     const struct train_options *o = job->o;
     struct reader_options options = o->reader;
     options.hash_bits = job->info.hash_bits;
+    options.fields = job->info.ops->fields;
     options.cache = o->epochs > 1;
     paramo_err err = reader_open(&options, o->data, o->data_n, &job->reader);
     if (err == PARAMO_OK && o->valid_n > 0) {

@@ -15,8 +15,8 @@
 
 #include "learn/data/reader.h"
 #include "learn/eval/metrics.h"
-#include "learn/io/modelio.h"
 #include "learn/io/progress.h"
+#include "learn/model/modelio.h"
 
 #include "paramo/types.h"
 
@@ -25,9 +25,9 @@ struct train_options {
     size_t data_n, valid_n;
     const char *model_in, *model_out; /* or NULL */
     struct reader_options reader;
-    struct model_info model; /* kind, dim, optimizers, ... to begin with; epochs and rows are filled in */
+    struct model_info model; /* to begin with; epochs and rows are filled in */
     uint64_t epochs;
-    uint64_t batch;            /* rows; 0: train_batch. model.v.alpha 0: train_factor_alpha */
+    uint64_t batch;            /* rows; 0: train_batch */
     uint32_t servers, workers; /* embedded */
     uint32_t ahead;
     uint32_t early_stop; /* stop after this many epochs without a better validation log-loss; 0: never */
@@ -41,8 +41,6 @@ struct train_options {
  * gradients lacks the others' updates (docs/TRAINING.md, "Several workers"). */
 #define TRAIN_IN_FLIGHT 512
 uint64_t train_batch(uint32_t workers, uint32_t ahead);
-/* The factors' learning rate where none is named: 0.02 / sqrt(workers). */
-double train_factor_alpha(uint32_t workers);
 
 struct train_epoch {
     uint64_t rows;
@@ -65,8 +63,8 @@ struct train_result {
     uint64_t rows;             /* learned in this run */
     double seconds;            /* from the first batch to the last epoch's end */
     uint32_t num_servers, num_workers;
-    uint64_t batch;         /* as used */
-    double factor_alpha;    /* fm: as used */
+    uint64_t batch;                 /* as used */
+    double alpha[MODEL_MAX_TABLES]; /* learning rates of the model's tables, as used */
     uint64_t dealt_again;   /* parts that a worker began and did not finish, so that another learned them */
     uint32_t dead_workers;  /* died while the job ran */
     char warning[LERR_MAX]; /* what seems to be wrong with the training; "": nothing */
@@ -76,8 +74,7 @@ struct train_result {
     char first_bad[LERR_MAX];
 };
 
-/* Reads model_in's manifest and takes its kind, dim, hash_bits, factor_init and seed over into
- * options->model. */
+/* Reads the manifest of a model that training can continue from. */
 LEARN_MUST_USE paramo_err train_take_settings(const char *dir, struct model_info *info);
 /* Runs the job to its end. INTERRUPTED: train_interrupt was called; the result is valid and says whether the
  * model was saved. A scheduler or server process returns when the job is over. */

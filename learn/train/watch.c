@@ -46,12 +46,12 @@ int watch_epoch(const struct watch_sums *sums, int fresh)
     return ratio(sums) > (fresh && sums->rows < WATCH_ROWS ? DIVERGED : 1);
 }
 
-void watch_text(char *out, size_t cap, const struct watch_sums *s, const char *at, int factors)
+void watch_text(char *out, size_t cap, const struct watch_sums *s, const char *at, const char *rates)
 {
     double loss = s->rows > 0 ? s->loss / (double)s->rows : 0;
     (void)snprintf(
         out, cap,
         "%s: log-loss %.4f %s, guessing the mean rate gives %.4f; a lower %s or a smaller --batch helps",
         ratio(s) > DIVERGED ? "training diverges" : "nothing is learned", loss, at,
-        watch_mean_loss(s->rows, s->positives), factors ? "--factor-alpha, --alpha" : "--alpha");
+        watch_mean_loss(s->rows, s->positives), rates);
 }

@@ -36,7 +36,8 @@ void watch_begin(struct watch *watch, int fresh);
 int watch_step(struct watch *watch, const struct watch_sums *sums, struct watch_sums *window);
 /* Is a whole epoch worse? */
 int watch_epoch(const struct watch_sums *sums, int fresh);
-/* "training diverges: log-loss 2.1 over the last 8192 rows, ..." with a hint. at names the rows. */
-void watch_text(char *out, size_t cap, const struct watch_sums *sums, const char *at, int factors);
+/* "training diverges: log-loss 2.1 over the last 8192 rows, ..." with a hint. at names the rows, rates the options
+ * that set learning rates. */
+void watch_text(char *out, size_t cap, const struct watch_sums *sums, const char *at, const char *rates);
 
 #endif

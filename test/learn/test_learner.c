@@ -1,5 +1,6 @@
 /* A round that an interrupt ends: no request has memory of it any more. */
 #include "learn/io/library.h"
+#include "learn/model/model_fm.h"
 #include "learn/support_learn.h"
 #include "learn/support_text.h"
 #include "learn/train/learner.h"
@@ -16,12 +17,14 @@
 #include <cmocka.h>
 
 enum { ROWS = 400, DIM = 4 };
+static const struct model_info fm = {.ops = &model_fm, .setting = {[FM_DIM] = DIM}};
 
 struct job {
     paramo_node *node;
     paramo_worker *worker;
     struct reader *reader;
     struct learner *learner;
+    paramo_table *table[2];
     atomic_int stop;
 };
 
@@ -74,11 +77,12 @@ static void begin(struct job *job)
     assert_int_equal(paramo_start(&config, &job->node), PARAMO_OK);
     assert_int_equal(paramo_worker_open(job->node, 0, &job->worker), PARAMO_OK);
     assert_int_equal(paramo_pool_open(job->node, "rows", 1, 1), PARAMO_OK);
+    job->table[0] = open_table(job->worker, "w", 1);
+    job->table[1] = open_table(job->worker, "v", DIM);
     struct learner_options options = {.node = job->node,
                                       .worker = job->worker,
-                                      .w = open_table(job->worker, "w", 1),
-                                      .v = open_table(job->worker, "v", DIM),
-                                      .dim = DIM,
+                                      .model = &fm,
+                                      .table = job->table,
                                       .pool = "rows",
                                       .reader = job->reader,
                                       .batch_rows = 4,
@@ -135,7 +139,7 @@ static void an_interrupted_fetch_leaves_nothing_in_flight(void **state)
     float *w = calloc(KEYS, sizeof *w), *v = calloc((size_t)KEYS * DIM, sizeof *v);
     assert_true(w && v);
     assert_int_equal(pthread_create(&other, NULL, interrupt_when_busy, &job), 0);
-    assert_int_equal(learner_fetch(job.learner, &batch, w, v), PARAMO_E_CLOSED);
+    assert_int_equal(learner_fetch(job.learner, &batch, (float *[]){w, v}), PARAMO_E_CLOSED);
     assert_int_equal(in_flight(job.worker), 0);
     free(w);
     free(v);

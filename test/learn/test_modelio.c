@@ -1,4 +1,5 @@
-#include "learn/io/modelio.h"
+#include "learn/model/model_fm.h"
+#include "learn/model/modelio.h"
 #include "learn/support_learn.h"
 
 #include <dirent.h>
@@ -29,14 +30,14 @@ static int teardown(void **state)
     return 0;
 }
 
+enum { DIM = 3 };
+
 static const struct model_info fm = {
-    .kind = MODEL_FM,
-    .dim = 3,
+    .ops = &model_fm,
+    .setting = {[FM_DIM] = DIM, [FM_INIT] = 0.01},
+    .optimizer = {{"ftrl", 0.1, 1, 0.5, 0}, {"adagrad", 0.05, 1, 0, 0.001}},
     .hash_bits = 20,
     .data_format = "libffm",
-    .w = {"ftrl", 0.1, 1, 0.5, 0},
-    .v = {"adagrad", 0.05, 1, 0, 0.001},
-    .factor_init = 0.01,
     .seed = UINT64_MAX,
     .batch = 256,
     .epochs = 2,
@@ -54,7 +55,7 @@ static paramo_err write_one(void *arg, size_t table, const char *path)
     struct writer *w = arg;
     if (table == w->fail)
         return lerr(PARAMO_E_NODE_LOST, "server 0 died");
-    write_table(path, w->seed, 7, table == 0 ? 1 : fm.dim, table == 0 ? 2 : fm.dim);
+    write_table(path, w->seed, 7, table == 0 ? 1 : DIM, table == 0 ? 2 : DIM);
     return PARAMO_OK;
 }
 
@@ -99,10 +100,10 @@ static void test_what_is_saved_is_opened(void **state)
     struct model m;
     assert_int_equal(modelio_open(dir, &m), PARAMO_OK);
     assert_int_equal(m.n, 2);
-    assert_true(memcmp(&m.info.w, &fm.w, sizeof fm.w) == 0 && memcmp(&m.info.v, &fm.v, sizeof fm.v) == 0);
-    assert_true(m.info.kind == fm.kind && m.info.dim == 3 && m.info.hash_bits == 20 &&
-                m.info.seed == UINT64_MAX && m.info.batch == 256 && m.info.epochs == 2 &&
-                m.info.rows == 1000 && m.info.factor_init == 0.01);
+    assert_memory_equal(m.info.optimizer, fm.optimizer, sizeof fm.optimizer);
+    assert_memory_equal(m.info.setting, fm.setting, sizeof fm.setting);
+    assert_true(m.info.ops == fm.ops && m.info.hash_bits == 20 && m.info.seed == UINT64_MAX &&
+                m.info.batch == 256 && m.info.epochs == 2 && m.info.rows == 1000);
     assert_string_equal(m.info.data_format, "libffm");
     assert_string_equal(m.table[1].name, "v");
     assert_true(m.table[1].n == 7 && m.table[1].dim == 3 && m.table[1].state == 3 &&

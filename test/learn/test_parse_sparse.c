@@ -68,7 +68,7 @@ static void libffm_rows(void **s)
 
     struct block block;
     size_t bytes;
-    assert_int_equal(parse_block(&buffer, &block, &bytes), PARAMO_OK);
+    assert_int_equal(parse_block(&buffer, 1, &block, &bytes), PARAMO_OK);
     assert_null(block.value);
     assert_int_equal(block.rows, 2);
     assert_int_equal(block.offset[2], 3);

@@ -252,6 +252,7 @@ static void spilled_blocks_are_the_same(void **s)
     struct reader_options o = options();
     o.cache = 1;
     o.cache_bytes = 1;
+    o.fields = 1;
     o.part_bytes = 256;
     struct reader *r = open_one(&o, text_path("wide"));
     for (int epoch = 0; epoch < 2; epoch++) {

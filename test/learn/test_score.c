@@ -1,5 +1,6 @@
 #include "learn/eval/score.h"
 #include "learn/model/logistic.h"
+#include "learn/model/model_fm.h"
 #include "learn/support_learn.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ static void test_fetch_finds_each_key(void **state)
     static float values[N * DIM], w[2 * N], v[2 * N * DIM];
     uint64_t s = 5;
     for (int t = 0; t < 200; t++) {
-        struct model m = {.info = {.kind = MODEL_FM, .dim = DIM}, .n = 2};
+        struct model m = {.info = {.ops = &model_fm, .setting = {[FM_DIM] = DIM}}, .n = 2};
         uint64_t n = draw(&s) % N, at = 0;
         for (uint64_t i = 0; i < n; i++) {
             keys[i] = at += 1 + draw(&s) % 4;
@@ -47,7 +48,7 @@ static void test_fetch_finds_each_key(void **state)
             wanted[b.unique++] = key;
         wanted[b.unique++] = BATCH_BIAS_KEY;
         struct score_lookup lookup = {.model = &m};
-        assert_int_equal(score_fetch_model(&lookup, &b, w, v), PARAMO_OK);
+        assert_int_equal(score_fetch_model(&lookup, &b, (float *[]){w, v}), PARAMO_OK);
         uint64_t known = 0;
         for (size_t i = 0; i + 1 < b.unique; i++)
             for (uint64_t k = 0; k < n; k++)
@@ -104,7 +105,7 @@ static void test_rows_come_in_order(void **state)
     }
     keys[100] = BATCH_BIAS_KEY;
     values[100] = 1;
-    struct model m = {.info = {.kind = MODEL_LR}, .n = 1};
+    struct model m = {.info = {.ops = &model_lr}, .n = 1};
     m.table[0] = (struct model_table){.n = 101, .dim = 1, .keys = keys, .values = values};
     struct score_lookup lookup = {.model = &m};
     struct score_source source = score_model(&lookup);

@@ -1,4 +1,5 @@
 #include "learn/eval/score.h"
+#include "learn/model/model_fm.h"
 #include "learn/support_learn.h"
 #include "learn/train/train.h"
 
@@ -53,7 +54,7 @@ static int teardown(void **state)
 
 static const char *const data_files[] = {data}, *const valid_files[] = {valid};
 
-static struct train_options options(enum model_kind kind, char *out)
+static struct train_options options(const struct model_ops *model, char *out)
 {
     struct train_options o = {
         .data = data_files,
@@ -61,7 +62,6 @@ static struct train_options options(enum model_kind kind, char *out)
         .valid = valid_files,
         .valid_n = 1,
         .model_out = out,
-        .model = {.kind = kind, .data_format = "auto", .seed = 1, .batch = 64, .w = {"ftrl", 0.1, 1, 0, 0}},
         .epochs = 2,
         .batch = 64,
         .servers = 1,
@@ -71,10 +71,13 @@ static struct train_options options(enum model_kind kind, char *out)
     };
     reader_options_init(&o.reader);
     o.reader.part_bytes = 20000; /* several parts */
-    if (kind == MODEL_FM) {
-        o.model.dim = 4;
-        o.model.factor_init = 0.05;
-        o.model.v = (struct model_optimizer){"adagrad", 0.05, 1, 0, 0};
+    model_info_init(&o.model, model);
+    (void)strcpy(o.model.data_format, "auto");
+    o.model.seed = 1;
+    if (model == &model_fm) {
+        o.model.setting[FM_DIM] = 4;
+        o.model.setting[FM_INIT] = 0.05;
+        o.model.optimizer[1].alpha = 0.05;
     }
     return o;
 }
@@ -130,9 +133,9 @@ static struct metrics_result measure(const char *model)
 static void test_learns_and_saves_what_it_validated(void **state)
 {
     (void)state;
-    for (int kind = MODEL_LR; kind <= MODEL_FM; kind++) {
+    for (size_t m = 0; model_at(m) != NULL; m++) {
         char *out = model_dir("m");
-        struct train_options o = options((enum model_kind)kind, out);
+        struct train_options o = options(model_at(m), out);
         struct train_result r = run(&o);
         assert_int_equal(r.epochs, 2);
         assert_int_equal(r.rows, 40000);
@@ -152,11 +155,11 @@ static void test_learns_and_saves_what_it_validated(void **state)
 static void test_one_worker_gives_the_same_bits(void **state)
 {
     (void)state;
-    for (int kind = MODEL_LR; kind <= MODEL_FM; kind++) {
+    for (size_t m = 0; model_at(m) != NULL; m++) {
         char *first = NULL;
         for (uint32_t servers = 1; servers <= 3; servers++) {
             char *out = model_dir("m");
-            struct train_options o = options((enum model_kind)kind, out);
+            struct train_options o = options(model_at(m), out);
             o.servers = servers;
             struct train_result r = run(&o);
             char *text = manifest(out);
@@ -175,9 +178,9 @@ static void test_one_worker_gives_the_same_bits(void **state)
 static void test_going_on_is_as_if_never_stopped(void **state)
 {
     (void)state;
-    for (int kind = MODEL_LR; kind <= MODEL_FM; kind++) {
+    for (size_t m = 0; model_at(m) != NULL; m++) {
         char *whole = model_dir("whole"), *half = model_dir("half");
-        struct train_options o = options((enum model_kind)kind, whole);
+        struct train_options o = options(model_at(m), whole);
         struct train_result r = run(&o);
         train_result_free(&r);
         o.epochs = 1;
@@ -200,7 +203,7 @@ static void test_going_on_is_as_if_never_stopped(void **state)
 static void test_many_workers_learn_each_row_once(void **state)
 {
     (void)state;
-    struct train_options o = options(MODEL_LR, NULL);
+    struct train_options o = options(&model_lr, NULL);
     o.workers = 3;
     o.servers = 2;
     o.epochs = 3;
@@ -220,18 +223,21 @@ static void test_rows_under_way_are_bounded_whatever_the_workers(void **state)
     assert_int_equal(train_batch(8, 1), 32);
     assert_int_equal(train_batch(1, 15), 32);
     assert_int_equal(train_batch(1000, 64), 16);
-    assert_true(train_factor_alpha(1) == 0.02 && train_factor_alpha(4) == 0.01);
+    struct model_info info;
+    model_info_init(&info, &model_fm);
+    assert_true(model_alpha(&info, 1, 1) == 0.02 && model_alpha(&info, 1, 4) == 0.01);
+    assert_true(model_alpha(&info, 0, 1) == 0.1 && model_alpha(&info, 0, 4) == 0.1);
     char *out = model_dir("m");
-    struct train_options o = options(MODEL_FM, out);
+    struct train_options o = options(&model_fm, out);
     o.batch = 0;
-    o.model.v.alpha = 0;
+    o.model.optimizer[1].alpha = 0;
     o.workers = 4;
     struct train_result r = run(&o);
     struct model m;
     assert_int_equal(r.batch, 64);
     assert_int_equal(modelio_open(out, &m), PARAMO_OK);
     assert_int_equal(m.info.batch, 64);
-    assert_true(m.info.v.alpha == 0.01 && r.factor_alpha == 0.01);
+    assert_true(m.info.optimizer[1].alpha == 0.01 && r.alpha[1] == 0.01);
     modelio_close(&m);
     train_result_free(&r);
     remove_dir(out);
@@ -240,13 +246,13 @@ static void test_rows_under_way_are_bounded_whatever_the_workers(void **state)
 static void test_divergence_is_warned_of(void **state)
 {
     (void)state;
-    struct train_options o = options(MODEL_LR, NULL);
+    struct train_options o = options(&model_lr, NULL);
     struct train_result r = run(&o);
     assert_string_equal(r.warning, "");
     assert_int_equal(r.epoch[0].positives, r.epoch[1].positives);
     assert_true(r.epoch[0].mean_logloss > 0.6 && r.epoch[0].mean_logloss < 0.6932);
     train_result_free(&r);
-    o.model.w = (struct model_optimizer){"sgd", 5, 1, 0, 0};
+    o.model.optimizer[0] = (struct model_optimizer){"sgd", 5, 1, 0, 0};
     r = run(&o);
     assert_non_null(strstr(r.warning, "training diverges"));
     assert_true(r.epoch[1].logloss > r.epoch[1].mean_logloss);
@@ -258,8 +264,8 @@ static void test_early_stop_keeps_the_best(void **state)
     (void)state;
     char *out = model_dir("m");
     write_log(data, 1, 5000, 3000); /* it can learn the noise by heart */
-    struct train_options o = options(MODEL_LR, out);
-    o.model.w.alpha = 0.3;
+    struct train_options o = options(&model_lr, out);
+    o.model.optimizer[0].alpha = 0.3;
     o.epochs = 200;
     o.early_stop = 2;
     struct train_result r = run(&o);
@@ -275,7 +281,7 @@ static void test_failures_leave_nothing_behind(void **state)
     (void)state;
     struct train_result r;
     char *out = model_dir("m");
-    struct train_options o = options(MODEL_LR, out);
+    struct train_options o = options(&model_lr, out);
     FILE *f = fopen(data, "a");
     (void)fputs("1 2:3:four\n", f);
     (void)fclose(f);

@@ -83,11 +83,12 @@ static void test_text_names_the_figures_and_a_remedy(void **state)
 {
     (void)state;
     char text[256];
-    watch_text(text, sizeof text, &(struct watch_sums){1000, 500, 2000}, "over the epoch", 1);
+    watch_text(text, sizeof text, &(struct watch_sums){1000, 500, 2000}, "over the epoch",
+               "--factor-alpha, --alpha");
     assert_non_null(strstr(text, "training diverges: log-loss 2.0000 over the epoch"));
     assert_non_null(strstr(text, "0.6931"));
     assert_non_null(strstr(text, "--factor-alpha"));
-    watch_text(text, sizeof text, &(struct watch_sums){1000, 500, 700}, "over the epoch", 0);
+    watch_text(text, sizeof text, &(struct watch_sums){1000, 500, 700}, "over the epoch", "--alpha");
     assert_non_null(strstr(text, "nothing is learned: log-loss 0.7000"));
     assert_null(strstr(text, "--factor-alpha"));
 }

@@ -3,7 +3,7 @@
  *
  *     manifest.json                    settings, and each table's file, sizes and XXH3-128 checksum
  *     w-0123456789abcdef.safetensors   "keys" U64 [n], "values" F32 [n, dim]; with state "state" F32 [n, s]
- *     v-....safetensors                fm: the factors
+ *     v-....safetensors                the other tables of the model; fm: the factors
  *
  * Saving: a table file's name has its own checksum in it, so a new file never takes a used name with other
  * content. All new files are whole and synced before manifest.json is replaced by rename. Files that no
@@ -19,39 +19,18 @@
  * Opening checks everything, and an error names the reason. It never knows of servers: the caller of a save
  * passes a function that writes a table to a path. Tests: test/learn/test_modelio.c.
  */
-#ifndef LEARN_IO_MODELIO_H
-#define LEARN_IO_MODELIO_H
+#ifndef LEARN_MODEL_MODELIO_H
+#define LEARN_MODEL_MODELIO_H
 
 #include "learn/io/lerr.h"
+#include "learn/model/model.h"
 #include "paramo/tensors.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define MODEL_FORMAT     "paramo-model"
-#define MODEL_VERSION    1
-#define MODEL_MAX_TABLES 4
-#define MODEL_NAME_MAX   31
-
-enum model_kind { MODEL_LR, MODEL_FM };
-const char *model_kind_name(enum model_kind kind);
-
-/* How one table was trained; what --model-in goes on with. */
-struct model_optimizer {
-    char name[MODEL_NAME_MAX + 1]; /* "ftrl", "adagrad", "sgd" */
-    double alpha, beta, l1, l2;
-};
-
-struct model_info {
-    enum model_kind kind;
-    uint32_t dim;                         /* fm: factors per feature; lr: 0 */
-    uint32_t hash_bits;                   /* of the keys; 0: ids as they are */
-    char data_format[MODEL_NAME_MAX + 1]; /* of the training data */
-    struct model_optimizer w, v;          /* v: fm only */
-    double factor_init;                   /* fm: standard deviation of the first factors */
-    uint64_t seed;
-    uint64_t batch, epochs, rows; /* how it was trained; epochs and rows over all runs */
-};
+#define MODEL_FORMAT  "paramo-model"
+#define MODEL_VERSION 1
 
 struct model_table {
     char name[MODEL_NAME_MAX + 1];
@@ -66,7 +45,7 @@ struct model_table {
 struct model {
     struct model_info info;
     size_t n;
-    struct model_table table[MODEL_MAX_TABLES]; /* "w", then "v" for fm */
+    struct model_table table[MODEL_MAX_TABLES]; /* as in info.ops->table */
 };
 
 /* Opens and checks a model. NOT_FOUND: there is none; FORMAT: another program's or a newer version's;
@@ -88,9 +67,5 @@ struct modelio_writer {
 };
 LEARN_MUST_USE paramo_err modelio_save(const char *dir, const struct model_info *info,
                                        const struct modelio_writer *writer);
-
-/* The tables of a kind, in order: "w" of dim 1, and "v" of dim values for fm. Returns how many. */
-size_t model_tables(const struct model_info *info, const char *name[MODEL_MAX_TABLES],
-                    uint32_t dim[MODEL_MAX_TABLES]);
 
 #endif

@@ -1,4 +1,4 @@
-#include "learn/io/modelio.h"
+#include "learn/model/modelio.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,23 +20,6 @@
 #define SUFFIX       ".safetensors"
 #define TEMPORARY    ".paramo-tmp-"
 #define CHECKSUM_LEN 32
-
-const char *model_kind_name(enum model_kind kind)
-{
-    return kind == MODEL_LR ? "lr" : "fm";
-}
-
-size_t model_tables(const struct model_info *info, const char *name[MODEL_MAX_TABLES],
-                    uint32_t dim[MODEL_MAX_TABLES])
-{
-    name[0] = "w";
-    dim[0] = 1;
-    if (info->kind == MODEL_LR)
-        return 1;
-    name[1] = "v";
-    dim[1] = info->dim;
-    return 2;
-}
 
 static paramo_err no_memory(void)
 {
@@ -64,21 +47,37 @@ static json_t *optimizer_json(const struct model_optimizer *o)
                      o->l1, "l2", o->l2);
 }
 
+/* Each model has "dim" in its manifest: 0 where it has no such setting. */
+static const char dim_entry[] = "dim";
+
+/* The settings and the optimizers of the tables after the first. Returns 0 if there is no memory. */
+static int put_settings(json_t *m, const struct model_info *info)
+{
+    const struct model_ops *ops = info->ops;
+    int done = 1;
+    for (size_t i = 0; i < ops->settings; i++) {
+        double value = info->setting[i];
+        json_t *number = ops->setting[i].whole ? json_integer((json_int_t)value) : json_real(value);
+        done &= json_object_set_new(m, ops->setting[i].manifest, number) == 0;
+    }
+    json_t *optimizers = json_object_get(m, "optimizers");
+    for (size_t t = 1; t < ops->tables; t++)
+        done &= json_object_set_new(optimizers, ops->table[t].name, optimizer_json(&info->optimizer[t])) == 0;
+    return done;
+}
+
 static json_t *manifest_json(const struct model_info *info)
 {
-    json_t *m =
-        json_pack("{s:s, s:i, s:s, s:i, s:i, s:s, s:I, s:I, s:I, s:s, s:{s:o}}", "format", MODEL_FORMAT,
-                  "version", MODEL_VERSION, "model", model_kind_name(info->kind), "dim", (int)info->dim,
-                  "hash_bits", (int)info->hash_bits, "data_format", info->data_format, "batch",
-                  (json_int_t)info->batch, "epochs", (json_int_t)info->epochs, "rows", (json_int_t)info->rows,
-                  "bias_key", "18446744073709551615", "optimizers", "w", optimizer_json(&info->w));
+    json_t *m = json_pack("{s:s, s:i, s:s, s:i, s:i, s:s, s:I, s:I, s:I, s:s, s:{s:o}}", "format",
+                          MODEL_FORMAT, "version", MODEL_VERSION, "model", info->ops->name, dim_entry, 0,
+                          "hash_bits", (int)info->hash_bits, "data_format", info->data_format, "batch",
+                          (json_int_t)info->batch, "epochs", (json_int_t)info->epochs, "rows",
+                          (json_int_t)info->rows, "bias_key", "18446744073709551615", "optimizers",
+                          info->ops->table[0].name, optimizer_json(&info->optimizer[0]));
     char seed[24];
     (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)info->seed);
     if (m == NULL || json_object_set_new(m, "seed", json_string(seed)) != 0 ||
-        json_object_set_new(m, "tables", json_array()) != 0 ||
-        (info->kind == MODEL_FM &&
-         (json_object_set_new(m, "factor_init", json_real(info->factor_init)) != 0 ||
-          json_object_set_new(json_object_get(m, "optimizers"), "v", optimizer_json(&info->v)) != 0))) {
+        json_object_set_new(m, "tables", json_array()) != 0 || !put_settings(m, info)) {
         json_decref(m);
         return NULL;
     }
@@ -182,19 +181,40 @@ static int get_optimizer(json_t *optimizers, const char *table, struct model_opt
            get_real(object, "l2", &o->l2);
 }
 
+/* Settings and optimizers of info->ops. Returns what is missing or not valid, or NULL. */
+static const char *get_settings(json_t *m, struct model_info *info)
+{
+    const struct model_ops *ops = info->ops;
+    json_t *optimizers = json_object_get(m, "optimizers");
+    int has_dim = 0;
+    uint64_t whole;
+    for (size_t i = 0; i < ops->settings; i++) {
+        const struct model_setting *s = &ops->setting[i];
+        has_dim |= strcmp(s->manifest, dim_entry) == 0;
+        if (!s->whole && !get_real(m, s->manifest, &info->setting[i]))
+            return s->manifest;
+        if (s->whole && (!get_uint(m, s->manifest, s->max, &whole) || whole < s->min))
+            return s->manifest;
+        if (s->whole)
+            info->setting[i] = (double)whole;
+    }
+    if (!has_dim && !get_uint(m, dim_entry, 0, &whole))
+        return dim_entry;
+    for (size_t t = 0; t < ops->tables; t++)
+        if (!get_optimizer(optimizers, ops->table[t].name, &info->optimizer[t]))
+            return ops->table[t].name;
+    return NULL;
+}
+
 /* Returns the name of a setting that is missing or not valid, or NULL. */
 static const char *get_info(json_t *m, struct model_info *info)
 {
-    char kind[MODEL_NAME_MAX + 1];
-    uint64_t dim, hash_bits;
-    json_t *optimizers = json_object_get(m, "optimizers");
+    char name[MODEL_NAME_MAX + 1];
+    uint64_t hash_bits;
     const char *seed = json_string_value(json_object_get(m, "seed"));
     *info = (struct model_info){0};
-    if (!get_name(m, "model", kind) || (strcmp(kind, "fm") != 0 && strcmp(kind, "lr") != 0))
+    if (!get_name(m, "model", name) || (info->ops = model_find(name)) == NULL)
         return "model";
-    info->kind = strcmp(kind, "fm") == 0 ? MODEL_FM : MODEL_LR;
-    if (!get_uint(m, "dim", UINT16_MAX, &dim) || (dim > 0) != (info->kind == MODEL_FM))
-        return "dim";
     if (!get_uint(m, "hash_bits", 63, &hash_bits))
         return "hash_bits";
     if (!get_name(m, "data_format", info->data_format))
@@ -207,16 +227,9 @@ static const char *get_info(json_t *m, struct model_info *info)
         return "rows";
     if (seed == NULL)
         return "seed";
-    if (!get_optimizer(optimizers, "w", &info->w))
-        return "optimizers.w";
-    info->dim = (uint32_t)dim;
     info->hash_bits = (uint32_t)hash_bits;
     info->seed = strtoull(seed, NULL, 10);
-    if (info->kind == MODEL_FM && !get_optimizer(optimizers, "v", &info->v))
-        return "optimizers.v";
-    if (info->kind == MODEL_FM && !get_real(m, "factor_init", &info->factor_init))
-        return "factor_init";
-    return NULL;
+    return get_settings(m, info);
 }
 
 /* ---- opening ---- */
@@ -344,16 +357,16 @@ paramo_err modelio_open(const char *dir, struct model *model)
     if (err != PARAMO_OK)
         return err;
     json_t *tables = json_object_get(m, "tables");
-    const char *name[MODEL_MAX_TABLES];
-    uint32_t dim[MODEL_MAX_TABLES];
+    const struct model_info *info = &model->info;
     const char *wrong = get_info(m, &model->info);
-    if (wrong == NULL && json_array_size(tables) != model_tables(&model->info, name, dim))
+    if (wrong == NULL && json_array_size(tables) != info->ops->tables)
         wrong = "tables";
     if (wrong != NULL)
         err = lerr(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: '%s' is missing or not valid", dir, wrong);
     for (size_t i = 0; err == PARAMO_OK && i < json_array_size(tables); i++) {
         model->n++;
-        err = open_table(dir, json_array_get(tables, i), name[i], dim[i], &model->table[i]);
+        err = open_table(dir, json_array_get(tables, i), info->ops->table[i].name,
+                         info->ops->shape(info, i).dim, &model->table[i]);
     }
     json_decref(m);
     if (err != PARAMO_OK)
@@ -523,10 +536,16 @@ static int ours(const char *file)
 {
     if (is_temporary(file))
         return 1;
-    if ((file[0] != 'w' && file[0] != 'v') || file[1] != '-')
-        return 0;
-    size_t hex = strspn(file + 2, "0123456789abcdef");
-    return hex == 16 && strcmp(file + 2 + hex, SUFFIX) == 0;
+    for (size_t i = 0; model_at(i) != NULL; i++)
+        for (size_t t = 0; t < model_at(i)->tables; t++) {
+            const char *name = model_at(i)->table[t].name;
+            size_t length = strlen(name);
+            if (strncmp(file, name, length) == 0 && file[length] == '-' &&
+                strspn(file + length + 1, "0123456789abcdef") == 16 &&
+                strcmp(file + length + 17, SUFFIX) == 0)
+                return 1;
+        }
+    return 0;
 }
 
 /* What another has begun and not put in place; it cannot any more then. */
@@ -557,9 +576,6 @@ static void remove_stale(const char *dir, json_t *tables)
 
 paramo_err modelio_save(const char *dir, const struct model_info *info, const struct modelio_writer *writer)
 {
-    const char *name[MODEL_MAX_TABLES];
-    uint32_t dim[MODEL_MAX_TABLES];
-    size_t n = model_tables(info, name, dim);
     int made;
     paramo_err err = make_directory(dir, &made);
     if (err == PARAMO_OK)
@@ -570,8 +586,8 @@ paramo_err modelio_save(const char *dir, const struct model_info *info, const st
     char *from = temporary_path(dir, "manifest"), *to = path_of(dir, MANIFEST), *text = NULL;
     if (manifest == NULL || from == NULL || to == NULL)
         err = no_memory();
-    for (size_t i = 0; err == PARAMO_OK && i < n; i++)
-        err = save_table(dir, name[i], dim[i], i, writer, tables);
+    for (size_t i = 0; err == PARAMO_OK && i < info->ops->tables; i++)
+        err = save_table(dir, info->ops->table[i].name, info->ops->shape(info, i).dim, i, writer, tables);
     if (err == PARAMO_OK && (text = json_dumps(manifest, JSON_INDENT(2) | JSON_REAL_PRECISION(15))) == NULL)
         err = no_memory();
     if (err == PARAMO_OK) {

@@ -1,0 +1,24 @@
+/*
+ * The optimizers that training offers: those whose options are a learning rate alpha, its smoothing beta, l1 and
+ * l2. The servers have more (PARAMO_OPTIMIZERS in paramo/types.h). It never knows models or tables. Tests:
+ * test/learn/test_model.c.
+ */
+#ifndef LEARN_MODEL_OPTIMIZERS_H
+#define LEARN_MODEL_OPTIMIZERS_H
+
+#include "paramo/types.h"
+
+#include <stddef.h>
+
+struct optimizer_choice {
+    const char *name; /* of --optimizer, and in the manifest */
+    paramo_optimizer code;
+    double alpha;  /* learning rate where none is named, for the gradients of a batch summed */
+    int stateless; /* a model saved without state can be trained further */
+};
+
+/* Optimizer number i, NULL after the last; and by its name, NULL if there is none. */
+const struct optimizer_choice *optimizers_at(size_t i);
+const struct optimizer_choice *optimizers_find(const char *name);
+
+#endif
