@@ -45,7 +45,7 @@ bool base64_read(const char *text, size_t len, struct writer *w)
             three = three << 6 | (uint32_t)digit;
         }
         if (pad && three & ((1u << 8 * pad) - 1))
-            return false; /* bits beyond the last byte */
+            return false; /* set bits beyond the last byte */
         uint8_t bytes[3] = {(uint8_t)(three >> 16), (uint8_t)(three >> 8), (uint8_t)three};
         write_bytes(w, bytes, 3 - pad);
     }

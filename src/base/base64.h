@@ -9,8 +9,8 @@
 
 /* Appends to the writer, which must grow. */
 void base64_write(struct writer *w, const void *bytes, size_t len);
-/* Appends the bytes; false: it is no base64 (nothing that others would read otherwise is taken), or there is
- * no memory (then w has failed). */
+/* Appends the bytes. False: the text is not base64 in its one canonical form, or there is no memory (then
+ * w has failed). */
 MUST_USE bool base64_read(const char *text, size_t len, struct writer *w);
 
 #endif

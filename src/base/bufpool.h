@@ -1,7 +1,7 @@
 /*
  * A pool of byte buffers in powers of two, so that steady traffic neither asks the system for memory nor pays
- * for its first touch. One owner. What is cached is bounded; what is handed out is counted, so that a test
- * can tell that all came back. Tests: test/base/test_bufpool.c.
+ * for its first touch. One owner. The cache is bounded. Bytes that are handed out are counted, so that a test
+ * can see that all were returned. Tests: test/base/test_bufpool.c.
  */
 #ifndef BASE_BUFPOOL_H
 #define BASE_BUFPOOL_H
@@ -28,7 +28,7 @@ void bufpool_init(struct bufpool *pool, size_t cached_max);
 void bufpool_fini(struct bufpool *pool);
 /* Aligned to 64 bytes, not cleared. NULL without a message if there is no memory. size 0 is 1. */
 void *bufpool_get(struct bufpool *pool, size_t size);
-/* size as it was asked for. NULL is ignored. */
+/* size: as in bufpool_get. NULL is ignored. */
 void bufpool_put(struct bufpool *pool, void *buffer, size_t size);
 
 #endif

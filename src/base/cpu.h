@@ -1,10 +1,10 @@
 /*
- * Which vector instructions the loops over numbers may use: what this processor has, or less if somebody
- * limits it. A loop that gains from wider vectors is compiled once per level from one body and chosen by
- * cpu_level() at run time; all levels give the same bits (no contraction, lanes that do not depend on each
- * other, sums in a fixed order), which its test shows by cpu_limit. On other architectures than x86-64 there
- * is one level, what the compiler makes of the portable body (NEON where that is part of the architecture).
- * Knows no loop. Tests: test/base/test_cpu.c.
+ * Which vector instructions the loops over numbers may use: those of this processor, or fewer after
+ * cpu_limit. A loop that gains from wider vectors is compiled once per level from one body and chosen by
+ * cpu_level() at run time. All levels give the same bits: there is no contraction, vector lanes do not
+ * depend on each other, and sums have a fixed order. The test of each loop shows this with cpu_limit.
+ * Architectures other than x86-64 have one level: the compiler's code for the portable body (NEON where that
+ * is part of the architecture). This module never knows the loops. Tests: test/base/test_cpu.c.
  */
 #ifndef BASE_CPU_H
 #define BASE_CPU_H
@@ -21,12 +21,12 @@ enum cpu_level { CPU_BASE, CPU_AVX2, CPU_AVX512, CPU_LEVELS };
 #define CPU_TARGET_AVX512
 #endif
 
-/* The level to use: what the processor and the system have, at most what cpu_limit last said. Any thread. */
+/* The level to use: that of the processor and the system, at most the last cpu_limit. Any thread. */
 enum cpu_level cpu_level(void);
-/* "base", "avx2" or "avx512" at most; "auto": all that there is, as at the start. INVALID: another word;
+/* At most "base", "avx2" or "avx512"; "auto": no limit, as at the start. INVALID: another word;
  * UNSUPPORTED: this processor does not have it. */
 MUST_USE paramo_err cpu_limit(const char *name);
-/* As cpu_limit takes it. */
+/* The level's name for cpu_limit. */
 const char *cpu_level_name(enum cpu_level level);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * A cursor over bytes: every field of a message or file goes in and out through it, little-endian, and each
- * access checks the length first. Errors stick: after the first short read or full buffer all later calls do
- * nothing, and `failed` (or reader_done) says so once at the end. Never knows what the bytes mean. Tests:
- * test/base/test_base.c.
+ * A cursor over bytes: every field of a message or file is read and written through it, little-endian, and
+ * each access checks the length first. Errors are sticky: after the first short read or full buffer all later
+ * calls do nothing, and the caller checks `failed` (or reader_done) once at the end. This module never knows
+ * what the bytes mean. Tests: test/base/test_base.c.
  */
 #ifndef BASE_CURSOR_H
 #define BASE_CURSOR_H
@@ -20,7 +20,8 @@ struct reader {
     bool failed;
 };
 
-/* Grows by realloc when it owns its memory; a writer over a fixed array fails when that is full. */
+/* A writer that owns its memory grows by realloc. A writer over a fixed array fails when the array is
+ * full. */
 struct writer {
     uint8_t *data;
     size_t len;
@@ -48,7 +49,7 @@ double read_f64(struct reader *r);
 void read_bytes(struct reader *r, void *dst, size_t len);
 /* The next len bytes in place; NULL (and failed) if there are fewer. */
 const uint8_t *read_span(struct reader *r, size_t len);
-/* A string with a u16 length, into dst with its end; fails if it does not fit or holds a zero byte. */
+/* Copies a string with a u16 length to dst and terminates it. Fails if it does not fit or has a zero byte. */
 void read_string(struct reader *r, char *dst, size_t capacity);
 /* True if nothing failed and nothing is left over. */
 static inline bool reader_done(const struct reader *r)

@@ -1,7 +1,7 @@
 /*
- * Mixing functions. mix64 is a bijection on 64 bits (the finalizer of Steele et al.'s SplitMix, OOPSLA'14),
- * used to spread ids; hash_bytes is XXH3 and guards headers and files against damage, not against an
- * attacker. Both are part of the wire and file formats: never change them. Tests: test/base/test_base.c.
+ * Mixing functions. mix64 is a bijection on 64 bits (the finalizer of Steele et al.'s SplitMix, OOPSLA'14);
+ * it spreads ids. hash_bytes is XXH3; it guards headers and files against damage, not against an attacker.
+ * Both are part of the wire and file formats and never change. Tests: test/base/test_base.c.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H

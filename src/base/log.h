@@ -1,6 +1,6 @@
 /*
- * The log: one line per event, to stderr or to a sink the application gives. A cause is logged once, where it
- * is known. Knows nothing of nodes; who speaks stands in the line. Tests: test/base/test_base.c.
+ * The log: one line per event, to stderr or to the application's sink. A cause is logged once, where it is
+ * known. This module never knows nodes: the line itself names its node. Tests: test/base/test_base.c.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -9,7 +9,7 @@ enum log_level { LOG_ERROR = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
 
 void log_set_level(int level);
 int log_level(void);
-/* sink NULL: stderr. A sink may be called by several threads at once. Set it while nothing logs. */
+/* sink NULL: stderr. Several threads may call a sink at once. Set it while nothing logs. */
 void log_set_sink(void (*sink)(void *arg, int level, const char *line), void *arg);
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -25,11 +25,11 @@ struct map {
 void map_init(struct map *m);
 void map_fini(struct map *m);
 void *map_get(const struct map *m, uint64_t key);
-/* value is not NULL; replaces what is there. On MEMORY the map is as it was. */
+/* value is not NULL; it replaces the old value. After MEMORY the map is unchanged. */
 MUST_USE paramo_err map_put(struct map *m, uint64_t key, void *value);
 /* The removed value, or NULL. */
 void *map_remove(struct map *m, uint64_t key);
-/* for (size_t i = 0; map_next(m, &i, &key, &value);) ... ; the map must not change meanwhile. */
+/* for (size_t i = 0; map_next(m, &i, &key, &value);) ... ; the map must not change in the loop. */
 int map_next(const struct map *m, size_t *cursor, uint64_t *key, void **value);
 
 #endif

@@ -1,9 +1,8 @@
 /*
- * Intrusive queues. `queue` is a plain FIFO for one owner. `mailbox` takes posts from any thread and gives
- * all of them, in the order posted, to the one thread that takes (a Treiber stack, reversed by the taker:
- * posting is one compare-and-swap, taking one exchange).
- * Posting and looking are sequentially consistent: lanes rely on it for not losing a wake-up. Tests:
- * test/base/test_base.c.
+ * Intrusive queues. `queue` is a plain FIFO for one owner. `mailbox` takes posts from any thread; one thread
+ * drains it and gets all posts in the order posted (a Treiber stack, which mailbox_drain reverses: a post is
+ * one compare-and-swap, a drain one exchange). Posting and checking are sequentially consistent: lanes rely
+ * on this so as not to lose a wake-up. Tests: test/base/test_base.c.
  */
 #ifndef BASE_QUEUE_H
 #define BASE_QUEUE_H
@@ -67,7 +66,7 @@ static inline bool mailbox_empty(struct mailbox *m)
     return atomic_load(&m->top) == NULL;
 }
 
-/* Appends everything posted so far to q, oldest first. One taker at a time. */
+/* Appends everything posted so far to q, oldest first. One thread at a time. */
 static inline void mailbox_drain(struct mailbox *m, struct queue *q)
 {
     struct qnode *n = atomic_exchange_explicit(&m->top, NULL, memory_order_acquire);

@@ -1,7 +1,8 @@
 /*
- * State machines. A machine is an enum of states, a table of the moves that it may make, and one function that
- * makes a move: it calls sm_check() and then assigns the state. Nothing else assigns a state, except where an
- * instance begins. A move that the table does not have is a defect of ours: the process says which and ends.
+ * State machines. A machine is an enum of states, a table of the moves that it may make, and one function
+ * that makes a move: it calls sm_check() and then assigns the state. Nothing else assigns a state, except
+ * where an instance begins. A move that the table does not have is a defect in Paramo: sm_check logs it and
+ * aborts.
  *
  *     static const struct sm door = {"door", {[DOOR_OPEN] = {"open", SM_TO(DOOR_SHUT)},
  *                                             [DOOR_SHUT] = {"shut", SM_TO(DOOR_OPEN) | SM_TO(DOOR_LOCKED)},
@@ -12,8 +13,8 @@
  *         d->state = to;
  *     }
  *
- * This module must never know a machine. scripts/layers finds assignments beside the functions of moves. Source of
- * the idea: dqlite, src/lib/sm.h. Tests: test/base/test_sm.c.
+ * This module must never know a machine. scripts/layers finds assignments beside the functions of moves.
+ * Source of the idea: dqlite, src/lib/sm.h. Tests: test/base/test_sm.c.
  */
 #ifndef BASE_SM_H
 #define BASE_SM_H
@@ -38,7 +39,7 @@ static inline bool sm_may(const struct sm *sm, unsigned from, unsigned to)
     return from < SM_STATES_MAX && to < SM_STATES_MAX && (sm->state[from].next & SM_TO(to));
 }
 
-/* Logs the move that the machine may not make, and aborts. */
+/* Logs the move that the machine may not make and aborts. */
 _Noreturn void sm_broken(const struct sm *sm, unsigned from, unsigned to);
 
 static inline void sm_check(const struct sm *sm, unsigned from, unsigned to)

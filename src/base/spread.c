@@ -1,6 +1,6 @@
 #include "base/spread.h"
 
-enum { EXACT = 8, EXACT_BITS = 3 }; /* classes of a doubling */
+enum { EXACT = 8, EXACT_BITS = 3 }; /* size classes per doubling */
 
 unsigned spread_class(uint64_t value)
 {
