@@ -1,5 +1,6 @@
 /* Task dependencies: a request that names earlier ones is held until they have completed (Li et al., OSDI'14,
  * section 3.2). All on the lane; an edge is in the lists of both its ends. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static void edge_cut(struct edge *e)
 
 static void edge_join(struct edge *e, struct request *by, struct request *on)
 {
+    assert(by != on && !on->ended);
     *e = (struct edge){.by = by, .on = on, .next = on->waiters};
     if (on->waiters)
         on->waiters->prev = e;
@@ -85,6 +87,7 @@ void after_done(struct client *c, struct request *on)
 {
     while (on->waiters) {
         struct request *r = on->waiters->by;
+        assert(r->edges_open > 0);
         edge_cut(on->waiters);
         r->edges_open--;
         if (r->ended)

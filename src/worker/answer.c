@@ -1,4 +1,5 @@
 /* What comes back over a link: answers to slices and to probes. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,7 @@ static paramo_err on_place(void *user, struct van_conn *conn, const uint8_t head
     }
     if (!h.status && nseg > WIRE_SEG_VALS && p->span->dst && p->span->dst_bytes &&
         len[WIRE_SEG_VALS] == p->span->dst_bytes) {
+        assert(!p->placing);
         dst[WIRE_SEG_VALS] = p->span->dst;
         p->placing = true;
     }
@@ -176,6 +178,7 @@ static void on_answer(struct link *l, struct slice *p, const struct wire_head *h
     } else if (place(l, p, h, seg, nseg)) {
         link_forget(p);
         slice_move(p, SLICE_ANSWERED);
+        assert(chunk->unanswered > 0 && chunk->unanswered <= chunk->count);
         bool resent = p->resent;
         struct request *r = chunk->request;
         if (--chunk->unanswered == 0)

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -323,6 +324,8 @@ static void deadline_arm(struct client *c, uint64_t at)
 
 void client_submit(struct client *c, struct request *r)
 {
+    assert(r->ts && !r->ended && !r->chunks);
+    assert(!c->of_slot[r->ts % TRACKER_SLOTS]);
     r->prev = c->requests_tail;
     r->next = NULL;
     if (c->requests_tail)
@@ -351,6 +354,7 @@ void request_end(struct request *r, paramo_err status, const char *text)
     struct client *c = r->client;
     if (r->ended)
         return;
+    assert(!c->ended == !c->ended_tail);
     r->ended = true;
     r->status = status;
     if (status)
@@ -380,6 +384,8 @@ static void number_free(struct client *c, struct chunk *chunk)
 {
     if (!chunk->number)
         return;
+    assert(c->numbers[chunk->number % DATA_WINDOW] == chunk);
+    assert(chunk->number >= c->floor && chunk->number < c->next_number);
     c->numbers[chunk->number % DATA_WINDOW] = NULL;
     chunk->number = 0;
     while (c->floor < c->next_number && !c->numbers[c->floor % DATA_WINDOW])
@@ -417,6 +423,7 @@ void chunk_withdraw(struct chunk *chunk)
 void chunk_finished(struct client *c, struct chunk *chunk)
 {
     struct request *r = chunk->request;
+    assert(!chunk->unanswered && r->unfinished > 0);
     number_free(c, chunk);
     if (!r->on_reply)
         tracker_answered(&c->tracker, r->ts);
@@ -502,6 +509,8 @@ void request_drop_chunks(struct client *c, struct request *r)
 
 static void request_release(struct client *c, struct request *r)
 {
+    assert(r->ended && c->of_slot[r->ts % TRACKER_SLOTS] == r);
+    assert(r->prev ? r->prev->next == r : c->requests == r);
     request_drop_chunks(c, r);
     if (r->scatter)
         bufpool_put(&c->pool, r->scatter, r->scatter_bytes);
@@ -533,6 +542,7 @@ void client_complete(struct client *c, struct lane_task *task)
 static void request_complete(struct client *c, struct request *r)
 {
     request_release(c, r);
+    assert(!r->chunks && !r->edges && !r->waiters);
     if (r->expects)
         lane_expected(c->lane);
     if (!r->callback && !r->on_reply) {

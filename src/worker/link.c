@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,8 @@ static struct slice_list *list_of(struct slice *p)
 /* before NULL: at the end. */
 static void list_insert(struct slice_list *list, struct slice *before, struct slice *p)
 {
+    assert(!p->prev && !p->next && list->head != p);
+    assert(!before || before->link == p->link);
     p->next = before;
     p->prev = before ? before->prev : list->tail;
     if (p->prev)
@@ -72,6 +75,8 @@ static void list_insert(struct slice_list *list, struct slice *before, struct sl
 
 static void list_remove(struct slice_list *list, struct slice *p)
 {
+    assert(p->prev ? p->prev->next == p : list->head == p);
+    assert(p->next ? p->next->prev == p : list->tail == p);
     if (p->prev)
         p->prev->next = p->next;
     else
@@ -138,6 +143,7 @@ static bool number_draw(struct client *c, struct chunk *chunk)
         c->window_full = true;
         return false;
     }
+    assert(!chunk->number && !c->numbers[c->next_number % DATA_WINDOW]);
     chunk->number = c->next_number++;
     c->numbers[chunk->number % DATA_WINDOW] = chunk;
     return true;
@@ -146,6 +152,7 @@ static bool number_draw(struct client *c, struct chunk *chunk)
 /* It was the last number given, and nothing was sent with it. */
 static void number_return(struct client *c, struct chunk *chunk)
 {
+    assert(chunk->number + 1 == c->next_number && c->numbers[chunk->number % DATA_WINDOW] == chunk);
     c->numbers[chunk->number % DATA_WINDOW] = NULL;
     c->next_number--;
     chunk->number = 0;
@@ -246,6 +253,7 @@ static bool transmit(struct link *l, struct slice *p)
     struct client *c = l->client;
     struct chunk *chunk = p->chunk;
     bool first = chunk->number == 0;
+    assert(l->state == LINK_UP && l->conn && p->link == l && !p->in_van);
     if (first && !number_draw(c, chunk))
         return false;
     slice_head(c, p, chunk->request->wire_kind, p->frame.head);
@@ -494,6 +502,7 @@ static void link_up(void *arg, struct van_conn *conn, const struct welcome *welc
         link_failed(l, PARAMO_E_REFUSED, "another process listens at its address now");
         return;
     }
+    assert(!l->conn && !l->sent.head);
     l->connector = NULL;
     l->conn = conn;
     link_move(l, LINK_UP);
@@ -530,6 +539,7 @@ static void link_connect(struct link *l)
         .shard = l->index,
     };
     memcpy(config.hello.token, c->token, sizeof config.hello.token);
+    assert(!l->connector && !l->conn);
     link_move(l, LINK_CONNECTING);
     if (connector_start(&config, &l->connector)) {
         (void)snprintf(l->trouble, sizeof l->trouble, "%s", err_text());
@@ -540,6 +550,7 @@ static void link_connect(struct link *l)
 
 static void link_hang_up(struct link *l)
 {
+    assert(l->conn && !l->connector);
     struct van_counters *sum = &l->client->closed_conns;
     const struct van_counters *n = &l->conn->counters;
     sum->bytes_sent += n->bytes_sent;

@@ -7,6 +7,7 @@
  *   3. else                              keys and values gathered per owner into one buffer;
  *                                        answers scattered back
  */
+#include <assert.h>
 #include <string.h>
 
 #include "worker/app_request.h"
@@ -30,6 +31,8 @@ static unsigned owner_of(const struct view *view, const struct request *r, uint6
 
 void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need)
 {
+    assert(need && !chunk->need);
+    assert(!c->view_waiters_tail || !c->view_waiters_tail->wait_next);
     chunk->need = need;
     chunk->wait_next = NULL;
     chunk->wait_prev = c->view_waiters_tail;
@@ -47,6 +50,8 @@ void slice_wait_view(struct client *c, struct chunk *chunk, uint64_t need)
 
 void slice_unwait_view(struct client *c, struct chunk *chunk)
 {
+    assert(chunk->need);
+    assert(chunk->wait_prev ? chunk->wait_prev->wait_next == chunk : c->view_waiters == chunk);
     if (chunk->wait_prev)
         chunk->wait_prev->wait_next = chunk->wait_next;
     else
@@ -146,6 +151,7 @@ void slice_chunk_whole(struct client *c, struct chunk *chunk, struct link *l)
 {
     if (!link_usable(chunk, l))
         return;
+    assert(!chunk->split && !chunk->need);
     chunk->view = c->view->number;
     chunk->count = chunk->unanswered = 1;
     slice_init(&chunk->one, chunk, l, &chunk->span);

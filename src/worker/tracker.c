@@ -1,5 +1,6 @@
 #include "worker/tracker.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,8 +74,10 @@ static void failure_forget(struct tracker *t, struct tracker_failure *f)
     if (at == me) {
         atomic_store_explicit(bucket, f->next, memory_order_relaxed);
     } else {
-        while (t->failures[at - 1].next != me)
+        while (t->failures[at - 1].next != me) {
             at = t->failures[at - 1].next;
+            assert(at); /* the bucket has it */
+        }
         t->failures[at - 1].next = f->next;
     }
     atomic_fetch_sub(&t->failures_untold, !f->told);
@@ -124,6 +127,7 @@ static paramo_err failure_find(struct tracker *t, uint64_t ts, bool tell, char t
 
 void tracker_complete(struct tracker *t, uint64_t ts)
 {
+    assert(atomic_load_explicit(&t->slots[ts % TRACKER_SLOTS], memory_order_relaxed) == ts);
     atomic_store_explicit(&t->slots[ts % TRACKER_SLOTS], 0, memory_order_release);
     atomic_fetch_sub(&t->in_flight, 1);
 }
