@@ -10,8 +10,8 @@
 #include "cluster/checkpoint/ckpt_format.h"
 #include "harness.h"
 #include "server/snapshot/ckpt_rows.h"
-#include "wire/sender_records.h"
 #include "sim/env/simfs.h"
+#include "wire/sender_records.h"
 
 static void manifest(struct source *s)
 {

@@ -1,6 +1,6 @@
 /*
  * What an application does on a thread of its own, waiting as it goes: saves a table to its machine's disk,
- * and loads one. A fiber plays the thread. A file is whole, or what was there before is (design, section 10:
+ * and loads one. A fiber plays the thread. A file is whole, or what was there before is (docs/TRAINING.md:
  * disk full, torn write); what a save has reported is there for ever, whatever fails after it.
  */
 #include <inttypes.h>

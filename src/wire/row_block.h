@@ -18,7 +18,7 @@ void *row_block_values(struct writer *w, size_t bytes);
 
 struct row_block {
     uint32_t count, row_bytes;
-    uint64_t *keys; /* from malloc */
+    uint64_t *keys;     /* from malloc */
     struct reader rest; /* [lens], values */
 };
 /* CORRUPT: it is no such block. keys is to be freed even then. */

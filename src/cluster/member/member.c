@@ -1,5 +1,6 @@
 #include "cluster/member/member_impl.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,7 @@ static paramo_err joined_perhaps(struct member *m)
 {
     if (m->state != MEMBER_JOINING || !m->registered || !m->view)
         return PARAMO_OK;
+    assert(m->id && m->view->complete);
     move(m, MEMBER_JOINED);
     lane_timer_cancel(m->config.lane, &m->limit_timer);
     m->config.on_joined(m->config.arg, PARAMO_OK, "");
@@ -153,6 +155,7 @@ static paramo_err got_registered(struct member *m, const struct wire_head *head,
     err = register_result_decode(body, &result);
     if (err)
         return err;
+    assert(m->conn);
     m->registered = true;
     m->id = result.node;
     m->recovered = result.recovered;

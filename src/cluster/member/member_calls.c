@@ -1,5 +1,6 @@
 #include "cluster/member/member_impl.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@
 
 static void call_unlink(struct member *m, struct member_call *call)
 {
+    assert(call->older ? call->older->newer == call : m->oldest == call);
+    assert(call->newer ? call->newer->older == call : m->newest == call);
     *(call->older ? &call->older->newer : &m->oldest) = call->newer;
     *(call->newer ? &call->newer->older : &m->newest) = call->older;
     lane_timer_cancel(m->config.lane, &call->timer);
@@ -122,6 +125,7 @@ paramo_err member_call_begin(struct member *m, struct member_call *call, enum ca
     call->sent_at = call->min_view = 0;
     call->finished = false;
     call->newer = NULL;
+    assert(!m->newest || m->newest->call_number < call->call_number);
     call->older = m->newest;
     *(m->newest ? &m->newest->newer : &m->oldest) = call;
     m->newest = call;

@@ -1,4 +1,5 @@
 /* Orders of the scheduler: each is handed over once, and its answer is a call, which is done once. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -23,8 +24,11 @@ struct member_order {
 static void order_free(struct member_order *order)
 {
     struct member_order **at = &order->member->orders;
-    while (*at != order)
+    while (*at != order) {
+        assert(*at);
         at = &(*at)->next;
+    }
+    assert(order->member->orders_count > 0);
     *at = order->next;
     order->member->orders_count--;
     writer_fini(&order->body);
@@ -111,6 +115,7 @@ static void raise_floor(struct member *m, uint64_t floor)
     else
         for (uint64_t id = m->orders_floor; id < floor; id++)
             m->orders_seen &= ~(UINT64_C(1) << (id % ORDERS_WINDOW));
+    assert(!m->orders_seen || floor - m->orders_floor < ORDERS_WINDOW);
     m->orders_floor = floor;
 }
 

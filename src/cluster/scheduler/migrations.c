@@ -1,11 +1,12 @@
 #include "cluster/scheduler/migrations.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/mutant.h"
 #include "base/sm.h"
 
-/* Members of the chain; there may be empty levels between them. */
+/* The number of the chain's members. Levels between them may be empty. */
 static unsigned length(const struct ring_chains *chains, size_t partition)
 {
     unsigned len = 0;
@@ -14,7 +15,7 @@ static unsigned length(const struct ring_chains *chains, size_t partition)
     return len;
 }
 
-/* RING_LEVELS: none. */
+/* The shard's level in the chain; RING_LEVELS: none. */
 static uint8_t level_of(const struct ring_chains *chains, size_t partition, uint16_t shard)
 {
     uint8_t level = 0;
@@ -23,7 +24,8 @@ static uint8_t level_of(const struct ring_chains *chains, size_t partition, uint
     return level;
 }
 
-/* Where runs begin of partitions that have equal chains, now and then: what becomes of one becomes of all. */
+/* Where runs of partitions with equal present and wanted chains begin. All partitions of a run have the same
+ * future. */
 static void runs_begin(const struct migrations *m, uint64_t begins[PARTITION_WORDS])
 {
     memset(begins, 0, PARTITION_WORDS * sizeof *begins);
@@ -51,7 +53,7 @@ static bool is_gone(const struct migrations *m, uint16_t shard)
     return shard < m->shards && m->shard[shard].gone;
 }
 
-/* Shards that are not known share nothing. */
+/* Unknown shards share no process. */
 static bool one_process(const struct migrations *m, uint16_t a, uint16_t b)
 {
     return a < m->shards && b < m->shards && m->shard[a].server == m->shard[b].server;
@@ -77,10 +79,13 @@ static bool shares_process(const struct migrations *m, const uint16_t *list, uns
     return false;
 }
 
-/* Who is in the best chain that full members make up; `to`, filled for `level`, counts as one. The owner
- * stays, unless `to` is to be it and has all that an owner has; then who is wanted, in that order; then, in
- * the places of those who are wanted and not there, others: first those in processes of their own. An owner
- * that is to go takes nobody's place where fewer are wanted than a chain may have (too few servers stay). */
+/* The members of the best chain that can be built from full members; `to`, which is filled for `level`,
+ * counts as one. In this order:
+ *   1. The owner stays, unless `to` is the wanted owner and has all that an owner has.
+ *   2. The wanted members, in the wanted order.
+ *   3. In the places of wanted members that are missing: others, first those in processes of their own.
+ * An owner that will leave takes no member's place where fewer are wanted than a chain may have (too few
+ * servers stay). */
 static unsigned best_members(const struct migrations *m, size_t partition, uint16_t to, uint8_t level,
                              uint16_t list[RING_LEVELS])
 {
@@ -106,7 +111,7 @@ static unsigned best_members(const struct migrations *m, size_t partition, uint1
     return len;
 }
 
-/* They at their levels. */
+/* Puts these members at their levels. */
 static void candidate(const struct migrations *m, size_t partition, uint16_t to, uint8_t level,
                       const uint16_t list[RING_LEVELS], unsigned len, uint16_t chain[RING_LEVELS])
 {
@@ -117,8 +122,8 @@ static void candidate(const struct migrations *m, size_t partition, uint16_t to,
     ring_fill_chain(&m->ends, m->chains->replicas, candidates, len, chain);
 }
 
-/* The best chain. Where they leave a level empty, whoever has what belongs there stays beside them: of no
- * table there are fewer copies than before. */
+/* The best chain. If a level is empty, the present member of that level stays beside the others, so no table
+ * has fewer copies than before. */
 static void best_chain(const struct migrations *m, size_t partition, uint16_t to, uint8_t level,
                        uint16_t chain[RING_LEVELS])
 {
@@ -145,9 +150,9 @@ static bool chain_put(struct migrations *m, size_t partition, const uint16_t cha
     return changed;
 }
 
-/* The same members as the best chain without anybody new, each where it is among the others: what one has and
- * the next lacks must not be turned round while requests go on. True if somebody has gone, or come nearer to
- * the owner. */
+/* The members of the best chain without a new one, in the order that they have now: two members must not
+ * change places while requests run, since one may have what the other lacks. True if a member has left, or is
+ * nearer to the owner. */
 static bool chain_trim(struct migrations *m, size_t partition)
 {
     uint16_t best[RING_LEVELS], chain[RING_LEVELS];
@@ -164,7 +169,7 @@ static bool chain_trim(struct migrations *m, size_t partition)
     return chain_put(m, partition, chain);
 }
 
-/* True if that changed something. */
+/* True if the chain has changed. */
 static bool chain_set(struct migrations *m, size_t partition, const struct migration *migration)
 {
     uint16_t chain[RING_LEVELS];
@@ -176,7 +181,7 @@ static bool chain_set(struct migrations *m, size_t partition, const struct migra
 
 /* ---- planning ------------------------------------------------------------------------------------------ */
 
-/* The lowest level that has to hold no more than this one. */
+/* The lowest level that needs no more tables than this one. */
 static uint8_t fill_level(const struct migrations *m, unsigned level)
 {
     while (level && m->ends.before[level - 1] == m->ends.before[level])
@@ -189,7 +194,7 @@ static bool is_wanted(const struct migrations *m, size_t partition, uint16_t sha
     return shard != RING_NONE && holds(&m->target, partition, shard);
 }
 
-/* Where a new copy is needed: the first level that is empty, or whose member is not wanted. */
+/* The level that needs a new copy: the first that is empty, or whose member is not wanted. */
 static unsigned free_level(const struct migrations *m, size_t partition)
 {
     unsigned level = 1;
@@ -198,8 +203,8 @@ static unsigned free_level(const struct migrations *m, size_t partition)
     return level;
 }
 
-/* A member that is to come nearer to the owner, where nobody is who is to stay, and lacks what belongs there.
- */
+/* A member that is to come nearer to the owner, to a level that no staying member has, and that lacks that
+ * level's tables. */
 static uint16_t next_nearer(const struct migrations *m, size_t partition, uint8_t *level)
 {
     unsigned due = length(&m->target, partition), empty = 1;
@@ -215,14 +220,14 @@ static uint16_t next_nearer(const struct migrations *m, size_t partition, uint8_
     return RING_NONE;
 }
 
-/* Who is to get the partition next, or to be its owner: a full member that is to be. Then copies, before a
- * new owner, so that there are never fewer than before; but not in the process of an owner that will go.
- * *level: for what it is filled. */
+/* The shard that gets the partition next. First a full member that is the wanted owner. Then new copies,
+ * before a new owner, so that there are never fewer copies than before; but none in the process of an owner
+ * that will leave. *level: the level it is filled for. */
 static uint16_t next_member(const struct migrations *m, size_t partition, uint8_t *level)
 {
     *level = 0;
     if (length(m->chains, partition) == 0 || is_gone(m, m->chains->level[0].owner[partition]))
-        return RING_NONE; /* there is nothing to copy, or it is lost */
+        return RING_NONE; /* the partition has no rows, or they are lost */
     uint16_t now = m->chains->level[0].owner[partition], then = m->target.level[0].owner[partition];
     if (then != now && holds(m->chains, partition, then))
         return then;
@@ -241,7 +246,7 @@ static uint16_t next_member(const struct migrations *m, size_t partition, uint8_
     return then != now ? then : RING_NONE;
 }
 
-/* Does any of its partitions get another owner by the commit? */
+/* Does the commit give any of its partitions another owner? */
 static bool changes_owner(const struct migrations *m, const struct migration *migration)
 {
     uint16_t chain[RING_LEVELS];
@@ -256,7 +261,7 @@ static bool changes_owner(const struct migrations *m, const struct migration *mi
     return false;
 }
 
-/* The owner is told what the commit will do: if another is to be the owner, reads wait, too. */
+/* Tells the owner what the commit will do: if the owner changes, reads wait, too. */
 static void pause(struct migrations *m, struct migration *migration)
 {
     migration->takes_over = changes_owner(m, migration);
@@ -281,8 +286,8 @@ static void mark_migrating(const struct migrations *m, uint64_t migrating[PARTIT
                                   m->migration[i].first + m->migration[i].partitions);
 }
 
-/* From the partition on, as far as the same two shards are concerned. NULL: one of them is busy, or all
- * places are taken. */
+/* Begins a migration of the partition and those behind it, as far as they concern the same two shards. NULL:
+ * one of the two is busy, or MIGRATIONS_MAX are running. */
 static struct migration *begin_at(struct migrations *m, unsigned partition,
                                   const uint64_t begins[PARTITION_WORDS], uint64_t migrating[PARTITION_WORDS])
 {
@@ -314,7 +319,7 @@ static struct migration *begin_at(struct migrations *m, unsigned partition,
     return migration;
 }
 
-/* Members that are too many go at once. */
+/* Superfluous members leave at once. */
 static void arrange(struct migrations *m, const uint64_t begins[PARTITION_WORDS],
                     const uint64_t migrating[PARTITION_WORDS])
 {
@@ -323,7 +328,7 @@ static void arrange(struct migrations *m, const uint64_t begins[PARTITION_WORDS]
         unsigned a = first;
         while (a < end && partition_set_has(migrating, a))
             a++;
-        if (a == end || !chain_trim(m, a)) /* nor does it change the others */
+        if (a == end || !chain_trim(m, a)) /* nor would the others of the run change */
             continue;
         changed = true;
         for (a++; a < end; a++)
@@ -351,7 +356,8 @@ static void plan(struct migrations *m)
     mark_migrating(m, migrating);
     runs_begin(m, begins);
     arrange(m, begins, migrating);
-    partition_set_run_starts(migrating, begins); /* those that did not move are arranged now, others not */
+    /* partitions that do not move are arranged now, others later */
+    partition_set_run_starts(migrating, begins);
     for (int pass = 0; pass < 2 && !m->held; pass++)
         for (unsigned a = 0; a < RING_PARTITIONS && !m->held;) {
             uint8_t level;
@@ -382,12 +388,13 @@ static void move(struct migration *migration, enum migration_state to)
 
 static void end(struct migrations *m, struct migration *migration, bool committed)
 {
+    assert(migration >= m->migration && migration < m->migration + MIGRATIONS_MAX);
     struct migration over = *migration;
     move(migration, MIGRATION_NONE);
     m->ops->end(m->arg, &over, committed);
 }
 
-/* All of its partitions would have it by the commit, where it was to be. */
+/* Would the commit bring all of its partitions to the place where the plan wants them? */
 static bool still_wanted(const struct migrations *m, const struct migration *migration)
 {
     uint16_t chain[RING_LEVELS];
@@ -429,7 +436,7 @@ void migrations_set_target(struct migrations *m, const struct ring_chains *targe
 
 void migrations_set_shards(struct migrations *m, const struct migrations_shard *shard, size_t n)
 {
-    m->wanted = false; /* it may name the gone */
+    m->wanted = false; /* the plan may name shards that are gone */
     m->shard = shard;
     m->shards = n;
     for (size_t i = 0; i < MIGRATIONS_MAX; i++) {
@@ -446,7 +453,7 @@ void migrations_table(struct migrations *m, unsigned replicas)
     if (memcmp(&before, &m->ends, sizeof before) == 0)
         return;
     for (size_t i = 0; i < MIGRATIONS_MAX;
-         i++) /* they bring no rows, and perhaps there will be some to bring */
+         i++) /* a handover brings no rows, and there may be rows to bring later */
         if (m->migration[i].state != MIGRATION_NONE && m->migration[i].handover)
             end(m, &m->migration[i], false);
     plan(m);
@@ -510,7 +517,7 @@ void migrations_paused(struct migrations *m, uint64_t id)
     if (!migration || migration->state != MIGRATION_FULL)
         return;
     if (!migration->takes_over &&
-        changes_owner(m, migration)) { /* the target has changed since, and reads go on */
+        changes_owner(m, migration)) { /* the plan has changed, and the source still answers reads */
         migrations_failed(m, id);
         return;
     }
@@ -527,7 +534,7 @@ void migrations_failed(struct migrations *m, uint64_t id)
     plan(m);
 }
 
-/* The same owner, and the same others in whatever order. */
+/* The same owner, and the same other members in any order. */
 static bool as_wanted(const struct migrations *m, size_t partition)
 {
     if (m->chains->level[0].owner[partition] != m->target.level[0].owner[partition] ||

@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_barrier.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,7 @@ static void node_out(struct sched_call *call)
     if (!sched_roster_founder(call->node))
         return;
     uintptr_t count = (uintptr_t)map_get(&barrier->nodes, id);
+    assert(count); /* the call was counted when it came */
     if (count <= 1)
         map_remove(&barrier->nodes, id);
     else if (map_put(&barrier->nodes, id, (void *)(count - 1)))
@@ -88,6 +90,7 @@ static uint64_t barrier_key(uint32_t group, uint32_t customer)
 
 static void release(struct scheduler *s, struct barrier *barrier)
 {
+    assert(barrier->number && barrier->entered.first);
     uint64_t number = barrier->number;
     barrier->number += !MUTANT(barrier_number_stays);
     sched_save_record_changed(s, RECORD_BARRIER, barrier_key(barrier->group, barrier->customer));

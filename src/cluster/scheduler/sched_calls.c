@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_calls.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -28,6 +29,8 @@ static void call_dequeue(struct sched_call *call)
     if (!call->queue)
         return;
     lane_timer_cancel(lane_of(call), &call->timer);
+    assert(call->prev ? call->prev->next == call : call->queue->first == call);
+    assert(call->next ? call->next->prev == call : call->queue->last == call);
     *(call->prev ? &call->prev->next : &call->queue->first) = call->next;
     *(call->next ? &call->next->prev : &call->queue->last) = call->prev;
     call->queue = NULL;
@@ -44,6 +47,7 @@ static void call_free(struct sched_call *call)
 
 static void call_enqueue(struct sched_call_queue *queue, struct sched_call *call)
 {
+    assert(!call->queue && !queue->first == !queue->last);
     call->queue = queue;
     call->next = NULL;
     call->prev = queue->last;
@@ -80,6 +84,7 @@ static uint64_t call_key(const struct sched_call *call)
 static void call_complete(struct sched_call *call, paramo_err status)
 {
     struct scheduler *s = call->node->sched;
+    assert(!call->answered && call->number);
     call_dequeue(call);
     call->answered = true;
     call->status = status;
@@ -181,6 +186,7 @@ static void call_due(struct lane_timer *timer)
 void sched_call_defer(struct sched_call *call, struct sched_call_queue *queue, uint32_t timeout_ms,
                       void (*timed_out)(struct sched_call *call))
 {
+    assert(!call->answered && !call->queue && timed_out);
     call->timer.fire = call_due;
     call->timed_out = timed_out;
     paramo_err err =
@@ -198,6 +204,7 @@ paramo_err sched_calls_floor(struct sched_node *node, uint64_t floor)
         return PARAMO_OK;
     for (size_t i = 0; i < CALL_WINDOW; i++)
         if (node->calls.kept[i] && node->calls.kept[i]->number < floor) {
+            assert(node->calls.kept[i]->number % CALL_WINDOW == i);
             call_free(node->calls.kept[i]);
             node->calls.kept[i] = NULL;
         }

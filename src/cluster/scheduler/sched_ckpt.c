@@ -1,22 +1,21 @@
 /*
- * Checkpoints of the running job: one at a time, asked for by a member, an admin client or the clock.
+ * Checkpoints of the running job, one at a time. A member, an admin client or the clock asks for one.
  *
- *   save:  NUMBERING (blocking job) --> ORDERED (every server) --all ended--> WRITING (blocking job: the
- * manifest) --> end load:  OPENING (blocking job)   --> tables are made, ORDERED (every server)
- * ------------------------------> end where there are copies: ... HOLD --all--> LOAD --all--> GO --all-->
- * end, so that no change is on its way from one who has loaded to one who has not, or the other way round
- *   what is lost (sched_lost.c):  OPENING (blocking job) --> ORDERED (those who own some of it, and whose
- * requests wait since the view that says so)
- * ------------------------------------------------------------------> end They are owners only, so nobody
- * else need be held: what has a follower is not lost. It is begun again when more is lost meanwhile, and
- * after a while if somebody could not; who has loaded his part is not asked twice.
+ *   save      NUMBERING (blocking job) -> ORDERED (every server) -> WRITING (blocking job: the manifest) -> end
+ *   load      OPENING (blocking job) -> the tables are created -> ORDERED (every server) -> end
+ *   with copies: OPENING -> HOLD -> all hold -> LOAD -> all have loaded -> GO -> end
+ *   restore   OPENING (blocking job) -> ORDERED (owners of lost rows) -> end
  *
- * Whatever goes wrong ends it for those who asked, at once; then the servers are told to drop it, and the
- * next begins when all have answered. The manifest comes last, so what ended early is no checkpoint.
+ * HOLD keeps a change from travelling between a server that has loaded and one that has not. A restore
+ * (sched_lost.c) orders only owners: a row with a follower is not lost. It starts again when more rows are
+ * lost, and after a pause when a server failed; a server that has loaded its part is not asked again.
  *
- * One of only what has changed is based on the last one of this scheduler, whatever folder that went to: the
- * shards know changes since then, and since no other. So whatever begins here forgets it, and what ends well
- * is the next one's.
+ * A failure ends the checkpoint for its callers at once. The servers are then told to drop it, and the next
+ * one begins when all have answered. The manifest is written last, so a failed save leaves no checkpoint.
+ *
+ * An incremental save is based on this scheduler's last checkpoint, in whatever folder: the shards track
+ * changes since that one only. So each checkpoint that begins forgets the base, and each that succeeds
+ * becomes the next base.
  */
 #include "cluster/scheduler/sched_ckpt.h"
 
@@ -37,37 +36,37 @@ enum { LOST_TIMEOUT_MS = 3600 * 1000, LOST_AGAIN_MS = 500, LOST_TRIES = 120 }; /
 enum { UNTOLD_AGAIN_MS = 10 };                                                 /* arbitrary */
 
 struct sched_ckpt {
-    struct scheduler *sched; /* NULL: it is gone */
-    bool load, restore;      /* restore: the job begins with it */
-    bool lost;               /* a load of what is lost, of nothing else */
-    bool changes, unasked;   /* only what has changed will do; the clock took it */
-    bool anywhere;           /* save: its folder is nobody's that the operator has named */
-    bool hold;               /* requests wait at all servers until it is over */
-    bool finished;           /* whoever asked knows how it ended */
+    struct scheduler *sched; /* NULL: the scheduler is gone */
+    bool load, restore;      /* restore: the job begins with this load */
+    bool lost;               /* loads lost rows only */
+    bool changes, unasked;   /* incremental only; taken by the clock */
+    bool anywhere;           /* save: its folder is none that the operator has allowed */
+    bool hold;               /* requests wait at all servers until the load is over */
+    bool finished;           /* its callers have been answered */
     uint32_t what;           /* the order that is out */
     struct ckpt_order order;
     struct ckpt_manifest manifest;                 /* save */
     uint64_t written[(VIEW_SHARDS_MAX + 63) / 64]; /* save: which shards' files are in it */
-    struct ckpt_base base;                         /* that it may be based on */
+    struct ckpt_base base;                         /* the base that it may use */
     struct ckpt *opened;                           /* load */
     uint32_t orders_out;                           /* orders that are not answered */
-    uint32_t untold;          /* servers to which the last order (GO, DROP) could not be given yet */
-    struct lane_timer retell; /* it is given to them again */
+    uint32_t untold;          /* servers that could not be given the last order (GO, DROP) yet */
+    struct lane_timer retell; /* when it is given to them again */
     uint64_t partitions_changed;
     struct lane_timer deadline;
     paramo_err err;
     char text[ERR_TEXT_MAX];
-    /* the blocking job's while it is posted */
+    /* owned by the blocking job while that is posted */
     struct blocking_job blocking_job;
     bool posted;
     void (*then)(struct sched_ckpt *c);
     struct fs *fs;
     paramo_err work_err;
     char work_text[ERR_TEXT_MAX];
-    char full[ERR_TEXT_MAX];      /* why it is not one of changes; "": it is, or need not be */
-    char back[FS_PATH_MAX + 160]; /* lost: to where, until it has been said */
+    char full[ERR_TEXT_MAX];      /* why it is not incremental; "": it is, or need not be */
+    char back[FS_PATH_MAX + 160]; /* lost: the checkpoint to return to, until it is logged */
     size_t keep, removed;
-    bool all_mine; /* those of jobs before this one, too */
+    bool all_mine; /* checkpoints of earlier jobs count, too */
 };
 
 static void ckpt_free(struct sched_ckpt *c)
@@ -78,7 +77,7 @@ static void ckpt_free(struct sched_ckpt *c)
     free(c);
 }
 
-/* Whoever asked is told: c->err and its text, or the number. */
+/* Answers the callers: c->err with its text, or the checkpoint's number. */
 static void answer_all(struct sched_ckpt *c)
 {
     struct scheduler *s = c->sched;
@@ -118,7 +117,7 @@ static void lost_soon(struct scheduler *s, uint64_t ms)
         sched_lost_end(s, err_text());
 }
 
-/* With this thread's message. Somebody who died meanwhile, or was not ready, is no reason to give it up. */
+/* Ends it with this thread's message. A server that died or was not ready is no reason to fail. */
 static void lost_failed(struct scheduler *s, paramo_err err)
 {
     bool again = err == PARAMO_E_NODE_LOST || err == PARAMO_E_AGAIN || err == PARAMO_E_FULL ||
@@ -130,7 +129,7 @@ static void lost_failed(struct scheduler *s, paramo_err err)
     else
         sched_lost_end(s, text);
     if (!s->ckpts.current && !sched_lost_since(s))
-        sched_migrations_resume(s); /* it goes on without */
+        sched_migrations_resume(s); /* migrations continue without it */
 }
 
 static void finish(struct sched_ckpt *c)
@@ -173,21 +172,22 @@ static void finish(struct sched_ckpt *c)
         s->ckpts.restoring = false;
         sched_save_record_changed(s, RECORD_RESTORING, 0);
         sched_view_change(s);
-        size_t cursor = 0; /* workers begin by a view that says so durably: it is not loaded once more */
+        size_t cursor = 0; /* workers begin by a durable view that says so: the load is not repeated */
         for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
             if (node->info.role == PARAMO_ROLE_WORKER)
                 node->since = sched_view_number(s);
     }
 }
 
-/* It is over when nothing of it is out any more. */
+/* Frees the checkpoint when no order and no blocking job of it is left. */
 static void end_perhaps(struct sched_ckpt *c)
 {
     if (c->posted || c->orders_out || (c->load && c->untold))
         return;
     finish(c);
     struct scheduler *s = c->sched;
-    lane_timer_cancel(s->config.lane, &c->retell); /* a save: all have ended, though not all heard of DROP */
+    /* a save: all servers have ended it, although some were not told to drop it */
+    lane_timer_cancel(s->config.lane, &c->retell);
     s->ckpts.current = NULL;
     ckpt_free(c);
     if (!sched_lost_since(s))
@@ -212,8 +212,8 @@ static void order_go_done(void *arg, struct sched_node *node, paramo_err status,
 static void fail(struct sched_ckpt *c, paramo_err err);
 static void server_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result);
 
-/* A server that holds requests waits for GO, so it is told, whatever it takes: there may be no memory, or too
- * many orders that it has not answered. OK: it has been given, or is given later. */
+/* A server that holds requests waits for GO without a deadline. So GO is sent until it is accepted: memory
+ * may be short, or the server may have too many unanswered orders. OK: it is sent, or will be sent later. */
 static paramo_err last_order(struct sched_ckpt *c, struct sched_node *node)
 {
     struct lane *lane = c->sched->config.lane;
@@ -236,7 +236,7 @@ static paramo_err last_order(struct sched_ckpt *c, struct sched_node *node)
     return late;
 }
 
-/* Those of them that are gone count no more. */
+/* Servers that are gone no longer count. */
 static void retell(struct lane_timer *timer)
 {
     struct sched_ckpt *c = container_of(timer, struct sched_ckpt, retell);
@@ -249,7 +249,8 @@ static void retell(struct lane_timer *timer)
     end_perhaps(c);
 }
 
-/* The servers that still work on it need not; those that hold requests go on, before another begins. */
+/* Tells the servers that still work on it to stop. Servers that hold requests continue before the next
+ * checkpoint begins. */
 static void drop_all(struct sched_ckpt *c)
 {
     const struct slot_list *servers = sched_roster_slots(c->sched, SLOTS_SERVERS);
@@ -319,7 +320,8 @@ static uint64_t partitions_changed(const struct scheduler *s)
 
 /* ---- the servers --------------------------------------------------------------------------------------- */
 
-/* After all shards' cuts: none has a table that is not among them, however long its order was on the way. */
+/* Called after all shards have taken their snapshots, so every table that any of them saved is in the list.
+ */
 static paramo_err add_tables(struct sched_ckpt *c)
 {
     const struct scheduler *s = c->sched;
@@ -349,7 +351,7 @@ static bool is_unasked(const struct ckpt_manifest *m)
     return false;
 }
 
-/* Those of another job, of which this one is not the continuation, are not for it to remove. */
+/* This job may not remove checkpoints of a job that it does not continue. */
 static bool is_mine(void *arg, const struct ckpt_manifest *m)
 {
     const struct sched_ckpt *c = arg;
@@ -386,7 +388,7 @@ static void written(struct sched_ckpt *c)
         do_work(c, remove_old, removed);
 }
 
-/* blocks-N of one shard, and of no two. */
+/* Each shard writes its own blocks-N; no two shards may have the same. */
 static paramo_err check_name(struct sched_ckpt *c, const char *name)
 {
     unsigned long shard = 0;
@@ -430,7 +432,7 @@ static paramo_err add_files(struct sched_ckpt *c, struct reader *result)
 
 static void order_all(struct sched_ckpt *c, uint32_t what);
 
-/* With what was ordered. */
+/* Encodes the order's fields. */
 static void all_done(struct sched_ckpt *c)
 {
     paramo_err err = partitions_changed(c->sched) != c->partitions_changed
@@ -458,7 +460,7 @@ static bool owns_something(const struct scheduler *s, const struct sched_node *n
     return false;
 }
 
-/* Partitions that it had since the orders were given would have changed their owners (all_done). */
+/* If it had received partitions after the orders were sent, their owners would differ (all_done()). */
 static bool left_with_nothing(const struct scheduler *s, const struct sched_node *node)
 {
     return node->state == SNODE_LEFT && !owns_something(s, node);
@@ -470,7 +472,7 @@ static void server_done(void *arg, struct sched_node *node, paramo_err status, s
     char label[SCHED_LABEL];
     c->orders_out--;
     if (status == PARAMO_E_NODE_LOST && left_with_nothing(c->sched, node) && !MUTANT(drained_is_missed)) {
-        status = PARAMO_OK; /* drained: it had no part in it */
+        status = PARAMO_OK; /* drained: it owned nothing */
     } else if (status) {
         status = err_prefix(status, "%s", sched_roster_label(node, label));
     } else if (!c->load && !c->err) {
@@ -492,7 +494,7 @@ static bool owns_lost(const struct scheduler *s, const struct sched_node *node)
     return false;
 }
 
-/* It has left, or has died, and others own what was its own. */
+/* The server has left or died, and other servers own its partitions. */
 static bool does_not_count(const struct scheduler *s, const struct sched_node *node)
 {
     return (node->state == SNODE_DEAD || node->state == SNODE_LEFT) && !owns_something(s, node);
@@ -525,7 +527,7 @@ static void order_all(struct sched_ckpt *c, uint32_t what)
 
 /* ---- save ---------------------------------------------------------------------------------------------- */
 
-/* It may have been removed, or another job has put one of its number in its place. */
+/* The base may have been removed, or another job may have written one under its number. */
 static paramo_err base_check(const struct sched_ckpt *c)
 {
     struct ckpt *base;
@@ -550,7 +552,7 @@ static void find_number(struct blocking_job *blocking_job)
     note_work(c, err ? err : ckpt_claim(c->fs, c->order.dir, &c->order.number));
 }
 
-/* Of the last one: is this one to be of what has changed since? */
+/* Is this save to be incremental, based on the last checkpoint? */
 static void choose_base(struct sched_ckpt *c, const struct ckpt_base *last)
 {
     uint32_t most = c->sched->config.checkpoint_full_every;
@@ -585,7 +587,8 @@ static void numbered(struct sched_ckpt *c)
                                 .job = s->job,
                                 .view = sched_view_number(s),
                                 .made_at = s->config.unix_time ? s->config.unix_time() : 0};
-    /* Before any shard's cut: what was pushed for a part that is done by now is in it. */
+    /* Saved before any shard takes its snapshot: the pushes of a work unit that is done by now are in that
+     * snapshot. */
     struct writer extra = {0};
     size_t mark;
     sched_records_save_extra(s, &extra);
@@ -618,7 +621,7 @@ static const struct view_table *table_in(const struct ckpt_manifest *m, const ch
     return NULL;
 }
 
-/* Has it what is lost? */
+/* Does the checkpoint have the lost rows? */
 static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manifest *m)
 {
     struct scheduler *s = c->sched;
@@ -639,7 +642,7 @@ static paramo_err lost_check(const struct sched_ckpt *c, const struct ckpt_manif
     return PARAMO_OK;
 }
 
-/* Not before the view that says so is durable: another scheduler might not have these rows lost. */
+/* Waits until the view that says so is durable: another scheduler might not know that these rows are lost. */
 void sched_ckpt_announced(struct scheduler *s)
 {
     struct sched_ckpt *c = s->ckpts.current;
@@ -696,10 +699,10 @@ static void opened(struct sched_ckpt *c)
 
 /* ---- who asks ------------------------------------------------------------------------------------------ */
 
-/* What it is but for its order. */
+/* All fields but the order. */
 struct how {
     bool load, restore, lost, unasked;
-    bool asked; /* by a member or an admin client: it may be in folders only that the operator has named */
+    bool asked; /* asked for by a member or an admin client: only folders that the operator has allowed */
 };
 
 static bool is_named(const struct scheduler *s)
@@ -763,10 +766,10 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
         free(c);
         return err;
     }
-    c->order.id = c->order.base = c->order.base_id = 0; /* nobody's to choose */
+    c->order.id = c->order.base = c->order.base_id = 0; /* the scheduler chooses these */
     if (!c->load) {
         c->order.number = 0;
-        /* One that was asked for between two of the clock's is the base of the next. */
+        /* A checkpoint that was asked for becomes the base of the clock's next one. */
         c->order.changes |= s->config.checkpoint_every_ms && s->config.checkpoint_full_every > 1;
         choose_base(c, &s->ckpts.base);
     }
@@ -777,7 +780,7 @@ static paramo_err begin(struct scheduler *s, const struct ckpt_order *order, str
     size_t cursor = 0;
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         node->ckpt_untold = false;
-    sched_migrations_suspend(s); /* a partition would be in no shard's part, or in two */
+    sched_migrations_suspend(s); /* a moving partition would be in no shard's part, or in two */
     do_work(c, c->load ? open_it : find_number, c->load ? opened : numbered);
     return PARAMO_OK;
 }
@@ -857,7 +860,7 @@ static void lost_due(struct lane_timer *timer)
     struct scheduler *s = container_of(timer, struct scheduler, ckpts.lost_timer);
     struct ckpt_order m;
     if (!sched_lost_since(s) || s->ckpts.current || s->state != SCHED_RUNNING)
-        return; /* what goes on ends with it */
+        return; /* what runs now ends with the call */
     paramo_err err = own_order(s->config.checkpoint_dir, LOST_TIMEOUT_MS, &m);
     if (!err)
         err = begin(s, &m, (struct how){.load = true, .lost = true});
@@ -869,7 +872,7 @@ void sched_ckpt_lost(struct scheduler *s, bool more)
 {
     struct sched_ckpt *c = s->ckpts.current;
     if (!more && (c || s->ckpts.lost_timer.slot))
-        return; /* it is under way */
+        return; /* it is running already */
     if (c) {
         fail(c, err_set(PARAMO_E_AGAIN, "a server has died, and rows are lost"));
         end_perhaps(c);

@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_end.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,7 +10,7 @@
 #include "wire/end.h"
 
 enum {
-    /* The end waits this long for a store that another scheduler may have: a node stops within 30 s. */
+    /* How long the end waits for a store that another scheduler may lead by: a node stops within 30 s. */
     UNSURE_MS = 25000,
     TRY_AGAIN_MS = 200
 };
@@ -23,7 +24,7 @@ void sched_end_send(struct sched_node *node, paramo_err status, const char *text
     end_encode(status, text, &w);
     paramo_err err = control_message_send_written(node->peer->conn, &head, &w);
     if (err)
-        log_debug("scheduler: END waits: %s", err_text()); /* a heartbeat brings it */
+        log_debug("scheduler: END waits: %s", err_text()); /* a heartbeat sends it again */
 }
 
 static void set_fenced(struct scheduler *s)
@@ -50,14 +51,14 @@ void sched_end_deposed(struct scheduler *s)
         next = peer->next;
         struct sched_node *node = peer->node;
         if (node && node->info.role == PARAMO_ROLE_SCHEDULER)
-            sched_end_send(node, s->end.status, s->end.text); /* this process's own ends with it */
+            sched_end_send(node, s->end.status, s->end.text); /* this process's own node ends with it */
         else
-            sched_peer_close(peer, false); /* the others find who leads */
+            sched_peer_close(peer, false); /* the others find the new leader */
     }
     s->config.over(s->config.arg, s->end.status, s->end.text);
 }
 
-/* fenced: the end was never durable, and another scheduler leads: the job continues there. */
+/* fenced: the end was never durable, and another scheduler leads; the job continues there. */
 static void report_over(struct scheduler *s, bool fenced)
 {
     if (fenced && !MUTANT(deposed_ends_job))
@@ -83,7 +84,7 @@ static void end_due(struct lane_timer *timer)
         return;
     }
     if (sure)
-        sched_end_tell(s); /* a disk that cannot take it keeps nobody waiting for longer */
+        sched_end_tell(s); /* a full disk delays the end no longer */
     sched_move(s, SCHED_OVER);
     if (s->config.store)
         sched_save_nothing(s, report_over);
@@ -106,6 +107,7 @@ void sched_end_begin(struct scheduler *s, paramo_err status, const char *text)
 {
     if (s->state == SCHED_ENDING || s->state == SCHED_OVER)
         return;
+    assert(!s->end.told && !s->end.since);
     s->end.awaits_worker = false;
     sched_move(s, SCHED_ENDING);
     s->end.since = lane_now(s->config.lane);
@@ -154,7 +156,7 @@ paramo_err sched_end_restore(struct scheduler *s, struct reader *record)
     return err;
 }
 
-/* waited: for a worker that would come in a dead one's place, in vain. */
+/* waited: no worker came in a dead one's place in time. */
 static void end_if_all_gone(struct scheduler *s, bool waited)
 {
     const struct slot_list *workers = sched_roster_slots(s, SLOTS_WORKERS);
@@ -162,7 +164,7 @@ static void end_if_all_gone(struct scheduler *s, bool waited)
         return;
     char names[CALL_TEXT_MAX];
     uint32_t needed =
-        sched_ring_chains(s)->replicas || sched_lost_restores(s) /* others have what a server had */
+        sched_ring_chains(s)->replicas || sched_lost_restores(s) /* others have a server's rows */
             ? PARAMO_GROUP_WORKERS
             : PARAMO_GROUP_ALL;
     bool recovers = s->config.recovery_ms && !waited &&

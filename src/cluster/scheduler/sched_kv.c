@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_kv.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -134,6 +135,7 @@ void sched_kv_add(struct sched_call *call, struct reader *body)
 
 static void value_free(struct scheduler *s, struct kv_value *value)
 {
+    assert(s->values.count > 0 && s->values.bytes >= value->len);
     s->values.count--;
     s->values.bytes -= value->len;
     free(value->data);
@@ -149,8 +151,10 @@ void sched_kv_delete(struct sched_call *call, struct reader *body)
     if (value) {
         uint64_t hash = kv_hash(m.key);
         struct kv_value *first = map_get(&s->values.by_hash, hash), **at = &first;
-        while (*at != value)
+        while (*at != value) {
+            assert(*at); /* value_find() found it there */
             at = &(*at)->next;
+        }
         *at = value->next;
         if (!first)
             (void)map_remove(&s->values.by_hash, hash);

@@ -1,7 +1,7 @@
-/* What nobody holds any more: the job ends and says what, or (--on-loss restore) those rows, and no others,
- * go back to the last checkpoint (sched_ckpt.c). Then views say which (struct view, lost), from the one that
- * has the dead server dead until all of them are there again: so no owner takes them for empty meanwhile, and
- * the next scheduler goes on with it. */
+/* Rows that no server has any more. The job ends and names them, or, with --on-loss restore, these rows and
+ * no others return to the last checkpoint (sched_ckpt.c). From the view that says that the server is dead
+ * until all of them are restored, views list them (struct view, `lost`). So no owner takes them for empty,
+ * and the next scheduler continues the restore. */
 #include "cluster/scheduler/sched_lost.h"
 
 #include <inttypes.h>
@@ -13,24 +13,24 @@
 #include "cluster/scheduler/sched.h"
 #include "ring/chains.h"
 
-enum { RANGES_SHOWN = 3 /* of a table's rows; more are "and more". Arbitrary */ };
+enum { RANGES_SHOWN = 3 /* ranges of a table's rows that a message names before "and more"; arbitrary */ };
 
 bool sched_lost_restores(const struct scheduler *s)
 {
     return s->config.on_loss_restore &&
-           !sched_ckpt_restoring(s); /* a job that is about to begin with one ends */
+           !sched_ckpt_restoring(s); /* a job that was about to begin with a load ends */
 }
 
 /* ---- which rows ---------------------------------------------------------------------------------------- */
 
-/* Of a partition of which only members from this level on were left. */
+/* Marks a partition that has only members from this level on. */
 static bool level_loses(const struct view_table *table, unsigned level)
 {
     return table->options.kind != PARAMO_TABLE_USER &&
            (level == RING_LEVELS || level > table->options.replicas);
 }
 
-/* What is to be restored; else what the last death has taken. */
+/* The rows to restore; without a restore those that the last death took. */
 static bool partition_lost(const struct scheduler *s, const struct view_table *table, size_t partition)
 {
     return s->lost.at ? table->since < s->lost.at && level_loses(table, s->lost.level[partition])
@@ -90,7 +90,7 @@ __attribute__((format(printf, 2, 3))) static void append_text(struct text *t, co
         t->len = t->len + (size_t)wrote < t->capacity ? t->len + (size_t)wrote : t->capacity - 1;
 }
 
-/* Runs of rows or keys, where the placement keeps their order. */
+/* Prints runs of rows or keys, if the placement keeps their order. */
 static void append_ranges(const struct scheduler *s, const struct view_table *table, struct text *t)
 {
     struct ring_placement placement = {.kind = table->options.placement, .rows = table->options.rows};
@@ -128,14 +128,14 @@ static void append_keys(const struct scheduler *s, const struct view_table *tabl
         append_ranges(s, table, t);
 }
 
-/* Says who is gone and which keys of which tables with them; false: no table had any. */
+/* Names the servers that are gone and the keys of each table that went with them. False: no table had any. */
 static bool append_lost(const struct scheduler *s, struct text *t)
 {
     char names[ERR_TEXT_MAX];
     bool any = false;
     (void)sched_roster_gone(s, PARAMO_GROUP_SERVERS, true, names, sizeof names);
     append_text(t, "the last copy is lost");
-    if (names[0]) /* else others have joined in their places */
+    if (names[0]) /* otherwise others have joined in their places */
         append_text(t, " (%s)", names);
     append_text(t, ":");
     for (uint32_t i = 0; i < sched_view_tables_count(s); i++)
@@ -157,7 +157,7 @@ void sched_lost_warn(const struct scheduler *s, const char *back)
 
 /* ---- what becomes of it -------------------------------------------------------------------------------- */
 
-/* Is only gone what a job with copies goes on without? Requests for it end with DATA_LOST. */
+/* Is all that is gone what a job with copies can continue without? Requests for it end with DATA_LOST. */
 static bool goes_on(const struct scheduler *s)
 {
     for (size_t a = 0; a < RING_PARTITIONS; a++)
@@ -206,14 +206,14 @@ static void warn_of_tables(const struct scheduler *s)
     }
 }
 
-/* Are there partitions whose owner is gone? */
+/* Are there partitions without an owner? */
 static bool orphans(struct scheduler *s)
 {
     bool any = false;
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         bool orphan = sched_ring_is_orphan(s, a);
         if (orphan && !s->lost.lowest[a])
-            s->lost.lowest[a] = RING_LEVELS; /* an earlier scheduler has seen that death */
+            s->lost.lowest[a] = RING_LEVELS; /* an earlier scheduler knew of that death */
         any |= orphan;
     }
     return any;
@@ -226,7 +226,8 @@ void sched_lost_check(struct scheduler *s)
         return;
     sched_ring_check_gone(s);
     bool over = orphans(s);
-    if (over && restores && !s->lost.more) { /* the scheduler before this one had them wait for its return */
+    /* the scheduler before this one had its partitions wait for its return */
+    if (over && restores && !s->lost.more) {
         sched_lost_note(s);
         sched_ring_changed(s);
         sched_view_change(s);
@@ -234,11 +235,11 @@ void sched_lost_check(struct scheduler *s)
     }
     if (s->lost.at && restores && !over)
         sched_ckpt_lost(s, s->lost.more);
-    else if (over || s->lost.at) /* without the option the scheduler before this one had it */
+    else if (over || s->lost.at) /* the scheduler before this one ran without the option */
         sched_lost_end(s, restores ? "no server is left" : NULL);
     else
         warn_of_tables(s);
-    memset(s->lost.lowest, 0, sizeof s->lost.lowest); /* that has been said */
+    memset(s->lost.lowest, 0, sizeof s->lost.lowest); /* these have been reported */
     s->lost.more = false;
 }
 

@@ -1,5 +1,5 @@
-/* Moves of partitions, as orders to the shards (cluster/scheduler/migrations.h): after a death, when a server
- * comes or is to go. */
+/* Migrations of partitions as orders to the shards (cluster/scheduler/migrations.h): after a death, and when
+ * a server joins or will leave. */
 #include "cluster/scheduler/sched_migrations.h"
 
 #include <assert.h>
@@ -12,12 +12,12 @@
 #include "wire/migration_order.h"
 #include "wire/order.h"
 
-/* After a move has failed, before others begin. */
+/* Pause between a failed migration and the next. */
 #define MIGRATIONS_PAUSE ENV_SEC
-/* Before an END that could not be given is given again: requests may wait for it. */
+/* Pause before an END that could not be sent is sent again: requests may wait for it. */
 #define ENDS_PAUSE (10 * ENV_MS)
 
-/* An order that is not answered yet. */
+/* An unanswered order. */
 struct migration_note {
     struct migration_note *next, **at;
     struct scheduler *sched;
@@ -36,15 +36,15 @@ static void note_free(struct migration_note *note)
 static paramo_err send_order(struct scheduler *s, const struct migration *migration, uint32_t what,
                              bool committed);
 
-/* Others begin only after a while: what made this one fail may last. */
+/* Others begin after a pause: the cause of the failure may last. */
 static void hold(struct scheduler *s)
 {
     struct lane *lane = s->config.lane;
     migrations_hold(&s->migrations.machine);
     if (sched_ckpt_busy(s))
-        return; /* its end goes on with them */
+        return; /* the timer's end resumes migrations */
     if (lane_timer_arm(lane, &s->migrations.timer, lane_now(lane) + MIGRATIONS_PAUSE))
-        log_error("scheduler: %s", err_text()); /* the next change of servers goes on with it */
+        log_error("scheduler: %s", err_text()); /* the next change of servers tries again */
 }
 
 static void answered(void *arg, struct sched_node *node, paramo_err status, struct reader *result)
@@ -134,8 +134,9 @@ static bool may_go(const struct scheduler *s, const struct sched_node *node)
     return true;
 }
 
-/* Copies of a partition that no server has (*nobody), or one that is not here: that an earlier scheduler has
- * left, or whose connection is lost, and that may be dead (*absent). */
+/* Are there copies of a partition that no server has (*nobody), or that a server has which is absent
+ * (*absent)? An absent server is one that an earlier scheduler left, or whose connection is lost; it may be
+ * dead. */
 static void copies_missing(const struct scheduler *s, unsigned *missing, unsigned *absent)
 {
     uint64_t begins[PARTITION_WORDS] = {0};
@@ -151,12 +152,13 @@ static void copies_missing(const struct scheduler *s, unsigned *missing, unsigne
         }
 }
 
-/* Nothing moves, or is about to, and the view that says so is out: the next scheduler begins with it. */
+/* No migration runs or will begin, and the view that says so is announced: the next scheduler begins with it.
+ */
 static bool is_idle(const struct scheduler *s)
 {
     bool migrations = s->migrations.ends_count;
     migrations |= s->migrations.machine.wanted &&
-                  !migrations_converged(&s->migrations.machine); /* not wanted: nothing has changed yet */
+                  !migrations_converged(&s->migrations.machine); /* no plan: nothing has changed yet */
     for (size_t i = 0; i < MIGRATIONS_MAX; i++)
         migrations |= s->migrations.machine.migration[i].state != MIGRATION_NONE;
     return s->state == SCHED_RUNNING && !migrations && !sched_lost_since(s) && !sched_ckpt_restoring(s) &&
@@ -170,7 +172,7 @@ bool sched_migrations_converged(const struct scheduler *s)
     return is_idle(s) && !missing && !absent;
 }
 
-/* Logged once each time that it comes to be so. */
+/* Logged once each time the cluster becomes balanced. */
 static void log_converged(struct scheduler *s)
 {
     unsigned missing, absent;
@@ -185,8 +187,8 @@ static void log_converged(struct scheduler *s)
     s->migrations.short_of_servers = rest && !converged;
 }
 
-/* The chains have changed, or who is here. A server without weight that has nothing left is told that it is
- * free, as at the end of the job. */
+/* The chains or the servers have changed. A server without weight that holds nothing is told that it is free,
+ * as at the end of the job. */
 static void drained(struct lane_timer *timer)
 {
     struct scheduler *s = container_of(timer, struct scheduler, migrations.drain_timer);
@@ -204,13 +206,13 @@ static void drained(struct lane_timer *timer)
     log_converged(s);
 }
 
-/* Not from inside: the machine may not be called back. */
+/* Runs as a task of its own, since the planner may not be called from its own callbacks. */
 void sched_migrations_check(struct scheduler *s)
 {
     s->migrations.drain_timer.fire = drained;
     if (!s->migrations.drain_timer.slot &&
         lane_timer_arm(s->config.lane, &s->migrations.drain_timer, lane_now(s->config.lane)))
-        log_error("scheduler: %s", err_text()); /* the next change finds it */
+        log_error("scheduler: %s", err_text()); /* the next change tries again */
 }
 
 static paramo_err drain(struct scheduler *s, struct sched_node *node, uint32_t id)
@@ -249,7 +251,7 @@ void sched_migrations_drain_call(struct sched_call *call, struct reader *body)
         sched_call_answer(call, NULL);
 }
 
-/* This thread's message says why not. */
+/* On an error this thread's message says why. */
 static void admin_query_answer(struct sched_peer *peer, uint64_t number, paramo_err status)
 {
     struct writer w = {0};
@@ -258,7 +260,8 @@ static void admin_query_answer(struct sched_peer *peer, uint64_t number, paramo_
     paramo_err err = sched_peer_reply(peer, CALL_DRAIN, number, status, &w);
     writer_fini(&w);
     if (err)
-        log_debug("scheduler: an answer to DRAIN was not sent: %s", err_text()); /* its deadline ends it */
+        /* the admin client's deadline ends its wait */
+        log_debug("scheduler: an answer to DRAIN was not sent: %s", err_text());
 }
 
 paramo_err sched_migrations_drain_query(struct sched_peer *peer, const struct wire_head *head,
@@ -300,7 +303,7 @@ static void begin(void *arg, const struct migration *migration)
 {
     struct scheduler *s = arg;
     sched_ring_untold(s, migration->to, migration->first,
-                      migration->partitions); /* its order says that it has nothing there */
+                      migration->partitions); /* its order says that the target has no row of them */
     if (send_order(s, migration, ORDER_MIGRATION_SOURCE, false))
         order_failed(s, migration);
 }
@@ -317,14 +320,14 @@ static void commit(void *arg, const struct migration *migration)
     struct scheduler *s = arg;
     if (migration && !migration->handover)
         sched_ring_migrated(s, migration->to, migration->id);
-    if (migration) /* its end tells both sides who has them */
+    if (migration) /* its end tells both sides which shard owns them */
         sched_ring_told(s, migration->first, migration->partitions);
     sched_ring_changed(s);
     sched_view_change(s);
     sched_migrations_check(s);
 }
 
-/* True: nobody is left who is to be told. */
+/* True: no side is left that must be told. */
 static bool end_told(struct scheduler *s, struct migration_end *e)
 {
     const uint16_t side[] = {e->migration.from, e->migration.to};
@@ -339,11 +342,11 @@ static void ends_soon(struct scheduler *s)
     struct lane *lane = s->config.lane;
     if (!s->migrations.ends_timer.slot &&
         lane_timer_arm(lane, &s->migrations.ends_timer, lane_now(lane) + ENDS_PAUSE))
-        log_error("scheduler: %s", err_text()); /* whatever goes on with moves tries it, too */
+        log_error("scheduler: %s", err_text()); /* resuming migrations tries it again */
 }
 
-/* A side that has paused waits for it without a deadline, so it is told, whatever it takes: there may be no
- * memory, or too many orders that it has not answered. */
+/* A paused side waits for END without a deadline. So END is sent until it is accepted: memory may be short,
+ * or the server may have too many unanswered orders. */
 static void end(void *arg, const struct migration *migration, bool committed)
 {
     struct scheduler *s = arg;
@@ -363,7 +366,7 @@ static const struct migrations_ops ops = {.begin = begin, .pause = pause, .commi
 
 /* ---- what it is told ----------------------------------------------------------------------------------- */
 
-/* True: all have been. */
+/* True: all ENDs are sent. */
 static bool ends_told(struct scheduler *s)
 {
     unsigned left = 0;
@@ -381,7 +384,7 @@ static void go_on(struct lane_timer *timer)
     struct scheduler *s = container_of(timer, struct scheduler, migrations.timer);
     if (s->state != SCHED_RUNNING || !ends_told(s))
         return;
-    if (s->migrations.unsent) { /* whose order could not be given: none of them goes on by itself */
+    if (s->migrations.unsent) { /* migrations whose order could not be sent do not continue by themselves */
         s->migrations.unsent = false;
         for (size_t i = 0; i < MIGRATIONS_MAX; i++)
             if (s->migrations.machine.migration[i].state == MIGRATION_PLANNED ||
@@ -400,7 +403,7 @@ static void ends_due(struct lane_timer *timer)
         go_on(&s->migrations.timer);
 }
 
-/* Who holds what when all is done: by weight, among those who are there. */
+/* Makes the plan: which shard holds what, by weight, among the servers that are here. */
 void sched_migrations_retarget(struct scheduler *s)
 {
     if (s->state != SCHED_RUNNING)
@@ -423,7 +426,7 @@ void sched_migrations_retarget(struct scheduler *s)
         migrations_set_target(&s->migrations.machine, target);
         s->migrations.converged = false;
         if (!sched_ckpt_busy(s) && !sched_lost_since(s) && !s->migrations.timer.slot)
-            go_on(&s->migrations.timer); /* those held without a timer, too */
+            go_on(&s->migrations.timer); /* those that are held without a timer, too */
         sched_migrations_check(s);
     }
     free(target);
@@ -451,7 +454,7 @@ void sched_migrations_restart(struct scheduler *s, uint64_t term)
     sched_migrations_suspend(s);
     s->migrations.machine.next_id = (term << 32) + 1;
     if (!sched_ckpt_busy(s) && !sched_lost_since(s))
-        sched_migrations_resume(s); /* a checkpoint's end goes on with them */
+        sched_migrations_resume(s); /* the end of a checkpoint resumes them */
 }
 
 paramo_err sched_migrations_init(struct scheduler *s, struct ring_chains *chains)
@@ -460,7 +463,7 @@ paramo_err sched_migrations_init(struct scheduler *s, struct ring_chains *chains
     s->migrations.ends_timer.fire = ends_due;
     migrations_init(&s->migrations.machine, chains, &ops, s);
     s->migrations.machine.next_id =
-        (sched_view_number(s) >> 32 << 32) + 1; /* above all of an earlier scheduler of this job */
+        (sched_view_number(s) >> 32 << 32) + 1; /* above all numbers of an earlier scheduler of this job */
     s->migrations.shards = calloc(sched_ring_shards_count(s) + 1, sizeof *s->migrations.shards);
     return s->migrations.shards ? PARAMO_OK
                                 : err_memory(sched_ring_shards_count(s) * sizeof *s->migrations.shards);
@@ -472,7 +475,7 @@ paramo_err sched_migrations_reserve(struct scheduler *s, size_t shards)
     if (!longer)
         return err_memory(shards * sizeof *longer);
     if (s->migrations.machine.shard)
-        s->migrations.machine.shard = longer; /* the machine has it */
+        s->migrations.machine.shard = longer; /* the planner owns it */
     s->migrations.shards = longer;
     return PARAMO_OK;
 }

@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_orders.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -81,6 +82,8 @@ paramo_err sched_order_issue(struct sched_node *node, uint32_t what, struct writ
                                   .fields = body,
                                   .done = done,
                                   .arg = arg};
+    assert(!node->orders.first || node->orders.last->id < order->id);
+    assert(order->id >> 32 == sched_view_number(s) >> 32);
     *(node->orders.first ? &node->orders.last->next : &node->orders.first) = order;
     node->orders.last = order;
     sched_orders_send(node, s->config.heartbeat_ms * ENV_MS);
@@ -132,6 +135,7 @@ void sched_orders_drop(struct sched_node *node, bool tell)
     char label[SCHED_LABEL];
     while (node->orders.first) {
         struct sched_order *order = order_find(node, node->orders.first->id);
+        assert(order && order->done);
         if (tell)
             order->done(order->arg, node,
                         err_set(PARAMO_E_NODE_LOST, "%s is gone", sched_roster_label(node, label)), NULL);

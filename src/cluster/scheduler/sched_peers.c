@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_peers.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -14,9 +15,12 @@ void sched_peer_close(struct sched_peer *peer, bool flush)
 {
     struct scheduler *s = peer->sched;
     lane_timer_cancel(s->config.lane, &peer->timer);
+    assert(!peer->node || peer->node->peer == peer);
     if (peer->node)
         peer->node->peer = NULL;
     van_close(peer->conn, flush);
+    assert(s->peers.count > 0);
+    assert(peer->prev ? peer->prev->next == peer : s->peers.first == peer);
     *(peer->prev ? &peer->prev->next : &s->peers.first) = peer->next;
     if (peer->next)
         peer->next->prev = peer->prev;

@@ -1,5 +1,6 @@
 #include "cluster/scheduler/sched_pool.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,20 +9,19 @@
 #include "wire/pool_calls.h"
 
 /*
- * A pool's work units, in the order in which they were first dealt. Round 0 deals stream after stream:
- * (stream 0: 0 1 2 ...), and goes on to the next stream when someone has found the end, so the order is that
- * of (stream, index). What lay beyond an end is VOID: it never existed. From round 1 on the work units are
- * known; each owner's are chained, so that it is dealt its own first, and a cursor gives everybody else's in
- * order.
+ * The work units of a pool, in the order in which they were first dealt. Round 0 deals one stream after the
+ * other (stream 0: units 0, 1, 2, ...) and turns to the next stream when a worker has found the end, so the
+ * order is (stream, index). A unit beyond an end is VOID: it never existed. From round 1 on all units are
+ * known. The units of each owner are chained, so that a worker gets its own first; a cursor then gives all
+ * others in order.
  *
- *   FREE --dealt--> LEASED --done--> DONE          LEASED --holder gone--> FREE        any --beyond an end-->
- * VOID
+ *   FREE --dealt--> LEASED --done--> DONE     LEASED --holder gone--> FREE     any --beyond an end--> VOID
  */
 enum unit_state { UNIT_FREE, UNIT_LEASED, UNIT_DONE, UNIT_VOID };
 enum {
     NONE = -1,
     OWNERS_MAX = 1 << 16,
-    LEASES_MAX = 4096, /* of one owner */
+    LEASES_MAX = 4096, /* leases of one owner */
     RECORD_UNITS_MAX = 64,
     RECORD_POOL_SHIFT = 20
 };
@@ -29,7 +29,7 @@ enum {
 struct unit {
     uint32_t stream;
     uint32_t index;
-    int32_t owner; /* who did it last; NONE: nobody yet */
+    int32_t owner; /* index of the owner that did it last; NONE: not done yet */
     int32_t next;  /* the owner's next work unit of this round */
     uint8_t state;
 };
@@ -38,7 +38,7 @@ struct unit {
 struct owner {
     uint64_t key; /* node id and who */
     uint64_t incarnation;
-    int32_t own; /* the next of its work units in this round */
+    int32_t own; /* the first of its work units in this round */
     uint32_t leases;
 };
 
@@ -53,14 +53,14 @@ struct lease {
 struct sched_pool {
     struct sched_pool *next;
     struct scheduler *sched;
-    uint32_t place; /* among all, in the order in which they were opened */
+    uint32_t place; /* its number among all pools, by the order of opening */
     char name[POOL_NAME_MAX];
     uint32_t streams, rounds;
     uint32_t round;         /* == rounds: all is done, and the work units are forgotten */
-    uint32_t stream, index; /* round 0: what is dealt next; stream == streams: all ends are known */
+    uint32_t stream, index; /* round 0: dealt next; stream == streams: all ends are known */
     struct unit *units;
     uint32_t count, capacity;
-    uint32_t voids, done, free; /* how many */
+    uint32_t voids, done, free; /* numbers of units */
     uint32_t cursor;            /* no work unit before it is FREE */
     struct owner *owners;
     uint32_t owners_count, owners_capacity;
@@ -99,6 +99,7 @@ static void lease_remove(struct sched_pool *pool, struct lease *lease)
     *(lease->prev ? &lease->prev->next : &pool->leased) = lease->next;
     if (lease->next)
         lease->next->prev = lease->prev;
+    assert(pool->owners[lease->owner].leases > 0);
     pool->owners[lease->owner].leases--;
     free(lease);
 }
@@ -129,7 +130,7 @@ static paramo_err lease_add(struct sched_pool *pool, uint32_t unit, int32_t owne
     return lease_put(pool, ++pool->tokens, unit, owner, node);
 }
 
-/* Whether a unit is reported twice is the lease's to know: `done` may follow `done`. */
+/* The lease knows whether a unit is reported twice; so `done` may follow `done`. */
 static const struct sm machine = {
     "work unit",
     {[UNIT_FREE] = {"free", SM_TO(UNIT_LEASED) | SM_TO(UNIT_VOID)},
@@ -145,6 +146,7 @@ static void unit_move(struct unit *unit, enum unit_state to)
 
 static void unit_release(struct sched_pool *pool, uint32_t unit)
 {
+    assert(unit < pool->count && pool->free < pool->count);
     unit_changed(pool, unit);
     unit_move(&pool->units[unit], UNIT_FREE);
     pool->free++;
@@ -218,7 +220,7 @@ static void begin_round(struct sched_pool *pool)
     units_changed(pool, 0);
 }
 
-/* Goes on to the next round while the present one is finished. */
+/* Begins the next round, as long as the present one is finished. */
 static void finish_round(struct sched_pool *pool)
 {
     while (pool->round < pool->rounds && pool->stream == pool->streams &&
@@ -240,7 +242,7 @@ static void finish_round(struct sched_pool *pool)
 
 /* ---- dealing ------------------------------------------------------------------------------------------- */
 
-/* Round 0: the stream's next work unit, which may turn out not to exist. */
+/* Round 0: the stream's next work unit. It may not exist. */
 static paramo_err unit_new(struct sched_pool *pool, uint32_t *out)
 {
     if (pool->count == POOL_UNITS_MAX)
@@ -275,13 +277,15 @@ static bool lease_free_unit(struct sched_pool *pool, int32_t owner, uint32_t *ou
     }
     if (!pool->free)
         return false;
-    while (pool->units[pool->cursor].state != UNIT_FREE)
+    while (pool->units[pool->cursor].state != UNIT_FREE) {
         pool->cursor++;
+        assert(pool->cursor < pool->count); /* one of pool->free is there */
+    }
     *out = pool->cursor++;
     return true;
 }
 
-/* *state GOT with the work unit, NONE_NOW or FINISHED. */
+/* The result is GOT with the work unit, NONE_NOW or FINISHED. */
 static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_t who, uint32_t round,
                        struct pool_next_result *result)
 {
@@ -308,6 +312,7 @@ static paramo_err deal(struct sched_pool *pool, struct sched_node *node, uint32_
             pool->cursor = unit;
         return err;
     }
+    assert(pool->free > 0 && pool->free + pool->done + pool->voids <= pool->count);
     unit_move(&pool->units[unit], UNIT_LEASED);
     pool->free--;
     *result = (struct pool_next_result){.state = POOL_GOT,
@@ -326,7 +331,7 @@ static void answer_unit(struct sched_call *call, const struct pool_next_result *
     sched_call_answer(call, &w);
 }
 
-/* Something has changed: whoever waits and can be served is. */
+/* After a change: answers the waiting callers that can be served. */
 static void wake(struct sched_pool *pool)
 {
     for (struct sched_call *call = pool->deferred.first, *next; call; call = next) {
@@ -418,7 +423,7 @@ void sched_pool_next(struct sched_call *call, struct reader *body)
     }
 }
 
-/* The lease that a report is about; NULL: it has passed on (or never was). */
+/* The lease that a report names. NULL: it has passed to another worker, or never existed. */
 static paramo_err report_lease(const struct sched_call *call, struct reader *body, struct sched_pool **pool,
                                struct lease **lease)
 {
@@ -460,8 +465,8 @@ void sched_pool_done(struct sched_call *call, struct reader *body)
     wake(pool);
 }
 
-/* Work units of the stream from `first` on were dealt in a row and do not exist. One that is DONE was done:
- * the first report stands. */
+/* Ends the stream before unit `first`. The units from there on were dealt but do not exist. A DONE unit stays
+ * done: the first report counts. */
 static void stream_ends(struct sched_pool *pool, uint32_t first)
 {
     uint32_t stream = pool->units[first].stream;
@@ -506,7 +511,7 @@ void sched_pool_end(struct sched_call *call, struct reader *body)
     }
     sched_call_answer(call, NULL);
     if (!lease)
-        return; /* somebody found an end before this work unit */
+        return; /* another worker has found an end before this work unit */
     stream_ends(pool, lease->unit);
     finish_round(pool);
     wake(pool);
@@ -652,7 +657,7 @@ static paramo_err pool_restore(struct scheduler *s, uint64_t place, struct reade
     return PARAMO_OK;
 }
 
-/* Whoever holds it and is still in the job holds it on. */
+/* A holder that is still in the job keeps its lease. */
 static paramo_err lease_restore(struct sched_pool *pool, uint32_t unit, uint64_t token, uint32_t owner)
 {
     if (owner >= pool->owners_count)
@@ -667,7 +672,7 @@ static paramo_err lease_restore(struct sched_pool *pool, uint32_t unit, uint64_t
 
 static paramo_err units_restore(struct sched_pool *pool, uint32_t first, struct reader *r)
 {
-    /* Beyond the count: of before the stream's end was known. */
+    /* Records beyond the count are from before the stream's end was known. */
     for (uint32_t i = first; i < first + RECORD_UNITS_MAX && i < pool->count && r->left; i++) {
         struct unit *unit = &pool->units[i];
         uint8_t state = read_u8(r);

@@ -122,7 +122,7 @@ static paramo_err record_restore(struct scheduler *s, uint64_t id, struct reader
     return err_set(PARAMO_E_FORMAT, "a durable record of an unknown kind");
 }
 
-/* The newest of each id, found by its place. */
+/* Finds the newest record of each id, by its place. */
 static paramo_err records_find(const uint8_t *from, size_t bytes, struct map *newest)
 {
     struct reader records = reader_over(from, bytes), record;
@@ -159,10 +159,10 @@ paramo_err sched_records_restore(struct scheduler *s)
     map_init(&newest);
     paramo_err err = records_find(found->records, found->bytes, &newest);
     uint64_t view = (uint64_t)RECORD_VIEW << 56;
-    /* Without a view there was nobody who knew anything of it. */
+    /* Without a view no node has ever heard of that job. */
     if (!err && map_get(&newest, view))
         err = records_restore(s, found->records, found->bytes, &newest, RECORD_VIEW, RECORD_RESTORING);
-    sched_save_all(s); /* records that are obsolete go */
+    sched_save_all(s); /* obsolete records go */
     map_fini(&newest);
     return err;
 }
@@ -181,7 +181,7 @@ paramo_err sched_records_restore_extra(struct scheduler *s, const uint8_t *recor
     map_init(&newest);
     paramo_err err = records_find(records, bytes, &newest);
     if (!err) {
-        sched_pool_fini(s); /* of an attempt that a scheduler before has not ended */
+        sched_pool_fini(s); /* left by an attempt that an earlier scheduler did not finish */
         sched_kv_fini(s);
         err = records_restore(s, records, bytes, &newest, RECORD_VALUES, RECORD_UNITS);
     }

@@ -1,4 +1,5 @@
-/* Who holds what: the first placement, and what is left of it when servers are gone. */
+/* Which shard holds which partition: the first placement, and the chains that are left when servers are gone.
+ */
 #include "cluster/scheduler/sched_ring.h"
 
 #include <inttypes.h>
@@ -199,8 +200,8 @@ void sched_ring_gone(struct scheduler *s)
     if (s->state == SCHED_GATHERING || (!s->ring.chains.replicas && !restores))
         return; /* without copies a dead server's partitions wait for the one that takes its place */
     sched_ring_check_gone(s);
-    /* Several may die in one moment. What was planned after the first is in no view yet: a copy that was one
-     * too many then may be the last now. */
+    /* Several servers may die at the same time. The plan after the first death is in no view yet, and a copy
+     * that was superfluous then may be the last one now. */
     if (!MUTANT(dropped_untold))
         ring_recall(&s->ring.chains, &s->ring.chains_told, s->ring.gone, s->ring.shards_count);
     (void)ring_promote(&s->ring.chains, sched_migrations_ends(s), s->ring.gone, s->ring.shards_count,

@@ -45,7 +45,7 @@ struct sched_node *sched_roster_next(const struct scheduler *s, size_t *cursor)
     for (size_t i = 0; i < SLOTS; at -= s->roster.slots[i++].count)
         if (at < s->roster.slots[i].count) {
             ++*cursor;
-            return s->roster.slots[i].node[at]; /* NULL while gathering: there is nobody in place */
+            return s->roster.slots[i].node[at]; /* NULL while gathering: no node has its place yet */
         }
     return NULL;
 }
@@ -88,6 +88,8 @@ size_t sched_roster_gone(const struct scheduler *s, uint32_t group, bool left, c
 
 static void wait_push(struct scheduler *s, struct sched_node *node)
 {
+    assert(node->state == SNODE_WAITING && node->peer);
+    assert(!s->roster.waiting_first == !s->roster.waiting_last);
     node->arrival = s->roster.arrivals++;
     node->next = NULL;
     node->prev = s->roster.waiting_last;
@@ -99,6 +101,8 @@ static void wait_remove(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
     lane_timer_cancel(s->config.lane, &node->timer);
+    assert(node->prev ? node->prev->next == node : s->roster.waiting_first == node);
+    assert(node->next ? node->next->prev == node : s->roster.waiting_last == node);
     *(node->prev ? &node->prev->next : &s->roster.waiting_first) = node->next;
     *(node->next ? &node->next->prev : &s->roster.waiting_last) = node->prev;
 }
@@ -106,6 +110,7 @@ static void wait_remove(struct sched_node *node)
 static void node_free(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
+    assert(map_get(&s->roster.incarnations, node->info.incarnation) == node);
     lane_timer_cancel(s->config.lane, &node->timer);
     sched_calls_drop(node, false);
     sched_orders_drop(node, false);
@@ -127,7 +132,7 @@ static void register_reply_error(struct sched_peer *peer, paramo_err status)
     writer_fini(&w);
 }
 
-/* A node that waits gets an error and is forgotten; its connection has a few seconds to close. */
+/* A waiting node gets an error and is forgotten. Its connection has a few seconds to close. */
 static void refuse(struct sched_node *node, paramo_err status)
 {
     struct scheduler *s = node->sched;
@@ -205,6 +210,7 @@ static void move(struct sched_node *node, enum sched_node_state to)
 static void assign_place(struct sched_node *node, struct slot_list *slots, uint32_t rank)
 {
     static const uint32_t first_id[SLOTS] = {PARAMO_ID_SCHEDULER, PARAMO_ID_SERVER(0), PARAMO_ID_WORKER(0)};
+    assert(rank < slots->count && !slots->node[rank] && !node->info.id);
     wait_remove(node);
     move(node, SNODE_JOINED);
     node->rank = rank;
@@ -218,7 +224,7 @@ static void assign_place(struct sched_node *node, struct slot_list *slots, uint3
                                              : "");
 }
 
-/* By name, those without one last; then host, port and arrival. */
+/* Orders by name (nodes without one last), then host, port and arrival. */
 static int by_name_host_arrival(const void *left, const void *right)
 {
     const struct sched_node *a = *(struct sched_node *const *)left, *b = *(struct sched_node *const *)right;
@@ -257,21 +263,21 @@ static paramo_err place_role(struct scheduler *s, struct slot_list *slots)
     return PARAMO_OK;
 }
 
-/* A node that seems one too many may be a restarted one that was quicker than the news of its death: it is
- * refused only when that news has had its time. */
+/* A node that seems one too many may be a restarted node that was faster than the news of its death. It is
+ * refused only after that news has had time to arrive. */
 static bool overdue(const struct sched_node *node)
 {
     const struct scheduler *s = node->sched;
     return now(s) >= node->arrived_at + 2 * s->config.heartbeat_ms * ENV_MS;
 }
 
-/* A worker or server that is one too many joins the running job, and is one more. */
+/* A worker or server beyond the expected number joins the running job as one more. */
 static bool may_be_extra(const struct sched_node *node)
 {
     return node->info.role != PARAMO_ROLE_SCHEDULER && node->wanted_rank < 0;
 }
 
-/* While gathering: may this node be one of the cluster, beside those that were chosen before? */
+/* While gathering: may this node join, beside those that were chosen before? */
 static paramo_err choose(struct sched_node *node)
 {
     const struct slot_list *slots = slots_of(node->sched, node->info.role);
@@ -347,7 +353,7 @@ static bool silent(const struct sched_node *node)
             now(node->sched) > node->heard_at + 2 * node->sched->config.heartbeat_ms * ENV_MS);
 }
 
-/* Does the place look like the one this node had before it was started anew? Higher is more alike. */
+/* How much the place resembles the one that this node had before its restart. Higher is more alike. */
 static int likeness(const struct sched_node *node, const struct sched_node *holder)
 {
     if (node->info.name[0] || holder->info.name[0])
@@ -357,8 +363,8 @@ static int likeness(const struct sched_node *node, const struct sched_node *hold
     return node->info.port == holder->info.port ? 2 : 1;
 }
 
-/* May it be taken? One whose rows others have is worth nothing to a server that has another number of shards,
- * and may be one more. */
+/* May the place be taken? If other servers have its rows, the place is worth nothing to a server with another
+ * number of shards; that server may join as one more. */
 static bool is_vacant(const struct sched_node *node, const struct sched_node *holder)
 {
     bool left = holder->state == SNODE_LEFT && holder->info.role == PARAMO_ROLE_SERVER;
@@ -369,8 +375,7 @@ static bool is_vacant(const struct sched_node *node, const struct sched_node *ho
     return left || holder->state == SNODE_DEAD || holder->former;
 }
 
-/* Finds the dead node whose place a latecomer takes. *wait: there is none yet, but a silent node may turn out
- * dead. */
+/* Finds the dead node whose place a latecomer takes. *wait: no node is dead yet, but a silent one may be. */
 static paramo_err find_place(struct sched_node *node, uint32_t *rank, bool *wait)
 {
     struct slot_list *slots = slots_of(node->sched, node->info.role);
@@ -412,7 +417,7 @@ static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
     assign_place(node, slots, slots->count++);
     if (server)
         sched_ring_grow(s, &node->info);
-    sched_view_change(s); /* first: orders speak of it */
+    sched_view_change(s); /* first: orders name this view */
     if (server)
         sched_migrations_retarget(s);
     node->since = sched_view_number(s);
@@ -456,6 +461,7 @@ static void place_timed_out(struct sched_node *node)
     slots->founders_gone -= !dead->former && rank < slots->founders;
     if (dead->state == SNODE_DEAD)
         s->roster.replaced[s->roster.replaced_count++ % SCHED_REPLACED] = dead->info.incarnation;
+    slots->node[rank] = NULL;
     node_free(dead);
     node->info.recovered = true;
     if (node->info.role == PARAMO_ROLE_WORKER)
@@ -464,11 +470,11 @@ static void place_timed_out(struct sched_node *node)
     sched_view_change(s);
     if (node->info.role == PARAMO_ROLE_SERVER)
         sched_migrations_retarget(s);
-    node->since = sched_view_number(s); /* one that is being saved has the dead node in its place */
+    node->since = sched_view_number(s); /* a view that is being saved has the dead node in this place */
     reply_registered(node);
 }
 
-/* Called whenever a place may have come free, or it has become certain that none will. */
+/* Called whenever a place may have become free, or can no longer become free. */
 static void place_waiting(struct scheduler *s)
 {
     if (s->state == SCHED_GATHERING) {
@@ -484,7 +490,7 @@ static void place_waiting(struct scheduler *s)
 
 /* ---- registration -------------------------------------------------------------------------------------- */
 
-/* What can be refused at once, whatever comes later. */
+/* Refuses what no later event can make acceptable. */
 static paramo_err check_new(struct scheduler *s, const struct register_call *m, uint64_t incarnation)
 {
     const struct slot_list *slots = slots_of(s, m->role);
@@ -494,7 +500,7 @@ static paramo_err check_new(struct scheduler *s, const struct register_call *m, 
     if (m->node)
         return err_set(PARAMO_E_FENCED, "%s was declared dead and another has its place",
                        view_id_label(m->node, label));
-    for (size_t i = 0; i < SCHED_REPLACED; i++) /* it may never have learned that it had a place */
+    for (size_t i = 0; i < SCHED_REPLACED; i++) /* the node may never have learned that it had a place */
         if (s->roster.replaced[i] == incarnation)
             return err_set(PARAMO_E_FENCED, "this node was declared dead and another has its place");
     if (m->rank >= 0 && (uint32_t)m->rank >= slots->count)
@@ -512,7 +518,7 @@ static paramo_err check_new(struct scheduler *s, const struct register_call *m, 
     return PARAMO_OK;
 }
 
-/* The host of a connection's other end, as it says itself nothing better. */
+/* The host of the connection's other end, if the node names none. */
 static void host_of_peer(const struct sched_peer *peer, char host[VIEW_HOST_MAX])
 {
     uint16_t port;
@@ -636,6 +642,7 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
 {
     struct scheduler *s = node->sched;
     lane_timer_cancel(s->config.lane, &node->timer);
+    assert(node->info.id && node->info.alive);
     move(node, state);
     node->info.alive = false;
     node->info.left = state == SNODE_LEFT;
@@ -674,7 +681,7 @@ static void node_dies(struct sched_node *node, const char *why)
     node_gone(node, SNODE_DEAD);
 }
 
-/* This process was stopped: the node's return may wait in its sockets. */
+/* This process was stopped. The node's return may wait in its sockets. */
 static bool wait_once_more(struct lane_timer *timer, const struct sched_node *node)
 {
     const struct scheduler_config *c = &node->sched->config;
@@ -729,7 +736,7 @@ static paramo_err node_restore(struct scheduler *s, const struct view_node *info
     return err;
 }
 
-/* Some came during the job. */
+/* Makes room for workers that joined during the job. */
 static paramo_err slots_restore(struct slot_list *slots, uint32_t count)
 {
     if (count <= slots->count)
@@ -745,7 +752,8 @@ static paramo_err slots_restore(struct slot_list *slots, uint32_t count)
 
 paramo_err sched_roster_restore(struct scheduler *s, const struct view *view)
 {
-    /* Each of its nodes is in it: more places than that are not written by a scheduler, and are not made. */
+    /* The view has an entry for each node. A scheduler never writes more places than that, so a damaged count
+     * allocates nothing. */
     if ((uint64_t)view->num_workers + view->num_servers > VIEW_NODES_MAX)
         return err_set(PARAMO_E_CORRUPT,
                        "the view that is kept there has %" PRIu32 " servers and %" PRIu32
@@ -806,7 +814,7 @@ void sched_roster_check_silence(struct scheduler *s)
     for (struct sched_node *node; (node = sched_roster_next(s, &cursor));)
         if (node->state == SNODE_JOINED && now(s) > node->heard_at + limit)
             node_dies(node, why);
-    place_waiting(s); /* whoever waited for a place long enough is refused; a silent node may have spoken */
+    place_waiting(s); /* waiting nodes may be overdue now; a silent node may have spoken */
 }
 
 void sched_roster_fini(struct scheduler *s)
@@ -832,7 +840,7 @@ void sched_roster_forgive(struct scheduler *s, uint64_t grace)
         node->heard_at += grace;
     for (struct sched_node *node = s->roster.waiting_first; node; node = node->next) {
         node->heard_at += grace;
-        node->arrived_at += grace; /* the death that gives it a place may be news that waits, too */
+        node->arrived_at += grace; /* the news of the death that gives it a place may wait in a socket, too */
     }
 }
 
@@ -871,7 +879,7 @@ void sched_roster_set_self(struct scheduler *s, const char *address)
                                .incarnation = s->incarnation,
                                .alive = true};
     if (address_split(address, self->host, sizeof self->host, &self->port))
-        self->host[0] = '\0'; /* an address of a van that has no ports: nothing needs it from the view */
+        self->host[0] = '\0'; /* a van without ports has no address that a view needs */
 }
 
 const struct view_node *sched_roster_scheduler(const struct scheduler *s)

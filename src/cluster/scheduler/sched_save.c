@@ -7,7 +7,7 @@
 #include "cluster/scheduler/sched.h"
 
 enum { AGAIN_MS = 100 };
-/* What follows a whole save may be so much longer than that was before everything is saved whole again. */
+/* How much longer than a whole save the log after it may be before all is saved whole again. */
 #define MORE_BYTES ((size_t)1 << 20)
 
 static bool due(const struct scheduler *s)
@@ -26,7 +26,7 @@ void sched_save_proof(struct scheduler *s)
     save_soon(s, 0);
 }
 
-/* What an answer says that changes nothing is true only while nobody else leads. */
+/* An answer that changes nothing is true only while no other scheduler leads. */
 uint64_t sched_save_due(struct scheduler *s)
 {
     const struct sched_saves *v = &s->saves;
@@ -47,19 +47,19 @@ static void timer_due(struct lane_timer *timer)
     save_begin(s);
 }
 
-/* A save begins in a moment, for several changes of one moment are one. */
+/* A save begins in the lane's next turn, so that the changes of this turn are one save. */
 static void save_soon(struct scheduler *s, uint64_t ms)
 {
     struct sched_saves *v = &s->saves;
     if (v->timed || v->ended < v->begun)
-        return; /* its end begins the next */
+        return; /* the end of the present save begins the next */
     v->timer.fire = timer_due;
     v->timed = lane_timer_arm(s->config.lane, &v->timer, lane_now(s->config.lane) + ms * ENV_MS) == PARAMO_OK;
     if (!v->timed)
         log_error("scheduler: its state waits to be saved: %s", err_text()); /* the next change tries again */
 }
 
-/* Nobody knows what of it is there: everything is saved anew, until that succeeds. */
+/* How much of it reached the store is unknown: everything is saved whole until that succeeds. */
 static void save_failed(struct scheduler *s, paramo_err status)
 {
     struct sched_saves *v = &s->saves;
@@ -67,7 +67,7 @@ static void save_failed(struct scheduler *s, paramo_err status)
         log_error("scheduler: its state cannot be saved (%s: %s); members wait for what changes until it can",
                   err_name(status), err_text());
     v->failing = v->all = true;
-    v->proof = false; /* a save that comes back well is one */
+    v->proof = false; /* a save that succeeds is a proof, too */
     if (v->view_flying && !v->view) {
         v->view = v->view_flying;
         v->view_number = v->view_flying_number;
@@ -90,7 +90,7 @@ static void save_ended(void *arg, paramo_err status)
         return;
     }
     if (status) {
-        v->begun--; /* what waits for it waits for the next of this number */
+        v->begun--; /* callers that wait for this number wait for the next save, which has it */
         v->ended--;
         save_failed(s, status);
         return;
@@ -187,7 +187,7 @@ void sched_save_end(struct scheduler *s)
 
 /* ---- the end of the job -------------------------------------------------------------------------------- */
 
-/* An end that was never durable is none when another leads: the job goes on there. */
+/* If another scheduler leads, an end that was never durable did not happen: the job continues there. */
 static void nothing_saved(void *arg, paramo_err status)
 {
     struct scheduler *s = arg;

@@ -1,9 +1,9 @@
 /*
- * How the job is, for an admin client that asks: what this scheduler knows, and what each server says of
- * itself. Servers are asked when an admin client asks, all at once, and have a second for it: who does not
- * answer is told with what it said last. Admin clients that come meanwhile get the same answer.
+ * The state of the job for an admin client: what this scheduler knows, and what each server reports of
+ * itself. When a client asks, all servers are asked at once and have a second to answer; a server that does
+ * not answer is shown with its last report. Clients that ask during that second get the same answer.
  *
- * What a server has said of its pauses is kept when it goes; one that is drained is asked for that last.
+ * A server's counts of its write pauses are kept when it leaves. A drained server is asked for them last.
  */
 #include "cluster/scheduler/sched_status.h"
 
@@ -16,7 +16,7 @@
 
 enum { REPORTS_WAIT_MS = 1000 };
 
-/* What a server has said last; the number of shards is that of its node. */
+/* A server's last report; the number of shards is that of its node. */
 struct sched_reports {
     uint64_t at;
     struct shard_report shard[];
@@ -221,7 +221,7 @@ paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_h
     peer->status_waits = true;
     peer->status_number = head->number;
     if (s->status.timer.slot)
-        return PARAMO_OK; /* they have been asked */
+        return PARAMO_OK; /* they have been asked already */
     for (uint32_t rank = 0; rank < servers->count && s->state == SCHED_RUNNING; rank++) {
         struct sched_node *node = servers->node[rank];
         if (!node->status.asked && !report_request(node, reported)) {

@@ -53,13 +53,13 @@ void sched_view_send(struct sched_node *node)
 {
     struct scheduler *s = node->sched;
     if (sched_ckpt_restoring(s) && node->info.role == PARAMO_ROLE_WORKER && !MUTANT(view_before_restored))
-        return; /* not before there is what it works on */
+        return; /* before that, the node has nothing to work on */
     if (!node->peer || !s->view.body || s->view.announced < node->since ||
         (s->view.changed && !s->config.store))
-        return; /* a change that is not out yet comes to all in a moment */
+        return; /* a change that is not announced yet reaches all nodes at once */
     struct wire_head head = {.kind = WIRE_VIEW, .view = s->view.announced};
     paramo_err err = control_message_send_shared(node->peer->conn, &head, s->view.body);
-    node->view_due = err != PARAMO_OK; /* writable() or a heartbeat brings it */
+    node->view_due = err != PARAMO_OK; /* writable() or a heartbeat sends it */
     node->view_sent_at = lane_now(s->config.lane);
 }
 
@@ -81,7 +81,8 @@ paramo_err sched_view_admin_query(struct sched_peer *peer, const struct wire_hea
         err = control_message_send_written(peer->conn, &answer, &w);
     }
     if (err)
-        log_debug("scheduler: an answer to ADMIN_VIEW was not sent: %s", err_text()); /* it asks again */
+        /* the client asks again */
+        log_debug("scheduler: an answer to ADMIN_VIEW was not sent: %s", err_text());
     return PARAMO_OK;
 }
 
@@ -92,7 +93,7 @@ static void view_out(struct lane_timer *timer)
     s->view.changed = false;
     struct control_message_body *view = s->state == SCHED_OVER ? NULL : view_build(s);
     if (!view)
-        return; /* without memory nobody hears of this change; the next one brings it */
+        return; /* without memory no node learns of this change; the next change brings it */
     sched_ring_told(s, 0, RING_PARTITIONS);
     if (s->config.store)
         sched_save_view(s, view, s->view.number);
@@ -153,7 +154,7 @@ paramo_err sched_view_above(struct scheduler *s, uint64_t number)
     s->view.number = number;
     if (rises)
         sched_orders_cancel(s);
-    if (s->view.changed) /* it counted on from the number before */
+    if (s->view.changed) /* it was counted from the number before */
         s->view.number++;
     else
         sched_view_change(s);
@@ -183,7 +184,8 @@ static paramo_err view_adopt(struct scheduler *s, const struct view *view, uint3
         return err_set(PARAMO_E_CORRUPT, "its view is %" PRIx64 ", and its term %" PRIu32, view->number,
                        s->term);
     s->job = view->job;
-    if (view->number > s->view.number) /* (sched_view_above.) Servers must see that another scheduler leads */
+    /* see sched_view_above(): servers must see that another scheduler leads */
+    if (view->number > s->view.number)
         s->view.number = ((view->number >> 32) + 1) << 32;
     s->view.tables = copied(view->tables, view->tables_count * sizeof *s->view.tables);
     if (!s->view.tables)
@@ -215,7 +217,7 @@ static const struct view_table *table_find(const struct scheduler *s, const char
     return NULL;
 }
 
-/* As views have it: as many replicas as the job has are the job's. */
+/* As in views: a table with as many replicas as the job has follows the job's number. */
 static paramo_err options_resolved(const struct scheduler *s, const char *table,
                                    const paramo_table_options *options, paramo_table_options *resolved)
 {
@@ -263,7 +265,8 @@ paramo_err sched_view_table_make(struct scheduler *s, const struct view_table *t
     return table_add(s, &m, &have);
 }
 
-enum { OPEN_WAIT_MS = 3600 * 1000 }; /* as long as a restore may take: the caller's deadline is sooner */
+/* a restore may take that long; the caller's deadline ends the wait earlier */
+enum { OPEN_WAIT_MS = 3600 * 1000 };
 
 static void table_timed_out(struct sched_call *call)
 {
