@@ -12,12 +12,12 @@ void ring_ends_add(struct ring_ends *ends, unsigned replicas, unsigned most)
 
 void ring_begins(const struct ring_chains *chains, uint64_t begins[PARTITION_WORDS])
 {
-    uint16_t other[RING_PARTITIONS] = {1}; /* not 0: the chain is not that of the partition before */
+    uint16_t other[RING_PARTITIONS] = {1}; /* not 0: the chain differs from that of the partition before */
     enum { STEP = sizeof(uint64_t) / sizeof *other };
     _Static_assert(RING_PARTITIONS % STEP == 0, "or some are not looked at");
     for (unsigned l = 0; l < RING_LEVELS; l++) {
         const uint16_t *owner = chains->level[l].owner;
-        for (unsigned a = 1; a < RING_PARTITIONS; a++) /* without a branch: many at once */
+        for (unsigned a = 1; a < RING_PARTITIONS; a++) /* without a branch, so that it becomes vector code */
             other[a] |= owner[a] ^ owner[a - 1];
     }
     for (unsigned a = 0; a < RING_PARTITIONS; a += STEP) {
@@ -48,7 +48,7 @@ void ring_fill_chain(const struct ring_ends *ends, unsigned replicas, const stru
         }
 }
 
-/* Drops who is gone from the partition's chain, or (not drop) only looks. True: somebody is left. */
+/* Are any members of the partition's chain left? With drop it also drops the others. */
 static bool any_left(struct ring_chains *chains, size_t partition, const bool *gone, size_t n, bool drop)
 {
     bool left = false;
@@ -70,7 +70,7 @@ void ring_recall(struct ring_chains *chains, struct ring_chains *told, const boo
         for (unsigned l = 0; l < RING_LEVELS; l++)
             chains->level[l].owner[a] = told->level[l].owner[a];
         if (chains->level[0].owner[a] == RING_NONE)
-            chains->level[0].owner[a] = owner; /* it is gone: ring_promote sees to it */
+            chains->level[0].owner[a] = owner; /* it is gone; ring_promote handles that */
     }
 }
 
@@ -89,7 +89,7 @@ uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, 
         uint16_t chain[RING_LEVELS], owner = chains->level[0].owner[a];
         uint8_t first = left                 ? candidates[0].level
                         : owner == RING_NONE ? 0
-                                             : RING_LEVELS; /* 0: nothing to lose */
+                                             : RING_LEVELS; /* 0: nothing is lost */
         bool orphan = first == RING_LEVELS || (!lose && first && ends->before[first] > ends->before[1]);
         if (lowest)
             lowest[a] = first;
@@ -111,7 +111,7 @@ struct dues {
     const uint32_t *owned;
 };
 
-/* Partitions that are due to it and not its own; INT64_MIN: it gets none. */
+/* How many partitions the shard lacks of its due share. INT64_MIN: it gets none. */
 static int64_t due(const struct dues *d, size_t i)
 {
     uint64_t weight = d->weight ? d->shards[i].weight : 1;

@@ -1,6 +1,7 @@
 /*
- * Changes of chains that need no plan: members that are gone; and whom a change concerns. Pure functions,
- * which never fail. Who is to hold what then is place.h's business. Tests: test/ring/test_chains.c.
+ * Changes of chains that need no plan, for members that are gone, and which members a change concerns. Pure
+ * functions, which never fail. This module never decides which shard should hold what (ring/place.h does).
+ * Tests: test/ring/test_chains.c.
  */
 #ifndef RING_CHAINS_H
 #define RING_CHAINS_H
@@ -8,53 +9,56 @@
 #include "ring/partition_set.h"
 #include "ring/place.h"
 
-/* A member at a level has the rows of all tables with so many replicas or more. So it may come to a lower
- * level only if that holds nothing more. before[l]: how many of the numbers below l are some table's; levels
- * of one `before` hold the same. Zeroed: all hold all. */
+/* A member at level l has the rows of all tables with l replicas or more. So it may move to a lower level
+ * only if that level holds no further tables. before[l]: how many different numbers of replicas below l
+ * tables have. Levels with equal `before` hold the same tables. Zeroed: every level holds every table. */
 struct ring_ends {
     uint8_t before[RING_LEVELS];
 };
 
-/* Some table has `replicas` of them; nothing if that is the most that there are, or more. */
+/* Notes that some table has so many replicas. No effect if that is the job's number (most) or more. */
 void ring_ends_add(struct ring_ends *ends, unsigned replicas, unsigned most);
 
-/* Adds partition 0 and each partition whose chain is not that of the partition before it: where runs of equal
- * chains begin. What depends on the chain alone is then found once for a run (partition_set_runs). */
+/* Adds the partitions where runs of equal chains begin: partition 0, and each whose chain differs from
+ * that of the partition before. Whatever depends on the chain alone is then computed once per run
+ * (partition_set_runs). */
 void ring_begins(const struct ring_chains *chains, uint64_t begins[PARTITION_WORDS]);
 
 struct ring_candidate {
     uint16_t shard;
-    uint8_t level; /* it has what a member at this level has to have */
+    uint8_t level; /* it has the tables of a member at this level */
 };
-/* Puts up to RING_LEVELS members into a chain of `replicas` + 1 levels: the first is the owner, whatever it
- * lacks; the others come in their order, those who hold more first, as near to the owner as what they hold
- * allows: a level that nobody can fill stays empty (RING_NONE), who finds no place is left out. */
+/* Puts up to RING_LEVELS members into a chain of `replicas` + 1 levels. The first is the owner, whatever it
+ * lacks. The others follow, those with more tables first and otherwise in order, each as near to the owner as
+ * its tables allow. A level that no member can fill stays empty (RING_NONE); a member without a place is left
+ * out. */
 void ring_fill_chain(const struct ring_ends *ends, unsigned replicas, const struct ring_candidate *candidates,
                      unsigned n, uint16_t chain[RING_LEVELS]);
 
-/* Drops the shards that are gone (n of them are looked up) from every chain; the first that is left is the
- * owner. A partition of which nobody is left stays with its owner, alone: it has what there was. So does one
- * of which nobody is left who has all tables of one replica or more. Returns how many such partitions there
- * are. lowest, RING_PARTITIONS or NULL: the level of the first that was left: what tables with fewer replicas
- * had is gone; RING_LEVELS: nobody was. lose: the first that is left is the owner in any case, whatever is
- * gone with those before. apart and present are measured by ring_measure, not here. */
+/* Drops the shards that are gone (gone has n flags) from every chain. The first member that is left
+ * becomes the owner. A partition without a member left keeps its owner, alone, since only that shard had
+ * its rows. So does a partition if the first member left lacks some table with one replica or more; with
+ * lose, that member becomes the owner all the same. Returns the number of partitions that keep a dead
+ * owner. lowest (RING_PARTITIONS, or NULL): the level of the first member left; the rows of tables with
+ * fewer replicas are lost. RING_LEVELS: no member is left. This function does not set apart and present:
+ * ring_measure does. */
 uint32_t ring_promote(struct ring_chains *chains, const struct ring_ends *ends, const bool *gone, size_t n,
                       bool lose, uint8_t *lowest);
 
-/* Before ring_promote. told: the chains of the last view that members may have heard of. Drops the shards
- * that are gone from it, and gives a partition of which nobody is left back to those whom `told` still has:
- * they have been dropped since, but nobody has told them. */
+/* Call it before ring_promote. told: the chains of the last view that members may know. Drops the shards
+ * that are gone from `told`, and gives a partition without a member left back to the members in `told`: a
+ * later plan dropped them, but they have not been told and still have the rows. */
 void ring_recall(struct ring_chains *chains, struct ring_chains *told, const bool *gone, size_t n);
 
-/* Partitions whose owner is gone, alone, get owners among those who are not, by weight (by none if none of
- * these has any), in runs. owned: room for n. False: all are gone, and nothing has changed. */
+/* Gives partitions whose only member is gone to the shards that are left, by weight (equally if all
+ * weights are 0), in runs. owned: room for n. False: all shards are gone, and nothing has changed. */
 MUST_USE bool ring_adopt(struct ring_chains *chains, const struct ring_shard *shards, const bool *gone,
                          size_t n, uint32_t *owned);
 
-/* Bits by shard, n of them: what the change from before to after concerns. */
+/* For each of n shards, as bits: how the change from before to after concerns it. */
 enum ring_touched {
-    RING_TOUCHED_CHAIN = 1,     /* it is, or was, a member of a chain that is another now */
-    RING_TOUCHED_PARTITIONS = 2 /* it owns, or owned, a partition that has another owner now */
+    RING_TOUCHED_CHAIN = 1,     /* it is, or was, a member of a chain that changes */
+    RING_TOUCHED_PARTITIONS = 2 /* it owns, or owned, a partition whose owner changes */
 };
 void ring_touched(const struct ring_chains *before, const struct ring_chains *after, uint8_t *touched,
                   size_t n);

@@ -1,5 +1,5 @@
 /*
- * A set of partitions, one bit each, in words of 64. Never knows what the set is for. Tests:
+ * A set of partitions, one bit each, in words of 64. This module never knows what the set is for. Tests:
  * test/ring/test_partition_set.c.
  */
 #ifndef RING_PARTITION_SET_H
@@ -20,7 +20,7 @@ static inline void partition_set_add(uint64_t partitions[PARTITION_WORDS], unsig
 {
     partitions[partition / 64] |= UINT64_C(1) << (partition % 64);
 }
-/* Those from first to before end. */
+/* Adds the partitions [first, end). */
 static inline void partition_set_add_run(uint64_t partitions[PARTITION_WORDS], unsigned first, unsigned end)
 {
     for (unsigned word = first / 64; first < end; first = 64 * ++word) {
@@ -28,7 +28,7 @@ static inline void partition_set_add_run(uint64_t partitions[PARTITION_WORDS], u
         partitions[word] |= end < 64 * word + 64 ? bits & ~(UINT64_MAX << (end % 64)) : bits;
     }
 }
-/* The first that is in it, from `from` (to RING_PARTITIONS) on; RING_PARTITIONS: none is. */
+/* The first partition in the set, from `from` (at most RING_PARTITIONS) on. RING_PARTITIONS: none. */
 static inline unsigned partition_set_next(const uint64_t partitions[PARTITION_WORDS], unsigned from)
 {
     unsigned word = from / 64;
@@ -37,7 +37,7 @@ static inline unsigned partition_set_next(const uint64_t partitions[PARTITION_WO
         bits = partitions[word];
     return bits ? 64 * word + (unsigned)__builtin_ctzll(bits) : RING_PARTITIONS;
 }
-/* The first that is not in it, from `from` on; RING_PARTITIONS: all are. */
+/* The first partition that is not in the set, from `from` on. RING_PARTITIONS: none. */
 static inline unsigned partition_set_next_absent(const uint64_t partitions[PARTITION_WORDS], unsigned from)
 {
     unsigned word = from / 64;
@@ -46,14 +46,14 @@ static inline unsigned partition_set_next_absent(const uint64_t partitions[PARTI
         bits = ~partitions[word];
     return bits ? 64 * word + (unsigned)__builtin_ctzll(bits) : RING_PARTITIONS;
 }
-/* for (one partition of the set after the other): the time is that of its members, beside PARTITION_WORDS
- * words. */
+/* for (partition_set_each(partition, partitions)): one partition of the set after the other, in time
+ * proportional to the size of the set and PARTITION_WORDS. */
 #define partition_set_each(partition, partitions)                                                            \
     unsigned partition = partition_set_next(partitions, 0);                                                  \
     partition < RING_PARTITIONS;                                                                             \
     partition = partition_set_next(partitions, partition + 1)
 
-/* Where runs begin that are all in the set or all out of it. */
+/* Adds to begins where runs begin of partitions that are all in the set, or all not in it. */
 static inline void partition_set_run_starts(const uint64_t partitions[PARTITION_WORDS],
                                             uint64_t begins[PARTITION_WORDS])
 {
@@ -61,7 +61,8 @@ static inline void partition_set_run_starts(const uint64_t partitions[PARTITION_
         begins[i] |=
             partitions[i] ^ (partitions[i] << 1 | (i ? partitions[i - 1] >> 63 : ~partitions[0] & 1));
 }
-/* for (one run after the other): `begins` has the first of each, partition 0 among them. */
+/* for (partition_set_runs(first, end, begins)): one run after the other. `begins` has the first partition
+ * of each run, and partition 0. */
 #define partition_set_runs(first, end, begins)                                                               \
     unsigned first = 0, end = partition_set_next(begins, 1);                                                 \
     first < RING_PARTITIONS;                                                                                 \

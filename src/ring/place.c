@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Searches for room that found none (make_room) before a level takes what is nearest: arbitrary. Only
+/* So many searches for room (make_room) may fail before a level takes the nearest shard. Arbitrary: only
  * placements whose domains leave no choice come near it. */
 enum { SEARCHES_MAX = 64 };
 
 struct share {
-    double held, due; /* of all levels above; with this one. In partitions, by weight */
+    double held, due; /* held: partitions of all levels above; due: its due share with this level */
     uint32_t have;    /* partitions of this level */
     uint32_t target;  /* floor or ceiling of due - held */
-    bool fraction;    /* that is no whole number, so target may be one more */
+    bool fraction;    /* due - held is no whole number, so target may be one more */
 };
 
-/* Made level by level, from the owners down. */
+/* A placement is made level by level, from the owners down. */
 struct placing {
     const struct ring_shard *shards;
     size_t n;
@@ -26,8 +26,8 @@ struct placing {
     uint16_t *holder; /* of this level, by partition */
     struct share *share;
     uint16_t *domain, *server; /* by shard: numbers from 0 */
-    unsigned domains, servers; /* that have a weight */
-    const uint16_t *group;     /* domain or server: what the members of a chain may not share */
+    unsigned domains, servers; /* groups with a weight */
+    const uint16_t *group;     /* domain or server: the members of a chain have different ones */
     double *group_weight;      /* by group */
     double *group_held;
     uint16_t *queue, *rest, *from, *through; /* make_room */
@@ -53,7 +53,7 @@ static int by_server(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Equal labels get one number; returns how many have a weight. */
+/* Gives equal labels the same number. Returns the number of groups with a weight. */
 static unsigned number_groups(const struct placing *p, struct label *label,
                               int (*compare)(const void *, const void *), uint16_t *group)
 {
@@ -74,14 +74,14 @@ static unsigned number_groups(const struct placing *p, struct label *label,
     return weighty;
 }
 
-/* The shard that held the partition before; nobody if that is gone. */
+/* The shard that held the partition before, or RING_NONE if that shard is gone. */
 static uint16_t held_before(const struct placing *p, unsigned level, size_t partition)
 {
     uint16_t shard = p->before ? p->before->level[level].owner[partition] : RING_NONE;
     return shard < p->n && p->shards[shard].weight ? shard : RING_NONE;
 }
 
-/* True if shard may join the chain of the partition behind the members of the levels above. */
+/* May the shard join the partition's chain behind the members of the levels above? */
 static bool fits(const struct placing *p, size_t partition, uint16_t shard)
 {
     if (!p->shards[shard].weight)
@@ -92,7 +92,7 @@ static bool fits(const struct placing *p, size_t partition, uint16_t shard)
     return true;
 }
 
-/* True if it may, and pushes no member of the old chain out of it either. */
+/* May it join without pushing a member of the old chain out? */
 static bool fits_well(const struct placing *p, size_t partition, uint16_t shard)
 {
     if (!fits(p, partition, shard))
@@ -109,8 +109,8 @@ static bool fits_well(const struct placing *p, size_t partition, uint16_t shard)
 
 /* ---- shares -------------------------------------------------------------------------------------------- */
 
-/* What all groups hold when each takes lambda times its weight, but no less than it has and no partition
- * twice. */
+/* The partitions of all groups when each takes lambda times its weight, but no fewer than it has and no
+ * partition twice. */
 static double filled(const struct placing *p, double lambda)
 {
     double sum = 0;
@@ -122,7 +122,7 @@ static double filled(const struct placing *p, double lambda)
     return sum;
 }
 
-/* The due shares of the levels down to this one: water-filling over the groups, by bisection. */
+/* Sets the due shares of the levels down to this one: water-filling over the groups, by bisection. */
 static void set_due(struct placing *p)
 {
     memset(p->group_weight, 0, p->n * sizeof *p->group_weight);
@@ -152,7 +152,7 @@ static void set_due(struct placing *p)
     }
 }
 
-/* Owners need no groups: exact by weight. */
+/* Owners need no groups: their shares are exact by weight. */
 static void set_due_owners(struct placing *p)
 {
     uint64_t total = 0;
@@ -162,8 +162,8 @@ static void set_due_owners(struct placing *p)
         p->share[i].due = (double)(p->shards[i].weight * (uint64_t)RING_PARTITIONS) / (double)total;
 }
 
-/* Targets whose sum is RING_PARTITIONS. The roundings up go first to those who hold more than their floor:
- * each saves a move; so the moves are as few as shares within one partition allow. */
+/* Sets targets whose sum is RING_PARTITIONS. Shards that hold more than their floor are rounded up first:
+ * each saves a move. So there are as few moves as shares within one partition allow. */
 static void set_targets(struct placing *p)
 {
     const double noise = 1e-6; /* of the sums above; far below 1 / the number of shards */
@@ -196,8 +196,8 @@ static uint32_t wants(const struct placing *p, uint16_t shard)
 
 /* ---- taking -------------------------------------------------------------------------------------------- */
 
-/* Some shard that wants partitions would fit well here, were shard i to leave. The chain excludes at most
- * twice RING_LEVELS groups, so as many candidates of different groups suffice. */
+/* Would one of the candidates, shards that lack partitions, fit the partition well if its holder left it? The
+ * chain excludes at most 2 * RING_LEVELS groups, so that many candidates of different groups suffice. */
 static bool is_wanted(const struct placing *p, const uint16_t *candidates, size_t count, size_t partition)
 {
     for (size_t c = 0; c < count; c++)
@@ -219,8 +219,8 @@ static size_t wanting_groups(const struct placing *p, uint16_t *candidates, size
     return count;
 }
 
-/* Frees what shard i holds beyond its target: its shortest runs, the last of them in part; first of the
- * partitions marked as wanted. */
+/* Frees the partitions that shard i holds beyond its target: its shortest runs, the last one in part, and
+ * partitions marked as wanted first. */
 static void release_excess(struct placing *p, uint16_t i, const bool *wanted)
 {
     struct share *share = &p->share[i];
@@ -273,7 +273,7 @@ static bool may_assign(const struct placing *p, size_t partition, uint16_t shard
            (well ? fits_well(p, partition, shard) : fits(p, partition, shard));
 }
 
-/* A shard that has the partition's rows already: no copy is made. */
+/* Assigns the partition to a shard that has its rows already, so that no copy is made. */
 static bool assign_to_member(struct placing *p, size_t partition)
 {
     for (unsigned l = 0; l <= p->after->replicas; l++) {
@@ -286,8 +286,8 @@ static bool assign_to_member(struct placing *p, size_t partition)
     return false;
 }
 
-/* Among those that want at least half as much as any: the next by number behind the level above (so an
- * owner's copies go to its successor, in one run). */
+/* Of the shards that lack at least half as many partitions as any, the next by number behind the member
+ * of the level above. So an owner's copies go to its successor, in one run. */
 static uint16_t pick(const struct placing *p, size_t partition, bool well)
 {
     uint32_t most = 0;
@@ -303,7 +303,7 @@ static uint16_t pick(const struct placing *p, size_t partition, bool well)
     return RING_NONE;
 }
 
-/* Fills the free partitions [begin, end): the neighbours grow first. */
+/* Fills the free partitions [begin, end). The neighbouring shards grow first. */
 static void fill_gap(struct placing *p, size_t begin, size_t end, bool well)
 {
     uint16_t left = begin > 0 ? p->holder[begin - 1] : RING_NONE;
@@ -334,8 +334,9 @@ static void fill(struct placing *p, bool well)
     }
 }
 
-/* All that fit the partition are full: one of them takes it and passes another partition on, and so on, to
- * one that is not full. Breadth first, so as few partitions as possible change hands. */
+/* All shards that fit the partition are full. One of them takes it and passes another partition on, and
+ * so on, to a shard that is not full. The search is breadth first, so that as few partitions as possible
+ * move. */
 static bool make_room(struct placing *p, size_t partition)
 {
     size_t head = 0, tail = 0, rest = 0;
@@ -376,7 +377,7 @@ static bool make_room(struct placing *p, size_t partition)
     return false;
 }
 
-/* Beyond its target: the one that is least so, by its weight. */
+/* Assigns the partition to a full shard: the one least beyond its target, by weight. */
 static void assign_beyond(struct placing *p, size_t partition)
 {
     uint16_t best = RING_NONE;
@@ -396,7 +397,7 @@ static void assign_beyond(struct placing *p, size_t partition)
 
 /* ---- a level ------------------------------------------------------------------------------------------- */
 
-/* The first owners: the ring cut in order by cumulated weight. */
+/* The first owners: the ring is cut in order, by cumulated weight. */
 static void cut_in_order(struct placing *p)
 {
     uint64_t sum = 0, total = 0;

@@ -1,14 +1,15 @@
 /*
  * Placement: which shard owns each partition, and the chain of its replicas. A pure function of the shards
- * (weight, process, failure domain) and of the placement before. Never knows views, nodes or tables.
+ * (weight, process, failure domain) and of the placement before. This module never knows views, nodes or
+ * tables.
  *
  * - Balance: each shard's share of ownership and of every level of the chains is within one partition of
- *   its due by weight. A domain holds a partition at most once; what it cannot hold falls to the others.
+ *   its due share by weight. A domain holds a partition at most once; the others take what it cannot hold.
  * - Domains: owner and replicas of a partition are in distinct domains. With too few domains the last
  *   replicas are only in distinct processes; with too few processes they are missing. The result says how
  *   many.
- * - Little moves: ownership as little as the shares allow, copies at most 1.2 times that in all. More moves
- *   where a domain must hold nearly every partition, so that one changed chain forces others to change.
+ * - Few moves: ownership moves as little as the shares allow, and copies at most 1.2 times that in all. More
+ *   moves where a domain must hold nearly every partition, since one changed chain then changes others.
  * - Long runs: partitions of a shard, and of a pair of successors, come in long runs.
  *
  * Chains are nested: the first j replicas are a placement for j replicas, as good as one made for j. So
@@ -26,37 +27,36 @@
 enum { RING_REPLICAS_MAX = 3, RING_LEVELS = 1 + RING_REPLICAS_MAX, RING_WEIGHT_MAX = 1000000 };
 
 struct ring_shard {
-    uint32_t weight;    /* to RING_WEIGHT_MAX; 0: holds nothing */
+    uint32_t weight;    /* at most RING_WEIGHT_MAX; 0: holds nothing */
     uint32_t server;    /* shards of one process have one number */
-    const char *domain; /* what fails together: its host, unless the user says otherwise */
+    const char *domain; /* shards of one domain fail together: its host by default */
 };
 
 struct ring_chains {
     struct ring level[RING_LEVELS]; /* 0: owners; j: the j-th replica, RING_NONE where there is none */
-    unsigned replicas;              /* asked for */
-    unsigned apart;                 /* the first so many replicas are in distinct domains ... */
-    unsigned present;               /* ... and the first so many in distinct processes; others are missing */
+    unsigned replicas;              /* as requested */
+    unsigned apart;                 /* so many replicas, from the first on, are in distinct domains ... */
+    unsigned present;               /* ... and so many in distinct processes; the others are missing */
 };
 
-/* Shard i is the same in shards, before and after; before may know fewer or more (more are gone), or be NULL:
- * the first placement, with owners in order of their numbers. Not in place: before != after. INVALID, MEMORY.
- */
+/* Shard i is the same shard in shards, before and after. before may have fewer shards, or more (those are
+ * gone). before NULL: the first placement, with owners in the order of their numbers. before and after
+ * must differ. INVALID, MEMORY. */
 MUST_USE paramo_err ring_place(const struct ring_shard *shards, size_t n, unsigned replicas,
                                const struct ring_chains *before, struct ring_chains *after);
 
-/* Sets apart and present to what the chains are, whoever made them: partitions without an owner do not count.
- */
+/* Sets apart and present from the chains. Partitions without an owner do not count. */
 void ring_measure(const struct ring_shard *shards, struct ring_chains *chains);
 
 /* What changes from one placement to the next, in partitions, and the least that the new shares allow. A copy
- * is a partition that a shard holds and did not hold before, as owner or replica: its rows must travel. */
+ * is a partition that a shard holds as owner or replica and did not hold before: its rows must be sent. */
 struct ring_transfers {
     uint32_t owners, owners_least;
     uint32_t copies, copies_least;
 };
 MUST_USE paramo_err ring_compare(const struct ring_chains *before, const struct ring_chains *after,
                                  struct ring_transfers *transfers);
-/* One line if replicas are missing or not in distinct domains; false: all is as asked for. */
+/* One line if replicas are missing or not in distinct domains. False: there is nothing to warn of. */
 bool ring_warning(const struct ring_chains *chains, char *text, size_t capacity);
 
 #endif

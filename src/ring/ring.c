@@ -15,21 +15,21 @@ static size_t run_end(const struct ring *ring, size_t begin)
 
 uint64_t ring_first_row(const struct ring_placement *placement, unsigned partition)
 {
-    /* The least row with row 2^64 / rows >= partition 2^52. */
+    /* The least row with row * 2^64 / rows >= partition * 2^52. */
     unsigned __int128 scaled = ((unsigned __int128)partition << RING_PARTITION_SHIFT) * placement->rows;
     return (uint64_t)((scaled + UINT64_MAX) >> 64);
 }
 
-/* The least key at or behind the beginning of a partition, partition in [1, RING_PARTITIONS); placements that
- * keep order. */
+/* The least key at or behind the beginning of a partition in [1, RING_PARTITIONS), for placements that
+ * keep the order of keys. */
 static uint64_t first_key(const struct ring_placement *placement, unsigned partition)
 {
     return placement->kind == PARAMO_PLACE_DENSE ? ring_first_row(placement, partition)
                                                  : (uint64_t)partition << RING_PARTITION_SHIFT;
 }
 
-/* First index in [from, n) whose key is not below bound: doubling steps, then halving, so near ends are found
- * soon. */
+/* The first index in [from, n) whose key is not below bound. Steps double, then halve, so that a near end is
+ * found soon. */
 static size_t lower_bound_from(const uint64_t *keys, size_t from, size_t n, uint64_t bound)
 {
     size_t step = 1, low = from;
@@ -71,7 +71,7 @@ uint64_t ring_position(const struct ring_placement *placement, uint64_t key)
 {
     switch (placement->kind) {
     case PARAMO_PLACE_DENSE:
-        if (key >= placement->rows) /* not a row; the end of the ring, so that the function is total */
+        if (key >= placement->rows) /* not a row: the end of the ring, so that the function is total */
             return UINT64_MAX;
         return (uint64_t)(((unsigned __int128)key << 64) / placement->rows);
     case PARAMO_PLACE_MIXED:
