@@ -99,7 +99,7 @@
     X(migration_without_window, "records go with partitions as floors only")                                         \
     X(pause_after_abort, "an owner that aborted a migration pauses for it, without what was to be sent")     \
     X(records_before_commit, "a member takes the owner's records before the migration is committed")           \
-    X(second_since_ever, "a promoted replica forgets that a member was between it and the owner")         \
+    X(lease_of_next_only, "an owner reads by the lease of the next member alone, not by all of its chain's") \
     X(target_without_lease, "an owner that paused reads on although the migration's target is silent")         \
     X(replica_counted_early, "a target says that it is full when it has begun")                           \
     X(absent_counts, "copies on servers that have not registered count as there")                         \

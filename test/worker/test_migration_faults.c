@@ -29,6 +29,7 @@ static struct {
     struct world w;
     struct asked orders[16];
     unsigned asked;
+    unsigned apart; /* servers of the side that is cut off */
 } t;
 
 static bool never(void *arg)
@@ -64,15 +65,25 @@ static void cut(const char *a, const char *b, bool is)
     link_of(a, b)->cut = link_of(b, a)->cut = is;
 }
 
+/* So many servers from s0 on, and client 1, on one side, everything else on the other. */
+static void apart(unsigned servers, bool is)
+{
+    t.apart = servers;
+    for (unsigned a = 0; a < servers; a++) {
+        char one[] = {'s', (char)('0' + a), 0};
+        cut("w0", one, is);
+        for (unsigned b = servers; b < SERVERS; b++) {
+            char other[] = {'s', (char)('0' + b), 0};
+            cut(one, other, is);
+            cut("w1", other, is);
+        }
+    }
+}
+
 /* s0 and client 1 on one side, everything else on the other. */
 static void part(bool is)
 {
-    for (unsigned s = 1; s < SERVERS; s++) {
-        char name[] = {'s', (char)('0' + s), 0};
-        cut("s0", name, is);
-        cut("w1", name, is);
-    }
-    cut("w0", "s0", is);
+    apart(1, is);
 }
 
 /* ---- the scheduler ---- */
@@ -148,6 +159,7 @@ static void begin(unsigned replicas, uint16_t first, uint16_t second)
         t.w.ring.owner[a] = 3;
         t.w.follower[1].owner[a] = 2;
         t.w.follower[2].owner[a] = replicas > 1 ? 1 : RING_NONE;
+        t.w.follower[3].owner[a] = replicas > 2 ? (a < PARTITIONS ? 3 : 0) : RING_NONE;
     }
     chain(0, first, second);
     for (unsigned s = 0; s < SERVERS; s++)
@@ -157,12 +169,18 @@ static void begin(unsigned replicas, uint16_t first, uint16_t second)
     pass(ENV_SEC);
 }
 
-static void view_for_all_but_the_partial(void)
+/* The servers from this one on, and client 0, take the next view. */
+static void view_from(unsigned server)
 {
     world_view(&t.w);
-    for (unsigned s = 1; s < SERVERS; s++)
+    for (unsigned s = server; s < SERVERS; s++)
         world_server_view(&t.w, s);
     world_client_view(&t.w, 0);
+}
+
+static void view_for_all_but_the_partial(void)
+{
+    view_from(1);
 }
 
 /* ---- requests ---- */
@@ -195,7 +213,7 @@ static void pulls_in_vain(unsigned client, float later)
     assert_int_equal(world_pull(&t.w, client, DENSE, &key, 1, &val, 1, &ts), PARAMO_OK);
     if (client_wait(t.w.clients[client].client, ts, 3000) != PARAMO_E_TIMEOUT)
         fail_msg("a stale read: %g, but %g is acknowledged", (double)val, (double)later);
-    part(false);
+    apart(t.apart, false);
     pass(ENV_SEC);
     world_all_view(&t.w);
     assert_int_equal(world_wait(&t.w, client, ts), PARAMO_OK);
@@ -268,23 +286,50 @@ static void reads_go_on_when_the_target_answers(void **state)
     world_fini(&t.w);
 }
 
-/* s1 is between s0 and s2, and answers s0 until it dies; s2 has answered nobody for a while. Then s0 is taken
- * for dead, too: s2 does not know when s1 answered last, so it waits from when it hears that s1 is there no
- * more. */
-static void a_member_between_has_given_a_lease(void **state)
+/* The first members of a chain are cut off with a client: as many as there are replicas, so another member is left,
+ * and takes their place. The first has leases from those that are with it, and none from that one. */
+static void two_that_are_cut_off_together_read_nothing(void **state)
 {
     (void)state;
-    begin(2, 1, 2);
+    for (unsigned replicas = 2; replicas <= 3; replicas++)
+        for (int views = 0; views < 2;
+             views++) { /* all are declared dead in one view, or one after the other */
+            begin(replicas, 1, 2);
+            push(0, DENSE);
+            assert_true(pulled(1, DENSE) == 1);
+            apart(replicas, true);
+            for (unsigned s = 0; s < replicas; s++) {
+                world_server_gone(&t.w, s);
+                if (views || s + 1 == replicas)
+                    view_from(replicas);
+            }
+            push(0, DENSE);
+            pulls_in_vain(1, 2);
+            world_fini(&t.w);
+        }
+}
+
+/* The same, but the member that is left is one by a commit of which the others do not hear. */
+static void a_source_and_its_follower_read_by_the_target_s_lease(void **state)
+{
+    (void)state;
+    begin(2, 1, RING_NONE);
     push(0, DENSE);
+    struct migration_order m = migration_of(2, 2, MIGRATION_NO_LEVEL);
+    must_do(0, ORDER_MIGRATION_SOURCE, m);
+    must_do(2, ORDER_MIGRATION_TARGET, m);
+    must_do(0, ORDER_MIGRATION_PAUSE, m);
     assert_true(pulled(1, DENSE) == 1);
-    cut("s1", "s2", true);
-    pass(ENV_SEC);
-    part(true);
-    world_server_stop(&t.w, 1);
-    world_server_gone(&t.w, 1);
-    view_for_all_but_the_partial();
+    chain(0, 1, 2);
+    t.w.moved[2] = m.id;
+    for (unsigned s = 0; s < 3; s++)
+        t.w.chain_changed[s] = t.w.number + 1;
+    apart(2, true);
+    view_from(2);
+    pass(10 * ENV_SEC);
     world_server_gone(&t.w, 0);
-    view_for_all_but_the_partial();
+    world_server_gone(&t.w, 1);
+    view_from(2);
     push(0, DENSE);
     pulls_in_vain(1, 2);
     world_fini(&t.w);
@@ -679,7 +724,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_paused_source_reads_by_the_target_s_lease),
                                        cmocka_unit_test(a_stream_that_ended_has_given_a_lease),
                                        cmocka_unit_test(reads_go_on_when_the_target_answers),
-                                       cmocka_unit_test(a_member_between_has_given_a_lease),
+                                       cmocka_unit_test(two_that_are_cut_off_together_read_nothing),
+                                       cmocka_unit_test(a_source_and_its_follower_read_by_the_target_s_lease),
                                        cmocka_unit_test(a_member_that_leaves_acknowledges_nothing),
                                        cmocka_unit_test(the_gate_outlives_the_next),
                                        cmocka_unit_test(clocks_drift),

@@ -24,11 +24,12 @@
  *   partitions it has applied what came since (shard/applied_window.h). When a partition's owner changes,
  *   TAKE says so in the stream. So records pass from one origin to the other at the same place on all
  *   members.
- * - Gate. A shard serves while each next member has room, has what a promotion had to send again, and has
- *   answered a CHAIN_BEAT that was sent less than CHAIN_LEASE_MS ago. The time of sending counts: an owner
- *   that was stopped does not take old answers for new ones. A member that takes a dead owner's place waits
- *   CHAIN_LEASE_WAIT_MS after the last answer that it gave to any member before it. Until then the dead owner
- *   may still answer pulls. The difference covers clocks that run at different speeds.
+ * - Gate. A shard serves while each next member has room, and has what a promotion had to send again. Each
+ *   member of a chain that it owns must have answered a CHAIN_BEAT that was sent less than CHAIN_LEASE_MS ago,
+ *   because each may take its place. So it has a stream to each, on which the farther ones get beats only. The
+ *   time of sending counts: an owner that was stopped does not take old answers for new ones. A member that
+ *   takes a dead owner's place waits CHAIN_LEASE_WAIT_MS after the last answer that it gave to any member before
+ *   it. Until then the dead owner may still answer pulls. The difference covers clocks that run at different speeds.
  *
  * It must never know how the scheduler forms chains (ring/chains.h), or what a row holds. One lane owns all
  * of it. Tests: test/worker/test_chain_sim.c, test/worker/test_succession.c, the simulator. docs/FAULTS.md
@@ -96,13 +97,14 @@ struct chain_entry {
     _Alignas(8) uint8_t data[];
 };
 
-struct chain_stream { /* to the next member of some partitions */
+/* To the next member of some partitions, or to one behind it on partitions that are ours. */
+struct chain_stream {
     struct chain_stream *next;
     struct shard *shard;
     struct chain_name to;
     uint64_t incarnation;
     uint32_t generation;
-    uint64_t partitions[CHAIN_WORDS];
+    uint64_t partitions[CHAIN_WORDS];              /* of which it is the next member */
     uint64_t some[RING_REPLICAS_MAX][CHAIN_WORDS]; /* where it has tables of [index] replicas */
     struct connector *connector;
     struct van_conn *conn;
@@ -178,7 +180,6 @@ struct chain {
     struct chain_origin *origin_of[RING_PARTITIONS]; /* NULL: not followed */
     uint64_t mine[CHAIN_WORDS];                      /* owned */
     int8_t level[RING_PARTITIONS];       /* our place in the chain, by the view; 0: owner, -1: none */
-    uint64_t second_at[RING_PARTITIONS]; /* since when no member is between the owner and us; 0: one is */
     uint16_t next[RING_PARTITIONS];      /* the member after us, by the view; or RING_NONE */
     uint8_t next_level[RING_PARTITIONS]; /* at this level */
     uint64_t runs[CHAIN_WORDS];          /* where these begin to differ: shard->runs of that view */

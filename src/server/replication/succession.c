@@ -20,19 +20,6 @@ static struct chain_name own_name(const struct chain *c)
     return (struct chain_name){.node = c->shard->config.node, .shard = (uint16_t)c->shard->config.index};
 }
 
-/* Sets second_at on partitions that share one chain. */
-static void seconds(struct chain *c, unsigned first, unsigned end)
-{
-    uint64_t now = lane_now(c->shard->lane);
-    int level = c->level[first], above = level - 1;
-    while (above > 0 && c->shard->view->chains.level[above].owner[first] == RING_NONE)
-        above--;
-    if (level && above) /* at level 0 it stays: the promotion reads it */
-        memset(c->second_at + first, 0, (end - first) * sizeof *c->second_at);
-    for (unsigned a = first; a < end && level && !above; a++)
-        c->second_at[a] = c->second_at[a] ? c->second_at[a] : now;
-}
-
 /* Sets our level in each partition's chain, and the next member. */
 static void places(struct chain *c)
 {
@@ -56,7 +43,6 @@ static void places(struct chain *c)
         memset(c->next_level + first, after, end - first);
         for (unsigned a = first; a < end; a++)
             c->next[a] = next;
-        seconds(c, first, end);
     }
 }
 
@@ -91,47 +77,60 @@ static void stream_tables(const struct chain *c, struct chain_stream *st)
     }
 }
 
+/* Which shards are behind us: our next members, and on partitions that we own all members, because each may take our
+ * place and gives the lease for it. */
+static void members_behind(const struct chain *c, bool behind[VIEW_SHARDS_MAX])
+{
+    const struct ring_chains *chains = &c->shard->view->chains;
+    memset(behind, 0, VIEW_SHARDS_MAX * sizeof *behind);
+    for (partition_set_runs(a, end, c->runs)) {
+        if (c->next[a] != RING_NONE)
+            behind[c->next[a]] = true;
+        for (uint8_t level = 1; !c->level[a] && level <= chains->replicas && !MUTANT(lease_of_next_only);
+             level++)
+            if (chains->level[level].owner[a] != RING_NONE)
+                behind[chains->level[level].owner[a]] = true;
+    }
+}
+
 /* Closes streams that have lost a partition: their entries go to the new next members. */
 /* True: some of these entries must be acknowledged before the shard serves. */
 static bool streams_update(struct chain *c, struct queue *entries)
 {
     struct shard *s = c->shard;
-    bool has_stream[VIEW_SHARDS_MAX] = {false}, gated = false;
+    bool behind[VIEW_SHARDS_MAX], gated = false;
+    members_behind(c, behind);
     for (struct chain_stream *st = c->streams, *following; st; st = following) {
         uint64_t partitions[CHAIN_WORDS];
         unsigned index;
-        bool lost = false, any = false, alive = lives(s->view, st->to, st->incarnation, &index);
+        bool lost = false, alive = lives(s->view, st->to, st->incarnation, &index);
         following = st->next;
         if (st->migration_source)
             continue;
         next_partitions(c, alive ? index : RING_NONE, partitions);
-        for (unsigned i = 0; i < CHAIN_WORDS; i++) {
+        for (unsigned i = 0; i < CHAIN_WORDS; i++)
             lost |= (st->partitions[i] & ~partitions[i]) != 0;
-            any |= partitions[i] != 0;
-        }
-        if (!any || (lost && st->count)) {
+        if (!alive || !behind[index] || (lost && st->count)) {
             gated |= st->acked < st->gate;
             chain_stream_close(c, st, entries);
             continue;
         }
         memcpy(st->partitions, partitions, sizeof partitions);
         stream_tables(c, st);
-        has_stream[index] = true;
+        behind[index] = false;
     }
-    for (partition_set_runs(a, end, c->runs)) {
-        unsigned next = c->next[a];
-        if (next >= s->view->shards_count || has_stream[next])
+    for (unsigned index = 0; index < s->view->shards_count; index++) {
+        if (!behind[index])
             continue;
-        struct chain_name to = name_of(s->view, next);
+        struct chain_name to = name_of(s->view, index);
         const struct view_node *node = view_node(s->view, to.node);
         struct chain_stream *st = node ? chain_stream_open(c, node, to) : NULL;
-        if (!st)
+        if (!st) {
             chain_fail(c, err_memory(sizeof *st));
-        has_stream[next] = true;
-        if (st) {
-            next_partitions(c, next, st->partitions);
-            stream_tables(c, st);
+            continue;
         }
+        next_partitions(c, index, st->partitions);
+        stream_tables(c, st);
     }
     return gated;
 }
@@ -377,28 +376,21 @@ void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
     }
 }
 
-/* How long a dead owner of partitions that are ours now may answer pulls: it may be cut off and not know of
- * its death. 0: no owner died; one that lives has paused for the migration before this view. Its lease comes
- * from the next member in its own view. That is this shard, which knows its last answer (forget_gone), or a
- * member between, which may have answered until we learned that it is gone. */
-static uint64_t dead_owner_reads(const struct chain *c, const struct change *change)
+/* Has an owner died whose partitions are ours now? It may be cut off, not know of its death, and answer pulls until its
+ * lease is over. One that lives has paused for the migration before this view. */
+static bool owner_died(const struct chain *c, const struct change *change)
 {
     unsigned index;
-    uint64_t until = 0, now = lane_now(c->shard->lane);
     for (partition_set_each(a, change->promoted)) {
         const struct chain_origin *o = c->origin_of[a];
-        if (!o || lives(c->shard->view, o->name, o->incarnation, &index))
-            continue;
-        uint64_t since = c->second_at[a] ? c->second_at[a] : now;
-        if (MUTANT(second_since_ever))
-            since = 1;
-        until = since + CHAIN_LEASE_WAIT_MS * ENV_MS > until ? since + CHAIN_LEASE_WAIT_MS * ENV_MS : until;
+        if (o && !lives(c->shard->view, o->name, o->incarnation, &index))
+            return true;
     }
-    return until;
+    return false;
 }
 
-/* until: of dead_owner_reads. Every answer that this shard gave counts, whichever member asked. */
-static void forget_gone(struct chain *c, uint64_t until)
+/* Every answer that this shard gave counts, whichever member asked. */
+static void forget_gone(struct chain *c, bool died)
 {
     unsigned index;
     for (struct chain_source *source = c->sources, *next; source; source = next) {
@@ -409,13 +401,9 @@ static void forget_gone(struct chain *c, uint64_t until)
         if (!MUTANT(old_epoch_accepted))
             follow_forget(c, source);
     }
-    if (until && c->leased_until > until)
-        until = c->leased_until;
-    if (until > c->wait_until && !MUTANT(promoted_serves_at_once) && !MUTANT(lease_not_awaited))
-        c->wait_until = until;
-    for (partition_set_runs(a, end, c->runs))
-        if (partition_set_has(c->mine, a))
-            memset(c->second_at + a, 0, (end - a) * sizeof *c->second_at);
+    if (died && c->leased_until > c->wait_until && !MUTANT(promoted_serves_at_once) &&
+        !MUTANT(lease_not_awaited))
+        c->wait_until = c->leased_until;
     for (struct chain_origin *o = c->origins, *next; o; o = next) {
         next = o->next;
         if (!o->partitions)
@@ -438,7 +426,7 @@ void chain_succeed(struct chain *c)
     migration_view_changed(c);
     bool gated = streams_update(c, &entries);
     roles(c, before, runs, &change);
-    uint64_t until = change.promotes ? dead_owner_reads(c, &change) : 0; /* before the records change owner */
+    bool died = change.promotes && owner_died(c, &change); /* before the records change owner */
     if (MUTANT(promoted_without_resend) && change.promotes)
         for (struct qnode *node; (node = queue_pop(&entries));)
             chain_entry_free(container_of(node, struct chain_entry, node));
@@ -467,7 +455,7 @@ void chain_succeed(struct chain *c)
         chain_shed(c, change.farther);
     bereave(c, change.bereft);
     restart_empty(c, change.bereft);
-    forget_gone(c, until);
+    forget_gone(c, died);
     for (struct chain_source *source = c->sources; source; source = source->next) {
         source->again = true; /* the messages that came before our view */
         follow_ack(source);
