@@ -11,12 +11,12 @@ struct blocking_job_ops {
     void (*destroy)(struct blocking_jobs *blocking_jobs);
 };
 
-/* What both kinds embed. */
+/* The real and the simulated kind embed this. */
 struct blocking_jobs {
     const struct blocking_job_ops *ops;
 };
 
-/* Works, and posts the end. */
+/* Runs the job and posts its end. */
 void blocking_job_do(struct blocking_job *blocking_job);
 
 extern const struct blocking_job_ops real_blocking_job_ops;

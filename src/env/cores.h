@@ -1,5 +1,5 @@
-/* How many processors this process may use, by affinity and the CPU quota of its cgroup. Knows no lane.
- * Tests: test/env/test_lane.c. */
+/* How many processors this process may use, by affinity and the CPU quota of its cgroup. This module
+ * never knows lanes. Tests: test/env/test_lane.c. */
 #ifndef ENV_CORES_H
 #define ENV_CORES_H
 

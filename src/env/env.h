@@ -1,7 +1,7 @@
 /*
- * The door to the world: clock and randomness. Real (env/real/real.c) or simulated (sim/env/sim.h). Nothing
- * else under src/ asks the system for time, random numbers, threads or files. An env outlives everything made
- * with it; its functions may be called from any thread. Tests: test/env/test_lane.c, test_sim.c.
+ * An environment: clock and randomness, real (env/real/real.c) or simulated (sim/env/sim.h). Only src/env
+ * and src/van ask the system for time, random numbers, threads or files. An env outlives everything made
+ * with it. Any thread may call its functions. Tests: test/env/test_lane.c, test_sim.c.
  */
 #ifndef ENV_ENV_H
 #define ENV_ENV_H
@@ -18,9 +18,9 @@ struct env_ops {
     uint64_t (*now)(struct env *env);
     /* 64 random bits: from the kernel, or from the simulation's seed. */
     uint64_t (*random)(struct env *env);
-    /* How a lane of this env is started, woken, waited for and ended (env/lane.c only). */
+    /* How to start, wake, wait for and end a lane of this env (env/lane.c only). */
     const struct lane_ops *lanes;
-    /* Blocking functions run beside the lanes (env/blocking_job.c only). */
+    /* How to run blocking functions beside the lanes (env/blocking_job.c only). */
     const struct blocking_job_ops *blocking_jobs;
 };
 

@@ -15,7 +15,7 @@
 
 enum { FILE_BUFFER = 1 << 20 };
 
-static struct fs *chosen; /* NULL: the kernel's */
+static struct fs *chosen; /* NULL: the kernel's files */
 
 void file_use(struct fs *fs)
 {
@@ -27,7 +27,7 @@ static struct fs *files(void)
     return chosen ? chosen : fs_real();
 }
 
-/* Bytes on their way to a file. */
+/* A buffer of bytes that will be written to a file. */
 struct sink {
     struct fs_file *file;
     size_t held;
@@ -41,7 +41,7 @@ struct file_out {
 
 struct file_spool {
     struct sink sink;
-    struct fs_file *back; /* for reading; its name is gone */
+    struct fs_file *back; /* for reading; its name is removed */
     uint64_t bytes, taken;
 };
 
@@ -76,7 +76,7 @@ static paramo_err directory_of(const char *path, char directory[FS_PATH_MAX])
     return PARAMO_OK;
 }
 
-/* A new file of a random name beside path. */
+/* Creates a file with a random name in the folder of path. */
 static paramo_err create_beside(const char *path, char name[FS_PATH_MAX], struct fs_file **file)
 {
     char directory[FS_PATH_MAX];
@@ -203,7 +203,7 @@ void file_spool_close(struct file_spool *spool)
 
 /* ---- whole files --------------------------------------------------------------------------------------- */
 
-/* Where there is nothing to be mapped: a copy. */
+/* For an fs that cannot map files: a copy. */
 static paramo_err file_copy(const char *path, const void **data, size_t *len)
 {
     struct writer w = {0};

@@ -1,7 +1,8 @@
 /*
- * Files that are written whole or not at all, and spools. A file_out is written beside its final name and
- * takes it over in file_out_commit, after its bytes are on the disk; a crash, an error or file_out_abort
- * leaves what was there before. Blocking: never on a lane. One thread per file. Tests: test/env/test_file.c.
+ * Files that are written whole or not at all, and spools. A file_out is written under a temporary name and
+ * gets its final name in file_out_commit, after its bytes are on the disk. After a crash, an error or
+ * file_out_abort the old file is still there. The functions block: never call them on a lane. One thread per
+ * file. Tests: test/env/test_file.c.
  */
 #ifndef ENV_FILE_H
 #define ENV_FILE_H
@@ -15,26 +16,26 @@
 struct file_out;
 struct file_spool;
 
-/* From here on files are this fs's (NULL: the kernel's), until it is called again; what is open or mapped
- * belongs to the one it was made with. For simulations, which have one thread. */
+/* Uses this fs (NULL: the kernel's) from now on. Files that are open or mapped belong to the fs that they
+ * were made with. For simulations, which have one thread. */
 void file_use(struct fs *fs);
 
-/* IO names path and cause. */
+/* The message of IO names the path and the cause. */
 MUST_USE paramo_err file_out_open(const char *path, struct file_out **out);
-/* Appends; buffered. */
+/* Appends to a buffer. */
 MUST_USE paramo_err file_out_write(struct file_out *out, const void *data, size_t len);
-/* Appends all that is in the spool, which is then empty. */
+/* Appends the spool's bytes. The spool is empty afterwards. */
 MUST_USE paramo_err file_out_append_spool(struct file_out *out, struct file_spool *spool);
-/* Syncs file and directory and renames; frees out in any case. */
+/* Syncs the file, renames it and syncs the folder. Frees out in any case. */
 MUST_USE paramo_err file_out_commit(struct file_out *out);
 void file_out_abort(struct file_out *out); /* NULL is allowed */
 
-/* A temporary file without a name, in the directory of path. */
+/* A temporary file without a name, in the folder of path. */
 MUST_USE paramo_err file_spool_open(const char *path, struct file_spool **spool);
 MUST_USE paramo_err file_spool_write(struct file_spool *spool, const void *data, size_t len);
 void file_spool_close(struct file_spool *spool); /* NULL is allowed */
 
-/* A whole regular file, mapped for reading. NOT_FOUND, IO. An empty file has data NULL. */
+/* Maps a whole regular file for reading. NOT_FOUND, IO. data is NULL for an empty file. */
 MUST_USE paramo_err file_map(const char *path, const void **data, size_t *len);
 void file_unmap(const void *data, size_t len);
 

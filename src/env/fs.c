@@ -25,7 +25,7 @@ paramo_err fs_join(const char *dir, const char *name, char path[FS_PATH_MAX])
     return PARAMO_OK;
 }
 
-/* The folder that path itself is in. */
+/* The folder that has path as an entry. */
 static paramo_err parent_of(const char *path, char parent[FS_PATH_MAX])
 {
     size_t len = strlen(path);
@@ -90,7 +90,7 @@ paramo_err fs_replace(struct fs *fs, const char *dir, const char *name, const vo
         return err;
     if (snprintf(temporary, sizeof temporary, "%s.tmp", path) >= FS_PATH_MAX)
         return err_set(PARAMO_E_TOO_LARGE, "the path is too long: %.64s...", path);
-    err = fs_unlink(fs, temporary); /* of an attempt that was cut short */
+    err = fs_unlink(fs, temporary); /* left by an attempt that did not end */
     if (err && err != PARAMO_E_NOT_FOUND)
         return err;
     err = fs_open(fs, temporary, FS_CREATE, &file);

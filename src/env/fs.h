@@ -1,12 +1,12 @@
 /*
- * Files for code that must survive a crash, and be tested in one: few operations, each a step that can fail,
- * stop half-way or be the last before a crash. fs_real is the kernel's; sim/env/simfs.h keeps files in
- * memory, with faults. What a rename, creation or removal did is durable after sync_dir of its directory,
- * bytes after sync of their file: nothing else is promised.
+ * Files for code that must survive a crash, and must be tested with crashes. There are few operations; each
+ * is a step that can fail, stop half-way or be the last before a crash. fs_real is the kernel's;
+ * sim/env/simfs.h keeps files in memory, with faults. A rename, creation or removal is durable after
+ * sync_dir of its folder, bytes after sync of their file. Nothing else is promised.
  *
- * Operations may block: never on a lane; env/blocking_job.h runs them beside it. One thread at a time for
- * each file; an fs itself takes any number. Errors are IO (NOT_FOUND where said) and name path and cause.
- * Never knows what files mean. Tests: test/env/test_fs.c.
+ * Operations may block: never call them on a lane; env/blocking_job.h runs them beside it. One thread at a
+ * time per file; any number of threads per fs. Errors are IO (NOT_FOUND where noted); their messages name
+ * path and cause. This module never knows what files mean. Tests: test/env/test_fs.c.
  */
 #ifndef ENV_FS_H
 #define ENV_FS_H
@@ -21,32 +21,33 @@ struct fs;
 struct fs_file;
 
 enum fs_mode {
-    FS_READ,   /* NOT_FOUND if it is not there */
-    FS_CREATE, /* for appending; it must not be there */
-    FS_LOCK    /* created if need be; nobody else has it open in this mode until close, or REFUSED */
+    FS_READ,   /* NOT_FOUND without such a file */
+    FS_CREATE, /* for appending; the file must not exist */
+    FS_LOCK    /* created if needed; locked until close. REFUSED: it is locked */
 };
 
 struct fs_ops {
     paramo_err (*open)(struct fs *fs, const char *path, enum fs_mode mode, struct fs_file **file);
-    /* Appends at least one byte, perhaps fewer than len. */
+    /* Appends at least one byte, but perhaps fewer than len. */
     paramo_err (*write)(struct fs_file *file, const void *data, size_t len, size_t *wrote);
-    /* Fewer than len only at the end. */
+    /* Reads fewer bytes than len only at the file's end. */
     paramo_err (*read)(struct fs_file *file, uint64_t at, void *data, size_t len, size_t *got);
     paramo_err (*size)(struct fs_file *file, uint64_t *size);
-    /* After an error the bytes may be lost although a later sync succeeds: write a new file. */
+    /* After an error the bytes may be lost even if a later sync succeeds: write a new file. */
     paramo_err (*sync)(struct fs_file *file);
     void (*close)(struct fs_file *file);
     paramo_err (*rename)(struct fs *fs, const char *from, const char *to);
-    /* NOT_FOUND if it is not there. */
+    /* NOT_FOUND without such a file. */
     paramo_err (*unlink)(struct fs *fs, const char *path);
-    /* OK if it is there already. */
+    /* OK if the folder exists already. */
     paramo_err (*make_dir)(struct fs *fs, const char *path);
-    /* REFUSED if anything of that name is there: of all who try, one makes it. */
+    /* REFUSED if anything has that name: of several callers one makes it. */
     paramo_err (*new_dir)(struct fs *fs, const char *path);
-    /* An empty one; NOT_FOUND. */
+    /* The folder must be empty. NOT_FOUND. */
     paramo_err (*remove_dir)(struct fs *fs, const char *path);
     paramo_err (*sync_dir)(struct fs *fs, const char *path);
-    /* Names of files and folders in it, in no order, without "." and "..". NOT_FOUND. */
+    /* Calls entry with the name of each file and folder in it, in no order, without "." and "..".
+     * NOT_FOUND. */
     paramo_err (*list)(struct fs *fs, const char *path, void (*entry)(void *arg, const char *name),
                        void *arg);
 };
@@ -59,7 +60,7 @@ struct fs_file {
     const struct fs_ops *ops;
 };
 
-/* The process's own, for ever. */
+/* The kernel's files. Never freed. */
 struct fs *fs_real(void);
 
 MUST_USE static inline paramo_err fs_open(struct fs *fs, const char *path, enum fs_mode mode,
@@ -116,18 +117,18 @@ MUST_USE static inline paramo_err fs_list(struct fs *fs, const char *path,
     return fs->ops->list(fs, path, entry, arg);
 }
 
-/* All of it, however many writes that takes. */
+/* Writes all bytes, with as many writes as needed. */
 MUST_USE paramo_err fs_write_all(struct fs_file *file, const void *data, size_t len);
 /* dir/name, or TOO_LARGE. */
 enum { FS_PATH_MAX = 1024 };
 MUST_USE paramo_err fs_join(const char *dir, const char *name, char path[FS_PATH_MAX]);
-/* Makes the folder if it is not there, and its name durable either way. */
+/* Makes the folder if it does not exist, and makes its name durable in any case. */
 MUST_USE paramo_err fs_keep_dir(struct fs *fs, const char *path);
-/* A whole small file into an empty writer (free it by writer_fini). NOT_FOUND; TOO_LARGE beyond max. */
+/* Reads a whole small file into an empty writer (free it with writer_fini). NOT_FOUND; TOO_LARGE beyond
+ * max. */
 MUST_USE paramo_err fs_load(struct fs *fs, const char *path, size_t max, struct writer *w);
-/* Puts a whole file at dir/name: written as name.tmp, synced, renamed, and the folder synced; what was there
- * is replaced. A crash at any step leaves the old file or the new one. After an error either is there, too,
- * and the caller cannot know which, but never a third. */
+/* Replaces the file dir/name: writes name.tmp, syncs it, renames it and syncs the folder. A crash at any step
+ * leaves the old file or the new one. So does an error, and the caller cannot know which. */
 MUST_USE paramo_err fs_replace(struct fs *fs, const char *dir, const char *name, const void *data,
                                size_t len);
 

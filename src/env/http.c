@@ -15,7 +15,7 @@ paramo_err http_create(struct http **http)
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The library brings dozens of others along: only who needs it loads it. */
+/* The library depends on dozens of others, so it is loaded only when it is needed. */
 struct curl_api {
     CURLcode (*global_init)(long flags);
     CURL *(*easy_init)(void);
@@ -31,9 +31,9 @@ struct curl_api {
 struct curl_http {
     struct http http;
     const struct curl_api *api;
-    CURL *curl; /* keeps its connections */
+    CURL *curl; /* keeps its connections open */
     struct curl_slist *headers;
-    struct writer *answer; /* of the present request */
+    struct writer *answer; /* of the current request */
     size_t answer_max;
     bool too_large;
     char text[CURL_ERROR_SIZE];
@@ -64,7 +64,7 @@ static paramo_err load(struct curl_api *api)
         return err_set(PARAMO_E_UNSUPPORTED, "this libcurl lacks a function: %s", dlerror());
     if (api->global_init(CURL_GLOBAL_ALL))
         return err_set(PARAMO_E_UNSUPPORTED, "libcurl does not start");
-    return PARAMO_OK; /* loaded until the process ends */
+    return PARAMO_OK; /* never unloaded */
 }
 
 static paramo_err curl_load(const struct curl_api **out)
@@ -155,7 +155,7 @@ paramo_err http_create(struct http **out)
     *h = (struct curl_http){.http.ops = &ops, .api = api, .curl = api->easy_init()};
     h->headers = api->slist_append(NULL, "Content-Type: application/json");
     struct curl_slist *more =
-        h->headers ? api->slist_append(h->headers, "Expect:") : NULL; /* no second trip */
+        h->headers ? api->slist_append(h->headers, "Expect:") : NULL; /* saves a round trip */
     bool set = h->curl && more && !api->setopt(h->curl, CURLOPT_HTTPHEADER, h->headers) &&
                !api->setopt(h->curl, CURLOPT_WRITEFUNCTION, on_data) &&
                !api->setopt(h->curl, CURLOPT_WRITEDATA, h) &&

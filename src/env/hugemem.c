@@ -13,7 +13,7 @@ static size_t round_up(size_t size, size_t to)
     return (size + to - 1) & ~(to - 1);
 }
 
-/* A mapping that begins at a multiple of HUGEMEM_CHUNK; bytes is one. */
+/* A mapping that begins at a multiple of HUGEMEM_CHUNK. bytes is a multiple as well. */
 static void *map_aligned(size_t bytes)
 {
     if (bytes > SIZE_MAX - HUGEMEM_CHUNK)
@@ -26,7 +26,7 @@ static void *map_aligned(size_t bytes)
         (void)munmap(raw, before);
     if (HUGEMEM_CHUNK - before)
         (void)munmap(raw + before + bytes, HUGEMEM_CHUNK - before);
-    (void)madvise(raw + before, bytes, MADV_HUGEPAGE); /* without it all is slower, but works */
+    (void)madvise(raw + before, bytes, MADV_HUGEPAGE); /* an error only costs speed */
     return raw + before;
 }
 
@@ -39,7 +39,7 @@ struct hugemem_chunk {
     char *memory;
     units_set used; /* a bit for each unit */
     unsigned live;  /* bits set */
-    unsigned run;   /* units of the longest free run, at most HUGEMEM_CLASSES: its list */
+    unsigned run;   /* units of the longest free run, at most HUGEMEM_CLASSES: names its list */
     struct hugemem_chunk *prev, *next;
 };
 
@@ -67,7 +67,7 @@ size_t hugemem_idle(const struct hugemem *m)
 
 /* ---- chunks ---- */
 
-/* Empty ones have a list of their own, so that they stay empty as long as others have room. */
+/* Empty chunks have their own list, so that they stay empty while others have room. */
 static struct hugemem_chunk **list_of(struct hugemem *m, const struct hugemem_chunk *c)
 {
     return c->live ? &m->lists[c->run] : &m->empty;
@@ -95,7 +95,7 @@ static void list_remove(struct hugemem *m, struct hugemem_chunk *c)
     m->empty_count -= c->live == 0;
 }
 
-/* Bits where a run of so many free units begins. What lies behind the last is not free. */
+/* The units where a run of so many free units begins, as bits. Units behind the last one count as used. */
 static units_set runs_of(const struct hugemem_chunk *c, unsigned units)
 {
     units_set runs = ~c->used;
@@ -148,7 +148,7 @@ static struct hugemem_chunk *add_chunk(struct hugemem *m)
     return c;
 }
 
-/* From the chunk that fits best, so that others become empty. */
+/* Takes a block from the chunk that fits best, so that other chunks become empty. */
 static void *from_chunk(struct hugemem *m, size_t size)
 {
     unsigned units = (unsigned)((size + HUGEMEM_UNIT - 1) / HUGEMEM_UNIT);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 enum {
-    BORROW_MAX = 8,    /* idle lanes that one thread has promised to run; more are woken instead */
-    BORROW_STEPS = 64, /* foreign steps a thread runs before it goes back to its own business */
+    BORROW_MAX = 8,    /* idle lanes that one thread has promised to run; it wakes further ones instead */
+    BORROW_STEPS = 64, /* foreign steps that a thread runs before it returns to its own work */
     GIVE_WAY = 8,      /* arbitrary: less than what one wake-up costs */
     MAIL_ROUNDS = 16 /* how often a holder that is leaving takes new mail before it wakes the lane's thread */
 };
@@ -93,7 +93,7 @@ static void timers_run(struct lane *lane)
     if (!lane->timers_count)
         return;
     uint64_t now = env_now(lane->env);
-    uint64_t armed_before = lane->timer_seq; /* one armed meanwhile waits for the next round */
+    uint64_t armed_before = lane->timer_seq; /* a timer armed from now on waits for the next round */
     while (lane->timers_count && lane->timers[1]->at <= now && lane->timers[1]->seq <= armed_before) {
         struct lane_timer *timer = lane->timers[1];
         lane_timer_cancel(lane, timer);
@@ -156,9 +156,9 @@ void lane_round(struct lane *lane)
     end_run(lane);
 }
 
-/* Completions run here, after the release: whoever becomes the completer runs them all, so they stay in order
- * and one at a time; who finds a completer leaves them to it. The completer looks again after it has stepped
- * down. */
+/* Completions run here, after the release. The thread that becomes the completer runs them all, so that
+ * they stay in order and run one at a time. Another thread leaves them to the completer. The completer
+ * checks again after it has stepped down. */
 static void completions_run(struct lane *lane)
 {
     while (!mailbox_empty(&lane->done_box)) {
@@ -178,7 +178,7 @@ static void completions_run(struct lane *lane)
     }
 }
 
-/* Releases the lane; its inbox is empty or someone is summoned. */
+/* Releases the lane. Then its inbox is empty, or a thread has been summoned. */
 static void lane_release(struct lane *lane)
 {
     for (unsigned rounds = 0;; rounds++) {
@@ -219,7 +219,8 @@ static void borrowed_run(void)
         if (steps >= BORROW_STEPS) {
             lane->ops->wake(lane);
         } else if (lane_acquire(lane)) {
-            /* Who else has acquired it since has found our mail (it takes the inbox after the state). */
+            /* A thread that has acquired the lane since has found our mail: it takes the inbox after the
+             * state. */
             inbox_run(lane);
             lane_release(lane);
         }
@@ -250,7 +251,7 @@ bool lane_enter(struct lane *lane)
     return true;
 }
 
-/* The lane is idle and has mail: finds somebody to run it. Takes over the caller's count in lane->inside. */
+/* The lane is idle and has mail: finds a thread to run it. Takes over the caller's count in lane->inside. */
 static void summon(struct lane *lane)
 {
     bool may = self.held ? !(self.held->flags & LANE_NO_BORROW) : self.leaving != 0;
@@ -381,7 +382,7 @@ void lane_destroy(struct lane *lane)
                 atomic_load(&lane->state) == LANE_IDLE)
                 break;
         }
-        (void)sched_yield(); /* a borrower is on its way out: a few instructions */
+        (void)sched_yield(); /* a borrower is leaving: that takes a few instructions */
     }
     lane->ops->fini(lane);
     free(lane->timers);

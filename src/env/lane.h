@@ -1,9 +1,8 @@
 /*
- * A lane: what drives single-threaded state machines. It has an inbox, timers, descriptors to poll, and the
- * right to run, which one thread holds at a time. Its own thread usually does; a thread that waits
- * (lane_wait) drives it instead, and a thread that posts to an idle lane from inside another lane's step runs
- * it after its own step has returned (docs/THREADS.md). docs/THREADS.md has the states and the proof that no
- * wake-up is lost.
+ * A lane drives single-threaded state machines. It has an inbox, timers, descriptors to poll, and the right
+ * to run, which one thread holds at a time. Usually that is its own thread. A thread that waits (lane_wait)
+ * drives the lane instead. A thread that posts to an idle lane from inside another lane's step runs it after
+ * its own step has returned. docs/THREADS.md has the states and the proof that no wake-up is lost.
  *
  *            post                     enter / thread / borrower (compare-and-swap)
  *     IDLE ---------> someone summoned -------------------------> RUNNING --post--> RUNNING_MAIL
@@ -24,8 +23,8 @@
 #include "base/queue.h"
 #include "env/env.h"
 
-/* A task is run once per post; its memory is the poster's and is free again when run is called. It must not
- * be posted again before that. */
+/* A task runs once per post. The poster owns its memory and may reuse it as soon as run is called. It
+ * must not be posted again before that. */
 struct lane_task {
     struct qnode node;
     void (*run)(struct lane_task *task);
@@ -45,18 +44,18 @@ struct lane_source {
     uint32_t events;
     void (*ready)(struct lane_source *source, uint32_t events);
     bool dead;  /* removed during the current round: its pending event is dropped */
-    bool quiet; /* only wakes: what it announces is counted as work by who finds it (a hook) */
+    bool quiet; /* only wakes the lane: the hook counts the work that it finds */
     struct qnode node;
 };
 
-/* What must be asked in every round, since a descriptor alone does not tell (a transport that is polled);
- * real environments only, one for a lane. Both are called on the lane. docs/THREADS.md says why no wake-up is
- * lost. */
+/* A hook is called in every round, for a transport that must be polled because a descriptor alone does
+ * not show its events. Real environments only; one hook per lane. Both functions are called on the lane.
+ * docs/THREADS.md says why no wake-up is lost. */
 struct lane_hook {
     /* Once a round, after the descriptors; true if something was handled. */
     bool (*progress)(struct lane_hook *hook);
-    /* Before the lane's driver sleeps: true if whatever comes from now on makes one of the lane's quiet
-     * sources ready, or a timer of the lane is set for it; false: another round comes first. */
+    /* Called before the lane's driver sleeps. True: each later event makes one of the lane's quiet
+     * sources ready, or is covered by a timer of the lane. False: the driver makes another round first. */
     bool (*arm)(struct lane_hook *hook);
 };
 
@@ -66,10 +65,10 @@ enum lane_flags {
     LANE_NO_SPIN = 2 /* never polls before it sleeps */
 };
 
-/* In a real environment starts the lane's thread. */
+/* A real environment starts the lane's thread. */
 MUST_USE paramo_err lane_create(struct env *env, const char *name, unsigned flags, struct lane **lane);
-/* Stops and joins the thread, runs what is still in the inbox, frees. No source may be left, no other thread
- * inside; not on a lane. */
+/* Stops and joins the thread, runs what is still in the inbox, and frees the lane. No source may be left,
+ * and no other thread may be inside. Not on a lane. */
 void lane_destroy(struct lane *lane);
 
 struct env *lane_env(struct lane *lane);
@@ -77,20 +76,21 @@ const char *lane_name(const struct lane *lane);
 uint64_t lane_now(struct lane *lane);
 /* True if the calling thread holds this lane. */
 bool lane_held(const struct lane *lane);
-/* Any thread: tasks, timers and events handled so far, and whether something waits to be handled. */
+/* Any thread: the number of tasks, timers and events handled so far, and whether something waits to be
+ * handled. */
 void lane_progress(struct lane *lane, uint64_t *handled, bool *waiting);
 /* True if the calling thread holds any lane or is inside a completion: it must not wait. */
 bool lane_inside(void);
 
 /* Any thread. */
 void lane_post(struct lane *lane, struct lane_task *task);
-/* Takes the lane if it is idle (the inbox is drained first, so that what was posted earlier comes earlier).
- * Never blocks, never succeeds inside a step. */
+/* Takes the lane if it is idle, and drains the inbox first, so that earlier posts run earlier. Never
+ * blocks, and never succeeds inside a step. */
 bool lane_enter(struct lane *lane);
 void lane_leave(struct lane *lane);
 
-/* On the lane. Arming an armed timer moves it. Timers that are due at the same time fire in the order of
- * arming. */
+/* On the lane. Arming an armed timer changes its time. Timers that are due at the same time fire in the
+ * order of arming. */
 MUST_USE paramo_err lane_timer_arm(struct lane *lane, struct lane_timer *timer, uint64_t at);
 void lane_timer_cancel(struct lane *lane, struct lane_timer *timer);
 
@@ -100,37 +100,36 @@ MUST_USE paramo_err lane_source_add(struct lane *lane, struct lane_source *sourc
 MUST_USE paramo_err lane_source_change(struct lane *lane, struct lane_source *source, uint32_t events);
 void lane_source_remove(struct lane *lane, struct lane_source *source);
 
-/* On the lane; NULL takes it away. */
+/* On the lane. NULL removes the hook. */
 void lane_hook_set(struct lane *lane, struct lane_hook *hook);
 struct lane_hook *lane_hook(const struct lane *lane);
 
-/* On the lane: run at the end of this round, before the lane is released (flushing what gathered, freeing).
- */
+/* On the lane: runs the task at the end of this round, before the lane is released (to flush, or to free). */
 void lane_at_end(struct lane *lane, struct lane_task *task);
-/* On the lane: run after the lane is released; those of one lane one at a time, in this order. In one,
- * lane_inside() is true, and requests may be issued. */
+/* On the lane: runs the task, a completion, after the lane is released. Completions of one lane run one
+ * at a time, in this order. Inside one lane_inside() is true, and requests may be issued. */
 void lane_complete(struct lane *lane, struct lane_task *task);
-/* Any thread, after it has handed something to the lane that completes by a callback. While another thread is
- * in the middle of this lane's completions it gives that one the processor, for a bounded number of times: a
- * thread that each callback wakes anew, for the one place that it has made, would cost two wake-ups for each.
- */
+/* Any thread, after it has handed the lane something that completes by a callback. While another thread
+ * runs this lane's completions, the caller yields the processor to it, a bounded number of times.
+ * Otherwise each callback would wake a thread for one free place, at two wake-ups per callback. */
 void lane_give_way(struct lane *lane);
-/* Around callbacks that a thread runs outside of any lane: lane_inside() is true between the two. Any thread;
- * they nest. */
+/* Called around callbacks that a thread runs outside of any lane: lane_inside() is true between the two. Any
+ * thread. The calls nest. */
 void lane_callbacks_begin(void);
 void lane_callbacks_end(void);
-/* On the lane: what a waiter waits for may have become true. */
+/* On the lane: the condition of a waiter may have become true. */
 void lane_notify(struct lane *lane);
 
-/* Any thread. Between the two something is to come for which nobody waits in lane_wait, and which is not to
- * be late: a real lane's thread watches the descriptors then, also while callers come and go. The first is
- * called before what it speaks of is handed to the lane; they may be counted in any order. */
+/* Any thread. Between the two calls the lane expects an event for which no thread waits in lane_wait, and
+ * which must not be late. A real lane's thread then watches the descriptors, even while callers come and
+ * go. Call lane_expect before handing the lane the request whose answer is expected. The calls may be
+ * counted in any order. */
 void lane_expect(struct lane *lane);
 void lane_expected(struct lane *lane);
 
-/* Drives the lane, or waits for whoever does, until done(arg) is true. done is called without the lane: it
- * reads atomics. TIMEOUT at the deadline (lane_now's clock); IN_CALLBACK if lane_inside(). Any number of
- * threads. */
+/* Drives the lane, or waits for the thread that does, until done(arg) is true. done is called without the
+ * lane, so it reads atomics. TIMEOUT at the deadline (lane_now's clock); IN_CALLBACK if lane_inside().
+ * Any number of threads. */
 MUST_USE paramo_err lane_wait(struct lane *lane, bool (*done)(void *arg), void *arg, uint64_t deadline);
 
 #endif

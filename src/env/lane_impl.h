@@ -15,25 +15,25 @@ enum lane_state { LANE_IDLE, LANE_RUNNING, LANE_RUNNING_MAIL };
 
 struct lane_ops {
     paramo_err (*start)(struct lane *lane);
-    /* Joins the thread; afterwards the lane is still run by lane_destroy until it is empty. */
+    /* Joins the thread. Afterwards lane_destroy runs the lane until it is empty. */
     void (*stop)(struct lane *lane);
     void (*fini)(struct lane *lane);
-    /* Somebody must run the lane soon: it is idle and has mail. Any thread. */
+    /* The lane is idle and has mail: makes a thread run it soon. Any thread. */
     void (*wake)(struct lane *lane);
-    /* On the lane: handle descriptors that are ready, without waiting. */
+    /* On the lane: handles the descriptors that are ready, without waiting. */
     void (*poll)(struct lane *lane);
-    /* A caller from outside has taken the lane (lane_enter). May be NULL. */
+    /* A caller has taken the lane with lane_enter. May be NULL. */
     void (*entered)(struct lane *lane);
-    /* The lane was just released; next is its earliest timer; notify: waiters should look again. */
+    /* The lane was just released. next: its earliest timer; notify: waiters should check again. */
     void (*released)(struct lane *lane, uint64_t next, bool notify);
-    /* True if a thread in a step may run this lane after it (lane_post's summons). */
+    /* True: a thread in a step may run this lane after the step (summon in lane.c). */
     bool borrow;
     paramo_err (*wait)(struct lane *lane, bool (*done)(void *arg), void *arg, uint64_t deadline);
 };
 
 struct spin {
     uint64_t budget;   /* ns to poll before sleeping */
-    unsigned cooldown; /* sleeps until polling is tried again */
+    unsigned cooldown; /* sleeps before polling is tried again */
 };
 
 struct lane {
@@ -45,12 +45,12 @@ struct lane {
     _Atomic int state;           /* enum lane_state */
     struct mailbox inbox;        /* any thread posts */
     struct mailbox done_box;     /* completions: posted on the lane, taken by the completer */
-    atomic_bool completing;      /* somebody is the completer */
+    atomic_bool completing;      /* a thread is the completer */
     atomic_uint inside;          /* posters and borrowers that hold a pointer to the lane */
     _Atomic uint64_t next_timer; /* published at release; UINT64_MAX: none */
-    atomic_int expects;          /* what is to come without being waited for (lane_expect) */
-    atomic_uint expected;        /* ... ever */
-    _Atomic uint64_t work;       /* tasks, timers and events handled: tells polling from idling */
+    atomic_int expects;          /* events expected without a waiter (lane_expect) */
+    atomic_uint expected;        /* ... since the start */
+    _Atomic uint64_t work;       /* tasks, timers and events handled: shows whether polling pays */
 
     /* owned by the holder of the lane */
     struct queue at_end;
@@ -65,18 +65,18 @@ struct lane {
             int epoll_fd, wake_fd, park_fd;
             pthread_t thread;
             atomic_bool stop;
-            atomic_bool hooked;  /* the lane has a hook: it must be armed before anyone sleeps */
+            atomic_bool hooked;  /* the lane has a hook, which must be armed before a thread sleeps */
             atomic_int sleepers; /* threads inside epoll_wait */
             atomic_bool parked;  /* the lane's thread sleeps on park_fd */
-            atomic_bool deep;    /* ... and no timeout will make it look for absent drivers */
-            atomic_bool led;     /* some waiting thread is the leader */
+            atomic_bool deep;    /* ... without a timeout to look for missing drivers */
+            atomic_bool led;     /* a waiting thread is the leader */
             atomic_bool leader_asleep;
             atomic_uint drivers;    /* threads in lane_wait */
-            atomic_uint sessions;   /* callers that took the lane or had to drive it, ever */
-            atomic_uint generation; /* futex: raised by notify and when the lead is free */
+            atomic_uint sessions;   /* callers that took the lane or drove it, since the start */
+            atomic_uint generation; /* futex: raised by notify, and when the lead becomes free */
             atomic_uint followers;
             _Atomic uint64_t sleep_until; /* the thread looks at the timers by then */
-            _Atomic uint64_t roused_for;  /* it is being woken for this time already, or UINT64_MAX */
+            _Atomic uint64_t roused_for;  /* it is already being woken for this time, or UINT64_MAX */
             struct spin thread_spin;      /* the thread's own */
             struct spin leader_spin;      /* the leader's */
         } real;
@@ -92,7 +92,7 @@ struct lane {
 
 /* Takes the lane if it is idle. */
 bool lane_acquire(struct lane *lane);
-/* On the lane: one round: inbox, timers, descriptors, what was left for the round's end. */
+/* On the lane: makes one round: inbox, timers, descriptors, tasks at the round's end. */
 void lane_round(struct lane *lane);
 
 #endif

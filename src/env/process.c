@@ -45,7 +45,7 @@ struct kept {
 
 const char *process_keep(const char *text)
 {
-    static _Atomic(struct kept *) first; /* only ever added to */
+    static _Atomic(struct kept *) first; /* entries are only added */
     for (struct kept *k = atomic_load(&first); k; k = k->next)
         if (strcmp(k->text, text) == 0)
             return k->text;
@@ -55,8 +55,8 @@ const char *process_keep(const char *text)
         return NULL;
     memcpy(k->text, text, len);
     k->next = atomic_load(&first);
-    while (!atomic_compare_exchange_weak(&first, &k->next,
-                                         k)) /* another may keep the same text meanwhile: twice */
+    while (
+        !atomic_compare_exchange_weak(&first, &k->next, k)) /* another thread may add the same text: twice */
         ;
     return k->text;
 }
@@ -80,7 +80,7 @@ void event_signal(int fd)
 {
     uint64_t one = 1;
     ssize_t wrote = write(fd, &one, sizeof one);
-    (void)wrote; /* EAGAIN: the counter is full, so it is readable, which is what was wanted */
+    (void)wrote; /* EAGAIN: the counter is full, so the descriptor is readable already */
 }
 
 void event_drain(int fd)

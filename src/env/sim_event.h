@@ -1,6 +1,6 @@
 /*
- * An event of a simulated clock, as a lane of a simulation embeds it (env/lane_impl.h). What schedules and
- * fires it is in sim/env/sim.h: src/ never knows it. Tests: test/sim/test_sim.c.
+ * An event of a simulated clock, which a lane of a simulation embeds (env/lane_impl.h). sim/env/sim.h
+ * schedules and fires it; src/ never does. Tests: test/sim/test_sim.c.
  */
 #ifndef ENV_SIM_EVENT_H
 #define ENV_SIM_EVENT_H

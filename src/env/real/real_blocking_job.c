@@ -8,7 +8,7 @@
 struct real_blocking_jobs {
     struct blocking_jobs blocking_jobs;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t posted;
     struct queue waiting;
     bool stop;

@@ -1,15 +1,17 @@
 /*
  * How a real lane waits. Its thread sleeps in epoll_wait. A thread that waits for a request becomes the
- * lane's leader and sleeps in epoll_wait itself, so an answer wakes the thread that wants it; the lane's
- * thread then parks on another descriptor, first for PARK_NS at a time (while callers come and go it stays
- * there, and looks once after each), then, under one long wait, for good, until that leader leaves. Further
- * waiters follow: they sleep on a futex until the leader has news or leaves.
+ * lane's leader and sleeps in epoll_wait itself, so that an answer wakes the thread that needs it. The
+ * lane's thread then parks on another descriptor, first for PARK_NS at a time: while callers come and go it
+ * stays there, and checks once after each. During one long wait it parks without a timeout, until that
+ * leader leaves. Further waiters are followers: they sleep on a futex until the leader notifies them or
+ * leaves.
  *
- * While something is expected that nobody waits for (lane_expect), and until callers have come and gone once
- * without that, the lane's thread does not park but where a leader drives: it watches the descriptors itself.
+ * While an event is expected for which no thread waits (lane_expect), and until callers have come and gone
+ * once without such an event, the lane's thread parks only while a leader drives. Otherwise it watches the
+ * descriptors itself.
  *
- * Before it sleeps, a thread polls for a short time if that has paid before, and not if it was descheduled
- * while polling, which means that cores are not free.
+ * Before it sleeps, a thread polls for a short time if that has paid off before. It does not poll if it was
+ * descheduled while polling, which means that no core is free.
  */
 #include <assert.h>
 #include <errno.h>
@@ -30,10 +32,9 @@
 #include "env/process.h"
 #include "env/real/real_lane.h"
 
-/* How late the lane's thread may notice a timer, or that nobody drives any more, while callers come and go.
- */
+/* How late the lane's thread may notice a timer, or a lane without a driver, while callers come and go. */
 #define PARK_NS       (500 * ENV_US)
-#define PARK_SHALLOW  4 /* parks under one and the same wait before the thread parks for good */
+#define PARK_SHALLOW  4 /* parks during one wait before the thread parks without a timeout */
 #define SPIN_MIN_NS   (8 * ENV_US)
 #define SPIN_MAX_NS   (60 * ENV_US) /* a wake-up costs 45 us (measured, PERFORMANCE.md) */
 #define SPIN_GAP_NS   (40 * ENV_US) /* between two polls: the thread was descheduled */
@@ -47,7 +48,7 @@ static void real_wake(struct lane *lane)
         event_signal(lane->real.wake_fd);
     else if (atomic_load(&lane->real.parked))
         event_signal(lane->real.park_fd);
-    /* else: its thread or leader is awake and looks at the inbox before it sleeps */
+    /* else: its thread or leader is awake and checks the inbox before it sleeps */
 }
 
 static void futex_wake_all(atomic_uint *word)
@@ -61,8 +62,8 @@ static void futex_wait(atomic_uint *word, unsigned value, uint64_t ns)
     (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
 }
 
-/* The lane's thread must not sleep beyond the earliest timer. One signal is enough for each time: the thread
- * takes a while to wake, and requests that gather would each send one. */
+/* The lane's thread must not sleep beyond the earliest timer. One signal per time is enough: the thread
+ * takes a while to wake, and each of many requests would send one. */
 static void real_watch(struct lane *lane, uint64_t next)
 {
     if (next >= atomic_load(&lane->real.sleep_until) || next >= atomic_load(&lane->real.roused_for))
@@ -86,7 +87,7 @@ static void real_released(struct lane *lane, uint64_t next, bool notify)
     if (atomic_load(&lane->expects) > 0 && atomic_load(&lane->real.parked) &&
         !atomic_load(&lane->real.drivers))
         event_signal(lane->real.park_fd);
-    /* A leader that is awake looks at the timers itself before it sleeps, and real_wait does after it. */
+    /* A leader that is awake checks the timers itself before it sleeps, and real_wait does so after it. */
     if (!atomic_load(&lane->real.led) || atomic_load(&lane->real.leader_asleep))
         real_watch(lane, next);
 }
@@ -147,14 +148,14 @@ void lane_hook_set(struct lane *lane, struct lane_hook *hook)
     atomic_store(&lane->real.hooked, hook != NULL);
 }
 
-/* What a driver does last before it sleeps; false: it goes round again instead. It has counted itself among
- * the sleepers, so that whoever leaves the lane without having armed (real_wait) wakes it. */
+/* A driver's last step before it sleeps. False: it makes another round instead. It is counted among the
+ * sleepers already, so that a thread that leaves the lane without arming the hook (real_wait) wakes it. */
 static bool real_arm(struct lane *lane)
 {
     if (!atomic_load(&lane->real.hooked))
         return true;
     if (!lane_acquire(lane)) {
-        (void)sched_yield(); /* somebody is inside a step: after it there may be more to do */
+        (void)sched_yield(); /* a thread is inside a step: afterwards there may be more to do */
         return false;
     }
     bool armed = !lane->hook || lane->hook->arm(lane->hook);
@@ -162,7 +163,7 @@ static bool real_arm(struct lane *lane)
     return armed;
 }
 
-/* One acquisition with a full round; true if anything was handled. */
+/* Acquires the lane for a full round. True if anything was handled. */
 static bool real_turn(struct lane *lane)
 {
     uint64_t before = atomic_load_explicit(&lane->work, memory_order_relaxed);
@@ -173,7 +174,7 @@ static bool real_turn(struct lane *lane)
     return atomic_load_explicit(&lane->work, memory_order_relaxed) != before;
 }
 
-/* Mail that nobody is responsible for: the check of one who is about to sleep. */
+/* Is there mail that no thread will handle? Checked before sleeping. */
 static bool real_has_mail(struct lane *lane)
 {
     return !mailbox_empty(&lane->inbox) && atomic_load(&lane->state) == LANE_IDLE;
@@ -185,7 +186,7 @@ static bool never(void *arg)
     return false;
 }
 
-/* Polls for at most the budget; true if something came. */
+/* Polls for at most the budget. True if something came. */
 static bool real_spin(struct lane *lane, struct spin *spin, bool (*done)(void *), void *arg)
 {
     if (lane->flags & LANE_NO_SPIN)
@@ -215,7 +216,7 @@ static bool real_spin(struct lane *lane, struct spin *spin, bool (*done)(void *)
     return false;
 }
 
-/* Sleeps until a descriptor is ready, a wake, or `until`. The caller has announced itself and looked once
+/* Sleeps until a descriptor is ready, a wake-up, or `until`. The caller has announced itself and checked once
  * more. */
 static void real_sleep(struct lane *lane, uint64_t until)
 {
@@ -236,8 +237,8 @@ static void real_sleep(struct lane *lane, uint64_t until)
     }
 }
 
-/* Sleeps off the epoll set: deep until the timer `until`, or shallow for PARK_NS, which nobody need cut
- * short. */
+/* Sleeps without the epoll set: deep until the timer `until`, or shallow for PARK_NS, which needs no
+ * wake-up. */
 static void real_park(struct lane *lane, uint64_t until, bool deep)
 {
     struct lane *l = lane;
@@ -247,7 +248,7 @@ static void real_park(struct lane *lane, uint64_t until, bool deep)
     atomic_store(&l->real.parked, true);
     bool stay = !real_has_mail(l) && !atomic_load(&l->real.stop);
     if (!atomic_load(&l->real.drivers) && atomic_load(&l->expects) > 0)
-        stay = false; /* nobody else watches */
+        stay = false; /* no other thread watches */
     if (deep)
         stay = stay && atomic_load(&l->next_timer) >= until && atomic_load(&l->real.drivers);
     if (stay) {
@@ -283,7 +284,7 @@ static void *real_thread(void *arg)
         bool expects = atomic_load(&lane->expects) > 0 || atomic_load(&lane->expected) != expected;
         expected = atomic_load(&lane->expected);
         if (expects)
-            seen = sessions; /* callers that come and go for what this thread is to see to */
+            seen = sessions; /* callers come and go for events that this thread handles */
         if (drivers || sessions != seen) {
             parks = sessions != seen ? 0 : parks + 1;
             seen = sessions;
@@ -293,17 +294,17 @@ static void *real_thread(void *arg)
             bool deep = drivers && parks >= PARK_SHALLOW && next > now;
             real_park(lane, deep ? next : now + PARK_NS, deep);
             if (!atomic_load(&lane->real.drivers))
-                (void)real_turn(lane); /* callers come and go, and none waits for what has arrived */
+                (void)real_turn(lane); /* callers come and go, and none waits for the events that arrived */
             continue;
         }
         parks = 0;
         if (real_turn(lane))
             continue;
         if (atomic_load(&lane->state) != LANE_IDLE && expects) {
-            (void)sched_yield(); /* somebody is inside a step; then it is this thread's turn */
+            (void)sched_yield(); /* a thread is inside a step; then it is this thread's turn */
             continue;
         }
-        if (atomic_load(&lane->state) != LANE_IDLE) { /* a borrower is inside: what is ready is for it */
+        if (atomic_load(&lane->state) != LANE_IDLE) { /* a borrower is inside: it handles what is ready */
             real_park(lane, env_now(lane->env) + PARK_NS, false);
             continue;
         }
@@ -357,7 +358,7 @@ static paramo_err real_wait(struct lane *lane, bool (*done)(void *arg), void *ar
             real_watch(lane, atomic_load(&lane->next_timer));
             atomic_fetch_add(&lane->real.generation, 1);
             if (atomic_load(&lane->real.followers))
-                futex_wake_all(&lane->real.generation); /* one of them leads from here */
+                futex_wake_all(&lane->real.generation); /* one of them becomes the leader */
             continue;
         }
         unsigned generation = atomic_load(&lane->real.generation);
@@ -370,7 +371,8 @@ static paramo_err real_wait(struct lane *lane, bool (*done)(void *arg), void *ar
         if (atomic_load(&lane->real.deep) ||
             (atomic_load(&lane->real.parked) && atomic_load(&lane->expects) > 0))
             event_signal(lane->real.park_fd);
-        /* The thread may sleep since before this wait; what it had armed we have used up. */
+        /* The thread may have been asleep since before this wait, and this wait has used up what it had
+         * armed. */
         if (atomic_load(&lane->real.hooked) && atomic_load(&lane->real.sleepers))
             event_signal(lane->real.wake_fd);
     }
