@@ -55,8 +55,7 @@ const char *process_keep(const char *text)
         return NULL;
     memcpy(k->text, text, len);
     k->next = atomic_load(&first);
-    while (
-        !atomic_compare_exchange_weak(&first, &k->next, k)) /* another thread may add the same text: twice */
+    while (!atomic_compare_exchange_weak(&first, &k->next, k)) /* two threads may add the same text */
         ;
     return k->text;
 }

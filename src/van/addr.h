@@ -1,6 +1,6 @@
 /*
- * Internet addresses as text: "10.0.0.5:8000", "[::1]:8000", "host:8000", "*:8000" (to listen on all). Knows
- * sockets' address structures and nothing of connections. Tests: test/van/test_addr.c.
+ * Internet addresses as text: "10.0.0.5:8000", "[::1]:8000", "host:8000", "*:8000" (to listen on all). This
+ * module knows the address structures of sockets, but never connections. Tests: test/van/test_addr.c.
  */
 #ifndef VAN_ADDR_H
 #define VAN_ADDR_H
@@ -19,17 +19,17 @@ struct addr {
     socklen_t len;
 };
 
-/* What a name stands for, in the order to try. */
+/* The addresses of a name, in the order to try. */
 struct addr_list {
     struct addr addr[ADDR_LIST_MAX];
     unsigned count;
 };
 
-/* Splits "host:port"; host without brackets, "*" as it is. ADDRESS with the reason. */
+/* Splits "host:port". host has no brackets; "*" stays. ADDRESS with the reason. */
 MUST_USE paramo_err addr_split(const char *text, char host[ADDR_HOST_MAX], uint16_t *port);
-/* True if host is a literal address or "*". */
+/* True if host is a literal address or "*"; then *addr is that address. */
 bool addr_literal(const char *host, uint16_t port, struct addr *addr);
-/* Asks the system's resolver; may block for seconds. ADDRESS with its reason. */
+/* Asks the system's resolver, which may block for seconds. ADDRESS with the resolver's reason. */
 MUST_USE paramo_err addr_resolve(const char *host, uint16_t port, struct addr_list *list);
 void addr_format(const struct addr *addr, char text[ADDR_TEXT_MAX]);
 

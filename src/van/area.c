@@ -52,7 +52,7 @@ paramo_err area_open(const struct area_place *place, struct area *area)
     if (fd < 0)
         return err_errno(PARAMO_E_SYSTEM, errno, "the peer's shared memory: %s", path);
     paramo_err err = PARAMO_OK;
-    /* Only memory files have seals; they keep it from becoming shorter than what is mapped. */
+    /* Only memory files have seals. They keep the file from becoming shorter than the mapping. */
     int seals = fcntl(fd, F_GET_SEALS);
     if (fstat(fd, &st) || !S_ISREG(st.st_mode) || seals < 0 || !(seals & F_SEAL_SHRINK) ||
         st.st_size != BYTES || st.st_uid != geteuid())

@@ -1,8 +1,8 @@
 /*
- * Copying what another core will read and this one will not: with stores that go around the caches. A plain
- * store must first fetch the line from the other core's cache, some 25 ns each on our machine, which holds a
- * ring of shared memory to 2.5 GB/s; around the caches it is 18 (docs/PERFORMANCE.md). Where there are no
- * such stores it is memcpy. Tests: test/van/test_area.c.
+ * Copies bytes that another core will read and this one will not, with stores that bypass the caches. A
+ * plain store must first fetch the line from the other core's cache, about 25 ns each (measured), which
+ * limits a ring of shared memory to 2.5 GB/s; with bypassing stores it reaches 18 GB/s
+ * (docs/PERFORMANCE.md). Processors without such stores use memcpy. Tests: test/van/test_area.c.
  */
 #ifndef VAN_COPY_H
 #define VAN_COPY_H
@@ -32,7 +32,7 @@ static inline void copy_away(uint8_t *to, const uint8_t *from, size_t len)
             _mm_stream_si128((__m128i *)(void *)(to + at + i * STEP), part[i]);
     }
     memcpy(to + at, from + at, len - at);
-    _mm_sfence(); /* they are not ordered with what announces them */
+    _mm_sfence(); /* these stores are not ordered with the store that announces them */
 }
 #else
 static inline void copy_away(uint8_t *to, const uint8_t *from, size_t len)

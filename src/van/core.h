@@ -1,6 +1,7 @@
 /*
- * What the van implementations share: the header on the wire, the base of vans and connections, the delivery
- * of a frame. Included by src/van and test/van only. Knows no transport. Tests: test/van/test_van.c.
+ * What the van implementations share: the header on the wire, the base of vans and connections, and the
+ * delivery of a frame. Only src/van and test/van include it. It never knows transports. Tests:
+ * test/van/test_van.c.
  */
 #ifndef VAN_CORE_H
 #define VAN_CORE_H
@@ -10,10 +11,10 @@
 struct van_header {
     uint8_t head[VAN_HEAD];
     uint64_t len[VAN_SEGS];
-    uint64_t padded; /* bytes that follow the header */
+    uint64_t padded; /* bytes behind the header */
     unsigned nseg;
     uint8_t class;
-    bool own; /* a message between two vans: never given to a user */
+    bool own; /* a message between two vans, never delivered to a user */
 };
 
 static inline uint64_t van_padded(uint64_t len)
@@ -22,9 +23,9 @@ static inline uint64_t van_padded(uint64_t len)
 }
 
 void van_header_encode(const struct van_frame *frame, uint8_t out[VAN_HEADER_BYTES]);
-/* The header of a van's own frame, with one segment. */
+/* Encodes the header of a van's own frame, with one segment. */
 void van_own_header_encode(uint64_t len, uint8_t out[VAN_HEADER_BYTES]);
-/* Are these the first bytes of a header, perhaps not all of it? PROTOCOL: no. */
+/* Checks the first bytes of a header, which may be incomplete. PROTOCOL: they are not a header. */
 MUST_USE paramo_err van_header_begins(const uint8_t *bytes, size_t have);
 /* Checks magic, version, nseg, class, checksum, and the sum of lengths against limit: PROTOCOL, VERSION,
  * TOO_LARGE. */
@@ -37,22 +38,23 @@ MUST_USE paramo_err van_init(struct van *van, const struct van_ops *ops, struct 
 void van_fini(struct van *van);
 void van_conn_init(struct van_conn *conn, struct van *van, struct lane *lane);
 
-/* True if van_set_drop wants a received frame of this class thrown away. */
+/* True if a received frame of this class must be dropped (van_set_drop). */
 bool van_drops(struct van *van, uint8_t class);
-/* Asks the user where the segments go; all VAN_POOL if it has no wish. */
+/* Asks the user where the segments go. All VAN_POOL if the user has no place(). */
 MUST_USE paramo_err van_ask_place(struct van_conn *conn, const uint8_t *head, const uint64_t *len,
                                   unsigned nseg, void *dst[VAN_SEGS]);
-/* Counts the frame and gives it to the user. hold: where its pooled segments are, or NULL; borrowed: bits of
- * the segments that lie in memory that is gone after frame(), so that van_keep must copy them. */
+/* Counts the frame and delivers it to the user. hold: the memory of its pooled segments, or NULL.
+ * borrowed: the segments, as bits, whose memory is valid in frame() only, so that van_keep must copy
+ * them. */
 MUST_USE paramo_err van_deliver(struct van_conn *conn, const uint8_t *head, const struct van_seg *seg,
                                 unsigned nseg, struct van_hold *hold, unsigned borrowed);
 
-/* A connection that is closed but still flushing. */
+/* Adds a connection that is closed but still flushing. */
 void van_orphan_add(struct van_conn *conn);
 void van_orphan_remove(struct van_conn *conn);
 
 enum {
-    VAN_FLUSH_SECONDS = 3 /* how long a closed connection may take to flush; arbitrary */
+    VAN_FLUSH_SECONDS = 3 /* a closed connection may flush for so long; arbitrary */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * This machine's own addresses: which of them reaches a host, which an interface has, and whether a name
- * means this machine alone. May block for as long as the system's resolver does: before a node joins, never
- * on a lane. Sends nothing. Tests: test/van/test_local.c.
+ * This machine's own addresses: which of them reaches a host, which one an interface has, and whether a name
+ * means this machine only. The functions may block as long as the system's resolver: call them before a node
+ * joins, never on a lane. They send nothing. Tests: test/van/test_local.c.
  */
 #ifndef VAN_LOCAL_H
 #define VAN_LOCAL_H
@@ -12,7 +12,7 @@
 MUST_USE paramo_err local_towards(const char *host, char text[ADDR_HOST_MAX]);
 /* The first address of a network interface, IPv4 before IPv6. ADDRESS if there is none. */
 MUST_USE paramo_err local_interface(const char *name, char text[ADDR_HOST_MAX]);
-/* Whatever host stands for is a loopback address (and it stands for something). */
+/* True if host has addresses and all are loopback addresses. */
 bool local_loopback(const char *host);
 
 #endif

@@ -128,7 +128,7 @@ paramo_err outq_put(struct outq *q, const struct van_limits *limits, struct van_
     uint64_t bound = limits->queue_bytes[frame->class];
     if (c->charged > 0 && (c->charged >= bound || bytes > bound - c->charged)) {
         c->wanting = true;
-        return PARAMO_E_AGAIN; /* no message: this is no failure, and it is on the fast path */
+        return PARAMO_E_AGAIN; /* no message: this is not a failure, and it is on the fast path */
     }
     c->charged += bytes;
     q->frames++;

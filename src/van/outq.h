@@ -1,13 +1,13 @@
 /*
- * The frames of one connection that wait to leave: one bounded queue per class, classes in strict order,
- * inside a class by priority, with ageing.
+ * The frames of one connection that wait to be sent: one bounded queue per class. Classes are served in
+ * strict order; inside a class frames are ordered by priority, with ageing.
  *
- * A frame's place in its class is fixed when it comes: rank = arrival number - priority x OUTQ_AGE_FRAMES,
- * smallest first. So equal priorities keep their order, higher ones overtake, and no frame is overtaken for
- * ever. Frames in rank order are the rule and form a list; one that overtakes goes to a pairing heap (Fredman
- * et al., Algorithmica 1986); the next frame is the smaller of the two heads. A class is charged with a
- * frame's bytes from outq_put until outq_complete, which is after the frame has left. One lane's. Tests:
- * test/van/test_van.c.
+ * A frame's place in its class is fixed when it is queued: rank = arrival number - priority x
+ * OUTQ_AGE_FRAMES, smallest first. So equal priorities keep their order, higher ones overtake, and no frame
+ * is overtaken for ever. Most frames come in rank order and form a list. A frame that overtakes goes to a
+ * pairing heap (Fredman et al., Algorithmica 1986). The next frame is the smaller of the two heads. A class
+ * is charged with a frame's bytes from outq_put until outq_complete, which follows the sending. One lane
+ * owns the queue. Tests: test/van/test_van.c.
  */
 #ifndef VAN_OUTQ_H
 #define VAN_OUTQ_H
@@ -17,20 +17,20 @@
 enum { OUTQ_AGE_FRAMES = 1024 };
 
 struct outq_class {
-    struct van_frame *head, *tail; /* by node.next and outq_prev */
+    struct van_frame *head, *tail; /* linked by node.next and outq_prev */
     struct van_frame *heap;
     int64_t arrivals;
     uint64_t charged;
-    bool wanting; /* refused a frame */
+    bool wanting; /* has refused a frame */
 };
 
 struct outq {
     struct outq_class class[VAN_CLASSES];
     uint64_t frames; /* waiting */
-    uint64_t bytes;  /* of those */
+    uint64_t bytes;  /* of the frames that wait */
 };
 
-/* Where a frame is; the van that took it out of the queue sets the last two. */
+/* Where a frame is. The van that takes it out of the queue sets the last two. */
 enum outq_where { OUTQ_NOWHERE = 0, OUTQ_LIST, OUTQ_HEAP, OUTQ_LEAVING, OUTQ_LEFT };
 
 static inline enum outq_where outq_where(const struct van_frame *frame)
@@ -43,18 +43,18 @@ static inline void outq_mark(struct van_frame *frame, enum outq_where where)
     frame->van_private[3] = where;
 }
 
-/* Header and padded segments: what it takes on the wire. */
+/* The frame's bytes on the wire: header and padded segments. */
 uint64_t outq_frame_bytes(const struct van_frame *frame);
 /* INVALID, TOO_LARGE, AGAIN; else the frame is queued and charged. */
 MUST_USE paramo_err outq_put(struct outq *q, const struct van_limits *limits, struct van_frame *frame);
-/* The next frame to leave, still queued; NULL if there is none. */
+/* The next frame to send, which stays queued. NULL: the queue is empty. */
 struct van_frame *outq_peek(const struct outq *q);
-/* Takes a queued frame out; it stays charged. */
+/* Takes a queued frame out. It stays charged. */
 void outq_remove(struct outq *q, struct van_frame *frame);
 void outq_complete(struct outq *q, const struct van_frame *frame);
-/* Every frame that waits: taken out, settled, and given back through done. */
+/* Takes out every frame that waits and calls its done with status. */
 void outq_cancel(struct outq *q, paramo_err status);
-/* True once after a class that refused has fallen to half its bound. */
+/* True once after a class that has refused a frame falls to half its bound. */
 bool outq_writable(struct outq *q, const struct van_limits *limits);
 
 #endif

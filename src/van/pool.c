@@ -10,9 +10,9 @@ enum { POOL_CLASSES = POOL_MAX_SHIFT - POOL_MIN_SHIFT + 1 };
 
 struct van_hold {
     _Alignas(64) struct pool *pool;
-    struct van_hold *next; /* while free */
+    struct van_hold *next; /* when free */
     uint64_t size;
-    unsigned class; /* POOL_CLASSES: not kept */
+    unsigned class; /* POOL_CLASSES: too large to keep */
     atomic_uint refs;
 };
 

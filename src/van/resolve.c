@@ -8,9 +8,9 @@
 struct resolve {
     struct lane_task task;
     pthread_mutex_t lock; /* guards lane */
-    struct lane *lane;    /* NULL: dropped, the thread frees the question */
+    struct lane *lane;    /* NULL: dropped; the thread frees the question */
     void (*answer)(void *arg, const struct addr_list *list, paramo_err why,
-                   const char *text); /* lane's; NULL: dropped */
+                   const char *text); /* owned by the lane; NULL: dropped */
     void *arg;
     char host[ADDR_HOST_MAX];
     uint16_t port;
@@ -28,7 +28,7 @@ static void resolve_free(struct resolve *q)
 static void resolve_answer(struct lane_task *task)
 {
     struct resolve *q = container_of(task, struct resolve, task);
-    /* The thread may still be on its way out of the lock. */
+    /* The thread may still be releasing the lock. */
     pthread_mutex_lock(&q->lock);
     pthread_mutex_unlock(&q->lock);
     if (q->answer)
@@ -45,7 +45,7 @@ static void *resolve_thread(void *arg)
     pthread_mutex_lock(&q->lock);
     struct lane *lane = q->lane;
     if (lane) {
-        lane_post(lane, &q->task); /* under the lock: resolve_drop may not let the lane go before */
+        lane_post(lane, &q->task); /* under the lock, so that the lane stays: resolve_drop waits for it */
     }
     pthread_mutex_unlock(&q->lock);
     if (!lane)
@@ -92,7 +92,7 @@ void resolve_drop(struct resolve *q)
     q->answer = NULL;
     pthread_mutex_lock(&q->lock);
     q->lane = NULL;
-    /* If posted, resolve_answer frees it; else the thread does. Unlocked last: the thread may free it then.
-     */
+    /* If it is posted, resolve_answer frees it, else the thread. The unlock comes last: then the thread may
+     * free it. */
     pthread_mutex_unlock(&q->lock);
 }

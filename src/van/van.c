@@ -44,7 +44,7 @@ void van_own_header_encode(uint64_t len, uint8_t out[VAN_HEADER_BYTES])
     header_encode(&frame, 1, out);
 }
 
-/* Sums what cannot overflow: each length is compared with the limit first. */
+/* The sum cannot overflow: each length is compared with the limit first. */
 static paramo_err lengths_check(const uint64_t *len, unsigned nseg, uint64_t limit, uint64_t *padded)
 {
     uint64_t left = limit;
@@ -130,8 +130,7 @@ void van_conn_init(struct van_conn *conn, struct van *van, struct lane *lane)
 {
     conn->van = van;
     conn->lane = lane;
-    /* Arbitrary, but for the order: a peer that floods requests leaves room for all that is later in the
-     * line. */
+    /* Arbitrary except for their order: a peer that floods requests leaves room for all later stages. */
     conn->limits = (struct van_limits){.frame_bytes = DEFAULT_FRAME_LIMIT,
                                        .queue_bytes = {[VAN_CONTROL] = UINT64_C(1) << 20,
                                                        [VAN_ANSWER] = UINT64_C(16) << 20,
@@ -241,7 +240,7 @@ void van_abandon(struct van *van, struct lane *lane)
         pthread_mutex_unlock(&van->orphan_lock);
         if (!conn)
             return;
-        van->ops->abandon(conn); /* only this lane ends it, so it is still there */
+        van->ops->abandon(conn); /* only this lane ends it, so it still exists */
     }
 }
 
