@@ -1,6 +1,6 @@
 /*
- * What a checkpoint has to hold, and what it may: between what was acknowledged when it began and what was
- * issued when its manifest came. What it means for the model when one is loaded.
+ * What a checkpoint must hold and what it may hold: between all that was acknowledged when it began and all
+ * that was issued when its manifest came. Also the effect on the model when a checkpoint is loaded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "sim/world.h"
 
 struct bounds {
-    uint64_t from; /* the moment it began */
+    uint64_t from; /* the moment when it began */
     bool has[SIM_TABLES];
-    bool loading; /* rows were as they may be */
+    bool loading; /* rows could hold anything then */
     uint32_t clears[SIM_TABLES];
     uint64_t must[SIM_TABLES][SIM_KEYS], may[SIM_TABLES][SIM_KEYS];
     struct cell_set cells[SIM_KEYS], values[SCHEDULE_NODES_MAX];
@@ -20,7 +20,7 @@ struct bounds {
 
 static bool in_checkpoints(unsigned table)
 {
-    return table != SIM_USER; /* what handlers keep is their own */
+    return table != SIM_USER; /* the sums of handlers are not in it */
 }
 
 struct bounds *bounds_begin(struct world *w)
@@ -59,7 +59,7 @@ struct bounds *bounds_end(const struct world *w, const struct bounds *begun, con
         if (!has[t])
             continue;
         if (l->clears != b->clears[t] || l->tainted)
-            memset(b->must[t], 0, sizeof b->must[t]); /* a clear may have come before the cut */
+            memset(b->must[t], 0, sizeof b->must[t]); /* a clear may have come before the snapshot */
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             const struct ledger_key *k = &l->keys[i];
             b->may[t][i] = k->sent & ~(loose || k->lost_at > b->from ? 0 : k->gone);
@@ -121,11 +121,12 @@ void bounds_loaded(struct world *w, const struct bounds *b, const struct load_at
         bool sure = a->sure[t] && !l->clears_open && !l->tainted && l->clears == a->clears[t];
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &l->keys[i];
-            bool since = k->lost_at > a->from; /* it was lost meanwhile, and is as another one has it */
+            /* it was lost during the save, and is as in another checkpoint */
+            bool since = k->lost_at > a->from;
             k->must = sure && !since ? b->must[t][i] : 0;
             if (since)
                 k->gone = 0;
-            else if (b->has[t]) /* another table stays as it is */
+            else if (b->has[t]) /* other tables stay as they are */
                 k->gone = (k->gone | a->acked[t][i]) & ~b->may[t][i];
         }
     }
@@ -175,7 +176,7 @@ void bounds_restored(struct world *w, const struct bounds *b)
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &l->keys[i];
             k->must = b->must[t][i];
-            k->acked = k->sent; /* who has not had an answer is dead, and so are his requests */
+            k->acked = k->sent; /* a client without an answer is dead, and so are its requests */
             k->gone = in_checkpoints(t) ? k->sent & ~b->may[t][i] : 0;
             k->shard = -1;
             *k->past = (struct ledger_past){{0}, {0}};

@@ -1,10 +1,10 @@
 /*
- * Checkpoints of the job: a folder that all servers and schedulers see, as on a network disk, whose
- * operations fail, and whose power does; workers who have one saved or loaded beside what else they do; and
- * what must hold. What has a manifest is whole, and says what it must (bounds.c); what somebody was told is
- * there stays there, whatever fails after it; a load takes one of those, and the last if that is asked for.
+ * Checkpoints of the job. The folder is one that all servers and schedulers see, like a network disk; its
+ * operations fail, and so does its power. Workers save and load checkpoints while other work goes on. What
+ * must hold: a checkpoint with a manifest is whole and holds what it must (bounds.c); a checkpoint that was
+ * reported stays, whatever fails later; a load takes one of those, and the last one if it asks for that.
  *
- * When one begins is seen at the scheduler: whatever was acknowledged by then is to be in it.
+ * The simulator sees at the scheduler when a save begins: all that was acknowledged by then must be in it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,11 +19,11 @@
 
 enum { CALL_SECONDS = 20, AGAIN_MS = 200 };
 
-/* One whose manifest has been there. */
+/* A checkpoint whose manifest has existed. */
 struct ckpt_seen {
     struct ckpt_seen *next;
     uint64_t number;
-    bool there, promised; /* there: still; promised: somebody was told */
+    bool there, promised; /* there: it still exists; promised: a caller was told of it */
     struct bounds *bounds;
 };
 
@@ -31,24 +31,24 @@ struct ckpts {
     struct simfs *files;
     char dir[16];
     struct dice dice;
-    uint64_t steps;             /* of files, when they were looked at */
+    uint64_t steps;             /* of the files, when they were checked */
     struct ckpt_seen *seen;     /* newest first */
-    struct bounds *begun[2];    /* of each scheduler; NULL: it is at none */
+    struct bounds *begun[2];    /* of each scheduler; NULL: it runs none */
     uint64_t asked_moment;      /* of the last call */
-    uint64_t lied_at;           /* the moment at which something was lost that a sync had called durable */
-    bool failing;               /* operations may have been made to fail */
-    bool restored, load_failed; /* this job has begun with one; one was not loaded */
-    struct machine *asks;       /* who waits for an answer, ... */
-    uint64_t asked_at;          /* ... since then, by its clock */
+    uint64_t lied_at;           /* the moment when the disk lost what a sync had called durable */
+    bool failing;               /* operations may have failed */
+    bool restored, load_failed; /* this job began with one; one was not loaded */
+    struct machine *asks;       /* the worker that waits for an answer, ... */
+    uint64_t asked_at;          /* ... since this time of its clock */
     bool load;
-    uint64_t load_number, least; /* asked for; the last that there must be */
+    uint64_t load_number, least; /* the number that was asked for; the last that must exist */
     struct member_call call;
     struct load_attempt attempt;
-    uint32_t load_term;    /* of the newest view when it was asked for */
-    uint64_t returns;      /* the one that what is lost goes back to, until a view says that it has */
-    uint64_t returns_at;   /* what was lost at this view, says the scheduler that has chosen it */
-    uint64_t restarted_at; /* the moment one was loaded that another scheduler had begun */
-    struct machine *again; /* whose load has failed last; he tries again, if he lives */
+    uint32_t load_term;    /* number of the newest view at the request */
+    uint64_t returns;      /* the checkpoint to which lost rows return, until a view says that they have */
+    uint64_t returns_at;   /* the view of the loss for which the scheduler has chosen it */
+    uint64_t restarted_at; /* the moment of a load that an earlier scheduler had begun */
+    struct machine *again; /* the worker whose load failed last; it tries again if it is alive */
     uint64_t again_process;
     uint64_t again_at;
     bool calm_saved, calm_loaded;
@@ -67,7 +67,7 @@ static paramo_err any_block(void *arg, const struct ckpt_block *b)
     return PARAMO_OK;
 }
 
-/* Is it whole, and which tables has it? */
+/* Is the checkpoint whole, and which tables does it have? */
 static bool is_whole(const struct ckpts *c, uint64_t number, bool has[SIM_TABLES])
 {
     struct ckpt *ckpt = NULL;
@@ -92,8 +92,7 @@ static void path_of(const struct ckpts *c, uint64_t number, const char *file, ch
     (void)snprintf(path, 64, "%s/%08" PRIu64 "%s", c->dir, number, file);
 }
 
-/* What the disk has lost although it had said otherwise is found to be damaged, and the operator throws it
- * away. */
+/* What a lying disk has lost is found as damage, and the operator removes it. */
 static void throw_away(struct ckpts *c, uint64_t number)
 {
     char path[64], folder[64];
@@ -103,7 +102,7 @@ static void throw_away(struct ckpts *c, uint64_t number)
         sim_must(fs_sync_dir(fs_of(c), folder));
 }
 
-/* Of it, or of one that it may be based on. */
+/* Of the checkpoint, or of one that it may be based on. */
 static bool lost_with(const struct ckpts *c, uint64_t number)
 {
     char path[64];
@@ -165,7 +164,7 @@ static void manifest_came(struct world *w, uint64_t number)
     }
     bool has[SIM_TABLES] = {false};
     bool whole = is_whole(c, number, has);
-    if (!whole && c->lied_at > bounds_from(begun)) { /* what it is based on is gone, or its own files are */
+    if (!whole && c->lied_at > bounds_from(begun)) { /* its base is gone, or its own files are */
         throw_away(c, number);
         return;
     }
@@ -201,7 +200,7 @@ static void folder_check(struct world *w)
     }
 }
 
-/* After the power of whoever has the folder has failed, and at the end. */
+/* After the power of the machine with the folder has failed, and at the end. */
 static void all_check(struct world *w)
 {
     struct ckpts *c = w->ckpts;
@@ -232,8 +231,8 @@ static void power_fails(struct world *w)
 
 /* ---- those who ask ------------------------------------------------------------------------------------- */
 
-/* Its membership ends with this status, of which its calls hear first: the scheduler stood still for so long
- * that the member, after it was reconnected, got no place in time. */
+/* The worker's membership ends with this status, and its calls end first: the scheduler stood still for so
+ * long that the member, after a reconnect, got no place in time. */
 static bool ends_with(const struct machine *m, paramo_err status)
 {
     const struct member *member = m->made->own->member;
@@ -242,16 +241,16 @@ static bool ends_with(const struct machine *m, paramo_err status)
 
 static bool no_job(const struct machine *m, paramo_err status)
 {
-    bool lost =
-        status == PARAMO_E_DATA_LOST &&
-        (m->world->schedule->replicas || m->world->schedule->restores); /* judge_lost says whether rightly */
+    bool lost = status == PARAMO_E_DATA_LOST &&
+                /* judge_lost() says whether that is right */
+                (m->world->schedule->replicas || m->world->schedule->restores);
     return lost || !machine_joined(m) || ends_with(m, status) || m->declared_dead || m->world->over ||
            m->world->scheduler_lost ||
            (status == PARAMO_E_FENCED || status == PARAMO_E_NO_SCHEDULER || status == PARAMO_E_SHUTDOWN ||
             status == PARAMO_E_CLOSED);
 }
 
-/* In fact, or as the scheduler has it, whose view comes after its answer. */
+/* Dead in fact, or by the scheduler's roster: its view comes after its answer. */
 static bool server_died(const struct world *w)
 {
     for (uint32_t i = 0; i < SIM_SERVERS; i++)
@@ -261,7 +260,7 @@ static bool server_died(const struct world *w)
         const struct machine *m = &w->machines[k];
         const struct scheduler *s = m->role == PARAMO_ROLE_SCHEDULER && m->up ? m->made->scheduler : NULL;
         if (s && s->roster.replaced_count)
-            return true; /* another has its place already */
+            return true; /* another server has its place already */
         for (uint32_t i = 0; s && i < s->roster.slots[SLOTS_SERVERS].count; i++)
             if (s->roster.slots[SLOTS_SERVERS].node[i] &&
                 s->roster.slots[SLOTS_SERVERS].node[i]->state == SNODE_DEAD)
@@ -277,9 +276,9 @@ static bool has_cause(const struct machine *m, paramo_err status)
     switch (status) {
     case PARAMO_OK:
     case PARAMO_E_AGAIN:
-    case PARAMO_E_FULL: /* orders that a server does not answer */
+    case PARAMO_E_FULL: /* orders that a server does not answer in time */
         return true;
-    case PARAMO_E_TIMEOUT: /* by the clock of the worker, the scheduler or a server, which may run faster */
+    case PARAMO_E_TIMEOUT: /* by the clock of the worker, the scheduler or a server, which may run fast */
         return w->jumped || lane_now(m->made->control) >= c->asked_at + CALL_SECONDS * ENV_SEC / 10 * 9;
     case PARAMO_E_IO:
         return c->failing;
@@ -291,10 +290,10 @@ static bool has_cause(const struct machine *m, paramo_err status)
         return (c->load && !c->least && !c->load_number) || c->lied_at > c->asked_moment;
     case PARAMO_E_MEMORY:
         return memory_failed(m, c->asked_moment);
-    case PARAMO_E_CORRUPT: /* damage that the disk has done is found */
+    case PARAMO_E_CORRUPT: /* the damage of the lying disk is found */
     case PARAMO_E_FORMAT:
         return c->lied_at > c->asked_moment;
-    case PARAMO_E_CANCELLED: /* by the one that leads now */
+    case PARAMO_E_CANCELLED: /* by the present leader */
         return w->schedule->durable;
     default:
         return false;
@@ -337,12 +336,12 @@ static void loaded(struct world *w, uint64_t number)
         w->calm_since = sim_now(w->sim); /* requests have waited for it */
 }
 
-/* Nobody knows how it has ended, or it has not ended well: rows are as they may be until one is loaded. */
+/* The result of the load is unknown, or it failed: rows may hold anything until a checkpoint is loaded. */
 static void failed(struct machine *m, paramo_err status)
 {
     struct ckpts *c = m->world->ckpts;
     if (m->world->calm && !c->load && status == PARAMO_E_DATA_LOST && !m->world->loading)
-        c->calm_saved = c->calm_loaded = true; /* a table that no checkpoint has, and that nobody clears */
+        c->calm_saved = c->calm_loaded = true; /* a table that no checkpoint has, and that no worker clears */
     c->load_failed = c->load_failed || c->load;
     if (c->load) {
         c->again = m;
@@ -378,8 +377,8 @@ static void answered(struct member_call *call, paramo_err status)
     memory_go_on();
 }
 
-/* A load of which nobody knows how it has ended may come late, as long as its worker lives for the scheduler:
- * it has to load first itself, since with that call the scheduler knows the other for an old one. */
+/* A load with an unknown result may still be carried out while the scheduler counts its worker as alive. So
+ * that worker has to load first: with its next call the scheduler knows that the earlier one is old. */
 static bool may_come(const struct ckpts *c, const struct machine *m)
 {
     const struct view *view = member_view(machine_member(m));
@@ -424,7 +423,7 @@ static bool ask(struct machine *m, bool load, uint64_t number, bool changes)
     return !err;
 }
 
-/* The last, or now and then another that must be there. */
+/* The last checkpoint, or sometimes another one that must exist. */
 static uint64_t number_draw(struct ckpts *c, uint64_t draw)
 {
     uint64_t n = 0;
@@ -469,7 +468,7 @@ bool ckpts_strike(struct machine *m, const struct fault *f)
     }
 }
 
-/* Without copies there is no whole checkpoint without each server. */
+/* Without copies a whole checkpoint needs all servers. */
 static bool server_gone(const struct world *w)
 {
     for (uint32_t k = 1; k <= w->schedule->servers && !w->schedule->replicas && !w->schedule->restores; k++)
@@ -487,7 +486,7 @@ bool ckpts_turn(struct machine *m, bool leaving)
         return false;
     bool waits = c->asks || sim_now(w->sim) < c->again_at;
     bool lives = c->again && machine_joined(c->again) && !c->again->declared_dead && !script_over(c->again);
-    if (w->loading) { /* what was asked for may come late: he who asked for it is to be first */
+    if (w->loading) { /* the earlier request may arrive late: its worker has to be first */
         if (!waits && (!lives || c->again == m))
             (void)ask(m, true, 0, false);
         return !server_gone(w);
@@ -497,7 +496,8 @@ bool ckpts_turn(struct machine *m, bool leaving)
     if (!c->calm_saved) {
         if (!waits)
             (void)ask(m, seen_last(c, false) && w->recovered && !c->load, 0, true);
-        return seen_last(c, false) || !w->recovered; /* else there is nothing whole to be saved */
+        /* otherwise the rows are not whole, and a save would keep that */
+        return seen_last(c, false) || !w->recovered;
     }
     if (!c->calm_loaded && !waits)
         (void)ask(m, true, 0, false);
@@ -506,7 +506,7 @@ bool ckpts_turn(struct machine *m, bool leaving)
 
 /* ---- after each event ---------------------------------------------------------------------------------- */
 
-/* What is lost goes back to that one. */
+/* Lost rows return to that checkpoint. */
 static void returns(struct world *w, uint64_t number)
 {
     const struct ckpt_seen *seen = seen_find(w->ckpts, number), *last = seen_last(w->ckpts, true);
@@ -530,7 +530,8 @@ void ckpts_check(struct world *w)
         if (m->role != PARAMO_ROLE_SCHEDULER)
             continue;
         const uint64_t back = m->up && m->made->scheduler ? sched_ckpt_returns(m->made->scheduler) : 0;
-        c->returns = back ? back : c->returns; /* servers may do it when the scheduler has given it up */
+        /* servers may carry it out after the scheduler has given it up */
+        c->returns = back ? back : c->returns;
         c->returns_at = back ? m->made->scheduler->lost.at : c->returns_at;
         struct bounds **begun = &c->begun[m->rank];
         bool at_one = m->up && m->made->scheduler && m->made->scheduler->ckpts.current;
@@ -541,8 +542,8 @@ void ckpts_check(struct world *w)
             *begun = NULL;
         }
     }
-    /* A scheduler that could not save the death that it had seen, and died, had chosen for a loss that no
-     * view ever says: the next one, of a later term, has that server alive. */
+    /* A scheduler that died before it could save a death had chosen a checkpoint for a loss that no view will
+     * ever name: the next scheduler, of a later term, has that server alive. */
     if (c->returns && w->loss_view && c->returns_at >> 32 >= w->loss_first >> 32)
         returns(w, c->returns);
 }
@@ -556,8 +557,9 @@ uint64_t ckpts_oldest(const struct world *w)
     return oldest;
 }
 
-/* A load that a scheduler leaves undone has failed, too: its call goes to the next, who begins it anew, and
- * whoever asks between the two is told that rows are lost. He may hear of it when all is loaded. */
+/* A load that a scheduler leaves unfinished counts as failed, too: its call goes to the next scheduler, which
+ * begins it again, and callers between the two are told that rows are lost. The worker may hear of it when
+ * all is loaded. */
 bool ckpts_may_have_lost(const struct world *w, uint64_t from)
 {
     const struct ckpts *c = w->ckpts;
@@ -569,7 +571,7 @@ void ckpts_returned(struct world *w)
     w->ckpts->returns = 0;
 }
 
-/* As far as the scheduler knows, too: of the last death nobody else may have heard. */
+/* By the scheduler's roster, too: no other node may know of the last death. */
 static bool is_left(const struct world *w, const struct machine *server)
 {
     if (!machine_joined(server) || server->declared_dead)
@@ -638,7 +640,7 @@ void ckpts_machine(struct machine *m)
 
 void ckpts_machine_dies(struct machine *m)
 {
-    if (m->folder) /* in the middle of what its thread does */
+    if (m->folder) /* in the middle of the work of its thread */
         disk_process_gone(m->folder, true, (unsigned)dice_draw(&m->world->ckpts->dice, 24));
 }
 

@@ -1,7 +1,7 @@
 /*
- * What an application does on a thread of its own, waiting as it goes: saves a table to its machine's disk,
- * and loads one. A fiber plays the thread. A file is whole, or what was there before is (docs/TRAINING.md:
- * disk full, torn write); what a save has reported is there for ever, whatever fails after it.
+ * What an application does on a thread of its own, with waits: it saves a table to its machine's disk, and
+ * loads one. A fiber plays the thread. A file is whole, or the old content stays (disk full, torn write); a
+ * save that was reported stays for ever, whatever fails later.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@
 #include "sim/fiber.h"
 #include "sim/world.h"
 
-enum { RESUMES_MAX = 10000 }; /* of one whose process is dead */
+enum { RESUMES_MAX = 10000 }; /* the task's process is dead */
 
 struct client_task {
     struct machine *machine;
     struct fiber *fiber;
     struct sim_event wake;
     struct sim_waiter waiter;
-    bool (*done)(void *of); /* what it waits for; NULL: only for the time */
+    bool (*done)(void *of); /* what it waits for; NULL: for the time only */
     void *of;
     uint64_t until;
     enum sim_table table;
@@ -42,7 +42,7 @@ static void path_of(enum sim_table table, char path[16])
 
 static void woken(struct sim_event *event)
 {
-    (void)event; /* client_task_step comes after each event */
+    (void)event; /* client_task_step() runs after each event */
 }
 
 static bool ready(const struct client_task *e)
@@ -76,7 +76,7 @@ static void disk_turns(void *arg)
     struct world *w = m->world;
     uint64_t now = sim_now(w->sim), takes = 20 * ENV_US;
     if (!m->client_task || m->dying)
-        return; /* the judge looks at the disk */
+        return; /* the judge reads the disk */
     if (now < m->disk_slow_until) {
         takes = m->disk_takes;
         w->struck += !w->hit[m->disk_slow_by];
@@ -112,8 +112,8 @@ static paramo_err rows_of(const paramo_tensors *file, enum sim_table table, stru
     return PARAMO_OK;
 }
 
-/* Every row that must be there with all that must be in it, and no other. from: 0: what cells hold is not
- * asked. */
+/* The file has every row that must exist, with all that must be in it, and no other. from 0: the values of
+ * cells are not checked. */
 static void rows_check(struct world *w, const char *where, enum sim_table table, const struct rows *r,
                        const uint64_t must[SIM_KEYS], uint64_t from)
 {
@@ -151,13 +151,13 @@ static void file_check(struct machine *m, enum sim_table table, const uint64_t m
             rows_check(w, where, table, &r, must, from);
         paramo_tensors_close(file);
     }
-    if (err && !m->dying && !disk_crashed(m->disk)) /* they may be while it looks */
+    if (err && !m->dying && !disk_crashed(m->disk)) /* they may be freed while it waits */
         judge_broken(w, "%s: the file of table %d: %s: %s", m->name, (int)table, err_name(err), err_text());
 }
 
 void client_task_check_files(struct machine *m)
 {
-    if (!m->disk || m->client_task) /* it is being written to */
+    if (!m->disk || m->client_task) /* a save writes to it now */
         return;
     file_use(disk_fs(m->disk));
     for (unsigned t = 0; t < SIM_TABLES; t++)
@@ -166,7 +166,7 @@ void client_task_check_files(struct machine *m)
     file_use(NULL);
 }
 
-/* What a disk has lost that had said it was durable, the application throws away; all else is as ever. */
+/* The application throws away what a lying disk has lost; all else must be as before. */
 void client_task_power_fails(struct machine *m)
 {
     struct fs *fs = disk_fs(m->disk);
@@ -217,7 +217,7 @@ static void judge_end(const struct client_task *e, paramo_err err)
     default:
         break;
     }
-    /* Its membership has ended: waits end with that. */
+    /* The membership has ended: waits end with its status. */
     if (atomic_load(&m->made->own->state) != MEMBER_SLOT_JOINED)
         ok = ok || err == PARAMO_E_CLOSED || err == m->made->own->code;
     if (!ok)
@@ -233,7 +233,7 @@ static void save(struct client_task *e)
     path_of(e->table, path);
     for (unsigned i = 0; i < SIM_KEYS; i++) {
         e->must[i] = w->ledger[e->table].keys[i].must;
-        m->saved[e->table].must[i] &= e->must[i]; /* from now on it may be either */
+        m->saved[e->table].must[i] &= e->must[i]; /* from now on it may be the old file or the new one */
     }
     m->saved[e->table].begun = true;
     paramo_err err = paramo_table_save(e->handle.worker, &e->handle, path, 0);
@@ -285,8 +285,8 @@ static void load(struct client_task *e)
     err = paramo_table_load(e->handle.worker, &e->handle, path);
     judge_end(e, err);
     w->moment++;
-    /* As with a request of its own (ledger.c, "cells_done"): who has taken a row may be gone, or dead to all
-     * others and not know it; then the row may be there, or not. */
+    /* As with a request of its own (ledger.c, cells_done()): the server that took a row may be gone, or dead
+     * to all others without knowing it; then the row may exist or not. */
     bool stays = w->schedule->replicas || ledger_stays(w, SIM_CELLS, e->from, e->deaths);
     for (unsigned i = 0; i < SIM_KEYS && !err && stays; i++)
         if (has[i] && !losses_between(w, &w->ledger[SIM_CELLS].keys[i], e->from))
@@ -347,7 +347,7 @@ void client_task_start(struct machine *m, unsigned customer, uint64_t draw)
 void client_task_step(struct machine *m)
 {
     struct client_task *e = m->client_task;
-    if (disk_crashed(m->disk)) { /* with the machine that it is in */
+    if (disk_crashed(m->disk)) { /* with its machine */
         if (m->up)
             machine_kill(m, ENV_SEC);
         client_task_power_fails(m);
@@ -361,7 +361,7 @@ void client_task_step(struct machine *m)
         sim_must(sim_schedule(m->world->sim, &e->wake, paused));
     else
         resume(m);
-    cover_watch(m); /* a request may have begun a connection */
+    cover_watch(m); /* a request may have started a connection */
 }
 
 void client_task_die(struct machine *m)

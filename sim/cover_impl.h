@@ -1,6 +1,6 @@
 /*
- * What cover.c (the count; nodes, shards and workers) and cover_sched.c (the scheduler and its store) share.
- * Nobody else includes it.
+ * What cover.c (the count; nodes, shards, workers) and cover_sched.c (the scheduler and its store) share. No
+ * other file includes it.
  */
 #ifndef SIM_COVER_IMPL_H
 #define SIM_COVER_IMPL_H
@@ -70,32 +70,32 @@ enum cover_state {
 enum { NO_PEER = UINT8_MAX };
 _Static_assert((int)SCHEDULE_NODES_MAX < (int)NO_PEER, "a peer is a node");
 
-/* An instance of a state machine, as it was seen last. */
+/* An instance of a state machine, as last seen. */
 struct instance {
     uint64_t key; /* among those of its machine in this process */
     uint8_t machine, state, peer;
-    uint32_t faults; /* kinds that have struck it since */
+    uint32_t faults; /* kinds of faults that have struck it since */
 };
 
-/* Those of one process, in the order in which they are looked at. */
+/* The instances of one process, in the order of the checks. */
 struct cover {
     struct instance *seen;
     size_t count, room;
-    uint32_t born[COVER_MACHINES_COUNT]; /* faults since the last instance came */
+    uint32_t born[COVER_MACHINES_COUNT]; /* faults since the newest instance appeared */
 };
 
 struct watch {
     struct machine *m;
     struct cover *c;
-    size_t at; /* those before have been seen */
+    size_t at; /* the instances before this place have been seen */
 };
 
-/* It is not where it was, or in another state. */
+/* An instance is gone, or in another state. */
 void cover_watch_state(struct watch *l, enum cover_machine machine, uint64_t key, enum cover_state state,
                        uint64_t peer);
 void cover_watch_scheduler(struct watch *l);
 
-/* peer: the incarnation of the process that it has to do with; 0: none. */
+/* peer: the incarnation of the process at its other end; 0: none. */
 static inline void watch_state(struct watch *l, enum cover_machine machine, uint64_t key,
                                enum cover_state state, uint64_t peer)
 {

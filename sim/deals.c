@@ -8,7 +8,7 @@ bool deal_exists(const struct work_unit *unit)
     return unit->stream < SIM_STREAMS && unit->index < lengths[unit->stream];
 }
 
-/* The scheduler's own word: the news of a death travels slower than a work unit that is dealt again. */
+/* Asks the scheduler itself: the news of a death travels slower than a work unit that is dealt again. */
 static bool alive(const struct world *w, uint64_t incarnation)
 {
     const struct scheduler *s = world_scheduler(w);
@@ -51,14 +51,14 @@ void deal_got(struct machine *m, uint32_t round, const struct work_unit *unit)
         return;
     }
     if (m->declared_dead || !alive(w, own))
-        return; /* it does not know yet, and the work unit has passed on */
+        return; /* it does not know yet, and another worker has the unit */
     struct deal *of = deal_exists(unit) ? &w->deals[unit->stream][unit->index] : NULL;
     if (of && of->holder && of->holder != own && of->round == round)
         knows_of_end(m, of->holder, unit);
     if (round)
         round_over(m, round - 1, "the next round is dealt");
     if (!deal_exists(unit))
-        return; /* found out in a moment */
+        return; /* found in the next event */
     struct deal *d = &w->deals[unit->stream][unit->index];
     if (d->done[round])
         judge_broken(w, "%s was dealt work unit %llu of stream %u, which was done", m->name,
@@ -96,7 +96,8 @@ void deal_reported(struct machine *m, const struct work_unit *unit, paramo_err s
 void deal_stale(struct machine *m, paramo_err status)
 {
     bool refused =
-        status == PARAMO_E_NOT_FOUND || status == PARAMO_E_INVALID; /* the other's death is not known yet */
+        /* the death of the other is not known yet */
+        status == PARAMO_E_NOT_FOUND || status == PARAMO_E_INVALID;
     m->world->counts[PLAY_stale] += refused;
     if (!refused && status != PARAMO_E_TIMEOUT)
         judge_broken(m->world, "%s: the report of a lease that ended with its process was answered with %s",

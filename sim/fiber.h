@@ -1,7 +1,7 @@
 /*
- * A fiber: a function with a stack of its own, which gives the thread back whenever it waits, so that code
- * that blocks (an application that saves a table) plays among the events of a simulation. Never knows what it
- * runs. Tests: test/sim/test_fiber.c.
+ * A fiber: a function with a stack of its own. It gives the thread back whenever it waits, so code that
+ * blocks (an application that saves a table) can play among the events of a simulation. It never knows what
+ * it runs. Tests: test/sim/test_fiber.c.
  */
 #ifndef SIM_FIBER_H
 #define SIM_FIBER_H
@@ -12,11 +12,11 @@ struct fiber;
 
 /* Runs fn(arg) at the first resume. Aborts without memory. */
 struct fiber *fiber_new(void (*fn)(void *arg), void *arg);
-/* Runs it until it pauses or ends; true: it has ended. Not from a fiber. */
+/* Runs it until it pauses or ends. True: it has ended. Not to be called from a fiber. */
 bool fiber_resume(struct fiber *fiber);
-/* In the fiber: back to who resumed it. */
+/* Called in the fiber: returns to the caller of resume. */
 void fiber_pause(struct fiber *fiber);
-/* One that has ended, or was never resumed. */
+/* The fiber has ended, or was never resumed. */
 void fiber_free(struct fiber *fiber);
 
 #endif

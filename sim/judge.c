@@ -12,12 +12,12 @@
 #include "wire/head.h"
 #include "worker/client_impl.h"
 
-/* Once it is calm: until a death is known; a scheduler that was started again waits for all once more. */
+/* In the calm period: until a death is known. A restarted scheduler waits for all nodes again. */
 #define PATIENCE(w) (((w)->schedule->durable ? 30 : 10) * ENV_SEC)
 
 enum {
-    UNKNOWN_ROWS_EVERY = 4, /* looks of which one asks for rows that should have gone */
-    QUIET_EVERY = 16        /* looks of which one is made though nothing has come */
+    UNKNOWN_ROWS_EVERY = 4, /* one check in so many asks for rows that should have left */
+    QUIET_EVERY = 16        /* one check in so many is made although no event may have changed rows */
 };
 
 const char *const sim_table_names[SIM_TABLES] = {"dense", "sparse", "var", "user", "rows", "cells"};
@@ -34,7 +34,7 @@ void judge_broken(struct world *w, const char *fmt, ...)
 
 /* ---- order --------------------------------------------------------------------------------------------- */
 
-/* Nothing of a request leaves before what it comes after has ended. */
+/* No slice of a request leaves before the requests that it comes after have ended. */
 static void judge_held(struct world *w, const struct op *op, const struct client *client)
 {
     for (const struct request *r = op->after_n ? client->requests : NULL; r; r = r->next) {
@@ -75,9 +75,9 @@ void judge_watch_leaves(void *arg, uint32_t from, uint32_t to, const struct van_
     const struct slice *p = container_of(frame, const struct slice, frame);
     struct op *op = p->chunk->request->callback_arg;
     if (!op)
-        return; /* a client task's */
+        return; /* of a client task */
     judge_held(w, op, p->link->client);
-    if (p->resent || h.attempt || op->after_n) { /* what is held back leaves when it may */
+    if (p->resent || h.attempt || op->after_n) { /* a request that was held back leaves when it may */
         op->again = true;
         return;
     }
@@ -126,12 +126,12 @@ uint32_t judge_sees_dead(const struct view *view)
     return dead;
 }
 
-/* Has a server died that had some of its keys since it was issued? One without keys asks all. */
+/* Has a server with some of its keys died since its issue? A request without keys asks all servers. */
 static bool asked_dead(const struct op *op, const struct view *view)
 {
     const struct world *w = op->machine->world;
     uint32_t dead = judge_sees_dead(view) | op->saw_dead;
-    /* Or it did: a newer view with the dead one's successor may have come before this report. */
+    /* It had them: a newer view with the successor may have come before this report. */
     for (unsigned p = 0; p < SIM_SERVERS; p++)
         dead |= (uint32_t)(w->death_view[p] > op->issued_view) << p;
     bool asked = dead && !op->n;
@@ -144,12 +144,12 @@ static bool asked_dead(const struct op *op, const struct view *view)
     return asked;
 }
 
-/* Has the owner of one of its keys died, and no clear that ended well before it has made good for that? */
+/* Has the owner of one of its keys died, without a later successful clear that replaces the lost rows? */
 static bool asked_lost(const struct op *op)
 {
     const struct world *w = op->machine->world;
     const struct ledger_table *t = &w->ledger[op->table];
-    bool asked = !op->n || w->schedule->restores; /* given up: by the whole table */
+    bool asked = !op->n || w->schedule->restores; /* given up: the clear is of the whole table */
     for (unsigned i = 0; i < op->n && !asked; i++) {
         uint64_t died_at = t->keys[op->index[i]].died_at;
         asked = died_at && (t->mended_from < died_at || op->from < t->mended_at);
@@ -168,12 +168,12 @@ void judge_status(struct op *op, paramo_err status)
         ok = true;
         break;
     case PARAMO_E_TIMEOUT:
-        /* Once it is calm, time is there: unless nobody is left to say that a server is dead. */
+        /* In the calm period there is time enough, unless no node is left that reports the server's death. */
         ok = lane_now(client->lane) >= op->deadline &&
              !(w->calm && op->patient && !w->scheduler_lost && sim_now(w->sim) > w->calm_since + PATIENCE(w));
         break;
     case PARAMO_E_CANCELLED:
-        ok = op->cancelled || op->after_n; /* what it comes after has failed */
+        ok = op->cancelled || op->after_n; /* a request that it comes after has failed */
         break;
     case PARAMO_E_NODE_LOST:
         ok = asked_dead(op, client->view) && judge_may_refuse(w);
@@ -182,11 +182,12 @@ void judge_status(struct op *op, paramo_err status)
         ok = judge_data_lost(w) || (judge_may_be_lost(w, op->table, op->from) && asked_lost(op)) ||
              ckpts_may_have_lost(w, op->from);
         break;
-    case PARAMO_E_MOVED: /* it was cut by another view, or names a shard that its client does not know yet */
+    /* it was sliced by another view, or names a shard that its client does not know yet */
+    case PARAMO_E_MOVED:
         ok = op->kind == OP_SCAN &&
              (client->partitions_view > op->issued_partitions || op->shard >= client->view->shards_count);
         break;
-    case PARAMO_E_HANDLER: /* handled for some keys, and cut anew since for others */
+    case PARAMO_E_HANDLER: /* handled for some keys, and sliced again for others */
         ok = op->table == SIM_USER && op->kind == OP_PUSHPULL &&
              client->partitions_view > op->issued_partitions;
         break;
@@ -210,8 +211,7 @@ void judge_status(struct op *op, paramo_err status)
 
 /* ---- two that both believe ----------------------------------------------------------------------------- */
 
-/* What somebody saves who has led before is not only late: it takes away what the next one has told others.
- */
+/* A save of a former leader is not only late: it removes what the next leader has announced. */
 void judge_etcd(void *arg, const char *key, const char *value)
 {
     struct world *w = arg;
@@ -236,8 +236,8 @@ void judge_barrier(struct machine *m, uint64_t number)
     struct world *w = m->world;
     struct at_barrier *own = &w->barrier[m->place];
     if (m->declared_dead)
-        return; /* an answer from before it was: its place is another's */
-    for (uint32_t i = 0; i < w->schedule->workers - w->schedule->extra; i++) { /* nobody waits for more */
+        return; /* an answer from before that: another process has its place */
+    for (uint32_t i = 0; i < w->schedule->workers - w->schedule->extra; i++) { /* no caller waits for more */
         const struct at_barrier *other = &w->barrier[i];
         if (!other->inside && other->released < number && !other->ghost)
             judge_broken(w, "%s: barrier %" PRIu64 " was released while worker %u was not in it", m->name,
@@ -265,7 +265,7 @@ unsigned judge_replicas(const struct world *w, enum sim_table table)
 {
     const struct schedule *s = w->schedule;
     bool fewer = table == (enum sim_table)(s->fewer - 1) && table != SIM_USER &&
-                 (s->fewest || table != SIM_CELLS); /* a cell's model has it that the last value is there */
+                 (s->fewest || table != SIM_CELLS); /* the model of cells expects the last value */
     return s->fewer && fewer ? s->fewest : s->replicas;
 }
 
@@ -282,7 +282,7 @@ bool judge_may_be_lost(const struct world *w, enum sim_table table, uint64_t fro
     return !judge_replicas(w, table) && lost_at && (t->mended_from < lost_at || from < t->mended_at);
 }
 
-/* So many may be gone. */
+/* The number of servers that may be gone. */
 static unsigned spare(const struct world *w)
 {
     unsigned least = w->schedule->replicas;
@@ -327,8 +327,8 @@ bool judge_needs(const struct world *w, const struct machine *server)
     return has && !judge_enough(w, gone);
 }
 
-/* The rows of the server in this place are gone, but for their copies. By a view that nobody has seen it may
- * have had others: then it may be any. */
+/* The rows of the server in this place are lost, except their copies. In a view that no node has seen, the
+ * server may have owned others: then any rows may be lost. */
 static void keys_died(struct world *w, unsigned place, bool follows)
 {
     w->lost_at = ++w->moment;
@@ -340,10 +340,11 @@ static void keys_died(struct world *w, unsigned place, bool follows)
         }
 }
 
-/* Who has died since the view before; none have if now each partition has all its copies. A place counts once
- * in a view: who came in a dead one's place and died has been in no chain, for a member of one sees the view
- * that has it there, and so would the judge. Before the first view that anybody has seen there may have been
- * others, in which servers have died: they are dead in it, or another has come in their place. */
+/* Counts the servers that have died since the view before; the count restarts when each partition has all its
+ * copies. A place counts once in a view: a server that came in a dead one's place and died was in no chain,
+ * because a member of a chain sees the view that has it there, and then so does the judge. Before the first
+ * view that a node has seen there may have been others in which servers died: they are dead in the first
+ * view, or another server is in their place. */
 static void copies_count(struct world *w, const struct view *view, bool follows)
 {
     bool full = true;
@@ -353,7 +354,7 @@ static void copies_count(struct world *w, const struct view *view, bool follows)
         if (node->role != PARAMO_ROLE_SERVER)
             continue;
         uint64_t before = w->copies_at[place];
-        if (node->left || w->left[place]) { /* it had given away all that it had */
+        if (node->left || w->left[place]) { /* all its rows had moved to other servers */
             w->gone += !node->alive && !node->left;
             w->copies_at[place] = node->alive ? node->incarnation : 0;
             continue;
@@ -377,7 +378,7 @@ static void copies_count(struct world *w, const struct view *view, bool follows)
     w->gone = full ? 0 : w->gone;
 }
 
-/* Do partitions that rows were pushed to get another owner? */
+/* Do partitions with rows get another owner? */
 static bool rows_pass(const struct world *w, const struct ring *from, const struct ring *to)
 {
     for (unsigned t = 0; t < SIM_TABLES; t++)
@@ -389,8 +390,8 @@ static bool rows_pass(const struct world *w, const struct ring *from, const stru
     return false;
 }
 
-/* One owner per partition and epoch, who is alive as long as replicas are left. before: the newest view that
- * was seen before; 0: none. */
+/* Each partition has one owner in each epoch, which is alive as long as replicas are left. before: the newest
+ * view that was seen before; 0: none. */
 static void chains_came(struct world *w, const struct view *view, uint64_t before)
 {
     bool first = true;
@@ -441,7 +442,7 @@ static void view_came(struct world *w, const struct view *view)
             bool successor = w->holder[place] && w->holder[place] != node->incarnation && !w->left[place];
             bool died = !node->alive && !node->left;
             w->deaths_seen = w->deaths_seen || died || successor;
-            if (died || successor) /* both may have come in one view */
+            if (died || successor) /* both may have happened in one view */
                 w->death_view[place] = view->number;
             if (successor)
                 ledger_server_died(w, place);
@@ -466,8 +467,8 @@ static void view_came(struct world *w, const struct view *view)
             m->declared_dead = m->declared_dead || !node->alive;
         }
     }
-    /* Who was in it and is not any more has lost its place. A server serves by the first view that has it,
-     * though it may not have joined yet. */
+    /* A node that is no longer in the view has lost its place. A server serves by the first view that has it,
+     * although it may not have joined yet. */
     for (uint32_t k = 0; k < w->count; k++) {
         struct machine *m = &w->machines[k];
         bool serves =
@@ -481,7 +482,7 @@ static void view_came(struct world *w, const struct view *view)
     }
 }
 
-/* A node hears of its own death before it sees a view without it. */
+/* A node learns of its own death before it sees a view without itself. */
 static void sees_itself(struct world *w, const struct machine *m, const struct view *view)
 {
     const struct view_node *self = view_node(view, member_id(m->made->own->member));
@@ -496,7 +497,7 @@ static void member_views(struct world *w, struct machine *m)
     struct member *member = m->made->own->member;
     const struct view *view = member_view(member);
     if (view && view->number != m->view_seen) {
-        if (!m->view_seen) /* a place that it had before it had a view is not this one */
+        if (!m->view_seen) /* a place from before its first view does not count */
             m->declared_dead = false;
         if (view->number < m->view_seen)
             judge_broken(w, "%s went back from view %" PRIx64 " to %" PRIx64, m->name, m->view_seen,
@@ -536,7 +537,7 @@ static void customers_check(struct world *w, struct machine *m)
     }
 }
 
-/* What costs a few loads: views only move forward, and what each keeps is bounded by what is in flight. */
+/* Cheap checks: views only move forward, and what each node keeps is bounded by what is in flight. */
 void judge_step(struct world *w, uint32_t first, uint32_t end)
 {
     for (uint32_t k = 1; k < w->count; k++) {
@@ -562,7 +563,7 @@ uint64_t judge_cell(struct world *w, const char *where, const uint64_t vals[2])
     return vals[0];
 }
 
-/* Has the row gone, though it has not been removed yet? Nobody reads it from then on. */
+/* Is the row gone, although it is not removed yet? No request reads it from then on. */
 static bool is_cleared(const struct shard_table *st, uint64_t key)
 {
     return partition_set_has(st->clearing, ring_partition(ring_position(&st->placement, key)));
@@ -600,7 +601,7 @@ static void table_check(struct world *w, const struct machine *m, unsigned index
         if (k->shard != (int)index || losses_open(k, shard, st))
             continue;
         /* The newest view gives a dead server's partition, without copies, to this shard, which has not seen
-         * that view yet: a dense table has no memory for the partition's rows before. */
+         * that view yet. Until then a dense table has no memory for the partition's rows. */
         if (st->options.kind == PARAMO_TABLE_DENSE && !partition_set_has(st->held, k->partition) &&
             view_ring(shard->view)->owner[k->partition] != (unsigned)shard->self)
             continue;
@@ -609,7 +610,7 @@ static void table_check(struct world *w, const struct machine *m, unsigned index
     }
 }
 
-/* The process that a shard of the newest view is in; NULL: it is not up. */
+/* The process of a shard of the newest view; NULL: it is not up. */
 static const struct machine *machine_of(const struct world *w, unsigned shard)
 {
     unsigned place = shard / w->schedule->shards;
@@ -632,10 +633,11 @@ static const struct shard_table *table_of(const struct machine *m, unsigned inde
     const struct shard *shard = m->made->own->shards[index].shard;
     const struct view_table *vt = shard->view ? view_table_named(shard->view, sim_table_names[table]) : NULL;
     const struct shard_table *st = vt ? map_get(&shard->tables, vt->id) : NULL;
-    return st && st->table && !st->lacks ? st : NULL; /* lacks: it answers nothing of that table */
+    return st && st->table && !st->lacks ? st : NULL; /* lacks: it answers no request to that table */
 }
 
-/* Who owns partitions of a table without copies since a death is not looked at before it knows. */
+/* A shard that owns partitions of a table without copies since a death is not checked before it knows of it.
+ */
 static bool knows(const struct machine *m, unsigned index, const struct shard_table *st,
                   const struct ledger_key *key)
 {
@@ -664,12 +666,12 @@ bool judge_row(struct world *w, enum sim_table table, unsigned i, unsigned level
     return true;
 }
 
-/* What the shards hold of one table, each asked once for all keys that it has. */
+/* The rows of one table at all shards; each shard is asked once for all keys that it has. */
 struct holdings {
     unsigned count[SIM_SHARDS];
     uint64_t keys[SIM_SHARDS][SIM_KEYS];
     uint32_t lens[SIM_SHARDS][SIM_KEYS];
-    size_t at[SIM_SHARDS]; /* its rows in vals: `row` values each */
+    size_t at[SIM_SHARDS]; /* its rows in vals, `row` values each */
     unsigned row;
     uint64_t vals[RING_LEVELS * SIM_KEYS * SIM_WIDE];
 };
@@ -718,7 +720,7 @@ static void holdings_read(struct holdings *h, enum sim_table t, unsigned shards,
     }
 }
 
-/* Each copy of a table has what was acknowledged, and those of one number are the same. */
+/* Each copy of a table has all that was acknowledged, and copies with the same number are equal. */
 static void copies_check(struct world *w, enum sim_table t, const struct machine *const machines[SIM_SHARDS])
 {
     const struct shard_table *tables[SIM_SHARDS];
@@ -777,8 +779,8 @@ static void all_copies_check(struct world *w)
             copies_check(w, (enum sim_table)t, machines);
 }
 
-/* Slices that wait for a view beyond their time, and handlers' requests below the floor, are forgotten ones.
- */
+/* Violations: slices that wait for a view beyond their time, and requests of handlers that are kept below the
+ * floor. */
 static void kept_answers_check(struct world *w, const struct machine *m, const struct shard *shard)
 {
     if (shard->clears)
@@ -793,7 +795,7 @@ static void kept_answers_check(struct world *w, const struct machine *m, const s
                              m->name, s->handled[i]->head.number);
 }
 
-/* A shard has no rows of partitions that no chain has it for, and that it is not about to get. */
+/* A shard has no rows of partitions in whose chain it is not, and that it is not about to get. */
 static void unknown_rows_check(struct world *w, const struct machine *m, const struct shard *shard,
                                enum sim_table t, const struct shard_table *st)
 {
@@ -846,7 +848,7 @@ static void server_check(struct world *w, struct machine *m, bool last)
     }
 }
 
-/* Does this shard refuse that clear, should it come? */
+/* Would this shard refuse that clear? */
 static bool refuses(const struct shard *shard, const struct late_clear *late)
 {
     for (const struct sender *s = shard->senders; s; s = s->next)
@@ -867,11 +869,11 @@ static bool all_refuse(const struct world *w, const struct late_clear *late)
     return true;
 }
 
-/* Clears that have failed, and that no server does any more. */
+/* Forgets failed clears that no server carries out any more. */
 static void clears_check(const struct world *w, struct ledger_table *t)
 {
     if (t->late_count > SIM_LATE)
-        return; /* of some nobody knows any more */
+        return; /* some are no longer known */
     unsigned left = 0;
     for (unsigned i = 0; i < t->late_count; i++)
         if (!all_refuse(w, &t->late[i]))
@@ -886,7 +888,7 @@ void judge_full(struct world *w, bool last)
         if (w->ledger[t].tainted)
             clears_check(w, &w->ledger[t]);
     if (!last && !w->stirred && w->looks++ % QUIET_EVERY)
-        return; /* nobody has been told anything that changes rows */
+        return; /* no node has received anything that changes rows */
     w->looks += w->stirred;
     w->stirred = false;
     for (uint32_t k = 1; k < w->count; k++) {

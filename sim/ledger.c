@@ -50,7 +50,7 @@ unsigned ledger_row(enum sim_table table, unsigned index)
     case SIM_ROWS:
         return SIM_WIDE;
     case SIM_CELLS:
-        return 2; /* the second says what the first is: a torn row would show */
+        return 2; /* the second value is derived from the first: a torn row shows */
     default:
         return 1;
     }
@@ -58,14 +58,14 @@ unsigned ledger_row(enum sim_table table, unsigned index)
 
 void ledger_owners(struct world *w, const struct view *view)
 {
-    uint64_t since = view_partitions_changed(view); /* nobody need have seen that view itself */
+    uint64_t since = view_partitions_changed(view); /* no node need have seen that view */
     w->ring_shards = view->shards_count;
     for (unsigned t = 0; t < SIM_TABLES; t++) {
         for (unsigned i = 0; i < SIM_KEYS; i++) {
             struct ledger_key *k = &w->ledger[t].keys[i];
             int owner = view_ring(view)->owner[k->partition];
             if (t == SIM_USER && k->shard >= 0 && owner != k->shard)
-                k->must = 0; /* a handler's sums have no copies */
+                k->must = 0; /* the sums of a handler have no copies */
             if (owner == k->shard)
                 continue;
             if (k->shard >= 0) {
@@ -106,13 +106,13 @@ static bool pushes(enum op_kind kind)
     return kind == OP_PUSH || kind == OP_PUSHPULL || kind == OP_PUT;
 }
 
-/* A cell's values are told apart by who writes, and where. */
+/* Values of a cell differ by their writer and place. */
 static uint64_t cell_value(const struct op *op, unsigned index)
 {
     return op->kind == OP_DELETE ? 0 : (uint64_t)op->serial << 8 | index;
 }
 
-/* What handlers keep does not move: its client knew, when the request was issued, who has the key now. */
+/* A handler's sums do not move: at the issue the client knew which process has the key now. */
 static bool knows_handler(const struct op *op, const struct ledger_key *key)
 {
     return op->table != SIM_USER || key->came <= op->issued_view;
@@ -123,20 +123,20 @@ bool ledger_stays(const struct world *w, enum sim_table table, uint64_t from,
 {
     bool died = memcmp(deaths, w->deaths, sizeof w->deaths) != 0;
     if (table == SIM_USER && died)
-        return false; /* its process may have died with it, and another of the place own the key again */
+        return false; /* its process may have died, and another one of the same place may own the key again */
     if (table != SIM_USER && (w->loading || from <= w->loaded_at))
-        return false;                                       /* the rows are a checkpoint's */
-    if (!judge_replicas(w, table) && w->schedule->replicas) /* who is cut off, and dead to all others,
-                                                                acknowledges until its lease is over */
+        return false; /* the rows come from a checkpoint */
+    /* a shard that is cut off, and dead to all others, acknowledges until its lease ends */
+    if (!judge_replicas(w, table) && w->schedule->replicas)
         return w->lost_at < from && w->ghost_at < from;
     if (w->schedule->replicas)
         return !judge_data_lost(w);
-    /* What a dead server had is not anywhere, though others may have its partitions by now; nor is what one
-     * does that is dead to all others, in whose place another has come. */
+    /* The rows of a dead server are nowhere, although others may have its partitions by now. The same holds
+     * for what a server does that is dead to all others and has been replaced. */
     return !died && w->ghost_at < from;
 }
 
-/* Is what was acknowledged since the request was issued there, wherever the key is now? */
+/* Is all that was acknowledged since the request's issue present, wherever the key is now? */
 static bool kept(const struct world *w, const struct op *op)
 {
     for (unsigned i = 0; i < op->n; i++)
@@ -145,7 +145,7 @@ static bool kept(const struct world *w, const struct op *op)
     return ledger_stays(w, op->table, op->from, op->deaths);
 }
 
-/* False: the key cannot be had. */
+/* False: the key's row cannot be read. */
 static bool count_key(struct world *w, struct op *op, unsigned i)
 {
     struct ledger_key *k = &w->ledger[op->table].keys[i];
@@ -224,15 +224,15 @@ void ledger_check(struct world *w, const char *where, enum sim_table table, cons
                      where, (int)table, key->key, value, must);
 }
 
-/* May a read that began then be of a server that is declared dead and does not know it? Without copies there is
- * no lease: it answers clients that do not know it either, with what it had before the last load, and without
- * what its successor has acknowledged since. */
+/* May a read that began then come from a server that is declared dead and does not know it? Without copies
+ * there is no lease: such a server also answers clients that do not know of its death, from its rows before
+ * the last load, and without what its successor has acknowledged since. */
 static bool of_the_dead(const struct world *w, enum sim_table table, uint64_t from)
 {
     return !judge_replicas(w, table) && w->ghost_at >= from;
 }
 
-/* May a read that began then have what was there before the last load? */
+/* May a read that began then return what was there before the last load? */
 static bool of_before_load(const struct world *w, enum sim_table table, const struct ledger_key *k,
                            uint64_t from)
 {
@@ -283,15 +283,15 @@ void ledger_row_check(struct world *w, const char *where, enum sim_table table, 
         row_check(w, where, table, index, vals, n, must, from);
 }
 
-/* What is acknowledged is applied at that moment, by the process that holds the place since it was issued;
- * where there are copies, by all that have one. */
+/* What is acknowledged is applied at that moment: by the process that has held the place since the issue,
+ * and, with copies, by all that have one. */
 static void applied(struct world *w, const struct op *op)
 {
     uint64_t vals[SIM_WIDE];
     unsigned n;
     for (unsigned i = 0; i < op->n; i++) {
         if (losses_between(w, &w->ledger[op->table].keys[op->index[i]], op->from))
-            continue; /* it was, perhaps, by those who are dead */
+            continue; /* perhaps it was, by servers that are dead */
         for (unsigned level = 0; level <= judge_replicas(w, op->table) && kept(w, op); level++)
             if (judge_row(w, op->table, op->index[i], level, vals, &n))
                 ledger_row_check(w, level ? "an acknowledged push's copy" : "an acknowledged push", op->table,
@@ -310,11 +310,11 @@ static void acknowledged(struct world *w, const struct op *op)
     for (unsigned i = 0; i < op->n; i++)
         t->keys[op->index[i]].acked |= op->digit[i];
     if (!op->certain || t->tainted || t->clears_open || t->clears != op->clears)
-        return; /* a clear may have come after it */
+        return; /* a clear may have followed it */
     applied(w, op);
     for (unsigned i = 0; i < op->n; i++) {
         struct ledger_key *k = &t->keys[op->index[i]];
-        /* A handler's sums die with their process; so do rows of which there is no copy. */
+        /* The sums of a handler die with its process, and so do rows without a copy. */
         bool alone = op->table == SIM_USER || !judge_replicas(w, op->table);
         if ((!alone || kept(w, op)) && !losses_between(w, k, op->from))
             k->must |= op->digit[i];
@@ -349,7 +349,7 @@ static void cells_done(struct world *w, const struct op *op)
 {
     const struct ledger_key *keys = w->ledger[SIM_CELLS].keys;
     if (!w->schedule->replicas && !kept(w, op))
-        return; /* done by one that is gone, or is about to be: it may be in force, or not */
+        return; /* done by a server that is gone, or will be: it may have taken effect or not */
     if (op->kind == OP_CLEAR) {
         for (unsigned i = 0; i < SIM_KEYS; i++)
             if (!losses_between(w, &keys[i], op->from))
@@ -362,8 +362,8 @@ static void cells_done(struct world *w, const struct op *op)
     }
 }
 
-/* Rows that a table can have: all of a dense one; else those of keys that were used, and those that must be
- * there at least, each once: where partitions change hands, counting begins anew. */
+/* Counts the rows that a table can have: all of a dense table, otherwise those of used keys. Also those that
+ * must exist at least. Each row counts once; the count restarts where partitions change owners. */
 static void counted(struct world *w, const struct op *op)
 {
     uint64_t rows = op->stats.rows, least = dense(op->table) ? SIM_KEYS : 0;
@@ -376,7 +376,8 @@ static void counted(struct world *w, const struct op *op)
                      op->machine->name, (int)op->table, rows, least, SIM_KEYS);
 }
 
-/* It may be on its way, and come when the customer asks for it no more: until the servers know that. */
+/* A clear may still be in flight, and arrive when the customer no longer waits for it, until the servers know
+ * that. */
 static void clear_failed(struct ledger_table *t, const struct op *op)
 {
     const struct machine *m = op->machine;
@@ -434,7 +435,7 @@ void ledger_server_died(struct world *w, unsigned place)
 
 void ledger_poison(struct op *op)
 {
-    for (unsigned i = 0; i < op->n; i++) { /* ascending, so that a key that is read late is a wrong one */
+    for (unsigned i = 0; i < op->n; i++) { /* ascending, so that a key that is read out of order shows */
         op->keys[i] = POISON + i;
         op->lens[i] = 1;
     }

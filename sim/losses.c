@@ -1,9 +1,9 @@
 /*
- * Rows whose last copy dies in a job that has `--on-loss restore`: which they are follows from the chains of
- * the view before and from who is dead in the new one. They go back to the last whole checkpoint, and no
- * others do; their owners let requests wait meanwhile. So the model of these rows, and of no others, becomes
- * what that checkpoint may hold as soon as the scheduler has chosen it. A read that began before the loss, or
- * that somebody may have answered who is declared dead and lives, may be of before.
+ * Rows whose last copy dies in a job with `--on-loss restore`. Which rows these are follows from the chains
+ * of the view before and the dead servers of the new view. They return to the last whole checkpoint, and no
+ * other rows do; until then their owners defer requests. So the model of these rows, and of no others,
+ * becomes what that checkpoint may hold as soon as the scheduler has chosen it. A read may return older
+ * values if it began before the loss, or if a server may have answered it that is declared dead but alive.
  */
 #include <inttypes.h>
 
@@ -17,7 +17,7 @@ static bool survives(const struct world *w, const struct view *view, unsigned sh
     return node && node->alive && node->incarnation == w->holder[place];
 }
 
-/* The first level at which somebody was left; RING_LEVELS: nowhere. */
+/* The first level with a member that is alive; RING_LEVELS: none. */
 static unsigned lowest(const struct world *w, const struct view *view, unsigned partition)
 {
     for (unsigned level = 0; level <= w->schedule->replicas; level++)
@@ -35,7 +35,7 @@ static void key_lost(struct world *w, struct ledger_key *k, const struct view *v
     k->back = k->must = 0;
 }
 
-/* What the new view says is lost, and the one before did not; and what died in it. */
+/* Compares what the new view and the one before list as lost, and what died in the new one. */
 static void table_came(struct world *w, const struct view *view, bool follows, enum sim_table t,
                        const uint8_t left[RING_PARTITIONS])
 {
@@ -45,7 +45,8 @@ static void table_came(struct world *w, const struct view *view, bool follows, e
         struct ledger_key *k = &w->ledger[t].keys[i];
         bool reported = view->lost_at > vt->since && view->lost[k->partition] > replicas;
         if (left[k->partition] > replicas && reported)
-            key_lost(w, k, view); /* not said: a copy was made in the same view, or the row will be missed */
+            /* not listed: a copy was made in the same view, or the row will be missed */
+            key_lost(w, k, view);
         else if (reported && !k->lost && follows)
             judge_broken(w, "view %" PRIx64 " has partition %u of table %d lost, and who has it is alive",
                          view->number, k->partition, (int)t);
@@ -54,7 +55,7 @@ static void table_came(struct world *w, const struct view *view, bool follows, e
     }
 }
 
-/* Rows are there again, as views have it: unless the scheduler has given them up. */
+/* By the views the rows are there again, unless the scheduler has given them up. */
 static void all_back(struct world *w)
 {
     bool back = true;
@@ -66,7 +67,7 @@ static void all_back(struct world *w)
             k->lost = false;
         }
     w->counts[PLAY_returned] += back;
-    if (!back || !ckpts_can_return(w)) /* the folder may have failed while they did */
+    if (!back || !ckpts_can_return(w)) /* the folder may have failed during the restore */
         w->given_up = ++w->moment;
 }
 
@@ -80,7 +81,7 @@ void losses_came(struct world *w, const struct view *view, uint64_t before)
         left[a] = (uint8_t)lowest(w, view, a);
         any = any || left[a];
     }
-    if (any && !view->lost_at) /* given up before anybody saw a view that says so; or no table has lost any */
+    if (any && !view->lost_at) /* given up before a node saw a view that says so; or no table has lost any */
         w->given_up = ++w->moment;
     for (unsigned t = 0; t < SIM_TABLES && view->lost_at; t++)
         if (t != SIM_USER)

@@ -1,4 +1,4 @@
-/* The application's requests, and the handler on the servers that adds, and answers now or later. */
+/* The application's requests, and the servers' handler, which adds, and answers now or later. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,12 +44,13 @@ static void op_retire(struct world *w, struct op *op)
         w->by_serial[op->serial % SIM_SERIALS] = NULL;
 }
 
-/* Rows in order, of this shard, none that was acknowledged when the scan began left out. By which view it has
- * answered nobody knows who looks on: all rows of keys that it owned by its own when the scan began, and owns
- * still, are there; of others that came or went since then none need be. But none is of a key that had left
- * it when the batch was asked for, or that was never its own. The customer's view may be older than the
- * place's: then it asked the process before, which did not know yet that it has left, or that it is dead. So
- * both count only as far as that view has them, too. */
+/* A batch of a scan: rows in order, all of this shard, and none missing that was acknowledged when the scan
+ * began. The observer does not know by which view the shard answered. So all rows of keys must be there that
+ * the shard owned, by its own view, when the scan began, and still owns. Rows of keys that came or left since
+ * then may be missing. But no row may be of a key that had left the shard when the batch was asked for, or
+ * that the shard never owned. The customer's view may be older than the shard's process: then the process
+ * before it was asked, which did not know yet that the key had left, or that it is dead. So both rules count
+ * only as far as that view has them, too. */
 static void scanned(struct world *w, const struct op *op)
 {
     const struct scan_batch *b = op->batch;
@@ -78,7 +79,7 @@ static void scanned(struct world *w, const struct op *op)
         judge_broken(w, "a scan gives key %" PRIu64 ", which nobody has used, or out of order", b->keys[row]);
 }
 
-/* The customer's next scan goes on where this one has ended. */
+/* The customer's next batch continues where this one ended. */
 static void scan_goes_on(const struct op *op)
 {
     struct customer *c = &op->machine->customers[op->customer];
@@ -193,7 +194,7 @@ static uint32_t flags_draw(struct world *w, const struct op *op)
     return n == 1 && op->kind == OP_PULL ? PARAMO_CREATE : 0;
 }
 
-/* Now and then one comes after the one before it, the fourth before it, or all. */
+/* Some requests come after the one before them, after the fourth before them, or after all. */
 static void after_draw(struct machine *m, struct op *op, paramo_request_options *o)
 {
     uint64_t last = m->customers[op->customer].last_ts, n = dice_draw(&m->world->dice, 24);
@@ -219,7 +220,7 @@ void op_issue(struct machine *m, unsigned customer)
     op->customer = customer;
     do
         op->serial = ++w->serial;
-    while (w->by_serial[op->serial % SIM_SERIALS]); /* one that is open for long keeps its place */
+    while (w->by_serial[op->serial % SIM_SERIALS]); /* a request that is open for long keeps its place */
     op_fill(m, op);
     paramo_request_options o = {.size = sizeof o,
                                 .flags = flags_draw(w, op),
@@ -264,7 +265,7 @@ void op_issue(struct machine *m, unsigned customer)
         c->open--;
     } else if (op->open && (o.flags & PARAMO_COPY) && op->kind <= OP_DELETE && op->kind != OP_PULL &&
                op->kind != OP_PUSHPULL) {
-        ledger_poison(op); /* they are the caller's again */
+        ledger_poison(op); /* the arrays are the caller's again */
     }
 }
 
@@ -283,7 +284,7 @@ void op_cancel(struct machine *m)
 
 /* ---- the handler --------------------------------------------------------------------------------------- */
 
-/* Each key has one value; now and then that is said by lens. */
+/* Each key has one value; some requests say so by lens. */
 static void answer(struct machine *m, paramo_request *request, const paramo_request_info *info,
                    const uint64_t *sums)
 {
@@ -311,7 +312,7 @@ static void answer_late(struct sim_event *event)
     free(late);
 }
 
-/* Which shard of the machine calls. */
+/* The shard of the machine that calls. */
 static unsigned shard_of(const struct machine *m)
 {
     const struct member_slot *member_slot = m->made->own;

@@ -1,7 +1,7 @@
 /*
- * Plays one schedule: a whole cluster in this thread, its faults, and after each event the question whether
- * all that must hold does hold. The same schedule plays the same way, event for event: the trace says so.
- * Tests: test/sim/test_play.c.
+ * Plays one schedule: a whole cluster in this thread, with its faults. After each event it checks all
+ * invariants. The same schedule plays the same way, event for event; the trace shows it. Tests:
+ * test/sim/test_play.c.
  */
 #ifndef SIM_PLAY_H
 #define SIM_PLAY_H
@@ -9,7 +9,7 @@
 #include "sim/cover.h"
 #include "sim/fault.h"
 
-/* What the application and the cluster did, so that it can be seen that something was. X(name). */
+/* Counts of what the application and the cluster did. X(name). */
 #define PLAY_COUNTS(X)                                                                                       \
     X(push)                                                                                                  \
     X(pull)                                                                                                  \
