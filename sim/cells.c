@@ -9,7 +9,7 @@ void cell_init(struct cell *cell)
     cell->values[0] = (struct cell_value){.gone = UINT64_MAX};
 }
 
-/* No read that is open began before this moment. */
+/* No open read began before this moment. */
 static uint64_t oldest_read(const struct world *w)
 {
     uint64_t oldest = w->moment;
@@ -28,7 +28,7 @@ static uint64_t oldest_read(const struct world *w)
 
 bool cell_room(struct world *w, struct cell *cell)
 {
-    if (cell->n < SIM_CELL_VALUES - 1) /* one is for cell_lost */
+    if (cell->n < SIM_CELL_VALUES - 1) /* one place is for cell_lost() */
         return true;
     uint64_t oldest = oldest_read(w);
     unsigned kept = 0;

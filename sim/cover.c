@@ -34,7 +34,7 @@ static const struct {
 #undef TEXT
 };
 
-/* 1 + enum cover_transition; 0: there is no such transition. */
+/* 1 + enum cover_transition; 0: not a transition */
 static const uint16_t table[COVER_MACHINES_COUNT][COVER_STATES_COUNT][COVER_STATES_COUNT] = {
 #define CELL(machine, from, to) [COVER_##machine][IS_##from][IS_##to] = 1 + COVER_##machine##_##from##_##to,
     COVER_TRANSITIONS(CELL)
@@ -61,7 +61,7 @@ static void transition_seen(struct machine *m, unsigned machine, unsigned from, 
 {
     struct world *w = m->world;
     if (!table[machine][from][to] && to == IS_killed)
-        return; /* a process may be killed in any state: those that are met too seldom have no line */
+        return; /* a process may be killed in any state; states that are met too seldom have no line */
     if (!table[machine][from][to]) {
         judge_broken(w, "%s: a %s went from %s to %s, which is no transition of it", m->name,
                      machines[machine].name, state_names[from], state_names[to]);
@@ -75,7 +75,7 @@ static void transition_seen(struct machine *m, unsigned machine, unsigned from, 
 
 /* ---- looking ------------------------------------------------------------------------------------------- */
 
-/* The machine of the process of this incarnation, if it is up. */
+/* The machine whose process has this incarnation, if it is up. */
 static uint8_t peer_of(const struct world *w, uint64_t incarnation)
 {
     for (uint32_t k = 0; k < w->count; k++)
@@ -220,7 +220,7 @@ void cover_watch(struct machine *m)
         watch_links(&l);
     if (node->scheduler || node->store)
         cover_watch_scheduler(&l);
-    for (size_t i = l.at; i < l.c->count; i++) /* of whatever is left there is nothing any more */
+    for (size_t i = l.at; i < l.c->count; i++) /* the instances that are left have ended */
         transition_seen(m, l.c->seen[i].machine, l.c->seen[i].state, IS_gone, l.c->seen[i].faults);
     l.c->count = l.at;
 }

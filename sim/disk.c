@@ -9,13 +9,13 @@ struct disk {
     void *arg;
     bool shared;
     bool gone;
-    unsigned left; /* operations that come before its process is gone */
+    unsigned left; /* operations that still run before the process is gone */
 };
 
 struct disk_file {
     struct fs_file file;
     struct disk *disk;
-    struct fs_file *of; /* the simfs's */
+    struct fs_file *of; /* of the simfs */
 };
 
 static struct disk *disk_of(struct fs *fs)

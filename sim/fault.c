@@ -73,8 +73,9 @@ static void shape_draw(struct schedule *s, struct dice *d)
                           large[] = {5, 6, 7, 8};
     s->servers = dice_draw(&size, 28) ? servers[dice_draw(&size, 16)] : large[dice_draw(&size, 4)];
     s->workers =
-        2 + (uint32_t)dice_draw(d, SCHEDULE_WORKERS_MAX - 2); /* the death of an only one ends the job */
-    uint64_t two = dice_draw(d, 12); /* each shard takes each view: many cost much, and show little more */
+        2 + (uint32_t)dice_draw(d, SCHEDULE_WORKERS_MAX - 2); /* the death of the only server ends the job */
+    /* each shard takes each view: many shards cost much and show little more */
+    uint64_t two = dice_draw(d, 12);
     s->shards = 1 + (s->servers < 3 ? two < 6 : s->servers == 3 ? two < 3 : two < 1);
     s->customers = 1 + (uint32_t)dice_draw(d, 2);
     switch (dice_draw(d, 4)) {
@@ -95,10 +96,10 @@ static void shape_draw(struct schedule *s, struct dice *d)
     s->open_most = open[dice_draw(&size, 4)];
     s->at_once = at_once[dice_draw(&size, 4)];
     s->replicas = (uint32_t)dice_draw(&own, s->servers < RING_LEVELS ? s->servers : RING_LEVELS);
-    if (s->replicas && s->servers < 4 && dice_draw(&own, 3) == 0) /* much is sent again and again then */
+    if (s->replicas && s->servers < 4 && dice_draw(&own, 3) == 0) /* otherwise much is sent again and again */
         s->datagrams |= 1u << VAN_CHAIN;
     struct dice few = dice_of(s->seed, 7);
-    s->fewer = s->replicas ? (uint32_t)dice_draw(&few, 12) : 0; /* half of them */
+    s->fewer = s->replicas ? (uint32_t)dice_draw(&few, 12) : 0; /* half of the schedules */
     s->fewer = s->fewer > 6 ? 0 : s->fewer;
     s->fewest = s->fewer ? (uint32_t)dice_draw(&few, s->replicas) : 0;
     struct dice more = dice_of(s->seed, 3);
@@ -120,7 +121,7 @@ static void shape_draw(struct schedule *s, struct dice *d)
     s->restores = dice_draw(&loss, 2) && s->ckpt && s->servers > s->replicas + 1;
 }
 
-/* How often each kind comes where it is on; arbitrary, packets are cheap and crashes are not. */
+/* Weight of each kind where it is on. Arbitrary: faults of packets are cheap, crashes are not. */
 static const uint32_t weights[FAULT_KINDS_COUNT] = {
     [FAULT_drop] = 12,   [FAULT_repeat] = 10, [FAULT_late] = 12, [FAULT_cut] = 3,  [FAULT_lag] = 2,
     [FAULT_slow] = 2,    [FAULT_reset] = 4,   [FAULT_pause] = 2, [FAULT_jump] = 1, [FAULT_crash] = 2,
@@ -130,13 +131,13 @@ static const uint32_t most[FAULT_KINDS_COUNT] = {
     [FAULT_cut] = 16,    [FAULT_pause] = 6, [FAULT_jump] = 4, [FAULT_crash] = 6,
     [FAULT_migrate] = 4, [FAULT_stall] = 4, [FAULT_disk] = 10};
 
-/* Faults come in bursts; between two there is time to work (far from a fault only answers count as steps:
- * play.c), so that each burst finds much that has been done, and much that is on its way. */
+/* Faults come in bursts. Between two bursts there is time to work (far from a fault only answers count as
+ * steps, play.c), so each burst strikes much finished work and many messages in flight. */
 struct phases {
     struct dice dice;
     uint32_t gap, burst,
-        work;      /* steps between two faults of a burst; faults of one; steps of work behind it */
-    uint64_t left; /* of this one */
+        work;      /* steps between two faults of a burst; faults of a burst; steps of work after it */
+    uint64_t left; /* of this burst */
 };
 
 static struct phases phases_draw(uint64_t seed)
@@ -157,7 +158,7 @@ static uint32_t phase_step(struct phases *p)
     return step + (uint32_t)dice_draw(&p->dice, 2 * p->work);
 }
 
-/* One of those that there are. */
+/* One of the servers that exist. */
 static uint32_t scheduler_draw(const struct schedule *s, struct dice *d)
 {
     return s->meta && dice_draw(d, 2) ? schedule_nodes(s) - 1 : 0;
@@ -171,7 +172,7 @@ static void link_draw(const struct schedule *s, struct dice *d, struct fault *f)
     if (dice_draw(d, 5) == 0) {
         a = dice_draw(d, 2) ? worker : server;
         b = scheduler_draw(s, d);
-    } else if (s->replicas && dice_draw(d, 3) == 0) { /* a chain's */
+    } else if (s->replicas && dice_draw(d, 3) == 0) { /* a link of a chain */
         a = 1 + (server + (uint32_t)dice_draw(d, s->servers - 1)) % s->servers;
     }
     bool back = dice_draw(d, 2);
@@ -219,8 +220,7 @@ static void strength_draw(struct dice *d, struct fault *f)
     }
 }
 
-/* Before a server dies: those who are to take over do not reach each other, so that they have not the same.
- */
+/* Before a server dies: its successors do not reach each other, so their copies differ. */
 static struct fault apart_draw(const struct schedule *s, struct dice *d, uint32_t step, uint32_t server,
                                enum fault_kind kind)
 {
@@ -234,7 +234,7 @@ static struct fault apart_draw(const struct schedule *s, struct dice *d, uint32_
                                                  : dice_scale(d, 100 * ENV_MS, ENV_SEC)};
 }
 
-/* It does not reach the scheduler, and is declared dead while it works on with all others. */
+/* The server does not reach the scheduler, and is declared dead while it works on with all others. */
 static void isolate(struct schedule *s, struct dice *d, uint32_t step, uint32_t server)
 {
     struct fault cut = {.step = step, .kind = FAULT_cut, .from = server, .to = 0};
@@ -258,7 +258,7 @@ static void scene_add(struct schedule *s, uint32_t *step, uint32_t later, enum f
     s->faults[s->count++] = (struct fault){.step = *step, .kind = kind, .from = from, .to = to, .n = n};
 }
 
-/* Something that goes wrong while a checkpoint is taken or loaded; not nothing, mostly. */
+/* A fault while a checkpoint is saved or loaded; mostly one, sometimes none. */
 static void trouble_draw(struct schedule *s, struct dice *d, uint32_t *step, uint32_t server)
 {
     uint32_t later = 1 + (uint32_t)dice_draw(d, 40), from, to;
@@ -291,8 +291,8 @@ static void trouble_draw(struct schedule *s, struct dice *d, uint32_t *step, uin
     }
 }
 
-/* What was answered does not reach a worker, nor what the scheduler says of the server's death: it is done,
- * in the checkpoint, and comes again when the server is another process, which has loaded that. */
+/* Answers do not reach a worker, and neither does the news of the server's death. So the work is done and in
+ * the checkpoint, and comes again when another process is the server and has loaded that checkpoint. */
 static void lost_answers_draw(struct schedule *s, struct dice *d, uint32_t *step, uint32_t server,
                               uint32_t worker)
 {
@@ -345,8 +345,8 @@ static void scenes_draw(struct schedule *s, uint32_t last)
 
 enum { LOSSES_MAX = 3, LOSS_FAULTS = 3 + RING_LEVELS };
 
-/* A checkpoint is taken; then as many servers die as have a row, one after the other, and perhaps one more,
- * or the scheduler, while others have that back. */
+/* A checkpoint is saved. Then as many servers die as have a copy of a row, one after the other. During the
+ * restore perhaps one more dies, or the scheduler. */
 static void losses_draw(struct schedule *s, uint32_t last)
 {
     struct dice d = dice_of(s->seed, 15);
@@ -394,14 +394,14 @@ static void come_and_go(struct schedule *s, struct dice *d, uint32_t last, enum 
         f.from = server ? 1 + (uint32_t)dice_draw(d, s->servers)
                         : 1 + s->servers + (uint32_t)dice_draw(d, s->workers);
         f.n = kind == FAULT_close ? dice_draw(d, 1u << 30) : dice_scale(d, 10 * ENV_MS, 20 * ENV_SEC);
-        bool stays = dice_draw(d, 6) == 0; /* away */
+        bool stays = dice_draw(d, 6) == 0; /* leaves */
         if (stays && kind != FAULT_close && kind != FAULT_idle)
             f.n = 0;
         s->faults[s->count++] = f;
     }
 }
 
-/* Any two sides, at any moment and in the middle of a migration; disks that are slow. */
+/* Partitions of any two sides, at any moment and in the middle of a migration; slow disks. */
 static void netsplits_draw(struct schedule *s, uint32_t last)
 {
     struct dice d = dice_of(s->seed, 16);
@@ -409,7 +409,8 @@ static void netsplits_draw(struct schedule *s, uint32_t last)
     while (count--) {
         struct fault f = {.step = 1 + (uint32_t)dice_draw(&d, last), .kind = FAULT_netsplit};
         f.n = dice_draw(&d, 1u << 30);
-        f.to = (uint32_t)dice_draw(&d, s->servers + 1); /* 0: any; else it and the scheduler */
+        /* 0: any two sides; otherwise this server and the scheduler */
+        f.to = (uint32_t)dice_draw(&d, s->servers + 1);
         f.from = (uint32_t)dice_draw(&d, schedule_nodes(s));
         s->faults[s->count++] = f;
     }
@@ -421,7 +422,7 @@ static void netsplits_draw(struct schedule *s, uint32_t last)
     }
     struct dice lie = dice_of(s->seed, 18);
     count = dice_draw(&lie, 3) ? 0 : 1 + dice_draw(&lie, LIES_MAX);
-    while (count--) { /* then the power fails, of the folder or of the machine */
+    while (count--) { /* then the power of the folder or of the machine fails */
         bool folder = s->ckpt && dice_draw(&lie, 2);
         struct fault f = {.step = 1 + (uint32_t)dice_draw(&lie, last), .kind = FAULT_lie};
         f.from = folder ? 1 + (uint32_t)dice_draw(&lie, s->servers)
@@ -446,8 +447,7 @@ static void netsplits_draw(struct schedule *s, uint32_t last)
     }
 }
 
-/* Two that are cut off together from all others, clocks, and a server that is lost together with the
- * scheduler. */
+/* Two nodes that are cut off together; clocks; a server that dies together with the scheduler. */
 static void sides_draw(struct schedule *s, uint32_t last)
 {
     struct dice d = dice_of(s->seed, 13);
@@ -487,7 +487,7 @@ static void sides_draw(struct schedule *s, uint32_t last)
     }
 }
 
-/* Memory that is not to be had: an allocation of a process in one of its next turns, or some in a row. */
+/* Memory: one allocation of a process, or several in a row, fail in one of its next turns. */
 static void memories_draw(struct schedule *s, uint32_t last)
 {
     struct dice d = dice_of(s->seed, 21);
@@ -528,15 +528,16 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
                        sizeof *s->faults);
     if (!s->faults)
         return err_memory(count * sizeof *s->faults);
-    /* Each kind with one half; of the three that strike single packets two at least, so that much happens. */
+    /* Each kind is on in half of the schedules; of the three that strike single packets at least two, so that
+     * much happens. */
     uint32_t on = (uint32_t)dice_draw(&d, 1u << FAULT_ANYWHERE) | 7u;
     uint32_t off = (uint32_t)dice_draw(&d, 2);
     on &= ~(off << dice_draw(&d, 3));
     on |= dice_draw(&phases.dice, 3) ? 1u << FAULT_migrate
-                                     : 0; /* most have partitions that get another owner */
+                                     : 0; /* in most schedules partitions get another owner */
     bool scheduler_may = dice_draw(&d, 16) == 0 || s->durable;
     bool kept =
-        false; /* one node that does not come back is enough: without servers or workers little can fail */
+        false; /* one node that does not return is enough: with few servers or workers little can fail */
     uint32_t had[FAULT_KINDS_COUNT] = {0}, step = 1;
     while (s->count < count) {
         struct fault f = {.kind = (enum fault_kind)dice_draw(&d, FAULT_ANYWHERE)};
@@ -549,7 +550,7 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
         if (f.kind <= FAULT_reset) {
             link_draw(s, &d, &f);
         } else if (f.kind == FAULT_stall || f.kind == FAULT_disk) {
-            f.from = 1 + s->servers + (uint32_t)dice_draw(&d, s->workers); /* servers keep nothing yet */
+            f.from = 1 + s->servers + (uint32_t)dice_draw(&d, s->workers); /* servers have no rows yet */
             f.from = s->durable && f.kind == FAULT_disk && dice_draw(&d, 2) ? scheduler_draw(s, &d) : f.from;
         } else if (f.kind == FAULT_migrate) {
             f.from = 1 + (uint32_t)dice_draw(&d, s->servers);
@@ -557,13 +558,13 @@ paramo_err schedule_draw(uint64_t seed, struct schedule *s)
         } else {
             bool any = f.kind != FAULT_crash || scheduler_may;
             f.from = (any ? 0 : 1) + (uint32_t)dice_draw(&d, s->servers + s->workers + (any ? 1 : 0));
-            if (s->meta && dice_draw(&d, 2)) /* so that others take over */
+            if (s->meta && dice_draw(&d, 2)) /* so that other servers take over */
                 f.from = scheduler_draw(s, &d);
         }
         strength_draw(&d, &f);
         bool schedules = !f.from || f.from > s->servers + s->workers;
         if (s->meta && schedules && f.kind == FAULT_pause && dice_draw(&d, 2))
-            f.n += 4 * ENV_SEC; /* beyond its lease, mostly */
+            f.n += 4 * ENV_SEC; /* mostly longer than its lease */
         if (f.kind == FAULT_crash && s->replicas && f.from && f.from <= s->servers && s->count + 4 < count) {
             uint64_t how = dice_draw(&d, 3);
             if (how == 1)
@@ -633,7 +634,7 @@ static paramo_err fault_read(const char *line, const struct schedule *s, struct 
     return err_set(PARAMO_E_FORMAT, "no such fault in this cluster: %.80s", line);
 }
 
-/* The next line of a file, without blanks and comments before it: what it says goes into the schedule. */
+/* Reads the next line of a file, without the blanks and comments before it, into the schedule. */
 static paramo_err line_read(const char *line, struct schedule *s, bool *named)
 {
     if (!*named) {

@@ -29,7 +29,7 @@ struct fiber {
     void *arg;
     bool over;
     void *stack;
-    void *sanitizer, *sanitizer_back; /* what the sanitizers know each stack by */
+    void *sanitizer, *sanitizer_back; /* the sanitizers' handles of the stacks */
     const void *back_stack;
     size_t back_size;
 };
@@ -63,7 +63,7 @@ static void arrive(struct fiber *f, bool into)
 #endif
 }
 
-/* makecontext passes ints only. */
+/* makecontext() passes only ints. */
 static void run(unsigned high, unsigned low)
 {
     struct fiber *f = (struct fiber *)(uintptr_t)((uint64_t)high << 32 | low);

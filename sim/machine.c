@@ -42,8 +42,7 @@ bool machine_joined(const struct machine *m)
 
 /* ---- starting ------------------------------------------------------------------------------------------ */
 
-/* More servers are gone than may be, as the scheduler has it: of the last death nobody else may have heard.
- */
+/* By the scheduler's roster more servers are gone than may be. No other node may know of the last death. */
 static void judge_lost(const struct machine *m)
 {
     const struct world *w = m->world;
@@ -55,17 +54,18 @@ static void judge_lost(const struct machine *m)
     }
     if (w->schedule->restores && ckpts_can_return(w))
         judge_broken(m->world, "the job has lost rows, and there is a checkpoint that has them");
-    /* Who is left owns all in the view that has them dead: a chain that is long enough is full then. */
+    /* The servers that are left own all partitions in the view of the deaths: a chain that is long enough is
+     * complete then. */
     bool died = w->schedule->restores && w->lost_at;
     if (judge_enough(w, gone) && !died)
         judge_broken(m->world, "the job has lost rows, and %u servers have died since all had their copies",
                      gone);
 }
 
-/* A job's end stays in the store if it cannot be emptied (its disk fails), and the next scheduler over that
- * store finds it and tells it again, though all nodes of that job are gone. Then nothing of this job is lost:
- * what was, was judged when the end was told first. Views' numbers only rise in one store, so that one of the
- * job before is known by its number. */
+/* The end of a job stays in the store if the store cannot be emptied (its disk fails). The next scheduler
+ * over that store finds the end and announces it again, although all nodes of that job are gone. The present
+ * job loses nothing by that, and the other one was judged at its end. View numbers only rise in one store, so
+ * a view of the earlier job is known by its number. */
 static bool told_again(const struct machine *m, paramo_err status)
 {
     const struct world *w = m->world;
@@ -85,7 +85,8 @@ static void job_ended(struct machine *m, paramo_err status)
         m->deposed = true;
         return;
     }
-    if (w->over && !w->schedule->meta) /* one that led may have told its end, and the next tells it again */
+    /* a former leader may have announced the end, and the next one announces it again */
+    if (w->over && !w->schedule->meta)
         judge_broken(w, "the job ended twice");
     if (m->found_end && status != m->found_status)
         judge_broken(w, "the job has ended with %s, and the scheduler that starts again says %s",
@@ -129,7 +130,7 @@ static void create_scheduler(struct machine *m, struct store *store, const struc
         m->made->store = NULL; /* the scheduler's */
 }
 
-/* Has it told all the end, and empties its store? It may die before it says so here. */
+/* Has it announced the end, and empties its store? It may die before it reports so here. */
 static void end_check(const struct machine *m)
 {
     struct world *w = m->world;
@@ -142,9 +143,9 @@ static void end_check(const struct machine *m)
     w->emptying_status = s->end.status;
 }
 
-/* Of two starts the later has the higher term. In etcd the start is its transaction (judge_etcd sees the
- * order of those): who stands still behind it reports a lower term than who has taken over meanwhile; but
- * never one that was reported before. */
+/* The later one of two starts has the higher term. In etcd the transaction is the start (judge_etcd() sees
+ * their order). A scheduler that stands still behind its transaction reports a lower term than one that took
+ * over in that time, but never one that was reported before. */
 static void judge_term(struct world *w, uint32_t term)
 {
     uint32_t last = SIM_TERMS - 1;
@@ -155,9 +156,9 @@ static void judge_term(struct world *w, uint32_t term)
                      w->schedule->meta ? w->etcd_term : last);
 }
 
-/* It finds what anybody has seen of terms below its own. One that finds nothing may have died between
- * emptying its store, for the job was over, and saying so: then nobody else says so, and the next job begins.
- */
+/* A scheduler finds all that any node has seen of terms below its own. If it finds nothing, an earlier one
+ * may have died between emptying its store, since the job was over, and reporting that: then the next job
+ * begins. */
 static void judge_found_view(struct world *w, const struct store_state *found, uint64_t number)
 {
     uint64_t seen = 0;
@@ -174,7 +175,7 @@ static void judge_found_view(struct world *w, const struct store_state *found, u
                  number);
 }
 
-/* What a scheduler has found that starts again: nothing that anybody has seen may be lost. */
+/* What a restarted scheduler has found: nothing that any node has seen may be missing. */
 static void judge_found(struct machine *m, const struct store_state *found)
 {
     struct world *w = m->world;
@@ -214,7 +215,7 @@ static void judge_found(struct machine *m, const struct store_state *found)
 
 static void started(struct machine *m, paramo_err status, const struct store_state *found)
 {
-    if (status == PARAMO_E_CLOSED) { /* it has stood by, and the job is over */
+    if (status == PARAMO_E_CLOSED) { /* a standby scheduler: the job is over */
         m->world->over = true;
         return;
     }
@@ -274,8 +275,7 @@ void machine_scheduler_tick(struct machine *m)
     if (m->up)
         end_check(m);
     if (m->up && told_again(m, m->found_status) && machine_end_view(m) > m->world->past_view)
-        m->world->past_view =
-            machine_end_view(m); /* its own views, which the next may find, are of that job */
+        m->world->past_view = machine_end_view(m); /* its own views, which the next scheduler may find */
     if (!m->up || !ends)
         return;
     m->cannot_start = m->deposed = false;
@@ -302,7 +302,7 @@ static void start_member_slot(struct machine *m)
         .node = node, .role = m->role, .rank = -1, .incarnation = env_random(node->env) | 1};
     node->member_slots = node->own = member_slot;
     node->member_slots_count = 1;
-    if (member_slot->incarnation >> 8 & 3) /* pages that a table of so few keys is longer than */
+    if (member_slot->incarnation >> 8 & 3) /* pages: so small that even a table of few keys has several */
         node->scan_keys = 1 + (member_slot->incarnation >> 16) % 24;
     char listen[16];
     (void)snprintf(listen, sizeof listen, "%s:1", m->name);
@@ -314,7 +314,7 @@ static void start_member_slot(struct machine *m)
     }
     if (!lane_enter(node->control))
         abort();
-    /* A worker's listen address is not used. */
+    /* The listen address of a worker is not used. */
     sim_must(member_slot_open(
         member_slot, m->world->schedule->meta ? "scheduler:1,scheduler:2" : scheduler_addresses[0], listen));
     lane_leave(node->control);
@@ -351,7 +351,8 @@ void machine_start(struct machine *m)
     sim_must(lane_create(node->env, "control", 0, &node->control));
     ckpts_machine(m);
     m->up = true;
-    w->migrations += w->schedule->late && m->node == w->schedule->servers; /* to it, when it has joined */
+    /* connected to it after it has joined */
+    w->migrations += w->schedule->late && m->node == w->schedule->servers;
     if (m->role == PARAMO_ROLE_SCHEDULER) {
         start_scheduler(m);
     } else {
@@ -461,7 +462,7 @@ static void customer_end(struct machine *m, struct customer *c)
 {
     paramo_worker *worker = c->worker;
     client_close(worker->client);
-    drain(m->made->control); /* it may have asked for a view until now */
+    drain(m->made->control); /* the client may have asked for a view until now */
     drain(worker->lane);
     if (m->dying)
         client_task_die(m);
@@ -498,7 +499,7 @@ bool machine_close_customer(struct machine *m, unsigned customer, uint64_t ns)
 
 static void drain_answered(struct member_call *call, paramo_err status)
 {
-    (void)call, (void)status; /* it may be done although that is not known */
+    (void)call, (void)status; /* it may be done although the caller does not know */
 }
 
 bool machine_drain(struct machine *m, uint64_t ns)
@@ -544,7 +545,7 @@ static void member_slot_end(struct machine *m, struct member_slot *member_slot)
         end_lane(m, member_slot->shards[i].lane);
         view_feed_fini(&member_slot->shards[i].feed);
     }
-    drain(m->made->control); /* what shards have posted there */
+    drain(m->made->control); /* tasks that shards have posted there */
     free(member_slot->shards);
     free(member_slot);
 }
@@ -553,7 +554,7 @@ static void restart_due(struct sim_event *event)
 {
     struct machine *m = container_of(event, struct machine, restart);
     if (m->world->scheduler_lost && m->role != PARAMO_ROLE_SCHEDULER)
-        m->gone = true; /* there is nobody left to give it a place */
+        m->gone = true; /* no scheduler is left to give it a place */
     else
         machine_start(m);
 }
@@ -588,7 +589,7 @@ void machine_kill(struct machine *m, uint64_t again_ns)
         abort();
     if (node->own)
         member_slot_close_control(node->own);
-    end_check(m); /* what was due while it stood still may have come just now, on its lane */
+    end_check(m); /* what was due while it stood still may have run just now, on its lane */
     scheduler_destroy(node->scheduler);
     store_close(node->store);
     lane_leave(node->control);
@@ -636,28 +637,30 @@ static void ended(struct machine *m)
     struct world *w = m->world;
     paramo_err code = m->made->own->code;
     if (m->seen == MEMBER_SLOT_ENDED && code == PARAMO_E_NO_SCHEDULER && w->scheduler_lost)
-        return; /* pushes and pulls go on without one */
+        return; /* pushes and pulls continue without a scheduler */
     if (m->seen == MEMBER_SLOT_ENDED && (code == PARAMO_OK || code == PARAMO_E_NODE_LOST) &&
         w->over_status == PARAMO_OK) {
         if (m->role == PARAMO_ROLE_WORKER)
-            return; /* its script leaves */
+            return; /* its script has left */
         bool drained = m->drains && code == PARAMO_OK && !w->over;
         w->counts[PLAY_drained] += drained;
         machine_kill(m, drained ? m->drained_ns : 0);
         return;
     }
-    /* Too late is who comes while a scheduler's clock jumps: it cannot know that the news of a death is on
-     * its way. */
+    /* A process that joins while the scheduler's clock jumps is too late: the scheduler cannot know that the
+     * news of a death is on its way. */
     bool full = code == PARAMO_E_FULL && w->scheduler_stood;
     bool lost = code == PARAMO_E_DATA_LOST &&
-                (w->schedule->replicas || w->schedule->restores); /* the job's end says whether rightly */
+                /* the end of the job shows whether that is right */
+                (w->schedule->replicas || w->schedule->restores);
     bool memory = code == PARAMO_E_MEMORY && m->memory.failed;
-    bool no_start = ckpts_restored(w) && w->restoring; /* what the job was to begin with was not loaded */
+    /* the checkpoint that the job was to begin with was not loaded */
+    bool no_start = ckpts_restored(w) && w->restoring;
     if (m->seen == MEMBER_SLOT_FAILED && !full && !memory && !lost && !no_start &&
         code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NO_SCHEDULER && code != PARAMO_E_TIMEOUT &&
         code != PARAMO_E_NODE_LOST && code != PARAMO_E_FENCED)
         judge_broken(w, "%s could not join: %s: %s", m->name, err_name(code), m->made->own->text);
-    /* Its supervisor starts it anew, unless there is no job for it any more. */
+    /* The process's supervisor restarts it, unless its job has ended. */
     bool again = !w->scheduler_lost && !w->over && code != PARAMO_E_SHUTDOWN && code != PARAMO_E_NODE_LOST;
     machine_kill(m, again ? 50 * ENV_MS : 0);
 }

@@ -1,7 +1,7 @@
 /*
- * Allocations that fail. The linker gives all that the program allocates to these functions (CMakeLists.txt).
- * One counts while a host's lane runs, or its application issues a request; what the simulator does meanwhile
- * does not, since it cannot go on without memory.
+ * Allocations that fail. The linker directs all allocations of the program to these functions
+ * (CMakeLists.txt). An allocation may fail while the lane of a machine runs, or while its application issues
+ * a request. Allocations of the simulator itself do not fail: it cannot continue without memory.
  */
 #include <stddef.h>
 
@@ -19,12 +19,13 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size);
 char *__real_strdup(const char *text);
 char *__wrap_strdup(const char *text);
 
-/* Whose allocations are struck now; on the one thread of a simulation. */
+/* The machine whose allocations may fail now; a simulation has one thread. */
 static _Thread_local struct machine *current;
-static _Thread_local struct machine *ran; /* whose lane runs */
-static _Thread_local unsigned held;       /* the simulator works */
+static _Thread_local struct machine *ran; /* the machine whose lane runs */
+static _Thread_local unsigned held;       /* depth of calls into the simulator */
 
-/* A server may end for want of memory: with no copy left of what it has that would be the job's end. */
+/* A server may end for lack of memory. If it has the last copy of some rows, that would be the end of the
+ * job. */
 static bool spared(const struct machine *m)
 {
     const struct schedule *s = m->world->schedule;
@@ -78,7 +79,7 @@ char *__wrap_strdup(const char *text)
     return fails() ? NULL : __real_strdup(text);
 }
 
-/* A server answers what needs a table that lacks memory with MEMORY until it has it. */
+/* A server answers MEMORY for a table that lacks memory, until it has it. */
 static bool lacks(const struct machine *m)
 {
     uint64_t id;

@@ -1,5 +1,5 @@
-/* Partitions that move while all goes on: a server's weight is another, and the scheduler has others give
- * partitions to it, or take some. Not 0: the server would leave. */
+/* Partitions that migrate under load: a server's weight changes, and the scheduler has partitions copied to
+ * it or from it. Never to 0: the server would leave. */
 #include <stdlib.h>
 
 #include "cluster/scheduler/sched.h"

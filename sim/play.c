@@ -12,19 +12,21 @@
 #include "sim/world.h"
 
 enum {
-    STEPS_MAX = 400000, /* of the faulty phase; far beyond what any takes */
-    CALM_SECONDS = 200, /* for all to finish once it is calm: two request timeouts, a join, a goodbye */
+    STEPS_MAX = 400000, /* limit of the faulty phase; far more than any schedule needs */
+    /* time for all to finish in the calm period: two request timeouts, a join, a goodbye */
+    CALM_SECONDS = 200,
     EARLY_REQUESTS = 20,
-    ENOUGH = 100,      /* faults that have struck; until then those that wait for a packet are given ... */
-    LINGER = 40000,    /* ... so many steps to meet one after the last has come */
-    CHECK_EVERY = 256, /* events between full looks */
-    NEAR = 64, /* steps before a fault; from there on each event is one; before, only answers are ... */
-    IDLE = 64  /* ... and one event of so many, so that a cluster in which nothing goes on meets it, too */
+    ENOUGH = 100,      /* faults that have struck; until then faults that wait for a packet get ... */
+    LINGER = 40000,    /* ... this many steps to meet one after the end of the list */
+    CHECK_EVERY = 256, /* events between full checks */
+    NEAR = 64, /* within this many steps of a fault each event is a step; farther away only answers are ... */
+    IDLE = 64  /* ... and one event in this many, so that an idle cluster reaches the fault, too */
 };
 
-#define CLOSED_LEAST (100 * ENV_US) /* a customer; its numbers are the clock's */
+/* a closed customer stays closed at least this long; its numbers follow the clock */
+#define CLOSED_LEAST (100 * ENV_US)
 #define CLOSED_MOST  (2 * ENV_SEC)
-#define FOR_GOOD     (100 * ENV_SEC) /* a host: beyond all timeouts */
+#define FOR_GOOD     (100 * ENV_SEC) /* a host stays away this long: longer than all timeouts */
 
 /* ---- links --------------------------------------------------------------------------------------------- */
 
@@ -50,7 +52,7 @@ static void line_join(struct world *w, struct line *line, size_t fault)
     w->waiting++;
 }
 
-/* The first of the line strikes this packet; false: there is none. */
+/* The first waiting fault of the link strikes this packet. False: there is none. */
 static bool line_strikes(struct world *w, struct line *line, uint64_t cost)
 {
     size_t fault = line->first;
@@ -184,8 +186,8 @@ static unsigned servers_stay(const struct world *w)
     return stay;
 }
 
-/* Of servers with copies at most so many die as there are replicas; but for a few, to see that end, too. More
- * may where what is lost comes back, as long as somebody is left to have it. */
+/* At most as many servers with copies die as there are replicas, except sometimes, to see that end, too. More
+ * may die where lost rows return, as long as a server is left to have them. */
 static bool spared(const struct world *w, const struct machine *m, const struct fault *f)
 {
     bool copies = w->schedule->replicas || w->schedule->restores;
@@ -194,9 +196,9 @@ static bool spared(const struct world *w, const struct machine *m, const struct 
     return judge_needs(w, m) && !(w->schedule->restores && ckpts_there(w) && servers_stay(w) > 1);
 }
 
-/* Who has not joined the job knows none, and joins whichever it finds: that of the scheduler that comes in
- * this one's place, which is another's, and has none of these rows. Nobody plays two jobs at a time, so none
- * of these comes any more. */
+/* A process that has not joined knows no job, and joins the one that it finds: that of the scheduler that
+ * comes in this one's place, which has none of these rows. The simulator does not play two jobs at a time, so
+ * no such process starts any more. */
 static void strangers_go(struct world *w)
 {
     for (uint32_t k = 1; k < w->count; k++) {
@@ -207,7 +209,7 @@ static void strangers_go(struct world *w)
     }
 }
 
-/* What its application or its operator does. */
+/* What the application or the operator of a machine does. */
 static bool comes_or_goes(struct machine *m, const struct fault *f)
 {
     struct world *w = m->world;
@@ -225,7 +227,7 @@ static bool comes_or_goes(struct machine *m, const struct fault *f)
     return true;
 }
 
-/* Of a server, or a scheduler; or of all: the folder that they see is slow. */
+/* The disk of a server or scheduler; or the folder that all of them see. */
 static void slow_disks(struct world *w, const struct fault *f, size_t i)
 {
     uint64_t now = sim_now(w->sim), most = 8 * ENV_SEC, until = now + (20 * f->n < most ? 20 * f->n : most);
@@ -319,8 +321,8 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         if (spared(w, m, f))
             return;
         if (m->role == PARAMO_ROLE_SCHEDULER && !w->schedule->durable) {
-            /* It keeps nothing: one that comes back is another job's, and knows nobody. So the job has
-             * begun its work before, and afterwards nobody who dies can come back. */
+            /* The scheduler keeps nothing: a restarted one leads another job and knows no node. So this job
+             * must have begun its work before, and no process that dies later can return. */
             if (w->serial - w->serial_before < EARLY_REQUESTS)
                 return;
             w->scheduler_lost = true;
@@ -331,10 +333,10 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
         play_hit(w, i);
         if (f->kind == FAULT_vanish)
             sides_vanish(w, m, n ? n : FOR_GOOD, i);
-        if (m->files && f->n % 2) /* with the power; else the kernel goes on with what it was asked for */
+        if (m->files && f->n % 2) /* with the power; otherwise the kernel still writes what it was given */
             simfs_plan(m->files, SIMFS_CRASH, simfs_steps(m->files));
         if (!n && !w->complete)
-            n = ENV_SEC; /* a cluster that has never been complete waits for everybody */
+            n = ENV_SEC; /* a cluster that was never complete waits for all nodes */
         machine_kill(m, n);
         if (m->disk && f->n % 2) /* the machine's power, not only the process */
             client_task_power_fails(m);
@@ -342,7 +344,7 @@ static void strike_node(struct world *w, const struct fault *f, size_t i)
     }
 }
 
-/* True: there was one to strike. */
+/* True: the fault has struck something. */
 static bool strike(struct world *w)
 {
     const struct schedule *s = w->schedule;
@@ -359,7 +361,7 @@ static bool strike(struct world *w)
 
 /* ---- a world ------------------------------------------------------------------------------------------- */
 
-/* What the scheduler keeps its state in. */
+/* The place of the scheduler's state. */
 static void stores_make(struct world *w)
 {
     struct simfs **files = &w->machines[0].files;
@@ -463,13 +465,14 @@ static void world_free(struct world *w)
     free(w->pending);
 }
 
-/* The job has ended early (all its workers were dead at a time, say), or nobody is left of one that has lost
- * its scheduler: the rest of the faults strikes the next one. Or everybody is to die, and a job begins, of
- * which no scheduler's state tells anything, with the last checkpoint. */
+/* The job has ended early (all its workers were dead at once, for example), or no process is left of a job
+ * that has lost its scheduler: the rest of the faults strikes the next job. Or all processes are to die, and
+ * a job begins with the last checkpoint and without the scheduler's state. */
 static void world_again(struct world *w)
 {
     w->past_view = w->over_view;
-    for (uint32_t k = 0; k < w->count; k++) /* one may have found the end that another has told */
+    /* a scheduler may have found the end that another one announced */
+    for (uint32_t k = 0; k < w->count; k++)
         if (machine_end_view(&w->machines[k]) > w->past_view)
             w->past_view = machine_end_view(&w->machines[k]);
     for (uint32_t k = w->count; k-- > 0;) {
@@ -521,7 +524,7 @@ static void world_again(struct world *w)
         machine_start(&w->machines[k]);
 }
 
-/* Faults wait for work to be done: what passes while all wait for one another counts little. */
+/* Faults come after work: time in which all wait for one another counts little. */
 static bool counts(const struct world *w, bool answered)
 {
     const struct schedule *s = w->schedule;
@@ -540,7 +543,7 @@ static bool step(struct world *w)
     if (ran < w->count)
         cover_watch(&w->machines[ran]);
     w->step += counts(w, w->answers != answers);
-    if (!struck && ran < w->count) { /* one process has taken a step, the others are as they were */
+    if (!struck && ran < w->count) { /* one process has taken a step, the others are unchanged */
         first = ran;
         end = ran + 1;
     } else if (!struck && sim_was_network(w->sim)) {
@@ -587,7 +590,7 @@ static void unfinished(struct world *w)
                  w->over ? "over" : "not over");
 }
 
-/* Rows that were cleared last, in steps that nobody waits for. */
+/* Waits for rows that are still being removed in steps. */
 static bool some_clear(const struct world *w)
 {
     for (uint32_t k = 1; k <= w->schedule->servers; k++) {
@@ -615,9 +618,9 @@ static void calm(struct world *w)
         sim_host_slow_blocking_jobs(w->machines[k].host, 0, 0);
     }
     if (w->schedule->extra &&
-        w->workers[w->schedule->workers - 1].restart.slot) /* before the others are done */
+        w->workers[w->schedule->workers - 1].restart.slot) /* before the others have finished */
         machine_start_in(&w->workers[w->schedule->workers - 1], 0);
-    for (uint32_t i = 0; i < w->schedule->workers; i++) /* what the application put off */
+    for (uint32_t i = 0; i < w->schedule->workers; i++) /* what the application has postponed */
         if (w->workers[i].script.tick.slot)
             sim_must(sim_schedule(w->sim, &w->workers[i].script.tick, sim_now(w->sim)));
     uint64_t until = sim_now(w->sim) + CALM_SECONDS * ENV_SEC;
@@ -626,7 +629,7 @@ static void calm(struct world *w)
             break;
     if (!w->broken[0] && !finished(w))
         unfinished(w);
-    /* The goodbyes: the scheduler ends the job when all workers have gone. */
+    /* The goodbyes: the scheduler ends the job when all workers have left. */
     while (!w->broken[0] && !w->over && !w->scheduler_lost && sim_next_at(w->sim) <= until)
         if (!step(w))
             break;
@@ -713,7 +716,7 @@ void play(const struct schedule *schedule, struct play_result *result)
     result->coverage = w->coverage;
     world_free(w);
     memcpy(result->counts, w->counts, sizeof result->counts);
-    if (!result->failed && w->broken[0]) { /* something was found when all was closed */
+    if (!result->failed && w->broken[0]) { /* a violation was found while the world was closed */
         result->failed = true;
         memcpy(result->text, w->broken, sizeof result->text);
     }

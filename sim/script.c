@@ -1,8 +1,8 @@
 /*
- * What the workers' application does: opens the tables and the pool, meets the others at a barrier, issues
- * requests at random while faults strike, works on parts of the pool, keeps values at the scheduler, meets
- * again, and leaves once all is calm and the pool is done. It behaves as a sensible program would: a lost
- * table is cleared, a broken barrier is not waited for.
+ * The workers' application. It opens the tables and the pool, meets the others at a barrier, issues random
+ * requests while faults strike, takes work units, keeps values at the scheduler, meets again, and leaves in
+ * the calm period when the pool is done. It behaves like a sensible program: it clears a lost table, and does
+ * not wait at a broken barrier.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -99,7 +99,7 @@ static void call_ended(struct machine *m, const struct member_call *call, paramo
         s->holds = false;
     if (no_job(status)) {
         w->pool_leaks = w->pool_leaks || s->step == SCRIPT_NEXT || s->step == SCRIPT_DONE;
-        go(m, SCRIPT_WORK); /* its process ends, or goes on without a scheduler */
+        go(m, SCRIPT_WORK); /* its process ends, or continues without a scheduler */
         return;
     }
     if (s->step == SCRIPT_STALE) {
@@ -112,7 +112,7 @@ static void call_ended(struct machine *m, const struct member_call *call, paramo
         judge_broken(w, "%s: a call to the scheduler failed in step %d: %s: %s", m->name, (int)s->step,
                      err_name(status), err_text());
     if (s->step == SCRIPT_POOL || (status && s->step == SCRIPT_TABLES)) {
-        bool late = w->calm || w->gathered; /* who comes again does not wait for those who are at work */
+        bool late = w->calm || w->gathered; /* a restarted worker does not wait for workers that are busy */
         go(m, status ? s->step : late ? SCRIPT_WORK : SCRIPT_ENTER);
         return;
     }
@@ -229,7 +229,7 @@ static paramo_err call_begin(struct machine *m)
     }
 }
 
-/* Its answer is not waited for: requests are issued beside it. */
+/* Does not wait for the answer: requests are issued in the same time. */
 static bool beside(enum script_step step)
 {
     return step == SCRIPT_SUM || step == SCRIPT_NEXT || step == SCRIPT_DONE || step == SCRIPT_STALE ||
@@ -241,7 +241,7 @@ static void tick_in(struct machine *m, uint64_t ns)
     sim_must(sim_schedule(m->world->sim, &m->script.tick, sim_now(m->world->sim) + ns));
 }
 
-/* A call is begun on the control lane; who asks may be on it already (an answer) or not (a tick). */
+/* A call begins on the control lane. The caller may be on it already (an answer) or not (a tick). */
 static void go(struct machine *m, enum script_step step)
 {
     struct script *s = &m->script;
@@ -258,7 +258,7 @@ static void go(struct machine *m, enum script_step step)
     bool enter = !lane_held(control);
     if (enter && !lane_enter(control))
         abort();
-    /* What was in the lane's inbox may have changed everything. */
+    /* The tasks in the lane's inbox may have changed everything. */
     if (s->step == step && !s->calling) {
         s->calling = true;
         s->kv_from = ++m->world->moment;
@@ -277,7 +277,7 @@ static void go(struct machine *m, enum script_step step)
 
 /* ---- the tick: what the application does next ---------------------------------------------------------- */
 
-/* A call to the scheduler, or work on a part. */
+/* Makes a call to the scheduler, or works on a unit. */
 static void call_draw(struct machine *m, uint64_t what)
 {
     struct world *w = m->world;
@@ -298,7 +298,7 @@ static void call_draw(struct machine *m, uint64_t what)
     }
 }
 
-/* All of the pool must be done in the end, unless a part was lost in a call. */
+/* All units of the pool must be done at the end, unless one was lost with a failed call. */
 static bool pool_goes_on(const struct machine *m)
 {
     const struct world *w = m->world;
@@ -306,7 +306,7 @@ static bool pool_goes_on(const struct machine *m)
            machine_joined(m);
 }
 
-/* Requests of one customer, one behind the other; none if as many are in flight as may be. */
+/* Issues requests of one customer in a row; none if as many are in flight as may be. */
 static void issue(struct machine *m)
 {
     struct world *w = m->world;
@@ -350,8 +350,8 @@ static void work(struct machine *m)
         tick_in(m, dice_draw(&w->dice, 4) ? dice_scale(&w->dice, 10 * ENV_US, 4 * ENV_MS) : 0);
 }
 
-/* That are open, or will be again. One that was closed when its node lost its scheduler for good stays so: no
- * request of it will come. */
+/* Customers that are open, or will be opened again. A customer that was closed when its node lost its
+ * scheduler for good stays closed and issues no more requests. */
 static unsigned customers(const struct machine *m)
 {
     unsigned n = 0;
@@ -371,7 +371,7 @@ static void turn(struct machine *m)
         sim_must(sim_schedule(w->sim, &s->tick, paused));
         return;
     }
-    if (s->tables < SIM_TABLES) { /* its job ended before it began */
+    if (s->tables < SIM_TABLES) { /* the job ended before this worker began */
         if (w->scheduler_lost)
             go(m, SCRIPT_GONE);
         return;
@@ -404,7 +404,7 @@ static void tick(struct sim_event *event)
 {
     struct machine *m = container_of(container_of(event, struct script, tick), struct machine, script);
     turn(m);
-    cover_watch(m); /* a request may have begun a connection */
+    cover_watch(m); /* a request may have started a connection */
 }
 
 void script_wake(struct machine *m)

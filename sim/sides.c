@@ -1,5 +1,5 @@
-/* Nodes that reach each other, and nobody else: two of them, a host that is gone, any two sides; also in the
- * middle of a migration, when its source has begun to hold changes back, or the scheduler may commit it. */
+/* Nodes that are cut off from others: two nodes together, a host that vanishes, any two sides. Also in the
+ * middle of a migration, when its source has begun to hold changes back or the scheduler may commit it. */
 #include "server/migration/source.h"
 #include "server/replication/chain_impl.h"
 #include "sim/world.h"
@@ -38,7 +38,7 @@ void sides_heal(struct world *w)
     w->amid_count = 0;
 }
 
-/* A shard of it gives partitions away, and has begun to pause. */
+/* A shard of the machine is the source of a migration, and has begun to pause. */
 static bool pauses(const struct machine *m, uint32_t *target)
 {
     uint64_t id;

@@ -1,6 +1,6 @@
 /*
- * paramo sim: plays schedules of the simulator (sim/), on several cores by processes. A schedule that fails
- * is written to a file, and the one command that replays it is printed.
+ * paramo sim: plays schedules of the simulator (sim/), on several cores by processes. It writes a failing
+ * schedule to a file and prints the one command that replays it.
  */
 #include "cmd/args.h"
 #include "cmd/exitcode.h"
@@ -27,18 +27,19 @@
 
 enum {
     FAULTS_BAR = 50,
-    BELOW_BAR = 200,  /* at most one schedule in 200 has fewer; 5 of 5,000 had when this was chosen */
-    PUSHES_BAR = 300, /* acknowledged: half of the schedules have as many */
+    BELOW_BAR = 200,  /* at most one schedule in 200 may have fewer; 5 of 5,000 had when this was chosen */
+    PUSHES_BAR = 300, /* acknowledged; half of the schedules must have as many */
     CHANGES_BAR = 70, /* percent of schedules in which partitions with rows change their owner */
     PUSHES_MAX = 4096,
-    COVER_LEAST = 1000,  /* schedules */
-    COVER_EXPECTED = 20, /* of what is expected in so many schedules none may lack it all: e^-20 */
+    COVER_LEAST = 1000, /* schedules */
+    /* a thing that is expected in this many schedules may not be missing in all of them: e^-20 */
+    COVER_EXPECTED = 20,
     SHRINK_PLAYS = 600,
     TEXT_MAX = 1 << 20,
     FAILURES_MAX = 64
 };
 
-/* A line of a file of seeds: one that has failed once, and what it was. */
+/* A line of a file of seeds: a seed that failed once, and the cause. */
 struct known_seed {
     uint64_t seed;
     char words[200];
@@ -47,7 +48,7 @@ struct known_seed {
 struct options {
     uint64_t seeds, seed, jobs;
     const char *replay, *mutant, *from, *cover_bar;
-    struct known_seed *known; /* of `from`; `seeds` is how many */
+    struct known_seed *known; /* from the file `from`; `seeds` of them */
     int shrink, json, verbose, list, go_on, bars, coverage;
 };
 
@@ -56,26 +57,26 @@ struct failure {
     char text[512];
 };
 
-/* How often it happened, and in how many schedules. */
+/* How often something happened, and in how many schedules. */
 struct times {
     uint64_t all, schedules;
 };
 
-/* What a job has done so far; in memory that parent and child share, so that a crash loses nothing. */
+/* The progress of a job, in memory that parent and child share, so that a crash loses nothing. */
 struct tally {
     uint64_t seed;          /* being played */
     struct play_result now; /* its result, so far */
     uint64_t played, again, steps, sim_ns, requests;
-    uint64_t trace; /* of all: the sum of what each seed and its trace give */
+    uint64_t trace; /* of all schedules: the sum over hashes of seed and trace */
     uint64_t injected[FAULT_KINDS_COUNT], counts[PLAY_COUNTS_COUNT];
     struct times transitions[COVER_TRANSITIONS_COUNT], pairs[COVER_TRANSITIONS_COUNT][FAULT_KINDS_COUNT];
     uint64_t fewest, fewest_seed;          /* faults in one schedule */
     uint64_t below;                        /* schedules with fewer than FAULTS_BAR */
     uint64_t changed;                      /* schedules in which rows got another owner */
-    uint64_t pushes[PUSHES_MAX];           /* schedules with so many acknowledged; the last: or more */
-    uint64_t next;                         /* of a job: the next of its seeds */
+    uint64_t pushes[PUSHES_MAX];           /* schedules by acknowledged pushes; the last: that many or more */
+    uint64_t next;                         /* the next seed of this job */
     uint64_t failed;                       /* schedules */
-    struct failure failures[FAILURES_MAX]; /* the first of them */
+    struct failure failures[FAILURES_MAX]; /* the first failures */
 };
 
 static double now(void)
@@ -124,11 +125,11 @@ static void failed(struct tally *t, uint64_t seed, const char *text)
     if (f == NULL)
         return;
     f->seed = seed;
-    for (size_t i = 0; i < sizeof f->text - 1 && text[i] != 0; i++) /* a bug may print anything */
+    for (size_t i = 0; i < sizeof f->text - 1 && text[i] != 0; i++) /* a defect may print anything */
         f->text[i] = (char)(text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
 }
 
-/* Half of the schedules have as many or more. */
+/* The median: half of the schedules have as many or more. */
 static unsigned median(const struct tally *t)
 {
     uint64_t less = 0;
@@ -143,7 +144,7 @@ static double share(const struct tally *t)
     return t->played ? (double)t->changed / (double)t->played : 0;
 }
 
-/* One seed; of every twentieth the trace must come out twice. */
+/* Plays one seed. One in twenty is played twice and must give the same trace. */
 static void play_seed(uint64_t seed, struct tally *t)
 {
     struct schedule s;
@@ -288,7 +289,7 @@ static json_t *coverage_json(const struct tally *t)
     return all;
 }
 
-/* In lines of 80 columns: each transition, and how often it came after which fault. */
+/* Prints each transition and how often it came after which fault, in lines of 80 columns. */
 static void print_coverage(const struct tally *t)
 {
     unsigned transitions = 0, pairs = 0;
@@ -391,7 +392,7 @@ static void print_tally(const struct tally *t, double seconds)
     (void)printf("\n");
 }
 
-/* The lowest seeds stay, in order. */
+/* Keeps the failures of the lowest seeds, in order. */
 static void failure_join(struct tally *sum, const struct failure *f)
 {
     uint64_t n = sum->failed < FAILURES_MAX ? sum->failed : FAILURES_MAX, at = n;
@@ -411,7 +412,7 @@ static void times_join(struct times *sum, const struct times *t)
     sum->schedules += t->schedules;
 }
 
-/* Takes what a job has done. */
+/* Adds what a job has done. */
 static void tally_join(struct tally *sum, const struct tally *t)
 {
     sum->played += t->played;
@@ -443,7 +444,7 @@ static void tally_join(struct tally *sum, const struct tally *t)
         sum->failed += t->failed - FAILURES_MAX;
 }
 
-/* Forks a job; one that cannot be forked is done here, one after the other. */
+/* Forks a job. If fork fails, the job runs here. */
 static pid_t job_start(const struct options *o, struct tally *t)
 {
     pid_t pid = fork();
@@ -454,7 +455,8 @@ static pid_t job_start(const struct options *o, struct tally *t)
     return pid;
 }
 
-/* A process that dies in a schedule is a failure of that schedule; the others of the job are played then. */
+/* A process that dies in a schedule is a failure of that schedule. The other schedules of the job are played
+ * by a new one. */
 static void job_wait(const struct options *o, struct tally *t, pid_t pid)
 {
     int status = 0;
@@ -470,7 +472,7 @@ static void job_wait(const struct options *o, struct tally *t, pid_t pid)
     }
 }
 
-/* Each that failed, with what it was, if that is known, and the command that plays it. */
+/* Prints each failure, with its earlier cause if that is known, and the command that replays it. */
 static void print_failures(const struct options *o, const struct tally *t)
 {
     for (uint64_t i = 0; i < t->failed && i < FAILURES_MAX; i++) {
@@ -483,7 +485,8 @@ static void print_failures(const struct options *o, const struct tally *t)
         (void)printf("and %" PRIu64 " more\n", t->failed - FAILURES_MAX);
 }
 
-/* In so many schedules every fault strikes something, and everything that is counted ends well once. */
+/* In a run of this length every kind of fault must strike, and everything that is counted must succeed once.
+ */
 static bool uncovered(const struct tally *t)
 {
     bool is = false;
@@ -513,7 +516,7 @@ static bool thin(const struct tally *t)
     return uncovered(t) || is;
 }
 
-/* The number of a transition, or of a fault, by its name; `count`: there is none. */
+/* The number of a transition, or of a fault, by its name; `count`: unknown. */
 static int transition_named(const char *name)
 {
     int m = 0;
@@ -530,7 +533,8 @@ static int fault_named(const char *name)
     return k;
 }
 
-/* A line of the file of what is expected: "MACHINE FROM TO [after FAULT] SCHEDULES". False: it is not one. */
+/* Reads a line of the file of expected coverage: "MACHINE FROM TO [after FAULT] SCHEDULES". False: not such a
+ * line. */
 static bool bar_read(const char *line, int *transition, int *fault, uint64_t *schedules)
 {
     char machine[32], from[32], to[32], kind[32], name[100];
@@ -545,7 +549,8 @@ static bool bar_read(const char *line, int *transition, int *fault, uint64_t *sc
     return *transition < COVER_TRANSITIONS_COUNT && (!after || *fault < FAULT_KINDS_COUNT);
 }
 
-/* What the file has seen in so many schedules that COVER_EXPECTED of those played should have had it. */
+/* Finds what the file saw so often that COVER_EXPECTED of the played schedules should have had it, and none
+ * had. */
 static int cover_judge(const struct tally *t, const char *path)
 {
     char line[160];
@@ -634,8 +639,8 @@ static int many(const struct options *o)
 
 /* ---- seeds from a file --------------------------------------------------------------------------------- */
 
-/* One a line: the seed, and words that say what it was. Empty lines and those that begin with # say nothing.
- */
+/* Reads a file of seeds: in each line a seed and its cause. Empty lines and lines that begin with # are
+ * skipped. */
 static int known_read(struct options *o)
 {
     char line[512];

@@ -12,8 +12,8 @@ struct sim_host {
     struct sim *sim;
     struct sim_host *next;
     uint32_t number;
-    int64_t ahead;  /* of the simulation's clock, at `since` */
-    uint64_t since; /* from then on it drifts by so many millionths */
+    int64_t ahead;  /* ahead of the simulation's clock, at `since` */
+    uint64_t since; /* millionths by which it drifts from then on */
     int32_t ppm;
     uint64_t frozen_at; /* 0: its clock runs */
     uint64_t paused_until;
@@ -21,7 +21,7 @@ struct sim_host {
     struct lane *lanes;
 };
 
-/* With what the heap goes by: the events themselves lie here and there. */
+/* An event with the fields that order the heap, since the events themselves lie scattered. */
 struct sim_slot {
     uint64_t at, seq;
     struct sim_event *event;
@@ -34,10 +34,10 @@ struct sim {
     uint64_t trace;
     uint64_t seq;
     uint64_t random;
-    uint32_t tag; /* of the last event */
+    uint32_t tag; /* time of the last event */
     const struct sim_waiter *waiter;
     const struct sim_turns *turns;
-    uint32_t turn;           /* whose lane runs */
+    uint32_t turn;           /* the host whose lane runs */
     struct sim_slot *events; /* binary heap from 1, by (at, seq) */
     size_t count, capacity;
 };
@@ -215,7 +215,7 @@ static void drift_apply(struct sim_host *host, uint64_t now)
     host->since = now;
 }
 
-/* A frozen clock goes on where it stood. */
+/* A frozen clock continues where it stood. */
 static void thaw(struct sim_host *host)
 {
     uint64_t now = host->sim->now;
@@ -236,7 +236,7 @@ static uint64_t host_clock(struct sim_host *host)
     return now + (uint64_t)(host->ahead + drift);
 }
 
-/* When its clock shows this time: perhaps a little later, never before. */
+/* The simulation's time at which the host's clock shows this time; perhaps a little later, never before. */
 static uint64_t host_when(struct sim_host *host, uint64_t time)
 {
     uint64_t clock = host_clock(host), rate = 1000000 + (uint64_t)(int64_t)host->ppm;
@@ -265,7 +265,7 @@ static uint64_t sim_env_random(struct env *env)
 static void sim_must_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
 {
     if (sim_schedule(sim, event, at))
-        abort(); /* the simulation itself is out of memory: its result would mean nothing */
+        abort(); /* the simulation itself is out of memory: its result would be worthless */
 }
 
 static void sim_lane_turn(struct lane *lane)
@@ -360,7 +360,7 @@ static paramo_err sim_lane_wait(struct lane *lane, bool (*done)(void *arg), void
         return sim->waiter->wait(sim->waiter->arg, done, arg, deadline)
                    ? PARAMO_OK
                    : err_set(PARAMO_E_TIMEOUT, "the wait's deadline has passed");
-    /* Who waits drives the lane: what is in its inbox needs nobody else, and no time. */
+    /* A waiting thread drives the lane: the tasks in its inbox need no other thread, and no time. */
     while (lane->sim.run.slot && !done(arg)) {
         sim_cancel(sim, &lane->sim.run);
         sim_lane_turn(lane);
@@ -395,7 +395,7 @@ struct sim_blocking_jobs {
 
 static void sim_blocking_jobs_arm(struct sim_blocking_jobs *c)
 {
-    const uint64_t most = 5 * ENV_MS; /* a slow disk's sync */
+    const uint64_t most = 5 * ENV_MS; /* a sync of a slow disk */
     uint64_t slow = c->sim->now < c->host->blocking_jobs_slow_until ? c->host->blocking_jobs_ns : 0;
     sim_must_schedule(c->sim, &c->next, c->sim->now + 1 + slow + sim_random(c->sim) % most);
 }
@@ -457,7 +457,7 @@ paramo_err sim_create(uint64_t seed, struct sim **sim)
         return err_memory(sizeof *made);
     made->host = (struct sim_host){.env.ops = &sim_ops, .sim = made};
     made->turn = UINT32_MAX;
-    made->now = ENV_SEC; /* not 0, so that "before the start" can be said */
+    made->now = ENV_SEC; /* not 0, so that there is a time before the start */
     made->random = mix64(seed + 1);
     *sim = made;
     return PARAMO_OK;
@@ -501,12 +501,12 @@ void sim_host_pause(struct sim_host *host, uint64_t until)
 {
     bool sooner = until < host->paused_until;
     thaw(host);
-    if (host->frozen_at && sooner) { /* it goes on now, and stands still */
+    if (host->frozen_at && sooner) { /* it continues now, and freezes again */
         host->paused_until = 0;
         thaw(host);
     }
     host->paused_until = until;
-    for (struct lane *lane = host->lanes; sooner && lane; lane = lane->sim.next) { /* what was put off */
+    for (struct lane *lane = host->lanes; sooner && lane; lane = lane->sim.next) { /* what was postponed */
         uint64_t timer = atomic_load(&lane->next_timer);
         if (lane->sim.run.slot)
             sim_must_schedule(host->sim, &lane->sim.run, until);
@@ -532,7 +532,7 @@ void sim_host_jump(struct sim_host *host, uint64_t ns)
 
 void sim_host_drift(struct sim_host *host, int32_t ppm)
 {
-    assert(ppm > -1000000); /* at that it would stand still, which is sim_host_freeze's */
+    assert(ppm > -1000000); /* at that rate it would stand still; sim_host_freeze() does that */
     thaw(host);
     drift_apply(host, host->frozen_at ? host->frozen_at : host->sim->now);
     host->ppm = ppm;

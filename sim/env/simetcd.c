@@ -11,7 +11,7 @@
 
 struct sim_kv {
     char *key;
-    struct writer value; /* and a zero behind it */
+    struct writer value; /* with room for a zero behind it */
     uint64_t created, modified, lease;
 };
 
@@ -32,7 +32,7 @@ struct simetcd {
     uint64_t revision, next_lease;
     struct sim_kv *kv; /* by key */
     size_t count, capacity;
-    struct sim_lease lease[64]; /* far more than a test has at a time */
+    struct sim_lease lease[64]; /* far more than a test has at once */
     struct late *late;
     void (*put)(void *arg, const char *key, const char *value);
     void *arg;
@@ -55,7 +55,7 @@ static void *must(void *memory)
 
 /* ---- keys ---------------------------------------------------------------------------------------------- */
 
-/* The first that is not before it. */
+/* The first entry that is not before the key. */
 static size_t place_of(const struct simetcd *e, const char *key)
 {
     size_t at = 0;
@@ -77,7 +77,7 @@ static void kv_erase(struct simetcd *e, size_t at)
     memmove(&e->kv[at], &e->kv[at + 1], (--e->count - at) * sizeof *e->kv);
 }
 
-/* Takes the value. */
+/* Takes ownership of the value. */
 static void kv_put(struct simetcd *e, const char *key, struct writer value, uint64_t lease)
 {
     struct sim_kv *kv = kv_find(e, key);
@@ -136,7 +136,7 @@ static uint64_t number_of(const json_t *object, const char *name)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
-/* NULL if it is not there; else the caller's, with a zero at its end. */
+/* NULL: not found. The caller frees the result, which ends with a zero. */
 static char *text_of(const json_t *object, const char *name)
 {
     const json_t *field = json_object_get(object, name);
@@ -279,7 +279,7 @@ static json_t *keep_do(struct simetcd *e, const json_t *request)
     return json_pack("{s:o}", "result", result);
 }
 
-/* The answer's status. */
+/* Returns the status of the answer. */
 static unsigned request_do(struct simetcd *e, const char *path, const struct writer *body,
                            struct writer *answer)
 {

@@ -9,32 +9,32 @@
 
 enum { SECTOR = 512 };
 
-/* What a name leads to. A folder has no bytes. */
+/* The file or folder of a name. A folder has no bytes. */
 struct inode {
-    unsigned links; /* names, names in journals, durable names, open files */
+    unsigned links; /* references: names, names in journals, durable names, open files */
     bool folder;
-    bool dropped; /* a sync has failed: what is not durable is never written */
+    bool dropped; /* a sync has failed: what was not durable then is never written */
     bool locked;
     uint8_t *bytes;
     size_t size, capacity, durable; /* bytes[0 .. durable) survive a crash */
-    size_t claimed;                 /* durable, by syncs that lied */
+    size_t claimed;                 /* durable, according to syncs that lied */
 };
 
-/* A name as it is now and as it would be after a crash; NULL: not there. */
+/* A name as it is now, and as it would be after a crash; NULL: it does not exist. */
 struct name {
     struct name *next;
     struct inode *now, *durable;
-    bool lost; /* the last crash took of it what was said to be durable */
+    bool lost; /* the last crash took what a sync had called durable */
     char path[];
 };
 
-/* Changes of names that are not durable, in order. */
+/* Changes of names that are not durable yet, in order. */
 struct change {
     struct change *next;
     struct name *name;
     struct inode *to;
-    bool with_next; /* a rename is two changes and one step */
-    bool claimed;   /* it is durable, by a sync that lied */
+    bool with_next; /* one rename is two changes in one step */
+    bool claimed;   /* durable, according to a sync that lied */
 };
 
 struct simfs {
@@ -43,8 +43,8 @@ struct simfs {
     uint64_t steps, fault_step;
     enum simfs_fault fault;
     bool planned, crashed;
-    unsigned lies;   /* syncs to come */
-    unsigned starts; /* files opened before the last restart are dead */
+    unsigned lies;   /* syncs that will lie */
+    unsigned starts; /* files that were opened before the last restart are dead */
     struct name *names;
     struct change *changes;
 };
@@ -122,7 +122,7 @@ static void folder_of(const char *path, char folder[FS_PATH_MAX])
     (void)snprintf(folder, FS_PATH_MAX, "%.*s", slash ? (int)(slash - path) : 0, path);
 }
 
-/* True if path names something in the folder itself. */
+/* True if the path names an entry of the folder itself. */
 static bool is_in(const char *path, const char *folder)
 {
     size_t len = strlen(folder);
@@ -158,7 +158,7 @@ static void change_free(struct change *change)
     free(change);
 }
 
-/* The first few changes of each folder made it. */
+/* The first few changes of each folder survive. */
 static void crash_names(struct simfs *fs)
 {
     for (struct name *name = fs->names; name; name = name->next)
@@ -191,7 +191,7 @@ static void crash_names(struct simfs *fs)
     for (struct name *name = fs->names; name; name = name->next) {
         char folder[FS_PATH_MAX];
         folder_of(name->path, folder);
-        if (folder[0] && !inode_find(fs, folder)) { /* it went with its folder */
+        if (folder[0] && !inode_find(fs, folder)) { /* it is gone with its folder */
             inode_set(&name->now, NULL);
             inode_set(&name->durable, NULL);
         }
@@ -200,8 +200,8 @@ static void crash_names(struct simfs *fs)
     }
 }
 
-/* A file keeps any length from what is durable on, often all of it, and its other sectors are new, empty or of
- * another file. */
+/* A file keeps any length from the durable length on, often all of it. Its sectors that are not durable are
+ * new, empty or of another file. */
 static void crash_bytes(struct simfs *fs)
 {
     for (struct name *name = fs->names; name; name = name->next) {
@@ -230,7 +230,7 @@ static void crash(struct simfs *fs)
     crash_bytes(fs);
 }
 
-/* One step; *fault is SIMFS_FAULTS if it goes well. */
+/* Counts one step. *fault is SIMFS_FAULTS if it succeeds. */
 static paramo_err step(struct simfs *fs, const char *what, const char *path, enum simfs_fault *fault)
 {
     *fault = SIMFS_FAULTS;
@@ -452,8 +452,8 @@ static paramo_err sim_remove_dir(struct fs *fs, const char *path)
     return remove_name(fs, path, true);
 }
 
-/* The folders that a test begins with are made by this; their own names are durable at once, as their parents
- * may be outside of what is simulated. */
+/* Makes the folders that a test begins with. Their own names are durable at once, since their parents may be
+ * outside of the simulation. */
 static paramo_err make_dir(struct fs *base, const char *path, bool must_be_new)
 {
     struct simfs *fs = simfs_of(base);

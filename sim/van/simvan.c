@@ -30,7 +30,7 @@ static void accept_run(struct lane_task *task);
 static void end_break(struct sim_end *e, paramo_err why);
 static void end_init(struct sim_end *e, struct van *van, struct lane *lane);
 
-/* Who listens there now. */
+/* The listener of that address. */
 static struct sim_listener *find_listener(const struct sim_world *world, const char *address,
                                           struct sim_van **van)
 {
@@ -75,7 +75,7 @@ void sim_packet_arrive(struct sim_event *event)
             break;
         }
         if (e->ended)
-            break; /* what was before it on its way may be lost: a stream has no gap */
+            break; /* packets before it may be lost: a stream has no gap */
         if (p->datagram && !e->begun) {
             queue_push(&e->early, &p->node);
             return;
@@ -88,7 +88,7 @@ void sim_packet_arrive(struct sim_event *event)
         return;
     case PACKET_END:
         if (!e->ended)
-            e->ended_why = p->why; /* a later one is an answer to what was sent meanwhile */
+            e->ended_why = p->why; /* a later one answers what was sent since */
         e->ended = true;
         sim_kick(e);
         break;
@@ -126,7 +126,7 @@ static paramo_err deliver(struct sim_end *e, const struct packet *p)
         }
         at += van_padded(p->len[i]);
     }
-    /* A repeated packet shares its bytes, and they are the user's to change during frame(): borrowed, not
+    /* A repeated packet shares its bytes, and the user may change them during frame(): they are borrowed, not
      * held. */
     return van_deliver(&e->base, p->head, seg, p->nseg, NULL, pooled);
 }
@@ -192,7 +192,7 @@ static paramo_err sim_van_send(struct van_conn *base, struct van_frame *frame)
 static void send_queued(struct sim_end *e)
 {
     struct van_frame *frame;
-    /* Behind what was lost when it broke nothing leaves any more. */
+    /* After a break nothing leaves behind the lost packets. */
     while ((e->state == END_OPEN || e->state == END_FLUSHING) && !e->ended && (frame = outq_peek(&e->out))) {
         uint64_t size = outq_frame_bytes(frame);
         if (e->flying && e->flying + size > SIMVAN_WINDOW_BYTES)
@@ -325,7 +325,7 @@ static void move_arrive(struct lane_task *task)
     struct sim_end *e = container_of(task, struct sim_end, arrive);
     e->moving = false;
     e->arrived(e->arrived_arg, &e->base);
-    sim_kick(e); /* for what came meanwhile */
+    sim_kick(e); /* for packets that came since */
 }
 
 static void move_leave(struct lane_task *task)
@@ -402,7 +402,7 @@ static paramo_err sim_van_connect(struct van *base, struct lane *lane, const cha
         err = err_set(PARAMO_E_ADDRESS, "address \"%s\" is too long", address);
     struct sim_end *e = &pipe->end[0];
     if (!find_listener(van->world, address, &target))
-        target = van; /* refused over the link to itself */
+        target = van; /* refused, over the node's link to itself */
     if (!err)
         err = simnet_link(van->net, van->node, target->node, &pipe->end[0].link);
     if (!err)
@@ -552,7 +552,7 @@ void van_sim_set_faulty(struct van *base, unsigned classes)
     van_of(base)->faulty = classes;
 }
 
-/* What is on its way to the other end is lost, and the end learns of it at its next round. */
+/* Packets on their way to the other end are lost, and that end learns of it in its next round. */
 static void end_cut(struct sim_end *e)
 {
     if (e->state != END_OPEN && e->state != END_FLUSHING)
@@ -582,7 +582,7 @@ void van_sim_crash(struct van *base)
     van->crashed = true;
     for (struct sim_end *e = van->ends; e; e = e->van_next) {
         if (e->state == END_BROKEN)
-            continue; /* the other end is gone already */
+            continue; /* the other end is gone */
         e->state = END_CRASHED;
         incoming_free(e);
         if (e->wire_event.slot)

@@ -11,7 +11,7 @@ void sim_pipe_unref(struct sim_pipe *pipe)
 {
     if (--pipe->refs)
         return;
-    for (unsigned i = 0; i < 2; i++) /* scheduled only when the net goes with packets on the wire */
+    for (unsigned i = 0; i < 2; i++) /* scheduled only when the net is freed with packets on the wire */
         sim_cancel(pipe->world->sim, &pipe->end[i].wire_event);
     free(pipe);
 }
@@ -108,7 +108,7 @@ void sim_kick(struct sim_end *e)
 static void must_schedule(struct sim *sim, struct sim_event *event, uint64_t at)
 {
     if (sim_schedule(sim, event, at))
-        abort(); /* the simulation itself is out of memory: its result would mean nothing */
+        abort(); /* the simulation itself is out of memory: its result would be worthless */
 }
 
 void sim_landed(struct sim_end *e, uint64_t size)
@@ -141,7 +141,7 @@ void sim_wire_fire(struct sim_event *event)
         must_schedule(world->sim, event, now + SIMVAN_RESEND_NS);
         return;
     }
-    if (fate.copies == 0) { /* nothing has passed for too long; the other side finds out when it sends */
+    if (fate.copies == 0) { /* nothing has passed for too long; the other side learns of it when it sends */
         e->pipe->refs++;
         e->ended = true;
         e->ended_why = PARAMO_E_DISCONNECTED;

@@ -1,6 +1,6 @@
 /*
- * The inside of the sim van: packets on the simulated network (simwire.c) between the ends of its connections
- * (simvan.c). Included by those two only. Tests: test/van/test_simvan.c.
+ * The inside of the simulated van: packets on the simulated network (simwire.c) between the ends of its
+ * connections (simvan.c). Only these two include it. Tests: test/van/test_simvan.c.
  */
 #ifndef SIM_VAN_SIMWIRE_H
 #define SIM_VAN_SIMWIRE_H
@@ -14,14 +14,14 @@ enum packet_kind { PACKET_CONNECT, PACKET_FRAME, PACKET_END };
 struct sim_end;
 struct sim_pipe;
 
-/* What all vans of a net share. */
+/* The state that all vans of a net share. */
 struct sim_world {
     struct sim *sim;
     struct simnet *net;
     struct sim_van *vans;
-    struct packet *packets; /* all there are */
+    struct packet *packets; /* all connections */
     struct simvan_watch watch;
-    unsigned connections; /* made so far */
+    unsigned connections; /* connections made so far */
 };
 
 struct packet {
@@ -31,7 +31,7 @@ struct packet {
     struct sim_event event;
     struct sim_end *to;
     enum packet_kind kind;
-    paramo_err why; /* of PACKET_END */
+    paramo_err why; /* reason of PACKET_END */
     uint64_t size;
     uint8_t head[VAN_HEAD];
     uint64_t len[VAN_SEGS];
@@ -47,22 +47,22 @@ struct sim_end {
     struct sim_pipe *pipe;
     struct sim_end *peer;
     enum end_state state;
-    struct sim_end *van_next, *van_prev; /* the van's list */
+    struct sim_end *van_next, *van_prev; /* in the van's list */
 
     /* sending */
     struct outq out;
     struct simnet_link *link;
-    struct queue wire; /* the stream: its head is at the bottleneck or is being sent again */
+    struct queue wire; /* the stream: its first packet is at the bottleneck or is being sent again */
     struct sim_event wire_event;
-    uint64_t stalled_since; /* 0: the head has not been lost yet */
+    uint64_t stalled_since; /* 0: the first packet was not lost yet */
     uint64_t last_arrival;  /* of the stream */
-    uint64_t flying;        /* bytes that have not arrived */
+    uint64_t flying;        /* bytes on the wire */
 
     /* receiving */
     struct queue incoming;
-    bool begun;         /* the first frame of the stream has come */
-    struct queue early; /* datagrams that came before it */
-    bool ended;         /* PACKET_END came, or it broke: after incoming, and nothing comes any more */
+    bool begun;         /* the first frame of the stream has arrived */
+    struct queue early; /* datagrams that arrived before it */
+    bool ended;         /* PACKET_END has come, or it broke: nothing comes after `incoming` */
     paramo_err ended_why;
     struct lane_task task;
     bool posted;
@@ -77,7 +77,7 @@ struct sim_end {
 };
 
 struct sim_pipe {
-    struct sim_end end[2]; /* 0: who connected */
+    struct sim_end end[2]; /* 0: the connecting end */
     struct sim_world *world;
     unsigned refs; /* open ends, packets, posted tasks */
     unsigned number;
@@ -106,20 +106,20 @@ struct sim_van {
 
 /* Drops one reference. */
 void sim_pipe_unref(struct sim_pipe *pipe);
-/* A packet refers to its pipe. NULL: no memory. */
+/* A packet holds a reference to its pipe. NULL: out of memory. */
 struct packet *sim_packet_make(struct sim_end *to, enum packet_kind kind);
 struct packet *sim_packet_of_frame(struct sim_end *e, const struct van_frame *frame);
 void sim_packet_free(struct packet *p);
 void sim_packets_free(struct queue *q);
-/* Makes e's lane look at what has changed. */
+/* Has e's lane look at the change. */
 void sim_kick(struct sim_end *e);
-/* Sends; takes over the packet. faulty: as a datagram, that may be lost, repeated or late; else in the
- * stream. */
+/* Sends the packet and takes ownership. faulty: as a datagram that may be lost, repeated or late; otherwise
+ * in the stream. */
 void sim_transmit(struct sim_end *e, struct packet *p, bool faulty);
 void sim_transmit_end(struct sim_end *e, paramo_err why);
-/* The size is no longer on its way from e. */
+/* These bytes of e are no longer on the wire. */
 void sim_landed(struct sim_end *e, uint64_t size);
-/* The event of an end's stream. */
+/* The event of the stream of an end. */
 void sim_wire_fire(struct sim_event *event);
 /* simvan.c: the event of a packet. */
 void sim_packet_arrive(struct sim_event *event);
