@@ -9,6 +9,8 @@
 #include "env/hugemem.h"
 #include "server/replication/chain_impl.h"
 #include "server/replication/follow.h"
+#include "server/replication/forward.h"
+#include "server/replication/records.h"
 #include "table/table.h"
 #include "table/table_snapshot.h"
 #include "wire/report.h"
@@ -144,54 +146,91 @@ static void given_up(uint64_t rows, uint32_t dim)
     hugemem_fini(&memory);
 }
 
-/* A follower takes an owner's place, and gives it up again. */
-static void senders(unsigned n)
+static void report_senders(const char *what, unsigned n)
 {
-    struct shard *s = calloc(1, sizeof *s);
-    struct chain *c = calloc(1, sizeof *c);
-    s->chain = c;
-    c->shard = s;
+    printf("%-34s %10u senders:      longest step %7.3f ms, %7lu steps, %9.1f ms in all\n", what, n,
+           took.longest, took.steps, took.sum);
+    fflush(stdout);
+    memset(&took, 0, sizeof took);
+}
+
+/* The jobs that were added, in turns as the lane would have them. */
+static void turns(struct chain *c, const char *what, unsigned senders)
+{
+    while (records_pending(c)) {
+        double start = cpu();
+        records_fire(&c->records.timer);
+        step_took(cpu() - start);
+    }
+    report_senders(what, senders);
+}
+
+/* A follower takes an owner's place, and gives it up again; it drops partitions, and senders are gone. */
+static void senders(unsigned n, unsigned notes)
+{
+    struct shard *s;
+    struct lane *lane;
+    if (lane_create(env_real(), "steps", 0, &lane))
+        exit(1);
+    while (!lane_enter(lane)) {
+    }
+    struct shard_config config = {.lane = lane, .index = 0};
+    if (shard_create(&config, &s) || chain_create(s, &s->chain))
+        exit(1);
+    struct chain *c = s->chain;
     struct chain_origin *o = follow_origin(c, (struct chain_name){.node = 8});
     uint64_t partitions[CHAIN_WORDS];
     memset(partitions, 0xff, sizeof partitions);
     for (unsigned a = 0; a < RING_PARTITIONS; a++, o->partitions++)
         c->origin_of[a] = o;
+    struct view *view = calloc(1, sizeof *view);
+    view->nodes = calloc(VIEW_NODES_MAX, sizeof *view->nodes);
+    view->refs = 1;
+    for (unsigned i = 0; i < VIEW_NODES_MAX && i < n; i++, view->nodes_count++)
+        view->nodes[i] = (struct view_node){.id = PARAMO_ID_WORKER(i), .alive = true, .incarnation = i + 1};
+    s->view = view;
     for (unsigned i = 0; i < n; i++) {
-        struct chain_sender *x = follow_sender(o, PARAMO_ID_WORKER(i), 0, 0, i + 1);
-        struct applied_note *applied_note = x ? applied_note_make(3, partitions) : NULL;
-        if (!applied_note)
-            exit(1);
-        applied_window_attach(&x->applied_window, applied_note);
+        unsigned node = i % VIEW_NODES_MAX;
+        struct sender_id id = {
+            .node = PARAMO_ID_WORKER(node), .customer = i / VIEW_NODES_MAX, .incarnation = node + 1};
+        struct chain_sender *x = follow_sender(o, &id);
+        for (unsigned k = 0; k < notes; k++)
+            if (!x || applied_window_note_number(&x->applied_window, 3 + k, partitions))
+                exit(1);
     }
-    double start = cpu();
-    if (follow_reassign(c, o, NULL, partitions))
-        exit(1);
-    step_took(cpu() - start);
-    printf("promotion with %u senders: %.1f ms\n", n, took.longest);
-    memset(&took, 0, sizeof took);
-    struct shard_report report;
-    start = cpu();
-    shard_get_report(s, &report);
-    printf("a report with %u senders: %.1f ms\n", n, cpu() - start);
     memset(c->mine, 0xff, sizeof c->mine);
-    struct chain_origin *to = follow_origin(c, (struct chain_name){.node = 10});
-    start = cpu();
-    if (follow_reassign(c, NULL, to, partitions))
+    if (records_pass(c, o, NULL, partitions))
         exit(1);
-    printf("demotion with %u senders: %.1f ms\n", n, cpu() - start);
+    turns(c, "promotion", n);
+    double start = cpu();
+    shard_senders_check(s);
+    step_took(cpu() - start);
+    report_senders("a view's look at them", n);
+    struct shard_report shard_report;
     start = cpu();
-    for (unsigned i = 0; i < n; i++)
-        if (!follow_sender(to, PARAMO_ID_WORKER(i * 7919 % n), 0, 0, i * 7919 % n + 1))
-            exit(1);
-    printf("a change of each of %u senders: %.1f us each\n", n, 1e3 * (cpu() - start) / n);
+    shard_get_report(s, &shard_report);
+    step_took(cpu() - start);
+    report_senders("a report to the scheduler", n);
+    struct chain_origin *to = follow_origin(c, (struct chain_name){.node = 10});
+    if (records_pass(c, NULL, to, partitions))
+        exit(1);
+    memset(c->mine, 0, sizeof c->mine);
+    turns(c, "demotion", n);
+    records_forget(c);
+    turns(c, "partitions are dropped", n);
+    view->nodes_count = 0;
+    records_of_gone(c, to);
+    turns(c, "they are dead", n);
+    lane_leave(lane);
 }
 
 int main(int argc, char **argv)
 {
     uint64_t most = argc > 1 ? strtoull(argv[1], NULL, 10) : 50000000;
-    senders(1000);
-    senders(10000);
-    senders(SHARD_SENDERS_MAX);
+    senders(1000, 1);
+    senders(10000, 1);
+    senders(SHARD_SENDERS_MAX, 1);
+    senders(1000, 1000); /* each with almost a window of them */
     for (uint64_t rows = most / 5; rows <= most; rows += most - most / 5)
         clear(rows, 1);
     clear(most / 5, 16);

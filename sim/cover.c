@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cluster/member/member_impl.h"
+#include "server/replication/records.h"
 #include "sim/cover_impl.h"
 #include "worker/client_impl.h"
 
@@ -165,6 +166,8 @@ static void watch_chain(struct watch *l, const struct chain *c, uint64_t shard)
                     (shard | (uint64_t)so->from.shard << 8 | (uint64_t)so->for_migration << 7) ^
                         so->incarnation,
                     so->conn ? IS_up : IS_lost, so->incarnation);
+    if (records_pending(c))
+        watch_state(l, COVER_records, shard, IS_passing, 0);
     if (c->migration_source) {
         enum migration_source_state state = migration_source_state(c->migration_source, &id);
         watch_state(l, COVER_migration_source, shard | id << 8, (enum cover_state)gives[state], 0);

@@ -24,6 +24,7 @@
     X(migration, "a migration, by the scheduler")                                                            \
     X(migration_source, "a migration, at its source")                                                        \
     X(migration_target, "a migration, at its target")                                                        \
+    X(records, "records of senders that pass to or from a shard, in turns")                                  \
     X(stream, "a chain's connection to the next member, or to a migration's target")                         \
     X(source, "a chain's connection from the member before")                                                 \
     X(link, "a worker's connection to a shard")                                                              \
@@ -118,6 +119,8 @@
     COVER_ENDS(X, migration_target, filling)                                                                 \
     COVER_ENDS(X, migration_target, full)                                                                    \
     COVER_ENDS(X, migration_target, last)                                                                    \
+    X(records, none, passing)                                                                                \
+    COVER_ENDS(X, records, passing)                                                                          \
     X(stream, none, idle)                                                                                    \
     X(stream, none, connecting)                                                                              \
     X(stream, idle, connecting)                                                                              \

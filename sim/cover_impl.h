@@ -39,6 +39,7 @@ enum cover_machine {
     X(paused)                                                                                                \
     X(filling)                                                                                               \
     X(last)                                                                                                  \
+    X(passing)                                                                                               \
     X(idle)                                                                                                  \
     X(connecting)                                                                                            \
     X(up)                                                                                                    \

@@ -89,6 +89,7 @@
     X(replica_without_record, "a follower does an update and does not record its number")                 \
     X(promoted_without_resend, "a promoted replica does not send on what was not confirmed")              \
     X(forward_before_order, "a member does what is sent again a second time")                              \
+    X(served_amid_records, "a shard serves while the records of senders pass to it")                      \
     X(promoted_serves_at_once, "a promoted replica serves before its followers have what it sent again")  \
     X(records_stay_behind, "promoted, a replica takes over partitions without their records")                   \
     X(acks_before_next, "a follower acknowledges what the next does not have yet")                        \

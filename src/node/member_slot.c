@@ -223,6 +223,7 @@ paramo_err node_shard_make(paramo_node *node, struct node_shard *s, struct lane 
         .frame_bytes = node->config.max_message_bytes,
         .drop_percent = node->config.drop_percent,
         .scan_keys = node->scan_keys,
+        .turn_records = node->turn_records,
         .app_endpoint = index == HELLO_APP_ENDPOINT,
         .van = index == HELLO_APP_ENDPOINT ? NULL : node->van,
         .token = node->config.token,

@@ -51,9 +51,9 @@ struct world {
     paramo_table_options options[WORLD_TABLES];
     struct client_table tables[WORLD_TABLES];
     struct ring ring;
-    unsigned replicas; /* set before world_start: server i is followed by i + 1, i + 2 ... */
-    size_t scan_keys;  /* of its shards (server/shard/shard.h) */
-    bool migrations;   /* partitions will move: shards reach each other without replicas, too */
+    unsigned replicas;              /* set before world_start: server i is followed by i + 1, i + 2 ... */
+    size_t scan_keys, turn_records; /* of its shards (server/shard/shard.h) */
+    bool migrations;                /* partitions will move: shards reach each other without replicas, too */
     struct ring follower[RING_LEVELS]; /* from 1 */
     uint64_t partitions_changed[WORLD_SERVERS], chain_changed[WORLD_SERVERS], moved[WORLD_SERVERS];
     uint64_t lost_at; /* as views have it */

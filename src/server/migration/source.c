@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/sm.h"
 #include "server/replication/forward.h"
+#include "server/replication/records.h"
 #include "server/shard/clearing.h"
 #include "server/snapshot/ckpt_rows.h"
 #include "wire/order.h"
@@ -29,6 +30,7 @@ struct migration_source {
     int64_t credit;      /* bytes that may be sent now */
     uint64_t credited_at;
     uint64_t last; /* the number of LAST in the stream */
+    bool last_due; /* it is sent when no records pass any more */
     uint64_t began_at, paused_at;
     bool reads_wait;
     shard_migration_done paused;
@@ -540,7 +542,7 @@ void migration_source_mark_streams(struct chain *c)
 void migration_source_check_pause(struct chain *c)
 {
     struct migration_source *g = c->migration_source;
-    if (!g || g->state != MIGRATION_SOURCE_PAUSING)
+    if (!g || g->state != MIGRATION_SOURCE_PAUSING || g->last_due)
         return;
     for (const struct chain_stream *st = c->streams; st; st = st->next) {
         bool concerned = false;
@@ -551,6 +553,30 @@ void migration_source_check_pause(struct chain *c)
     }
     move(g, MIGRATION_SOURCE_PAUSED);
     report_paused(g, PARAMO_OK);
+}
+
+/* OK: or it is sent later. */
+static paramo_err last_sent(struct migration_source *g)
+{
+    if (!g->last_due || records_pending(g->chain))
+        return PARAMO_OK;
+    g->last_due = false;
+    return send_last(g);
+}
+
+void migration_source_records_over(struct chain *c)
+{
+    struct migration_source *g = c->migration_source;
+    if (!g || !g->last_due)
+        return;
+    paramo_err err = last_sent(g);
+    if (err) {
+        abort_migration(g, err);
+        return;
+    }
+    migration_source_mark_streams(c);
+    chain_send_all(c);
+    migration_source_check_pause(c);
 }
 
 paramo_err migration_source_pause(struct chain *c, const struct migration_order *m, shard_migration_done done,
@@ -581,7 +607,8 @@ paramo_err migration_source_pause(struct chain *c, const struct migration_order 
     }
     if (g->state != MIGRATION_SOURCE_FULL && !MUTANT(replica_counted_early))
         return err_set(PARAMO_E_NOT_FOUND, "some rows are not sent yet");
-    paramo_err err = g->stream && !MUTANT(migration_drops_last) ? send_last(g) : PARAMO_OK;
+    g->last_due = g->stream && !MUTANT(migration_drops_last);
+    paramo_err err = last_sent(g);
     if (!err && !g->timer.slot)
         err = lane_timer_arm(s->lane, &g->timer, lane_now(s->lane));
     if (err) {

@@ -26,6 +26,8 @@ void migration_source_rows_acked(struct migration_source *g, size_t bytes);
 void migration_source_check_pause(struct chain *c);
 /* The streams have changed: marks in each the entry that a pause waits for. */
 void migration_source_mark_streams(struct chain *c);
+/* Records no longer pass from one owner to another: those that a pause sends may leave. */
+void migration_source_records_over(struct chain *c);
 /* Must this request wait, with everything that its peer sends behind it? */
 bool migration_source_defers(struct shard *s, const struct wire_head *head, const struct van_seg *seg);
 MUST_USE paramo_err migration_source_begin(struct chain *c, const struct migration_order *m);

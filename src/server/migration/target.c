@@ -8,6 +8,7 @@
 #include "base/sm.h"
 #include "server/replication/follow.h"
 #include "server/replication/forward.h"
+#include "server/replication/records.h"
 #include "server/replication/succession.h"
 #include "server/shard/apply.h"
 #include "server/shard/clearing.h"
@@ -119,7 +120,7 @@ static void target_free(struct migration_target *k)
     k->chain->migration_target = NULL;
     lane_timer_cancel(k->chain->shard->lane, &k->timer);
     free(k->last);
-    follow_origin_fini(k->staged);
+    records_end(k->chain, k->staged);
     free(k);
 }
 
@@ -168,7 +169,7 @@ static paramo_err adopt_records(struct migration_target *k)
         c->origin_of[a] = k->staged;
         k->staged->partitions++;
     }
-    paramo_err err = follow_reassign(c, k->staged, o, k->partitions);
+    paramo_err err = records_pass(c, k->staged, o, k->partitions);
     for (partition_set_each(a, k->partitions))
         if (c->origin_of[a] == k->staged) { /* it failed without memory */
             c->origin_of[a] = o;
@@ -552,7 +553,8 @@ paramo_err migration_target_frame(struct chain_source *source, const struct wire
     uint64_t seq = head->ts;
     if (seq <= source->received)
         return PARAMO_OK;
-    if (seq == source->received + 1 && s->view && s->self >= 0 && head->view <= s->view->number)
+    if (seq == source->received + 1 && s->view && s->self >= 0 && head->view <= s->view->number &&
+        !records_pending(s->chain))
         err = is_migration ? on_migration(source, &migration, &done)
                            : on_change(source, &change, seg, nseg, &done);
     if (err)

@@ -10,6 +10,7 @@
  *     forward.h     streams to the next members, and what waits for their acknowledgements
  *     follow.h      what comes from the member before
  *     succession.h  what a new view changes
+ *     records.h     records of senders that pass from one owner to another, in turns
  *
  * - Order. The owner numbers its changes. The numbers of one partition ascend for ever, whichever shard owns
  *   it. A member applies a change only to partitions whose last number is lower. So a change that is sent
@@ -187,6 +188,13 @@ struct chain {
     uint64_t last[RING_PARTITIONS];      /* the number of its last change */
     uint64_t order;    /* the highest number assigned, or seen on a partition that is ours */
     uint64_t arrivals; /* counts imports of records */
+    struct {
+        struct queue jobs; /* records.c: not done */
+        struct lane_timer timer;
+        bool waits;     /* a turn has left some: the shard is held */
+        unsigned tries; /* turns in a row that had no memory */
+        uint64_t spent; /* by all turns; for tests */
+    } records;
     uint32_t generations;
     uint64_t wait_until;   /* an owner that we followed may answer pulls until then; 0: none may */
     uint64_t leased_until; /* the same for members before us whose streams have ended */

@@ -9,6 +9,7 @@
 #include "cluster/session/acceptor.h"
 #include "server/migration/target.h"
 #include "server/replication/forward.h"
+#include "server/replication/records.h"
 #include "server/shard/apply.h"
 #include "server/shard/clearing.h"
 #include "server/shard/partial_apply.h"
@@ -73,7 +74,7 @@ static void buckets_grow(struct chain_origin *o)
         bucket_add(o, x);
 }
 
-static void origin_sender_free(struct chain_origin *o, struct chain_sender *x)
+void follow_sender_free(struct chain_origin *o, struct chain_sender *x)
 {
     struct chain_sender **at = bucket_of(o, &x->id);
     while (*at != x)
@@ -90,19 +91,10 @@ static void origin_sender_free(struct chain_origin *o, struct chain_sender *x)
 void follow_origin_fini(struct chain_origin *o)
 {
     while (o && o->senders)
-        origin_sender_free(o, o->senders);
+        follow_sender_free(o, o->senders);
     if (o)
         free(o->buckets);
     free(o);
-}
-
-void follow_origin_free(struct chain *c, struct chain_origin *o)
-{
-    struct chain_origin **at = &c->origins;
-    while (*at != o)
-        at = &(*at)->next;
-    *at = o->next;
-    follow_origin_fini(o);
 }
 
 static struct chain_sender *sender_find(const struct chain_origin *o, const struct sender_id *id)
@@ -142,20 +134,8 @@ void follow_sender_forget(struct chain_origin *o, const struct chain_message *m)
     /* A repeat of a number below the floor comes by an older connection of this shard, whose own record of
      * the sender is raised, too. */
     if (applied_window_is_empty(&x->applied_window) || MUTANT(forget_all))
-        origin_sender_free(o, x);
+        follow_sender_free(o, x);
 }
-
-void follow_senders_gone(struct chain *c, struct chain_origin *o)
-{
-    for (struct chain_sender *x = o->senders, *next; x; x = next) {
-        const struct view_node *node = view_node(c->shard->view, x->id.node);
-        next = x->next;
-        if (!node || !node->alive || node->incarnation != x->id.incarnation)
-            origin_sender_free(o, x);
-    }
-}
-
-/* ---- records that pass from one owner to another ---- */
 
 void follow_partitions(const struct chain *c, const struct chain_origin *o, uint64_t partitions[CHAIN_WORDS])
 {
@@ -163,93 +143,6 @@ void follow_partitions(const struct chain *c, const struct chain_origin *o, uint
     for (unsigned a = 0; a < RING_PARTITIONS; a++)
         if (c->origin_of[a] == o)
             partition_set_add(partitions, a);
-}
-
-/* Iterates the senders of an owner (NULL: this shard's own); false at the end. */
-struct record {
-    const void *at;
-    struct sender_id id;
-    struct applied_window *applied_window;
-    struct sender *own;
-};
-
-static bool record_next(const struct chain *c, const struct chain_origin *o, struct record *r)
-{
-    struct chain_sender *x = NULL;
-    r->own = NULL;
-    if (o) {
-        x = r->at ? ((const struct chain_sender *)r->at)->next : o->senders;
-        r->at = x;
-    } else {
-        r->at = r->own = r->at ? ((const struct sender *)r->at)->next : c->shard->senders;
-    }
-    if (!r->at)
-        return false;
-    r->applied_window = x ? &x->applied_window : &r->own->applied_window;
-    r->id = x ? x->id : r->own->id;
-    return true;
-}
-
-/* The record of the same sender at another owner, found or made. False: no memory. */
-static bool record_at(struct chain *c, struct chain_origin *o, const struct sender_id *id, struct record *r)
-{
-    struct chain_sender *x = NULL;
-    r->own = NULL;
-    if (o)
-        x = follow_sender(o, id);
-    else
-        r->own = shard_sender(c->shard, id);
-    r->applied_window = x ? &x->applied_window : r->own ? &r->own->applied_window : NULL;
-    return r->applied_window;
-}
-
-paramo_err follow_reassign(struct chain *c, struct chain_origin *from, struct chain_origin *to,
-                           const uint64_t partitions[CHAIN_WORDS])
-{
-    uint64_t pass[CHAIN_WORDS] = {0}, held[CHAIN_WORDS], left[CHAIN_WORDS];
-    struct record record = {0}, other = {0};
-    paramo_err err = PARAMO_OK;
-    for (partition_set_each(a, partitions))
-        if (c->origin_of[a] == from)
-            partition_set_add(pass, a);
-    if (to)
-        follow_partitions(c, to, held);
-    else
-        memcpy(held, c->mine, sizeof held);
-    c->arrivals++;
-    while (!err && record_next(c, from, &record)) {
-        if (!record_at(c, to, &record.id, &other))
-            return err_memory(sizeof record.id);
-        if (other.own) {
-            shard_floor(c->shard, other.own, record.applied_window->own.floor);
-            other.own->behind = true;
-            other.own->told = 0;
-        }
-        other.applied_window->arrival = c->arrivals;
-        err = applied_window_import(other.applied_window, held, pass,
-                                    MUTANT(records_stay_behind) ? NULL : record.applied_window);
-    }
-    record = (struct record){0};
-    while (!err && record_next(c, to, &record)) /* senders that the previous owner did not know */
-        if (record.applied_window->arrival != c->arrivals)
-            err = applied_window_import(record.applied_window, held, pass, NULL);
-    if (err)
-        return err;
-    for (partition_set_each(a, pass)) {
-        c->origin_of[a] = to;
-        if (from)
-            from->partitions--;
-        if (to)
-            to->partitions++;
-    }
-    if (from)
-        follow_partitions(c, from, left);
-    for (unsigned i = 0; i < CHAIN_WORDS && !from; i++)
-        left[i] = c->mine[i] & ~pass[i];
-    record = (struct record){0};
-    while (record_next(c, from, &record))
-        applied_window_retain(record.applied_window, left);
-    return PARAMO_OK;
 }
 
 /* ---- acknowledging ---- */
@@ -262,7 +155,7 @@ void follow_ack(struct chain_source *source)
                             .received = source->received,
                             .view = s->view ? s->view->number : 0,
                             .clock = source->beat_clock,
-                            .again = source->again};
+                            .again = source->again && !records_pending(s->chain)};
     for (const struct qnode *node = source->waits.head; node; node = node->next) {
         const struct chain_wait *w = container_of(node, struct chain_wait, node);
         uint64_t i = w->seq - source->acked - 1;
@@ -275,10 +168,9 @@ void follow_ack(struct chain_source *source)
     }
     struct wire_head head;
     chain_ack_head(&ack, &head);
-    source->again = false;
     /* The next ACK replaces a lost one, at the latest with the next beat. */
-    if (source->conn && control_message_send(source->conn, &head, beyond, ack.beyond_bytes))
-        source->again = ack.again;
+    if (!source->conn || !control_message_send(source->conn, &head, beyond, ack.beyond_bytes))
+        source->again &= !ack.again;
 }
 
 static void round_end(struct lane_task *task)
@@ -483,12 +375,12 @@ static paramo_err on_update(struct chain_source *source, struct chain_message *m
 }
 
 /* The old owner is the one that this shard followed. The member before may have followed another, if either
- * missed a view. */
+ * missed a view. Many records pass in turns: the message is dropped, and comes again when all have passed. It
+ * finds nothing to pass then. No change of these partitions comes before it. */
 static paramo_err on_takeover(struct chain_source *source, const struct chain_message *m, bool *done)
 {
     struct chain *c = source->shard->chain;
-    struct chain_wait *w = wait_make(source, NULL, m, NULL, 0);
-    struct chain_origin *to = w ? follow_origin(c, m->origin) : NULL;
+    struct chain_origin *to = follow_origin(c, m->origin);
     paramo_err err = to ? PARAMO_OK : err_memory(sizeof *to);
     for (struct chain_origin *from = c->origins, *next; from && !err; from = next) {
         uint64_t partitions[CHAIN_WORDS] = {0};
@@ -501,14 +393,14 @@ static paramo_err on_takeover(struct chain_source *source, const struct chain_me
                 any = true;
             }
         if (any)
-            err = follow_reassign(c, from, to, partitions);
+            err = records_pass(c, from, to, partitions);
         if (any && !err && !from->partitions)
-            follow_origin_free(c, from);
+            records_end(c, from);
     }
-    if (err) {
-        chain_abandon(w);
-        return PARAMO_OK; /* it comes again when there is memory */
-    }
+    records_go(c);
+    struct chain_wait *w = err || records_pending(c) ? NULL : wait_make(source, NULL, m, NULL, 0);
+    if (!w)
+        return PARAMO_OK; /* it comes again when there is memory, or when the records have passed */
     wait_commit(source, w);
     *done = true;
     return PARAMO_OK;
@@ -551,7 +443,8 @@ static paramo_err follow(struct chain_source *source, const struct wire_head *he
         return PARAMO_OK; /* the next beat says so; an answer to each message would only add load */
     if (s->view && m.view < s->chain_changed && !MUTANT(old_epoch_accepted))
         return refuse_view(source);
-    if (m.seq == source->received + 1 && s->view && s->self >= 0 && m.view <= s->view->number)
+    if (m.seq == source->received + 1 && s->view && s->self >= 0 && m.view <= s->view->number &&
+        !records_pending(s->chain))
         err = m.what == CHAIN_UPDATE     ? on_update(source, &m, seg, nseg, &done)
               : m.what == CHAIN_TAKEOVER ? on_takeover(source, &m, &done)
                                          : on_forget(source, &m, &done);

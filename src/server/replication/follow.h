@@ -18,21 +18,16 @@ void follow_ack_soon(struct chain_source *source);
 void follow_forget(struct chain *c, struct chain_source *source);
 /* Remembers how long the source may serve reads by our last answer. */
 void follow_lease(struct chain *c, const struct chain_source *source);
-/* Frees the records of senders that the view no longer has. */
-void follow_senders_gone(struct chain *c, struct chain_origin *o);
 /* Found or made; NULL: no memory. */
 struct chain_sender *follow_sender(struct chain_origin *o, const struct sender_id *id);
+void follow_sender_free(struct chain_origin *o, struct chain_sender *x);
 /* Raises the floor of the record that a FORGET names, and frees the record if it is empty then. */
 void follow_sender_forget(struct chain_origin *o, const struct chain_message *m);
 struct chain_origin *follow_origin(struct chain *c, struct chain_name name);
 /* An origin outside the chain. follow_origin_fini of NULL does nothing. */
 struct chain_origin *follow_origin_make(struct chain_name name);
 void follow_origin_fini(struct chain_origin *o);
-void follow_origin_free(struct chain *c, struct chain_origin *o);
 /* The partitions on which this shard follows the origin. */
 void follow_partitions(const struct chain *c, const struct chain_origin *o, uint64_t partitions[CHAIN_WORDS]);
-/* Passes these partitions and their records from one origin to another. NULL: this shard itself. */
-MUST_USE paramo_err follow_reassign(struct chain *c, struct chain_origin *from, struct chain_origin *to,
-                                    const uint64_t partitions[CHAIN_WORDS]);
 
 #endif

@@ -9,6 +9,7 @@
 #include "cluster/session/connector.h"
 #include "server/migration/source.h"
 #include "server/replication/follow.h"
+#include "server/replication/records.h"
 #include "server/shard/partial_apply.h"
 #include "server/shard/reply.h"
 #include "server/shard/slice.h"
@@ -436,7 +437,7 @@ bool chain_open(struct shard *s)
     uint64_t now = chain_guarded(c) ? lane_now(s->lane) : 0;
     if (now >= c->wait_until)
         c->wait_until = 0;
-    bool open = !c->failed && !c->wait_until;
+    bool open = !c->failed && !c->wait_until && !records_hold(c);
     for (const struct chain_stream *st = c->streams; st && open; st = st->next) {
         bool room = st->count < CHAIN_STREAM_ENTRIES && st->bytes < CHAIN_STREAM_BYTES;
         if (st->migration_source) {
@@ -723,6 +724,7 @@ paramo_err chain_create(struct shard *s, struct chain **chain)
     c->shard = s;
     memset(c->level, -1, sizeof c->level);
     c->tick.fire = tick_fire;
+    c->records.timer.fire = records_fire;
     *chain = c;
     return PARAMO_OK;
 }
@@ -746,8 +748,12 @@ void chain_destroy(struct chain *c)
         chain_stream_close(c, c->streams, &entries);
     chain_cancel(&entries);
     chain_cancel(&c->stranded);
-    while (c->origins)
-        follow_origin_free(c, c->origins);
+    records_close(c);
+    while (c->origins) {
+        struct chain_origin *o = c->origins;
+        c->origins = o->next;
+        follow_origin_fini(o);
+    }
     lane_timer_cancel(c->shard->lane, &c->tick);
     free(c);
 }

@@ -19,7 +19,7 @@ bool chain_leased(const struct chain_stream *st);
 /* False: the chain never stops the shard from serving. */
 static inline bool chain_guarded(const struct chain *c)
 {
-    return c && (c->streams || c->wait_until || c->failed);
+    return c && (c->streams || c->wait_until || c->failed || c->records.jobs.head);
 }
 /* Prepares an owner's change on the partitions `only` (NULL: all its partitions). Sends nothing. *wait is
  * NULL if no member follows. */

@@ -7,6 +7,7 @@
 #include "server/migration/target.h"
 #include "server/replication/follow.h"
 #include "server/replication/forward.h"
+#include "server/replication/records.h"
 #include "server/shard/clearing.h"
 #include "server/snapshot/saving.h"
 
@@ -250,7 +251,7 @@ static void promote(struct chain *c, const struct change *change)
             }
         if (!any)
             continue;
-        paramo_err err = follow_reassign(c, o, NULL, partitions);
+        paramo_err err = records_pass(c, o, NULL, partitions);
         if (err)
             chain_fail(c, err);
         else
@@ -275,7 +276,7 @@ static void demote(struct chain *c, const struct change *change)
             }
         struct chain_origin *to = any ? follow_origin(c, name_of(s->view, owner)) : NULL;
         paramo_err err = !any ? PARAMO_OK
-                         : to ? follow_reassign(c, NULL, to, partitions)
+                         : to ? records_pass(c, NULL, to, partitions)
                               : err_memory(sizeof *to);
         if (err)
             chain_fail(c, err);
@@ -321,8 +322,8 @@ static void restart_empty(struct chain *c, const uint64_t partitions[CHAIN_WORDS
             partition_set_add(gone, a);
             any = 1;
         }
-    for (struct sender *x = s->senders; x && any && !err; x = x->next)
-        err = applied_window_import(&x->applied_window, c->mine, gone, NULL);
+    if (any)
+        err = records_restart(c, gone);
     if (err)
         chain_fail(c, err);
 }
@@ -358,14 +359,7 @@ void chain_drop(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
         c->origin_of[a] = NULL;
         c->last[a] = 0;
     }
-    for (struct chain_origin *o = c->origins; o; o = o->next) {
-        uint64_t left[CHAIN_WORDS];
-        follow_partitions(c, o, left);
-        for (struct chain_sender *x = o->senders; x; x = x->next)
-            applied_window_retain(&x->applied_window, left);
-    }
-    for (struct sender *x = s->senders; x; x = x->next)
-        applied_window_retain(&x->applied_window, c->mine);
+    records_forget(c);
     uint64_t id;
     void *value;
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value) && !MUTANT(returned_owner_keeps);) {
@@ -407,12 +401,13 @@ static void forget_gone(struct chain *c, bool died)
     for (struct chain_origin *o = c->origins, *next; o; o = next) {
         next = o->next;
         if (!o->partitions)
-            follow_origin_free(c, o);
+            records_end(c, o);
         else
-            follow_senders_gone(c, o);
+            records_of_gone(c, o);
     }
 }
 
+/* All this is one step, but for the records of senders: records.h holds the shard until they have passed. */
 void chain_succeed(struct chain *c)
 {
     struct queue entries = {0};
@@ -456,6 +451,7 @@ void chain_succeed(struct chain *c)
     bereave(c, change.bereft);
     restart_empty(c, change.bereft);
     forget_gone(c, died);
+    records_go(c);
     for (struct chain_source *source = c->sources; source; source = source->next) {
         source->again = true; /* the messages that came before our view */
         follow_ack(source);

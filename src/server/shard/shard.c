@@ -10,6 +10,7 @@
 #include "server/migration/target.h"
 #include "server/replication/follow.h"
 #include "server/replication/forward.h"
+#include "server/replication/records.h"
 #include "server/replication/succession.h"
 #include "server/shard/clearing.h"
 #include "server/shard/deferred.h"
@@ -322,6 +323,12 @@ struct sender *shard_sender(struct shard *s, const struct sender_id *id)
     return sender;
 }
 
+/* A job that passes records on may be about to visit any of them. Its end calls shard_senders_check. */
+static bool senders_stay(const struct shard *s)
+{
+    return s->chain && records_pending(s->chain);
+}
+
 void shard_peer_forget(struct shard *s, struct peer *peer)
 {
     struct sender *sender = peer->sender;
@@ -340,7 +347,7 @@ void shard_peer_forget(struct shard *s, struct peer *peer)
     if (sender->peer == peer)
         sender->peer = NULL;
     free(peer);
-    if (sender_over(s, sender))
+    if (!senders_stay(s) && sender_over(s, sender))
         sender_free(s, sender);
 }
 
@@ -422,9 +429,8 @@ static void senders_unknown_close(struct shard *s, uint64_t now)
     }
 }
 
-/* Closes connections of dead senders and frees their records: a host that has vanished resets no
- * connection. */
-static void senders_check(struct shard *s)
+/* A host that has vanished resets no connection. */
+void shard_senders_check(struct shard *s)
 {
     for (struct sender *x = s->senders; x; x = x->next)
         x->known |= life_of(s, x->id.node, x->id.incarnation, false) == LIFE_ALIVE;
@@ -437,7 +443,7 @@ static void senders_check(struct shard *s)
         van_close(peer->conn, false);
         shard_peer_forget(s, peer);
     }
-    for (struct sender *x = s->senders, *next; x; x = next) {
+    for (struct sender *x = s->senders, *next; x && !senders_stay(s); x = next) {
         next = x->next;
         if (sender_over(s, x))
             sender_free(s, x);
@@ -498,7 +504,7 @@ void shard_set_view(struct shard *s, struct view *view)
     loading_check(s);
     saving_new_view(s);
     saving_check(s);
-    senders_check(s);
+    shard_senders_check(s);
     uint64_t id;
     void *value;
     for (size_t i = 0; map_next(&s->tables, &i, &id, &value);)

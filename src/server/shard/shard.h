@@ -57,8 +57,10 @@ struct shard_config {
     uint32_t drop_percent; /* this share of received frames is dropped, for tests */
     struct van *van;       /* to reach other shards by; NULL: it has no part in chains */
     const char *token;     /* the job's; outlives the shard */
-    size_t scan_keys;  /* of a scan's page, and of a step; 0: as many as memory and time allow. For tests */
-    bool app_endpoint; /* no tables: messages to this node's apps; index is HELLO_APP_ENDPOINT */
+    size_t scan_keys; /* of a scan's page, and of a step; 0: as many as memory and time allow. For tests */
+    /* senders whose records pass to another owner in one turn; 0: a millisecond's worth. For tests */
+    size_t turn_records;
+    bool app_endpoint;     /* no tables: messages to this node's apps; index is HELLO_APP_ENDPOINT */
     shard_handler handler; /* NULL: requests to USER tables fail with HANDLER */
     /* Called once, on the lane: the shard cannot continue (this thread's message says why). It stops serving;
      * its node should end, so that members with copies take over. May be NULL. */

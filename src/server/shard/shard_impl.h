@@ -251,6 +251,8 @@ MUST_USE paramo_err shard_table_own(struct shard *s, struct shard_table *t);
 struct sender *shard_sender_find(const struct shard *s, const struct sender_id *id);
 /* Found or made; NULL: no memory. */
 struct sender *shard_sender(struct shard *s, const struct sender_id *id);
+/* Closes connections of dead senders, and frees the records of senders that are over. */
+void shard_senders_check(struct shard *s);
 /* The connection is closed already: frees the peer, and its sender when nothing is left of it. */
 void shard_peer_forget(struct shard *s, struct peer *peer);
 

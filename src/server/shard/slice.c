@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "server/migration/source.h"
 #include "server/replication/forward.h"
+#include "server/replication/records.h"
 #include "server/shard/apply.h"
 #include "server/shard/clearing.h"
 #include "server/shard/deferred.h"
@@ -211,6 +212,10 @@ static void probe(struct peer *peer, const struct wire_head *h)
         reply_probe(peer, h, PROBE_WORKING);
         return;
     }
+    if (s->chain && records_pending(s->chain)) { /* its record may be of other partitions; it asks again */
+        s->counters.dropped++;
+        return;
+    }
     if (s->view && fenced(s, sender) && h->view <= s->view->number) {
         reply_status(peer, h, PARAMO_E_FENCED, "this incarnation of the node was declared dead");
         return;
@@ -311,7 +316,7 @@ paramo_err slice_resume(struct peer *peer)
 {
     reply_backlog(peer);
     struct shard *s = peer->shard;
-    while (!peer->blocked && !s->adopting_view && !(s->chain && s->chain->shut) &&
+    while (!peer->blocked && !s->adopting_view && !(s->chain && (s->chain->shut || records_hold(s->chain))) &&
            !queue_empty(&peer->deferred)) {
         struct kept *k = container_of(peer->deferred.head, struct kept, node);
         if (saving_holds(s, &k->head, k->seg) || migration_source_defers(s, &k->head, k->seg) ||

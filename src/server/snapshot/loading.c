@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/sm.h"
 #include "server/migration/migration.h"
+#include "server/replication/records.h"
 #include "server/shard/clearing.h"
 #include "server/shard/slice.h"
 #include "server/snapshot/ckpt_rows.h"
@@ -428,10 +429,11 @@ static paramo_err apply(struct loading *ld, const struct ckpt_block *b)
                        b->table);
 }
 
-/* Are earlier rows still being removed? No row may come before that ends. */
-static bool clears(const struct loading *ld)
+/* Are earlier rows still being removed, or do records pass from one owner to another? Neither a row nor a
+ * record may come before that ends. */
+static bool waits(const struct loading *ld)
 {
-    bool any = false;
+    bool any = ld->shard->chain && records_pending(ld->shard->chain);
     uint64_t key;
     void *value;
     for (size_t i = 0; map_next(&ld->tables, &i, &key, &value);)
@@ -453,7 +455,7 @@ static void next(struct lane_timer *timer)
     if (err)
         fail(ld, err);
     err = PARAMO_OK;
-    if (clears(ld)) {
+    if (waits(ld)) {
         again_in(ld, ENV_MS);
         return;
     }
@@ -551,6 +553,8 @@ static paramo_err loading_begin(struct shard *s, const struct shard_save_config 
         return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
     if (s->self < 0)
         return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
+    if (s->chain && records_pending(s->chain))
+        return err_set(PARAMO_E_AGAIN, "the shard takes over the records of another's senders");
     paramo_err err = migration_suspend(s);
     if (err)
         return err;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "server/replication/chain_impl.h"
+#include "server/replication/records.h"
 #include "server/shard/shard_impl.h"
 #include "server/shard/slice.h"
 #include "server/snapshot/ckpt_rows.h"
@@ -607,6 +607,8 @@ paramo_err shard_save(struct shard *s, const struct shard_save_config *config)
         return err_set(PARAMO_E_AGAIN, "the shard is saving or loading a checkpoint already");
     if (s->self < 0)
         return err_set(PARAMO_E_AGAIN, "the shard is not in the view yet");
+    if (s->chain && records_pending(s->chain))
+        return err_set(PARAMO_E_AGAIN, "the shard takes over the records of another's senders");
     struct saving *sv = calloc(1, sizeof *sv);
     if (!sv)
         return err_memory(sizeof *sv);

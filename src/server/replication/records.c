@@ -1,0 +1,372 @@
+#include "server/replication/records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "server/migration/source.h"
+#include "server/replication/follow.h"
+#include "server/replication/forward.h"
+#include "server/shard/slice.h"
+
+/* Without memory for a record a job waits and goes on. Arbitrary. */
+enum { RETRY_MS = 10, RETRIES = 100 };
+
+enum work { WORK_PASS, WORK_FORGET, WORK_RESTART, WORK_GONE, WORK_END };
+
+/* What a job does in each phase:
+ *     PASS     0: each record of `from` is imported by `to`
+ *              1: records of `to` of senders that `from` did not know: no number is applied on `partitions`
+ *              2: records of `from` forget all but `left`
+ *     FORGET   records of `from` forget all but `left`
+ *     RESTART  no number is applied on `partitions`
+ *     GONE     records of dead senders are freed
+ *     END      all records are freed, then the origin */
+struct job {
+    struct qnode node;
+    enum work work;
+    unsigned phase;
+    struct chain_origin *from, *to; /* NULL: this shard itself */
+    bool begun;                     /* this phase ... */
+    struct chain_sender *theirs;    /* ... with this record next; or, if it visits the shard's own, */
+    struct sender *own;             /* with this one */
+    uint64_t arrival;
+    uint64_t partitions[CHAIN_WORDS], held[CHAIN_WORDS], left[CHAIN_WORDS];
+};
+
+/* ---- one record ---- */
+
+/* A record of an origin, or one of this shard's own; or none. */
+struct record {
+    struct chain_sender *theirs;
+    struct sender *own;
+};
+
+static struct applied_window *window_of(struct record r)
+{
+    return r.theirs ? &r.theirs->applied_window : r.own ? &r.own->applied_window : NULL;
+}
+
+/* The record of the same sender at `to`, found or made. None: no memory. */
+static struct record record_at(struct chain *c, struct chain_origin *to, struct record r)
+{
+    const struct sender_id *id = r.theirs ? &r.theirs->id : &r.own->id;
+    struct record other = {0};
+    if (to)
+        other.theirs = follow_sender(to, id);
+    else
+        other.own = shard_sender(c->shard, id);
+    return other;
+}
+
+static unsigned cost_of_notes(const struct applied_window *w)
+{
+    unsigned cost = 0;
+    for (const struct applied_note *note = w->applied_notes; note; note = note->next)
+        cost += RECORDS_COST_NOTE;
+    return cost;
+}
+
+/* Numbers for which the two differ get notes, for a moment at least. */
+static unsigned cost_of_import(const struct applied_window *to, const struct applied_window *from)
+{
+    unsigned cost = cost_of_notes(to) + (from ? cost_of_notes(from) : 0);
+    for (unsigned i = 0; i < DATA_WINDOW / 64; i++)
+        cost += RECORDS_COST_NOTE *
+                (unsigned)__builtin_popcountll(to->own.bits[i] ^ (from ? from->own.bits[i] : 0));
+    return cost;
+}
+
+static paramo_err import(struct chain *c, const struct job *j, struct record r, unsigned *cost)
+{
+    const struct applied_window *w = window_of(r);
+    struct record other = record_at(c, j->to, r);
+    struct applied_window *to = window_of(other);
+    if (!to)
+        return err_memory(sizeof *r.theirs);
+    if (other.own) {
+        shard_floor(c->shard, other.own, w->own.floor);
+        other.own->behind = true;
+        other.own->told = 0;
+    }
+    to->arrival = j->arrival;
+    *cost += cost_of_import(to, w);
+    return applied_window_import(to, j->held, j->partitions, MUTANT(records_stay_behind) ? NULL : w);
+}
+
+static bool is_gone(const struct chain *c, const struct chain_sender *x)
+{
+    const struct view_node *node = view_node(c->shard->view, x->id.node);
+    return !node || !node->alive || node->incarnation != x->id.incarnation;
+}
+
+/* MEMORY: it may be visited again. */
+static paramo_err visit(struct chain *c, const struct job *j, struct record r, unsigned *cost)
+{
+    struct applied_window *w = window_of(r);
+    paramo_err err = PARAMO_OK;
+    if (j->work == WORK_GONE || j->work == WORK_END) {
+        *cost = RECORDS_COST_FREE;
+        if (j->work == WORK_END || is_gone(c, r.theirs))
+            follow_sender_free(j->from, r.theirs);
+        return PARAMO_OK;
+    }
+    *cost = RECORDS_COST;
+    if (j->work == WORK_FORGET || j->phase == 2) {
+        *cost += cost_of_notes(w);
+        applied_window_retain(w, j->left);
+    } else if (j->work == WORK_PASS && j->phase == 0) {
+        err = import(c, j, r, cost);
+    } else if (j->work == WORK_RESTART || w->arrival != j->arrival) {
+        *cost += cost_of_import(w, NULL);
+        err = applied_window_import(w, j->held, j->partitions, NULL);
+    }
+    return err;
+}
+
+/* ---- jobs ---- */
+
+/* Whose records this phase visits; NULL: the shard's own. */
+static struct chain_origin *visited(const struct job *j)
+{
+    return j->work == WORK_PASS && j->phase == 1 ? j->to : j->from;
+}
+
+static void phase_begin(const struct chain *c, struct job *j)
+{
+    const struct chain_origin *o = visited(j);
+    j->begun = true;
+    j->theirs = o ? o->senders : NULL;
+    j->own = o ? NULL : c->shard->senders;
+}
+
+/* Visits records until the turn is used up, or all are visited: *done. */
+static paramo_err job_turn(struct chain *c, struct job *j, unsigned *left, bool *done)
+{
+    *done = false;
+    while (*left) {
+        if (!j->begun)
+            phase_begin(c, j);
+        struct record r = {.theirs = j->theirs, .own = j->own};
+        if (!r.theirs && !r.own) {
+            *done = j->work != WORK_PASS || j->phase == 2;
+            if (*done)
+                return PARAMO_OK;
+            j->phase++;
+            j->begun = false;
+            continue;
+        }
+        struct chain_sender *theirs = r.theirs ? r.theirs->next : NULL; /* the visit may free it */
+        struct sender *own = r.own ? r.own->next : NULL;
+        unsigned cost = 0;
+        paramo_err err = visit(c, j, r, &cost);
+        if (err)
+            return err;
+        j->theirs = theirs;
+        j->own = own;
+        c->records.spent += cost;
+        *left -= cost < *left ? cost : *left;
+    }
+    return PARAMO_OK;
+}
+
+static void job_end(struct job *j)
+{
+    if (j->work == WORK_END)
+        follow_origin_fini(j->from);
+    free(j);
+}
+
+/* OK: the turn is used up, or no job is left. */
+static paramo_err turn(struct chain *c, unsigned left)
+{
+    while (left && records_pending(c)) {
+        struct job *j = container_of(c->records.jobs.head, struct job, node);
+        bool done;
+        paramo_err err = job_turn(c, j, &left, &done);
+        if (err)
+            return err;
+        if (!done)
+            continue;
+        (void)queue_pop(&c->records.jobs);
+        job_end(j);
+    }
+    return PARAMO_OK;
+}
+
+static unsigned turn_cost(const struct chain *c)
+{
+    size_t records = c->shard->config.turn_records;
+    return records ? (unsigned)records * RECORDS_COST : RECORDS_TURN;
+}
+
+/* Without memory for a timer or a job. */
+static void all_turns(struct chain *c)
+{
+    while (records_pending(c)) {
+        paramo_err err = turn(c, UINT32_MAX);
+        if (!err)
+            continue;
+        chain_fail(c, err);
+        job_end(container_of(queue_pop(&c->records.jobs), struct job, node));
+    }
+}
+
+static void turn_in(struct chain *c, uint64_t ns)
+{
+    struct shard *s = c->shard;
+    if (lane_timer_arm(s->lane, &c->records.timer, lane_now(s->lane) + ns))
+        all_turns(c);
+}
+
+/* The shard goes on. */
+static void over(struct chain *c)
+{
+    struct shard *s = c->shard;
+    shard_senders_check(s);
+    for (struct chain_source *source = c->sources; source; source = source->next)
+        if (source->again)
+            follow_ack(source);
+    migration_source_records_over(c);
+    c->held = true;
+    chain_reopen(s);
+}
+
+/* True: jobs are left, and their next turn will come. */
+static bool turn_taken(struct chain *c)
+{
+    paramo_err err = turn(c, turn_cost(c));
+    c->records.tries = err ? c->records.tries + 1 : 0;
+    if (c->records.tries > RETRIES) {
+        chain_fail(c, err);
+        records_close(c);
+    }
+    if (!records_pending(c))
+        return false;
+    /* In a simulation, other events come between two turns. */
+    turn_in(c, err ? RETRY_MS * ENV_MS : c->shard->config.turn_records ? ENV_MS : 0);
+    return records_pending(c);
+}
+
+void records_fire(struct lane_timer *timer)
+{
+    struct chain *c = container_of(timer, struct chain, records.timer);
+    c->records.waits = turn_taken(c);
+    if (!c->records.waits)
+        over(c);
+}
+
+void records_go(struct chain *c)
+{
+    if (c->records.waits || !records_pending(c))
+        return;
+    c->records.waits = turn_taken(c);
+    if (!c->records.waits)
+        lane_timer_cancel(c->shard->lane, &c->records.timer);
+}
+
+void records_close(struct chain *c)
+{
+    lane_timer_cancel(c->shard->lane, &c->records.timer);
+    for (struct qnode *node; (node = queue_pop(&c->records.jobs));)
+        job_end(container_of(node, struct job, node));
+}
+
+/* ---- what is added ---- */
+
+static void add(struct chain *c, struct job *j)
+{
+    queue_push(&c->records.jobs, &j->node);
+    if (!c->records.timer.slot)
+        turn_in(c, 0);
+}
+
+/* Adds a copy of the job, or does it now, behind all others. */
+static void add_or_do(struct chain *c, const struct job *j)
+{
+    struct job *copy = malloc(sizeof *copy);
+    if (copy) {
+        *copy = *j;
+        add(c, copy);
+        return;
+    }
+    struct job now = *j;
+    unsigned left = UINT32_MAX;
+    bool done;
+    all_turns(c);
+    paramo_err err = job_turn(c, &now, &left, &done);
+    if (err) /* these jobs need no memory */
+        chain_fail(c, err);
+    if (now.work == WORK_END)
+        follow_origin_fini(now.from);
+}
+
+paramo_err records_pass(struct chain *c, struct chain_origin *from, struct chain_origin *to,
+                        const uint64_t partitions[CHAIN_WORDS])
+{
+    struct job *j = malloc(sizeof *j);
+    if (!j)
+        return err_memory(sizeof *j);
+    *j = (struct job){.work = WORK_PASS, .from = from, .to = to, .arrival = ++c->arrivals};
+    for (partition_set_each(a, partitions))
+        if (c->origin_of[a] == from)
+            partition_set_add(j->partitions, a);
+    if (to)
+        follow_partitions(c, to, j->held);
+    else
+        memcpy(j->held, c->mine, sizeof j->held);
+    for (partition_set_each(a, j->partitions)) {
+        c->origin_of[a] = to;
+        if (from)
+            from->partitions--;
+        if (to)
+            to->partitions++;
+    }
+    if (from)
+        follow_partitions(c, from, j->left);
+    for (unsigned i = 0; i < CHAIN_WORDS && !from; i++)
+        j->left[i] = c->mine[i] & ~j->partitions[i];
+    add(c, j);
+    return PARAMO_OK;
+}
+
+void records_forget(struct chain *c)
+{
+    for (struct chain_origin *o = c->origins; o; o = o->next) {
+        struct job j = {.work = WORK_FORGET, .from = o};
+        follow_partitions(c, o, j.left);
+        add_or_do(c, &j);
+    }
+    struct job own = {.work = WORK_FORGET};
+    memcpy(own.left, c->mine, sizeof own.left);
+    add_or_do(c, &own);
+}
+
+paramo_err records_restart(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
+{
+    struct job *j = malloc(sizeof *j);
+    if (!j)
+        return err_memory(sizeof *j);
+    *j = (struct job){.work = WORK_RESTART};
+    memcpy(j->partitions, partitions, sizeof j->partitions);
+    memcpy(j->held, c->mine, sizeof j->held);
+    add(c, j);
+    return PARAMO_OK;
+}
+
+void records_of_gone(struct chain *c, struct chain_origin *o)
+{
+    if (o->senders)
+        add_or_do(c, &(struct job){.work = WORK_GONE, .from = o});
+}
+
+void records_end(struct chain *c, struct chain_origin *o)
+{
+    struct chain_origin **at = &c->origins;
+    while (*at && *at != o)
+        at = &(*at)->next;
+    if (*at && o)
+        *at = o->next;
+    if (o)
+        add_or_do(c, &(struct job){.work = WORK_END, .from = o});
+}

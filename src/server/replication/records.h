@@ -1,0 +1,55 @@
+/*
+ * The records of senders (shard/applied_window.h) pass from one owner of partitions to another: a promotion, a
+ * demotion, a TAKEOVER, a migration's commit. A shard may have 65,536 senders, so their records change in
+ * turns of a millisecond:
+ *
+ *     view, TAKEOVER, order --> which partitions are whose: at once
+ *                           --> a job for the records --> jobs, in this order --> turn, turn, ... --> over
+ *
+ * A job has copies of the partitions as they were when it was added. So jobs may be added at any time, by a
+ * later view, too, and records change as if each job had been done at once.
+ *
+ * While a job is left the shard is held: no request is handled (chain_open), no change of a member before or
+ * of a migration's source is taken (it comes again), no record leaves (PAUSE, checkpoints). Beats, leases,
+ * acknowledgements of the next members, views and orders go on. No record of a sender is freed but by a job.
+ * Senders may come: they have nothing recorded.
+ *
+ * It must never know why partitions change hands: succession.h, follow.h and migration/ do. Tests:
+ * test/worker/test_records.c, the simulator.
+ */
+#ifndef SERVER_REPLICATION_RECORDS_H
+#define SERVER_REPLICATION_RECORDS_H
+
+#include "server/replication/chain_impl.h"
+
+/* What a turn may cost, and what a visit to a record costs. A turn takes at most about 1 ms (bench/steps.sh). */
+enum { RECORDS_TURN = 4096, RECORDS_COST = 8, RECORDS_COST_NOTE = 4, RECORDS_COST_FREE = 1 };
+
+/* Is a job left? */
+static inline bool records_pending(const struct chain *c)
+{
+    return c->records.jobs.head;
+}
+/* Must requests wait for it? */
+static inline bool records_hold(const struct chain *c)
+{
+    return records_pending(c) && !MUTANT(served_amid_records);
+}
+/* Passes those of these partitions that `from` has, with their records, to another origin. NULL: this shard
+ * itself. MEMORY: nothing has changed. */
+MUST_USE paramo_err records_pass(struct chain *c, struct chain_origin *from, struct chain_origin *to,
+                                 const uint64_t partitions[CHAIN_WORDS]);
+/* All records forget the partitions that their owners do not have. */
+void records_forget(struct chain *c);
+/* This shard's records of these partitions begin again: no number is applied there. */
+MUST_USE paramo_err records_restart(struct chain *c, const uint64_t partitions[CHAIN_WORDS]);
+/* Frees the origin's records of senders that the view no longer has. */
+void records_of_gone(struct chain *c, struct chain_origin *o);
+/* Frees the origin, which nothing else names any more, and its records. NULL: nothing. */
+void records_end(struct chain *c, struct chain_origin *o);
+/* The jobs that were just added have their first turn now. Without it the first turn comes later. */
+void records_go(struct chain *c);
+void records_fire(struct lane_timer *timer);
+void records_close(struct chain *c);
+
+#endif
