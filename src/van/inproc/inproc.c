@@ -1,15 +1,15 @@
 /*
- * The van between lanes of one process: what travels is a parcel that points at the sender's memory.
+ * The van between lanes of one process. It passes parcels that point at the sender's memory.
  *
  *     sender's lane                                             receiver's lane
  *     van_send -> outq --(end of round: parcels, one push)--> inbox -> place(), frame() in place
  *     done()   <- returns <----------------(one push)--------- parcels, DONE
  *
  * Two ends make a pipe. Each end has two mailboxes that the other end posts to, and one task that its lane
- * runs when there is something in either. A parcel's state decides who may touch the sender's memory: the
- * sender's withdraw moves SENT -> WITHDRAWN and the receiver SENT -> TAKEN -> DONE, each by compare-and-swap;
- * a sender that finds TAKEN waits for the receiver's frame() to return, which never waits for anyone. If both
- * ends are on one lane that wait would be for itself, so there the receiver copies first.
+ * runs when either has mail. A parcel's state decides which side may use the sender's memory: the sender's
+ * withdraw moves SENT -> WITHDRAWN and the receiver SENT -> TAKEN -> DONE, each by compare-and-swap. A sender
+ * that finds TAKEN waits for the receiver's frame() to return, which itself never waits. If both ends are on
+ * one lane, the sender would wait for itself, so the receiver copies first.
  *
  * A pipe is freed with the last reference: one per open end, one per posted task.
  */
@@ -34,7 +34,7 @@ enum parcel_state { PARCEL_SENT, PARCEL_TAKEN, PARCEL_DONE, PARCEL_WITHDRAWN };
 struct parcel {
     struct qnode node;
     _Atomic int state;
-    struct parcel *next, *prev; /* the sender's list of those under way */
+    struct parcel *next, *prev; /* the sender's list of parcels that are sent and not done */
     struct van_frame *frame;    /* the sender's */
     uint8_t head[VAN_HEAD];
     struct van_seg seg[VAN_SEGS];
@@ -61,7 +61,7 @@ struct inproc_end {
     struct lane_task task;
     atomic_bool posted;
     atomic_bool peer_closed;        /* the other end sends no more; set after its last parcel was pushed */
-    pthread_mutex_t lock;           /* keeps lane_at from moving on or ending while a task is posted to it */
+    pthread_mutex_t lock;           /* lane_at neither changes nor ends while a task is posted to it */
     _Atomic(struct lane *) lane_at; /* written under lock; NULL: closed */
 
     /* this lane's */
@@ -84,7 +84,7 @@ struct inproc_end {
 struct inproc_listener;
 
 struct inproc_pipe {
-    struct inproc_end end[2]; /* 0: who connected */
+    struct inproc_end end[2]; /* 0: the connector's */
     atomic_uint refs;
     struct inproc_listener *listener; /* until accepted; holds a reference */
 };
@@ -169,7 +169,7 @@ static void kick(struct inproc_end *e)
 
 static void push_all(struct mailbox *box, struct queue *q)
 {
-    /* The mailbox is a stack of newest first: turn the batch around, then one swap. */
+    /* The mailbox is a stack with the newest first: reverse the batch, then swap once. */
     struct qnode *newest = NULL;
     struct qnode *oldest = q->head;
     if (!oldest)
@@ -277,7 +277,7 @@ static void send_queued(struct inproc_end *e)
     }
 }
 
-/* Ends the sender's claim on a parcel, whose frame is then free to go back. */
+/* Ends the sender's claim on a parcel, so that its frame can be given back. */
 static void parcel_complete(struct inproc_end *e, struct parcel *p)
 {
     under_way_remove(e, p);
@@ -286,14 +286,14 @@ static void parcel_complete(struct inproc_end *e, struct parcel *p)
     p->frame = NULL;
 }
 
-/* After this the receiver does not touch the frame's memory any more. */
+/* The receiver does not touch the frame's memory after this. */
 static void parcel_revoke(struct parcel *p)
 {
     int sent = PARCEL_SENT;
     if (atomic_compare_exchange_strong(&p->state, &sent, PARCEL_WITHDRAWN))
         return;
     while (atomic_load_explicit(&p->state, memory_order_acquire) == PARCEL_TAKEN)
-        (void)sched_yield(); /* a frame() is running on another lane; it returns without waiting for anyone */
+        (void)sched_yield(); /* a frame() runs on another lane; it returns without waiting */
 }
 
 static void inproc_withdraw(struct van_conn *base, struct van_frame *frame)
@@ -318,7 +318,7 @@ static void inproc_withdraw(struct van_conn *base, struct van_frame *frame)
     frame->done(frame, PARAMO_E_CANCELLED);
 }
 
-/* Gives every frame back. */
+/* Calls done of every frame. */
 static void send_abort(struct inproc_end *e, paramo_err status)
 {
     struct van_frame *frame;
@@ -339,7 +339,7 @@ static void end_free(struct lane_task *task)
     pipe_unref(container_of(task, struct inproc_end, end)->pipe);
 }
 
-/* No more is sent; the other end learns it after what was sent. */
+/* Sends no more. The other end learns that after all that was sent. */
 static void send_goodbye(struct inproc_end *e)
 {
     atomic_store(&e->peer->peer_closed, true);
@@ -455,7 +455,7 @@ static void collect_returns(struct inproc_end *e, struct queue *returned)
     }
 }
 
-/* Copies the parcel's segments to memory of this end, for when the sender's may go away during frame(). */
+/* Copies the parcel's segments to this end's memory, for a sender whose memory may go away during frame(). */
 static paramo_err parcel_copy(struct inproc_end *e, const struct parcel *p, void *dst[VAN_SEGS],
                               struct van_seg *seg, struct van_hold **hold)
 {
@@ -560,7 +560,7 @@ static void end_run(struct lane_task *task)
     struct lane *lane = e->lane_at;
     bool elsewhere = lane && !lane_held(lane);
     if (elsewhere)
-        lane_post(lane, &e->task); /* it has moved since; the reference goes along */
+        lane_post(lane, &e->task); /* the end has moved; the reference moves with it */
     pthread_mutex_unlock(&e->lock);
     if (elsewhere)
         return;
@@ -569,8 +569,8 @@ static void end_run(struct lane_task *task)
         pipe_unref(pipe);
         return;
     }
-    /* Incoming is taken before returned, and handled after it: so done() of a request comes before its
-     * answer. And peer_closed is read before either, so that nothing comes after the end. */
+    /* The inbox is drained before the returns and handled after them, so that done() of a request comes
+     * before its answer. peer_closed is read before both, so that nothing follows the end. */
     bool ended = atomic_load(&e->peer_closed);
     mailbox_drain(&e->inbox, &e->incoming);
     mailbox_drain(&e->returns, &returned);
@@ -593,7 +593,7 @@ static void move_arrive(struct lane_task *task)
     e->moving = false;
     e->arrived(e->arrived_arg, &e->base);
     if (e->state == END_OPEN && !e->moving)
-        kick(e); /* for what came meanwhile */
+        kick(e); /* for mail that has come since */
 }
 
 static void move_leave(struct lane_task *task)

@@ -20,8 +20,7 @@ static void hook_run(struct lane_task *task);
 void tcp_socket_options(int fd)
 {
     int one = 1;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one,
-                     sizeof one); /* without it all is slower, but works */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* an error only costs speed */
 }
 
 paramo_err tcp_conn_create(struct van *van, struct lane *lane, struct tcp_conn **out)
@@ -66,7 +65,7 @@ static void conn_free(struct lane_task *task)
     free(conn);
 }
 
-/* The socket and all that is under way; the frames' done callbacks come from here. */
+/* Closes the socket and ends all transfers; calls done of the frames. */
 static void conn_stop(struct tcp_conn *conn, paramo_err status)
 {
     socket_end(conn);
@@ -215,7 +214,7 @@ static bool connected_to_itself(int fd)
            !memcmp(&a.sa, &b.sa, a.len);
 }
 
-/* Tries the addresses from address_next on; cause is why the one before failed. */
+/* Tries the addresses from address_next on. cause: why the address before failed. */
 static void connect_next(struct tcp_conn *conn, int cause)
 {
     char text[ADDR_TEXT_MAX] = "";
@@ -256,12 +255,12 @@ static void connect_done(struct tcp_conn *conn)
     socklen_t len = sizeof cause;
     if (getsockopt(conn->source.fd, SOL_SOCKET, SO_ERROR, &cause, &len))
         cause = errno;
-    /* On loopback a socket whose own port was picked from the ephemeral range may meet itself. */
+    /* On loopback a socket with an ephemeral port may connect to itself. */
     if (!cause && connected_to_itself(conn->source.fd))
         cause = ECONNREFUSED;
     if (cause) {
         socket_end(conn);
-        /* The source is handed to the poller anew only for another address; its events of this round are
+        /* The source is added to the poller again only for another address; its events of this round are
          * dropped. */
         connect_next(conn, cause);
         return;
@@ -372,7 +371,7 @@ void tcp_move(struct van_conn *base, struct lane *lane, void (*arrived)(void *ar
     conn->arrived_arg = arg;
     lane_timer_cancel(base->lane, &conn->timer);
     lane_source_remove(base->lane, &conn->source);
-    /* At the end of the round the hook, if it was set, has run, and the poller has forgotten the source. */
+    /* At the end of the round the hook has run, if it was set, and the poller has dropped the source. */
     conn->end.run = move_leave;
     lane_at_end(base->lane, &conn->end);
 }

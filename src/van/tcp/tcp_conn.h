@@ -1,14 +1,15 @@
 /*
- * State of one tcp connection: a non-blocking socket on the poller of its lane. Holds the structs and inline getters,
- * no behaviour. Never knows what a frame means. Private to src/van/tcp and src/van/ucx. Tests: test/van/test_tcp.c.
+ * State of one tcp connection: a non-blocking socket on the poller of its lane. Holds the structs and inline
+ * getters, no behaviour. Never knows what a frame means. Private to src/van/tcp and src/van/ucx. Tests:
+ * test/van/test_tcp.c.
  *
  *   RESOLVING --> CONNECTING --> OPEN --> DRAINED --+
  *       |             |           |     (orphans)   |
  *       +-------------+-----------+--> BROKEN ------+--> GONE
  *
  * BROKEN: the socket is closed. The user knows, or the hook will tell it, and has not called van_close yet.
- * DRAINED: an orphan has sent everything and waits for the peer's end of stream. Closing a socket with unread bytes
- * would reset it, and the peer would lose the last frames.
+ * DRAINED: an orphan has sent everything and waits for the peer's end of stream. Closing a socket with
+ * unread bytes would reset it, and the peer would lose the last frames.
  * GONE: freed at the end of the round.
  */
 #ifndef VAN_TCP_TCP_CONN_H
@@ -22,58 +23,58 @@
 #include "van/resolve.h"
 
 enum {
-    TCP_STAGE_BYTES = 64 << 10, /* small frames are copied together up to this: one system call's worth */
-    TCP_COPY_MAX = 4 << 10, /* a frame up to this is copied (measured: cheaper than its part of an iovec) */
-    TCP_GATHER_BYTES = 16 << 10, /* requests gather up to this while an answer is awaited */
+    TCP_STAGE_BYTES = 64 << 10,  /* small frames are copied together up to this size, for one system call */
+    TCP_COPY_MAX = 4 << 10,      /* a frame up to this size is copied (measured: cheaper than an iovec) */
+    TCP_GATHER_BYTES = 16 << 10, /* requests gather up to this size while an answer is awaited */
     TCP_RBUF_BYTES = 64 << 10,
     TCP_WHOLE_MAX =
-        8 << 10, /* a frame up to this waits in rbuf until it is whole; longer ones go where they belong */
-    TCP_TRAIL_BYTES = 4 << 10, /* how much after a large frame is read with its end */
-    TCP_SINK_AT = 8 << 10,     /* rbuf from here on takes what is thrown away during a large frame */
-    TCP_PLACE_MIN = 4 << 10,   /* a whole frame up to this is delivered without asking place() */
+        8 << 10, /* a frame up to this size stays in rbuf until it is whole; longer ones go to their place */
+    TCP_TRAIL_BYTES = 4 << 10, /* so much behind a large frame is read together with its end */
+    TCP_SINK_AT = 8 << 10,     /* rbuf from here on takes the dropped segments of a large frame */
+    TCP_PLACE_MIN = 4 << 10,   /* a whole frame up to this size is delivered without asking place() */
     TCP_ROUND_BYTES = 2 << 20, /* per direction and round, so that other connections get their turn */
-    TCP_LENT_BYTES = 8 << 20,  /* sent within a round, ahead of its end; what is lent beyond is copied */
+    TCP_LENT_BYTES = 8 << 20,  /* sent within a round, before its end; lent bytes beyond that are copied */
     TCP_OWN_MAX = 4 << 10      /* of a van's own frame */
 };
 struct tcp_conn;
 struct ucx_way;
-/* As long as a lane's thread stays parked beside a thread that comes and goes (env/real/real_lane.c):
- * gathering shall not wake it. */
+/* The time that a lane's thread stays parked while callers come and go (env/real/real_lane.c): gathering must
+ * not wake it. */
 #define TCP_GATHER_NS (500 * ENV_US)
 
 enum tcp_state { TCP_RESOLVING, TCP_CONNECTING, TCP_OPEN, TCP_DRAINED, TCP_BROKEN, TCP_GONE };
 
-/* A large frame on its way in. */
+/* A large frame that is being received. */
 struct tcp_incoming {
     bool active;
     bool dropped;
     struct van_header header;
-    void *dst[VAN_SEGS]; /* NULL: thrown away */
+    void *dst[VAN_SEGS]; /* NULL: dropped */
     struct van_hold *hold;
-    const uint8_t *lasting; /* where the next bytes must lie: pooled segments are read where they come */
-    unsigned borrowed;      /* bits of the segments that are */
+    const uint8_t *lasting; /* where the next bytes must be, if pooled segments are read in place */
+    unsigned borrowed;      /* the segments that are read in place, as bits */
     unsigned seg;
-    uint64_t at; /* in the padded segment */
+    uint64_t at; /* offset in the padded segment */
 };
 
-/* A faster way for the bytes of a connection, beside its socket (van/ucx/ucx.h): the socket sets it up and
- * tells when the peer is gone. The stream of frames is one; each direction changes over between two frames,
- * after an own frame that was said with `last`. */
+/* A faster way for the bytes of a connection, beside its socket (van/ucx/ucx.h). The socket sets it up
+ * and shows when the peer is gone. There is one stream of frames; each direction switches between two
+ * frames, after an own frame that was sent with `last`. */
 struct tcp_way_ops {
     void (*conn_stays)(struct tcp_conn *conn);
-    /* An own frame came on the socket. An error closes the connection. */
+    /* An own frame was received on the socket. An error closes the connection. */
     paramo_err (*own)(struct tcp_conn *conn, const uint8_t *bytes, size_t len);
-    /* Takes some of what tcp_gather has: how many bytes. 0: full; then tcp_way_open will come, and says how
-     * many of them have been taken meanwhile. */
+    /* Takes some of tcp_gather's bytes and returns how many. 0: the way is full; tcp_way_open is called
+     * later, with the number of bytes taken until then. */
     size_t (*write)(struct tcp_conn *conn, const struct iovec *iov, int n);
     void (*closing)(struct tcp_conn *conn); /* the connection became an orphan */
-    void (*finish)(struct tcp_conn *conn);  /* nothing more will be written: tells the peer */
+    void (*finish)(struct tcp_conn *conn);  /* tells the peer that nothing more is written */
     void (*end)(struct tcp_conn *conn);
 };
 
 enum tcp_out {
     TCP_OUT_SOCKET,
-    TCP_OUT_HELD, /* the last frame for the socket was said; the rest waits for the way */
+    TCP_OUT_HELD, /* the last frame for the socket is queued; the others wait for the way */
     TCP_OUT_WAY
 };
 
@@ -86,7 +87,7 @@ struct tcp_conn {
     struct van_conn base;
     enum tcp_state state;
     struct lane_source source;
-    struct lane_task hook; /* at the end of a round: sends, tells writable, breaks */
+    struct lane_task hook; /* at the end of a round: sends, calls writable, breaks */
     bool hooked;
     struct lane_task end; /* at the end of a round: frees, or moves */
     struct lane_task arrive;
@@ -96,22 +97,22 @@ struct tcp_conn {
     struct resolve *question;
     struct addr_list addresses;
     unsigned address_next;
-    bool refused; /* one of them answered that nobody listens there */
+    bool refused; /* one of them refused: nothing listens there */
 
     /* sending */
     struct outq out;
-    uint8_t *stage; /* bytes of frames that have begun; sent before the current frame */
+    uint8_t *stage; /* bytes of frames that are being sent, before the current frame */
     size_t stage_at, stage_len;
-    struct van_frame *current; /* begun, sent from its segments; or, if it was withdrawn, the rest of it: */
+    struct van_frame *current; /* is being sent from its segments; or the rest of a withdrawn frame: */
     uint64_t current_at;       /* in its padded segments */
     uint8_t *rest;
     uint64_t rest_at, rest_len;
-    struct queue finished; /* have left; done is due */
-    uint64_t lent;         /* bytes sent ahead of this round's end */
-    bool unheard;          /* a request is out and no frame came since */
+    struct queue finished; /* sent; done is due */
+    uint64_t lent;         /* bytes sent before this round's end */
+    bool unheard;          /* a request is out and no frame was received since */
     bool urgent;           /* do not gather */
-    bool blocked;          /* the socket is full: EPOLLOUT tells when to go on */
-    bool deaf;             /* the socket cannot send any more; the receiving side finds out why */
+    bool blocked;          /* the socket is full: EPOLLOUT shows when to continue */
+    bool deaf;             /* the socket cannot send; the receiving side finds out why */
 
     /* receiving */
     uint8_t *rbuf;
@@ -123,7 +124,7 @@ struct tcp_conn {
     struct ucx_way *way;
     enum tcp_out out_by;
     bool in_by_way;
-    uint8_t *own_frame; /* an own frame that waits for the end of the current one */
+    uint8_t *own_frame; /* an own frame that waits for the end of the current frame */
     size_t own_frame_len;
     bool own_frame_last;
 

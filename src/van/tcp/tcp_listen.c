@@ -31,13 +31,13 @@ static void accept_resume(struct lane_timer *timer)
         log_error("listener %s stops: %s", l->base.address, err_text());
 }
 
-/* Out of descriptors or memory: the queue waits in the kernel, and the poller must not report it all the
- * time. */
+/* Out of descriptors or memory: connections wait in the kernel's queue, and the poller must not report it all
+ * the time. */
 static void accept_pause(struct tcp_listener *l, int cause)
 {
     log_error("listener %s pauses: accept: %s", l->base.address, strerror(cause));
     if (lane_timer_arm(l->lane, &l->pause, lane_now(l->lane) + ACCEPT_PAUSE_NS))
-        return; /* no timer: better busy than deaf */
+        return; /* no timer: polling all the time is better than accepting nothing */
     if (lane_source_change(l->lane, &l->source, 0))
         lane_timer_cancel(l->lane, &l->pause);
 }
@@ -78,7 +78,7 @@ static void on_ready(struct lane_source *source, uint32_t events)
             accept_pause(l, errno);
             return;
         }
-        /* Else it is about one connection that is gone already. */
+        /* Other errors concern one connection that is gone already. */
     }
 }
 
@@ -108,7 +108,7 @@ paramo_err tcp_listen(struct van *van, struct lane *lane, const char *address,
     struct addr_list list = {.count = 1};
     paramo_err err = addr_split(address, host, &port);
     if (!err && !addr_literal(host, port, &list.addr[0]))
-        err = addr_resolve(host, port, &list); /* once, at the start: it may block */
+        err = addr_resolve(host, port, &list); /* blocks, but once, at the start */
     if (err)
         return err;
     struct tcp_listener *l = calloc(1, sizeof *l);

@@ -1,6 +1,6 @@
 /*
- * Listeners of the tcp van: accept connections and give each to the user. Never knows who connects. Private to
- * src/van/tcp. Tests: test/van/test_tcp.c.
+ * Listeners of the tcp van: accept connections and give each to the user. Never knows which node connects.
+ * Private to src/van/tcp. Tests: test/van/test_tcp.c.
  */
 #ifndef VAN_TCP_TCP_LISTEN_H
 #define VAN_TCP_TCP_LISTEN_H

@@ -33,7 +33,7 @@ static void break_with_peer(struct tcp_conn *conn, paramo_err err)
     tcp_break(conn, err_prefix(err, "peer %s", conn->base.peer));
 }
 
-/* A frame that lies whole in rbuf. */
+/* Delivers a frame that is whole in rbuf. */
 static void deliver_whole(struct tcp_conn *conn, const struct van_header *h, uint8_t *bytes)
 {
     struct van_seg seg[VAN_SEGS];
@@ -42,7 +42,7 @@ static void deliver_whole(struct tcp_conn *conn, const struct van_header *h, uin
     paramo_err err = PARAMO_OK;
     heard(conn);
     if (h->own) {
-        /* A van that has no ways, or does not know this one, leaves it unanswered. */
+        /* A van without ways, or without this one, does not answer. */
         if (tcp_ways(conn))
             err = tcp_ways(conn)->own(conn, bytes, (size_t)h->len[0]);
         if (err && receiving(conn))
@@ -94,7 +94,7 @@ static void deliver_incoming(struct tcp_conn *conn)
         break_with_peer(conn, err);
 }
 
-/* Goes forward by n bytes; returns those beyond the frame. */
+/* Advances by n bytes and returns those beyond the frame. */
 static size_t incoming_advance(struct tcp_incoming *in, size_t n)
 {
     while (in->seg < in->header.nseg) {
@@ -110,7 +110,7 @@ static size_t incoming_advance(struct tcp_incoming *in, size_t n)
     return n;
 }
 
-/* Copies what has come; returns how much of it was the frame's. */
+/* Copies received bytes and returns how many belong to the frame. */
 static size_t incoming_copy(struct tcp_incoming *in, const uint8_t *bytes, size_t have)
 {
     size_t used = 0;
@@ -129,7 +129,7 @@ static size_t incoming_copy(struct tcp_incoming *in, const uint8_t *bytes, size_
     return used;
 }
 
-/* Decides where the segments go and copies what has come already. False if the connection ended over it. */
+/* Decides where the segments go and copies the bytes received so far. False: the connection has ended. */
 static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, const uint8_t *bytes,
                            size_t have, size_t lasting)
 {
@@ -159,7 +159,7 @@ static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, co
                 in->dst[i] = (uint8_t *)(uintptr_t)there;
                 in->borrowed |= 1u << i;
             } else if (dst[i] == VAN_POOL) {
-                in->dst[i] = at; /* an empty one may have no pool: any address will do */
+                in->dst[i] = at; /* an empty segment may have no pool: any address will do */
                 at += van_padded(h->len[i]);
             } else {
                 in->dst[i] = dst[i] == VAN_SINK ? NULL : dst[i];
@@ -171,7 +171,7 @@ static bool incoming_begin(struct tcp_conn *conn, const struct van_header *h, co
     return true;
 }
 
-/* Where the next bytes go: the rest of the frame, then what follows it to the beginning of rbuf. */
+/* Where the next bytes go: the rest of the frame, then the bytes behind it to the beginning of rbuf. */
 static size_t incoming_iov(struct tcp_conn *conn, struct iovec iov[2 * VAN_SEGS + 1], int *n, size_t room)
 {
     const struct tcp_incoming *in = &conn->in;
@@ -205,8 +205,8 @@ static size_t incoming_iov(struct tcp_conn *conn, struct iovec iov[2 * VAN_SEGS 
     return total + TCP_TRAIL_BYTES;
 }
 
-/* Delivers the frames in these bytes; returns how many bytes are done with: less than a frame is left.
- * lasting: as tcp_recv_bytes has it. */
+/* Delivers the whole frames in these bytes and returns how many bytes they had. lasting: as in
+ * tcp_recv_bytes. */
 static size_t parse(struct tcp_conn *conn, uint8_t *at, size_t have, size_t lasting)
 {
     size_t used = 0;
@@ -254,7 +254,7 @@ static size_t parse(struct tcp_conn *conn, uint8_t *at, size_t have, size_t last
 void tcp_recv_parse(struct tcp_conn *conn)
 {
     size_t used = parse(conn, conn->rbuf + conn->rbuf_at, conn->rbuf_len - conn->rbuf_at, 0);
-    if (conn->rbuf_len) /* else the connection ended meanwhile */
+    if (conn->rbuf_len) /* else the connection has ended */
         conn->rbuf_at += used;
     if (conn->rbuf_at == conn->rbuf_len)
         conn->rbuf_at = conn->rbuf_len = 0;
@@ -286,7 +286,7 @@ bool tcp_recv_bytes(struct tcp_conn *conn, const uint8_t *bytes, size_t len, siz
         return false;
     }
     conn->base.counters.bytes_received += len;
-    /* Frames are read where they lie, if they are aligned as van.h promises. */
+    /* Frames are read in place if they are aligned as van.h promises. */
     bool in_place = (uintptr_t)bytes % VAN_ALIGN == 0;
     while (len && receiving(conn)) {
         size_t used;
@@ -326,7 +326,7 @@ static void read_failed(struct tcp_conn *conn, ssize_t got)
     }
 }
 
-/* An orphan reads only to see the peer's end. */
+/* An orphan reads only to find the peer's end of stream. */
 static void recv_orphan(struct tcp_conn *conn)
 {
     for (unsigned i = 0; i < TCP_ROUND_BYTES / TCP_RBUF_BYTES; i++) {
@@ -340,7 +340,7 @@ static void recv_orphan(struct tcp_conn *conn)
     }
 }
 
-/* While the frames come by the way: nothing but the end is to come here. */
+/* While frames come by the way, the socket has nothing but the end of stream. */
 static void recv_beside(struct tcp_conn *conn)
 {
     uint8_t byte;

@@ -59,8 +59,8 @@ static void frame_left(struct tcp_conn *conn, struct van_frame *frame)
     conn->base.counters.frames_sent++;
 }
 
-/* Moves frames from the queue to what leaves next: small ones into the stage, whole; or the header of a large
- * one. */
+/* Moves frames from the queue to the bytes that are sent next: whole small frames into the stage, or the
+ * header of a large one. */
 static void fill(struct tcp_conn *conn)
 {
     if (conn->stage_at == conn->stage_len)
@@ -173,7 +173,7 @@ static void block(struct tcp_conn *conn)
         tcp_break_later(conn, PARAMO_E_SYSTEM);
 }
 
-/* The same over the way, which has room for a few megabytes. */
+/* Sends over the way, which has room for a few megabytes. */
 static void push_over(struct tcp_conn *conn)
 {
     struct iovec iov[1 + 2 * VAN_SEGS];
@@ -198,7 +198,7 @@ void tcp_way_open(struct tcp_conn *conn, size_t taken)
     conn->out_by = TCP_OUT_WAY;
     conn->blocked = false;
     conn->urgent = true;
-    tcp_hook(conn); /* if only for what is finished */
+    tcp_hook(conn); /* at least for finished frames */
 }
 
 paramo_err tcp_send_own(struct tcp_conn *conn, const void *body, size_t len, bool last)
@@ -228,7 +228,7 @@ static void push_out(struct tcp_conn *conn)
     int n;
     for (size_t room = TCP_ROUND_BYTES; tcp_send_pending(conn);) {
         if (!room) {
-            block(conn); /* the socket still has room: the next round goes on */
+            block(conn); /* the socket still has room: the next round continues */
             return;
         }
         fill(conn);
@@ -245,8 +245,8 @@ static void push_out(struct tcp_conn *conn)
             } else if (errno == ENOMEM || errno == ENOBUFS) {
                 tcp_break_later(conn, err_errno(PARAMO_E_MEMORY, errno, "send to %s", conn->base.peer));
             } else {
-                /* What the peer sent before it went, perhaps the reason, is still to be read: the poller
-                 * reports the socket as readable, and the receiving side ends the connection. */
+                /* The peer's last frames, which may have the reason, are still unread. The poller reports the
+                 * socket as readable, and the receiving side ends the connection. */
                 conn->deaf = true;
             }
             return;
@@ -274,7 +274,7 @@ static bool should_leave(const struct tcp_conn *conn)
            conn->rest || conn->current || conn->stage_at < conn->stage_len;
 }
 
-/* Ahead of the round's end, so that lent bytes need no copy while the socket has room. */
+/* Sends before the round's end, so that lent bytes need no copy while the socket has room. */
 static void send_ahead(struct tcp_conn *conn)
 {
     if (conn->state != TCP_OPEN || conn->out_by == TCP_OUT_HELD || conn->blocked || conn->deaf ||
@@ -285,7 +285,7 @@ static void send_ahead(struct tcp_conn *conn)
     conn->lent += conn->base.counters.bytes_sent - before;
 }
 
-/* How much of the end of its last segment is still to leave. */
+/* How many bytes of its last segment are not sent yet. */
 static uint64_t still_needed(const struct tcp_conn *conn, const struct van_frame *frame)
 {
     uint64_t len = frame->seg[frame->nseg - 1].len, at = conn->current_at;
@@ -326,7 +326,7 @@ void tcp_send_round(struct tcp_conn *conn)
         } else if (!conn->timer.slot) {
             conn->timer.fire = gather_over;
             if (lane_timer_arm(conn->base.lane, &conn->timer, lane_now(conn->base.lane) + TCP_GATHER_NS))
-                push_out(conn); /* no timer: it may not gather */
+                push_out(conn); /* without a timer frames must not gather */
         }
     }
     for (struct qnode *node; (node = queue_pop(&conn->finished));) {
@@ -336,7 +336,7 @@ void tcp_send_round(struct tcp_conn *conn)
     }
 }
 
-/* Copies what is left of the current frame, so that its memory can go back. */
+/* Copies the rest of the current frame, so that its memory can be given back. */
 static bool copy_rest(struct tcp_conn *conn)
 {
     struct iovec iov[1 + 2 * VAN_SEGS];

@@ -15,12 +15,12 @@
 #define LOCK   "lock"
 
 enum {
-    TRIES = 16, /* another process may take a folder that is not locked yet for a dead one's. Arbitrary */
-    SWEEP_MAX = 4096, /* folders looked at by one start. Arbitrary */
+    TRIES = 16,       /* another process may mistake a folder without a lock for a dead one's. Arbitrary */
+    SWEEP_MAX = 4096, /* folders that one start checks. Arbitrary */
 };
 
-/* Everything in it but the lock, then the lock, then the folder: a sweep that is killed half-way leaves a
- * folder that the next sweep removes. */
+/* Removes all files but the lock, then the lock, then the folder: after a sweep that is killed half-way
+ * the next sweep removes the rest. */
 static void remove_all(int base, const char *name, int folder)
 {
     int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -38,7 +38,7 @@ static void remove_all(int base, const char *name, int folder)
     (void)unlinkat(base, name, AT_REMOVEDIR);
 }
 
-/* The folder goes if it is ours and no process holds its lock. */
+/* Removes the folder if it belongs to this user and no process holds its lock. */
 static void sweep_one(int base, const char *name)
 {
     struct stat st;
@@ -48,7 +48,7 @@ static void sweep_one(int base, const char *name)
     if (fstat(folder, &st) == 0 && st.st_uid == geteuid()) {
         int lock = openat(folder, LOCK, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
         if (lock < 0 && errno == ENOENT)
-            (void)unlinkat(base, name, AT_REMOVEDIR); /* only if it is empty: its maker tries once more */
+            (void)unlinkat(base, name, AT_REMOVEDIR); /* only if it is empty: its maker tries again */
         else if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
             remove_all(base, name, folder);
         if (lock >= 0)
@@ -71,7 +71,7 @@ static void sweep(const char *path)
     (void)closedir(base);
 }
 
-/* False: another process's sweep took it for a dead one's. */
+/* False: another process's sweep mistook it for a dead one's. */
 static bool lock_it(struct shmdir *dir)
 {
     char path[SHMDIR_PATH_MAX + sizeof LOCK + 1];

@@ -16,7 +16,7 @@
 #include "van/tcp/tcp_send.h"
 #include "van/ucx/ucx_way.h"
 
-/* Boot, user and the namespaces that shared memory and process ids belong to. 0: not known. */
+/* Identifies the boot, the user, and the namespaces of shared memory and process ids. 0: unknown. */
 static uint64_t host_identity(void)
 {
     static const char *const spaces[] = {"pid", "ipc", "mnt", "user"};

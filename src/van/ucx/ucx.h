@@ -1,9 +1,9 @@
 /*
- * The ucx van: a tcp van whose connections may change over to UCX active messages once the peer has proved
- * who it is (van_conn_stays). The socket sets the way up, stays open beside it, and tells at once when the
- * peer is gone; UCX carries the bytes. Each connection has a UCX worker of its own, driven by its lane
- * through the lane's hook, so that a peer that dies or stops takes nobody else's queue with it, and ending
- * the connection frees all.
+ * The ucx van: a tcp van whose connections may switch to UCX active messages once the peer is authenticated
+ * (van_conn_stays). The socket sets the way up, stays open beside it, and shows at once when the peer is
+ * gone. UCX carries the bytes. Each connection has its own UCX worker, which its lane drives through the
+ * lane's hook. So a peer that dies or hangs blocks no other connection's queue, and ending the connection
+ * frees everything.
  *
  *   connector                     acceptor                    own frames on the socket, unless said otherwise
  *       | OFFER host, kinds, area --->|
@@ -14,19 +14,20 @@
  *       | PROBE (by UCX) ------------>|  from here the acceptor sends by UCX
  *       |<-------------- GO (by UCX)  |  from here the connector does
  *
- * UCX trusts the addresses it is given. Over shared memory each side therefore first proves that it is this
- * host and user: it says what stands in the other's area (van/area.h), which nobody else could read.
+ * UCX trusts the addresses that it is given. So over shared memory each side first proves that it has the
+ * same host and user: it sends the random bytes of the other's area (van/area.h), which no other user could
+ * read.
  *
  * Messages are cut to the transport's buffers and always sent eagerly: bytes are copied out of a frame when
  * the transport has room for them. Rendezvous would save a copy, but lets the peer read a frame's memory at
- * any time, and van_withdraw must be able to take that back at once. What is large goes through the area
- * instead: copied into it once, announced by a message, and read where it lies (a frame that fits is
- * delivered there) or copied from there to where the receiver wants it; ROOM gives the space back and wakes
- * the writer (docs/PERFORMANCE.md).
+ * any time, and van_withdraw must be able to take that memory back at once. Large data goes through the area
+ * instead: the sender copies it into the area once and announces it with a message; the receiver reads it
+ * there (a frame that fits is delivered there) or copies it to its place. ROOM gives the space back and
+ * wakes the writer (docs/PERFORMANCE.md).
  *
- * ucx_lib.c loads the library, ucx.c is the van and what it decides, ucx_way.c sets one connection's way up
- * and ends it, ucx_setup.c is what is said for that, ucx_lane.c asks UCX for what came, ucx_switch.c moves
- * bytes. Tests: test/van/test_ucx*.c.
+ * ucx_lib.c loads the library, ucx.c is the van and its decisions, ucx_way.c sets up and ends one
+ * connection's way, ucx_setup.c has the messages for that, ucx_lane.c polls UCX, ucx_switch.c moves bytes.
+ * Tests: test/van/test_ucx*.c.
  */
 #ifndef VAN_UCX_UCX_H
 #define VAN_UCX_UCX_H
@@ -41,14 +42,14 @@ enum { UCX_WAYS_MAX = 64 };
 struct ucx_van {
     struct tcp_van tcp;
     struct van_ucx_config config;
-    uint64_t host; /* the same in processes that can reach each other's memory */
+    uint64_t host; /* equal in processes that can reach each other's memory */
     pthread_mutex_t lock;
     struct ucx_context context[UCX_KINDS]; /* made under the lock at the first use */
-    atomic_bool failed[UCX_KINDS];         /* not offered any more */
+    atomic_bool failed[UCX_KINDS];         /* no longer offered */
     atomic_uint ways;
 };
 
-/* May this kind be used? Else the reason. */
+/* May this kind be used? If not, *why is the reason. */
 bool ucx_allows(struct ucx_van *van, enum ucx_kind kind, const char **why);
 MUST_USE paramo_err ucx_context_of(struct ucx_van *van, enum ucx_kind kind,
                                    const struct ucx_context **context);

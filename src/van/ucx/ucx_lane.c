@@ -9,12 +9,12 @@ enum { PROGRESS_MAX = 4, BUSY_MAX = 16 };
 #define NUDGE_MIN_NS (50 * ENV_US)
 #define NUDGE_MAX_NS (1 * ENV_MS)
 
-/* Those of one lane; lives from the first worker to the last. */
+/* The workers of one lane; lives from the first worker to the last. */
 struct ucx_lane {
     struct lane_hook hook;
     struct lane *lane;
     struct ucx_way *ways;
-    struct lane_timer nudge; /* polls what UCX would not wake us for */
+    struct lane_timer nudge; /* polls for events for which UCX does not wake the lane */
     uint64_t nudge_ns;
 };
 
@@ -62,7 +62,7 @@ static bool hook_arm(struct lane_hook *hook)
         if (!way->conn)
             continue;
         if (way->pending) {
-            nudge(l); /* UCX tells nobody that a full queue has room again */
+            nudge(l); /* UCX does not signal that a full queue has room again */
             continue;
         }
         if (way->armed)

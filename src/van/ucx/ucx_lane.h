@@ -1,5 +1,5 @@
 /*
- * The UCX workers of one lane: the lane asks them for what came, busy or by their event descriptors. Never knows what a
+ * The UCX workers of one lane: the lane polls them, or waits for their event descriptors. Never knows what a
  * message means. Private to src/van/ucx. Tests: test/van/test_ucx*.c.
  */
 #ifndef VAN_UCX_UCX_LANE_H

@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "van/ucx/ucx_switch.h"
 
-/* UCX speaks through our log, softly: a peer that leaves while a way is set up is an error to it, and what an
- * error means is said by the connection. */
+/* UCX writes to our log, at a lower level: a peer that leaves while a way is set up is an error for UCX,
+ * and the connection reports what an error means. */
 static ucs_log_func_rc_t log_handler(const char *file, unsigned line, const char *function,
                                      ucs_log_level_t level, const ucs_log_component_config_t *config,
                                      const char *format, va_list args)
@@ -29,9 +29,10 @@ static ucs_log_func_rc_t log_handler(const char *file, unsigned line, const char
     return UCS_LOG_FUNC_RC_STOP;
 }
 
-/* What UCX does to a process while it is loaded, and reads from the environment only: handlers for SIGSEGV
- * and its like, and patches into mmap and munmap, which only a cache of registered memory would need. A
- * user's own values win; ours are gone again when it is loaded. */
+/* Switches off what UCX does to a process when it is loaded: handlers for SIGSEGV and similar signals,
+ * and patches of mmap and munmap, which only a cache of registered memory would need. UCX reads these
+ * options from the environment only. A user's own values win; ours are removed after the library is
+ * loaded. */
 static void *open_quietly(const char *name)
 {
     static const char *const quiet[][2] = {{"UCX_HANDLE_ERRORS", "none"}, {"UCX_MEM_EVENTS", "no"}};
@@ -84,7 +85,7 @@ static paramo_err load(struct ucx_api *api)
         return err_set(PARAMO_E_UNSUPPORTED, "this UCX lacks a function: %s", dlerror());
     if (find(library, "ucs_log_push_handler", &push_handler))
         push_handler(log_handler);
-    return PARAMO_OK; /* loaded until the process ends: UCX has threads and hooks of its own */
+    return PARAMO_OK; /* never unloaded: UCX has its own threads and hooks */
 }
 
 paramo_err ucx_load(const struct ucx_api **out)
@@ -100,7 +101,7 @@ paramo_err ucx_load(const struct ucx_api **out)
     return err;
 }
 
-/* Buffers for what does not go through the area (ucx_switch.c); 64 of them each way, 1 MiB. */
+/* Buffers for messages outside of the area (ucx_switch.c): 64 in each direction, 1 MiB. */
 static const char *const shm_settings[][2] = {{"TLS", "posix"},
                                               {"MM_SEG_SIZE", "16K"},
                                               {"MM_FIFO_SIZE", "64"},
@@ -109,7 +110,7 @@ static const char *const shm_settings[][2] = {{"TLS", "posix"},
 static const char *const fabric_settings[][2] = {
     {"TLS", "rc,dc,ud,tcp"}, {"RNDV_THRESH", "inf"}, {"RCACHE_ENABLE", "n"}};
 
-/* Where UCX makes its files. It takes this from the environment only, when a context is made (1.13). */
+/* The folder of UCX's files. UCX reads it from the environment only, when a context is made (1.13). */
 #define FILES_IN "UCX_POSIX_DIR"
 
 static paramo_err context_make(const struct ucx_api *api, enum ucx_kind kind, struct ucx_context *context)
@@ -127,7 +128,7 @@ static paramo_err context_make(const struct ucx_api *api, enum ucx_kind kind, st
         return err_set(PARAMO_E_UNSUPPORTED, "UCX settings: %s", api->status_string(status));
     for (size_t i = 0; i < count && !status; i++)
         status = api->config_modify(config, settings[i][0], settings[i][1]);
-    if (!status) { /* its threads take no signals of the process */
+    if (!status) { /* its threads get no signals of the process */
         sigset_t all, before;
         (void)sigfillset(&all);
         (void)pthread_sigmask(SIG_SETMASK, &all, &before);

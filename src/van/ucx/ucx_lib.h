@@ -1,6 +1,6 @@
 /*
- * The UCX library: loaded when the van is first used, so that a program without it pays nothing. Knows no connection
- * and no lane. Tests: test/van/test_ucx*.c.
+ * The UCX library: loaded when the van is first used, so that a program without it pays nothing. Never knows
+ * connections or lanes. Tests: test/van/test_ucx*.c.
  */
 #ifndef VAN_UCX_UCX_LIB_H
 #define VAN_UCX_UCX_LIB_H
@@ -37,17 +37,17 @@ struct ucx_api {
 /* Any thread. UNSUPPORTED if the library is not there. */
 MUST_USE paramo_err ucx_load(const struct ucx_api **api);
 
-/* One way of a process to its peers: shared memory, or what reaches other hosts. */
+/* A process's UCX context for one kind of way: shared memory, or a fabric to other hosts. */
 struct ucx_context {
     const struct ucx_api *api;
     ucp_context_h handle;
-    ucp_datatype_t datatype; /* a way, as the bytes that are to leave next */
-    size_t message_bytes;    /* what fits into one message of the transport */
-    struct shmdir dir;       /* of its files; empty: UCX makes none, or the user says where */
+    ucp_datatype_t datatype; /* a way: the bytes that it sends next */
+    size_t message_bytes;    /* bytes that fit into one message of the transport */
+    struct shmdir dir;       /* for its files; empty: UCX makes none, or the user names the folder */
 };
-/* context is zeroed, and is as it was after an error. */
+/* context is zeroed. It is unchanged after an error. */
 MUST_USE paramo_err ucx_context_create(enum ucx_kind kind, struct ucx_context *context);
-/* One that was never made is left alone. */
+/* No effect if the context was never made. */
 void ucx_context_destroy(struct ucx_context *context);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * What two ucx vans say to each other on the socket while they set up a way (docs/PROTOCOL.md, section 10):
- * the bodies of own frames, and the one word that goes with each message by UCX. Decoding checks everything
- * that can be checked without UCX; it knows no connection. Tests: test/van/test_ucx_setup.c, fuzz/fuzz_way.c.
+ * The messages by which two ucx vans set up a way on the socket (docs/PROTOCOL.md, section 10), which are
+ * the bodies of own frames, and the word in each message by UCX. Decoding checks everything that can be
+ * checked without UCX. This module never knows connections. Tests: test/van/test_ucx_setup.c,
+ * fuzz/fuzz_way.c.
  */
 #ifndef VAN_UCX_UCX_SETUP_H
 #define VAN_UCX_UCX_SETUP_H
@@ -26,7 +27,7 @@ enum { SETUP_VERSION = 2, SETUP_BYTES_MAX = 2200, UCX_ADDRESS_MIN = 8, UCX_ADDRE
 
 struct ucx_setup {
     uint8_t kind; /* enum ucx_setup_kind */
-    /* OFFER; of another version, the rest is not there */
+    /* OFFER; an OFFER of another version has no further fields */
     uint8_t version;
     uint64_t host;
     uint8_t kinds; /* a bit for each enum ucx_kind */
@@ -34,17 +35,18 @@ struct ucx_setup {
     struct area_place area;
     /* ACCEPT */
     uint8_t way; /* enum ucx_kind */
-    /* ACCEPT, READY: what stands in the other side's area; UCX's address, which is checked by length only */
+    /* ACCEPT, READY: the random bytes of the other side's area; UCX's address, of which only the length
+     * is checked */
     uint64_t proof;
-    const uint8_t *address; /* in the bytes that were decoded */
+    const uint8_t *address; /* points into the decoded bytes */
     size_t address_len;
     /* DECLINE */
     char why[200];
 };
 
-/* PROTOCOL: no such message. */
+/* PROTOCOL: not a valid message. */
 MUST_USE paramo_err ucx_setup_decode(const uint8_t *bytes, size_t len, struct ucx_setup *setup);
-/* The length; 0: it does not fit. */
+/* Returns the length. 0: it does not fit. */
 size_t ucx_setup_encode(const struct ucx_setup *setup, uint8_t bytes[SETUP_BYTES_MAX]);
 
 /* ---- the word of a message by UCX ---- */
@@ -52,23 +54,24 @@ size_t ucx_setup_encode(const struct ucx_setup *setup, uint8_t bytes[SETUP_BYTES
 enum ucx_message {
     MESSAGE_DATA,  /* the next bytes of the stream */
     MESSAGE_PROBE, /* from the connector: from here the acceptor sends by UCX */
-    MESSAGE_GO,    /* from the acceptor: from here the connector does */
+    MESSAGE_GO,    /* from the acceptor: from here the connector sends by UCX */
     MESSAGE_END,   /* nothing follows */
-    MESSAGE_AREA,  /* the next bytes of the stream lie in the sender's area */
-    MESSAGE_ROOM,  /* of the receiver's own area, the peer has read everything before this position */
+    MESSAGE_AREA,  /* the next bytes of the stream are in the sender's area */
+    MESSAGE_ROOM,  /* the peer has read the receiver's own area up to this position */
     MESSAGE_KINDS
 };
 
 struct ucx_word {
     uint8_t message;
-    bool wrap;         /* AREA: they begin at the area's beginning */
+    bool wrap;         /* AREA: the bytes begin at the area's beginning */
     uint32_t len;      /* AREA */
     uint64_t position; /* ROOM: bytes since the area was made; 56 bits */
 };
 uint64_t ucx_word_encode(const struct ucx_word *word);
 MUST_USE paramo_err ucx_word_decode(uint64_t bits, struct ucx_word *word);
 
-/* Where in an area the next bytes are; both sides count alike. PROTOCOL: not inside the area. */
+/* The offset of the next bytes in an area. Both sides count in the same way. PROTOCOL: not inside the
+ * area. */
 MUST_USE paramo_err ucx_area_step(const struct ucx_word *word, uint64_t *position, size_t *offset);
 
 #endif

@@ -10,15 +10,16 @@
 #include "van/ucx/ucx_lane.h"
 #include "van/ucx/ucx_way.h"
 
-/* AREA_MIN: less than this is worth no second look at where it lies. PART: what the peer can begin to read
- * while the rest is written. RUN_MAX: what lies in one piece; with as much skipped for it at the area's end
- * and TELL unread and untold there is always room for it, so nobody waits for the other for ever. */
+/* AREA_MIN: fewer bytes go in a message, since the area does not pay off. PART: the peer can begin to
+ * read so much while the rest is written. RUN_MAX: the most bytes in one piece. Even with as many skipped
+ * at the area's end, and TELL bytes that are read but not reported, there is room for such a piece. So
+ * neither side waits for the other for ever. */
 enum { AREA_MIN = 16 << 10, PART = 64 << 10, RUN_MAX = AREA_BYTES / 8 * 3, TELL = AREA_BYTES / 8 };
 
 static const uint64_t words[MESSAGE_KINDS] = {MESSAGE_DATA, MESSAGE_PROBE, MESSAGE_GO, MESSAGE_END};
 
-/* ThreadSanitizer does not see that what a message carries happened before, where both ends are one process.
- */
+/* If both ends are in one process, ThreadSanitizer does not see that a message's sending happens before its
+ * receipt. */
 #ifdef __SANITIZE_THREAD__
 void __tsan_acquire(void *);
 void __tsan_release(void *);
@@ -38,8 +39,8 @@ static void send_failed(struct ucx_way *way, ucs_status_t status)
                                        way->context->api->status_string(status)));
 }
 
-/* A message of nothing but its word, which stays where it is until the message has left. True if it has not
- * yet. */
+/* Sends a message that has only a word. The word's memory is used until the message is sent. True: it is not
+ * sent yet. */
 static bool word_send(struct ucx_way *way, const uint64_t *word, ucp_send_nbx_callback_t done)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
@@ -58,7 +59,7 @@ static bool word_send(struct ucx_way *way, const uint64_t *word, ucp_send_nbx_ca
 static void signal_sent(void *request, ucs_status_t status, void *arg)
 {
     struct ucx_way *way = arg;
-    (void)status; /* what cannot be sent shows as the socket's end or as a late set-up */
+    (void)status; /* a failure shows as the socket's end or as a timeout of the set-up */
     way->moved = true;
     way->context->api->request_free(request);
 }
@@ -82,8 +83,8 @@ static void data_sent(void *request, ucs_status_t status, void *arg)
         tcp_way_open(way->conn, way->message_len);
 }
 
-/* UCX asks for the bytes of a message when it has room for them, which may be long after it was given: they
- * are what is to leave next, wherever that lies by then. */
+/* UCX asks for the bytes of a message when it has room for them, which may be long after the message was
+ * posted. They are the bytes to send next at that time. */
 static void *pack_start(void *context, const void *buffer, size_t count)
 {
     (void)context;
@@ -96,7 +97,7 @@ static size_t pack_size(void *state)
     return ((const struct ucx_way *)state)->message_len;
 }
 
-/* Copies len bytes of what iov has from skip on; fewer if there are no more. */
+/* Copies len bytes of iov, from skip on, or fewer at its end. */
 static size_t copy_out(uint8_t *to, const struct iovec *iov, int n, size_t skip, size_t len)
 {
     size_t at = 0;
@@ -142,7 +143,7 @@ static ucs_status_t unpack(void *state, size_t offset, const void *src, size_t l
     (void)offset;
     (void)src;
     (void)len;
-    return UCS_ERR_UNSUPPORTED; /* messages are read where they come */
+    return UCS_ERR_UNSUPPORTED; /* messages are read in place */
 }
 
 const ucp_generic_dt_ops_t ucx_pack_ops = {.start_pack = pack_start,
@@ -154,7 +155,7 @@ const ucp_generic_dt_ops_t ucx_pack_ops = {.start_pack = pack_start,
 
 /* ---- sending ------------------------------------------------------------------------------------------- */
 
-/* Through our area: copied into it now, read from there by the peer. What fits lies in one piece (run). */
+/* Copies bytes into our area, where the peer reads them. Bytes that fit stay in one piece (run). */
 static size_t area_write(struct ucx_way *way, const struct iovec *iov, int n, size_t len)
 {
     size_t run = way->run_left && way->run_left < len ? way->run_left : len;

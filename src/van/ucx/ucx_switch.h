@@ -1,13 +1,13 @@
 /*
- * Moves the bytes of a connection over UCX: as messages, or through the shared area. Never knows what a frame means.
- * Private to src/van/ucx. Tests: test/van/test_ucx*.c.
+ * Moves the bytes of a connection over UCX: as messages, or through the shared area. Never knows what a
+ * frame means. Private to src/van/ucx. Tests: test/van/test_ucx*.c.
  */
 #ifndef VAN_UCX_UCX_SWITCH_H
 #define VAN_UCX_UCX_SWITCH_H
 
 #include "van/ucx/ucx_way_state.h"
 
-/* A way, as the bytes that leave next: the datatype of each context. */
+/* The datatype of each context: a way's bytes to send next. */
 extern const ucp_generic_dt_ops_t ucx_pack_ops;
 
 void ucx_signal(struct ucx_way *way, enum ucx_message message);

@@ -139,7 +139,7 @@ err_forget:
     return err ? err : err_set(PARAMO_E_UNSUPPORTED, "UCX: %s", api->status_string(status));
 }
 
-/* UCX 1.13 loses a hundred bytes for each endpoint whose other side is gone, so that is looked at first. */
+/* UCX 1.13 leaks a hundred bytes for each endpoint whose other side is gone, so this is checked first. */
 static bool other_side_left(const struct ucx_way *way)
 {
     struct pollfd fd = {.fd = way->conn->source.fd, .events = POLLRDHUP};
@@ -195,7 +195,7 @@ static paramo_err setup_address(struct ucx_way *way, uint8_t kind, bool last)
     return err;
 }
 
-/* The connection stays as it is, or ends if UCX is a must. */
+/* The connection stays on the socket, or ends if UCX is required. */
 static void way_off(struct ucx_way *way, const char *why)
 {
     struct tcp_conn *conn = way->conn;
@@ -218,7 +218,7 @@ static void way_timed_out(struct lane_timer *timer)
         way_off(way, "it does not speak UCX");
         return;
     }
-    /* Bytes wait for a way that does not come up: the next connection does not try. */
+    /* Bytes waited for a way that did not come up: the next connections do not try. */
     atomic_store(&way->van->failed[way->kind], true);
     log_warn("van: %s: UCX does not come up; no more of it by %s", conn->base.peer, kind_text(way->kind));
     tcp_break_later(conn, err_set(PARAMO_E_DISCONNECTED, "UCX to %s does not come up", conn->base.peer));
@@ -410,8 +410,7 @@ static void way_conn_stays(struct tcp_conn *conn)
         tcp_break_later(conn, err);
 }
 
-/* What an orphan still has to send waits for a PROBE that nothing would lead to any more: of what comes, it
- * reads messages by UCX only. */
+/* An orphan's unsent bytes would wait for a PROBE that never comes, since it reads messages by UCX only. */
 static void way_closing(struct tcp_conn *conn)
 {
     struct ucx_way *way = conn->way;

@@ -22,11 +22,11 @@ struct ucx_way {
     enum way_state state;
     bool connector;
     bool stays;
-    bool probed;            /* the peer's PROBE came before we said SWITCH */
-    bool offered;           /* the peer's OFFER came before we were settled: */
+    bool probed;            /* the peer's PROBE came before we sent SWITCH */
+    bool offered;           /* the peer's OFFER came before van_conn_stays: */
     struct ucx_setup offer; /* without an address */
     struct lane_timer late;
-    struct area ours, theirs; /* shared memory: what is sent, what comes */
+    struct area ours, theirs; /* shared memory: for sending, for receiving */
 
     /* from here on with a worker */
     enum ucx_kind kind;
@@ -37,19 +37,19 @@ struct ucx_way {
     struct ucx_way *next;
     struct lane_source source;
     struct lane_task end;
-    bool armed;   /* whatever comes makes source ready */
-    bool pending; /* UCX has not taken the message yet */
+    bool armed;   /* each event makes source ready */
+    bool pending; /* UCX has not sent the message yet */
     bool moved;   /* a send was completed in this round */
     unsigned busy;
     size_t message_len;
 
     /* our area: positions count on for ever; offset = position % AREA_BYTES */
     uint64_t head, tail; /* written up to, read by the peer up to */
-    size_t run_left;     /* of a frame that must go on where it began */
+    size_t run_left;     /* bytes left of a frame that must stay in one piece */
     bool full;           /* nothing is written until ROOM comes */
     uint64_t area_word;
     /* theirs */
-    uint64_t at, released, told; /* come up to, not needed any more, and told so */
+    uint64_t at, released, told; /* received up to; no longer needed; reported with ROOM */
     uint64_t room_word;
     bool room_pending;
 };
