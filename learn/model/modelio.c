@@ -16,7 +16,7 @@
 #include <xxhash.h>
 
 #define MANIFEST     "manifest.json"
-#define MANIFEST_MAX (1 << 20) /* a manifest is about 1 KiB; a longer file is not ours */
+#define MANIFEST_MAX (1 << 20) /* a manifest is about 1 KiB; a longer file is not a model's */
 #define SUFFIX       ".safetensors"
 #define TEMPORARY    ".paramo-tmp-"
 #define CHECKSUM_LEN 32
@@ -114,7 +114,7 @@ static paramo_err slurp(const char *path, char **text, size_t *len)
     return PARAMO_OK;
 }
 
-/* The manifest of dir, known to be ours and of this version. */
+/* The manifest of dir: a model's, of a version that this program reads. */
 static paramo_err load_manifest(const char *dir, json_t **manifest)
 {
     char *path = path_of(dir, MANIFEST), *text = NULL;
@@ -181,8 +181,11 @@ static int get_optimizer(json_t *optimizers, const char *table, struct model_opt
            get_real(object, "l2", &o->l2);
 }
 
-/* Settings and optimizers of info->ops. Returns what is missing or not valid, or NULL. */
-static const char *get_settings(json_t *m, struct model_info *info)
+#define ENTRY_MAX 64
+
+/* Reads the settings and optimizers of info->ops. Returns the entry that is missing or not valid, perhaps in
+ * `entry`, or NULL. */
+static const char *get_settings(json_t *m, struct model_info *info, char entry[ENTRY_MAX])
 {
     const struct model_ops *ops = info->ops;
     json_t *optimizers = json_object_get(m, "optimizers");
@@ -201,13 +204,15 @@ static const char *get_settings(json_t *m, struct model_info *info)
     if (!has_dim && !get_uint(m, dim_entry, 0, &whole))
         return dim_entry;
     for (size_t t = 0; t < ops->tables; t++)
-        if (!get_optimizer(optimizers, ops->table[t].name, &info->optimizer[t]))
-            return ops->table[t].name;
+        if (!get_optimizer(optimizers, ops->table[t].name, &info->optimizer[t])) {
+            (void)snprintf(entry, ENTRY_MAX, "optimizers.%s", ops->table[t].name);
+            return entry;
+        }
     return NULL;
 }
 
-/* Returns the name of a setting that is missing or not valid, or NULL. */
-static const char *get_info(json_t *m, struct model_info *info)
+/* Reads all but the tables. Returns as get_settings. */
+static const char *get_info(json_t *m, struct model_info *info, char entry[ENTRY_MAX])
 {
     char name[MODEL_NAME_MAX + 1];
     uint64_t hash_bits;
@@ -229,7 +234,7 @@ static const char *get_info(json_t *m, struct model_info *info)
         return "seed";
     info->hash_bits = (uint32_t)hash_bits;
     info->seed = strtoull(seed, NULL, 10);
-    return get_settings(m, info);
+    return get_settings(m, info, entry);
 }
 
 /* ---- opening ---- */
@@ -251,7 +256,7 @@ static paramo_err check_rows(const struct model_table *t)
     return PARAMO_OK;
 }
 
-/* Paramo's own functions keep their message elsewhere. */
+/* The functions of the library have a message of their own: paramo_last_error(). */
 static paramo_err tensors_open(const char *path, paramo_tensors **file)
 {
     paramo_err err = paramo_tensors_open(path, file);
@@ -265,7 +270,7 @@ static paramo_err tensors_get(const paramo_tensors *file, const char *name, cons
     return err == PARAMO_OK ? err : lerr(err, "%s", paramo_last_error());
 }
 
-/* Are these the bytes that the manifest means? */
+/* Checks a file against the size and checksum in the manifest. */
 static paramo_err check_bytes(const char *path, const void *whole, size_t len, uint64_t bytes,
                               const char *sum)
 {
@@ -280,7 +285,8 @@ static paramo_err check_bytes(const char *path, const void *whole, size_t len, u
     return PARAMO_OK;
 }
 
-/* A file whose header cannot be read (why is the last message): is it the one that was saved? */
+/* The header of a file cannot be read, and `why` is the last error. If the file is not the one that was saved,
+ * the error says that instead. */
 static paramo_err explain(const char *path, uint64_t bytes, const char *sum, paramo_err why)
 {
     struct stat st;
@@ -315,7 +321,7 @@ static paramo_err open_table(const char *dir, json_t *object, const char *name, 
         !get_uint(object, "state", UINT32_MAX, &state) || !get_uint(object, "bytes", INT64_MAX, &bytes) ||
         listed_dim != dim)
         return lerr(PARAMO_E_CORRUPT, "%s/" MANIFEST ": damaged: table '%s'", dir, name);
-    memcpy(t->name, name, strlen(name) + 1); /* ours: it fits */
+    memcpy(t->name, name, strlen(name) + 1); /* a name of model_ops: it fits */
     t->path = path_of(dir, file);
     if (t->path == NULL)
         return no_memory();
@@ -358,7 +364,8 @@ paramo_err modelio_open(const char *dir, struct model *model)
         return err;
     json_t *tables = json_object_get(m, "tables");
     const struct model_info *info = &model->info;
-    const char *wrong = get_info(m, &model->info);
+    char entry[ENTRY_MAX];
+    const char *wrong = get_info(m, &model->info, entry);
     if (wrong == NULL && json_array_size(tables) != info->ops->tables)
         wrong = "tables";
     if (wrong != NULL)
@@ -398,7 +405,7 @@ static paramo_err make_directory(const char *dir, int *made)
     return PARAMO_OK;
 }
 
-/* It is tried with another name: the workers of a job look at the same time. */
+/* Makes and removes a folder of another name, because all workers of a job do this at the same time. */
 static paramo_err could_make(const char *dir)
 {
     size_t len = strlen(dir);
@@ -434,7 +441,7 @@ paramo_err modelio_prepare(const char *dir)
         (void)snprintf(why, sizeof why, "%s", lerr_text());
         return lerr(err, "%s; nothing is saved over it", why);
     }
-    /* a damaged model of ours may be replaced */
+    /* a damaged model may be replaced */
     return err == PARAMO_E_NOT_FOUND || err == PARAMO_E_CORRUPT ? PARAMO_OK : err;
 }
 
@@ -480,8 +487,7 @@ static char *temporary_path(const char *dir, const char *name)
     return path_of(dir, temporary);
 }
 
-/* Has one table written under a temporary name, gives it its final one, and adds it to the manifest's tables.
- */
+/* Has the writer save one table under a temporary name, renames it, and adds it to the tables of the manifest. */
 static paramo_err save_table(const char *dir, const char *name, uint32_t dim, size_t number,
                              const struct modelio_writer *writer, json_t *tables)
 {
@@ -531,7 +537,7 @@ static int is_temporary(const char *file)
     return strncmp(file, TEMPORARY, sizeof TEMPORARY - 1) == 0;
 }
 
-/* Ours are "<table>-<16 hex>.safetensors" and temporary files; no other file is touched. */
+/* Is it a file of a model: "<table>-<16 hex>.safetensors", or a temporary file? No other is removed. */
 static int ours(const char *file)
 {
     if (is_temporary(file))
@@ -548,7 +554,7 @@ static int ours(const char *file)
     return 0;
 }
 
-/* What another has begun and not put in place; it cannot any more then. */
+/* Removes the files of a writer before this one that did not finish; then it cannot finish any more. */
 static paramo_err remove_temporaries(const char *dir)
 {
     DIR *d = opendir(dir);
@@ -562,7 +568,7 @@ static paramo_err remove_temporaries(const char *dir)
     return err;
 }
 
-/* The model is saved by now, so what cannot be removed only takes room. */
+/* The model is saved by now, so a file that cannot be removed only takes space. */
 static void remove_stale(const char *dir, json_t *tables)
 {
     DIR *d = opendir(dir);

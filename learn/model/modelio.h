@@ -53,13 +53,13 @@ struct model {
 LEARN_MUST_USE paramo_err modelio_open(const char *dir, struct model *model);
 void modelio_close(struct model *model);
 
-/* May a model be saved there? A missing directory is only tried: modelio_save makes it, so that a
- * job that is killed leaves none that is empty. Refuses one with another program's manifest.json, and one
- * that cannot be written. For the start of a job, so that it does not fail at its end. */
+/* Checks at the start of a job that a model can be saved there, so that the job does not fail at its end. Refuses
+ * a directory with another program's manifest.json, and one that cannot be written. A missing directory is not made
+ * yet: a job that is killed leaves no empty one. */
 LEARN_MUST_USE paramo_err modelio_prepare(const char *dir);
 
-/* Who saves: table writes a table (by number) as a safetensors file to path, synced; may_commit (or NULL) is
- * asked when all is written, right before the manifest is replaced: an error gives the save up. */
+/* What a save needs from its caller. table writes a table (by number) as a safetensors file to path and syncs it.
+ * may_commit (or NULL) is called when all is written, before the manifest is replaced; its error ends the save. */
 struct modelio_writer {
     paramo_err (*table)(void *arg, size_t table, const char *path);
     paramo_err (*may_commit)(void *arg);

@@ -42,7 +42,7 @@ static paramo_err save_model(struct customer *c)
         return PARAMO_OK;
     struct modelio_writer writer = {.table = write_table, .may_commit = still_leads, .arg = c};
     paramo_err err = modelio_save(job->o->model_out, &job->info, &writer);
-    if (err != PARAMO_OK && !job->embedded) { /* because the next leader has removed its files, perhaps */
+    if (err != PARAMO_OK && !job->embedded) { /* perhaps because the next leader has removed its files */
         char why[LERR_MAX];
         (void)snprintf(why, sizeof why, "%s", lerr_text());
         paramo_err still = lead_still(job);
@@ -52,8 +52,8 @@ static paramo_err save_model(struct customer *c)
     return err;
 }
 
-/* n doubles of the scheduler's store; zeros if there are none: adding zeros creates them, so that
- * a wait that is not answered is a scheduler that is gone, never a sum of nothing. */
+/* Reads n doubles of the scheduler's store. Adding zeros first creates them, so the read never waits for a value
+ * that no worker has written. */
 static paramo_err get_doubles(struct job *job, const char *key, double *values, size_t n)
 {
     size_t len = 0;
@@ -83,7 +83,7 @@ paramo_err leader_forget_round(struct job *job, uint32_t round)
     return from_library(err);
 }
 
-/* Parts that were begun once more than they were done. */
+/* Counts the parts that were begun more often than they were done. */
 static paramo_err count_dealt_again(struct job *job, uint32_t round, const double sums[SUM_N])
 {
     char key[48];
@@ -105,7 +105,7 @@ void leader_count_dead(struct job *job)
         job->result->dead_workers += dead[i] >= PARAMO_ID_WORKER(0) && dead[i] % 2 == PARAMO_ID_WORKER(0) % 2;
 }
 
-/* Once. */
+/* Shows the first warning of a job, and keeps it for the summary. */
 static void warn(struct job *job, const struct watch_sums *sums, const char *at)
 {
     struct train_result *r = job->result;
@@ -120,7 +120,7 @@ static void warn(struct job *job, const struct watch_sums *sums, const char *at)
     progress_warn(&job->progress, "%s", r->warning);
 }
 
-/* After the last epoch: is what was learned worth anything on other rows? */
+/* After the last epoch: warns if the model is worse than the mean rate on the validation data. */
 static void judge_valid(struct job *job, const struct train_epoch *e)
 {
     struct watch_sums sums = {.rows = e->valid.rows,
@@ -237,10 +237,10 @@ paramo_err leader_begin(struct job *job, int *restored, int *go_on)
     adopt(job, &words);
     job->result->epochs = job->result->first_epoch = words.round;
     if (!paramo_is_recovery(job->node)) {
-        job->gave_up = 0; /* they are of the job before */
+        job->gave_up = 0; /* it counted workers of the job before */
         return PARAMO_OK;
     }
-    job->result->rows = words.run_rows; /* this job's, not those of one that was begun again */
+    job->result->rows = words.run_rows; /* of this job, not of the one that it continues */
     job->result->dealt_again = words.dealt_again;
     return PARAMO_OK;
 }
@@ -273,7 +273,7 @@ paramo_err leader_take_over(struct job *job, struct words *words)
     return err == PARAMO_OK && words->go_on == GOES_ON ? lead_put_now(job, words) : err;
 }
 
-/* What the round came to. */
+/* Sums up the round and validates. */
 static paramo_err measure(struct customer *c, uint32_t round, struct train_epoch *e, double *loss)
 {
     struct job *job = c->job;
@@ -400,7 +400,7 @@ paramo_err leader_save_interrupted(struct job *job)
     uint64_t rows = 0;
     struct words words;
     leader_words(job, (uint32_t)r->epochs, INTERRUPTED, &words);
-    paramo_err err = lead_put_interrupted(job, &words); /* the others need not finish the round */
+    paramo_err err = lead_put_interrupted(job, &words); /* so that the others do not finish the round */
     for (uint32_t i = 0; i < job->customers; i++)
         rows += job->customer[i].learner == NULL ? 0 : learner_rows(job->customer[i].learner);
     if (err != PARAMO_OK || job->customer[0].learner == NULL)

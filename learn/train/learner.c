@@ -12,7 +12,7 @@
  *   slots, a ring:   [ pushed | pushed | pulled: compute next | pulling | pulling | free ]
  *                      ^acked             ^computed                                ^pulled
  *
- * acked <= computed <= pulled, each the number of batches of this round that have come so far; pulled -
+ * acked <= computed <= pulled, each the number of batches of this round that have reached that point; pulled -
  * computed is at most ahead + 1 and pulled - acked at most the number of slots.
  */
 struct slot {
@@ -99,7 +99,7 @@ void learner_sums_key(char *out, size_t cap, uint32_t round)
     (void)snprintf(out, cap, "train/sums/%u", round);
 }
 
-/* Room for a batch; the slot is not in use. */
+/* Gives the slot, which is not in use, memory for a batch. */
 static paramo_err slot_fit(struct learner *l, struct slot *s, const struct batch *b)
 {
     paramo_err err = params_fit(&s->param, l->o.model, b->unique);
@@ -108,7 +108,7 @@ static paramo_err slot_fit(struct learner *l, struct slot *s, const struct batch
     return err == PARAMO_OK ? row_scratch_fit(&l->rows, l->o.model, b->rows) : err;
 }
 
-/* A part whose pushes are all answered: its sums, then the lease. */
+/* All pushes of the part are answered: adds its sums to the job's, then reports the part done. */
 static paramo_err part_done(struct learner *l, struct loader_part *part)
 {
     paramo_counters now = {.size = sizeof now};
@@ -203,7 +203,7 @@ static paramo_err next_batch(struct learner *l, int may_wait, enum loader_state 
     return PARAMO_OK;
 }
 
-/* Issues pulls until they are ahead + 1 batches ahead of the computation, as far as there are batches. */
+/* Issues pulls until they are ahead + 1 batches ahead of the computation, or no batch is left. */
 static paramo_err fill(struct learner *l, enum loader_state *state)
 {
     while (l->pulled - l->computed <= l->o.ahead && !atomic_load_explicit(l->o.stop, memory_order_relaxed)) {
@@ -269,14 +269,14 @@ static void cancel(struct learner *l, const uint64_t *ts)
     }
 }
 
-/* The round ends with err: no request has memory of the slots or batches when this returns. A wait alone does
- * not see to that, since an interrupt ends it. */
+/* Ends a round that failed with err. When this returns, no request uses memory of the slots or batches. A wait is
+ * not enough for that, because an interrupt ends it. */
 static void finish(struct learner *l, paramo_err err)
 {
     char why[LERR_MAX];
     (void)snprintf(why, sizeof why, "%s", lerr_text());
     paramo_err ignored = paramo_wait_all(l->o.worker, 0);
-    (void)ignored; /* err is what began it */
+    (void)ignored; /* err came first */
     for (size_t i = 0; i < l->slots; i++)
         cancel(l, l->slot[i].ts);
     (void)lerr(err, "%s", why);
@@ -288,7 +288,7 @@ paramo_err learner_round(struct learner *l, uint32_t round)
     l->part = NULL;
     l->sums = (struct watch_sums){0};
     paramo_counters now = {.size = sizeof now};
-    paramo_worker_counters(l->o.worker, &now); /* what validation pulled in between is not the round's */
+    paramo_worker_counters(l->o.worker, &now); /* the pulls of validation do not count */
     l->sent = l->sent_before = now.bytes_sent;
     l->received = l->received_before = now.bytes_received;
     enum loader_state state = LOADER_PART;

@@ -47,16 +47,14 @@ struct learner_options {
 };
 
 LEARN_MUST_USE paramo_err learner_new(const struct learner_options *options, struct learner **learner);
-/* Its requests' memory goes with it; none is in flight between two calls of learner_round and learner_fetch.
- */
+/* Frees the memory of its requests, too. None is in flight between calls of learner_round and learner_fetch. */
 void learner_free(struct learner *learner);
-/* Learns until the round is over for all workers; INTERRUPTED if stop was set: then all that was pushed is
- * answered, and parts that were begun are not reported. On return, with an error, too, no request of the
- * learner is in flight. */
+/* Learns until the round is over for all workers. INTERRUPTED: stop was set; all pushes are answered, and parts
+ * that are not whole are not reported. On return, also with an error, no request of the learner is in flight. */
 LEARN_MUST_USE paramo_err learner_round(struct learner *learner, uint32_t round);
-/* Rows learned so far in the present round, those of parts that are not done included. */
+/* Rows learned so far in this round, with those of parts that are not done. */
 uint64_t learner_rows(const struct learner *learner);
-/* Bytes pushed and pulled so far in the present round. */
+/* Bytes pushed and pulled so far in this round. */
 void learner_bytes(const struct learner *learner, double *sent, double *received);
 /* Name of the round's sums in the scheduler's store. */
 void learner_sums_key(char *out, size_t cap, uint32_t round);

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #define POOL          "train/data"
-#define POLL_MS       500 /* how long a wait for the leader lasts before its health is looked at */
-#define POLL_PERIOD   1.0 /* seconds between two looks while learning */
+#define POLL_MS       500 /* how long a wait for the leader lasts before the worker checks that it lives */
+#define POLL_PERIOD   1.0 /* seconds between two checks of the leader while learning */
 #define CUSTOMERS_MAX 1024
 
-/* What the signal handler may touch. */
+/* The signal handler uses these. */
 static volatile sig_atomic_t interrupted, learning;
 static struct job *volatile running;
 static paramo_node *volatile serving; /* a scheduler's or server's */
@@ -79,7 +79,7 @@ uint64_t train_batch(uint32_t workers, uint32_t ahead)
     return rows < 16 ? 16 : rows;
 }
 
-/* What the options leave open, now that the number of workers is known. */
+/* Fills in what the options leave open and the number of workers decides. */
 static void finish(struct job *job)
 {
     struct train_result *r = job->result;
@@ -128,7 +128,7 @@ static paramo_err open_tables(struct customer *c)
 
 /* ---- between the customers ---- */
 
-/* Looks whether this process is to lead; *took: it does from now on, and *words say where the job is. */
+/* Checks whether this process must lead. *took: it leads from now on, and *words say where the job is. */
 static paramo_err look(struct customer *c, int *took, struct words *words)
 {
     struct job *job = c->job;
@@ -148,8 +148,7 @@ static paramo_err interrupted_by_stop(const struct job *job)
     return atomic_load(&job->stop) ? lerr(PARAMO_E_INTERRUPTED, "interrupted") : PARAMO_OK;
 }
 
-/* Waits until the job is ready, or this process leads, for which it asks first. The leader may be long at
- * work. */
+/* Waits until the job is ready, or this process leads. The leader may take long, to load a model. */
 static paramo_err wait_for_ready(struct customer *c, struct words *words)
 {
     struct job *job = c->job;
@@ -167,8 +166,8 @@ static paramo_err wait_for_ready(struct customer *c, struct words *words)
     }
 }
 
-/* ... until the round is over, or this process leads and the round is its to end (*mine). *next: the round
- * that is learned then; it may be several later, when this process stood still. */
+/* Waits until the round is over, or until this process leads and must end the round (*mine). *next: the round to
+ * learn then. It may be several rounds later if this process stood still. */
 static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *next, int *go_on, int *mine)
 {
     struct job *job = c->job;
@@ -199,7 +198,7 @@ static paramo_err wait_for_word(struct customer *c, uint32_t round, uint32_t *ne
     }
 }
 
-/* The leader saves the model of an interrupted job; if it dies first, another does. */
+/* Waits until the leader has saved the model of an interrupted job. If it dies first, another leads and saves. */
 static paramo_err wait_for_save(struct customer *c)
 {
     struct job *job = c->job;
@@ -217,7 +216,7 @@ static paramo_err wait_for_save(struct customer *c)
     return lerr(PARAMO_E_INTERRUPTED, "%s", why);
 }
 
-/* The others look now and then whether the round is still to be finished, and whether there is a leader. */
+/* The workers that do not lead check from time to time whether the round goes on, and whether there is a leader. */
 static paramo_err other_tick(struct customer *c, const paramo_work_unit *at)
 {
     struct job *job = c->job;
@@ -259,7 +258,8 @@ static paramo_err prepare(struct customer *c)
             job->progress.quiet = job->o->quiet;
             if (paramo_node_rank(job->node) != 0 || paramo_is_recovery(job->node))
                 leader_announce(job);
-        } else if (err == PARAMO_OK && !job->embedded) { /* one that joins later settles as the others did */
+        } else if (err == PARAMO_OK &&
+                   !job->embedded) { /* a worker that joins later has the settings of the others */
             job->result->num_workers = words.workers;
             finish(job);
             job->started = job->epoch_began = progress_now();
@@ -356,7 +356,7 @@ static void *customer_main(void *arg)
     return NULL;
 }
 
-/* The worker first: what its requests may read or write is in use until it is closed. */
+/* Closes the worker first: until then its requests use the learner's memory. */
 static void customer_close(struct customer *c)
 {
     paramo_worker_close(c->worker);
@@ -402,8 +402,8 @@ static paramo_err open_readers(struct job *job)
     return err;
 }
 
-/* Is it for everybody's sake that this process has failed? Then the rest need not find out one by one. What
- * is wrong only here (a file, memory) is not: the others learn this worker's parts. */
+/* Does this error end the whole job? It does if every worker would fail in the same way. If only this worker cannot
+ * continue (a file, memory), the others learn its parts. */
 static int ends_the_job(const struct job *job, paramo_err err)
 {
     switch (err) {
@@ -423,9 +423,9 @@ static int ends_the_job(const struct job *job, paramo_err err)
     }
 }
 
-/* A leader whose own machine fails it (a full disk, a folder that is gone, memory) leaves the lead to
- * another, which saves on its machine; if that fails, too, it is the next one's turn. The last worker ends
- * the job, and so does one whose job has not begun. */
+/* Does this leader leave the lead to another worker? It does if its own machine cannot save (a full disk, a missing
+ * folder, no memory): the next leader saves on its machine. The last worker ends the job, and so does a leader of a
+ * job that has not begun. */
 static int hands_over(struct job *job, paramo_err err)
 {
     const struct train_result *r = job->result;
@@ -480,7 +480,7 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
                        " (this worker ends; another leads from now on, and saves the model)");
     } else if (!job->embedded && ends_the_job(job, err)) {
         paramo_err ignored = paramo_shutdown(job->node, why);
-        (void)ignored; /* err is what began it */
+        (void)ignored; /* err came first */
     }
     paramo_err stopped = paramo_stop(job->node);
     if (err == PARAMO_OK && stopped != PARAMO_OK)
@@ -536,11 +536,11 @@ paramo_err train_run(const struct train_options *options, struct train_result *r
     paramo_err err = from_library(paramo_config_from_env(&config));
     if (err != PARAMO_OK)
         return err;
-    if (config.roles == PARAMO_ROLE_ALL) { /* the job's size is ours, not a variable's left from elsewhere */
+    if (config.roles == PARAMO_ROLE_ALL) { /* the options say how large the job is, not the environment */
         config.num_servers = options->servers;
         config.num_workers = options->workers;
     }
-    /* in every role, so that none waits for those that refuse */
+    /* in every role, so that no node waits for one that refuses */
     for (size_t i = 0; i < options->data_n; i++)
         if (strcmp(options->data[i], "-") == 0 && config.roles != PARAMO_ROLE_ALL && config.num_workers > 1)
             return lerr(PARAMO_E_INVALID, "standard input can't be shared by several worker processes");

@@ -37,8 +37,8 @@ struct train_options {
 
 #define TRAIN_EPOCHS_MAX 100000
 
-/* Rows of a batch where none are named: as many as leave TRAIN_IN_FLIGHT rows under way in all, each of whose
- * gradients lacks the others' updates (docs/TRAINING.md, "Several workers"). */
+/* Rows of a batch where none are named: as many as give TRAIN_IN_FLIGHT rows in flight over all workers. The
+ * gradient of each row lacks the updates of the others (docs/TRAINING.md, "Several workers"). */
 #define TRAIN_IN_FLIGHT 512
 uint64_t train_batch(uint32_t workers, uint32_t ahead);
 
@@ -57,7 +57,7 @@ struct train_epoch {
 struct train_result {
     int leader;                /* the rest is filled in only then */
     size_t epochs;             /* learned, those before a checkpoint that the job began with, too */
-    size_t first_epoch;        /* of so many nothing is known */
+    size_t first_epoch;        /* nothing is known of this many epochs */
     struct train_epoch *epoch; /* [epochs], freed by train_result_free; rows 0: nothing is known of it, as
                                   this worker did not lead then */
     uint64_t rows;             /* learned in this run */

@@ -14,7 +14,7 @@
 
 #define WATCH_ROWS                                                                                           \
     8192 /* of a window; a fresh model's first epoch with fewer rows is only warned of if it diverges */
-#define WATCH_WINDOWS 3 /* on end */
+#define WATCH_WINDOWS 3 /* in a row */
 
 /* Sums over the rows learned. */
 struct watch_sums {
@@ -23,18 +23,18 @@ struct watch_sums {
 };
 
 struct watch {
-    struct watch_sums began; /* where the present window began */
-    unsigned bad;            /* windows on end that were worse than the mean rate */
+    struct watch_sums began; /* where this window began */
+    unsigned bad;            /* windows in a row that were worse than the mean rate */
 };
 
 /* Log-loss of the rate's guess for each row; 0 without rows or with one kind of them only. */
 double watch_mean_loss(uint64_t rows, uint64_t positives);
-/* At an epoch's begin: its sums are 0 again. A fresh model's first window does not count. */
+/* Begins an epoch, whose sums are 0. The first window of a fresh model does not count. */
 void watch_begin(struct watch *watch, int fresh);
-/* The epoch's sums so far. 1 if so many windows on end were worse that it should be said; *window then has
- * the last one's. */
+/* Takes the sums of the epoch so far. Returns 1 once WATCH_WINDOWS windows in a row were worse than the mean rate;
+ * then *window has the sums of the last one. */
 int watch_step(struct watch *watch, const struct watch_sums *sums, struct watch_sums *window);
-/* Is a whole epoch worse? */
+/* Is a whole epoch worse than the mean rate? */
 int watch_epoch(const struct watch_sums *sums, int fresh);
 /* "training diverges: log-loss 2.1 over the last 8192 rows, ..." with a hint. at names the rows, rates the options
  * that set learning rates. */
