@@ -140,7 +140,7 @@ static void message(struct connection *c, struct source *s)
                           .number = how & 2 && c->number > 1 ? c->number - 1 : c->number++,
                           .view = w.number + (how & 4 ? draw_below(s, 3) - 1 : 0),
                           .cmd = draw_u8(s),
-                          .column = draw_u8(s),
+                          .to = {.customer = draw_u8(s)},
                           .attempt = how & 8 ? draw_below(s, 2) : 0};
     h.floor = h.number > 3 && !(how & 16) ? h.number - draw_below(s, 3) : 1;
     if (h.number - h.floor >= DATA_WINDOW)
@@ -157,7 +157,10 @@ static void message(struct connection *c, struct source *s)
         for (size_t k = 0; k < got; k++)
             sum += ((const uint8_t *)seg[i].data)[k];
     }
-    h.columns = h.kind == WIRE_PROBE ? (uint32_t)WIRE_MESSAGE : (uint32_t)sum & 0xffff;
+    if (h.kind == WIRE_PROBE)
+        h.probe.kind = WIRE_MESSAGE;
+    else
+        h.to.flags = (uint32_t)sum & 0xffff;
     wire_head_encode(&h, bytes);
     unsigned before = w.handed;
     bool alive = fakeconn_frame(c->fake, bytes, seg, nseg);

@@ -95,7 +95,7 @@ static void answer(struct source *s)
     uint8_t bytes[VAN_HEAD], how = draw_u8(s);
     struct wire_head h = heard->head;
     h.kind = how & 1 && draw_below(s, 2) ? WIRE_PROBE_ANSWER : WIRE_ANSWER;
-    h.column = h.kind == WIRE_PROBE_ANSWER ? draw_below(s, 4) : 0;
+    h.probed.found = h.kind == WIRE_PROBE_ANSWER ? draw_below(s, 4) : 0;
     h.status = how & 2 && draw_below(s, 3) == 0 ? draw_u8(s) : 0;
     h.attempt += how & 4 ? draw_below(s, 2) : 0;
     h.slice = how & 8 ? draw_below(s, 3) : 0;
@@ -118,7 +118,7 @@ static void answer(struct source *s)
 
 static void welcome(struct fakeconn *c, struct source *s)
 {
-    struct wire_head head = {.kind = WIRE_WELCOME};
+    struct wire_head head = {.plain = {.kind = WIRE_WELCOME}};
     struct welcome m = {.version = 1, .job = 7, .incarnation = draw_below(s, 8) == 7 ? 2 : 1};
     struct writer body = {0};
     welcome_encode(&m, &body);

@@ -15,12 +15,13 @@ static void chain(const struct wire_head *h, struct van_seg seg[VAN_SEGS])
     if (chain_decode(h, seg, VAN_SEGS, &m))
         return;
     chain_head(&m, &again);
-    CHECK(again.ts == h->ts && again.view == h->view && again.status == h->status && again.cmd == h->cmd);
-    CHECK(again.number == h->number || m.what != CHAIN_UPDATE);
-    CHECK(again.count == h->count && again.flags == h->flags);
+    const struct wire_chain *a = &again.chain, *b = &h->chain;
+    CHECK(a->seq == b->seq && a->view == b->view && a->what == b->what && a->request == b->request);
+    CHECK(a->number == b->number || m.what != CHAIN_UPDATE);
+    CHECK(a->count == b->count && a->flags == b->flags);
     size_t len = chain_body_encode(&m, body);
     CHECK(len == seg[WIRE_SEG_BODY].len && memcmp(body, seg[WIRE_SEG_BODY].data, len) == 0);
-    CHECK(seg[WIRE_SEG_KEYS].len == 8 * (uint64_t)h->count);
+    CHECK(seg[WIRE_SEG_KEYS].len == 8 * (uint64_t)h->chain.count);
 }
 
 static void ack(const struct wire_head *h, const struct van_seg *seg)
@@ -30,8 +31,9 @@ static void ack(const struct wire_head *h, const struct van_seg *seg)
     if (chain_ack_decode(h, seg, seg->len != 0, &m))
         return;
     chain_ack_head(&m, &again);
-    CHECK(again.ts == h->ts && again.number == h->number && again.status == h->status &&
-          again.floor == h->floor);
+    const struct wire_chain_ack *a = &again.chain_ack, *b = &h->chain_ack;
+    CHECK(a->acked == b->acked && a->received == b->received && a->status == b->status &&
+          a->clock == b->clock);
     CHECK(m.acked <= m.received);
     unsigned acked = 0;
     /* up to the last number there is: a stream never comes near it */
@@ -46,8 +48,9 @@ static void beat(const struct wire_head *h, const struct van_seg *seg)
     struct wire_head again;
     if (chain_beat_decode(h, seg->len != 0, &clock))
         return;
-    chain_beat_head(clock, h->view, &again);
-    CHECK(clock && again.number == h->number && again.view == h->view);
+    chain_beat_head(clock, h->chain_beat.view, &again);
+    CHECK(clock && again.chain_beat.clock == h->chain_beat.clock &&
+          again.chain_beat.view == h->chain_beat.view);
 }
 
 static void migration(const struct wire_head *h, const struct van_seg *seg)
@@ -57,9 +60,10 @@ static void migration(const struct wire_head *h, const struct van_seg *seg)
     if (migration_decode(h, seg, seg->len != 0, &m))
         return;
     migration_head(&m, &again);
-    CHECK(again.ts == h->ts && again.view == h->view && again.status == h->status &&
-          again.number == h->number);
-    CHECK(again.table == h->table && again.column == h->column && again.columns == h->columns);
+    const struct wire_migration *a = &again.migration, *b = &h->migration;
+    CHECK(a->seq == b->seq && a->view == b->view && a->step == b->step && a->id == b->id);
+    CHECK(a->table == b->table && a->partitions.first == b->partitions.first &&
+          a->partitions.count == b->partitions.count);
     uint64_t sum = 0;
     for (unsigned i = 0; m.what == MIGRATION_STEP_LAST && i < m.bytes / 8; i++)
         sum += migration_order_of(&m, i);

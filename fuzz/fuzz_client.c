@@ -118,7 +118,7 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
 
 static void welcome(struct fakeconn *c, struct source *s)
 {
-    struct wire_head head = {.kind = WIRE_WELCOME};
+    struct wire_head head = {.plain = {.kind = WIRE_WELCOME}};
     struct welcome m = {.version = 1, .job = 7, .incarnation = 1};
     struct writer body = {0};
     if (draw_below(s, 8) == 7) {
@@ -145,7 +145,7 @@ static void answer(struct source *s)
     h.kind = kind == WIRE_PROBE ? WIRE_PROBE_ANSWER : WIRE_ANSWER;
     h.flags = 0;
     if (kind == WIRE_PROBE)
-        h.column = 1 + (how >> 7);
+        h.probed.found = 1 + (how >> 7);
     if ((how & 3) == 3) {
         static const uint16_t statuses[] = {PARAMO_E_MOVED, PARAMO_E_AGAIN, PARAMO_E_NOT_FOUND,
                                             PARAMO_E_FENCED};
@@ -161,12 +161,12 @@ static void answer(struct source *s)
         row += table_state_values(o);
     if (kind == WIRE_SCAN) {
         h.count = (uint32_t)(count = draw_below(s, 5));
-        h.column = draw_below(s, 4) == 3;
+        h.batch.more = draw_below(s, 4) == 3;
         keys_len = 8 * count;
     }
     bool rows = kind == WIRE_PULL || kind == WIRE_PUSHPULL || kind == WIRE_SCAN;
     uint32_t *lens = harness_alloc(4 * count);
-    size_t values = count * (heard->head.flags & WIRE_COLUMNS ? h.columns : row);
+    size_t values = count * (heard->head.flags & WIRE_COLUMNS ? h.columns.count : row);
     if (var && rows) {
         lens_len = 4 * count;
         values = 0;

@@ -118,7 +118,7 @@ static void send_hello(struct fakeconn *c, struct source *s)
                           .job = draw_below(s, 4) == 3 ? draw_u8(s) : 0};
     const char *token = tokens[draw_below(s, 6)];
     memcpy(hello.token, token, strlen(token) + 1);
-    struct wire_head head = {.kind = WIRE_HELLO};
+    struct wire_head head = {.plain = {.kind = WIRE_HELLO}};
     struct writer body = {0};
     hello_encode(&hello, &body);
     edit(&body, s);
@@ -128,7 +128,7 @@ static void send_hello(struct fakeconn *c, struct source *s)
 
 static void answer(struct fakeconn *c, struct source *s)
 {
-    struct wire_head head = {.kind = WIRE_WELCOME};
+    struct wire_head head = {.plain = {.kind = WIRE_WELCOME}};
     struct welcome welcome = {.version = 1, .job = draw_u8(s), .incarnation = draw_u64(s)};
     struct writer body = {0};
     char text[64];
@@ -245,7 +245,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                           .purpose = HELLO_DATA,
                           .incarnation = 9,
                           .token = "secret"};
-    struct wire_head head = {.kind = WIRE_HELLO};
+    struct wire_head head = {.plain = {.kind = WIRE_HELLO}};
     struct writer body = {0};
     w.mode = 0;
     fakeworld_enter(&w.world);

@@ -93,8 +93,8 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
     CHECK(control_message_open(frame->head, frame->seg, frame->nseg, &head, &body) == PARAMO_OK);
     CHECK(head.kind == WIRE_HELLO || head.kind == WIRE_CALL || head.kind == WIRE_HEARTBEAT);
     if (head.kind == WIRE_CALL) {
-        w.kind = head.table;
-        w.number = head.number;
+        w.kind = head.call.what;
+        w.number = head.call.number;
     }
 }
 
@@ -199,7 +199,7 @@ static void send_message(struct wire_head *head, struct writer *body, struct sou
 
 static void say_welcome(struct source *s)
 {
-    struct wire_head head = {.kind = WIRE_WELCOME};
+    struct wire_head head = {.plain = {.kind = WIRE_WELCOME}};
     struct welcome welcome = {.version = 1, .job = 7, .incarnation = 1 + draw_below(s, 2)};
     struct writer body = {0};
     if (draw_below(s, 8) == 7) {
@@ -213,11 +213,11 @@ static void say_welcome(struct source *s)
 
 static void say_place(struct source *s)
 {
-    struct wire_head head = {.kind = WIRE_REPLY, .table = CALL_REGISTER};
+    struct wire_head head = {.reply = {.kind = WIRE_REPLY, .what = CALL_REGISTER}};
     struct register_result place = {.node = 9, .recovered = draw_u8(s) & 1};
     struct writer body = {0};
     if (draw_below(s, 8) == 7) {
-        head.status = draw_u8(s);
+        head.reply.status = draw_u8(s);
         call_text_encode("no place", &body);
     } else {
         register_result_encode(&place, &body);
@@ -252,7 +252,7 @@ static void say_view(struct source *s)
                         .tables = tables};
     tables[0].options = tables[1].options = (paramo_table_options){
         .size = sizeof(paramo_table_options), .dim = 1, .placement = PARAMO_PLACE_MIXED};
-    struct wire_head head = {.kind = WIRE_VIEW};
+    struct wire_head head = {.plain = {.kind = WIRE_VIEW}};
     struct writer body = {0};
     view_encode(&view, &body);
     send_message(&head, &body, s);
@@ -260,23 +260,24 @@ static void say_view(struct source *s)
 
 static void say_reply(struct source *s)
 {
-    struct wire_head head = {.kind = WIRE_REPLY, .table = w.kind, .number = w.number};
+    struct wire_head head = {.reply = {.kind = WIRE_REPLY, .what = w.kind, .number = w.number}};
     struct writer body = {0};
     uint8_t how = draw_u8(s);
     if (how & 1)
-        head.number -= how >> 6;
+        head.reply.number -= how >> 6;
     if (how & 2)
-        head.table = how >> 4;
+        head.reply.what = how >> 4;
     if ((how & 12) == 12) {
-        head.status = draw_u8(s);
+        head.reply.status = draw_u8(s);
         call_text_encode("it failed", &body);
-    } else if (head.table == CALL_BARRIER) {
+    } else if (head.reply.what == CALL_BARRIER) {
         barrier_result_encode(&(struct barrier_result){.number = 1}, &body);
-    } else if (head.table == CALL_TABLE_OPEN) {
+    } else if (head.reply.what == CALL_TABLE_OPEN) {
         table_open_result_encode(&(struct table_open_result){.table = 1, .view = draw_below(s, 16)}, &body);
-    } else if (head.table == CALL_POOL_NEXT) {
+    } else if (head.reply.what == CALL_POOL_NEXT) {
         pool_next_result_encode(&(struct pool_next_result){.state = (uint8_t)draw_below(s, 3)}, &body);
-    } else if (head.table == CALL_KV_GET || head.table == CALL_CKPT_SAVE || head.table == CALL_CKPT_LOAD) {
+    } else if (head.reply.what == CALL_KV_GET || head.reply.what == CALL_CKPT_SAVE ||
+               head.reply.what == CALL_CKPT_LOAD) {
         write_u64(&body, draw_u64(s));
     }
     send_message(&head, &body, s);
@@ -285,16 +286,16 @@ static void say_reply(struct source *s)
 static void say_order(struct source *s)
 {
     struct wire_head head = {
-        .kind = WIRE_ORDER, .table = draw_u8(s), .number = draw_u8(s), .view = draw_below(s, 16)};
+        .order = {.kind = WIRE_ORDER, .what = draw_u8(s), .id = draw_u8(s), .view = draw_below(s, 16)}};
     struct writer body = {0};
-    head.floor = head.number - draw_below(s, 70);
+    head.order.floor = head.order.id - draw_below(s, 70);
     write_u64(&body, 1);
     send_message(&head, &body, s);
 }
 
 static void say_end(struct source *s)
 {
-    struct wire_head head = {.kind = WIRE_END};
+    struct wire_head head = {.plain = {.kind = WIRE_END}};
     struct writer body = {0};
     end_encode((paramo_err)draw_u8(s), "it is over", &body);
     send_message(&head, &body, s);

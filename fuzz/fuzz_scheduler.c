@@ -49,7 +49,7 @@ static void over(void *arg, paramo_err status, const char *text)
     w.over = true;
 }
 
-static void check_reply(const struct wire_head *head, struct reader *body)
+static void check_reply(const struct wire_reply *head, struct reader *body)
 {
     struct register_result place;
     struct barrier_result barrier;
@@ -62,7 +62,7 @@ static void check_reply(const struct wire_head *head, struct reader *body)
         CHECK(call_text_decode(body, text) == PARAMO_OK);
         return;
     }
-    switch (head->table) {
+    switch (head->what) {
     case CALL_REGISTER:
         CHECK(register_result_decode(body, &place) == PARAMO_OK && place.node);
         break;
@@ -119,8 +119,8 @@ static void sent(void *arg, struct fakeconn *c, const struct van_frame *frame)
         CHECK(reject_decode(&body, &code) == PARAMO_OK);
         break;
     case WIRE_REPLY:
-        check_reply(&head, &body);
-        if (c == w.watched && head.table == CALL_REGISTER)
+        check_reply(&head.reply, &body);
+        if (c == w.watched && head.reply.what == CALL_REGISTER)
             w.registered++;
         break;
     case WIRE_VIEW:
@@ -166,7 +166,7 @@ static void knock(struct node *node, struct source *s)
                           .purpose = HELLO_CONTROL,
                           .incarnation = node->incarnation,
                           .token = "token"};
-    struct wire_head head = {.kind = WIRE_HELLO};
+    struct wire_head head = {.plain = {.kind = WIRE_HELLO}};
     struct writer body = {0};
     hello_encode(&hello, &body);
     (void)fakeconn_control_message(node->fake, &head, body.data, body.len);
@@ -177,7 +177,7 @@ static void enlist(struct node *node, struct source *s, uint32_t role)
 {
     struct register_call call = {
         .role = role, .rank = (int32_t)draw_below(s, 4) - 1, .timeout_ms = draw_u16(s)};
-    struct wire_head head = {.kind = WIRE_CALL, .table = CALL_REGISTER, .floor = node->floor};
+    struct wire_head head = {.call = {.kind = WIRE_CALL, .what = CALL_REGISTER, .floor = node->floor}};
     struct writer body = {0};
     if (role == PARAMO_ROLE_SERVER) {
         call.port = (uint16_t)(1 + draw_below(s, 3));
@@ -186,7 +186,7 @@ static void enlist(struct node *node, struct source *s, uint32_t role)
         draw_text(s, call.domain, 3);
     }
     if (w.views)
-        head.view = draw_number(s);
+        head.call.view = draw_number(s);
     if (draw_below(s, 4) == 3)
         call.node = draw_u8(s);
     draw_text(s, call.host, 8);
@@ -228,21 +228,21 @@ static void table(struct source *s, struct writer *body)
 static void call(struct node *node, struct source *s)
 {
     uint8_t value[64] = {0};
-    struct wire_head head = {.kind = WIRE_CALL,
-                             .table = 2 + draw_below(s, CALL_STATUS - 1),
-                             .number = node->number,
-                             .floor = node->floor};
+    struct wire_head head = {.call = {.kind = WIRE_CALL,
+                                      .what = 2 + draw_below(s, CALL_STATUS - 1),
+                                      .number = node->number,
+                                      .floor = node->floor}};
     struct writer body = {0};
     uint8_t how = draw_u8(s);
     if (how & 1)
-        head.number -= how / 64u; /* again */
+        head.call.number -= how / 64u; /* again */
     else
         node->number++;
     if ((how & 6) == 6)
-        head.floor = node->floor = node->number - 1 > how / 16u ? node->number - 1 - how / 16u : 1;
+        head.call.floor = node->floor = node->number - 1 > how / 16u ? node->number - 1 - how / 16u : 1;
     if ((how & 0x18) == 0x18)
-        head.number = draw_number(s), head.floor = draw_number(s);
-    switch (head.table) {
+        head.call.number = draw_number(s), head.call.floor = draw_number(s);
+    switch (head.call.what) {
     case CALL_BARRIER: {
         struct barrier_call m = {
             .group = 1 + draw_below(s, 7), .customer = draw_below(s, 2), .timeout_ms = draw_u16(s)};
@@ -345,7 +345,7 @@ static void call(struct node *node, struct source *s)
 static void beat(struct node *node, struct source *s)
 {
     struct heartbeat m = {.lanes = draw_below(s, 5)};
-    struct wire_head head = {.kind = WIRE_HEARTBEAT, .floor = node->floor, .view = node->view};
+    struct wire_head head = {.heartbeat = {.kind = WIRE_HEARTBEAT, .floor = node->floor, .view = node->view}};
     struct writer body = {0};
     for (unsigned i = 0; i < m.lanes; i++)
         m.lane[i] = (struct heartbeat_lane){.steps = draw_u8(s), .busy = i & 1};

@@ -217,7 +217,7 @@ static void request(struct connection *c, struct source *s)
         if (what & 64)
             h.number = draw_number(s), h.floor = h.number - draw_below(s, 3);
         if (what & 128)
-            h.column = (uint32_t)draw_number(s), h.columns = (uint32_t)draw_number(s);
+            h.columns.first = (uint32_t)draw_number(s), h.columns.count = (uint32_t)draw_number(s);
     }
     h.ts = h.number;
     bool many = h.kind != WIRE_SCAN;
@@ -225,7 +225,7 @@ static void request(struct connection *c, struct source *s)
               : many                                      ? 1 + draw_below(s, how & 4 ? 200 : 6)
                                                           : 1;
     if (h.kind == WIRE_PROBE)
-        h.columns = kinds[draw_below(s, 9)];
+        h.probe.kind = kinds[draw_below(s, 9)];
     if (h.flags & WIRE_COLUMNS)
         h.count = 1;
     uint64_t key = draw_number(s), stride = 1 + draw_below(s, 3);
@@ -244,7 +244,7 @@ static void request(struct connection *c, struct source *s)
         values += lens[i] = how & 16 && i == 1 ? (uint32_t)draw_number(s) : draw_below(s, 5);
     if (!lens_len)
         values = (size_t)h.count * (h.flags & WIRE_COLUMNS
-                                        ? h.columns % 64
+                                        ? h.columns.count % 64
                                         : o->dim + (h.flags & WIRE_STATE ? table_state_values(o) : 0));
     size_t vals_len = has_vals ? values % 5000 * value_size(h.table) : 0;
     if (how & 32 && vals_len)

@@ -230,7 +230,7 @@ static void commit(bool front)
 
 static void answered(const struct client *c, const struct wire_head *h)
 {
-    if (h->status != PARAMO_OK || h->column) /* column: a scan's, or a part of a row */
+    if (h->status != PARAMO_OK || h->columns.first) /* a scan's, or a part of a row */
         return;
     for (unsigned i = 0; i < w.behind_count; i++) {
         const struct behind *b = &w.behind[i];
@@ -379,9 +379,9 @@ static void client_asks(struct client *c, struct source *s)
         h.floor = h.number;
     h.count = keyed ? n : kind == WIRE_SCAN;
     h.flags = table == VAR && pushes ? WIRE_LENS : 0;
-    h.columns = kind == WIRE_PROBE ? WIRE_PUSH : 0;
+    h.probe.kind = kind == WIRE_PROBE ? WIRE_PUSH : 0;
     if (how & 16) { /* a field is not what it should be */
-        uint32_t *fields[] = {&h.count, &h.column, &h.columns, &h.table, &h.attempt, &h.slice};
+        uint32_t *fields[] = {&h.count, &h.columns.first, &h.columns.count, &h.table, &h.attempt, &h.slice};
         *fields[draw_below(s, sizeof fields / sizeof fields[0])] = (uint32_t)draw_number(s);
         h.flags ^= how & 32 ? draw_u8(s) & 15 : 0;
     }

@@ -133,7 +133,7 @@ static void send_message(struct fakeconn *c, const struct wire_head *head, struc
 
 static void begin_call(struct fakeconn *c, unsigned kind, uint64_t number, struct writer *body)
 {
-    struct wire_head head = {.kind = WIRE_CALL, .table = kind, .number = number, .floor = 1};
+    struct wire_head head = {.call = {.kind = WIRE_CALL, .what = kind, .number = number, .floor = 1}};
     send_message(c, &head, body);
 }
 
@@ -150,7 +150,7 @@ static void come_back(const struct view_node *info)
     struct pool_report done = {.name = "a", .unit = {.token = 1}};
     struct kv_put value = {.key = "a", .value = (const uint8_t *)"12345678", .len = 8};
     struct barrier_call barrier = {.group = PARAMO_GROUP_ALL, .timeout_ms = 1000};
-    struct wire_head head = {.kind = WIRE_HELLO};
+    struct wire_head head = {.plain = {.kind = WIRE_HELLO}};
     struct writer body = {0};
     if (!c)
         return;
@@ -161,7 +161,7 @@ static void come_back(const struct view_node *info)
     }
     hello_encode(&hello, &body);
     send_message(c, &head, &body);
-    head = (struct wire_head){.kind = WIRE_CALL, .table = CALL_REGISTER};
+    head = (struct wire_head){.call = {.kind = WIRE_CALL, .what = CALL_REGISTER}};
     register_call_encode(&place, &body);
     send_message(c, &head, &body);
     for (uint32_t round = 0; round < 3; round++) {

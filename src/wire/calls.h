@@ -1,9 +1,8 @@
 /*
- * Calls of a member to its scheduler and their replies: head.kind is WIRE_CALL or WIRE_REPLY, head.table the
- * call's kind, head.number the call's number (per incarnation, from 1; REGISTER has 0), head.floor the
- * caller's lowest unanswered number; segment 0 is the body. A reply repeats kind and number; its status is a
- * paramo_err, and its body the result, or, when the status is not OK, a text. A call that was answered before
- * is answered the same again until the floor has passed it: so a call is done once, however often it is sent.
+ * Calls of a member to its scheduler and their replies. Their headers are struct wire_call and struct
+ * wire_reply (head.h); segment 0 is the body. A reply repeats kind and number; its status is a paramo_err, and
+ * its body the result, or, when the status is not OK, a text. A call that was answered before is answered the
+ * same again until the floor has passed it: so a call is done once, however often it is sent.
  *
  * Bodies stand in files of their own: register_call.h, barrier_call.h, table_spec.h, pool_calls.h,
  * kv_calls.h, order.h, status.h; heartbeat.h and end.h are not calls. It never knows which node calls. Tests:

@@ -6,17 +6,17 @@
 
 void chain_head(const struct chain_message *m, struct wire_head *head)
 {
-    *head = (struct wire_head){.kind = WIRE_CHAIN, .status = m->what, .ts = m->seq, .view = m->view};
-    head->floor = m->request.floor;
+    *head = (struct wire_head){
+        .chain = {
+            .kind = WIRE_CHAIN, .what = m->what, .floor = m->request.floor, .seq = m->seq, .view = m->view}};
     if (m->what != CHAIN_UPDATE)
         return;
-    head->flags = m->request.flags;
-    head->cmd = m->request.kind;
-    head->table = m->request.table;
-    head->number = m->request.number;
-    head->count = m->request.count;
-    head->column = m->request.column;
-    head->columns = m->request.columns;
+    head->chain.flags = m->request.flags;
+    head->chain.request = m->request.kind;
+    head->chain.table = m->request.table;
+    head->chain.number = m->request.number;
+    head->chain.count = m->request.count;
+    head->chain.columns = m->request.columns;
 }
 
 size_t chain_body_encode(const struct chain_message *m, uint8_t out[CHAIN_BODY_MAX])
@@ -39,19 +39,18 @@ static paramo_err wrong(const char *what)
 }
 
 /* The request as its client would have sent it is checked as one. */
-static paramo_err update_check(struct chain_message *m, const struct wire_head *head,
+static paramo_err update_check(struct chain_message *m, const struct wire_chain *head,
                                const struct van_seg *seg, unsigned nseg)
 {
-    m->request = (struct wire_head){.kind = (uint8_t)head->cmd,
+    m->request = (struct wire_head){.kind = (uint8_t)head->request,
                                     .flags = head->flags,
                                     .table = head->table,
                                     .number = head->number,
                                     .floor = head->floor,
                                     .count = head->count,
-                                    .column = head->column,
                                     .columns = head->columns};
-    if (head->cmd != WIRE_PUSH && head->cmd != WIRE_PUT && head->cmd != WIRE_DELETE &&
-        head->cmd != WIRE_CLEAR)
+    if (head->request != WIRE_PUSH && head->request != WIRE_PUT && head->request != WIRE_DELETE &&
+        head->request != WIRE_CLEAR)
         return wrong("what it changes");
     if (m->order == 0)
         return wrong("without an order");
@@ -60,12 +59,13 @@ static paramo_err update_check(struct chain_message *m, const struct wire_head *
     return data_check_request(&m->request, seg, nseg < WIRE_SEG_BODY ? nseg : WIRE_SEG_BODY);
 }
 
-paramo_err chain_decode(const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
+paramo_err chain_decode(const struct wire_head *any, const struct van_seg *seg, unsigned nseg,
                         struct chain_message *m)
 {
+    const struct wire_chain *head = &any->chain;
     uint64_t body = data_seg_len(seg, nseg, WIRE_SEG_BODY);
     struct reader r = reader_over(body ? seg[WIRE_SEG_BODY].data : NULL, body);
-    *m = (struct chain_message){.seq = head->ts, .view = head->view, .what = head->status};
+    *m = (struct chain_message){.seq = head->seq, .view = head->view, .what = head->what};
     m->origin.node = read_u32(&r);
     m->from.node = read_u32(&r);
     m->origin.shard = read_u16(&r);
@@ -77,7 +77,7 @@ paramo_err chain_decode(const struct wire_head *head, const struct van_seg *seg,
     paramo_err err = PARAMO_OK;
     if (m->what == CHAIN_UPDATE)
         err = update_check(m, head, seg, nseg);
-    else if (head->count || head->flags || head->cmd || data_seg_len(seg, nseg, WIRE_SEG_KEYS) ||
+    else if (head->count || head->flags || head->request || data_seg_len(seg, nseg, WIRE_SEG_KEYS) ||
              data_seg_len(seg, nseg, WIRE_SEG_LENS) || data_seg_len(seg, nseg, WIRE_SEG_VALS))
         err = wrong("segments that it does not use");
     else
@@ -91,38 +91,39 @@ paramo_err chain_decode(const struct wire_head *head, const struct van_seg *seg,
 
 void chain_beat_head(uint64_t clock, uint64_t view, struct wire_head *head)
 {
-    *head = (struct wire_head){.kind = WIRE_CHAIN_BEAT, .number = clock, .view = view};
+    *head = (struct wire_head){.chain_beat = {.kind = WIRE_CHAIN_BEAT, .clock = clock, .view = view}};
 }
 
 paramo_err chain_beat_decode(const struct wire_head *head, unsigned nseg, uint64_t *clock)
 {
-    if (nseg || !head->number)
+    if (nseg || !head->chain_beat.clock)
         return err_set(PARAMO_E_PROTOCOL, "CHAIN_BEAT: a field is not valid");
-    *clock = head->number;
+    *clock = head->chain_beat.clock;
     return PARAMO_OK;
 }
 
 void chain_ack_head(const struct chain_ack *m, struct wire_head *head)
 {
-    *head = (struct wire_head){.kind = WIRE_CHAIN_ACK,
-                               .status = m->again ? PARAMO_E_AGAIN : PARAMO_OK,
-                               .ts = m->acked,
-                               .number = m->received,
-                               .floor = m->clock,
-                               .view = m->view};
+    *head = (struct wire_head){.chain_ack = {.kind = WIRE_CHAIN_ACK,
+                                             .status = m->again ? PARAMO_E_AGAIN : PARAMO_OK,
+                                             .acked = m->acked,
+                                             .received = m->received,
+                                             .clock = m->clock,
+                                             .view = m->view}};
 }
 
-paramo_err chain_ack_decode(const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
+paramo_err chain_ack_decode(const struct wire_head *any, const struct van_seg *seg, unsigned nseg,
                             struct chain_ack *m)
 {
+    const struct wire_chain_ack *head = &any->chain_ack;
     uint64_t bytes = data_seg_len(seg, nseg, 0);
-    if (nseg > 1 || bytes > CHAIN_BEYOND_MAX || (bytes && bytes > (head->number - head->ts + 7) / 8) ||
-        head->ts > head->number || (head->status != PARAMO_OK && head->status != PARAMO_E_AGAIN))
+    if (nseg > 1 || bytes > CHAIN_BEYOND_MAX || (bytes && bytes > (head->received - head->acked + 7) / 8) ||
+        head->acked > head->received || (head->status != PARAMO_OK && head->status != PARAMO_E_AGAIN))
         return err_set(PARAMO_E_PROTOCOL, "CHAIN_ACK: a field is not valid");
-    *m = (struct chain_ack){.acked = head->ts,
-                            .received = head->number,
+    *m = (struct chain_ack){.acked = head->acked,
+                            .received = head->received,
                             .view = head->view,
-                            .clock = head->floor,
+                            .clock = head->clock,
                             .again = head->status == PARAMO_E_AGAIN,
                             .beyond = bytes ? seg[0].data : NULL,
                             .beyond_bytes = bytes};

@@ -34,27 +34,11 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
 {
     uint64_t keys = data_seg_len(seg, nseg, WIRE_SEG_KEYS), lens = data_seg_len(seg, nseg, WIRE_SEG_LENS);
     uint64_t vals = data_seg_len(seg, nseg, WIRE_SEG_VALS), body = data_seg_len(seg, nseg, WIRE_SEG_BODY);
-    bool has_keys = false, has_vals = false;
-    switch (h->kind) {
-    case WIRE_PUSH:
-    case WIRE_PUSHPULL:
-    case WIRE_PUT:
-        has_vals = true;
-        has_keys = true;
-        break;
-    case WIRE_PULL:
-    case WIRE_DELETE:
-    case WIRE_SCAN:
-        has_keys = true;
-        break;
-    case WIRE_PROBE:
-    case WIRE_CLEAR:
-    case WIRE_STAT:
-    case WIRE_MESSAGE:
-        break;
-    default:
+    const struct wire_message *message = &wire_messages[h->kind < WIRE_KINDS ? h->kind : 0];
+    if (message->class != WIRE_CLASS_DATA)
         return err_set(PARAMO_E_PROTOCOL, "%s instead of a request", wire_kind_name(h->kind));
-    }
+    bool has_keys = h->kind != WIRE_MESSAGE && message->segs >> WIRE_SEG_KEYS & 1;
+    bool has_vals = h->kind != WIRE_MESSAGE && message->segs >> WIRE_SEG_VALS & 1;
     if (h->floor == 0 || h->number < h->floor || h->number - h->floor >= DATA_WINDOW)
         return err_set(PARAMO_E_PROTOCOL, "%s with number %llu and floor %llu", wire_kind_name(h->kind),
                        (unsigned long long)h->number, (unsigned long long)h->floor);
@@ -74,10 +58,10 @@ paramo_err data_check_request(const struct wire_head *h, const struct van_seg *s
     if (!err)
         err = check_len(h, "body", body, 0);
     if (!err && (h->flags & WIRE_COLUMNS) &&
-        (h->count != 1 || !h->columns ||
+        (h->count != 1 || !h->columns.count ||
          (h->kind != WIRE_PUSH && h->kind != WIRE_PULL && h->kind != WIRE_PUSHPULL)))
-        return err_set(PARAMO_E_PROTOCOL, "%s of %u columns of %u rows", wire_kind_name(h->kind), h->columns,
-                       h->count);
+        return err_set(PARAMO_E_PROTOCOL, "%s of %u columns of %u rows", wire_kind_name(h->kind),
+                       h->columns.count, h->count);
     return err;
 }
 

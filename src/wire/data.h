@@ -8,13 +8,9 @@
  *     DELETE             keys                      ANSWER: nothing
  *     CLEAR              nothing                   ANSWER: nothing
  *     PROBE              nothing                   PROBE_ANSWER: nothing
- *                        columns: kind of the      column: what is known
- *                        request asked about
  *     STAT               nothing                   ANSWER: body, five u64
  *     SCAN               one key: the first one    ANSWER: keys, [lens], values
- *                        columns: id of the scan   column 1: there are more
  *     MESSAGE            any of the four           ANSWER: any of the four
- *                        table: the app; column: its customer there; columns: the app's own flags; cmd
  *
  * Never knows tables: what a length must be in values is checked where the table is. Tests:
  * test/wire/test_data.c.
@@ -26,8 +22,8 @@
 
 #include "wire/head.h"
 
-/* PROBE_ANSWER's column. A request that is done gets its first answer again. */
-enum { PROBE_WORKING = 1, PROBE_UNKNOWN = 2 };
+/* What PROBE_ANSWER tells. A request that is done gets its first answer again. */
+enum probe_found { PROBE_WORKING = 1, PROBE_UNKNOWN = 2 };
 
 enum { DATA_STAT_BYTES = 40 };
 

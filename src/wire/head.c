@@ -1,6 +1,6 @@
 #include "wire/head.h"
 
-#include <string.h>
+#include <stddef.h>
 
 /* Offsets of the fields, as docs/PROTOCOL.md has them. */
 enum {
@@ -58,36 +58,65 @@ static uint64_t get64(const uint8_t *p)
     return (uint64_t)get32(p) | (uint64_t)get32(p + 4) << 32;
 }
 
-static const char *const names[] = {
-    [WIRE_HELLO] = "HELLO",
-    [WIRE_WELCOME] = "WELCOME",
-    [WIRE_REJECT] = "REJECT",
-    [WIRE_CALL] = "CALL",
-    [WIRE_REPLY] = "REPLY",
-    [WIRE_VIEW] = "VIEW",
-    [WIRE_END] = "END",
-    [WIRE_HEARTBEAT] = "HEARTBEAT",
-    [WIRE_ORDER] = "ORDER",
-    [WIRE_PUSH] = "PUSH",
-    [WIRE_PULL] = "PULL",
-    [WIRE_PUSHPULL] = "PUSHPULL",
-    [WIRE_PROBE] = "PROBE",
-    [WIRE_SCAN] = "SCAN",
-    [WIRE_PUT] = "PUT",
-    [WIRE_DELETE] = "DELETE",
-    [WIRE_CLEAR] = "CLEAR",
-    [WIRE_STAT] = "STAT",
-    [WIRE_BYE] = "BYE",
-    [WIRE_MESSAGE] = "MESSAGE",
-    [WIRE_FLOOR] = "FLOOR",
-    [WIRE_ANSWER] = "ANSWER",
-    [WIRE_PROBE_ANSWER] = "PROBE_ANSWER",
-    [WIRE_CHAIN] = "CHAIN",
-    [WIRE_CHAIN_ACK] = "CHAIN_ACK",
-    [WIRE_CHAIN_REFUSED] = "CHAIN_REFUSED",
-    [WIRE_CHAIN_BEAT] = "CHAIN_BEAT",
-    [WIRE_MIGRATION] = "MIGRATION",
+const struct wire_message wire_messages[WIRE_KINDS] = {
+#define MESSAGE_ROW(name, number, class, from, to, segments, since, layout)                                  \
+    [WIRE_##name] = {#name, WIRE_CLASS_##class, WIRE_##from, WIRE_##to, WIRE_SEGS_##segments,                \
+                     since, LAYOUT_##layout},
+    WIRE_MESSAGES(MESSAGE_ROW)
+#undef MESSAGE_ROW
 };
+
+/* Every layout fills the header, and has its fields where the first one has them. */
+#define SAME_PLACE(layout, field, as)                                                                        \
+    _Static_assert(offsetof(struct wire_##layout, field) == offsetof(struct wire_head, as) &&                \
+                       sizeof(((struct wire_##layout *)0)->field) == sizeof(((struct wire_head *)0)->as),    \
+                   #layout "." #field);
+#define FILLS(layout) _Static_assert(sizeof(struct wire_##layout) == VAN_HEAD, #layout);
+_Static_assert(sizeof(struct wire_head) == VAN_HEAD, "the layouts fill the header");
+FILLS(plain)
+SAME_PLACE(plain, view, view)
+FILLS(call)
+SAME_PLACE(call, what, table)
+SAME_PLACE(call, number, number)
+SAME_PLACE(call, floor, floor)
+SAME_PLACE(call, view, view)
+FILLS(reply)
+SAME_PLACE(reply, status, status)
+SAME_PLACE(reply, what, table)
+SAME_PLACE(reply, number, number)
+SAME_PLACE(reply, view, view)
+FILLS(heartbeat)
+SAME_PLACE(heartbeat, floor, floor)
+SAME_PLACE(heartbeat, view, view)
+FILLS(order)
+SAME_PLACE(order, what, table)
+SAME_PLACE(order, id, number)
+SAME_PLACE(order, floor, floor)
+SAME_PLACE(order, view, view)
+FILLS(chain)
+SAME_PLACE(chain, what, status)
+SAME_PLACE(chain, number, number)
+SAME_PLACE(chain, floor, floor)
+SAME_PLACE(chain, seq, ts)
+SAME_PLACE(chain, view, view)
+SAME_PLACE(chain, request, cmd)
+SAME_PLACE(chain, count, count)
+SAME_PLACE(chain, columns, columns)
+FILLS(chain_ack)
+SAME_PLACE(chain_ack, status, status)
+SAME_PLACE(chain_ack, received, number)
+SAME_PLACE(chain_ack, clock, floor)
+SAME_PLACE(chain_ack, acked, ts)
+SAME_PLACE(chain_ack, view, view)
+FILLS(chain_beat)
+SAME_PLACE(chain_beat, clock, number)
+SAME_PLACE(chain_beat, view, view)
+FILLS(migration)
+SAME_PLACE(migration, step, status)
+SAME_PLACE(migration, id, number)
+SAME_PLACE(migration, seq, ts)
+SAME_PLACE(migration, view, view)
+SAME_PLACE(migration, partitions, columns)
 
 void wire_head_encode(const struct wire_head *h, uint8_t out[VAN_HEAD])
 {
@@ -103,8 +132,8 @@ void wire_head_encode(const struct wire_head *h, uint8_t out[VAN_HEAD])
     put32(out + AT_SLICE, h->slice);
     put32(out + AT_CMD, (uint32_t)h->cmd);
     put32(out + AT_COUNT, h->count);
-    put32(out + AT_COLUMN, h->column);
-    put32(out + AT_COLUMNS, h->columns);
+    put32(out + AT_COLUMN, h->columns.first);
+    put32(out + AT_COLUMNS, h->columns.count);
     put64(out + AT_SPARE, h->spare[0]);
     put64(out + AT_SPARE + 8, h->spare[1]);
 }
@@ -112,12 +141,12 @@ void wire_head_encode(const struct wire_head *h, uint8_t out[VAN_HEAD])
 paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
 {
     unsigned kind = in[AT_KIND], flags = in[AT_FLAGS];
-    if (kind >= sizeof names / sizeof names[0] || !names[kind])
+    if (kind >= WIRE_KINDS || !wire_messages[kind].name)
         return err_set(PARAMO_E_PROTOCOL, "message of unknown kind %u", kind);
     if (flags & ~(unsigned)WIRE_FLAGS_ALL)
-        return err_set(PARAMO_E_PROTOCOL, "%s with unknown flags 0x%x", names[kind], flags);
+        return err_set(PARAMO_E_PROTOCOL, "%s with unknown flags 0x%x", wire_messages[kind].name, flags);
     if (get64(in + AT_SPARE) || get64(in + AT_SPARE + 8))
-        return err_set(PARAMO_E_PROTOCOL, "%s with spare fields in use", names[kind]);
+        return err_set(PARAMO_E_PROTOCOL, "%s with spare fields in use", wire_messages[kind].name);
     h->kind = (uint8_t)kind;
     h->flags = (uint8_t)flags;
     h->status = get16(in + AT_STATUS);
@@ -130,15 +159,24 @@ paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *h)
     h->slice = get32(in + AT_SLICE);
     h->cmd = (int32_t)get32(in + AT_CMD);
     h->count = get32(in + AT_COUNT);
-    h->column = get32(in + AT_COLUMN);
-    h->columns = get32(in + AT_COLUMNS);
+    h->columns.first = get32(in + AT_COLUMN);
+    h->columns.count = get32(in + AT_COLUMNS);
     h->spare[0] = h->spare[1] = 0;
     return PARAMO_OK;
 }
 
+paramo_err wire_open(const uint8_t in[VAN_HEAD], const struct van_seg *seg, unsigned nseg,
+                     struct wire_head *h)
+{
+    paramo_err err = wire_head_decode(in, h);
+    for (unsigned i = 0; i < nseg && !err; i++)
+        if (seg[i].len && !(wire_messages[h->kind].segs >> i & 1))
+            err = err_set(PARAMO_E_PROTOCOL, "%s with %llu bytes in segment %u, which it does not have",
+                          wire_messages[h->kind].name, (unsigned long long)seg[i].len, i);
+    return err;
+}
+
 const char *wire_kind_name(unsigned kind)
 {
-    if (kind < sizeof names / sizeof names[0] && names[kind])
-        return names[kind];
-    return "unknown";
+    return kind < WIRE_KINDS && wire_messages[kind].name ? wire_messages[kind].name : "unknown";
 }

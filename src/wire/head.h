@@ -1,84 +1,192 @@
 /*
- * The 80 bytes of a frame's header that are ours: kind, status and the numbers that identify a request. One
- * struct for all kinds; a field that a kind does not use is zero. Little-endian, fixed offsets, written down
- * in docs/PROTOCOL.md. Control messages put everything else into segment 0 (the body); data messages use
- * segments keys, lens, values, body. Tests: test/wire/test_head.c.
+ * The 80 bytes of a frame's header that are ours: kind, status and the numbers that identify a request.
+ * Little-endian, fixed offsets, written down in docs/PROTOCOL.md. One struct for each layout of messages.h, in
+ * which a field has the name of what it means there. All lie over each other, so nothing is copied to read
+ * one. A field that a message does not have is zero, and is named zero. Control messages put everything else
+ * into segment 0 (the body); data messages use segments keys, lens, values, body. Tests:
+ * test/wire/test_head.c.
  */
 #ifndef WIRE_HEAD_H
 #define WIRE_HEAD_H
 
-#include <stdint.h>
-
 #include "base/err.h"
 #include "van/van.h"
-
-enum wire_kind {
-    /* connection */
-    WIRE_HELLO = 1,
-    WIRE_WELCOME = 2,
-    WIRE_REJECT = 3,
-    /* member -> scheduler: calls with a call number, and their replies */
-    WIRE_CALL = 8,
-    WIRE_REPLY = 9,
-    /* scheduler -> member, unasked */
-    WIRE_VIEW = 10,
-    WIRE_END = 11,
-    WIRE_HEARTBEAT = 12,
-    WIRE_ORDER = 13, /* wire/order.h */
-    /* data: client -> shard */
-    WIRE_PUSH = 32,
-    WIRE_PULL = 33,
-    WIRE_PUSHPULL = 34,
-    WIRE_PROBE = 35,
-    WIRE_SCAN = 36,
-    WIRE_PUT = 37,
-    WIRE_DELETE = 38,
-    WIRE_CLEAR = 39,
-    WIRE_STAT = 40,
-    WIRE_BYE = 41,     /* this customer is closed: it used no number from `floor` on */
-    WIRE_MESSAGE = 42, /* client -> app endpoint: an app request (paramo/app.h) */
-    WIRE_FLOOR = 43,   /* its floor, while it has nothing to send; not answered */
-    /* data: shard -> client; the status says how it went (OK, MOVED, NODE_LOST ...) */
-    WIRE_ANSWER = 48,
-    WIRE_PROBE_ANSWER = 49,
-    /* between the members of a chain (chain.h) */
-    WIRE_CHAIN = 50,
-    WIRE_CHAIN_ACK = 51,
-    WIRE_CHAIN_REFUSED = 52,
-    WIRE_CHAIN_BEAT = 53,
-    WIRE_MIGRATION = 54 /* in the stream of a migration (migration.h), with CHAIN */
-};
+#include "wire/messages.h"
 
 enum wire_flags {
     WIRE_LENS = 1,   /* segment 1 holds lens */
     WIRE_CREATE = 2, /* pull creates missing rows */
     WIRE_STATE = 4,  /* rows with optimizer state */
-    WIRE_COLUMNS = 8 /* columns [column, column + columns) of one row */
+    WIRE_COLUMNS = 8 /* columns of one row: .columns */
 };
 
-/* Segments of data messages. */
-enum { WIRE_SEG_KEYS = 0, WIRE_SEG_LENS = 1, WIRE_SEG_VALS = 2, WIRE_SEG_BODY = 3 };
+/* Flag COLUMNS of PUSH, PULL, PUSHPULL: [first, first + count) of one row. */
+struct wire_columns {
+    uint32_t first, count;
+};
+struct wire_partitions {
+    uint32_t first, count;
+};
 
+/* HELLO, WELCOME, REJECT, END: all is in the body. VIEW, CHAIN_REFUSED: the view's number. */
+struct wire_plain {
+    uint8_t kind, zero8;
+    uint16_t zero16;
+    uint32_t zero32;
+    uint64_t zero[3];
+    uint64_t view;
+    uint64_t rest[5];
+};
+
+struct wire_call {
+    uint8_t kind, zero8;
+    uint16_t zero16;
+    uint32_t what;   /* enum call_kind */
+    uint64_t number; /* of the call: per incarnation, from 1; REGISTER: 0 */
+    uint64_t floor;  /* the caller's lowest unanswered call */
+    uint64_t zero;
+    uint64_t view; /* the newest that the caller has */
+    uint64_t rest[5];
+};
+
+struct wire_reply {
+    uint8_t kind, zero8;
+    uint16_t status; /* a paramo_err */
+    uint32_t what;   /* as in the call */
+    uint64_t number; /* as in the call */
+    uint64_t zero[2];
+    uint64_t view; /* ADMIN_VIEW: number of the view */
+    uint64_t rest[5];
+};
+
+struct wire_heartbeat {
+    uint8_t kind, zero8;
+    uint16_t zero16;
+    uint32_t zero32;
+    uint64_t zero;
+    uint64_t floor; /* of the member's calls */
+    uint64_t zero64;
+    uint64_t view; /* the newest that the sender has */
+    uint64_t rest[5];
+};
+
+struct wire_order {
+    uint8_t kind, zero8;
+    uint16_t zero16;
+    uint32_t what;  /* enum order_what */
+    uint64_t id;    /* rising, of this member */
+    uint64_t floor; /* the lowest id that the member has not answered */
+    uint64_t zero;
+    uint64_t view; /* that the order refers to */
+    uint64_t rest[5];
+};
+
+struct wire_chain {
+    uint8_t kind, flags;
+    uint16_t what; /* enum chain_what */
+    uint32_t table;
+    uint64_t number, floor; /* UPDATE: of the request; FORGET: floor */
+    uint64_t seq;           /* of the stream, from 1 */
+    uint64_t view;          /* the sender's */
+    uint64_t zero;
+    int32_t request; /* UPDATE: its kind */
+    uint32_t count;
+    struct wire_columns columns;
+    uint64_t rest[2];
+};
+
+struct wire_chain_ack {
+    uint8_t kind, zero8;
+    uint16_t status; /* AGAIN: send what comes after `received` again */
+    uint32_t zero32;
+    uint64_t received; /* in order, here */
+    uint64_t clock;    /* of the last CHAIN_BEAT that has come; 0: none */
+    uint64_t acked;    /* all members behind have it, too */
+    uint64_t view;     /* of the acknowledging member */
+    uint64_t rest[5];
+};
+
+struct wire_chain_beat {
+    uint8_t kind, zero8;
+    uint16_t zero16;
+    uint32_t zero32;
+    uint64_t clock; /* the sender's, not 0 */
+    uint64_t zero[2];
+    uint64_t view;
+    uint64_t rest[5];
+};
+
+struct wire_migration {
+    uint8_t kind, flags; /* zero */
+    uint16_t step;       /* enum migration_what */
+    uint32_t table;      /* ROWS, LOST */
+    uint64_t id;         /* of the migration */
+    uint64_t zero;
+    uint64_t seq; /* of the stream, with CHAIN */
+    uint64_t view;
+    uint64_t zero64;
+    int32_t zero32;
+    uint32_t count;                    /* zero */
+    struct wire_partitions partitions; /* BEGIN */
+    uint64_t rest[2];
+};
+
+/* The header of any message; the table says which layout a kind has. */
 struct wire_head {
-    uint8_t kind;
-    uint8_t flags;
-    uint16_t status;  /* answers: a paramo_err */
-    uint32_t table;   /* or, control: call kind */
-    uint64_t number;  /* the chunk's number (exactly-once); control: call number */
-    uint64_t floor;   /* the sender's lowest unanswered number */
-    uint64_t ts;      /* the request's timestamp within its customer */
-    uint64_t view;    /* number of the view by which the sender sliced */
-    uint32_t attempt; /* raised each time the chunk is sliced again */
-    uint32_t slice;   /* which slice of this attempt; an answer repeats both */
-    int32_t cmd;
-    uint32_t count; /* keys */
-    uint32_t column, columns;
-    uint64_t spare[2]; /* zero */
+    union {
+        struct { /* LAYOUT_request: messages between clients and shards */
+            uint8_t kind, flags;
+            uint16_t status; /* ANSWER: a paramo_err */
+            union {
+                uint32_t table;
+                uint32_t app; /* MESSAGE */
+            };
+            uint64_t number;  /* the chunk's number (exactly-once) */
+            uint64_t floor;   /* the sender's lowest unanswered number; BYE: above all its numbers */
+            uint64_t ts;      /* the request's timestamp within its customer */
+            uint64_t view;    /* number of the view by which the sender sliced; ANSWER: of the shard */
+            uint32_t attempt; /* raised each time the chunk is sliced again */
+            uint32_t slice;   /* which slice of this attempt; an answer repeats both */
+            int32_t cmd;
+            uint32_t count; /* keys */
+            union {         /* by kind */
+                struct wire_columns columns;
+                struct {
+                    uint32_t zero, id;
+                } scan; /* SCAN */
+                struct {
+                    uint32_t more, zero;
+                } batch; /* ANSWER to SCAN; more: the scan has rows left */
+                struct {
+                    uint32_t zero, kind;
+                } probe; /* PROBE: the kind of the request asked about */
+                struct {
+                    uint32_t found, zero;
+                } probed; /* PROBE_ANSWER: enum probe_found */
+                struct {
+                    uint32_t customer, flags;
+                } to; /* MESSAGE: the customer that gets it, and 32 bits of the app's own */
+            };
+            uint64_t spare[2]; /* zero */
+        };
+        struct wire_plain plain;
+        struct wire_call call;
+        struct wire_reply reply;
+        struct wire_heartbeat heartbeat;
+        struct wire_order order;
+        struct wire_chain chain;
+        struct wire_chain_ack chain_ack;
+        struct wire_chain_beat chain_beat;
+        struct wire_migration migration;
+    };
 };
 
 void wire_head_encode(const struct wire_head *head, uint8_t out[VAN_HEAD]);
 /* PROTOCOL if the kind or a flag is unknown, or a spare field is not zero. */
 MUST_USE paramo_err wire_head_decode(const uint8_t in[VAN_HEAD], struct wire_head *head);
+/* Of a whole frame: PROTOCOL, too, if it has a segment that its kind does not have. */
+MUST_USE paramo_err wire_open(const uint8_t in[VAN_HEAD], const struct van_seg *seg, unsigned nseg,
+                              struct wire_head *head);
 const char *wire_kind_name(unsigned kind);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * HEARTBEAT: a member's sign of life (the scheduler sends the same back, empty): how far each of its lanes
- * has come, so that a busy node is told from a wedged one. head.floor is the floor of its calls. Tests:
+ * has come, so that a busy node is told from a wedged one. Its header is struct wire_heartbeat (head.h). Tests:
  * test/wire/test_calls.c.
  */
 #ifndef WIRE_HEARTBEAT_H

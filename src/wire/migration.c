@@ -2,14 +2,13 @@
 
 void migration_head(const struct migration_message *m, struct wire_head *head)
 {
-    *head = (struct wire_head){.kind = WIRE_MIGRATION,
-                               .status = m->what,
-                               .table = m->table,
-                               .number = m->id,
-                               .ts = m->seq,
-                               .view = m->view,
-                               .column = m->first,
-                               .columns = m->partitions};
+    *head = (struct wire_head){.migration = {.kind = WIRE_MIGRATION,
+                                             .step = m->what,
+                                             .table = m->table,
+                                             .id = m->id,
+                                             .seq = m->seq,
+                                             .view = m->view,
+                                             .partitions = {m->first, m->partitions}}};
 }
 
 void migration_records_encode(const uint64_t partitions[PARTITION_BITS_WORDS],
@@ -37,29 +36,30 @@ static paramo_err wrong(const char *what)
     return err_set(PARAMO_E_PROTOCOL, "MIGRATION: %s", what);
 }
 
-paramo_err migration_decode(const struct wire_head *head, const struct van_seg *seg, unsigned nseg,
+paramo_err migration_decode(const struct wire_head *any, const struct van_seg *seg, unsigned nseg,
                             struct migration_message *m)
 {
+    const struct wire_migration *head = &any->migration;
     uint64_t bytes = data_seg_len(seg, nseg, 0);
-    bool begin = head->status == MIGRATION_STEP_BEGIN,
-         of_table = head->status == MIGRATION_STEP_ROWS || head->status == MIGRATION_STEP_LOST;
-    *m = (struct migration_message){.seq = head->ts,
+    bool begin = head->step == MIGRATION_STEP_BEGIN,
+         of_table = head->step == MIGRATION_STEP_ROWS || head->step == MIGRATION_STEP_LOST;
+    *m = (struct migration_message){.seq = head->seq,
                                     .view = head->view,
-                                    .what = head->status,
-                                    .id = head->number,
+                                    .what = head->step,
+                                    .id = head->id,
                                     .table = head->table,
                                     .payload = bytes ? seg[0].data : NULL,
                                     .bytes = (size_t)bytes};
-    if (head->status < MIGRATION_STEP_BEGIN || head->status > MIGRATION_STEP_LOST || !head->ts ||
-        !head->number || nseg > 1 || bytes > MIGRATION_PAYLOAD_MAX || head->flags || head->cmd ||
-        head->count || head->floor || head->attempt || head->slice || (head->table != 0) != of_table)
+    if (head->step < MIGRATION_STEP_BEGIN || head->step > MIGRATION_STEP_LOST || !head->seq || !head->id ||
+        nseg > 1 || bytes > MIGRATION_PAYLOAD_MAX || head->flags || head->zero32 || head->count ||
+        head->zero || head->zero64 || (head->table != 0) != of_table)
         return wrong("a field is not valid");
-    if (begin ? !head->columns || head->column >= PARTITION_BITS ||
-                    head->columns > PARTITION_BITS - head->column
-              : head->column || head->columns)
+    struct wire_partitions run = head->partitions;
+    if (begin ? !run.count || run.first >= PARTITION_BITS || run.count > PARTITION_BITS - run.first
+              : run.first || run.count)
         return wrong("its partitions");
-    m->first = (uint16_t)head->column;
-    m->partitions = (uint16_t)head->columns;
+    m->first = (uint16_t)run.first;
+    m->partitions = (uint16_t)run.count;
     if ((begin || m->what == MIGRATION_STEP_FULL) ? bytes != 0 : bytes == 0)
         return wrong("its payload");
     if (m->what == MIGRATION_STEP_LAST && (bytes % 8 || bytes > 8 * PARTITION_BITS))

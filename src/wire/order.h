@@ -1,8 +1,7 @@
 /*
- * ORDER: the scheduler tells one member to do something. head.number is the order's id (per member,
- * rising), head.floor the lowest id that the member has not answered, head.table what is to be done (enum
- * order_what), head.view the number of the view it refers to: a member with an older view waits for the order
- * to come again. Segment 0 holds the fields of that kind of order. An order is repeated, with heartbeats and
+ * ORDER: the scheduler tells one member to do something. Its header is struct wire_order (head.h): id, floor,
+ * what is to be done, and the view it refers to. A member with an older view waits for the order to come
+ * again. Segment 0 holds the fields of that kind of order. An order is repeated, with heartbeats and
  * after a lost connection, until the member has answered by the call ORDER_DONE, which is done once. So a
  * member that lives on carries out an order once.
  *

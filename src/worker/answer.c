@@ -195,12 +195,12 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
     struct client *c = l->client;
     struct wire_head h;
     (void)conn;
-    paramo_err err = wire_head_decode(head, &h);
+    paramo_err err = wire_open(head, seg, nseg, &h);
     if (err)
         return err;
     if (h.kind == WIRE_WELCOME)
         return PARAMO_OK; /* a second copy of the first */
-    if (h.kind != WIRE_ANSWER && h.kind != WIRE_PROBE_ANSWER)
+    if (wire_messages[h.kind].class != WIRE_CLASS_ANSWER)
         return err_set(PARAMO_E_PROTOCOL, "%s from a server", wire_kind_name(h.kind));
     struct slice *p = slice_of(l, &h);
     if (!p)
@@ -211,7 +211,7 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
     link_heard(l, p, h.kind == WIRE_PROBE_ANSWER);
     if (h.kind == WIRE_ANSWER)
         on_answer(l, p, &h, seg, nseg);
-    else if (h.column == PROBE_UNKNOWN)
+    else if (h.probed.found == PROBE_UNKNOWN)
         link_again(l, p);
     client_finish(c);
     return PARAMO_OK;

@@ -46,7 +46,8 @@ struct span {
     const uint32_t *index; /* place of each key in the owner's keys; NULL: in order from `first` */
     size_t first;
     uint32_t count;
-    uint32_t column, columns; /* columns > 0: a part of one row */
+    uint32_t scan;               /* SCAN: its id */
+    struct wire_columns columns; /* count > 0: a part of one row */
     uint64_t src_bytes, dst_bytes;
 };
 

@@ -197,19 +197,21 @@ static void slice_head(const struct client *c, const struct slice *p, uint8_t ki
         .slice = chunk->split ? (uint32_t)(container_of(p, struct split, slice) - chunk->split) : 0,
         .cmd = r->cmd,
         .count = s->count,
-        .column = s->column,
         .columns = s->columns,
     };
     if (chunk->message) {
-        h.table = chunk->message->app;
+        h.app = chunk->message->app;
         h.cmd = chunk->message->head;
-        h.column = chunk->message->customer;
-        h.columns = chunk->message->flags;
+        h.to.customer = chunk->message->customer;
+        h.to.flags = chunk->message->flags;
     }
     if (kind == WIRE_PROBE) {
-        h.count = h.column = 0;
-        h.columns = r->wire_kind;
-    } else if (!chunk->message && s->columns && r->kind != REQUEST_SCAN) {
+        h.count = 0;
+        h.columns = (struct wire_columns){0};
+        h.probe.kind = r->wire_kind;
+    } else if (r->kind == REQUEST_SCAN) {
+        h.scan.id = s->scan;
+    } else if (!chunk->message && s->columns.count) {
         h.flags |= WIRE_COLUMNS;
     }
     wire_head_encode(&h, head);

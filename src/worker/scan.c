@@ -63,7 +63,7 @@ paramo_err scan_receive(struct scan_batch *b, const struct client_table *table, 
         check_sum(n ? seg[WIRE_SEG_LENS].data : NULL, n, &want);
         want *= table->value_bytes;
     }
-    if (keys != 8 * n || lens != (var ? 4 * n : 0) || vals != want || (h->column && !n))
+    if (keys != 8 * n || lens != (var ? 4 * n : 0) || vals != want || (h->batch.more && !n))
         return err_set(PARAMO_E_PROTOCOL, "a batch of %zu rows with segments of %llu, %llu and %llu bytes", n,
                        (unsigned long long)keys, (unsigned long long)lens, (unsigned long long)vals);
     paramo_err err = grow(&b->keys, &b->capacity[0], keys);
@@ -85,7 +85,7 @@ paramo_err scan_receive(struct scan_batch *b, const struct client_table *table, 
         memcpy(b->vals, seg[WIRE_SEG_VALS].data, vals);
     b->n = n;
     b->vals_bytes = vals;
-    b->more = h->column != 0;
+    b->more = h->batch.more != 0;
     return PARAMO_OK;
 }
 

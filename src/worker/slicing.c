@@ -547,8 +547,8 @@ static void chop_rows(struct client *c, struct request *r, const struct span *s,
             uint32_t columns = dim - column < per ? dim - column : per;
             uint64_t at = ((uint64_t)i * dim + column) * value, bytes = (uint64_t)columns * value;
             struct span part = span_sub(s, i, 1, at, s->src ? bytes : 0);
-            part.column = column;
-            part.columns = columns;
+            part.columns.first = column;
+            part.columns.count = columns;
             part.dst = s->dst ? s->dst + at : NULL;
             part.dst_bytes = s->dst ? bytes : 0;
             chunk_add_start(c, r, &part, owner, -1);
@@ -690,7 +690,7 @@ static void slice_everywhere(struct client *c, struct request *r)
 static void slice_scan(struct client *c, struct request *r)
 {
     struct scan_batch *b = r->batch;
-    struct span s = {.keys = &b->cursor, .count = 1, .columns = b->id};
+    struct span s = {.keys = &b->cursor, .count = 1, .scan = b->id};
     if (!b->partitions_view)
         b->partitions_view = c->partitions_view;
     if (b->partitions_view != c->partitions_view)

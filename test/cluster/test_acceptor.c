@@ -77,7 +77,8 @@ static void up(void *arg, struct van_conn *conn, const struct welcome *welcome)
     assert_int_equal(welcome->incarnation, 6);
     w.up = conn;
     van_set_user(conn, &user, &w.up_closed);
-    struct wire_head head = {.kind = WIRE_HEARTBEAT}; /* at once: nothing may be lost in the hand-over */
+    struct wire_head head = {
+        .heartbeat = {.kind = WIRE_HEARTBEAT}}; /* at once: nothing may be lost in the hand-over */
     assert_int_equal(control_message_send(conn, &head, "hello", 5), PARAMO_OK);
 }
 
@@ -279,13 +280,13 @@ static void test_unauth(void **state)
     (void)state;
     static char large[5000];
     struct van_conn *conn = unauth(0);
-    say(conn, &(struct wire_head){.kind = WIRE_CALL}, "x", 1);
+    say(conn, &(struct wire_head){.call = {.kind = WIRE_CALL}}, "x", 1);
     assert_true(unauth_closed[0]);
     conn = unauth(1);
-    say(conn, &(struct wire_head){.kind = WIRE_HELLO}, "not a hello", 11);
+    say(conn, &(struct wire_head){.plain = {.kind = WIRE_HELLO}}, "not a hello", 11);
     assert_true(unauth_closed[1]);
     conn = unauth(2);
-    say(conn, &(struct wire_head){.kind = WIRE_HELLO}, large, sizeof large);
+    say(conn, &(struct wire_head){.plain = {.kind = WIRE_HELLO}}, large, sizeof large);
     assert_true(unauth_closed[2]);
     unauth(3);
     pass(9);

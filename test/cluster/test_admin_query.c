@@ -145,9 +145,9 @@ static paramo_err impostor_frame(void *user, struct van_conn *conn, const uint8_
     struct reader body;
     (void)user;
     assert_int_equal(control_message_open(bytes, seg, nseg, &head, &body), PARAMO_OK);
-    struct wire_head answer = {.kind = WIRE_REPLY, .table = CALL_ADMIN_VIEW};
+    struct wire_head answer = {.reply = {.kind = WIRE_REPLY, .what = CALL_ADMIN_VIEW}};
     if (imp.mode == 0)
-        answer.table = CALL_KV_GET;
+        answer.reply.what = CALL_KV_GET;
     if (imp.mode == 1)
         answer.kind = WIRE_HEARTBEAT;
     if (imp.mode == 4) { /* never answers */

@@ -759,20 +759,21 @@ static void abuse(struct cluster *c, struct tnode *node, struct van *van, uint64
     struct writer w = {0};
     register_call_encode(&(struct register_call){.role = WORKER, .rank = -1, .timeout_ms = 5000, .host = "x"},
                          &w);
-    abuser_send(c, node, &(struct wire_head){.kind = WIRE_CALL, .table = CALL_REGISTER}, w.data, w.len);
+    abuser_send(c, node, &(struct wire_head){.call = {.kind = WIRE_CALL, .what = CALL_REGISTER}}, w.data,
+                w.len);
     writer_fini(&w);
     for (unsigned i = 0; i < 6; i++) {
         uint64_t r = mix64(seed * 100 + i);
         bool in_order = (r >> 16) % 16 != 0;
         abuser_number += in_order;
-        struct wire_head head = {.kind = r % 16 ? WIRE_CALL : WIRE_HEARTBEAT,
-                                 .table = (uint32_t)(r >> 8) % 14,
-                                 .number = in_order ? abuser_number : r,
-                                 .floor = (r >> 24) % 16 ? abuser_number : r >> 3};
-        if (head.table == CALL_LEAVE || head.table == CALL_SHUTDOWN)
-            head.table = CALL_POOL_NEXT; /* it may say those, and then it is over */
+        struct wire_head head = {.call = {.kind = r % 16 ? WIRE_CALL : WIRE_HEARTBEAT,
+                                          .what = (uint32_t)(r >> 8) % 14,
+                                          .number = in_order ? abuser_number : r,
+                                          .floor = (r >> 24) % 16 ? abuser_number : r >> 3}};
+        if (head.call.what == CALL_LEAVE || head.call.what == CALL_SHUTDOWN)
+            head.call.what = CALL_POOL_NEXT; /* it may say those, and then it is over */
         w = (struct writer){0};
-        switch (head.table) {
+        switch (head.call.what) {
         case CALL_TABLE_OPEN:
             table_open_encode(&(struct table_open){.name = "t", .create = true, .options = {.dim = 1}}, &w);
             break;

@@ -93,21 +93,21 @@ static void test_views(void **state)
     assert_int_equal(c->count, 0);
     assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
     assert_int_equal(fake_last(c)->head.kind, WIRE_PROBE_ANSWER);
-    assert_int_equal(fake_last(c)->head.column, PROBE_WORKING);
+    assert_int_equal(fake_last(c)->head.probed.found, PROBE_WORKING);
     fake_view(&f);
     assert_int_equal(fake_last(c)->head.kind, WIRE_ANSWER);
     assert_int_equal(fake_last(c)->head.number, 1);
     assert_int_equal(f.shard->view_deferred_bytes, 0);
     assert_true(value_of(&f, c, 2, 2) == 1);
-    probe.columns = WIRE_PUSH;
+    probe.probe.kind = WIRE_PUSH;
     assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
     assert_int_equal(fake_last(c)->head.kind, WIRE_ANSWER);
-    probe.columns = WIRE_PUSHPULL;
+    probe.probe.kind = WIRE_PUSHPULL;
     assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.column, PROBE_UNKNOWN);
+    assert_int_equal(fake_last(c)->head.probed.found, PROBE_UNKNOWN);
     probe.number = 3;
     assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.column, PROBE_UNKNOWN);
+    assert_int_equal(fake_last(c)->head.probed.found, PROBE_UNKNOWN);
     /* partitions change: what was cut by an older view is refused with the new one's number */
     f.partitions_changed = 3;
     f.foreign = 100;
@@ -201,8 +201,8 @@ static void test_refusals(void **state)
     assert_int_equal(fake_send(c, &h, &key, NULL), PARAMO_E_PROTOCOL);
     h = fake_head(&f, WIRE_PULL, 1, 3);
     h.flags = WIRE_COLUMNS;
-    h.column = 1;
-    h.columns = 1;
+    h.columns.first = 1;
+    h.columns.count = 1;
     assert_int_equal(fake_send(c, &h, &key, NULL), PARAMO_E_PROTOCOL);
     fake_disconnect(c);
     fake_fini(&f);
@@ -258,10 +258,10 @@ static void test_partial_apply(void **state)
         uint64_t n = ops[i].number;
         struct wire_head h = fake_head(&f, ops[i].kind, 1, n), probe = fake_head(&f, WIRE_PROBE, 1, n);
         probe.count = 0;
-        probe.columns = WIRE_PUSH;
+        probe.probe.kind = WIRE_PUSH;
         assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
         assert_int_equal(fake_last(c)->head.kind, WIRE_PROBE_ANSWER);
-        assert_int_equal(fake_last(c)->head.column, PROBE_UNKNOWN);
+        assert_int_equal(fake_last(c)->head.probed.found, PROBE_UNKNOWN);
         h.count = h.kind == WIRE_CLEAR ? 0 : 3;
         for (unsigned k = 0; k < 3; k++) {
             if ((k == 1) == (n % 2 != 0))
@@ -581,7 +581,7 @@ static void test_handler(void **state)
     assert_true(dispatch.seen == 5);
     assert_int_equal(c->count, 0);
     assert_int_equal(fake_send(c, &probe, NULL, NULL), PARAMO_OK);
-    assert_int_equal(fake_last(c)->head.column, PROBE_WORKING);
+    assert_int_equal(fake_last(c)->head.probed.found, PROBE_WORKING);
     assert_int_equal(shard_answer(dispatch.open[0], &(float){3}, 1, NULL), PARAMO_OK);
     assert_true(fake_last(c)->vals[0] == 3);
     size_t kept = f.shard->kept_bytes;

@@ -81,11 +81,11 @@ static void test_beat(void **state)
     struct wire_head head;
     uint64_t clock;
     chain_beat_head(1234, 9, &head);
-    assert_true(head.kind == WIRE_CHAIN_BEAT && head.view == 9);
+    assert_true(head.kind == WIRE_CHAIN_BEAT && head.chain_beat.view == 9);
     assert_int_equal(chain_beat_decode(&head, 0, &clock), PARAMO_OK);
     assert_int_equal(clock, 1234);
     assert_int_equal(chain_beat_decode(&head, 1, &clock), PARAMO_E_PROTOCOL);
-    head.number = 0;
+    head.chain_beat.clock = 0;
     assert_int_equal(chain_beat_decode(&head, 0, &clock), PARAMO_E_PROTOCOL);
 }
 

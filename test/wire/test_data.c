@@ -42,22 +42,21 @@ static void test_shapes(void **state)
     assert_int_equal(check(head(.kind = WIRE_ANSWER), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
     assert_int_equal(check(head(.kind = WIRE_HELLO), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
     /* messages: any segments, no flags */
-    assert_int_equal(check(head(.kind = WIRE_MESSAGE, .column = 7, .columns = UINT32_MAX), 3, 5, 7, 9),
-                     PARAMO_OK);
+    assert_int_equal(check(head(.kind = WIRE_MESSAGE, .to = {7, UINT32_MAX}), 3, 5, 7, 9), PARAMO_OK);
     assert_int_equal(check(head(.kind = WIRE_MESSAGE), 0, 0, 0, 0), PARAMO_OK);
     assert_int_equal(check(head(.kind = WIRE_MESSAGE, .count = 1), 8, 0, 0, 0), PARAMO_E_PROTOCOL);
     assert_int_equal(check(head(.kind = WIRE_MESSAGE, .flags = WIRE_LENS), 0, 0, 0, 0), PARAMO_E_PROTOCOL);
     /* parts of rows */
     assert_int_equal(
-        check(head(.kind = WIRE_PUSH, .flags = WIRE_COLUMNS, .count = 1, .columns = 3), 8, 0, 12, 0),
+        check(head(.kind = WIRE_PUSH, .flags = WIRE_COLUMNS, .count = 1, .columns.count = 3), 8, 0, 12, 0),
         PARAMO_OK);
     assert_int_equal(
-        check(head(.kind = WIRE_PUSH, .flags = WIRE_COLUMNS, .count = 2, .columns = 3), 16, 0, 12, 0),
+        check(head(.kind = WIRE_PUSH, .flags = WIRE_COLUMNS, .count = 2, .columns.count = 3), 16, 0, 12, 0),
         PARAMO_E_PROTOCOL);
     assert_int_equal(check(head(.kind = WIRE_PUSH, .flags = WIRE_COLUMNS, .count = 1), 8, 0, 0, 0),
                      PARAMO_E_PROTOCOL);
     assert_int_equal(
-        check(head(.kind = WIRE_PUT, .flags = WIRE_COLUMNS, .count = 1, .columns = 3), 8, 0, 12, 0),
+        check(head(.kind = WIRE_PUT, .flags = WIRE_COLUMNS, .count = 1, .columns.count = 3), 8, 0, 12, 0),
         PARAMO_E_PROTOCOL);
     /* numbers stand in the window above the floor */
     assert_int_equal(check(head(.kind = WIRE_CLEAR, .number = 5, .floor = 6), 0, 0, 0, 0), PARAMO_E_PROTOCOL);

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "wire/head.h"
+#include "wire/hello.h"
 
 static void test_bytes(void **state)
 {
@@ -24,8 +25,7 @@ static void test_bytes(void **state)
                           .slice = 0x61626364,
                           .cmd = -2,
                           .count = 0x71727374,
-                          .column = 0x01828384,
-                          .columns = 0x01929394};
+                          .columns = {0x01828384, 0x01929394}};
     static const uint8_t want[VAN_HEAD] = {
         32,   9,    0x02, 0x01, 0x06, 0x05, 0x04, 0x03, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,
         0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0x21, 0x38, 0x37, 0x36, 0x35, 0x34, 0x33, 0x32, 0x31,
@@ -65,8 +65,55 @@ static void test_refused(void **state)
     }
 }
 
+/* Each message of the table has a name, a class and a layout, and may be spoken. */
+static void test_table(void **state)
+{
+    (void)state;
+    unsigned known = 0;
+    for (unsigned kind = 0; kind < WIRE_KINDS; kind++) {
+        const struct wire_message *m = &wire_messages[kind];
+        if (!m->name)
+            continue;
+        known++;
+        assert_string_equal(wire_kind_name(kind), m->name);
+        assert_in_range(m->class, WIRE_CLASS_CONNECTION, WIRE_CLASS_CHAIN);
+        assert_in_range(m->from, WIRE_CONNECTOR, WIRE_SUCCESSOR);
+        assert_in_range(m->to, WIRE_CONNECTOR, WIRE_SUCCESSOR);
+        assert_in_range(m->layout, LAYOUT_request, LAYOUT_migration);
+        assert_in_range(m->since, 1, HELLO_VERSION_MAX);
+        assert_int_equal(m->class == WIRE_CLASS_DATA || m->class == WIRE_CLASS_FLOOR,
+                         m->from == WIRE_CLIENT && m->to == WIRE_SHARD);
+    }
+    assert_int_equal(known, 28);
+    assert_string_equal(wire_kind_name(WIRE_CHAIN_BEAT), "CHAIN_BEAT");
+    assert_string_equal(wire_kind_name(WIRE_KINDS), "unknown");
+}
+
+/* A frame is refused if it has a segment that its kind does not have. */
+static void test_segments(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < WIRE_KINDS; kind++) {
+        struct wire_head h = {.plain = {.kind = (uint8_t)kind}}, got;
+        uint8_t bytes[VAN_HEAD], data[8] = {0};
+        if (!wire_messages[kind].name)
+            continue;
+        wire_head_encode(&h, bytes);
+        for (unsigned i = 0; i < VAN_SEGS; i++) {
+            struct van_seg seg[VAN_SEGS] = {{0}};
+            assert_int_equal(wire_open(bytes, seg, i + 1, &got), PARAMO_OK);
+            seg[i] = (struct van_seg){.data = data, .len = 8};
+            bool may = wire_messages[kind].segs >> i & 1;
+            assert_int_equal(wire_open(bytes, seg, i + 1, &got), may ? PARAMO_OK : PARAMO_E_PROTOCOL);
+        }
+    }
+    assert_int_equal(wire_messages[WIRE_PULL].segs, 1 << WIRE_SEG_KEYS);
+    assert_int_equal(wire_messages[WIRE_FLOOR].segs, 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_table), cmocka_unit_test(test_segments)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,14 +66,14 @@ static paramo_err status_answer(struct reader *body, struct admin_query_result *
     return view_decode(&view, &result->view);
 }
 
-static paramo_err admin_query_answer(const struct admin_query *admin_query, const struct wire_head *head,
+static paramo_err admin_query_answer(const struct admin_query *admin_query, const struct wire_reply *head,
                                      struct reader *body, struct admin_query_result *result)
 {
     char text[CALL_TEXT_MAX];
     struct ckpt_result ckpt;
     paramo_err err;
-    if (head->table != admin_query->call)
-        return err_set(PARAMO_E_PROTOCOL, "an answer to %s", call_kind_name(head->table));
+    if (head->what != admin_query->call)
+        return err_set(PARAMO_E_PROTOCOL, "an answer to %s", call_kind_name(head->what));
     if (!head->status && admin_query->call == CALL_ADMIN_VIEW)
         return view_decode(body, &result->view);
     if (!head->status && admin_query->call == CALL_STATUS)
@@ -103,7 +103,7 @@ static paramo_err admin_query_frame(void *user, struct van_conn *conn, const uin
     if (!err && head.kind != WIRE_REPLY)
         err = err_set(PARAMO_E_PROTOCOL, "%s to an admin client", wire_kind_name(head.kind));
     if (!err)
-        err = admin_query_answer(admin_query, &head, &body, &result);
+        err = admin_query_answer(admin_query, &head.reply, &body, &result);
     admin_query_end(admin_query, err, &result);
     view_unref(result.view);
     if (result.status)
@@ -123,7 +123,7 @@ static const struct van_user admin_query_user = {.frame = admin_query_frame, .cl
 static void admin_query_up(void *arg, struct van_conn *conn, const struct welcome *welcome)
 {
     struct admin_query *admin_query = arg;
-    struct wire_head head = {.kind = WIRE_CALL, .table = admin_query->call};
+    struct wire_head head = {.call = {.kind = WIRE_CALL, .what = admin_query->call}};
     (void)welcome;
     admin_query->connector = NULL;
     admin_query->conn = conn;

@@ -137,7 +137,7 @@ static paramo_err got_view(struct member *m, struct reader *body)
     return err;
 }
 
-static paramo_err got_registered(struct member *m, const struct wire_head *head, struct reader *body)
+static paramo_err got_registered(struct member *m, const struct wire_reply *head, struct reader *body)
 {
     if (m->registered)
         return PARAMO_OK;
@@ -181,10 +181,10 @@ static paramo_err member_frame(void *user, struct van_conn *conn, const uint8_t 
     case WIRE_VIEW:
         return got_view(m, &body);
     case WIRE_REPLY:
-        return head.table == CALL_REGISTER ? got_registered(m, &head, &body)
-                                           : member_calls_reply(m, &head, &body);
+        return head.reply.what == CALL_REGISTER ? got_registered(m, &head.reply, &body)
+                                                : member_calls_reply(m, &head.reply, &body);
     case WIRE_ORDER:
-        return member_order_got(m, &head, &body);
+        return member_order_got(m, &head.order, &body);
     case WIRE_HEARTBEAT:
     case WIRE_WELCOME: /* a second copy */
         return PARAMO_OK;
@@ -401,8 +401,9 @@ static void send_heartbeat(struct member *m)
     beat.lanes = 0;
     if (m->config.progress)
         m->config.progress(m->config.arg, &beat);
-    struct wire_head head = {
-        .kind = WIRE_HEARTBEAT, .floor = member_calls_floor(m), .view = m->view ? m->view->number : 0};
+    struct wire_head head = {.heartbeat = {.kind = WIRE_HEARTBEAT,
+                                           .floor = member_calls_floor(m),
+                                           .view = m->view ? m->view->number : 0}};
     struct writer w = {0};
     heartbeat_encode(&beat, &w);
     /* AGAIN means that much is queued, which is as good a sign of life. */

@@ -48,11 +48,11 @@ uint64_t member_calls_floor(const struct member *m)
 
 void member_call_send(struct member *m, struct member_call *call)
 {
-    struct wire_head head = {.kind = WIRE_CALL,
-                             .table = call->kind,
-                             .number = call->call_number,
-                             .floor = member_calls_floor(m),
-                             .view = m->view ? m->view->number : 0};
+    struct wire_head head = {.call = {.kind = WIRE_CALL,
+                                      .what = call->kind,
+                                      .number = call->call_number,
+                                      .floor = member_calls_floor(m),
+                                      .view = m->view ? m->view->number : 0}};
     if (control_message_send(m->conn, &head, call->body.data, call->body.len) == PARAMO_OK)
         call->sent_at = lane_now(m->config.lane);
     /* else it stays unsent; the next heartbeat tries again */
@@ -177,15 +177,15 @@ static paramo_err result_decode(struct member_call *call, struct reader *body)
     }
 }
 
-paramo_err member_calls_reply(struct member *m, const struct wire_head *head, struct reader *body)
+paramo_err member_calls_reply(struct member *m, const struct wire_reply *head, struct reader *body)
 {
     struct member_call *call = m->oldest;
     while (call && call->call_number != head->number)
         call = call->newer;
     if (!call || call->min_view || call->finished)
         return PARAMO_OK; /* a repeated answer, or the answer to an abandoned call */
-    if (call->kind != head->table)
-        return err_set(PARAMO_E_PROTOCOL, "an answer to %s for a call of %s", call_kind_name(head->table),
+    if (call->kind != head->what)
+        return err_set(PARAMO_E_PROTOCOL, "an answer to %s for a call of %s", call_kind_name(head->what),
                        call_kind_name(call->kind));
     paramo_err status = err_from_wire(head->status), err;
     if (status) {

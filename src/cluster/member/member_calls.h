@@ -18,7 +18,7 @@ void member_call_send(struct member *m, struct member_call *call);
 void member_calls_resend(struct member *m, uint64_t overdue);
 /* The connection is lost: all calls count as not sent. */
 void member_calls_unsend(struct member *m);
-MUST_USE paramo_err member_calls_reply(struct member *m, const struct wire_head *head, struct reader *body);
+MUST_USE paramo_err member_calls_reply(struct member *m, const struct wire_reply *head, struct reader *body);
 /* A view has come: calls that waited for it end. */
 void member_calls_viewed(struct member *m);
 /* Ends every call but LEAVE (with_leave: that one too, as done) with this thread's message. */

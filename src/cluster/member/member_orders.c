@@ -119,9 +119,9 @@ static void raise_floor(struct member *m, uint64_t floor)
     m->orders_floor = floor;
 }
 
-paramo_err member_order_got(struct member *m, const struct wire_head *head, struct reader *body)
+paramo_err member_order_got(struct member *m, const struct wire_order *head, struct reader *body)
 {
-    uint64_t id = head->number, bit = UINT64_C(1) << (id % ORDERS_WINDOW);
+    uint64_t id = head->id, bit = UINT64_C(1) << (id % ORDERS_WINDOW);
     if (!id || head->floor > id || id - head->floor >= ORDERS_WINDOW)
         return err_set(PARAMO_E_PROTOCOL, "order %" PRIu64 " is too far from the floor %" PRIu64, id,
                        head->floor);
@@ -138,7 +138,7 @@ paramo_err member_order_got(struct member *m, const struct wire_head *head, stru
     *order = (struct member_order){.next = m->orders, .member = m, .id = id};
     m->orders = order;
     if (m->config.on_order)
-        m->config.on_order(m->config.arg, id, head->table, body);
+        m->config.on_order(m->config.arg, id, head->what, body);
     else
         member_order_done(m, id, err_set(PARAMO_E_UNSUPPORTED, "this node takes no orders"), NULL);
     return PARAMO_OK;

@@ -8,7 +8,7 @@
 #include "cluster/member/member.h"
 #include "wire/head.h"
 
-MUST_USE paramo_err member_order_got(struct member *m, const struct wire_head *head, struct reader *body);
+MUST_USE paramo_err member_order_got(struct member *m, const struct wire_order *head, struct reader *body);
 /* Sends the answers that had to wait for room among the calls. */
 void member_orders_answer(struct member *m);
 /* After the calls have ended. */

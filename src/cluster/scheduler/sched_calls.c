@@ -221,11 +221,11 @@ void sched_calls_drop(struct sched_node *node, bool keep_answered)
         }
 }
 
-paramo_err sched_calls_received(struct sched_node *node, const struct wire_head *head, struct reader *body,
+paramo_err sched_calls_received(struct sched_node *node, const struct wire_call *head, struct reader *body,
                                 void (*handle)(struct sched_call *call, struct reader *body))
 {
     if (node->info.id == 0 || head->number == 0)
-        return err_set(PARAMO_E_PROTOCOL, "%s before the node has its place", call_kind_name(head->table));
+        return err_set(PARAMO_E_PROTOCOL, "%s before the node has its place", call_kind_name(head->what));
     if (head->floor > head->number || head->number - head->floor >= CALL_WINDOW)
         return err_set(PARAMO_E_PROTOCOL, "call %" PRIu64 " is too far from the floor %" PRIu64, head->number,
                        head->floor);
@@ -235,7 +235,7 @@ paramo_err sched_calls_received(struct sched_node *node, const struct wire_head 
     struct sched_call **place = &node->calls.kept[head->number % CALL_WINDOW];
     if (*place && (*place)->number != head->number)
         return PARAMO_OK; /* an old copy that overtook: beyond what this side keeps; it will be sent again */
-    if (*place && MUTANT(call_done_twice) && (*place)->answered && head->table == CALL_KV_ADD) {
+    if (*place && MUTANT(call_done_twice) && (*place)->answered && head->what == CALL_KV_ADD) {
         call_free(*place);
         *place = NULL;
     }
@@ -250,7 +250,7 @@ paramo_err sched_calls_received(struct sched_node *node, const struct wire_head 
     *place = call;
     call->node = node;
     call->number = head->number;
-    call->kind = head->table;
+    call->kind = head->what;
     handle(call, body);
     return PARAMO_OK;
 }

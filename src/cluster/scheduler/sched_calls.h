@@ -65,7 +65,7 @@ void sched_call_defer(struct sched_call *call, struct sched_call_queue *queue, u
                       void (*timed_out)(struct sched_call *call));
 
 /* handle: for a call that is new. It answers or defers it. */
-MUST_USE paramo_err sched_calls_received(struct sched_node *node, const struct wire_head *head,
+MUST_USE paramo_err sched_calls_received(struct sched_node *node, const struct wire_call *call,
                                          struct reader *body,
                                          void (*handle)(struct sched_call *call, struct reader *body));
 MUST_USE paramo_err sched_calls_floor(struct sched_node *node, uint64_t floor);

@@ -803,7 +803,7 @@ void sched_ckpt_call(struct sched_call *call, struct reader *body)
         sched_call_defer(call, &s->ckpts.calls, m.timeout_ms + 1000, call_timed_out);
 }
 
-paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct wire_head *head, struct reader *body)
+paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct wire_call *head, struct reader *body)
 {
     struct scheduler *s = peer->sched;
     struct ckpt_order m;
@@ -816,16 +816,16 @@ paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct wire_hea
         err = lane_timer_arm(s->config.lane, &peer->timer,
                              lane_now(s->config.lane) + (m.timeout_ms + 10000) * ENV_MS);
     if (!err)
-        err = begin(s, &m, (struct how){.load = head->table == CALL_CKPT_LOAD, .asked = true});
+        err = begin(s, &m, (struct how){.load = head->what == CALL_CKPT_LOAD, .asked = true});
     if (err) {
         struct writer w = {0};
         call_text_encode(err_text(), &w);
-        if (sched_peer_reply(peer, head->table, head->number, err, &w))
+        if (sched_peer_reply(peer, head->what, head->number, err, &w))
             log_debug("scheduler: an answer to CKPT was not sent: %s", err_text());
         writer_fini(&w);
         return PARAMO_OK;
     }
-    peer->ckpt_call = head->table;
+    peer->ckpt_call = head->what;
     peer->ckpt_number = head->number;
     return PARAMO_OK;
 }

@@ -36,7 +36,7 @@ struct sched_ckpts {
 };
 
 void sched_ckpt_call(struct sched_call *call, struct reader *body);
-MUST_USE paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct wire_head *head,
+MUST_USE paramo_err sched_ckpt_admin_query(struct sched_peer *peer, const struct wire_call *call,
                                            struct reader *body);
 /* The job is complete: begins to load what it starts with, and starts the clock of --checkpoint-every. */
 MUST_USE paramo_err sched_ckpt_begin(struct scheduler *s);

@@ -37,7 +37,8 @@ static void note_progress(struct sched_node *node, const struct heartbeat *beat)
 
 /* Answers, and repeats what the node should have heard by now: a van loses nothing, but a full queue may
  * have. */
-static paramo_err got_heartbeat(struct sched_peer *peer, const struct wire_head *head, struct reader *body)
+static paramo_err got_heartbeat(struct sched_peer *peer, const struct wire_heartbeat *head,
+                                struct reader *body)
 {
     struct scheduler *s = peer->sched;
     struct sched_node *node = peer->node;
@@ -49,7 +50,7 @@ static paramo_err got_heartbeat(struct sched_peer *peer, const struct wire_head 
     if (err)
         return err;
     note_progress(node, &beat);
-    struct wire_head answer = {.kind = WIRE_HEARTBEAT, .view = sched_view_announced(s)};
+    struct wire_head answer = {.heartbeat = {.kind = WIRE_HEARTBEAT, .view = sched_view_announced(s)}};
     if (sched_peer_send(peer, &answer, NULL, 0))
         return PARAMO_OK; /* the queue is full: the node will hear from us by what is in it */
     uint64_t now = lane_now(s->config.lane);
@@ -133,26 +134,26 @@ static paramo_err peer_frame(void *user, struct van_conn *conn, const uint8_t by
     if (peer->node)
         peer->node->heard_at = lane_now(peer->sched->config.lane);
     if (head.kind == WIRE_HEARTBEAT)
-        return got_heartbeat(peer, &head, &body);
+        return got_heartbeat(peer, &head.heartbeat, &body);
     if (head.kind == WIRE_HELLO)
         return PARAMO_OK; /* a second copy of the first */
     if (head.kind != WIRE_CALL)
         return err_set(PARAMO_E_PROTOCOL, "%s to a scheduler", wire_kind_name(head.kind));
-    if (head.table == CALL_REGISTER) {
-        sched_roster_register(peer->sched, peer, head.view, &body);
+    if (head.call.what == CALL_REGISTER) {
+        sched_roster_register(peer->sched, peer, head.call.view, &body);
         return PARAMO_OK;
     }
-    if (head.table == CALL_ADMIN_VIEW)
-        return sched_view_admin_query(peer, &head, &body);
-    if (!peer->node && head.table == CALL_STATUS)
-        return sched_status_admin_query(peer, &head, &body);
-    if (!peer->node && (head.table == CALL_CKPT_SAVE || head.table == CALL_CKPT_LOAD))
-        return sched_ckpt_admin_query(peer, &head, &body);
-    if (!peer->node && head.table == CALL_DRAIN)
-        return sched_migrations_drain_query(peer, &head, &body);
+    if (head.call.what == CALL_ADMIN_VIEW)
+        return sched_view_admin_query(peer, &head.call, &body);
+    if (!peer->node && head.call.what == CALL_STATUS)
+        return sched_status_admin_query(peer, &head.call, &body);
+    if (!peer->node && (head.call.what == CALL_CKPT_SAVE || head.call.what == CALL_CKPT_LOAD))
+        return sched_ckpt_admin_query(peer, &head.call, &body);
+    if (!peer->node && head.call.what == CALL_DRAIN)
+        return sched_migrations_drain_query(peer, &head.call, &body);
     if (!peer->node)
-        return err_set(PARAMO_E_PROTOCOL, "%s before REGISTER", call_kind_name(head.table));
-    return sched_calls_received(peer->node, &head, &body, call_handle);
+        return err_set(PARAMO_E_PROTOCOL, "%s before REGISTER", call_kind_name(head.call.what));
+    return sched_calls_received(peer->node, &head.call, &body, call_handle);
 }
 
 static void peer_writable(void *user, struct van_conn *conn)

@@ -19,7 +19,7 @@ void sched_end_send(struct sched_node *node, paramo_err status, const char *text
 {
     if (!node->peer)
         return;
-    struct wire_head head = {.kind = WIRE_END};
+    struct wire_head head = {.plain = {.kind = WIRE_END}};
     struct writer w = {0};
     end_encode(status, text, &w);
     paramo_err err = control_message_send_written(node->peer->conn, &head, &w);

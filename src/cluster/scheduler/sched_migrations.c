@@ -264,7 +264,7 @@ static void admin_query_answer(struct sched_peer *peer, uint64_t number, paramo_
         log_debug("scheduler: an answer to DRAIN was not sent: %s", err_text());
 }
 
-paramo_err sched_migrations_drain_query(struct sched_peer *peer, const struct wire_head *head,
+paramo_err sched_migrations_drain_query(struct sched_peer *peer, const struct wire_call *head,
                                         struct reader *body)
 {
     struct scheduler *s = peer->sched;

@@ -54,7 +54,7 @@ void sched_migrations_table(struct scheduler *s, unsigned replicas);
 /* CALL_DRAIN of a server: its partitions go to others, then it is told to leave. */
 void sched_migrations_drain_call(struct sched_call *call, struct reader *body);
 /* The same of an admin client. */
-MUST_USE paramo_err sched_migrations_drain_query(struct sched_peer *peer, const struct wire_head *head,
+MUST_USE paramo_err sched_migrations_drain_query(struct sched_peer *peer, const struct wire_call *call,
                                                  struct reader *body);
 /* Everything up to this save is durable: admin clients that waited for it are answered. */
 void sched_migrations_drain_saved(struct scheduler *s, uint64_t save);

@@ -31,11 +31,11 @@ void sched_orders_send(struct sched_node *node, uint64_t overdue)
     if (!node->peer || s->state != SCHED_RUNNING)
         return;
     for (struct sched_order *order = node->orders.first; order; order = order->next) {
-        struct wire_head head = {.kind = WIRE_ORDER,
-                                 .table = order->what,
-                                 .number = order->id,
-                                 .floor = node->orders.first->id,
-                                 .view = order->view};
+        struct wire_head head = {.order = {.kind = WIRE_ORDER,
+                                           .what = order->what,
+                                           .id = order->id,
+                                           .floor = node->orders.first->id,
+                                           .view = order->view}};
         if (order->view > sched_view_announced(s) || (order->sent_at && now - order->sent_at < overdue))
             continue; /* it follows the view that it may speak of */
         if (control_message_send_shared(node->peer->conn, &head, order->fields))

@@ -37,7 +37,8 @@ paramo_err sched_peer_send(struct sched_peer *peer, const struct wire_head *head
 paramo_err sched_peer_reply(struct sched_peer *peer, uint32_t kind, uint64_t number, paramo_err status,
                             const struct writer *body)
 {
-    struct wire_head head = {.kind = WIRE_REPLY, .table = kind, .number = number, .status = (uint16_t)status};
+    struct wire_head head = {
+        .reply = {.kind = WIRE_REPLY, .status = (uint16_t)status, .what = kind, .number = number}};
     return sched_peer_send(peer, &head, body->data, body->len);
 }
 

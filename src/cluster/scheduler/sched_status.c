@@ -165,14 +165,15 @@ static struct control_message_body *status_build(const struct scheduler *s)
 
 static void answer(struct sched_peer *peer, struct control_message_body *body)
 {
-    struct wire_head head = {.kind = WIRE_REPLY, .table = CALL_STATUS, .number = peer->status_number};
+    struct wire_head head = {
+        .reply = {.kind = WIRE_REPLY, .what = CALL_STATUS, .number = peer->status_number}};
     struct writer w = {0};
     paramo_err err;
     peer->status_waits = false;
     if (body) {
         err = control_message_send_shared(peer->conn, &head, body);
     } else {
-        head.status = PARAMO_E_MEMORY;
+        head.reply.status = PARAMO_E_MEMORY;
         call_text_encode("the scheduler has no memory for an answer", &w);
         err = control_message_send_written(peer->conn, &head, &w);
     }
@@ -201,7 +202,7 @@ static void time_is_up(struct lane_timer *timer)
     answer_all(container_of(timer, struct scheduler, status.timer));
 }
 
-paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_head *head,
+paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_call *head,
                                     const struct reader *body)
 {
     struct scheduler *s = peer->sched;

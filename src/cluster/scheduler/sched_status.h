@@ -30,7 +30,7 @@ struct sched_status {
 };
 
 /* An admin client asks for the status: AGAIN while there is no view; else it is answered within 1 s. */
-MUST_USE paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_head *head,
+MUST_USE paramo_err sched_status_admin_query(struct sched_peer *peer, const struct wire_call *call,
                                              const struct reader *body);
 /* Has a drained server sent its last report? Else it is asked, and sched_migrations_check follows. */
 bool sched_status_goodbye(struct sched_node *node);

@@ -57,26 +57,27 @@ void sched_view_send(struct sched_node *node)
     if (!node->peer || !s->view.body || s->view.announced < node->since ||
         (s->view.changed && !s->config.store))
         return; /* a change that is not announced yet reaches all nodes at once */
-    struct wire_head head = {.kind = WIRE_VIEW, .view = s->view.announced};
+    struct wire_head head = {.plain = {.kind = WIRE_VIEW, .view = s->view.announced}};
     paramo_err err = control_message_send_shared(node->peer->conn, &head, s->view.body);
     node->view_due = err != PARAMO_OK; /* writable() or a heartbeat sends it */
     node->view_sent_at = lane_now(s->config.lane);
 }
 
-paramo_err sched_view_admin_query(struct sched_peer *peer, const struct wire_head *head,
+paramo_err sched_view_admin_query(struct sched_peer *peer, const struct wire_call *head,
                                   const struct reader *body)
 {
     struct scheduler *s = peer->sched;
     paramo_err err = call_body_end(body, "ADMIN_VIEW");
     if (err)
         return err;
-    struct wire_head answer = {.kind = WIRE_REPLY, .table = CALL_ADMIN_VIEW, .number = head->number};
+    struct wire_head answer = {
+        .reply = {.kind = WIRE_REPLY, .what = CALL_ADMIN_VIEW, .number = head->number}};
     if (s->view.body) {
-        answer.view = s->view.announced;
+        answer.reply.view = s->view.announced;
         err = control_message_send_shared(peer->conn, &answer, s->view.body);
     } else {
         struct writer w = {0};
-        answer.status = PARAMO_E_AGAIN;
+        answer.reply.status = PARAMO_E_AGAIN;
         call_text_encode("the job is not complete yet: it has no ring", &w);
         err = control_message_send_written(peer->conn, &answer, &w);
     }

@@ -54,7 +54,7 @@ void sched_view_announce(struct scheduler *s, struct control_message_body *view,
  * claim never brings numbers near their end. */
 MUST_USE paramo_err sched_view_above(struct scheduler *s, uint64_t number);
 /* An admin client asks: the view as last announced, or AGAIN while there is none. */
-MUST_USE paramo_err sched_view_admin_query(struct sched_peer *peer, const struct wire_head *head,
+MUST_USE paramo_err sched_view_admin_query(struct sched_peer *peer, const struct wire_call *call,
                                            const struct reader *body);
 MUST_USE paramo_err sched_view_restore(struct scheduler *s, struct reader *record);
 void sched_view_fini(struct scheduler *s);

@@ -182,7 +182,7 @@ void acceptor_set_job(struct acceptor *acceptor, uint64_t job)
 paramo_err acceptor_welcome(struct van_conn *conn, uint64_t job, uint64_t incarnation)
 {
     struct welcome welcome = {.version = HELLO_VERSION_MAX, .job = job, .incarnation = incarnation};
-    struct wire_head head = {.kind = WIRE_WELCOME};
+    struct wire_head head = {.plain = {.kind = WIRE_WELCOME}};
     struct writer w = {0};
     welcome_encode(&welcome, &w);
     return control_message_send_written(conn, &head, &w);
@@ -190,7 +190,7 @@ paramo_err acceptor_welcome(struct van_conn *conn, uint64_t job, uint64_t incarn
 
 void acceptor_reject(struct van_conn *conn, paramo_err code, const char *text)
 {
-    struct wire_head head = {.kind = WIRE_REJECT};
+    struct wire_head head = {.plain = {.kind = WIRE_REJECT}};
     struct writer w = {0};
     reject_encode(code, text, &w);
     /* If this cannot be sent, the peer only learns that the connection was closed. */

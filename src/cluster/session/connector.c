@@ -111,7 +111,7 @@ paramo_err connector_start(const struct connector_config *config, struct connect
         err = van_connect(config->van, config->lane, connector->address, &connector_user, connector,
                           &connector->conn);
     if (!err) {
-        struct wire_head head = {.kind = WIRE_HELLO};
+        struct wire_head head = {.plain = {.kind = WIRE_HELLO}};
         struct writer w = {0};
         hello_encode(&connector->config.hello, &w);
         err = control_message_send_written(connector->conn, &head, &w);

@@ -102,7 +102,7 @@ paramo_err control_message_send_shared(struct van_conn *conn, const struct wire_
 paramo_err control_message_open(const uint8_t bytes[VAN_HEAD], const struct van_seg *seg, unsigned nseg,
                                 struct wire_head *head, struct reader *body)
 {
-    paramo_err err = wire_head_decode(bytes, head);
+    paramo_err err = wire_open(bytes, seg, nseg, head);
     if (err)
         return err;
     if (nseg > 1)

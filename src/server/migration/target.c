@@ -550,10 +550,11 @@ paramo_err migration_target_frame(struct chain_source *source, const struct wire
         is_migration ? migration_decode(head, seg, nseg, &migration) : chain_decode(head, seg, nseg, &change);
     if (err)
         return err;
-    uint64_t seq = head->ts;
+    uint64_t seq = is_migration ? migration.seq : change.seq;
+    uint64_t number = is_migration ? migration.view : change.view;
     if (seq <= source->received)
         return PARAMO_OK;
-    if (seq == source->received + 1 && s->view && s->self >= 0 && head->view <= s->view->number &&
+    if (seq == source->received + 1 && s->view && s->self >= 0 && number <= s->view->number &&
         !records_pending(s->chain))
         err = is_migration ? on_migration(source, &migration, &done)
                            : on_change(source, &change, seg, nseg, &done);

@@ -426,7 +426,7 @@ static paramo_err on_forget(struct chain_source *source, const struct chain_mess
 
 static paramo_err refuse_view(struct chain_source *source)
 {
-    struct wire_head refused = {.kind = WIRE_CHAIN_REFUSED, .view = source->shard->view->number};
+    struct wire_head refused = {.plain = {.kind = WIRE_CHAIN_REFUSED, .view = source->shard->view->number}};
     return control_message_send(source->conn, &refused, NULL, 0);
 }
 
@@ -460,7 +460,7 @@ static paramo_err beat(struct chain_source *source, const struct wire_head *head
     paramo_err err = chain_beat_decode(head, nseg, &clock);
     if (err)
         return err;
-    if (s->view && head->view < s->chain_changed)
+    if (s->view && head->chain_beat.view < s->chain_changed)
         return refuse_view(source);
     if (clock > source->beat_clock)
         source->beat_clock = clock;
@@ -477,7 +477,7 @@ static paramo_err source_frame(void *user, struct van_conn *conn, const uint8_t 
     struct chain_source *source = user;
     struct wire_head head;
     (void)conn;
-    paramo_err err = wire_head_decode(bytes, &head);
+    paramo_err err = wire_open(bytes, seg, nseg, &head);
     if (!err && head.kind == WIRE_HELLO)
         return PARAMO_OK; /* a second copy of the first */
     if (!err && head.kind == WIRE_CHAIN_BEAT)

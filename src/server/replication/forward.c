@@ -263,13 +263,13 @@ static paramo_err stream_frame(void *user, struct van_conn *conn, const uint8_t 
     struct wire_head head;
     struct chain_ack ack;
     (void)conn;
-    paramo_err err = wire_head_decode(bytes, &head);
+    paramo_err err = wire_open(bytes, seg, nseg, &head);
     if (err || head.kind == WIRE_WELCOME)
         return err;
     if (head.kind ==
         WIRE_CHAIN_REFUSED) { /* not an ACK: the lease ends, and requests wait until we have that view, too */
-        if (head.view > st->mended && head.view > st->lacked)
-            st->lacked = head.view;
+        if (head.plain.view > st->mended && head.plain.view > st->lacked)
+            st->lacked = head.plain.view;
         stream_send(st);
         return PARAMO_OK;
     }

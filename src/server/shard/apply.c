@@ -91,7 +91,7 @@ static paramo_err check_vals(const struct shard_table *t, const struct wire_head
         return err_set(PARAMO_E_PROTOCOL, "%s to table %s with lens", what, t->name);
     uint64_t row = t->row_values;
     if (h->flags & WIRE_COLUMNS)
-        row = h->columns;
+        row = h->columns.count;
     else if (h->kind == WIRE_PUT && (h->flags & WIRE_STATE))
         row += t->state_values;
     return check_len(t, what, vals, h->count * row * t->value_bytes);
@@ -101,10 +101,10 @@ static paramo_err check_columns(const struct shard_table *t, const struct wire_h
 {
     if (!(h->flags & WIRE_COLUMNS))
         return PARAMO_OK;
-    if (!t->row_values || !table_options_cuttable(&t->options) || h->column >= t->row_values ||
-        h->columns > t->row_values - h->column)
-        return err_set(PARAMO_E_PROTOCOL, "columns %u to %" PRIu64 " of table %s", h->column,
-                       (uint64_t)h->column + h->columns, t->name);
+    if (!t->row_values || !table_options_cuttable(&t->options) || h->columns.first >= t->row_values ||
+        h->columns.count > t->row_values - h->columns.first)
+        return err_set(PARAMO_E_PROTOCOL, "columns %u to %" PRIu64 " of table %s", h->columns.first,
+                       (uint64_t)h->columns.first + h->columns.count, t->name);
     return PARAMO_OK;
 }
 
@@ -190,7 +190,7 @@ static paramo_err pull_var(struct shard *s, struct shard_table *t, const struct 
         table_var_pull(t->table, keys, n, (uint8_t *)r->buffer + lens_bytes);
         reply_seg(r, WIRE_SEG_LENS, 0, 4 * n);
         reply_seg(r, WIRE_SEG_VALS, lens_bytes, total * t->value_bytes);
-        reply_finish(r, h, true, h->count, 0);
+        reply_finish(r, h, true, h->count, false);
     }
     bufpool_put(&s->pool, lens, lens_bytes);
     return err;
@@ -200,17 +200,18 @@ static paramo_err pull_fixed(struct shard *s, struct shard_table *t, const struc
                              const uint64_t *keys, const struct rowcache_list *known, struct reply **reply)
 {
     bool columns = h->flags & WIRE_COLUMNS, create = h->flags & WIRE_CREATE;
-    size_t bytes = (size_t)h->count * (columns ? h->columns : t->row_values) * t->value_bytes;
+    size_t bytes = (size_t)h->count * (columns ? h->columns.count : t->row_values) * t->value_bytes;
     paramo_err err = reply_make(s, bytes, reply);
     if (err)
         return err;
     struct reply *r = *reply;
     const void *span =
-        bytes >= LEND_MIN ? table_span(t->table, keys, h->count, columns ? h->column : 0) : NULL;
+        bytes >= LEND_MIN ? table_span(t->table, keys, h->count, columns ? h->columns.first : 0) : NULL;
     if (span)
         reply_lend(r, WIRE_SEG_VALS, span, bytes);
     else
-        err = columns ? table_pull_columns(t->table, keys[0], h->column, h->columns, r->buffer, create)
+        err = columns ? table_pull_columns(t->table, keys[0], h->columns.first, h->columns.count, r->buffer,
+                                           create)
                       : pull_rows(t, keys, h->count, known, r->buffer, create);
     if (err) {
         reply_free(r);
@@ -218,7 +219,7 @@ static paramo_err pull_fixed(struct shard *s, struct shard_table *t, const struc
     }
     if (!span)
         reply_seg(r, WIRE_SEG_VALS, 0, bytes);
-    reply_finish(r, h, false, h->count, 0);
+    reply_finish(r, h, false, h->count, false);
     return PARAMO_OK;
 }
 
@@ -249,7 +250,7 @@ static void stat(struct peer *peer, struct shard_table *t, const struct wire_hea
         return;
     data_stat_encode(&answer, r->buffer);
     reply_seg(r, WIRE_SEG_BODY, 0, DATA_STAT_BYTES);
-    reply_send(peer, r, h, false, 0, 0);
+    reply_send(peer, r, h, false, 0, false);
 }
 
 /* ---- changing ---- */
@@ -268,7 +269,8 @@ paramo_err apply_change(struct shard_table *t, const struct wire_head *h, const 
         if (var)
             return table_var_push(table, keys, n, seg[WIRE_SEG_VALS].data, seg[WIRE_SEG_LENS].data);
         if (h->flags & WIRE_COLUMNS)
-            return table_push_columns(table, keys[0], h->column, h->columns, seg[WIRE_SEG_VALS].data);
+            return table_push_columns(table, keys[0], h->columns.first, h->columns.count,
+                                      seg[WIRE_SEG_VALS].data);
         return push_rows(t, keys, n, known, seg[WIRE_SEG_VALS].data);
     case WIRE_PUT:
         if (var)

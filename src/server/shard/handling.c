@@ -321,7 +321,7 @@ static struct shard_request *request_make(struct peer *peer, struct shard_table 
         .to = s->config.node,
         .sender = peer->sender->id.node,
         .customer = peer->sender->id.customer,
-        .app = t ? peer->sender->id.app : h->table,
+        .app = t ? peer->sender->id.app : h->app,
         .ts = h->ts,
         .cmd = h->cmd,
         .keys = at[WIRE_SEG_KEYS].data,
@@ -338,8 +338,8 @@ static struct shard_request *request_make(struct peer *peer, struct shard_table 
         info->push = h->kind != WIRE_PULL;
         info->pull = h->kind != WIRE_PUSH;
     } else {
-        info->for_customer = h->column;
-        info->flags = h->columns;
+        info->for_customer = h->to.customer;
+        info->flags = h->to.flags;
     }
     q->next = s->handling;
     if (s->handling)

@@ -18,7 +18,7 @@ static size_t row_bytes(const struct shard_table *t, const struct wire_head *h)
     if (h->kind == WIRE_DELETE || t->options.kind == PARAMO_TABLE_VAR)
         return 0;
     if (h->flags & WIRE_COLUMNS)
-        return h->columns * (size_t)t->value_bytes;
+        return h->columns.count * (size_t)t->value_bytes;
     return (t->row_values + (h->kind == WIRE_PUT && (h->flags & WIRE_STATE) ? t->state_values : 0)) *
            (size_t)t->value_bytes;
 }

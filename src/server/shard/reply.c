@@ -183,9 +183,9 @@ void reply_moved(struct peer *peer, const struct wire_head *request)
     reply_status(peer, request, PARAMO_E_MOVED, NULL);
 }
 
-void reply_probe(struct peer *peer, const struct wire_head *request, uint32_t what)
+void reply_probe(struct peer *peer, const struct wire_head *request, enum probe_found what)
 {
-    struct wire_head head = {.kind = WIRE_PROBE_ANSWER, .column = what};
+    struct wire_head head = {.kind = WIRE_PROBE_ANSWER, .probed = {.found = what}};
     struct reply *r = reply_plain(peer->shard, request, &head, NULL);
     if (r)
         reply_leave(peer, r);
@@ -220,18 +220,19 @@ struct reply *reply_begin(struct peer *peer, const struct wire_head *request, si
     return r;
 }
 
-void reply_finish(struct reply *r, const struct wire_head *request, bool lens, uint32_t count,
-                  uint32_t column)
+void reply_finish(struct reply *r, const struct wire_head *request, bool lens, uint32_t count, bool more)
 {
-    struct wire_head head = {
-        .flags = lens ? WIRE_LENS : 0, .view = r->shard->view->number, .count = count, .column = column};
+    struct wire_head head = {.flags = lens ? WIRE_LENS : 0,
+                             .view = r->shard->view->number,
+                             .count = count,
+                             .batch = {.more = more}};
     reply_head(r, request, &head);
 }
 
 void reply_send(struct peer *peer, struct reply *r, const struct wire_head *request, bool lens,
-                uint32_t count, uint32_t column)
+                uint32_t count, bool more)
 {
-    reply_finish(r, request, lens, count, column);
+    reply_finish(r, request, lens, count, more);
     reply_leave(peer, r);
 }
 

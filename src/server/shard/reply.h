@@ -12,7 +12,7 @@
 /* Answers head with a status; text only for errors. */
 void reply_status(struct peer *peer, const struct wire_head *head, paramo_err status, const char *text);
 void reply_moved(struct peer *peer, const struct wire_head *head);
-void reply_probe(struct peer *peer, const struct wire_head *head, uint32_t what);
+void reply_probe(struct peer *peer, const struct wire_head *head, enum probe_found what);
 /* An unfinished reply with room for the bytes in its buffer; on an error there is none. */
 MUST_USE paramo_err reply_make(struct shard *s, size_t bytes, struct reply **reply);
 /* The same; NULL: the error has been answered. */
@@ -21,13 +21,12 @@ void reply_seg(struct reply *reply, unsigned seg, size_t offset, size_t bytes);
 /* Segment seg, the last, lies in memory that may change after reply_send; the buffer has room for it. */
 void reply_lend(struct reply *reply, unsigned seg, const void *data, size_t bytes);
 void reply_send(struct peer *peer, struct reply *reply, const struct wire_head *head, bool lens,
-                uint32_t count, uint32_t column);
+                uint32_t count, bool more);
 /* A finished reply with a status; NULL: no memory, as if the answer was lost. */
 struct reply *reply_of_status(struct shard *s, const struct wire_head *head, paramo_err status,
                               const char *text);
-/* Completes the head of a reply with values. */
-void reply_finish(struct reply *reply, const struct wire_head *head, bool lens, uint32_t count,
-                  uint32_t column);
+/* Completes the head of a reply with values. more: the scan has rows left. */
+void reply_finish(struct reply *reply, const struct wire_head *head, bool lens, uint32_t count, bool more);
 /* Copies what the reply lends: it can be kept while the memory changes. */
 void reply_own(struct reply *reply);
 /* Sends a finished reply, or puts it behind those that the van cannot take now. */

@@ -55,7 +55,7 @@ void scanning_forget(struct shard *s, const struct sender *sender)
 static struct session *session_find(struct shard *s, const struct sender *sender, const struct wire_head *h)
 {
     for (struct session *x = s->sessions; x; x = x->next) {
-        if (sender_id_equal(&x->sender, &sender->id) && x->id == h->columns && x->table == h->table)
+        if (sender_id_equal(&x->sender, &sender->id) && x->id == h->scan.id && x->table == h->table)
             return x;
     }
     return NULL;
@@ -80,7 +80,7 @@ static struct session *session_get(struct shard *s, const struct sender *sender,
         if (!x)
             return NULL;
         x->sender = sender->id;
-        x->id = h->columns;
+        x->id = h->scan.id;
         x->table = h->table;
         x->next = s->sessions;
         s->sessions = x;

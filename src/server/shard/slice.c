@@ -235,7 +235,7 @@ static void probe(struct peer *peer, const struct wire_head *h)
     /* The answer of a pushpull is not kept: when the client sends it again, it is read again. The slice may
      * also be cut by a newer view, with partitions of which nothing is known here yet. */
     bool known = s->view && h->view <= s->view->number;
-    if (known && (state == DEDUP_DONE || MUTANT(probe_answers_done)) && h->columns != WIRE_PUSHPULL)
+    if (known && (state == DEDUP_DONE || MUTANT(probe_answers_done)) && h->probe.kind != WIRE_PUSHPULL)
         reply_status(peer, h, PARAMO_OK, NULL);
     else
         reply_probe(peer, h, PROBE_UNKNOWN);
@@ -276,10 +276,10 @@ static paramo_err on_frame(void *user, struct van_conn *conn, const uint8_t head
     struct shard *s = peer->shard;
     struct wire_head h;
     (void)conn;
-    paramo_err err = wire_head_decode(head, &h);
+    paramo_err err = wire_open(head, seg, nseg, &h);
     if (!err && h.kind == WIRE_HELLO)
         return PARAMO_OK; /* a second copy of the first */
-    if (!err && (h.kind == WIRE_BYE || h.kind == WIRE_FLOOR)) {
+    if (!err && wire_messages[h.kind].class == WIRE_CLASS_FLOOR) {
         floor_message(peer, &h);
         return PARAMO_OK;
     }
