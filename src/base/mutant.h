@@ -100,6 +100,7 @@
     X(migration_without_window, "records go with partitions as floors only")                                         \
     X(pause_after_abort, "an owner that aborted a migration pauses for it, without what was to be sent")     \
     X(records_before_commit, "a member takes the owner's records before the migration is committed")           \
+    X(load_before_lease_ends, "a load does not wait for the end of a dead owner's lease")                  \
     X(lease_of_next_only, "an owner reads by the lease of the next member alone, not by all of its chain's") \
     X(target_without_lease, "an owner that paused reads on although the migration's target is silent")         \
     X(replica_counted_early, "a target says that it is full when it has begun")                           \

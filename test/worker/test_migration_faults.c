@@ -4,6 +4,8 @@
 #include "server/migration/target.h"
 #include "server/replication/chain_impl.h"
 #include "server/replication/forward.h"
+#include "server/snapshot/loading.h"
+#include "server/snapshot/saving.h"
 #include "unit.h"
 
 #include <stdlib.h>
@@ -332,6 +334,57 @@ static void a_source_and_its_follower_read_by_the_target_s_lease(void **state)
     view_from(2);
     push(0, DENSE);
     pulls_in_vain(1, 2);
+    world_fini(&t.w);
+}
+
+/* ---- a load of a checkpoint, and a lease ---- */
+
+static void held(void *arg, paramo_err status, const struct ckpt_file *file)
+{
+    (void)file;
+    answered(arg, status);
+}
+
+static void hold(void *arg)
+{
+    struct asked *o = arg;
+    struct shard_save_config config = {.id = 1, .order = 1, .hold_ms = 60000, .done = held, .arg = o};
+    assert_int_equal(shard_load_hold(o->server->shard, &config), PARAMO_OK);
+}
+
+static void go(void *arg)
+{
+    struct asked *o = arg;
+    assert_int_equal(shard_load_go(o->server->shard, 1, 2), PARAMO_OK);
+}
+
+/* s0 is cut off with client 1 and declared dead, and a checkpoint is loaded. When all shards hold, rows may be
+ * replaced, and the load end, at any moment: s0 must not answer with what they were. */
+static void a_load_waits_for_a_dead_owner_s_lease(void **state)
+{
+    (void)state;
+    uint64_t ts;
+    float val = -1;
+    begin(1, 1, RING_NONE);
+    push(0, DENSE);
+    assert_true(pulled(1, DENSE) == 1);
+    part(true);
+    world_server_gone(&t.w, 0);
+    view_for_all_but_the_partial();
+    struct asked *o = &t.orders[t.asked++];
+    *o = (struct asked){.server = &t.w.servers[1]};
+    world_on_lane(o->server->lane, hold, o);
+    for (unsigned ms = 0; ms < 1000 && !o->done; ms++)
+        pass(ENV_MS);
+    assert_true(o->done && o->status == PARAMO_OK);
+    assert_int_equal(world_pull(&t.w, 1, DENSE, &key, 1, &val, 1, &ts), PARAMO_OK);
+    if (client_wait(t.w.clients[1].client, ts, 300) != PARAMO_E_TIMEOUT)
+        fail_msg("a stale read: %g, of rows that a checkpoint may have replaced", (double)val);
+    world_on_lane(o->server->lane, go, o);
+    part(false);
+    world_all_view(&t.w);
+    assert_int_equal(world_wait(&t.w, 1, ts), PARAMO_OK);
+    assert_true(val == 1);
     world_fini(&t.w);
 }
 
@@ -726,6 +779,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(reads_go_on_when_the_target_answers),
                                        cmocka_unit_test(two_that_are_cut_off_together_read_nothing),
                                        cmocka_unit_test(a_source_and_its_follower_read_by_the_target_s_lease),
+                                       cmocka_unit_test(a_load_waits_for_a_dead_owner_s_lease),
                                        cmocka_unit_test(a_member_that_leaves_acknowledges_nothing),
                                        cmocka_unit_test(the_gate_outlives_the_next),
                                        cmocka_unit_test(clocks_drift),

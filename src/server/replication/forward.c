@@ -711,7 +711,8 @@ static void tick_fire(struct lane_timer *timer)
         chain_guarded(c) ? lane_timer_arm(s->lane, &c->tick, now + CHAIN_TICK_MS * ENV_MS) : PARAMO_OK;
     if (err)
         chain_fail(c, err); /* without the timer it neither beats nor sends again */
-    chain_reopen(s);        /* perhaps only the time was left to wait for */
+    loading_check(s);       /* perhaps only the time was left to wait for */
+    chain_reopen(s);
 }
 
 /* ---- life ---- */

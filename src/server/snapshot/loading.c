@@ -519,6 +519,12 @@ static bool all_have_all(const struct shard *s)
     return true;
 }
 
+/* May a dead owner still read rows that are ours now? The load must not replace them, and end, before that is over. */
+static bool old_owner_reads(const struct shard *s)
+{
+    return s->chain && lane_now(s->lane) < s->chain->wait_until && !MUTANT(load_before_lease_ends);
+}
+
 void loading_check(struct shard *s)
 {
     struct loading *ld = s->loading;
@@ -527,7 +533,7 @@ void loading_check(struct shard *s)
     if (s->view->number >> 32 != ld->term) {
         load_abort(s, err_set(PARAMO_E_CANCELLED, "another scheduler leads now"));
         slice_resume_view_deferred(s);
-    } else if (ld->phase == HOLDING && all_have_all(s)) {
+    } else if (ld->phase == HOLDING && all_have_all(s) && !old_owner_reads(s)) {
         move(ld, HELD);
         told(ld, PARAMO_OK);
     }
