@@ -102,6 +102,8 @@ static bool codec_view(struct reader *in, struct writer *out)
                       view->chains.level[k].owner[a] != RING_NONE);
             CHECK(l <= view->chains.replicas || member == RING_NONE);
         }
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
+        CHECK(view->owner_gone[a] <= view->number);
     for (uint32_t i = 0; i < view->tables_count; i++)
         CHECK(view_table(view, view->tables[i].id) == &view->tables[i]);
     view_encode(view, out);

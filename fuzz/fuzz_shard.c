@@ -75,6 +75,7 @@ static struct world {
     struct shard *shard;
     struct view *view;
     struct ring_chains chains, old;
+    uint64_t owner_gone[RING_PARTITIONS];
     uint64_t number, moved, changed_partitions, changed_chain;
     unsigned dead; /* bits: servers, then workers */
     struct client clients[CLIENTS];
@@ -122,6 +123,11 @@ static void view_next(bool term)
         w.changed_partitions = w.number;
     if (touched[SELF] & RING_TOUCHED_CHAIN)
         w.changed_chain = w.number;
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
+        uint16_t before = w.old.level[0].owner[a];
+        if (before != w.chains.level[0].owner[a] && before < SERVERS && !alive(before))
+            w.owner_gone[a] = w.number;
+    }
     w.old = w.chains;
     v->job = 7;
     v->number = w.number;
@@ -161,6 +167,7 @@ static void view_next(bool term)
         table_view(&v->tables[t], t + 1);
     v->chains = w.chains;
     v->chains.apart = v->chains.present = 0;
+    memcpy(v->owner_gone, w.owner_gone, sizeof v->owner_gone);
     view_unref(w.view);
     w.view = v;
     shard_set_view(w.shard, v);

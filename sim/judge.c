@@ -378,6 +378,39 @@ static void copies_count(struct world *w, const struct view *view, bool follows)
     w->gone = full ? 0 : w->gone;
 }
 
+/* Has a server of the view before died or left, or one that came since? */
+static bool any_gone(const struct world *w, const struct view *view)
+{
+    for (uint32_t i = 0; i < view->nodes_count; i++) {
+        const struct view_node *node = &view->nodes[i];
+        unsigned place = (node->id - PARAMO_ID_SERVER(0)) / 2;
+        if (node->role != PARAMO_ROLE_SERVER)
+            continue;
+        bool other = w->holder[place] != node->incarnation;
+        if (node->alive ? w->holder[place] && other : w->copies_at[place] || other)
+            return true;
+    }
+    return false;
+}
+
+/* When owners were gone, as views have it. No scheduler forgets it, and no migration changes it. before: the
+ * newest view that was seen before; 0: none. */
+static void owners_gone_came(struct world *w, const struct view *view, uint64_t before)
+{
+    bool gone = any_gone(w, view);
+    for (unsigned a = 0; a < RING_PARTITIONS && before; a++) {
+        uint64_t was = w->owner_gone[a], is = view->owner_gone[a];
+        if (is < was || (is > was && (is <= before || !gone))) {
+            judge_broken(w,
+                         "view %" PRIx64 " after %" PRIx64 " has it that the owner of partition %u was gone "
+                         "in view %" PRIx64 ", and that before said %" PRIx64,
+                         view->number, before, a, is, was);
+            break;
+        }
+    }
+    memcpy(w->owner_gone, view->owner_gone, sizeof w->owner_gone);
+}
+
 /* Do partitions with rows get another owner? */
 static bool rows_pass(const struct world *w, const struct ring *from, const struct ring *to)
 {
@@ -398,6 +431,7 @@ static void chains_came(struct world *w, const struct view *view, uint64_t befor
     for (uint32_t i = 0; i < SIM_SERVERS; i++)
         first = first && !w->holder[i];
     losses_came(w, view, before);
+    owners_gone_came(w, view, before);
     copies_count(w, view, view->number == before + 1);
     bool moved = !first && memcmp(view_ring(view), &w->chains.level[0], sizeof w->chains.level[0]) != 0;
     uint64_t begins[PARTITION_WORDS] = {0};

@@ -700,8 +700,9 @@ struct world {
     bool recovered;                  /* a server has returned without its rows */
     uint64_t copies_at[SIM_SERVERS]; /* of the servers that are alive in it; 0: none */
     uint32_t gone;                   /* deaths since each partition had all its copies in a view */
-    struct ring_chains chains;       /* of the newest view */
-    uint32_t successions;            /* views in which partitions got another owner */
+    struct ring_chains chains;       /* of the newest view, as is ... */
+    uint64_t owner_gone[RING_PARTITIONS];
+    uint32_t successions; /* views in which partitions got another owner */
 
     char broken[512];
 };

@@ -248,10 +248,63 @@ static void all_others_die_at_once(void **state)
     for (size_t a = 0; a < RING_PARTITIONS; a++)
         lost += chains->level[0].owner[a] < 4 && chains->level[1].owner[a] < 4; /* of two shards each */
     assert_in_range(lost, 1, RING_PARTITIONS / 2);
+    struct view *before = view_ref(member_view(third->member));
     assert_true(cluster_run(&t.c, cluster_over, &t.c, 20));
+    for (size_t a = 0; a < RING_PARTITIONS; a++) { /* where it was the owner it is again, and has all rows */
+        bool own = before->shards[view_ring(before)->owner[a]].node == member_id(third->member);
+        assert_true((t.c.scheduler->ring.owner_gone[a] == 0) == own);
+    }
+    view_unref(before);
     assert_int_equal(t.c.over_status, PARAMO_E_DATA_LOST);
     snprintf(text, sizeof text, "table t %.1f %% of the keys", 100.0 * lost / RING_PARTITIONS);
     assert_non_null(strstr(t.c.over_text, text));
+    off();
+}
+
+/* The next scheduler knows when owners were gone: a server that comes with the view of tables opened between
+ * two deaths has lost what each death took, and no more. */
+static void owners_that_were_gone(void **state)
+{
+    (void)state;
+    on_copied(4, 1, 2);
+    struct tnode *worker = &t.c.nodes[4];
+    struct tcall call;
+    uint64_t number;
+    worker->arg = &number;
+    for (unsigned death = 0; death < 2; death++) {
+        struct view *before = view_ref(member_view(worker->member));
+        uint32_t dead = member_id(t.c.nodes[death].member);
+        cluster_kill(&t.c.nodes[death]);
+        number = before->number;
+        assert_true(cluster_run(&t.c, has_newer_view, worker, 20));
+        const struct view *view = member_view(worker->member);
+        assert_false(view_node(view, dead)->alive);
+        for (size_t a = 0; a < RING_PARTITIONS; a++) {
+            bool gone = before->shards[view_ring(before)->owner[a]].node == dead;
+            if (gone)
+                assert_in_range(view->owner_gone[a], before->number + 1, view->number);
+            else
+                assert_int_equal(view->owner_gone[a], before->owner_gone[a]);
+        }
+        struct view *after = view_ref(member_view(worker->member));
+        paramo_table_options options = {.size = sizeof options, .dim = 1};
+        const char *name = death ? "second" : "first";
+        TCALL(worker, &call,
+              member_table_open(worker->member, &call.call, name, &options, in_seconds(&t.c, 50)));
+        assert_int_equal(tcall_wait(&t.c, &call), PARAMO_OK);
+        const struct view_table *table = view_table_named(member_view(worker->member), name);
+        for (size_t a = 0; a < RING_PARTITIONS; a++)
+            assert_true(table->since > after->owner_gone[a]);
+        scheduler_off(true);
+        number = member_view(worker->member)->number;
+        scheduler_on();
+        assert_true(cluster_run(&t.c, has_newer_view, worker, 10));
+        assert_memory_equal(member_view(worker->member)->owner_gone, after->owner_gone,
+                            sizeof after->owner_gone);
+        view_unref(before);
+        view_unref(after);
+    }
+    assert_false(t.c.over);
     off();
 }
 
@@ -491,6 +544,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_is_shared),
         cmocka_unit_test(test_a_node_that_does_not_return),
         cmocka_unit_test(all_others_die_at_once),
+        cmocka_unit_test(owners_that_were_gone),
         cmocka_unit_test(test_drain_is_durable),
         cmocka_unit_test(test_disk_full),
         cmocka_unit_test(test_view_above),

@@ -91,6 +91,7 @@ static void what_is_lost_is_restored(void **state)
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         assert_int_equal(view->shards[view_ring(view)->owner[a]].node, 8);
         lost += view->lost[a] == RING_LEVELS;
+        assert_int_equal(view->owner_gone[a], view->lost[a] ? view->lost_at : 0);
     }
     assert_int_equal(lost, was[1]);
     assert_int_equal(ckpt_save(&call), PARAMO_E_AGAIN); /* there is nothing whole to be saved */
@@ -245,6 +246,10 @@ static void told_later(void **state)
     ckpt_job.on_loss = ckpt_job.wait = true;
     ckpt_scheduler_on();
     assert_true(cluster_run(&ckpt_job.c, held_by_0, NULL, 60));
+    assert_true(cluster_run(&ckpt_job.c, lost_is_seen, &ckpt_job.wait, 5));
+    const struct view *view = workers_view();
+    for (size_t a = 0; a < RING_PARTITIONS; a++) /* another owner has these only now */
+        assert_int_equal(view->owner_gone[a], view->lost[a] ? view->lost_at : 0);
     restored();
     assert_int_equal(ckpt_job.restores, 1);
     ckpt_off();

@@ -135,6 +135,20 @@ static uint32_t check_full(unsigned members, uint32_t server)
     return owned;
 }
 
+/* One death took the rows of these partitions; what migrated since, by the death, a join or a drain, lost none. */
+static void check_gone(const struct view *before, uint32_t dead)
+{
+    const struct view *view = member_view(c.nodes[SERVERS].member);
+    uint64_t gone = 0;
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
+        bool its = before->shards[view_ring(before)->owner[a]].node == dead;
+        assert_true(its == (view->owner_gone[a] != 0));
+        gone = its && !gone ? view->owner_gone[a] : gone;
+        assert_true(!its || view->owner_gone[a] == gone);
+    }
+    assert_true(gone > before->number);
+}
+
 static bool converged(void *arg)
 {
     (void)arg;
@@ -147,6 +161,7 @@ static void copies_are_made_again(void **state)
     for (uint32_t replicas = 1; replicas <= 2; replicas++) {
         start(replicas);
         uint32_t dead = member_id(c.nodes[1].member);
+        struct view *before = view_ref(member_view(c.nodes[SERVERS].member));
         cluster_kill(&c.nodes[1]);
         cluster_pass(&c, 0.5);
         assert_true(cluster_run(&c, converged, NULL, 20));
@@ -156,6 +171,7 @@ static void copies_are_made_again(void **state)
         assert_in_range(t.commits, 2 * t.gives, 2 * (t.gives + t.pauses));
         assert_int_equal(t.commits % 2, 0);
         assert_int_equal(t.aborts, 0);
+        check_gone(before, dead);
 
         unsigned pauses = t.pauses;
         start_server(&c.nodes[1], 0); /* in the dead one's place: gets its share again */
@@ -165,6 +181,8 @@ static void copies_are_made_again(void **state)
         assert_in_range(check_full(1 + replicas, dead), RING_PARTITIONS / SERVERS - 2,
                         RING_PARTITIONS / SERVERS + 2);
         assert_true(t.pauses > pauses);
+        check_gone(before, dead);
+        view_unref(before);
         assert_false(c.over);
         cluster_fini(&c);
     }

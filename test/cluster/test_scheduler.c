@@ -84,6 +84,10 @@ static void test_weights_and_domains(void **state)
     view = member_view(c.nodes[1].member);
     for (uint32_t i = 0; i < view->shards_count; i++) /* when it died: which tables it had is known by that */
         assert_true((view->shards[i].chain_changed > alive) == (view->shards[i].node == 10));
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
+        bool gone = view->shards[view_ring(view)->owner[a]].node == 10;
+        assert_true(gone ? view->owner_gone[a] > alive : !view->owner_gone[a]);
+    }
     assert_true(member_recovered(c.nodes[1].member));
     assert_int_equal(view_node(view, 10)->weight, 3);
     assert_string_equal(view_node(view, 10)->domain, "host");

@@ -62,6 +62,7 @@ static struct view *example(void)
             c->level[1].owner[a] = (uint16_t)((a / 1500 + 1) % 3);
         if (a > 3000)
             c->level[2].owner[a] = (uint16_t)((a / 1500 + 2) % 3);
+        view.owner_gone[a] = a < 1000 ? 0 : a < 1001 ? 8 : view.number;
     }
     return &view;
 }
@@ -111,6 +112,7 @@ static void test_round_trip(void **state)
     assert_int_equal(again.len, w.len);
     assert_memory_equal(again.data, w.data, w.len);
     assert_memory_equal(&view->chains, &example()->chains, sizeof view->chains);
+    assert_memory_equal(view->owner_gone, example()->owner_gone, sizeof view->owner_gone);
     assert_int_equal(view->shards[1].last_migration, 9);
     assert_int_equal(view->tables[1].since, 5);
     assert_ptr_equal(view_ring(view), &view->chains.level[0]);
@@ -133,6 +135,72 @@ static void test_round_trip(void **state)
     view_unref(NULL);
     writer_fini(&w);
     writer_fini(&again);
+}
+
+/* The bytes of a small view: two shards share the ring, which was made by view 3; the server died in view 6. */
+static const uint8_t head_bytes[] = {7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
+static const uint8_t node_bytes[] = {1, 0, 0, 0, 8, 0, 0, 0,   2, 1, 2, 0, 0, 0, 0, 0, 0,
+                                     0, 5, 0, 2, 0, 1, 0, 'a', 0, 0, 3, 0, 0, 0, 1, 0, 'r'};
+static const uint8_t
+    shard_bytes[] = {2, 0, 0, 0, /* node, index, numbers: partitions, chains, migration */
+                     8, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0,
+                     0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 1, 0, 3, 0, 0, 0, 0, 0, 0, 0,
+                     6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}; /* no table */
+static const uint8_t ring_bytes[][13] = {{0, 0, 0, 0, 8, 1, 0, 0, 8},
+                                         {1, 0, 0, 1, 0, 0, 8, 1, 0, 0, 0, 0, 8}};
+static const uint8_t gone_bytes[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 6, 0, 0, 0, 0, 0, 0, 0, 0, 4};
+static const uint8_t lost_bytes[] = {6, 0, 0, 0, 0, 0, 0, 0, 4, 0, 16};
+
+static size_t put(uint8_t *to, const void *bytes, size_t len)
+{
+    memcpy(to, bytes, len);
+    return len;
+}
+
+/* gone: with the views in which owners were gone. Without, it is as an earlier version has kept it. */
+static size_t golden(uint8_t *to, unsigned replicas, bool gone, bool lost)
+{
+    size_t len = put(to, head_bytes, sizeof head_bytes);
+    to[len++] = gone ? 3 : 1;
+    len += put(to + len, node_bytes, sizeof node_bytes);
+    len += put(to + len, shard_bytes, sizeof shard_bytes);
+    len += put(to + len, ring_bytes[replicas], replicas ? 13 : 9);
+    len += gone ? put(to + len, gone_bytes, sizeof gone_bytes) : 0;
+    return len + (lost ? put(to + len, lost_bytes, sizeof lost_bytes) : 0);
+}
+
+static void test_bytes(void **state)
+{
+    (void)state;
+    uint8_t bytes[256];
+    for (unsigned which = 0; which < 8; which++) {
+        unsigned replicas = which & 1;
+        bool gone = which & 2, lost = which & 4;
+        struct writer w = {0};
+        struct view *view;
+        size_t len = golden(bytes, replicas, gone, lost);
+        struct reader r = reader_over(bytes, len);
+        assert_int_equal(view_decode(&r, &view), PARAMO_OK);
+        assert_true(view->complete);
+        assert_int_equal(view->chains.replicas, replicas);
+        assert_int_equal(view->lost_at, lost ? 6 : 0);
+        for (unsigned a = 0; a < RING_PARTITIONS; a++) /* not lower than it was */
+            assert_int_equal(view->owner_gone[a], gone ? (a < 3072 ? 0 : 6) : replicas ? 3 : 6);
+        view_encode(view, &w);
+        if (gone)
+            assert_int_equal(w.len, len);
+        if (gone)
+            assert_memory_equal(w.data, bytes, len);
+        view_unref(view);
+        writer_fini(&w);
+        for (size_t cut = 1; cut < len - 100; cut++) {
+            r = reader_over(bytes, len - cut);
+            bool whole = lost && cut == sizeof lost_bytes;
+            assert_int_equal(view_decode(&r, &view), whole ? PARAMO_OK : PARAMO_E_PROTOCOL);
+            if (whole)
+                view_unref(view);
+        }
+    }
 }
 
 static void test_damage(void **state)
@@ -165,7 +233,7 @@ static void test_damage(void **state)
 static void test_refuses(void **state)
 {
     (void)state;
-    for (int which = 0; which < 16; which++) {
+    for (int which = 0; which < 17; which++) {
         struct view *bad = example();
         struct view_node n[4];
         struct view_shard s[3];
@@ -218,6 +286,9 @@ static void test_refuses(void **state)
             break;
         case 15: /* partitions changed, and chains not */
             s[1].chain_changed = s[1].partitions_changed - 1;
+            break;
+        case 16: /* an owner that will be gone */
+            bad->owner_gone[200] = bad->number + 1;
             break;
         case 6: /* placement that nobody decided */
             t[0].options.placement = PARAMO_PLACE_AUTO;
@@ -281,7 +352,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage), cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_address),    cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_address),    cmocka_unit_test(test_labels), cmocka_unit_test(test_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

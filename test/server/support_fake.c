@@ -63,12 +63,12 @@ void fake_view(struct fake *f)
         n->recovered = f->recovered;
     }
     v->shards_count = 2;
-    v->shards[0] =
-        (struct view_shard){.node = 8, .partitions_changed = f->partitions_changed, .chain_changed = f->died};
-    v->shards[1] = (struct view_shard){
-        .node = 10, .partitions_changed = f->partitions_changed, .chain_changed = f->died};
-    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+    v->shards[0] = (struct view_shard){.node = 8, .partitions_changed = f->partitions_changed};
+    v->shards[1] = (struct view_shard){.node = 10, .partitions_changed = f->partitions_changed};
+    for (unsigned a = 0; a < RING_PARTITIONS; a++) {
         v->chains.level[0].owner[a] = a < f->foreign;
+        v->owner_gone[a] = f->died[a >= RING_PARTITIONS / 2];
+    }
     v->chains.replicas = f->replicas;
     for (unsigned l = 1; l <= f->replicas; l++)
         for (unsigned a = 0; a < RING_PARTITIONS; a++)

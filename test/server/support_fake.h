@@ -31,9 +31,10 @@ struct fake {
     struct van van;
     struct shard *shard;
     struct view *view;
-    uint64_t number;                             /* of the next view */
-    uint16_t foreign;                            /* partitions below belong to another shard */
-    uint64_t partitions_changed, died, since[4]; /* died: the view in which the server before was dead */
+    uint64_t number;  /* of the next view */
+    uint16_t foreign; /* partitions below belong to another shard */
+    uint64_t partitions_changed, since[4];
+    uint64_t died[2]; /* owner_gone of the lower and the upper half of the partitions */
     bool recovered, worker_dead;
     uint8_t replicas; /* of the job; no chain has any */
     unsigned tables;

@@ -360,7 +360,7 @@ static void test_lost_data(void **state)
     struct fake f;
     fake_init(&f, NULL, NULL);
     f.recovered = true;
-    f.died = 1;
+    f.died[0] = f.died[1] = 1;
     fake_view(&f);
     struct fake_conn *c = fake_connect(&f, 0);
     struct wire_head h = fake_head(&f, WIRE_PUSH, 1, 1);
@@ -425,7 +425,7 @@ static void test_opened_after_the_death(void **state)
     fake_init(&f, NULL, NULL);
     f.recovered = true;
     f.number = 8;
-    f.died = 5;
+    f.died[0] = f.died[1] = 5;
     f.since[0] = 5;
     f.since[1] = 4;
     fake_view(&f);
@@ -436,6 +436,77 @@ static void test_opened_after_the_death(void **state)
     h = fake_head(&f, WIRE_PULL, 2, 2);
     assert_int_equal(fake_send(c, &h, &row, NULL), PARAMO_OK);
     assert_int_equal(fake_last(c)->head.status, PARAMO_E_DATA_LOST);
+    fake_disconnect(c);
+    fake_fini(&f);
+}
+
+static paramo_err pulls(struct fake *f, struct fake_conn *c, uint32_t table, uint64_t number, uint64_t which)
+{
+    struct wire_head h = fake_head(f, WIRE_PULL, table, number);
+    assert_int_equal(fake_send(c, &h, &which, NULL), PARAMO_OK);
+    return fake_last(c)->head.status;
+}
+
+/* Tables without copies; the shard's first view comes after two deaths, and names tables that were opened
+ * before, between and after them. The first death took the lower partitions, the second none, or the upper. */
+static void test_first_view_after_deaths(void **state)
+{
+    (void)state;
+    for (unsigned second = 0; second <= 8; second += 8) {
+        static const uint64_t since[] = {3, 0, 5, 8};
+        struct fake f;
+        fake_init(&f, NULL, NULL);
+        f.replicas = 1;
+        f.number = 9;
+        f.died[0] = 5;
+        f.died[1] = second;
+        f.partitions_changed = 9; /* by a migration */
+        f.tables = 4;
+        for (unsigned i = 0; i < 4; i += i ? 1 : 2) { /* not the dense one */
+            f.options[i] = f.options[0];
+            f.options[i].replicas = 0;
+            f.since[i] = since[i];
+        }
+        fake_view(&f);
+        struct fake_conn *c = fake_connect(&f, 0);
+        for (unsigned i = 0; i < 4; i += i ? 1 : 2) {
+            bool low = since[i] < 5, high = since[i] < second;
+            assert_int_equal(pulls(&f, c, i + 1, 1 + 2 * i, 1), low ? PARAMO_E_DATA_LOST : PARAMO_OK);
+            assert_int_equal(pulls(&f, c, i + 1, 2 + 2 * i, UINT64_MAX),
+                             high ? PARAMO_E_DATA_LOST : PARAMO_OK);
+        }
+        fake_disconnect(c);
+        fake_fini(&f);
+    }
+}
+
+/* A shard that missed views: it owned the partitions before, and owns them now; another shard had them between,
+ * and died. A death that an earlier view has told is old: what was cleared since is there. */
+static void test_missed_views(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_init(&f, NULL, NULL);
+    f.replicas = 1;
+    f.options[0].replicas = 0;
+    fake_view(&f);
+    struct fake_conn *c = fake_connect(&f, 0);
+    struct wire_head h = fake_head(&f, WIRE_PUSH, 1, 1);
+    assert_int_equal(fake_send(c, &h, &key, &one), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+    f.number = 6;
+    f.died[0] = 5;
+    fake_view(&f);
+    assert_int_equal(pulls(&f, c, 1, 2, 1), PARAMO_E_DATA_LOST);
+    assert_int_equal(pulls(&f, c, 1, 3, UINT64_MAX), PARAMO_OK); /* the upper half was never another's */
+    assert_int_equal(pulls(&f, c, 2, 4, 1), PARAMO_OK);          /* it has copies */
+    h = fake_head(&f, WIRE_CLEAR, 1, 5);
+    h.count = 0;
+    assert_int_equal(fake_send(c, &h, NULL, NULL), PARAMO_OK);
+    assert_int_equal(fake_last(c)->head.status, PARAMO_OK);
+    fake_view(&f);
+    assert_int_equal(pulls(&f, c, 1, 6, 1), PARAMO_OK);
+    assert_true(fake_last(c)->vals[0] == 0);
     fake_disconnect(c);
     fake_fini(&f);
 }
@@ -673,6 +744,8 @@ int main(void)
         cmocka_unit_test(test_back_pressure),
         cmocka_unit_test(test_handler),
         cmocka_unit_test(test_partial_apply),
+        cmocka_unit_test(test_first_view_after_deaths),
+        cmocka_unit_test(test_missed_views),
         cmocka_unit_test(test_opened_after_the_death),
         cmocka_unit_test(test_cleared_memory_goes_back),
     };

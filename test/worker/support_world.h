@@ -56,7 +56,8 @@ struct world {
     bool migrations;                /* partitions will move: shards reach each other without replicas, too */
     struct ring follower[RING_LEVELS]; /* from 1 */
     uint64_t partitions_changed[WORLD_SERVERS], chain_changed[WORLD_SERVERS], moved[WORLD_SERVERS];
-    uint64_t lost_at; /* as views have it */
+    uint64_t owner_gone[RING_PARTITIONS]; /* as views have it; so are these: */
+    uint64_t lost_at;
     uint8_t lost[RING_PARTITIONS];
     uint64_t number; /* of the present view */
     struct view *view;

@@ -772,6 +772,84 @@ static void a_commit_of_what_has_not_come(void **state)
     world_fini(&t.w);
 }
 
+static paramo_err reads(unsigned client, unsigned table, float *val)
+{
+    uint64_t ts;
+    assert_int_equal(world_pull(&t.w, client, table, &key, 1, val, 1, &ts), PARAMO_OK);
+    return world_wait(&t.w, client, ts);
+}
+
+/* s0 gives its partitions to s2, and follows it if it is to. What died with their owner before is not lost
+ * again. */
+static void give_to_s2(unsigned replicas, unsigned table)
+{
+    begin(replicas, RING_NONE, RING_NONE);
+    push(0, table);
+    struct migration_order m = migration_of(2, 0, MIGRATION_NO_LEVEL);
+    must_do(0, ORDER_MIGRATION_SOURCE, m);
+    must_do(2, ORDER_MIGRATION_TARGET, m);
+    m.takes_over = true;
+    must_do(0, ORDER_MIGRATION_PAUSE, m);
+    chain(2, replicas ? 0 : RING_NONE, RING_NONE);
+    for (unsigned a = 0; a < PARTITIONS; a++)
+        t.w.owner_gone[a] = t.w.number;
+    t.w.moved[2] = m.id;
+    changed(0);
+    changed(2);
+    world_view(&t.w);
+    for (unsigned s = replicas ? 0 : 1; s < SERVERS; s++)
+        world_server_view(&t.w, s);
+    world_client_view(&t.w, 0);
+    push(0, table);
+    assert_true(pulled(0, table) == 2);
+    world_server_stop(&t.w, 2);
+}
+
+/* Then s2 dies, and they are s0's again, without the rows that have no copies. */
+static void partitions_come_back(void **state)
+{
+    (void)state;
+    float val = -1;
+    uint64_t ts;
+    give_to_s2(1, NONE);
+    world_server_gone(&t.w, 2);
+    world_all_view(&t.w);
+    pass(ENV_SEC);
+    assert_int_equal(reads(0, NONE, &val), PARAMO_E_DATA_LOST);
+    assert_int_equal(reads(0, DENSE, &val), PARAMO_OK);
+    struct client_call clear = {.kind = REQUEST_CLEAR, .table = &t.w.tables[NONE]};
+    assert_int_equal(client_issue(t.w.clients[0].client, &clear, &ts), PARAMO_OK);
+    assert_int_equal(world_wait(&t.w, 0, ts), PARAMO_OK);
+    assert_int_equal(reads(0, NONE, &val), PARAMO_OK);
+    assert_true(val == 0);
+    world_fini(&t.w);
+}
+
+/* The same without copies, with --on-loss restore, and s0 has missed the view that gave them to s2: its rows
+ * are from before, and are not what comes back from the checkpoint. */
+static void partitions_come_back_by_the_next_view(void **state)
+{
+    (void)state;
+    give_to_s2(0, DENSE);
+    t.w.servers[2].alive = false;
+    chain(0, RING_NONE, RING_NONE);
+    changed(0);
+    changed(2);
+    t.w.lost_at = t.w.number + 1;
+    for (unsigned a = 0; a < PARTITIONS; a++) {
+        t.w.owner_gone[a] = t.w.lost_at;
+        t.w.lost[a] = RING_LEVELS;
+    }
+    world_view(&t.w);
+    world_all_view(&t.w);
+    struct shard *s = t.w.servers[0].shard;
+    const struct shard_table *dense = shard_table_find(s, DENSE + 1);
+    assert_true(s->restoring);
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        assert_true(partition_set_has(dense->lost_partitions, a) == (a < PARTITIONS));
+    world_fini(&t.w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_paused_source_reads_by_the_target_s_lease),
@@ -790,7 +868,9 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(a_repeat_reads_what_is_lost),
                                        cmocka_unit_test(a_late_pause_for_a_table_without_copies),
                                        cmocka_unit_test(a_late_pause_for_a_table_with_one),
-                                       cmocka_unit_test(a_commit_of_what_has_not_come)};
+                                       cmocka_unit_test(a_commit_of_what_has_not_come),
+                                       cmocka_unit_test(partitions_come_back),
+                                       cmocka_unit_test(partitions_come_back_by_the_next_view)};
     if (argc > 1 && !mutant_choose(argv[1]))
         return 2;
     if (argc > 2)

@@ -326,7 +326,8 @@ static void no_memory_for_a_table(void **state)
         struct client_call push = {.kind = REQUEST_PUSH, .table = &w.tables[0], .kv = &kv};
         world_server_stop(&w, 0);
         world_server_start(&w, 0);
-        w.servers[0].recovered = recovered;
+        if (!recovered)
+            memset(w.owner_gone, 0, sizeof w.owner_gone);
         world_view(&w);
         no_rows = true;
         world_all_view(&w);
@@ -446,6 +447,7 @@ static void too_many_senders(void **state)
             w.lost_at = w.number + 1;
             for (unsigned a = 0; a < RING_PARTITIONS; a++) {
                 w.lost[a] = RING_LEVELS;
+                w.owner_gone[a] = w.number + 1;
                 w.ring.owner[a] = 1;
             }
             w.partitions_changed[0] = w.partitions_changed[1] = w.number + 1;

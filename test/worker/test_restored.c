@@ -228,6 +228,9 @@ static void losses(void)
         if (touched[s] & RING_TOUCHED_PARTITIONS)
             t.w.partitions_changed[s] = t.w.number + 1;
     }
+    for (unsigned a = 0; a < RING_PARTITIONS; a++)
+        if (c.level[0].owner[a] != t.w.ring.owner[a])
+            t.w.owner_gone[a] = t.w.number + 1;
     t.w.ring = c.level[0];
     for (unsigned level = 1; level < RING_LEVELS; level++)
         t.w.follower[level] = c.level[level];

@@ -363,6 +363,35 @@ static void test_heir_without_a_view(void **state)
     play_end(&p);
 }
 
+/* The same, of rows without copies: what only the dead server had is lost, and what was this server's from the
+ * first view on is not, though its partitions have changed since the table was opened. */
+static void test_heir_has_not_lost_its_own(void **state)
+{
+    (void)state;
+    struct play p;
+    uint64_t ts;
+    float one = 1;
+    play_begin(&p, 2, SERVERS);
+    world_server_stop(&p.w, 2);
+    world_server_start(&p.w, 2);
+    p.w.servers[2].recovered = false; /* it has missed the first view */
+    world_server_stop(&p.w, 1);
+    struct ring before = p.w.ring;
+    world_server_gone(&p.w, 1);
+    world_all_view(&p.w);
+    unsigned of[SERVERS] = {0};
+    for (uint64_t key = 0; key < 300; key++) {
+        unsigned a = ring_partition(ring_position(&p.w.tables[NONE].placement, key));
+        if (p.w.ring.owner[a] != 2)
+            continue;
+        of[before.owner[a]]++;
+        assert_int_equal(world_push(&p.w, 0, NONE, &key, 1, &one, 1, &ts), PARAMO_OK);
+        assert_int_equal(world_wait(&p.w, 0, ts), before.owner[a] == 1 ? PARAMO_E_DATA_LOST : PARAMO_OK);
+    }
+    assert_true(of[1] && of[2]);
+    play_end(&p);
+}
+
 static void test_without_copies(void **state)
 {
     (void)state;
@@ -444,6 +473,7 @@ int main(void)
                                        cmocka_unit_test(test_refused),
                                        cmocka_unit_test(test_dialled_too_early),
                                        cmocka_unit_test(test_dialled_for_another),
+                                       cmocka_unit_test(test_heir_has_not_lost_its_own),
                                        cmocka_unit_test(test_heir_without_a_view),
                                        cmocka_unit_test(test_without_copies),
                                        cmocka_unit_test(test_table_without_copies)};

@@ -84,6 +84,8 @@ paramo_err sched_ring_restore(struct scheduler *s, const struct view *view)
     s->ring.shards_count = view->shards_count;
     memcpy(s->ring.shards, view->shards, view->shards_count * sizeof *s->ring.shards);
     s->ring.chains = s->ring.chains_before = s->ring.chains_told = view->chains;
+    if (!MUTANT(owner_gone_forgotten))
+        memcpy(s->ring.owner_gone, view->owner_gone, sizeof s->ring.owner_gone);
     sched_lost_restore(s, view);
     err = sched_migrations_init(s, &s->ring.chains);
     for (uint32_t i = 0; i < sched_view_tables_count(s) && !err; i++)
@@ -185,30 +187,49 @@ void sched_ring_check_gone(struct scheduler *s)
         s->ring.gone[i] = shard_gone(s, i);
 }
 
-void sched_ring_died(const struct sched_node *server)
+/* Partitions whose owner was gone since `before` and that got another one, by what servers have died. The new
+ * owner may be one that no view has dropped yet (ring_recall): it has all rows, and nothing is lost. */
+static void owners_changed(struct scheduler *s, const struct ring *before)
 {
-    struct scheduler *s = server->sched;
-    uint64_t number = sched_view_next(s);
-    for (uint32_t i = 0; i < s->ring.shards_count; i++)
-        if (s->ring.shards[i].node == server->info.id)
-            s->ring.shards[i].chain_changed = number;
+    const struct ring *now = &s->ring.chains.level[0];
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
+        if (now->owner[a] != before->owner[a] && sched_lost_lowest(s)[a])
+            s->ring.owner_gone[a] = sched_view_next(s);
 }
 
-void sched_ring_gone(struct scheduler *s)
+/* Partitions that stay with this server, which is gone. */
+static void owner_stays(const struct sched_node *server)
 {
+    struct scheduler *s = server->sched;
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
+        uint16_t owner = s->ring.chains.level[0].owner[a];
+        if (owner < s->ring.shards_count && s->ring.shards[owner].node == server->info.id)
+            s->ring.owner_gone[a] = sched_view_next(s);
+    }
+}
+
+void sched_ring_gone(const struct sched_node *server)
+{
+    struct scheduler *s = server->sched;
     bool restores = sched_lost_restores(s);
-    if (s->state == SCHED_GATHERING || (!s->ring.chains.replicas && !restores))
-        return; /* without copies a dead server's partitions wait for the one that takes its place */
-    sched_ring_check_gone(s);
-    /* Several servers may die at the same time. The plan after the first death is in no view yet, and a copy
-     * that was superfluous then may be the last one now. */
-    if (!MUTANT(dropped_untold))
-        ring_recall(&s->ring.chains, &s->ring.chains_told, s->ring.gone, s->ring.shards_count);
-    (void)ring_promote(&s->ring.chains, sched_migrations_ends(s), s->ring.gone, s->ring.shards_count,
-                       restores, sched_lost_lowest(s));
-    if (restores)
-        sched_lost_note(s);
-    sched_ring_changed(s);
+    for (uint32_t i = 0; i < s->ring.shards_count; i++)
+        if (s->ring.shards[i].node == server->info.id)
+            s->ring.shards[i].chain_changed = sched_view_next(s);
+    if (s->state != SCHED_GATHERING && (s->ring.chains.replicas || restores)) {
+        struct ring before = s->ring.chains.level[0];
+        sched_ring_check_gone(s);
+        /* Several servers may die at the same time. The plan after the first death is in no view yet, and a
+         * copy that was superfluous then may be the last one now. */
+        if (!MUTANT(dropped_untold))
+            ring_recall(&s->ring.chains, &s->ring.chains_told, s->ring.gone, s->ring.shards_count);
+        (void)ring_promote(&s->ring.chains, sched_migrations_ends(s), s->ring.gone, s->ring.shards_count,
+                           restores, sched_lost_lowest(s));
+        owners_changed(s, &before);
+        if (restores)
+            sched_lost_note(s);
+        sched_ring_changed(s);
+    }
+    owner_stays(server); /* without copies until another takes its place */
 }
 
 void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration)
@@ -220,7 +241,10 @@ void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration
 
 bool sched_ring_adopt(struct scheduler *s)
 {
-    return ring_adopt(&s->ring.chains, s->ring.wanted, s->ring.gone, s->ring.shards_count, s->ring.owned);
+    struct ring before = s->ring.chains.level[0];
+    bool any = ring_adopt(&s->ring.chains, s->ring.wanted, s->ring.gone, s->ring.shards_count, s->ring.owned);
+    owners_changed(s, &before);
+    return any;
 }
 
 bool sched_ring_is_orphan(const struct scheduler *s, size_t partition)
@@ -262,4 +286,9 @@ const struct view_shard *sched_ring_shard(const struct scheduler *s, uint32_t in
 uint32_t sched_ring_shards_count(const struct scheduler *s)
 {
     return s->ring.shards_count;
+}
+
+const uint64_t *sched_ring_owner_gone(const struct scheduler *s)
+{
+    return s->ring.owner_gone;
 }

@@ -19,10 +19,11 @@ struct sched_ring {
     struct view_shard *shards;
     uint32_t shards_count;
     struct ring_chains chains;
-    struct ring_chains chains_before; /* when shards' numbers were last raised */
-    struct ring_chains chains_told;   /* of the last view that was built, without shards gone since */
-    struct ring_shard *wanted;        /* as ring_place takes them */
-    char warned[160];                 /* the last warning about the placement: once is enough */
+    struct ring_chains chains_before;     /* when shards' numbers were last raised */
+    struct ring_chains chains_told;       /* of the last view that was built, without shards gone since */
+    struct ring_shard *wanted;            /* as ring_place takes them */
+    uint64_t owner_gone[RING_PARTITIONS]; /* as in struct view */
+    char warned[160];                     /* the last warning about the placement: once is enough */
     /* By shard, allocated ahead, so that a death needs no memory. */
     bool *gone;
     uint8_t *touched; /* enum ring_touched */
@@ -37,11 +38,9 @@ MUST_USE paramo_err sched_ring_reserve(struct scheduler *s, uint16_t shards);
 void sched_ring_grow(struct scheduler *s, const struct view_node *server);
 /* Takes shards and chains from a saved view. */
 MUST_USE paramo_err sched_ring_restore(struct scheduler *s, const struct view *view);
-/* The server is dead. A server in its place has lost the rows of the tables older than the next view, and of
- * no others. */
-void sched_ring_died(const struct sched_node *server);
-/* Servers have died or left: shards with copies take over, in the next view. */
-void sched_ring_gone(struct scheduler *s);
+/* A server has died or left: shards with copies take over, in the next view. What only it had on its
+ * partitions is lost (owner_gone in struct view). */
+void sched_ring_gone(const struct sched_node *server);
 /* Notes which shards are gone, for the two below. */
 void sched_ring_check_gone(struct scheduler *s);
 /* Gives partitions without a member new owners; false: no server is left. */
@@ -65,6 +64,8 @@ const struct ring_chains *sched_ring_chains(const struct scheduler *s);
 /* They lie in one array. */
 const struct view_shard *sched_ring_shard(const struct scheduler *s, uint32_t index);
 uint32_t sched_ring_shards_count(const struct scheduler *s);
+/* By partition, as in struct view. */
+const uint64_t *sched_ring_owner_gone(const struct scheduler *s);
 void sched_ring_fini(struct scheduler *s);
 
 #endif

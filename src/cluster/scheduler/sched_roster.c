@@ -650,8 +650,7 @@ static void node_gone(struct sched_node *node, enum sched_node_state state)
     slots_of(s, node->info.role)->founders_gone += sched_roster_founder(node);
     sched_calls_drop(node, state == SNODE_LEFT);
     if (node->info.role == PARAMO_ROLE_SERVER)
-        sched_ring_died(node);
-    sched_ring_gone(s);
+        sched_ring_gone(node);
     sched_view_change(s);
     if (node->info.role == PARAMO_ROLE_SERVER)
         sched_migrations_retarget(s);

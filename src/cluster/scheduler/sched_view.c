@@ -37,6 +37,7 @@ static struct control_message_body *view_build(struct scheduler *s)
                         .tables = s->view.tables,
                         .chains = *sched_ring_chains(s),
                         .lost_at = sched_lost_since(s)};
+    memcpy(view.owner_gone, sched_ring_owner_gone(s), sizeof view.owner_gone);
     memcpy(view.lost, sched_lost_levels(s), sizeof view.lost);
     size_t bytes = (1 + (size_t)view.num_servers + view.num_workers) * sizeof *view.nodes;
     view.nodes = malloc(bytes);

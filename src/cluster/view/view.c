@@ -98,6 +98,7 @@ int view_shard_index(const struct view *view, uint32_t node, unsigned index)
 }
 
 enum { NODE_ALIVE = 1, NODE_LEFT = 2, NODE_RECOVERED = 4 };
+enum { VIEW_COMPLETE = 1, VIEW_OWNER_GONE = 2 };
 
 static void node_encode(const struct view_node *node, struct writer *w)
 {
@@ -136,6 +137,17 @@ static void chains_encode(const struct ring_chains *chains, struct writer *w)
     }
 }
 
+/* So are the views in which owners were gone. Most partitions share one. */
+static void owner_gone_encode(const struct view *view, struct writer *w)
+{
+    for (size_t a = 0, end; a < RING_PARTITIONS; a = end) {
+        for (end = a + 1; end < RING_PARTITIONS && view->owner_gone[end] == view->owner_gone[a]; end++)
+            ;
+        write_u64(w, view->owner_gone[a]);
+        write_u16(w, (uint16_t)(end - a));
+    }
+}
+
 /* Lost partitions are encoded as runs, too; nothing if there are none. */
 static void lost_encode(const struct view *view, struct writer *w)
 {
@@ -154,7 +166,7 @@ void view_encode(const struct view *view, struct writer *w)
     write_u64(w, view->number);
     write_u32(w, view->num_servers);
     write_u32(w, view->num_workers);
-    write_u8(w, view->complete);
+    write_u8(w, (uint8_t)(VIEW_OWNER_GONE | (view->complete ? VIEW_COMPLETE : 0)));
     write_u32(w, view->nodes_count);
     for (uint32_t i = 0; i < view->nodes_count; i++)
         node_encode(&view->nodes[i], w);
@@ -174,6 +186,7 @@ void view_encode(const struct view *view, struct writer *w)
         table_spec_encode(&view->tables[i].options, w);
     }
     chains_encode(&view->chains, w);
+    owner_gone_encode(view, w);
     if (view->lost_at)
         lost_encode(view, w);
 }
@@ -309,6 +322,33 @@ static paramo_err chains_decode(struct reader *r, struct view *view)
     return PARAMO_OK;
 }
 
+static paramo_err owner_gone_decode(struct reader *r, struct view *view)
+{
+    for (size_t a = 0; a < RING_PARTITIONS;) {
+        uint64_t number = read_u64(r);
+        size_t len = read_u16(r);
+        if (r->failed || len == 0 || len > RING_PARTITIONS - a || number > view->number)
+            return bad("the views in which owners were gone are not valid");
+        for (size_t end = a + len; a < end; a++)
+            view->owner_gone[a] = number;
+    }
+    return PARAMO_OK;
+}
+
+/* A view of an earlier version, as a scheduler's state may have it, has no such numbers. They are not lower
+ * than what its shards say: when the owner's partitions last changed, or (no replicas) when its server died.
+ * So rows count as lost that may not be, and not the other way round. */
+static void owner_gone_guess(struct view *view)
+{
+    for (size_t a = 0; a < RING_PARTITIONS; a++) {
+        uint16_t owner = view_ring(view)->owner[a];
+        if (owner == RING_NONE)
+            continue;
+        const struct view_shard *shard = &view->shards[owner];
+        view->owner_gone[a] = view->chains.replicas ? shard->partitions_changed : shard->chain_changed;
+    }
+}
+
 static paramo_err lost_decode(struct reader *r, struct view *view)
 {
     bool any = false;
@@ -350,9 +390,11 @@ paramo_err view_decode(struct reader *r, struct view **out)
     view->number = read_u64(r);
     view->num_servers = read_u32(r);
     view->num_workers = read_u32(r);
-    uint8_t complete = read_u8(r);
-    view->complete = complete == 1;
-    paramo_err err = r->failed || complete > 1 || view->job == 0 ? bad("its head is not valid") : PARAMO_OK;
+    unsigned flags = read_u8(r);
+    view->complete = flags & VIEW_COMPLETE;
+    paramo_err err = r->failed || flags > (VIEW_COMPLETE | VIEW_OWNER_GONE) || view->job == 0
+                         ? bad("its head is not valid")
+                         : PARAMO_OK;
     if (!err)
         err = nodes_decode(r, view);
     if (!err)
@@ -361,6 +403,10 @@ paramo_err view_decode(struct reader *r, struct view **out)
         err = tables_decode(r, view);
     if (!err)
         err = chains_decode(r, view);
+    if (!err && flags & VIEW_OWNER_GONE)
+        err = owner_gone_decode(r, view);
+    else if (!err)
+        owner_gone_guess(view);
     if (!err && r->left)
         err = lost_decode(r, view);
     if (!err)

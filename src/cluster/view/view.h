@@ -70,6 +70,11 @@ struct view {
      * and no others. A level may be empty before one that is not, until a migration has filled it. `apart`
      * and `present` are the planner's, and 0 here. */
     struct ring_chains chains;
+    /* Number of the last view in which the partition's owner was gone, and its rows with it: another member
+     * got the partition without what only the owner had, or (no replicas) it waits for a server in the
+     * owner's place. On that partition the tables without copies that are older than that view have lost
+     * their rows. A migration takes them along and changes nothing here. 0: no owner was ever gone. */
+    uint64_t owner_gone[RING_PARTITIONS];
     /* Rows that died with their servers and will be restored from a checkpoint (--on-loss restore). On
      * partition a these are the rows of tables that are older than view lost_at and have fewer replicas than
      * lost[a], 0 to RING_LEVELS. The owner of such a partition defers all requests. lost_at 0: none. */

@@ -193,8 +193,6 @@ static void target_commit(struct migration_target *k)
         if (err)
             chain_fail(c, err);
     }
-    if (k->state == MIGRATION_TARGET_LAST && !k->order.level)
-        memcpy(c->brought, k->partitions, sizeof c->brought);
     memcpy(partitions, k->partitions, sizeof partitions);
     report_full(k, err_set(PARAMO_E_NOT_FOUND, "the view has changed"));
     target_free(k);

@@ -184,7 +184,6 @@ struct chain {
     uint16_t next[RING_PARTITIONS];      /* the member after us, by the view; or RING_NONE */
     uint8_t next_level[RING_PARTITIONS]; /* at this level */
     uint64_t runs[CHAIN_WORDS];          /* where these begin to differ: shard->runs of that view */
-    uint64_t brought[CHAIN_WORDS];       /* ours since this view by a migration: with all rows */
     uint64_t last[RING_PARTITIONS];      /* the number of its last change */
     uint64_t order;    /* the highest number assigned, or seen on a partition that is ours */
     uint64_t arrivals; /* counts imports of records */

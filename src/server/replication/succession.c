@@ -142,7 +142,6 @@ struct change {
     uint64_t fresh[CHAIN_WORDS]; /* ours, and we followed no owner there; others may have */
     uint64_t promoted[CHAIN_WORDS], demoted[CHAIN_WORDS], dropped[CHAIN_WORDS];
     uint64_t farther[CHAIN_WORDS]; /* from the owner than before: fewer tables */
-    uint64_t bereft[CHAIN_WORDS];  /* ours because their owner died: without the tables that had no copies */
     uint64_t nothing[CHAIN_WORDS]; /* no chain has us for these */
     bool promotes, demotes, drops, sheds;
 };
@@ -153,7 +152,6 @@ static void roles_begin(const struct chain *c, const uint64_t runs[CHAIN_WORDS],
     for (unsigned i = 0; i < CHAIN_WORDS; i++)
         begins[i] = runs[i] | c->runs[i];
     partition_set_run_starts(c->mine, begins);
-    partition_set_run_starts(c->brought, begins);
     for (unsigned word = 0, a = 1; word < CHAIN_WORDS; word++) {
         uint64_t differ = 0;
         for (; a < 64 * (word + 1); a++)
@@ -192,8 +190,6 @@ static void roles(struct chain *c, const int8_t before[RING_PARTITIONS], const u
             partition_set_add_run(change->farther, a, end);
             change->sheds = true;
         }
-        if (level == 0 && !was && !partition_set_has(c->brought, a))
-            partition_set_add_run(change->bereft, a, end);
         if (level == 0 && !was && !c->origin_of[a])
             partition_set_add_run(change->fresh, a, end);
         if (level == 0)
@@ -283,42 +279,17 @@ static void demote(struct chain *c, const struct change *change)
     }
 }
 
-/* Whoever had them alone is dead: never zeros in silence. A table that has come since has lost nothing. What
- * the view says is lost comes back. */
-static void bereave(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
-{
-    const struct shard *s = c->shard;
-    const struct view *view = s->view;
-    uint64_t id;
-    void *value;
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);) {
-        struct shard_table *t = value;
-        const struct view_table *from = view_table(view, (uint32_t)id);
-        bool older = t->known || (from && from->since < s->partitions_changed);
-        bool comes_back = from && from->since < view->lost_at;
-        uint64_t gone[CHAIN_WORDS] = {0};
-        bool any = false;
-        bool rows = t->options.kind != PARAMO_TABLE_USER; /* also when there is no memory for them yet */
-        for (partition_set_each(a, partitions))
-            if (rows && ((!t->replicas && older) || (comes_back && view->lost[a] > t->replicas))) {
-                partition_set_add(gone, a);
-                any = true;
-            }
-        if (any && !MUTANT(lost_rows_as_zeros))
-            shard_table_lose(t, gone, true);
-    }
-}
-
 /* A partition that lost all its members starts with empty records. Our records speak of other keys of the
  * same chunks, or of rows that this shard had before: it may have missed the view in which it left their
  * chain. The checkpoint's records are added later (loading.c). */
-static void restart_empty(struct chain *c, const uint64_t partitions[CHAIN_WORDS])
+static void restart_empty(struct chain *c)
 {
     struct shard *s = c->shard;
     uint64_t gone[CHAIN_WORDS] = {0}, any = 0;
     paramo_err err = PARAMO_OK;
-    for (partition_set_each(a, partitions))
-        if (s->view->lost[a] >= RING_LEVELS && !MUTANT(lost_keep_records)) {
+    for (partition_set_each(a, c->mine))
+        if (s->view->lost[a] >= RING_LEVELS && s->view->owner_gone[a] > s->view_before &&
+            !MUTANT(lost_keep_records)) {
             partition_set_add(gone, a);
             any = 1;
         }
@@ -416,7 +387,6 @@ void chain_succeed(struct chain *c)
     uint64_t runs[CHAIN_WORDS];
     memcpy(before, c->level, sizeof before);
     memcpy(runs, c->runs, sizeof runs);
-    memset(c->brought, 0, sizeof c->brought);
     places(c);
     migration_view_changed(c);
     bool gated = streams_update(c, &entries);
@@ -448,8 +418,7 @@ void chain_succeed(struct chain *c)
         chain_drop(c, change.dropped);
     if (change.sheds)
         chain_shed(c, change.farther);
-    bereave(c, change.bereft);
-    restart_empty(c, change.bereft);
+    restart_empty(c);
     forget_gone(c, died);
     records_go(c);
     for (struct chain_source *source = c->sources; source; source = source->next) {

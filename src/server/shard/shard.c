@@ -210,25 +210,59 @@ static void furnishing_fire(struct lane_timer *timer)
 
 /* Makes a table when a view first names it: from then on the shard knows which of its rows are lost, even
  * before there is memory for rows. Without memory for the table itself the shard ends, because it cannot know
- * what it has lost. A shard in a dead server's place has lost the tables that the server had. A table that
- * was opened after the death had no rows there: no view that names it has that server alive. */
-static void tables_update(struct shard *s, bool recovered, const uint64_t mine[PARTITION_WORDS])
+ * what it has lost. */
+static void tables_update(struct shard *s)
 {
     for (uint32_t i = 0; i < s->view->tables_count; i++) {
         const struct view_table *from = &s->view->tables[i];
         struct shard_table *t = map_get(&s->tables, from->id);
         paramo_err err = t ? PARAMO_OK : table_make(s, from, &t);
-        if (err) {
-            err = err_prefix(err, "shard %u cannot continue: table %s", s->config.index, from->name);
-            if (s->config.failed)
-                s->config.failed(s->config.arg, err);
+        if (!err)
             continue;
-        }
-        if (!t->known && recovered && from->since < s->view->shards[s->self].chain_changed &&
-            !MUTANT(lost_rows_as_zeros) && from->options.kind != PARAMO_TABLE_USER)
-            shard_table_lose(t, mine, true);
+        err = err_prefix(err, "shard %u cannot continue: table %s", s->config.index, from->name);
+        if (s->config.failed)
+            s->config.failed(s->config.arg, err);
     }
     tables_furnish(s);
+}
+
+/* Number of the last view in which the partition's owner was gone. */
+static uint64_t owner_gone(const struct shard *s, unsigned partition)
+{
+    return MUTANT(owner_gone_of_shard) ? s->partitions_changed : s->view->owner_gone[partition];
+}
+
+/* Were the table's rows there lost with the owner? They were if they had no copies, or if the view says that
+ * they will be restored. A table that was opened after the death had no rows there: no view that names it has
+ * that owner alive. */
+static bool rows_lost(const struct shard *s, uint64_t since, unsigned replicas, unsigned partition)
+{
+    return (!replicas && since < owner_gone(s, partition)) ||
+           (since < s->view->lost_at && s->view->lost[partition] > replicas);
+}
+
+/* Marks what was lost on our partitions with owners that were gone after the view before: never zeros in
+ * silence. This shard may have missed views, even one in which it gave a partition to that owner: then it has
+ * old rows. replaces: it came in the place of the owner, which had the only copy of all that it had. */
+static void tables_bereave(struct shard *s, const uint64_t owned[PARTITION_WORDS], bool replaces)
+{
+    uint64_t id, got[PARTITION_WORDS] = {0}, any = 0;
+    void *value;
+    for (partition_set_each(a, owned))
+        if (owner_gone(s, a) > s->view_before) {
+            partition_set_add(got, a);
+            any = 1;
+        }
+    for (size_t i = 0; any && map_next(&s->tables, &i, &id, &value);) {
+        struct shard_table *t = value;
+        const struct view_table *from = view_table(s->view, t->id);
+        uint64_t lost[PARTITION_WORDS] = {0};
+        for (partition_set_each(a, got))
+            if (rows_lost(s, from ? from->since : 0, replaces ? 0 : t->replicas, a))
+                partition_set_add(lost, a);
+        if (t->options.kind != PARAMO_TABLE_USER && !MUTANT(lost_rows_as_zeros))
+            shard_table_lose(t, lost, true);
+    }
 }
 
 /* ---- senders and peers ---- */
@@ -472,10 +506,10 @@ void shard_set_view(struct shard *s, struct view *view)
     }
     if (node)
         s->config.node = node->id;
-    bool first = !s->view;
     uint64_t before[PARTITION_WORDS] = {0}, owned[PARTITION_WORDS], gained = 0;
-    if (!first)
+    if (s->view)
         owned_partitions(s, before);
+    s->view_before = s->view ? s->view->number : 0;
     view_unref(s->view);
     s->view = view_ref(view);
     memset(s->runs, 0, sizeof s->runs);
@@ -492,23 +526,18 @@ void shard_set_view(struct shard *s, struct view *view)
     if (MUTANT(stale_view_accepted) && s->self >= 0)
         s->partitions_changed = 0;
     s->owns_all = partition_set_next_absent(owned, 0) == RING_PARTITIONS;
-    /* Where there are copies, other members have the dead node's rows, and this one starts without rows. */
-    bool recovered = first && node && node->recovered && partition_set_next(owned, 0) < RING_PARTITIONS;
     if (!s->config.app_endpoint)
-        tables_update(s, recovered, owned);
+        tables_update(s);
     s->chain_changed = s->self >= 0 ? view->shards[s->self].chain_changed : UINT64_MAX;
     s->restoring = view->lost_at != 0; /* nothing is answered until loading_update has looked */
     if (s->chain)
         chain_succeed(s->chain);
+    tables_bereave(s, owned, !s->view_before && node && node->recovered);
     loading_update(s);
     loading_check(s);
     saving_new_view(s);
     saving_check(s);
     shard_senders_check(s);
-    uint64_t id;
-    void *value;
-    for (size_t i = 0; map_next(&s->tables, &i, &id, &value);)
-        ((struct shard_table *)value)->known = true;
     slice_resume_view_deferred(s);
     s->adopting_view = false;
     if (s->chain)

@@ -69,7 +69,6 @@ struct shard_table {
     bool lacks;                  /* it lacks memory, for itself or for rows of partitions that are ours now */
     struct saving_table *saving; /* a checkpoint is saving its rows */
     unsigned replicas;           /* members of a chain up to this level have its rows */
-    bool known;                  /* by a view before the present one */
     bool lost;                   /* on any of these partitions ... */
     uint64_t lost_partitions[RING_PARTITIONS /
                              64];            /* ... rows pushed to the previous owner are gone; until CLEAR */
@@ -193,7 +192,8 @@ struct shard {
     struct view *view;
     int self; /* our index in the view, or -1 */
     uint64_t partitions_changed, chain_changed;
-    struct chain *chain; /* NULL: an app endpoint, or a shard without a van to reach others */
+    uint64_t view_before; /* number of the view before the present one; 0: none */
+    struct chain *chain;  /* NULL: an app endpoint, or a shard without a van to reach others */
     bool owns_all;
     uint64_t runs[PARTITION_WORDS]; /* where runs of partitions begin that have the same chain in the view */
     struct map tables;              /* by id */
