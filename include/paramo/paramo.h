@@ -73,17 +73,11 @@ PARAMO_API void paramo_log_sink(void (*sink)(void *arg, int level, const char *l
 /* ---- a node ---- */
 
 PARAMO_API void paramo_config_init(paramo_config *cfg);
-/* Reads DMLC_ROLE, DMLC_PS_ROOT_URI (a name or an address), DMLC_PS_ROOT_PORT, DMLC_NUM_SERVER,
- * DMLC_NUM_WORKER, DMLC_NODE_HOST, DMLC_INTERFACE, DMLC_LOCAL, DMLC_RANK, PORT / DMLC_PORT, DMLC_PS_VAN_TYPE,
- * PS_HEARTBEAT_INTERVAL, PS_HEARTBEAT_TIMEOUT, PS_DROP_MSG, PS_VERBOSE, PS_RESEND (checked only: lost
- * messages are always sent again), PS_RESEND_TIMEOUT, and PARAMO_TOKEN, PARAMO_LISTEN, PARAMO_NAME,
- * PARAMO_DOMAIN, PARAMO_VAN, PARAMO_TRUSTED_FABRIC, PARAMO_CONNECT_TIMEOUT_MS, PARAMO_REQUEST_TIMEOUT_MS,
- * PARAMO_SCHEDULER (before DMLC_PS_ROOT_URI), PARAMO_SCHEDULER_WAIT_MS, PARAMO_NOTIFY_FD, PARAMO_SHARDS,
- * PARAMO_WEIGHT, PARAMO_REPLICAS, PARAMO_STATE, PARAMO_META, PARAMO_CHECKPOINT_DIR, PARAMO_CHECKPOINT_EVERY
- * (seconds), PARAMO_CHECKPOINT_FULL_EVERY, PARAMO_CHECKPOINT_KEEP, PARAMO_RESTORE, PARAMO_ON_LOSS (end or
- * restore), PARAMO_RECOVERY_MS, PARAMO_CPU (calls paramo_cpu_limit). A variable that is not set leaves its
- * field unchanged. INVALID: a value does not parse; the message names the variable. Strings are copied; the
- * copies live as long as the process. */
+/* Reads ps-lite's variables (DMLC_ROLE, DMLC_PS_ROOT_URI ...) and Paramo's own (PARAMO_TOKEN ...); man paramo(1)
+ * lists them, and paramo_config_option (options.h) has the table. PARAMO_SCHEDULER counts before
+ * DMLC_PS_ROOT_URI. PARAMO_CPU calls paramo_cpu_limit. A variable that is not set leaves its field unchanged.
+ * INVALID: a value is wrong; the message names the variable. Strings are copied; the copies live as long as the
+ * process. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_config_from_env(paramo_config *cfg);
 
 /* Joins the cluster. Returns when all servers and workers have registered, or with an error after

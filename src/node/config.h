@@ -1,6 +1,7 @@
 /*
- * A node's configuration: defaults, environment, checks, a copy of its own; and options structs of older
- * callers. It never knows what a setting does. Tests: test/node/test_config.c, fuzz/fuzz_config.c.
+ * A node's configuration: checks, a copy of its own, where it listens; and options structs of older callers.
+ * Defaults and limits are lines of a table (settings.h), the environment is config_env.c's. It never knows what
+ * a setting does. Tests: test/node/test_config.c, fuzz/fuzz_config.c.
  */
 #ifndef NODE_CONFIG_H
 #define NODE_CONFIG_H
