@@ -3,8 +3,8 @@
  * checkpoints of a folder without a job. Tests: test/e2e/checkpoint.sh.
  */
 #include "cmd/admin_target.h"
-#include "cmd/args.h"
 #include "cmd/exitcode.h"
+#include "cmd/options.h"
 #include "cmd/verbs.h"
 
 #include <errno.h>
@@ -163,13 +163,6 @@ static int verify(const char *dir, uint64_t number, int json)
     return code;
 }
 
-struct live {
-    struct admin_target where;
-    const char *dir;
-    uint64_t wait;
-    int incremental;
-};
-
 /* Servers have other working directories: they get the path from the root. */
 static int absolute(const char *dir, char path[PATH_MAX])
 {
@@ -181,26 +174,28 @@ static int absolute(const char *dir, char path[PATH_MAX])
     return -1;
 }
 
-static int ask(const struct live *l, bool load, uint64_t number, int json)
+static int ask(const struct options *o, bool load)
 {
     char path[PATH_MAX];
     paramo_admin *admin = NULL;
-    const uint32_t wait_ms = (uint32_t)l->wait * 1000;
-    int code = absolute(l->dir, path);
+    const char *dir = option_text(o, OPT_DIR);
+    const uint64_t wait_s = option_number(o, OPT_CHECKPOINT_WAIT);
+    const uint32_t wait_ms = (uint32_t)wait_s * 1000;
+    const uint32_t flags = option_flag(o, OPT_INCREMENTAL) ? PARAMO_CHECKPOINT_INCREMENTAL : 0;
+    uint64_t number = option_number(o, OPT_CHECKPOINT_NUMBER);
+    int code = absolute(dir, path);
     if (code < 0)
-        code = admin_target_open(VERB, &l->where, l->wait, &admin);
+        code = admin_target_open(o, wait_s, &admin);
     if (code >= 0)
         return code;
-    paramo_err err =
-        load ? paramo_admin_checkpoint_load(admin, path, number, wait_ms, &number)
-             : paramo_admin_checkpoint_save(admin, path, l->incremental ? PARAMO_CHECKPOINT_INCREMENTAL : 0,
-                                            wait_ms, &number);
+    paramo_err err = load ? paramo_admin_checkpoint_load(admin, path, number, wait_ms, &number)
+                          : paramo_admin_checkpoint_save(admin, path, flags, wait_ms, &number);
     if (err)
         code = failed(err);
-    else if (json)
+    else if (option_flag(o, OPT_JSON))
         code = print_json(json_pack("{s:I, s:s}", "number", (json_int_t)number, "dir", path));
     else
-        (void)printf("checkpoint %" PRIu64 " %s %s\n", number, load ? "loaded from" : "saved in", l->dir);
+        (void)printf("checkpoint %" PRIu64 " %s %s\n", number, load ? "loaded from" : "saved in", dir);
     paramo_admin_close(admin);
     return code < 0 ? CODE_DONE : code;
 }
@@ -226,72 +221,47 @@ static const char more[] = "  paramo checkpoint save --scheduler 10.0.0.1:9000 -
                            "  paramo checkpoint verify /data/ckpt --number 7\n"
                            "\n" CODE_HELP;
 
+static int live(const struct options *o, const char *what, bool load)
+{
+    const bool named = option_text(o, OPT_ADMIN_SCHEDULER) != NULL;
+    if (o->words > 1)
+        return options_wrong(o, "%s: name the folder by --dir", what);
+    if (!named || !option_text(o, OPT_DIR))
+        return options_wrong(o, "%s: --%s is missing", what, named ? "dir" : "scheduler");
+    if (!load && option_given(o, OPT_CHECKPOINT_NUMBER))
+        return options_wrong(o, "--number is for load and verify: the scheduler numbers what it saves");
+    if (load && option_flag(o, OPT_INCREMENTAL))
+        return options_wrong(o, "--incremental is for save");
+    return ask(o, load);
+}
+
+static int folder(const struct options *o, const char *what, bool verifies)
+{
+    if (option_given(o, OPT_ADMIN_SCHEDULER) || option_given(o, OPT_DIR) || option_flag(o, OPT_INCREMENTAL))
+        return options_wrong(
+            o, "%s reads a folder, not a job: --scheduler, --dir and --incremental are for save and load",
+            what);
+    if (o->words < 2 || !*o->word[1])
+        return options_wrong(o, "%s: DIR is missing", what);
+    if (verifies)
+        return verify(o->word[1], option_number(o, OPT_CHECKPOINT_NUMBER), option_flag(o, OPT_JSON));
+    if (option_given(o, OPT_CHECKPOINT_NUMBER))
+        return options_wrong(o, "--number is for verify");
+    return list(o->word[1], option_flag(o, OPT_JSON));
+}
+
 int cmd_checkpoint(int argc, char **argv)
 {
-    uint64_t number = 0;
-    int json = 0, number_given = 0;
-    struct live live = {.wait = 600};
-    const struct arg args[] = {
-        {.name = "number",
-         .kind = ARG_INT,
-         .out = &number,
-         .meta = "N",
-         .help = "which checkpoint (the last that has a manifest)",
-         .min = 1,
-         .max = INT64_MAX,
-         .given = &number_given},
-        {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "print JSON"},
-        {.name = "save and load", .kind = ARG_SECTION},
-        {.name = "incremental",
-         .kind = ARG_FLAG,
-         .out = &live.incremental,
-         .help = "save: only what changed since the last incremental one, or the last\none by "
-                 "--checkpoint-every; the first is a full one"},
-        {.name = "dir",
-         .kind = ARG_STRING,
-         .out = &live.dir,
-         .meta = "DIR",
-         .help = "folder of the checkpoints"},
-        ADMIN_ARGS(live.where, "address of the job's scheduler"),
-        {.name = "wait",
-         .kind = ARG_INT,
-         .out = &live.wait,
-         .meta = "SECONDS",
-         .help = "fail when it takes longer (600)",
-         .min = 1,
-         .max = 86400},
-    };
-    const char *what = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
-    const char *dir = what && argc > 2 && argv[2][0] != '-' ? argv[2] : NULL;
-    const int named = (what != NULL) + (dir != NULL);
-    const bool save = what && strcmp(what, "save") == 0, load = what && strcmp(what, "load") == 0;
-    if (what && !save && !load && strcmp(what, "list") != 0 && strcmp(what, "verify") != 0)
-        return args_wrong(VERB, "unknown subject '%s': there are 'save', 'load', 'list' and 'verify'", what);
-    int code = args_parse(VERB, argc - named, argv + named, args, sizeof args / sizeof *args, usage, more);
+    struct options o;
+    int code = options_parse(&o, VERB_CHECKPOINT, argc, argv, usage, more);
     if (code >= 0)
         return code;
-    if (!what)
-        return args_wrong(VERB, "a subject is missing. There are 'save', 'load', 'list' and 'verify'");
-    if (save || load) {
-        if (dir)
-            return args_wrong(VERB, "%s: name the folder by --dir", what);
-        if (!live.where.scheduler || !live.dir || !*live.dir)
-            return args_wrong(VERB, "%s: --%s is missing", what, live.where.scheduler ? "dir" : "scheduler");
-        if (save && number_given)
-            return args_wrong(VERB, "--number is for load and verify: the scheduler numbers what it saves");
-        if (load && live.incremental)
-            return args_wrong(VERB, "--incremental is for save");
-        return ask(&live, load, number, json);
-    }
-    if (live.where.scheduler || live.dir || live.incremental)
-        return args_wrong(
-            VERB, "%s reads a folder, not a job: --scheduler, --dir and --incremental are for save and load",
-            what);
-    if (!dir || !*dir)
-        return args_wrong(VERB, "%s: DIR is missing", what);
-    if (strcmp(what, "verify") == 0)
-        return verify(dir, number, json);
-    if (number_given)
-        return args_wrong(VERB, "--number is for verify");
-    return list(dir, json);
+    if (!o.words)
+        return options_wrong(&o, "a subject is missing. There are 'save', 'load', 'list' and 'verify'");
+    const char *what = o.word[0];
+    const bool save = strcmp(what, "save") == 0, load = strcmp(what, "load") == 0;
+    const bool lists = strcmp(what, "list") == 0, verifies = strcmp(what, "verify") == 0;
+    if (!save && !load && !lists && !verifies)
+        return options_wrong(&o, "unknown subject '%s': there are 'save', 'load', 'list' and 'verify'", what);
+    return save || load ? live(&o, what, load) : folder(&o, what, verifies);
 }

@@ -3,8 +3,8 @@
  * model and says what log-loss is the best that any model can reach on it. Tests: test/e2e/cli.sh,
  * test/learn/test_synth.c.
  */
-#include "cmd/args.h"
 #include "cmd/exitcode.h"
+#include "cmd/options.h"
 #include "cmd/verbs.h"
 #include "learn/data/synth.h"
 
@@ -23,7 +23,7 @@ static const char usage[] =
     "with the same --model-seed and another --seed.\n";
 
 static const char more[] = "The report goes to standard output, or to standard error if the log goes there.\n"
-                           "If the log cannot be written whole, no file is left.\n" CODE_HELP "\n"
+                           "If the log cannot be written whole, no file is left.\n\n" CODE_HELP "\n"
                            "  paramo data synth --rows 1000000 --seed 1 --out train.ffm.zst\n"
                            "  paramo data synth --rows 100000 --seed 2 --out test.ffm.zst\n";
 
@@ -56,7 +56,28 @@ static int print_report(FILE *to, const char *path, const struct synth_report *r
                    r->best_logloss, r->best_auc, r->drawn_logloss, r->base_logloss) > 0;
 }
 
-static int synth(const struct synth_options *o, const char *path, int json)
+static void make_options(const struct options *o, struct synth_options *synth_options)
+{
+    synth_options_init(synth_options);
+    const double click_rate = option_real(o, OPT_CLICK_RATE);
+    synth_options->rows = option_number(o, OPT_ROWS);
+    synth_options->format = (enum parse_format)parse_format_find(option_text(o, OPT_DATA_FORMAT));
+    if (option_given(o, OPT_FIELDS))
+        synth_options->fields = (uint32_t)option_number(o, OPT_FIELDS);
+    else if (synth_options->format == PARSE_CRITEO)
+        synth_options->fields = PARSE_CRITEO_FIELDS;
+    synth_options->features = (uint32_t)option_number(o, OPT_FEATURES);
+    synth_options->zipf = option_real(o, OPT_ZIPF);
+    if (option_given(o, OPT_CLICK_RATE))
+        synth_options->bias = log(click_rate / (1 - click_rate));
+    synth_options->spread = option_real(o, OPT_SPREAD);
+    synth_options->factors = (uint32_t)option_number(o, OPT_FACTORS);
+    synth_options->factor_spread = option_real(o, OPT_FACTOR_SPREAD);
+    synth_options->seed = option_number(o, OPT_DATA_SEED);
+    synth_options->model_seed = option_number(o, OPT_MODEL_SEED);
+}
+
+static int synth(const struct options *options, const struct synth_options *o, const char *path)
 {
     struct sigaction act = {.sa_handler = on_signal}, old_int, old_term;
     struct synth_report report;
@@ -67,11 +88,12 @@ static int synth(const struct synth_options *o, const char *path, int json)
     (void)sigaction(SIGINT, &old_int, NULL);
     (void)sigaction(SIGTERM, &old_term, NULL);
     if (err == PARAMO_E_INVALID)
-        return args_wrong("data", "%s", lerr_text());
+        return options_wrong(options, "%s", lerr_text());
     if (err != PARAMO_OK)
         return code_fail("data", err, lerr_text());
     FILE *to = strcmp(path, "-") == 0 ? stderr : stdout;
-    int ok = json ? print_json(to, o, path, &report) : print_report(to, path, &report);
+    int ok =
+        option_flag(options, OPT_JSON) ? print_json(to, o, path, &report) : print_report(to, path, &report);
     if (!ok || fflush(to) != 0)
         return code_fail("data", PARAMO_E_IO, "cannot write the report");
     return CODE_DONE;
@@ -79,104 +101,22 @@ static int synth(const struct synth_options *o, const char *path, int json)
 
 int cmd_data(int argc, char **argv)
 {
-    struct synth_options o;
-    synth_options_init(&o);
-    const char *out = NULL, *format = parse_format_name(o.format);
-    uint64_t fields = o.fields, features = o.features, factors = o.factors;
-    double click_rate = 1 / (1 + exp(-o.bias));
-    int rows_given = 0, fields_given = 0, json = 0;
-    const struct arg args[] = {
-        {.name = "rows",
-         .kind = ARG_INT,
-         .out = &o.rows,
-         .meta = "N",
-         .help = "rows to write",
-         .min = 1,
-         .max = UINT64_MAX,
-         .given = &rows_given},
-        {.name = "out",
-         .kind = ARG_STRING,
-         .out = &out,
-         .meta = "FILE",
-         .help = "output file; .gz and .zst are compressed; - is standard output"},
-        {.name = "format",
-         .kind = ARG_CHOICE,
-         .out = &format,
-         .meta = "libffm|libsvm|criteo",
-         .help = "libffm 'label field:id:1', libsvm 'label id:1', or Criteo TSV\n(libffm)"},
-        {.name = "fields",
-         .kind = ARG_INT,
-         .out = &fields,
-         .meta = "N",
-         .help = "values in a row (10; criteo: 39)",
-         .min = 1,
-         .max = UINT32_MAX,
-         .given = &fields_given},
-        {.name = "features",
-         .kind = ARG_INT,
-         .out = &features,
-         .meta = "N",
-         .help = "different values of each field (1000)",
-         .min = 1,
-         .max = UINT32_MAX},
-        {.name = "zipf",
-         .kind = ARG_NATURAL,
-         .out = &o.zipf,
-         .meta = "X",
-         .help = "exponent of the Zipf law of their frequencies; 0: uniform (1.1)"},
-        {.name = "click-rate",
-         .kind = ARG_POSITIVE,
-         .out = &click_rate,
-         .meta = "P",
-         .help = "of a row whose weights sum to 0 (0.27)"},
-        {.name = "spread",
-         .kind = ARG_NATURAL,
-         .out = &o.spread,
-         .meta = "X",
-         .help = "standard deviation of that sum (1.2)"},
-        {.name = "factors",
-         .kind = ARG_INT,
-         .out = &factors,
-         .meta = "K",
-         .help = "dimension of pairwise interactions; 0: none (0)",
-         .max = UINT32_MAX},
-        {.name = "factor-spread",
-         .kind = ARG_NATURAL,
-         .out = &o.factor_spread,
-         .meta = "X",
-         .help = "standard deviation of their sum (1)"},
-        {.name = "seed",
-         .kind = ARG_INT,
-         .out = &o.seed,
-         .meta = "N",
-         .help = "draws the rows (1)",
-         .max = UINT64_MAX},
-        {.name = "model-seed",
-         .kind = ARG_INT,
-         .out = &o.model_seed,
-         .meta = "N",
-         .help = "draws the model (1)",
-         .max = UINT64_MAX},
-        {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "print JSON"},
-    };
-    if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], "synth") != 0)
-        return args_wrong("data", "unknown subject '%s': there is 'synth'", argv[1]);
-    const int named = argc > 1 && argv[1][0] != '-';
-    int code = args_parse("data", argc - named, argv + named, args, sizeof args / sizeof *args, usage, more);
+    struct options o;
+    struct synth_options synth_options;
+    int code = options_parse(&o, VERB_DATA, argc, argv, usage, more);
     if (code >= 0)
         return code;
-    if (!named)
-        return args_wrong("data", "a subject is missing. There is 'synth'");
-    if (!rows_given)
-        return args_wrong("data", "--rows N is needed");
-    if (out == NULL || *out == '\0')
-        return args_wrong("data", "--out FILE is needed");
-    if (click_rate >= 1)
-        return args_wrong("data", "--click-rate %g: must be below 1", click_rate);
-    o.format = (enum parse_format)parse_format_find(format);
-    o.fields = o.format == PARSE_CRITEO && !fields_given ? PARSE_CRITEO_FIELDS : (uint32_t)fields;
-    o.features = (uint32_t)features;
-    o.factors = (uint32_t)factors;
-    o.bias = log(click_rate / (1 - click_rate));
-    return synth(&o, out, json);
+    const char *out = option_text(&o, OPT_DATA_OUT);
+    if (!o.words)
+        return options_wrong(&o, "a subject is missing. There is 'synth'");
+    if (strcmp(o.word[0], "synth") != 0)
+        return options_wrong(&o, "unknown subject '%s': there is 'synth'", o.word[0]);
+    if (!option_given(&o, OPT_ROWS))
+        return options_wrong(&o, "--rows N is needed");
+    if (!out)
+        return options_wrong(&o, "--out FILE is needed");
+    if (option_real(&o, OPT_CLICK_RATE) >= 1)
+        return options_wrong(&o, "--click-rate %g: must be below 1", option_real(&o, OPT_CLICK_RATE));
+    make_options(&o, &synth_options);
+    return synth(&o, &synth_options, out);
 }

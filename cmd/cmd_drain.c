@@ -3,8 +3,8 @@
  * test/e2e/migrations.sh.
  */
 #include "cmd/admin_target.h"
-#include "cmd/args.h"
 #include "cmd/exitcode.h"
+#include "cmd/options.h"
 #include "cmd/verbs.h"
 
 #include <inttypes.h>
@@ -17,12 +17,6 @@
 #define VERB "drain"
 
 enum { POLL_MS = 200, POLL_SECONDS = 10 };
-
-struct options {
-    const char *server;
-    struct admin_target where;
-    uint64_t wait;
-};
 
 static int failed(paramo_err err)
 {
@@ -99,12 +93,13 @@ static int drain(const struct options *o, paramo_admin *admin)
     paramo_err err = paramo_admin_cluster(admin, &cluster);
     if (err)
         return failed(err);
-    bool found = find_server(cluster, o->server, &server);
+    bool found = find_server(cluster, o->word[0], &server);
     paramo_cluster_free(cluster); /* and the server's strings */
     if (!found || !server.alive)
-        return args_wrong(VERB, "the job has no server '%s' that is running", o->server);
+        return options_wrong(o, "the job has no server '%s' that is running", o->word[0]);
     err = paramo_admin_drain(admin, server.id);
-    return err ? failed(err) : wait_until_left(admin, server.id, server.incarnation, o->wait);
+    return err ? failed(err)
+               : wait_until_left(admin, server.id, server.incarnation, option_number(o, OPT_DRAIN_WAIT));
 }
 
 static const char usage[] =
@@ -112,38 +107,22 @@ static const char usage[] =
     "\n"
     "Migrates all partitions of a server to the others while the job goes on; then the server leaves.\n"
     "SERVER is its name or its rank. SIGTERM to the server does the same.\n";
-static const char more[] = "\n"
-                           "  paramo drain 2 --scheduler 10.0.0.1:9000\n"
+static const char more[] = "  paramo drain 2 --scheduler 10.0.0.1:9000\n"
                            "\n" CODE_HELP;
 
 int cmd_drain(int argc, char **argv)
 {
-    struct options o = {.wait = 600};
+    struct options o;
     paramo_admin *admin = NULL;
-    const struct arg args[] = {
-        ADMIN_ARGS(o.where, "address of the job's scheduler"),
-        {.name = "wait",
-         .kind = ARG_INT,
-         .out = &o.wait,
-         .meta = "SECONDS",
-         .help = "how long to wait until the server has left (600)",
-         .min = 1,
-         .max = 604800},
-    };
-    const size_t n = sizeof args / sizeof *args;
-    const int named = argc > 1 && argv[1][0] != '-';
-    if (named)
-        o.server = argv[1];
-    int code = args_parse(VERB, argc - named, argv + named, args, n, usage, more);
-    if (code < 0 && !named)
-        code = args_wrong(VERB, "SERVER is missing: the server's name or rank");
-    if (code < 0 && !o.where.scheduler)
-        code = args_wrong(VERB, "--scheduler HOST:PORT is needed");
+    int code = options_parse(&o, VERB_DRAIN, argc, argv, usage, more);
+    if (code < 0 && !o.words)
+        code = options_wrong(&o, "SERVER is missing: the server's name or rank");
+    if (code < 0 && !option_text(&o, OPT_ADMIN_SCHEDULER))
+        code = options_wrong(&o, "--scheduler HOST:PORT is needed");
     if (code < 0)
-        code = admin_target_open(VERB, &o.where, POLL_SECONDS, &admin);
+        code = admin_target_open(&o, POLL_SECONDS, &admin);
     if (code < 0)
         code = drain(&o, admin);
     paramo_admin_close(admin);
-    args_free(args, n);
     return code;
 }

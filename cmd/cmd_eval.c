@@ -73,22 +73,16 @@ static int print_result(const struct metrics_result *r, int json)
 
 int cmd_eval(int argc, char **argv)
 {
-    struct scoring scoring = {.verb = "eval"};
-    int json = 0;
-    const struct arg args[] = {
-        {.name = "Options", .kind = ARG_SECTION},
-        SCORING_ARGS(scoring),
-        {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "one JSON document instead of lines"},
-    };
-    const size_t n = sizeof args / sizeof *args;
-    int code = args_parse("eval", argc, argv, args, n, usage, more);
+    struct options o;
+    struct scoring scoring = {.options = &o};
+    int code = options_parse(&o, VERB_EVAL, argc, argv, usage, more);
     if (code < 0)
         code = scoring_check(&scoring);
     if (code < 0) {
         struct metrics_result result = {0};
         paramo_err err = evaluate(&scoring, &result);
-        code = err == PARAMO_OK ? print_result(&result, json) : code_fail("eval", err, lerr_text());
+        code = err ? code_fail("eval", err, lerr_text()) : print_result(&result, option_flag(&o, OPT_JSON));
     }
-    args_free(args, n);
+    options_free(&o);
     return code;
 }

@@ -1,8 +1,8 @@
 /*
  * paramo export: a model as text. Tests: test/e2e/train.sh, cli.sh.
  */
-#include "cmd/args.h"
 #include "cmd/exitcode.h"
+#include "cmd/options.h"
 #include "cmd/verbs.h"
 #include "learn/io/output.h"
 #include "learn/model/modelio.h"
@@ -82,27 +82,17 @@ static paramo_err export_model(const char *dir, const char *path)
 
 int cmd_export(int argc, char **argv)
 {
-    const char *model = NULL, *out = "-";
-    int text = 0;
-    /* clang-format off */
-    const struct arg args[] = {
-        {.name = "Options", .kind = ARG_SECTION},
-        {.name = "model-in", .kind = ARG_STRING, .out = &model, .meta = "DIR", .help = "a model that 'paramo train' saved"},
-        {.name = "text", .kind = ARG_FLAG, .out = &text, .help = "write lines of text (required: the only form so far)"},
-        {.name = "out", .kind = ARG_STRING, .out = &out, .meta = "FILE|-",
-         .help = "output file; - is standard output, .gz and .zst are compressed (-)"},
-    };
-    /* clang-format on */
-    const size_t n = sizeof args / sizeof *args;
-    int code = args_parse("export", argc, argv, args, n, usage, more);
-    if (code < 0 && model == NULL)
-        code = args_wrong("export", "--model-in is missing");
-    if (code < 0 && !text)
-        code = args_wrong("export", "--text is missing");
+    struct options o;
+    int code = options_parse(&o, VERB_EXPORT, argc, argv, usage, more);
+    const char *model = option_text(&o, OPT_MODEL_IN);
+    if (code < 0 && !model)
+        code = options_wrong(&o, "--model-in is missing");
+    if (code < 0 && !option_flag(&o, OPT_TEXT_FORM))
+        code = options_wrong(&o, "--text is missing");
     if (code < 0) {
-        paramo_err err = export_model(model, out);
-        code = err == PARAMO_OK ? CODE_DONE : code_fail("export", err, lerr_text());
+        paramo_err err = export_model(model, option_text(&o, OPT_EXPORT_OUT));
+        code = err ? code_fail("export", err, lerr_text()) : CODE_DONE;
     }
-    args_free(args, n);
+    options_free(&o);
     return code;
 }

@@ -36,7 +36,7 @@ static paramo_err write_rows(void *arg, const float *margin, const float *label,
 }
 
 /* Writing over the data would be a slip of the hand. */
-static paramo_err check_out(const struct arg_list *files, const char *path)
+static paramo_err check_out(const struct option_list *files, const char *path)
 {
     struct stat out, in;
     if (stat(path, &out) != 0 || !S_ISREG(out.st_mode))
@@ -50,7 +50,7 @@ static paramo_err check_out(const struct arg_list *files, const char *path)
 static paramo_err predict(struct scoring *scoring, const char *path)
 {
     struct output *out = NULL;
-    paramo_err err = check_out(&scoring->data.files, path);
+    paramo_err err = check_out(option_list(scoring->options, OPT_DATA), path);
     if (err == PARAMO_OK)
         err = scoring_open(scoring);
     if (err == PARAMO_OK)
@@ -68,26 +68,17 @@ static paramo_err predict(struct scoring *scoring, const char *path)
 
 int cmd_predict(int argc, char **argv)
 {
-    struct scoring scoring = {.verb = "predict"};
-    const char *out = NULL;
-    /* clang-format off */
-    const struct arg args[] = {
-        {.name = "Options", .kind = ARG_SECTION},
-        SCORING_ARGS(scoring),
-        {.name = "out", .kind = ARG_STRING, .out = &out, .meta = "FILE",
-         .help = "output file; - is standard output, .gz and .zst are compressed"},
-    };
-    /* clang-format on */
-    const size_t n = sizeof args / sizeof *args;
-    int code = args_parse("predict", argc, argv, args, n, usage, more);
+    struct options o;
+    struct scoring scoring = {.options = &o};
+    int code = options_parse(&o, VERB_PREDICT, argc, argv, usage, more);
     if (code < 0)
         code = scoring_check(&scoring);
-    if (code < 0 && out == NULL)
-        code = args_wrong("predict", "--out is missing");
+    if (code < 0 && !option_text(&o, OPT_PREDICT_OUT))
+        code = options_wrong(&o, "--out is missing");
     if (code < 0) {
-        paramo_err err = predict(&scoring, out);
-        code = err == PARAMO_OK ? CODE_DONE : code_fail("predict", err, lerr_text());
+        paramo_err err = predict(&scoring, option_text(&o, OPT_PREDICT_OUT));
+        code = err ? code_fail("predict", err, lerr_text()) : CODE_DONE;
     }
-    args_free(args, n);
+    options_free(&o);
     return code;
 }

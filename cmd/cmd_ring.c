@@ -3,8 +3,8 @@
  * move. Tests: test/e2e/ring.sh.
  */
 #include "cmd/admin_target.h"
-#include "cmd/args.h"
 #include "cmd/exitcode.h"
+#include "cmd/options.h"
 #include "cmd/verbs.h"
 
 #include <inttypes.h>
@@ -35,13 +35,6 @@ struct plan {
     bool live, changes;
     uint64_t view;
     paramo_ring *now, *then;
-};
-
-struct options {
-    uint64_t servers, shards, replicas, add, wait;
-    int servers_given, shards_given, replicas_given, json;
-    struct arg_list remove, weight, domain;
-    struct admin_target where;
 };
 
 static int failed(paramo_err err)
@@ -77,24 +70,28 @@ static void servers_from(struct plan *p, const paramo_cluster *cluster)
 
 static int plan_servers(struct plan *p, const struct options *o, const paramo_cluster *cluster)
 {
-    paramo_cluster_info info = {.size = sizeof info, .num_servers = (uint32_t)o->servers};
+    paramo_cluster_info info = {.size = sizeof info,
+                                .num_servers = (uint32_t)option_number(o, OPT_PLAN_SERVERS)};
     if (cluster && paramo_cluster_info_get(cluster, &info))
         return failed(PARAMO_E_INVALID);
     size_t there = info.num_servers;
-    p->servers = there + o->add;
+    p->servers = there + option_number(o, OPT_ADD);
     p->view = info.view;
     if (cluster)
         p->replicas = info.replicas;
     if (!there)
-        return args_wrong(VERB, "the job has no servers");
+        return options_wrong(o, "the job has no servers");
     if (p->servers > SERVERS_MAX)
-        return args_wrong(VERB, "%zu servers: there are at most %d", p->servers, SERVERS_MAX);
+        return options_wrong(o, "%zu servers: there are at most %d", p->servers, SERVERS_MAX);
     p->server = calloc(p->servers, sizeof *p->server);
     if (!p->server)
         return no_memory();
     for (size_t i = 0; i < p->servers; i++) {
         struct server *server = &p->server[i];
-        *server = (struct server){.weight = 1, .then = 1, .shards = (uint32_t)o->shards, .joins = i >= there};
+        *server = (struct server){.weight = 1,
+                                  .then = 1,
+                                  .shards = (uint32_t)option_number(o, OPT_PLAN_SHARDS),
+                                  .joins = i >= there};
         (void)snprintf(server->domain, sizeof server->domain, "host-%zu", i);
     }
     if (cluster)
@@ -103,15 +100,15 @@ static int plan_servers(struct plan *p, const struct options *o, const paramo_cl
 }
 
 /* "R=..." of an existing server; its number and what follows. */
-static int parse_server(const struct plan *p, const char *option, const char *text, bool value, size_t *rank,
-                        const char **rest)
+static int parse_server(const struct options *o, const struct plan *p, const char *option, const char *text,
+                        bool value, size_t *rank, const char **rest)
 {
     char *end;
     unsigned long long n = strtoull(text, &end, 10);
     if (end == text || text[0] < '0' || text[0] > '9' || (value ? *end != '=' || !end[1] : *end != '\0'))
-        return args_wrong(VERB, "--%s '%s' is not of the form %s", option, text, value ? "R=VALUE" : "R");
+        return options_wrong(o, "--%s '%s' is not of the form %s", option, text, value ? "R=VALUE" : "R");
     if (n >= p->servers)
-        return args_wrong(VERB, "--%s %s: the servers are 0 to %zu", option, text, p->servers - 1);
+        return options_wrong(o, "--%s %s: the servers are 0 to %zu", option, text, p->servers - 1);
     *rank = (size_t)n;
     *rest = end + 1;
     return -1;
@@ -123,8 +120,8 @@ static int plan_changes(struct plan *p, const struct options *o)
     const char *rest;
     char *end;
     int code = -1;
-    for (size_t i = 0; i < o->remove.n && code < 0; i++) {
-        code = parse_server(p, "remove", o->remove.item[i], false, &rank, &rest);
+    for (size_t i = 0; i < option_list(o, OPT_REMOVE)->n && code < 0; i++) {
+        code = parse_server(o, p, "remove", option_list(o, OPT_REMOVE)->item[i], false, &rank, &rest);
         if (code < 0)
             p->server[rank].leaves = true;
     }
@@ -132,27 +129,28 @@ static int plan_changes(struct plan *p, const struct options *o)
     for (size_t i = 0; i < p->servers; i++)
         stay += !p->server[i].leaves;
     if (code < 0 && !stay)
-        return args_wrong(VERB, "--remove: no server would be left");
-    for (size_t i = 0; i < o->weight.n && code < 0; i++) {
-        code = parse_server(p, "weight", o->weight.item[i], true, &rank, &rest);
+        return options_wrong(o, "--remove: no server would be left");
+    for (size_t i = 0; i < option_list(o, OPT_WEIGHTS)->n && code < 0; i++) {
+        code = parse_server(o, p, "weight", option_list(o, OPT_WEIGHTS)->item[i], true, &rank, &rest);
         if (code >= 0)
             break;
         unsigned long long weight = strtoull(rest, &end, 10);
         if (rest[0] < '0' || rest[0] > '9' || *end || weight < 1 || weight > PARAMO_WEIGHT_MAX)
-            return args_wrong(VERB, "--weight '%s': a weight is 1 to %u", o->weight.item[i],
-                              PARAMO_WEIGHT_MAX);
+            return options_wrong(o, "--weight '%s': a weight is 1 to %u",
+                                 option_list(o, OPT_WEIGHTS)->item[i], PARAMO_WEIGHT_MAX);
         p->server[rank].then = (uint32_t)weight;
         if (!p->live || p->server[rank].joins)
             p->server[rank].weight = (uint32_t)weight;
     }
-    for (size_t i = 0; i < o->domain.n && code < 0; i++) {
-        code = parse_server(p, "domain", o->domain.item[i], true, &rank, &rest);
+    for (size_t i = 0; i < option_list(o, OPT_DOMAINS)->n && code < 0; i++) {
+        code = parse_server(o, p, "domain", option_list(o, OPT_DOMAINS)->item[i], true, &rank, &rest);
         if (code < 0 && strlen(rest) >= DOMAIN_MAX)
-            return args_wrong(VERB, "--domain: the name has more than %d bytes", DOMAIN_MAX - 1);
+            return options_wrong(o, "--domain: the name has more than %d bytes", DOMAIN_MAX - 1);
         if (code < 0)
             (void)snprintf(p->server[rank].domain, DOMAIN_MAX, "%s", rest);
     }
-    p->changes = o->add || o->remove.n || (p->live && o->weight.n);
+    p->changes = option_number(o, OPT_ADD) || option_list(o, OPT_REMOVE)->n ||
+                 (p->live && option_list(o, OPT_WEIGHTS)->n);
     return code;
 }
 
@@ -419,13 +417,14 @@ static int print_json(struct plan *p, const paramo_ring_transfers *transfers)
 
 static int show(const struct options *o)
 {
-    struct plan p = {.replicas = (unsigned)o->replicas, .live = o->where.scheduler != NULL};
+    struct plan p = {.replicas = (unsigned)option_number(o, OPT_PLAN_REPLICAS),
+                     .live = option_text(o, OPT_ADMIN_SCHEDULER) != NULL};
     paramo_admin *admin = NULL;
     paramo_cluster *cluster = NULL;
     paramo_ring_transfers transfers = {.size = sizeof transfers};
     int code = -1;
     if (p.live) {
-        code = admin_target_open(VERB, &o->where, o->wait, &admin);
+        code = admin_target_open(o, option_number(o, OPT_ADMIN_WAIT), &admin);
         if (code >= 0)
             return code;
         paramo_err err = paramo_admin_cluster(admin, &cluster);
@@ -447,7 +446,7 @@ static int show(const struct options *o)
         if (!p.live && paramo_ring_warning(p.changes ? p.then : p.now, text, sizeof text))
             (void)fprintf(stderr, "paramo " VERB ": warning: %s\n", text);
         code = CODE_DONE;
-        if (o->json)
+        if (option_flag(o, OPT_JSON))
             code = print_json(&p, &transfers);
         else
             print_plan(&p, &transfers);
@@ -462,95 +461,37 @@ static int show(const struct options *o)
 }
 
 static const char usage[] =
-    "usage: paramo ring show --servers N [--replicas K] [--add N] [--remove R...] [options]\n"
-    "       paramo ring show --scheduler HOST:PORT [--add N] [--remove R...] [options]\n"
+    "usage: paramo ring show --servers N [--replicas K] [--add N] [--remove R...]\n"
+    "       paramo ring show --scheduler HOST:PORT [--add N] [--remove R...]\n"
     "\n"
-    "Draws the ring: which servers own and replicate each part of the key space. Prints each server's "
-    "share,\n"
-    "the share due to its weight, what a change would move, and the least that it could move. The cluster "
-    "is\n"
-    "a planned one (--servers) or a live one (--scheduler), whose state is read and not changed.\n";
+    "Draws the ring: which servers own and replicate each part of the key space. Prints each server's\n"
+    "share, the share due to its weight, what a change would move, and the least that it could move. The\n"
+    "cluster is a planned one (--servers) or a live one (--scheduler), whose state is read and not "
+    "changed.\n";
 static const char more[] =
     "Each sign of the drawing is the server that holds most of 64 partitions. Replicas are kept in distinct\n"
     "failure domains. With too few domains some are only on distinct servers, and a warning says so.\n"
     "\n"
     "  paramo ring show --servers 8 --replicas 2 --add 1\n"
-    "  paramo ring show --servers 4 --weight 0=3 --domain 1=rack-a 2=rack-a --replicas 1\n"
+    "  paramo ring show --servers 4 --weight 0=3 --domain 1=a 2=a --replicas 1\n"
     "  paramo ring show --scheduler 10.0.0.1:9000 --remove 2\n"
     "\n" CODE_HELP;
 
 int cmd_ring(int argc, char **argv)
 {
-    struct options o = {.shards = 1, .wait = 10};
-    const struct arg args[] = {
-        {.name = "servers",
-         .kind = ARG_INT,
-         .out = &o.servers,
-         .meta = "N",
-         .help = "number of servers of a planned cluster",
-         .min = 1,
-         .max = SERVERS_MAX,
-         .given = &o.servers_given},
-        {.name = "shards",
-         .kind = ARG_INT,
-         .out = &o.shards,
-         .meta = "N",
-         .help = "shards of each server; with --scheduler, of those added (1)",
-         .min = 1,
-         .max = 256,
-         .given = &o.shards_given},
-        {.name = "replicas",
-         .kind = ARG_INT,
-         .out = &o.replicas,
-         .meta = "K",
-         .help = "copies beside the owner, 0 to 3 (0)",
-         .max = PARAMO_REPLICAS_MAX,
-         .given = &o.replicas_given},
-        ADMIN_ARGS(o.where, "show this live cluster; list several schedulers with commas"),
-        {.name = "wait",
-         .kind = ARG_INT,
-         .out = &o.wait,
-         .meta = "SECONDS",
-         .help = "how long to wait for the scheduler (10)",
-         .min = 1,
-         .max = 86400},
-        {.name = "the change", .kind = ARG_SECTION},
-        {.name = "add",
-         .kind = ARG_INT,
-         .out = &o.add,
-         .meta = "N",
-         .help = "N servers join, with the next ranks",
-         .max = SERVERS_MAX},
-        {.name = "remove",
-         .kind = ARG_LIST,
-         .out = &o.remove,
-         .meta = "R...",
-         .help = "these servers (ranks) leave or die"},
-        {.name = "weight",
-         .kind = ARG_LIST,
-         .out = &o.weight,
-         .meta = "R=W...",
-         .help = "weight of a server's shards (1); in a live\ncluster a change"},
-        {.name = "domain",
-         .kind = ARG_LIST,
-         .out = &o.domain,
-         .meta = "R=NAME...",
-         .help = "failure domain of a server (its host)"},
-        {.name = "json", .kind = ARG_FLAG, .out = &o.json, .help = "print JSON"},
-    };
-    const size_t n = sizeof args / sizeof *args;
-    if (argc > 1 && argv[1][0] != '-' && strcmp(argv[1], "show") != 0)
-        return args_wrong(VERB, "unknown subject '%s': there is 'show'", argv[1]);
-    const int named = argc > 1 && argv[1][0] != '-';
-    int code = args_parse(VERB, argc - named, argv + named, args, n, usage, more);
-    if (code < 0 && !named)
-        code = args_wrong(VERB, "a subject is missing. There is 'show'");
-    if (code < 0 && (o.where.scheduler != NULL) == (o.servers_given != 0))
-        code = args_wrong(VERB, "either --servers N or --scheduler HOST:PORT is needed");
-    if (code < 0 && o.where.scheduler && o.replicas_given)
-        code = args_wrong(VERB, "--replicas is for a planned cluster: a live one has its own number");
+    struct options o;
+    int code = options_parse(&o, VERB_RING, argc, argv, usage, more);
+    if (code < 0 && !o.words)
+        code = options_wrong(&o, "a subject is missing. There is 'show'");
+    if (code < 0 && strcmp(o.word[0], "show") != 0)
+        code = options_wrong(&o, "unknown subject '%s': there is 'show'", o.word[0]);
+    const int live = option_given(&o, OPT_ADMIN_SCHEDULER);
+    if (code < 0 && live == option_given(&o, OPT_PLAN_SERVERS))
+        code = options_wrong(&o, "either --servers N or --scheduler HOST:PORT is needed");
+    if (code < 0 && live && option_given(&o, OPT_PLAN_REPLICAS))
+        code = options_wrong(&o, "--replicas is for a planned cluster: a live one has its own number");
     if (code < 0)
         code = show(&o);
-    args_free(args, n);
+    options_free(&o);
     return code;
 }

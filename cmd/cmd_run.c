@@ -12,12 +12,12 @@
  * and dies with us (PR_SET_PDEATHSIG). Tests: test/e2e/run.sh, test/e2e/kill.sh.
  */
 #include "cmd/command.h"
+#include "cmd/options.h"
 #include "cmd/run_child.h"
 #include "cmd/verbs.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,9 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_NODES_OF_A_ROLE = 512 }; /* arbitrary: far beyond what one machine runs well */
-enum { TERM_SECONDS = 5 };          /* between SIGTERM and SIGKILL */
-enum { RETURNS_MAX = 20 };          /* how often a scheduler that keeps its state is started again */
+enum { TERM_SECONDS = 5 }; /* between SIGTERM and SIGKILL */
+enum { RETURNS_MAX = 20 }; /* how often a scheduler that keeps its state is started again */
 enum { IDLE_SECONDS = 2 }; /* for scheduler and servers once every worker has ended and one has failed */
 
 /* How far the end has come; it only goes down this list. */
@@ -71,55 +70,29 @@ static const char usage[] =
     "\n"
     "Runs a job as processes on this machine: a scheduler, servers and workers, each running COMMAND\n"
     "with its role and the scheduler's address in the environment. COMMAND may be 'paramo ...' (this\n"
-    "program) or any program that uses the library.\n"
-    "\n"
-    "  -s, --servers N     number of servers\n"
-    "  -w, --workers N     number of workers\n"
-    "      --workers-only  run COMMAND for the workers, 'paramo scheduler' and 'paramo server' for the rest\n"
-    "      --grace SECONDS when a server or the scheduler has failed, or all workers have ended: how long "
-    "the\n"
-    "                      other processes have to end before they are stopped (15)\n"
-    "      --min-workers N the job succeeds when N workers exit with 0, even if others fail (all)\n"
-    "      --scheduler-wait SECONDS\n"
-    "                      how long the other nodes wait for a scheduler that died (1)\n"
-    "      --state DIR     keep the job's state in DIR: a scheduler that is killed is started again and\n"
-    "                      continues the job\n"
-    "      --replicas K    copies of every key beside its owner's, 0 to 3 (0): the job survives K dead "
-    "servers\n"
-    "      --van NAME      auto (the default): UCX between processes that can share memory, else tcp; or "
-    "tcp;\n"
-    "                      or ucx\n"
-    "      --checkpoint-dir DIR, --checkpoint-every SECONDS\n"
-    "                      take checkpoints while the job runs\n"
-    "      --checkpoint-full-every N\n"
-    "                      every N-th checkpoint is full, the others are incremental (10)\n"
-    "      --checkpoint-keep N\n"
-    "                      keep the last N checkpoints and their bases; 0: all (3)\n"
-    "      --restore DIR   begin with the last whole checkpoint of DIR\n"
-    "      --on-loss end|restore\n"
-    "                      when the last server with some rows dies: end the job (the default), or restore\n"
-    "                      those rows from the last checkpoint in --checkpoint-dir\n"
-    "  -v, --verbose       print each node's process id and how it ended\n"
+    "program) or any program that uses the library.\n";
+
+static const char more[] =
+    "With --state a scheduler that is killed is started again and continues the job.\n"
     "\n"
     "Worker 0 has standard input, output and error. Output of the other nodes goes to standard error, each\n"
     "line after a prefix such as '[server 1] '. A message that several nodes print at the same time appears\n"
     "once, after all their names.\n"
-    "Ctrl-C goes to the workers; a second one kills the job. SIGTERM and SIGHUP (unless ignored, as by "
-    "nohup)\n"
-    "end the job: the workers get SIGTERM, and processes that run after --grace seconds are killed.\n"
+    "\n"
+    "Ctrl-C goes to the workers; a second one kills the job. SIGTERM and SIGHUP (unless ignored, as by\n"
+    "nohup) end the job: the workers get SIGTERM, and processes that run after --grace seconds are killed.\n"
     "\n"
     "If a server or worker fails before the job is complete, the job ends at once.\n"
     "\n"
     "Exit code: 0 if all workers, or --min-workers of them, exit with 0; else that of the first worker that\n"
-    "failed (128 + signal if it was killed), or of the node without which the job could not become "
-    "complete.\n"
-    "If all workers succeed: that of the first server or scheduler that failed, unless it was killed and "
-    "the\n"
-    "workers continued without it. 143 after SIGTERM, 129 after SIGHUP, 130 after Ctrl-C where COMMAND is\n"
-    "'paramo train'; 1 if the job cannot be started, 2 for wrong usage, 126 or 127 if COMMAND cannot be "
-    "run.\n"
+    "failed (128 + signal if it was killed), or of the node without which the job could not become\n"
+    "complete. If all workers succeed: that of the first server or scheduler that failed, unless it was\n"
+    "killed and the workers continued without it. 143 after SIGTERM, 129 after SIGHUP, 130 after Ctrl-C\n"
+    "where COMMAND is 'paramo train'; 1 if the job cannot be started, 2 for wrong usage, 126 or 127 if\n"
+    "COMMAND cannot be run.\n"
     "\n"
-    "  paramo run -s 2 -w 2 -- paramo train --model lr --data train.ffm --model-out model\n";
+    "  paramo run -s 2 -w 2 -- \\\n"
+    "      paramo train --model lr --data train.ffm --model-out model\n";
 
 static int64_t now_ms(void)
 {
@@ -489,161 +462,47 @@ static int job_sum_up(const struct job *job)
 
 /* ---- the verb ---- */
 
-/* 0, or -1 after a message. */
-static int parse_number(const char *option, const char *text, int low, int high, int *value)
+/* What the nodes read from the environment. */
+static void export_settings(const struct options *o)
 {
-    char *end;
-    errno = 0;
-    long v = strtol(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || v < low || v > high) {
-        fprintf(stderr, "paramo run: %s wants a number from %d to %d, not '%s'\n", option, low, high, text);
-        return -1;
-    }
-    *value = (int)v;
-    return 0;
+    static const enum option_id settings[] = {
+        OPT_CHECKPOINT_DIR,  OPT_CHECKPOINT_EVERY, OPT_CHECKPOINT_FULL_EVERY,
+        OPT_CHECKPOINT_KEEP, OPT_RESTORE,          OPT_ON_LOSS};
+    options_export(o, settings, sizeof settings / sizeof *settings);
+    if (option_given(o, OPT_VAN))
+        setenv("PARAMO_VAN", option_text(o, OPT_VAN), 1);
 }
 
 /* -1: go on; else the exit code. */
-static int parse_options(int argc, char **argv, struct run_options *o)
+static int make_options(const struct options *o, struct run_options *run)
 {
-    enum {
-        OPT_WORKERS_ONLY = 256,
-        OPT_GRACE,
-        OPT_MIN_WORKERS,
-        OPT_SCHEDULER_WAIT,
-        OPT_STATE,
-        OPT_VAN,
-        OPT_REPLICAS,
-        OPT_CKPT_DIR,
-        OPT_CKPT_EVERY,
-        OPT_CKPT_FULL_EVERY,
-        OPT_CKPT_KEEP,
-        OPT_RESTORE,
-        OPT_ON_LOSS
+    const char *missing = !option_given(o, OPT_RUN_SERVERS)   ? "-s SERVERS"
+                          : !option_given(o, OPT_RUN_WORKERS) ? "-w WORKERS"
+                          : !o->words                         ? "COMMAND"
+                                                              : NULL;
+    *run = (struct run_options){
+        .servers = (int)option_number(o, OPT_RUN_SERVERS),
+        .workers = (int)option_number(o, OPT_RUN_WORKERS),
+        .workers_only = option_flag(o, OPT_WORKERS_ONLY),
+        .grace_s = (int)option_number(o, OPT_GRACE),
+        .scheduler_wait_s =
+            option_given(o, OPT_SCHEDULER_WAIT) ? (int)option_number(o, OPT_SCHEDULER_WAIT) : -1,
+        .verbose = option_flag(o, OPT_RUN_VERBOSE),
+        .min_workers =
+            (int)option_number(o, option_given(o, OPT_MIN_WORKERS) ? OPT_MIN_WORKERS : OPT_RUN_WORKERS),
+        .state = option_given(o, OPT_STATE) ? option_text(o, OPT_STATE) : NULL,
+        .replicas = (int)option_number(o, OPT_REPLICAS),
+        .restores = option_number(o, OPT_ON_LOSS) == PARAMO_ON_LOSS_RESTORE,
+        .command = o->word,
     };
-    static const struct option options[] = {
-        {"servers", required_argument, NULL, 's'},
-        {"workers", required_argument, NULL, 'w'},
-        {"workers-only", no_argument, NULL, OPT_WORKERS_ONLY},
-        {"grace", required_argument, NULL, OPT_GRACE},
-        {"min-workers", required_argument, NULL, OPT_MIN_WORKERS},
-        {"scheduler-wait", required_argument, NULL, OPT_SCHEDULER_WAIT},
-        {"state", required_argument, NULL, OPT_STATE},
-        {"van", required_argument, NULL, OPT_VAN},
-        {"checkpoint-dir", required_argument, NULL, OPT_CKPT_DIR},
-        {"checkpoint-every", required_argument, NULL, OPT_CKPT_EVERY},
-        {"checkpoint-full-every", required_argument, NULL, OPT_CKPT_FULL_EVERY},
-        {"checkpoint-keep", required_argument, NULL, OPT_CKPT_KEEP},
-        {"restore", required_argument, NULL, OPT_RESTORE},
-        {"on-loss", required_argument, NULL, OPT_ON_LOSS},
-        {"replicas", required_argument, NULL, OPT_REPLICAS},
-        {"verbose", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    *o = (struct run_options){.grace_s = 15, .scheduler_wait_s = -1};
-    const char *replicas = getenv("PARAMO_REPLICAS");
-    if (replicas != NULL && parse_number("PARAMO_REPLICAS", replicas, 0, 3, &o->replicas) != 0)
-        return 2;
-    optind = 0; /* glibc: start over */
-    opterr = 0;
-    int c, every = 0, checked;
-    while ((c = getopt_long(argc, argv, "+:s:w:vh", options, NULL)) != -1) {
-        int bad = 0;
-        switch (c) {
-        case 's':
-            bad = parse_number("--servers", optarg, 1, MAX_NODES_OF_A_ROLE, &o->servers);
-            break;
-        case 'w':
-            bad = parse_number("--workers", optarg, 1, MAX_NODES_OF_A_ROLE, &o->workers);
-            break;
-        case OPT_GRACE:
-            bad = parse_number("--grace", optarg, 0, 86400, &o->grace_s);
-            break;
-        case OPT_MIN_WORKERS:
-            bad = parse_number("--min-workers", optarg, 1, MAX_NODES_OF_A_ROLE, &o->min_workers);
-            break;
-        case OPT_REPLICAS:
-            bad = parse_number("--replicas", optarg, 0, 3, &o->replicas);
-            break;
-        case OPT_SCHEDULER_WAIT:
-            bad = parse_number("--scheduler-wait", optarg, 0, 86400, &o->scheduler_wait_s);
-            break;
-        case OPT_STATE:
-            o->state = optarg;
-            break;
-        case OPT_VAN:
-            if (strcmp(optarg, "auto") != 0 && strcmp(optarg, "tcp") != 0 && strcmp(optarg, "ucx") != 0) {
-                fprintf(stderr, "paramo run: --van wants auto, tcp or ucx, not '%s'\n", optarg);
-                return 2;
-            }
-            setenv("PARAMO_VAN", optarg, 1); /* the children's */
-            break;
-        case OPT_CKPT_DIR:
-            setenv("PARAMO_CHECKPOINT_DIR", optarg, 1); /* the scheduler's */
-            break;
-        case OPT_CKPT_EVERY:
-            bad = parse_number("--checkpoint-every", optarg, 1, 604800, &every);
-            setenv("PARAMO_CHECKPOINT_EVERY", optarg, 1);
-            break;
-        case OPT_CKPT_FULL_EVERY:
-            bad = parse_number("--checkpoint-full-every", optarg, 1, 1024, &checked);
-            setenv("PARAMO_CHECKPOINT_FULL_EVERY", optarg, 1);
-            break;
-        case OPT_CKPT_KEEP:
-            bad = parse_number("--checkpoint-keep", optarg, 0, INT32_MAX, &checked);
-            setenv("PARAMO_CHECKPOINT_KEEP", optarg, 1);
-            break;
-        case OPT_RESTORE:
-            setenv("PARAMO_RESTORE", optarg, 1);
-            break;
-        case OPT_ON_LOSS:
-            setenv("PARAMO_ON_LOSS", optarg, 1);
-            break;
-        case OPT_WORKERS_ONLY:
-            o->workers_only = 1;
-            break;
-        case 'v':
-            o->verbose = 1;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return 0;
-        default:
-            fprintf(stderr, "paramo run: %s '%s' (see paramo run --help)\n",
-                    c == ':' ? "no value after option" : "unknown option", argv[optind - 1]);
-            return 2;
-        }
-        if (bad)
-            return 2;
-    }
-    if (every && getenv("PARAMO_CHECKPOINT_DIR") == NULL) {
-        fprintf(stderr, "paramo run: --checkpoint-every needs --checkpoint-dir\n");
-        return 2;
-    }
-    const char *on_loss = getenv("PARAMO_ON_LOSS");
-    o->restores = on_loss != NULL && strcmp(on_loss, "restore") == 0;
-    if (on_loss != NULL && !o->restores && strcmp(on_loss, "end") != 0) {
-        fprintf(stderr, "paramo run: --on-loss wants end or restore, not '%s'\n", on_loss);
-        return 2;
-    }
-    if (o->restores && getenv("PARAMO_CHECKPOINT_DIR") == NULL) {
-        fprintf(stderr, "paramo run: --on-loss restore needs --checkpoint-dir\n");
-        return 2;
-    }
-    const char *missing = o->servers == 0 ? "-s SERVERS" : o->workers == 0 ? "-w WORKERS" : NULL;
-    if (missing == NULL && optind >= argc)
-        missing = "COMMAND";
-    if (missing != NULL) {
-        fprintf(stderr, "paramo run: %s is missing (see paramo run --help)\n", missing);
-        return 2;
-    }
-    if (o->min_workers > o->workers) {
-        fprintf(stderr, "paramo run: --min-workers %d: there are %d workers\n", o->min_workers, o->workers);
-        return 2;
-    }
-    o->min_workers = o->min_workers ? o->min_workers : o->workers;
-    o->command = argv + optind;
+    if (option_given(o, OPT_CHECKPOINT_EVERY) && !option_text(o, OPT_CHECKPOINT_DIR))
+        return options_wrong(o, "--checkpoint-every needs --checkpoint-dir");
+    if (run->restores && !option_text(o, OPT_CHECKPOINT_DIR))
+        return options_wrong(o, "--on-loss restore needs --checkpoint-dir");
+    if (missing)
+        return options_wrong(o, "%s is missing", missing);
+    if (run->min_workers > run->workers)
+        return options_wrong(o, "--min-workers %d: there are %d workers", run->min_workers, run->workers);
     return -1;
 }
 
@@ -678,10 +537,14 @@ static int ignored(int sig)
 
 int cmd_run(int argc, char **argv)
 {
+    struct options options;
     struct run_options o;
-    int code = parse_options(argc, argv, &o);
+    int code = options_parse(&options, VERB_RUN, argc, argv, usage, more);
+    if (code < 0)
+        code = make_options(&options, &o);
     if (code >= 0)
         return code;
+    export_settings(&options);
 
     struct job job = {.options = &o,
                       .grace_s = o.grace_s,

@@ -2,8 +2,8 @@
  * paramo status: the state of a live cluster, as text and as JSON. Tests: test/e2e/status.sh.
  */
 #include "cmd/admin_target.h"
-#include "cmd/args.h"
 #include "cmd/exitcode.h"
+#include "cmd/options.h"
 #include "cmd/verbs.h"
 
 #include <inttypes.h>
@@ -313,12 +313,12 @@ static int print_json(const struct state *s)
 
 /* ---- the verb ------------------------------------------------------------------------------------------ */
 
-static int show(const struct admin_target *where, uint64_t wait, int json)
+static int show(const struct options *o)
 {
     paramo_admin *admin = NULL;
     paramo_cluster *cluster = NULL;
     struct state s = {0};
-    int code = admin_target_open(VERB, where, wait, &admin);
+    int code = admin_target_open(o, option_number(o, OPT_ADMIN_WAIT), &admin);
     if (code >= 0)
         return code;
     paramo_err err = paramo_admin_status(admin, &cluster);
@@ -326,7 +326,7 @@ static int show(const struct admin_target *where, uint64_t wait, int json)
         code = code_fail(VERB, err, paramo_last_error());
     else if ((err = state_read(&s, cluster)) != PARAMO_OK)
         code = code_fail(VERB, err, paramo_err_text(err));
-    else if (json)
+    else if (option_flag(o, OPT_JSON))
         code = print_json(&s);
     else
         print_text(&s);
@@ -358,28 +358,9 @@ static const char more[] =
 
 int cmd_status(int argc, char **argv)
 {
-    struct admin_target where = {0};
-    uint64_t wait = 10;
-    int json = 0;
-    const struct arg args[] = {
-        ADMIN_ARGS(where, "address of the job's scheduler; list several with commas"),
-        {.name = "wait",
-         .kind = ARG_INT,
-         .out = &wait,
-         .meta = "SECONDS",
-         .help = "how long to wait for the scheduler (10)",
-         .min = 1,
-         .max = 86400},
-        {.name = "json", .kind = ARG_FLAG, .out = &json, .help = "print JSON"},
-    };
-    const size_t n = sizeof args / sizeof *args;
-    if (argc > 1 && argv[1][0] != '-')
-        return args_wrong(VERB, "'%s' is too much: status takes options only", argv[1]);
-    int code = args_parse(VERB, argc, argv, args, n, usage, more);
-    if (code < 0 && !where.scheduler)
-        code = args_wrong(VERB, "--scheduler HOST:PORT is needed");
-    if (code < 0)
-        code = show(&where, wait, json);
-    args_free(args, n);
-    return code;
+    struct options o;
+    int code = options_parse(&o, VERB_STATUS, argc, argv, usage, more);
+    if (code < 0 && !option_text(&o, OPT_ADMIN_SCHEDULER))
+        code = options_wrong(&o, "--scheduler HOST:PORT is needed");
+    return code < 0 ? show(&o) : code;
 }

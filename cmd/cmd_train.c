@@ -43,23 +43,12 @@ static const char more[] =
     "\n"
     "Ctrl-C finishes the current batches and saves the model; a second one exits at once.\n"
     "\n" CODE_HELP "\n"
-    "  paramo train --model lr --data train.ffm.zst --valid test.ffm.zst --model-out model\n"
-    "  paramo train --model fm --dim 8 --data 'day*.gz' --epochs 10 --valid v.gz --early-stop 2 --model-out "
-    "m\n"
-    "  paramo run -s 2 -w 2 -- paramo train --model lr --data train.ffm --model-out model\n";
-
-struct settings {
-    struct data_args data;
-    struct arg_list valid;
-    struct model_args model;
-    const char *model_in, *model_out;
-    const char *checkpoint_dir, *restore;
-    uint64_t checkpoint_every, full_every, keep;
-    int has_keep;
-    uint64_t epochs, batch, ahead, hash_bits, servers, workers, seed, early_stop;
-    int no_state, json, quiet;
-    int has_hash_bits, has_seed; /* whether they were given */
-};
+    "  paramo train --model lr --data train.ffm.zst --valid test.ffm.zst \\\n"
+    "      --model-out model\n"
+    "  paramo train --model fm --dim 8 --data 'day*.gz' --epochs 10 --valid v.gz \\\n"
+    "      --early-stop 2 --model-out m\n"
+    "  paramo run -s 2 -w 2 -- \\\n"
+    "      paramo train --model lr --data train.ffm --model-out model\n";
 
 static void on_signal(int sig)
 {
@@ -79,55 +68,55 @@ static void on_signal(int sig)
 
 /* Continues from a model: what was trained stands, and settings that were not given stay as they were. Returns
  * -1 or the exit code. */
-static int continue_from(const struct settings *s, struct model_info *info)
+static int continue_from(const struct options *s, struct model_info *info)
 {
-    paramo_err err = train_take_settings(s->model_in, info);
+    paramo_err err = train_take_settings(option_text(s, OPT_MODEL_FROM), info);
     if (err != PARAMO_OK)
         return code_fail("train", err, lerr_text());
-    if (s->has_hash_bits && s->hash_bits != info->hash_bits)
-        return args_wrong("train", "%s was trained with --hash-bits %u", s->model_in, info->hash_bits);
-    if (s->has_seed)
-        info->seed = s->seed;
-    return model_args_continue(&s->model, s->model_in, info);
+    if (option_given(s, OPT_HASH_BITS) && option_number(s, OPT_HASH_BITS) != info->hash_bits)
+        return options_wrong(s, "%s was trained with --hash-bits %u", option_text(s, OPT_MODEL_FROM),
+                             info->hash_bits);
+    if (option_given(s, OPT_TRAIN_SEED))
+        info->seed = option_number(s, OPT_TRAIN_SEED);
+    return model_args_continue(s, option_text(s, OPT_MODEL_FROM), info);
 }
 
-static int begin(const struct settings *s, struct model_info *info)
+static int begin(const struct options *s, struct model_info *info)
 {
-    int code = model_args_begin(&s->model, info);
-    info->hash_bits = (uint32_t)s->hash_bits;
-    info->seed = s->seed;
+    int code = model_args_begin(s, info);
+    info->hash_bits = (uint32_t)option_number(s, OPT_HASH_BITS);
+    info->seed = option_number(s, OPT_TRAIN_SEED);
     return code;
 }
 
-static int make_options(const struct settings *s, struct train_options *o)
+static int make_options(const struct options *s, struct train_options *o)
 {
-    if (s->data.files.n == 0)
-        return args_wrong("train", "--data is missing");
-    if (s->model.model == NULL && s->model_in == NULL)
-        return args_wrong("train", "--model is missing");
-    if (s->early_stop > 0 && s->valid.n == 0)
-        return args_wrong("train", "--early-stop needs --valid");
+    if (option_list(s, OPT_DATA)->n == 0)
+        return options_wrong(s, "--data is missing");
+    if (!model_args_name(s) && !option_text(s, OPT_MODEL_FROM))
+        return options_wrong(s, "--model is missing");
+    if (option_number(s, OPT_EARLY_STOP) > 0 && option_list(s, OPT_VALID)->n == 0)
+        return options_wrong(s, "--early-stop needs --valid");
     struct model_info *info = &o->model;
-    int code = s->model_in != NULL ? continue_from(s, info) : begin(s, info);
+    int code = option_text(s, OPT_MODEL_FROM) ? continue_from(s, info) : begin(s, info);
     if (code >= 0)
         return code;
-    (void)snprintf(info->data_format, sizeof info->data_format, "%s",
-                   s->data.format == NULL ? "auto" : s->data.format);
-    data_args_apply(&s->data, &o->reader);
-    o->data = s->data.files.item;
-    o->data_n = s->data.files.n;
-    o->valid = s->valid.item;
-    o->valid_n = s->valid.n;
-    o->model_in = s->model_in;
-    o->model_out = s->model_out;
-    o->epochs = s->epochs;
-    o->batch = s->batch;
-    o->ahead = (uint32_t)s->ahead;
-    o->servers = (uint32_t)s->servers;
-    o->workers = (uint32_t)s->workers;
-    o->early_stop = (uint32_t)s->early_stop;
-    o->drop_state = s->no_state;
-    o->quiet = s->quiet;
+    (void)snprintf(info->data_format, sizeof info->data_format, "%s", option_text(s, OPT_FORMAT));
+    data_args_apply(s, &o->reader);
+    o->data = option_list(s, OPT_DATA)->item;
+    o->data_n = option_list(s, OPT_DATA)->n;
+    o->valid = option_list(s, OPT_VALID)->item;
+    o->valid_n = option_list(s, OPT_VALID)->n;
+    o->model_in = option_text(s, OPT_MODEL_FROM);
+    o->model_out = option_text(s, OPT_MODEL_OUT);
+    o->epochs = option_number(s, OPT_EPOCHS);
+    o->batch = option_number(s, OPT_BATCH);
+    o->ahead = (uint32_t)option_number(s, OPT_AHEAD);
+    o->servers = (uint32_t)option_number(s, OPT_TRAIN_SERVERS);
+    o->workers = (uint32_t)option_number(s, OPT_TRAIN_WORKERS);
+    o->early_stop = (uint32_t)option_number(s, OPT_EARLY_STOP);
+    o->drop_state = option_flag(s, OPT_NO_STATE);
+    o->quiet = option_flag(s, OPT_QUIET);
     return -1;
 }
 
@@ -169,7 +158,7 @@ static void put_alpha(json_t *j, const char *prefix, double alpha)
     (void)json_object_set_new(j, key, json_real(alpha));
 }
 
-static int print_json(const struct settings *s, const struct train_options *o, const struct train_result *r)
+static int print_json(const struct options *s, const struct train_options *o, const struct train_result *r)
 {
     json_t *epochs = json_array();
     for (size_t i = r->first_epoch; i < r->epochs; i++)
@@ -182,8 +171,8 @@ static int print_json(const struct settings *s, const struct train_options *o, c
         "parts_dealt_again", (json_int_t)r->dealt_again, "warning", r->warning[0] != '\0' ? r->warning : NULL,
         "rows", (json_int_t)r->rows, "seconds", r->seconds, "interrupted", r->interrupted, "stopped_early",
         r->stopped_early, "saved", r->saved, "bad_lines", (json_int_t)r->bad_lines, "epochs", epochs);
-    if (j != NULL && s->model_out != NULL)
-        (void)json_object_set_new(j, "model_out", json_string(s->model_out));
+    if (j != NULL && option_text(s, OPT_MODEL_OUT) != NULL)
+        (void)json_object_set_new(j, "model_out", json_string(option_text(s, OPT_MODEL_OUT)));
     for (size_t t = 1; j != NULL && t < o->model.ops->tables; t++)
         put_alpha(j, o->model.ops->table[t].prefix, r->alpha[t]);
     if (j != NULL && r->best_epoch > 0)
@@ -203,7 +192,7 @@ static char *seconds_text(char *out, size_t cap, double seconds)
     return out;
 }
 
-static int print_summary(const struct settings *s, const struct train_result *r)
+static int print_summary(const struct options *s, const struct train_result *r)
 {
     char a[16], b[16], c[16], d[16], rate[16];
     if (r->epochs > r->first_epoch) {
@@ -229,7 +218,7 @@ static int print_summary(const struct settings *s, const struct train_result *r)
                  r->num_servers, r->num_servers == 1 ? "" : "s", seconds_text(b, sizeof b, r->seconds));
     if (r->stopped_early)
         (void)printf("; stopped early, epoch %zu was the best", r->best_epoch);
-    (void)printf(r->saved ? "; model saved to %s\n" : "\n", s->model_out);
+    (void)printf(r->saved ? "; model saved to %s\n" : "\n", option_text(s, OPT_MODEL_OUT));
     if (r->dead_workers > 0 || r->dealt_again > 0)
         (void)printf("%u worker%s died; %" PRIu64 " part%s of the data begun and not finished, dealt again\n",
                      r->dead_workers, r->dead_workers == 1 ? "" : "s", r->dealt_again,
@@ -241,121 +230,26 @@ static int print_summary(const struct settings *s, const struct train_result *r)
     return CODE_DONE;
 }
 
-static void set_number(const char *name, uint64_t value)
-{
-    char text[24];
-    (void)snprintf(text, sizeof text, "%" PRIu64, value);
-    (void)setenv(name, text, 1);
-}
-
 /* For the node that has the scheduler. */
-static void set_checkpoints(const struct settings *s)
+static void export_checkpoints(const struct options *s)
 {
-    if (s->checkpoint_dir)
-        (void)setenv("PARAMO_CHECKPOINT_DIR", s->checkpoint_dir, 1);
-    if (s->checkpoint_every)
-        set_number("PARAMO_CHECKPOINT_EVERY", s->checkpoint_every);
-    if (s->full_every)
-        set_number("PARAMO_CHECKPOINT_FULL_EVERY", s->full_every);
-    if (s->has_keep)
-        set_number("PARAMO_CHECKPOINT_KEEP", s->keep);
-    if (s->restore)
-        (void)setenv("PARAMO_RESTORE", s->restore, 1);
-}
-
-#define ARGS_MAX 96
-
-static size_t append(struct arg *args, size_t n, const struct arg *more_args, size_t count)
-{
-    for (size_t i = 0; i < count && n < ARGS_MAX; i++)
-        args[n++] = more_args[i];
-    return n;
-}
-
-#define APPEND(list) n = append(args, n, list, sizeof(list) / sizeof *(list))
-
-/* All options; returns how many. */
-static size_t list_args(struct settings *s, struct arg args[ARGS_MAX])
-{
-    /* clang-format off */
-    const struct arg data[] = {
-        {.name = "What to learn from", .kind = ARG_SECTION},
-        DATA_ARGS(s->data),
-        {.name = "valid", .kind = ARG_LIST, .out = &s->valid, .meta = "FILE...",
-         .help = "measure the model on these after each epoch"},
-        {.name = "hash-bits", .kind = ARG_INT, .out = &s->hash_bits, .meta = "N", .max = 63, .given = &s->has_hash_bits,
-         .help = "hash feature ids to N bits; 0 keeps them (0)"},
-        {.name = "epochs", .kind = ARG_INT, .out = &s->epochs, .meta = "N", .min = 1, .max = TRAIN_EPOCHS_MAX,
-         .help = "passes over the data (1)"},
-        {.name = "early-stop", .kind = ARG_INT, .out = &s->early_stop, .meta = "N", .max = TRAIN_EPOCHS_MAX,
-         .help = "stop after N epochs without a better log-loss on --valid, and keep\nthe best epoch's model; 0: never (0)"},
-    };
-    const struct arg model[] = {
-        {.name = "The model", .kind = ARG_SECTION},
-        model_args_model(&s->model),
-        {.name = "model-out", .kind = ARG_STRING, .out = &s->model_out, .meta = "DIR",
-         .help = "save it there (the directory is made)"},
-        {.name = "model-in", .kind = ARG_STRING, .out = &s->model_in, .meta = "DIR",
-         .help = "continue from this model, with its settings unless given"},
-        {.name = "no-state", .kind = ARG_FLAG, .out = &s->no_state,
-         .help = "save without the optimizers' state: smaller, but training cannot\ncontinue from it"},
-        {.name = "seed", .kind = ARG_INT, .out = &s->seed, .meta = "N", .max = UINT64_MAX, .given = &s->has_seed,
-         .help = "of the first values that are drawn (1)"},
-    };
-    const struct arg how[] = {
-        {.name = "How to learn", .kind = ARG_SECTION},
-        {.name = "batch", .kind = ARG_INT, .out = &s->batch, .meta = "N", .min = 1, .max = 1 << 20,
-         .help = "rows learned at once (512 / workers / (ahead + 1), at least 16: 256\nwith one worker)"},
-    };
-    const struct arg rest[] = {
-        {.name = "Where", .kind = ARG_SECTION},
-        {.name = "servers", .kind = ARG_INT, .out = &s->servers, .meta = "S", .min = 1, .max = 256,
-         .help = "in one process: server shards, a thread each (1)"},
-        {.name = "workers", .kind = ARG_INT, .out = &s->workers, .meta = "W", .min = 1, .max = 256,
-         .help = "in one process: learners, a thread each (1); in a cluster both\nnumbers are the cluster's"},
-        {.name = "ahead", .kind = ARG_INT, .out = &s->ahead, .meta = "N", .max = 64,
-         .help = "parameters are pulled N batches ahead (1)"},
-        {.name = "checkpoint-dir", .kind = ARG_STRING, .out = &s->checkpoint_dir, .meta = "DIR",
-         .help = "folder for checkpoints, which all servers see"},
-        {.name = "checkpoint-every", .kind = ARG_INT, .out = &s->checkpoint_every, .meta = "SECONDS", .min = 1, .max = 604800,
-         .help = "time between checkpoints"},
-        {.name = "checkpoint-full-every", .kind = ARG_INT, .out = &s->full_every, .meta = "N", .min = 1, .max = 1024,
-         .help = "every N-th checkpoint is full, the others are incremental (10)"},
-        {.name = "checkpoint-keep", .kind = ARG_INT, .out = &s->keep, .meta = "N", .max = INT32_MAX, .given = &s->has_keep,
-         .help = "keep the last N checkpoints and their bases; 0: all (3)"},
-        {.name = "restore", .kind = ARG_STRING, .out = &s->restore, .meta = "DIR",
-         .help = "begin with the last whole checkpoint of DIR"},
-        {.name = "Output", .kind = ARG_SECTION},
-        {.name = "json", .kind = ARG_FLAG, .out = &s->json, .help = "the summary as one JSON document on standard output"},
-        {.name = "quiet", .kind = ARG_FLAG, .out = &s->quiet, .letter = 'q', .help = "print no progress, only warnings and the summary"},
-    };
-    /* clang-format on */
-    struct arg settings[MODEL_ARGS_SETTINGS], optimizers[MODEL_ARGS_OPTIMIZERS * OPTIMIZER_ARGS];
-    size_t n = 0;
-    APPEND(data);
-    APPEND(model);
-    n = append(args, n, settings, model_args_settings(&s->model, settings));
-    APPEND(how);
-    n = append(args, n, optimizers, model_args_optimizers(&s->model, optimizers));
-    APPEND(rest);
-    return n;
+    static const enum option_id settings[] = {OPT_CHECKPOINT_DIR, OPT_CHECKPOINT_EVERY,
+                                              OPT_CHECKPOINT_FULL_EVERY, OPT_CHECKPOINT_KEEP, OPT_RESTORE};
+    options_export(s, settings, sizeof settings / sizeof *settings);
 }
 
 int cmd_train(int argc, char **argv)
 {
-    struct settings s = {.epochs = 1, .ahead = 1, .servers = 1, .workers = 1, .seed = 1};
-    struct arg args[ARGS_MAX];
-    model_args_init(&s.model);
-    const size_t n = list_args(&s, args);
+    struct options s;
     struct train_options options = {0};
     struct train_result result;
-    int code = args_parse("train", argc, argv, args, n, usage, more);
+    int code = options_parse(&s, VERB_TRAIN, argc, argv, usage, more);
     if (code < 0)
         code = make_options(&s, &options);
-    if (code < 0 && s.checkpoint_every && !s.checkpoint_dir)
-        code = args_wrong("train", "--checkpoint-every needs --checkpoint-dir");
+    if (code < 0 && option_given(&s, OPT_CHECKPOINT_EVERY) && !option_text(&s, OPT_CHECKPOINT_DIR))
+        code = options_wrong(&s, "--checkpoint-every needs --checkpoint-dir");
     if (code < 0) {
-        set_checkpoints(&s);
+        export_checkpoints(&s);
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
         (void)sigaction(SIGINT, &action, NULL);
         (void)sigaction(SIGTERM, &action, NULL);
@@ -370,7 +264,8 @@ int cmd_train(int argc, char **argv)
         else if (err != PARAMO_OK)
             code = code_fail("train", err, lerr_text());
         if (result.leader && (code == CODE_DONE || code == CODE_INTERRUPTED) &&
-            (s.json ? print_json(&s, &options, &result) : print_summary(&s, &result)) != CODE_DONE)
+            (option_flag(&s, OPT_JSON) ? print_json(&s, &options, &result) : print_summary(&s, &result)) !=
+                CODE_DONE)
             code = CODE_DATA;
         if (code == CODE_DONE && result.leader && result.dead_workers > 0 && result.saved)
             (void)fprintf(
@@ -381,6 +276,6 @@ int cmd_train(int argc, char **argv)
         data_args_report("train", result.bad_lines, result.first_bad);
         train_result_free(&result);
     }
-    args_free(args, n);
+    options_free(&s);
     return code;
 }

@@ -2,12 +2,11 @@
 
 #include <stdio.h>
 
-void data_args_apply(const struct data_args *data, struct reader_options *options)
+void data_args_apply(const struct options *o, struct reader_options *reader)
 {
-    reader_options_init(options);
-    if (data->format != NULL)
-        options->format = (enum parse_format)parse_format_find(data->format);
-    options->skip_bad = data->skip_bad;
+    reader_options_init(reader);
+    reader->format = (enum parse_format)parse_format_find(option_text(o, OPT_FORMAT));
+    reader->skip_bad = option_number(o, OPT_SKIP_BAD);
 }
 
 void data_args_report(const char *verb, uint64_t bad_lines, const char *first_bad)

@@ -18,8 +18,9 @@ enum {
 
 /* For --help. */
 #define CODE_HELP                                                                                            \
-    "Exit code: 0 done, 1 failed, 2 wrong usage, 3 a file is missing, malformed or damaged or cannot be\n"   \
-    "written, 4 a node of the cluster died or cannot be reached, 130 interrupted.\n"
+    "Exit code: 0 done, 1 failed, 2 wrong usage, 3 a file is missing, malformed or\n"                        \
+    "damaged or cannot be written, 4 a node of the cluster died or cannot be reached,\n"                     \
+    "130 interrupted.\n"
 
 /* Prints "paramo VERB: message" and returns the code for err. */
 int code_fail(const char *verb, paramo_err err, const char *message);

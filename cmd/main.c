@@ -18,34 +18,25 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *help;
 } verbs[] = {
-    {"train", cmd_train, "train a click model, in one process or as one node of a cluster"},
-    {"predict", cmd_predict, "write a model's probability for each row"},
-    {"eval", cmd_eval, "measure a model: log-loss, AUC, accuracy, calibration"},
-    {"export", cmd_export, "write a model as text: keys and values"},
-    {"run", cmd_run, "run a job on this machine: scheduler, servers and workers as processes"},
-    {"scheduler", cmd_scheduler, "run one scheduler of a cluster"},
-    {"server", cmd_server, "run one server of a cluster"},
-    {"worker", cmd_worker, "run a command as one worker of a cluster"},
-    {"data", cmd_data, "generate click logs for tests"},
-    {"ring", cmd_ring, "show which servers own and replicate each part of the keys"},
-    {"status", cmd_status, "show the state of a live cluster"},
-    {"drain", cmd_drain, "migrate a server's partitions to the others and let it leave"},
-    {"checkpoint", cmd_checkpoint, "save and load checkpoints of a live job; list and verify them"},
-    {"sim", cmd_sim, "test whole clusters on a simulated network with injected faults"},
-    {"bench", cmd_bench, "measure each path of Paramo on this machine beside its raw limit"},
+#define VERB_LINE(id, name, words, summary) {#name, cmd_##name, summary},
+    VERBS(VERB_LINE)
+#undef VERB_LINE
 };
 
 static void print_help(void)
 {
     (void)printf("usage: paramo VERB [options]\n"
                  "\n"
-                 "Paramo %s trains models whose parameters live on servers, through push and pull.\n\n",
+                 "Paramo %s trains models whose parameters live on servers, through push and\n"
+                 "pull.\n\n",
                  paramo_version());
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         (void)printf("  %-11s%s\n", verbs[i].name, verbs[i].help);
-    (void)printf("\n'paramo VERB --help' shows a verb's options. 'paramo --version' prints the version.\n"
+    (void)printf("\n'paramo VERB --help' shows a verb's options. 'paramo --version' prints the\n"
+                 "version.\n"
                  "\n"
-                 "  paramo train --model lr --data train.libsvm --valid test.libsvm --model-out model\n"
+                 "  paramo train --model lr --data train.libsvm --valid test.libsvm \\\n"
+                 "      --model-out model\n"
                  "  paramo eval --model-in model --data test.libsvm\n"
                  "\n" CODE_HELP);
 }

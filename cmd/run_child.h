@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { RUN_NODES_MAX = 512 }; /* of a role; arbitrary: far beyond what one machine runs well */
+
 struct run_options {
     int servers, workers, workers_only, grace_s, scheduler_wait_s, verbose;
     int min_workers;        /* this many must end with 0 */

@@ -6,27 +6,29 @@
 
 int scoring_check(const struct scoring *s)
 {
-    if (s->dir == NULL)
-        return args_wrong(s->verb, "--model-in is missing");
-    if (s->data.files.n == 0)
-        return args_wrong(s->verb, "--data is missing");
+    if (!option_text(s->options, OPT_MODEL_IN))
+        return options_wrong(s->options, "--model-in is missing");
+    if (option_list(s->options, OPT_DATA)->n == 0)
+        return options_wrong(s->options, "--data is missing");
     return -1;
 }
 
 paramo_err scoring_open(struct scoring *s)
 {
     struct reader_options options;
-    paramo_err err = modelio_open(s->dir, &s->model);
+    const struct option_list *files = option_list(s->options, OPT_DATA);
+    paramo_err err = modelio_open(option_text(s->options, OPT_MODEL_IN), &s->model);
     if (err != PARAMO_OK)
         return err;
-    data_args_apply(&s->data, &options);
+    data_args_apply(s->options, &options);
     options.hash_bits = s->model.info.hash_bits;
     options.fields = s->model.info.ops->fields;
-    return reader_open(&options, s->data.files.item, s->data.files.n, &s->reader);
+    return reader_open(&options, files->item, files->n, &s->reader);
 }
 
 paramo_err scoring_run(struct scoring *s, score_rows_fn rows, void *arg)
 {
+    const char *verb = verb_name(s->options->verb);
     struct score_lookup lookup = {.model = &s->model};
     struct score_source source = score_model(&lookup);
     paramo_err err = score_reader(&source, s->reader, rows, arg);
@@ -34,13 +36,14 @@ paramo_err scoring_run(struct scoring *s, score_rows_fn rows, void *arg)
         return err;
     struct reader_stats stats;
     reader_get_stats(s->reader, &stats);
-    data_args_report(s->verb, stats.bad_lines, stats.first_bad);
+    data_args_report(verb, stats.bad_lines, stats.first_bad);
     if ((double)lookup.known < KNOWN_LEAST * (double)lookup.asked)
         (void)fprintf(
             stderr,
             "paramo %s: warning: the model has %.2g %% of the features in %s: is that data like what "
             "it was trained on, in the same format?\n",
-            s->verb, 100 * (double)lookup.known / (double)lookup.asked, s->data.files.item[0]);
+            verb, 100 * (double)lookup.known / (double)lookup.asked,
+            option_list(s->options, OPT_DATA)->item[0]);
     return PARAMO_OK;
 }
 

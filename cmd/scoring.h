@@ -8,19 +8,11 @@
 #include "learn/eval/score.h"
 
 struct scoring {
-    const char *verb;
-    const char *dir; /* --model-in */
-    struct data_args data;
+    const struct options *options;
     /* from scoring_open on */
     struct model model;
     struct reader *reader;
 };
-
-/* clang-format off */
-#define SCORING_ARGS(s)                                                                                                  \
-    {.name = "model-in", .kind = ARG_STRING, .out = &(s).dir, .meta = "DIR", .help = "a model that 'paramo train' saved"}, \
-    DATA_ARGS((s).data)
-/* clang-format on */
 
 /* -1, or the exit code once it has said which option is missing. */
 int scoring_check(const struct scoring *scoring);

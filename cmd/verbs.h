@@ -1,25 +1,42 @@
 /*
- * The program's verbs, one function each, called by cmd/main.c with argv[0] the verb's name. Each returns the
- * exit code of the program: 0 done, 1 failed (one line on stderr says why), 2 wrong usage; others where its
- * man page says.
+ * The program's verbs: one line each, from which come the program's help, the call by cmd/main.c, and the man
+ * page. A verb's function gets argv[0] as its name. It returns the exit code of the program (exitcode.h).
  */
 #ifndef CMD_VERBS_H
 #define CMD_VERBS_H
 
-int cmd_checkpoint(int argc, char **argv);
-int cmd_data(int argc, char **argv);
-int cmd_run(int argc, char **argv);
-int cmd_scheduler(int argc, char **argv);
-int cmd_server(int argc, char **argv);
-int cmd_worker(int argc, char **argv);
-int cmd_drain(int argc, char **argv);
-int cmd_ring(int argc, char **argv);
-int cmd_status(int argc, char **argv);
-int cmd_sim(int argc, char **argv);
-int cmd_bench(int argc, char **argv);
-int cmd_eval(int argc, char **argv);
-int cmd_export(int argc, char **argv);
-int cmd_predict(int argc, char **argv);
-int cmd_train(int argc, char **argv);
+/* What may stand on the command line besides options: so many words right after the verb, or a command with
+ * its own options at the end. */
+enum { WORDS_NONE = 0, WORDS_ONE = 1, WORDS_TWO = 2, WORDS_MANY = 1000, WORDS_COMMAND = -1 };
+
+/* clang-format off */
+#define VERBS(X)                                                                                               \
+    X(TRAIN,      train,      WORDS_NONE,    "train a click model, in one process or as one node of a cluster") \
+    X(PREDICT,    predict,    WORDS_NONE,    "write a model's probability for each row")                      \
+    X(EVAL,       eval,       WORDS_NONE,    "measure a model: log-loss, AUC, accuracy, calibration")         \
+    X(EXPORT,     export,     WORDS_NONE,    "write a model as text: keys and values")                        \
+    X(RUN,        run,        WORDS_COMMAND, "run a job on this machine: scheduler, servers, workers")        \
+    X(SCHEDULER,  scheduler,  WORDS_NONE,    "run one scheduler of a cluster")                                \
+    X(SERVER,     server,     WORDS_NONE,    "run one server of a cluster")                                   \
+    X(WORKER,     worker,     WORDS_COMMAND, "run a command as one worker of a cluster")                      \
+    X(DATA,       data,       WORDS_ONE,     "generate click logs for tests")                                 \
+    X(RING,       ring,       WORDS_ONE,     "show which servers own and replicate each part of the keys")    \
+    X(STATUS,     status,     WORDS_NONE,    "show the state of a live cluster")                              \
+    X(DRAIN,      drain,      WORDS_ONE,     "migrate a server's partitions to the others and let it leave")  \
+    X(CHECKPOINT, checkpoint, WORDS_TWO,     "save, load, list and verify checkpoints")                       \
+    X(SIM,        sim,        WORDS_NONE,    "test whole clusters on a simulated network with faults")        \
+    X(BENCH,      bench,      WORDS_MANY,    "measure each path of Paramo beside its raw limit")
+/* clang-format on */
+
+enum verb {
+#define VERB_ENUM(id, name, words, summary) VERB_##id,
+    VERBS(VERB_ENUM)
+#undef VERB_ENUM
+        VERB_COUNT
+};
+
+#define VERB_DECLARE(id, name, words, summary) int cmd_##name(int argc, char **argv);
+VERBS(VERB_DECLARE)
+#undef VERB_DECLARE
 
 #endif

@@ -2,8 +2,8 @@
  * paramo sim: plays schedules of the simulator (sim/), on several cores by processes. It writes a failing
  * schedule to a file and prints the one command that replays it.
  */
-#include "cmd/args.h"
 #include "cmd/exitcode.h"
+#include "cmd/options.h"
 #include "cmd/verbs.h"
 
 #include "base/err.h"
@@ -45,11 +45,11 @@ struct known_seed {
     char words[200];
 };
 
-struct options {
+struct sim_options {
     uint64_t seeds, seed, jobs;
     const char *replay, *mutant, *from, *cover_bar;
     struct known_seed *known; /* from the file `from`; `seeds` of them */
-    int shrink, json, verbose, list, go_on, bars, coverage;
+    int shrink, json, go_on, bars, coverage;
 };
 
 struct failure {
@@ -169,12 +169,12 @@ static void play_seed(uint64_t seed, struct tally *t)
     schedule_fini(&s);
 }
 
-static uint64_t seed_at(const struct options *o, uint64_t i)
+static uint64_t seed_at(const struct sim_options *o, uint64_t i)
 {
     return o->known != NULL ? o->known[i].seed : o->seed + i;
 }
 
-static const char *words_of(const struct options *o, uint64_t seed)
+static const char *words_of(const struct sim_options *o, uint64_t seed)
 {
     for (uint64_t i = 0; o->known != NULL && i < o->seeds; i++)
         if (o->known[i].seed == seed)
@@ -182,7 +182,7 @@ static const char *words_of(const struct options *o, uint64_t seed)
     return "";
 }
 
-static void job(const struct options *o, struct tally *t)
+static void job(const struct sim_options *o, struct tally *t)
 {
     while (t->next < o->seeds && (!t->failed || o->go_on)) {
         uint64_t i = t->next;
@@ -220,7 +220,7 @@ static void print_schedule(const struct schedule *s)
     }
 }
 
-static void report(const struct options *o, struct schedule *s, struct play_result *r)
+static void report(const struct sim_options *o, struct schedule *s, struct play_result *r)
 {
     char name[64];
     if (o->shrink)
@@ -236,7 +236,7 @@ static void report(const struct options *o, struct schedule *s, struct play_resu
                      o->mutant ? o->mutant : "");
 }
 
-static int replay(const struct options *o)
+static int replay(const struct sim_options *o)
 {
     FILE *f = fopen(o->replay, "r");
     char *text = calloc(1, TEXT_MAX);
@@ -445,7 +445,7 @@ static void tally_join(struct tally *sum, const struct tally *t)
 }
 
 /* Forks a job. If fork fails, the job runs here. */
-static pid_t job_start(const struct options *o, struct tally *t)
+static pid_t job_start(const struct sim_options *o, struct tally *t)
 {
     pid_t pid = fork();
     if (pid <= 0)
@@ -457,7 +457,7 @@ static pid_t job_start(const struct options *o, struct tally *t)
 
 /* A process that dies in a schedule is a failure of that schedule. The other schedules of the job are played
  * by a new one. */
-static void job_wait(const struct options *o, struct tally *t, pid_t pid)
+static void job_wait(const struct sim_options *o, struct tally *t, pid_t pid)
 {
     int status = 0;
     while (pid > 0 && waitpid(pid, &status, 0) == pid && status != 0) {
@@ -473,7 +473,7 @@ static void job_wait(const struct options *o, struct tally *t, pid_t pid)
 }
 
 /* Prints each failure, with its earlier cause if that is known, and the command that replays it. */
-static void print_failures(const struct options *o, const struct tally *t)
+static void print_failures(const struct sim_options *o, const struct tally *t)
 {
     for (uint64_t i = 0; i < t->failed && i < FAILURES_MAX; i++) {
         const char *words = words_of(o, t->failures[i].seed);
@@ -594,7 +594,7 @@ static int cover_judge(const struct tally *t, const char *path)
     return code;
 }
 
-static int many(const struct options *o)
+static int many(const struct sim_options *o)
 {
     size_t bytes = o->jobs * sizeof(struct tally);
     struct tally *tallies = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -641,7 +641,7 @@ static int many(const struct options *o)
 
 /* Reads a file of seeds: in each line a seed and its cause. Empty lines and lines that begin with # are
  * skipped. */
-static int known_read(struct options *o)
+static int known_read(struct sim_options *o)
 {
     char line[512];
     uint64_t room = 0, number = 0;
@@ -677,7 +677,7 @@ static int known_read(struct options *o)
     return CODE_DONE;
 }
 
-static int many_known(struct options *o)
+static int many_known(struct sim_options *o)
 {
     int code = known_read(o);
     if (code == CODE_DONE)
@@ -694,85 +694,42 @@ static int list_mutants(void)
     return CODE_DONE;
 }
 
+static struct sim_options settings(const struct options *o)
+{
+    return (struct sim_options){
+        .seeds = option_number(o, OPT_SEEDS),
+        .seed = option_number(o, OPT_SIM_SEED),
+        .jobs = option_number(o, OPT_JOBS),
+        .replay = option_text(o, OPT_REPLAY),
+        .from = option_text(o, OPT_SEEDS_FROM),
+        .go_on = option_flag(o, OPT_GO_ON),
+        .shrink = option_flag(o, OPT_SHRINK),
+        .mutant = option_text(o, OPT_MUTANT),
+        .bars = option_flag(o, OPT_BARS),
+        .coverage = option_flag(o, OPT_COVERAGE),
+        .cover_bar = option_text(o, OPT_COVERAGE_BAR),
+        .json = option_flag(o, OPT_JSON),
+    };
+}
+
+static const char usage[] =
+    "usage: paramo sim [options]\n\n"
+    "Plays whole clusters on a simulated network, with faults drawn from seeds, and checks after\n"
+    "each event what must hold. docs/SIMULATOR.md says what that is.\n";
+
 int cmd_sim(int argc, char **argv)
 {
-    struct options o = {.seeds = 1000, .seed = 1, .jobs = 1};
-    const struct arg args[] = {
-        {.name = "seeds",
-         .kind = ARG_INT,
-         .out = &o.seeds,
-         .meta = "N",
-         .help = "schedules to play; 1000",
-         .min = 1,
-         .max = UINT32_MAX},
-        {.name = "seed",
-         .kind = ARG_INT,
-         .out = &o.seed,
-         .meta = "S",
-         .help = "the first seed; 1",
-         .max = UINT64_MAX},
-        {.name = "jobs",
-         .kind = ARG_INT,
-         .out = &o.jobs,
-         .meta = "N",
-         .help = "processes; 1",
-         .min = 1,
-         .max = 64},
-        {.name = "replay",
-         .kind = ARG_STRING,
-         .out = &o.replay,
-         .meta = "FILE",
-         .help = "plays the schedule in a file instead"},
-        {.name = "seeds-from",
-         .kind = ARG_STRING,
-         .out = &o.from,
-         .meta = "FILE",
-         .help = "the seeds in a file instead, one a line with what it was"},
-        {.name = "go-on",
-         .kind = ARG_FLAG,
-         .out = &o.go_on,
-         .help = "plays the others, too, when one fails, and lists all that did"},
-        {.name = "shrink",
-         .kind = ARG_FLAG,
-         .out = &o.shrink,
-         .help = "takes out of a failing schedule what it does not need"},
-        {.name = "mutant",
-         .kind = ARG_STRING,
-         .out = &o.mutant,
-         .meta = "NAME",
-         .help = "switches a planted bug on (builds with PARAMO_MUTANTS)"},
-        {.name = "mutants", .kind = ARG_FLAG, .out = &o.list, .help = "lists the planted bugs"},
-        {.name = "bars",
-         .kind = ARG_FLAG,
-         .out = &o.bars,
-         .help = "fails if too little happens in the schedules, too"},
-        {.name = "coverage",
-         .kind = ARG_FLAG,
-         .out = &o.coverage,
-         .help = "prints each transition of each state machine, and after which faults"},
-        {.name = "coverage-bar",
-         .kind = ARG_STRING,
-         .out = &o.cover_bar,
-         .meta = "FILE",
-         .help = "fails if one never happens that by this file should (test/sim/coverage.txt)"},
-        {.name = "json", .kind = ARG_FLAG, .out = &o.json, .help = "figures as JSON"},
-        {.name = "verbose", .kind = ARG_FLAG, .out = &o.verbose, .help = "the nodes' logs, with --replay"},
-    };
-    const size_t n = sizeof args / sizeof *args;
-    int code = args_parse(
-        VERB, argc, argv, args, n,
-        "usage: paramo sim [options]\n\n"
-        "Plays whole clusters on a simulated network, with faults drawn from seeds, and checks after\n"
-        "each event what must hold. docs/SIMULATOR.md says what that is.\n\n",
-        CODE_HELP);
+    struct options o;
+    int code = options_parse(&o, VERB_SIM, argc, argv, usage, CODE_HELP);
     if (code >= 0)
         return code;
-    if (o.list)
+    if (option_flag(&o, OPT_MUTANTS))
         return list_mutants();
-    if (o.mutant != NULL && !mutant_choose(o.mutant))
-        return args_wrong(VERB, "this build has no mutant '%s'", o.mutant);
-    log_set_level(o.verbose ? LOG_INFO : LOG_ERROR);
-    if (o.from != NULL)
-        return many_known(&o);
-    return o.replay != NULL ? replay(&o) : many(&o);
+    struct sim_options s = settings(&o);
+    if (s.mutant && !mutant_choose(s.mutant))
+        return options_wrong(&o, "this build has no mutant '%s'", s.mutant);
+    log_set_level(option_flag(&o, OPT_SIM_VERBOSE) ? LOG_INFO : LOG_ERROR);
+    if (s.from)
+        return many_known(&s);
+    return s.replay ? replay(&s) : many(&s);
 }

@@ -3,8 +3,29 @@
 . "$(dirname "$0")/lib.sh"
 cd "$WORK" || exit 1
 unset PARAMO_TOKEN
+MANUAL=$(dirname "$PARAMO")/man/paramo.1
+
+# in_manual VERB HELP: each option of the verb's help stands in the verb's part of the manual page.
+in_manual() {
+    local option
+    awk -v verb=".SS paramo $1" '/^\.SH OPTIONS/ { options = 1 } /^\.S[SH]/ { of = options && $0 == verb } of' \
+        "$MANUAL" >manual
+    [ -s manual ] || return 1
+    for option in $(sed -nE 's/^  (-[a-z], )?(--[a-z0-9-]+).*/\2/p' "$2"); do
+        [ "$option" = --help ] || grep -qF -- "\\fB${option//-/\\-}\\fR" manual || return 1
+    done
+}
+
+# Each environment variable that the library reads stands in the manual page.
+variables_in_manual() {
+    local name
+    for name in $(grep -rhoE '(process_variable|variable_number|settings_variable)\("[A-Z_]+"' "$TOP/src" | grep -oE '[A-Z_]{4,}'); do
+        grep -qF "\\fB$name\\fR=" "$MANUAL" || return 1
+    done
+}
 
 expect 0 "--help" "$PARAMO" --help
+check "--help: no line has more than 80 columns" awk 'length($0) > 80 { exit 1 }' "$OUT"
 for verb in train predict eval export run scheduler server worker data bench ring checkpoint; do
     check "--help names $verb" grep -qw "$verb" "$OUT"
 done
@@ -17,11 +38,20 @@ refused 2 "an unknown verb" "bogus" "$PARAMO" bogus
 code=0
 "$PARAMO" >"$OUT" 2>"$ERR" || code=$?
 check "no verb: usage, exit code 2" test "$code" -eq 2 -a -s "$ERR"
-for verb in train predict eval export data bench ring checkpoint; do
+for verb in train predict eval export run scheduler server worker data ring status drain checkpoint sim bench; do
     expect 0 "$verb --help" "$PARAMO" $verb --help
     check "$verb: help on standard output" grep -q "usage: paramo $verb" "$OUT"
+    check "$verb: no line of help has more than 80 columns" awk 'length($0) > 80 { exit 1 }' "$OUT"
+    check "$verb: its options are in the manual page" in_manual "$verb" "$OUT"
     refused 2 "$verb: an unknown option" "bogus" "$PARAMO" $verb --bogus
 done
+check "the library's environment variables are in the manual page" variables_in_manual
+
+wrong='--replicas .4. on the command line: not a whole number from 0 to 3'
+refused 2 "a value names option, place and limits" "$wrong" "$PARAMO" run -s 1 -w 1 --replicas 4 -- true
+wrong='PARAMO_REPLICAS=4 in the environment: not a whole number from 0 to 3'
+refused 2 "so does a variable" "$wrong" env PARAMO_REPLICAS=4 "$PARAMO" run -s 1 -w 1 -- true
+refused 2 "and of a node" "$wrong" env PARAMO_REPLICAS=4 "$PARAMO" scheduler --port 9 --servers 1 --workers 1
 
 for verb in train predict eval export run scheduler server worker data ring status drain checkpoint sim bench; do
     refused 1 "$verb: too few files may be open" "the limit of open files is 16, and at least 64" \

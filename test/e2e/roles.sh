@@ -9,7 +9,7 @@ for verb in scheduler server worker; do
     check "$verb: help on standard output" grep -q "^usage: paramo $verb" "$OUT"
     refused 2 "$verb: an unknown option" "paramo $verb: unknown option '--bogus'" "$PARAMO" $verb --bogus
     refused 2 "$verb: an option without its value" "no value after option" "$PARAMO" $verb --token
-    refused 2 "$verb: a wait that is no number" "wants a number" "$PARAMO" $verb --wait soon
+    refused 2 "$verb: a wait that is no number" "--wait .soon. on the command line: not a whole number from 1 to 86400" "$PARAMO" $verb --wait soon
     refused 3 "$verb: a token file that is not there" "cannot open the token file 'nonesuch'" \
         "$PARAMO" $verb --token-file nonesuch
 done
@@ -31,7 +31,7 @@ expect 0 "a worker has all its schedulers in the environment" env PARAMO_SCHEDUL
     --scheduler '[::1]:9,b:10' -- sh -c 'test "$DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT $PARAMO_SCHEDULER" = "::1 9 [::1]:9,b:10"'
 expect 0 "or the one" env PARAMO_SCHEDULER=old:1 "$PARAMO" worker --scheduler b:10 -- sh -c \
     'test "$DMLC_PS_ROOT_URI $DMLC_PS_ROOT_PORT ${PARAMO_SCHEDULER-none}" = "b 10 none"'
-refused 2 "what is no etcd" "--meta wants etcd://HOST:PORT.*, not 'foo://x'" "$PARAMO" scheduler --meta foo://x
+refused 2 "what is no etcd" "--meta 'foo://x' is not etcd://HOST:PORT" "$PARAMO" scheduler --meta foo://x
 refused 2 "what is no etcd, in the environment" "--meta or PARAMO_META.* is not etcd://HOST:PORT" \
     env PARAMO_META=127.0.0.1:2379 "$PARAMO" scheduler --port 9 --servers 1 --workers 1
 refused 2 "a port of etcd beyond the last" "--meta.*a:65536.*from 1 to 65535" \
@@ -40,7 +40,7 @@ refused 2 "a port of the scheduler beyond the last" "127.0.0.1:99999: the port i
     "$PARAMO" ring show --scheduler 127.0.0.1:99999
 refused 2 "checkpoints without a folder" "--checkpoint-every.*--checkpoint-dir" \
     "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --checkpoint-every 5
-refused 2 "more servers than there may be" "--servers wants a number from 1 to 1024" "$PARAMO" scheduler --servers 1025
+refused 2 "more servers than there may be" "--servers .1025. on the command line: not a whole number from 1 to 1024" "$PARAMO" scheduler --servers 1025
 refused 2 "a folder and etcd" "not both" "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state d --meta etcd://a:1
 # Not at the first save, nor after a wait: at once, as root, too, whom no mode keeps from writing.
 touch file
@@ -51,7 +51,7 @@ mounts=(unshare -m)
 [ "$(id -u)" -eq 0 ] || mounts=(unshare -rm)
 refused 3 "the state on a read-only disk" "the job's state cannot be kept in readonly/state: .*Read-only file system" \
     "${mounts[@]}" sh -c 'mount -t tmpfs -o ro tmpfs readonly && exec "$@"' . "$PARAMO" scheduler --port 9 --servers 1 --workers 1 --state readonly/state
-refused 2 "a wait for the scheduler that is no number" "wants a number" "$PARAMO" server --scheduler-wait soon
+refused 2 "a wait for the scheduler that is no number" "scheduler-wait.*not a whole number" "$PARAMO" server --scheduler-wait soon
 refused 127 "a worker's command that is not there" "cannot run 'nonesuch'" \
     "$PARAMO" worker --scheduler 127.0.0.1:1 -- nonesuch
 refused 2 "a variable that does not parse is named" DMLC_PS_ROOT_PORT env DMLC_PS_ROOT_PORT=x "$PARAMO" server

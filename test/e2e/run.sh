@@ -10,7 +10,7 @@ refused 2 "no servers" "-s SERVERS is missing" "$PARAMO" run -w 1 -- true
 refused 2 "no workers" "-w WORKERS is missing" "$PARAMO" run -s 1 -- true
 refused 2 "no command" "COMMAND is missing" "$PARAMO" run -s 1 -w 1
 refused 2 "zero servers" "from 1 to" "$PARAMO" run -s 0 -w 1 -- true
-refused 2 "servers that are no number" "not '2x'" "$PARAMO" run -s 2x -w 1 -- true
+refused 2 "servers that are no number" "servers .2x. on the command line" "$PARAMO" run -s 2x -w 1 -- true
 refused 2 "an unknown option" "unknown option '--bogus'" "$PARAMO" run --bogus
 refused 2 "an option without its value" "no value after option '-s'" "$PARAMO" run -s
 refused 127 "a command that is not there" "cannot run 'nonesuch'" "$PARAMO" run -s 1 -w 1 -- nonesuch

@@ -1,0 +1,147 @@
+#include "cmd/model_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct model_option list[MODEL_OPTIONS_MAX];
+static size_t list_n;
+
+/* Appends text behind a separator. */
+static void join(char *out, size_t cap, const char *separator, const char *text)
+{
+    size_t used = strlen(out);
+    (void)snprintf(out + used, cap - used, "%s%s", used > 0 ? separator : "", text);
+}
+
+static struct model_option *add(enum model_option_kind kind)
+{
+    if (list_n == MODEL_OPTIONS_MAX)
+        abort(); /* a model too many: raise it */
+    struct model_option *o = &list[list_n++];
+    o->kind = kind;
+    return o;
+}
+
+static void add_choice(void)
+{
+    struct model_option *o = add(MODEL_CHOICE);
+    (void)snprintf(o->name, sizeof o->name, "model");
+    o->option.type = PARAMO_OPTION_WORD;
+    for (size_t i = 0; model_at(i); i++) {
+        join(o->meta, sizeof o->meta, "|", model_at(i)->name);
+        join(o->help, sizeof o->help, ", or ", model_at(i)->help);
+    }
+}
+
+static void add_setting(const struct model_ops *ops, const struct model_setting *setting)
+{
+    for (size_t i = 0; i < list_n; i++) {
+        if (list[i].kind == MODEL_SETTING && strcmp(list[i].name, setting->option) == 0) {
+            join(list[i].help, sizeof list[i].help, ", ", ops->name);
+            return;
+        }
+    }
+    struct model_option *o = add(MODEL_SETTING);
+    o->setting = setting;
+    o->option.type = setting->whole ? PARAMO_OPTION_NUMBER : PARAMO_OPTION_POSITIVE;
+    o->option.min = setting->min;
+    o->option.max = setting->max;
+    (void)snprintf(o->name, sizeof o->name, "%s", setting->option);
+    (void)snprintf(o->meta, sizeof o->meta, "%s", setting->meta);
+    (void)snprintf(o->help, sizeof o->help, "%s", ops->name);
+}
+
+/* "learning rate (0.1; sgd: 0.002)": the usual optimizer's, and those of others that differ. */
+static void rates_help(struct model_option *o, const char *usual)
+{
+    const double alpha = optimizers_find(usual)->alpha;
+    char one[64];
+    (void)snprintf(o->help, sizeof o->help, "learning rate (%g", alpha);
+    for (size_t i = 0; optimizers_at(i); i++) {
+        if (optimizers_at(i)->alpha == alpha)
+            continue;
+        (void)snprintf(one, sizeof one, "%s: %g", optimizers_at(i)->name, optimizers_at(i)->alpha);
+        join(o->help, sizeof o->help, "; ", one);
+    }
+    join(o->help, sizeof o->help, "", ")");
+}
+
+/* The first table's have the long help, the others' refer to it. */
+static void optimizer_help(struct model_option *o, int first)
+{
+    static const char *const helps[OPTIMIZER_OPTIONS][2] = {
+        {"FTRL-proximal (McMahan et al., KDD 2013), AdaGrad, or plain steps", "optimizer"},
+        {"learning rate", "learning rate"},
+        {"smoothing of the learning rate, ftrl and adagrad (1)", "smoothing of the learning rate"},
+        {"L1 regularisation: more makes more weights 0 (0)", "L1 regularisation"},
+        {"L2 regularisation (0)", "L2 regularisation"}};
+    const struct model_table_def *table = o->table;
+    if (o->part == OPTIMIZER_NAME && first)
+        (void)snprintf(o->help, sizeof o->help, "%s (%s)", helps[o->part][0], table->optimizer);
+    else if (o->part == OPTIMIZER_NAME)
+        (void)snprintf(o->help, sizeof o->help, "optimizer of %s (%s)", table->what, table->optimizer);
+    else if (o->part == OPTIMIZER_ALPHA && table->alpha > 0)
+        (void)snprintf(o->help, sizeof o->help, "learning rate of %s (%g / square root of the workers)",
+                       table->what, table->alpha);
+    else if (o->part == OPTIMIZER_ALPHA)
+        rates_help(o, table->optimizer);
+    else if (first)
+        (void)snprintf(o->help, sizeof o->help, "%s", helps[o->part][0]);
+    else
+        (void)snprintf(o->help, sizeof o->help, "%s of %s (%d)", helps[o->part][1], table->what,
+                       o->part == OPTIMIZER_BETA);
+}
+
+static void add_optimizer(const struct model_table_def *table)
+{
+    static const char *const names[OPTIMIZER_OPTIONS] = {"optimizer", "alpha", "beta", "l1", "l2"};
+    static const char *const metas[OPTIMIZER_OPTIONS] = {NULL, "A", "B", "L", "L"};
+    static const paramo_option_type types[OPTIMIZER_OPTIONS] = {PARAMO_OPTION_WORD, PARAMO_OPTION_POSITIVE,
+                                                                PARAMO_OPTION_NATURAL, PARAMO_OPTION_NATURAL,
+                                                                PARAMO_OPTION_NATURAL};
+    int first = 1;
+    for (size_t i = 0; i < list_n; i++) {
+        first &= list[i].kind != MODEL_OPTIMIZER;
+        if (list[i].kind == MODEL_OPTIMIZER && strcmp(list[i].table->prefix, table->prefix) == 0)
+            return;
+    }
+    for (enum optimizer_option part = 0; part < OPTIMIZER_OPTIONS; part++) {
+        struct model_option *o = add(MODEL_OPTIMIZER);
+        o->table = table;
+        o->part = part;
+        o->option.type = types[part];
+        (void)snprintf(o->name, sizeof o->name, "%s%s", table->prefix, names[part]);
+        for (size_t i = 0; !metas[part] && optimizers_at(i); i++)
+            join(o->meta, sizeof o->meta, "|", optimizers_at(i)->name);
+        if (metas[part])
+            (void)snprintf(o->meta, sizeof o->meta, "%s", metas[part]);
+        optimizer_help(o, first);
+    }
+}
+
+static void make(void)
+{
+    add_choice();
+    for (size_t i = 0; model_at(i); i++)
+        for (size_t k = 0; k < model_at(i)->settings; k++)
+            add_setting(model_at(i), &model_at(i)->setting[k]);
+    for (size_t i = 0; model_at(i); i++)
+        for (size_t t = 0; t < model_at(i)->tables; t++)
+            add_optimizer(&model_at(i)->table[t]);
+    for (size_t i = 0; i < list_n; i++) {
+        struct model_option *o = &list[i];
+        if (o->kind == MODEL_SETTING)
+            join(o->help, sizeof o->help, ": ", o->setting->help);
+        o->option.name = o->name;
+        o->option.meta = o->meta;
+        o->option.help = o->help;
+    }
+}
+
+const struct model_option *model_options_at(size_t i)
+{
+    if (!list_n)
+        make();
+    return i < list_n ? &list[i] : NULL;
+}

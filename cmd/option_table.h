@@ -1,0 +1,177 @@
+/*
+ * The table of the program's options, in the order in which --help lists them. Parsing, limits, defaults,
+ * environment variables, --help and the man page come from it (options.h); the verb's code has the use.
+ *
+ *   X(ID, verbs, name, letter, type with limits, meta, default, variable, help)
+ *   N(ID, verbs, name)       a setting of a node: the rest is its line in the library's table (src/node/settings.c)
+ *   S(ID, verbs, heading)    begins a group of options in --help
+ *
+ * `paramo train` has the options of the models besides, from the table of models (model_options.h).
+ * options.c has the names of types and of groups of verbs. The words of a WORD stand in meta. Help is one sentence without its point; the default follows by itself.
+ */
+#ifndef CMD_OPTION_TABLE_H
+#define CMD_OPTION_TABLE_H
+
+/* clang-format off */
+#define OPTIONS(X, N, S)                                                                                              \
+    /* ---- data and models ---- */                                                                                   \
+    X(MODEL_IN, SCORES | EXPORT, "model-in", 0, TEXT, "DIR", NULL, NULL, "a model that 'paramo train' saved")         \
+    S(S_DATA, TRAIN, "What to learn from")                                                                            \
+    X(DATA, TRAIN | SCORES, "data", 0, LIST, "FILE...", NULL, NULL,                                                   \
+      "files, globs in quotes, or - for standard input; .gz and .zst are read as they are")                          \
+    X(FORMAT, TRAIN | SCORES, "format", 0, WORD, "auto|libsvm|libffm|criteo", "auto", NULL,                           \
+      "libsvm 'label id:value', libffm 'label field:id:value', Criteo TSV; auto looks at the first lines")            \
+    X(SKIP_BAD, TRAIN | SCORES, "skip-bad", 0, NUMBER(0, UINT64_MAX), "N", "0", NULL,                                 \
+      "skip and count up to N lines that cannot be read")                                                             \
+    X(VALID, TRAIN, "valid", 0, LIST, "FILE...", NULL, NULL, "measure the model on these after each epoch")           \
+    X(HASH_BITS, TRAIN, "hash-bits", 0, NUMBER(0, 63), "N", "0", NULL, "hash feature ids to N bits; 0 keeps them")    \
+    X(EPOCHS, TRAIN, "epochs", 0, NUMBER(1, TRAIN_EPOCHS_MAX), "N", "1", NULL, "passes over the data")                \
+    X(EARLY_STOP, TRAIN, "early-stop", 0, NUMBER(0, TRAIN_EPOCHS_MAX), "N", "0", NULL,                                \
+      "stop after N epochs without a better log-loss on --valid, and keep the best epoch's model; 0: never")          \
+    S(S_MODEL, TRAIN, "Where the model is")                                                                                    \
+    X(MODEL_OUT, TRAIN, "model-out", 0, TEXT, "DIR", NULL, NULL, "save it there (the directory is made)")             \
+    X(MODEL_FROM, TRAIN, "model-in", 0, TEXT, "DIR", NULL, NULL,                                                      \
+      "continue from this model, with its settings unless given")                                                     \
+    X(NO_STATE, TRAIN, "no-state", 0, FLAG, NULL, NULL, NULL,                                                         \
+      "save without the optimizers' state: smaller, but training cannot continue from it")                            \
+    X(TRAIN_SEED, TRAIN, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "of the first values that are drawn")                    \
+    S(S_LEARN, TRAIN, "How to learn")                                                                                 \
+    X(BATCH, TRAIN, "batch", 0, NUMBER(1, 1 << 20), "N", NULL, NULL,                                                  \
+      "rows learned at once (512 / workers / (ahead + 1), at least 16: 256 with one worker)")                         \
+    S(S_WHERE, TRAIN, "Where")                                                                                        \
+    X(TRAIN_SERVERS, TRAIN, "servers", 0, NUMBER(1, 256), "S", "1", NULL,                                             \
+      "in one process: server shards, a thread each")                                                                 \
+    X(TRAIN_WORKERS, TRAIN, "workers", 0, NUMBER(1, 256), "W", "1", NULL,                                             \
+      "in one process: learners, a thread each; in a cluster both numbers are the cluster's")                         \
+    X(AHEAD, TRAIN, "ahead", 0, NUMBER(0, 64), "N", "1", NULL, "parameters are pulled N batches ahead")               \
+    X(TEXT_FORM, EXPORT, "text", 0, FLAG, NULL, NULL, NULL, "write lines of text (required: the only form so far)")   \
+    X(PREDICT_OUT, PREDICT, "out", 0, TEXT, "FILE", NULL, NULL,                                                       \
+      "output file; - is standard output, .gz and .zst are compressed")                                               \
+    X(EXPORT_OUT, EXPORT, "out", 0, TEXT, "FILE", "-", NULL,                                                          \
+      "output file; - is standard output, .gz and .zst are compressed")                                               \
+    /* ---- jobs and their nodes ---- */                                                                              \
+    X(RUN_SERVERS, RUN, "servers", 's', NUMBER(1, RUN_NODES_MAX), "N", NULL, NULL, "number of servers")               \
+    X(RUN_WORKERS, RUN, "workers", 'w', NUMBER(1, RUN_NODES_MAX), "N", NULL, NULL, "number of workers")               \
+    X(WORKERS_ONLY, RUN, "workers-only", 0, FLAG, NULL, NULL, NULL,                                                   \
+      "run COMMAND for the workers, 'paramo scheduler' and 'paramo server' for the rest")                             \
+    X(GRACE, RUN, "grace", 0, NUMBER(0, 86400), "SECONDS", "15", NULL,                                                \
+      "when a server or the scheduler has failed, or all workers have ended: how long the other processes have to "   \
+      "end before they are stopped")                                                                                  \
+    X(MIN_WORKERS, RUN, "min-workers", 0, NUMBER(1, RUN_NODES_MAX), "N", NULL, NULL,                                  \
+      "the job succeeds when N workers exit with 0, even if others fail (all)")                                       \
+    N(SCHEDULER, SERVER | WORKER, "scheduler")                                                                        \
+    N(PORT, SCHEDULER | SERVER, "port")                                                                               \
+    N(SERVERS, SCHEDULER, "servers")                                                                                  \
+    N(WORKERS, SCHEDULER, "workers")                                                                                  \
+    N(REPLICAS, RUN | SCHEDULER, "replicas")                                                                          \
+    N(LISTEN, SCHEDULER | SERVER, "listen")                                                                           \
+    N(ADVERTISE, SERVER, "advertise")                                                                                 \
+    N(SHARDS, SERVER, "shards")                                                                                       \
+    N(WEIGHT, SERVER, "weight")                                                                                       \
+    N(DOMAIN, SERVER, "domain")                                                                                       \
+    N(RANK, SERVER | WORKER, "rank")                                                                                  \
+    N(NAME, SERVER | WORKER, "name")                                                                                  \
+    N(SCHEDULER_WAIT, RUN | SERVER | WORKER, "scheduler-wait")                                                        \
+    N(STATE, RUN | SCHEDULER, "state")                                                                                \
+    N(META, SCHEDULER, "meta")                                                                                        \
+    N(CHECKPOINT_DIR, TRAIN | RUN | SCHEDULER, "checkpoint-dir")                                                      \
+    N(CHECKPOINT_EVERY, TRAIN | RUN | SCHEDULER, "checkpoint-every")                                                  \
+    N(CHECKPOINT_FULL_EVERY, TRAIN | RUN | SCHEDULER, "checkpoint-full-every")                                        \
+    N(CHECKPOINT_KEEP, TRAIN | RUN | SCHEDULER, "checkpoint-keep")                                                    \
+    N(CHECKPOINT_ALLOW, SCHEDULER, "checkpoint-allow")                                                                \
+    N(RESTORE, TRAIN | RUN | SCHEDULER, "restore")                                                                    \
+    N(ON_LOSS, RUN | SCHEDULER, "on-loss")                                                                            \
+    N(TOKEN, NODES, "token")                                                                                          \
+    N(WAIT, NODES, "wait")                                                                                            \
+    N(VAN, RUN | NODES, "van")                                                                                        \
+    N(TRUSTED_FABRIC, NODES, "trusted-fabric")                                                                        \
+    /* ---- live clusters ---- */                                                                                     \
+    X(PLAN_SERVERS, RING, "servers", 0, NUMBER(1, 4096), "N", NULL, NULL, "number of servers of a planned cluster")   \
+    X(PLAN_SHARDS, RING, "shards", 0, NUMBER(1, 256), "N", "1", NULL,                                                 \
+      "shards of each server; with --scheduler, of those added")                                                      \
+    X(PLAN_REPLICAS, RING, "replicas", 0, NUMBER(0, PARAMO_REPLICAS_MAX), "K", "0", NULL,                             \
+      "copies beside the owner, 0 to 3")                                                                              \
+    X(ADMIN_SCHEDULER, ADMINS, "scheduler", 0, TEXT, "HOST:PORT", NULL, NULL,                                         \
+      "address of the job's scheduler; list several with commas")                                                     \
+    X(ADMIN_TOKEN, ADMINS, "token", 0, TEXT, "TOKEN", NULL, "PARAMO_TOKEN",                                           \
+      "the job's secret; better in PARAMO_TOKEN or a file")                                                           \
+    X(TOKEN_FILE, NODES | ADMINS, "token-file", 0, TEXT, "FILE", NULL, NULL,                                          \
+      "read the secret from the first line of FILE")                                                                  \
+    X(ADMIN_WAIT, RING | STATUS, "wait", 0, NUMBER(1, 86400), "SECONDS", "10", NULL,                                  \
+      "how long to wait for the scheduler")                                                                           \
+    X(DRAIN_WAIT, DRAIN, "wait", 0, NUMBER(1, 604800), "SECONDS", "600", NULL,                                        \
+      "how long to wait until the server has left")                                                                   \
+    X(CHECKPOINT_WAIT, CHECKPOINT, "wait", 0, NUMBER(1, 86400), "SECONDS", "600", NULL,                               \
+      "save, load: fail when it takes longer")                                                                        \
+    X(DIR, CHECKPOINT, "dir", 0, TEXT, "DIR", NULL, NULL, "save, load: folder of the checkpoints")                    \
+    X(INCREMENTAL, CHECKPOINT, "incremental", 0, FLAG, NULL, NULL, NULL,                                              \
+      "save: only what changed since the last incremental one, or the last one by --checkpoint-every; the first is "  \
+      "a full one")                                                                                                   \
+    X(CHECKPOINT_NUMBER, CHECKPOINT, "number", 0, NUMBER(1, INT64_MAX), "N", NULL, NULL,                              \
+      "load, verify: which checkpoint (the last that has a manifest)")                                                \
+    S(S_CHANGE, RING, "The change")                                                                                   \
+    X(ADD, RING, "add", 0, NUMBER(0, 4096), "N", "0", NULL, "N servers join, with the next ranks")                    \
+    X(REMOVE, RING, "remove", 0, LIST, "R...", NULL, NULL, "these servers (ranks) leave or die")                      \
+    X(WEIGHTS, RING, "weight", 0, LIST, "R=W...", NULL, NULL,                                                         \
+      "weight of a server's shards (1); in a live cluster a change")                                                  \
+    X(DOMAINS, RING, "domain", 0, LIST, "R=NAME...", NULL, NULL, "failure domain of a server (its host)")             \
+    /* ---- generated data ---- */                                                                                    \
+    X(ROWS, DATA, "rows", 0, NUMBER(1, UINT64_MAX), "N", NULL, NULL, "rows to write")                                 \
+    X(DATA_OUT, DATA, "out", 0, TEXT, "FILE", NULL, NULL,                                                             \
+      "output file; .gz and .zst are compressed; - is standard output")                                               \
+    X(DATA_FORMAT, DATA, "format", 0, WORD, "libffm|libsvm|criteo", "libffm", NULL,                                   \
+      "libffm 'label field:id:1', libsvm 'label id:1', or Criteo TSV")                                                \
+    X(FIELDS, DATA, "fields", 0, NUMBER(1, UINT32_MAX), "N", NULL, NULL, "values in a row (10; criteo: 39)")          \
+    X(FEATURES, DATA, "features", 0, NUMBER(1, UINT32_MAX), "N", "1000", NULL, "different values of each field")      \
+    X(ZIPF, DATA, "zipf", 0, NATURAL, "X", "1.1", NULL, "exponent of the Zipf law of their frequencies; 0: uniform")  \
+    X(CLICK_RATE, DATA, "click-rate", 0, POSITIVE, "P", NULL, NULL, "of a row whose weights sum to 0 (0.27)")         \
+    X(SPREAD, DATA, "spread", 0, NATURAL, "X", "1.2", NULL, "standard deviation of that sum")                         \
+    X(FACTORS, DATA, "factors", 0, NUMBER(0, UINT32_MAX), "K", "0", NULL,                                             \
+      "dimension of pairwise interactions; 0: none")                                                                  \
+    X(FACTOR_SPREAD, DATA, "factor-spread", 0, NATURAL, "X", "1", NULL, "standard deviation of their sum")            \
+    X(DATA_SEED, DATA, "seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "draws the rows")                            \
+    X(MODEL_SEED, DATA, "model-seed", 0, NUMBER(0, UINT64_MAX), "N", "1", NULL, "draws the model")                    \
+    /* ---- simulator ---- */                                                                                         \
+    X(SEEDS, SIM, "seeds", 0, NUMBER(1, UINT32_MAX), "N", "1000", NULL, "schedules to play")                          \
+    X(SIM_SEED, SIM, "seed", 0, NUMBER(0, UINT64_MAX), "S", "1", NULL, "the first seed")                              \
+    X(JOBS, SIM, "jobs", 0, NUMBER(1, 64), "N", "1", NULL, "processes")                                               \
+    X(REPLAY, SIM, "replay", 0, TEXT, "FILE", NULL, NULL, "play the schedule in FILE instead")                        \
+    X(SEEDS_FROM, SIM, "seeds-from", 0, TEXT, "FILE", NULL, NULL,                                                     \
+      "play the seeds in FILE instead: on each line a seed and what it shows")                                        \
+    X(GO_ON, SIM, "go-on", 0, FLAG, NULL, NULL, NULL, "play the others when one fails, and list all that failed")     \
+    X(SHRINK, SIM, "shrink", 0, FLAG, NULL, NULL, NULL, "remove from a failing schedule what it does not need")       \
+    X(MUTANT, SIM, "mutant", 0, TEXT, "NAME", NULL, NULL, "switch a planted bug on (builds with PARAMO_MUTANTS)")     \
+    X(MUTANTS, SIM, "mutants", 0, FLAG, NULL, NULL, NULL, "list the planted bugs")                                    \
+    X(BARS, SIM, "bars", 0, FLAG, NULL, NULL, NULL, "fail also if too little happens in the schedules")               \
+    X(COVERAGE, SIM, "coverage", 0, FLAG, NULL, NULL, NULL,                                                           \
+      "print each transition of each state machine, and after which faults")                                          \
+    X(COVERAGE_BAR, SIM, "coverage-bar", 0, TEXT, "FILE", NULL, NULL,                                                 \
+      "fail if a transition that FILE requires never happens (test/sim/coverage.txt)")                                \
+    /* ---- benchmarks ---- */                                                                                        \
+    X(QUICK, BENCH, "quick", 0, FLAG, NULL, NULL, NULL, "small samples, three pairs: rough figures in seconds")       \
+    X(PAIRS, BENCH, "pairs", 0, NUMBER(1, BENCH_PAIRS_MAX), "N", NULL, NULL,                                          \
+      "samples of each figure, in turn with its raw limit (11; quick: 3)")                                            \
+    X(KEYS, BENCH, "keys", 0, NUMBER(10000, 1000000000), "N", NULL, NULL,                                             \
+      "table, sparse, memory: keys in the table (10000000; quick: 200000); migrate, checkpoint: at most a million "   \
+      "of them")                                                                                                      \
+    X(BIG, BENCH, "big", 0, FLAG, NULL, NULL, NULL, "table: 100 M keys as well (7 GB of memory)")                     \
+    X(COUNT, BENCH, "count", 0, NUMBER(1, UINT64_MAX), "N", NULL, NULL,                                               \
+      "memory: small pushes (2000000; quick: 20000)")                                                                 \
+    X(CONNECTIONS, BENCH, "connections", 0, NUMBER(1, 1000000), "N", NULL, NULL,                                      \
+      "memory: workers opened and closed (500; quick: 20)")                                                           \
+    X(BUSY, BENCH, "busy", 0, NUMBER(0, 64), "N", "0", NULL, "latency: processes that keep the cores busy")           \
+    X(BENCH_VAN, BENCH, "van", 0, WORD, "tcp|ucx", "tcp", NULL,                                                       \
+      "what goes between processes: sockets, or UCX with shared memory")                                              \
+    X(COMPARE, BENCH, "compare", 0, TEXT, "FILE", NULL, NULL,                                                         \
+      "then show ratios against an earlier run's document (bench/history/)")                                          \
+    /* ---- output ---- */                                                                                            \
+    S(S_OUTPUT, TRAIN, "Output")                                                                                      \
+    X(JSON, TRAIN | EVAL | DATA | RING | STATUS | CHECKPOINT | SIM | BENCH, "json", 0, FLAG, NULL, NULL, NULL,        \
+      "print one JSON document instead of text")                                                                      \
+    X(QUIET, TRAIN, "quiet", 'q', FLAG, NULL, NULL, NULL, "print no progress, only warnings and the summary")         \
+    X(RUN_VERBOSE, RUN, "verbose", 'v', FLAG, NULL, NULL, NULL, "print each node's process id and how it ended")      \
+    X(VERBOSE, NODES, "verbose", 0, FLAG, NULL, NULL, NULL, "print the progress of the cluster")                      \
+    X(SIM_VERBOSE, SIM, "verbose", 0, FLAG, NULL, NULL, NULL, "print the nodes' logs, with --replay")
+/* clang-format on */
+
+#endif
