@@ -8,16 +8,13 @@ paramo_err block_alloc(struct block *block, size_t rows, size_t features, int ha
     /* widest elements first: every array is aligned without padding */
     size_t size =
         features * sizeof *block->key + rows * sizeof *block->label + (rows + 1) * sizeof *block->offset;
-    if (has_value) {
+    if (has_value)
         size += features * sizeof *block->value;
-    }
-    if (has_field) {
+    if (has_field)
         size += features * sizeof *block->field;
-    }
     char *p = malloc(size);
-    if (p == NULL) {
+    if (p == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory for a block of %zu rows (%zu bytes)", rows, size);
-    }
     block->rows = rows;
     block->features = features;
     block->key = (uint64_t *)(void *)p;
@@ -32,9 +29,8 @@ paramo_err block_alloc(struct block *block, size_t rows, size_t features, int ha
         block->value = (float *)(void *)p;
         p += features * sizeof *block->value;
     }
-    if (has_field) {
+    if (has_field)
         block->field = (uint16_t *)(void *)p;
-    }
     *bytes = size;
     return PARAMO_OK;
 }

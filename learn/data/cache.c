@@ -68,15 +68,12 @@ paramo_err cache_open(uint32_t streams, uint64_t limit, const char *spill_dir, s
 
 void cache_close(struct cache *c)
 {
-    if (c == NULL) {
+    if (c == NULL)
         return;
-    }
     for (uint32_t s = 0; s < c->streams; s++) {
-        for (size_t i = 0; i < c->stream[s].len; i++) {
-            if (c->stream[s].entry[i].held != NULL) {
+        for (size_t i = 0; i < c->stream[s].len; i++)
+            if (c->stream[s].entry[i].held != NULL)
                 held_release(c->stream[s].entry[i].held);
-            }
-        }
         free(c->stream[s].entry);
     }
     input_temp_close(c->fd);
@@ -111,13 +108,11 @@ static paramo_err spill_write(int fd, const struct entry *e, const struct block 
         uint32_t key[CHUNK];
         for (size_t i = 0; i < e->features;) {
             size_t n = e->features - i < CHUNK ? e->features - i : CHUNK;
-            for (size_t k = 0; k < n; k++) {
+            for (size_t k = 0; k < n; k++)
                 key[k] = (uint32_t)b->key[i + k];
-            }
             paramo_err err = input_temp_write(fd, offset, key, n * sizeof *key);
-            if (err != PARAMO_OK) {
+            if (err != PARAMO_OK)
                 return err;
-            }
             offset += n * sizeof *key;
             i += n;
         }
@@ -130,9 +125,8 @@ static paramo_err spill_read(int fd, const struct entry *e, struct held *held)
 {
     struct block *b = &held->block;
     paramo_err err = block_alloc(b, e->rows, e->features, e->has_value, e->has_field, &held->bytes);
-    if (err != PARAMO_OK) {
+    if (err != PARAMO_OK)
         return err;
-    }
     /* narrow keys go to the upper half of their array and are widened from the front: a wide key never covers
      * a narrow one that has not been read */
     char *narrow = (char *)b->key + e->features * (sizeof(uint64_t) - sizeof(uint32_t));
@@ -159,21 +153,18 @@ paramo_err cache_get(struct cache *c, uint32_t stream, uint64_t index, struct he
     (void)pthread_mutex_lock(&c->lock);
     if (index < c->stream[stream].len) {
         e = c->stream[stream].entry[index];
-        if (e.held != NULL) {
+        if (e.held != NULL)
             held_retain(e.held);
-        }
     }
     fd = c->fd;
     (void)pthread_mutex_unlock(&c->lock);
     *seen = e.seen;
     *held = e.held;
-    if (!e.spilled) {
+    if (!e.spilled)
         return PARAMO_OK;
-    }
     struct held *h = calloc(1, sizeof *h);
-    if (h == NULL) {
+    if (h == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory for a block");
-    }
     paramo_err err = spill_read(fd, &e, h);
     if (err != PARAMO_OK) {
         free(h);
@@ -189,14 +180,12 @@ paramo_err cache_get(struct cache *c, uint32_t stream, uint64_t index, struct he
 
 static paramo_err entries_reserve(struct entries *list, uint64_t index)
 {
-    if (index < list->len) {
+    if (index < list->len)
         return PARAMO_OK;
-    }
     size_t len = (size_t)index + 16 + (size_t)index / 2;
     struct entry *entry = realloc(list->entry, len * sizeof *entry);
-    if (entry == NULL) {
+    if (entry == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory for the list of parts");
-    }
     memset(entry + list->len, 0, (len - list->len) * sizeof *entry);
     list->entry = entry;
     list->len = len;
@@ -226,9 +215,8 @@ static void spill(struct cache *c, const struct held *held)
                       .has_field = b->field != NULL,
                       .narrow = 1};
     uint64_t all = 0;
-    for (size_t i = 0; i < b->features; i++) {
+    for (size_t i = 0; i < b->features; i++)
         all |= b->key[i];
-    }
     e.narrow = all <= UINT32_MAX;
     (void)pthread_mutex_lock(&c->lock);
     int fd = c->fd;
@@ -240,18 +228,16 @@ static void spill(struct cache *c, const struct held *held)
     e.offset = c->spilled;
     c->spilled += key_bytes(&e) + rest_bytes(&e);
     (void)pthread_mutex_unlock(&c->lock);
-    if (err == PARAMO_OK) {
+    if (err == PARAMO_OK)
         err = spill_write(fd, &e, b);
-    }
     if (err != PARAMO_OK) {
         spill_give_up(c);
         return;
     }
     (void)pthread_mutex_lock(&c->lock);
     struct entry *entry = &c->stream[b->stream].entry[b->index];
-    if (entry->held == NULL && !entry->spilled) {
+    if (entry->held == NULL && !entry->spilled)
         *entry = e;
-    }
     (void)pthread_mutex_unlock(&c->lock);
 }
 
@@ -276,9 +262,8 @@ paramo_err cache_put(struct cache *c, struct held *held)
         }
     }
     (void)pthread_mutex_unlock(&c->lock);
-    if (to_file) {
+    if (to_file)
         spill(c, held);
-    }
     return err;
 }
 

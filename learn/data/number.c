@@ -9,15 +9,12 @@ const char *number_u64_long(const char *p, uint64_t *value)
 {
     uint64_t v = 0;
     const char *start = p;
-    for (; *p >= '0' && *p <= '9'; p++) {
+    for (; *p >= '0' && *p <= '9'; p++)
         if (__builtin_mul_overflow(v, (uint64_t)10, &v) ||
-            __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v)) {
+            __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
             return NULL;
-        }
-    }
-    if (p == start) {
+    if (p == start)
         return NULL;
-    }
     *value = v;
     return p;
 }
@@ -52,21 +49,18 @@ const char *number_float(const char *p, float *value, const char **what)
                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     const char *start = p;
     int negative = *p == '-';
-    if (*p == '-' || *p == '+') {
+    if (*p == '-' || *p == '+')
         p++;
-    }
     uint64_t mantissa = 0;
     const char *digits = p;
-    for (; is_digit(*p); p++) {
+    for (; is_digit(*p); p++)
         mantissa = mantissa * 10 + (uint64_t)(*p - '0');
-    }
     long count = p - digits;
     int exponent = 0;
     if (*p == '.') {
         const char *fraction = ++p;
-        for (; is_digit(*p); p++) {
+        for (; is_digit(*p); p++)
             mantissa = mantissa * 10 + (uint64_t)(*p - '0');
-        }
         count += p - fraction;
         exponent = fraction - p < -1000 ? -1000 : (int)(fraction - p);
     }
@@ -77,17 +71,15 @@ const char *number_float(const char *p, float *value, const char **what)
     if (*p == 'e' || *p == 'E') {
         const char *q = p + 1;
         int sign = *q == '-' ? -1 : 1;
-        if (*q == '-' || *q == '+') {
+        if (*q == '-' || *q == '+')
             q++;
-        }
         if (!is_digit(*q)) {
             *what = "expected digits after the exponent's e";
             return NULL;
         }
         int e = 0;
-        for (; is_digit(*q); q++) {
+        for (; is_digit(*q); q++)
             e = e < 10000 ? e * 10 + (*q - '0') : e;
-        }
         exponent += sign * e;
         p = q;
     }

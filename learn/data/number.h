@@ -31,13 +31,11 @@ static inline const char *number_u64(const char *p, uint64_t *value)
 {
     uint64_t t = number_load(p) ^ 0x3030303030303030u;
     uint64_t stop = ((t + 0x7676767676767676u) | t) & 0x8080808080808080u;
-    if (__builtin_expect(stop == 0, 0)) {
+    if (__builtin_expect(stop == 0, 0))
         return number_u64_long(p, value);
-    }
     unsigned bits = (unsigned)__builtin_ctzll(stop) & ~7u;
-    if (__builtin_expect(bits == 0, 0)) {
+    if (__builtin_expect(bits == 0, 0))
         return NULL;
-    }
     t <<= 64 - bits;
     t = (t * 10 + (t >> 8)) & 0x00FF00FF00FF00FFu;
     t = (t * 100 + (t >> 16)) & 0x0000FFFF0000FFFFu;

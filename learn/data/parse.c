@@ -16,11 +16,9 @@ const char *parse_format_name(enum parse_format format)
 
 int parse_format_find(const char *name)
 {
-    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
-        if (strcasecmp(name, names[i]) == 0) {
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+        if (strcasecmp(name, names[i]) == 0)
             return i;
-        }
-    }
     return -1;
 }
 
@@ -42,9 +40,8 @@ void parse_buffer_free(struct parse_buffer *buffer)
 /* The arrays grow as a set; what they held is not kept. */
 static paramo_err buffer_reserve(struct parse_buffer *b, size_t rows, size_t features)
 {
-    if (rows <= b->row_cap && features <= b->feature_cap) {
+    if (rows <= b->row_cap && features <= b->feature_cap)
         return PARAMO_OK;
-    }
     rows = rows > b->row_cap ? rows + rows / 8 : b->row_cap;
     features = features > b->feature_cap ? features + features / 8 : b->feature_cap;
     parse_buffer_free(b);
@@ -73,17 +70,15 @@ paramo_err parse_text(enum parse_format format, unsigned hash_bits, const char *
                       : format == PARSE_LIBFFM ? len / 6 + 2
                                                : (len / PARSE_CRITEO_FIELDS + 2) * PARSE_CRITEO_FIELDS;
     paramo_err err = buffer_reserve(buffer, rows, features);
-    if (err != PARAMO_OK) {
+    if (err != PARAMO_OK)
         return err;
-    }
     buffer->rows = buffer->features = 0;
     buffer->not_one = 0;
     buffer->lines = 0;
     buffer->has_field = format != PARSE_LIBSVM;
     buffer->offset[0] = 0;
-    if (format == PARSE_CRITEO) {
+    if (format == PARSE_CRITEO)
         return parse_criteo(&job);
-    }
     return parse_sparse(&job, format == PARSE_LIBFFM);
 }
 
@@ -91,18 +86,15 @@ paramo_err parse_block(const struct parse_buffer *b, int fields, struct block *b
 {
     int has_field = fields && b->has_field;
     paramo_err err = block_alloc(block, b->rows, b->features, b->not_one, has_field, bytes);
-    if (err != PARAMO_OK) {
+    if (err != PARAMO_OK)
         return err;
-    }
     memcpy(block->label, b->label, b->rows * sizeof *b->label);
     memcpy(block->offset, b->offset, (b->rows + 1) * sizeof *b->offset);
     memcpy(block->key, b->key, b->features * sizeof *b->key);
-    if (b->not_one) {
+    if (b->not_one)
         memcpy(block->value, b->value, b->features * sizeof *b->value);
-    }
-    if (has_field) {
+    if (has_field)
         memcpy(block->field, b->field, b->features * sizeof *b->field);
-    }
     return PARAMO_OK;
 }
 
@@ -116,13 +108,11 @@ static const char *quote(char out[QUOTE_MAX], const char *p, const char *end)
 {
     size_t n = 0;
     const char *stop = end - p > QUOTED ? p + QUOTED : end;
-    for (; p < stop; p++) {
-        if (*p >= ' ' && *p <= '~') {
+    for (; p < stop; p++)
+        if (*p >= ' ' && *p <= '~')
             out[n++] = *p;
-        } else {
+        else
             n += (size_t)snprintf(out + n, QUOTE_MAX - n, "\\x%02x", (unsigned)(unsigned char)*p);
-        }
-    }
     out[n] = '\0';
     return out;
 }
@@ -139,9 +129,8 @@ paramo_err parse_bad_line(const struct parse_job *job, uint64_t line, const char
     } else {
         char word[QUOTE_MAX];
         const char *stop = at + 1; /* the rest of the word */
-        while (stop < job->end && (unsigned char)*stop > ' ') {
+        while (stop < job->end && (unsigned char)*stop > ' ')
             stop++;
-        }
         (void)snprintf(message, sizeof message, "%s, found '%s'", what, quote(word, at, stop));
     }
     return job->bad(job->arg, line, message);
@@ -171,15 +160,12 @@ static int judge_line(const char *p, const char *end)
 {
     char copy[64];
     size_t tabs = 0;
-    for (const char *q = p; q < end; q++) {
+    for (const char *q = p; q < end; q++)
         tabs += *q == '\t';
-    }
-    while (p < end && (*p == ' ' || *p == '\t')) {
+    while (p < end && (*p == ' ' || *p == '\t'))
         p++;
-    }
-    if (p == end || *p == '#') {
+    if (p == end || *p == '#')
         return PARSE_AUTO;
-    }
     /* the label, in a copy that number_float may read beyond */
     size_t n = 0;
     while (p + n < end && n < sizeof copy - PARSE_PAD - 1 && p[n] != ' ' && p[n] != '\t') {
@@ -189,28 +175,22 @@ static int judge_line(const char *p, const char *end)
     memset(copy + n, '\n', sizeof copy - n);
     float label;
     const char *what;
-    if (parse_label_slow(copy, &label, &what) == NULL) {
+    if (parse_label_slow(copy, &label, &what) == NULL)
         return -1;
-    }
-    if (tabs == PARSE_CRITEO_FIELDS) {
+    if (tabs == PARSE_CRITEO_FIELDS)
         return PARSE_CRITEO;
-    }
     p += n;
     for (;;) {
-        while (p < end && (*p == ' ' || *p == '\t')) {
+        while (p < end && (*p == ' ' || *p == '\t'))
             p++;
-        }
-        if (p == end || *p == '#') {
+        if (p == end || *p == '#')
             return PARSE_AUTO;
-        }
         const char *word = p;
         int colons = 0;
-        for (; p < end && *p != ' ' && *p != '\t'; p++) {
+        for (; p < end && *p != ' ' && *p != '\t'; p++)
             colons += *p == ':';
-        }
-        if (p - word > 4 && memcmp(word, "qid:", 4) == 0) {
+        if (p - word > 4 && memcmp(word, "qid:", 4) == 0)
             continue;
-        }
         int digit = *word >= '0' && *word <= '9';
         return digit && colons == 1 ? PARSE_LIBSVM : digit && colons == 2 ? PARSE_LIBFFM : -1;
     }
@@ -242,9 +222,8 @@ static paramo_err no_format(int lines, const char *bad, const char *end, int end
 
 static paramo_err binary(const char *text, size_t len, const char *zero)
 {
-    if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0)) {
+    if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
         return lerr(PARAMO_E_FORMAT, "UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)");
-    }
     return lerr(PARAMO_E_FORMAT, "binary data (a zero byte at offset %td), not libsvm, libffm or criteo text",
                 zero - text);
 }
@@ -256,17 +235,14 @@ paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_form
     while (p < end && lines < DETECT_LINES) {
         const char *nl = memchr(p, '\n', (size_t)(end - p));
         const char *stop = nl != NULL ? nl : end;
-        if (nl == NULL && !whole && lines > 0) {
+        if (nl == NULL && !whole && lines > 0)
             break;
-        }
         const char *zero = memchr(p, '\0', (size_t)(stop - p));
-        if (zero != NULL) {
+        if (zero != NULL)
             return binary(text, len, zero);
-        }
         lines++;
-        if (stop > p && stop[-1] == '\r') {
+        if (stop > p && stop[-1] == '\r')
             stop--;
-        }
         int judged = judge_line(p, stop);
         if (judged > 0) {
             *format = (enum parse_format)judged;
@@ -279,9 +255,8 @@ paramo_err parse_detect(const char *text, size_t len, int whole, enum parse_form
         }
         p = nl != NULL ? nl + 1 : end;
     }
-    if (bad != NULL) {
+    if (bad != NULL)
         return no_format(lines, bad, bad_end, ended);
-    }
     *format = PARSE_LIBSVM;
     return PARAMO_OK;
 }

@@ -22,9 +22,8 @@
 /* The integer's token: a bucket, itself, or MISSING. Each kind has a range of its own. */
 static uint64_t integer_token(int negative, uint64_t v)
 {
-    if (negative || v <= 2) {
+    if (negative || v <= 2)
         return negative ? (uint64_t)0 - v : v;
-    }
     double l = log((double)v);
     return BUCKET | (uint64_t)(l * l);
 }
@@ -36,9 +35,8 @@ static uint16_t small_bucket[SMALL];
 
 __attribute__((constructor)) static void fill_small_bucket(void)
 {
-    for (unsigned v = 3; v < SMALL; v++) {
+    for (unsigned v = 3; v < SMALL; v++)
         small_bucket[v] = (uint16_t)(integer_token(0, v) & ~BUCKET);
-    }
 }
 
 static inline uint64_t hash_integer(uint64_t token, unsigned field)
@@ -53,9 +51,8 @@ static inline const char *word_end(const char *p)
     for (;; p += 8) {
         uint64_t x = number_load(p);
         uint64_t low = (x - 0x2121212121212121u) & ~x & 0x8080808080808080u;
-        if (low != 0) {
+        if (low != 0)
             return p + (__builtin_ctzll(low) >> 3);
-        }
     }
 }
 
@@ -72,9 +69,8 @@ paramo_err parse_criteo(const struct parse_job *job)
         unsigned field = 0;
         uint64_t *const key = b->key + n;
         lines++;
-        if (*p == '\n' || (*p == '\r' && p[1] == '\n')) {
+        if (*p == '\n' || (*p == '\r' && p[1] == '\n'))
             goto next_line;
-        }
         q = parse_label(p, &b->label[rows], &what);
         if (q == NULL) {
             at = p;
@@ -83,9 +79,8 @@ paramo_err parse_criteo(const struct parse_job *job)
         p = q;
         for (; field < INTEGERS; field++) {
             at = p;
-            if (*p != '\t') {
+            if (*p != '\t')
                 goto bad_columns;
-            }
             at = ++p;
             if (*p == '\t') {
                 key[field] = hash_integer(MISSING, field) & mask;
@@ -106,17 +101,15 @@ paramo_err parse_criteo(const struct parse_job *job)
         }
         for (; field < PARSE_CRITEO_FIELDS; field++) {
             at = p;
-            if (*p != '\t') {
+            if (*p != '\t')
                 goto bad_columns;
-            }
             q = word_end(++p);
             key[field] = XXH3_64bits_withSeed(p, (size_t)(q - p), field + 1) & mask;
             p = q;
         }
         at = p;
-        if (*p != '\n' && !(*p == '\r' && p[1] == '\n')) {
+        if (*p != '\n' && !(*p == '\r' && p[1] == '\n'))
             goto bad_columns;
-        }
         for (unsigned i = 0; i < PARSE_CRITEO_FIELDS; i++) {
             b->field[n + i] = (uint16_t)i;
             b->value[n + i] = 1.0f;
@@ -124,9 +117,8 @@ paramo_err parse_criteo(const struct parse_job *job)
         n += PARSE_CRITEO_FIELDS;
         b->offset[++rows] = (uint32_t)n;
     next_line:
-        while (*p != '\n') {
+        while (*p != '\n')
             p++;
-        }
         p++;
         continue;
     bad_columns:
@@ -135,9 +127,8 @@ paramo_err parse_criteo(const struct parse_job *job)
                                           : "expected a tab after a column";
     bad:;
         paramo_err err = parse_bad_line(job, lines - 1, what, at);
-        if (err != PARAMO_OK) {
+        if (err != PARAMO_OK)
             return err;
-        }
         p = at;
         goto next_line;
     }

@@ -7,9 +7,8 @@
 static const char *skip_qid(const char *p)
 {
     uint64_t id;
-    if (p[0] != 'q' || p[1] != 'i' || p[2] != 'd' || p[3] != ':') {
+    if (p[0] != 'q' || p[1] != 'i' || p[2] != 'd' || p[3] != ':')
         return NULL;
-    }
     return number_u64(p + 4, &id);
 }
 
@@ -38,28 +37,23 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
         const char *what = NULL;
         float label;
         lines++;
-        while (*p == ' ' || *p == '\t') {
+        while (*p == ' ' || *p == '\t')
             p++;
-        }
-        if (*p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n')) {
+        if (*p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n'))
             goto next_line;
-        }
         const char *q = parse_label(p, &label, &what);
-        if (q == NULL) {
+        if (q == NULL)
             goto bad;
-        }
         p = q;
         for (;;) {
             /* p: behind the label or a value */
             if (LIKELY(*p == ' ' && p[1] > ' ')) {
                 p++;
             } else {
-                while (*p == ' ' || *p == '\t') {
+                while (*p == ' ' || *p == '\t')
                     p++;
-                }
-                if (*p == '\n' || (*p == '\r' && p[1] == '\n')) {
+                if (*p == '\n' || (*p == '\r' && p[1] == '\n'))
                     break;
-                }
                 if (*p != '#' && p[-1] != ' ' && p[-1] != '\t') {
                     what = "expected a space after the value";
                     goto bad;
@@ -68,9 +62,8 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
             uint64_t f = 0, id;
             q = number_u64(p, &id);
             if (__builtin_expect(q == NULL, 0)) {
-                if (*p == '#') {
+                if (*p == '#')
                     break;
-                }
                 if ((q = skip_qid(p)) != NULL && (*q == ' ' || *q == '\t' || *q == '\n' || *q == '\r')) {
                     p = q;
                     continue;
@@ -109,9 +102,8 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
                 p++;
             } else {
                 q = number_float(p, &v, &what);
-                if (q == NULL) {
+                if (q == NULL)
                     goto bad;
-                }
                 p = q;
                 not_one |= v != 1.0f;
             }
@@ -123,18 +115,16 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
         b->offset[++rows] = (uint32_t)n;
     next_line:
         /* at the end of the line, or in its comment */
-        while (*p != '\n') {
+        while (*p != '\n')
             p++;
-        }
         p++;
         continue;
     bad:
         n = row_start;
         not_one = row_not_one;
         err = parse_bad_line(job, lines - 1, what, p);
-        if (err != PARAMO_OK) {
+        if (err != PARAMO_OK)
             break;
-        }
         goto next_line;
     }
     b->rows = rows;
@@ -146,8 +136,7 @@ static inline __attribute__((always_inline)) paramo_err sparse_text(const struct
 
 paramo_err parse_sparse(const struct parse_job *job, int has_field)
 {
-    if (has_field) {
+    if (has_field)
         return job->hash_bits != 0 ? sparse_text(job, 1, 1) : sparse_text(job, 1, 0);
-    }
     return job->hash_bits != 0 ? sparse_text(job, 0, 1) : sparse_text(job, 0, 0);
 }

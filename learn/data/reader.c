@@ -100,9 +100,8 @@ static paramo_err tell_format(struct reader *r, uint32_t s)
         err = lerr(PARAMO_E_FORMAT,
                    "%s: is in libsvm format, which has no fields; libffm and criteo have them", r->names[s]);
     }
-    if (err == PARAMO_OK) {
+    if (err == PARAMO_OK)
         atomic_store(&r->stream_format[s], (int)format);
-    }
     return err;
 }
 
@@ -110,12 +109,10 @@ static paramo_err open_streams(struct reader *r, size_t part_bytes)
 {
     for (uint32_t s = 0; s < r->streams; s++) {
         paramo_err err = stream_open(r->names[s], part_bytes, r->recent, r->stop_fd, &r->stop, &r->stream[s]);
-        if (err == PARAMO_OK && !stream_is_pipe(r->stream[s])) {
+        if (err == PARAMO_OK && !stream_is_pipe(r->stream[s]))
             err = tell_format(r, s);
-        }
-        if (err != PARAMO_OK) {
+        if (err != PARAMO_OK)
             return err;
-        }
     }
     return PARAMO_OK;
 }
@@ -123,17 +120,14 @@ static paramo_err open_streams(struct reader *r, size_t part_bytes)
 paramo_err reader_open(const struct reader_options *o, const char *const *paths, size_t n,
                        struct reader **reader)
 {
-    if (o->hash_bits > 63) {
+    if (o->hash_bits > 63)
         return lerr(PARAMO_E_INVALID, "hash bits: %u is not in 0..63", o->hash_bits);
-    }
     size_t part_bytes = o->part_bytes != 0 ? o->part_bytes : READER_PART_BYTES;
-    if (part_bytes > (1u << 30)) {
+    if (part_bytes > (1u << 30))
         return lerr(PARAMO_E_INVALID, "part bytes: %zu is above 1 GiB", part_bytes);
-    }
     struct reader *r = calloc(1, sizeof *r);
-    if (r == NULL) {
+    if (r == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory for a reader");
-    }
     (void)pthread_mutex_init(&r->lock, NULL);
     (void)pthread_mutex_init(&r->pass.lock, NULL);
     (void)sem_init(&r->pass.free, 0, 0);
@@ -158,22 +152,17 @@ paramo_err reader_open(const struct reader_options *o, const char *const *paths,
         r->streams = (uint32_t)count;
         r->stream = calloc(count, sizeof *r->stream);
         r->stream_format = calloc(count, sizeof *r->stream_format);
-        if (r->stream == NULL || r->stream_format == NULL) {
+        if (r->stream == NULL || r->stream_format == NULL)
             err = lerr(PARAMO_E_MEMORY, "out of memory for a reader");
-        }
     }
-    if (err == PARAMO_OK) {
+    if (err == PARAMO_OK)
         err = input_stop_open(&r->stop_fd);
-    }
-    if (err == PARAMO_OK) {
+    if (err == PARAMO_OK)
         err = stream_recent_open(&r->recent);
-    }
-    if (err == PARAMO_OK) {
+    if (err == PARAMO_OK)
         err = cache_open(r->streams, limit, o->spill_dir, &r->cache);
-    }
-    if (err == PARAMO_OK) {
+    if (err == PARAMO_OK)
         err = open_streams(r, part_bytes);
-    }
     if (err != PARAMO_OK) {
         reader_close(r);
         return err;
@@ -186,13 +175,11 @@ static void pass_end(struct reader *r);
 
 void reader_close(struct reader *r)
 {
-    if (r == NULL) {
+    if (r == NULL)
         return;
-    }
     pass_end(r);
-    for (uint32_t s = 0; r->stream != NULL && s < r->streams; s++) {
+    for (uint32_t s = 0; r->stream != NULL && s < r->streams; s++)
         stream_close(r->stream[s]);
-    }
     for (struct workshop *w = r->idle, *next; w != NULL; w = next) {
         next = w->next;
         stream_text_free(&w->text);
@@ -239,9 +226,8 @@ static paramo_err reader_fail(struct reader *r, paramo_err err)
 
 static paramo_err reader_state(struct reader *r)
 {
-    if (atomic_load(&r->failed)) {
+    if (atomic_load(&r->failed))
         return lerr(r->err, "%s", r->err_text);
-    }
     return atomic_load(&r->stop) ? lerr(PARAMO_E_INTERRUPTED, "interrupted") : PARAMO_OK;
 }
 
@@ -251,9 +237,8 @@ void reader_interrupt(struct reader *r)
     atomic_store(&r->stop, 1);
     input_stop_raise(r->stop_fd);
     (void)sem_post(&r->pass.ready);
-    for (unsigned i = 0; i < MAX_THREADS; i++) {
+    for (unsigned i = 0; i < MAX_THREADS; i++)
         (void)sem_post(&r->pass.free);
-    }
     errno = e;
 }
 
@@ -271,21 +256,18 @@ static paramo_err on_bad_line(void *arg, uint64_t line, const char *what)
 {
     struct bad_lines *bad = arg;
     struct reader *r = bad->reader;
-    if (bad->seen) {
+    if (bad->seen)
         return PARAMO_OK;
-    }
     uint64_t count = atomic_fetch_add(&r->bad_lines, 1) + 1;
-    if (count > 1 && count <= r->skip_bad) {
+    if (count > 1 && count <= r->skip_bad)
         return PARAMO_OK;
-    }
     char message[LERR_MAX];
     const char *name = reader_stream_name(r, bad->stream);
     uint64_t first = stream_first_line(r->stream[bad->stream], bad->index, bad->text);
-    if (first != 0) {
+    if (first != 0)
         (void)snprintf(message, sizeof message, "%s:%llu: %s", name, (unsigned long long)first + line, what);
-    } else {
+    else
         (void)snprintf(message, sizeof message, "%s: %s", name, what);
-    }
     if (count <= r->skip_bad) {
         (void)pthread_mutex_lock(&r->lock);
         (void)snprintf(r->first_bad, sizeof r->first_bad, "%s", message);
@@ -304,13 +286,11 @@ static paramo_err workshop_get(struct reader *r, struct workshop **shop)
 {
     (void)pthread_mutex_lock(&r->lock);
     *shop = r->idle;
-    if (*shop != NULL) {
+    if (*shop != NULL)
         r->idle = (*shop)->next;
-    }
     (void)pthread_mutex_unlock(&r->lock);
-    if (*shop == NULL && (*shop = calloc(1, sizeof **shop)) == NULL) {
+    if (*shop == NULL && (*shop = calloc(1, sizeof **shop)) == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory for a reader");
-    }
     return PARAMO_OK;
 }
 
@@ -329,13 +309,11 @@ static paramo_err parse_part(struct reader *r, struct workshop *shop, struct bad
     const size_t mark = bad->index == 0 ? parse_mark(shop->text.data, shop->text.len) : 0;
     paramo_err err = parse_text(format, r->hash_bits, shop->text.data + mark, shop->text.len - mark,
                                 &shop->buffer, on_bad_line, bad);
-    if (err != PARAMO_OK) {
+    if (err != PARAMO_OK)
         return err;
-    }
     struct held *h = calloc(1, sizeof *h);
-    if (h == NULL) {
+    if (h == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory for a block");
-    }
     err = parse_block(&shop->buffer, r->fields, &h->block, &h->bytes);
     if (err != PARAMO_OK) {
         free(h);
@@ -363,20 +341,16 @@ static paramo_err part_get(struct reader *r, uint32_t stream, uint64_t index, st
         return err;
     }
     struct workshop *shop;
-    if ((err = workshop_get(r, &shop)) != PARAMO_OK) {
+    if ((err = workshop_get(r, &shop)) != PARAMO_OK)
         return err;
-    }
     bad.text = &shop->text;
     int ended = 0;
-    if (atomic_load(&r->stream_format[stream]) == PARSE_AUTO) {
+    if (atomic_load(&r->stream_format[stream]) == PARSE_AUTO)
         err = tell_format(r, stream); /* a pipe: not looked at before */
-    }
-    if (err == PARAMO_OK) {
+    if (err == PARAMO_OK)
         err = stream_part(r->stream[stream], index, &shop->text, &ended);
-    }
-    if (err == PARAMO_OK && !ended) {
+    if (err == PARAMO_OK && !ended)
         err = parse_part(r, shop, &bad, held);
-    }
     workshop_put(r, shop);
     if (err == PARAMO_OK && *held != NULL && (err = cache_put(r->cache, *held)) != PARAMO_OK) {
         held_release(*held);
@@ -390,16 +364,13 @@ paramo_err reader_part(struct reader *r, uint32_t stream, uint64_t index, const 
 {
     struct held *held = NULL;
     paramo_err err = reader_state(r);
-    if (err != PARAMO_OK) {
+    if (err != PARAMO_OK)
         return err;
-    }
-    if (stream >= r->streams) {
+    if (stream >= r->streams)
         return lerr(PARAMO_E_INVALID, "stream %u of %u is asked for", stream, r->streams);
-    }
     err = part_get(r, stream, index, &held);
-    if (err != PARAMO_OK) {
+    if (err != PARAMO_OK)
         return reader_fail(r, err);
-    }
     *ended = held == NULL;
     *block = held != NULL ? &held->block : NULL;
     return PARAMO_OK;
@@ -414,9 +385,8 @@ static struct held *held_of(const struct block *block)
 void reader_release(struct reader *r, const struct block *block)
 {
     (void)r;
-    if (block != NULL) {
+    if (block != NULL)
         held_release(held_of(block));
-    }
 }
 
 void reader_retain(struct reader *r, const struct block *block)
@@ -429,9 +399,8 @@ void reader_retain(struct reader *r, const struct block *block)
 
 static void sem_take(sem_t *sem)
 {
-    while (sem_wait(sem) != 0) {
+    while (sem_wait(sem) != 0)
         assert(errno == EINTR);
-    }
 }
 
 /* The next part that may exist; 0: there is none. */
@@ -463,16 +432,13 @@ static void *pass_thread(void *arg)
         uint64_t ticket, index;
         uint32_t stream;
         sem_take(&p->free);
-        if (atomic_load(&p->cancelled) || atomic_load(&r->stop) ||
-            !draw_ticket(r, &ticket, &stream, &index)) {
+        if (atomic_load(&p->cancelled) || atomic_load(&r->stop) || !draw_ticket(r, &ticket, &stream, &index))
             break;
-        }
         struct slot *slot = &p->slot[ticket % p->slots];
         slot->held = NULL;
         slot->err = part_get(r, stream, index, &slot->held);
-        if (slot->err != PARAMO_OK) {
+        if (slot->err != PARAMO_OK)
             (void)snprintf(slot->text, sizeof slot->text, "%s", lerr_text());
-        }
         atomic_store(&slot->full, 1);
         (void)sem_post(&p->ready);
     }
@@ -502,13 +468,11 @@ static paramo_err pass_start(struct reader *r)
     (void)pthread_sigmask(SIG_SETMASK, &all, &old);
     int rc = 0;
     while (p->threads < r->threads &&
-           (rc = pthread_create(&p->thread[p->threads], NULL, pass_thread, r)) == 0) {
+           (rc = pthread_create(&p->thread[p->threads], NULL, pass_thread, r)) == 0)
         p->threads++;
-    }
     (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (p->threads == 0) {
+    if (p->threads == 0)
         return lerr(PARAMO_E_SYSTEM, "cannot start a thread: %s", strerror(rc));
-    }
     p->running = 1;
     return PARAMO_OK;
 }
@@ -516,21 +480,16 @@ static paramo_err pass_start(struct reader *r)
 static void pass_end(struct reader *r)
 {
     struct pass *p = &r->pass;
-    if (!p->running) {
+    if (!p->running)
         return;
-    }
     atomic_store(&p->cancelled, 1);
-    for (unsigned i = 0; i < p->threads; i++) {
+    for (unsigned i = 0; i < p->threads; i++)
         (void)sem_post(&p->free);
-    }
-    for (unsigned i = 0; i < p->threads; i++) {
+    for (unsigned i = 0; i < p->threads; i++)
         (void)pthread_join(p->thread[i], NULL);
-    }
-    for (unsigned i = 0; i < p->slots; i++) {
-        if (atomic_load(&p->slot[i].full) && p->slot[i].held != NULL) {
+    for (unsigned i = 0; i < p->slots; i++)
+        if (atomic_load(&p->slot[i].full) && p->slot[i].held != NULL)
             held_release(p->slot[i].held);
-        }
-    }
     p->running = 0;
 }
 
@@ -544,9 +503,8 @@ paramo_err reader_next(struct reader *r, const struct block **block)
 {
     struct pass *p = &r->pass;
     paramo_err err = reader_state(r);
-    if (err == PARAMO_OK && !p->running) {
+    if (err == PARAMO_OK && !p->running)
         err = pass_start(r);
-    }
     while (err == PARAMO_OK) {
         struct slot *slot = &p->slot[p->head % p->slots];
         if (!atomic_load(&slot->full)) {
@@ -558,14 +516,12 @@ paramo_err reader_next(struct reader *r, const struct block **block)
                 return p->rows > 0 ? PARAMO_OK : reader_fail(r, no_rows(r));
             }
             sem_take(&p->ready);
-            if (atomic_load(&r->stop)) {
+            if (atomic_load(&r->stop))
                 return lerr(PARAMO_E_INTERRUPTED, "interrupted");
-            }
             continue;
         }
-        if (slot->err != PARAMO_OK) {
+        if (slot->err != PARAMO_OK)
             return reader_fail(r, lerr(slot->err, "%s", slot->text));
-        }
         struct held *held = slot->held;
         atomic_store(&slot->full, 0);
         p->head++;
@@ -575,9 +531,8 @@ paramo_err reader_next(struct reader *r, const struct block **block)
             *block = &held->block;
             return PARAMO_OK;
         }
-        if (held != NULL) {
+        if (held != NULL)
             held_release(held);
-        }
     }
     return err;
 }
@@ -599,11 +554,10 @@ void reader_progress(struct reader *r, uint32_t stream, uint64_t index, uint64_t
             return;
         }
         *total += stream_size(r->stream[s]);
-        if (s < stream) {
+        if (s < stream)
             *done += stream_size(r->stream[s]);
-        } else if (s == stream) {
+        else if (s == stream)
             *done += stream_position(r->stream[s], index);
-        }
     }
 }
 

@@ -51,14 +51,12 @@ void stream_text_free(struct stream_text *text)
 /* Room for len bytes and the padding; the first text->len bytes are kept. */
 static paramo_err text_reserve(struct stream_text *text, size_t len)
 {
-    if (len + STREAM_PAD <= text->cap) {
+    if (len + STREAM_PAD <= text->cap)
         return PARAMO_OK;
-    }
     size_t cap = len + len / 4 + STREAM_PAD;
     char *data = realloc(text->data, cap);
-    if (data == NULL) {
+    if (data == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory for %zu bytes of text", cap);
-    }
     text->data = data;
     text->cap = cap;
     return PARAMO_OK;
@@ -72,9 +70,8 @@ static void text_pad(struct stream_text *text)
 static uint64_t count_lines(const char *text, size_t len)
 {
     uint64_t n = 0;
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i++)
         n += text[i] == '\n';
-    }
     return n;
 }
 
@@ -90,9 +87,8 @@ static void text_swap(struct stream_text *a, struct stream_text *b)
 paramo_err stream_recent_open(struct stream_recent **recent)
 {
     struct stream_recent *r = calloc(1, sizeof *r);
-    if (r == NULL) {
+    if (r == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory for a reader");
-    }
     (void)pthread_mutex_init(&r->lock, NULL);
     *recent = r;
     return PARAMO_OK;
@@ -100,12 +96,10 @@ paramo_err stream_recent_open(struct stream_recent **recent)
 
 void stream_recent_close(struct stream_recent *r)
 {
-    if (r == NULL) {
+    if (r == NULL)
         return;
-    }
-    for (unsigned i = 0; i < STREAM_RECENT; i++) {
+    for (unsigned i = 0; i < STREAM_RECENT; i++)
         stream_text_free(&r->part[i].text);
-    }
     (void)pthread_mutex_destroy(&r->lock);
     free(r);
 }
@@ -151,9 +145,8 @@ paramo_err stream_open(const char *path, size_t part_bytes, struct stream_recent
                        const _Atomic int *stop, struct stream **stream)
 {
     struct stream *s = calloc(1, sizeof *s);
-    if (s == NULL) {
+    if (s == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory for a stream");
-    }
     paramo_err err = input_open(path, stop_fd, &s->input);
     if (err != PARAMO_OK) {
         free(s);
@@ -171,9 +164,8 @@ paramo_err stream_open(const char *path, size_t part_bytes, struct stream_recent
 
 void stream_close(struct stream *s)
 {
-    if (s == NULL) {
+    if (s == NULL)
         return;
-    }
     input_close(s->input);
     stream_text_free(&s->carry);
     stream_text_free(&s->skipped);
@@ -204,9 +196,8 @@ uint64_t stream_size(const struct stream *s)
 uint64_t stream_position(const struct stream *s, uint64_t index)
 {
     uint64_t size = input_size(s->input), parts = stream_parts(s), position = atomic_load(&s->position);
-    if (parts != UINT64_MAX && index < parts) {
+    if (parts != UINT64_MAX && index < parts)
         position = (uint64_t)((double)size / (double)parts * (double)(index + 1));
-    }
     return position < size ? position : size;
 }
 
@@ -228,12 +219,10 @@ paramo_err stream_tell(struct stream *s, stream_tell_fn tell, void *arg)
     int whole;
     (void)pthread_mutex_lock(&s->lock);
     paramo_err err = input_head(s->input, &text, &len, &whole);
-    if (err == PARAMO_OK && (err = tell(text, len, whole, arg)) != PARAMO_OK) {
+    if (err == PARAMO_OK && (err = tell(text, len, whole, arg)) != PARAMO_OK)
         err = lerr(err, "%s: %s", stream_name(s), lerr_text());
-    }
-    if (err == PARAMO_OK && !stream_is_pipe(s)) {
+    if (err == PARAMO_OK && !stream_is_pipe(s))
         err = restart(s); /* its file is closed until it is read */
-    }
     (void)pthread_mutex_unlock(&s->lock);
     return err;
 }
@@ -259,15 +248,12 @@ static paramo_err fill(struct stream *s, struct stream_text *text, size_t want)
     while (text->len < want && !s->end) {
         size_t got, room = want - text->len < READ_BYTES ? READ_BYTES : want - text->len;
         paramo_err err = interrupted(s);
-        if (err == PARAMO_OK) {
+        if (err == PARAMO_OK)
             err = text_reserve(text, text->len + room);
-        }
-        if (err == PARAMO_OK) {
+        if (err == PARAMO_OK)
             err = input_read(s->input, text->data + text->len, room, &got);
-        }
-        if (err != PARAMO_OK) {
+        if (err != PARAMO_OK)
             return err;
-        }
         text->len += got;
         s->end = got == 0;
     }
@@ -287,9 +273,8 @@ static paramo_err cut_next(struct stream *s, struct stream_text *text, int *ende
     text->first_line = s->lines + 1;
     /* 2. text up to byte last - 1, where the last line that belongs here may end */
     size_t want = last > s->offset ? (size_t)(last - s->offset) : 1;
-    if ((err = fill(s, text, want)) != PARAMO_OK) {
+    if ((err = fill(s, text, want)) != PARAMO_OK)
         return err;
-    }
     if (s->end && s->offset + text->len <= first) {
         uint64_t parts = parts_of(s->offset + text->len, s->part_bytes);
         atomic_store(&s->parts, parts);
@@ -314,20 +299,17 @@ static paramo_err cut_next(struct stream *s, struct stream_text *text, int *ende
                 cut = text->len;
                 break;
             }
-            if (text->len - want > STREAM_MAX_LINE) {
+            if (text->len - want > STREAM_MAX_LINE)
                 return line_too_long(s, s->lines + count_lines(text->data, text->len) + 1);
-            }
             from = text->len;
-            if ((err = fill(s, text, text->len + 1)) != PARAMO_OK) {
+            if ((err = fill(s, text, text->len + 1)) != PARAMO_OK)
                 return err;
-            }
         }
     }
     /* 4. the rest is carried over */
     size_t rest = text->len - cut;
-    if ((err = text_reserve(&s->carry, rest)) != PARAMO_OK || (err = text_reserve(text, cut)) != PARAMO_OK) {
+    if ((err = text_reserve(&s->carry, rest)) != PARAMO_OK || (err = text_reserve(text, cut)) != PARAMO_OK)
         return err;
-    }
     memcpy(s->carry.data, text->data + cut, rest);
     s->carry.len = rest;
     text->len = cut;
@@ -343,21 +325,18 @@ static paramo_err decoded_part(struct stream *s, uint64_t index, struct stream_t
 {
     paramo_err err = PARAMO_OK;
     if (index < s->next) {
-        if (recent_next(s->recent, s, index, text)) {
+        if (recent_next(s->recent, s, index, text))
             return PARAMO_OK;
-        }
         err = restart(s);
     }
     while (err == PARAMO_OK && s->next < index && !*ended) {
         const uint64_t passed = s->next;
         err = cut_next(s, &s->skipped, ended);
-        if (err == PARAMO_OK && !*ended) {
+        if (err == PARAMO_OK && !*ended)
             recent_put(s->recent, s, passed, &s->skipped);
-        }
     }
-    if (err == PARAMO_OK && !*ended) {
+    if (err == PARAMO_OK && !*ended)
         err = cut_next(s, text, ended);
-    }
     return err;
 }
 
@@ -370,12 +349,10 @@ static paramo_err plain_part(struct stream *s, uint64_t index, struct stream_tex
     uint64_t last = (index + 1) * s->part_bytes;
     last = last < size ? last : size;
     paramo_err err = text_reserve(text, (size_t)(last - from));
-    if (err == PARAMO_OK) {
+    if (err == PARAMO_OK)
         err = input_read_at(s->input, from, text->data, (size_t)(last - from));
-    }
-    if (err != PARAMO_OK) {
+    if (err != PARAMO_OK)
         return err;
-    }
     text->len = (size_t)(last - from);
     text->first_line = index == 0;
     size_t start = 0;
@@ -393,9 +370,8 @@ static paramo_err plain_part(struct stream *s, uint64_t index, struct stream_tex
         size_t more = from + text->len + tail < size ? tail : (size_t)(size - from - text->len);
         if ((err = interrupted(s)) != PARAMO_OK ||
             (err = text_reserve(text, text->len + more)) != PARAMO_OK ||
-            (err = input_read_at(s->input, from + text->len, text->data + text->len, more)) != PARAMO_OK) {
+            (err = input_read_at(s->input, from + text->len, text->data + text->len, more)) != PARAMO_OK)
             return err;
-        }
         const char *nl = memchr(text->data + text->len, '\n', more);
         text->len = nl != NULL ? (size_t)(nl + 1 - text->data) : text->len + more;
         if (text->len - (size_t)(last - from) > STREAM_MAX_LINE) {
@@ -415,12 +391,10 @@ paramo_err stream_part(struct stream *s, uint64_t index, struct stream_text *tex
 {
     *ended = index >= stream_parts(s);
     text->len = 0;
-    if (*ended) {
+    if (*ended)
         return PARAMO_OK;
-    }
-    if (s->plain) {
+    if (s->plain)
         return plain_part(s, index, text);
-    }
     (void)pthread_mutex_lock(&s->lock);
     paramo_err err = s->err;
     if (err != PARAMO_OK) {
@@ -435,21 +409,18 @@ paramo_err stream_part(struct stream *s, uint64_t index, struct stream_text *tex
 
 uint64_t stream_first_line(struct stream *s, uint64_t index, const struct stream_text *text)
 {
-    if (text->first_line != 0 || !s->plain) {
+    if (text->first_line != 0 || !s->plain)
         return text->first_line;
-    }
     char *buf = malloc(READ_BYTES);
     uint64_t to = index * s->part_bytes, lines = 0, at = 0;
     while (buf != NULL && at < to) {
         size_t n = to - at < READ_BYTES ? (size_t)(to - at) : READ_BYTES;
-        if (input_read_at(s->input, at, buf, n) != PARAMO_OK) {
+        if (input_read_at(s->input, at, buf, n) != PARAMO_OK)
             break;
-        }
         lines += count_lines(buf, n);
         at += n;
-        if (at == to && buf[n - 1] != '\n') {
+        if (at == to && buf[n - 1] != '\n')
             lines++; /* the line that runs into this part belongs to one before */
-        }
     }
     free(buf);
     return at == to ? lines + 1 : 0;

@@ -63,36 +63,26 @@ void synth_options_init(struct synth_options *o)
 
 static paramo_err check(const struct synth_options *o)
 {
-    if (o->rows == 0) {
+    if (o->rows == 0)
         return lerr(PARAMO_E_INVALID, "rows: must be at least 1");
-    }
-    if (o->fields == 0 || o->fields > MAX_FIELDS) {
+    if (o->fields == 0 || o->fields > MAX_FIELDS)
         return lerr(PARAMO_E_INVALID, "fields: %u is not in 1..%d", o->fields, MAX_FIELDS);
-    }
-    if (o->features == 0 || o->features > MAX_FEATURES) {
+    if (o->features == 0 || o->features > MAX_FEATURES)
         return lerr(PARAMO_E_INVALID, "features: %u is not in 1..%u", o->features, MAX_FEATURES);
-    }
-    if (o->factors > MAX_FACTORS) {
+    if (o->factors > MAX_FACTORS)
         return lerr(PARAMO_E_INVALID, "factors: %u is above %d", o->factors, MAX_FACTORS);
-    }
-    if ((uint64_t)o->fields * o->features * (1 + o->factors) > MAX_WEIGHTS) {
+    if ((uint64_t)o->fields * o->features * (1 + o->factors) > MAX_WEIGHTS)
         return lerr(PARAMO_E_INVALID, "fields * features * (1 + factors): above %u", MAX_WEIGHTS);
-    }
-    if (!(o->zipf >= 0 && o->zipf <= 10)) {
+    if (!(o->zipf >= 0 && o->zipf <= 10))
         return lerr(PARAMO_E_INVALID, "zipf: %g is not in 0..10", o->zipf);
-    }
-    if (!(o->spread >= 0 && o->spread <= 100) || !(o->factor_spread >= 0 && o->factor_spread <= 100)) {
+    if (!(o->spread >= 0 && o->spread <= 100) || !(o->factor_spread >= 0 && o->factor_spread <= 100))
         return lerr(PARAMO_E_INVALID, "spread: not in 0..100");
-    }
-    if (!(o->bias >= -20 && o->bias <= 20)) {
+    if (!(o->bias >= -20 && o->bias <= 20))
         return lerr(PARAMO_E_INVALID, "bias: %g is not in -20..20", o->bias);
-    }
-    if (o->format != PARSE_LIBSVM && o->format != PARSE_LIBFFM && o->format != PARSE_CRITEO) {
+    if (o->format != PARSE_LIBSVM && o->format != PARSE_LIBFFM && o->format != PARSE_CRITEO)
         return lerr(PARAMO_E_INVALID, "format: must be libsvm, libffm or criteo");
-    }
-    if (o->format == PARSE_CRITEO && o->fields != PARSE_CRITEO_FIELDS) {
+    if (o->format == PARSE_CRITEO && o->fields != PARSE_CRITEO_FIELDS)
         return lerr(PARAMO_E_INVALID, "fields: criteo has %d, not %u", PARSE_CRITEO_FIELDS, o->fields);
-    }
     return PARAMO_OK;
 }
 
@@ -120,18 +110,15 @@ static paramo_err model_make(const struct synth_options *o, struct model *m)
         sum += pow(i + 1.0, -o->zipf);
         m->popular[i] = sum;
     }
-    for (uint32_t i = 0; i < o->features; i++) {
+    for (uint32_t i = 0; i < o->features; i++)
         m->popular[i] /= sum;
-    }
     const double spread = o->spread / sqrt(o->fields);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         m->weight[i] = (float)(spread * draw_normal(o->model_seed, i, 0));
-    }
     /* the variance of the sum over pairs of <v_a, v_b> is pairs * factors * s^4 */
     const double s = pairs > 0 && o->factors > 0 ? sqrt(o->factor_spread / sqrt(pairs * o->factors)) : 0;
-    for (size_t i = 0; i < n * o->factors; i++) {
+    for (size_t i = 0; i < n * o->factors; i++)
         m->factor[i] = (float)(s * draw_normal(o->model_seed, i / o->factors, 1 + i % o->factors));
-    }
     return PARAMO_OK;
 }
 
@@ -141,11 +128,10 @@ static uint32_t pick(const struct model *m, double u)
     uint32_t low = 0, high = m->o->features - 1;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (m->popular[mid] < u) {
+        if (m->popular[mid] < u)
             low = mid + 1;
-        } else {
+        else
             high = mid;
-        }
     }
     return low;
 }
@@ -157,9 +143,8 @@ static double draw_row(const struct model *m, uint64_t row, uint32_t *rank)
     double z = o->bias;
     for (uint32_t f = 0; f < o->fields; f++) {
         rank[f] = pick(m, draw_unit(o->seed, row, f + 1));
-        if (o->format == PARSE_CRITEO && f < CRITEO_INTEGERS) {
+        if (o->format == PARSE_CRITEO && f < CRITEO_INTEGERS)
             rank[f] %= CRITEO_RANKS;
-        }
         z += (double)m->weight[(size_t)f * o->features + rank[f]];
     }
     /* sum over pairs = half of (square of the sum - sum of the squares), for each factor */
@@ -185,9 +170,8 @@ static char *put_number(char *p, uint64_t v)
         digits[n++] = (char)('0' + v % 10);
         v /= 10;
     } while (v != 0);
-    while (n > 0) {
+    while (n > 0)
         *p++ = digits[--n];
-    }
     return p;
 }
 
@@ -206,14 +190,12 @@ static char *put_criteo(char *p, uint32_t field, uint32_t rank)
     *p++ = '\t';
     if (field >= CRITEO_INTEGERS) {
         uint32_t x = scramble(rank, field);
-        for (int shift = 28; shift >= 0; shift -= 4) {
+        for (int shift = 28; shift >= 0; shift -= 4)
             *p++ = hex[(x >> shift) & 15];
-        }
         return p;
     }
-    if (rank == CRITEO_RANKS - 1) {
+    if (rank == CRITEO_RANKS - 1)
         return p; /* missing */
-    }
     /* 0, 1, 2, then the least integer of bucket floor(ln(v)^2) = 1, 2, ... (learn/data/parse_criteo.c) */
     return put_number(p, rank < 3 ? rank : (uint64_t)ceil(exp(sqrt(rank - 2.0))));
 }
@@ -271,15 +253,13 @@ static paramo_err write_rows(const struct model *m, struct output *out, const vo
     char text[MAX_FIELDS * 40];
     double best = 0, drawn = 0;
     for (uint64_t row = 0; row < m->o->rows; row++) {
-        if (row % 1024 == 0 && stop != NULL && *stop) {
+        if (row % 1024 == 0 && stop != NULL && *stop)
             return lerr(PARAMO_E_INTERRUPTED, "interrupted");
-        }
         double p = draw_row(m, row, rank);
         int label = draw_unit(m->o->seed, row, 0) < p;
         paramo_err err = output_write(out, text, put_row(m->o, rank, label, text));
-        if (err != PARAMO_OK) {
+        if (err != PARAMO_OK)
             return err;
-        }
         best += entropy(p);
         drawn -= label ? log(p) : log1p(-p);
         report->positives += (uint64_t)label;
@@ -304,23 +284,20 @@ paramo_err synth_write(const struct synth_options *o, const char *path, const vo
     struct output *out;
     struct synth_report result = {0};
     paramo_err err = check(o);
-    if (err != PARAMO_OK || (err = model_make(o, &model)) != PARAMO_OK) {
+    if (err != PARAMO_OK || (err = model_make(o, &model)) != PARAMO_OK)
         return err;
-    }
     struct bins *bins = calloc(1, sizeof *bins);
     err = bins != NULL ? output_open(path, &out) : lerr(PARAMO_E_MEMORY, "out of memory");
     if (err == PARAMO_OK) {
         err = write_rows(&model, out, stop, bins, &result);
-        if (err == PARAMO_OK) {
+        if (err == PARAMO_OK)
             err = output_commit(out);
-        } else {
+        else
             output_abort(out);
-        }
     }
     free(bins);
     model_free(&model);
-    if (err == PARAMO_OK) {
+    if (err == PARAMO_OK)
         *report = result;
-    }
     return err;
 }

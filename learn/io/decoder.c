@@ -26,14 +26,12 @@ paramo_err decoder_detect(const unsigned char *head, size_t len, enum decoder_ki
                   {{0x04, 0x22, 0x4d, 0x18}, 4, "lz4"},
                   {{'P', 'K', 3, 4}, 4, "zip"}};
     *kind = DECODER_NONE;
-    if (len >= 2 && head[0] == 0x1f && head[1] == 0x8b) {
+    if (len >= 2 && head[0] == 0x1f && head[1] == 0x8b)
         *kind = DECODER_GZIP;
-    } else if (len >= 4 && head[0] == 0x28 && head[1] == 0xb5 && head[2] == 0x2f && head[3] == 0xfd) {
+    else if (len >= 4 && head[0] == 0x28 && head[1] == 0xb5 && head[2] == 0x2f && head[3] == 0xfd)
         *kind = DECODER_ZSTD;
-    } else if (len >= 4 && (head[0] & 0xf0) == 0x50 && head[1] == 0x2a && head[2] == 0x4d &&
-               head[3] == 0x18) {
+    else if (len >= 4 && (head[0] & 0xf0) == 0x50 && head[1] == 0x2a && head[2] == 0x4d && head[3] == 0x18)
         *kind = DECODER_ZSTD; /* starts with a skippable frame */
-    }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (len >= others[i].len && memcmp(head, others[i].bytes, others[i].len) == 0) {
             return lerr(PARAMO_E_FORMAT, "%s data, which is not supported (gzip, zstd and plain text are)",
@@ -46,9 +44,8 @@ paramo_err decoder_detect(const unsigned char *head, size_t len, enum decoder_ki
 paramo_err decoder_open(enum decoder_kind kind, struct decoder **decoder)
 {
     struct decoder *d = calloc(1, sizeof *d);
-    if (d == NULL) {
+    if (d == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory for a decoder");
-    }
     d->kind = kind;
     int ok;
     if (kind == DECODER_GZIP) {
@@ -67,14 +64,12 @@ paramo_err decoder_open(enum decoder_kind kind, struct decoder **decoder)
 
 void decoder_close(struct decoder *d)
 {
-    if (d == NULL) {
+    if (d == NULL)
         return;
-    }
-    if (d->kind == DECODER_GZIP) {
+    if (d->kind == DECODER_GZIP)
         (void)inflateEnd(&d->gz);
-    } else {
+    else
         (void)ZSTD_freeDStream(d->zstd);
-    }
     free(d);
 }
 
@@ -113,9 +108,8 @@ static paramo_err run_gzip(struct decoder *d, const char *in, size_t len, size_t
         return inflateReset(&d->gz) == Z_OK ? PARAMO_OK
                                             : lerr(PARAMO_E_INTERNAL, "gzip decoder does not reset");
     }
-    if (rc == Z_MEM_ERROR) {
+    if (rc == Z_MEM_ERROR)
         return lerr(PARAMO_E_MEMORY, "out of memory for a decoder");
-    }
     if (rc != Z_OK && rc != Z_BUF_ERROR) {
         return lerr(PARAMO_E_CORRUPT, "damaged gzip data: %s",
                     d->gz.msg != NULL ? d->gz.msg : "not a gzip stream");
@@ -131,9 +125,8 @@ static paramo_err run_zstd(struct decoder *d, const char *in, size_t len, size_t
     size_t rc = ZSTD_decompressStream(d->zstd, &to, &from);
     *pos = from.pos;
     *got = to.pos;
-    if (ZSTD_isError(rc)) {
+    if (ZSTD_isError(rc))
         return lerr(PARAMO_E_CORRUPT, "damaged zstd data: %s", ZSTD_getErrorName(rc));
-    }
     d->complete = rc == 0;
     return PARAMO_OK;
 }

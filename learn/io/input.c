@@ -36,9 +36,8 @@ struct input {
 
 void input_free_names(char **names, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         free(names[i]);
-    }
     free(names);
 }
 
@@ -49,9 +48,8 @@ static paramo_err names_add(char ***names, size_t *count, const char *name)
         *names = more;
         more[*count] = strdup(name);
     }
-    if (more == NULL || more[*count] == NULL) {
+    if (more == NULL || more[*count] == NULL)
         return lerr(PARAMO_E_MEMORY, "out of memory for file names");
-    }
     ++*count;
     return PARAMO_OK;
 }
@@ -66,9 +64,8 @@ static paramo_err names_add_glob(char ***names, size_t *count, const char *patte
                                          rc == GLOB_NOSPACE ? "out of memory" : "a directory cannot be read");
     }
     paramo_err err = PARAMO_OK;
-    for (size_t i = 0; i < g.gl_pathc && err == PARAMO_OK; i++) {
+    for (size_t i = 0; i < g.gl_pathc && err == PARAMO_OK; i++)
         err = names_add(names, count, g.gl_pathv[i]);
-    }
     globfree(&g);
     return err;
 }
@@ -79,17 +76,15 @@ paramo_err input_expand(const char *const *paths, size_t n, char ***names, size_
     size_t len = 0;
     int stdins = 0;
     paramo_err err = n > 0 ? PARAMO_OK : lerr(PARAMO_E_INVALID, "no input file is named");
-    for (size_t i = 0; i < n && err == PARAMO_OK; i++) {
-        if (paths[i][0] == '\0') {
+    for (size_t i = 0; i < n && err == PARAMO_OK; i++)
+        if (paths[i][0] == '\0')
             err = lerr(PARAMO_E_INVALID, "a file name is empty");
-        } else if (strcmp(paths[i], "-") == 0 && ++stdins > 1) {
+        else if (strcmp(paths[i], "-") == 0 && ++stdins > 1)
             err = lerr(PARAMO_E_INVALID, "standard input (-) is named twice");
-        } else if (strpbrk(paths[i], "*?[") != NULL && access(paths[i], F_OK) != 0) {
+        else if (strpbrk(paths[i], "*?[") != NULL && access(paths[i], F_OK) != 0)
             err = names_add_glob(&list, &len, paths[i]);
-        } else {
+        else
             err = names_add(&list, &len, paths[i]);
-        }
-    }
     if (err != PARAMO_OK) {
         input_free_names(list, len);
         return err;
@@ -130,9 +125,8 @@ paramo_err input_open(const char *path, int stop_fd, struct input **input)
     } else {
         err = file_open(path, &in->fd);
     }
-    if (err == PARAMO_OK && fstat(in->fd, &st) != 0) {
+    if (err == PARAMO_OK && fstat(in->fd, &st) != 0)
         err = io_error(in->name, "cannot stat");
-    }
     if (err == PARAMO_OK && S_ISDIR(st.st_mode)) {
         err = lerr(PARAMO_E_IO, "%s: is a directory, not a file (name its files, for example '%s/*')",
                    in->name, in->name);
@@ -143,13 +137,12 @@ paramo_err input_open(const char *path, int stop_fd, struct input **input)
         in->regular = st.st_size > 0; /* files of /proc have text but no size */
         in->size = (uint64_t)st.st_size;
         ssize_t n = pread(in->fd, magic, sizeof magic, 0);
-        if (n < 0) {
+        if (n < 0)
             err = io_error(in->name, "cannot read");
-        } else if (n == 0) {
+        else if (n == 0)
             err = lerr(PARAMO_E_FORMAT, "%s: is empty", in->name);
-        } else if ((err = decoder_detect(magic, (size_t)n, &in->kind)) != PARAMO_OK) {
+        else if ((err = decoder_detect(magic, (size_t)n, &in->kind)) != PARAMO_OK)
             err = lerr(err, "%s: %s", in->name, lerr_text());
-        }
         if (in->regular) {
             (void)close(in->fd);
             in->fd = -1;
@@ -182,13 +175,11 @@ static void input_reset(struct input *in)
 
 void input_close(struct input *in)
 {
-    if (in == NULL) {
+    if (in == NULL)
         return;
-    }
     input_reset(in);
-    if (in->fd >= 0) {
+    if (in->fd >= 0)
         (void)close(in->fd);
-    }
     free(in->name);
     free(in);
 }
@@ -228,22 +219,18 @@ static paramo_err raw_read(struct input *in, char *data, size_t cap, size_t *got
 {
     if (!in->regular && in->stop_fd >= 0) {
         struct pollfd fds[2] = {{.fd = in->fd, .events = POLLIN}, {.fd = in->stop_fd, .events = POLLIN}};
-        while (poll(fds, 2, -1) < 0) {
-            if (errno != EINTR) {
+        while (poll(fds, 2, -1) < 0)
+            if (errno != EINTR)
                 return io_error(in->name, "cannot wait for data");
-            }
-        }
-        if (fds[1].revents != 0) {
+        if (fds[1].revents != 0)
             return lerr(PARAMO_E_INTERRUPTED, "interrupted");
-        }
     }
     ssize_t n;
     do {
         n = read(in->fd, data, cap);
     } while (n < 0 && errno == EINTR);
-    if (n < 0) {
+    if (n < 0)
         return io_error(in->name, "cannot read");
-    }
     *got = (size_t)n;
     in->used += (uint64_t)n;
     return PARAMO_OK;
@@ -252,29 +239,24 @@ static paramo_err raw_read(struct input *in, char *data, size_t cap, size_t *got
 static paramo_err input_start(struct input *in)
 {
     paramo_err err;
-    if (in->fd < 0 && (err = file_open(in->name, &in->fd)) != PARAMO_OK) {
+    if (in->fd < 0 && (err = file_open(in->name, &in->fd)) != PARAMO_OK)
         return err;
-    }
-    if ((in->raw = malloc(RAW_BYTES)) == NULL) {
+    if ((in->raw = malloc(RAW_BYTES)) == NULL)
         return lerr(PARAMO_E_MEMORY, "%s: out of memory", in->name);
-    }
     in->started = 1;
-    if (in->regular) {
+    if (in->regular)
         (void)posix_fadvise(in->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    }
     while (in->raw_len < 8 && !in->raw_end) {
         size_t n;
-        if ((err = raw_read(in, in->raw + in->raw_len, RAW_BYTES - in->raw_len, &n)) != PARAMO_OK) {
+        if ((err = raw_read(in, in->raw + in->raw_len, RAW_BYTES - in->raw_len, &n)) != PARAMO_OK)
             return err;
-        }
         in->raw_len += n;
         in->raw_end = n == 0;
     }
     /* of regular files it is known, and asked for by other threads */
     if (!in->regular &&
-        (err = decoder_detect((const unsigned char *)in->raw, in->raw_len, &in->kind)) != PARAMO_OK) {
+        (err = decoder_detect((const unsigned char *)in->raw, in->raw_len, &in->kind)) != PARAMO_OK)
         return lerr(err, "%s: %s", in->name, lerr_text());
-    }
     return in->kind != DECODER_NONE ? decoder_open(in->kind, &in->decoder) : PARAMO_OK;
 }
 
@@ -285,9 +267,8 @@ static paramo_err decoded_read(struct input *in, char *text, size_t cap, size_t 
         if (in->raw_pos == in->raw_len) {
             in->raw_pos = in->raw_len = 0;
             if (!in->raw_end) {
-                if ((err = raw_read(in, in->raw, RAW_BYTES, &in->raw_len)) != PARAMO_OK) {
+                if ((err = raw_read(in, in->raw, RAW_BYTES, &in->raw_len)) != PARAMO_OK)
                     return err;
-                }
                 in->raw_end = in->raw_len == 0;
             }
         }
@@ -297,12 +278,10 @@ static paramo_err decoded_read(struct input *in, char *text, size_t cap, size_t 
         }
         /* without any input left too: the decoder may still hold text that did not fit before */
         err = decoder_run(in->decoder, in->raw, in->raw_len, &in->raw_pos, text, cap, got);
-        if (err != PARAMO_OK) {
+        if (err != PARAMO_OK)
             return lerr(err, "%s: %s", in->name, lerr_text());
-        }
-        if (*got > 0) {
+        if (*got > 0)
             return PARAMO_OK;
-        }
         if (in->raw_end && in->raw_pos == in->raw_len && !decoder_complete(in->decoder)) {
             return lerr(PARAMO_E_CORRUPT, "%s: truncated %s data (the file ends too early)", in->name,
                         in->kind == DECODER_GZIP ? "gzip" : "zstd");
@@ -313,9 +292,8 @@ static paramo_err decoded_read(struct input *in, char *text, size_t cap, size_t 
 /* The next text behind the head. */
 static paramo_err text_read(struct input *in, char *text, size_t cap, size_t *got)
 {
-    if (in->kind != DECODER_NONE) {
+    if (in->kind != DECODER_NONE)
         return decoded_read(in, text, cap, got);
-    }
     if (in->raw_pos < in->raw_len) {
         *got = in->raw_len - in->raw_pos < cap ? in->raw_len - in->raw_pos : cap;
         memcpy(text, in->raw + in->raw_pos, *got);
@@ -329,9 +307,8 @@ static paramo_err text_read(struct input *in, char *text, size_t cap, size_t *go
 paramo_err input_read(struct input *in, char *text, size_t cap, size_t *got)
 {
     paramo_err err;
-    if (!in->started && (err = input_start(in)) != PARAMO_OK) {
+    if (!in->started && (err = input_start(in)) != PARAMO_OK)
         return err;
-    }
     if (in->head_pos < in->head_len) {
         *got = in->head_len - in->head_pos < cap ? in->head_len - in->head_pos : cap;
         memcpy(text, in->head + in->head_pos, *got);
@@ -344,24 +321,20 @@ paramo_err input_read(struct input *in, char *text, size_t cap, size_t *got)
 paramo_err input_head(struct input *in, const char **text, size_t *len, int *whole)
 {
     paramo_err err;
-    if (!in->started && (err = input_start(in)) != PARAMO_OK) {
+    if (!in->started && (err = input_start(in)) != PARAMO_OK)
         return err;
-    }
-    if (in->head == NULL && (in->head = malloc(HEAD_BYTES)) == NULL) {
+    if (in->head == NULL && (in->head = malloc(HEAD_BYTES)) == NULL)
         return lerr(PARAMO_E_MEMORY, "%s: out of memory", in->name);
-    }
     *whole = 0;
     while (in->head_len < HEAD_BYTES && !*whole) {
         size_t n;
-        if ((err = text_read(in, in->head + in->head_len, HEAD_BYTES - in->head_len, &n)) != PARAMO_OK) {
+        if ((err = text_read(in, in->head + in->head_len, HEAD_BYTES - in->head_len, &n)) != PARAMO_OK)
             return err;
-        }
         in->head_len += n;
         *whole = n == 0;
     }
-    if (in->head_len == 0) {
+    if (in->head_len == 0)
         return lerr(PARAMO_E_FORMAT, "%s: is empty", in->name);
-    }
     *text = in->head;
     *len = in->head_len;
     return PARAMO_OK;
@@ -371,15 +344,12 @@ static paramo_err read_fully(int fd, const char *name, uint64_t offset, char *da
 {
     while (len > 0) {
         ssize_t n = pread(fd, data, len, (off_t)offset);
-        if (n < 0 && errno == EINTR) {
+        if (n < 0 && errno == EINTR)
             continue;
-        }
-        if (n < 0) {
+        if (n < 0)
             return io_error(name, "cannot read");
-        }
-        if (n == 0) {
+        if (n == 0)
             return lerr(PARAMO_E_IO, "%s: has become shorter while it was read", name);
-        }
         data += n;
         offset += (uint64_t)n;
         len -= (size_t)n;
@@ -403,24 +373,19 @@ paramo_err input_read_at(const struct input *in, uint64_t offset, char *text, si
 paramo_err input_temp_open(const char *dir, int *fd)
 {
     char path[4096];
-    if (dir == NULL) {
+    if (dir == NULL)
         dir = getenv("TMPDIR");
-    }
-    if (dir == NULL || *dir == '\0') {
+    if (dir == NULL || *dir == '\0')
         dir = "/var/tmp"; /* /tmp is memory on many systems */
-    }
     *fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC | O_EXCL, 0600);
-    if (*fd >= 0) {
+    if (*fd >= 0)
         return PARAMO_OK;
-    }
     /* file systems without O_TMPFILE */
-    if (snprintf(path, sizeof path, "%s/paramo-XXXXXX", dir) >= (int)sizeof path) {
+    if (snprintf(path, sizeof path, "%s/paramo-XXXXXX", dir) >= (int)sizeof path)
         return lerr(PARAMO_E_INVALID, "%s: path is too long", dir);
-    }
     *fd = mkostemp(path, O_CLOEXEC);
-    if (*fd < 0) {
+    if (*fd < 0)
         return io_error(dir, "cannot make a temporary file");
-    }
     (void)unlink(path);
     return PARAMO_OK;
 }
@@ -430,12 +395,10 @@ paramo_err input_temp_write(int fd, uint64_t offset, const void *data, size_t le
     const char *p = data;
     while (len > 0) {
         ssize_t n = pwrite(fd, p, len, (off_t)offset);
-        if (n < 0 && errno == EINTR) {
+        if (n < 0 && errno == EINTR)
             continue;
-        }
-        if (n <= 0) {
+        if (n <= 0)
             return io_error("temporary file", "cannot write");
-        }
         p += n;
         offset += (uint64_t)n;
         len -= (size_t)n;
@@ -450,9 +413,8 @@ paramo_err input_temp_read(int fd, uint64_t offset, void *data, size_t len)
 
 void input_temp_close(int fd)
 {
-    if (fd >= 0) {
+    if (fd >= 0)
         (void)close(fd);
-    }
 }
 
 /* ---- the machine --------------------------------------------------------------------------------------- */
@@ -478,16 +440,14 @@ static uint64_t number_in_file(const char *path, const char *word, uint64_t unit
 {
     char text[8192];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
+    if (fd < 0)
         return UINT64_MAX;
-    }
     ssize_t n = read(fd, text, sizeof text - 1);
     (void)close(fd);
     text[n > 0 ? n : 0] = '\0';
     const char *p = strstr(text, word);
-    if (p == NULL) {
+    if (p == NULL)
         return UINT64_MAX;
-    }
     char *end;
     p += strlen(word);
     unsigned long long v = strtoull(p, &end, 10);
@@ -507,8 +467,7 @@ uint64_t input_available_memory(void)
 unsigned input_available_cpus(void)
 {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
         return 1;
-    }
     return (unsigned)CPU_COUNT(&set);
 }

@@ -57,14 +57,12 @@ static int create_temp(char *name, size_t random_at, mode_t mode)
 {
     for (int i = 0; i < TEMP_TRIES; i++) {
         uint64_t random;
-        if (getrandom(&random, sizeof random, 0) != sizeof random) {
+        if (getrandom(&random, sizeof random, 0) != sizeof random)
             return -1;
-        }
         (void)snprintf(name + random_at, TEMP_RANDOM + 1, "%0*" PRIx64, TEMP_RANDOM, random);
         int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        if (fd >= 0 || errno != EEXIST) {
+        if (fd >= 0 || errno != EEXIST)
             return fd;
-        }
     }
     return -1;
 }
@@ -80,9 +78,8 @@ static paramo_err open_temp(struct output *o, int mode)
     }
     size_t random_at = strlen(o->path) + strlen(".tmp-"), len = random_at + TEMP_RANDOM + 1;
     o->temp = malloc(len);
-    if (o->temp == NULL) {
+    if (o->temp == NULL)
         return lerr(PARAMO_E_MEMORY, "%s: out of memory", o->path);
-    }
     (void)snprintf(o->temp, len, "%s.tmp-", o->path);
     o->fd = create_temp(o->temp, random_at, mode < 0 ? 0666 : 0600);
     if (o->fd < 0) {
@@ -91,9 +88,8 @@ static paramo_err open_temp(struct output *o, int mode)
         o->temp = NULL;
         return err;
     }
-    if (mode >= 0 && fchmod(o->fd, (mode_t)mode) != 0) {
+    if (mode >= 0 && fchmod(o->fd, (mode_t)mode) != 0)
         return system_error(o->path, "cannot set permissions");
-    }
     return PARAMO_OK;
 }
 
@@ -105,9 +101,8 @@ static paramo_err open_target(struct output *o)
         return o->fd >= 0 ? PARAMO_OK : system_error("standard output", "cannot write");
     }
     int there = stat(o->path, &st) == 0;
-    if (there && S_ISDIR(st.st_mode)) {
+    if (there && S_ISDIR(st.st_mode))
         return lerr(PARAMO_E_IO, "%s: is a directory", o->path);
-    }
     if (there && !S_ISREG(st.st_mode)) {
         o->fd = open(o->path, O_WRONLY | O_CLOEXEC);
         return o->fd >= 0 ? PARAMO_OK : system_error(o->path, "cannot open");
@@ -148,9 +143,8 @@ static paramo_err write_bytes(struct output *o, const char *data, size_t len)
 {
     while (len > 0) {
         ssize_t n = write(o->fd, data, len);
-        if (n < 0 && errno == EINTR) {
+        if (n < 0 && errno == EINTR)
             continue;
-        }
         if (n < 0) {
             return output_fail(
                 o, system_error(strcmp(o->path, "-") == 0 ? "standard output" : o->path, "cannot write"));
@@ -166,12 +160,10 @@ static paramo_err flush(struct output *o, int last)
 {
     size_t len = o->used;
     o->used = 0;
-    if (o->err != PARAMO_OK) {
+    if (o->err != PARAMO_OK)
         return lerr(o->err, "%s", o->err_text);
-    }
-    if (o->pack == PACK_NONE) {
+    if (o->pack == PACK_NONE)
         return write_bytes(o, o->buffer, len);
-    }
     ZSTD_inBuffer in = {o->buffer, len, 0};
     o->gz.next_in = (Bytef *)(void *)o->buffer;
     o->gz.avail_in = (uInt)len;
@@ -195,9 +187,8 @@ static paramo_err flush(struct output *o, int last)
             done = last ? rc == 0 : in.pos == in.size;
         }
         paramo_err err = write_bytes(o, o->packed, n);
-        if (err != PARAMO_OK) {
+        if (err != PARAMO_OK)
             return err;
-        }
     } while (!done);
     return PARAMO_OK;
 }
@@ -205,9 +196,8 @@ static paramo_err flush(struct output *o, int last)
 paramo_err output_write(struct output *o, const void *data, size_t len)
 {
     const char *p = data;
-    if (o->err != PARAMO_OK) {
+    if (o->err != PARAMO_OK)
         return lerr(o->err, "%s", o->err_text);
-    }
     while (len > 0) {
         size_t n = BUFFER_BYTES - o->used < len ? BUFFER_BYTES - o->used : len;
         memcpy(o->buffer + o->used, p, n);
@@ -216,9 +206,8 @@ paramo_err output_write(struct output *o, const void *data, size_t len)
         len -= n;
         if (o->used == BUFFER_BYTES) {
             paramo_err err = flush(o, 0);
-            if (err != PARAMO_OK) {
+            if (err != PARAMO_OK)
                 return err;
-            }
         }
     }
     return PARAMO_OK;
@@ -230,9 +219,8 @@ static void sync_directory(const char *path)
     char dir[4096];
     const char *slash = strrchr(path, '/');
     size_t n = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
-    if (n >= sizeof dir) {
+    if (n >= sizeof dir)
         return;
-    }
     memcpy(dir, path, n);
     dir[n] = '\0';
     int fd = open(n == 0 ? "." : dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -262,19 +250,15 @@ paramo_err output_commit(struct output *o)
 
 void output_abort(struct output *o)
 {
-    if (o == NULL) {
+    if (o == NULL)
         return;
-    }
-    if (o->pack == PACK_GZIP) {
+    if (o->pack == PACK_GZIP)
         (void)deflateEnd(&o->gz);
-    }
     (void)ZSTD_freeCStream(o->zstd);
-    if (o->fd >= 0) {
+    if (o->fd >= 0)
         (void)close(o->fd);
-    }
-    if (o->temp != NULL) {
+    if (o->temp != NULL)
         (void)unlink(o->temp);
-    }
     free(o->temp);
     free(o->path);
     free(o);

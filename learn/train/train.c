@@ -460,9 +460,8 @@ static paramo_err run_worker(struct job *job, const paramo_config *config)
     if (err == PARAMO_E_INTERRUPTED) {
         r->interrupted = 1;
         paramo_err bad = PARAMO_OK;
-        if (r->leader) {
+        if (r->leader)
             bad = leader_save_interrupted(job);
-        }
         if (bad != PARAMO_OK) {
             err = bad;
             (void)snprintf(why, sizeof why, "%s", lerr_text());

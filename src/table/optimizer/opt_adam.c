@@ -13,9 +13,8 @@ static double power(double b, float t)
 {
     double y = 1.0;
     for (uint32_t e = (uint32_t)t; e; e >>= 1) {
-        if (e & 1) {
+        if (e & 1)
             y *= b;
-        }
         b *= b;
     }
     return y;

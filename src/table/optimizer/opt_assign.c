@@ -19,9 +19,8 @@ static void assign_rows(const struct optimizer *o, void *const *rows, size_t cou
 {
     size_t bytes = dim * table_dtype_size(o->dtype);
     const char *from = g;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         memcpy(rows[i], from + i * bytes, bytes);
-    }
 }
 
 #define ASSIGN_FOR_ALL                                                                                       \

@@ -30,9 +30,8 @@ struct gathered {
 
 static inline void copy_values(float *restrict to, const float *restrict from, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         to[i] = from[i];
-    }
 }
 
 static void gather(struct gathered *to, void *const *rows, size_t count, size_t dim, unsigned planes)
@@ -40,12 +39,10 @@ static void gather(struct gathered *to, void *const *rows, size_t count, size_t 
     for (size_t i = 0; i < count; i++) {
         const float *row = rows[i];
         copy_values(to->w + i * dim, row, dim);
-        if (planes > 0) {
+        if (planes > 0)
             copy_values(to->s0 + i * dim, row + dim, dim);
-        }
-        if (planes > 1) {
+        if (planes > 1)
             copy_values(to->s1 + i * dim, row + 2 * dim, dim);
-        }
     }
 }
 
@@ -54,12 +51,10 @@ static void scatter(const struct gathered *from, void *const *rows, size_t count
     for (size_t i = 0; i < count; i++) {
         float *row = rows[i];
         copy_values(row, from->w + i * dim, dim);
-        if (planes > 0) {
+        if (planes > 0)
             copy_values(row + dim, from->s0 + i * dim, dim);
-        }
-        if (planes > 1) {
+        if (planes > 1)
             copy_values(row + 2 * dim, from->s1 + i * dim, dim);
-        }
     }
 }
 
@@ -159,9 +154,8 @@ static bool within_f64(const double *g, size_t n, double limit)
 static paramo_err refuse_f32(const float *g, size_t n, float limit, const char *what)
 {
     size_t i = 0;
-    while (i < n && fabsf(g[i]) <= limit) {
+    while (i < n && fabsf(g[i]) <= limit)
         i++;
-    }
     double x = i < n ? (double)g[i] : 0.0;
     return err_set(PARAMO_E_NUMERIC, "%s %zu of %zu is %g: %s", what, i, n, x,
                    isfinite(x) ? "the model has diverged" : "not a finite number");
@@ -169,25 +163,22 @@ static paramo_err refuse_f32(const float *g, size_t n, float limit, const char *
 
 paramo_err optimizer_check(const struct optimizer *o, const void *g, size_t n)
 {
-    if (o->def->input == OPTIMIZER_ANY) {
+    if (o->def->input == OPTIMIZER_ANY)
         return PARAMO_OK;
-    }
     if (o->dtype == PARAMO_F32) {
         float limit = o->def->input == OPTIMIZER_FINITE ? FLT_MAX : OPTIMIZER_GRADIENT_MAX;
         return within_f32(g, n, limit) ? PARAMO_OK : refuse_f32(g, n, limit, "pushed value");
     }
-    if (o->dtype == PARAMO_F64 && !within_f64(g, n, DBL_MAX)) {
+    if (o->dtype == PARAMO_F64 && !within_f64(g, n, DBL_MAX))
         return err_set(PARAMO_E_NUMERIC, "a pushed value is not a finite number");
-    }
     return PARAMO_OK;
 }
 
 static bool none_negative(const float *x, size_t n)
 {
     bool fine = true;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         fine &= x[i] >= 0;
-    }
     return fine;
 }
 
@@ -195,28 +186,21 @@ paramo_err optimizer_check_state(const struct optimizer *o, const float *w, cons
                                  float t, size_t n)
 {
     const struct optimizer_def *def = o->def;
-    if (def->input != OPTIMIZER_GRADIENT) {
+    if (def->input != OPTIMIZER_GRADIENT)
         return PARAMO_OK;
-    }
-    if (!within_f32(w, n, FLT_MAX)) {
+    if (!within_f32(w, n, FLT_MAX))
         return refuse_f32(w, n, FLT_MAX, "parameter");
-    }
-    if (!s0) {
+    if (!s0)
         return PARAMO_OK;
-    }
     unsigned planes = def->planes;
-    if (planes > 0 && !within_f32(s0, n, FLT_MAX)) {
+    if (planes > 0 && !within_f32(s0, n, FLT_MAX))
         return refuse_f32(s0, n, FLT_MAX, "state");
-    }
-    if (planes > 1 && !within_f32(s1, n, FLT_MAX)) {
+    if (planes > 1 && !within_f32(s1, n, FLT_MAX))
         return refuse_f32(s1, n, FLT_MAX, "state");
-    }
-    if (def->squares && !none_negative(planes > 1 ? s1 : s0, n)) {
+    if (def->squares && !none_negative(planes > 1 ? s1 : s0, n))
         return err_set(PARAMO_E_NUMERIC, "state: a sum of squares is negative");
-    }
-    if (def->counts && !(t >= 0 && t <= OPTIMIZER_STEPS_MAX && t == floorf(t))) {
+    if (def->counts && !(t >= 0 && t <= OPTIMIZER_STEPS_MAX && t == floorf(t)))
         return err_set(PARAMO_E_NUMERIC, "state: %g is no count of steps", (double)t);
-    }
     return PARAMO_OK;
 }
 
@@ -227,10 +211,8 @@ void optimizer_start(const struct optimizer *o, void *w, float *s0, float *s1, s
         def->start(o, w, s0, s1, n);
         return;
     }
-    if (s0 && def->planes > 0) {
+    if (s0 && def->planes > 0)
         memset(s0, 0, n * sizeof *s0);
-    }
-    if (s0 && def->planes > 1) {
+    if (s0 && def->planes > 1)
         memset(s1, 0, n * sizeof *s1);
-    }
 }
