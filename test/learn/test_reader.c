@@ -239,6 +239,34 @@ static void the_second_epoch_parses_nothing(void **s)
     }
 }
 
+/* Blocks have fields if they are asked for, and only then; a format without fields is refused. */
+static void fields_come_on_request(void **s)
+{
+    (void)s;
+    static const char with[] = "1 3:5:1 4:6:1\n", without[] = "1 5:1 6:1\n";
+    const struct block *b;
+    text_write_file(text_path("with"), with, sizeof with - 1);
+    text_write_file(text_path("without"), without, sizeof without - 1);
+    for (int fields = 0; fields < 2; fields++) {
+        struct reader_options o = options();
+        o.fields = fields;
+        struct reader *r = open_one(&o, text_path("with"));
+        assert_int_equal(reader_next(r, &b), PARAMO_OK);
+        if (fields)
+            assert_true(b->field[0] == 3 && b->field[1] == 4);
+        else
+            assert_null(b->field);
+        reader_release(r, b);
+        reader_close(r);
+    }
+    struct reader_options o = options();
+    struct reader *r = NULL;
+    const char *path = text_path("without");
+    o.fields = 1;
+    assert_int_equal(reader_open(&o, &path, 1, &r), PARAMO_E_FORMAT);
+    assert_non_null(strstr(lerr_text(), "libsvm format, which has no fields"));
+}
+
 /* Wide keys, fields and values survive the temporary file. */
 static void spilled_blocks_are_the_same(void **s)
 {
@@ -647,6 +675,7 @@ int main(void)
         cmocka_unit_test(in_order),
         cmocka_unit_test(several_files),
         cmocka_unit_test(the_second_epoch_parses_nothing),
+        cmocka_unit_test(fields_come_on_request),
         cmocka_unit_test(spilled_blocks_are_the_same),
         cmocka_unit_test(a_full_disk_costs_only_time),
         cmocka_unit_test(threads_share_a_reader),
