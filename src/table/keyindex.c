@@ -330,14 +330,15 @@ void keyindex_change(struct keyindex *x, const uint64_t *keys, void *const *payl
     }
 }
 
-void keyindex_clear_marks(struct keyindex *x)
+static void clear_mark(void *ctx, uint64_t key, uint64_t hash, void *payload)
 {
-    size_t entries = x->directory ? (size_t)1 << x->depth : 0;
-    for (size_t i = 0; i < entries; i = next_segment(x, i)) {
-        for (uint32_t at = 0; at < x->directory[i]->nbuckets; at++) {
-            *bucket_meta(bucket_at(x->directory[i], at)) &= ~META_MARKS;
-        }
-    }
+    (void)key, (void)hash;
+    keyindex_set_mark(ctx, payload, 0);
+}
+
+bool keyindex_clear_marks(struct keyindex *x, uint64_t *cursor, uint64_t rows)
+{
+    return keyindex_sweep(x, cursor, rows, clear_mark, x);
 }
 
 /* ---- one key ---- */

@@ -108,8 +108,9 @@ static inline void keyindex_set_mark(const struct keyindex *x, void *payload, un
 /* Before these payloads change (n <= KEYINDEX_CHUNK): tells `first` of those whose marks are not the index's,
  * and raises these. Nothing while the index has none. */
 void keyindex_change(struct keyindex *x, const uint64_t *keys, void *const *payload, size_t n);
-/* All are 0: a pass over all buckets. */
-void keyindex_clear_marks(struct keyindex *x);
+/* Sets the marks of the next keys from *cursor (0 at first) on to 0, as keyindex_sweep visits them; false: there are no
+ * more. Marks that are set between two calls may stay: the index has none then. */
+bool keyindex_clear_marks(struct keyindex *x, uint64_t *cursor, uint64_t rows);
 
 /* ---- places ---- A payload by a number of 32 bits, valid as long as a pointer to it: while `moves` stays
  * the same and the key is not removed. */

@@ -23,4 +23,7 @@ void table_snapshot_touch_all(struct table *t);
 /* Is a snapshot open that has not reached its end? */
 bool table_snapshot_walks(const struct table *t);
 
+/* table_clear.c: clears some marks of a snapshot that was given up. False: none is left. */
+bool table_marks_step(struct table *t);
+
 #endif

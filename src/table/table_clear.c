@@ -80,15 +80,18 @@ static bool remains_step(const struct table *t, struct table_remains *r)
 bool table_clear_step(struct table *t)
 {
     struct table_remains *r = t->remains;
-    if (r && remains_step(t, r)) {
+    if (t->changes.stale) {
+        (void)table_marks_step(t);
+    } else if (r && remains_step(t, r)) {
         t->remains = r->next;
         tablemem_put(&t->mem, r, sizeof *r);
     }
-    return t->remains;
+    return table_clear_due(t);
 }
 
 void table_remains_free(struct table *t)
 {
+    t->changes.stale = 0;
     while (table_clear_step(t)) {
     }
 }
@@ -100,7 +103,7 @@ bool table_clear_is_short(const struct table *t)
 
 bool table_clear_due(const struct table *t)
 {
-    return t->remains;
+    return t->remains || t->changes.stale;
 }
 
 /* What was noted of changes stays: there are no rows. */

@@ -12,9 +12,10 @@ struct table;
 /* Removes all rows; those of a DENSE table return to their initial values. The memory of the rows counts until
  * table_clear_step frees it. */
 void table_clear(struct table *t);
-/* Frees some of that memory, a millisecond's worth. False: nothing is left. */
+/* Frees some of that memory, or clears some marks of a snapshot that was given up, a millisecond's worth. False: nothing
+ * is left. */
 bool table_clear_step(struct table *t);
-/* Is memory left to free? Deleting the last row leaves some, too. */
+/* Is anything left to do? Deleting the last row leaves memory, too. */
 bool table_clear_due(const struct table *t);
 /* Is table_clear short for any number of rows? Not for a DENSE table, nor while an open snapshot has to read the
  * rows first. */

@@ -11,7 +11,8 @@ enum {
     BLOCK_BYTES = 16 << 10, /* of a dense table. Arbitrary */
     VISIT_BYTES = 64,       /* what a block that is not given out costs of a step ... */
     VISIT_LOOKS = 4,        /* ... and a row that is, beside one that is not */
-    ERASED_FIRST = 256
+    ERASED_FIRST = 256,
+    MARKS_STEP = 1 << 16 /* rows whose marks are cleared in a step: 1 ms (bench/steps.sh) */
 };
 
 struct table_snapshot {
@@ -321,12 +322,27 @@ static void change_first_small(void *arg, uint64_t key, const void *row, unsigne
         visit_small(snapshot, key, row);
 }
 
-/* A walk leaves marks of this epoch and 0s behind it; one that is given up would leave others, which would be
- * this epoch's some openings later. The marks of other stores are thrown away (changes_lose). */
-static void marks_reset(struct table *t)
+/* A walk leaves marks of this epoch and 0s behind it. One that is given up leaves others, which would be this epoch's
+ * some openings later. They go in steps. A cut may be opened before that, because one of the three marks is free, and
+ * its own walk clears them. If it is given up, too, none is free. The marks of other stores are thrown away
+ * (changes_lose). */
+static void marks_stale(struct table *t)
 {
-    if (is_small(t))
-        keyindex_clear_marks(&t->small.index);
+    t->changes.stale = !is_small(t) ? 0 : t->changes.over_stale ? 2 : 1;
+    t->changes.stale_at = 0;
+}
+
+bool table_snapshot_must_wait(const struct table *t)
+{
+    return t->changes.stale > 1;
+}
+
+bool table_marks_step(struct table *t)
+{
+    struct table_changes *c = &t->changes;
+    if (c->stale && !keyindex_clear_marks(&t->small.index, &c->stale_at, MARKS_STEP))
+        c->stale = 0;
+    return c->stale;
 }
 
 static void snapshot_free(struct table_snapshot *snapshot)
@@ -351,6 +367,8 @@ static void epoch_begin(struct table *t, struct table_snapshot *snapshot, bool t
         c->erased_count = c->erased_room = 0;
     }
     erased_free(t);
+    c->over_stale = c->stale;
+    c->stale = 0;
     c->epoch++;
     c->marks.now = (unsigned)(c->epoch % 3) + 1;
     c->marks.first = change_first;
@@ -375,6 +393,8 @@ paramo_err table_snapshot_open(struct table *t, enum table_snapshot_kind kind, b
     struct table_snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot)
         return err_memory(sizeof *snapshot);
+    while (table_snapshot_must_wait(t)) /* the caller should have waited */
+        (void)table_marks_step(t);
     snapshot->table = t;
     snapshot->kind = kind;
     snapshot->row = row;
@@ -472,7 +492,7 @@ void table_snapshot_close(struct table_snapshot *snapshot)
     if (is_small(t))
         t->small.index.first = NULL;
     if (!snapshot->done)
-        marks_reset(t);
+        marks_stale(t);
     t->snapshot = NULL;
     snapshot_free(snapshot);
     if (!c->known)

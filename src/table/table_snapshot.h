@@ -68,5 +68,8 @@ MUST_USE paramo_err table_snapshot_step(struct table_snapshot *snapshot, size_t 
 bool table_snapshot_holds(const struct table_snapshot *snapshot, const uint64_t *keys, size_t n);
 /* NULL is allowed. A snapshot that is not done is abandoned. */
 void table_snapshot_close(struct table_snapshot *snapshot);
+/* Several snapshots were given up before their ends: one that is opened now clears all their marks in one step. False as
+ * soon as table_clear_step has cleared them. */
+bool table_snapshot_must_wait(const struct table *t);
 
 #endif

@@ -21,7 +21,11 @@ struct table_changes {
     bool known;     /* since the last one */
     uint64_t epoch; /* counts cuts; a mark is 1 to 3 of them in turn */
     struct rowmarks marks;
-    uint64_t *erased; /* keys; some may have come again, or stand twice */
+    /* Small rows have marks of cuts that were given up: of one, or (2) of several ... */
+    unsigned stale;
+    uint64_t stale_at; /* ... from this hash on */
+    bool over_stale;   /* the open cut began when there were some */
+    uint64_t *erased;  /* keys; some may have come again, or stand twice */
     size_t erased_count, erased_room;
 };
 

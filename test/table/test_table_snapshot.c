@@ -618,6 +618,54 @@ static void test_given_up(void **state)
     }
 }
 
+/* The marks of small rows go in steps, however many rows there are; rows change between the steps. */
+static void test_given_up_in_steps(void **state)
+{
+    enum { MANY = 5 * (1 << 16) };
+    (void)state;
+    static uint64_t keys[MANY];
+    static float vals[MANY];
+    struct table *t;
+    assert_int_equal(table_create(&small_rows, 1, NULL, &t), PARAMO_OK);
+    for (size_t i = 0; i < MANY; i++)
+        keys[i] = i;
+    assert_int_equal(table_push(t, keys, MANY, vals), PARAMO_OK);
+    for (unsigned snapshots = 0; snapshots < 4; snapshots++) {
+        static uint8_t given[MANY];
+        struct table_snapshot *snapshot;
+        unsigned steps = 1;
+        bool done;
+        memset(given, 0, sizeof given);
+        assert_int_equal(table_snapshot_open(t, TABLE_SNAPSHOT_ALL, true, count_key, given, &snapshot),
+                         PARAMO_OK);
+        assert_int_equal(table_push(t, keys, MANY / (snapshots + 1), vals), PARAMO_OK);
+        assert_int_equal(table_snapshot_step(snapshot, 1 << 12, &done), PARAMO_OK);
+        assert_false(done);
+        assert_false(table_clear_due(t));
+        table_snapshot_close(snapshot);
+        assert_true(table_clear_due(t));
+        if (snapshots == 1) { /* the next finds marks of both */
+            assert_int_equal(table_snapshot_open(t, TABLE_SNAPSHOT_ALL, true, count_key, given, &snapshot),
+                             PARAMO_OK);
+            assert_false(table_clear_due(t));
+            assert_int_equal(table_push(t, keys, MANY / 3, vals), PARAMO_OK);
+            table_snapshot_close(snapshot);
+            assert_true(table_snapshot_must_wait(t));
+        }
+        for (; table_clear_step(t); steps++)
+            assert_int_equal(table_push(t, keys, MANY / 2, vals), PARAMO_OK);
+        assert_in_range(steps, 5, 50);
+        assert_false(table_snapshot_must_wait(t));
+        memset(given, 0, sizeof given);
+        if (snapshots % 2 == 0)
+            continue;
+        whole(t, TABLE_SNAPSHOT_ALL, count_key, given);
+        for (size_t i = 0; i < MANY; i++)
+            assert_int_equal(given[i], 1);
+    }
+    table_destroy(t);
+}
+
 /* A list that is remembered is looked at once in each epoch. */
 static void test_list(void **state)
 {
@@ -658,9 +706,15 @@ static void test_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small), cmocka_unit_test(test_slab),     cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_var),   cmocka_unit_test(test_erased),   cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_list),  cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_slab),
+        cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_var),
+        cmocka_unit_test(test_erased),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_given_up_in_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

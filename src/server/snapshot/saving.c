@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "server/replication/records.h"
+#include "server/shard/clearing.h"
 #include "server/shard/shard_impl.h"
 #include "server/shard/slice.h"
 #include "server/snapshot/ckpt_rows.h"
@@ -319,6 +320,7 @@ static void tables_end(struct saving *sv)
         sv->tables = t->next;
         t->table->saving = NULL;
         table_snapshot_close(t->snapshot);
+        clearing_update(sv->shard, t->table); /* of one that is given up, marks may be left */
         for (size_t i = 0; i < SAVE_GROUPS; i++)
             buffer_free(t->buffer[i]);
         free(t);
@@ -567,6 +569,9 @@ static paramo_err add_table(struct saving *sv, struct shard_table *from)
     bool changes = sv->changes && table_changes_known(from->table);
     if (from->lost)
         return err_set(PARAMO_E_DATA_LOST, "table %s: its rows are lost", from->name);
+    if (table_snapshot_must_wait(from->table))
+        return err_set(PARAMO_E_AGAIN,
+                       "table %s: checkpoints were given up, and their marks are being cleared", from->name);
     if (from->clears && from->options.kind == PARAMO_TABLE_DENSE)
         return err_set(PARAMO_E_AGAIN, "table %s: its rows are being cleared", from->name);
     struct saving_table *t = calloc(1, sizeof *t);
