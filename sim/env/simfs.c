@@ -158,6 +158,19 @@ static void change_free(struct change *change)
     free(change);
 }
 
+/* The folder of the path, and those that it lies in, as far as they are simulated. */
+static bool folders_there(struct simfs *fs, const char *path)
+{
+    char folder[FS_PATH_MAX], parent[FS_PATH_MAX];
+    for (folder_of(path, folder); folder[0]; memcpy(folder, parent, sizeof folder)) {
+        const struct name *name = name_find(fs, folder);
+        if (name && !name->now)
+            return false;
+        folder_of(folder, parent);
+    }
+    return true;
+}
+
 /* The first few changes of each folder survive. */
 static void crash_names(struct simfs *fs)
 {
@@ -189,9 +202,7 @@ static void crash_names(struct simfs *fs)
     for (struct name *name = fs->names; name; name = name->next)
         inode_set(&name->now, name->durable);
     for (struct name *name = fs->names; name; name = name->next) {
-        char folder[FS_PATH_MAX];
-        folder_of(name->path, folder);
-        if (folder[0] && !inode_find(fs, folder)) { /* it is gone with its folder */
+        if (!folders_there(fs, name->path)) { /* it is gone with its folder */
             inode_set(&name->now, NULL);
             inode_set(&name->durable, NULL);
         }

@@ -212,6 +212,32 @@ static void lying_syncs_lose_what_they_were_for(void **state)
     assert_in_range(lost, 5, 30);
 }
 
+/* A folder that is lost takes with it all that lies below, folders and files, whatever was synced. */
+static void lost_folders_take_all_below(void **state)
+{
+    (void)state;
+    int lost = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct simfs *sim;
+        assert_int_equal(simfs_create(seed, &sim), PARAMO_OK);
+        struct fs *fs = simfs_fs(sim);
+        assert_int_equal(fs_make_dir(fs, "/d"), PARAMO_OK);
+        assert_int_equal(fs_make_dir(fs, "/d/e"), PARAMO_OK);
+        simfs_lie(sim, 1);
+        assert_int_equal(fs_sync_dir(fs, "/d"), PARAMO_OK);
+        assert_int_equal(fs_make_dir(fs, "/d/e/f"), PARAMO_OK);
+        assert_int_equal(fs_sync_dir(fs, "/d/e"), PARAMO_OK);
+        assert_int_equal(fs_replace(fs, "/d/e/f", "g", "text", 4), PARAMO_OK);
+        simfs_restart(sim);
+        paramo_err there = fs_sync_dir(fs, "/d/e");
+        lost += there == PARAMO_E_NOT_FOUND;
+        assert_int_equal(fs_sync_dir(fs, "/d/e/f"), there);
+        assert_int_equal(fs_unlink(fs, "/d/e/f/g"), there);
+        simfs_destroy(sim);
+    }
+    assert_in_range(lost, 3, 17);
+}
+
 /* fs_replace under every fault at every step, and crashes with many seeds: the old or the new, and the new
  * once it has said so. */
 static void replaced_whole_or_not_at_all(void **state)
@@ -256,6 +282,7 @@ int main(void)
         cmocka_unit_test(crashes_lose_what_is_not_synced),
         cmocka_unit_test(failed_sync_is_final),
         cmocka_unit_test(lying_syncs_lose_what_they_were_for),
+        cmocka_unit_test(lost_folders_take_all_below),
         cmocka_unit_test(replaced_whole_or_not_at_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
