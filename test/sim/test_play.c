@@ -170,12 +170,70 @@ static void clocks_drift_and_stand_still(void **state)
     sim_destroy(sim);
 }
 
+static void nothing(struct sim_event *event)
+{
+    (void)event;
+}
+
+/* The next thing that happens, so long from now. */
+static void step_at(struct sim *sim, uint64_t ns)
+{
+    struct sim_event marker = {.fire = nothing};
+    uint64_t at = sim_now(sim) + ns;
+    assert_int_equal(sim_schedule(sim, &marker, at), PARAMO_OK);
+    assert_true(sim_step(sim));
+    assert_int_equal(sim_now(sim), at);
+}
+
+/* A clock changes its speed while a timer runs, also while it stands still: no time is lost or repeated, and
+ * the timer is on time by its own clock. */
+static void clocks_change_their_speed(void **state)
+{
+    (void)state;
+    struct sim *sim;
+    struct sim_host *host;
+    struct lane *lane;
+    struct counter counter = {.timer.fire = count}, soon = {.timer.fire = count};
+    assert_int_equal(sim_create(1, &sim), PARAMO_OK);
+    assert_int_equal(sim_host_create(sim, 1, &host), PARAMO_OK);
+    assert_int_equal(lane_create(sim_host_env(host), "lane", 0, &lane), PARAMO_OK);
+    uint64_t start = sim_now(sim), clock = lane_now(lane);
+    assert_true(lane_enter(lane));
+    assert_int_equal(lane_timer_arm(lane, &counter.timer, clock + 20 * ENV_SEC), PARAMO_OK);
+    assert_int_equal(lane_timer_arm(lane, &soon.timer, clock + 14 * ENV_SEC), PARAMO_OK);
+    lane_leave(lane);
+    step_at(sim, 10 * ENV_SEC);
+    sim_host_drift(host, 250000); /* faster: 10 s of its own are 8 s */
+    assert_int_equal(lane_now(lane), clock + 10 * ENV_SEC);
+    assert_true(sim_step(sim));
+    assert_int_equal(soon.fired, 1);
+    assert_in_range(sim_now(sim), start + 13200 * ENV_MS, start + 13200 * ENV_MS + 1);
+    step_at(sim, start + 14 * ENV_SEC - sim_now(sim));
+    assert_int_equal(lane_now(lane), clock + 15 * ENV_SEC);
+    sim_host_drift(host, -500000); /* slower: 5 s of its own are 10 s */
+    assert_int_equal(lane_now(lane), clock + 15 * ENV_SEC);
+    step_at(sim, 2 * ENV_SEC);
+    assert_int_equal(lane_now(lane), clock + 16 * ENV_SEC);
+    uint64_t until = sim_now(sim) + 5 * ENV_SEC;
+    sim_host_freeze(host, until);
+    step_at(sim, 3 * ENV_SEC);
+    sim_host_drift(host, 0);
+    assert_int_equal(lane_now(lane), clock + 16 * ENV_SEC);
+    while (!counter.fired)
+        assert_true(sim_step(sim));
+    assert_int_equal(lane_now(lane), clock + 20 * ENV_SEC);
+    assert_int_equal(sim_now(sim), start + 16 * ENV_SEC + 5 * ENV_SEC + 4 * ENV_SEC);
+    lane_destroy(lane);
+    sim_destroy(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_seed_plays_the_same_way), cmocka_unit_test(a_file_replays_what_was_drawn),
         cmocka_unit_test(what_is_no_schedule_is_refused),   cmocka_unit_test(all_that_is_drawn_can_be_read),
         cmocka_unit_test(hosts_have_clocks_of_their_own),   cmocka_unit_test(clocks_drift_and_stand_still),
+        cmocka_unit_test(clocks_change_their_speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
