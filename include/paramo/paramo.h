@@ -179,7 +179,9 @@ PARAMO_API PARAMO_MUST_USE paramo_err paramo_pushpull(paramo_worker *worker, par
  * end it. OK for a timestamp that completed long ago; the last 1,024 failures that nothing waited for are
  * kept. INVALID: no request has this timestamp (0, or not issued yet). If paramo_interrupt (CLOSED) or the
  * end of the node (FENCED, NO_SCHEDULER, SHUTDOWN ...) cuts the wait short, the request ends and its arrays
- * are the caller's again; a push may or may not have been applied. */
+ * are the caller's again; a push may or may not have been applied. When the node is declared dead, all its
+ * requests end with FENCED at once, with or without a wait; so paramo_test finds them completed, and their
+ * callbacks are called. */
 PARAMO_API PARAMO_MUST_USE paramo_err paramo_wait(paramo_worker *worker, uint64_t ts, uint32_t timeout_ms);
 /* Waits for all requests in flight. Returns the first failure. Timeouts, interrupts and the end of the node
  * act as in paramo_wait, on all of them. */

@@ -47,8 +47,26 @@ static void client_needs_view(void *arg, uint64_t number)
 static void nudge_run(struct lane_task *task)
 {
     paramo_worker *w = container_of(task, paramo_worker, nudge);
+    const struct member_slot *own = w->node->own;
     atomic_store(&w->nudge_posted, false);
+    if (w->client && atomic_load(&own->state) == MEMBER_SLOT_ENDED && own->code == PARAMO_E_FENCED)
+        client_fail(w->client, own->code, own->text);
     lane_notify(w->lane);
+}
+
+void worker_nudge(paramo_worker *w)
+{
+    if (!atomic_exchange(&w->nudge_posted, true))
+        lane_post(w->lane, &w->nudge);
+}
+
+/* No server answers a fenced node. Without a scheduler, and after the job's end, servers may still answer
+ * requests that nothing waits for. */
+void worker_node_ended(paramo_worker *w)
+{
+    if (w->node->own->code != PARAMO_E_FENCED)
+        client_interrupt(w->client);
+    worker_nudge(w);
 }
 
 static void callbacks_wait(void *arg)
@@ -88,7 +106,7 @@ static void enlist_worker(void *arg)
     if (view)
         view_feed_offer(&w->feed, view);
     if (atomic_load(&own->state) == MEMBER_SLOT_ENDED && own->code)
-        client_interrupt(w->client); /* as those that were open then */
+        worker_node_ended(w); /* as those that were open then */
 }
 
 static void delist_worker(void *arg)

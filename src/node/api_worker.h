@@ -7,6 +7,11 @@
 
 #include "node/node.h"
 
+/* Control lane. Threads that wait for the worker's requests look again. */
+void worker_nudge(paramo_worker *worker);
+/* Control lane. The node's membership has ended with an error: waits end with it, and in a fenced node all
+ * requests do. */
+void worker_node_ended(paramo_worker *worker);
 /* FORKED in a child, INVALID for NULL. */
 MUST_USE paramo_err worker_check(const paramo_worker *worker);
 /* The given options; or, if they are shorter than this program's, whole, completed from them. NULL stays. */

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/sm.h"
+#include "node/api_worker.h"
 #include "node/checkpoint.h"
 #include "node/member_slot.h"
 #include "node/node.h"
@@ -90,11 +91,8 @@ static void member_slot_ended(void *arg, paramo_err status, const char *text)
     if (member_slot->role != PARAMO_ROLE_WORKER || status == PARAMO_OK)
         return;
     /* Without a scheduler, too: the servers lose it at the same time and end. */
-    for (paramo_worker *w = member_slot->node->workers; w; w = w->next) {
-        client_interrupt(w->client);
-        if (!atomic_exchange(&w->nudge_posted, true))
-            lane_post(w->lane, &w->nudge);
-    }
+    for (paramo_worker *w = member_slot->node->workers; w; w = w->next)
+        worker_node_ended(w);
 }
 
 static void member_slot_view(void *arg, struct view *view)

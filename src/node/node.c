@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "env/process.h"
+#include "node/api_worker.h"
 #include "node/config.h"
 #include "node/member_slot.h"
 #include "node/serve.h"
@@ -149,8 +150,7 @@ static void interrupt_ready(struct lane_source *source, uint32_t events)
     event_drain(node->interrupt_fd);
     for (paramo_worker *w = node->workers; w; w = w->next) {
         client_interrupt(w->client);
-        if (!atomic_exchange(&w->nudge_posted, true))
-            lane_post(w->lane, &w->nudge);
+        worker_nudge(w);
     }
     serve_nudge(node);
     lane_notify(node->control);

@@ -337,6 +337,8 @@ void client_submit(struct client *c, struct request *r)
     c->requests_total++;
     if (atomic_load_explicit(&c->down, memory_order_relaxed)) {
         request_end(r, PARAMO_E_CLOSED, "the worker was closed");
+    } else if (c->failure) {
+        request_end(r, c->failure, c->failure_text);
     } else {
         deadline_arm(c, r->deadline);
         if (r->stats)
@@ -635,6 +637,18 @@ static void deadline_fire(struct lane_timer *timer)
 }
 
 /* ---- life ---- */
+
+void client_fail(struct client *c, paramo_err status, const char *text)
+{
+    if (c->failure)
+        return;
+    c->failure = status;
+    (void)snprintf(c->failure_text, sizeof c->failure_text, "%s", text);
+    for (struct request *r = c->requests; r; r = r->next)
+        request_end(r, status, c->failure_text);
+    client_finish(c);
+    lane_notify(c->lane);
+}
 
 static void close_on_lane(struct lane_task *task)
 {

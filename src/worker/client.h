@@ -125,6 +125,10 @@ void client_close(struct client *client);
 /* After client_close, when no thread is inside a call. */
 void client_free(struct client *client);
 
+/* On the lane. No server will answer this client again: requests in flight end with this status, and so does
+ * each later one. The first call counts. */
+void client_fail(struct client *client, paramo_err status, const char *text);
+
 /* On the lane. Takes a reference of its own; a view that is not newer is ignored. */
 void client_set_view(struct client *client, struct view *view);
 

@@ -221,6 +221,8 @@ struct client {
     struct mailbox callbacks;  /* deferred */
     atomic_flag callbacks_running;
     struct lane_task close_task;
+    paramo_err failure; /* of client_fail; PARAMO_OK: not called */
+    char failure_text[ERR_TEXT_MAX];
     char scheduler[ADDRESS_MAX];
     _Atomic uint32_t num_servers, num_workers; /* so far: others may join; written on the lane */
 

@@ -196,12 +196,64 @@ static void declared_dead_at_work(void **state)
     cluster_stop(&c);
 }
 
+static void called_back(void *arg, uint64_t ts, paramo_err status)
+{
+    struct asker *a = arg;
+    (void)ts;
+    a->waited = status;
+    (void)snprintf(a->why, sizeof a->why, "%s", paramo_last_error());
+    atomic_store(&a->asked, true);
+}
+
+/* Requests without a wait, one with a callback: issued before the node is declared dead, and after that. */
+static void declared_dead_without_a_wait(void **state)
+{
+    (void)state;
+    struct cluster c;
+    cluster_start_with(&c, 1, 2, over_tcp);
+    paramo_node *node = c.workers[0].node;
+    paramo_worker *worker;
+    assert_int_equal(paramo_worker_open(node, 0, &worker), PARAMO_OK);
+    for (unsigned after = 0; after < 2; after++) {
+        struct asker called = {.waited = PARAMO_OK}, tested = {.waited = PARAMO_OK};
+        paramo_request_options options;
+        paramo_request_options_init(&options);
+        options.callback = called_back;
+        options.callback_arg = &called;
+        paramo_message m;
+        uint64_t ts = 0;
+        paramo_message_init(&m, paramo_node_id(c.servers[0].node));
+        m.app = NOBODYS;
+        assert_int_equal(paramo_app_request(worker, &m, 1, NULL, NULL, &options, NULL), PARAMO_OK);
+        assert_int_equal(paramo_app_request(worker, &m, 1, NULL, NULL, NULL, &ts), PARAMO_OK);
+        if (!after) {
+            assert_int_equal(paramo_test(worker, ts, &tested.done), PARAMO_OK);
+            assert_int_equal(tested.done, 0);
+            assert_int_equal(node_run_on(node->control, declare_dead, node), PARAMO_OK);
+        }
+        while (!tested.done || !atomic_load(&called.asked)) {
+            assert_int_equal(paramo_test(worker, ts, &tested.done), PARAMO_OK);
+            sched_yield();
+        }
+        called.done = 1;
+        fenced(&called);
+        tested.waited = paramo_wait(worker, ts, 0);
+        (void)snprintf(tested.why, sizeof tested.why, "%s", paramo_last_error());
+        fenced(&tested);
+    }
+    paramo_worker_close(worker);
+    assert_int_equal(paramo_stop(node), PARAMO_E_FENCED);
+    assert_int_equal(paramo_start(&c.workers[0].config, &c.workers[0].node), PARAMO_OK);
+    cluster_stop(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(its_replicas_are_promoted),
         cmocka_unit_test(a_drain_when_the_job_is_over),
         cmocka_unit_test(declared_dead_at_work),
+        cmocka_unit_test(declared_dead_without_a_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -431,6 +431,60 @@ static void test_interrupted(void **state)
     }
 }
 
+static void fail_it(void *arg)
+{
+    client_fail(arg, PARAMO_E_FENCED, "it was silent");
+}
+
+static unsigned fenced_calls;
+
+static void on_fenced(void *arg, uint64_t ts, paramo_err status)
+{
+    (void)arg;
+    (void)ts;
+    assert_int_equal(status, PARAMO_E_FENCED);
+    fenced_calls++;
+}
+
+/* The node is declared dead while no server can be reached: all requests end at once, and so do later ones. */
+static void test_fenced(void **state)
+{
+    (void)state;
+    struct world w;
+    world_make(&w, 1, NULL);
+    struct client *c = w.clients[0].client;
+    uint64_t key = 3, pulled, ts;
+    float into = -1, val = 5;
+    paramo_request_options o = {.size = sizeof o, .callback = on_fenced};
+    paramo_kv kv = {.size = sizeof kv, .keys = &key, .n = 1, .vals = &val, .vals_len = 1};
+    struct client_call call = {.kind = REQUEST_PUSH, .table = &w.tables[DENSE], .kv = &kv, .options = &o};
+    fenced_calls = 0;
+    cut(&w, "w0", "s0", true);
+    cut(&w, "s0", "w0", true);
+    assert_ok(client_issue(c, &call, &ts));
+    assert_ok(world_pull(&w, 0, DENSE, &key, 1, &into, 1, &pulled));
+    run_for(&w, 20 * ENV_MS);
+    assert_int_equal(fenced_calls, 0);
+    world_on_lane(c->lane, fail_it, c);
+    for (unsigned later = 0; later < 2; later++) {
+        int done = 0;
+        run_for(&w, ENV_MS);
+        assert_int_equal(fenced_calls, 1 + later);
+        assert_ok(client_test(c, pulled, &done));
+        assert_int_equal(done, 1);
+        assert_int_equal(client_wait(c, pulled, 0), PARAMO_E_FENCED);
+        assert_non_null(strstr(err_text(), "it was silent"));
+        assert_null(c->requests);
+        assert_ok(client_issue(c, &call, &ts));
+        assert_ok(world_pull(&w, 0, DENSE, &key, 1, &into, 1, &pulled));
+    }
+    cut(&w, "w0", "s0", false);
+    cut(&w, "s0", "w0", false);
+    run_for(&w, 2000 * ENV_MS);
+    assert_true(into == -1);
+    world_fini(&w);
+}
+
 /* ---- nodes that die ---- */
 
 static void test_node_lost(void **state)
@@ -597,6 +651,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_node_lost), cmocka_unit_test(test_wrong_token),
         cmocka_unit_test(test_full),      cmocka_unit_test(test_priority),
         cmocka_unit_test(test_close),     cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_fenced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
