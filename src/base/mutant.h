@@ -151,6 +151,7 @@
     X(recovery_not_awaited, "the job ends with its last worker although it is to wait for another")       \
     X(drained_is_missed, "a checkpoint fails because a drained server, which owns nothing, has left")      \
     X(lost_keep_records, "partitions without any copy left keep the records of what is done on them")     \
+    X(failed_load_stays, "servers that have loaded keep the rows of a load that failed elsewhere")        \
     X(accept_unproved, "a peer is taken for one of this host although it has not read our memory")
 /* clang-format on */
 

@@ -105,6 +105,7 @@ static void part_begin(struct lane_task *task)
         err = err_set(PARAMO_E_CLOSED, "the node is closed");
     } else if (job->what == ORDER_CKPT_DROP) {
         shard_save_drop(s, job->fields.number);
+        shard_load_drop(s, job->fields.id, job->order);
         part_done(p, PARAMO_OK, NULL);
     } else if (job->what == ORDER_CKPT_GO) {
         err = shard_load_go(s, job->fields.id, job->order);

@@ -16,10 +16,10 @@
 
 enum order_what {
     ORDER_CKPT_SAVE = 1, /* wire/ckpt_order.h */
-    ORDER_CKPT_DROP = 2,
+    ORDER_CKPT_DROP = 2, /* the saving or load has failed */
     ORDER_CKPT_LOAD = 3,
     ORDER_CKPT_HOLD = 4,    /* before LOAD with replicas: requests wait, and all members get all changes */
-    ORDER_CKPT_GO = 5,      /* the load is over */
+    ORDER_CKPT_GO = 5,      /* all have loaded: requests continue */
     ORDER_CKPT_RESTORE = 6, /* load the lost rows (as the view names them) that the member owns */
     ORDER_MIGRATION_SOURCE = 16, /* wire/migration_order.h */
     ORDER_MIGRATION_TARGET = 17,

@@ -632,6 +632,37 @@ static void go_is_given_later(void **state)
     ckpt_job.replicas = 0;
 }
 
+/* One server has loaded, the other cannot: both are told to drop the load, and none to continue with its rows. */
+static void one_server_cannot_load(void **state)
+{
+    struct tcall call;
+    (void)state;
+    ckpt_job.replicas = 1;
+    ckpt_on_joined();
+    assert_int_equal(ckpt_save(&call), PARAMO_OK);
+    ckpt_job.wait = true;
+    ask(&call, CKPT_ASK_LOAD, 20);
+    assert_true(cluster_run(&ckpt_job.c, both_wait, NULL, 10));
+    for (unsigned i = 0; i < CKPT_SERVERS; i++) {
+        tnode_enter(&ckpt_job.c.nodes[i]);
+        member_order_done(ckpt_job.c.nodes[i].member, ckpt_job.held[i],
+                          i ? err_set(PARAMO_E_IO, "its disk is broken") : PARAMO_OK, NULL);
+        tnode_leave(&ckpt_job.c.nodes[i]);
+        ckpt_job.held[i] = 0;
+    }
+    assert_int_equal(ckpt_answered(&call), PARAMO_E_IO);
+    cluster_pass(&ckpt_job.c, 1);
+    assert_int_equal(ckpt_job.drops, CKPT_SERVERS);
+    assert_int_equal(ckpt_job.goes, 0);
+    ckpt_job.wait = false;
+    ask(&call, CKPT_ASK_LOAD, 20);
+    assert_int_equal(ckpt_answered(&call), PARAMO_OK);
+    assert_int_equal(ckpt_job.goes, CKPT_SERVERS);
+    ckpt_off();
+    ckpt_disk_end();
+    ckpt_job.replicas = 0;
+}
+
 /* A disk that fails, or the power, at any step: what was reported stays, and nothing that is not whole is
  * taken for it. */
 static void every_fault(void **state)
@@ -689,6 +720,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(based_on_the_last),
         cmocka_unit_test(every_so_often),
         cmocka_unit_test(go_is_given_later),
+        cmocka_unit_test(one_server_cannot_load),
         cmocka_unit_test(every_fault),
         cmocka_unit_test(only_where_it_may),
         cmocka_unit_test(files_of_shards_only),

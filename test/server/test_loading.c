@@ -196,6 +196,45 @@ static void waits_until_go_when_loaded(void **state)
     off();
 }
 
+/* The load has failed at another shard. What this shard had not touched stays; what it has loaded, or begun to,
+ * is lost. A later load brings it back. */
+static void fails_elsewhere(void **state)
+{
+    (void)state;
+    float value;
+    on();
+    save();
+    hold();
+    uint64_t first = w.number;
+    push(1);
+    shard_load_drop(w.f.shard, ID + 1, 0); /* another one */
+    assert_int_equal(w.c->count, 0);
+    shard_load_drop(w.f.shard, ID, 0);
+    answered(first, 1, 2);
+    hold();
+    (void)ask(WIRE_PULL);
+    load();
+    assert_int_equal(w.c->count, 0);
+    shard_load_drop(w.f.shard, ID, 0);
+    assert_int_equal(fake_last(w.c)->head.status, PARAMO_E_DATA_LOST);
+    assert_int_equal(pull(&value), PARAMO_E_DATA_LOST);
+    shard_load_drop(w.f.shard, ID, 0); /* again */
+    hold();
+    struct shard_save_config config = config_of(ID);
+    w.done = false;
+    assert_int_equal(shard_load(w.f.shard, &config), PARAMO_OK);
+    shard_load_drop(w.f.shard, ID, 0); /* in the middle */
+    assert_int_equal(w.status, PARAMO_E_CANCELLED);
+    fake_pass(&w.f, ENV_SEC);
+    assert_int_equal(pull(&value), PARAMO_E_DATA_LOST);
+    hold();
+    load();
+    assert_int_equal(shard_load_go(w.f.shard, ID, 0), PARAMO_OK);
+    assert_int_equal(pull(&value), PARAMO_OK);
+    assert_true(value == 2);
+    off();
+}
+
 /* Nobody says GO: it ends by itself. */
 static void not_for_ever(void **state)
 {
@@ -408,6 +447,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_until_go),
         cmocka_unit_test(waits_until_go_when_loaded),
+        cmocka_unit_test(fails_elsewhere),
         cmocka_unit_test(not_for_ever),
         cmocka_unit_test(go_comes_too_late),
         cmocka_unit_test(go_overtakes_hold),

@@ -212,14 +212,16 @@ static void order_go_done(void *arg, struct sched_node *node, paramo_err status,
 static void fail(struct sched_ckpt *c, paramo_err err);
 static void server_done(void *arg, struct sched_node *node, paramo_err status, struct reader *result);
 
-/* A server that holds requests waits for GO without a deadline. So GO is sent until it is accepted: memory
- * may be short, or the server may have too many unanswered orders. OK: it is sent, or will be sent later. */
+/* GO ends a load, DROP a saving or a load that has failed. A server that holds requests waits for it without a
+ * deadline. So it is sent until it is accepted: memory may be short, or the server may have too many unanswered
+ * orders. OK: it is sent, or will be sent later. */
 static paramo_err last_order(struct sched_ckpt *c, struct sched_node *node)
 {
     struct lane *lane = c->sched->config.lane;
     struct writer w = {0};
     ckpt_order_encode(&c->order, &w);
-    paramo_err err = sched_order_issue(node, c->load ? ORDER_CKPT_GO : ORDER_CKPT_DROP, &w,
+    bool go = c->load && (!c->err || MUTANT(failed_load_stays));
+    paramo_err err = sched_order_issue(node, go ? ORDER_CKPT_GO : ORDER_CKPT_DROP, &w,
                                        !c->load ? order_drop_done
                                        : c->err ? order_go_done
                                                 : server_done,

@@ -618,6 +618,16 @@ paramo_err shard_load_go(struct shard *s, uint64_t id, uint64_t order)
     return PARAMO_OK;
 }
 
+void shard_load_drop(struct shard *s, uint64_t id, uint64_t order)
+{
+    s->load_over = order > s->load_over ? order : s->load_over;
+    if (!s->loading || !s->loading->hold || s->loading->config.id != id)
+        return;
+    load_abort(s, err_set(PARAMO_E_CANCELLED, "the scheduler aborted the load"));
+    s->load_aborted = 0; /* the scheduler knows it */
+    slice_resume_view_deferred(s);
+}
+
 /* Starts the read; `next` does the rest. */
 static paramo_err start(struct shard *s, struct loading *ld)
 {

@@ -33,6 +33,11 @@ MUST_USE paramo_err shard_restore(struct shard *s, const struct shard_save_confi
  * number of this order. From now on a HOLD or LOAD with a lower one ends with CANCELLED. */
 MUST_USE paramo_err shard_load_go(struct shard *s, uint64_t id, uint64_t order);
 
+/* The load of this id has failed, here or at another shard: ends the hold or load. Its tables are lost here,
+ * also if this shard has loaded all of its rows, because other shards have not. Rows that were not touched yet
+ * stay. order: as in shard_load_go. */
+void shard_load_drop(struct shard *s, uint64_t id, uint64_t order);
+
 struct loading;
 /* HOLDING --> HELD --> LOADING --> LOADED. A load without a hold has only LOADING. */
 enum loading_phase { HOLDING, HELD, LOADING, LOADED };
