@@ -103,7 +103,7 @@ static void span_is_the_reference(void **state)
                 opt.span(&opt, row, row + COLUMNS, row + 2 * COLUMNS, t, g, cut);
                 opt.span(&opt, row + cut, row + COLUMNS + cut, row + 2 * COLUMNS + cut, t, g + cut,
                          COLUMNS - cut);
-                size_t values = COLUMNS + opt.def->planes * (size_t)COLUMNS;
+                size_t values = COLUMNS + optimizer_def(opt.kind)->planes * (size_t)COLUMNS;
                 assert_same(row, expected, values);
                 if (ALL[k] == PARAMO_OPT_ASSIGN || ALL[k] == PARAMO_OPT_ADD || ALL[k] == PARAMO_OPT_FTRL ||
                     ALL[k] == PARAMO_OPT_ADAM) { /* SGD and others without a norm may diverge */
@@ -379,7 +379,7 @@ static void values_that_are_no_numbers_are_found(void **state)
         paramo_table_options o = options_for(ALL[k], 1, 0, 0);
         struct optimizer opt;
         optimizer_setup(&opt, &o);
-        bool any = opt.def->input == OPTIMIZER_ANY;
+        bool any = optimizer_def(opt.kind)->input == OPTIMIZER_ANY;
         for (size_t b = 0; b < 4; b++) {
             for (size_t at = 0; at < N; at++) {
                 float g[N] = {0};
@@ -389,7 +389,7 @@ static void values_that_are_no_numbers_are_found(void **state)
         }
         float big[2] = {-OPTIMIZER_GRADIENT_MAX, FLT_MAX};
         assert_int_equal(optimizer_check(&opt, big, 1), PARAMO_OK);
-        any |= opt.def->input == OPTIMIZER_FINITE;
+        any |= optimizer_def(opt.kind)->input == OPTIMIZER_FINITE;
         assert_int_equal(optimizer_check(&opt, big, 2), any ? PARAMO_OK : PARAMO_E_NUMERIC);
     }
     paramo_table_options o = options_for(PARAMO_OPT_ADD, 1, 0, 0);

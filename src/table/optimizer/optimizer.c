@@ -69,7 +69,7 @@ void optimizer_rows_by_span(const struct optimizer *o, void *const *rows, size_t
         }
         return;
     }
-    unsigned planes = o->def->planes;
+    unsigned planes = optimizer_def(o->kind)->planes;
     size_t batch = GATHER / dim;
     struct gathered span;
     for (size_t done = 0, m; done < count; done += m) {
@@ -108,7 +108,7 @@ void optimizer_setup(struct optimizer *o, const paramo_table_options *options)
     const struct optimizer_def *def = optimizer_def(options->optimizer);
     const struct optimizer_kernel *kernel = &def->kernel[options->dtype];
     *o = (struct optimizer){
-        .def = def,
+        .kind = options->optimizer,
         .dtype = options->dtype,
         .alpha = options->alpha,
         .beta = options->beta,
@@ -163,10 +163,10 @@ static paramo_err refuse_f32(const float *g, size_t n, float limit, const char *
 
 paramo_err optimizer_check(const struct optimizer *o, const void *g, size_t n)
 {
-    if (o->def->input == OPTIMIZER_ANY)
+    if (optimizer_def(o->kind)->input == OPTIMIZER_ANY)
         return PARAMO_OK;
     if (o->dtype == PARAMO_F32) {
-        float limit = o->def->input == OPTIMIZER_FINITE ? FLT_MAX : OPTIMIZER_GRADIENT_MAX;
+        float limit = optimizer_def(o->kind)->input == OPTIMIZER_FINITE ? FLT_MAX : OPTIMIZER_GRADIENT_MAX;
         return within_f32(g, n, limit) ? PARAMO_OK : refuse_f32(g, n, limit, "pushed value");
     }
     if (o->dtype == PARAMO_F64 && !within_f64(g, n, DBL_MAX))
@@ -185,7 +185,7 @@ static bool none_negative(const float *x, size_t n)
 paramo_err optimizer_check_state(const struct optimizer *o, const float *w, const float *s0, const float *s1,
                                  float t, size_t n)
 {
-    const struct optimizer_def *def = o->def;
+    const struct optimizer_def *def = optimizer_def(o->kind);
     if (def->input != OPTIMIZER_GRADIENT)
         return PARAMO_OK;
     if (!within_f32(w, n, FLT_MAX))
@@ -206,7 +206,7 @@ paramo_err optimizer_check_state(const struct optimizer *o, const float *w, cons
 
 void optimizer_start(const struct optimizer *o, void *w, float *s0, float *s1, size_t n)
 {
-    const struct optimizer_def *def = o->def;
+    const struct optimizer_def *def = optimizer_def(o->kind);
     if (def->start) {
         def->start(o, w, s0, s1, n);
         return;

@@ -31,7 +31,6 @@
 #define OPTIMIZER_STEPS_MAX 0x1p24F
 
 struct optimizer;
-struct optimizer_def;
 
 /* n columns: w, s0 and s1 (unused ones may be anything), g. t is the count of pushes, this one included, for
  * an optimizer that counts them. */
@@ -44,7 +43,7 @@ typedef void optimizer_rows_fn(const struct optimizer *o, void *const *rows, siz
 
 /* An optimizer with the options of one table. */
 struct optimizer {
-    const struct optimizer_def *def;
+    paramo_optimizer kind;
     paramo_dtype dtype;
     float alpha, beta, l1, l2;
     float momentum;
