@@ -47,7 +47,7 @@ void keyindex_clear(struct keyindex *x)
     (void)keyindex_clear_step(x, &cursor, SIZE_MAX);
 }
 
-/* A bit for the slot that has this hash, if any. */
+/* The slot that has this hash, as a bit. 0: no slot. */
 ALWAYS_INLINE unsigned bucket_match(const struct keyindex_bucket *b, uint64_t hash, unsigned slots)
 {
     unsigned match = 0;
@@ -91,13 +91,13 @@ void keyindex_scan_start(struct keyindex_scan *scan, const struct keyindex *x, c
     scan->keys = keys;
     scan->n = n;
     scan->given = 0;
-    scan->moves = x->moves - 1; /* nothing is in the air */
+    scan->moves = x->moves - 1; /* nothing is being fetched */
     scan->deep = x->segments >= DEEP_SEGMENTS;
 }
 
-/* The steps to a key's home bucket; each fetches what the next will read. In an index of many segments (deep)
- * they are KEYINDEX_AHEAD keys apart; where directory and segments lie in the second cache that costs more
- * than it saves, and they are one. */
+/* The steps to a key's home bucket. Each step fetches the memory that the next one reads. In an index of
+ * many segments (deep) the steps are KEYINDEX_AHEAD keys apart. If directory and segments fit in the
+ * second cache, that costs more than it saves, and all steps run at once. */
 
 ALWAYS_INLINE void scan_hash(struct keyindex_scan *scan, size_t i, uint64_t key, bool deep)
 {
@@ -126,7 +126,7 @@ ALWAYS_INLINE void scan_bucket(struct keyindex_scan *scan, size_t i)
     scan->bucket[i] = b;
 }
 
-/* All steps due when key i is looked at. */
+/* All steps that are due when key i is looked up. */
 ALWAYS_INLINE void scan_begin(struct keyindex_scan *scan, size_t i, const uint64_t *keys, size_t left,
                               bool deep)
 {
@@ -144,7 +144,7 @@ ALWAYS_INLINE void scan_begin(struct keyindex_scan *scan, size_t i, const uint64
     }
 }
 
-/* From nothing in the air to what key 0 finds there. */
+/* Fills the pipeline of fetches, up to the state that key 0 needs. */
 static void scan_fill(struct keyindex_scan *scan, const uint64_t *keys, size_t left, bool deep)
 {
     for (size_t i = 0; i < left && i < (deep ? 3 : 1) * KEYINDEX_AHEAD; i++) {
@@ -158,8 +158,8 @@ static void scan_fill(struct keyindex_scan *scan, const uint64_t *keys, size_t l
     }
 }
 
-/* Looks key i up in one bucket, without a branch that depends on what is found: a wrong guess would wait for
- * memory. 1 if the key may lie further on. */
+/* Looks key i up in one bucket, without a branch that depends on the result: a misprediction would wait
+ * for memory. Returns 1 if the key may be in a later bucket. */
 ALWAYS_INLINE size_t scan_visit(struct keyindex_scan *scan, size_t i, const struct keyindex_bucket *b,
                                 unsigned slots)
 {
@@ -167,13 +167,13 @@ ALWAYS_INLINE size_t scan_visit(struct keyindex_scan *scan, size_t i, const stru
     char *at = bucket_payload(b, (unsigned)__builtin_ctz(match | 1U << slots), slots);
     scan->payload[i] = match ? at : NULL;
     bool full = (*bucket_meta(b) & META_USED(slots)) == META_USED(slots);
-    /* the next one, where an insertion would go (unless it is another page's) */
+    /* the next bucket, where an insertion would go (unless it is in another page) */
     __builtin_prefetch(b + (!match & full), 1);
     return !match & bucket_passed(b);
 }
 
-/* 1. fetches the home buckets, KEYINDEX_AHEAD keys ahead, 2. looks there, 3. looks in the next bucket for the
- * keys that may lie further on, 4. searches on for the few that may lie still further on. */
+/* 1. fetches the home buckets, KEYINDEX_AHEAD keys ahead, 2. looks in them, 3. looks in the next bucket
+ * for keys that may be further on, 4. searches on for the few keys that may be still further on. */
 ALWAYS_INLINE size_t scan_some(struct keyindex_scan *scan, void ***payload, bool deep, unsigned slots)
 {
     const uint64_t *keys = scan->keys + scan->given;
@@ -190,7 +190,7 @@ ALWAYS_INLINE size_t scan_some(struct keyindex_scan *scan, void ***payload, bool
         scan->given += n;
         return n;
     }
-    if (scan->moves != scan->x->moves) { /* what was in the air may have moved */
+    if (scan->moves != scan->x->moves) { /* the fetched buckets may have moved */
         scan_fill(scan, keys, left, deep);
         scan->moves = scan->x->moves;
     } else {
@@ -265,13 +265,13 @@ void *keyindex_payload(const struct keyindex *x, uint64_t key)
     return b ? bucket_payload(b, (unsigned)slot, x->slots) : NULL;
 }
 
-/* How many buckets of its page lie before the bucket; PAGE or more: it is of another page. */
+/* The bucket's index in the page. PAGE or more: it is in another page. */
 ALWAYS_INLINE uintptr_t bucket_from(const struct keyindex_segment *s, uint32_t page, uintptr_t bucket)
 {
     return (bucket - (uintptr_t)bucket_at(s, page * PAGE)) / sizeof(struct keyindex_bucket);
 }
 
-/* Most payloads are in the page of their home; the search for the others may have gone on for long. */
+/* Most payloads are in the page of their home bucket; the search for the others may take long. */
 ALWAYS_INLINE uint32_t place_of(const struct keyindex_segment *s, uint64_t hash, const void *payload,
                                 unsigned slots)
 {
@@ -303,7 +303,7 @@ void keyindex_scan_places(const struct keyindex_scan *scan, size_t n, uint32_t *
 
 /* ---- marks ---- */
 
-/* No branches: most have this mark already. */
+/* Without branches: most have this mark already. */
 ALWAYS_INLINE size_t find_unmarked(void *const *payload, size_t n, unsigned mark, uint16_t *late,
                                    unsigned slots)
 {
@@ -323,7 +323,7 @@ void keyindex_change(struct keyindex *x, const uint64_t *keys, void *const *payl
     for (size_t k = 0; k < lates; k++) {
         void *at = payload[late[k]];
         unsigned was = keyindex_mark(x, at);
-        if (was != x->mark && x->first) { /* it is if the key stands twice */
+        if (was != x->mark && x->first) { /* it has it already if the key occurs twice */
             x->first(x->first_arg, keys[late[k]], at, was);
         }
         keyindex_set_mark(x, at, x->mark);
@@ -352,7 +352,7 @@ void keyindex_prefetch(const struct keyindex *x, uint64_t key)
     }
 }
 
-/* Enters a hash that is not there into its segment. */
+/* Adds a hash that is not present to its segment. */
 ALWAYS_INLINE paramo_err enter_at(struct keyindex *x, struct keyindex_segment *s, uint64_t hash,
                                   void **payload, unsigned slots)
 {
@@ -450,7 +450,7 @@ uint64_t keyindex_hash(const struct keyindex *x, uint64_t key)
     return hash_key(x, key);
 }
 
-/* A segment's hashes are one range; of one that has more keys than wanted, half of it, a quarter ... */
+/* A segment's hashes are one range. If it has more keys than wanted: half of the range, a quarter ... */
 bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
                     void (*each)(void *ctx, uint64_t key, uint64_t hash, void *payload), void *ctx)
 {

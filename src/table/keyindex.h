@@ -1,7 +1,7 @@
 /*
  * Index of a sparse table: 64-bit key -> payload of 4 or 12 bytes in the same cache line. The payload is a
- * row number, or the whole of a small row. Every key is possible, 0 and 2^64-1 too. Knows nothing of rows.
- * Tests: test/table/test_keyindex.c.
+ * row number, or a whole small row. Every key is possible, including 0 and 2^64-1. This module never knows
+ * rows. Tests: test/table/test_keyindex.c.
  *
  * keyindex_layout.h draws the structure, keyindex_segment.h has one segment, keyindex_grow.h makes room.
  */
@@ -15,14 +15,14 @@
 #include "base/err.h"
 #include "table/keyindex_layout.h"
 
-/* One pass over many keys with their cache misses overlapped: see keyindex_scan_next. */
+/* One pass over many keys whose cache misses overlap: see keyindex_scan_next. */
 struct keyindex_scan {
     const struct keyindex *x;
     const uint64_t *keys;
     size_t n, given;
-    uint64_t moves; /* of the index when the keys in the air were begun */
-    bool deep;      /* directory and segments are fetched ahead as well: only time depends on it */
-    /* The keys of a chunk, and those in the air. */
+    uint64_t moves; /* the index's `moves` when the current fetches began */
+    bool deep;      /* directory and segments are prefetched as well; affects time only */
+    /* The keys of a chunk, and those that are being fetched. */
     uint64_t hash[KEYINDEX_CHUNK + 3 * KEYINDEX_AHEAD];
     struct keyindex_segment *segment[KEYINDEX_CHUNK + 2 * KEYINDEX_AHEAD];
     struct keyindex_bucket *bucket[KEYINDEX_CHUNK + KEYINDEX_AHEAD];
@@ -31,55 +31,54 @@ struct keyindex_scan {
 
 /* Takes no memory yet. payload_bytes is 4 or 12. */
 void keyindex_init(struct keyindex *x, struct tablemem *mem, uint64_t seed, unsigned payload_bytes);
-/* Frees everything; x is as after keyindex_init. */
+/* Frees everything. Then x is as after keyindex_init. */
 void keyindex_clear(struct keyindex *x);
-/* The same in steps of so many segments (a thousand frees each at most); *cursor is 0 at first. True: it is
- * done. Nothing else may be done with x until then. */
+/* keyindex_clear in steps of so many segments (at most a thousand frees each). *cursor is 0 at first.
+ * True: done. x must not be used otherwise until then. */
 bool keyindex_clear_step(struct keyindex *x, size_t *cursor, size_t segments);
 
-/* Looks n keys up, of payload 4: rows[i] is the payload as a row number, or KEYINDEX_NONE. Returns how many
- * were found. */
+/* Looks n keys up, in an index with payloads of 4 bytes: rows[i] is the row number, or KEYINDEX_NONE.
+ * Returns how many keys were found. */
 size_t keyindex_find(const struct keyindex *x, const uint64_t *keys, size_t n, uint32_t *rows);
-/* Where key's payload lies, until the next insertion; NULL: the key is not there. */
+/* The key's payload, valid until the next insertion. NULL: the key is not present. */
 void *keyindex_payload(const struct keyindex *x, uint64_t key);
 
-/* Looks n keys up chunk by chunk. Insertions between the calls are allowed. */
+/* Begins to look n keys up, chunk by chunk. Insertions between the calls are allowed. */
 void keyindex_scan_start(struct keyindex_scan *scan, const struct keyindex *x, const uint64_t *keys,
                          size_t n);
-/* The next keys, in order: returns their number, 0 at the end, and where the payloads of these lie (NULL: the
- * key is not there), until the next insertion. */
+/* Looks up the next keys, in order. Returns their number (0 at the end) and pointers to their payloads
+ * (NULL: the key is not present), valid until the next insertion. */
 size_t keyindex_scan_next(struct keyindex_scan *scan, void ***payload);
 
-/* Fetches what an insertion of this key will look at first. */
+/* Prefetches the memory that an insertion of this key reads first. */
 void keyindex_prefetch(const struct keyindex *x, uint64_t key);
-/* Enters key, unless it is there: *fresh says which. *payload is where the key's payload lies, to be written
- * if it is fresh, until the next insertion. MEMORY or TOO_LARGE: nothing has changed. */
+/* Adds key if it is not present; then *fresh is true. *payload points to the key's payload until the next
+ * insertion; the caller writes a fresh one. After MEMORY or TOO_LARGE nothing has changed. */
 MUST_USE paramo_err keyindex_insert(struct keyindex *x, uint64_t key, void **payload, bool *fresh);
-/* The same for a key that is known not to be there. */
+/* keyindex_insert for a key that is known to be absent. */
 MUST_USE paramo_err keyindex_add(struct keyindex *x, uint64_t key, void **payload);
-/* Enters key, which is the one numbered i of the chunk that the scan gave last, and is not there. Otherwise
- * as keyindex_add; quicker, since the scan has found its place, as long as no other insertion has moved it.
- */
+/* keyindex_add for key i of the scan's last chunk, which is absent. It is faster, since the scan has
+ * found the key's place, unless another insertion has moved it. */
 MUST_USE paramo_err keyindex_scan_add(const struct keyindex_scan *scan, struct keyindex *x, size_t i,
                                       uint64_t key, void **payload);
-/* Removes key; false if it is not there. *payload may be NULL. Takes no memory and gives none back. */
+/* Removes key. False: it is not present. payload may be NULL. Neither allocates nor frees memory. */
 bool keyindex_remove(struct keyindex *x, uint64_t key, void *payload);
-/* Calls `each` for all keys, in no order; it may change the payload. */
+/* Calls `each` for all keys, in no order. `each` may change the payload. */
 void keyindex_walk(const struct keyindex *x, void (*each)(void *ctx, uint64_t key, void *payload), void *ctx);
 uint64_t keyindex_hash(const struct keyindex *x, uint64_t key);
-/* Calls `each` for the keys whose hashes come next from *cursor (0 at first) on, about so many of them or
- * fewer, in no order, and moves *cursor behind them; false: there are no more. Insertions and removals
- * between the calls disturb nothing. */
+/* Calls `each` for the keys with the next hashes from *cursor (0 at first) on, about so many or fewer, in
+ * no order, and moves *cursor behind them. False: there are no more. Insertions and removals between the
+ * calls are allowed. */
 bool keyindex_sweep(const struct keyindex *x, uint64_t *cursor, uint64_t rows,
                     void (*each)(void *ctx, uint64_t key, uint64_t hash, void *payload), void *ctx);
-/* Key positions that a search for each present key would read, in all: tests watch it. */
+/* The sum, over all keys, of the positions that a search for the key reads. Tests check it. */
 uint64_t keyindex_probes(const struct keyindex *x);
 
 /* ---- marks ---- Two bits beside each payload, which go where it goes; 0 at first. table_snapshot.h says
  * what for.
  */
 
-/* Where in the meta: of 5 payloads of 4 bytes from the 40th on, of 3 payloads of 12 from the 24th on. */
+/* The mark's position in the meta: 5 payloads of 4 bytes begin at byte 40, 3 payloads of 12 at byte 24. */
 static inline unsigned keyindex_mark_at(const void *payload, unsigned slots)
 {
     unsigned at = (unsigned)((uintptr_t)payload % sizeof(struct keyindex_bucket));
@@ -105,18 +104,18 @@ static inline void keyindex_set_mark(const struct keyindex *x, void *payload, un
     *meta = (*meta & ~(3U << at)) | mark << at;
 }
 
-/* Before these payloads change (n <= KEYINDEX_CHUNK): tells `first` of those whose marks are not the index's,
- * and raises these. Nothing while the index has none. */
+/* Call it before these payloads change (n <= KEYINDEX_CHUNK). It calls `first` for those whose mark is
+ * not the index's, and sets their marks. No effect while the index has no mark. */
 void keyindex_change(struct keyindex *x, const uint64_t *keys, void *const *payload, size_t n);
-/* Sets the marks of the next keys from *cursor (0 at first) on to 0, as keyindex_sweep visits them; false: there are no
- * more. Marks that are set between two calls may stay: the index has none then. */
+/* Sets the marks of the next keys from *cursor (0 at first) on to 0, as keyindex_sweep visits them;
+ * false: there are no more. Marks that are set between two calls may stay: the index has none then. */
 bool keyindex_clear_marks(struct keyindex *x, uint64_t *cursor, uint64_t rows);
 
 /* ---- places ---- A payload by a number of 32 bits, valid as long as a pointer to it: while `moves` stays
  * the same and the key is not removed. */
 
-/* Of the chunk that the scan gave last, of n keys: KEYINDEX_NONE where a key is not there. What `moves` has
- * ended since then is not looked up again: these say nothing. */
+/* The places of the n keys of the scan's last chunk; KEYINDEX_NONE: the key is not present. Places that
+ * `moves` has ended since then are not looked up again and are invalid. */
 void keyindex_scan_places(const struct keyindex_scan *scan, size_t n, uint32_t *places);
 
 static inline void *keyindex_at(const struct keyindex *x, uint32_t place)

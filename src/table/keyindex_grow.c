@@ -9,15 +9,15 @@ enum {
     BUCKETS_MIN = 8, /* of a new index: 40 or 24 slots */
     PAGE_BYTES = PAGE * LINE,
     SPARES_MAX = 2 * SEGMENT_PAGES,
-    BLOCK = 64,           /* segments made at once, of which the first only chains the blocks */
-    FETCH_AHEAD = 16,     /* buckets: the machine's own prefetcher does not see far in a page */
+    BLOCK = 64,           /* segments made at once; the first only links the blocks */
+    FETCH_AHEAD = 16,     /* buckets: the hardware prefetcher does not see far in a page */
     DIRECTORY_SLACK = 64, /* directory entries per segment at most; random hashes need about 4 */
-    DEPTH_MAX = 30,       /* bits of the directory: apart from the 32 that choose the bucket */
+    DEPTH_MAX = 30,       /* bits of the directory, not those 32 that choose the bucket */
 };
 
 /* ---- pages ---- */
 
-/* Bytes of each piece of memory that a segment consists of. */
+/* Bytes of each allocation of a segment. */
 static size_t piece_bytes(uint32_t nbuckets)
 {
     return (nbuckets <= PAGE || in_one_piece(nbuckets) ? nbuckets : PAGE) * (size_t)LINE;
@@ -50,7 +50,7 @@ static void memory_put(struct keyindex *x, void *page, size_t bytes)
     }
 }
 
-/* Room in the page table for n numbers beyond those ever used. */
+/* Makes room in the page table for n new numbers. */
 static paramo_err numbers_room(struct keyindex *x, size_t n)
 {
     if (n >= KEYINDEX_PAGES_MAX - x->page_top) {
@@ -76,7 +76,7 @@ static paramo_err numbers_room(struct keyindex *x, size_t n)
     return PARAMO_OK;
 }
 
-/* There is room for one. */
+/* Takes a number; there must be room for one. */
 static uint32_t number_get(struct keyindex *x)
 {
     uint32_t number = x->page_free;
@@ -93,8 +93,8 @@ static void number_put(struct keyindex *x, uint32_t number)
     x->page_free = number;
 }
 
-/* Empties n buckets, which are the page of that number, or more in one piece, with the numbers after it. The
- * rest of a bucket is not looked at. */
+/* Empties n contiguous buckets and enters them as the page of that number, and of the numbers after it.
+ * It writes only their meta: the rest of an empty bucket is never read. */
 static void number_page(struct keyindex *x, uint32_t number, struct keyindex_bucket *page, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -115,7 +115,7 @@ static void buckets_put(struct keyindex *x, const struct keyindex_segment *s)
     }
 }
 
-/* Makes *s an empty segment of that size and depth: room for numbers, memory, which is given its numbers. */
+/* Makes *s an empty segment of that size and depth: room for page numbers, memory, then the numbers. */
 static paramo_err buckets_get(struct keyindex *x, uint32_t nbuckets, unsigned depth,
                               struct keyindex_segment *s)
 {
@@ -123,7 +123,7 @@ static paramo_err buckets_get(struct keyindex *x, uint32_t nbuckets, unsigned de
         return err_set(PARAMO_E_TOO_LARGE, "too many keys of a table have the same hash");
     }
     unsigned percent = LOAD_PERCENT - LOAD_SPREAD + x->turn;
-    x->turn = (x->turn + 5) % (2 * LOAD_SPREAD + 1); /* 5: all of them come, far apart */
+    x->turn = (x->turn + 5) % (2 * LOAD_SPREAD + 1); /* a step of 5 reaches all values, far apart */
     *s = (struct keyindex_segment){
         .nbuckets = nbuckets, .limit = segment_keys(nbuckets, x->slots, percent), .depth = depth};
     paramo_err err = numbers_room(x, (nbuckets + PAGE - 1) / PAGE);
@@ -164,8 +164,8 @@ static uint32_t next_size(uint32_t nbuckets)
                                            : (nbuckets + nbuckets / 4 + PAGE - 1) / PAGE * PAGE;
 }
 
-/* The smallest size, of whole pages, that takes count keys and a sixteenth more: a half that fits just so
- * would grow at once, and move all its keys again. */
+/* The smallest size in whole pages for count keys and a sixteenth more: a half that only just fits would
+ * grow at once, and move all its keys again. */
 static uint32_t size_for(const struct keyindex *x, uint32_t count)
 {
     uint32_t nbuckets = PAGE;
@@ -189,14 +189,14 @@ static struct keyindex_segment *segment_get(struct keyindex *x)
     return &x->block[x->block_left--];
 }
 
-/* The one that was got last. */
+/* Gives back the segment that was taken last. */
 static void segment_unget(struct keyindex *x)
 {
     x->block_left++;
 }
 
-/* Moves the keys of `from` to to[0], or to to[1] those with hash bit `bit` (of 64, from the top) set; both
- * may be the same. */
+/* Moves the keys of `from` to to[0], and those with hash bit `bit` (of 64, from the top) to to[1]. Both
+ * may be the same segment. */
 ALWAYS_INLINE void move_keys(const struct keyindex_segment *from, struct keyindex_segment *const to[2],
                              unsigned bit, unsigned slots)
 {
@@ -258,7 +258,7 @@ static bool may_split(const struct keyindex *x, const struct keyindex_segment *s
     return x->depth < DEPTH_MAX && (size_t)2 << x->depth <= DIRECTORY_SLACK * x->segments;
 }
 
-/* Keys with that bit set. */
+/* The number of keys with that hash bit set. */
 static uint32_t count_bit(const struct keyindex *x, const struct keyindex_segment *s, unsigned bit)
 {
     uint32_t n = 0;
@@ -273,7 +273,8 @@ static uint32_t count_bit(const struct keyindex *x, const struct keyindex_segmen
     return n;
 }
 
-/* 1. all memory, 2. keys to the two halves, 3. the upper half of s's directory entries to the new segment. */
+/* 1. takes all memory, 2. moves keys to the two halves, 3. gives half of s's directory entries to the new
+ * segment. */
 static paramo_err segment_split(struct keyindex *x, struct keyindex_segment *s, uint64_t hash)
 {
     unsigned bit = s->depth;
@@ -302,7 +303,7 @@ static paramo_err segment_split(struct keyindex *x, struct keyindex_segment *s, 
     *s = low;
     *added = high;
     x->segments++;
-    size_t span = (size_t)1 << (x->depth - bit); /* entries of s, half of which now are added's */
+    size_t span = (size_t)1 << (x->depth - bit); /* entries of s; half of them now belong to added */
     size_t first = ((hash >> 1) >> (63 - x->depth)) & ~(span - 1);
     for (size_t i = first + span / 2; i < first + span; i++) {
         x->directory[i] = added;
@@ -348,7 +349,7 @@ paramo_err keyindex_first_segment(struct keyindex *x)
     *s = first;
     x->directory[0] = s;
     x->segments = 1;
-    x->moves++; /* a scan of nothing knows no segment */
+    x->moves++; /* a scan of the empty index has no segment */
     return PARAMO_OK;
 
 err_segment:

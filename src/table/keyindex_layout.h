@@ -1,6 +1,7 @@
 /*
- * Data structure of the index of a sparse table: the index, its buckets and the constants of both. No functions.
- * Knows nothing of rows, searches or growth; keyindex.h has the operations. Tests: test/table/test_keyindex.c.
+ * Data structure of the index of a sparse table: the index, its buckets and the constants of both. No
+ * functions. Knows nothing of rows, searches or growth; keyindex.h has the operations. Tests:
+ * test/table/test_keyindex.c.
  *
  * Extendible hashing (Fagin et al., TODS 1979) over segments of open addressing:
  *
@@ -13,17 +14,18 @@
  *                           or  3 hashes, 3 payloads of 12 bytes  (60 bytes)
  *                          and  meta: which slots are used (5 bits), how many keys passed (7), marks (10)
  *
- * A bucket holds hashes, not keys: mixing is a bijection, and nothing need be mixed again when keys move. A
- * key lies in its home bucket or, where that is full, in the next one with room (linear probing). `passed`
- * counts, for each bucket, the keys that looked for room there and went on: a search ends at a bucket that
- * nobody passed, and deletion needs no tombstones.
+ * A bucket holds hashes, not keys: mixing is a bijection, and keys need not be mixed again when they move. A
+ * key is in its home bucket or, if that is full, in the next one with room (linear probing). Each bucket's
+ * `passed` counts the keys that found no room there and went on. A search ends at a bucket that no key has
+ * passed, and deletion needs no tombstones.
  *
- * A segment grows page by page to 6 pages and splits into two of 4 when these are full: load is 0.6 on
- * average, about 23 bytes a key (payload of 4) at worst, a key moves 4 times in its life, and the largest
- * piece of work of one insertion is moving 11,000 keys, some 80 microseconds. Hashes fill all segments alike;
- * so that they do not all grow during the same few requests, each takes 62 to 74 percent before it grows.
- * Should keys be chosen against the hash, a segment that does not split grows alone, and the directory stays
- * within a constant times the number of segments: memory is bounded by the number of keys in any case.
+ * A segment grows page by page to 6 pages; when these are full, it splits into two segments of 4 pages. The
+ * load is 0.6 on average; a key takes at most about 23 bytes (with a payload of 4), and moves 4 times in its
+ * life. The most work of one insertion is moving 11,000 keys, about 80 microseconds. Hashes fill all
+ * segments equally. So that segments do not all grow during the same few requests, each has its own limit of
+ * 62 to 74 percent. If a client chooses keys against the hash, a segment that does not split grows alone,
+ * and the directory stays within a constant times the number of segments. So memory is bounded by the number
+ * of keys in any case.
  */
 #ifndef TABLE_KEYINDEX_LAYOUT_H
 #define TABLE_KEYINDEX_LAYOUT_H
@@ -37,13 +39,13 @@
 #define KEYINDEX_NONE UINT32_MAX
 
 enum {
-    KEYINDEX_SLOT_BITS = 3, /* of a place: page number, bucket in the page, slot */
+    KEYINDEX_SLOT_BITS = 3, /* a place has a page number, a bucket in the page, and a slot */
     KEYINDEX_PAGE_SHIFT = 9,
     KEYINDEX_PAGE_AT = KEYINDEX_PAGE_SHIFT + KEYINDEX_SLOT_BITS,
-    KEYINDEX_PAGES_MAX = 1 << (32 - KEYINDEX_PAGE_AT), /* the last number is never given: NONE is no place */
+    KEYINDEX_PAGES_MAX = 1 << (32 - KEYINDEX_PAGE_AT), /* the last number is unused: NONE is no place */
     KEYINDEX_MARKS_AT = 12,                            /* in a bucket's meta */
-    KEYINDEX_CHUNK = 128, /* keys that a scan gives at a time: their buckets stay in the first cache */
-    KEYINDEX_AHEAD = 24   /* keys from prefetch to look; measured: 12 is slower, 48 no faster */
+    KEYINDEX_CHUNK = 128, /* keys of one call of a scan: their buckets stay in the first cache */
+    KEYINDEX_AHEAD = 24   /* keys from prefetch to look-up; measured: 12 is slower, 48 is no faster */
 };
 
 /* word[0 .. slots): hashes; then payloads; the last 4 bytes: meta */
@@ -54,7 +56,7 @@ _Static_assert(sizeof(struct keyindex_bucket) == 64, "a bucket is a cache line")
 
 struct keyindex_segment;
 
-/* A payload, not entered just now, whose mark is not the index's yet. */
+/* Called for a payload, not a fresh one, whose mark is not the index's yet. */
 typedef void (*keyindex_first)(void *arg, uint64_t key, const void *payload, unsigned was);
 
 struct keyindex {
@@ -62,20 +64,20 @@ struct keyindex {
     uint64_t seed;
     struct keyindex_segment **directory; /* 2^depth; NULL while the index is empty and new */
     uint64_t count;
-    uint64_t moves; /* counts what ends payload pointers, places and scans' prefetches: growth */
-    struct keyindex_bucket **page; /* by number; of a free number: the next free one << 1 | 1 */
-    uint32_t page_top, page_room;  /* numbers ever used; room in `page` */
-    uint32_t page_free;            /* a chain of free numbers, to KEYINDEX_PAGES_MAX */
+    uint64_t moves; /* counts growth, which ends payload pointers, places and scans' prefetches */
+    struct keyindex_bucket **page; /* by number; for a free number: the next free one << 1 | 1 */
+    uint32_t page_top, page_room;  /* numbers used so far; room in `page` */
+    uint32_t page_free;            /* a list of free numbers, which ends with KEYINDEX_PAGES_MAX */
     unsigned slots;                /* of a bucket: 5 or 3 */
-    unsigned turn;                 /* 0 to 2 * LOAD_SPREAD: what the next segment takes before it grows */
+    unsigned turn;                 /* 0 to 2 * LOAD_SPREAD: sets the next segment's limit */
     unsigned depth;
     size_t segments;
     struct keyindex_segment *block; /* segments are made in blocks, chained through their first element */
     unsigned block_left;
     void *spare; /* pages to use again, chained through their first bytes */
     size_t spares;
-    unsigned mark;        /* what is entered gets, and what changes; 0: marks stay as they are */
-    keyindex_first first; /* is told before a change raises a mark; NULL: nobody is */
+    unsigned mark;        /* the mark of keys that are added or changed; 0: marks stay as they are */
+    keyindex_first first; /* called before a change sets a mark; may be NULL */
     void *first_arg;
 };
 

@@ -1,10 +1,10 @@
 /*
- * One segment of the index: where a hash has its home, and entering it. Only inline functions, so that search
- * and growth each compile their own copy. Knows no keys, only hashes, and never takes memory. Private to
- * keyindex.c and keyindex_grow.c. Tests: test/table/test_keyindex.c.
+ * One segment of the index: the home bucket of a hash, and adding a hash. It has inline functions only, so
+ * that search and growth each compile their own copy. It knows hashes, never keys, and never takes memory.
+ * Private to keyindex.c and keyindex_grow.c. Tests: test/table/test_keyindex.c.
  *
- * `slots` is a constant 5 or 3 wherever it is a parameter of an inline function: SLOTS_CALL makes one copy of
- * each loop for either.
+ * `slots` is a constant 5 or 3 wherever it is a parameter of an inline function: SLOTS_CALL makes one copy
+ * of each loop for either.
  */
 #ifndef TABLE_KEYINDEX_SEGMENT_H
 #define TABLE_KEYINDEX_SEGMENT_H
@@ -17,9 +17,9 @@
 
 enum {
     PAGE = 1 << KEYINDEX_PAGE_SHIFT, /* buckets: 32 KiB; a very small index is one smaller page */
-    SEGMENT_PAGES = 6,               /* a segment that would need more splits */
-    LOAD_PERCENT = 68, /* on average: at 87 one key in four is not in its home bucket, which costs 5 ns */
-    LOAD_SPREAD = 6,   /* each segment has a limit of its own, so that they do not all grow at once */
+    SEGMENT_PAGES = 6,               /* a segment that needs more is split */
+    LOAD_PERCENT = 68, /* on average; at 87 one key in four is outside of its home bucket, which costs 5 ns */
+    LOAD_SPREAD = 6,   /* each segment has its own limit, so that they do not all grow at once */
 };
 
 #define ALWAYS_INLINE __attribute__((always_inline)) static inline
@@ -27,7 +27,7 @@ enum {
 /* Calls f(..., slots) with slots constant. */
 #define SLOTS_CALL(x, f, ...) ((x)->slots == 5 ? f(__VA_ARGS__, 5) : f(__VA_ARGS__, 3))
 
-/* The first cache line is what a search reads. */
+/* A search reads the first cache line. */
 struct keyindex_segment {
     struct keyindex_bucket *page[SEGMENT_PAGES]; /* [0]: all in one piece, if there are more buckets than
                                                     SEGMENT_PAGES pages hold: only keys made against the hash
@@ -35,7 +35,7 @@ struct keyindex_segment {
     uint32_t nbuckets;
     uint32_t count;
     uint32_t limit;                              /* count at which it grows */
-    uint32_t depth;                              /* hash bits that all its keys have in common */
+    uint32_t depth;                              /* hash bits that all its keys share */
     _Alignas(64) uint32_t number[SEGMENT_PAGES]; /* of its pages; in one piece: [0] is the first's, and those
                                                     after it follow */
 };
@@ -99,7 +99,7 @@ ALWAYS_INLINE char *bucket_payload(const struct keyindex_bucket *b, unsigned slo
     return (char *)b + sizeof(uint64_t) * slots + (size_t)payload_bytes(slots) * slot;
 }
 
-/* Room is there and the hash is not. Returns where its payload belongs. */
+/* Adds a hash that is absent; there is room. Returns the place of its payload. */
 ALWAYS_INLINE char *segment_place(struct keyindex_segment *s, uint64_t hash, unsigned mark, unsigned slots)
 {
     uint32_t at = home_of(s, hash);
@@ -113,18 +113,18 @@ ALWAYS_INLINE char *segment_place(struct keyindex_segment *s, uint64_t hash, uns
     }
     unsigned slot = (unsigned)__builtin_ctz(~*meta);
     b->word[slot] = hash;
-    *meta |= 1U << slot | mark << META_MARK(slot); /* a slot that is not used has none */
+    *meta |= 1U << slot | mark << META_MARK(slot); /* an unused slot has no mark */
     s->count++;
     return bucket_payload(b, slot, slots);
 }
 
-/* Keys that are `percent` of a segment of that size. */
+/* The number of keys that fill `percent` of a segment of that size. */
 static inline uint32_t segment_keys(uint32_t nbuckets, unsigned slots, unsigned percent)
 {
     return (uint32_t)((uint64_t)nbuckets * slots * percent / 100);
 }
 
-/* Steps from segment to segment: those that serve several directory entries serve neighbours. */
+/* The directory entry of the next segment: the entries of one segment are neighbours. */
 static inline size_t next_segment(const struct keyindex *x, size_t i)
 {
     return i + ((size_t)1 << (x->depth - x->directory[i]->depth));

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* Radix sort from the lowest byte; bytes that are the same in all keys (small ids have several) cost nothing.
- */
+/* Radix sort from the lowest byte. Bytes that are equal in all keys (small ids have several) cost nothing. */
 void keysort_start(struct keysort *sort, uint64_t *keys, uint64_t *scratch, size_t n)
 {
     sort->from = keys;
@@ -14,7 +13,7 @@ void keysort_start(struct keysort *sort, uint64_t *keys, uint64_t *scratch, size
     memset(sort->counts, 0, sizeof sort->counts);
 }
 
-/* Where the keys of each value begin; false: all have the same. */
+/* Computes where the keys of each byte value begin. False: all have the same value. */
 static bool pass_begin(struct keysort *sort)
 {
     unsigned digit = sort->pass - 1;

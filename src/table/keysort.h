@@ -1,5 +1,5 @@
 /*
- * Sorts 64-bit keys ascending, for scans of whole tables: linear time, whatever the order they come in, and
+ * Sorts 64-bit keys in ascending order, for scans of whole tables: in linear time for any input order, and
  * in steps of any size. Tests: test/table/test_keysort.c.
  */
 #ifndef TABLE_KEYSORT_H
@@ -20,10 +20,11 @@ struct keysort {
 
 /* scratch has room for n keys. */
 void keysort_start(struct keysort *sort, uint64_t *keys, uint64_t *scratch, size_t n);
-/* About so many keys of one pass over them all, of which there are 2 to 9. True: the sorted keys are in
- * sort->from, and sort->to is free; they are the two arrays of the start, either way round. */
+/* Handles about so many keys of the current pass; there are 2 to 9 passes over all keys. True: the sorted
+ * keys are in sort->from, and sort->to is unused. These are the two arrays of keysort_start, in either
+ * order. */
 bool keysort_step(struct keysort *sort, size_t keys);
-/* All at once; the sorted keys end in keys. */
+/* Sorts all at once. The sorted keys are in keys. */
 void keysort(uint64_t *keys, uint64_t *scratch, size_t n);
 
 #endif

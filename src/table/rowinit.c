@@ -30,8 +30,8 @@ uint64_t rowinit_bits(uint64_t seed, uint64_t key, uint32_t col)
     return mix64(stream_start(seed, key) + GAMMA * ((uint64_t)col + 1));
 }
 
-/* Natural logarithm of a normal positive double: x = m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2 atanh s
- * with s = (m-1)/(m+1), |s| < 0.1716; the first term left out of the series is below 1e-17. */
+/* The natural logarithm of a normal positive double: x = m 2^e with m in [sqrt 1/2, sqrt 2), log m = 2
+ * atanh s with s = (m-1)/(m+1), |s| < 0.1716; the first term left out of the series is below 1e-17. */
 static double natural_log(double x)
 {
     uint64_t bits;
@@ -117,7 +117,7 @@ static double open_unit(uint64_t bits)
     return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }
 
-/* Rounding may carry a draw from [a, b) up to b; the interval stays half open. */
+/* Rounding may raise a draw from [a, b) to b. This keeps the interval half open. */
 static float below(float x, float b)
 {
     return x < b ? x : nextafterf(b, -INFINITY);

@@ -1,11 +1,10 @@
 /*
- * Initial parameters of a row: a function of (seed, key, column) and nothing else, so that a row starts the
- * same on every server, in every order and after every restart. Counter-based: column c of key k is draw c+1
- * of the SplitMix64 stream (Steele et al., OOPSLA'14) that starts at a mix of seed and k. The normal
- * distribution comes from its inverse, algorithm AS 241 (Wichura, Applied Statistics 37(3), 1988), with a
- * logarithm of our own: only
- * +, -, *, / and sqrt of IEEE doubles, so that every compiler and machine gives the same bits.
- * The numbers are part of what users see as "the same seed": never change them. Tests:
+ * The initial parameters of a row: a function of (seed, key, column) only, so that a row starts the same on
+ * every server, in every order and after every restart. Counter-based: column c of key k is draw c+1 of the
+ * SplitMix64 stream (Steele et al., OOPSLA'14) that starts at a mix of seed and k. The normal distribution
+ * uses its inverse, algorithm AS 241 (Wichura, Applied Statistics 37(3), 1988), and a logarithm of our own.
+ * Both use only the operations +, -, *, / and sqrt of IEEE doubles, so that every compiler and machine gives
+ * the same bits. Users rely on the same numbers from the same seed: never change them. Tests:
  * test/table/test_rowinit.c.
  */
 #ifndef TABLE_ROWINIT_H
@@ -29,7 +28,7 @@ bool rowinit_varies(const struct rowinit *r);
 /* Writes columns col .. col+ncols-1 of key's row as the table's dtype. */
 void rowinit_fill(const struct rowinit *r, uint64_t key, uint32_t col, uint32_t ncols, void *out);
 
-/* The draw behind it: 64 uniform bits. */
+/* The draw of a column: 64 uniform bits. */
 uint64_t rowinit_bits(uint64_t seed, uint64_t key, uint32_t col);
 /* The p-quantile of the standard normal distribution, 0 < p < 1; relative error about 1e-16. */
 double rowinit_normal_quantile(double p);

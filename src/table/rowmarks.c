@@ -77,8 +77,8 @@ void rowmarks_change(struct rowmarks *m, uint64_t key, uint64_t number)
     rowmarks_set(m, number, m->now);
 }
 
-/* Where the marks of a batch are; of no row, where those of this epoch are, and 0s where there is no chunk.
- */
+/* Finds the bytes of a batch's marks. A missing row has a byte of this epoch's marks, a missing chunk a
+ * byte of 0s. */
 static size_t fetch(const struct rowmarks *m, const uint8_t *same, const uint32_t *numbers, size_t left,
                     const uint8_t **byte)
 {
@@ -102,7 +102,7 @@ void rowmarks_change_all(struct rowmarks *m, const uint64_t *keys, const uint32_
         uint16_t late[BATCH];
         size_t lates = 0;
         next = fetch(m, &same, numbers + batch, n - batch, byte[turn ^ 1]);
-        for (size_t i = 0; i < batch; i++) { /* no branches: most rows have changed in this epoch */
+        for (size_t i = 0; i < batch; i++) { /* without branches: most rows have changed in this epoch */
             late[lates] = (uint16_t)i;
             lates += (*byte[turn][i] >> 2 * (numbers[i] & 3) & 3) != (int)m->now;
         }

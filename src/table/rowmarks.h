@@ -1,14 +1,13 @@
 /*
- * Two bits for each row of a table, its mark: 0, or in which epoch it changed last (1 to 3; a new row has
- * changed, too). The owner, table_snapshot.c, says which epoch it is, and is told before a row changes for
- * the first time in one.
+ * A mark of two bits for each row of a table: 0, or the epoch in which the row changed last (1 to 3; a new
+ * row counts as changed). The owner, table_snapshot.c, sets the epoch. It is called before a row changes for
+ * the first time in an epoch.
  *
- *     number -> chunk[number >> 12] -> 1 KB: marks of 4096 numbers; there is none where all are 0
+ *     number -> chunk[number >> 12] -> 1 KB: marks of 4096 numbers; no chunk where all are 0
  *
- * A number is whatever names a row: its number in the slab (table_sparse, table_var), a block of rows
- * (table_dense); the marks of small rows are with them, in keyindex. rowslab marks what is new; the mark of
- * what names no row says nothing. Knows nothing of rows. Tests: test/table/test_rowmarks.c,
- * test_table_snapshot.c.
+ * A number names a row: its number in the slab (table_sparse, table_var), or a block of rows (table_dense).
+ * The marks of small rows are beside them, in keyindex. rowslab marks new rows. The mark of an unused number
+ * has no meaning. This module never knows rows. Tests: test/table/test_rowmarks.c, test_table_snapshot.c.
  */
 #ifndef TABLE_ROWMARKS_H
 #define TABLE_ROWMARKS_H
@@ -25,7 +24,7 @@ enum {
 };
 #define ROWMARKS_NONE UINT32_MAX /* no row */
 
-/* was: its mark, which is not that of this epoch yet. */
+/* was: the row's mark, which is not this epoch's yet. */
 typedef void (*rowmarks_first)(void *arg, uint64_t key, uint64_t number, unsigned was);
 
 struct rowmarks {
@@ -33,14 +32,14 @@ struct rowmarks {
     uint8_t **chunk;
     size_t room; /* pointers */
     unsigned now;
-    bool failed;          /* there was no memory for a mark: they say nothing any more */
-    rowmarks_first first; /* NULL: nobody wants to know */
+    bool failed;          /* there was no memory for a mark: all marks are invalid */
+    rowmarks_first first; /* may be NULL */
     void *arg;
 };
 
 /* Takes no memory yet. */
 void rowmarks_init(struct rowmarks *m, struct tablemem *mem);
-/* All are 0, nothing has failed. */
+/* Sets all marks to 0, and failed to false. */
 void rowmarks_clear(struct rowmarks *m);
 
 static inline unsigned rowmarks_get(const struct rowmarks *m, uint64_t number)
@@ -51,9 +50,9 @@ static inline unsigned rowmarks_get(const struct rowmarks *m, uint64_t number)
 }
 
 void rowmarks_set(struct rowmarks *m, uint64_t number, unsigned mark);
-/* Before a row changes: tells `first`, and marks it, unless it has this epoch's mark. */
+/* Call it before a row changes. Unless the row has this epoch's mark, it calls `first` and marks the row. */
 void rowmarks_change(struct rowmarks *m, uint64_t key, uint64_t number);
-/* The same of n rows (ROWMARKS_NONE: of none); what `first` reads of a row should be on its way already. */
+/* rowmarks_change for n rows (ROWMARKS_NONE: no row). Memory that `first` reads should be prefetched. */
 void rowmarks_change_all(struct rowmarks *m, const uint64_t *keys, const uint32_t *numbers, size_t n);
 
 #endif

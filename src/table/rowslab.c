@@ -3,11 +3,11 @@
 #include <assert.h>
 #include <string.h>
 
-/* Large enough that the pointers to slabs stay in cache at tens of millions of rows, small enough that a new
- * one is no pause. */
+/* Large enough that the pointers to slabs stay in the cache at tens of millions of rows, and small enough
+ * that a new slab causes no pause. */
 #define SLAB_BYTES ((size_t)256 << 10)
 #define SLAB_ALIGN 64
-/* So that a row that comes and goes does not take and give a slab each time. */
+/* A row that is added and removed repeatedly must not allocate and free a slab each time. */
 #define EMPTY_KEPT 1
 
 void rowslab_init(struct rowslab *s, struct tablemem *mem, size_t row_bytes, size_t align)
@@ -105,7 +105,7 @@ static paramo_err tables_grow(struct rowslab *s)
     return PARAMO_OK;
 }
 
-/* One with room becomes open: one that had memory before, or another. */
+/* Opens a slab: one whose memory was freed, or a new one. */
 static paramo_err add_slab(struct rowslab *s)
 {
     uint32_t slab = s->gone == ROWSLAB_NONE ? s->count : s->gone;

@@ -1,6 +1,6 @@
 /*
- * Description of the rows of one table: type and width, initial values, effect of a push. table_create makes
- * it once; the stores read it. Never knows keys or memory. Tests: those of the stores,
+ * The description of a table's rows: type and width, initial values, effect of a push. table_create makes it
+ * once; the stores read it. It never knows keys or memory. Tests: those of the stores,
  * test/table/test_table_*.c.
  */
 #ifndef TABLE_ROWSPEC_H
@@ -25,9 +25,9 @@ struct rowspec {
 };
 
 void rowspec_setup(struct rowspec *s, const paramo_table_options *o);
-/* The parameters that a row of this key starts with, without making it. */
+/* The initial parameters of this key's row, without creating the row. */
 void rowspec_initial(const struct rowspec *s, uint64_t key, uint32_t col, uint32_t ncols, void *out);
-/* Of n values of the table's type, those that are not zero. */
+/* How many of n values of the table's type are not zero. */
 uint64_t rowspec_count_nonzero(const struct rowspec *s, const void *values, size_t n);
 
 #endif

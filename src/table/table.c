@@ -11,10 +11,10 @@
 
 _Static_assert(TABLE_NO_ROW == KEYINDEX_NONE, "row numbers are the index's");
 
-/* Row numbers of one call are kept in memory that stays, up to this many (1 MiB). */
+/* Row numbers of one call are in memory that is kept, up to so many (1 MiB). */
 #define SCRATCH_KEPT ((size_t)256 << 10)
 
-/* Before rows of a dense table change; the other stores see to it themselves. */
+/* Called before rows of a dense table change; the other stores do this themselves. */
 static void touch(struct table *t, const uint64_t *keys, size_t n)
 {
     if (t->changes.marking) {
@@ -217,7 +217,7 @@ paramo_err table_pull_rows(struct table *t, const uint64_t *keys, const uint32_t
 
 enum { PUSH = 1, PULL = 2, CREATE = 4 };
 
-/* Does what each of the calls needs of: find rows, create them, push or pull. */
+/* Finds rows, creates them, pushes, pulls: whatever the call needs. */
 static paramo_err push_pull(struct table *t, const uint64_t *keys, size_t n, const void *in, void *out,
                             unsigned what, uint32_t *noted)
 {
@@ -464,7 +464,8 @@ size_t table_dense_list(const struct table *t, uint64_t *cursor, uint64_t end, s
 
 enum { SCAN_AT_ONCE = 512 }; /* keys; arbitrary */
 
-/* Those of keys[0 .. n) that have a row, first; rows: the payload of each, or its row number. */
+/* Moves the keys of keys[0 .. n) that have a row to the front; rows: the payload of each, or its row
+ * number. */
 static size_t scan_sparse(const struct table *t, uint64_t *keys, size_t n, bool with_state, char *out)
 {
     uint32_t rows[SCAN_AT_ONCE];

@@ -4,13 +4,14 @@
 #include "table/table_changes.h"
 #include "table/table_state.h"
 
-enum { /* of a step: a millisecond at most of each */
+enum { /* per step: at most a millisecond each */
        STEP_ROWS = 4096,
        STEP_SEGMENTS = 64,
        STEP_SLABS = 64
 };
 
-/* The new index counts on: what was remembered of the old one is over. Changes are noted as before. */
+/* The new index continues the old one's count of moves, which ends all places of the old one. Changes are
+ * noted as before. */
 static void index_follows(struct keyindex *x, const struct keyindex *before)
 {
     x->moves = before->moves + 1;
@@ -21,7 +22,7 @@ static void index_follows(struct keyindex *x, const struct keyindex *before)
 
 static const struct sm machine = {
     "remains of a table",
-    {[REMAINS_VALUES] = {"values", SM_TO(REMAINS_INDEX)}, /* only tables of variable length have any */
+    {[REMAINS_VALUES] = {"values", SM_TO(REMAINS_INDEX)}, /* only VAR tables have values */
      [REMAINS_INDEX] = {"index", SM_TO(REMAINS_SLAB)},
      [REMAINS_SLAB] = {"slab", 0}}};
 
@@ -31,7 +32,7 @@ static void move(struct table_remains *r, enum remains_phase to)
     r->phase = to;
 }
 
-/* Takes the store, and leaves an empty one. *r is zero. */
+/* Moves the store to *r, which is zero, and leaves an empty one. */
 static void store_detach(struct table *t, struct table_remains *r)
 {
     uint64_t seed = index_of(t)->seed;
@@ -54,7 +55,7 @@ static void store_detach(struct table *t, struct table_remains *r)
     }
 }
 
-/* True: nothing is left of it. */
+/* True: everything is freed. */
 static bool remains_step(const struct table *t, struct table_remains *r)
 {
     struct keyindex *index = is_var(t) ? &r->var.index : is_small(t) ? &r->small.index : &r->sparse.index;
@@ -106,7 +107,7 @@ bool table_clear_due(const struct table *t)
     return t->remains || t->changes.stale;
 }
 
-/* What was noted of changes stays: there are no rows. */
+/* Noted changes stay: there are no rows. */
 void table_emptied(struct table *t)
 {
     struct table_remains *r =
@@ -130,7 +131,7 @@ void table_clear(struct table *t)
         return;
     }
     struct table_remains *r = tablemem_get(&t->mem, sizeof(void *), sizeof *r);
-    if (!r) { /* without memory it takes its time */
+    if (!r) { /* without memory it frees everything now */
         if (is_var(t)) {
             table_var_clear(&t->var);
         } else if (is_small(t)) {

@@ -32,7 +32,7 @@ static float *plane_at(float *plane, size_t value)
     return plane ? plane + value : NULL;
 }
 
-/* n of its rows, from the one at `from` on. */
+/* Resets n rows of the run, from index `from` on. */
 static void run_reset(const struct table_dense *d, const struct dense_run *r, size_t from, size_t n)
 {
     const struct rowspec *spec = d->spec;
@@ -71,7 +71,7 @@ static paramo_err run_new(struct table_dense *d, uint64_t first, uint64_t count,
     return PARAMO_OK;
 }
 
-/* The first run that ends beyond key; d->count if there is none. */
+/* The first run that ends behind key, or d->count. */
 static size_t run_at(const struct table_dense *d, uint64_t key)
 {
     size_t low = 0;
@@ -150,14 +150,15 @@ static paramo_err refuse_key(const struct table_dense *d, uint64_t key)
     return err_set(PARAMO_E_MOVED, "key %llu is held by another shard", (unsigned long long)key);
 }
 
-/* How many of keys[0 .. most) count up by one. Keys ascend, so that the last one of a stretch tells. */
+/* How many of keys[0 .. most) are consecutive. Keys ascend, so checking the last key of a stretch is
+ * enough. */
 static size_t consecutive(const uint64_t *keys, size_t most)
 {
     if (keys[most - 1] - keys[0] == most - 1) {
         return most;
     }
-    size_t good = 1; /* a length that holds */
-    size_t bad = 2;  /* gallop to one that does not */
+    size_t good = 1; /* a length that is consecutive */
+    size_t bad = 2;  /* gallop to a length that is not */
     while (bad < most && keys[bad - 1] - keys[0] == bad - 1) {
         good = bad;
         bad *= 2;
@@ -174,7 +175,7 @@ static size_t consecutive(const uint64_t *keys, size_t most)
     return good;
 }
 
-/* The piece that keys[0 .. n) begins with, n > 0; *hint is a run to look at first and after. */
+/* The piece at the beginning of keys[0 .. n), n > 0. *hint: the run to try first; updated. */
 static paramo_err next_piece(const struct table_dense *d, const uint64_t *keys, size_t n, size_t *hint,
                              struct piece *p)
 {
@@ -213,8 +214,7 @@ static void *piece_params(const struct table_dense *d, const struct piece *p)
     return p->run->w + p->offset * d->spec->param_bytes;
 }
 
-/* Rows of one piece that have the same count of steps share a loop; others have no counts and share one
- * anyway. */
+/* Rows of a piece with the same count of steps share a loop. Without counts all rows share one. */
 static void push_piece(const struct table_dense *d, const struct piece *p, const char *vals)
 {
     const struct rowspec *spec = d->spec;
@@ -315,7 +315,7 @@ paramo_err table_dense_pull_columns(const struct table_dense *d, uint64_t key, u
     return PARAMO_OK;
 }
 
-/* Walks rows one by one; out and in are rows of parameters and state, one after the other. */
+/* Walks the rows one by one. out and in are rows of parameters and state, one after the other. */
 paramo_err table_dense_get(const struct table_dense *d, const uint64_t *keys, size_t n, bool with_state,
                            void *out)
 {

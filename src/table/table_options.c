@@ -62,7 +62,7 @@ static bool within(float value, enum limits limits)
     return false;
 }
 
-/* The options that optimizers read, each with its limits. */
+/* Checks the options that optimizers read, each with its limits. */
 static paramo_err check_optimizer_options(const paramo_table_options *o, unsigned read)
 {
     static const char *const rules[] = {[ABOVE_0] = "finite and greater than 0",

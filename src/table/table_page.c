@@ -9,10 +9,10 @@
 #include "table/table_state.h"
 
 enum {
-    SWEEP_KEYS = 16384, /* at once: a segment, which a sweep reads as a whole even for a part of it */
-    SAMPLE = 32768,     /* keys to judge by where a page ends: to some percent */
-    AHEAD = 32,         /* rows fetched before they are counted */
-    TRIM_KEYS = 1 << 18 /* 2 MiB: some 0.2 ms to unmap */
+    SWEEP_KEYS = 16384, /* at once: a segment, which a sweep always reads as a whole */
+    SAMPLE = 32768,     /* keys that estimate where a page ends, within some percent */
+    AHEAD = 32,         /* rows that are prefetched before they are counted */
+    TRIM_KEYS = 1 << 18 /* 2 MiB: about 0.2 ms to unmap */
 };
 
 /* ---- a page -------------------------------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ static void move(struct table_page *page, enum table_page_phase to)
     page->phase = to;
 }
 
-/* An array without its last keys. True: it is no longer than `least`. */
+/* Cuts some keys off the array's end. True: it is no longer than `least`. */
 static bool trim(uint64_t **keys, size_t *room, size_t least)
 {
     size_t less = *room > least + TRIM_KEYS ? *room - TRIM_KEYS : least;
@@ -56,7 +56,7 @@ static bool trim(uint64_t **keys, size_t *room, size_t least)
         *keys = NULL;
     } else if (*keys && less < *room) {
         uint64_t *shorter = realloc(*keys, less * sizeof *shorter);
-        *keys = shorter ? shorter : *keys; /* as it was, then */
+        *keys = shorter ? shorter : *keys; /* on failure it stays as it was */
     }
     *room = less;
     return less == least;
@@ -85,8 +85,8 @@ struct sweep {
     void *arg;
 };
 
-/* No room, which shrinking would have made but for a sweep that gave more than was asked for: the last of all
- * goes, and the page ends before it. */
+/* There is no room, because a sweep gave more keys than requested, before the page could shrink. Drops
+ * the greatest key and ends the page before it. */
 static void add_over(struct table_page *page, uint64_t key)
 {
     size_t last = 0;
@@ -114,15 +114,15 @@ static void add(void *ctx, uint64_t key, uint64_t hash, void *payload)
         add_over(page, key);
 }
 
-/* So many that a sweep cannot fill up what is left. */
+/* Is there room for fewer keys than a sweep may add? */
 static bool is_full(const struct table_page *page)
 {
     size_t spare = page->room / 4 < 2 * SWEEP_KEYS ? page->room / 4 : 2 * SWEEP_KEYS;
     return page->n + spare > page->room;
 }
 
-/* The keys that were met in a part of the index are a random sample of all: so many of them stay that those
- * of the rest will fit as well, with some to spare. Should they not, it is done again. */
+/* The keys swept so far are a random sample of all keys. Keeps so many that the keys of the rest should
+ * fit as well, with a margin. If they do not fit, it runs again. */
 static paramo_err choose_end(struct table_page *page)
 {
     size_t n = page->n < SAMPLE ? page->n : SAMPLE;
@@ -183,7 +183,7 @@ static void sort_end(struct table_page *page)
     move(page, TABLE_PAGE_TRIM);
 }
 
-/* What is left is the keys, and no more room than they need. */
+/* Frees the room that the keys do not need. */
 static void trim_step(struct table_page *page)
 {
     if (page->scratch)
@@ -237,7 +237,7 @@ struct counting {
     table_wants wants;
     void *arg;
     size_t n;
-    const void *rows[AHEAD]; /* fetched, not counted yet; VAR: their values */
+    const void *rows[AHEAD]; /* prefetched, not counted yet; VAR: their values */
     uint32_t lens[AHEAD];
 };
 
@@ -272,7 +272,7 @@ static void count_key(void *ctx, uint64_t key, uint64_t hash, void *payload)
         count_fetched(c);
 }
 
-/* Values of a row, on average. */
+/* The average number of values per row. */
 static size_t row_values(const struct table *t)
 {
     uint64_t rows = rows_of(t);
@@ -290,7 +290,7 @@ static void count_dense(const struct table *t, struct table_count *count, size_t
         end = end - first < rows ? end : first + rows;
         rows -= (size_t)(end - first);
         count->cursor = end;
-        for (uint64_t key = first; key < end;) { /* runs of those wanted */
+        for (uint64_t key = first; key < end;) { /* runs of wanted keys */
             uint64_t stop = key;
             while (stop < end && (!wants || wants(arg, stop)))
                 stop++;
@@ -304,7 +304,7 @@ static void count_dense(const struct table *t, struct table_count *count, size_t
 void table_count_step(const struct table *t, struct table_count *count, size_t values, table_wants wants,
                       void *arg)
 {
-    size_t rows = values / (row_values(t) + 8) + 1; /* a look-up costs as much as some values */
+    size_t rows = values / (row_values(t) + 8) + 1; /* a look-up costs as much as a few values */
     if (count->done)
         return;
     if (is_dense(t)) {

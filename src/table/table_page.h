@@ -1,7 +1,7 @@
 /*
  * A page: the next keys of a table in ascending order, as many as fit, found in short steps while the table
- * goes on changing. A scan of any table needs memory for one page, and no step is long. Never knows rows or
- * requests.
+ * changes. A scan of any table needs memory for one page, and no step is long. This module never knows rows
+ * or requests.
  *
  *     keys    from ------------- the page ------------- to -------------------------> (the next pages)
  *
@@ -44,36 +44,36 @@ struct table_page {
     uint64_t *keys;    /* done: ascending */
     size_t n, room;
     enum table_page_phase phase;
-    /* while it is not done */
-    uint64_t cursor;     /* of the sweep */
-    size_t looked, kept; /* of the shrinking */
-    uint64_t *scratch;   /* of the sort */
+    /* until it is done */
+    uint64_t cursor;     /* for the sweep */
+    size_t looked, kept; /* for the shrinking */
+    uint64_t *scratch;   /* for the sort */
     size_t scratch_room;
     struct keysort *sort;
 };
 
-/* At most `room` keys (1 at least). MEMORY: nothing is open. */
+/* Opens a page of at most `room` keys (at least 1). After MEMORY nothing is open. */
 MUST_USE paramo_err table_page_open(struct table_page *page, const struct table *t, uint64_t from,
                                     size_t room);
-/* Looks at about this many keys. *done: that was the last step. wants NULL: all keys. MEMORY: the page can
- * only be closed. */
+/* Handles about so many keys. *done: that was the last step. wants NULL: all keys. After MEMORY the page
+ * can only be closed. */
 MUST_USE paramo_err table_page_step(struct table_page *page, size_t keys, table_wants wants, void *arg,
                                     bool *done);
-/* All memory that it holds. */
+/* All memory of the page. */
 size_t table_page_bytes(const struct table_page *page);
-/* Frees the page, in a time proportional to its memory. Zero-initialised, or closed, is allowed. */
+/* Frees the page, in time proportional to its memory. It may be zero-initialised or closed already. */
 void table_page_close(struct table_page *page);
-/* Frees a part of the page. True: it is closed. */
+/* Frees a part of the page. True: the page is closed. */
 bool table_page_close_step(struct table_page *page);
 
-/* Rows and parameters that are not zero, counted in steps with the same outcome as a page's: what is there
- * from the first step to the last is counted once, anything else at most once. Zero-initialised at first. */
+/* Counts rows, and parameters that are not zero, in steps. As in a page, a row that exists from the first
+ * step to the last is counted once, any other row at most once. Zero-initialised at first. */
 struct table_count {
     uint64_t cursor;
     uint64_t rows, nonzero;
     bool done;
 };
-/* Looks at about so many values. */
+/* Handles about so many values. */
 void table_count_step(const struct table *t, struct table_count *count, size_t values, table_wants wants,
                       void *arg);
 

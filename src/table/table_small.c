@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { ROW = 4, ROW_STATE = 12 }; /* bytes that keyindex takes as a payload */
+enum { ROW = 4, ROW_STATE = 12 }; /* sizes of keyindex' payloads */
 
 static uint32_t row_bytes(const struct rowspec *spec)
 {
@@ -21,7 +21,7 @@ static float *state_plane(const struct rowspec *spec, void *row, unsigned plane)
     return (float *)((char *)row + spec->param_bytes) + (size_t)plane * spec->dim;
 }
 
-/* State of a row whose parameters stand. (Adam's count would make a row of four values.) */
+/* Sets the state of a row that has its parameters. (With Adam's count a row would have four values.) */
 static void start_row(const struct rowspec *spec, void *row)
 {
     optimizer_start(&spec->optimizer, row, state_plane(spec, row, 0), state_plane(spec, row, 1), spec->dim);
@@ -60,13 +60,13 @@ static void new_row(const struct table_small *s, uint64_t key, void *row)
 
 /* ---- requests that may have to be undone ---- */
 
-/* What a request has changed, since it does all or nothing: rows are pushed to chunk by chunk, and only a
- * later chunk may find that there is no memory for its new rows. */
+/* What a request has changed, since a request does everything or nothing: rows are pushed chunk by chunk,
+ * and a later chunk may find no memory for its new rows. */
 struct undo {
     uint8_t *created; /* n flags, then the n rows as they were */
     char *rows;
     size_t bytes, done;
-    bool ascending; /* so far: no key stands twice */
+    bool ascending; /* so far; then no key occurs twice */
 };
 
 static paramo_err undo_open(struct table_small *s, size_t n, struct undo *u)
@@ -97,7 +97,7 @@ static void undo_close(struct table_small *s, struct undo *u)
     tablemem_put(s->mem, u->created, u->bytes);
 }
 
-/* Notes in u how the rows of a chunk were, if none is missing. */
+/* Copies the rows of a chunk to u, if none is missing. */
 static bool chunk_note(const struct table_small *s, const uint64_t *keys, size_t n, void *const *row,
                        struct undo *u)
 {
@@ -128,8 +128,8 @@ static bool chunk_note(const struct table_small *s, const uint64_t *keys, size_t
     return true;
 }
 
-/* Makes the rows of a chunk that are missing, and notes in u how all were. On error u->done counts those
- * noted. */
+/* Creates the missing rows of a chunk, and copies the others to u. After an error u->done is the number
+ * of rows handled. */
 static paramo_err chunk_create(struct table_small *s, const struct keyindex_scan *scan, const uint64_t *keys,
                                size_t n, void **row, struct undo *u)
 {
@@ -158,7 +158,7 @@ static paramo_err chunk_create(struct table_small *s, const struct keyindex_scan
         }
         u->created[u->done++] = fresh;
     }
-    if (s->index.moves != moves) { /* those before the last growth */
+    if (s->index.moves != moves) { /* payloads from before the last growth */
         for (size_t i = 0; i < n; i++) {
             row[i] = keyindex_payload(&s->index, keys[i]);
         }
@@ -181,7 +181,7 @@ static void chunk_read(const struct rowspec *spec, const uint64_t *keys, size_t 
     }
 }
 
-/* All places, again: growth has ended those of earlier chunks. */
+/* Finds all places again: growth has ended those of earlier chunks. */
 static void find_places(const struct table_small *s, const uint64_t *keys, size_t n, uint32_t *rows)
 {
     struct keyindex_scan scan;
@@ -322,7 +322,7 @@ paramo_err table_small_put(struct table_small *s, const uint64_t *keys, size_t n
 
 /* ---- the rest ---- */
 
-/* One row, made if it is missing. Its values are initial ones in that case. */
+/* Finds a row, or creates it with its initial values. */
 static paramo_err row_made(struct table_small *s, uint64_t key, char **row)
 {
     void *payload;

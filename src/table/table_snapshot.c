@@ -8,9 +8,9 @@
 #include "table/table_state.h"
 
 enum {
-    BLOCK_BYTES = 16 << 10, /* of a dense table. Arbitrary */
-    VISIT_BYTES = 64,       /* what a block that is not given out costs of a step ... */
-    VISIT_LOOKS = 4,        /* ... and a row that is, beside one that is not */
+    BLOCK_BYTES = 16 << 10, /* block of a dense table. Arbitrary */
+    VISIT_BYTES = 64,       /* of a step, for a block that is not given out ... */
+    VISIT_LOOKS = 4,        /* ... cost of a row that is, relative to one that is not */
     ERASED_FIRST = 256,
     MARKS_STEP = 1 << 16 /* rows whose marks are cleared in a step: 1 ms (bench/steps.sh) */
 };
@@ -30,7 +30,7 @@ struct table_snapshot {
 
 /* ---- marks --------------------------------------------------------------------------------------------- */
 
-/* The store has them, or no longer. */
+/* Gives the marks to the store, or takes them away. */
 static void marks_lend(struct table *t, bool marking)
 {
     struct rowmarks *marks = marking ? &t->changes.marks : NULL;
@@ -66,7 +66,7 @@ bool table_changes_known(const struct table *t)
     return t->changes.known && !t->changes.marks.failed;
 }
 
-/* Would the walk give out a row of this mark? */
+/* Would the walk give out a row with this mark? */
 static bool wants(const struct table_snapshot *snapshot, unsigned mark)
 {
     return mark != snapshot->table->changes.marks.now && (snapshot->kind == TABLE_SNAPSHOT_ALL || mark);
@@ -98,7 +98,7 @@ static void erased_note(struct table *t, uint64_t key)
     c->erased[c->erased_count++] = key;
 }
 
-/* Sorted, each once, and none that has a row. */
+/* Sorts the erased keys, and drops repeats and keys that have a row. */
 static paramo_err erased_compact(struct table *t)
 {
     struct table_changes *c = &t->changes;
@@ -119,7 +119,7 @@ static paramo_err erased_compact(struct table *t)
 
 /* ---- any keys ------------------------------------------------------------------------------------------ */
 
-/* In the slab. */
+/* The row's number in the slab. */
 static uint32_t number_of(const void *payload)
 {
     uint32_t number;
@@ -228,7 +228,7 @@ static void visit_block(struct table_snapshot *snapshot, uint64_t block)
         for (size_t i = 0; i < n; i++)
             snapshot->keys[i] = first + i;
         if (table_dense_get(&t->dense, snapshot->keys, n, true,
-                            snapshot->buffer)) /* they are held: it cannot fail */
+                            snapshot->buffer)) /* the rows exist: it cannot fail */
             t->changes.marks.failed = true;
         for (size_t i = 0; i < n; i++)
             snapshot->row(snapshot->arg, first + i, snapshot->buffer + i * row_bytes(t),
@@ -264,7 +264,7 @@ static paramo_err dense_open(struct table_snapshot *snapshot)
     return snapshot->buffer && snapshot->keys ? PARAMO_OK : err_memory(rows * row_bytes(snapshot->table));
 }
 
-/* The first of keys[from .. n) in a later block, where keys[from] is in one that ends before `end`. */
+/* The index of the first key of keys[from .. n) behind the block of keys[from], which ends before `end`. */
 static size_t block_end(const uint64_t *keys, size_t from, size_t n, uint64_t end)
 {
     size_t low = from, high = n - from > end - keys[from] ? from + (size_t)(end - keys[from]) : n;
@@ -281,7 +281,7 @@ static size_t block_end(const uint64_t *keys, size_t from, size_t n, uint64_t en
 void table_snapshot_touch(struct table *t, const uint64_t *keys, size_t n)
 {
     uint64_t rows = block_rows(t);
-    for (size_t i = 0; i < n && keys[i] < t->options.rows;) { /* beyond: the change is refused */
+    for (size_t i = 0; i < n && keys[i] < t->options.rows;) { /* keys beyond: the change will be refused */
         uint64_t block = keys[i] / rows;
         rowmarks_change(&t->changes.marks, keys[i], block);
         i = block_end(keys, i, n, (block + 1) * rows);
@@ -299,7 +299,7 @@ void table_snapshot_touch_range(struct table *t, uint64_t first, uint64_t count)
 
 /* ---- both ---------------------------------------------------------------------------------------------- */
 
-/* The marks': a row is about to change for the first time since the opening. */
+/* Called by the marks: a row will change for the first time since the snapshot was opened. */
 static void change_first(void *arg, uint64_t key, uint64_t number, unsigned was)
 {
     struct table_snapshot *snapshot = arg;
@@ -313,7 +313,7 @@ static void change_first(void *arg, uint64_t key, uint64_t number, unsigned was)
         visit(snapshot, key, (uint32_t)number);
 }
 
-/* The same of a small row. */
+/* change_first for a small row. */
 static void change_first_small(void *arg, uint64_t key, const void *row, unsigned was)
 {
     struct table_snapshot *snapshot = arg;
@@ -322,10 +322,10 @@ static void change_first_small(void *arg, uint64_t key, const void *row, unsigne
         visit_small(snapshot, key, row);
 }
 
-/* A walk leaves marks of this epoch and 0s behind it. One that is given up leaves others, which would be this epoch's
- * some openings later. They go in steps. A cut may be opened before that, because one of the three marks is free, and
- * its own walk clears them. If it is given up, too, none is free. The marks of other stores are thrown away
- * (changes_lose). */
+/* Behind a walk there are only this epoch's marks and 0s. An abandoned walk leaves other marks, which a
+ * later epoch would use again. They are cleared in steps. A snapshot may be opened before that, because
+ * one of the three marks is free, and its own walk clears the old ones. If it is abandoned as well, no
+ * mark is free. The marks of other stores are dropped (changes_lose). */
 static void marks_stale(struct table *t)
 {
     t->changes.stale = !is_small(t) ? 0 : t->changes.over_stale ? 2 : 1;
@@ -353,7 +353,7 @@ static void snapshot_free(struct table_snapshot *snapshot)
     free(snapshot);
 }
 
-/* What was noted is the cut's from here on. */
+/* The snapshot owns the noted changes from here on. */
 static void epoch_begin(struct table *t, struct table_snapshot *snapshot, bool track)
 {
     struct table_changes *c = &t->changes;

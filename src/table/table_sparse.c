@@ -6,8 +6,8 @@
 
 enum {
     BATCH = 64,        /* rows whose cache misses overlap */
-    INSERT_AHEAD = 16, /* keys from prefetch to insertion: the find before has long been forgotten */
-    PREFETCH_MAX = 256 /* bytes of a row fetched ahead: the machine's own prefetcher goes on from there */
+    INSERT_AHEAD = 16, /* keys from prefetch to insertion: what the search fetched has left the cache */
+    PREFETCH_MAX = 256 /* bytes of a row that are prefetched: the hardware prefetcher continues from there */
 };
 
 void table_sparse_init(struct table_sparse *s, const struct rowspec *spec, struct tablemem *mem,
@@ -31,7 +31,7 @@ static float *state_plane(const struct rowspec *spec, void *row, unsigned plane)
     return (float *)((char *)row + spec->param_bytes) + (size_t)plane * spec->dim;
 }
 
-/* State of a row whose parameters stand. */
+/* Sets the state of a row that has its parameters. */
 static void start_row(const struct rowspec *spec, void *row)
 {
     optimizer_start(&spec->optimizer, row, state_plane(spec, row, 0), state_plane(spec, row, 1), spec->dim);
@@ -40,8 +40,8 @@ static void start_row(const struct rowspec *spec, void *row)
     }
 }
 
-/* Makes a row for each key that has none; on error for none of them. 1. the list of what to undo, 2. rows and
- * index entries, 3. initial values. */
+/* Creates the missing rows; after an error none is created. 1. the list to undo, 2. rows and index
+ * entries, 3. initial values. */
 static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n)
 {
     const struct rowspec *spec = s->spec;
@@ -81,7 +81,7 @@ static paramo_err create_missing(struct table_sparse *s, const uint64_t *keys, u
             break;
         }
         undo[done++] = i;
-        if (!added) { /* the key stands twice in the request */
+        if (!added) { /* the key occurs twice in the request */
             rowslab_free(&s->slab, fresh);
             memcpy(&rows[i], number, sizeof rows[i]);
             continue;

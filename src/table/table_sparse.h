@@ -1,7 +1,7 @@
 /*
  * Store of a sparse table whose rows are not small (table_small.h): keyindex gives a key's row number,
- * rowslab the row, laid out as parameters, then state (dim values per plane, then Adam's count). See table.h
- * for what the functions promise; arguments are checked there. Tests: test/table/test_table_sparse.c,
+ * rowslab the row. A row has parameters, then state (dim values per plane, then Adam's count). table.h has
+ * the contract of the functions, and checks their arguments. Tests: test/table/test_table_sparse.c,
  * test_table_model.c.
  */
 #ifndef TABLE_TABLE_SPARSE_H
@@ -29,12 +29,12 @@ void table_sparse_init(struct table_sparse *s, const struct rowspec *spec, struc
 void table_sparse_clear(struct table_sparse *s);
 MUST_USE paramo_err table_sparse_resolve(struct table_sparse *s, const uint64_t *keys, size_t n,
                                          uint32_t *rows, bool create);
-/* marks: the slab's, or NULL: they have this epoch's already, those that have a row. */
+/* marks: the slab's. NULL: existing rows have this epoch's mark already. */
 MUST_USE paramo_err table_sparse_push(struct table_sparse *s, const uint64_t *keys, uint32_t *rows, size_t n,
                                       const void *vals, struct rowmarks *marks);
 void table_sparse_pull(const struct table_sparse *s, const uint64_t *keys, const uint32_t *rows, size_t n,
                        void *vals);
-/* One row, which is there; values are checked. */
+/* One row, which exists. The values are checked already. */
 void table_sparse_push_columns(struct table_sparse *s, uint32_t row, uint32_t col, uint32_t ncols,
                                const void *vals);
 /* row may be TABLE_NO_ROW. */

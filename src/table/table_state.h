@@ -1,7 +1,7 @@
 /*
- * State of one table: its store, the changes noted for snapshots, and memory that is still to be freed. Holds the
- * struct and inline getters; each store has a header of its own. Knows no operation of table.h. Private to
- * src/table/table*.c. Tests: test/table/.
+ * State of one table: its store, the changes noted for snapshots, and memory that is still to be freed.
+ * Holds the struct and inline getters; each store has its own header. It never knows the operations of
+ * table.h. Private to src/table/table*.c. Tests: test/table/.
  */
 #ifndef TABLE_TABLE_STATE_H
 #define TABLE_TABLE_STATE_H
@@ -14,22 +14,22 @@
 #include "table/table_sparse.h"
 #include "table/table_var.h"
 
-/* What has changed, while a cut is open or somebody wants to know it for the next. */
+/* Changes, noted while a snapshot is open, or for the next one. */
 struct table_changes {
-    bool marking;   /* there are marks, and the store has them */
-    bool tracking;  /* for the next cut */
-    bool known;     /* since the last one */
-    uint64_t epoch; /* counts cuts; a mark is 1 to 3 of them in turn */
+    bool marking;   /* the store keeps marks */
+    bool tracking;  /* for the next snapshot */
+    bool known;     /* all changes since the last snapshot are known */
+    uint64_t epoch; /* counts snapshots; their marks are 1, 2, 3, 1, ... */
     struct rowmarks marks;
-    /* Small rows have marks of cuts that were given up: of one, or (2) of several ... */
+    /* Small rows have marks of abandoned snapshots: 1 of one, 2 of several ... */
     unsigned stale;
     uint64_t stale_at; /* ... from this hash on */
-    bool over_stale;   /* the open cut began when there were some */
-    uint64_t *erased;  /* keys; some may have come again, or stand twice */
+    bool over_stale;   /* the open snapshot began while there were some */
+    uint64_t *erased;  /* keys; some may have a row again, or occur twice */
     size_t erased_count, erased_room;
 };
 
-/* What a table had when it was cleared: freed step by step (table_clear.c). */
+/* The store of a table that was cleared, freed in steps (table_clear.c). */
 struct table_remains {
     struct table_remains *next;
     union {
@@ -38,7 +38,7 @@ struct table_remains {
         struct table_var var;
     };
     enum remains_phase { REMAINS_VALUES, REMAINS_INDEX, REMAINS_SLAB } phase; /* what is freed next */
-    uint64_t rows_at;   /* VALUES: of a VAR table; a hash */
+    uint64_t rows_at;   /* VALUES of a VAR table: a hash */
     size_t segments_at; /* INDEX */
 };
 
@@ -65,7 +65,7 @@ static inline bool is_dense(const struct table *t)
     return t->options.kind == PARAMO_TABLE_DENSE;
 }
 
-/* A sparse table whose rows lie in its index. */
+/* A sparse table whose rows are in its index. */
 static inline bool is_small(const struct table *t)
 {
     return t->options.kind == PARAMO_TABLE_SPARSE && table_small_fits(&t->spec);

@@ -8,10 +8,10 @@ struct var_row {
     uint32_t len;
 };
 
-/* One key of a push while it is prepared. */
+/* One key of a push that is being prepared. */
 struct change {
-    uint32_t row; /* KEYINDEX_NONE: there was none */
-    bool created; /* entered in the index by this push */
+    uint32_t row; /* KEYINDEX_NONE: there was no row */
+    bool created; /* added to the index by this push */
     void *values; /* new memory, or NULL: the row's own is used (or the length is 0) */
 };
 
@@ -72,7 +72,7 @@ static paramo_err check_push(const struct table_var *v, const uint64_t *keys, si
     return assign ? PARAMO_OK : optimizer_check(&v->spec->optimizer, vals, total);
 }
 
-/* Row and memory for one key; what it takes is in *c for undo, on error too. */
+/* Prepares row and memory for one key. *c has what was taken, for undo, even after an error. */
 static paramo_err prepare(struct table_var *v, uint64_t key, uint32_t len, bool assign, struct change *c)
 {
     paramo_err err;
@@ -96,7 +96,7 @@ static paramo_err prepare(struct table_var *v, uint64_t key, uint32_t len, bool 
             rowslab_free(&v->slab, row);
             return err;
         }
-        assert(c->created); /* keys ascend: this one was not there */
+        assert(c->created); /* keys ascend: this one had no row */
         memcpy(number, &row, sizeof row);
         c->row = row;
     }
@@ -167,7 +167,7 @@ paramo_err table_var_store(struct table_var *v, const uint64_t *keys, size_t n, 
     const char *from = vals;
     for (size_t i = 0; i < n; i++) {
         commit(v, lens[i], assign, &changes[i], from);
-        from = lens[i] ? from + lens[i] * v->spec->value_bytes : from; /* it is NULL if all rows are empty */
+        from = lens[i] ? from + lens[i] * v->spec->value_bytes : from; /* NULL if all rows are empty */
     }
 err_scratch:
     tablemem_put(v->mem, rows, n * sizeof *rows);

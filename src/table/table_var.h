@@ -1,6 +1,6 @@
 /*
  * Store of a variable-length table: keyindex gives a key's row number, rowslab a small record that points to
- * the row's values, which have memory of their own. See table.h for what the functions promise. Tests:
+ * the row's values, which have their own memory. table.h has the contract of the functions. Tests:
  * test/table/test_table_var.c.
  */
 #ifndef TABLE_TABLE_VAR_H
@@ -20,16 +20,16 @@ struct table_var {
     const struct rowspec *spec; /* dim is not used */
     struct tablemem *mem;
     struct keyindex index;
-    struct rowslab slab; /* of struct var_row */
+    struct rowslab slab; /* rows of struct var_row */
 };
 
 void table_var_init(struct table_var *v, const struct rowspec *spec, struct tablemem *mem,
                     uint64_t hash_seed);
 void table_var_clear(struct table_var *v);
-/* Frees the values of about so many rows of a store that is about to be cleared; *cursor is 0 at first. True:
- * of all. Nothing but table_var_clear may be done with v from then on. */
+/* Frees the values of about so many rows of a store that will be cleared. *cursor is 0 at first. True:
+ * all are freed. After the first call only this function and table_var_clear may be called. */
 bool table_var_free_step(struct table_var *v, uint64_t *cursor, uint64_t rows);
-/* assign: replace rows, whatever the optimizer. Keys must ascend: a repeat would break all or nothing. */
+/* assign: replaces rows, for any optimizer. Keys must ascend: a repeated key would break "all or nothing". */
 MUST_USE paramo_err table_var_store(struct table_var *v, const uint64_t *keys, size_t n, const void *vals,
                                     const uint32_t *lens, bool assign);
 void table_var_read_lens(const struct table_var *v, const uint64_t *keys, size_t n, uint32_t *lens,
