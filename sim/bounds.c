@@ -2,6 +2,8 @@
  * What a checkpoint must hold and what it may hold: between all that was acknowledged when it began and all
  * that was issued when its manifest came. Also the effect on the model when a checkpoint is loaded.
  */
+#include "sim/bounds.h"
+
 #include <stdlib.h>
 #include <string.h>
 

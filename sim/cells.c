@@ -1,5 +1,8 @@
+#include "sim/cells.h"
+
 #include <string.h>
 
+#include "sim/ckpts.h"
 #include "sim/world.h"
 
 void cell_init(struct cell *cell)

@@ -6,6 +6,8 @@
  *
  * The simulator sees at the scheduler when a save begins: all that was acknowledged by then must be in it.
  */
+#include "sim/ckpts.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,9 @@
 #include "cluster/checkpoint/ckpt.h"
 #include "cluster/member/member_impl.h"
 #include "cluster/scheduler/sched.h"
+#include "sim/bounds.h"
 #include "sim/disk.h"
+#include "sim/losses.h"
 #include "sim/world.h"
 
 enum { CALL_SECONDS = 20, AGAIN_MS = 200 };

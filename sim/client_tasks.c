@@ -3,6 +3,8 @@
  * loads one. A fiber plays the thread. A file is whole, or the old content stays (disk full, torn write); a
  * save that was reported stays for ever, whatever fails later.
  */
+#include "sim/client_tasks.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +13,10 @@
 #include "env/file.h"
 #include "env/process.h"
 #include "paramo/tensors.h"
+#include "sim/ckpts.h"
 #include "sim/disk.h"
 #include "sim/fiber.h"
+#include "sim/losses.h"
 #include "sim/world.h"
 
 enum { RESUMES_MAX = 10000 }; /* the task's process is dead */

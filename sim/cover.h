@@ -212,4 +212,17 @@ struct coverage {
     uint32_t pairs[COVER_TRANSITIONS_COUNT][FAULT_KINDS_COUNT];
 };
 
+struct machine;
+struct world;
+struct cover;
+
+void cover_make(struct machine *m);
+void cover_free(struct machine *m);
+/* The machine's process has handled an event. */
+void cover_watch(struct machine *m);
+/* A fault has struck machines a and b. */
+void cover_fault(struct world *w, enum fault_kind kind, uint32_t a, uint32_t b);
+/* The machine's process ends; killed: in the middle of its work. */
+void cover_dies(struct machine *m, bool killed);
+
 #endif

@@ -1,3 +1,5 @@
+#include "sim/deals.h"
+
 #include "cluster/scheduler/sched.h"
 #include "sim/world.h"
 

@@ -1,3 +1,5 @@
+#include "sim/judge.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +10,8 @@
 #include "ring/chains.h"
 #include "server/migration/target.h"
 #include "server/replication/chain_impl.h"
+#include "sim/ckpts.h"
+#include "sim/losses.h"
 #include "sim/world.h"
 #include "wire/head.h"
 #include "worker/client_impl.h"

@@ -1,8 +1,11 @@
+#include "sim/ledger.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "sim/losses.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 

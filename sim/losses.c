@@ -5,9 +5,13 @@
  * becomes what that checkpoint may hold as soon as the scheduler has chosen it. A read may return older
  * values if it began before the loss, or if a server may have answered it that is declared dead but alive.
  */
+#include "sim/losses.h"
+
 #include <inttypes.h>
 
 #include "server/shard/shard_impl.h"
+#include "sim/bounds.h"
+#include "sim/ckpts.h"
 #include "sim/world.h"
 
 static bool survives(const struct world *w, const struct view *view, unsigned shard)

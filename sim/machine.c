@@ -1,3 +1,5 @@
+#include "sim/machine.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +10,8 @@
 #include "cluster/scheduler/sched.h"
 #include "env/process.h"
 #include "node/member_slot.h"
+#include "sim/ckpts.h"
+#include "sim/client_tasks.h"
 #include "sim/world.h"
 #include "wire/calls.h"
 #include "wire/end.h"

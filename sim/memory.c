@@ -3,6 +3,8 @@
  * (CMakeLists.txt). An allocation may fail while the lane of a machine runs, or while its application issues
  * a request. Allocations of the simulator itself do not fail: it cannot continue without memory.
  */
+#include "sim/memory.h"
+
 #include <stddef.h>
 
 #include "server/shard/shard_impl.h"

@@ -1,5 +1,7 @@
 /* Partitions that migrate under load: a server's weight changes, and the scheduler has partitions copied to
  * it or from it. Never to 0: the server would leave. */
+#include "sim/migrations.h"
+
 #include <stdlib.h>
 
 #include "cluster/scheduler/sched.h"

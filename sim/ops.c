@@ -1,8 +1,11 @@
 /* The application's requests, and the servers' handler, which adds, and answers now or later. */
+#include "sim/ops.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/losses.h"
 #include "sim/world.h"
 #include "worker/client_impl.h"
 #include "worker/scan.h"

@@ -1,5 +1,4 @@
 #include "sim/play.h"
-#include "server/shard/shard_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +7,13 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "cluster/member/member_impl.h"
+#include "server/shard/shard_impl.h"
+#include "sim/ckpts.h"
+#include "sim/client_tasks.h"
 #include "sim/disk.h"
+#include "sim/losses.h"
+#include "sim/migrations.h"
+#include "sim/sides.h"
 #include "sim/world.h"
 
 enum {

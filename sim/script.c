@@ -4,12 +4,16 @@
  * the calm period when the pool is done. It behaves like a sensible program: it clears a lost table, and does
  * not wait at a broken barrier.
  */
+#include "sim/script.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "sim/ckpts.h"
+#include "sim/client_tasks.h"
 #include "sim/world.h"
 #include "table/table_options.h"
 

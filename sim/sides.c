@@ -1,5 +1,7 @@
 /* Nodes that are cut off from others: two nodes together, a host that vanishes, any two sides. Also in the
  * middle of a migration, when its source has begun to hold changes back or the scheduler may commit it. */
+#include "sim/sides.h"
+
 #include "server/migration/source.h"
 #include "server/replication/chain_impl.h"
 #include "sim/world.h"

@@ -1,0 +1,39 @@
+/*
+ * What a checkpoint must hold and may hold, and the model after it is loaded. It must never read a file.
+ * Tests: test/sim/test_play.c; scripts/mutants.
+ */
+#ifndef SIM_BOUNDS_H
+#define SIM_BOUNDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/sizes.h"
+
+struct world;
+
+struct bounds;
+/* What was known when a worker began to load a checkpoint. */
+struct load_attempt {
+    uint64_t from;
+    uint32_t clears[SIM_TABLES];
+    bool sure[SIM_TABLES]; /* no clear was open */
+    uint64_t acked[SIM_TABLES][SIM_KEYS];
+};
+/* A checkpoint begins. The caller frees the bounds. */
+struct bounds *bounds_begin(struct world *w);
+uint64_t bounds_from(const struct bounds *b);
+/* Its manifest exists: adds what the checkpoint may hold, for the tables that it has. */
+struct bounds *bounds_end(const struct world *w, const struct bounds *begun, const bool has[SIM_TABLES]);
+/* From now on each row may hold anything, until a checkpoint is loaded. */
+void bounds_load_begins(struct world *w, struct load_attempt *a);
+void bounds_loaded(struct world *w, const struct bounds *b, const struct load_attempt *a);
+/* The lost rows of a key return to this checkpoint. again: they may return to it a second time, or to another
+ * one. */
+void bounds_returned(struct world *w, const struct bounds *b, enum sim_table table, unsigned index,
+                     bool again);
+bool bounds_has(const struct bounds *b, unsigned table);
+/* All processes have died, and the next job begins with this checkpoint. */
+void bounds_restored(struct world *w, const struct bounds *b);
+
+#endif

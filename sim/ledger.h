@@ -1,0 +1,95 @@
+/*
+ * The model of sums: what was pushed, acknowledged and cleared, and what a pull may return. It must never
+ * know how a request travels. Tests: test/sim/test_play.c; scripts/mutants.
+ */
+#ifndef SIM_LEDGER_H
+#define SIM_LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "paramo/errors.h"
+#include "sim/sizes.h"
+
+struct world;
+struct op;
+struct view;
+struct dice;
+
+/* For a shard: the view since which it has owned a key, and the view since which it has not; 0: never. Kept
+ * apart from the key, since it is read seldom. */
+struct ledger_past {
+    uint64_t before[SIM_SHARDS], left[SIM_SHARDS];
+};
+
+/* The value of a key is a sum with one digit of two bits for each push: 0 is not applied, 1 is applied, more
+ * is applied twice. */
+struct ledger_key {
+    uint64_t key;
+    uint64_t sent, must; /* sets of digits */
+    uint64_t acked;      /* of the sent ones: the push was acknowledged */
+    uint64_t gone;       /* digits that a loaded checkpoint does not have */
+    unsigned used;       /* digits given */
+    unsigned partition;
+    uint64_t died_at; /* the moment when its owner was last seen dead; 0: never */
+    int shard;        /* the owner's index in the view; -1 before the first view */
+    uint64_t came;    /* the view since which it is the owner */
+    struct ledger_past *past;
+    /* The key's last copy has died (losses.c): `lost` while a view says so. The moment and the view of the
+     * last such death (0: never), the digits that were acknowledged then, and the checkpoint to which the key
+     * returns (0: not known yet). */
+    bool lost;
+    uint64_t lost_at, lost_view, lost_acked, back;
+};
+
+/* A failed clear. A server that knows that the customer's numbers below `floor` are over does not carry it
+ * out. */
+struct late_clear {
+    uint32_t node, customer;
+    uint64_t incarnation, floor;
+};
+
+struct ledger_table {
+    struct ledger_key keys[SIM_KEYS];  /* ascending */
+    struct ledger_past past[SIM_KEYS]; /* their values, in the same order */
+    uint32_t clears, clears_open;
+    bool tainted;                     /* a clear ended with an unknown result, and may still be carried out */
+    struct late_clear late[SIM_LATE]; /* these clears, unless there were more at a time */
+    unsigned late_count;
+    uint64_t mended_from, mended_at; /* the last clear or load that succeeded: its beginning and end */
+};
+
+void ledger_init(struct world *w);
+/* Sets the owners when the ring is first known, and when it changes. */
+void ledger_owners(struct world *w, const struct view *view);
+/* Was the shard the key's owner in that view? No, if that was before the key was last given back: then
+ * nothing is known. */
+bool ledger_owned(const struct ledger_key *key, unsigned shard, uint64_t view);
+/* The index of a key; SIM_KEYS: unknown. */
+unsigned ledger_index(const struct world *w, enum sim_table table, uint64_t key);
+/* The number of values in a row; in SIM_VAR: in a row that exists. */
+unsigned ledger_row(enum sim_table table, unsigned index);
+/* Fills in keys, digits and the possible answers. False: no digit is left to push. */
+bool ledger_issue(struct world *w, struct op *op, struct dice *dice);
+void ledger_done(struct world *w, struct op *op, paramo_err status);
+/* A checkpoint was loaded while the request was in flight. It may have read the rows before the load brought
+ * back what was acknowledged earlier. */
+bool ledger_load_between(const struct world *w, const struct op *op);
+/* Is all that was written and acknowledged since then present, wherever the key is now? deaths: number of
+ * servers that had died then. */
+bool ledger_stays(const struct world *w, enum sim_table table, uint64_t from,
+                  const uint32_t deaths[SIM_SERVERS]);
+/* The process in this place has died, and the sums of its handler with it. */
+void ledger_server_died(struct world *w, unsigned place);
+/* Is the value possible? must: it has to contain all that was acknowledged. */
+void ledger_check(struct world *w, const char *where, enum sim_table table, const struct ledger_key *key,
+                  uint64_t value, uint64_t must);
+/* A row; 0 values: it does not exist. from: a cell's value that was overwritten before that moment is wrong.
+ */
+void ledger_row_check(struct world *w, const char *where, enum sim_table table, unsigned index,
+                      const uint64_t *vals, unsigned n, uint64_t must, uint64_t from);
+/* The arrays belong to the caller again. The caller overwrites them; the library may not touch them. */
+void ledger_poison(struct op *op);
+void ledger_poisoned(struct world *w, const struct op *op);
+
+#endif

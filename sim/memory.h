@@ -1,0 +1,34 @@
+/*
+ * Allocations of a process that fail. It must never know what an allocation is for. Tests:
+ * test/sim/test_play.c; scripts/mutants.
+ */
+#ifndef SIM_MEMORY_H
+#define SIM_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct machine;
+
+/* Which allocations of a process fail. */
+struct memory {
+    uint64_t next; /* allocations until the first failure; 0: none fails */
+    uint64_t row;  /* failures in a row from there on */
+    size_t fault;
+    bool struck;      /* an allocation has failed in this turn */
+    uint32_t failed;  /* failures in this process */
+    uint64_t last_at; /* the moment of the last failure; outlives the process */
+};
+
+/* From now on allocations count for this machine's process; NULL: for none. */
+void memory_of(struct machine *m);
+/* The product calls the simulator: allocations of the simulator, and of calls that it makes to the product,
+ * do not fail. */
+void memory_hold(void);
+void memory_go_on(void);
+void memory_strike(struct machine *m, size_t fault);
+/* Has an allocation of this machine's process, or of a server's, failed since that moment? */
+bool memory_failed(const struct machine *m, uint64_t from);
+
+#endif

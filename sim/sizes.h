@@ -1,0 +1,37 @@
+/*
+ * The sizes of the simulated world, and its tables. It holds no state. Tests: test/sim/test_play.c;
+ * scripts/mutants.
+ */
+#ifndef SIM_SIZES_H
+#define SIM_SIZES_H
+
+#include "sim/fault.h"
+
+enum {
+    SIM_KEYS = 64,    /* rows of each table */
+    SIM_OP_KEYS = 12, /* of a request */
+    SIM_WIDE = 20,    /* values of a wide row */
+    SIM_OP_VALS = SIM_OP_KEYS * SIM_WIDE,
+    SIM_RECENT = 64,      /* requests of a customer whose ends are kept */
+    SIM_CELL_VALUES = 40, /* values that one cell may hold, as far as is known */
+    SIM_STREAMS = 2,      /* streams of the pool, of 3 and 2 work units */
+    SIM_UNITS = 3,
+    SIM_ROUNDS = 2,
+    SIM_DIGITS = 31, /* pushes to a key: each has two bits of a 64-bit sum */
+    SIM_PRIORITIES = 2,
+    SIM_CUSTOMERS = 2,
+    SIM_SERVERS = 2 * SCHEDULE_SERVERS_MAX, /* places: a server that returns may join as one more ... */
+    SIM_SHARDS = 2 * SIM_SERVERS,
+    SIM_PLACES = 16, /* ... and so may a worker whose death is not known yet */
+    SIM_SERIALS = 4096,
+    SIM_TERMS = 1024,   /* starts of schedulers */
+    SIM_WEIGHT = 8,     /* the weight of a server, until a fault changes it a little */
+    SIM_AMIDS = 4,      /* faults that wait for a migration */
+    SIM_LATE = 8,       /* failed clears of a table that may still be carried out */
+    SIM_QUARANTINE = 32 /* requests whose arrays are watched after their end */
+};
+
+/* Requests add to all tables but the last. In the last they overwrite and delete rows. */
+enum sim_table { SIM_DENSE, SIM_SPARSE, SIM_VAR, SIM_USER, SIM_ROWS, SIM_CELLS, SIM_TABLES };
+
+#endif
