@@ -10,6 +10,7 @@
 #include "ring/chains.h"
 #include "server/migration/target.h"
 #include "server/replication/chain_impl.h"
+#include "sim/capabilities.h"
 #include "sim/ckpts.h"
 #include "sim/losses.h"
 #include "sim/world.h"
@@ -929,6 +930,7 @@ void judge_full(struct world *w, bool last)
         return; /* no node has received anything that changes rows */
     w->looks += w->stirred;
     w->stirred = false;
+    capabilities_check(w);
     for (uint32_t k = 1; k < w->count; k++) {
         struct machine *m = &w->machines[k];
         if (m->up && m->role == PARAMO_ROLE_SERVER)

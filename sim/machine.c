@@ -10,6 +10,7 @@
 #include "cluster/scheduler/sched.h"
 #include "env/process.h"
 #include "node/member_slot.h"
+#include "sim/capabilities.h"
 #include "sim/ckpts.h"
 #include "sim/client_tasks.h"
 #include "sim/world.h"
@@ -338,6 +339,7 @@ void machine_start(struct machine *m)
     memset(m->sums, 0, sizeof m->sums);
     sim_must(van_sim_create(w->net, m->name, &m->van));
     van_sim_set_faulty(m->van, w->schedule->datagrams);
+    m->van->capabilities = capabilities_draw(w, m->node);
     node->env = sim_host_env(m->host);
     node->van = m->van;
     node->interrupt_fd = -1;

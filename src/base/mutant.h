@@ -42,6 +42,7 @@
     X(handler_repeated, "a repeated request is handed to the handler again")                             \
     X(kept_answer_leaks, "the handlers' requests stay when the floor has passed")                        \
     X(rank_not_freed, "a restarted node does not get a dead one's place")                                \
+    X(capabilities_claimed, "an acceptor takes all capabilities that it is offered")                     \
     X(stale_view_accepted, "a shard takes slices that were cut before its partitions changed")                 \
     X(old_attempt_accepted, "the answer to an older attempt of a chunk counts")                          \
     X(partial_keys_together, "a chunk whose keys have parted goes to the owner of the first")             \

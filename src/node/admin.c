@@ -9,6 +9,7 @@
 #include "env/process.h"
 #include "node/admin_impl.h"
 #include "node/config.h"
+#include "wire/capability.h"
 
 enum { ADMIN_TIMEOUT_MS = 10000, ADMIN_CKPT_MS = 60000, ADMIN_CKPT_MORE_MS = 5000 };
 
@@ -68,8 +69,10 @@ paramo_err paramo_admin_open(const paramo_admin_options *options, paramo_admin *
         err = err_memory(strlen(whole.scheduler));
     if (!err)
         err = van_tcp_create(admin->env, &admin->van);
-    if (!err)
+    if (!err) {
+        admin->van->capabilities = CAPABILITIES;
         err = lane_create(admin->env, "pm-admin", LANE_NO_SPIN, &admin->lane);
+    }
     if (err)
         admin_free(admin);
     else

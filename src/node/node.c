@@ -11,6 +11,7 @@
 #include "node/config.h"
 #include "node/member_slot.h"
 #include "node/serve.h"
+#include "wire/capability.h"
 
 /* ---- errands: from any thread to a lane and back ------------------------------------------------------ */
 
@@ -310,6 +311,7 @@ static paramo_err node_prepare(paramo_node *node)
         err = embedded ? van_inproc_create(node->env, &node->van) : node_van(node);
     if (err)
         return err;
+    node->van->capabilities = CAPABILITIES;
     unsigned member_slots = embedded ? node->config.num_servers + 1 : 1;
     node->member_slots = calloc(member_slots, sizeof *node->member_slots);
     if (!node->member_slots)

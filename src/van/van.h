@@ -120,6 +120,7 @@ struct van {
     struct env *env;
     struct pool *pool;
     atomic_uint drop_percent;
+    uint64_t capabilities; /* wire/capability.h: what this process offers; set before the first connection */
     pthread_mutex_t orphan_lock; /* guards the list of closed connections that still flush */
     struct van_conn *orphans;
 };
@@ -142,7 +143,8 @@ struct van_conn {
     void *user;
     struct van_limits limits;
     struct van_counters counters;
-    char peer[72]; /* for messages: "10.0.0.5:8000", "inproc:3" */
+    uint64_t capabilities; /* wire/capability.h: what both ends can; the handshake sets it */
+    char peer[72];         /* for messages: "10.0.0.5:8000", "inproc:3" */
     /* private to van.c: the frame inside frame(), for van_keep; the links of the list of orphans */
     struct van_hold *rx_hold;
     unsigned rx_borrowed;

@@ -4,6 +4,23 @@
 
 #include "wire/calls.h"
 
+/* Capabilities come last, and only if there are any: a build that has none writes what builds before them
+ * wrote, and reads it. */
+static void capabilities_encode(uint64_t capabilities, struct writer *w)
+{
+    if (capabilities)
+        write_u64(w, capabilities);
+}
+
+static uint64_t capabilities_decode(struct reader *r)
+{
+    if (!r->left || r->failed)
+        return 0;
+    uint64_t capabilities = read_u64(r);
+    r->failed |= !capabilities; /* none take no bytes */
+    return capabilities;
+}
+
 void hello_encode(const struct hello *m, struct writer *w)
 {
     write_u16(w, m->version_min);
@@ -16,6 +33,7 @@ void hello_encode(const struct hello *m, struct writer *w)
     write_u32(w, m->customer);
     write_u16(w, m->shard);
     write_string(w, m->token);
+    capabilities_encode(m->capabilities, w);
 }
 
 paramo_err hello_decode(struct reader *r, struct hello *m)
@@ -31,6 +49,7 @@ paramo_err hello_decode(struct reader *r, struct hello *m)
     m->customer = read_u32(r);
     m->shard = read_u16(r);
     read_string(r, m->token, sizeof m->token);
+    m->capabilities = capabilities_decode(r);
     paramo_err err = call_body_end(r, "HELLO");
     if (err)
         return err;
@@ -45,6 +64,7 @@ void welcome_encode(const struct welcome *m, struct writer *w)
     write_u16(w, m->version);
     write_u64(w, m->job);
     write_u64(w, m->incarnation);
+    capabilities_encode(m->capabilities, w);
 }
 
 paramo_err welcome_decode(struct reader *r, struct welcome *m)
@@ -52,6 +72,7 @@ paramo_err welcome_decode(struct reader *r, struct welcome *m)
     m->version = read_u16(r);
     m->job = read_u64(r);
     m->incarnation = read_u64(r);
+    m->capabilities = capabilities_decode(r);
     return call_body_end(r, "WELCOME");
 }
 

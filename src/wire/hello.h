@@ -36,12 +36,14 @@ struct hello {
     uint32_t app, customer;
     uint16_t shard; /* DATA: which shard of this process */
     char token[HELLO_TOKEN_MAX];
+    uint64_t capabilities; /* offered (capability.h); 0 takes no bytes, as in builds without them */
 };
 
 struct welcome {
     uint16_t version; /* the one to speak */
     uint64_t job;
-    uint64_t incarnation; /* of the process that answers */
+    uint64_t incarnation;  /* of the process that answers */
+    uint64_t capabilities; /* those of HELLO that it has, too; 0 takes no bytes */
 };
 
 /* Purpose DATA: the name of the customer that sends on this connection. */

@@ -13,6 +13,7 @@
 #include "cluster/session/control_message.h"
 #include "env/lane.h"
 #include "sim/env/sim.h"
+#include "wire/capability.h"
 
 static struct world {
     struct sim *sim;
@@ -303,6 +304,96 @@ static void test_unauth(void **state)
     assert_true(unauth_closed[5]);
 }
 
+/* ---- capabilities ---- */
+
+/* A feature with the test bit: a sender uses it where the connection has the bit. */
+static bool feature_used(struct van_conn *conn, struct lane *lane)
+{
+    struct wire_head head = {.heartbeat = {.kind = WIRE_HEARTBEAT}};
+    assert_true(lane_enter(lane));
+    bool used = capability_of(conn, CAPABILITY_TEST);
+    if (used)
+        assert_int_equal(control_message_send(conn, &head, NULL, 0), PARAMO_OK);
+    lane_leave(lane);
+    pass(0.1);
+    return used;
+}
+
+/* Builds with these bits talk; each end has those that both have. */
+static void check_builds(uint64_t connects, uint64_t accepts)
+{
+    w.van->capabilities = connects;
+    connector("acceptor", &good);
+    w.van->capabilities = accepts;
+    pass(1);
+    assert_non_null(w.up);
+    assert_non_null(w.accepted);
+    assert_true(w.hello.capabilities == connects);
+    assert_true(w.up->capabilities == (connects & accepts));
+    assert_true(w.accepted->capabilities == (connects & accepts));
+    bool both = connects & accepts & CAPABILITY_TEST;
+    unsigned before = w.greetings;
+    assert_int_equal(feature_used(w.up, w.outside), both);
+    assert_int_equal(feature_used(w.accepted, w.move ? w.shard : w.inside), both);
+    assert_int_equal(w.greetings, before + 2 * both);
+}
+
+static void test_both_can(void **state)
+{
+    (void)state;
+    check_builds(CAPABILITY_TEST | 1, CAPABILITY_TEST | 2);
+}
+
+static void test_both_can_on_another_lane(void **state)
+{
+    (void)state;
+    w.move = true;
+    check_builds(CAPABILITY_TEST | 4, CAPABILITY_TEST | 4);
+}
+
+static void test_one_can(void **state)
+{
+    (void)state;
+    check_builds(CAPABILITY_TEST | 1, 1);
+}
+
+static void test_the_other_can(void **state)
+{
+    (void)state;
+    check_builds(0, CAPABILITY_TEST | 1); /* HELLO as builds without capabilities send it */
+}
+
+/* An acceptor that claims a bit that was not offered breaks the protocol. */
+static void claims(void *arg, struct van_conn *conn, const struct hello *hello)
+{
+    conn->capabilities |= CAPABILITY_TEST;
+    accepted(arg, conn, hello);
+}
+
+static void test_not_offered(void **state)
+{
+    (void)state;
+    struct acceptor *acceptor;
+    struct acceptor_config config = {.van = w.van,
+                                     .lane = w.inside,
+                                     .address = "claims",
+                                     .token = "secret",
+                                     .purposes = ACCEPTOR_PURPOSE_DATA,
+                                     .frame_bytes = 1 << 20,
+                                     .accept = claims};
+    assert_true(lane_enter(w.inside));
+    assert_int_equal(acceptor_open(&config, &acceptor), PARAMO_OK);
+    lane_leave(w.inside);
+    w.van->capabilities = 1;
+    connector("claims", &good);
+    pass(1);
+    assert_null(w.up);
+    assert_non_null(strstr(w.text, "not offered"));
+    assert_true(lane_enter(w.inside));
+    acceptor_close(acceptor);
+    lane_leave(w.inside);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +402,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rejected, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nobody_there, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unauth, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_both_can, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_both_can_on_another_lane, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_can, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_other_can, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_not_offered, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ static void test_welcome_and_reject(void **state)
     (void)state;
     uint8_t bytes[600];
     struct writer w = writer_over(bytes, sizeof bytes);
-    welcome_encode(&(struct welcome){1, 2, 3}, &w);
+    welcome_encode(&(struct welcome){.version = 1, .job = 2, .incarnation = 3}, &w);
     struct welcome got;
     struct reader r = reader_over(bytes, w.len);
     assert_int_equal(welcome_decode(&r, &got), PARAMO_OK);
@@ -98,12 +98,63 @@ static void test_welcome_and_reject(void **state)
     assert_int_equal(reject_decode(&r, &code), PARAMO_E_PROTOCOL);
 }
 
+/* Without capabilities the bytes are those of builds that know none; with some they come last. */
+static void test_capabilities(void **state)
+{
+    (void)state;
+    uint8_t bytes[512];
+    struct hello m = example, got;
+    struct welcome welcome = {.version = 3, .job = 5, .incarnation = 7}, back;
+    struct writer w = writer_over(bytes, sizeof bytes);
+    hello_encode(&m, &w);
+    size_t plain = w.len;
+    assert_int_equal(plain, 2 + 2 + 1 + 4 + 8 + 8 + 4 + 4 + 2 + 2 + strlen(m.token));
+    struct reader r = reader_over(bytes, plain);
+    assert_int_equal(hello_decode(&r, &got), PARAMO_OK);
+    assert_int_equal(got.capabilities, 0);
+
+    m.capabilities = UINT64_C(0x8000000000000001);
+    w = writer_over(bytes, sizeof bytes);
+    hello_encode(&m, &w);
+    assert_int_equal(w.len, plain + 8);
+    static const uint8_t golden[] = {1, 0, 0, 0, 0, 0, 0, 0x80};
+    assert_memory_equal(bytes + plain, golden, 8);
+    for (size_t len = 0; len <= w.len + 1; len++) { /* cut short: only whole with all of them, or with none */
+        r = reader_over(bytes, len);
+        assert_int_equal(hello_decode(&r, &got),
+                         len == plain || len == w.len ? PARAMO_OK : PARAMO_E_PROTOCOL);
+    }
+    r = reader_over(bytes, w.len);
+    assert_int_equal(hello_decode(&r, &got), PARAMO_OK);
+    assert_true(got.capabilities == m.capabilities);
+    memset(bytes + plain, 0, 8); /* none take no bytes */
+    r = reader_over(bytes, w.len);
+    assert_int_equal(hello_decode(&r, &got), PARAMO_E_PROTOCOL);
+
+    w = writer_over(bytes, sizeof bytes);
+    welcome_encode(&welcome, &w);
+    assert_int_equal(w.len, 2 + 8 + 8);
+    r = reader_over(bytes, w.len);
+    assert_int_equal(welcome_decode(&r, &back), PARAMO_OK);
+    assert_int_equal(back.capabilities, 0);
+    welcome.capabilities = 6;
+    w = writer_over(bytes, sizeof bytes);
+    welcome_encode(&welcome, &w);
+    assert_int_equal(w.len, 2 + 8 + 8 + 8);
+    r = reader_over(bytes, w.len);
+    assert_int_equal(welcome_decode(&r, &back), PARAMO_OK);
+    assert_int_equal(back.capabilities, 6);
+    r = reader_over(bytes, w.len - 1);
+    assert_int_equal(welcome_decode(&r, &back), PARAMO_E_PROTOCOL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hello),
         cmocka_unit_test(test_token_limit),
         cmocka_unit_test(test_welcome_and_reject),
+        cmocka_unit_test(test_capabilities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "cluster/session/control_message.h"
 
 enum { UNAUTH_MAX = 256, TIMEOUT_SECONDS = 10 };
@@ -106,6 +107,9 @@ static paramo_err unauth_frame(void *user, struct van_conn *conn, const uint8_t 
         return PARAMO_OK;
     }
     van_set_frame_limit(conn, acceptor->config.frame_bytes);
+    conn->capabilities = MUTANT(capabilities_claimed)
+                             ? hello.capabilities
+                             : hello.capabilities & acceptor->config.van->capabilities;
     acceptor->config.accept(acceptor->config.arg, conn, &hello);
     return PARAMO_OK;
 }
@@ -181,7 +185,10 @@ void acceptor_set_job(struct acceptor *acceptor, uint64_t job)
 
 paramo_err acceptor_welcome(struct van_conn *conn, uint64_t job, uint64_t incarnation)
 {
-    struct welcome welcome = {.version = HELLO_VERSION_MAX, .job = job, .incarnation = incarnation};
+    struct welcome welcome = {.version = HELLO_VERSION_MAX,
+                              .job = job,
+                              .incarnation = incarnation,
+                              .capabilities = conn->capabilities};
     struct wire_head head = {.plain = {.kind = WIRE_WELCOME}};
     struct writer w = {0};
     welcome_encode(&welcome, &w);

@@ -47,7 +47,8 @@ const char *acceptor_address(const struct acceptor *acceptor);
 /* From now on a HELLO that names another job is REFUSED (0 names none). */
 void acceptor_set_job(struct acceptor *acceptor, uint64_t job);
 
-/* Sends WELCOME in the protocol version that both speak. On an error, close the connection. */
+/* Sends WELCOME in the protocol version that both speak, with the capabilities that both have
+ * (wire/capability.h; conn has them since accept()). On an error, close the connection. */
 MUST_USE paramo_err acceptor_welcome(struct van_conn *conn, uint64_t job, uint64_t incarnation);
 /* Sends REJECT, then closes the connection. */
 void acceptor_reject(struct van_conn *conn, paramo_err code, const char *text);

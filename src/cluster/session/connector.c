@@ -85,6 +85,9 @@ static paramo_err connector_frame(void *user, struct van_conn *conn, const uint8
         return err;
     if (welcome.version < HELLO_VERSION_MIN || welcome.version > HELLO_VERSION_MAX)
         return err_set(PARAMO_E_VERSION, "it chose protocol version %u", welcome.version);
+    if (welcome.capabilities & ~connector->config.hello.capabilities)
+        return err_set(PARAMO_E_PROTOCOL, "WELCOME: capabilities that were not offered");
+    conn->capabilities = welcome.capabilities;
     struct connector_config config = connector->config;
     connector->conn = NULL;
     connector_cancel(connector);
@@ -103,6 +106,7 @@ paramo_err connector_start(const struct connector_config *config, struct connect
     connector->config = *config;
     connector->config.hello.version_min = HELLO_VERSION_MIN;
     connector->config.hello.version_max = HELLO_VERSION_MAX;
+    connector->config.hello.capabilities = config->van->capabilities;
     memcpy(connector->address, config->address, strnlen(config->address, sizeof connector->address - 1));
     connector->config.address = NULL;
     connector->timer.fire = connector_late;

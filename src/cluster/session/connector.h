@@ -20,7 +20,7 @@ struct connector_config {
     struct van *van;
     struct lane *lane;
     const char *address;  /* copied */
-    struct hello hello;   /* connector_start fills in the versions */
+    struct hello hello;   /* connector_start fills in versions and capabilities */
     uint64_t frame_bytes; /* limit of frames once welcomed */
     uint64_t deadline;    /* lane_now's clock */
     /* The connection is up. The callee must set its user (or close it) before it returns. The connector is
