@@ -409,6 +409,7 @@ static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
     struct sched_node **places = realloc(slots->node, (slots->count + 1) * sizeof(struct sched_node *));
     if (!places)
         return err_memory((slots->count + 1) * sizeof(struct sched_node *));
+    places[slots->count] = NULL;
     slots->node = places;
     bool server = node->info.role == PARAMO_ROLE_SERVER;
     paramo_err err = server ? sched_ring_reserve(s, node->info.shards) : PARAMO_OK;
