@@ -1,4 +1,5 @@
-# The recipes of docs/EXTENDING.md in a copy of the tree: a model and an optimizer are added as it says, built and run.
+# The recipes of docs/EXTENDING.md in a copy of the tree: a model, an optimizer and a message are added as it says,
+# built and run.
 # What they add lies in test/extending: new files, and one patch for each recipe.
 # shellcheck shell=bash disable=SC2016
 . "$(dirname "$0")/lib.sh"
@@ -29,18 +30,25 @@ check "the model's patch" patch -s -p1 -i "$RECIPES/model.patch"
 cp "$RECIPES/opt_rmsprop.c" src/table/optimizer/
 check "the optimizer's patch" patch -s -p1 -i "$RECIPES/optimizer.patch"
 
+# A message: a line of the table, a case where it arrives, and what handles it.
+cp "$RECIPES"/exists.[ch] src/server/shard/
+cp "$RECIPES/test_exists.c" test/server/
+check "the message's patch" patch -s -p1 -i "$RECIPES/message.patch"
+
 # Without optimization, and with the compiler's cache where there is one: the test of each push builds little.
 if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$WORK CCACHE_NOHASHDIR=1
 fi
 DEADLINE=300 # a machine that does much else
 expect 0 "configure" cmake -S . -B build -G Ninja -DCMAKE_C_FLAGS=-O0
-expect 0 "build" cmake --build build -j 2 --target paramo test_model test_optimizer
+expect 0 "build" cmake --build build -j 2 --target paramo test_model test_optimizer test_head test_exists
 NEW=$TREE/build/paramo
 [ -x "$NEW" ] || finish
 
 expect 0 "the tests of all models" build/test/test_model
 expect 0 "the tests of all optimizers" build/test/test_optimizer
+expect 0 "the test of all messages" build/test/test_head
+expect 0 "the message" build/test/test_exists
 check "--help names the model" bash -c '"$0" train --help | grep -q -- "--model lr|fm|ffm"' "$NEW"
 check "--help names its setting" bash -c '"$0" train --help | grep -q -- "--fields N  *ffm: "' "$NEW"
 check "--help names the optimizer" bash -c '"$0" train --help | grep -q -- "--optimizer ftrl|adagrad|sgd|rmsprop"' "$NEW"

@@ -69,12 +69,10 @@ static void test_refused(void **state)
 static void test_table(void **state)
 {
     (void)state;
-    unsigned known = 0;
     for (unsigned kind = 0; kind < WIRE_KINDS; kind++) {
         const struct wire_message *m = &wire_messages[kind];
         if (!m->name)
             continue;
-        known++;
         assert_string_equal(wire_kind_name(kind), m->name);
         assert_in_range(m->class, WIRE_CLASS_CONNECTION, WIRE_CLASS_CHAIN);
         assert_in_range(m->from, WIRE_CONNECTOR, WIRE_SUCCESSOR);
@@ -84,7 +82,6 @@ static void test_table(void **state)
         assert_int_equal(m->class == WIRE_CLASS_DATA || m->class == WIRE_CLASS_FLOOR,
                          m->from == WIRE_CLIENT && m->to == WIRE_SHARD);
     }
-    assert_int_equal(known, 28);
     assert_string_equal(wire_kind_name(WIRE_CHAIN_BEAT), "CHAIN_BEAT");
     assert_string_equal(wire_kind_name(WIRE_KINDS), "unknown");
 }
