@@ -229,7 +229,8 @@ static void tables_update(struct shard *s)
 /* Number of the last view in which the partition's owner was gone. */
 static uint64_t owner_gone(const struct shard *s, unsigned partition)
 {
-    return MUTANT(owner_gone_of_shard) ? s->partitions_changed : s->view->owner_gone[partition];
+    uint64_t gone = s->view->owner_gone[partition];
+    return MUTANT(owner_gone_of_shard) && gone < s->partitions_changed ? s->partitions_changed : gone;
 }
 
 /* Were the table's rows there lost with the owner? They were if they had no copies, or if the view says that
