@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "cluster/view/view.h"
+#include "sim/bounds.h"
+#include "sim/ckpts.h"
+#include "sim/losses.h"
 #include "sim/world.h"
 
 enum { SERVERS = 2, BEFORE = 4 };
