@@ -159,19 +159,27 @@ static void report_senders(const char *what, unsigned n)
     memset(&took, 0, sizeof took);
 }
 
-/* The jobs that were added, in turns as the lane would have them. The last one looks at all senders, too. */
+/* All turns of a look at all senders. */
+static void look(struct shard *s)
+{
+    while (s->check.on) {
+        double start = cpu();
+        s->check.timer.fire(&s->check.timer);
+        step_took(cpu() - start);
+    }
+}
+
+/* The jobs that were added, in turns as the lane would have them. The last one begins a look at all senders. */
 static void turns(struct chain *c, const char *what, unsigned senders)
 {
-    double last = 0;
     while (records_pending(c)) {
         double start = cpu();
         records_fire(&c->records.timer);
-        last = cpu() - start;
-        if (records_pending(c))
-            step_took(last);
+        step_took(cpu() - start);
     }
-    took.sum += last;
     report_senders(what, senders);
+    look(c->shard);
+    memset(&took, 0, sizeof took);
 }
 
 /* A follower takes an owner's place, and gives it up again; it drops partitions, and senders are gone. */
@@ -214,6 +222,7 @@ static void senders(unsigned n, unsigned notes)
     double start = cpu();
     shard_senders_check(s);
     step_took(cpu() - start);
+    look(s);
     report_senders("a view's look at them", n);
     struct shard_report shard_report;
     start = cpu();
@@ -228,6 +237,11 @@ static void senders(unsigned n, unsigned notes)
     records_forget(c);
     turns(c, "partitions are dropped", n);
     view->nodes_count = 0;
+    start = cpu();
+    shard_senders_check(s);
+    step_took(cpu() - start);
+    look(s);
+    report_senders("a view frees those that are dead", n);
     records_of_gone(c, to);
     turns(c, "they are dead", n);
     lane_leave(lane);

@@ -186,7 +186,79 @@ static void turns_of_a_demotion_are_short(void **state)
     world_fini(&w);
 }
 
+/* The server has so many more senders, which have no connections. */
+static void senders_of(unsigned server, uint32_t senders)
+{
+    for (uint32_t i = 0; i < senders; i++) {
+        struct sender_id id = many_id(i);
+        assert_non_null(shard_sender(w.servers[server].shard, &id));
+    }
+}
+
+/* However many senders there are, no step of a view's look at them is longer than a turn. At its end, those of
+ * a dead worker are gone. */
+static void looks_are_short(void **state)
+{
+    (void)state;
+    begin(0);
+    for (unsigned client = 0; client < 3; client++)
+        push(client, 7);
+    const struct shard *s = w.servers[0].shard;
+    for (unsigned dead = 0; dead < 2; dead++) {
+        senders_of(0, dead ? 0 : MANY);
+        w.clients[2].dead = dead;
+        world_view(&w);
+        uint64_t seen = s->check.spent, before = seen;
+        unsigned turns = 0;
+        world_all_view(&w);
+        do {
+            assert_in_range(s->check.spent - seen, 0, 2 * (SHARD_CHECK_TURN + SHARD_CHECK_FREE));
+            turns += s->check.spent > seen;
+            seen = s->check.spent;
+        } while (sim_step(w.sim) && (!turns || s->check.on));
+        assert_true(s->check.spent - before >= (dead ? SHARD_CHECK_FREE : 1) * MANY);
+        assert_true(turns > 1);
+        assert_int_equal(s->senders_count, dead ? 2 : MANY + 3);
+    }
+    push(0, 7);
+    assert_true(pulled(1, 7) == 4);
+    world_fini(&w);
+}
+
 /* ---- in the middle ---- */
+
+/* A worker is declared dead, and a connection ends, when a look has come past them: the look begins again. */
+static void looked_at_in_the_middle(void **state)
+{
+    (void)state;
+    begin(1);
+    for (unsigned client = 0; client < 3; client++)
+        push(client, 7);
+    const struct shard *s = w.servers[0].shard;
+    senders_of(0, LONG);
+    world_view(&w);
+    world_all_view(&w);
+    world_pass(&w, 100 * ENV_MS);
+    assert_true(s->check.on && !s->check.peer);
+    world_client_close(&w, 0);
+    w.clients[1].dead = true;
+    world_view(&w);
+    world_all_view(&w);
+    world_pass(&w, 100 * ENV_MS);
+    assert_true(s->check.on && !s->check.peer);
+    assert_non_null(s->peers->next);
+    world_pass(&w, 4 * ENV_SEC);
+    assert_false(s->check.on);
+    assert_null(s->peers->next);
+    assert_ptr_equal(s->peers->sender,
+                     shard_sender_find(s, &(struct sender_id){.node = PARAMO_ID_WORKER(2),
+                                                              .customer = 3,
+                                                              .incarnation = w.clients[2].incarnation}));
+    world_client_open(&w, 0);
+    push(0, 7);
+    assert_true(pulled(2, 7) == 4);
+    world_fini(&w);
+}
 
 /* A push that the dead owner made is sent again: it is made once, and answered when all records have passed. */
 static void resent_in_the_middle(void **state)
@@ -335,6 +407,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(turns_are_short),        cmocka_unit_test(turns_of_a_demotion_are_short),
+        cmocka_unit_test(looks_are_short),        cmocka_unit_test(looked_at_in_the_middle),
         cmocka_unit_test(resent_in_the_middle),   cmocka_unit_test(leases_in_the_middle),
         cmocka_unit_test(reversed_in_the_middle), cmocka_unit_test(senders_in_the_middle),
         cmocka_unit_test(saved_in_the_middle),    cmocka_unit_test(ended_in_the_middle),

@@ -27,7 +27,11 @@
 enum {
     TABLE_AGAIN_MS = 100, /* arbitrary: soon for a person */
     TRIM_AFTER_MS = 100,  /* a cleared table may be filled again; arbitrary */
-    TRIM_CHUNKS = 8       /* in a step, each 1 ms: without huge pages 100 us each */
+    TRIM_CHUNKS = 8,      /* in a step, each 1 ms: without huge pages 100 us each */
+    /* In units of SHARD_CHECK_TURN: to close a connection, and to look through what waits for what it asked, 1
+     * for so many requests. */
+    CHECK_COST_CLOSE = 64,
+    CHECK_WAITING = 4
 };
 
 /* ---- tables ---- */
@@ -288,6 +292,8 @@ static unsigned sender_bucket(const struct sender_id *id)
 static void sender_free(struct shard *s, struct sender *sender)
 {
     struct sender **at = &s->sender_buckets[sender_bucket(&sender->id)];
+    if (s->check.sender == sender)
+        s->check.sender = sender->next;
     while (*at != sender)
         at = &(*at)->bucket_next;
     *at = sender->bucket_next;
@@ -367,6 +373,8 @@ static bool senders_stay(const struct shard *s)
 void shard_peer_forget(struct shard *s, struct peer *peer)
 {
     struct sender *sender = peer->sender;
+    if (s->check.peer == peer)
+        s->check.peer = peer->next;
     slice_drop_view_deferred(s, peer, 0);
     deferred_drop(s, peer, 0);
     slice_drop_deferred(peer);
@@ -433,56 +441,106 @@ void shard_accept(struct shard *s, struct van_conn *conn, const struct hello *he
         van_close(conn, false);
         shard_peer_forget(s, peer);
     }
-    if (life == LIFE_UNKNOWN)
+    s->strangers |= life == LIFE_UNKNOWN;
+    if (s->strangers)
         shard_keep_house(s);
 }
 
-static bool sender_unknown(const struct shard *s, const struct peer *peer)
+/* ---- which senders are over ---- */
+
+static unsigned peer_close(struct shard *s, struct peer *peer)
 {
-    const struct sender *x = peer->sender;
-    return !x->known && life_of(s, x->id.node, x->id.incarnation, false) == LIFE_UNKNOWN;
+    size_t waiting = s->view_deferred_count + s->deferred_count;
+    van_close(peer->conn, false);
+    shard_peer_forget(s, peer);
+    return CHECK_COST_CLOSE + (unsigned)(waiting / CHECK_WAITING);
 }
 
-static bool senders_unknown(const struct shard *s)
+/* Closes the connection of a dead sender: a host that has vanished resets none. So too of one that no view has
+ * had for a while: it is not a node of the job. Returns the cost. */
+static unsigned peer_check(struct shard *s, struct peer *peer)
 {
-    bool any = false;
-    for (const struct peer *peer = s->peers; peer && !any; peer = peer->next)
-        any = sender_unknown(s, peer);
-    return any;
+    struct sender *x = peer->sender;
+    enum life life = life_of(s, x->id.node, x->id.incarnation, x->known);
+    x->known |= life == LIFE_ALIVE;
+    if (life == LIFE_OVER && !MUTANT(fence_forgotten) && !MUTANT(dead_keep_connections))
+        return peer_close(s, peer);
+    if (life == LIFE_UNKNOWN && lane_now(s->lane) - peer->since >= SHARD_UNKNOWN_SENDER_SECONDS * ENV_SEC)
+        return peer_close(s, peer);
+    s->strangers |= life == LIFE_UNKNOWN;
+    return 1;
 }
 
-/* A sender that no view has had for this time is not a node of the job: closes its connection and frees its
- * record. */
-static void senders_unknown_close(struct shard *s, uint64_t now)
+static unsigned sender_check(struct shard *s, struct sender *sender)
 {
-    for (struct peer *peer = s->peers, *next; peer; peer = next) {
-        next = peer->next;
-        if (now - peer->since < SHARD_UNKNOWN_SENDER_SECONDS * ENV_SEC || !sender_unknown(s, peer))
-            continue;
-        van_close(peer->conn, false);
-        shard_peer_forget(s, peer);
+    if (!sender_over(s, sender))
+        return 1;
+    sender_free(s, sender);
+    return SHARD_CHECK_FREE;
+}
+
+static void check_begin(struct shard *s)
+{
+    s->check.on = true;
+    s->check.again = false;
+    s->check.peer = s->peers;
+    s->check.sender = s->senders;
+    s->strangers = false;
+}
+
+/* Looks at the next connection, then at the next record, or ends. Returns the cost. */
+static unsigned check_next(struct shard *s)
+{
+    struct peer *peer = s->check.peer;
+    struct sender *sender = s->check.sender;
+    if (peer) {
+        s->check.peer = peer->next;
+        return peer_check(s, peer);
+    }
+    if (sender && !senders_stay(s)) {
+        s->check.sender = sender->next;
+        return sender_check(s, sender);
+    }
+    s->check.on = false;
+    s->check.sender = NULL;
+    if (s->check.again)
+        check_begin(s);
+    else
+        shard_keep_house(s);
+    return 0;
+}
+
+static void check_turn(struct shard *s, uint64_t left)
+{
+    while (left && s->check.on) {
+        unsigned cost = check_next(s);
+        s->check.spent += cost;
+        left -= cost < left ? cost : left;
     }
 }
 
-/* A host that has vanished resets no connection. */
+/* In a simulation, other events come between two turns. */
+static void check_go_on(struct shard *s)
+{
+    size_t few = s->config.turn_records;
+    check_turn(s, few ? few : SHARD_CHECK_TURN);
+    if (s->check.on && lane_timer_arm(s->lane, &s->check.timer, lane_now(s->lane) + (few ? ENV_MS : 0)))
+        check_turn(s, UINT64_MAX); /* without memory for a timer */
+}
+
+static void check_fire(struct lane_timer *timer)
+{
+    check_go_on(container_of(timer, struct shard, check.timer));
+}
+
 void shard_senders_check(struct shard *s)
 {
-    for (struct sender *x = s->senders; x; x = x->next)
-        x->known |= life_of(s, x->id.node, x->id.incarnation, false) == LIFE_ALIVE;
-    for (struct peer *peer = s->peers, *next; peer; peer = next) {
-        const struct sender *x = peer->sender;
-        next = peer->next;
-        if (life_of(s, x->id.node, x->id.incarnation, x->known) != LIFE_OVER || MUTANT(fence_forgotten) ||
-            MUTANT(dead_keep_connections))
-            continue;
-        van_close(peer->conn, false);
-        shard_peer_forget(s, peer);
+    if (s->check.on) {
+        s->check.again = true;
+        return;
     }
-    for (struct sender *x = s->senders, *next; x && !senders_stay(s); x = next) {
-        next = x->next;
-        if (sender_over(s, x))
-            sender_free(s, x);
-    }
+    check_begin(s);
+    check_go_on(s);
 }
 
 /* ---- views ---- */
@@ -552,7 +610,7 @@ void shard_keep_house(struct shard *s)
 {
     char label[VIEW_LABEL_MAX];
     if (s->housekeeping.slot ||
-        (!s->view_deferred_count && !s->sessions && !s->deferred_count && !senders_unknown(s)))
+        (!s->view_deferred_count && !s->sessions && !s->deferred_count && !s->strangers))
         return;
     if (lane_timer_arm(s->lane, &s->housekeeping, lane_now(s->lane) + 5 * ENV_SEC))
         log_warn("%s: no memory for a timer: abandoned requests stay until the next request",
@@ -565,7 +623,8 @@ static void housekeeping_fire(struct lane_timer *timer)
     uint64_t now = lane_now(s->lane);
     slice_drop_view_deferred(s, NULL, now);
     deferred_drop(s, NULL, now);
-    senders_unknown_close(s, now);
+    if (s->strangers)
+        shard_senders_check(s);
     scanning_expire(s, now > SCAN_SESSION_SECONDS * ENV_SEC ? now - SCAN_SESSION_SECONDS * ENV_SEC : 0);
     shard_keep_house(s);
 }
@@ -624,6 +683,7 @@ paramo_err shard_create(const struct shard_config *config, struct shard **shard)
     s->housekeeping.fire = housekeeping_fire;
     s->furnishing.fire = furnishing_fire;
     s->trimming.fire = trimming_fire;
+    s->check.timer.fire = check_fire;
     s->deferring.fire = deferred_fire;
     s->clearing.fire = clearing_fire;
     gate->lane = config->lane;
@@ -660,6 +720,7 @@ void shard_close(struct shard *s)
     }
     chain_destroy(s->chain);
     s->chain = NULL;
+    lane_timer_cancel(s->lane, &s->check.timer);
     while (s->senders)
         sender_free(s, s->senders);
     scanning_expire(s, UINT64_MAX);

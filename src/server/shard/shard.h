@@ -58,7 +58,8 @@ struct shard_config {
     struct van *van;       /* to reach other shards by; NULL: it has no part in chains */
     const char *token;     /* the job's; outlives the shard */
     size_t scan_keys; /* of a scan's page, and of a step; 0: as many as memory and time allow. For tests */
-    /* senders whose records pass to another owner in one turn; 0: a millisecond's worth. For tests */
+    /* senders whose records pass to another owner, or are checked, in one turn; 0: a millisecond's worth. For
+     * tests */
     size_t turn_records;
     bool app_endpoint;     /* no tables: messages to this node's apps; index is HELLO_APP_ENDPOINT */
     shard_handler handler; /* NULL: requests to USER tables fail with HANDLER */

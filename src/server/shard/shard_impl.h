@@ -55,7 +55,11 @@ enum {
     SCAN_BYTES = 256 << 20, /* of the keys of all scans */
     /* Keys examined in one step. A page of that many new keys takes 0.1 to 1 ms (bench/scan.sh). */
     SCAN_STEP_KEYS = 1 << 16,
-    SHARD_DEFERRED_MAX = 1 << 12
+    SHARD_DEFERRED_MAX = 1 << 12,
+    /* What a turn of shard_senders_check may cost; a look at a connection or a record costs 1. Less than 1 ms
+     * (bench/steps.sh). */
+    SHARD_CHECK_TURN = 1 << 12,
+    SHARD_CHECK_FREE = 8 /* to free a record */
 };
 
 struct shard_table {
@@ -202,6 +206,15 @@ struct shard {
     struct sender *sender_buckets[SHARD_SENDER_BUCKETS]; /* the same, by name */
     size_t senders_count;
     struct peer *peers;
+    bool strangers; /* there may be connections of senders that no view has had */
+    struct {        /* shard_senders_check, in turns: it holds nothing, both lists may change between them */
+        bool on;
+        bool again;            /* it restarts at its end: there is a newer view */
+        struct peer *peer;     /* the next one, and behind the last ... */
+        struct sender *sender; /* ... the next one of these */
+        struct lane_timer timer;
+        uint64_t spent; /* by all turns; for tests */
+    } check;
     struct queue deferred_for_view; /* struct kept */
     /* a view is being adopted: what peers deferred comes behind what waited for the view */
     bool adopting_view;
@@ -251,7 +264,8 @@ MUST_USE paramo_err shard_table_own(struct shard *s, struct shard_table *t);
 struct sender *shard_sender_find(const struct shard *s, const struct sender_id *id);
 /* Found or made; NULL: no memory. */
 struct sender *shard_sender(struct shard *s, const struct sender_id *id);
-/* Closes connections of dead senders, and frees the records of senders that are over. */
+/* Closes connections of dead senders, and frees the records of senders that are over: in turns of less than a
+ * millisecond, the first one now. Until it comes to a dead sender, the sender's requests are fenced. */
 void shard_senders_check(struct shard *s);
 /* The connection is closed already: frees the peer, and its sender when nothing is left of it. */
 void shard_peer_forget(struct shard *s, struct peer *peer);
