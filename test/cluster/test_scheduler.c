@@ -195,6 +195,62 @@ static void test_a_work_unit_is_lost(void **state)
     cluster_fini(&c);
 }
 
+/* True: servers that live own all partitions, and their owners were gone before the view of this number. */
+static bool all_owned(const struct view *view, uint64_t before)
+{
+    bool all = true;
+    for (size_t a = 0; a < RING_PARTITIONS; a++)
+        all = all && view_node(view, view->shards[view_ring(view)->owner[a]].node)->alive &&
+              view->owner_gone[a] < before;
+    return all;
+}
+
+static void tables_after_deaths(int killed)
+{
+    struct cluster c;
+    struct tcall t;
+    start_with_copies(&c, 4);
+    struct tnode *worker = &c.nodes[4];
+    for (int i = 0; i < killed; i++) { /* no table yet: nothing can be lost */
+        cluster_kill(&c.nodes[i]);
+        cluster_pass(&c, 1);
+        assert_false(c.over);
+    }
+    paramo_table_options options = {.size = sizeof options, .dim = 1, .replicas = PARAMO_REPLICAS_OF_JOB};
+    TCALL(worker, &t, member_table_open(worker->member, &t.call, "copied", &options, in_seconds(&c, 10)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    options.replicas = 0;
+    TCALL(worker, &t, member_table_open(worker->member, &t.call, "alone", &options, in_seconds(&c, 10)));
+    assert_int_equal(tcall_wait(&c, &t), PARAMO_OK);
+    cluster_pass(&c, 1);
+    uint64_t since = view_table_named(member_view(worker->member), "copied")->since;
+    assert_true(killed == 4 || all_owned(member_view(worker->member), since));
+    for (int i = 0; i < 2; i++) { /* the second time it dies and has nothing */
+        cluster_start(&c, &c.nodes[i], SERVER);
+        assert_true(cluster_run(&c, tnode_joined, &c.nodes[i], 5));
+        cluster_pass(&c, 1);
+        assert_true(all_owned(member_view(worker->member), since));
+    }
+    cluster_kill(&c.nodes[1]);
+    cluster_pass(&c, 1);
+    assert_false(c.over);
+    assert_true(all_owned(member_view(worker->member), UINT64_MAX));
+    cluster_kill(&c.nodes[killed == 4 ? 0 : 3]); /* its rows are the only ones */
+    assert_true(cluster_run(&c, tnode_ended, worker, 5));
+    assert_int_equal(worker->ended_status, PARAMO_E_DATA_LOST);
+    assert_non_null(strstr(worker->ended_text, "table copied 100.0 % of the keys"));
+    cluster_fini(&c);
+}
+
+/* More servers die than there are replicas, and tables are opened then. The servers that are left, or the first
+ * that comes, own all partitions, and the next death takes nothing of these tables. */
+static void test_tables_after_deaths(void **state)
+{
+    (void)state;
+    tables_after_deaths(3);
+    tables_after_deaths(4);
+}
+
 static paramo_err open_with(struct cluster *c, struct tnode *worker, const char *name, uint32_t replicas)
 {
     struct tcall t;
@@ -844,6 +900,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_weights_and_domains),
         cmocka_unit_test(test_copies_take_over),
         cmocka_unit_test(test_a_work_unit_is_lost),
+        cmocka_unit_test(test_tables_after_deaths),
         cmocka_unit_test(test_fewer_copies),
         cmocka_unit_test(test_wanted_ranks_and_names),
         cmocka_unit_test(test_one_more_server),

@@ -30,11 +30,18 @@ static bool level_loses(const struct view_table *table, unsigned level)
            (level == RING_LEVELS || level > table->options.replicas);
 }
 
-/* The rows to restore; without a restore those that the last death took. */
+/* Those that the last deaths took. A table that was opened after the owner's death had no rows there. */
+static bool partition_dies(const struct scheduler *s, const struct view_table *table, size_t partition)
+{
+    return table->since < sched_ring_owner_gone(s)[partition] &&
+           level_loses(table, s->lost.lowest[partition]);
+}
+
+/* The rows to restore; without a restore those that the last deaths took. */
 static bool partition_lost(const struct scheduler *s, const struct view_table *table, size_t partition)
 {
     return s->lost.at ? table->since < s->lost.at && level_loses(table, s->lost.level[partition])
-                      : level_loses(table, s->lost.lowest[partition]);
+                      : partition_dies(s, table, partition);
 }
 
 static uint32_t partitions_lost(const struct scheduler *s, const struct view_table *table)
@@ -50,23 +57,29 @@ bool sched_lost_table(const struct scheduler *s, const struct view_table *table)
     return s->lost.at && partitions_lost(s, table);
 }
 
+/* Have the last deaths taken rows of any table there? */
+static bool partition_dies_of_any(const struct scheduler *s, size_t partition)
+{
+    bool any = false;
+    for (uint32_t i = 0; s->lost.lowest[partition] && i < sched_view_tables_count(s) && !any; i++)
+        any = partition_dies(s, sched_view_table(s, i), partition);
+    return any;
+}
+
 void sched_lost_note(struct scheduler *s)
 {
-    uint64_t next = sched_view_next(s);
-    bool loses[RING_LEVELS + 1] = {false}, any = false;
-    for (unsigned level = 1; level <= RING_LEVELS; level++)
-        for (uint32_t i = 0; i < sched_view_tables_count(s); i++)
-            loses[level] |=
-                sched_view_table(s, i)->since < next && level_loses(sched_view_table(s, i), level);
+    bool any = false;
     for (size_t a = 0; a < RING_PARTITIONS; a++) {
         uint8_t level = s->lost.lowest[a];
-        if (!loses[level])
+        if (!partition_dies_of_any(s, a)) {
+            s->lost.lowest[a] = 0; /* nothing is lost by another owner, either */
             continue;
+        }
         any = true;
         s->lost.level[a] = level > s->lost.level[a] ? level : s->lost.level[a];
     }
     if (any) {
-        s->lost.at = next;
+        s->lost.at = sched_view_next(s);
         s->lost.more = true;
     }
     if (!sched_ring_adopt(s))
@@ -219,6 +232,25 @@ static bool orphans(struct scheduler *s)
     return any;
 }
 
+static bool any_lost(const struct scheduler *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < sched_view_tables_count(s) && !any; i++)
+        any = partitions_lost(s, sched_view_table(s, i)) != 0;
+    return any;
+}
+
+/* Partitions without an owner on which no table has lost rows: servers that are left get them, empty. */
+static void adopt_empty(struct scheduler *s)
+{
+    memset(s->lost.lowest, 0, sizeof s->lost.lowest); /* nothing is lost by another owner, either */
+    if (!sched_ring_adopt(s))
+        return;
+    sched_ring_changed(s);
+    sched_view_change(s);
+    sched_migrations_retarget(s);
+}
+
 void sched_lost_check(struct scheduler *s)
 {
     bool restores = sched_lost_restores(s);
@@ -226,6 +258,10 @@ void sched_lost_check(struct scheduler *s)
         return;
     sched_ring_check_gone(s);
     bool over = orphans(s);
+    if (over && !s->lost.at && !any_lost(s)) {
+        adopt_empty(s);
+        over = orphans(s);
+    }
     /* the scheduler before this one had its partitions wait for its return */
     if (over && restores && !s->lost.more) {
         sched_lost_note(s);

@@ -215,7 +215,8 @@ void sched_ring_gone(const struct sched_node *server)
     for (uint32_t i = 0; i < s->ring.shards_count; i++)
         if (s->ring.shards[i].node == server->info.id)
             s->ring.shards[i].chain_changed = sched_view_next(s);
-    if (s->state != SCHED_GATHERING && (s->ring.chains.replicas || restores)) {
+    bool others = s->state != SCHED_GATHERING && (s->ring.chains.replicas || restores);
+    if (others) {
         struct ring before = s->ring.chains.level[0];
         sched_ring_check_gone(s);
         /* Several servers may die at the same time. The plan after the first death is in no view yet, and a
@@ -225,11 +226,12 @@ void sched_ring_gone(const struct sched_node *server)
         (void)ring_promote(&s->ring.chains, sched_migrations_ends(s), s->ring.gone, s->ring.shards_count,
                            restores, sched_lost_lowest(s));
         owners_changed(s, &before);
-        if (restores)
-            sched_lost_note(s);
-        sched_ring_changed(s);
     }
     owner_stays(server); /* without copies until another takes its place */
+    if (others && restores)
+        sched_lost_note(s);
+    if (others)
+        sched_ring_changed(s);
 }
 
 void sched_ring_migrated(struct scheduler *s, uint16_t shard, uint64_t migration)

@@ -419,8 +419,10 @@ static paramo_err join_extra(struct sched_node *node, struct slot_list *slots)
     if (server)
         sched_ring_grow(s, &node->info);
     sched_view_change(s); /* first: orders name this view */
-    if (server)
+    if (server) {
         sched_migrations_retarget(s);
+        sched_lost_check(s); /* partitions without an owner may wait for a server */
+    }
     node->since = sched_view_number(s);
     reply_registered(node);
     return PARAMO_OK;
@@ -469,8 +471,10 @@ static void place_timed_out(struct sched_node *node)
         sched_end_worker_joined(s);
     assign_place(node, slots, rank);
     sched_view_change(s);
-    if (node->info.role == PARAMO_ROLE_SERVER)
+    if (node->info.role == PARAMO_ROLE_SERVER) {
         sched_migrations_retarget(s);
+        sched_lost_check(s);
+    }
     node->since = sched_view_number(s); /* a view that is being saved has the dead node in this place */
     reply_registered(node);
 }
